@@ -68,6 +68,7 @@
 //     memory           CPU memory, counted, through the user's allocator
 //     log              Log lines and the sticky first error
 //     call             The frame of every public call
+//     learn            Which side a loop was faster on
 //     array            Array headers, buffers, references and scopes
 //     lazy             Elementwise work stays an expression until somebody needs the value
 //     evaluate         Pending expressions become one program, which runs
@@ -95,15 +96,19 @@
 //     vulkan_pipelines Compute pipelines out of shaders.h
 //     vulkan_dispatch  Running a kernel
 //     vulkan_layer     Its functions as a device layer
+//     webgpu_browser   The part of webgpu.h that is needed, on a browser's own WebGPU
 //     webgpu_device    A WebGPU device: its memory, its stream of commands
 //     webgpu_programs  Elementwise programs and reductions as WGSL, written at run time
 //     webgpu_layer     Kernels on a WebGPU device, and its functions as a device layer
 //     gpu_fft_tables   Tables of the FFT on the GPU, made by the host or by the device
 //     gpu_fft          The FFT on the GPU: the passes that a length is cut into
 //     gpu_jobs         Jobs on a GPU: elementwise programs, reductions, copies, random numbers
+//     gpu_rows         Jobs on a GPU over rows as a whole: softmax, norms
 //     gpu_order        Scans, sorts, searches and counts on a GPU
 //     gpu_places       Jobs with indices on a GPU: take, scatter, and what is told of indices that are none
 //     gpu_matmul       Matrix products on a GPU: kernels, tiles, splits of k, matrix units
+//     gpu_conv         Convolutions on a GPU: images with their channels last, products that read windows
+//     gpu_attention    Attention on the GPU, as one job
 //     gpu_split        float32 products on matrix units: operands in parts, chosen by the device
 //     gpu_factor       Matrix decompositions on the GPU, as far as they are no products
 //     async            gn_read_async
@@ -115,6 +120,7 @@
 //     decompose        Matrix decompositions of one matrix on the CPU
 //     divide           Eigenvectors and singular vectors by divide and conquer
 //     factor_cpu       Decompositions of a batch on the CPU
+//     complex_factor   Decompositions of complex matrices on the CPU
 //     factor_gpu       Decompositions of large matrices on the GPU, by blocks
 //     factor_batch     The same on the GPU: large matrices, batches of small ones
 //     values_gpu       Eigenvalues and singular values of large matrices on the GPU
@@ -184,7 +190,9 @@
 // that need a float turn integers into float32. float16 and bfloat16 round after every op.
 //
 // Placement. With a GPU, each op runs where its operands are; work on CPU data goes to the GPU when it is
-// large enough (gn_options.thresholds). gn_to moves data, gn_options.placement forces a side, gn_explain
+// large enough (gn_options.thresholds). Smaller work is tried there when it repeats: rounds of a loop, each in a scope and
+// with the same calls, are timed on both sides once the loop has taken 20 ms, and go on where they were faster by a tenth
+// (the trial waits for pipelines that were never compiled). gn_to moves data, gn_options.placement forces a side, gn_explain
 // tells why an array was computed where it was.
 //
 // Accuracy. float32 means float32. exp, log, sin, cos, tanh and erf are within 2 ulp over the whole range
@@ -204,7 +212,7 @@
 //     GPUNUM_USE_VOLK         take vkGetInstanceProcAddr from volk instead of opening the loader
 //                             (also where the implementation comes before volk.h in one file)
 //     GPUNUM_USE_WEBGPU       a device layer on webgpu.h beside that of Vulkan, or with GPUNUM_NO_VULKAN instead of it
-//                             (GN_BACKEND_WEBGPU): link Dawn. Its kernels are in shaders_wgsl.h
+//                             (GN_BACKEND_WEBGPU): link Dawn; in a page that is the browser. Kernels: shaders_wgsl.h
 //     GPUNUM_NO_THREADS       no threads and no locks
 //     GPUNUM_NO_SIMD          plain C kernels only
 //                             (Emscripten: the first of these always; the others without -pthread, without -msimd128)
@@ -223,10 +231,14 @@
 // gn_device_get, gn_memory_get, gn_lr_get).
 //
 // In a page. Emscripten compiles this header as it is: emcc -O2 -msimd128 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB, and with
-// -mrelaxed-simd for browsers that have fused multiply-add. It computes on the CPU there. gpunum.js (tools/web) is the same in JavaScript.
+// -mrelaxed-simd for browsers that have fused multiply-add. It computes on the CPU there, and with GPUNUM_USE_WEBGPU on the
+// GPU where the browser has WebGPU (no other webgpu.h in the implementing file). What waits for a GPU, gn_open, gn_read, gn_item
+// and gn_sync, works in a program that is linked with -sJSPI or -sASYNCIFY; one that is not, calls gn_open_async, gn_read_async
+// and gn_poll, and whatever would wait is GN_ERROR_UNSUPPORTED. GN_PLACE_GPU keeps small work there, too. gpunum.js (tools/web)
+// is the same in JavaScript.
 //
 // Other languages. Every macro has a function behind it: gn_open gn_open_version (with gn_version() and
-// gn_options_size(); options may be NULL), GN_SCOPE gn_scope_begin and gn_scope_end, GN_SHAPE gn_shape_from, GN_AXES
+// gn_options_size(); options may be NULL), gn_open_async gn_open_async_version, GN_SCOPE gn_scope_begin and gn_scope_end, GN_SHAPE gn_shape_from, GN_AXES
 // gn_axes_from, GN_KEEP gn_axes_keep, gn_permute gn_permute_axes, gn_einsum gn_einsum_list.
 //
 // Changes from 0.1 to 0.2, with what to write instead:
@@ -347,7 +359,7 @@ typedef enum gn_backend {
 } gn_backend;
 
 typedef enum gn_placement {
-    GN_PLACE_AUTO, // per op, from its size, its family and where the operands are
+    GN_PLACE_AUTO, // per op, from its size, its family and where the operands are; per loop, from how long its rounds take
     GN_PLACE_CPU,  // every op on the CPU
     GN_PLACE_GPU,  // every op that the GPU can do on the GPU
     GN_PLACE_STAY  // where the largest operand is
@@ -386,6 +398,7 @@ typedef enum gn_log_level {
 typedef void (*gn_log_fn)(void *user, gn_log_level level, const char *text);
 typedef void (*gn_free_fn)(void *data, void *user);
 typedef void (*gn_done_fn)(void *user, gn_status status);
+typedef void (*gn_opened_fn)(void *user, gn_context *g); // NULL: gn_open_error and gn_open_status say why
 
 // Replaces malloc and free. `size` is given back to `release`. All three may be called from any thread.
 typedef struct gn_allocator {
@@ -481,6 +494,12 @@ typedef struct gn_memory_stats {
 // than that, or of another major version (while that is 0, another minor one), opens nothing.
 #define gn_open(...) gn_open_version((__VA_ARGS__), GPUNUM_VERSION, sizeof(gn_options)) // one argument, with its commas
 GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version, size_t options_size);
+// The same without waiting, for a page whose program can be suspended by neither JSPI nor Asyncify and could not wait for the
+// GPU: `done` is called once, there from the page's loop when the device is there, elsewhere before this returns. What
+// `options` points to must stay until then.
+#define gn_open_async(options, ...) gn_open_async_version((options), GPUNUM_VERSION, sizeof(gn_options), __VA_ARGS__)
+GPUNUM_API void gn_open_async_version(const gn_options *options, uint32_t version, size_t options_size, gn_opened_fn done,
+                                      void *user);
 // Why the last gn_open on this thread returned NULL, and as a status; "" and GN_OK if it did not.
 GPUNUM_API const char *gn_open_error(void);
 GPUNUM_API gn_status gn_open_status(void);
@@ -614,7 +633,7 @@ typedef struct gn_print_options {
     int edge_items;    // shown at each edge of a summary; 0 = 3
     int line_width;    // 0 = 75
 } gn_print_options;
-GPUNUM_API void gn_print(gn_array *a); // to stdout, the one function that prints
+GPUNUM_API void gn_print(gn_array *a); // to stdout, the one function that prints; NULL of NULL
 GPUNUM_API char *gn_to_string(gn_array *a, const gn_print_options *options); // options may be NULL
 GPUNUM_API void gn_string_free(gn_context *g, char *text);
 
@@ -654,7 +673,7 @@ GPUNUM_API gn_array *gn_erf(gn_array *a);      // error function
 GPUNUM_API gn_array *gn_erfc(gn_array *a);     // 1 - erf(a), exact where that is small
 GPUNUM_API gn_array *gn_erfinv(gn_array *a);   // the number whose error function is a; infinite at -1 and 1, NaN beyond
 GPUNUM_API gn_array *gn_lgamma(gn_array *a);   // log |Gamma(a)|; Inf at 0, -1, -2, ...
-GPUNUM_API gn_array *gn_digamma(gn_array *a);  // derivative of gn_lgamma; NaN at -1, -2, ..., infinite at 0; no second gradient
+GPUNUM_API gn_array *gn_digamma(gn_array *a);  // derivative of gn_lgamma; NaN at -1, -2, ..., infinite at 0; two gradients
 GPUNUM_API gn_array *gn_sigmoid(gn_array *a);  // 1 / (1 + exp(-a))
 GPUNUM_API gn_array *gn_silu(gn_array *a);     // a sigmoid(a)
 GPUNUM_API gn_array *gn_gelu(gn_array *a);     // a Phi(a) with the normal distribution's Phi itself, not the tanh formula
@@ -987,8 +1006,10 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // epsilon times the largest value at most. A matrix that has no decomposition is a GN_ERROR_ARGUMENT whose message names
 // it and says why.
 
-// gn_solve, gn_inv, gn_det and gn_slogdet take complex matrices too: the first two are solved as real ones of twice the order,
-// the determinants are computed on one CPU thread, and their gradient asks for an inverse. Decompositions are of real matrices.
+// All of them take complex matrices too: gn_solve and gn_inv solve real ones of twice the order, the others are computed on the
+// CPU in float64, determinants on one thread. What is transposed is conjugated then, symmetric means Hermitian; eigenvalues,
+// singular values and the diagonals of triangles are real. Eigenvectors are known up to a phase, and columns of u and rows
+// of vt up to one that they share: a loss that depends on it has no derivative.
 
 // x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
 // exactly 0 is an error.
@@ -1016,7 +1037,8 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
 
 GPUNUM_API gn_array *gn_eigvalsh(gn_array *a); // gn_eigh's values alone
 GPUNUM_API gn_array *gn_svdvals(gn_array *a);  // gn_svd's
-// The sign of the determinant (...), 0 for singular matrices (of complex ones det / |det|), and into *logdet (unless NULL) the logarithm of its magnitude.
+// The sign of the determinant (...), 0 for singular matrices (of complex ones det / |det|), and into *logdet (unless NULL) the
+// logarithm of its magnitude.
 GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet);
 // The pseudo-inverse (..., n, m). Singular values up to rtol times the largest count as 0; rtol below 0 stands for the larger
 // of m and n times the dtype's epsilon. The derivative is that of matrices whose rank stays.
@@ -1132,7 +1154,7 @@ typedef struct gn_attention_options {
 // neighbours. The mask broadcasts to (..., heads, n, m): bool, of keys that a query sees, or a float, which is added to the scores.
 // A query that sees no key gives zeros. What is hidden should be finite. Float16 and bfloat16 are summed in float32. One float
 // dtype, any strides; `mask` and `options` may be NULL. The gradient computes scores again, within the same workspace; only a graph
-// of it has all of them.
+// of it has all of them. On a GPU with matrix units halves without a mask, with d and e multiples of 8 up to 256, take no workspace.
 GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *options);
 typedef struct gn_rope_options {
     double base;      // 0 = 10000
@@ -1350,6 +1372,7 @@ GPUNUM_API gn_array *gn_params_get(const gn_params *p, const char *name); // NUL
 GPUNUM_API gn_status gn_params_note(gn_params *p, const char *key, const char *text);
 GPUNUM_API const char *gn_params_noted(const gn_params *p, const char *key);
 // Files in the format safetensors, which Python's library of that name reads and writes: every dtype but complex128.
+// A file that is there stays as it is until the new one is whole.
 GPUNUM_API gn_status gn_params_save(const gn_params *p, const char *path);
 GPUNUM_API size_t gn_params_save_memory(const gn_params *p, void *out, size_t capacity);
 // A file's arrays over those of the list, in their dtypes: names and shapes must be the same, or nothing is written. Metadata too.
@@ -1443,6 +1466,7 @@ GPUNUM_API gn_array *gn_grid_sample(gn_array *x, gn_array *grid, const gn_grid_o
 // >>files
 // Array files: NumPy's .npy and .npz, tables as CSV, MNIST's IDX. Each also from and to memory.
 //
+// A save over a file that is there leaves that as it is until the new one is whole, and then takes its name.
 // A save to memory returns the bytes of the whole, and 0 after an error. Of what does not fit into `capacity` nothing useful
 // is written: ask with a capacity of 0 first.
 
@@ -1559,9 +1583,9 @@ GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes);
 // Parts of complex arrays are views of the same memory. Real arrays are their own real part. Complex arrays also go
 // into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs, gn_square,
 // gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_expm1, gn_log1p, gn_log2, gn_log10, gn_sin, gn_cos,
-// gn_tan, gn_sinh, gn_cosh, gn_tanh, their inverses (gn_asin ... gn_atanh), gn_pow, gn_sign (a / |a|), gn_round, gn_isnan and its kin, gn_logical_and and its kin,
-// gn_where, gn_cast, gn_sum, gn_prod, gn_any, gn_all, gn_mean, gn_var, gn_std, gn_norm, gn_matmul, gn_dot, gn_tensordot,
-// gn_einsum, gn_vecdot, gn_tril, gn_triu, gn_outer, gn_solve, gn_inv, gn_det and gn_slogdet, each computed when it is called.
+// gn_tan, gn_sinh, gn_cosh, gn_tanh, their inverses (gn_asin ... gn_atanh), gn_pow, gn_sign (a / |a|), gn_round, gn_isnan and
+// its kin, gn_logical_and and its kin, gn_where, gn_cast, gn_sum, gn_prod, gn_any, gn_all, gn_mean, gn_var, gn_std, gn_norm, and
+// into the products and decompositions of matrices, gn_matmul to gn_matrix_norm; each is computed when it is called.
 GPUNUM_API gn_array *gn_real(gn_array *a);
 GPUNUM_API gn_array *gn_imag(gn_array *a);
 GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im); // broadcasts
@@ -2112,7 +2136,9 @@ inline array where(const array &condition, const array &a, const array &b) { ret
     X(gn_erfinv,    ERFINV,   gni_derfinv(a),     gn_mul(gy, gn_mul_s(gn_exp(gn_square(y)), 1.0 / GNI_2_SQRTPI))) \
     X(gn_lgamma,    LGAMMA,   gni_dlgamma(a),     gn_mul(gy, gn_digamma(a))) \
     X(gn_digamma,   DIGAMMA,  gni_ddigamma(a),    gn_mul(gy, gni_trigamma(a)))
-#define GNI_UNARY_HIDDEN(X) X(gni_trigamma, TRIGAMMA, gni_dtrigamma(a), NULL)
+#define GNI_UNARY_HIDDEN(X) \
+    X(gni_trigamma,   TRIGAMMA,   gni_dtrigamma(a),   gn_mul(gy, gni_tetragamma(a))) \
+    X(gni_tetragamma, TETRAGAMMA, gni_dtetragamma(a), NULL)
 
 // Reductions over a set of axes (room reductions says what they give). `form`: VALUES has CPU loops for
 // floats, signed and unsigned integers, TRUTH for floats and integers; `loop` is their name. The shaders'
@@ -8975,9 +9001,11 @@ static gni_isa gni_isa_best(void) {
 // functions. A device layer (Vulkan) fills the table and knows no jobs; the jobs know no layer. All calls are made under
 // the context's lock.
 
-// webgpu.h is the host's: Dawn's, wgpu-native's, a browser's.
+// webgpu.h is the host's: Dawn's or wgpu-native's. In a page webgpu/webgpu_browser is in its place.
 #ifdef GPUNUM_USE_WEBGPU
+#ifndef __EMSCRIPTEN__
 #include <webgpu/webgpu.h>
+#endif
 #define GNI_WEBGPU 1
 #else
 #define GNI_WEBGPU 0
@@ -9018,6 +9046,17 @@ typedef struct gni_gpu_use {
     uint64_t offset, bytes;
     bool write;
 } gni_gpu_use;
+
+typedef struct gni_gpu_pipeline gni_gpu_pipeline;
+
+// One of several dispatches of which none uses what another one writes; x workgroups.
+typedef struct gni_gpu_part {
+    gni_gpu_pipeline *pipeline;
+    const gni_gpu_use *uses;
+    int n_use;
+    const void *params;
+    uint32_t bytes, x;
+} gni_gpu_part;
 
 typedef struct gni_gpu_kernel {
     int module; // index into gni_modules of the variant with addresses
@@ -9109,9 +9148,9 @@ typedef struct gni_gpu_event {
 } gni_gpu_event;
 
 // A kernel ready to run, or on its way there. A layer's own begins with this.
-typedef struct gni_gpu_pipeline {
+struct gni_gpu_pipeline {
     int module;
-} gni_gpu_pipeline;
+};
 
 // The functions of a device layer. Those that return bool have told gni_fail why when it is false.
 typedef struct gni_gpu_layer {
@@ -9140,6 +9179,8 @@ typedef struct gni_gpu_layer {
     gni_gpu_pipeline *(*pipeline_get)(gni_gpu *gpu, const gni_gpu_kernel *k, gni_gpu_mode mode);
     bool (*dispatch)(gni_gpu *gpu, gni_gpu_pipeline *p, const gni_gpu_use *uses, int n_use,
                      const void *params, uint32_t bytes, uint32_t x, uint32_t y, uint32_t z);
+    // of kernels with GN_MANY; those of one pipeline that follow each other become one dispatch. NULL where the layer cannot
+    bool (*dispatch_many)(gni_gpu *gpu, const gni_gpu_part *parts, int count);
     bool (*flush)(gni_gpu *gpu);
     bool (*wait)(gni_gpu *gpu);
     // watching: events since the last fetch, on gni_now_ns's clock
@@ -9234,12 +9275,13 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 
 // Words that are specialisation constants of the same number as well.
 #define GNI_P_PROGRAM_COUNTS 0    // inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar
-                                  // ones 20-23, bit 24: some operand needs the vector coordinates
+                                  // ones 20-23, bit 24: some operand needs the vector coordinates, bit 25: GN_EXACT_HALVES
 #define GNI_P_PROGRAM_IN_DTYPES 1 // 4 bits each
 #define GNI_P_PROGRAM_IN_KINDS 2  // 4 bits each
 #define GNI_P_PROGRAM_OUTPUTS 3   // dtypes from bit 0, kinds from bit 16, 4 bits each
 #define GNI_P_PROGRAM_OUT_REGS 4  // registers, 8 bits each
-#define GNI_P_PROGRAM_HOW 5       // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles;
+#define GNI_P_PROGRAM_HOW 5       // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles,
+                                  // bit 5: elements of a group are 256 apart;
                                   // as WGSL, from bit 8 on 4 bits for each of the first 6 inputs: 1 + the output whose
                                   // buffer it has.
                                   // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
@@ -9271,6 +9313,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_REDUCE_SPLIT0 37  // of this one
 #define GNI_P_REDUCE_INDEX0 38  // of the first reduced element
 #define GNI_P_REDUCE_COUNTER0 39 // first of one counter per workgroup along x
+#define GNI_P_REDUCE_APART 40    // of two outputs: elements from a result to the second one
 
 // ---- softmax.comp
 
@@ -9293,6 +9336,40 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_SOFTMAX_CHUNK 6 // groups of a split
 #define GNI_P_SOFTMAX_WORDS 8
 
+// ---- rows.comp
+
+#define GNI_ROWS_SOFTMAX 0 // as gni_softmax_kind
+#define GNI_ROWS_LOG_SOFTMAX 1
+#define GNI_ROWS_LOGSUMEXP 2
+#define GNI_ROWS_BACK_SOFTMAX 3
+#define GNI_ROWS_BACK_LOG_SOFTMAX 4
+#define GNI_ROWS_NORM 5
+#define GNI_ROWS_RMS 6 // without a mean
+#define GNI_ROWS_BACK_NORM 7
+#define GNI_ROWS_BACK_RMS 8
+
+#define GNI_S_ROWS_KIND 0   // the above
+#define GNI_S_ROWS_DTYPES 1 // of input, gradient and output, 4 bits each
+#define GNI_S_ROWS_LOG_LANES 2
+#define GNI_S_ROWS_HOW 3
+#define GNI_F_ROWS_GROUPS 1u        // rows start at groups
+#define GNI_F_ROWS_WEIGHT_GROUPS 2u // weights do
+#define GNI_F_ROWS_WEIGHT 4u
+#define GNI_F_ROWS_BIAS 8u
+#define GNI_F_ROWS_STRETCHES 16u // one weight for several places
+#define GNI_F_ROWS_EXACT 32u     // see GN_EXACT_HALVES
+#define GNI_S_ROWS_SPECS 4
+
+#define GNI_P_ROWS_ROWS 0
+#define GNI_P_ROWS_N 1
+#define GNI_P_ROWS_EPS 2
+#define GNI_P_ROWS_PERIOD 3    // rows until weights come again,
+#define GNI_P_ROWS_STRETCHES 4 // weights of a row
+#define GNI_P_ROWS_INNER 5     // and places of a weight
+#define GNI_P_ROWS_BASE 8      // of the operands, in elements
+#define GNI_P_ROWS_OPERANDS 7  // x, gradient, weight, bias, mean, scale, result
+#define GNI_P_ROWS_WORDS 16
+
 // ---- places.glsl: take.comp, scatter.comp
 
 #define GNI_S_TAKE_INDEX_DTYPE 0
@@ -9312,20 +9389,42 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_S_SCATTER_STEP 3 // the others are those of take.comp
 #define GNI_S_SCATTER_DTYPE 4
 #define GNI_S_SCATTER_LEAST 5
-#define GNI_S_SCATTER_SPECS 6
+#define GNI_S_SCATTER_PAIRS 6 // places are known, beside their elements
+#define GNI_S_SCATTER_SPECS 7
 #define GNI_SCATTER_ADD_WORD 0 // steps over the elements
 #define GNI_SCATTER_ADD_WIDE 1
 #define GNI_SCATTER_EXTREME 2
 #define GNI_SCATTER_MEASURE 3
 #define GNI_SCATTER_ADD_FLOAT 4
-#define GNI_SCATTER_TO_KEYS 5 // and over the places
-#define GNI_SCATTER_FROM_KEYS 6
-#define GNI_SCATTER_FINISH 7
+#define GNI_SCATTER_NUMBER 5 // the number of the last element for a place
+#define GNI_SCATTER_PLACES 6 // places, to be sorted with their elements
+#define GNI_SCATTER_TO_KEYS 7 // and over the places
+#define GNI_SCATTER_FROM_KEYS 8
+#define GNI_SCATTER_FINISH 9
+#define GNI_SCATTER_PUT_LAST 10
 #define GNI_P_SCATTER_PLACES 11
 #define GNI_P_SCATTER_BITS 12
 #define GNI_P_SCATTER_WORDS 13
 
-// ---- order.glsl: sort.comp, find.comp
+// ---- keep.comp
+
+#define GNI_S_KEEP_STEP 0
+#define GNI_KEEP_COUNT 0u
+#define GNI_KEEP_PLACES 1u
+#define GNI_KEEP_ELEMENTS 2u
+#define GNI_S_KEEP_UNIT 1 // log2 of an element's bytes
+#define GNI_S_KEEP_RANK 2
+#define GNI_S_KEEP_SPECS 3
+#define GNI_P_KEEP_CHUNK 0
+#define GNI_P_KEEP_BASE 1
+#define GNI_P_KEEP_END 2
+#define GNI_P_KEEP_COUNT_ALL 3 // how many are true
+#define GNI_P_KEEP_IN_BASE 4
+#define GNI_P_KEEP_OUT_BASE 5
+#define GNI_P_KEEP_DIM 6 // of up to 8 axes
+#define GNI_P_KEEP_WORDS 14
+
+// ---- order.glsl: sort.comp, sweep.comp, find.comp, count.comp
 
 #define GNI_S_ORDER_LOG_BYTES 0
 #define GNI_S_ORDER_FLAGS 1
@@ -9341,6 +9440,12 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_S_SORT_FIRST 5 // keys come from the elements
 #define GNI_S_SORT_LOG_ROW 6
 #define GNI_S_SORT_SPECS 7
+#define GNI_S_SWEEP_THREADS 5 // sweep.comp, after the same two
+#define GNI_S_SWEEP_SUBGROUP 6
+#define GNI_S_SWEEP_EACH 7
+#define GNI_S_SWEEP_LOOKS 8
+#define GNI_S_SWEEP_ONE 9 // one digit of words, of pairs with words
+#define GNI_S_SWEEP_SPECS 10
 #define GNI_SORT_TILE 2048 // elements of a workgroup
 #define GNI_P_SORT_ROWS 0
 #define GNI_P_SORT_N 1
@@ -9372,7 +9477,14 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_FIND_OUT_BASE 4
 #define GNI_P_FIND_RIGHT 5
 #define GNI_P_FIND_LEAST 6 // the first number that is counted
-#define GNI_P_FIND_WORDS 7
+#define GNI_P_FIND_START 7 // count.comp, float32: edges are about evenly apart from there on
+#define GNI_P_FIND_SCALE 8 // 1 / how far, or 0: they are anywhere
+#define GNI_P_FIND_WORDS 9
+#define GNI_S_FIND_COPIES 3 // of each count in shared memory
+#define GNI_S_FIND_EDGES 4  // numbers are how many edges are not above an element
+#define GNI_S_FIND_SPECS 5
+#define GNI_COUNT_HOLDS 5120 // words of counts in shared memory
+#define GNI_COUNT_EDGES 2048 // most parts between edges
 
 // ---- scan.comp
 
@@ -9383,10 +9495,17 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_F_SCAN_TOTALS 0u
 #define GNI_F_SCAN_TILES 1u
 #define GNI_F_SCAN_COLUMNS 2u
+#define GNI_F_SCAN_ONE_PASS 3u // scan_fast.comp
 #define GNI_S_SCAN_FLAGS 4
 #define GNI_F_SCAN_CARRY 1u     // there are parts
 #define GNI_F_SCAN_EXCLUSIVE 2u // without the element itself
+#define GNI_F_SCAN_STALL 4u     // tests: some tiles do not say what they come to
 #define GNI_S_SCAN_SPECS 5
+#define GNI_S_SCAN_THREADS 5 // scan_fast.comp
+#define GNI_S_SCAN_EACH 6
+#define GNI_S_SCAN_LANES 7
+#define GNI_S_SCAN_FAST_SPECS 8
+#define GNI_SCAN_STRIP 256 // groups of columns of all subgroups
 #define GNI_SCAN_TILE 2048 // elements of a workgroup
 #define GNI_P_SCAN_OUTER 0
 #define GNI_P_SCAN_N 1
@@ -9394,7 +9513,36 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_SCAN_IN_BASE 3
 #define GNI_P_SCAN_OUT_BASE 4
 #define GNI_P_SCAN_TILES 5
-#define GNI_P_SCAN_WORDS 6
+#define GNI_P_SCAN_EPOCH 6
+#define GNI_P_SCAN_WORDS 7
+
+// ---- attention.comp
+
+#define GNI_S_ATTEND_D 0      // elements of a query and of a key
+#define GNI_S_ATTEND_E 1      // of a value
+#define GNI_S_ATTEND_FLAGS 2
+#define GNI_S_ATTEND_BLOCKS 3 // of 16 rows that a subgroup has
+#define GNI_S_ATTEND_KEYS 4   // keys of a tile
+#define GNI_S_ATTEND_SPECS 5
+#define GNI_F_ATTEND_CAUSAL 1u
+#define GNI_F_ATTEND_LSE 2u    // the rows' logarithms of sums are written
+#define GNI_F_ATTEND_BF16 4u
+#define GNI_F_ATTEND_EARLY 8u  // the next tile is on its way while one is at work
+#define GNI_F_ATTEND_SAME 16u  // sums have their elements where first operands have them
+#define GNI_F_ATTEND_ASKS 32u  // is to write only whether they do, in place of a logarithm
+#define GNI_P_ATTEND_N 0      // queries
+#define GNI_P_ATTEND_M 1      // keys
+#define GNI_P_ATTEND_SHARE 2  // heads to a key head
+#define GNI_P_ATTEND_SCALE 3  // times log2 e
+#define GNI_P_ATTEND_Q 4      // base, strides of batch, head, row, in groups of 8; so the next ones
+#define GNI_P_ATTEND_K 8
+#define GNI_P_ATTEND_V 12
+#define GNI_P_ATTEND_Y 16     // or dq, or dk
+#define GNI_P_ATTEND_GY 20
+#define GNI_P_ATTEND_DV 24
+#define GNI_P_ATTEND_LSE 28
+#define GNI_P_ATTEND_DOT 29
+#define GNI_P_ATTEND_WORDS 30
 
 // ---- random.comp
 
@@ -9434,6 +9582,8 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_F_MATMUL_SPARE 65536u    // works if split.comp chose mode 2
 #define GNI_F_MATMUL_INSIDE 131072u  // all tiles are whole
 #define GNI_F_MATMUL_SUMS 262144u    // sums of b's columns go to buffer argument 6, as c's dtype
+#define GNI_F_MATMUL_WINDOWS 524288u // rows and columns of b are counted by several indices: windows.glsl
+#define GNI_F_MATMUL_EVEN 1048576u   // and a tile's step of k stays within the last one of k
 
 #define GNI_P_MATMUL_M 0
 #define GNI_P_MATMUL_N 1
@@ -9458,6 +9608,27 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_MATMUL_STRIPE 48      // rows of tiles that are taken column by column
 #define GNI_P_MATMUL_WHOLE_TILES 49 // with splits: the first so many, counted over all batches, are not split
 #define GNI_P_MATMUL_WORDS 50
+
+// Of windows: divisions, last index's step, and for each index but the first (divider, step of the one in front).
+#define GNI_P_WINDOWS_K 50
+#define GNI_P_WINDOWS_N 64
+#define GNI_P_WINDOWS_C 78 // divider: columns of c that follow each other, and the distance of such runs
+#define GNI_P_WINDOWS_WORDS 82
+
+// ---- images with their channels last: image.comp
+
+#define GNI_S_IMAGE_IN_DTYPE 0
+#define GNI_S_IMAGE_OUT_DTYPE 1
+#define GNI_S_IMAGE_SPECS 2
+#define GNI_P_IMAGE_PLACES 0 // of all images
+#define GNI_P_IMAGE_CHANNELS 1
+#define GNI_P_IMAGE_WIDTH 2 // channels that come out
+#define GNI_P_IMAGE_IN_BASE 3
+#define GNI_P_IMAGE_OUT_BASE 4
+#define GNI_P_IMAGE_STEP_CHANNEL 5
+#define GNI_P_IMAGE_STEP_IMAGE 6
+#define GNI_P_IMAGE_AXIS 7 // 3, the last one first: (divider, places in front, places that there are, step)
+#define GNI_P_IMAGE_WORDS 25
 
 #define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
 #define GNI_S_MATVEC_SPECS 5
@@ -9741,7 +9912,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 // >>structs
 // Every internal type that more than one room uses, and how they hold each other:
 // gn_array -> gni_buffer (memory) or gni_expr (not computed yet), gn_array -> gni_node (its record for
-// autograd) -> input arrays. Rooms reach each other through the functions declared here.
+// autograd) -> input arrays. Rooms reach each other through the functions declared in room `internal`.
 
 enum {
     GNI_MAX_INPUTS = 8,  // operands a program reads
@@ -9849,7 +10020,7 @@ struct gni_node {
     int64_t param[12]; // the op's own
     double real[2];
     gn_shape shape;
-    uint32_t visited; // number of the pass under way
+    uint32_t visited; // bits of the pass under way, see room `autograd`
     gn_array *gy;     // gradient gathered during the pass
 };
 
@@ -9908,7 +10079,7 @@ typedef struct gni_map {
     gni_operand in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
 } gni_map;
 
-// Reduces the one output of a program. Dimensions 0 to kept-1 are kept, the rest are reduced; the
+// Reduces the one output of a program, or sums both of two. Dimensions 0 to kept-1 are kept, the rest are reduced; the
 // result is contiguous over the kept ones. `domain` is that of the reduced register.
 typedef struct gni_reduce {
     gni_program program;
@@ -9918,6 +10089,7 @@ typedef struct gni_reduce {
     int64_t dim[GN_MAX_RANK];
     gni_operand in[GNI_MAX_INPUTS], out; // out.dtype: of the result
     bool compiled; // not worth interpreting: a GPU waits for the kernel of this program
+    int64_t apart; // two outputs, on GPUs only: elements of `out` from a result to the second one; 0: one output
 } gni_reduce;
 
 // Rows of `n` elements; the input has any row stride and unit stride inside, the output is contiguous
@@ -9927,6 +10099,17 @@ typedef struct gni_softmax {
     int64_t rows, n, row_stride;
     gni_operand in, out;
 } gni_softmax;
+
+// Work on rows that needs a sum or two over each row first, on GPUs only: rows.comp says what `kind` (GNI_ROWS_) does. All
+// operands are contiguous, those that a kind does not have are without a buffer: x, gy (the gradient) and out (rows, n), or
+// out (rows) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and bias
+// float32, (n) or, where stretches > 0, (period, stretches): one for `inner` places, and for every row that many periods on.
+typedef struct gni_rows {
+    int kind;
+    int64_t rows, n, period, stretches, inner;
+    double eps;
+    gni_operand x, gy, weight, bias, mean, scale, out; // in the order of GNI_P_ROWS_BASE
+} gni_rows;
 
 // Where the strides of a product's other operands along m and n are; batch dimensions come first.
 enum { GNI_ALONG_M = GN_MAX_RANK - 2, GNI_ALONG_N = GN_MAX_RANK - 1 };
@@ -9951,7 +10134,7 @@ typedef struct gni_matmul {
     // the operand's rows (GNI_ALONG_M) and columns (GNI_ALONG_N). Operands are float32. If the other one has one row or
     // column, nothing is fused and there is no bias.
     int prologue;
-    bool as_prologue; // prologue is 0, but sums are to be rounded as if it were not
+    bool as_prologue; // by the tiles of a product with a prologue, whose rounding it is to have
     gni_program load;
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;
@@ -9964,7 +10147,32 @@ typedef struct gni_conv {
     int64_t batch_dim[2], a_batch[2], b_batch[2];
     int64_t n_dim[4], b_n[4], k_dim[4], b_k[4];
     gni_operand a, b, c; // stride[] unused
+    // On a GPU, where b has its channels last: runs of c's columns that follow each other, where the next run and the next row
+    // begin.
+    int64_t c_run, c_jump, c_row;
 } gni_conv;
+
+// out (n, out..., width) contiguous = in (n, channels, in...) of any strides as if it began `before` places earlier, with zeros
+// around it, or cut; channels behind its own are zeros. For GPUs.
+typedef struct gni_image {
+    int64_t n, channels, width;
+    int64_t have[3], before[3], size[3];
+    gni_operand in, out; // in's strides: of n, channels and three axes
+} gni_image;
+
+// Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch, head, row.
+typedef enum gni_attend_step {
+    GNI_ATTEND_FORWARD, // GN_STEP of attention.comp: y and, where there is a buffer for it, lse (batches, heads, n), float32
+    GNI_ATTEND_QUERIES, // dq from these, lse, gy, and dot, the rows' sums of y gy, which is like lse
+    GNI_ATTEND_KEYS     // dk and dv, summed over the heads that share them
+} gni_attend_step;
+typedef struct gni_attend_job {
+    gni_attend_step step;
+    int64_t batches, heads, share, n, m, d, e;
+    double scale;
+    bool causal;
+    gni_operand q, k, v, gy, lse, dot, y, dq, dk, dv;
+} gni_attend_job;
 
 // Where indices lead: into the axis in the middle of (outer, extent, inner). They are `count`, int32 or int64, or with
 // `along` (outer, count, inner), one for each element. All is contiguous.
@@ -9981,6 +10189,19 @@ typedef struct gni_take {
     gni_places at;
     gni_operand in, index, out;
 } gni_take;
+
+// What is where mask (n) is true: with no `out` yet counts, how many in each chunk; then either `rank` rows of `count` int64 places
+// in an array of these dimensions, or of rank 0 the elements of in (n) there. Of GPUs alone.
+typedef struct gni_keep {
+    int64_t n, count;
+    int rank;
+    int64_t dim[GN_MAX_RANK];
+    gni_operand mask, in, counts, out;
+} gni_keep;
+
+// The elements of a chunk, so that there are at most 2048 of them, and how many there are. The first one may be 15 shorter.
+GNI_INLINE int64_t gni_keep_chunk(int64_t n) { return (n / ((int64_t)4096 * 2047) + 1) * 4096; }
+GNI_INLINE int64_t gni_keep_chunks(int64_t n) { return (n + 14) / gni_keep_chunk(n) + 1; }
 
 typedef enum gni_scan_op { GNI_SCAN_SUM, GNI_SCAN_PROD, GNI_SCAN_MAX, GNI_SCAN_MIN, GNI_SCAN_LOGSUMEXP } gni_scan_op;
 // Along the middle axis of (outer, n, inner), all contiguous, in and out of one dtype.
@@ -10008,10 +10229,12 @@ typedef struct gni_search {
 } gni_search;
 
 // out (bins): how often each number from `least` on is among in (n), int64; with weight (n), float64, their sums. Numbers
-// outside are left out.
+// outside are left out. With edges (bins + 1), which rise, in is of their dtype, float32, and its number is how many edges are not
+// above it; with a scale that is about (x - start) scale.
 typedef struct gni_count {
     int64_t n, bins, least;
-    gni_operand in, weight, out;
+    double start, scale;
+    gni_operand in, weight, edges, out;
 } gni_count;
 
 // GNI_SCATTER_PUT: the last one is what stays, on the CPU.
@@ -10120,17 +10343,21 @@ typedef enum gni_job_kind {
     GNI_JOB_MAP,
     GNI_JOB_REDUCE,
     GNI_JOB_SOFTMAX,
+    GNI_JOB_ROWS, // of GPUs only: see gni_run_on_gpu
     GNI_JOB_MATMUL,
-    GNI_JOB_CONV, // on a GPU it is made of other jobs: see gni_conv_run
+    GNI_JOB_CONV, // on a GPU it is made of other jobs where b has not its channels last: see gni_conv_run
+    GNI_JOB_IMAGE,
     GNI_JOB_TAKE,
     GNI_JOB_SCATTER,
+    GNI_JOB_KEEP,
     GNI_JOB_RANDOM,
     GNI_JOB_FFT,
     GNI_JOB_FACTOR,
     GNI_JOB_SCAN,
     GNI_JOB_SORT,
     GNI_JOB_SEARCH,
-    GNI_JOB_COUNT
+    GNI_JOB_COUNT,
+    GNI_JOB_ATTEND // of room `attention`, which has another way where a GPU does not do it
 } gni_job_kind;
 typedef struct gni_backend_api {
     const char *name;
@@ -10166,12 +10393,30 @@ typedef struct gni_read {
     struct gni_read *next;
 } gni_read;
 
+// See core/learn.
+typedef enum gni_loop_state { GNI_LOOP_WATCHED, GNI_LOOP_WARMED, GNI_LOOP_TRIED, GNI_LOOP_CPU, GNI_LOOP_GPU } gni_loop_state;
+typedef struct gni_loop {
+    uint64_t calls, met; // a hash of a round's calls; when it was met last
+    gni_loop_state state;
+    int windows, broken; // timed in this state; interruptions of its trial
+    uint64_t spent, best[2]; // ns in all; of a round, on the CPU and on the GPU
+} gni_loop;
+
+enum { GNI_LOOPS = 8 };
+typedef struct gni_learn {
+    uint64_t calls, rounds, begun; // a hash of the calls since the last round; rounds so far; when the window began
+    int count, limit;      // calls since the last round, and with how many the loop is still thought to go on
+    int in_window, by_rule, little; // rounds; jobs that a rule put on the GPU, and those that were too small for one
+    gni_loop *current, loops[GNI_LOOPS];
+} gni_learn;
+
 struct gn_context {
     gni_lock lock;
     gn_options options; // strings copied
     // In force: those of the options, but while a large decomposition runs on the GPU.
     gn_placement placement;
     gn_precision precision;
+    gni_learn learn;
     gn_allocator allocator;
     gn_status status;
     bool told;        // somebody asked for the error in `status`
@@ -10266,7 +10511,7 @@ static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes);
 static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) GNI_PRINTF(3, 4);
 static const char *gni_shape_text(char *text, size_t size, const gn_shape *s); // "(3,4)"
 
-// calls (rooms log, array, open): every public function that takes arrays starts with gni_begin, which checks them and takes the
+// calls (rooms `call` and `array`): every public function that takes arrays starts with gni_begin, which checks them and takes the
 // lock, and ends with one of the others. gni_begin returns NULL (unlocked) when one is NULL or stale.
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count);
 static bool gni_begin_context(const char *fn, gn_context *g); // for functions that take a context
@@ -10675,6 +10920,8 @@ static void gni_call_enter(gn_context *g, const char *fn) {
     gni_lock_enter(&g->lock);
     if (g->call_depth++ == g->call_base) g->call = fn;
     if (g->call_depth > 1) return;
+    g->learn.calls = (g->learn.calls ^ (uint64_t)(uintptr_t)fn) * 0x100000001b3u;
+    g->learn.count += g->learn.count < INT32_MAX;
     if (g->forks != gni_forks) gni_after_fork(g);
     g->call_failed = false;
     g->stack = gni_stack_here(g, false);
@@ -10723,13 +10970,100 @@ static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count)
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
                      i + 1);
         else if (a->magic != gni_magic_of(a) || (g->call_depth == 1 && a->user_refs <= 0))
-            gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released", fn, i + 1);
+            gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released; gn_keep keeps one beyond its scope", fn, i + 1);
         else
             continue;
         gni_end_plain(g);
         return NULL;
     }
     return g;
+}
+
+// >>learn
+// Placement that learns: the rounds of a loop are timed, some of them on the GPU, and the loop stays where it was faster. A round
+// is what a thread calls between two ends of scopes; rounds with the same calls are one loop. From outside: gni_learn_scope,
+// gni_learn_side.
+
+// A loop is on trial when it has taken that long, so that short programs do not wait for pipelines; a window is so many rounds.
+enum { GNI_LEARN_WINDOW = 8, GNI_LEARN_CALLS = 4 };
+#define GNI_LEARN_AFTER ((uint64_t)20000000) // ns
+
+static bool gni_learn_settled(const gni_loop *p) { return p->state == GNI_LOOP_CPU || p->state == GNI_LOOP_GPU; }
+
+// The window of `count` rounds that took `ns` is over. What the loop does next.
+static void gni_learn_window(gni_loop *p, uint64_t ns, int count, bool by_rule) {
+    const uint64_t each = ns / (uint64_t)count;
+    const int side = p->state == GNI_LOOP_TRIED;
+    if (p->state == GNI_LOOP_WATCHED && by_rule) { // work that has its place on the GPU already, or none that could go there
+        p->windows = 0;
+        p->spent = 0;
+        return;
+    }
+    p->spent += ns;
+    p->windows++;
+    if (p->state == GNI_LOOP_WARMED) {
+        p->state = GNI_LOOP_TRIED;
+        p->windows = 0;
+        return;
+    }
+    p->best[side] = p->windows == 1 ? each : GNI_MIN(p->best[side], each);
+    if (p->windows < 2 || (side == 0 && p->spent < GNI_LEARN_AFTER)) return;
+    p->windows = 0;
+    if (side == 0) p->state = GNI_LOOP_WARMED;
+    else p->state = p->best[1] < p->best[0] / 10 * 9 ? GNI_LOOP_GPU : GNI_LOOP_CPU;
+}
+
+// The loop with that round, which takes the place of the one that was met longest ago if it is new.
+static gni_loop *gni_learn_find(gni_learn *l, uint64_t calls) {
+    gni_loop *oldest = &l->loops[0];
+    for (int i = 0; i < GNI_LOOPS; i++) {
+        gni_loop *p = &l->loops[i];
+        if (p->calls == calls) return p;
+        if (p->met < oldest->met) oldest = p;
+    }
+    memset(oldest, 0, sizeof *oldest);
+    oldest->calls = calls;
+    return oldest;
+}
+
+// At the end of a scope that the caller opened.
+static void gni_learn_scope(gn_context *g) {
+    gni_learn *l = &g->learn;
+    const uint64_t calls = l->calls;
+    const int count = l->count;
+    l->calls = 0;
+    l->count = 0;
+    // A GPU made of CPU threads is no other machine. Where programs are texts, waiting may not be possible.
+    if (count < GNI_LEARN_CALLS || g->gpu == NULL || g->gpu->lost || g->placement != GN_PLACE_AUTO || g->host_recording ||
+        g->gpu->caps.kind == GNI_GPU_CPU || g->gpu->caps.texts)
+        return;
+    gni_loop *p = gni_learn_find(l, calls);
+    const bool again = p == l->current;
+    gni_loop *was = l->current;
+    // A trial that other rounds interrupt again and again is given up.
+    if (!again && was != NULL && (was->state == GNI_LOOP_WARMED || was->state == GNI_LOOP_TRIED) && ++was->broken > 8)
+        was->state = GNI_LOOP_CPU;
+    const gni_loop_state state = p->state;
+    p->met = ++l->rounds;
+    l->current = p;
+    l->limit = 4 * count;
+    if (again && gni_learn_settled(p)) return;
+    if (again && ++l->in_window < GNI_LEARN_WINDOW) return;
+    if (state == GNI_LOOP_WARMED || state == GNI_LOOP_TRIED) g->gpu->layer->wait(g->gpu);
+    const uint64_t now = gni_now_ns();
+    if (again) gni_learn_window(p, now - l->begun, l->in_window, l->by_rule > 0 || l->little < l->in_window);
+    l->begun = now;
+    l->in_window = l->by_rule = l->little = 0;
+    if (again && gni_learn_settled(p))
+        gni_log(g, GN_LOG_INFO, "a loop of %d calls takes %.3g us on the CPU and %.3g us on the GPU: it stays on the %s", count,
+                (double)p->best[0] * 1e-3, (double)p->best[1] * 1e-3, p->state == GNI_LOOP_GPU ? "GPU" : "CPU");
+}
+
+// Where the loop under way has its small work, 0: where the rules say.
+static uint32_t gni_learn_side(const gn_context *g) {
+    const gni_learn *l = &g->learn;
+    const gni_loop_state state = l->current != NULL && l->count <= l->limit ? l->current->state : GNI_LOOP_WATCHED;
+    return state == GNI_LOOP_WATCHED ? 0 : state == GNI_LOOP_CPU ? GNI_ON_CPU : GNI_ON_GPU;
 }
 
 // >>array
@@ -11373,6 +11707,7 @@ GPUNUM_API void gn_scope_end(gn_context *g) {
         }
         stack->count--;
     }
+    if (g->call_depth == 1) gni_learn_scope(g);
     gni_end_plain(g);
 }
 
@@ -11475,7 +11810,7 @@ static bool gni_known(const char *fn, const gn_array *a) {
     if (a->magic == gni_magic_of(a)) return true;
     gn_context *g = gni_home(a);
     if (gni_begin_context(fn, g)) {
-        gni_fail(g, GN_ERROR_STALE, "%s: array argument 1 was released", fn);
+        gni_fail(g, GN_ERROR_STALE, "%s: array argument 1 was released; gn_keep keeps one beyond its scope", fn);
         gni_end_plain(g);
     }
     return false;
@@ -11585,7 +11920,7 @@ GPUNUM_API gn_dtype gn_promote(gn_dtype a, gn_dtype b) {
 
 // >>lazy
 // Elementwise work stays an expression until somebody needs the value, which room `evaluate` then computes. From outside:
-// gni_apply and gni_const make expressions.
+// gni_apply and gni_const make expressions; product and evaluate also take gni_expr_new and gni_convert_ops.
 
 static void gni_pending_add(gn_context *g, gn_array *a) {
     a->expr->prev = g->pending_last;
@@ -12273,7 +12608,7 @@ static void gni_product_keep(gn_context *g, const gn_array *product) {
     if (product->expr->consumed) g->kept[(kind >> 16) % GNI_KEPT] = kind;
 }
 
-// Of room `matmul`: the operand that is made while the product reads it (1, 2), or 0. `by`: the other one's rows or
+// Of room `product`: the operand that is made while the product reads it (1, 2), or 0. `by`: the other one's rows or
 // columns.
 static int gni_product_prologue(const gn_array *product, int64_t *by);
 
@@ -12322,7 +12657,7 @@ static bool gni_tree_prepare(gn_context *g, gn_array *root, bool fuse, gn_array 
     return true;
 }
 
-// Of the next room: computes the product into `root`, through the program unless that is NULL.
+// Of room `product`: computes the product into `root`, through the program unless that is NULL.
 static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gni_builder *b);
 
 // The program from the product, as its input 0, to the root.
@@ -12479,6 +12814,8 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
 // `held`: references to the buffer that the program of that walk holds for itself.
 static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int held) {
     if (!gni_materialize(g, a)) return false;
+    // Where no other array shows the buffer, who reads it reads `a`.
+    if (a->lazy_refs == 0 && a->buf->refs - held == 1) return true;
     if (gni_find_reader(g, a->buf, walk) == NULL) return true;
     // When only `a` shows the buffer and all of it goes, a new one is cheaper than computing the readers.
     bool whole = a->buf->refs - held == 1 && !a->buf->host_borrowed && !a->buf->device_borrowed &&
@@ -12512,6 +12849,8 @@ static bool gni_before_write(gn_context *g, gn_array *a) {
     X(AGAIN, "read so often that its operands are worth moving to the GPU")                        \
     X(BOTH, "operands are on both sides, and the GPU reads them faster")                           \
     X(SMALL, "too small to be worth the GPU")                                                      \
+    X(TRIAL, "the loop that it is in was being tried on the GPU")                                  \
+    X(LOOP, "the loop that it is in was measured to be faster there")                              \
     X(NO_ROOM, "device memory is full")                                                            \
     X(LOST, "the device was lost")
 typedef enum gni_reason {
@@ -12552,6 +12891,16 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &s->out;
         v->size = s->rows * s->n;
         v->name = "softmax";
+    } else if (kind == GNI_JOB_ROWS) {
+        gni_rows *r = (gni_rows *)job;
+        gni_operand *const all[] = {&r->x, &r->gy, &r->weight, &r->bias, &r->mean, &r->scale, &r->out};
+        const bool writes = r->kind == GNI_ROWS_NORM || r->kind == GNI_ROWS_RMS;
+        for (int i = 0; i < GNI_P_ROWS_OPERANDS; i++) {
+            if (i == (writes ? 4 : 6)) v->n_in = v->n;
+            if (all[i]->buf != NULL) v->op[v->n++] = all[i];
+        }
+        v->size = r->rows * r->n;
+        v->name = "rows";
     } else if (kind == GNI_JOB_MATMUL) {
         gni_matmul *m = (gni_matmul *)job;
         if (m->prologue != 1) v->op[v->n++] = &m->a;
@@ -12576,6 +12925,13 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
                             (double)gni_extent_product(c->batch_dim, 2);
         v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
         v->name = "convolution";
+    } else if (kind == GNI_JOB_IMAGE) {
+        gni_image *m = (gni_image *)job;
+        v->op[v->n++] = &m->in;
+        v->n_in = v->n;
+        v->op[v->n++] = &m->out;
+        v->size = m->n * m->width * gni_extent_product(m->size, 3);
+        v->name = "image";
     } else if (kind == GNI_JOB_TAKE) {
         gni_take *t = (gni_take *)job;
         v->op[v->n++] = &t->in;
@@ -12592,6 +12948,15 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &t->out;
         v->size = t->at.outer * t->at.count * t->at.inner;
         v->name = "scatter";
+    } else if (kind == GNI_JOB_KEEP) {
+        gni_keep *k = (gni_keep *)job;
+        v->op[v->n++] = &k->mask;
+        if (k->out.buf != NULL) v->op[v->n++] = &k->counts;
+        if (k->in.buf != NULL) v->op[v->n++] = &k->in;
+        v->n_in = v->n;
+        v->op[v->n++] = k->out.buf != NULL ? &k->out : &k->counts;
+        v->size = k->n;
+        v->name = "keep";
     } else if (kind == GNI_JOB_FFT) {
         gni_fft *f = (gni_fft *)job;
         v->op[v->n++] = &f->in;
@@ -12641,10 +13006,34 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         gni_count *c = (gni_count *)job;
         v->op[v->n++] = &c->in;
         if (c->weight.buf != NULL) v->op[v->n++] = &c->weight;
+        if (c->edges.buf != NULL) v->op[v->n++] = &c->edges;
         v->n_in = v->n;
         v->op[v->n++] = &c->out;
         v->size = c->n;
         v->name = "count";
+    } else if (kind == GNI_JOB_ATTEND) {
+        gni_attend_job *a = (gni_attend_job *)job;
+        v->op[v->n++] = &a->q;
+        v->op[v->n++] = &a->k;
+        v->op[v->n++] = &a->v;
+        if (a->step != GNI_ATTEND_FORWARD) {
+            v->op[v->n++] = &a->gy;
+            v->op[v->n++] = &a->lse;
+            v->op[v->n++] = &a->dot;
+        }
+        v->n_in = v->n;
+        if (a->step == GNI_ATTEND_FORWARD) {
+            v->op[v->n++] = &a->y;
+            if (a->lse.buf != NULL) v->op[v->n++] = &a->lse;
+        } else if (a->step == GNI_ATTEND_QUERIES) {
+            v->op[v->n++] = &a->dq;
+        } else {
+            v->op[v->n++] = &a->dk;
+            v->op[v->n++] = &a->dv;
+        }
+        double work = (double)a->n * (double)a->m * (double)(a->d + a->e) * (double)a->heads * (double)a->batches;
+        v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
+        v->name = "attention";
     } else {
         gni_random *r = (gni_random *)job;
         v->op[v->n++] = &r->out;
@@ -12661,8 +13050,10 @@ static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
     case GNI_JOB_SORT:
     case GNI_JOB_SEARCH:
     case GNI_JOB_COUNT:
+    case GNI_JOB_ROWS:
     case GNI_JOB_SOFTMAX: return t->reduction;
     case GNI_JOB_CONV:
+    case GNI_JOB_ATTEND:
     case GNI_JOB_MATMUL: return t->matmul;
     case GNI_JOB_RANDOM: return t->random;
     case GNI_JOB_FFT: return t->fft;
@@ -12673,8 +13064,8 @@ static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
 
 // tools/calibrate on an H200 and 16 AVX-512 cores: random numbers, matrix products and copies pay from
 // here on, operands on the CPU. A single sum or sigmoid never pays there for its upload; the first
-// two stand for the ops that usually follow on the same data. The last one, for transforms, is an
-// estimate.
+// two stand for the ops that usually follow on the same data. Those for transforms and
+// decompositions are estimates.
 static const gn_thresholds gni_thresholds = {16 << 20, 16 << 20,  256 << 20, 256 << 10,
                                              64 << 20, 256 << 10, 256 << 10};
 
@@ -12729,6 +13120,12 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
     }
     for (int i = v->n_in; i < v->n; i++) // of which a part is written
         if (v->op[i]->buf->where == GNI_ON_GPU) gpu_only += v->op[i]->buf->bytes;
+    const bool own = gni_threshold_of(&g->options.thresholds, kind) > 0; // which rules alone
+    const uint32_t learned = own ? 0 : gni_learn_side(g);
+    if (learned == GNI_ON_CPU && gpu_only < GNI_LEAST_MOVED && v->size < gni_threshold(g, kind)) {
+        *why = GNI_WHY_LOOP;
+        return GNI_ON_CPU;
+    }
     if (gpu_only > 0) {
         // Bringing data back waits for the GPU, so it must save much.
         bool heavy = cpu_only > ((uint64_t)64 << 20) && cpu_only / 16 > gpu_only;
@@ -12738,14 +13135,12 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
     *why = GNI_WHY_SMALL;
     if (v->size >= gni_threshold(g, kind))
         *why = GNI_WHY_LARGE;
-    else if (gni_threshold_of(&g->options.thresholds, kind) > 0) // which rules alone
-        return GNI_ON_CPU;
-    else if (reads < GNI_LEAST_READ)
-        return GNI_ON_CPU;
-    else if (both >= GNI_LEAST_MOVED && both / 4 >= cpu_only)
+    else if (!own && reads >= GNI_LEAST_READ && both >= GNI_LEAST_MOVED && both / 4 >= cpu_only)
         *why = GNI_WHY_BOTH;
-    else if (again >= GNI_LEAST_MOVED && again / 4 >= cpu_only - again)
+    else if (!own && reads >= GNI_LEAST_READ && again >= GNI_LEAST_MOVED && again / 4 >= cpu_only - again)
         *why = GNI_WHY_AGAIN;
+    else if (learned == GNI_ON_GPU)
+        *why = gni_learn_settled(g->learn.current) ? GNI_WHY_LOOP : GNI_WHY_TRIAL;
     return *why == GNI_WHY_SMALL ? GNI_ON_CPU : GNI_ON_GPU;
 }
 
@@ -12828,6 +13223,8 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
     }
     uint64_t start = g->profile != NULL ? gni_now_ns() : 0;
     if (why == GNI_WHY_SMALL) gni_note_reads(&v, kind, job);
+    if (why == GNI_WHY_SMALL) g->learn.little++;
+    else if (side == GNI_ON_GPU && why < GNI_WHY_TRIAL) g->learn.by_rule++;
     if (!gni_bring(g, &v, side)) return false;
     const gni_backend_api *api = side == GNI_ON_GPU ? gni_backend_gpu() : gni_backend_cpu();
     gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, api->name);
@@ -12838,6 +13235,16 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
     if (g->profile != NULL)
         gni_profile_span(g, v.name, start, gni_now_ns(), side == GNI_ON_GPU ? 1 : 0);
     return ok;
+}
+
+// Runs a job that only GPUs do, if it belongs there and its results, new arrays, have room. False: the caller does it in other
+// ways, unless g->call_failed.
+static bool gni_run_on_gpu(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
+    gni_job_view v;
+    gni_reason why;
+    gni_view_job(kind, job, &v);
+    if (gni_place(g, kind, job, &v, &why) != GNI_ON_GPU || !gni_device_room(g, &v)) return false;
+    return gni_run(g, kind, job, y);
 }
 
 GPUNUM_API const char *gn_explain(gn_array *a) {
@@ -12996,6 +13403,20 @@ static void gni_matmul_drop_round(gni_program *p) {
     p->n_insn--;
 }
 
+// Rounding before relu is as good as after it, where the store does it.
+static void gni_matmul_drop_round_before(gni_program *p) {
+    const int last = p->n_insn - 1, first = p->n_in + p->n_const;
+    if (last < 1 || p->out_reg[0] != first + last || GNI_INSN_CODE(p->insn[last]) != GNI_OP_RELU * 3u + GNI_F ||
+        (int)GNI_INSN_A(p->insn[last]) != first + last - 1)
+        return;
+    const uint32_t round = GNI_INSN_CODE(p->insn[last - 1]) / 3u;
+    if (!(round == GNI_OP_ROUND_F16 && p->out_dtype[0] == GN_F16) && !(round == GNI_OP_ROUND_BF16 && p->out_dtype[0] == GN_BF16))
+        return;
+    p->insn[last - 1] = GNI_INSN(GNI_OP_RELU, GNI_F, GNI_INSN_A(p->insn[last - 1]), 0, 0);
+    p->out_reg[0]--;
+    p->n_insn--;
+}
+
 // The operand that insn adds to the product, a float32 row, or 0.
 static int gni_matmul_row_added(const gni_matmul *m, uint32_t insn) {
     uint32_t a = GNI_INSN_A(insn), b = GNI_INSN_B(insn);
@@ -13013,6 +13434,7 @@ static int gni_matmul_row_added(const gni_matmul *m, uint32_t insn) {
 static void gni_matmul_simplify(gni_matmul *m) {
     gni_program *p = &m->program;
     gni_matmul_drop_round(p);
+    gni_matmul_drop_round_before(p);
     int done = 0, reg = 0, bias = 0, first = p->n_in + p->n_const;
     if (p->n_insn > done && (bias = gni_matmul_row_added(m, p->insn[done])) > 0)
         reg = first + done++;
@@ -14724,18 +15146,25 @@ static float gni_gemm_widen(gn_dtype t, const void *p, int64_t i) {
     return ((const float *)p)[i];
 }
 
+// Whether tiles do bias and act to sums that c is too narrow for.
+static bool gni_gemm_finishes_apart(const gni_gemm_job *j) {
+    return j->sums_apart && !j->transposed && !j->d->accumulate && j->d->store == NULL && j->k > 0 &&
+           (j->d->out == GN_F16 || j->d->out == GN_BF16);
+}
+
 // What is done to a block of c after its last k where no `store` does it. The tiles have done float32's
 // bias and act already; this does what they cannot.
 // `sum` (rows,cols) holds the float32 sums when c has another type; it is worked on.
 static void gni_gemm_finish(const gni_gemm_job *j, void *c, int64_t rows, int64_t cols, int64_t j0,
                             float *sum) {
     const gni_gemm *d = j->d;
+    const bool done = gni_gemm_finishes_apart(j);
     for (int64_t i = 0; sum != NULL && i < rows; i++, sum += cols) {
         const int64_t at = i * d->c_rs;
         for (int64_t q = 0; d->accumulate && q < cols; q++)
             sum[q] += gni_gemm_widen(d->out, c, at + q);
-        for (int64_t q = 0; d->bias != NULL && q < cols; q++) sum[q] += d->bias[j0 + q];
-        for (int64_t q = 0; d->act == 1 && q < cols; q++) sum[q] = sum[q] < 0 ? 0 : sum[q];
+        for (int64_t q = 0; !done && d->bias != NULL && q < cols; q++) sum[q] += d->bias[j0 + q];
+        for (int64_t q = 0; !done && d->act == 1 && q < cols; q++) sum[q] = sum[q] < 0 ? 0 : sum[q];
         if (d->out == GN_F16) {
             j->isa->narrow_f16((uint16_t *)c + at, sum, cols);
         } else if (d->out == GN_BF16) {
@@ -14920,7 +15349,7 @@ static void gni_gemm_panel(const gni_gemm_block *s, gni_gemm_tile *t, int64_t ic
 static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int64_t jc, int64_t nc,
                            int64_t pc, int64_t kc) {
     const gni_gemm_job *j = s->job;
-    const bool last = pc + kc >= j->k && !j->sums_apart && j->d->out == GN_F32;
+    const bool last = pc + kc >= j->k && (j->sums_apart ? gni_gemm_finishes_apart(j) : j->d->out == GN_F32);
     const char *packed_b = s->pack_b;
     gni_gemm_tile t;
     t.k = gni_gemm_steps(j, kc);
@@ -15622,6 +16051,7 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     gni_gemm_vector v;
     j.d = d;
     j.isa = gni_gemm_isa_of(isa);
+    j.sums_apart = j.transposed = false; // until a way is chosen
     if (gni_gemm_is_vector(d, &v)) {
         v.isa = gni_la_isa_of(isa);
         gni_parallel(pool, d->batch * v.items, GNI_MAX(1024 / d->k, 1), gni_gemm_vector_task, &v);
@@ -16907,6 +17337,24 @@ static double gni_dtrigamma(double x) {
     return y + sign * (s + (1.0 + p + 0.5 / x) / x);
 }
 
+static double gni_dtetragamma(double x) {
+    double y = 0.0, cosine;
+    if (x == 0.0) return -copysign(GNI_INF, x);
+    if (x < 0.0) {
+        if (x == floor(x)) return GNI_NAN;
+        const double sine = sin((x - floor(x + 0.5)) * 3.14159265358979323846), t = 3.14159265358979323846 / sine;
+        gni_dsinpi(x, &cosine);
+        y = -2.0 * cosine * t * t * t;
+        x = 1.0 - x;
+    }
+    for (; x < 10.0; x += 1.0) y -= 2.0 / (x * x * x);
+    static const double c[] = {-3617.0 / 30, 35.0 / 2, -691.0 / 210, 5.0 / 6, -3.0 / 10, 1.0 / 6, -1.0 / 6, 1.0 / 2};
+    const double z = 1.0 / (x * x);
+    double p = 0.0;
+    for (int i = 0; i < GNI_COUNT(c); i++) p = (p + c[i]) * z;
+    return y - (1.0 + p + 1.0 / x) * z;
+}
+
 // A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing.
 static double gni_derfinv(double x) {
     static const double middle[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
@@ -17998,12 +18446,10 @@ static void gni_eval_begin(gni_eval *e, const gni_plan *plan, char *memory) {
     for (int c = 0; c < p->n_const; c++) {
         char *to = gni_eval_slot(e, plan->slot[p->n_in + c]);
         uint32_t low = (uint32_t)(p->konst[c] & 0xffffffffu);
-        for (int i = 0; i < plan->block; i++) {
-            if (p->wide)
-                memcpy(to + 8 * i, &p->konst[c], 8);
-            else
-                memcpy(to + 4 * i, &low, 4);
-        }
+        const size_t item = p->wide ? 8 : 4, bytes = (size_t)plan->block * item;
+        size_t n = 0;
+        for (; n < bytes && n < 64; n += item) memcpy(to + n, p->wide ? (const void *)&p->konst[c] : (const void *)&low, item);
+        for (; n < bytes; n *= 2) memcpy(to + n, to, GNI_MIN(n, bytes - n)); // several times as fast as one by one
         e->reg[p->n_in + c] = to;
     }
 }
@@ -19502,9 +19948,26 @@ typedef struct gni_count_job {
     const gni_count *d;
     const int64_t *x;
     const double *weight;
+    const gni_search_job *search; // for numbers between edges
     int64_t *counts; // of each part; the first one's are the result's
     int parts;
 } gni_count_job;
+
+// Of elements `from` to `to` the places between edges.
+static void gni_count_between(const gni_count_job *j, int64_t from, int64_t to, int64_t *counts) {
+    int64_t place[1024];
+    gni_search_job part = *j->search;
+    part.out = place;
+    for (int64_t i = from; i < to; i += 1024) {
+        const int64_t n = GNI_MIN(to - i, 1024);
+        part.x = j->search->x + i * j->search->key.bytes;
+        gni_search_task(&part, 0, n, 0);
+        for (int64_t k = 0; k < n; k++) {
+            const uint64_t at = (uint64_t)place[k] - (uint64_t)j->d->least;
+            if (at < (uint64_t)j->d->bins) counts[at]++;
+        }
+    }
+}
 
 static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_count_job *j = (const gni_count_job *)arg;
@@ -19516,6 +19979,10 @@ static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
         int64_t *counts = j->counts + p * d->bins;
         double *sums = (double *)(void *)counts;
         memset(counts, 0, (size_t)d->bins * 8);
+        if (j->search != NULL) {
+            gni_count_between(j, from, to, counts);
+            continue;
+        }
         for (int64_t i = from; i < to && j->weight != NULL; i++) {
             const uint64_t at = (uint64_t)j->x[i] - (uint64_t)d->least;
             if (at < (uint64_t)d->bins) sums[at] += j->weight[i];
@@ -19530,7 +19997,26 @@ static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
 // Parts are as many for any number of threads: sums of weights are the same bits.
 static bool gni_cpu_counts(gn_context *g, const gni_count *d) {
     gni_count_job j;
+    gni_search between;
+    gni_search_job search;
+    uint64_t *keys = NULL;
     j.d = d;
+    j.search = NULL;
+    if (d->edges.buf != NULL) {
+        memset(&between, 0, sizeof between);
+        between.n = d->bins + 1;
+        between.right = true;
+        between.start = d->start;
+        between.scale = d->scale;
+        search.d = &between;
+        search.key = gni_key_of_dtype(d->edges.dtype, false);
+        search.key.zeros = true;
+        search.sorted = gni_operand_data(&d->edges);
+        search.x = gni_operand_data(&d->in);
+        search.keys = keys = d->scale != 0.0 ? NULL : gni_keys_of(g, &search.key, search.sorted, between.n);
+        if (d->scale == 0.0 && keys == NULL) return false;
+        j.search = &search;
+    }
     j.x = (const int64_t *)(const void *)gni_operand_data(&d->in);
     j.weight = d->weight.buf != NULL ? (const double *)(const void *)gni_operand_data(&d->weight) : NULL;
     j.parts = (int)GNI_MAX(1, GNI_MIN((int64_t)GNI_COUNT_PARTS, GNI_MIN(d->n / GNI_GRAIN, d->n / GNI_MAX(d->bins, 1))));
@@ -19539,9 +20025,11 @@ static bool gni_cpu_counts(gn_context *g, const gni_count *d) {
     j.counts = j.parts > 1 ? (int64_t *)gni_alloc(g, bytes) : out;
     if (j.counts == NULL) {
         gni_fail_memory(g, "gn_bincount", bytes);
+        gni_free(g, keys);
         return false;
     }
     gni_parallel(g->pool, j.parts, 1, gni_count_task, &j);
+    gni_free(g, keys);
     if (j.parts == 1) return true;
     memcpy(out, j.counts, (size_t)d->bins * 8);
     for (int p = 1; p < j.parts; p++)
@@ -20502,7 +20990,9 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 ||
                t == GN_I64;
     }
-    case GNI_JOB_CONV: return gni_is_float(((const gni_conv *)job)->a.dtype);
+    case GNI_JOB_CONV: return gni_is_float(((const gni_conv *)job)->a.dtype) && ((const gni_conv *)job)->c_run == 0;
+    case GNI_JOB_ROWS: // these two are made of others here
+    case GNI_JOB_ATTEND:
     case GNI_JOB_SCATTER: return true;
     case GNI_JOB_TAKE: {
         gn_dtype t = ((const gni_take *)job)->index.dtype;
@@ -22606,12 +23096,10 @@ static bool gni_vk_recorded(gni_vk *vk) {
 
 // ---- order
 
-// Puts a barrier in front of a command that uses `uses` if an earlier one since the last barrier
-// meets it.
-static void gni_vk_order(gni_vk *vk, VkCommandBuffer c, const gni_vk_range *uses, int n,
-                         bool transfer) {
-    gni_vk_stream *s = &vk->stream;
-    bool meet = s->all_dirty || s->range_count + n > GNI_VK_HAZARDS;
+// Whether one of `uses` meets a command since the last barrier.
+static bool gni_vk_meets(const gni_vk *vk, const gni_vk_range *uses, int n) {
+    const gni_vk_stream *s = &vk->stream;
+    bool meet = s->all_dirty;
     for (int k = 0; k < n && !meet; k++) {
         for (int i = 0; i < s->range_count && !meet; i++) {
             const gni_vk_range *r = &s->ranges[i];
@@ -22619,19 +23107,31 @@ static void gni_vk_order(gni_vk *vk, VkCommandBuffer c, const gni_vk_range *uses
                    uses[k].begin < r->end;
         }
     }
-    if (meet) {
-        VkPipelineStageFlags from = 0;
-        VkAccessFlags written = 0;
-        if (s->dispatches)
-            from |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, written |= VK_ACCESS_SHADER_WRITE_BIT;
-        if (s->transfers)
-            from |= VK_PIPELINE_STAGE_TRANSFER_BIT, written |= VK_ACCESS_TRANSFER_WRITE_BIT;
-        if (s->all_dirty)
-            from = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, written = VK_ACCESS_MEMORY_WRITE_BIT;
-        gni_vk_barrier(vk, c, from, written, GNI_VK_STAGES, GNI_VK_ACCESSES);
-        s->range_count = 0;
-        s->dispatches = s->transfers = s->all_dirty = false;
-    }
+    return meet;
+}
+
+// Puts a barrier after all commands since the last one.
+static void gni_vk_part_commands(gni_vk *vk, VkCommandBuffer c) {
+    gni_vk_stream *s = &vk->stream;
+    VkPipelineStageFlags from = 0;
+    VkAccessFlags written = 0;
+    if (s->dispatches)
+        from |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, written |= VK_ACCESS_SHADER_WRITE_BIT;
+    if (s->transfers)
+        from |= VK_PIPELINE_STAGE_TRANSFER_BIT, written |= VK_ACCESS_TRANSFER_WRITE_BIT;
+    if (s->all_dirty)
+        from = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, written = VK_ACCESS_MEMORY_WRITE_BIT;
+    gni_vk_barrier(vk, c, from, written, GNI_VK_STAGES, GNI_VK_ACCESSES);
+    s->range_count = 0;
+    s->dispatches = s->transfers = s->all_dirty = false;
+}
+
+// Puts a barrier in front of a command that uses `uses` if an earlier one since the last barrier
+// meets it.
+static void gni_vk_order(gni_vk *vk, VkCommandBuffer c, const gni_vk_range *uses, int n,
+                         bool transfer) {
+    gni_vk_stream *s = &vk->stream;
+    if (s->range_count + n > GNI_VK_HAZARDS || gni_vk_meets(vk, uses, n)) gni_vk_part_commands(vk, c);
     for (int k = 0; k < n; k++) {
         bool known = false; // a repeated input takes no second entry
         for (int i = 0; i < s->range_count && !known; i++) {
@@ -24895,6 +25395,8 @@ static bool gni_vk_record_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t of
 
 // ---- dispatch
 
+enum { GNI_VK_PARTS = 64 }; // in one dispatch
+
 // Everything about a dispatch on its way into a command buffer.
 typedef struct gni_vk_call {
     VkCommandBuffer commands;
@@ -24931,6 +25433,15 @@ static bool gni_vk_dispatch_fits(gni_vk *vk, const gni_vk_pipeline *p, const gni
     return true;
 }
 
+static void gni_vk_write_block(char *out, const gni_gpu_use *uses, int n_use, const void *params, uint32_t bytes) {
+    uint64_t addresses[GNI_GPU_MAX_USES];
+    memset(addresses, 0, sizeof addresses);
+    for (int i = 0; i < n_use; i++)
+        if (uses[i].mem) addresses[i] = uses[i].mem->address + uses[i].offset;
+    memcpy(out, addresses, sizeof addresses);
+    if (bytes) memcpy(out + GNI_VK_ADDRESS_BYTES, params, bytes);
+}
+
 // Writes the parameter block where the device can read it. May submit the open batch.
 static bool gni_vk_put_params(gni_vk *vk, gni_vk_call *d, const void *params,
                               uint32_t params_bytes) {
@@ -24945,13 +25456,7 @@ static bool gni_vk_put_params(gni_vk *vk, gni_vk_call *d, const void *params,
         if (d->at == UINT64_MAX) return false;
         d->block = &vk->stream.params.mem;
     }
-    char *out = (char *)d->block->mapped + d->at;
-    uint64_t addresses[GNI_GPU_MAX_USES];
-    memset(addresses, 0, sizeof addresses);
-    for (int i = 0; i < d->n_use; i++)
-        if (d->uses[i].mem) addresses[i] = d->uses[i].mem->address + d->uses[i].offset;
-    memcpy(out, addresses, sizeof addresses);
-    if (params_bytes) memcpy(out + GNI_VK_ADDRESS_BYTES, params, params_bytes);
+    gni_vk_write_block((char *)d->block->mapped + d->at, d->uses, d->n_use, params, params_bytes);
     return true;
 }
 
@@ -25052,6 +25557,68 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_gpu_use *u
     return gni_vk_recorded(vk);
 }
 
+// How many parts from the first one on are one dispatch: of one kernel, and none so large that the others have
+// many workgroups that find nothing to do.
+static int gni_vk_same_parts(const gni_vk *vk, const gni_gpu_part *parts, int count) {
+    int n = 1;
+    while (n < count && n < GNI_VK_PARTS && (uint32_t)n < vk->gpu.caps.max_groups[1] && parts[n].pipeline == parts[0].pipeline &&
+           parts[n].bytes == parts[0].bytes && parts[n].x / 4 <= parts[0].x && parts[0].x / 4 <= parts[n].x)
+        n++;
+    return n;
+}
+
+// One dispatch of `n` parts, after what is before `all` and meets them.
+static bool gni_vk_dispatch_parts(gni_vk *vk, const gni_gpu_part *parts, int n, const gni_gpu_part *all, int all_count) {
+    gni_vk_pipeline *p = (gni_vk_pipeline *)parts[0].pipeline;
+    const uint64_t each = (uint64_t)GNI_VK_ADDRESS_BYTES + ((parts[0].bytes + 15u) & ~15u);
+    uint32_t groups[3] = {0, 1, 1};
+    for (int i = 0; i < n; i++) {
+        groups[0] = GNI_MAX(groups[0], parts[i].x);
+        if (!gni_vk_dispatch_fits(vk, p, parts[i].uses, parts[i].n_use, parts[i].bytes, groups)) return false;
+    }
+    const uint64_t at = gni_vk_ring_take(vk, &vk->stream.params, each * (uint64_t)n);
+    VkCommandBuffer commands = at != UINT64_MAX ? gni_vk_target(vk) : NULL;
+    if (!commands) return false;
+    const gni_gpu_mem *block = &vk->stream.params.mem;
+    for (int i = 0; i < n; i++)
+        gni_vk_write_block((char *)block->mapped + at + each * (uint64_t)i, parts[i].uses, parts[i].n_use, parts[i].params,
+                           parts[i].bytes);
+    bool meets = false;
+    for (int i = 0; i < all_count && !meets; i++)
+        for (int k = 0; k < all[i].n_use && !meets; k++) {
+            const gni_gpu_use *u = &all[i].uses[k];
+            if (!u->bytes) continue;
+            const gni_vk_range range = gni_vk_range_of(u->mem, u->offset, u->bytes, u->write);
+            meets = gni_vk_meets(vk, &range, 1);
+        }
+    if (meets) gni_vk_part_commands(vk, commands);
+    if (vk->stream.bound != p->pipeline) vk->f.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, p->pipeline);
+    vk->stream.bound = p->pipeline;
+    uint64_t push[2];
+    push[0] = block->address + at;
+    push[1] = each;
+    vk->f.vkCmdPushConstants(commands, vk->compiler.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, push);
+    const bool timed = gni_vk_timed_begin(vk, p->name);
+    vk->f.vkCmdDispatch(commands, groups[0], (uint32_t)n, 1);
+    if (timed) gni_vk_timed_end(vk);
+    vk->stream.dispatches = true;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < parts[i].n_use; k++)
+            if (parts[i].uses[k].mem) gni_vk_touch(vk, parts[i].uses[k].mem);
+    return gni_vk_recorded(vk);
+}
+
+// Whatever comes after these waits for them, for more ranges are not remembered. Only with addresses, into our own stream.
+static bool gni_vk_dispatch_many(gni_vk *vk, const gni_gpu_part *parts, int count) {
+    bool ok = gni_vk_usable(vk) && vk->gpu.caps.addresses && !vk->record.commands;
+    for (int at = 0, n = 0; at < count && ok; at += n) {
+        n = gni_vk_same_parts(vk, parts + at, count - at);
+        ok = gni_vk_dispatch_parts(vk, parts + at, n, parts, at == 0 ? count : 0);
+    }
+    vk->stream.all_dirty = true;
+    return ok;
+}
+
 #endif // GNI_VULKAN
 
 // >>vulkan_layer
@@ -25113,6 +25680,9 @@ static bool gni_vk_layer_dispatch(gni_gpu *d, gni_gpu_pipeline *p, const gni_gpu
                                   uint32_t y, uint32_t z) {
     return gni_vk_dispatch((gni_vk *)d, (gni_vk_pipeline *)p, uses, n_use, params, bytes, x, y, z);
 }
+static bool gni_vk_layer_dispatch_many(gni_gpu *d, const gni_gpu_part *parts, int count) {
+    return gni_vk_dispatch_many((gni_vk *)d, parts, count);
+}
 static bool gni_vk_layer_flush(gni_gpu *d) { return gni_vk_flush((gni_vk *)d); }
 static bool gni_vk_layer_wait(gni_gpu *d) { return gni_vk_wait((gni_vk *)d); }
 static bool gni_vk_layer_profile(gni_gpu *d, bool on) { return gni_vk_profile((gni_vk *)d, on); }
@@ -25147,6 +25717,7 @@ static const gni_gpu_layer gni_vulkan_layer = {"vulkan",
                                                gni_vk_layer_copy,
                                                gni_vk_layer_pipeline_get,
                                                gni_vk_layer_dispatch,
+                                               gni_vk_layer_dispatch_many,
                                                gni_vk_layer_flush,
                                                gni_vk_layer_wait,
                                                gni_vk_layer_profile,
@@ -25186,6 +25757,548 @@ static gni_gpu *gni_vk_gpu_open(gn_context *g, const gn_options *o, char *why, s
 
 #endif // GNI_VULKAN
 
+// >>webgpu_browser
+// In a page: the part of webgpu.h that the WebGPU layer calls, on the browser's own WebGPU. Objects are places in a table that
+// the module's JavaScript keeps, futures are promises. A promise is only kept when C returns to the page, or while C is
+// suspended by JSPI or Asyncify; a program that is linked with neither waits for nothing. From outside: what webgpu.h has,
+// gni_wg_browser_waits, gni_wg_browser_prepare.
+
+#if GNI_WEBGPU && defined(__EMSCRIPTEN__)
+
+#include <emscripten.h>
+
+// ---- declarations as in webgpu.h, as far as they are needed
+
+#define WGPU_STRLEN SIZE_MAX
+typedef struct gni_wj_object *WGPUInstance, *WGPUAdapter, *WGPUDevice, *WGPUQueue, *WGPUBuffer, *WGPUShaderModule,
+    *WGPUPipelineLayout, *WGPUBindGroupLayout, *WGPUBindGroup, *WGPUComputePipeline, *WGPUCommandEncoder,
+    *WGPUComputePassEncoder, *WGPUCommandBuffer;
+typedef uint64_t WGPUBufferUsage;
+typedef enum {
+    WGPUCallbackMode_WaitAnyOnly = 1,
+    WGPUCallbackMode_AllowProcessEvents,
+    WGPUCallbackMode_AllowSpontaneous
+} WGPUCallbackMode;
+// Of what a future brings: 1 where it went well.
+typedef enum { WGPURequestAdapterStatus_Success = 1 } WGPURequestAdapterStatus;
+typedef enum { WGPURequestDeviceStatus_Success = 1 } WGPURequestDeviceStatus;
+typedef enum { WGPUMapAsyncStatus_Success = 1 } WGPUMapAsyncStatus;
+typedef enum { WGPUQueueWorkDoneStatus_Success = 1 } WGPUQueueWorkDoneStatus;
+typedef enum { WGPUWaitStatus_Success = 1, WGPUWaitStatus_Error } WGPUWaitStatus;
+typedef enum { WGPUErrorType_NoError = 1, WGPUErrorType_Validation, WGPUErrorType_OutOfMemory } WGPUErrorType;
+typedef enum {
+    WGPUDeviceLostReason_Unknown = 1,
+    WGPUDeviceLostReason_Destroyed,
+    WGPUDeviceLostReason_CallbackCancelled
+} WGPUDeviceLostReason;
+typedef enum { WGPUFeatureLevel_Core = 1 } WGPUFeatureLevel;
+typedef enum { WGPUPowerPreference_HighPerformance = 1 } WGPUPowerPreference;
+typedef enum { WGPUInstanceFeatureName_TimedWaitAny = 1 } WGPUInstanceFeatureName;
+typedef enum { WGPUAdapterType_DiscreteGPU = 1, WGPUAdapterType_IntegratedGPU, WGPUAdapterType_CPU } WGPUAdapterType;
+typedef enum { WGPUBackendType_Null = 1, WGPUBackendType_WebGPU } WGPUBackendType;
+typedef enum { WGPUBufferMapState_Unmapped = 1, WGPUBufferMapState_Pending, WGPUBufferMapState_Mapped } WGPUBufferMapState;
+typedef enum {
+    WGPUBufferBindingType_Uniform = 1,
+    WGPUBufferBindingType_Storage,
+    WGPUBufferBindingType_ReadOnlyStorage
+} WGPUBufferBindingType;
+typedef enum { WGPUSType_ShaderSourceWGSL = 1 } WGPUSType;
+// GPUBufferUsage, GPUShaderStage and GPUMapMode of the browser.
+enum { WGPUMapMode_Read = 1, WGPUShaderStage_Compute = 4 };
+enum {
+    WGPUBufferUsage_MapRead = 1,
+    WGPUBufferUsage_CopySrc = 4,
+    WGPUBufferUsage_CopyDst = 8,
+    WGPUBufferUsage_Uniform = 64,
+    WGPUBufferUsage_Storage = 128
+};
+
+typedef struct { const char *data; size_t length; } WGPUStringView;
+typedef struct { uint64_t id; } WGPUFuture;
+typedef struct { WGPUFuture future; bool completed; } WGPUFutureWaitInfo;
+typedef struct { size_t requiredFeatureCount; const WGPUInstanceFeatureName *requiredFeatures; } WGPUInstanceDescriptor;
+typedef struct { WGPUFeatureLevel featureLevel; WGPUPowerPreference powerPreference; } WGPURequestAdapterOptions;
+
+#define GNI_WJ_CALLBACK(name, ...)                                                                     \
+    typedef void (*name##Callback)(__VA_ARGS__, WGPUStringView message, void *user, void *unused); \
+    typedef struct { WGPUCallbackMode mode; name##Callback callback; void *userdata1, *userdata2; } name##CallbackInfo
+GNI_WJ_CALLBACK(WGPURequestAdapter, WGPURequestAdapterStatus status, WGPUAdapter adapter);
+GNI_WJ_CALLBACK(WGPURequestDevice, WGPURequestDeviceStatus status, WGPUDevice device);
+GNI_WJ_CALLBACK(WGPUBufferMap, WGPUMapAsyncStatus status);
+GNI_WJ_CALLBACK(WGPUQueueWorkDone, WGPUQueueWorkDoneStatus status);
+GNI_WJ_CALLBACK(WGPUDeviceLost, WGPUDevice const *device, WGPUDeviceLostReason reason);
+GNI_WJ_CALLBACK(WGPUUncapturedError, WGPUDevice const *device, WGPUErrorType type);
+#undef GNI_WJ_CALLBACK
+
+typedef struct {
+    uint32_t maxComputeInvocationsPerWorkgroup, maxComputeWorkgroupSizeX, maxComputeWorkgroupSizeY, maxComputeWorkgroupSizeZ,
+        maxComputeWorkgroupsPerDimension, maxComputeWorkgroupStorageSize, maxStorageBuffersPerShaderStage;
+    uint64_t maxStorageBufferBindingSize, maxBufferSize;
+} WGPULimits;
+typedef struct {
+    WGPUStringView device, description;
+    WGPUAdapterType adapterType;
+    WGPUBackendType backendType;
+    uint32_t vendorID, deviceID, subgroupMinSize, subgroupMaxSize;
+} WGPUAdapterInfo;
+typedef struct {
+    const WGPULimits *requiredLimits;
+    WGPUDeviceLostCallbackInfo deviceLostCallbackInfo;
+    WGPUUncapturedErrorCallbackInfo uncapturedErrorCallbackInfo;
+} WGPUDeviceDescriptor;
+typedef struct { WGPUBufferUsage usage; uint64_t size; } WGPUBufferDescriptor;
+typedef struct { WGPUSType sType; } WGPUChainedStruct;
+typedef struct { WGPUChainedStruct chain; WGPUStringView code; } WGPUShaderSourceWGSL;
+typedef struct { const WGPUChainedStruct *nextInChain; } WGPUShaderModuleDescriptor;
+typedef struct {
+    uint32_t binding;
+    uint64_t visibility;
+    struct { WGPUBufferBindingType type; bool hasDynamicOffset; uint64_t minBindingSize; } buffer;
+} WGPUBindGroupLayoutEntry;
+typedef struct { size_t entryCount; const WGPUBindGroupLayoutEntry *entries; } WGPUBindGroupLayoutDescriptor;
+typedef struct { uint32_t binding; WGPUBuffer buffer; uint64_t offset, size; } WGPUBindGroupEntry;
+typedef struct { WGPUBindGroupLayout layout; size_t entryCount; const WGPUBindGroupEntry *entries; } WGPUBindGroupDescriptor;
+typedef struct { size_t bindGroupLayoutCount; const WGPUBindGroupLayout *bindGroupLayouts; } WGPUPipelineLayoutDescriptor;
+typedef struct { WGPUStringView key; double value; } WGPUConstantEntry;
+typedef struct {
+    WGPUPipelineLayout layout;
+    struct {
+        WGPUShaderModule module;
+        WGPUStringView entryPoint;
+        size_t constantCount;
+        const WGPUConstantEntry *constants;
+    } compute;
+} WGPUComputePipelineDescriptor;
+
+// ---- JavaScript
+
+EM_JS_DEPS(gni_wj, "$UTF8ToString,$stringToUTF8,$getWasmTableEntry")
+
+// The module's state. Of futures, `kind` and so on are what gni_wj_call takes. 0: the browser has no WebGPU.
+EM_JS(int, gni_wj_start, (void), {
+    if (typeof navigator === "undefined" || !navigator["gpu"]) return 0;
+    if (Module["gnGpu"]) return 1;
+    const S = Module["gnGpu"] = { objects: [null], unused: [], futures: new Map(), last: 0, ready: null };
+    S.put = x => {
+        const at = S.unused.length > 0 ? S.unused.pop() : S.objects.length;
+        S.objects[at] = x;
+        return at;
+    };
+    S.future = (kind, mode, callback, user) => {
+        const f = { kind, mode, callback, user, done: false, status: 0, handle: 0, text: "" };
+        S.futures.set(++S.last, f);
+        return f;
+    };
+    S.promise = (f, p, made) => {
+        f.wait = p.then(x => {
+            f.status = 1;
+            if (made) made(x);
+        }).catch(e => {
+            f.status = 0;
+            f.text = String(e && e.message ? e.message : e);
+        }).then(() => { f.done = true; });
+        return S.last;
+    };
+    S.say = (kind, callback, user, status, text) => {
+        const f = S.future(kind, 3, callback, user);
+        Object.assign(f, { status, text: String(text), done: true });
+    };
+    S.adapter = () => navigator["gpu"].requestAdapter({ powerPreference: "high-performance" }).then(a => {
+        if (!a) throw new Error("the browser has no adapter");
+        return a;
+    });
+    S.device = a => {
+        const requiredLimits = {}, more = ["maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage"];
+        for (const l of more) requiredLimits[l] = a.limits[l];
+        return a.requestDevice({ requiredLimits });
+    };
+    return 1;
+})
+// Gets the adapter and the device, which the next requests find there, and calls back.
+EM_JS(void, gni_wj_prepare, (void *done, void *user), {
+    const S = Module["gnGpu"];
+    let ready = {};
+    const call = () => {
+        S.ready = ready;
+        getWasmTableEntry(done)(user);
+        S.ready = null;
+    };
+    S.adapter().then(adapter => {
+        ready.adapter = adapter;
+        return S.device(adapter);
+    }).then(device => { ready.device = device; }, e => { ready = { why: e }; }).then(call);
+})
+EM_JS(int, gni_wj_adapter, (int mode, void *callback, void *user), {
+    const S = Module["gnGpu"], f = S.future(1, mode, callback, user), made = a => { f.handle = S.put(a); };
+    if (!S.ready) return S.promise(f, S.adapter(), made);
+    f.done = true;
+    f.status = S.ready.adapter ? 1 : 0;
+    if (S.ready.adapter) made(S.ready.adapter);
+    else f.text = String(S.ready.why && S.ready.why.message ? S.ready.why.message : S.ready.why);
+    return S.last;
+})
+EM_JS(int, gni_wj_device, (int adapter, int mode, void *callback, void *user, void *lost, void *lostUser, void *error,
+                          void *errorUser), {
+    const S = Module["gnGpu"], f = S.future(2, mode, callback, user), made = d => {
+        f.handle = S.put(d);
+        d.lost.then(i => S.say(5, lost, lostUser, i.reason === "destroyed" ? 2 : 1, i.message));
+        d.addEventListener("uncapturederror", e => {
+            e.preventDefault();
+            S.say(6, error, errorUser, e.error instanceof GPUOutOfMemoryError ? 3 : 2, e.error.message);
+        });
+    };
+    if (!S.ready) return S.promise(f, S.device(S.objects[adapter]), made);
+    f.done = true;
+    f.status = 1;
+    made(S.ready.device);
+    return S.last;
+})
+EM_JS(int, gni_wj_map, (int buffer, double offset, double size, int mode, void *callback, void *user), {
+    const S = Module["gnGpu"], f = S.future(3, mode, callback, user);
+    return S.promise(f, S.objects[buffer].mapAsync(1, offset, size));
+})
+EM_JS(int, gni_wj_done, (int queue, int mode, void *callback, void *user), {
+    const S = Module["gnGpu"], f = S.future(4, mode, callback, user);
+    return S.promise(f, S.objects[queue].onSubmittedWorkDone());
+})
+// Whether a future is there; of id 0, the first one that may call back now, or 0.
+EM_JS(int, gni_wj_ready, (int id), {
+    const S = Module["gnGpu"];
+    if (id) return S.futures.get(id).done ? id : 0;
+    for (const [i, f] of S.futures) if (f.done && f.mode > 1) return i;
+    return 0;
+})
+EM_JS(int, gni_wj_waits, (void), { return typeof Asyncify !== "undefined" ? 1 : 0; })
+EM_ASYNC_JS(void, gni_wj_wait, (int id), { await Module["gnGpu"].futures.get(id).wait; })
+EM_JS(void, gni_wj_take, (int id, int32_t *out, char *text, int room), {
+    const S = Module["gnGpu"], f = S.futures.get(id);
+    S.futures.delete(id);
+    [f.kind, f.callback, f.user, f.status, f.handle].forEach((x, i) => { HEAP32[(out >> 2) + i] = x; });
+    stringToUTF8(f.text, text, room);
+})
+EM_JS(void, gni_wj_drop, (int at), {
+    const S = Module["gnGpu"];
+    S.objects[at] = null;
+    S.unused.push(at);
+})
+EM_JS(void, gni_wj_info, (int adapter, char *name, int room, double *out), {
+    const i = Module["gnGpu"].objects[adapter].info || {};
+    stringToUTF8(i.description || [i.vendor, i.architecture].filter(Boolean).join(" "), name, room);
+    HEAPF64[out >> 3] = i.isFallbackAdapter ? 1 : 0;
+    HEAPF64[(out >> 3) + 1] = i.subgroupMinSize || 0;
+    HEAPF64[(out >> 3) + 2] = i.subgroupMaxSize || 0;
+})
+EM_JS(double, gni_wj_limit, (int device, const char *name), { return Module["gnGpu"].objects[device].limits[UTF8ToString(name)]; })
+EM_JS(int, gni_wj_queue, (int device), {
+    const S = Module["gnGpu"];
+    S.queue = S.objects[device].queue;
+    return S.put(S.queue);
+})
+EM_JS(void, gni_wj_destroy, (int at), { Module["gnGpu"].objects[at].destroy(); })
+EM_JS(int, gni_wj_buffer, (int device, double size, int usage), {
+    const S = Module["gnGpu"];
+    return S.put(S.objects[device].createBuffer({ size, usage }));
+})
+EM_JS(void, gni_wj_write, (int queue, int buffer, double offset, const void *data, double size), {
+    const S = Module["gnGpu"];
+    S.objects[queue].writeBuffer(S.objects[buffer], offset, HEAPU8, data >>> 0, size);
+})
+EM_JS(int, gni_wj_state, (int buffer), {
+    return ["unmapped", "pending", "mapped"].indexOf(Module["gnGpu"].objects[buffer].mapState) + 1;
+})
+// The mapped bytes, copied to `to`, which stays with the buffer until gni_wj_unmap hands it back.
+EM_JS(void, gni_wj_mapped, (int buffer, double offset, double size, void *to), {
+    const b = Module["gnGpu"].objects[buffer];
+    HEAPU8.set(new Uint8Array(b.getMappedRange(offset, size)), to >>> 0);
+    b.gnCopy = to;
+})
+EM_JS(void *, gni_wj_unmap, (int buffer), {
+    const b = Module["gnGpu"].objects[buffer], copy = b.gnCopy || 0;
+    b.gnCopy = 0;
+    b.unmap();
+    return copy;
+})
+EM_JS(int, gni_wj_module, (int device, const char *text, int length), {
+    const S = Module["gnGpu"];
+    return S.put(S.objects[device].createShaderModule({ code: UTF8ToString(text, length) }));
+})
+EM_JS(int, gni_wj_layout, (int device, const int32_t *entry, int count), {
+    const S = Module["gnGpu"], entries = [];
+    for (let i = 0; i < count; i++) {
+        const [binding, type, least] = HEAP32.subarray((entry >> 2) + 3 * i, (entry >> 2) + 3 * i + 3);
+        const words = ["uniform", "storage", "read-only-storage"];
+        const buffer = { type: words[type - 1], hasDynamicOffset: type === 1, minBindingSize: least };
+        entries.push({ binding, visibility: 4, buffer });
+    }
+    return S.put(S.objects[device].createBindGroupLayout({ entries }));
+})
+EM_JS(int, gni_wj_pipeline_layout, (int device, int layout), {
+    const S = Module["gnGpu"];
+    return S.put(S.objects[device].createPipelineLayout({ bindGroupLayouts: [S.objects[layout]] }));
+})
+EM_JS(int, gni_wj_pipeline, (int device, int layout, int module, const char *const *key, const double *value, int count), {
+    const S = Module["gnGpu"], constants = {};
+    for (let i = 0; i < count; i++) constants[UTF8ToString(HEAPU32[(key >> 2) + i])] = HEAPF64[(value >> 3) + i];
+    const compute = { module: S.objects[module], entryPoint: "main", constants };
+    return S.put(S.objects[device].createComputePipeline({ layout: S.objects[layout], compute }));
+})
+EM_JS(int, gni_wj_group, (int device, int layout, const double *entry, int count), {
+    const S = Module["gnGpu"], entries = [];
+    for (let i = 0; i < count; i++) {
+        const [binding, buffer, offset, size] = HEAPF64.subarray((entry >> 3) + 4 * i, (entry >> 3) + 4 * i + 4);
+        entries.push({ binding, resource: { buffer: S.objects[buffer], offset, size } });
+    }
+    return S.put(S.objects[device].createBindGroup({ layout: S.objects[layout], entries }));
+})
+EM_JS(int, gni_wj_encoder, (int device), {
+    const S = Module["gnGpu"];
+    return S.put(S.objects[device].createCommandEncoder());
+})
+EM_JS(int, gni_wj_pass, (int encoder), {
+    const S = Module["gnGpu"];
+    return S.put(S.objects[encoder].beginComputePass());
+})
+EM_JS(void, gni_wj_use, (int pass, int pipeline), {
+    const S = Module["gnGpu"];
+    S.objects[pass].setPipeline(S.objects[pipeline]);
+})
+EM_JS(void, gni_wj_bind, (int pass, int group, uint32_t offset), {
+    const S = Module["gnGpu"];
+    S.objects[pass].setBindGroup(0, S.objects[group], [offset >>> 0]);
+})
+EM_JS(void, gni_wj_dispatch, (int pass, uint32_t x, uint32_t y, uint32_t z), {
+    Module["gnGpu"].objects[pass].dispatchWorkgroups(x >>> 0, y >>> 0, z >>> 0);
+})
+EM_JS(void, gni_wj_end, (int pass), { Module["gnGpu"].objects[pass].end(); })
+EM_JS(void, gni_wj_copy, (int encoder, int from, double at, int to, double where, double size), {
+    const S = Module["gnGpu"];
+    S.objects[encoder].copyBufferToBuffer(S.objects[from], at, S.objects[to], where, size);
+})
+EM_JS(void, gni_wj_clear, (int encoder, int buffer, double at, double size), {
+    const S = Module["gnGpu"];
+    S.objects[encoder].clearBuffer(S.objects[buffer], at, size);
+})
+EM_JS(int, gni_wj_finish, (int encoder), {
+    const S = Module["gnGpu"];
+    return S.put(S.objects[encoder].finish());
+})
+EM_JS(void, gni_wj_submit, (int queue, int commands), {
+    const S = Module["gnGpu"];
+    S.objects[queue].submit([S.objects[commands]]);
+})
+
+// ---- webgpu.h's functions
+
+#define GNI_WJ(object) ((int)(intptr_t)(object))
+#define GNI_WJ_FROM(T, number) ((T)(intptr_t)(number))
+
+// Whether a call can wait here; else what would wait must be left to gn_open_async, gn_read_async and gn_poll.
+static bool gni_wg_browser_waits(void) { return gni_wj_waits() != 0; }
+
+// False: there is no WebGPU, and nothing is called back.
+static bool gni_wg_browser_prepare(void (*done)(void *user), void *user) {
+    if (!gni_wj_start()) return false;
+    gni_wj_prepare((void *)done, user);
+    return true;
+}
+
+static void gni_wj_call(int id) {
+    int32_t v[5]; // kind, callback, user, status, handle
+    char text[512];
+    WGPUStringView view;
+    gni_wj_take(id, v, text, (int)sizeof text);
+    view.data = text;
+    view.length = strlen(text);
+    void *const f = GNI_WJ_FROM(void *, v[1]), *const user = GNI_WJ_FROM(void *, v[2]);
+    WGPUAdapter const object = GNI_WJ_FROM(WGPUAdapter, v[4]);
+    switch (v[0]) {
+    case 1: ((WGPURequestAdapterCallback)f)((WGPURequestAdapterStatus)v[3], object, view, user, NULL); break;
+    case 2: ((WGPURequestDeviceCallback)f)((WGPURequestDeviceStatus)v[3], object, view, user, NULL); break;
+    case 3: ((WGPUBufferMapCallback)f)((WGPUMapAsyncStatus)v[3], view, user, NULL); break;
+    case 4: ((WGPUQueueWorkDoneCallback)f)((WGPUQueueWorkDoneStatus)v[3], view, user, NULL); break;
+    case 5: ((WGPUDeviceLostCallback)f)(NULL, (WGPUDeviceLostReason)v[3], view, user, NULL); break;
+    default: ((WGPUUncapturedErrorCallback)f)(NULL, (WGPUErrorType)v[3], view, user, NULL); break;
+    }
+}
+
+static WGPUInstance wgpuCreateInstance(const WGPUInstanceDescriptor *d) {
+    GNI_UNUSED(d);
+    return GNI_WJ_FROM(WGPUInstance, gni_wj_start());
+}
+static void wgpuInstanceRelease(WGPUInstance i) { GNI_UNUSED(i); }
+static void wgpuInstanceProcessEvents(WGPUInstance i) {
+    GNI_UNUSED(i);
+    for (int id; (id = gni_wj_ready(0)) != 0;) gni_wj_call(id);
+}
+static WGPUWaitStatus wgpuInstanceWaitAny(WGPUInstance i, size_t count, WGPUFutureWaitInfo *info, uint64_t timeout) {
+    const int id = (int)info->future.id;
+    GNI_UNUSED(count), GNI_UNUSED(timeout);
+    if (!gni_wj_ready(id)) {
+        if (!gni_wj_waits()) return WGPUWaitStatus_Error;
+        gni_wj_wait(id);
+    }
+    wgpuInstanceProcessEvents(i); // what the device said until then comes first
+    gni_wj_call(id);
+    return WGPUWaitStatus_Success;
+}
+static WGPUFuture gni_wj_future(int id) {
+    WGPUFuture f;
+    f.id = (uint64_t)id;
+    return f;
+}
+static WGPUFuture wgpuInstanceRequestAdapter(WGPUInstance i, const WGPURequestAdapterOptions *o, WGPURequestAdapterCallbackInfo c) {
+    GNI_UNUSED(i), GNI_UNUSED(o);
+    return gni_wj_future(gni_wj_adapter((int)c.mode, (void *)c.callback, c.userdata1));
+}
+static WGPUFuture wgpuAdapterRequestDevice(WGPUAdapter a, const WGPUDeviceDescriptor *d, WGPURequestDeviceCallbackInfo c) {
+    const WGPUDeviceLostCallbackInfo *lost = &d->deviceLostCallbackInfo;
+    const WGPUUncapturedErrorCallbackInfo *error = &d->uncapturedErrorCallbackInfo;
+    return gni_wj_future(gni_wj_device(GNI_WJ(a), (int)c.mode, (void *)c.callback, c.userdata1, (void *)lost->callback,
+                                       lost->userdata1, (void *)error->callback, error->userdata1));
+}
+static WGPUFuture wgpuBufferMapAsync(WGPUBuffer b, int mode, size_t offset, size_t size, WGPUBufferMapCallbackInfo c) {
+    GNI_UNUSED(mode);
+    return gni_wj_future(gni_wj_map(GNI_WJ(b), (double)offset, (double)size, (int)c.mode, (void *)c.callback, c.userdata1));
+}
+static WGPUFuture wgpuQueueOnSubmittedWorkDone(WGPUQueue q, WGPUQueueWorkDoneCallbackInfo c) {
+    return gni_wj_future(gni_wj_done(GNI_WJ(q), (int)c.mode, (void *)c.callback, c.userdata1));
+}
+
+#define GNI_WJ_RELEASE(name) static void wgpu##name##Release(WGPU##name o) { gni_wj_drop(GNI_WJ(o)); }
+GNI_WJ_RELEASE(Adapter)
+GNI_WJ_RELEASE(Device)
+GNI_WJ_RELEASE(Queue)
+GNI_WJ_RELEASE(Buffer)
+GNI_WJ_RELEASE(ShaderModule)
+GNI_WJ_RELEASE(PipelineLayout)
+GNI_WJ_RELEASE(BindGroupLayout)
+GNI_WJ_RELEASE(BindGroup)
+GNI_WJ_RELEASE(ComputePipeline)
+GNI_WJ_RELEASE(CommandEncoder)
+GNI_WJ_RELEASE(ComputePassEncoder)
+GNI_WJ_RELEASE(CommandBuffer)
+#undef GNI_WJ_RELEASE
+
+// Browsers do not say which kind of GPU it is, but whether it is one.
+static void wgpuAdapterGetInfo(WGPUAdapter a, WGPUAdapterInfo *out) {
+    double v[3];
+    char *name = (char *)calloc(1, 256);
+    if (name) gni_wj_info(GNI_WJ(a), name, 256, v);
+    out->description.data = name;
+    out->description.length = name ? strlen(name) : 0;
+    out->backendType = WGPUBackendType_WebGPU;
+    out->adapterType = name && v[0] != 0 ? WGPUAdapterType_CPU : WGPUAdapterType_DiscreteGPU;
+    out->subgroupMinSize = name ? (uint32_t)v[1] : 0;
+    out->subgroupMaxSize = name ? (uint32_t)v[2] : 0;
+}
+static void wgpuAdapterInfoFreeMembers(WGPUAdapterInfo i) { free((void *)(uintptr_t)i.description.data); }
+static void wgpuDeviceGetLimits(WGPUDevice d, WGPULimits *out) {
+#define GNI_X(T, name) out->name = (T)gni_wj_limit(GNI_WJ(d), #name);
+    GNI_X(uint32_t, maxComputeInvocationsPerWorkgroup)
+    GNI_X(uint32_t, maxComputeWorkgroupSizeX)
+    GNI_X(uint32_t, maxComputeWorkgroupSizeY)
+    GNI_X(uint32_t, maxComputeWorkgroupSizeZ)
+    GNI_X(uint32_t, maxComputeWorkgroupsPerDimension)
+    GNI_X(uint32_t, maxComputeWorkgroupStorageSize)
+    GNI_X(uint32_t, maxStorageBuffersPerShaderStage)
+    GNI_X(uint64_t, maxStorageBufferBindingSize)
+    GNI_X(uint64_t, maxBufferSize)
+#undef GNI_X
+}
+static WGPUQueue wgpuDeviceGetQueue(WGPUDevice d) { return GNI_WJ_FROM(WGPUQueue, gni_wj_queue(GNI_WJ(d))); }
+static void wgpuDeviceDestroy(WGPUDevice d) { gni_wj_destroy(GNI_WJ(d)); }
+
+static WGPUBuffer wgpuDeviceCreateBuffer(WGPUDevice d, const WGPUBufferDescriptor *b) {
+    return GNI_WJ_FROM(WGPUBuffer, gni_wj_buffer(GNI_WJ(d), (double)b->size, (int)b->usage));
+}
+static void wgpuBufferDestroy(WGPUBuffer b) { gni_wj_destroy(GNI_WJ(b)); }
+static WGPUBufferMapState wgpuBufferGetMapState(WGPUBuffer b) { return (WGPUBufferMapState)gni_wj_state(GNI_WJ(b)); }
+static const void *wgpuBufferGetConstMappedRange(WGPUBuffer b, size_t offset, size_t size) {
+    void *copy = malloc(size);
+    if (copy) gni_wj_mapped(GNI_WJ(b), (double)offset, (double)size, copy);
+    return copy;
+}
+static void wgpuBufferUnmap(WGPUBuffer b) { free(gni_wj_unmap(GNI_WJ(b))); }
+static void wgpuQueueWriteBuffer(WGPUQueue q, WGPUBuffer b, uint64_t offset, const void *data, size_t size) {
+    gni_wj_write(GNI_WJ(q), GNI_WJ(b), (double)offset, data, (double)size);
+}
+static void wgpuQueueSubmit(WGPUQueue q, size_t count, const WGPUCommandBuffer *c) {
+    for (size_t i = 0; i < count; i++) gni_wj_submit(GNI_WJ(q), GNI_WJ(c[i]));
+}
+
+static WGPUShaderModule wgpuDeviceCreateShaderModule(WGPUDevice d, const WGPUShaderModuleDescriptor *m) {
+    const WGPUShaderSourceWGSL *s = (const WGPUShaderSourceWGSL *)(const void *)m->nextInChain; // its first member
+    return GNI_WJ_FROM(WGPUShaderModule, gni_wj_module(GNI_WJ(d), s->code.data, (int)s->code.length));
+}
+static WGPUBindGroupLayout wgpuDeviceCreateBindGroupLayout(WGPUDevice d, const WGPUBindGroupLayoutDescriptor *l) {
+    int32_t entry[3 * (GNI_GPU_MAX_USES + 1)];
+    for (size_t i = 0; i < l->entryCount; i++) {
+        entry[3 * i] = (int32_t)l->entries[i].binding;
+        entry[3 * i + 1] = (int32_t)l->entries[i].buffer.type;
+        entry[3 * i + 2] = (int32_t)l->entries[i].buffer.minBindingSize;
+    }
+    return GNI_WJ_FROM(WGPUBindGroupLayout, gni_wj_layout(GNI_WJ(d), entry, (int)l->entryCount));
+}
+static WGPUPipelineLayout wgpuDeviceCreatePipelineLayout(WGPUDevice d, const WGPUPipelineLayoutDescriptor *l) {
+    return GNI_WJ_FROM(WGPUPipelineLayout, gni_wj_pipeline_layout(GNI_WJ(d), GNI_WJ(l->bindGroupLayouts[0])));
+}
+static WGPUComputePipeline wgpuDeviceCreateComputePipeline(WGPUDevice d, const WGPUComputePipelineDescriptor *p) {
+    const char *key[GNI_GPU_MAX_SPEC];
+    double value[GNI_GPU_MAX_SPEC];
+    const int count = (int)p->compute.constantCount;
+    for (int i = 0; i < count; i++) {
+        key[i] = p->compute.constants[i].key.data;
+        value[i] = p->compute.constants[i].value;
+    }
+    const int made = gni_wj_pipeline(GNI_WJ(d), GNI_WJ(p->layout), GNI_WJ(p->compute.module), key, value, count);
+    return GNI_WJ_FROM(WGPUComputePipeline, made);
+}
+static WGPUBindGroup wgpuDeviceCreateBindGroup(WGPUDevice d, const WGPUBindGroupDescriptor *g) {
+    double entry[4 * (GNI_GPU_MAX_USES + 1)];
+    for (size_t i = 0; i < g->entryCount; i++) {
+        const WGPUBindGroupEntry *e = &g->entries[i];
+        entry[4 * i] = (double)e->binding;
+        entry[4 * i + 1] = (double)GNI_WJ(e->buffer);
+        entry[4 * i + 2] = (double)e->offset;
+        entry[4 * i + 3] = (double)e->size;
+    }
+    return GNI_WJ_FROM(WGPUBindGroup, gni_wj_group(GNI_WJ(d), GNI_WJ(g->layout), entry, (int)g->entryCount));
+}
+
+static WGPUCommandEncoder wgpuDeviceCreateCommandEncoder(WGPUDevice d, const void *none) {
+    GNI_UNUSED(none);
+    return GNI_WJ_FROM(WGPUCommandEncoder, gni_wj_encoder(GNI_WJ(d)));
+}
+static WGPUComputePassEncoder wgpuCommandEncoderBeginComputePass(WGPUCommandEncoder e, const void *none) {
+    GNI_UNUSED(none);
+    return GNI_WJ_FROM(WGPUComputePassEncoder, gni_wj_pass(GNI_WJ(e)));
+}
+static void wgpuComputePassEncoderSetPipeline(WGPUComputePassEncoder p, WGPUComputePipeline pipeline) {
+    gni_wj_use(GNI_WJ(p), GNI_WJ(pipeline));
+}
+static void wgpuComputePassEncoderSetBindGroup(WGPUComputePassEncoder p, uint32_t place, WGPUBindGroup g, size_t count,
+                                              const uint32_t *offset) {
+    GNI_UNUSED(place), GNI_UNUSED(count);
+    gni_wj_bind(GNI_WJ(p), GNI_WJ(g), *offset);
+}
+static void wgpuComputePassEncoderDispatchWorkgroups(WGPUComputePassEncoder p, uint32_t x, uint32_t y, uint32_t z) {
+    gni_wj_dispatch(GNI_WJ(p), x, y, z);
+}
+static void wgpuComputePassEncoderEnd(WGPUComputePassEncoder p) { gni_wj_end(GNI_WJ(p)); }
+static void wgpuCommandEncoderCopyBufferToBuffer(WGPUCommandEncoder e, WGPUBuffer from, uint64_t at, WGPUBuffer to, uint64_t where,
+                                                 uint64_t size) {
+    gni_wj_copy(GNI_WJ(e), GNI_WJ(from), (double)at, GNI_WJ(to), (double)where, (double)size);
+}
+static void wgpuCommandEncoderClearBuffer(WGPUCommandEncoder e, WGPUBuffer b, uint64_t at, uint64_t size) {
+    gni_wj_clear(GNI_WJ(e), GNI_WJ(b), (double)at, (double)size);
+}
+static WGPUCommandBuffer wgpuCommandEncoderFinish(WGPUCommandEncoder e, const void *none) {
+    GNI_UNUSED(none);
+    return GNI_WJ_FROM(WGPUCommandBuffer, gni_wj_finish(GNI_WJ(e)));
+}
+
+#endif // GNI_WEBGPU && __EMSCRIPTEN__
+
 // >>webgpu_device
 // WebGPU as a device layer, through webgpu.h: the device, its memory, the stream of commands. From outside: gni_wg_gpu_open.
 //
@@ -25194,6 +26307,12 @@ static gni_gpu *gni_vk_gpu_open(gn_context *g, const gn_options *o, char *why, s
 // which is written in front of the submit. What the device complains about comes back later: gni_wg_checked asks.
 
 #if GNI_WEBGPU
+
+#ifdef __EMSCRIPTEN__
+#define GNI_WG_BROWSER 1
+#else
+#define GNI_WG_BROWSER 0
+#endif
 
 #ifndef GNI_SHADERS_H // kernels are called by their numbers
 #define GNI_SHADERS_WANTED
@@ -25282,6 +26401,7 @@ typedef struct gni_wg {
     int function_count;
     uint32_t mark;
     // what a callback has to tell
+    bool waits; // calls can wait for one
     bool answered, ok;
     char text[400];
     char complaint[400]; // the device's first one that nobody asked about
@@ -25317,6 +26437,8 @@ static bool gni_wg_await(gni_wg *w, WGPUFuture future) {
     memset(&info, 0, sizeof info);
     info.future = future;
     w->answered = false;
+    snprintf(w->text, sizeof w->text, "what waits for a GPU needs a program that was linked with -sJSPI or -sASYNCIFY; "
+                                      "without, gn_open_async, gn_read_async and gn_poll");
     return wgpuInstanceWaitAny(w->instance, 1, &info, UINT64_MAX) == WGPUWaitStatus_Success && w->answered && w->ok;
 }
 
@@ -25346,11 +26468,13 @@ static void gni_wg_on_done(WGPUQueueWorkDoneStatus status, WGPUStringView messag
     gni_wg_answer((gni_wg *)user, status == WGPUQueueWorkDoneStatus_Success, message);
 }
 
+#if !GNI_WG_BROWSER
 static void gni_wg_on_scope(WGPUPopErrorScopeStatus status, WGPUErrorType type, WGPUStringView message, void *user,
                             void *unused) {
     GNI_UNUSED(unused);
     gni_wg_answer((gni_wg *)user, status == WGPUPopErrorScopeStatus_Success && type == WGPUErrorType_NoError, message);
 }
+#endif
 
 static void gni_wg_complain(gni_wg *w, gn_status status, WGPUStringView message) {
     if (w->complaint_status != GN_OK) return;
@@ -25379,6 +26503,7 @@ static void gni_wg_on_lost(WGPUDevice const *device, WGPUDeviceLostReason reason
 
 // Reports what the device complained about since somebody asked.
 static bool gni_wg_checked(gni_wg *w) {
+    if (GNI_WG_BROWSER) wgpuInstanceProcessEvents(w->instance);
     if (w->complaint_status == GN_OK && !w->gpu.lost) return true;
     gni_fail(w->gpu.g, w->gpu.lost ? GN_ERROR_DEVICE_LOST : w->complaint_status, "WebGPU device %s%s: %s",
              w->gpu.caps.name, w->gpu.lost ? " was lost" : "", w->complaint);
@@ -25406,6 +26531,9 @@ static WGPUBuffer gni_wg_buffer(gni_wg *w, uint64_t size, WGPUBufferUsage usage)
     memset(&d, 0, sizeof d);
     d.usage = usage;
     d.size = size;
+#if GNI_WG_BROWSER // which says later that there was no memory
+    return wgpuDeviceCreateBuffer(w->device, &d);
+#else
     WGPUPopErrorScopeCallbackInfo info;
     memset(&info, 0, sizeof info);
     info.mode = WGPUCallbackMode_WaitAnyOnly;
@@ -25416,6 +26544,7 @@ static WGPUBuffer gni_wg_buffer(gni_wg *w, uint64_t size, WGPUBufferUsage usage)
     if (gni_wg_await(w, wgpuDevicePopErrorScope(w->device, info))) return b;
     if (b) wgpuBufferRelease(b);
     return NULL;
+#endif
 }
 
 static void gni_wg_block_free(gni_wg *w, gni_wg_block *b) {
@@ -25552,6 +26681,13 @@ static bool gni_wg_flush(gni_gpu *d) {
     return gni_wg_checked(w);
 }
 
+static bool gni_wg_can_wait(gni_wg *w) {
+    if (w->waits) return true;
+    gni_fail(w->gpu.g, GN_ERROR_UNSUPPORTED, "%s waits for the GPU, which a page cannot: gn_read_async and gn_poll do not wait "
+             "(read() in JavaScript), and programs linked with -sJSPI or -sASYNCIFY can", w->gpu.g->call);
+    return false;
+}
+
 static bool gni_wg_wait(gni_gpu *d) {
     gni_wg *w = (gni_wg *)d;
     WGPUQueueWorkDoneCallbackInfo info;
@@ -25560,6 +26696,7 @@ static bool gni_wg_wait(gni_gpu *d) {
     info.mode = WGPUCallbackMode_WaitAnyOnly;
     info.callback = gni_wg_on_done;
     info.userdata1 = w;
+    if (!gni_wg_can_wait(w)) return false;
     bool ok = gni_wg_await(w, wgpuQueueOnSubmittedWorkDone(w->queue, info));
     if (!ok) gni_fail(d->g, GN_ERROR_DEVICE_LOST, "WebGPU device %s: waiting failed: %s", d->caps.name, w->text);
     return ok && gni_wg_checked(w);
@@ -25643,8 +26780,22 @@ static WGPUFuture gni_wg_map(gni_wg *w, gni_gpu_ticket *t, bool polled) {
     info.callback = polled ? gni_wg_on_polled_map : gni_wg_on_map;
     info.userdata1 = w;
     t->mem.cls = 1;
-    return wgpuBufferMapAsync((WGPUBuffer)(uintptr_t)t->mem.handle, WGPUMapMode_Read, 0,
-                              (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3), info);
+    WGPUFuture f = wgpuBufferMapAsync((WGPUBuffer)(uintptr_t)t->mem.handle, WGPUMapMode_Read, 0,
+                                      (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3), info);
+    t->mem.address = f.id; // a map needs none
+    return f;
+}
+
+// Waits for a map that was begun. In a page promises are only kept while C is suspended.
+static void gni_wg_map_wait(gni_wg *w, const gni_gpu_ticket *t) {
+#if GNI_WG_BROWSER
+    WGPUFuture f;
+    f.id = t->mem.address;
+    gni_wg_await(w, f);
+#else
+    do wgpuInstanceProcessEvents(w->instance);
+    while (wgpuBufferGetMapState((WGPUBuffer)(uintptr_t)t->mem.handle) == WGPUBufferMapState_Pending);
+#endif
 }
 
 static bool gni_wg_ticket_ready(gni_gpu *d, gni_gpu_ticket *t, bool wait) {
@@ -25653,12 +26804,13 @@ static bool gni_wg_ticket_ready(gni_gpu *d, gni_gpu_ticket *t, bool wait) {
     if (!t->data) return false;
     if (t->mem.mapped) return true;
     bool ok = true;
+    if (t->mem.cls == 0 && !w->waits) gni_wg_map(w, t, true);
     if (wait && t->mem.cls == 0) {
         ok = gni_wg_await(w, gni_wg_map(w, t, false));
     } else {
         if (t->mem.cls == 0) gni_wg_map(w, t, true);
-        do wgpuInstanceProcessEvents(w->instance);
-        while (wait && wgpuBufferGetMapState(b) == WGPUBufferMapState_Pending);
+        wgpuInstanceProcessEvents(w->instance);
+        if (wait && wgpuBufferGetMapState(b) == WGPUBufferMapState_Pending && gni_wg_can_wait(w)) gni_wg_map_wait(w, t);
         if (wgpuBufferGetMapState(b) == WGPUBufferMapState_Pending) return false;
         ok = wgpuBufferGetMapState(b) == WGPUBufferMapState_Mapped;
     }
@@ -25669,6 +26821,10 @@ static bool gni_wg_ticket_ready(gni_gpu *d, gni_gpu_ticket *t, bool wait) {
     }
     const size_t bytes = (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3);
     const char *data = (const char *)wgpuBufferGetConstMappedRange(b, 0, bytes);
+    if (!data) {
+        gni_fail_memory(d->g, "memory for reading", bytes);
+        return false;
+    }
     t->mem.mapped = (void *)(uintptr_t)data;
     t->data = data + t->mem.offset;
     return gni_wg_checked(w);
@@ -26053,7 +27209,7 @@ static void gni_wg_load(gni_wg_text *t, const gni_wg_program_words *p, int k) {
         int shift = dtype == GNI_T_I8 ? 24 : 16;
         gni_wg_say(t, "v = bitcast<vec4<u32>>(bitcast<vec4<i32>>(v << vec4<u32>(%du)) >> vec4<u32>(%du));\n", shift, shift);
     }
-    gni_wg_say(t, "r%d = v ^ vec4<u32>(gn_zero);\n}\n", k);
+    gni_wg_say(t, "r%d = v | vec4<u32>(gn_zero);\n}\n", k);
 }
 
 // To memory's form, in v.
@@ -26154,8 +27310,9 @@ static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p) {
     for (int k = 0; k < p->n_in; k++) gni_wg_load(t, p, k);
     for (int k = 0; k < p->n_insn; k++) {
         uint32_t insn = p->word[GNI_P_PROGRAM_STEPS + k];
-        // Compilers see one instruction at a time, so that a chain gives the bits that its steps give.
-        gni_wg_say(t, "{ var a = r%u; var b = r%u; var c = r%u; r%d = o%u(&a, &b, &c) ^ vec4<u32>(gn_zero); }\n",
+        // Compilers see one instruction at a time, so that a chain gives the bits that its steps give. A second exclusive or
+        // with the same zero would undo that of the op; an or does not.
+        gni_wg_say(t, "{ var a = r%u; var b = r%u; var c = r%u; r%d = o%u(&a, &b, &c) | vec4<u32>(gn_zero); }\n",
                    insn >> 11 & 127u, insn >> 18 & 127u, insn >> 25, 16 + k, insn & 2047u);
     }
 }
@@ -26167,7 +27324,7 @@ static void gni_wg_registers(gni_wg_text *t, const gni_wg_program_words *p) {
         uint32_t at = GNI_P_PROGRAM_CONST + 2u * k;
         if (p->raw64)
             gni_wg_say(t, "let r%u = vec4<u32>(P(%uu), P(%uu), P(%uu), P(%uu));\n", 8u + k, at, at + 1u, at, at + 1u);
-        else gni_wg_say(t, "let r%u = vec4<u32>(P(%uu) ^ gn_zero);\n", 8u + k, at);
+        else gni_wg_say(t, "let r%u = vec4<u32>(P(%uu) | gn_zero);\n", 8u + k, at);
     }
     for (int k = 0; k < p->n_insn; k++) gni_wg_say(t, "var r%d = vec4<u32>();\n", 16 + k);
 }
@@ -26191,12 +27348,11 @@ static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
 
 static void gni_wg_join_team(gni_wg_text *t, const gni_wg_program_words *p) {
     unsigned step = p->columns ? 256u >> p->log_lanes : 1u;
-    gni_wg_say(t, "workgroupBarrier();\n");
-    for (unsigned half_team = (1u << p->log_lanes) >> 1; half_team > 0; half_team >>= 1)
-        gni_wg_say(t,
-                   "if (lane >= %uu && lane < %uu) { ts[me] = s; tc[me] = c; }\nworkgroupBarrier();\n"
-                   "if (lane < %uu) { var s3 = ts[me + %uu]; var c3 = tc[me + %uu]; join(&s, &c, &s3, &c3); }\n",
-                   half_team, 2 * half_team, half_team, half_team * step, half_team * step);
+    gni_wg_say(t,
+               "workgroupBarrier();\nfor (var h = %uu; h > 0u; h = h >> 1u) {\n"
+               "if (lane >= h && lane < 2u * h) { ts[me] = s; tc[me] = c; }\nworkgroupBarrier();\n"
+               "if (lane < h) { var s3 = ts[me + h * %uu]; var c3 = tc[me + h * %uu]; join(&s, &c, &s3, &c3); }\n}\n",
+               (1u << p->log_lanes) >> 1, step, step);
 }
 
 // Element e of (s, c) as element j of the result.
@@ -26370,15 +27526,17 @@ static void gni_wg_compile(gni_wg *w, gni_wg_pipeline *p, WGPUStringView text, u
     WGPUShaderModuleDescriptor md;
     WGPUPipelineLayoutDescriptor ld;
     WGPUComputePipelineDescriptor d;
-    WGPUPopErrorScopeCallbackInfo info;
     memset(constants, 0, sizeof constants);
     memset(&source, 0, sizeof source);
     memset(&md, 0, sizeof md);
     memset(&ld, 0, sizeof ld);
     memset(&d, 0, sizeof d);
-    memset(&info, 0, sizeof info);
     p->layout = gni_wg_layout(w, p->buffers, p->written);
+#if !GNI_WG_BROWSER // which says later what does not compile
+    WGPUPopErrorScopeCallbackInfo info;
+    memset(&info, 0, sizeof info);
     wgpuDevicePushErrorScope(w->device, WGPUErrorFilter_Validation);
+#endif
     source.chain.sType = WGPUSType_ShaderSourceWGSL;
     source.code = text;
     md.nextInChain = &source.chain;
@@ -26398,11 +27556,13 @@ static void gni_wg_compile(gni_wg *w, gni_wg_pipeline *p, WGPUStringView text, u
     p->pipeline = wgpuDeviceCreateComputePipeline(w->device, &d);
     wgpuPipelineLayoutRelease(d.layout);
     wgpuShaderModuleRelease(module);
+#if !GNI_WG_BROWSER
     info.mode = WGPUCallbackMode_WaitAnyOnly;
     info.callback = gni_wg_on_scope;
     info.userdata1 = w;
     p->failed = !gni_wg_await(w, wgpuDevicePopErrorScope(w->device, info));
     if (p->failed) gni_log(w->gpu.g, GN_LOG_WARNING, "kernel %s does not compile: %s", p->name, w->text);
+#endif
 }
 
 // False, after gni_fail: there is no text to compile.
@@ -26471,6 +27631,11 @@ static bool gni_wg_refuse(gni_wg *w, const gni_wg_pipeline *p, const char *what)
     return false;
 }
 
+static bool gni_wg_no_spare(gni_wg *w) {
+    gni_fail_memory(w->gpu.g, "what a kernel does not use", 256);
+    return false;
+}
+
 // Arguments as they are bound: with other memory in the place of what must not be bound twice.
 typedef struct gni_wg_call {
     gni_gpu_use use[GNI_GPU_MAX_USES];
@@ -26505,7 +27670,7 @@ static bool gni_wg_apart(gni_wg *w, const gni_wg_pipeline *p, gni_wg_call *c) {
             int k = (both ? a->write : p->written >> i & 1u) ? j : i; // which one is only read
             if (both && a->write && b->write) {
                 if (a->offset != b->offset || a->bytes != b->bytes) return gni_wg_refuse(w, p, "a buffer is to be written twice");
-                if (!gni_wg_spare(w, c, GNI_MAX(i, j))) return gni_wg_refuse(w, p, "no memory");
+                if (!gni_wg_spare(w, c, GNI_MAX(i, j))) return gni_wg_no_spare(w);
                 continue;
             }
             gni_gpu_mem *m = &c->copies[c->n_copies];
@@ -26530,7 +27695,7 @@ static bool gni_wg_arguments(gni_wg *w, const gni_wg_pipeline *p, const gni_gpu_
         gni_gpu_use *u = &c->use[i];
         if (i < n_use) *u = uses[i];
         if (!(p->buffers >> i & 1u)) continue;
-        if ((!u->mem || u->bytes == 0) && !gni_wg_spare(w, c, i)) return gni_wg_refuse(w, p, "no memory");
+        if ((!u->mem || u->bytes == 0) && !gni_wg_spare(w, c, i)) return gni_wg_no_spare(w);
         if (u->offset > u->mem->size || u->bytes > u->mem->size - u->offset)
             return gni_wg_refuse(w, p, "a buffer argument reaches outside of its memory");
         if (u->offset & 255u) return gni_wg_refuse(w, p, "a buffer argument is not aligned");
@@ -26647,7 +27812,7 @@ static void gni_wg_close(gni_gpu *d) {
     gni_wg *w = (gni_wg *)d;
     gn_context *g = d->g;
     if (w->device) {
-        if (!d->lost && w->queue) gni_wg_wait(d);
+        if (!d->lost && w->queue && w->waits) gni_wg_wait(d);
         gni_wg_end_pass(w);
         if (w->encoder) wgpuCommandEncoderRelease(w->encoder);
         for (int i = 0; i < GNI_WG_GROUPS; i++)
@@ -26695,7 +27860,10 @@ static bool gni_wg_open_device(gni_wg *w) {
     instance.requiredFeatureCount = 1;
     instance.requiredFeatures = &feature;
     w->instance = wgpuCreateInstance(&instance);
-    if (!w->instance) return false;
+    if (!w->instance) {
+        snprintf(w->text, sizeof w->text, "this %s has no WebGPU", GNI_WG_BROWSER ? "browser" : "library");
+        return false;
+    }
     wanted.featureLevel = WGPUFeatureLevel_Core;
     wanted.powerPreference = WGPUPowerPreference_HighPerformance;
     adapter.mode = WGPUCallbackMode_WaitAnyOnly;
@@ -26783,6 +27951,7 @@ static const gni_gpu_layer gni_webgpu_layer = {"webgpu",
                                                gni_wg_copy,
                                                gni_wg_pipeline_get,
                                                gni_wg_dispatch,
+                                               NULL,
                                                gni_wg_flush,
                                                gni_wg_wait,
                                                gni_wg_profile,
@@ -26802,10 +27971,17 @@ static gni_gpu *gni_wg_gpu_open(gn_context *g, const gn_options *o, char *why, s
     w->gpu.g = g;
     w->serial = 1;
     w->limit = o->memory_limit;
+#if GNI_WG_BROWSER
+    w->waits = gni_wg_browser_waits();
+#else
+    w->waits = true;
+#endif
     if (!gni_wg_open_device(w)) {
         snprintf(why, why_size, "WebGPU: no device%s%.180s", w->text[0] ? ": " : "", w->text);
     } else if (!gni_wg_caps(w)) {
         snprintf(why, why_size, "WebGPU: no device but one that does nothing");
+    } else if (o->backend == GN_BACKEND_AUTO && w->gpu.caps.kind == GNI_GPU_CPU) {
+        snprintf(why, why_size, "WebGPU: %.150s is made of software", w->gpu.caps.name);
     } else if (!gni_wg_tables(w)) {
         snprintf(why, why_size, "WebGPU: out of memory");
     } else {
@@ -28034,7 +29210,7 @@ static void gni_fft_gpu_free(gn_context *g) { GNI_UNUSED(g); }
 #endif
 // >>gpu_jobs
 // Jobs on the GPU: which kernel of tools/shaders does one, in how many pieces, with which
-// specialisation constants and parameters. From outside: gni_gpu_backend.
+// specialisation constants and parameters. From outside: gni_backend_gpu.
 
 #if !GNI_GPU
 
@@ -28043,6 +29219,15 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     GNI_UNUSED(kind);
     GNI_UNUSED(job);
     return false;
+}
+
+static void gni_gather(gn_context *g, bool on) {
+    GNI_UNUSED(g);
+    GNI_UNUSED(on);
+}
+static bool gni_gather_end(gn_context *g) {
+    GNI_UNUSED(g);
+    return true;
 }
 
 static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
@@ -28056,7 +29241,8 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 
 enum {
     GNI_JOB_THREADS = 256,     // of a workgroup
-    GNI_JOB_HITS = 256,        // programs remembered
+    GNI_JOB_HITS = 1024,       // programs remembered,
+    GNI_JOB_HIT_SET = 4,       // in sets of so many
     GNI_JOB_LOG_CHOICES = 6,   // log2 of the choices remembered
     GNI_JOB_FEW = 4,           // pipelines of a program that is over soon
     GNI_JOB_COUNTERS = 1 << 14, // words
@@ -28081,6 +29267,16 @@ typedef struct gni_job_choice {
     const struct gni_job_tile *among, *tile;
 } gni_job_choice;
 
+// An elementwise dispatch that waits for others like it.
+enum { GNI_JOB_WAITING = 32 };
+typedef struct gni_job_waiting {
+    gni_gpu_pipeline *pipeline;
+    int64_t blocks;
+    gni_gpu_use use[GNI_MAX_INPUTS + GNI_MAX_OUTPUTS];
+    int n_use;
+    uint32_t n_param, param[GNI_P_PROGRAM_WORDS];
+} gni_job_waiting;
+
 // What this room remembers of a device. Zeroed memory is its first state; nothing in it needs freeing
 // but itself.
 typedef struct gni_gpu_jobs {
@@ -28096,7 +29292,15 @@ typedef struct gni_gpu_jobs {
         int axis;
         int64_t extent;
     } fault[GNI_JOB_FAULTS];
+    gni_gpu_mem scan_posts; // of scans in one pass, and the number that theirs have
+    uint64_t scan_bytes;
+    uint32_t scan_epoch;
+    bool scan_stall; // tests: some tiles do not say what they come to
+    uint8_t attend_same[2]; // of room `gpu_attention`, for float16 and bfloat16: 0 not asked, 1 yes, 2 no
     gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
+    gni_job_waiting waiting[GNI_JOB_WAITING];
+    int n_waiting;
+    bool gathers;
     int split_force; // tests: 1 to 3 asks for that mode of room `gpu_split` and above wherever it can work, -1 never
 } gni_gpu_jobs;
 
@@ -28111,6 +29315,7 @@ typedef struct gni_job_call {
     gni_gpu_mem scratch[2];
     int n_scratch;
     gni_gpu_use spare; // of gni_job_matmul_tiled: see room `gpu_split`
+    const gni_conv *windows; // of gni_job_matmul_tiled: how b's rows and columns are counted
     bool waits;        // for `special` to be compiled
 } gni_job_call;
 
@@ -28316,6 +29521,11 @@ static uint32_t gni_job_reg(const gni_program *p, uint32_t r) {
     return r - (uint32_t)(p->n_in + p->n_const) + 16u;
 }
 
+// Whether the device's own conversions of float16 are right in all cases.
+static bool gni_job_exact_halves(const gni_gpu *gpu) {
+    return !gpu->caps.texts && gpu->caps.round_half && gpu->caps.keep_half_denorms;
+}
+
 // The words that say what the program is, and the constants.
 static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni_job_space *s,
                                 const gni_operand_kind *in_kind, const gni_operand_kind *out_kind) {
@@ -28334,7 +29544,8 @@ static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni
     }
     w[GNI_P_PROGRAM_COUNTS] = (uint32_t)p->n_in | (uint32_t)p->n_out << 4 |
                               (uint32_t)p->n_insn << 8 | (uint32_t)s->vectors << 16 |
-                              (uint32_t)s->scalars << 20 | (uint32_t)coords << 24;
+                              (uint32_t)s->scalars << 20 | (uint32_t)coords << 24 |
+                              (uint32_t)gni_job_exact_halves(c->gpu) << 25;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
         w[GNI_P_PROGRAM_STEPS + i] =
@@ -28360,10 +29571,13 @@ static uint64_t gni_job_hash(const gni_gpu_kernel *k) {
 static bool gni_job_seen(gni_gpu *gpu, const gni_gpu_kernel *k) {
     gni_gpu_jobs *ops = gni_job_state(gpu);
     if (!ops) return true;
-    uint64_t h = gni_job_hash(k), at = (h >> 32) % GNI_JOB_HITS;
-    bool seen = ops->seen[at] == h;
-    ops->seen[at] = h;
-    return seen;
+    // The last ones of each set: with one place, two that take turns would push each other out forever.
+    uint64_t h = gni_job_hash(k), *set = &ops->seen[(h >> 32) % (GNI_JOB_HITS / GNI_JOB_HIT_SET) * GNI_JOB_HIT_SET];
+    for (int i = 0; i < GNI_JOB_HIT_SET; i++)
+        if (set[i] == h) return true;
+    memmove(set + 1, set, (GNI_JOB_HIT_SET - 1) * sizeof *set);
+    set[0] = h;
+    return false;
 }
 
 // The specialised pipeline if it is there. Else the one that interprets, whose compilation takes far
@@ -28556,6 +29770,78 @@ static uint32_t gni_job_shared_buffers(const gni_job_call *c, const gni_program 
     return bits;
 }
 
+// Whether the output's elements are written one by one.
+static bool gni_job_map_spreads(const gni_job_call *c, const gni_program *p, const gni_operand_kind *out) {
+    if (c->gpu->caps.texts || c->special.module < 0 || p->n_out == 0) return false;
+    for (int i = 0; i < p->n_out; i++)
+        if (gn_dtype_size(p->out_dtype[i]) < 4 || out[i] == GNI_K_VEC || out[i] == GNI_K_ROWVEC) return false;
+    return true;
+}
+
+// Tells the specialised kernel that neighbouring invocations are to write neighbours: then groups are not in any operand.
+static void gni_job_map_spread(gni_job_call *c, const gni_program *p, const gni_operand_kind *in, const gni_operand_kind *out) {
+    uint32_t *w = c->special.spec;
+    bool coords = false;
+    w[GNI_P_PROGRAM_IN_KINDS] = 0;
+    w[GNI_P_PROGRAM_OUTPUTS] &= 0xffffu;
+    for (int i = 0; i < p->n_in + p->n_out; i++) {
+        const gni_operand_kind kind = i < p->n_in ? in[i] : out[i - p->n_in], flat = kind == GNI_K_VEC ? GNI_K_FLAT : kind,
+                               alone = flat == GNI_K_SCALAR || flat == GNI_K_FLAT ? flat : GNI_K_ANY;
+        coords = coords || alone == GNI_K_ANY;
+        if (i < p->n_in) w[GNI_P_PROGRAM_IN_KINDS] |= alone << (4 * i);
+        else w[GNI_P_PROGRAM_OUTPUTS] |= alone << (16 + 4 * (i - p->n_in));
+    }
+    w[GNI_P_PROGRAM_COUNTS] |= (uint32_t)coords << 24;
+    w[GNI_P_PROGRAM_HOW] |= 1u << 5;
+}
+
+// ---- elementwise jobs of which none uses what another one writes, in few dispatches
+
+static int gni_job_by_size(const void *a, const void *b) {
+    const gni_job_waiting *x = *(const gni_job_waiting *const *)a, *y = *(const gni_job_waiting *const *)b;
+    if (x->pipeline != y->pipeline) return x->pipeline < y->pipeline ? -1 : 1;
+    if (x->blocks != y->blocks) return x->blocks < y->blocks ? -1 : 1;
+    return x < y ? -1 : 1;
+}
+
+static bool gni_job_run_waiting(gni_gpu *gpu) {
+    gni_gpu_jobs *ops = (gni_gpu_jobs *)gpu->jobs;
+    const gni_job_waiting *list[GNI_JOB_WAITING];
+    gni_gpu_part parts[GNI_JOB_WAITING];
+    if (ops == NULL || ops->n_waiting == 0) return true;
+    const int n = ops->n_waiting;
+    ops->n_waiting = 0;
+    for (int i = 0; i < n; i++) list[i] = &ops->waiting[i];
+    qsort((void *)list, (size_t)n, sizeof list[0], gni_job_by_size);
+    for (int i = 0; i < n; i++) {
+        const gni_job_waiting *w = list[i];
+        parts[i].pipeline = w->pipeline;
+        parts[i].uses = w->use;
+        parts[i].n_use = w->n_use;
+        parts[i].params = w->param;
+        parts[i].bytes = w->n_param * 4u;
+        parts[i].x = (uint32_t)GNI_MIN(w->blocks, (int64_t)gpu->caps.max_groups[0]);
+    }
+    return gpu->layer->dispatch_many(gpu, parts, n);
+}
+
+// Whether the dispatch waits for gni_gather_end; of jobs between gni_gather and that.
+static bool gni_job_waits(const gni_job_call *c, gni_gpu_pipeline *pipeline, int64_t blocks, bool *ok) {
+    gni_gpu_jobs *ops = (gni_gpu_jobs *)c->gpu->jobs;
+    if (ops == NULL || !ops->gathers || pipeline == NULL || c->n_scratch > 0) return false;
+    *ok = ops->n_waiting < GNI_JOB_WAITING || gni_job_run_waiting(c->gpu);
+    gni_job_waiting *w = &ops->waiting[ops->n_waiting];
+    if (!*ok) return true;
+    w->pipeline = pipeline;
+    w->blocks = blocks;
+    memcpy(w->use, c->use, (size_t)c->n_use * sizeof c->use[0]);
+    w->n_use = c->n_use;
+    memcpy(w->param, c->param, c->n_param * sizeof c->param[0]);
+    w->n_param = c->n_param;
+    ops->n_waiting++;
+    return true;
+}
+
 // One dispatch. `*fits` says whether it was possible; nothing is reported when it was not.
 static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fits) {
     gni_job_call c;
@@ -28591,11 +29877,14 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
                      (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
     int row = little && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
+    else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, p, in, out);
     c.param[GNI_P_MAP_N] = (uint32_t)n;
     c.param[GNI_P_MAP_BLOCKS] = (uint32_t)blocks;
     gni_gpu_pipeline *pipeline = gni_job_pipeline(&c);
     if (pipeline && pipeline->module != c.special.module)
         blocks = gni_job_ceil(gni_job_ceil(n, group), GNI_JOB_THREADS);
+    bool ok = true;
+    if (gni_job_waits(&c, pipeline, blocks, &ok)) return ok;
     return gni_job_dispatch(&c, pipeline, blocks, 1, 1);
 }
 
@@ -28645,11 +29934,34 @@ static void gni_job_transpose(gni_map *m) {
     }
 }
 
+// Whether outputs share a buffer, as the parts of complex numbers do; `read`: one that the job reads, too.
+static bool gni_job_outputs_meet(const gni_map *m, bool read) {
+    for (int i = 1; i < m->program.n_out; i++)
+        for (int k = 0; k < i; k++) {
+            if (m->out[k].buf != m->out[i].buf) continue;
+            if (!read) return true;
+            for (int j = 0; j < m->program.n_in; j++)
+                if (m->in[j].buf == m->out[i].buf) return true;
+        }
+    return false;
+}
+
 static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     bool fits = false;
     int64_t n = 1;
     for (int i = 0; i < m->rank; i++) n *= m->dim[i];
     if (n == 0) return true;
+    if (gpu->caps.texts && gni_job_outputs_meet(m, false)) { // bound once each: one after the other
+        gni_map one = *m;
+        one.program.n_out = 1;
+        for (int i = 0; i < m->program.n_out; i++) {
+            one.out[0] = m->out[i];
+            one.program.out_dtype[0] = m->program.out_dtype[i];
+            one.program.out_reg[0] = m->program.out_reg[i];
+            if (!gni_job_map(gpu, &one)) return false;
+        }
+        return true;
+    }
     gni_map transposed = *m;
     gni_job_transpose(&transposed);
     m = &transposed;
@@ -28770,6 +30082,7 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
     uint32_t steps = p->n_in <= 2 && gni_job_long_steps(p) == 0 ? 2 : p->n_in <= 4 ? 1 : 0;
     if (c->gpu->caps.kind == GNI_GPU_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
     c->special.spec[GNI_P_PROGRAM_HOW] |= steps << 20;
+    c->param[GNI_P_PROGRAM_HOW] |= steps << 20;
 }
 
 // A piece of the reduced elements, `splits` of all `total`. False in *fits: too large, nothing was done.
@@ -28790,15 +30103,19 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     for (int i = 0; i < r->program.n_in && *fits; i++)
         *fits = gni_job_put_operand(c, &s, &r->in[i], i, plan->group, &in[i], r->program.n_in);
     gni_operand y = r->out;
-    int64_t one = 1;
+    int64_t step[2], count[2];
+    count[0] = r->apart > 0 ? 2 : 1;
+    count[1] = plan->kept;
+    step[0] = r->apart;
+    step[1] = 1;
     uint32_t base = 0;
     gni_gpu_use *use = gni_job_out_use(c, 0, r->program.n_in);
-    *fits = *fits && gni_job_reach(c->gpu, &y, &plan->kept, &one, 1, use, &base);
+    *fits = *fits && gni_job_reach(c->gpu, &y, count, step, 2, use, &base);
     if (!*fits || dry) return true;
     use->write = true;
     c->param[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS] = base;
     for (int i = 0; i < n_partials; i++) *gni_job_out_use(c, 1 + i, r->program.n_in) = partials[i];
-    out[0] = GNI_K_FLAT;
+    out[0] = out[1] = GNI_K_FLAT;
     gni_job_put_space(c, &s);
     gni_job_put_program(c, &r->program, &s, in, out);
     uint32_t *k = c->param;
@@ -28812,6 +30129,7 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     k[GNI_P_REDUCE_SPLITS] = (uint32_t)total;
     k[GNI_P_REDUCE_SPLIT0] = (uint32_t)first;
     k[GNI_P_REDUCE_INDEX0] = (uint32_t)index;
+    k[GNI_P_REDUCE_APART] = (uint32_t)r->apart;
     gni_job_reduce_modules(c, r, &s);
     if (c->gpu->caps.texts && total > 1) c->special.spec[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_PARTIAL;
     c->waits = r->compiled;
@@ -28845,7 +30163,7 @@ static bool gni_job_reduce_pieces(gni_gpu *gpu, const gni_reduce *r, const gni_j
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
     if (total > 1) {
-        ok = gni_job_scratch(&c, (uint64_t)(plan->units * total) * 32, "partial results") &&
+        ok = gni_job_scratch(&c, (uint64_t)(plan->units * total) * (r->apart > 0 ? 64 : 32), "partial results") &&
              (gpu->caps.texts || gni_job_counters(&c, plan->blocks, &counter));
     }
     gni_gpu_use scratch[2] = {c.use[0], c.use[1]};
@@ -28953,97 +30271,11 @@ static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
     if (!gni_job_program_ok(gpu, &r->program, gpu->caps.texts ? 1 : 3) || gni_is_complex(t)) return false;
-    if (gni_job_reduce_is_far(r)) return false;
+    if (gni_job_reduce_is_far(r) || (r->apart > 0 && gpu->caps.texts)) return false;
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
     if (r->domain == GNI_F) return t == GN_F32 || gni_job_is_half(t) || (wide && t == GN_F64);
     return t != GN_F32 && t != GN_F64 && !gni_job_is_half(t) && !(wide && r->domain == GNI_U);
-}
-
-// ---- softmax
-
-static bool gni_job_softmax_ok(const gni_softmax *s) {
-    gn_dtype t = s->in.dtype;
-    return (t == GN_F32 || gni_job_is_half(t)) && s->out.dtype == t && s->n < INT32_MAX / 2;
-}
-
-static bool gni_job_softmax_long(gni_job_call *c, int64_t rows, int64_t n) {
-    gni_gpu *gpu = c->gpu;
-    bool ok = true;
-    int64_t groups = gni_job_ceil(n, 4);
-    int64_t splits = GNI_MIN(GNI_MIN(gni_job_enough(gpu) / rows, groups / 1024), 256);
-    int64_t chunk = splits > 1 ? gni_job_ceil(groups, splits) : groups;
-    splits = gni_job_ceil(groups, chunk);
-    c->generic.module = GNI_MODULE_softmax_long;
-    c->generic.n_spec = GNI_S_SOFTMAX_PHASE + 1;
-    c->generic.spec[GNI_S_SOFTMAX_PHASE] =
-        splits > 1 ? GNI_F_SOFTMAX_MEASURES : GNI_F_SOFTMAX_MEASURES | GNI_F_SOFTMAX_WRITES;
-    c->param[GNI_P_SOFTMAX_SPLITS] = (uint32_t)splits;
-    c->param[GNI_P_SOFTMAX_CHUNK] = (uint32_t)chunk;
-    if (splits > 1) ok = gni_job_scratch(c, (uint64_t)(rows * splits) * 8, "partial results");
-    ok = ok &&
-         gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), rows, splits, 1);
-    if (ok && splits > 1) {
-        c->generic.spec[GNI_S_SOFTMAX_PHASE] = GNI_F_SOFTMAX_WRITES;
-        c->use[2].write = !gpu->caps.addresses; // bindings cannot tell
-        if (c->generic.spec[GNI_S_SOFTMAX_KIND] == GNI_LOGSUMEXP) splits = 1;
-        ok = gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), rows, splits,
-                              1);
-    }
-    gni_job_drop_scratch(c);
-    return ok;
-}
-
-static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
-    gni_job_call c;
-    int64_t out_n = s->kind == GNI_LOGSUMEXP ? 1 : s->n, dim[2], in_stride[2], out_stride[2];
-    if (s->rows == 0 || s->n == 0) return true;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
-    dim[0] = s->rows;
-    dim[1] = s->n;
-    in_stride[0] = s->row_stride;
-    in_stride[1] = 1;
-    out_stride[0] = out_n;
-    out_stride[1] = s->kind == GNI_LOGSUMEXP ? 0 : 1;
-    uint32_t *in = &c.param[GNI_P_SOFTMAX_IN_BASE], *out = &c.param[GNI_P_SOFTMAX_OUT_BASE];
-    if (!gni_job_reach(gpu, &s->in, dim, in_stride, 2, &c.use[0], in) ||
-        !gni_job_reach(gpu, &s->out, dim, out_stride, 2, &c.use[1], out) ||
-        s->rows >= INT32_MAX / 2) {
-        gni_softmax part = *s;
-        if (s->rows < 2) return false;
-        part.rows = s->rows / 2;
-        if (!gni_job_softmax(gpu, &part)) return false;
-        part.in.offset += part.rows * s->row_stride;
-        part.out.offset += part.rows * out_n;
-        part.rows = s->rows - part.rows;
-        return gni_job_softmax(gpu, &part);
-    }
-    c.use[1].write = true;
-    c.n_use = 2;
-    c.n_param = GNI_P_SOFTMAX_WORDS;
-    c.param[GNI_P_SOFTMAX_ROWS] = (uint32_t)s->rows;
-    c.param[GNI_P_SOFTMAX_N] = (uint32_t)s->n;
-    c.param[GNI_P_SOFTMAX_ROW_STRIDE] = (uint32_t)s->row_stride;
-    // A team is as small as 4 vectors in each lane's registers allow.
-    bool wide = s->n > 8192 && s->n <= 16384 && gpu->caps.max_invocations >= 512;
-    int log_threads = wide ? 9 : 8;
-    int log_lanes = GNI_MIN(gni_job_log2_up(gni_job_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
-    bool in_groups = *in % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0);
-    bool out_groups = *out % 4 == 0 && (s->rows == 1 || s->n % 4 == 0);
-    c.generic.spec[GNI_S_SOFTMAX_KIND] = (uint32_t)s->kind;
-    c.generic.spec[GNI_S_SOFTMAX_DTYPE] = (uint32_t)s->in.dtype;
-    c.generic.spec[GNI_S_SOFTMAX_LOG_LANES] = (uint32_t)log_lanes;
-    c.generic.spec[GNI_S_SOFTMAX_ALIGNED] = gni_job_flag(in_groups, GNI_F_SOFTMAX_IN_GROUPS) |
-                                            gni_job_flag(out_groups, GNI_F_SOFTMAX_OUT_GROUPS);
-    if (s->n > 8192 && !wide) return gni_job_softmax_long(&c, s->rows, s->n);
-    c.generic.n_spec = GNI_S_SOFTMAX_PHASE;
-    c.generic.module = s->n <= 16     ? GNI_MODULE_softmax_1
-                       : s->n <= 4096 ? GNI_MODULE_softmax_4
-                       : wide         ? GNI_MODULE_softmax_wide
-                                      : GNI_MODULE_softmax_8;
-    int64_t groups = gni_job_ceil(s->rows, (int64_t)1 << (log_threads - log_lanes));
-    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups, 1, 1);
 }
 
 // ---- random
@@ -29092,13 +30324,24 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
 
 // ---- the backend
 
-// Of rooms `gpu_matmul`, `gpu_places` and `gpu_factor`.
+// Of the rooms of gpu/ behind this one.
+static bool gni_job_softmax_ok(const gni_softmax *s);
+static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s);
+static bool gni_job_rows_ok(const gni_gpu *gpu, const gni_rows *r);
+static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r);
 static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t);
 static bool gni_job_take(gni_gpu *gpu, const gni_take *t);
 static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t);
 static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t);
+static bool gni_job_keep_ok(const gni_gpu *gpu, const gni_keep *k);
+static bool gni_job_keep(gni_gpu *gpu, const gni_keep *k);
 static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m);
 static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row);
+static bool gni_job_has_windows(const gni_gpu *gpu);
+static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d);
+static bool gni_job_image(gni_gpu *gpu, const gni_image *m);
+static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a);
+static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a);
 #ifndef GPUNUM_NO_LINALG
 static bool gni_job_factor_ok(const gni_gpu *gpu, const gni_factor *f);
 static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f);
@@ -29114,13 +30357,6 @@ static bool gni_job_search(gni_gpu *gpu, const gni_search *s);
 static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d);
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d);
 
-// Whether output i shares its buffer with one before it.
-static bool gni_job_writes_before(const gni_map *m, int i) {
-    for (int k = 0; k < i; k++)
-        if (m->out[k].buf == m->out[i].buf) return true;
-    return false;
-}
-
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_gpu *gpu = g->gpu;
     if (!gpu || gpu->caps.max_invocations < GNI_JOB_THREADS) return false;
@@ -29128,13 +30364,13 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     switch (kind) {
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;
-        for (int i = 1; gpu->caps.texts && i < p->n_out; i++) // bound once each
-            if (gni_job_writes_before((const gni_map *)job, i)) return false;
+        if (gpu->caps.texts && gni_job_outputs_meet((const gni_map *)job, true)) return false;
         if (gni_job_is_copy64(p)) return gni_job_enough_places(gpu, p, p->n_out);
         return gni_job_program_ok(gpu, p, p->n_out);
     }
     case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
     case GNI_JOB_SOFTMAX: return gni_job_softmax_ok((const gni_softmax *)job);
+    case GNI_JOB_ROWS: return gni_job_rows_ok(gpu, (const gni_rows *)job);
     case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
     case GNI_JOB_CONV: {
         gni_matmul m;
@@ -29142,12 +30378,15 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         m.a.dtype = m.b.dtype = m.c.dtype = ((const gni_conv *)job)->a.dtype;
         return gni_job_matmul_ok(gpu, &m);
     }
+    case GNI_JOB_IMAGE: return gni_job_has_windows(gpu);
     case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
     case GNI_JOB_SEARCH: return gni_job_search_ok(gpu, (const gni_search *)job);
     case GNI_JOB_COUNT: return gni_job_count_ok(gpu, (const gni_count *)job);
     case GNI_JOB_SCATTER: return gni_job_scatter_ok(gpu, (const gni_scatter *)job);
+    case GNI_JOB_KEEP: return gni_job_keep_ok(gpu, (const gni_keep *)job);
+    case GNI_JOB_ATTEND: return gni_job_attend_ok(gpu, (const gni_attend_job *)job);
     case GNI_JOB_RANDOM: return gni_job_random_ok((const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
@@ -29159,20 +30398,37 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     }
 }
 
+// Elementwise jobs from here to gni_gather_end, of which none uses what another one writes, may be put together, and other
+// work comes before them. What they use stays where it is until then.
+static void gni_gather(gn_context *g, bool on) {
+    gni_gpu *gpu = g->gpu;
+    const bool can = gpu != NULL && gpu->layer->dispatch_many != NULL && gpu->caps.addresses && !g->host_recording;
+    gni_gpu_jobs *ops = can ? gni_job_state(gpu) : NULL;
+    if (ops != NULL) ops->gathers = on;
+}
+static bool gni_gather_end(gn_context *g) {
+    return g->gpu == NULL || gni_job_run_waiting(g->gpu) || g->call_failed;
+}
+
 static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     gni_gpu *gpu = g->gpu;
     switch (kind) {
     case GNI_JOB_MAP: return gni_job_map(gpu, (const gni_map *)job);
     case GNI_JOB_REDUCE: return gni_job_reduce(gpu, (const gni_reduce *)job);
     case GNI_JOB_SOFTMAX: return gni_job_softmax(gpu, (const gni_softmax *)job);
+    case GNI_JOB_ROWS: return gni_job_rows(gpu, (const gni_rows *)job);
     case GNI_JOB_MATMUL:
         return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
+    case GNI_JOB_CONV: return gni_job_conv(gpu, (const gni_conv *)job);
+    case GNI_JOB_IMAGE: return gni_job_image(gpu, (const gni_image *)job);
     case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);
     case GNI_JOB_SEARCH: return gni_job_search(gpu, (const gni_search *)job);
     case GNI_JOB_COUNT: return gni_job_count(gpu, (const gni_count *)job);
     case GNI_JOB_SCATTER: return gni_job_scatter(gpu, (const gni_scatter *)job);
+    case GNI_JOB_KEEP: return gni_job_keep(gpu, (const gni_keep *)job);
+    case GNI_JOB_ATTEND: return gni_job_attend(gpu, (const gni_attend_job *)job);
     case GNI_JOB_RANDOM: return gni_job_random(gpu, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu(g, (const gni_fft *)job);
@@ -29188,6 +30444,195 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 
 static const gni_backend_api gni_gpu_backend = {"gpu", GNI_ON_GPU, gni_gpu_supports, gni_gpu_run};
 static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }
+
+// >>gpu_rows
+// Jobs on a GPU that look at a row as a whole: softmax and its kin, norms and their gradients.
+
+#if GNI_GPU
+
+// ---- softmax
+
+enum { GNI_ROWS_LONGEST = 16384 }; // of those in registers
+
+static bool gni_job_softmax_ok(const gni_softmax *s) {
+    gn_dtype t = s->in.dtype;
+    return (t == GN_F32 || gni_job_is_half(t)) && s->out.dtype == t && s->n < INT32_MAX / 2;
+}
+
+static bool gni_job_softmax_long(gni_job_call *c, int64_t rows, int64_t n) {
+    gni_gpu *gpu = c->gpu;
+    bool ok = true;
+    int64_t groups = gni_job_ceil(n, 4);
+    int64_t splits = GNI_MIN(GNI_MIN(gni_job_enough(gpu) / rows, groups / 1024), 256);
+    int64_t chunk = splits > 1 ? gni_job_ceil(groups, splits) : groups;
+    splits = gni_job_ceil(groups, chunk);
+    c->generic.module = GNI_MODULE_softmax_long;
+    c->generic.n_spec = GNI_S_SOFTMAX_PHASE + 1;
+    c->generic.spec[GNI_S_SOFTMAX_PHASE] =
+        splits > 1 ? GNI_F_SOFTMAX_MEASURES : GNI_F_SOFTMAX_MEASURES | GNI_F_SOFTMAX_WRITES;
+    c->param[GNI_P_SOFTMAX_SPLITS] = (uint32_t)splits;
+    c->param[GNI_P_SOFTMAX_CHUNK] = (uint32_t)chunk;
+    if (splits > 1) ok = gni_job_scratch(c, (uint64_t)(rows * splits) * 8, "partial results");
+    ok = ok &&
+         gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), rows, splits, 1);
+    if (ok && splits > 1) {
+        c->generic.spec[GNI_S_SOFTMAX_PHASE] = GNI_F_SOFTMAX_WRITES;
+        c->use[2].write = !gpu->caps.addresses; // bindings cannot tell
+        if (c->generic.spec[GNI_S_SOFTMAX_KIND] == GNI_LOGSUMEXP) splits = 1;
+        ok = gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), rows, splits,
+                              1);
+    }
+    gni_job_drop_scratch(c);
+    return ok;
+}
+
+static bool gni_job_softmax_rows(gni_gpu *gpu, const gni_softmax *s);
+
+static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
+    gni_job_call c;
+    int64_t out_n = s->kind == GNI_LOGSUMEXP ? 1 : s->n, dim[2], in_stride[2], out_stride[2];
+    if (s->rows == 0 || s->n == 0) return true;
+    if (s->n > 16 && s->row_stride == s->n && gpu->caps.subgroup_shuffle && !gpu->caps.texts && s->n <= GNI_ROWS_LONGEST / 2)
+        return gni_job_softmax_rows(gpu, s);
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    dim[0] = s->rows;
+    dim[1] = s->n;
+    in_stride[0] = s->row_stride;
+    in_stride[1] = 1;
+    out_stride[0] = out_n;
+    out_stride[1] = s->kind == GNI_LOGSUMEXP ? 0 : 1;
+    uint32_t *in = &c.param[GNI_P_SOFTMAX_IN_BASE], *out = &c.param[GNI_P_SOFTMAX_OUT_BASE];
+    if (!gni_job_reach(gpu, &s->in, dim, in_stride, 2, &c.use[0], in) ||
+        !gni_job_reach(gpu, &s->out, dim, out_stride, 2, &c.use[1], out) ||
+        s->rows >= INT32_MAX / 2) {
+        gni_softmax part = *s;
+        if (s->rows < 2) return false;
+        part.rows = s->rows / 2;
+        if (!gni_job_softmax(gpu, &part)) return false;
+        part.in.offset += part.rows * s->row_stride;
+        part.out.offset += part.rows * out_n;
+        part.rows = s->rows - part.rows;
+        return gni_job_softmax(gpu, &part);
+    }
+    c.use[1].write = true;
+    c.n_use = 2;
+    c.n_param = GNI_P_SOFTMAX_WORDS;
+    c.param[GNI_P_SOFTMAX_ROWS] = (uint32_t)s->rows;
+    c.param[GNI_P_SOFTMAX_N] = (uint32_t)s->n;
+    c.param[GNI_P_SOFTMAX_ROW_STRIDE] = (uint32_t)s->row_stride;
+    // A team is as small as 4 vectors in each lane's registers allow.
+    bool wide = s->n > 8192 && s->n <= 16384 && gpu->caps.max_invocations >= 512;
+    int log_threads = wide ? 9 : 8;
+    int log_lanes = GNI_MIN(gni_job_log2_up(gni_job_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
+    bool in_groups = *in % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0);
+    bool out_groups = *out % 4 == 0 && (s->rows == 1 || s->n % 4 == 0);
+    c.generic.spec[GNI_S_SOFTMAX_KIND] = (uint32_t)s->kind;
+    c.generic.spec[GNI_S_SOFTMAX_DTYPE] = (uint32_t)s->in.dtype;
+    c.generic.spec[GNI_S_SOFTMAX_LOG_LANES] = (uint32_t)log_lanes;
+    c.generic.spec[GNI_S_SOFTMAX_ALIGNED] = gni_job_flag(in_groups, GNI_F_SOFTMAX_IN_GROUPS) |
+                                            gni_job_flag(out_groups, GNI_F_SOFTMAX_OUT_GROUPS);
+    if (s->n > 8192 && !wide) return gni_job_softmax_long(&c, s->rows, s->n);
+    c.generic.n_spec = GNI_S_SOFTMAX_PHASE;
+    c.generic.module = s->n <= 16     ? GNI_MODULE_softmax_1
+                       : s->n <= 4096 ? GNI_MODULE_softmax_4
+                       : wide         ? GNI_MODULE_softmax_wide
+                                      : GNI_MODULE_softmax_8;
+    int64_t groups = gni_job_ceil(s->rows, (int64_t)1 << (log_threads - log_lanes));
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups, 1, 1);
+}
+
+// ---- rows
+
+static bool gni_job_rows_ok(const gni_gpu *gpu, const gni_rows *r) {
+    const int64_t most = gpu->caps.max_invocations >= 512 ? GNI_ROWS_LONGEST : GNI_ROWS_LONGEST / 2;
+    const gn_dtype t = r->x.dtype;
+    if (gpu->caps.texts || !gpu->caps.subgroup_shuffle || r->n < 1 || r->n > most) return false;
+    return (t == GN_F32 || gni_job_is_half(t)) && (r->stretches == 0 || r->period * r->n < GNI_GPU_REACH / 8);
+}
+
+// Which kernel, and how many lanes share a row. Returns log2 of that and of a workgroup's lanes.
+static int gni_job_rows_plan(const gni_gpu *gpu, int64_t n, int *module, int *log_threads) {
+    // Without barriers where a subgroup is enough.
+    const int64_t alone = 32 * (int64_t)GNI_MIN(gpu->caps.subgroup, 32);
+    const bool few = n > alone && n <= 4096;
+    *module = few ? GNI_MODULE_rows_4 : n <= 8192 ? GNI_MODULE_rows_8 : GNI_MODULE_rows_wide;
+    *log_threads = n <= 8192 ? 8 : 9;
+    return GNI_MIN(gni_job_log2_up(gni_job_ceil(n, few ? 16 : 32)), *log_threads);
+}
+
+static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
+    const gni_operand *const all[GNI_P_ROWS_OPERANDS] = {&r->x, &r->gy, &r->weight, &r->bias, &r->mean, &r->scale, &r->out};
+    const bool sums = r->kind == GNI_ROWS_LOGSUMEXP, writes = r->kind == GNI_ROWS_NORM || r->kind == GNI_ROWS_RMS;
+    gni_job_call c;
+    uint32_t *p = c.param, how = GNI_F_ROWS_GROUPS | GNI_F_ROWS_WEIGHT_GROUPS;
+    bool fits = r->rows < INT32_MAX / 2;
+    if (r->rows == 0 || r->n == 0) return true;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    for (int i = 0; i < GNI_P_ROWS_OPERANDS && fits; i++) {
+        const bool weight = i == 2 || i == 3, row = i == 4 || i == 5 || (i == 6 && sums);
+        int64_t dim[2], stride[2];
+        c.use[i] = c.use[0];
+        if (all[i]->buf == NULL) continue;
+        dim[0] = weight ? GNI_MAX(r->period, 1) : r->rows;
+        dim[1] = row ? 1 : weight && r->stretches > 0 ? r->stretches : r->n;
+        stride[0] = weight ? r->stretches : dim[1];
+        stride[1] = 1;
+        fits = gni_job_reach(gpu, all[i], dim, stride, 2, &c.use[i], &p[GNI_P_ROWS_BASE + i]);
+        c.use[i].write = i == 6 || (writes && row);
+        const bool groups = p[GNI_P_ROWS_BASE + i] % 4 == 0 && (weight || r->rows == 1 || r->n % 4 == 0);
+        if (!row && !groups) how &= ~(weight ? GNI_F_ROWS_WEIGHT_GROUPS : GNI_F_ROWS_GROUPS);
+    }
+    if (!fits) {
+        gni_rows part = *r;
+        gni_operand *const op[GNI_P_ROWS_OPERANDS] = {&part.x,    &part.gy,    &part.weight, &part.bias,
+                                                      &part.mean, &part.scale, &part.out};
+        const int64_t period = GNI_MAX(r->period, 1), first = r->rows / 2 / period * period;
+        if (first == 0) return false;
+        part.rows = first;
+        if (!gni_job_rows(gpu, &part)) return false;
+        for (int i = 0; i < GNI_P_ROWS_OPERANDS; i++)
+            if (i != 2 && i != 3) op[i]->offset += first * (i == 4 || i == 5 || (i == 6 && sums) ? 1 : r->n);
+        part.rows = r->rows - first;
+        return gni_job_rows(gpu, &part);
+    }
+    const float eps = (float)r->eps;
+    int log_threads;
+    c.n_use = GNI_P_ROWS_OPERANDS;
+    c.n_param = GNI_P_ROWS_WORDS;
+    p[GNI_P_ROWS_ROWS] = (uint32_t)r->rows;
+    p[GNI_P_ROWS_N] = (uint32_t)r->n;
+    memcpy(&p[GNI_P_ROWS_EPS], &eps, sizeof eps);
+    p[GNI_P_ROWS_PERIOD] = (uint32_t)GNI_MAX(r->period, 1);
+    p[GNI_P_ROWS_STRETCHES] = (uint32_t)r->stretches;
+    p[GNI_P_ROWS_INNER] = (uint32_t)r->inner;
+    const int log_lanes = gni_job_rows_plan(gpu, r->n, &c.generic.module, &log_threads);
+    c.generic.n_spec = GNI_S_ROWS_SPECS;
+    c.generic.spec[GNI_S_ROWS_KIND] = (uint32_t)r->kind;
+    c.generic.spec[GNI_S_ROWS_DTYPES] = (uint32_t)r->x.dtype | (uint32_t)r->gy.dtype << 4 | (uint32_t)r->out.dtype << 8;
+    c.generic.spec[GNI_S_ROWS_LOG_LANES] = (uint32_t)log_lanes;
+    c.generic.spec[GNI_S_ROWS_HOW] = how | gni_job_flag(r->weight.buf != NULL, GNI_F_ROWS_WEIGHT) |
+                                     gni_job_flag(r->bias.buf != NULL, GNI_F_ROWS_BIAS) |
+                                     gni_job_flag(gni_job_exact_halves(gpu), GNI_F_ROWS_EXACT) |
+                                     gni_job_flag(r->stretches > 0, GNI_F_ROWS_STRETCHES);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
+                            gni_job_ceil(r->rows, (int64_t)1 << (log_threads - log_lanes)), 1, 1);
+}
+
+// A softmax as that.
+static bool gni_job_softmax_rows(gni_gpu *gpu, const gni_softmax *s) {
+    gni_rows r;
+    memset(&r, 0, sizeof r);
+    r.kind = (int)s->kind;
+    r.rows = s->rows;
+    r.n = s->n;
+    r.x = s->in;
+    r.out = s->out;
+    return gni_job_rows(gpu, &r);
+}
+
+#endif // GNI_GPU
 
 // >>gpu_order
 // Scans, sorts, searches and counts on a GPU. From outside: gni_job_scan, gni_job_sort, gni_job_search, gni_job_count and what
@@ -29238,8 +30683,17 @@ typedef struct gni_order_scan {
     uint32_t in_base, out_base;
 } gni_order_scan;
 
+enum { GNI_ORDER_FEW = 1 << 21 }; // elements: fewer are scanned in smaller tiles
+
+// How the kernels of scan_fast.comp share a scan out.
+typedef struct gni_order_shape {
+    int module;
+    uint32_t threads, each; // of a workgroup, groups of four elements of one of them
+    uint32_t lanes;         // of scan_columns: groups of four columns of a strip
+} gni_order_shape;
+
 static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gni_gpu_use *parts, uint32_t phase, int64_t tiles,
-                                 int64_t groups) {
+                                 int64_t groups, const gni_order_shape *fast) {
     gni_job_call c;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
@@ -29249,7 +30703,7 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     if (parts != NULL) c.use[2] = *parts;
     else if (!gpu->caps.texts) c.use[2] = s->out;
     c.n_use = 3;
-    c.generic.n_spec = GNI_S_SCAN_SPECS;
+    c.generic.n_spec = fast != NULL ? GNI_S_SCAN_FAST_SPECS : GNI_S_SCAN_SPECS;
     c.generic.spec[GNI_S_SCAN_OP] = (uint32_t)s->op;
     c.generic.spec[GNI_S_SCAN_DTYPE] = s->dtype;
     c.generic.spec[GNI_S_SCAN_INTEGER] = s->integer;
@@ -29263,17 +30717,60 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     c.param[GNI_P_SCAN_IN_BASE] = s->in_base;
     c.param[GNI_P_SCAN_OUT_BASE] = s->out_base;
     c.param[GNI_P_SCAN_TILES] = (uint32_t)tiles;
-    return gni_order_dispatch(&c, GNI_MODULE_scan, groups);
+    if (fast == NULL) return gni_order_dispatch(&c, GNI_MODULE_scan, groups);
+    c.generic.subgroup = gpu->caps.subgroup_control ? gpu->caps.subgroup : 0;
+    c.generic.spec[GNI_S_SCAN_THREADS] = fast->threads;
+    c.generic.spec[GNI_S_SCAN_EACH] = fast->each;
+    c.generic.spec[GNI_S_SCAN_LANES] = fast->lanes;
+    c.param[GNI_P_SCAN_EPOCH] = gni_job_state(gpu)->scan_epoch;
+    return gni_order_dispatch(&c, fast->module, groups);
 }
 
+// Memory for the posts of so many tiles and blocks: none of them is of the epoch that begins with it. What a host records may
+// run again, so that it gets memory of its own.
+static bool gni_order_posts(gni_gpu *gpu, int64_t count, gni_gpu_mem *own, gni_gpu_use *use) {
+    gni_gpu_jobs *ops = gni_job_state(gpu);
+    const uint64_t bytes = (uint64_t)count * 16;
+    memset(own, 0, sizeof *own);
+    if (ops == NULL) return false;
+    if (gpu->g->host_recording) {
+        if (ops->scan_epoch == 0) ops->scan_epoch = 1;
+        if (!gni_gpu_alloc(gpu, bytes, own)) {
+            gni_fail_memory(gpu->g, "scan: device memory", bytes);
+            return false;
+        }
+        *use = gni_order_use(own, 0, bytes);
+        if (gni_gpu_fill(gpu, own, 0, bytes, 0)) return true;
+        gni_gpu_free(gpu, own);
+        return false;
+    }
+    if (ops->scan_bytes < bytes) {
+        if (ops->scan_bytes > 0) gni_gpu_free(gpu, &ops->scan_posts);
+        ops->scan_bytes = 0;
+        const uint64_t size = GNI_MAX(bytes, (uint64_t)1 << 18);
+        if (!gni_gpu_alloc(gpu, size, &ops->scan_posts)) {
+            gni_fail_memory(gpu->g, "scan: device memory", size);
+            return false;
+        }
+        ops->scan_bytes = size;
+        ops->scan_epoch = 0xffff;
+    }
+    if (++ops->scan_epoch > 0xffff) {
+        ops->scan_epoch = 0xffff; // until that is done
+        if (!gni_gpu_fill(gpu, &ops->scan_posts, 0, ops->scan_bytes, 0)) return false;
+        ops->scan_epoch = 1;
+    }
+    *use = gni_order_use(&ops->scan_posts, 0, bytes);
+    return true;
+}
+
+static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s);
+
 // Tiles' totals, their scan, then the tiles.
-static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
-    const int64_t tiles = gni_job_ceil(s->n, GNI_SCAN_TILE);
+static bool gni_order_scan_parts(gni_gpu *gpu, const gni_order_scan *s, int64_t tiles, int64_t groups,
+                                 const gni_order_shape *fast) {
+    const uint64_t bytes = (uint64_t)(s->outer * tiles * s->inner) * 8;
     gni_gpu_mem mem;
-    if (s->inner > 1)
-        return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_COLUMNS, 1, gni_job_ceil(s->outer * s->inner, 256));
-    if (tiles == 1) return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_TILES, 1, s->outer);
-    const uint64_t bytes = (uint64_t)(s->outer * tiles) * 8;
     if (!gni_gpu_alloc(gpu, bytes, &mem)) {
         gni_fail_memory(gpu->g, "scan: device memory", bytes);
         return false;
@@ -29286,11 +30783,70 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
     inner.in = inner.out = parts;
     inner.in.write = false;
     inner.in_base = inner.out_base = 0;
-    const bool ok = gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TOTALS, tiles, s->outer * tiles) &&
-                    gni_order_scan_run(gpu, &inner) &&
-                    gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TILES, tiles, s->outer * tiles);
+    const bool ok = gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TOTALS, tiles, groups, fast) &&
+                    gni_order_scan_run(gpu, &inner) && gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TILES, tiles, groups, fast);
     gni_gpu_free(gpu, &mem);
     return ok;
+}
+
+static bool gni_order_has_fast(const gni_gpu_caps *c) {
+    return c->addresses && !c->texts && c->subgroup_shuffle && c->subgroup_ballot && c->subgroup >= 4 && c->subgroup <= 64 &&
+           (c->subgroup_control || c->subgroup_min == c->subgroup_max);
+}
+
+// Strips of columns, 128 bytes of float32 wide; where they are few, wider ones and several workgroups along each.
+static bool gni_order_scan_columns(gni_gpu *gpu, const gni_order_scan *s) {
+    const gni_gpu_caps *caps = &gpu->caps;
+    const int64_t some = (int64_t)GNI_MAX(caps->multiprocessors, 1u), parts = s->dtype == GNI_T_C64 ? 1 : s->n / 1024;
+    const bool few = parts > 1 && s->outer * gni_job_ceil(s->inner, 32) < some * 3 / 4;
+    gni_order_shape shape;
+    shape.module = GNI_MODULE_scan_columns;
+    shape.lanes = GNI_MIN(few ? 16u : 8u, caps->subgroup);
+    while (shape.lanes > 1 && s->inner <= 2 * (int64_t)shape.lanes) shape.lanes /= 2;
+    shape.threads = GNI_MIN(few ? 512u : 1024u, GNI_MIN(caps->max_invocations, 32 * caps->subgroup)); // as some devices ask for
+    shape.each = few ? 8 : 4;
+    while (shape.threads / caps->subgroup * shape.lanes > GNI_SCAN_STRIP) shape.threads /= 2;
+    while (shape.threads > caps->subgroup && s->n <= (int64_t)(shape.threads / 2 / shape.lanes * shape.each)) shape.threads /= 2;
+    const int64_t strips = s->outer * gni_job_ceil(s->inner, 4 * (int64_t)shape.lanes);
+    const int64_t chunks = few ? GNI_MIN(gni_job_ceil(2 * some, strips), parts) : 1;
+    if (chunks > 1) return gni_order_scan_parts(gpu, s, chunks, strips * chunks, &shape);
+    return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_TILES, 1, strips, &shape);
+}
+
+// A workgroup for each row, or where rows are longer for each tile of them.
+static bool gni_order_scan_rows(gni_gpu *gpu, const gni_order_scan *s, const gni_order_shape *shape, int64_t tiles) {
+    gni_gpu_mem mem;
+    gni_gpu_use posts;
+    gni_order_scan one = *s;
+    if (tiles == 1) return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_TILES, 1, s->outer, shape);
+    const int64_t groups = s->outer * tiles, blocks = s->outer * ((tiles - 1) / gpu->caps.subgroup + 2);
+    if (!gni_order_posts(gpu, groups + blocks, &mem, &posts)) return false;
+    if (gni_job_state(gpu)->scan_stall) one.flags |= GNI_F_SCAN_STALL;
+    const bool ok = gni_order_scan_phase(gpu, &one, &posts, GNI_F_SCAN_ONE_PASS, tiles, groups, shape);
+    gni_gpu_free(gpu, &mem);
+    return ok;
+}
+
+static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
+    const bool even = s->in_base % 4 == 0 && (s->outer == 1 || s->n % 4 == 0);
+    if (gni_order_has_fast(&gpu->caps) && s->inner > 1) return gni_order_scan_columns(gpu, s);
+    if (gni_order_has_fast(&gpu->caps)) {
+        const int64_t n = s->n + (even ? 0 : 3); // tiles begin where groups of four do
+        gni_order_shape shape;
+        shape.module = GNI_MODULE_scan_rows;
+        shape.lanes = 0;
+        shape.threads = n <= 256 ? 64 : 256;
+        shape.each = s->integer || s->op == GNI_SCAN_LOGSUMEXP || s->outer * n < GNI_ORDER_FEW ? 4 : 8;
+        while (shape.each > 1 && n <= 2 * (int64_t)shape.threads * shape.each) shape.each /= 2;
+        const int64_t tiles = gni_job_ceil(n, 4 * (int64_t)shape.threads * shape.each);
+        // In place a tile that is looked at late may have been written.
+        if (tiles == 1 || s->in.mem != s->out.mem) return gni_order_scan_rows(gpu, s, &shape, tiles);
+    }
+    const int64_t tiles = gni_job_ceil(s->n, GNI_SCAN_TILE);
+    if (s->inner > 1)
+        return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_COLUMNS, 1, gni_job_ceil(s->outer * s->inner, 256), NULL);
+    if (tiles > 1) return gni_order_scan_parts(gpu, s, tiles, s->outer * tiles, NULL);
+    return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_TILES, 1, s->outer, NULL);
 }
 
 static bool gni_job_scan_ok(const gni_gpu *gpu, const gni_scan *s) {
@@ -29306,7 +30862,8 @@ static bool gni_job_scan(gni_gpu *gpu, const gni_scan *d) {
     const int64_t count = d->outer * d->n * d->inner;
     s.op = d->op;
     s.dtype = d->in.dtype == GN_U64 ? GNI_T_I64 : (uint32_t)d->in.dtype;
-    s.integer = !gni_is_float(d->in.dtype);
+    const bool extreme = d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN; // of which smaller ones are compared as words
+    s.integer = !gni_is_float(d->in.dtype) && (!extreme || d->in.dtype == GN_I64);
     s.outer = d->outer;
     s.n = d->n;
     s.inner = d->inner;
@@ -29381,6 +30938,170 @@ static bool gni_job_sort_long(gni_job_call *c, const gni_sort *s, const gni_gpu_
     c->use[4] = *index;
     c->generic.spec[GNI_S_SORT_FIRST] = 0;
     ok = ok && gni_order_dispatch(c, GNI_MODULE_sort_end, GNI_MIN(gni_job_ceil(s->rows * s->count, 1024), 16384));
+    gni_gpu_free(gpu, &mem);
+    return ok;
+}
+
+// ---- sorts by ballots (sweep.comp)
+
+typedef struct gni_sweep_shape {
+    uint32_t threads, subgroup, each; // of a workgroup, of a subgroup; elements of an invocation. threads 0: there is none
+} gni_sweep_shape;
+
+// On an H200 the largest tile below 24 KiB, past which the driver gives each thread twice the registers, and rows from 512 on are sooner sorted in registers than by a network.
+enum {
+    GNI_SWEEP_THREADS = 512,
+    GNI_SWEEP_EACH = 11,
+    GNI_SWEEP_LOOKS = 1000,
+    GNI_SWEEP_ROWS = 256, // longer ones are sorted in registers
+    GNI_SWEEP_SPREAD = 512, // threads of a workgroup that holds a row, with few elements each
+    GNI_COUNT_COPIES = 8,
+    GNI_COUNT_GROUPS = 14 // for each multiprocessor
+};
+
+// Words of shared memory for a tile, besides those for its digits.
+static int64_t gni_sweep_pool(const gni_gpu *gpu) {
+    return (int64_t)GNI_MIN(gpu->caps.shared_bytes, 49152u) / 4 - 256 - 64 - 8;
+}
+
+// Subgroups that sort together, 0 where they cannot.
+static uint32_t gni_sweep_subgroup(const gni_gpu *gpu) {
+    const gni_gpu_caps *c = &gpu->caps;
+    if (c->texts || !c->subgroup_ballot || !c->subgroup_arithmetic || c->max_buffers < 8) return 0;
+    uint32_t size = c->subgroup;
+    if (c->subgroup_control) size = GNI_MIN(GNI_MAX(32u, c->subgroup_min), c->subgroup_max);
+    else if (c->subgroup_min != c->subgroup_max) return 0;
+    return size >= 4 && size <= 64 ? size : 0;
+}
+
+static gni_sweep_shape gni_sweep_tile(const gni_gpu *gpu) {
+    gni_sweep_shape s;
+    const int64_t pool = gni_sweep_pool(gpu);
+    s.subgroup = gni_sweep_subgroup(gpu);
+    s.threads = GNI_MIN(GNI_MIN((uint32_t)GNI_SWEEP_THREADS, 16 * s.subgroup), gpu->caps.max_invocations);
+    while (s.threads > 0 && s.threads / s.subgroup * 256 > pool) s.threads /= 2;
+    if (s.threads < 64) s.threads = s.each = 0; // an invocation has four digits at most
+    else s.each = (uint32_t)GNI_MIN(gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SWEEP_EACH, pool / s.threads); // CPUs compile slowly
+    return s;
+}
+
+// A workgroup that holds a row of n.
+static gni_sweep_shape gni_sweep_row(const gni_gpu *gpu, int64_t n) {
+    gni_sweep_shape s;
+    const int64_t pool = gni_sweep_pool(gpu);
+    s.subgroup = gni_sweep_subgroup(gpu);
+    s.threads = s.each = 0;
+    if (s.subgroup == 0) return s;
+    const bool slow = gpu->caps.kind == GNI_GPU_CPU; // to compile
+    const uint32_t least = slow ? 4 : 8, most = slow ? 4 : 16;
+    for (uint32_t each = least; each <= most; each += 8)
+        for (uint32_t t = 4 * s.subgroup; t <= gpu->caps.max_invocations && t / s.subgroup * 256 <= pool; t *= 2) {
+            const int64_t fits = GNI_MIN((int64_t)each, pool / t);
+            if (t < 64 || fits * t < n || (each == least && t > GNI_SWEEP_SPREAD)) continue;
+            s.threads = t;
+            s.each = (uint32_t)fits;
+            return s;
+        }
+    return s;
+}
+
+static void gni_sweep_shaped(gni_job_call *c, gni_sweep_shape s) {
+    gni_gpu_kernel *k = &c->generic;
+    k->n_spec = GNI_S_SWEEP_SPECS;
+    k->subgroup = c->gpu->caps.subgroup_control ? s.subgroup : 0;
+    k->spec[GNI_S_SWEEP_THREADS] = s.threads;
+    k->spec[GNI_S_SWEEP_SUBGROUP] = s.subgroup;
+    k->spec[GNI_S_SWEEP_EACH] = s.each;
+    k->spec[GNI_S_SWEEP_LOOKS] = c->gpu->caps.kind == GNI_GPU_CPU ? 2u : (uint32_t)GNI_SWEEP_LOOKS; // so that tests see both ways
+    k->spec[GNI_S_SWEEP_ONE] = 0;
+    c->n_use = 8;
+}
+
+// Counts the digits of `rows` rows of n in `bytes` of mem, from `at` on.
+static bool gni_sweep_tally(gni_job_call *c, int64_t rows, int64_t n, gni_gpu_mem *mem, uint64_t at, uint64_t bytes) {
+    const int64_t most = 4 * (int64_t)GNI_MAX(c->gpu->caps.multiprocessors, 1u);
+    const int64_t parts = GNI_MIN(gni_job_ceil(n, 8192), gni_job_ceil(most, rows));
+    c->use[5] = gni_order_use(mem, at, bytes);
+    c->param[GNI_P_SORT_TILES] = (uint32_t)parts;
+    return gni_gpu_fill(c->gpu, mem, at, bytes, 0) && gni_order_dispatch(c, GNI_MODULE_sweep_tally, rows * parts);
+}
+
+static bool gni_job_sort_row(gni_job_call *c, const gni_sort *s, gni_sweep_shape shape, const gni_gpu_use *out,
+                             const gni_gpu_use *index) {
+    gni_sweep_shaped(c, shape);
+    c->use[6] = *out;
+    c->use[7] = *index;
+    if (!c->gpu->caps.addresses) // where every place wants something
+        for (int i = 1; i < 6; i++) c->use[i] = *out;
+    return gni_order_dispatch(c, GNI_MODULE_sweep_rows, s->rows);
+}
+
+static bool gni_job_sort_sweeps(gni_job_call *c, const gni_sort *s, gni_sweep_shape shape, const gni_gpu_use *out,
+                                const gni_gpu_use *index) {
+    gni_gpu *gpu = c->gpu;
+    const bool places = s->index.buf != NULL;
+    const int size = (int)gn_dtype_size(s->in.dtype);
+    const int64_t total = s->rows * s->n, tiles = gni_job_ceil(s->n, (int64_t)shape.threads * shape.each), groups = s->rows * tiles;
+    const uint64_t keys = ((uint64_t)total * (size == 8 ? 8 : 4) + 255) / 256 * 256;
+    const uint64_t from = places ? ((uint64_t)total * 4 + 255) / 256 * 256 : 0;
+    const uint64_t counts = (uint64_t)(s->rows + groups) * (uint64_t)size * 1024, bytes = 2 * keys + 2 * from + counts;
+    gni_gpu_mem mem;
+    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
+        gni_fail_memory(gpu->g, "sort: device memory", bytes);
+        return false;
+    }
+    gni_sweep_shaped(c, shape);
+    c->use[1] = gni_order_use(&mem, 0, keys);
+    c->use[2] = gni_order_use(&mem, keys, keys);
+    c->use[3] = places ? gni_order_use(&mem, 2 * keys, from) : c->use[1];
+    c->use[4] = places ? gni_order_use(&mem, 2 * keys + from, from) : c->use[2];
+    c->use[6] = *out;
+    c->use[7] = *index;
+    bool ok = gni_sweep_tally(c, s->rows, s->n, &mem, 2 * keys + 2 * from, counts);
+    c->param[GNI_P_SORT_TILES] = (uint32_t)tiles;
+    for (int shift = 0; shift < 8 * size && ok; shift += 8) {
+        c->param[GNI_P_SORT_SHIFT] = (uint32_t)shift;
+        ok = gni_order_dispatch(c, GNI_MODULE_sweep_move, groups);
+    }
+    gni_gpu_free(gpu, &mem);
+    return ok;
+}
+
+// Words `key` (n) by the 8 bits from `shift` on, and words `from` from `base` on that go with them, into `to`: the sorted keys, and
+// what goes with them `gap` bytes behind. All stay in order that have the same bits.
+static bool gni_job_part(gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key, const gni_gpu_use *from, uint32_t base,
+                         const gni_gpu_use *to, uint64_t gap) {
+    const gni_sweep_shape shape = gni_sweep_tile(gpu);
+    const int64_t tiles = gni_job_ceil(n, (int64_t)shape.threads * shape.each);
+    const uint64_t counts = (uint64_t)(1 + tiles) * 1024;
+    gni_job_call c;
+    gni_gpu_mem mem;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    if (!gni_gpu_alloc(gpu, counts, &mem)) {
+        gni_fail_memory(gpu->g, "sort: device memory", counts);
+        return false;
+    }
+    gni_order_key(&c.generic, GN_U32, false, false);
+    gni_sweep_shaped(&c, shape);
+    c.generic.spec[GNI_S_SORT_PLACES] = 1;
+    c.generic.spec[GNI_S_SWEEP_ONE] = 1;
+    c.use[0] = c.use[1] = *key;
+    c.use[2] = c.use[4] = *to;
+    c.use[2].bytes = gap;
+    c.use[4].offset += gap;
+    c.use[4].bytes -= gap;
+    c.use[3] = *from;
+    c.use[6] = c.use[2];
+    c.use[7] = c.use[4];
+    c.n_param = GNI_P_SORT_WORDS;
+    c.param[GNI_P_SORT_ROWS] = 1;
+    c.param[GNI_P_SORT_N] = (uint32_t)n;
+    c.param[GNI_P_SORT_SHIFT] = (uint32_t)shift;
+    bool ok = gni_sweep_tally(&c, 1, n, &mem, 0, counts);
+    c.param[GNI_P_SORT_TILES] = (uint32_t)tiles;
+    c.param[GNI_P_SORT_IN_BASE] = base;
+    ok = ok && gni_order_dispatch(&c, GNI_MODULE_sweep_move, tiles);
     gni_gpu_free(gpu, &mem);
     return ok;
 }
@@ -29504,7 +31225,12 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     p[GNI_P_SORT_TAKE] = (uint32_t)s->count;
     p[GNI_P_SORT_ROW] = (uint32_t)s->n;
     if (gni_job_selects(s)) return gni_job_sort_some(&c, s, &out, &index);
-    if (s->n > slots) return gni_job_sort_long(&c, s, &out, &index);
+    if (s->n > GNI_SWEEP_ROWS) {
+        const gni_sweep_shape row = gni_sweep_row(gpu, s->n), tile = gni_sweep_tile(gpu);
+        if (row.threads > 0) return gni_job_sort_row(&c, s, row, &out, &index);
+        if (tile.threads > 0 && s->n > slots) return gni_job_sort_sweeps(&c, s, tile, &out, &index);
+        if (s->n > slots) return gni_job_sort_long(&c, s, &out, &index);
+    }
     const int log_row = gni_job_log2_up(s->n);
     c.generic.spec[GNI_S_SORT_LOG_ROW] = (uint32_t)log_row;
     c.generic.spec[GNI_S_SORT_FIRST] = 1;
@@ -29543,11 +31269,48 @@ static bool gni_job_search(gni_gpu *gpu, const gni_search *s) {
 }
 
 static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d) {
+    if (d->edges.buf != NULL && (gpu->caps.texts || d->bins > GNI_COUNT_EDGES || d->in.dtype != GN_F32)) return false;
+    if (!gpu->caps.texts && gpu->caps.shared_bytes < 28680) return false; // count.comp's
     return d->weight.buf == NULL && d->least >= 0 && d->least < INT32_MAX && gpu->caps.max_buffers >= 3 &&
            gni_order_reaches(gpu, d->n, 8) && gni_order_reaches(gpu, d->bins, 8);
 }
 
+// In one pass, the low words of the counts where they stay.
+static bool gni_job_count_once(gni_gpu *gpu, const gni_count *d) {
+    gni_job_call c;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    uint32_t *p = c.param;
+    const bool edges = d->edges.buf != NULL;
+    if (!gni_order_operand(gpu, &d->in, d->n, &c.use[0], &p[GNI_P_FIND_IN_BASE], false) ||
+        !gni_order_operand(gpu, &d->out, d->bins, &c.use[1], &p[GNI_P_FIND_OUT_BASE], true) ||
+        (edges && !gni_order_operand(gpu, &d->edges, d->bins + 1, &c.use[2], &p[GNI_P_FIND_LINE_BASE], false)))
+        return false;
+    if (!edges) c.use[2] = c.use[0];
+    if (!gni_gpu_fill(gpu, c.use[1].mem, c.use[1].offset + (uint64_t)p[GNI_P_FIND_OUT_BASE] * 8, (uint64_t)d->bins * 8, 0))
+        return false;
+    c.n_use = 3;
+    gni_order_key(&c.generic, GN_F32, false, true);
+    c.generic.n_spec = GNI_S_FIND_SPECS;
+    int64_t copies = GNI_COUNT_COPIES;
+    while (copies > 1 && copies * d->bins > GNI_COUNT_HOLDS) copies /= 2;
+    c.generic.spec[GNI_S_FIND_COPIES] = (uint32_t)copies;
+    c.generic.spec[GNI_S_FIND_EDGES] = edges;
+    c.n_param = GNI_P_FIND_WORDS;
+    p[GNI_P_FIND_N] = (uint32_t)d->n;
+    p[GNI_P_FIND_LINE] = (uint32_t)d->bins;
+    p[GNI_P_FIND_LEAST] = (uint32_t)d->least;
+    const float start = (float)d->start, scale = (float)d->scale;
+    if (scale - scale == 0.0f && start - start == 0.0f) { // else edges are searched
+        memcpy(&p[GNI_P_FIND_START], &start, 4);
+        memcpy(&p[GNI_P_FIND_SCALE], &scale, 4);
+    }
+    const int64_t most = GNI_COUNT_GROUPS * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
+    return gni_order_dispatch(&c, GNI_MODULE_count, GNI_MIN(gni_job_ceil(d->n, 4096), most));
+}
+
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
+    if (!gpu->caps.texts) return gni_job_count_once(gpu, d);
     gni_job_call c;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
@@ -29753,18 +31516,43 @@ static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
 
 // ---- scatter
 
+enum { GNI_SCATTER_MANY = 1 << 21 }; // places, past which caches hold too few of them
+
 static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
     const gni_places *at = &t->at;
     const gn_dtype d = t->out.dtype;
     const int64_t most = gni_job_most_bytes(gpu), in = at->outer * at->count * at->inner, out = at->outer * at->extent * at->inner;
     const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32, wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
-    return t->op != GNI_SCATTER_PUT && (word || wide) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
+    const bool put = t->op == GNI_SCATTER_PUT && !gpu->caps.texts && gn_dtype_size(d) >= 4;
+    return (put || (t->op != GNI_SCATTER_PUT && (word || wide))) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
            out < INT32_MAX / 8 && in * 8 < most && out * 12 < most && at->extent < INT32_MAX;
 }
 
 static bool gni_job_scatter_step(gni_job_call *c, uint32_t step, int64_t work) {
     c->generic.spec[GNI_S_SCATTER_STEP] = step;
     return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT), gni_job_ceil(work, 256), 1, 1);
+}
+
+// Elements of 4 bytes that go to more places than a device's caches hold are sorted by their places' first bits: neighbours in time are
+// neighbours in memory then. c's elements and indices become those, in *mem.
+static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t in, int64_t out, gni_gpu_mem *mem) {
+    gni_gpu *gpu = c->gpu;
+    const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256;
+    if (!gni_gpu_alloc(gpu, 3 * bytes, mem)) {
+        gni_fail_memory(gpu->g, t->at.fn, 3 * bytes);
+        return false;
+    }
+    const gni_gpu_use place = gni_order_use(mem, 0, bytes), pairs = gni_order_use(mem, bytes, 2 * bytes), spare = c->use[4];
+    c->use[4] = place;
+    bool ok = gni_job_scatter_step(c, GNI_SCATTER_PLACES, in) &&
+              gni_job_part(gpu, in, GNI_MAX(gni_job_log2_up(out) - 8, 0), &place, &c->use[0], c->param[GNI_P_TAKE_IN_BASE], &pairs, bytes);
+    c->use[4] = spare;
+    c->use[1] = gni_order_use(mem, bytes, bytes);
+    c->use[0] = gni_order_use(mem, 2 * bytes, bytes);
+    c->use[0].write = c->use[1].write = false;
+    c->param[GNI_P_TAKE_IN_BASE] = 0;
+    c->generic.spec[GNI_S_SCATTER_PAIRS] = 1;
+    return ok;
 }
 
 static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
@@ -29776,9 +31564,10 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
     if (!gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, at->inner) || !gni_job_fault(&c, at)) return false;
-    const uint64_t bytes = floats ? (uint64_t)out * 12 : 16;
+    const bool put = t->op == GNI_SCATTER_PUT;
+    const uint64_t bytes = floats ? (uint64_t)out * 12 : put ? (uint64_t)out * 4 : 16;
     bool ok = gni_job_scratch(&c, bytes, at->fn);
-    if (ok && floats) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
+    if (ok && (floats || put)) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
     c.n_param = GNI_P_SCATTER_WORDS;
     c.param[GNI_P_TAKE_N] = (uint32_t)in;
     c.param[GNI_P_SCATTER_PLACES] = (uint32_t)out;
@@ -29787,16 +31576,67 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     c.generic.n_spec = GNI_S_SCATTER_SPECS;
     c.generic.spec[GNI_S_SCATTER_DTYPE] = (uint32_t)t->out.dtype;
     c.generic.spec[GNI_S_SCATTER_LEAST] = t->op == GNI_SCATTER_MIN;
+    gni_gpu_mem pairs;
+    memset(&pairs, 0, sizeof pairs);
+    const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY; // numbers alone take less room
+    const bool many = in >= least && out >= least && at->inner < 8; // elements of rows are neighbours as they come
+    const bool near_ones = ok && many && gn_dtype_size(t->out.dtype) == 4 && gni_sweep_tile(gpu).threads > 0;
+    if (near_ones) ok = gni_job_scatter_near(&c, t, in, out, &pairs);
     if (floats)
         ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_MEASURE, in) && gni_job_scatter_step(&c, GNI_SCATTER_ADD_FLOAT, in) &&
              gni_job_scatter_step(&c, GNI_SCATTER_FINISH, out);
+    else if (put)
+        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_NUMBER, in) && gni_job_scatter_step(&c, GNI_SCATTER_PUT_LAST, out);
     else if (t->op == GNI_SCATTER_ADD)
         ok = ok && gni_job_scatter_step(&c, wide ? GNI_SCATTER_ADD_WIDE : GNI_SCATTER_ADD_WORD, in);
     else
         ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_TO_KEYS, out) && gni_job_scatter_step(&c, GNI_SCATTER_EXTREME, in) &&
              gni_job_scatter_step(&c, GNI_SCATTER_FROM_KEYS, out);
+    if (near_ones) gni_gpu_free(gpu, &pairs);
     gni_job_drop_scratch(&c);
     return ok;
+}
+
+// ---- what is true
+
+static bool gni_job_keep_ok(const gni_gpu *gpu, const gni_keep *k) {
+    const int64_t most = gni_job_most_bytes(gpu), size = k->in.buf != NULL ? (int64_t)gn_dtype_size(k->in.dtype) : 8;
+    return k->n < INT32_MAX / 2 && k->n * size < most && k->count * GNI_MAX(k->rank, 1) < INT32_MAX / 2 &&
+           k->count * GNI_MAX(k->rank, 1) * size < most && gpu->caps.max_buffers >= 4 &&
+           gpu->caps.subgroup_arithmetic && gpu->caps.shared_bytes >= 17408 && gpu->caps.subgroup >= 4 &&
+           (gpu->caps.subgroup_control || gpu->caps.subgroup_min == gpu->caps.subgroup_max);
+}
+
+static bool gni_job_keep(gni_gpu *gpu, const gni_keep *k) {
+    gni_job_call c;
+    const int64_t one = 1, chunks = gni_keep_chunks(k->n), rows = GNI_MAX(k->rank, 1);
+    const bool counts = k->out.buf == NULL, places = k->in.buf == NULL;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    uint32_t *p = c.param, zero;
+    const int64_t all = k->count * rows;
+    if (!gni_job_reach(gpu, &k->mask, &k->n, &one, 1, &c.use[0], &p[GNI_P_KEEP_BASE]) ||
+        !gni_job_reach(gpu, &k->counts, &chunks, &one, 1, &c.use[2], &zero))
+        return false;
+    c.use[2].write = counts;
+    c.use[1] = c.use[0];
+    c.use[3] = c.use[2];
+    if (!places && !gni_job_reach(gpu, &k->in, &k->n, &one, 1, &c.use[1], &p[GNI_P_KEEP_IN_BASE])) return false;
+    if (!counts && !gni_job_reach(gpu, &k->out, &all, &one, 1, &c.use[3], &p[GNI_P_KEEP_OUT_BASE])) return false;
+    c.use[3].write = true;
+    c.n_use = 4;
+    c.n_param = GNI_P_KEEP_WORDS;
+    p[GNI_P_KEEP_CHUNK] = (uint32_t)gni_keep_chunk(k->n);
+    p[GNI_P_KEEP_END] = p[GNI_P_KEEP_BASE] + (uint32_t)k->n;
+    p[GNI_P_KEEP_COUNT_ALL] = (uint32_t)k->count;
+    for (int i = 0; i < k->rank; i++) p[GNI_P_KEEP_DIM + i] = (uint32_t)k->dim[i];
+    c.generic.module = GNI_MODULE_keep;
+    c.generic.subgroup = gpu->caps.subgroup_control ? gpu->caps.subgroup : 0;
+    c.generic.n_spec = GNI_S_KEEP_SPECS;
+    c.generic.spec[GNI_S_KEEP_STEP] = counts ? GNI_KEEP_COUNT : places ? GNI_KEEP_PLACES : GNI_KEEP_ELEMENTS;
+    c.generic.spec[GNI_S_KEEP_UNIT] = places ? 3 : (uint32_t)gni_job_log2_up((int64_t)gn_dtype_size(k->in.dtype));
+    c.generic.spec[GNI_S_KEEP_RANK] = (uint32_t)k->rank;
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), chunks, 1, 1);
 }
 
 #endif // GNI_GPU
@@ -30374,6 +32214,9 @@ static bool gni_job_sums_pay(const gni_gpu *gpu, const gni_job_tile *t, const gn
            share * gni_job_tile_time(gpu, t, m, 1, splits) < 2.0 + bytes / 4e6;
 }
 
+// Of room `gpu_conv`.
+static void gni_job_put_windows(gni_job_call *c, const gni_job_tile *t, uint32_t *layout);
+
 static bool gni_job_matmul_sums(gni_gpu *gpu, const gni_matmul *m);
 static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled);
 
@@ -30433,6 +32276,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     if (m->prologue != 0 && !gni_job_put_load(c, m)) return gni_job_prologue_apart(c->gpu, m, true);
     if (c->spare.mem != NULL) *layout |= GNI_F_MATMUL_SPARE;
     if (sums) *layout |= GNI_F_MATMUL_SUMS;
+    if (c->windows != NULL) gni_job_put_windows(c, t, layout);
     gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);
     if (pipeline != NULL && m->prologue != 0)
         gni_log(c->gpu->g, GN_LOG_DEBUG, "gn_matmul: makes operand %d while it reads it", m->prologue);
@@ -30979,6 +32823,282 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     if (real && x.n == 1 && !tiled) return gni_job_matvec(&c, m, &x, batches, row, flip);
     if (!tiled && gni_job_matmul_split(&c, &x, batches, row, &done)) return done;
     return gni_job_matmul_tiled(&c, &x, batches, row);
+}
+
+#endif // GNI_GPU
+
+// >>gpu_conv
+// Convolutions on the GPU: images with their channels last, and products that read windows of them.
+
+#if GNI_GPU
+
+static bool gni_job_has_windows(const gni_gpu *gpu) {
+    return gpu->caps.addresses && !gpu->caps.texts && gni_job_has(gpu, GNI_MODULE_image);
+}
+
+// Products of up to m rows and n columns, and images of so many places.
+static bool gni_job_windows_fit(const gni_gpu *gpu, int64_t m, int64_t n, int64_t places) {
+    const int64_t most = (int64_t)gpu->caps.max_groups[0];
+    return gni_job_ceil(m, 32) * gni_job_ceil(n, 32) <= most && gni_job_ceil(places, 64) <= most &&
+           gni_job_ceil(m, 4) <= (int64_t)gpu->caps.max_groups[1];
+}
+
+static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
+    gni_job_call c;
+    const int64_t places = m->n * gni_extent_product(m->size, 3), one = 1, all = places * m->width;
+    const int64_t dim[5] = {m->n, m->channels, m->have[0], m->have[1], m->have[2]};
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    if (!gni_job_reach(gpu, &m->in, dim, m->in.stride, 5, &c.use[0], &c.param[GNI_P_IMAGE_IN_BASE]) ||
+        !gni_job_reach(gpu, &m->out, &all, &one, 1, &c.use[1], &c.param[GNI_P_IMAGE_OUT_BASE]))
+        return false;
+    c.use[1].write = true;
+    c.n_use = 2;
+    c.n_param = GNI_P_IMAGE_WORDS;
+    c.param[GNI_P_IMAGE_PLACES] = (uint32_t)places;
+    c.param[GNI_P_IMAGE_CHANNELS] = (uint32_t)m->channels;
+    c.param[GNI_P_IMAGE_WIDTH] = (uint32_t)m->width;
+    c.param[GNI_P_IMAGE_STEP_CHANNEL] = (uint32_t)m->in.stride[1];
+    c.param[GNI_P_IMAGE_STEP_IMAGE] = (uint32_t)m->in.stride[0];
+    for (int i = 0; i < 3; i++) {
+        uint32_t *w = &c.param[GNI_P_IMAGE_AXIS + 6 * i];
+        gni_job_divider(m->size[2 - i], w);
+        w[3] = (uint32_t)m->before[2 - i];
+        w[4] = (uint32_t)m->have[2 - i];
+        w[5] = (uint32_t)m->in.stride[4 - i];
+    }
+    c.generic.module = GNI_MODULE_image;
+    c.generic.n_spec = GNI_S_IMAGE_SPECS;
+    c.generic.spec[GNI_S_IMAGE_IN_DTYPE] = (uint32_t)m->in.dtype;
+    c.generic.spec[GNI_S_IMAGE_OUT_DTYPE] = (uint32_t)m->out.dtype;
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), gni_job_ceil(places, 64),
+                            gni_job_ceil(m->width, 32), 1);
+}
+
+// Divisions and steps of up to four indices, of which some may be one.
+static void gni_job_put_window(const int64_t *dim, const int64_t *step, uint32_t *w) {
+    int64_t d[4], s[4];
+    int n = 0;
+    for (int i = 3; i >= 0; i--) {
+        if (dim[i] == 1) continue;
+        if (n > 0 && step[i] == d[n - 1] * s[n - 1]) {
+            d[n - 1] *= dim[i];
+            continue;
+        }
+        d[n] = dim[i];
+        s[n++] = step[i];
+    }
+    if (n == 0) {
+        d[0] = s[0] = 1;
+        n = 1;
+    }
+    w[0] = (uint32_t)(n - 1);
+    w[1] = (uint32_t)s[0];
+    for (int i = 0; i + 1 < n; i++) {
+        gni_job_divider(d[i], &w[2 + 4 * i]);
+        w[5 + 4 * i] = (uint32_t)s[i + 1];
+    }
+}
+
+static void gni_job_put_windows(gni_job_call *c, const gni_job_tile *t, uint32_t *layout) {
+    const gni_conv *d = c->windows;
+    uint32_t *w = c->param;
+    gni_job_put_window(d->k_dim, d->b_k, &w[GNI_P_WINDOWS_K]);
+    gni_job_put_window(d->n_dim, d->b_n, &w[GNI_P_WINDOWS_N]);
+    gni_job_divider(d->c_run, &w[GNI_P_WINDOWS_C]);
+    w[GNI_P_WINDOWS_C + 3] = (uint32_t)(d->c_jump - d->c_run);
+    c->n_param = GNI_P_WINDOWS_WORDS;
+    *layout |= GNI_F_MATMUL_WINDOWS;
+    const int64_t inner = w[GNI_P_WINDOWS_K] == 0 ? d->k : (int64_t)w[GNI_P_WINDOWS_K + 2];
+    if (inner % t->bk == 0) *layout |= GNI_F_MATMUL_EVEN;
+    if (d->c_run % 4 != 0) *layout &= ~GNI_F_MATMUL_C_GROUPS;
+    if (d->c_run % 8 != 0) *layout &= ~GNI_F_MATMUL_C_EIGHTS;
+}
+
+// b has its channels last, as gni_job_image leaves them.
+static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d) {
+    gni_job_call c;
+    gni_gpu_use use[4];
+    gni_matmul m;
+    uint32_t base[4] = {0, 0, 0, 0};
+    int64_t dim[10], step[10];
+    memset(&m, 0, sizeof m);
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    m.m = d->m;
+    m.n = d->n;
+    m.k = d->k;
+    m.a_rs = d->a_rs;
+    m.a_cs = d->a_cs;
+    m.batch_rank = 1;
+    m.batch_dim[0] = d->batch_dim[1];
+    m.a_batch[0] = d->a_batch[1];
+    m.b_batch[0] = d->b_batch[1];
+    m.a = d->a;
+    m.b = d->b;
+    m.c = d->c;
+    const bool along_k = d->b_k[3] == 1 && d->k_dim[3] > 1; // else along n
+    m.b_rs = along_k ? 1 : 8;
+    m.b_cs = along_k ? 8 : 1;
+    for (int i = 0; i < 4; i++) {
+        dim[i] = d->n_dim[i];
+        step[i] = d->b_n[i];
+        dim[4 + i] = d->k_dim[i];
+        step[4 + i] = d->b_k[i];
+    }
+    dim[8] = d->batch_dim[1];
+    step[8] = d->b_batch[1];
+    if (!gni_job_reach(gpu, &d->b, dim, step, 9, &use[1], &base[1])) return false;
+    dim[0] = d->batch_dim[1];
+    dim[1] = d->m;
+    dim[2] = d->k;
+    step[0] = d->a_batch[1];
+    step[1] = d->a_rs;
+    step[2] = d->a_cs;
+    if (!gni_job_reach(gpu, &d->a, dim, step, 3, &use[0], &base[0])) return false;
+    dim[0] = d->batch_dim[1] * d->m;
+    dim[1] = d->n / d->c_run;
+    dim[2] = d->c_run;
+    step[0] = d->c_row;
+    step[1] = d->c_jump;
+    step[2] = 1;
+    if (!gni_job_reach(gpu, &d->c, dim, step, 3, &use[2], &base[2])) return false;
+    use[2].write = true;
+    use[3] = use[1];
+    gni_job_matrix_params(&c, &m, d->batch_dim[1], use, base);
+    c.windows = d;
+    return gni_job_matmul_tiled(&c, &m, d->batch_dim[1], d->c_row);
+}
+
+#endif // GNI_GPU
+
+// >>gpu_attention
+// Attention on the GPU: which of attention.comp's kernels, with which tiles. Room `attention` has another way where these do
+// not fit.
+
+#if GNI_GPU
+
+// Whether its rows are to be read in groups of 8, by 32 bits.
+static bool gni_attend_reads(const gni_attend_job *a, const gni_operand *o, int64_t heads, int64_t rows, int64_t row) {
+    int64_t reach = row;
+    const int64_t dim[3] = {a->batches, heads, rows};
+    for (int i = 0; i < 3; i++) {
+        if (o->stride[i] % 8 != 0 || o->stride[i] < 0) return false;
+        reach += (dim[i] - 1) * o->stride[i];
+    }
+    return o->offset % 8 == 0 && reach * 2 < GNI_GPU_REACH - 256;
+}
+
+// Of scores whose powers of 2 are taken.
+static float gni_attend_scale(const gni_attend_job *a) { return (float)(a->scale * 1.4426950408889634); }
+
+static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a) {
+    const gn_dtype t = a->q.dtype;
+    const int64_t most = 128; // wider heads were not tried on a GPU
+    if (!(gni_attend_scale(a) > 0.0f)) return false; // what is masked would not be the least
+    if (!gni_job_is_half(t) || !gni_job_has_units(gpu, t) || gpu->caps.shared_bytes < 48 << 10 || !gpu->caps.subgroup_vote)
+        return false;
+    if (a->d % 8 != 0 || a->e % 8 != 0 || a->d > most || a->e > most || a->d == 0 || a->e == 0) return false;
+    if (a->heads > 65535 || a->batches > 65535 || a->n > INT32_MAX / 2 || a->m > INT32_MAX / 2 || a->m == 0) return false;
+    const int64_t key_heads = a->heads / a->share;
+    return gni_attend_reads(a, &a->q, a->heads, a->n, a->d) && gni_attend_reads(a, &a->k, key_heads, a->m, a->d) &&
+           gni_attend_reads(a, &a->v, key_heads, a->m, a->e) && a->batches * a->heads * a->n < INT32_MAX / 4;
+}
+
+static bool gni_attend_put(gni_job_call *c, const gni_attend_job *a, const gni_operand *o, int at, int param, int64_t heads,
+                           int64_t rows, int64_t row) {
+    const int64_t dim[4] = {a->batches, heads, rows, row}, stride[4] = {o->stride[0], o->stride[1], o->stride[2], 1};
+    uint32_t base;
+    if (o->buf == NULL) return true;
+    if (!gni_job_reach(c->gpu, o, dim, stride, 4, &c->use[at], &base)) return false;
+    c->param[param] = base / 8;
+    for (int i = 0; i < 3; i++) c->param[param + 1 + i] = (uint32_t)(o->stride[i] / 8);
+    return true;
+}
+
+static bool gni_attend_put_row(gni_job_call *c, const gni_attend_job *a, const gni_operand *o, int at, int param) {
+    const int64_t one = 1, all = a->batches * a->heads * a->n;
+    return o->buf == NULL || gni_job_reach(c->gpu, o, &all, &one, 1, &c->use[at], &c->param[param]);
+}
+
+// Whether the units' sums and first operands have their elements in the same places, which drivers do not tell: a kernel finds
+// out, once. False where that cannot be waited for.
+static bool gni_attend_same(gni_gpu *gpu, gn_dtype t) {
+    gni_gpu_jobs *ops = gni_job_state(gpu);
+    uint8_t *known = ops != NULL ? &ops->attend_same[t == GN_BF16] : NULL;
+    gni_job_call c;
+    const uint32_t spec[GNI_S_ATTEND_SPECS] = {16, 16, GNI_F_ATTEND_ASKS | gni_job_flag(t == GN_BF16, GNI_F_ATTEND_BF16), 1, 16};
+    uint32_t same = 0;
+    if (known == NULL || *known != 0 || gpu->g->host_recording) return known != NULL && *known == 1;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    if (!gni_job_scratch(&c, 512, "gn_attention")) return false;
+    for (c.n_use = 1; c.n_use < 5; c.n_use++) c.use[c.n_use] = c.use[0];
+    c.param[GNI_P_ATTEND_N] = c.param[GNI_P_ATTEND_M] = c.param[GNI_P_ATTEND_SHARE] = 1;
+    c.param[GNI_P_ATTEND_LSE] = 64;
+    c.n_param = GNI_P_ATTEND_WORDS;
+    c.generic.module = t == GN_BF16 ? GNI_MODULE_attend_bfloat : GNI_MODULE_attend_half;
+    c.generic.subgroup = gpu->caps.subgroup_control ? 32 : 0;
+    c.generic.n_spec = GNI_S_ATTEND_SPECS;
+    memcpy(c.generic.spec, spec, sizeof spec);
+    if (gni_gpu_fill(gpu, &c.scratch[0], 0, 512, 0) &&
+        gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), 1, 1, 1) &&
+        gni_gpu_download(gpu, &c.scratch[0], 256, &same, sizeof same))
+        *known = same == 1 ? 1 : 2;
+    gni_job_drop_scratch(&c);
+    return *known == 1;
+}
+
+static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
+    gni_job_call c;
+    const int64_t key_heads = a->heads / a->share;
+    const bool forward = a->step == GNI_ATTEND_FORWARD, keys = a->step == GNI_ATTEND_KEYS, bfloat = a->q.dtype == GN_BF16;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    bool ok = gni_attend_put(&c, a, &a->q, 0, GNI_P_ATTEND_Q, a->heads, a->n, a->d) &&
+              gni_attend_put(&c, a, &a->k, 1, GNI_P_ATTEND_K, key_heads, a->m, a->d) &&
+              gni_attend_put(&c, a, &a->v, 2, GNI_P_ATTEND_V, key_heads, a->m, a->e) &&
+              gni_attend_put_row(&c, a, &a->lse, 4, GNI_P_ATTEND_LSE);
+    c.n_use = forward ? (a->lse.buf != NULL ? 5 : 4) : keys ? 8 : 7;
+    if (forward)
+        ok = ok && gni_attend_put(&c, a, &a->y, 3, GNI_P_ATTEND_Y, a->heads, a->n, a->e);
+    else
+        ok = ok && gni_attend_put(&c, a, &a->gy, 5, GNI_P_ATTEND_GY, a->heads, a->n, a->e) &&
+             gni_attend_put_row(&c, a, &a->dot, 6, GNI_P_ATTEND_DOT);
+    if (a->step == GNI_ATTEND_QUERIES) ok = ok && gni_attend_put(&c, a, &a->dq, 3, GNI_P_ATTEND_Y, a->heads, a->n, a->d);
+    if (keys)
+        ok = ok && gni_attend_put(&c, a, &a->dk, 3, GNI_P_ATTEND_Y, key_heads, a->m, a->d) &&
+             gni_attend_put(&c, a, &a->dv, 7, GNI_P_ATTEND_DV, key_heads, a->m, a->e);
+    if (!ok) return false;
+    // What gni_job_reach fills is read, until something else is said.
+    c.use[3].write = true;
+    c.use[4].write = forward && a->lse.buf != NULL;
+    c.use[7].write = keys;
+    c.param[GNI_P_ATTEND_N] = (uint32_t)a->n;
+    c.param[GNI_P_ATTEND_M] = (uint32_t)a->m;
+    c.param[GNI_P_ATTEND_SHARE] = (uint32_t)a->share;
+    const float scale = gni_attend_scale(a);
+    memcpy(&c.param[GNI_P_ATTEND_SCALE], &scale, 4);
+    c.n_param = GNI_P_ATTEND_WORDS;
+    // What registers hold of a subgroup's rows, and shared memory of the others'.
+    const bool wide = a->d > 64 || a->e > 64;
+    const int blocks = forward && !wide ? 2 : 1;
+    static const int modules[3][2] = {{GNI_MODULE_attend_half, GNI_MODULE_attend_bfloat},
+                                      {GNI_MODULE_attend_half_queries, GNI_MODULE_attend_bfloat_queries},
+                                      {GNI_MODULE_attend_half_keys, GNI_MODULE_attend_bfloat_keys}};
+    c.generic.module = modules[a->step][bfloat];
+    c.generic.subgroup = gpu->caps.subgroup_control ? 32 : 0;
+    c.generic.n_spec = GNI_S_ATTEND_SPECS;
+    c.generic.spec[GNI_S_ATTEND_D] = (uint32_t)a->d;
+    c.generic.spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
+    c.generic.spec[GNI_S_ATTEND_BLOCKS] = (uint32_t)blocks;
+    c.generic.spec[GNI_S_ATTEND_KEYS] = wide || keys ? 32 : 64;
+    c.generic.spec[GNI_S_ATTEND_FLAGS] =
+        GNI_F_ATTEND_EARLY | gni_job_flag(gni_attend_same(gpu, a->q.dtype), GNI_F_ATTEND_SAME) |
+        gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE) |
+        gni_job_flag(bfloat, GNI_F_ATTEND_BF16);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
+                            gni_job_ceil(keys ? a->m : a->n, 64 * blocks), keys ? key_heads : a->heads, a->batches);
 }
 
 #endif // GNI_GPU
@@ -31691,13 +33811,20 @@ static void gni_read_finish(gn_context *g, gni_read *r, bool ok) {
     gni_free(g, r);
 }
 
+// Whether a read's data and flags are there. False after an error, too.
+static bool gni_read_ready(gn_context *g, gni_read *r, bool wait) {
+    if (!r->on_gpu) return true;
+    if (g->gpu == NULL || !g->gpu->layer->ticket_ready(g->gpu, &r->ticket, wait)) return false;
+    return wait || !r->watched || g->gpu->layer->ticket_ready(g->gpu, &r->faults, false);
+}
+
 // Calls back for reads that are there, in order; with `wait` for all of them.
 static void gni_deliver_reads(gn_context *g, bool wait) {
     if (g->delivering) return; // a callback called us
     g->delivering = true;
     while (g->reads != NULL) {
         gni_read *r = g->reads;
-        if (r->on_gpu && (g->gpu == NULL || !g->gpu->layer->ticket_ready(g->gpu, &r->ticket, wait))) {
+        if (!gni_read_ready(g, r, wait)) {
             if (!wait && g->gpu != NULL && !g->gpu->lost) break;
             g->reads = r->next;
             if (g->gpu != NULL) g->gpu->layer->ticket_release(g->gpu, &r->ticket);
@@ -31953,6 +34080,7 @@ GNI_UNARY_BOOL(GN_X)
 GNI_UNARY_RARE(GN_X)
 #undef GN_X
 static gn_array *gni_trigamma(gn_array *a) { return gni_unary("gn_digamma's derivative", GNI_OP_TRIGAMMA, a); }
+static gn_array *gni_tetragamma(gn_array *a) { return gni_unary("gn_digamma's second derivative", GNI_OP_TETRAGAMMA, a); }
 #define GNI_BINARY_FUNCTIONS(fn, NAME)                                                             \
     GPUNUM_API gn_array *fn(gn_array *a, gn_array *b) {                                            \
         return gni_binary(#fn, GNI_OP_##NAME, a, b);                                               \
@@ -32505,9 +34633,36 @@ static void gni_reorder_dims(gni_reduce *r, uint32_t set) {
     }
 }
 
-// Reduces `a`, converted to `compute` first, over the axes in `set` into dtype `result`.
-static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op, gn_array *a,
-                                 gn_dtype compute, gn_dtype result, uint32_t set, bool keep) {
+// The reduction over the axes in `set` of what the builder made.
+static void gni_reduce_built(gni_reduce *r, const gni_builder *b, gni_reduction op, gni_domain domain, uint32_t set) {
+    memset(r, 0, sizeof *r);
+    r->program = b->map.program;
+    r->op = op;
+    r->domain = domain;
+    r->rank = b->map.rank;
+    memcpy(r->dim, b->map.dim, sizeof r->dim);
+    memcpy(r->in, b->map.in, sizeof r->in);
+    gni_reorder_dims(r, set);
+}
+
+// Runs it into y, whose place in it the caller has given: anywhere, or `there` on a GPU or not at all.
+static bool gni_reduce_to(gn_context *g, gni_reduce *r, gn_array *y, bool there) {
+    gni_operand *ops[GNI_MAX_INPUTS];
+    const int n = r->program.n_in;
+    for (int i = 0; i < n; i++) {
+        r->in[i].buf->refs++;
+        ops[i] = &r->in[i];
+    }
+    r->kept = gni_merge_dims(&r->rank, r->dim, ops, n, r->kept);
+    const bool ok = there ? gni_run_on_gpu(g, GNI_JOB_REDUCE, r, y) : gni_run(g, GNI_JOB_REDUCE, r, y);
+    for (int i = 0; i < n; i++) gni_buffer_release(g, r->in[i].buf);
+    return ok;
+}
+
+// Reduces `a`, converted to `compute` first, over the axes in `set` into dtype `result`: into y's memory from element
+// `at` on, or into a new array where y is NULL.
+static gn_array *gni_reduce_into(gn_context *g, const char *fn, gni_reduction op, gn_array *a, gn_dtype compute, gn_dtype result,
+                                 uint32_t set, bool keep, gn_array *y, int64_t at) {
     gni_builder b;
     gni_reduce r;
     bool wide = gni_is_wide(compute) || gni_is_wide(a->dtype);
@@ -32528,32 +34683,23 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
     p->out_dtype[0] = compute;
     p->out_reg[0] = reg;
     gni_build_finish(p);
-    memset(&r, 0, sizeof r);
-    r.program = *p;
-    r.op = op;
-    r.domain = gni_domain_of(compute, wide);
-    if (wide && r.domain == GNI_U) r.domain = GNI_I; // the same sums and products
-    r.rank = b.map.rank;
-    memcpy(r.dim, b.map.dim, sizeof r.dim);
-    memcpy(r.in, b.map.in, sizeof r.in);
-    gni_reorder_dims(&r, set);
+    const gni_domain domain = gni_domain_of(compute, wide);
+    gni_reduce_built(&r, &b, op, wide && domain == GNI_U ? GNI_I : domain, set); // the same sums and products
     gn_shape shape = gni_reduced_shape(&a->shape, set, keep);
-    gn_array *y = gni_array_empty(g, fn, result, &shape);
+    const bool fresh = y == NULL;
+    if (fresh) y = gni_array_empty(g, fn, result, &shape);
     if (y == NULL) return NULL;
-    gni_operand *ops[GNI_MAX_INPUTS + 1];
-    int n = 0;
-    for (int i = 0; i < r.program.n_in; i++) {
-        r.in[i].buf->refs++;
-        ops[n++] = &r.in[i];
-    }
     r.out.buf = y->buf;
     r.out.dtype = result;
-    r.kept = gni_merge_dims(&r.rank, r.dim, ops, n, r.kept);
-    bool ok = gni_run(g, GNI_JOB_REDUCE, &r, y);
-    for (int i = 0; i < r.program.n_in; i++) gni_buffer_release(g, r.in[i].buf);
-    if (ok) return y;
-    gni_unref(g, y);
+    r.out.offset = at;
+    if (gni_reduce_to(g, &r, y, false)) return y;
+    if (fresh) gni_unref(g, y);
     return NULL;
+}
+
+static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op, gn_array *a,
+                                 gn_dtype compute, gn_dtype result, uint32_t set, bool keep) {
+    return gni_reduce_into(g, fn, op, a, compute, result, set, keep, NULL, 0);
 }
 
 static void gni_record_reduction(gn_context *g, gn_array *y, const char *fn,
@@ -32704,6 +34850,94 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     return gni_end(g, y);
 }
 
+// y: the sums of a and b, which a GPU makes in one pass. False: nothing was done, unless g->call_failed.
+static bool gni_sum_two(gn_context *g, gn_array *const *a, uint32_t set, gn_array **y) {
+    gni_builder b;
+    gni_reduce r;
+    gn_array *product;
+    const gn_dtype t = a[0]->dtype;
+    const bool wide = gni_is_wide(t);
+    const gn_shape shape = gni_reduced_shape(&a[0]->shape, set, true);
+    const int64_t kept = gni_elements(&shape);
+    if (g->gpu == NULL || gni_tracks(g, a, 2) || a[1]->dtype != t || (t != GN_F32 && t != GN_F64)) return false;
+    if (kept < 1 || gni_elements(&a[0]->shape) < 1 || !gni_same_shape(&a[0]->shape, &a[1]->shape)) return false;
+    for (int i = 0; i < 2; i++) {
+        if (!gni_tree_prepare(g, a[i], false, &product)) return false;
+        if (gni_is_pending(a[i]) && a[i]->expr->wide != wide) return false;
+    }
+    gni_build_begin(&b, g, &a[0]->shape, wide);
+    gni_program *p = &b.map.program;
+    p->n_out = 2;
+    for (int i = 0; i < 2; i++) {
+        p->out_dtype[i] = t;
+        p->out_reg[i] = gni_build_value(&b, a[i]);
+    }
+    if (b.full) return false;
+    gni_build_finish(p);
+    gni_reduce_built(&r, &b, GNI_RED_SUM, GNI_F, set);
+    const gn_shape pair = GN_SHAPE(2, kept);
+    gn_array *both = gni_adopt(g, gni_array_empty(g, g->call, t, &pair));
+    if (both == NULL) return false;
+    r.out.buf = both->buf;
+    r.out.dtype = t;
+    r.apart = kept;
+    const bool ok = gni_reduce_to(g, &r, both, true);
+    for (int i = 0; i < 2 && ok; i++) y[i] = gn_reshape(gn_slice(both, 0, i, i + 1, 1), shape);
+    return ok;
+}
+
+// The sums of a[0] and a[1], of one shape, over the axes in `set`, which stay with size 1.
+static bool gni_sum_pair(gn_context *g, gn_array *const *a, uint32_t set, gn_array **y) {
+    y[0] = y[1] = NULL;
+    if (a[0] == NULL || a[1] == NULL) return false;
+    if (!gni_sum_two(g, a, set, y))
+        for (int i = 0; i < 2 && !g->call_failed; i++) y[i] = gn_sum(a[i], GN_KEEP(gni_axes_of(set)));
+    return y[0] != NULL && y[1] != NULL;
+}
+
+// The float16 or bfloat16 array that `a` is, waiting to be widened to float32, or `a`.
+static gn_array *gni_before_widening(gn_array *a) {
+    const gni_expr *e = a != NULL ? a->expr : NULL;
+    if (e == NULL || e->op != GNI_OP_CAST || a->dtype != GN_F32 || e->src[0] == NULL || gni_is_pending(e->src[0])) return a;
+    const gn_dtype t = e->src[0]->dtype;
+    return (t == GN_F16 || t == GN_BF16) && e->compute == t && gni_same_shape(&e->src[0]->shape, &a->shape) ? e->src[0] : a;
+}
+
+// A number for each place that is kept, near the mean over the axes in `set` as seen from how far the elements are spread: of n
+// of them the mean of root n, since even if all that is spread is among these, that is spread far enough.
+static gn_array *gni_about_mean(gn_array *a, gn_dtype t, uint32_t set, double n) {
+    const int64_t want = n > 32.0 ? (int64_t)sqrt(n) : 1;
+    int64_t some = 1;
+    gn_array *y = a;
+    for (int i = a->shape.rank - 1; i >= 0; i--) {
+        if (!(set >> i & 1u) || a->shape.dim[i] == 1) continue;
+        const int64_t each = GNI_MIN(a->shape.dim[i], want / some), step = n > 4096.0 ? a->shape.dim[i] / each : 1;
+        y = gn_slice(y, i, 0, each * step, step);
+        some *= each;
+    }
+    if (y != NULL && a->dtype != t) y = gn_cast(y, t);
+    return some > 1 ? gn_mul_s(gn_sum(y, GN_KEEP(gni_axes_of(set))), 1.0 / (double)some) : y;
+}
+
+// The mean, unless it is NULL, and the variance of `a`, which has its data, in dtype t over the axes in `set`, which stay with
+// size 1: from sums over what `a` is more than a number near the mean. False: nothing was done, unless g->call_failed.
+static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, double ddof, gn_array **mean, gn_array **var) {
+    gn_array *part[2], *sum[2];
+    const double n = (double)gni_reduced_count(&a->shape, set), rest = n - ddof;
+    if (g->gpu == NULL || gni_is_pending(a) || gni_elements(&a->shape) < 1 || gni_tracks(g, &a, 1)) return false;
+    if (g->placement == GN_PLACE_CPU || (g->placement != GN_PLACE_GPU && !(a->buf->where & GNI_ON_GPU))) return false;
+    gn_array *first = gni_about_mean(a, t, set, n);
+    part[0] = gn_sub(a->dtype != t ? gn_cast(a, t) : a, first);
+    part[1] = gn_square(part[0]);
+    if (part[1] == NULL || !gni_sum_two(g, part, set, sum)) return false;
+    gn_array *off = gn_div_s(sum[0], n);
+    if (mean != NULL) *mean = gn_add(first, off);
+    gn_array *about = gn_maximum_s(gn_sub(sum[1], gn_mul(sum[0], off)), 0.0);
+    about = gn_where(gn_logical_and(gn_isinf(sum[1]), gn_isfinite(sum[0])), sum[1], about); // squares beyond the range
+    *var = gn_div_s(about, rest > 0.0 ? rest : 0.0);
+    return *var != NULL;
+}
+
 GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof) {
     gn_context *g = gni_begin("gn_var", &a, 1);
     if (g == NULL) return NULL;
@@ -32716,6 +34950,11 @@ GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof) {
     } else if (set != ~0u) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
         gn_dtype inner = gni_moment_dtype(a->dtype);
+        if (gni_moments(g, a, inner, set, ddof, NULL, &y)) {
+            const gn_shape s = gni_reduced_shape(&a->shape, set, keep);
+            y = gn_reshape(y, s);
+            return gni_end_scope(g, y != NULL && y->dtype != t ? gn_cast(y, t) : y);
+        }
         gn_array *x = inner != a->dtype ? gn_cast(a, inner) : a;
         gn_array *centred = gn_square(gn_sub(x, gn_mean(x, GN_KEEP(axes))));
         double n = (double)gni_reduced_count(&a->shape, set) - ddof;
@@ -32802,6 +35041,27 @@ GNI_REDUCE_PLACE(GN_X)
 #undef GN_X
 
 // ---- softmax and its relatives
+
+// A job of rows, whose contiguous operands are x, gy and what else j has; its result y, of dtype t. NULL: nothing was done, unless
+// g->call_failed.
+static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array *gy, gn_dtype t) {
+    gn_array *in[2], *y = NULL;
+    gni_operand *const op[2] = {&j->x, &j->gy};
+    in[0] = x;
+    in[1] = gy;
+    const gn_shape shape = x->shape;
+    if (g->gpu == NULL || gni_elements(&shape) < 1) return NULL;
+    for (int i = 0; i < 2; i++) {
+        if (in[i] == NULL) continue;
+        in[i] = gni_adopt(g, gni_contiguous(g, gni_before_widening(in[i])));
+        if (in[i] == NULL) return NULL;
+        gni_take_operand(in[i], op[i]);
+    }
+    y = gni_adopt(g, gni_array_empty(g, g->call, t, &shape));
+    if (y == NULL) return NULL;
+    gni_take_operand(y, &j->out);
+    return gni_run_on_gpu(g, GNI_JOB_ROWS, j, y) ? y : NULL;
+}
 
 // Over the last axis of `a`, which is float; logsumexp drops that axis.
 static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind,
@@ -33113,6 +35373,11 @@ static bool gni_is_square(gn_context *g, const char *fn, const gn_array *a) {
 }
 
 static gn_array *gni_transposed(gn_array *a) { return gn_swap_axes(a, -1, -2); }
+
+// The same conjugated.
+static gn_array *gni_adjoint(gn_array *a) {
+    return a != NULL && gni_is_complex(a->dtype) ? gn_conj(gni_transposed(a)) : gni_transposed(a);
+}
 
 static gn_array *gni_diagonal(const char *fn, gn_array *a, int64_t k) {
     gn_context *g = gni_begin(fn, &a, 1);
@@ -35247,6 +37512,7 @@ typedef struct gni_la_operand {
 typedef struct gni_la_job {
     gn_context *g;
     gni_la_kind kind;
+    bool is_complex; // left to room complex_factor
     const char *fn;
     int64_t batch, m, n, k; // matrices a (m,n); k columns of b or of u
     gni_la_operand in[2], out[3];
@@ -35510,19 +37776,28 @@ static void gni_la_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_la_store_columns(&long_side, index, q + n * ldm, ldm, m, k - n, NULL);
 }
 
+static void gni_la_do(gni_la *w, const gni_la_job *d, int64_t index) {
+    switch (d->kind) {
+    case GNI_LA_CHOLESKY: gni_la_do_cholesky(w, d, index); break;
+    case GNI_LA_QR: gni_la_do_qr(w, d, index); break;
+    case GNI_LA_COMPLEX_DET: gni_la_do_complex_det(w, d, index); break;
+    case GNI_LA_EIGH: gni_la_do_eigh(w, d, index); break;
+    case GNI_LA_SVD: gni_la_do_svd(w, d, index); break;
+    default: gni_la_do_solve(w, d, index);
+    }
+}
+
+static void gni_lc_do(gni_la *w, const gni_la_job *d, int64_t index); // of the room below
+
 static void gni_la_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_la_job *d = (const gni_la_job *)arg;
     gni_la *w = &d->workers[worker];
     for (int64_t i = begin; i < end; i++) {
         w->info = 0;
-        switch (d->kind) {
-        case GNI_LA_CHOLESKY: gni_la_do_cholesky(w, d, i); break;
-        case GNI_LA_QR: gni_la_do_qr(w, d, i); break;
-        case GNI_LA_COMPLEX_DET: gni_la_do_complex_det(w, d, i); break;
-        case GNI_LA_EIGH: gni_la_do_eigh(w, d, i); break;
-        case GNI_LA_SVD: gni_la_do_svd(w, d, i); break;
-        default: gni_la_do_solve(w, d, i);
-        }
+        if (d->is_complex)
+            gni_lc_do(w, d, i);
+        else
+            gni_la_do(w, d, i);
         d->info[i] = w->info;
     }
 }
@@ -35587,21 +37862,21 @@ static bool gni_la_run(gni_la_job *d) {
 
 // ---- the public decompositions
 
-// float32 or float64: what is computed and returned, before halves are rounded.
-static gn_dtype gni_la_dtype(gn_dtype t) { return t == GN_F64 ? GN_F64 : GN_F32; }
+// float32, float64 or complex: what is computed and returned, before halves are rounded.
+static gn_dtype gni_la_dtype(gn_dtype t) { return t == GN_F64 || gni_is_complex(t) ? t : GN_F32; }
 
 // Describes the matrices of `a`, with its last `matrix` axes (2, 1: one column, 0), over the batch's shape.
 static void gni_la_describe(gni_la_operand *o, const gn_array *a, const gn_shape *batch,
                             int matrix) {
-    int own = a->shape.rank - matrix;
-    o->t = a->dtype;
+    int own = a->shape.rank - matrix, each = gni_is_complex(a->dtype) ? 2 : 1; // of real numbers
+    o->t = each == 1 ? a->dtype : a->dtype == GN_C64 ? GN_F32 : GN_F64;
     o->rank = batch->rank;
-    o->rs = matrix > 0 ? a->stride[own] : 0;
-    o->cs = matrix > 1 ? a->stride[own + 1] : 0;
+    o->rs = matrix > 0 ? each * a->stride[own] : 0;
+    o->cs = matrix > 1 ? each * a->stride[own + 1] : 0;
     for (int i = 0; i < batch->rank; i++) {
         int axis = i - batch->rank + own;
         o->dim[i] = batch->dim[i];
-        o->step[i] = axis >= 0 && a->shape.dim[axis] != 1 ? a->stride[axis] : 0;
+        o->step[i] = axis >= 0 && a->shape.dim[axis] != 1 ? each * a->stride[axis] : 0;
     }
 }
 
@@ -35643,6 +37918,7 @@ static void gni_la_begin(gni_la_job *d, gn_context *g, gni_la_kind kind, const c
     memset(d, 0, sizeof *d);
     d->g = g;
     d->kind = kind;
+    d->is_complex = gni_is_complex(a->dtype);
     d->fn = fn;
     d->m = a->shape.dim[a->shape.rank - 2];
     d->n = a->shape.dim[a->shape.rank - 1];
@@ -35662,7 +37938,7 @@ static bool gni_la_finish(gni_la_job *d, gn_array **y, int count, gn_dtype resul
     for (int i = 0; i < count; i++) {
         if (y[i] == NULL) continue;
         gn_array *cast = y[i];
-        if (ok && y[i]->dtype != result)
+        if (ok && y[i]->dtype != result && !gni_is_complex(result)) // values of complex matrices are real
             cast = gni_apply(d->g, d->fn, GNI_OP_CAST, y[i]->dtype, result, &y[i], NULL, 1);
         if (cast != y[i] || !ok) gni_unref(d->g, y[i]);
         y[i] = ok ? cast : NULL;
@@ -35675,11 +37951,536 @@ static bool gni_la_finish(gni_la_job *d, gn_array **y, int count, gn_dtype resul
     return ok;
 }
 
-static gn_dtype gni_la_result(gn_dtype t) { return gni_is_float(t) ? t : GN_F32; }
+static gn_dtype gni_la_result(gn_dtype t) { return gni_is_float(t) || gni_is_complex(t) ? t : GN_F32; }
 
 #endif
 GNI_O1_BEGIN
 #ifndef GPUNUM_NO_LINALG
+// >>complex_factor
+// Cholesky, QR, eigenvalues and singular values of complex matrices on the CPU. From outside: gni_lc_do (lc: linear
+// algebra of complex numbers).
+//
+// A row of n complex numbers is one of 2n real ones, the parts in turns. On it a reflection I - tau v v^H with a real tau is
+// the product of two real ones, with v and i v, which are orthogonal there: the blocks of reflections of room `decompose`
+// take those as two. Such reflections leave complex numbers on diagonals; the phases are taken out of what is left, which is
+// real: a bidiagonal or tridiagonal matrix.
+
+enum { GNI_LC_PANEL = GNI_LA_PANEL / 2 };
+
+// y = i x for n real numbers.
+static void gni_lc_turn(double *y, const double *x, int64_t n) {
+    for (int64_t i = 0; i < n; i += 2) {
+        y[i] = -x[i + 1];
+        y[i + 1] = x[i];
+    }
+}
+
+static void gni_lc_conj(double *a, int64_t ld, int64_t m, int64_t n) {
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) a[i * ld + 2 * j + 1] = -a[i * ld + 2 * j + 1];
+}
+
+// x = x y
+static void gni_lc_times(double *x, const double *y) {
+    const double re = x[0] * y[0] - x[1] * y[1];
+    x[1] = x[0] * y[1] + x[1] * y[0];
+    x[0] = re;
+}
+
+// z = |z| phase; returns the magnitude. The phase of 0 is 1.
+static double gni_lc_phase(const double *z, double *phase) {
+    const double up = fabs(z[0]) + fabs(z[1]) < 1e-290 ? 1e200 : 1.0, x = z[0] * up, y = z[1] * up, size = hypot(x, y);
+    phase[0] = size == 0.0 ? 1.0 : x / size;
+    phase[1] = size == 0.0 ? 0.0 : y / size;
+    return size / up;
+}
+
+// gni_la_reflector of n complex numbers, with a complex beta and a real tau, which is stored for both real reflections.
+static void gni_lc_reflector(const gni_la *w, double *x, int64_t n, double *tau, double *beta) {
+    double phase[2], alpha = gni_lc_phase(x, phase), rest = gni_la_norm(w, x + 2, 2 * n - 2), size = hypot(alpha, rest);
+    beta[0] = x[0];
+    beta[1] = x[1];
+    tau[0] = tau[1] = 0.0;
+    if (rest != 0.0 && size < 1e-290) { // numbers near the smallest ones have too few digits for tau
+        for (int64_t i = 0; i < 2 * n; i++) x[i] *= 1e200;
+        gni_lc_reflector(w, x, n, tau, beta);
+        beta[0] *= 1e-200;
+        beta[1] *= 1e-200;
+        return;
+    }
+    x[0] = 1.0;
+    x[1] = 0.0;
+    if (rest == 0.0) return;
+    tau[0] = tau[1] = (alpha + size) / size;
+    beta[0] = -phase[0] * size;
+    beta[1] = -phase[1] * size;
+    phase[0] /= alpha + size;
+    phase[1] /= -(alpha + size);
+    for (int64_t i = 2; i < 2 * n; i += 2) gni_lc_times(x + i, phase);
+}
+
+// ---- blocks of reflections
+
+// As gni_la_block_load.
+static void gni_lc_block_load(gni_la *w, gni_la_block *b, const double *a, int64_t ld, int64_t n, int64_t j0, int64_t jb,
+                              const double *tau) {
+    n = 2 * (n - j0);
+    a += j0 * ld + 2 * j0;
+    for (int64_t j = 0; j < 2 * jb; j += 2) {
+        double *v = b->v + j * b->ldv;
+        memset(v, 0, (size_t)(j + 2) * sizeof(double));
+        v[j] = 1.0;
+        memcpy(v + j + 2, a + j / 2 * ld + j + 2, (size_t)(n - j - 2) * sizeof(double));
+        gni_lc_turn(v + b->ldv, v, n);
+    }
+    gni_la_block_factor(w, b, 2 * jb, n, tau + 2 * j0);
+}
+
+// As gni_la_qr: rows of at (n,2m) are columns of a (m,n).
+static void gni_lc_qr(gni_la *w, double *at, int64_t ld, int64_t m, int64_t n, double *tau, gni_la_block *b) {
+    const int64_t k = GNI_MIN(m, n);
+    for (int64_t j0 = 0; j0 < k; j0 += GNI_LC_PANEL) {
+        const int64_t jb = GNI_MIN((int64_t)GNI_LC_PANEL, k - j0), end = j0 + jb;
+        for (int64_t j = j0; j < end; j++) {
+            const int64_t left = 2 * (m - j);
+            double *v = at + j * ld + 2 * j, *iv = b->v, beta[2];
+            gni_lc_reflector(w, v, m - j, tau + 2 * j, beta);
+            gni_lc_turn(iv, v, left);
+            for (int64_t r = j + 1; r < end && tau[2 * j] != 0.0; r++) {
+                double *c = at + r * ld + 2 * j, im = w->isa->dot(iv, c, left);
+                w->isa->axpy(c, -tau[2 * j] * w->isa->dot(v, c, left), v, left);
+                w->isa->axpy(c, -tau[2 * j] * im, iv, left);
+            }
+            v[0] = beta[0];
+            v[1] = beta[1];
+        }
+        if (end >= n) break;
+        gni_lc_block_load(w, b, at, ld, m, j0, jb, tau);
+        gni_la_block_apply(w, b, 2 * jb, gni_la_rows(at + end * ld + 2 * j0, ld, n - end, 2 * (m - j0)), false);
+    }
+}
+
+// Rows of c (m,2n) are columns x that become Q x, for the product Q of `count` reflections of n numbers in rows of a.
+static void gni_lc_apply_q(gni_la *w, double *a, int64_t lda, int64_t count, const double *tau, double *c, int64_t ldc, int64_t m,
+                           int64_t n, gni_la_block *b) {
+    for (int64_t j0 = count > 0 ? (count - 1) / GNI_LC_PANEL * GNI_LC_PANEL : -1; j0 >= 0; j0 -= GNI_LC_PANEL) {
+        const int64_t jb = GNI_MIN((int64_t)GNI_LC_PANEL, count - j0);
+        gni_lc_block_load(w, b, a, lda, n, j0, jb, tau);
+        gni_la_block_apply(w, b, 2 * jb, gni_la_rows(c + 2 * j0, ldc, m, 2 * (n - j0)), true);
+    }
+}
+
+// The first m rows of the unit matrix.
+static void gni_lc_unit(double *a, int64_t ld, int64_t m, int64_t n) {
+    gni_la_clear(a, ld, m, 2 * n);
+    for (int64_t i = 0; i < m; i++) a[i * ld + 2 * i] = 1.0;
+}
+
+// ---- products with a vector
+
+typedef struct gni_lc_product {
+    const gni_la_isa *isa;
+    const double *a, *x, *ix;
+    double *y;
+    int64_t lda, m, n;
+} gni_lc_product;
+
+static void gni_lc_rows_dot_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_lc_product *p = (const gni_lc_product *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t i = 4 * begin; i < GNI_MIN(4 * end, p->m); i += 4) {
+        const int64_t rows = GNI_MIN(p->m - i, 4);
+        double re[4], im[4];
+        p->isa->rows_dot(re, p->a + i * p->lda, p->lda, p->x, rows, p->n);
+        p->isa->rows_dot(im, p->a + i * p->lda, p->lda, p->ix, rows, p->n);
+        for (int64_t k = 0; k < rows; k++) {
+            p->y[2 * (i + k)] = re[k];
+            p->y[2 * (i + k) + 1] = -im[k];
+        }
+    }
+}
+
+// The sum of a's rows with the real parts of x goes to y, that with the imaginary ones to a row behind it.
+static void gni_lc_rows_add_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_lc_product *p = (const gni_lc_product *)arg;
+    const int64_t from = 64 * begin, width = GNI_MIN(64 * end, p->n) - from;
+    GNI_UNUSED(worker);
+    for (int64_t i = 0; i < p->m; i += 4) {
+        const int64_t rows = GNI_MIN(p->m - i, 4);
+        const double *a = p->a + i * p->lda + from;
+        double f[2][4];
+        for (int64_t k = 0; k < 2 * rows; k++) f[k % 2][k / 2] = p->x[2 * i + k];
+        for (int k = 0; k < 2; k++) p->isa->rows_add(p->y + k * p->n + from, a, p->lda, f[k], rows, width);
+    }
+}
+
+// y = conj(a) x with ix = i x, or where there is `room` for 2n numbers y = a^T x, of m rows of n / 2 complex numbers.
+static void gni_lc_times_vector(gni_la *w, double *y, const double *a, int64_t ld, int64_t m, int64_t n, const double *x,
+                                const double *ix, double *room) {
+    gni_lc_product p;
+    const bool transposed = room != NULL;
+    p.isa = w->isa;
+    p.a = a;
+    p.x = x;
+    p.ix = ix;
+    p.y = transposed ? room : y;
+    p.lda = ld;
+    p.m = m;
+    p.n = n;
+    if (!transposed) {
+        gni_parallel(w->pool, (m + 3) / 4, GNI_MAX(8192 / GNI_MAX(n, 1), 1), gni_lc_rows_dot_task, &p);
+        return;
+    }
+    memset(room, 0, (size_t)(2 * n) * sizeof(double));
+    gni_parallel(w->pool, (n + 63) / 64, GNI_MAX(512 / GNI_MAX(m, 1), 1), gni_lc_rows_add_task, &p);
+    gni_lc_turn(y, room + n, n);
+    for (int64_t i = 0; i < n; i++) y[i] += room[i];
+}
+
+// y (n) -= the sum of `count` rows of `a` with the factors in a column.
+static void gni_lc_less(gni_la *w, double *y, const double *a, const double *factors, int64_t ld, int64_t count, int64_t n) {
+    double f[2 * GNI_LA_PANEL];
+    for (int64_t k = 0; k < count; k++) f[k] = -factors[k * ld];
+    w->isa->rows_add(y, a, ld, f, count, n);
+}
+
+// The same with the products of rows of b and x (m).
+static void gni_lc_less_products(gni_la *w, double *y, const double *a, const double *b, const double *x, int64_t ld,
+                                 int64_t count, int64_t n, int64_t m) {
+    double f[2 * GNI_LA_PANEL];
+    w->isa->rows_dot(f, b, ld, x, count, m);
+    gni_la_negate(f, count);
+    w->isa->rows_add(y, a, ld, f, count, n);
+}
+
+// A vector behind `from` zeros, and i times it in the next row.
+static void gni_lc_pair(double *row, int64_t ld, const double *x, int64_t from, int64_t n) {
+    gni_la_padded(row, x, from, n);
+    gni_lc_turn(row + ld, row, n);
+}
+
+// ---- eigenvalues
+
+// As gni_la_tridiagonalize, of all of a (n,2n), whose rows are columns of the matrix: Q D T D^H Q^H with the phases that come
+// out on the diagonal of D, and a real T.
+static void gni_lc_tridiagonalize(gni_la *w, gni_la_matrix a, double *d, double *e, double *tau, double *phase) {
+    enum { MOST = 2 * GNI_LC_PANEL };
+    const int64_t n = a.m, ld = a.rs;
+    double *vs = gni_la_take(w, 2 * MOST * ld), *minus = gni_la_take(w, 2 * MOST * n), beta[2];
+    phase[0] = 1.0;
+    phase[1] = 0.0;
+    for (int64_t j0 = 0; j0 < n; j0 += GNI_LC_PANEL) {
+        const int64_t jb = GNI_MIN((int64_t)GNI_LC_PANEL, n - j0), end = j0 + jb, rest = n - end;
+        double *ws = vs + 2 * jb * ld;
+        for (int64_t j = j0; j < end; j++) {
+            const int64_t done = 2 * (j - j0), from = 2 * (j + 1), left = 2 * n - from;
+            double *row = a.p + j * ld, *v = row + from, *pv = vs + done * ld, *p = ws + done * ld;
+            gni_lc_less(w, row + 2 * j, vs + 2 * j, ws + 2 * j, ld, done, left + 2);
+            gni_lc_less(w, row + 2 * j, ws + 2 * j, vs + 2 * j, ld, done, left + 2);
+            d[j] = row[2 * j];
+            if (left == 0) break;
+            gni_lc_reflector(w, v, left / 2, tau + 2 * j, beta);
+            e[j] = gni_lc_phase(beta, phase + from);
+            gni_lc_times(phase + from, phase + from - 2);
+            gni_lc_pair(pv, ld, v, from, 2 * n);
+            gni_la_padded(p, NULL, 2 * n, 2 * n);
+            gni_lc_times_vector(w, p + from, a.p + (j + 1) * ld + from, ld, left / 2, left, v, pv + ld + from, NULL);
+            gni_lc_less_products(w, p + from, vs + from, ws + from, v, ld, done, left, left);
+            gni_lc_less_products(w, p + from, ws + from, vs + from, v, ld, done, left, left);
+            for (int64_t k = from; k < 2 * n; k++) p[k] *= tau[2 * j];
+            w->isa->axpy(p + from, -0.5 * tau[2 * j] * w->isa->dot(p + from, v, left), v, left);
+            gni_lc_turn(p + ld, p, 2 * n);
+        }
+        if (rest == 0) break;
+        for (int64_t i = 0; i < 4 * jb; i++)
+            for (int64_t k = 0; k < rest; k++)
+                minus[i * rest + k] = -vs[(i < 2 * jb ? i + 2 * jb : i - 2 * jb) * ld + 2 * (end + k)];
+        gni_la_gemm(w, gni_la_part(a, end, 2 * end, rest, 2 * rest), gni_la_transposed(gni_la_rows(minus, rest, 4 * jb, rest)),
+                    gni_la_rows(vs + 2 * end, ld, 4 * jb, 2 * rest), true);
+    }
+}
+
+// Real rows x (n,n) times the phases of their columns.
+static void gni_lc_turned(double *y, int64_t ld, const double *x, int64_t ldx, const double *phase, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < 2 * n; j++) y[i * ld + j] = x[i * ldx + j / 2] * phase[j];
+}
+
+// Eigenvalues of the Hermitian a, of which all is there, into d, unsorted, and unless z is NULL the vectors as its rows.
+static void gni_lc_eigh(gni_la *w, gni_la_matrix a, double *d, double *z) {
+    const int64_t n = a.m, ld = a.rs, ldr = gni_la_ld(n);
+    double *e = gni_la_take(w, n + 1), *tau = gni_la_take(w, 2 * n), *phase = gni_la_take(w, 2 * n), *real = NULL;
+    gni_la_rotations rotations;
+    gni_la_block b;
+    gni_lc_tridiagonalize(w, a, d, e, tau, phase);
+    if (z != NULL) {
+        real = gni_la_take(w, n * ldr);
+        gni_la_block_take(w, &b, n, 2 * n);
+        gni_la_unit(real, ldr, n, n);
+    }
+    if (z != NULL && n >= GNI_DC_LEAST) {
+        gni_dc_run(w, d, e, real, ldr, n);
+    } else {
+        gni_la_rotations_begin(&rotations, w, real, ldr, n, n);
+        gni_la_tridiagonal_values(w, d, e, n, &rotations);
+    }
+    if (z == NULL) return;
+    gni_lc_turned(z, ld, real, ldr, phase, n);
+    gni_lc_apply_q(w, a.p + 2, ld, n - 1, tau, z + 2, ld, n, n - 1, &b);
+}
+
+// ---- singular values
+
+// As gni_la_bidiagonalize, of the matrix whose conjugate is c (n,2n): Q D B E^H P^H with the phases D and E, and a real B. The
+// vectors of Q are left in rows of vs, those of P in c.
+static void gni_lc_bidiagonalize(gni_la *w, gni_la_matrix c, double *vs, double *d, double *e, double *tau_v, double *tau_u,
+                                 double *phase_left, double *phase_right) {
+    enum { MOST = 4 * GNI_LC_PANEL };
+    const int64_t n = c.m, ld = c.rs;
+    double *left = gni_la_take(w, MOST * ld), *right = gni_la_take(w, MOST * ld), *room = gni_la_take(w, 4 * n);
+    double beta[2];
+    phase_right[0] = 1.0;
+    phase_right[1] = 0.0;
+    for (int64_t j0 = 0; j0 < n; j0 += GNI_LC_PANEL) {
+        const int64_t jb = GNI_MIN((int64_t)GNI_LC_PANEL, n - j0), end = j0 + jb;
+        for (int64_t j = j0; j < end; j++) {
+            const int64_t done = 4 * (j - j0), at = 2 * j, from = at + 2, rest = 2 * n - from;
+            double *row = c.p + j * ld, *v = vs + j * ld + at, *u = row + from;
+            double *l = left + done * ld, *r = right + done * ld, *y = r + from, *z = l + 2 * ld + from;
+            for (int64_t i = 0; i <= rest; i += 2) {
+                v[i] = c.p[(j + i / 2) * ld + at];
+                v[i + 1] = -c.p[(j + i / 2) * ld + at + 1];
+            }
+            gni_lc_less(w, v, left + at, right + at, ld, done, rest + 2);
+            gni_lc_reflector(w, v, n - j, tau_v + at, beta);
+            d[j] = gni_lc_phase(beta, phase_left + at);
+            gni_lc_times(phase_left + at, phase_right + at);
+            gni_lc_pair(l, ld, v, at, 2 * n);
+            gni_la_clear(l + 2 * ld, ld, 2, 2 * n);
+            gni_la_clear(r, ld, 4, 2 * n);
+            if (rest == 0) break;
+            gni_lc_times_vector(w, y, row + from, ld, n - j, rest, v, NULL, room);
+            gni_lc_less_products(w, y, right + from, left + at, v, ld, done, rest, rest + 2);
+            for (int64_t k = 0; k < rest; k++) y[k] *= tau_v[at];
+            gni_lc_turn(y + ld, y, rest);
+            gni_lc_less(w, u, right + from, left + at, ld, done + 2, rest);
+            gni_lc_reflector(w, u, rest / 2, tau_u + at, beta);
+            e[j] = gni_lc_phase(beta, phase_right + from);
+            gni_lc_times(phase_right + from, phase_left + at);
+            gni_lc_pair(r + 2 * ld, ld, u, from, 2 * n);
+            gni_lc_times_vector(w, z, u + ld, ld, rest / 2, rest, u, r + 3 * ld + from, NULL);
+            gni_lc_less_products(w, z, left + from, right + from, u, ld, done + 2, rest, rest);
+            for (int64_t k = 0; k < rest; k++) z[k] *= tau_u[at];
+            gni_lc_turn(z + ld, z, rest);
+        }
+        if (end >= n) break;
+        gni_la_matrix factors = gni_la_transposed(gni_la_rows(left + 2 * end, ld, 4 * jb, n - end));
+        factors.rs = 2;
+        for (int64_t i = 0; i < 4 * jb; i++) gni_la_negate(right + i * ld + 2 * end, 2 * (n - end));
+        gni_la_gemm(w, gni_la_part(c, end, 2 * end, n - end, 2 * (n - end)), factors,
+                    gni_la_rows(right + 2 * end, ld, 4 * jb, 2 * (n - end)), true);
+    }
+}
+
+// Singular values of the matrix whose conjugate is c (n,2n) into d, unsorted, and unless they are NULL the vectors u and v
+// as rows of ut and vt.
+static void gni_lc_svd_square(gni_la *w, gni_la_matrix c, double *d, double *ut, double *vt) {
+    const int64_t n = c.m, ld = c.rs, ldr = gni_la_ld(n);
+    double *vs = gni_la_take(w, n * ld), *e = gni_la_take(w, n + 1), *tau = gni_la_take(w, 4 * n), *phase = gni_la_take(w, 4 * n);
+    double *real_u = ut != NULL ? gni_la_take(w, n * ldr) : NULL, *real_v = ut != NULL ? gni_la_take(w, n * ldr) : NULL;
+    gni_la_rotations u, v;
+    gni_la_block b;
+    gni_lc_bidiagonalize(w, c, vs, d, e, tau, tau + 2 * n, phase, phase + 2 * n);
+    e[n - 1] = e[n] = 0.0;
+    if (ut != NULL && n >= GNI_DC_LEAST) {
+        gni_dc_run_values(w, d, e, real_u, real_v, ldr, n);
+    } else {
+        if (ut != NULL) {
+            gni_la_unit(real_u, ldr, n, n);
+            gni_la_unit(real_v, ldr, n, n);
+        }
+        gni_la_rotations_begin(&u, w, real_u, ldr, n, n);
+        gni_la_rotations_begin(&v, w, real_v, ldr, n, n);
+        gni_la_bidiagonal_values(w, d, e, n, &u, &v);
+        for (int64_t i = 0; i < n; i++) {
+            if (!(d[i] < 0.0)) continue;
+            d[i] = -d[i];
+            if (ut != NULL) gni_la_negate(real_v + i * ldr, n);
+        }
+    }
+    if (ut == NULL) return;
+    gni_la_block_take(w, &b, n, 2 * n);
+    gni_lc_turned(ut, ld, real_u, ldr, phase, n);
+    gni_lc_turned(vt, ld, real_v, ldr, phase + 2 * n, n);
+    gni_lc_apply_q(w, vs, ld, n, tau, ut, ld, n, n, &b);
+    gni_lc_apply_q(w, c.p + 2, ld, n - 1, tau + 2 * n, vt + 2, ld, n, n - 1, &b);
+}
+
+// ---- one matrix
+
+// As gni_la_load: element (i,j) to to[i * rs + j * cs], its imaginary part behind it.
+static void gni_lc_load(const gni_la_operand *o, int64_t index, double *to, int64_t rs, int64_t cs, int64_t m, int64_t n) {
+    gni_la_operand im = *o;
+    im.data += gn_dtype_size(o->t);
+    gni_la_load(o, index, to, rs, cs, m, n);
+    gni_la_load(&im, index, to + 1, rs, cs, m, n);
+}
+
+// m rows of `from` are rows of the result, or its columns.
+static void gni_lc_store(const gni_la_operand *o, bool columns, int64_t index, const double *from, int64_t ld, int64_t m,
+                         int64_t n, const int64_t *order) {
+    if (o->data == NULL) return;
+    gni_la_operand part = *o;
+    part.rs = columns ? o->cs : o->rs;
+    part.cs = columns ? o->rs : o->cs;
+    gni_la_store(&part, index, from, ld, 2, m, n, order);
+    part.data += gn_dtype_size(o->t);
+    gni_la_store(&part, index, from + 1, ld, 2, m, n, order);
+}
+
+// The factor of the real matrix with [re, -im; im, re] in the place of each number is that of the complex one. Of every two
+// rows the first is computed, a strip of columns at a time.
+static void gni_lc_cholesky(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, ld = gni_la_ld(2 * n);
+    if (!gni_la_reserve(w, 2 * n * ld + n * n + 64)) return;
+    double *a = gni_la_take(w, 2 * n * ld);
+    w->aside = gni_la_take(w, n * n);
+    gni_lc_load(&d->in[0], index, a, 2 * ld, 2, n, n);
+    gni_lc_conj(a, 2 * ld, n, n);
+    for (int64_t j = 0; j < 2 * n; j += GNI_LA_LEAF) {
+        const int64_t width = GNI_MIN((int64_t)GNI_LA_LEAF, 2 * n - j), rows = n - j / 2;
+        double *row = a + j * ld, *block = row + j;
+        if (j > 0)
+            gni_la_subtract(w, gni_la_rows(block, 2 * ld, rows, width), gni_la_rows(row, 2 * ld, rows, j),
+                            gni_la_transposed(gni_la_rows(row, ld, width, j)));
+        for (int64_t i = 0; i < width; i += 2) {
+            block[i * ld + i + 1] = 0.0; // the diagonal is real
+            gni_lc_turn(block + (i + 1) * ld, block + i * ld, i + 2);
+        }
+        const int64_t bad = w->isa->cholesky(block, ld, width);
+        if (bad > 0) {
+            w->info = (j + bad + 1) / 2;
+            return;
+        }
+        w->isa->solve_right(block, ld, width, block + width * ld, 2 * ld, rows - width / 2);
+        for (int64_t i = width; i < 2 * rows; i += 2) gni_lc_turn(block + (i + 1) * ld, block + i * ld, width);
+    }
+    gni_lc_conj(a, 2 * ld, n, n);
+    for (int64_t i = 0; i < n; i++) memset(a + 2 * i * ld + 2 * i + 1, 0, (size_t)(2 * (n - i) - 1) * sizeof(double));
+    gni_lc_store(&d->out[0], false, index, a, 2 * ld, n, n, NULL);
+}
+
+static void gni_lc_do_qr(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t m = d->m, n = d->n, k = GNI_MIN(m, n), ld = gni_la_ld(2 * m);
+    gni_la_block b;
+    if (!gni_la_reserve(w, ld * (n + k) + 2 * k + gni_la_block_memory(n, 2 * m) + 64)) return;
+    double *at = gni_la_take(w, n * ld), *q = gni_la_take(w, k * ld), *tau = gni_la_take(w, 2 * k), phase[2];
+    gni_la_block_take(w, &b, n, 2 * m);
+    gni_lc_load(&d->in[0], index, at, 2, ld, m, n);
+    gni_lc_qr(w, at, ld, m, n, tau, &b);
+    gni_lc_unit(q, ld, k, m);
+    gni_lc_apply_q(w, at, ld, k, tau, q, ld, k, m, &b);
+    for (int64_t j = 0; j < k; j++) {
+        double *r = at + j * ld + 2 * j, size = gni_lc_phase(r, phase);
+        memset(r + 2, 0, (size_t)(2 * (m - j) - 2) * sizeof(double));
+        for (int64_t i = 0; i < m; i++) gni_lc_times(q + j * ld + 2 * i, phase);
+        phase[1] = -phase[1];
+        for (int64_t i = j + 1; i < n; i++) gni_lc_times(at + i * ld + 2 * j, phase);
+        r[0] = size;
+        r[1] = 0.0;
+    }
+    gni_lc_store(&d->out[0], true, index, q, ld, k, m, NULL);
+    gni_lc_store(&d->out[1], true, index, at, ld, n, k, NULL);
+}
+
+static void gni_lc_do_eigh(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, ld = gni_la_ld(2 * n);
+    const bool vectors = d->out[1].data != NULL;
+    int power = 0;
+    int64_t need = (vectors ? 2 : 1) * n * ld + 2 * GNI_LA_PANEL * (ld + n) + 8 * n + 256;
+    if (vectors) need += n * gni_la_ld(n) + gni_la_block_memory(n, 2 * n) + gni_la_rotations_memory(n) + gni_dc_memory(n);
+    if (!gni_la_reserve(w, need)) return;
+    double *a = gni_la_take(w, n * ld), *z = vectors ? gni_la_take(w, n * ld) : NULL, *values = gni_la_take(w, n);
+    int64_t *order = (int64_t *)(void *)gni_la_take(w, n);
+    gni_lc_load(&d->in[0], index, a, 2, ld, n, n);
+    for (int64_t i = 0; i < n; i++) { // the lower triangle counts
+        a[i * ld + 2 * i + 1] = 0.0;
+        for (int64_t j = 0; j < i; j++) {
+            a[i * ld + 2 * j] = a[j * ld + 2 * i];
+            a[i * ld + 2 * j + 1] = -a[j * ld + 2 * i + 1];
+        }
+    }
+    if (!gni_la_scale(a, ld, n, 2 * n, &power)) {
+        w->info = GNI_LA_NOT_FINITE;
+        return;
+    }
+    if (n > 0) gni_lc_eigh(w, gni_la_rows(a, ld, n, 2 * n), values, z);
+    if (w->info != 0) return;
+    gni_la_order(values, n, false, order);
+    gni_la_store_scaled(&d->out[0], index, values, n, power, order);
+    gni_lc_store(&d->out[1], true, index, z, ld, n, n, order);
+}
+
+// A tall matrix is the Q of its QR times a square one; of a wide one that of a^H is taken.
+static void gni_lc_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
+    const bool wide = d->m < d->n, vectors = d->out[1].data != NULL || d->out[2].data != NULL;
+    const int64_t m = wide ? d->n : d->m, n = wide ? d->m : d->n, k = d->k, ld = gni_la_ld(2 * n), ldm = gni_la_ld(2 * m);
+    int power = 0;
+    int64_t need = n * ldm + (2 * n + 4 * GNI_LA_PANEL) * ld + 20 * n + gni_la_block_memory(k, 2 * m) + 512;
+    if (vectors)
+        need += 2 * n * (ld + gni_la_ld(n)) + k * ldm + gni_la_block_memory(n, 2 * n) +
+                GNI_MAX(2 * gni_la_rotations_memory(n), gni_dc_values_memory(n));
+    if (!gni_la_reserve(w, need)) return;
+    double *at = gni_la_take(w, n * ldm), *c = gni_la_take(w, n * ld), *values = gni_la_take(w, n), *tau = gni_la_take(w, 2 * n);
+    double *ut = vectors ? gni_la_take(w, n * ld) : NULL, *vt = vectors ? gni_la_take(w, n * ld) : NULL, *u = ut;
+    int64_t *order = (int64_t *)(void *)gni_la_take(w, n), ldu = ld;
+    gni_la_block b;
+    gni_lc_load(&d->in[0], index, at, wide ? ldm : 2, wide ? 2 : ldm, d->m, d->n);
+    if (wide) gni_lc_conj(at, ldm, n, m);
+    if (!gni_la_scale(at, ldm, n, 2 * m, &power)) {
+        w->info = GNI_LA_NOT_FINITE;
+        return;
+    }
+    gni_la_block_take(w, &b, k, 2 * m);
+    if (m > n) gni_lc_qr(w, at, ldm, m, n, tau, &b);
+    gni_la_clear(c, ld, n, 2 * n);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < (m > n ? j + 1 : n); i++) memcpy(c + i * ld + 2 * j, at + j * ldm + 2 * i, 2 * sizeof(double));
+    gni_lc_conj(c, ld, n, n);
+    if (n > 0) gni_lc_svd_square(w, gni_la_rows(c, ld, n, 2 * n), values, ut, vt);
+    if (w->info != 0) return;
+    gni_la_order(values, n, true, order);
+    gni_la_store_scaled(&d->out[0], index, values, n, power, order);
+    if (!vectors) return;
+    if (m > n) {
+        ldu = ldm;
+        u = gni_la_take(w, k * ldm);
+        gni_lc_unit(u, ldm, k, m);
+        for (int64_t i = 0; i < n; i++) memcpy(u + i * ldm, ut + i * ld, (size_t)(2 * n) * sizeof(double));
+        gni_lc_apply_q(w, at, ldm, n, tau, u, ldm, k, m, &b);
+    }
+    gni_la_operand tall = d->out[wide ? 2 : 1];
+    const gni_la_operand *square = &d->out[wide ? 1 : 2];
+    if (wide)
+        gni_lc_conj(u, ldu, k, m);
+    else
+        gni_lc_conj(vt, ld, n, n);
+    gni_lc_store(square, wide, index, vt, ld, n, n, order);
+    gni_lc_store(&tall, !wide, index, u, ldu, n, m, order);
+    if (k == n || tall.data == NULL) return;
+    tall.data += n * (wide ? tall.rs : tall.cs) * (int64_t)gn_dtype_size(tall.t);
+    gni_lc_store(&tall, !wide, index, u + n * ldu, ldu, k - n, m, NULL);
+}
+
+static void gni_lc_do(gni_la *w, const gni_la_job *d, int64_t index) {
+    switch (d->kind) {
+    case GNI_LA_CHOLESKY: gni_lc_cholesky(w, d, index); break;
+    case GNI_LA_QR: gni_lc_do_qr(w, d, index); break;
+    case GNI_LA_EIGH: gni_lc_do_eigh(w, d, index); break;
+    default: gni_lc_do_svd(w, d, index);
+    }
+}
+
 // >>factor_gpu
 // Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
 // by matrix products. From outside: gni_lg_wanted and what room factor_batch calls (lg: linear algebra on the GPU).
@@ -37626,6 +40427,8 @@ static bool gni_lv_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
 
 static gn_array *gni_complex_solve(gn_context *g, gn_array *a, gn_array *b);
 static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int which);
+static bool gni_has_zero(gn_array *a);
+static gn_array *gni_cofactors(gn_array *a);
 
 // Decompositions of square matrices with one result: gn_inv, gn_det, gn_cholesky.
 static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
@@ -37638,7 +40441,7 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
         if (!gni_is_square(g, fn, a)) return gni_end_scope(g, NULL);
         return gni_end_scope(g, kind == GNI_LA_DET ? gni_complex_det(g, fn, a, 0) : gni_complex_solve(g, a, NULL));
     }
-    if (gni_real_only(g, fn, &a, 1) && gni_is_square(g, fn, a)) {
+    if (gni_is_square(g, fn, a)) {
         gni_la_job d;
         gn_shape batch;
         gn_dtype t = gni_la_dtype(a->dtype);
@@ -37646,8 +40449,8 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
         gni_la_batch(&d, &batch);
         const int matrix = kind == GNI_LA_DET ? 0 : 2;
         d.k = d.n;
-        if (gni_ls_run(&d, a, NULL, &batch, matrix, t, &y) ||
-            gni_lg_run(&d, a, NULL, &batch, matrix, t, &y)) {
+        if (!d.is_complex && (gni_ls_run(&d, a, NULL, &batch, matrix, t, &y) ||
+                              gni_lg_run(&d, a, NULL, &batch, matrix, t, &y))) {
             y = gni_lg_result(&d, y, gni_la_result(a->dtype));
         } else {
             gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
@@ -37694,6 +40497,10 @@ static gn_array *gni_complex_solve(gn_context *g, gn_array *a, gn_array *b) {
 // gx = h a^-H with h that takes the result's gradient to that of the determinant's logarithm (param[0] as below).
 static bool gni_back_complex_det(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *y = node->output, *h = gy;
+    if (node->param[0] == 0 && g->no_grad > 0 && gni_has_zero(y)) {
+        gx[0] = gn_mul(gn_expand_dims(gy, GN_AXES(-2, -1)), gni_cofactors(node->in[0]));
+        return true;
+    }
     if (node->param[0] == 0) h = gn_mul(gy, gn_conj(y));
     if (node->param[0] == 1) h = gn_complex(gn_scalar(g, gni_part_of(y->dtype), 0.0), gn_imag(gn_mul(gy, gn_conj(y))));
     gx[0] = gn_mul(gn_expand_dims(h, GN_AXES(-2, -1)), gn_conj(gni_transposed(gn_inv(node->in[0]))));
@@ -37835,18 +40642,20 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
     const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR;
     d.k = full ? GNI_MAX(m, n) : k;
     const gn_dtype result = gni_la_result(a->dtype);
-    if (qr && (gni_ls_qr(&d, a, t, &batch, y) || gni_lg_qr_all(&d, a, t, &batch, y))) {
+    const bool on_gpu = !d.is_complex;
+    if (on_gpu && qr && (gni_ls_qr(&d, a, t, &batch, y) || gni_lg_qr_all(&d, a, t, &batch, y))) {
         if (place[1] == NULL) {
             gni_unref(g, y[1]);
             y[1] = NULL;
         }
         for (int i = 0; i < 2; i++) y[i] = gni_lg_result(&d, y[i], result);
-    } else if (!qr && (gni_ls_values(&d, a, t, &batch, full, y, place) ||
-                       gni_lv_values(&d, a, t, &batch, full, y, place))) {
+    } else if (on_gpu && !qr && (gni_ls_values(&d, a, t, &batch, full, y, place) ||
+                                 gni_lv_values(&d, a, t, &batch, full, y, place))) {
         for (int i = 0; i < 3; i++) y[i] = gni_lg_result(&d, y[i], result);
     } else {
+        const gn_dtype first = qr || !d.is_complex ? t : t == GN_C64 ? GN_F32 : GN_F64;
         gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
-        if (x != NULL) y[0] = gni_la_output(&d, 0, t, &batch, qr ? 2 : 1, qr ? m : k, k);
+        if (x != NULL) y[0] = gni_la_output(&d, 0, first, &batch, qr ? 2 : 1, qr ? m : k, k);
         if (y[0] != NULL && place[1] != NULL)
             y[1] = gni_la_output(&d, 1, t, &batch, 2, svd ? m : k, !svd ? n : full ? m : k);
         if (y[0] != NULL && place[2] != NULL && !g->call_failed)
@@ -37871,7 +40680,7 @@ GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r) {
     if (r != NULL) *r = NULL;
     gn_context *g = gni_begin("gn_qr", &a, 1);
     if (g == NULL) return NULL;
-    if (gni_real_only(g, "gn_qr", &a, 1) && gni_is_matrix(g, "gn_qr", a))
+    if (gni_is_matrix(g, "gn_qr", a))
         gni_la_several(g, "gn_qr", GNI_LA_QR, a, false, y, place);
     return gni_la_return(g, y, place);
 }
@@ -37882,7 +40691,7 @@ GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) {
     if (v != NULL) *v = NULL;
     gn_context *g = gni_begin("gn_eigh", &a, 1);
     if (g == NULL) return NULL;
-    if (gni_real_only(g, "gn_eigh", &a, 1) && gni_is_square(g, "gn_eigh", a))
+    if (gni_is_square(g, "gn_eigh", a))
         gni_la_several(g, "gn_eigh", GNI_LA_EIGH, a, false, y, place);
     return gni_la_return(g, y, place);
 }
@@ -37895,7 +40704,7 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
     if (vt != NULL) *vt = NULL;
     gn_context *g = gni_begin("gn_svd", &a, 1);
     if (g == NULL) return NULL;
-    if (gni_real_only(g, "gn_svd", &a, 1) && gni_is_matrix(g, "gn_svd", a))
+    if (gni_is_matrix(g, "gn_svd", a))
         gni_la_several(g, "gn_svd", GNI_LA_SVD, a, full && (u != NULL || vt != NULL), y, place);
     return gni_la_return(g, y, place);
 }
@@ -37932,7 +40741,8 @@ static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array *
 // Whether a determinant is 0: then there is no inverse.
 static bool gni_has_zero(gn_array *a) { return gn_item(gn_any(gn_eq_s(a, 0.0), GN_ALL)) != 0.0; }
 
-// The cofactors of singular matrices, by their singular values: det(u vt) u diag(products of the others) vt.
+// The cofactors of singular matrices, by their singular values: det(u vt) u diag(products of the others) vt; of complex ones
+// conjugated.
 // Good for one differentiation.
 static gn_array *gni_cofactors(gn_array *a) {
     gn_array *u = NULL, *vt = NULL, *s = gn_svd(a, false, &u, &vt);
@@ -37941,7 +40751,9 @@ static gn_array *gni_cofactors(gn_array *a) {
     gn_array *before = gni_products_before(s, last);
     gn_array *after = gn_flip(gni_products_before(gn_flip(s, -1), last), -1);
     gn_array *others = gn_expand_dims(gn_mul(before, after), -2);
-    gn_array *sign = gn_expand_dims(gn_expand_dims(gn_mul(gn_det(u), gn_det(vt)), -1), -1);
+    gn_array *sign = gn_mul(gn_det(u), gn_det(vt));
+    if (gni_is_complex(a->dtype)) sign = gn_conj(sign);
+    sign = gn_expand_dims(sign, GN_AXES(-2, -1));
     return gn_mul(sign, gn_matmul(gn_mul(u, others), vt));
 }
 
@@ -37966,10 +40778,10 @@ static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array *
 // With P the lower triangle of l^T gl and its diagonal halved, l^-T P l^-1, made symmetric (Murray 2016).
 static bool gni_back_cholesky(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gn_array *l = node->output, *t = gni_transposed(l), *p = gn_matmul(t, gy);
+    gn_array *l = node->output, *t = gni_adjoint(l), *p = gn_matmul(t, gy);
     gn_array *half = gn_mul_s(gn_add(gn_tril(p, 0), gn_tril(p, -1)), 0.5);
-    gn_array *s = gni_transposed(gn_solve(t, gni_transposed(gn_solve(t, half))));
-    gx[0] = gn_mul_s(gn_add(s, gni_transposed(s)), 0.5);
+    gn_array *s = gni_adjoint(gn_solve(t, gni_adjoint(gn_solve(t, half))));
+    gx[0] = gn_mul_s(gn_add(s, gni_adjoint(s)), 0.5);
     return true;
 }
 
@@ -37989,31 +40801,33 @@ static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gn_array *v = NULL, *w;
     if (node->param[0] == 0) {
         if (gn_eigh(node->in[0], &v) == NULL) return false;
-        gx[0] = gn_matmul(gn_mul(v, gn_expand_dims(gy, -2)), gni_transposed(v));
+        gx[0] = gn_matmul(gn_mul(v, gn_expand_dims(gy, -2)), gni_adjoint(v));
         return true;
     }
     // The vectors that the loss saw: once more they might be computed elsewhere, with other signs.
     v = node->output;
     w = gn_eigh(node->in[0], NULL);
-    gn_array *t = gni_transposed(v);
+    gn_array *t = gni_adjoint(v);
     if (w == NULL || t == NULL) return false;
     gn_array *inner = gni_over_gaps(g, gn_matmul(t, gy), w);
     gn_array *s = gn_matmul(gn_matmul(v, inner), t);
-    gx[0] = gn_mul_s(gn_add(s, gni_transposed(s)), 0.5);
+    gx[0] = gn_mul_s(gn_add(s, gni_adjoint(s)), 0.5);
     return true;
 }
 
 // Of a matrix that is not wide: (gq + q S) r^-T with S symmetric, its lower triangle that of r gr^T - gq^T q
 // (Walter and Lehmann 2010). gr may be NULL, and so may gq.
 static gn_array *gni_back_qr_tall(gn_array *q, gn_array *r, gn_array *gq, gn_array *gr) {
-    gn_array *m = gr != NULL ? gn_matmul(r, gni_transposed(gr)) : NULL;
+    gn_array *m = gr != NULL ? gn_matmul(r, gni_adjoint(gr)) : NULL;
     if (gq != NULL) {
-        gn_array *x = gn_matmul(gni_transposed(gq), q);
+        gn_array *x = gn_matmul(gni_adjoint(gq), q);
         m = m != NULL ? gn_sub(m, x) : gn_neg(x);
     }
-    gn_array *y = gn_matmul(q, gn_add(gn_tril(m, 0), gni_transposed(gn_tril(m, -1))));
+    gn_array *s = gn_add(gn_tril(m, 0), gni_adjoint(gn_tril(m, -1)));
+    if (s != NULL && gni_is_complex(s->dtype)) s = gn_mul_s(gn_add(s, gni_adjoint(s)), 0.5); // the diagonal is real
+    gn_array *y = gn_matmul(q, s);
     if (gq != NULL) y = gn_add(y, gq);
-    return gni_transposed(gn_solve(r, gni_transposed(y)));
+    return gni_adjoint(gn_solve(r, gni_adjoint(y)));
 }
 
 // A wide matrix is a square one, which has the q, beside q gv.
@@ -38030,7 +40844,7 @@ static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **
     gn_array *part[2], *rest = gn_slice(a, -1, m, n, 1);
     part[1] = gr == NULL ? gn_zeros_like(rest) : gn_matmul(q, gn_slice(gr, -1, m, n, 1));
     if (gr != NULL) {
-        gq = gn_matmul(rest, gni_transposed(gn_slice(gr, -1, m, n, 1)));
+        gq = gn_matmul(rest, gni_adjoint(gn_slice(gr, -1, m, n, 1)));
         gr = gn_slice(gr, -1, 0, m, 1);
     }
     part[0] = gni_back_qr_tall(q, gn_slice(r, -1, 0, m, 1), gq, gr);
@@ -38039,7 +40853,8 @@ static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **
 }
 
 // u diag(gs) vt for the values; for u, with F[i][j] = 1 / (s[j]^2 - s[i]^2) and J = F o u^T gu,
-// (u (J + J^T) s + (1 - u u^T) gu / s) vt; for v the same of the transpose (Giles 2008; Townsend 2016).
+// (u (J + J^T) s + (1 - u u^T) gu / s) vt; for v the same of the transpose (Giles 2008; Townsend 2016), of complex ones
+// conjugated (Wan and Zhang 2019).
 static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *u = NULL, *vt = NULL, *s = gn_svd(node->in[0], false, &u, &vt);
     if (s == NULL || u == NULL || vt == NULL) return false;
@@ -38049,17 +40864,24 @@ static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array *
         gx[0] = gn_matmul(gn_mul(u, gn_expand_dims(gy, -2)), vt);
         return true;
     }
-    gn_array *x = right ? gni_transposed(vt) : u, *other = right ? gni_transposed(u) : vt;
-    gn_array *seen = right ? gni_transposed(node->output) : node->output;
+    gn_array *x = right ? gni_adjoint(vt) : u, *other = right ? gni_adjoint(u) : vt;
+    gn_array *seen = right ? gni_adjoint(node->output) : node->output;
     // Computed elsewhere they may have other signs than those that the loss saw.
-    gn_array *flip = gn_sign(gn_sum(gn_detach(gn_mul(x, seen)), GN_KEEP(-2)));
-    gn_array *gz = gn_mul(right ? gni_transposed(gy) : gy, flip), *t = gn_matmul(gni_transposed(x), gz);
+    const bool is_complex = gni_is_complex(gy->dtype); // which is done on the CPU alone
+    gn_array *gz = right ? gni_adjoint(gy) : gy, *t;
+    if (!is_complex) gz = gn_mul(gz, gn_sign(gn_sum(gn_detach(gn_mul(x, seen)), GN_KEEP(-2))));
+    t = gn_matmul(gni_adjoint(x), gz);
     gn_array *j = gni_over_gaps(g, t, gn_square(s));
-    gn_array *inner = gn_mul(gn_matmul(x, gn_add(j, gni_transposed(j))), row);
+    gn_array *inner = gn_mul(gn_matmul(x, gn_add(j, gni_adjoint(j))), row);
+    if (is_complex) { // half of the phases that u and v have in common are each one's
+        gn_array *turn = gn_expand_dims(gn_imag(gn_diagonal(t, 0)), -2);
+        turn = gn_div(gn_mul_s(turn, 0.5), row);
+        inner = gn_add(inner, gn_mul(x, gn_complex(gn_zeros_like(turn), turn)));
+    }
     if (x->shape.dim[x->shape.rank - 2] > x->shape.dim[x->shape.rank - 1])
         inner = gn_add(inner, gn_div(gn_sub(gz, gn_matmul(x, t)), row));
     gn_array *y = gn_matmul(inner, other);
-    gx[0] = right ? gni_transposed(y) : y;
+    gx[0] = right ? gni_adjoint(y) : y;
     return true;
 }
 
@@ -39664,6 +42486,11 @@ GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes) {
 
 // ---- places in sorted arrays
 
+static double gni_search_scale(double step) {
+    const double scale = step > 0.0 ? 1.0 / step : 0.0;
+    return scale - scale != 0.0 ? 0.0 : scale;
+}
+
 // Where values go into `sorted`; elements that are floats of
 // values' dtype and a distance of `step` from `start` on are found sooner, others say 0.
 static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, gn_array *values, bool right, double start,
@@ -39692,8 +42519,7 @@ static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, g
         job.n = s->shape.dim[0];
         job.count = gni_elements(&values->shape);
         job.right = right;
-        if (step > 0.0) job.scale = 1.0 / step;
-        if (job.scale - job.scale != 0.0) job.scale = 0.0;
+        job.scale = gni_search_scale(step);
         job.start = start;
         gni_take_operand(s, &job.sorted);
         gni_take_operand(v, &job.in);
@@ -39813,6 +42639,26 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) 
 
 // ---- sets
 
+enum { GNI_ORDER_HOST = 1 << 16 }; // elements that are as soon looked at by the host
+
+// The same from the sorted elements and their places where those are: an element is the first of its kind if the one in front is
+// another one. NaN are all the last ones.
+static gn_array *gni_unique_there(gn_array *a, gn_array *sorted, gn_array *order, gn_array **index, gn_array **inverse,
+                                  gn_array **counts) {
+    const int64_t n = gni_elements(&sorted->shape);
+    gn_array *front = gn_slice(sorted, 0, 0, n - 1, 1), *differs = gn_ne(front, gn_slice(sorted, 0, 1, n, 1));
+    if (gni_is_float(sorted->dtype)) differs = gn_logical_and(differs, gn_eq(front, front));
+    gn_array *first = gni_bordered(differs, 0, 1, 0, 1.0), *y = gn_compress(first, sorted, 0);
+    if (y == NULL) return NULL;
+    if (index != NULL) *index = gn_compress(first, order, 0);
+    if (counts != NULL) *counts = gn_diff(gni_bordered(gn_flatnonzero(first), 0, 0, 1, (double)n), 1, 0);
+    if (inverse != NULL) {
+        gn_array *number = gn_scatter_add(gn_mul_s(order, 0.0), order, gn_sub_s(gn_cumsum(first, 0), 1.0), 0);
+        *inverse = gn_reshape(number, a->shape);
+    }
+    return y;
+}
+
 // What gn_unique finds: the elements, and those of the others that are not NULL.
 static gn_array *gni_unique(gn_context *g, const char *fn, gn_array *a, gn_array **index, gn_array **inverse, gn_array **counts) {
     gn_array *x = gni_real_only(g, fn, &a, 1) ? gn_ravel(a) : NULL, *sorted = NULL, *order = NULL, *y = NULL;
@@ -39821,7 +42667,10 @@ static gn_array *gni_unique(gn_context *g, const char *fn, gn_array *a, gn_array
     const int64_t n = x->shape.dim[0];
     g->no_grad++;
     const bool ok = gni_sorted(g, fn, x, 0, n, false, &sorted, places ? &order : NULL);
+    if (ok && n > GNI_ORDER_HOST && sorted->buf->where == GNI_ON_GPU)
+        y = gni_unique_there(a, sorted, order, index, inverse, counts);
     g->no_grad--;
+    if (y != NULL || g->call_failed) return y;
     const void *data = ok ? gni_host(g, sorted) : NULL;
     const int64_t *from = places && data != NULL ? (const int64_t *)gni_host(g, order) : NULL;
     if (data == NULL || (places && from == NULL)) return NULL;
@@ -39919,8 +42768,10 @@ GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b) {
 
 // ---- counts
 
-// How often each of `bins` numbers from `least` on is in x (int64, 1-d), whose other elements count nowhere; or the sums of weights (float64).
-static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_array *weights, int64_t least, int64_t bins) {
+// How often each of `bins` numbers from `least` on is in x (int64, 1-d), whose other elements count nowhere; or the sums of weights
+// (float64). With edges (bins + 1) of x's dtype, float32, a distance of `step` from `start` on or anywhere: how many are not above it.
+static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_array *weights, gn_array *edges, double start,
+                             double step, int64_t least, int64_t bins) {
     gni_count job;
     memset(&job, 0, sizeof job);
     const gn_shape s = GN_SHAPE(bins);
@@ -39929,13 +42780,16 @@ static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_arra
     job.n = gni_elements(&x->shape);
     job.bins = bins;
     job.least = least;
+    job.start = start;
+    job.scale = gni_search_scale(step);
     if (job.n == 0) return gn_zeros(g, t, s);
-    gn_array *from = gni_contiguous(g, x), *w = from != NULL && weights != NULL ? gni_contiguous(g, weights) : NULL;
-    gn_array *y = from != NULL && (w != NULL || weights == NULL) ? gni_array_empty(g, fn, t, &s) : NULL;
+    gn_array *by = weights != NULL ? weights : edges; // of which there is one at most
+    gn_array *from = gni_contiguous(g, x), *w = from != NULL && by != NULL ? gni_contiguous(g, by) : NULL;
+    gn_array *y = from != NULL && (w != NULL || by == NULL) ? gni_array_empty(g, fn, t, &s) : NULL;
     bool ok = y != NULL;
     if (ok && bins > 0) {
         gni_take_operand(from, &job.in);
-        if (w != NULL) gni_take_operand(w, &job.weight);
+        if (w != NULL) gni_take_operand(w, weights != NULL ? &job.weight : &job.edges);
         gni_take_operand(y, &job.out);
         ok = gni_run(g, GNI_JOB_COUNT, &job, y);
     }
@@ -39988,28 +42842,24 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: %lld is negative", (long long)most[0]);
     const bool beyond = most[1] == INT64_MAX;
     if (!g->call_failed)
-        y = gni_counted(g, "gn_bincount", x, w, 0, GNI_MAX(length, beyond ? INT64_MAX : most[1] + 1));
+        y = gni_counted(g, "gn_bincount", x, w, NULL, 0.0, 0.0, 0, GNI_MAX(length, beyond ? INT64_MAX : most[1] + 1));
     g->no_grad--;
     return gni_end_scope(g, y);
 }
 
-// x and edges of one float dtype. The last part has its upper bound: the search takes the next number for it.
-static gn_array *gni_histogram(gn_context *g, const char *fn, gn_array *x, gn_array *edges, double start, double step) {
-    const int64_t n = edges != NULL ? edges->shape.dim[0] : 0;
-    if (x == NULL || n == 0 || !gni_materialize(g, edges)) return NULL;
-    gn_array *part[2];
-    part[0] = gn_slice(edges, 0, 0, n - 1, 1);
-    part[1] = gn_slice(edges, 0, n - 1, n, 1);
-    union { double d; float f; uint64_t u; uint32_t v; } last;
-    last.u = 0;
-    if (gn_read(part[1], &last, gn_dtype_size(edges->dtype)) != GN_OK) return NULL;
-    if (edges->dtype == GN_F64)
-        last.d = nextafter(last.d, GNI_INF);
-    else
-        last.f = nextafterf(last.f, (float)GNI_INF);
-    part[1] = gn_array_from(g, edges->dtype, GN_SHAPE(1), &last);
-    gn_array *bounds = part[0] != NULL && part[1] != NULL ? gn_concat(part, 2, 0) : NULL;
-    return gni_counted(g, fn, gni_searched(g, fn, bounds, x, true, start, step), NULL, 1, n - 1);
+// The next larger number, for the last edge: its part has its upper bound.
+static void gni_above(gn_dtype t, void *number) {
+    if (t == GN_F64) *(double *)number = nextafter(*(double *)number, GNI_INF);
+    else *(float *)number = nextafterf(*(float *)number, (float)GNI_INF);
+}
+
+// x and bounds of one float dtype: edges, and for the last one the next number.
+static gn_array *gni_histogram(gn_context *g, const char *fn, gn_array *x, gn_array *bounds, double start, double step) {
+    if (x == NULL || bounds == NULL) return NULL;
+    const int64_t bins = bounds->shape.dim[0] - 1;
+    const bool joined = x->dtype == GN_F32 && bins <= GNI_COUNT_EDGES && (g->gpu == NULL || !g->gpu->caps.texts);
+    if (joined) return gni_counted(g, fn, x, NULL, bounds, start, step, 1, bins);
+    return gni_counted(g, fn, gni_searched(g, fn, bounds, x, true, start, step), NULL, NULL, 0.0, 0.0, 1, bins);
 }
 
 GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges) {
@@ -40017,8 +42867,8 @@ GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double 
     gn_context *g = gni_begin("gn_histogram", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    void *data = NULL;
-    gn_array *bounds = NULL, *y = NULL;
+    void *data = NULL, *more = NULL;
+    gn_array *bounds = NULL, *line = NULL, *y = NULL;
     g->no_grad++;
     if (bins < 1 || bins == INT64_MAX)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram: %lld bins", (long long)bins);
@@ -40035,14 +42885,19 @@ GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double 
         if (!(low <= high) || low - low != 0.0 || high - high != 0.0)
             gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram: the range %g to %g does not rise or is not finite", low, high);
         if (low == high) low -= 0.5, high += 0.5;
-        if (!g->call_failed) bounds = gni_adopt(g, gni_array_filled(g, "gn_histogram", t, &s, &data));
+        if (!g->call_failed) line = gni_adopt(g, gni_array_filled(g, "gn_histogram", t, &s, &more));
+        if (line != NULL) bounds = gni_adopt(g, gni_array_filled(g, "gn_histogram", t, &s, &data));
         const double step = high / (double)bins - low / (double)bins;
         for (int64_t i = 0; i <= bins && bounds != NULL; i++) {
             const double v = i == bins ? high : low + (double)i * step;
             if (t == GN_F64) ((double *)data)[i] = v;
             else ((float *)data)[i] = (float)v;
         }
-        y = gni_histogram(g, "gn_histogram", x, bounds, low, step);
+        if (bounds != NULL) {
+            memcpy(more, data, (size_t)(bins + 1) * gn_dtype_size(t));
+            gni_above(t, (char *)more + (size_t)bins * gn_dtype_size(t));
+            y = gni_histogram(g, "gn_histogram", x, line, low, step);
+        }
     }
     g->no_grad--;
     return gni_end_with(g, y, &bounds, &edges, 1);
@@ -40061,7 +42916,16 @@ GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram_edges: two or more edges that rise are asked for");
     } else if (up != 0) {
         const gn_dtype t = gni_moment_dtype(gn_promote(a->dtype, edges->dtype));
-        y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_cast(edges, t), 0.0, 0.0);
+        const int64_t n = edges->shape.dim[0];
+        gn_array *part[2], *line = gn_cast(edges, t);
+        double last = 0.0;
+        part[0] = gn_slice(line, 0, 0, n - 1, 1);
+        part[1] = gn_slice(line, 0, n - 1, n, 1);
+        if (part[1] != NULL && gn_read(part[1], &last, gn_dtype_size(t)) == GN_OK) {
+            gni_above(t, &last);
+            part[1] = gn_array_from(g, t, GN_SHAPE(1), &last);
+            if (part[1] != NULL) y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
+        }
     }
     g->no_grad--;
     return gni_end_scope(g, y);
@@ -40250,7 +43114,7 @@ GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *valu
     bool along;
     if (at < 0 || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
     if (gni_elements(&x->shape) == 0) return gni_end_scope(g, gn_copy(a));
-    if (g->gpu == NULL && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype && !gni_is_complex(x->dtype)) // in their order
+    if ((g->gpu == NULL || !g->gpu->caps.texts) && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype && !gni_is_complex(x->dtype)) // in their order
         return gni_end_scope(g, gni_scattered(g, fn, GNI_SCATTER_PUT, a, index, x->dtype != a->dtype ? gn_cast(x, a->dtype) : x, at, along));
     const gn_dtype t = x->shape.dim[at] < INT32_MAX ? GN_I32 : GN_I64;
     gn_array *number = gn_cast(gn_cumsum(gn_add_s(gni_zeros_beside(x, t, at, false), 1), at), t);
@@ -40276,37 +43140,64 @@ static gn_array *gni_truth_of(gn_context *g, const char *fn, gn_array *a) {
 static const uint8_t *gni_truth(gn_context *g, const char *fn, gn_array *a, int64_t *count) {
     gn_array *truth = gni_truth_of(g, fn, a);
     const uint8_t *p = truth != NULL ? (const uint8_t *)gni_host(g, truth) : NULL;
-    *count = 0;
-    for (int64_t i = 0, n = p != NULL ? gni_elements(&truth->shape) : 0; i < n; i++) *count += p[i];
+    const int64_t n = p != NULL ? gni_elements(&truth->shape) : 0;
+    int64_t sum = 0, i = 0;
+    for (uint64_t eight; i + 8 <= n; i += 8) {
+        memcpy(&eight, p + i, 8);
+        sum += (int64_t)(eight * 0x0101010101010101u >> 56);
+    }
+    for (; i < n; i++) sum += p[i];
+    *count = sum;
     return p;
 }
 
-// The same as gni_true_places where the device alone has the elements: the k-th that is true is the first up to which there are k.
-static gn_array *gni_true_on_device(gn_context *g, gn_array *truth, bool flat) {
-    const gn_shape *s = &truth->shape;
-    const int64_t n = gni_elements(s);
-    gn_array *sums = gn_cumsum(gn_ravel(truth), 0), *rows[GN_MAX_RANK];
-    const double count = gn_item(gn_slice(sums, 0, n - 1, n, 1));
-    if (count != count) return NULL;
-    gn_array *numbers = gn_cumsum(gn_ones(g, GN_BOOL, GN_SHAPE((int64_t)count)), 0), *y = gn_searchsorted(sums, numbers, false);
-    if (flat || y == NULL) return y;
-    for (int i = 0; i < s->rank; i++) {
-        const int64_t inner = gni_extent_product(s->dim + i + 1, s->rank - i - 1);
-        rows[i] = gn_mod_s(inner > 1 ? gn_floor_div_s(y, (double)inner) : y, (double)s->dim[i]);
-        if (rows[i] == NULL) return NULL;
-    }
-    return gn_stack(rows, s->rank, 0);
+// The same as gni_true_places where the device alone has the elements; with `x`, which has as many, what is there in it. *done is
+// false where it cannot do that.
+static gn_array *gni_true_on_device(gn_context *g, const char *fn, gn_array *truth, gn_array *x, bool flat, bool *done) {
+    gn_shape s = truth->shape;
+    const int64_t n = gni_elements(&s), chunks = gni_keep_chunks(n);
+    const gn_shape line = gn_shape_from(1, &chunks);
+    gni_keep job;
+    memset(&job, 0, sizeof job);
+    job.n = n;
+    job.count = n; // at most
+    job.rank = x != NULL ? 0 : flat ? 1 : s.rank;
+    memcpy(job.dim, s.dim, sizeof job.dim);
+    gni_take_operand(truth, &job.mask);
+    if (x != NULL) gni_take_operand(x, &job.in);
+    *done = gni_backend_gpu()->supports(g, GNI_JOB_KEEP, &job);
+    if (!*done) return NULL;
+    gn_array *counts = gni_adopt(g, gni_array_empty(g, fn, GN_I32, &line)), *y = NULL;
+    if (counts == NULL) return NULL;
+    gni_take_operand(counts, &job.counts);
+    if (!gni_run(g, GNI_JOB_KEEP, &job, counts)) return NULL;
+    const int32_t *each = (const int32_t *)gni_host(g, counts);
+    if (each == NULL) return NULL;
+    job.count = 0;
+    for (int64_t i = 0; i < chunks; i++) job.count += each[i];
+    s = x == NULL && !flat ? GN_SHAPE(s.rank, job.count) : gn_shape_from(1, &job.count);
+    y = gni_adopt(g, gni_array_empty(g, fn, x != NULL ? x->dtype : GN_I64, &s));
+    if (y == NULL || job.count == 0) return y;
+    gni_take_operand(y, &job.out);
+    return gni_run(g, GNI_JOB_KEEP, &job, y) ? y : NULL;
 }
 
 enum { GNI_TRUE_ON_DEVICE = 1 << 12 }; // elements: fewer are as soon looked at here
 
+static bool gni_is_there_alone(const gn_context *g, const gn_array *truth) {
+    return truth->buf->where == GNI_ON_GPU && g->gpu != NULL && g->placement != GN_PLACE_CPU && gni_elements(&truth->shape) >= GNI_TRUE_ON_DEVICE;
+}
+
 // Their numbers, (rank, count) with a row for each axis, or (count) of the raveled array.
 static gn_array *gni_true_places(gn_context *g, const char *fn, gn_array *a, bool flat) {
     int64_t count, *to = NULL;
-    gn_array *on = gni_truth_of(g, fn, a);
+    gn_array *on = gni_truth_of(g, fn, a), *there;
+    bool done;
     if (on == NULL) return NULL;
-    if (on->buf->where == GNI_ON_GPU && g->gpu != NULL && g->gpu->caps.int64 && gni_elements(&a->shape) >= GNI_TRUE_ON_DEVICE)
-        return gni_true_on_device(g, on, flat);
+    if (gni_is_there_alone(g, on)) {
+        there = gni_true_on_device(g, fn, on, NULL, flat, &done);
+        if (done) return there;
+    }
     const uint8_t *truth = gni_truth(g, fn, on, &count);
     gn_shape s = GN_SHAPE(a->shape.rank, count);
     if (flat) s = gn_shape_from(1, &count);
@@ -40324,6 +43215,27 @@ static gn_array *gni_true_places(gn_context *g, const char *fn, gn_array *a, boo
     }
     for (k = 0; k < count && last > 0; k++) row[k] %= a->shape.dim[last];
     return gni_adopt(g, y);
+}
+
+// Those along an axis of x where `m` is true, which may be shorter; the scope's.
+static gn_array *gni_true_elements(gn_context *g, const char *fn, gn_array *m, gn_array *x, int at) {
+    const int64_t n = gni_elements(&m->shape);
+    bool done = false;
+    gn_array *y = NULL;
+    if (gni_elements(&x->shape) == x->shape.dim[at] && n == x->shape.dim[at] && n >= GNI_TRUE_ON_DEVICE && !gni_tracks(g, &x, 1)) {
+        gn_array *truth = gni_truth_of(g, fn, m), *from = truth != NULL ? gni_adopt(g, gni_contiguous(g, x)) : NULL;
+        if (from == NULL) return NULL;
+        if (gni_is_there_alone(g, truth) && (from->buf->where & GNI_ON_GPU)) y = gni_true_on_device(g, fn, truth, from, true, &done);
+        if (y != NULL && x->shape.rank > 1) {
+            gn_shape s = x->shape;
+            s.dim[at] = gni_elements(&y->shape);
+            y = gn_reshape(y, s);
+        }
+        if (done) return y;
+        m = truth;
+    }
+    gn_array *index = gni_true_places(g, fn, m, true);
+    return index != NULL ? gni_adopt(g, gni_take_any(g, fn, x, index, at, false)) : NULL;
 }
 
 GPUNUM_API gn_array *gn_flatnonzero(gn_array *a) {
@@ -40358,8 +43270,7 @@ GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis)
         gni_fail(g, GN_ERROR_SHAPE, "gn_compress: condition %s for an axis of %lld", gni_shape_text(text, sizeof text, &condition->shape),
                  (long long)x->shape.dim[at]);
     if (at < 0 || g->call_failed) return gni_end_scope(g, NULL);
-    gn_array *index = gni_true_places(g, "gn_compress", condition, true);
-    return gni_end_scope(g, index == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_compress", x, index, at, false)));
+    return gni_end_scope(g, gni_true_elements(g, "gn_compress", condition, x, at));
 }
 
 GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axis) {
@@ -40422,18 +43333,27 @@ GPUNUM_API gn_array *gn_mask(gn_array *a, gn_array *m) {
     gn_context *g = gni_begin("gn_mask", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    gn_array *index = gni_mask_fits(g, "gn_mask", a, m, &s) ? gni_true_places(g, "gn_mask", m, true) : NULL;
-    gn_array *rows = index != NULL ? gn_reshape(a, s) : NULL;
-    return gni_end_scope(g, rows == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_mask", rows, index, 0, false)));
+    gn_array *rows = gni_mask_fits(g, "gn_mask", a, m, &s) ? gn_reshape(a, s) : NULL;
+    return gni_end_scope(g, rows != NULL ? gni_true_elements(g, "gn_mask", m, rows, 0) : NULL);
 }
 
 // A row of values for each that is true, as many rows as there are elements of the mask: others are not looked at.
 static gn_array *gni_masked_rows(gn_context *g, const char *fn, gn_array *m, gn_array *value, gn_shape s) {
-    int64_t count, *to = NULL, k = 0, n = s.dim[0];
+    int64_t count = 0, *to = NULL, k = 0, n = s.dim[0];
     const gn_shape line = gn_shape_from(1, &n);
     char tv[200], ts[200];
-    const uint8_t *truth = gni_truth(g, fn, m, &count);
-    if (truth == NULL) return NULL;
+    gn_array *on = gni_truth_of(g, fn, m), *sums = NULL, *number = NULL;
+    if (on == NULL) return NULL;
+    const uint8_t *truth = NULL;
+    if (gni_is_there_alone(g, on)) {
+        sums = gn_cumsum(on, GN_ALL);
+        const double all_of = gn_item(gn_slice(sums, 0, n - 1, n, 1));
+        if (all_of != all_of) return NULL;
+        count = (int64_t)all_of;
+    } else {
+        truth = gni_truth(g, fn, on, &count);
+    }
+    if ((truth == NULL && sums == NULL) || g->call_failed) return NULL;
     gn_shape all;
     s.dim[0] = count;
     if (!gni_broadcast(&value->shape, &s, &all) || !gni_same_shape(&all, &s)) {
@@ -40442,12 +43362,16 @@ static gn_array *gni_masked_rows(gn_context *g, const char *fn, gn_array *m, gn_
         return NULL;
     }
     if (count == 0) return NULL; // nothing is written
-    gn_array *number = gni_array_filled(g, fn, GN_I64, &line, (void **)&to);
-    for (int64_t i = 0; number != NULL && i < n; i++) {
-        to[i] = GNI_MIN(k, count - 1);
-        k += truth[i];
+    if (sums != NULL) { // of one that is true: less one
+        number = gn_maximum_s(gn_sub_s(sums, 1.0), 0.0);
+    } else {
+        number = gni_array_filled(g, fn, GN_I64, &line, (void **)&to);
+        for (int64_t i = 0; number != NULL && i < n; i++) {
+            to[i] = GNI_MIN(k, count - 1);
+            k += truth[i];
+        }
+        number = gni_adopt(g, number);
     }
-    number = gni_adopt(g, number);
     if (number == NULL) return NULL;
     return gni_adopt(g, gni_take_any(g, fn, value, number, 0, false));
 }
@@ -40646,16 +43570,16 @@ static gn_array *gni_by_singular(gn_context *g, gn_array *a, gn_array *b, double
     g->no_grad++; // recorded as one op
     gn_array *s = gn_svd(a, false, &u, &vt), *counts = gni_singular(a, s, rtol);
     gn_array *inverse = gn_where(counts, gn_recip(gn_where(counts, s, gn_ones_like(s))), gn_zeros_like(s));
-    gn_array *right = gni_transposed(u);
+    gn_array *right = gni_adjoint(u);
     if (b != NULL) right = gn_matmul(right, b);
-    gn_array *y = gn_matmul(gni_transposed(vt), gn_mul(gn_expand_dims(inverse, -1), right));
+    gn_array *y = gn_matmul(gni_adjoint(vt), gn_mul(gn_expand_dims(inverse, -1), right));
     g->no_grad--;
     return y;
 }
 
 // The gradient of a's pseudo-inverse p, where its rank stays (Golub and Pereyra 1973).
 static gn_array *gni_pinv_gradient(gn_array *a, gn_array *p, gn_array *gp) {
-    gn_array *pt = gni_transposed(p), *gt = gni_transposed(gp), *along = gn_matmul(gn_matmul(pt, gp), pt);
+    gn_array *pt = gni_adjoint(p), *gt = gni_adjoint(gp), *along = gn_matmul(gn_matmul(pt, gp), pt);
     gn_array *left = gn_matmul(gn_matmul(gt, p), pt), *right = gn_matmul(gn_matmul(pt, p), gt);
     left = gn_sub(left, gn_matmul(a, gn_matmul(p, left)));
     right = gn_sub(right, gn_matmul(gn_matmul(right, p), a));
@@ -40684,8 +43608,8 @@ static bool gni_back_lstsq(gn_context *g, gni_node *node, gn_array *gy, gn_array
     GNI_UNUSED(g);
     gn_array *a = node->in[0], *b = node->in[1], *p = gn_pinv(a, node->real[0]);
     if (gni_wanted(node, 0))
-        gx[0] = gni_unbroadcast(gni_pinv_gradient(a, p, gn_matmul(gy, gni_transposed(b))), &a->shape);
-    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(gn_matmul(gni_transposed(p), gy), &b->shape);
+        gx[0] = gni_unbroadcast(gni_pinv_gradient(a, p, gn_matmul(gy, gni_adjoint(b))), &a->shape);
+    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(gn_matmul(gni_adjoint(p), gy), &b->shape);
     return true;
 }
 
@@ -40700,18 +43624,22 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     const int rank = b->shape.rank;
-    if (!gni_is_matrix(g, "gn_lstsq", a) || !gni_real_only(g, "gn_lstsq", in, 2)) return gni_end_scope(g, NULL);
+    if (!gni_is_matrix(g, "gn_lstsq", a)) return gni_end_scope(g, NULL);
     if (rank == 0 || b->shape.dim[GNI_MAX(rank - 2, 0)] != a->shape.dim[a->shape.rank - 2]) {
         gni_fail(g, GN_ERROR_SHAPE, "gn_lstsq: %s and %s: the rows are not as many", gni_shape_text(ta, sizeof ta, &a->shape),
                  gni_shape_text(tb, sizeof tb, &b->shape));
         return gni_end_scope(g, NULL);
     }
-    if (rank == 1) in[1] = gn_expand_dims(b, 1);
-    if (in[1] != NULL) y = gni_by_singular(g, a, in[1], rtol);
+    if (gni_is_complex(a->dtype) != gni_is_complex(b->dtype)) // so that each one's gradient is of its dtype
+        for (int i = 0; i < 2; i++) in[i] = gn_cast(in[i], gni_complex_of(in[i]->dtype));
+    a = in[0];
+    if (rank == 1) in[1] = gn_expand_dims(in[1], 1);
+    if (a != NULL && in[1] != NULL) y = gni_by_singular(g, a, in[1], rtol);
     gni_node *node = y != NULL && gni_tracks(g, in, 2) ? gni_record(g, y, "gn_lstsq", gni_back_lstsq, in, 2) : NULL;
     if (node != NULL) node->real[0] = rtol;
     if (y != NULL && residuals != NULL) {
-        squares = gn_sum(gn_square(gn_sub(gn_matmul(a, y), in[1])), -2);
+        squares = gn_sub(gn_matmul(a, y), in[1]);
+        squares = gn_sum(gni_is_complex(y->dtype) ? gn_real(gn_mul(squares, gn_conj(squares))) : gn_square(squares), -2);
         squares = gn_keep(rank == 1 ? gn_squeeze(squares, -1) : squares);
     }
     if (y != NULL && matrix_rank != NULL) count = gn_keep(gn_matrix_rank(a, rtol));
@@ -43369,17 +46297,32 @@ static bool gni_back_logsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_a
     return true;
 }
 
-// param[0] is the axis.
+// ---- softmax and its logarithm: param[0] is the axis
+
+// The gradient of a softmax or its logarithm over the last axis, in one pass, where it is not differentiated. NULL: not done.
+static gn_array *gni_back_softmax_rows(gn_context *g, const gni_node *node, gn_array *gy, int kind) {
+    gni_rows j;
+    const gn_array *y = node->output;
+    if (g->no_grad == 0 || node->param[0] != y->shape.rank - 1 || gy->dtype != y->dtype) return NULL;
+    memset(&j, 0, sizeof j);
+    j.kind = kind;
+    j.n = y->shape.dim[y->shape.rank - 1];
+    j.rows = j.n > 0 ? gni_elements(&y->shape) / j.n : 0;
+    return gni_rows_run(g, &j, node->output, gy, y->dtype);
+}
+
 static bool gni_back_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    GNI_UNUSED(g);
     gn_array *y = node->output;
+    gx[0] = gni_back_softmax_rows(g, node, gy, GNI_ROWS_BACK_SOFTMAX);
+    if (gx[0] != NULL || g->call_failed) return gx[0] != NULL;
     gn_array *dot = gn_sum(gn_mul(gy, y), GN_KEEP((gn_axes)node->param[0]));
     gx[0] = gn_mul(y, gn_sub(gy, dot));
     return true;
 }
 
 static bool gni_back_log_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    GNI_UNUSED(g);
+    gx[0] = gni_back_softmax_rows(g, node, gy, GNI_ROWS_BACK_LOG_SOFTMAX);
+    if (gx[0] != NULL || g->call_failed) return gx[0] != NULL;
     gn_array *total = gn_sum(gy, GN_KEEP((gn_axes)node->param[0]));
     gx[0] = gn_sub(gy, gn_mul(gn_exp(node->output), total));
     return true;
@@ -43598,8 +46541,7 @@ GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t) {
         gni_fail(g, GN_ERROR_DTYPE, "gn_autocast_begin: %s is not float16, bfloat16 or float32", gn_dtype_name(t));
     else if (g->autocast >> 62 != 0)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_autocast_begin: 32 of them are open");
-    else
-        g->autocast = g->autocast << 2 | bits;
+    if (g->autocast >> 62 == 0) g->autocast = g->autocast << 2 | bits; // after a wrong dtype too: an end will follow
     gni_end_plain(g);
 }
 
@@ -43639,9 +46581,11 @@ GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b) {
         (b != NULL && (b->shape.rank != 1 || b->shape.dim[0] != w->shape.dim[1]))) {
         char tx[200], tw[200], tb[200];
         gni_fail(g, GN_ERROR_SHAPE,
-                 "gn_linear: x %s, w %s, b %s are not (..., in), (in, out), (out)",
+                 "gn_linear: x %s, w %s, b %s are not (..., in), (in, out), (out)%s",
                  gni_shape_text(tx, sizeof tx, &x->shape), gni_shape_text(tw, sizeof tw, &w->shape),
-                 b != NULL ? gni_shape_text(tb, sizeof tb, &b->shape) : "none");
+                 b != NULL ? gni_shape_text(tb, sizeof tb, &b->shape) : "none",
+                 w->shape.rank == 2 && x->shape.rank > 0 && x->shape.dim[x->shape.rank - 1] == w->shape.dim[1]
+                     ? ": gn_transpose a w that is (out, in)" : "");
         return gni_end(g, NULL);
     }
     bool sums32 = x->dtype == GN_F32 || x->dtype == GN_F16 || x->dtype == GN_BF16;
@@ -43694,12 +46638,15 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     gn_scope_begin(g);
     g->no_grad++; // recorded as one op
     int64_t classes = logits->shape.dim[1];
-    gn_array *all = gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0);
+    const gn_dtype t = classes > INT32_MAX ? GN_I64 : GN_I32;
+    gn_array *all = gn_arange(g, t, 0.0, (double)classes, 1.0);
     gn_array *hit = gn_eq(gn_expand_dims(labels, 1), all);
     gn_array *lse = gn_logsumexp(logits, GN_KEEP(1));
-    // The largest of what is left where the label is: a label out of range leaves -inf, an infinite loss.
-    gn_array *rest = gn_where(hit, logits, gn_scalar(g, logits->dtype, -GNI_INF));
-    gn_array *y = gn_mean(gn_sub(lse, gn_max(rest, GN_KEEP(1))), GN_ALL);
+    // A label out of range makes an infinite loss.
+    gn_array *label = gn_expand_dims(labels, 1), *none = gn_scalar(g, logits->dtype, -GNI_INF);
+    gn_array *valid = gn_logical_and(gn_ge_s(label, 0.0), gn_lt_s(label, (double)classes));
+    gn_array *rest = classes > 0 ? gn_take_along(logits, gn_where(valid, gn_cast(label, t), gn_scalar(g, t, 0.0)), 1) : none;
+    gn_array *y = gn_mean(gn_sub(lse, gn_where(valid, rest, none)), GN_ALL);
     g->no_grad--;
     in[1] = hit;
     in[2] = lse;
@@ -43990,11 +46937,205 @@ static void gni_conv_ones(gni_conv *d) {
     for (int i = 0; i < 4; i++) d->n_dim[i] = d->k_dim[i] = 1;
 }
 
-// y of x and w. Small images go into one product, for which w is read once.
+// ---- on a GPU: the images get their channels last, from which the product reads windows
+
+// Elements in 16 bytes.
+static int64_t gni_conv_each(gn_dtype t) { return 16 / (int64_t)gn_dtype_size(t); }
+
+static int64_t gni_conv_up(int64_t n, gn_dtype t) { return (n + gni_conv_each(t) - 1) / gni_conv_each(t) * gni_conv_each(t); }
+
+// Whether a convolution of a and b is done so: a product of m rows for each group, of images with so many channels in a group,
+// which grow up to `most` times. On an H200 that was faster for 3 rows, and 3 channels as 4; 3 as 8 only for the weights.
+static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m, int64_t channels,
+                            int64_t most_times) {
+#if GNI_GPU
+    gni_conv d;
+    const gn_dtype t = a->dtype;
+    const int64_t each = gni_conv_each(t), most = (int64_t)1 << 30;
+    if (GNI_CPU_ALONE || g->gpu == NULL || (t != GN_F32 && t != GN_F16 && t != GN_BF16)) return false;
+    if (!gni_job_has_windows(g->gpu)) return false;
+    if (t == GN_F32 && g->precision == GN_PRECISION_FAST) return false;
+    if (m < 2 || gni_conv_up(channels, t) > most_times * channels) return false;
+    if (p->groups > 1 && (p->c % each != 0 || p->o / p->groups % each != 0)) return false;
+    double size = (double)p->n, places = (double)p->n, taps = 1;
+    for (int i = 0; i < p->nd; i++) {
+        const int64_t around = GNI_MAX(p->pad[i], (p->k[i] - 1) * p->dilation[i]);
+        size *= (double)GNI_MAX(p->in[i], p->out[i]) + 2.0 * (double)around + (double)p->stride[i];
+        places *= (double)GNI_MAX(p->in[i], p->out[i]);
+        taps *= (double)p->k[i];
+    }
+    if (size * (double)(gni_conv_up(p->c, t) * p->groups) > (double)most || size * (double)gni_conv_up(p->o, t) > (double)most ||
+        taps * (double)gni_conv_up(p->c, t) * (double)gni_conv_up(p->o, t) > (double)most)
+        return false;
+    memset(&d, 0, sizeof d);
+    d.m = GNI_MAX(p->o / p->groups, p->c);
+    d.n = (int64_t)places;
+    d.k = p->c * (int64_t)taps;
+    if (p->groups > 65535 || !gni_job_windows_fit(g->gpu, d.m, GNI_MAX(d.n, d.k), (int64_t)size)) return false;
+    if (!gni_materialize(g, a) || !gni_materialize(g, b)) return false;
+    d.batch_dim[0] = 1;
+    d.batch_dim[1] = p->groups;
+    d.a.buf = a->buf;
+    d.b.buf = d.c.buf = b->buf;
+    d.a.dtype = d.b.dtype = d.c.dtype = t;
+    return gni_is_for_gpu(g, GNI_JOB_CONV, &d);
+#else
+    GNI_UNUSED(g);
+    GNI_UNUSED(p);
+    GNI_UNUSED(a);
+    GNI_UNUSED(b);
+    GNI_UNUSED(m);
+    GNI_UNUSED(channels);
+    GNI_UNUSED(most_times);
+    return false;
+#endif
+}
+
+// x, whose strides may be any, as (n, size..., width).
+static gn_array *gni_conv_image(gn_context *g, gn_array *x, int nd, const int64_t *before, const int64_t *size, int64_t width) {
+    gni_image m;
+    gn_shape s = GN_SHAPE(x->shape.dim[0]);
+    if (!gni_materialize(g, x)) return NULL;
+    memset(&m, 0, sizeof m);
+    m.n = x->shape.dim[0];
+    m.channels = x->shape.dim[1];
+    m.width = width;
+    m.in.stride[0] = x->stride[0];
+    m.in.stride[1] = x->stride[1];
+    for (int i = 0; i < 3; i++) m.have[i] = m.size[i] = 1;
+    for (int i = 0; i < nd; i++) {
+        s.dim[s.rank++] = m.size[i] = size[i];
+        m.have[i] = x->shape.dim[2 + i];
+        m.before[i] = before[i];
+        m.in.stride[2 + i] = x->stride[2 + i];
+    }
+    s.dim[s.rank++] = width;
+    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
+    if (y == NULL) return NULL;
+    m.in.buf = x->buf;
+    m.in.offset = x->offset;
+    m.out.buf = y->buf;
+    m.in.dtype = m.out.dtype = x->dtype;
+    return gni_run(g, GNI_JOB_IMAGE, &m, y) ? y : NULL;
+}
+
+// The part of x that the windows of p cover.
+static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_array *x, int64_t width) {
+    int64_t size[3];
+    for (int i = 0; i < p->nd; i++) size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
+    return gni_conv_image(g, x, p->nd, p->pad, size, width);
+}
+
+static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y) {
+    d->a.buf = a->buf;
+    d->b.buf = b->buf;
+    d->c.buf = y->buf;
+    d->a.dtype = d->b.dtype = a->dtype;
+    d->c.dtype = y->dtype;
+    return gni_run(g, GNI_JOB_CONV, d, y) ? y : NULL;
+}
+
+// Which places and taps windows of `image` have, c channels last among the taps; and in its memory how far apart they are.
+static void gni_conv_windows(const gni_conv_plan *p, const gn_array *image, int64_t c, int64_t *place_dim, int64_t *place_step,
+                             int64_t *tap_dim, int64_t *tap_step) {
+    for (int i = 0; i < 4; i++) place_dim[i] = tap_dim[i] = 1;
+    place_dim[0] = p->n;
+    place_step[0] = image->stride[0];
+    for (int i = 0; i < p->nd; i++) {
+        place_dim[1 + i] = p->out[i];
+        place_step[1 + i] = p->stride[i] * image->stride[1 + i];
+        tap_dim[i] = p->k[i];
+        tap_step[i] = p->dilation[i] * image->stride[1 + i];
+    }
+    tap_dim[3] = c;
+    tap_step[3] = 1;
+}
+
+// y of w and an image of x that begins `before` places in front of it.
+static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, gn_array *image, const int64_t *before,
+                                         gn_array *w) {
+    gni_conv d;
+    const gn_dtype t = image->dtype;
+    const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd), c = gni_conv_up(p->c, t);
+    static const int64_t none[3] = {0, 0, 0};
+    memset(&d, 0, sizeof d);
+    w = gni_conv_image(g, w, p->nd, none, p->k, c);
+    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
+    if (w == NULL || y == NULL) return NULL;
+    d.m = p->o / p->groups;
+    d.k = d.a_rs = taps * c;
+    d.a_cs = 1;
+    d.n = p->n * places;
+    d.batch_dim[0] = 1;
+    d.batch_dim[1] = p->groups;
+    d.a_batch[1] = d.m * d.k;
+    d.b_batch[1] = c;
+    gni_conv_windows(p, image, c, d.n_dim, d.b_n, d.k_dim, d.b_k);
+    for (int i = 0; i < p->nd; i++) d.b.offset += (before[i] - p->pad[i]) * image->stride[1 + i];
+    d.c_run = d.c_row = places;
+    d.c_jump = p->o * places;
+    return gni_conv_direct_run(g, &d, w, image, y);
+}
+
+static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
+    static const int64_t none[3] = {0, 0, 0};
+    gni_conv d;
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd), c = gni_conv_up(p->c, x->dtype);
+    const int64_t o = gni_conv_up(p->o, x->dtype);
+    const gn_shape s = GN_SHAPE(p->o, taps * c);
+    memset(&d, 0, sizeof d);
+    gn_array *image = gni_conv_frame_image(g, p, x, p->groups * c);
+    y = gni_conv_image(g, y, p->nd, none, p->out, o);
+    gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
+    if (image == NULL || y == NULL || to == NULL) return NULL;
+    d.m = p->o / p->groups;
+    d.k = p->n * places;
+    d.n = taps * c;
+    d.a_rs = 1;
+    d.a_cs = o;
+    d.batch_dim[0] = 1;
+    d.batch_dim[1] = p->groups;
+    d.a_batch[1] = d.m;
+    d.b_batch[1] = c;
+    gni_conv_windows(p, image, c, d.k_dim, d.b_k, d.n_dim, d.b_n);
+    d.c_run = d.c_row = d.n;
+    gn_array *w = gni_conv_direct_run(g, &d, y, image, to);
+    w = gn_slice(gn_reshape(w, GN_SHAPE(p->o, taps, c)), 2, 0, p->c, 1);
+    return gn_reshape(gn_swap_axes(w, 1, 2), gni_conv_shape(p, p->o, p->c, p->k));
+}
+
+// Whether large images go into one product each, for which w is read often.
+static bool gni_conv_apart(const gni_conv_plan *p) {
+    const int64_t depth = p->c * gni_conv_count(p->k, p->nd);
+    return p->n == 1 || (gni_conv_count(p->out, p->nd) >= 256 && p->o / p->groups * depth < 1 << 18);
+}
+
+// Whether the images are their own windows, and a product reads them as they are.
+static bool gni_conv_is_product(const gni_conv_plan *p, gn_dtype t) {
+    double bytes = (double)p->n * (double)p->groups * (double)p->c * (double)gn_dtype_size(t);
+    for (int i = 0; i < p->nd; i++) {
+        if (p->k[i] != 1 || p->stride[i] != 1 || p->pad[i] != 0) return false;
+        bytes *= (double)p->out[i];
+    }
+    return gni_conv_apart(p) && gni_conv_count(p->out, p->nd) % gni_conv_each(t) == 0 && bytes <= (double)GNI_CONV_BYTES;
+}
+
+// y of x and w.
 static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *w) {
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
+    if (x == NULL || w == NULL) return NULL;
     if (gni_elements(&s) == 0) return gn_zeros(g, x->dtype, s);
+    if (gni_elements(&w->shape) > 0 && !gni_conv_is_product(p, x->dtype) &&
+        gni_conv_direct(g, p, w, x, p->o / p->groups, p->c, 2)) {
+        const gn_placement asked = g->placement;
+        g->placement = GN_PLACE_GPU;
+        x = gni_conv_frame_image(g, p, x, p->groups * gni_conv_up(p->c, x->dtype));
+        gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w);
+        g->placement = asked;
+        return y;
+    }
     gni_conv_ones(&d);
     x = gni_conv_packed(g, gni_conv_framed(p, x));
     w = gni_conv_packed(g, w);
@@ -44005,7 +47146,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
     d.n = places;
     d.a_rs = d.k;
     d.a_cs = 1;
-    const bool one = p->n > 1 && (places < 256 || d.m * d.k >= 1 << 18);
+    const bool one = !gni_conv_apart(p);
     d.batch_dim[0] = one ? 1 : p->n;
     d.b_batch[0] = x->stride[0];
     d.batch_dim[1] = p->groups;
@@ -44071,12 +47212,32 @@ static gn_array *gni_conv_turned(const gni_conv_plan *p, gn_array *w, const gni_
     }
     int64_t taps[3] = {0, 0, 0};
     for (int i = 0; i < p->nd; i++) taps[i] = f[i].taps;
+    if (p->groups == 1) return gn_swap_axes(w, 0, 1);
     w = gn_swap_axes(gn_reshape(w, s), 1, 2);
     return gn_reshape(w, gni_conv_shape(p, p->groups * p->c, p->o / p->groups, taps));
 }
 
-// What comes in on the places of one phase of each axis.
-static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w, const gni_conv_phase *f) {
+// What y's image has to hold for the phases of all places.
+static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn_array *y, int64_t *before) {
+    int64_t size[3];
+    for (int i = 0; i < p->nd; i++) {
+        int64_t behind = INT64_MIN / 2;
+        before[i] = INT64_MIN / 2;
+        for (int64_t begin = 0; begin < GNI_MIN(p->stride[i], p->in[i]); begin++) {
+            const gni_conv_phase f = gni_conv_phase_of(p, i, begin);
+            if (f.taps == 0) continue;
+            before[i] = GNI_MAX(before[i], f.before);
+            behind = GNI_MAX(behind, f.count + (f.taps - 1) * f.spread - f.before);
+        }
+        if (before[i] < INT64_MIN / 4) before[i] = behind = 0; // no place has a tap
+        size[i] = GNI_MAX(before[i] + behind, 1);
+    }
+    return gni_conv_image(g, y, p->nd, before, size, gni_conv_up(p->o / p->groups, y->dtype) * p->groups);
+}
+
+// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier.
+static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
+                                   const gni_conv_phase *f) {
     gni_conv_plan q = *p;
     q.c = p->o / p->groups;
     q.o = p->groups * p->c;
@@ -44088,13 +47249,14 @@ static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_arr
         q.k[i] = f[i].taps;
         q.out[i] = f[i].count;
     }
-    return gni_conv_forward(g, &q, y, gni_conv_turned(p, w, f));
+    w = gni_conv_turned(p, w, f);
+    return before == NULL ? gni_conv_forward(g, &q, y, w) : w == NULL ? NULL : gni_conv_direct_forward(g, &q, y, before, w);
 }
 
 // The gradient of x from that of y.
 static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w) {
     const gn_shape s = gni_conv_shape(p, p->n, p->groups * p->c, p->in);
-    int64_t begins[3];
+    int64_t begins[3], before[3];
     bool whole = true;
     gn_array *x = NULL;
     gni_conv_phase f[3];
@@ -44105,7 +47267,12 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     }
     const int64_t phases = gni_conv_count(begins, p->nd);
     if (!whole) x = gn_eval(gn_zeros(g, y->dtype, s));
-    for (int64_t phase = 0; phase < phases && (whole || x != NULL); phase++) {
+    const gn_placement asked = g->placement;
+    const bool direct = phases <= 64 && gni_conv_direct(g, p, y, w, p->c, p->o / p->groups, 2);
+    if (direct) g->placement = GN_PLACE_GPU;
+    if (direct) y = gni_conv_phases_image(g, p, y, before);
+    bool ok = y != NULL && (whole || x != NULL);
+    for (int64_t phase = 0; phase < phases && ok; phase++) {
         gn_array *place = x;
         bool empty = false;
         int64_t rest = phase;
@@ -44115,13 +47282,13 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
             empty = empty || f[i].taps == 0;
         }
         if (empty) continue;
-        gn_array *part = gni_conv_of_phase(g, p, y, w, f);
-        if (whole) return part;
-        for (int i = 0; i < p->nd; i++) place = gn_slice(place, 2 + i, f[i].begin, p->in[i], p->stride[i]);
-        if (part == NULL || place == NULL) return NULL;
-        if (!gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)) return NULL;
+        gn_array *part = gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f);
+        if (whole) x = part;
+        for (int i = 0; i < p->nd && !whole; i++) place = gn_slice(place, 2 + i, f[i].begin, p->in[i], p->stride[i]);
+        ok = part != NULL && (whole || (place != NULL && gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)));
     }
-    return x;
+    g->placement = asked;
+    return ok ? x : NULL;
 }
 
 // The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over.
@@ -44129,6 +47296,13 @@ static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->o, p->c, p->k), of_y = gni_conv_shape(p, p->n, p->o, p->out);
     if (gni_elements(&s) == 0 || gni_elements(&of_y) == 0) return gn_zeros(g, x->dtype, s);
+    if (gni_conv_direct(g, p, y, x, p->o / p->groups, p->c, 3)) {
+        const gn_placement asked = g->placement;
+        g->placement = GN_PLACE_GPU;
+        gn_array *w = gni_conv_direct_weight(g, p, x, y);
+        g->placement = asked;
+        return w;
+    }
     gni_conv_ones(&d);
     x = gni_conv_packed(g, gn_move_axis(gni_conv_framed(p, x), 1, -1));
     y = gni_conv_packed(g, gn_move_axis(y, 1, -1));
@@ -44501,6 +47675,108 @@ static bool gni_attend_run(const gni_attend *c) {
     return c->back ? gni_attend_backward(c) : gni_attend_forward(c);
 }
 
+// ---- as one job of a GPU
+
+static int64_t gni_attend_heads(const gn_array *k) { return k->shape.rank > 2 ? k->shape.dim[k->shape.rank - 3] : 1; }
+
+// (batches, heads, n, d) as a job reads it, rows of neighbours 16 bytes apart. False: not without a copy.
+static bool gni_attend_operand(const gn_array *a, gni_operand *o) {
+    const int rank = a->shape.rank;
+    gni_take_operand(a, o);
+    if (rank > 4 || (a->shape.dim[rank - 1] > 1 && a->stride[rank - 1] != 1) || a->offset % 8 != 0) return false;
+    for (int i = 0; i < rank - 1; i++) {
+        o->stride[4 - rank + i] = a->shape.dim[i] > 1 ? a->stride[i] : 0;
+        if (o->stride[4 - rank + i] % 8 != 0 || o->stride[4 - rank + i] < 0) return false;
+    }
+    return true;
+}
+
+// x as gni_attend_operand takes it.
+static gn_array *gni_attend_given(gn_context *g, gn_array *x, gni_operand *o) {
+    if (x != NULL && x->shape.rank > 4)
+        x = gn_reshape(x, GN_SHAPE(-1, x->shape.dim[x->shape.rank - 3], x->shape.dim[x->shape.rank - 2],
+                                   x->shape.dim[x->shape.rank - 1]));
+    if (x == NULL || !gni_materialize(g, x)) return NULL;
+    if (!gni_attend_operand(x, o)) {
+        x = gn_copy(x);
+        if (x == NULL || !gni_materialize(g, x) || !gni_attend_operand(x, o)) return NULL;
+    }
+    return x;
+}
+
+// Whether it may be one: asked for before anything is copied for it.
+static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v, const gn_array *mask) {
+    const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
+    return g->gpu != NULL && mask == NULL && (q->dtype == GN_F16 || q->dtype == GN_BF16) && d % 8 == 0 && e % 8 == 0 &&
+           gni_elements(&q->shape) > 0 && gni_elements(&k->shape) > 0 && gni_elements(&v->shape) > 0;
+}
+
+// Fills j but for what its step writes. False: not without more memory, or not at all.
+static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *v, double scale,
+                                 bool causal) {
+    const gn_shape *s = &q->shape;
+    const int rank = s->rank;
+    memset(j, 0, sizeof *j);
+    j->heads = rank > 2 ? s->dim[rank - 3] : 1;
+    j->share = j->heads / gni_attend_heads(k);
+    j->batches = 1;
+    for (int i = 0; i < rank - 3; i++) j->batches *= s->dim[i];
+    j->n = s->dim[rank - 2];
+    j->m = k->shape.dim[rank - 2];
+    j->d = s->dim[rank - 1];
+    j->e = v->shape.dim[rank - 1];
+    j->scale = scale;
+    j->causal = causal;
+    return gni_attend_given(g, q, &j->q) != NULL && gni_attend_given(g, k, &j->k) != NULL && gni_attend_given(g, v, &j->v) != NULL;
+}
+
+// (..., heads, n, d), in memory as (..., n, heads, d) where x is.
+static gn_array *gni_attend_like(gn_context *g, gn_array *x, gn_shape s) {
+    const int h = s.rank - 3;
+    if (h < 0 || x->expr != NULL || x->stride[h] >= x->stride[h + 1] || s.dim[h] < 2) return gn_empty(g, x->dtype, s);
+    const int64_t n = s.dim[h + 1];
+    s.dim[h + 1] = s.dim[h];
+    s.dim[h] = n;
+    return gn_swap_axes(gn_empty(g, x->dtype, s), h, h + 1);
+}
+
+static bool gni_attend_job_forward(gn_context *g, gn_array *q, gn_array *k, gn_array *v, double scale, bool causal, gn_array *y,
+                                   gn_array *lse) {
+    gni_attend_job j;
+    if (!gni_attend_job_begin(&j, g, q, k, v, scale, causal) || gni_attend_given(g, y, &j.y) == NULL) return false;
+    if (lse != NULL) gni_take_operand(lse, &j.lse);
+    return j.y.buf == y->buf && gni_run_on_gpu(g, GNI_JOB_ATTEND, &j, y);
+}
+
+static bool gni_attend_job_step(gn_context *g, gni_attend_job *j, gni_attend_step step, gn_array *y) {
+    j->step = step;
+    return gni_run_on_gpu(g, GNI_JOB_ATTEND, j, y);
+}
+
+static bool gni_attend_job_backward(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_attend_job j;
+    gn_array *const *x = node->in, *y = node->output;
+    if (!gni_attend_whole(g, x[0], x[1], x[2], x[3]) || gy->dtype != x[0]->dtype) return false;
+    // Rounded first, as the kernels read it: sums with another one would not cancel theirs.
+    if (!gni_materialize(g, gy)) return false;
+    gn_array *dot = gn_sum(gn_mul(gni_as(gy, GN_F32), gni_as(y, GN_F32)), GN_KEEP(-1));
+    if (dot == NULL || !gni_materialize(g, dot) || !gni_materialize(g, x[4])) return false;
+    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], node->real[0], node->param[0] != 0) ||
+        gni_attend_given(g, gy, &j.gy) == NULL)
+        return false;
+    gni_take_operand(dot, &j.dot);
+    gni_take_operand(x[4], &j.lse);
+    gn_array *to[3];
+    for (int i = 0; i < 3; i++) {
+        to[i] = i == 0 && !gni_wanted(node, 0) ? NULL : gni_attend_like(g, x[i], x[i]->shape);
+        if (to[i] != NULL && gni_attend_given(g, to[i], i == 0 ? &j.dq : i == 1 ? &j.dk : &j.dv) == NULL) return false;
+    }
+    if (g->call_failed || (to[0] != NULL && !gni_attend_job_step(g, &j, GNI_ATTEND_QUERIES, to[0]))) return false;
+    if ((gni_wanted(node, 1) || gni_wanted(node, 2)) && !gni_attend_job_step(g, &j, GNI_ATTEND_KEYS, to[1])) return false;
+    for (int i = 0; i < 3; i++) gx[i] = gni_wanted(node, i) ? to[i] : NULL;
+    return true;
+}
+
 // ---- what it is given
 
 // (batch..., heads, n, d) with the axis of heads in two: `heads` and so many for each.
@@ -44517,8 +47793,6 @@ static gn_array *gni_attend_split(gn_array *a, int64_t heads) {
     s.dim[s.rank - 1] = a->shape.dim[rank - 1];
     return gn_reshape(a, s);
 }
-
-static int64_t gni_attend_heads(const gn_array *k) { return k->shape.rank > 2 ? k->shape.dim[k->shape.rank - 3] : 1; }
 
 // (batch..., heads, n, m) of scores.
 static gn_shape gni_attend_shape(const gn_array *q, const gn_array *k) {
@@ -44637,6 +47911,8 @@ static bool gni_back_attention(gn_context *g, gni_node *node, gn_array *gy, gn_a
     gni_attend_begin(&c, g, node->in[0], k, node->in[2], node->in[3], node->real[0], node->param[0] != 0, node->param[1]);
     if (g->call_failed) return false;
     if (g->no_grad == 0) return gni_attend_graph(&c, node, gy, gx);
+    if (gni_attend_job_backward(g, node, gy, gx)) return true;
+    if (g->call_failed) return false;
     c.back = true;
     c.a[GNI_ATTEND_Y] = gni_attend_split(node->output, heads);
     c.a[GNI_ATTEND_LSE] = node->in[4];
@@ -44674,15 +47950,18 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
         gn_shape s = q->shape;
         s.dim[s.rank - 1] = v->shape.dim[s.rank - 1];
         g->no_grad++; // recorded as one op
-        y = gn_empty(g, q->dtype, s);
         gni_attend_begin(&c, g, q, k, v, mask, scale, o.causal, o.workspace);
-        c.a[GNI_ATTEND_Y] = gni_attend_split(y, heads);
-        if (tracks && c.a[GNI_ATTEND_Y] != NULL) {
-            s = c.a[GNI_ATTEND_Y]->shape;
-            s.dim[s.rank - 1] = 1;
-            c.a[GNI_ATTEND_LSE] = gn_empty(g, c.t, s);
+        if (tracks && c.a[GNI_ATTEND_Q] != NULL) {
+            gn_shape rows = c.a[GNI_ATTEND_Q]->shape;
+            rows.dim[rows.rank - 1] = 1;
+            c.a[GNI_ATTEND_LSE] = gn_empty(g, c.t, rows);
         }
-        if (g->call_failed || !gni_attend_run(&c)) y = NULL;
+        if (gni_attend_whole(g, q, k, v, mask)) y = gni_attend_like(g, q, s);
+        if (y == NULL || !gni_attend_job_forward(g, q, k, v, scale, o.causal, y, c.a[GNI_ATTEND_LSE])) {
+            y = g->call_failed ? NULL : gn_empty(g, q->dtype, s);
+            c.a[GNI_ATTEND_Y] = gni_attend_split(y, heads);
+            if (g->call_failed || !gni_attend_run(&c)) y = NULL;
+        }
         g->no_grad--;
         in[4] = c.a[GNI_ATTEND_LSE];
         gni_node *node = y != NULL ? gni_record(g, y, "gn_attention", gni_back_attention, in, 5) : NULL;
@@ -45503,15 +48782,18 @@ GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_opti
 }
 
 // The size of the result; windows of one size are those of the other functions.
-static bool gni_pooled_adapt(gn_context *g, const char *fn, int64_t height, int64_t width, gni_pooled_plan *p) {
+static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, const gn_shape *s, int64_t height, int64_t width,
+                             gni_pooled_plan *p) {
     p->out[0] = height;
     p->out[1] = width;
     p->adaptive = p->in[0] % GNI_MAX(height, 1) != 0 || p->in[1] % GNI_MAX(width, 1) != 0;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         if (p->out[i] < 1 || p->out[i] > INT32_MAX) {
             gni_fail(g, GN_ERROR_SHAPE, "%s: a result of (%lld,%lld)", fn, (long long)height, (long long)width);
             return false;
         }
+    if (!gni_pooled_ok(g, fn, x, s, p)) return false;
+    for (int i = 0; i < 2; i++) {
         p->size[i] = p->stride[i] = p->in[i] / p->out[i];
         for (int64_t k = 0; k < p->out[i] && p->adaptive; k++)
             p->size[i] = GNI_MAX(p->size[i], gni_pooled_end(p, i, k) - gni_pooled_begin(p, i, k));
@@ -45526,8 +48808,7 @@ GPUNUM_API gn_array *gn_adaptive_max_pool2d(gn_array *x, int64_t height, int64_t
     gn_context *g = gni_pooled_open("gn_adaptive_max_pool2d", &x, &s, &p);
     if (g == NULL) return NULL;
     gn_array *y = NULL, *index = NULL;
-    if (!g->call_failed && gni_pooled_adapt(g, "gn_adaptive_max_pool2d", height, width, &p) &&
-        gni_pooled_ok(g, "gn_adaptive_max_pool2d", x, &s, &p))
+    if (!g->call_failed && gni_pooled_adapt(g, "gn_adaptive_max_pool2d", x, &s, height, width, &p))
         y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
     return gni_pooled_close(g, y, &s, &index, indices);
 }
@@ -45538,8 +48819,7 @@ GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t
     gn_context *g = gni_pooled_open("gn_adaptive_avg_pool2d", &x, &s, &p);
     if (g == NULL) return NULL;
     gn_array *y = NULL, *index = NULL;
-    const bool ok = !g->call_failed && gni_pooled_adapt(g, "gn_adaptive_avg_pool2d", height, width, &p) &&
-                    gni_pooled_ok(g, "gn_adaptive_avg_pool2d", x, &s, &p);
+    const bool ok = !g->call_failed && gni_pooled_adapt(g, "gn_adaptive_avg_pool2d", x, &s, height, width, &p);
     if (ok && !p.adaptive) {
         y = gni_avg_pool(g, &p, x);
     } else if (ok) {
@@ -45624,12 +48904,100 @@ GPUNUM_API gn_array *gn_interpolate(gn_array *x, int64_t height, int64_t width, 
 enum { GNI_NORM_X, GNI_NORM_W, GNI_NORM_B, GNI_NORM_MEAN, GNI_NORM_SCALE, GNI_NORM_OPERANDS };
 
 // The mean, unless it is NULL, and 1 / sqrt(variance + eps) over the axes, which stay with size 1.
-static void gni_norm_moments(gn_array *x, uint32_t set, double eps, gn_array **mean, gn_array **var, gn_array **scale) {
+static void gni_norm_moments(gn_context *g, gn_array *x, uint32_t set, double eps, gn_array **mean, gn_array **var, gn_array **scale) {
     const gn_axes axes = GN_KEEP(gni_axes_of(set));
+    gn_array *all[3] = {NULL, NULL, NULL};
+    gn_array *from = g->gpu == NULL ? NULL : gni_tracks(g, &x, 1) ? x : gni_before_widening(x);
+    if (mean != NULL && from != NULL && gni_materialize(g, from) && gni_moments(g, from, x->dtype, set, 0.0, mean, &all[0])) {
+        *scale = gn_rsqrt(gn_add_s(all[0], eps));
+        all[1] = *mean;
+        all[2] = *scale;
+        gn_eval_all(all, 3);
+        if (var != NULL) *var = all[0];
+        return;
+    }
+    if (g->call_failed) return;
     if (mean != NULL) *mean = gn_mean(x, axes);
     gn_array *v = gn_mean(gn_square(mean != NULL ? gn_sub(x, *mean) : x), axes);
     if (var != NULL) *var = v;
     *scale = gn_rsqrt(gn_add_s(v, eps));
+}
+
+// Describes normalisation over the last axes, `set`, as work on rows. False: it is none.
+static bool gni_norm_rows(gni_rows *j, const gn_array *x, uint32_t set, const gn_array *w) {
+    const gn_shape *s = &x->shape;
+    int lead = 0;
+    memset(j, 0, sizeof *j);
+    while (lead < s->rank && !(set >> lead & 1u)) lead++;
+    if (x->dtype != GN_F32 || lead == s->rank || set != ((1u << s->rank) - 1u) - ((1u << lead) - 1u)) return false;
+    j->rows = gni_extent_product(s->dim, lead);
+    j->n = gni_extent_product(s->dim + lead, s->rank - lead);
+    if (w == NULL) return true;
+    bool each = true;
+    for (int i = 0; i < s->rank; i++) each = each && w->shape.dim[i] == (i < lead ? 1 : s->dim[i]);
+    if (each) return true;
+    // Of groups of channels: (n, groups, channels, ...) and (1, groups, channels, 1).
+    if (lead != 2 || s->rank != 4 || w->shape.dim[0] != 1 || w->shape.dim[3] != 1) return false;
+    j->period = s->dim[1];
+    j->stretches = s->dim[2];
+    j->inner = s->dim[3];
+    return w->shape.dim[1] == j->period && w->shape.dim[2] == j->stretches;
+}
+
+// Makes an array that the job reads its operand. False after gni_fail.
+static bool gni_norm_operand(gn_context *g, gni_operand *o, gn_array *a) {
+    if (a == NULL) return true;
+    a = gni_adopt(g, gni_contiguous(g, a));
+    if (a != NULL) gni_take_operand(a, o);
+    return a != NULL;
+}
+
+// All of it in one pass. NULL: nothing was done, unless g->call_failed.
+static gn_array *gni_norm_forward_rows(gn_context *g, gn_array **in, uint32_t set, bool centred, double eps, gn_dtype t) {
+    gni_rows j;
+    gn_array *x = in[GNI_NORM_X], *w = in[GNI_NORM_W], *b = in[GNI_NORM_B], *moment[2] = {NULL, NULL};
+    gni_operand *const op[2] = {&j.mean, &j.scale};
+    if (g->gpu == NULL || !gni_norm_rows(&j, x, set, w != NULL ? w : b)) return NULL;
+    j.kind = centred ? GNI_ROWS_NORM : GNI_ROWS_RMS;
+    j.eps = eps;
+    if (!gni_norm_operand(g, &j.weight, w) || !gni_norm_operand(g, &j.bias, b)) return NULL;
+    const gn_shape s = gni_reduced_shape(&x->shape, set, true);
+    for (int i = centred ? 0 : 1; i < 2; i++) {
+        moment[i] = gni_adopt(g, gni_array_empty(g, g->call, GN_F32, &s));
+        if (moment[i] == NULL) return NULL;
+        op[i]->buf = moment[i]->buf;
+        op[i]->dtype = GN_F32;
+    }
+    gn_array *y = gni_rows_run(g, &j, x, NULL, t);
+    if (y == NULL) return NULL;
+    in[GNI_NORM_MEAN] = moment[0];
+    in[GNI_NORM_SCALE] = moment[1];
+    return y;
+}
+
+static gn_array *gni_norm_back_rows(gn_context *g, const gni_node *node, gn_array *gy) {
+    gni_rows j;
+    gn_array *x = node->in[GNI_NORM_X], *w = node->in[GNI_NORM_W];
+    if (g->gpu == NULL || g->no_grad == 0 || !gni_norm_rows(&j, x, (uint32_t)node->param[0], w)) return NULL;
+    j.kind = node->in[GNI_NORM_MEAN] != NULL ? GNI_ROWS_BACK_NORM : GNI_ROWS_BACK_RMS;
+    if (!gni_norm_operand(g, &j.weight, w) || !gni_norm_operand(g, &j.mean, node->in[GNI_NORM_MEAN]) ||
+        !gni_norm_operand(g, &j.scale, node->in[GNI_NORM_SCALE]))
+        return NULL;
+    return gni_rows_run(g, &j, x, gy, GN_F32);
+}
+
+// The sums of gy and of gy z over the axes along which w and b do not vary, as far as they are asked for: of one shape.
+static void gni_norm_back_weights(gn_context *g, gn_array *gy, gn_array *z, const gn_array *w, bool product, bool sum,
+                                  gn_array **y) {
+    gn_array *in[2];
+    uint32_t set = 0;
+    y[0] = y[1] = NULL;
+    for (int i = 0; i < w->shape.rank; i++) set |= (uint32_t)(w->shape.dim[i] == 1 && gy->shape.dim[i] != 1) << i;
+    in[0] = gy;
+    in[1] = product ? gn_mul(gy, z) : NULL;
+    if (product && sum && set != 0) gni_sum_pair(g, in, set, y);
+    else if (sum) y[0] = gni_unbroadcast(gy, &w->shape);
+    if (product && (!sum || set == 0)) y[1] = gni_unbroadcast(in[1], &w->shape);
 }
 
 // With z = (x - mean) scale and h = gy w: scale (h - mean(h) - z mean(h z)). Sums over the axes of w serve where w does not vary
@@ -45639,33 +49007,62 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
              *scale = node->in[GNI_NORM_SCALE], *sum = NULL, *product = NULL;
     const uint32_t set = (uint32_t)node->param[0];
     const bool centred = mean != NULL;
-    if (g->no_grad == 0) gni_norm_moments(x, set, node->real[0], centred ? &mean : NULL, NULL, &scale); // they depend on x
+    if (g->no_grad == 0) gni_norm_moments(g, x, set, node->real[0], centred ? &mean : NULL, NULL, &scale); // they depend on x
     gn_array *z = gn_mul(centred ? gn_sub(x, mean) : x, scale);
     const bool shared = w != NULL && gni_same_shape(&w->shape, &node->in[GNI_NORM_SCALE]->shape);
-    if (w != NULL && (gni_wanted(node, GNI_NORM_W) || shared)) product = gni_unbroadcast(gn_mul(gy, z), &w->shape);
-    if (b != NULL && (gni_wanted(node, GNI_NORM_B) || shared)) sum = gni_unbroadcast(gy, &b->shape);
+    gn_array *weights[2] = {NULL, NULL}, *parts[2] = {NULL, NULL};
+    gy = gni_as(gy, x->dtype);
+    if (gy == NULL || z == NULL) return false;
+    gx[GNI_NORM_X] = gni_wanted(node, GNI_NORM_X) ? gni_norm_back_rows(g, node, gy) : NULL;
+    if (g->call_failed) return false;
+    // Sums over the places that have one weight and one mean serve for all.
+    uint32_t common = set;
+    for (int i = 0; w != NULL && i < x->shape.rank; i++) common &= ~((uint32_t)(w->shape.dim[i] != 1) << i);
+    if (w != NULL && centred && !shared && common != 0 && gx[GNI_NORM_X] == NULL) {
+        gn_array *in[2];
+        in[0] = gy;
+        in[1] = gn_mul(gy, z);
+        if (!gni_sum_pair(g, in, common, parts)) return false;
+        weights[0] = gni_unbroadcast(parts[0], &w->shape);
+        weights[1] = gni_unbroadcast(parts[1], &w->shape);
+    } else if (w != NULL || b != NULL)
+        gni_norm_back_weights(g, gy, z, w != NULL ? w : b, w != NULL && (gni_wanted(node, GNI_NORM_W) || shared),
+                              (b != NULL && gni_wanted(node, GNI_NORM_B)) || (shared && centred), weights);
+    sum = weights[0];
+    product = weights[1];
     if (gni_wanted(node, GNI_NORM_W)) gx[GNI_NORM_W] = product;
     if (b != NULL && gni_wanted(node, GNI_NORM_B)) gx[GNI_NORM_B] = sum;
-    if (!gni_wanted(node, GNI_NORM_X)) return true;
+    if (!gni_wanted(node, GNI_NORM_X) || gx[GNI_NORM_X] != NULL) return true;
     gn_array *h = w != NULL ? gn_mul(gy, w) : gy, *of_h = NULL, *of_product;
     const gn_axes axes = GN_KEEP(gni_axes_of(set));
     if (shared) {
         const double n = (double)gni_elements(&x->shape) / (double)GNI_MAX(gni_elements(&w->shape), 1);
         gn_array *by = gn_div_s(w, n);
         of_product = gn_mul(product, by);
-        if (centred) of_h = gn_mul(sum != NULL ? sum : gn_sum(gy, axes), by);
+        if (centred) of_h = gn_mul(sum, by);
+    } else if (parts[0] != NULL) {
+        const double n = (double)gni_reduced_count(&x->shape, set);
+        of_h = gn_div_s(gn_sum(gn_mul(parts[0], w), axes), n);
+        of_product = gn_div_s(gn_sum(gn_mul(parts[1], w), axes), n);
+    } else if (centred) {
+        gn_array *pair[2], *sums[2];
+        const double n = (double)gni_reduced_count(&x->shape, set);
+        pair[0] = h;
+        pair[1] = gn_mul(h, z);
+        gni_sum_pair(g, pair, set, sums);
+        of_h = gn_div_s(sums[0], n);
+        of_product = gn_div_s(sums[1], n);
     } else {
         of_product = gn_mean(gn_mul(h, z), axes);
-        if (centred) of_h = gn_mean(h, axes);
     }
     gn_array *rest = gn_sub(h, gn_mul(z, of_product));
     gx[GNI_NORM_X] = gn_mul(of_h != NULL ? gn_sub(rest, of_h) : rest, scale);
     return true;
 }
 
-// x over the axes of `set`; w and b have x's rank or are NULL. *mean, where mean is not NULL, and *var get the moments.
+// x over the axes of `set`, in dtype t; w and b have x's rank or are NULL. *mean, where mean is not NULL, and *var get the moments.
 static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_array *w, gn_array *b, bool centred, double eps,
-                                gn_array **moments) {
+                                gn_dtype t, gn_array **moments) {
     gn_array *in[GNI_NORM_OPERANDS] = {NULL, NULL, NULL, NULL, NULL}, *var = NULL;
     in[GNI_NORM_X] = x;
     in[GNI_NORM_W] = w;
@@ -45675,11 +49072,16 @@ static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_arr
         return b != NULL ? gn_add(x, b) : x;
     }
     g->no_grad++; // recorded as one op
-    gni_norm_moments(x, set, eps, centred ? &in[GNI_NORM_MEAN] : NULL, &var, &in[GNI_NORM_SCALE]);
-    gn_array *y = gn_mul(centred ? gn_sub(x, in[GNI_NORM_MEAN]) : x, in[GNI_NORM_SCALE]);
-    if (w != NULL) y = gn_mul(y, w);
-    if (b != NULL) y = gn_add(y, b);
+    gn_array *y = moments == NULL ? gni_norm_forward_rows(g, in, set, centred, eps, t) : NULL;
+    if (y == NULL && !g->call_failed) {
+        gni_norm_moments(g, x, set, eps, centred ? &in[GNI_NORM_MEAN] : NULL, &var, &in[GNI_NORM_SCALE]);
+        y = gn_mul(centred ? gn_sub(x, in[GNI_NORM_MEAN]) : x, in[GNI_NORM_SCALE]);
+        if (w != NULL) y = gn_mul(y, w);
+        if (b != NULL) y = gn_add(y, b);
+        if (y != NULL && y->dtype != t) y = gn_cast(y, t);
+    }
     g->no_grad--;
+    if (y == NULL) return NULL;
     if (moments != NULL) moments[0] = in[GNI_NORM_MEAN], moments[1] = var;
     gni_node *node = gni_record(g, y, "normalisation", gni_back_norm, in, GNI_NORM_OPERANDS);
     if (node != NULL) {
@@ -45786,7 +49188,7 @@ GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, g
     } else if (each < 2 && channels > 0) {
         gni_norm_misfit(&n, "x", n.x, "less than two numbers for a channel");
     } else {
-        y = gni_normalised(g, n.x, set, n.w, n.b, true, eps, moments);
+        y = gni_normalised(g, n.x, set, n.w, n.b, true, eps, n.t, moments);
         g->no_grad++;
         if (y != NULL && all > 0 && !g->repeats && gni_norm_follow(mean, moments[0], momentum, 1.0))
             gni_norm_follow(var, moments[1], momentum, (double)each / (double)(each - 1));
@@ -45815,7 +49217,7 @@ static gn_array *gni_layer_norm(const char *fn, gn_array *x, int axes, gn_array 
             *a = gn_reshape(*a, s);
     }
     const uint32_t set = ((1u << rank) - 1u) & ~((1u << lead) - 1u);
-    return gni_norm_end(&n, n.g->call_failed ? NULL : gni_normalised(n.g, n.x, set, n.w, n.b, centred, eps, NULL));
+    return gni_norm_end(&n, n.g->call_failed ? NULL : gni_normalised(n.g, n.x, set, n.w, n.b, centred, eps, n.t, NULL));
 }
 
 GPUNUM_API gn_array *gn_layer_norm(gn_array *x, int axes, gn_array *w, gn_array *b, double eps) {
@@ -45841,7 +49243,7 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t 
         return gni_norm_end(&n, NULL);
     }
     if (gni_elements(&s) == 0)
-        return gni_norm_end(&n, gni_norm_channels(&n) ? gni_normalised(n.g, n.x, 0, n.w, n.b, true, eps, NULL) : NULL);
+        return gni_norm_end(&n, gni_norm_channels(&n) ? gni_normalised(n.g, n.x, 0, n.w, n.b, true, eps, n.t, NULL) : NULL);
     if (channels / groups * inner < 2) {
         gni_norm_misfit(&n, "x", n.x, "less than two numbers to be normalised");
         return gni_norm_end(&n, NULL);
@@ -45859,7 +49261,7 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t 
         by[i] = gn_reshape(a, GN_SHAPE(1, groups, channels / groups, 1));
     }
     n.x = gn_reshape(n.x, GN_SHAPE(s.dim[0], groups, channels / groups, inner));
-    gn_array *y = n.x == NULL ? NULL : gni_normalised(n.g, n.x, 12u, by[0], by[1], true, eps, NULL);
+    gn_array *y = n.x == NULL ? NULL : gni_normalised(n.g, n.x, 12u, by[0], by[1], true, eps, n.t, NULL);
     return gni_norm_end(&n, gn_reshape(y, s));
 }
 
@@ -45935,6 +49337,7 @@ GPUNUM_API gn_array *gn_mse_loss_with(gn_array *prediction, gn_array *target, gn
 static gn_array *gni_huber(const char *fn, gn_array *x, gn_array *y, double beta, double factor, gn_reduction r) {
     gni_loss l;
     if (!gni_loss_begin(&l, fn, x, y, NULL, 2, beta)) return NULL;
+    if (factor == 0.0) gni_fail(l.g, GN_ERROR_ARGUMENT, "%s: delta is 0, as every loss would be", fn);
     gn_array *d = gn_abs(gn_sub(l.x, l.y)), *m = gn_minimum_s(d, beta);
     if (beta > 0.0) d = gn_mul_s(gn_mul(m, gn_sub(d, gn_mul_s(m, 0.5))), factor / beta);
     return gni_loss_end(&l, d, r);
@@ -46256,7 +49659,7 @@ GPUNUM_API gn_array *gn_checkpoint(gn_function fn, gn_array *const *in, int coun
 }
 
 // >>optim
-// Optimizers. A step is one program per parameter, which writes the parameter and its state in place.
+// Optimizers. A step is one program, run for each parameter, which writes it and its state in place.
 
 typedef enum gni_optimizer_kind { GNI_SGD, GNI_ADAM, GNI_ADAMW, GNI_RMSPROP, GNI_ADAGRAD, GNI_LION, GNI_MUON } gni_optimizer_kind;
 
@@ -46622,40 +50025,205 @@ static bool gni_states(gn_context *g, const gn_optimizer *opt, gni_optimized *it
     return true;
 }
 
-static void gni_step_one(gn_context *g, gn_optimizer *opt, gni_optimized *item) {
-    gn_array *p = item->param, *grad = p->grad, *into[1 + GNI_OPTIMIZER_STATES];
-    if (grad == NULL || gni_elements(&p->shape) == 0) return;
+// What the arrays of a step become, pending, in the caller's scope.
+static void gni_step_roots(const gn_optimizer *opt, const gni_optimized *item, gni_step *s) {
+    gn_array *p = item->param, *grad = p->grad;
     const gn_dtype t = p->dtype == GN_F64 ? GN_F64 : GN_F32;
     const bool decays_gradient = opt->kind != GNI_ADAMW && opt->kind != GNI_LION && opt->kind != GNI_MUON;
-    // A pending gradient may read the very memory that the step overwrites.
-    if (!gni_materialize(g, p) || !gni_materialize(g, grad) || !gni_states(g, opt, item)) return;
-    gn_scope_begin(g);
-    gni_step s;
-    memset(&s, 0, sizeof s);
-    s.opt = opt;
-    s.item = item;
-    s.lr = opt->lr * item->lr_factor;
-    s.p = gni_as(p, t);
-    s.d = gni_as(grad, t);
-    if (opt->factor != NULL) s.d = gn_mul(s.d, opt->factor);
-    if (item->weight_decay != 0.0 && decays_gradient) s.d = gn_add(s.d, gn_mul_s(s.p, item->weight_decay));
-    if (item->weight_decay != 0.0 && !decays_gradient) s.p = gn_mul_s(s.p, 1.0 - s.lr * item->weight_decay);
-    switch (s.p == NULL || s.d == NULL ? -1 : (int)opt->kind) {
-    case GNI_SGD: gni_sgd_step(&s); break;
+    memset(s, 0, sizeof *s);
+    s->opt = opt;
+    s->item = item;
+    s->lr = opt->lr * item->lr_factor;
+    s->p = gni_as(p, t);
+    s->d = gni_as(grad, t);
+    if (opt->factor != NULL) s->d = gn_mul(s->d, opt->factor);
+    if (item->weight_decay != 0.0 && decays_gradient) s->d = gn_add(s->d, gn_mul_s(s->p, item->weight_decay));
+    if (item->weight_decay != 0.0 && !decays_gradient) s->p = gn_mul_s(s->p, 1.0 - s->lr * item->weight_decay);
+    switch (s->p == NULL || s->d == NULL ? -1 : (int)opt->kind) {
+    case GNI_SGD: gni_sgd_step(s); break;
     case GNI_ADAM:
-    case GNI_ADAMW: gni_adam_step(&s); break;
-    case GNI_RMSPROP: gni_rmsprop_step(&s); break;
-    case GNI_ADAGRAD: gni_adagrad_step(&s); break;
-    case GNI_LION: gni_lion_step(&s); break;
-    case GNI_MUON: gni_muon_step(&s); break;
+    case GNI_ADAMW: gni_adam_step(s); break;
+    case GNI_RMSPROP: gni_rmsprop_step(s); break;
+    case GNI_ADAGRAD: gni_adagrad_step(s); break;
+    case GNI_LION: gni_lion_step(s); break;
+    case GNI_MUON: gni_muon_step(s); break;
     default: break;
     }
-    s.root[0] = s.root[0] != NULL ? gni_as(s.root[0], p->dtype) : NULL;
+    s->root[0] = s->root[0] != NULL ? gni_as(s->root[0], p->dtype) : NULL;
+    for (int k = 0; k <= opt->states && opt->ok != NULL; k++)
+        s->root[k] = gn_where(opt->ok, s->root[k], k == 0 ? p : item->state[k - 1]);
+}
+
+// ---- one program for many sets of arrays that play the same roles: making it takes longer than what it does to a bias
+
+enum { GNI_ROLES = 5 + GNI_OPTIMIZER_STATES };
+
+typedef struct gni_many {
+    gni_program program;
+    int role[GNI_MAX_INPUTS]; // of the inputs
+} gni_many;
+
+// Whether each array, or NULL, is a run of memory of its own.
+static bool gni_many_stand_alone(gn_array *const *by_role) {
+    for (int i = 0; i < GNI_ROLES; i++) {
+        const gn_array *a = by_role[i];
+        if (a == NULL) continue;
+        if (a->buf == NULL || !gni_is_contiguous(a)) return false;
+        for (int k = 0; k < i; k++)
+            if (by_role[k] != NULL && by_role[k]->buf == a->buf) return false;
+    }
+    return true;
+}
+
+// False where the roots are not one program over these arrays.
+static bool gni_many_make(gn_context *g, gn_array *const *roots, int count, gn_array *const *by_role, gni_many *plan) {
+    gni_builder b;
+    for (int k = 0; k < count; k++)
+        if (roots[k] == NULL || !gni_is_pending(roots[k]) || gni_has_product(roots[k])) return false;
+    if (g->call_failed || !gni_build_roots(&b, g, roots, count)) return false;
+    for (int k = 0; k < b.map.program.n_in; k++) {
+        int role = 0;
+        while (role < GNI_ROLES && (by_role[role] == NULL || by_role[role]->buf != b.map.in[k].buf)) role++;
+        if (role == GNI_ROLES) return false;
+        plan->role[k] = role;
+    }
+    plan->program = b.map.program;
+    return true;
+}
+
+// Arrays of one element are the same for all others. Results go into the memory of `into`. On a GPU some wait for
+// gni_gather_end.
+static bool gni_many_run(gn_context *g, const gni_many *plan, gn_array *const *by_role, gn_array *const *into) {
+    gni_map m;
+    gni_buffer *was[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL};
+    const gni_program *p = &plan->program;
+    bool ok = true, alone = false; // alone: other arrays show what it writes
+    memset(&m, 0, sizeof m);
+    m.program = *p;
+    m.rank = 1;
+    m.dim[0] = gni_elements(&into[0]->shape);
+    for (int k = 0; k < p->n_in; k++) {
+        const gn_array *a = by_role[plan->role[k]];
+        m.in[k].buf = a->buf;
+        m.in[k].dtype = a->dtype;
+        m.in[k].offset = a->offset;
+        m.in[k].stride[0] = gni_elements(&a->shape) > 1;
+        a->buf->refs++; // writing may give the array another buffer
+    }
+    for (int k = 0; k < p->n_out && ok; k++) {
+        int held = 1;
+        for (int i = 0; i < p->n_in; i++) held += m.in[i].buf == into[k]->buf;
+        was[k] = into[k]->buf;
+        was[k]->refs++;
+        alone = alone || into[k]->buf->refs - held > 1;
+        ok = gni_before_overwrite(g, into[k], 0, held);
+        alone = alone || into[k]->buf != was[k];
+        m.out[k].buf = into[k]->buf;
+        m.out[k].dtype = into[k]->dtype;
+        m.out[k].offset = into[k]->offset;
+        m.out[k].stride[0] = 1;
+    }
+    gni_map_merge(&m);
+    if (alone) ok = gni_gather_end(g) && ok;
+    gni_gather(g, !alone);
+    ok = ok && gni_run(g, GNI_JOB_MAP, &m, NULL);
+    gni_gather(g, false);
+    for (int k = 0; k < p->n_in; k++) gni_buffer_release(g, m.in[k].buf);
+    for (int k = 0; k < p->n_out && was[k] != NULL; k++) {
+        if (!ok) gni_restore_buffer(g, into[k], was[k]);
+        gni_buffer_release(g, was[k]);
+    }
+    return ok;
+}
+
+// What differs between steps that need programs of their own.
+typedef struct gni_step_plan {
+    const gni_optimized *of; // whose it is; NULL: there is none
+    gn_dtype grad;
+    gn_array *clip;
+    gni_many many;
+} gni_step_plan;
+
+// The gradient as it is in memory: of one that was clipped, what it was before, with its factor in *clip, so that the step
+// reads and writes it once.
+static gn_array *gni_step_gradient(gn_array *p, gn_array **clip) {
+    gn_array *grad = p->grad;
+    const gni_expr *e = grad->expr;
+    *clip = NULL;
+    if (e == NULL || e->op != GNI_OP_MUL || e->n_src != 2 || e->compute != grad->dtype) return grad;
+    gn_array *a = e->src[0], *f = e->src[1];
+    if (a == NULL || f == NULL || a->buf == NULL || f->buf == NULL || a->dtype != grad->dtype || f->shape.rank != 0 ||
+        !gni_same_shape(&a->shape, &p->shape))
+        return grad;
+    *clip = f;
+    return a;
+}
+
+// The roles: the parameter, its gradient, that one's factor, ok, the scale's factor, states.
+static void gni_step_arrays(const gn_optimizer *opt, const gni_optimized *item, gn_array **by_role) {
+    by_role[0] = item->param;
+    by_role[1] = gni_step_gradient(item->param, &by_role[2]);
+    by_role[3] = opt->ok;
+    by_role[4] = opt->factor;
+    memcpy(by_role + 5, item->state, sizeof item->state);
+}
+
+static bool gni_step_plan_fits(const gni_step_plan *plan, const gni_optimized *item, gn_array *const *by_role) {
+    const gni_optimized *of = plan->of;
+    return of != NULL && of->param->dtype == item->param->dtype && plan->grad == by_role[1]->dtype && plan->clip == by_role[2] &&
+           of->steps == item->steps + 1 && of->lr_factor == item->lr_factor && of->weight_decay == item->weight_decay;
+}
+
+enum { GNI_STEP_PLANS = 4 }; // kept at a time: weights and biases may differ in what they decay
+
+// The plan for this parameter, or NULL.
+static const gni_step_plan *gni_step_plan_of(gn_context *g, const gn_optimizer *opt, const gni_optimized *item,
+                                             gn_array *const *by_role, gni_step_plan *plans) {
+    gni_step s;
+    if (opt->kind == GNI_MUON || !gni_many_stand_alone(by_role)) return NULL;
+    for (int i = 0; i < GNI_STEP_PLANS; i++)
+        if (gni_step_plan_fits(&plans[i], item, by_role)) return &plans[i];
+    gni_step_plan *plan = &plans[(item - opt->items) % GNI_STEP_PLANS];
+    gn_scope_begin(g);
+    gni_step_roots(opt, item, &s);
+    const bool made = gni_many_make(g, s.root, 1 + opt->states, by_role, &plan->many);
+    gn_scope_end(g);
+    plan->of = made ? item : NULL;
+    plan->grad = by_role[1]->dtype;
+    plan->clip = by_role[2];
+    return made ? plan : NULL;
+}
+
+static void gni_step_one(gn_context *g, gn_optimizer *opt, gni_optimized *item, gni_step_plan *plans) {
+    gn_array *p = item->param, *into[1 + GNI_OPTIMIZER_STATES], *by_role[GNI_ROLES];
+    if (p->grad == NULL || gni_elements(&p->shape) == 0) return;
+    if (!gni_materialize(g, p) || !gni_states(g, opt, item)) return;
     into[0] = p;
     memcpy(into + 1, item->state, sizeof item->state);
-    for (int k = 0; k <= opt->states && opt->ok != NULL; k++) s.root[k] = gn_where(opt->ok, s.root[k], into[k]);
+    gni_step_arrays(opt, item, by_role);
+    // A pending gradient may read the very memory that the step overwrites.
+    if (by_role[2] == NULL || !gni_many_stand_alone(by_role)) {
+        if (!gni_materialize(g, p->grad)) return;
+        gni_step_arrays(opt, item, by_role);
+    }
+    const gni_step_plan *plan = gni_step_plan_of(g, opt, item, by_role, plans);
+    if (plan != NULL) {
+        item->steps += gni_many_run(g, &plan->many, by_role, into);
+        return;
+    }
+    gni_step s;
+    if (!gni_gather_end(g) || g->call_failed || !gni_materialize(g, p->grad)) return;
+    gn_scope_begin(g);
+    gni_step_roots(opt, item, &s);
     if (!g->call_failed && gni_evaluate(g, s.root, into, 1 + opt->states)) item->steps++;
     gn_scope_end(g);
+}
+
+static void gni_step_all(gn_context *g, gn_optimizer *opt) {
+    gni_step_plan plans[GNI_STEP_PLANS];
+    for (int i = 0; i < GNI_STEP_PLANS; i++) plans[i].of = NULL;
+    for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i], plans);
+    gni_gather_end(g);
 }
 
 GPUNUM_API gn_status gn_step(gn_optimizer *opt) {
@@ -46668,9 +50236,47 @@ GPUNUM_API gn_status gn_step(gn_optimizer *opt) {
         gni_log(g, GN_LOG_WARNING, "gn_step: none of the %d parameters has a gradient: no gn_backward, or other arrays are in their place",
                 opt->count);
     g->no_grad++;
-    for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i]);
+    gni_step_all(g, opt);
     g->no_grad--;
     return gni_end_status(g);
+}
+
+// ---- one number of each of many arrays, and of these one: those are there at the same time, in memory of one array
+
+enum { GNI_SUMS_APART = 4 }; // elements: what is written is told apart by 16 bytes
+
+typedef struct gni_sums {
+    gn_context *g;
+    gn_array *each, *other; // (n,4), the first of each row counts; the sum of those in float64
+    int64_t used, most;
+} gni_sums;
+
+static void gni_sums_begin(gni_sums *s, gn_context *g, int most) {
+    memset(s, 0, sizeof *s);
+    s->g = g;
+    s->most = most;
+}
+
+// `a` belongs to the caller's scope.
+static void gni_sums_add(gni_sums *s, gni_reduction op, gn_array *a) {
+    const gn_shape shape = GN_SHAPE(GNI_MAX(s->most, 1), GNI_SUMS_APART);
+    if (a == NULL || s->g->call_failed) return;
+    if (a->dtype == GN_F64) {
+        gn_array *sum = gn_sum(a, GN_ALL);
+        s->other = s->other != NULL ? gn_add(s->other, sum) : sum;
+        return;
+    }
+    if (s->each == NULL) s->each = gn_empty(s->g, GN_F32, shape);
+    if (s->each == NULL) return;
+    gni_reduce_into(s->g, "gn_sum", op, a, GN_F32, GN_F32, (1u << a->shape.rank) - 1u, false, s->each, s->used++ * GNI_SUMS_APART);
+}
+
+// NULL where nothing was added.
+static gn_array *gni_sums_end(gni_sums *s, gni_reduction op) {
+    if (s->each == NULL || s->g->call_failed) return s->other;
+    gn_array *first = gn_index(gn_slice(s->each, 0, 0, s->used, 1), ":, 0");
+    gn_array *y = op == GNI_RED_MIN ? gn_min(first, GN_ALL) : gn_sum(first, GN_ALL);
+    return s->other != NULL ? gn_add(s->other, y) : y;
 }
 
 // ---- loss scaling (Micikevicius et al., 2018, arXiv:1710.03740), of which the device alone knows how it went
@@ -46697,19 +50303,22 @@ GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale) {
 
 // Whether all gradients are finite, and the factor that takes the scale and what is above max_norm away.
 static void gni_step_judge(gn_context *g, gn_optimizer *opt, gn_array *scale, double max_norm) {
-    gn_array *bad = NULL, *total = NULL;
+    gni_sums finite, squares;
     gn_array *inverse = gn_recip(scale);
+    bool any = false;
+    gni_sums_begin(&finite, g, opt->count);
+    gni_sums_begin(&squares, g, opt->count);
     for (int i = 0; i < opt->count && !g->call_failed; i++) {
         gn_array *grad = opt->items[i].param->grad;
         if (grad == NULL || gni_elements(&grad->shape) == 0) continue;
-        gn_array *any = gn_any(gn_logical_not(gn_isfinite(grad)), GN_ALL);
-        bad = bad != NULL ? gn_logical_or(bad, any) : any;
-        if (max_norm <= 0.0) continue;
-        gn_array *d = gn_mul(gni_as(grad, grad->dtype == GN_F64 ? GN_F64 : GN_F32), inverse), *squares = gn_sum(gn_square(d), GN_ALL);
-        total = total != NULL ? gn_add(total, squares) : squares;
+        const gn_dtype t = grad->dtype == GN_F64 ? GN_F64 : GN_F32;
+        any = true;
+        gni_sums_add(&finite, GNI_RED_MIN, gni_as(gn_isfinite(grad), GN_F32));
+        if (max_norm > 0.0) gni_sums_add(&squares, GNI_RED_SUM, gn_square(gn_mul(gni_as(grad, t), inverse)));
     }
+    gn_array *total = gni_sums_end(&squares, GNI_RED_SUM), *all = gni_sums_end(&finite, GNI_RED_MIN);
     if (total != NULL) inverse = gn_mul(inverse, gn_minimum_s(gn_rdiv_s(gn_add_s(gn_sqrt(total), 1e-6), max_norm), 1.0));
-    opt->ok = bad != NULL ? gn_eval(gn_logical_not(bad)) : NULL;
+    opt->ok = any && all != NULL ? gn_eval(gn_ne_s(all, 0.0)) : NULL;
     opt->factor = gn_eval(inverse);
 }
 
@@ -46726,7 +50335,7 @@ GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t 
         gn_array *now = gn_index(scale, "0"), *steps = gn_index(scale, "1"), *next[2];
         gni_step_judge(g, opt, now, max_norm);
         if (opt->ok != NULL && !g->call_failed) {
-            for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i]);
+            gni_step_all(g, opt);
             // Below 0: an optimizer before this one met what is not finite.
             gn_array *good = gn_logical_and(opt->ok, gn_ge_s(steps, 0.0)), *bad = gn_scalar(g, GN_F32, -1.0);
             gn_array *grows = gn_ge_s(steps, (double)(interval > 0 ? interval : 2000) - 1.0);
@@ -46788,15 +50397,14 @@ GPUNUM_API gn_array *gn_clip_grad_norm(gn_array *const *params, int count, doubl
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     g->no_grad++;
-    gn_array *total = NULL;
+    gni_sums sums;
+    gni_sums_begin(&sums, g, count);
     for (int i = 0; i < count && gni_settings_ok(g, fn, &max_norm, 1) && !g->call_failed; i++) {
         gn_array *grad = params[i]->grad;
-        if (grad == NULL) continue;
-        gn_array *squares = gn_sum(gn_square(gni_as(grad, grad->dtype == GN_F64 ? GN_F64 : GN_F32)), GN_ALL);
-        total = total != NULL ? gn_add(total, squares) : squares;
+        if (grad != NULL) gni_sums_add(&sums, GNI_RED_SUM, gn_square(gni_as(grad, grad->dtype == GN_F64 ? GN_F64 : GN_F32)));
     }
-    gn_array *norm = gn_sqrt(total != NULL ? total : gn_scalar(g, GN_F32, 0.0));
-    gn_array *factor = gn_minimum_s(gn_rdiv_s(gn_add_s(norm, 1e-6), max_norm), 1.0);
+    gn_array *total = gni_sums_end(&sums, GNI_RED_SUM), *norm = gn_sqrt(total != NULL ? total : gn_scalar(g, GN_F32, 0.0));
+    gn_array *factor = gn_eval(gn_minimum_s(gn_rdiv_s(gn_add_s(norm, 1e-6), max_norm), 1.0));
     for (int i = 0; i < count && !g->call_failed; i++) {
         gn_array *grad = params[i]->grad;
         if (grad != NULL) gni_replace_grad(g, params[i], gni_as(gn_mul(grad, factor), grad->dtype));
@@ -46824,6 +50432,9 @@ GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *p
     if (g == NULL) return gni_null_status(averages != NULL && count > 0 ? averages[0] : NULL);
     gn_context *same = gni_begin(fn, params, count);
     if (same != NULL) gni_end_plain(same);
+    gn_array *by_role[GNI_ROLES] = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+    const gn_array *planned = NULL;
+    gni_many plan;
     gn_scope_begin(g);
     g->no_grad++;
     if (same != g || !(decay >= 0.0 && decay <= 1.0))
@@ -46835,9 +50446,23 @@ GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *p
             break;
         }
         if (!gni_is_contiguous(a)) gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is not in C order", fn, i + 1);
-        sum = !g->call_failed && gni_materialize(g, a) ? gni_blend(a, decay, p, 1.0 - decay) : NULL;
-        if (sum != NULL) gni_evaluate(g, &sum, &a, 1);
+        if (g->call_failed || !gni_materialize(g, a) || !gni_materialize(g, p)) break;
+        by_role[0] = a;
+        by_role[1] = p;
+        // Averages that are others' parameters, or there twice, are computed in their order.
+        bool apart = count <= 1024;
+        for (int k = 0; k < count && apart; k++)
+            apart = k == i || (averages[k]->buf != a->buf && averages[k]->buf != p->buf && params[k]->buf != a->buf);
+        const bool plain = apart && gni_many_stand_alone(by_role);
+        if (plain && planned != NULL && planned->dtype == a->dtype) {
+            gni_many_run(g, &plan, by_role, &a);
+            continue;
+        }
+        sum = gni_blend(a, decay, p, 1.0 - decay);
+        if (plain && gni_many_make(g, &sum, 1, by_role, &plan)) planned = a;
+        if (gni_gather_end(g) && sum != NULL) gni_evaluate(g, &sum, &a, 1);
     }
+    gni_gather_end(g);
     g->no_grad--;
     gn_scope_end(g);
     return gni_end_status(g);
@@ -46917,6 +50542,7 @@ GPUNUM_API double gn_lr_plateau(gn_plateau *p, double metric) {
 typedef struct gni_file {
     gn_context *g;
     const char *fn, *path;     // the path of memory is "memory"
+    char *partial;             // what is written, if `path` is a file that stays until this is whole
     FILE *f;                   // or one of these two
     const unsigned char *from; // memory that is read, of `size` bytes
     unsigned char *to;         // memory that is written, of `size` bytes; what does not fit is only counted
@@ -47100,8 +50726,28 @@ static gn_array *gni_file_data(gn_context *g, gn_array *a, const void **data) {
     return NULL;
 }
 
+// A file that has something in it stays as it is until the new one, beside it, is whole. What is empty (a device, say) is written
+// itself, and so is a file in a folder that takes no other.
 static bool gni_file_create(gni_file *file) {
+    static const char ending[] = ".partial";
     if (!gni_file_has_path(file)) return false;
+    FILE *old = fopen(file->path, "rb");
+    const uint64_t had = old != NULL ? gni_file_measure(old) : 0;
+    if (old != NULL) fclose(old);
+    if (had > 0 && had < UINT64_MAX) {
+        const size_t n = strlen(file->path);
+        file->partial = (char *)gni_alloc(file->g, n + sizeof ending);
+        if (file->partial == NULL) {
+            gni_fail_memory(file->g, file->fn, n + sizeof ending);
+            return false;
+        }
+        memcpy(file->partial, file->path, n);
+        memcpy(file->partial + n, ending, sizeof ending);
+        file->f = fopen(file->partial, "wb");
+        if (file->f != NULL) return true;
+        gni_free(file->g, file->partial);
+        file->partial = NULL;
+    }
     errno = 0;
     file->f = fopen(file->path, "wb");
     if (file->f == NULL) gni_file_fail(file, "create");
@@ -47118,16 +50764,25 @@ static void gni_file_write(gni_file *file, const void *data, size_t bytes) {
     file->at += bytes;
 }
 
-// Closes what was written; a file that is not whole is emptied: half of an array might pass for one.
+// Closes what was written; of a file that is not whole nothing stays: half of an array might pass for one.
 static void gni_file_finish(gni_file *file) {
     if (file->f == NULL) return;
     errno = 0;
     if (fflush(file->f) != 0 && !file->g->call_failed) gni_file_fail(file, "write");
     if (fclose(file->f) != 0 && !file->g->call_failed) gni_file_fail(file, "close");
     file->f = NULL;
-    if (!file->g->call_failed) return;
-    FILE *cut = fopen(file->path, "wb");
-    if (cut != NULL) fclose(cut);
+    if (file->partial != NULL) {
+#ifdef _WIN32 // where a file does not take another's name
+        if (!file->g->call_failed) remove(file->path);
+#endif
+        if (!file->g->call_failed && rename(file->partial, file->path) != 0) gni_file_fail(file, "replace");
+        if (file->g->call_failed) remove(file->partial);
+        gni_free(file->g, file->partial);
+        file->partial = NULL;
+    } else if (file->g->call_failed) {
+        FILE *cut = fopen(file->path, "wb");
+        if (cut != NULL) fclose(cut);
+    }
 }
 
 // What a save to memory returns: the bytes of the whole, 0 after an error.
@@ -48670,10 +52325,10 @@ GPUNUM_API void gn_string_free(gn_context *g, char *text) {
 
 GPUNUM_API void gn_print(gn_array *a) {
     char *text = gn_to_string(a, NULL);
-    if (text == NULL) return;
-    fputs(text, stdout);
+    if (text == NULL && a != NULL) return;
+    fputs(text != NULL ? text : "NULL", stdout);
     fputc('\n', stdout);
-    gn_string_free(gn_context_of(a), text);
+    if (text != NULL) gn_string_free(gn_context_of(a), text);
 }
 
 // >>csv
@@ -49338,6 +52993,7 @@ typedef struct gni_named {
     uint64_t begin, end; // in a file's data
     gn_dtype t;          // as a file's header has it
     gn_shape shape;
+    bool state;          // of an optimizer
 } gni_named;
 
 typedef struct gni_names {
@@ -49450,17 +53106,21 @@ static bool gni_name_ok(gn_context *g, const char *name) {
     return ok;
 }
 
-// The entry of an array that is to be there, made if there is none.
-static gni_named *gni_params_put(gn_params *p, const char *name, gn_array *a) {
+// An array under a name of its own, or an optimizer's in the place of what an optimizer had there.
+static void gni_params_put(gn_params *p, const char *name, gn_array *a, bool state) {
     gn_context *g = p->ctx;
     gni_named *e = gni_names_find(&p->arrays, name);
+    if (e != NULL && !(state && e->state)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: there is a %.200s already", g->call, name);
+        return;
+    }
     if (e == NULL) e = gni_names_add(g, &p->arrays, name);
-    if (e == NULL || e->a == a) return e;
+    if (e == NULL || e->a == a) return;
     gni_ref(a);
     a->user_refs++;
     if (e->a != NULL) gni_user_release(g, e->a);
     e->a = a;
-    return e;
+    e->state = state;
 }
 
 GPUNUM_API gn_status gn_params_add(gn_params *p, const char *name, gn_array *a) {
@@ -49468,10 +53128,8 @@ GPUNUM_API gn_status gn_params_add(gn_params *p, const char *name, gn_array *a) 
     if (g == NULL) return gni_null_status(a);
     if (p == NULL || p->ctx != g)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_params_add: the list is NULL or of another context");
-    else if (gni_name_ok(g, name) && gni_names_find(&p->arrays, name) != NULL)
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_params_add: there is a %.200s already", name);
-    else if (!g->call_failed)
-        gni_params_put(p, name, a);
+    else if (gni_name_ok(g, name) && !g->call_failed)
+        gni_params_put(p, name, a, false);
     return gni_end_status(g);
 }
 
@@ -50005,7 +53663,7 @@ GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_
     for (int i = 0; i < opt->count && !g->call_failed && gni_states(g, opt, &opt->items[i]); i++)
         for (int k = 0; k < opt->states && !g->call_failed; k++) {
             gni_state_name(text, sizeof text, name, i, k);
-            gni_params_put(p, text, opt->items[i].state[k]);
+            gni_params_put(p, text, opt->items[i].state[k], true);
         }
     const int64_t count = GNI_OPTIMIZER_NUMBERS + opt->count;
     const gn_shape s = gn_shape_from(1, &count);
@@ -50017,7 +53675,7 @@ GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_
         v[3] = (double)(g->counter >> 32), v[4] = (double)(g->counter & 0xffffffffu);
         for (int i = 0; i < opt->count; i++) v[GNI_OPTIMIZER_NUMBERS + i] = (double)opt->items[i].steps;
         gni_state_name(text, sizeof text, name, -1, 0);
-        gni_params_put(p, text, numbers);
+        gni_params_put(p, text, numbers, true);
         gni_unref(g, numbers);
     }
     return gni_end_status(g);
@@ -50593,6 +54251,46 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
     if (g->gpu == NULL) gni_cpu_info(g, &g->info, why);
     gni_log(g, GN_LOG_INFO, "gpunum computes on %s%s%s", g->info.name, why[0] ? "; not on a GPU: " : "", why);
     return g;
+}
+
+#if GNI_WEBGPU && defined(__EMSCRIPTEN__)
+typedef struct gni_open_later {
+    gn_options options;
+    uint32_t version;
+    size_t size;
+    gn_opened_fn done;
+    void *user;
+} gni_open_later;
+
+static void gni_open_ready(void *user) {
+    gni_open_later l = *(gni_open_later *)user;
+    free(user); // the caller's allocator is of use when there is a context
+    l.done(l.user, gn_open_version(l.size > 0 ? &l.options : NULL, l.version, l.size));
+}
+
+// Leaves the opening to the page's loop. False: nothing there has to be waited for.
+static bool gni_open_later_begin(const gn_options *o, uint32_t version, size_t size, gn_opened_fn done, void *user) {
+    if (size > sizeof *o || (o != NULL && o->backend == GN_BACKEND_CPU)) return false;
+    gni_open_later *l = (gni_open_later *)calloc(1, sizeof *l);
+    if (l == NULL) return false;
+    if (o != NULL) memcpy(&l->options, o, size);
+    l->size = o != NULL ? size : 0;
+    l->version = version;
+    l->done = done;
+    l->user = user;
+    if (gni_wg_browser_prepare(gni_open_ready, l)) return true;
+    free(l);
+    return false;
+}
+#endif
+
+GPUNUM_API void gn_open_async_version(const gn_options *options, uint32_t version, size_t options_size, gn_opened_fn done,
+                                      void *user) {
+    if (done == NULL) return;
+#if GNI_WEBGPU && defined(__EMSCRIPTEN__)
+    if (gni_open_later_begin(options, version, options_size, done, user)) return;
+#endif
+    done(user, gn_open_version(options, version, options_size));
 }
 
 static void gni_stacks_free(gn_context *g) {

@@ -25,7 +25,7 @@ ARGUMENT = {
 }
 NULL_FOR = re.compile(r'const gn_\w+_options \*|gn_\w+_stats \*|gn_device_info \*')
 # Those that open, close, or print to the terminal, and those that act on what these made.
-LEFT_OUT = {'gn_open_version', 'gn_close', 'gn_print', 'gn_string_free', 'gn_error', 'gn_error_clear', 'gn_scope_begin',
+LEFT_OUT = {'gn_open_version', 'gn_open_async_version', 'gn_close', 'gn_print', 'gn_string_free', 'gn_error', 'gn_error_clear', 'gn_scope_begin',
             'gn_scope_end', 'gn_no_grad_begin', 'gn_no_grad_end', 'gn_autocast_begin', 'gn_autocast_end', 'gn_profile_begin', 'gn_profile_end', 'gn_seed', 'gn_seed_split'}
 # Macros whose name stands in messages for that of the function behind them.
 NAMED_BY_MACRO = {'gn_einsum_list': 'gn_einsum'}

@@ -989,7 +989,7 @@ static gn_array *call_facts(calls *c) {
 
 // Functions that the calls above go through beside the one they are named by, or that need no test of this kind.
 static const char *const other_functions[] = {
-    "gn_log_stderr", "gn_open_version", "gn_open_error", "gn_open_status", "gn_version",
+    "gn_log_stderr", "gn_open_version", "gn_open_async_version", "gn_open_error", "gn_open_status", "gn_version",
     "gn_options_size", "gn_close", "gn_status_get", "gn_error", "gn_error_clear",
     "gn_status_string", "gn_device_list", "gn_device_get", "gn_flush", "gn_poll", "gn_sync", "gn_memory_get",
     "gn_memory_trim", "gn_scope_end", "gn_keep", "gn_retain", "gn_release", "gn_set",

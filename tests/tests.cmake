@@ -251,17 +251,38 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
     if(dawn AND EXISTS ${GPUNUM_WEBGPU}/lavapipe.json AND NOT GPUNUM_SANITIZE AND GPUNUM_FROM_ROOMS)
         get_filename_component(dawn_lib ${dawn} DIRECTORY)
         file(GLOB dawn_loader ${dawn_lib}/ld-linux*)
-        add_executable(test_webgpu_dawn ${PROJECT_SOURCE_DIR}/tests/test_webgpu.c ${PROJECT_BINARY_DIR}/part_1.c)
-        target_compile_definitions(test_webgpu_dawn PRIVATE GPUNUM_USE_WEBGPU)
-        target_include_directories(test_webgpu_dawn SYSTEM PRIVATE ${GPUNUM_WEBGPU}/root/usr/include ${GPUNUM_CMOCKA_INCLUDE_DIR})
-        target_link_libraries(test_webgpu_dawn PRIVATE gpunum_flags gpunum_passes ${GPUNUM_CMOCKA_LIBRARY} ${dawn}
-            -Wl,--allow-shlib-undefined -Wl,--dynamic-linker=${dawn_loader})
-        set_target_properties(test_webgpu_dawn PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
-            BUILD_RPATH ${dawn_lib})
-        gpunum_test(webgpu.dawn lavapipe
-            "GN_TEST_BACKEND=webgpu;${common};LD_LIBRARY_PATH=${dawn_lib};VK_ICD_FILENAMES=${GPUNUM_WEBGPU}/lavapipe.json;VK_DRIVER_FILES=${GPUNUM_WEBGPU}/lavapipe.json;MESA_SHADER_CACHE_DIR=${kernels}"
-            $<TARGET_FILE:test_webgpu_dawn>)
-        set_tests_properties(webgpu.dawn PROPERTIES TIMEOUT 300)
+        add_library(gpunum_dawn STATIC ${PROJECT_BINARY_DIR}/part_1.c)
+        target_compile_definitions(gpunum_dawn PRIVATE GPUNUM_USE_WEBGPU)
+        target_include_directories(gpunum_dawn SYSTEM PRIVATE ${GPUNUM_WEBGPU}/root/usr/include)
+        target_link_libraries(gpunum_dawn PUBLIC gpunum_flags gpunum_passes ${dawn})
+        set_target_properties(gpunum_dawn PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+        # A minute in all, most of it lavapipe's compiling. GPUNUM_CHECKS runs the others, each of which takes that long alone.
+        set(suites webgpu views index conv)
+        option(GPUNUM_TEST_DAWN_MORE "More of the tests through Dawn, ten minutes of them" OFF)
+        if(GPUNUM_TEST_DAWN_MORE)
+            list(APPEND suites array arrays autograd fft leaves losses norm pool sequences train)
+        endif()
+        # Random programs, whose texts Tint reads.
+        foreach(name ${suites} programs)
+            set(kind test)
+            if(name STREQUAL "programs")
+                set(kind fuzz)
+            endif()
+            add_executable(test_${name}_dawn ${PROJECT_SOURCE_DIR}/tests/${kind}_${name}.c)
+            target_include_directories(test_${name}_dawn SYSTEM PRIVATE ${GPUNUM_CMOCKA_INCLUDE_DIR})
+            target_link_libraries(test_${name}_dawn PRIVATE gpunum_flags gpunum_dawn ${GPUNUM_CMOCKA_LIBRARY}
+                -Wl,--allow-shlib-undefined -Wl,--dynamic-linker=${dawn_loader})
+            set_target_properties(test_${name}_dawn PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
+                BUILD_RPATH ${dawn_lib})
+            if(TARGET gpunum_cases_${name})
+                add_dependencies(test_${name}_dawn gpunum_cases_${name})
+            endif()
+            gpunum_test(${name}.dawn lavapipe
+                "GN_TEST_BACKEND=webgpu;${common};LD_LIBRARY_PATH=${dawn_lib};VK_ICD_FILENAMES=${GPUNUM_WEBGPU}/lavapipe.json;VK_DRIVER_FILES=${GPUNUM_WEBGPU}/lavapipe.json;MESA_SHADER_CACHE_DIR=${kernels}"
+                $<TARGET_FILE:test_${name}_dawn>)
+            set_tests_properties(${name}.dawn PROPERTIES TIMEOUT 900)
+        endforeach()
+        set_property(TEST programs.dawn APPEND PROPERTY ENVIRONMENT GPUNUM_FUZZ_SECONDS=8 GPUNUM_FUZZ_SEED=20260922)
     endif()
     # Random calls, programs and damaged files, each for GPUNUM_FUZZ_SECONDS of the environment. CTest begins with one seed, so that no
     # change fails by what another one did; a program that is run by itself takes another seed every time.

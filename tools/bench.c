@@ -5,6 +5,8 @@
 // Each figure is the median of many batches. A batch runs the op often enough to last about 20 ms
 // (2 ms with --quick) and waits for the device once at its end. Data is random. GB/s counts the bytes
 // that the op has to read and write; GFLOP/s counts 2 m n k for a matrix product.
+// Family `fusions` times what is computed in one go against its parts, with gn_eval after each, and ends with status 1
+// where one loses to them by more than 7 % and 2 us.
 // With OpenBLAS at run time (libopenblas.so.0), float32 products on the CPU are timed against it too, and
 // with FFTW (libfftw3f_threads.so.3) the Fourier transforms: its plans are measured ones, which takes minutes.
 
@@ -28,9 +30,10 @@ struct bench_case {
     int turned;      // 1: its first operand is a transposed view, 2: the second, 3: both
     double bytes, flops;
     gn_array *(*run)(const bench_case *c, gn_array *const *in);
-    gn_array *in[4];
+    gn_array *in[6];
     gn_optimizer *optimizer;
     gn_context *g; // of what is timed with and without gradients
+    const void *model;
 };
 
 typedef struct bench_options {
@@ -296,6 +299,20 @@ static gn_array *run_image_gradients(const bench_case *c, gn_array *const *in) {
     return dx[0];
 }
 
+// Of rows (m, n) in dtype k, forward or with all gradients, by the name.
+static gn_array *run_rows(const bench_case *c, gn_array *const *in) {
+    const bool gradients = strstr(c->name, "gradients") != NULL, layer = c->name[0] == 'l', rms = c->name[0] == 'r';
+    gn_array *leaf[3], *dx[3] = {NULL, NULL, NULL}, *y;
+    if (!gradients) gn_no_grad_begin(c->g);
+    y = layer ? gn_layer_norm(in[0], 1, in[1], in[2], 1e-5) : rms ? gn_rms_norm(in[0], 1, in[1], 1e-5) : gn_softmax(in[0], -1);
+    if (!gradients) gn_no_grad_end(c->g);
+    if (!gradients) return y;
+    for (int i = 0; i < 3; i++) leaf[i] = in[i];
+    gn_gradients(gn_sum(gn_mul(y, in[3]), GN_ALL), leaf, layer ? 3 : rms ? 2 : 1, false, dx);
+    gn_eval_all(dx, layer ? 3 : rms ? 2 : 1);
+    return dx[0];
+}
+
 // Layers over sequences: m, n, k are (batch, steps, size); of attention c->batch is the heads. With `turned` causal, or with gradients.
 enum { CAUSAL = 1, ALL_GRADIENTS = 2 };
 static gn_array *run_sequence(const bench_case *c, gn_array *const *in) {
@@ -438,7 +455,7 @@ static double time_fftw(const fftw_library *w, const bench_case *c, const bench_
 
 typedef struct bench_report {
     FILE *json;
-    int rows;
+    int rows, lost; // lost: fusions slower than their parts
     sgemm_fn sgemm;
     fftw_library fftw;
     bool on_cpu;
@@ -459,8 +476,12 @@ static void write_row(const bench_case *c, double seconds, bench_report *report)
             c->bytes / seconds * 1e-9, c->flops / seconds * 1e-9);
 }
 
+static bool is_wanted(const bench_case *c, const bench_options *o) {
+    return o->only == NULL || strstr(c->family, o->only) != NULL || strstr(c->name, o->only) != NULL;
+}
+
 static void run_case(gn_context *g, bench_case *c, const bench_options *o, bench_report *report) {
-    if (o->only != NULL && strstr(c->family, o->only) == NULL && strstr(c->name, o->only) == NULL) return;
+    if (!is_wanted(c, o)) return;
     double seconds = time_case(g, c, o);
     if (gn_status_get(g) != GN_OK) {
         printf("%-12s %-22s failed: %s\n", c->family, c->name, gn_error(g));
@@ -645,6 +666,7 @@ static void bench_conv(gn_context *g, const bench_options *o, bench_report *repo
         {"conv2d", 32, 256, 14, 512, 1, 1, 1},  {"conv2d", 32, 64, 28, 64, 3, 1, 64},  {"conv2d", 8, 3, 112, 64, 7, 2, 1},
         {"max_pool2d", 32, 64, 56, 64, 2, 1, 1}, {"avg_pool2d", 32, 64, 56, 64, 2, 1, 1}, {"batch_norm", 32, 64, 56, 64, 1, 1, 1},
         {"group_norm", 32, 64, 56, 64, 1, 1, 1}, {"layer_norm", 32, 64, 56, 64, 1, 1, 1},
+        {"batch_norm", 64, 128, 56, 128, 1, 1, 1},
     };
     if (o->only != NULL && strstr("conv", o->only) == NULL) return;
     for (size_t i = 0; i < 2 * sizeof list / sizeof list[0]; i++)
@@ -671,6 +693,40 @@ static void bench_conv(gn_context *g, const bench_options *o, bench_report *repo
             c.in[1] = gn_he_normal(g, GN_F32, GN_SHAPE(out, channels / groups, kernel, kernel));
             c.in[2] = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(channels)), true);
             c.in[3] = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(channels)), true);
+            run_case(g, &c, o, report);
+        }
+}
+
+static void bench_rows(gn_context *g, const bench_options *o, bench_report *report) {
+    static const struct {
+        const char *op;
+        int m, n;
+        gn_dtype t;
+    } list[] = {
+        {"layer_norm", 8192, 4096, GN_F32}, {"layer_norm", 65536, 256, GN_F32}, {"layer_norm", 8192, 4096, GN_F16},
+        {"rms_norm", 8192, 4096, GN_F32},   {"softmax", 65536, 1000, GN_F32},   {"softmax", 8192, 2048, GN_F16},
+    };
+    if (o->only != NULL && strstr("rows", o->only) == NULL) return;
+    for (size_t i = 0; i < 2 * sizeof list / sizeof list[0]; i++)
+        GN_SCOPE(g) {
+            const int m = list[i / 2].m, n = list[i / 2].n;
+            const gn_dtype t = list[i / 2].t;
+            const bool all = i % 2 == 1;
+            char name[96];
+            bench_case c;
+            memset(&c, 0, sizeof c);
+            snprintf(name, sizeof name, "%s %s %dx%d %s", list[i / 2].op, gn_dtype_name(t), m, n, all ? "gradients" : "forward");
+            c.family = "rows";
+            c.name = name;
+            c.m = m;
+            c.n = n;
+            c.g = g;
+            c.bytes = (all ? 5.0 : 2.0) * (double)gn_dtype_size(t) * (double)m * (double)n;
+            c.run = run_rows;
+            c.in[0] = gn_requires_grad(gn_eval(gn_cast(gn_randn(g, GN_F32, GN_SHAPE(m, n)), t)), true);
+            c.in[1] = gn_requires_grad(gn_eval(gn_ones(g, t, GN_SHAPE(n))), true);
+            c.in[2] = gn_requires_grad(gn_eval(gn_zeros(g, t, GN_SHAPE(n))), true);
+            c.in[3] = gn_eval(gn_cast(gn_randn(g, GN_F32, GN_SHAPE(m, n)), t));
             run_case(g, &c, o, report);
         }
 }
@@ -891,9 +947,253 @@ static void bench_all(gn_context *g, const bench_options *o, bench_report *repor
     bench_transforms(g, o, report);
     bench_train(g, 8192, 1000, o, report);
     bench_conv(g, o, report);
+    if (big) bench_rows(g, o, report);
     bench_sequence(g, GN_F32, o, report);
     if (big) bench_sequence(g, GN_F16, o, report);
     if (big) bench_train(g, 8192, 50257, o, report);
+}
+
+// ---- whole steps of training
+
+enum { MLP_LAYERS = 3, MLP_BATCH = 128 };
+typedef struct mlp {
+    gn_array *x, *labels, *params[2 * MLP_LAYERS];
+    gn_optimizer *optimizer;
+} mlp;
+
+static gn_array *run_mlp(const bench_case *c, gn_array *const *in) {
+    const mlp *m = (const mlp *)c->model;
+    gn_array *h = m->x;
+    for (int i = 0; i < MLP_LAYERS; i++) {
+        h = gn_linear(h, m->params[2 * i], m->params[2 * i + 1]);
+        if (i + 1 < MLP_LAYERS) h = gn_relu(h);
+    }
+    (void)in;
+    gn_array *loss = gn_cross_entropy(h, m->labels);
+    gn_backward(loss);
+    gn_step(m->optimizer);
+    gn_zero_grads(m->optimizer);
+    return loss;
+}
+
+// A network as one writes it first, and with everything on the device.
+static void bench_mlp(const gn_options *options, const bench_options *o, bench_report *report) {
+    static const int64_t width[MLP_LAYERS + 1] = {784, 256, 128, 10};
+    static const gn_placement placement[] = {GN_PLACE_AUTO, GN_PLACE_GPU};
+    for (int i = 0; i < (report->on_cpu ? 1 : 2); i++) {
+        gn_options other = *options;
+        bench_case c;
+        mlp m;
+        memset(&c, 0, sizeof c);
+        c.family = "step";
+        c.name = i == 0 ? "mlp 784-256-128-10" : "mlp 784-256-128-10 gpu";
+        c.m = MLP_BATCH;
+        c.model = &m;
+        c.run = run_mlp;
+        c.flops = 6.0 * MLP_BATCH * (784.0 * 256 + 256 * 128 + 128 * 10);
+        if (!is_wanted(&c, o)) continue;
+        other.placement = placement[i];
+        gn_context *g = gn_open(&other);
+        if (g == NULL) return;
+        GN_SCOPE(g) {
+            m.x = gn_eval(gn_rand(g, GN_F32, GN_SHAPE(MLP_BATCH, width[0])));
+            m.labels = gn_eval(gn_randint(g, GN_I32, GN_SHAPE(MLP_BATCH), 0, width[MLP_LAYERS]));
+            for (int k = 0; k < MLP_LAYERS; k++) {
+                m.params[2 * k] = gn_he_normal(g, GN_F32, GN_SHAPE(width[k], width[k + 1]));
+                m.params[2 * k + 1] = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(width[k + 1])), true);
+            }
+            m.optimizer = gn_adam(m.params, 2 * MLP_LAYERS, NULL);
+            run_case(g, &c, o, report);
+        }
+        gn_close(g);
+    }
+}
+
+// ---- fusions, against their parts
+
+// Operands: x, y, w of (n, n), a row, a column, 16 columns, a vector. `cut`: each part is computed by itself.
+enum { FUSE_X, FUSE_Y, FUSE_W, FUSE_ROW, FUSE_COLUMN, FUSE_NARROW, FUSE_OPERANDS };
+typedef gn_array *(*fusion_fn)(bool cut, gn_array *const *in);
+
+static gn_array *part(bool cut, gn_array *a) { return cut ? gn_eval(a) : a; }
+static gn_array *fuse_product(bool cut, gn_array *const *in) { return part(cut, gn_matmul(in[FUSE_X], in[FUSE_W])); }
+static gn_array *fuse_bias(bool cut, gn_array *const *in) { return part(cut, gn_add(fuse_product(cut, in), in[FUSE_ROW])); }
+static gn_array *fuse_relu(bool cut, gn_array *const *in) { return gn_relu(fuse_product(cut, in)); }
+static gn_array *fuse_bias_relu(bool cut, gn_array *const *in) { return gn_relu(fuse_bias(cut, in)); }
+static gn_array *fuse_bias_gelu(bool cut, gn_array *const *in) { return gn_gelu(fuse_bias(cut, in)); }
+static gn_array *fuse_bias_tanh(bool cut, gn_array *const *in) { return gn_tanh(fuse_bias(cut, in)); }
+static gn_array *fuse_bias_silu(bool cut, gn_array *const *in) { return gn_silu(fuse_bias(cut, in)); }
+static gn_array *fuse_bias_array(bool cut, gn_array *const *in) { return gn_add(fuse_bias(cut, in), in[FUSE_Y]); }
+static gn_array *fuse_column(bool cut, gn_array *const *in) { return gn_mul(fuse_product(cut, in), in[FUSE_COLUMN]); }
+static gn_array *fuse_scaled(bool cut, gn_array *const *in) {
+    return gn_add(part(cut, gn_mul_s(fuse_product(cut, in), 0.1)), in[FUSE_Y]);
+}
+static gn_array *fuse_gate(bool cut, gn_array *const *in) {
+    return gn_mul(part(cut, gn_silu(fuse_product(cut, in))), in[FUSE_Y]);
+}
+static gn_array *fuse_gelu_narrow(bool cut, gn_array *const *in) {
+    return gn_gelu(part(cut, gn_matmul(in[FUSE_X], in[FUSE_NARROW])));
+}
+static gn_array *fuse_made(bool cut, gn_array *const *in) {
+    return part(cut, gn_mul(part(cut, gn_sigmoid(in[FUSE_X])), in[FUSE_Y]));
+}
+static gn_array *fuse_made_narrow(bool cut, gn_array *const *in) { return gn_matmul(fuse_made(cut, in), in[FUSE_NARROW]); }
+static gn_array *fuse_made_vector(bool cut, gn_array *const *in) { return gn_matmul(fuse_made(cut, in), in[FUSE_COLUMN]); }
+static gn_array *fuse_sum(bool cut, gn_array *const *in) { return gn_sum(part(cut, gn_exp(in[FUSE_X])), GN_ALL); }
+static gn_array *fuse_sum_rows(bool cut, gn_array *const *in) {
+    return gn_sum(part(cut, gn_mul(in[FUSE_X], in[FUSE_Y])), 1);
+}
+static gn_array *fuse_sum_columns(bool cut, gn_array *const *in) {
+    return gn_sum(part(cut, gn_square(part(cut, gn_sub(in[FUSE_X], in[FUSE_ROW])))), 0);
+}
+static gn_array *fuse_max(bool cut, gn_array *const *in) { return gn_max(part(cut, gn_abs(in[FUSE_X])), GN_ALL); }
+static gn_array *fuse_argmax(bool cut, gn_array *const *in) {
+    return gn_argmax(part(cut, gn_mul(in[FUSE_X], in[FUSE_Y])), 1);
+}
+static gn_array *fuse_mean_gelu(bool cut, gn_array *const *in) { return gn_mean(part(cut, gn_gelu(in[FUSE_X])), 1); }
+static gn_array *fuse_softmax(bool cut, gn_array *const *in) {
+    return gn_softmax(part(cut, gn_add(part(cut, gn_mul_s(in[FUSE_X], 0.125)), in[FUSE_Y])), 1);
+}
+static gn_array *fuse_softmax_columns(bool cut, gn_array *const *in) {
+    return gn_softmax(part(cut, gn_mul_s(in[FUSE_X], 0.125)), 0);
+}
+static gn_array *fuse_scan(bool cut, gn_array *const *in) { return gn_cumsum(part(cut, gn_mul(in[FUSE_X], in[FUSE_Y])), 1); }
+static gn_array *fuse_chain(bool cut, gn_array *const *in) {
+    return gn_sigmoid(part(cut, gn_add(part(cut, gn_mul(part(cut, gn_sin(in[FUSE_X])), in[FUSE_Y])), in[FUSE_X])));
+}
+static gn_array *fuse_long_chain(bool cut, gn_array *const *in) {
+    gn_array *a = in[FUSE_X];
+    for (int i = 0; i < 6; i++) a = part(cut, gn_add(part(cut, gn_mul(a, in[FUSE_COLUMN])), in[FUSE_ROW]));
+    return a;
+}
+static gn_array *fuse_gelu_gate(bool cut, gn_array *const *in) {
+    return gn_mul(part(cut, gn_gelu(part(cut, gn_add(in[FUSE_X], in[FUSE_ROW])))), in[FUSE_Y]);
+}
+static gn_array *fuse_turned(bool cut, gn_array *const *in) {
+    return gn_add(gn_transpose(part(cut, gn_tanh(in[FUSE_X]))), in[FUSE_Y]);
+}
+
+static const struct fusion {
+    const char *name;
+    fusion_fn run;
+} fusions[] = {
+    {"relu(a@b)", fuse_relu},           {"a@b+row", fuse_bias},
+    {"relu(a@b+row)", fuse_bias_relu},  {"gelu(a@b+row)", fuse_bias_gelu},
+    {"tanh(a@b+row)", fuse_bias_tanh},  {"silu(a@b+row)", fuse_bias_silu},
+    {"a@b+row+c", fuse_bias_array},     {"a@b*column", fuse_column},
+    {"a@b*.1+c", fuse_scaled},          {"silu(a@b)*c", fuse_gate},
+    {"gelu(a@16)", fuse_gelu_narrow},   {"(sigmoid(a)*b)@16", fuse_made_narrow},
+    {"(sigmoid(a)*b)@v", fuse_made_vector}, {"sum(exp(a))", fuse_sum},
+    {"sum(a*b,1)", fuse_sum_rows},      {"sum((a-row)^2,0)", fuse_sum_columns},
+    {"max(abs(a))", fuse_max},          {"argmax(a*b,1)", fuse_argmax},
+    {"mean(gelu(a),1)", fuse_mean_gelu}, {"softmax(a*.125+b,1)", fuse_softmax},
+    {"softmax(a*.125,0)", fuse_softmax_columns}, {"cumsum(a*b,1)", fuse_scan},
+    {"sigmoid(sin(a)*b+a)", fuse_chain}, {"6 x (a*column+row)", fuse_long_chain},
+    {"gelu(a+row)*b", fuse_gelu_gate},  {"tanh(a)^T+b", fuse_turned},
+};
+
+static gn_array *run_fusion(const bench_case *c, gn_array *const *in) {
+    return fusions[c->k].run(c->turned != 0, in);
+}
+
+// The median of a few short batches.
+static double time_briefly(gn_context *g, const bench_case *c, const bench_options *o) {
+    double samples[7], aim = 0.2 * o->batch_seconds;
+    int reps = 1;
+    for (;;) {
+        double start = now();
+        for (int r = 0; r < reps; r++) GN_SCOPE(g) { gn_eval(c->run(c, c->in)); }
+        gn_sync(g);
+        const double spent = now() - start;
+        if (spent > 0.5 * aim || reps >= 1 << 16) break;
+        reps = (int)((double)reps * (spent > 0.15 * aim ? 1.0 + aim / spent : 8.0));
+    }
+    for (int i = 0; i < 7; i++) {
+        double start = now();
+        for (int r = 0; r < reps; r++) GN_SCOPE(g) { gn_eval(c->run(c, c->in)); }
+        gn_sync(g);
+        samples[i] = (now() - start) / reps;
+    }
+    qsort(samples, 7, sizeof samples[0], compare_doubles);
+    return samples[3];
+}
+
+// Both ways in turn, and again where it looks as if the fusion lost.
+static void time_fusion(gn_context *g, bench_case *c, const bench_options *o, bench_report *report) {
+    double least[2] = {1e9, 1e9};
+    bool loses = true;
+    for (int round = 0; round < 5 && (round < 2 || loses); round++) {
+        for (c->turned = 0; c->turned < 2; c->turned++) {
+            const double seconds = time_briefly(g, c, o);
+            if (seconds < least[c->turned]) least[c->turned] = seconds;
+        }
+        loses = least[0] > 1.07 * least[1] && least[0] > least[1] + 2e-6;
+    }
+    if (gn_status_get(g) != GN_OK) {
+        printf("%-12s %-36s failed: %s\n", c->family, c->name, gn_error(g));
+        gn_error_clear(g);
+        report->lost++;
+        return;
+    }
+    printf("%-12s %-36s %12.3f us  parts %12.3f us  %6.2fx%s\n", c->family, c->name, least[0] * 1e6, least[1] * 1e6,
+           least[1] / least[0], loses ? "  LOSES" : "");
+    fflush(stdout);
+    report->lost += loses;
+    if (report->json != NULL) {
+        write_row(c, least[0], report);
+        fprintf(report->json, ", \"parts_seconds\": %.9g}", least[1]);
+    }
+    report->rows++;
+}
+
+// In a context that waits for pipelines, so that only what stays is timed.
+static void bench_fusions(const gn_options *options, const bench_options *o, bench_report *report) {
+    static const gn_dtype dtypes[] = {GN_F32, GN_F16, GN_BF16, GN_F64};
+    static const int64_t sizes[] = {128, 1024, 4096};
+    const int count_fusions = (int)(sizeof fusions / sizeof fusions[0]);
+    gn_options other = *options;
+    // Of one dtype on request: `fusions float16`.
+    if (o->only != NULL && strncmp(o->only, "fusions", 7) != 0) return;
+    other.vulkan_flags |= GN_VULKAN_NO_ASYNC_PIPELINES;
+    gn_context *g = gn_open(&other);
+    if (g == NULL) return;
+    const size_t count = o->quick ? 2 : report->on_cpu ? 2 : 3;
+    for (size_t d = 0; d < 4; d++)
+        for (size_t k = 0; k < count; k++)
+            GN_SCOPE(g) {
+                const int64_t n = sizes[k];
+                const gn_dtype t = dtypes[d];
+                if (o->only != NULL && strlen(o->only) > 8 && strcmp(o->only + 8, gn_dtype_name(t)) != 0) continue;
+                const gn_shape shape[FUSE_OPERANDS] = {GN_SHAPE(n, n), GN_SHAPE(n, n), GN_SHAPE(n, n),
+                                                       GN_SHAPE(n),    GN_SHAPE(n, 1), GN_SHAPE(n, 16)};
+                gn_array *in[FUSE_OPERANDS];
+                bench_case c;
+                char name[96];
+                memset(&c, 0, sizeof c);
+                for (int i = 0; i < FUSE_OPERANDS; i++) {
+                    gn_array *x = gn_mul_s(gn_randn(g, GN_F32, shape[i]), i == FUSE_X || i == FUSE_W ? 0.1 : 1.0);
+                    in[i] = gn_eval(gn_cast(x, t));
+                }
+                c.family = "fusions";
+                c.m = c.n = n;
+                c.run = run_fusion;
+                memcpy(c.in, in, sizeof in);
+                // All pipelines first, then work until the GPU's clock is up again.
+                for (int i = 0; i < 4 * count_fusions; i++) {
+                    c.k = i / 4;
+                    c.turned = i % 2;
+                    GN_SCOPE(g) { gn_eval(c.run(&c, in)); }
+                }
+                for (double start = now(); now() - start < 20.0 * o->batch_seconds; gn_sync(g))
+                    GN_SCOPE(g) { gn_eval(fuse_chain(true, in)); }
+                for (int i = 0; i < count_fusions; i++) {
+                    snprintf(name, sizeof name, "%s %s %lld", gn_dtype_name(t), fusions[i].name, (long long)n);
+                    c.name = name;
+                    c.k = i;
+                    time_fusion(g, &c, o, report);
+                }
+            }
+    gn_close(g);
 }
 
 static void find_fftw(fftw_library *w, int threads) {
@@ -992,10 +1292,13 @@ int main(int argc, char **argv) {
         bench_precision(&options, GN_PRECISION_HIGH, "high ", &o, &report);
         bench_precision(&options, GN_PRECISION_FAST, "fast ", &o, &report);
     }
+    bench_mlp(&options, &o, &report);
+    bench_fusions(&options, &o, &report);
+    if (report.lost > 0) printf("%d fusions are slower than their parts\n", report.lost);
     if (report.json != NULL) {
         fprintf(report.json, "\n]}\n");
         fclose(report.json);
     }
     gn_close(g);
-    return 0;
+    return report.lost > 0;
 }

@@ -50,7 +50,7 @@ PASSES = ["--eliminate-local-single-block", "--eliminate-local-single-store", "-
           "--eliminate-dead-code-aggressive", "--merge-blocks"]
 # Files whose modules stay as they are: float32 products are a percent slower on an H200 afterwards, and what
 # spirv-opt makes of cooperative matrices some drivers do not take.
-AS_COMPILED = ("matmul", "split")
+AS_COMPILED = ("matmul", "split", "attention")
 
 # Files whose modules are packed together since they have much in common, those that programs need first in front: a
 # block is decoded as far as it is needed. The other files are blocks of their own.

@@ -77,6 +77,7 @@ GNI_O1_END
 #include "core/memory.h"             // CPU memory, counted, through the user's allocator
 #include "core/log.h"                // Log lines and the sticky first error
 #include "core/call.h"               // The frame of every public call
+#include "core/learn.h"              // Which side a loop was faster on
 #include "core/array.h"              // Array headers, buffers, references and scopes
 #include "core/lazy.h"               // Elementwise work stays an expression until somebody needs the value
 #include "core/evaluate.h"           // Pending expressions become one program, which runs
@@ -109,6 +110,7 @@ GNI_O1_BEGIN
 #include "vulkan/vulkan_pipelines.h" // Compute pipelines out of shaders.h
 #include "vulkan/vulkan_dispatch.h"  // Running a kernel
 #include "vulkan/vulkan_layer.h"     // Its functions as a device layer
+#include "webgpu/webgpu_browser.h"   // The part of webgpu.h that is needed, on a browser's own WebGPU
 #include "webgpu/webgpu_device.h"    // A WebGPU device: its memory, its stream of commands
 #include "webgpu/webgpu_programs.h"  // Elementwise programs and reductions as WGSL, written at run time
 #include "webgpu/webgpu_layer.h"     // Kernels on a WebGPU device, and its functions as a device layer
@@ -117,9 +119,12 @@ GNI_O1_BEGIN
 #include "gpu/gpu_fft.h"             // The FFT on the GPU: the passes that a length is cut into
 #endif
 #include "gpu/gpu_jobs.h"            // Jobs on a GPU: elementwise programs, reductions, copies, random numbers
+#include "gpu/gpu_rows.h"            // Jobs on a GPU over rows as a whole: softmax, norms
 #include "gpu/gpu_order.h"           // Scans, sorts, searches and counts on a GPU
 #include "gpu/gpu_places.h"          // Jobs with indices on a GPU: take, scatter, and what is told of indices that are none
 #include "gpu/gpu_matmul.h"          // Matrix products on a GPU: kernels, tiles, splits of k, matrix units
+#include "gpu/gpu_conv.h"            // Convolutions on a GPU: images with their channels last, products that read windows
+#include "gpu/gpu_attention.h"       // Attention on the GPU, as one job
 #include "gpu/gpu_split.h"           // float32 products on matrix units: operands in parts, chosen by the device
 #ifndef GPUNUM_NO_LINALG
 #include "gpu/gpu_factor.h"        // Matrix decompositions on the GPU, as far as they are no products
@@ -142,6 +147,7 @@ GNI_O1_END
 #endif
 GNI_O1_BEGIN
 #ifndef GPUNUM_NO_LINALG
+#include "linalg/complex_factor.h"   // Decompositions of complex matrices on the CPU
 #include "linalg/factor_gpu.h"       // Decompositions of large matrices on the GPU, by blocks
 #include "linalg/factor_batch.h"     // The same on the GPU: large matrices, batches of small ones
 #include "linalg/values_gpu.h"       // Eigenvalues and singular values of large matrices on the GPU

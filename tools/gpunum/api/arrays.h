@@ -102,6 +102,6 @@ typedef struct gn_print_options {
     int edge_items;    // shown at each edge of a summary; 0 = 3
     int line_width;    // 0 = 75
 } gn_print_options;
-GPUNUM_API void gn_print(gn_array *a); // to stdout, the one function that prints
+GPUNUM_API void gn_print(gn_array *a); // to stdout, the one function that prints; NULL of NULL
 GPUNUM_API char *gn_to_string(gn_array *a, const gn_print_options *options); // options may be NULL
 GPUNUM_API void gn_string_free(gn_context *g, char *text);

@@ -13,6 +13,12 @@
 // than that, or of another major version (while that is 0, another minor one), opens nothing.
 #define gn_open(...) gn_open_version((__VA_ARGS__), GPUNUM_VERSION, sizeof(gn_options)) // one argument, with its commas
 GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version, size_t options_size);
+// The same without waiting, for a page whose program can be suspended by neither JSPI nor Asyncify and could not wait for the
+// GPU: `done` is called once, there from the page's loop when the device is there, elsewhere before this returns. What
+// `options` points to must stay until then.
+#define gn_open_async(options, ...) gn_open_async_version((options), GPUNUM_VERSION, sizeof(gn_options), __VA_ARGS__)
+GPUNUM_API void gn_open_async_version(const gn_options *options, uint32_t version, size_t options_size, gn_opened_fn done,
+                                      void *user);
 // Why the last gn_open on this thread returned NULL, and as a status; "" and GN_OK if it did not.
 GPUNUM_API const char *gn_open_error(void);
 GPUNUM_API gn_status gn_open_status(void);

@@ -39,7 +39,7 @@ GPUNUM_API gn_array *gn_erf(gn_array *a);      // error function
 GPUNUM_API gn_array *gn_erfc(gn_array *a);     // 1 - erf(a), exact where that is small
 GPUNUM_API gn_array *gn_erfinv(gn_array *a);   // the number whose error function is a; infinite at -1 and 1, NaN beyond
 GPUNUM_API gn_array *gn_lgamma(gn_array *a);   // log |Gamma(a)|; Inf at 0, -1, -2, ...
-GPUNUM_API gn_array *gn_digamma(gn_array *a);  // derivative of gn_lgamma; NaN at -1, -2, ..., infinite at 0; no second gradient
+GPUNUM_API gn_array *gn_digamma(gn_array *a);  // derivative of gn_lgamma; NaN at -1, -2, ..., infinite at 0; two gradients
 GPUNUM_API gn_array *gn_sigmoid(gn_array *a);  // 1 / (1 + exp(-a))
 GPUNUM_API gn_array *gn_silu(gn_array *a);     // a sigmoid(a)
 GPUNUM_API gn_array *gn_gelu(gn_array *a);     // a Phi(a) with the normal distribution's Phi itself, not the tanh formula

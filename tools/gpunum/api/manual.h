@@ -56,7 +56,9 @@
 // that need a float turn integers into float32. float16 and bfloat16 round after every op.
 //
 // Placement. With a GPU, each op runs where its operands are; work on CPU data goes to the GPU when it is
-// large enough (gn_options.thresholds). gn_to moves data, gn_options.placement forces a side, gn_explain
+// large enough (gn_options.thresholds). Smaller work is tried there when it repeats: rounds of a loop, each in a scope and
+// with the same calls, are timed on both sides once the loop has taken 20 ms, and go on where they were faster by a tenth
+// (the trial waits for pipelines that were never compiled). gn_to moves data, gn_options.placement forces a side, gn_explain
 // tells why an array was computed where it was.
 //
 // Accuracy. float32 means float32. exp, log, sin, cos, tanh and erf are within 2 ulp over the whole range
@@ -76,7 +78,7 @@
 //     GPUNUM_USE_VOLK         take vkGetInstanceProcAddr from volk instead of opening the loader
 //                             (also where the implementation comes before volk.h in one file)
 //     GPUNUM_USE_WEBGPU       a device layer on webgpu.h beside that of Vulkan, or with GPUNUM_NO_VULKAN instead of it
-//                             (GN_BACKEND_WEBGPU): link Dawn. Its kernels are in shaders_wgsl.h
+//                             (GN_BACKEND_WEBGPU): link Dawn; in a page that is the browser. Kernels: shaders_wgsl.h
 //     GPUNUM_NO_THREADS       no threads and no locks
 //     GPUNUM_NO_SIMD          plain C kernels only
 //                             (Emscripten: the first of these always; the others without -pthread, without -msimd128)
@@ -95,10 +97,14 @@
 // gn_device_get, gn_memory_get, gn_lr_get).
 //
 // In a page. Emscripten compiles this header as it is: emcc -O2 -msimd128 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB, and with
-// -mrelaxed-simd for browsers that have fused multiply-add. It computes on the CPU there. gpunum.js (tools/web) is the same in JavaScript.
+// -mrelaxed-simd for browsers that have fused multiply-add. It computes on the CPU there, and with GPUNUM_USE_WEBGPU on the
+// GPU where the browser has WebGPU (no other webgpu.h in the implementing file). What waits for a GPU, gn_open, gn_read, gn_item
+// and gn_sync, works in a program that is linked with -sJSPI or -sASYNCIFY; one that is not, calls gn_open_async, gn_read_async
+// and gn_poll, and whatever would wait is GN_ERROR_UNSUPPORTED. GN_PLACE_GPU keeps small work there, too. gpunum.js (tools/web)
+// is the same in JavaScript.
 //
 // Other languages. Every macro has a function behind it: gn_open gn_open_version (with gn_version() and
-// gn_options_size(); options may be NULL), GN_SCOPE gn_scope_begin and gn_scope_end, GN_SHAPE gn_shape_from, GN_AXES
+// gn_options_size(); options may be NULL), gn_open_async gn_open_async_version, GN_SCOPE gn_scope_begin and gn_scope_end, GN_SHAPE gn_shape_from, GN_AXES
 // gn_axes_from, GN_KEEP gn_axes_keep, gn_permute gn_permute_axes, gn_einsum gn_einsum_list.
 //
 // Changes from 0.1 to 0.2, with what to write instead:

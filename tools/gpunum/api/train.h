@@ -25,7 +25,7 @@ typedef struct gn_attention_options {
 // neighbours. The mask broadcasts to (..., heads, n, m): bool, of keys that a query sees, or a float, which is added to the scores.
 // A query that sees no key gives zeros. What is hidden should be finite. Float16 and bfloat16 are summed in float32. One float
 // dtype, any strides; `mask` and `options` may be NULL. The gradient computes scores again, within the same workspace; only a graph
-// of it has all of them.
+// of it has all of them. On a GPU with matrix units halves without a mask, with d and e multiples of 8 up to 256, take no workspace.
 GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *options);
 typedef struct gn_rope_options {
     double base;      // 0 = 10000
@@ -243,6 +243,7 @@ GPUNUM_API gn_array *gn_params_get(const gn_params *p, const char *name); // NUL
 GPUNUM_API gn_status gn_params_note(gn_params *p, const char *key, const char *text);
 GPUNUM_API const char *gn_params_noted(const gn_params *p, const char *key);
 // Files in the format safetensors, which Python's library of that name reads and writes: every dtype but complex128.
+// A file that is there stays as it is until the new one is whole.
 GPUNUM_API gn_status gn_params_save(const gn_params *p, const char *path);
 GPUNUM_API size_t gn_params_save_memory(const gn_params *p, void *out, size_t capacity);
 // A file's arrays over those of the list, in their dtypes: names and shapes must be the same, or nothing is written. Metadata too.

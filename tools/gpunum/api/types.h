@@ -92,7 +92,7 @@ typedef enum gn_backend {
 } gn_backend;
 
 typedef enum gn_placement {
-    GN_PLACE_AUTO, // per op, from its size, its family and where the operands are
+    GN_PLACE_AUTO, // per op, from its size, its family and where the operands are; per loop, from how long its rounds take
     GN_PLACE_CPU,  // every op on the CPU
     GN_PLACE_GPU,  // every op that the GPU can do on the GPU
     GN_PLACE_STAY  // where the largest operand is
@@ -131,6 +131,7 @@ typedef enum gn_log_level {
 typedef void (*gn_log_fn)(void *user, gn_log_level level, const char *text);
 typedef void (*gn_free_fn)(void *data, void *user);
 typedef void (*gn_done_fn)(void *user, gn_status status);
+typedef void (*gn_opened_fn)(void *user, gn_context *g); // NULL: gn_open_error and gn_open_status say why
 
 // Replaces malloc and free. `size` is given back to `release`. All three may be called from any thread.
 typedef struct gn_allocator {

@@ -5,6 +5,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../core/call.h"
+#include "../core/learn.h"
 #endif
 
 // A slot of a slab holds a header at one of several places, each time at the next, and waits for its turn behind
@@ -644,6 +645,7 @@ GPUNUM_API void gn_scope_end(gn_context *g) {
         }
         stack->count--;
     }
+    if (g->call_depth == 1) gni_learn_scope(g);
     gni_end_plain(g);
 }
 
@@ -746,7 +748,7 @@ static bool gni_known(const char *fn, const gn_array *a) {
     if (a->magic == gni_magic_of(a)) return true;
     gn_context *g = gni_home(a);
     if (gni_begin_context(fn, g)) {
-        gni_fail(g, GN_ERROR_STALE, "%s: array argument 1 was released", fn);
+        gni_fail(g, GN_ERROR_STALE, "%s: array argument 1 was released; gn_keep keeps one beyond its scope", fn);
         gni_end_plain(g);
     }
     return false;

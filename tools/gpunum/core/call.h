@@ -27,6 +27,8 @@ static void gni_call_enter(gn_context *g, const char *fn) {
     gni_lock_enter(&g->lock);
     if (g->call_depth++ == g->call_base) g->call = fn;
     if (g->call_depth > 1) return;
+    g->learn.calls = (g->learn.calls ^ (uint64_t)(uintptr_t)fn) * 0x100000001b3u;
+    g->learn.count += g->learn.count < INT32_MAX;
     if (g->forks != gni_forks) gni_after_fork(g);
     g->call_failed = false;
     g->stack = gni_stack_here(g, false);
@@ -75,7 +77,7 @@ static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count)
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
                      i + 1);
         else if (a->magic != gni_magic_of(a) || (g->call_depth == 1 && a->user_refs <= 0))
-            gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released", fn, i + 1);
+            gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released; gn_keep keeps one beyond its scope", fn, i + 1);
         else
             continue;
         gni_end_plain(g);

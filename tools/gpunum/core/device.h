@@ -8,9 +8,11 @@
 #include "../core/config.h"
 #endif
 
-// webgpu.h is the host's: Dawn's, wgpu-native's, a browser's.
+// webgpu.h is the host's: Dawn's or wgpu-native's. In a page webgpu/webgpu_browser is in its place.
 #ifdef GPUNUM_USE_WEBGPU
+#ifndef __EMSCRIPTEN__
 #include <webgpu/webgpu.h>
+#endif
 #define GNI_WEBGPU 1
 #else
 #define GNI_WEBGPU 0
@@ -51,6 +53,17 @@ typedef struct gni_gpu_use {
     uint64_t offset, bytes;
     bool write;
 } gni_gpu_use;
+
+typedef struct gni_gpu_pipeline gni_gpu_pipeline;
+
+// One of several dispatches of which none uses what another one writes; x workgroups.
+typedef struct gni_gpu_part {
+    gni_gpu_pipeline *pipeline;
+    const gni_gpu_use *uses;
+    int n_use;
+    const void *params;
+    uint32_t bytes, x;
+} gni_gpu_part;
 
 typedef struct gni_gpu_kernel {
     int module; // index into gni_modules of the variant with addresses
@@ -142,9 +155,9 @@ typedef struct gni_gpu_event {
 } gni_gpu_event;
 
 // A kernel ready to run, or on its way there. A layer's own begins with this.
-typedef struct gni_gpu_pipeline {
+struct gni_gpu_pipeline {
     int module;
-} gni_gpu_pipeline;
+};
 
 // The functions of a device layer. Those that return bool have told gni_fail why when it is false.
 typedef struct gni_gpu_layer {
@@ -173,6 +186,8 @@ typedef struct gni_gpu_layer {
     gni_gpu_pipeline *(*pipeline_get)(gni_gpu *gpu, const gni_gpu_kernel *k, gni_gpu_mode mode);
     bool (*dispatch)(gni_gpu *gpu, gni_gpu_pipeline *p, const gni_gpu_use *uses, int n_use,
                      const void *params, uint32_t bytes, uint32_t x, uint32_t y, uint32_t z);
+    // of kernels with GN_MANY; those of one pipeline that follow each other become one dispatch. NULL where the layer cannot
+    bool (*dispatch_many)(gni_gpu *gpu, const gni_gpu_part *parts, int count);
     bool (*flush)(gni_gpu *gpu);
     bool (*wait)(gni_gpu *gpu);
     // watching: events since the last fetch, on gni_now_ns's clock

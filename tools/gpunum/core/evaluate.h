@@ -383,7 +383,7 @@ static void gni_product_keep(gn_context *g, const gn_array *product) {
     if (product->expr->consumed) g->kept[(kind >> 16) % GNI_KEPT] = kind;
 }
 
-// Of room `matmul`: the operand that is made while the product reads it (1, 2), or 0. `by`: the other one's rows or
+// Of room `product`: the operand that is made while the product reads it (1, 2), or 0. `by`: the other one's rows or
 // columns.
 static int gni_product_prologue(const gn_array *product, int64_t *by);
 
@@ -432,7 +432,7 @@ static bool gni_tree_prepare(gn_context *g, gn_array *root, bool fuse, gn_array 
     return true;
 }
 
-// Of the next room: computes the product into `root`, through the program unless that is NULL.
+// Of room `product`: computes the product into `root`, through the program unless that is NULL.
 static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gni_builder *b);
 
 // The program from the product, as its input 0, to the root.
@@ -589,6 +589,8 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
 // `held`: references to the buffer that the program of that walk holds for itself.
 static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int held) {
     if (!gni_materialize(g, a)) return false;
+    // Where no other array shows the buffer, who reads it reads `a`.
+    if (a->lazy_refs == 0 && a->buf->refs - held == 1) return true;
     if (gni_find_reader(g, a->buf, walk) == NULL) return true;
     // When only `a` shows the buffer and all of it goes, a new one is cheaper than computing the readers.
     bool whole = a->buf->refs - held == 1 && !a->buf->host_borrowed && !a->buf->device_borrowed &&

@@ -19,7 +19,7 @@ static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes);
 static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) GNI_PRINTF(3, 4);
 static const char *gni_shape_text(char *text, size_t size, const gn_shape *s); // "(3,4)"
 
-// calls (rooms log, array, open): every public function that takes arrays starts with gni_begin, which checks them and takes the
+// calls (rooms `call` and `array`): every public function that takes arrays starts with gni_begin, which checks them and takes the
 // lock, and ends with one of the others. gni_begin returns NULL (unlocked) when one is NULL or stale.
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count);
 static bool gni_begin_context(const char *fn, gn_context *g); // for functions that take a context

@@ -1,6 +1,6 @@
 // >>lazy
 // Elementwise work stays an expression until somebody needs the value, which room `evaluate` then computes. From outside:
-// gni_apply and gni_const make expressions.
+// gni_apply and gni_const make expressions; product and evaluate also take gni_expr_new and gni_convert_ops.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once

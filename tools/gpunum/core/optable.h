@@ -111,7 +111,9 @@
     X(gn_erfinv,    ERFINV,   gni_derfinv(a),     gn_mul(gy, gn_mul_s(gn_exp(gn_square(y)), 1.0 / GNI_2_SQRTPI))) \
     X(gn_lgamma,    LGAMMA,   gni_dlgamma(a),     gn_mul(gy, gn_digamma(a))) \
     X(gn_digamma,   DIGAMMA,  gni_ddigamma(a),    gn_mul(gy, gni_trigamma(a)))
-#define GNI_UNARY_HIDDEN(X) X(gni_trigamma, TRIGAMMA, gni_dtrigamma(a), NULL)
+#define GNI_UNARY_HIDDEN(X) \
+    X(gni_trigamma,   TRIGAMMA,   gni_dtrigamma(a),   gn_mul(gy, gni_tetragamma(a))) \
+    X(gni_tetragamma, TETRAGAMMA, gni_dtetragamma(a), NULL)
 
 // Reductions over a set of axes (room reductions says what they give). `form`: VALUES has CPU loops for
 // floats, signed and unsigned integers, TRUTH for floats and integers; `loop` is their name. The shaders'

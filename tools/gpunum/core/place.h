@@ -3,6 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../core/slots.h"
 #include "../core/lazy.h"
 #endif
 
@@ -20,6 +21,8 @@
     X(AGAIN, "read so often that its operands are worth moving to the GPU")                        \
     X(BOTH, "operands are on both sides, and the GPU reads them faster")                           \
     X(SMALL, "too small to be worth the GPU")                                                      \
+    X(TRIAL, "the loop that it is in was being tried on the GPU")                                  \
+    X(LOOP, "the loop that it is in was measured to be faster there")                              \
     X(NO_ROOM, "device memory is full")                                                            \
     X(LOST, "the device was lost")
 typedef enum gni_reason {
@@ -60,6 +63,16 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &s->out;
         v->size = s->rows * s->n;
         v->name = "softmax";
+    } else if (kind == GNI_JOB_ROWS) {
+        gni_rows *r = (gni_rows *)job;
+        gni_operand *const all[] = {&r->x, &r->gy, &r->weight, &r->bias, &r->mean, &r->scale, &r->out};
+        const bool writes = r->kind == GNI_ROWS_NORM || r->kind == GNI_ROWS_RMS;
+        for (int i = 0; i < GNI_P_ROWS_OPERANDS; i++) {
+            if (i == (writes ? 4 : 6)) v->n_in = v->n;
+            if (all[i]->buf != NULL) v->op[v->n++] = all[i];
+        }
+        v->size = r->rows * r->n;
+        v->name = "rows";
     } else if (kind == GNI_JOB_MATMUL) {
         gni_matmul *m = (gni_matmul *)job;
         if (m->prologue != 1) v->op[v->n++] = &m->a;
@@ -84,6 +97,13 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
                             (double)gni_extent_product(c->batch_dim, 2);
         v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
         v->name = "convolution";
+    } else if (kind == GNI_JOB_IMAGE) {
+        gni_image *m = (gni_image *)job;
+        v->op[v->n++] = &m->in;
+        v->n_in = v->n;
+        v->op[v->n++] = &m->out;
+        v->size = m->n * m->width * gni_extent_product(m->size, 3);
+        v->name = "image";
     } else if (kind == GNI_JOB_TAKE) {
         gni_take *t = (gni_take *)job;
         v->op[v->n++] = &t->in;
@@ -100,6 +120,15 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &t->out;
         v->size = t->at.outer * t->at.count * t->at.inner;
         v->name = "scatter";
+    } else if (kind == GNI_JOB_KEEP) {
+        gni_keep *k = (gni_keep *)job;
+        v->op[v->n++] = &k->mask;
+        if (k->out.buf != NULL) v->op[v->n++] = &k->counts;
+        if (k->in.buf != NULL) v->op[v->n++] = &k->in;
+        v->n_in = v->n;
+        v->op[v->n++] = k->out.buf != NULL ? &k->out : &k->counts;
+        v->size = k->n;
+        v->name = "keep";
     } else if (kind == GNI_JOB_FFT) {
         gni_fft *f = (gni_fft *)job;
         v->op[v->n++] = &f->in;
@@ -149,10 +178,34 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         gni_count *c = (gni_count *)job;
         v->op[v->n++] = &c->in;
         if (c->weight.buf != NULL) v->op[v->n++] = &c->weight;
+        if (c->edges.buf != NULL) v->op[v->n++] = &c->edges;
         v->n_in = v->n;
         v->op[v->n++] = &c->out;
         v->size = c->n;
         v->name = "count";
+    } else if (kind == GNI_JOB_ATTEND) {
+        gni_attend_job *a = (gni_attend_job *)job;
+        v->op[v->n++] = &a->q;
+        v->op[v->n++] = &a->k;
+        v->op[v->n++] = &a->v;
+        if (a->step != GNI_ATTEND_FORWARD) {
+            v->op[v->n++] = &a->gy;
+            v->op[v->n++] = &a->lse;
+            v->op[v->n++] = &a->dot;
+        }
+        v->n_in = v->n;
+        if (a->step == GNI_ATTEND_FORWARD) {
+            v->op[v->n++] = &a->y;
+            if (a->lse.buf != NULL) v->op[v->n++] = &a->lse;
+        } else if (a->step == GNI_ATTEND_QUERIES) {
+            v->op[v->n++] = &a->dq;
+        } else {
+            v->op[v->n++] = &a->dk;
+            v->op[v->n++] = &a->dv;
+        }
+        double work = (double)a->n * (double)a->m * (double)(a->d + a->e) * (double)a->heads * (double)a->batches;
+        v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
+        v->name = "attention";
     } else {
         gni_random *r = (gni_random *)job;
         v->op[v->n++] = &r->out;
@@ -169,8 +222,10 @@ static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
     case GNI_JOB_SORT:
     case GNI_JOB_SEARCH:
     case GNI_JOB_COUNT:
+    case GNI_JOB_ROWS:
     case GNI_JOB_SOFTMAX: return t->reduction;
     case GNI_JOB_CONV:
+    case GNI_JOB_ATTEND:
     case GNI_JOB_MATMUL: return t->matmul;
     case GNI_JOB_RANDOM: return t->random;
     case GNI_JOB_FFT: return t->fft;
@@ -181,8 +236,8 @@ static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
 
 // tools/calibrate on an H200 and 16 AVX-512 cores: random numbers, matrix products and copies pay from
 // here on, operands on the CPU. A single sum or sigmoid never pays there for its upload; the first
-// two stand for the ops that usually follow on the same data. The last one, for transforms, is an
-// estimate.
+// two stand for the ops that usually follow on the same data. Those for transforms and
+// decompositions are estimates.
 static const gn_thresholds gni_thresholds = {16 << 20, 16 << 20,  256 << 20, 256 << 10,
                                              64 << 20, 256 << 10, 256 << 10};
 
@@ -237,6 +292,12 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
     }
     for (int i = v->n_in; i < v->n; i++) // of which a part is written
         if (v->op[i]->buf->where == GNI_ON_GPU) gpu_only += v->op[i]->buf->bytes;
+    const bool own = gni_threshold_of(&g->options.thresholds, kind) > 0; // which rules alone
+    const uint32_t learned = own ? 0 : gni_learn_side(g);
+    if (learned == GNI_ON_CPU && gpu_only < GNI_LEAST_MOVED && v->size < gni_threshold(g, kind)) {
+        *why = GNI_WHY_LOOP;
+        return GNI_ON_CPU;
+    }
     if (gpu_only > 0) {
         // Bringing data back waits for the GPU, so it must save much.
         bool heavy = cpu_only > ((uint64_t)64 << 20) && cpu_only / 16 > gpu_only;
@@ -246,14 +307,12 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
     *why = GNI_WHY_SMALL;
     if (v->size >= gni_threshold(g, kind))
         *why = GNI_WHY_LARGE;
-    else if (gni_threshold_of(&g->options.thresholds, kind) > 0) // which rules alone
-        return GNI_ON_CPU;
-    else if (reads < GNI_LEAST_READ)
-        return GNI_ON_CPU;
-    else if (both >= GNI_LEAST_MOVED && both / 4 >= cpu_only)
+    else if (!own && reads >= GNI_LEAST_READ && both >= GNI_LEAST_MOVED && both / 4 >= cpu_only)
         *why = GNI_WHY_BOTH;
-    else if (again >= GNI_LEAST_MOVED && again / 4 >= cpu_only - again)
+    else if (!own && reads >= GNI_LEAST_READ && again >= GNI_LEAST_MOVED && again / 4 >= cpu_only - again)
         *why = GNI_WHY_AGAIN;
+    else if (learned == GNI_ON_GPU)
+        *why = gni_learn_settled(g->learn.current) ? GNI_WHY_LOOP : GNI_WHY_TRIAL;
     return *why == GNI_WHY_SMALL ? GNI_ON_CPU : GNI_ON_GPU;
 }
 
@@ -336,6 +395,8 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
     }
     uint64_t start = g->profile != NULL ? gni_now_ns() : 0;
     if (why == GNI_WHY_SMALL) gni_note_reads(&v, kind, job);
+    if (why == GNI_WHY_SMALL) g->learn.little++;
+    else if (side == GNI_ON_GPU && why < GNI_WHY_TRIAL) g->learn.by_rule++;
     if (!gni_bring(g, &v, side)) return false;
     const gni_backend_api *api = side == GNI_ON_GPU ? gni_backend_gpu() : gni_backend_cpu();
     gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, api->name);
@@ -346,6 +407,16 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
     if (g->profile != NULL)
         gni_profile_span(g, v.name, start, gni_now_ns(), side == GNI_ON_GPU ? 1 : 0);
     return ok;
+}
+
+// Runs a job that only GPUs do, if it belongs there and its results, new arrays, have room. False: the caller does it in other
+// ways, unless g->call_failed.
+static bool gni_run_on_gpu(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
+    gni_job_view v;
+    gni_reason why;
+    gni_view_job(kind, job, &v);
+    if (gni_place(g, kind, job, &v, &why) != GNI_ON_GPU || !gni_device_room(g, &v)) return false;
+    return gni_run(g, kind, job, y);
 }
 
 GPUNUM_API const char *gn_explain(gn_array *a) {

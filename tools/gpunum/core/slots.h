@@ -43,12 +43,13 @@
 
 // Words that are specialisation constants of the same number as well.
 #define GNI_P_PROGRAM_COUNTS 0    // inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar
-                                  // ones 20-23, bit 24: some operand needs the vector coordinates
+                                  // ones 20-23, bit 24: some operand needs the vector coordinates, bit 25: GN_EXACT_HALVES
 #define GNI_P_PROGRAM_IN_DTYPES 1 // 4 bits each
 #define GNI_P_PROGRAM_IN_KINDS 2  // 4 bits each
 #define GNI_P_PROGRAM_OUTPUTS 3   // dtypes from bit 0, kinds from bit 16, 4 bits each
 #define GNI_P_PROGRAM_OUT_REGS 4  // registers, 8 bits each
-#define GNI_P_PROGRAM_HOW 5       // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles;
+#define GNI_P_PROGRAM_HOW 5       // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles,
+                                  // bit 5: elements of a group are 256 apart;
                                   // as WGSL, from bit 8 on 4 bits for each of the first 6 inputs: 1 + the output whose
                                   // buffer it has.
                                   // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
@@ -80,6 +81,7 @@
 #define GNI_P_REDUCE_SPLIT0 37  // of this one
 #define GNI_P_REDUCE_INDEX0 38  // of the first reduced element
 #define GNI_P_REDUCE_COUNTER0 39 // first of one counter per workgroup along x
+#define GNI_P_REDUCE_APART 40    // of two outputs: elements from a result to the second one
 
 // ---- softmax.comp
 
@@ -102,6 +104,40 @@
 #define GNI_P_SOFTMAX_CHUNK 6 // groups of a split
 #define GNI_P_SOFTMAX_WORDS 8
 
+// ---- rows.comp
+
+#define GNI_ROWS_SOFTMAX 0 // as gni_softmax_kind
+#define GNI_ROWS_LOG_SOFTMAX 1
+#define GNI_ROWS_LOGSUMEXP 2
+#define GNI_ROWS_BACK_SOFTMAX 3
+#define GNI_ROWS_BACK_LOG_SOFTMAX 4
+#define GNI_ROWS_NORM 5
+#define GNI_ROWS_RMS 6 // without a mean
+#define GNI_ROWS_BACK_NORM 7
+#define GNI_ROWS_BACK_RMS 8
+
+#define GNI_S_ROWS_KIND 0   // the above
+#define GNI_S_ROWS_DTYPES 1 // of input, gradient and output, 4 bits each
+#define GNI_S_ROWS_LOG_LANES 2
+#define GNI_S_ROWS_HOW 3
+#define GNI_F_ROWS_GROUPS 1u        // rows start at groups
+#define GNI_F_ROWS_WEIGHT_GROUPS 2u // weights do
+#define GNI_F_ROWS_WEIGHT 4u
+#define GNI_F_ROWS_BIAS 8u
+#define GNI_F_ROWS_STRETCHES 16u // one weight for several places
+#define GNI_F_ROWS_EXACT 32u     // see GN_EXACT_HALVES
+#define GNI_S_ROWS_SPECS 4
+
+#define GNI_P_ROWS_ROWS 0
+#define GNI_P_ROWS_N 1
+#define GNI_P_ROWS_EPS 2
+#define GNI_P_ROWS_PERIOD 3    // rows until weights come again,
+#define GNI_P_ROWS_STRETCHES 4 // weights of a row
+#define GNI_P_ROWS_INNER 5     // and places of a weight
+#define GNI_P_ROWS_BASE 8      // of the operands, in elements
+#define GNI_P_ROWS_OPERANDS 7  // x, gradient, weight, bias, mean, scale, result
+#define GNI_P_ROWS_WORDS 16
+
 // ---- places.glsl: take.comp, scatter.comp
 
 #define GNI_S_TAKE_INDEX_DTYPE 0
@@ -121,20 +157,42 @@
 #define GNI_S_SCATTER_STEP 3 // the others are those of take.comp
 #define GNI_S_SCATTER_DTYPE 4
 #define GNI_S_SCATTER_LEAST 5
-#define GNI_S_SCATTER_SPECS 6
+#define GNI_S_SCATTER_PAIRS 6 // places are known, beside their elements
+#define GNI_S_SCATTER_SPECS 7
 #define GNI_SCATTER_ADD_WORD 0 // steps over the elements
 #define GNI_SCATTER_ADD_WIDE 1
 #define GNI_SCATTER_EXTREME 2
 #define GNI_SCATTER_MEASURE 3
 #define GNI_SCATTER_ADD_FLOAT 4
-#define GNI_SCATTER_TO_KEYS 5 // and over the places
-#define GNI_SCATTER_FROM_KEYS 6
-#define GNI_SCATTER_FINISH 7
+#define GNI_SCATTER_NUMBER 5 // the number of the last element for a place
+#define GNI_SCATTER_PLACES 6 // places, to be sorted with their elements
+#define GNI_SCATTER_TO_KEYS 7 // and over the places
+#define GNI_SCATTER_FROM_KEYS 8
+#define GNI_SCATTER_FINISH 9
+#define GNI_SCATTER_PUT_LAST 10
 #define GNI_P_SCATTER_PLACES 11
 #define GNI_P_SCATTER_BITS 12
 #define GNI_P_SCATTER_WORDS 13
 
-// ---- order.glsl: sort.comp, find.comp
+// ---- keep.comp
+
+#define GNI_S_KEEP_STEP 0
+#define GNI_KEEP_COUNT 0u
+#define GNI_KEEP_PLACES 1u
+#define GNI_KEEP_ELEMENTS 2u
+#define GNI_S_KEEP_UNIT 1 // log2 of an element's bytes
+#define GNI_S_KEEP_RANK 2
+#define GNI_S_KEEP_SPECS 3
+#define GNI_P_KEEP_CHUNK 0
+#define GNI_P_KEEP_BASE 1
+#define GNI_P_KEEP_END 2
+#define GNI_P_KEEP_COUNT_ALL 3 // how many are true
+#define GNI_P_KEEP_IN_BASE 4
+#define GNI_P_KEEP_OUT_BASE 5
+#define GNI_P_KEEP_DIM 6 // of up to 8 axes
+#define GNI_P_KEEP_WORDS 14
+
+// ---- order.glsl: sort.comp, sweep.comp, find.comp, count.comp
 
 #define GNI_S_ORDER_LOG_BYTES 0
 #define GNI_S_ORDER_FLAGS 1
@@ -150,6 +208,12 @@
 #define GNI_S_SORT_FIRST 5 // keys come from the elements
 #define GNI_S_SORT_LOG_ROW 6
 #define GNI_S_SORT_SPECS 7
+#define GNI_S_SWEEP_THREADS 5 // sweep.comp, after the same two
+#define GNI_S_SWEEP_SUBGROUP 6
+#define GNI_S_SWEEP_EACH 7
+#define GNI_S_SWEEP_LOOKS 8
+#define GNI_S_SWEEP_ONE 9 // one digit of words, of pairs with words
+#define GNI_S_SWEEP_SPECS 10
 #define GNI_SORT_TILE 2048 // elements of a workgroup
 #define GNI_P_SORT_ROWS 0
 #define GNI_P_SORT_N 1
@@ -181,7 +245,14 @@
 #define GNI_P_FIND_OUT_BASE 4
 #define GNI_P_FIND_RIGHT 5
 #define GNI_P_FIND_LEAST 6 // the first number that is counted
-#define GNI_P_FIND_WORDS 7
+#define GNI_P_FIND_START 7 // count.comp, float32: edges are about evenly apart from there on
+#define GNI_P_FIND_SCALE 8 // 1 / how far, or 0: they are anywhere
+#define GNI_P_FIND_WORDS 9
+#define GNI_S_FIND_COPIES 3 // of each count in shared memory
+#define GNI_S_FIND_EDGES 4  // numbers are how many edges are not above an element
+#define GNI_S_FIND_SPECS 5
+#define GNI_COUNT_HOLDS 5120 // words of counts in shared memory
+#define GNI_COUNT_EDGES 2048 // most parts between edges
 
 // ---- scan.comp
 
@@ -192,10 +263,17 @@
 #define GNI_F_SCAN_TOTALS 0u
 #define GNI_F_SCAN_TILES 1u
 #define GNI_F_SCAN_COLUMNS 2u
+#define GNI_F_SCAN_ONE_PASS 3u // scan_fast.comp
 #define GNI_S_SCAN_FLAGS 4
 #define GNI_F_SCAN_CARRY 1u     // there are parts
 #define GNI_F_SCAN_EXCLUSIVE 2u // without the element itself
+#define GNI_F_SCAN_STALL 4u     // tests: some tiles do not say what they come to
 #define GNI_S_SCAN_SPECS 5
+#define GNI_S_SCAN_THREADS 5 // scan_fast.comp
+#define GNI_S_SCAN_EACH 6
+#define GNI_S_SCAN_LANES 7
+#define GNI_S_SCAN_FAST_SPECS 8
+#define GNI_SCAN_STRIP 256 // groups of columns of all subgroups
 #define GNI_SCAN_TILE 2048 // elements of a workgroup
 #define GNI_P_SCAN_OUTER 0
 #define GNI_P_SCAN_N 1
@@ -203,7 +281,36 @@
 #define GNI_P_SCAN_IN_BASE 3
 #define GNI_P_SCAN_OUT_BASE 4
 #define GNI_P_SCAN_TILES 5
-#define GNI_P_SCAN_WORDS 6
+#define GNI_P_SCAN_EPOCH 6
+#define GNI_P_SCAN_WORDS 7
+
+// ---- attention.comp
+
+#define GNI_S_ATTEND_D 0      // elements of a query and of a key
+#define GNI_S_ATTEND_E 1      // of a value
+#define GNI_S_ATTEND_FLAGS 2
+#define GNI_S_ATTEND_BLOCKS 3 // of 16 rows that a subgroup has
+#define GNI_S_ATTEND_KEYS 4   // keys of a tile
+#define GNI_S_ATTEND_SPECS 5
+#define GNI_F_ATTEND_CAUSAL 1u
+#define GNI_F_ATTEND_LSE 2u    // the rows' logarithms of sums are written
+#define GNI_F_ATTEND_BF16 4u
+#define GNI_F_ATTEND_EARLY 8u  // the next tile is on its way while one is at work
+#define GNI_F_ATTEND_SAME 16u  // sums have their elements where first operands have them
+#define GNI_F_ATTEND_ASKS 32u  // is to write only whether they do, in place of a logarithm
+#define GNI_P_ATTEND_N 0      // queries
+#define GNI_P_ATTEND_M 1      // keys
+#define GNI_P_ATTEND_SHARE 2  // heads to a key head
+#define GNI_P_ATTEND_SCALE 3  // times log2 e
+#define GNI_P_ATTEND_Q 4      // base, strides of batch, head, row, in groups of 8; so the next ones
+#define GNI_P_ATTEND_K 8
+#define GNI_P_ATTEND_V 12
+#define GNI_P_ATTEND_Y 16     // or dq, or dk
+#define GNI_P_ATTEND_GY 20
+#define GNI_P_ATTEND_DV 24
+#define GNI_P_ATTEND_LSE 28
+#define GNI_P_ATTEND_DOT 29
+#define GNI_P_ATTEND_WORDS 30
 
 // ---- random.comp
 
@@ -243,6 +350,8 @@
 #define GNI_F_MATMUL_SPARE 65536u    // works if split.comp chose mode 2
 #define GNI_F_MATMUL_INSIDE 131072u  // all tiles are whole
 #define GNI_F_MATMUL_SUMS 262144u    // sums of b's columns go to buffer argument 6, as c's dtype
+#define GNI_F_MATMUL_WINDOWS 524288u // rows and columns of b are counted by several indices: windows.glsl
+#define GNI_F_MATMUL_EVEN 1048576u   // and a tile's step of k stays within the last one of k
 
 #define GNI_P_MATMUL_M 0
 #define GNI_P_MATMUL_N 1
@@ -267,6 +376,27 @@
 #define GNI_P_MATMUL_STRIPE 48      // rows of tiles that are taken column by column
 #define GNI_P_MATMUL_WHOLE_TILES 49 // with splits: the first so many, counted over all batches, are not split
 #define GNI_P_MATMUL_WORDS 50
+
+// Of windows: divisions, last index's step, and for each index but the first (divider, step of the one in front).
+#define GNI_P_WINDOWS_K 50
+#define GNI_P_WINDOWS_N 64
+#define GNI_P_WINDOWS_C 78 // divider: columns of c that follow each other, and the distance of such runs
+#define GNI_P_WINDOWS_WORDS 82
+
+// ---- images with their channels last: image.comp
+
+#define GNI_S_IMAGE_IN_DTYPE 0
+#define GNI_S_IMAGE_OUT_DTYPE 1
+#define GNI_S_IMAGE_SPECS 2
+#define GNI_P_IMAGE_PLACES 0 // of all images
+#define GNI_P_IMAGE_CHANNELS 1
+#define GNI_P_IMAGE_WIDTH 2 // channels that come out
+#define GNI_P_IMAGE_IN_BASE 3
+#define GNI_P_IMAGE_OUT_BASE 4
+#define GNI_P_IMAGE_STEP_CHANNEL 5
+#define GNI_P_IMAGE_STEP_IMAGE 6
+#define GNI_P_IMAGE_AXIS 7 // 3, the last one first: (divider, places in front, places that there are, step)
+#define GNI_P_IMAGE_WORDS 25
 
 #define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
 #define GNI_S_MATVEC_SPECS 5

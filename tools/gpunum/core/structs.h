@@ -1,7 +1,7 @@
 // >>structs
 // Every internal type that more than one room uses, and how they hold each other:
 // gn_array -> gni_buffer (memory) or gni_expr (not computed yet), gn_array -> gni_node (its record for
-// autograd) -> input arrays. Rooms reach each other through the functions declared here.
+// autograd) -> input arrays. Rooms reach each other through the functions declared in room `internal`.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -118,7 +118,7 @@ struct gni_node {
     int64_t param[12]; // the op's own
     double real[2];
     gn_shape shape;
-    uint32_t visited; // number of the pass under way
+    uint32_t visited; // bits of the pass under way, see room `autograd`
     gn_array *gy;     // gradient gathered during the pass
 };
 
@@ -177,7 +177,7 @@ typedef struct gni_map {
     gni_operand in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
 } gni_map;
 
-// Reduces the one output of a program. Dimensions 0 to kept-1 are kept, the rest are reduced; the
+// Reduces the one output of a program, or sums both of two. Dimensions 0 to kept-1 are kept, the rest are reduced; the
 // result is contiguous over the kept ones. `domain` is that of the reduced register.
 typedef struct gni_reduce {
     gni_program program;
@@ -187,6 +187,7 @@ typedef struct gni_reduce {
     int64_t dim[GN_MAX_RANK];
     gni_operand in[GNI_MAX_INPUTS], out; // out.dtype: of the result
     bool compiled; // not worth interpreting: a GPU waits for the kernel of this program
+    int64_t apart; // two outputs, on GPUs only: elements of `out` from a result to the second one; 0: one output
 } gni_reduce;
 
 // Rows of `n` elements; the input has any row stride and unit stride inside, the output is contiguous
@@ -196,6 +197,17 @@ typedef struct gni_softmax {
     int64_t rows, n, row_stride;
     gni_operand in, out;
 } gni_softmax;
+
+// Work on rows that needs a sum or two over each row first, on GPUs only: rows.comp says what `kind` (GNI_ROWS_) does. All
+// operands are contiguous, those that a kind does not have are without a buffer: x, gy (the gradient) and out (rows, n), or
+// out (rows) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and bias
+// float32, (n) or, where stretches > 0, (period, stretches): one for `inner` places, and for every row that many periods on.
+typedef struct gni_rows {
+    int kind;
+    int64_t rows, n, period, stretches, inner;
+    double eps;
+    gni_operand x, gy, weight, bias, mean, scale, out; // in the order of GNI_P_ROWS_BASE
+} gni_rows;
 
 // Where the strides of a product's other operands along m and n are; batch dimensions come first.
 enum { GNI_ALONG_M = GN_MAX_RANK - 2, GNI_ALONG_N = GN_MAX_RANK - 1 };
@@ -220,7 +232,7 @@ typedef struct gni_matmul {
     // the operand's rows (GNI_ALONG_M) and columns (GNI_ALONG_N). Operands are float32. If the other one has one row or
     // column, nothing is fused and there is no bias.
     int prologue;
-    bool as_prologue; // prologue is 0, but sums are to be rounded as if it were not
+    bool as_prologue; // by the tiles of a product with a prologue, whose rounding it is to have
     gni_program load;
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;
@@ -233,7 +245,32 @@ typedef struct gni_conv {
     int64_t batch_dim[2], a_batch[2], b_batch[2];
     int64_t n_dim[4], b_n[4], k_dim[4], b_k[4];
     gni_operand a, b, c; // stride[] unused
+    // On a GPU, where b has its channels last: runs of c's columns that follow each other, where the next run and the next row
+    // begin.
+    int64_t c_run, c_jump, c_row;
 } gni_conv;
+
+// out (n, out..., width) contiguous = in (n, channels, in...) of any strides as if it began `before` places earlier, with zeros
+// around it, or cut; channels behind its own are zeros. For GPUs.
+typedef struct gni_image {
+    int64_t n, channels, width;
+    int64_t have[3], before[3], size[3];
+    gni_operand in, out; // in's strides: of n, channels and three axes
+} gni_image;
+
+// Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch, head, row.
+typedef enum gni_attend_step {
+    GNI_ATTEND_FORWARD, // GN_STEP of attention.comp: y and, where there is a buffer for it, lse (batches, heads, n), float32
+    GNI_ATTEND_QUERIES, // dq from these, lse, gy, and dot, the rows' sums of y gy, which is like lse
+    GNI_ATTEND_KEYS     // dk and dv, summed over the heads that share them
+} gni_attend_step;
+typedef struct gni_attend_job {
+    gni_attend_step step;
+    int64_t batches, heads, share, n, m, d, e;
+    double scale;
+    bool causal;
+    gni_operand q, k, v, gy, lse, dot, y, dq, dk, dv;
+} gni_attend_job;
 
 // Where indices lead: into the axis in the middle of (outer, extent, inner). They are `count`, int32 or int64, or with
 // `along` (outer, count, inner), one for each element. All is contiguous.
@@ -250,6 +287,19 @@ typedef struct gni_take {
     gni_places at;
     gni_operand in, index, out;
 } gni_take;
+
+// What is where mask (n) is true: with no `out` yet counts, how many in each chunk; then either `rank` rows of `count` int64 places
+// in an array of these dimensions, or of rank 0 the elements of in (n) there. Of GPUs alone.
+typedef struct gni_keep {
+    int64_t n, count;
+    int rank;
+    int64_t dim[GN_MAX_RANK];
+    gni_operand mask, in, counts, out;
+} gni_keep;
+
+// The elements of a chunk, so that there are at most 2048 of them, and how many there are. The first one may be 15 shorter.
+GNI_INLINE int64_t gni_keep_chunk(int64_t n) { return (n / ((int64_t)4096 * 2047) + 1) * 4096; }
+GNI_INLINE int64_t gni_keep_chunks(int64_t n) { return (n + 14) / gni_keep_chunk(n) + 1; }
 
 typedef enum gni_scan_op { GNI_SCAN_SUM, GNI_SCAN_PROD, GNI_SCAN_MAX, GNI_SCAN_MIN, GNI_SCAN_LOGSUMEXP } gni_scan_op;
 // Along the middle axis of (outer, n, inner), all contiguous, in and out of one dtype.
@@ -277,10 +327,12 @@ typedef struct gni_search {
 } gni_search;
 
 // out (bins): how often each number from `least` on is among in (n), int64; with weight (n), float64, their sums. Numbers
-// outside are left out.
+// outside are left out. With edges (bins + 1), which rise, in is of their dtype, float32, and its number is how many edges are not
+// above it; with a scale that is about (x - start) scale.
 typedef struct gni_count {
     int64_t n, bins, least;
-    gni_operand in, weight, out;
+    double start, scale;
+    gni_operand in, weight, edges, out;
 } gni_count;
 
 // GNI_SCATTER_PUT: the last one is what stays, on the CPU.
@@ -389,17 +441,21 @@ typedef enum gni_job_kind {
     GNI_JOB_MAP,
     GNI_JOB_REDUCE,
     GNI_JOB_SOFTMAX,
+    GNI_JOB_ROWS, // of GPUs only: see gni_run_on_gpu
     GNI_JOB_MATMUL,
-    GNI_JOB_CONV, // on a GPU it is made of other jobs: see gni_conv_run
+    GNI_JOB_CONV, // on a GPU it is made of other jobs where b has not its channels last: see gni_conv_run
+    GNI_JOB_IMAGE,
     GNI_JOB_TAKE,
     GNI_JOB_SCATTER,
+    GNI_JOB_KEEP,
     GNI_JOB_RANDOM,
     GNI_JOB_FFT,
     GNI_JOB_FACTOR,
     GNI_JOB_SCAN,
     GNI_JOB_SORT,
     GNI_JOB_SEARCH,
-    GNI_JOB_COUNT
+    GNI_JOB_COUNT,
+    GNI_JOB_ATTEND // of room `attention`, which has another way where a GPU does not do it
 } gni_job_kind;
 typedef struct gni_backend_api {
     const char *name;
@@ -435,12 +491,30 @@ typedef struct gni_read {
     struct gni_read *next;
 } gni_read;
 
+// See core/learn.
+typedef enum gni_loop_state { GNI_LOOP_WATCHED, GNI_LOOP_WARMED, GNI_LOOP_TRIED, GNI_LOOP_CPU, GNI_LOOP_GPU } gni_loop_state;
+typedef struct gni_loop {
+    uint64_t calls, met; // a hash of a round's calls; when it was met last
+    gni_loop_state state;
+    int windows, broken; // timed in this state; interruptions of its trial
+    uint64_t spent, best[2]; // ns in all; of a round, on the CPU and on the GPU
+} gni_loop;
+
+enum { GNI_LOOPS = 8 };
+typedef struct gni_learn {
+    uint64_t calls, rounds, begun; // a hash of the calls since the last round; rounds so far; when the window began
+    int count, limit;      // calls since the last round, and with how many the loop is still thought to go on
+    int in_window, by_rule, little; // rounds; jobs that a rule put on the GPU, and those that were too small for one
+    gni_loop *current, loops[GNI_LOOPS];
+} gni_learn;
+
 struct gn_context {
     gni_lock lock;
     gn_options options; // strings copied
     // In force: those of the options, but while a large decomposition runs on the GPU.
     gn_placement placement;
     gn_precision precision;
+    gni_learn learn;
     gn_allocator allocator;
     gn_status status;
     bool told;        // somebody asked for the error in `status`

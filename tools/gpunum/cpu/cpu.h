@@ -454,12 +454,10 @@ static void gni_eval_begin(gni_eval *e, const gni_plan *plan, char *memory) {
     for (int c = 0; c < p->n_const; c++) {
         char *to = gni_eval_slot(e, plan->slot[p->n_in + c]);
         uint32_t low = (uint32_t)(p->konst[c] & 0xffffffffu);
-        for (int i = 0; i < plan->block; i++) {
-            if (p->wide)
-                memcpy(to + 8 * i, &p->konst[c], 8);
-            else
-                memcpy(to + 4 * i, &low, 4);
-        }
+        const size_t item = p->wide ? 8 : 4, bytes = (size_t)plan->block * item;
+        size_t n = 0;
+        for (; n < bytes && n < 64; n += item) memcpy(to + n, p->wide ? (const void *)&p->konst[c] : (const void *)&low, item);
+        for (; n < bytes; n *= 2) memcpy(to + n, to, GNI_MIN(n, bytes - n)); // several times as fast as one by one
         e->reg[p->n_in + c] = to;
     }
 }

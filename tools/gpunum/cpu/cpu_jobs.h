@@ -953,7 +953,9 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 ||
                t == GN_I64;
     }
-    case GNI_JOB_CONV: return gni_is_float(((const gni_conv *)job)->a.dtype);
+    case GNI_JOB_CONV: return gni_is_float(((const gni_conv *)job)->a.dtype) && ((const gni_conv *)job)->c_run == 0;
+    case GNI_JOB_ROWS: // these two are made of others here
+    case GNI_JOB_ATTEND:
     case GNI_JOB_SCATTER: return true;
     case GNI_JOB_TAKE: {
         gn_dtype t = ((const gni_take *)job)->index.dtype;

@@ -91,6 +91,24 @@ static double gni_dtrigamma(double x) {
     return y + sign * (s + (1.0 + p + 0.5 / x) / x);
 }
 
+static double gni_dtetragamma(double x) {
+    double y = 0.0, cosine;
+    if (x == 0.0) return -copysign(GNI_INF, x);
+    if (x < 0.0) {
+        if (x == floor(x)) return GNI_NAN;
+        const double sine = sin((x - floor(x + 0.5)) * 3.14159265358979323846), t = 3.14159265358979323846 / sine;
+        gni_dsinpi(x, &cosine);
+        y = -2.0 * cosine * t * t * t;
+        x = 1.0 - x;
+    }
+    for (; x < 10.0; x += 1.0) y -= 2.0 / (x * x * x);
+    static const double c[] = {-3617.0 / 30, 35.0 / 2, -691.0 / 210, 5.0 / 6, -3.0 / 10, 1.0 / 6, -1.0 / 6, 1.0 / 2};
+    const double z = 1.0 / (x * x);
+    double p = 0.0;
+    for (int i = 0; i < GNI_COUNT(c); i++) p = (p + c[i]) * z;
+    return y - (1.0 + p + 1.0 / x) * z;
+}
+
 // A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing.
 static double gni_derfinv(double x) {
     static const double middle[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,

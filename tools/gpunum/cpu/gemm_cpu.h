@@ -99,18 +99,25 @@ static float gni_gemm_widen(gn_dtype t, const void *p, int64_t i) {
     return ((const float *)p)[i];
 }
 
+// Whether tiles do bias and act to sums that c is too narrow for.
+static bool gni_gemm_finishes_apart(const gni_gemm_job *j) {
+    return j->sums_apart && !j->transposed && !j->d->accumulate && j->d->store == NULL && j->k > 0 &&
+           (j->d->out == GN_F16 || j->d->out == GN_BF16);
+}
+
 // What is done to a block of c after its last k where no `store` does it. The tiles have done float32's
 // bias and act already; this does what they cannot.
 // `sum` (rows,cols) holds the float32 sums when c has another type; it is worked on.
 static void gni_gemm_finish(const gni_gemm_job *j, void *c, int64_t rows, int64_t cols, int64_t j0,
                             float *sum) {
     const gni_gemm *d = j->d;
+    const bool done = gni_gemm_finishes_apart(j);
     for (int64_t i = 0; sum != NULL && i < rows; i++, sum += cols) {
         const int64_t at = i * d->c_rs;
         for (int64_t q = 0; d->accumulate && q < cols; q++)
             sum[q] += gni_gemm_widen(d->out, c, at + q);
-        for (int64_t q = 0; d->bias != NULL && q < cols; q++) sum[q] += d->bias[j0 + q];
-        for (int64_t q = 0; d->act == 1 && q < cols; q++) sum[q] = sum[q] < 0 ? 0 : sum[q];
+        for (int64_t q = 0; !done && d->bias != NULL && q < cols; q++) sum[q] += d->bias[j0 + q];
+        for (int64_t q = 0; !done && d->act == 1 && q < cols; q++) sum[q] = sum[q] < 0 ? 0 : sum[q];
         if (d->out == GN_F16) {
             j->isa->narrow_f16((uint16_t *)c + at, sum, cols);
         } else if (d->out == GN_BF16) {
@@ -295,7 +302,7 @@ static void gni_gemm_panel(const gni_gemm_block *s, gni_gemm_tile *t, int64_t ic
 static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int64_t jc, int64_t nc,
                            int64_t pc, int64_t kc) {
     const gni_gemm_job *j = s->job;
-    const bool last = pc + kc >= j->k && !j->sums_apart && j->d->out == GN_F32;
+    const bool last = pc + kc >= j->k && (j->sums_apart ? gni_gemm_finishes_apart(j) : j->d->out == GN_F32);
     const char *packed_b = s->pack_b;
     gni_gemm_tile t;
     t.k = gni_gemm_steps(j, kc);
@@ -997,6 +1004,7 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     gni_gemm_vector v;
     j.d = d;
     j.isa = gni_gemm_isa_of(isa);
+    j.sums_apart = j.transposed = false; // until a way is chosen
     if (gni_gemm_is_vector(d, &v)) {
         v.isa = gni_la_isa_of(isa);
         gni_parallel(pool, d->batch * v.items, GNI_MAX(1024 / d->k, 1), gni_gemm_vector_task, &v);

@@ -23,13 +23,20 @@ static void gni_read_finish(gn_context *g, gni_read *r, bool ok) {
     gni_free(g, r);
 }
 
+// Whether a read's data and flags are there. False after an error, too.
+static bool gni_read_ready(gn_context *g, gni_read *r, bool wait) {
+    if (!r->on_gpu) return true;
+    if (g->gpu == NULL || !g->gpu->layer->ticket_ready(g->gpu, &r->ticket, wait)) return false;
+    return wait || !r->watched || g->gpu->layer->ticket_ready(g->gpu, &r->faults, false);
+}
+
 // Calls back for reads that are there, in order; with `wait` for all of them.
 static void gni_deliver_reads(gn_context *g, bool wait) {
     if (g->delivering) return; // a callback called us
     g->delivering = true;
     while (g->reads != NULL) {
         gni_read *r = g->reads;
-        if (r->on_gpu && (g->gpu == NULL || !g->gpu->layer->ticket_ready(g->gpu, &r->ticket, wait))) {
+        if (!gni_read_ready(g, r, wait)) {
             if (!wait && g->gpu != NULL && !g->gpu->lost) break;
             g->reads = r->next;
             if (g->gpu != NULL) g->gpu->layer->ticket_release(g->gpu, &r->ticket);

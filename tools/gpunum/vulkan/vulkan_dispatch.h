@@ -112,6 +112,8 @@ static bool gni_vk_record_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t of
 
 // ---- dispatch
 
+enum { GNI_VK_PARTS = 64 }; // in one dispatch
+
 // Everything about a dispatch on its way into a command buffer.
 typedef struct gni_vk_call {
     VkCommandBuffer commands;
@@ -148,6 +150,15 @@ static bool gni_vk_dispatch_fits(gni_vk *vk, const gni_vk_pipeline *p, const gni
     return true;
 }
 
+static void gni_vk_write_block(char *out, const gni_gpu_use *uses, int n_use, const void *params, uint32_t bytes) {
+    uint64_t addresses[GNI_GPU_MAX_USES];
+    memset(addresses, 0, sizeof addresses);
+    for (int i = 0; i < n_use; i++)
+        if (uses[i].mem) addresses[i] = uses[i].mem->address + uses[i].offset;
+    memcpy(out, addresses, sizeof addresses);
+    if (bytes) memcpy(out + GNI_VK_ADDRESS_BYTES, params, bytes);
+}
+
 // Writes the parameter block where the device can read it. May submit the open batch.
 static bool gni_vk_put_params(gni_vk *vk, gni_vk_call *d, const void *params,
                               uint32_t params_bytes) {
@@ -162,13 +173,7 @@ static bool gni_vk_put_params(gni_vk *vk, gni_vk_call *d, const void *params,
         if (d->at == UINT64_MAX) return false;
         d->block = &vk->stream.params.mem;
     }
-    char *out = (char *)d->block->mapped + d->at;
-    uint64_t addresses[GNI_GPU_MAX_USES];
-    memset(addresses, 0, sizeof addresses);
-    for (int i = 0; i < d->n_use; i++)
-        if (d->uses[i].mem) addresses[i] = d->uses[i].mem->address + d->uses[i].offset;
-    memcpy(out, addresses, sizeof addresses);
-    if (params_bytes) memcpy(out + GNI_VK_ADDRESS_BYTES, params, params_bytes);
+    gni_vk_write_block((char *)d->block->mapped + d->at, d->uses, d->n_use, params, params_bytes);
     return true;
 }
 
@@ -267,6 +272,68 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_gpu_use *u
     for (int i = 0; i < n_use; i++)
         if (uses[i].mem) gni_vk_touch(vk, uses[i].mem);
     return gni_vk_recorded(vk);
+}
+
+// How many parts from the first one on are one dispatch: of one kernel, and none so large that the others have
+// many workgroups that find nothing to do.
+static int gni_vk_same_parts(const gni_vk *vk, const gni_gpu_part *parts, int count) {
+    int n = 1;
+    while (n < count && n < GNI_VK_PARTS && (uint32_t)n < vk->gpu.caps.max_groups[1] && parts[n].pipeline == parts[0].pipeline &&
+           parts[n].bytes == parts[0].bytes && parts[n].x / 4 <= parts[0].x && parts[0].x / 4 <= parts[n].x)
+        n++;
+    return n;
+}
+
+// One dispatch of `n` parts, after what is before `all` and meets them.
+static bool gni_vk_dispatch_parts(gni_vk *vk, const gni_gpu_part *parts, int n, const gni_gpu_part *all, int all_count) {
+    gni_vk_pipeline *p = (gni_vk_pipeline *)parts[0].pipeline;
+    const uint64_t each = (uint64_t)GNI_VK_ADDRESS_BYTES + ((parts[0].bytes + 15u) & ~15u);
+    uint32_t groups[3] = {0, 1, 1};
+    for (int i = 0; i < n; i++) {
+        groups[0] = GNI_MAX(groups[0], parts[i].x);
+        if (!gni_vk_dispatch_fits(vk, p, parts[i].uses, parts[i].n_use, parts[i].bytes, groups)) return false;
+    }
+    const uint64_t at = gni_vk_ring_take(vk, &vk->stream.params, each * (uint64_t)n);
+    VkCommandBuffer commands = at != UINT64_MAX ? gni_vk_target(vk) : NULL;
+    if (!commands) return false;
+    const gni_gpu_mem *block = &vk->stream.params.mem;
+    for (int i = 0; i < n; i++)
+        gni_vk_write_block((char *)block->mapped + at + each * (uint64_t)i, parts[i].uses, parts[i].n_use, parts[i].params,
+                           parts[i].bytes);
+    bool meets = false;
+    for (int i = 0; i < all_count && !meets; i++)
+        for (int k = 0; k < all[i].n_use && !meets; k++) {
+            const gni_gpu_use *u = &all[i].uses[k];
+            if (!u->bytes) continue;
+            const gni_vk_range range = gni_vk_range_of(u->mem, u->offset, u->bytes, u->write);
+            meets = gni_vk_meets(vk, &range, 1);
+        }
+    if (meets) gni_vk_part_commands(vk, commands);
+    if (vk->stream.bound != p->pipeline) vk->f.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, p->pipeline);
+    vk->stream.bound = p->pipeline;
+    uint64_t push[2];
+    push[0] = block->address + at;
+    push[1] = each;
+    vk->f.vkCmdPushConstants(commands, vk->compiler.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, push);
+    const bool timed = gni_vk_timed_begin(vk, p->name);
+    vk->f.vkCmdDispatch(commands, groups[0], (uint32_t)n, 1);
+    if (timed) gni_vk_timed_end(vk);
+    vk->stream.dispatches = true;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < parts[i].n_use; k++)
+            if (parts[i].uses[k].mem) gni_vk_touch(vk, parts[i].uses[k].mem);
+    return gni_vk_recorded(vk);
+}
+
+// Whatever comes after these waits for them, for more ranges are not remembered. Only with addresses, into our own stream.
+static bool gni_vk_dispatch_many(gni_vk *vk, const gni_gpu_part *parts, int count) {
+    bool ok = gni_vk_usable(vk) && vk->gpu.caps.addresses && !vk->record.commands;
+    for (int at = 0, n = 0; at < count && ok; at += n) {
+        n = gni_vk_same_parts(vk, parts + at, count - at);
+        ok = gni_vk_dispatch_parts(vk, parts + at, n, parts, at == 0 ? count : 0);
+    }
+    vk->stream.all_dirty = true;
+    return ok;
 }
 
 #endif // GNI_VULKAN

@@ -63,6 +63,9 @@ static bool gni_vk_layer_dispatch(gni_gpu *d, gni_gpu_pipeline *p, const gni_gpu
                                   uint32_t y, uint32_t z) {
     return gni_vk_dispatch((gni_vk *)d, (gni_vk_pipeline *)p, uses, n_use, params, bytes, x, y, z);
 }
+static bool gni_vk_layer_dispatch_many(gni_gpu *d, const gni_gpu_part *parts, int count) {
+    return gni_vk_dispatch_many((gni_vk *)d, parts, count);
+}
 static bool gni_vk_layer_flush(gni_gpu *d) { return gni_vk_flush((gni_vk *)d); }
 static bool gni_vk_layer_wait(gni_gpu *d) { return gni_vk_wait((gni_vk *)d); }
 static bool gni_vk_layer_profile(gni_gpu *d, bool on) { return gni_vk_profile((gni_vk *)d, on); }
@@ -97,6 +100,7 @@ static const gni_gpu_layer gni_vulkan_layer = {"vulkan",
                                                gni_vk_layer_copy,
                                                gni_vk_layer_pipeline_get,
                                                gni_vk_layer_dispatch,
+                                               gni_vk_layer_dispatch_many,
                                                gni_vk_layer_flush,
                                                gni_vk_layer_wait,
                                                gni_vk_layer_profile,

@@ -269,12 +269,10 @@ static bool gni_vk_recorded(gni_vk *vk) {
 
 // ---- order
 
-// Puts a barrier in front of a command that uses `uses` if an earlier one since the last barrier
-// meets it.
-static void gni_vk_order(gni_vk *vk, VkCommandBuffer c, const gni_vk_range *uses, int n,
-                         bool transfer) {
-    gni_vk_stream *s = &vk->stream;
-    bool meet = s->all_dirty || s->range_count + n > GNI_VK_HAZARDS;
+// Whether one of `uses` meets a command since the last barrier.
+static bool gni_vk_meets(const gni_vk *vk, const gni_vk_range *uses, int n) {
+    const gni_vk_stream *s = &vk->stream;
+    bool meet = s->all_dirty;
     for (int k = 0; k < n && !meet; k++) {
         for (int i = 0; i < s->range_count && !meet; i++) {
             const gni_vk_range *r = &s->ranges[i];
@@ -282,19 +280,31 @@ static void gni_vk_order(gni_vk *vk, VkCommandBuffer c, const gni_vk_range *uses
                    uses[k].begin < r->end;
         }
     }
-    if (meet) {
-        VkPipelineStageFlags from = 0;
-        VkAccessFlags written = 0;
-        if (s->dispatches)
-            from |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, written |= VK_ACCESS_SHADER_WRITE_BIT;
-        if (s->transfers)
-            from |= VK_PIPELINE_STAGE_TRANSFER_BIT, written |= VK_ACCESS_TRANSFER_WRITE_BIT;
-        if (s->all_dirty)
-            from = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, written = VK_ACCESS_MEMORY_WRITE_BIT;
-        gni_vk_barrier(vk, c, from, written, GNI_VK_STAGES, GNI_VK_ACCESSES);
-        s->range_count = 0;
-        s->dispatches = s->transfers = s->all_dirty = false;
-    }
+    return meet;
+}
+
+// Puts a barrier after all commands since the last one.
+static void gni_vk_part_commands(gni_vk *vk, VkCommandBuffer c) {
+    gni_vk_stream *s = &vk->stream;
+    VkPipelineStageFlags from = 0;
+    VkAccessFlags written = 0;
+    if (s->dispatches)
+        from |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, written |= VK_ACCESS_SHADER_WRITE_BIT;
+    if (s->transfers)
+        from |= VK_PIPELINE_STAGE_TRANSFER_BIT, written |= VK_ACCESS_TRANSFER_WRITE_BIT;
+    if (s->all_dirty)
+        from = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, written = VK_ACCESS_MEMORY_WRITE_BIT;
+    gni_vk_barrier(vk, c, from, written, GNI_VK_STAGES, GNI_VK_ACCESSES);
+    s->range_count = 0;
+    s->dispatches = s->transfers = s->all_dirty = false;
+}
+
+// Puts a barrier in front of a command that uses `uses` if an earlier one since the last barrier
+// meets it.
+static void gni_vk_order(gni_vk *vk, VkCommandBuffer c, const gni_vk_range *uses, int n,
+                         bool transfer) {
+    gni_vk_stream *s = &vk->stream;
+    if (s->range_count + n > GNI_VK_HAZARDS || gni_vk_meets(vk, uses, n)) gni_vk_part_commands(vk, c);
     for (int k = 0; k < n; k++) {
         bool known = false; // a repeated input takes no second entry
         for (int i = 0; i < s->range_count && !known; i++) {
