@@ -256,14 +256,21 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
         target_include_directories(gpunum_dawn SYSTEM PRIVATE ${GPUNUM_WEBGPU}/root/usr/include)
         target_link_libraries(gpunum_dawn PUBLIC gpunum_flags gpunum_passes ${dawn})
         set_target_properties(gpunum_dawn PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+        # Says nothing of the adapter's limits, so that the device has the default ones.
+        file(WRITE ${PROJECT_BINARY_DIR}/dawn_defaults.c.tmp
+            "int __wrap_wgpuAdapterGetLimits(void *adapter, void *limits);\n"
+            "int __wrap_wgpuAdapterGetLimits(void *adapter, void *limits) { return (void)adapter, (void)limits, 2; }\n")
+        configure_file(${PROJECT_BINARY_DIR}/dawn_defaults.c.tmp ${PROJECT_BINARY_DIR}/dawn_defaults.c COPYONLY)
+        add_library(gpunum_dawn_defaults STATIC ${PROJECT_BINARY_DIR}/dawn_defaults.c)
         # A minute in all, most of it lavapipe's compiling. GPUNUM_CHECKS runs the others, each of which takes that long alone.
         set(suites webgpu views index conv)
         option(GPUNUM_TEST_DAWN_MORE "More of the tests through Dawn, ten minutes of them" OFF)
         if(GPUNUM_TEST_DAWN_MORE)
-            list(APPEND suites array arrays autograd fft leaves losses norm pool sequences train)
+            list(APPEND suites array arrays autograd complex create epilogue fft leaves losses matmul norm ops order pool prologue
+                random sequences train)
         endif()
         # Random programs, whose texts Tint reads.
-        foreach(name ${suites} programs)
+        foreach(name ${suites} programs webgpu_limits)
             set(kind test)
             if(name STREQUAL "programs")
                 set(kind fuzz)
@@ -274,6 +281,14 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
                 -Wl,--allow-shlib-undefined -Wl,--dynamic-linker=${dawn_loader})
             set_target_properties(test_${name}_dawn PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
                 BUILD_RPATH ${dawn_lib})
+            # Under WebGPU's default limits, but for the first, which takes what the device has, and one on a smaller device.
+            if(name STREQUAL "webgpu_limits")
+                target_include_directories(test_${name}_dawn SYSTEM PRIVATE ${GPUNUM_WEBGPU}/root/usr/include)
+                target_link_libraries(test_${name}_dawn PRIVATE
+                    -Wl,--wrap=wgpuDeviceGetLimits,--wrap=wgpuDeviceCreateBindGroup)
+            elseif(NOT name STREQUAL "webgpu")
+                target_link_libraries(test_${name}_dawn PRIVATE gpunum_dawn_defaults -Wl,--wrap=wgpuAdapterGetLimits)
+            endif()
             if(TARGET gpunum_cases_${name})
                 add_dependencies(test_${name}_dawn gpunum_cases_${name})
             endif()

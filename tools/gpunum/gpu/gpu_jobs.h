@@ -134,6 +134,13 @@ static bool gni_job_has(const gni_gpu *gpu, int module) { return gpu->kernels ==
 
 // ---- operands
 
+// Bytes of a buffer argument that begins anywhere.
+static int64_t gni_job_most_bytes(const gni_gpu *gpu) {
+    int64_t most = GNI_GPU_REACH;
+    if (!gpu->caps.addresses) most = (int64_t)GNI_MIN(gpu->caps.max_storage_range, (uint64_t)most);
+    return most - 256;
+}
+
 // The range of `o` that `rank` dimensions reach, as a buffer argument, and where in it index 0 is, in
 // elements. False when that is more than one dispatch can address.
 static bool gni_job_reach(const gni_gpu *gpu, const gni_operand *o, const int64_t *dim,
@@ -1049,7 +1056,7 @@ static bool gni_job_reduce(gni_gpu *gpu, const gni_reduce *r) {
 static bool gni_job_is_half(gn_dtype t) { return t == GN_F16 || t == GN_BF16; }
 
 // Whether the reduced dimensions reach further than a kernel does, whatever the one that is cut is cut to.
-static bool gni_job_reduce_is_far(const gni_reduce *r) {
+static bool gni_job_reduce_is_far(const gni_gpu *gpu, const gni_reduce *r) {
     int cut = gni_job_widest_reduced(r);
     for (int i = 0; i < r->program.n_in; i++) {
         int64_t size = (int64_t)gn_dtype_size(r->in[i].dtype), reach = size;
@@ -1057,7 +1064,7 @@ static bool gni_job_reduce_is_far(const gni_reduce *r) {
             int64_t step = r->in[i].stride[d] * size;
             if (d != cut) reach += (r->dim[d] - 1) * (step < 0 ? -step : step);
         }
-        if (reach > GNI_GPU_REACH - 256) return true;
+        if (reach > gni_job_most_bytes(gpu)) return true;
     }
     return false;
 }
@@ -1066,7 +1073,7 @@ static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
     if (!gni_job_program_ok(gpu, &r->program, gpu->caps.texts ? 1 : 3) || gni_is_complex(t)) return false;
-    if (gni_job_reduce_is_far(r) || (r->apart > 0 && gpu->caps.texts)) return false;
+    if (gni_job_reduce_is_far(gpu, r) || (r->apart > 0 && gpu->caps.texts)) return false;
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
     if (r->domain == GNI_F) return t == GN_F32 || gni_job_is_half(t) || (wide && t == GN_F64);
@@ -1120,7 +1127,7 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
 // ---- the backend
 
 // Of the rooms of gpu/ behind this one.
-static bool gni_job_softmax_ok(const gni_softmax *s);
+static bool gni_job_softmax_ok(const gni_gpu *gpu, const gni_softmax *s);
 static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s);
 static bool gni_job_rows_ok(const gni_gpu *gpu, const gni_rows *r);
 static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r);
@@ -1164,7 +1171,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         return gni_job_program_ok(gpu, p, p->n_out);
     }
     case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_job_softmax_ok((const gni_softmax *)job);
+    case GNI_JOB_SOFTMAX: return gni_job_softmax_ok(gpu, (const gni_softmax *)job);
     case GNI_JOB_ROWS: return gni_job_rows_ok(gpu, (const gni_rows *)job);
     case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
     case GNI_JOB_CONV: {

@@ -81,11 +81,11 @@ enum {
 enum { GNI_JOB_JOIN = 16 }; // parts of k that are added up at once: matrix.glsl's GN_JOIN
 
 // Whether a row of a, or a column of b, alone reaches further than a kernel does.
-static bool gni_job_is_far(const gni_matmul *m) {
+static bool gni_job_is_far(const gni_gpu *gpu, const gni_matmul *m) {
     int64_t a = m->a_cs * (int64_t)gn_dtype_size(m->a.dtype),
             b = m->b_rs * (int64_t)gn_dtype_size(m->b.dtype),
             most = GNI_MAX(GNI_MAX(a, -a), GNI_MAX(b, -b));
-    return m->k > 1 && most > (GNI_GPU_REACH - 256) / m->k;
+    return m->k > 1 && most > gni_job_most_bytes(gpu) / m->k;
 }
 
 static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
@@ -97,7 +97,7 @@ static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     if (m->fused && !gni_job_program_ok(gpu, &m->program, 1)) return false;
     if (m->prologue != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
-    if (gni_job_is_far(m)) return false;
+    if (gni_job_is_far(gpu, m)) return false;
     if (plain && (a == GN_I32 || a == GN_U32)) return gni_job_has(gpu, gni_job_int_tile.module);
     return plain && a == GN_F64 && gpu->caps.float64 && gpu->caps.int64;
 }
@@ -800,7 +800,7 @@ static bool gni_job_matmul_parts(gni_gpu *gpu, const gni_matmul *m, int64_t row)
         part.c.offset += half * inner;
         return gni_job_matmul(gpu, &part, row);
     }
-    if (gni_job_is_far(m)) return gni_job_matmul_halves(gpu, m, row);
+    if (gni_job_is_far(gpu, m)) return gni_job_matmul_halves(gpu, m, row);
     if (m->m >= m->n && m->m > 1) {
         half = gni_job_half(m->m);
         part.m = half;
@@ -1078,7 +1078,7 @@ static bool gni_job_prologue_pays(const gni_gpu *gpu, const gni_matmul *m, int64
 static bool gni_job_prologue_has(const gni_gpu *gpu, const gni_matmul *m) {
     if (!gpu->caps.addresses || (gpu->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION))
         return false;
-    return m->load.n_in > 0 && gni_job_words_have(m, &m->load, m->load_in, 0) && !gni_job_is_far(m);
+    return m->load.n_in > 0 && gni_job_words_have(m, &m->load, m->load_in, 0) && !gni_job_is_far(gpu, m);
 }
 
 // By a kernel of tiles that reads the operand once or a few times. False where none does; `ok` says how it went

@@ -12,9 +12,7 @@
 
 // Whether one dispatch reaches so many bytes.
 static bool gni_order_reaches(const gni_gpu *gpu, int64_t count, int64_t bytes) {
-    uint64_t most = (uint64_t)GNI_GPU_REACH;
-    if (!gpu->caps.addresses) most = GNI_MIN(gpu->caps.max_storage_range, most);
-    return count < INT32_MAX / 2 && (uint64_t)count * (uint64_t)bytes < most - 512;
+    return count < INT32_MAX / 2 && (uint64_t)count * (uint64_t)bytes < (uint64_t)gni_job_most_bytes(gpu) - 256;
 }
 
 static bool gni_order_dispatch(gni_job_call *c, int kernel, int64_t groups) {

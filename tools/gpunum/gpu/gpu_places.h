@@ -99,12 +99,6 @@ static int gni_job_take_unit(const gni_take *t) {
     return unit;
 }
 
-static int64_t gni_job_most_bytes(const gni_gpu *gpu) {
-    int64_t most = GNI_GPU_REACH;
-    if (!gpu->caps.addresses) most = (int64_t)GNI_MIN(gpu->caps.max_storage_range, (uint64_t)most);
-    return most - 256;
-}
-
 static bool gni_job_index_ok(gn_dtype t) { return t == GN_I32 || t == GN_I64 || t == GN_U32; }
 
 static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t) {

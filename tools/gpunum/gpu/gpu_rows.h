@@ -12,9 +12,10 @@
 
 enum { GNI_ROWS_LONGEST = 16384 }; // of those in registers
 
-static bool gni_job_softmax_ok(const gni_softmax *s) {
+static bool gni_job_softmax_ok(const gni_gpu *gpu, const gni_softmax *s) {
     gn_dtype t = s->in.dtype;
-    return (t == GN_F32 || gni_job_is_half(t)) && s->out.dtype == t && s->n < INT32_MAX / 2;
+    return (t == GN_F32 || gni_job_is_half(t)) && s->out.dtype == t && s->n < INT32_MAX / 2 &&
+           s->n * (int64_t)gn_dtype_size(t) <= gni_job_most_bytes(gpu);
 }
 
 static bool gni_job_softmax_long(gni_job_call *c, int64_t rows, int64_t n) {

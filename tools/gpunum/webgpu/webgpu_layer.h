@@ -393,6 +393,18 @@ static bool gni_wg_open_device(gni_wg *w) {
     adapter.callback = gni_wg_on_adapter;
     adapter.userdata1 = w;
     if (!gni_wg_await(w, wgpuInstanceRequestAdapter(w->instance, &wanted, adapter)) || !w->adapter) return false;
+#if !GNI_WG_BROWSER // whose half asks for the same
+    WGPULimits has, wanted_limits;
+    memset(&has, 0, sizeof has);
+    memset(&wanted_limits, 0xff, sizeof wanted_limits); // those that every device has
+    wanted_limits.nextInChain = NULL;
+    if (wgpuAdapterGetLimits(w->adapter, &has) == WGPUStatus_Success) {
+        wanted_limits.maxBufferSize = has.maxBufferSize;
+        wanted_limits.maxStorageBufferBindingSize = has.maxStorageBufferBindingSize;
+        wanted_limits.maxStorageBuffersPerShaderStage = has.maxStorageBuffersPerShaderStage;
+    }
+    d.requiredLimits = &wanted_limits;
+#endif
     device.mode = WGPUCallbackMode_WaitAnyOnly;
     device.callback = gni_wg_on_device;
     device.userdata1 = w;
