@@ -245,6 +245,9 @@ typedef struct gni_conv {
     int64_t batch_dim[2], a_batch[2], b_batch[2];
     int64_t n_dim[4], b_n[4], k_dim[4], b_k[4];
     gni_operand a, b, c; // stride[] unused
+    // Other than 0, on a CPU: images (k_dim[0]) of a are so far apart, and neighbours along the last axis of k that has more than one
+    // place are neighbours in a and in b.
+    int64_t a_jump;
     // On a GPU, where b has its channels last: runs of c's columns that follow each other, where the next run and the next row
     // begin.
     int64_t c_run, c_jump, c_row;

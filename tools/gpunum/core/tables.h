@@ -133,13 +133,16 @@ typedef struct gni_gemm_family {
     gni_gemm_tile_fn tile[3][GNI_GEMM_MAX_ROWS + 1];
 } gni_gemm_family;
 
-// Rows of a against columns of b, both contiguous along k: c[i * c_rs + j * c_cs].
+// Rows of a against columns of b, both contiguous along k: c[i * c_rs + j * c_cs]. With `runs` they have so many times k elements,
+// which begin at a_runs and b_runs, and column j of b is at cols[j].
 typedef struct gni_gemm_dots {
     int64_t m, n, k;
     const float *a;
     int64_t a_rs;
     const float *b;
     int64_t b_cs;
+    int64_t runs; // 0: one, and the three are not read
+    const int64_t *a_runs, *b_runs, *cols;
     float *c;
     int64_t c_rs, c_cs;
     bool add;
@@ -147,6 +150,16 @@ typedef struct gni_gemm_dots {
     const float *bias;
     int64_t bias_rs, bias_cs;
 } gni_gemm_dots;
+
+// y (m, runs, n) = a (m,k) times windows: n neighbours each, of row p and run r from b + rows[p] + starts[r * n] on.
+typedef struct gni_gemm_views {
+    int64_t m, n, k, runs;
+    const float *a; // contiguous
+    const float *b;
+    const int64_t *rows, *starts;
+    float *y;
+    int64_t y_rs;
+} gni_gemm_views;
 
 // y (n) += s (k) b (k,n) with rows of b contiguous.
 typedef struct gni_gemm_rows {
@@ -167,6 +180,7 @@ typedef struct gni_gemm_isa {
     // With bf16: takes the smallest (bits of |p[i]|) - 1 into *least for as many i as it returns.
     int64_t (*least)(const uint16_t *p, int64_t n, uint16_t *least);
     void (*dots)(const gni_gemm_dots *d);
+    void (*views)(const gni_gemm_views *d);
     void (*add_rows)(const gni_gemm_rows *d);
     // s (rows,cols) with rows of `width` into c as (cols,rows): c[j * c_rs + i], bias along i
     void (*put_transposed)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,

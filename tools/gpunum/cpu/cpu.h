@@ -225,9 +225,23 @@ GNI_COPY_RUN(gni_copy_run_8, 8)
 GNI_COPY_RUN(gni_copy_run_16, 16)
 #undef GNI_COPY_RUN
 
+// One item n times: what is there so far is copied behind itself.
+static void gni_copy_repeat(char *d, const char *s, int64_t n, int64_t item) {
+    const int64_t first = GNI_MIN(n, 64 / item);
+    for (int64_t i = 0; i < first; i++) memcpy(d + i * item, s, (size_t)item);
+    for (int64_t have = first * item, part; have < n * item; have += part) {
+        part = GNI_MIN(have, n * item - have);
+        memcpy(d + have, d, (size_t)part);
+    }
+}
+
 static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, int64_t item) {
     if (ds == item && ss == item) {
         if (d != s) memcpy(d, s, (size_t)(n * item));
+        return;
+    }
+    if (ds == item && ss == 0 && n * item >= 256) {
+        gni_copy_repeat(d, s, n, item);
         return;
     }
     switch (item) {

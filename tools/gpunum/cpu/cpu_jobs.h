@@ -4,10 +4,10 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../core/evaluate.h"
-#include "../cpu/gemm_cpu.h"
 #include "../cpu/fft_jobs.h"
 #include "../cpu/cpu_reduce.h"
 #include "../cpu/cpu_order.h"
+#include "../cpu/cpu_conv.h"
 #endif
 
 enum { GNI_SOFT_BLOCK = 2048, GNI_SOFT_PARTS = 64 };
@@ -858,55 +858,6 @@ static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
         if (ok && d->sums.dtype == GN_BF16) isa->narrow_bf16(to, m.column_sums, d->n);
         gni_free(g, m.column_sums);
     }
-    return ok;
-}
-
-// Offsets of all combinations of indices, the last one fastest.
-static void gni_conv_offsets(int64_t *to, const int64_t *dim, const int64_t *step, int rank) {
-    int64_t count = 1;
-    to[0] = 0;
-    for (int i = 0; i < rank; i++) { // from the end, so that nothing is overwritten that is still read
-        for (int64_t q = count; q-- > 0;)
-            for (int64_t x = dim[i]; x-- > 0;) to[q * dim[i] + x] = to[q] + x * step[i];
-        count *= dim[i];
-    }
-}
-
-// The product on its tiles, whose panels of b are packed from where the windows are.
-static bool gni_cpu_conv(gn_context *g, const gni_conv *d) {
-    gni_gemm m;
-    memset(&m, 0, sizeof m);
-    m.in = d->a.dtype;
-    m.out = d->c.dtype;
-    m.m = d->m;
-    m.n = d->n;
-    m.k = d->k;
-    m.a = gni_operand_data(&d->a);
-    m.a_rs = d->a_rs;
-    m.a_cs = d->a_cs;
-    m.b = gni_operand_data(&d->b);
-    m.c = gni_operand_data(&d->c);
-    m.c_rs = d->n;
-    m.batch = d->batch_dim[0] * d->batch_dim[1];
-    const size_t bytes = (size_t)(d->k + d->n + 3 * m.batch) * sizeof(int64_t);
-    int64_t *off = (int64_t *)gni_alloc(g, bytes), *rows = off + 3 * m.batch, *cols = rows + d->k;
-    if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
-    bool ok = off != NULL && g->gemm_work != NULL;
-    if (ok) {
-        gni_conv_offsets(off, d->batch_dim, d->a_batch, 2);
-        gni_conv_offsets(off + m.batch, d->batch_dim, d->b_batch, 2);
-        for (int64_t q = 0; q < m.batch; q++) off[2 * m.batch + q] = q * d->m * d->n;
-        if (d->k > 0) gni_conv_offsets(rows, d->k_dim, d->b_k, 4);
-        gni_conv_offsets(cols, d->n_dim, d->b_n, 4);
-        m.a_off = off;
-        m.b_off = off + m.batch;
-        m.c_off = off + 2 * m.batch;
-        m.b_rows = rows;
-        m.b_cols = cols;
-        ok = gni_gemm_cpu(g, g->pool, g->gemm_work, (int)g->isa, &m);
-    }
-    if (!ok && !g->call_failed) gni_fail_memory(g, "convolution", bytes);
-    gni_free(g, off);
     return ok;
 }
 

@@ -395,6 +395,7 @@ static void gni_gemm_run_tiles(const gni_gemm_block *s) {
 static void gni_gemm_run_dots(const gni_gemm_block *s) {
     const gni_gemm_job *j = s->job;
     gni_gemm_dots t;
+    t.runs = 0;
     t.m = s->rows;
     t.n = s->cols;
     t.b_cs = j->b_cs;

@@ -337,6 +337,11 @@ static bool gni_conv_is_product(const gni_conv_plan *p, gn_dtype t) {
     return gni_conv_apart(p) && gni_conv_count(p->out, p->nd) % gni_conv_each(t) == 0 && bytes <= (double)GNI_CONV_BYTES;
 }
 
+// Whether a CPU reads neighbours along the last axis where they are.
+static bool gni_conv_beside(const gn_context *g, const gni_conv_plan *p, gn_dtype t) {
+    return g->gpu == NULL && t == GN_F32 && p->o / p->groups <= GNI_CONV_FEW && p->stride[p->nd - 1] == 1 && p->out[p->nd - 1] >= 4;
+}
+
 // y of x and w.
 static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *w) {
     gni_conv d;
@@ -362,7 +367,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
     d.n = places;
     d.a_rs = d.k;
     d.a_cs = 1;
-    const bool one = !gni_conv_apart(p);
+    const bool one = !gni_conv_apart(p) && !gni_conv_beside(g, p, x->dtype);
     d.batch_dim[0] = one ? 1 : p->n;
     d.b_batch[0] = x->stride[0];
     d.batch_dim[1] = p->groups;
@@ -507,6 +512,35 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     return ok ? x : NULL;
 }
 
+// The gradient of w from x and that of y as they are.
+static gn_array *gni_conv_weight_beside(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
+    gni_conv d;
+    gni_conv_ones(&d);
+    x = gni_conv_packed(g, gni_conv_framed(p, x));
+    y = gni_conv_packed(g, y);
+    if (x == NULL || y == NULL) return NULL;
+    const int64_t places = gni_conv_count(p->out, p->nd);
+    d.m = p->o / p->groups;
+    d.k = p->n * places;
+    d.n = p->c * gni_conv_count(p->k, p->nd);
+    d.a_rs = places;
+    d.a_jump = p->o * places;
+    d.batch_dim[1] = p->groups;
+    d.a_batch[1] = d.m * places;
+    d.b_batch[1] = p->c * x->stride[1];
+    d.k_dim[0] = p->n;
+    d.b_k[0] = x->stride[0];
+    d.n_dim[0] = p->c;
+    d.b_n[0] = x->stride[1];
+    for (int i = 0; i < p->nd; i++) {
+        d.k_dim[1 + i] = p->out[i];
+        d.b_k[1 + i] = p->stride[i] * x->stride[2 + i];
+        d.n_dim[1 + i] = p->k[i];
+        d.b_n[1 + i] = p->dilation[i] * x->stride[2 + i];
+    }
+    return gn_reshape(gni_conv_run(g, &d, y, x), gni_conv_shape(p, p->o, p->c, p->k));
+}
+
 // The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over.
 static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
     gni_conv d;
@@ -519,6 +553,7 @@ static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array
         g->placement = asked;
         return w;
     }
+    if (gni_conv_beside(g, p, x->dtype)) return gni_conv_weight_beside(g, p, x, y);
     gni_conv_ones(&d);
     x = gni_conv_packed(g, gn_move_axis(gni_conv_framed(p, x), 1, -1));
     y = gni_conv_packed(g, gn_move_axis(y, 1, -1));

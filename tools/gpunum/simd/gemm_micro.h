@@ -408,6 +408,8 @@ static void gni_gm_put_dots(const gni_gemm_dots *d, int64_t i, int64_t j, const 
     }
 }
 
+static int64_t gni_gm_dots_column(const gni_gemm_dots *d, int64_t j) { return d->runs > 0 ? d->cols[j] : j * d->b_cs; }
+
 // Packing for any strides.
 #define GNI_GM_DEFINE_PACK(TYPE, D, S, CONVERT)                                                    \
     static void gni_gm_pack_any_##TYPE(void *dst, int64_t dw, const void *src, int64_t is,         \
@@ -457,19 +459,32 @@ static void GNI_FN(gni_gm_dots)(const gni_gemm_dots *d) {
         for (int64_t j = 0; j < d->n; j += 4) {
             float total[4] = {0};
             for (int64_t q = 0; q < GNI_MIN(d->n - j, 4); q++) {
-                const float *a = d->a + i * d->a_rs, *b = d->b + (j + q) * d->b_cs;
                 float sum[8] = {0};
-                int64_t p = 0;
-                for (; p + 8 <= d->k; p += 8) {
-                    for (int l = 0; l < 8; l++) sum[l] += a[p + l] * b[p + l];
+                for (int64_t r = 0; r == 0 || r < d->runs; r++) {
+                    const float *a = d->a + i * d->a_rs + (d->runs > 0 ? d->a_runs[r] : 0);
+                    const float *b = d->b + gni_gm_dots_column(d, j + q) + (d->runs > 0 ? d->b_runs[r] : 0);
+                    int64_t p = 0;
+                    for (; p + 8 <= d->k; p += 8) {
+                        for (int l = 0; l < 8; l++) sum[l] += a[p + l] * b[p + l];
+                    }
+                    for (; p < d->k; p++) sum[p & 7] += a[p] * b[p];
                 }
-                for (; p < d->k; p++) sum[p & 7] += a[p] * b[p];
                 for (int l = 0; l < 4; l++) sum[l] += sum[l + 4];
                 total[q] = (sum[0] + sum[2]) + (sum[1] + sum[3]);
             }
             gni_gm_put_dots(d, i, j, total);
         }
     }
+}
+
+static void GNI_FN(gni_gm_views)(const gni_gemm_views *d) {
+    for (int64_t i = 0; i < d->m; i++)
+        for (int64_t j = 0; j < d->runs * d->n; j++) {
+            const float *b = d->b + d->starts[j / d->n * d->n] + j % d->n;
+            float sum = 0;
+            for (int64_t p = 0; p < d->k; p++) sum += d->a[i * d->k + p] * b[d->rows[p]];
+            d->y[i * d->y_rs + j] = sum;
+        }
 }
 
 static void GNI_FN(gni_gm_add_rows)(const gni_gemm_rows *d) {
@@ -665,18 +680,26 @@ GNI_INLINE void GNI_FN(gni_gm_totals)(float *to, gni_vf v0, gni_vf v1, gni_vf v2
 #define GNI_GM_WHOLE(p, n) gni_vload(p)
 #define GNI_GM_DOT(R)                                                                              \
     static void GNI_FN(gni_gm_dot_##R)(const gni_gemm_dots *d, int64_t i, int64_t j) {             \
-        const int64_t n = d->n - j, k = d->k, a_rs = d->a_rs;                                      \
-        const float *a = d->a + i * a_rs, *b0 = d->b + j * d->b_cs;                                \
-        const float *b1 = n > 1 ? b0 + d->b_cs : b0, *b2 = n > 2 ? b1 + d->b_cs : b1;              \
-        const float *b3 = n > 3 ? b2 + d->b_cs : b2;                                               \
+        const int64_t k = d->k, a_rs = d->a_rs, last = d->n - 1;                                   \
+        const float *a = d->a + i * a_rs, *b0 = d->b + gni_gm_dots_column(d, j);                   \
+        const float *b1 = d->b + gni_gm_dots_column(d, GNI_MIN(j + 1, last));                      \
+        const float *b2 = d->b + gni_gm_dots_column(d, GNI_MIN(j + 2, last));                      \
+        const float *b3 = d->b + gni_gm_dots_column(d, GNI_MIN(j + 3, last));                      \
         gni_vf x, y0, y1, y2, y3;                                                                  \
         GNI_GM_R##R(GNI_GM_DOT_ZERO, f32);                                                         \
-        int64_t p = 0;                                                                             \
-        for (; p + GNI_VW <= k; p += GNI_VW) {                                                     \
-            GNI_GM_DOT_STEPS(GNI_GM_WHOLE, R)                                                      \
-        }                                                                                          \
-        if (p < k) {                                                                               \
-            GNI_GM_DOT_STEPS(GNI_FN(gni_gm_part_f32), R)                                           \
+        for (int64_t run = 0; run == 0 || run < d->runs; run++) {                                  \
+            if (d->runs > 0) { /* the rest of the way from the run before */                       \
+                const int64_t step = d->b_runs[run] - (run > 0 ? d->b_runs[run - 1] : 0);          \
+                a += d->a_runs[run] - (run > 0 ? d->a_runs[run - 1] : 0);                          \
+                b0 += step, b1 += step, b2 += step, b3 += step;                                    \
+            }                                                                                      \
+            int64_t p = 0;                                                                         \
+            for (; p + GNI_VW <= k; p += GNI_VW) {                                                 \
+                GNI_GM_DOT_STEPS(GNI_GM_WHOLE, R)                                                  \
+            }                                                                                      \
+            if (p < k) {                                                                           \
+                GNI_GM_DOT_STEPS(GNI_FN(gni_gm_part_f32), R)                                       \
+            }                                                                                      \
         }                                                                                          \
         float total[4];                                                                            \
         GNI_GM_R##R(GNI_GM_DOT_PUT, f32);                                                          \
@@ -698,6 +721,66 @@ static void GNI_FN(gni_gm_dots)(const gni_gemm_dots *d) {
         for (; i + 2 <= d->m; i += 2) GNI_FN(gni_gm_dot_2)(d, i, j);
         for (; i < d->m; i++) GNI_FN(gni_gm_dot_1)(d, i, j);
     }
+}
+
+// R rows of a run against n columns, up to two vectors: the second one's may be the first one's too.
+#define GNI_GM_VIEW_ZERO(F, r, q, s) gni_vf c##r##_0 = gni_vset(0), c##r##_1 = c##r##_0;
+#define GNI_GM_VIEW_STEP1(F, r, q, s) c##r##_0 = gni_vfma(gni_vset(a[r * k]), b0, c##r##_0);
+#define GNI_GM_VIEW_STEP2(F, r, q, s)                                                              \
+    x = gni_vset(a[r * k]);                                                                        \
+    c##r##_0 = gni_vfma(x, b0, c##r##_0);                                                          \
+    c##r##_1 = gni_vfma(x, b1, c##r##_1);
+#define GNI_GM_VIEW_PUT1(F, r, q, s) GNI_FN(gni_gm_put_part)(y + r * y_rs, c##r##_0, n);
+#define GNI_GM_VIEW_PUT2(F, r, q, s)                                                               \
+    gni_vstore(y + r * y_rs, c##r##_0);                                                            \
+    gni_vstore(y + r * y_rs + second, c##r##_1);
+#define GNI_GM_VIEW(R)                                                                             \
+    static void GNI_FN(gni_gm_view_##R)(const gni_gemm_views *d, int64_t i, const float *b,        \
+                                        float *y, int64_t n) {                                     \
+        const int64_t k = d->k, y_rs = d->y_rs, second = n - GNI_VW;                               \
+        const int64_t *rows = d->rows;                                                             \
+        const float *a = d->a + i * k;                                                             \
+        gni_vf x, b0, b1;                                                                          \
+        GNI_GM_R##R(GNI_GM_VIEW_ZERO, f32);                                                        \
+        y += i * y_rs;                                                                             \
+        if (n <= GNI_VW) {                                                                         \
+            for (int64_t p = 0; p < k; p++, a++) {                                                 \
+                b0 = GNI_FN(gni_gm_part_f32)(b + rows[p], n);                                      \
+                GNI_GM_R##R(GNI_GM_VIEW_STEP1, f32);                                               \
+            }                                                                                      \
+            GNI_GM_R##R(GNI_GM_VIEW_PUT1, f32);                                                    \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t p = 0; p < k; p++, a++) {                                                     \
+            b0 = gni_vload(b + rows[p]), b1 = gni_vload(b + rows[p] + second);                     \
+            GNI_GM_R##R(GNI_GM_VIEW_STEP2, f32);                                                   \
+        }                                                                                          \
+        GNI_GM_R##R(GNI_GM_VIEW_PUT2, f32);                                                        \
+    }
+GNI_GM_VIEW(1)
+GNI_GM_VIEW(2)
+GNI_GM_VIEW(4)
+GNI_GM_VIEW(6)
+#undef GNI_GM_VIEW
+#undef GNI_GM_VIEW_ZERO
+#undef GNI_GM_VIEW_STEP1
+#undef GNI_GM_VIEW_STEP2
+#undef GNI_GM_VIEW_PUT1
+#undef GNI_GM_VIEW_PUT2
+
+// Each element is one chain of multiply-adds in the order of k.
+static void GNI_FN(gni_gm_views)(const gni_gemm_views *d) {
+    for (int64_t r = 0; r < d->runs; r++)
+        for (int64_t j = 0; j < d->n; j += 2 * GNI_VW) {
+            const int64_t n = GNI_MIN(d->n - j, 2 * GNI_VW);
+            const float *b = d->b + d->starts[r * d->n] + j;
+            float *y = d->y + r * d->n + j;
+            int64_t i = 0;
+            for (; i + 6 <= d->m; i += 6) GNI_FN(gni_gm_view_6)(d, i, b, y, n);
+            for (; i + 4 <= d->m; i += 4) GNI_FN(gni_gm_view_4)(d, i, b, y, n);
+            for (; i + 2 <= d->m; i += 2) GNI_FN(gni_gm_view_2)(d, i, b, y, n);
+            for (; i < d->m; i++) GNI_FN(gni_gm_view_1)(d, i, b, y, n);
+        }
 }
 
 // y (n) += x (8) b (8,n).
@@ -993,6 +1076,7 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
                                                   GNI_GM_GATHER,
                                                   GNI_GM_LEAST,
                                                   GNI_FN(gni_gm_dots),
+                                                  GNI_FN(gni_gm_views),
                                                   GNI_FN(gni_gm_add_rows),
                                                   GNI_GM_PUT_TRANSPOSED,
                                                   GNI_FN(gni_gm_narrow_f16),
