@@ -301,8 +301,16 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
     endif()
     # Random calls, programs and damaged files, each for GPUNUM_FUZZ_SECONDS of the environment. CTest begins with one seed, so that no
     # change fails by what another one did; a program that is run by itself takes another seed every time.
-    set(seed GPUNUM_FUZZ_SEED=20260922)
+    set(GPUNUM_FUZZ_SECONDS "" CACHE STRING "Seconds of each fuzzer; empty: what the environment says")
+    set(GPUNUM_FUZZ_SEED 20260922 CACHE STRING "Seed of the first case; the next ones follow")
+    set(seed GPUNUM_FUZZ_SEED=${GPUNUM_FUZZ_SEED})
+    if(GPUNUM_FUZZ_SECONDS)
+        list(APPEND seed GPUNUM_FUZZ_SECONDS=${GPUNUM_FUZZ_SECONDS})
+    endif()
     foreach(name calls programs files)
+        if(name STREQUAL "files" AND GPUNUM_SANITIZE STREQUAL "thread")
+            continue() # one thread
+        endif()
         set(target fuzz_${name})
         gpunum_program(${PROJECT_SOURCE_DIR}/tests/${target}.c)
         target_include_directories(${target} SYSTEM PRIVATE ${GPUNUM_CMOCKA_INCLUDE_DIR})
@@ -473,7 +481,8 @@ if(GPUNUM_CHECKS)
     if(GPUNUM_CLANG AND GPUNUM_CLANGXX)
         gpunum_rebuild(clang -DCMAKE_C_COMPILER=${GPUNUM_CLANG}
             -DCMAKE_CXX_COMPILER=${GPUNUM_CLANGXX} -DGPUNUM_WARNINGS_AS_ERRORS=ON
-            -DGPUNUM_TEST_VULKAN=OFF -DCMAKE_C_FLAGS_RELEASE=-O1)
+            -DGPUNUM_TEST_VULKAN=OFF -DCMAKE_C_FLAGS_RELEASE=-O1
+            -DGPUNUM_FUZZ_SECONDS=10 -DGPUNUM_FUZZ_SEED=40260922) # other cases than gcc's
     endif()
     set(sanitizing -DGPUNUM_BUILD_EXAMPLES=OFF -DGPUNUM_BUILD_TOOLS=OFF
         -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O1)

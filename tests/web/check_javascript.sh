@@ -2,7 +2,7 @@
 # Builds the npm package, unpacks what `npm pack` made of it, and tests that in node. Prints what it weighs.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
-"$root/tools/web/build.sh" pack
+GPUNUM_CFLAGS=-Werror "$root/tools/web/build.sh" pack
 rm -rf package
 tar -xzf "$root"/build/gpunum-[0-9]*.tgz
 GN_PACKAGE=$PWD/package "$root/build/emscripten/bin/node" --expose-gc --test "$root/tests/web/test_gpunum.mjs"
@@ -22,12 +22,14 @@ weighs "core-gpu.wasm" package/core-gpu.wasm 450000
 emcc() {
     "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -DNDEBUG -msimd128 -Oz "$@"
 }
-emcc "$root/tests/web/corner.c" -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -o corner.js
+[ -e small.o ] && [ -z "$(find "$root/tools/gpunum" -newer small.o -name '*.h')" ] || emcc -c "$work/part_2.c" -o small.o
+emcc -DGPUNUM_PART=0 "$root/tests/web/corner.c" "$work/host.o" small.o -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -o corner.js
 [ "$("$root/build/emscripten/bin/node" corner.js)" = 66 ]
 weighs "a corner of it" corner.wasm 128000
-[ -e small.o ] && [ -z "$(find "$root/tools/gpunum" -newer small.o -name '*.h')" ] || emcc -c "$work/part_2.c" -o small.o
 emcc --no-entry -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sFILESYSTEM=0 -sEXPORTED_FUNCTIONS=@"$work/exports.txt" "$work/host.o" "$work/web.o" small.o -o small.js
 weighs "the whole library, -Oz" small.wasm 240000
 # A stack that is too small is told, and not written beyond.
-emcc -sSTACK_SIZE=64KB "$root/tests/web/stack.c" -o stack.js
+emcc -DGPUNUM_PART=0 -sSTACK_SIZE=64KB "$root/tests/web/stack.c" "$work/host.o" small.o -o stack.js
 "$root/build/emscripten/bin/node" stack.js
+# All in one file compiles as well.
+emcc -Wall -Wextra -Werror -fsyntax-only "$root/tests/web/stack.c"

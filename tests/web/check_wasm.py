@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Builds the tests for WebAssembly and runs them in node, with SIMD128 and with its relaxed form: check_wasm.py [NAME...]
 
-Emscripten is what tools/web/setup.sh puts into build/emscripten/bin; it is called where there is none."""
+The library is the npm package's own objects. tools/web/build.sh compiles them, and Emscripten is what it has from
+tools/web/setup.sh, where there is none."""
 import concurrent.futures, os, subprocess, sys, time
 
 root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -35,14 +36,6 @@ def built(out, *arguments):
     return out
 
 
-def part(number, name, *flags):
-    source = "part_%d.c" % number
-    if not os.path.exists(source):
-        with open(source, "w") as f:
-            f.write("#define GPUNUM_IMPLEMENTATION\n#include \"gpunum.h\"\n")
-    return built(name, "-c", "-DGPUNUM_PART=%d" % number, *WARNINGS, *flags, source)
-
-
 def test(name, parts):
     start = time.time()
     private = "gni_" in open(root + "/tests/test_%s.c" % name).read()
@@ -57,17 +50,16 @@ def test(name, parts):
     return name, result, time.time() - start
 
 
-if not os.path.exists(tools + "emcc") and run([root + "/tools/web/setup.sh"])[0] != 0:
-    sys.exit("there is no Emscripten: tools/web/setup.sh")
-newest = max(os.path.getmtime(os.path.join(d, f)) for top in ("tools/gpunum", "tests") for d, _, fs in os.walk(root + "/" + top)
+code, text = run([root + "/tools/web/build.sh", "objects"], env=dict(os.environ, GPUNUM_CFLAGS="-Werror"))
+if code != 0:
+    sys.exit(text)
+work = root + "/build/npm.work/"
+parts = {"host": work + "host.o", "passes": [(kind, work + kind + ".o") for kind in ("simd", "relaxed")]}
+newest = max(os.path.getmtime(os.path.join(d, f)) for top in ("tools/gpunum", "tools/web", "tests") for d, _, fs in os.walk(root + "/" + top)
              for f in fs)
 names = sys.argv[1:] or [n for n in NAMES if os.path.exists(root + "/tests/test_%s.c" % n)]
 bad = 0
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
-    jobs = [pool.submit(part, 1, "host.o", "-O1"), pool.submit(part, 2, "simd.o", "-O1"),
-            pool.submit(part, 2, "relaxed.o", "-O1", "-mrelaxed-simd")]
-    host, simd, relaxed = [j.result() for j in jobs]
-    parts = {"host": host, "passes": [("simd", simd), ("relaxed", relaxed)]}
     for job in [pool.submit(test, n, parts) for n in names]:
         name, result, seconds = job.result()
         for kind, code, text in result:

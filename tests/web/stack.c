@@ -2,6 +2,7 @@
 #define GPUNUM_IMPLEMENTATION
 #include "gpunum.h"
 #include <stdio.h>
+#include <string.h>
 
 int main(void) {
     gn_context *g = gn_open(NULL);

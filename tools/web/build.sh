@@ -3,6 +3,9 @@
 # gpunum.js takes the one that the engine can run: with SIMD128, with its relaxed form, and for WebGPU. With `pack` also build/gpunum-VERSION.tgz, an installable file.
 #
 #   tools/web/build.sh [pack]
+#   tools/web/build.sh objects   only compiles, into build/npm.work
+#
+# GPUNUM_CFLAGS of the environment comes last among the compiler's flags.
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -10,7 +13,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 PATH=$root/build/emscripten/bin:$PATH
 out=$root/build/npm
 work=$root/build/npm.work
-flags="-std=c99 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -I$root/tools/gpunum -I$root -DNDEBUG -msimd128"
+flags="-std=c99 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -I$root/tools/gpunum -I$root -DNDEBUG -msimd128 ${GPUNUM_CFLAGS:-}"
 gpu=-DGPUNUM_USE_WEBGPU
 mkdir -p "$out" "$work"
 cd "$work"
@@ -33,6 +36,7 @@ part 2 simd.o -O2
 part 2 relaxed.o -O2 -mrelaxed-simd
 part 1 host_gpu.o -Oz $gpu
 wait $host
+[ "${1:-}" != objects ] || exit 0
 emcc $flags -Os -c "$root/tools/web/web.c" -o web.o
 emcc $flags -Os $gpu -c "$root/tools/web/web.c" -o web_gpu.o
 
