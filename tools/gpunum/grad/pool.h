@@ -114,11 +114,124 @@ static gn_array *gni_pooled_spread(const gni_pooled_plan *p, gn_array *each, con
     return gni_conv_frame(gn_reshape(each, covered), 2, none, p->in, 0.0);
 }
 
+// ---- the largest, on a CPU that is alone: image by image
+
+typedef struct gni_pooled_job {
+    const gni_pooled_plan *p;
+    const float *x, *gy;
+    float *y, *gx;
+    int32_t *at;
+} gni_pooled_job;
+
+// Whether each window has an element, and no window very many.
+static bool gni_pooled_plain(const gn_context *g, const gni_pooled_plan *p, gn_dtype t) {
+    for (int i = 0; i < 2; i++)
+        if (p->size[i] > 256 || p->dilation[i] > 1) return false;
+    return g->gpu == NULL && t == GN_F32;
+}
+
+static void *gni_pooled_data(const gn_array *a) {
+    gni_operand o;
+    gni_take_operand(a, &o);
+    return gni_operand_data(&o);
+}
+
+// The window's largest element and the number of that tap: the first of equal ones, or of what is NaN.
+static float gni_pooled_window(const gni_pooled_plan *p, const float *x, const int64_t from[2], const int64_t to[2], int32_t *at) {
+    const int64_t top = GNI_MAX(from[0], 0), bottom = GNI_MIN(to[0], p->in[0]);
+    const int64_t left = GNI_MAX(from[1], 0), right = GNI_MIN(to[1], p->in[1]);
+    int64_t tap = (top - from[0]) * p->size[1] + left - from[1];
+    float most = x[top * p->in[1] + left];
+    for (int64_t i = top; i < bottom; i++) {
+        const float *row = x + i * p->in[1];
+        const int64_t first = (i - from[0]) * p->size[1] - from[1];
+        for (int64_t k = left; k < right; k++) {
+            const float v = row[k];
+            tap += (first + k - tap) & -(int64_t)(v > most); // a jump could not be foreseen
+            most = v > most ? v : most;
+            if (v != v) { // and stays
+                *at = (int32_t)(first + k);
+                return v;
+            }
+        }
+    }
+    *at = (int32_t)tap;
+    return most;
+}
+
+static void gni_pooled_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_pooled_job *j = (const gni_pooled_job *)arg;
+    const gni_pooled_plan *p = j->p;
+    const int64_t size = p->in[0] * p->in[1], out = p->out[0] * p->out[1];
+    GNI_UNUSED(worker);
+    for (int64_t q = begin; q < end; q++) {
+        int64_t from[2], to[2], n = q * out;
+        if (j->gx != NULL) memset(j->gx + q * size, 0, (size_t)size * sizeof(float));
+        for (int64_t i = 0; i < p->out[0]; i++) {
+            from[0] = gni_pooled_begin(p, 0, i);
+            to[0] = gni_pooled_end(p, 0, i);
+            for (int64_t k = 0; k < p->out[1]; k++, n++) {
+                from[1] = gni_pooled_begin(p, 1, k);
+                if (j->gx != NULL) {
+                    const int64_t row = j->at[n] / (int32_t)p->size[1], column = j->at[n] - row * p->size[1];
+                    j->gx[q * size + (from[0] + row) * p->in[1] + from[1] + column] += j->gy[n];
+                    continue;
+                }
+                to[1] = gni_pooled_end(p, 1, k);
+                j->y[n] = gni_pooled_window(p, j->x + q * size, from, to, &j->at[n]);
+            }
+        }
+    }
+}
+
+static void gni_pooled_run(gn_context *g, gni_pooled_job *j, const gni_pooled_plan *p, const gn_shape *s) {
+    j->p = p;
+    gni_parallel(g->pool, s->dim[0] * s->dim[1], 1 + GNI_GRAIN / (p->in[0] * p->in[1]), gni_pooled_task, j);
+}
+
+// y and the numbers of its taps.
+static gn_array *gni_max_pool_plain(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array **at) {
+    gni_pooled_job j;
+    void *y = NULL, *taps = NULL;
+    memset(&j, 0, sizeof j);
+    x = gni_conv_packed(g, x);
+    if (x == NULL) return NULL;
+    const gn_shape s = GN_SHAPE(x->shape.dim[0], x->shape.dim[1], p->out[0], p->out[1]);
+    gn_array *result = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &s, &y));
+    *at = gni_adopt(g, gni_array_filled(g, g->call, GN_I32, &s, &taps));
+    if (result == NULL || *at == NULL) return NULL;
+    j.x = (const float *)gni_pooled_data(x);
+    j.y = (float *)y;
+    j.at = (int32_t *)taps;
+    gni_pooled_run(g, &j, p, &s);
+    return result;
+}
+
+// What comes to x.
+static gn_array *gni_back_max_pool_plain(gn_context *g, const gni_pooled_plan *p, const gn_shape *s, gn_array *at, gn_array *gy) {
+    gni_pooled_job j;
+    void *gx = NULL;
+    memset(&j, 0, sizeof j);
+    at = gni_conv_packed(g, at);
+    gy = gni_conv_packed(g, gy);
+    gn_array *result = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, s, &gx));
+    if (at == NULL || gy == NULL || result == NULL) return NULL;
+    j.gy = (const float *)gni_pooled_data(gy);
+    j.at = (int32_t *)gni_pooled_data(at);
+    j.gx = (float *)gx;
+    gni_pooled_run(g, &j, p, s);
+    return result;
+}
+
 // in[1]: the number of each window's tap.
 static bool gni_back_max_pool(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_pooled_plan p;
     gni_pooled_recall(node, &p);
     const gn_shape s = node->in[0]->shape;
+    if (g->no_grad > 0 && gni_pooled_plain(g, &p, gy->dtype)) {
+        gx[0] = gni_back_max_pool_plain(g, &p, &s, node->in[1], gy);
+        return gx[0] != NULL;
+    }
     if (gni_pooled_tiles(&p)) {
         gn_array *taps = gn_arange(g, GN_I32, 0.0, (double)(p.size[0] * p.size[1]), 1.0);
         taps = gn_reshape(taps, GN_SHAPE(p.size[0], 1, p.size[1]));
@@ -152,6 +265,10 @@ static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     const bool places = indices != NULL || gni_tracks(g, &x, 1);
     gn_array *y = NULL, *at = NULL;
     g->no_grad++; // recorded as one op
+    if (places && gni_pooled_plain(g, p, x->dtype)) {
+        y = gni_max_pool_plain(g, p, x, &at);
+        return gni_max_pool_end(g, p, x, y, at, indices);
+    }
     if (taps == p->in[0] * p->in[1] && gni_pooled_tiles(p)) {
         gn_array *rows = gn_reshape(x, GN_SHAPE(x->shape.dim[0], x->shape.dim[1], 1, taps));
         y = gn_max(rows, GN_KEEP(3));
@@ -205,6 +322,12 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
     gni_conv_plan c;
     gni_pooled_recall(node, &p);
     const gn_shape s = node->in[0]->shape;
+    if (gni_pooled_tiles(&p)) {
+        const gn_shape to = GN_SHAPE(s.dim[0], s.dim[1], p.out[0], p.size[0], p.out[1], p.size[1]);
+        gn_array *part = gn_eval(gn_div_s(gy, (double)(p.size[0] * p.size[1])));
+        gx[0] = gni_pooled_spread(&p, gn_broadcast_to(gn_expand_dims(part, GN_AXES(3, 5)), to), &s);
+        return true;
+    }
     memset(&c, 0, sizeof c);
     c.nd = 2;
     c.n = s.dim[0] * s.dim[1];
@@ -224,7 +347,8 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
 }
 
 static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x) {
-    if (gni_pooled_tiles(p)) {
+    // On a CPU sums over so short rows cost more than they add.
+    if (gni_pooled_tiles(p) && (g->gpu != NULL || p->size[0] * p->size[1] > 16)) {
         for (int i = 0; i < 2; i++) x = gn_slice(x, 2 + i, 0, p->out[i] * p->size[i], 1);
         if (x == NULL) return NULL;
         const gn_shape s = GN_SHAPE(x->shape.dim[0], x->shape.dim[1], p->out[0], p->size[0], p->out[1], p->size[1]);
