@@ -99,6 +99,7 @@ GNI_O1_END
 #include "cpu/cpu.h"                 // The CPU backend
 #include "cpu/cpu_reduce.h"          // Reductions on the CPU, along rows and columns
 #include "cpu/cpu_order.h"           // Scans, sorts, searches and counts on the CPU
+#include "cpu/cpu_norm.h"            // Normalisation on the CPU
 #include "cpu/cpu_conv.h"            // Convolutions on the CPU: products with windows of images
 #include "cpu/cpu_jobs.h"            // The other jobs on the CPU: softmax, take, random, matmul
 GNI_O1_BEGIN

@@ -94,6 +94,10 @@ typedef struct gni_cpu_isa {
     void (*uniform)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
     void (*normal)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
     void (*stream)(void *dst, const void *src, int64_t bytes);
+    // s[0] += the sum of h, s[1] += that of h (x - mean): h is gy w, w is 1 where it is NULL, or without gy x - mean
+    void (*norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean);
+    // y = (x - c[0]) c[1] w + b + c[2], with gy (x - c[0]) c[1] + gy w c[3] + c[2]; y may be x
+    void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n, const float c[4]);
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
 } gni_cpu_isa;
 

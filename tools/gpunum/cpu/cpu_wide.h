@@ -592,4 +592,6 @@ static const gni_cpu_isa gni_isa_wide = {gni_kernels_wide,
                                          NULL,
                                          NULL,
                                          NULL,
+                                         NULL,
+                                         NULL,
                                          NULL};

@@ -3,6 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../cpu/cpu_norm.h"
 #include "../ops/random_ops.h"
 #include "../grad/gradients.h"
 #endif
@@ -92,6 +93,90 @@ static gn_array *gni_norm_back_rows(gn_context *g, const gni_node *node, gn_arra
     return gni_rows_run(g, &j, x, gy, GN_F32);
 }
 
+// ---- on a CPU that is alone
+
+// Describes normalisation of x over the axes of `set` as work on rows or, by channel, on what lies in pieces. False: it is neither.
+static bool gni_norm_plain(const gn_context *g, gni_norm_job *j, const gn_array *x, uint32_t set, const gn_array *w) {
+    gni_rows r;
+    const gn_shape *s = &x->shape;
+    if (g->gpu != NULL || x->dtype != GN_F32) return false;
+    memset(j, 0, sizeof *j);
+    if (gni_norm_rows(&r, x, set, w) && r.stretches == 0) {
+        j->rows = r.rows;
+        j->n = j->step = j->piece = j->apart = r.n;
+        return true;
+    }
+    if (s->rank < 3 || set != (((1u << s->rank) - 1u) & ~2u)) return false;
+    j->by_row = true;
+    j->rows = s->dim[1];
+    j->step = j->piece = gni_extent_product(s->dim + 2, s->rank - 2);
+    j->n = s->dim[0] * j->piece;
+    j->apart = j->rows * j->piece;
+    return j->piece >= 16 && (w == NULL || gni_elements(&w->shape) == j->rows);
+}
+
+static bool gni_norm_read(gn_context *g, const float **to, gn_array *a) {
+    gni_operand o;
+    if (a == NULL) return true;
+    memset(&o, 0, sizeof o);
+    if (!gni_norm_operand(g, &o, a)) return false;
+    *to = (const float *)(const void *)gni_operand_data(&o);
+    return true;
+}
+
+static gn_array *gni_norm_made(gn_context *g, const gn_shape *s, float **to) {
+    void *data = NULL;
+    gn_array *a = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, s, &data));
+    *to = (float *)data;
+    return a;
+}
+
+// NULL: nothing was done, unless g->call_failed.
+static gn_array *gni_norm_forward_plain(gn_context *g, gn_array **in, uint32_t set, bool centred, double eps, gn_dtype t,
+                                        gn_array **var) {
+    gni_norm_job j;
+    gn_array *x = in[GNI_NORM_X], *w = in[GNI_NORM_W], *b = in[GNI_NORM_B], *mean = NULL;
+    if (t != GN_F32 || !gni_norm_plain(g, &j, x, set, w != NULL ? w : b)) return NULL;
+    const gn_shape s = gni_reduced_shape(&x->shape, set, true);
+    j.centred = centred;
+    j.eps = eps;
+    if (!gni_norm_read(g, &j.x, x) || !gni_norm_read(g, &j.w, w) || !gni_norm_read(g, &j.b, b)) return NULL;
+    gn_array *y = gni_norm_made(g, &x->shape, &j.y), *scale = gni_norm_made(g, &s, &j.scale);
+    *var = gni_norm_made(g, &s, &j.var);
+    if (centred) mean = gni_norm_made(g, &s, &j.mean);
+    if (y == NULL || scale == NULL || *var == NULL || (centred && mean == NULL)) return NULL;
+    gni_cpu_norm(g, &j);
+    in[GNI_NORM_MEAN] = mean;
+    in[GNI_NORM_SCALE] = scale;
+    return y;
+}
+
+// What comes to x and, by channel, to w and b. False: nothing was done, unless g->call_failed.
+static bool gni_norm_back_plain(gn_context *g, const gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_norm_job j;
+    gn_array *x = node->in[GNI_NORM_X], *w = node->in[GNI_NORM_W], *b = node->in[GNI_NORM_B], *to[3] = {NULL, NULL, NULL};
+    const float *mean = NULL, *scale = NULL;
+    const gn_array *shape = w != NULL ? w : b;
+    if (g->no_grad == 0 || gy->dtype != GN_F32 || !gni_norm_plain(g, &j, x, (uint32_t)node->param[0], shape)) return false;
+    j.centred = node->in[GNI_NORM_MEAN] != NULL;
+    if (!gni_norm_read(g, &j.x, x) || !gni_norm_read(g, &j.gy, gy) || !gni_norm_read(g, &j.w, w) ||
+        !gni_norm_read(g, &mean, node->in[GNI_NORM_MEAN]) || !gni_norm_read(g, &scale, node->in[GNI_NORM_SCALE]))
+        return false;
+    if (!j.by_row && !gni_wanted(node, GNI_NORM_X)) return false;
+    to[0] = gni_norm_made(g, &x->shape, &j.y);
+    if (j.by_row && shape != NULL) {
+        to[1] = gni_norm_made(g, &shape->shape, &j.gw);
+        to[2] = gni_norm_made(g, &shape->shape, &j.gb);
+    }
+    if (g->call_failed) return false;
+    j.mean = (float *)(uintptr_t)mean; // read alone
+    j.scale = (float *)(uintptr_t)scale;
+    gni_cpu_norm(g, &j);
+    for (int i = 0; i < 3; i++)
+        if (node->in[i] != NULL && gni_wanted(node, i)) gx[i] = to[i];
+    return true;
+}
+
 // The sums of gy and of gy z over the axes along which w and b do not vary, as far as they are asked for: of one shape.
 static void gni_norm_back_weights(gn_context *g, gn_array *gy, gn_array *z, const gn_array *w, bool product, bool sum,
                                   gn_array **y) {
@@ -120,6 +205,8 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gy = gni_as(gy, x->dtype);
     if (gy == NULL || z == NULL) return false;
     gx[GNI_NORM_X] = gni_wanted(node, GNI_NORM_X) ? gni_norm_back_rows(g, node, gy) : NULL;
+    if (g->call_failed) return false;
+    if (gx[GNI_NORM_X] == NULL && gni_norm_back_plain(g, node, gy, gx) && (gx[GNI_NORM_W] != NULL || gx[GNI_NORM_B] != NULL)) return true;
     if (g->call_failed) return false;
     // Sums over the places that have one weight and one mean serve for all.
     uint32_t common = set;
@@ -179,6 +266,7 @@ static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_arr
     }
     g->no_grad++; // recorded as one op
     gn_array *y = moments == NULL ? gni_norm_forward_rows(g, in, set, centred, eps, t) : NULL;
+    if (y == NULL && !g->call_failed) y = gni_norm_forward_plain(g, in, set, centred, eps, t, &var);
     if (y == NULL && !g->call_failed) {
         gni_norm_moments(g, x, set, eps, centred ? &in[GNI_NORM_MEAN] : NULL, &var, &in[GNI_NORM_SCALE]);
         y = gn_mul(centred ? gn_sub(x, in[GNI_NORM_MEAN]) : x, in[GNI_NORM_SCALE]);

@@ -948,6 +948,60 @@ static const gni_softmax_fns GNI_FN(gni_softmax_table) = {
     GNI_FN(gni_softmax_stats), GNI_FN(gni_softmax_scale), GNI_FN(gni_softmax_emit),
     GNI_FN(gni_softmax_emit_log), GNI_FN(gni_softmax_columns)};
 
+// ---- normalisation
+
+static void GNI_FN(gni_norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean) {
+    const gni_vf m = gni_vset(mean);
+    for (int64_t i = 0, stop; i < n; i = stop) {
+        gni_vf a = gni_vset(0.0f), b = a;
+        float t[2 * GNI_VW];
+        double sum = 0.0, product = 0.0;
+        stop = GNI_MIN(n, i + GNI_SUM_BLOCK);
+        for (int64_t k = i; k < stop; k += GNI_VW) {
+            const int left = (int)GNI_MIN(stop - k, GNI_VW);
+            for (int q = left; q < GNI_VW; q++) t[q] = mean;
+            if (left < GNI_VW) memcpy(t, x + k, (size_t)left * sizeof(float));
+            const gni_vf z = gni_vload(left < GNI_VW ? t : x + k) - m;
+            gni_vf h = z;
+            if (gy != NULL) h = left < GNI_VW ? gni_vloadn(gy + k, left) : gni_vload(gy + k);
+            if (w != NULL) h = h * (left < GNI_VW ? gni_vloadn(w + k, left) : gni_vload(w + k));
+            a += h;
+            b = gni_vfma(h, z, b);
+        }
+        gni_vstore(t, a);
+        gni_vstore(t + GNI_VW, b);
+        for (int q = 0; q < GNI_VW; q++) sum += (double)t[q], product += (double)t[GNI_VW + q];
+        if (!(sum - sum + product - product == 0.0)) { // float64 has the range
+            sum = product = 0.0;
+            for (int64_t k = i; k < stop; k++) {
+                const double z = (double)x[k] - (double)mean, h = (gy != NULL ? (double)gy[k] : z) * (w != NULL ? (double)w[k] : 1.0);
+                sum += h;
+                product += h * z;
+            }
+        }
+        s[0] += sum;
+        s[1] += product;
+    }
+}
+static void GNI_FN(gni_norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n,
+                                   const float c[4]) {
+    const gni_vf m = gni_vset(c[0]), f = gni_vset(c[1]), d = gni_vset(c[2]), e = gni_vset(c[3]);
+#define GNI_NORM_TAKE(p) (left < GNI_VW ? gni_vloadn(p + i, left) : gni_vload(p + i))
+    for (int64_t i = 0; i < n; i += GNI_VW) {
+        const int left = (int)GNI_MIN(n - i, GNI_VW);
+        gni_vf z = (GNI_NORM_TAKE(x) - m) * f, v = gy != NULL ? GNI_NORM_TAKE(gy) * e : z;
+        if (w != NULL) v = v * GNI_NORM_TAKE(w);
+        if (gy != NULL) v = v + z;
+        if (b != NULL) v = v + GNI_NORM_TAKE(b);
+        v = v + d;
+        if (left < GNI_VW)
+            gni_vstoren(y + i, v, left);
+        else
+            gni_vstore(y + i, v);
+    }
+#undef GNI_NORM_TAKE
+}
+
 // ---- random
 
 // GNI_VW Philox blocks at once. The lanes' blocks are numbered so that turning groups of four lanes
@@ -1068,7 +1122,7 @@ GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table),     GNI_FN(gni_store_table),
     GNI_FN(gni_fold_table),     GNI_FN(gni_columns_table),  &GNI_FN(gni_softmax_table),
     GNI_FN(gni_random_bits),    GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal),
-    GNI_FN(gni_stream),         GNI_FN(gni_net)};
+    GNI_FN(gni_stream),         GNI_FN(gni_norm_sums), GNI_FN(gni_norm_write), GNI_FN(gni_net)};
 
 #undef GNI_KERNEL
 #undef GNI_PUT_FLOAT
