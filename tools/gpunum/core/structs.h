@@ -248,6 +248,9 @@ typedef struct gni_conv {
     // Other than 0, on a CPU: images (k_dim[0]) of a are so far apart, and neighbours along the last axis of k that has more than one
     // place are neighbours in a and in b.
     int64_t a_jump;
+    // Other than 0, on a CPU: rows of b's images are combed, elements i, i + comb, ... one after the other and comb_part elements in
+    // front of those from i + 1 on. The last axis of kernels, of so many taps, steps as if they were not; b_k or b_n has 0 for it.
+    int64_t comb, comb_part, comb_taps, comb_step;
     // On a GPU, where b has its channels last: runs of c's columns that follow each other, where the next run and the next row
     // begin.
     int64_t c_run, c_jump, c_row;

@@ -26,6 +26,13 @@ static void gni_conv_offsets(int64_t *to, const int64_t *dim, const int64_t *ste
     }
 }
 
+static void gni_conv_comb(const gni_conv *d, int64_t *offsets, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = i % d->comb_taps * d->comb_step;
+        offsets[i] += at % d->comb * d->comb_part + at / d->comb;
+    }
+}
+
 // ---- few rows, for which packing would take longer than they do: windows are read where they are
 
 typedef struct gni_conv_views {
@@ -174,6 +181,7 @@ static bool gni_cpu_conv(gn_context *g, const gni_conv *d) {
         for (int64_t q = 0; q < m.batch; q++) off[2 * m.batch + q] = q * d->m * d->n;
         if (d->k > 0) gni_conv_offsets(rows, k_dim, d->b_k, 4);
         gni_conv_offsets(cols, d->n_dim, d->b_n, 4);
+        if (d->comb != 0) gni_conv_comb(d, d->a_jump != 0 ? cols : rows, d->a_jump != 0 ? d->n : d->k);
         m.a_off = off;
         m.b_off = off + m.batch;
         m.c_off = off + 2 * m.batch;

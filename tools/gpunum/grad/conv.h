@@ -339,7 +339,67 @@ static bool gni_conv_is_product(const gni_conv_plan *p, gn_dtype t) {
 
 // Whether a CPU reads neighbours along the last axis where they are.
 static bool gni_conv_beside(const gn_context *g, const gni_conv_plan *p, gn_dtype t) {
-    return g->gpu == NULL && t == GN_F32 && p->o / p->groups <= GNI_CONV_FEW && p->stride[p->nd - 1] == 1 && p->out[p->nd - 1] >= 4;
+    return g->gpu == NULL && t == GN_F32 && p->o / p->groups <= GNI_CONV_FEW && p->stride[p->nd - 1] <= 4 && p->out[p->nd - 1] >= 4;
+}
+
+typedef struct gni_conv_comb_job {
+    const gni_conv_plan *p;
+    const float *x;
+    float *y;
+    int64_t size[3], comb, part; // of y's images
+} gni_conv_comb_job;
+
+// Items are rows of y's images.
+static void gni_conv_comb_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_conv_comb_job *j = (const gni_conv_comb_job *)arg;
+    const gni_conv_plan *p = j->p;
+    const int last = p->nd - 1;
+    GNI_UNUSED(worker);
+    for (int64_t r = begin; r < end; r++) {
+        int64_t rest = r, row = 0, step = 1;
+        bool inside = true;
+        for (int i = last - 1; i >= 0; i--) {
+            const int64_t at = rest % j->size[i] - p->pad[i];
+            inside = inside && at >= 0 && at < p->in[i];
+            row += at * step;
+            step *= p->in[i];
+            rest /= j->size[i];
+        }
+        const float *x = j->x + (inside ? (rest * step + row) * p->in[last] : 0);
+        for (int64_t c = 0; c < j->comb; c++) {
+            float *y = j->y + r * j->size[last] + c * j->part;
+            int64_t i = 0, at = c - p->pad[last];
+            for (; i < j->part && at < 0; i++, at += j->comb) y[i] = 0.0f;
+            for (; i < j->part && at < p->in[last] && inside; i++, at += j->comb) y[i] = x[at];
+            for (; i < j->part; i++) y[i] = 0.0f;
+        }
+    }
+}
+
+// The part of x that the windows cover, with what a stride takes as neighbours.
+static gn_array *gni_conv_combed(gn_context *g, const gni_conv_plan *p, gn_array *x, gni_conv *d) {
+    const int last = p->nd - 1;
+    const int64_t comb = p->stride[last];
+    gni_conv_comb_job j;
+    gni_operand o;
+    void *data = NULL;
+    if (x == NULL || comb == 1) return gni_conv_packed(g, gni_conv_framed(p, x));
+    for (int i = 0; i < p->nd; i++) j.size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
+    d->comb = j.comb = comb;
+    d->comb_part = j.part = (j.size[last] + comb - 1) / comb;
+    d->comb_taps = p->k[last];
+    d->comb_step = p->dilation[last];
+    j.size[last] = j.part * comb;
+    const gn_shape s = gni_conv_shape(p, x->shape.dim[0], x->shape.dim[1], j.size);
+    x = gni_conv_packed(g, x);
+    gn_array *y = x != NULL ? gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &s, &data)) : NULL;
+    if (y == NULL) return NULL;
+    gni_take_operand(x, &o);
+    j.p = p;
+    j.x = (const float *)(const void *)gni_operand_data(&o);
+    j.y = (float *)data;
+    gni_parallel(g->pool, gni_elements(&s) / j.size[last], 1 + GNI_GRAIN / j.size[last], gni_conv_comb_task, &j);
+    return y;
 }
 
 // y of x and w.
@@ -358,7 +418,8 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         return y;
     }
     gni_conv_ones(&d);
-    x = gni_conv_packed(g, gni_conv_framed(p, x));
+    const bool beside = gni_conv_beside(g, p, x->dtype);
+    x = beside ? gni_conv_combed(g, p, x, &d) : gni_conv_packed(g, gni_conv_framed(p, x));
     w = gni_conv_packed(g, w);
     if (x == NULL || w == NULL) return NULL;
     const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
@@ -367,7 +428,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
     d.n = places;
     d.a_rs = d.k;
     d.a_cs = 1;
-    const bool one = !gni_conv_apart(p) && !gni_conv_beside(g, p, x->dtype);
+    const bool one = !gni_conv_apart(p) && !beside;
     d.batch_dim[0] = one ? 1 : p->n;
     d.b_batch[0] = x->stride[0];
     d.batch_dim[1] = p->groups;
@@ -382,6 +443,10 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         d.b_n[1 + i] = p->stride[i] * x->stride[2 + i];
         d.k_dim[1 + i] = p->k[i];
         d.b_k[1 + i] = p->dilation[i] * x->stride[2 + i];
+    }
+    if (d.comb != 0) {
+        d.b_n[p->nd] = 1;
+        d.b_k[p->nd] = 0;
     }
     gn_array *y = gni_conv_run(g, &d, w, x);
     if (one) y = gn_move_axis(gn_reshape(y, GN_SHAPE(p->groups, d.m, p->n, places)), 2, 0);
@@ -516,7 +581,7 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
 static gn_array *gni_conv_weight_beside(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
     gni_conv d;
     gni_conv_ones(&d);
-    x = gni_conv_packed(g, gni_conv_framed(p, x));
+    x = gni_conv_combed(g, p, x, &d);
     y = gni_conv_packed(g, y);
     if (x == NULL || y == NULL) return NULL;
     const int64_t places = gni_conv_count(p->out, p->nd);
@@ -537,6 +602,10 @@ static gn_array *gni_conv_weight_beside(gn_context *g, const gni_conv_plan *p, g
         d.b_k[1 + i] = p->stride[i] * x->stride[2 + i];
         d.n_dim[1 + i] = p->k[i];
         d.b_n[1 + i] = p->dilation[i] * x->stride[2 + i];
+    }
+    if (d.comb != 0) {
+        d.b_k[p->nd] = 1;
+        d.b_n[p->nd] = 0;
     }
     return gn_reshape(gni_conv_run(g, &d, y, x), gni_conv_shape(p, p->o, p->c, p->k));
 }
