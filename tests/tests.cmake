@@ -270,14 +270,21 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
                 random sequences train)
         endif()
         # Random programs, whose texts Tint reads.
-        foreach(name ${suites} programs webgpu_limits)
+        foreach(name ${suites} programs webgpu_limits webgpu_replay)
             set(kind test)
             if(name STREQUAL "programs")
                 set(kind fuzz)
             endif()
             add_executable(test_${name}_dawn ${PROJECT_SOURCE_DIR}/tests/${kind}_${name}.c)
             target_include_directories(test_${name}_dawn SYSTEM PRIVATE ${GPUNUM_CMOCKA_INCLUDE_DIR})
-            target_link_libraries(test_${name}_dawn PRIVATE gpunum_flags gpunum_dawn ${GPUNUM_CMOCKA_LIBRARY}
+            set(implementation gpunum_dawn)
+            if(name STREQUAL "webgpu_replay") # holds its own, and sees private names
+                set(implementation gpunum_passes ${dawn})
+                target_compile_definitions(test_${name}_dawn PRIVATE GPUNUM_USE_WEBGPU GPUNUM_PART=1)
+                target_compile_options(test_${name}_dawn PRIVATE ${GPUNUM_OWN_FLAGS})
+                target_include_directories(test_${name}_dawn SYSTEM PRIVATE ${GPUNUM_WEBGPU}/root/usr/include)
+            endif()
+            target_link_libraries(test_${name}_dawn PRIVATE gpunum_flags ${implementation} ${GPUNUM_CMOCKA_LIBRARY}
                 -Wl,--allow-shlib-undefined -Wl,--dynamic-linker=${dawn_loader})
             set_target_properties(test_${name}_dawn PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
                 BUILD_RPATH ${dawn_lib})
