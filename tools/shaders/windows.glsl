@@ -1,14 +1,17 @@
 // Windows of an image as operand b of a product: an element's place is the sum of one for its row and one for its column,
 // each of which is counted by up to four indices. Runs of c's columns lie apart. Include matrix.glsl and define GN_LAYOUT first.
 
-#if defined(GN_BINDINGS) || defined(GN_INT32) || defined(GN_X64) || defined(GN_PARTS)
+#if defined(GN_BINDINGS) && !defined(GN_WGSL) // Vulkan's kernels with bindings do without
+#define GN_NO_WINDOWS
+#endif
+#if defined(GN_NO_WINDOWS) || defined(GN_INT32) || defined(GN_X64) || defined(GN_PARTS)
 #define GN_WINDOWS false
 #else
 #define GN_WINDOWS ((GN_LAYOUT & GNI_F_MATMUL_WINDOWS) != 0u)
 #endif
 #define GN_EVEN ((GN_LAYOUT & GNI_F_MATMUL_EVEN) != 0u)
 
-#ifdef GN_BINDINGS
+#ifdef GN_NO_WINDOWS
 uint gn_window(uint p, uint i) { return i; }
 #else
 // i / d, of i below 2^31.
@@ -33,7 +36,7 @@ uint gn_window(uint p, uint i) {
 
 uint gn_c_place(uint row, uint column, uint batch) {
     uint at = GN_C_BASE + (batch * GN_M + row) * GN_C_ROW + column;
-#ifndef GN_BINDINGS
+#ifndef GN_NO_WINDOWS
     if (GN_WINDOWS) at += gn_over(column, GNI_P_WINDOWS_C) * GN_PARAM(GNI_P_WINDOWS_C + 3u);
 #endif
     return at;

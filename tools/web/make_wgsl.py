@@ -202,7 +202,8 @@ def functions(text):
 
 # Files whose kernels are packed, and which of theirs are left out: those for float64 and int64 arithmetic, more lanes or
 # more shared memory than every device of WebGPU has.
-FILES = ["matmul", "matvec", "softmax", "random", "take", "scatter", "scan", "sort", "select", "find", "fft", "fft_any", "fft_wide"]
+FILES = ["matmul", "matvec", "softmax", "random", "take", "scatter", "scan", "sort", "select", "find", "fft", "fft_any", "fft_wide",
+         "image"]
 PUBLIC = {"gn_neutral_": "neutral", "gn_neutral_c_": "neutral_c", "gn_enter": "enter", "gn_join": "join", "gn_join_next": "join_next",
           "gn_leave": "leave", "gn_load_f16": "load_f16", "gn_store_f16": "store_f16", "gn_store_bf16": "store_bf16"}
 
@@ -271,7 +272,8 @@ def kernels(tmp, keep):
         with open(os.path.join(SHADERS, file)) as f:
             text = f.read()
         for name, env, defines, bfloat16 in make_shaders.read_variants(file, text)[0]:
-            if re.search(r"DOUBLE|X64", " ".join(defines)) or bfloat16 or not make_shaders.read_variants(file, text)[1]:
+            bindings = make_shaders.read_variants(file, text)[1] or stem == "image"  # which Vulkan has no other way for
+            if re.search(r"DOUBLE|X64", " ".join(defines)) or bfloat16 or not bindings:
                 continue
             body = re.sub(r"^#version.*\n", "", text, flags=re.M)
             extensions = "".join(re.findall(r"^#extension.*\n", body, re.M))

@@ -167,12 +167,13 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
 #if GNI_GPU
     gni_conv d;
     const gn_dtype t = a->dtype;
-    const int64_t each = gni_conv_each(t), most = (int64_t)1 << 30;
+    const int64_t each = gni_conv_each(t);
     if (GNI_CPU_ALONE || g->gpu == NULL || (t != GN_F32 && t != GN_F16 && t != GN_BF16)) return false;
     if (!gni_job_has_windows(g->gpu)) return false;
     if (t == GN_F32 && g->precision == GN_PRECISION_FAST) return false;
     if (m < 2 || gni_conv_up(channels, t) > most_times * channels) return false;
     if (p->groups > 1 && (p->c % each != 0 || p->o / p->groups % each != 0)) return false;
+    const int64_t most = gni_job_most_bytes(g->gpu) / 4;
     double size = (double)p->n, places = (double)p->n, taps = 1;
     for (int i = 0; i < p->nd; i++) {
         const int64_t around = GNI_MAX(p->pad[i], (p->k[i] - 1) * p->dilation[i]);
