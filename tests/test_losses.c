@@ -194,11 +194,9 @@ static void test_odd_values(void **state) {
     assert_true(gn_size(cosine) == 3 && gn_item(gn_sum(cosine, GN_ALL)) == 0.0);
     assert_int_equal(gn_gradients(gn_sum(cosine, GN_ALL), &still, 1, false, &dx), GN_OK);
     assert_true(fabs(gn_item(gn_max(dx, GN_ALL)) - 3000.0 / sqrt(2.0)) < 0.1);
-    // A label that no class has, and one that is not looked at.
+    // A label that no class has and that is not looked at.
     const int32_t labels[] = {1, 7};
     gn_array *l = gn_array_from(g, GN_I32, GN_SHAPE(2), labels), *x = gn_ones(g, GN_F32, GN_SHAPE(2, 3));
-    assert_true(isinf(gn_item(gn_cross_entropy_with(x, l, NULL))));
-    assert_true(isinf(gn_item(classes(x, l, gn_ones(g, GN_F32, GN_SHAPE(3)), 0.5, 0, GN_REDUCE_SUM))));
     assert_true(fabs(gn_item(classes(x, l, NULL, 0.0, 7, GN_REDUCE_MEAN)) - log(3.0)) < 1e-6);
     assert_true(isnan(gn_item(classes(x, gn_full(g, GN_I32, GN_SHAPE(2), 7), NULL, 0.0, 7, GN_REDUCE_MEAN))));
     // Nothing.
@@ -206,6 +204,56 @@ static void test_odd_values(void **state) {
     assert_true(gn_item(gn_l1_loss(empty, empty, GN_REDUCE_SUM)) == 0.0);
     assert_true(isnan(gn_item(gn_l1_loss(empty, empty, GN_REDUCE_MEAN))));
     assert_true(gn_item(classes(empty, no_labels, NULL, 0.1, 0, GN_REDUCE_SUM)) == 0.0);
+}
+
+// Labels that no class has: told at once where the CPU has them, else by the next wait.
+static void test_wrong_labels(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const char *const names[] = {"gn_cross_entropy", "gn_cross_entropy_with", "gn_cross_entropy_with", "gn_nll_loss"};
+    const int64_t wrong[] = {3, -1, -3, (int64_t)1 << 40, INT64_MIN, 200};
+    gn_array *x = gn_requires_grad(series(g, GN_F32, GN_SHAPE(2, 3), 2.0, -1.0), true), *w = gn_ones(g, GN_F32, GN_SHAPE(3)), *y = NULL;
+    char text[200];
+    for (int k = 0; k < 6; k++)
+        for (int fn = 0; fn < 4; fn++)
+            for (int side = 0; side < 2 && (k < 2 || !test_on_vulkan()); side++)
+                GN_SCOPE(g) {
+                    const int64_t labels[] = {2, wrong[k]};
+                    gn_array *l = gn_array_from(g, GN_I64, GN_SHAPE(2), labels);
+                    if (k == 5) l = gn_eval(gn_cast(l, GN_U8));
+                    if (side > 0) l = gn_to(gn_eval(gn_add(l, gn_zeros_like(l))), GN_DEVICE_GPU);
+                    y = fn == 0 ? gn_cross_entropy(x, l) : fn == 1 ? classes(x, l, NULL, 0.0, 7, GN_REDUCE_MEAN)
+                      : fn == 2 ? classes(x, l, w, 0.2, 0, GN_REDUCE_NONE) : nll(x, l, NULL, -100, GN_REDUCE_SUM);
+                    if (side > 0 && test_on_vulkan()) {
+                        assert_non_null(y);
+                        assert_int_equal(gn_sync(g), GN_ERROR_ARGUMENT);
+                        snprintf(text, sizeof text, "gn_sync: an index of %s is out of bounds for axis %d with size 3", names[fn], fn == 0);
+                        expect_error(g, GN_ERROR_ARGUMENT, text);
+                        continue;
+                    }
+                    assert_null(y);
+                    snprintf(text, sizeof text, "%s: label %lld is none of 3 classes", names[fn], (long long)wrong[k]);
+                    expect_error(g, GN_ERROR_ARGUMENT, text);
+                }
+    // One that is ignored is none either, on both sides, and right ones of every dtype are told by nobody.
+    for (int side = 0; side < 2; side++)
+        for (int t = 0; t < 8; t += test_on_vulkan() ? 3 : 1)
+            GN_SCOPE(g) {
+                const gn_dtype kinds[] = {GN_I8, GN_I16, GN_I32, GN_I64, GN_U8, GN_U16, GN_U32, GN_U64};
+                const bool natural = t > 3;
+                const int64_t labels[] = {2, natural ? 100 : -100};
+                gn_array *l = gn_eval(gn_cast(gn_array_from(g, GN_I64, GN_SHAPE(2), labels), kinds[t])), *dx = NULL;
+                if (side > 0) l = gn_to(l, GN_DEVICE_GPU);
+                gn_array *two = gn_slice(l, 0, 0, 1, 1), *first = gn_slice(x, 0, 0, 1, 1), *want = gn_cross_entropy(first, two);
+                y = classes(x, l, t % 2 ? w : NULL, 0.0, natural ? 100 : -100, GN_REDUCE_MEAN);
+                assert_true(fabs(gn_item(y) - gn_item(want)) < 1e-6);
+                assert_int_equal(gn_gradients(y, &x, 1, false, &dx), GN_OK);
+                assert_true(gn_item(gn_sum(gn_abs(gn_slice(dx, 0, 1, 2, 1)), GN_ALL)) == 0.0);
+                assert_int_equal(gn_sync(g), GN_OK);
+            }
+    // No class at all.
+    assert_null(gn_cross_entropy(gn_zeros(g, GN_F32, GN_SHAPE(2, 0)), gn_zeros(g, GN_I32, GN_SHAPE(2))));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_cross_entropy: label 0 is none of 0 classes");
+    assert_true(isnan(gn_item(gn_cross_entropy(gn_zeros(g, GN_F32, GN_SHAPE(0, 3)), gn_zeros(g, GN_I32, GN_SHAPE(0))))));
 }
 
 static void test_refusals(void **state) {
@@ -337,7 +385,7 @@ static void test_embedding(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd_values),
+    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd_values), GN_TEST(test_wrong_labels),
                                        GN_TEST(test_refusals), GN_TEST(test_dropout), GN_TEST(test_embedding)};
     return test_run(tests);
 }

@@ -48,8 +48,8 @@ typedef struct gn_rnn_options {
 GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0, const gn_rnn_options *options,
                              gn_array **hn, gn_array **cn);
 GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options, gn_array **hn);
-// Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label
-// outside 0 to classes - 1 gives an infinite loss.
+// Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label that is not from 0 to
+// classes - 1 is GN_ERROR_ARGUMENT: at once where the CPU has the labels, else of the next call that waits for the GPU.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);
 GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target); // mean of squares
 
@@ -83,7 +83,8 @@ typedef struct gn_cross_entropy_options {
     int64_t ignored;
     gn_reduction reduction; // GN_REDUCE_BATCH_MEAN is not one of these
 } gn_cross_entropy_options;
-// logits (n, classes, ...) or (classes), integer labels without the axis of classes. `options` may be NULL.
+// logits (n, classes, ...) or (classes), integer labels without the axis of classes; wrong ones as in gn_cross_entropy. `options`
+// may be NULL.
 GPUNUM_API gn_array *gn_cross_entropy_with(gn_array *logits, gn_array *labels, const gn_cross_entropy_options *options);
 // The same of log-probabilities; no label smoothing.
 GPUNUM_API gn_array *gn_nll_loss(gn_array *log_p, gn_array *labels, const gn_cross_entropy_options *options);

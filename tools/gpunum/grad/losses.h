@@ -3,7 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../grad/gradients.h"
+#include "../grad/nn.h"
 #endif
 
 typedef struct gni_loss {
@@ -209,8 +209,8 @@ static bool gni_class_loss_ok(gn_context *g, const char *fn, const gn_array *x, 
 
 // The sum over the classes of -w target x, and for logits logsumexp(x) times the sum of w target: neither an array of
 // log-probabilities nor one of targets is made.
-static gn_array *gni_class_losses(gn_context *g, gn_array *x, gn_array *labels, const gn_cross_entropy_options *o, int axis,
-                                  bool logits) {
+static gn_array *gni_class_losses(gn_context *g, const char *fn, gn_array *x, gn_array *labels, const gn_cross_entropy_options *o,
+                                  int axis, bool logits) {
     const int64_t classes = x->shape.dim[axis];
     const double kept = 1.0 - o->label_smoothing, spread = o->label_smoothing / (double)classes;
     const gn_dtype t = x->dtype;
@@ -218,15 +218,16 @@ static gn_array *gni_class_losses(gn_context *g, gn_array *x, gn_array *labels, 
     gn_shape column = gn_shape_from(x->shape.rank - axis, x->shape.dim + axis);
     for (int i = 1; i < column.rank; i++) column.dim[i] = 1;
     gn_array *all = gn_reshape(gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0), column);
-    gn_array *hit = gn_eq(gn_expand_dims(labels, axis), all);
-    gn_array *valid = gn_logical_and(gn_ge_s(labels, 0.0), gn_lt_s(labels, (double)classes));
+    gn_array *hit = gn_eq(gn_expand_dims(labels, axis), all), *places = gni_label_places(g, fn, labels, classes, o->ignores, o->ignored);
+    if (places == NULL || all == NULL) return NULL;
+    if (w == NULL && (places->buf == NULL || places->buf->where == GNI_ON_GPU)) // that job looks at them
+        gni_adopt(g, gni_take_any(g, fn, gn_ravel(all), places, 0, false));
     gn_array *shares = gn_where(hit, gn_scalar(g, t, kept + spread), gn_scalar(g, t, spread));
     gn_array *target = spread > 0.0 ? gn_mul(x, shares) : gn_where(hit, x, none); // a choice: 0 times infinity is NaN
     if (o->ignores) counts = gn_ne_s(labels, (double)o->ignored);
     if (w != NULL) {
         if (w->dtype != t) w = gn_cast(w, t);
-        gn_array *first = gn_scalar(g, labels->dtype, 0.0);
-        row_weight = gn_take(w, gn_where(valid, labels, first), 0);
+        row_weight = gni_adopt(g, gni_take_any(g, fn, w, places, 0, false));
         target = gn_mul(target, gn_reshape(w, column));
     }
     gn_array *each = gn_neg(gn_sum(target, axis));
@@ -239,7 +240,6 @@ static gn_array *gni_class_losses(gn_context *g, gn_array *x, gn_array *labels, 
         }
         each = gn_add(top, each);
     }
-    each = gn_where(valid, each, gn_scalar(g, t, GNI_INF));
     if (counts != NULL) each = gn_where(counts, each, none);
     if (o->reduction == GN_REDUCE_NONE) return each;
     if (o->reduction == GN_REDUCE_SUM) return gn_sum(each, GN_ALL);
@@ -263,7 +263,7 @@ static gn_array *gni_class_loss(const char *fn, gn_array *x, gn_array *labels, c
     const int axis = x->shape.rank > 1;
     if (!gni_class_loss_ok(g, fn, x, labels, &o, axis, logits)) return gni_end(g, NULL);
     gn_scope_begin(g);
-    gn_array *inner = gni_loss_in(x), *y = inner != NULL ? gni_class_losses(g, inner, labels, &o, axis, logits) : NULL;
+    gn_array *inner = gni_loss_in(x), *y = inner != NULL ? gni_class_losses(g, fn, inner, labels, &o, axis, logits) : NULL;
     return gni_end_scope(g, gni_autocasts_back(g, x) ? y : gni_as(y, x->dtype));
 }
 

@@ -97,6 +97,31 @@ static bool gni_cross_entropy_ok(gn_context *g, const gn_array *logits, const gn
     return true;
 }
 
+// Labels as indices of the classes, those that are ignored as 0. One that there is not is told at once where the CPU has them, else
+// by the job that takes these indices: there a negative one is none, either. The scope's; NULL after gni_fail.
+static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *labels, int64_t classes, bool ignores, int64_t ignored) {
+    gn_array *at = gni_adopt(g, gni_take_indices(g, labels));
+    const int64_t n = gni_elements(&labels->shape);
+    if (at == NULL || n == 0) return at;
+    gn_array *zero = gn_scalar(g, at->dtype, 0.0);
+    if (at->buf->where == GNI_ON_GPU) {
+        gn_array *found = gn_where(gn_lt_s(at, 0.0), gn_scalar(g, at->dtype, (double)classes), at);
+        return ignores ? gn_where(gn_eq_s(at, (double)ignored), zero, found) : found;
+    }
+    if (!gni_buffer_need(g, at->buf, GNI_ON_CPU)) return NULL;
+    const unsigned char *data = (const unsigned char *)at->buf->host + (size_t)at->offset * gn_dtype_size(at->dtype);
+    bool some = false;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t label = at->dtype == GN_I64 ? ((const int64_t *)(const void *)data)[i] : ((const int32_t *)(const void *)data)[i];
+        if (label >= 0 && label < classes) continue;
+        some = ignores && label == ignored;
+        if (some) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: label %lld is none of %lld classes", fn, (long long)label, (long long)classes);
+        return NULL;
+    }
+    return some ? gn_where(gn_eq_s(at, (double)ignored), zero, at) : at;
+}
+
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     gn_array *in[3];
     in[0] = logits;
@@ -111,15 +136,13 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     gn_scope_begin(g);
     g->no_grad++; // recorded as one op
     int64_t classes = logits->shape.dim[1];
-    const gn_dtype t = classes > INT32_MAX ? GN_I64 : GN_I32;
-    gn_array *all = gn_arange(g, t, 0.0, (double)classes, 1.0);
-    gn_array *hit = gn_eq(gn_expand_dims(labels, 1), all);
-    gn_array *lse = gn_logsumexp(logits, GN_KEEP(1));
-    // A label out of range makes an infinite loss.
-    gn_array *label = gn_expand_dims(labels, 1), *none = gn_scalar(g, logits->dtype, -GNI_INF);
-    gn_array *valid = gn_logical_and(gn_ge_s(label, 0.0), gn_lt_s(label, (double)classes));
-    gn_array *rest = classes > 0 ? gn_take_along(logits, gn_where(valid, gn_cast(label, t), gn_scalar(g, t, 0.0)), 1) : none;
-    gn_array *y = gn_mean(gn_sub(lse, gn_where(valid, rest, none)), GN_ALL);
+    gn_array *at = gni_label_places(g, "gn_cross_entropy", labels, classes, false, 0), *y = NULL, *hit = NULL, *lse = NULL;
+    if (at != NULL) {
+        gn_array *picked = gni_adopt(g, gni_take_any(g, "gn_cross_entropy", logits, gn_expand_dims(at, 1), 1, true));
+        hit = gn_eq(gn_expand_dims(labels, 1), gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0));
+        lse = gn_logsumexp(logits, GN_KEEP(1));
+        y = gn_mean(gn_sub(lse, picked), GN_ALL);
+    }
     g->no_grad--;
     in[1] = hit;
     in[2] = lse;
