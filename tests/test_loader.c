@@ -255,6 +255,83 @@ static void test_fill(void **state) {
     }
 }
 
+// A fill that calls the loader that waits for it, in each of the ways, or another one whose fill does.
+#if !defined(GPUNUM_NO_THREADS) && !defined(_WIN32)
+static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER; // of what a thread may look at before gn_loader_new is back
+static void busy_hold(bool on) { on ? pthread_mutex_lock(&busy_lock) : pthread_mutex_unlock(&busy_lock); }
+enum { BUSY_DEPTHS = 4 };
+#else
+static void busy_hold(bool on) { (void)on; }
+enum { BUSY_DEPTHS = 1 };
+#endif
+
+typedef struct busy {
+    gn_context *g;
+    gn_loader *loader;
+    int way, told;
+} busy;
+
+static const char *busy_fill(void *user, const int64_t *indices, int64_t count, void *const *out) {
+    busy *b = (busy *)user;
+    gn_array *batch[2];
+    (void)indices, (void)count, (void)out;
+    if (b->way != 5) busy_hold(true);
+    gn_loader *l = b->loader;
+    if (b->way != 5) busy_hold(false);
+    if (b->way == 0 || b->way == 5) b->told += !gn_loader_next(l, batch);
+    if (b->way == 1) b->told += gn_loader_seek(l, 0, 0) == GN_ERROR_UNSUPPORTED;
+    if (b->way == 2) gn_loader_free(l), b->told++;
+    if (b->way == 3) gn_close(b->g), b->told++;
+    if (b->way == 4 && gn_loader_next(l, batch)) {
+        b->told++;
+        gn_release(batch[0]);
+        gn_release(batch[1]);
+    }
+    return NULL;
+}
+
+static void test_fill_that_calls(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const char *const names[] = {"gn_loader_next", "gn_loader_seek", "gn_loader_free", "gn_close", "gn_loader_next"};
+    static samples s;
+    gn_loader_field field[2];
+    gn_loader_options o;
+    char text[100];
+    int at[SAMPLES];
+    make_samples(&s, field);
+    memset(&o, 0, sizeof o);
+    o.batch = 5;
+    o.fill = busy_fill;
+    for (int depth = 0; depth < BUSY_DEPTHS; depth++)
+        for (int way = 0; way < 5; way++) {
+            busy outer = {g, NULL, way, 0}, inner = {g, NULL, 5, 0};
+            busy_hold(true);
+            o.user = &outer;
+            o.prefetch = depth == 1 ? 0 : depth - 1;
+            gn_loader *l = depth == 0 || way < 4 ? gn_loader_new(g, field, 2, SAMPLES, &o) : NULL, *other = NULL;
+            if (way == 4) {
+                o.user = &inner;
+                o.prefetch = -1;
+                other = gn_loader_new(g, field, 2, SAMPLES, &o);
+                if (l == NULL) {
+                    o.user = &outer;
+                    o.prefetch = depth == 1 ? 0 : depth - 1;
+                    l = gn_loader_new(g, field, 2, SAMPLES, &o);
+                }
+                inner.loader = l;
+            }
+            assert_non_null(l);
+            outer.loader = way == 4 ? other : l;
+            busy_hold(false);
+            assert_int_equal(epoch(l, at), SAMPLES);
+            gn_loader_free(l);
+            gn_loader_free(other);
+            assert_true(outer.told >= 5 && (way < 4 || inner.told >= 4));
+            snprintf(text, sizeof text, "%s: the loader is waiting for this fill", names[way]);
+            expect_error(g, GN_ERROR_UNSUPPORTED, text);
+        }
+}
+
 // Fields of arrays keep what these were; all dtypes; samples without elements.
 static void test_arrays(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -531,7 +608,7 @@ static void test_cifar_allocations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_order), GN_TEST(test_known_order), GN_TEST(test_uniform), GN_TEST(test_seek), GN_TEST(test_fill),
+        GN_TEST(test_order), GN_TEST(test_known_order), GN_TEST(test_uniform), GN_TEST(test_seek), GN_TEST(test_fill), GN_TEST(test_fill_that_calls),
         GN_TEST(test_arrays), GN_TEST(test_no_samples), GN_TEST(test_refused), cmocka_unit_test(test_allocations),
         cmocka_unit_test(test_close_frees),
 #if !defined(GPUNUM_NO_THREADS) && !defined(_WIN32)

@@ -20,7 +20,8 @@ typedef struct gn_loader_field {
 } gn_loader_field;
 
 // Called for each batch, on the loader's thread if it has one: out[i] has `count` samples of field i, those of `indices`, to be
-// written or changed. NULL where all went well, or else what went wrong in words, which are copied.
+// written or changed. NULL where all went well, or else what went wrong in words, which are copied. The loader itself, which waits
+// for it, refuses calls from there.
 typedef const char *(*gn_loader_fill)(void *user, const int64_t *indices, int64_t count, void *const *out);
 
 typedef struct gn_loader_options {

@@ -43,6 +43,7 @@ struct gn_loader {
     int take, make;
     uint32_t seeks;
     bool locks, threaded, stop;
+    gn_loader *outer; // during `fill`: whose fill it was called from
 #ifndef GPUNUM_NO_THREADS
     gni_cond made, emptied;
     gni_thread thread;
@@ -72,6 +73,9 @@ static void gni_loader_shuffle(gn_loader *l, int64_t epoch) {
     l->shuffled = epoch;
 }
 
+// The loader whose `fill` this thread is in.
+static GNI_THREAD_LOCAL gn_loader *gni_loader_filling;
+
 // Fills a slot that is nobody else's.
 static void gni_loader_make(gn_loader *l, gni_loader_slot *slot, int64_t epoch, int64_t batch) {
     if (l->options.shuffle && l->shuffled != epoch) gni_loader_shuffle(l, epoch);
@@ -84,7 +88,11 @@ static void gni_loader_make(gn_loader *l, gni_loader_slot *slot, int64_t epoch, 
         for (int64_t k = 0; k < slot->count && f->data != NULL; k++)
             memcpy((unsigned char *)slot->data[i] + (size_t)k * f->bytes, f->data + (size_t)index[k] * f->bytes, f->bytes);
     }
-    const char *wrong = l->options.fill != NULL ? l->options.fill(l->options.user, index, slot->count, slot->data) : NULL;
+    if (l->options.fill == NULL) return;
+    l->outer = gni_loader_filling;
+    gni_loader_filling = l;
+    const char *wrong = l->options.fill(l->options.user, index, slot->count, slot->data);
+    gni_loader_filling = l->outer;
     if (wrong == NULL) return;
     slot->count = -1;
     snprintf(slot->wrong, sizeof slot->wrong, "%s", wrong);
@@ -301,20 +309,23 @@ GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields
     return l;
 }
 
-// A thread does not come through a fork.
-static bool gni_loader_lives(gn_loader *l, const char *fn) {
-    if (l->forks == gni_forks) return true;
+// A thread does not come through a fork, and `fill` would wait for itself.
+static bool gni_loader_ready(gn_loader *l, const char *fn, bool living) {
+    const gn_loader *at = gni_loader_filling;
+    while (at != NULL && at != l) at = at->outer;
+    if (at == NULL && (!living || l->forks == gni_forks)) return true;
     if (gni_begin_context(fn, l->ctx)) {
-        gni_fail(l->ctx, GN_ERROR_UNSUPPORTED, "%s: the loader is of the process that forked: make one here", fn);
+        gni_fail(l->ctx, GN_ERROR_UNSUPPORTED, "%s: the loader %s", fn,
+                 at != NULL ? "is waiting for this fill" : "is of the process that forked: make one here");
         gni_end_plain(l->ctx);
     }
     return false;
 }
 
 GPUNUM_API bool gn_loader_next(gn_loader *l, gn_array **batch) {
-    if (l == NULL || !gni_loader_lives(l, "gn_loader_next")) return false;
+    for (int i = 0; l != NULL && i < l->fields && batch != NULL; i++) batch[i] = NULL;
+    if (l == NULL || !gni_loader_ready(l, "gn_loader_next", true)) return false;
     gn_context *g = l->ctx;
-    for (int i = 0; i < l->fields && batch != NULL; i++) batch[i] = NULL;
     gni_loader_slot *slot = batch != NULL ? gni_loader_take(l) : NULL; // not inside the context's lock
     if ((batch != NULL && slot == NULL) || !gni_begin_context("gn_loader_next", g)) return false;
     if (batch == NULL)
@@ -336,7 +347,7 @@ GPUNUM_API int64_t gn_loader_batches(const gn_loader *l) { return l != NULL ? l-
 
 GPUNUM_API gn_status gn_loader_seek(gn_loader *l, int64_t epoch, int64_t batch) {
     if (l == NULL) return GN_ERROR_ARGUMENT;
-    if (!gni_loader_lives(l, "gn_loader_seek")) return GN_ERROR_UNSUPPORTED;
+    if (!gni_loader_ready(l, "gn_loader_seek", true)) return GN_ERROR_UNSUPPORTED;
     gn_context *g = l->ctx;
     if (epoch < 0 || batch < 0 || batch > l->batches) {
         if (!gni_begin_context("gn_loader_seek", g)) return GN_ERROR_ARGUMENT;
@@ -362,7 +373,7 @@ GPUNUM_API gn_status gn_loader_seek(gn_loader *l, int64_t epoch, int64_t batch) 
 }
 
 GPUNUM_API void gn_loader_free(gn_loader *l) {
-    if (l == NULL) return;
+    if (l == NULL || !gni_loader_ready(l, "gn_loader_free", false)) return;
     gn_context *g = l->ctx;
 #ifndef GPUNUM_NO_THREADS
     if (l->threaded && l->forks == gni_forks) { // `fill` may be inside a call

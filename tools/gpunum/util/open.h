@@ -4,12 +4,12 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/host.h"
-#include "../cpu/gemm_cpu.h"
 #include "../vulkan/vulkan_layer.h"
 #include "../webgpu/webgpu_layer.h"
 #include "../ops/async.h"
 #include "../grad/autograd.h"
 #include "../util/profile.h"
+#include "../util/loader.h"
 #endif
 
 // The last failure of gn_open on this thread: there is no context yet to keep it.
@@ -249,7 +249,10 @@ static void gni_close_report(gn_context *g) {
 }
 
 GPUNUM_API void gn_close(gn_context *g) {
-    while (g != NULL && g->loaders != NULL) gn_loader_free(g->loaders); // their threads may be inside calls
+    while (g != NULL && g->loaders != NULL) { // their threads may be inside calls
+        if (!gni_loader_ready(g->loaders, "gn_close", false)) return;
+        gn_loader_free(g->loaders);
+    }
     if (!gni_begin_context("gn_close", g)) return;
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
