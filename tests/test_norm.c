@@ -190,6 +190,23 @@ static void test_refusals(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_batch_norm: no running variance");
     assert_null(gn_batch_norm(x, four, four, NULL, NULL, true, 1.5, 1e-5));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_batch_norm: momentum 1.5 is not between 0 and 1");
+    // One number by row and group is not too few, as in PyTorch, where there are several rows.
+    gn_array *single = gn_array_from(g, GN_F32, GN_SHAPE(3, 1), (float[]){1, -2, 5}), *two = gn_full(g, GN_F32, GN_SHAPE(1), 2), *bias = gn_full(g, GN_F32, GN_SHAPE(1), 0.5);
+    expect_values(gn_group_norm(single, 1, two, bias, 1e-5), 0.5, 0.5, 0.5);
+    assert_null(gn_group_norm(gn_slice(single, 0, 0, 1, 1), 1, two, bias, 1e-5));
+    expect_error(g, GN_ERROR_SHAPE, "gn_group_norm: x (1,1) for x (1,1): less than two numbers to be normalised");
+    // What fails moves nothing.
+    gn_array *half = gn_copy(gn_full(g, GN_F32, GN_SHAPE(4), 0.5)), *same = gn_broadcast_to(gn_eval(gn_ones(g, GN_F32, GN_SHAPE(1))), GN_SHAPE(4));
+    for (int i = 0; i < 2; i++) {
+        assert_null(gn_batch_norm(x, i ? same : half, i ? half : same, NULL, NULL, true, 0.5, 1e-5));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_batch_norm: axis 0 of this array repeats one element (gn_broadcast_to); write to a gn_copy");
+        expect_values(half, 0.5, 0.5, 0.5, 0.5);
+    }
+    assert_null(gn_batch_norm(x, half, half, NULL, NULL, true, 0.5, 1e-5));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_batch_norm: the running mean is the running variance");
+    assert_null(gn_batch_norm(gn_slice(x, 0, 0, 1, 1), half, four, three, NULL, true, 0.5, 1e-5));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    expect_values(half, 0.5, 0.5, 0.5, 0.5);
     assert_null(gn_batch_norm(gn_ones(g, GN_F32, GN_SHAPE(1, 4)), NULL, NULL, NULL, NULL, true, 0.1, 1e-5));
     expect_error(g, GN_ERROR_SHAPE, "gn_batch_norm: x (1,4) for x (1,4): less than two numbers for a channel");
     assert_null(gn_layer_norm(x, 4, NULL, NULL, 1e-5));

@@ -352,6 +352,11 @@ static bool gni_norm_channels(gni_norm *n) {
     return gni_norm_by_channel(n, "w", &n->w) && gni_norm_by_channel(n, "b", &n->b);
 }
 
+// Whether a running moment can be written: known before the first one is. False after gni_fail.
+static bool gni_norm_follows(gn_context *g, gn_array *running) {
+    return running == NULL || (gni_materialize(g, running) && gni_can_write(g, "gn_batch_norm", running));
+}
+
 // running = (1 - momentum) running + momentum batch, in place.
 static bool gni_norm_follow(gn_array *running, gn_array *batch, double momentum, double factor) {
     if (running == NULL) return true;
@@ -373,6 +378,8 @@ GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, g
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_batch_norm: no running %s", mean == NULL ? "mean" : "variance");
     } else if (!(momentum >= 0.0 && momentum <= 1.0)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_batch_norm: momentum %g is not between 0 and 1", momentum);
+    } else if (training && mean != NULL && mean == var) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_batch_norm: the running mean is the running variance");
     } else if (!training) {
         gn_array *scale = gn_rsqrt(gn_add_s(gn_cast(by_var, n.x->dtype), eps));
         if (n.w != NULL) scale = gn_mul(scale, n.w);
@@ -381,7 +388,7 @@ GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, g
         if (y != NULL && y->dtype != n.x->dtype) y = gn_cast(y, n.x->dtype);
     } else if (each < 2 && channels > 0) {
         gni_norm_misfit(&n, "x", n.x, "less than two numbers for a channel");
-    } else {
+    } else if (gni_norm_follows(g, mean) && gni_norm_follows(g, var)) {
         y = gni_normalised(g, n.x, set, n.w, n.b, true, eps, n.t, moments);
         g->no_grad++;
         if (y != NULL && all > 0 && !g->repeats && gni_norm_follow(mean, moments[0], momentum, 1.0))
@@ -438,7 +445,7 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t 
     }
     if (gni_elements(&s) == 0)
         return gni_norm_end(&n, gni_norm_channels(&n) ? gni_normalised(n.g, n.x, 0, n.w, n.b, true, eps, n.t, NULL) : NULL);
-    if (channels / groups * inner < 2) {
+    if ((each ? 1 : s.dim[0]) * (channels / groups) * inner < 2) { // as PyTorch does: of an instance, or of all
         gni_norm_misfit(&n, "x", n.x, "less than two numbers to be normalised");
         return gni_norm_end(&n, NULL);
     }
