@@ -27,15 +27,19 @@ class Formula:
             self.p.copy_(p)
 
 
-def lion(p, d, m, lr=0.02, decay=0.1):
-    p = p - lr * (torch.sign(0.9 * m + 0.1 * d) + decay * p)
-    return p, 0.99 * m + 0.01 * d
+def lion(p, d, m, lr=0.02, decay=0.1, beta1=0.9, beta2=0.99):
+    p = p - lr * (torch.sign(beta1 * m + (1 - beta1) * d) + decay * p)
+    return p, beta2 * m + (1 - beta2) * d
 
 
-def muon(p, d, m, lr=0.05, decay=0.1, momentum=0.95):
+def lion_more(p, d, m):
+    return lion(p, d, m, 0.03, 0.0, 0.7, 0.8)
+
+
+def muon(p, d, m, lr=0.05, decay=0.1, momentum=0.95, plain=False):
     """Weights are (in, out): PyTorch's are transposed."""
     m = momentum * m + (1 - momentum) * d
-    x = ((1 - momentum) * d + momentum * m).T
+    x = (m if plain else (1 - momentum) * d + momentum * m).T
     flip = x.shape[0] > x.shape[1]
     x = x.T if flip else x
     x = x / x.norm()
@@ -46,18 +50,23 @@ def muon(p, d, m, lr=0.05, decay=0.1, momentum=0.95):
     return p * (1 - lr * decay) - lr * max(1, x.shape[0] / x.shape[1]) ** 0.5 * x.T, m
 
 
-def trajectory(make, steps=6, shape=(5,)):
-    """Parameters after each of some steps on sum(c * (p - t)^4 + p), where p starts as a series."""
+def muon_plain(p, d, m):
+    return muon(p, d, m, 0.02, 0.3, 0.8, True)
+
+
+def trajectory(make, shape=(5,)):
+    """Parameters after steps 1, 2, 5, 10 and 20 on sum(c * (p - t)^4 + p), where p starts as a series."""
     n = torch.Size(shape).numel()
     p = series(n, 2.0, -1.0).reshape(shape).requires_grad_()
     c, t = series(n, 1.5, 0.2).reshape(shape), series(n, -1.0, 0.5).reshape(shape)
     opt = make([p])
     path = []
-    for _ in range(steps):
+    for step in range(1, 21):
         opt.zero_grad()
         (c * (p - t) ** 4 + p).sum().backward()
         opt.step()
-        path.append(p.detach().clone())
+        if step in (1, 2, 5, 10, 20):
+            path.append(p.detach().clone())
     return torch.stack(path)
 
 
@@ -78,9 +87,17 @@ OPTIMIZERS = [
     ("torch_adagrad", lambda p: torch.optim.Adagrad(p), "Adagrad, defaults"),
     ("torch_adagrad_more", lambda p: torch.optim.Adagrad(p, lr=0.2, lr_decay=0.1, weight_decay=0.1,
                                                          initial_accumulator_value=0.3, eps=1e-3), "Adagrad with all"),
+    ("torch_sgd_all", lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.05),
+     "SGD lr 0.05, momentum 0.9, Nesterov, weight decay 0.05"),
+    ("torch_adamw_more", lambda p: torch.optim.AdamW(p, lr=0.05, betas=(0.7, 0.9), eps=1e-3, weight_decay=0.2),
+     "AdamW lr 0.05, betas 0.7 and 0.9, eps 1e-3, weight decay 0.2"),
+    ("torch_rmsprop_momentum", lambda p: torch.optim.RMSprop(p, momentum=0.9), "RMSprop momentum 0.9"),
+    ("torch_lion_more", lambda p: Formula(p, lion_more), "Lion lr 0.03, betas 0.7 and 0.8"),
     ("torch_lion", lambda p: Formula(p, lion), "Lion lr 0.02, weight decay 0.1"),
     ("torch_muon_wide", lambda p: Formula(p, muon), "Muon lr 0.05 of a (2, 3)", (2, 3)),
     ("torch_muon_tall", lambda p: Formula(p, muon), "Muon lr 0.05 of a (3, 2)", (3, 2)),
+    ("torch_muon_plain", lambda p: Formula(p, muon_plain), "Muon lr 0.02, momentum 0.8, weight decay 0.3, without Nesterov's, of a (3, 2)",
+     (3, 2)),
 ]
 
 
@@ -254,7 +271,7 @@ def main():
     print("// Written by torch_values.py with PyTorch", torch.__version__.split("a")[0])
     print()
     for name, make, note, *shape in OPTIMIZERS:
-        emit(name, trajectory(make, 6, *shape), f"{note}: 6 steps of 5 parameters" if not shape else f"{note}: 6 steps")
+        emit(name, trajectory(make, *shape), f"{note}: after steps 1, 2, 5, 10 and 20" + (" of 5 parameters" if not shape else ""))
     schedules()
     network()
     losses()

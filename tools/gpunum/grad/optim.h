@@ -63,11 +63,17 @@ static bool gni_can_optimize(gn_context *g, const char *fn, const gn_optimizer *
 static bool gni_settings_ok(gn_context *g, const char *fn, const double *settings, int count) {
     for (int i = 0; i < count; i++) {
         if (settings[i] >= 0.0) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not a setting, all are 0 or more", fn,
-                 settings[i]);
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not a setting, all are 0 or more", fn, settings[i]);
         return false;
     }
     return true;
+}
+
+// Shares of what was, of which there is less than all.
+static bool gni_betas_ok(gn_context *g, const char *fn, double beta1, double beta2) {
+    if (!(beta1 >= 1.0 || beta2 >= 1.0)) return true;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: beta1 %g and beta2 %g must be below 1", fn, beta1, beta2);
+    return false;
 }
 
 static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, gn_array *const *params, int count,
@@ -167,10 +173,7 @@ static gn_optimizer *gni_adam(const char *fn, gni_optimizer_kind kind, gn_array 
     settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.eps;
     settings[4] = o.weight_decay;
     gn_optimizer *opt = NULL;
-    if (o.beta1 >= 1.0 || o.beta2 >= 1.0)
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: beta1 %g and beta2 %g must be below 1", fn, o.beta1,
-                 o.beta2);
-    else if (gni_settings_ok(g, fn, settings, 5))
+    if (gni_betas_ok(g, fn, o.beta1, o.beta2) && gni_settings_ok(g, fn, settings, 5))
         opt = gni_optimizer_new(g, fn, kind, params, count, gni_setting(o.lr, 1e-3),
                                 kind == GNI_ADAM ? o.weight_decay : gni_setting(o.weight_decay, 0.01));
     if (opt != NULL) {
@@ -202,7 +205,8 @@ GPUNUM_API gn_optimizer *gn_rmsprop(gn_array *const *params, int count, const gn
     double settings[5];
     settings[0] = o.lr, settings[1] = o.alpha, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.momentum;
     gn_optimizer *opt = NULL;
-    if (gni_settings_ok(g, "gn_rmsprop", settings, 5))
+    if (o.alpha >= 1.0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_rmsprop: alpha %g must be below 1", o.alpha);
+    else if (gni_settings_ok(g, "gn_rmsprop", settings, 5))
         opt = gni_optimizer_new(g, "gn_rmsprop", GNI_RMSPROP, params, count, gni_setting(o.lr, 0.01), o.weight_decay);
     if (opt != NULL) {
         opt->states = 1 + (o.momentum != 0.0) + o.centered;
@@ -244,7 +248,7 @@ GPUNUM_API gn_optimizer *gn_lion(gn_array *const *params, int count, const gn_li
     double settings[4];
     settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.weight_decay;
     gn_optimizer *opt = NULL;
-    if (gni_settings_ok(g, "gn_lion", settings, 4))
+    if (gni_betas_ok(g, "gn_lion", o.beta1, o.beta2) && gni_settings_ok(g, "gn_lion", settings, 4))
         opt = gni_optimizer_new(g, "gn_lion", GNI_LION, params, count, gni_setting(o.lr, 1e-4), o.weight_decay);
     if (opt != NULL) {
         opt->beta1 = gni_setting(o.beta1, 0.9);
