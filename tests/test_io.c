@@ -389,6 +389,19 @@ static void test_csv_text(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_load_csv_memory: '.' cannot separate numbers");
     char out[64] = "";
     a = gn_mul_s(gn_reshape(gn_arange(g, GN_F32, 0, 6, 1), GN_SHAPE(2, 3)), 0.1);
+    // Names are the caller's text: with separators and quotes it is written and skipped as it is.
+    static const char titled[] = "\"a,b\",\"say \"\"c\"\"\"\n4,4\n";
+    size_t named = gn_save_csv_memory(gn_full(g, GN_I32, GN_SHAPE(1, 2), 4), "\"a,b\",\"say \"\"c\"\"\"", 0, out, sizeof out - 1);
+    assert_true(named == sizeof titled - 1 && memcmp(out, titled, named) == 0);
+    expect_values(gn_load_csv_memory(g, out, named, GN_I32, 1, 0), 4, 4);
+    static const char *const empty[] = {"1,,3", ",2,3", "1,2,", "1,\"\",3", "1, ,3"};
+    for (int i = 0; i < 5; i++) {
+        char says[80];
+        const int column = i == 1 ? 1 : i == 2 ? 3 : 2;
+        assert_null(csv(g, empty[i], GN_F64));
+        snprintf(says, sizeof says, "gn_load_csv_memory: memory: line 1, column %d: there is no number", column);
+        expect_error(g, GN_ERROR_FORMAT, says);
+    }
     size_t n = gn_save_csv_memory(a, "a,b,c", 0, out, sizeof out - 1);
     assert_string_equal(out, "a,b,c\n0,0.1,0.2\n0.3,0.4,0.5\n");
     assert_int_equal(n, strlen(out));

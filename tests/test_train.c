@@ -274,6 +274,50 @@ static gn_array *constant(gn_context *g, gn_array *const *in, int n, void *user)
     return gn_detach(in[0]);
 }
 
+static gn_array *where_most(gn_context *g, gn_array *const *in, int n, void *user) {
+    (void)g, (void)n, (void)user;
+    return gn_argmax(in[0], 1);
+}
+
+static gn_array *rows_of(gn_context *g, gn_array *const *in, int n, void *user) {
+    (void)g, (void)n, (void)user;
+    return gn_take(in[0], in[1], 0);
+}
+
+static void back_rows(gn_context *g, gn_array *const *in, int n, gn_array *out, gn_array *gy, gn_array **gx, void *user) {
+    (void)n, (void)out, (void)user;
+    gx[0] = gn_scatter_add(gn_zeros(g, gn_dtype_of(in[0]), gn_shape_of(in[0])), gn_broadcast_to(gn_expand_dims(in[1], 1), gn_shape_of(gy)), gy, 0);
+}
+
+// Results that have no gradient, integers as inputs, and inputs that are not there.
+static void test_own_integers(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    GN_SCOPE(g) {
+        const int32_t rows[] = {2, 0, 2};
+        gn_array *x[2], *dx = NULL, *want = NULL;
+        x[0] = gn_requires_grad(series(g, GN_F64, GN_SHAPE(3, 3), 1.0, 0.1), true);
+        x[1] = gn_array_from(g, GN_I32, GN_SHAPE(3), rows);
+        gn_array *most = gn_custom(where_most, no_backward, x, 2, NULL);
+        assert_true(gn_array_equal(most, gn_argmax(x[0], 1), false) && !gn_needs_grad(most));
+        gn_array *y = gn_sum(gn_square(gn_custom(rows_of, back_rows, x, 2, NULL)), GN_ALL);
+        assert_int_equal(gn_gradients(y, x, 1, false, &dx), GN_OK);
+        assert_int_equal(gn_gradients(gn_sum(gn_square(gn_take(x[0], x[1], 0)), GN_ALL), x, 1, false, &want), GN_OK);
+        assert_true(gn_array_equal(dx, want, false));
+        x[1] = NULL;
+        assert_null(gn_custom(rows_of, back_rows, x, 2, NULL));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_custom: array argument 2 is NULL");
+        assert_null(gn_checkpoint(rows_of, x, 2, NULL));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_checkpoint: array argument 2 is NULL");
+        assert_null(gn_custom(rows_of, back_rows, NULL, 2, NULL));
+        assert_null(gn_custom(rows_of, back_rows, x, 0, NULL));
+        assert_int_equal(gn_status_get(g), GN_OK);
+        assert_null(gn_custom(NULL, back_rows, x, 1, NULL));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_custom: the function is NULL");
+    }
+    close_context(g);
+}
+
 static void test_own_ops(void **state) {
     (void)state;
     gn_context *g = open_context();
@@ -731,7 +775,7 @@ int main(void) {
         cmocka_unit_test(test_optimizers_half),
         cmocka_unit_test(test_learning_rate),
         cmocka_unit_test(test_optimizer_arguments),
-        cmocka_unit_test(test_own_ops),
+        cmocka_unit_test(test_own_ops), cmocka_unit_test(test_own_integers),
         cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_clipping),
