@@ -119,7 +119,7 @@ static void test_list(void **state) {
     expect_error(g, GN_ERROR_FORMAT, NULL);
     gn_params *empty = gn_params_new(g), *turned_list = gn_params_new(g), *right = gn_params_new(g);
     assert_int_equal(gn_params_load_memory(empty, memory, bytes), GN_ERROR_FORMAT);
-    expect_error(g, GN_ERROR_FORMAT, "gn_params_load_memory: nothing takes the file's a; to take a part of it: gn_load_safetensors, gn_params_get, gn_assign");
+    expect_error(g, GN_ERROR_FORMAT, "gn_params_load_memory: nothing takes the file's a; to take a part of it: gn_params_load_matching");
     gn_array *t = gn_ones(g, GN_F32, GN_SHAPE(3, 2));
     gn_params_add(turned_list, "a", t);
     assert_int_equal(gn_params_load_memory(turned_list, memory, bytes), GN_ERROR_SHAPE);
@@ -130,6 +130,69 @@ static void test_list(void **state) {
     gn_params_free(p);
     gn_params_free(NULL);
     test_close(g); // frees the others
+}
+
+// What both have is loaded, and what either lacks is listed.
+static void test_matching(void **state) {
+    (void)state;
+    gn_context *g = test_open();
+    gn_params *saved = gn_params_new(g), *p = gn_params_new(g), *missing = NULL, *unused = NULL;
+    gn_array *a = gn_ones(g, GN_F32, GN_SHAPE(2)), *b = gn_full(g, GN_F64, GN_SHAPE(), 5), *c = gn_full(g, GN_F32, GN_SHAPE(3), 7);
+    gn_params_add(saved, "a", a);
+    gn_params_add(saved, "b", b);
+    gn_params_add(saved, "c", c);
+    gn_params_note(saved, "epoch", "3");
+    assert_int_equal(gn_params_save(saved, "part.safetensors"), GN_OK);
+    gn_array *own_a = gn_copy(gn_zeros(g, GN_F16, GN_SHAPE(2))), *own_c = gn_copy(gn_zeros(g, GN_F32, GN_SHAPE(3))), *head = gn_zeros(g, GN_F32, GN_SHAPE(4));
+    gn_params_add(p, "head", head);
+    gn_params_add(p, "a", own_a);
+    gn_params_add(p, "c", own_c);
+    assert_int_equal(gn_params_load_matching(p, "part.safetensors", &missing, &unused), GN_OK);
+    expect_values(own_a, 1, 1);
+    expect_values(own_c, 7, 7, 7);
+    expect_values(head, 0, 0, 0, 0);
+    assert_string_equal(gn_params_noted(p, "epoch"), "3");
+    assert_int_equal(gn_params_count(missing), 1);
+    assert_string_equal(gn_params_name(missing, 0), "head");
+    assert_ptr_equal(gn_params_at(missing, 0), head);
+    assert_int_equal(gn_params_count(unused), 1);
+    assert_string_equal(gn_params_name(unused, 0), "b");
+    expect_values(gn_params_at(unused, 0), 5);
+    gn_params_free(missing);
+    gn_params_free(unused);
+    assert_int_equal(gn_params_load_matching(p, "part.safetensors", NULL, NULL), GN_OK);
+    // Shapes have to be the same: nothing is written, and there are no lists.
+    gn_params *wrong = gn_params_new(g);
+    gn_array *zero = gn_copy(gn_zeros(g, GN_F32, GN_SHAPE(2)));
+    gn_params_add(wrong, "a", zero);
+    gn_params_add(wrong, "c", zero);
+    missing = unused = p;
+    assert_int_equal(gn_params_load_matching(wrong, "part.safetensors", &missing, &unused), GN_ERROR_SHAPE);
+    expect_error(g, GN_ERROR_SHAPE, "gn_params_load_matching: c is float32 (3,) and not float32 (2,)");
+    assert_true(missing == NULL && unused == NULL);
+    expect_values(zero, 0, 0);
+    missing = unused = p;
+    assert_int_equal(gn_params_load_matching(p, "no such file", &missing, &unused), GN_ERROR_IO);
+    expect_error(g, GN_ERROR_IO, NULL);
+    assert_true(missing == NULL && unused == NULL);
+    missing = p;
+    assert_int_equal(gn_params_load_matching(NULL, "part.safetensors", &missing, NULL), GN_ERROR_ARGUMENT);
+    assert_null(missing);
+    // An optimizer's states take no parameter's name, and where one is taken none is added.
+    gn_array *w = gn_requires_grad(gn_copy(gn_ones(g, GN_F32, GN_SHAPE(2))), true);
+    gn_optimizer *opt = gn_adam(&w, 1, NULL);
+    static const char *const states[] = {"opt.0.1", "opt.numbers"};
+    for (int i = 0; i < 2; i++) {
+        gn_params *taken = gn_params_new(g);
+        char text[100];
+        gn_params_add(taken, states[i], a);
+        assert_int_equal(gn_params_add_optimizer(taken, "opt", opt), GN_ERROR_ARGUMENT);
+        snprintf(text, sizeof text, "gn_params_add_optimizer: there is a %s already", states[i]);
+        expect_error(g, GN_ERROR_ARGUMENT, text);
+        assert_int_equal(gn_params_count(taken), 1);
+        assert_ptr_equal(gn_params_get(taken, states[i]), a);
+    }
+    test_close(g);
 }
 
 // A file of that header and so many zero bytes, with the header's length as said or its own.
@@ -420,7 +483,7 @@ static void test_no_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_round_trip), cmocka_unit_test(test_list), GN_TEST(test_headers),
+    const struct CMUnitTest tests[] = {GN_TEST(test_round_trip), cmocka_unit_test(test_list), cmocka_unit_test(test_matching), GN_TEST(test_headers),
                                        GN_TEST(test_damaged), GN_TEST(test_resume), cmocka_unit_test(test_no_memory)};
     return test_run(tests);
 }

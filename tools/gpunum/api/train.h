@@ -250,6 +250,9 @@ GPUNUM_API size_t gn_params_save_memory(const gn_params *p, void *out, size_t ca
 // A file's arrays over those of the list, in their dtypes: names and shapes must be the same, or nothing is written. Metadata too.
 GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path);
 GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes);
+// The same of the names that are in both, PyTorch's strict=False: those that the file lacks stay as they are. Which these are and what of
+// the file nobody took are lists for gn_params_free, *missing and *unused; either may be NULL, on failure they become NULL.
+GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused);
 // Everything that is in a file, on the CPU.
 GPUNUM_API gn_params *gn_load_safetensors(gn_context *g, const char *path);
 GPUNUM_API gn_params *gn_load_safetensors_memory(gn_context *g, const void *data, size_t bytes);

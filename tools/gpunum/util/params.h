@@ -128,14 +128,18 @@ static bool gni_name_ok(gn_context *g, const char *name) {
     return ok;
 }
 
-// An array under a name of its own, or an optimizer's in the place of what an optimizer had there.
+// Names are there once, but an optimizer's may come in the place of what an optimizer had there. False after gni_fail.
+static bool gni_params_has_room(gn_params *p, const char *name, bool state) {
+    const gni_named *e = gni_names_find(&p->arrays, name);
+    if (e == NULL || (state && e->state)) return true;
+    gni_fail(p->ctx, GN_ERROR_ARGUMENT, "%s: there is a %.200s already", p->ctx->call, name);
+    return false;
+}
+
 static void gni_params_put(gn_params *p, const char *name, gn_array *a, bool state) {
     gn_context *g = p->ctx;
+    if (!gni_params_has_room(p, name, state)) return;
     gni_named *e = gni_names_find(&p->arrays, name);
-    if (e != NULL && !(state && e->state)) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: there is a %.200s already", g->call, name);
-        return;
-    }
     if (e == NULL) e = gni_names_add(g, &p->arrays, name);
     if (e == NULL || e->a == a) return;
     gni_ref(a);
@@ -613,21 +617,32 @@ static bool gni_params_fit(gn_context *g, const gn_array *from, const gn_array *
     return false;
 }
 
+// What `of` has beside the names in `from`, as a list of its own; *rest may be NULL.
+static void gni_params_rest(gn_params *of, gn_params *from, gn_params **rest) {
+    gn_params *p = rest != NULL && !of->ctx->call_failed ? gni_params_new(of->ctx) : NULL;
+    if (rest != NULL) *rest = p;
+    for (int i = 0; i < of->arrays.count && p != NULL; i++) {
+        const gni_named *e = &of->arrays.item[i];
+        if (gni_names_find(&from->arrays, e->name) == NULL) gni_params_put(p, e->name, e->a, false);
+    }
+}
+
 // All are compared before the first is written.
-static void gni_params_take(gn_params *p, gn_params *from) {
+static void gni_params_take(gn_params *p, gn_params *from, bool matching) {
     gn_context *g = p->ctx;
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
         const gni_named *e = &p->arrays.item[i];
-        gni_params_fit(g, gn_params_get(from, e->name), e->a, e->name);
+        gn_array *a = gn_params_get(from, e->name);
+        if (a != NULL || !matching) gni_params_fit(g, a, e->a, e->name);
     }
-    for (int i = 0; i < from->arrays.count && !g->call_failed && from->arrays.count != p->arrays.count; i++)
+    for (int i = 0; i < from->arrays.count && !g->call_failed && !matching && from->arrays.count != p->arrays.count; i++)
         if (gni_names_find(&p->arrays, from->arrays.item[i].name) == NULL)
-            gni_fail(g, GN_ERROR_FORMAT,
-                     "%s: nothing takes the file's %.200s; to take a part of it: gn_load_safetensors, gn_params_get, gn_assign",
-                     g->call, from->arrays.item[i].name);
+            gni_fail(g, GN_ERROR_FORMAT, "%s: nothing takes the file's %.200s; to take a part of it: gn_params_load_matching", g->call,
+                     from->arrays.item[i].name);
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
         const gni_named *e = &p->arrays.item[i];
-        gni_params_copy(g, gn_params_get(from, e->name), e->a);
+        gn_array *a = gn_params_get(from, e->name);
+        if (a != NULL) gni_params_copy(g, a, e->a);
     }
     if (g->call_failed) return;
     gni_names notes = p->notes;
@@ -644,13 +659,36 @@ static gn_status gni_params_load(gn_params *p, const char *fn, const char *path,
     const bool opened = memory ? gni_file_open_memory(&file, g, fn, data, bytes) : gni_file_open(&file, g, fn, path);
     gn_params *from = opened ? gni_safetensors_load(&file) : NULL;
     if (from != NULL) {
-        gni_params_take(p, from);
+        gni_params_take(p, from, false);
         gni_params_release(from);
     }
     return gni_end_status(g);
 }
 
 GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path) { return gni_params_load(p, "gn_params_load", path, NULL, 0); }
+
+GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused) {
+    gn_params **lists[2];
+    lists[0] = missing, lists[1] = unused;
+    for (int i = 0; i < 2; i++)
+        if (lists[i] != NULL) *lists[i] = NULL;
+    if (p == NULL || !gni_begin_context("gn_params_load_matching", p->ctx)) return GN_ERROR_ARGUMENT;
+    gn_context *g = p->ctx;
+    gni_file file;
+    gn_params *from = gni_file_open(&file, g, "gn_params_load_matching", path) ? gni_safetensors_load(&file) : NULL;
+    if (from != NULL) {
+        gni_params_rest(p, from, missing);
+        gni_params_rest(from, p, unused);
+        if (!g->call_failed) gni_params_take(p, from, true);
+        gni_params_release(from);
+    }
+    for (int i = 0; i < 2 && g->call_failed; i++) {
+        if (lists[i] == NULL || *lists[i] == NULL) continue;
+        gni_params_release(*lists[i]);
+        *lists[i] = NULL;
+    }
+    return gni_end_status(g);
+}
 
 GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes) {
     return gni_params_load(p, "gn_params_load_memory", NULL, data, bytes);
@@ -682,6 +720,11 @@ GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_
     void *data = NULL;
     if (p == NULL || opt == NULL || !gni_optimizer_named(p, fn, name, opt)) return GN_ERROR_ARGUMENT;
     gn_context *g = p->ctx;
+    for (int i = -1; i < opt->count; i++) // before the first is added
+        for (int k = 0; k < (i < 0 ? 1 : opt->states) && !g->call_failed; k++) {
+            gni_state_name(text, sizeof text, name, i, k);
+            gni_params_has_room(p, text, true);
+        }
     for (int i = 0; i < opt->count && !g->call_failed && gni_states(g, opt, &opt->items[i]); i++)
         for (int k = 0; k < opt->states && !g->call_failed; k++) {
             gni_state_name(text, sizeof text, name, i, k);
