@@ -74,7 +74,7 @@ static gn_array *gelu(gn_array *x) {
 
 static gn_array *block(const gpt *m, gn_array *x, int layer) {
     const int64_t batch = gn_dim(x, 0), n = gn_dim(x, 1), heads = m->heads;
-    const gn_attention_options causal = {0.0, true, 0};
+    const gn_attention_options causal = {0.0, true, 0, 0.0};
     gn_array *qkv[3] = {NULL, NULL, NULL}, *h = linear(m, norm(m, x, layer, "ln_1"), layer, "attn.c_attn");
     gn_unstack(gn_reshape(h, GN_SHAPE(batch, n, 3, heads, m->width / heads)), 2, qkv, 3);
     for (int i = 0; i < 3; i++) qkv[i] = gn_swap_axes(qkv[i], 1, 2);

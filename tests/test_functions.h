@@ -393,6 +393,7 @@ static gn_array *call_attention(calls *c) {
     o.causal = c->wild && draw(2);
     o.scale = number(c, 0.5);
     o.workspace = c->wild ? whole(c, 64) : 0;
+    o.dropout = c->wild && draw(4) == 0 ? number(c, 0.5) : 0.0;
     gn_array *y = gn_attention(q, k, c->wild ? c->find(c, FLOATS, 2) : q, c->wild && draw(2) ? c->find(c, TRUTH, 2) : NULL,
                                c->wild && draw(2) ? NULL : &o);
     gn_gradients(gn_sum(y, GN_ALL), &q, 1, c->wild && draw(2), &dq);

@@ -126,6 +126,69 @@ static gn_array *formula(gn_array *q, gn_array *k, gn_array *v, bool causal) {
     return gn_matmul(gn_softmax(s, -1), v);
 }
 
+// Dropout of the weights: PyTorch's formula with the mask that gn_dropout draws from the same place of the stream.
+static gn_array *dropped(gn_context *g, gn_array *const *x, int n, void *user) {
+    const problem *p = (const problem *)user;
+    gn_attention_options o = {p->scale, p->causal, 0, 0.4};
+    gn_seed(g, 9);
+    gn_array *y = gn_attention(x[0], x[1], x[2], n > 3 ? x[3] : NULL, &o);
+    return gn_sum(gn_mul(gn_square(y), series(g, gn_dtype_of(y), gn_shape_of(y), 2.0, -0.7)), GN_ALL);
+}
+
+static gn_array *dropped_twice(gn_context *g, gn_array *const *x, int n, void *user) {
+    gn_array *dx[4], *sum = NULL;
+    if (gn_gradients(dropped(g, x, n, user), x, n, true, dx) != GN_OK) return NULL;
+    for (int i = 0; i < n; i++) sum = sum != NULL ? gn_add(sum, gn_sum(gn_sin(dx[i]), GN_ALL)) : gn_sum(gn_sin(dx[i]), GN_ALL);
+    return sum;
+}
+
+static void test_dropout(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const gn_dtype kinds[] = {GN_F64, GN_F32, GN_F16};
+    for (int i = 0; i < PROBLEMS; i++)
+        for (int k = 0; k < 3; k++)
+            GN_SCOPE(g) {
+                problem p = problems[i];
+                const gn_dtype t = kinds[k], inner = k == 0 ? GN_F64 : GN_F32;
+                const int64_t h = p.heads, kh = p.key_heads;
+                gn_array *q = series(g, t, GN_SHAPE(2, h, p.n, 4), 4.0, -2.0), *key = series(g, t, GN_SHAPE(2, kh, p.m, 4), 4.0, -2.0);
+                gn_array *v = series(g, t, GN_SHAPE(2, kh, p.m, 3), 4.0, -2.0), *mask = mask_of(g, &p, t);
+                gn_attention_options o = {p.scale, p.causal, 0, 0.4};
+                gn_seed(g, 9);
+                gn_array *y = gn_attention(turned(q), key, turned(v), mask, &o);
+                gn_seed(g, 9);
+                gn_array *kept = gn_reshape(gn_dropout(gn_ones(g, inner, GN_SHAPE(2, h, p.n, p.m)), 0.4, true), GN_SHAPE(2, h, p.n, p.m));
+                gn_array *low = gn_scalar(g, GN_F64, -INFINITY), *q64 = gn_cast(q, GN_F64);
+                gn_array *s = gn_matmul(q64, gn_swap_axes(gn_repeat(gn_cast(key, GN_F64), h / kh, 1), -1, -2));
+                s = gn_mul_s(s, p.scale != 0.0 ? p.scale : 0.5);
+                if (mask != NULL) s = p.mask == 1 ? gn_where(mask, s, low) : gn_add(s, gn_cast(gn_detach(mask), GN_F64));
+                if (p.causal) s = gn_where(gn_tril(gn_ones(g, GN_BOOL, GN_SHAPE(p.n, p.m)), 0), s, low);
+                gn_array *weights = gn_softmax(s, -1);
+                weights = gn_mul(gn_where(gn_isnan(weights), gn_scalar(g, GN_F64, 0.0), weights), gn_cast(kept, GN_F64));
+                gn_array *want = gn_matmul(weights, gn_repeat(gn_cast(v, GN_F64), h / kh, 1));
+                assert_int_equal(gn_dtype_of(y), t);
+                const double slack = k == 0 ? 1e-12 : k == 1 ? 1e-5 : 1e-2;
+                if (!gn_allclose(gn_cast(y, GN_F64), want, slack, slack, false)) fail_msg("%s, %s", p.name, gn_dtype_name(t));
+            }
+    for (int i = 2; i < (test_on_vulkan() ? 3 : PROBLEMS); i += 2)
+        GN_SCOPE(g) {
+            problem p = problems[i];
+            gn_array *x[4] = {series(g, GN_F64, GN_SHAPE(2, p.heads, p.n, 2), 2.0, -1.0), series(g, GN_F64, GN_SHAPE(2, p.key_heads, p.m, 2), 2.0, -1.0),
+                              series(g, GN_F64, GN_SHAPE(2, p.key_heads, p.m, 1), 2.0, -1.0), mask_of(g, &p, GN_F64)};
+            for (int k = 0; k < 3; k++) gn_requires_grad(x[k], true);
+            const int n = p.mask > 1 ? 4 : 3;
+            const double first = gn_gradcheck(dropped, x, n, 0.0, &p), second = gn_gradcheck(dropped_twice, x, n, 0.0, &p);
+            if (!(first < 1e-7 && second < 1e-6)) fail_msg("%s: gradients off by %g, %g", p.name, first, second);
+        }
+    gn_array *one = gn_ones(g, GN_F32, GN_SHAPE(3, 4));
+    gn_attention_options all = {0, false, 0, 1.0}, odd = {0, false, 0, -0.1}, none = {0, false, 0, (double)NAN};
+    assert_true(gn_item(gn_sum(gn_abs(gn_attention(one, one, one, NULL, &all)), GN_ALL)) == 0.0);
+    assert_null(gn_attention(one, one, one, NULL, &odd));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_attention: the probability -0.1 is not between 0 and 1");
+    assert_null(gn_attention(one, one, one, NULL, &none));
+    expect_error(g, GN_ERROR_ARGUMENT, NULL);
+}
+
 // From one array that holds q, k and v of all heads, as models do.
 static gn_array *packed(gn_array *x, bool causal, int64_t workspace, bool plain) {
     gn_array *part[3], *y;
@@ -499,7 +562,7 @@ static void test_odd_nets(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST(test_halves), GN_TEST_FRESH(test_memory_used),
+    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST(test_dropout), GN_TEST(test_halves), GN_TEST_FRESH(test_memory_used),
                                        GN_TEST(test_odd_values), GN_TEST(test_refusals), GN_TEST(test_rope),
                                        GN_TEST(test_nets), GN_TEST(test_nets_twice), GN_TEST(test_odd_nets)};
     return test_run(tests);

@@ -316,7 +316,7 @@ static gn_array *run_rows(const bench_case *c, gn_array *const *in) {
 // Layers over sequences: m, n, k are (batch, steps, size); of attention c->batch is the heads. With `turned` causal, or with gradients.
 enum { CAUSAL = 1, ALL_GRADIENTS = 2 };
 static gn_array *run_sequence(const bench_case *c, gn_array *const *in) {
-    const gn_attention_options causal = {0.0, (c->turned & CAUSAL) != 0, 0};
+    const gn_attention_options causal = {0.0, (c->turned & CAUSAL) != 0, 0, 0.0};
     gn_array *y, *leaf[4], *dx[4] = {NULL, NULL, NULL, NULL};
     const bool attention = strncmp(c->name, "attention", 9) == 0;
     gn_array *weights[2] = {in[1], in[2]};

@@ -19,6 +19,7 @@ typedef struct gn_attention_options {
     double scale;      // 0 = 1 / sqrt(d)
     bool causal;       // query i sees keys 0 to i
     int64_t workspace; // bytes of scores that may be there at a time; 0 = 64 MiB, without a GPU 4 MiB
+    double dropout;    // of the weights, where training: all of them are there at a time then, and again for the gradient
 } gn_attention_options;
 // softmax(scale q k^T + mask) v, PyTorch's scaled_dot_product_attention: q (..., heads, n, d), k (..., key heads, m, d) and
 // v (..., key heads, m, e) give (..., heads, n, e). Of heads there are as many as key heads, or a multiple: each of these serves

@@ -323,11 +323,11 @@ static bool gni_attend_ok(gn_context *g, gn_array *q, gn_array *k, gn_array *v, 
                  gni_shape_text(tk, sizeof tk, &s));
         return false;
     }
-    if (!(o->scale - o->scale == 0.0) || o->workspace < 0) {
+    if (!(o->scale - o->scale == 0.0) || o->workspace < 0)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_attention: scale %g, workspace %lld", o->scale, (long long)o->workspace);
-        return false;
-    }
-    return true;
+    else if (!(o->dropout >= 0.0 && o->dropout <= 1.0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_attention: the probability %g is not between 0 and 1", o->dropout);
+    return !g->call_failed;
 }
 
 static void gni_attend_begin(gni_attend *c, gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
@@ -346,12 +346,17 @@ static void gni_attend_begin(gni_attend *c, gn_context *g, gn_array *q, gn_array
     c->rank = c->a[GNI_ATTEND_Q] != NULL ? c->a[GNI_ATTEND_Q]->shape.rank : 0;
 }
 
-// The gradients as public calls on all of it at once, to be differentiated again.
-static bool gni_attend_graph(gni_attend *c, gni_node *node, gn_array *gy, gn_array **gx) {
-    gn_array *q = c->a[GNI_ATTEND_Q], *k = c->a[GNI_ATTEND_K], *v = c->a[GNI_ATTEND_V], *mask = node->in[3];
+// The weights as public calls on all of it at once.
+static gn_array *gni_attend_weights(const gni_attend *c) {
     gn_array *s = gni_attend_scores(c), *zero = gn_scalar(c->g, c->t, 0.0);
     gn_array *none = s != NULL ? gn_eq_s(gn_logsumexp(gn_detach(s), GN_KEEP(-1)), -GNI_INF) : NULL;
-    gn_array *p = gn_where(none, zero, gn_softmax(gn_where(none, zero, s), -1));
+    return gn_where(none, zero, gn_softmax(gn_where(none, zero, s), -1));
+}
+
+// The gradients made likewise, to be differentiated again.
+static bool gni_attend_graph(gni_attend *c, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *q = c->a[GNI_ATTEND_Q], *k = c->a[GNI_ATTEND_K], *v = c->a[GNI_ATTEND_V], *mask = node->in[3];
+    gn_array *p = gni_attend_weights(c);
     gy = gni_attend_split(gy, gni_attend_heads(node->in[1]));
     gn_array *dp = gni_attend_product(c, gy, gn_swap_axes(v, -1, -2));
     gn_array *ds = gn_mul(p, gn_sub(dp, gn_sum(gn_mul(p, dp), GN_KEEP(-1)))), *back = gn_swap_axes(ds, -1, -2);
@@ -436,6 +441,11 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
         const double scale = o.scale != 0.0 ? o.scale : d > 0 ? 1.0 / sqrt((double)d) : 1.0;
         gn_shape s = q->shape;
         s.dim[s.rank - 1] = v->shape.dim[s.rank - 1];
+        if (o.dropout > 0.0) {
+            gni_attend_begin(&c, g, q, k, v, mask, scale, o.causal, 0);
+            gn_array *p = gn_dropout(gni_attend_weights(&c), o.dropout, true);
+            return gni_end_scope(g, gn_reshape(gn_matmul(gni_as(p, q->dtype), c.a[GNI_ATTEND_V]), s));
+        }
         g->no_grad++; // recorded as one op
         gni_attend_begin(&c, g, q, k, v, mask, scale, o.causal, o.workspace);
         if (tracks && c.a[GNI_ATTEND_Q] != NULL) {
