@@ -451,13 +451,13 @@ static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, cons
                      (long long)p->stride[i], (long long)p->pad[i], (long long)p->dilation[i]);
             return false;
         }
-        const int64_t room = p->in[i] + 2 * p->pad[i] - (p->size[i] - 1) * p->dilation[i] - 1;
+        const int64_t room = p->in[i] + 2 * p->pad[i] - (p->size[i] - 1) * p->dilation[i] - 1 + (o->ceil ? p->stride[i] - 1 : 0);
         if (room < 0) {
             gni_fail(g, GN_ERROR_SHAPE, "%s: a window of %lld, with dilation %lld, in %lld elements", fn, (long long)p->size[i],
                      (long long)p->dilation[i], (long long)p->in[i] + 2 * p->pad[i]);
             return false;
         }
-        p->out[i] = (room + (o->ceil ? p->stride[i] - 1 : 0)) / p->stride[i] + 1;
+        p->out[i] = room / p->stride[i] + 1;
         if ((p->out[i] - 1) * p->stride[i] >= p->in[i] + p->pad[i]) p->out[i]--; // begins behind x
     }
     return true;
