@@ -558,6 +558,13 @@ static gn_array *call_color_jitter(calls *c) {
     return gn_color_jitter(a, number(c, 0.1), number(c, 0.2), number(c, 0.3));
 }
 
+static gn_array *call_hue_jitter(calls *c) {
+    static const int front[] = {0, 3};
+    gn_array *a = floats(c);
+    a = c->wild && gn_rank(a) != 2 ? a : gn_expand_dims(gn_slice(a, 0, 0, 3, 1), gn_axes_from(2, front));
+    return gn_hue_jitter(a, number(c, 0.2));
+}
+
 static gn_array *call_mixup(calls *c) {
     gn_array *a = floats(c);
     return gn_mixup(a, c->wild && draw(4) == 0 ? any_of(c) : a, number(c, 0.5), &c->more[0], &c->more[1]);
@@ -934,6 +941,7 @@ static gn_array *call_facts(calls *c) {
     X(gn_random_crop, 0, gn_random_crop(images(c, any_of(c)), whole(c, 3), whole(c, 4), whole(c, 1)))  \
     X(gn_random_flip, 0, gn_random_flip(images(c, any_of(c)), number(c, 0.5)))                     \
     X(gn_cutout, 0, gn_cutout(images(c, any_of(c)), whole(c, 2)))                                  \
+    X(gn_hue_jitter, SLOW, call_hue_jitter(c))                                                     \
     X(gn_color_jitter, SLOW, call_color_jitter(c))                                                 \
     X(gn_random_rotation, SLOW, gn_random_rotation(images(c, floats(c)), number(c, 30)))           \
     X(gn_mixup, 0, call_mixup(c))                                                                  \

@@ -649,6 +649,8 @@ static void test_images(void **state) {
     expect_shape(gn_eval(gn_random_flip(blank, 1)), 2, 3, 0, 5);
     expect_shape(gn_eval(gn_color_jitter(none, 1, 1, 1)), 0, 3, P, P / 4);
     expect_shape(gn_eval(gn_color_jitter(blank, 1, 1, 1)), 2, 3, 0, 5);
+    expect_shape(gn_eval(gn_hue_jitter(none, 0.5)), 0, 3, P, P / 4);
+    expect_shape(gn_eval(gn_hue_jitter(blank, 0.5)), 2, 3, 0, 5);
     expect_shape(gn_eval(gn_mixup(none, labels, 1, &other, &w)), 0, 3, P, P / 4);
     expect_shape(gn_eval(gn_normalize(gn_zeros(g, GN_F32, GN_SHAPE(H, 1, 0, 1)), &one, &one, 1)), H, 1, 0, 1);
     FAILS(SHAPE, "gn_normalize", gn_normalize(none, &one, &one, 1));

@@ -59,6 +59,8 @@ GPUNUM_API gn_array *gn_cutout(gn_array *x, int64_t size);
 // grey, and from each pixel's own, as such factors say. Each result is clamped to 0 to 1. Amounts are 0 or more, and factors
 // not below 0.
 GPUNUM_API gn_array *gn_color_jitter(gn_array *x, double brightness, double contrast, double saturation);
+// The hues of such images turned by -hue to hue of the circle, 0.5 at most: torchvision's, which comes behind these three.
+GPUNUM_API gn_array *gn_hue_jitter(gn_array *x, double hue);
 // Turned about their centres by -degrees to degrees, counterclockwise; bilinear, 0 where nothing was.
 GPUNUM_API gn_array *gn_random_rotation(gn_array *x, double degrees);
 // w x + (1 - w) x[p] with one w of Beta(alpha, alpha) and one permutation p of the batch (Zhang et al., 2018); *other becomes

@@ -151,6 +151,33 @@ GPUNUM_API gn_array *gn_color_jitter(gn_array *x, double brightness, double cont
     return gni_end_scope(g, y != x ? gn_cast(y, x->dtype) : gn_copy(x));
 }
 
+// What a channel has at `at` sixths of the circle of hues: torchvision's conversion from hue, saturation and value, where that is
+// the largest channel less a part of what lies between it and the smallest.
+static gn_array *gni_hue_channel(gn_array *turn, double at, gn_array *top, gn_array *range) {
+    gn_array *k = gn_mod_s(gn_add_s(turn, at), 6.0);
+    return gn_sub(top, gn_mul(range, gn_clamp(gn_minimum(k, gn_rsub_s(k, 4.0)), 0.0, 1.0)));
+}
+
+GPUNUM_API gn_array *gn_hue_jitter(gn_array *x, double hue) {
+    gn_context *g = gni_begin_images("gn_hue_jitter", x, true);
+    if (g == NULL) return NULL;
+    if (x->shape.dim[1] != 3) gni_fail(g, GN_ERROR_SHAPE, "gn_hue_jitter: %lld channels are not 3", (long long)x->shape.dim[1]);
+    if (!(hue >= 0.0 && hue <= 0.5)) gni_fail(g, GN_ERROR_ARGUMENT, "gn_hue_jitter: the amount %g is not between 0 and 0.5", hue);
+    if (g->call_failed) return gni_end_scope(g, NULL);
+    gn_array *y = gn_dtype_size(x->dtype) == 2 ? gn_cast(x, GN_F32) : x, *rgb[3], *shift[3];
+    if (y == NULL) return gni_end_scope(g, NULL);
+    for (int i = 0; i < 3; i++) rgb[i] = gn_slice(y, 1, i, i + 1, 1);
+    gn_array *f = gn_uniform(g, y->dtype, GN_SHAPE(x->shape.dim[0], 1, 1, 1), -hue, hue);
+    gn_array *top = gn_max(y, GN_KEEP(1)), *range = gn_sub(top, gn_min(y, GN_KEEP(1)));
+    gn_array *by = gn_where(gn_eq_s(range, 0.0), gn_scalar(g, y->dtype, 1.0), range); // grey stays grey
+    for (int i = 0; i < 3; i++) shift[i] = gn_add_s(gn_div(gn_sub(rgb[(i + 1) % 3], rgb[(i + 2) % 3]), by), 2.0 * i);
+    gn_array *sixths = gn_where(gn_eq(rgb[0], top), shift[0], gn_where(gn_eq(rgb[1], top), shift[1], shift[2]));
+    gn_array *turn = gn_add(sixths, gn_mul_s(f, 6.0));
+    for (int i = 0; i < 3; i++) rgb[i] = gni_hue_channel(turn, i == 0 ? 5.0 : i == 1 ? 3.0 : 1.0, top, range);
+    gn_array *z = gn_concat(rgb, 3, 1);
+    return gni_end_scope(g, y != x ? gn_cast(z, x->dtype) : z);
+}
+
 GPUNUM_API gn_array *gn_random_rotation(gn_array *x, double degrees) {
     gn_context *g = gni_begin_images("gn_random_rotation", x, true);
     if (g == NULL) return NULL;
