@@ -345,6 +345,22 @@ static gn_array *embedded(gn_context *g, gn_array *const *in, int n, void *user)
     return gn_sum(gn_square(gn_embedding(gn_array_from(g, GN_I32, GN_SHAPE(2, 3), rows), in[0], *(int64_t *)user)), GN_ALL);
 }
 
+static gn_array *embedded_twice(gn_context *g, gn_array *const *in, int n, void *user) {
+    gn_array *dx = NULL;
+    return gn_gradients(embedded(g, in, n, user), in, n, true, &dx) == GN_OK ? gn_sum(gn_sin(dx), GN_ALL) : NULL;
+}
+
+static gn_array *similar(gn_context *g, gn_array *const *in, int n, void *user) {
+    (void)g, (void)n, (void)user;
+    return gn_sum(gn_sin(gn_mul_s(gn_cosine_similarity(in[0], in[1], 1, 1e-8), 2.0)), GN_ALL);
+}
+
+static gn_array *similar_twice(gn_context *g, gn_array *const *in, int n, void *user) {
+    gn_array *dx[2];
+    if (gn_gradients(similar(g, in, n, user), in, n, true, dx) != GN_OK) return NULL;
+    return gn_add(gn_sum(gn_sin(dx[0]), GN_ALL), gn_sum(gn_square(dx[1]), GN_ALL));
+}
+
 static void test_embedding(void **state) {
     gn_context *g = (gn_context *)*state;
     const int32_t rows[] = {2, 0, 2, 3, 1, 2};
@@ -367,6 +383,12 @@ static void test_embedding(void **state) {
         }
     gn_array *w = gn_requires_grad(series(g, GN_F64, GN_SHAPE(4, 2), 2.0, -1.0), true);
     assert_true(gn_gradcheck(embedded, &w, 1, 0.0, &padding) < 1e-8);
+    assert_true(gn_gradcheck(embedded_twice, &w, 1, 0.0, &padding) < 1e-7);
+    gn_array *pair[2];
+    pair[0] = gn_requires_grad(series(g, GN_F64, GN_SHAPE(3, 4), 2.0, -1.0), true);
+    pair[1] = gn_requires_grad(series(g, GN_F64, GN_SHAPE(1, 4), -3.0, 1.3), true); // broadcasts
+    assert_true(gn_gradcheck(similar, pair, 2, 0.0, NULL) < 1e-8);
+    assert_true(gn_gradcheck(similar_twice, pair, 2, 0.0, NULL) < 1e-7);
     // The padding row by its other name; whole numbers and truths as targets.
     gn_array *table = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(3, 2)), true), *d = NULL;
     gn_array *rows_of = gn_array_from(g, GN_I8, GN_SHAPE(3), (int8_t[]){-1, 2, 0});
