@@ -368,13 +368,13 @@ static bool run(trainer *t) {
 // ---- the command line
 
 static int usage(const char *wrong) {
-    fprintf(stderr,
-            "cifar10: not understood: %s\n"
+    const bool help = strcmp(wrong, "--help") == 0;
+    if (!help) fprintf(stderr, "cifar10: not understood: %s\n", wrong);
+    fprintf(help ? stdout : stderr,
             "usage: cifar10 [--data DIR] [--backend auto|cpu|vulkan] [--net resnet18|small] [--epochs N] [--batch N]\n"
             "               [--lr X] [--seed N] [--save DIR] [--resume] [--stop N] [--precision f32|high|bf16] [--cache DIR]\n"
-            "               [--no-progress] [--made-up N]\n",
-            wrong);
-    return 2;
+            "               [--no-progress] [--made-up N]\n");
+    return help ? 0 : 2;
 }
 
 // NULL, or what is wrong.

@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
     gn_options options = {0};
     int steps = 5;
     double lr = 0.05;
-    bool known = argc > 1 && argc % 2 == 0;
+    bool known = argc > 1 && argc % 2 == 0 && argv[1][0] != '-';
     for (int i = 2; i + 1 < argc && known; i += 2) {
         if (strcmp(argv[i], "--steps") == 0)
             steps = atoi(argv[i + 1]);
@@ -81,12 +81,12 @@ int main(int argc, char **argv) {
             lr = atof(argv[i + 1]);
         else if (strcmp(argv[i], "--save") == 0)
             to = argv[i + 1];
-        else if (strcmp(argv[i], "--backend") == 0)
+        else if (strcmp(argv[i], "--backend") == 0 && strchr("acv", argv[i + 1][0]) != NULL)
             options.backend = argv[i + 1][0] == 'c' ? GN_BACKEND_CPU : argv[i + 1][0] == 'v' ? GN_BACKEND_VULKAN : GN_BACKEND_AUTO;
         else
             known = false;
     }
-    if (!known) {
+    if (!known || steps < 0 || !(lr > 0)) {
         fprintf(stderr, "usage: finetune FILE [--steps N] [--lr X] [--save FILE] [--backend auto|cpu|vulkan]\n");
         return 2;
     }

@@ -281,12 +281,12 @@ static bool train(gpt *m, const settings *s, text *t) {
 }
 
 static int usage(const char *wrong) {
-    fprintf(stderr,
-            "gpt: not understood: %s\n"
+    const bool help = strcmp(wrong, "--help") == 0;
+    if (!help) fprintf(stderr, "gpt: not understood: %s\n", wrong);
+    fprintf(help ? stdout : stderr,
             "usage: gpt [TEXT] [--seconds S | --steps N] [--layers N] [--width N] [--heads N] [--context N] [--batch N] [--lr X]\n"
-            "           [--half] [--backend auto|cpu|vulkan] [--seed N] [--save FILE] [--sample N] [--model FILE] [--ids N,N,...]\n",
-            wrong);
-    return 2;
+            "           [--half] [--backend auto|cpu|vulkan] [--seed N] [--save FILE] [--sample N] [--model FILE] [--ids N,N,...]\n");
+    return help ? 0 : 2;
 }
 
 // NULL, or what is wrong.
@@ -330,7 +330,8 @@ static const char *parse(int argc, char **argv, settings *s) {
             return flag;
         }
     }
-    return NULL;
+    if (s->model == NULL && s->width % (s->heads > 0 ? s->heads : 4) != 0) return "--heads has to divide --width";
+    return s->lr > 0 ? NULL : "--lr is more than 0";
 }
 
 static bool continue_ids(const gpt *m, const settings *s) {

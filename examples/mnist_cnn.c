@@ -149,19 +149,22 @@ static bool run(gn_context *g, const settings *s) {
 
 int main(int argc, char **argv) {
     settings s = {"data/mnist", GN_BACKEND_AUTO, 5, 128, 0, 0, 1, 0.004};
+    bool known = argc % 2 == 1;
     for (int i = 1; i + 1 < argc; i += 2) {
         const char *flag = argv[i], *value = argv[i + 1];
+        const bool backend = strcmp(flag, "--backend") == 0;
         if (strcmp(flag, "--data") == 0) s.data = value;
-        if (strcmp(flag, "--epochs") == 0) s.epochs = atoi(value);
-        if (strcmp(flag, "--batch") == 0) s.batch = atoi(value);
-        if (strcmp(flag, "--steps") == 0) s.steps = atoi(value);
-        if (strcmp(flag, "--threads") == 0) s.threads = atoi(value);
-        if (strcmp(flag, "--seed") == 0) s.seed = strtoull(value, NULL, 10);
-        if (strcmp(flag, "--lr") == 0) s.lr = atof(value);
-        if (strcmp(flag, "--backend") == 0)
-            s.backend = strcmp(value, "cpu") == 0 ? GN_BACKEND_CPU : strcmp(value, "vulkan") == 0 ? GN_BACKEND_VULKAN : GN_BACKEND_AUTO;
+        else if (strcmp(flag, "--epochs") == 0) s.epochs = atoi(value);
+        else if (strcmp(flag, "--batch") == 0) s.batch = atoi(value);
+        else if (strcmp(flag, "--steps") == 0) s.steps = atoi(value);
+        else if (strcmp(flag, "--threads") == 0) s.threads = atoi(value);
+        else if (strcmp(flag, "--seed") == 0) s.seed = strtoull(value, NULL, 10);
+        else if (strcmp(flag, "--lr") == 0) s.lr = atof(value);
+        else if (backend && strcmp(value, "cpu") == 0) s.backend = GN_BACKEND_CPU;
+        else if (backend && strcmp(value, "vulkan") == 0) s.backend = GN_BACKEND_VULKAN;
+        else if (!backend || strcmp(value, "auto") != 0) known = false;
     }
-    if (argc % 2 == 0 || s.batch < 2 || s.epochs < 1) {
+    if (!known || s.batch < 2 || s.epochs < 1 || s.steps < 0 || !(s.lr > 0)) {
         fprintf(stderr, "usage: mnist_cnn [--data DIR] [--backend auto|cpu|vulkan] [--epochs N] [--batch N] [--lr X] [--seed N]\n"
                         "                 [--threads N] [--steps N]\n");
         return 2;
