@@ -143,24 +143,24 @@ static void test_odd(void **state) {
     // With `ceil` a window may be larger than x: torch.nn.functional.max_pool2d and avg_pool2d.
     const float four[] = {1, 2, 3, 4};
     gn_array *less = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(2, 2), four), true);
-    gn_pool_options over;
-    memset(&over, 0, sizeof over);
-    over.stride = 3;
-    over.ceil = true;
-    y = gn_max_pool2d(less, 3, &over, &at);
+    gn_pool_options large;
+    memset(&large, 0, sizeof large);
+    large.stride = 3;
+    large.ceil = true;
+    y = gn_max_pool2d(less, 3, &large, &at);
     expect_shape(y, 1, 1);
     expect_values(y, 4);
     expect_values(at, 3);
-    y = gn_avg_pool2d(less, 3, &over);
+    y = gn_avg_pool2d(less, 3, &large);
     expect_shape(y, 1, 1);
     expect_values(y, 2.5);
     assert_int_equal(gn_gradients(y, &less, 1, false, &dx), GN_OK);
     expect_values(dx, 0.25, 0.25, 0.25, 0.25);
-    over.dilation = 2;
-    over.stride = 4;
-    expect_values(gn_max_pool2d(less, 3, &over, NULL), 1);
-    over.stride = 2;
-    assert_null(gn_max_pool2d(less, 3, &over, NULL));
+    large.dilation = 2;
+    large.stride = 4;
+    expect_values(gn_max_pool2d(less, 3, &large, NULL), 1);
+    large.stride = 2;
+    assert_null(gn_max_pool2d(less, 3, &large, NULL));
     expect_error(g, GN_ERROR_SHAPE, "gn_max_pool2d: a window of 3, with dilation 2, in 2 elements");
     // An average does not leave float16's range where its sum does.
     gn_array *big = gn_full(g, GN_F16, GN_SHAPE(4, 4), 60000.0);
