@@ -10,12 +10,12 @@
 
 // ---- from expressions to programs
 
-typedef struct gni_builder {
+struct gni_builder {
     gni_map map;
     uint32_t walk;           // number of the walk: expressions that it has met are in the program already
     bool full;               // it does not fit
     const gn_array *product; // the pending one that is input 0, or NULL
-} gni_builder;
+};
 
 static uint64_t gni_const_bits(double v, gni_domain d, bool wide) {
     if (d == GNI_F) {
@@ -287,7 +287,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
     }
     if (ok) {
         gni_map_merge(m);
-        ok = gni_run(g, GNI_JOB_MAP, m, roots[0]);
+        ok = gni_run(g, &gni_kind_map, m, roots[0]);
     }
     for (int i = 0; i < m->program.n_in; i++) gni_buffer_release(g, m->in[i].buf);
     for (int i = 0; i < count; i++) {
@@ -432,9 +432,6 @@ static bool gni_tree_prepare(gn_context *g, gn_array *root, bool fuse, gn_array 
     return true;
 }
 
-// Of room `product`: computes the product into `root`, through the program unless that is NULL.
-static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gni_builder *b);
-
 // The program from the product, as its input 0, to the root.
 static bool gni_build_on(gni_builder *b, gn_context *g, const gn_array *product, gn_array *root) {
     gni_build_begin(b, g, &root->shape, false);
@@ -468,9 +465,9 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
     gn_array *product = NULL;
     if (count == 1 && into == NULL) {
         if (!gni_tree_prepare(g, roots[0], true, &product)) return false;
-        if (product == roots[0]) return gni_product_run(g, product, product, NULL);
+        if (product == roots[0]) return product->expr->run(g, product, product, NULL);
         if (product != NULL && gni_build_on(&b, g, product, roots[0]))
-            return gni_product_run(g, product, roots[0], &b);
+            return product->expr->run(g, product, roots[0], &b);
         if (product != NULL && !gni_materialize(g, product)) return false;
     } else if (!gni_roots_prepare(g, roots, into, count)) {
         return false;
@@ -522,7 +519,7 @@ static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t of
     o->offset = offset;
     memcpy(o->stride, stride, sizeof(int64_t) * (size_t)src->shape.rank);
     gni_map_merge(&b.map);
-    return gni_run(g, GNI_JOB_MAP, &b.map, NULL);
+    return gni_run(g, &gni_kind_map, &b.map, NULL);
 }
 
 static gn_array *gni_contiguous(gn_context *g, gn_array *a) {

@@ -93,11 +93,43 @@ static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t of
 static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const *into, int count);
 
 // place
-static bool gni_run(gn_context *g, gni_job_kind kind, void *job,
+static bool gni_run(gn_context *g, const gni_kind *kind, void *job,
                     gn_array *y); // places, moves, runs; y gets the result
 
-// backends (rooms cpu_jobs, gpu_jobs) and profile
-static const gni_backend_api *gni_backend_cpu(void), *gni_backend_gpu(void);
+// backends (rooms cpu to cpu_jobs, gpu_jobs) and profile
+static bool gni_cpu_takes_any(const void *job), gni_cpu_takes_none(const void *job), gni_cpu_takes_map(const void *job),
+    gni_cpu_takes_reduce(const void *job), gni_cpu_takes_softmax(const void *job), gni_cpu_takes_matmul(const void *job),
+    gni_cpu_takes_conv(const void *job), gni_cpu_takes_take(const void *job), gni_cpu_takes_random(const void *job);
+static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_context *g, const void *job),
+    gni_cpu_softmax(gn_context *g, const void *job), gni_cpu_matmul(gn_context *g, const void *job),
+    gni_cpu_conv(gn_context *g, const void *job), gni_cpu_take(gn_context *g, const void *job),
+    gni_cpu_scatter(gn_context *g, const void *job), gni_cpu_random(gn_context *g, const void *job),
+    gni_cpu_scan(gn_context *g, const void *job), gni_cpu_sort(gn_context *g, const void *job),
+    gni_cpu_search(gn_context *g, const void *job), gni_cpu_counts(gn_context *g, const void *job);
+static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_map},
+                      gni_kind_reduce = {GNI_JOB_REDUCE, gni_cpu_takes_reduce, gni_cpu_reduce},
+                      gni_kind_softmax = {GNI_JOB_SOFTMAX, gni_cpu_takes_softmax, gni_cpu_softmax},
+                      gni_kind_matmul = {GNI_JOB_MATMUL, gni_cpu_takes_matmul, gni_cpu_matmul},
+                      gni_kind_conv = {GNI_JOB_CONV, gni_cpu_takes_conv, gni_cpu_conv},
+                      gni_kind_take = {GNI_JOB_TAKE, gni_cpu_takes_take, gni_cpu_take},
+                      gni_kind_scatter = {GNI_JOB_SCATTER, gni_cpu_takes_any, gni_cpu_scatter},
+                      gni_kind_random = {GNI_JOB_RANDOM, gni_cpu_takes_random, gni_cpu_random},
+                      gni_kind_scan = {GNI_JOB_SCAN, gni_cpu_takes_any, gni_cpu_scan},
+                      gni_kind_sort = {GNI_JOB_SORT, gni_cpu_takes_any, gni_cpu_sort},
+                      gni_kind_search = {GNI_JOB_SEARCH, gni_cpu_takes_any, gni_cpu_search},
+                      gni_kind_count = {GNI_JOB_COUNT, gni_cpu_takes_any, gni_cpu_counts},
+                      gni_kind_rows = {GNI_JOB_ROWS, gni_cpu_takes_any, NULL}, // these two are made of others there
+                      gni_kind_attend = {GNI_JOB_ATTEND, gni_cpu_takes_any, NULL},
+                      gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
+                      gni_kind_keep = {GNI_JOB_KEEP, gni_cpu_takes_none, NULL};
+#ifndef GPUNUM_NO_FFT
+static bool gni_cpu_takes_fft(const void *job), gni_cpu_fft(gn_context *g, const void *job);
+static const gni_kind gni_kind_fft = {GNI_JOB_FFT, gni_cpu_takes_fft, gni_cpu_fft};
+#endif
+#ifndef GPUNUM_NO_LINALG
+static const gni_kind gni_kind_factor = {GNI_JOB_FACTOR, gni_cpu_takes_none, NULL};
+#endif
+static const gni_backend_api *gni_backend_gpu(void);
 // Of room `gpu_places`: around a wait for the GPU, which tells then of indices that were none.
 static bool gni_faults_begin(gn_context *g, gni_gpu_ticket *t), gni_faults_end(gn_context *g, gni_gpu_ticket *t);
 static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns, uint64_t end_ns,

@@ -321,16 +321,16 @@ static void gni_place_as_asked(gn_context *g) {
     g->precision = g->options.matmul;
 }
 
-static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, const gni_job_view *v,
+static uint32_t gni_place(gn_context *g, const gni_kind *kind, const void *job, const gni_job_view *v,
                           gni_reason *why) {
     *why = GNI_WHY_NO_GPU;
     if (GNI_CPU_ALONE || g->gpu == NULL) return GNI_ON_CPU;
     *why = GNI_WHY_LOST;
     if (g->gpu->lost) return GNI_ON_CPU;
     *why = GNI_WHY_CPU_ONLY;
-    if (!gni_backend_gpu()->supports(g, kind, job)) return GNI_ON_CPU;
+    if (!gni_backend_gpu()->supports(g, kind->id, job)) return GNI_ON_CPU;
     *why = GNI_WHY_GPU_ONLY;
-    if (g->host_recording || !gni_backend_cpu()->supports(g, kind, job)) return GNI_ON_GPU;
+    if (g->host_recording || !kind->takes(job)) return GNI_ON_GPU;
     *why = GNI_WHY_POLICY;
     if (g->placement == GN_PLACE_CPU) return GNI_ON_CPU;
     if (g->placement == GN_PLACE_GPU) return GNI_ON_GPU;
@@ -341,14 +341,14 @@ static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, con
         *why = GNI_WHY_STAYS;
         return largest->where & GNI_ON_CPU ? GNI_ON_CPU : GNI_ON_GPU;
     }
-    return gni_place_auto(g, kind, job, v, why);
+    return gni_place_auto(g, kind->id, job, v, why);
 }
 
 // Whether the job belongs on the GPU, for those that are made of others there.
-static bool gni_is_for_gpu(gn_context *g, gni_job_kind kind, void *job) {
+static bool gni_is_for_gpu(gn_context *g, const gni_kind *kind, void *job) {
     gni_job_view v;
     gni_reason why;
-    gni_view_job(kind, job, &v);
+    gni_view_job(kind->id, job, &v);
     return gni_place(g, kind, job, &v, &why) == GNI_ON_GPU;
 }
 
@@ -375,10 +375,10 @@ static bool gni_bring(gn_context *g, const gni_job_view *v, uint32_t side) {
     return true;
 }
 
-static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
+static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y) {
     gni_job_view v;
     gni_reason why;
-    gni_view_job(kind, job, &v);
+    gni_view_job(kind->id, job, &v);
     bool none = true; // nothing to compute
     for (int i = v.n_in; i < v.n; i++) none = none && v.op[i]->buf->bytes == 0;
     if (none) return true;
@@ -394,16 +394,15 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
         y->on_gpu = side == GNI_ON_GPU;
     }
     uint64_t start = g->profile != NULL ? gni_now_ns() : 0;
-    if (why == GNI_WHY_SMALL) gni_note_reads(&v, kind, job);
+    if (why == GNI_WHY_SMALL) gni_note_reads(&v, kind->id, job);
     if (why == GNI_WHY_SMALL) g->learn.little++;
     else if (side == GNI_ON_GPU && why < GNI_WHY_TRIAL) g->learn.by_rule++;
     if (!gni_bring(g, &v, side)) return false;
-    const gni_backend_api *api = side == GNI_ON_GPU ? gni_backend_gpu() : gni_backend_cpu();
-    gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, api->name);
-    bool ok = api->run(g, kind, job);
+    const char *name = side == GNI_ON_GPU ? "gpu" : "cpu";
+    gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, name);
+    bool ok = side == GNI_ON_GPU ? gni_backend_gpu()->run(g, kind->id, job) : kind->run != NULL && kind->run(g, job);
     if (!ok && !g->call_failed)
-        gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the %s backend", v.name,
-                 api->name);
+        gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the %s backend", v.name, name);
     if (g->profile != NULL)
         gni_profile_span(g, v.name, start, gni_now_ns(), side == GNI_ON_GPU ? 1 : 0);
     return ok;
@@ -411,10 +410,10 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
 
 // Runs a job that only GPUs do, if it belongs there and its results, new arrays, have room. False: the caller does it in other
 // ways, unless g->call_failed.
-static bool gni_run_on_gpu(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
+static bool gni_run_on_gpu(gn_context *g, const gni_kind *kind, void *job, gn_array *y) {
     gni_job_view v;
     gni_reason why;
-    gni_view_job(kind, job, &v);
+    gni_view_job(kind->id, job, &v);
     if (gni_place(g, kind, job, &v, &why) != GNI_ON_GPU || !gni_device_room(g, &v)) return false;
     return gni_run(g, kind, job, y);
 }

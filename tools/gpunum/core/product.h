@@ -269,7 +269,7 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
     m.a.dtype = m.b.dtype = x->dtype;
     m.c.dtype = root->dtype;
     if (out->bytes > 0 && (m.prologue == 0 || by > 1)) gni_matmul_merge(&m);
-    if (!gni_run(g, GNI_JOB_MATMUL, &m, root)) {
+    if (!gni_run(g, &gni_kind_matmul, &m, root)) {
         gni_buffer_release(g, out);
         return false;
     }

@@ -56,6 +56,7 @@ typedef struct gni_buffer {
 // Elementwise work not done yet. Sources broadcast against the array's shape. GNI_OP_PRODUCT: the matrix
 // product of src[0] and src[1], of the float dtype `compute`, which are computed unless it may make them while it reads
 // them; elementwise work on its result goes into its store.
+typedef struct gni_builder gni_builder; // of room `evaluate`
 typedef struct gni_expr {
     gni_op op;
     gn_dtype compute; // dtype the sources are converted to before the op
@@ -66,6 +67,8 @@ typedef struct gni_expr {
     int insns, leaves, consts; // of the tree below, upper bounds
     int products;              // in the tree: matrix products, an upper bound
     bool wide;
+    // Of a product: computes it into `root`, through the program unless that is NULL.
+    bool (*run)(gn_context *g, gn_array *product, gn_array *root, gni_builder *b);
     bool consumed; // a product that went into another array's store, so that it may never be asked for
     gn_array *prev, *next; // the context's list of pending arrays, oldest first
     uint32_t walk;         // that met it last, and the register it got there
@@ -441,8 +444,6 @@ typedef struct gni_factor {
     gni_operand a, b, c, d, e; // stride[] unused, and offsets: they are among the words
 } gni_factor;
 
-// A backend. Every function returns false after gni_fail, or when it does not do the job: `supports`
-// is asked first. Operands are where the backend wants them when it is called.
 typedef enum gni_job_kind {
     GNI_JOB_MAP,
     GNI_JOB_REDUCE,
@@ -463,9 +464,16 @@ typedef enum gni_job_kind {
     GNI_JOB_COUNT,
     GNI_JOB_ATTEND // of room `attention`, which has another way where a GPU does not do it
 } gni_job_kind;
+// A kind of job: what the CPU takes of it, and how it does it. Who asks for a job hands its kind over, so that a program
+// that never does holds none of its loops. Every function returns false after gni_fail, or when it does not do the job:
+// `takes` and `supports` are asked first. Operands are where the backend wants them when it is called.
+typedef struct gni_kind {
+    gni_job_kind id;
+    bool (*takes)(const void *job);
+    bool (*run)(gn_context *g, const void *job);
+} gni_kind;
+// A GPU's backend.
 typedef struct gni_backend_api {
-    const char *name;
-    uint32_t side; // GNI_ON_CPU or GNI_ON_GPU
     bool (*supports)(gn_context *g, gni_job_kind kind, const void *job);
     bool (*run)(gn_context *g, gni_job_kind kind, const void *job);
 } gni_backend_api;

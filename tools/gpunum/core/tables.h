@@ -88,11 +88,6 @@ typedef struct gni_cpu_isa {
     gni_convert_fn const *load, *store; // by dtype, NULL where the register is the same as memory
     gni_fold_fn const *fold;
     gni_fold_columns_fn const *fold_columns;
-    const gni_softmax_fns *softmax;
-    // Philox blocks first to first + blocks - 1, four words each.
-    void (*bits)(uint32_t *dst, uint64_t seed, uint64_t first, int64_t blocks);
-    void (*uniform)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
-    void (*normal)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
     void (*stream)(void *dst, const void *src, int64_t bytes);
     // s[0] += the sum of h, s[1] += that of h (x - mean): h is gy w, w is 1 where it is NULL, or without gy x - mean
     void (*norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean);
@@ -100,6 +95,13 @@ typedef struct gni_cpu_isa {
     void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n, const float c[4]);
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
 } gni_cpu_isa;
+
+// Philox blocks first to first + blocks - 1, four words each.
+typedef struct gni_random_isa {
+    void (*bits)(uint32_t *dst, uint64_t seed, uint64_t first, int64_t blocks);
+    void (*uniform)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
+    void (*normal)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
+} gni_random_isa;
 
 // ---- matrix products
 
@@ -353,6 +355,8 @@ extern "C" {
 #endif
 #define GNI_TABLES(pass)                                                                           \
     extern GNI_TABLE gni_cpu_isa gni_isa_table_##pass;                                             \
+    extern GNI_TABLE gni_softmax_fns gni_softmax_table_##pass;                                     \
+    extern GNI_TABLE gni_random_isa gni_random_table_##pass;                                       \
     extern GNI_TABLE gni_gemm_isa gni_gemm_isa_##pass;                                             \
     extern GNI_TABLE gni_la_isa gni_la_isa_##pass;                                                 \
     extern GNI_TABLE gni_ft_isa gni_ft_table_f32_##pass, gni_ft_table_f64_##pass;

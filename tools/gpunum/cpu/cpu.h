@@ -676,7 +676,8 @@ static bool gni_is_copy(const gni_program *p) {
            p->in_dtype[p->out_reg[0]] == p->out_dtype[0];
 }
 
-static bool gni_cpu_map(gn_context *g, const gni_map *m) {
+static bool gni_cpu_map(gn_context *g, const void *job) {
+    const gni_map *m = (const gni_map *)job;
     const gni_program *p = &m->program;
     gni_map_job j;
     gni_space *s = &j.space;

@@ -150,7 +150,8 @@ static bool gni_conv_choose(gn_context *g, const gni_conv *d, const gni_gemm *m,
     return true;
 }
 
-static bool gni_cpu_conv(gn_context *g, const gni_conv *d) {
+static bool gni_cpu_conv(gn_context *g, const void *job) {
+    const gni_conv *d = (const gni_conv *)job;
     gni_gemm m;
     int64_t k_dim[4], run = 1;
     memset(&m, 0, sizeof m);

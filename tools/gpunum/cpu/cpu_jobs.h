@@ -1,20 +1,18 @@
 // >>cpu_jobs
-// The other jobs on the CPU (softmax, take, random, matmul) and the backend's table.
+// The other jobs on the CPU (softmax, take, random, matmul), and which of all jobs the CPU takes.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../core/evaluate.h"
-#include "../cpu/fft_jobs.h"
+#include "../cpu/gemm_cpu.h"
 #include "../cpu/cpu_reduce.h"
-#include "../cpu/cpu_order.h"
-#include "../cpu/cpu_conv.h"
 #endif
 
 enum { GNI_SOFT_BLOCK = 2048, GNI_SOFT_PARTS = 64 };
 
 typedef struct gni_softmax_job {
     const gni_softmax *d;
-    const gni_cpu_isa *isa;
+    const gni_softmax_fns *fns;
     int64_t item, width; // bytes of an element in memory and in a register
     gni_convert_fn load, store;
     int64_t blocks;          // of a row
@@ -31,13 +29,12 @@ static gni_softmax_part gni_softmax_block(const gni_softmax_job *j, int64_t b) {
     float f[GNI_SOFT_BLOCK];
     if (j->load != NULL) {
         j->load(f, x, n);
-        return j->isa->softmax->stats(NULL, f, n);
+        return j->fns->stats(NULL, f, n);
     }
-    return j->isa->softmax->stats(j->d->kind == GNI_SOFTMAX ? j->y + at * j->item : NULL, x, n);
+    return j->fns->stats(j->d->kind == GNI_SOFTMAX ? j->y + at * j->item : NULL, x, n);
 }
 
 static void gni_softmax_finish(const gni_softmax_job *j, int64_t b) {
-    const gni_softmax_fns *fns = j->isa->softmax;
     int64_t at = b * GNI_SOFT_BLOCK, n = GNI_MIN(j->d->n - at, (int64_t)GNI_SOFT_BLOCK);
     const char *x = j->x + at * j->item;
     char *y = j->y + at * j->item;
@@ -50,13 +47,13 @@ static void gni_softmax_finish(const gni_softmax_job *j, int64_t b) {
         from = to = f;
     }
     if (j->d->kind == GNI_LOG_SOFTMAX)
-        fns->emit_log(to, from, n, finite ? j->most : 0.0, finite ? log(j->sum) : j->most);
+        j->fns->emit_log(to, from, n, finite ? j->most : 0.0, finite ? log(j->sum) : j->most);
     else if (!finite)
-        fns->scale(to, from, n, GNI_NAN);
+        j->fns->scale(to, from, n, GNI_NAN);
     else if (j->load != NULL)
-        fns->emit(to, from, n, j->most, 1.0 / j->sum);
+        j->fns->emit(to, from, n, j->most, 1.0 / j->sum);
     else
-        fns->scale(to, to, n, exp(j->parts[b].most - j->most) / j->sum);
+        j->fns->scale(to, to, n, exp(j->parts[b].most - j->most) / j->sum);
     if (j->store != NULL) j->store(y, f, n);
 }
 
@@ -128,22 +125,23 @@ static void gni_softmax_short_task(void *arg, int64_t begin, int64_t end, int wo
         }
         if (wide != rows) memset(t, 0, sizeof(float) * (size_t)(wide * n));
         gni_turn((char *)t, wide * 4, x, step, n, rows, 4);
-        j->isa->softmax->columns(t, n, wide, d->kind);
+        j->fns->columns(t, n, wide, d->kind);
         gni_turn(j->store != NULL ? (char *)raw : y, out * 4, (const char *)t, wide * 4, rows, out,
                  4);
         if (j->store != NULL) j->store(y, raw, rows * out);
     }
 }
 
-static bool gni_cpu_softmax(gn_context *g, const gni_softmax *d) {
+static bool gni_cpu_softmax(gn_context *g, const void *job) {
+    const gni_softmax *d = (const gni_softmax *)job;
     gni_softmax_job j;
     memset(&j, 0, sizeof j);
     j.d = d;
     j.item = gni_item_size(d->in.dtype);
-    j.isa = d->in.dtype == GN_F64 ? &gni_isa_wide : gni_cpu_isa_of(g->isa);
+    j.fns = d->in.dtype == GN_F64 ? &gni_wide_softmax_table : GNI_OF_ISA(g->isa, gni_softmax_table);
     if (j.item == 2) {
-        j.load = j.isa->load[d->in.dtype];
-        j.store = j.isa->store[d->in.dtype];
+        j.load = gni_cpu_isa_of(g->isa)->load[d->in.dtype];
+        j.store = gni_cpu_isa_of(g->isa)->store[d->in.dtype];
     }
     if (d->n > 0 && d->n <= 64 && d->rows >= 8 && j.item <= 4) {
         gni_parallel(g->pool, d->rows, GNI_MAX(GNI_GRAIN / 4 / d->n & ~(int64_t)15, 16),
@@ -268,7 +266,8 @@ static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
     }
 }
 
-static bool gni_cpu_take(gn_context *g, const gni_take *d) {
+static bool gni_cpu_take(gn_context *g, const void *job) {
+    const gni_take *d = (const gni_take *)job;
     gni_take_job j;
     j.d = d;
     j.in = gni_operand_data(&d->in);
@@ -338,7 +337,8 @@ static void gni_scatter_task(void *arg, int64_t begin, int64_t end, int worker) 
     }
 }
 
-static bool gni_cpu_scatter(gn_context *g, const gni_scatter *d) {
+static bool gni_cpu_scatter(gn_context *g, const void *job) {
+    const gni_scatter *d = (const gni_scatter *)job;
     gni_scatter_job j;
     const int threads = gni_pool_threads(g->pool);
     const int64_t work = d->at.outer * d->at.count * d->at.inner;
@@ -357,7 +357,7 @@ static bool gni_cpu_scatter(gn_context *g, const gni_scatter *d) {
 
 typedef struct gni_random_job {
     const gni_random *d;
-    const gni_cpu_isa *isa;
+    const gni_random_isa *isa;
     char *out;
     bool pairs; // an element is two words
 } gni_random_job;
@@ -483,10 +483,11 @@ static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
     }
 }
 
-static bool gni_cpu_random(gn_context *g, const gni_random *d) {
+static bool gni_cpu_random(gn_context *g, const void *job) {
+    const gni_random *d = (const gni_random *)job;
     gni_random_job j;
     j.d = d;
-    j.isa = gni_cpu_isa_of(g->isa);
+    j.isa = GNI_OF_ISA(g->isa, gni_random_table);
     j.out = gni_operand_data(&d->out);
     j.pairs = gni_random_pairs(d);
     int64_t run = GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
@@ -730,8 +731,6 @@ static int64_t gni_prologue_apart(const gni_matmul *m, gni_matmul *plain, gni_ma
     return step;
 }
 
-static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d);
-
 // Reading less than float32 would be, from memory, by a vector, is what it is for: in the caches two passes are as
 // fast.
 static bool gni_cpu_prologue_pays(const gni_matmul *d, int64_t elements) {
@@ -789,7 +788,8 @@ static bool gni_cpu_matmul_prologue(gn_context *g, const gni_matmul *d) {
     return true;
 }
 
-static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
+static bool gni_cpu_matmul(gn_context *g, const void *job) {
+    const gni_matmul *d = (const gni_matmul *)job;
     gni_gemm m;
     if (d->prologue != 0) return gni_cpu_matmul_prologue(g, d);
     memset(&m, 0, sizeof m);
@@ -861,7 +861,7 @@ static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
     return ok;
 }
 
-// ---- the backend
+// ---- which jobs
 
 // Registers take every dtype but the complex ones, which can only be copied; 64-bit dtypes take wide ones.
 static bool gni_cpu_runs(const gni_program *p) {
@@ -883,74 +883,38 @@ static bool gni_cpu_runs(const gni_program *p) {
     return !odd && (!wide || p->wide);
 }
 
-static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
-    GNI_UNUSED(g);
-    switch (kind) {
-    case GNI_JOB_MAP: return gni_cpu_runs(&((const gni_map *)job)->program);
-    case GNI_JOB_REDUCE: {
-        const gni_reduce *r = (const gni_reduce *)job;
-        return gni_cpu_runs(&r->program) && r->out.dtype != GN_C64 && r->out.dtype != GN_C128 &&
-               r->in[0].dtype != GN_C64;
-    }
-    case GNI_JOB_SOFTMAX: {
-        gn_dtype t = ((const gni_softmax *)job)->in.dtype;
-        return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16;
-    }
-    case GNI_JOB_MATMUL: {
-        const gni_matmul *m = (const gni_matmul *)job;
-        gn_dtype t = m->a.dtype;
-        if (m->fused && !gni_cpu_runs(&m->program)) return false;
-        if (m->prologue != 0 && !gni_cpu_runs(&m->load)) return false;
-        return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 ||
-               t == GN_I64;
-    }
-    case GNI_JOB_CONV: return gni_is_float(((const gni_conv *)job)->a.dtype) && ((const gni_conv *)job)->c_run == 0;
-    case GNI_JOB_ROWS: // these two are made of others here
-    case GNI_JOB_ATTEND:
-    case GNI_JOB_SCATTER: return true;
-    case GNI_JOB_TAKE: {
-        gn_dtype t = ((const gni_take *)job)->index.dtype;
-        return t == GN_I32 || t == GN_I64 || t == GN_U32; // others are converted
-    }
-#ifndef GPUNUM_NO_FFT
-    case GNI_JOB_FFT: return gni_fft_cpu_supports((const gni_fft *)job);
-#endif
-    case GNI_JOB_SCAN:
-    case GNI_JOB_SORT:
-    case GNI_JOB_SEARCH:
-    case GNI_JOB_COUNT: return true; // real dtypes, which is all that is asked for
-    case GNI_JOB_RANDOM: {
-        const gni_random *d = (const gni_random *)job;
-        gn_dtype t = d->out.dtype;
-        if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
-        if (d->kind == GNI_RAND_RANGE)
-            return gni_is_integer(t) || t == GN_BOOL;
-        return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16;
-    }
-    default: return false;
-    }
+static bool gni_cpu_takes_any(const void *job) { return job != NULL; }
+static bool gni_cpu_takes_none(const void *job) { return job == NULL; }
+
+static bool gni_cpu_takes_map(const void *job) { return gni_cpu_runs(&((const gni_map *)job)->program); }
+
+static bool gni_cpu_takes_reduce(const void *job) {
+    const gni_reduce *r = (const gni_reduce *)job;
+    return gni_cpu_runs(&r->program) && r->out.dtype != GN_C64 && r->out.dtype != GN_C128 && r->in[0].dtype != GN_C64;
 }
 
-static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
-    switch (kind) {
-    case GNI_JOB_MAP: return gni_cpu_map(g, (const gni_map *)job);
-    case GNI_JOB_REDUCE: return gni_cpu_reduce(g, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_cpu_softmax(g, (const gni_softmax *)job);
-    case GNI_JOB_MATMUL: return gni_cpu_matmul(g, (const gni_matmul *)job);
-    case GNI_JOB_CONV: return gni_cpu_conv(g, (const gni_conv *)job);
-    case GNI_JOB_TAKE: return gni_cpu_take(g, (const gni_take *)job);
-    case GNI_JOB_SCAN: return gni_cpu_scan(g, (const gni_scan *)job);
-    case GNI_JOB_SORT: return gni_cpu_sort(g, (const gni_sort *)job);
-    case GNI_JOB_SEARCH: return gni_cpu_search(g, (const gni_search *)job);
-    case GNI_JOB_COUNT: return gni_cpu_counts(g, (const gni_count *)job);
-    case GNI_JOB_SCATTER: return gni_cpu_scatter(g, (const gni_scatter *)job);
-    case GNI_JOB_RANDOM: return gni_cpu_random(g, (const gni_random *)job);
-#ifndef GPUNUM_NO_FFT
-    case GNI_JOB_FFT: return gni_fft_cpu(g, (const gni_fft *)job);
-#endif
-    default: return false;
-    }
+static bool gni_cpu_takes_softmax(const void *job) { return gni_is_float(((const gni_softmax *)job)->in.dtype); }
+
+static bool gni_cpu_takes_matmul(const void *job) {
+    const gni_matmul *m = (const gni_matmul *)job;
+    const gn_dtype t = m->a.dtype;
+    if ((m->fused && !gni_cpu_runs(&m->program)) || (m->prologue != 0 && !gni_cpu_runs(&m->load))) return false;
+    return gni_is_float(t) || t == GN_I32 || t == GN_I64;
 }
 
-static const gni_backend_api gni_cpu_api = {"cpu", GNI_ON_CPU, gni_cpu_supports, gni_cpu_run};
-static const gni_backend_api *gni_backend_cpu(void) { return &gni_cpu_api; }
+static bool gni_cpu_takes_conv(const void *job) {
+    const gni_conv *c = (const gni_conv *)job;
+    return gni_is_float(c->a.dtype) && c->c_run == 0;
+}
+
+static bool gni_cpu_takes_take(const void *job) {
+    const gn_dtype t = ((const gni_take *)job)->index.dtype;
+    return t == GN_I32 || t == GN_I64 || t == GN_U32; // others are converted
+}
+
+static bool gni_cpu_takes_random(const void *job) {
+    const gni_random *d = (const gni_random *)job;
+    const gn_dtype t = d->out.dtype;
+    if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
+    return d->kind == GNI_RAND_RANGE ? gni_is_integer(t) || t == GN_BOOL : gni_is_float(t);
+}

@@ -183,7 +183,8 @@ static void gni_scan_columns_task(void *arg, int64_t begin, int64_t end, int wor
     }
 }
 
-static bool gni_cpu_scan(gn_context *g, const gni_scan *d) {
+static bool gni_cpu_scan(gn_context *g, const void *job) {
+    const gni_scan *d = (const gni_scan *)job;
     gni_scan_job j;
     memset(&j, 0, sizeof j);
     j.d = d;
@@ -648,7 +649,8 @@ static void gni_sort_long(gn_context *g, gni_sort_job *j) {
     gni_parallel(g->pool, parts, 1, gni_part_write_task, j);
 }
 
-static bool gni_cpu_sort(gn_context *g, const gni_sort *d) {
+static bool gni_cpu_sort(gn_context *g, const void *job) {
+    const gni_sort *d = (const gni_sort *)job;
     gni_sort_job j;
     memset(&j, 0, sizeof j);
     j.d = d;
@@ -757,7 +759,8 @@ static uint64_t *gni_keys_of(gn_context *g, const gni_key *key, const char *x, i
     return keys;
 }
 
-static bool gni_cpu_search(gn_context *g, const gni_search *d) {
+static bool gni_cpu_search(gn_context *g, const void *job) {
+    const gni_search *d = (const gni_search *)job;
     gni_search_job j;
     j.d = d;
     j.key = gni_key_of_dtype(d->sorted.dtype, false);
@@ -826,7 +829,8 @@ static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
 }
 
 // Parts are as many for any number of threads: sums of weights are the same bits.
-static bool gni_cpu_counts(gn_context *g, const gni_count *d) {
+static bool gni_cpu_counts(gn_context *g, const void *job) {
+    const gni_count *d = (const gni_count *)job;
     gni_count_job j;
     gni_search between;
     gni_search_job search;

@@ -465,7 +465,8 @@ static bool gni_reduce_narrowed(const gni_reduce *r, gni_reduce *narrow) {
     return true;
 }
 
-static bool gni_cpu_reduce(gn_context *g, const gni_reduce *r) {
+static bool gni_cpu_reduce(gn_context *g, const void *job) {
+    const gni_reduce *r = (const gni_reduce *)job;
     gni_reduce_job j;
     memset(&j, 0, sizeof j);
     j.r = r;

@@ -1,6 +1,6 @@
 // >>cpu_wide
-// The CPU backend's loops over 64-bit registers, float64 and int64. From outside: gni_isa_wide, whose
-// random functions are NULL.
+// The CPU backend's loops over 64-bit registers, float64 and int64. From outside: gni_isa_wide and
+// gni_wide_softmax_table.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -587,10 +587,6 @@ static const gni_cpu_isa gni_isa_wide = {gni_kernels_wide,
                                          gni_wide_store_table,
                                          gni_wide_fold_table,
                                          gni_wide_columns_table,
-                                         &gni_wide_softmax_table,
-                                         NULL,
-                                         NULL,
-                                         NULL,
                                          NULL,
                                          NULL,
                                          NULL,

@@ -1,6 +1,6 @@
 // >>fft_jobs
 // Jobs of the FFT on the CPU: the rows or columns of an array, real data, threads.
-// From outside: gni_fft_cpu, gni_fft_cpu_supports.
+// From outside: gni_kind_fft.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -429,14 +429,16 @@ static bool gni_ft_prepare(gn_context *g, gni_ft_run *r) {
     return gni_ft_reserve(g, r->work_bytes * (size_t)(r->inner != NULL ? 1 : threads));
 }
 
-static bool gni_fft_cpu_supports(const gni_fft *f) {
+static bool gni_cpu_takes_fft(const void *job) {
+    const gni_fft *f = (const gni_fft *)job;
     const bool wide = f->out.dtype == GN_F64 || f->out.dtype == GN_C128;
     return wide ? f->in.dtype == GN_F64 || f->in.dtype == GN_C128
                 : f->in.dtype == GN_F32 || f->in.dtype == GN_C64;
 }
 
 // Operands are on the CPU.
-static bool gni_fft_cpu(gn_context *g, const gni_fft *f) {
+static bool gni_cpu_fft(gn_context *g, const void *job) {
+    const gni_fft *f = (const gni_fft *)job;
     gni_ft_run r;
     if (g->fft == NULL) g->fft = (gni_fft_state *)gni_calloc(g, sizeof(gni_fft_state));
     r.f = f;

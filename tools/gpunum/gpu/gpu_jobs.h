@@ -1244,5 +1244,5 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 
 #endif // GNI_GPU
 
-static const gni_backend_api gni_gpu_backend = {"gpu", GNI_ON_GPU, gni_gpu_supports, gni_gpu_run};
+static const gni_backend_api gni_gpu_backend = {gni_gpu_supports, gni_gpu_run};
 static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }

@@ -232,12 +232,12 @@ static bool gni_attend_job_forward(gn_context *g, gn_array *q, gn_array *k, gn_a
     gni_attend_job j;
     if (!gni_attend_job_begin(&j, g, q, k, v, scale, causal) || gni_attend_given(g, y, &j.y) == NULL) return false;
     if (lse != NULL) gni_take_operand(lse, &j.lse);
-    return j.y.buf == y->buf && gni_run_on_gpu(g, GNI_JOB_ATTEND, &j, y);
+    return j.y.buf == y->buf && gni_run_on_gpu(g, &gni_kind_attend, &j, y);
 }
 
 static bool gni_attend_job_step(gn_context *g, gni_attend_job *j, gni_attend_step step, gn_array *y) {
     j->step = step;
-    return gni_run_on_gpu(g, GNI_JOB_ATTEND, j, y);
+    return gni_run_on_gpu(g, &gni_kind_attend, j, y);
 }
 
 static bool gni_attend_job_backward(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {

@@ -4,6 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../cpu/cpu_conv.h"
 #include "../gpu/gpu_conv.h"
 #include "../ops/random_ops.h"
 #include "../grad/autograd.h"
@@ -89,7 +90,7 @@ static gn_array *gni_conv_run(gn_context *g, gni_conv *d, gn_array *a, gn_array 
     d->a.dtype = d->b.dtype = d->c.dtype = a->dtype;
     if (gni_elements(&s) == 0) return y;
     if (d->k == 0) return gn_zeros(g, a->dtype, s);
-    if (!gni_is_for_gpu(g, GNI_JOB_CONV, d)) return gni_run(g, GNI_JOB_CONV, d, y) ? y : NULL;
+    if (!gni_is_for_gpu(g, &gni_kind_conv, d)) return gni_run(g, &gni_kind_conv, d, y) ? y : NULL;
     const double bytes = (double)gni_elements(&s) / (double)d->m * (double)d->k * (double)gn_dtype_size(a->dtype);
     const bool whole = bytes <= (double)GNI_CONV_BYTES && gni_conv_rank(d) <= GN_MAX_RANK;
     const gn_placement asked = g->placement;
@@ -195,7 +196,7 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
     d.a.buf = a->buf;
     d.b.buf = d.c.buf = b->buf;
     d.a.dtype = d.b.dtype = d.c.dtype = t;
-    return gni_is_for_gpu(g, GNI_JOB_CONV, &d);
+    return gni_is_for_gpu(g, &gni_kind_conv, &d);
 #else
     GNI_UNUSED(g);
     GNI_UNUSED(p);
@@ -233,7 +234,7 @@ static gn_array *gni_conv_image(gn_context *g, gn_array *x, int nd, const int64_
     m.in.offset = x->offset;
     m.out.buf = y->buf;
     m.in.dtype = m.out.dtype = x->dtype;
-    return gni_run(g, GNI_JOB_IMAGE, &m, y) ? y : NULL;
+    return gni_run(g, &gni_kind_image, &m, y) ? y : NULL;
 }
 
 // The part of x that the windows of p cover.
@@ -249,7 +250,7 @@ static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn
     d->c.buf = y->buf;
     d->a.dtype = d->b.dtype = a->dtype;
     d->c.dtype = y->dtype;
-    return gni_run(g, GNI_JOB_CONV, d, y) ? y : NULL;
+    return gni_run(g, &gni_kind_conv, d, y) ? y : NULL;
 }
 
 // Which places and taps windows of `image` have, c channels last among the taps; and in its memory how far apart they are.

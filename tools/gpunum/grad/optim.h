@@ -476,7 +476,7 @@ static bool gni_many_run(gn_context *g, const gni_many *plan, gn_array *const *b
     gni_map_merge(&m);
     if (alone) ok = gni_gather_end(g) && ok;
     gni_gather(g, !alone);
-    ok = ok && gni_run(g, GNI_JOB_MAP, &m, NULL);
+    ok = ok && gni_run(g, &gni_kind_map, &m, NULL);
     gni_gather(g, false);
     for (int k = 0; k < p->n_in; k++) gni_buffer_release(g, m.in[k].buf);
     for (int k = 0; k < p->n_out && was[k] != NULL; k++) {

@@ -298,7 +298,7 @@ static void gni_ls_go(gni_ls *s, gni_factor *f, gn_array *d) {
         f->d.buf = d->buf;
         f->d.dtype = d->dtype;
     }
-    s->w.ok = s->w.ok && gni_run(s->w.g, GNI_JOB_FACTOR, f, NULL);
+    s->w.ok = s->w.ok && gni_run(s->w.g, &gni_kind_factor, f, NULL);
 }
 
 static void gni_ls_cholesky(gni_ls *s, gn_array *y) {
@@ -504,7 +504,7 @@ static bool gni_ls_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     s.w.ok = s.w.ok && d->info != NULL;
     if (s.w.ok) {
         gni_ls_values_of(&s, &f, y);
-        s.w.ok = gni_run(g, GNI_JOB_FACTOR, &f, NULL);
+        s.w.ok = gni_run(g, &gni_kind_factor, &f, NULL);
     }
     gni_ls_info(&s);
     const bool ok = s.w.ok && gni_la_report(d);

@@ -187,7 +187,7 @@ static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matri
     gni_lg_operand(&d.a, a);
     gni_lg_operand(&d.b, b);
     gni_lg_operand(&d.c, c);
-    w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
+    w->ok = w->ok && gni_run(w->g, &gni_kind_matmul, &d, NULL);
 }
 
 // c = c op x
@@ -206,7 +206,7 @@ static void gni_lg_change(gni_lg *w, gni_op op, const gni_lg_matrix *c, const gn
     gni_lg_operand(&d.in[0], c);
     gni_lg_operand(&d.in[1], x);
     gni_lg_operand(&d.out[0], c);
-    w->ok = w->ok && gni_run(w->g, GNI_JOB_MAP, &d, NULL);
+    w->ok = w->ok && gni_run(w->g, &gni_kind_map, &d, NULL);
 }
 
 // to = from, of any dtypes
@@ -245,7 +245,7 @@ static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix
     f.b.buf = a->of->buf;
     f.c.buf = b->of->buf;
     f.a.dtype = f.b.dtype = f.c.dtype = c->of->dtype;
-    w->ok = w->ok && gni_run(w->g, GNI_JOB_FACTOR, &f, NULL);
+    w->ok = w->ok && gni_run(w->g, &gni_kind_factor, &f, NULL);
 }
 
 // c (m,n) -= a (m,k) b (k,n). With `lower` what is above the diagonal of a square c may be left as it was. Few
@@ -279,7 +279,7 @@ static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array
     f.c.buf = w->block->buf;
     f.a.dtype = f.c.dtype = a->dtype;
     f.b.dtype = b->dtype;
-    w->ok = w->ok && gni_run(w->g, GNI_JOB_FACTOR, &f, NULL);
+    w->ok = w->ok && gni_run(w->g, &gni_kind_factor, &f, NULL);
 }
 
 // b (n,m) = t^-1 b for a lower triangle of at most a panel's order. `more`: with small residuals, however
@@ -494,7 +494,7 @@ static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64
     d.index.buf = w->state->buf;
     d.index.offset = w->order;
     d.index.dtype = GN_U32;
-    w->ok = w->ok && gni_run(w->g, GNI_JOB_TAKE, &d, NULL);
+    w->ok = w->ok && gni_run(w->g, &gni_kind_take, &d, NULL);
 }
 
 // Matrix `index` of y (..., n, k) = a^-1 x.
@@ -648,7 +648,7 @@ static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb,
     gni_lg_operand(&d.a, &x);
     gni_lg_operand(&d.b, &x);
     gni_lg_operand(&d.c, &sums);
-    w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
+    w->ok = w->ok && gni_run(w->g, &gni_kind_matmul, &d, NULL);
     gni_lg_product(w, &flat, &ones, &sums);
     gni_lg_root(w, &gram, j);
     gni_lg_solve_panel(w, gram, gni_lg_transposed(x), false, false);

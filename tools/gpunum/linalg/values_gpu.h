@@ -462,7 +462,7 @@ static void gni_lv_job(gni_lv *p, gni_factor_step step, gn_array *a, gn_array *b
         f.c.buf = c->buf;
         f.c.dtype = c->dtype;
     }
-    p->w.ok = p->w.ok && gni_run(p->w.g, GNI_JOB_FACTOR, &f, NULL);
+    p->w.ok = p->w.ok && gni_run(p->w.g, &gni_kind_factor, &f, NULL);
 }
 
 // x (m,n) times a power of two, made tridiagonal or bidiagonal: p->dg.d and .e. Returns what to multiply the values
@@ -538,7 +538,7 @@ static void gni_lv_apply(gni_lv *p, int64_t at, int64_t ld, int64_t count, int64
     gni_lg_operand(&d.a, &v);
     gni_lg_operand(&d.b, &v);
     gni_lg_operand(&d.c, &gram);
-    if (blocks > 0) w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
+    if (blocks > 0) w->ok = w->ok && gni_run(w->g, &gni_kind_matmul, &d, NULL);
     for (int64_t i = blocks - 1; i >= 0 && w->ok; i--) {
         const int64_t j = i * b, jb = GNI_MIN(b, count - j), from = j + shift;
         gni_lg_matrix part = gni_lg_part(v, j, from, jb, z.m - from),

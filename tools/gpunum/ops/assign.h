@@ -242,7 +242,7 @@ static bool gni_assign_run(gn_context *g, gn_array *a, gn_array *value) {
     gni_build_finish(&b.map.program);
     gni_operand_of(a, a->shape.rank, &b.map.out[0]);
     gni_map_merge(&b.map);
-    return gni_run(g, GNI_JOB_MAP, &b.map, NULL);
+    return gni_run(g, &gni_kind_map, &b.map, NULL);
 }
 
 static bool gni_assign_data(gn_context *g, gn_array *a, gn_array *value) {

@@ -98,7 +98,7 @@ static bool gni_complex_fill(gn_context *g, gn_array *const *in, gn_array *y, gn
         return false;
     for (int i = 0; i < b.map.program.n_in; i++) b.map.in[i].buf->refs++;
     gni_map_merge(&b.map);
-    bool ok = gni_run(g, GNI_JOB_MAP, &b.map, y);
+    bool ok = gni_run(g, &gni_kind_map, &b.map, y);
     y->buf->version = 0; // the second part overwrites nothing either
     for (int i = 0; i < b.map.program.n_in; i++) gni_buffer_release(g, b.map.in[i].buf);
     return ok;

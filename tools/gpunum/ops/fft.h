@@ -46,7 +46,7 @@ static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t
     bool ok = false;
     gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: GPUNUM_NO_FFT leaves it out", g->call);
 #else
-    bool ok = gni_run(g, GNI_JOB_FFT, &f, y);
+    bool ok = gni_run(g, &gni_kind_fft, &f, y);
 #endif
     gni_buffer_release(g, f.in.buf);
     return ok;

@@ -50,7 +50,7 @@ static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op,
             gni_take_operand(from, &job.in);
             gni_take_operand(places, &job.index);
             gni_take_operand(y, &job.out);
-            ok = gni_run(g, GNI_JOB_SCATTER, &job, y);
+            ok = gni_run(g, &gni_kind_scatter, &job, y);
         }
     }
     gni_unref(g, from);
@@ -245,7 +245,7 @@ static gn_array *gni_true_on_device(gn_context *g, const char *fn, gn_array *tru
     gn_array *counts = gni_adopt(g, gni_array_empty(g, fn, GN_I32, &line)), *y = NULL;
     if (counts == NULL) return NULL;
     gni_take_operand(counts, &job.counts);
-    if (!gni_run(g, GNI_JOB_KEEP, &job, counts)) return NULL;
+    if (!gni_run(g, &gni_kind_keep, &job, counts)) return NULL;
     const int32_t *each = (const int32_t *)gni_host(g, counts);
     if (each == NULL) return NULL;
     job.count = 0;
@@ -254,7 +254,7 @@ static gn_array *gni_true_on_device(gn_context *g, const char *fn, gn_array *tru
     y = gni_adopt(g, gni_array_empty(g, fn, x != NULL ? x->dtype : GN_I64, &s));
     if (y == NULL || job.count == 0) return y;
     gni_take_operand(y, &job.out);
-    return gni_run(g, GNI_JOB_KEEP, &job, y) ? y : NULL;
+    return gni_run(g, &gni_kind_keep, &job, y) ? y : NULL;
 }
 
 enum { GNI_TRUE_ON_DEVICE = 1 << 12 }; // elements: fewer are as soon looked at here

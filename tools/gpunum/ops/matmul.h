@@ -35,7 +35,7 @@ static bool gni_product_and_sums(gn_context *g, const char *fn, gn_array *a, gn_
         m.c.buf = y->buf;
         m.sums.buf = z->buf;
         m.a.dtype = m.b.dtype = m.c.dtype = m.sums.dtype = t;
-        ok = gni_run(g, GNI_JOB_MATMUL, &m, y);
+        ok = gni_run(g, &gni_kind_matmul, &m, y);
         z->reason = y->reason;
         z->on_gpu = y->on_gpu;
     }
@@ -64,6 +64,7 @@ static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_
     e->src[0] = a;
     e->src[1] = b;
     e->n_src = 2;
+    e->run = gni_product_run;
     e->leaves = e->products = 1;
     for (int i = 0; i < 2; i++) {
         e->src[i]->refs++;

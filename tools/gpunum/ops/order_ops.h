@@ -46,7 +46,7 @@ static gn_array *gni_scanned(gn_context *g, const char *fn, gni_scan_op op, gn_a
         job.inner = gni_extent_product(x->shape.dim + at + 1, x->shape.rank - at - 1);
         gni_take_operand(from, &job.in);
         gni_take_operand(y, &job.out);
-        ok = gni_run(g, GNI_JOB_SCAN, &job, y);
+        ok = gni_run(g, &gni_kind_scan, &job, y);
     }
     gni_unref(g, from);
     if (ok) return gni_adopt(g, y);
@@ -186,7 +186,7 @@ static bool gni_sorted(gn_context *g, const char *fn, gn_array *x, int64_t first
         gni_take_operand(from, &job.in);
         if (v != NULL) gni_take_operand(v, &job.out);
         if (i != NULL) gni_take_operand(i, &job.index);
-        ok = gni_run(g, GNI_JOB_SORT, &job, v != NULL ? v : i);
+        ok = gni_run(g, &gni_kind_sort, &job, v != NULL ? v : i);
     }
     gni_unref(g, from);
     if (!ok) {
@@ -401,7 +401,7 @@ static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, g
         gni_take_operand(s, &job.sorted);
         gni_take_operand(v, &job.in);
         gni_take_operand(y, &job.out);
-        ok = gni_run(g, GNI_JOB_SEARCH, &job, y);
+        ok = gni_run(g, &gni_kind_search, &job, y);
     }
     gni_unref(g, s);
     gni_unref(g, v);
@@ -669,7 +669,7 @@ static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_arra
         gni_take_operand(from, &job.in);
         if (w != NULL) gni_take_operand(w, weights != NULL ? &job.weight : &job.edges);
         gni_take_operand(y, &job.out);
-        ok = gni_run(g, GNI_JOB_COUNT, &job, y);
+        ok = gni_run(g, &gni_kind_count, &job, y);
     }
     gni_unref(g, from);
     gni_unref(g, w);

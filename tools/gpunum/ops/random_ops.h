@@ -26,7 +26,7 @@ static gn_array *gni_random_at(gn_context *g, const char *fn, gn_dtype t, const 
     job->out.buf = y->buf;
     job->out.dtype = t;
     job->out.stride[0] = 1;
-    if (gni_run(g, GNI_JOB_RANDOM, job, y)) return y;
+    if (gni_run(g, &gni_kind_random, job, y)) return y;
     gni_unref(g, y);
     return NULL;
 }
@@ -436,7 +436,7 @@ static uint32_t gni_draw(gni_draws *d) {
         job.out.stride[0] = 1;
         d->g->counter += (uint64_t)d->batch / 4;
         d->failed = !gni_buffer_claim(d->g, d->buf, GNI_ON_CPU) ||
-                    !gni_backend_cpu()->run(d->g, GNI_JOB_RANDOM, &job);
+                    !gni_cpu_random(d->g, &job);
         d->at = 0;
         d->have = d->batch;
     }

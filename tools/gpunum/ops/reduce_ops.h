@@ -56,7 +56,7 @@ static bool gni_reduce_to(gn_context *g, gni_reduce *r, gn_array *y, bool there)
         ops[i] = &r->in[i];
     }
     r->kept = gni_merge_dims(&r->rank, r->dim, ops, n, r->kept);
-    const bool ok = there ? gni_run_on_gpu(g, GNI_JOB_REDUCE, r, y) : gni_run(g, GNI_JOB_REDUCE, r, y);
+    const bool ok = there ? gni_run_on_gpu(g, &gni_kind_reduce, r, y) : gni_run(g, &gni_kind_reduce, r, y);
     for (int i = 0; i < n; i++) gni_buffer_release(g, r->in[i].buf);
     return ok;
 }
@@ -462,7 +462,7 @@ static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array 
     y = gni_adopt(g, gni_array_empty(g, g->call, t, &shape));
     if (y == NULL) return NULL;
     gni_take_operand(y, &j->out);
-    return gni_run_on_gpu(g, GNI_JOB_ROWS, j, y) ? y : NULL;
+    return gni_run_on_gpu(g, &gni_kind_rows, j, y) ? y : NULL;
 }
 
 // Over the last axis of `a`, which is float; logsumexp drops that axis.
@@ -490,7 +490,7 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
         s.in.offset = x->offset;
         s.out.buf = y->buf;
         s.out.dtype = a->dtype;
-        ok = gni_run(g, GNI_JOB_SOFTMAX, &s, y);
+        ok = gni_run(g, &gni_kind_softmax, &s, y);
     }
     gni_unref(g, x);
     if (ok) return y;

@@ -720,7 +720,7 @@ static gn_array *gni_taken(gn_context *g, const char *fn, gn_array *source, gn_a
     gni_take_operand(source, &job.in);
     gni_take_operand(indices, &job.index);
     gni_take_operand(y, &job.out);
-    if (gni_run(g, GNI_JOB_TAKE, &job, y)) return y;
+    if (gni_run(g, &gni_kind_take, &job, y)) return y;
     gni_unref(g, y);
     return NULL;
 }

@@ -1,6 +1,6 @@
 // >>cpu_kernels
 // Loops of the CPU backend, compiled per pass: one kernel per op and register domain, conversions,
-// folds for reductions, softmax pieces, random numbers. From outside: the table GNI_FN(gni_isa_table).
+// folds for reductions, softmax pieces, random numbers. From outside: the tables GNI_FN(gni_isa_table), softmax and random.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -944,7 +944,7 @@ static void GNI_FN(gni_softmax_columns)(float *x, int64_t n, int64_t rows, gni_s
             gni_vstore(p + i * rows, (gni_vload(p + i * rows) - m) - s);
     }
 }
-static const gni_softmax_fns GNI_FN(gni_softmax_table) = {
+GNI_TABLE gni_softmax_fns GNI_FN(gni_softmax_table) = {
     GNI_FN(gni_softmax_stats), GNI_FN(gni_softmax_scale), GNI_FN(gni_softmax_emit),
     GNI_FN(gni_softmax_emit_log), GNI_FN(gni_softmax_columns)};
 
@@ -1119,10 +1119,9 @@ static void GNI_FN(gni_net)(int32_t *x, int64_t n) {
 }
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
-    GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table),     GNI_FN(gni_store_table),
-    GNI_FN(gni_fold_table),     GNI_FN(gni_columns_table),  &GNI_FN(gni_softmax_table),
-    GNI_FN(gni_random_bits),    GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal),
-    GNI_FN(gni_stream),         GNI_FN(gni_norm_sums), GNI_FN(gni_norm_write), GNI_FN(gni_net)};
+    GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table), GNI_FN(gni_store_table), GNI_FN(gni_fold_table),
+    GNI_FN(gni_columns_table),  GNI_FN(gni_stream),     GNI_FN(gni_norm_sums),   GNI_FN(gni_norm_write), GNI_FN(gni_net)};
+GNI_TABLE gni_random_isa GNI_FN(gni_random_table) = {GNI_FN(gni_random_bits), GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal)};
 
 #undef GNI_KERNEL
 #undef GNI_PUT_FLOAT
