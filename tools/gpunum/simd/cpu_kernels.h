@@ -877,7 +877,7 @@ static gni_softmax_part GNI_FN(gni_softmax_stats)(void *dst, const void *src, in
     gni_vf m = gni_vset(most), s0 = gni_vset(0.0f), s1 = s0;
     int64_t i = 0;
     for (; i + 2 * GNI_VW <= n; i += 2 * GNI_VW) {
-        gni_vf e0 = gni_vexp(gni_vload(x + i) - m), e1 = gni_vexp(gni_vload(x + i + GNI_VW) - m);
+        gni_vf e0 = gni_vexp_low(gni_vload(x + i) - m), e1 = gni_vexp_low(gni_vload(x + i + GNI_VW) - m);
         s0 += e0;
         s1 += e1;
         if (y == NULL) continue;
@@ -887,7 +887,7 @@ static gni_softmax_part GNI_FN(gni_softmax_stats)(void *dst, const void *src, in
     for (; i < n; i += GNI_VW) {
         int64_t left = GNI_MIN(n - i, GNI_VW);
         for (int j = 0; j < GNI_VW; j++) t[j] = j < left ? x[i + j] : -(float)INFINITY;
-        gni_vf e0 = gni_vexp(gni_vload(t) - m);
+        gni_vf e0 = gni_vexp_low(gni_vload(t) - m);
         s0 += e0;
         if (y != NULL) gni_vstoren(y + i, e0, (int)left);
     }
@@ -915,7 +915,7 @@ GNI_SOFTMAX_EMIT(gni_softmax_scale, (void *dst, const void *src, int64_t n, doub
 GNI_SOFTMAX_EMIT(gni_softmax_emit,
                  (void *dst, const void *src, int64_t n, double most, double factor),
                  gni_vf m = gni_vset((float)most);
-                 gni_vf f = gni_vset((float)factor), gni_vexp(a - m) * f)
+                 gni_vf f = gni_vset((float)factor), gni_vexp_low(a - m) * f)
 GNI_SOFTMAX_EMIT(gni_softmax_emit_log,
                  (void *dst, const void *src, int64_t n, double most, double low),
                  gni_vf m = gni_vset((float)most);

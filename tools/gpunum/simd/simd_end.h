@@ -29,6 +29,7 @@
 #undef gni_vstoren
 #undef gni_vstorein
 #undef gni_vset
+#undef gni_vkept
 #undef gni_vseti
 #undef gni_vsetu
 #undef gni_viota
@@ -107,6 +108,7 @@
 #undef gni_vexp_mid
 #undef gni_vexp2_poly
 #undef gni_vexp
+#undef gni_vexp_low
 #undef gni_vexp2
 #undef gni_vexpm1
 #undef gni_vlog_bits

@@ -44,23 +44,24 @@ GNI_INLINE gni_vf gni_vscale(gni_vf y, gni_vf t) {
 #define gni_vexp_mid GNI_FN(gni_vm_exp_mid)
 #define gni_vexp2_poly GNI_FN(gni_vm_exp2_poly)
 #define gni_vexp GNI_FN(gni_vm_exp)
+#define gni_vexp_low GNI_FN(gni_vm_exp_low)
 #define gni_vexp2 GNI_FN(gni_vm_exp2)
 #define gni_vexpm1 GNI_FN(gni_vm_expm1)
 
 // x = n ln 2 + r, |r| <= ln(2)/2, t = GNI_V_MAGIC + n.
 GNI_INLINE gni_vf gni_vexp_reduce(gni_vf x, gni_vf *t) {
-    *t = gni_vmad(x, gni_vset(1.44269502f), GNI_V_MAGIC);
-    gni_vf n = *t - gni_vset(GNI_V_MAGIC);
-    gni_vf r = gni_vfnma(n, gni_vset(0.693145752f), x);
-    return gni_vfnma(n, gni_vset(1.42860677e-06f), r);
+    *t = gni_vfma(x, gni_vkept(1.44269502f), gni_vkept(GNI_V_MAGIC));
+    gni_vf n = *t - gni_vkept(GNI_V_MAGIC);
+    gni_vf r = gni_vfnma(n, gni_vkept(0.693145752f), x);
+    return gni_vfnma(n, gni_vkept(1.42860677e-06f), r);
 }
 // exp(r) - 1 for |r| <= ln(2)/2.
 GNI_INLINE gni_vf gni_vexp_poly(gni_vf r) {
-    gni_vf p = gni_vset(0.00138219551f);
-    p = gni_vmad(p, r, 0.0083690444f);
-    p = gni_vmad(p, r, 0.0416682586f);
-    p = gni_vmad(p, r, 0.166665182f);
-    p = gni_vmad(p, r, 0.49999994f);
+    gni_vf p = gni_vkept(0.00138219551f);
+    p = gni_vfma(p, r, gni_vkept(0.0083690444f));
+    p = gni_vfma(p, r, gni_vkept(0.0416682586f));
+    p = gni_vfma(p, r, gni_vkept(0.166665182f));
+    p = gni_vfma(p, r, gni_vkept(0.49999994f));
     return gni_vfma(p, r * r, r);
 }
 // exp(x) for |x| < 80; another x gives some number.
@@ -69,9 +70,18 @@ GNI_INLINE gni_vf gni_vexp_mid(gni_vf x) {
     return gni_vu_float(gni_vf_ubits(y) + (gni_vf_ubits(t) << 23));
 }
 GNI_INLINE gni_vf gni_vexp(gni_vf x) {
-    gni_vf t, y = gni_vminc(gni_vmaxc(x, gni_vset(-104.0f)), gni_vset(89.0f));
-    y = gni_vexp_poly(gni_vexp_reduce(y, &t)) + gni_vset(1.0f);
+    gni_vf t, y = gni_vminc(gni_vmaxc(x, gni_vkept(-104.0f)), gni_vkept(89.0f));
+    y = gni_vexp_poly(gni_vexp_reduce(y, &t)) + gni_vkept(1.0f);
     return gni_vscale(y, t);
+}
+// exp(x) for x <= 0, as a softmax has them: the power of two is brought to where a single product makes subnormal numbers of it.
+GNI_INLINE gni_vf gni_vexp_low(gni_vf x) {
+    gni_vf t, y = gni_vexp_poly(gni_vexp_reduce(gni_vmaxc(x, gni_vkept(-104.0f)), &t)) + gni_vkept(1.0f);
+#if defined(GNI_PASS_AVX512)
+    return gni_vscale(y, t);
+#else
+    return gni_vu_float(gni_vf_ubits(y) + (gni_vf_ubits(t) << 23) + (64u << 23)) * gni_vkept(5.42101086e-20f);
+#endif
 }
 // 2^r - 1 for |r| <= 1/2.
 GNI_INLINE gni_vf gni_vexp2_poly(gni_vf r) {
