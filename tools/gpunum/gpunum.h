@@ -50,6 +50,7 @@ extern "C" {
 #include "simd/simd.h"               // Vectors of one SIMD pass
 #include "simd/vmath.h"              // The float32 functions of one SIMD pass
 #include "simd/cpu_kernels.h"        // Loops of the CPU backend, compiled per pass
+#include "simd/wide_kernels.h"       // The same for registers of 64 bits, and the table of both
 #include "simd/linalg_micro.h"       // Loops of the matrix decompositions over rows of float64
 #include "simd/gemm_micro.h"         // Register tiles, dot products and panel packing of the matrix product
 #ifndef GPUNUM_NO_FFT
@@ -95,7 +96,7 @@ GNI_O1_END
 GNI_O1_BEGIN
 #include "cpu/cpu_special.h"         // Elementwise functions that are rare and long
 GNI_O1_END
-#include "cpu/cpu_wide.h"            // The CPU backend's loops over 64-bit registers
+#include "cpu/cpu_wide.h"            // The CPU backend's ops on 64-bit registers that are no loops of vectors
 #include "cpu/cpu.h"                 // The CPU backend
 #include "cpu/cpu_reduce.h"          // Reductions on the CPU, along rows and columns
 #include "cpu/cpu_order.h"           // Scans, sorts, searches and counts on the CPU

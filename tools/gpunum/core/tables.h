@@ -51,6 +51,20 @@ GNI_INLINE void gni_acc_multiply(double *d, double *e, double x) {
     }
     *d = y;
 }
+#define GNI_FAR 1.340780792994259709957e154  // 2^512
+#define GNI_NEAR 7.458340731200206743290e-155 // 2^-512
+// acc += x, keeping what rounding takes away (Neumaier 1974).
+GNI_MAYBE_UNUSED static void gni_acc_add(double *d, double *e, double x) {
+    double t = *d + x, rest = *e + (fabs(*d) >= fabs(x) ? (*d - t) + x : (x - t) + *d);
+    if (rest - rest == 0.0) {
+        *d = t;
+    } else { // see gni_acc
+        *d = (*e == *e ? *d * GNI_NEAR + *e * GNI_NEAR : *d) + x * GNI_NEAR;
+        rest = GNI_NAN;
+    }
+    *e = rest;
+}
+
 // Takes n elements in; `at` is the place of the first. A place is an index among the reduced elements.
 typedef void (*gni_fold_fn)(gni_acc *acc, const void *x, int64_t n, int64_t at);
 
@@ -84,7 +98,7 @@ typedef struct gni_softmax_fns {
 #define GNI_NET_ROWS 16
 
 typedef struct gni_cpu_isa {
-    gni_kernel const *kernel;
+    gni_kernel const *kernel; // NULL in `wide`
     gni_convert_fn const *load, *store; // by dtype, NULL where the register is the same as memory
     gni_fold_fn const *fold;
     gni_fold_columns_fn const *fold_columns;
@@ -94,6 +108,8 @@ typedef struct gni_cpu_isa {
     // y = (x - c[0]) c[1] w + b + c[2], with gy (x - c[0]) c[1] + gy w c[3] + c[2]; y may be x
     void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n, const float c[4]);
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
+    const struct gni_cpu_isa *wide;     // the same for registers of 64 bits, up to `fold_columns`
+    gni_kernel (*wide_kernel)(uint32_t code); // and its kernel of a GNI_INSN_CODE; NULL: it is in room `cpu_wide`
 } gni_cpu_isa;
 
 // Philox blocks first to first + blocks - 1, four words each.
@@ -355,7 +371,7 @@ extern "C" {
 #endif
 #define GNI_TABLES(pass)                                                                           \
     extern GNI_TABLE gni_cpu_isa gni_isa_table_##pass;                                             \
-    extern GNI_TABLE gni_softmax_fns gni_softmax_table_##pass;                                     \
+    extern GNI_TABLE gni_softmax_fns gni_softmax_table_##pass, gni_wide_softmax_table_##pass;      \
     extern GNI_TABLE gni_random_isa gni_random_table_##pass;                                       \
     extern GNI_TABLE gni_gemm_isa gni_gemm_isa_##pass;                                             \
     extern GNI_TABLE gni_la_isa gni_la_isa_##pass;                                                 \

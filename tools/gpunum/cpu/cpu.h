@@ -387,6 +387,7 @@ typedef struct gni_plan {
     int raw;                     // the slot for items on their way from or to memory
     bool copied[GNI_MAX_INPUTS]; // first, as they never can be read in place
     int out_of[GNI_MAX_INSNS];   // output that the instruction may write in place, or -1
+    gni_kernel kernel[GNI_MAX_INSNS]; // NULL where the op is a rare one
 } gni_plan;
 
 static bool gni_reads(uint32_t insn, int reg) {
@@ -429,10 +430,14 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, gni_isa isa, con
                           const gni_operand *out) {
     memset(plan->copied, 0, sizeof plan->copied); // all else is written below
     plan->program = p;
-    plan->isa = p->wide ? &gni_isa_wide : gni_cpu_isa_of(isa);
+    const gni_cpu_isa *narrow = gni_cpu_isa_of(isa);
+    plan->isa = p->wide ? narrow->wide : narrow;
     plan->width = p->wide ? 8 : 4;
     gni_plan_slots(plan);
-    for (int i = 0; i < p->n_insn; i++) plan->out_of[i] = -1;
+    for (int i = 0; i < p->n_insn; i++) {
+        plan->kernel[i] = gni_kernel_of(narrow, p->wide, GNI_INSN_CODE(p->insn[i]));
+        plan->out_of[i] = -1;
+    }
     for (int o = 0; o < p->n_out && out != NULL; o++) {
         int i = p->out_reg[o] - p->n_in - p->n_const;
         // In-place updates: the old value must not be wanted any more.
@@ -515,11 +520,10 @@ static void gni_eval_run(gni_eval *e, int64_t n, char *const *direct) {
         uint32_t insn = p->insn[i];
         int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
         char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
-        const uint32_t code = GNI_INSN_CODE(insn);
-        if (gni_is_rare(code))
-            gni_rare_kernel(code, to, e->reg[GNI_INSN_A(insn)], p->wide, count);
+        if (plan->kernel[i] == NULL)
+            gni_rare_kernel(GNI_INSN_CODE(insn), to, e->reg[GNI_INSN_A(insn)], p->wide, count);
         else
-            plan->isa->kernel[code](to, e->reg[GNI_INSN_A(insn)], e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)], count);
+            plan->kernel[i](to, e->reg[GNI_INSN_A(insn)], e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)], count);
         e->reg[reg] = to;
     }
 }

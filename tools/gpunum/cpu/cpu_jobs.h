@@ -138,7 +138,7 @@ static bool gni_cpu_softmax(gn_context *g, const void *job) {
     memset(&j, 0, sizeof j);
     j.d = d;
     j.item = gni_item_size(d->in.dtype);
-    j.fns = d->in.dtype == GN_F64 ? &gni_wide_softmax_table : GNI_OF_ISA(g->isa, gni_softmax_table);
+    j.fns = d->in.dtype == GN_F64 ? GNI_OF_ISA(g->isa, gni_wide_softmax_table) : GNI_OF_ISA(g->isa, gni_softmax_table);
     if (j.item == 2) {
         j.load = gni_cpu_isa_of(g->isa)->load[d->in.dtype];
         j.store = gni_cpu_isa_of(g->isa)->store[d->in.dtype];
@@ -875,10 +875,10 @@ static bool gni_cpu_runs(const gni_program *p) {
         wide = wide || gni_is_wide(p->out_dtype[o]);
     }
     if (gni_is_copy(p)) return true;
-    const gni_kernel *kernel = p->wide ? gni_kernels_wide : gni_cpu_isa_of(GNI_ISA_PLAIN)->kernel;
     for (int i = 0; i < p->n_insn; i++)
         if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_COUNT * 3u ||
-            (kernel[GNI_INSN_CODE(p->insn[i])] == NULL && !gni_is_rare(GNI_INSN_CODE(p->insn[i]))))
+            (gni_kernel_of(gni_cpu_isa_of(GNI_ISA_PLAIN), p->wide, GNI_INSN_CODE(p->insn[i])) == NULL &&
+             !gni_is_rare(GNI_INSN_CODE(p->insn[i]))))
             return false;
     return !odd && (!wide || p->wide);
 }

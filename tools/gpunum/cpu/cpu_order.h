@@ -192,8 +192,8 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
     j.y = gni_operand_data(&d->out);
     j.item = gni_item_size(d->in.dtype);
     j.is_float = gni_is_float(d->in.dtype);
-    j.load = gni_wide_load_table[d->in.dtype];
-    j.store = gni_wide_store_table[d->in.dtype];
+    j.load = gni_cpu_isa_of(g->isa)->wide->load[d->in.dtype];
+    j.store = gni_cpu_isa_of(g->isa)->wide->store[d->in.dtype];
     if (d->inner > 1) {
         const int64_t work = d->n * GNI_MIN(d->inner, (int64_t)GNI_SCAN_COLUMNS);
         gni_parallel(g->pool, d->outer * ((d->inner - 1) / GNI_SCAN_COLUMNS + 1), GNI_MAX(GNI_GRAIN / work, 1),

@@ -89,11 +89,11 @@ static void gni_put_float(gn_dtype t, char *p, double v) {
     case GN_F64: memcpy(p, &v, 8); break;
     case GN_F32: memcpy(p, &f, 4); break;
     case GN_F16:
-        h = gni_f32_to_f16(gni_dodd(v));
+        h = gni_f32_to_f16(gni_round_odd(v));
         memcpy(p, &h, 2);
         break;
     default:
-        h = gni_f32_to_bf16(gni_dodd(v));
+        h = gni_f32_to_bf16(gni_round_odd(v));
         memcpy(p, &h, 2);
         break;
     }

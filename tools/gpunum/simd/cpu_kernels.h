@@ -1,6 +1,7 @@
 // >>cpu_kernels
 // Loops of the CPU backend, compiled per pass: one kernel per op and register domain, conversions,
-// folds for reductions, softmax pieces, random numbers. From outside: the tables GNI_FN(gni_isa_table), softmax and random.
+// folds for reductions, softmax pieces, random numbers. From outside: tables of softmax and random
+// numbers; room `wide_kernels` has the one of all the rest.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -1118,9 +1119,6 @@ static void GNI_FN(gni_net)(int32_t *x, int64_t n) {
                 }
 }
 
-GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
-    GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table), GNI_FN(gni_store_table), GNI_FN(gni_fold_table),
-    GNI_FN(gni_columns_table),  GNI_FN(gni_stream),     GNI_FN(gni_norm_sums),   GNI_FN(gni_norm_write), GNI_FN(gni_net)};
 GNI_TABLE gni_random_isa GNI_FN(gni_random_table) = {GNI_FN(gni_random_bits), GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal)};
 
 #undef GNI_KERNEL

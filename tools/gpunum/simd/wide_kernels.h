@@ -1,0 +1,549 @@
+// >>wide_kernels
+// Loops of the CPU backend over 64-bit registers, float64 and int64, compiled per pass: the ops that vectors have, conversions,
+// folds for reductions, softmax pieces. What calls the C library is in room `cpu_wide`. From outside: the table GNI_FN(gni_isa_table),
+// in which the loops of room `cpu_kernels` are, too.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/tables.h"
+#include "../core/half.h"
+#endif
+
+// ---- vectors of GNI_DW lanes
+
+#define gni_vd GNI_FN(gni_vecd)
+#define gni_vl GNI_FN(gni_vecl)
+#define gni_vq GNI_FN(gni_vecq)
+#define gni_dload GNI_FN(gni_w_dload)
+#define gni_lload GNI_FN(gni_w_lload)
+#define gni_dset GNI_FN(gni_w_dset)
+#define gni_dabs GNI_FN(gni_w_dabs)
+#define gni_dpick GNI_FN(gni_w_dpick)
+#define gni_lpick GNI_FN(gni_w_lpick)
+#if GNI_VW == 1
+#define GNI_DW 1
+typedef double gni_vd;
+typedef int64_t gni_vl;
+typedef uint64_t gni_vq;
+GNI_INLINE gni_vd gni_dabs(gni_vd x) { return fabs(x); }
+GNI_INLINE gni_vd gni_dpick(gni_vl m, gni_vd a, gni_vd b) { return m != 0 ? a : b; }
+GNI_INLINE gni_vl gni_lpick(gni_vl m, gni_vl a, gni_vl b) { return m != 0 ? a : b; }
+#else
+#define GNI_DW (GNI_VW / 2)
+typedef double gni_vd __attribute__((vector_size(GNI_DW * 8)));
+typedef int64_t gni_vl __attribute__((vector_size(GNI_DW * 8)));
+typedef uint64_t gni_vq __attribute__((vector_size(GNI_DW * 8)));
+GNI_INLINE gni_vd gni_dabs(gni_vd x) { return (gni_vd)((gni_vl)x & INT64_MAX); }
+GNI_INLINE gni_vl gni_lpick(gni_vl m, gni_vl a, gni_vl b) { return (m & a) | (~m & b); }
+GNI_INLINE gni_vd gni_dpick(gni_vl m, gni_vd a, gni_vd b) { return (gni_vd)gni_lpick(m, (gni_vl)a, (gni_vl)b); }
+#endif
+// Vectors of as many 32-bit numbers, and from one type to another.
+#if GNI_VW == 1
+#define GNI_AS(x, V) ((V)(x))
+#else
+#define GNI_AS(x, V) __builtin_convertvector(x, V)
+#endif
+#define gni_vd4 GNI_FN(gni_vecd4)
+#define gni_vl4 GNI_FN(gni_vecl4)
+#define gni_vq4 GNI_FN(gni_vecq4)
+#if GNI_VW == 1
+typedef float gni_vd4;
+typedef int32_t gni_vl4;
+typedef uint32_t gni_vq4;
+#else
+typedef float gni_vd4 __attribute__((vector_size(GNI_DW * 4)));
+typedef int32_t gni_vl4 __attribute__((vector_size(GNI_DW * 4)));
+typedef uint32_t gni_vq4 __attribute__((vector_size(GNI_DW * 4)));
+#endif
+GNI_INLINE gni_vd gni_dset(double x) {
+    const gni_vd zero = {0};
+    return x - zero;
+}
+GNI_INLINE gni_vd gni_dload(const void *p, int64_t i) {
+    gni_vd r;
+    memcpy(&r, (const double *)p + i, sizeof r);
+    return r;
+}
+GNI_INLINE gni_vl gni_lload(const void *p, int64_t i) {
+    gni_vl r;
+    memcpy(&r, (const int64_t *)p + i, sizeof r);
+    return r;
+}
+
+// ---- kernels
+
+// F and I: of float64 and of int64 to the same; Q and T: to truth values, from masks of lanes.
+#define GNI_WIDE_OPS(F, Q, I, T)                                                                                         \
+    F(NEG, -a) F(ABS, gni_dabs(a)) F(SQUARE, a * a) F(RECIP, 1.0 / a) F(ADD, a + b) F(SUB, a - b) F(MUL, a * b)          \
+    F(DIV, a / b) F(RELU, gni_dpick((gni_vl)(a <= 0.0), gni_dset(0.0), a))                                                      \
+    F(MIN, gni_dpick((gni_vl)(a < b) | (gni_vl)(a != a), a, b)) F(MAX, gni_dpick((gni_vl)(a > b) | (gni_vl)(a != a), a, b)) \
+    Q(EQ, a == b) Q(NE, a != b) Q(LT, a < b) Q(LE, a <= b) Q(GT, a > b) Q(GE, a >= b) Q(ISNAN, a != a)                   \
+    Q(ISINF, gni_dabs(a) == GNI_INF) Q(ISFINITE, gni_dabs(a) < GNI_INF) Q(LOGICAL_NOT, a == 0.0) Q(TO_BOOL, a != 0.0)     \
+    Q(LOGICAL_AND, (gni_vl)(a != 0.0) & (gni_vl)(b != 0.0)) Q(LOGICAL_OR, (gni_vl)(a != 0.0) | (gni_vl)(b != 0.0))       \
+    Q(LOGICAL_XOR, (gni_vl)(a != 0.0) ^ (gni_vl)(b != 0.0))                                                              \
+    I(NEG, (gni_vl)(0 - (gni_vq)a)) I(ABS, gni_lpick(a < 0, (gni_vl)(0 - (gni_vq)a), a)) I(RELU, gni_lpick(a > 0, a, a ^ a)) \
+    I(SQUARE, (gni_vl)((gni_vq)a * (gni_vq)a)) I(ADD, (gni_vl)((gni_vq)a + (gni_vq)b)) I(SUB, (gni_vl)((gni_vq)a - (gni_vq)b)) \
+    I(MUL, (gni_vl)((gni_vq)a * (gni_vq)b)) I(MIN, gni_lpick(a < b, a, b)) I(MAX, gni_lpick(a > b, a, b))                \
+    I(AND, a & b) I(OR, a | b) I(XOR, a ^ b)                                                                             \
+    T(EQ, a == b) T(NE, a != b) T(LT, a < b) T(LE, a <= b) T(GT, a > b) T(GE, a >= b) T(LOGICAL_NOT, a == 0)             \
+    T(TO_BOOL, a != 0) T(LOGICAL_AND, (a != 0) & (b != 0)) T(LOGICAL_OR, (a | b) != 0) T(LOGICAL_XOR, (a != 0) ^ (b != 0))
+
+#define GNI_WIDE(name, V, load, R, E)                                                              \
+    static void GNI_FN(name)(void *dst, const void *pa, const void *pb, const void *pc, int n) {   \
+        GNI_UNUSED(pb);                                                                            \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += GNI_DW) {                                                      \
+            const V a = load(pa, i), b = load(pb, i);                                              \
+            const R y = (E);                                                                       \
+            GNI_UNUSED(b);                                                                         \
+            memcpy((double *)dst + i, &y, sizeof y);                                               \
+        }                                                                                          \
+    }
+#define GNI_WIDE_F(NAME, E) GNI_WIDE(gni_df_##NAME, gni_vd, gni_dload, gni_vd, E)
+#define GNI_WIDE_Q(NAME, E) GNI_WIDE(gni_df_##NAME, gni_vd, gni_dload, gni_vl, (gni_vl)(E) & 1)
+#define GNI_WIDE_I(NAME, E) GNI_WIDE(gni_di_##NAME, gni_vl, gni_lload, gni_vl, E)
+#define GNI_WIDE_T(NAME, E) GNI_WIDE(gni_di_##NAME, gni_vl, gni_lload, gni_vl, (gni_vl)(E) & 1)
+GNI_WIDE_OPS(GNI_WIDE_F, GNI_WIDE_Q, GNI_WIDE_I, GNI_WIDE_T)
+GNI_WIDE_I(WHERE, gni_lpick(a != 0, b, gni_lload(pc, i)))
+GNI_WIDE(gni_df_ROUND_F32, gni_vd, gni_dload, gni_vd, GNI_AS(GNI_AS(a, gni_vd4), gni_vd))
+GNI_WIDE(gni_di_I_TO_F, gni_vl, gni_lload, gni_vd, GNI_AS(a, gni_vd))
+// An integer that float64 does not hold keeps 53 bits, the last of which says whether anything was cut off.
+GNI_WIDE(gni_di_TO_ODD, gni_vl, gni_lload, gni_vd,
+         GNI_AS(gni_lpick((gni_vl)((a ^ (a >> 63)) >> 53 == 0) | (gni_vl)((a & 1023) == 0), a, (a & ~(int64_t)1023) | 1024), gni_vd))
+#if defined(GNI_PASS_AVX512)
+#define gni_dtol GNI_FN(gni_w_dtol)
+// Truncates and saturates; NaN gives 0.
+GNI_INLINE gni_vl gni_dtol(gni_vd x) {
+    const gni_vl y = (gni_vl)_mm512_cvttpd_epi64((__m512d)x); // INT64_MIN where it does not fit
+    return gni_lpick(x >= gni_dset(9223372036854775808.0), y ^ -1, y) & (gni_vl)(x == x);
+}
+GNI_WIDE(gni_df_F_TO_I, gni_vd, gni_dload, gni_vl, gni_dtol(a))
+#endif
+GNI_WIDE_I(WRAP_U8, a & 255)
+GNI_WIDE_I(WRAP_I8, ((a & 255) ^ 128) - 128)
+GNI_WIDE_I(WRAP_U16, a & 65535)
+GNI_WIDE_I(WRAP_I16, ((a & 65535) ^ 32768) - 32768)
+GNI_WIDE_I(WRAP_U32, a & 0xffffffff)
+GNI_WIDE_I(WRAP_I32, ((a & 0xffffffff) ^ 0x80000000) - 0x80000000)
+#undef GNI_WIDE_F
+#undef GNI_WIDE_Q
+#undef GNI_WIDE_I
+#undef GNI_WIDE_T
+
+// The kernel of a GNI_INSN_CODE, or NULL.
+static gni_kernel GNI_FN(gni_wide_kernel)(uint32_t code) {
+    switch (code) {
+#define GNI_CASE_F(NAME, E) case GNI_OP_##NAME * 3u + GNI_F: return GNI_FN(gni_df_##NAME);
+#define GNI_CASE_I(NAME, E) case GNI_OP_##NAME * 3u + GNI_I: return GNI_FN(gni_di_##NAME);
+        GNI_WIDE_OPS(GNI_CASE_F, GNI_CASE_F, GNI_CASE_I, GNI_CASE_I)
+#undef GNI_CASE_F
+#undef GNI_CASE_I
+    case GNI_OP_TO_ODD * 3u + GNI_I: return GNI_FN(gni_di_TO_ODD);
+    default: break;
+    }
+    switch (code / 3u) {
+    case GNI_OP_ROUND_F32: return GNI_FN(gni_df_ROUND_F32);
+#if defined(GNI_PASS_AVX512)
+    case GNI_OP_F_TO_I: return GNI_FN(gni_df_F_TO_I);
+#endif
+#define GNI_CASE(NAME) case GNI_OP_##NAME: return GNI_FN(gni_di_##NAME);
+        GNI_CASE(WHERE)
+        GNI_CASE(I_TO_F)
+        GNI_CASE(WRAP_U8)
+        GNI_CASE(WRAP_I8)
+        GNI_CASE(WRAP_U16)
+        GNI_CASE(WRAP_I16)
+        GNI_CASE(WRAP_U32)
+        GNI_CASE(WRAP_I32)
+#undef GNI_CASE
+    default: return NULL;
+    }
+}
+
+// ---- memory to registers and back
+
+// What is shorter than 32 bits takes the way of the narrow registers.
+#define GNI_CONVERT(name, TR, TS, S, E, ONE)                                                       \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        int64_t i = 0;                                                                             \
+        for (; i + GNI_DW <= n; i += GNI_DW) {                                                     \
+            S x;                                                                                   \
+            memcpy(&x, (const TS *)src + i, sizeof x);                                             \
+            E;                                                                                     \
+            memcpy((TR *)dst + i, &y, sizeof y);                                                   \
+        }                                                                                          \
+        for (; i < n; i++) {                                                                       \
+            const TS x = ((const TS *)src)[i];                                                     \
+            ((TR *)dst)[i] = (TR)(ONE);                                                            \
+        }                                                                                          \
+    }
+GNI_CONVERT(gni_wide_load_f32, double, float, gni_vd4, const gni_vd y = GNI_AS(x, gni_vd), x)
+GNI_CONVERT(gni_wide_load_i32, int64_t, int32_t, gni_vl4, const gni_vl y = GNI_AS(x, gni_vl), x)
+GNI_CONVERT(gni_wide_load_u32, uint64_t, uint32_t, gni_vq4, const gni_vq y = GNI_AS(x, gni_vq), x)
+GNI_CONVERT(gni_wide_store_f32, float, double, gni_vd, const gni_vd4 y = GNI_AS(x, gni_vd4), x)
+GNI_CONVERT(gni_wide_store_32, uint32_t, uint64_t, gni_vq, const gni_vq4 y = GNI_AS(x, gni_vq4), x & UINT32_MAX)
+GNI_CONVERT(gni_wide_store_truth, int32_t, int64_t, gni_vl, const gni_vl4 y = GNI_AS((gni_vl)(x != 0) & 1, gni_vl4), x != 0)
+// As gni_round_odd, to float32: bits of the sign count the size, too.
+GNI_INLINE gni_vl4 GNI_FN(gni_wide_odd)(gni_vd x) {
+    gni_vl4 u, over, cut;
+    const gni_vd4 f = GNI_AS(x, gni_vd4);
+    const gni_vd back = GNI_AS(f, gni_vd);
+    memcpy(&u, &f, sizeof u);
+    over = GNI_AS((gni_vl)(gni_dabs(back) > gni_dabs(x)) & 1, gni_vl4);
+    cut = GNI_AS((gni_vl)(back != x) & (gni_vl)(x == x) & 1, gni_vl4);
+    return (u - over) | cut;
+}
+GNI_CONVERT(gni_wide_store_odd, float, double, gni_vd, const gni_vl4 y = GNI_FN(gni_wide_odd)(x), gni_round_odd(x))
+#undef GNI_CONVERT
+#define GNI_BY_32(name, FIRST, SECOND, FROM, TO)                                                   \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        int32_t between[256];                                                                      \
+        for (int64_t i = 0; i < n; i += 256) {                                                     \
+            const int64_t m = GNI_MIN(n - i, 256);                                                 \
+            GNI_FN(FIRST)(between, (const char *)src + i * FROM, m);                               \
+            GNI_FN(SECOND)((char *)dst + i * TO, between, m);                                      \
+        }                                                                                          \
+    }
+GNI_BY_32(gni_wide_load_f16, gni_load_f16, gni_wide_load_f32, 2, 8)
+GNI_BY_32(gni_wide_load_bf16, gni_load_bf16, gni_wide_load_f32, 2, 8)
+GNI_BY_32(gni_wide_load_i16, gni_load_i16, gni_wide_load_i32, 2, 8)
+GNI_BY_32(gni_wide_load_u16, gni_load_u16, gni_wide_load_i32, 2, 8)
+GNI_BY_32(gni_wide_load_i8, gni_load_i8, gni_wide_load_i32, 1, 8)
+GNI_BY_32(gni_wide_load_u8, gni_load_u8, gni_wide_load_i32, 1, 8)
+GNI_BY_32(gni_wide_store_f16, gni_wide_store_odd, gni_store_f16, 8, 2)
+GNI_BY_32(gni_wide_store_bf16, gni_wide_store_odd, gni_store_bf16, 8, 2)
+GNI_BY_32(gni_wide_store_16, gni_wide_store_32, gni_store_16, 8, 2)
+GNI_BY_32(gni_wide_store_8, gni_wide_store_32, gni_store_u8, 8, 1)
+GNI_BY_32(gni_wide_store_bool, gni_wide_store_truth, gni_store_bool, 8, 1)
+#undef GNI_BY_32
+
+// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128, I16, U16, U64.
+static const gni_convert_fn GNI_FN(gni_wide_load_table)[GN_DTYPE_COUNT] = {
+    GNI_FN(gni_wide_load_f32), GNI_FN(gni_wide_load_f16), GNI_FN(gni_wide_load_bf16), NULL, GNI_FN(gni_wide_load_i32),
+    NULL, GNI_FN(gni_wide_load_u8), GNI_FN(gni_wide_load_i8), GNI_FN(gni_wide_load_u32), GNI_FN(gni_wide_load_u8), NULL,
+    NULL, GNI_FN(gni_wide_load_i16), GNI_FN(gni_wide_load_u16), NULL};
+static const gni_convert_fn GNI_FN(gni_wide_store_table)[GN_DTYPE_COUNT] = {
+    GNI_FN(gni_wide_store_f32), GNI_FN(gni_wide_store_f16), GNI_FN(gni_wide_store_bf16), NULL,
+    GNI_FN(gni_wide_store_32), NULL, GNI_FN(gni_wide_store_8), GNI_FN(gni_wide_store_8), GNI_FN(gni_wide_store_32),
+    GNI_FN(gni_wide_store_bool), NULL, NULL, GNI_FN(gni_wide_store_16), GNI_FN(gni_wide_store_16), NULL};
+
+// ---- folds of contiguous elements
+
+// 16 running sums whatever the width of a vector, as many of them as fit in each: the same bits from every pass.
+static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    GNI_UNUSED(at);
+    for (int64_t i = 0; i < n; i += 256) {
+        const double *p = (const double *)x + i;
+        int64_t m = GNI_MIN(n - i, 256), k = 0;
+        gni_vd v[16 / GNI_DW];
+        double s[16];
+        GNI_FT_UNROLL
+        for (int g = 0; g < 16 / GNI_DW; g++) v[g] = gni_dset(0.0);
+        for (; k + 16 <= m; k += 16)
+            GNI_FT_UNROLL
+            for (int g = 0; g < 16 / GNI_DW; g++) v[g] += gni_dload(p, k + g * GNI_DW);
+        memcpy(s, v, sizeof s);
+        for (int j = 0; k < m; k++, j++) s[j] += p[k];
+        for (int h = 8; h > 0; h /= 2)
+            for (int j = 0; j < h; j++) s[j] += s[j + h];
+        if (s[0] - s[0] == 0.0) {
+            gni_acc_add(&acc->d, &acc->e, s[0]);
+            continue;
+        }
+        for (k = 0; k < m; k++) gni_acc_add(&acc->d, &acc->e, p[k]);
+    }
+}
+static void GNI_FN(gni_wide_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    const double *p = (const double *)x;
+    GNI_UNUSED(at);
+    for (int64_t i = 0; i < n; i++) gni_acc_multiply(&acc->d, &acc->e, p[i]);
+}
+// The smallest or largest; NaN if there is one.
+#define GNI_FOLD_EXTREME(name, T, V, load, pick, FIELD, OP, ODD, IF_ODD)                           \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+        const T *p = (const T *)x;                                                                 \
+        T t[4 * GNI_DW], most = acc->FIELD;                                                        \
+        int64_t i = 0, odds[GNI_DW];                                                               \
+        V s[4];                                                                                    \
+        gni_vl odd;                                                                                \
+        GNI_UNUSED(at);                                                                            \
+        for (int k = 0; k < 4 * GNI_DW; k++) t[k] = most;                                          \
+        memcpy(s, t, sizeof s);                                                                    \
+        memset(&odd, 0, sizeof odd);                                                               \
+        for (; i + 4 * GNI_DW <= n; i += 4 * GNI_DW)                                               \
+            GNI_FT_UNROLL                                                                          \
+            for (int k = 0; k < 4; k++) {                                                          \
+                const V a = load(p, i + k * GNI_DW);                                               \
+                s[k] = pick((gni_vl)(a OP s[k]), a, s[k]);                                         \
+                odd |= (gni_vl)(ODD(a));                                                           \
+            }                                                                                      \
+        memcpy(t, s, sizeof t);                                                                    \
+        memcpy(odds, &odd, sizeof odds);                                                           \
+        for (int k = 0; k < 4 * GNI_DW; k++) most = t[k] OP most ? t[k] : most;                    \
+        for (; i < n; i++) {                                                                       \
+            most = p[i] OP most ? p[i] : most;                                                     \
+            odds[0] |= (int64_t)(ODD(p[i]));                                                       \
+        }                                                                                          \
+        for (int k = 1; k < GNI_DW; k++) odds[0] |= odds[k];                                       \
+        acc->FIELD = odds[0] != 0 ? IF_ODD : most;                                                 \
+    }
+// And its place: a block is searched only when it has something better.
+#define GNI_FOLD_PLACE(name, EXTREME, T, FIELD, ODD)                                               \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+        const T *p = (const T *)x;                                                                 \
+        for (int64_t i = 0; i < n && !(ODD(acc->FIELD)); i += GNI_SUM_BLOCK) {                     \
+            const T before = acc->FIELD;                                                           \
+            int64_t j = i;                                                                         \
+            GNI_FN(EXTREME)(acc, p + i, GNI_MIN(n - i, GNI_SUM_BLOCK), 0);                         \
+            if (acc->FIELD == before) continue;                                                    \
+            while (!(p[j] == acc->FIELD || ODD(p[j]))) j++;                                        \
+            acc->at = at + j;                                                                      \
+        }                                                                                          \
+    }
+#define GNI_IS_NAN(x) ((x) != (x))
+#define GNI_IS_NONE(x) ((x) & 0)
+#define GNI_EXTREME_F(name, OP) \
+    GNI_FOLD_EXTREME(name, double, gni_vd, gni_dload, gni_dpick, d, OP, GNI_IS_NAN, GNI_NAN)
+#define GNI_EXTREME_I(name, OP) GNI_FOLD_EXTREME(name, int64_t, gni_vl, gni_lload, gni_lpick, i, OP, GNI_IS_NONE, 0)
+GNI_EXTREME_F(gni_wide_fold_min_f, <)
+GNI_EXTREME_F(gni_wide_fold_max_f, >)
+GNI_EXTREME_I(gni_wide_fold_min_i, <)
+GNI_EXTREME_I(gni_wide_fold_max_i, >)
+GNI_FOLD_PLACE(gni_wide_fold_argmin_f, gni_wide_fold_min_f, double, d, GNI_IS_NAN)
+GNI_FOLD_PLACE(gni_wide_fold_argmax_f, gni_wide_fold_max_f, double, d, GNI_IS_NAN)
+GNI_FOLD_PLACE(gni_wide_fold_argmin_i, gni_wide_fold_min_i, int64_t, i, GNI_IS_NONE)
+GNI_FOLD_PLACE(gni_wide_fold_argmax_i, gni_wide_fold_max_i, int64_t, i, GNI_IS_NONE)
+#undef GNI_FOLD_EXTREME
+#undef GNI_FOLD_PLACE
+#undef GNI_EXTREME_F
+#undef GNI_EXTREME_I
+#undef GNI_IS_NAN
+#undef GNI_IS_NONE
+
+static void GNI_FN(gni_wide_fold_sum_i)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    const uint64_t *p = (const uint64_t *)x;
+    uint64_t r = (uint64_t)acc->i, t[4 * GNI_DW];
+    gni_vq s[4];
+    int64_t i = 0;
+    GNI_UNUSED(at);
+    memset(s, 0, sizeof s);
+    for (; i + 4 * GNI_DW <= n; i += 4 * GNI_DW)
+        GNI_FT_UNROLL
+        for (int k = 0; k < 4; k++) s[k] += (gni_vq)gni_lload(p, i + k * GNI_DW);
+    memcpy(t, s, sizeof t);
+    for (int k = 0; k < 4 * GNI_DW; k++) r += t[k];
+    for (; i < n; i++) r += p[i];
+    acc->i = (int64_t)r;
+}
+#define GNI_FOLD(name, T, INIT, STEP, END)                                                         \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                         \
+        const T *p = (const T *)x;                                                                 \
+        INIT;                                                                                      \
+        GNI_UNUSED(at);                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            T y = p[i];                                                                            \
+            STEP;                                                                                  \
+        }                                                                                          \
+        END;                                                                                       \
+    }
+GNI_FOLD(gni_wide_fold_prod_i, int64_t, uint64_t r = (uint64_t)acc->i, r *= (uint64_t)y,
+         acc->i = (int64_t)r)
+GNI_FOLD(gni_wide_fold_any_f, double, int r = acc->i != 0, r |= y != 0.0, acc->i = r)
+GNI_FOLD(gni_wide_fold_any_i, int64_t, int r = acc->i != 0, r |= y != 0, acc->i = r)
+GNI_FOLD(gni_wide_fold_all_f, double, int r = acc->i != 0, r &= y != 0.0, acc->i = r)
+GNI_FOLD(gni_wide_fold_all_i, int64_t, int r = acc->i != 0, r &= y != 0, acc->i = r)
+#undef GNI_FOLD
+
+#define GNI_VALUES(op) GNI_FN(gni_wide_fold_##op##_f), GNI_FN(gni_wide_fold_##op##_i), GNI_FN(gni_wide_fold_##op##_i)
+#define GNI_TRUTH(op) GNI_FN(gni_wide_fold_##op##_f), GNI_FN(gni_wide_fold_##op##_i), GNI_FN(gni_wide_fold_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
+static const gni_fold_fn GNI_FN(gni_wide_fold_table)[GNI_RED_COUNT * 3] = {
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
+
+// ---- folds of columns
+
+static void GNI_FN(gni_wide_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows,
+                                   int64_t stride, int64_t n, int64_t at) {
+    double t[GNI_BAND], *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r0 = 0; r0 < rows; r0 += GNI_COLUMN_BLOCK) {
+        int64_t last = GNI_MIN(r0 + GNI_COLUMN_BLOCK, rows), whole = n & ~(int64_t)(GNI_DW - 1);
+        for (int64_t c = 0; c < n; c++) t[c] = 0.0;
+        for (int64_t r = r0; r < last;) {
+            const bool four = r + 4 <= last; // rows at a time
+            const int64_t step = four ? stride : 0;
+            const double *p = (const double *)x + r * stride, *q = p + step, *u = q + step, *w = u + step;
+            for (int64_t c = 0; c < whole && four; c += GNI_DW) {
+                const gni_vd y = gni_dload(t, c) + ((gni_dload(p, c) + gni_dload(q, c)) + (gni_dload(u, c) + gni_dload(w, c)));
+                memcpy(t + c, &y, sizeof y);
+            }
+            for (int64_t c = four ? whole : n; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
+            for (int64_t c = four ? n : 0; c < n; c++) t[c] += p[c];
+            r += four ? 4 : 1;
+        }
+        for (int64_t c = 0; c < n;) {
+            if (c + GNI_DW <= n) { // what gni_acc_add does (Knuth's way to the rest of the sum is without branches)
+                const gni_vd a = gni_dload(v, c), y = gni_dload(t, c), sum = a + y, up = sum - a;
+                const gni_vd rest = gni_dload(acc->e, c) + ((a - (sum - up)) + (y - up)), none = rest - rest;
+                int64_t odds[GNI_DW], odd = 0;
+                const gni_vl beyond = (gni_vl)(none != gni_dset(0.0));
+                memcpy(odds, &beyond, sizeof odds);
+                for (int k = 0; k < GNI_DW; k++) odd |= odds[k];
+                if (odd == 0) {
+                    memcpy(v + c, &sum, sizeof sum);
+                    memcpy(acc->e + c, &rest, sizeof rest);
+                    c += GNI_DW;
+                    continue;
+                }
+            }
+            for (const int64_t stop = GNI_MIN(c + GNI_DW, n); c < stop; c++) {
+                const bool exact = t[c] - t[c] == 0.0;
+                if (exact) gni_acc_add(&v[c], &acc->e[c], t[c]);
+                for (int64_t r = r0; r < last && !exact; r++)
+                    gni_acc_add(&v[c], &acc->e[c], ((const double *)x)[r * stride + c]);
+            }
+        }
+    }
+}
+
+static void GNI_FN(gni_wide_columns_prod_f)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, int64_t at) {
+    double *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r = 0; r < rows; r++) {
+        const double *p = (const double *)x + r * stride;
+        int64_t c = 0;
+        for (; c + 8 <= n; c += 8) {
+            double y[8];
+            uint64_t beyond = 0;
+            for (int j = 0; j < 8; j++) y[j] = v[c + j] * p[c + j];
+            for (int j = 0; j < 8; j++) beyond |= gni_beyond(y[j], 10);
+            for (int j = 0; j < 8 && beyond != 0; j++) gni_acc_multiply(&v[c + j], &acc->e[c + j], p[c + j]);
+            if (beyond == 0) memcpy(v + c, y, sizeof y);
+        }
+        for (; c < n; c++) gni_acc_multiply(&v[c], &acc->e[c], p[c]);
+    }
+}
+
+// A vector of columns at a time: v from v and y.
+#define GNI_COLUMNS_V(name, T, V, load, E, ONE)                                                    \
+    static void GNI_FN(name)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, int64_t at) { \
+        T *r = (T *)acc->v;                                                                        \
+        GNI_UNUSED(at);                                                                            \
+        for (const T *p = (const T *)x; rows > 0; rows--, p += stride) {                           \
+            int64_t c = 0;                                                                         \
+            for (; c + GNI_DW <= n; c += GNI_DW) {                                                 \
+                const V v = load(r, c), y = load(p, c), z = (E);                                   \
+                memcpy(r + c, &z, sizeof z);                                                       \
+            }                                                                                      \
+            for (; c < n; c++) {                                                                   \
+                const T v = r[c], y = p[c];                                                        \
+                r[c] = (ONE);                                                                      \
+            }                                                                                      \
+        }                                                                                          \
+    }
+GNI_COLUMNS_V(gni_wide_columns_min_f, double, gni_vd, gni_dload,
+              gni_dpick((gni_vl)(y < v) | (gni_vl)(y != y), y, v), y < v || y != y ? y : v)
+GNI_COLUMNS_V(gni_wide_columns_max_f, double, gni_vd, gni_dload,
+              gni_dpick((gni_vl)(y > v) | (gni_vl)(y != y), y, v), y > v || y != y ? y : v)
+GNI_COLUMNS_V(gni_wide_columns_min_i, int64_t, gni_vl, gni_lload, gni_lpick(y < v, y, v), y < v ? y : v)
+GNI_COLUMNS_V(gni_wide_columns_max_i, int64_t, gni_vl, gni_lload, gni_lpick(y > v, y, v), y > v ? y : v)
+GNI_COLUMNS_V(gni_wide_columns_sum_i, int64_t, gni_vl, gni_lload, (gni_vl)((gni_vq)v + (gni_vq)y),
+              (int64_t)((uint64_t)v + (uint64_t)y))
+#undef GNI_COLUMNS_V
+#define GNI_COLUMNS(name, T, S, STEP)                                                              \
+    static void GNI_FN(name)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, \
+                     int64_t at) {                                                                 \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            S *GNI_RESTRICT v = (S *)acc->v;                                                       \
+            const T *GNI_RESTRICT p = (const T *)x + r * stride;                                   \
+            int64_t row = at + r;                                                                  \
+            GNI_UNUSED(row);                                                                       \
+            for (int64_t c = 0; c < n; c++) {                                                      \
+                T y = p[c];                                                                        \
+                STEP;                                                                              \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define GNI_PLACE_STEP(BETTER)                                                                     \
+    if (BETTER) {                                                                                  \
+        v[c] = y;                                                                                  \
+        acc->at[c] = row;                                                                          \
+    }
+GNI_COLUMNS(gni_wide_columns_argmin_f, double, double,
+            GNI_PLACE_STEP(v[c] == v[c] && (y < v[c] || y != y)))
+GNI_COLUMNS(gni_wide_columns_argmax_f, double, double,
+            GNI_PLACE_STEP(v[c] == v[c] && (y > v[c] || y != y)))
+GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, v[c] |= (int32_t)(y != 0.0))
+GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, v[c] &= (int32_t)(y != 0.0))
+GNI_COLUMNS(gni_wide_columns_prod_i, int64_t, uint64_t, v[c] *= (uint64_t)y)
+GNI_COLUMNS(gni_wide_columns_any_i, int64_t, int32_t, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_wide_columns_all_i, int64_t, int32_t, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_wide_columns_argmin_i, int64_t, int64_t, GNI_PLACE_STEP(y < v[c]))
+GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, GNI_PLACE_STEP(y > v[c]))
+#undef GNI_COLUMNS
+#undef GNI_PLACE_STEP
+
+#define GNI_VALUES(op)                                                                             \
+    GNI_FN(gni_wide_columns_##op##_f), GNI_FN(gni_wide_columns_##op##_i), GNI_FN(gni_wide_columns_##op##_i)
+#define GNI_TRUTH(op)                                                                              \
+    GNI_FN(gni_wide_columns_##op##_f), GNI_FN(gni_wide_columns_##op##_i), GNI_FN(gni_wide_columns_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
+static const gni_fold_columns_fn GNI_FN(gni_wide_columns_table)[GNI_RED_COUNT * 3] = {
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
+
+// ---- softmax
+
+static gni_softmax_part GNI_FN(gni_wide_softmax_stats)(void *dst, const void *src, int64_t n) {
+    const double *x = (const double *)src;
+    double *y = (double *)dst, low = 0.0;
+    gni_softmax_part part;
+    gni_acc acc = {0, 0, 0, 0};
+    acc.d = -GNI_INF;
+    GNI_FN(gni_wide_fold_max_f)(&acc, x, n, 0);
+    part.most = acc.d;
+    part.sum = part.most < GNI_INF ? 0.0 : GNI_NAN;
+    bool terms = part.most < GNI_INF && part.most > -GNI_INF;
+    for (int64_t i = 0; i < n; i++) {
+        double e = terms ? exp(x[i] - part.most) : 0.0;
+        if (terms) gni_acc_add(&part.sum, &low, e);
+        if (y != NULL) y[i] = e;
+    }
+    part.sum += low;
+    return part;
+}
+static void GNI_FN(gni_wide_softmax_scale)(void *dst, const void *src, int64_t n, double factor) {
+    for (int64_t i = 0; i < n; i++) ((double *)dst)[i] = ((const double *)src)[i] * factor;
+}
+static void GNI_FN(gni_wide_softmax_emit)(void *dst, const void *src, int64_t n, double most,
+                                  double factor) {
+    for (int64_t i = 0; i < n; i++)
+        ((double *)dst)[i] = exp(((const double *)src)[i] - most) * factor;
+}
+static void GNI_FN(gni_wide_softmax_emit_log)(void *dst, const void *src, int64_t n, double most,
+                                      double low) {
+    for (int64_t i = 0; i < n; i++) ((double *)dst)[i] = ((const double *)src)[i] - most - low;
+}
+GNI_TABLE gni_softmax_fns GNI_FN(gni_wide_softmax_table) = {
+    GNI_FN(gni_wide_softmax_stats), GNI_FN(gni_wide_softmax_scale), GNI_FN(gni_wide_softmax_emit),
+    GNI_FN(gni_wide_softmax_emit_log), NULL};
+
+static const gni_cpu_isa GNI_FN(gni_wide_table) = {
+    NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
+    GNI_FN(gni_wide_columns_table), NULL, NULL, NULL, NULL, NULL, NULL};
+
+GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
+    GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table), GNI_FN(gni_store_table), GNI_FN(gni_fold_table),
+    GNI_FN(gni_columns_table),  GNI_FN(gni_stream),     GNI_FN(gni_norm_sums),   GNI_FN(gni_norm_write),
+    GNI_FN(gni_net),            &GNI_FN(gni_wide_table), GNI_FN(gni_wide_kernel)};
