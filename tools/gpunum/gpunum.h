@@ -50,6 +50,7 @@ extern "C" {
 #include "simd/simd.h"               // Vectors of one SIMD pass
 #include "simd/vmath.h"              // The float32 functions of one SIMD pass
 #include "simd/cpu_kernels.h"        // Loops of the CPU backend, compiled per pass
+#include "simd/dmath.h"              // Vectors of 64-bit lanes, and float64 functions of them
 #include "simd/wide_kernels.h"       // The same for registers of 64 bits, and the table of both
 #include "simd/linalg_micro.h"       // Loops of the matrix decompositions over rows of float64
 #include "simd/gemm_micro.h"         // Register tiles, dot products and panel packing of the matrix product

@@ -5,70 +5,9 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/tables.h"
 #include "../core/half.h"
+#include "../simd/dmath.h"
 #endif
-
-// ---- vectors of GNI_DW lanes
-
-#define gni_vd GNI_FN(gni_vecd)
-#define gni_vl GNI_FN(gni_vecl)
-#define gni_vq GNI_FN(gni_vecq)
-#define gni_dload GNI_FN(gni_w_dload)
-#define gni_lload GNI_FN(gni_w_lload)
-#define gni_dset GNI_FN(gni_w_dset)
-#define gni_dabs GNI_FN(gni_w_dabs)
-#define gni_dpick GNI_FN(gni_w_dpick)
-#define gni_lpick GNI_FN(gni_w_lpick)
-#if GNI_VW == 1
-#define GNI_DW 1
-typedef double gni_vd;
-typedef int64_t gni_vl;
-typedef uint64_t gni_vq;
-GNI_INLINE gni_vd gni_dabs(gni_vd x) { return fabs(x); }
-GNI_INLINE gni_vd gni_dpick(gni_vl m, gni_vd a, gni_vd b) { return m != 0 ? a : b; }
-GNI_INLINE gni_vl gni_lpick(gni_vl m, gni_vl a, gni_vl b) { return m != 0 ? a : b; }
-#else
-#define GNI_DW (GNI_VW / 2)
-typedef double gni_vd __attribute__((vector_size(GNI_DW * 8)));
-typedef int64_t gni_vl __attribute__((vector_size(GNI_DW * 8)));
-typedef uint64_t gni_vq __attribute__((vector_size(GNI_DW * 8)));
-GNI_INLINE gni_vd gni_dabs(gni_vd x) { return (gni_vd)((gni_vl)x & INT64_MAX); }
-GNI_INLINE gni_vl gni_lpick(gni_vl m, gni_vl a, gni_vl b) { return (m & a) | (~m & b); }
-GNI_INLINE gni_vd gni_dpick(gni_vl m, gni_vd a, gni_vd b) { return (gni_vd)gni_lpick(m, (gni_vl)a, (gni_vl)b); }
-#endif
-// Vectors of as many 32-bit numbers, and from one type to another.
-#if GNI_VW == 1
-#define GNI_AS(x, V) ((V)(x))
-#else
-#define GNI_AS(x, V) __builtin_convertvector(x, V)
-#endif
-#define gni_vd4 GNI_FN(gni_vecd4)
-#define gni_vl4 GNI_FN(gni_vecl4)
-#define gni_vq4 GNI_FN(gni_vecq4)
-#if GNI_VW == 1
-typedef float gni_vd4;
-typedef int32_t gni_vl4;
-typedef uint32_t gni_vq4;
-#else
-typedef float gni_vd4 __attribute__((vector_size(GNI_DW * 4)));
-typedef int32_t gni_vl4 __attribute__((vector_size(GNI_DW * 4)));
-typedef uint32_t gni_vq4 __attribute__((vector_size(GNI_DW * 4)));
-#endif
-GNI_INLINE gni_vd gni_dset(double x) {
-    const gni_vd zero = {0};
-    return x - zero;
-}
-GNI_INLINE gni_vd gni_dload(const void *p, int64_t i) {
-    gni_vd r;
-    memcpy(&r, (const double *)p + i, sizeof r);
-    return r;
-}
-GNI_INLINE gni_vl gni_lload(const void *p, int64_t i) {
-    gni_vl r;
-    memcpy(&r, (const int64_t *)p + i, sizeof r);
-    return r;
-}
 
 // ---- kernels
 
@@ -125,10 +64,23 @@ GNI_WIDE_I(WRAP_U16, a & 65535)
 GNI_WIDE_I(WRAP_I16, ((a & 65535) ^ 32768) - 32768)
 GNI_WIDE_I(WRAP_U32, a & 0xffffffff)
 GNI_WIDE_I(WRAP_I32, ((a & 0xffffffff) ^ 0x80000000) - 0x80000000)
-#undef GNI_WIDE_F
 #undef GNI_WIDE_Q
 #undef GNI_WIDE_I
 #undef GNI_WIDE_T
+
+#if defined(GNI_PASS_AVX2) || defined(GNI_PASS_AVX512)
+// The functions of room `dmath`.
+#define GNI_WIDE_MATH(F)                                                                                            \
+    F(SQRT, gni_dsqrt(a)) F(RSQRT, 1.0 / gni_dsqrt(a)) F(EXP, gni_dexp(a)) F(EXP2, gni_dexp2(a)) F(EXPM1, gni_dexpm1(a)) \
+    F(LOG, gni_dlog(a)) F(LOG2, gni_dlog2(a)) F(LOG10, gni_dlog10(a)) F(LOG1P, gni_dlog1p(a)) F(SIN, gni_dsin(a))     \
+    F(COS, gni_dcos(a)) F(TAN, gni_dtan(a)) F(ASIN, gni_dasin(a)) F(ACOS, gni_dacos(a)) F(ATAN, gni_datan(a))         \
+    F(TANH, gni_dtanh(a)) F(SIGMOID, gni_dsigmoid(a)) F(SOFTPLUS, gni_dsoftplus(a))                                   \
+    F(SILU, gni_dpick((gni_vl)(a == -GNI_INF), gni_dset(-0.0), a * gni_dsigmoid(a)))                                  \
+    F(FLOOR, gni_dfloor(a)) F(CEIL, gni_dceil(a)) F(ROUND, gni_drint(a)) F(TRUNC, gni_dtrunc(a))                      \
+    F(FMA, gni_dfma(a, b, gni_dload(pc, i)))
+GNI_WIDE_MATH(GNI_WIDE_F)
+#endif
+#undef GNI_WIDE_F
 
 // The kernel of a GNI_INSN_CODE, or NULL.
 static gni_kernel GNI_FN(gni_wide_kernel)(uint32_t code) {
@@ -136,6 +88,9 @@ static gni_kernel GNI_FN(gni_wide_kernel)(uint32_t code) {
 #define GNI_CASE_F(NAME, E) case GNI_OP_##NAME * 3u + GNI_F: return GNI_FN(gni_df_##NAME);
 #define GNI_CASE_I(NAME, E) case GNI_OP_##NAME * 3u + GNI_I: return GNI_FN(gni_di_##NAME);
         GNI_WIDE_OPS(GNI_CASE_F, GNI_CASE_F, GNI_CASE_I, GNI_CASE_I)
+#ifdef GNI_WIDE_MATH
+        GNI_WIDE_MATH(GNI_CASE_F)
+#endif
 #undef GNI_CASE_F
 #undef GNI_CASE_I
     case GNI_OP_TO_ODD * 3u + GNI_I: return GNI_FN(gni_di_TO_ODD);

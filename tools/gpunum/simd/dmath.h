@@ -1,0 +1,380 @@
+// >>dmath
+// Vectors of 64-bit lanes; and the float64 functions of the passes that have fused multiply-adds: gni_dexp, gni_dsin, ... The
+// methods are room `vmath`'s with longer polynomials (tools/fit_math.py) and, where float64 has no room to spare, results kept
+// in two parts (Dekker 1971). The other passes leave these functions to the C library.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/tables.h"
+#endif
+
+// ---- vectors of GNI_DW lanes
+
+#define gni_vd GNI_FN(gni_vecd)
+#define gni_vl GNI_FN(gni_vecl)
+#define gni_vq GNI_FN(gni_vecq)
+#define gni_dload GNI_FN(gni_w_dload)
+#define gni_lload GNI_FN(gni_w_lload)
+#define gni_dset GNI_FN(gni_w_dset)
+#define gni_dabs GNI_FN(gni_w_dabs)
+#define gni_dpick GNI_FN(gni_w_dpick)
+#define gni_lpick GNI_FN(gni_w_lpick)
+#if GNI_VW == 1
+#define GNI_DW 1
+typedef double gni_vd;
+typedef int64_t gni_vl;
+typedef uint64_t gni_vq;
+GNI_INLINE gni_vd gni_dabs(gni_vd x) { return fabs(x); }
+GNI_INLINE gni_vd gni_dpick(gni_vl m, gni_vd a, gni_vd b) { return m != 0 ? a : b; }
+GNI_INLINE gni_vl gni_lpick(gni_vl m, gni_vl a, gni_vl b) { return m != 0 ? a : b; }
+#else
+#define GNI_DW (GNI_VW / 2)
+typedef double gni_vd __attribute__((vector_size(GNI_DW * 8)));
+typedef int64_t gni_vl __attribute__((vector_size(GNI_DW * 8)));
+typedef uint64_t gni_vq __attribute__((vector_size(GNI_DW * 8)));
+GNI_INLINE gni_vd gni_dabs(gni_vd x) { return (gni_vd)((gni_vl)x & INT64_MAX); }
+GNI_INLINE gni_vl gni_lpick(gni_vl m, gni_vl a, gni_vl b) { return (m & a) | (~m & b); }
+GNI_INLINE gni_vd gni_dpick(gni_vl m, gni_vd a, gni_vd b) { return (gni_vd)gni_lpick(m, (gni_vl)a, (gni_vl)b); }
+#endif
+// Vectors of as many 32-bit numbers, and from one type to another.
+#if GNI_VW == 1
+#define GNI_AS(x, V) ((V)(x))
+#else
+#define GNI_AS(x, V) __builtin_convertvector(x, V)
+#endif
+#define gni_vd4 GNI_FN(gni_vecd4)
+#define gni_vl4 GNI_FN(gni_vecl4)
+#define gni_vq4 GNI_FN(gni_vecq4)
+#if GNI_VW == 1
+typedef float gni_vd4;
+typedef int32_t gni_vl4;
+typedef uint32_t gni_vq4;
+#else
+typedef float gni_vd4 __attribute__((vector_size(GNI_DW * 4)));
+typedef int32_t gni_vl4 __attribute__((vector_size(GNI_DW * 4)));
+typedef uint32_t gni_vq4 __attribute__((vector_size(GNI_DW * 4)));
+#endif
+GNI_INLINE gni_vd gni_dset(double x) {
+    const gni_vd zero = {0};
+    return x - zero;
+}
+GNI_INLINE gni_vd gni_dload(const void *p, int64_t i) {
+    gni_vd r;
+    memcpy(&r, (const double *)p + i, sizeof r);
+    return r;
+}
+GNI_INLINE gni_vl gni_lload(const void *p, int64_t i) {
+    gni_vl r;
+    memcpy(&r, (const int64_t *)p + i, sizeof r);
+    return r;
+}
+
+#if defined(GNI_PASS_AVX2) || defined(GNI_PASS_AVX512)
+
+#define gni_dfma GNI_FN(gni_dm_fma)
+#define gni_dfnma GNI_FN(gni_dm_fnma)
+#define gni_dmin GNI_FN(gni_dm_min)
+#define gni_dmax GNI_FN(gni_dm_max)
+#define gni_dsqrt GNI_FN(gni_dm_sqrt)
+#define gni_drint GNI_FN(gni_dm_rint)
+#define gni_dfloor GNI_FN(gni_dm_floor)
+#define gni_dceil GNI_FN(gni_dm_ceil)
+#define gni_dtrunc GNI_FN(gni_dm_trunc)
+#define gni_dany GNI_FN(gni_dm_any)
+#define gni_dcopysign GNI_FN(gni_dm_copysign)
+#define gni_dratio GNI_FN(gni_dm_ratio)
+#define gni_dpoly(z, c) GNI_FN(gni_dm_poly)(z, c, (int)(sizeof(c) / sizeof(c)[0]))
+#ifdef GNI_PASS_AVX512
+GNI_INLINE gni_vd gni_dfma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+GNI_INLINE gni_vd gni_dfnma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm512_fnmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+// NaN in x wins.
+GNI_INLINE gni_vd gni_dmin(gni_vd x, double most) { return (gni_vd)_mm512_min_pd(_mm512_set1_pd(most), (__m512d)x); }
+GNI_INLINE gni_vd gni_dmax(gni_vd x, double least) { return (gni_vd)_mm512_max_pd(_mm512_set1_pd(least), (__m512d)x); }
+GNI_INLINE gni_vd gni_dsqrt(gni_vd x) { return (gni_vd)_mm512_sqrt_pd((__m512d)x); }
+GNI_INLINE gni_vd gni_drint(gni_vd x) { return (gni_vd)_mm512_roundscale_pd((__m512d)x, 0x8); }
+GNI_INLINE gni_vd gni_dfloor(gni_vd x) { return (gni_vd)_mm512_roundscale_pd((__m512d)x, 0x9); }
+GNI_INLINE gni_vd gni_dceil(gni_vd x) { return (gni_vd)_mm512_roundscale_pd((__m512d)x, 0xa); }
+GNI_INLINE gni_vd gni_dtrunc(gni_vd x) { return (gni_vd)_mm512_roundscale_pd((__m512d)x, 0xb); }
+GNI_INLINE int gni_dany(gni_vl m) { return _mm512_movepi64_mask((__m512i)m) != 0; }
+#else
+GNI_INLINE gni_vd gni_dfma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+GNI_INLINE gni_vd gni_dfnma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm256_fnmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+// NaN in x wins.
+GNI_INLINE gni_vd gni_dmin(gni_vd x, double most) { return (gni_vd)_mm256_min_pd(_mm256_set1_pd(most), (__m256d)x); }
+GNI_INLINE gni_vd gni_dmax(gni_vd x, double least) { return (gni_vd)_mm256_max_pd(_mm256_set1_pd(least), (__m256d)x); }
+GNI_INLINE gni_vd gni_dsqrt(gni_vd x) { return (gni_vd)_mm256_sqrt_pd((__m256d)x); }
+GNI_INLINE gni_vd gni_drint(gni_vd x) { return (gni_vd)_mm256_round_pd((__m256d)x, 0x8); }
+GNI_INLINE gni_vd gni_dfloor(gni_vd x) { return (gni_vd)_mm256_round_pd((__m256d)x, 0x9); }
+GNI_INLINE gni_vd gni_dceil(gni_vd x) { return (gni_vd)_mm256_round_pd((__m256d)x, 0xa); }
+GNI_INLINE gni_vd gni_dtrunc(gni_vd x) { return (gni_vd)_mm256_round_pd((__m256d)x, 0xb); }
+GNI_INLINE int gni_dany(gni_vl m) { return _mm256_movemask_pd((__m256d)m) != 0; }
+#endif
+GNI_INLINE gni_vd gni_dcopysign(gni_vd x, gni_vd s) { return (gni_vd)(((gni_vl)x & INT64_MAX) | ((gni_vl)s & INT64_MIN)); }
+// c[0] + c[1] z + c[2] z^2 + ...
+GNI_INLINE gni_vd GNI_FN(gni_dm_poly)(gni_vd z, const double *c, int n) {
+    gni_vd p = gni_dset(c[n - 1]);
+    GNI_FT_UNROLL
+    for (int i = n - 2; i >= 0; i--) p = gni_dfma(p, z, gni_dset(c[i]));
+    return p;
+}
+
+// (a + ar) / (b + br), ar and br being small.
+GNI_INLINE gni_vd gni_dratio(gni_vd a, gni_vd ar, gni_vd b, gni_vd br) {
+    const gni_vd one = 1.0 / b, y = a * one;
+    return gni_dfma(gni_dfnma(y, b, a) + gni_dfnma(y, br, ar), one, y);
+}
+
+// ---- exp and its kin
+
+#define gni_dreduce GNI_FN(gni_dm_reduce)
+#define gni_dpow2 GNI_FN(gni_dm_pow2)
+#define gni_dscale GNI_FN(gni_dm_scale)
+#define gni_dexp_rest GNI_FN(gni_dm_exp_rest)
+#define gni_dexpm1_half GNI_FN(gni_dm_expm1_half)
+#define gni_dexp GNI_FN(gni_dm_exp)
+#define gni_dexp2 GNI_FN(gni_dm_exp2)
+#define gni_dexpm1 GNI_FN(gni_dm_expm1)
+#define gni_dtanh GNI_FN(gni_dm_tanh)
+#define gni_dsigmoid GNI_FN(gni_dm_sigmoid)
+// Adding this leaves x, rounded to an integer, in the low bits of the sum; |x| < 2^51.
+#define GNI_D_MAGIC 6755399441055744.0
+
+// 2^n for t = GNI_D_MAGIC + n, -1022 <= n <= 1023.
+GNI_INLINE gni_vd gni_dpow2(gni_vd t) { return (gni_vd)(((gni_vq)t << 52) + 0x3ff0000000000000u); }
+// y 2^n, n an integer; one rounding when the result is subnormal.
+GNI_INLINE gni_vd gni_dscale(gni_vd y, gni_vd n) {
+#ifdef GNI_PASS_AVX512
+    return (gni_vd)_mm512_scalef_pd((__m512d)y, (__m512d)n);
+#else
+    const gni_vd t = n * 0.5 + GNI_D_MAGIC, half = t - GNI_D_MAGIC;
+    return y * gni_dpow2(t) * gni_dpow2((n - half) + GNI_D_MAGIC);
+#endif
+}
+// x = n ln 2 + r, |r| <= ln(2)/2.
+GNI_INLINE gni_vd gni_dreduce(gni_vd x, gni_vd *n) {
+    *n = (x * 1.4426950408889634 + GNI_D_MAGIC) - GNI_D_MAGIC;
+    return gni_dfnma(*n, gni_dset(2.319046813846299616e-17), gni_dfnma(*n, gni_dset(0.69314718055994528623), x));
+}
+// exp(r) - 1 - r for |r| <= ln(2)/2.
+GNI_INLINE gni_vd gni_dexp_rest(gni_vd r) {
+    static const double c[] = {0.5000000000000014,     0.1666666666666646,     0.04166666666649399,   0.008333333333444394,
+                               0.0013888888953936462,  0.0001984126965416171,  2.4801481783338446e-05, 2.7557422262196824e-06,
+                               2.763446265466433e-07,  2.5061395025825315e-08};
+    return gni_dpoly(r, c) * (r * r);
+}
+GNI_INLINE gni_vd gni_dexp(gni_vd x) {
+    gni_vd n, r = gni_dreduce(gni_dmin(gni_dmax(x, -746.0), 710.0), &n);
+    return gni_dscale((gni_dexp_rest(r) + r) + 1.0, n);
+}
+GNI_INLINE gni_vd gni_dexp2(gni_vd x) {
+    const gni_vd y = gni_dmin(gni_dmax(x, -1076.0), 1025.0), n = gni_drint(y), f = y - n;
+    // f ln 2 in two parts
+    const gni_vd r = f * 0.69314718055994528623, low = gni_dfma(f, gni_dset(0.69314718055994528623), -r) + f * 2.319046813846299616e-17;
+    return gni_dscale(((gni_dexp_rest(r) + low) + r) + 1.0, n);
+}
+// (exp(x) - 1) / 2, so that n = 1024 does not overflow early, but for *low.
+GNI_INLINE gni_vd gni_dexpm1_half(gni_vd x, gni_vd *low) {
+    const gni_vd y = gni_dmin(gni_dmax(x, -40.0), 710.0);
+    gni_vd n, r = gni_dreduce(y, &n), rest = gni_dexp_rest(r);
+    rest += gni_dfnma(n, gni_dset(2.319046813846299616e-17), gni_dfnma(n, gni_dset(0.69314718055994528623), y) - r);
+    const gni_vd s = gni_dpow2((n - 1.0) + GNI_D_MAGIC), p = r + rest, whole = s - 0.5, sum = gni_dfma(s, p, whole);
+    *low = gni_dfma(s, (r - p) + rest, gni_dfma(s, p, whole - sum));
+    return sum;
+}
+GNI_INLINE gni_vd gni_dexpm1(gni_vd x) {
+    gni_vd low, y = gni_dexpm1_half(x, &low);
+    y += low;
+    return gni_dcopysign(y + y, x);
+}
+// (e^2x - 1) / (e^2x + 1)
+GNI_INLINE gni_vd gni_dtanh(gni_vd x) {
+    const gni_vd a = gni_dmin(gni_dabs(x), 20.0);
+    gni_vd low, over = gni_dexpm1_half(a + a, &low);
+    return gni_dcopysign(gni_dratio(over, low, over + 1.0, (over - ((over + 1.0) - 1.0)) + low), x);
+}
+GNI_INLINE gni_vd gni_dsigmoid(gni_vd x) {
+    const gni_vd e = gni_dexp(-gni_dabs(x));
+    return gni_dpick((gni_vl)(x < 0.0), e, gni_dset(1.0)) / (e + 1.0);
+}
+
+// ---- log and its kin
+
+#define gni_dlog_split GNI_FN(gni_dm_log_split)
+#define gni_dlog_rest GNI_FN(gni_dm_log_rest)
+#define gni_dlog_ends GNI_FN(gni_dm_log_ends)
+#define gni_dlog GNI_FN(gni_dm_log)
+#define gni_dlog_to GNI_FN(gni_dm_log_to)
+#define gni_dlog2 GNI_FN(gni_dm_log2)
+#define gni_dlog10 GNI_FN(gni_dm_log10)
+#define gni_dlog1p GNI_FN(gni_dm_log1p)
+#define gni_dsoftplus GNI_FN(gni_dm_softplus)
+
+// x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), for x > 0.
+GNI_INLINE gni_vd gni_dlog_split(gni_vd x, gni_vd *k) {
+    const gni_vl small = (gni_vl)(x < 2.2250738585072014e-308);
+    gni_vd bias = gni_dset(4503599627371519.0); // 2^52 + 1023
+    if (gni_dany(small)) {
+        x = gni_dpick(small, x * 18014398509481984.0, x);
+        bias = gni_dpick(small, bias + 54.0, bias);
+    }
+    const gni_vq u = (gni_vq)x + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
+    *k = (gni_vd)((u >> 52) | 0x4330000000000000u) - bias;
+    return (gni_vd)((u & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1.0;
+}
+// log(1 + f) = f - f^2 / 2 + what this gives.
+GNI_INLINE gni_vd gni_dlog_rest(gni_vd f, gni_vd square) {
+    static const double c[] = {0.6666666666666756, 0.39999999999255925, 0.2857142878038184, 0.2222219443377429,
+                               0.1818379048396456, 0.15308013629714456, 0.14858594079968404};
+    const gni_vd s = f / (f + 2.0), z = s * s;
+    return s * gni_dfma(gni_dpoly(z, c), z, square);
+}
+// Where x is 0, below, infinite or NaN.
+GNI_INLINE gni_vd gni_dlog_ends(gni_vd x, gni_vd zero, gni_vd y) {
+    const gni_vl odd = (gni_vl)(zero <= 0.0) | (gni_vl)(x != x) | (gni_vl)(x == GNI_INF);
+    if (!gni_dany(odd)) return y;
+    y = gni_dpick((gni_vl)(zero == 0.0), gni_dset(-GNI_INF), y);
+    y = gni_dpick((gni_vl)(zero < 0.0), gni_dset(GNI_NAN), y);
+    return gni_dpick((gni_vl)(x != x) | (gni_vl)(x == GNI_INF), x, y);
+}
+GNI_INLINE gni_vd gni_dlog(gni_vd x) {
+    gni_vd k, f = gni_dlog_split(x, &k), square = f * f * 0.5;
+    const gni_vd low = gni_dfma(k, gni_dset(2.319046813846299616e-17), gni_dlog_rest(f, square));
+    return gni_dlog_ends(x, x, gni_dfma(k, gni_dset(0.69314718055994528623), f - (square - low)));
+}
+// log(x) (c + c_low) + k (d + d_low) of x without its power of two: c of the base, d of 2; k d is exact.
+GNI_INLINE gni_vd gni_dlog_to(gni_vd x, double c, double c_low, double d, double d_low) {
+    gni_vd k, f = gni_dlog_split(x, &k), square = f * f * 0.5, rest = gni_dlog_rest(f, square);
+    const gni_vd high = f - square, low = ((f - high) - square) + (rest - gni_dfma(f * 0.5, f, -square));
+    const gni_vd p = high * c, whole = k * d, sum = whole + p;
+    const gni_vd more = gni_dfma(low, gni_dset(c), gni_dfma(high, gni_dset(c_low), gni_dfma(high, gni_dset(c), -p)));
+    return gni_dlog_ends(x, x, sum + ((p - (sum - whole)) + gni_dfma(k, gni_dset(d_low), more)));
+}
+GNI_INLINE gni_vd gni_dlog2(gni_vd x) { return gni_dlog_to(x, 1.4426950408889634, 2.0355273740931033e-17, 1.0, 0.0); }
+GNI_INLINE gni_vd gni_dlog10(gni_vd x) { return gni_dlog_to(x, 0.4342944819032518, 1.098319650216765e-17, 0.3010299956640665, -8.532344317057107e-14); }
+GNI_INLINE gni_vd gni_dlog1p(gni_vd x) {
+    const gni_vd u = x + 1.0;
+    gni_vd k, f = gni_dlog_split(u, &k), square = f * f * 0.5;
+    // what the sum lost, of 1 or of x
+    const gni_vd lost = gni_dpick((gni_vl)(u > 2.0), 1.0 - (u - x), x - (u - 1.0)) / u;
+    const gni_vd low = gni_dfma(k, gni_dset(2.319046813846299616e-17), gni_dlog_rest(f, square)) + lost;
+    const gni_vd y = gni_dcopysign(gni_dfma(k, gni_dset(0.69314718055994528623), f - (square - low)), x);
+    return gni_dlog_ends(x, u, y);
+}
+GNI_INLINE gni_vd gni_dsoftplus(gni_vd x) { return gni_dmax(x, 0.0) + gni_dlog1p(gni_dexp(-gni_dabs(x))); }
+
+// ---- trigonometry
+
+#define gni_dquadrant GNI_FN(gni_dm_quadrant)
+#define gni_dsin_part GNI_FN(gni_dm_sin_part)
+#define gni_dcos_part GNI_FN(gni_dm_cos_part)
+#define gni_dtrig_rare GNI_FN(gni_dm_trig_rare)
+#define gni_dsin GNI_FN(gni_dm_sin)
+#define gni_dcos GNI_FN(gni_dm_cos)
+#define gni_dtan GNI_FN(gni_dm_tan)
+#define GNI_D_TRIG_MAX 1e6
+
+// x = n pi/2 + r + *low for |x| < GNI_D_TRIG_MAX (Cody & Waite); *q has n in its low bits. The first step is exact.
+GNI_INLINE gni_vd gni_dquadrant(gni_vd x, gni_vd *low, gni_vl *q) {
+    const gni_vd t = x * 0.63661977236758134308 + GNI_D_MAGIC, n = t - GNI_D_MAGIC;
+    const gni_vd a = gni_dfnma(n, gni_dset(1.5707963267948966), x), b = n * 6.123233995736766e-17, r = a - b, up = r - a;
+    const gni_vd more = gni_dfma(n, gni_dset(6.123233995736766e-17), -b);
+    *low = ((a - (r - up)) - (b + up)) - gni_dfma(n, gni_dset(-1.4973849048591698e-33), more);
+    *q = (gni_vl)t;
+    return r;
+}
+// Its sine and cosine up to what they return.
+GNI_INLINE gni_vd gni_dsin_part(gni_vd r, gni_vd low, gni_vd *y) {
+    static const double c[] = {-0.1666666666666665,    0.008333333333325314,    -0.00019841269831539227,
+                               2.755731416232474e-06,  -2.5050817558119546e-08, 1.5899630882067402e-10};
+    const gni_vd z = r * r;
+    *y = r;
+    return gni_dfma(r * z, gni_dpoly(z, c), gni_dfnma(low, z * 0.5, low));
+}
+GNI_INLINE gni_vd gni_dcos_part(gni_vd r, gni_vd low, gni_vd *y) {
+    static const double c[] = {0.04166666666666723,    -0.0013888888888973787, 2.480158734659301e-05,
+                               -2.7557329617477473e-07, 2.0877655986366396e-09, -1.1453371310547646e-11};
+    const gni_vd z = r * r, half = z * 0.5;
+    *y = 1.0 - half;
+    return ((1.0 - *y) - half) + gni_dfma(z * z, gni_dpoly(z, c), -(r * low));
+}
+static GNI_NOINLINE gni_vd gni_dtrig_rare(gni_vd x, gni_vd y, double (*f)(double)) {
+    double from[GNI_DW], to[GNI_DW];
+    memcpy(from, &x, sizeof from);
+    memcpy(to, &y, sizeof to);
+    for (int i = 0; i < GNI_DW; i++)
+        if (!(fabs(from[i]) < GNI_D_TRIG_MAX)) to[i] = f(from[i]);
+    return gni_dload(to, 0);
+}
+GNI_INLINE gni_vd gni_dsin(gni_vd x) {
+    gni_vl q;
+    gni_vd low, r = gni_dquadrant(x, &low, &q);
+    gni_vd s, c, sr = gni_dsin_part(r, low, &s), cr = gni_dcos_part(r, low, &c);
+    const gni_vl odd = (gni_vl)((q & 1) != 0);
+    gni_vd y = gni_dpick(odd, c, s) + gni_dpick(odd, cr, sr);
+    y = (gni_vd)((gni_vl)y ^ (gni_vl)((gni_vq)(q & 2) << 62));
+    y = gni_dpick((gni_vl)(x == 0.0), x, y);
+    return gni_dany((gni_vl)(gni_dabs(x) < GNI_D_TRIG_MAX) ^ -1) ? gni_dtrig_rare(x, y, sin) : y;
+}
+GNI_INLINE gni_vd gni_dcos(gni_vd x) {
+    gni_vl q;
+    gni_vd low, r = gni_dquadrant(x, &low, &q);
+    gni_vd s, c, sr = gni_dsin_part(r, low, &s), cr = gni_dcos_part(r, low, &c);
+    const gni_vl odd = (gni_vl)((q & 1) != 0);
+    gni_vd y = gni_dpick(odd, s, c) + gni_dpick(odd, sr, cr);
+    y = (gni_vd)((gni_vl)y ^ (gni_vl)((gni_vq)((q + 1) & 2) << 62));
+    return gni_dany((gni_vl)(gni_dabs(x) < GNI_D_TRIG_MAX) ^ -1) ? gni_dtrig_rare(x, y, cos) : y;
+}
+GNI_INLINE gni_vd gni_dtan(gni_vd x) {
+    gni_vl q;
+    gni_vd s, c, low, r = gni_dquadrant(x, &low, &q), sr = gni_dsin_part(r, low, &s), cr = gni_dcos_part(r, low, &c);
+    const gni_vl odd = (gni_vl)((q & 1) != 0);
+    const gni_vd over = s + sr, under = c + cr, over_r = sr + (s - over), under_r = cr + (c - under);
+    gni_vd y = gni_dratio(gni_dpick(odd, -under, over), gni_dpick(odd, -under_r, over_r), gni_dpick(odd, over, under),
+                          gni_dpick(odd, over_r, under_r));
+    y = gni_dpick((gni_vl)(x == 0.0), x, y);
+    return gni_dany((gni_vl)(gni_dabs(x) < GNI_D_TRIG_MAX) ^ -1) ? gni_dtrig_rare(x, y, tan) : y;
+}
+
+// ---- inverse trigonometry
+
+#define gni_dasin_rest GNI_FN(gni_dm_asin_rest)
+#define gni_dasin GNI_FN(gni_dm_asin)
+#define gni_dacos GNI_FN(gni_dm_acos)
+#define gni_datan GNI_FN(gni_dm_atan)
+
+// asin(s) = s + what this gives, where s = |x| up to 1/2, and beyond it s = sqrt((1 - |x|) / 2), half of the angle from 1.
+GNI_INLINE gni_vd gni_dasin_rest(gni_vd a, gni_vl big, gni_vd *s) {
+    static const double c[] = {0.16666666666665053,  0.07500000000424453,  0.04464285675391791,  0.030381962283315227,
+                               0.022371681012282856, 0.017360887278739513, 0.013873376669723032, 0.012248105789355163,
+                               0.006182799558822945, 0.02048261314847234,  -0.017735565893794582, 0.03295672168377474};
+    const gni_vd z = gni_dpick(big, 0.5 - a * 0.5, a * a);
+    *s = gni_dpick(big, gni_dsqrt(z), a);
+    return *s * (z * gni_dpoly(z, c));
+}
+GNI_INLINE gni_vd gni_dasin(gni_vd x) {
+    const gni_vl big = (gni_vl)(gni_dabs(x) > 0.5);
+    gni_vd s, rest = gni_dasin_rest(gni_dabs(x), big, &s);
+    const gni_vd twice = s + s, high = 1.5707963267948966 - twice, low = (1.5707963267948966 - high) - twice;
+    return gni_dcopysign(gni_dpick(big, high - ((rest + rest) - (low + 6.123233995736766e-17)), s + rest), x);
+}
+GNI_INLINE gni_vd gni_dacos(gni_vd x) {
+    const gni_vl big = (gni_vl)(gni_dabs(x) > 0.5), below = (gni_vl)(x < 0.0);
+    gni_vd s, rest = gni_dasin_rest(gni_dabs(x), big, &s);
+    const gni_vd twice = (s + rest) * 2.0, sr = gni_dpick(below, -rest, rest);
+    const gni_vd near1 = gni_dpick(below, (3.1415926535897931 - (s + s)) - ((rest + rest) - 1.2246467991473532e-16), twice);
+    return gni_dpick(big, near1, 1.5707963267948966 - (x - (6.123233995736766e-17 - sr)));
+}
+// About 0, about 1 and about infinity: tan(pi/8) and its inverse are between.
+GNI_INLINE gni_vd gni_datan(gni_vd x) {
+    static const double c[] = {-0.33333333333333953, 0.20000000000179646, -0.14285714304280145, 0.11111112088502567,
+                               -0.09090939440674836, 0.07692906237759527, -0.06674442224739256, 0.05949560537577375,
+                               -0.05643201123143973, 0.06087255896018214, -0.06751635498714821, 0.04731911283240518};
+    const gni_vd a = gni_dabs(x), one = gni_dset(1.0), zero = gni_dset(0.0);
+    const gni_vl about1 = (gni_vl)(a > 0.41421356237309503), large = (gni_vl)(a > 2.4142135623730949);
+    const gni_vd t = gni_dpick(large, -one, gni_dpick(about1, a - 1.0, a)) / gni_dpick(large, a, gni_dpick(about1, a + 1.0, one));
+    const gni_vd z = t * t, rest = t * (z * gni_dpoly(z, c));
+    const gni_vd base = gni_dpick(large, gni_dset(1.5707963267948966), gni_dpick(about1, gni_dset(0.78539816339744828), zero));
+    const gni_vd low = gni_dpick(large, gni_dset(6.123233995736766e-17), gni_dpick(about1, gni_dset(3.061616997868383e-17), zero));
+    return gni_dcopysign(base + (t + (rest + low)), x);
+}
+#endif
