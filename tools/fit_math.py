@@ -1,28 +1,29 @@
 #!/usr/bin/env python3
 """Derives the polynomial coefficients of the vector math (room vmath of gpunum.h, tools/shaders/math.glsl).
 
-Needs python3-numpy and python3-mpmath. Prints each polynomial as float32 constants, lowest power first, with the largest error that is
-left after the coefficients were rounded, relative to the function (in units of 2^-24).
+Needs python3-numpy and python3-mpmath. Prints each polynomial as float32 constants (those of room dmath, whose names begin with d_, as
+float64 ones), lowest power first, with the largest error that is left after the coefficients were rounded, relative to the function (in
+units of 2^-24 or 2^-53).
 
     fit_math.py            every polynomial
     fit_math.py exp tan    only these
 
-Method: Lawson's reweighted least squares (1961) for the weighted minimax problem. The coefficients are rounded to float32 one at a time from
+Method: Lawson's reweighted least squares (1961) for the weighted minimax problem. The coefficients are rounded one at a time from
 the lowest power up, and the rest is fitted again each time, so that the later ones make up for the earlier roundings.
 """
 import sys
 import numpy as np
 from mpmath import mp, mpf, pi, log, exp, sin, cos, tan, asin, atan, sinh, cosh, tanh, atanh, erf, erfc, sqrt
 
-mp.prec = 200
+mp.prec = 300
 
 
-def float32(x):
-    """x rounded to 24 bits."""
+def rounded(x, bits):
+    """x rounded to so many bits."""
     if x == 0:
         return mpf(0)
     m, e = mp.frexp(x)
-    return mp.ldexp(mp.nint(mp.ldexp(m, 24)), int(e) - 24)
+    return mp.ldexp(mp.nint(mp.ldexp(m, bits)), int(e) - bits)
 
 
 def minimax(g, w, lo, hi, powers):
@@ -48,8 +49,8 @@ def minimax(g, w, lo, hi, powers):
     return [mpf(float(x)) / scale**p for x, p in zip(result, powers)]
 
 
-def fit(g, w, lo, hi, degree, fixed=()):
-    """Float32 coefficients of a polynomial of this degree; fixed ones are given as {power: value}."""
+def fit(g, w, lo, hi, degree, bits, fixed=()):
+    """Coefficients of so many bits of a polynomial of this degree; fixed ones are given as {power: value}."""
     lo, hi = mpf(lo), mpf(hi)
     done = dict(fixed)
     for p in range(degree + 1):
@@ -57,15 +58,15 @@ def fit(g, w, lo, hi, degree, fixed=()):
             continue
         left = [q for q in range(p, degree + 1) if q not in done]
         rest = lambda t: g(t) - sum(cv * t**q for q, cv in done.items())
-        done[p] = float32(minimax(rest, w, lo, hi, left)[0])
+        done[p] = rounded(minimax(rest, w, lo, hi, left)[0], bits)
     worst = mpf(0)
     for i in range(2001):
         t = lo + (hi - lo) * i / 2000
         worst = max(worst, abs(w(t) * (g(t) - sum(cv * t**q for q, cv in done.items()))))
-    return [done[p] for p in range(degree + 1)], worst * 2**24
+    return [done[p] for p in range(degree + 1)], worst * 2**bits
 
 
-def series(f, t, eps=mpf(2) ** -40):
+def series(f, t, eps=mpf(2) ** -60):
     """f(t), moved off the removable singularity at 0."""
     return f(t if abs(t) > eps else eps)
 
@@ -121,14 +122,26 @@ POLYS = {
     # sin(pi t / 4) = t P(t^2), cos(pi t / 4) = 1 + t^2 P(t^2), both for t up to 1
     "octant_sin": (lambda z: sin(pi / 4 * sqrt(z)) / sqrt(z), lambda z: sqrt(z) / sin(pi / 4 * sqrt(z)), 0, 1, 3),
     "octant_cos": (lambda z: (cos(pi / 4 * sqrt(z)) - 1) / z, lambda z: z / cos(pi / 4 * sqrt(z)), 0, 1, 3),
+    # exp(r) = 1 + r + r^2 P(r)
+    "d_exp": (lambda r: (exp(r) - 1 - r) / r**2, lambda r: r**2 / exp(r), -LN2 * 0.503, LN2 * 0.503, 9),
+    # log((1 + s) / (1 - s)) = 2 s + s^3 P(s^2)
+    "d_log": (lambda z: odd(lambda s: 2 * atanh(s), z, 2), lambda z: z * sqrt(z) / (2 * atanh(sqrt(z))), 0,
+              ((R2 - 1) / (R2 + 1) * 1.001) ** 2, 6),
+    # sin(r) = r + r^3 P(r^2), cos(r) = 1 - r^2 / 2 + r^4 P(r^2), both up to pi/4
+    "d_sin": (lambda z: odd(sin, z), weight_odd(sin), 0, (pi / 4 * 1.003) ** 2, 5),
+    "d_cos": (lambda z: (cos(sqrt(z)) - 1 + z / 2) / z**2, lambda z: z**2 / cos(sqrt(z)), 0, (pi / 4 * 1.003) ** 2, 5),
+    # asin(x) = x + x^3 P(x^2) up to 1/2, atan(x) the same up to tan(pi/8)
+    "d_asin": (lambda z: odd(asin, z), weight_odd(asin), 0, 0.25, 11),
+    "d_atan": (lambda z: odd(atan, z), weight_odd(atan), 0, tan(pi / 8) ** 2 * 1.01, 11),
 }
 
 
 def show(name):
     g, w, lo, hi, degree = POLYS[name]
-    c, worst = fit(lambda t: series(g, t), lambda t: series(w, t), lo, hi, degree)
-    print("%s: error %s * 2^-24" % (name, mp.nstr(worst, 3)))
-    print("    " + ", ".join("%.9gf" % float(x) for x in c))
+    bits, digits = (53, "%.17g") if name.startswith("d_") else (24, "%.9gf")
+    c, worst = fit(lambda t: series(g, t), lambda t: series(w, t), lo, hi, degree, bits)
+    print("%s: error %s * 2^-%d" % (name, mp.nstr(worst, 3), bits))
+    print("    " + ", ".join(digits % float(x) for x in c))
 
 
 if __name__ == "__main__":
