@@ -568,6 +568,63 @@ static void bench_square(gn_context *g, int64_t n, const bench_options *o, bench
     }
 }
 
+static gn_array *run_log_of_size(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_log(in[2]);
+}
+static gn_array *run_greater(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_gt(in[0], in[1]);
+}
+static gn_array *run_to_float32(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_cast(in[3], GN_F32);
+}
+static gn_array *run_to_int32(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_cast(in[0], GN_I32);
+}
+static gn_array *run_cumsum_int64(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_cumsum(in[3], 0);
+}
+static gn_array *run_bincount(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_bincount(in[3], in[0], 1000);
+}
+
+// float64 and int64, which CPUs have vectors for and many GPUs hardly.
+static void bench_wide(gn_context *g, int64_t n, const bench_options *o, bench_report *report) {
+    static const struct {
+        const char *name;
+        double bytes; // for each element
+        gn_array *(*run)(const bench_case *c, gn_array *const *in);
+    } list[] = {
+        {"add", 24, run_add},      {"exp", 16, run_exp},          {"log", 16, run_log_of_size},
+        {"sin", 16, run_sin},      {"tanh", 16, run_tanh},        {"greater", 17, run_greater},
+        {"sum", 8, run_sum},       {"max", 8, run_max},           {"int64 to float32", 12, run_to_float32},
+        {"float64 to int32", 12, run_to_int32}, {"cumsum of int64", 16, run_cumsum_int64}, {"bincount with weights", 16, run_bincount},
+    };
+    GN_SCOPE(g) {
+        bench_case c;
+        memset(&c, 0, sizeof c);
+        c.in[0] = gn_eval(gn_randn(g, GN_F64, GN_SHAPE(n)));
+        c.in[1] = gn_eval(gn_randn(g, GN_F64, GN_SHAPE(n)));
+        c.in[2] = gn_eval(gn_abs(c.in[0]));
+        c.in[3] = gn_eval(gn_randint(g, GN_I64, GN_SHAPE(n), 0, 1000));
+        c.family = "wide";
+        c.m = n;
+        for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s %gM", list[i].name, (double)n * 1e-6);
+            c.name = name;
+            c.bytes = list[i].bytes * (double)n;
+            c.run = list[i].run;
+            run_case(g, &c, o, report);
+        }
+    }
+}
+
 static void bench_index(gn_context *g, int64_t n, const bench_options *o, bench_report *report) {
     static const struct {
         const char *name;
@@ -936,6 +993,7 @@ static void bench_all(gn_context *g, const bench_options *o, bench_report *repor
                                         {64, 64, 65536}, {8192, 1, 8192}, {1, 8192, 8192}};
     for (int i = 0; i < (big ? 5 : o->quick ? 2 : 3); i++) bench_vector(g, vectors[i], o, report);
     for (int i = 1; i < (big ? 4 : o->quick ? 2 : 3); i++) bench_index(g, vectors[i], o, report);
+    for (int i = 1; i < (o->quick ? 2 : 3); i++) bench_wide(g, vectors[i], o, report);
     for (int i = 0; i < (big ? 3 : o->quick ? 1 : 2); i++) bench_square(g, squares[i], o, report);
     for (int i = 0; i < (big ? 8 : o->quick ? 4 : 6); i++)
         bench_matmul(g, GN_F32, products[i], products[i], products[i], o, report);

@@ -149,6 +149,26 @@ def attention(q, k, v, causal):
     return torch.softmax(s, -1) @ v
 
 
+def wide_runner(row, device):
+    a, b = (torch.randn(row["m"], dtype=torch.float64, device=device) for _ in range(2))
+    size, whole = a.abs(), torch.randint(0, 1000, (row["m"],), device=device)
+    ops = {
+        "add": lambda: a + b,
+        "exp": lambda: torch.exp(a),
+        "log": lambda: torch.log(size),
+        "sin": lambda: torch.sin(a),
+        "tanh": lambda: torch.tanh(a),
+        "greater": lambda: a > b,
+        "sum": lambda: a.sum(),
+        "max": lambda: a.max(),
+        "int64 to float32": lambda: whole.float(),
+        "float64 to int32": lambda: a.int(),
+        "cumsum of int64": lambda: whole.cumsum(0),
+        "bincount with weights": lambda: torch.bincount(whole, a, 1000),
+    }
+    return ops[row["name"].rsplit(" ", 1)[0]]
+
+
 def sequence_runner(row, device):
     op, dtype, sizes, *words = row["name"].split()
     batch, heads, n, size = map(int, sizes.split(","))
@@ -195,6 +215,8 @@ def runner(row, device):
         return transform_runner(row, device)
     if row["family"] == "index":
         return index_runner(row, device)
+    if row["family"] == "wide":
+        return wide_runner(row, device)
     if row["family"] == "conv":
         return image_runner(row, device)
     if row["family"] == "rows":
