@@ -194,9 +194,18 @@ static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
 // The first index that is none, or -1.
 static int64_t gni_wrong_index(const gni_places *at, gn_dtype t, const char *index) {
     const int64_t n = at->along ? at->outer * at->count * at->inner : at->count;
-    for (int64_t i = 0; i < n && !at->checked; i++) {
-        const int64_t k = gni_index_at(t, index, i);
-        if (k < -at->extent || k >= at->extent) return i;
+    const uint64_t extent = (uint64_t)at->extent;
+    for (int64_t i = 0; i < n && !at->checked; i += 1024) {
+        const int64_t stop = GNI_MIN(i + 1024, n);
+        bool wrong = false;
+        if (t == GN_I64) {
+            const int64_t *p = (const int64_t *)(const void *)index;
+            for (int64_t k = i; k < stop; k++) wrong |= (uint64_t)p[k] + extent >= 2 * extent;
+        } else {
+            for (int64_t k = i; k < stop; k++) wrong |= (uint64_t)gni_index_at(t, index, k) + extent >= 2 * extent;
+        }
+        for (int64_t k = i; k < stop && wrong; k++)
+            if ((uint64_t)gni_index_at(t, index, k) + extent >= 2 * extent) return k;
     }
     return -1;
 }

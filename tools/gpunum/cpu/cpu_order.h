@@ -22,7 +22,7 @@ typedef struct gni_scan_job {
     const gni_scan *d;
     const char *x;
     char *y;
-    int64_t item, chunks; // bytes of an element, parts of a row
+    int64_t item, chunk, chunks; // bytes of an element, elements of a part, parts of a row
     bool is_float, totals;
     gni_convert_fn load, store;
     gni_scan_acc *parts; // by row and chunk: totals, then what is in front
@@ -135,8 +135,8 @@ static void gni_scan_task(void *arg, int64_t begin, int64_t end, int worker) {
     double block[GNI_SCAN_BLOCK];
     GNI_UNUSED(worker);
     for (int64_t item = begin; item < end; item++) {
-        const int64_t row = item / j->chunks, from = item % j->chunks * GNI_SCAN_CHUNK;
-        const int64_t to = GNI_MIN(j->d->n, from + GNI_SCAN_CHUNK);
+        const int64_t row = item / j->chunks, from = item % j->chunks * j->chunk;
+        const int64_t to = GNI_MIN(j->d->n, from + j->chunk);
         gni_scan_acc acc = j->totals || j->parts == NULL ? gni_scan_none(j->d->op) : j->parts[item];
         for (int64_t i = from; i < to; i += GNI_SCAN_BLOCK) {
             const int64_t n = GNI_MIN(to - i, (int64_t)GNI_SCAN_BLOCK), at = (row * j->d->n + i) * j->item;
@@ -200,7 +200,10 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
                      gni_scan_columns_task, &j);
         return true;
     }
-    j.chunks = (d->n - 1) / GNI_SCAN_CHUNK + 1;
+    // Where nothing is rounded, parts only serve threads.
+    const bool exact = !j.is_float || d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN;
+    j.chunk = exact && gni_pool_threads(g->pool) == 1 ? d->n : GNI_SCAN_CHUNK;
+    j.chunks = (d->n - 1) / j.chunk + 1;
     const int64_t items = d->outer * j.chunks, grain = GNI_MAX(GNI_GRAIN / d->n, 1);
     if (j.chunks > 1) {
         const size_t bytes = (size_t)items * sizeof(gni_scan_acc);
@@ -320,22 +323,27 @@ GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, g
     }
 }
 
-// Keys of float32, and back: the same in words that vectors have.
-static void gni_keys_f32(const gni_key *k, const uint32_t *x, int64_t n, uint32_t *to) {
-    const uint32_t turn = 0x80000000u ^ (k->descending ? ~0u : 0u);
-    for (int64_t i = 0; i < n; i++) {
-        const uint32_t u = x[i];
-        to[i] = (u ^ turn ^ ((0u - (u >> 31)) & 0x7fffffffu)) | (0u - (uint32_t)((u & 0x7fffffffu) > 0x7f800000u));
+// Keys of float32, and back: the same in blocks of words that vectors have.
+#define GNI_WORDS_LOOP(name, E)                                                                    \
+    static void name(const gni_key *k, const uint32_t *x, int64_t n, uint32_t *to) {               \
+        const uint32_t turn = 0x80000000u ^ (k->descending ? ~0u : 0u);                            \
+        for (; n >= 16; n -= 16, x += 16, to += 16) {                                              \
+            uint32_t r[16];                                                                        \
+            for (int i = 0; i < 16; i++) {                                                         \
+                const uint32_t u = x[i], own = u ^ turn;                                           \
+                r[i] = (E);                                                                        \
+            }                                                                                      \
+            memcpy(to, r, sizeof r);                                                               \
+        }                                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const uint32_t u = x[i], own = u ^ turn;                                               \
+            to[i] = (E);                                                                           \
+        }                                                                                          \
     }
-}
-
-static void gni_values_f32(const gni_key *k, const uint32_t *x, int64_t n, uint32_t *to) {
-    const uint32_t turn = 0x80000000u ^ (k->descending ? ~0u : 0u);
-    for (int64_t i = 0; i < n; i++) {
-        const uint32_t own = x[i] ^ turn;
-        to[i] = x[i] == ~0u ? 0x7fc00000u : own ^ ((0u - (own >> 31)) & 0x7fffffffu);
-    }
-}
+GNI_WORDS_LOOP(gni_keys_f32, (own ^ ((0u - (u >> 31)) & 0x7fffffffu)) |
+                                 (0u - (uint32_t)((int32_t)(u & 0x7fffffffu) > 0x7f800000)))
+GNI_WORDS_LOOP(gni_values_f32, u == ~0u ? 0x7fc00000u : own ^ ((0u - (own >> 31)) & 0x7fffffffu))
+#undef GNI_WORDS_LOOP
 
 // Records of n elements, the first of which is number `at` of its row.
 static void gni_records_make(const gni_key *k, gni_layout r, const char *x, int64_t n, int64_t at, void *to) {
@@ -509,7 +517,7 @@ static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *fir
 
 // ---- short rows: 16 of them side by side, so that each comparison is one of vectors
 
-enum { GNI_NET_MOST = 256 };
+enum { GNI_NET_MOST = 256 }; // keys of 64 bits; twice as many of 32
 
 // Batcher's odd-even merge sort of n keys, of 16 rows each; 32-bit keys are left to the SIMD passes.
 static void gni_net_64(int64_t *x, int64_t n) {
@@ -527,39 +535,45 @@ static void gni_net_64(int64_t *x, int64_t n) {
                 }
 }
 
-// Up to 16 rows from `row` on.
+// Up to 16 rows from `row` on: their keys one after another, then transposed. Vectors compare signed numbers.
 static void gni_sort_side_by_side(const gni_sort_job *j, int64_t row, int64_t count) {
     const gni_sort *d = j->d;
-    const int64_t n = d->n;
-    int64_t side[GNI_NET_ROWS * GNI_NET_MOST], own[GNI_NET_MOST];
-    int32_t *side4 = (int32_t *)(void *)side;
-    const bool four = j->record == GNI_LAYOUT_KEY4;
-    memset(side, 0, (size_t)(GNI_NET_ROWS * n * j->size));
-    for (int64_t l = 0; l < count; l++) {
-        gni_records_make(&j->key, j->record, j->x + (row + l) * n * j->key.bytes, n, 0, own);
-        const uint32_t *u = (const uint32_t *)(const void *)own;
-        for (int64_t i = 0; i < n && four; i++) side4[GNI_NET_ROWS * i + l] = (int32_t)(u[i] ^ 0x80000000u);
-        for (int64_t i = 0; i < n && !four; i++)
-            side[GNI_NET_ROWS * i + l] = (int64_t)((uint64_t)own[i] ^ (uint64_t)1 << 63);
-    }
+    const int64_t n = d->n, size = j->size, all = n * count;
+    int64_t side[GNI_NET_ROWS * GNI_NET_MOST], own[GNI_NET_ROWS * GNI_NET_MOST];
+    const bool four = j->record == GNI_LAYOUT_KEY4, together = j->record < GNI_LAYOUT_PACKED;
+    const uint64_t turn = four ? 0x8000000080000000u : (uint64_t)1 << 63;
+    const int64_t words = four ? (all + 1) / 2 : all;
+    const char *x = j->x + row * n * j->key.bytes;
+    own[words - 1] = 0;
+    // Records of places count from the start of a row.
+    for (int64_t l = 0; l < (together ? 1 : count); l++)
+        gni_records_make(&j->key, j->record, x + l * n * j->key.bytes, together ? all : n, 0, (char *)own + l * n * size);
+    for (int64_t i = 0; i < words; i++) own[i] = (int64_t)((uint64_t)own[i] ^ turn);
+    if (count < GNI_NET_ROWS) memset(side, 0, (size_t)(GNI_NET_ROWS * n * size));
+    gni_turn((char *)side, GNI_NET_ROWS * size, (const char *)own, n * size, n, count, size);
     if (four)
-        j->isa->net(side4, n);
+        j->isa->net((int32_t *)(void *)side, n);
     else
         gni_net_64(side, n);
-    for (int64_t l = 0; l < count; l++) {
-        uint32_t *u = (uint32_t *)(void *)own;
-        for (int64_t i = 0; i < n && four; i++) u[i] = (uint32_t)side4[GNI_NET_ROWS * i + l] ^ 0x80000000u;
-        for (int64_t i = 0; i < n && !four; i++)
-            own[i] = (int64_t)((uint64_t)side[GNI_NET_ROWS * i + l] ^ (uint64_t)1 << 63);
-        gni_records_write(j, row + l, (const char *)own, d->first, 0, d->count);
+    gni_turn((char *)own, n * size, (const char *)side, GNI_NET_ROWS * size, count, n, size);
+    for (int64_t i = 0; i < words; i++) own[i] = (int64_t)((uint64_t)own[i] ^ turn);
+    if (together && d->count == n) {
+        gni_records_write(j, row, (const char *)own, 0, 0, all);
+        return;
     }
+    for (int64_t l = 0; l < count; l++)
+        gni_records_write(j, row + l, (const char *)own + l * n * size, d->first, 0, d->count);
+}
+
+static bool gni_sorts_side_by_side(const gni_sort_job *j) {
+    return j->d->n <= GNI_NET_MOST * 8 / j->size && j->d->rows >= GNI_NET_ROWS / 2 && j->record != GNI_LAYOUT_PAIR;
 }
 
 // Items are rows.
 static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_sort_job *j = (const gni_sort_job *)arg;
     const gni_sort *d = j->d;
-    if (d->n <= GNI_NET_MOST && d->rows >= GNI_NET_ROWS / 2 && j->record != GNI_LAYOUT_PAIR) {
+    if (gni_sorts_side_by_side(j)) {
         for (int64_t row = begin; row < end; row += GNI_NET_ROWS)
             gni_sort_side_by_side(j, row, GNI_MIN(end - row, (int64_t)GNI_NET_ROWS));
         return;
@@ -691,7 +705,7 @@ static bool gni_cpu_sort(gn_context *g, const void *job) {
     } else {
         j.parts = threads; // a work space for each, or for each row
         const int64_t grain = GNI_MAX(GNI_GRAIN / 16 / d->n, 1);
-        gni_parallel(g->pool, d->rows, d->n <= GNI_NET_MOST ? (grain + 15) / 16 * 16 : grain, gni_sort_task, &j);
+        gni_parallel(g->pool, d->rows, gni_sorts_side_by_side(&j) ? (grain + 15) / 16 * 16 : grain, gni_sort_task, &j);
     }
     gni_host_give(g, j.work, bytes + counts);
     return true;
