@@ -235,6 +235,79 @@ static void gni_copy_repeat(char *d, const char *s, int64_t n, int64_t item) {
     }
 }
 
+#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
+typedef uint16_t gni_turn16 __attribute__((vector_size(16)));
+typedef uint32_t gni_turn32 __attribute__((vector_size(16)));
+typedef uint64_t gni_turn64 __attribute__((vector_size(16)));
+#ifdef __clang__
+#define GNI_LOW16(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define GNI_HIGH16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define GNI_LOW32(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define GNI_HIGH32(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define GNI_LOW64(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define GNI_HIGH64(a, b) __builtin_shufflevector(a, b, 1, 3)
+#define GNI_EVEN32(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#else
+static const gni_turn16 gni_low16 = {0, 8, 1, 9, 2, 10, 3, 11},
+                        gni_high16 = {4, 12, 5, 13, 6, 14, 7, 15};
+static const gni_turn32 gni_low32 = {0, 4, 1, 5}, gni_high32 = {2, 6, 3, 7}, gni_even32 = {0, 2, 4, 6};
+static const gni_turn64 gni_low64 = {0, 2}, gni_high64 = {1, 3};
+#define GNI_LOW16(a, b) __builtin_shuffle(a, b, gni_low16)
+#define GNI_HIGH16(a, b) __builtin_shuffle(a, b, gni_high16)
+#define GNI_LOW32(a, b) __builtin_shuffle(a, b, gni_low32)
+#define GNI_HIGH32(a, b) __builtin_shuffle(a, b, gni_high32)
+#define GNI_LOW64(a, b) __builtin_shuffle(a, b, gni_low64)
+#define GNI_HIGH64(a, b) __builtin_shuffle(a, b, gni_high64)
+#define GNI_EVEN32(a, b) __builtin_shuffle(a, b, gni_even32)
+#endif
+#endif
+
+// Every second item from s on, as one part of complex numbers is.
+static void gni_even_run(char *d, const char *s, int64_t n, int64_t item) {
+    int64_t i = 0;
+#ifdef GNI_LOW32
+    if (item == 4)
+        for (gni_turn32 x, y; i + 4 < n; i += 4) {
+            memcpy(&x, s + 8 * i, 16), memcpy(&y, s + 8 * i + 16, 16);
+            x = GNI_EVEN32(x, y);
+            memcpy(d + 4 * i, &x, 16);
+        }
+    else
+        for (gni_turn64 x, y; i + 2 < n; i += 2) {
+            memcpy(&x, s + 16 * i, 16), memcpy(&y, s + 16 * i + 16, 16);
+            x = GNI_LOW64(x, y);
+            memcpy(d + 8 * i, &x, 16);
+        }
+#endif
+    if (item == 4)
+        gni_copy_run_4(d + 4 * i, 4, s + 8 * i, 8, n - i);
+    else
+        gni_copy_run_8(d + 8 * i, 8, s + 16 * i, 16, n - i);
+}
+
+// Items of a and b in turns: complex numbers from their parts.
+static void gni_pair_run(char *d, const char *a, const char *b, int64_t n, int64_t item) {
+    int64_t i = 0;
+#ifdef GNI_LOW32
+    if (item == 4)
+        for (gni_turn32 x, y, z; i + 4 <= n; i += 4) {
+            memcpy(&x, a + 4 * i, 16), memcpy(&y, b + 4 * i, 16);
+            z = GNI_LOW32(x, y), x = GNI_HIGH32(x, y);
+            memcpy(d + 8 * i, &z, 16), memcpy(d + 8 * i + 16, &x, 16);
+        }
+    else
+        for (gni_turn64 x, y, z; i + 2 <= n; i += 2) {
+            memcpy(&x, a + 8 * i, 16), memcpy(&y, b + 8 * i, 16);
+            z = GNI_LOW64(x, y), x = GNI_HIGH64(x, y);
+            memcpy(d + 16 * i, &z, 16), memcpy(d + 16 * i + 16, &x, 16);
+        }
+#endif
+    for (; i < n; i++) {
+        memcpy(d + 2 * i * item, a + i * item, (size_t)item);
+        memcpy(d + (2 * i + 1) * item, b + i * item, (size_t)item);
+    }
+}
+
 static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, int64_t item) {
     if (ds == item && ss == item) {
         if (d != s) memcpy(d, s, (size_t)(n * item));
@@ -242,6 +315,10 @@ static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t
     }
     if (ds == item && ss == 0 && n * item >= 256) {
         gni_copy_repeat(d, s, n, item);
+        return;
+    }
+    if (ds == item && ss == 2 * item && (item == 4 || item == 8)) {
+        gni_even_run(d, s, n, item);
         return;
     }
     switch (item) {
@@ -255,29 +332,7 @@ static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t
 
 // d[i][j] = s[j][i] for i < rows and j < columns; inside, both sides are contiguous. Squares of items
 // that fill vectors of 16 bytes are transposed by interleaving halves, the edges item by item.
-#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
-typedef uint16_t gni_turn16 __attribute__((vector_size(16)));
-typedef uint32_t gni_turn32 __attribute__((vector_size(16)));
-typedef uint64_t gni_turn64 __attribute__((vector_size(16)));
-#ifdef __clang__
-#define GNI_LOW16(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define GNI_HIGH16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#define GNI_LOW32(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define GNI_HIGH32(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
-#define GNI_LOW64(a, b) __builtin_shufflevector(a, b, 0, 2)
-#define GNI_HIGH64(a, b) __builtin_shufflevector(a, b, 1, 3)
-#else
-static const gni_turn16 gni_low16 = {0, 8, 1, 9, 2, 10, 3, 11},
-                        gni_high16 = {4, 12, 5, 13, 6, 14, 7, 15};
-static const gni_turn32 gni_low32 = {0, 4, 1, 5}, gni_high32 = {2, 6, 3, 7};
-static const gni_turn64 gni_low64 = {0, 2}, gni_high64 = {1, 3};
-#define GNI_LOW16(a, b) __builtin_shuffle(a, b, gni_low16)
-#define GNI_HIGH16(a, b) __builtin_shuffle(a, b, gni_high16)
-#define GNI_LOW32(a, b) __builtin_shuffle(a, b, gni_low32)
-#define GNI_HIGH32(a, b) __builtin_shuffle(a, b, gni_high32)
-#define GNI_LOW64(a, b) __builtin_shuffle(a, b, gni_low64)
-#define GNI_HIGH64(a, b) __builtin_shuffle(a, b, gni_high64)
-#endif
+#ifdef GNI_LOW32
 GNI_INLINE void gni_turn_square16(char *d, int64_t ds, const char *s, int64_t ss) {
     gni_turn16 x0, x1, x2, x3, x4, x5, x6, x7, y0, y1, y2, y3, y4, y5, y6, y7;
     memcpy(&x0, s, 16), memcpy(&x1, s + ss, 16), memcpy(&x2, s + 2 * ss, 16),
@@ -318,12 +373,6 @@ GNI_INLINE void gni_turn_square64(char *d, int64_t ds, const char *s, int64_t ss
     y0 = GNI_LOW64(x0, x1), y1 = GNI_HIGH64(x0, x1);
     memcpy(d, &y0, 16), memcpy(d + ds, &y1, 16);
 }
-#undef GNI_LOW16
-#undef GNI_HIGH16
-#undef GNI_LOW32
-#undef GNI_HIGH32
-#undef GNI_LOW64
-#undef GNI_HIGH64
 #define GNI_TURN_SQUARES(N, SQUARE)                                                                \
     for (; i + N <= rows; i += N) {                                                                \
         int64_t j = 0;                                                                             \
@@ -569,6 +618,15 @@ static bool gni_streams(const gni_operand *in, int n_in, const gni_operand *out,
     return bytes >= GNI_STREAM;
 }
 
+// Whether output o and the next one are the parts of complex numbers that follow each other.
+static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int64_t ext[3]) {
+    const gni_space *s = &j->space;
+    const int k = j->plan.program->n_in + o;
+    const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
+    return item >= 4 && s->item[k + 1] == item && p[k + 1] == p[k] + item && gni_extent_contiguous(ext, stride, 2 * item) &&
+           memcmp(stride, s->stride[k + 1] + s->rank - 3, 3 * sizeof *stride) == 0;
+}
+
 static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, const int64_t ext[3]) {
     const gni_space *s = &j->space;
     const gni_program *g = j->plan.program;
@@ -588,7 +646,10 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
     gni_eval_run(e, n, direct);
     for (int o = 0; o < g->n_out; o++) {
         char *to = p[g->n_in + o];
-        if (stream[o])
+        if (o + 1 < g->n_out && gni_map_pair(j, p, o, ext)) {
+            gni_pair_run(to, e->reg[g->out_reg[o]], e->reg[g->out_reg[o + 1]], n, s->item[g->n_in + o]);
+            o++;
+        } else if (stream[o])
             j->isa->stream(to, e->reg[g->out_reg[o]], n * s->item[g->n_in + o]);
         else
             gni_eval_store(e, o, to, s->stride[g->n_in + o] + s->rank - 3, ext, n);
