@@ -68,10 +68,19 @@ static void gni_operand_of(const gn_array *a, int rank, gni_operand *o) {
     }
 }
 
-static int gni_build_input(gni_builder *b, const gn_array *a) {
+// A part of complex numbers as an operand: the real (0) or the imaginary (1) one.
+static void gni_operand_part(gni_operand *o, int which) {
+    o->dtype = gni_part_of(o->dtype);
+    o->offset = 2 * o->offset + which;
+    for (int i = 0; i < GN_MAX_RANK; i++) o->stride[i] *= 2;
+}
+
+// `which`: the part that is wanted of complex data, or -1.
+static int gni_build_input(gni_builder *b, const gn_array *a, int which) {
     gni_program *p = &b->map.program;
     gni_operand spare, *o = p->n_in < GNI_MAX_INPUTS ? &b->map.in[p->n_in] : &spare; // made in place
     gni_operand_of(a, b->map.rank, o);
+    if (which >= 0) gni_operand_part(o, which);
     for (int i = 0; i < p->n_in; i++) {
         const gni_operand *have = &b->map.in[i];
         if (have->buf == o->buf && have->offset == o->offset && have->dtype == o->dtype &&
@@ -82,7 +91,7 @@ static int gni_build_input(gni_builder *b, const gn_array *a) {
         b->full = true;
         return 0;
     }
-    p->in_dtype[p->n_in] = a->dtype;
+    p->in_dtype[p->n_in] = o->dtype;
     return p->n_in++;
 }
 
@@ -127,9 +136,19 @@ static int gni_build_convert(gni_builder *b, int reg, gn_dtype from, gn_dtype to
     return reg;
 }
 
+static int gni_build_value(gni_builder *b, gn_array *a);
+
+static int gni_build_part(gni_builder *b, gn_array *a, int which) {
+    a = gni_whole(a);
+    if (a->expr == NULL) return gni_build_input(b, a, which);
+    gn_array *s = a->expr->src[which];
+    return gni_build_convert(b, gni_build_value(b, s), s->dtype, a->expr->compute);
+}
+
 static int gni_build_value(gni_builder *b, gn_array *a) {
     gni_expr *e = a->expr;
-    if (e == NULL) return gni_build_input(b, a);
+    if (e == NULL) return gni_build_input(b, a, -1);
+    if (gni_is_part(e->op)) return gni_build_part(b, e->src[0], e->op == GNI_OP_IMAG);
     if (e->walk == b->walk) return e->reg;
     bool wide = b->map.program.wide;
     int r[3] = {0, 0, 0};
@@ -234,17 +253,25 @@ static void gni_build_begin(gni_builder *b, gn_context *g, const gn_shape *s, bo
 
 // ---- computing
 
+// Outputs of a program for an array: two for a complex one, which is copied only where it is data.
+static int gni_root_outputs(gn_array *a) {
+    return gni_is_complex(a->dtype) && gni_is_pending(gni_whole(a)) ? 2 : 1;
+}
+
 // The program of several pending arrays of one shape.
 static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *roots, int count) {
     gni_build_begin(b, g, &roots[0]->shape, roots[0]->expr->wide);
+    gni_program *p = &b->map.program;
     for (int i = 0; i < count; i++) {
-        if (roots[i]->expr->wide != b->map.program.wide) return false;
-        b->map.program.out_dtype[i] = roots[i]->dtype;
-        b->map.program.out_reg[i] = gni_build_value(b, roots[i]);
+        const int n = gni_root_outputs(roots[i]);
+        if (roots[i]->expr->wide != p->wide || p->n_out + n > GNI_MAX_OUTPUTS) return false;
+        for (int k = 0; k < n; k++) {
+            p->out_dtype[p->n_out] = n == 2 ? gni_part_of(roots[i]->dtype) : roots[i]->dtype;
+            p->out_reg[p->n_out++] = n == 2 ? gni_build_part(b, roots[i], k) : gni_build_value(b, roots[i]);
+        }
     }
-    b->map.program.n_out = count;
     if (b->full) return false;
-    gni_build_finish(&b->map.program);
+    gni_build_finish(p);
     return true;
 }
 
@@ -265,8 +292,9 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
     bool ok = true;
     // Held, since making room for the outputs may take a buffer away from the array it came from.
     for (int i = 0; i < m->program.n_in; i++) m->in[i].buf->refs++;
-    for (int i = 0; i < count && ok; i++) {
-        gni_operand *o = &m->out[i];
+    for (int i = 0, at = 0; i < count && ok; i++) {
+        const int parts = gni_root_outputs(roots[i]);
+        gni_operand *o = &m->out[at];
         memset(o, 0, sizeof *o);
         o->dtype = roots[i]->dtype;
         gni_strides_of(&roots[i]->shape, o->stride);
@@ -284,6 +312,12 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
             o->buf = fresh[i];
             ok = fresh[i] != NULL;
         }
+        if (parts == 2) {
+            o[1] = o[0];
+            gni_operand_part(&o[0], 0);
+            gni_operand_part(&o[1], 1);
+        }
+        at += parts;
     }
     if (ok) {
         gni_map_merge(m);
@@ -300,6 +334,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
         roots[i]->reason = roots[0]->reason;
         roots[i]->on_gpu = roots[0]->on_gpu;
         roots[i]->buf = fresh[i];
+        if (fresh[i] != NULL) fresh[i]->version = 0; // the second part of complex numbers overwrites nothing either
         if (fresh[i] == NULL) { // the result lives in into[i]'s memory
             roots[i]->buf = into[i]->buf;
             roots[i]->offset = into[i]->offset;
@@ -481,6 +516,11 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
     if (fuse && gni_build_roots(&b, g, roots, count))
         return gni_evaluate_fused(g, &b, roots, into, count);
     if (count == 1 && into == NULL && gni_is_pending(roots[0])) {
+        if (roots[0]->expr->parts) { // what it shared may have been computed since
+            for (int i = 0; i < roots[0]->expr->n_src; i++)
+                if (gni_is_pending(roots[0]->expr->src[i]) && !gni_materialize(g, roots[0]->expr->src[i])) return false;
+            if (gni_build_roots(&b, g, roots, 1)) return gni_evaluate_fused(g, &b, roots, into, 1);
+        }
         gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: expression does not fit one program",
                  roots[0]->maker);
         return false;
@@ -507,7 +547,7 @@ static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t of
     if (!gni_materialize(g, src)) return false;
     gni_build_begin(&b, g, &src->shape, gni_is_wide(src->dtype) || gni_is_wide(t));
     gni_program *p = &b.map.program;
-    int reg = gni_build_input(&b, src);
+    int reg = gni_build_input(&b, src, -1);
     p->out_dtype[0] = t;
     p->out_reg[0] = gni_build_convert(&b, reg, src->dtype, t);
     p->n_out = 1;

@@ -53,7 +53,10 @@ typedef enum gni_op {
     GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
     GNI_OP_COUNT,
-    GNI_OP_PRODUCT = GNI_OP_COUNT // of expressions only: a matrix product that is pending
+    GNI_OP_PRODUCT = GNI_OP_COUNT, // of expressions only: a matrix product that is pending
+    GNI_OP_COMPLEX,                // of these parts
+    GNI_OP_REAL,                   // and what is a part of a complex array
+    GNI_OP_IMAG
 } gni_op;
 
 // What a register holds. Narrow programs use F, I and U (32 bits), wide ones F (double), I (int64) and U (uint64).

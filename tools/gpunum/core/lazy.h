@@ -127,7 +127,7 @@ static bool gni_saturates(gn_dtype from, gni_op op) {
 static bool gni_normalize_op(gni_op op, gn_dtype t, bool wide, gni_op *out) {
     if (op >= GNI_OP_EQ && op <= GNI_OP_LOGICAL_XOR) return false;
     if (op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT) return false;
-    if (op == GNI_OP_WHERE || op == GNI_OP_CAST || op == GNI_OP_MIN || op == GNI_OP_MAX)
+    if (op == GNI_OP_WHERE || op == GNI_OP_CAST || op == GNI_OP_MIN || op == GNI_OP_MAX || op >= GNI_OP_COUNT)
         return false;
     switch (t) {
     case GN_F16: *out = GNI_OP_ROUND_F16; break;
@@ -161,27 +161,7 @@ static gn_dtype gni_source_dtype(gni_op op, int i, gn_dtype compute) {
 
 // ---- making expressions
 
-static int gni_convert_cost(gn_dtype from, gn_dtype to, bool wide, int *consts) {
-    gni_op ops[2];
-    int n = gni_convert_ops(from, to, wide, ops);
-    if (n == 0 || !gni_saturates(from, ops[n - 1])) return n;
-    *consts += 2;
-    return n + 1;
-}
-
-// Instructions of the node itself: conversions of the sources, the op, rounding. Adds its constants.
-static int gni_own_insns(const gni_expr *e, gn_dtype result, int *consts) {
-    gni_op fix;
-    int n = e->op == GNI_OP_CAST ? 0 : 1;
-    for (int i = 0; i < e->n_src; i++)
-        if (e->src[i] != NULL)
-            n += gni_convert_cost(e->src[i]->dtype, gni_source_dtype(e->op, i, e->compute), e->wide,
-                                  consts);
-    if (gni_normalize_op(e->op, e->compute, e->wide, &fix)) n++;
-    if (e->op == GNI_OP_CAST) n += gni_convert_cost(e->compute, result, e->wide, consts);
-    return n;
-}
-
+static bool gni_is_part(gni_op op) { return op == GNI_OP_REAL || op == GNI_OP_IMAG; }
 static bool gni_is_pending(const gn_array *a) { return a != NULL && a->expr != NULL; }
 static bool gni_is_product(const gn_array *a) {
     return gni_is_pending(a) && a->expr->op == GNI_OP_PRODUCT;
@@ -193,24 +173,108 @@ static bool gni_is_const(const gn_array *a) {
     return gni_is_pending(a) && a->expr->op == GNI_OP_CONST;
 }
 
+static int gni_convert_cost(gn_dtype from, gn_dtype to, bool wide, int *consts) {
+    gni_op ops[2];
+    int n = gni_convert_ops(from, to, wide, ops);
+    if (n == 0 || !gni_saturates(from, ops[n - 1])) return n;
+    *consts += 2;
+    return n + 1;
+}
+
+// Instructions of the node itself: conversions of the sources, the op, rounding. Adds its constants.
+static int gni_own_insns(const gni_expr *e, gn_dtype result, int *consts) {
+    gni_op fix;
+    int n = e->op == GNI_OP_CAST || e->op == GNI_OP_COMPLEX ? 0 : 1;
+    if (gni_is_part(e->op)) return 0;
+    for (int i = 0; i < e->n_src; i++)
+        if (e->src[i] != NULL)
+            n += gni_convert_cost(e->src[i]->dtype, gni_source_dtype(e->op, i, e->compute), e->wide,
+                                  consts);
+    if (gni_normalize_op(e->op, e->compute, e->wide, &fix)) n++;
+    if (e->op == GNI_OP_CAST) n += gni_convert_cost(e->compute, result, e->wide, consts);
+    return n;
+}
+
+// The complex array that a part is of, without conversions to its own dtype.
+static gn_array *gni_whole(gn_array *a) {
+    while (gni_is_pending(a) && a->expr->op == GNI_OP_CAST) a = a->expr->src[0];
+    return a;
+}
+
+// Whether it is data, or a part of some.
+static bool gni_is_input(const gn_array *a) {
+    return !gni_is_pending(a) || (gni_is_part(a->expr->op) && !gni_is_pending(gni_whole(a->expr->src[0])));
+}
+
 static void gni_expr_measure(gni_expr *e, gn_dtype result) {
     e->leaves = 0;
     e->consts = 0;
     e->products = 0;
+    e->parts = e->op >= GNI_OP_COMPLEX;
     e->insns = gni_own_insns(e, result, &e->consts);
     for (int i = 0; i < e->n_src; i++) {
         const gn_array *s = e->src[i];
         if (s == NULL)
             e->consts++;
-        else if (!gni_is_pending(s))
+        else if (gni_is_input(s))
             e->leaves++;
         else {
             e->insns += s->expr->insns;
             e->leaves += s->expr->leaves;
             e->consts += s->expr->consts;
             e->products += s->expr->products;
+            e->parts = e->parts || s->expr->parts;
         }
     }
+}
+
+// What a program of a tree needs, each part of it counted once.
+typedef struct gni_tree {
+    int insns, leaves, consts;
+    const void *leaf[GNI_MAX_INPUTS];
+    gn_array *most; // the pending complex array in it that needs most, or NULL
+} gni_tree;
+
+static void gni_tree_leaf(gni_tree *t, const void *leaf) {
+    for (int i = 0; i < t->leaves && i < GNI_MAX_INPUTS; i++)
+        if (t->leaf[i] == leaf) return;
+    if (t->leaves < GNI_MAX_INPUTS) t->leaf[t->leaves] = leaf;
+    t->leaves++;
+}
+
+static void gni_tree_take(gni_tree *t, gn_array *a, uint32_t walk) {
+    gni_expr *e = a->expr;
+    int from = 0, to = e->n_src;
+    e->walk = walk;
+    if (gni_is_part(e->op)) {
+        from = e->op == GNI_OP_IMAG, to = from + 1;
+        a = gni_whole(e->src[0]);
+        if (!gni_is_pending(a)) {
+            gni_tree_leaf(t, (const char *)a + from);
+            return;
+        }
+        e = a->expr;
+        if (t->most == NULL || e->insns > t->most->expr->insns) t->most = a;
+    }
+    t->insns += gni_own_insns(e, a->dtype, &t->consts);
+    for (int i = from; i < to; i++) {
+        gn_array *s = e->src[i];
+        if (s == NULL || gni_is_const(s))
+            t->consts++;
+        else if (!gni_is_pending(s) || gni_is_product(s))
+            gni_tree_leaf(t, s);
+        else if (s->expr->walk != walk)
+            gni_tree_take(t, s, walk);
+    }
+}
+
+// Computes a source. A part of a complex array is read from that.
+static bool gni_settle(gn_context *g, gn_array *s) {
+    return gni_materialize(g, gni_is_part(s->expr->op) ? s->expr->src[0] : s);
+}
+
+static bool gni_expr_beyond(const gni_expr *e) {
+    return e->insns > GNI_MAX_INSNS || e->leaves > GNI_MAX_INPUTS || e->consts > GNI_MAX_CONSTS;
 }
 
 // Computes sources that must not be fused: of the other register width, repeated by broadcasting at some
@@ -220,19 +284,27 @@ static bool gni_expr_bound(gn_context *g, gn_array *y) {
     int64_t size = gni_elements(&y->shape);
     for (int i = 0; i < e->n_src; i++) {
         gn_array *s = e->src[i];
-        if (!gni_is_pending(s) || gni_is_const(s)) continue;
+        if (s == NULL || gni_is_input(s) || gni_is_const(s)) continue;
         bool repeated = s->expr->insns > 2 && gni_elements(&s->shape) * 2 <= size;
-        repeated = repeated || (s->expr->products > 0 && gni_elements(&s->shape) != size);
-        if ((s->expr->wide != e->wide || repeated) && !gni_materialize(g, s)) return false;
+        repeated = repeated || (s->expr->products > 0 && (e->op == GNI_OP_COMPLEX || gni_elements(&s->shape) != size));
+        if ((s->expr->wide != e->wide || repeated) && !gni_settle(g, s)) return false;
     }
     gni_expr_measure(e, y->dtype);
-    while (e->insns > GNI_MAX_INSNS || e->leaves > GNI_MAX_INPUTS || e->consts > GNI_MAX_CONSTS) {
+    while (gni_expr_beyond(e)) {
         gn_array *largest = NULL;
-        for (int i = 0; i < e->n_src; i++) {
+        gni_tree t;
+        memset(&t, 0, sizeof t);
+        if (e->parts) { // what shares more than other trees
+            gni_tree_take(&t, y, ++g->walk);
+            e->insns = t.insns, e->leaves = t.leaves, e->consts = t.consts;
+            if (!gni_expr_beyond(e)) break;
+        }
+        for (int i = 0; i < e->n_src && t.most == NULL; i++) {
             gn_array *s = e->src[i];
-            if (gni_is_pending(s) && !(gni_is_const(s) && s->shape.rank == 0))
+            if (s != NULL && !gni_is_input(s) && !(gni_is_const(s) && s->shape.rank == 0))
                 if (largest == NULL || s->expr->insns > largest->expr->insns) largest = s;
         }
+        if (t.most != NULL) largest = t.most;
         if (largest == NULL) break; // cannot be: one op fits
         if (!gni_materialize(g, largest)) return false;
         gni_expr_measure(e, y->dtype);

@@ -227,7 +227,7 @@ static bool gni_assign_run(gn_context *g, gn_array *a, gn_array *value) {
     gni_builder b;
     const bool wide = gni_is_wide(a->dtype) || gni_is_wide(value->dtype);
     if (gni_is_pending(value) && !gni_is_const(value) &&
-        (gni_has_product(value) || (wide && !value->expr->wide) ||
+        (gni_has_product(value) || gni_is_complex(value->dtype) || (wide && !value->expr->wide) ||
          gni_elements(&value->shape) < gni_elements(&a->shape)) &&
         !gni_materialize(g, value))
         return false;

@@ -7,7 +7,6 @@
 #pragma once
 #include "../api/views.h"
 #include "../api/transforms.h"
-#include "../core/place.h"
 #include "../ops/elementwise.h"
 #endif
 
@@ -34,15 +33,21 @@ static bool gni_back_complex(gn_context *g, gni_node *node, gn_array *gy, gn_arr
     return true;
 }
 
-// The real (0) or imaginary (1) parts as a view.
-static gn_array *gni_part(const char *fn, gn_array *a, int which) {
+// The real (0) or imaginary (1) parts: a view, or where `value` is set and the numbers are pending, more work on those.
+static gn_array *gni_part(const char *fn, gn_array *a, int which, bool value) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
-    int64_t stride[GN_MAX_RANK];
-    for (int i = 0; i < a->shape.rank; i++) stride[i] = 2 * a->stride[i];
-    gn_array *y = gni_array_view(g, fn, a, &a->shape, stride, 2 * a->offset + which);
+    gn_array *y;
+    const gn_dtype t = gni_part_of(a->dtype);
+    if (value && gni_is_pending(a)) {
+        y = gni_apply(g, fn, which == 0 ? GNI_OP_REAL : GNI_OP_IMAG, t, t, &a, NULL, 1);
+    } else {
+        int64_t stride[GN_MAX_RANK];
+        for (int i = 0; i < a->shape.rank; i++) stride[i] = 2 * a->stride[i];
+        y = gni_array_view(g, fn, a, &a->shape, stride, 2 * a->offset + which);
+    }
     if (y != NULL) {
-        y->dtype = gni_part_of(a->dtype);
+        y->dtype = t;
         gni_node *node = gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_real, &a, 1) : NULL;
         if (node != NULL) node->param[0] = which;
     }
@@ -53,76 +58,33 @@ GPUNUM_API gn_array *gn_real(gn_array *a) {
     gn_context *g = gni_begin("gn_real", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_real", a, 0) : gn_reshape(a, a->shape));
+    return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_real", a, 0, false) : gn_reshape(a, a->shape));
 }
 
 GPUNUM_API gn_array *gn_imag(gn_array *a) {
     gn_context *g = gni_begin("gn_imag", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_imag", a, 1) : gn_zeros_like(a));
+    return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_imag", a, 1, false) : gn_zeros_like(a));
 }
 
-// One program that writes both parts, of dtype t; what is pending is taken in.
-static bool gni_complex_program(gn_context *g, gni_builder *b, gn_array *const *in, gn_array *y,
-                                gn_dtype t) {
-    gni_build_begin(b, g, &y->shape,
-                    t == GN_F64 || gni_is_wide(in[0]->dtype) || gni_is_wide(in[1]->dtype));
-    for (int i = 0; i < 2; i++) {
-        gn_array *product;
-        if (!gni_tree_prepare(g, in[i], false, &product)) return false;
-        bool pending = gni_is_pending(in[i]) && !gni_is_const(in[i]);
-        if (pending && in[i]->expr->wide != b->map.program.wide && !gni_materialize(g, in[i]))
-            return false;
-    }
-    gni_program *p = &b->map.program;
-    for (int i = 0; i < 2; i++) {
-        gni_operand *o = &b->map.out[i];
-        p->out_reg[i] = gni_build_convert(b, gni_build_value(b, in[i]), in[i]->dtype, t);
-        p->out_dtype[i] = t;
-        o->buf = y->buf;
-        o->dtype = t;
-        o->offset = i;
-        for (int d = 0; d < y->shape.rank; d++) o->stride[d] = 2 * y->stride[d];
-    }
-    p->n_out = 2;
-    gni_build_finish(p);
-    return true;
+// The same for elementwise work: nobody writes to these. The real part of a real array is that array.
+static gn_array *gni_re(gn_array *a) {
+    return a == NULL || !gni_is_complex(a->dtype) ? a : gni_part("gn_real", a, 0, true);
 }
-
-static bool gni_complex_fill(gn_context *g, gn_array *const *in, gn_array *y, gn_dtype t) {
-    gni_builder b;
-    if (!gni_complex_program(g, &b, in, y, t)) return false;
-    if (b.full && (!gni_materialize(g, in[0]) || !gni_materialize(g, in[1]) ||
-                   !gni_complex_program(g, &b, in, y, t)))
-        return false;
-    for (int i = 0; i < b.map.program.n_in; i++) b.map.in[i].buf->refs++;
-    gni_map_merge(&b.map);
-    bool ok = gni_run(g, &gni_kind_map, &b.map, y);
-    y->buf->version = 0; // the second part overwrites nothing either
-    for (int i = 0; i < b.map.program.n_in; i++) gni_buffer_release(g, b.map.in[i].buf);
-    return ok;
+static gn_array *gni_im(gn_array *a) {
+    return a == NULL || !gni_is_complex(a->dtype) ? gn_imag(a) : gni_part("gn_imag", a, 1, true);
 }
 
 GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im) {
     gn_array *in[2], *y = NULL;
-    gn_shape shape;
     in[0] = re;
     in[1] = im;
     gn_context *g = gni_begin("gn_complex", in, 2);
     if (g == NULL) return NULL;
-    char ta[200], tb[200];
-    if (!gni_broadcast(&re->shape, &im->shape, &shape)) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_complex: shapes %s and %s do not broadcast",
-                 gni_shape_text(ta, sizeof ta, &re->shape),
-                 gni_shape_text(tb, sizeof tb, &im->shape));
-    } else if (gni_real_only(g, "gn_complex", in, 2)) {
+    if (gni_real_only(g, "gn_complex", in, 2)) {
         gn_dtype t = re->dtype == GN_F64 || im->dtype == GN_F64 ? GN_F64 : GN_F32;
-        y = gni_array_empty(g, "gn_complex", gni_complex_of(t), &shape);
-        if (y != NULL && !gni_complex_fill(g, in, y, t)) {
-            gni_unref(g, y);
-            y = NULL;
-        }
+        y = gni_apply(g, "gn_complex", GNI_OP_COMPLEX, t, gni_complex_of(t), in, NULL, 2);
         if (y != NULL && gni_tracks(g, in, 2))
             gni_record(g, y, "gn_complex", gni_back_complex, in, 2);
     }
@@ -133,7 +95,7 @@ GPUNUM_API gn_array *gn_conj(gn_array *a) {
     gn_context *g = gni_begin("gn_conj", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    gn_array *y = gni_is_complex(a->dtype) ? gn_complex(gn_real(a), gn_neg(gn_imag(a)))
+    gn_array *y = gni_is_complex(a->dtype) ? gn_complex(gni_re(a), gn_neg(gni_im(a)))
                                            : gn_reshape(a, a->shape);
     return gni_end_scope(g, y);
 }
@@ -142,27 +104,32 @@ GPUNUM_API gn_array *gn_angle(gn_array *a) {
     gn_context *g = gni_begin("gn_angle", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    return gni_end_scope(g, gn_atan2(gn_imag(a), gn_real(a)));
+    return gni_end_scope(g, gn_atan2(gni_im(a), gni_re(a)));
 }
 
 // ---- sums, products, quotients: of arrays of which one or both may be complex
 
+// Long work reads its operands many times: what is pending is computed first. Short work takes it in.
+static void gni_computed(gn_array *a) {
+    if (a != NULL) gni_materialize(a->ctx, a);
+}
+
 static bool gni_has_complex(gn_array *a) { return a != NULL && gni_is_complex(a->dtype); }
 
 static gn_array *gni_complex_add(gn_array *a, gn_array *b) {
-    return gn_complex(gn_add(gn_real(a), gn_real(b)), gn_add(gn_imag(a), gn_imag(b)));
+    return gn_complex(gn_add(gni_re(a), gni_re(b)), gn_add(gni_im(a), gni_im(b)));
 }
 
 static gn_array *gni_complex_sub(gn_array *a, gn_array *b) {
-    return gn_complex(gn_sub(gn_real(a), gn_real(b)), gn_sub(gn_imag(a), gn_imag(b)));
+    return gn_complex(gn_sub(gni_re(a), gni_re(b)), gn_sub(gni_im(a), gni_im(b)));
 }
 
 // A product that is linear in each of its operands. A real one has no imaginary part that could be NaN.
 static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b) {
-    gn_array *ar = gn_real(a), *br = gn_real(b);
-    if (!gni_has_complex(a)) return gn_complex(f(ar, br), f(ar, gn_imag(b)));
-    if (!gni_has_complex(b)) return gn_complex(f(ar, br), f(gn_imag(a), br));
-    gn_array *ai = gn_imag(a), *bi = gn_imag(b);
+    gn_array *ar = gni_re(a), *br = gni_re(b);
+    if (!gni_has_complex(a)) return gn_complex(f(ar, br), f(ar, gni_im(b)));
+    if (!gni_has_complex(b)) return gn_complex(f(ar, br), f(gni_im(a), br));
+    gn_array *ai = gni_im(a), *bi = gni_im(b);
     return gn_complex(gn_sub(f(ar, br), f(ai, bi)), gn_add(f(ar, bi), f(ai, br)));
 }
 
@@ -173,7 +140,8 @@ static gn_array *gni_complex_mul(gn_array *a, gn_array *b) {
 // Smith's quotient, which divides by the larger part of b first, so that no square of a part overflows. A divisor
 // of 0 divides both parts.
 static gn_array *gni_complex_div(gn_array *a, gn_array *b) {
-    gn_array *ar = gn_real(a), *ai = gn_imag(a), *br = gn_real(b), *bi = gn_imag(b);
+    if (gni_has_complex(b)) gni_computed(a), gni_computed(b);
+    gn_array *ar = gni_re(a), *ai = gni_im(a), *br = gni_re(b), *bi = gni_im(b);
     if (!gni_has_complex(b)) return gn_complex(gn_div(ar, br), gn_div(ai, br));
     if (gn_dtype_of(ar) == GN_F64 && gn_dtype_of(br) != GN_F64) { // the ratio needs it too
         br = gn_cast(br, GN_F64);
@@ -198,9 +166,9 @@ static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
     const gn_dtype t = gn_promote(gn_dtype_of(a), gn_dtype_of(b));
     gn_array *base = gn_cast(a, t), *zero = gn_eq_s(base, 0.0), *none = gn_eq_s(b, 0.0);
     gn_array *size = gn_mul(gni_complex_log(g, gn_where(zero, gn_ones_like(base), base)), b);
-    gn_array *y = gni_complex_exp(g, size), *part = gn_real(y);
+    gn_array *y = gni_complex_exp(g, size), *part = gni_re(y);
     gn_array *end = gn_where(none, gn_ones_like(part),
-                             gn_where(gn_gt_s(gn_real(b), 0.0), gn_zeros_like(part), gn_full_like(part, GNI_NAN)));
+                             gn_where(gn_gt_s(gni_re(b), 0.0), gn_zeros_like(part), gn_full_like(part, GNI_NAN)));
     return gn_where(gn_logical_or(zero, none), end, y);
 }
 
@@ -216,9 +184,9 @@ static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn
     case GNI_OP_MUL: return gni_complex_mul(a, b);
     case GNI_OP_DIV: return gni_complex_div(a, b);
     case GNI_OP_EQ:
-        return gn_logical_and(gn_eq(gn_real(a), gn_real(b)), gn_eq(gn_imag(a), gn_imag(b)));
+        return gn_logical_and(gn_eq(gni_re(a), gni_re(b)), gn_eq(gni_im(a), gni_im(b)));
     case GNI_OP_NE:
-        return gn_logical_or(gn_ne(gn_real(a), gn_real(b)), gn_ne(gn_imag(a), gn_imag(b)));
+        return gn_logical_or(gn_ne(gni_re(a), gni_re(b)), gn_ne(gni_im(a), gni_im(b)));
     default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
     }
     return NULL;
@@ -227,7 +195,7 @@ static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn
 // With a real number, which is the first operand where `first` says so.
 static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, gn_array *a,
                                       double s, bool first) {
-    gn_array *re = gn_real(a), *im = gn_imag(a);
+    gn_array *re = gni_re(a), *im = gni_im(a);
     switch (op) {
     case GNI_OP_ADD: return gn_complex(gn_add_s(re, s), im);
     case GNI_OP_SUB:
@@ -251,7 +219,7 @@ static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, 
 
 // The magnitude. Its gradient at 0 is 0, as in PyTorch.
 static gn_array *gni_complex_abs(gn_context *g, gn_array *a) {
-    gn_array *re = gn_real(a), *im = gn_imag(a);
+    gn_array *re = gni_re(a), *im = gni_im(a);
     if (!gni_tracks(g, &a, 1)) return gn_hypot(re, im);
     gn_array *none = gn_logical_and(gn_eq_s(re, 0.0), gn_eq_s(im, 0.0));
     return gn_where(none, gn_zeros_like(re), gn_hypot(gn_where(none, gn_ones_like(re), re), im));
@@ -266,8 +234,9 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
 // exp(x) cos(y) and exp(x) sin(y), multiplied by exp(x / 2) twice where exp(x) would overflow. Infinities and NaN are as
 // in C99's Annex G: an imaginary part of 0 stays, -inf gives 0 and inf an infinite real part whatever the angle.
 static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
+    gni_computed(a);
     g->no_grad++; // recorded as one op
-    gn_array *x = gn_real(a), *y = gn_imag(a), *one = gn_ones_like(x), *half = gn_exp(gn_mul_s(x, 0.5));
+    gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_ones_like(x), *half = gn_exp(gn_mul_s(x, 0.5));
     gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *no_angle = gn_logical_not(gn_isfinite(y));
     gn_array *size = gn_where(beyond, half, gn_exp(x)), *again = gn_where(beyond, half, one);
     gn_array *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
@@ -290,8 +259,8 @@ static gn_array *gni_complex_scale(gn_array *x, gn_array *y) {
 // loses no digits, or the other way round left of the imaginary axis. |x| and |u| are chosen by the sides that
 // these lie on, so that they have slopes on the axes.
 static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
-    gn_array *scale = gni_complex_scale(gn_real(a), gn_imag(a));
-    gn_array *x = gn_mul(gn_real(a), scale), *y = gn_mul(gn_imag(a), scale);
+    gn_array *scale = gni_complex_scale(gni_re(a), gni_im(a));
+    gn_array *x = gn_mul(gni_re(a), scale), *y = gn_mul(gni_im(a), scale);
     gn_array *left = gn_lt_s(x, 0.0), *up = gn_isinf(y);
     gn_array *half = gn_mul_s(gni_complex_abs(g, gn_complex(x, y)), 0.5);
     gn_array *t = gn_sqrt(gn_add(gn_mul_s(gn_where(left, gn_neg(x), x), 0.5), half));
@@ -328,7 +297,7 @@ static bool gni_back_complex_log(gn_context *g, gni_node *node, gn_array *gy, gn
 // sum of the parts' squares without their rounding errors, which is all that is left there.
 static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
-    gn_array *re = gn_real(a), *im = gn_imag(a), *scale = gni_complex_scale(re, im);
+    gn_array *re = gni_re(a), *im = gni_im(a), *scale = gni_complex_scale(re, im);
     gn_array *size = gn_log(gn_hypot(gn_mul(re, scale), gn_mul(im, scale)));
     gn_array *p = gn_square(re), *q = gn_square(im), *pq = gn_add(p, q);
     gn_array *p1 = gni_square_rest(re, p), *q1 = gni_square_rest(im, q), *u = gn_add(p1, q1);
@@ -344,7 +313,7 @@ static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
 }
 
 // a / i.
-static gn_array *gni_turned_back(gn_array *a) { return gn_complex(gn_imag(a), gn_neg(gn_real(a))); }
+static gn_array *gni_turned_back(gn_array *a) { return gn_complex(gni_im(a), gn_neg(gni_re(a))); }
 
 // The part, and x where that is 0 and the part NaN: on the axes a part of 0 stays, whatever the other is.
 static gn_array *gni_or_zero(gn_array *x, gn_array *part) {
@@ -394,11 +363,11 @@ static gn_array *gni_complex_expm1(gn_array *x, gn_array *y) {
 
 // Of small numbers half of log1p of what the square of |1 + a| is beyond 1.
 static gn_array *gni_complex_log1p(gn_context *g, gn_array *a) {
-    gn_array *x = gn_real(a), *y = gn_imag(a), *one = gn_add_s(x, 1.0), *z = gni_complex_log(g, gn_complex(one, y));
+    gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_add_s(x, 1.0), *z = gni_complex_log(g, gn_complex(one, y));
     gn_array *close = gn_lt_s(gn_maximum(gn_abs(x), gn_abs(y)), 0.25), *none = gn_zeros_like(x);
     gn_array *u = gn_where(close, x, none), *v = gn_where(close, y, none);
     gn_array *re = gn_mul_s(gn_log1p(gn_add(gn_mul(u, gn_add_s(u, 2.0)), gn_square(v))), 0.5);
-    return gn_complex(gn_where(close, re, gn_real(z)), gn_imag(z));
+    return gn_complex(gn_where(close, re, gni_re(z)), gni_im(z));
 }
 
 static bool gni_back_complex_arc(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -425,7 +394,7 @@ static gn_array *gni_complex_arc_end(gn_context *g, const char *fn, gni_op op, g
 // terms are 0 or more. Far out log(2 |z|) and the angle of z.
 static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_array *a) {
     g->no_grad++;
-    gn_array *re = gn_real(a), *im = gn_imag(a), *none = gn_zeros_like(re);
+    gn_array *re = gni_re(a), *im = gni_im(a), *none = gn_zeros_like(re);
     const double most = gn_dtype_of(re) == GN_F64 ? 1e12 : 1e6;
     gn_array *x = gn_abs(re), *y = gn_abs(im), *beyond = gn_logical_or(gn_gt_s(x, most), gn_gt_s(y, most));
     gn_array *x1 = gn_where(beyond, none, x), *y1 = gn_where(beyond, none, y), *more = gn_add_s(x1, 1.0), *less = gn_rsub_s(x1, 1.0);
@@ -448,7 +417,7 @@ static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_a
 // log|(1 + z) / (1 - z)| / 2, of a sum where that is small, and half of the angle of (1 + z) conj(1 - z).
 static gn_array *gni_complex_atanh(gn_context *g, const char *fn, gn_array *a) {
     g->no_grad++;
-    gn_array *re = gn_real(a), *im = gn_imag(a), *x = gn_abs(re), *y = gn_abs(im), *more = gn_add_s(x, 1.0), *less = gn_rsub_s(x, 1.0);
+    gn_array *re = gni_re(a), *im = gni_im(a), *x = gn_abs(re), *y = gn_abs(im), *more = gn_add_s(x, 1.0), *less = gn_rsub_s(x, 1.0);
     const double most = gn_dtype_of(re) == GN_F64 ? 1e20 : 1e12;
     gn_array *d = gn_hypot(less, y), *sum = gn_mul_s(gn_log1p(gn_mul_s(gn_div(gn_div(x, d), d), 4.0)), 0.25);
     gn_array *size = gn_where(gn_lt_s(d, 0.5), gn_mul_s(gn_sub(gn_log(gn_hypot(more, y)), gn_log(d)), 0.5), sum);
@@ -461,12 +430,14 @@ static gn_array *gni_complex_atanh(gn_context *g, const char *fn, gn_array *a) {
 
 // i acos(a) above the real axis and -i acos(a) below it.
 static gn_array *gni_complex_acosh(gn_context *g, const char *fn, gn_array *a) {
-    gn_array *z = gni_complex_asin(g, fn, GNI_OP_ACOS, a), *down = gn_signbit(gn_imag(a)), *re = gn_real(z), *im = gn_imag(z);
+    gn_array *z = gni_complex_asin(g, fn, GNI_OP_ACOS, a), *down = gn_signbit(gni_im(a)), *re = gni_re(z), *im = gni_im(z);
     return gn_complex(gn_where(down, im, gn_neg(im)), gn_where(down, gn_neg(re), re));
 }
 
 static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
-    gn_array *re = gn_real(a), *im = gn_imag(a), *size;
+    const bool brief = op == GNI_OP_NEG || op == GNI_OP_ABS || op == GNI_OP_SQUARE || op == GNI_OP_ROUND || op == GNI_OP_SIGN;
+    if (!brief && (op < GNI_OP_ISNAN || op > GNI_OP_LOGICAL_NOT)) gni_computed(a);
+    gn_array *re = gni_re(a), *im = gni_im(a), *size;
     switch (op) {
     case GNI_OP_ASIN:
     case GNI_OP_ACOS: return gni_complex_asin(g, fn, op, a);
@@ -505,8 +476,8 @@ static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_
 }
 
 static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b) {
-    return gn_complex(gn_where(condition, gn_real(a), gn_real(b)),
-                      gn_where(condition, gn_imag(a), gn_imag(b)));
+    return gn_complex(gn_where(condition, gni_re(a), gni_re(b)),
+                      gn_where(condition, gni_im(a), gni_im(b)));
 }
 
 // Between complex dtypes, and from real ones. To real ones there is none: which part is meant?
@@ -517,5 +488,5 @@ static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t) {
         return NULL;
     }
     gn_dtype part = gni_part_of(t);
-    return gn_complex(gn_cast(gn_real(a), part), gn_cast(gn_imag(a), part));
+    return gn_complex(gn_cast(gni_re(a), part), gn_cast(gni_im(a), part));
 }
