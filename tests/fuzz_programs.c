@@ -850,6 +850,7 @@ static bool run_program(gn_context *g, const char *where, uint64_t order) {
     return ok;
 }
 
+#include "fuzz_complex.h"
 #include "fuzz_integers.h"
 
 typedef struct backend {
@@ -887,22 +888,29 @@ int main(int argc, char **argv) {
     open_backends(list);
     while (fuzz_goes_on(&run, done) && wrong < 5) {
         uint64_t own = run.seed + (uint64_t)done++;
-        bool ok = true, whole = own % 5 == 0;
+        bool ok = true, whole = own % 5 == 0, parts = own % 5 == 1;
         test_lot = own * 0x9e3779b97f4a7c15u + 1;
         draw(2);
         if (whole)
             make_integers();
+        else if (parts)
+            make_complexes();
         else
             make_program(), differentiate();
         uint64_t order = test_lot;
         for (int i = 0; i < 3; i++) {
             if (list[i].g == NULL || own % (uint64_t)list[i].every != 0) continue;
-            if (!(whole ? run_integers(list[i].g, list[i].name) : run_program(list[i].g, list[i].name, order))) ok = false;
+            if (!(whole   ? run_integers(list[i].g, list[i].name)
+                  : parts ? run_complexes(list[i].g, list[i].name, order)
+                          : run_program(list[i].g, list[i].name, order)))
+                ok = false;
             gn_error_clear(list[i].g);
         }
         if (ok) continue;
         if (whole)
             print_integers();
+        else if (parts)
+            print_complexes();
         else
             print_program();
         fprintf(stderr, "fuzz_programs: seed %llu (again: fuzz_programs 0 %llu 1)\n", (unsigned long long)own, (unsigned long long)own);
