@@ -304,6 +304,71 @@ static void test_choices(void **state) {
     expect_values(gn_imag(gn_cast(wide, GN_C64)), 2, 2, 0, 0);
 }
 
+// ---- work that is pending
+
+// What pending numbers read keeps its values, and their parts are views once somebody asks for them.
+static void test_pending(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const float a[] = {1, 2, 3, -4, 0, 1}, b[] = {2, 0, 1, 1, -1, 3}, other[] = {9, 9, 9, 9, 9, 9};
+    gn_array *x = gn_array_from(g, GN_C64, GN_SHAPE(3), a), *y = gn_array_from(g, GN_C64, GN_SHAPE(3), b);
+    gn_array *z = gn_conj(gn_add_s(gn_mul(x, y), 1.0)), *size = gn_abs(gn_mul(x, x)), *part = gn_real(gn_add(x, y));
+    gn_array *held = gn_eval(gn_add(x, x)), *next = gn_sub(held, y);
+    assert_non_null(strstr(gn_explain(z), "gn_complex (3,) complex64: pending"));
+    assert_int_equal(gn_write(x, other, sizeof other), GN_OK);
+    assert_int_equal(gn_write(held, other, sizeof other), GN_OK);
+    expect_values(gn_real(z), 3, 8, -2);
+    expect_values(gn_imag(z), -4, 1, 1);
+    expect_values(size, 5, 25, 1);
+    expect_values(part, 3, 4, -1);
+    expect_values(gn_real(next), 0, 5, 1);
+    expect_values(gn_imag(next), 4, -9, -1);
+
+    gn_array *w = gn_neg(y), *re = gn_real(w), *later = gn_mul_s(w, 2.0);
+    assert_int_equal(gn_assign(re, gn_full(g, GN_F32, GN_SHAPE(1), 7.0)), GN_OK);
+    expect_values(gn_real(w), 7, 7, 7);
+    expect_values(gn_imag(w), -0.0, -1, -3);
+    expect_values(gn_real(later), -4, -2, 2);
+
+    gn_array *v = gn_zeros(g, GN_C128, GN_SHAPE(2, 3)), *row = gn_slice(v, 0, 1, 2, 1);
+    assert_int_equal(gn_assign(row, gn_cast(gn_conj(y), GN_C128)), GN_OK);
+    expect_values(gn_imag(v), 0, 0, 0, -0.0, -1, -3);
+    expect_values(gn_real(gn_copy(gn_square(y))), 4, 0, -8);
+    gn_array *all[3] = {gn_neg(y), gn_conj(y), gn_add(y, y)};
+    assert_int_equal(gn_eval_all(all, 3), GN_OK);
+    expect_values(gn_imag(all[0]), -0.0, -1, -3);
+    expect_values(gn_imag(all[1]), -0.0, -1, -3);
+    expect_values(gn_imag(all[2]), 0, 2, 6);
+}
+
+// Sums of more products than a program has room for; what they share is computed in between.
+static void test_long_chains(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int round = 0; round < 3; round++) {
+        gn_array *x[6], *y = NULL, *shared = NULL;
+        cx have[6][MOST], want[MOST];
+        for (int k = 0; k < 6; k++) {
+            x[k] = numbers(g, GN_C64, GN_SHAPE(7), 0);
+            read_all(x[k], have[k]);
+        }
+        for (int i = 0; i < 7; i++) want[i] = have[0][i];
+        y = x[0];
+        for (int k = 1; k < 6; k++) {
+            y = gn_add(gn_mul(y, x[k]), gn_conj(x[k - 1]));
+            if (k == 2) shared = y;
+            if (k > 2) y = gn_sub(y, shared);
+            if (k == 3 + round) gn_eval(shared);
+            for (int i = 0; i < 7; i++) {
+                want[i] = want[i] * have[k][i] + conjl(have[k - 1][i]);
+                if (k == 2) have[0][i] = want[i]; // not read any more
+                if (k > 2) want[i] -= have[0][i];
+            }
+        }
+        cx got[MOST];
+        assert_int_equal(read_all(y, got), 7);
+        for (int i = 0; i < 7; i++) assert_true(cabsl(got[i] - want[i]) < 1e-4L);
+    }
+}
+
 // ---- special values, as NumPy has them
 
 static gn_array *one(gn_context *g, double re, double im) {
@@ -760,7 +825,7 @@ static void test_allocations(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_unary),      GN_TEST(test_binary),   GN_TEST(test_scalars),   GN_TEST(test_choices), GN_TEST(test_more), GN_TEST(test_integers),
-        GN_TEST(test_exp_ends),
+        GN_TEST(test_pending),    GN_TEST(test_long_chains), GN_TEST(test_exp_ends),
         GN_TEST(test_log_near_one), GN_TEST(test_arcs),
         GN_TEST(test_special),    GN_TEST(test_reductions), GN_TEST(test_matrices), GN_TEST(test_systems), GN_TEST(test_vecdot), GN_TEST(test_gradients),
         GN_TEST(test_errors),     cmocka_unit_test(test_allocations),
