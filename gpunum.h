@@ -53,6 +53,8 @@
 //     simd             Vectors of one SIMD pass
 //     vmath            The float32 functions of one SIMD pass
 //     cpu_kernels      Loops of the CPU backend, compiled per pass
+//     dmath            Vectors of 64-bit lanes, and float64 functions of them
+//     wide_kernels     The same for registers of 64 bits, and the table of both
 //     linalg_micro     Loops of the matrix decompositions over rows of float64
 //     gemm_micro       Register tiles, dot products and panel packing of the matrix product
 //     fft_precisions   Compiles the FFT rooms for float32 and float64 in one pass
@@ -82,10 +84,12 @@
 //     fft_cpu          The FFT on the CPU: plans and their cache, transforms of rows
 //     fft_jobs         Its jobs: axes, columns, real data, threads
 //     cpu_special      Elementwise functions that are rare and long
-//     cpu_wide         The CPU backend's loops over 64-bit registers
+//     cpu_wide         The CPU backend's ops on 64-bit registers that are no loops of vectors
 //     cpu              The CPU backend
 //     cpu_reduce       Reductions on the CPU, along rows and columns
 //     cpu_order        Scans, sorts, searches and counts on the CPU
+//     cpu_norm         Normalisation on the CPU
+//     cpu_conv         Convolutions on the CPU: products with windows of images
 //     cpu_jobs         The other jobs on the CPU: softmax, take, random, matmul
 //     vulkan_loader    The Vulkan headers and the private table of function pointers
 //     vulkan_device    The types of all Vulkan rooms, the choice of a device
@@ -1148,6 +1152,7 @@ typedef struct gn_attention_options {
     double scale;      // 0 = 1 / sqrt(d)
     bool causal;       // query i sees keys 0 to i
     int64_t workspace; // bytes of scores that may be there at a time; 0 = 64 MiB, without a GPU 4 MiB
+    double dropout;    // of the weights, where training: all of them are there at a time then, and again for the gradient
 } gn_attention_options;
 // softmax(scale q k^T + mask) v, PyTorch's scaled_dot_product_attention: q (..., heads, n, d), k (..., key heads, m, d) and
 // v (..., key heads, m, e) give (..., heads, n, e). Of heads there are as many as key heads, or a multiple: each of these serves
@@ -1177,8 +1182,8 @@ typedef struct gn_rnn_options {
 GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0, const gn_rnn_options *options,
                              gn_array **hn, gn_array **cn);
 GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options, gn_array **hn);
-// Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label
-// outside 0 to classes - 1 gives an infinite loss.
+// Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label that is not from 0 to
+// classes - 1 is GN_ERROR_ARGUMENT: at once where the CPU has the labels, else of the next call that waits for the GPU.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);
 GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target); // mean of squares
 
@@ -1212,7 +1217,8 @@ typedef struct gn_cross_entropy_options {
     int64_t ignored;
     gn_reduction reduction; // GN_REDUCE_BATCH_MEAN is not one of these
 } gn_cross_entropy_options;
-// logits (n, classes, ...) or (classes), integer labels without the axis of classes. `options` may be NULL.
+// logits (n, classes, ...) or (classes), integer labels without the axis of classes; wrong ones as in gn_cross_entropy. `options`
+// may be NULL.
 GPUNUM_API gn_array *gn_cross_entropy_with(gn_array *logits, gn_array *labels, const gn_cross_entropy_options *options);
 // The same of log-probabilities; no label smoothing.
 GPUNUM_API gn_array *gn_nll_loss(gn_array *log_p, gn_array *labels, const gn_cross_entropy_options *options);
@@ -1378,6 +1384,9 @@ GPUNUM_API size_t gn_params_save_memory(const gn_params *p, void *out, size_t ca
 // A file's arrays over those of the list, in their dtypes: names and shapes must be the same, or nothing is written. Metadata too.
 GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path);
 GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes);
+// The same of the names that are in both, PyTorch's strict=False: those that the file lacks stay as they are. Which these are and what of
+// the file nobody took are lists for gn_params_free, *missing and *unused; either may be NULL, on failure they become NULL.
+GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused);
 // Everything that is in a file, on the CPU.
 GPUNUM_API gn_params *gn_load_safetensors(gn_context *g, const char *path);
 GPUNUM_API gn_params *gn_load_safetensors_memory(gn_context *g, const void *data, size_t bytes);
@@ -1404,7 +1413,8 @@ typedef struct gn_loader_field {
 } gn_loader_field;
 
 // Called for each batch, on the loader's thread if it has one: out[i] has `count` samples of field i, those of `indices`, to be
-// written or changed. NULL where all went well, or else what went wrong in words, which are copied.
+// written or changed. NULL where all went well, or else what went wrong in words, which are copied. The loader itself, which waits
+// for it, refuses calls from there.
 typedef const char *(*gn_loader_fill)(void *user, const int64_t *indices, int64_t count, void *const *out);
 
 typedef struct gn_loader_options {
@@ -1442,6 +1452,8 @@ GPUNUM_API gn_array *gn_cutout(gn_array *x, int64_t size);
 // grey, and from each pixel's own, as such factors say. Each result is clamped to 0 to 1. Amounts are 0 or more, and factors
 // not below 0.
 GPUNUM_API gn_array *gn_color_jitter(gn_array *x, double brightness, double contrast, double saturation);
+// The hues of such images turned by -hue to hue of the circle, 0.5 at most: torchvision's, which comes behind these three.
+GPUNUM_API gn_array *gn_hue_jitter(gn_array *x, double hue);
 // Turned about their centres by -degrees to degrees, counterclockwise; bilinear, 0 where nothing was.
 GPUNUM_API gn_array *gn_random_rotation(gn_array *x, double degrees);
 // w x + (1 - w) x[p] with one w of Beta(alpha, alpha) and one permutation p of the batch (Zhang et al., 2018); *other becomes
@@ -2207,7 +2219,10 @@ typedef enum gni_op {
     GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
     GNI_OP_COUNT,
-    GNI_OP_PRODUCT = GNI_OP_COUNT // of expressions only: a matrix product that is pending
+    GNI_OP_PRODUCT = GNI_OP_COUNT, // of expressions only: a matrix product that is pending
+    GNI_OP_COMPLEX,                // of these parts
+    GNI_OP_REAL,                   // and what is a part of a complex array
+    GNI_OP_IMAG
 } gni_op;
 
 // What a register holds. Narrow programs use F, I and U (32 bits), wide ones F (double), I (int64) and U (uint64).
@@ -2300,6 +2315,20 @@ GNI_INLINE void gni_acc_multiply(double *d, double *e, double x) {
     }
     *d = y;
 }
+#define GNI_FAR 1.340780792994259709957e154  // 2^512
+#define GNI_NEAR 7.458340731200206743290e-155 // 2^-512
+// acc += x, keeping what rounding takes away (Neumaier 1974).
+GNI_MAYBE_UNUSED static void gni_acc_add(double *d, double *e, double x) {
+    double t = *d + x, rest = *e + (fabs(*d) >= fabs(x) ? (*d - t) + x : (x - t) + *d);
+    if (rest - rest == 0.0) {
+        *d = t;
+    } else { // see gni_acc
+        *d = (*e == *e ? *d * GNI_NEAR + *e * GNI_NEAR : *d) + x * GNI_NEAR;
+        rest = GNI_NAN;
+    }
+    *e = rest;
+}
+
 // Takes n elements in; `at` is the place of the first. A place is an index among the reduced elements.
 typedef void (*gni_fold_fn)(gni_acc *acc, const void *x, int64_t n, int64_t at);
 
@@ -2333,18 +2362,26 @@ typedef struct gni_softmax_fns {
 #define GNI_NET_ROWS 16
 
 typedef struct gni_cpu_isa {
-    gni_kernel const *kernel;
+    gni_kernel const *kernel; // NULL in `wide`
     gni_convert_fn const *load, *store; // by dtype, NULL where the register is the same as memory
     gni_fold_fn const *fold;
     gni_fold_columns_fn const *fold_columns;
-    const gni_softmax_fns *softmax;
-    // Philox blocks first to first + blocks - 1, four words each.
+    void (*stream)(void *dst, const void *src, int64_t bytes);
+    // s[0] += the sum of h, s[1] += that of h (x - mean): h is gy w, w is 1 where it is NULL, or without gy x - mean
+    void (*norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean);
+    // y = (x - c[0]) c[1] w + b + c[2], with gy (x - c[0]) c[1] + gy w c[3] + c[2]; y may be x
+    void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n, const float c[4]);
+    void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
+    const struct gni_cpu_isa *wide;     // the same for registers of 64 bits, up to `fold_columns`
+    gni_kernel (*wide_kernel)(uint32_t code); // and its kernel of a GNI_INSN_CODE; NULL: it is in room `cpu_wide`
+} gni_cpu_isa;
+
+// Philox blocks first to first + blocks - 1, four words each.
+typedef struct gni_random_isa {
     void (*bits)(uint32_t *dst, uint64_t seed, uint64_t first, int64_t blocks);
     void (*uniform)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
     void (*normal)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
-    void (*stream)(void *dst, const void *src, int64_t bytes);
-    void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
-} gni_cpu_isa;
+} gni_random_isa;
 
 // ---- matrix products
 
@@ -2382,13 +2419,16 @@ typedef struct gni_gemm_family {
     gni_gemm_tile_fn tile[3][GNI_GEMM_MAX_ROWS + 1];
 } gni_gemm_family;
 
-// Rows of a against columns of b, both contiguous along k: c[i * c_rs + j * c_cs].
+// Rows of a against columns of b, both contiguous along k: c[i * c_rs + j * c_cs]. With `runs` they have so many times k elements,
+// which begin at a_runs and b_runs, and column j of b is at cols[j].
 typedef struct gni_gemm_dots {
     int64_t m, n, k;
     const float *a;
     int64_t a_rs;
     const float *b;
     int64_t b_cs;
+    int64_t runs; // 0: one, and the three are not read
+    const int64_t *a_runs, *b_runs, *cols;
     float *c;
     int64_t c_rs, c_cs;
     bool add;
@@ -2396,6 +2436,16 @@ typedef struct gni_gemm_dots {
     const float *bias;
     int64_t bias_rs, bias_cs;
 } gni_gemm_dots;
+
+// y (m, runs, n) = a (m,k) times windows: n neighbours each, of row p and run r from b + rows[p] + starts[r * n] on.
+typedef struct gni_gemm_views {
+    int64_t m, n, k, runs;
+    const float *a; // contiguous
+    const float *b;
+    const int64_t *rows, *starts;
+    float *y;
+    int64_t y_rs;
+} gni_gemm_views;
 
 // y (n) += s (k) b (k,n) with rows of b contiguous.
 typedef struct gni_gemm_rows {
@@ -2416,6 +2466,7 @@ typedef struct gni_gemm_isa {
     // With bf16: takes the smallest (bits of |p[i]|) - 1 into *least for as many i as it returns.
     int64_t (*least)(const uint16_t *p, int64_t n, uint16_t *least);
     void (*dots)(const gni_gemm_dots *d);
+    void (*views)(const gni_gemm_views *d);
     void (*add_rows)(const gni_gemm_rows *d);
     // s (rows,cols) with rows of `width` into c as (cols,rows): c[j * c_rs + i], bias along i
     void (*put_transposed)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,
@@ -2584,6 +2635,8 @@ extern "C" {
 #endif
 #define GNI_TABLES(pass)                                                                           \
     extern GNI_TABLE gni_cpu_isa gni_isa_table_##pass;                                             \
+    extern GNI_TABLE gni_softmax_fns gni_softmax_table_##pass, gni_wide_softmax_table_##pass;      \
+    extern GNI_TABLE gni_random_isa gni_random_table_##pass;                                       \
     extern GNI_TABLE gni_gemm_isa gni_gemm_isa_##pass;                                             \
     extern GNI_TABLE gni_la_isa gni_la_isa_##pass;                                                 \
     extern GNI_TABLE gni_ft_isa gni_ft_table_f32_##pass, gni_ft_table_f64_##pass;
@@ -2959,6 +3012,7 @@ GNI_INLINE void gni_vstorein(int32_t *p, gni_vi v, int n) {
 }
 
 #define gni_vset GNI_FN(gni_s_set)
+#define gni_vkept GNI_FN(gni_s_keep)
 #define gni_vseti GNI_FN(gni_s_seti)
 #define gni_vsetu GNI_FN(gni_s_setu)
 #define gni_viota GNI_FN(gni_s_iota)
@@ -2976,6 +3030,22 @@ GNI_INLINE gni_vf gni_vset(float x) {
     return x;
 #endif
 }
+// A constant for loops in which it is used in every round. Clang writes vector constants wherever they are used, and engines make
+// them anew there in up to five instructions; what a function says stays in a register: always the same, but nobody who looks into
+// it can tell.
+#if GNI_V_WASM && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+static volatile uint32_t GNI_FN(gni_s_none);
+__attribute__((const, noinline)) static float GNI_FN(gni_s_kept)(float x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    u |= GNI_FN(gni_s_none);
+    memcpy(&x, &u, sizeof u);
+    return x;
+}
+GNI_INLINE gni_vf gni_vkept(float x) { return gni_vset(GNI_FN(gni_s_kept)(x)); }
+#else
+GNI_INLINE gni_vf gni_vkept(float x) { return gni_vset(x); }
+#endif
 GNI_INLINE gni_vi gni_vseti(int32_t x) {
 #if defined(GNI_PASS_AVX512)
     return (gni_vi)_mm512_set1_epi32(x);
@@ -3501,23 +3571,24 @@ GNI_INLINE gni_vf gni_vscale(gni_vf y, gni_vf t) {
 #define gni_vexp_mid GNI_FN(gni_vm_exp_mid)
 #define gni_vexp2_poly GNI_FN(gni_vm_exp2_poly)
 #define gni_vexp GNI_FN(gni_vm_exp)
+#define gni_vexp_low GNI_FN(gni_vm_exp_low)
 #define gni_vexp2 GNI_FN(gni_vm_exp2)
 #define gni_vexpm1 GNI_FN(gni_vm_expm1)
 
 // x = n ln 2 + r, |r| <= ln(2)/2, t = GNI_V_MAGIC + n.
 GNI_INLINE gni_vf gni_vexp_reduce(gni_vf x, gni_vf *t) {
-    *t = gni_vmad(x, gni_vset(1.44269502f), GNI_V_MAGIC);
-    gni_vf n = *t - gni_vset(GNI_V_MAGIC);
-    gni_vf r = gni_vfnma(n, gni_vset(0.693145752f), x);
-    return gni_vfnma(n, gni_vset(1.42860677e-06f), r);
+    *t = gni_vfma(x, gni_vkept(1.44269502f), gni_vkept(GNI_V_MAGIC));
+    gni_vf n = *t - gni_vkept(GNI_V_MAGIC);
+    gni_vf r = gni_vfnma(n, gni_vkept(0.693145752f), x);
+    return gni_vfnma(n, gni_vkept(1.42860677e-06f), r);
 }
 // exp(r) - 1 for |r| <= ln(2)/2.
 GNI_INLINE gni_vf gni_vexp_poly(gni_vf r) {
-    gni_vf p = gni_vset(0.00138219551f);
-    p = gni_vmad(p, r, 0.0083690444f);
-    p = gni_vmad(p, r, 0.0416682586f);
-    p = gni_vmad(p, r, 0.166665182f);
-    p = gni_vmad(p, r, 0.49999994f);
+    gni_vf p = gni_vkept(0.00138219551f);
+    p = gni_vfma(p, r, gni_vkept(0.0083690444f));
+    p = gni_vfma(p, r, gni_vkept(0.0416682586f));
+    p = gni_vfma(p, r, gni_vkept(0.166665182f));
+    p = gni_vfma(p, r, gni_vkept(0.49999994f));
     return gni_vfma(p, r * r, r);
 }
 // exp(x) for |x| < 80; another x gives some number.
@@ -3526,9 +3597,18 @@ GNI_INLINE gni_vf gni_vexp_mid(gni_vf x) {
     return gni_vu_float(gni_vf_ubits(y) + (gni_vf_ubits(t) << 23));
 }
 GNI_INLINE gni_vf gni_vexp(gni_vf x) {
-    gni_vf t, y = gni_vminc(gni_vmaxc(x, gni_vset(-104.0f)), gni_vset(89.0f));
-    y = gni_vexp_poly(gni_vexp_reduce(y, &t)) + gni_vset(1.0f);
+    gni_vf t, y = gni_vminc(gni_vmaxc(x, gni_vkept(-104.0f)), gni_vkept(89.0f));
+    y = gni_vexp_poly(gni_vexp_reduce(y, &t)) + gni_vkept(1.0f);
     return gni_vscale(y, t);
+}
+// exp(x) for x <= 0, as a softmax has them: the power of two is brought to where a single product makes subnormal numbers of it.
+GNI_INLINE gni_vf gni_vexp_low(gni_vf x) {
+    gni_vf t, y = gni_vexp_poly(gni_vexp_reduce(gni_vmaxc(x, gni_vkept(-104.0f)), &t)) + gni_vkept(1.0f);
+#if defined(GNI_PASS_AVX512)
+    return gni_vscale(y, t);
+#else
+    return gni_vu_float(gni_vf_ubits(y) + (gni_vf_ubits(t) << 23) + (64u << 23)) * gni_vkept(5.42101086e-20f);
+#endif
 }
 // 2^r - 1 for |r| <= 1/2.
 GNI_INLINE gni_vf gni_vexp2_poly(gni_vf r) {
@@ -4263,7 +4343,8 @@ GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
 
 // >>cpu_kernels
 // Loops of the CPU backend, compiled per pass: one kernel per op and register domain, conversions,
-// folds for reductions, softmax pieces, random numbers. From outside: the table GNI_FN(gni_isa_table).
+// folds for reductions, softmax pieces, random numbers. From outside: tables of softmax and random
+// numbers; room `wide_kernels` has the one of all the rest.
 
 // ---- vector functions that only ops need
 
@@ -5134,7 +5215,7 @@ static gni_softmax_part GNI_FN(gni_softmax_stats)(void *dst, const void *src, in
     gni_vf m = gni_vset(most), s0 = gni_vset(0.0f), s1 = s0;
     int64_t i = 0;
     for (; i + 2 * GNI_VW <= n; i += 2 * GNI_VW) {
-        gni_vf e0 = gni_vexp(gni_vload(x + i) - m), e1 = gni_vexp(gni_vload(x + i + GNI_VW) - m);
+        gni_vf e0 = gni_vexp_low(gni_vload(x + i) - m), e1 = gni_vexp_low(gni_vload(x + i + GNI_VW) - m);
         s0 += e0;
         s1 += e1;
         if (y == NULL) continue;
@@ -5144,7 +5225,7 @@ static gni_softmax_part GNI_FN(gni_softmax_stats)(void *dst, const void *src, in
     for (; i < n; i += GNI_VW) {
         int64_t left = GNI_MIN(n - i, GNI_VW);
         for (int j = 0; j < GNI_VW; j++) t[j] = j < left ? x[i + j] : -(float)INFINITY;
-        gni_vf e0 = gni_vexp(gni_vload(t) - m);
+        gni_vf e0 = gni_vexp_low(gni_vload(t) - m);
         s0 += e0;
         if (y != NULL) gni_vstoren(y + i, e0, (int)left);
     }
@@ -5172,7 +5253,7 @@ GNI_SOFTMAX_EMIT(gni_softmax_scale, (void *dst, const void *src, int64_t n, doub
 GNI_SOFTMAX_EMIT(gni_softmax_emit,
                  (void *dst, const void *src, int64_t n, double most, double factor),
                  gni_vf m = gni_vset((float)most);
-                 gni_vf f = gni_vset((float)factor), gni_vexp(a - m) * f)
+                 gni_vf f = gni_vset((float)factor), gni_vexp_low(a - m) * f)
 GNI_SOFTMAX_EMIT(gni_softmax_emit_log,
                  (void *dst, const void *src, int64_t n, double most, double low),
                  gni_vf m = gni_vset((float)most);
@@ -5201,9 +5282,63 @@ static void GNI_FN(gni_softmax_columns)(float *x, int64_t n, int64_t rows, gni_s
             gni_vstore(p + i * rows, (gni_vload(p + i * rows) - m) - s);
     }
 }
-static const gni_softmax_fns GNI_FN(gni_softmax_table) = {
+GNI_TABLE gni_softmax_fns GNI_FN(gni_softmax_table) = {
     GNI_FN(gni_softmax_stats), GNI_FN(gni_softmax_scale), GNI_FN(gni_softmax_emit),
     GNI_FN(gni_softmax_emit_log), GNI_FN(gni_softmax_columns)};
+
+// ---- normalisation
+
+static void GNI_FN(gni_norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean) {
+    const gni_vf m = gni_vset(mean);
+    for (int64_t i = 0, stop; i < n; i = stop) {
+        gni_vf a = gni_vset(0.0f), b = a;
+        float t[2 * GNI_VW];
+        double sum = 0.0, product = 0.0;
+        stop = GNI_MIN(n, i + GNI_SUM_BLOCK);
+        for (int64_t k = i; k < stop; k += GNI_VW) {
+            const int left = (int)GNI_MIN(stop - k, GNI_VW);
+            for (int q = left; q < GNI_VW; q++) t[q] = mean;
+            if (left < GNI_VW) memcpy(t, x + k, (size_t)left * sizeof(float));
+            const gni_vf z = gni_vload(left < GNI_VW ? t : x + k) - m;
+            gni_vf h = z;
+            if (gy != NULL) h = left < GNI_VW ? gni_vloadn(gy + k, left) : gni_vload(gy + k);
+            if (w != NULL) h = h * (left < GNI_VW ? gni_vloadn(w + k, left) : gni_vload(w + k));
+            a += h;
+            b = gni_vfma(h, z, b);
+        }
+        gni_vstore(t, a);
+        gni_vstore(t + GNI_VW, b);
+        for (int q = 0; q < GNI_VW; q++) sum += (double)t[q], product += (double)t[GNI_VW + q];
+        if (!(sum - sum + product - product == 0.0)) { // float64 has the range
+            sum = product = 0.0;
+            for (int64_t k = i; k < stop; k++) {
+                const double z = (double)x[k] - (double)mean, h = (gy != NULL ? (double)gy[k] : z) * (w != NULL ? (double)w[k] : 1.0);
+                sum += h;
+                product += h * z;
+            }
+        }
+        s[0] += sum;
+        s[1] += product;
+    }
+}
+static void GNI_FN(gni_norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n,
+                                   const float c[4]) {
+    const gni_vf m = gni_vset(c[0]), f = gni_vset(c[1]), d = gni_vset(c[2]), e = gni_vset(c[3]);
+#define GNI_NORM_TAKE(p) (left < GNI_VW ? gni_vloadn(p + i, left) : gni_vload(p + i))
+    for (int64_t i = 0; i < n; i += GNI_VW) {
+        const int left = (int)GNI_MIN(n - i, GNI_VW);
+        gni_vf z = (GNI_NORM_TAKE(x) - m) * f, v = gy != NULL ? GNI_NORM_TAKE(gy) * e : z;
+        if (w != NULL) v = v * GNI_NORM_TAKE(w);
+        if (gy != NULL) v = v + z;
+        if (b != NULL) v = v + GNI_NORM_TAKE(b);
+        v = v + d;
+        if (left < GNI_VW)
+            gni_vstoren(y + i, v, left);
+        else
+            gni_vstore(y + i, v);
+    }
+#undef GNI_NORM_TAKE
+}
 
 // ---- random
 
@@ -5321,11 +5456,7 @@ static void GNI_FN(gni_net)(int32_t *x, int64_t n) {
                 }
 }
 
-GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
-    GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table),     GNI_FN(gni_store_table),
-    GNI_FN(gni_fold_table),     GNI_FN(gni_columns_table),  &GNI_FN(gni_softmax_table),
-    GNI_FN(gni_random_bits),    GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal),
-    GNI_FN(gni_stream),         GNI_FN(gni_net)};
+GNI_TABLE gni_random_isa GNI_FN(gni_random_table) = {GNI_FN(gni_random_bits), GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal)};
 
 #undef GNI_KERNEL
 #undef GNI_PUT_FLOAT
@@ -5348,6 +5479,881 @@ GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
 #undef gni_vload_i8
 #undef gni_vstore_8
 #undef gni_vblocks
+
+// >>dmath
+// Vectors of 64-bit lanes; and the float64 functions of the passes that have fused multiply-adds: gni_dexp, gni_dsin, ... The
+// methods are room `vmath`'s with longer polynomials (tools/fit_math.py) and, where float64 has no room to spare, results kept
+// in two parts (Dekker 1971). The other passes leave these functions to the C library.
+
+// ---- vectors of GNI_DW lanes
+
+#define gni_vd GNI_FN(gni_vecd)
+#define gni_vl GNI_FN(gni_vecl)
+#define gni_vq GNI_FN(gni_vecq)
+#define gni_dload GNI_FN(gni_w_dload)
+#define gni_lload GNI_FN(gni_w_lload)
+#define gni_dset GNI_FN(gni_w_dset)
+#define gni_dabs GNI_FN(gni_w_dabs)
+#define gni_dpick GNI_FN(gni_w_dpick)
+#define gni_lpick GNI_FN(gni_w_lpick)
+#if GNI_VW == 1
+#define GNI_DW 1
+typedef double gni_vd;
+typedef int64_t gni_vl;
+typedef uint64_t gni_vq;
+GNI_INLINE gni_vd gni_dabs(gni_vd x) { return fabs(x); }
+GNI_INLINE gni_vd gni_dpick(gni_vl m, gni_vd a, gni_vd b) { return m != 0 ? a : b; }
+GNI_INLINE gni_vl gni_lpick(gni_vl m, gni_vl a, gni_vl b) { return m != 0 ? a : b; }
+#else
+#define GNI_DW (GNI_VW / 2)
+typedef double gni_vd __attribute__((vector_size(GNI_DW * 8)));
+typedef int64_t gni_vl __attribute__((vector_size(GNI_DW * 8)));
+typedef uint64_t gni_vq __attribute__((vector_size(GNI_DW * 8)));
+GNI_INLINE gni_vd gni_dabs(gni_vd x) { return (gni_vd)((gni_vl)x & INT64_MAX); }
+GNI_INLINE gni_vl gni_lpick(gni_vl m, gni_vl a, gni_vl b) { return (m & a) | (~m & b); }
+GNI_INLINE gni_vd gni_dpick(gni_vl m, gni_vd a, gni_vd b) { return (gni_vd)gni_lpick(m, (gni_vl)a, (gni_vl)b); }
+#endif
+// Vectors of as many 32-bit numbers, and from one type to another.
+#if GNI_VW == 1
+#define GNI_AS(x, V) ((V)(x))
+#else
+#define GNI_AS(x, V) __builtin_convertvector(x, V)
+#endif
+#define gni_vd4 GNI_FN(gni_vecd4)
+#define gni_vl4 GNI_FN(gni_vecl4)
+#define gni_vq4 GNI_FN(gni_vecq4)
+#if GNI_VW == 1
+typedef float gni_vd4;
+typedef int32_t gni_vl4;
+typedef uint32_t gni_vq4;
+#else
+typedef float gni_vd4 __attribute__((vector_size(GNI_DW * 4)));
+typedef int32_t gni_vl4 __attribute__((vector_size(GNI_DW * 4)));
+typedef uint32_t gni_vq4 __attribute__((vector_size(GNI_DW * 4)));
+#endif
+GNI_INLINE gni_vd gni_dset(double x) {
+    const gni_vd zero = {0};
+    return x - zero;
+}
+GNI_INLINE gni_vd gni_dload(const void *p, int64_t i) {
+    gni_vd r;
+    memcpy(&r, (const double *)p + i, sizeof r);
+    return r;
+}
+GNI_INLINE gni_vl gni_lload(const void *p, int64_t i) {
+    gni_vl r;
+    memcpy(&r, (const int64_t *)p + i, sizeof r);
+    return r;
+}
+
+#if defined(GNI_PASS_AVX2) || defined(GNI_PASS_AVX512)
+
+#define gni_dfma GNI_FN(gni_dm_fma)
+#define gni_dfnma GNI_FN(gni_dm_fnma)
+#define gni_dmin GNI_FN(gni_dm_min)
+#define gni_dmax GNI_FN(gni_dm_max)
+#define gni_dsqrt GNI_FN(gni_dm_sqrt)
+#define gni_drint GNI_FN(gni_dm_rint)
+#define gni_dfloor GNI_FN(gni_dm_floor)
+#define gni_dceil GNI_FN(gni_dm_ceil)
+#define gni_dtrunc GNI_FN(gni_dm_trunc)
+#define gni_dany GNI_FN(gni_dm_any)
+#define gni_dcopysign GNI_FN(gni_dm_copysign)
+#define gni_dratio GNI_FN(gni_dm_ratio)
+#define gni_dpoly(z, c) GNI_FN(gni_dm_poly)(z, c, (int)(sizeof(c) / sizeof(c)[0]))
+#ifdef GNI_PASS_AVX512
+GNI_INLINE gni_vd gni_dfma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+GNI_INLINE gni_vd gni_dfnma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm512_fnmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+// NaN in x wins.
+GNI_INLINE gni_vd gni_dmin(gni_vd x, double most) { return (gni_vd)_mm512_min_pd(_mm512_set1_pd(most), (__m512d)x); }
+GNI_INLINE gni_vd gni_dmax(gni_vd x, double least) { return (gni_vd)_mm512_max_pd(_mm512_set1_pd(least), (__m512d)x); }
+GNI_INLINE gni_vd gni_dsqrt(gni_vd x) { return (gni_vd)_mm512_sqrt_pd((__m512d)x); }
+GNI_INLINE gni_vd gni_drint(gni_vd x) { return (gni_vd)_mm512_roundscale_pd((__m512d)x, 0x8); }
+GNI_INLINE gni_vd gni_dfloor(gni_vd x) { return (gni_vd)_mm512_roundscale_pd((__m512d)x, 0x9); }
+GNI_INLINE gni_vd gni_dceil(gni_vd x) { return (gni_vd)_mm512_roundscale_pd((__m512d)x, 0xa); }
+GNI_INLINE gni_vd gni_dtrunc(gni_vd x) { return (gni_vd)_mm512_roundscale_pd((__m512d)x, 0xb); }
+GNI_INLINE int gni_dany(gni_vl m) { return _mm512_movepi64_mask((__m512i)m) != 0; }
+#else
+GNI_INLINE gni_vd gni_dfma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+GNI_INLINE gni_vd gni_dfnma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm256_fnmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+// NaN in x wins.
+GNI_INLINE gni_vd gni_dmin(gni_vd x, double most) { return (gni_vd)_mm256_min_pd(_mm256_set1_pd(most), (__m256d)x); }
+GNI_INLINE gni_vd gni_dmax(gni_vd x, double least) { return (gni_vd)_mm256_max_pd(_mm256_set1_pd(least), (__m256d)x); }
+GNI_INLINE gni_vd gni_dsqrt(gni_vd x) { return (gni_vd)_mm256_sqrt_pd((__m256d)x); }
+GNI_INLINE gni_vd gni_drint(gni_vd x) { return (gni_vd)_mm256_round_pd((__m256d)x, 0x8); }
+GNI_INLINE gni_vd gni_dfloor(gni_vd x) { return (gni_vd)_mm256_round_pd((__m256d)x, 0x9); }
+GNI_INLINE gni_vd gni_dceil(gni_vd x) { return (gni_vd)_mm256_round_pd((__m256d)x, 0xa); }
+GNI_INLINE gni_vd gni_dtrunc(gni_vd x) { return (gni_vd)_mm256_round_pd((__m256d)x, 0xb); }
+GNI_INLINE int gni_dany(gni_vl m) { return _mm256_movemask_pd((__m256d)m) != 0; }
+#endif
+GNI_INLINE gni_vd gni_dcopysign(gni_vd x, gni_vd s) { return (gni_vd)(((gni_vl)x & INT64_MAX) | ((gni_vl)s & INT64_MIN)); }
+// c[0] + c[1] z + c[2] z^2 + ...
+GNI_INLINE gni_vd GNI_FN(gni_dm_poly)(gni_vd z, const double *c, int n) {
+    gni_vd p = gni_dset(c[n - 1]);
+    GNI_FT_UNROLL
+    for (int i = n - 2; i >= 0; i--) p = gni_dfma(p, z, gni_dset(c[i]));
+    return p;
+}
+
+// (a + ar) / (b + br), ar and br being small.
+GNI_INLINE gni_vd gni_dratio(gni_vd a, gni_vd ar, gni_vd b, gni_vd br) {
+    const gni_vd one = 1.0 / b, y = a * one;
+    return gni_dfma(gni_dfnma(y, b, a) + gni_dfnma(y, br, ar), one, y);
+}
+
+// ---- exp and its kin
+
+#define gni_dreduce GNI_FN(gni_dm_reduce)
+#define gni_dpow2 GNI_FN(gni_dm_pow2)
+#define gni_dscale GNI_FN(gni_dm_scale)
+#define gni_dexp_rest GNI_FN(gni_dm_exp_rest)
+#define gni_dexpm1_half GNI_FN(gni_dm_expm1_half)
+#define gni_dexp GNI_FN(gni_dm_exp)
+#define gni_dexp2 GNI_FN(gni_dm_exp2)
+#define gni_dexpm1 GNI_FN(gni_dm_expm1)
+#define gni_dtanh GNI_FN(gni_dm_tanh)
+#define gni_dsigmoid GNI_FN(gni_dm_sigmoid)
+// Adding this leaves x, rounded to an integer, in the low bits of the sum; |x| < 2^51.
+#define GNI_D_MAGIC 6755399441055744.0
+
+// 2^n for t = GNI_D_MAGIC + n, -1022 <= n <= 1023.
+GNI_INLINE gni_vd gni_dpow2(gni_vd t) { return (gni_vd)(((gni_vq)t << 52) + 0x3ff0000000000000u); }
+// y 2^n, n an integer; one rounding when the result is subnormal.
+GNI_INLINE gni_vd gni_dscale(gni_vd y, gni_vd n) {
+#ifdef GNI_PASS_AVX512
+    return (gni_vd)_mm512_scalef_pd((__m512d)y, (__m512d)n);
+#else
+    const gni_vd t = n * 0.5 + GNI_D_MAGIC, half = t - GNI_D_MAGIC;
+    return y * gni_dpow2(t) * gni_dpow2((n - half) + GNI_D_MAGIC);
+#endif
+}
+// x = n ln 2 + r, |r| <= ln(2)/2.
+GNI_INLINE gni_vd gni_dreduce(gni_vd x, gni_vd *n) {
+    *n = (x * 1.4426950408889634 + GNI_D_MAGIC) - GNI_D_MAGIC;
+    return gni_dfnma(*n, gni_dset(2.319046813846299616e-17), gni_dfnma(*n, gni_dset(0.69314718055994528623), x));
+}
+// exp(r) - 1 - r for |r| <= ln(2)/2.
+GNI_INLINE gni_vd gni_dexp_rest(gni_vd r) {
+    static const double c[] = {0.5000000000000014,     0.1666666666666646,     0.04166666666649399,   0.008333333333444394,
+                               0.0013888888953936462,  0.0001984126965416171,  2.4801481783338446e-05, 2.7557422262196824e-06,
+                               2.763446265466433e-07,  2.5061395025825315e-08};
+    return gni_dpoly(r, c) * (r * r);
+}
+GNI_INLINE gni_vd gni_dexp(gni_vd x) {
+    gni_vd n, r = gni_dreduce(gni_dmin(gni_dmax(x, -746.0), 710.0), &n);
+    return gni_dscale((gni_dexp_rest(r) + r) + 1.0, n);
+}
+GNI_INLINE gni_vd gni_dexp2(gni_vd x) {
+    const gni_vd y = gni_dmin(gni_dmax(x, -1076.0), 1025.0), n = gni_drint(y), f = y - n;
+    // f ln 2 in two parts
+    const gni_vd r = f * 0.69314718055994528623, low = gni_dfma(f, gni_dset(0.69314718055994528623), -r) + f * 2.319046813846299616e-17;
+    return gni_dscale(((gni_dexp_rest(r) + low) + r) + 1.0, n);
+}
+// (exp(x) - 1) / 2, so that n = 1024 does not overflow early, but for *low.
+GNI_INLINE gni_vd gni_dexpm1_half(gni_vd x, gni_vd *low) {
+    const gni_vd y = gni_dmin(gni_dmax(x, -40.0), 710.0);
+    gni_vd n, r = gni_dreduce(y, &n), rest = gni_dexp_rest(r);
+    rest += gni_dfnma(n, gni_dset(2.319046813846299616e-17), gni_dfnma(n, gni_dset(0.69314718055994528623), y) - r);
+    const gni_vd s = gni_dpow2((n - 1.0) + GNI_D_MAGIC), p = r + rest, whole = s - 0.5, sum = gni_dfma(s, p, whole);
+    *low = gni_dfma(s, (r - p) + rest, gni_dfma(s, p, whole - sum));
+    return sum;
+}
+GNI_INLINE gni_vd gni_dexpm1(gni_vd x) {
+    gni_vd low, y = gni_dexpm1_half(x, &low);
+    y += low;
+    return gni_dcopysign(y + y, x);
+}
+// (e^2x - 1) / (e^2x + 1)
+GNI_INLINE gni_vd gni_dtanh(gni_vd x) {
+    const gni_vd a = gni_dmin(gni_dabs(x), 20.0);
+    gni_vd low, over = gni_dexpm1_half(a + a, &low);
+    return gni_dcopysign(gni_dratio(over, low, over + 1.0, (over - ((over + 1.0) - 1.0)) + low), x);
+}
+GNI_INLINE gni_vd gni_dsigmoid(gni_vd x) {
+    const gni_vd e = gni_dexp(-gni_dabs(x));
+    return gni_dpick((gni_vl)(x < 0.0), e, gni_dset(1.0)) / (e + 1.0);
+}
+
+// ---- log and its kin
+
+#define gni_dlog_split GNI_FN(gni_dm_log_split)
+#define gni_dlog_rest GNI_FN(gni_dm_log_rest)
+#define gni_dlog_ends GNI_FN(gni_dm_log_ends)
+#define gni_dlog GNI_FN(gni_dm_log)
+#define gni_dlog_to GNI_FN(gni_dm_log_to)
+#define gni_dlog2 GNI_FN(gni_dm_log2)
+#define gni_dlog10 GNI_FN(gni_dm_log10)
+#define gni_dlog1p GNI_FN(gni_dm_log1p)
+#define gni_dsoftplus GNI_FN(gni_dm_softplus)
+
+// x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), for x > 0.
+GNI_INLINE gni_vd gni_dlog_split(gni_vd x, gni_vd *k) {
+    const gni_vl small = (gni_vl)(x < 2.2250738585072014e-308);
+    gni_vd bias = gni_dset(4503599627371519.0); // 2^52 + 1023
+    if (gni_dany(small)) {
+        x = gni_dpick(small, x * 18014398509481984.0, x);
+        bias = gni_dpick(small, bias + 54.0, bias);
+    }
+    const gni_vq u = (gni_vq)x + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
+    *k = (gni_vd)((u >> 52) | 0x4330000000000000u) - bias;
+    return (gni_vd)((u & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1.0;
+}
+// log(1 + f) = f - f^2 / 2 + what this gives.
+GNI_INLINE gni_vd gni_dlog_rest(gni_vd f, gni_vd square) {
+    static const double c[] = {0.6666666666666756, 0.39999999999255925, 0.2857142878038184, 0.2222219443377429,
+                               0.1818379048396456, 0.15308013629714456, 0.14858594079968404};
+    const gni_vd s = f / (f + 2.0), z = s * s;
+    return s * gni_dfma(gni_dpoly(z, c), z, square);
+}
+// Where x is 0, below, infinite or NaN.
+GNI_INLINE gni_vd gni_dlog_ends(gni_vd x, gni_vd zero, gni_vd y) {
+    const gni_vl odd = (gni_vl)(zero <= 0.0) | (gni_vl)(x != x) | (gni_vl)(x == GNI_INF);
+    if (!gni_dany(odd)) return y;
+    y = gni_dpick((gni_vl)(zero == 0.0), gni_dset(-GNI_INF), y);
+    y = gni_dpick((gni_vl)(zero < 0.0), gni_dset(GNI_NAN), y);
+    return gni_dpick((gni_vl)(x != x) | (gni_vl)(x == GNI_INF), x, y);
+}
+GNI_INLINE gni_vd gni_dlog(gni_vd x) {
+    gni_vd k, f = gni_dlog_split(x, &k), square = f * f * 0.5;
+    const gni_vd low = gni_dfma(k, gni_dset(2.319046813846299616e-17), gni_dlog_rest(f, square));
+    return gni_dlog_ends(x, x, gni_dfma(k, gni_dset(0.69314718055994528623), f - (square - low)));
+}
+// log(x) (c + c_low) + k (d + d_low) of x without its power of two: c of the base, d of 2; k d is exact.
+GNI_INLINE gni_vd gni_dlog_to(gni_vd x, double c, double c_low, double d, double d_low) {
+    gni_vd k, f = gni_dlog_split(x, &k), square = f * f * 0.5, rest = gni_dlog_rest(f, square);
+    const gni_vd high = f - square, low = ((f - high) - square) + (rest - gni_dfma(f * 0.5, f, -square));
+    const gni_vd p = high * c, whole = k * d, sum = whole + p;
+    const gni_vd more = gni_dfma(low, gni_dset(c), gni_dfma(high, gni_dset(c_low), gni_dfma(high, gni_dset(c), -p)));
+    return gni_dlog_ends(x, x, sum + ((p - (sum - whole)) + gni_dfma(k, gni_dset(d_low), more)));
+}
+GNI_INLINE gni_vd gni_dlog2(gni_vd x) { return gni_dlog_to(x, 1.4426950408889634, 2.0355273740931033e-17, 1.0, 0.0); }
+GNI_INLINE gni_vd gni_dlog10(gni_vd x) { return gni_dlog_to(x, 0.4342944819032518, 1.098319650216765e-17, 0.3010299956640665, -8.532344317057107e-14); }
+GNI_INLINE gni_vd gni_dlog1p(gni_vd x) {
+    const gni_vd u = x + 1.0;
+    gni_vd k, f = gni_dlog_split(u, &k), square = f * f * 0.5;
+    // what the sum lost, of 1 or of x
+    const gni_vd lost = gni_dpick((gni_vl)(u > 2.0), 1.0 - (u - x), x - (u - 1.0)) / u;
+    const gni_vd low = gni_dfma(k, gni_dset(2.319046813846299616e-17), gni_dlog_rest(f, square)) + lost;
+    const gni_vd y = gni_dcopysign(gni_dfma(k, gni_dset(0.69314718055994528623), f - (square - low)), x);
+    return gni_dlog_ends(x, u, y);
+}
+GNI_INLINE gni_vd gni_dsoftplus(gni_vd x) { return gni_dmax(x, 0.0) + gni_dlog1p(gni_dexp(-gni_dabs(x))); }
+
+// ---- trigonometry
+
+#define gni_dquadrant GNI_FN(gni_dm_quadrant)
+#define gni_dsin_part GNI_FN(gni_dm_sin_part)
+#define gni_dcos_part GNI_FN(gni_dm_cos_part)
+#define gni_dtrig_rare GNI_FN(gni_dm_trig_rare)
+#define gni_dsin GNI_FN(gni_dm_sin)
+#define gni_dcos GNI_FN(gni_dm_cos)
+#define gni_dtan GNI_FN(gni_dm_tan)
+#define GNI_D_TRIG_MAX 1e6
+
+// x = n pi/2 + r + *low for |x| < GNI_D_TRIG_MAX (Cody & Waite); *q has n in its low bits. The first step is exact.
+GNI_INLINE gni_vd gni_dquadrant(gni_vd x, gni_vd *low, gni_vl *q) {
+    const gni_vd t = x * 0.63661977236758134308 + GNI_D_MAGIC, n = t - GNI_D_MAGIC;
+    const gni_vd a = gni_dfnma(n, gni_dset(1.5707963267948966), x), b = n * 6.123233995736766e-17, r = a - b, up = r - a;
+    const gni_vd more = gni_dfma(n, gni_dset(6.123233995736766e-17), -b);
+    *low = ((a - (r - up)) - (b + up)) - gni_dfma(n, gni_dset(-1.4973849048591698e-33), more);
+    *q = (gni_vl)t;
+    return r;
+}
+// Its sine and cosine up to what they return.
+GNI_INLINE gni_vd gni_dsin_part(gni_vd r, gni_vd low, gni_vd *y) {
+    static const double c[] = {-0.1666666666666665,    0.008333333333325314,    -0.00019841269831539227,
+                               2.755731416232474e-06,  -2.5050817558119546e-08, 1.5899630882067402e-10};
+    const gni_vd z = r * r;
+    *y = r;
+    return gni_dfma(r * z, gni_dpoly(z, c), gni_dfnma(low, z * 0.5, low));
+}
+GNI_INLINE gni_vd gni_dcos_part(gni_vd r, gni_vd low, gni_vd *y) {
+    static const double c[] = {0.04166666666666723,    -0.0013888888888973787, 2.480158734659301e-05,
+                               -2.7557329617477473e-07, 2.0877655986366396e-09, -1.1453371310547646e-11};
+    const gni_vd z = r * r, half = z * 0.5;
+    *y = 1.0 - half;
+    return ((1.0 - *y) - half) + gni_dfma(z * z, gni_dpoly(z, c), -(r * low));
+}
+static GNI_NOINLINE gni_vd gni_dtrig_rare(gni_vd x, gni_vd y, double (*f)(double)) {
+    double from[GNI_DW], to[GNI_DW];
+    memcpy(from, &x, sizeof from);
+    memcpy(to, &y, sizeof to);
+    for (int i = 0; i < GNI_DW; i++)
+        if (!(fabs(from[i]) < GNI_D_TRIG_MAX)) to[i] = f(from[i]);
+    return gni_dload(to, 0);
+}
+GNI_INLINE gni_vd gni_dsin(gni_vd x) {
+    gni_vl q;
+    gni_vd low, r = gni_dquadrant(x, &low, &q);
+    gni_vd s, c, sr = gni_dsin_part(r, low, &s), cr = gni_dcos_part(r, low, &c);
+    const gni_vl odd = (gni_vl)((q & 1) != 0);
+    gni_vd y = gni_dpick(odd, c, s) + gni_dpick(odd, cr, sr);
+    y = (gni_vd)((gni_vl)y ^ (gni_vl)((gni_vq)(q & 2) << 62));
+    y = gni_dpick((gni_vl)(x == 0.0), x, y);
+    return gni_dany((gni_vl)(gni_dabs(x) < GNI_D_TRIG_MAX) ^ -1) ? gni_dtrig_rare(x, y, sin) : y;
+}
+GNI_INLINE gni_vd gni_dcos(gni_vd x) {
+    gni_vl q;
+    gni_vd low, r = gni_dquadrant(x, &low, &q);
+    gni_vd s, c, sr = gni_dsin_part(r, low, &s), cr = gni_dcos_part(r, low, &c);
+    const gni_vl odd = (gni_vl)((q & 1) != 0);
+    gni_vd y = gni_dpick(odd, s, c) + gni_dpick(odd, sr, cr);
+    y = (gni_vd)((gni_vl)y ^ (gni_vl)((gni_vq)((q + 1) & 2) << 62));
+    return gni_dany((gni_vl)(gni_dabs(x) < GNI_D_TRIG_MAX) ^ -1) ? gni_dtrig_rare(x, y, cos) : y;
+}
+GNI_INLINE gni_vd gni_dtan(gni_vd x) {
+    gni_vl q;
+    gni_vd s, c, low, r = gni_dquadrant(x, &low, &q), sr = gni_dsin_part(r, low, &s), cr = gni_dcos_part(r, low, &c);
+    const gni_vl odd = (gni_vl)((q & 1) != 0);
+    const gni_vd over = s + sr, under = c + cr, over_r = sr + (s - over), under_r = cr + (c - under);
+    gni_vd y = gni_dratio(gni_dpick(odd, -under, over), gni_dpick(odd, -under_r, over_r), gni_dpick(odd, over, under),
+                          gni_dpick(odd, over_r, under_r));
+    y = gni_dpick((gni_vl)(x == 0.0), x, y);
+    return gni_dany((gni_vl)(gni_dabs(x) < GNI_D_TRIG_MAX) ^ -1) ? gni_dtrig_rare(x, y, tan) : y;
+}
+
+// ---- inverse trigonometry
+
+#define gni_dasin_rest GNI_FN(gni_dm_asin_rest)
+#define gni_dasin GNI_FN(gni_dm_asin)
+#define gni_dacos GNI_FN(gni_dm_acos)
+#define gni_datan GNI_FN(gni_dm_atan)
+
+// asin(s) = s + what this gives, where s = |x| up to 1/2, and beyond it s = sqrt((1 - |x|) / 2), half of the angle from 1.
+GNI_INLINE gni_vd gni_dasin_rest(gni_vd a, gni_vl big, gni_vd *s) {
+    static const double c[] = {0.16666666666665053,  0.07500000000424453,  0.04464285675391791,  0.030381962283315227,
+                               0.022371681012282856, 0.017360887278739513, 0.013873376669723032, 0.012248105789355163,
+                               0.006182799558822945, 0.02048261314847234,  -0.017735565893794582, 0.03295672168377474};
+    const gni_vd z = gni_dpick(big, 0.5 - a * 0.5, a * a);
+    *s = gni_dpick(big, gni_dsqrt(z), a);
+    return *s * (z * gni_dpoly(z, c));
+}
+GNI_INLINE gni_vd gni_dasin(gni_vd x) {
+    const gni_vl big = (gni_vl)(gni_dabs(x) > 0.5);
+    gni_vd s, rest = gni_dasin_rest(gni_dabs(x), big, &s);
+    const gni_vd twice = s + s, high = 1.5707963267948966 - twice, low = (1.5707963267948966 - high) - twice;
+    return gni_dcopysign(gni_dpick(big, high - ((rest + rest) - (low + 6.123233995736766e-17)), s + rest), x);
+}
+GNI_INLINE gni_vd gni_dacos(gni_vd x) {
+    const gni_vl big = (gni_vl)(gni_dabs(x) > 0.5), below = (gni_vl)(x < 0.0);
+    gni_vd s, rest = gni_dasin_rest(gni_dabs(x), big, &s);
+    const gni_vd twice = (s + rest) * 2.0, sr = gni_dpick(below, -rest, rest);
+    const gni_vd near1 = gni_dpick(below, (3.1415926535897931 - (s + s)) - ((rest + rest) - 1.2246467991473532e-16), twice);
+    return gni_dpick(big, near1, 1.5707963267948966 - (x - (6.123233995736766e-17 - sr)));
+}
+// About 0, about 1 and about infinity: tan(pi/8) and its inverse are between.
+GNI_INLINE gni_vd gni_datan(gni_vd x) {
+    static const double c[] = {-0.33333333333333953, 0.20000000000179646, -0.14285714304280145, 0.11111112088502567,
+                               -0.09090939440674836, 0.07692906237759527, -0.06674442224739256, 0.05949560537577375,
+                               -0.05643201123143973, 0.06087255896018214, -0.06751635498714821, 0.04731911283240518};
+    const gni_vd a = gni_dabs(x), one = gni_dset(1.0), zero = gni_dset(0.0);
+    const gni_vl about1 = (gni_vl)(a > 0.41421356237309503), large = (gni_vl)(a > 2.4142135623730949);
+    const gni_vd t = gni_dpick(large, -one, gni_dpick(about1, a - 1.0, a)) / gni_dpick(large, a, gni_dpick(about1, a + 1.0, one));
+    const gni_vd z = t * t, rest = t * (z * gni_dpoly(z, c));
+    const gni_vd base = gni_dpick(large, gni_dset(1.5707963267948966), gni_dpick(about1, gni_dset(0.78539816339744828), zero));
+    const gni_vd low = gni_dpick(large, gni_dset(6.123233995736766e-17), gni_dpick(about1, gni_dset(3.061616997868383e-17), zero));
+    return gni_dcopysign(base + (t + (rest + low)), x);
+}
+#endif
+
+// >>wide_kernels
+// Loops of the CPU backend over 64-bit registers, float64 and int64, compiled per pass: the ops that vectors have, conversions,
+// folds for reductions, softmax pieces. What calls the C library is in room `cpu_wide`. From outside: the table GNI_FN(gni_isa_table),
+// in which the loops of room `cpu_kernels` are, too.
+
+// ---- kernels
+
+// F and I: of float64 and of int64 to the same; Q and T: to truth values, from masks of lanes.
+#define GNI_WIDE_OPS(F, Q, I, T)                                                                                         \
+    F(NEG, -a) F(ABS, gni_dabs(a)) F(SQUARE, a * a) F(RECIP, 1.0 / a) F(ADD, a + b) F(SUB, a - b) F(MUL, a * b)          \
+    F(DIV, a / b) F(RELU, gni_dpick((gni_vl)(a <= 0.0), gni_dset(0.0), a))                                                      \
+    F(MIN, gni_dpick((gni_vl)(a < b) | (gni_vl)(a != a), a, b)) F(MAX, gni_dpick((gni_vl)(a > b) | (gni_vl)(a != a), a, b)) \
+    Q(EQ, a == b) Q(NE, a != b) Q(LT, a < b) Q(LE, a <= b) Q(GT, a > b) Q(GE, a >= b) Q(ISNAN, a != a)                   \
+    Q(ISINF, gni_dabs(a) == GNI_INF) Q(ISFINITE, gni_dabs(a) < GNI_INF) Q(LOGICAL_NOT, a == 0.0) Q(TO_BOOL, a != 0.0)     \
+    Q(LOGICAL_AND, (gni_vl)(a != 0.0) & (gni_vl)(b != 0.0)) Q(LOGICAL_OR, (gni_vl)(a != 0.0) | (gni_vl)(b != 0.0))       \
+    Q(LOGICAL_XOR, (gni_vl)(a != 0.0) ^ (gni_vl)(b != 0.0))                                                              \
+    I(NEG, (gni_vl)(0 - (gni_vq)a)) I(ABS, gni_lpick(a < 0, (gni_vl)(0 - (gni_vq)a), a)) I(RELU, gni_lpick(a > 0, a, a ^ a)) \
+    I(SQUARE, (gni_vl)((gni_vq)a * (gni_vq)a)) I(ADD, (gni_vl)((gni_vq)a + (gni_vq)b)) I(SUB, (gni_vl)((gni_vq)a - (gni_vq)b)) \
+    I(MUL, (gni_vl)((gni_vq)a * (gni_vq)b)) I(MIN, gni_lpick(a < b, a, b)) I(MAX, gni_lpick(a > b, a, b))                \
+    I(AND, a & b) I(OR, a | b) I(XOR, a ^ b)                                                                             \
+    T(EQ, a == b) T(NE, a != b) T(LT, a < b) T(LE, a <= b) T(GT, a > b) T(GE, a >= b) T(LOGICAL_NOT, a == 0)             \
+    T(TO_BOOL, a != 0) T(LOGICAL_AND, (a != 0) & (b != 0)) T(LOGICAL_OR, (a | b) != 0) T(LOGICAL_XOR, (a != 0) ^ (b != 0))
+
+#define GNI_WIDE(name, V, load, R, E)                                                              \
+    static void GNI_FN(name)(void *dst, const void *pa, const void *pb, const void *pc, int n) {   \
+        GNI_UNUSED(pb);                                                                            \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += GNI_DW) {                                                      \
+            const V a = load(pa, i), b = load(pb, i);                                              \
+            const R y = (E);                                                                       \
+            GNI_UNUSED(b);                                                                         \
+            memcpy((double *)dst + i, &y, sizeof y);                                               \
+        }                                                                                          \
+    }
+#define GNI_WIDE_F(NAME, E) GNI_WIDE(gni_df_##NAME, gni_vd, gni_dload, gni_vd, E)
+#define GNI_WIDE_Q(NAME, E) GNI_WIDE(gni_df_##NAME, gni_vd, gni_dload, gni_vl, (gni_vl)(E) & 1)
+#define GNI_WIDE_I(NAME, E) GNI_WIDE(gni_di_##NAME, gni_vl, gni_lload, gni_vl, E)
+#define GNI_WIDE_T(NAME, E) GNI_WIDE(gni_di_##NAME, gni_vl, gni_lload, gni_vl, (gni_vl)(E) & 1)
+GNI_WIDE_OPS(GNI_WIDE_F, GNI_WIDE_Q, GNI_WIDE_I, GNI_WIDE_T)
+GNI_WIDE_I(WHERE, gni_lpick(a != 0, b, gni_lload(pc, i)))
+GNI_WIDE(gni_df_ROUND_F32, gni_vd, gni_dload, gni_vd, GNI_AS(GNI_AS(a, gni_vd4), gni_vd))
+GNI_WIDE(gni_di_I_TO_F, gni_vl, gni_lload, gni_vd, GNI_AS(a, gni_vd))
+// An integer that float64 does not hold keeps 53 bits, the last of which says whether anything was cut off.
+GNI_WIDE(gni_di_TO_ODD, gni_vl, gni_lload, gni_vd,
+         GNI_AS(gni_lpick((gni_vl)((a ^ (a >> 63)) >> 53 == 0) | (gni_vl)((a & 1023) == 0), a, (a & ~(int64_t)1023) | 1024), gni_vd))
+#if defined(GNI_PASS_AVX512)
+#define gni_dtol GNI_FN(gni_w_dtol)
+// Truncates and saturates; NaN gives 0.
+GNI_INLINE gni_vl gni_dtol(gni_vd x) {
+    const gni_vl y = (gni_vl)_mm512_cvttpd_epi64((__m512d)x); // INT64_MIN where it does not fit
+    return gni_lpick(x >= gni_dset(9223372036854775808.0), y ^ -1, y) & (gni_vl)(x == x);
+}
+GNI_WIDE(gni_df_F_TO_I, gni_vd, gni_dload, gni_vl, gni_dtol(a))
+#endif
+GNI_WIDE_I(WRAP_U8, a & 255)
+GNI_WIDE_I(WRAP_I8, ((a & 255) ^ 128) - 128)
+GNI_WIDE_I(WRAP_U16, a & 65535)
+GNI_WIDE_I(WRAP_I16, ((a & 65535) ^ 32768) - 32768)
+GNI_WIDE_I(WRAP_U32, a & 0xffffffff)
+GNI_WIDE_I(WRAP_I32, ((a & 0xffffffff) ^ 0x80000000) - 0x80000000)
+#undef GNI_WIDE_Q
+#undef GNI_WIDE_I
+#undef GNI_WIDE_T
+
+#if defined(GNI_PASS_AVX2) || defined(GNI_PASS_AVX512)
+// The functions of room `dmath`.
+#define GNI_WIDE_MATH(F)                                                                                            \
+    F(SQRT, gni_dsqrt(a)) F(RSQRT, 1.0 / gni_dsqrt(a)) F(EXP, gni_dexp(a)) F(EXP2, gni_dexp2(a)) F(EXPM1, gni_dexpm1(a)) \
+    F(LOG, gni_dlog(a)) F(LOG2, gni_dlog2(a)) F(LOG10, gni_dlog10(a)) F(LOG1P, gni_dlog1p(a)) F(SIN, gni_dsin(a))     \
+    F(COS, gni_dcos(a)) F(TAN, gni_dtan(a)) F(ASIN, gni_dasin(a)) F(ACOS, gni_dacos(a)) F(ATAN, gni_datan(a))         \
+    F(TANH, gni_dtanh(a)) F(SIGMOID, gni_dsigmoid(a)) F(SOFTPLUS, gni_dsoftplus(a))                                   \
+    F(SILU, gni_dpick((gni_vl)(a == -GNI_INF), gni_dset(-0.0), a * gni_dsigmoid(a)))                                  \
+    F(FLOOR, gni_dfloor(a)) F(CEIL, gni_dceil(a)) F(ROUND, gni_drint(a)) F(TRUNC, gni_dtrunc(a))                      \
+    F(FMA, gni_dfma(a, b, gni_dload(pc, i)))
+GNI_WIDE_MATH(GNI_WIDE_F)
+#endif
+#undef GNI_WIDE_F
+
+// The kernel of a GNI_INSN_CODE, or NULL.
+static gni_kernel GNI_FN(gni_wide_kernel)(uint32_t code) {
+    switch (code) {
+#define GNI_CASE_F(NAME, E) case GNI_OP_##NAME * 3u + GNI_F: return GNI_FN(gni_df_##NAME);
+#define GNI_CASE_I(NAME, E) case GNI_OP_##NAME * 3u + GNI_I: return GNI_FN(gni_di_##NAME);
+        GNI_WIDE_OPS(GNI_CASE_F, GNI_CASE_F, GNI_CASE_I, GNI_CASE_I)
+#ifdef GNI_WIDE_MATH
+        GNI_WIDE_MATH(GNI_CASE_F)
+#endif
+#undef GNI_CASE_F
+#undef GNI_CASE_I
+    case GNI_OP_TO_ODD * 3u + GNI_I: return GNI_FN(gni_di_TO_ODD);
+    default: break;
+    }
+    switch (code / 3u) {
+    case GNI_OP_ROUND_F32: return GNI_FN(gni_df_ROUND_F32);
+#if defined(GNI_PASS_AVX512)
+    case GNI_OP_F_TO_I: return GNI_FN(gni_df_F_TO_I);
+#endif
+#define GNI_CASE(NAME) case GNI_OP_##NAME: return GNI_FN(gni_di_##NAME);
+        GNI_CASE(WHERE)
+        GNI_CASE(I_TO_F)
+        GNI_CASE(WRAP_U8)
+        GNI_CASE(WRAP_I8)
+        GNI_CASE(WRAP_U16)
+        GNI_CASE(WRAP_I16)
+        GNI_CASE(WRAP_U32)
+        GNI_CASE(WRAP_I32)
+#undef GNI_CASE
+    default: return NULL;
+    }
+}
+
+// ---- memory to registers and back
+
+// What is shorter than 32 bits takes the way of the narrow registers.
+#define GNI_CONVERT(name, TR, TS, S, E, ONE)                                                       \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        int64_t i = 0;                                                                             \
+        for (; i + GNI_DW <= n; i += GNI_DW) {                                                     \
+            S x;                                                                                   \
+            memcpy(&x, (const TS *)src + i, sizeof x);                                             \
+            E;                                                                                     \
+            memcpy((TR *)dst + i, &y, sizeof y);                                                   \
+        }                                                                                          \
+        for (; i < n; i++) {                                                                       \
+            const TS x = ((const TS *)src)[i];                                                     \
+            ((TR *)dst)[i] = (TR)(ONE);                                                            \
+        }                                                                                          \
+    }
+GNI_CONVERT(gni_wide_load_f32, double, float, gni_vd4, const gni_vd y = GNI_AS(x, gni_vd), x)
+GNI_CONVERT(gni_wide_load_i32, int64_t, int32_t, gni_vl4, const gni_vl y = GNI_AS(x, gni_vl), x)
+GNI_CONVERT(gni_wide_load_u32, uint64_t, uint32_t, gni_vq4, const gni_vq y = GNI_AS(x, gni_vq), x)
+GNI_CONVERT(gni_wide_store_f32, float, double, gni_vd, const gni_vd4 y = GNI_AS(x, gni_vd4), x)
+GNI_CONVERT(gni_wide_store_32, uint32_t, uint64_t, gni_vq, const gni_vq4 y = GNI_AS(x, gni_vq4), x & UINT32_MAX)
+GNI_CONVERT(gni_wide_store_truth, int32_t, int64_t, gni_vl, const gni_vl4 y = GNI_AS((gni_vl)(x != 0) & 1, gni_vl4), x != 0)
+// As gni_round_odd, to float32: bits of the sign count the size, too.
+GNI_INLINE gni_vl4 GNI_FN(gni_wide_odd)(gni_vd x) {
+    gni_vl4 u, over, cut;
+    const gni_vd4 f = GNI_AS(x, gni_vd4);
+    const gni_vd back = GNI_AS(f, gni_vd);
+    memcpy(&u, &f, sizeof u);
+    over = GNI_AS((gni_vl)(gni_dabs(back) > gni_dabs(x)) & 1, gni_vl4);
+    cut = GNI_AS((gni_vl)(back != x) & (gni_vl)(x == x) & 1, gni_vl4);
+    return (u - over) | cut;
+}
+GNI_CONVERT(gni_wide_store_odd, float, double, gni_vd, const gni_vl4 y = GNI_FN(gni_wide_odd)(x), gni_round_odd(x))
+#undef GNI_CONVERT
+#define GNI_BY_32(name, FIRST, SECOND, FROM, TO)                                                   \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        int32_t between[256];                                                                      \
+        for (int64_t i = 0; i < n; i += 256) {                                                     \
+            const int64_t m = GNI_MIN(n - i, 256);                                                 \
+            GNI_FN(FIRST)(between, (const char *)src + i * FROM, m);                               \
+            GNI_FN(SECOND)((char *)dst + i * TO, between, m);                                      \
+        }                                                                                          \
+    }
+GNI_BY_32(gni_wide_load_f16, gni_load_f16, gni_wide_load_f32, 2, 8)
+GNI_BY_32(gni_wide_load_bf16, gni_load_bf16, gni_wide_load_f32, 2, 8)
+GNI_BY_32(gni_wide_load_i16, gni_load_i16, gni_wide_load_i32, 2, 8)
+GNI_BY_32(gni_wide_load_u16, gni_load_u16, gni_wide_load_i32, 2, 8)
+GNI_BY_32(gni_wide_load_i8, gni_load_i8, gni_wide_load_i32, 1, 8)
+GNI_BY_32(gni_wide_load_u8, gni_load_u8, gni_wide_load_i32, 1, 8)
+GNI_BY_32(gni_wide_store_f16, gni_wide_store_odd, gni_store_f16, 8, 2)
+GNI_BY_32(gni_wide_store_bf16, gni_wide_store_odd, gni_store_bf16, 8, 2)
+GNI_BY_32(gni_wide_store_16, gni_wide_store_32, gni_store_16, 8, 2)
+GNI_BY_32(gni_wide_store_8, gni_wide_store_32, gni_store_u8, 8, 1)
+GNI_BY_32(gni_wide_store_bool, gni_wide_store_truth, gni_store_bool, 8, 1)
+#undef GNI_BY_32
+
+// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128, I16, U16, U64.
+static const gni_convert_fn GNI_FN(gni_wide_load_table)[GN_DTYPE_COUNT] = {
+    GNI_FN(gni_wide_load_f32), GNI_FN(gni_wide_load_f16), GNI_FN(gni_wide_load_bf16), NULL, GNI_FN(gni_wide_load_i32),
+    NULL, GNI_FN(gni_wide_load_u8), GNI_FN(gni_wide_load_i8), GNI_FN(gni_wide_load_u32), GNI_FN(gni_wide_load_u8), NULL,
+    NULL, GNI_FN(gni_wide_load_i16), GNI_FN(gni_wide_load_u16), NULL};
+static const gni_convert_fn GNI_FN(gni_wide_store_table)[GN_DTYPE_COUNT] = {
+    GNI_FN(gni_wide_store_f32), GNI_FN(gni_wide_store_f16), GNI_FN(gni_wide_store_bf16), NULL,
+    GNI_FN(gni_wide_store_32), NULL, GNI_FN(gni_wide_store_8), GNI_FN(gni_wide_store_8), GNI_FN(gni_wide_store_32),
+    GNI_FN(gni_wide_store_bool), NULL, NULL, GNI_FN(gni_wide_store_16), GNI_FN(gni_wide_store_16), NULL};
+
+// ---- folds of contiguous elements
+
+// 16 running sums whatever the width of a vector, as many of them as fit in each: the same bits from every pass.
+static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    GNI_UNUSED(at);
+    for (int64_t i = 0; i < n; i += 256) {
+        const double *p = (const double *)x + i;
+        int64_t m = GNI_MIN(n - i, 256), k = 0;
+        gni_vd v[16 / GNI_DW];
+        double s[16];
+        GNI_FT_UNROLL
+        for (int g = 0; g < 16 / GNI_DW; g++) v[g] = gni_dset(0.0);
+        for (; k + 16 <= m; k += 16)
+            GNI_FT_UNROLL
+            for (int g = 0; g < 16 / GNI_DW; g++) v[g] += gni_dload(p, k + g * GNI_DW);
+        memcpy(s, v, sizeof s);
+        for (int j = 0; k < m; k++, j++) s[j] += p[k];
+        for (int h = 8; h > 0; h /= 2)
+            for (int j = 0; j < h; j++) s[j] += s[j + h];
+        if (s[0] - s[0] == 0.0) {
+            gni_acc_add(&acc->d, &acc->e, s[0]);
+            continue;
+        }
+        for (k = 0; k < m; k++) gni_acc_add(&acc->d, &acc->e, p[k]);
+    }
+}
+static void GNI_FN(gni_wide_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    const double *p = (const double *)x;
+    GNI_UNUSED(at);
+    for (int64_t i = 0; i < n; i++) gni_acc_multiply(&acc->d, &acc->e, p[i]);
+}
+// The smallest or largest; NaN if there is one.
+#define GNI_FOLD_EXTREME(name, T, V, load, pick, FIELD, OP, ODD, IF_ODD)                           \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+        const T *p = (const T *)x;                                                                 \
+        T t[4 * GNI_DW], most = acc->FIELD;                                                        \
+        int64_t i = 0, odds[GNI_DW];                                                               \
+        V s[4];                                                                                    \
+        gni_vl odd;                                                                                \
+        GNI_UNUSED(at);                                                                            \
+        for (int k = 0; k < 4 * GNI_DW; k++) t[k] = most;                                          \
+        memcpy(s, t, sizeof s);                                                                    \
+        memset(&odd, 0, sizeof odd);                                                               \
+        for (; i + 4 * GNI_DW <= n; i += 4 * GNI_DW)                                               \
+            GNI_FT_UNROLL                                                                          \
+            for (int k = 0; k < 4; k++) {                                                          \
+                const V a = load(p, i + k * GNI_DW);                                               \
+                s[k] = pick((gni_vl)(a OP s[k]), a, s[k]);                                         \
+                odd |= (gni_vl)(ODD(a));                                                           \
+            }                                                                                      \
+        memcpy(t, s, sizeof t);                                                                    \
+        memcpy(odds, &odd, sizeof odds);                                                           \
+        for (int k = 0; k < 4 * GNI_DW; k++) most = t[k] OP most ? t[k] : most;                    \
+        for (; i < n; i++) {                                                                       \
+            most = p[i] OP most ? p[i] : most;                                                     \
+            odds[0] |= (int64_t)(ODD(p[i]));                                                       \
+        }                                                                                          \
+        for (int k = 1; k < GNI_DW; k++) odds[0] |= odds[k];                                       \
+        acc->FIELD = odds[0] != 0 ? IF_ODD : most;                                                 \
+    }
+// And its place: a block is searched only when it has something better.
+#define GNI_FOLD_PLACE(name, EXTREME, T, FIELD, ODD)                                               \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+        const T *p = (const T *)x;                                                                 \
+        for (int64_t i = 0; i < n && !(ODD(acc->FIELD)); i += GNI_SUM_BLOCK) {                     \
+            const T before = acc->FIELD;                                                           \
+            int64_t j = i;                                                                         \
+            GNI_FN(EXTREME)(acc, p + i, GNI_MIN(n - i, GNI_SUM_BLOCK), 0);                         \
+            if (acc->FIELD == before) continue;                                                    \
+            while (!(p[j] == acc->FIELD || ODD(p[j]))) j++;                                        \
+            acc->at = at + j;                                                                      \
+        }                                                                                          \
+    }
+#define GNI_IS_NAN(x) ((x) != (x))
+#define GNI_IS_NONE(x) ((x) & 0)
+#define GNI_EXTREME_F(name, OP) \
+    GNI_FOLD_EXTREME(name, double, gni_vd, gni_dload, gni_dpick, d, OP, GNI_IS_NAN, GNI_NAN)
+#define GNI_EXTREME_I(name, OP) GNI_FOLD_EXTREME(name, int64_t, gni_vl, gni_lload, gni_lpick, i, OP, GNI_IS_NONE, 0)
+GNI_EXTREME_F(gni_wide_fold_min_f, <)
+GNI_EXTREME_F(gni_wide_fold_max_f, >)
+GNI_EXTREME_I(gni_wide_fold_min_i, <)
+GNI_EXTREME_I(gni_wide_fold_max_i, >)
+GNI_FOLD_PLACE(gni_wide_fold_argmin_f, gni_wide_fold_min_f, double, d, GNI_IS_NAN)
+GNI_FOLD_PLACE(gni_wide_fold_argmax_f, gni_wide_fold_max_f, double, d, GNI_IS_NAN)
+GNI_FOLD_PLACE(gni_wide_fold_argmin_i, gni_wide_fold_min_i, int64_t, i, GNI_IS_NONE)
+GNI_FOLD_PLACE(gni_wide_fold_argmax_i, gni_wide_fold_max_i, int64_t, i, GNI_IS_NONE)
+#undef GNI_FOLD_EXTREME
+#undef GNI_FOLD_PLACE
+#undef GNI_EXTREME_F
+#undef GNI_EXTREME_I
+#undef GNI_IS_NAN
+#undef GNI_IS_NONE
+
+static void GNI_FN(gni_wide_fold_sum_i)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    const uint64_t *p = (const uint64_t *)x;
+    uint64_t r = (uint64_t)acc->i, t[4 * GNI_DW];
+    gni_vq s[4];
+    int64_t i = 0;
+    GNI_UNUSED(at);
+    memset(s, 0, sizeof s);
+    for (; i + 4 * GNI_DW <= n; i += 4 * GNI_DW)
+        GNI_FT_UNROLL
+        for (int k = 0; k < 4; k++) s[k] += (gni_vq)gni_lload(p, i + k * GNI_DW);
+    memcpy(t, s, sizeof t);
+    for (int k = 0; k < 4 * GNI_DW; k++) r += t[k];
+    for (; i < n; i++) r += p[i];
+    acc->i = (int64_t)r;
+}
+#define GNI_FOLD(name, T, INIT, STEP, END)                                                         \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                         \
+        const T *p = (const T *)x;                                                                 \
+        INIT;                                                                                      \
+        GNI_UNUSED(at);                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            T y = p[i];                                                                            \
+            STEP;                                                                                  \
+        }                                                                                          \
+        END;                                                                                       \
+    }
+GNI_FOLD(gni_wide_fold_prod_i, int64_t, uint64_t r = (uint64_t)acc->i, r *= (uint64_t)y,
+         acc->i = (int64_t)r)
+GNI_FOLD(gni_wide_fold_any_f, double, int r = acc->i != 0, r |= y != 0.0, acc->i = r)
+GNI_FOLD(gni_wide_fold_any_i, int64_t, int r = acc->i != 0, r |= y != 0, acc->i = r)
+GNI_FOLD(gni_wide_fold_all_f, double, int r = acc->i != 0, r &= y != 0.0, acc->i = r)
+GNI_FOLD(gni_wide_fold_all_i, int64_t, int r = acc->i != 0, r &= y != 0, acc->i = r)
+#undef GNI_FOLD
+
+#define GNI_VALUES(op) GNI_FN(gni_wide_fold_##op##_f), GNI_FN(gni_wide_fold_##op##_i), GNI_FN(gni_wide_fold_##op##_i)
+#define GNI_TRUTH(op) GNI_FN(gni_wide_fold_##op##_f), GNI_FN(gni_wide_fold_##op##_i), GNI_FN(gni_wide_fold_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
+static const gni_fold_fn GNI_FN(gni_wide_fold_table)[GNI_RED_COUNT * 3] = {
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
+
+// ---- folds of columns
+
+static void GNI_FN(gni_wide_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows,
+                                   int64_t stride, int64_t n, int64_t at) {
+    double t[GNI_BAND], *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r0 = 0; r0 < rows; r0 += GNI_COLUMN_BLOCK) {
+        int64_t last = GNI_MIN(r0 + GNI_COLUMN_BLOCK, rows), whole = n & ~(int64_t)(GNI_DW - 1);
+        for (int64_t c = 0; c < n; c++) t[c] = 0.0;
+        for (int64_t r = r0; r < last;) {
+            const bool four = r + 4 <= last; // rows at a time
+            const int64_t step = four ? stride : 0;
+            const double *p = (const double *)x + r * stride, *q = p + step, *u = q + step, *w = u + step;
+            for (int64_t c = 0; c < whole && four; c += GNI_DW) {
+                const gni_vd y = gni_dload(t, c) + ((gni_dload(p, c) + gni_dload(q, c)) + (gni_dload(u, c) + gni_dload(w, c)));
+                memcpy(t + c, &y, sizeof y);
+            }
+            for (int64_t c = four ? whole : n; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
+            for (int64_t c = four ? n : 0; c < n; c++) t[c] += p[c];
+            r += four ? 4 : 1;
+        }
+        for (int64_t c = 0; c < n;) {
+            if (c + GNI_DW <= n) { // what gni_acc_add does (Knuth's way to the rest of the sum is without branches)
+                const gni_vd a = gni_dload(v, c), y = gni_dload(t, c), sum = a + y, up = sum - a;
+                const gni_vd rest = gni_dload(acc->e, c) + ((a - (sum - up)) + (y - up)), none = rest - rest;
+                int64_t odds[GNI_DW], odd = 0;
+                const gni_vl beyond = (gni_vl)(none != gni_dset(0.0));
+                memcpy(odds, &beyond, sizeof odds);
+                for (int k = 0; k < GNI_DW; k++) odd |= odds[k];
+                if (odd == 0) {
+                    memcpy(v + c, &sum, sizeof sum);
+                    memcpy(acc->e + c, &rest, sizeof rest);
+                    c += GNI_DW;
+                    continue;
+                }
+            }
+            for (const int64_t stop = GNI_MIN(c + GNI_DW, n); c < stop; c++) {
+                const bool exact = t[c] - t[c] == 0.0;
+                if (exact) gni_acc_add(&v[c], &acc->e[c], t[c]);
+                for (int64_t r = r0; r < last && !exact; r++)
+                    gni_acc_add(&v[c], &acc->e[c], ((const double *)x)[r * stride + c]);
+            }
+        }
+    }
+}
+
+static void GNI_FN(gni_wide_columns_prod_f)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, int64_t at) {
+    double *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r = 0; r < rows; r++) {
+        const double *p = (const double *)x + r * stride;
+        int64_t c = 0;
+        for (; c + 8 <= n; c += 8) {
+            double y[8];
+            uint64_t beyond = 0;
+            for (int j = 0; j < 8; j++) y[j] = v[c + j] * p[c + j];
+            for (int j = 0; j < 8; j++) beyond |= gni_beyond(y[j], 10);
+            for (int j = 0; j < 8 && beyond != 0; j++) gni_acc_multiply(&v[c + j], &acc->e[c + j], p[c + j]);
+            if (beyond == 0) memcpy(v + c, y, sizeof y);
+        }
+        for (; c < n; c++) gni_acc_multiply(&v[c], &acc->e[c], p[c]);
+    }
+}
+
+// A vector of columns at a time: v from v and y.
+#define GNI_COLUMNS_V(name, T, V, load, E, ONE)                                                    \
+    static void GNI_FN(name)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, int64_t at) { \
+        T *r = (T *)acc->v;                                                                        \
+        GNI_UNUSED(at);                                                                            \
+        for (const T *p = (const T *)x; rows > 0; rows--, p += stride) {                           \
+            int64_t c = 0;                                                                         \
+            for (; c + GNI_DW <= n; c += GNI_DW) {                                                 \
+                const V v = load(r, c), y = load(p, c), z = (E);                                   \
+                memcpy(r + c, &z, sizeof z);                                                       \
+            }                                                                                      \
+            for (; c < n; c++) {                                                                   \
+                const T v = r[c], y = p[c];                                                        \
+                r[c] = (ONE);                                                                      \
+            }                                                                                      \
+        }                                                                                          \
+    }
+GNI_COLUMNS_V(gni_wide_columns_min_f, double, gni_vd, gni_dload,
+              gni_dpick((gni_vl)(y < v) | (gni_vl)(y != y), y, v), y < v || y != y ? y : v)
+GNI_COLUMNS_V(gni_wide_columns_max_f, double, gni_vd, gni_dload,
+              gni_dpick((gni_vl)(y > v) | (gni_vl)(y != y), y, v), y > v || y != y ? y : v)
+GNI_COLUMNS_V(gni_wide_columns_min_i, int64_t, gni_vl, gni_lload, gni_lpick(y < v, y, v), y < v ? y : v)
+GNI_COLUMNS_V(gni_wide_columns_max_i, int64_t, gni_vl, gni_lload, gni_lpick(y > v, y, v), y > v ? y : v)
+GNI_COLUMNS_V(gni_wide_columns_sum_i, int64_t, gni_vl, gni_lload, (gni_vl)((gni_vq)v + (gni_vq)y),
+              (int64_t)((uint64_t)v + (uint64_t)y))
+#undef GNI_COLUMNS_V
+#define GNI_COLUMNS(name, T, S, STEP)                                                              \
+    static void GNI_FN(name)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, \
+                     int64_t at) {                                                                 \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            S *GNI_RESTRICT v = (S *)acc->v;                                                       \
+            const T *GNI_RESTRICT p = (const T *)x + r * stride;                                   \
+            int64_t row = at + r;                                                                  \
+            GNI_UNUSED(row);                                                                       \
+            for (int64_t c = 0; c < n; c++) {                                                      \
+                T y = p[c];                                                                        \
+                STEP;                                                                              \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define GNI_PLACE_STEP(BETTER)                                                                     \
+    if (BETTER) {                                                                                  \
+        v[c] = y;                                                                                  \
+        acc->at[c] = row;                                                                          \
+    }
+GNI_COLUMNS(gni_wide_columns_argmin_f, double, double,
+            GNI_PLACE_STEP(v[c] == v[c] && (y < v[c] || y != y)))
+GNI_COLUMNS(gni_wide_columns_argmax_f, double, double,
+            GNI_PLACE_STEP(v[c] == v[c] && (y > v[c] || y != y)))
+GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, v[c] |= (int32_t)(y != 0.0))
+GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, v[c] &= (int32_t)(y != 0.0))
+GNI_COLUMNS(gni_wide_columns_prod_i, int64_t, uint64_t, v[c] *= (uint64_t)y)
+GNI_COLUMNS(gni_wide_columns_any_i, int64_t, int32_t, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_wide_columns_all_i, int64_t, int32_t, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_wide_columns_argmin_i, int64_t, int64_t, GNI_PLACE_STEP(y < v[c]))
+GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, GNI_PLACE_STEP(y > v[c]))
+#undef GNI_COLUMNS
+#undef GNI_PLACE_STEP
+
+#define GNI_VALUES(op)                                                                             \
+    GNI_FN(gni_wide_columns_##op##_f), GNI_FN(gni_wide_columns_##op##_i), GNI_FN(gni_wide_columns_##op##_i)
+#define GNI_TRUTH(op)                                                                              \
+    GNI_FN(gni_wide_columns_##op##_f), GNI_FN(gni_wide_columns_##op##_i), GNI_FN(gni_wide_columns_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
+static const gni_fold_columns_fn GNI_FN(gni_wide_columns_table)[GNI_RED_COUNT * 3] = {
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
+
+// ---- softmax
+
+static gni_softmax_part GNI_FN(gni_wide_softmax_stats)(void *dst, const void *src, int64_t n) {
+    const double *x = (const double *)src;
+    double *y = (double *)dst, low = 0.0;
+    gni_softmax_part part;
+    gni_acc acc = {0, 0, 0, 0};
+    acc.d = -GNI_INF;
+    GNI_FN(gni_wide_fold_max_f)(&acc, x, n, 0);
+    part.most = acc.d;
+    part.sum = part.most < GNI_INF ? 0.0 : GNI_NAN;
+    bool terms = part.most < GNI_INF && part.most > -GNI_INF;
+    for (int64_t i = 0; i < n; i++) {
+        double e = terms ? exp(x[i] - part.most) : 0.0;
+        if (terms) gni_acc_add(&part.sum, &low, e);
+        if (y != NULL) y[i] = e;
+    }
+    part.sum += low;
+    return part;
+}
+static void GNI_FN(gni_wide_softmax_scale)(void *dst, const void *src, int64_t n, double factor) {
+    for (int64_t i = 0; i < n; i++) ((double *)dst)[i] = ((const double *)src)[i] * factor;
+}
+static void GNI_FN(gni_wide_softmax_emit)(void *dst, const void *src, int64_t n, double most,
+                                  double factor) {
+    for (int64_t i = 0; i < n; i++)
+        ((double *)dst)[i] = exp(((const double *)src)[i] - most) * factor;
+}
+static void GNI_FN(gni_wide_softmax_emit_log)(void *dst, const void *src, int64_t n, double most,
+                                      double low) {
+    for (int64_t i = 0; i < n; i++) ((double *)dst)[i] = ((const double *)src)[i] - most - low;
+}
+GNI_TABLE gni_softmax_fns GNI_FN(gni_wide_softmax_table) = {
+    GNI_FN(gni_wide_softmax_stats), GNI_FN(gni_wide_softmax_scale), GNI_FN(gni_wide_softmax_emit),
+    GNI_FN(gni_wide_softmax_emit_log), NULL};
+
+static const gni_cpu_isa GNI_FN(gni_wide_table) = {
+    NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
+    GNI_FN(gni_wide_columns_table), NULL, NULL, NULL, NULL, NULL, NULL};
+
+GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
+    GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table), GNI_FN(gni_store_table), GNI_FN(gni_fold_table),
+    GNI_FN(gni_columns_table),  GNI_FN(gni_stream),     GNI_FN(gni_norm_sums),   GNI_FN(gni_norm_write),
+    GNI_FN(gni_net),            &GNI_FN(gni_wide_table), GNI_FN(gni_wide_kernel)};
 
 // >>linalg_micro
 // Loops of the matrix decompositions over rows of float64, once per instruction set.
@@ -6091,6 +7097,8 @@ static void gni_gm_put_dots(const gni_gemm_dots *d, int64_t i, int64_t j, const 
     }
 }
 
+static int64_t gni_gm_dots_column(const gni_gemm_dots *d, int64_t j) { return d->runs > 0 ? d->cols[j] : j * d->b_cs; }
+
 // Packing for any strides.
 #define GNI_GM_DEFINE_PACK(TYPE, D, S, CONVERT)                                                    \
     static void gni_gm_pack_any_##TYPE(void *dst, int64_t dw, const void *src, int64_t is,         \
@@ -6140,19 +7148,32 @@ static void GNI_FN(gni_gm_dots)(const gni_gemm_dots *d) {
         for (int64_t j = 0; j < d->n; j += 4) {
             float total[4] = {0};
             for (int64_t q = 0; q < GNI_MIN(d->n - j, 4); q++) {
-                const float *a = d->a + i * d->a_rs, *b = d->b + (j + q) * d->b_cs;
                 float sum[8] = {0};
-                int64_t p = 0;
-                for (; p + 8 <= d->k; p += 8) {
-                    for (int l = 0; l < 8; l++) sum[l] += a[p + l] * b[p + l];
+                for (int64_t r = 0; r == 0 || r < d->runs; r++) {
+                    const float *a = d->a + i * d->a_rs + (d->runs > 0 ? d->a_runs[r] : 0);
+                    const float *b = d->b + gni_gm_dots_column(d, j + q) + (d->runs > 0 ? d->b_runs[r] : 0);
+                    int64_t p = 0;
+                    for (; p + 8 <= d->k; p += 8) {
+                        for (int l = 0; l < 8; l++) sum[l] += a[p + l] * b[p + l];
+                    }
+                    for (; p < d->k; p++) sum[p & 7] += a[p] * b[p];
                 }
-                for (; p < d->k; p++) sum[p & 7] += a[p] * b[p];
                 for (int l = 0; l < 4; l++) sum[l] += sum[l + 4];
                 total[q] = (sum[0] + sum[2]) + (sum[1] + sum[3]);
             }
             gni_gm_put_dots(d, i, j, total);
         }
     }
+}
+
+static void GNI_FN(gni_gm_views)(const gni_gemm_views *d) {
+    for (int64_t i = 0; i < d->m; i++)
+        for (int64_t j = 0; j < d->runs * d->n; j++) {
+            const float *b = d->b + d->starts[j / d->n * d->n] + j % d->n;
+            float sum = 0;
+            for (int64_t p = 0; p < d->k; p++) sum += d->a[i * d->k + p] * b[d->rows[p]];
+            d->y[i * d->y_rs + j] = sum;
+        }
 }
 
 static void GNI_FN(gni_gm_add_rows)(const gni_gemm_rows *d) {
@@ -6348,18 +7369,26 @@ GNI_INLINE void GNI_FN(gni_gm_totals)(float *to, gni_vf v0, gni_vf v1, gni_vf v2
 #define GNI_GM_WHOLE(p, n) gni_vload(p)
 #define GNI_GM_DOT(R)                                                                              \
     static void GNI_FN(gni_gm_dot_##R)(const gni_gemm_dots *d, int64_t i, int64_t j) {             \
-        const int64_t n = d->n - j, k = d->k, a_rs = d->a_rs;                                      \
-        const float *a = d->a + i * a_rs, *b0 = d->b + j * d->b_cs;                                \
-        const float *b1 = n > 1 ? b0 + d->b_cs : b0, *b2 = n > 2 ? b1 + d->b_cs : b1;              \
-        const float *b3 = n > 3 ? b2 + d->b_cs : b2;                                               \
+        const int64_t k = d->k, a_rs = d->a_rs, last = d->n - 1;                                   \
+        const float *a = d->a + i * a_rs, *b0 = d->b + gni_gm_dots_column(d, j);                   \
+        const float *b1 = d->b + gni_gm_dots_column(d, GNI_MIN(j + 1, last));                      \
+        const float *b2 = d->b + gni_gm_dots_column(d, GNI_MIN(j + 2, last));                      \
+        const float *b3 = d->b + gni_gm_dots_column(d, GNI_MIN(j + 3, last));                      \
         gni_vf x, y0, y1, y2, y3;                                                                  \
         GNI_GM_R##R(GNI_GM_DOT_ZERO, f32);                                                         \
-        int64_t p = 0;                                                                             \
-        for (; p + GNI_VW <= k; p += GNI_VW) {                                                     \
-            GNI_GM_DOT_STEPS(GNI_GM_WHOLE, R)                                                      \
-        }                                                                                          \
-        if (p < k) {                                                                               \
-            GNI_GM_DOT_STEPS(GNI_FN(gni_gm_part_f32), R)                                           \
+        for (int64_t run = 0; run == 0 || run < d->runs; run++) {                                  \
+            if (d->runs > 0) { /* the rest of the way from the run before */                       \
+                const int64_t step = d->b_runs[run] - (run > 0 ? d->b_runs[run - 1] : 0);          \
+                a += d->a_runs[run] - (run > 0 ? d->a_runs[run - 1] : 0);                          \
+                b0 += step, b1 += step, b2 += step, b3 += step;                                    \
+            }                                                                                      \
+            int64_t p = 0;                                                                         \
+            for (; p + GNI_VW <= k; p += GNI_VW) {                                                 \
+                GNI_GM_DOT_STEPS(GNI_GM_WHOLE, R)                                                  \
+            }                                                                                      \
+            if (p < k) {                                                                           \
+                GNI_GM_DOT_STEPS(GNI_FN(gni_gm_part_f32), R)                                       \
+            }                                                                                      \
         }                                                                                          \
         float total[4];                                                                            \
         GNI_GM_R##R(GNI_GM_DOT_PUT, f32);                                                          \
@@ -6381,6 +7410,66 @@ static void GNI_FN(gni_gm_dots)(const gni_gemm_dots *d) {
         for (; i + 2 <= d->m; i += 2) GNI_FN(gni_gm_dot_2)(d, i, j);
         for (; i < d->m; i++) GNI_FN(gni_gm_dot_1)(d, i, j);
     }
+}
+
+// R rows of a run against n columns, up to two vectors: the second one's may be the first one's too.
+#define GNI_GM_VIEW_ZERO(F, r, q, s) gni_vf c##r##_0 = gni_vset(0), c##r##_1 = c##r##_0;
+#define GNI_GM_VIEW_STEP1(F, r, q, s) c##r##_0 = gni_vfma(gni_vset(a[r * k]), b0, c##r##_0);
+#define GNI_GM_VIEW_STEP2(F, r, q, s)                                                              \
+    x = gni_vset(a[r * k]);                                                                        \
+    c##r##_0 = gni_vfma(x, b0, c##r##_0);                                                          \
+    c##r##_1 = gni_vfma(x, b1, c##r##_1);
+#define GNI_GM_VIEW_PUT1(F, r, q, s) GNI_FN(gni_gm_put_part)(y + r * y_rs, c##r##_0, n);
+#define GNI_GM_VIEW_PUT2(F, r, q, s)                                                               \
+    gni_vstore(y + r * y_rs, c##r##_0);                                                            \
+    gni_vstore(y + r * y_rs + second, c##r##_1);
+#define GNI_GM_VIEW(R)                                                                             \
+    static void GNI_FN(gni_gm_view_##R)(const gni_gemm_views *d, int64_t i, const float *b,        \
+                                        float *y, int64_t n) {                                     \
+        const int64_t k = d->k, y_rs = d->y_rs, second = n - GNI_VW;                               \
+        const int64_t *rows = d->rows;                                                             \
+        const float *a = d->a + i * k;                                                             \
+        gni_vf x, b0, b1;                                                                          \
+        GNI_GM_R##R(GNI_GM_VIEW_ZERO, f32);                                                        \
+        y += i * y_rs;                                                                             \
+        if (n <= GNI_VW) {                                                                         \
+            for (int64_t p = 0; p < k; p++, a++) {                                                 \
+                b0 = GNI_FN(gni_gm_part_f32)(b + rows[p], n);                                      \
+                GNI_GM_R##R(GNI_GM_VIEW_STEP1, f32);                                               \
+            }                                                                                      \
+            GNI_GM_R##R(GNI_GM_VIEW_PUT1, f32);                                                    \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t p = 0; p < k; p++, a++) {                                                     \
+            b0 = gni_vload(b + rows[p]), b1 = gni_vload(b + rows[p] + second);                     \
+            GNI_GM_R##R(GNI_GM_VIEW_STEP2, f32);                                                   \
+        }                                                                                          \
+        GNI_GM_R##R(GNI_GM_VIEW_PUT2, f32);                                                        \
+    }
+GNI_GM_VIEW(1)
+GNI_GM_VIEW(2)
+GNI_GM_VIEW(4)
+GNI_GM_VIEW(6)
+#undef GNI_GM_VIEW
+#undef GNI_GM_VIEW_ZERO
+#undef GNI_GM_VIEW_STEP1
+#undef GNI_GM_VIEW_STEP2
+#undef GNI_GM_VIEW_PUT1
+#undef GNI_GM_VIEW_PUT2
+
+// Each element is one chain of multiply-adds in the order of k.
+static void GNI_FN(gni_gm_views)(const gni_gemm_views *d) {
+    for (int64_t r = 0; r < d->runs; r++)
+        for (int64_t j = 0; j < d->n; j += 2 * GNI_VW) {
+            const int64_t n = GNI_MIN(d->n - j, 2 * GNI_VW);
+            const float *b = d->b + d->starts[r * d->n] + j;
+            float *y = d->y + r * d->n + j;
+            int64_t i = 0;
+            for (; i + 6 <= d->m; i += 6) GNI_FN(gni_gm_view_6)(d, i, b, y, n);
+            for (; i + 4 <= d->m; i += 4) GNI_FN(gni_gm_view_4)(d, i, b, y, n);
+            for (; i + 2 <= d->m; i += 2) GNI_FN(gni_gm_view_2)(d, i, b, y, n);
+            for (; i < d->m; i++) GNI_FN(gni_gm_view_1)(d, i, b, y, n);
+        }
 }
 
 // y (n) += x (8) b (8,n).
@@ -6676,6 +7765,7 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
                                                   GNI_GM_GATHER,
                                                   GNI_GM_LEAST,
                                                   GNI_FN(gni_gm_dots),
+                                                  GNI_FN(gni_gm_views),
                                                   GNI_FN(gni_gm_add_rows),
                                                   GNI_GM_PUT_TRANSPOSED,
                                                   GNI_FN(gni_gm_narrow_f16),
@@ -8629,6 +9719,7 @@ GNI_O1_END
 #undef gni_vstoren
 #undef gni_vstorein
 #undef gni_vset
+#undef gni_vkept
 #undef gni_vseti
 #undef gni_vsetu
 #undef gni_viota
@@ -8707,6 +9798,7 @@ GNI_O1_END
 #undef gni_vexp_mid
 #undef gni_vexp2_poly
 #undef gni_vexp
+#undef gni_vexp_low
 #undef gni_vexp2
 #undef gni_vexpm1
 #undef gni_vlog_bits
@@ -8758,6 +9850,67 @@ GNI_O1_END
 #undef gni_vmuladd
 #undef gni_vexponential
 #undef gni_vnormal2
+#undef gni_vd
+#undef gni_vl
+#undef gni_vq
+#undef gni_dload
+#undef gni_lload
+#undef gni_dset
+#undef gni_dabs
+#undef gni_dpick
+#undef gni_lpick
+#undef GNI_DW
+#undef gni_vd4
+#undef gni_vl4
+#undef gni_vq4
+#undef gni_dtol
+#undef GNI_AS
+#undef gni_dfma
+#undef gni_dfnma
+#undef gni_dmin
+#undef gni_dmax
+#undef gni_dsqrt
+#undef gni_drint
+#undef gni_dfloor
+#undef gni_dceil
+#undef gni_dtrunc
+#undef gni_dany
+#undef gni_dcopysign
+#undef gni_dratio
+#undef gni_dpoly
+#undef gni_dreduce
+#undef gni_dpow2
+#undef gni_dscale
+#undef gni_dexp_rest
+#undef gni_dexpm1_half
+#undef gni_dexp
+#undef gni_dexp2
+#undef gni_dexpm1
+#undef gni_dtanh
+#undef gni_dsigmoid
+#undef GNI_D_MAGIC
+#undef gni_dlog_split
+#undef gni_dlog_rest
+#undef gni_dlog_ends
+#undef gni_dlog
+#undef gni_dlog_to
+#undef gni_dlog2
+#undef gni_dlog10
+#undef gni_dlog1p
+#undef gni_dsoftplus
+#undef gni_dquadrant
+#undef gni_dsin_part
+#undef gni_dcos_part
+#undef gni_dtrig_rare
+#undef gni_dsin
+#undef gni_dcos
+#undef gni_dtan
+#undef GNI_D_TRIG_MAX
+#undef gni_dasin_rest
+#undef gni_dasin
+#undef gni_dacos
+#undef gni_datan
+#undef GNI_WIDE_MATH
 
 #endif
 
@@ -9958,6 +11111,7 @@ typedef struct gni_buffer {
 // Elementwise work not done yet. Sources broadcast against the array's shape. GNI_OP_PRODUCT: the matrix
 // product of src[0] and src[1], of the float dtype `compute`, which are computed unless it may make them while it reads
 // them; elementwise work on its result goes into its store.
+typedef struct gni_builder gni_builder; // of room `evaluate`
 typedef struct gni_expr {
     gni_op op;
     gn_dtype compute; // dtype the sources are converted to before the op
@@ -9968,6 +11122,9 @@ typedef struct gni_expr {
     int insns, leaves, consts; // of the tree below, upper bounds
     int products;              // in the tree: matrix products, an upper bound
     bool wide;
+    // Of a product: computes it into `root`, through the program unless that is NULL.
+    bool (*run)(gn_context *g, gn_array *product, gn_array *root, gni_builder *b);
+    bool parts;    // there are parts of complex numbers in the tree
     bool consumed; // a product that went into another array's store, so that it may never be asked for
     gn_array *prev, *next; // the context's list of pending arrays, oldest first
     uint32_t walk;         // that met it last, and the register it got there
@@ -10147,6 +11304,12 @@ typedef struct gni_conv {
     int64_t batch_dim[2], a_batch[2], b_batch[2];
     int64_t n_dim[4], b_n[4], k_dim[4], b_k[4];
     gni_operand a, b, c; // stride[] unused
+    // Other than 0, on a CPU: images (k_dim[0]) of a are so far apart, and neighbours along the last axis of k that has more than one
+    // place are neighbours in a and in b.
+    int64_t a_jump;
+    // Other than 0, on a CPU: rows of b's images are combed, elements i, i + comb, ... one after the other and comb_part elements in
+    // front of those from i + 1 on. The last axis of kernels, of so many taps, steps as if they were not; b_k or b_n has 0 for it.
+    int64_t comb, comb_part, comb_taps, comb_step;
     // On a GPU, where b has its channels last: runs of c's columns that follow each other, where the next run and the next row
     // begin.
     int64_t c_run, c_jump, c_row;
@@ -10337,8 +11500,6 @@ typedef struct gni_factor {
     gni_operand a, b, c, d, e; // stride[] unused, and offsets: they are among the words
 } gni_factor;
 
-// A backend. Every function returns false after gni_fail, or when it does not do the job: `supports`
-// is asked first. Operands are where the backend wants them when it is called.
 typedef enum gni_job_kind {
     GNI_JOB_MAP,
     GNI_JOB_REDUCE,
@@ -10359,9 +11520,16 @@ typedef enum gni_job_kind {
     GNI_JOB_COUNT,
     GNI_JOB_ATTEND // of room `attention`, which has another way where a GPU does not do it
 } gni_job_kind;
+// A kind of job: what the CPU takes of it, and how it does it. Who asks for a job hands its kind over, so that a program
+// that never does holds none of its loops. Every function returns false after gni_fail, or when it does not do the job:
+// `takes` and `supports` are asked first. Operands are where the backend wants them when it is called.
+typedef struct gni_kind {
+    gni_job_kind id;
+    bool (*takes)(const void *job);
+    bool (*run)(gn_context *g, const void *job);
+} gni_kind;
+// A GPU's backend.
 typedef struct gni_backend_api {
-    const char *name;
-    uint32_t side; // GNI_ON_CPU or GNI_ON_GPU
     bool (*supports)(gn_context *g, gni_job_kind kind, const void *job);
     bool (*run)(gn_context *g, gni_job_kind kind, const void *job);
 } gni_backend_api;
@@ -10585,11 +11753,43 @@ static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t of
 static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const *into, int count);
 
 // place
-static bool gni_run(gn_context *g, gni_job_kind kind, void *job,
+static bool gni_run(gn_context *g, const gni_kind *kind, void *job,
                     gn_array *y); // places, moves, runs; y gets the result
 
-// backends (rooms cpu_jobs, gpu_jobs) and profile
-static const gni_backend_api *gni_backend_cpu(void), *gni_backend_gpu(void);
+// backends (rooms cpu to cpu_jobs, gpu_jobs) and profile
+static bool gni_cpu_takes_any(const void *job), gni_cpu_takes_none(const void *job), gni_cpu_takes_map(const void *job),
+    gni_cpu_takes_reduce(const void *job), gni_cpu_takes_softmax(const void *job), gni_cpu_takes_matmul(const void *job),
+    gni_cpu_takes_conv(const void *job), gni_cpu_takes_take(const void *job), gni_cpu_takes_random(const void *job);
+static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_context *g, const void *job),
+    gni_cpu_softmax(gn_context *g, const void *job), gni_cpu_matmul(gn_context *g, const void *job),
+    gni_cpu_conv(gn_context *g, const void *job), gni_cpu_take(gn_context *g, const void *job),
+    gni_cpu_scatter(gn_context *g, const void *job), gni_cpu_random(gn_context *g, const void *job),
+    gni_cpu_scan(gn_context *g, const void *job), gni_cpu_sort(gn_context *g, const void *job),
+    gni_cpu_search(gn_context *g, const void *job), gni_cpu_counts(gn_context *g, const void *job);
+static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_map},
+                      gni_kind_reduce = {GNI_JOB_REDUCE, gni_cpu_takes_reduce, gni_cpu_reduce},
+                      gni_kind_softmax = {GNI_JOB_SOFTMAX, gni_cpu_takes_softmax, gni_cpu_softmax},
+                      gni_kind_matmul = {GNI_JOB_MATMUL, gni_cpu_takes_matmul, gni_cpu_matmul},
+                      gni_kind_conv = {GNI_JOB_CONV, gni_cpu_takes_conv, gni_cpu_conv},
+                      gni_kind_take = {GNI_JOB_TAKE, gni_cpu_takes_take, gni_cpu_take},
+                      gni_kind_scatter = {GNI_JOB_SCATTER, gni_cpu_takes_any, gni_cpu_scatter},
+                      gni_kind_random = {GNI_JOB_RANDOM, gni_cpu_takes_random, gni_cpu_random},
+                      gni_kind_scan = {GNI_JOB_SCAN, gni_cpu_takes_any, gni_cpu_scan},
+                      gni_kind_sort = {GNI_JOB_SORT, gni_cpu_takes_any, gni_cpu_sort},
+                      gni_kind_search = {GNI_JOB_SEARCH, gni_cpu_takes_any, gni_cpu_search},
+                      gni_kind_count = {GNI_JOB_COUNT, gni_cpu_takes_any, gni_cpu_counts},
+                      gni_kind_rows = {GNI_JOB_ROWS, gni_cpu_takes_any, NULL}, // these two are made of others there
+                      gni_kind_attend = {GNI_JOB_ATTEND, gni_cpu_takes_any, NULL},
+                      gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
+                      gni_kind_keep = {GNI_JOB_KEEP, gni_cpu_takes_none, NULL};
+#ifndef GPUNUM_NO_FFT
+static bool gni_cpu_takes_fft(const void *job), gni_cpu_fft(gn_context *g, const void *job);
+static const gni_kind gni_kind_fft = {GNI_JOB_FFT, gni_cpu_takes_fft, gni_cpu_fft};
+#endif
+#ifndef GPUNUM_NO_LINALG
+static const gni_kind gni_kind_factor = {GNI_JOB_FACTOR, gni_cpu_takes_none, NULL};
+#endif
+static const gni_backend_api *gni_backend_gpu(void);
 // Of room `gpu_places`: around a wait for the GPU, which tells then of indices that were none.
 static bool gni_faults_begin(gn_context *g, gni_gpu_ticket *t), gni_faults_end(gn_context *g, gni_gpu_ticket *t);
 static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns, uint64_t end_ns,
@@ -12042,7 +13242,7 @@ static bool gni_saturates(gn_dtype from, gni_op op) {
 static bool gni_normalize_op(gni_op op, gn_dtype t, bool wide, gni_op *out) {
     if (op >= GNI_OP_EQ && op <= GNI_OP_LOGICAL_XOR) return false;
     if (op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT) return false;
-    if (op == GNI_OP_WHERE || op == GNI_OP_CAST || op == GNI_OP_MIN || op == GNI_OP_MAX)
+    if (op == GNI_OP_WHERE || op == GNI_OP_CAST || op == GNI_OP_MIN || op == GNI_OP_MAX || op >= GNI_OP_COUNT)
         return false;
     switch (t) {
     case GN_F16: *out = GNI_OP_ROUND_F16; break;
@@ -12076,27 +13276,7 @@ static gn_dtype gni_source_dtype(gni_op op, int i, gn_dtype compute) {
 
 // ---- making expressions
 
-static int gni_convert_cost(gn_dtype from, gn_dtype to, bool wide, int *consts) {
-    gni_op ops[2];
-    int n = gni_convert_ops(from, to, wide, ops);
-    if (n == 0 || !gni_saturates(from, ops[n - 1])) return n;
-    *consts += 2;
-    return n + 1;
-}
-
-// Instructions of the node itself: conversions of the sources, the op, rounding. Adds its constants.
-static int gni_own_insns(const gni_expr *e, gn_dtype result, int *consts) {
-    gni_op fix;
-    int n = e->op == GNI_OP_CAST ? 0 : 1;
-    for (int i = 0; i < e->n_src; i++)
-        if (e->src[i] != NULL)
-            n += gni_convert_cost(e->src[i]->dtype, gni_source_dtype(e->op, i, e->compute), e->wide,
-                                  consts);
-    if (gni_normalize_op(e->op, e->compute, e->wide, &fix)) n++;
-    if (e->op == GNI_OP_CAST) n += gni_convert_cost(e->compute, result, e->wide, consts);
-    return n;
-}
-
+static bool gni_is_part(gni_op op) { return op == GNI_OP_REAL || op == GNI_OP_IMAG; }
 static bool gni_is_pending(const gn_array *a) { return a != NULL && a->expr != NULL; }
 static bool gni_is_product(const gn_array *a) {
     return gni_is_pending(a) && a->expr->op == GNI_OP_PRODUCT;
@@ -12108,24 +13288,108 @@ static bool gni_is_const(const gn_array *a) {
     return gni_is_pending(a) && a->expr->op == GNI_OP_CONST;
 }
 
+static int gni_convert_cost(gn_dtype from, gn_dtype to, bool wide, int *consts) {
+    gni_op ops[2];
+    int n = gni_convert_ops(from, to, wide, ops);
+    if (n == 0 || !gni_saturates(from, ops[n - 1])) return n;
+    *consts += 2;
+    return n + 1;
+}
+
+// Instructions of the node itself: conversions of the sources, the op, rounding. Adds its constants.
+static int gni_own_insns(const gni_expr *e, gn_dtype result, int *consts) {
+    gni_op fix;
+    int n = e->op == GNI_OP_CAST || e->op == GNI_OP_COMPLEX ? 0 : 1;
+    if (gni_is_part(e->op)) return 0;
+    for (int i = 0; i < e->n_src; i++)
+        if (e->src[i] != NULL)
+            n += gni_convert_cost(e->src[i]->dtype, gni_source_dtype(e->op, i, e->compute), e->wide,
+                                  consts);
+    if (gni_normalize_op(e->op, e->compute, e->wide, &fix)) n++;
+    if (e->op == GNI_OP_CAST) n += gni_convert_cost(e->compute, result, e->wide, consts);
+    return n;
+}
+
+// The complex array that a part is of, without conversions to its own dtype.
+static gn_array *gni_whole(gn_array *a) {
+    while (gni_is_pending(a) && a->expr->op == GNI_OP_CAST) a = a->expr->src[0];
+    return a;
+}
+
+// Whether it is data, or a part of some.
+static bool gni_is_input(const gn_array *a) {
+    return !gni_is_pending(a) || (gni_is_part(a->expr->op) && !gni_is_pending(gni_whole(a->expr->src[0])));
+}
+
 static void gni_expr_measure(gni_expr *e, gn_dtype result) {
     e->leaves = 0;
     e->consts = 0;
     e->products = 0;
+    e->parts = e->op >= GNI_OP_COMPLEX;
     e->insns = gni_own_insns(e, result, &e->consts);
     for (int i = 0; i < e->n_src; i++) {
         const gn_array *s = e->src[i];
         if (s == NULL)
             e->consts++;
-        else if (!gni_is_pending(s))
+        else if (gni_is_input(s))
             e->leaves++;
         else {
             e->insns += s->expr->insns;
             e->leaves += s->expr->leaves;
             e->consts += s->expr->consts;
             e->products += s->expr->products;
+            e->parts = e->parts || s->expr->parts;
         }
     }
+}
+
+// What a program of a tree needs, each part of it counted once.
+typedef struct gni_tree {
+    int insns, leaves, consts;
+    const void *leaf[GNI_MAX_INPUTS];
+    gn_array *most; // the pending complex array in it that needs most, or NULL
+} gni_tree;
+
+static void gni_tree_leaf(gni_tree *t, const void *leaf) {
+    for (int i = 0; i < t->leaves && i < GNI_MAX_INPUTS; i++)
+        if (t->leaf[i] == leaf) return;
+    if (t->leaves < GNI_MAX_INPUTS) t->leaf[t->leaves] = leaf;
+    t->leaves++;
+}
+
+static void gni_tree_take(gni_tree *t, gn_array *a, uint32_t walk) {
+    gni_expr *e = a->expr;
+    int from = 0, to = e->n_src;
+    e->walk = walk;
+    if (gni_is_part(e->op)) {
+        from = e->op == GNI_OP_IMAG, to = from + 1;
+        a = gni_whole(e->src[0]);
+        if (!gni_is_pending(a)) {
+            gni_tree_leaf(t, (const char *)a + from);
+            return;
+        }
+        e = a->expr;
+        if (t->most == NULL || e->insns > t->most->expr->insns) t->most = a;
+    }
+    t->insns += gni_own_insns(e, a->dtype, &t->consts);
+    for (int i = from; i < to; i++) {
+        gn_array *s = e->src[i];
+        if (s == NULL || gni_is_const(s))
+            t->consts++;
+        else if (!gni_is_pending(s) || gni_is_product(s))
+            gni_tree_leaf(t, s);
+        else if (s->expr->walk != walk)
+            gni_tree_take(t, s, walk);
+    }
+}
+
+// Computes a source. A part of a complex array is read from that.
+static bool gni_settle(gn_context *g, gn_array *s) {
+    return gni_materialize(g, gni_is_part(s->expr->op) ? s->expr->src[0] : s);
+}
+
+static bool gni_expr_beyond(const gni_expr *e) {
+    return e->insns > GNI_MAX_INSNS || e->leaves > GNI_MAX_INPUTS || e->consts > GNI_MAX_CONSTS;
 }
 
 // Computes sources that must not be fused: of the other register width, repeated by broadcasting at some
@@ -12135,19 +13399,27 @@ static bool gni_expr_bound(gn_context *g, gn_array *y) {
     int64_t size = gni_elements(&y->shape);
     for (int i = 0; i < e->n_src; i++) {
         gn_array *s = e->src[i];
-        if (!gni_is_pending(s) || gni_is_const(s)) continue;
+        if (s == NULL || gni_is_input(s) || gni_is_const(s)) continue;
         bool repeated = s->expr->insns > 2 && gni_elements(&s->shape) * 2 <= size;
-        repeated = repeated || (s->expr->products > 0 && gni_elements(&s->shape) != size);
-        if ((s->expr->wide != e->wide || repeated) && !gni_materialize(g, s)) return false;
+        repeated = repeated || (s->expr->products > 0 && (e->op == GNI_OP_COMPLEX || gni_elements(&s->shape) != size));
+        if ((s->expr->wide != e->wide || repeated) && !gni_settle(g, s)) return false;
     }
     gni_expr_measure(e, y->dtype);
-    while (e->insns > GNI_MAX_INSNS || e->leaves > GNI_MAX_INPUTS || e->consts > GNI_MAX_CONSTS) {
+    while (gni_expr_beyond(e)) {
         gn_array *largest = NULL;
-        for (int i = 0; i < e->n_src; i++) {
+        gni_tree t;
+        memset(&t, 0, sizeof t);
+        if (e->parts) { // what shares more than other trees
+            gni_tree_take(&t, y, ++g->walk);
+            e->insns = t.insns, e->leaves = t.leaves, e->consts = t.consts;
+            if (!gni_expr_beyond(e)) break;
+        }
+        for (int i = 0; i < e->n_src && t.most == NULL; i++) {
             gn_array *s = e->src[i];
-            if (gni_is_pending(s) && !(gni_is_const(s) && s->shape.rank == 0))
+            if (s != NULL && !gni_is_input(s) && !(gni_is_const(s) && s->shape.rank == 0))
                 if (largest == NULL || s->expr->insns > largest->expr->insns) largest = s;
         }
+        if (t.most != NULL) largest = t.most;
         if (largest == NULL) break; // cannot be: one op fits
         if (!gni_materialize(g, largest)) return false;
         gni_expr_measure(e, y->dtype);
@@ -12235,12 +13507,12 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
 
 // ---- from expressions to programs
 
-typedef struct gni_builder {
+struct gni_builder {
     gni_map map;
     uint32_t walk;           // number of the walk: expressions that it has met are in the program already
     bool full;               // it does not fit
     const gn_array *product; // the pending one that is input 0, or NULL
-} gni_builder;
+};
 
 static uint64_t gni_const_bits(double v, gni_domain d, bool wide) {
     if (d == GNI_F) {
@@ -12293,10 +13565,19 @@ static void gni_operand_of(const gn_array *a, int rank, gni_operand *o) {
     }
 }
 
-static int gni_build_input(gni_builder *b, const gn_array *a) {
+// A part of complex numbers as an operand: the real (0) or the imaginary (1) one.
+static void gni_operand_part(gni_operand *o, int which) {
+    o->dtype = gni_part_of(o->dtype);
+    o->offset = 2 * o->offset + which;
+    for (int i = 0; i < GN_MAX_RANK; i++) o->stride[i] *= 2;
+}
+
+// `which`: the part that is wanted of complex data, or -1.
+static int gni_build_input(gni_builder *b, const gn_array *a, int which) {
     gni_program *p = &b->map.program;
     gni_operand spare, *o = p->n_in < GNI_MAX_INPUTS ? &b->map.in[p->n_in] : &spare; // made in place
     gni_operand_of(a, b->map.rank, o);
+    if (which >= 0) gni_operand_part(o, which);
     for (int i = 0; i < p->n_in; i++) {
         const gni_operand *have = &b->map.in[i];
         if (have->buf == o->buf && have->offset == o->offset && have->dtype == o->dtype &&
@@ -12307,7 +13588,7 @@ static int gni_build_input(gni_builder *b, const gn_array *a) {
         b->full = true;
         return 0;
     }
-    p->in_dtype[p->n_in] = a->dtype;
+    p->in_dtype[p->n_in] = o->dtype;
     return p->n_in++;
 }
 
@@ -12352,9 +13633,19 @@ static int gni_build_convert(gni_builder *b, int reg, gn_dtype from, gn_dtype to
     return reg;
 }
 
+static int gni_build_value(gni_builder *b, gn_array *a);
+
+static int gni_build_part(gni_builder *b, gn_array *a, int which) {
+    a = gni_whole(a);
+    if (a->expr == NULL) return gni_build_input(b, a, which);
+    gn_array *s = a->expr->src[which];
+    return gni_build_convert(b, gni_build_value(b, s), s->dtype, a->expr->compute);
+}
+
 static int gni_build_value(gni_builder *b, gn_array *a) {
     gni_expr *e = a->expr;
-    if (e == NULL) return gni_build_input(b, a);
+    if (e == NULL) return gni_build_input(b, a, -1);
+    if (gni_is_part(e->op)) return gni_build_part(b, e->src[0], e->op == GNI_OP_IMAG);
     if (e->walk == b->walk) return e->reg;
     bool wide = b->map.program.wide;
     int r[3] = {0, 0, 0};
@@ -12459,17 +13750,25 @@ static void gni_build_begin(gni_builder *b, gn_context *g, const gn_shape *s, bo
 
 // ---- computing
 
+// Outputs of a program for an array: two for a complex one, which is copied only where it is data.
+static int gni_root_outputs(gn_array *a) {
+    return gni_is_complex(a->dtype) && gni_is_pending(gni_whole(a)) ? 2 : 1;
+}
+
 // The program of several pending arrays of one shape.
 static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *roots, int count) {
     gni_build_begin(b, g, &roots[0]->shape, roots[0]->expr->wide);
+    gni_program *p = &b->map.program;
     for (int i = 0; i < count; i++) {
-        if (roots[i]->expr->wide != b->map.program.wide) return false;
-        b->map.program.out_dtype[i] = roots[i]->dtype;
-        b->map.program.out_reg[i] = gni_build_value(b, roots[i]);
+        const int n = gni_root_outputs(roots[i]);
+        if (roots[i]->expr->wide != p->wide || p->n_out + n > GNI_MAX_OUTPUTS) return false;
+        for (int k = 0; k < n; k++) {
+            p->out_dtype[p->n_out] = n == 2 ? gni_part_of(roots[i]->dtype) : roots[i]->dtype;
+            p->out_reg[p->n_out++] = n == 2 ? gni_build_part(b, roots[i], k) : gni_build_value(b, roots[i]);
+        }
     }
-    b->map.program.n_out = count;
     if (b->full) return false;
-    gni_build_finish(&b->map.program);
+    gni_build_finish(p);
     return true;
 }
 
@@ -12490,8 +13789,9 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
     bool ok = true;
     // Held, since making room for the outputs may take a buffer away from the array it came from.
     for (int i = 0; i < m->program.n_in; i++) m->in[i].buf->refs++;
-    for (int i = 0; i < count && ok; i++) {
-        gni_operand *o = &m->out[i];
+    for (int i = 0, at = 0; i < count && ok; i++) {
+        const int parts = gni_root_outputs(roots[i]);
+        gni_operand *o = &m->out[at];
         memset(o, 0, sizeof *o);
         o->dtype = roots[i]->dtype;
         gni_strides_of(&roots[i]->shape, o->stride);
@@ -12509,10 +13809,16 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
             o->buf = fresh[i];
             ok = fresh[i] != NULL;
         }
+        if (parts == 2) {
+            o[1] = o[0];
+            gni_operand_part(&o[0], 0);
+            gni_operand_part(&o[1], 1);
+        }
+        at += parts;
     }
     if (ok) {
         gni_map_merge(m);
-        ok = gni_run(g, GNI_JOB_MAP, m, roots[0]);
+        ok = gni_run(g, &gni_kind_map, m, roots[0]);
     }
     for (int i = 0; i < m->program.n_in; i++) gni_buffer_release(g, m->in[i].buf);
     for (int i = 0; i < count; i++) {
@@ -12525,6 +13831,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
         roots[i]->reason = roots[0]->reason;
         roots[i]->on_gpu = roots[0]->on_gpu;
         roots[i]->buf = fresh[i];
+        if (fresh[i] != NULL) fresh[i]->version = 0; // the second part of complex numbers overwrites nothing either
         if (fresh[i] == NULL) { // the result lives in into[i]'s memory
             roots[i]->buf = into[i]->buf;
             roots[i]->offset = into[i]->offset;
@@ -12657,9 +13964,6 @@ static bool gni_tree_prepare(gn_context *g, gn_array *root, bool fuse, gn_array 
     return true;
 }
 
-// Of room `product`: computes the product into `root`, through the program unless that is NULL.
-static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gni_builder *b);
-
 // The program from the product, as its input 0, to the root.
 static bool gni_build_on(gni_builder *b, gn_context *g, const gn_array *product, gn_array *root) {
     gni_build_begin(b, g, &root->shape, false);
@@ -12693,9 +13997,9 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
     gn_array *product = NULL;
     if (count == 1 && into == NULL) {
         if (!gni_tree_prepare(g, roots[0], true, &product)) return false;
-        if (product == roots[0]) return gni_product_run(g, product, product, NULL);
+        if (product == roots[0]) return product->expr->run(g, product, product, NULL);
         if (product != NULL && gni_build_on(&b, g, product, roots[0]))
-            return gni_product_run(g, product, roots[0], &b);
+            return product->expr->run(g, product, roots[0], &b);
         if (product != NULL && !gni_materialize(g, product)) return false;
     } else if (!gni_roots_prepare(g, roots, into, count)) {
         return false;
@@ -12709,6 +14013,11 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
     if (fuse && gni_build_roots(&b, g, roots, count))
         return gni_evaluate_fused(g, &b, roots, into, count);
     if (count == 1 && into == NULL && gni_is_pending(roots[0])) {
+        if (roots[0]->expr->parts) { // what it shared may have been computed since
+            for (int i = 0; i < roots[0]->expr->n_src; i++)
+                if (gni_is_pending(roots[0]->expr->src[i]) && !gni_materialize(g, roots[0]->expr->src[i])) return false;
+            if (gni_build_roots(&b, g, roots, 1)) return gni_evaluate_fused(g, &b, roots, into, 1);
+        }
         gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: expression does not fit one program",
                  roots[0]->maker);
         return false;
@@ -12735,7 +14044,7 @@ static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t of
     if (!gni_materialize(g, src)) return false;
     gni_build_begin(&b, g, &src->shape, gni_is_wide(src->dtype) || gni_is_wide(t));
     gni_program *p = &b.map.program;
-    int reg = gni_build_input(&b, src);
+    int reg = gni_build_input(&b, src, -1);
     p->out_dtype[0] = t;
     p->out_reg[0] = gni_build_convert(&b, reg, src->dtype, t);
     p->n_out = 1;
@@ -12747,7 +14056,7 @@ static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t of
     o->offset = offset;
     memcpy(o->stride, stride, sizeof(int64_t) * (size_t)src->shape.rank);
     gni_map_merge(&b.map);
-    return gni_run(g, GNI_JOB_MAP, &b.map, NULL);
+    return gni_run(g, &gni_kind_map, &b.map, NULL);
 }
 
 static gn_array *gni_contiguous(gn_context *g, gn_array *a) {
@@ -13149,16 +14458,16 @@ static void gni_place_as_asked(gn_context *g) {
     g->precision = g->options.matmul;
 }
 
-static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, const gni_job_view *v,
+static uint32_t gni_place(gn_context *g, const gni_kind *kind, const void *job, const gni_job_view *v,
                           gni_reason *why) {
     *why = GNI_WHY_NO_GPU;
     if (GNI_CPU_ALONE || g->gpu == NULL) return GNI_ON_CPU;
     *why = GNI_WHY_LOST;
     if (g->gpu->lost) return GNI_ON_CPU;
     *why = GNI_WHY_CPU_ONLY;
-    if (!gni_backend_gpu()->supports(g, kind, job)) return GNI_ON_CPU;
+    if (!gni_backend_gpu()->supports(g, kind->id, job)) return GNI_ON_CPU;
     *why = GNI_WHY_GPU_ONLY;
-    if (g->host_recording || !gni_backend_cpu()->supports(g, kind, job)) return GNI_ON_GPU;
+    if (g->host_recording || !kind->takes(job)) return GNI_ON_GPU;
     *why = GNI_WHY_POLICY;
     if (g->placement == GN_PLACE_CPU) return GNI_ON_CPU;
     if (g->placement == GN_PLACE_GPU) return GNI_ON_GPU;
@@ -13169,14 +14478,14 @@ static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, con
         *why = GNI_WHY_STAYS;
         return largest->where & GNI_ON_CPU ? GNI_ON_CPU : GNI_ON_GPU;
     }
-    return gni_place_auto(g, kind, job, v, why);
+    return gni_place_auto(g, kind->id, job, v, why);
 }
 
 // Whether the job belongs on the GPU, for those that are made of others there.
-static bool gni_is_for_gpu(gn_context *g, gni_job_kind kind, void *job) {
+static bool gni_is_for_gpu(gn_context *g, const gni_kind *kind, void *job) {
     gni_job_view v;
     gni_reason why;
-    gni_view_job(kind, job, &v);
+    gni_view_job(kind->id, job, &v);
     return gni_place(g, kind, job, &v, &why) == GNI_ON_GPU;
 }
 
@@ -13203,10 +14512,10 @@ static bool gni_bring(gn_context *g, const gni_job_view *v, uint32_t side) {
     return true;
 }
 
-static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
+static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y) {
     gni_job_view v;
     gni_reason why;
-    gni_view_job(kind, job, &v);
+    gni_view_job(kind->id, job, &v);
     bool none = true; // nothing to compute
     for (int i = v.n_in; i < v.n; i++) none = none && v.op[i]->buf->bytes == 0;
     if (none) return true;
@@ -13222,16 +14531,15 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
         y->on_gpu = side == GNI_ON_GPU;
     }
     uint64_t start = g->profile != NULL ? gni_now_ns() : 0;
-    if (why == GNI_WHY_SMALL) gni_note_reads(&v, kind, job);
+    if (why == GNI_WHY_SMALL) gni_note_reads(&v, kind->id, job);
     if (why == GNI_WHY_SMALL) g->learn.little++;
     else if (side == GNI_ON_GPU && why < GNI_WHY_TRIAL) g->learn.by_rule++;
     if (!gni_bring(g, &v, side)) return false;
-    const gni_backend_api *api = side == GNI_ON_GPU ? gni_backend_gpu() : gni_backend_cpu();
-    gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, api->name);
-    bool ok = api->run(g, kind, job);
+    const char *name = side == GNI_ON_GPU ? "gpu" : "cpu";
+    gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, name);
+    bool ok = side == GNI_ON_GPU ? gni_backend_gpu()->run(g, kind->id, job) : kind->run != NULL && kind->run(g, job);
     if (!ok && !g->call_failed)
-        gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the %s backend", v.name,
-                 api->name);
+        gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the %s backend", v.name, name);
     if (g->profile != NULL)
         gni_profile_span(g, v.name, start, gni_now_ns(), side == GNI_ON_GPU ? 1 : 0);
     return ok;
@@ -13239,10 +14547,10 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
 
 // Runs a job that only GPUs do, if it belongs there and its results, new arrays, have room. False: the caller does it in other
 // ways, unless g->call_failed.
-static bool gni_run_on_gpu(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
+static bool gni_run_on_gpu(gn_context *g, const gni_kind *kind, void *job, gn_array *y) {
     gni_job_view v;
     gni_reason why;
-    gni_view_job(kind, job, &v);
+    gni_view_job(kind->id, job, &v);
     if (gni_place(g, kind, job, &v, &why) != GNI_ON_GPU || !gni_device_room(g, &v)) return false;
     return gni_run(g, kind, job, y);
 }
@@ -13544,7 +14852,7 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
     m.a.dtype = m.b.dtype = x->dtype;
     m.c.dtype = root->dtype;
     if (out->bytes > 0 && (m.prologue == 0 || by > 1)) gni_matmul_merge(&m);
-    if (!gni_run(g, GNI_JOB_MATMUL, &m, root)) {
+    if (!gni_run(g, &gni_kind_matmul, &m, root)) {
         gni_buffer_release(g, out);
         return false;
     }
@@ -14774,7 +16082,7 @@ static gn_array *gni_taken(gn_context *g, const char *fn, gn_array *source, gn_a
     gni_take_operand(source, &job.in);
     gni_take_operand(indices, &job.index);
     gni_take_operand(y, &job.out);
-    if (gni_run(g, GNI_JOB_TAKE, &job, y)) return y;
+    if (gni_run(g, &gni_kind_take, &job, y)) return y;
     gni_unref(g, y);
     return NULL;
 }
@@ -15442,6 +16750,7 @@ static void gni_gemm_run_tiles(const gni_gemm_block *s) {
 static void gni_gemm_run_dots(const gni_gemm_block *s) {
     const gni_gemm_job *j = s->job;
     gni_gemm_dots t;
+    t.runs = 0;
     t.m = s->rows;
     t.n = s->cols;
     t.b_cs = j->b_cs;
@@ -16781,7 +18090,7 @@ static void gni_ft_rows(const gni_ft_plan *p, gni_pool *pool, const char *src, i
 
 // >>fft_jobs
 // Jobs of the FFT on the CPU: the rows or columns of an array, real data, threads.
-// From outside: gni_fft_cpu, gni_fft_cpu_supports.
+// From outside: gni_kind_fft.
 
 typedef struct gni_ft_run {
     const gni_fft *f;
@@ -17204,14 +18513,16 @@ static bool gni_ft_prepare(gn_context *g, gni_ft_run *r) {
     return gni_ft_reserve(g, r->work_bytes * (size_t)(r->inner != NULL ? 1 : threads));
 }
 
-static bool gni_fft_cpu_supports(const gni_fft *f) {
+static bool gni_cpu_takes_fft(const void *job) {
+    const gni_fft *f = (const gni_fft *)job;
     const bool wide = f->out.dtype == GN_F64 || f->out.dtype == GN_C128;
     return wide ? f->in.dtype == GN_F64 || f->in.dtype == GN_C128
                 : f->in.dtype == GN_F32 || f->in.dtype == GN_C64;
 }
 
 // Operands are on the CPU.
-static bool gni_fft_cpu(gn_context *g, const gni_fft *f) {
+static bool gni_cpu_fft(gn_context *g, const void *job) {
+    const gni_fft *f = (const gni_fft *)job;
     gni_ft_run r;
     if (g->fft == NULL) g->fft = (gni_fft_state *)gni_calloc(g, sizeof(gni_fft_state));
     r.f = f;
@@ -17408,8 +18719,8 @@ static void gni_rare_kernel(uint32_t code, void *dst, const void *pa, bool wide,
 
 GNI_O1_END
 // >>cpu_wide
-// The CPU backend's loops over 64-bit registers, float64 and int64. From outside: gni_isa_wide, whose
-// random functions are NULL.
+// The CPU backend's ops on 64-bit registers, float64 and int64, that call the C library or that vectors have not. From outside:
+// gni_kernel_of.
 
 // ---- float64 functions that C does not have
 
@@ -17426,8 +18737,6 @@ GNI_INLINE double gni_dgelu(double a) {
 }
 GNI_INLINE double gni_dsign(double a) { return a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a == a ? 0.0 : a; }
 GNI_INLINE double gni_drint(double a) { return rint(a); }
-GNI_INLINE double gni_dmin(double a, double b) { return a < b || a != a ? a : b; }
-GNI_INLINE double gni_dmax(double a, double b) { return a > b || a != a ? a : b; }
 // The remainder has the divisor's sign, as in Python and NumPy.
 GNI_INLINE double gni_dmod(double a, double b) {
     double r = fmod(a, b);
@@ -17442,29 +18751,16 @@ GNI_INLINE double gni_dfloor_div(double a, double b) {
     double y = floor(q);
     return q - y > 0.5 ? y + 1.0 : y;
 }
-// To float32 by truncation, with a last bit that says whether anything was cut off: rounding that to a
-// shorter format gives what rounding x would.
-GNI_INLINE float gni_dodd(double x) {
-    float f = (float)x;
-    if ((double)f == x || x != x) return f;
-    uint32_t u = gni_f32_bits(f);
-    if (fabs((double)f) > fabs(x)) u--;
-    return gni_bits_f32(u | 1u);
-}
 // An integer that float64 does not hold, with a last bit that says whether anything was cut off.
 GNI_INLINE uint64_t gni_uodd(uint64_t a) {
     bool fits = a >> 53 == 0;
     return fits || (a & 2047) == 0 ? a : (a & ~(uint64_t)2047) | 2048;
 }
-GNI_INLINE int64_t gni_iodd(int64_t a) {
-    bool fits = (a < 0 ? ~a : a) >> 53 == 0;
-    return fits || (a & 1023) == 0 ? a : (a & ~(int64_t)1023) | 1024;
-}
 GNI_INLINE double gni_dround_f16(double x) {
-    return (double)gni_f16_to_f32(gni_f32_to_f16(gni_dodd(x)));
+    return (double)gni_f16_to_f32(gni_f32_to_f16(gni_round_odd(x)));
 }
 GNI_INLINE double gni_dround_bf16(double x) {
-    return (double)gni_bf16_to_f32(gni_f32_to_bf16(gni_dodd(x)));
+    return (double)gni_bf16_to_f32(gni_f32_to_bf16(gni_round_odd(x)));
 }
 GNI_INLINE int64_t gni_dtoi(double x) {
     if (x >= 9223372036854775808.0) return INT64_MAX;
@@ -17477,525 +18773,70 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 
 // ---- kernels
 
-#define GNI_WIDE(name, TA, TB, TC, TR, E)                                                          \
+// What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them.
+#define GNI_HOST_OPS(F, I, U, X)                                                                                       \
+    F(SIGN, gni_dsign(a)) F(FLOOR, floor(a)) F(CEIL, ceil(a)) F(ROUND, rint(a)) F(TRUNC, trunc(a))                     \
+    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, pow(a, b)) F(ATAN2, atan2(a, b)) F(HYPOT, hypot(a, b)) \
+    F(FMA, fma(a, b, c))                                                                                               \
+    I(SIGN, gni_isign_i64(a)) I(FLOOR, a) I(CEIL, a) I(ROUND, a) I(TRUNC, a) I(ISNAN, 0 * a) I(ISINF, 0 * a) I(ISFINITE, 0 * a + 1) \
+    I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b)) I(SHL, gni_ishl_i64(a, b)) \
+    I(SHR, gni_ishr_i64(a, b)) I(FMA, (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c))                               \
+    U(ABS, a) U(RELU, a) U(SIGN, a != 0) U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b))             \
+    U(POW, gni_ipow_u64(a, b)) U(MIN, a < b ? a : b) U(MAX, a > b ? a : b) U(LT, a < b) U(LE, a <= b) U(GT, a > b)     \
+    U(GE, a >= b) U(SHR, gni_ishr_u64(a, b))                                                                            \
+    X(CAST, uint64_t, uint64_t, a) X(CONST, uint64_t, uint64_t, a) X(U_TO_F, uint64_t, double, a) X(TO_ODD, uint64_t, double, gni_uodd(a)) \
+    X(F_TO_I, double, int64_t, gni_dtoi(a)) X(F_TO_U, double, uint64_t, gni_dtou(a)) \
+    X(ROUND_F16, double, double, gni_dround_f16(a)) X(ROUND_BF16, double, double, gni_dround_bf16(a))
+
+#define GNI_HOST(name, TA, TR, E)                                                                  \
     static void name(void *dst, const void *pa, const void *pb, const void *pc, int n) {           \
-        const TA *xa = (const TA *)pa;                                                             \
-        const TB *xb = (const TB *)pb;                                                             \
-        const TC *xc = (const TC *)pc;                                                             \
-        TR *d = (TR *)dst;                                                                         \
-        GNI_UNUSED(xb);                                                                            \
-        GNI_UNUSED(xc);                                                                            \
-        for (int i = 0; i < n; i += 16) {                                                          \
-            TR r[16];                                                                              \
-            for (int j = 0; j < 16; j++) r[j] = (TR)(E);                                           \
-            memcpy(d + i, r, sizeof r);                                                            \
+        const TA *xa = (const TA *)pa, *xb = (const TA *)pb, *xc = (const TA *)pc;                 \
+        for (int i = 0; i < n; i++) {                                                              \
+            const TA a = xa[i], b = xb[i], c = xc[i];                                              \
+            GNI_UNUSED(a);                                                                         \
+            GNI_UNUSED(b);                                                                         \
+            GNI_UNUSED(c);                                                                         \
+            ((TR *)dst)[i] = (TR)(E);                                                              \
         }                                                                                          \
     }
-#define GNI_WIDE_1(name, TA, TR, E)                                                                \
-    GNI_INLINE TR name##_one(TA a) {                                                               \
-        typedef TA T;                                                                              \
-        typedef uint64_t UT;                                                                       \
-        GNI_UNUSED((T)0);                                                                          \
-        GNI_UNUSED((UT)0);                                                                         \
-        return (TR)(E);                                                                            \
-    }                                                                                              \
-    GNI_WIDE(name, TA, TA, TA, TR, name##_one(xa[i + j]))
-#define GNI_WIDE_2(name, TA, TR, E)                                                                \
-    GNI_INLINE TR name##_one(TA a, TA b) {                                                         \
-        typedef TA T;                                                                              \
-        typedef uint64_t UT;                                                                       \
-        GNI_UNUSED((T)0);                                                                          \
-        GNI_UNUSED((UT)0);                                                                         \
-        return (TR)(E);                                                                            \
-    }                                                                                              \
-    GNI_WIDE(name, TA, TA, TA, TR, name##_one(xa[i + j], xb[i + j]))
-
-#define GNI_T(name) name##_i64
-#define GN_X(fn, NAME, F, D, gF, da) GNI_WIDE_1(gni_wf_##NAME, double, double, D)
+#define GNI_HOST_F(NAME, E) GNI_HOST(gni_wf_##NAME, double, double, E)
+#define GNI_HOST_I(NAME, E) GNI_HOST(gni_wi_##NAME, int64_t, int64_t, E)
+#define GNI_HOST_U(NAME, E) GNI_HOST(gni_wu_##NAME, uint64_t, uint64_t, E)
+#define GNI_HOST_X(NAME, TA, TR, E) GNI_HOST(gni_wx_##NAME, TA, TR, E)
+GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)
+#define GN_X(fn, NAME, F, D, gF, da) GNI_HOST_F(NAME, D)
 GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
-    GNI_WIDE_1(gni_wf_##NAME, double, double, D)                                                   \
-    GNI_WIDE_1(gni_wi_##NAME, int64_t, int64_t, I)
-GNI_UNARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
-    GNI_WIDE_1(gni_wf_##NAME, double, int64_t, D)                                                  \
-    GNI_WIDE_1(gni_wi_##NAME, int64_t, int64_t, I)
-GNI_UNARY_BOOL(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, gF, da, db) GNI_WIDE_2(gni_wf_##NAME, double, double, D)
-GNI_BINARY_FLOAT(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
-    GNI_WIDE_2(gni_wf_##NAME, double, double, D)                                                   \
-    GNI_WIDE_2(gni_wi_##NAME, int64_t, int64_t, I)
-GNI_BINARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
-    GNI_WIDE_2(gni_wf_##NAME, double, int64_t, D)                                                  \
-    GNI_WIDE_2(gni_wi_##NAME, int64_t, int64_t, I)
-GNI_COMPARE(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, I, gI) GNI_WIDE_2(gni_wi_##NAME, int64_t, int64_t, I)
-GNI_BINARY_INT(GN_X)
-#undef GN_X
-#undef GNI_T
+#undef GNI_HOST
+#undef GNI_HOST_F
+#undef GNI_HOST_I
+#undef GNI_HOST_U
+#undef GNI_HOST_X
 
-// uint64, where gni_wide_unsigned says that it differs.
-#define GNI_T(name) name##_u64
-GNI_WIDE_1(gni_wu_ABS, uint64_t, uint64_t, a)
-GNI_WIDE_1(gni_wu_SIGN, uint64_t, uint64_t, a != 0)
-GNI_WIDE_2(gni_wu_FLOOR_DIV, uint64_t, uint64_t, GNI_T(gni_ifloor_div)(a, b))
-GNI_WIDE_2(gni_wu_MOD, uint64_t, uint64_t, GNI_T(gni_imod)(a, b))
-GNI_WIDE_2(gni_wu_POW, uint64_t, uint64_t, GNI_T(gni_ipow)(a, b))
-GNI_WIDE_2(gni_wu_MIN, uint64_t, uint64_t, a < b ? a : b)
-GNI_WIDE_2(gni_wu_MAX, uint64_t, uint64_t, a > b ? a : b)
-GNI_WIDE_2(gni_wu_LT, uint64_t, uint64_t, a < b)
-GNI_WIDE_2(gni_wu_LE, uint64_t, uint64_t, a <= b)
-GNI_WIDE_2(gni_wu_GT, uint64_t, uint64_t, a > b)
-GNI_WIDE_2(gni_wu_GE, uint64_t, uint64_t, a >= b)
-GNI_WIDE_2(gni_wu_SHR, uint64_t, uint64_t, GNI_T(gni_ishr)(a, b))
-#undef GNI_T
-#define gni_wu_RELU gni_wu_ABS
-#define gni_wu_NEG NULL
-#define gni_wu_SQUARE NULL
-#define gni_wu_FLOOR NULL
-#define gni_wu_CEIL NULL
-#define gni_wu_ROUND NULL
-#define gni_wu_TRUNC NULL
-#define gni_wu_ISNAN NULL
-#define gni_wu_ISINF NULL
-#define gni_wu_ISFINITE NULL
-#define gni_wu_LOGICAL_NOT NULL
-#define gni_wu_ADD NULL
-#define gni_wu_SUB NULL
-#define gni_wu_MUL NULL
-#define gni_wu_EQ NULL
-#define gni_wu_NE NULL
-#define gni_wu_LOGICAL_AND NULL
-#define gni_wu_LOGICAL_OR NULL
-#define gni_wu_LOGICAL_XOR NULL
-#define gni_wu_AND NULL
-#define gni_wu_OR NULL
-#define gni_wu_XOR NULL
-#define gni_wu_SHL NULL
-GNI_WIDE(gni_wx_WHERE, int64_t, int64_t, int64_t, int64_t, xa[i + j] != 0 ? xb[i + j] : xc[i + j])
-GNI_WIDE(gni_wf_FMA, double, double, double, double, fma(xa[i + j], xb[i + j], xc[i + j]))
-GNI_WIDE(gni_wi_FMA, uint64_t, uint64_t, uint64_t, uint64_t, xa[i + j] * xb[i + j] + xc[i + j])
-GNI_WIDE_1(gni_wx_COPY, uint64_t, uint64_t, a)
-GNI_WIDE_1(gni_wx_I_TO_F, int64_t, double, a)
-GNI_WIDE_1(gni_wx_TO_ODD, int64_t, double, gni_iodd(a))
-GNI_WIDE_1(gni_wx_F_TO_I, double, int64_t, gni_dtoi(a))
-GNI_WIDE_1(gni_wx_F_TO_U, double, uint64_t, gni_dtou(a))
-GNI_WIDE_1(gni_wx_U_TO_F, uint64_t, double, a)
-GNI_WIDE_1(gni_wx_U_TO_ODD, uint64_t, double, gni_uodd(a))
-GNI_WIDE_1(gni_wf_TO_BOOL, double, int64_t, a != 0.0)
-GNI_WIDE_1(gni_wi_TO_BOOL, int64_t, int64_t, a != 0)
-GNI_WIDE_1(gni_wx_ROUND_F16, double, double, gni_dround_f16(a))
-GNI_WIDE_1(gni_wx_ROUND_BF16, double, double, gni_dround_bf16(a))
-GNI_WIDE_1(gni_wx_ROUND_F32, double, double, (float)a)
-GNI_WIDE_1(gni_wx_WRAP_U8, int64_t, int64_t, a & 255)
-GNI_WIDE_1(gni_wx_WRAP_I8, int64_t, int64_t, ((a & 255) ^ 128) - 128)
-GNI_WIDE_1(gni_wx_WRAP_U16, int64_t, int64_t, a & 65535)
-GNI_WIDE_1(gni_wx_WRAP_I16, int64_t, int64_t, ((a & 65535) ^ 32768) - 32768)
-GNI_WIDE_1(gni_wx_WRAP_U32, int64_t, int64_t, a &(int64_t)UINT32_MAX)
-GNI_WIDE_1(gni_wx_WRAP_I32, int64_t, int64_t, ((a & (int64_t)UINT32_MAX) ^ 0x80000000) - 0x80000000)
-#undef GNI_WIDE
-#undef GNI_WIDE_1
-#undef GNI_WIDE_2
-
-static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
-#define GN_X(fn, NAME, F, D, gF, da) gni_wf_##NAME, NULL, NULL,
-    GNI_UNARY_FLOAT(GN_X)
+static gni_kernel gni_host_kernel(uint32_t code) {
+    switch (code) {
+#define GNI_HOST_F(NAME, E) case GNI_OP_##NAME * 3u + GNI_F: return gni_wf_##NAME;
+#define GNI_HOST_I(NAME, E) case GNI_OP_##NAME * 3u + GNI_I: return gni_wi_##NAME;
+#define GNI_HOST_U(NAME, E) case GNI_OP_##NAME * 3u + GNI_U: return gni_wu_##NAME;
+#define GNI_HOST_X(NAME, TA, TR, E) case GNI_OP_##NAME * 3u: case GNI_OP_##NAME * 3u + 1u: case GNI_OP_##NAME * 3u + 2u: return gni_wx_##NAME;
+#define GN_X(fn, NAME, F, D, gF, da) GNI_HOST_F(NAME, D)
+        GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)
+        GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da) gni_wf_##NAME, gni_wi_##NAME, gni_wu_##NAME,
-        GNI_UNARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) gni_wf_##NAME, gni_wi_##NAME, gni_wu_##NAME,
-            GNI_UNARY_BOOL(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, gF, da, db) gni_wf_##NAME, NULL, NULL,
-                GNI_BINARY_FLOAT(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) gni_wf_##NAME, gni_wi_##NAME, gni_wu_##NAME,
-                    GNI_BINARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) gni_wf_##NAME, gni_wi_##NAME, gni_wu_##NAME,
-                        GNI_COMPARE(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, I, gI) NULL, gni_wi_##NAME, gni_wu_##NAME,
-                            GNI_BINARY_INT(GN_X)
-#undef GN_X
-#define GNI_SAME(name) name, name, name
-                                GNI_SAME(gni_wx_WHERE),
-    gni_wf_FMA,
-    gni_wi_FMA,
-    gni_wi_FMA,
-    GNI_SAME(gni_wx_COPY), // CAST
-    GNI_SAME(gni_wx_COPY), // CONST
-    GNI_SAME(gni_wx_I_TO_F),
-    GNI_SAME(gni_wx_U_TO_F),
-    GNI_SAME(gni_wx_F_TO_I),
-    GNI_SAME(gni_wx_F_TO_U),
-    gni_wf_TO_BOOL,
-    gni_wi_TO_BOOL,
-    gni_wi_TO_BOOL,
-    GNI_SAME(gni_wx_ROUND_F16),
-    GNI_SAME(gni_wx_ROUND_BF16),
-    GNI_SAME(gni_wx_ROUND_F32),
-    GNI_SAME(gni_wx_WRAP_U8),
-    GNI_SAME(gni_wx_WRAP_I8),
-    GNI_SAME(gni_wx_WRAP_U32),
-    GNI_SAME(gni_wx_WRAP_I32),
-    NULL, // TO_ODD
-    gni_wx_TO_ODD,
-    gni_wx_U_TO_ODD,
-    GNI_SAME(gni_wx_WRAP_U16),
-    GNI_SAME(gni_wx_WRAP_I16),
-#undef GNI_SAME
-};
-
-// ---- memory to registers and back
-
-#define GNI_CONVERT(name, TR, TS, E)                                                               \
-    static void name(void *dst, const void *src, int64_t n) {                                      \
-        TR *GNI_RESTRICT d = (TR *)dst;                                                            \
-        const TS *GNI_RESTRICT s = (const TS *)src;                                                \
-        int64_t i = 0;                                                                             \
-        for (; i + 16 <= n; i += 16) {                                                             \
-            for (int j = 0; j < 16; j++) d[i + j] = (TR)E(s[i + j]);                               \
-        }                                                                                          \
-        for (; i < n; i++) d[i] = (TR)E(s[i]);                                                     \
-    }
-#define GNI_F16_OF(x) gni_f32_to_f16(gni_dodd(x))
-#define GNI_BF16_OF(x) gni_f32_to_bf16(gni_dodd(x))
-#define GNI_TRUTH(x) ((x) != 0)
-#define GNI_LOW8(x) ((x)&255)
-#define GNI_LOW16(x) ((x)&65535)
-#define GNI_LOW32(x) ((x) & (int64_t)UINT32_MAX)
-GNI_CONVERT(gni_wide_load_f32, double, float, )
-GNI_CONVERT(gni_wide_load_f16, double, uint16_t, gni_f16_to_f32)
-GNI_CONVERT(gni_wide_load_bf16, double, uint16_t, gni_bf16_to_f32)
-GNI_CONVERT(gni_wide_load_i32, int64_t, int32_t, )
-GNI_CONVERT(gni_wide_load_u32, int64_t, uint32_t, )
-GNI_CONVERT(gni_wide_load_u8, int64_t, uint8_t, )
-GNI_CONVERT(gni_wide_load_i8, int64_t, int8_t, )
-GNI_CONVERT(gni_wide_load_i16, int64_t, int16_t, )
-GNI_CONVERT(gni_wide_load_u16, int64_t, uint16_t, )
-GNI_CONVERT(gni_wide_store_f32, float, double, )
-GNI_CONVERT(gni_wide_store_f16, uint16_t, double, GNI_F16_OF)
-GNI_CONVERT(gni_wide_store_bf16, uint16_t, double, GNI_BF16_OF)
-GNI_CONVERT(gni_wide_store_32, uint32_t, int64_t, GNI_LOW32)
-GNI_CONVERT(gni_wide_store_16, uint16_t, int64_t, GNI_LOW16)
-GNI_CONVERT(gni_wide_store_8, uint8_t, int64_t, GNI_LOW8)
-GNI_CONVERT(gni_wide_store_bool, uint8_t, int64_t, GNI_TRUTH)
-#undef GNI_CONVERT
-#undef GNI_F16_OF
-#undef GNI_BF16_OF
-#undef GNI_TRUTH
-#undef GNI_LOW8
-#undef GNI_LOW16
-#undef GNI_LOW32
-
-// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128, I16, U16, U64.
-static const gni_convert_fn gni_wide_load_table[GN_DTYPE_COUNT] = {gni_wide_load_f32,
-                                                                   gni_wide_load_f16,
-                                                                   gni_wide_load_bf16,
-                                                                   NULL,
-                                                                   gni_wide_load_i32,
-                                                                   NULL,
-                                                                   gni_wide_load_u8,
-                                                                   gni_wide_load_i8,
-                                                                   gni_wide_load_u32,
-                                                                   gni_wide_load_u8,
-                                                                   NULL,
-                                                                   NULL,
-                                                                   gni_wide_load_i16,
-                                                                   gni_wide_load_u16,
-                                                                   NULL};
-static const gni_convert_fn gni_wide_store_table[GN_DTYPE_COUNT] = {gni_wide_store_f32,
-                                                                    gni_wide_store_f16,
-                                                                    gni_wide_store_bf16,
-                                                                    NULL,
-                                                                    gni_wide_store_32,
-                                                                    NULL,
-                                                                    gni_wide_store_8,
-                                                                    gni_wide_store_8,
-                                                                    gni_wide_store_32,
-                                                                    gni_wide_store_bool,
-                                                                    NULL,
-                                                                    NULL,
-                                                                    gni_wide_store_16,
-                                                                    gni_wide_store_16,
-                                                                    NULL};
-
-// ---- folds of contiguous elements
-
-#define GNI_FAR 1.340780792994259709957e154  // 2^512
-#define GNI_NEAR 7.458340731200206743290e-155 // 2^-512
-// acc += x, keeping what rounding takes away (Neumaier 1974).
-static void gni_acc_add(double *d, double *e, double x) {
-    double t = *d + x, rest = *e + (fabs(*d) >= fabs(x) ? (*d - t) + x : (x - t) + *d);
-    if (rest - rest == 0.0) {
-        *d = t;
-    } else { // see gni_acc
-        *d = (*e == *e ? *d * GNI_NEAR + *e * GNI_NEAR : *d) + x * GNI_NEAR;
-        rest = GNI_NAN;
-    }
-    *e = rest;
-}
-
-static void gni_wide_fold_sum_f(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    GNI_UNUSED(at);
-    for (int64_t i = 0; i < n; i += 256) {
-        const double *p = (const double *)x + i;
-        int64_t m = GNI_MIN(n - i, 256), k = 0;
-        double s[16] = {0};
-        for (; k + 16 <= m; k += 16)
-            for (int j = 0; j < 16; j++) s[j] += p[k + j];
-        for (int j = 0; k < m; k++, j++) s[j] += p[k];
-        for (int h = 8; h > 0; h /= 2)
-            for (int j = 0; j < h; j++) s[j] += s[j + h];
-        if (s[0] - s[0] == 0.0) {
-            gni_acc_add(&acc->d, &acc->e, s[0]);
-            continue;
-        }
-        for (k = 0; k < m; k++) gni_acc_add(&acc->d, &acc->e, p[k]);
-    }
-}
-static void gni_wide_fold_prod_f(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    const double *p = (const double *)x;
-    GNI_UNUSED(at);
-    for (int64_t i = 0; i < n; i++) gni_acc_multiply(&acc->d, &acc->e, p[i]);
-}
-#define GNI_FOLD_EXTREME(name, OP)                                                                 \
-    static void name(gni_acc *acc, const void *x, int64_t n, int64_t at) {                         \
-        const double *p = (const double *)x;                                                       \
-        double s[8];                                                                               \
-        int64_t i = 0;                                                                             \
-        int nan = acc->d != acc->d;                                                                \
-        GNI_UNUSED(at);                                                                            \
-        for (int j = 0; j < 8; j++) s[j] = acc->d;                                                 \
-        for (; i + 8 <= n; i += 8)                                                                 \
-            for (int j = 0; j < 8; j++) {                                                          \
-                nan |= p[i + j] != p[i + j];                                                       \
-                s[j] = p[i + j] OP s[j] ? p[i + j] : s[j];                                         \
-            }                                                                                      \
-        for (; i < n; i++) {                                                                       \
-            nan |= p[i] != p[i];                                                                   \
-            s[0] = p[i] OP s[0] ? p[i] : s[0];                                                     \
-        }                                                                                          \
-        for (int j = 1; j < 8; j++) s[0] = s[j] OP s[0] ? s[j] : s[0];                             \
-        acc->d = nan ? GNI_NAN : s[0];                                                             \
-    }
-#define GNI_FOLD_PLACE(name, OP)                                                                   \
-    static void name(gni_acc *acc, const void *x, int64_t n, int64_t at) {                         \
-        const double *p = (const double *)x;                                                       \
-        for (int64_t i = 0; i < n && acc->d == acc->d; i++) {                                      \
-            if (!(p[i] OP acc->d) && p[i] == p[i]) continue;                                       \
-            acc->d = p[i];                                                                         \
-            acc->at = at + i;                                                                      \
-        }                                                                                          \
-    }
-GNI_FOLD_EXTREME(gni_wide_fold_min_f, <)
-GNI_FOLD_EXTREME(gni_wide_fold_max_f, >)
-GNI_FOLD_PLACE(gni_wide_fold_argmin_f, <)
-GNI_FOLD_PLACE(gni_wide_fold_argmax_f, >)
-#undef GNI_FOLD_EXTREME
-#undef GNI_FOLD_PLACE
-
-#define GNI_FOLD(name, T, INIT, STEP, END)                                                         \
-    static void name(gni_acc *acc, const void *x, int64_t n, int64_t at) {                         \
-        const T *p = (const T *)x;                                                                 \
-        INIT;                                                                                      \
-        GNI_UNUSED(at);                                                                            \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            T y = p[i];                                                                            \
-            STEP;                                                                                  \
-        }                                                                                          \
-        END;                                                                                       \
-    }
-#define GNI_PLACE(OP)                                                                              \
-    if (y OP r) {                                                                                  \
-        r = y;                                                                                     \
-        acc->at = at + i;                                                                          \
-    }
-GNI_FOLD(gni_wide_fold_sum_i, int64_t, uint64_t r = (uint64_t)acc->i, r += (uint64_t)y,
-         acc->i = (int64_t)r)
-GNI_FOLD(gni_wide_fold_prod_i, int64_t, uint64_t r = (uint64_t)acc->i, r *= (uint64_t)y,
-         acc->i = (int64_t)r)
-GNI_FOLD(gni_wide_fold_min_i, int64_t, int64_t r = acc->i, r = y < r ? y : r, acc->i = r)
-GNI_FOLD(gni_wide_fold_max_i, int64_t, int64_t r = acc->i, r = y > r ? y : r, acc->i = r)
-GNI_FOLD(gni_wide_fold_argmin_i, int64_t, int64_t r = acc->i, GNI_PLACE(<), acc->i = r)
-GNI_FOLD(gni_wide_fold_argmax_i, int64_t, int64_t r = acc->i, GNI_PLACE(>), acc->i = r)
-GNI_FOLD(gni_wide_fold_any_f, double, int r = acc->i != 0, r |= y != 0.0, acc->i = r)
-GNI_FOLD(gni_wide_fold_any_i, int64_t, int r = acc->i != 0, r |= y != 0, acc->i = r)
-GNI_FOLD(gni_wide_fold_all_f, double, int r = acc->i != 0, r &= y != 0.0, acc->i = r)
-GNI_FOLD(gni_wide_fold_all_i, int64_t, int r = acc->i != 0, r &= y != 0, acc->i = r)
-#undef GNI_FOLD
-#undef GNI_PLACE
-
-#define GNI_VALUES(op) gni_wide_fold_##op##_f, gni_wide_fold_##op##_i, gni_wide_fold_##op##_i
-#define GNI_TRUTH(op) gni_wide_fold_##op##_f, gni_wide_fold_##op##_i, gni_wide_fold_##op##_i
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_fn gni_wide_fold_table[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
-#undef GNI_VALUES
-#undef GNI_TRUTH
-
-// ---- folds of columns
-
-static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t rows,
-                                   int64_t stride, int64_t n, int64_t at) {
-    double t[GNI_BAND], *v = (double *)acc->v;
-    GNI_UNUSED(at);
-    for (int64_t r0 = 0; r0 < rows; r0 += GNI_COLUMN_BLOCK) {
-        int64_t last = GNI_MIN(r0 + GNI_COLUMN_BLOCK, rows), whole = n & ~(int64_t)7;
-        for (int64_t c = 0; c < n; c++) t[c] = 0.0;
-        for (int64_t r = r0; r < last;) {
-            const bool four = r + 4 <= last; // rows at a time
-            const int64_t step = four ? stride : 0;
-            const double *p = (const double *)x + r * stride, *q = p + step, *u = q + step, *w = u + step;
-            for (int64_t c = 0; c < whole && four; c += 8) {
-                double y[8];
-                for (int j = 0; j < 8; j++) y[j] = t[c + j] + ((p[c + j] + q[c + j]) + (u[c + j] + w[c + j]));
-                memcpy(t + c, y, sizeof y);
-            }
-            for (int64_t c = four ? whole : n; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
-            for (int64_t c = four ? n : 0; c < n; c++) t[c] += p[c];
-            r += four ? 4 : 1;
-        }
-        for (int64_t c = 0; c < n; c++) {
-            bool exact = t[c] - t[c] == 0.0;
-            if (exact) gni_acc_add(&v[c], &acc->e[c], t[c]);
-            for (int64_t r = r0; r < last && !exact; r++)
-                gni_acc_add(&v[c], &acc->e[c], ((const double *)x)[r * stride + c]);
-        }
+#undef GNI_HOST_F
+#undef GNI_HOST_I
+#undef GNI_HOST_U
+#undef GNI_HOST_X
+    default: return NULL;
     }
 }
 
-static void gni_wide_columns_prod_f(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, int64_t at) {
-    double *v = (double *)acc->v;
-    GNI_UNUSED(at);
-    for (int64_t r = 0; r < rows; r++) {
-        const double *p = (const double *)x + r * stride;
-        int64_t c = 0;
-        for (; c + 8 <= n; c += 8) {
-            double y[8];
-            uint64_t beyond = 0;
-            for (int j = 0; j < 8; j++) y[j] = v[c + j] * p[c + j];
-            for (int j = 0; j < 8; j++) beyond |= gni_beyond(y[j], 10);
-            for (int j = 0; j < 8 && beyond != 0; j++) gni_acc_multiply(&v[c + j], &acc->e[c + j], p[c + j]);
-            if (beyond == 0) memcpy(v + c, y, sizeof y);
-        }
-        for (; c < n; c++) gni_acc_multiply(&v[c], &acc->e[c], p[c]);
-    }
+// The loop for an instruction of a program, whose registers are of 64 bits if it is `wide`; NULL if there is none.
+static gni_kernel gni_kernel_of(const gni_cpu_isa *isa, bool wide, uint32_t code) {
+    if (!wide) return isa->kernel[code];
+    const gni_kernel own = isa->wide_kernel(code);
+    return own != NULL ? own : gni_host_kernel(code);
 }
-
-#define GNI_COLUMNS(name, T, S, STEP)                                                              \
-    static void name(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, \
-                     int64_t at) {                                                                 \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            S *GNI_RESTRICT v = (S *)acc->v;                                                       \
-            const T *GNI_RESTRICT p = (const T *)x + r * stride;                                   \
-            int64_t row = at + r;                                                                  \
-            GNI_UNUSED(row);                                                                       \
-            for (int64_t c = 0; c < n; c++) {                                                      \
-                T y = p[c];                                                                        \
-                STEP;                                                                              \
-            }                                                                                      \
-        }                                                                                          \
-    }
-#define GNI_PLACE_STEP(BETTER)                                                                     \
-    if (BETTER) {                                                                                  \
-        v[c] = y;                                                                                  \
-        acc->at[c] = row;                                                                          \
-    }
-GNI_COLUMNS(gni_wide_columns_min_f, double, double, v[c] = y < v[c] || y != y ? y : v[c])
-GNI_COLUMNS(gni_wide_columns_max_f, double, double, v[c] = y > v[c] || y != y ? y : v[c])
-GNI_COLUMNS(gni_wide_columns_argmin_f, double, double,
-            GNI_PLACE_STEP(v[c] == v[c] && (y < v[c] || y != y)))
-GNI_COLUMNS(gni_wide_columns_argmax_f, double, double,
-            GNI_PLACE_STEP(v[c] == v[c] && (y > v[c] || y != y)))
-GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, v[c] |= (int32_t)(y != 0.0))
-GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, v[c] &= (int32_t)(y != 0.0))
-GNI_COLUMNS(gni_wide_columns_sum_i, int64_t, uint64_t, v[c] += (uint64_t)y)
-GNI_COLUMNS(gni_wide_columns_prod_i, int64_t, uint64_t, v[c] *= (uint64_t)y)
-GNI_COLUMNS(gni_wide_columns_min_i, int64_t, int64_t, v[c] = y < v[c] ? y : v[c])
-GNI_COLUMNS(gni_wide_columns_max_i, int64_t, int64_t, v[c] = y > v[c] ? y : v[c])
-GNI_COLUMNS(gni_wide_columns_any_i, int64_t, int32_t, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_wide_columns_all_i, int64_t, int32_t, v[c] &= (int32_t)(y != 0))
-GNI_COLUMNS(gni_wide_columns_argmin_i, int64_t, int64_t, GNI_PLACE_STEP(y < v[c]))
-GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, GNI_PLACE_STEP(y > v[c]))
-#undef GNI_COLUMNS
-#undef GNI_PLACE_STEP
-
-#define GNI_VALUES(op)                                                                             \
-    gni_wide_columns_##op##_f, gni_wide_columns_##op##_i, gni_wide_columns_##op##_i
-#define GNI_TRUTH(op)                                                                              \
-    gni_wide_columns_##op##_f, gni_wide_columns_##op##_i, gni_wide_columns_##op##_i
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_columns_fn gni_wide_columns_table[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
-#undef GNI_VALUES
-#undef GNI_TRUTH
-
-// ---- softmax
-
-static gni_softmax_part gni_wide_softmax_stats(void *dst, const void *src, int64_t n) {
-    const double *x = (const double *)src;
-    double *y = (double *)dst, low = 0.0;
-    gni_softmax_part part;
-    gni_acc acc = {0, 0, 0, 0};
-    acc.d = -GNI_INF;
-    gni_wide_fold_max_f(&acc, x, n, 0);
-    part.most = acc.d;
-    part.sum = part.most < GNI_INF ? 0.0 : GNI_NAN;
-    bool terms = part.most < GNI_INF && part.most > -GNI_INF;
-    for (int64_t i = 0; i < n; i++) {
-        double e = terms ? exp(x[i] - part.most) : 0.0;
-        if (terms) gni_acc_add(&part.sum, &low, e);
-        if (y != NULL) y[i] = e;
-    }
-    part.sum += low;
-    return part;
-}
-static void gni_wide_softmax_scale(void *dst, const void *src, int64_t n, double factor) {
-    for (int64_t i = 0; i < n; i++) ((double *)dst)[i] = ((const double *)src)[i] * factor;
-}
-static void gni_wide_softmax_emit(void *dst, const void *src, int64_t n, double most,
-                                  double factor) {
-    for (int64_t i = 0; i < n; i++)
-        ((double *)dst)[i] = exp(((const double *)src)[i] - most) * factor;
-}
-static void gni_wide_softmax_emit_log(void *dst, const void *src, int64_t n, double most,
-                                      double low) {
-    for (int64_t i = 0; i < n; i++) ((double *)dst)[i] = ((const double *)src)[i] - most - low;
-}
-static const gni_softmax_fns gni_wide_softmax_table = {
-    gni_wide_softmax_stats, gni_wide_softmax_scale, gni_wide_softmax_emit,
-    gni_wide_softmax_emit_log, NULL};
-
-static const gni_cpu_isa gni_isa_wide = {gni_kernels_wide,
-                                         gni_wide_load_table,
-                                         gni_wide_store_table,
-                                         gni_wide_fold_table,
-                                         gni_wide_columns_table,
-                                         &gni_wide_softmax_table,
-                                         NULL,
-                                         NULL,
-                                         NULL,
-                                         NULL,
-                                         NULL};
 
 // >>cpu
 // The CPU backend: jobs cut into tiles that stay in the first cache, spread over the thread pool. No
@@ -18217,9 +19058,100 @@ GNI_COPY_RUN(gni_copy_run_8, 8)
 GNI_COPY_RUN(gni_copy_run_16, 16)
 #undef GNI_COPY_RUN
 
+// One item n times: what is there so far is copied behind itself.
+static void gni_copy_repeat(char *d, const char *s, int64_t n, int64_t item) {
+    const int64_t first = GNI_MIN(n, 64 / item);
+    for (int64_t i = 0; i < first; i++) memcpy(d + i * item, s, (size_t)item);
+    for (int64_t have = first * item, part; have < n * item; have += part) {
+        part = GNI_MIN(have, n * item - have);
+        memcpy(d + have, d, (size_t)part);
+    }
+}
+
+#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
+typedef uint16_t gni_turn16 __attribute__((vector_size(16)));
+typedef uint32_t gni_turn32 __attribute__((vector_size(16)));
+typedef uint64_t gni_turn64 __attribute__((vector_size(16)));
+#ifdef __clang__
+#define GNI_LOW16(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define GNI_HIGH16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define GNI_LOW32(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define GNI_HIGH32(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define GNI_LOW64(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define GNI_HIGH64(a, b) __builtin_shufflevector(a, b, 1, 3)
+#define GNI_EVEN32(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#else
+static const gni_turn16 gni_low16 = {0, 8, 1, 9, 2, 10, 3, 11},
+                        gni_high16 = {4, 12, 5, 13, 6, 14, 7, 15};
+static const gni_turn32 gni_low32 = {0, 4, 1, 5}, gni_high32 = {2, 6, 3, 7}, gni_even32 = {0, 2, 4, 6};
+static const gni_turn64 gni_low64 = {0, 2}, gni_high64 = {1, 3};
+#define GNI_LOW16(a, b) __builtin_shuffle(a, b, gni_low16)
+#define GNI_HIGH16(a, b) __builtin_shuffle(a, b, gni_high16)
+#define GNI_LOW32(a, b) __builtin_shuffle(a, b, gni_low32)
+#define GNI_HIGH32(a, b) __builtin_shuffle(a, b, gni_high32)
+#define GNI_LOW64(a, b) __builtin_shuffle(a, b, gni_low64)
+#define GNI_HIGH64(a, b) __builtin_shuffle(a, b, gni_high64)
+#define GNI_EVEN32(a, b) __builtin_shuffle(a, b, gni_even32)
+#endif
+#endif
+
+// Every second item from s on, as one part of complex numbers is.
+static void gni_even_run(char *d, const char *s, int64_t n, int64_t item) {
+    int64_t i = 0;
+#ifdef GNI_LOW32
+    if (item == 4)
+        for (gni_turn32 x, y; i + 4 < n; i += 4) {
+            memcpy(&x, s + 8 * i, 16), memcpy(&y, s + 8 * i + 16, 16);
+            x = GNI_EVEN32(x, y);
+            memcpy(d + 4 * i, &x, 16);
+        }
+    else
+        for (gni_turn64 x, y; i + 2 < n; i += 2) {
+            memcpy(&x, s + 16 * i, 16), memcpy(&y, s + 16 * i + 16, 16);
+            x = GNI_LOW64(x, y);
+            memcpy(d + 8 * i, &x, 16);
+        }
+#endif
+    if (item == 4)
+        gni_copy_run_4(d + 4 * i, 4, s + 8 * i, 8, n - i);
+    else
+        gni_copy_run_8(d + 8 * i, 8, s + 16 * i, 16, n - i);
+}
+
+// Items of a and b in turns: complex numbers from their parts.
+static void gni_pair_run(char *d, const char *a, const char *b, int64_t n, int64_t item) {
+    int64_t i = 0;
+#ifdef GNI_LOW32
+    if (item == 4)
+        for (gni_turn32 x, y, z; i + 4 <= n; i += 4) {
+            memcpy(&x, a + 4 * i, 16), memcpy(&y, b + 4 * i, 16);
+            z = GNI_LOW32(x, y), x = GNI_HIGH32(x, y);
+            memcpy(d + 8 * i, &z, 16), memcpy(d + 8 * i + 16, &x, 16);
+        }
+    else
+        for (gni_turn64 x, y, z; i + 2 <= n; i += 2) {
+            memcpy(&x, a + 8 * i, 16), memcpy(&y, b + 8 * i, 16);
+            z = GNI_LOW64(x, y), x = GNI_HIGH64(x, y);
+            memcpy(d + 16 * i, &z, 16), memcpy(d + 16 * i + 16, &x, 16);
+        }
+#endif
+    for (; i < n; i++) {
+        memcpy(d + 2 * i * item, a + i * item, (size_t)item);
+        memcpy(d + (2 * i + 1) * item, b + i * item, (size_t)item);
+    }
+}
+
 static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, int64_t item) {
     if (ds == item && ss == item) {
         if (d != s) memcpy(d, s, (size_t)(n * item));
+        return;
+    }
+    if (ds == item && ss == 0 && n * item >= 256) {
+        gni_copy_repeat(d, s, n, item);
+        return;
+    }
+    if (ds == item && ss == 2 * item && (item == 4 || item == 8)) {
+        gni_even_run(d, s, n, item);
         return;
     }
     switch (item) {
@@ -18233,29 +19165,7 @@ static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t
 
 // d[i][j] = s[j][i] for i < rows and j < columns; inside, both sides are contiguous. Squares of items
 // that fill vectors of 16 bytes are transposed by interleaving halves, the edges item by item.
-#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
-typedef uint16_t gni_turn16 __attribute__((vector_size(16)));
-typedef uint32_t gni_turn32 __attribute__((vector_size(16)));
-typedef uint64_t gni_turn64 __attribute__((vector_size(16)));
-#ifdef __clang__
-#define GNI_LOW16(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define GNI_HIGH16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#define GNI_LOW32(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define GNI_HIGH32(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
-#define GNI_LOW64(a, b) __builtin_shufflevector(a, b, 0, 2)
-#define GNI_HIGH64(a, b) __builtin_shufflevector(a, b, 1, 3)
-#else
-static const gni_turn16 gni_low16 = {0, 8, 1, 9, 2, 10, 3, 11},
-                        gni_high16 = {4, 12, 5, 13, 6, 14, 7, 15};
-static const gni_turn32 gni_low32 = {0, 4, 1, 5}, gni_high32 = {2, 6, 3, 7};
-static const gni_turn64 gni_low64 = {0, 2}, gni_high64 = {1, 3};
-#define GNI_LOW16(a, b) __builtin_shuffle(a, b, gni_low16)
-#define GNI_HIGH16(a, b) __builtin_shuffle(a, b, gni_high16)
-#define GNI_LOW32(a, b) __builtin_shuffle(a, b, gni_low32)
-#define GNI_HIGH32(a, b) __builtin_shuffle(a, b, gni_high32)
-#define GNI_LOW64(a, b) __builtin_shuffle(a, b, gni_low64)
-#define GNI_HIGH64(a, b) __builtin_shuffle(a, b, gni_high64)
-#endif
+#ifdef GNI_LOW32
 GNI_INLINE void gni_turn_square16(char *d, int64_t ds, const char *s, int64_t ss) {
     gni_turn16 x0, x1, x2, x3, x4, x5, x6, x7, y0, y1, y2, y3, y4, y5, y6, y7;
     memcpy(&x0, s, 16), memcpy(&x1, s + ss, 16), memcpy(&x2, s + 2 * ss, 16),
@@ -18296,12 +19206,6 @@ GNI_INLINE void gni_turn_square64(char *d, int64_t ds, const char *s, int64_t ss
     y0 = GNI_LOW64(x0, x1), y1 = GNI_HIGH64(x0, x1);
     memcpy(d, &y0, 16), memcpy(d + ds, &y1, 16);
 }
-#undef GNI_LOW16
-#undef GNI_HIGH16
-#undef GNI_LOW32
-#undef GNI_HIGH32
-#undef GNI_LOW64
-#undef GNI_HIGH64
 #define GNI_TURN_SQUARES(N, SQUARE)                                                                \
     for (; i + N <= rows; i += N) {                                                                \
         int64_t j = 0;                                                                             \
@@ -18365,6 +19269,7 @@ typedef struct gni_plan {
     int raw;                     // the slot for items on their way from or to memory
     bool copied[GNI_MAX_INPUTS]; // first, as they never can be read in place
     int out_of[GNI_MAX_INSNS];   // output that the instruction may write in place, or -1
+    gni_kernel kernel[GNI_MAX_INSNS]; // NULL where the op is a rare one
 } gni_plan;
 
 static bool gni_reads(uint32_t insn, int reg) {
@@ -18407,10 +19312,14 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, gni_isa isa, con
                           const gni_operand *out) {
     memset(plan->copied, 0, sizeof plan->copied); // all else is written below
     plan->program = p;
-    plan->isa = p->wide ? &gni_isa_wide : gni_cpu_isa_of(isa);
+    const gni_cpu_isa *narrow = gni_cpu_isa_of(isa);
+    plan->isa = p->wide ? narrow->wide : narrow;
     plan->width = p->wide ? 8 : 4;
     gni_plan_slots(plan);
-    for (int i = 0; i < p->n_insn; i++) plan->out_of[i] = -1;
+    for (int i = 0; i < p->n_insn; i++) {
+        plan->kernel[i] = gni_kernel_of(narrow, p->wide, GNI_INSN_CODE(p->insn[i]));
+        plan->out_of[i] = -1;
+    }
     for (int o = 0; o < p->n_out && out != NULL; o++) {
         int i = p->out_reg[o] - p->n_in - p->n_const;
         // In-place updates: the old value must not be wanted any more.
@@ -18493,11 +19402,10 @@ static void gni_eval_run(gni_eval *e, int64_t n, char *const *direct) {
         uint32_t insn = p->insn[i];
         int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
         char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
-        const uint32_t code = GNI_INSN_CODE(insn);
-        if (gni_is_rare(code))
-            gni_rare_kernel(code, to, e->reg[GNI_INSN_A(insn)], p->wide, count);
+        if (plan->kernel[i] == NULL)
+            gni_rare_kernel(GNI_INSN_CODE(insn), to, e->reg[GNI_INSN_A(insn)], p->wide, count);
         else
-            plan->isa->kernel[code](to, e->reg[GNI_INSN_A(insn)], e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)], count);
+            plan->kernel[i](to, e->reg[GNI_INSN_A(insn)], e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)], count);
         e->reg[reg] = to;
     }
 }
@@ -18543,6 +19451,15 @@ static bool gni_streams(const gni_operand *in, int n_in, const gni_operand *out,
     return bytes >= GNI_STREAM;
 }
 
+// Whether output o and the next one are the parts of complex numbers that follow each other.
+static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int64_t ext[3]) {
+    const gni_space *s = &j->space;
+    const int k = j->plan.program->n_in + o;
+    const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
+    return item >= 4 && s->item[k + 1] == item && p[k + 1] == p[k] + item && gni_extent_contiguous(ext, stride, 2 * item) &&
+           memcmp(stride, s->stride[k + 1] + s->rank - 3, 3 * sizeof *stride) == 0;
+}
+
 static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, const int64_t ext[3]) {
     const gni_space *s = &j->space;
     const gni_program *g = j->plan.program;
@@ -18562,7 +19479,10 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
     gni_eval_run(e, n, direct);
     for (int o = 0; o < g->n_out; o++) {
         char *to = p[g->n_in + o];
-        if (stream[o])
+        if (o + 1 < g->n_out && gni_map_pair(j, p, o, ext)) {
+            gni_pair_run(to, e->reg[g->out_reg[o]], e->reg[g->out_reg[o + 1]], n, s->item[g->n_in + o]);
+            o++;
+        } else if (stream[o])
             j->isa->stream(to, e->reg[g->out_reg[o]], n * s->item[g->n_in + o]);
         else
             gni_eval_store(e, o, to, s->stride[g->n_in + o] + s->rank - 3, ext, n);
@@ -18654,7 +19574,8 @@ static bool gni_is_copy(const gni_program *p) {
            p->in_dtype[p->out_reg[0]] == p->out_dtype[0];
 }
 
-static bool gni_cpu_map(gn_context *g, const gni_map *m) {
+static bool gni_cpu_map(gn_context *g, const void *job) {
+    const gni_map *m = (const gni_map *)job;
     const gni_program *p = &m->program;
     gni_map_job j;
     gni_space *s = &j.space;
@@ -18773,11 +19694,11 @@ static void gni_put_float(gn_dtype t, char *p, double v) {
     case GN_F64: memcpy(p, &v, 8); break;
     case GN_F32: memcpy(p, &f, 4); break;
     case GN_F16:
-        h = gni_f32_to_f16(gni_dodd(v));
+        h = gni_f32_to_f16(gni_round_odd(v));
         memcpy(p, &h, 2);
         break;
     default:
-        h = gni_f32_to_bf16(gni_dodd(v));
+        h = gni_f32_to_bf16(gni_round_odd(v));
         memcpy(p, &h, 2);
         break;
     }
@@ -19149,7 +20070,8 @@ static bool gni_reduce_narrowed(const gni_reduce *r, gni_reduce *narrow) {
     return true;
 }
 
-static bool gni_cpu_reduce(gn_context *g, const gni_reduce *r) {
+static bool gni_cpu_reduce(gn_context *g, const void *job) {
+    const gni_reduce *r = (const gni_reduce *)job;
     gni_reduce_job j;
     memset(&j, 0, sizeof j);
     j.r = r;
@@ -19191,7 +20113,7 @@ typedef struct gni_scan_job {
     const gni_scan *d;
     const char *x;
     char *y;
-    int64_t item, chunks; // bytes of an element, parts of a row
+    int64_t item, chunk, chunks; // bytes of an element, elements of a part, parts of a row
     bool is_float, totals;
     gni_convert_fn load, store;
     gni_scan_acc *parts; // by row and chunk: totals, then what is in front
@@ -19304,8 +20226,8 @@ static void gni_scan_task(void *arg, int64_t begin, int64_t end, int worker) {
     double block[GNI_SCAN_BLOCK];
     GNI_UNUSED(worker);
     for (int64_t item = begin; item < end; item++) {
-        const int64_t row = item / j->chunks, from = item % j->chunks * GNI_SCAN_CHUNK;
-        const int64_t to = GNI_MIN(j->d->n, from + GNI_SCAN_CHUNK);
+        const int64_t row = item / j->chunks, from = item % j->chunks * j->chunk;
+        const int64_t to = GNI_MIN(j->d->n, from + j->chunk);
         gni_scan_acc acc = j->totals || j->parts == NULL ? gni_scan_none(j->d->op) : j->parts[item];
         for (int64_t i = from; i < to; i += GNI_SCAN_BLOCK) {
             const int64_t n = GNI_MIN(to - i, (int64_t)GNI_SCAN_BLOCK), at = (row * j->d->n + i) * j->item;
@@ -19352,7 +20274,8 @@ static void gni_scan_columns_task(void *arg, int64_t begin, int64_t end, int wor
     }
 }
 
-static bool gni_cpu_scan(gn_context *g, const gni_scan *d) {
+static bool gni_cpu_scan(gn_context *g, const void *job) {
+    const gni_scan *d = (const gni_scan *)job;
     gni_scan_job j;
     memset(&j, 0, sizeof j);
     j.d = d;
@@ -19360,15 +20283,18 @@ static bool gni_cpu_scan(gn_context *g, const gni_scan *d) {
     j.y = gni_operand_data(&d->out);
     j.item = gni_item_size(d->in.dtype);
     j.is_float = gni_is_float(d->in.dtype);
-    j.load = gni_wide_load_table[d->in.dtype];
-    j.store = gni_wide_store_table[d->in.dtype];
+    j.load = gni_cpu_isa_of(g->isa)->wide->load[d->in.dtype];
+    j.store = gni_cpu_isa_of(g->isa)->wide->store[d->in.dtype];
     if (d->inner > 1) {
         const int64_t work = d->n * GNI_MIN(d->inner, (int64_t)GNI_SCAN_COLUMNS);
         gni_parallel(g->pool, d->outer * ((d->inner - 1) / GNI_SCAN_COLUMNS + 1), GNI_MAX(GNI_GRAIN / work, 1),
                      gni_scan_columns_task, &j);
         return true;
     }
-    j.chunks = (d->n - 1) / GNI_SCAN_CHUNK + 1;
+    // Where nothing is rounded, parts only serve threads.
+    const bool exact = !j.is_float || d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN;
+    j.chunk = exact && gni_pool_threads(g->pool) == 1 ? d->n : GNI_SCAN_CHUNK;
+    j.chunks = (d->n - 1) / j.chunk + 1;
     const int64_t items = d->outer * j.chunks, grain = GNI_MAX(GNI_GRAIN / d->n, 1);
     if (j.chunks > 1) {
         const size_t bytes = (size_t)items * sizeof(gni_scan_acc);
@@ -19488,22 +20414,27 @@ GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, g
     }
 }
 
-// Keys of float32, and back: the same in words that vectors have.
-static void gni_keys_f32(const gni_key *k, const uint32_t *x, int64_t n, uint32_t *to) {
-    const uint32_t turn = 0x80000000u ^ (k->descending ? ~0u : 0u);
-    for (int64_t i = 0; i < n; i++) {
-        const uint32_t u = x[i];
-        to[i] = (u ^ turn ^ ((0u - (u >> 31)) & 0x7fffffffu)) | (0u - (uint32_t)((u & 0x7fffffffu) > 0x7f800000u));
+// Keys of float32, and back: the same in blocks of words that vectors have.
+#define GNI_WORDS_LOOP(name, E)                                                                    \
+    static void name(const gni_key *k, const uint32_t *x, int64_t n, uint32_t *to) {               \
+        const uint32_t turn = 0x80000000u ^ (k->descending ? ~0u : 0u);                            \
+        for (; n >= 16; n -= 16, x += 16, to += 16) {                                              \
+            uint32_t r[16];                                                                        \
+            for (int i = 0; i < 16; i++) {                                                         \
+                const uint32_t u = x[i], own = u ^ turn;                                           \
+                r[i] = (E);                                                                        \
+            }                                                                                      \
+            memcpy(to, r, sizeof r);                                                               \
+        }                                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const uint32_t u = x[i], own = u ^ turn;                                               \
+            to[i] = (E);                                                                           \
+        }                                                                                          \
     }
-}
-
-static void gni_values_f32(const gni_key *k, const uint32_t *x, int64_t n, uint32_t *to) {
-    const uint32_t turn = 0x80000000u ^ (k->descending ? ~0u : 0u);
-    for (int64_t i = 0; i < n; i++) {
-        const uint32_t own = x[i] ^ turn;
-        to[i] = x[i] == ~0u ? 0x7fc00000u : own ^ ((0u - (own >> 31)) & 0x7fffffffu);
-    }
-}
+GNI_WORDS_LOOP(gni_keys_f32, (own ^ ((0u - (u >> 31)) & 0x7fffffffu)) |
+                                 (0u - (uint32_t)((int32_t)(u & 0x7fffffffu) > 0x7f800000)))
+GNI_WORDS_LOOP(gni_values_f32, u == ~0u ? 0x7fc00000u : own ^ ((0u - (own >> 31)) & 0x7fffffffu))
+#undef GNI_WORDS_LOOP
 
 // Records of n elements, the first of which is number `at` of its row.
 static void gni_records_make(const gni_key *k, gni_layout r, const char *x, int64_t n, int64_t at, void *to) {
@@ -19677,7 +20608,7 @@ static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *fir
 
 // ---- short rows: 16 of them side by side, so that each comparison is one of vectors
 
-enum { GNI_NET_MOST = 256 };
+enum { GNI_NET_MOST = 256 }; // keys of 64 bits; twice as many of 32
 
 // Batcher's odd-even merge sort of n keys, of 16 rows each; 32-bit keys are left to the SIMD passes.
 static void gni_net_64(int64_t *x, int64_t n) {
@@ -19695,39 +20626,45 @@ static void gni_net_64(int64_t *x, int64_t n) {
                 }
 }
 
-// Up to 16 rows from `row` on.
+// Up to 16 rows from `row` on: their keys one after another, then transposed. Vectors compare signed numbers.
 static void gni_sort_side_by_side(const gni_sort_job *j, int64_t row, int64_t count) {
     const gni_sort *d = j->d;
-    const int64_t n = d->n;
-    int64_t side[GNI_NET_ROWS * GNI_NET_MOST], own[GNI_NET_MOST];
-    int32_t *side4 = (int32_t *)(void *)side;
-    const bool four = j->record == GNI_LAYOUT_KEY4;
-    memset(side, 0, (size_t)(GNI_NET_ROWS * n * j->size));
-    for (int64_t l = 0; l < count; l++) {
-        gni_records_make(&j->key, j->record, j->x + (row + l) * n * j->key.bytes, n, 0, own);
-        const uint32_t *u = (const uint32_t *)(const void *)own;
-        for (int64_t i = 0; i < n && four; i++) side4[GNI_NET_ROWS * i + l] = (int32_t)(u[i] ^ 0x80000000u);
-        for (int64_t i = 0; i < n && !four; i++)
-            side[GNI_NET_ROWS * i + l] = (int64_t)((uint64_t)own[i] ^ (uint64_t)1 << 63);
-    }
+    const int64_t n = d->n, size = j->size, all = n * count;
+    int64_t side[GNI_NET_ROWS * GNI_NET_MOST], own[GNI_NET_ROWS * GNI_NET_MOST];
+    const bool four = j->record == GNI_LAYOUT_KEY4, together = j->record < GNI_LAYOUT_PACKED;
+    const uint64_t turn = four ? 0x8000000080000000u : (uint64_t)1 << 63;
+    const int64_t words = four ? (all + 1) / 2 : all;
+    const char *x = j->x + row * n * j->key.bytes;
+    own[words - 1] = 0;
+    // Records of places count from the start of a row.
+    for (int64_t l = 0; l < (together ? 1 : count); l++)
+        gni_records_make(&j->key, j->record, x + l * n * j->key.bytes, together ? all : n, 0, (char *)own + l * n * size);
+    for (int64_t i = 0; i < words; i++) own[i] = (int64_t)((uint64_t)own[i] ^ turn);
+    if (count < GNI_NET_ROWS) memset(side, 0, (size_t)(GNI_NET_ROWS * n * size));
+    gni_turn((char *)side, GNI_NET_ROWS * size, (const char *)own, n * size, n, count, size);
     if (four)
-        j->isa->net(side4, n);
+        j->isa->net((int32_t *)(void *)side, n);
     else
         gni_net_64(side, n);
-    for (int64_t l = 0; l < count; l++) {
-        uint32_t *u = (uint32_t *)(void *)own;
-        for (int64_t i = 0; i < n && four; i++) u[i] = (uint32_t)side4[GNI_NET_ROWS * i + l] ^ 0x80000000u;
-        for (int64_t i = 0; i < n && !four; i++)
-            own[i] = (int64_t)((uint64_t)side[GNI_NET_ROWS * i + l] ^ (uint64_t)1 << 63);
-        gni_records_write(j, row + l, (const char *)own, d->first, 0, d->count);
+    gni_turn((char *)own, n * size, (const char *)side, GNI_NET_ROWS * size, count, n, size);
+    for (int64_t i = 0; i < words; i++) own[i] = (int64_t)((uint64_t)own[i] ^ turn);
+    if (together && d->count == n) {
+        gni_records_write(j, row, (const char *)own, 0, 0, all);
+        return;
     }
+    for (int64_t l = 0; l < count; l++)
+        gni_records_write(j, row + l, (const char *)own + l * n * size, d->first, 0, d->count);
+}
+
+static bool gni_sorts_side_by_side(const gni_sort_job *j) {
+    return j->d->n <= GNI_NET_MOST * 8 / j->size && j->d->rows >= GNI_NET_ROWS / 2 && j->record != GNI_LAYOUT_PAIR;
 }
 
 // Items are rows.
 static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_sort_job *j = (const gni_sort_job *)arg;
     const gni_sort *d = j->d;
-    if (d->n <= GNI_NET_MOST && d->rows >= GNI_NET_ROWS / 2 && j->record != GNI_LAYOUT_PAIR) {
+    if (gni_sorts_side_by_side(j)) {
         for (int64_t row = begin; row < end; row += GNI_NET_ROWS)
             gni_sort_side_by_side(j, row, GNI_MIN(end - row, (int64_t)GNI_NET_ROWS));
         return;
@@ -19817,7 +20754,8 @@ static void gni_sort_long(gn_context *g, gni_sort_job *j) {
     gni_parallel(g->pool, parts, 1, gni_part_write_task, j);
 }
 
-static bool gni_cpu_sort(gn_context *g, const gni_sort *d) {
+static bool gni_cpu_sort(gn_context *g, const void *job) {
+    const gni_sort *d = (const gni_sort *)job;
     gni_sort_job j;
     memset(&j, 0, sizeof j);
     j.d = d;
@@ -19858,7 +20796,7 @@ static bool gni_cpu_sort(gn_context *g, const gni_sort *d) {
     } else {
         j.parts = threads; // a work space for each, or for each row
         const int64_t grain = GNI_MAX(GNI_GRAIN / 16 / d->n, 1);
-        gni_parallel(g->pool, d->rows, d->n <= GNI_NET_MOST ? (grain + 15) / 16 * 16 : grain, gni_sort_task, &j);
+        gni_parallel(g->pool, d->rows, gni_sorts_side_by_side(&j) ? (grain + 15) / 16 * 16 : grain, gni_sort_task, &j);
     }
     gni_host_give(g, j.work, bytes + counts);
     return true;
@@ -19926,7 +20864,8 @@ static uint64_t *gni_keys_of(gn_context *g, const gni_key *key, const char *x, i
     return keys;
 }
 
-static bool gni_cpu_search(gn_context *g, const gni_search *d) {
+static bool gni_cpu_search(gn_context *g, const void *job) {
+    const gni_search *d = (const gni_search *)job;
     gni_search_job j;
     j.d = d;
     j.key = gni_key_of_dtype(d->sorted.dtype, false);
@@ -19995,7 +20934,8 @@ static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
 }
 
 // Parts are as many for any number of threads: sums of weights are the same bits.
-static bool gni_cpu_counts(gn_context *g, const gni_count *d) {
+static bool gni_cpu_counts(gn_context *g, const void *job) {
+    const gni_count *d = (const gni_count *)job;
     gni_count_job j;
     gni_search between;
     gni_search_job search;
@@ -20044,14 +20984,275 @@ static bool gni_cpu_counts(gn_context *g, const gni_count *d) {
     return true;
 }
 
+// >>cpu_norm
+// Normalisation on the CPU, a row at a time while the caches have it. From outside: gni_norm_job, gni_cpu_norm.
+
+// Of x, gy and y a row is n elements in pieces of `piece` neighbours, `apart` from each other; row r begins at r * step. Weights are
+// those of a row's places (n), or `by_row` of rows. What is not there is NULL.
+typedef struct gni_norm_job {
+    int64_t rows, step, n, piece, apart;
+    bool by_row, centred;
+    double eps;
+    const float *x, *gy, *w, *b;
+    float *y;                  // the result; with gy what comes to x
+    float *mean, *scale, *var; // (rows), written; with gy read
+    float *gw, *gb;            // with gy and by_row: what comes to the weights
+    const gni_cpu_isa *isa;
+} gni_norm_job;
+
+static void gni_norm_forward_row(const gni_norm_job *j, int64_t r) {
+    const float *x = j->x + r * j->step;
+    const int64_t end = j->n / j->piece * j->apart;
+    const double n = (double)j->n;
+    double s[2] = {0.0, 0.0};
+    gni_acc acc = {0, 0, 0, 0};
+    for (int64_t at = 0; at < end && j->centred; at += j->apart)
+        j->isa->fold[(int)GNI_RED_SUM * 3 + (int)GNI_F](&acc, x + at, j->piece, 0);
+    const float mean = (float)((acc.d + acc.e) / n);
+    for (int64_t at = 0; at < end; at += j->apart) j->isa->norm_sums(s, x + at, NULL, NULL, j->piece, mean);
+    const double off = j->centred ? s[0] / n : 0.0; // what rounding took from the mean
+    double var = s[1] / n - off * off;
+    if (var < 0.0) var = 0.0;
+    const double scale = 1.0 / sqrt(var + j->eps);
+    float c[4] = {mean, (float)scale, 0.0f, 0.0f};
+    if (j->by_row && j->w != NULL) c[1] = (float)(scale * (double)j->w[r]);
+    if (j->by_row && j->b != NULL) c[2] = j->b[r];
+    for (int64_t at = 0; at < end; at += j->apart)
+        j->isa->norm_write(j->y + r * j->step + at, x + at, NULL, j->by_row ? NULL : j->w, j->by_row ? NULL : j->b, j->piece, c);
+    if (j->mean != NULL) j->mean[r] = mean;
+    j->scale[r] = (float)scale;
+    j->var[r] = (float)var;
+}
+
+// With z = (x - mean) scale and h = gy w: scale (h - mean(h) - z mean(h z)).
+static void gni_norm_back_row(const gni_norm_job *j, int64_t r) {
+    const float *x = j->x + r * j->step, *gy = j->gy + r * j->step, *w = j->by_row ? NULL : j->w;
+    const int64_t end = j->n / j->piece * j->apart;
+    const float mean = j->mean != NULL ? j->mean[r] : 0.0f;
+    const double n = (double)j->n, scale = (double)j->scale[r], factor = j->by_row && j->w != NULL ? scale * (double)j->w[r] : scale;
+    double s[2] = {0.0, 0.0};
+    for (int64_t at = 0; at < end; at += j->apart) j->isa->norm_sums(s, x + at, gy + at, w, j->piece, mean);
+    float c[4] = {mean, (float)(-factor * scale * scale * s[1] / n), j->centred ? (float)(-factor * s[0] / n) : 0.0f, (float)factor};
+    for (int64_t at = 0; at < end; at += j->apart)
+        j->isa->norm_write(j->y + r * j->step + at, x + at, gy + at, w, NULL, j->piece, c);
+    if (j->gb != NULL) j->gb[r] = (float)s[0];
+    if (j->gw != NULL) j->gw[r] = (float)(s[1] * scale);
+}
+
+static void gni_norm_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_norm_job *j = (const gni_norm_job *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t r = begin; r < end; r++) {
+        if (j->gy != NULL)
+            gni_norm_back_row(j, r);
+        else
+            gni_norm_forward_row(j, r);
+    }
+}
+
+static void gni_cpu_norm(gn_context *g, gni_norm_job *j) {
+    j->isa = gni_cpu_isa_of(g->isa);
+    gni_parallel(g->pool, j->rows, 1 + GNI_GRAIN / 4 / j->n, gni_norm_task, j);
+}
+
+// >>cpu_conv
+// Convolutions on the CPU: products with windows of images. From outside: gni_cpu_conv.
+
+enum {
+    GNI_CONV_FEW = 32,       // rows of a product whose windows stay where they are
+    GNI_CONV_CHAIN = 1024,   // multiply-adds one after another, at most
+    GNI_CONV_COLUMNS = 16,   // of a task
+    GNI_CONV_TASK = 1 << 17  // multiply-adds that are worth a thread
+};
+
+// Offsets of all combinations of indices, the last one fastest.
+static void gni_conv_offsets(int64_t *to, const int64_t *dim, const int64_t *step, int rank) {
+    int64_t count = 1;
+    to[0] = 0;
+    for (int i = 0; i < rank; i++) { // from the end, so that nothing is overwritten that is still read
+        for (int64_t q = count; q-- > 0;)
+            for (int64_t x = dim[i]; x-- > 0;) to[q * dim[i] + x] = to[q] + x * step[i];
+        count *= dim[i];
+    }
+}
+
+static void gni_conv_comb(const gni_conv *d, int64_t *offsets, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = i % d->comb_taps * d->comb_step;
+        offsets[i] += at % d->comb * d->comb_part + at / d->comb;
+    }
+}
+
+// ---- few rows, for which packing would take longer than they do: windows are read where they are
+
+typedef struct gni_conv_views {
+    const gni_gemm_isa *isa;
+    const gni_gemm *d;
+    int64_t run, runs, each; // columns that are neighbours; such runs of a product, and of a task
+} gni_conv_views;
+
+static int64_t gni_conv_run_length(const gni_conv *d, const int64_t *cols) {
+    int64_t n = 1;
+    while (n < d->n && cols[n] == cols[0] + n) n++;
+    return n;
+}
+
+static void gni_conv_views_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_conv_views *c = (const gni_conv_views *)arg;
+    const gni_gemm *d = c->d;
+    const int64_t tasks = (c->runs + c->each - 1) / c->each;
+    GNI_UNUSED(worker);
+    for (int64_t t = begin; t < end; t++) {
+        const int64_t q = t / tasks, first = t % tasks * c->each;
+        gni_gemm_views v;
+        v.m = d->m;
+        v.n = c->run;
+        v.k = d->k;
+        v.runs = GNI_MIN(c->each, c->runs - first);
+        v.a = (const float *)d->a + d->a_off[q];
+        v.b = (const float *)d->b + d->b_off[q];
+        v.rows = d->b_rows;
+        v.starts = d->b_cols + first * c->run;
+        v.y = (float *)d->c + d->c_off[q] + first * c->run;
+        v.y_rs = d->c_rs;
+        c->isa->views(&v);
+    }
+}
+
+static void gni_conv_views_run(gn_context *g, const gni_gemm_isa *isa, const gni_gemm *d, int64_t run) {
+    gni_conv_views c;
+    c.isa = isa;
+    c.d = d;
+    c.run = run;
+    c.runs = d->n / run;
+    c.each = GNI_MIN(GNI_MAX(GNI_CONV_TASK / (d->m * d->k * run), 1), c.runs);
+    const int64_t tasks = (c.runs + c.each - 1) / c.each, work = c.each * run * d->m * d->k;
+    gni_parallel(g->pool, d->batch * tasks, 1 + GNI_CONV_TASK / work, gni_conv_views_task, &c);
+}
+
+// ---- gradients of weights: both operands are read along rows of images, as they are
+
+typedef struct gni_conv_dots {
+    const gni_gemm_isa *isa;
+    const gni_conv *d;
+    const gni_gemm *m;
+    int64_t runs, run, blocks; // rows of all images, their length; blocks of columns
+    const int64_t *a_runs;
+} gni_conv_dots;
+
+static void gni_conv_dots_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_conv_dots *c = (const gni_conv_dots *)arg;
+    const gni_gemm *d = c->m;
+    const int64_t some = GNI_MAX(GNI_CONV_CHAIN * 2 / c->run, 1);
+    GNI_UNUSED(worker);
+    for (int64_t t = begin; t < end; t++) {
+        const int64_t q = t / c->blocks, j = t % c->blocks * GNI_CONV_COLUMNS;
+        gni_gemm_dots v;
+        memset(&v, 0, sizeof v);
+        v.m = d->m;
+        v.n = GNI_MIN(d->n - j, (int64_t)GNI_CONV_COLUMNS);
+        v.k = c->run;
+        v.a = (const float *)d->a + d->a_off[q];
+        v.a_rs = d->a_rs;
+        v.b = (const float *)d->b + d->b_off[q];
+        v.cols = d->b_cols + j;
+        v.c = (float *)d->c + d->c_off[q] + j;
+        v.c_rs = d->c_rs;
+        v.c_cs = 1;
+        for (int64_t r = 0; r < c->runs; r += some, v.add = true) {
+            v.runs = GNI_MIN(some, c->runs - r);
+            v.a_runs = c->a_runs + r;
+            v.b_runs = d->b_rows + r;
+            c->isa->dots(&v);
+        }
+    }
+}
+
+// False where there is no memory.
+static bool gni_conv_dots_run(gn_context *g, const gni_gemm_isa *isa, const gni_conv *d, const gni_gemm *m, int64_t run) {
+    gni_conv_dots c;
+    c.isa = isa;
+    c.m = m;
+    c.run = run;
+    c.runs = d->k / run;
+    c.blocks = (d->n + GNI_CONV_COLUMNS - 1) / GNI_CONV_COLUMNS;
+    const int64_t each = c.runs / d->k_dim[0], work = d->m * d->k * GNI_MIN(d->n, (int64_t)GNI_CONV_COLUMNS);
+    int64_t *a_runs = (int64_t *)gni_alloc(g, (size_t)c.runs * sizeof(int64_t));
+    if (a_runs == NULL) return false;
+    for (int64_t r = 0; r < c.runs; r++) a_runs[r] = r / each * d->a_jump + r % each * run;
+    c.a_runs = a_runs;
+    gni_parallel(g->pool, m->batch * c.blocks, 1 + GNI_CONV_TASK / work, gni_conv_dots_task, &c);
+    gni_free(g, a_runs);
+    return true;
+}
+
+// ---- the job
+
+// A product on tiles, whose panels of b are packed from where the windows are; or one of the two above.
+static bool gni_conv_choose(gn_context *g, const gni_conv *d, const gni_gemm *m, int64_t run) {
+    const gni_gemm_isa *isa = gni_gemm_isa_of((int)g->isa);
+    if (d->a_jump != 0) return gni_conv_dots_run(g, isa, d, m, run);
+    run = gni_conv_run_length(d, m->b_cols);
+    const bool rows = m->in == GN_F32 && m->a_cs == 1 && m->a_rs == m->k && d->m <= GNI_CONV_FEW && d->k <= GNI_CONV_CHAIN;
+    if (!rows || run < (isa->f32->clip ? 4 : isa->f32->lanes))
+        return gni_gemm_cpu(g, g->pool, g->gemm_work, (int)g->isa, m);
+    gni_conv_views_run(g, isa, m, run);
+    return true;
+}
+
+static bool gni_cpu_conv(gn_context *g, const void *job) {
+    const gni_conv *d = (const gni_conv *)job;
+    gni_gemm m;
+    int64_t k_dim[4], run = 1;
+    memset(&m, 0, sizeof m);
+    m.in = d->a.dtype;
+    m.out = d->c.dtype;
+    m.m = d->m;
+    m.n = d->n;
+    m.k = d->k;
+    m.a = gni_operand_data(&d->a);
+    m.a_rs = d->a_rs;
+    m.a_cs = d->a_cs;
+    m.b = gni_operand_data(&d->b);
+    m.c = gni_operand_data(&d->c);
+    m.c_rs = d->n;
+    m.batch = d->batch_dim[0] * d->batch_dim[1];
+    memcpy(k_dim, d->k_dim, sizeof k_dim);
+    for (int i = 3; i > 0 && run == 1 && d->a_jump != 0; i--) { // where rows of images begin is enough
+        run = k_dim[i];
+        k_dim[i] = 1;
+    }
+    const size_t bytes = (size_t)(d->k / run + d->n + 3 * m.batch) * sizeof(int64_t);
+    int64_t *off = (int64_t *)gni_alloc(g, bytes), *rows = off + 3 * m.batch, *cols = rows + d->k / run;
+    if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
+    bool ok = off != NULL && g->gemm_work != NULL;
+    if (ok) {
+        gni_conv_offsets(off, d->batch_dim, d->a_batch, 2);
+        gni_conv_offsets(off + m.batch, d->batch_dim, d->b_batch, 2);
+        for (int64_t q = 0; q < m.batch; q++) off[2 * m.batch + q] = q * d->m * d->n;
+        if (d->k > 0) gni_conv_offsets(rows, k_dim, d->b_k, 4);
+        gni_conv_offsets(cols, d->n_dim, d->b_n, 4);
+        if (d->comb != 0) gni_conv_comb(d, d->a_jump != 0 ? cols : rows, d->a_jump != 0 ? d->n : d->k);
+        m.a_off = off;
+        m.b_off = off + m.batch;
+        m.c_off = off + 2 * m.batch;
+        m.b_rows = rows;
+        m.b_cols = cols;
+        ok = gni_conv_choose(g, d, &m, run);
+    }
+    if (!ok && !g->call_failed) gni_fail_memory(g, "convolution", bytes);
+    gni_free(g, off);
+    return ok;
+}
+
 // >>cpu_jobs
-// The other jobs on the CPU (softmax, take, random, matmul) and the backend's table.
+// The other jobs on the CPU (softmax, take, random, matmul), and which of all jobs the CPU takes.
 
 enum { GNI_SOFT_BLOCK = 2048, GNI_SOFT_PARTS = 64 };
 
 typedef struct gni_softmax_job {
     const gni_softmax *d;
-    const gni_cpu_isa *isa;
+    const gni_softmax_fns *fns;
     int64_t item, width; // bytes of an element in memory and in a register
     gni_convert_fn load, store;
     int64_t blocks;          // of a row
@@ -20068,13 +21269,12 @@ static gni_softmax_part gni_softmax_block(const gni_softmax_job *j, int64_t b) {
     float f[GNI_SOFT_BLOCK];
     if (j->load != NULL) {
         j->load(f, x, n);
-        return j->isa->softmax->stats(NULL, f, n);
+        return j->fns->stats(NULL, f, n);
     }
-    return j->isa->softmax->stats(j->d->kind == GNI_SOFTMAX ? j->y + at * j->item : NULL, x, n);
+    return j->fns->stats(j->d->kind == GNI_SOFTMAX ? j->y + at * j->item : NULL, x, n);
 }
 
 static void gni_softmax_finish(const gni_softmax_job *j, int64_t b) {
-    const gni_softmax_fns *fns = j->isa->softmax;
     int64_t at = b * GNI_SOFT_BLOCK, n = GNI_MIN(j->d->n - at, (int64_t)GNI_SOFT_BLOCK);
     const char *x = j->x + at * j->item;
     char *y = j->y + at * j->item;
@@ -20087,13 +21287,13 @@ static void gni_softmax_finish(const gni_softmax_job *j, int64_t b) {
         from = to = f;
     }
     if (j->d->kind == GNI_LOG_SOFTMAX)
-        fns->emit_log(to, from, n, finite ? j->most : 0.0, finite ? log(j->sum) : j->most);
+        j->fns->emit_log(to, from, n, finite ? j->most : 0.0, finite ? log(j->sum) : j->most);
     else if (!finite)
-        fns->scale(to, from, n, GNI_NAN);
+        j->fns->scale(to, from, n, GNI_NAN);
     else if (j->load != NULL)
-        fns->emit(to, from, n, j->most, 1.0 / j->sum);
+        j->fns->emit(to, from, n, j->most, 1.0 / j->sum);
     else
-        fns->scale(to, to, n, exp(j->parts[b].most - j->most) / j->sum);
+        j->fns->scale(to, to, n, exp(j->parts[b].most - j->most) / j->sum);
     if (j->store != NULL) j->store(y, f, n);
 }
 
@@ -20165,22 +21365,23 @@ static void gni_softmax_short_task(void *arg, int64_t begin, int64_t end, int wo
         }
         if (wide != rows) memset(t, 0, sizeof(float) * (size_t)(wide * n));
         gni_turn((char *)t, wide * 4, x, step, n, rows, 4);
-        j->isa->softmax->columns(t, n, wide, d->kind);
+        j->fns->columns(t, n, wide, d->kind);
         gni_turn(j->store != NULL ? (char *)raw : y, out * 4, (const char *)t, wide * 4, rows, out,
                  4);
         if (j->store != NULL) j->store(y, raw, rows * out);
     }
 }
 
-static bool gni_cpu_softmax(gn_context *g, const gni_softmax *d) {
+static bool gni_cpu_softmax(gn_context *g, const void *job) {
+    const gni_softmax *d = (const gni_softmax *)job;
     gni_softmax_job j;
     memset(&j, 0, sizeof j);
     j.d = d;
     j.item = gni_item_size(d->in.dtype);
-    j.isa = d->in.dtype == GN_F64 ? &gni_isa_wide : gni_cpu_isa_of(g->isa);
+    j.fns = d->in.dtype == GN_F64 ? GNI_OF_ISA(g->isa, gni_wide_softmax_table) : GNI_OF_ISA(g->isa, gni_softmax_table);
     if (j.item == 2) {
-        j.load = j.isa->load[d->in.dtype];
-        j.store = j.isa->store[d->in.dtype];
+        j.load = gni_cpu_isa_of(g->isa)->load[d->in.dtype];
+        j.store = gni_cpu_isa_of(g->isa)->store[d->in.dtype];
     }
     if (d->n > 0 && d->n <= 64 && d->rows >= 8 && j.item <= 4) {
         gni_parallel(g->pool, d->rows, GNI_MAX(GNI_GRAIN / 4 / d->n & ~(int64_t)15, 16),
@@ -20233,9 +21434,18 @@ static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
 // The first index that is none, or -1.
 static int64_t gni_wrong_index(const gni_places *at, gn_dtype t, const char *index) {
     const int64_t n = at->along ? at->outer * at->count * at->inner : at->count;
-    for (int64_t i = 0; i < n && !at->checked; i++) {
-        const int64_t k = gni_index_at(t, index, i);
-        if (k < -at->extent || k >= at->extent) return i;
+    const uint64_t extent = (uint64_t)at->extent;
+    for (int64_t i = 0; i < n && !at->checked; i += 1024) {
+        const int64_t stop = GNI_MIN(i + 1024, n);
+        bool wrong = false;
+        if (t == GN_I64) {
+            const int64_t *p = (const int64_t *)(const void *)index;
+            for (int64_t k = i; k < stop; k++) wrong |= (uint64_t)p[k] + extent >= 2 * extent;
+        } else {
+            for (int64_t k = i; k < stop; k++) wrong |= (uint64_t)gni_index_at(t, index, k) + extent >= 2 * extent;
+        }
+        for (int64_t k = i; k < stop && wrong; k++)
+            if ((uint64_t)gni_index_at(t, index, k) + extent >= 2 * extent) return k;
     }
     return -1;
 }
@@ -20305,7 +21515,8 @@ static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
     }
 }
 
-static bool gni_cpu_take(gn_context *g, const gni_take *d) {
+static bool gni_cpu_take(gn_context *g, const void *job) {
+    const gni_take *d = (const gni_take *)job;
     gni_take_job j;
     j.d = d;
     j.in = gni_operand_data(&d->in);
@@ -20375,7 +21586,8 @@ static void gni_scatter_task(void *arg, int64_t begin, int64_t end, int worker) 
     }
 }
 
-static bool gni_cpu_scatter(gn_context *g, const gni_scatter *d) {
+static bool gni_cpu_scatter(gn_context *g, const void *job) {
+    const gni_scatter *d = (const gni_scatter *)job;
     gni_scatter_job j;
     const int threads = gni_pool_threads(g->pool);
     const int64_t work = d->at.outer * d->at.count * d->at.inner;
@@ -20394,7 +21606,7 @@ static bool gni_cpu_scatter(gn_context *g, const gni_scatter *d) {
 
 typedef struct gni_random_job {
     const gni_random *d;
-    const gni_cpu_isa *isa;
+    const gni_random_isa *isa;
     char *out;
     bool pairs; // an element is two words
 } gni_random_job;
@@ -20520,10 +21732,11 @@ static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
     }
 }
 
-static bool gni_cpu_random(gn_context *g, const gni_random *d) {
+static bool gni_cpu_random(gn_context *g, const void *job) {
+    const gni_random *d = (const gni_random *)job;
     gni_random_job j;
     j.d = d;
-    j.isa = gni_cpu_isa_of(g->isa);
+    j.isa = GNI_OF_ISA(g->isa, gni_random_table);
     j.out = gni_operand_data(&d->out);
     j.pairs = gni_random_pairs(d);
     int64_t run = GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
@@ -20767,8 +21980,6 @@ static int64_t gni_prologue_apart(const gni_matmul *m, gni_matmul *plain, gni_ma
     return step;
 }
 
-static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d);
-
 // Reading less than float32 would be, from memory, by a vector, is what it is for: in the caches two passes are as
 // fast.
 static bool gni_cpu_prologue_pays(const gni_matmul *d, int64_t elements) {
@@ -20826,7 +22037,8 @@ static bool gni_cpu_matmul_prologue(gn_context *g, const gni_matmul *d) {
     return true;
 }
 
-static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
+static bool gni_cpu_matmul(gn_context *g, const void *job) {
+    const gni_matmul *d = (const gni_matmul *)job;
     gni_gemm m;
     if (d->prologue != 0) return gni_cpu_matmul_prologue(g, d);
     memset(&m, 0, sizeof m);
@@ -20898,56 +22110,7 @@ static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
     return ok;
 }
 
-// Offsets of all combinations of indices, the last one fastest.
-static void gni_conv_offsets(int64_t *to, const int64_t *dim, const int64_t *step, int rank) {
-    int64_t count = 1;
-    to[0] = 0;
-    for (int i = 0; i < rank; i++) { // from the end, so that nothing is overwritten that is still read
-        for (int64_t q = count; q-- > 0;)
-            for (int64_t x = dim[i]; x-- > 0;) to[q * dim[i] + x] = to[q] + x * step[i];
-        count *= dim[i];
-    }
-}
-
-// The product on its tiles, whose panels of b are packed from where the windows are.
-static bool gni_cpu_conv(gn_context *g, const gni_conv *d) {
-    gni_gemm m;
-    memset(&m, 0, sizeof m);
-    m.in = d->a.dtype;
-    m.out = d->c.dtype;
-    m.m = d->m;
-    m.n = d->n;
-    m.k = d->k;
-    m.a = gni_operand_data(&d->a);
-    m.a_rs = d->a_rs;
-    m.a_cs = d->a_cs;
-    m.b = gni_operand_data(&d->b);
-    m.c = gni_operand_data(&d->c);
-    m.c_rs = d->n;
-    m.batch = d->batch_dim[0] * d->batch_dim[1];
-    const size_t bytes = (size_t)(d->k + d->n + 3 * m.batch) * sizeof(int64_t);
-    int64_t *off = (int64_t *)gni_alloc(g, bytes), *rows = off + 3 * m.batch, *cols = rows + d->k;
-    if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
-    bool ok = off != NULL && g->gemm_work != NULL;
-    if (ok) {
-        gni_conv_offsets(off, d->batch_dim, d->a_batch, 2);
-        gni_conv_offsets(off + m.batch, d->batch_dim, d->b_batch, 2);
-        for (int64_t q = 0; q < m.batch; q++) off[2 * m.batch + q] = q * d->m * d->n;
-        if (d->k > 0) gni_conv_offsets(rows, d->k_dim, d->b_k, 4);
-        gni_conv_offsets(cols, d->n_dim, d->b_n, 4);
-        m.a_off = off;
-        m.b_off = off + m.batch;
-        m.c_off = off + 2 * m.batch;
-        m.b_rows = rows;
-        m.b_cols = cols;
-        ok = gni_gemm_cpu(g, g->pool, g->gemm_work, (int)g->isa, &m);
-    }
-    if (!ok && !g->call_failed) gni_fail_memory(g, "convolution", bytes);
-    gni_free(g, off);
-    return ok;
-}
-
-// ---- the backend
+// ---- which jobs
 
 // Registers take every dtype but the complex ones, which can only be copied; 64-bit dtypes take wide ones.
 static bool gni_cpu_runs(const gni_program *p) {
@@ -20961,85 +22124,49 @@ static bool gni_cpu_runs(const gni_program *p) {
         wide = wide || gni_is_wide(p->out_dtype[o]);
     }
     if (gni_is_copy(p)) return true;
-    const gni_kernel *kernel = p->wide ? gni_kernels_wide : gni_cpu_isa_of(GNI_ISA_PLAIN)->kernel;
     for (int i = 0; i < p->n_insn; i++)
         if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_COUNT * 3u ||
-            (kernel[GNI_INSN_CODE(p->insn[i])] == NULL && !gni_is_rare(GNI_INSN_CODE(p->insn[i]))))
+            (gni_kernel_of(gni_cpu_isa_of(GNI_ISA_PLAIN), p->wide, GNI_INSN_CODE(p->insn[i])) == NULL &&
+             !gni_is_rare(GNI_INSN_CODE(p->insn[i]))))
             return false;
     return !odd && (!wide || p->wide);
 }
 
-static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
-    GNI_UNUSED(g);
-    switch (kind) {
-    case GNI_JOB_MAP: return gni_cpu_runs(&((const gni_map *)job)->program);
-    case GNI_JOB_REDUCE: {
-        const gni_reduce *r = (const gni_reduce *)job;
-        return gni_cpu_runs(&r->program) && r->out.dtype != GN_C64 && r->out.dtype != GN_C128 &&
-               r->in[0].dtype != GN_C64;
-    }
-    case GNI_JOB_SOFTMAX: {
-        gn_dtype t = ((const gni_softmax *)job)->in.dtype;
-        return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16;
-    }
-    case GNI_JOB_MATMUL: {
-        const gni_matmul *m = (const gni_matmul *)job;
-        gn_dtype t = m->a.dtype;
-        if (m->fused && !gni_cpu_runs(&m->program)) return false;
-        if (m->prologue != 0 && !gni_cpu_runs(&m->load)) return false;
-        return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 ||
-               t == GN_I64;
-    }
-    case GNI_JOB_CONV: return gni_is_float(((const gni_conv *)job)->a.dtype) && ((const gni_conv *)job)->c_run == 0;
-    case GNI_JOB_ROWS: // these two are made of others here
-    case GNI_JOB_ATTEND:
-    case GNI_JOB_SCATTER: return true;
-    case GNI_JOB_TAKE: {
-        gn_dtype t = ((const gni_take *)job)->index.dtype;
-        return t == GN_I32 || t == GN_I64 || t == GN_U32; // others are converted
-    }
-#ifndef GPUNUM_NO_FFT
-    case GNI_JOB_FFT: return gni_fft_cpu_supports((const gni_fft *)job);
-#endif
-    case GNI_JOB_SCAN:
-    case GNI_JOB_SORT:
-    case GNI_JOB_SEARCH:
-    case GNI_JOB_COUNT: return true; // real dtypes, which is all that is asked for
-    case GNI_JOB_RANDOM: {
-        const gni_random *d = (const gni_random *)job;
-        gn_dtype t = d->out.dtype;
-        if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
-        if (d->kind == GNI_RAND_RANGE)
-            return gni_is_integer(t) || t == GN_BOOL;
-        return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16;
-    }
-    default: return false;
-    }
+static bool gni_cpu_takes_any(const void *job) { return job != NULL; }
+static bool gni_cpu_takes_none(const void *job) { return job == NULL; }
+
+static bool gni_cpu_takes_map(const void *job) { return gni_cpu_runs(&((const gni_map *)job)->program); }
+
+static bool gni_cpu_takes_reduce(const void *job) {
+    const gni_reduce *r = (const gni_reduce *)job;
+    return gni_cpu_runs(&r->program) && r->out.dtype != GN_C64 && r->out.dtype != GN_C128 && r->in[0].dtype != GN_C64;
 }
 
-static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
-    switch (kind) {
-    case GNI_JOB_MAP: return gni_cpu_map(g, (const gni_map *)job);
-    case GNI_JOB_REDUCE: return gni_cpu_reduce(g, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_cpu_softmax(g, (const gni_softmax *)job);
-    case GNI_JOB_MATMUL: return gni_cpu_matmul(g, (const gni_matmul *)job);
-    case GNI_JOB_CONV: return gni_cpu_conv(g, (const gni_conv *)job);
-    case GNI_JOB_TAKE: return gni_cpu_take(g, (const gni_take *)job);
-    case GNI_JOB_SCAN: return gni_cpu_scan(g, (const gni_scan *)job);
-    case GNI_JOB_SORT: return gni_cpu_sort(g, (const gni_sort *)job);
-    case GNI_JOB_SEARCH: return gni_cpu_search(g, (const gni_search *)job);
-    case GNI_JOB_COUNT: return gni_cpu_counts(g, (const gni_count *)job);
-    case GNI_JOB_SCATTER: return gni_cpu_scatter(g, (const gni_scatter *)job);
-    case GNI_JOB_RANDOM: return gni_cpu_random(g, (const gni_random *)job);
-#ifndef GPUNUM_NO_FFT
-    case GNI_JOB_FFT: return gni_fft_cpu(g, (const gni_fft *)job);
-#endif
-    default: return false;
-    }
+static bool gni_cpu_takes_softmax(const void *job) { return gni_is_float(((const gni_softmax *)job)->in.dtype); }
+
+static bool gni_cpu_takes_matmul(const void *job) {
+    const gni_matmul *m = (const gni_matmul *)job;
+    const gn_dtype t = m->a.dtype;
+    if ((m->fused && !gni_cpu_runs(&m->program)) || (m->prologue != 0 && !gni_cpu_runs(&m->load))) return false;
+    return gni_is_float(t) || t == GN_I32 || t == GN_I64;
 }
 
-static const gni_backend_api gni_cpu_api = {"cpu", GNI_ON_CPU, gni_cpu_supports, gni_cpu_run};
-static const gni_backend_api *gni_backend_cpu(void) { return &gni_cpu_api; }
+static bool gni_cpu_takes_conv(const void *job) {
+    const gni_conv *c = (const gni_conv *)job;
+    return gni_is_float(c->a.dtype) && c->c_run == 0;
+}
+
+static bool gni_cpu_takes_take(const void *job) {
+    const gn_dtype t = ((const gni_take *)job)->index.dtype;
+    return t == GN_I32 || t == GN_I64 || t == GN_U32; // others are converted
+}
+
+static bool gni_cpu_takes_random(const void *job) {
+    const gni_random *d = (const gni_random *)job;
+    const gn_dtype t = d->out.dtype;
+    if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
+    return d->kind == GNI_RAND_RANGE ? gni_is_integer(t) || t == GN_BOOL : gni_is_float(t);
+}
 
 GNI_O1_BEGIN
 // >>vulkan_loader
@@ -27870,6 +28997,18 @@ static bool gni_wg_open_device(gni_wg *w) {
     adapter.callback = gni_wg_on_adapter;
     adapter.userdata1 = w;
     if (!gni_wg_await(w, wgpuInstanceRequestAdapter(w->instance, &wanted, adapter)) || !w->adapter) return false;
+#if !GNI_WG_BROWSER // whose half asks for the same
+    WGPULimits has, wanted_limits;
+    memset(&has, 0, sizeof has);
+    memset(&wanted_limits, 0xff, sizeof wanted_limits); // those that every device has
+    wanted_limits.nextInChain = NULL;
+    if (wgpuAdapterGetLimits(w->adapter, &has) == WGPUStatus_Success) {
+        wanted_limits.maxBufferSize = has.maxBufferSize;
+        wanted_limits.maxStorageBufferBindingSize = has.maxStorageBufferBindingSize;
+        wanted_limits.maxStorageBuffersPerShaderStage = has.maxStorageBuffersPerShaderStage;
+    }
+    d.requiredLimits = &wanted_limits;
+#endif
     device.mode = WGPUCallbackMode_WaitAnyOnly;
     device.callback = gni_wg_on_device;
     device.userdata1 = w;
@@ -29339,6 +30478,13 @@ static bool gni_job_has(const gni_gpu *gpu, int module) { return gpu->kernels ==
 
 // ---- operands
 
+// Bytes of a buffer argument that begins anywhere.
+static int64_t gni_job_most_bytes(const gni_gpu *gpu) {
+    int64_t most = GNI_GPU_REACH;
+    if (!gpu->caps.addresses) most = (int64_t)GNI_MIN(gpu->caps.max_storage_range, (uint64_t)most);
+    return most - 256;
+}
+
 // The range of `o` that `rank` dimensions reach, as a buffer argument, and where in it index 0 is, in
 // elements. False when that is more than one dispatch can address.
 static bool gni_job_reach(const gni_gpu *gpu, const gni_operand *o, const int64_t *dim,
@@ -30254,7 +31400,7 @@ static bool gni_job_reduce(gni_gpu *gpu, const gni_reduce *r) {
 static bool gni_job_is_half(gn_dtype t) { return t == GN_F16 || t == GN_BF16; }
 
 // Whether the reduced dimensions reach further than a kernel does, whatever the one that is cut is cut to.
-static bool gni_job_reduce_is_far(const gni_reduce *r) {
+static bool gni_job_reduce_is_far(const gni_gpu *gpu, const gni_reduce *r) {
     int cut = gni_job_widest_reduced(r);
     for (int i = 0; i < r->program.n_in; i++) {
         int64_t size = (int64_t)gn_dtype_size(r->in[i].dtype), reach = size;
@@ -30262,7 +31408,7 @@ static bool gni_job_reduce_is_far(const gni_reduce *r) {
             int64_t step = r->in[i].stride[d] * size;
             if (d != cut) reach += (r->dim[d] - 1) * (step < 0 ? -step : step);
         }
-        if (reach > GNI_GPU_REACH - 256) return true;
+        if (reach > gni_job_most_bytes(gpu)) return true;
     }
     return false;
 }
@@ -30271,7 +31417,7 @@ static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
     if (!gni_job_program_ok(gpu, &r->program, gpu->caps.texts ? 1 : 3) || gni_is_complex(t)) return false;
-    if (gni_job_reduce_is_far(r) || (r->apart > 0 && gpu->caps.texts)) return false;
+    if (gni_job_reduce_is_far(gpu, r) || (r->apart > 0 && gpu->caps.texts)) return false;
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
     if (r->domain == GNI_F) return t == GN_F32 || gni_job_is_half(t) || (wide && t == GN_F64);
@@ -30325,7 +31471,7 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
 // ---- the backend
 
 // Of the rooms of gpu/ behind this one.
-static bool gni_job_softmax_ok(const gni_softmax *s);
+static bool gni_job_softmax_ok(const gni_gpu *gpu, const gni_softmax *s);
 static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s);
 static bool gni_job_rows_ok(const gni_gpu *gpu, const gni_rows *r);
 static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r);
@@ -30369,7 +31515,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         return gni_job_program_ok(gpu, p, p->n_out);
     }
     case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_job_softmax_ok((const gni_softmax *)job);
+    case GNI_JOB_SOFTMAX: return gni_job_softmax_ok(gpu, (const gni_softmax *)job);
     case GNI_JOB_ROWS: return gni_job_rows_ok(gpu, (const gni_rows *)job);
     case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
     case GNI_JOB_CONV: {
@@ -30442,7 +31588,7 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 
 #endif // GNI_GPU
 
-static const gni_backend_api gni_gpu_backend = {"gpu", GNI_ON_GPU, gni_gpu_supports, gni_gpu_run};
+static const gni_backend_api gni_gpu_backend = {gni_gpu_supports, gni_gpu_run};
 static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }
 
 // >>gpu_rows
@@ -30454,9 +31600,10 @@ static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }
 
 enum { GNI_ROWS_LONGEST = 16384 }; // of those in registers
 
-static bool gni_job_softmax_ok(const gni_softmax *s) {
+static bool gni_job_softmax_ok(const gni_gpu *gpu, const gni_softmax *s) {
     gn_dtype t = s->in.dtype;
-    return (t == GN_F32 || gni_job_is_half(t)) && s->out.dtype == t && s->n < INT32_MAX / 2;
+    return (t == GN_F32 || gni_job_is_half(t)) && s->out.dtype == t && s->n < INT32_MAX / 2 &&
+           s->n * (int64_t)gn_dtype_size(t) <= gni_job_most_bytes(gpu);
 }
 
 static bool gni_job_softmax_long(gni_job_call *c, int64_t rows, int64_t n) {
@@ -30642,9 +31789,7 @@ static bool gni_job_softmax_rows(gni_gpu *gpu, const gni_softmax *s) {
 
 // Whether one dispatch reaches so many bytes.
 static bool gni_order_reaches(const gni_gpu *gpu, int64_t count, int64_t bytes) {
-    uint64_t most = (uint64_t)GNI_GPU_REACH;
-    if (!gpu->caps.addresses) most = GNI_MIN(gpu->caps.max_storage_range, most);
-    return count < INT32_MAX / 2 && (uint64_t)count * (uint64_t)bytes < most - 512;
+    return count < INT32_MAX / 2 && (uint64_t)count * (uint64_t)bytes < (uint64_t)gni_job_most_bytes(gpu) - 256;
 }
 
 static bool gni_order_dispatch(gni_job_call *c, int kernel, int64_t groups) {
@@ -31440,12 +32585,6 @@ static int gni_job_take_unit(const gni_take *t) {
     return unit;
 }
 
-static int64_t gni_job_most_bytes(const gni_gpu *gpu) {
-    int64_t most = GNI_GPU_REACH;
-    if (!gpu->caps.addresses) most = (int64_t)GNI_MIN(gpu->caps.max_storage_range, (uint64_t)most);
-    return most - 256;
-}
-
 static bool gni_job_index_ok(gn_dtype t) { return t == GN_I32 || t == GN_I64 || t == GN_U32; }
 
 static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t) {
@@ -31718,11 +32857,11 @@ enum {
 enum { GNI_JOB_JOIN = 16 }; // parts of k that are added up at once: matrix.glsl's GN_JOIN
 
 // Whether a row of a, or a column of b, alone reaches further than a kernel does.
-static bool gni_job_is_far(const gni_matmul *m) {
+static bool gni_job_is_far(const gni_gpu *gpu, const gni_matmul *m) {
     int64_t a = m->a_cs * (int64_t)gn_dtype_size(m->a.dtype),
             b = m->b_rs * (int64_t)gn_dtype_size(m->b.dtype),
             most = GNI_MAX(GNI_MAX(a, -a), GNI_MAX(b, -b));
-    return m->k > 1 && most > (GNI_GPU_REACH - 256) / m->k;
+    return m->k > 1 && most > gni_job_most_bytes(gpu) / m->k;
 }
 
 static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
@@ -31734,7 +32873,7 @@ static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     if (m->fused && !gni_job_program_ok(gpu, &m->program, 1)) return false;
     if (m->prologue != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
-    if (gni_job_is_far(m)) return false;
+    if (gni_job_is_far(gpu, m)) return false;
     if (plain && (a == GN_I32 || a == GN_U32)) return gni_job_has(gpu, gni_job_int_tile.module);
     return plain && a == GN_F64 && gpu->caps.float64 && gpu->caps.int64;
 }
@@ -32437,7 +33576,7 @@ static bool gni_job_matmul_parts(gni_gpu *gpu, const gni_matmul *m, int64_t row)
         part.c.offset += half * inner;
         return gni_job_matmul(gpu, &part, row);
     }
-    if (gni_job_is_far(m)) return gni_job_matmul_halves(gpu, m, row);
+    if (gni_job_is_far(gpu, m)) return gni_job_matmul_halves(gpu, m, row);
     if (m->m >= m->n && m->m > 1) {
         half = gni_job_half(m->m);
         part.m = half;
@@ -32715,7 +33854,7 @@ static bool gni_job_prologue_pays(const gni_gpu *gpu, const gni_matmul *m, int64
 static bool gni_job_prologue_has(const gni_gpu *gpu, const gni_matmul *m) {
     if (!gpu->caps.addresses || (gpu->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION))
         return false;
-    return m->load.n_in > 0 && gni_job_words_have(m, &m->load, m->load_in, 0) && !gni_job_is_far(m);
+    return m->load.n_in > 0 && gni_job_words_have(m, &m->load, m->load_in, 0) && !gni_job_is_far(gpu, m);
 }
 
 // By a kernel of tiles that reads the operand once or a few times. False where none does; `ok` says how it went
@@ -32833,7 +33972,7 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
 #if GNI_GPU
 
 static bool gni_job_has_windows(const gni_gpu *gpu) {
-    return gpu->caps.addresses && !gpu->caps.texts && gni_job_has(gpu, GNI_MODULE_image);
+    return (gpu->caps.addresses || gpu->caps.texts) && gni_job_has(gpu, GNI_MODULE_image);
 }
 
 // Products of up to m rows and n columns, and images of so many places.
@@ -34654,7 +35793,7 @@ static bool gni_reduce_to(gn_context *g, gni_reduce *r, gn_array *y, bool there)
         ops[i] = &r->in[i];
     }
     r->kept = gni_merge_dims(&r->rank, r->dim, ops, n, r->kept);
-    const bool ok = there ? gni_run_on_gpu(g, GNI_JOB_REDUCE, r, y) : gni_run(g, GNI_JOB_REDUCE, r, y);
+    const bool ok = there ? gni_run_on_gpu(g, &gni_kind_reduce, r, y) : gni_run(g, &gni_kind_reduce, r, y);
     for (int i = 0; i < n; i++) gni_buffer_release(g, r->in[i].buf);
     return ok;
 }
@@ -35060,7 +36199,7 @@ static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array 
     y = gni_adopt(g, gni_array_empty(g, g->call, t, &shape));
     if (y == NULL) return NULL;
     gni_take_operand(y, &j->out);
-    return gni_run_on_gpu(g, GNI_JOB_ROWS, j, y) ? y : NULL;
+    return gni_run_on_gpu(g, &gni_kind_rows, j, y) ? y : NULL;
 }
 
 // Over the last axis of `a`, which is float; logsumexp drops that axis.
@@ -35088,7 +36227,7 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
         s.in.offset = x->offset;
         s.out.buf = y->buf;
         s.out.dtype = a->dtype;
-        ok = gni_run(g, GNI_JOB_SOFTMAX, &s, y);
+        ok = gni_run(g, &gni_kind_softmax, &s, y);
     }
     gni_unref(g, x);
     if (ok) return y;
@@ -35190,7 +36329,7 @@ static bool gni_product_and_sums(gn_context *g, const char *fn, gn_array *a, gn_
         m.c.buf = y->buf;
         m.sums.buf = z->buf;
         m.a.dtype = m.b.dtype = m.c.dtype = m.sums.dtype = t;
-        ok = gni_run(g, GNI_JOB_MATMUL, &m, y);
+        ok = gni_run(g, &gni_kind_matmul, &m, y);
         z->reason = y->reason;
         z->on_gpu = y->on_gpu;
     }
@@ -35219,6 +36358,7 @@ static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_
     e->src[0] = a;
     e->src[1] = b;
     e->n_src = 2;
+    e->run = gni_product_run;
     e->leaves = e->products = 1;
     for (int i = 0; i < 2; i++) {
         e->src[i]->refs++;
@@ -38662,7 +39802,7 @@ static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matri
     gni_lg_operand(&d.a, a);
     gni_lg_operand(&d.b, b);
     gni_lg_operand(&d.c, c);
-    w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
+    w->ok = w->ok && gni_run(w->g, &gni_kind_matmul, &d, NULL);
 }
 
 // c = c op x
@@ -38681,7 +39821,7 @@ static void gni_lg_change(gni_lg *w, gni_op op, const gni_lg_matrix *c, const gn
     gni_lg_operand(&d.in[0], c);
     gni_lg_operand(&d.in[1], x);
     gni_lg_operand(&d.out[0], c);
-    w->ok = w->ok && gni_run(w->g, GNI_JOB_MAP, &d, NULL);
+    w->ok = w->ok && gni_run(w->g, &gni_kind_map, &d, NULL);
 }
 
 // to = from, of any dtypes
@@ -38720,7 +39860,7 @@ static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix
     f.b.buf = a->of->buf;
     f.c.buf = b->of->buf;
     f.a.dtype = f.b.dtype = f.c.dtype = c->of->dtype;
-    w->ok = w->ok && gni_run(w->g, GNI_JOB_FACTOR, &f, NULL);
+    w->ok = w->ok && gni_run(w->g, &gni_kind_factor, &f, NULL);
 }
 
 // c (m,n) -= a (m,k) b (k,n). With `lower` what is above the diagonal of a square c may be left as it was. Few
@@ -38754,7 +39894,7 @@ static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array
     f.c.buf = w->block->buf;
     f.a.dtype = f.c.dtype = a->dtype;
     f.b.dtype = b->dtype;
-    w->ok = w->ok && gni_run(w->g, GNI_JOB_FACTOR, &f, NULL);
+    w->ok = w->ok && gni_run(w->g, &gni_kind_factor, &f, NULL);
 }
 
 // b (n,m) = t^-1 b for a lower triangle of at most a panel's order. `more`: with small residuals, however
@@ -38969,7 +40109,7 @@ static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64
     d.index.buf = w->state->buf;
     d.index.offset = w->order;
     d.index.dtype = GN_U32;
-    w->ok = w->ok && gni_run(w->g, GNI_JOB_TAKE, &d, NULL);
+    w->ok = w->ok && gni_run(w->g, &gni_kind_take, &d, NULL);
 }
 
 // Matrix `index` of y (..., n, k) = a^-1 x.
@@ -39123,7 +40263,7 @@ static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb,
     gni_lg_operand(&d.a, &x);
     gni_lg_operand(&d.b, &x);
     gni_lg_operand(&d.c, &sums);
-    w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
+    w->ok = w->ok && gni_run(w->g, &gni_kind_matmul, &d, NULL);
     gni_lg_product(w, &flat, &ones, &sums);
     gni_lg_root(w, &gram, j);
     gni_lg_solve_panel(w, gram, gni_lg_transposed(x), false, false);
@@ -39499,7 +40639,7 @@ static void gni_ls_go(gni_ls *s, gni_factor *f, gn_array *d) {
         f->d.buf = d->buf;
         f->d.dtype = d->dtype;
     }
-    s->w.ok = s->w.ok && gni_run(s->w.g, GNI_JOB_FACTOR, f, NULL);
+    s->w.ok = s->w.ok && gni_run(s->w.g, &gni_kind_factor, f, NULL);
 }
 
 static void gni_ls_cholesky(gni_ls *s, gn_array *y) {
@@ -39705,7 +40845,7 @@ static bool gni_ls_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     s.w.ok = s.w.ok && d->info != NULL;
     if (s.w.ok) {
         gni_ls_values_of(&s, &f, y);
-        s.w.ok = gni_run(g, GNI_JOB_FACTOR, &f, NULL);
+        s.w.ok = gni_run(g, &gni_kind_factor, &f, NULL);
     }
     gni_ls_info(&s);
     const bool ok = s.w.ok && gni_la_report(d);
@@ -40189,7 +41329,7 @@ static void gni_lv_job(gni_lv *p, gni_factor_step step, gn_array *a, gn_array *b
         f.c.buf = c->buf;
         f.c.dtype = c->dtype;
     }
-    p->w.ok = p->w.ok && gni_run(p->w.g, GNI_JOB_FACTOR, &f, NULL);
+    p->w.ok = p->w.ok && gni_run(p->w.g, &gni_kind_factor, &f, NULL);
 }
 
 // x (m,n) times a power of two, made tridiagonal or bidiagonal: p->dg.d and .e. Returns what to multiply the values
@@ -40265,7 +41405,7 @@ static void gni_lv_apply(gni_lv *p, int64_t at, int64_t ld, int64_t count, int64
     gni_lg_operand(&d.a, &v);
     gni_lg_operand(&d.b, &v);
     gni_lg_operand(&d.c, &gram);
-    if (blocks > 0) w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
+    if (blocks > 0) w->ok = w->ok && gni_run(w->g, &gni_kind_matmul, &d, NULL);
     for (int64_t i = blocks - 1; i >= 0 && w->ok; i--) {
         const int64_t j = i * b, jb = GNI_MIN(b, count - j), from = j + shift;
         gni_lg_matrix part = gni_lg_part(v, j, from, jb, z.m - from),
@@ -40960,15 +42100,21 @@ static bool gni_back_complex(gn_context *g, gni_node *node, gn_array *gy, gn_arr
     return true;
 }
 
-// The real (0) or imaginary (1) parts as a view.
-static gn_array *gni_part(const char *fn, gn_array *a, int which) {
+// The real (0) or imaginary (1) parts: a view, or where `value` is set and the numbers are pending, more work on those.
+static gn_array *gni_part(const char *fn, gn_array *a, int which, bool value) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
-    int64_t stride[GN_MAX_RANK];
-    for (int i = 0; i < a->shape.rank; i++) stride[i] = 2 * a->stride[i];
-    gn_array *y = gni_array_view(g, fn, a, &a->shape, stride, 2 * a->offset + which);
+    gn_array *y;
+    const gn_dtype t = gni_part_of(a->dtype);
+    if (value && gni_is_pending(a)) {
+        y = gni_apply(g, fn, which == 0 ? GNI_OP_REAL : GNI_OP_IMAG, t, t, &a, NULL, 1);
+    } else {
+        int64_t stride[GN_MAX_RANK];
+        for (int i = 0; i < a->shape.rank; i++) stride[i] = 2 * a->stride[i];
+        y = gni_array_view(g, fn, a, &a->shape, stride, 2 * a->offset + which);
+    }
     if (y != NULL) {
-        y->dtype = gni_part_of(a->dtype);
+        y->dtype = t;
         gni_node *node = gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_real, &a, 1) : NULL;
         if (node != NULL) node->param[0] = which;
     }
@@ -40979,76 +42125,33 @@ GPUNUM_API gn_array *gn_real(gn_array *a) {
     gn_context *g = gni_begin("gn_real", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_real", a, 0) : gn_reshape(a, a->shape));
+    return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_real", a, 0, false) : gn_reshape(a, a->shape));
 }
 
 GPUNUM_API gn_array *gn_imag(gn_array *a) {
     gn_context *g = gni_begin("gn_imag", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_imag", a, 1) : gn_zeros_like(a));
+    return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_imag", a, 1, false) : gn_zeros_like(a));
 }
 
-// One program that writes both parts, of dtype t; what is pending is taken in.
-static bool gni_complex_program(gn_context *g, gni_builder *b, gn_array *const *in, gn_array *y,
-                                gn_dtype t) {
-    gni_build_begin(b, g, &y->shape,
-                    t == GN_F64 || gni_is_wide(in[0]->dtype) || gni_is_wide(in[1]->dtype));
-    for (int i = 0; i < 2; i++) {
-        gn_array *product;
-        if (!gni_tree_prepare(g, in[i], false, &product)) return false;
-        bool pending = gni_is_pending(in[i]) && !gni_is_const(in[i]);
-        if (pending && in[i]->expr->wide != b->map.program.wide && !gni_materialize(g, in[i]))
-            return false;
-    }
-    gni_program *p = &b->map.program;
-    for (int i = 0; i < 2; i++) {
-        gni_operand *o = &b->map.out[i];
-        p->out_reg[i] = gni_build_convert(b, gni_build_value(b, in[i]), in[i]->dtype, t);
-        p->out_dtype[i] = t;
-        o->buf = y->buf;
-        o->dtype = t;
-        o->offset = i;
-        for (int d = 0; d < y->shape.rank; d++) o->stride[d] = 2 * y->stride[d];
-    }
-    p->n_out = 2;
-    gni_build_finish(p);
-    return true;
+// The same for elementwise work: nobody writes to these. The real part of a real array is that array.
+static gn_array *gni_re(gn_array *a) {
+    return a == NULL || !gni_is_complex(a->dtype) ? a : gni_part("gn_real", a, 0, true);
 }
-
-static bool gni_complex_fill(gn_context *g, gn_array *const *in, gn_array *y, gn_dtype t) {
-    gni_builder b;
-    if (!gni_complex_program(g, &b, in, y, t)) return false;
-    if (b.full && (!gni_materialize(g, in[0]) || !gni_materialize(g, in[1]) ||
-                   !gni_complex_program(g, &b, in, y, t)))
-        return false;
-    for (int i = 0; i < b.map.program.n_in; i++) b.map.in[i].buf->refs++;
-    gni_map_merge(&b.map);
-    bool ok = gni_run(g, GNI_JOB_MAP, &b.map, y);
-    y->buf->version = 0; // the second part overwrites nothing either
-    for (int i = 0; i < b.map.program.n_in; i++) gni_buffer_release(g, b.map.in[i].buf);
-    return ok;
+static gn_array *gni_im(gn_array *a) {
+    return a == NULL || !gni_is_complex(a->dtype) ? gn_imag(a) : gni_part("gn_imag", a, 1, true);
 }
 
 GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im) {
     gn_array *in[2], *y = NULL;
-    gn_shape shape;
     in[0] = re;
     in[1] = im;
     gn_context *g = gni_begin("gn_complex", in, 2);
     if (g == NULL) return NULL;
-    char ta[200], tb[200];
-    if (!gni_broadcast(&re->shape, &im->shape, &shape)) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_complex: shapes %s and %s do not broadcast",
-                 gni_shape_text(ta, sizeof ta, &re->shape),
-                 gni_shape_text(tb, sizeof tb, &im->shape));
-    } else if (gni_real_only(g, "gn_complex", in, 2)) {
+    if (gni_real_only(g, "gn_complex", in, 2)) {
         gn_dtype t = re->dtype == GN_F64 || im->dtype == GN_F64 ? GN_F64 : GN_F32;
-        y = gni_array_empty(g, "gn_complex", gni_complex_of(t), &shape);
-        if (y != NULL && !gni_complex_fill(g, in, y, t)) {
-            gni_unref(g, y);
-            y = NULL;
-        }
+        y = gni_apply(g, "gn_complex", GNI_OP_COMPLEX, t, gni_complex_of(t), in, NULL, 2);
         if (y != NULL && gni_tracks(g, in, 2))
             gni_record(g, y, "gn_complex", gni_back_complex, in, 2);
     }
@@ -41059,7 +42162,7 @@ GPUNUM_API gn_array *gn_conj(gn_array *a) {
     gn_context *g = gni_begin("gn_conj", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    gn_array *y = gni_is_complex(a->dtype) ? gn_complex(gn_real(a), gn_neg(gn_imag(a)))
+    gn_array *y = gni_is_complex(a->dtype) ? gn_complex(gni_re(a), gn_neg(gni_im(a)))
                                            : gn_reshape(a, a->shape);
     return gni_end_scope(g, y);
 }
@@ -41068,27 +42171,32 @@ GPUNUM_API gn_array *gn_angle(gn_array *a) {
     gn_context *g = gni_begin("gn_angle", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    return gni_end_scope(g, gn_atan2(gn_imag(a), gn_real(a)));
+    return gni_end_scope(g, gn_atan2(gni_im(a), gni_re(a)));
 }
 
 // ---- sums, products, quotients: of arrays of which one or both may be complex
 
+// Long work reads its operands many times: what is pending is computed first. Short work takes it in.
+static void gni_computed(gn_array *a) {
+    if (a != NULL) gni_materialize(a->ctx, a);
+}
+
 static bool gni_has_complex(gn_array *a) { return a != NULL && gni_is_complex(a->dtype); }
 
 static gn_array *gni_complex_add(gn_array *a, gn_array *b) {
-    return gn_complex(gn_add(gn_real(a), gn_real(b)), gn_add(gn_imag(a), gn_imag(b)));
+    return gn_complex(gn_add(gni_re(a), gni_re(b)), gn_add(gni_im(a), gni_im(b)));
 }
 
 static gn_array *gni_complex_sub(gn_array *a, gn_array *b) {
-    return gn_complex(gn_sub(gn_real(a), gn_real(b)), gn_sub(gn_imag(a), gn_imag(b)));
+    return gn_complex(gn_sub(gni_re(a), gni_re(b)), gn_sub(gni_im(a), gni_im(b)));
 }
 
 // A product that is linear in each of its operands. A real one has no imaginary part that could be NaN.
 static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b) {
-    gn_array *ar = gn_real(a), *br = gn_real(b);
-    if (!gni_has_complex(a)) return gn_complex(f(ar, br), f(ar, gn_imag(b)));
-    if (!gni_has_complex(b)) return gn_complex(f(ar, br), f(gn_imag(a), br));
-    gn_array *ai = gn_imag(a), *bi = gn_imag(b);
+    gn_array *ar = gni_re(a), *br = gni_re(b);
+    if (!gni_has_complex(a)) return gn_complex(f(ar, br), f(ar, gni_im(b)));
+    if (!gni_has_complex(b)) return gn_complex(f(ar, br), f(gni_im(a), br));
+    gn_array *ai = gni_im(a), *bi = gni_im(b);
     return gn_complex(gn_sub(f(ar, br), f(ai, bi)), gn_add(f(ar, bi), f(ai, br)));
 }
 
@@ -41099,7 +42207,8 @@ static gn_array *gni_complex_mul(gn_array *a, gn_array *b) {
 // Smith's quotient, which divides by the larger part of b first, so that no square of a part overflows. A divisor
 // of 0 divides both parts.
 static gn_array *gni_complex_div(gn_array *a, gn_array *b) {
-    gn_array *ar = gn_real(a), *ai = gn_imag(a), *br = gn_real(b), *bi = gn_imag(b);
+    if (gni_has_complex(b)) gni_computed(a), gni_computed(b);
+    gn_array *ar = gni_re(a), *ai = gni_im(a), *br = gni_re(b), *bi = gni_im(b);
     if (!gni_has_complex(b)) return gn_complex(gn_div(ar, br), gn_div(ai, br));
     if (gn_dtype_of(ar) == GN_F64 && gn_dtype_of(br) != GN_F64) { // the ratio needs it too
         br = gn_cast(br, GN_F64);
@@ -41124,9 +42233,9 @@ static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
     const gn_dtype t = gn_promote(gn_dtype_of(a), gn_dtype_of(b));
     gn_array *base = gn_cast(a, t), *zero = gn_eq_s(base, 0.0), *none = gn_eq_s(b, 0.0);
     gn_array *size = gn_mul(gni_complex_log(g, gn_where(zero, gn_ones_like(base), base)), b);
-    gn_array *y = gni_complex_exp(g, size), *part = gn_real(y);
+    gn_array *y = gni_complex_exp(g, size), *part = gni_re(y);
     gn_array *end = gn_where(none, gn_ones_like(part),
-                             gn_where(gn_gt_s(gn_real(b), 0.0), gn_zeros_like(part), gn_full_like(part, GNI_NAN)));
+                             gn_where(gn_gt_s(gni_re(b), 0.0), gn_zeros_like(part), gn_full_like(part, GNI_NAN)));
     return gn_where(gn_logical_or(zero, none), end, y);
 }
 
@@ -41142,9 +42251,9 @@ static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn
     case GNI_OP_MUL: return gni_complex_mul(a, b);
     case GNI_OP_DIV: return gni_complex_div(a, b);
     case GNI_OP_EQ:
-        return gn_logical_and(gn_eq(gn_real(a), gn_real(b)), gn_eq(gn_imag(a), gn_imag(b)));
+        return gn_logical_and(gn_eq(gni_re(a), gni_re(b)), gn_eq(gni_im(a), gni_im(b)));
     case GNI_OP_NE:
-        return gn_logical_or(gn_ne(gn_real(a), gn_real(b)), gn_ne(gn_imag(a), gn_imag(b)));
+        return gn_logical_or(gn_ne(gni_re(a), gni_re(b)), gn_ne(gni_im(a), gni_im(b)));
     default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
     }
     return NULL;
@@ -41153,7 +42262,7 @@ static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn
 // With a real number, which is the first operand where `first` says so.
 static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, gn_array *a,
                                       double s, bool first) {
-    gn_array *re = gn_real(a), *im = gn_imag(a);
+    gn_array *re = gni_re(a), *im = gni_im(a);
     switch (op) {
     case GNI_OP_ADD: return gn_complex(gn_add_s(re, s), im);
     case GNI_OP_SUB:
@@ -41177,7 +42286,7 @@ static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, 
 
 // The magnitude. Its gradient at 0 is 0, as in PyTorch.
 static gn_array *gni_complex_abs(gn_context *g, gn_array *a) {
-    gn_array *re = gn_real(a), *im = gn_imag(a);
+    gn_array *re = gni_re(a), *im = gni_im(a);
     if (!gni_tracks(g, &a, 1)) return gn_hypot(re, im);
     gn_array *none = gn_logical_and(gn_eq_s(re, 0.0), gn_eq_s(im, 0.0));
     return gn_where(none, gn_zeros_like(re), gn_hypot(gn_where(none, gn_ones_like(re), re), im));
@@ -41192,8 +42301,9 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
 // exp(x) cos(y) and exp(x) sin(y), multiplied by exp(x / 2) twice where exp(x) would overflow. Infinities and NaN are as
 // in C99's Annex G: an imaginary part of 0 stays, -inf gives 0 and inf an infinite real part whatever the angle.
 static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
+    gni_computed(a);
     g->no_grad++; // recorded as one op
-    gn_array *x = gn_real(a), *y = gn_imag(a), *one = gn_ones_like(x), *half = gn_exp(gn_mul_s(x, 0.5));
+    gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_ones_like(x), *half = gn_exp(gn_mul_s(x, 0.5));
     gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *no_angle = gn_logical_not(gn_isfinite(y));
     gn_array *size = gn_where(beyond, half, gn_exp(x)), *again = gn_where(beyond, half, one);
     gn_array *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
@@ -41216,8 +42326,8 @@ static gn_array *gni_complex_scale(gn_array *x, gn_array *y) {
 // loses no digits, or the other way round left of the imaginary axis. |x| and |u| are chosen by the sides that
 // these lie on, so that they have slopes on the axes.
 static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
-    gn_array *scale = gni_complex_scale(gn_real(a), gn_imag(a));
-    gn_array *x = gn_mul(gn_real(a), scale), *y = gn_mul(gn_imag(a), scale);
+    gn_array *scale = gni_complex_scale(gni_re(a), gni_im(a));
+    gn_array *x = gn_mul(gni_re(a), scale), *y = gn_mul(gni_im(a), scale);
     gn_array *left = gn_lt_s(x, 0.0), *up = gn_isinf(y);
     gn_array *half = gn_mul_s(gni_complex_abs(g, gn_complex(x, y)), 0.5);
     gn_array *t = gn_sqrt(gn_add(gn_mul_s(gn_where(left, gn_neg(x), x), 0.5), half));
@@ -41254,7 +42364,7 @@ static bool gni_back_complex_log(gn_context *g, gni_node *node, gn_array *gy, gn
 // sum of the parts' squares without their rounding errors, which is all that is left there.
 static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
-    gn_array *re = gn_real(a), *im = gn_imag(a), *scale = gni_complex_scale(re, im);
+    gn_array *re = gni_re(a), *im = gni_im(a), *scale = gni_complex_scale(re, im);
     gn_array *size = gn_log(gn_hypot(gn_mul(re, scale), gn_mul(im, scale)));
     gn_array *p = gn_square(re), *q = gn_square(im), *pq = gn_add(p, q);
     gn_array *p1 = gni_square_rest(re, p), *q1 = gni_square_rest(im, q), *u = gn_add(p1, q1);
@@ -41270,7 +42380,7 @@ static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
 }
 
 // a / i.
-static gn_array *gni_turned_back(gn_array *a) { return gn_complex(gn_imag(a), gn_neg(gn_real(a))); }
+static gn_array *gni_turned_back(gn_array *a) { return gn_complex(gni_im(a), gn_neg(gni_re(a))); }
 
 // The part, and x where that is 0 and the part NaN: on the axes a part of 0 stays, whatever the other is.
 static gn_array *gni_or_zero(gn_array *x, gn_array *part) {
@@ -41320,11 +42430,11 @@ static gn_array *gni_complex_expm1(gn_array *x, gn_array *y) {
 
 // Of small numbers half of log1p of what the square of |1 + a| is beyond 1.
 static gn_array *gni_complex_log1p(gn_context *g, gn_array *a) {
-    gn_array *x = gn_real(a), *y = gn_imag(a), *one = gn_add_s(x, 1.0), *z = gni_complex_log(g, gn_complex(one, y));
+    gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_add_s(x, 1.0), *z = gni_complex_log(g, gn_complex(one, y));
     gn_array *close = gn_lt_s(gn_maximum(gn_abs(x), gn_abs(y)), 0.25), *none = gn_zeros_like(x);
     gn_array *u = gn_where(close, x, none), *v = gn_where(close, y, none);
     gn_array *re = gn_mul_s(gn_log1p(gn_add(gn_mul(u, gn_add_s(u, 2.0)), gn_square(v))), 0.5);
-    return gn_complex(gn_where(close, re, gn_real(z)), gn_imag(z));
+    return gn_complex(gn_where(close, re, gni_re(z)), gni_im(z));
 }
 
 static bool gni_back_complex_arc(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -41351,7 +42461,7 @@ static gn_array *gni_complex_arc_end(gn_context *g, const char *fn, gni_op op, g
 // terms are 0 or more. Far out log(2 |z|) and the angle of z.
 static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_array *a) {
     g->no_grad++;
-    gn_array *re = gn_real(a), *im = gn_imag(a), *none = gn_zeros_like(re);
+    gn_array *re = gni_re(a), *im = gni_im(a), *none = gn_zeros_like(re);
     const double most = gn_dtype_of(re) == GN_F64 ? 1e12 : 1e6;
     gn_array *x = gn_abs(re), *y = gn_abs(im), *beyond = gn_logical_or(gn_gt_s(x, most), gn_gt_s(y, most));
     gn_array *x1 = gn_where(beyond, none, x), *y1 = gn_where(beyond, none, y), *more = gn_add_s(x1, 1.0), *less = gn_rsub_s(x1, 1.0);
@@ -41374,7 +42484,7 @@ static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_a
 // log|(1 + z) / (1 - z)| / 2, of a sum where that is small, and half of the angle of (1 + z) conj(1 - z).
 static gn_array *gni_complex_atanh(gn_context *g, const char *fn, gn_array *a) {
     g->no_grad++;
-    gn_array *re = gn_real(a), *im = gn_imag(a), *x = gn_abs(re), *y = gn_abs(im), *more = gn_add_s(x, 1.0), *less = gn_rsub_s(x, 1.0);
+    gn_array *re = gni_re(a), *im = gni_im(a), *x = gn_abs(re), *y = gn_abs(im), *more = gn_add_s(x, 1.0), *less = gn_rsub_s(x, 1.0);
     const double most = gn_dtype_of(re) == GN_F64 ? 1e20 : 1e12;
     gn_array *d = gn_hypot(less, y), *sum = gn_mul_s(gn_log1p(gn_mul_s(gn_div(gn_div(x, d), d), 4.0)), 0.25);
     gn_array *size = gn_where(gn_lt_s(d, 0.5), gn_mul_s(gn_sub(gn_log(gn_hypot(more, y)), gn_log(d)), 0.5), sum);
@@ -41387,12 +42497,14 @@ static gn_array *gni_complex_atanh(gn_context *g, const char *fn, gn_array *a) {
 
 // i acos(a) above the real axis and -i acos(a) below it.
 static gn_array *gni_complex_acosh(gn_context *g, const char *fn, gn_array *a) {
-    gn_array *z = gni_complex_asin(g, fn, GNI_OP_ACOS, a), *down = gn_signbit(gn_imag(a)), *re = gn_real(z), *im = gn_imag(z);
+    gn_array *z = gni_complex_asin(g, fn, GNI_OP_ACOS, a), *down = gn_signbit(gni_im(a)), *re = gni_re(z), *im = gni_im(z);
     return gn_complex(gn_where(down, im, gn_neg(im)), gn_where(down, gn_neg(re), re));
 }
 
 static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
-    gn_array *re = gn_real(a), *im = gn_imag(a), *size;
+    const bool brief = op == GNI_OP_NEG || op == GNI_OP_ABS || op == GNI_OP_SQUARE || op == GNI_OP_ROUND || op == GNI_OP_SIGN;
+    if (!brief && (op < GNI_OP_ISNAN || op > GNI_OP_LOGICAL_NOT)) gni_computed(a);
+    gn_array *re = gni_re(a), *im = gni_im(a), *size;
     switch (op) {
     case GNI_OP_ASIN:
     case GNI_OP_ACOS: return gni_complex_asin(g, fn, op, a);
@@ -41431,8 +42543,8 @@ static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_
 }
 
 static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b) {
-    return gn_complex(gn_where(condition, gn_real(a), gn_real(b)),
-                      gn_where(condition, gn_imag(a), gn_imag(b)));
+    return gn_complex(gn_where(condition, gni_re(a), gni_re(b)),
+                      gn_where(condition, gni_im(a), gni_im(b)));
 }
 
 // Between complex dtypes, and from real ones. To real ones there is none: which part is meant?
@@ -41443,7 +42555,7 @@ static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t) {
         return NULL;
     }
     gn_dtype part = gni_part_of(t);
-    return gn_complex(gn_cast(gn_real(a), part), gn_cast(gn_imag(a), part));
+    return gn_complex(gn_cast(gni_re(a), part), gn_cast(gni_im(a), part));
 }
 
 // >>statistics
@@ -42056,7 +43168,7 @@ static bool gni_assign_run(gn_context *g, gn_array *a, gn_array *value) {
     gni_builder b;
     const bool wide = gni_is_wide(a->dtype) || gni_is_wide(value->dtype);
     if (gni_is_pending(value) && !gni_is_const(value) &&
-        (gni_has_product(value) || (wide && !value->expr->wide) ||
+        (gni_has_product(value) || gni_is_complex(value->dtype) || (wide && !value->expr->wide) ||
          gni_elements(&value->shape) < gni_elements(&a->shape)) &&
         !gni_materialize(g, value))
         return false;
@@ -42071,7 +43183,7 @@ static bool gni_assign_run(gn_context *g, gn_array *a, gn_array *value) {
     gni_build_finish(&b.map.program);
     gni_operand_of(a, a->shape.rank, &b.map.out[0]);
     gni_map_merge(&b.map);
-    return gni_run(g, GNI_JOB_MAP, &b.map, NULL);
+    return gni_run(g, &gni_kind_map, &b.map, NULL);
 }
 
 static bool gni_assign_data(gn_context *g, gn_array *a, gn_array *value) {
@@ -42169,7 +43281,7 @@ static gn_array *gni_scanned(gn_context *g, const char *fn, gni_scan_op op, gn_a
         job.inner = gni_extent_product(x->shape.dim + at + 1, x->shape.rank - at - 1);
         gni_take_operand(from, &job.in);
         gni_take_operand(y, &job.out);
-        ok = gni_run(g, GNI_JOB_SCAN, &job, y);
+        ok = gni_run(g, &gni_kind_scan, &job, y);
     }
     gni_unref(g, from);
     if (ok) return gni_adopt(g, y);
@@ -42309,7 +43421,7 @@ static bool gni_sorted(gn_context *g, const char *fn, gn_array *x, int64_t first
         gni_take_operand(from, &job.in);
         if (v != NULL) gni_take_operand(v, &job.out);
         if (i != NULL) gni_take_operand(i, &job.index);
-        ok = gni_run(g, GNI_JOB_SORT, &job, v != NULL ? v : i);
+        ok = gni_run(g, &gni_kind_sort, &job, v != NULL ? v : i);
     }
     gni_unref(g, from);
     if (!ok) {
@@ -42524,7 +43636,7 @@ static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, g
         gni_take_operand(s, &job.sorted);
         gni_take_operand(v, &job.in);
         gni_take_operand(y, &job.out);
-        ok = gni_run(g, GNI_JOB_SEARCH, &job, y);
+        ok = gni_run(g, &gni_kind_search, &job, y);
     }
     gni_unref(g, s);
     gni_unref(g, v);
@@ -42791,7 +43903,7 @@ static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_arra
         gni_take_operand(from, &job.in);
         if (w != NULL) gni_take_operand(w, weights != NULL ? &job.weight : &job.edges);
         gni_take_operand(y, &job.out);
-        ok = gni_run(g, GNI_JOB_COUNT, &job, y);
+        ok = gni_run(g, &gni_kind_count, &job, y);
     }
     gni_unref(g, from);
     gni_unref(g, w);
@@ -42975,7 +44087,7 @@ static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op,
             gni_take_operand(from, &job.in);
             gni_take_operand(places, &job.index);
             gni_take_operand(y, &job.out);
-            ok = gni_run(g, GNI_JOB_SCATTER, &job, y);
+            ok = gni_run(g, &gni_kind_scatter, &job, y);
         }
     }
     gni_unref(g, from);
@@ -43170,7 +44282,7 @@ static gn_array *gni_true_on_device(gn_context *g, const char *fn, gn_array *tru
     gn_array *counts = gni_adopt(g, gni_array_empty(g, fn, GN_I32, &line)), *y = NULL;
     if (counts == NULL) return NULL;
     gni_take_operand(counts, &job.counts);
-    if (!gni_run(g, GNI_JOB_KEEP, &job, counts)) return NULL;
+    if (!gni_run(g, &gni_kind_keep, &job, counts)) return NULL;
     const int32_t *each = (const int32_t *)gni_host(g, counts);
     if (each == NULL) return NULL;
     job.count = 0;
@@ -43179,7 +44291,7 @@ static gn_array *gni_true_on_device(gn_context *g, const char *fn, gn_array *tru
     y = gni_adopt(g, gni_array_empty(g, fn, x != NULL ? x->dtype : GN_I64, &s));
     if (y == NULL || job.count == 0) return y;
     gni_take_operand(y, &job.out);
-    return gni_run(g, GNI_JOB_KEEP, &job, y) ? y : NULL;
+    return gni_run(g, &gni_kind_keep, &job, y) ? y : NULL;
 }
 
 enum { GNI_TRUE_ON_DEVICE = 1 << 12 }; // elements: fewer are as soon looked at here
@@ -43736,7 +44848,7 @@ static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t
     bool ok = false;
     gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: GPUNUM_NO_FFT leaves it out", g->call);
 #else
-    bool ok = gni_run(g, GNI_JOB_FFT, &f, y);
+    bool ok = gni_run(g, &gni_kind_fft, &f, y);
 #endif
     gni_buffer_release(g, f.in.buf);
     return ok;
@@ -44430,7 +45542,7 @@ static gn_array *gni_random_at(gn_context *g, const char *fn, gn_dtype t, const 
     job->out.buf = y->buf;
     job->out.dtype = t;
     job->out.stride[0] = 1;
-    if (gni_run(g, GNI_JOB_RANDOM, job, y)) return y;
+    if (gni_run(g, &gni_kind_random, job, y)) return y;
     gni_unref(g, y);
     return NULL;
 }
@@ -44840,7 +45952,7 @@ static uint32_t gni_draw(gni_draws *d) {
         job.out.stride[0] = 1;
         d->g->counter += (uint64_t)d->batch / 4;
         d->failed = !gni_buffer_claim(d->g, d->buf, GNI_ON_CPU) ||
-                    !gni_backend_cpu()->run(d->g, GNI_JOB_RANDOM, &job);
+                    !gni_cpu_random(d->g, &job);
         d->at = 0;
         d->have = d->batch;
     }
@@ -45119,6 +46231,33 @@ GPUNUM_API gn_array *gn_color_jitter(gn_array *x, double brightness, double cont
     if (contrast > 0.0 && gn_size(x) > 0) y = gni_jitter(g, y, gn_mean(gni_grey(y), GN_KEEP(GN_AXES(1, 2, 3))), contrast);
     if (saturation > 0.0) y = gni_jitter(g, y, gni_grey(y), saturation);
     return gni_end_scope(g, y != x ? gn_cast(y, x->dtype) : gn_copy(x));
+}
+
+// What a channel has at `at` sixths of the circle of hues: torchvision's conversion from hue, saturation and value, where that is
+// the largest channel less a part of what lies between it and the smallest.
+static gn_array *gni_hue_channel(gn_array *turn, double at, gn_array *top, gn_array *range) {
+    gn_array *k = gn_mod_s(gn_add_s(turn, at), 6.0);
+    return gn_sub(top, gn_mul(range, gn_clamp(gn_minimum(k, gn_rsub_s(k, 4.0)), 0.0, 1.0)));
+}
+
+GPUNUM_API gn_array *gn_hue_jitter(gn_array *x, double hue) {
+    gn_context *g = gni_begin_images("gn_hue_jitter", x, true);
+    if (g == NULL) return NULL;
+    if (x->shape.dim[1] != 3) gni_fail(g, GN_ERROR_SHAPE, "gn_hue_jitter: %lld channels are not 3", (long long)x->shape.dim[1]);
+    if (!(hue >= 0.0 && hue <= 0.5)) gni_fail(g, GN_ERROR_ARGUMENT, "gn_hue_jitter: the amount %g is not between 0 and 0.5", hue);
+    if (g->call_failed) return gni_end_scope(g, NULL);
+    gn_array *y = gn_dtype_size(x->dtype) == 2 ? gn_cast(x, GN_F32) : x, *rgb[3], *shift[3];
+    if (y == NULL) return gni_end_scope(g, NULL);
+    for (int i = 0; i < 3; i++) rgb[i] = gn_slice(y, 1, i, i + 1, 1);
+    gn_array *f = gn_uniform(g, y->dtype, GN_SHAPE(x->shape.dim[0], 1, 1, 1), -hue, hue);
+    gn_array *top = gn_max(y, GN_KEEP(1)), *range = gn_sub(top, gn_min(y, GN_KEEP(1)));
+    gn_array *by = gn_where(gn_eq_s(range, 0.0), gn_scalar(g, y->dtype, 1.0), range); // grey stays grey
+    for (int i = 0; i < 3; i++) shift[i] = gn_add_s(gn_div(gn_sub(rgb[(i + 1) % 3], rgb[(i + 2) % 3]), by), 2.0 * i);
+    gn_array *sixths = gn_where(gn_eq(rgb[0], top), shift[0], gn_where(gn_eq(rgb[1], top), shift[1], shift[2]));
+    gn_array *turn = gn_add(sixths, gn_mul_s(f, 6.0));
+    for (int i = 0; i < 3; i++) rgb[i] = gni_hue_channel(turn, i == 0 ? 5.0 : i == 1 ? 3.0 : 1.0, top, range);
+    gn_array *z = gn_concat(rgb, 3, 1);
+    return gni_end_scope(g, y != x ? gn_cast(z, x->dtype) : z);
 }
 
 GPUNUM_API gn_array *gn_random_rotation(gn_array *x, double degrees) {
@@ -46624,6 +47763,31 @@ static bool gni_cross_entropy_ok(gn_context *g, const gn_array *logits, const gn
     return true;
 }
 
+// Labels as indices of the classes, those that are ignored as 0. One that there is not is told at once where the CPU has them, else
+// by the job that takes these indices: there a negative one is none, either. The scope's; NULL after gni_fail.
+static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *labels, int64_t classes, bool ignores, int64_t ignored) {
+    gn_array *at = gni_adopt(g, gni_take_indices(g, labels));
+    const int64_t n = gni_elements(&labels->shape);
+    if (at == NULL || n == 0) return at;
+    gn_array *zero = gn_scalar(g, at->dtype, 0.0);
+    if (at->buf->where == GNI_ON_GPU) {
+        gn_array *found = gn_where(gn_lt_s(at, 0.0), gn_scalar(g, at->dtype, (double)classes), at);
+        return ignores ? gn_where(gn_eq_s(at, (double)ignored), zero, found) : found;
+    }
+    if (!gni_buffer_need(g, at->buf, GNI_ON_CPU)) return NULL;
+    const unsigned char *data = (const unsigned char *)at->buf->host + (size_t)at->offset * gn_dtype_size(at->dtype);
+    bool some = false;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t label = at->dtype == GN_I64 ? ((const int64_t *)(const void *)data)[i] : ((const int32_t *)(const void *)data)[i];
+        if (label >= 0 && label < classes) continue;
+        some = ignores && label == ignored;
+        if (some) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: label %lld is none of %lld classes", fn, (long long)label, (long long)classes);
+        return NULL;
+    }
+    return some ? gn_where(gn_eq_s(at, (double)ignored), zero, at) : at;
+}
+
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     gn_array *in[3];
     in[0] = logits;
@@ -46638,15 +47802,13 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     gn_scope_begin(g);
     g->no_grad++; // recorded as one op
     int64_t classes = logits->shape.dim[1];
-    const gn_dtype t = classes > INT32_MAX ? GN_I64 : GN_I32;
-    gn_array *all = gn_arange(g, t, 0.0, (double)classes, 1.0);
-    gn_array *hit = gn_eq(gn_expand_dims(labels, 1), all);
-    gn_array *lse = gn_logsumexp(logits, GN_KEEP(1));
-    // A label out of range makes an infinite loss.
-    gn_array *label = gn_expand_dims(labels, 1), *none = gn_scalar(g, logits->dtype, -GNI_INF);
-    gn_array *valid = gn_logical_and(gn_ge_s(label, 0.0), gn_lt_s(label, (double)classes));
-    gn_array *rest = classes > 0 ? gn_take_along(logits, gn_where(valid, gn_cast(label, t), gn_scalar(g, t, 0.0)), 1) : none;
-    gn_array *y = gn_mean(gn_sub(lse, gn_where(valid, rest, none)), GN_ALL);
+    gn_array *at = gni_label_places(g, "gn_cross_entropy", labels, classes, false, 0), *y = NULL, *hit = NULL, *lse = NULL;
+    if (at != NULL) {
+        gn_array *picked = gni_adopt(g, gni_take_any(g, "gn_cross_entropy", logits, gn_expand_dims(at, 1), 1, true));
+        hit = gn_eq(gn_expand_dims(labels, 1), gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0));
+        lse = gn_logsumexp(logits, GN_KEEP(1));
+        y = gn_mean(gn_sub(lse, picked), GN_ALL);
+    }
     g->no_grad--;
     in[1] = hit;
     in[2] = lse;
@@ -46873,7 +48035,7 @@ static gn_array *gni_conv_run(gn_context *g, gni_conv *d, gn_array *a, gn_array 
     d->a.dtype = d->b.dtype = d->c.dtype = a->dtype;
     if (gni_elements(&s) == 0) return y;
     if (d->k == 0) return gn_zeros(g, a->dtype, s);
-    if (!gni_is_for_gpu(g, GNI_JOB_CONV, d)) return gni_run(g, GNI_JOB_CONV, d, y) ? y : NULL;
+    if (!gni_is_for_gpu(g, &gni_kind_conv, d)) return gni_run(g, &gni_kind_conv, d, y) ? y : NULL;
     const double bytes = (double)gni_elements(&s) / (double)d->m * (double)d->k * (double)gn_dtype_size(a->dtype);
     const bool whole = bytes <= (double)GNI_CONV_BYTES && gni_conv_rank(d) <= GN_MAX_RANK;
     const gn_placement asked = g->placement;
@@ -46951,12 +48113,13 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
 #if GNI_GPU
     gni_conv d;
     const gn_dtype t = a->dtype;
-    const int64_t each = gni_conv_each(t), most = (int64_t)1 << 30;
+    const int64_t each = gni_conv_each(t);
     if (GNI_CPU_ALONE || g->gpu == NULL || (t != GN_F32 && t != GN_F16 && t != GN_BF16)) return false;
     if (!gni_job_has_windows(g->gpu)) return false;
     if (t == GN_F32 && g->precision == GN_PRECISION_FAST) return false;
     if (m < 2 || gni_conv_up(channels, t) > most_times * channels) return false;
     if (p->groups > 1 && (p->c % each != 0 || p->o / p->groups % each != 0)) return false;
+    const int64_t most = gni_job_most_bytes(g->gpu) / 4;
     double size = (double)p->n, places = (double)p->n, taps = 1;
     for (int i = 0; i < p->nd; i++) {
         const int64_t around = GNI_MAX(p->pad[i], (p->k[i] - 1) * p->dilation[i]);
@@ -46978,7 +48141,7 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
     d.a.buf = a->buf;
     d.b.buf = d.c.buf = b->buf;
     d.a.dtype = d.b.dtype = d.c.dtype = t;
-    return gni_is_for_gpu(g, GNI_JOB_CONV, &d);
+    return gni_is_for_gpu(g, &gni_kind_conv, &d);
 #else
     GNI_UNUSED(g);
     GNI_UNUSED(p);
@@ -47016,7 +48179,7 @@ static gn_array *gni_conv_image(gn_context *g, gn_array *x, int nd, const int64_
     m.in.offset = x->offset;
     m.out.buf = y->buf;
     m.in.dtype = m.out.dtype = x->dtype;
-    return gni_run(g, GNI_JOB_IMAGE, &m, y) ? y : NULL;
+    return gni_run(g, &gni_kind_image, &m, y) ? y : NULL;
 }
 
 // The part of x that the windows of p cover.
@@ -47032,7 +48195,7 @@ static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn
     d->c.buf = y->buf;
     d->a.dtype = d->b.dtype = a->dtype;
     d->c.dtype = y->dtype;
-    return gni_run(g, GNI_JOB_CONV, d, y) ? y : NULL;
+    return gni_run(g, &gni_kind_conv, d, y) ? y : NULL;
 }
 
 // Which places and taps windows of `image` have, c channels last among the taps; and in its memory how far apart they are.
@@ -47121,6 +48284,71 @@ static bool gni_conv_is_product(const gni_conv_plan *p, gn_dtype t) {
     return gni_conv_apart(p) && gni_conv_count(p->out, p->nd) % gni_conv_each(t) == 0 && bytes <= (double)GNI_CONV_BYTES;
 }
 
+// Whether a CPU reads neighbours along the last axis where they are.
+static bool gni_conv_beside(const gn_context *g, const gni_conv_plan *p, gn_dtype t) {
+    return g->gpu == NULL && t == GN_F32 && p->o / p->groups <= GNI_CONV_FEW && p->stride[p->nd - 1] <= 4 && p->out[p->nd - 1] >= 4;
+}
+
+typedef struct gni_conv_comb_job {
+    const gni_conv_plan *p;
+    const float *x;
+    float *y;
+    int64_t size[3], comb, part; // of y's images
+} gni_conv_comb_job;
+
+// Items are rows of y's images.
+static void gni_conv_comb_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_conv_comb_job *j = (const gni_conv_comb_job *)arg;
+    const gni_conv_plan *p = j->p;
+    const int last = p->nd - 1;
+    GNI_UNUSED(worker);
+    for (int64_t r = begin; r < end; r++) {
+        int64_t rest = r, row = 0, step = 1;
+        bool inside = true;
+        for (int i = last - 1; i >= 0; i--) {
+            const int64_t at = rest % j->size[i] - p->pad[i];
+            inside = inside && at >= 0 && at < p->in[i];
+            row += at * step;
+            step *= p->in[i];
+            rest /= j->size[i];
+        }
+        const float *x = j->x + (inside ? (rest * step + row) * p->in[last] : 0);
+        for (int64_t c = 0; c < j->comb; c++) {
+            float *y = j->y + r * j->size[last] + c * j->part;
+            int64_t i = 0, at = c - p->pad[last];
+            for (; i < j->part && at < 0; i++, at += j->comb) y[i] = 0.0f;
+            for (; i < j->part && at < p->in[last] && inside; i++, at += j->comb) y[i] = x[at];
+            for (; i < j->part; i++) y[i] = 0.0f;
+        }
+    }
+}
+
+// The part of x that the windows cover, with what a stride takes as neighbours.
+static gn_array *gni_conv_combed(gn_context *g, const gni_conv_plan *p, gn_array *x, gni_conv *d) {
+    const int last = p->nd - 1;
+    const int64_t comb = p->stride[last];
+    gni_conv_comb_job j;
+    gni_operand o;
+    void *data = NULL;
+    if (x == NULL || comb == 1) return gni_conv_packed(g, gni_conv_framed(p, x));
+    for (int i = 0; i < p->nd; i++) j.size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
+    d->comb = j.comb = comb;
+    d->comb_part = j.part = (j.size[last] + comb - 1) / comb;
+    d->comb_taps = p->k[last];
+    d->comb_step = p->dilation[last];
+    j.size[last] = j.part * comb;
+    const gn_shape s = gni_conv_shape(p, x->shape.dim[0], x->shape.dim[1], j.size);
+    x = gni_conv_packed(g, x);
+    gn_array *y = x != NULL ? gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &s, &data)) : NULL;
+    if (y == NULL) return NULL;
+    gni_take_operand(x, &o);
+    j.p = p;
+    j.x = (const float *)(const void *)gni_operand_data(&o);
+    j.y = (float *)data;
+    gni_parallel(g->pool, gni_elements(&s) / j.size[last], 1 + GNI_GRAIN / j.size[last], gni_conv_comb_task, &j);
+    return y;
+}
+
 // y of x and w.
 static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *w) {
     gni_conv d;
@@ -47137,7 +48365,8 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         return y;
     }
     gni_conv_ones(&d);
-    x = gni_conv_packed(g, gni_conv_framed(p, x));
+    const bool beside = gni_conv_beside(g, p, x->dtype);
+    x = beside ? gni_conv_combed(g, p, x, &d) : gni_conv_packed(g, gni_conv_framed(p, x));
     w = gni_conv_packed(g, w);
     if (x == NULL || w == NULL) return NULL;
     const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
@@ -47146,7 +48375,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
     d.n = places;
     d.a_rs = d.k;
     d.a_cs = 1;
-    const bool one = !gni_conv_apart(p);
+    const bool one = !gni_conv_apart(p) && !beside;
     d.batch_dim[0] = one ? 1 : p->n;
     d.b_batch[0] = x->stride[0];
     d.batch_dim[1] = p->groups;
@@ -47161,6 +48390,10 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         d.b_n[1 + i] = p->stride[i] * x->stride[2 + i];
         d.k_dim[1 + i] = p->k[i];
         d.b_k[1 + i] = p->dilation[i] * x->stride[2 + i];
+    }
+    if (d.comb != 0) {
+        d.b_n[p->nd] = 1;
+        d.b_k[p->nd] = 0;
     }
     gn_array *y = gni_conv_run(g, &d, w, x);
     if (one) y = gn_move_axis(gn_reshape(y, GN_SHAPE(p->groups, d.m, p->n, places)), 2, 0);
@@ -47291,6 +48524,39 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     return ok ? x : NULL;
 }
 
+// The gradient of w from x and that of y as they are.
+static gn_array *gni_conv_weight_beside(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
+    gni_conv d;
+    gni_conv_ones(&d);
+    x = gni_conv_combed(g, p, x, &d);
+    y = gni_conv_packed(g, y);
+    if (x == NULL || y == NULL) return NULL;
+    const int64_t places = gni_conv_count(p->out, p->nd);
+    d.m = p->o / p->groups;
+    d.k = p->n * places;
+    d.n = p->c * gni_conv_count(p->k, p->nd);
+    d.a_rs = places;
+    d.a_jump = p->o * places;
+    d.batch_dim[1] = p->groups;
+    d.a_batch[1] = d.m * places;
+    d.b_batch[1] = p->c * x->stride[1];
+    d.k_dim[0] = p->n;
+    d.b_k[0] = x->stride[0];
+    d.n_dim[0] = p->c;
+    d.b_n[0] = x->stride[1];
+    for (int i = 0; i < p->nd; i++) {
+        d.k_dim[1 + i] = p->out[i];
+        d.b_k[1 + i] = p->stride[i] * x->stride[2 + i];
+        d.n_dim[1 + i] = p->k[i];
+        d.b_n[1 + i] = p->dilation[i] * x->stride[2 + i];
+    }
+    if (d.comb != 0) {
+        d.b_k[p->nd] = 1;
+        d.b_n[p->nd] = 0;
+    }
+    return gn_reshape(gni_conv_run(g, &d, y, x), gni_conv_shape(p, p->o, p->c, p->k));
+}
+
 // The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over.
 static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
     gni_conv d;
@@ -47303,6 +48569,7 @@ static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array
         g->placement = asked;
         return w;
     }
+    if (gni_conv_beside(g, p, x->dtype)) return gni_conv_weight_beside(g, p, x, y);
     gni_conv_ones(&d);
     x = gni_conv_packed(g, gn_move_axis(gni_conv_framed(p, x), 1, -1));
     y = gni_conv_packed(g, gn_move_axis(y, 1, -1));
@@ -47745,12 +49012,12 @@ static bool gni_attend_job_forward(gn_context *g, gn_array *q, gn_array *k, gn_a
     gni_attend_job j;
     if (!gni_attend_job_begin(&j, g, q, k, v, scale, causal) || gni_attend_given(g, y, &j.y) == NULL) return false;
     if (lse != NULL) gni_take_operand(lse, &j.lse);
-    return j.y.buf == y->buf && gni_run_on_gpu(g, GNI_JOB_ATTEND, &j, y);
+    return j.y.buf == y->buf && gni_run_on_gpu(g, &gni_kind_attend, &j, y);
 }
 
 static bool gni_attend_job_step(gn_context *g, gni_attend_job *j, gni_attend_step step, gn_array *y) {
     j->step = step;
-    return gni_run_on_gpu(g, GNI_JOB_ATTEND, j, y);
+    return gni_run_on_gpu(g, &gni_kind_attend, j, y);
 }
 
 static bool gni_attend_job_backward(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -47836,11 +49103,11 @@ static bool gni_attend_ok(gn_context *g, gn_array *q, gn_array *k, gn_array *v, 
                  gni_shape_text(tk, sizeof tk, &s));
         return false;
     }
-    if (!(o->scale - o->scale == 0.0) || o->workspace < 0) {
+    if (!(o->scale - o->scale == 0.0) || o->workspace < 0)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_attention: scale %g, workspace %lld", o->scale, (long long)o->workspace);
-        return false;
-    }
-    return true;
+    else if (!(o->dropout >= 0.0 && o->dropout <= 1.0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_attention: the probability %g is not between 0 and 1", o->dropout);
+    return !g->call_failed;
 }
 
 static void gni_attend_begin(gni_attend *c, gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
@@ -47859,12 +49126,17 @@ static void gni_attend_begin(gni_attend *c, gn_context *g, gn_array *q, gn_array
     c->rank = c->a[GNI_ATTEND_Q] != NULL ? c->a[GNI_ATTEND_Q]->shape.rank : 0;
 }
 
-// The gradients as public calls on all of it at once, to be differentiated again.
-static bool gni_attend_graph(gni_attend *c, gni_node *node, gn_array *gy, gn_array **gx) {
-    gn_array *q = c->a[GNI_ATTEND_Q], *k = c->a[GNI_ATTEND_K], *v = c->a[GNI_ATTEND_V], *mask = node->in[3];
+// The weights as public calls on all of it at once.
+static gn_array *gni_attend_weights(const gni_attend *c) {
     gn_array *s = gni_attend_scores(c), *zero = gn_scalar(c->g, c->t, 0.0);
     gn_array *none = s != NULL ? gn_eq_s(gn_logsumexp(gn_detach(s), GN_KEEP(-1)), -GNI_INF) : NULL;
-    gn_array *p = gn_where(none, zero, gn_softmax(gn_where(none, zero, s), -1));
+    return gn_where(none, zero, gn_softmax(gn_where(none, zero, s), -1));
+}
+
+// The gradients made likewise, to be differentiated again.
+static bool gni_attend_graph(gni_attend *c, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *q = c->a[GNI_ATTEND_Q], *k = c->a[GNI_ATTEND_K], *v = c->a[GNI_ATTEND_V], *mask = node->in[3];
+    gn_array *p = gni_attend_weights(c);
     gy = gni_attend_split(gy, gni_attend_heads(node->in[1]));
     gn_array *dp = gni_attend_product(c, gy, gn_swap_axes(v, -1, -2));
     gn_array *ds = gn_mul(p, gn_sub(dp, gn_sum(gn_mul(p, dp), GN_KEEP(-1)))), *back = gn_swap_axes(ds, -1, -2);
@@ -47949,6 +49221,11 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
         const double scale = o.scale != 0.0 ? o.scale : d > 0 ? 1.0 / sqrt((double)d) : 1.0;
         gn_shape s = q->shape;
         s.dim[s.rank - 1] = v->shape.dim[s.rank - 1];
+        if (o.dropout > 0.0) {
+            gni_attend_begin(&c, g, q, k, v, mask, scale, o.causal, 0);
+            gn_array *p = gn_dropout(gni_attend_weights(&c), o.dropout, true);
+            return gni_end_scope(g, gn_reshape(gn_matmul(gni_as(p, q->dtype), c.a[GNI_ATTEND_V]), s));
+        }
         g->no_grad++; // recorded as one op
         gni_attend_begin(&c, g, q, k, v, mask, scale, o.causal, o.workspace);
         if (tracks && c.a[GNI_ATTEND_Q] != NULL) {
@@ -48532,11 +49809,124 @@ static gn_array *gni_pooled_spread(const gni_pooled_plan *p, gn_array *each, con
     return gni_conv_frame(gn_reshape(each, covered), 2, none, p->in, 0.0);
 }
 
+// ---- the largest, on a CPU that is alone: image by image
+
+typedef struct gni_pooled_job {
+    const gni_pooled_plan *p;
+    const float *x, *gy;
+    float *y, *gx;
+    int32_t *at;
+} gni_pooled_job;
+
+// Whether each window has an element, and no window very many.
+static bool gni_pooled_plain(const gn_context *g, const gni_pooled_plan *p, gn_dtype t) {
+    for (int i = 0; i < 2; i++)
+        if (p->size[i] > 256 || p->dilation[i] > 1) return false;
+    return g->gpu == NULL && t == GN_F32;
+}
+
+static void *gni_pooled_data(const gn_array *a) {
+    gni_operand o;
+    gni_take_operand(a, &o);
+    return gni_operand_data(&o);
+}
+
+// The window's largest element and the number of that tap: the first of equal ones, or of what is NaN.
+static float gni_pooled_window(const gni_pooled_plan *p, const float *x, const int64_t from[2], const int64_t to[2], int32_t *at) {
+    const int64_t top = GNI_MAX(from[0], 0), bottom = GNI_MIN(to[0], p->in[0]);
+    const int64_t left = GNI_MAX(from[1], 0), right = GNI_MIN(to[1], p->in[1]);
+    int64_t tap = (top - from[0]) * p->size[1] + left - from[1];
+    float most = x[top * p->in[1] + left];
+    for (int64_t i = top; i < bottom; i++) {
+        const float *row = x + i * p->in[1];
+        const int64_t first = (i - from[0]) * p->size[1] - from[1];
+        for (int64_t k = left; k < right; k++) {
+            const float v = row[k];
+            tap += (first + k - tap) & -(int64_t)(v > most); // a jump could not be foreseen
+            most = v > most ? v : most;
+            if (v != v) { // and stays
+                *at = (int32_t)(first + k);
+                return v;
+            }
+        }
+    }
+    *at = (int32_t)tap;
+    return most;
+}
+
+static void gni_pooled_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_pooled_job *j = (const gni_pooled_job *)arg;
+    const gni_pooled_plan *p = j->p;
+    const int64_t size = p->in[0] * p->in[1], out = p->out[0] * p->out[1];
+    GNI_UNUSED(worker);
+    for (int64_t q = begin; q < end; q++) {
+        int64_t from[2], to[2], n = q * out;
+        if (j->gx != NULL) memset(j->gx + q * size, 0, (size_t)size * sizeof(float));
+        for (int64_t i = 0; i < p->out[0]; i++) {
+            from[0] = gni_pooled_begin(p, 0, i);
+            to[0] = gni_pooled_end(p, 0, i);
+            for (int64_t k = 0; k < p->out[1]; k++, n++) {
+                from[1] = gni_pooled_begin(p, 1, k);
+                if (j->gx != NULL) {
+                    const int64_t row = j->at[n] / (int32_t)p->size[1], column = j->at[n] - row * p->size[1];
+                    j->gx[q * size + (from[0] + row) * p->in[1] + from[1] + column] += j->gy[n];
+                    continue;
+                }
+                to[1] = gni_pooled_end(p, 1, k);
+                j->y[n] = gni_pooled_window(p, j->x + q * size, from, to, &j->at[n]);
+            }
+        }
+    }
+}
+
+static void gni_pooled_run(gn_context *g, gni_pooled_job *j, const gni_pooled_plan *p, const gn_shape *s) {
+    j->p = p;
+    gni_parallel(g->pool, s->dim[0] * s->dim[1], 1 + GNI_GRAIN / (p->in[0] * p->in[1]), gni_pooled_task, j);
+}
+
+// y and the numbers of its taps.
+static gn_array *gni_max_pool_plain(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array **at) {
+    gni_pooled_job j;
+    void *y = NULL, *taps = NULL;
+    memset(&j, 0, sizeof j);
+    x = gni_conv_packed(g, x);
+    if (x == NULL) return NULL;
+    const gn_shape s = GN_SHAPE(x->shape.dim[0], x->shape.dim[1], p->out[0], p->out[1]);
+    gn_array *result = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &s, &y));
+    *at = gni_adopt(g, gni_array_filled(g, g->call, GN_I32, &s, &taps));
+    if (result == NULL || *at == NULL) return NULL;
+    j.x = (const float *)gni_pooled_data(x);
+    j.y = (float *)y;
+    j.at = (int32_t *)taps;
+    gni_pooled_run(g, &j, p, &s);
+    return result;
+}
+
+// What comes to x.
+static gn_array *gni_back_max_pool_plain(gn_context *g, const gni_pooled_plan *p, const gn_shape *s, gn_array *at, gn_array *gy) {
+    gni_pooled_job j;
+    void *gx = NULL;
+    memset(&j, 0, sizeof j);
+    at = gni_conv_packed(g, at);
+    gy = gni_conv_packed(g, gy);
+    gn_array *result = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, s, &gx));
+    if (at == NULL || gy == NULL || result == NULL) return NULL;
+    j.gy = (const float *)gni_pooled_data(gy);
+    j.at = (int32_t *)gni_pooled_data(at);
+    j.gx = (float *)gx;
+    gni_pooled_run(g, &j, p, s);
+    return result;
+}
+
 // in[1]: the number of each window's tap.
 static bool gni_back_max_pool(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_pooled_plan p;
     gni_pooled_recall(node, &p);
     const gn_shape s = node->in[0]->shape;
+    if (g->no_grad > 0 && gni_pooled_plain(g, &p, gy->dtype)) {
+        gx[0] = gni_back_max_pool_plain(g, &p, &s, node->in[1], gy);
+        return gx[0] != NULL;
+    }
     if (gni_pooled_tiles(&p)) {
         gn_array *taps = gn_arange(g, GN_I32, 0.0, (double)(p.size[0] * p.size[1]), 1.0);
         taps = gn_reshape(taps, GN_SHAPE(p.size[0], 1, p.size[1]));
@@ -48570,6 +49960,10 @@ static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     const bool places = indices != NULL || gni_tracks(g, &x, 1);
     gn_array *y = NULL, *at = NULL;
     g->no_grad++; // recorded as one op
+    if (places && gni_pooled_plain(g, p, x->dtype)) {
+        y = gni_max_pool_plain(g, p, x, &at);
+        return gni_max_pool_end(g, p, x, y, at, indices);
+    }
     if (taps == p->in[0] * p->in[1] && gni_pooled_tiles(p)) {
         gn_array *rows = gn_reshape(x, GN_SHAPE(x->shape.dim[0], x->shape.dim[1], 1, taps));
         y = gn_max(rows, GN_KEEP(3));
@@ -48623,6 +50017,12 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
     gni_conv_plan c;
     gni_pooled_recall(node, &p);
     const gn_shape s = node->in[0]->shape;
+    if (gni_pooled_tiles(&p)) {
+        const gn_shape to = GN_SHAPE(s.dim[0], s.dim[1], p.out[0], p.size[0], p.out[1], p.size[1]);
+        gn_array *part = gn_eval(gn_div_s(gy, (double)(p.size[0] * p.size[1])));
+        gx[0] = gni_pooled_spread(&p, gn_broadcast_to(gn_expand_dims(part, GN_AXES(3, 5)), to), &s);
+        return true;
+    }
     memset(&c, 0, sizeof c);
     c.nd = 2;
     c.n = s.dim[0] * s.dim[1];
@@ -48642,7 +50042,8 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
 }
 
 static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x) {
-    if (gni_pooled_tiles(p)) {
+    // On a CPU sums over so short rows cost more than they add.
+    if (gni_pooled_tiles(p) && (g->gpu != NULL || p->size[0] * p->size[1] > 16)) {
         for (int i = 0; i < 2; i++) x = gn_slice(x, 2 + i, 0, p->out[i] * p->size[i], 1);
         if (x == NULL) return NULL;
         const gn_shape s = GN_SHAPE(x->shape.dim[0], x->shape.dim[1], p->out[0], p->size[0], p->out[1], p->size[1]);
@@ -48745,13 +50146,13 @@ static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, cons
                      (long long)p->stride[i], (long long)p->pad[i], (long long)p->dilation[i]);
             return false;
         }
-        const int64_t room = p->in[i] + 2 * p->pad[i] - (p->size[i] - 1) * p->dilation[i] - 1;
+        const int64_t room = p->in[i] + 2 * p->pad[i] - (p->size[i] - 1) * p->dilation[i] - 1 + (o->ceil ? p->stride[i] - 1 : 0);
         if (room < 0) {
             gni_fail(g, GN_ERROR_SHAPE, "%s: a window of %lld, with dilation %lld, in %lld elements", fn, (long long)p->size[i],
                      (long long)p->dilation[i], (long long)p->in[i] + 2 * p->pad[i]);
             return false;
         }
-        p->out[i] = (room + (o->ceil ? p->stride[i] - 1 : 0)) / p->stride[i] + 1;
+        p->out[i] = room / p->stride[i] + 1;
         if ((p->out[i] - 1) * p->stride[i] >= p->in[i] + p->pad[i]) p->out[i]--; // begins behind x
     }
     return true;
@@ -48986,6 +50387,90 @@ static gn_array *gni_norm_back_rows(gn_context *g, const gni_node *node, gn_arra
     return gni_rows_run(g, &j, x, gy, GN_F32);
 }
 
+// ---- on a CPU that is alone
+
+// Describes normalisation of x over the axes of `set` as work on rows or, by channel, on what lies in pieces. False: it is neither.
+static bool gni_norm_plain(const gn_context *g, gni_norm_job *j, const gn_array *x, uint32_t set, const gn_array *w) {
+    gni_rows r;
+    const gn_shape *s = &x->shape;
+    if (g->gpu != NULL || x->dtype != GN_F32) return false;
+    memset(j, 0, sizeof *j);
+    if (gni_norm_rows(&r, x, set, w) && r.stretches == 0) {
+        j->rows = r.rows;
+        j->n = j->step = j->piece = j->apart = r.n;
+        return true;
+    }
+    if (s->rank < 3 || set != (((1u << s->rank) - 1u) & ~2u)) return false;
+    j->by_row = true;
+    j->rows = s->dim[1];
+    j->step = j->piece = gni_extent_product(s->dim + 2, s->rank - 2);
+    j->n = s->dim[0] * j->piece;
+    j->apart = j->rows * j->piece;
+    return j->piece >= 16 && (w == NULL || gni_elements(&w->shape) == j->rows);
+}
+
+static bool gni_norm_read(gn_context *g, const float **to, gn_array *a) {
+    gni_operand o;
+    if (a == NULL) return true;
+    memset(&o, 0, sizeof o);
+    if (!gni_norm_operand(g, &o, a)) return false;
+    *to = (const float *)(const void *)gni_operand_data(&o);
+    return true;
+}
+
+static gn_array *gni_norm_made(gn_context *g, const gn_shape *s, float **to) {
+    void *data = NULL;
+    gn_array *a = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, s, &data));
+    *to = (float *)data;
+    return a;
+}
+
+// NULL: nothing was done, unless g->call_failed.
+static gn_array *gni_norm_forward_plain(gn_context *g, gn_array **in, uint32_t set, bool centred, double eps, gn_dtype t,
+                                        gn_array **var) {
+    gni_norm_job j;
+    gn_array *x = in[GNI_NORM_X], *w = in[GNI_NORM_W], *b = in[GNI_NORM_B], *mean = NULL;
+    if (t != GN_F32 || !gni_norm_plain(g, &j, x, set, w != NULL ? w : b)) return NULL;
+    const gn_shape s = gni_reduced_shape(&x->shape, set, true);
+    j.centred = centred;
+    j.eps = eps;
+    if (!gni_norm_read(g, &j.x, x) || !gni_norm_read(g, &j.w, w) || !gni_norm_read(g, &j.b, b)) return NULL;
+    gn_array *y = gni_norm_made(g, &x->shape, &j.y), *scale = gni_norm_made(g, &s, &j.scale);
+    *var = gni_norm_made(g, &s, &j.var);
+    if (centred) mean = gni_norm_made(g, &s, &j.mean);
+    if (y == NULL || scale == NULL || *var == NULL || (centred && mean == NULL)) return NULL;
+    gni_cpu_norm(g, &j);
+    in[GNI_NORM_MEAN] = mean;
+    in[GNI_NORM_SCALE] = scale;
+    return y;
+}
+
+// What comes to x and, by channel, to w and b. False: nothing was done, unless g->call_failed.
+static bool gni_norm_back_plain(gn_context *g, const gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_norm_job j;
+    gn_array *x = node->in[GNI_NORM_X], *w = node->in[GNI_NORM_W], *b = node->in[GNI_NORM_B], *to[3] = {NULL, NULL, NULL};
+    const float *mean = NULL, *scale = NULL;
+    const gn_array *shape = w != NULL ? w : b;
+    if (g->no_grad == 0 || gy->dtype != GN_F32 || !gni_norm_plain(g, &j, x, (uint32_t)node->param[0], shape)) return false;
+    j.centred = node->in[GNI_NORM_MEAN] != NULL;
+    if (!gni_norm_read(g, &j.x, x) || !gni_norm_read(g, &j.gy, gy) || !gni_norm_read(g, &j.w, w) ||
+        !gni_norm_read(g, &mean, node->in[GNI_NORM_MEAN]) || !gni_norm_read(g, &scale, node->in[GNI_NORM_SCALE]))
+        return false;
+    if (!j.by_row && !gni_wanted(node, GNI_NORM_X)) return false;
+    to[0] = gni_norm_made(g, &x->shape, &j.y);
+    if (j.by_row && shape != NULL) {
+        to[1] = gni_norm_made(g, &shape->shape, &j.gw);
+        to[2] = gni_norm_made(g, &shape->shape, &j.gb);
+    }
+    if (g->call_failed) return false;
+    j.mean = (float *)(uintptr_t)mean; // read alone
+    j.scale = (float *)(uintptr_t)scale;
+    gni_cpu_norm(g, &j);
+    for (int i = 0; i < 3; i++)
+        if (node->in[i] != NULL && gni_wanted(node, i)) gx[i] = to[i];
+    return true;
+}
+
 // The sums of gy and of gy z over the axes along which w and b do not vary, as far as they are asked for: of one shape.
 static void gni_norm_back_weights(gn_context *g, gn_array *gy, gn_array *z, const gn_array *w, bool product, bool sum,
                                   gn_array **y) {
@@ -49014,6 +50499,8 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gy = gni_as(gy, x->dtype);
     if (gy == NULL || z == NULL) return false;
     gx[GNI_NORM_X] = gni_wanted(node, GNI_NORM_X) ? gni_norm_back_rows(g, node, gy) : NULL;
+    if (g->call_failed) return false;
+    if (gx[GNI_NORM_X] == NULL && gni_norm_back_plain(g, node, gy, gx) && (gx[GNI_NORM_W] != NULL || gx[GNI_NORM_B] != NULL)) return true;
     if (g->call_failed) return false;
     // Sums over the places that have one weight and one mean serve for all.
     uint32_t common = set;
@@ -49073,6 +50560,7 @@ static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_arr
     }
     g->no_grad++; // recorded as one op
     gn_array *y = moments == NULL ? gni_norm_forward_rows(g, in, set, centred, eps, t) : NULL;
+    if (y == NULL && !g->call_failed) y = gni_norm_forward_plain(g, in, set, centred, eps, t, &var);
     if (y == NULL && !g->call_failed) {
         gni_norm_moments(g, x, set, eps, centred ? &in[GNI_NORM_MEAN] : NULL, &var, &in[GNI_NORM_SCALE]);
         y = gn_mul(centred ? gn_sub(x, in[GNI_NORM_MEAN]) : x, in[GNI_NORM_SCALE]);
@@ -49158,6 +50646,11 @@ static bool gni_norm_channels(gni_norm *n) {
     return gni_norm_by_channel(n, "w", &n->w) && gni_norm_by_channel(n, "b", &n->b);
 }
 
+// Whether a running moment can be written: known before the first one is. False after gni_fail.
+static bool gni_norm_follows(gn_context *g, gn_array *running) {
+    return running == NULL || (gni_materialize(g, running) && gni_can_write(g, "gn_batch_norm", running));
+}
+
 // running = (1 - momentum) running + momentum batch, in place.
 static bool gni_norm_follow(gn_array *running, gn_array *batch, double momentum, double factor) {
     if (running == NULL) return true;
@@ -49179,6 +50672,8 @@ GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, g
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_batch_norm: no running %s", mean == NULL ? "mean" : "variance");
     } else if (!(momentum >= 0.0 && momentum <= 1.0)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_batch_norm: momentum %g is not between 0 and 1", momentum);
+    } else if (training && mean != NULL && mean == var) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_batch_norm: the running mean is the running variance");
     } else if (!training) {
         gn_array *scale = gn_rsqrt(gn_add_s(gn_cast(by_var, n.x->dtype), eps));
         if (n.w != NULL) scale = gn_mul(scale, n.w);
@@ -49187,7 +50682,7 @@ GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, g
         if (y != NULL && y->dtype != n.x->dtype) y = gn_cast(y, n.x->dtype);
     } else if (each < 2 && channels > 0) {
         gni_norm_misfit(&n, "x", n.x, "less than two numbers for a channel");
-    } else {
+    } else if (gni_norm_follows(g, mean) && gni_norm_follows(g, var)) {
         y = gni_normalised(g, n.x, set, n.w, n.b, true, eps, n.t, moments);
         g->no_grad++;
         if (y != NULL && all > 0 && !g->repeats && gni_norm_follow(mean, moments[0], momentum, 1.0))
@@ -49244,7 +50739,7 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t 
     }
     if (gni_elements(&s) == 0)
         return gni_norm_end(&n, gni_norm_channels(&n) ? gni_normalised(n.g, n.x, 0, n.w, n.b, true, eps, n.t, NULL) : NULL);
-    if (channels / groups * inner < 2) {
+    if ((each ? 1 : s.dim[0]) * (channels / groups) * inner < 2) { // as PyTorch does: of an instance, or of all
         gni_norm_misfit(&n, "x", n.x, "less than two numbers to be normalised");
         return gni_norm_end(&n, NULL);
     }
@@ -49478,8 +50973,8 @@ static bool gni_class_loss_ok(gn_context *g, const char *fn, const gn_array *x, 
 
 // The sum over the classes of -w target x, and for logits logsumexp(x) times the sum of w target: neither an array of
 // log-probabilities nor one of targets is made.
-static gn_array *gni_class_losses(gn_context *g, gn_array *x, gn_array *labels, const gn_cross_entropy_options *o, int axis,
-                                  bool logits) {
+static gn_array *gni_class_losses(gn_context *g, const char *fn, gn_array *x, gn_array *labels, const gn_cross_entropy_options *o,
+                                  int axis, bool logits) {
     const int64_t classes = x->shape.dim[axis];
     const double kept = 1.0 - o->label_smoothing, spread = o->label_smoothing / (double)classes;
     const gn_dtype t = x->dtype;
@@ -49487,15 +50982,16 @@ static gn_array *gni_class_losses(gn_context *g, gn_array *x, gn_array *labels, 
     gn_shape column = gn_shape_from(x->shape.rank - axis, x->shape.dim + axis);
     for (int i = 1; i < column.rank; i++) column.dim[i] = 1;
     gn_array *all = gn_reshape(gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0), column);
-    gn_array *hit = gn_eq(gn_expand_dims(labels, axis), all);
-    gn_array *valid = gn_logical_and(gn_ge_s(labels, 0.0), gn_lt_s(labels, (double)classes));
+    gn_array *hit = gn_eq(gn_expand_dims(labels, axis), all), *places = gni_label_places(g, fn, labels, classes, o->ignores, o->ignored);
+    if (places == NULL || all == NULL) return NULL;
+    if (w == NULL && (places->buf == NULL || places->buf->where == GNI_ON_GPU)) // that job looks at them
+        gni_adopt(g, gni_take_any(g, fn, gn_ravel(all), places, 0, false));
     gn_array *shares = gn_where(hit, gn_scalar(g, t, kept + spread), gn_scalar(g, t, spread));
     gn_array *target = spread > 0.0 ? gn_mul(x, shares) : gn_where(hit, x, none); // a choice: 0 times infinity is NaN
     if (o->ignores) counts = gn_ne_s(labels, (double)o->ignored);
     if (w != NULL) {
         if (w->dtype != t) w = gn_cast(w, t);
-        gn_array *first = gn_scalar(g, labels->dtype, 0.0);
-        row_weight = gn_take(w, gn_where(valid, labels, first), 0);
+        row_weight = gni_adopt(g, gni_take_any(g, fn, w, places, 0, false));
         target = gn_mul(target, gn_reshape(w, column));
     }
     gn_array *each = gn_neg(gn_sum(target, axis));
@@ -49508,7 +51004,6 @@ static gn_array *gni_class_losses(gn_context *g, gn_array *x, gn_array *labels, 
         }
         each = gn_add(top, each);
     }
-    each = gn_where(valid, each, gn_scalar(g, t, GNI_INF));
     if (counts != NULL) each = gn_where(counts, each, none);
     if (o->reduction == GN_REDUCE_NONE) return each;
     if (o->reduction == GN_REDUCE_SUM) return gn_sum(each, GN_ALL);
@@ -49532,7 +51027,7 @@ static gn_array *gni_class_loss(const char *fn, gn_array *x, gn_array *labels, c
     const int axis = x->shape.rank > 1;
     if (!gni_class_loss_ok(g, fn, x, labels, &o, axis, logits)) return gni_end(g, NULL);
     gn_scope_begin(g);
-    gn_array *inner = gni_loss_in(x), *y = inner != NULL ? gni_class_losses(g, inner, labels, &o, axis, logits) : NULL;
+    gn_array *inner = gni_loss_in(x), *y = inner != NULL ? gni_class_losses(g, fn, inner, labels, &o, axis, logits) : NULL;
     return gni_end_scope(g, gni_autocasts_back(g, x) ? y : gni_as(y, x->dtype));
 }
 
@@ -49717,11 +51212,17 @@ static bool gni_can_optimize(gn_context *g, const char *fn, const gn_optimizer *
 static bool gni_settings_ok(gn_context *g, const char *fn, const double *settings, int count) {
     for (int i = 0; i < count; i++) {
         if (settings[i] >= 0.0) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not a setting, all are 0 or more", fn,
-                 settings[i]);
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not a setting, all are 0 or more", fn, settings[i]);
         return false;
     }
     return true;
+}
+
+// Shares of what was, of which there is less than all.
+static bool gni_betas_ok(gn_context *g, const char *fn, double beta1, double beta2) {
+    if (!(beta1 >= 1.0 || beta2 >= 1.0)) return true;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: beta1 %g and beta2 %g must be below 1", fn, beta1, beta2);
+    return false;
 }
 
 static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, gn_array *const *params, int count,
@@ -49821,10 +51322,7 @@ static gn_optimizer *gni_adam(const char *fn, gni_optimizer_kind kind, gn_array 
     settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.eps;
     settings[4] = o.weight_decay;
     gn_optimizer *opt = NULL;
-    if (o.beta1 >= 1.0 || o.beta2 >= 1.0)
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: beta1 %g and beta2 %g must be below 1", fn, o.beta1,
-                 o.beta2);
-    else if (gni_settings_ok(g, fn, settings, 5))
+    if (gni_betas_ok(g, fn, o.beta1, o.beta2) && gni_settings_ok(g, fn, settings, 5))
         opt = gni_optimizer_new(g, fn, kind, params, count, gni_setting(o.lr, 1e-3),
                                 kind == GNI_ADAM ? o.weight_decay : gni_setting(o.weight_decay, 0.01));
     if (opt != NULL) {
@@ -49856,7 +51354,8 @@ GPUNUM_API gn_optimizer *gn_rmsprop(gn_array *const *params, int count, const gn
     double settings[5];
     settings[0] = o.lr, settings[1] = o.alpha, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.momentum;
     gn_optimizer *opt = NULL;
-    if (gni_settings_ok(g, "gn_rmsprop", settings, 5))
+    if (o.alpha >= 1.0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_rmsprop: alpha %g must be below 1", o.alpha);
+    else if (gni_settings_ok(g, "gn_rmsprop", settings, 5))
         opt = gni_optimizer_new(g, "gn_rmsprop", GNI_RMSPROP, params, count, gni_setting(o.lr, 0.01), o.weight_decay);
     if (opt != NULL) {
         opt->states = 1 + (o.momentum != 0.0) + o.centered;
@@ -49898,7 +51397,7 @@ GPUNUM_API gn_optimizer *gn_lion(gn_array *const *params, int count, const gn_li
     double settings[4];
     settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.weight_decay;
     gn_optimizer *opt = NULL;
-    if (gni_settings_ok(g, "gn_lion", settings, 4))
+    if (gni_betas_ok(g, "gn_lion", o.beta1, o.beta2) && gni_settings_ok(g, "gn_lion", settings, 4))
         opt = gni_optimizer_new(g, "gn_lion", GNI_LION, params, count, gni_setting(o.lr, 1e-4), o.weight_decay);
     if (opt != NULL) {
         opt->beta1 = gni_setting(o.beta1, 0.9);
@@ -50126,7 +51625,7 @@ static bool gni_many_run(gn_context *g, const gni_many *plan, gn_array *const *b
     gni_map_merge(&m);
     if (alone) ok = gni_gather_end(g) && ok;
     gni_gather(g, !alone);
-    ok = ok && gni_run(g, GNI_JOB_MAP, &m, NULL);
+    ok = ok && gni_run(g, &gni_kind_map, &m, NULL);
     gni_gather(g, false);
     for (int k = 0; k < p->n_in; k++) gni_buffer_release(g, m.in[k].buf);
     for (int k = 0; k < p->n_out && was[k] != NULL; k++) {
@@ -53106,14 +54605,18 @@ static bool gni_name_ok(gn_context *g, const char *name) {
     return ok;
 }
 
-// An array under a name of its own, or an optimizer's in the place of what an optimizer had there.
+// Names are there once, but an optimizer's may come in the place of what an optimizer had there. False after gni_fail.
+static bool gni_params_has_room(gn_params *p, const char *name, bool state) {
+    const gni_named *e = gni_names_find(&p->arrays, name);
+    if (e == NULL || (state && e->state)) return true;
+    gni_fail(p->ctx, GN_ERROR_ARGUMENT, "%s: there is a %.200s already", p->ctx->call, name);
+    return false;
+}
+
 static void gni_params_put(gn_params *p, const char *name, gn_array *a, bool state) {
     gn_context *g = p->ctx;
+    if (!gni_params_has_room(p, name, state)) return;
     gni_named *e = gni_names_find(&p->arrays, name);
-    if (e != NULL && !(state && e->state)) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: there is a %.200s already", g->call, name);
-        return;
-    }
     if (e == NULL) e = gni_names_add(g, &p->arrays, name);
     if (e == NULL || e->a == a) return;
     gni_ref(a);
@@ -53591,21 +55094,32 @@ static bool gni_params_fit(gn_context *g, const gn_array *from, const gn_array *
     return false;
 }
 
+// What `of` has beside the names in `from`, as a list of its own; *rest may be NULL.
+static void gni_params_rest(gn_params *of, gn_params *from, gn_params **rest) {
+    gn_params *p = rest != NULL && !of->ctx->call_failed ? gni_params_new(of->ctx) : NULL;
+    if (rest != NULL) *rest = p;
+    for (int i = 0; i < of->arrays.count && p != NULL; i++) {
+        const gni_named *e = &of->arrays.item[i];
+        if (gni_names_find(&from->arrays, e->name) == NULL) gni_params_put(p, e->name, e->a, false);
+    }
+}
+
 // All are compared before the first is written.
-static void gni_params_take(gn_params *p, gn_params *from) {
+static void gni_params_take(gn_params *p, gn_params *from, bool matching) {
     gn_context *g = p->ctx;
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
         const gni_named *e = &p->arrays.item[i];
-        gni_params_fit(g, gn_params_get(from, e->name), e->a, e->name);
+        gn_array *a = gn_params_get(from, e->name);
+        if (a != NULL || !matching) gni_params_fit(g, a, e->a, e->name);
     }
-    for (int i = 0; i < from->arrays.count && !g->call_failed && from->arrays.count != p->arrays.count; i++)
+    for (int i = 0; i < from->arrays.count && !g->call_failed && !matching && from->arrays.count != p->arrays.count; i++)
         if (gni_names_find(&p->arrays, from->arrays.item[i].name) == NULL)
-            gni_fail(g, GN_ERROR_FORMAT,
-                     "%s: nothing takes the file's %.200s; to take a part of it: gn_load_safetensors, gn_params_get, gn_assign",
-                     g->call, from->arrays.item[i].name);
+            gni_fail(g, GN_ERROR_FORMAT, "%s: nothing takes the file's %.200s; to take a part of it: gn_params_load_matching", g->call,
+                     from->arrays.item[i].name);
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
         const gni_named *e = &p->arrays.item[i];
-        gni_params_copy(g, gn_params_get(from, e->name), e->a);
+        gn_array *a = gn_params_get(from, e->name);
+        if (a != NULL) gni_params_copy(g, a, e->a);
     }
     if (g->call_failed) return;
     gni_names notes = p->notes;
@@ -53622,13 +55136,36 @@ static gn_status gni_params_load(gn_params *p, const char *fn, const char *path,
     const bool opened = memory ? gni_file_open_memory(&file, g, fn, data, bytes) : gni_file_open(&file, g, fn, path);
     gn_params *from = opened ? gni_safetensors_load(&file) : NULL;
     if (from != NULL) {
-        gni_params_take(p, from);
+        gni_params_take(p, from, false);
         gni_params_release(from);
     }
     return gni_end_status(g);
 }
 
 GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path) { return gni_params_load(p, "gn_params_load", path, NULL, 0); }
+
+GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused) {
+    gn_params **lists[2];
+    lists[0] = missing, lists[1] = unused;
+    for (int i = 0; i < 2; i++)
+        if (lists[i] != NULL) *lists[i] = NULL;
+    if (p == NULL || !gni_begin_context("gn_params_load_matching", p->ctx)) return GN_ERROR_ARGUMENT;
+    gn_context *g = p->ctx;
+    gni_file file;
+    gn_params *from = gni_file_open(&file, g, "gn_params_load_matching", path) ? gni_safetensors_load(&file) : NULL;
+    if (from != NULL) {
+        gni_params_rest(p, from, missing);
+        gni_params_rest(from, p, unused);
+        if (!g->call_failed) gni_params_take(p, from, true);
+        gni_params_release(from);
+    }
+    for (int i = 0; i < 2 && g->call_failed; i++) {
+        if (lists[i] == NULL || *lists[i] == NULL) continue;
+        gni_params_release(*lists[i]);
+        *lists[i] = NULL;
+    }
+    return gni_end_status(g);
+}
 
 GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes) {
     return gni_params_load(p, "gn_params_load_memory", NULL, data, bytes);
@@ -53660,6 +55197,11 @@ GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_
     void *data = NULL;
     if (p == NULL || opt == NULL || !gni_optimizer_named(p, fn, name, opt)) return GN_ERROR_ARGUMENT;
     gn_context *g = p->ctx;
+    for (int i = -1; i < opt->count; i++) // before the first is added
+        for (int k = 0; k < (i < 0 ? 1 : opt->states) && !g->call_failed; k++) {
+            gni_state_name(text, sizeof text, name, i, k);
+            gni_params_has_room(p, text, true);
+        }
     for (int i = 0; i < opt->count && !g->call_failed && gni_states(g, opt, &opt->items[i]); i++)
         for (int k = 0; k < opt->states && !g->call_failed; k++) {
             gni_state_name(text, sizeof text, name, i, k);
@@ -53752,6 +55294,7 @@ struct gn_loader {
     int take, make;
     uint32_t seeks;
     bool locks, threaded, stop;
+    gn_loader *outer; // during `fill`: whose fill it was called from
 #ifndef GPUNUM_NO_THREADS
     gni_cond made, emptied;
     gni_thread thread;
@@ -53781,6 +55324,9 @@ static void gni_loader_shuffle(gn_loader *l, int64_t epoch) {
     l->shuffled = epoch;
 }
 
+// The loader whose `fill` this thread is in.
+static GNI_THREAD_LOCAL gn_loader *gni_loader_filling;
+
 // Fills a slot that is nobody else's.
 static void gni_loader_make(gn_loader *l, gni_loader_slot *slot, int64_t epoch, int64_t batch) {
     if (l->options.shuffle && l->shuffled != epoch) gni_loader_shuffle(l, epoch);
@@ -53793,7 +55339,11 @@ static void gni_loader_make(gn_loader *l, gni_loader_slot *slot, int64_t epoch, 
         for (int64_t k = 0; k < slot->count && f->data != NULL; k++)
             memcpy((unsigned char *)slot->data[i] + (size_t)k * f->bytes, f->data + (size_t)index[k] * f->bytes, f->bytes);
     }
-    const char *wrong = l->options.fill != NULL ? l->options.fill(l->options.user, index, slot->count, slot->data) : NULL;
+    if (l->options.fill == NULL) return;
+    l->outer = gni_loader_filling;
+    gni_loader_filling = l;
+    const char *wrong = l->options.fill(l->options.user, index, slot->count, slot->data);
+    gni_loader_filling = l->outer;
     if (wrong == NULL) return;
     slot->count = -1;
     snprintf(slot->wrong, sizeof slot->wrong, "%s", wrong);
@@ -54010,20 +55560,23 @@ GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields
     return l;
 }
 
-// A thread does not come through a fork.
-static bool gni_loader_lives(gn_loader *l, const char *fn) {
-    if (l->forks == gni_forks) return true;
+// A thread does not come through a fork, and `fill` would wait for itself.
+static bool gni_loader_ready(gn_loader *l, const char *fn, bool living) {
+    const gn_loader *at = gni_loader_filling;
+    while (at != NULL && at != l) at = at->outer;
+    if (at == NULL && (!living || l->forks == gni_forks)) return true;
     if (gni_begin_context(fn, l->ctx)) {
-        gni_fail(l->ctx, GN_ERROR_UNSUPPORTED, "%s: the loader is of the process that forked: make one here", fn);
+        gni_fail(l->ctx, GN_ERROR_UNSUPPORTED, "%s: the loader %s", fn,
+                 at != NULL ? "is waiting for this fill" : "is of the process that forked: make one here");
         gni_end_plain(l->ctx);
     }
     return false;
 }
 
 GPUNUM_API bool gn_loader_next(gn_loader *l, gn_array **batch) {
-    if (l == NULL || !gni_loader_lives(l, "gn_loader_next")) return false;
+    for (int i = 0; l != NULL && i < l->fields && batch != NULL; i++) batch[i] = NULL;
+    if (l == NULL || !gni_loader_ready(l, "gn_loader_next", true)) return false;
     gn_context *g = l->ctx;
-    for (int i = 0; i < l->fields && batch != NULL; i++) batch[i] = NULL;
     gni_loader_slot *slot = batch != NULL ? gni_loader_take(l) : NULL; // not inside the context's lock
     if ((batch != NULL && slot == NULL) || !gni_begin_context("gn_loader_next", g)) return false;
     if (batch == NULL)
@@ -54045,7 +55598,7 @@ GPUNUM_API int64_t gn_loader_batches(const gn_loader *l) { return l != NULL ? l-
 
 GPUNUM_API gn_status gn_loader_seek(gn_loader *l, int64_t epoch, int64_t batch) {
     if (l == NULL) return GN_ERROR_ARGUMENT;
-    if (!gni_loader_lives(l, "gn_loader_seek")) return GN_ERROR_UNSUPPORTED;
+    if (!gni_loader_ready(l, "gn_loader_seek", true)) return GN_ERROR_UNSUPPORTED;
     gn_context *g = l->ctx;
     if (epoch < 0 || batch < 0 || batch > l->batches) {
         if (!gni_begin_context("gn_loader_seek", g)) return GN_ERROR_ARGUMENT;
@@ -54071,7 +55624,7 @@ GPUNUM_API gn_status gn_loader_seek(gn_loader *l, int64_t epoch, int64_t batch) 
 }
 
 GPUNUM_API void gn_loader_free(gn_loader *l) {
-    if (l == NULL) return;
+    if (l == NULL || !gni_loader_ready(l, "gn_loader_free", false)) return;
     gn_context *g = l->ctx;
 #ifndef GPUNUM_NO_THREADS
     if (l->threaded && l->forks == gni_forks) { // `fill` may be inside a call
@@ -54327,7 +55880,10 @@ static void gni_close_report(gn_context *g) {
 }
 
 GPUNUM_API void gn_close(gn_context *g) {
-    while (g != NULL && g->loaders != NULL) gn_loader_free(g->loaders); // their threads may be inside calls
+    while (g != NULL && g->loaders != NULL) { // their threads may be inside calls
+        if (!gni_loader_ready(g->loaders, "gn_close", false)) return;
+        gn_loader_free(g->loaders);
+    }
     if (!gni_begin_context("gn_close", g)) return;
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
