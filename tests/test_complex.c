@@ -809,6 +809,27 @@ static void test_errors(void **state) {
     expect_error(g, GN_ERROR_SHAPE, NULL);
 }
 
+// Parts that are converted where they are stored; a copy of complex numbers beside other work.
+static void test_stored(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { N = 21 };
+    int64_t re[N];
+    uint64_t im[N];
+    float z[2 * N], one[N];
+    for (int i = 0; i < N; i++) re[i] = 7 - 3 * i, im[i] = (uint64_t)(10 * i), one[i] = (float)i;
+    gn_array *a = gn_complex(gn_array_from(g, GN_I64, GN_SHAPE(N), re), gn_array_from(g, GN_U64, GN_SHAPE(N), im));
+    assert_int_equal(gn_read(a, z, sizeof z), GN_OK);
+    for (int i = 0; i < N; i++) assert_true(z[2 * i] == (float)(7 - 3 * i) && z[2 * i + 1] == (float)(10 * i));
+    gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(N), one), *both[2];
+    both[0] = gn_cast(a, GN_C64);
+    both[1] = gn_add_s(x, 1.0);
+    assert_int_equal(gn_eval_all(both, 2), GN_OK);
+    assert_int_equal(gn_read(both[0], z, sizeof z), GN_OK);
+    assert_int_equal(gn_read(both[1], one, sizeof one), GN_OK);
+    for (int i = 0; i < N; i++)
+        assert_true(z[2 * i] == (float)(7 - 3 * i) && z[2 * i + 1] == (float)(10 * i) && one[i] == (float)(i + 1));
+}
+
 static void work(gn_context *g) {
     gn_array *x = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(6)), true);
     gn_array *z = gn_complex(x, gn_mul_s(x, 0.5));
@@ -825,7 +846,7 @@ static void test_allocations(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_unary),      GN_TEST(test_binary),   GN_TEST(test_scalars),   GN_TEST(test_choices), GN_TEST(test_more), GN_TEST(test_integers),
-        GN_TEST(test_pending),    GN_TEST(test_long_chains), GN_TEST(test_exp_ends),
+        GN_TEST(test_pending),    GN_TEST(test_long_chains), GN_TEST(test_stored), GN_TEST(test_exp_ends),
         GN_TEST(test_log_near_one), GN_TEST(test_arcs),
         GN_TEST(test_special),    GN_TEST(test_reductions), GN_TEST(test_matrices), GN_TEST(test_systems), GN_TEST(test_vecdot), GN_TEST(test_gradients),
         GN_TEST(test_errors),     cmocka_unit_test(test_allocations),

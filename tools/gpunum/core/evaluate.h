@@ -265,6 +265,7 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
     for (int i = 0; i < count; i++) {
         const int n = gni_root_outputs(roots[i]);
         if (roots[i]->expr->wide != p->wide || p->n_out + n > GNI_MAX_OUTPUTS) return false;
+        if (n == 1 && count > 1 && gni_is_complex(roots[i]->dtype)) return false; // a copy, which no register holds
         for (int k = 0; k < n; k++) {
             p->out_dtype[p->n_out] = n == 2 ? gni_part_of(roots[i]->dtype) : roots[i]->dtype;
             p->out_reg[p->n_out++] = n == 2 ? gni_build_part(b, roots[i], k) : gni_build_value(b, roots[i]);

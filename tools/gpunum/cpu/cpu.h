@@ -621,9 +621,13 @@ static bool gni_streams(const gni_operand *in, int n_in, const gni_operand *out,
 // Whether output o and the next one are the parts of complex numbers that follow each other.
 static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int64_t ext[3]) {
     const gni_space *s = &j->space;
-    const int k = j->plan.program->n_in + o;
+    const gni_program *q = j->plan.program;
+    const int k = q->n_in + o;
     const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
-    return item >= 4 && s->item[k + 1] == item && p[k + 1] == p[k] + item && gni_extent_contiguous(ext, stride, 2 * item) &&
+    // Not where they are converted when they are stored.
+    if (item != j->plan.width || j->plan.isa->store[q->out_dtype[o]] != NULL || j->plan.isa->store[q->out_dtype[o + 1]] != NULL)
+        return false;
+    return s->item[k + 1] == item && p[k + 1] == p[k] + item && gni_extent_contiguous(ext, stride, 2 * item) &&
            memcmp(stride, s->stride[k + 1] + s->rank - 3, 3 * sizeof *stride) == 0;
 }
 
