@@ -321,11 +321,18 @@ static void test_fill_that_calls(void **state) {
                 inner.loader = l;
             }
             assert_non_null(l);
+            gn_loader_options plain;
+            memset(&plain, 0, sizeof plain);
+            plain.batch = 5;
+            plain.prefetch = -1;
+            gn_loader *newer = way == 3 ? gn_loader_new(g, field, 2, SAMPLES, &plain) : NULL; // which a refused gn_close leaves
             outer.loader = way == 4 ? other : l;
             busy_hold(false);
             assert_int_equal(epoch(l, at), SAMPLES);
+            assert_true(newer == NULL || epoch(newer, at) == SAMPLES);
             gn_loader_free(l);
             gn_loader_free(other);
+            gn_loader_free(newer);
             assert_true(outer.told >= 5 && (way < 4 || inner.told >= 4));
             snprintf(text, sizeof text, "%s: the loader is waiting for this fill", names[way]);
             expect_error(g, GN_ERROR_UNSUPPORTED, text);

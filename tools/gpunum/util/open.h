@@ -249,10 +249,9 @@ static void gni_close_report(gn_context *g) {
 }
 
 GPUNUM_API void gn_close(gn_context *g) {
-    while (g != NULL && g->loaders != NULL) { // their threads may be inside calls
-        if (!gni_loader_ready(g->loaders, "gn_close", false)) return;
-        gn_loader_free(g->loaders);
-    }
+    for (gn_loader *l = g != NULL ? g->loaders : NULL; l != NULL; l = l->next)
+        if (!gni_loader_ready(l, "gn_close", false)) return;
+    while (g != NULL && g->loaders != NULL) gn_loader_free(g->loaders); // their threads may be inside calls
     if (!gni_begin_context("gn_close", g)) return;
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
