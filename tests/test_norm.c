@@ -308,8 +308,30 @@ static void test_moments(void **state) {
     free(x);
 }
 
+// The gradient where the square of the spread is no float: scale (h - mean(h) - z mean(h z)).
+static void test_spread(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const double v[] = {1, -2, .5, 3, -1, 2, .25, -3};
+    enum { N = sizeof v / sizeof v[0] };
+    const double size = test_on_vulkan() ? 1e15 : 1e22;
+    double mean = 0.0, var = 0.0, h = 0.0, hz = 0.0;
+    float x[N], c[N], got[N];
+    for (int i = 0; i < N; i++) x[i] = (float)(v[i] * size), c[i] = (float)sin(i), mean += x[i] / (double)N;
+    for (int i = 0; i < N; i++) var += (x[i] - mean) * (x[i] - mean) / N;
+    for (int i = 0; i < N; i++) h += c[i] / (double)N, hz += c[i] * (x[i] - mean) / sqrt(var) / N;
+    gn_array *a = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(1, N), x), true);
+    gn_array *y = gn_layer_norm(a, 1, NULL, NULL, 1e-5);
+    gn_backward(gn_sum(gn_mul(y, gn_array_from(g, GN_F32, GN_SHAPE(N), c)), GN_ALL));
+    assert_int_equal(gn_read(gn_grad(a), got, sizeof got), GN_OK);
+    for (int i = 0; i < N; i++) {
+        const double want = (c[i] - h - (x[i] - mean) / sqrt(var) * hz) / sqrt(var);
+        assert_true(fabs(got[i] - want) < 1e-5 / sqrt(var));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_values),   GN_TEST(test_differences), GN_TEST(test_odd),
-                                       GN_TEST(test_refusals), GN_TEST(test_rows),        GN_TEST(test_moments)};
+                                       GN_TEST(test_refusals), GN_TEST(test_rows),        GN_TEST(test_moments),
+                                       GN_TEST(test_spread)};
     return test_run(tests);
 }

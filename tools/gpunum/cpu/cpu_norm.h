@@ -33,7 +33,7 @@ static void gni_norm_forward_row(const gni_norm_job *j, int64_t r) {
     double var = s[1] / n - off * off;
     if (var < 0.0) var = 0.0;
     const double scale = 1.0 / sqrt(var + j->eps);
-    float c[4] = {mean, (float)scale, 0.0f, 0.0f};
+    float c[5] = {mean, (float)scale, 0.0f, 0.0f, 0.0f};
     if (j->by_row && j->w != NULL) c[1] = (float)(scale * (double)j->w[r]);
     if (j->by_row && j->b != NULL) c[2] = j->b[r];
     for (int64_t at = 0; at < end; at += j->apart)
@@ -51,7 +51,9 @@ static void gni_norm_back_row(const gni_norm_job *j, int64_t r) {
     const double n = (double)j->n, scale = (double)j->scale[r], factor = j->by_row && j->w != NULL ? scale * (double)j->w[r] : scale;
     double s[2] = {0.0, 0.0};
     for (int64_t at = 0; at < end; at += j->apart) j->isa->norm_sums(s, x + at, gy + at, w, j->piece, mean);
-    float c[4] = {mean, (float)(-factor * scale * scale * s[1] / n), j->centred ? (float)(-factor * s[0] / n) : 0.0f, (float)factor};
+    // Of z, whose factor is 1 / std: that of x - mean would be its square, which may be no float.
+    const float c[5] = {mean, (float)scale, j->centred ? (float)(-factor * s[0] / n) : 0.0f, (float)factor,
+                        (float)(-factor * scale * s[1] / n)};
     for (int64_t at = 0; at < end; at += j->apart)
         j->isa->norm_write(j->y + r * j->step + at, x + at, gy + at, w, NULL, j->piece, c);
     if (j->gb != NULL) j->gb[r] = (float)s[0];

@@ -357,11 +357,15 @@ static bool gni_norm_follows(gn_context *g, gn_array *running) {
     return running == NULL || (gni_materialize(g, running) && gni_can_write(g, "gn_batch_norm", running));
 }
 
-// running = (1 - momentum) running + momentum batch, in place.
-static bool gni_norm_follow(gn_array *running, gn_array *batch, double momentum, double factor) {
-    if (running == NULL) return true;
-    gn_array *part = gn_mul_s(gn_reshape(batch, running->shape), momentum * factor);
-    return gn_assign(running, gn_add(gn_mul_s(running, 1.0 - momentum), part)) == GN_OK;
+// running = (1 - momentum) running + momentum batch, in place: of both moments or of none.
+static void gni_norm_follow(gn_array *const running[2], gn_array *const batch[2], double momentum, const double factor[2]) {
+    gn_array *next[2];
+    for (int i = 0; i < 2; i++) {
+        gn_array *part = gn_mul_s(gn_reshape(batch[i], running[i]->shape), momentum * factor[i]);
+        next[i] = gn_cast(gn_add(gn_mul_s(running[i], 1.0 - momentum), part), running[i]->dtype);
+    }
+    if (gn_eval_all(next, 2) != GN_OK) return;
+    for (int i = 0; i < 2; i++) gn_assign(running[i], next[i]);
 }
 
 GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, gn_array *w, gn_array *b, bool training,
@@ -390,9 +394,12 @@ GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, g
         gni_norm_misfit(&n, "x", n.x, "less than two numbers for a channel");
     } else if (gni_norm_follows(g, mean) && gni_norm_follows(g, var)) {
         y = gni_normalised(g, n.x, set, n.w, n.b, true, eps, n.t, moments);
+        const double factor[2] = {1.0, (double)each / (double)(each - 1)};
+        gn_array *running[2];
+        running[0] = mean;
+        running[1] = var;
         g->no_grad++;
-        if (y != NULL && all > 0 && !g->repeats && gni_norm_follow(mean, moments[0], momentum, 1.0))
-            gni_norm_follow(var, moments[1], momentum, (double)each / (double)(each - 1));
+        if (y != NULL && mean != NULL && all > 0 && !g->repeats) gni_norm_follow(running, moments, momentum, factor);
         g->no_grad--;
     }
     return gni_norm_end(&n, y);

@@ -985,14 +985,14 @@ static void GNI_FN(gni_norm_sums)(double s[2], const float *x, const float *gy, 
     }
 }
 static void GNI_FN(gni_norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n,
-                                   const float c[4]) {
-    const gni_vf m = gni_vset(c[0]), f = gni_vset(c[1]), d = gni_vset(c[2]), e = gni_vset(c[3]);
+                                   const float c[5]) {
+    const gni_vf m = gni_vset(c[0]), f = gni_vset(c[1]), d = gni_vset(c[2]), e = gni_vset(c[3]), k = gni_vset(c[4]);
 #define GNI_NORM_TAKE(p) (left < GNI_VW ? gni_vloadn(p + i, left) : gni_vload(p + i))
     for (int64_t i = 0; i < n; i += GNI_VW) {
         const int left = (int)GNI_MIN(n - i, GNI_VW);
         gni_vf z = (GNI_NORM_TAKE(x) - m) * f, v = gy != NULL ? GNI_NORM_TAKE(gy) * e : z;
         if (w != NULL) v = v * GNI_NORM_TAKE(w);
-        if (gy != NULL) v = v + z;
+        if (gy != NULL) v = v + z * k;
         if (b != NULL) v = v + GNI_NORM_TAKE(b);
         v = v + d;
         if (left < GNI_VW)
