@@ -161,6 +161,14 @@ static void test_matching(void **state) {
     gn_params_free(missing);
     gn_params_free(unused);
     assert_int_equal(gn_params_load_matching(p, "part.safetensors", NULL, NULL), GN_OK);
+    // All can be written, or none is.
+    gn_params *repeated = gn_params_new(g);
+    gn_params_add(repeated, "a", gn_copy(gn_zeros(g, GN_F32, GN_SHAPE(2))));
+    gn_params_add(repeated, "c", gn_broadcast_to(gn_eval(gn_zeros(g, GN_F32, GN_SHAPE(1))), GN_SHAPE(3)));
+    assert_int_equal(gn_params_load_matching(repeated, "part.safetensors", NULL, NULL), GN_ERROR_ARGUMENT);
+    gn_error_clear(g);
+    expect_values(gn_params_get(repeated, "a"), 0, 0);
+    gn_params_free(repeated);
     // Shapes have to be the same: nothing is written, and there are no lists.
     gn_params *wrong = gn_params_new(g);
     gn_array *zero = gn_copy(gn_zeros(g, GN_F32, GN_SHAPE(2)));

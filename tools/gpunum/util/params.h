@@ -608,7 +608,8 @@ static bool gni_params_copy(gn_context *g, gn_array *from, gn_array *to) {
 
 static bool gni_params_fit(gn_context *g, const gn_array *from, const gn_array *to, const char *name) {
     char tx[200], ty[200];
-    if (from != NULL && gni_same_shape(&from->shape, &to->shape) && gni_is_complex(from->dtype) == gni_is_complex(to->dtype)) return true;
+    if (from != NULL && gni_same_shape(&from->shape, &to->shape) && gni_is_complex(from->dtype) == gni_is_complex(to->dtype))
+        return gni_is_pending(to) || gni_elements(&to->shape) == 0 || gni_can_write(g, g->call, to);
     if (from == NULL)
         gni_fail(g, GN_ERROR_FORMAT, "%s: there is no %.200s", g->call, name);
     else
