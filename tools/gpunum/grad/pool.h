@@ -123,11 +123,11 @@ typedef struct gni_pooled_job {
     int32_t *at;
 } gni_pooled_job;
 
-// Whether each window has an element, and no window very many.
+enum { GNI_POOLED_TAPS = 256 }; // more than these are not worth an op each
+
+// Whether each window has an element.
 static bool gni_pooled_plain(const gn_context *g, const gni_pooled_plan *p, gn_dtype t) {
-    for (int i = 0; i < 2; i++)
-        if (p->size[i] > 256 || p->dilation[i] > 1) return false;
-    return g->gpu == NULL && t == GN_F32;
+    return g->gpu == NULL && t == GN_F32 && p->dilation[0] == 1 && p->dilation[1] == 1;
 }
 
 static void *gni_pooled_data(const gn_array *a) {
@@ -265,7 +265,7 @@ static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     const bool places = indices != NULL || gni_tracks(g, &x, 1);
     gn_array *y = NULL, *at = NULL;
     g->no_grad++; // recorded as one op
-    if (places && gni_pooled_plain(g, p, x->dtype)) {
+    if ((places || taps > GNI_POOLED_TAPS) && gni_pooled_plain(g, p, x->dtype)) {
         y = gni_max_pool_plain(g, p, x, &at);
         return gni_max_pool_end(g, p, x, y, at, indices);
     }
