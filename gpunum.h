@@ -2369,8 +2369,8 @@ typedef struct gni_cpu_isa {
     void (*stream)(void *dst, const void *src, int64_t bytes);
     // s[0] += the sum of h, s[1] += that of h (x - mean): h is gy w, w is 1 where it is NULL, or without gy x - mean
     void (*norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean);
-    // y = (x - c[0]) c[1] w + b + c[2], with gy (x - c[0]) c[1] + gy w c[3] + c[2]; y may be x
-    void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n, const float c[4]);
+    // With z = (x - c[0]) c[1]: y = z w + b + c[2], with gy z c[4] + gy w c[3] + c[2]; y may be x
+    void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n, const float c[5]);
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
     const struct gni_cpu_isa *wide;     // the same for registers of 64 bits, up to `fold_columns`
     gni_kernel (*wide_kernel)(uint32_t code); // and its kernel of a GNI_INSN_CODE; NULL: it is in room `cpu_wide`
@@ -5322,14 +5322,14 @@ static void GNI_FN(gni_norm_sums)(double s[2], const float *x, const float *gy, 
     }
 }
 static void GNI_FN(gni_norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n,
-                                   const float c[4]) {
-    const gni_vf m = gni_vset(c[0]), f = gni_vset(c[1]), d = gni_vset(c[2]), e = gni_vset(c[3]);
+                                   const float c[5]) {
+    const gni_vf m = gni_vset(c[0]), f = gni_vset(c[1]), d = gni_vset(c[2]), e = gni_vset(c[3]), k = gni_vset(c[4]);
 #define GNI_NORM_TAKE(p) (left < GNI_VW ? gni_vloadn(p + i, left) : gni_vload(p + i))
     for (int64_t i = 0; i < n; i += GNI_VW) {
         const int left = (int)GNI_MIN(n - i, GNI_VW);
         gni_vf z = (GNI_NORM_TAKE(x) - m) * f, v = gy != NULL ? GNI_NORM_TAKE(gy) * e : z;
         if (w != NULL) v = v * GNI_NORM_TAKE(w);
-        if (gy != NULL) v = v + z;
+        if (gy != NULL) v = v + z * k;
         if (b != NULL) v = v + GNI_NORM_TAKE(b);
         v = v + d;
         if (left < GNI_VW)
@@ -5688,11 +5688,11 @@ GNI_INLINE gni_vd gni_dsigmoid(gni_vd x) {
 
 // x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), for x > 0.
 GNI_INLINE gni_vd gni_dlog_split(gni_vd x, gni_vd *k) {
-    const gni_vl small = (gni_vl)(x < 2.2250738585072014e-308);
+    const gni_vl tiny = (gni_vl)(x < 2.2250738585072014e-308);
     gni_vd bias = gni_dset(4503599627371519.0); // 2^52 + 1023
-    if (gni_dany(small)) {
-        x = gni_dpick(small, x * 18014398509481984.0, x);
-        bias = gni_dpick(small, bias + 54.0, bias);
+    if (gni_dany(tiny)) {
+        x = gni_dpick(tiny, x * 18014398509481984.0, x);
+        bias = gni_dpick(tiny, bias + 54.0, bias);
     }
     const gni_vq u = (gni_vq)x + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
     *k = (gni_vd)((u >> 52) | 0x4330000000000000u) - bias;
@@ -5798,7 +5798,7 @@ GNI_INLINE gni_vd gni_dcos(gni_vd x) {
     gni_vd s, c, sr = gni_dsin_part(r, low, &s), cr = gni_dcos_part(r, low, &c);
     const gni_vl odd = (gni_vl)((q & 1) != 0);
     gni_vd y = gni_dpick(odd, s, c) + gni_dpick(odd, sr, cr);
-    y = (gni_vd)((gni_vl)y ^ (gni_vl)((gni_vq)((q + 1) & 2) << 62));
+    y = (gni_vd)((gni_vl)y ^ (gni_vl)((((gni_vq)q + 1) & 2) << 62));
     return gni_dany((gni_vl)(gni_dabs(x) < GNI_D_TRIG_MAX) ^ -1) ? gni_dtrig_rare(x, y, cos) : y;
 }
 GNI_INLINE gni_vd gni_dtan(gni_vd x) {
@@ -13762,6 +13762,7 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
     for (int i = 0; i < count; i++) {
         const int n = gni_root_outputs(roots[i]);
         if (roots[i]->expr->wide != p->wide || p->n_out + n > GNI_MAX_OUTPUTS) return false;
+        if (n == 1 && count > 1 && gni_is_complex(roots[i]->dtype)) return false; // a copy, which no register holds
         for (int k = 0; k < n; k++) {
             p->out_dtype[p->n_out] = n == 2 ? gni_part_of(roots[i]->dtype) : roots[i]->dtype;
             p->out_reg[p->n_out++] = n == 2 ? gni_build_part(b, roots[i], k) : gni_build_value(b, roots[i]);
@@ -19454,9 +19455,13 @@ static bool gni_streams(const gni_operand *in, int n_in, const gni_operand *out,
 // Whether output o and the next one are the parts of complex numbers that follow each other.
 static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int64_t ext[3]) {
     const gni_space *s = &j->space;
-    const int k = j->plan.program->n_in + o;
+    const gni_program *q = j->plan.program;
+    const int k = q->n_in + o;
     const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
-    return item >= 4 && s->item[k + 1] == item && p[k + 1] == p[k] + item && gni_extent_contiguous(ext, stride, 2 * item) &&
+    // Not where they are converted when they are stored.
+    if (item != j->plan.width || j->plan.isa->store[q->out_dtype[o]] != NULL || j->plan.isa->store[q->out_dtype[o + 1]] != NULL)
+        return false;
+    return s->item[k + 1] == item && p[k + 1] == p[k] + item && gni_extent_contiguous(ext, stride, 2 * item) &&
            memcmp(stride, s->stride[k + 1] + s->rank - 3, 3 * sizeof *stride) == 0;
 }
 
@@ -20293,7 +20298,7 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
     }
     // Where nothing is rounded, parts only serve threads.
     const bool exact = !j.is_float || d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN;
-    j.chunk = exact && gni_pool_threads(g->pool) == 1 ? d->n : GNI_SCAN_CHUNK;
+    j.chunk = exact && gni_pool_threads(g->pool) == 1 ? d->n : (int64_t)GNI_SCAN_CHUNK;
     j.chunks = (d->n - 1) / j.chunk + 1;
     const int64_t items = d->outer * j.chunks, grain = GNI_MAX(GNI_GRAIN / d->n, 1);
     if (j.chunks > 1) {
@@ -21014,7 +21019,7 @@ static void gni_norm_forward_row(const gni_norm_job *j, int64_t r) {
     double var = s[1] / n - off * off;
     if (var < 0.0) var = 0.0;
     const double scale = 1.0 / sqrt(var + j->eps);
-    float c[4] = {mean, (float)scale, 0.0f, 0.0f};
+    float c[5] = {mean, (float)scale, 0.0f, 0.0f, 0.0f};
     if (j->by_row && j->w != NULL) c[1] = (float)(scale * (double)j->w[r]);
     if (j->by_row && j->b != NULL) c[2] = j->b[r];
     for (int64_t at = 0; at < end; at += j->apart)
@@ -21032,7 +21037,9 @@ static void gni_norm_back_row(const gni_norm_job *j, int64_t r) {
     const double n = (double)j->n, scale = (double)j->scale[r], factor = j->by_row && j->w != NULL ? scale * (double)j->w[r] : scale;
     double s[2] = {0.0, 0.0};
     for (int64_t at = 0; at < end; at += j->apart) j->isa->norm_sums(s, x + at, gy + at, w, j->piece, mean);
-    float c[4] = {mean, (float)(-factor * scale * scale * s[1] / n), j->centred ? (float)(-factor * s[0] / n) : 0.0f, (float)factor};
+    // Of z, whose factor is 1 / std: that of x - mean would be its square, which may be no float.
+    const float c[5] = {mean, (float)scale, j->centred ? (float)(-factor * s[0] / n) : 0.0f, (float)factor,
+                        (float)(-factor * scale * s[1] / n)};
     for (int64_t at = 0; at < end; at += j->apart)
         j->isa->norm_write(j->y + r * j->step + at, x + at, gy + at, w, NULL, j->piece, c);
     if (j->gb != NULL) j->gb[r] = (float)s[0];
@@ -49818,11 +49825,11 @@ typedef struct gni_pooled_job {
     int32_t *at;
 } gni_pooled_job;
 
-// Whether each window has an element, and no window very many.
+enum { GNI_POOLED_TAPS = 256 }; // more than these are not worth an op each
+
+// Whether each window has an element.
 static bool gni_pooled_plain(const gn_context *g, const gni_pooled_plan *p, gn_dtype t) {
-    for (int i = 0; i < 2; i++)
-        if (p->size[i] > 256 || p->dilation[i] > 1) return false;
-    return g->gpu == NULL && t == GN_F32;
+    return g->gpu == NULL && t == GN_F32 && p->dilation[0] == 1 && p->dilation[1] == 1;
 }
 
 static void *gni_pooled_data(const gn_array *a) {
@@ -49960,7 +49967,7 @@ static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     const bool places = indices != NULL || gni_tracks(g, &x, 1);
     gn_array *y = NULL, *at = NULL;
     g->no_grad++; // recorded as one op
-    if (places && gni_pooled_plain(g, p, x->dtype)) {
+    if ((places || taps > GNI_POOLED_TAPS) && gni_pooled_plain(g, p, x->dtype)) {
         y = gni_max_pool_plain(g, p, x, &at);
         return gni_max_pool_end(g, p, x, y, at, indices);
     }
@@ -50651,11 +50658,15 @@ static bool gni_norm_follows(gn_context *g, gn_array *running) {
     return running == NULL || (gni_materialize(g, running) && gni_can_write(g, "gn_batch_norm", running));
 }
 
-// running = (1 - momentum) running + momentum batch, in place.
-static bool gni_norm_follow(gn_array *running, gn_array *batch, double momentum, double factor) {
-    if (running == NULL) return true;
-    gn_array *part = gn_mul_s(gn_reshape(batch, running->shape), momentum * factor);
-    return gn_assign(running, gn_add(gn_mul_s(running, 1.0 - momentum), part)) == GN_OK;
+// running = (1 - momentum) running + momentum batch, in place: of both moments or of none.
+static void gni_norm_follow(gn_array *const running[2], gn_array *const batch[2], double momentum, const double factor[2]) {
+    gn_array *next[2];
+    for (int i = 0; i < 2; i++) {
+        gn_array *part = gn_mul_s(gn_reshape(batch[i], running[i]->shape), momentum * factor[i]);
+        next[i] = gn_cast(gn_add(gn_mul_s(running[i], 1.0 - momentum), part), running[i]->dtype);
+    }
+    if (gn_eval_all(next, 2) != GN_OK) return;
+    for (int i = 0; i < 2; i++) gn_assign(running[i], next[i]);
 }
 
 GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, gn_array *w, gn_array *b, bool training,
@@ -50684,9 +50695,12 @@ GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, g
         gni_norm_misfit(&n, "x", n.x, "less than two numbers for a channel");
     } else if (gni_norm_follows(g, mean) && gni_norm_follows(g, var)) {
         y = gni_normalised(g, n.x, set, n.w, n.b, true, eps, n.t, moments);
+        const double factor[2] = {1.0, (double)each / (double)(each - 1)};
+        gn_array *running[2];
+        running[0] = mean;
+        running[1] = var;
         g->no_grad++;
-        if (y != NULL && all > 0 && !g->repeats && gni_norm_follow(mean, moments[0], momentum, 1.0))
-            gni_norm_follow(var, moments[1], momentum, (double)each / (double)(each - 1));
+        if (y != NULL && mean != NULL && all > 0 && !g->repeats) gni_norm_follow(running, moments, momentum, factor);
         g->no_grad--;
     }
     return gni_norm_end(&n, y);
@@ -55085,7 +55099,8 @@ static bool gni_params_copy(gn_context *g, gn_array *from, gn_array *to) {
 
 static bool gni_params_fit(gn_context *g, const gn_array *from, const gn_array *to, const char *name) {
     char tx[200], ty[200];
-    if (from != NULL && gni_same_shape(&from->shape, &to->shape) && gni_is_complex(from->dtype) == gni_is_complex(to->dtype)) return true;
+    if (from != NULL && gni_same_shape(&from->shape, &to->shape) && gni_is_complex(from->dtype) == gni_is_complex(to->dtype))
+        return gni_is_pending(to) || gni_elements(&to->shape) == 0 || gni_can_write(g, g->call, to);
     if (from == NULL)
         gni_fail(g, GN_ERROR_FORMAT, "%s: there is no %.200s", g->call, name);
     else
@@ -55880,10 +55895,9 @@ static void gni_close_report(gn_context *g) {
 }
 
 GPUNUM_API void gn_close(gn_context *g) {
-    while (g != NULL && g->loaders != NULL) { // their threads may be inside calls
-        if (!gni_loader_ready(g->loaders, "gn_close", false)) return;
-        gn_loader_free(g->loaders);
-    }
+    for (gn_loader *l = g != NULL ? g->loaders : NULL; l != NULL; l = l->next)
+        if (!gni_loader_ready(l, "gn_close", false)) return;
+    while (g != NULL && g->loaders != NULL) gn_loader_free(g->loaders); // their threads may be inside calls
     if (!gni_begin_context("gn_close", g)) return;
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);

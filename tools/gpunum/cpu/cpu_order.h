@@ -202,7 +202,7 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
     }
     // Where nothing is rounded, parts only serve threads.
     const bool exact = !j.is_float || d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN;
-    j.chunk = exact && gni_pool_threads(g->pool) == 1 ? d->n : GNI_SCAN_CHUNK;
+    j.chunk = exact && gni_pool_threads(g->pool) == 1 ? d->n : (int64_t)GNI_SCAN_CHUNK;
     j.chunks = (d->n - 1) / j.chunk + 1;
     const int64_t items = d->outer * j.chunks, grain = GNI_MAX(GNI_GRAIN / d->n, 1);
     if (j.chunks > 1) {

@@ -211,11 +211,11 @@ GNI_INLINE gni_vd gni_dsigmoid(gni_vd x) {
 
 // x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), for x > 0.
 GNI_INLINE gni_vd gni_dlog_split(gni_vd x, gni_vd *k) {
-    const gni_vl small = (gni_vl)(x < 2.2250738585072014e-308);
+    const gni_vl tiny = (gni_vl)(x < 2.2250738585072014e-308);
     gni_vd bias = gni_dset(4503599627371519.0); // 2^52 + 1023
-    if (gni_dany(small)) {
-        x = gni_dpick(small, x * 18014398509481984.0, x);
-        bias = gni_dpick(small, bias + 54.0, bias);
+    if (gni_dany(tiny)) {
+        x = gni_dpick(tiny, x * 18014398509481984.0, x);
+        bias = gni_dpick(tiny, bias + 54.0, bias);
     }
     const gni_vq u = (gni_vq)x + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
     *k = (gni_vd)((u >> 52) | 0x4330000000000000u) - bias;
@@ -321,7 +321,7 @@ GNI_INLINE gni_vd gni_dcos(gni_vd x) {
     gni_vd s, c, sr = gni_dsin_part(r, low, &s), cr = gni_dcos_part(r, low, &c);
     const gni_vl odd = (gni_vl)((q & 1) != 0);
     gni_vd y = gni_dpick(odd, s, c) + gni_dpick(odd, sr, cr);
-    y = (gni_vd)((gni_vl)y ^ (gni_vl)((gni_vq)((q + 1) & 2) << 62));
+    y = (gni_vd)((gni_vl)y ^ (gni_vl)((((gni_vq)q + 1) & 2) << 62));
     return gni_dany((gni_vl)(gni_dabs(x) < GNI_D_TRIG_MAX) ^ -1) ? gni_dtrig_rare(x, y, cos) : y;
 }
 GNI_INLINE gni_vd gni_dtan(gni_vd x) {
