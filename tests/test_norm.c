@@ -308,6 +308,21 @@ static void test_moments(void **state) {
     free(x);
 }
 
+// What nothing was written to is read as 0.
+static void test_unwritten(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_requires_grad(gn_empty(g, GN_F32, GN_SHAPE(2, 3, 7, 7)), true), *w = gn_empty(g, GN_F32, GN_SHAPE(4, 3, 3, 3));
+    gn_array *y[4];
+    y[0] = gn_rms_norm(x, 1, gn_empty(g, GN_F32, GN_SHAPE(7)), 1.0);
+    y[1] = gn_batch_norm(x, NULL, NULL, NULL, NULL, true, 0.1, 1.0);
+    y[2] = gn_max_pool2d(x, 2, NULL, NULL);
+    y[3] = gn_conv2d(x, w, NULL, &(gn_conv_options){.stride = 2});
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(gn_backward(gn_sum(y[i], GN_ALL)), GN_OK);
+        assert_true(gn_item(gn_max(gn_abs(y[i]), GN_ALL)) == 0.0 && isfinite(gn_item(gn_sum(gn_grad(x), GN_ALL))));
+    }
+}
+
 // The gradient where the square of the spread is no float: scale (h - mean(h) - z mean(h z)).
 static void test_spread(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -332,6 +347,6 @@ static void test_spread(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_values),   GN_TEST(test_differences), GN_TEST(test_odd),
                                        GN_TEST(test_refusals), GN_TEST(test_rows),        GN_TEST(test_moments),
-                                       GN_TEST(test_spread)};
+                                       GN_TEST(test_spread),      GN_TEST(test_unwritten)};
     return test_run(tests);
 }

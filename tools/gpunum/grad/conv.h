@@ -395,7 +395,7 @@ static gn_array *gni_conv_combed(gn_context *g, const gni_conv_plan *p, gn_array
     const gn_shape s = gni_conv_shape(p, x->shape.dim[0], x->shape.dim[1], j.size);
     x = gni_conv_packed(g, x);
     gn_array *y = x != NULL ? gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &s, &data)) : NULL;
-    if (y == NULL) return NULL;
+    if (y == NULL || !gni_buffer_need(g, x->buf, GNI_ON_CPU)) return NULL;
     gni_take_operand(x, &o);
     j.p = p;
     j.x = (const float *)(const void *)gni_operand_data(&o);

@@ -119,7 +119,7 @@ static bool gni_norm_read(gn_context *g, const float **to, gn_array *a) {
     gni_operand o;
     if (a == NULL) return true;
     memset(&o, 0, sizeof o);
-    if (!gni_norm_operand(g, &o, a)) return false;
+    if (!gni_norm_operand(g, &o, a) || !gni_buffer_need(g, o.buf, GNI_ON_CPU)) return false;
     *to = (const float *)(const void *)gni_operand_data(&o);
     return true;
 }
