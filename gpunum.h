@@ -48347,7 +48347,7 @@ static gn_array *gni_conv_combed(gn_context *g, const gni_conv_plan *p, gn_array
     const gn_shape s = gni_conv_shape(p, x->shape.dim[0], x->shape.dim[1], j.size);
     x = gni_conv_packed(g, x);
     gn_array *y = x != NULL ? gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &s, &data)) : NULL;
-    if (y == NULL) return NULL;
+    if (y == NULL || !gni_buffer_need(g, x->buf, GNI_ON_CPU)) return NULL;
     gni_take_operand(x, &o);
     j.p = p;
     j.x = (const float *)(const void *)gni_operand_data(&o);
@@ -49832,8 +49832,10 @@ static bool gni_pooled_plain(const gn_context *g, const gni_pooled_plan *p, gn_d
     return g->gpu == NULL && t == GN_F32 && p->dilation[0] == 1 && p->dilation[1] == 1;
 }
 
-static void *gni_pooled_data(const gn_array *a) {
+// NULL after gni_fail.
+static void *gni_pooled_data(gn_context *g, const gn_array *a) {
     gni_operand o;
+    if (!gni_buffer_need(g, a->buf, GNI_ON_CPU)) return NULL;
     gni_take_operand(a, &o);
     return gni_operand_data(&o);
 }
@@ -49901,8 +49903,8 @@ static gn_array *gni_max_pool_plain(gn_context *g, const gni_pooled_plan *p, gn_
     const gn_shape s = GN_SHAPE(x->shape.dim[0], x->shape.dim[1], p->out[0], p->out[1]);
     gn_array *result = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &s, &y));
     *at = gni_adopt(g, gni_array_filled(g, g->call, GN_I32, &s, &taps));
-    if (result == NULL || *at == NULL) return NULL;
-    j.x = (const float *)gni_pooled_data(x);
+    j.x = (const float *)gni_pooled_data(g, x);
+    if (result == NULL || *at == NULL || g->call_failed) return NULL;
     j.y = (float *)y;
     j.at = (int32_t *)taps;
     gni_pooled_run(g, &j, p, &s);
@@ -49918,8 +49920,9 @@ static gn_array *gni_back_max_pool_plain(gn_context *g, const gni_pooled_plan *p
     gy = gni_conv_packed(g, gy);
     gn_array *result = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, s, &gx));
     if (at == NULL || gy == NULL || result == NULL) return NULL;
-    j.gy = (const float *)gni_pooled_data(gy);
-    j.at = (int32_t *)gni_pooled_data(at);
+    j.gy = (const float *)gni_pooled_data(g, gy);
+    j.at = (int32_t *)gni_pooled_data(g, at);
+    if (g->call_failed) return NULL;
     j.gx = (float *)gx;
     gni_pooled_run(g, &j, p, s);
     return result;
@@ -50420,7 +50423,7 @@ static bool gni_norm_read(gn_context *g, const float **to, gn_array *a) {
     gni_operand o;
     if (a == NULL) return true;
     memset(&o, 0, sizeof o);
-    if (!gni_norm_operand(g, &o, a)) return false;
+    if (!gni_norm_operand(g, &o, a) || !gni_buffer_need(g, o.buf, GNI_ON_CPU)) return false;
     *to = (const float *)(const void *)gni_operand_data(&o);
     return true;
 }
