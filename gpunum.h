@@ -55618,7 +55618,7 @@ GPUNUM_API gn_status gn_loader_seek(gn_loader *l, int64_t epoch, int64_t batch) 
     if (l == NULL) return GN_ERROR_ARGUMENT;
     if (!gni_loader_ready(l, "gn_loader_seek", true)) return GN_ERROR_UNSUPPORTED;
     gn_context *g = l->ctx;
-    if (epoch < 0 || batch < 0 || batch > l->batches) {
+    if (epoch < 0 || epoch > INT64_MAX / 2 || batch < 0 || batch > l->batches) { // epochs are made ahead
         if (!gni_begin_context("gn_loader_seek", g)) return GN_ERROR_ARGUMENT;
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_seek: there is no batch %lld of epoch %lld: an epoch has %lld", (long long)batch,
                  (long long)epoch, (long long)l->batches);

@@ -181,6 +181,8 @@ static void test_seek(void **state) {
         }
         assert_int_equal(gn_loader_seek(a, 0, 7), GN_ERROR_ARGUMENT);
         expect_error(g, GN_ERROR_ARGUMENT, "gn_loader_seek: there is no batch 7 of epoch 0: an epoch has 5");
+        assert_int_equal(gn_loader_seek(a, INT64_MAX, 0), GN_ERROR_ARGUMENT);
+        expect_error(g, GN_ERROR_ARGUMENT, NULL);
         assert_int_equal(gn_loader_seek(a, -1, 0), GN_ERROR_ARGUMENT);
         expect_error(g, GN_ERROR_ARGUMENT, NULL);
         gn_loader_free(a);
