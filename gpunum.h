@@ -47781,11 +47781,11 @@ static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *label
         gn_array *found = gn_where(gn_lt_s(at, 0.0), gn_scalar(g, at->dtype, (double)classes), at);
         return ignores ? gn_where(gn_eq_s(at, (double)ignored), zero, found) : found;
     }
-    if (!gni_buffer_need(g, at->buf, GNI_ON_CPU)) return NULL;
-    const unsigned char *data = (const unsigned char *)at->buf->host + (size_t)at->offset * gn_dtype_size(at->dtype);
+    const void *data = gni_host(g, at);
+    if (data == NULL) return NULL;
     bool some = false;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t label = at->dtype == GN_I64 ? ((const int64_t *)(const void *)data)[i] : ((const int32_t *)(const void *)data)[i];
+        const int64_t label = at->dtype == GN_I64 ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i];
         if (label >= 0 && label < classes) continue;
         some = ignores && label == ignored;
         if (some) continue;
@@ -48335,7 +48335,6 @@ static gn_array *gni_conv_combed(gn_context *g, const gni_conv_plan *p, gn_array
     const int last = p->nd - 1;
     const int64_t comb = p->stride[last];
     gni_conv_comb_job j;
-    gni_operand o;
     void *data = NULL;
     if (x == NULL || comb == 1) return gni_conv_packed(g, gni_conv_framed(p, x));
     for (int i = 0; i < p->nd; i++) j.size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
@@ -48347,10 +48346,10 @@ static gn_array *gni_conv_combed(gn_context *g, const gni_conv_plan *p, gn_array
     const gn_shape s = gni_conv_shape(p, x->shape.dim[0], x->shape.dim[1], j.size);
     x = gni_conv_packed(g, x);
     gn_array *y = x != NULL ? gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &s, &data)) : NULL;
-    if (y == NULL || !gni_buffer_need(g, x->buf, GNI_ON_CPU)) return NULL;
-    gni_take_operand(x, &o);
+    if (y == NULL) return NULL;
+    j.x = (const float *)gni_host(g, x);
+    if (g->call_failed) return NULL;
     j.p = p;
-    j.x = (const float *)(const void *)gni_operand_data(&o);
     j.y = (float *)data;
     gni_parallel(g->pool, gni_elements(&s) / j.size[last], 1 + GNI_GRAIN / j.size[last], gni_conv_comb_task, &j);
     return y;
@@ -49832,14 +49831,6 @@ static bool gni_pooled_plain(const gn_context *g, const gni_pooled_plan *p, gn_d
     return g->gpu == NULL && t == GN_F32 && p->dilation[0] == 1 && p->dilation[1] == 1;
 }
 
-// NULL after gni_fail.
-static void *gni_pooled_data(gn_context *g, const gn_array *a) {
-    gni_operand o;
-    if (!gni_buffer_need(g, a->buf, GNI_ON_CPU)) return NULL;
-    gni_take_operand(a, &o);
-    return gni_operand_data(&o);
-}
-
 // The window's largest element and the number of that tap: the first of equal ones, or of what is NaN.
 static float gni_pooled_window(const gni_pooled_plan *p, const float *x, const int64_t from[2], const int64_t to[2], int32_t *at) {
     const int64_t top = GNI_MAX(from[0], 0), bottom = GNI_MIN(to[0], p->in[0]);
@@ -49903,7 +49894,7 @@ static gn_array *gni_max_pool_plain(gn_context *g, const gni_pooled_plan *p, gn_
     const gn_shape s = GN_SHAPE(x->shape.dim[0], x->shape.dim[1], p->out[0], p->out[1]);
     gn_array *result = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &s, &y));
     *at = gni_adopt(g, gni_array_filled(g, g->call, GN_I32, &s, &taps));
-    j.x = (const float *)gni_pooled_data(g, x);
+    j.x = (const float *)gni_host(g, x);
     if (result == NULL || *at == NULL || g->call_failed) return NULL;
     j.y = (float *)y;
     j.at = (int32_t *)taps;
@@ -49920,8 +49911,8 @@ static gn_array *gni_back_max_pool_plain(gn_context *g, const gni_pooled_plan *p
     gy = gni_conv_packed(g, gy);
     gn_array *result = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, s, &gx));
     if (at == NULL || gy == NULL || result == NULL) return NULL;
-    j.gy = (const float *)gni_pooled_data(g, gy);
-    j.at = (int32_t *)gni_pooled_data(g, at);
+    j.gy = (const float *)gni_host(g, gy);
+    j.at = (int32_t *)(uintptr_t)gni_host(g, at); // read alone
     if (g->call_failed) return NULL;
     j.gx = (float *)gx;
     gni_pooled_run(g, &j, p, s);
@@ -50420,12 +50411,10 @@ static bool gni_norm_plain(const gn_context *g, gni_norm_job *j, const gn_array 
 }
 
 static bool gni_norm_read(gn_context *g, const float **to, gn_array *a) {
-    gni_operand o;
     if (a == NULL) return true;
-    memset(&o, 0, sizeof o);
-    if (!gni_norm_operand(g, &o, a) || !gni_buffer_need(g, o.buf, GNI_ON_CPU)) return false;
-    *to = (const float *)(const void *)gni_operand_data(&o);
-    return true;
+    a = gni_adopt(g, gni_contiguous(g, a));
+    if (a != NULL) *to = (const float *)gni_host(g, a);
+    return a != NULL && !g->call_failed;
 }
 
 static gn_array *gni_norm_made(gn_context *g, const gn_shape *s, float **to) {

@@ -383,7 +383,6 @@ static gn_array *gni_conv_combed(gn_context *g, const gni_conv_plan *p, gn_array
     const int last = p->nd - 1;
     const int64_t comb = p->stride[last];
     gni_conv_comb_job j;
-    gni_operand o;
     void *data = NULL;
     if (x == NULL || comb == 1) return gni_conv_packed(g, gni_conv_framed(p, x));
     for (int i = 0; i < p->nd; i++) j.size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
@@ -395,10 +394,10 @@ static gn_array *gni_conv_combed(gn_context *g, const gni_conv_plan *p, gn_array
     const gn_shape s = gni_conv_shape(p, x->shape.dim[0], x->shape.dim[1], j.size);
     x = gni_conv_packed(g, x);
     gn_array *y = x != NULL ? gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &s, &data)) : NULL;
-    if (y == NULL || !gni_buffer_need(g, x->buf, GNI_ON_CPU)) return NULL;
-    gni_take_operand(x, &o);
+    if (y == NULL) return NULL;
+    j.x = (const float *)gni_host(g, x);
+    if (g->call_failed) return NULL;
     j.p = p;
-    j.x = (const float *)(const void *)gni_operand_data(&o);
     j.y = (float *)data;
     gni_parallel(g->pool, gni_elements(&s) / j.size[last], 1 + GNI_GRAIN / j.size[last], gni_conv_comb_task, &j);
     return y;

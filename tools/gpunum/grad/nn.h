@@ -108,11 +108,11 @@ static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *label
         gn_array *found = gn_where(gn_lt_s(at, 0.0), gn_scalar(g, at->dtype, (double)classes), at);
         return ignores ? gn_where(gn_eq_s(at, (double)ignored), zero, found) : found;
     }
-    if (!gni_buffer_need(g, at->buf, GNI_ON_CPU)) return NULL;
-    const unsigned char *data = (const unsigned char *)at->buf->host + (size_t)at->offset * gn_dtype_size(at->dtype);
+    const void *data = gni_host(g, at);
+    if (data == NULL) return NULL;
     bool some = false;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t label = at->dtype == GN_I64 ? ((const int64_t *)(const void *)data)[i] : ((const int32_t *)(const void *)data)[i];
+        const int64_t label = at->dtype == GN_I64 ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i];
         if (label >= 0 && label < classes) continue;
         some = ignores && label == ignored;
         if (some) continue;

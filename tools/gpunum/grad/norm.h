@@ -116,12 +116,10 @@ static bool gni_norm_plain(const gn_context *g, gni_norm_job *j, const gn_array 
 }
 
 static bool gni_norm_read(gn_context *g, const float **to, gn_array *a) {
-    gni_operand o;
     if (a == NULL) return true;
-    memset(&o, 0, sizeof o);
-    if (!gni_norm_operand(g, &o, a) || !gni_buffer_need(g, o.buf, GNI_ON_CPU)) return false;
-    *to = (const float *)(const void *)gni_operand_data(&o);
-    return true;
+    a = gni_adopt(g, gni_contiguous(g, a));
+    if (a != NULL) *to = (const float *)gni_host(g, a);
+    return a != NULL && !g->call_failed;
 }
 
 static gn_array *gni_norm_made(gn_context *g, const gn_shape *s, float **to) {

@@ -130,14 +130,6 @@ static bool gni_pooled_plain(const gn_context *g, const gni_pooled_plan *p, gn_d
     return g->gpu == NULL && t == GN_F32 && p->dilation[0] == 1 && p->dilation[1] == 1;
 }
 
-// NULL after gni_fail.
-static void *gni_pooled_data(gn_context *g, const gn_array *a) {
-    gni_operand o;
-    if (!gni_buffer_need(g, a->buf, GNI_ON_CPU)) return NULL;
-    gni_take_operand(a, &o);
-    return gni_operand_data(&o);
-}
-
 // The window's largest element and the number of that tap: the first of equal ones, or of what is NaN.
 static float gni_pooled_window(const gni_pooled_plan *p, const float *x, const int64_t from[2], const int64_t to[2], int32_t *at) {
     const int64_t top = GNI_MAX(from[0], 0), bottom = GNI_MIN(to[0], p->in[0]);
@@ -201,7 +193,7 @@ static gn_array *gni_max_pool_plain(gn_context *g, const gni_pooled_plan *p, gn_
     const gn_shape s = GN_SHAPE(x->shape.dim[0], x->shape.dim[1], p->out[0], p->out[1]);
     gn_array *result = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &s, &y));
     *at = gni_adopt(g, gni_array_filled(g, g->call, GN_I32, &s, &taps));
-    j.x = (const float *)gni_pooled_data(g, x);
+    j.x = (const float *)gni_host(g, x);
     if (result == NULL || *at == NULL || g->call_failed) return NULL;
     j.y = (float *)y;
     j.at = (int32_t *)taps;
@@ -218,8 +210,8 @@ static gn_array *gni_back_max_pool_plain(gn_context *g, const gni_pooled_plan *p
     gy = gni_conv_packed(g, gy);
     gn_array *result = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, s, &gx));
     if (at == NULL || gy == NULL || result == NULL) return NULL;
-    j.gy = (const float *)gni_pooled_data(g, gy);
-    j.at = (int32_t *)gni_pooled_data(g, at);
+    j.gy = (const float *)gni_host(g, gy);
+    j.at = (int32_t *)(uintptr_t)gni_host(g, at); // read alone
     if (g->call_failed) return NULL;
     j.gx = (float *)gx;
     gni_pooled_run(g, &j, p, s);
