@@ -130,6 +130,26 @@ static void test_deep_chains_are_freed_without_recursion(void **state) {
         GN_SCOPE(g) { gn_set(&y, gn_mul_s(y, 1.0)); }
     assert_true(gn_item(y) == 1.0);
     gn_set(&y, NULL);
+    for (int leaf = 0; leaf < 4; leaf++) // a conversion to the dtype that is there adds nothing to programs
+        GN_SCOPE(g) {
+            gn_array *from = leaf < 2 ? gn_full(g, GN_F32, GN_SHAPE(2), 2.0) : gn_complex(gn_add_s(x, 1.0), gn_mul_s(x, 3.0));
+            if (leaf == 1) gn_requires_grad(from, true);
+            if (leaf == 3) gn_eval(from);
+            gn_array *z = gn_retain(from), *was = NULL;
+            for (int i = 0; i < 100000; i++)
+                GN_SCOPE(g) {
+                    if (i == 50000) was = gn_retain(z);
+                    gn_set(&z, gn_cast(z, gn_dtype_of(z)));
+                }
+            if (leaf == 0) gn_assign(was, gn_zeros(g, GN_F32, GN_SHAPE(2))); // is not seen by what was made of it before
+            assert_true(gn_item(gn_slice(gn_real(z), 0, 0, 1, 1)) == 2.0 && gn_item(gn_slice(gn_real(from), 0, 0, 1, 1)) == 2.0);
+            if (leaf == 1) {
+                assert_int_equal(gn_backward(gn_sum(z, GN_ALL)), GN_OK);
+                assert_true(gn_item(gn_sum(gn_grad(from), GN_ALL)) == 2.0);
+            }
+            gn_release(was);
+            gn_release(z);
+        }
 }
 
 static void test_close_frees_everything(void **state) {

@@ -176,9 +176,12 @@ static bool gni_cpu_softmax(gn_context *g, const void *job) {
 
 typedef struct gni_take_job {
     const gni_take *d;
+    const gni_cpu_isa *isa;
     const char *in, *index;
     char *out;
-    int64_t run; // bytes of a row
+    int64_t run;      // bytes of a row
+    bool check;       // indices before they are used, each once; else they are known to be right
+    gni_atomic wrong; // one was none
 } gni_take_job;
 
 static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
@@ -191,28 +194,31 @@ static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
     return v;
 }
 
-// The first index that is none, or -1.
-static int64_t gni_wrong_index(const gni_places *at, gn_dtype t, const char *index) {
-    const int64_t n = at->along ? at->outer * at->count * at->inner : at->count;
-    const uint64_t extent = (uint64_t)at->extent;
-    for (int64_t i = 0; i < n && !at->checked; i += 1024) {
-        const int64_t stop = GNI_MIN(i + 1024, n);
-        bool wrong = false;
-        if (t == GN_I64) {
-            const int64_t *p = (const int64_t *)(const void *)index;
-            for (int64_t k = i; k < stop; k++) wrong |= (uint64_t)p[k] + extent >= 2 * extent;
+// The first of n indices that is none, or -1.
+static int64_t gni_wrong_index(const gni_cpu_isa *isa, const gni_places *at, gn_dtype t, const char *index, int64_t n) {
+    const gni_fold_fn *fold = t == GN_I64 ? isa->wide->fold : isa->fold;
+    const int domain = (int)(t == GN_U32 ? GNI_U : GNI_I);
+    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
+        const int64_t some = GNI_MIN(n - i, GNI_SUM_BLOCK);
+        gni_acc low = {0.0, 0.0, at->extent - 1, 0}, high = {0.0, 0.0, 0, 0};
+        if (at->extent > INT32_MAX && t != GN_I64) {
+            if (t == GN_U32) high.i = at->extent; // of int32 none is
         } else {
-            for (int64_t k = i; k < stop; k++) wrong |= (uint64_t)gni_index_at(t, index, k) + extent >= 2 * extent;
+            fold[(int)GNI_RED_MIN * 3 + domain](&low, index + i * gni_item_size(t), some, 0);
+            fold[(int)GNI_RED_MAX * 3 + domain](&high, index + i * gni_item_size(t), some, 0);
         }
-        for (int64_t k = i; k < stop && wrong; k++)
-            if ((uint64_t)gni_index_at(t, index, k) + extent >= 2 * extent) return k;
+        for (int64_t k = i; k < i + some && (low.i < -at->extent || high.i >= at->extent); k++) {
+            const int64_t v = gni_index_at(t, index, k);
+            if (v < -at->extent || v >= at->extent) return k;
+        }
     }
     return -1;
 }
 
 static bool gni_indices_ok(gn_context *g, const gni_places *at, const gni_operand *index) {
     const char *p = gni_operand_data(index);
-    const int64_t wrong = gni_wrong_index(at, index->dtype, p);
+    const int64_t n = at->along ? at->outer * at->count * at->inner : at->count;
+    const int64_t wrong = at->checked ? -1 : gni_wrong_index(gni_cpu_isa_of(g->isa), at, index->dtype, p, n);
     if (wrong < 0) return true;
     gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", at->fn,
              (long long)gni_index_at(index->dtype, p, wrong), at->axis, (long long)at->extent);
@@ -228,25 +234,34 @@ static void gni_move_item(char *to, const char *from, int64_t bytes) {
     }
 }
 
-// Single elements at indices that count up, `from` being the start of their axis.
-#define GNI_TAKE(T, I)                                                                     \
-    for (int64_t i = 0; i < n; i++) {                                                      \
-        const int64_t at = (int64_t)((const I *)(const void *)index)[i];                   \
-        ((T *)(void *)to)[i] = ((const T *)(const void *)from)[at < 0 ? at + extent : at]; \
+// Rows at indices that count up, `from` being the start of their axis.
+#define GNI_TAKE(BYTES, I)                                                                          \
+    for (int64_t i = 0; i < n; i++) {                                                               \
+        const int64_t at = (int64_t)((const I *)(const void *)index)[i];                            \
+        memcpy(to + i * (BYTES), from + (at < 0 ? at + extent : at) * (BYTES), (size_t)(BYTES));    \
     }
-static bool gni_take_elements(char *to, const char *from, const char *index, gn_dtype t, int64_t n, int64_t extent, int64_t item) {
-    if ((((uintptr_t)to | (uintptr_t)from) & (uintptr_t)(item - 1)) != 0) return false; // some elements of a narrower dtype
-    if (t == GN_I64 && item == 4) GNI_TAKE(uint32_t, int64_t)
-    else if (t == GN_I64 && item == 8) GNI_TAKE(uint64_t, int64_t)
-    else if (t == GN_I32 && item == 4) GNI_TAKE(uint32_t, int32_t)
-    else if (t == GN_I32 && item == 8) GNI_TAKE(uint64_t, int32_t)
-    else return false;
-    return true;
+#define GNI_TAKE_ROWS(I)                                                                            \
+    switch (item) {                                                                                 \
+    case 1: GNI_TAKE(1, I) break;                                                                   \
+    case 2: GNI_TAKE(2, I) break;                                                                   \
+    case 4: GNI_TAKE(4, I) break;                                                                   \
+    case 8: GNI_TAKE(8, I) break;                                                                   \
+    case 16: GNI_TAKE(16, I) break;                                                                 \
+    case 32: GNI_TAKE(32, I) break;                                                                 \
+    case 64: GNI_TAKE(64, I) break;                                                                 \
+    default: GNI_TAKE(item, I) break;                                                               \
+    }
+static void gni_take_rows_64(char *to, const char *from, const char *index, int64_t n, int64_t extent, int64_t item) {
+    GNI_TAKE_ROWS(int64_t)
 }
+static void gni_take_rows_32(char *to, const char *from, const char *index, int64_t n, int64_t extent, int64_t item) {
+    GNI_TAKE_ROWS(int32_t)
+}
+#undef GNI_TAKE_ROWS
 #undef GNI_TAKE
 
 static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_take_job *j = (const gni_take_job *)arg;
+    gni_take_job *j = (gni_take_job *)arg;
     const gni_places *d = &j->d->at;
     const gn_dtype t = j->d->index.dtype;
     const int64_t each = d->along ? d->inner : 1, item = j->run / each;
@@ -254,12 +269,17 @@ static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
     int64_t c = begin % d->count; // divisions take as long as all the rest
     const char *from = j->in + begin / d->count * d->extent * j->run;
     char *to = j->out + begin * j->run;
-    while (begin < end && each == 1) {
-        const int64_t n = GNI_MIN(end - begin, d->count - c);
+    while (begin < end && each == 1 && t != GN_U32) {
+        const int64_t n = GNI_MIN(GNI_MIN(end - begin, d->count - c), 1024); // read twice, the second time in the cache
         const char *index = j->index + (d->along ? begin : c) * gni_item_size(t);
-        if (!gni_take_elements(to, from, index, t, n, d->extent, item)) break;
+        if (j->check && gni_wrong_index(j->isa, d, t, index, n) >= 0) {
+            gni_atomic_store(&j->wrong, 1);
+            return;
+        }
+        (t == GN_I64 ? gni_take_rows_64 : gni_take_rows_32)(to, from, index, n, d->extent, item);
         begin += n;
         to += n * item;
+        if ((c += n) < d->count) continue;
         c = 0;
         from += d->extent * item;
     }
@@ -279,15 +299,18 @@ static bool gni_cpu_take(gn_context *g, const void *job) {
     const gni_take *d = (const gni_take *)job;
     gni_take_job j;
     j.d = d;
+    j.isa = gni_cpu_isa_of(g->isa);
     j.in = gni_operand_data(&d->in);
     j.index = gni_operand_data(&d->index);
     j.out = gni_operand_data(&d->out);
     j.run = d->at.inner * gni_item_size(d->in.dtype);
-    if (!gni_indices_ok(g, &d->at, &d->index)) return false;
+    j.check = !d->at.checked && j.run > 0 && d->index.dtype != GN_U32 && (d->at.along ? d->at.inner == 1 : d->at.outer == 1);
+    if (!j.check && !gni_indices_ok(g, &d->at, &d->index)) return false;
     if (j.run == 0) return true;
+    gni_atomic_store(&j.wrong, 0);
     int64_t grain = GNI_MAX(GNI_GRAIN * 2 / (j.run + 8), 1);
     gni_parallel(g->pool, d->at.outer * d->at.count, grain, gni_take_task, &j);
-    return true;
+    return gni_atomic_load(&j.wrong) == 0 || gni_indices_ok(g, &d->at, &d->index);
 }
 
 // ---- scatter

@@ -213,18 +213,13 @@ static void gni_columns_begin(const gni_reduce *r, gni_acc_columns *a, int64_t n
     bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
     bool sums = r->op == GNI_RED_SUM || r->op == GNI_RED_PROD;
     bool narrow = truth || (!sums && !r->program.wide);
-    for (int64_t c = 0; c < n; c++) {
-        a->e[c] = 0.0;
-        a->at[c] = at;
-        if (narrow && !truth && r->domain == GNI_F)
-            ((float *)a->v)[c] = f;
-        else if (narrow)
-            ((uint32_t *)a->v)[c] = (uint32_t)((uint64_t)one.i & 0xffffffffu);
-        else if (r->domain == GNI_F)
-            ((double *)a->v)[c] = one.d;
-        else
-            ((int64_t *)a->v)[c] = one.i;
-    }
+    memset(a->e, 0, sizeof(double) * (size_t)n);
+    for (int64_t c = 0; c < n; c++) a->at[c] = at;
+    for (int64_t c = 0; narrow && !truth && r->domain == GNI_F && c < n; c++) ((float *)a->v)[c] = f;
+    for (int64_t c = 0; narrow && (truth || r->domain != GNI_F) && c < n; c++)
+        ((uint32_t *)a->v)[c] = (uint32_t)((uint64_t)one.i & 0xffffffffu);
+    for (int64_t c = 0; !narrow && r->domain == GNI_F && c < n; c++) ((double *)a->v)[c] = one.d;
+    for (int64_t c = 0; !narrow && r->domain != GNI_F && c < n; c++) ((int64_t *)a->v)[c] = one.i;
 }
 
 static void gni_columns_get(const gni_reduce *r, const gni_acc_columns *a, int64_t c,
@@ -246,6 +241,28 @@ static void gni_columns_get(const gni_reduce *r, const gni_acc_columns *a, int64
         acc->d = ((const double *)a->v)[c];
     else
         acc->i = ((const int64_t *)a->v)[c];
+}
+
+// Hands n columns over, which are the results from `first` on.
+static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, int64_t n, int64_t first, int64_t part) {
+    const gni_reduce *r = j->r;
+    const double *v = (const double *)a->v;
+    const bool sums = r->op == GNI_RED_SUM && r->domain == GNI_F;
+    if (sums && j->acc == NULL && r->out.dtype == GN_F32) {
+        float *out = (float *)(void *)j->out + first;
+        for (int64_t c = 0; c < n; c++) out[c] = (float)(a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR);
+        return;
+    }
+    for (int64_t c = 0; c < n; c++) {
+        gni_acc one = {0.0, 0.0, 0, 0};
+        one.d = v[c];
+        one.e = a->e[c];
+        if (!sums) gni_columns_get(r, a, c, &one);
+        if (j->acc != NULL)
+            j->acc[(first + c) * j->parts + part] = one;
+        else
+            gni_acc_store(j, first + c, &one);
+    }
 }
 
 // An item is a part of a band of columns of a row.
@@ -290,14 +307,7 @@ static void gni_reduce_columns_task(void *arg, int64_t begin, int64_t end, int w
             fold(&acc, x, rows, stride, n, place);
             gni_cursor_next(&c);
         }
-        for (int64_t i = 0; i < n; i++) {
-            gni_acc one;
-            gni_columns_get(r, &acc, i, &one);
-            if (j->acc != NULL)
-                j->acc[(row * j->columns + column + i) * j->parts + item % j->parts] = one;
-            else
-                gni_acc_store(j, row * j->columns + column + i, &one);
-        }
+        gni_columns_end(j, &acc, n, row * j->columns + column, item % j->parts);
     }
 }
 

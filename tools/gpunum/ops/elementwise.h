@@ -285,6 +285,11 @@ GPUNUM_API gn_array *gn_elu(gn_array *a, double alpha) {
     return gni_end_scope(g, gn_where(gn_gt_s(a, 0.0), a, negative));
 }
 
+// Whether it is pending, as nothing but the values of another of its dtype.
+static bool gni_is_copied(const gn_array *a) {
+    return gni_is_pending(a) && a->expr->op == GNI_OP_CAST && a->expr->compute == a->dtype && a->expr->src[0]->dtype == a->dtype;
+}
+
 GPUNUM_API gn_array *gn_cast(gn_array *a, gn_dtype t) {
     gn_context *g = gni_begin("gn_cast", &a, 1);
     if (g == NULL) return NULL;
@@ -296,8 +301,11 @@ GPUNUM_API gn_array *gn_cast(gn_array *a, gn_dtype t) {
     }
     if (!known)
         gni_fail(g, GN_ERROR_DTYPE, "gn_cast: %d is not a dtype", (int)t);
-    else
-        y = gni_apply(g, "gn_cast", GNI_OP_CAST, a->dtype, t, &a, NULL, 1);
+    else {
+        // Instructions bound the depth of trees, and conversions to the dtype that is there are none: one is enough.
+        gn_array *from = t == a->dtype && gni_is_copied(a) ? a->expr->src[0] : a;
+        y = gni_apply(g, "gn_cast", GNI_OP_CAST, a->dtype, t, &from, NULL, 1);
+    }
     if (gni_is_float(t) || gni_is_complex(t)) gni_record_op(g, y, "gn_cast", GNI_OP_CAST, &a, 1, 0, 0.0);
     return gni_end(g, y);
 }

@@ -678,20 +678,20 @@ static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_arra
     return NULL;
 }
 
-// The smallest and the largest of 1-d int64 numbers: one look where the CPU has them.
+// The smallest and the largest of 1-d int64 numbers, neighbours: one look where the CPU has them.
 static bool gni_bounds_of(gn_context *g, gn_array *x, int64_t *bounds) {
     if (x == NULL || !gni_materialize(g, x)) return false;
     if (x->buf->where == GNI_ON_GPU) return gn_read(gn_min(x, 0), &bounds[0], 8) == GN_OK && gn_read(gn_max(x, 0), &bounds[1], 8) == GN_OK;
-    const int64_t *p = (const int64_t *)gni_host(g, x), step = x->stride[0];
-    if (p == NULL) return false;
-    int64_t low = p[0], high = p[0];
-    for (int64_t i = 1; i < x->shape.dim[0]; i++) {
-        low = GNI_MIN(low, p[i * step]);
-        high = GNI_MAX(high, p[i * step]);
+    const int64_t *p = (const int64_t *)gni_host(g, x), n = x->shape.dim[0];
+    const gni_cpu_isa *wide = gni_cpu_isa_of(g->isa)->wide;
+    gni_acc low = {0.0, 0.0, INT64_MAX, 0}, high = {0.0, 0.0, INT64_MIN, 0};
+    for (int64_t i = 0; i < n && p != NULL; i += GNI_SUM_BLOCK) {
+        wide->fold[(int)GNI_RED_MIN * 3 + (int)GNI_I](&low, p + i, GNI_MIN(n - i, GNI_SUM_BLOCK), 0);
+        wide->fold[(int)GNI_RED_MAX * 3 + (int)GNI_I](&high, p + i, GNI_MIN(n - i, GNI_SUM_BLOCK), 0);
     }
-    bounds[0] = low;
-    bounds[1] = high;
-    return true;
+    bounds[0] = low.i;
+    bounds[1] = high.i;
+    return p != NULL;
 }
 
 GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length) {
@@ -713,8 +713,9 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
     if (g->call_failed || !gni_may_wait(g, "gn_bincount") || (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
         return gni_end_scope(g, NULL);
     g->no_grad++;
-    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(gni_signed_indices(g, a), GN_I64), *w = weights != NULL ? gn_cast(weights, GN_F64) : NULL;
+    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(gni_signed_indices(g, a), GN_I64), *w = weights == NULL || weights->dtype == GN_F64 ? weights : gn_cast(weights, GN_F64);
     int64_t most[2] = {0, -1}; // smallest and largest
+    if (x != NULL && !gni_is_pending(x) && !gni_is_contiguous(x)) x = gn_copy(x);
     if (a->shape.dim[0] > 0 && !gni_bounds_of(g, x, most)) most[0] = most[1] = -1;
     if (most[0] < 0 && !g->call_failed)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: %lld is negative", (long long)most[0]);

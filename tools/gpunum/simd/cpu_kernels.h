@@ -678,7 +678,7 @@ static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
 
 // ---- folds of columns
 
-// Four rows at a time, each read from one end to the other: `t` gathers up to GNI_COLUMN_BLOCK rows.
+// Short rows four at a time, long ones in the order of memory: `t` gathers up to GNI_COLUMN_BLOCK rows.
 static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows,
                                       int64_t stride, int64_t n, int64_t at) {
     float t[GNI_BAND];
@@ -690,7 +690,7 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
         for (int64_t r = r0; r < last; r += 4) {
             const float *p = (const float *)x + r * stride;
             int64_t have = last - r, c = 0;
-            if (have >= 4) {
+            if (have >= 4 && n <= 256) {
                 const float *q = p + stride, *u = q + stride, *w = u + stride;
                 for (; c < whole; c += GNI_VW)
                     gni_vstore(t + c, gni_vload(t + c) + ((gni_vload(p + c) + gni_vload(q + c)) +
@@ -698,7 +698,7 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
                 for (; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
                 continue;
             }
-            for (int64_t k = 0; k < have; k++, p += stride) {
+            for (int64_t k = 0; k < GNI_MIN(have, 4); k++, p += stride) {
                 for (c = 0; c < whole; c += GNI_VW)
                     gni_vstore(t + c, gni_vload(t + c) + gni_vload(p + c));
                 for (; c < n; c++) t[c] += p[c];
