@@ -269,9 +269,9 @@ static void gni_conv_windows(const gni_conv_plan *p, const gn_array *image, int6
     tap_step[3] = 1;
 }
 
-// y of w and an image of x that begins `before` places in front of it.
+// y of w and an image of x that begins `before` places in front of it; in `to` if that is not NULL.
 static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, gn_array *image, const int64_t *before,
-                                         gn_array *w) {
+                                         gn_array *w, gn_array *to) {
     gni_conv d;
     const gn_dtype t = image->dtype;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
@@ -279,8 +279,9 @@ static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, 
     static const int64_t none[3] = {0, 0, 0};
     memset(&d, 0, sizeof d);
     w = gni_conv_image(g, w, p->nd, none, p->k, c);
-    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
+    gn_array *y = to != NULL ? to : gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
     if (w == NULL || y == NULL) return NULL;
+    d.c.offset = y->offset;
     d.m = p->o / p->groups;
     d.k = d.a_rs = taps * c;
     d.a_cs = 1;
@@ -414,7 +415,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         const gn_placement asked = g->placement;
         g->placement = GN_PLACE_GPU;
         x = gni_conv_frame_image(g, p, x, p->groups * gni_conv_up(p->c, x->dtype));
-        gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w);
+        gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL);
         g->placement = asked;
         return y;
     }
@@ -522,9 +523,10 @@ static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn
     return gni_conv_image(g, y, p->nd, before, size, gni_conv_up(p->o / p->groups, y->dtype) * p->groups);
 }
 
-// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier.
+// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and the
+// result is put into `to` if that is not NULL.
 static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
-                                   const gni_conv_phase *f) {
+                                   const gni_conv_phase *f, gn_array *to) {
     gni_conv_plan q = *p;
     q.c = p->o / p->groups;
     q.o = p->groups * p->c;
@@ -537,7 +539,39 @@ static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_arr
         q.out[i] = f[i].count;
     }
     w = gni_conv_turned(p, w, f);
-    return before == NULL ? gni_conv_forward(g, &q, y, w) : w == NULL ? NULL : gni_conv_direct_forward(g, &q, y, before, w);
+    return before == NULL ? gni_conv_forward(g, &q, y, w) : w == NULL ? NULL : gni_conv_direct_forward(g, &q, y, before, w, to);
+}
+
+// Room for the phases of x, one behind the other: (phase of the last axis, ..., of the first, n, channels, places...). NULL where
+// axes do not come in whole steps of the stride, or most phases have no tap.
+static gn_array *gni_conv_phases_room(gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t phases) {
+    gn_shape s = GN_SHAPE(phases, p->n, p->groups * p->c);
+    int64_t with_taps = 1;
+    for (int i = 0; i < p->nd; i++) {
+        int64_t n = 0;
+        if (p->in[i] % p->stride[i] != 0) return NULL;
+        for (int64_t begin = 0; begin < p->stride[i]; begin++) n += gni_conv_phase_of(p, i, begin).taps > 0;
+        with_taps *= n;
+        s.dim[s.rank++] = p->in[i] / p->stride[i];
+    }
+    if (2 * with_taps < phases || 2 + 2 * p->nd > GN_MAX_RANK) return NULL;
+    return with_taps < phases ? gn_eval(gn_zeros(g, t, s)) : gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
+}
+
+// x of its phases as they lie there.
+static gn_array *gni_conv_woven(gn_context *g, const gni_conv_plan *p, gn_array *room, const gn_shape *x) {
+    gn_shape s = GN_SHAPE(p->n, p->groups * p->c);
+    int64_t stride[GN_MAX_RANK], phase = room->stride[0];
+    stride[0] = room->stride[1];
+    stride[1] = room->stride[2];
+    for (int i = 0; i < p->nd; i++) {
+        stride[s.rank] = room->stride[3 + i];
+        s.dim[s.rank++] = room->shape.dim[3 + i];
+        stride[s.rank] = phase;
+        s.dim[s.rank++] = p->stride[i];
+        phase *= p->stride[i];
+    }
+    return gn_reshape(gni_adopt(g, gni_array_view(g, "convolution", room, &s, stride, room->offset)), *x);
 }
 
 // The gradient of x from that of y.
@@ -545,7 +579,7 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     const gn_shape s = gni_conv_shape(p, p->n, p->groups * p->c, p->in);
     int64_t begins[3], before[3];
     bool whole = true;
-    gn_array *x = NULL;
+    gn_array *x = NULL, *room = NULL;
     gni_conv_phase f[3];
     if (gni_elements(&s) == 0 || p->o == 0 || gni_conv_count(p->out, p->nd) == 0) return gn_zeros(g, y->dtype, s);
     for (int i = 0; i < p->nd; i++) {
@@ -553,12 +587,13 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
         whole = whole && p->stride[i] == 1;
     }
     const int64_t phases = gni_conv_count(begins, p->nd);
-    if (!whole) x = gn_eval(gn_zeros(g, y->dtype, s));
     const gn_placement asked = g->placement;
     const bool direct = phases <= 64 && gni_conv_direct(g, p, y, w, p->c, p->o / p->groups, 2);
     if (direct) g->placement = GN_PLACE_GPU;
+    if (direct && !whole) room = gni_conv_phases_room(g, p, y->dtype, phases);
+    if (!whole && room == NULL) x = gn_eval(gn_zeros(g, y->dtype, s));
     if (direct) y = gni_conv_phases_image(g, p, y, before);
-    bool ok = y != NULL && (whole || x != NULL);
+    bool ok = y != NULL && (whole || room != NULL || x != NULL);
     for (int64_t phase = 0; phase < phases && ok; phase++) {
         gn_array *place = x;
         bool empty = false;
@@ -569,11 +604,17 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
             empty = empty || f[i].taps == 0;
         }
         if (empty) continue;
-        gn_array *part = gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f);
+        gn_array *to = room != NULL ? gn_slice(room, 0, phase, phase + 1, 1) : NULL;
+        gn_array *part = room != NULL && to == NULL ? NULL : gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f, to);
         if (whole) x = part;
+        if (room != NULL) {
+            ok = part != NULL;
+            continue;
+        }
         for (int i = 0; i < p->nd && !whole; i++) place = gn_slice(place, 2 + i, f[i].begin, p->in[i], p->stride[i]);
         ok = part != NULL && (whole || (place != NULL && gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)));
     }
+    if (ok && room != NULL) x = gni_conv_woven(g, p, room, &s);
     g->placement = asked;
     return ok ? x : NULL;
 }
