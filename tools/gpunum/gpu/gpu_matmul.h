@@ -212,7 +212,12 @@ static double gni_job_tile_time(const gni_gpu *gpu, const gni_job_tile *t, const
 
 // The number of parts to try after `splits`.
 static int64_t gni_job_more_splits(const gni_job_tile *t, int64_t splits) {
-    if (t->units || splits >= 16) return 2 * splits;
+    if (t->units) { // in steps of a sixteenth to an eighth, by way of all powers of two
+        int64_t step = 1;
+        while (32 * step <= splits) step *= 2;
+        return splits + step;
+    }
+    if (splits >= 16) return 2 * splits;
     return splits < 8 ? splits + 1 : splits + 4;
 }
 
@@ -274,6 +279,8 @@ static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmu
         for (int64_t s = 1; s <= (gpu->caps.texts ? 1 : 1024) && (s == 1 || m->k >= s * 4 * t->bk);
              s = gni_job_more_splits(t, s)) {
             double time = gni_job_tile_time(gpu, t, m, batches, s);
+            // Of units the times are less sure: powers of two, unless another number fills the device visibly better.
+            if (t->units && (s & (s - 1)) != 0) time *= 1.05;
             if (best != NULL && time >= least) continue;
             best = t;
             least = time;
