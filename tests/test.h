@@ -40,10 +40,14 @@
 
 // The thread sanitizer makes programs ten times as slow. It does not look at a test's own arithmetic.
 #if defined(__SANITIZE_THREAD__)
-enum { TEST_THREAD_SANITIZER = 1 };
+enum { TEST_THREAD_SANITIZER = 1, TEST_SANITIZER = 1 };
 #define TEST_UNWATCHED __attribute__((no_sanitize_thread))
 #else
-enum { TEST_THREAD_SANITIZER = 0 };
+#if defined(__SANITIZE_ADDRESS__)
+enum { TEST_THREAD_SANITIZER = 0, TEST_SANITIZER = 1 };
+#else
+enum { TEST_THREAD_SANITIZER = 0, TEST_SANITIZER = 0 };
+#endif
 #define TEST_UNWATCHED
 #endif
 
@@ -111,6 +115,13 @@ static TEST_MAYBE_UNUSED bool test_on_webgpu(void) { return test_env_is("GN_TEST
 // On a GPU, however that is reached.
 static TEST_MAYBE_UNUSED bool test_on_vulkan(void) {
     return test_env_is("GN_TEST_BACKEND", "vulkan") || test_on_webgpu();
+}
+
+// On lavapipe, whose compiling of a kernel takes a second or many.
+static TEST_MAYBE_UNUSED bool test_on_software(gn_context *g) {
+    gn_device_info info;
+    gn_device_get(g, &info);
+    return test_on_vulkan() && strstr(info.name, "llvmpipe") != NULL;
 }
 
 // The options that the environment asks for; a test may change them before gn_open.

@@ -211,9 +211,10 @@ static void test_every_function(void **state) {
         for (int k = 0; k < (vulkan ? 1 : 6) && is_asked_for(f); k++) {
             if ((f->flags & ALIKE) && (k % 2 == 1 || k > 3)) continue;
             int result = check_function(g, f, types[k], k == 1 ? LARGE : 4,
-                                        vulkan   ? 10
-                                        : k == 0 ? 1000
-                                                 : 40,
+                                        vulkan           ? 10
+                                        : TEST_SANITIZER ? (k == 0 ? 150 : 12)
+                                        : k == 0         ? 1000
+                                                         : 40,
                                         &failures);
             cases += result > 0;
             wrong += result < 0;
@@ -233,7 +234,7 @@ static void test_fresh_contexts(void **state) {
         const function *f = &functions[i];
         if ((f->flags & ALIKE) || !is_asked_for(f)) continue;
         int64_t all = 1;
-        for (int64_t k = 0; k < all; k += 1 + all / 100) {
+        for (int64_t k = 0; k < all; k += 1 + all / (TEST_SANITIZER ? 30 : 100)) {
             operands o;
             outcome out, right;
             gn_context *g = open_steady();

@@ -189,7 +189,7 @@ static void test_long_sums(void **state) {
                                       {17, 33, 20011}, {1, 40, 30000}, {3, 50, 10007},
                                       {50, 8, 10007}};
     for (int d = 0; d < 3; d++)
-        for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
+        for (size_t i = TEST_THREAD_SANITIZER ? (size_t)d : 0; i < sizeof size / sizeof size[0]; i += TEST_THREAD_SANITIZER ? 3 : 1) {
             product(g, dtypes[d], sized(size[i][0], size[i][1], size[i][2]), PLAIN, PLAIN, 0);
             product(g, dtypes[d], sized(size[i][0], size[i][1], size[i][2]), TRANSPOSED, TRANSPOSED,
                     0);
