@@ -250,6 +250,19 @@ static void test_wrong_labels(void **state) {
                 assert_true(gn_item(gn_sum(gn_abs(gn_slice(dx, 0, 1, 2, 1)), GN_ALL)) == 0.0);
                 assert_int_equal(gn_sync(g), GN_OK);
             }
+    // One that no double is: of its neighbours none is ignored.
+    for (int sign = -1; sign < 2; sign += 2)
+        GN_SCOPE(g) {
+            const int64_t large[] = {2, sign * (((int64_t)1 << 53) + 1)};
+            gn_cross_entropy_options o = {NULL, 0.0, true, large[1], GN_REDUCE_MEAN};
+            gn_array *l = gn_array_from(g, GN_I64, GN_SHAPE(2), large);
+            const double want = gn_item(gn_cross_entropy(gn_slice(x, 0, 0, 1, 1), gn_slice(l, 0, 0, 1, 1)));
+            assert_true(fabs(gn_item(gn_cross_entropy_with(x, l, &o)) - want) < 1e-6);
+            o.ignored -= sign;
+            assert_null(gn_cross_entropy_with(x, l, &o));
+            snprintf(text, sizeof text, "gn_cross_entropy_with: label %lld is none of 3 classes", (long long)large[1]);
+            expect_error(g, GN_ERROR_ARGUMENT, text);
+        }
     // No class at all.
     const int32_t first_class[] = {0, 0};
     assert_null(gn_cross_entropy(gn_zeros(g, GN_F32, GN_SHAPE(2, 0)), gn_array_from(g, GN_I32, GN_SHAPE(2), first_class)));

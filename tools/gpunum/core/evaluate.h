@@ -500,6 +500,7 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
     gni_builder b;
     gn_array *product = NULL;
     if (count == 1 && into == NULL) {
+        if ((GNI_CPU_ALONE || g->gpu == NULL) && gni_cpu_short(g, roots[0])) return true;
         if (!gni_tree_prepare(g, roots[0], true, &product)) return false;
         if (product == roots[0]) return product->expr->run(g, product, product, NULL);
         if (product != NULL && gni_build_on(&b, g, product, roots[0]))

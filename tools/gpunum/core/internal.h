@@ -106,6 +106,9 @@ static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_conte
     gni_cpu_scatter(gn_context *g, const void *job), gni_cpu_random(gn_context *g, const void *job),
     gni_cpu_scan(gn_context *g, const void *job), gni_cpu_sort(gn_context *g, const void *job),
     gni_cpu_search(gn_context *g, const void *job), gni_cpu_counts(gn_context *g, const void *job);
+// Of room `cpu`: computes one op on short arrays of one dtype without gaps, which most calls on small arrays are, without a program.
+// False: it is other work, or there is no memory. Where there is no GPU.
+static bool gni_cpu_short(gn_context *g, gn_array *a);
 // Of room `cpu_jobs`: whether all indices, which the CPU has, are within the axis; or gni_fail.
 static bool gni_indices_ok(gn_context *g, const gni_places *at, const gni_operand *index);
 static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_map},

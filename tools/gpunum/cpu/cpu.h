@@ -4,6 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../core/lazy.h"
 #include "../cpu/threads.h"
 #include "../cpu/cpu_special.h"
 #include "../cpu/cpu_wide.h"
@@ -777,5 +778,64 @@ static bool gni_cpu_map(gn_context *g, const void *job) {
     gni_space_tile(s, j.plan.block, false);
     j.stream = gni_streams(m->in, p->n_in, m->out, p->n_out, s);
     gni_parallel(g->pool, s->tiles, gni_tile_grain(s, p->n_insn), gni_map_task, &j);
+    return true;
+}
+
+// ---- one op on short arrays
+
+#define GNI_SHORT 256 // elements
+
+// Kernels take groups of 16: what is left over goes by way of the stack. `to` has n elements of `item` bytes.
+static void gni_short_run(gni_kernel kernel, char *to, const char *const *from, int64_t n, int64_t item) {
+    const int64_t rest = n & 15, whole = n - rest;
+    char part[4][16 * 8];
+    if (whole > 0) kernel(to, from[0], from[1], from[2], (int)whole);
+    if (rest == 0) return;
+    for (int i = 0; i < 3; i++) {
+        memset(part[i], 0, sizeof part[i]);
+        memcpy(part[i], from[i] + whole * item, (size_t)(rest * item));
+    }
+    kernel(part[3], part[0], part[1], part[2], 16);
+    memcpy(to + whole * item, part[3], (size_t)(rest * item));
+}
+
+static GNI_NOINLINE bool gni_cpu_short(gn_context *g, gn_array *a) { // whose stack is not that of all who evaluate
+    double fill[2][GNI_SHORT];
+    const char *from[3] = {NULL, NULL, NULL};
+    const gni_expr *e = a->expr;
+    const gn_dtype t = a->dtype;
+    const int64_t n = gni_elements(&a->shape), item = gni_item_size(t);
+    const bool wide = t == GN_F64 || t == GN_I64;
+    if (!wide && t != GN_F32 && t != GN_I32) return false; // what registers hold
+    if (n < 1 || n > GNI_SHORT || e->op > GNI_OP_FMA || e->op == GNI_OP_WHERE || e->compute != t || e->wide != wide) return false;
+    if (g->profile != NULL || g->options.log_level == GN_LOG_DEBUG) return false; // which tell of jobs
+    const gni_kernel kernel = gni_kernel_of(gni_cpu_isa_of(g->isa), wide, GNI_INSN(e->op, gni_domain_of(t, wide), 0, 0, 0));
+    if (kernel == NULL) return false;
+    int filled = 0;
+    for (int i = 0; i < e->n_src; i++) {
+        gn_array *s = e->src[i];
+        if (s == NULL) {
+            if (!gni_is_float(t) || filled == 2) return false;
+            for (int64_t k = 0; k < n && wide; k++) fill[filled][k] = e->konst[i];
+            for (int64_t k = 0; k < n && !wide; k++) ((float *)(void *)fill[filled])[k] = (float)e->konst[i];
+            from[i] = (const char *)fill[filled++];
+            continue;
+        }
+        if (s->expr != NULL || s->dtype != t || !gni_same_shape(&s->shape, &a->shape) || !gni_is_contiguous(s)) return false;
+        if (!gni_buffer_need(g, s->buf, GNI_ON_CPU)) return false;
+        from[i] = (const char *)s->buf->host + s->offset * item;
+    }
+    for (int i = e->n_src; i < 3; i++) from[i] = from[0];
+    gni_buffer *b = gni_buffer_new(g, (uint64_t)(n * item));
+    if (b == NULL || !gni_buffer_claim(g, b, GNI_ON_CPU)) {
+        gni_buffer_release(g, b);
+        return false;
+    }
+    gni_short_run(kernel, (char *)b->host, from, n, item);
+    b->version = 0;
+    a->buf = b;
+    a->reason = (uint8_t)GNI_WHY_NO_GPU;
+    a->on_gpu = false;
+    gni_expr_free(g, a);
     return true;
 }

@@ -4,7 +4,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/array.h"
 #include "../cpu/cpu.h"
 #endif
 
@@ -65,45 +64,56 @@ GNI_INLINE int64_t gni_scan_integer(gni_scan_op op, int64_t a, int64_t x) {
 }
 
 // Four elements wait for one operation on what is in front of them.
-GNI_INLINE void gni_scan_doubles(gni_scan_op op, double *x, int64_t n, gni_scan_acc *acc) {
+// y may be x.
+GNI_INLINE void gni_scan_doubles(gni_scan_op op, double *y, const double *x, int64_t n, gni_scan_acc *acc) {
     double a = acc->a;
     int64_t i = 0;
     for (; i + 4 <= n; i += 4) {
         const double x0 = x[i], x01 = gni_scan_double(op, x0, x[i + 1]), x02 = gni_scan_double(op, x01, x[i + 2]);
         const double x03 = gni_scan_double(op, x01, gni_scan_double(op, x[i + 2], x[i + 3]));
-        x[i] = gni_scan_double(op, a, x0);
-        x[i + 1] = gni_scan_double(op, a, x01);
-        x[i + 2] = gni_scan_double(op, a, x02);
-        a = x[i + 3] = gni_scan_double(op, a, x03);
+        y[i] = gni_scan_double(op, a, x0);
+        y[i + 1] = gni_scan_double(op, a, x01);
+        y[i + 2] = gni_scan_double(op, a, x02);
+        a = y[i + 3] = gni_scan_double(op, a, x03);
     }
-    for (; i < n; i++) a = x[i] = gni_scan_double(op, a, x[i]);
+    for (; i < n; i++) a = y[i] = gni_scan_double(op, a, x[i]);
     acc->a = a;
 }
 
-GNI_INLINE void gni_scan_integers(gni_scan_op op, int64_t *x, int64_t n, gni_scan_acc *acc) {
-    int64_t a = acc->i;
-    for (int64_t i = 0; i < n; i++) a = x[i] = gni_scan_integer(op, a, x[i]);
+GNI_INLINE void gni_scan_integers(gni_scan_op op, int64_t *y, const int64_t *x, int64_t n, gni_scan_acc *acc) {
+    int64_t a = acc->i, i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const int64_t x0 = x[i], x1 = x[i + 1], x2 = x[i + 2], x3 = x[i + 3];
+        y[i] = a = gni_scan_integer(op, a, x0);
+        y[i + 1] = a = gni_scan_integer(op, a, x1);
+        y[i + 2] = a = gni_scan_integer(op, a, x2);
+        y[i + 3] = a = gni_scan_integer(op, a, x3);
+    }
+    for (; i < n; i++) y[i] = a = gni_scan_integer(op, a, x[i]);
     acc->i = a;
 }
 
 static double gni_scan_log(double a, double b) { return a == -GNI_INF || a != a ? a : a + log(b); }
 
-static void gni_scan_registers(gni_scan_op op, bool is_float, void *reg, int64_t n, gni_scan_acc *acc) {
-    double *x = (double *)reg;
+static void gni_scan_registers(gni_scan_op op, bool is_float, void *reg, const void *from, int64_t n, gni_scan_acc *acc) {
+    double *y = (double *)reg;
+    const double *x = (const double *)from;
+    int64_t *whole = (int64_t *)reg;
+    const int64_t *k = (const int64_t *)from;
     if (op == GNI_SCAN_LOGSUMEXP) {
         for (int64_t i = 0; i < n; i++) {
             gni_scan_logsumexp(&acc->a, &acc->b, x[i], 1.0);
-            x[i] = gni_scan_log(acc->a, acc->b);
+            y[i] = gni_scan_log(acc->a, acc->b);
         }
         return;
     }
     switch ((int)op * 2 + is_float) {
-    case GNI_SCAN_SUM * 2 + 1: gni_scan_doubles(GNI_SCAN_SUM, x, n, acc); break;
-    case GNI_SCAN_PROD * 2 + 1: gni_scan_doubles(GNI_SCAN_PROD, x, n, acc); break;
-    case GNI_SCAN_MAX * 2 + 1: gni_scan_doubles(GNI_SCAN_MAX, x, n, acc); break;
-    case GNI_SCAN_MIN * 2 + 1: gni_scan_doubles(GNI_SCAN_MIN, x, n, acc); break;
-    case GNI_SCAN_SUM * 2: gni_scan_integers(GNI_SCAN_SUM, (int64_t *)reg, n, acc); break;
-    default: gni_scan_integers(op, (int64_t *)reg, n, acc); break;
+    case GNI_SCAN_SUM * 2 + 1: gni_scan_doubles(GNI_SCAN_SUM, y, x, n, acc); break;
+    case GNI_SCAN_PROD * 2 + 1: gni_scan_doubles(GNI_SCAN_PROD, y, x, n, acc); break;
+    case GNI_SCAN_MAX * 2 + 1: gni_scan_doubles(GNI_SCAN_MAX, y, x, n, acc); break;
+    case GNI_SCAN_MIN * 2 + 1: gni_scan_doubles(GNI_SCAN_MIN, y, x, n, acc); break;
+    case GNI_SCAN_SUM * 2: gni_scan_integers(GNI_SCAN_SUM, whole, k, n, acc); break;
+    default: gni_scan_integers(op, whole, k, n, acc); break;
     }
 }
 
@@ -115,18 +125,11 @@ static void gni_scan_join(gni_scan_op op, gni_scan_acc *acc, const gni_scan_acc 
     acc->i = gni_scan_integer(op, acc->i, more->i);
 }
 
-static void gni_scan_load(const gni_scan_job *j, void *reg, const char *x, int64_t n) {
-    if (j->load != NULL)
-        j->load(reg, x, n);
-    else
-        memcpy(reg, x, (size_t)n * 8);
-}
-
-static void gni_scan_store(const gni_scan_job *j, char *y, const void *reg, int64_t n) {
-    if (j->store != NULL)
-        j->store(y, reg, n);
-    else
-        memcpy(y, reg, (size_t)n * 8);
+// n elements of x as registers: where they are, or in reg.
+static const void *gni_scan_load(const gni_scan_job *j, void *reg, const char *x, int64_t n) {
+    if (j->load == NULL) return x;
+    j->load(reg, x, n);
+    return reg;
 }
 
 // Items are chunks of rows. Chunks are as long for any number of threads, so that results are the same bits.
@@ -142,9 +145,8 @@ static void gni_scan_task(void *arg, int64_t begin, int64_t end, int worker) {
             const int64_t n = GNI_MIN(to - i, (int64_t)GNI_SCAN_BLOCK), at = (row * j->d->n + i) * j->item;
             const bool here = j->store == NULL && !j->totals; // in the result itself
             void *reg = here ? (void *)(j->y + at) : (void *)block;
-            gni_scan_load(j, reg, j->x + at, n);
-            gni_scan_registers(j->d->op, j->is_float, reg, n, &acc);
-            if (!here && !j->totals) gni_scan_store(j, j->y + at, reg, n);
+            gni_scan_registers(j->d->op, j->is_float, reg, gni_scan_load(j, reg, j->x + at, n), n, &acc);
+            if (!here && !j->totals) j->store(j->y + at, reg, n);
         }
         if (j->totals) j->parts[item] = acc;
     }
@@ -156,29 +158,34 @@ static void gni_scan_columns_task(void *arg, int64_t begin, int64_t end, int wor
     const gni_scan *d = j->d;
     const int64_t blocks = (d->inner - 1) / GNI_SCAN_COLUMNS + 1;
     gni_scan_acc acc[GNI_SCAN_COLUMNS];
-    double reg[GNI_SCAN_COLUMNS], last[GNI_SCAN_COLUMNS];
+    double block[2][GNI_SCAN_COLUMNS];
     GNI_UNUSED(worker);
     for (int64_t item = begin; item < end; item++) {
         const int64_t column = item % blocks * GNI_SCAN_COLUMNS, n = GNI_MIN(d->inner - column, (int64_t)GNI_SCAN_COLUMNS);
+        const double *last = NULL; // the row in front
         for (int64_t c = 0; c < n; c++) acc[c] = gni_scan_none(d->op);
         for (int64_t i = 0; i < d->n; i++) {
             const int64_t at = ((item / blocks * d->n + i) * d->inner + column) * j->item;
-            int64_t *whole = (int64_t *)(void *)reg, *front = (int64_t *)(void *)last;
-            gni_scan_load(j, reg, j->x + at, n);
+            double *y = j->store == NULL ? (double *)(void *)(j->y + at) : block[i & 1];
+            const double *x = (const double *)gni_scan_load(j, y, j->x + at, n);
+            int64_t *whole = (int64_t *)(void *)y;
+            const int64_t *k = (const int64_t *)(const void *)x, *front = (const int64_t *)(const void *)last;
             if (d->op == GNI_SCAN_LOGSUMEXP) {
                 for (int64_t c = 0; c < n; c++) {
-                    gni_scan_logsumexp(&acc[c].a, &acc[c].b, reg[c], 1.0);
-                    reg[c] = gni_scan_log(acc[c].a, acc[c].b);
+                    gni_scan_logsumexp(&acc[c].a, &acc[c].b, x[c], 1.0);
+                    y[c] = gni_scan_log(acc[c].a, acc[c].b);
                 }
-            } else if (i > 0 && !j->is_float) {
-                for (int64_t c = 0; c < n; c++) whole[c] = gni_scan_integer(d->op, front[c], whole[c]);
-            } else if (i > 0 && d->op == GNI_SCAN_SUM) {
-                for (int64_t c = 0; c < n; c++) reg[c] += last[c];
-            } else if (i > 0) {
-                for (int64_t c = 0; c < n; c++) reg[c] = gni_scan_double(d->op, last[c], reg[c]);
+            } else if (i == 0) {
+                if (x != y) memcpy(y, x, (size_t)n * 8);
+            } else if (!j->is_float) {
+                for (int64_t c = 0; c < n; c++) whole[c] = gni_scan_integer(d->op, front[c], k[c]);
+            } else if (d->op == GNI_SCAN_SUM) {
+                for (int64_t c = 0; c < n; c++) y[c] = x[c] + last[c];
+            } else {
+                for (int64_t c = 0; c < n; c++) y[c] = gni_scan_double(d->op, last[c], x[c]);
             }
-            memcpy(last, reg, (size_t)n * 8);
-            gni_scan_store(j, j->y + at, reg, n);
+            if (j->store != NULL) j->store(j->y + at, y, n);
+            last = y;
         }
     }
 }

@@ -27,8 +27,6 @@ static gn_array *gni_zero_like(const gn_array *a) { return gn_scalar(a->ctx, a->
 
 // ---- elementwise: what the derivative columns call
 
-static gn_array *gni_as(gn_array *a, gn_dtype t) { return a == NULL || a->dtype == t ? a : gn_cast(a, t); }
-
 // An operand in the dtype of the result, before anything is rounded to a shorter one or wraps.
 static gn_array *gni_widened(gn_array *a, const gn_array *gy) {
     return gni_as(a, gy->dtype);

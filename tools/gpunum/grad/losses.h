@@ -224,7 +224,7 @@ static gn_array *gni_class_losses(gn_context *g, const char *fn, gn_array *x, gn
         gni_adopt(g, gni_take_any(g, fn, gn_ravel(all), places, 0, false));
     gn_array *shares = gn_where(hit, gn_scalar(g, t, kept + spread), gn_scalar(g, t, spread));
     gn_array *target = spread > 0.0 ? gn_mul(x, shares) : gn_where(hit, x, none); // a choice: 0 times infinity is NaN
-    if (o->ignores) counts = gn_ne_s(labels, (double)o->ignored);
+    if (o->ignores) counts = gni_ignored(g, labels, o->ignored, false);
     if (w != NULL) {
         if (w->dtype != t) w = gn_cast(w, t);
         row_weight = gni_adopt(g, gni_take_any(g, fn, w, places, 0, false));

@@ -97,6 +97,14 @@ static bool gni_cross_entropy_ok(gn_context *g, const gn_array *logits, const gn
     return true;
 }
 
+// Where the label is the one that is ignored, or another one. No double has all labels.
+static gn_array *gni_ignored(gn_context *g, gn_array *labels, int64_t ignored, bool same) {
+    const int64_t exact = (int64_t)1 << 53;
+    if (ignored >= -exact && ignored <= exact) return same ? gn_eq_s(labels, (double)ignored) : gn_ne_s(labels, (double)ignored);
+    gn_array *whole = gn_full_int(g, GN_I64, gn_shape_from(0, NULL), ignored);
+    return same ? gn_eq(labels, whole) : gn_ne(labels, whole);
+}
+
 // Labels as indices of the classes, those that are ignored as 0. One that there is not is told at once where the CPU has them, else
 // by the job that takes these indices: there a negative one is none, either. The scope's; NULL after gni_fail.
 static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *labels, int64_t classes, bool ignores, int64_t ignored) {
@@ -106,7 +114,7 @@ static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *label
     gn_array *zero = gn_scalar(g, at->dtype, 0.0);
     if (at->buf->where == GNI_ON_GPU) {
         gn_array *found = gn_where(gn_lt_s(at, 0.0), gn_scalar(g, at->dtype, (double)classes), at);
-        return ignores ? gn_where(gn_eq_s(at, (double)ignored), zero, found) : found;
+        return ignores ? gn_where(gni_ignored(g, at, ignored, true), zero, found) : found;
     }
     const void *data = gni_host(g, at);
     if (data == NULL) return NULL;
@@ -119,7 +127,7 @@ static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *label
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: label %lld is none of %lld classes", fn, (long long)label, (long long)classes);
         return NULL;
     }
-    return some ? gn_where(gn_eq_s(at, (double)ignored), zero, at) : at;
+    return some ? gn_where(gni_ignored(g, at, ignored, true), zero, at) : at;
 }
 
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {

@@ -3,8 +3,9 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../gpu/gpu_jobs.h"
 #include "../ops/random_ops.h"
-#include "../grad/gradients.h"
+#include "../grad/autograd.h"
 #endif
 
 typedef enum gni_optimizer_kind { GNI_SGD, GNI_ADAM, GNI_ADAMW, GNI_RMSPROP, GNI_ADAGRAD, GNI_LION, GNI_MUON } gni_optimizer_kind;

@@ -310,6 +310,9 @@ GPUNUM_API gn_array *gn_cast(gn_array *a, gn_dtype t) {
     return gni_end(g, y);
 }
 
+// The same where it has that dtype: a cast would be a copy.
+static gn_array *gni_as(gn_array *a, gn_dtype t) { return a == NULL || a->dtype == t ? a : gn_cast(a, t); }
+
 GPUNUM_API gn_array *gn_copy(gn_array *a) {
     gn_context *g = gni_begin("gn_copy", &a, 1);
     if (g == NULL) return NULL;

@@ -137,7 +137,7 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
         return gni_end_scope(g, y != NULL ? gni_flip_sign(y) : NULL);
     }
     if (!gni_is_float(x->dtype) && (sums || op == GNI_SCAN_LOGSUMEXP))
-        x = gn_cast(x, !sums ? GN_F32 : gni_is_unsigned(x->dtype) ? GN_U64 : GN_I64);
+        x = gni_as(x, !sums ? GN_F32 : gni_is_unsigned(x->dtype) ? GN_U64 : GN_I64);
     const bool tracks = x != NULL && gni_elements(&x->shape) > 0 && gni_tracks(g, &x, 1), extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;
     if (x == NULL) return gni_end_scope(g, NULL);
     g->no_grad++; // recorded as one op
@@ -713,7 +713,7 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
     if (g->call_failed || !gni_may_wait(g, "gn_bincount") || (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
         return gni_end_scope(g, NULL);
     g->no_grad++;
-    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(gni_signed_indices(g, a), GN_I64), *w = weights == NULL || weights->dtype == GN_F64 ? weights : gn_cast(weights, GN_F64);
+    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(gni_signed_indices(g, a), GN_I64), *w = gni_as(weights, GN_F64);
     int64_t most[2] = {0, -1}; // smallest and largest
     if (x != NULL && !gni_is_pending(x) && !gni_is_contiguous(x)) x = gn_copy(x);
     if (a->shape.dim[0] > 0 && !gni_bounds_of(g, x, most)) most[0] = most[1] = -1;
