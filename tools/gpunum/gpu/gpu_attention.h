@@ -1,6 +1,6 @@
 // >>gpu_attention
-// Attention on the GPU: which of attention.comp's kernels, with which tiles. Room `attention` has another way where these do
-// not fit.
+// Attention on the GPU: which of attention.comp's kernels, with which tiles, or attend.comp where there are no matrix units for
+// it. Room `attention` has another way where these do not fit.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -17,19 +17,24 @@ static bool gni_attend_reads(const gni_attend_job *a, const gni_operand *o, int6
         if (o->stride[i] % 8 != 0 || o->stride[i] < 0) return false;
         reach += (dim[i] - 1) * o->stride[i];
     }
-    return o->offset % 8 == 0 && reach * 2 < GNI_GPU_REACH - 256;
+    return o->offset % 8 == 0 && reach * (int64_t)gn_dtype_size(a->q.dtype) < GNI_GPU_REACH - 256;
 }
 
 // Of scores whose powers of 2 are taken.
 static float gni_attend_scale(const gni_attend_job *a) { return (float)(a->scale * 1.4426950408889634); }
 
+static bool gni_attend_on_units(const gni_gpu *gpu, const gni_attend_job *a) {
+    const gni_gpu_caps *c = &gpu->caps;
+    const int64_t most = 128; // registers have room for
+    return gni_job_is_half(a->q.dtype) && gni_job_has_units(gpu, a->q.dtype) && c->shared_bytes >= 48 << 10 && c->subgroup_vote &&
+           c->subgroup_shuffle && a->d <= most && a->e <= most;
+}
+
 static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a) {
     const gn_dtype t = a->q.dtype;
-    const int64_t most = 128; // wider heads were not tried on a GPU
     if (!(gni_attend_scale(a) > 0.0f)) return false; // what is masked would not be the least
-    if (!gni_job_is_half(t) || !gni_job_has_units(gpu, t) || gpu->caps.shared_bytes < 48 << 10 || !gpu->caps.subgroup_vote)
-        return false;
-    if (a->d % 8 != 0 || a->e % 8 != 0 || a->d > most || a->e > most || a->d == 0 || a->e == 0) return false;
+    if (t == GN_F64 || gpu->caps.texts || !gpu->caps.addresses || gpu->caps.shared_bytes < 27 << 10) return false;
+    if (a->d % 8 != 0 || a->e % 8 != 0 || a->d > 256 || a->e > 256 || a->d == 0 || a->e == 0) return false;
     if (a->heads > 65535 || a->batches > 65535 || a->n > INT32_MAX / 2 || a->m > INT32_MAX / 2 || a->m == 0) return false;
     const int64_t key_heads = a->heads / a->share;
     return gni_attend_reads(a, &a->q, a->heads, a->n, a->d) && gni_attend_reads(a, &a->k, key_heads, a->m, a->d) &&
@@ -80,6 +85,24 @@ static bool gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     return *known == 1;
 }
 
+// By attend.comp, from what c has but for its kernel.
+static bool gni_attend_plain(gni_job_call *c, const gni_attend_job *a) {
+    const bool keys = a->step == GNI_ATTEND_KEYS;
+    const int64_t blocks = gni_job_ceil(a->d > a->e ? a->d : a->e, 64), span = keys && blocks > 2 ? 2 : blocks; // what registers hold
+    uint32_t *spec = c->generic.spec;
+    c->generic.module = GNI_MODULE_attend;
+    c->generic.n_spec = GNI_S_ATTEND_SPAN + 1;
+    spec[GNI_S_ATTEND_D] = (uint32_t)a->d;
+    spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
+    spec[GNI_S_ATTEND_FLAGS] = gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE);
+    spec[GNI_S_ATTEND_STEP] = (uint32_t)a->step;
+    spec[GNI_S_ATTEND_DTYPE] = (uint32_t)a->q.dtype;
+    spec[GNI_S_ATTEND_SPAN] = (uint32_t)span;
+    return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT),
+                            gni_job_ceil(keys ? a->m : a->n, 64) * gni_job_ceil(blocks, span), keys ? a->heads / a->share : a->heads,
+                            a->batches);
+}
+
 static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     gni_job_call c;
     const int64_t key_heads = a->heads / a->share;
@@ -111,6 +134,7 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     const float scale = gni_attend_scale(a);
     memcpy(&c.param[GNI_P_ATTEND_SCALE], &scale, 4);
     c.n_param = GNI_P_ATTEND_WORDS;
+    if (!gni_attend_on_units(gpu, a)) return gni_attend_plain(&c, a);
     // What registers hold of a subgroup's rows, and shared memory of the others'.
     const bool wide = a->d > 64 || a->e > 64;
     const int blocks = forward && !wide ? 2 : 1;

@@ -194,7 +194,7 @@ static gn_array *gni_attend_given(gn_context *g, gn_array *x, gni_operand *o) {
 // Whether it may be one: asked for before anything is copied for it.
 static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v, const gn_array *mask) {
     const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
-    return g->gpu != NULL && mask == NULL && (q->dtype == GN_F16 || q->dtype == GN_BF16) && d % 8 == 0 && e % 8 == 0 &&
+    return g->gpu != NULL && mask == NULL && q->dtype != GN_F64 && d % 8 == 0 && e % 8 == 0 &&
            gni_elements(&q->shape) > 0 && gni_elements(&k->shape) > 0 && gni_elements(&v->shape) > 0;
 }
 
