@@ -355,12 +355,22 @@ static bool gni_norm_follows(gn_context *g, gn_array *running) {
     return running == NULL || (gni_materialize(g, running) && gni_can_write(g, "gn_batch_norm", running));
 }
 
+// Whether a program may write all of its buffer: no record has to hear of it.
+static bool gni_norm_is_whole(const gn_array *a) {
+    return a->node == NULL && a->buf->where != 0 && gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
+}
+
 // running = (1 - momentum) running + momentum batch, in place: of both moments or of none.
 static void gni_norm_follow(gn_array *const running[2], gn_array *const batch[2], double momentum, const double factor[2]) {
     gn_array *next[2];
     for (int i = 0; i < 2; i++) {
         gn_array *part = gn_mul_s(gn_reshape(batch[i], running[i]->shape), momentum * factor[i]);
         next[i] = gn_cast(gn_add(gn_mul_s(running[i], 1.0 - momentum), part), running[i]->dtype);
+    }
+    if (next[0] != NULL && next[1] != NULL && running[0]->buf != running[1]->buf && gni_norm_is_whole(running[0]) &&
+        gni_norm_is_whole(running[1])) {
+        gni_evaluate(running[0]->ctx, next, running, 2);
+        return;
     }
     if (gn_eval_all(next, 2) != GN_OK) return;
     for (int i = 0; i < 2; i++) gn_assign(running[i], next[i]);
