@@ -4,5 +4,6 @@
 //
 //! no-bindings
 //! variant map_8 -DGN_STEPS=8 -DGN_INPUTS=3
+//! variant map_copy64_8 -DGN_STEPS=8 -DGN_INPUTS=3 -DGN_RAW64
 #extension GL_GOOGLE_include_directive : require
 #include "elementwise.glsl"

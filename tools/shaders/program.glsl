@@ -294,6 +294,7 @@ void gn_run_group(uint u) {
 #define GN_INPUT(K) if (K < GN_N_IN) gn_r[K] = gn_widen(gn_raw[u][K], GN_IN_DTYPE(K));
     GN_FOR_INPUTS(GN_INPUT)
 #undef GN_INPUT
+#ifndef GN_RAW64
 #define GN_STEP(K, W)                                                                              \
     if (K < GN_N_INSN)                                                                             \
         gn_r[16u + K] = gn_exec(W & 2047u, gn_r[(W >> 11) & 127u], gn_r[(W >> 18) & 127u], gn_r[W >> 25]);
@@ -304,6 +305,7 @@ void gn_run_group(uint u) {
     GN_STEP(12u, GN_I12) GN_STEP(13u, GN_I13) GN_STEP(14u, GN_I14) GN_STEP(15u, GN_I15)
     GN_STEP(16u, GN_I16) GN_STEP(17u, GN_I17) GN_STEP(18u, GN_I18) GN_STEP(19u, GN_I19)
     GN_STEP(20u, GN_I20) GN_STEP(21u, GN_I21) GN_STEP(22u, GN_I22) GN_STEP(23u, GN_I23)
+#endif
 #endif
 }
 

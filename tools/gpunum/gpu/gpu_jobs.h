@@ -482,7 +482,7 @@ static void gni_job_map_modules(gni_job_call *c, const gni_program *p, bool litt
     int special = p->wide ? GNI_MODULE_map_wide_24 : little ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
     int generic = p->wide ? GNI_MODULE_map_wide_generic : GNI_MODULE_map_generic;
     if (gni_job_is_copy64(p)) {
-        special = c->gpu->caps.texts ? GNI_MODULE_map_copy64 : -1;
+        special = c->gpu->caps.texts ? GNI_MODULE_map_copy64 : little ? GNI_MODULE_map_copy64_8 : -1;
         generic = GNI_MODULE_map_copy64;
     }
     gni_job_set_modules(c, p, special, generic);
@@ -668,8 +668,8 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
         *fits =
             gni_job_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
     if (!*fits) return true;
-    bool little = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 && !p->wide &&
-                  gpu->caps.addresses;
+    bool little = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 &&
+                  (!p->wide || gni_job_is_copy64(p)) && gpu->caps.addresses;
     gni_job_put_space(&c, &s);
     gni_job_put_program(&c, p, &s, in, out);
     gni_job_map_modules(&c, p, little);
