@@ -332,6 +332,56 @@ static void test_ownership(void **state) {
     test_close(g);
 }
 
+static const double *selected; // by compare_places
+static int compare_places(const void *p, const void *q) {
+    const int64_t i = *(const int64_t *)p, j = *(const int64_t *)q;
+    const double x = selected[i], y = selected[j];
+    if (isnan(x) != isnan(y)) return isnan(x) ? -1 : 1;
+    if (x != y && !isnan(x)) return x > y ? -1 : 1;
+    return i < j ? -1 : 1;
+}
+
+// The largest elements and those in the middle, of which none or many are alike.
+static void test_selection(void **state) {
+    (void)state;
+    gn_context *g = test_open();
+    enum { ROWS = 3, N = 20011 };
+    static const gn_dtype types[] = {GN_F32, GN_F16, GN_I64, GN_I16, GN_U8};
+    static const int64_t takes[] = {1, 100, 700};
+    static double x[ROWS * N];
+    static int64_t place[ROWS][N], have[ROWS * 700];
+    for (int t = 0; t < 5; t++)
+        for (int how = 0; how < 3; how++)
+            GN_SCOPE(g) {
+                gn_array *a = gn_sub_s(gn_randint(g, GN_I32, GN_SHAPE(ROWS, N), 0, how == 0 ? 7 : how == 1 ? 200 : 1 << 30), how > 1 ? 1 << 29 : 0);
+                if (how > 1 && types[t] == GN_F32) a = gn_div(gn_cast(a, GN_F32), gn_cast(gn_mod_s(a, 29), GN_F32)); // NaN and infinities too
+                a = gn_eval(gn_slice(gn_cast(a, types[t]), 1, 1, N, 1));
+                assert_int_equal(gn_read(gn_cast(a, GN_F64), x, sizeof x / N * (N - 1)), GN_OK);
+                for (int r = 0; r < ROWS; r++) {
+                    for (int i = 0; i < N - 1; i++) place[r][i] = i;
+                    selected = x + r * (N - 1);
+                    qsort(place[r], N - 1, sizeof place[r][0], compare_places);
+                }
+                for (int k = 0; k < 3; k++) {
+                    const int64_t take = takes[k];
+                    gn_array *at, *top = gn_topk(a, take, 1, &at);
+                    assert_int_equal(gn_read(at, have, (size_t)(ROWS * take) * 8), GN_OK);
+                    for (int i = 0; i < ROWS * take; i++)
+                        if (have[i] != place[i / take][i % take]) fail_msg("dtype %d, way %d: number %d of %d", t, how, i, (int)take);
+                    assert_true(gn_item(gn_all(gn_logical_or(gn_eq(top, gn_take_along(a, at, 1)), gn_ne(top, top)), GN_ALL)) == 1.0);
+                }
+                gn_array *middle = gn_cast(gn_median(a, 1), GN_F64);
+                double m[ROWS];
+                assert_int_equal(gn_read(middle, m, sizeof m), GN_OK);
+                for (int r = 0; r < ROWS; r++) {
+                    const double *row = x + r * (N - 1), low = row[place[r][N / 2 - 1]], high = row[place[r][N / 2]];
+                    const double want = isnan(row[place[r][0]]) ? NAN : (low + high) / 2;
+                    if (!(m[r] == want || (isnan(m[r]) && isnan(want)) || fabs(m[r] - want) <= 1e-3 * fabs(want))) fail_msg("dtype %d, way %d: median %g, not %g", t, how, m[r], want);
+                }
+            }
+    test_close(g);
+}
+
 // What a device does with bindings in the place of addresses is what the CPU does.
 static int work(gn_context *g, gn_array **out) {
     int n = 0;
@@ -409,7 +459,7 @@ static void test_threads(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_gradients), GN_TEST(test_refusals),
                                        GN_TEST(test_long_scans), GN_TEST(test_long_special), GN_TEST(test_unique_of_many),
-                                       cmocka_unit_test(test_ownership), GN_TEST(test_lengths), GN_TEST(test_edges), cmocka_unit_test(test_bindings),
+                                       cmocka_unit_test(test_ownership), cmocka_unit_test(test_selection), GN_TEST(test_lengths), GN_TEST(test_edges), cmocka_unit_test(test_bindings),
                                        cmocka_unit_test(test_threads)};
     return test_run(tests);
 }

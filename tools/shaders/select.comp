@@ -4,14 +4,17 @@
 // count  how often each digit is among the keys of a row that begin as found so far
 // pick   the next digit of what is searched for; clears the counts
 // end    it as an element
+// collect  after the first digit: the elements up to there, where they are few, in any order; nothing is left for the rest then
 // tally  how many keys of each tile are below what was found, and how many are as large
 // keep   with the sums of these in front: the `take` smallest keys of a row and where they are, those below first
 //
 //! variant select_count -DGN_COUNT
 //! variant select_pick -DGN_PICK
 //! variant select_end -DGN_END
+//! variant select_collect -DGN_COLLECT
 //! variant select_tally -DGN_TALLY
 //! variant select_keep -DGN_KEEP
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 #define GN_BUFFERS 5
 #define GN_READONLY 1
@@ -29,9 +32,19 @@ layout(local_size_x = 256) in;
 #define GN_SEARCHES GN_PARAM(GNI_P_SELECT_SEARCHES) // of a row
 #define GN_SPLITS GN_PARAM(GNI_P_SELECT_SPLITS)     // or tiles of a row
 #define GN_SHIFT GN_PARAM(GNI_P_SELECT_SHIFT)
-#define GN_WIDTH GN_PARAM(GNI_P_SELECT_WIDTH)       // bits of the digit, 11 at most, all in one word
+#define GN_WIDTH GN_PARAM(GNI_P_SELECT_WIDTH)       // bits of the digit, 12 at most, all in one word
 #define GN_OUT_BASE GN_PARAM(GNI_P_SELECT_OUT_BASE)
 #define GN_TAKE GN_PARAM(GNI_P_SELECT_TAKE)
+#define GN_ROOM GN_PARAM(GNI_P_SELECT_ROOM) // for so many a row; 0: nothing is collected
+const uint GN_DIGITS = 1u << GNI_SELECT_BITS;
+
+// Whether what is searched for has been collected: in the word after its place.
+bool gn_has(uint row) { return GN_ROOM > 0u && gn_load(1u, 4u * row + 3u) != 0u; }
+#ifdef GN_WGSL // which does not know that all leave, and wants all at barriers
+#define GN_LEAVE(idle)
+#else
+#define GN_LEAVE(idle) if (idle) return;
+#endif
 
 uint gn_digit(uvec2 u) { return ((GN_SHIFT >= 32u ? u.y : u.x) >> (GN_SHIFT & 31u)) & ((1u << GN_WIDTH) - 1u); }
 
@@ -43,57 +56,112 @@ uvec2 gn_above() {
     return uvec2(0xffffffffu << end, 0xffffffffu);
 }
 
+// Searches of a row that have found the same so far count once, for the first of them.
+bool gn_follows(uint search) {
+    if (search < GN_ROW_COUNT) return false;
+    return ((gn_load2(1u, 2u * search) ^ gn_load2(1u, 2u * (search % GN_ROW_COUNT))) & gn_above()) == uvec2(0u);
+}
+
+#if defined(GN_COUNT) || defined(GN_COLLECT)
+const uint GN_VECTOR = 16u >> GN_LOG_BYTES; // elements of 16 bytes
+
+uvec2 gn_bits_of(uvec4 w, uint e) {
+    if (GN_LOG_BYTES == 3u) return e == 0u ? w.xy : w.zw;
+    if (GN_LOG_BYTES == 2u) return uvec2(w[e], 0u);
+    if (GN_LOG_BYTES == 1u) return uvec2((w[e >> 1] >> ((e & 1u) * 16u)) & 0xffffu, 0u);
+    return uvec2((w[e >> 2] >> ((e & 3u) * 8u)) & 0xffu, 0u);
+}
+
 #ifdef GN_COUNT
-shared uint gn_counts[2048];
+shared uint gn_counts[GN_DIGITS];
+#endif
 
 void main() {
-    uint me = gl_LocalInvocationIndex, search = GN_GROUP / GN_SPLITS, part = GN_GROUP % GN_SPLITS;
+    uint me = gl_LocalInvocationIndex, search = GN_GROUP / GN_SPLITS, part = GN_GROUP % GN_SPLITS, row = search % GN_ROW_COUNT;
     if (search >= GN_ROW_COUNT * GN_SEARCHES) return;
-    for (uint i = me; i < 2048u; i += 256u) gn_counts[i] = 0u;
+#ifdef GN_COUNT
+    bool idle = gn_has(row) || gn_follows(search);
+    GN_LEAVE(idle)
+    for (uint i = me; i < 1u << GN_WIDTH; i += 256u) gn_counts[i] = 0u;
     barrier();
-    uint base = GN_IN_BASE + search % GN_ROW_COUNT * GN_N;
+#else
+    bool idle = !gn_has(row);
+    GN_LEAVE(idle)
+#endif
+    uint begin = GN_IN_BASE + row * GN_N, end = begin + GN_N, step = GN_SPLITS * 256u;
+    uint groups = idle ? 0u : (end + GN_VECTOR - 1u) / GN_VECTOR;
     uvec2 found = gn_load2(1u, 2u * search), above = gn_above();
-    for (uint i = part * 256u + me; i < GN_N; i += GN_SPLITS * 256u) {
-        uvec2 u = gn_key_of(gn_bits(0u, base + i));
-        if (((u ^ found) & above) == uvec2(0u)) atomicAdd(gn_counts[gn_digit(u)], 1u);
+    // 16 bytes at a time, of which some at both ends are none of the row; four such in flight.
+    for (uint first = begin / GN_VECTOR + part * 256u + me; first < groups; first += 4u * step) {
+        uvec4 w[4];
+        [[unroll]] for (uint k = 0u; k < 4u; k++) w[k] = gn_fetch4(0u, min(first + k * step, groups - 1u));
+        bool whole = first * GN_VECTOR >= begin && (first + 3u * step + 1u) * GN_VECTOR <= end;
+        [[unroll]] for (uint k = 0u; k < 4u; k++)
+            [[unroll]] for (uint e = 0u; e < GN_VECTOR; e++) {
+                uint j = (first + k * step) * GN_VECTOR + e;
+                uvec2 u = gn_key_of(gn_bits_of(w[k], e));
+                if (!whole && (j < begin || j >= end)) continue;
+#ifdef GN_COUNT
+                if (((u ^ found) & above) == uvec2(0u)) atomicAdd(gn_counts[gn_digit(u)], 1u);
+#else
+                if (gn_digit(u) > gn_digit(found)) continue;
+                uint slot = row * GN_ROOM + gn_atomic_add(2u, row * GN_DIGITS, 1u);
+                if (GN_LOG_BYTES == 3u) gn_store2(3u, slot, u);
+                else gn_store(3u, slot, u.x);
+                gn_store(4u, slot, j - begin);
+#endif
+            }
     }
+#ifdef GN_COUNT
     barrier();
     for (uint i = me; i < (1u << GN_WIDTH); i += 256u) {
         uint c = gn_counts[i];
-        if (c != 0u) gn_atomic_add(2u, search * 2048u + i, c);
+        if (c != 0u) gn_atomic_add(2u, search * GN_DIGITS + i, c);
     }
+#endif
 }
 #endif
 
 #ifdef GN_PICK
 shared uint gn_sums[256];
 
+// Of all searches of a row.
 void main() {
-    uint me = gl_LocalInvocationIndex, search = GN_GROUP, own[8], v = 0u;
-    if (search >= GN_ROW_COUNT * GN_SEARCHES) return;
-    uint place = gn_load(1u, 4u * search + 2u);
-    for (uint e = 0u; e < 8u; e++) {
-        own[e] = gn_load(2u, search * 2048u + me * 8u + e);
-        gn_store(2u, search * 2048u + me * 8u + e, 0u);
-        v += own[e];
-    }
-    uint total = v;
-    gn_sums[me] = v;
-    barrier();
-    for (uint step = 1u; step < 256u; step *= 2u) {
-        if (me >= step) v += gn_sums[me - step];
+    uint me = gl_LocalInvocationIndex, row = GN_GROUP;
+    const uint EACH = GN_DIGITS / 256u;
+    if (row >= GN_ROW_COUNT) return;
+    bool idle = gn_has(row);
+    GN_LEAVE(idle)
+    for (uint at = GN_SEARCHES; at > 0u; at--) {
+        uint search = row + (at - 1u) * GN_ROW_COUNT, counts = gn_follows(search) ? row : search, own[EACH], v = 0u;
+        uint place = gn_load(1u, 4u * search + 2u);
+        for (uint e = 0u; e < EACH / 4u; e++) {
+            uvec4 w = gn_load4(2u, (counts * GN_DIGITS + me * EACH) / 4u + e);
+            for (uint k = 0u; k < 4u; k++) own[4u * e + k] = idle ? 0u : w[k];
+        }
+        for (uint e = 0u; e < EACH; e++) v += own[e];
+        if (counts == search && !idle)
+            for (uint e = 0u; e < EACH / 4u; e++) gn_store4(2u, (counts * GN_DIGITS + me * EACH) / 4u + e, uvec4(0u));
+        uint total = v;
         barrier();
         gn_sums[me] = v;
         barrier();
-    }
-    v -= total;
-    for (uint e = 0u; e < 8u; e++) {
-        if (place >= v && place - v < own[e]) {
-            uint word = 4u * search + (GN_SHIFT >= 32u ? 1u : 0u);
-            gn_store(1u, word, gn_load(1u, word) | ((me * 8u + e) << (GN_SHIFT & 31u)));
-            gn_store(1u, 4u * search + 2u, place - v);
+        for (uint step = 1u; step < 256u; step *= 2u) {
+            if (me >= step) v += gn_sums[me - step];
+            barrier();
+            gn_sums[me] = v;
+            barrier();
         }
-        v += own[e];
+        v -= total;
+        for (uint e = 0u; e < EACH; e++) {
+            if (place >= v && place - v < own[e]) {
+                uint word = 4u * search + (GN_SHIFT >= 32u ? 1u : 0u);
+                gn_store(1u, word, gn_load(1u, word) | ((me * EACH + e) << (GN_SHIFT & 31u)));
+                gn_store(1u, 4u * search + 2u, place - v);
+                if (GN_ROOM > 0u && GN_SHIFT + GN_WIDTH == 8u << GN_LOG_BYTES) gn_store(1u, 4u * search + 3u, v + own[e] <= GN_ROOM ? 1u : 0u);
+            }
+            v += own[e];
+        }
     }
 }
 #endif
@@ -121,8 +189,10 @@ uint gn_class(uvec2 u, uvec2 found) {
 void main() {
     uint me = gl_LocalInvocationIndex, row = GN_GROUP / GN_SPLITS, tile = GN_GROUP % GN_SPLITS, v = 0u;
     if (row >= GN_ROW_COUNT) return;
+    bool idle = gn_has(row);
+    GN_LEAVE(idle)
     uvec2 found = gn_load2(1u, 2u * row), own[GN_EACH];
-    uint first = tile * GN_TILE + me * GN_EACH, last = min(first + GN_EACH, GN_N);
+    uint first = tile * GN_TILE + me * GN_EACH, last = idle ? 0u : min(first + GN_EACH, GN_N);
     for (uint e = 0u; e < GN_EACH && first + e < last; e++) {
         own[e] = gn_key_of(gn_bits(0u, GN_IN_BASE + row * GN_N + first + e));
         v += gn_class(own[e], found);
@@ -149,7 +219,7 @@ void main() {
         uint c = gn_class(own[e], found), slot = c == 1u ? less++ : all_less + same;
         if (c == 65536u) same++;
         if (c == 0u || slot >= GN_TAKE) continue;
-        slot += row * GN_TAKE;
+        slot += row * GN_ROOM;
         if (GN_LOG_BYTES == 3u) gn_store2(3u, slot, own[e]);
         else gn_store(3u, slot, own[e].x);
         gn_store(4u, slot, first + e);

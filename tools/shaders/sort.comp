@@ -93,9 +93,10 @@ void main() {
         gn_from[s] = from;
     }
     barrier();
+    uint pairs = min(GN_HOLDS >> GN_LOG_ROW, GN_ROW_COUNT - row0) << GN_LOG_ROW >> 1; // of rows that there are
     for (uint k = 1u; k <= GN_LOG_ROW; k++)
         for (uint j = k; j-- > 0u;) {
-            for (uint t = me; t < GN_HOLDS / 2u; t += 256u) {
+            for (uint t = me; t < pairs; t += 256u) {
                 uint a = ((t >> j) << (j + 1u)) | (t & ((1u << j) - 1u)), b = a | (1u << j);
                 bool up = k == GN_LOG_ROW || ((a >> k) & 1u) == 0u;
                 if (gn_behind(a, b) == up) {

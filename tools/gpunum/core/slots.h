@@ -82,6 +82,9 @@
 #define GNI_P_REDUCE_INDEX0 38  // of the first reduced element
 #define GNI_P_REDUCE_COUNTER0 39 // first of one counter per workgroup along x
 #define GNI_P_REDUCE_APART 40    // of two outputs: elements from a result to the second one
+#define GNI_P_REDUCE_SAMPLES 41  // of moments: steps that are looked at first
+#define GNI_P_REDUCE_COUNT 42    // what the sum is divided by, a float or both words of a double
+#define GNI_P_REDUCE_REST 44     // and the sum of squares
 
 // ---- softmax.comp
 
@@ -236,7 +239,9 @@
 #define GNI_P_SELECT_WIDTH 6
 #define GNI_P_SELECT_OUT_BASE 7
 #define GNI_P_SELECT_TAKE 8
-#define GNI_P_SELECT_WORDS 9
+#define GNI_P_SELECT_ROOM 9
+#define GNI_P_SELECT_WORDS 10
+#define GNI_SELECT_BITS 12 // of a digit
 
 #define GNI_P_FIND_N 0
 #define GNI_P_FIND_LINE 1

@@ -480,8 +480,8 @@ static bool gni_job_part(gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *
 static int64_t gni_order_slots(const gni_sort *s) { return gn_dtype_size(s->in.dtype) == 8 ? 1024 : 2048; }
 
 // Whether the elements that are asked for are found without sorting all: one or two, or the first few.
-static bool gni_job_selects(const gni_sort *s) {
-    if (s->n <= 4 * gni_order_slots(s) || s->rows > 64) return false;
+static bool gni_job_selects(const gni_gpu *gpu, const gni_sort *s) {
+    if (s->n <= 4 * gni_order_slots(s) || s->rows > 64 || gni_sweep_row(gpu, s->n).threads > 0) return false;
     return (s->count <= 2 && s->index.buf == NULL) || (s->first == 0 && s->count <= gni_order_slots(s));
 }
 
@@ -494,10 +494,11 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     const int bits = 8 * (int)gn_dtype_size(s->in.dtype), word = GNI_MIN(bits, 32);
     const int64_t searches = all ? 1 : s->count, total = s->rows * searches, tiles = gni_job_ceil(s->n, GNI_SORT_TILE);
     const int64_t most = 16 * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
-    const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, total)));
-    const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * 8192;
+    const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
+    const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * (4 << GNI_SELECT_BITS);
     const uint64_t sums = all ? ((uint64_t)(2 * s->rows * tiles) * 4 + 255) / 256 * 256 : 0;
-    const uint64_t keys = all ? ((uint64_t)(s->rows * s->count) * 8 + 255) / 256 * 256 : 0;
+    const int64_t room = all ? GNI_MIN(GNI_MAX(512, (int64_t)1 << gni_job_log2_up(2 * s->count)), gni_order_slots(s)) : 0;
+    const uint64_t keys = ((uint64_t)(s->rows * room) * 8 + 255) / 256 * 256;
     const uint64_t bytes = state + counts + sums + 2 * keys;
     gni_job_call c = *from;
     gni_gpu_mem mem;
@@ -505,8 +506,9 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
         gni_fail_memory(gpu->g, "select: device memory", bytes);
         return false;
     }
-    // What is searched for: two words of nothing yet, its place, and a word that nobody reads.
-    bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0);
+    // What is searched for: two words of nothing yet, its place, and whether it has been collected.
+    bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0) &&
+              (!all || gni_gpu_fill(gpu, &mem, state + counts + sums, 2 * keys, 0xffffffffu)); // nothing, behind all
     for (int64_t i = 0; i < total && ok; i++) {
         const uint64_t place = (uint64_t)(all ? s->count - 1 : s->first + i / s->rows);
         ok = gni_gpu_fill(gpu, &mem, (uint64_t)i * 16 + 8, 4, (uint32_t)place);
@@ -525,12 +527,18 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     p[GNI_P_SELECT_SPLITS] = (uint32_t)splits;
     p[GNI_P_SELECT_OUT_BASE] = from->param[GNI_P_SORT_OUT_BASE];
     p[GNI_P_SELECT_TAKE] = (uint32_t)s->count;
-    for (int high = bits; high > 0 && ok;) { // digits of 11 bits from the top, each in one word
-        const int left = (high - 1) % word + 1, width = GNI_MIN(left, 11);
+    p[GNI_P_SELECT_ROOM] = (uint32_t)room;
+    for (int high = bits; high > 0 && ok;) { // digits from the top, each in one word
+        const int left = (high - 1) % word + 1, width = GNI_MIN(left, GNI_SELECT_BITS - (s->n < GNI_ORDER_FEW));
+        const bool first = high == bits;
         high -= width;
         p[GNI_P_SELECT_SHIFT] = (uint32_t)high;
         p[GNI_P_SELECT_WIDTH] = (uint32_t)width;
-        for (int i = 0; i < 2 && ok; i++) ok = gni_order_dispatch(&c, step[i], i == 0 ? total * splits : total);
+        for (int i = 0; i < 2 && ok; i++) ok = gni_order_dispatch(&c, step[i], i == 0 ? total * splits : s->rows);
+        if (!all || !first) continue;
+        c.use[3] = gni_order_use(&mem, state + counts + sums, keys);
+        c.use[4] = gni_order_use(&mem, state + counts + sums + keys, keys);
+        ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_collect, total * splits);
     }
     if (!all) {
         c.use[2] = c.use[3] = c.use[4] = *out;
@@ -548,17 +556,15 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     scan.n = tiles;
     scan.inner = 1;
     scan.in = scan.out = c.use[2] = gni_order_use(&mem, state + counts, sums);
-    c.use[3] = gni_order_use(&mem, state + counts + sums, keys);
-    c.use[4] = gni_order_use(&mem, state + counts + sums + keys, keys);
     p[GNI_P_SELECT_SPLITS] = (uint32_t)tiles;
     ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * tiles) && gni_order_scan_run(gpu, &scan) &&
          gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * tiles);
-    const int log_row = gni_job_log2_up(s->count);
+    const int log_row = gni_job_log2_up(room);
     from->use[1] = c.use[3];
     from->use[2] = c.use[4];
     from->use[3] = *out;
     from->use[4] = from->use[5] = *index;
-    from->param[GNI_P_SORT_N] = (uint32_t)s->count;
+    from->param[GNI_P_SORT_N] = (uint32_t)room;
     from->generic.spec[GNI_S_SORT_LOG_ROW] = (uint32_t)log_row;
     ok = ok && gni_order_dispatch(from, bits == 64 ? GNI_MODULE_sort_rows64 : GNI_MODULE_sort_rows,
                                   gni_job_ceil(s->rows, gni_order_slots(s) >> log_row));
@@ -592,7 +598,7 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     p[GNI_P_SORT_SKIP] = (uint32_t)s->first;
     p[GNI_P_SORT_TAKE] = (uint32_t)s->count;
     p[GNI_P_SORT_ROW] = (uint32_t)s->n;
-    if (gni_job_selects(s)) return gni_job_sort_some(&c, s, &out, &index);
+    if (gni_job_selects(gpu, s)) return gni_job_sort_some(&c, s, &out, &index);
     if (s->n > GNI_SWEEP_ROWS) {
         const gni_sweep_shape row = gni_sweep_row(gpu, s->n), tile = gni_sweep_tile(gpu);
         if (row.threads > 0) return gni_job_sort_row(&c, s, row, &out, &index);
