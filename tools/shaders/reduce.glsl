@@ -16,7 +16,8 @@
 //   others           c unused
 //
 // Programs of two outputs (sums only) have a second such pair, and a second result behind the first. Theirs is a lot of arithmetic:
-// what a lane takes at a time is added up before it joins (s, c).
+// what a lane takes at a time is added up before it joins (s, c). Of moments both outputs are x: sums of what x is more than a
+// number near its mean and of the squares of that become the variance and the mean.
 
 #define GN_BUFFERS 11
 #define GN_READONLY 0xff
@@ -62,6 +63,8 @@ layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer gn
 #define GN_COUNTER0 GN_PARAM(uint(GNI_P_REDUCE_COUNTER0))
 #define GN_APART GN_PARAM(uint(GNI_P_REDUCE_APART))
 #define GN_PAIR (GN_N_OUT == 2u)
+#define GN_MOMENTS ((GN_W5 & GNI_F_REDUCE_MOMENTS) != 0u)
+#define GN_SAMPLES GN_PARAM(uint(GNI_P_REDUCE_SAMPLES))
 #define GN_OUT GN_FIRST_OUT
 #define GN_PARTIALS (GN_FIRST_OUT + 1u)
 #define GN_COUNTERS (GN_FIRST_OUT + 2u)
@@ -69,6 +72,12 @@ layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer gn
 shared uvec4 gn_team_s[256];
 shared uvec4 gn_team_c[256];
 shared uint gn_last;
+
+#ifdef GN_X64
+#define GN_PARAM_REAL(k) packDouble2x32(uvec2(GN_PARAM(uint(k)), GN_PARAM(uint(k) + 1u)))
+#else
+#define GN_PARAM_REAL(k) GN_PARAM_F(uint(k))
+#endif
 
 // Of the second output.
 uvec4 gn_second_s, gn_second_c;
@@ -119,6 +128,7 @@ bvec2 gn_less_u(uvec4 a, uvec4 b) { return lessThan(a.xz, b.xz); } // of indices
 uvec4 gn_indices(uint i, uint step) { return i + step * uvec4(0u, 1u, 2u, 3u); }
 bvec4 gn_less_u(uvec4 a, uvec4 b) { return lessThan(a, b); }
 #endif
+GN_REAL gn_shift; // of moments: the number near the mean
 #define GN_ANY_OF(p, q) GN_OR(p, q)
 #define GN_BOTH(p, q) GN_AND(p, q)
 
@@ -277,16 +287,19 @@ uvec4 gn_product(uvec4 s, uvec4 c) {
     return GN_FROM_REAL(a);
 }
 
+// A sum of floats out of its parts.
+GN_REAL gn_sum_of(uvec4 s, uvec4 c) {
+    GN_REAL a = GN_TO_REAL(s), b = GN_TO_REAL(c);
+    precise GN_REAL y = mix(a + b, a * GN_FAR, gn_isnan(b));
+    return y;
+}
+
 // Element e of the result in memory's form: low and high word.
 uvec2 gn_leave(uvec4 s, uvec4 c, uint e) {
     uint op = GN_CODE - GN_CODE % 3u, d = GN_CODE % 3u;
 #ifdef GN_X64
     uvec4 v = s;
-    if (op == GN_SUM && d == 0u) {
-        dvec2 a = gn_double(s), b = gn_double(c);
-        precise dvec2 y = mix(a + b, a * GN_FAR, gn_isnan(b));
-        v = gn_bits(y);
-    }
+    if (op == GN_SUM && d == 0u) v = gn_bits(gn_sum_of(s, c));
     if (op == GN_PROD && d == 0u) v = gn_product(s, c);
     if (op == GN_ARGMIN || op == GN_ARGMAX) v = c;
     else if (op == GN_ANY || op == GN_ALL) v &= uvec4(1u, 0u, 1u, 0u);
@@ -294,11 +307,7 @@ uvec2 gn_leave(uvec4 s, uvec4 c, uint e) {
     return e == 0u ? v.xy : v.zw;
 #else
     uvec4 v = s;
-    if (op == GN_SUM && d == 0u) {
-        vec4 a = uintBitsToFloat(s), b = uintBitsToFloat(c);
-        precise vec4 y = mix(a + b, a * GN_FAR, gn_isnan(b));
-        v = floatBitsToUint(y);
-    }
+    if (op == GN_SUM && d == 0u) v = floatBitsToUint(gn_sum_of(s, c));
     if (op == GN_PROD && d == 0u) v = gn_product(s, c);
     if (op == GN_ARGMIN || op == GN_ARGMAX) return uvec2(c[e], 0u);
     v = gn_narrow(v, GN_RESULT_DTYPE);
@@ -345,7 +354,20 @@ void gn_join_group(inout uvec4 s, inout uvec4 c) {
 #endif
 }
 
+// The sums of moments as the variance and the mean.
+void gn_finish_moments(inout uvec4 s, inout uvec4 c) {
+    GN_REAL sum = gn_sum_of(s, c), squares = gn_sum_of(gn_second_s, gn_second_c);
+    precise GN_REAL off = sum / GN_PARAM_REAL(GNI_P_REDUCE_COUNT), mean = gn_shift + off, var = squares - sum * off;
+    GN_BOOLS beyond = GN_BOTH(gn_isinf(squares), gn_isfinite(sum)); // squares beyond the range
+    var = mix(mix(var, GN_REAL(0.0), lessThan(var, GN_REAL(0.0))), squares, beyond);
+    var = var / GN_PARAM_REAL(GNI_P_REDUCE_REST);
+    s = GN_FROM_REAL(var);
+    gn_second_s = GN_FROM_REAL(mean);
+    c = gn_second_c = uvec4(0u);
+}
+
 void gn_write_unit(uint unit, uvec4 s, uvec4 c) {
+    if (GN_MOMENTS) gn_finish_moments(s, c);
     if (!GN_COLUMNS) {
         gn_write_result(unit, s, c, 0u);
         if (GN_PAIR) gn_write_result(GN_APART + unit, gn_second_s, gn_second_c, 0u);
@@ -388,6 +410,11 @@ void gn_take_step(uvec4 v, uint unit, uint t, bool first, inout uvec4 s, inout u
 // What the program made of step t, added to what `u` steps before it gave.
 void gn_add_step(uint unit, uint t, uint u, inout uvec4 p, inout uvec4 q) {
     uvec4 v = gn_r[GN_OUT_REG(0)], w = gn_r[GN_OUT_REG(1)];
+    if (GN_MOMENTS) {
+        precise GN_REAL more = GN_TO_REAL(v) - gn_shift, square = more * more;
+        v = GN_FROM_REAL(more);
+        w = GN_FROM_REAL(square);
+    }
     uint i = gn_step_index(unit, t);
     if (!GN_COLUMNS && i + GN_GROUP_SIZE > GN_REDUCED) {
 #ifdef GN_X64
@@ -449,6 +476,74 @@ void gn_reduce_steps(uint unit, uint first, uint end, uint lane, inout uvec4 s, 
 #endif
 }
 
+// Adds what the program made of a step to a mean, each element with this weight.
+void gn_add_sample(uint unit, uint t, float weight, inout GN_REAL mean) {
+    GN_REAL v = GN_TO_REAL(gn_r[GN_OUT_REG(0)]);
+    uint i = gn_step_index(unit, t);
+    if (!GN_COLUMNS && i + GN_GROUP_SIZE > GN_REDUCED) { // behind the end is any number
+#ifdef GN_X64
+        v.y = v.x;
+#else
+        v = mix(v, v.xxxx, greaterThanEqual(i + uvec4(0u, 1u, 2u, 3u), uvec4(GN_REDUCED)));
+#endif
+    }
+    precise GN_REAL sum = mean + v * weight;
+    mean = sum;
+}
+
+// Sample t of those that gn_find_shift looks at, somewhere in its share of the steps, so that nothing periodic meets all of them.
+uint gn_sample(uint t, uint steps) {
+    uint share = steps / GN_SAMPLES;
+    return t * share + (t * 2654435769u >> 4) % share;
+}
+
+// gn_shift: the mean of some steps of a unit. One element that is far from all others and among these m moves it by an m-th of
+// that: the squares about it are then 1 + n / m^2 times those about the mean.
+void gn_find_shift(uint unit, uint steps, uint lane, uint lane_step) {
+    uint n = GN_COLUMNS ? GN_KEPT : GN_REDUCED;
+    float weight = 1.0 / float(GN_SAMPLES * (GN_COLUMNS ? 1u : GN_GROUP_SIZE));
+    GN_REAL mean = GN_REAL(0.0);
+    unit = min(unit, GN_UNITS - 1u);
+    if (!GN_COLUMNS) gn_place_scalar(unit);
+#ifdef GN_GENERIC
+    for (uint t = lane; t < GN_SAMPLES; t += GN_LANES) {
+        uint u = gn_sample(t, steps);
+        if (GN_COLUMNS) gn_place_scalar(u);
+        gn_run(gn_step_index(unit, u), n);
+        gn_add_sample(unit, u, weight, mean);
+    }
+#else
+    for (uint t = lane; t < GN_SAMPLES; t += GN_LANES * GN_PER_LANE) {
+#define GN_LOAD_SAMPLE(U)                                                                          \
+    {                                                                                              \
+        uint u = gn_sample(min(t + U * GN_LANES, GN_SAMPLES - 1u), steps);                         \
+        if (GN_COLUMNS) gn_place_scalar(u);                                                        \
+        gn_load_group(U, gn_step_index(unit, u), n);                                               \
+    }
+#define GN_JOIN_SAMPLE(U)                                                                          \
+    if (t + U * GN_LANES < GN_SAMPLES) {                                                           \
+        gn_run_group(U);                                                                           \
+        gn_add_sample(unit, gn_sample(t + U * GN_LANES, steps), weight, mean);                      \
+    }
+        GN_FOR_GROUPS(GN_LOAD_SAMPLE)
+        GN_FOR_GROUPS(GN_JOIN_SAMPLE)
+    }
+#endif
+    uvec4 s = GN_FROM_REAL(mean), c = uvec4(0u);
+    if (!GN_COLUMNS) gn_join_group(s, c);
+    gn_join_lanes(lane, lane_step, s, c);
+    s = GN_FROM_REAL(gn_sum_of(s, c));
+    barrier();
+    if (lane == 0u) gn_team_s[gl_LocalInvocationIndex] = s;
+    barrier();
+    s = gn_team_s[gl_LocalInvocationIndex - lane * lane_step];
+#ifdef GN_X64
+    gn_shift = GN_TO_REAL(GN_COLUMNS ? s : s.xyxy);
+#else
+    gn_shift = GN_TO_REAL(GN_COLUMNS ? s : s.xxxx);
+#endif
+}
+
 // Where the partial results of a unit and split are, 8 words for each output.
 uint gn_partial(uint unit, uint split) { return (GN_PAIR ? 4u : 2u) * (unit * GN_SPLITS + split); }
 
@@ -482,6 +577,7 @@ void main() {
         gn_second_s = s;
         gn_second_c = c;
         if (unit >= GN_UNITS) end = 0u;
+        if (GN_MOMENTS) gn_find_shift(unit, steps, lane, lane_step);
         if (!GN_COLUMNS) gn_place_scalar(unit);
         gn_reduce_steps(unit, first, end, lane, s, c);
         if (!GN_COLUMNS) gn_join_group(s, c);

@@ -192,6 +192,8 @@ typedef struct gni_reduce {
     gni_operand in[GNI_MAX_INPUTS], out; // out.dtype: of the result
     bool compiled; // not worth interpreting: a GPU waits for the kernel of this program
     int64_t apart; // two outputs, on GPUs only: elements of `out` from a result to the second one; 0: one output
+    bool moments; // both outputs are x, their results its variance (sums over `rest`) and its mean
+    double rest;
 } gni_reduce;
 
 // Rows of `n` elements; the input has any row stride and unit stride inside, the output is contiguous

@@ -677,7 +677,7 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     int64_t blocks =
         gni_job_ceil(gni_job_ceil(n, group),
                      (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
-    int row = little && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
+    int row = little && group == 4 && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
     else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, p, in, out);
     c.param[GNI_P_MAP_N] = (uint32_t)n;
@@ -887,6 +887,19 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
     c->param[GNI_P_PROGRAM_HOW] |= steps << 20;
 }
 
+// Of n elements every workgroup looks at some first: of columns root n; rows, whose lanes have four neighbours each, at fewer.
+static void gni_job_put_moments(uint32_t *k, const gni_reduce *r, const gni_job_plan *p, int64_t n) {
+    const int64_t each = p->columns ? 1 : p->group, lanes = (int64_t)1 << p->log_lanes, some = (int64_t)sqrt((double)n) / (p->columns ? 1 : 64) + 1;
+    const double of[2] = {(double)n, r->rest};
+    k[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_MOMENTS;
+    k[GNI_P_REDUCE_SAMPLES] = (uint32_t)GNI_MIN(gni_job_ceil(n, each), gni_job_ceil(some, lanes) * lanes);
+    for (int i = 0; i < 2; i++) {
+        const float x = (float)of[i];
+        if (r->program.wide) memcpy(&k[GNI_P_REDUCE_COUNT + 2 * i], &of[i], sizeof of[i]);
+        else memcpy(&k[GNI_P_REDUCE_COUNT + 2 * i], &x, sizeof x);
+    }
+}
+
 // A piece of the reduced elements, `splits` of all `total`. False in *fits: too large, nothing was done.
 // With `dry` only asks.
 static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni_job_plan *plan,
@@ -932,6 +945,7 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     k[GNI_P_REDUCE_SPLIT0] = (uint32_t)first;
     k[GNI_P_REDUCE_INDEX0] = (uint32_t)index;
     k[GNI_P_REDUCE_APART] = (uint32_t)r->apart;
+    if (r->moments) gni_job_put_moments(k, r, plan, reduced);
     gni_job_reduce_modules(c, r, &s);
     if (c->gpu->caps.texts && total > 1) c->special.spec[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_PARTIAL;
     c->waits = r->compiled;
@@ -1027,10 +1041,11 @@ static bool gni_job_reduce(gni_gpu *gpu, const gni_reduce *r) {
         int64_t some = extent > 0 ? reduced / extent * step : 0;
         gni_job_reduce_piece(&c, &part, &plan, some, 0, 1, 1, 0, 1, true, &fits);
         if (fits) return gni_job_reduce_pieces(gpu, r, &plan, reduced, step);
-        if (step <= 1) break;
+        if (step <= 1 || r->moments) break;
         step = gni_job_half(step);
     }
     // Cutting the outermost reduced dimension was not enough.
+    if (r->moments) return false;
     gni_reduce part = *r;
     int widest = gni_job_widest_reduced(r);
     if (widest > r->kept) {
@@ -1069,11 +1084,23 @@ static bool gni_job_reduce_is_far(const gni_gpu *gpu, const gni_reduce *r) {
     return false;
 }
 
+// Whether one dispatch reaches all inputs.
+static bool gni_job_at_once(const gni_gpu *gpu, const gni_reduce *r) {
+    gni_gpu_use use;
+    uint32_t base;
+    int64_t n = 1;
+    for (int i = 0; i < r->rank; i++) n *= r->dim[i];
+    for (int i = 0; i < r->program.n_in; i++)
+        if (!gni_job_reach(gpu, &r->in[i], r->dim, r->in[i].stride, r->rank, &use, &base)) return false;
+    return n < INT32_MAX / 2;
+}
+
 static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
     if (!gni_job_program_ok(gpu, &r->program, gpu->caps.texts ? 1 : 3) || gni_is_complex(t)) return false;
     if (gni_job_reduce_is_far(gpu, r) || (r->apart > 0 && gpu->caps.texts)) return false;
+    if (r->moments && !gni_job_at_once(gpu, r)) return false;
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
     if (r->domain == GNI_F) return t == GN_F32 || gni_job_is_half(t) || (wide && t == GN_F64);

@@ -305,38 +305,34 @@ static gn_array *gni_before_widening(gn_array *a) {
     return (t == GN_F16 || t == GN_BF16) && e->compute == t && gni_same_shape(&e->src[0]->shape, &a->shape) ? e->src[0] : a;
 }
 
-// A number for each place that is kept, near the mean over the axes in `set` as seen from how far the elements are spread: of n
-// of them the mean of root n, since even if all that is spread is among these, that is spread far enough.
-static gn_array *gni_about_mean(gn_array *a, gn_dtype t, uint32_t set, double n) {
-    const int64_t want = n > 32.0 ? (int64_t)sqrt(n) : 1;
-    int64_t some = 1;
-    gn_array *y = a;
-    for (int i = a->shape.rank - 1; i >= 0; i--) {
-        if (!(set >> i & 1u) || a->shape.dim[i] == 1) continue;
-        const int64_t each = GNI_MIN(a->shape.dim[i], want / some), step = n > 4096.0 ? a->shape.dim[i] / each : 1;
-        y = gn_slice(y, i, 0, each * step, step);
-        some *= each;
-    }
-    if (y != NULL && a->dtype != t) y = gn_cast(y, t);
-    return some > 1 ? gn_mul_s(gn_sum(y, GN_KEEP(gni_axes_of(set))), 1.0 / (double)some) : y;
-}
-
 // The mean, unless it is NULL, and the variance of `a`, which has its data, in dtype t over the axes in `set`, which stay with
-// size 1: from sums over what `a` is more than a number near the mean. False: nothing was done, unless g->call_failed.
+// size 1, in one pass on a GPU. False: nothing was done, unless g->call_failed.
 static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, double ddof, gn_array **mean, gn_array **var) {
-    gn_array *part[2], *sum[2];
-    const double n = (double)gni_reduced_count(&a->shape, set), rest = n - ddof;
+    gni_builder b;
+    gni_reduce r;
+    const gn_shape shape = gni_reduced_shape(&a->shape, set, true), pair = GN_SHAPE(2, gni_elements(&shape));
+    const double n = (double)gni_reduced_count(&a->shape, set);
     if (g->gpu == NULL || gni_is_pending(a) || gni_elements(&a->shape) < 1 || gni_tracks(g, &a, 1)) return false;
+    if (gni_is_wide(a->dtype) && !gni_is_wide(t)) return false;
     if (g->placement == GN_PLACE_CPU || (g->placement != GN_PLACE_GPU && !(a->buf->where & GNI_ON_GPU))) return false;
-    gn_array *first = gni_about_mean(a, t, set, n);
-    part[0] = gn_sub(a->dtype != t ? gn_cast(a, t) : a, first);
-    part[1] = gn_square(part[0]);
-    if (part[1] == NULL || !gni_sum_two(g, part, set, sum)) return false;
-    gn_array *off = gn_div_s(sum[0], n);
-    if (mean != NULL) *mean = gn_add(first, off);
-    gn_array *about = gn_maximum_s(gn_sub(sum[1], gn_mul(sum[0], off)), 0.0);
-    about = gn_where(gn_logical_and(gn_isinf(sum[1]), gn_isfinite(sum[0])), sum[1], about); // squares beyond the range
-    *var = gn_div_s(about, rest > 0.0 ? rest : 0.0);
+    gni_build_begin(&b, g, &a->shape, gni_is_wide(t));
+    gni_program *p = &b.map.program;
+    p->n_out = 2;
+    p->out_dtype[0] = p->out_dtype[1] = t;
+    p->out_reg[0] = p->out_reg[1] = gni_build_convert(&b, gni_build_value(&b, a), a->dtype, t);
+    if (b.full) return false;
+    gni_build_finish(p);
+    gni_reduce_built(&r, &b, GNI_RED_SUM, GNI_F, set);
+    gn_array *both = gni_adopt(g, gni_array_empty(g, g->call, t, &pair));
+    if (both == NULL) return false;
+    r.out.buf = both->buf;
+    r.out.dtype = t;
+    r.apart = pair.dim[1];
+    r.moments = true;
+    r.rest = GNI_MAX(n - ddof, 0.0);
+    if (!gni_reduce_to(g, &r, both, true)) return false;
+    *var = gn_reshape(gn_slice(both, 0, 0, 1, 1), shape);
+    if (mean != NULL) *mean = gn_reshape(gn_slice(both, 0, 1, 2, 1), shape);
     return *var != NULL;
 }
 
