@@ -10,7 +10,8 @@ static void expect_dtype(gn_array *a, gn_dtype t, int line) {
 static void test_dtypes(void **state) {
     gn_context *g = (gn_context *)*state;
     static const gn_dtype halves[] = {GN_F16, GN_BF16};
-    gn_array *x = randoms(g, GN_SHAPE(4, 6)), *w = randoms(g, GN_SHAPE(6, 3)), *b = randoms(g, GN_SHAPE(3));
+    gn_array *x = randoms(g, GN_SHAPE(4, 6)), *w = randoms(g, GN_SHAPE(6, 3)), *b = randoms(g, GN_SHAPE(3)),
+             *rows = randoms(g, GN_SHAPE(3, 6));
     gn_array *heads = randoms(g, GN_SHAPE(2, 5, 4)), *image = randoms(g, GN_SHAPE(1, 2, 6, 6)), *kernel = randoms(g, GN_SHAPE(3, 2, 3, 3));
     gn_array *labels = gn_zeros(g, GN_I32, GN_SHAPE(4)), *dx[2], *mine[2];
     for (int i = 0; i < (test_on_vulkan() ? 1 : 2); i++)
@@ -50,6 +51,16 @@ static void test_dtypes(void **state) {
                 expect_dtype(dx[k], GN_F32, __LINE__);
                 assert_true(gn_array_equal(dx[k], mine[k], false));
             }
+            // A transposed view, whose memory keeps its order.
+            in[1] = rows;
+            gn_autocast_begin(g, t);
+            y = gn_matmul(x, gn_transpose(rows));
+            gn_autocast_end(g);
+            by_hand = gn_matmul(gn_cast(x, t), gn_transpose(gn_cast(rows, t)));
+            assert_true(gn_array_equal(y, by_hand, false));
+            assert_int_equal(gn_gradients(gn_sum(gn_sin(y), GN_ALL), in, 2, false, dx), GN_OK);
+            assert_int_equal(gn_gradients(gn_sum(gn_sin(by_hand), GN_ALL), in, 2, false, mine), GN_OK);
+            for (int k = 0; k < 2; k++) assert_true(gn_array_equal(dx[k], mine[k], false));
         }
     gn_autocast_end(g);
     expect_error(g, GN_ERROR_ARGUMENT, "gn_autocast_end: no gn_autocast_begin before it");

@@ -355,8 +355,24 @@ static void test_half_tiles(void **state) {
     }
 }
 
+// Operands and results whose lines are moved to 16 bytes, by copies.
+static void test_even_lines(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    static const int size[][3] = {{33, 41, 19}, {64, 57, 129}, {17, 48, 25}, {9, 11, 10}};
+    gn_context *g = test_open();
+    gni_job_state(g->gpu)->even_force = true;
+    for (int type = 0; type < 2; type++)
+        for (size_t i = 0; i < sizeof size / sizeof size[0]; i++)
+            for (int how = 0; how < 4; how++)
+                exact_product(g, type == 0 ? GN_F16 : GN_BF16, sized(size[i][0], size[i][1], size[i][2]), how & 1, how >> 1, how == 3);
+    gni_job_state(g->gpu)->even_force = false;
+    test_close(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_even_lines),
         cmocka_unit_test(test_half_tiles),
         GN_TEST(test_parts),
         GN_TEST(test_shapes),

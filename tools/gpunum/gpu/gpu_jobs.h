@@ -96,6 +96,7 @@ typedef struct gni_gpu_jobs {
     gni_job_waiting waiting[GNI_JOB_WAITING];
     int n_waiting;
     bool gathers;
+    bool even_force; // tests: lines of 16 bits that do not begin at 16 bytes are moved, whatever it takes
     int split_force; // tests: 1 to 3 asks for that mode of room `gpu_split` and above wherever it can work, -1 never
 } gni_gpu_jobs;
 

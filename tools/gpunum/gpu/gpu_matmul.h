@@ -908,6 +908,104 @@ static bool gni_job_matmul_fast(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
     return true;
 }
 
+// ---- lines that do not begin at 16 bytes
+
+enum { GNI_JOB_EVEN_LEAST = 512 }; // multiply-adds for each element from which a pass over it pays
+
+// An operand of 16 bits as lines of neighbours.
+typedef struct gni_job_lines {
+    int64_t lines, length, step;
+} gni_job_lines;
+
+static int64_t gni_job_even_pitch(int64_t length) { return 8 * gni_job_ceil(length, 8); }
+
+static bool gni_job_even_room(gni_gpu *gpu, int64_t lines, int64_t length, gni_buffer *buffer) {
+    memset(buffer, 0, sizeof *buffer);
+    return gni_gpu_alloc(gpu, (uint64_t)(lines * gni_job_even_pitch(length)) * 2, &buffer->device);
+}
+
+static bool gni_job_even_copy(gni_gpu *gpu, const gni_operand *from, int64_t from_step, const gni_operand *to, int64_t to_step,
+                              int64_t lines, int64_t length) {
+    gni_map job;
+    memset(&job, 0, sizeof job);
+    job.program.n_in = job.program.n_out = 1;
+    job.program.in_dtype[0] = from->dtype;
+    job.program.out_dtype[0] = to->dtype;
+    job.rank = 2;
+    job.dim[0] = lines;
+    job.dim[1] = length;
+    job.in[0] = *from;
+    job.in[0].stride[0] = from_step;
+    job.out[0] = *to;
+    job.out[0].stride[0] = to_step;
+    job.in[0].stride[1] = job.out[0].stride[1] = 1;
+    gni_map_merge(&job);
+    return gni_job_map(gpu, &job);
+}
+
+// Whether the lines of an operand, rows x k, are worth moving. `others`: products of each element.
+static bool gni_job_wants_even(const gni_operand *o, int64_t rows, int64_t rs, int64_t k, int64_t cs, int64_t others,
+                               gni_job_lines *l) {
+    const uint32_t layout = gni_job_operand_layout(rows, rs, k, cs, (uint32_t)(o->offset % 8), true, 8);
+    const bool along = (layout & GNI_JOB_ALONG_M) != 0;
+    l->lines = along ? k : rows;
+    l->length = along ? rows : k;
+    l->step = along ? cs : rs;
+    return others >= GNI_JOB_EVEN_LEAST && (layout & GNI_JOB_NEIGHBOURS) && !(layout & GNI_JOB_GROUPS) && l->step >= l->length &&
+           l->length > 8;
+}
+
+// Between lines go the first elements of the next one, so that what is written is one run.
+static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_job_lines *l, int64_t *rs, int64_t *cs, gni_buffer *buffer) {
+    const int64_t pitch = gni_job_even_pitch(l->length), last = l->lines - 1;
+    const bool along = l->step == *cs && *rs == 1;
+    gni_operand to = *o, from = *o, end;
+    if (!gni_job_even_room(gpu, l->lines, l->length, buffer)) return false;
+    to.buf = buffer;
+    to.offset = 0;
+    end = to;
+    from.offset += last * l->step;
+    end.offset += last * pitch;
+    const bool ok = (last == 0 || gni_job_even_copy(gpu, o, l->step, &to, pitch, last, pitch)) &&
+                    gni_job_even_copy(gpu, &from, l->step, &end, pitch, 1, l->length);
+    *o = to;
+    *rs = along ? 1 : pitch;
+    *cs = along ? pitch : 1;
+    return ok;
+}
+
+// Copies of 2 passes over memory, where matrix units would wait longer for loads and stores of single elements: false where
+// the product is done as it is; `ok` says how it went otherwise.
+static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, bool *ok) {
+    const gni_gpu_jobs *ops = gni_job_state(gpu);
+    const bool force = ops != NULL && ops->even_force;
+    const int64_t least = force ? 2 : 128, some = force ? INT32_MAX : 1;
+    gni_matmul x = *m;
+    gni_buffer buffer[3];
+    gni_job_lines lines[2];
+    bool even[3];
+    if (!gni_job_is_half(m->a.dtype) || m->a.dtype != m->b.dtype || m->prologue != 0) return false;
+    if (gni_extent_product(m->batch_dim, m->batch_rank) != 1 || (!force && !gni_job_has_units(gpu, m->a.dtype))) return false;
+    if (GNI_MIN(GNI_MIN(m->m, m->n), m->k) < least) return false;
+    memset(buffer, 0, sizeof buffer);
+    even[0] = gni_job_wants_even(&m->a, m->m, m->a_rs, m->k, m->a_cs, m->n * some, &lines[0]);
+    even[1] = gni_job_wants_even(&m->b, m->n, m->b_cs, m->k, m->b_rs, m->m * some, &lines[1]);
+    even[2] = gni_job_is_half(m->c.dtype) && row == m->n && row % 8 != 0 && m->k * some >= GNI_JOB_EVEN_LEAST && !m->fused;
+    if (!even[0] && !even[1] && !even[2]) return false;
+    const int64_t pitch = even[2] ? gni_job_even_pitch(row) : row;
+    *ok = (!even[0] || gni_job_evened(gpu, &x.a, &lines[0], &x.a_rs, &x.a_cs, &buffer[0])) &&
+          (!even[1] || gni_job_evened(gpu, &x.b, &lines[1], &x.b_cs, &x.b_rs, &buffer[1])) &&
+          (!even[2] || gni_job_even_room(gpu, m->m, row, &buffer[2]));
+    const bool room = *ok;
+    if (room && even[2]) {
+        x.c.buf = &buffer[2];
+        x.c.offset = 0;
+    }
+    *ok = room && gni_job_matmul(gpu, &x, pitch) && (!even[2] || gni_job_even_copy(gpu, &x.c, pitch, &m->c, row, m->m, row));
+    for (int i = 0; i < 3; i++) gni_gpu_free(gpu, &buffer[i].device);
+    return room || gpu->g->call_failed;
+}
+
 // ---- k = 1
 
 // A product of columns and rows is all writing, which elementwise kernels do best.
@@ -1168,6 +1266,7 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     if (m->sums.buf != NULL && gni_job_sums_apart(gpu, m)) return gni_job_matmul_sums(gpu, m);
     if (!tiled && gni_job_is_outer(m)) return gni_job_matmul_outer(gpu, m, row);
     if (!tiled && m->k > 0 && gni_job_matmul_fast(gpu, m, row, &done)) return done;
+    if (!tiled && gni_job_matmul_even(gpu, m, row, &done)) return done;
     if (m->fused && !gni_job_store_pays(gpu, m)) return gni_job_matmul_apart(gpu, m);
     bool real = m->c.dtype == GN_F32 || gni_job_is_half(m->c.dtype);
     bool flip = real && m->m == 1 && !tiled;
