@@ -5,7 +5,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../api/views.h"
 #include "../api/transforms.h"
 #include "../ops/elementwise.h"
 #endif

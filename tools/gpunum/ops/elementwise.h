@@ -3,6 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../api/views.h"
 #include "../core/evaluate.h"
 #endif
 
@@ -348,11 +349,21 @@ static bool gni_autocasts(const gn_context *g, gn_array *const *in, int n) {
     return t != GN_F32 && differs;
 }
 
-// They do, inside a scope.
+// Whether neighbours in memory follow each other along the axis before the last, as in a transposed view.
+static bool gni_is_transposed(const gn_array *a) {
+    const int last = a->shape.rank - 1;
+    return a->buf != NULL && last > 0 && a->stride[last - 1] == 1 && a->shape.dim[last - 1] > 1 &&
+           a->stride[last] >= a->shape.dim[last - 1];
+}
+
+// They do, inside a scope. The memory of a transposed view keeps its order: writing it in another is slow, and may leave a
+// product with rows that begin anywhere.
 static void gni_autocast_all(gn_context *g, gn_array **in, int n) {
     const gn_dtype t = gni_autocast(g);
-    for (int i = 0; i < n; i++)
-        if (in[i] != NULL && in[i]->dtype != t) in[i] = gn_cast(in[i], t);
+    for (int i = 0; i < n; i++) {
+        if (in[i] == NULL || in[i]->dtype == t) continue;
+        in[i] = gni_is_transposed(in[i]) ? gn_swap_axes(gn_cast(gn_swap_axes(in[i], -1, -2), t), -1, -2) : gn_cast(in[i], t);
+    }
 }
 
 // Whether a half is to be seen as float32, which losses and softmax do.
