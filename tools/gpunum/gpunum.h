@@ -104,13 +104,17 @@ GNI_O1_END
 #include "cpu/cpu_norm.h"            // Normalisation on the CPU
 #include "cpu/cpu_conv.h"            // Convolutions on the CPU: products with windows of images
 #include "cpu/cpu_jobs.h"            // The other jobs on the CPU: softmax, take, random, matmul
-GNI_O1_BEGIN
+GNI_OS_BEGIN
 #include "vulkan/vulkan_loader.h"    // The Vulkan headers and the private table of function pointers
 #include "vulkan/vulkan_device.h"    // The types of all Vulkan rooms, the choice of a device
 #include "vulkan/vulkan_memory.h"    // The pool of device memory and the pools of staging memory
 #include "vulkan/vulkan_stream.h"    // The stream of commands: batches, barriers, data to and from the device
+GNI_OS_END
+GNI_O1_BEGIN
 #include "vulkan/vulkan_spirv.h"     // Cuts a SPIR-V module down to what one set of specialisation constants leaves of it
 #include "gpu/unpack.h"          // Kernels out of the text that shaders.h keeps them in
+GNI_O1_END
+GNI_OS_BEGIN
 #include "vulkan/vulkan_pipelines.h" // Compute pipelines out of shaders.h
 #include "vulkan/vulkan_dispatch.h"  // Running a kernel
 #include "vulkan/vulkan_layer.h"     // Its functions as a device layer
@@ -133,7 +137,7 @@ GNI_O1_BEGIN
 #ifndef GPUNUM_NO_LINALG
 #include "gpu/gpu_factor.h"        // Matrix decompositions on the GPU, as far as they are no products
 #endif
-GNI_O1_END
+GNI_OS_END
 #include "ops/async.h"               // gn_read_async
 #include "ops/elementwise.h"         // The public elementwise functions, from the op tables
 GNI_O1_BEGIN
@@ -141,9 +145,9 @@ GNI_O1_BEGIN
 GNI_O1_END
 #include "ops/reduce_ops.h"          // The public reductions
 #include "ops/matmul.h"              // The public matrix product
-GNI_O1_BEGIN
+GNI_OS_BEGIN
 #include "ops/linalg_ops.h"          // Diagonals and triangles, einsum and its relatives
-GNI_O1_END
+GNI_OS_END
 #ifndef GPUNUM_NO_LINALG
 #include "linalg/decompose.h"        // Matrix decompositions of one matrix on the CPU
 #include "linalg/divide.h"           // Eigenvectors and singular vectors by divide and conquer
@@ -152,6 +156,10 @@ GNI_O1_END
 GNI_O1_BEGIN
 #ifndef GPUNUM_NO_LINALG
 #include "linalg/complex_factor.h"   // Decompositions of complex matrices on the CPU
+#endif
+GNI_O1_END
+GNI_OS_BEGIN
+#ifndef GPUNUM_NO_LINALG
 #include "linalg/factor_gpu.h"       // Decompositions of large matrices on the GPU, by blocks
 #include "linalg/factor_batch.h"     // The same on the GPU: large matrices, batches of small ones
 #include "linalg/values_gpu.h"       // Eigenvalues and singular values of large matrices on the GPU
@@ -159,24 +167,44 @@ GNI_O1_BEGIN
 #else
 #include "linalg/factor_none.h"      // What they say where they are left out
 #endif
+GNI_OS_END
+GNI_O1_BEGIN
 #include "ops/complex.h"             // Complex arrays: parts and arithmetic
+GNI_O1_END
+GNI_OS_BEGIN
 #include "ops/statistics.h"          // Reductions without NaN, means with weights, covariances, nearness
+GNI_OS_END
+GNI_O1_BEGIN
 #include "ops/assign.h"              // Writing to views
+GNI_O1_END
+GNI_OS_BEGIN
 #include "ops/order_ops.h"           // The public scans and sorts, quantiles, sets, histograms
+GNI_OS_END
+GNI_O1_BEGIN
 #include "ops/indexing.h"            // Gathers and scatters by an index for each element, masks
+GNI_O1_END
+GNI_OS_BEGIN
 #include "linalg/products.h"         // Kronecker and cross products, norms, powers, pseudo-inverses
 #include "ops/fft.h"                 // The public transforms
+GNI_OS_END
+GNI_O1_BEGIN
 #include "ops/random_ops.h"          // Random arrays
-#include "ops/augment.h"             // Images varied at random, and sampled anywhere
 GNI_O1_END
+GNI_OS_BEGIN
+#include "ops/augment.h"             // Images varied at random, and sampled anywhere
+GNI_OS_END
 #include "grad/autograd.h"           // The record of what was computed, and the pass back over it
 #include "grad/gradients.h"          // The derivative of each op, as public calls
-GNI_O1_BEGIN
+GNI_OS_BEGIN
 #include "grad/nn.h"                 // Layers and losses
 #include "grad/conv.h"               // Convolutions, as products whose one operand is windows
 #include "grad/attention.h"          // Attention in parts
 #include "grad/sequences.h"          // Layers over sequences: rotary embedding, recurrent networks
+GNI_OS_END
+GNI_O1_BEGIN
 #include "grad/pool.h"               // Pooling and images of another size
+GNI_O1_END
+GNI_OS_BEGIN
 #include "grad/norm.h"               // Normalisation over batches, layers and groups
 #include "grad/losses.h"             // The losses that are made of other ops
 #include "grad/custom.h"             // The caller's own ops in autograd's record
@@ -184,15 +212,19 @@ GNI_O1_BEGIN
 #include "grad/schedules.h"          // Learning rates as functions of the step's number
 #include "util/stream.h"             // Files and memory that are read and written
 #include "util/io.h"                 // Array files: .npy and IDX
+GNI_OS_END
+GNI_O1_BEGIN
 #include "util/npz.h"                // Archives of arrays, inflate
 #include "util/print.h"              // Arrays as text, laid out as NumPy's repr does
 #include "util/csv.h"                // Tables of numbers as text
+GNI_O1_END
+GNI_OS_BEGIN
 #include "util/dlpack.h"             // Arrays of other libraries and for them
 #include "util/profile.h"            // Spans of work written as a Chrome trace (JSON, "X" events)
 #include "util/params.h"             // Named arrays, and files of them: safetensors
 #include "util/loader.h"             // Samples dealt out in batches by a thread
 #include "util/open.h"               // gn_open and gn_close, devices, synchronisation, statistics
-GNI_O1_END
+GNI_OS_END
 #endif
 
 #if defined(GPUNUM_IMPLEMENTED) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_RESTORED)

@@ -110,6 +110,21 @@
 #define GNI_O1_END
 #endif
 
+// What only calls others gets -Os without the passes that cost time and win nothing there: a fifth less text than by -O1.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8 && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define GNI_OS_BEGIN                                                                                                   \
+    _Pragma("GCC push_options")                                                                                        \
+    _Pragma("GCC optimize(\"Os\", \"no-tree-vrp\", \"no-tree-pre\", \"no-gcse\", \"no-expensive-optimizations\")")       \
+    _Pragma("GCC optimize(\"no-thread-jumps\", \"no-code-hoisting\", \"no-store-merging\", \"no-tree-tail-merge\")")     \
+    _Pragma("GCC optimize(\"no-crossjumping\", \"no-cse-follow-jumps\", \"no-peephole2\", \"no-ipa-sra\")")              \
+    _Pragma("GCC optimize(\"no-ipa-cp\", \"no-ipa-icf\", \"no-schedule-insns2\", \"no-tree-vectorize\")")                \
+    _Pragma("GCC optimize(\"no-isolate-erroneous-paths-dereference\", \"no-shrink-wrap\", \"no-tree-sra\")")
+#define GNI_OS_END _Pragma("GCC pop_options")
+#else
+#define GNI_OS_BEGIN GNI_O1_BEGIN
+#define GNI_OS_END GNI_O1_END
+#endif
+
 #if defined(GPUNUM_NO_VULKAN) && !defined(GPUNUM_USE_WEBGPU)
 #define GNI_CPU_ALONE 1 // no device layer is compiled: what decides for a GPU says so to the compiler, which drops the rest
 #else
