@@ -143,6 +143,8 @@ static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns,
 // complex: what public functions do with complex operands, inside a scope that is open
 typedef gn_array *(*gni_binary_fn)(gn_array *a, gn_array *b);
 static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a);
+static gn_array *gni_complex_math(gn_context *g, const char *fn, gni_op op, gn_array *a); // those of gni_math
+static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b);
 static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
                                     gn_array *b);
 static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, gn_array *a,
@@ -151,6 +153,23 @@ static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b
 static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t);
 static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b); // bilinear f
 static gn_dtype gni_part_of(gn_dtype t); // of the parts of such numbers, float32 or float64
+
+// What only programs need that call one of the functions of UNARY_FLOAT, BINARY_ANGLE, BINARY_DIVIDE, UNARY_SIZE or a rare
+// one: these set it, and the linker leaves all of it out of a program that has none of them.
+typedef struct gni_math {
+    gni_kernel (*kernel)(gni_isa isa, bool wide, uint32_t code);
+    void (*rare)(uint32_t code, void *dst, const void *pa, bool wide, int n);
+    gn_array *(*complex)(gn_context *g, const char *fn, gni_op op, gn_array *a);
+    gn_array *(*power)(gn_context *g, gn_array *a, gn_array *b); // complex
+} gni_math;
+static const gni_math *gni_math_used; // NULL, or the only one there is
+static const gni_math *gni_math_get(void) { return gni_pointer_load(&gni_math_used); }
+// The same of derivatives of elementwise ops: set where an array requires a gradient.
+typedef struct gni_derivatives {
+    gni_backward_fn back;
+    uint32_t (*reads)(const gni_node *node, bool (*wants)(const gni_node *node, int i));
+} gni_derivatives;
+static const gni_derivatives *gni_derivatives_used;
 
 // lazy: the unlocked makers behind the public ops
 static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
@@ -170,6 +189,7 @@ static gni_node *gni_node_new(gn_context *g, const char *name, int n_in);
 
 // gradients: how the gradient of a result reaches its operands, one function per kind of op.
 static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static void gni_derivatives_use(void); // before there is a node of one
 static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_mean(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_prod(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);

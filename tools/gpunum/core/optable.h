@@ -7,6 +7,9 @@
 //   d...   derivative with respect to each operand from gy (of the result), a, b and y, as public calls
 // Results of the BOOL tables are masks in F and gF, truth values in D and I.
 //
+// What the linker leaves out of a program that calls none of them is UNARY_FLOAT, BINARY_ANGLE, BINARY_DIVIDE and the rare
+// ones (gni_math in room internal).
+//
 // Float ops turn integers into float32. ANY ops keep the promoted dtype. Rooms elementwise_api and reductions declare the
 // functions.
 
@@ -50,16 +53,19 @@
     X(gn_softplus,    SOFTPLUS,   gni_vsoftplus(a),       gni_dsoftplus(a),   "gn_softplus(a)", gn_mul(gy, gn_sigmoid(a)))
 
 //      fn              NAME        F                       D                   I                    gF              gI        da
-#define GNI_UNARY_ANY(X) \
-    X(gn_neg,         NEG,        -a,                     -a,                 (T)((UT)0 - (UT)a),  "-a",           "-a",     gn_neg(gy)) \
+#define GNI_UNARY_NEG(X) \
+    X(gn_neg,         NEG,        -a,                     -a,                 (T)((UT)0 - (UT)a),  "-a",           "-a",     gn_neg(gy))
+#define GNI_UNARY_SIZE(X) \
     X(gn_abs,         ABS,        gni_vabs(a),            fabs(a),            GNI_T(gni_iabs)(a),  "abs(a)",       "GN_ABS_INT(a)", gn_mul(gy, gn_sign(a))) \
-    X(gn_sign,        SIGN,       gni_vsign(a),           gni_dsign(a),       GNI_T(gni_isign)(a), "gn_sign(a)",   "GN_SIGN_INT(a)", gn_zeros_like(gy)) \
+    X(gn_sign,        SIGN,       gni_vsign(a),           gni_dsign(a),       GNI_T(gni_isign)(a), "gn_sign(a)",   "GN_SIGN_INT(a)", gn_zeros_like(gy))
+#define GNI_UNARY_WHOLE(X) \
     X(gn_square,      SQUARE,     a * a,                  a * a,              (T)((UT)a * (UT)a),  "a * a",        "a * a",  gn_mul(gy, gn_mul_s(a, 2.0))) \
     X(gn_floor,       FLOOR,      gni_vfloor(a),          floor(a),           a,                   "floor(a)",     "a",      gn_zeros_like(gy)) \
     X(gn_ceil,        CEIL,       gni_vceil(a),           ceil(a),            a,                   "ceil(a)",      "a",      gn_zeros_like(gy)) \
     X(gn_round,       ROUND,      gni_vrint(a),           gni_drint(a),       a,                   "gn_rint(a)",   "a",      gn_zeros_like(gy)) \
     X(gn_trunc,       TRUNC,      gni_vtrunc(a),          trunc(a),           a,                   "trunc(a)",     "a",      gn_zeros_like(gy)) \
     X(gn_relu,        RELU,       gni_vmaxc(a, gni_vset(0.0f)), gni_dmax(a, 0.0), GNI_T(gni_irelu)(a), "gn_max(a, GN_F(0.0))", "GN_RELU_INT(a)", gni_grad_relu(gy, y))
+#define GNI_UNARY_ANY(X) GNI_UNARY_NEG(X) GNI_UNARY_SIZE(X) GNI_UNARY_WHOLE(X)
 
 //      fn              NAME        F                       D                   I               gF                       gI
 #define GNI_UNARY_BOOL(X) \
@@ -69,21 +75,26 @@
     X(gn_logical_not, LOGICAL_NOT, gni_veq(a, gni_vset(0.0f)), a == 0.0,      a == 0,         "equal(a, GN_F(0.0))",   "equal(a, GN_ZERO_INT)")
 
 //      fn              NAME        F                       D                   gF                da, db
-#define GNI_BINARY_FLOAT(X) \
-    X(gn_div,         DIV,        a / b,                  a / b,              "gn_div(a, b)",   gn_div(gy, b), gn_neg(gn_div(gn_mul(gy, y), b))) \
+#define GNI_BINARY_DIV(X) \
+    X(gn_div,         DIV,        a / b,                  a / b,              "gn_div(a, b)",   gn_div(gy, b), gn_neg(gn_div(gn_mul(gy, y), b)))
+#define GNI_BINARY_ANGLE(X) \
     X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", gn_div(gn_mul(gy, b), gni_sum_squares(gy, a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(gy, a, b)))) \
     X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), gn_mul(gy, gn_div(b, y)))
+#define GNI_BINARY_FLOAT(X) GNI_BINARY_DIV(X) GNI_BINARY_ANGLE(X)
 
 //      fn              NAME        F                       D                   I                        gF                  gI              da, db
-#define GNI_BINARY_ANY(X) \
+#define GNI_BINARY_RING(X) \
     X(gn_add,         ADD,        a + b,                  a + b,              (T)((UT)a + (UT)b),      "a + b",            "a + b",        gy, gy) \
     X(gn_sub,         SUB,        a - b,                  a - b,              (T)((UT)a - (UT)b),      "a - b",            "a - b",        gy, gn_neg(gy)) \
-    X(gn_mul,         MUL,        a * b,                  a * b,              (T)((UT)a * (UT)b),      "a * b",            "a * b",        gn_mul(gy, b), gn_mul(gy, a)) \
+    X(gn_mul,         MUL,        a * b,                  a * b,              (T)((UT)a * (UT)b),      "a * b",            "a * b",        gn_mul(gy, b), gn_mul(gy, a))
+#define GNI_BINARY_DIVIDE(X) \
     X(gn_floor_div,   FLOOR_DIV,  gni_vfloor_div(a, b),   gni_dfloor_div(a, b), GNI_T(gni_ifloor_div)(a, b), "gn_floor_div(a, b)", "GN_FLOOR_DIV_INT(a, b)", gn_zeros_like(gy), gn_zeros_like(gy)) \
     X(gn_mod,         MOD,        gni_vmod(a, b),         gni_dmod(a, b),     GNI_T(gni_imod)(a, b),   "gn_mod(a, b)",     "GN_MOD_INT(a, b)", gy, gn_neg(gn_mul(gy, gn_floor_div(a, b)))) \
-    X(gn_pow,         POW,        gni_vpow(a, b),         pow(a, b),          GNI_T(gni_ipow)(a, b),   "gn_pow(a, b)",     "GN_POW_INT(a, b)", gni_grad_pow_base(gy, a, b), gni_grad_pow_exponent(gy, a, b, y)) \
+    X(gn_pow,         POW,        gni_vpow(a, b),         pow(a, b),          GNI_T(gni_ipow)(a, b),   "gn_pow(a, b)",     "GN_POW_INT(a, b)", gni_grad_pow_base(gy, a, b), gni_grad_pow_exponent(gy, a, b, y))
+#define GNI_BINARY_BOUND(X) \
     X(gn_minimum,     MIN,        gni_vmin(a, b),         gni_dmin(a, b),     a < b ? a : b,           "gn_min(a, b)",     "min(a, b)",    gni_grad_pick(gy, b, a), gni_grad_pick(gy, a, b)) \
     X(gn_maximum,     MAX,        gni_vmax(a, b),         gni_dmax(a, b),     a > b ? a : b,           "gn_max(a, b)",     "max(a, b)",    gni_grad_pick(gy, a, b), gni_grad_pick(gy, b, a))
+#define GNI_BINARY_ANY(X) GNI_BINARY_RING(X) GNI_BINARY_DIVIDE(X) GNI_BINARY_BOUND(X)
 
 //      fn              NAME        F                       D            I             gF                        gI
 #define GNI_COMPARE(X) \

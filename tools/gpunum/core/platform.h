@@ -126,6 +126,15 @@ typedef volatile LONG gni_atomic;
 #define gni_atomic_add(p, v) InterlockedExchangeAdd((p), (v))
 #endif
 
+// Of pointers to what is constant.
+#ifdef GNI_GNU
+#define gni_pointer_load(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define gni_pointer_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#else
+#define gni_pointer_load(p) (*(p))
+#define gni_pointer_store(p, v) (*(p) = (v))
+#endif
+
 #if defined(__cplusplus)
 #define GNI_THREAD_LOCAL thread_local
 #elif defined(GNI_GNU)

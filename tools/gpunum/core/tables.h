@@ -112,6 +112,11 @@ typedef struct gni_cpu_isa {
     gni_kernel (*wide_kernel)(uint32_t code); // and its kernel of a GNI_INSN_CODE; NULL: it is in room `cpu_wide`
 } gni_cpu_isa;
 
+// Kernels of GNI_INSN_CODE in registers of 32 bits that are in a table of their own, see gni_math.
+typedef struct gni_math_isa {
+    gni_kernel (*kernel)(uint32_t code);
+} gni_math_isa;
+
 // Philox blocks first to first + blocks - 1, four words each.
 typedef struct gni_random_isa {
     void (*bits)(uint32_t *dst, uint64_t seed, uint64_t first, int64_t blocks);
@@ -372,6 +377,7 @@ extern "C" {
 #define GNI_TABLES(pass)                                                                           \
     extern GNI_TABLE gni_cpu_isa gni_isa_table_##pass;                                             \
     extern GNI_TABLE gni_softmax_fns gni_softmax_table_##pass, gni_wide_softmax_table_##pass;      \
+    extern GNI_TABLE gni_math_isa gni_math_table_##pass;                                           \
     extern GNI_TABLE gni_random_isa gni_random_table_##pass;                                       \
     extern GNI_TABLE gni_gemm_isa gni_gemm_isa_##pass;                                             \
     extern GNI_TABLE gni_la_isa gni_la_isa_##pass;                                                 \

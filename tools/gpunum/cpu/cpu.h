@@ -6,7 +6,6 @@
 #pragma once
 #include "../core/lazy.h"
 #include "../cpu/threads.h"
-#include "../cpu/cpu_special.h"
 #include "../cpu/cpu_wide.h"
 #endif
 
@@ -485,7 +484,7 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, gni_isa isa, con
     plan->width = p->wide ? 8 : 4;
     gni_plan_slots(plan);
     for (int i = 0; i < p->n_insn; i++) {
-        plan->kernel[i] = gni_kernel_of(narrow, p->wide, GNI_INSN_CODE(p->insn[i]));
+        plan->kernel[i] = gni_kernel_of(isa, p->wide, GNI_INSN_CODE(p->insn[i]));
         plan->out_of[i] = -1;
     }
     for (int o = 0; o < p->n_out && out != NULL; o++) {
@@ -571,7 +570,7 @@ static void gni_eval_run(gni_eval *e, int64_t n, char *const *direct) {
         int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
         char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
         if (plan->kernel[i] == NULL)
-            gni_rare_kernel(GNI_INSN_CODE(insn), to, e->reg[GNI_INSN_A(insn)], p->wide, count);
+            gni_math_get()->rare(GNI_INSN_CODE(insn), to, e->reg[GNI_INSN_A(insn)], p->wide, count);
         else
             plan->kernel[i](to, e->reg[GNI_INSN_A(insn)], e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)], count);
         e->reg[reg] = to;
@@ -809,7 +808,7 @@ static GNI_NOINLINE bool gni_cpu_short(gn_context *g, gn_array *a) { // whose st
     if (!wide && t != GN_F32 && t != GN_I32) return false; // what registers hold
     if (n < 1 || n > GNI_SHORT || e->op > GNI_OP_FMA || e->op == GNI_OP_WHERE || e->compute != t || e->wide != wide) return false;
     if (g->profile != NULL || g->options.log_level == GN_LOG_DEBUG) return false; // which tell of jobs
-    const gni_kernel kernel = gni_kernel_of(gni_cpu_isa_of(g->isa), wide, GNI_INSN(e->op, gni_domain_of(t, wide), 0, 0, 0));
+    const gni_kernel kernel = gni_kernel_of(g->isa, wide, GNI_INSN(e->op, gni_domain_of(t, wide), 0, 0, 0));
     if (kernel == NULL) return false;
     int filled = 0;
     for (int i = 0; i < e->n_src; i++) {

@@ -5,6 +5,7 @@
 #pragma once
 #include "../core/evaluate.h"
 #include "../cpu/gemm_cpu.h"
+#include "../cpu/cpu_special.h"
 #include "../cpu/cpu_reduce.h"
 #endif
 
@@ -909,7 +910,7 @@ static bool gni_cpu_runs(const gni_program *p) {
     if (gni_is_copy(p)) return true;
     for (int i = 0; i < p->n_insn; i++)
         if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_COUNT * 3u ||
-            (gni_kernel_of(gni_cpu_isa_of(GNI_ISA_PLAIN), p->wide, GNI_INSN_CODE(p->insn[i])) == NULL &&
+            (gni_kernel_of(GNI_ISA_PLAIN, p->wide, GNI_INSN_CODE(p->insn[i])) == NULL &&
              !gni_is_rare(GNI_INSN_CODE(p->insn[i]))))
             return false;
     return !odd && (!wide || p->wide);

@@ -59,16 +59,19 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 
 // ---- kernels
 
-// What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them.
+// What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them. MATH: of gni_math.
+#define GNI_HOST_MATH(F, I, U)                                                                                         \
+    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, pow(a, b)) F(ATAN2, atan2(a, b)) F(HYPOT, hypot(a, b)) \
+    I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
+    U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
 #define GNI_HOST_OPS(F, I, U, X)                                                                                       \
     F(SIGN, gni_dsign(a)) F(FLOOR, floor(a)) F(CEIL, ceil(a)) F(ROUND, rint(a)) F(TRUNC, trunc(a))                     \
-    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, pow(a, b)) F(ATAN2, atan2(a, b)) F(HYPOT, hypot(a, b)) \
     F(FMA, fma(a, b, c))                                                                                               \
     I(SIGN, gni_isign_i64(a)) I(FLOOR, a) I(CEIL, a) I(ROUND, a) I(TRUNC, a) I(ISNAN, 0 * a) I(ISINF, 0 * a) I(ISFINITE, 0 * a + 1) \
-    I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b)) I(SHL, gni_ishl_i64(a, b)) \
+    I(SHL, gni_ishl_i64(a, b)) \
     I(SHR, gni_ishr_i64(a, b)) I(FMA, (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c))                               \
-    U(ABS, a) U(RELU, a) U(SIGN, a != 0) U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b))             \
-    U(POW, gni_ipow_u64(a, b)) U(MIN, a < b ? a : b) U(MAX, a > b ? a : b) U(LT, a < b) U(LE, a <= b) U(GT, a > b)     \
+    U(ABS, a) U(RELU, a) U(SIGN, a != 0)                                                                                  \
+    U(MIN, a < b ? a : b) U(MAX, a > b ? a : b) U(LT, a < b) U(LE, a <= b) U(GT, a > b)     \
     U(GE, a >= b) U(SHR, gni_ishr_u64(a, b))                                                                            \
     X(CAST, uint64_t, uint64_t, a) X(CONST, uint64_t, uint64_t, a) X(U_TO_F, uint64_t, double, a) X(TO_ODD, uint64_t, double, gni_uodd(a)) \
     X(F_TO_I, double, int64_t, gni_dtoi(a)) X(F_TO_U, double, uint64_t, gni_dtou(a)) \
@@ -90,6 +93,7 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 #define GNI_HOST_U(NAME, E) GNI_HOST(gni_wu_##NAME, uint64_t, uint64_t, E)
 #define GNI_HOST_X(NAME, TA, TR, E) GNI_HOST(gni_wx_##NAME, TA, TR, E)
 GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)
+GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U)
 #define GN_X(fn, NAME, F, D, gF, da) GNI_HOST_F(NAME, D)
 GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
@@ -105,8 +109,15 @@ static gni_kernel gni_host_kernel(uint32_t code) {
 #define GNI_HOST_I(NAME, E) case GNI_OP_##NAME * 3u + GNI_I: return gni_wi_##NAME;
 #define GNI_HOST_U(NAME, E) case GNI_OP_##NAME * 3u + GNI_U: return gni_wu_##NAME;
 #define GNI_HOST_X(NAME, TA, TR, E) case GNI_OP_##NAME * 3u: case GNI_OP_##NAME * 3u + 1u: case GNI_OP_##NAME * 3u + 2u: return gni_wx_##NAME;
-#define GN_X(fn, NAME, F, D, gF, da) GNI_HOST_F(NAME, D)
         GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)
+    default: return NULL;
+    }
+}
+static gni_kernel gni_math_kernel(gni_isa isa, bool wide, uint32_t code) {
+    if (!wide) return GNI_OF_ISA(isa, gni_math_table)->kernel(code);
+    switch (code) {
+#define GN_X(fn, NAME, F, D, gF, da) GNI_HOST_F(NAME, D)
+        GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U)
         GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
 #undef GNI_HOST_F
@@ -118,8 +129,10 @@ static gni_kernel gni_host_kernel(uint32_t code) {
 }
 
 // The loop for an instruction of a program, whose registers are of 64 bits if it is `wide`; NULL if there is none.
-static gni_kernel gni_kernel_of(const gni_cpu_isa *isa, bool wide, uint32_t code) {
-    if (!wide) return isa->kernel[code];
-    const gni_kernel own = isa->wide_kernel(code);
-    return own != NULL ? own : gni_host_kernel(code);
+static gni_kernel gni_kernel_of(gni_isa isa, bool wide, uint32_t code) {
+    const gni_cpu_isa *table = GNI_OF_ISA(isa, gni_isa_table);
+    const gni_math *math = gni_math_get();
+    gni_kernel own = wide ? table->wide_kernel(code) : table->kernel[code];
+    if (own == NULL && wide) own = gni_host_kernel(code);
+    return own == NULL && math != NULL ? math->kernel(isa, wide, code) : own;
 }

@@ -166,8 +166,7 @@ static bool gni_is_unary(gni_op op) { return op < GNI_OP_ISNAN || op >= GNI_OP_E
 // With one operand a constant there is one array; it stands for operand 1 (b) when the constant was first.
 static int gni_operand_place(const gni_node *node, int i) { return node->param[1] == 1 ? 1 : i; }
 
-static uint32_t gni_elementwise_reads(const gni_node *node,
-                                      bool (*wants)(const gni_node *node, int i)) {
+static uint32_t gni_derivatives_read(const gni_node *node, bool (*wants)(const gni_node *node, int i)) {
     gni_op op = (gni_op)node->param[0];
     uint32_t reads = 0;
     if (op == GNI_OP_WHERE) return 1;
@@ -199,7 +198,7 @@ static gn_array *gni_derivative_scalar(gni_node *node, gn_array *gy) {
                  : gni_derivative_first(op, gy, x, konst, y);
 }
 
-static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+static bool gni_derivatives_back(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_op op = (gni_op)node->param[0];
     gn_array **in = node->in, *y = node->output;
     GNI_UNUSED(g);
@@ -223,6 +222,14 @@ static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn
     for (int i = 0; i < node->n_in; i++)
         if (gni_wanted(node, i)) gx[i] = gni_unbroadcast(gx[i], &in[i]->shape);
     return true;
+}
+static const gni_derivatives gni_derivatives_table = {gni_derivatives_back, gni_derivatives_read};
+static void gni_derivatives_use(void) { gni_pointer_store(&gni_derivatives_used, &gni_derivatives_table); }
+static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    return gni_pointer_load(&gni_derivatives_used)->back(g, node, gy, gx);
+}
+static uint32_t gni_elementwise_reads(const gni_node *node, bool (*wants)(const gni_node *node, int i)) {
+    return gni_pointer_load(&gni_derivatives_used)->reads(node, wants);
 }
 
 static bool gni_back_copy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {

@@ -136,6 +136,9 @@ static gn_array *gni_complex_mul(gn_array *a, gn_array *b) {
     return gni_complex_product(gn_mul, a, b);
 }
 
+// gn_abs of real numbers, without what gn_abs needs for complex ones.
+static gn_array *gni_real_abs(gn_array *a) { return gni_unary("gn_abs", GNI_OP_ABS, a); }
+
 // Smith's quotient, which divides by the larger part of b first, so that no square of a part overflows. A divisor
 // of 0 divides both parts.
 static gn_array *gni_complex_div(gn_array *a, gn_array *b) {
@@ -146,7 +149,7 @@ static gn_array *gni_complex_div(gn_array *a, gn_array *b) {
         br = gn_cast(br, GN_F64);
         bi = gn_cast(bi, GN_F64);
     }
-    gn_array *real = gn_ge(gn_abs(br), gn_abs(bi)); // the larger part of b
+    gn_array *real = gn_ge(gni_real_abs(br), gni_real_abs(bi)); // the larger part of b
     gn_array *most = gn_where(real, br, bi), *least = gn_where(real, bi, br);
     gn_array *p = gn_where(real, ar, ai), *q = gn_where(real, ai, ar);
     gn_array *ratio = gn_where(gn_eq_s(most, 0.0), gn_zeros_like(most), gn_div(least, most));
@@ -174,7 +177,7 @@ static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
 static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
                                     gn_array *b) {
     switch (op) {
-    case GNI_OP_POW: return gni_complex_pow(g, a, b);
+    case GNI_OP_POW: return gni_math_get()->power(g, a, b);
     case GNI_OP_LOGICAL_AND: return gn_logical_and(gni_nonzero(a), gni_nonzero(b));
     case GNI_OP_LOGICAL_OR: return gn_logical_or(gni_nonzero(a), gni_nonzero(b));
     case GNI_OP_LOGICAL_XOR: return gn_logical_xor(gni_nonzero(a), gni_nonzero(b));
@@ -206,7 +209,7 @@ static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, 
     case GNI_OP_POW:
         if (!first && s == 2.0) return gni_complex_mul(a, a);
         re = gn_scalar(g, gni_part_of(a->dtype), s);
-        return first ? gni_complex_pow(g, re, a) : gni_complex_pow(g, a, re);
+        return first ? gni_math_get()->power(g, re, a) : gni_math_get()->power(g, a, re);
     case GNI_OP_EQ: return gn_logical_and(gn_eq_s(re, s), gn_eq_s(im, 0.0));
     case GNI_OP_NE: return gn_logical_or(gn_ne_s(re, s), gn_ne_s(im, 0.0));
     default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
@@ -433,10 +436,11 @@ static gn_array *gni_complex_acosh(gn_context *g, const char *fn, gn_array *a) {
     return gn_complex(gn_where(down, im, gn_neg(im)), gn_where(down, gn_neg(re), re));
 }
 
-static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
-    const bool brief = op == GNI_OP_NEG || op == GNI_OP_ABS || op == GNI_OP_SQUARE || op == GNI_OP_ROUND || op == GNI_OP_SIGN;
-    if (!brief && (op < GNI_OP_ISNAN || op > GNI_OP_LOGICAL_NOT)) gni_computed(a);
-    gn_array *re = gni_re(a), *im = gni_im(a), *size;
+// The others of unary ones: whatever takes a function of real numbers.
+static gn_array *gni_complex_math(gn_context *g, const char *fn, gni_op op, gn_array *a) {
+    gn_array *re, *im, *size;
+    if (op != GNI_OP_ABS && op != GNI_OP_SIGN) gni_computed(a);
+    re = gni_re(a), im = gni_im(a);
     switch (op) {
     case GNI_OP_ASIN:
     case GNI_OP_ACOS: return gni_complex_asin(g, fn, op, a);
@@ -444,7 +448,6 @@ static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_
     case GNI_OP_ACOSH: return gni_complex_acosh(g, fn, a);
     case GNI_OP_ASINH: return gni_turned_back(gni_complex_asin(g, fn, GNI_OP_ASIN, gn_complex(gn_neg(im), re)));
     case GNI_OP_ATAN: return gni_turned_back(gni_complex_atanh(g, fn, gn_complex(gn_neg(im), re)));
-    case GNI_OP_ROUND: return gn_complex(gn_round(re), gn_round(im));
     case GNI_OP_SIGN: // a over its magnitude; what is infinite in one part only goes along the axes
         size = gni_complex_abs(g, a);
         return gn_where(gn_eq_s(size, 0.0), gn_zeros_like(size), gn_div(a, gn_where(gn_eq_s(size, 0.0), gn_ones_like(size), size)));
@@ -458,18 +461,41 @@ static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_
     case GNI_OP_LOG1P: return gni_complex_log1p(g, a);
     case GNI_OP_LOG2: return gn_mul_s(gni_complex_log(g, a), 1.0 / GNI_LN2);
     case GNI_OP_LOG10: return gn_mul_s(gni_complex_log(g, a), 1.0 / GNI_LN10);
-    case GNI_OP_NEG: return gn_complex(gn_neg(re), gn_neg(im));
     case GNI_OP_ABS: return gni_complex_abs(g, a);
-    case GNI_OP_SQUARE: return gni_complex_mul(a, a);
     case GNI_OP_RECIP: return gni_complex_div(gn_scalar(g, gni_part_of(a->dtype), 1.0), a);
     case GNI_OP_EXP: return gni_complex_exp(g, a);
     case GNI_OP_LOG: return gni_complex_log(g, a);
     case GNI_OP_SQRT: return gni_complex_sqrt(g, a);
+    default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
+    }
+    return NULL;
+}
+static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
+    const gni_math *math = gni_math_get();
+    gn_array *re, *im;
+    switch (op) {
+    case GNI_OP_NEG:
+    case GNI_OP_SQUARE:
+    case GNI_OP_ROUND:
+    case GNI_OP_ISNAN:
+    case GNI_OP_ISINF:
+    case GNI_OP_ISFINITE:
+    case GNI_OP_LOGICAL_NOT: break;
+    default:
+        if (math != NULL) return math->complex(g, fn, op, a);
+        gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
+        return NULL;
+    }
+    re = gni_re(a), im = gni_im(a);
+    switch (op) {
+    case GNI_OP_ROUND: return gn_complex(gn_round(re), gn_round(im));
+    case GNI_OP_NEG: return gn_complex(gn_neg(re), gn_neg(im));
+    case GNI_OP_SQUARE: return gni_complex_mul(a, a);
     case GNI_OP_ISNAN: return gn_logical_or(gn_isnan(re), gn_isnan(im));
     case GNI_OP_ISINF: return gn_logical_or(gn_isinf(re), gn_isinf(im));
     case GNI_OP_ISFINITE: return gn_logical_and(gn_isfinite(re), gn_isfinite(im));
     case GNI_OP_LOGICAL_NOT: return gn_logical_and(gn_eq_s(re, 0.0), gn_eq_s(im, 0.0));
-    default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
+    default: break;
     }
     return NULL;
 }

@@ -5,6 +5,8 @@
 #pragma once
 #include "../api/views.h"
 #include "../core/evaluate.h"
+#include "../cpu/cpu_special.h"
+#include "../cpu/cpu_wide.h"
 #endif
 
 static bool gni_real_only(gn_context *g, const char *fn, gn_array *const *in, int n) {
@@ -167,41 +169,67 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
     return gni_end(g, y);
 }
 
+static const gni_math gni_math_table = {gni_math_kernel, gni_rare_kernel, gni_complex_math, gni_complex_pow};
+static gn_array *gni_unary_math(const char *fn, gni_op op, gn_array *a) {
+    gni_pointer_store(&gni_math_used, &gni_math_table);
+    return gni_unary(fn, op, a);
+}
+static gn_array *gni_binary_math(const char *fn, gni_op op, gn_array *a, gn_array *b) {
+    gni_pointer_store(&gni_math_used, &gni_math_table);
+    return gni_binary(fn, op, a, b);
+}
+static gn_array *gni_binary_s_math(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
+    gni_pointer_store(&gni_math_used, &gni_math_table);
+    return gni_binary_s(fn, op, a, s, scalar_first);
+}
+
 #define GN_X(fn, NAME, F, D, gF, da)                                                               \
-    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
+    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary_math(#fn, GNI_OP_##NAME, a); }
 GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
     GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
-GNI_UNARY_ANY(GN_X)
+GNI_UNARY_NEG(GN_X)
+GNI_UNARY_WHOLE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
+    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary_math(#fn, GNI_OP_##NAME, a); }
+GNI_UNARY_SIZE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
     GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
 GNI_UNARY_BOOL(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, D, da)                                                                      \
-    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
+    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary_math(#fn, GNI_OP_##NAME, a); }
 GNI_UNARY_RARE(GN_X)
 #undef GN_X
-static gn_array *gni_trigamma(gn_array *a) { return gni_unary("gn_digamma's derivative", GNI_OP_TRIGAMMA, a); }
-static gn_array *gni_tetragamma(gn_array *a) { return gni_unary("gn_digamma's second derivative", GNI_OP_TETRAGAMMA, a); }
-#define GNI_BINARY_FUNCTIONS(fn, NAME)                                                             \
+static gn_array *gni_trigamma(gn_array *a) { return gni_unary_math("gn_digamma's derivative", GNI_OP_TRIGAMMA, a); }
+static gn_array *gni_tetragamma(gn_array *a) { return gni_unary_math("gn_digamma's second derivative", GNI_OP_TETRAGAMMA, a); }
+#define GNI_BINARY_FUNCTIONS(fn, NAME, kind)                                                       \
     GPUNUM_API gn_array *fn(gn_array *a, gn_array *b) {                                            \
-        return gni_binary(#fn, GNI_OP_##NAME, a, b);                                               \
+        return gni_binary##kind(#fn, GNI_OP_##NAME, a, b);                                         \
     }                                                                                              \
     GPUNUM_API gn_array *fn##_s(gn_array *a, double b) {                                           \
-        return gni_binary_s(#fn "_s", GNI_OP_##NAME, a, b, false);                                 \
+        return gni_binary_s##kind(#fn "_s", GNI_OP_##NAME, a, b, false);                           \
     }
-#define GN_X(fn, NAME, F, D, gF, da, db) GNI_BINARY_FUNCTIONS(fn, NAME)
-GNI_BINARY_FLOAT(GN_X)
+#define GN_X(fn, NAME, F, D, gF, da, db) GNI_BINARY_FUNCTIONS(fn, NAME, )
+GNI_BINARY_DIV(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_BINARY_FUNCTIONS(fn, NAME)
-GNI_BINARY_ANY(GN_X)
+#define GN_X(fn, NAME, F, D, gF, da, db) GNI_BINARY_FUNCTIONS(fn, NAME, _math)
+GNI_BINARY_ANGLE(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_BINARY_FUNCTIONS(fn, NAME)
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_BINARY_FUNCTIONS(fn, NAME, )
+GNI_BINARY_RING(GN_X)
+GNI_BINARY_BOUND(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_BINARY_FUNCTIONS(fn, NAME, _math)
+GNI_BINARY_DIVIDE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_BINARY_FUNCTIONS(fn, NAME, )
 GNI_COMPARE(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, I, gI) GNI_BINARY_FUNCTIONS(fn, NAME)
+#define GN_X(fn, NAME, I, gI) GNI_BINARY_FUNCTIONS(fn, NAME, )
 GNI_BINARY_INT(GN_X)
 #undef GN_X
 
@@ -212,7 +240,7 @@ GPUNUM_API gn_array *gn_rdiv_s(gn_array *a, double b) {
     return gni_binary_s("gn_rdiv_s", GNI_OP_DIV, a, b, true);
 }
 GPUNUM_API gn_array *gn_rpow_s(gn_array *a, double b) {
-    return gni_binary_s("gn_rpow_s", GNI_OP_POW, a, b, true);
+    return gni_binary_s_math("gn_rpow_s", GNI_OP_POW, a, b, true);
 }
 
 GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b) {

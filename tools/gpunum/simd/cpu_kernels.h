@@ -226,7 +226,7 @@ GNI_KERNEL(gni_ki_FMA) {
 }
 
 static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
-#define GN_X(fn, NAME, F, D, gF, da) GNI_FN(gni_kf_##NAME), NULL, NULL,
+#define GN_X(fn, NAME, F, D, gF, da) NULL, NULL, NULL,
     GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
@@ -238,11 +238,21 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
             GNI_UNARY_BOOL(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) GNI_FN(gni_kf_##NAME), NULL, NULL,
-                GNI_BINARY_FLOAT(GN_X)
+                GNI_BINARY_DIV(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, gF, da, db) NULL, NULL, NULL,
+                    GNI_BINARY_ANGLE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
     GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
-                    GNI_BINARY_ANY(GN_X)
+                        GNI_BINARY_RING(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) NULL, NULL, NULL,
+                            GNI_BINARY_DIVIDE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
+    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
+                                GNI_BINARY_BOUND(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
     GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
@@ -279,6 +289,26 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
     GNI_SAME(gni_kx_WRAP_I16),
 #undef GNI_SAME
 };
+
+// Those that only programs with such an op hold, see gni_math.
+static gni_kernel GNI_FN(gni_math_kernel)(uint32_t code) {
+    switch (code) {
+#define GN_X(fn, NAME, F, D, gF, da) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
+        GNI_UNARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, gF, da, db) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
+        GNI_BINARY_ANGLE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
+    case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);                                         \
+    case GNI_OP_##NAME * 3u + 1u: return GNI_FN(gni_ki_##NAME);                                    \
+    case GNI_OP_##NAME * 3u + 2u: return GNI_FN(gni_ku_##NAME);
+        GNI_BINARY_DIVIDE(GN_X)
+#undef GN_X
+    default: return NULL;
+    }
+}
+GNI_TABLE gni_math_isa GNI_FN(gni_math_table) = {GNI_FN(gni_math_kernel)};
 
 // ---- memory to registers and back
 
