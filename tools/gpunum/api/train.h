@@ -26,7 +26,7 @@ typedef struct gn_attention_options {
 // neighbours. The mask broadcasts to (..., heads, n, m): bool, of keys that a query sees, or a float, which is added to the scores.
 // A query that sees no key gives zeros. What is hidden should be finite. Float16 and bfloat16 are summed in float32. One float
 // dtype, any strides; `mask` and `options` may be NULL. The gradient computes scores again, within the same workspace; only a graph
-// of it has all of them. On a GPU, but for browsers', all but float64 without a mask, with d and e multiples of 8 up to 256, takes no
+// of it has all of them. On a GPU, but for browsers', all but float64 without a mask, with d and e multiples of 8 up to 128, takes no
 // workspace.
 GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *options);
 typedef struct gn_rope_options {
