@@ -1159,7 +1159,8 @@ typedef struct gn_attention_options {
 // neighbours. The mask broadcasts to (..., heads, n, m): bool, of keys that a query sees, or a float, which is added to the scores.
 // A query that sees no key gives zeros. What is hidden should be finite. Float16 and bfloat16 are summed in float32. One float
 // dtype, any strides; `mask` and `options` may be NULL. The gradient computes scores again, within the same workspace; only a graph
-// of it has all of them. On a GPU with matrix units halves without a mask, with d and e multiples of 8 up to 256, take no workspace.
+// of it has all of them. On a GPU, but for browsers', all but float64 without a mask, with d and e multiples of 8 up to 128, takes no
+// workspace.
 GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *options);
 typedef struct gn_rope_options {
     double base;      // 0 = 10000
@@ -2000,6 +2001,21 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 #define GNI_O1_END
 #endif
 
+// What only calls others gets -Os without the passes that cost time and win nothing there: a fifth less text than by -O1.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8 && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define GNI_OS_BEGIN                                                                                                   \
+    _Pragma("GCC push_options")                                                                                        \
+    _Pragma("GCC optimize(\"Os\", \"no-tree-vrp\", \"no-tree-pre\", \"no-gcse\", \"no-expensive-optimizations\")")       \
+    _Pragma("GCC optimize(\"no-thread-jumps\", \"no-code-hoisting\", \"no-store-merging\", \"no-tree-tail-merge\")")     \
+    _Pragma("GCC optimize(\"no-crossjumping\", \"no-cse-follow-jumps\", \"no-peephole2\", \"no-ipa-sra\")")              \
+    _Pragma("GCC optimize(\"no-ipa-cp\", \"no-ipa-icf\", \"no-schedule-insns2\", \"no-tree-vectorize\")")                \
+    _Pragma("GCC optimize(\"no-isolate-erroneous-paths-dereference\", \"no-shrink-wrap\", \"no-tree-sra\")")
+#define GNI_OS_END _Pragma("GCC pop_options")
+#else
+#define GNI_OS_BEGIN GNI_O1_BEGIN
+#define GNI_OS_END GNI_O1_END
+#endif
+
 #if defined(GPUNUM_NO_VULKAN) && !defined(GPUNUM_USE_WEBGPU)
 #define GNI_CPU_ALONE 1 // no device layer is compiled: what decides for a GPU says so to the compiler, which drops the rest
 #else
@@ -2052,6 +2068,9 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 //   d...   derivative with respect to each operand from gy (of the result), a, b and y, as public calls
 // Results of the BOOL tables are masks in F and gF, truth values in D and I.
 //
+// What the linker leaves out of a program that calls none of them is UNARY_FLOAT, BINARY_ANGLE, BINARY_DIVIDE and the rare
+// ones (gni_math in room internal).
+//
 // Float ops turn integers into float32. ANY ops keep the promoted dtype. Rooms elementwise_api and reductions declare the
 // functions.
 
@@ -2087,16 +2106,19 @@ inline array where(const array &condition, const array &a, const array &b) { ret
     X(gn_softplus,    SOFTPLUS,   gni_vsoftplus(a),       gni_dsoftplus(a),   "gn_softplus(a)", gn_mul(gy, gn_sigmoid(a)))
 
 //      fn              NAME        F                       D                   I                    gF              gI        da
-#define GNI_UNARY_ANY(X) \
-    X(gn_neg,         NEG,        -a,                     -a,                 (T)((UT)0 - (UT)a),  "-a",           "-a",     gn_neg(gy)) \
+#define GNI_UNARY_NEG(X) \
+    X(gn_neg,         NEG,        -a,                     -a,                 (T)((UT)0 - (UT)a),  "-a",           "-a",     gn_neg(gy))
+#define GNI_UNARY_SIZE(X) \
     X(gn_abs,         ABS,        gni_vabs(a),            fabs(a),            GNI_T(gni_iabs)(a),  "abs(a)",       "GN_ABS_INT(a)", gn_mul(gy, gn_sign(a))) \
-    X(gn_sign,        SIGN,       gni_vsign(a),           gni_dsign(a),       GNI_T(gni_isign)(a), "gn_sign(a)",   "GN_SIGN_INT(a)", gn_zeros_like(gy)) \
+    X(gn_sign,        SIGN,       gni_vsign(a),           gni_dsign(a),       GNI_T(gni_isign)(a), "gn_sign(a)",   "GN_SIGN_INT(a)", gn_zeros_like(gy))
+#define GNI_UNARY_WHOLE(X) \
     X(gn_square,      SQUARE,     a * a,                  a * a,              (T)((UT)a * (UT)a),  "a * a",        "a * a",  gn_mul(gy, gn_mul_s(a, 2.0))) \
     X(gn_floor,       FLOOR,      gni_vfloor(a),          floor(a),           a,                   "floor(a)",     "a",      gn_zeros_like(gy)) \
     X(gn_ceil,        CEIL,       gni_vceil(a),           ceil(a),            a,                   "ceil(a)",      "a",      gn_zeros_like(gy)) \
     X(gn_round,       ROUND,      gni_vrint(a),           gni_drint(a),       a,                   "gn_rint(a)",   "a",      gn_zeros_like(gy)) \
     X(gn_trunc,       TRUNC,      gni_vtrunc(a),          trunc(a),           a,                   "trunc(a)",     "a",      gn_zeros_like(gy)) \
     X(gn_relu,        RELU,       gni_vmaxc(a, gni_vset(0.0f)), gni_dmax(a, 0.0), GNI_T(gni_irelu)(a), "gn_max(a, GN_F(0.0))", "GN_RELU_INT(a)", gni_grad_relu(gy, y))
+#define GNI_UNARY_ANY(X) GNI_UNARY_NEG(X) GNI_UNARY_SIZE(X) GNI_UNARY_WHOLE(X)
 
 //      fn              NAME        F                       D                   I               gF                       gI
 #define GNI_UNARY_BOOL(X) \
@@ -2106,21 +2128,26 @@ inline array where(const array &condition, const array &a, const array &b) { ret
     X(gn_logical_not, LOGICAL_NOT, gni_veq(a, gni_vset(0.0f)), a == 0.0,      a == 0,         "equal(a, GN_F(0.0))",   "equal(a, GN_ZERO_INT)")
 
 //      fn              NAME        F                       D                   gF                da, db
-#define GNI_BINARY_FLOAT(X) \
-    X(gn_div,         DIV,        a / b,                  a / b,              "gn_div(a, b)",   gn_div(gy, b), gn_neg(gn_div(gn_mul(gy, y), b))) \
+#define GNI_BINARY_DIV(X) \
+    X(gn_div,         DIV,        a / b,                  a / b,              "gn_div(a, b)",   gn_div(gy, b), gn_neg(gn_div(gn_mul(gy, y), b)))
+#define GNI_BINARY_ANGLE(X) \
     X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", gn_div(gn_mul(gy, b), gni_sum_squares(gy, a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(gy, a, b)))) \
     X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), gn_mul(gy, gn_div(b, y)))
+#define GNI_BINARY_FLOAT(X) GNI_BINARY_DIV(X) GNI_BINARY_ANGLE(X)
 
 //      fn              NAME        F                       D                   I                        gF                  gI              da, db
-#define GNI_BINARY_ANY(X) \
+#define GNI_BINARY_RING(X) \
     X(gn_add,         ADD,        a + b,                  a + b,              (T)((UT)a + (UT)b),      "a + b",            "a + b",        gy, gy) \
     X(gn_sub,         SUB,        a - b,                  a - b,              (T)((UT)a - (UT)b),      "a - b",            "a - b",        gy, gn_neg(gy)) \
-    X(gn_mul,         MUL,        a * b,                  a * b,              (T)((UT)a * (UT)b),      "a * b",            "a * b",        gn_mul(gy, b), gn_mul(gy, a)) \
+    X(gn_mul,         MUL,        a * b,                  a * b,              (T)((UT)a * (UT)b),      "a * b",            "a * b",        gn_mul(gy, b), gn_mul(gy, a))
+#define GNI_BINARY_DIVIDE(X) \
     X(gn_floor_div,   FLOOR_DIV,  gni_vfloor_div(a, b),   gni_dfloor_div(a, b), GNI_T(gni_ifloor_div)(a, b), "gn_floor_div(a, b)", "GN_FLOOR_DIV_INT(a, b)", gn_zeros_like(gy), gn_zeros_like(gy)) \
     X(gn_mod,         MOD,        gni_vmod(a, b),         gni_dmod(a, b),     GNI_T(gni_imod)(a, b),   "gn_mod(a, b)",     "GN_MOD_INT(a, b)", gy, gn_neg(gn_mul(gy, gn_floor_div(a, b)))) \
-    X(gn_pow,         POW,        gni_vpow(a, b),         pow(a, b),          GNI_T(gni_ipow)(a, b),   "gn_pow(a, b)",     "GN_POW_INT(a, b)", gni_grad_pow_base(gy, a, b), gni_grad_pow_exponent(gy, a, b, y)) \
+    X(gn_pow,         POW,        gni_vpow(a, b),         pow(a, b),          GNI_T(gni_ipow)(a, b),   "gn_pow(a, b)",     "GN_POW_INT(a, b)", gni_grad_pow_base(gy, a, b), gni_grad_pow_exponent(gy, a, b, y))
+#define GNI_BINARY_BOUND(X) \
     X(gn_minimum,     MIN,        gni_vmin(a, b),         gni_dmin(a, b),     a < b ? a : b,           "gn_min(a, b)",     "min(a, b)",    gni_grad_pick(gy, b, a), gni_grad_pick(gy, a, b)) \
     X(gn_maximum,     MAX,        gni_vmax(a, b),         gni_dmax(a, b),     a > b ? a : b,           "gn_max(a, b)",     "max(a, b)",    gni_grad_pick(gy, a, b), gni_grad_pick(gy, b, a))
+#define GNI_BINARY_ANY(X) GNI_BINARY_RING(X) GNI_BINARY_DIVIDE(X) GNI_BINARY_BOUND(X)
 
 //      fn              NAME        F                       D            I             gF                        gI
 #define GNI_COMPARE(X) \
@@ -2375,6 +2402,11 @@ typedef struct gni_cpu_isa {
     const struct gni_cpu_isa *wide;     // the same for registers of 64 bits, up to `fold_columns`
     gni_kernel (*wide_kernel)(uint32_t code); // and its kernel of a GNI_INSN_CODE; NULL: it is in room `cpu_wide`
 } gni_cpu_isa;
+
+// Kernels of GNI_INSN_CODE in registers of 32 bits that are in a table of their own, see gni_math.
+typedef struct gni_math_isa {
+    gni_kernel (*kernel)(uint32_t code);
+} gni_math_isa;
 
 // Philox blocks first to first + blocks - 1, four words each.
 typedef struct gni_random_isa {
@@ -2636,6 +2668,7 @@ extern "C" {
 #define GNI_TABLES(pass)                                                                           \
     extern GNI_TABLE gni_cpu_isa gni_isa_table_##pass;                                             \
     extern GNI_TABLE gni_softmax_fns gni_softmax_table_##pass, gni_wide_softmax_table_##pass;      \
+    extern GNI_TABLE gni_math_isa gni_math_table_##pass;                                           \
     extern GNI_TABLE gni_random_isa gni_random_table_##pass;                                       \
     extern GNI_TABLE gni_gemm_isa gni_gemm_isa_##pass;                                             \
     extern GNI_TABLE gni_la_isa gni_la_isa_##pass;                                                 \
@@ -4563,7 +4596,7 @@ GNI_KERNEL(gni_ki_FMA) {
 }
 
 static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
-#define GN_X(fn, NAME, F, D, gF, da) GNI_FN(gni_kf_##NAME), NULL, NULL,
+#define GN_X(fn, NAME, F, D, gF, da) NULL, NULL, NULL,
     GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
@@ -4575,11 +4608,21 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
             GNI_UNARY_BOOL(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) GNI_FN(gni_kf_##NAME), NULL, NULL,
-                GNI_BINARY_FLOAT(GN_X)
+                GNI_BINARY_DIV(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, gF, da, db) NULL, NULL, NULL,
+                    GNI_BINARY_ANGLE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
     GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
-                    GNI_BINARY_ANY(GN_X)
+                        GNI_BINARY_RING(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) NULL, NULL, NULL,
+                            GNI_BINARY_DIVIDE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
+    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
+                                GNI_BINARY_BOUND(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
     GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
@@ -4616,6 +4659,26 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
     GNI_SAME(gni_kx_WRAP_I16),
 #undef GNI_SAME
 };
+
+// Those that only programs with such an op hold, see gni_math.
+static gni_kernel GNI_FN(gni_math_kernel)(uint32_t code) {
+    switch (code) {
+#define GN_X(fn, NAME, F, D, gF, da) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
+        GNI_UNARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, gF, da, db) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
+        GNI_BINARY_ANGLE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
+    case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);                                         \
+    case GNI_OP_##NAME * 3u + 1u: return GNI_FN(gni_ki_##NAME);                                    \
+    case GNI_OP_##NAME * 3u + 2u: return GNI_FN(gni_ku_##NAME);
+        GNI_BINARY_DIVIDE(GN_X)
+#undef GN_X
+    default: return NULL;
+    }
+}
+GNI_TABLE gni_math_isa GNI_FN(gni_math_table) = {GNI_FN(gni_math_kernel)};
 
 // ---- memory to registers and back
 
@@ -5015,7 +5078,7 @@ static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
 
 // ---- folds of columns
 
-// Four rows at a time, each read from one end to the other: `t` gathers up to GNI_COLUMN_BLOCK rows.
+// Short rows four at a time, long ones in the order of memory: `t` gathers up to GNI_COLUMN_BLOCK rows.
 static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows,
                                       int64_t stride, int64_t n, int64_t at) {
     float t[GNI_BAND];
@@ -5027,7 +5090,7 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
         for (int64_t r = r0; r < last; r += 4) {
             const float *p = (const float *)x + r * stride;
             int64_t have = last - r, c = 0;
-            if (have >= 4) {
+            if (have >= 4 && n <= 256) {
                 const float *q = p + stride, *u = q + stride, *w = u + stride;
                 for (; c < whole; c += GNI_VW)
                     gni_vstore(t + c, gni_vload(t + c) + ((gni_vload(p + c) + gni_vload(q + c)) +
@@ -5035,7 +5098,7 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
                 for (; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
                 continue;
             }
-            for (int64_t k = 0; k < have; k++, p += stride) {
+            for (int64_t k = 0; k < GNI_MIN(have, 4); k++, p += stride) {
                 for (c = 0; c < whole; c += GNI_VW)
                     gni_vstore(t + c, gni_vload(t + c) + gni_vload(p + c));
                 for (; c < n; c++) t[c] += p[c];
@@ -10039,6 +10102,15 @@ typedef volatile LONG gni_atomic;
 #define gni_atomic_add(p, v) InterlockedExchangeAdd((p), (v))
 #endif
 
+// Of pointers to what is constant.
+#ifdef GNI_GNU
+#define gni_pointer_load(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define gni_pointer_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#else
+#define gni_pointer_load(p) (*(p))
+#define gni_pointer_store(p, v) (*(p) = (v))
+#endif
+
 #if defined(__cplusplus)
 #define GNI_THREAD_LOCAL thread_local
 #elif defined(GNI_GNU)
@@ -10438,7 +10510,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
                                   // as WGSL, from bit 8 on 4 bits for each of the first 6 inputs: 1 + the output whose
                                   // buffer it has.
                                   // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
-                                  // lanes of a team, 16-19: dtype of the result, 20-21: log2 of the steps of a lane that
+                                  // lanes of a team, bit 13: moments, 16-19: dtype of the result, 20-21: log2 of the steps of a lane that
                                   // are loaded at a time; as WGSL, bits 24 and 25: partial results are written, are joined
 #define GNI_P_PROGRAM_STEPS 6     // instructions, at most 24
 // Others.
@@ -10456,6 +10528,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_MAP_ACROSS 37  // tiles along the last dimension
 #define GNI_P_MAP_DOWN 38    // and along the rows
 
+#define GNI_F_REDUCE_MOMENTS 0x2000u
 #define GNI_F_REDUCE_PARTIAL 0x1000000u
 #define GNI_F_REDUCE_JOIN 0x2000000u
 #define GNI_P_REDUCE_KEPT 32    // elements of the result
@@ -10467,6 +10540,9 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_REDUCE_INDEX0 38  // of the first reduced element
 #define GNI_P_REDUCE_COUNTER0 39 // first of one counter per workgroup along x
 #define GNI_P_REDUCE_APART 40    // of two outputs: elements from a result to the second one
+#define GNI_P_REDUCE_SAMPLES 41  // of moments: steps that are looked at first
+#define GNI_P_REDUCE_COUNT 42    // what the sum is divided by, a float or both words of a double
+#define GNI_P_REDUCE_REST 44     // and the sum of squares
 
 // ---- softmax.comp
 
@@ -10621,7 +10697,9 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_SELECT_WIDTH 6
 #define GNI_P_SELECT_OUT_BASE 7
 #define GNI_P_SELECT_TAKE 8
-#define GNI_P_SELECT_WORDS 9
+#define GNI_P_SELECT_ROOM 9
+#define GNI_P_SELECT_WORDS 10
+#define GNI_SELECT_BITS 12 // of a digit
 
 #define GNI_P_FIND_N 0
 #define GNI_P_FIND_LINE 1
@@ -10677,6 +10755,9 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_S_ATTEND_BLOCKS 3 // of 16 rows that a subgroup has
 #define GNI_S_ATTEND_KEYS 4   // keys of a tile
 #define GNI_S_ATTEND_SPECS 5
+#define GNI_S_ATTEND_STEP 3  // attend.comp's: gni_attend_step
+#define GNI_S_ATTEND_DTYPE 4
+#define GNI_S_ATTEND_SPAN 5  // blocks of 64 columns of sums that a workgroup has
 #define GNI_F_ATTEND_CAUSAL 1u
 #define GNI_F_ATTEND_LSE 2u    // the rows' logarithms of sums are written
 #define GNI_F_ATTEND_BF16 4u
@@ -11247,6 +11328,8 @@ typedef struct gni_reduce {
     gni_operand in[GNI_MAX_INPUTS], out; // out.dtype: of the result
     bool compiled; // not worth interpreting: a GPU waits for the kernel of this program
     int64_t apart; // two outputs, on GPUs only: elements of `out` from a result to the second one; 0: one output
+    bool moments; // both outputs are x, their results its variance (sums over `rest`) and its mean
+    double rest;
 } gni_reduce;
 
 // Rows of `n` elements; the input has any row stride and unit stride inside, the output is contiguous
@@ -11766,6 +11849,11 @@ static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_conte
     gni_cpu_scatter(gn_context *g, const void *job), gni_cpu_random(gn_context *g, const void *job),
     gni_cpu_scan(gn_context *g, const void *job), gni_cpu_sort(gn_context *g, const void *job),
     gni_cpu_search(gn_context *g, const void *job), gni_cpu_counts(gn_context *g, const void *job);
+// Of room `cpu`: computes one op on short arrays of one dtype without gaps, which most calls on small arrays are, without a program.
+// False: it is other work, or there is no memory. Where there is no GPU.
+static bool gni_cpu_short(gn_context *g, gn_array *a);
+// Of room `cpu_jobs`: whether all indices, which the CPU has, are within the axis; or gni_fail.
+static bool gni_indices_ok(gn_context *g, const gni_places *at, const gni_operand *index);
 static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_map},
                       gni_kind_reduce = {GNI_JOB_REDUCE, gni_cpu_takes_reduce, gni_cpu_reduce},
                       gni_kind_softmax = {GNI_JOB_SOFTMAX, gni_cpu_takes_softmax, gni_cpu_softmax},
@@ -11798,6 +11886,8 @@ static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns,
 // complex: what public functions do with complex operands, inside a scope that is open
 typedef gn_array *(*gni_binary_fn)(gn_array *a, gn_array *b);
 static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a);
+static gn_array *gni_complex_math(gn_context *g, const char *fn, gni_op op, gn_array *a); // those of gni_math
+static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b);
 static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
                                     gn_array *b);
 static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, gn_array *a,
@@ -11806,6 +11896,23 @@ static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b
 static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t);
 static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b); // bilinear f
 static gn_dtype gni_part_of(gn_dtype t); // of the parts of such numbers, float32 or float64
+
+// What only programs need that call one of the functions of UNARY_FLOAT, BINARY_ANGLE, BINARY_DIVIDE, UNARY_SIZE or a rare
+// one: these set it, and the linker leaves all of it out of a program that has none of them.
+typedef struct gni_math {
+    gni_kernel (*kernel)(gni_isa isa, bool wide, uint32_t code);
+    void (*rare)(uint32_t code, void *dst, const void *pa, bool wide, int n);
+    gn_array *(*complex)(gn_context *g, const char *fn, gni_op op, gn_array *a);
+    gn_array *(*power)(gn_context *g, gn_array *a, gn_array *b); // complex
+} gni_math;
+static const gni_math *gni_math_used; // NULL, or the only one there is
+static const gni_math *gni_math_get(void) { return gni_pointer_load(&gni_math_used); }
+// The same of derivatives of elementwise ops: set where an array requires a gradient.
+typedef struct gni_derivatives {
+    gni_backward_fn back;
+    uint32_t (*reads)(const gni_node *node, bool (*wants)(const gni_node *node, int i));
+} gni_derivatives;
+static const gni_derivatives *gni_derivatives_used;
 
 // lazy: the unlocked makers behind the public ops
 static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
@@ -11825,6 +11932,7 @@ static gni_node *gni_node_new(gn_context *g, const char *name, int n_in);
 
 // gradients: how the gradient of a result reaches its operands, one function per kind of op.
 static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static void gni_derivatives_use(void); // before there is a node of one
 static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_mean(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_prod(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
@@ -13997,6 +14105,7 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
     gni_builder b;
     gn_array *product = NULL;
     if (count == 1 && into == NULL) {
+        if ((GNI_CPU_ALONE || g->gpu == NULL) && gni_cpu_short(g, roots[0])) return true;
         if (!gni_tree_prepare(g, roots[0], true, &product)) return false;
         if (product == roots[0]) return product->expr->run(g, product, product, NULL);
         if (product != NULL && gni_build_on(&b, g, product, roots[0]))
@@ -16019,24 +16128,23 @@ static gn_array *gni_take_indices(gn_context *g, gn_array *indices) {
     return NULL;
 }
 
-// Indices that the CPU has are checked, unless they are never looked at.
+static void gni_take_operand(const gn_array *a, gni_operand *o) {
+    memset(o, 0, sizeof *o);
+    o->buf = a->buf;
+    o->dtype = a->dtype;
+    o->offset = a->offset;
+}
+
+// Indices that the CPU has are checked, unless they are never looked at, or by a job that is the CPU's for sure.
 static bool gni_indices_in_range(gn_context *g, gni_places *at, const gn_array *indices) {
+    gni_operand o;
     at->checked = at->outer == 0 || (at->along && at->inner == 0);
     if (at->checked || (indices->buf->where == GNI_ON_GPU && (at->inner > 0 || g->host_recording))) return true;
+    if (g->gpu == NULL && at->inner > 0) return true;
     if (!gni_buffer_need(g, indices->buf, GNI_ON_CPU)) return false;
-    const int32_t *i32 = (const int32_t *)indices->buf->host + indices->offset;
-    const int64_t *i64 = (const int64_t *)indices->buf->host + indices->offset;
-    const int64_t n = gni_elements(&indices->shape), extent = at->extent;
-    const bool wide = indices->dtype == GN_I64;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t k = wide ? i64[i] : i32[i];
-        if (k >= -extent && k < extent) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", at->fn, (long long)k,
-                 at->axis, (long long)extent);
-        return false;
-    }
-    at->checked = true;
-    return true;
+    gni_take_operand(indices, &o);
+    at->checked = gni_indices_ok(g, at, &o);
+    return at->checked;
 }
 
 // The places in the axis of an array of that shape. With `along` the indices have its shape but for the axis.
@@ -16057,13 +16165,6 @@ static bool gni_places_of(gn_context *g, const char *fn, const gn_shape *s, cons
         return false;
     }
     return gni_indices_in_range(g, at, indices);
-}
-
-static void gni_take_operand(const gn_array *a, gni_operand *o) {
-    memset(o, 0, sizeof *o);
-    o->buf = a->buf;
-    o->dtype = a->dtype;
-    o->offset = a->offset;
 }
 
 // `source` and `indices` are in C order.
@@ -18774,16 +18875,19 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 
 // ---- kernels
 
-// What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them.
+// What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them. MATH: of gni_math.
+#define GNI_HOST_MATH(F, I, U)                                                                                         \
+    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, pow(a, b)) F(ATAN2, atan2(a, b)) F(HYPOT, hypot(a, b)) \
+    I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
+    U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
 #define GNI_HOST_OPS(F, I, U, X)                                                                                       \
     F(SIGN, gni_dsign(a)) F(FLOOR, floor(a)) F(CEIL, ceil(a)) F(ROUND, rint(a)) F(TRUNC, trunc(a))                     \
-    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, pow(a, b)) F(ATAN2, atan2(a, b)) F(HYPOT, hypot(a, b)) \
     F(FMA, fma(a, b, c))                                                                                               \
     I(SIGN, gni_isign_i64(a)) I(FLOOR, a) I(CEIL, a) I(ROUND, a) I(TRUNC, a) I(ISNAN, 0 * a) I(ISINF, 0 * a) I(ISFINITE, 0 * a + 1) \
-    I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b)) I(SHL, gni_ishl_i64(a, b)) \
+    I(SHL, gni_ishl_i64(a, b)) \
     I(SHR, gni_ishr_i64(a, b)) I(FMA, (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c))                               \
-    U(ABS, a) U(RELU, a) U(SIGN, a != 0) U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b))             \
-    U(POW, gni_ipow_u64(a, b)) U(MIN, a < b ? a : b) U(MAX, a > b ? a : b) U(LT, a < b) U(LE, a <= b) U(GT, a > b)     \
+    U(ABS, a) U(RELU, a) U(SIGN, a != 0)                                                                                  \
+    U(MIN, a < b ? a : b) U(MAX, a > b ? a : b) U(LT, a < b) U(LE, a <= b) U(GT, a > b)     \
     U(GE, a >= b) U(SHR, gni_ishr_u64(a, b))                                                                            \
     X(CAST, uint64_t, uint64_t, a) X(CONST, uint64_t, uint64_t, a) X(U_TO_F, uint64_t, double, a) X(TO_ODD, uint64_t, double, gni_uodd(a)) \
     X(F_TO_I, double, int64_t, gni_dtoi(a)) X(F_TO_U, double, uint64_t, gni_dtou(a)) \
@@ -18805,6 +18909,7 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 #define GNI_HOST_U(NAME, E) GNI_HOST(gni_wu_##NAME, uint64_t, uint64_t, E)
 #define GNI_HOST_X(NAME, TA, TR, E) GNI_HOST(gni_wx_##NAME, TA, TR, E)
 GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)
+GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U)
 #define GN_X(fn, NAME, F, D, gF, da) GNI_HOST_F(NAME, D)
 GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
@@ -18820,8 +18925,15 @@ static gni_kernel gni_host_kernel(uint32_t code) {
 #define GNI_HOST_I(NAME, E) case GNI_OP_##NAME * 3u + GNI_I: return gni_wi_##NAME;
 #define GNI_HOST_U(NAME, E) case GNI_OP_##NAME * 3u + GNI_U: return gni_wu_##NAME;
 #define GNI_HOST_X(NAME, TA, TR, E) case GNI_OP_##NAME * 3u: case GNI_OP_##NAME * 3u + 1u: case GNI_OP_##NAME * 3u + 2u: return gni_wx_##NAME;
-#define GN_X(fn, NAME, F, D, gF, da) GNI_HOST_F(NAME, D)
         GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)
+    default: return NULL;
+    }
+}
+static gni_kernel gni_math_kernel(gni_isa isa, bool wide, uint32_t code) {
+    if (!wide) return GNI_OF_ISA(isa, gni_math_table)->kernel(code);
+    switch (code) {
+#define GN_X(fn, NAME, F, D, gF, da) GNI_HOST_F(NAME, D)
+        GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U)
         GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
 #undef GNI_HOST_F
@@ -18833,10 +18945,12 @@ static gni_kernel gni_host_kernel(uint32_t code) {
 }
 
 // The loop for an instruction of a program, whose registers are of 64 bits if it is `wide`; NULL if there is none.
-static gni_kernel gni_kernel_of(const gni_cpu_isa *isa, bool wide, uint32_t code) {
-    if (!wide) return isa->kernel[code];
-    const gni_kernel own = isa->wide_kernel(code);
-    return own != NULL ? own : gni_host_kernel(code);
+static gni_kernel gni_kernel_of(gni_isa isa, bool wide, uint32_t code) {
+    const gni_cpu_isa *table = GNI_OF_ISA(isa, gni_isa_table);
+    const gni_math *math = gni_math_get();
+    gni_kernel own = wide ? table->wide_kernel(code) : table->kernel[code];
+    if (own == NULL && wide) own = gni_host_kernel(code);
+    return own == NULL && math != NULL ? math->kernel(isa, wide, code) : own;
 }
 
 // >>cpu
@@ -19318,7 +19432,7 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, gni_isa isa, con
     plan->width = p->wide ? 8 : 4;
     gni_plan_slots(plan);
     for (int i = 0; i < p->n_insn; i++) {
-        plan->kernel[i] = gni_kernel_of(narrow, p->wide, GNI_INSN_CODE(p->insn[i]));
+        plan->kernel[i] = gni_kernel_of(isa, p->wide, GNI_INSN_CODE(p->insn[i]));
         plan->out_of[i] = -1;
     }
     for (int o = 0; o < p->n_out && out != NULL; o++) {
@@ -19404,7 +19518,7 @@ static void gni_eval_run(gni_eval *e, int64_t n, char *const *direct) {
         int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
         char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
         if (plan->kernel[i] == NULL)
-            gni_rare_kernel(GNI_INSN_CODE(insn), to, e->reg[GNI_INSN_A(insn)], p->wide, count);
+            gni_math_get()->rare(GNI_INSN_CODE(insn), to, e->reg[GNI_INSN_A(insn)], p->wide, count);
         else
             plan->kernel[i](to, e->reg[GNI_INSN_A(insn)], e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)], count);
         e->reg[reg] = to;
@@ -19611,6 +19725,65 @@ static bool gni_cpu_map(gn_context *g, const void *job) {
     gni_space_tile(s, j.plan.block, false);
     j.stream = gni_streams(m->in, p->n_in, m->out, p->n_out, s);
     gni_parallel(g->pool, s->tiles, gni_tile_grain(s, p->n_insn), gni_map_task, &j);
+    return true;
+}
+
+// ---- one op on short arrays
+
+#define GNI_SHORT 256 // elements
+
+// Kernels take groups of 16: what is left over goes by way of the stack. `to` has n elements of `item` bytes.
+static void gni_short_run(gni_kernel kernel, char *to, const char *const *from, int64_t n, int64_t item) {
+    const int64_t rest = n & 15, whole = n - rest;
+    char part[4][16 * 8];
+    if (whole > 0) kernel(to, from[0], from[1], from[2], (int)whole);
+    if (rest == 0) return;
+    for (int i = 0; i < 3; i++) {
+        memset(part[i], 0, sizeof part[i]);
+        memcpy(part[i], from[i] + whole * item, (size_t)(rest * item));
+    }
+    kernel(part[3], part[0], part[1], part[2], 16);
+    memcpy(to + whole * item, part[3], (size_t)(rest * item));
+}
+
+static GNI_NOINLINE bool gni_cpu_short(gn_context *g, gn_array *a) { // whose stack is not that of all who evaluate
+    double fill[2][GNI_SHORT];
+    const char *from[3] = {NULL, NULL, NULL};
+    const gni_expr *e = a->expr;
+    const gn_dtype t = a->dtype;
+    const int64_t n = gni_elements(&a->shape), item = gni_item_size(t);
+    const bool wide = t == GN_F64 || t == GN_I64;
+    if (!wide && t != GN_F32 && t != GN_I32) return false; // what registers hold
+    if (n < 1 || n > GNI_SHORT || e->op > GNI_OP_FMA || e->op == GNI_OP_WHERE || e->compute != t || e->wide != wide) return false;
+    if (g->profile != NULL || g->options.log_level == GN_LOG_DEBUG) return false; // which tell of jobs
+    const gni_kernel kernel = gni_kernel_of(g->isa, wide, GNI_INSN(e->op, gni_domain_of(t, wide), 0, 0, 0));
+    if (kernel == NULL) return false;
+    int filled = 0;
+    for (int i = 0; i < e->n_src; i++) {
+        gn_array *s = e->src[i];
+        if (s == NULL) {
+            if (!gni_is_float(t) || filled == 2) return false;
+            for (int64_t k = 0; k < n && wide; k++) fill[filled][k] = e->konst[i];
+            for (int64_t k = 0; k < n && !wide; k++) ((float *)(void *)fill[filled])[k] = (float)e->konst[i];
+            from[i] = (const char *)fill[filled++];
+            continue;
+        }
+        if (s->expr != NULL || s->dtype != t || !gni_same_shape(&s->shape, &a->shape) || !gni_is_contiguous(s)) return false;
+        if (!gni_buffer_need(g, s->buf, GNI_ON_CPU)) return false;
+        from[i] = (const char *)s->buf->host + s->offset * item;
+    }
+    for (int i = e->n_src; i < 3; i++) from[i] = from[0];
+    gni_buffer *b = gni_buffer_new(g, (uint64_t)(n * item));
+    if (b == NULL || !gni_buffer_claim(g, b, GNI_ON_CPU)) {
+        gni_buffer_release(g, b);
+        return false;
+    }
+    gni_short_run(kernel, (char *)b->host, from, n, item);
+    b->version = 0;
+    a->buf = b;
+    a->reason = (uint8_t)GNI_WHY_NO_GPU;
+    a->on_gpu = false;
+    gni_expr_free(g, a);
     return true;
 }
 
@@ -19823,18 +19996,13 @@ static void gni_columns_begin(const gni_reduce *r, gni_acc_columns *a, int64_t n
     bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
     bool sums = r->op == GNI_RED_SUM || r->op == GNI_RED_PROD;
     bool narrow = truth || (!sums && !r->program.wide);
-    for (int64_t c = 0; c < n; c++) {
-        a->e[c] = 0.0;
-        a->at[c] = at;
-        if (narrow && !truth && r->domain == GNI_F)
-            ((float *)a->v)[c] = f;
-        else if (narrow)
-            ((uint32_t *)a->v)[c] = (uint32_t)((uint64_t)one.i & 0xffffffffu);
-        else if (r->domain == GNI_F)
-            ((double *)a->v)[c] = one.d;
-        else
-            ((int64_t *)a->v)[c] = one.i;
-    }
+    memset(a->e, 0, sizeof(double) * (size_t)n);
+    for (int64_t c = 0; c < n; c++) a->at[c] = at;
+    for (int64_t c = 0; narrow && !truth && r->domain == GNI_F && c < n; c++) ((float *)a->v)[c] = f;
+    for (int64_t c = 0; narrow && (truth || r->domain != GNI_F) && c < n; c++)
+        ((uint32_t *)a->v)[c] = (uint32_t)((uint64_t)one.i & 0xffffffffu);
+    for (int64_t c = 0; !narrow && r->domain == GNI_F && c < n; c++) ((double *)a->v)[c] = one.d;
+    for (int64_t c = 0; !narrow && r->domain != GNI_F && c < n; c++) ((int64_t *)a->v)[c] = one.i;
 }
 
 static void gni_columns_get(const gni_reduce *r, const gni_acc_columns *a, int64_t c,
@@ -19856,6 +20024,28 @@ static void gni_columns_get(const gni_reduce *r, const gni_acc_columns *a, int64
         acc->d = ((const double *)a->v)[c];
     else
         acc->i = ((const int64_t *)a->v)[c];
+}
+
+// Hands n columns over, which are the results from `first` on.
+static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, int64_t n, int64_t first, int64_t part) {
+    const gni_reduce *r = j->r;
+    const double *v = (const double *)a->v;
+    const bool sums = r->op == GNI_RED_SUM && r->domain == GNI_F;
+    if (sums && j->acc == NULL && r->out.dtype == GN_F32) {
+        float *out = (float *)(void *)j->out + first;
+        for (int64_t c = 0; c < n; c++) out[c] = (float)(a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR);
+        return;
+    }
+    for (int64_t c = 0; c < n; c++) {
+        gni_acc one = {0.0, 0.0, 0, 0};
+        one.d = v[c];
+        one.e = a->e[c];
+        if (!sums) gni_columns_get(r, a, c, &one);
+        if (j->acc != NULL)
+            j->acc[(first + c) * j->parts + part] = one;
+        else
+            gni_acc_store(j, first + c, &one);
+    }
 }
 
 // An item is a part of a band of columns of a row.
@@ -19900,14 +20090,7 @@ static void gni_reduce_columns_task(void *arg, int64_t begin, int64_t end, int w
             fold(&acc, x, rows, stride, n, place);
             gni_cursor_next(&c);
         }
-        for (int64_t i = 0; i < n; i++) {
-            gni_acc one;
-            gni_columns_get(r, &acc, i, &one);
-            if (j->acc != NULL)
-                j->acc[(row * j->columns + column + i) * j->parts + item % j->parts] = one;
-            else
-                gni_acc_store(j, row * j->columns + column + i, &one);
-        }
+        gni_columns_end(j, &acc, n, row * j->columns + column, item % j->parts);
     }
 }
 
@@ -20161,45 +20344,56 @@ GNI_INLINE int64_t gni_scan_integer(gni_scan_op op, int64_t a, int64_t x) {
 }
 
 // Four elements wait for one operation on what is in front of them.
-GNI_INLINE void gni_scan_doubles(gni_scan_op op, double *x, int64_t n, gni_scan_acc *acc) {
+// y may be x.
+GNI_INLINE void gni_scan_doubles(gni_scan_op op, double *y, const double *x, int64_t n, gni_scan_acc *acc) {
     double a = acc->a;
     int64_t i = 0;
     for (; i + 4 <= n; i += 4) {
         const double x0 = x[i], x01 = gni_scan_double(op, x0, x[i + 1]), x02 = gni_scan_double(op, x01, x[i + 2]);
         const double x03 = gni_scan_double(op, x01, gni_scan_double(op, x[i + 2], x[i + 3]));
-        x[i] = gni_scan_double(op, a, x0);
-        x[i + 1] = gni_scan_double(op, a, x01);
-        x[i + 2] = gni_scan_double(op, a, x02);
-        a = x[i + 3] = gni_scan_double(op, a, x03);
+        y[i] = gni_scan_double(op, a, x0);
+        y[i + 1] = gni_scan_double(op, a, x01);
+        y[i + 2] = gni_scan_double(op, a, x02);
+        a = y[i + 3] = gni_scan_double(op, a, x03);
     }
-    for (; i < n; i++) a = x[i] = gni_scan_double(op, a, x[i]);
+    for (; i < n; i++) a = y[i] = gni_scan_double(op, a, x[i]);
     acc->a = a;
 }
 
-GNI_INLINE void gni_scan_integers(gni_scan_op op, int64_t *x, int64_t n, gni_scan_acc *acc) {
-    int64_t a = acc->i;
-    for (int64_t i = 0; i < n; i++) a = x[i] = gni_scan_integer(op, a, x[i]);
+GNI_INLINE void gni_scan_integers(gni_scan_op op, int64_t *y, const int64_t *x, int64_t n, gni_scan_acc *acc) {
+    int64_t a = acc->i, i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const int64_t x0 = x[i], x1 = x[i + 1], x2 = x[i + 2], x3 = x[i + 3];
+        y[i] = a = gni_scan_integer(op, a, x0);
+        y[i + 1] = a = gni_scan_integer(op, a, x1);
+        y[i + 2] = a = gni_scan_integer(op, a, x2);
+        y[i + 3] = a = gni_scan_integer(op, a, x3);
+    }
+    for (; i < n; i++) y[i] = a = gni_scan_integer(op, a, x[i]);
     acc->i = a;
 }
 
 static double gni_scan_log(double a, double b) { return a == -GNI_INF || a != a ? a : a + log(b); }
 
-static void gni_scan_registers(gni_scan_op op, bool is_float, void *reg, int64_t n, gni_scan_acc *acc) {
-    double *x = (double *)reg;
+static void gni_scan_registers(gni_scan_op op, bool is_float, void *reg, const void *from, int64_t n, gni_scan_acc *acc) {
+    double *y = (double *)reg;
+    const double *x = (const double *)from;
+    int64_t *whole = (int64_t *)reg;
+    const int64_t *k = (const int64_t *)from;
     if (op == GNI_SCAN_LOGSUMEXP) {
         for (int64_t i = 0; i < n; i++) {
             gni_scan_logsumexp(&acc->a, &acc->b, x[i], 1.0);
-            x[i] = gni_scan_log(acc->a, acc->b);
+            y[i] = gni_scan_log(acc->a, acc->b);
         }
         return;
     }
     switch ((int)op * 2 + is_float) {
-    case GNI_SCAN_SUM * 2 + 1: gni_scan_doubles(GNI_SCAN_SUM, x, n, acc); break;
-    case GNI_SCAN_PROD * 2 + 1: gni_scan_doubles(GNI_SCAN_PROD, x, n, acc); break;
-    case GNI_SCAN_MAX * 2 + 1: gni_scan_doubles(GNI_SCAN_MAX, x, n, acc); break;
-    case GNI_SCAN_MIN * 2 + 1: gni_scan_doubles(GNI_SCAN_MIN, x, n, acc); break;
-    case GNI_SCAN_SUM * 2: gni_scan_integers(GNI_SCAN_SUM, (int64_t *)reg, n, acc); break;
-    default: gni_scan_integers(op, (int64_t *)reg, n, acc); break;
+    case GNI_SCAN_SUM * 2 + 1: gni_scan_doubles(GNI_SCAN_SUM, y, x, n, acc); break;
+    case GNI_SCAN_PROD * 2 + 1: gni_scan_doubles(GNI_SCAN_PROD, y, x, n, acc); break;
+    case GNI_SCAN_MAX * 2 + 1: gni_scan_doubles(GNI_SCAN_MAX, y, x, n, acc); break;
+    case GNI_SCAN_MIN * 2 + 1: gni_scan_doubles(GNI_SCAN_MIN, y, x, n, acc); break;
+    case GNI_SCAN_SUM * 2: gni_scan_integers(GNI_SCAN_SUM, whole, k, n, acc); break;
+    default: gni_scan_integers(op, whole, k, n, acc); break;
     }
 }
 
@@ -20211,18 +20405,11 @@ static void gni_scan_join(gni_scan_op op, gni_scan_acc *acc, const gni_scan_acc 
     acc->i = gni_scan_integer(op, acc->i, more->i);
 }
 
-static void gni_scan_load(const gni_scan_job *j, void *reg, const char *x, int64_t n) {
-    if (j->load != NULL)
-        j->load(reg, x, n);
-    else
-        memcpy(reg, x, (size_t)n * 8);
-}
-
-static void gni_scan_store(const gni_scan_job *j, char *y, const void *reg, int64_t n) {
-    if (j->store != NULL)
-        j->store(y, reg, n);
-    else
-        memcpy(y, reg, (size_t)n * 8);
+// n elements of x as registers: where they are, or in reg.
+static const void *gni_scan_load(const gni_scan_job *j, void *reg, const char *x, int64_t n) {
+    if (j->load == NULL) return x;
+    j->load(reg, x, n);
+    return reg;
 }
 
 // Items are chunks of rows. Chunks are as long for any number of threads, so that results are the same bits.
@@ -20238,9 +20425,8 @@ static void gni_scan_task(void *arg, int64_t begin, int64_t end, int worker) {
             const int64_t n = GNI_MIN(to - i, (int64_t)GNI_SCAN_BLOCK), at = (row * j->d->n + i) * j->item;
             const bool here = j->store == NULL && !j->totals; // in the result itself
             void *reg = here ? (void *)(j->y + at) : (void *)block;
-            gni_scan_load(j, reg, j->x + at, n);
-            gni_scan_registers(j->d->op, j->is_float, reg, n, &acc);
-            if (!here && !j->totals) gni_scan_store(j, j->y + at, reg, n);
+            gni_scan_registers(j->d->op, j->is_float, reg, gni_scan_load(j, reg, j->x + at, n), n, &acc);
+            if (!here && !j->totals) j->store(j->y + at, reg, n);
         }
         if (j->totals) j->parts[item] = acc;
     }
@@ -20252,29 +20438,34 @@ static void gni_scan_columns_task(void *arg, int64_t begin, int64_t end, int wor
     const gni_scan *d = j->d;
     const int64_t blocks = (d->inner - 1) / GNI_SCAN_COLUMNS + 1;
     gni_scan_acc acc[GNI_SCAN_COLUMNS];
-    double reg[GNI_SCAN_COLUMNS], last[GNI_SCAN_COLUMNS];
+    double block[2][GNI_SCAN_COLUMNS];
     GNI_UNUSED(worker);
     for (int64_t item = begin; item < end; item++) {
         const int64_t column = item % blocks * GNI_SCAN_COLUMNS, n = GNI_MIN(d->inner - column, (int64_t)GNI_SCAN_COLUMNS);
+        const double *last = NULL; // the row in front
         for (int64_t c = 0; c < n; c++) acc[c] = gni_scan_none(d->op);
         for (int64_t i = 0; i < d->n; i++) {
             const int64_t at = ((item / blocks * d->n + i) * d->inner + column) * j->item;
-            int64_t *whole = (int64_t *)(void *)reg, *front = (int64_t *)(void *)last;
-            gni_scan_load(j, reg, j->x + at, n);
+            double *y = j->store == NULL ? (double *)(void *)(j->y + at) : block[i & 1];
+            const double *x = (const double *)gni_scan_load(j, y, j->x + at, n);
+            int64_t *whole = (int64_t *)(void *)y;
+            const int64_t *k = (const int64_t *)(const void *)x, *front = (const int64_t *)(const void *)last;
             if (d->op == GNI_SCAN_LOGSUMEXP) {
                 for (int64_t c = 0; c < n; c++) {
-                    gni_scan_logsumexp(&acc[c].a, &acc[c].b, reg[c], 1.0);
-                    reg[c] = gni_scan_log(acc[c].a, acc[c].b);
+                    gni_scan_logsumexp(&acc[c].a, &acc[c].b, x[c], 1.0);
+                    y[c] = gni_scan_log(acc[c].a, acc[c].b);
                 }
-            } else if (i > 0 && !j->is_float) {
-                for (int64_t c = 0; c < n; c++) whole[c] = gni_scan_integer(d->op, front[c], whole[c]);
-            } else if (i > 0 && d->op == GNI_SCAN_SUM) {
-                for (int64_t c = 0; c < n; c++) reg[c] += last[c];
-            } else if (i > 0) {
-                for (int64_t c = 0; c < n; c++) reg[c] = gni_scan_double(d->op, last[c], reg[c]);
+            } else if (i == 0) {
+                if (x != y) memcpy(y, x, (size_t)n * 8);
+            } else if (!j->is_float) {
+                for (int64_t c = 0; c < n; c++) whole[c] = gni_scan_integer(d->op, front[c], k[c]);
+            } else if (d->op == GNI_SCAN_SUM) {
+                for (int64_t c = 0; c < n; c++) y[c] = x[c] + last[c];
+            } else {
+                for (int64_t c = 0; c < n; c++) y[c] = gni_scan_double(d->op, last[c], x[c]);
             }
-            memcpy(last, reg, (size_t)n * 8);
-            gni_scan_store(j, j->y + at, reg, n);
+            if (j->store != NULL) j->store(j->y + at, y, n);
+            last = y;
         }
     }
 }
@@ -21423,9 +21614,12 @@ static bool gni_cpu_softmax(gn_context *g, const void *job) {
 
 typedef struct gni_take_job {
     const gni_take *d;
+    const gni_cpu_isa *isa;
     const char *in, *index;
     char *out;
-    int64_t run; // bytes of a row
+    int64_t run;      // bytes of a row
+    bool check;       // indices before they are used, each once; else they are known to be right
+    gni_atomic wrong; // one was none
 } gni_take_job;
 
 static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
@@ -21438,28 +21632,31 @@ static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
     return v;
 }
 
-// The first index that is none, or -1.
-static int64_t gni_wrong_index(const gni_places *at, gn_dtype t, const char *index) {
-    const int64_t n = at->along ? at->outer * at->count * at->inner : at->count;
-    const uint64_t extent = (uint64_t)at->extent;
-    for (int64_t i = 0; i < n && !at->checked; i += 1024) {
-        const int64_t stop = GNI_MIN(i + 1024, n);
-        bool wrong = false;
-        if (t == GN_I64) {
-            const int64_t *p = (const int64_t *)(const void *)index;
-            for (int64_t k = i; k < stop; k++) wrong |= (uint64_t)p[k] + extent >= 2 * extent;
+// The first of n indices that is none, or -1.
+static int64_t gni_wrong_index(const gni_cpu_isa *isa, const gni_places *at, gn_dtype t, const char *index, int64_t n) {
+    const gni_fold_fn *fold = t == GN_I64 ? isa->wide->fold : isa->fold;
+    const int domain = (int)(t == GN_U32 ? GNI_U : GNI_I);
+    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
+        const int64_t some = GNI_MIN(n - i, GNI_SUM_BLOCK);
+        gni_acc low = {0.0, 0.0, at->extent - 1, 0}, high = {0.0, 0.0, 0, 0};
+        if (at->extent > INT32_MAX && t != GN_I64) {
+            if (t == GN_U32) high.i = at->extent; // of int32 none is
         } else {
-            for (int64_t k = i; k < stop; k++) wrong |= (uint64_t)gni_index_at(t, index, k) + extent >= 2 * extent;
+            fold[(int)GNI_RED_MIN * 3 + domain](&low, index + i * gni_item_size(t), some, 0);
+            fold[(int)GNI_RED_MAX * 3 + domain](&high, index + i * gni_item_size(t), some, 0);
         }
-        for (int64_t k = i; k < stop && wrong; k++)
-            if ((uint64_t)gni_index_at(t, index, k) + extent >= 2 * extent) return k;
+        for (int64_t k = i; k < i + some && (low.i < -at->extent || high.i >= at->extent); k++) {
+            const int64_t v = gni_index_at(t, index, k);
+            if (v < -at->extent || v >= at->extent) return k;
+        }
     }
     return -1;
 }
 
 static bool gni_indices_ok(gn_context *g, const gni_places *at, const gni_operand *index) {
     const char *p = gni_operand_data(index);
-    const int64_t wrong = gni_wrong_index(at, index->dtype, p);
+    const int64_t n = at->along ? at->outer * at->count * at->inner : at->count;
+    const int64_t wrong = at->checked ? -1 : gni_wrong_index(gni_cpu_isa_of(g->isa), at, index->dtype, p, n);
     if (wrong < 0) return true;
     gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", at->fn,
              (long long)gni_index_at(index->dtype, p, wrong), at->axis, (long long)at->extent);
@@ -21475,25 +21672,34 @@ static void gni_move_item(char *to, const char *from, int64_t bytes) {
     }
 }
 
-// Single elements at indices that count up, `from` being the start of their axis.
-#define GNI_TAKE(T, I)                                                                     \
-    for (int64_t i = 0; i < n; i++) {                                                      \
-        const int64_t at = (int64_t)((const I *)(const void *)index)[i];                   \
-        ((T *)(void *)to)[i] = ((const T *)(const void *)from)[at < 0 ? at + extent : at]; \
+// Rows at indices that count up, `from` being the start of their axis.
+#define GNI_TAKE(BYTES, I)                                                                          \
+    for (int64_t i = 0; i < n; i++) {                                                               \
+        const int64_t at = (int64_t)((const I *)(const void *)index)[i];                            \
+        memcpy(to + i * (BYTES), from + (at < 0 ? at + extent : at) * (BYTES), (size_t)(BYTES));    \
     }
-static bool gni_take_elements(char *to, const char *from, const char *index, gn_dtype t, int64_t n, int64_t extent, int64_t item) {
-    if ((((uintptr_t)to | (uintptr_t)from) & (uintptr_t)(item - 1)) != 0) return false; // some elements of a narrower dtype
-    if (t == GN_I64 && item == 4) GNI_TAKE(uint32_t, int64_t)
-    else if (t == GN_I64 && item == 8) GNI_TAKE(uint64_t, int64_t)
-    else if (t == GN_I32 && item == 4) GNI_TAKE(uint32_t, int32_t)
-    else if (t == GN_I32 && item == 8) GNI_TAKE(uint64_t, int32_t)
-    else return false;
-    return true;
+#define GNI_TAKE_ROWS(I)                                                                            \
+    switch (item) {                                                                                 \
+    case 1: GNI_TAKE(1, I) break;                                                                   \
+    case 2: GNI_TAKE(2, I) break;                                                                   \
+    case 4: GNI_TAKE(4, I) break;                                                                   \
+    case 8: GNI_TAKE(8, I) break;                                                                   \
+    case 16: GNI_TAKE(16, I) break;                                                                 \
+    case 32: GNI_TAKE(32, I) break;                                                                 \
+    case 64: GNI_TAKE(64, I) break;                                                                 \
+    default: GNI_TAKE(item, I) break;                                                               \
+    }
+static void gni_take_rows_64(char *to, const char *from, const char *index, int64_t n, int64_t extent, int64_t item) {
+    GNI_TAKE_ROWS(int64_t)
 }
+static void gni_take_rows_32(char *to, const char *from, const char *index, int64_t n, int64_t extent, int64_t item) {
+    GNI_TAKE_ROWS(int32_t)
+}
+#undef GNI_TAKE_ROWS
 #undef GNI_TAKE
 
 static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_take_job *j = (const gni_take_job *)arg;
+    gni_take_job *j = (gni_take_job *)arg;
     const gni_places *d = &j->d->at;
     const gn_dtype t = j->d->index.dtype;
     const int64_t each = d->along ? d->inner : 1, item = j->run / each;
@@ -21501,12 +21707,17 @@ static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
     int64_t c = begin % d->count; // divisions take as long as all the rest
     const char *from = j->in + begin / d->count * d->extent * j->run;
     char *to = j->out + begin * j->run;
-    while (begin < end && each == 1) {
-        const int64_t n = GNI_MIN(end - begin, d->count - c);
+    while (begin < end && each == 1 && t != GN_U32) {
+        const int64_t n = GNI_MIN(GNI_MIN(end - begin, d->count - c), 1024); // read twice, the second time in the cache
         const char *index = j->index + (d->along ? begin : c) * gni_item_size(t);
-        if (!gni_take_elements(to, from, index, t, n, d->extent, item)) break;
+        if (j->check && gni_wrong_index(j->isa, d, t, index, n) >= 0) {
+            gni_atomic_store(&j->wrong, 1);
+            return;
+        }
+        (t == GN_I64 ? gni_take_rows_64 : gni_take_rows_32)(to, from, index, n, d->extent, item);
         begin += n;
         to += n * item;
+        if ((c += n) < d->count) continue;
         c = 0;
         from += d->extent * item;
     }
@@ -21526,15 +21737,18 @@ static bool gni_cpu_take(gn_context *g, const void *job) {
     const gni_take *d = (const gni_take *)job;
     gni_take_job j;
     j.d = d;
+    j.isa = gni_cpu_isa_of(g->isa);
     j.in = gni_operand_data(&d->in);
     j.index = gni_operand_data(&d->index);
     j.out = gni_operand_data(&d->out);
     j.run = d->at.inner * gni_item_size(d->in.dtype);
-    if (!gni_indices_ok(g, &d->at, &d->index)) return false;
+    j.check = !d->at.checked && j.run > 0 && d->index.dtype != GN_U32 && (d->at.along ? d->at.inner == 1 : d->at.outer == 1);
+    if (!j.check && !gni_indices_ok(g, &d->at, &d->index)) return false;
     if (j.run == 0) return true;
+    gni_atomic_store(&j.wrong, 0);
     int64_t grain = GNI_MAX(GNI_GRAIN * 2 / (j.run + 8), 1);
     gni_parallel(g->pool, d->at.outer * d->at.count, grain, gni_take_task, &j);
-    return true;
+    return gni_atomic_load(&j.wrong) == 0 || gni_indices_ok(g, &d->at, &d->index);
 }
 
 // ---- scatter
@@ -22133,7 +22347,7 @@ static bool gni_cpu_runs(const gni_program *p) {
     if (gni_is_copy(p)) return true;
     for (int i = 0; i < p->n_insn; i++)
         if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_COUNT * 3u ||
-            (gni_kernel_of(gni_cpu_isa_of(GNI_ISA_PLAIN), p->wide, GNI_INSN_CODE(p->insn[i])) == NULL &&
+            (gni_kernel_of(GNI_ISA_PLAIN, p->wide, GNI_INSN_CODE(p->insn[i])) == NULL &&
              !gni_is_rare(GNI_INSN_CODE(p->insn[i]))))
             return false;
     return !odd && (!wide || p->wide);
@@ -22175,7 +22389,7 @@ static bool gni_cpu_takes_random(const void *job) {
     return d->kind == GNI_RAND_RANGE ? gni_is_integer(t) || t == GN_BOOL : gni_is_float(t);
 }
 
-GNI_O1_BEGIN
+GNI_OS_BEGIN
 // >>vulkan_loader
 // The Vulkan headers, the private table of function pointers and where it is filled from.
 // GNI_VULKAN is 1 where the Vulkan rooms exist. No vk* symbol is defined or linked.
@@ -24625,6 +24839,8 @@ static int gni_vk_profile_fetch(gni_vk *vk, gni_gpu_event *out, int capacity) {
 
 #endif // GNI_VULKAN
 
+GNI_OS_END
+GNI_O1_BEGIN
 // >>vulkan_spirv
 // Cuts a SPIR-V module down to what one set of specialisation constants leaves of it, because drivers take
 // their time from the size of what they are given: constants are put in, integer arithmetic on them is
@@ -25660,6 +25876,8 @@ GNI_MAYBE_UNUSED static bool gni_unpack_words(const uint8_t *block, uint32_t sta
 
 #endif // GNI_GPU
 
+GNI_O1_END
+GNI_OS_BEGIN
 // >>vulkan_pipelines
 // Compute pipelines out of shaders.h: found by module and specialisation constants, compiled when
 // first asked for, here or on threads of their own, and kept in a VkPipelineCache on disk. Only
@@ -30447,6 +30665,7 @@ typedef struct gni_gpu_jobs {
     gni_job_waiting waiting[GNI_JOB_WAITING];
     int n_waiting;
     bool gathers;
+    bool even_force; // tests: lines of 16 bits that do not begin at 16 bytes are moved, whatever it takes
     int split_force; // tests: 1 to 3 asks for that mode of room `gpu_split` and above wherever it can work, -1 never
 } gni_gpu_jobs;
 
@@ -30833,7 +31052,7 @@ static void gni_job_map_modules(gni_job_call *c, const gni_program *p, bool litt
     int special = p->wide ? GNI_MODULE_map_wide_24 : little ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
     int generic = p->wide ? GNI_MODULE_map_wide_generic : GNI_MODULE_map_generic;
     if (gni_job_is_copy64(p)) {
-        special = c->gpu->caps.texts ? GNI_MODULE_map_copy64 : -1;
+        special = c->gpu->caps.texts ? GNI_MODULE_map_copy64 : little ? GNI_MODULE_map_copy64_8 : -1;
         generic = GNI_MODULE_map_copy64;
     }
     gni_job_set_modules(c, p, special, generic);
@@ -31019,8 +31238,8 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
         *fits =
             gni_job_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
     if (!*fits) return true;
-    bool little = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 && !p->wide &&
-                  gpu->caps.addresses;
+    bool little = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 &&
+                  (!p->wide || gni_job_is_copy64(p)) && gpu->caps.addresses;
     gni_job_put_space(&c, &s);
     gni_job_put_program(&c, p, &s, in, out);
     gni_job_map_modules(&c, p, little);
@@ -31028,7 +31247,7 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     int64_t blocks =
         gni_job_ceil(gni_job_ceil(n, group),
                      (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
-    int row = little && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
+    int row = little && group == 4 && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
     else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, p, in, out);
     c.param[GNI_P_MAP_N] = (uint32_t)n;
@@ -31238,6 +31457,19 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
     c->param[GNI_P_PROGRAM_HOW] |= steps << 20;
 }
 
+// Of n elements every workgroup looks at some first: of columns root n; rows, whose lanes have four neighbours each, at fewer.
+static void gni_job_put_moments(uint32_t *k, const gni_reduce *r, const gni_job_plan *p, int64_t n) {
+    const int64_t each = p->columns ? 1 : p->group, lanes = (int64_t)1 << p->log_lanes, some = (int64_t)sqrt((double)n) / (p->columns ? 1 : 64) + 1;
+    const double of[2] = {(double)n, r->rest};
+    k[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_MOMENTS;
+    k[GNI_P_REDUCE_SAMPLES] = (uint32_t)GNI_MIN(gni_job_ceil(n, each), gni_job_ceil(some, lanes) * lanes);
+    for (int i = 0; i < 2; i++) {
+        const float x = (float)of[i];
+        if (r->program.wide) memcpy(&k[GNI_P_REDUCE_COUNT + 2 * i], &of[i], sizeof of[i]);
+        else memcpy(&k[GNI_P_REDUCE_COUNT + 2 * i], &x, sizeof x);
+    }
+}
+
 // A piece of the reduced elements, `splits` of all `total`. False in *fits: too large, nothing was done.
 // With `dry` only asks.
 static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni_job_plan *plan,
@@ -31283,6 +31515,7 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     k[GNI_P_REDUCE_SPLIT0] = (uint32_t)first;
     k[GNI_P_REDUCE_INDEX0] = (uint32_t)index;
     k[GNI_P_REDUCE_APART] = (uint32_t)r->apart;
+    if (r->moments) gni_job_put_moments(k, r, plan, reduced);
     gni_job_reduce_modules(c, r, &s);
     if (c->gpu->caps.texts && total > 1) c->special.spec[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_PARTIAL;
     c->waits = r->compiled;
@@ -31378,10 +31611,11 @@ static bool gni_job_reduce(gni_gpu *gpu, const gni_reduce *r) {
         int64_t some = extent > 0 ? reduced / extent * step : 0;
         gni_job_reduce_piece(&c, &part, &plan, some, 0, 1, 1, 0, 1, true, &fits);
         if (fits) return gni_job_reduce_pieces(gpu, r, &plan, reduced, step);
-        if (step <= 1) break;
+        if (step <= 1 || r->moments) break;
         step = gni_job_half(step);
     }
     // Cutting the outermost reduced dimension was not enough.
+    if (r->moments) return false;
     gni_reduce part = *r;
     int widest = gni_job_widest_reduced(r);
     if (widest > r->kept) {
@@ -31420,11 +31654,23 @@ static bool gni_job_reduce_is_far(const gni_gpu *gpu, const gni_reduce *r) {
     return false;
 }
 
+// Whether one dispatch reaches all inputs.
+static bool gni_job_at_once(const gni_gpu *gpu, const gni_reduce *r) {
+    gni_gpu_use use;
+    uint32_t base;
+    int64_t n = 1;
+    for (int i = 0; i < r->rank; i++) n *= r->dim[i];
+    for (int i = 0; i < r->program.n_in; i++)
+        if (!gni_job_reach(gpu, &r->in[i], r->dim, r->in[i].stride, r->rank, &use, &base)) return false;
+    return n < INT32_MAX / 2;
+}
+
 static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
     if (!gni_job_program_ok(gpu, &r->program, gpu->caps.texts ? 1 : 3) || gni_is_complex(t)) return false;
     if (gni_job_reduce_is_far(gpu, r) || (r->apart > 0 && gpu->caps.texts)) return false;
+    if (r->moments && !gni_job_at_once(gpu, r)) return false;
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
     if (r->domain == GNI_F) return t == GN_F32 || gni_job_is_half(t) || (wide && t == GN_F64);
@@ -32264,8 +32510,8 @@ static bool gni_job_part(gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *
 static int64_t gni_order_slots(const gni_sort *s) { return gn_dtype_size(s->in.dtype) == 8 ? 1024 : 2048; }
 
 // Whether the elements that are asked for are found without sorting all: one or two, or the first few.
-static bool gni_job_selects(const gni_sort *s) {
-    if (s->n <= 4 * gni_order_slots(s) || s->rows > 64) return false;
+static bool gni_job_selects(const gni_gpu *gpu, const gni_sort *s) {
+    if (s->n <= 4 * gni_order_slots(s) || s->rows > 64 || gni_sweep_row(gpu, s->n).threads > 0) return false;
     return (s->count <= 2 && s->index.buf == NULL) || (s->first == 0 && s->count <= gni_order_slots(s));
 }
 
@@ -32278,10 +32524,11 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     const int bits = 8 * (int)gn_dtype_size(s->in.dtype), word = GNI_MIN(bits, 32);
     const int64_t searches = all ? 1 : s->count, total = s->rows * searches, tiles = gni_job_ceil(s->n, GNI_SORT_TILE);
     const int64_t most = 16 * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
-    const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, total)));
-    const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * 8192;
+    const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
+    const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * (4 << GNI_SELECT_BITS);
     const uint64_t sums = all ? ((uint64_t)(2 * s->rows * tiles) * 4 + 255) / 256 * 256 : 0;
-    const uint64_t keys = all ? ((uint64_t)(s->rows * s->count) * 8 + 255) / 256 * 256 : 0;
+    const int64_t room = all ? GNI_MIN(GNI_MAX(512, (int64_t)1 << gni_job_log2_up(2 * s->count)), gni_order_slots(s)) : 0;
+    const uint64_t keys = ((uint64_t)(s->rows * room) * 8 + 255) / 256 * 256;
     const uint64_t bytes = state + counts + sums + 2 * keys;
     gni_job_call c = *from;
     gni_gpu_mem mem;
@@ -32289,8 +32536,9 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
         gni_fail_memory(gpu->g, "select: device memory", bytes);
         return false;
     }
-    // What is searched for: two words of nothing yet, its place, and a word that nobody reads.
-    bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0);
+    // What is searched for: two words of nothing yet, its place, and whether it has been collected.
+    bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0) &&
+              (!all || gni_gpu_fill(gpu, &mem, state + counts + sums, 2 * keys, 0xffffffffu)); // nothing, behind all
     for (int64_t i = 0; i < total && ok; i++) {
         const uint64_t place = (uint64_t)(all ? s->count - 1 : s->first + i / s->rows);
         ok = gni_gpu_fill(gpu, &mem, (uint64_t)i * 16 + 8, 4, (uint32_t)place);
@@ -32309,12 +32557,18 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     p[GNI_P_SELECT_SPLITS] = (uint32_t)splits;
     p[GNI_P_SELECT_OUT_BASE] = from->param[GNI_P_SORT_OUT_BASE];
     p[GNI_P_SELECT_TAKE] = (uint32_t)s->count;
-    for (int high = bits; high > 0 && ok;) { // digits of 11 bits from the top, each in one word
-        const int left = (high - 1) % word + 1, width = GNI_MIN(left, 11);
+    p[GNI_P_SELECT_ROOM] = (uint32_t)room;
+    for (int high = bits; high > 0 && ok;) { // digits from the top, each in one word
+        const int left = (high - 1) % word + 1, width = GNI_MIN(left, GNI_SELECT_BITS - (s->n < GNI_ORDER_FEW));
+        const bool first = high == bits;
         high -= width;
         p[GNI_P_SELECT_SHIFT] = (uint32_t)high;
         p[GNI_P_SELECT_WIDTH] = (uint32_t)width;
-        for (int i = 0; i < 2 && ok; i++) ok = gni_order_dispatch(&c, step[i], i == 0 ? total * splits : total);
+        for (int i = 0; i < 2 && ok; i++) ok = gni_order_dispatch(&c, step[i], i == 0 ? total * splits : s->rows);
+        if (!all || !first) continue;
+        c.use[3] = gni_order_use(&mem, state + counts + sums, keys);
+        c.use[4] = gni_order_use(&mem, state + counts + sums + keys, keys);
+        ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_collect, total * splits);
     }
     if (!all) {
         c.use[2] = c.use[3] = c.use[4] = *out;
@@ -32332,17 +32586,15 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     scan.n = tiles;
     scan.inner = 1;
     scan.in = scan.out = c.use[2] = gni_order_use(&mem, state + counts, sums);
-    c.use[3] = gni_order_use(&mem, state + counts + sums, keys);
-    c.use[4] = gni_order_use(&mem, state + counts + sums + keys, keys);
     p[GNI_P_SELECT_SPLITS] = (uint32_t)tiles;
     ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * tiles) && gni_order_scan_run(gpu, &scan) &&
          gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * tiles);
-    const int log_row = gni_job_log2_up(s->count);
+    const int log_row = gni_job_log2_up(room);
     from->use[1] = c.use[3];
     from->use[2] = c.use[4];
     from->use[3] = *out;
     from->use[4] = from->use[5] = *index;
-    from->param[GNI_P_SORT_N] = (uint32_t)s->count;
+    from->param[GNI_P_SORT_N] = (uint32_t)room;
     from->generic.spec[GNI_S_SORT_LOG_ROW] = (uint32_t)log_row;
     ok = ok && gni_order_dispatch(from, bits == 64 ? GNI_MODULE_sort_rows64 : GNI_MODULE_sort_rows,
                                   gni_job_ceil(s->rows, gni_order_slots(s) >> log_row));
@@ -32376,7 +32628,7 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     p[GNI_P_SORT_SKIP] = (uint32_t)s->first;
     p[GNI_P_SORT_TAKE] = (uint32_t)s->count;
     p[GNI_P_SORT_ROW] = (uint32_t)s->n;
-    if (gni_job_selects(s)) return gni_job_sort_some(&c, s, &out, &index);
+    if (gni_job_selects(gpu, s)) return gni_job_sort_some(&c, s, &out, &index);
     if (s->n > GNI_SWEEP_ROWS) {
         const gni_sweep_shape row = gni_sweep_row(gpu, s->n), tile = gni_sweep_tile(gpu);
         if (row.threads > 0) return gni_job_sort_row(&c, s, row, &out, &index);
@@ -32995,7 +33247,12 @@ static double gni_job_tile_time(const gni_gpu *gpu, const gni_job_tile *t, const
 
 // The number of parts to try after `splits`.
 static int64_t gni_job_more_splits(const gni_job_tile *t, int64_t splits) {
-    if (t->units || splits >= 16) return 2 * splits;
+    if (t->units) { // in steps of a sixteenth to an eighth, by way of all powers of two
+        int64_t step = 1;
+        while (32 * step <= splits) step *= 2;
+        return splits + step;
+    }
+    if (splits >= 16) return 2 * splits;
     return splits < 8 ? splits + 1 : splits + 4;
 }
 
@@ -33057,6 +33314,8 @@ static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmu
         for (int64_t s = 1; s <= (gpu->caps.texts ? 1 : 1024) && (s == 1 || m->k >= s * 4 * t->bk);
              s = gni_job_more_splits(t, s)) {
             double time = gni_job_tile_time(gpu, t, m, batches, s);
+            // Of units the times are less sure: powers of two, unless another number fills the device visibly better.
+            if (t->units && (s & (s - 1)) != 0) time *= 1.05;
             if (best != NULL && time >= least) continue;
             best = t;
             least = time;
@@ -33684,6 +33943,104 @@ static bool gni_job_matmul_fast(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
     return true;
 }
 
+// ---- lines that do not begin at 16 bytes
+
+enum { GNI_JOB_EVEN_LEAST = 512 }; // multiply-adds for each element from which a pass over it pays
+
+// An operand of 16 bits as lines of neighbours.
+typedef struct gni_job_lines {
+    int64_t lines, length, step;
+} gni_job_lines;
+
+static int64_t gni_job_even_pitch(int64_t length) { return 8 * gni_job_ceil(length, 8); }
+
+static bool gni_job_even_room(gni_gpu *gpu, int64_t lines, int64_t length, gni_buffer *buffer) {
+    memset(buffer, 0, sizeof *buffer);
+    return gni_gpu_alloc(gpu, (uint64_t)(lines * gni_job_even_pitch(length)) * 2, &buffer->device);
+}
+
+static bool gni_job_even_copy(gni_gpu *gpu, const gni_operand *from, int64_t from_step, const gni_operand *to, int64_t to_step,
+                              int64_t lines, int64_t length) {
+    gni_map job;
+    memset(&job, 0, sizeof job);
+    job.program.n_in = job.program.n_out = 1;
+    job.program.in_dtype[0] = from->dtype;
+    job.program.out_dtype[0] = to->dtype;
+    job.rank = 2;
+    job.dim[0] = lines;
+    job.dim[1] = length;
+    job.in[0] = *from;
+    job.in[0].stride[0] = from_step;
+    job.out[0] = *to;
+    job.out[0].stride[0] = to_step;
+    job.in[0].stride[1] = job.out[0].stride[1] = 1;
+    gni_map_merge(&job);
+    return gni_job_map(gpu, &job);
+}
+
+// Whether the lines of an operand, rows x k, are worth moving. `others`: products of each element.
+static bool gni_job_wants_even(const gni_operand *o, int64_t rows, int64_t rs, int64_t k, int64_t cs, int64_t others,
+                               gni_job_lines *l) {
+    const uint32_t layout = gni_job_operand_layout(rows, rs, k, cs, (uint32_t)(o->offset % 8), true, 8);
+    const bool along = (layout & GNI_JOB_ALONG_M) != 0;
+    l->lines = along ? k : rows;
+    l->length = along ? rows : k;
+    l->step = along ? cs : rs;
+    return others >= GNI_JOB_EVEN_LEAST && (layout & GNI_JOB_NEIGHBOURS) && !(layout & GNI_JOB_GROUPS) && l->step >= l->length &&
+           l->length > 8;
+}
+
+// Between lines go the first elements of the next one, so that what is written is one run.
+static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_job_lines *l, int64_t *rs, int64_t *cs, gni_buffer *buffer) {
+    const int64_t pitch = gni_job_even_pitch(l->length), last = l->lines - 1;
+    const bool along = l->step == *cs && *rs == 1;
+    gni_operand to = *o, from = *o, end;
+    if (!gni_job_even_room(gpu, l->lines, l->length, buffer)) return false;
+    to.buf = buffer;
+    to.offset = 0;
+    end = to;
+    from.offset += last * l->step;
+    end.offset += last * pitch;
+    const bool ok = (last == 0 || gni_job_even_copy(gpu, o, l->step, &to, pitch, last, pitch)) &&
+                    gni_job_even_copy(gpu, &from, l->step, &end, pitch, 1, l->length);
+    *o = to;
+    *rs = along ? 1 : pitch;
+    *cs = along ? pitch : 1;
+    return ok;
+}
+
+// Copies of 2 passes over memory, where matrix units would wait longer for loads and stores of single elements: false where
+// the product is done as it is; `ok` says how it went otherwise.
+static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, bool *ok) {
+    const gni_gpu_jobs *ops = gni_job_state(gpu);
+    const bool force = ops != NULL && ops->even_force;
+    const int64_t least = force ? 2 : 128, some = force ? INT32_MAX : 1;
+    gni_matmul x = *m;
+    gni_buffer buffer[3];
+    gni_job_lines lines[2];
+    bool even[3];
+    if (!gni_job_is_half(m->a.dtype) || m->a.dtype != m->b.dtype || m->prologue != 0) return false;
+    if (gni_extent_product(m->batch_dim, m->batch_rank) != 1 || (!force && !gni_job_has_units(gpu, m->a.dtype))) return false;
+    if (GNI_MIN(GNI_MIN(m->m, m->n), m->k) < least) return false;
+    memset(buffer, 0, sizeof buffer);
+    even[0] = gni_job_wants_even(&m->a, m->m, m->a_rs, m->k, m->a_cs, m->n * some, &lines[0]);
+    even[1] = gni_job_wants_even(&m->b, m->n, m->b_cs, m->k, m->b_rs, m->m * some, &lines[1]);
+    even[2] = gni_job_is_half(m->c.dtype) && row == m->n && row % 8 != 0 && m->k * some >= GNI_JOB_EVEN_LEAST && !m->fused;
+    if (!even[0] && !even[1] && !even[2]) return false;
+    const int64_t pitch = even[2] ? gni_job_even_pitch(row) : row;
+    *ok = (!even[0] || gni_job_evened(gpu, &x.a, &lines[0], &x.a_rs, &x.a_cs, &buffer[0])) &&
+          (!even[1] || gni_job_evened(gpu, &x.b, &lines[1], &x.b_cs, &x.b_rs, &buffer[1])) &&
+          (!even[2] || gni_job_even_room(gpu, m->m, row, &buffer[2]));
+    const bool room = *ok;
+    if (room && even[2]) {
+        x.c.buf = &buffer[2];
+        x.c.offset = 0;
+    }
+    *ok = room && gni_job_matmul(gpu, &x, pitch) && (!even[2] || gni_job_even_copy(gpu, &x.c, pitch, &m->c, row, m->m, row));
+    for (int i = 0; i < 3; i++) gni_gpu_free(gpu, &buffer[i].device);
+    return room || gpu->g->call_failed;
+}
+
 // ---- k = 1
 
 // A product of columns and rows is all writing, which elementwise kernels do best.
@@ -33944,6 +34301,7 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     if (m->sums.buf != NULL && gni_job_sums_apart(gpu, m)) return gni_job_matmul_sums(gpu, m);
     if (!tiled && gni_job_is_outer(m)) return gni_job_matmul_outer(gpu, m, row);
     if (!tiled && m->k > 0 && gni_job_matmul_fast(gpu, m, row, &done)) return done;
+    if (!tiled && gni_job_matmul_even(gpu, m, row, &done)) return done;
     if (m->fused && !gni_job_store_pays(gpu, m)) return gni_job_matmul_apart(gpu, m);
     bool real = m->c.dtype == GN_F32 || gni_job_is_half(m->c.dtype);
     bool flip = real && m->m == 1 && !tiled;
@@ -34119,8 +34477,8 @@ static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d) {
 #endif // GNI_GPU
 
 // >>gpu_attention
-// Attention on the GPU: which of attention.comp's kernels, with which tiles. Room `attention` has another way where these do
-// not fit.
+// Attention on the GPU: which of attention.comp's kernels, with which tiles, or attend.comp where there are no matrix units for
+// it. Room `attention` has another way where these do not fit.
 
 #if GNI_GPU
 
@@ -34132,19 +34490,24 @@ static bool gni_attend_reads(const gni_attend_job *a, const gni_operand *o, int6
         if (o->stride[i] % 8 != 0 || o->stride[i] < 0) return false;
         reach += (dim[i] - 1) * o->stride[i];
     }
-    return o->offset % 8 == 0 && reach * 2 < GNI_GPU_REACH - 256;
+    return o->offset % 8 == 0 && reach * (int64_t)gn_dtype_size(a->q.dtype) < GNI_GPU_REACH - 256;
 }
 
 // Of scores whose powers of 2 are taken.
 static float gni_attend_scale(const gni_attend_job *a) { return (float)(a->scale * 1.4426950408889634); }
 
+static bool gni_attend_on_units(const gni_gpu *gpu, const gni_attend_job *a) {
+    const gni_gpu_caps *c = &gpu->caps;
+    return gni_job_is_half(a->q.dtype) && gni_job_has_units(gpu, a->q.dtype) && c->shared_bytes >= 48 << 10 && c->subgroup_vote &&
+           c->subgroup_shuffle;
+}
+
 static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a) {
     const gn_dtype t = a->q.dtype;
-    const int64_t most = 128; // wider heads were not tried on a GPU
     if (!(gni_attend_scale(a) > 0.0f)) return false; // what is masked would not be the least
-    if (!gni_job_is_half(t) || !gni_job_has_units(gpu, t) || gpu->caps.shared_bytes < 48 << 10 || !gpu->caps.subgroup_vote)
-        return false;
-    if (a->d % 8 != 0 || a->e % 8 != 0 || a->d > most || a->e > most || a->d == 0 || a->e == 0) return false;
+    if (t == GN_F64 || gpu->caps.texts || !gpu->caps.addresses || gpu->caps.shared_bytes < 27 << 10) return false;
+    // On an H200 wider heads, which registers do not hold, are up to three times as fast in parts.
+    if (a->d % 8 != 0 || a->e % 8 != 0 || a->d > 128 || a->e > 128 || a->d == 0 || a->e == 0) return false;
     if (a->heads > 65535 || a->batches > 65535 || a->n > INT32_MAX / 2 || a->m > INT32_MAX / 2 || a->m == 0) return false;
     const int64_t key_heads = a->heads / a->share;
     return gni_attend_reads(a, &a->q, a->heads, a->n, a->d) && gni_attend_reads(a, &a->k, key_heads, a->m, a->d) &&
@@ -34195,6 +34558,24 @@ static bool gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     return *known == 1;
 }
 
+// By attend.comp, from what c has but for its kernel.
+static bool gni_attend_plain(gni_job_call *c, const gni_attend_job *a) {
+    const bool keys = a->step == GNI_ATTEND_KEYS;
+    const int64_t span = gni_job_ceil(a->d > a->e ? a->d : a->e, 64);
+    uint32_t *spec = c->generic.spec;
+    c->generic.module = GNI_MODULE_attend;
+    c->generic.n_spec = GNI_S_ATTEND_SPAN + 1;
+    spec[GNI_S_ATTEND_D] = (uint32_t)a->d;
+    spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
+    spec[GNI_S_ATTEND_FLAGS] = gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE);
+    spec[GNI_S_ATTEND_STEP] = (uint32_t)a->step;
+    spec[GNI_S_ATTEND_DTYPE] = (uint32_t)a->q.dtype;
+    spec[GNI_S_ATTEND_SPAN] = (uint32_t)span;
+    return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT),
+                            gni_job_ceil(keys ? a->m : a->n, 64), keys ? a->heads / a->share : a->heads,
+                            a->batches);
+}
+
 static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     gni_job_call c;
     const int64_t key_heads = a->heads / a->share;
@@ -34226,6 +34607,7 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     const float scale = gni_attend_scale(a);
     memcpy(&c.param[GNI_P_ATTEND_SCALE], &scale, 4);
     c.n_param = GNI_P_ATTEND_WORDS;
+    if (!gni_attend_on_units(gpu, a)) return gni_attend_plain(&c, a);
     // What registers hold of a subgroup's rows, and shared memory of the others'.
     const bool wide = a->d > 64 || a->e > 64;
     const int blocks = forward && !wide ? 2 : 1;
@@ -34937,7 +35319,7 @@ static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f) {
 #endif // GNI_GPU
 
 #endif
-GNI_O1_END
+GNI_OS_END
 // >>async
 // gn_read_async: reads that do not wait. Callbacks run inside later calls on the context.
 
@@ -35209,41 +35591,67 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
     return gni_end(g, y);
 }
 
+static const gni_math gni_math_table = {gni_math_kernel, gni_rare_kernel, gni_complex_math, gni_complex_pow};
+static gn_array *gni_unary_math(const char *fn, gni_op op, gn_array *a) {
+    gni_pointer_store(&gni_math_used, &gni_math_table);
+    return gni_unary(fn, op, a);
+}
+static gn_array *gni_binary_math(const char *fn, gni_op op, gn_array *a, gn_array *b) {
+    gni_pointer_store(&gni_math_used, &gni_math_table);
+    return gni_binary(fn, op, a, b);
+}
+static gn_array *gni_binary_s_math(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
+    gni_pointer_store(&gni_math_used, &gni_math_table);
+    return gni_binary_s(fn, op, a, s, scalar_first);
+}
+
 #define GN_X(fn, NAME, F, D, gF, da)                                                               \
-    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
+    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary_math(#fn, GNI_OP_##NAME, a); }
 GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
     GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
-GNI_UNARY_ANY(GN_X)
+GNI_UNARY_NEG(GN_X)
+GNI_UNARY_WHOLE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
+    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary_math(#fn, GNI_OP_##NAME, a); }
+GNI_UNARY_SIZE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
     GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
 GNI_UNARY_BOOL(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, D, da)                                                                      \
-    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
+    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary_math(#fn, GNI_OP_##NAME, a); }
 GNI_UNARY_RARE(GN_X)
 #undef GN_X
-static gn_array *gni_trigamma(gn_array *a) { return gni_unary("gn_digamma's derivative", GNI_OP_TRIGAMMA, a); }
-static gn_array *gni_tetragamma(gn_array *a) { return gni_unary("gn_digamma's second derivative", GNI_OP_TETRAGAMMA, a); }
-#define GNI_BINARY_FUNCTIONS(fn, NAME)                                                             \
+static gn_array *gni_trigamma(gn_array *a) { return gni_unary_math("gn_digamma's derivative", GNI_OP_TRIGAMMA, a); }
+static gn_array *gni_tetragamma(gn_array *a) { return gni_unary_math("gn_digamma's second derivative", GNI_OP_TETRAGAMMA, a); }
+#define GNI_BINARY_FUNCTIONS(fn, NAME, kind)                                                       \
     GPUNUM_API gn_array *fn(gn_array *a, gn_array *b) {                                            \
-        return gni_binary(#fn, GNI_OP_##NAME, a, b);                                               \
+        return gni_binary##kind(#fn, GNI_OP_##NAME, a, b);                                         \
     }                                                                                              \
     GPUNUM_API gn_array *fn##_s(gn_array *a, double b) {                                           \
-        return gni_binary_s(#fn "_s", GNI_OP_##NAME, a, b, false);                                 \
+        return gni_binary_s##kind(#fn "_s", GNI_OP_##NAME, a, b, false);                           \
     }
-#define GN_X(fn, NAME, F, D, gF, da, db) GNI_BINARY_FUNCTIONS(fn, NAME)
-GNI_BINARY_FLOAT(GN_X)
+#define GN_X(fn, NAME, F, D, gF, da, db) GNI_BINARY_FUNCTIONS(fn, NAME, )
+GNI_BINARY_DIV(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_BINARY_FUNCTIONS(fn, NAME)
-GNI_BINARY_ANY(GN_X)
+#define GN_X(fn, NAME, F, D, gF, da, db) GNI_BINARY_FUNCTIONS(fn, NAME, _math)
+GNI_BINARY_ANGLE(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_BINARY_FUNCTIONS(fn, NAME)
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_BINARY_FUNCTIONS(fn, NAME, )
+GNI_BINARY_RING(GN_X)
+GNI_BINARY_BOUND(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_BINARY_FUNCTIONS(fn, NAME, _math)
+GNI_BINARY_DIVIDE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_BINARY_FUNCTIONS(fn, NAME, )
 GNI_COMPARE(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, I, gI) GNI_BINARY_FUNCTIONS(fn, NAME)
+#define GN_X(fn, NAME, I, gI) GNI_BINARY_FUNCTIONS(fn, NAME, )
 GNI_BINARY_INT(GN_X)
 #undef GN_X
 
@@ -35254,7 +35662,7 @@ GPUNUM_API gn_array *gn_rdiv_s(gn_array *a, double b) {
     return gni_binary_s("gn_rdiv_s", GNI_OP_DIV, a, b, true);
 }
 GPUNUM_API gn_array *gn_rpow_s(gn_array *a, double b) {
-    return gni_binary_s("gn_rpow_s", GNI_OP_POW, a, b, true);
+    return gni_binary_s_math("gn_rpow_s", GNI_OP_POW, a, b, true);
 }
 
 GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b) {
@@ -35328,6 +35736,11 @@ GPUNUM_API gn_array *gn_elu(gn_array *a, double alpha) {
     return gni_end_scope(g, gn_where(gn_gt_s(a, 0.0), a, negative));
 }
 
+// Whether it is pending, as nothing but the values of another of its dtype.
+static bool gni_is_copied(const gn_array *a) {
+    return gni_is_pending(a) && a->expr->op == GNI_OP_CAST && a->expr->compute == a->dtype && a->expr->src[0]->dtype == a->dtype;
+}
+
 GPUNUM_API gn_array *gn_cast(gn_array *a, gn_dtype t) {
     gn_context *g = gni_begin("gn_cast", &a, 1);
     if (g == NULL) return NULL;
@@ -35339,11 +35752,17 @@ GPUNUM_API gn_array *gn_cast(gn_array *a, gn_dtype t) {
     }
     if (!known)
         gni_fail(g, GN_ERROR_DTYPE, "gn_cast: %d is not a dtype", (int)t);
-    else
-        y = gni_apply(g, "gn_cast", GNI_OP_CAST, a->dtype, t, &a, NULL, 1);
+    else {
+        // Instructions bound the depth of trees, and conversions to the dtype that is there are none: one is enough.
+        gn_array *from = t == a->dtype && gni_is_copied(a) ? a->expr->src[0] : a;
+        y = gni_apply(g, "gn_cast", GNI_OP_CAST, a->dtype, t, &from, NULL, 1);
+    }
     if (gni_is_float(t) || gni_is_complex(t)) gni_record_op(g, y, "gn_cast", GNI_OP_CAST, &a, 1, 0, 0.0);
     return gni_end(g, y);
 }
+
+// The same where it has that dtype: a cast would be a copy.
+static gn_array *gni_as(gn_array *a, gn_dtype t) { return a == NULL || a->dtype == t ? a : gn_cast(a, t); }
 
 GPUNUM_API gn_array *gn_copy(gn_array *a) {
     gn_context *g = gni_begin("gn_copy", &a, 1);
@@ -35380,11 +35799,21 @@ static bool gni_autocasts(const gn_context *g, gn_array *const *in, int n) {
     return t != GN_F32 && differs;
 }
 
-// They do, inside a scope.
+// Whether neighbours in memory follow each other along the axis before the last, as in a transposed view.
+static bool gni_is_transposed(const gn_array *a) {
+    const int last = a->shape.rank - 1;
+    return a->buf != NULL && last > 0 && a->stride[last - 1] == 1 && a->shape.dim[last - 1] > 1 &&
+           a->stride[last] >= a->shape.dim[last - 1];
+}
+
+// They do, inside a scope. The memory of a transposed view keeps its order: writing it in another is slow, and may leave a
+// product with rows that begin anywhere.
 static void gni_autocast_all(gn_context *g, gn_array **in, int n) {
     const gn_dtype t = gni_autocast(g);
-    for (int i = 0; i < n; i++)
-        if (in[i] != NULL && in[i]->dtype != t) in[i] = gn_cast(in[i], t);
+    for (int i = 0; i < n; i++) {
+        if (in[i] == NULL || in[i]->dtype == t) continue;
+        in[i] = gni_is_transposed(in[i]) ? gn_swap_axes(gn_cast(gn_swap_axes(in[i], -1, -2), t), -1, -2) : gn_cast(in[i], t);
+    }
 }
 
 // Whether a half is to be seen as float32, which losses and softmax do.
@@ -36049,38 +36478,34 @@ static gn_array *gni_before_widening(gn_array *a) {
     return (t == GN_F16 || t == GN_BF16) && e->compute == t && gni_same_shape(&e->src[0]->shape, &a->shape) ? e->src[0] : a;
 }
 
-// A number for each place that is kept, near the mean over the axes in `set` as seen from how far the elements are spread: of n
-// of them the mean of root n, since even if all that is spread is among these, that is spread far enough.
-static gn_array *gni_about_mean(gn_array *a, gn_dtype t, uint32_t set, double n) {
-    const int64_t want = n > 32.0 ? (int64_t)sqrt(n) : 1;
-    int64_t some = 1;
-    gn_array *y = a;
-    for (int i = a->shape.rank - 1; i >= 0; i--) {
-        if (!(set >> i & 1u) || a->shape.dim[i] == 1) continue;
-        const int64_t each = GNI_MIN(a->shape.dim[i], want / some), step = n > 4096.0 ? a->shape.dim[i] / each : 1;
-        y = gn_slice(y, i, 0, each * step, step);
-        some *= each;
-    }
-    if (y != NULL && a->dtype != t) y = gn_cast(y, t);
-    return some > 1 ? gn_mul_s(gn_sum(y, GN_KEEP(gni_axes_of(set))), 1.0 / (double)some) : y;
-}
-
 // The mean, unless it is NULL, and the variance of `a`, which has its data, in dtype t over the axes in `set`, which stay with
-// size 1: from sums over what `a` is more than a number near the mean. False: nothing was done, unless g->call_failed.
+// size 1, in one pass on a GPU. False: nothing was done, unless g->call_failed.
 static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, double ddof, gn_array **mean, gn_array **var) {
-    gn_array *part[2], *sum[2];
-    const double n = (double)gni_reduced_count(&a->shape, set), rest = n - ddof;
+    gni_builder b;
+    gni_reduce r;
+    const gn_shape shape = gni_reduced_shape(&a->shape, set, true), pair = GN_SHAPE(2, gni_elements(&shape));
+    const double n = (double)gni_reduced_count(&a->shape, set);
     if (g->gpu == NULL || gni_is_pending(a) || gni_elements(&a->shape) < 1 || gni_tracks(g, &a, 1)) return false;
+    if (gni_is_wide(a->dtype) && !gni_is_wide(t)) return false;
     if (g->placement == GN_PLACE_CPU || (g->placement != GN_PLACE_GPU && !(a->buf->where & GNI_ON_GPU))) return false;
-    gn_array *first = gni_about_mean(a, t, set, n);
-    part[0] = gn_sub(a->dtype != t ? gn_cast(a, t) : a, first);
-    part[1] = gn_square(part[0]);
-    if (part[1] == NULL || !gni_sum_two(g, part, set, sum)) return false;
-    gn_array *off = gn_div_s(sum[0], n);
-    if (mean != NULL) *mean = gn_add(first, off);
-    gn_array *about = gn_maximum_s(gn_sub(sum[1], gn_mul(sum[0], off)), 0.0);
-    about = gn_where(gn_logical_and(gn_isinf(sum[1]), gn_isfinite(sum[0])), sum[1], about); // squares beyond the range
-    *var = gn_div_s(about, rest > 0.0 ? rest : 0.0);
+    gni_build_begin(&b, g, &a->shape, gni_is_wide(t));
+    gni_program *p = &b.map.program;
+    p->n_out = 2;
+    p->out_dtype[0] = p->out_dtype[1] = t;
+    p->out_reg[0] = p->out_reg[1] = gni_build_convert(&b, gni_build_value(&b, a), a->dtype, t);
+    if (b.full) return false;
+    gni_build_finish(p);
+    gni_reduce_built(&r, &b, GNI_RED_SUM, GNI_F, set);
+    gn_array *both = gni_adopt(g, gni_array_empty(g, g->call, t, &pair));
+    if (both == NULL) return false;
+    r.out.buf = both->buf;
+    r.out.dtype = t;
+    r.apart = pair.dim[1];
+    r.moments = true;
+    r.rest = GNI_MAX(n - ddof, 0.0);
+    if (!gni_reduce_to(g, &r, both, true)) return false;
+    *var = gn_reshape(gn_slice(both, 0, 0, 1, 1), shape);
+    if (mean != NULL) *mean = gn_reshape(gn_slice(both, 0, 1, 2, 1), shape);
     return *var != NULL;
 }
 
@@ -36424,7 +36849,7 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     return gni_end(g, y);
 }
 
-GNI_O1_BEGIN
+GNI_OS_BEGIN
 // >>linalg_ops
 // Diagonals and triangles, einsum and its relatives, as compositions of public calls.
 
@@ -37109,7 +37534,7 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
     return gni_end_scope(home, y);
 }
 
-GNI_O1_END
+GNI_OS_END
 #ifndef GPUNUM_NO_LINALG
 // >>decompose
 // Matrix decompositions on the CPU, in float64 over rows that are contiguous: LU, Cholesky, QR,
@@ -39628,6 +40053,10 @@ static void gni_lc_do(gni_la *w, const gni_la_job *d, int64_t index) {
     }
 }
 
+#endif
+GNI_O1_END
+GNI_OS_BEGIN
+#ifndef GPUNUM_NO_LINALG
 // >>factor_gpu
 // Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
 // by matrix products. From outside: gni_lg_wanted and what room factor_batch calls (lg: linear algebra on the GPU).
@@ -42079,6 +42508,8 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
 }
 
 #endif
+GNI_OS_END
+GNI_O1_BEGIN
 // >>complex
 // Complex arrays: their parts, which are views, and arithmetic on them. A function here computes both parts of its
 // result in one program, and is made of public calls on real arrays, so that it differentiates: the gradient of
@@ -42211,6 +42642,9 @@ static gn_array *gni_complex_mul(gn_array *a, gn_array *b) {
     return gni_complex_product(gn_mul, a, b);
 }
 
+// gn_abs of real numbers, without what gn_abs needs for complex ones.
+static gn_array *gni_real_abs(gn_array *a) { return gni_unary("gn_abs", GNI_OP_ABS, a); }
+
 // Smith's quotient, which divides by the larger part of b first, so that no square of a part overflows. A divisor
 // of 0 divides both parts.
 static gn_array *gni_complex_div(gn_array *a, gn_array *b) {
@@ -42221,7 +42655,7 @@ static gn_array *gni_complex_div(gn_array *a, gn_array *b) {
         br = gn_cast(br, GN_F64);
         bi = gn_cast(bi, GN_F64);
     }
-    gn_array *real = gn_ge(gn_abs(br), gn_abs(bi)); // the larger part of b
+    gn_array *real = gn_ge(gni_real_abs(br), gni_real_abs(bi)); // the larger part of b
     gn_array *most = gn_where(real, br, bi), *least = gn_where(real, bi, br);
     gn_array *p = gn_where(real, ar, ai), *q = gn_where(real, ai, ar);
     gn_array *ratio = gn_where(gn_eq_s(most, 0.0), gn_zeros_like(most), gn_div(least, most));
@@ -42249,7 +42683,7 @@ static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
 static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
                                     gn_array *b) {
     switch (op) {
-    case GNI_OP_POW: return gni_complex_pow(g, a, b);
+    case GNI_OP_POW: return gni_math_get()->power(g, a, b);
     case GNI_OP_LOGICAL_AND: return gn_logical_and(gni_nonzero(a), gni_nonzero(b));
     case GNI_OP_LOGICAL_OR: return gn_logical_or(gni_nonzero(a), gni_nonzero(b));
     case GNI_OP_LOGICAL_XOR: return gn_logical_xor(gni_nonzero(a), gni_nonzero(b));
@@ -42281,7 +42715,7 @@ static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, 
     case GNI_OP_POW:
         if (!first && s == 2.0) return gni_complex_mul(a, a);
         re = gn_scalar(g, gni_part_of(a->dtype), s);
-        return first ? gni_complex_pow(g, re, a) : gni_complex_pow(g, a, re);
+        return first ? gni_math_get()->power(g, re, a) : gni_math_get()->power(g, a, re);
     case GNI_OP_EQ: return gn_logical_and(gn_eq_s(re, s), gn_eq_s(im, 0.0));
     case GNI_OP_NE: return gn_logical_or(gn_ne_s(re, s), gn_ne_s(im, 0.0));
     default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
@@ -42508,10 +42942,11 @@ static gn_array *gni_complex_acosh(gn_context *g, const char *fn, gn_array *a) {
     return gn_complex(gn_where(down, im, gn_neg(im)), gn_where(down, gn_neg(re), re));
 }
 
-static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
-    const bool brief = op == GNI_OP_NEG || op == GNI_OP_ABS || op == GNI_OP_SQUARE || op == GNI_OP_ROUND || op == GNI_OP_SIGN;
-    if (!brief && (op < GNI_OP_ISNAN || op > GNI_OP_LOGICAL_NOT)) gni_computed(a);
-    gn_array *re = gni_re(a), *im = gni_im(a), *size;
+// The others of unary ones: whatever takes a function of real numbers.
+static gn_array *gni_complex_math(gn_context *g, const char *fn, gni_op op, gn_array *a) {
+    gn_array *re, *im, *size;
+    if (op != GNI_OP_ABS && op != GNI_OP_SIGN) gni_computed(a);
+    re = gni_re(a), im = gni_im(a);
     switch (op) {
     case GNI_OP_ASIN:
     case GNI_OP_ACOS: return gni_complex_asin(g, fn, op, a);
@@ -42519,7 +42954,6 @@ static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_
     case GNI_OP_ACOSH: return gni_complex_acosh(g, fn, a);
     case GNI_OP_ASINH: return gni_turned_back(gni_complex_asin(g, fn, GNI_OP_ASIN, gn_complex(gn_neg(im), re)));
     case GNI_OP_ATAN: return gni_turned_back(gni_complex_atanh(g, fn, gn_complex(gn_neg(im), re)));
-    case GNI_OP_ROUND: return gn_complex(gn_round(re), gn_round(im));
     case GNI_OP_SIGN: // a over its magnitude; what is infinite in one part only goes along the axes
         size = gni_complex_abs(g, a);
         return gn_where(gn_eq_s(size, 0.0), gn_zeros_like(size), gn_div(a, gn_where(gn_eq_s(size, 0.0), gn_ones_like(size), size)));
@@ -42533,18 +42967,41 @@ static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_
     case GNI_OP_LOG1P: return gni_complex_log1p(g, a);
     case GNI_OP_LOG2: return gn_mul_s(gni_complex_log(g, a), 1.0 / GNI_LN2);
     case GNI_OP_LOG10: return gn_mul_s(gni_complex_log(g, a), 1.0 / GNI_LN10);
-    case GNI_OP_NEG: return gn_complex(gn_neg(re), gn_neg(im));
     case GNI_OP_ABS: return gni_complex_abs(g, a);
-    case GNI_OP_SQUARE: return gni_complex_mul(a, a);
     case GNI_OP_RECIP: return gni_complex_div(gn_scalar(g, gni_part_of(a->dtype), 1.0), a);
     case GNI_OP_EXP: return gni_complex_exp(g, a);
     case GNI_OP_LOG: return gni_complex_log(g, a);
     case GNI_OP_SQRT: return gni_complex_sqrt(g, a);
+    default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
+    }
+    return NULL;
+}
+static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
+    const gni_math *math = gni_math_get();
+    gn_array *re, *im;
+    switch (op) {
+    case GNI_OP_NEG:
+    case GNI_OP_SQUARE:
+    case GNI_OP_ROUND:
+    case GNI_OP_ISNAN:
+    case GNI_OP_ISINF:
+    case GNI_OP_ISFINITE:
+    case GNI_OP_LOGICAL_NOT: break;
+    default:
+        if (math != NULL) return math->complex(g, fn, op, a);
+        gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
+        return NULL;
+    }
+    re = gni_re(a), im = gni_im(a);
+    switch (op) {
+    case GNI_OP_ROUND: return gn_complex(gn_round(re), gn_round(im));
+    case GNI_OP_NEG: return gn_complex(gn_neg(re), gn_neg(im));
+    case GNI_OP_SQUARE: return gni_complex_mul(a, a);
     case GNI_OP_ISNAN: return gn_logical_or(gn_isnan(re), gn_isnan(im));
     case GNI_OP_ISINF: return gn_logical_or(gn_isinf(re), gn_isinf(im));
     case GNI_OP_ISFINITE: return gn_logical_and(gn_isfinite(re), gn_isfinite(im));
     case GNI_OP_LOGICAL_NOT: return gn_logical_and(gn_eq_s(re, 0.0), gn_eq_s(im, 0.0));
-    default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
+    default: break;
     }
     return NULL;
 }
@@ -42565,6 +43022,8 @@ static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t) {
     return gn_complex(gn_cast(gni_re(a), part), gn_cast(gni_im(a), part));
 }
 
+GNI_O1_END
+GNI_OS_BEGIN
 // >>statistics
 // Reductions that leave NaN out, weighted means, covariances, tests of nearness, and elementwise functions that are made of others.
 
@@ -42953,6 +43412,8 @@ GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b) {
     return gni_end_scope(g, gn_where(turn, gn_neg(x), x));
 }
 
+GNI_OS_END
+GNI_O1_BEGIN
 // >>assign
 // Writing to views. What autograd knows of every array that shows the memory changes with it: each gets a record of its own, and
 // what was recorded before refers to a header that nobody else has, with the record that the array had. From outside: gni_assign.
@@ -43247,6 +43708,8 @@ GPUNUM_API gn_status gn_assign(gn_array *a, gn_array *value) {
     return gni_end_status(g);
 }
 
+GNI_O1_END
+GNI_OS_BEGIN
 // >>order_ops
 // The public scans and sorts, and what is made of them: places in sorted arrays, quantiles, sets, histograms.
 
@@ -43379,7 +43842,7 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
         return gni_end_scope(g, y != NULL ? gni_flip_sign(y) : NULL);
     }
     if (!gni_is_float(x->dtype) && (sums || op == GNI_SCAN_LOGSUMEXP))
-        x = gn_cast(x, !sums ? GN_F32 : gni_is_unsigned(x->dtype) ? GN_U64 : GN_I64);
+        x = gni_as(x, !sums ? GN_F32 : gni_is_unsigned(x->dtype) ? GN_U64 : GN_I64);
     const bool tracks = x != NULL && gni_elements(&x->shape) > 0 && gni_tracks(g, &x, 1), extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;
     if (x == NULL) return gni_end_scope(g, NULL);
     g->no_grad++; // recorded as one op
@@ -43919,20 +44382,20 @@ static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_arra
     return NULL;
 }
 
-// The smallest and the largest of 1-d int64 numbers: one look where the CPU has them.
+// The smallest and the largest of 1-d int64 numbers, neighbours: one look where the CPU has them.
 static bool gni_bounds_of(gn_context *g, gn_array *x, int64_t *bounds) {
     if (x == NULL || !gni_materialize(g, x)) return false;
     if (x->buf->where == GNI_ON_GPU) return gn_read(gn_min(x, 0), &bounds[0], 8) == GN_OK && gn_read(gn_max(x, 0), &bounds[1], 8) == GN_OK;
-    const int64_t *p = (const int64_t *)gni_host(g, x), step = x->stride[0];
-    if (p == NULL) return false;
-    int64_t low = p[0], high = p[0];
-    for (int64_t i = 1; i < x->shape.dim[0]; i++) {
-        low = GNI_MIN(low, p[i * step]);
-        high = GNI_MAX(high, p[i * step]);
+    const int64_t *p = (const int64_t *)gni_host(g, x), n = x->shape.dim[0];
+    const gni_cpu_isa *wide = gni_cpu_isa_of(g->isa)->wide;
+    gni_acc low = {0.0, 0.0, INT64_MAX, 0}, high = {0.0, 0.0, INT64_MIN, 0};
+    for (int64_t i = 0; i < n && p != NULL; i += GNI_SUM_BLOCK) {
+        wide->fold[(int)GNI_RED_MIN * 3 + (int)GNI_I](&low, p + i, GNI_MIN(n - i, GNI_SUM_BLOCK), 0);
+        wide->fold[(int)GNI_RED_MAX * 3 + (int)GNI_I](&high, p + i, GNI_MIN(n - i, GNI_SUM_BLOCK), 0);
     }
-    bounds[0] = low;
-    bounds[1] = high;
-    return true;
+    bounds[0] = low.i;
+    bounds[1] = high.i;
+    return p != NULL;
 }
 
 GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length) {
@@ -43954,8 +44417,9 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
     if (g->call_failed || !gni_may_wait(g, "gn_bincount") || (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
         return gni_end_scope(g, NULL);
     g->no_grad++;
-    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(gni_signed_indices(g, a), GN_I64), *w = weights != NULL ? gn_cast(weights, GN_F64) : NULL;
+    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(gni_signed_indices(g, a), GN_I64), *w = gni_as(weights, GN_F64);
     int64_t most[2] = {0, -1}; // smallest and largest
+    if (x != NULL && !gni_is_pending(x) && !gni_is_contiguous(x)) x = gn_copy(x);
     if (a->shape.dim[0] > 0 && !gni_bounds_of(g, x, most)) most[0] = most[1] = -1;
     if (most[0] < 0 && !g->call_failed)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: %lld is negative", (long long)most[0]);
@@ -44050,6 +44514,8 @@ GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
     return gni_end_scope(g, y);
 }
 
+GNI_OS_END
+GNI_O1_BEGIN
 // >>indexing
 // Gathers and scatters by an index for each element, and masks: what is where they are true. From outside: gni_scattered.
 
@@ -44528,6 +44994,8 @@ GPUNUM_API gn_status gn_assign_mask(gn_array *a, gn_array *m, gn_array *value) {
     return gni_end_status(g);
 }
 
+GNI_O1_END
+GNI_OS_BEGIN
 // >>products
 // Kronecker and cross products, norms, powers, pseudo-inverses: compositions of products and decompositions.
 
@@ -45529,6 +45997,8 @@ GPUNUM_API gn_array *gn_fftconvolve(gn_array *a, gn_array *b, gn_convolution mod
     return gni_convolved("gn_fftconvolve", a, b, 0, mode, true);
 }
 
+GNI_OS_END
+GNI_O1_BEGIN
 // >>random_ops
 // Random arrays. Every call takes the next Philox blocks of the context's counter, as many on every
 // backend, so that the numbers do not depend on where they are made.
@@ -46094,6 +46564,8 @@ GPUNUM_API gn_array *gn_shuffle(gn_array *a, int axis) {
     return gni_end_scope(g, gn_take(a, gn_permutation(g, GN_I64, a->shape.dim[at]), at));
 }
 
+GNI_O1_END
+GNI_OS_BEGIN
 // >>augment
 // Images (n, c, h, w) varied at random, and sampled at any places. All of it is made of public calls: an index or a factor for
 // each image, computed by elementwise work, and one gather.
@@ -46443,7 +46915,7 @@ GPUNUM_API gn_array *gn_grid_sample(gn_array *x, gn_array *grid, const gn_grid_o
     return gni_end_scope(g, gni_grid_sample(g, x, grid, &o));
 }
 
-GNI_O1_END
+GNI_OS_END
 // >>autograd
 // The record of what was computed, and the pass back over it. An array owns the record of the op that
 // made it; a record holds references to the op's operands. From outside: gni_tracks and gni_record
@@ -46930,7 +47402,7 @@ GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on) {
                  "gn_requires_grad: only floating point arrays can, this one is %s",
                  gn_dtype_name(a->dtype));
     else
-        a->wants_grad = on, g->learns = true;
+        a->wants_grad = on, g->learns = true, gni_derivatives_use();
     return gni_end_status(g) == GN_OK ? a : NULL;
 }
 
@@ -47122,8 +47594,6 @@ static gn_array *gni_zero_like(const gn_array *a) { return gn_scalar(a->ctx, a->
 
 // ---- elementwise: what the derivative columns call
 
-static gn_array *gni_as(gn_array *a, gn_dtype t) { return a == NULL || a->dtype == t ? a : gn_cast(a, t); }
-
 // An operand in the dtype of the result, before anything is rounded to a shorter one or wraps.
 static gn_array *gni_widened(gn_array *a, const gn_array *gy) {
     return gni_as(a, gy->dtype);
@@ -47263,8 +47733,7 @@ static bool gni_is_unary(gni_op op) { return op < GNI_OP_ISNAN || op >= GNI_OP_E
 // With one operand a constant there is one array; it stands for operand 1 (b) when the constant was first.
 static int gni_operand_place(const gni_node *node, int i) { return node->param[1] == 1 ? 1 : i; }
 
-static uint32_t gni_elementwise_reads(const gni_node *node,
-                                      bool (*wants)(const gni_node *node, int i)) {
+static uint32_t gni_derivatives_read(const gni_node *node, bool (*wants)(const gni_node *node, int i)) {
     gni_op op = (gni_op)node->param[0];
     uint32_t reads = 0;
     if (op == GNI_OP_WHERE) return 1;
@@ -47296,7 +47765,7 @@ static gn_array *gni_derivative_scalar(gni_node *node, gn_array *gy) {
                  : gni_derivative_first(op, gy, x, konst, y);
 }
 
-static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+static bool gni_derivatives_back(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_op op = (gni_op)node->param[0];
     gn_array **in = node->in, *y = node->output;
     GNI_UNUSED(g);
@@ -47320,6 +47789,14 @@ static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn
     for (int i = 0; i < node->n_in; i++)
         if (gni_wanted(node, i)) gx[i] = gni_unbroadcast(gx[i], &in[i]->shape);
     return true;
+}
+static const gni_derivatives gni_derivatives_table = {gni_derivatives_back, gni_derivatives_read};
+static void gni_derivatives_use(void) { gni_pointer_store(&gni_derivatives_used, &gni_derivatives_table); }
+static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    return gni_pointer_load(&gni_derivatives_used)->back(g, node, gy, gx);
+}
+static uint32_t gni_elementwise_reads(const gni_node *node, bool (*wants)(const gni_node *node, int i)) {
+    return gni_pointer_load(&gni_derivatives_used)->reads(node, wants);
 }
 
 static bool gni_back_copy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -47676,7 +48153,7 @@ static uint32_t gni_back_reads(const gni_node *node) {
     return ~0u & ~GNI_READS_OUTPUT; // all operands
 }
 
-GNI_O1_BEGIN
+GNI_OS_BEGIN
 // >>nn
 // Layers and losses.
 
@@ -47770,6 +48247,14 @@ static bool gni_cross_entropy_ok(gn_context *g, const gn_array *logits, const gn
     return true;
 }
 
+// Where the label is the one that is ignored, or another one. No double has all labels.
+static gn_array *gni_ignored(gn_context *g, gn_array *labels, int64_t ignored, bool same) {
+    const int64_t exact = (int64_t)1 << 53;
+    if (ignored >= -exact && ignored <= exact) return same ? gn_eq_s(labels, (double)ignored) : gn_ne_s(labels, (double)ignored);
+    gn_array *whole = gn_full_int(g, GN_I64, gn_shape_from(0, NULL), ignored);
+    return same ? gn_eq(labels, whole) : gn_ne(labels, whole);
+}
+
 // Labels as indices of the classes, those that are ignored as 0. One that there is not is told at once where the CPU has them, else
 // by the job that takes these indices: there a negative one is none, either. The scope's; NULL after gni_fail.
 static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *labels, int64_t classes, bool ignores, int64_t ignored) {
@@ -47779,7 +48264,7 @@ static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *label
     gn_array *zero = gn_scalar(g, at->dtype, 0.0);
     if (at->buf->where == GNI_ON_GPU) {
         gn_array *found = gn_where(gn_lt_s(at, 0.0), gn_scalar(g, at->dtype, (double)classes), at);
-        return ignores ? gn_where(gn_eq_s(at, (double)ignored), zero, found) : found;
+        return ignores ? gn_where(gni_ignored(g, at, ignored, true), zero, found) : found;
     }
     const void *data = gni_host(g, at);
     if (data == NULL) return NULL;
@@ -47792,7 +48277,7 @@ static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *label
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: label %lld is none of %lld classes", fn, (long long)label, (long long)classes);
         return NULL;
     }
-    return some ? gn_where(gn_eq_s(at, (double)ignored), zero, at) : at;
+    return some ? gn_where(gni_ignored(g, at, ignored, true), zero, at) : at;
 }
 
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
@@ -48221,9 +48706,9 @@ static void gni_conv_windows(const gni_conv_plan *p, const gn_array *image, int6
     tap_step[3] = 1;
 }
 
-// y of w and an image of x that begins `before` places in front of it.
+// y of w and an image of x that begins `before` places in front of it; in `to` if that is not NULL.
 static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, gn_array *image, const int64_t *before,
-                                         gn_array *w) {
+                                         gn_array *w, gn_array *to) {
     gni_conv d;
     const gn_dtype t = image->dtype;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
@@ -48231,8 +48716,9 @@ static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, 
     static const int64_t none[3] = {0, 0, 0};
     memset(&d, 0, sizeof d);
     w = gni_conv_image(g, w, p->nd, none, p->k, c);
-    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
+    gn_array *y = to != NULL ? to : gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
     if (w == NULL || y == NULL) return NULL;
+    d.c.offset = y->offset;
     d.m = p->o / p->groups;
     d.k = d.a_rs = taps * c;
     d.a_cs = 1;
@@ -48366,7 +48852,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         const gn_placement asked = g->placement;
         g->placement = GN_PLACE_GPU;
         x = gni_conv_frame_image(g, p, x, p->groups * gni_conv_up(p->c, x->dtype));
-        gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w);
+        gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL);
         g->placement = asked;
         return y;
     }
@@ -48474,9 +48960,10 @@ static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn
     return gni_conv_image(g, y, p->nd, before, size, gni_conv_up(p->o / p->groups, y->dtype) * p->groups);
 }
 
-// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier.
+// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and the
+// result is put into `to` if that is not NULL.
 static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
-                                   const gni_conv_phase *f) {
+                                   const gni_conv_phase *f, gn_array *to) {
     gni_conv_plan q = *p;
     q.c = p->o / p->groups;
     q.o = p->groups * p->c;
@@ -48489,7 +48976,39 @@ static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_arr
         q.out[i] = f[i].count;
     }
     w = gni_conv_turned(p, w, f);
-    return before == NULL ? gni_conv_forward(g, &q, y, w) : w == NULL ? NULL : gni_conv_direct_forward(g, &q, y, before, w);
+    return before == NULL ? gni_conv_forward(g, &q, y, w) : w == NULL ? NULL : gni_conv_direct_forward(g, &q, y, before, w, to);
+}
+
+// Room for the phases of x, one behind the other: (phase of the last axis, ..., of the first, n, channels, places...). NULL where
+// axes do not come in whole steps of the stride, or most phases have no tap.
+static gn_array *gni_conv_phases_room(gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t phases) {
+    gn_shape s = GN_SHAPE(phases, p->n, p->groups * p->c);
+    int64_t with_taps = 1;
+    for (int i = 0; i < p->nd; i++) {
+        int64_t n = 0;
+        if (p->in[i] % p->stride[i] != 0) return NULL;
+        for (int64_t begin = 0; begin < p->stride[i]; begin++) n += gni_conv_phase_of(p, i, begin).taps > 0;
+        with_taps *= n;
+        s.dim[s.rank++] = p->in[i] / p->stride[i];
+    }
+    if (2 * with_taps < phases || 2 + 2 * p->nd > GN_MAX_RANK) return NULL;
+    return with_taps < phases ? gn_eval(gn_zeros(g, t, s)) : gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
+}
+
+// x of its phases as they lie there.
+static gn_array *gni_conv_woven(gn_context *g, const gni_conv_plan *p, gn_array *room, const gn_shape *x) {
+    gn_shape s = GN_SHAPE(p->n, p->groups * p->c);
+    int64_t stride[GN_MAX_RANK], phase = room->stride[0];
+    stride[0] = room->stride[1];
+    stride[1] = room->stride[2];
+    for (int i = 0; i < p->nd; i++) {
+        stride[s.rank] = room->stride[3 + i];
+        s.dim[s.rank++] = room->shape.dim[3 + i];
+        stride[s.rank] = phase;
+        s.dim[s.rank++] = p->stride[i];
+        phase *= p->stride[i];
+    }
+    return gn_reshape(gni_adopt(g, gni_array_view(g, "convolution", room, &s, stride, room->offset)), *x);
 }
 
 // The gradient of x from that of y.
@@ -48497,7 +49016,7 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     const gn_shape s = gni_conv_shape(p, p->n, p->groups * p->c, p->in);
     int64_t begins[3], before[3];
     bool whole = true;
-    gn_array *x = NULL;
+    gn_array *x = NULL, *room = NULL;
     gni_conv_phase f[3];
     if (gni_elements(&s) == 0 || p->o == 0 || gni_conv_count(p->out, p->nd) == 0) return gn_zeros(g, y->dtype, s);
     for (int i = 0; i < p->nd; i++) {
@@ -48505,12 +49024,13 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
         whole = whole && p->stride[i] == 1;
     }
     const int64_t phases = gni_conv_count(begins, p->nd);
-    if (!whole) x = gn_eval(gn_zeros(g, y->dtype, s));
     const gn_placement asked = g->placement;
     const bool direct = phases <= 64 && gni_conv_direct(g, p, y, w, p->c, p->o / p->groups, 2);
     if (direct) g->placement = GN_PLACE_GPU;
+    if (direct && !whole) room = gni_conv_phases_room(g, p, y->dtype, phases);
+    if (!whole && room == NULL) x = gn_eval(gn_zeros(g, y->dtype, s));
     if (direct) y = gni_conv_phases_image(g, p, y, before);
-    bool ok = y != NULL && (whole || x != NULL);
+    bool ok = y != NULL && (whole || room != NULL || x != NULL);
     for (int64_t phase = 0; phase < phases && ok; phase++) {
         gn_array *place = x;
         bool empty = false;
@@ -48521,11 +49041,17 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
             empty = empty || f[i].taps == 0;
         }
         if (empty) continue;
-        gn_array *part = gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f);
+        gn_array *to = room != NULL ? gn_slice(room, 0, phase, phase + 1, 1) : NULL;
+        gn_array *part = room != NULL && to == NULL ? NULL : gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f, to);
         if (whole) x = part;
+        if (room != NULL) {
+            ok = part != NULL;
+            continue;
+        }
         for (int i = 0; i < p->nd && !whole; i++) place = gn_slice(place, 2 + i, f[i].begin, p->in[i], p->stride[i]);
         ok = part != NULL && (whole || (place != NULL && gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)));
     }
+    if (ok && room != NULL) x = gni_conv_woven(g, p, room, &s);
     g->placement = asked;
     return ok ? x : NULL;
 }
@@ -48980,7 +49506,7 @@ static gn_array *gni_attend_given(gn_context *g, gn_array *x, gni_operand *o) {
 // Whether it may be one: asked for before anything is copied for it.
 static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v, const gn_array *mask) {
     const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
-    return g->gpu != NULL && mask == NULL && (q->dtype == GN_F16 || q->dtype == GN_BF16) && d % 8 == 0 && e % 8 == 0 &&
+    return g->gpu != NULL && mask == NULL && q->dtype != GN_F64 && d % 8 == 0 && e % 8 == 0 &&
            gni_elements(&q->shape) > 0 && gni_elements(&k->shape) > 0 && gni_elements(&v->shape) > 0;
 }
 
@@ -49705,6 +50231,8 @@ GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn
     return gni_recurrent_run("gn_gru", false, x, weights, count, h0, NULL, options, hn, NULL);
 }
 
+GNI_OS_END
+GNI_O1_BEGIN
 // >>pool
 // Pooling and images of another size, made of other ops. A tap is what all windows have at one of their places. Nothing here is
 // used elsewhere.
@@ -50300,6 +50828,8 @@ GPUNUM_API gn_array *gn_interpolate(gn_array *x, int64_t height, int64_t width, 
     return gni_pooled_close(g, y, &s, &index, NULL);
 }
 
+GNI_O1_END
+GNI_OS_BEGIN
 // >>norm
 // Normalisation. One op with a derivative of its own, for all axes that moments are taken over. Nothing here is used elsewhere.
 
@@ -50650,12 +51180,22 @@ static bool gni_norm_follows(gn_context *g, gn_array *running) {
     return running == NULL || (gni_materialize(g, running) && gni_can_write(g, "gn_batch_norm", running));
 }
 
+// Whether a program may write all of its buffer: no record has to hear of it.
+static bool gni_norm_is_whole(const gn_array *a) {
+    return a->node == NULL && a->buf->where != 0 && gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
+}
+
 // running = (1 - momentum) running + momentum batch, in place: of both moments or of none.
 static void gni_norm_follow(gn_array *const running[2], gn_array *const batch[2], double momentum, const double factor[2]) {
     gn_array *next[2];
     for (int i = 0; i < 2; i++) {
         gn_array *part = gn_mul_s(gn_reshape(batch[i], running[i]->shape), momentum * factor[i]);
         next[i] = gn_cast(gn_add(gn_mul_s(running[i], 1.0 - momentum), part), running[i]->dtype);
+    }
+    if (next[0] != NULL && next[1] != NULL && running[0]->buf != running[1]->buf && gni_norm_is_whole(running[0]) &&
+        gni_norm_is_whole(running[1])) {
+        gni_evaluate(running[0]->ctx, next, running, 2);
+        return;
     }
     if (gn_eval_all(next, 2) != GN_OK) return;
     for (int i = 0; i < 2; i++) gn_assign(running[i], next[i]);
@@ -50994,7 +51534,7 @@ static gn_array *gni_class_losses(gn_context *g, const char *fn, gn_array *x, gn
         gni_adopt(g, gni_take_any(g, fn, gn_ravel(all), places, 0, false));
     gn_array *shares = gn_where(hit, gn_scalar(g, t, kept + spread), gn_scalar(g, t, spread));
     gn_array *target = spread > 0.0 ? gn_mul(x, shares) : gn_where(hit, x, none); // a choice: 0 times infinity is NaN
-    if (o->ignores) counts = gn_ne_s(labels, (double)o->ignored);
+    if (o->ignores) counts = gni_ignored(g, labels, o->ignored, false);
     if (w != NULL) {
         if (w->dtype != t) w = gn_cast(w, t);
         row_weight = gni_adopt(g, gni_take_any(g, fn, w, places, 0, false));
@@ -52727,6 +53267,8 @@ GPUNUM_API gn_array *gn_load_cifar10(gn_context *g, const char *folder, bool tra
     return gni_end(g, NULL);
 }
 
+GNI_OS_END
+GNI_O1_BEGIN
 // >>npz
 // NumPy's .npz: a zip archive of .npy files, stored or deflated. Everything in it is checked before memory is asked for.
 
@@ -54141,6 +54683,8 @@ GPUNUM_API size_t gn_save_csv_memory(gn_array *a, const char *header, char delim
     return bytes;
 }
 
+GNI_O1_END
+GNI_OS_BEGIN
 // >>dlpack
 // Arrays of other libraries and for them, by DLPack's DLManagedTensor (ABI of versions 0.3 to 0.8 and later).
 
@@ -56062,7 +56606,7 @@ GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket) {
     gni_end_plain(g);
 }
 
-GNI_O1_END
+GNI_OS_END
 #endif
 
 #if defined(GPUNUM_IMPLEMENTED) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_RESTORED)
