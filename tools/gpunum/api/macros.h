@@ -10,13 +10,13 @@
 
 // GN_SHAPE(2, 3): a gn_shape by value. GN_SHAPE() is 0-d.
 #ifdef __cplusplus
-template <class... Dim> inline gn_shape gni_shape_pack(Dim... dims) {
+template <class... Dim> static inline gn_shape gni_shape_pack(Dim... dims) {
     const int64_t list[] = {0, static_cast<int64_t>(dims)...};
     return gn_shape_from(static_cast<int>(sizeof...(dims)), list + 1);
 }
 #define GN_SHAPE(...) gni_shape_pack(__VA_ARGS__)
 // GN_AXES(0, 2): a set of axes. GN_AXES() is empty.
-template <class... Axis> inline gn_axes gni_axes_pack(Axis... axes) {
+template <class... Axis> static inline gn_axes gni_axes_pack(Axis... axes) {
     const int list[] = {0, static_cast<int>(axes)...};
     return gn_axes_from(static_cast<int>(sizeof...(axes)), list + 1);
 }
