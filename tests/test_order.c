@@ -353,6 +353,7 @@ static void test_selection(void **state) {
     for (int t = 0; t < 5; t++)
         for (int how = 0; how < 3; how++)
             GN_SCOPE(g) {
+                if (how != (t + 2) % 3 && test_on_software(g)) continue;
                 gn_array *a = gn_sub_s(gn_randint(g, GN_I32, GN_SHAPE(ROWS, N), 0, how == 0 ? 7 : how == 1 ? 200 : 1 << 30), how > 1 ? 1 << 29 : 0);
                 if (how > 1 && types[t] == GN_F32) a = gn_div(gn_cast(a, GN_F32), gn_cast(gn_mod_s(a, 29), GN_F32)); // NaN and infinities too
                 a = gn_eval(gn_slice(gn_cast(a, types[t]), 1, 1, N, 1));

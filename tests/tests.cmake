@@ -496,7 +496,7 @@ if(GPUNUM_CHECKS)
     set(sanitizing -DGPUNUM_BUILD_EXAMPLES=OFF -DGPUNUM_BUILD_TOOLS=OFF
         -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O1)
     gpunum_rebuild(address_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=address,undefined)
-    gpunum_rebuild(thread_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=thread)
+    gpunum_rebuild(thread_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=thread -DGPUNUM_FUZZ_SECONDS=15)
 
     find_program(GPUNUM_VALGRIND valgrind)
     gpunum_required("clang" GPUNUM_CLANG GPUNUM_CLANGXX)
