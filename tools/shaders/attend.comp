@@ -34,8 +34,8 @@ layout(constant_id = GNI_S_ATTEND_SPAN) const uint GN_SPAN = 4u;
 
 // In blocks of 64 columns: sums of t's rows (dq, dk), and of u's (y, dv).
 const uint GN_DN = (GN_D + 63u) / 64u, GN_EN = (GN_E + 63u) / 64u;
-const uint GN_DB = GN_STEP == 0u ? 1u : GN_DN < GN_SPAN ? GN_DN : GN_SPAN;
-const uint GN_EB = GN_STEP == 1u ? 1u : GN_EN < GN_SPAN ? GN_EN : GN_SPAN;
+const uint GN_DB = GN_STEP == 0u || GN_DN == 0u || GN_SPAN == 0u ? 1u : GN_DN < GN_SPAN ? GN_DN : GN_SPAN;
+const uint GN_EB = GN_STEP == 1u || GN_EN == 0u || GN_SPAN == 0u ? 1u : GN_EN < GN_SPAN ? GN_EN : GN_SPAN;
 
 #define GN_PITCH 17u // of a row of 64, in groups of 4
 shared vec4 gn_rows[16u * GN_PITCH], gn_others[16u * GN_PITCH], gn_weights[64u * GN_PITCH];
