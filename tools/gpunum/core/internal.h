@@ -97,9 +97,9 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job,
                     gn_array *y); // places, moves, runs; y gets the result
 
 // backends (rooms cpu to cpu_jobs, gpu_jobs) and profile
-static bool gni_cpu_takes_any(const void *job), gni_cpu_takes_none(const void *job), gni_cpu_takes_map(const void *job),
-    gni_cpu_takes_reduce(const void *job), gni_cpu_takes_softmax(const void *job), gni_cpu_takes_matmul(const void *job),
-    gni_cpu_takes_conv(const void *job), gni_cpu_takes_take(const void *job), gni_cpu_takes_random(const void *job);
+static bool gni_cpu_takes_any(const gn_context *g, const void *job), gni_cpu_takes_none(const gn_context *g, const void *job), gni_cpu_takes_map(const gn_context *g, const void *job),
+    gni_cpu_takes_reduce(const gn_context *g, const void *job), gni_cpu_takes_softmax(const gn_context *g, const void *job), gni_cpu_takes_matmul(const gn_context *g, const void *job),
+    gni_cpu_takes_conv(const gn_context *g, const void *job), gni_cpu_takes_take(const gn_context *g, const void *job), gni_cpu_takes_random(const gn_context *g, const void *job);
 static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_context *g, const void *job),
     gni_cpu_softmax(gn_context *g, const void *job), gni_cpu_matmul(gn_context *g, const void *job),
     gni_cpu_conv(gn_context *g, const void *job), gni_cpu_take(gn_context *g, const void *job),
@@ -128,7 +128,7 @@ static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_ma
                       gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
                       gni_kind_keep = {GNI_JOB_KEEP, gni_cpu_takes_none, NULL};
 #ifndef GPUNUM_NO_FFT
-static bool gni_cpu_takes_fft(const void *job), gni_cpu_fft(gn_context *g, const void *job);
+static bool gni_cpu_takes_fft(const gn_context *g, const void *job), gni_cpu_fft(gn_context *g, const void *job);
 static const gni_kind gni_kind_fft = {GNI_JOB_FFT, gni_cpu_takes_fft, gni_cpu_fft};
 #endif
 #ifndef GPUNUM_NO_LINALG
@@ -156,20 +156,18 @@ static gn_dtype gni_part_of(gn_dtype t); // of the parts of such numbers, float3
 
 // What only programs need that call one of the functions of UNARY_FLOAT, BINARY_ANGLE, BINARY_DIVIDE, UNARY_SIZE or a rare
 // one: these set it, and the linker leaves all of it out of a program that has none of them.
-typedef struct gni_math {
+struct gni_math {
     gni_kernel (*kernel)(gni_isa isa, bool wide, uint32_t code);
     void (*rare)(uint32_t code, void *dst, const void *pa, bool wide, int n);
     gn_array *(*complex)(gn_context *g, const char *fn, gni_op op, gn_array *a);
     gn_array *(*power)(gn_context *g, gn_array *a, gn_array *b); // complex
-} gni_math;
-static const gni_math *gni_math_used; // NULL, or the only one there is
-static const gni_math *gni_math_get(void) { return gni_pointer_load(&gni_math_used); }
+};
+static const gni_math *gni_math_get(const gn_context *g) { return gni_pointer_load(&g->math); }
 // The same of derivatives of elementwise ops: set where an array requires a gradient.
-typedef struct gni_derivatives {
+struct gni_derivatives {
     gni_backward_fn back;
     uint32_t (*reads)(const gni_node *node, bool (*wants)(const gni_node *node, int i));
-} gni_derivatives;
-static const gni_derivatives *gni_derivatives_used;
+};
 
 // lazy: the unlocked makers behind the public ops
 static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
@@ -189,7 +187,7 @@ static gni_node *gni_node_new(gn_context *g, const char *name, int n_in);
 
 // gradients: how the gradient of a result reaches its operands, one function per kind of op.
 static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
-static void gni_derivatives_use(void); // before there is a node of one
+static void gni_derivatives_use(gn_context *g); // before there is a node of one
 static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_mean(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_prod(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);

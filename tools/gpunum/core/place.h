@@ -330,7 +330,7 @@ static uint32_t gni_place(gn_context *g, const gni_kind *kind, const void *job, 
     *why = GNI_WHY_CPU_ONLY;
     if (!gni_backend_gpu()->supports(g, kind->id, job)) return GNI_ON_CPU;
     *why = GNI_WHY_GPU_ONLY;
-    if (g->host_recording || !kind->takes(job)) return GNI_ON_GPU;
+    if (g->host_recording || !kind->takes(g, job)) return GNI_ON_GPU;
     *why = GNI_WHY_POLICY;
     if (g->placement == GN_PLACE_CPU) return GNI_ON_CPU;
     if (g->placement == GN_PLACE_GPU) return GNI_ON_GPU;

@@ -78,6 +78,8 @@ typedef struct gni_expr {
 } gni_expr;
 
 typedef struct gni_node gni_node;
+typedef struct gni_math gni_math;               // tables of functions, see core/internal
+typedef struct gni_derivatives gni_derivatives;
 
 struct gn_array {
     uintptr_t magic;   // gni_magic_of; anything else is a stale or foreign pointer
@@ -472,7 +474,7 @@ typedef enum gni_job_kind {
 // `takes` and `supports` are asked first. Operands are where the backend wants them when it is called.
 typedef struct gni_kind {
     gni_job_kind id;
-    bool (*takes)(const void *job);
+    bool (*takes)(const gn_context *g, const void *job);
     bool (*run)(gn_context *g, const void *job);
 } gni_kind;
 // A GPU's backend.
@@ -581,6 +583,8 @@ struct gn_context {
     int no_grad; // of the thread inside the lock
     uint64_t autocast; // too: the dtypes that were asked for, two bits each, the last one lowest: gni_autocast_bits
     bool learns; // gn_requires_grad was called
+    const gni_math *math; // NULL until it is used
+    const gni_derivatives *derivatives; // too
     bool repeats; // gn_checkpoint runs its function for the second time
     uint64_t serial;
     gn_optimizer *optimizers;

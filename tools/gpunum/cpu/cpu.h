@@ -430,6 +430,7 @@ static void gni_dense(const int64_t ext[3], int64_t item, int64_t stride[3]) {
 typedef struct gni_plan {
     const gni_program *program;
     const gni_cpu_isa *isa;
+    const gni_math *math;
     int width;                   // bytes of a register's element
     int block;                   // elements of a register
     int slot[GNI_MAX_REGS];      // of each register
@@ -475,16 +476,17 @@ static void gni_plan_slots(gni_plan *plan) {
 }
 
 // `out` is NULL for reductions.
-static void gni_plan_make(gni_plan *plan, const gni_program *p, gni_isa isa, const gni_operand *in,
+static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context *g, const gni_operand *in,
                           const gni_operand *out) {
     memset(plan->copied, 0, sizeof plan->copied); // all else is written below
     plan->program = p;
-    const gni_cpu_isa *narrow = gni_cpu_isa_of(isa);
+    const gni_cpu_isa *narrow = gni_cpu_isa_of(g->isa);
     plan->isa = p->wide ? narrow->wide : narrow;
+    plan->math = gni_math_get(g);
     plan->width = p->wide ? 8 : 4;
     gni_plan_slots(plan);
     for (int i = 0; i < p->n_insn; i++) {
-        plan->kernel[i] = gni_kernel_of(isa, p->wide, GNI_INSN_CODE(p->insn[i]));
+        plan->kernel[i] = gni_kernel_of(g, g->isa, p->wide, GNI_INSN_CODE(p->insn[i]));
         plan->out_of[i] = -1;
     }
     for (int o = 0; o < p->n_out && out != NULL; o++) {
@@ -570,7 +572,7 @@ static void gni_eval_run(gni_eval *e, int64_t n, char *const *direct) {
         int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
         char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
         if (plan->kernel[i] == NULL)
-            gni_math_get()->rare(GNI_INSN_CODE(insn), to, e->reg[GNI_INSN_A(insn)], p->wide, count);
+            plan->math->rare(GNI_INSN_CODE(insn), to, e->reg[GNI_INSN_A(insn)], p->wide, count);
         else
             plan->kernel[i](to, e->reg[GNI_INSN_A(insn)], e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)], count);
         e->reg[reg] = to;
@@ -754,7 +756,7 @@ static bool gni_cpu_map(gn_context *g, const void *job) {
     j.isa = gni_cpu_isa_of(g->isa);
     j.stream = false;
     if (!copies) {
-        gni_plan_make(&j.plan, p, g->isa, m->in, m->out);
+        gni_plan_make(&j.plan, p, g, m->in, m->out);
         if (gni_map_short(&j, m)) return true;
     }
     gni_space_begin(s);
@@ -808,7 +810,7 @@ static GNI_NOINLINE bool gni_cpu_short(gn_context *g, gn_array *a) { // whose st
     if (!wide && t != GN_F32 && t != GN_I32) return false; // what registers hold
     if (n < 1 || n > GNI_SHORT || e->op > GNI_OP_FMA || e->op == GNI_OP_WHERE || e->compute != t || e->wide != wide) return false;
     if (g->profile != NULL || g->options.log_level == GN_LOG_DEBUG) return false; // which tell of jobs
-    const gni_kernel kernel = gni_kernel_of(g->isa, wide, GNI_INSN(e->op, gni_domain_of(t, wide), 0, 0, 0));
+    const gni_kernel kernel = gni_kernel_of(g, g->isa, wide, GNI_INSN(e->op, gni_domain_of(t, wide), 0, 0, 0));
     if (kernel == NULL) return false;
     int filled = 0;
     for (int i = 0; i < e->n_src; i++) {

@@ -615,7 +615,7 @@ static void gni_product_plan(gn_context *g, const gni_matmul *d, gni_product_sto
     memcpy(in, d->in, sizeof in);
     in[0].buf = d->c.buf; // sums may be there
     store->d = d;
-    gni_plan_make(&store->plan, &d->program, g->isa, in, &d->c);
+    gni_plan_make(&store->plan, &d->program, g, in, &d->c);
 }
 
 // ---- an operand that is made while it is read, by a vector
@@ -806,7 +806,7 @@ static bool gni_cpu_matmul_prologue(gn_context *g, const gni_matmul *d) {
     j.tasks = ((j.down ? j.cols : j.rows) + j.each - 1) / j.each;
     j.vector = (const float *)(const void *)gni_operand_data(v);
     j.step = j.down ? d->a_cs : d->b_rs;
-    gni_plan_make(&j.plan, &d->load, g->isa, d->load_in, NULL);
+    gni_plan_make(&j.plan, &d->load, g, d->load_in, NULL);
     int64_t batches = 1;
     for (int i = 0; i < d->batch_rank; i++) batches *= d->batch_dim[i];
     if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
@@ -897,7 +897,7 @@ static bool gni_cpu_matmul(gn_context *g, const void *job) {
 // ---- which jobs
 
 // Registers take every dtype but the complex ones, which can only be copied; 64-bit dtypes take wide ones.
-static bool gni_cpu_runs(const gni_program *p) {
+static bool gni_cpu_runs(const gn_context *g, const gni_program *p) {
     bool odd = false, wide = false;
     for (int i = 0; i < p->n_in; i++) {
         odd = odd || p->in_dtype[i] == GN_C64 || p->in_dtype[i] == GN_C128;
@@ -910,42 +910,50 @@ static bool gni_cpu_runs(const gni_program *p) {
     if (gni_is_copy(p)) return true;
     for (int i = 0; i < p->n_insn; i++)
         if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_COUNT * 3u ||
-            (gni_kernel_of(GNI_ISA_PLAIN, p->wide, GNI_INSN_CODE(p->insn[i])) == NULL &&
+            (gni_kernel_of(g, GNI_ISA_PLAIN, p->wide, GNI_INSN_CODE(p->insn[i])) == NULL &&
              !gni_is_rare(GNI_INSN_CODE(p->insn[i]))))
             return false;
     return !odd && (!wide || p->wide);
 }
 
-static bool gni_cpu_takes_any(const void *job) { return job != NULL; }
-static bool gni_cpu_takes_none(const void *job) { return job == NULL; }
+static bool gni_cpu_takes_any(const gn_context *g, const void *job) { return g != NULL && job != NULL; }
+static bool gni_cpu_takes_none(const gn_context *g, const void *job) { return g == NULL || job == NULL; }
 
-static bool gni_cpu_takes_map(const void *job) { return gni_cpu_runs(&((const gni_map *)job)->program); }
-
-static bool gni_cpu_takes_reduce(const void *job) {
-    const gni_reduce *r = (const gni_reduce *)job;
-    return gni_cpu_runs(&r->program) && r->out.dtype != GN_C64 && r->out.dtype != GN_C128 && r->in[0].dtype != GN_C64;
+static bool gni_cpu_takes_map(const gn_context *g, const void *job) {
+    return gni_cpu_runs(g, &((const gni_map *)job)->program);
 }
 
-static bool gni_cpu_takes_softmax(const void *job) { return gni_is_float(((const gni_softmax *)job)->in.dtype); }
+static bool gni_cpu_takes_reduce(const gn_context *g, const void *job) {
+    const gni_reduce *r = (const gni_reduce *)job;
+    return gni_cpu_runs(g, &r->program) && r->out.dtype != GN_C64 && r->out.dtype != GN_C128 && r->in[0].dtype != GN_C64;
+}
 
-static bool gni_cpu_takes_matmul(const void *job) {
+static bool gni_cpu_takes_softmax(const gn_context *g, const void *job) {
+    GNI_UNUSED(g);
+    return gni_is_float(((const gni_softmax *)job)->in.dtype);
+}
+
+static bool gni_cpu_takes_matmul(const gn_context *g, const void *job) {
     const gni_matmul *m = (const gni_matmul *)job;
     const gn_dtype t = m->a.dtype;
-    if ((m->fused && !gni_cpu_runs(&m->program)) || (m->prologue != 0 && !gni_cpu_runs(&m->load))) return false;
+    if ((m->fused && !gni_cpu_runs(g, &m->program)) || (m->prologue != 0 && !gni_cpu_runs(g, &m->load))) return false;
     return gni_is_float(t) || t == GN_I32 || t == GN_I64;
 }
 
-static bool gni_cpu_takes_conv(const void *job) {
+static bool gni_cpu_takes_conv(const gn_context *g, const void *job) {
+    GNI_UNUSED(g);
     const gni_conv *c = (const gni_conv *)job;
     return gni_is_float(c->a.dtype) && c->c_run == 0;
 }
 
-static bool gni_cpu_takes_take(const void *job) {
+static bool gni_cpu_takes_take(const gn_context *g, const void *job) {
+    GNI_UNUSED(g);
     const gn_dtype t = ((const gni_take *)job)->index.dtype;
     return t == GN_I32 || t == GN_I64 || t == GN_U32; // others are converted
 }
 
-static bool gni_cpu_takes_random(const void *job) {
+static bool gni_cpu_takes_random(const gn_context *g, const void *job) {
+    GNI_UNUSED(g);
     const gni_random *d = (const gni_random *)job;
     const gn_dtype t = d->out.dtype;
     if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;

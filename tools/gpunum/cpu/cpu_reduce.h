@@ -492,7 +492,7 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     if (n == 0 || results == 0) return true;
     gni_reduce narrow;
     if (gni_reduce_narrowed(r, &narrow)) j.r = r = &narrow;
-    gni_plan_make(&j.plan, &r->program, g->isa, r->in, NULL);
+    gni_plan_make(&j.plan, &r->program, g, r->in, NULL);
     // Short rows are transposed into columns.
     bool columns =
         gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);

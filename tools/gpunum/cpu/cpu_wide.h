@@ -129,9 +129,9 @@ static gni_kernel gni_math_kernel(gni_isa isa, bool wide, uint32_t code) {
 }
 
 // The loop for an instruction of a program, whose registers are of 64 bits if it is `wide`; NULL if there is none.
-static gni_kernel gni_kernel_of(gni_isa isa, bool wide, uint32_t code) {
+static gni_kernel gni_kernel_of(const gn_context *g, gni_isa isa, bool wide, uint32_t code) {
     const gni_cpu_isa *table = GNI_OF_ISA(isa, gni_isa_table);
-    const gni_math *math = gni_math_get();
+    const gni_math *math = gni_math_get(g);
     gni_kernel own = wide ? table->wide_kernel(code) : table->kernel[code];
     if (own == NULL && wide) own = gni_host_kernel(code);
     return own == NULL && math != NULL ? math->kernel(isa, wide, code) : own;

@@ -429,7 +429,8 @@ static bool gni_ft_prepare(gn_context *g, gni_ft_run *r) {
     return gni_ft_reserve(g, r->work_bytes * (size_t)(r->inner != NULL ? 1 : threads));
 }
 
-static bool gni_cpu_takes_fft(const void *job) {
+static bool gni_cpu_takes_fft(const gn_context *g, const void *job) {
+    GNI_UNUSED(g);
     const gni_fft *f = (const gni_fft *)job;
     const bool wide = f->out.dtype == GN_F64 || f->out.dtype == GN_C128;
     return wide ? f->in.dtype == GN_F64 || f->in.dtype == GN_C128

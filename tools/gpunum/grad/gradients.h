@@ -224,12 +224,12 @@ static bool gni_derivatives_back(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 static const gni_derivatives gni_derivatives_table = {gni_derivatives_back, gni_derivatives_read};
-static void gni_derivatives_use(void) { gni_pointer_store(&gni_derivatives_used, &gni_derivatives_table); }
+static void gni_derivatives_use(gn_context *g) { g->derivatives = &gni_derivatives_table; }
 static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    return gni_pointer_load(&gni_derivatives_used)->back(g, node, gy, gx);
+    return g->derivatives->back(g, node, gy, gx);
 }
 static uint32_t gni_elementwise_reads(const gni_node *node, bool (*wants)(const gni_node *node, int i)) {
-    return gni_pointer_load(&gni_derivatives_used)->reads(node, wants);
+    return gni_home(node->in[0])->derivatives->reads(node, wants);
 }
 
 static bool gni_back_copy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {

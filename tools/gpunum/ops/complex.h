@@ -177,7 +177,7 @@ static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
 static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
                                     gn_array *b) {
     switch (op) {
-    case GNI_OP_POW: return gni_math_get()->power(g, a, b);
+    case GNI_OP_POW: return gni_math_get(g)->power(g, a, b);
     case GNI_OP_LOGICAL_AND: return gn_logical_and(gni_nonzero(a), gni_nonzero(b));
     case GNI_OP_LOGICAL_OR: return gn_logical_or(gni_nonzero(a), gni_nonzero(b));
     case GNI_OP_LOGICAL_XOR: return gn_logical_xor(gni_nonzero(a), gni_nonzero(b));
@@ -209,7 +209,7 @@ static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, 
     case GNI_OP_POW:
         if (!first && s == 2.0) return gni_complex_mul(a, a);
         re = gn_scalar(g, gni_part_of(a->dtype), s);
-        return first ? gni_math_get()->power(g, re, a) : gni_math_get()->power(g, a, re);
+        return first ? gni_math_get(g)->power(g, re, a) : gni_math_get(g)->power(g, a, re);
     case GNI_OP_EQ: return gn_logical_and(gn_eq_s(re, s), gn_eq_s(im, 0.0));
     case GNI_OP_NE: return gn_logical_or(gn_ne_s(re, s), gn_ne_s(im, 0.0));
     default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
@@ -471,31 +471,18 @@ static gn_array *gni_complex_math(gn_context *g, const char *fn, gni_op op, gn_a
     return NULL;
 }
 static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
-    const gni_math *math = gni_math_get();
-    gn_array *re, *im;
+    const gni_math *math = gni_math_get(g);
     switch (op) {
-    case GNI_OP_NEG:
-    case GNI_OP_SQUARE:
-    case GNI_OP_ROUND:
-    case GNI_OP_ISNAN:
-    case GNI_OP_ISINF:
-    case GNI_OP_ISFINITE:
-    case GNI_OP_LOGICAL_NOT: break;
+    case GNI_OP_ROUND: return gn_complex(gn_round(gni_re(a)), gn_round(gni_im(a)));
+    case GNI_OP_NEG: return gn_complex(gn_neg(gni_re(a)), gn_neg(gni_im(a)));
+    case GNI_OP_SQUARE: return gni_complex_mul(a, a);
+    case GNI_OP_ISNAN: return gn_logical_or(gn_isnan(gni_re(a)), gn_isnan(gni_im(a)));
+    case GNI_OP_ISINF: return gn_logical_or(gn_isinf(gni_re(a)), gn_isinf(gni_im(a)));
+    case GNI_OP_ISFINITE: return gn_logical_and(gn_isfinite(gni_re(a)), gn_isfinite(gni_im(a)));
+    case GNI_OP_LOGICAL_NOT: return gn_logical_and(gn_eq_s(gni_re(a), 0.0), gn_eq_s(gni_im(a), 0.0));
     default:
         if (math != NULL) return math->complex(g, fn, op, a);
         gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
-        return NULL;
-    }
-    re = gni_re(a), im = gni_im(a);
-    switch (op) {
-    case GNI_OP_ROUND: return gn_complex(gn_round(re), gn_round(im));
-    case GNI_OP_NEG: return gn_complex(gn_neg(re), gn_neg(im));
-    case GNI_OP_SQUARE: return gni_complex_mul(a, a);
-    case GNI_OP_ISNAN: return gn_logical_or(gn_isnan(re), gn_isnan(im));
-    case GNI_OP_ISINF: return gn_logical_or(gn_isinf(re), gn_isinf(im));
-    case GNI_OP_ISFINITE: return gn_logical_and(gn_isfinite(re), gn_isfinite(im));
-    case GNI_OP_LOGICAL_NOT: return gn_logical_and(gn_eq_s(re, 0.0), gn_eq_s(im, 0.0));
-    default: break;
     }
     return NULL;
 }

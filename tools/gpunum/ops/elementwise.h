@@ -170,16 +170,19 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
 }
 
 static const gni_math gni_math_table = {gni_math_kernel, gni_rare_kernel, gni_complex_math, gni_complex_pow};
+static void gni_math_use(const gn_array *a) {
+    if (a != NULL) gni_pointer_store(&gni_home(a)->math, &gni_math_table);
+}
 static gn_array *gni_unary_math(const char *fn, gni_op op, gn_array *a) {
-    gni_pointer_store(&gni_math_used, &gni_math_table);
+    gni_math_use(a);
     return gni_unary(fn, op, a);
 }
 static gn_array *gni_binary_math(const char *fn, gni_op op, gn_array *a, gn_array *b) {
-    gni_pointer_store(&gni_math_used, &gni_math_table);
+    gni_math_use(a != NULL ? a : b);
     return gni_binary(fn, op, a, b);
 }
 static gn_array *gni_binary_s_math(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
-    gni_pointer_store(&gni_math_used, &gni_math_table);
+    gni_math_use(a);
     return gni_binary_s(fn, op, a, s, scalar_first);
 }
 
