@@ -851,29 +851,40 @@ static int64_t gni_job_span(const gni_matmul *m, const gni_operand *o, int64_t r
     return high - *low + 1;
 }
 
+// Lines of neighbours, to the dtype that `to` has.
+static bool gni_job_copy_lines(gni_gpu *gpu, const gni_operand *from, int64_t from_step, const gni_operand *to, int64_t to_step,
+                               int64_t lines, int64_t length) {
+    gni_map job;
+    memset(&job, 0, sizeof job);
+    job.program.n_in = job.program.n_out = 1;
+    job.program.in_dtype[0] = from->dtype;
+    job.program.out_dtype[0] = to->dtype;
+    job.rank = 2;
+    job.dim[0] = lines;
+    job.dim[1] = length;
+    job.in[0] = *from;
+    job.in[0].stride[0] = from_step;
+    job.out[0] = *to;
+    job.out[0].stride[0] = to_step;
+    job.in[0].stride[1] = job.out[0].stride[1] = 1;
+    gni_map_merge(&job);
+    return gni_job_map(gpu, &job);
+}
+
 // A bfloat16 copy of everything between an operand's first and last element, so that strides stay what they are.
 // `buffer` is freed with gni_gpu_free(gpu, &buffer->device).
 static bool gni_job_narrowed(gni_gpu *gpu, gni_operand *o, int64_t low, int64_t count,
                              gni_buffer *buffer) {
-    gni_map job;
-    memset(&job, 0, sizeof job);
+    gni_operand from = *o, to;
     memset(buffer, 0, sizeof *buffer);
     if (!gni_gpu_alloc(gpu, (uint64_t)count * 2, &buffer->device)) return false;
-    job.program.n_in = job.program.n_out = 1;
-    job.program.in_dtype[0] = GN_F32;
-    job.program.out_dtype[0] = GN_BF16;
-    job.rank = 1;
-    job.dim[0] = count;
-    job.in[0] = *o;
-    job.in[0].offset = low;
-    job.in[0].stride[0] = 1;
+    from.offset = low;
     o->buf = buffer;
     o->dtype = GN_BF16;
     o->offset -= low;
-    job.out[0] = *o;
-    job.out[0].offset = 0;
-    job.out[0].stride[0] = 1;
-    if (gni_job_map(gpu, &job)) return true;
+    to = *o;
+    to.offset = 0;
+    if (gni_job_copy_lines(gpu, &from, 0, &to, 0, 1, count)) return true;
     gni_gpu_free(gpu, &buffer->device);
     return false;
 }
@@ -924,34 +935,15 @@ static bool gni_job_even_room(gni_gpu *gpu, int64_t lines, int64_t length, gni_b
     return gni_gpu_alloc(gpu, (uint64_t)(lines * gni_job_even_pitch(length)) * 2, &buffer->device);
 }
 
-static bool gni_job_even_copy(gni_gpu *gpu, const gni_operand *from, int64_t from_step, const gni_operand *to, int64_t to_step,
-                              int64_t lines, int64_t length) {
-    gni_map job;
-    memset(&job, 0, sizeof job);
-    job.program.n_in = job.program.n_out = 1;
-    job.program.in_dtype[0] = from->dtype;
-    job.program.out_dtype[0] = to->dtype;
-    job.rank = 2;
-    job.dim[0] = lines;
-    job.dim[1] = length;
-    job.in[0] = *from;
-    job.in[0].stride[0] = from_step;
-    job.out[0] = *to;
-    job.out[0].stride[0] = to_step;
-    job.in[0].stride[1] = job.out[0].stride[1] = 1;
-    gni_map_merge(&job);
-    return gni_job_map(gpu, &job);
-}
-
-// Whether the lines of an operand, rows x k, are worth moving. `others`: products of each element.
-static bool gni_job_wants_even(const gni_operand *o, int64_t rows, int64_t rs, int64_t k, int64_t cs, int64_t others,
+// Whether the lines of an operand, rows x k, are worth moving. `often`: its elements are multiplied often enough.
+static bool gni_job_wants_even(const gni_operand *o, int64_t rows, int64_t rs, int64_t k, int64_t cs, bool often,
                                gni_job_lines *l) {
     const uint32_t layout = gni_job_operand_layout(rows, rs, k, cs, (uint32_t)(o->offset % 8), true, 8);
     const bool along = (layout & GNI_JOB_ALONG_M) != 0;
     l->lines = along ? k : rows;
     l->length = along ? rows : k;
     l->step = along ? cs : rs;
-    return others >= GNI_JOB_EVEN_LEAST && (layout & GNI_JOB_NEIGHBOURS) && !(layout & GNI_JOB_GROUPS) && l->step >= l->length &&
+    return often && (layout & GNI_JOB_NEIGHBOURS) && !(layout & GNI_JOB_GROUPS) && l->step >= l->length &&
            l->length > 8;
 }
 
@@ -966,8 +958,8 @@ static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_job_lines *l,
     end = to;
     from.offset += last * l->step;
     end.offset += last * pitch;
-    const bool ok = (last == 0 || gni_job_even_copy(gpu, o, l->step, &to, pitch, last, pitch)) &&
-                    gni_job_even_copy(gpu, &from, l->step, &end, pitch, 1, l->length);
+    const bool ok = (last == 0 || gni_job_copy_lines(gpu, o, l->step, &to, pitch, last, pitch)) &&
+                    gni_job_copy_lines(gpu, &from, l->step, &end, pitch, 1, l->length);
     *o = to;
     *rs = along ? 1 : pitch;
     *cs = along ? pitch : 1;
@@ -979,7 +971,7 @@ static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_job_lines *l,
 static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, bool *ok) {
     const gni_gpu_jobs *ops = gni_job_state(gpu);
     const bool force = ops != NULL && ops->even_force;
-    const int64_t least = force ? 2 : 128, some = force ? INT32_MAX : 1;
+    const int64_t least = force ? 2 : 128, often = force ? 1 : GNI_JOB_EVEN_LEAST;
     gni_matmul x = *m;
     gni_buffer buffer[3];
     gni_job_lines lines[2];
@@ -988,9 +980,9 @@ static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
     if (gni_extent_product(m->batch_dim, m->batch_rank) != 1 || (!force && !gni_job_has_units(gpu, m->a.dtype))) return false;
     if (GNI_MIN(GNI_MIN(m->m, m->n), m->k) < least) return false;
     memset(buffer, 0, sizeof buffer);
-    even[0] = gni_job_wants_even(&m->a, m->m, m->a_rs, m->k, m->a_cs, m->n * some, &lines[0]);
-    even[1] = gni_job_wants_even(&m->b, m->n, m->b_cs, m->k, m->b_rs, m->m * some, &lines[1]);
-    even[2] = gni_job_is_half(m->c.dtype) && row == m->n && row % 8 != 0 && m->k * some >= GNI_JOB_EVEN_LEAST && !m->fused;
+    even[0] = gni_job_wants_even(&m->a, m->m, m->a_rs, m->k, m->a_cs, m->n >= often, &lines[0]);
+    even[1] = gni_job_wants_even(&m->b, m->n, m->b_cs, m->k, m->b_rs, m->m >= often, &lines[1]);
+    even[2] = gni_job_is_half(m->c.dtype) && row == m->n && row % 8 != 0 && m->k >= often && !m->fused;
     if (!even[0] && !even[1] && !even[2]) return false;
     const int64_t pitch = even[2] ? gni_job_even_pitch(row) : row;
     *ok = (!even[0] || gni_job_evened(gpu, &x.a, &lines[0], &x.a_rs, &x.a_cs, &buffer[0])) &&
@@ -1001,7 +993,7 @@ static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
         x.c.buf = &buffer[2];
         x.c.offset = 0;
     }
-    *ok = room && gni_job_matmul(gpu, &x, pitch) && (!even[2] || gni_job_even_copy(gpu, &x.c, pitch, &m->c, row, m->m, row));
+    *ok = room && gni_job_matmul(gpu, &x, pitch) && (!even[2] || gni_job_copy_lines(gpu, &x.c, pitch, &m->c, row, m->m, row));
     for (int i = 0; i < 3; i++) gni_gpu_free(gpu, &buffer[i].device);
     return room || gpu->g->call_failed;
 }
