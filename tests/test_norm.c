@@ -277,9 +277,7 @@ static void check_rows(gn_context *g, int kind, int rows, int n) {
 static void test_rows(void **state) {
     gn_context *g = (gn_context *)*state;
     static const int lengths[] = {3, 130, 4099, 1, 2, 16, 17, 64, 257, 1000, 1024, 1025, 4096, 8192, 8193, 16384, 16385};
-    gn_device_info info;
-    gn_device_get(g, &info);
-    const int count = info.software ? 3 : (int)(sizeof lengths / sizeof lengths[0]);
+    const int count = test_on_software(g) ? 3 : (int)(sizeof lengths / sizeof lengths[0]);
     for (int kind = 0; kind < ROW_KINDS; kind++)
         for (int i = 0; i < count; i++) check_rows(g, kind, lengths[i] < 100 ? 37 : 3, lengths[i]);
 }

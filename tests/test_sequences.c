@@ -225,8 +225,7 @@ static void test_fused(void **state) {
     } cases[] = {{2, 2, 64, 64, 64, 64, false, false}, {4, 2, 37, 37, 16, 24, true, true},   {2, 1, 1, 70, 40, 8, false, true}, {1, 1, 131, 67, 72, 128, true, false},
                  {3, 3, 67, 131, 64, 16, true, true},  {2, 2, 33, 20, 256, 200, false, true}, {2, 1, 1, 1, 8, 8, true, false},   {2, 2, 300, 257, 64, 64, true, true},
                  {4, 2, 70, 70, 72, 40, true, true}};
-    gn_device_info device;
-    gn_device_get(g, &device);
+    const bool slow = test_on_software(g);
     static const gn_dtype types[] = {GN_F32, GN_F16, GN_BF16};
     static const double slacks[] = {1e-5, 5e-3, 4e-2};
     for (int i = 0; i < 9; i++)
@@ -234,7 +233,7 @@ static void test_fused(void **state) {
             GN_SCOPE(g) {
                 const gn_dtype t = types[kind];
                 const double slack = slacks[kind];
-                if (device.software && i != (kind == 0 ? 8 : kind == 1 ? 5 : 6)) continue; // which is slow
+                if (slow && i != (kind == 0 ? 8 : kind == 1 ? 5 : 6)) continue;
                 gn_array *x[2][3], *y[2], *dx[2][3];
                 for (int k = 0; k < 3; k++) {
                     const int64_t width = k == 2 ? cases[i].e : cases[i].d;
