@@ -1,13 +1,13 @@
 #version 450
-// Attention (gni_attend_job) and its gradients in float32 arithmetic, for any head size to 256 and devices without matrix
-// units: the scores of 64 rows by 64 others stay in registers and shared memory.
+// Attention (gni_attend_job) and its gradients in float32 arithmetic, for float32 and devices without matrix units: the scores
+// of 64 rows by 64 others stay in registers and shared memory.
 //
 //! variant attend
 //! no-bindings
 //
 // GN_STEP: gni_attend_step. A workgroup has 64 queries and goes through all keys; for the gradients of keys and values it has 64
 // keys and goes through queries. An invocation has 8 rows by 4 columns of every product of 64 by 64. x: what the rows are; t, u:
-// what is gone through. Columns of t and u beyond GN_SPAN blocks of 64 are another workgroup's, which makes the scores again.
+// what is gone through.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #define GN_BUFFERS 8
@@ -23,7 +23,6 @@ layout(constant_id = GNI_S_ATTEND_E) const uint GN_E = 64u;
 layout(constant_id = GNI_S_ATTEND_FLAGS) const uint GN_FLAGS = 0u;
 layout(constant_id = GNI_S_ATTEND_STEP) const uint GN_STEP = 0u;
 layout(constant_id = GNI_S_ATTEND_DTYPE) const uint GN_DTYPE = 0u;
-layout(constant_id = GNI_S_ATTEND_SPAN) const uint GN_SPAN = 4u;
 #define GN_CAUSAL ((GN_FLAGS & GNI_F_ATTEND_CAUSAL) != 0u)
 #define GN_HAS_LSE ((GN_FLAGS & GNI_F_ATTEND_LSE) != 0u)
 #define GN_FORWARD (GN_STEP == 0u)
@@ -33,9 +32,8 @@ layout(constant_id = GNI_S_ATTEND_SPAN) const uint GN_SPAN = 4u;
 #define GN_LOG2_E 1.4426950408889634
 
 // In blocks of 64 columns: sums of t's rows (dq, dk), and of u's (y, dv).
-const uint GN_DN = (GN_D + 63u) / 64u, GN_EN = (GN_E + 63u) / 64u;
-const uint GN_DB = GN_STEP == 0u || GN_DN == 0u || GN_SPAN == 0u ? 1u : GN_DN < GN_SPAN ? GN_DN : GN_SPAN;
-const uint GN_EB = GN_STEP == 1u || GN_EN == 0u || GN_SPAN == 0u ? 1u : GN_EN < GN_SPAN ? GN_EN : GN_SPAN;
+const uint GN_DB = GN_STEP == 0u || GN_D == 0u ? 1u : (GN_D + 63u) / 64u;
+const uint GN_EB = GN_STEP == 1u || GN_E == 0u ? 1u : (GN_E + 63u) / 64u;
 
 #define GN_PITCH 17u // of a row of 64, in groups of 4
 shared vec4 gn_rows[16u * GN_PITCH], gn_others[16u * GN_PITCH], gn_weights[64u * GN_PITCH];
@@ -99,15 +97,15 @@ void gn_put_weights(vec4 p[8]) {
     }
 }
 
-// Adds the weights' product with 64 rows of b, columns from block b1 on.
-#define GN_ADD_PRODUCT(sum, blocks, b, b0, b1)                                                                         \
+// Adds the weights' product with 64 rows of b.
+#define GN_ADD_PRODUCT(sum, blocks, b, b0)                                                                             \
     {                                                                                                                  \
         uint row = me / 16u, c = me % 16u;                                                                             \
         vec4 next[2];                                                                                                  \
         for (uint at_k = 0u; at_k < 64u; at_k += 16u)                                                                  \
             [[unroll]] for (uint i_b = 0u; i_b < blocks; i_b++) {                                                      \
                 [[unroll]] for (uint i = 0u; i < 2u; i++)                                                              \
-                    next[i] = gn_four(b, (b0) + at_k + row + 8u * i, ((b1) + i_b) * 16u + c);                          \
+                    next[i] = gn_four(b, (b0) + at_k + row + 8u * i, i_b * 16u + c);                                   \
                 barrier();                                                                                             \
                 [[unroll]] for (uint i = 0u; i < 2u; i++) gn_others[(row + 8u * i) * GN_PITCH + c] = next[i];          \
                 barrier();                                                                                             \
@@ -132,12 +130,12 @@ void gn_over_rows(inout float v[8], bool add) {
     }
 }
 
-#define GN_WRITE(k, param, head, limit, wide, sum, blocks, b1, factor)                                                 \
+#define GN_WRITE(k, param, head, limit, wide, sum, blocks, factor)                                                     \
     {                                                                                                                  \
         gn_matrix to = gn_matrix_of(GN_OPEN(k), param, batch, head, limit, wide);                                      \
         [[unroll]] for (uint i = 0u; i < blocks; i++)                                                                  \
             [[unroll]] for (uint r = 0u; r < 8u; r++) {                                                                \
-                uint row = row0 + me / 16u * 8u + r, at = ((b1) + i) * 64u + me % 16u * 4u;                            \
+                uint row = row0 + me / 16u * 8u + r, at = i * 64u + me % 16u * 4u;                                     \
                 if (row < to.rows && at < to.width)                                                                    \
                     gn_write_group(to.buf, 8u * (to.base + row * to.step) + at, GN_DTYPE,                              \
                                    gn_narrow(floatBitsToUint(sum[i][r] * (factor)), GN_DTYPE));                        \
@@ -147,8 +145,7 @@ void gn_over_rows(inout float v[8], bool add) {
 void main() {
     uint me = gl_LocalInvocationIndex, head = gl_WorkGroupID.y, batch = gl_WorkGroupID.z, share = GN_PARAM(GNI_P_ATTEND_SHARE);
     uint n = GN_PARAM(GNI_P_ATTEND_N), m = GN_PARAM(GNI_P_ATTEND_M), rows = GN_BY_KEYS ? m : n, others = GN_BY_KEYS ? n : m;
-    uint tiles = (rows + 63u) / 64u, tile = gl_WorkGroupID.x % tiles, block = gl_WorkGroupID.x / tiles * GN_SPAN;
-    uint row0 = (GN_CAUSAL && !GN_BY_KEYS ? tiles - 1u - tile : tile) * 64u;
+    uint row0 = (GN_CAUSAL && !GN_BY_KEYS ? gl_NumWorkGroups.x - 1u - gl_WorkGroupID.x : gl_WorkGroupID.x) * 64u;
     uint from = GN_CAUSAL && GN_BY_KEYS ? min(row0, others) / 64u * 64u : 0u;
     uint end = GN_CAUSAL && !GN_BY_KEYS ? min(others, row0 + 64u) : others;
     uint heads = gl_NumWorkGroups.y * (GN_BY_KEYS ? share : 1u); // of queries
@@ -208,7 +205,7 @@ void main() {
                     sum[r] += gn_join(s[r], true);
                 }
                 gn_put_weights(s);
-                GN_ADD_PRODUCT(by_u, GN_EB, v, other, block)
+                GN_ADD_PRODUCT(by_u, GN_EB, v, other)
                 continue;
             }
             vec4 lse = vec4(0.0), dot_ = vec4(0.0);
@@ -231,12 +228,12 @@ void main() {
             }
             if (GN_BY_KEYS) {
                 gn_put_weights(s);
-                GN_ADD_PRODUCT(by_u, GN_EB, gy, other, block)
+                GN_ADD_PRODUCT(by_u, GN_EB, gy, other)
                 barrier();
             }
             gn_put_weights(ds);
-            if (GN_BY_KEYS) GN_ADD_PRODUCT(by_t, GN_DB, q, other, block)
-            else GN_ADD_PRODUCT(by_t, GN_DB, k, other, block)
+            if (GN_BY_KEYS) GN_ADD_PRODUCT(by_t, GN_DB, q, other)
+            else GN_ADD_PRODUCT(by_t, GN_DB, k, other)
         }
     }
     if (GN_FORWARD) {
@@ -247,9 +244,9 @@ void main() {
             float by = sum[r] == 0.0 ? 0.0 : 1.0 / sum[r];
             [[unroll]] for (uint i = 0u; i < GN_EB; i++) by_u[i][r] *= by;
         }
-        GN_WRITE(3u, GNI_P_ATTEND_Y, head, n, GN_E, by_u, GN_EB, block, 1.0)
+        GN_WRITE(3u, GNI_P_ATTEND_Y, head, n, GN_E, by_u, GN_EB, 1.0)
     } else {
-        GN_WRITE(3u, GNI_P_ATTEND_Y, head, rows, GN_D, by_t, GN_DB, block, scale * 0.6931471805599453)
-        if (GN_BY_KEYS) GN_WRITE(7u, GNI_P_ATTEND_DV, head, m, GN_E, by_u, GN_EB, block, 1.0)
+        GN_WRITE(3u, GNI_P_ATTEND_Y, head, rows, GN_D, by_t, GN_DB, scale * 0.6931471805599453)
+        if (GN_BY_KEYS) GN_WRITE(7u, GNI_P_ATTEND_DV, head, m, GN_E, by_u, GN_EB, 1.0)
     }
 }

@@ -300,7 +300,6 @@
 #define GNI_S_ATTEND_SPECS 5
 #define GNI_S_ATTEND_STEP 3  // attend.comp's: gni_attend_step
 #define GNI_S_ATTEND_DTYPE 4
-#define GNI_S_ATTEND_SPAN 5  // blocks of 64 columns of sums that a workgroup has
 #define GNI_F_ATTEND_CAUSAL 1u
 #define GNI_F_ATTEND_LSE 2u    // the rows' logarithms of sums are written
 #define GNI_F_ATTEND_BF16 4u

@@ -88,19 +88,16 @@ static bool gni_attend_same(gni_gpu *gpu, gn_dtype t) {
 // By attend.comp, from what c has but for its kernel.
 static bool gni_attend_plain(gni_job_call *c, const gni_attend_job *a) {
     const bool keys = a->step == GNI_ATTEND_KEYS;
-    const int64_t span = gni_job_ceil(a->d > a->e ? a->d : a->e, 64);
     uint32_t *spec = c->generic.spec;
     c->generic.module = GNI_MODULE_attend;
-    c->generic.n_spec = GNI_S_ATTEND_SPAN + 1;
+    c->generic.n_spec = GNI_S_ATTEND_DTYPE + 1;
     spec[GNI_S_ATTEND_D] = (uint32_t)a->d;
     spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
     spec[GNI_S_ATTEND_FLAGS] = gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE);
     spec[GNI_S_ATTEND_STEP] = (uint32_t)a->step;
     spec[GNI_S_ATTEND_DTYPE] = (uint32_t)a->q.dtype;
-    spec[GNI_S_ATTEND_SPAN] = (uint32_t)span;
     return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT),
-                            gni_job_ceil(keys ? a->m : a->n, 64), keys ? a->heads / a->share : a->heads,
-                            a->batches);
+                            gni_job_ceil(keys ? a->m : a->n, 64), keys ? a->heads / a->share : a->heads, a->batches);
 }
 
 static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
