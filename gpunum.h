@@ -10757,7 +10757,6 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_S_ATTEND_SPECS 5
 #define GNI_S_ATTEND_STEP 3  // attend.comp's: gni_attend_step
 #define GNI_S_ATTEND_DTYPE 4
-#define GNI_S_ATTEND_SPAN 5  // blocks of 64 columns of sums that a workgroup has
 #define GNI_F_ATTEND_CAUSAL 1u
 #define GNI_F_ATTEND_LSE 2u    // the rows' logarithms of sums are written
 #define GNI_F_ATTEND_BF16 4u
@@ -11214,6 +11213,8 @@ typedef struct gni_expr {
 } gni_expr;
 
 typedef struct gni_node gni_node;
+typedef struct gni_math gni_math;               // tables of functions, see core/internal
+typedef struct gni_derivatives gni_derivatives;
 
 struct gn_array {
     uintptr_t magic;   // gni_magic_of; anything else is a stale or foreign pointer
@@ -11608,7 +11609,7 @@ typedef enum gni_job_kind {
 // `takes` and `supports` are asked first. Operands are where the backend wants them when it is called.
 typedef struct gni_kind {
     gni_job_kind id;
-    bool (*takes)(const void *job);
+    bool (*takes)(const gn_context *g, const void *job);
     bool (*run)(gn_context *g, const void *job);
 } gni_kind;
 // A GPU's backend.
@@ -11717,6 +11718,8 @@ struct gn_context {
     int no_grad; // of the thread inside the lock
     uint64_t autocast; // too: the dtypes that were asked for, two bits each, the last one lowest: gni_autocast_bits
     bool learns; // gn_requires_grad was called
+    const gni_math *math; // NULL until it is used
+    const gni_derivatives *derivatives; // too
     bool repeats; // gn_checkpoint runs its function for the second time
     uint64_t serial;
     gn_optimizer *optimizers;
@@ -11840,9 +11843,9 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job,
                     gn_array *y); // places, moves, runs; y gets the result
 
 // backends (rooms cpu to cpu_jobs, gpu_jobs) and profile
-static bool gni_cpu_takes_any(const void *job), gni_cpu_takes_none(const void *job), gni_cpu_takes_map(const void *job),
-    gni_cpu_takes_reduce(const void *job), gni_cpu_takes_softmax(const void *job), gni_cpu_takes_matmul(const void *job),
-    gni_cpu_takes_conv(const void *job), gni_cpu_takes_take(const void *job), gni_cpu_takes_random(const void *job);
+static bool gni_cpu_takes_any(const gn_context *g, const void *job), gni_cpu_takes_none(const gn_context *g, const void *job), gni_cpu_takes_map(const gn_context *g, const void *job),
+    gni_cpu_takes_reduce(const gn_context *g, const void *job), gni_cpu_takes_softmax(const gn_context *g, const void *job), gni_cpu_takes_matmul(const gn_context *g, const void *job),
+    gni_cpu_takes_conv(const gn_context *g, const void *job), gni_cpu_takes_take(const gn_context *g, const void *job), gni_cpu_takes_random(const gn_context *g, const void *job);
 static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_context *g, const void *job),
     gni_cpu_softmax(gn_context *g, const void *job), gni_cpu_matmul(gn_context *g, const void *job),
     gni_cpu_conv(gn_context *g, const void *job), gni_cpu_take(gn_context *g, const void *job),
@@ -11871,7 +11874,7 @@ static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_ma
                       gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
                       gni_kind_keep = {GNI_JOB_KEEP, gni_cpu_takes_none, NULL};
 #ifndef GPUNUM_NO_FFT
-static bool gni_cpu_takes_fft(const void *job), gni_cpu_fft(gn_context *g, const void *job);
+static bool gni_cpu_takes_fft(const gn_context *g, const void *job), gni_cpu_fft(gn_context *g, const void *job);
 static const gni_kind gni_kind_fft = {GNI_JOB_FFT, gni_cpu_takes_fft, gni_cpu_fft};
 #endif
 #ifndef GPUNUM_NO_LINALG
@@ -11899,20 +11902,18 @@ static gn_dtype gni_part_of(gn_dtype t); // of the parts of such numbers, float3
 
 // What only programs need that call one of the functions of UNARY_FLOAT, BINARY_ANGLE, BINARY_DIVIDE, UNARY_SIZE or a rare
 // one: these set it, and the linker leaves all of it out of a program that has none of them.
-typedef struct gni_math {
+struct gni_math {
     gni_kernel (*kernel)(gni_isa isa, bool wide, uint32_t code);
     void (*rare)(uint32_t code, void *dst, const void *pa, bool wide, int n);
     gn_array *(*complex)(gn_context *g, const char *fn, gni_op op, gn_array *a);
     gn_array *(*power)(gn_context *g, gn_array *a, gn_array *b); // complex
-} gni_math;
-static const gni_math *gni_math_used; // NULL, or the only one there is
-static const gni_math *gni_math_get(void) { return gni_pointer_load(&gni_math_used); }
+};
+static const gni_math *gni_math_get(const gn_context *g) { return gni_pointer_load(&g->math); }
 // The same of derivatives of elementwise ops: set where an array requires a gradient.
-typedef struct gni_derivatives {
+struct gni_derivatives {
     gni_backward_fn back;
     uint32_t (*reads)(const gni_node *node, bool (*wants)(const gni_node *node, int i));
-} gni_derivatives;
-static const gni_derivatives *gni_derivatives_used;
+};
 
 // lazy: the unlocked makers behind the public ops
 static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
@@ -11932,7 +11933,7 @@ static gni_node *gni_node_new(gn_context *g, const char *name, int n_in);
 
 // gradients: how the gradient of a result reaches its operands, one function per kind of op.
 static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
-static void gni_derivatives_use(void); // before there is a node of one
+static void gni_derivatives_use(gn_context *g); // before there is a node of one
 static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_mean(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_prod(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
@@ -14577,7 +14578,7 @@ static uint32_t gni_place(gn_context *g, const gni_kind *kind, const void *job, 
     *why = GNI_WHY_CPU_ONLY;
     if (!gni_backend_gpu()->supports(g, kind->id, job)) return GNI_ON_CPU;
     *why = GNI_WHY_GPU_ONLY;
-    if (g->host_recording || !kind->takes(job)) return GNI_ON_GPU;
+    if (g->host_recording || !kind->takes(g, job)) return GNI_ON_GPU;
     *why = GNI_WHY_POLICY;
     if (g->placement == GN_PLACE_CPU) return GNI_ON_CPU;
     if (g->placement == GN_PLACE_GPU) return GNI_ON_GPU;
@@ -18615,7 +18616,8 @@ static bool gni_ft_prepare(gn_context *g, gni_ft_run *r) {
     return gni_ft_reserve(g, r->work_bytes * (size_t)(r->inner != NULL ? 1 : threads));
 }
 
-static bool gni_cpu_takes_fft(const void *job) {
+static bool gni_cpu_takes_fft(const gn_context *g, const void *job) {
+    GNI_UNUSED(g);
     const gni_fft *f = (const gni_fft *)job;
     const bool wide = f->out.dtype == GN_F64 || f->out.dtype == GN_C128;
     return wide ? f->in.dtype == GN_F64 || f->in.dtype == GN_C128
@@ -18945,9 +18947,9 @@ static gni_kernel gni_math_kernel(gni_isa isa, bool wide, uint32_t code) {
 }
 
 // The loop for an instruction of a program, whose registers are of 64 bits if it is `wide`; NULL if there is none.
-static gni_kernel gni_kernel_of(gni_isa isa, bool wide, uint32_t code) {
+static gni_kernel gni_kernel_of(const gn_context *g, gni_isa isa, bool wide, uint32_t code) {
     const gni_cpu_isa *table = GNI_OF_ISA(isa, gni_isa_table);
-    const gni_math *math = gni_math_get();
+    const gni_math *math = gni_math_get(g);
     gni_kernel own = wide ? table->wide_kernel(code) : table->kernel[code];
     if (own == NULL && wide) own = gni_host_kernel(code);
     return own == NULL && math != NULL ? math->kernel(isa, wide, code) : own;
@@ -19378,6 +19380,7 @@ static void gni_dense(const int64_t ext[3], int64_t item, int64_t stride[3]) {
 typedef struct gni_plan {
     const gni_program *program;
     const gni_cpu_isa *isa;
+    const gni_math *math;
     int width;                   // bytes of a register's element
     int block;                   // elements of a register
     int slot[GNI_MAX_REGS];      // of each register
@@ -19423,16 +19426,17 @@ static void gni_plan_slots(gni_plan *plan) {
 }
 
 // `out` is NULL for reductions.
-static void gni_plan_make(gni_plan *plan, const gni_program *p, gni_isa isa, const gni_operand *in,
+static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context *g, const gni_operand *in,
                           const gni_operand *out) {
     memset(plan->copied, 0, sizeof plan->copied); // all else is written below
     plan->program = p;
-    const gni_cpu_isa *narrow = gni_cpu_isa_of(isa);
+    const gni_cpu_isa *narrow = gni_cpu_isa_of(g->isa);
     plan->isa = p->wide ? narrow->wide : narrow;
+    plan->math = gni_math_get(g);
     plan->width = p->wide ? 8 : 4;
     gni_plan_slots(plan);
     for (int i = 0; i < p->n_insn; i++) {
-        plan->kernel[i] = gni_kernel_of(isa, p->wide, GNI_INSN_CODE(p->insn[i]));
+        plan->kernel[i] = gni_kernel_of(g, g->isa, p->wide, GNI_INSN_CODE(p->insn[i]));
         plan->out_of[i] = -1;
     }
     for (int o = 0; o < p->n_out && out != NULL; o++) {
@@ -19518,7 +19522,7 @@ static void gni_eval_run(gni_eval *e, int64_t n, char *const *direct) {
         int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
         char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
         if (plan->kernel[i] == NULL)
-            gni_math_get()->rare(GNI_INSN_CODE(insn), to, e->reg[GNI_INSN_A(insn)], p->wide, count);
+            plan->math->rare(GNI_INSN_CODE(insn), to, e->reg[GNI_INSN_A(insn)], p->wide, count);
         else
             plan->kernel[i](to, e->reg[GNI_INSN_A(insn)], e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)], count);
         e->reg[reg] = to;
@@ -19702,7 +19706,7 @@ static bool gni_cpu_map(gn_context *g, const void *job) {
     j.isa = gni_cpu_isa_of(g->isa);
     j.stream = false;
     if (!copies) {
-        gni_plan_make(&j.plan, p, g->isa, m->in, m->out);
+        gni_plan_make(&j.plan, p, g, m->in, m->out);
         if (gni_map_short(&j, m)) return true;
     }
     gni_space_begin(s);
@@ -19756,7 +19760,7 @@ static GNI_NOINLINE bool gni_cpu_short(gn_context *g, gn_array *a) { // whose st
     if (!wide && t != GN_F32 && t != GN_I32) return false; // what registers hold
     if (n < 1 || n > GNI_SHORT || e->op > GNI_OP_FMA || e->op == GNI_OP_WHERE || e->compute != t || e->wide != wide) return false;
     if (g->profile != NULL || g->options.log_level == GN_LOG_DEBUG) return false; // which tell of jobs
-    const gni_kernel kernel = gni_kernel_of(g->isa, wide, GNI_INSN(e->op, gni_domain_of(t, wide), 0, 0, 0));
+    const gni_kernel kernel = gni_kernel_of(g, g->isa, wide, GNI_INSN(e->op, gni_domain_of(t, wide), 0, 0, 0));
     if (kernel == NULL) return false;
     int filled = 0;
     for (int i = 0; i < e->n_src; i++) {
@@ -20276,7 +20280,7 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     if (n == 0 || results == 0) return true;
     gni_reduce narrow;
     if (gni_reduce_narrowed(r, &narrow)) j.r = r = &narrow;
-    gni_plan_make(&j.plan, &r->program, g->isa, r->in, NULL);
+    gni_plan_make(&j.plan, &r->program, g, r->in, NULL);
     // Short rows are transposed into columns.
     bool columns =
         gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
@@ -22052,7 +22056,7 @@ static void gni_product_plan(gn_context *g, const gni_matmul *d, gni_product_sto
     memcpy(in, d->in, sizeof in);
     in[0].buf = d->c.buf; // sums may be there
     store->d = d;
-    gni_plan_make(&store->plan, &d->program, g->isa, in, &d->c);
+    gni_plan_make(&store->plan, &d->program, g, in, &d->c);
 }
 
 // ---- an operand that is made while it is read, by a vector
@@ -22243,7 +22247,7 @@ static bool gni_cpu_matmul_prologue(gn_context *g, const gni_matmul *d) {
     j.tasks = ((j.down ? j.cols : j.rows) + j.each - 1) / j.each;
     j.vector = (const float *)(const void *)gni_operand_data(v);
     j.step = j.down ? d->a_cs : d->b_rs;
-    gni_plan_make(&j.plan, &d->load, g->isa, d->load_in, NULL);
+    gni_plan_make(&j.plan, &d->load, g, d->load_in, NULL);
     int64_t batches = 1;
     for (int i = 0; i < d->batch_rank; i++) batches *= d->batch_dim[i];
     if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
@@ -22334,7 +22338,7 @@ static bool gni_cpu_matmul(gn_context *g, const void *job) {
 // ---- which jobs
 
 // Registers take every dtype but the complex ones, which can only be copied; 64-bit dtypes take wide ones.
-static bool gni_cpu_runs(const gni_program *p) {
+static bool gni_cpu_runs(const gn_context *g, const gni_program *p) {
     bool odd = false, wide = false;
     for (int i = 0; i < p->n_in; i++) {
         odd = odd || p->in_dtype[i] == GN_C64 || p->in_dtype[i] == GN_C128;
@@ -22347,42 +22351,50 @@ static bool gni_cpu_runs(const gni_program *p) {
     if (gni_is_copy(p)) return true;
     for (int i = 0; i < p->n_insn; i++)
         if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_COUNT * 3u ||
-            (gni_kernel_of(GNI_ISA_PLAIN, p->wide, GNI_INSN_CODE(p->insn[i])) == NULL &&
+            (gni_kernel_of(g, GNI_ISA_PLAIN, p->wide, GNI_INSN_CODE(p->insn[i])) == NULL &&
              !gni_is_rare(GNI_INSN_CODE(p->insn[i]))))
             return false;
     return !odd && (!wide || p->wide);
 }
 
-static bool gni_cpu_takes_any(const void *job) { return job != NULL; }
-static bool gni_cpu_takes_none(const void *job) { return job == NULL; }
+static bool gni_cpu_takes_any(const gn_context *g, const void *job) { return g != NULL && job != NULL; }
+static bool gni_cpu_takes_none(const gn_context *g, const void *job) { return g == NULL || job == NULL; }
 
-static bool gni_cpu_takes_map(const void *job) { return gni_cpu_runs(&((const gni_map *)job)->program); }
-
-static bool gni_cpu_takes_reduce(const void *job) {
-    const gni_reduce *r = (const gni_reduce *)job;
-    return gni_cpu_runs(&r->program) && r->out.dtype != GN_C64 && r->out.dtype != GN_C128 && r->in[0].dtype != GN_C64;
+static bool gni_cpu_takes_map(const gn_context *g, const void *job) {
+    return gni_cpu_runs(g, &((const gni_map *)job)->program);
 }
 
-static bool gni_cpu_takes_softmax(const void *job) { return gni_is_float(((const gni_softmax *)job)->in.dtype); }
+static bool gni_cpu_takes_reduce(const gn_context *g, const void *job) {
+    const gni_reduce *r = (const gni_reduce *)job;
+    return gni_cpu_runs(g, &r->program) && r->out.dtype != GN_C64 && r->out.dtype != GN_C128 && r->in[0].dtype != GN_C64;
+}
 
-static bool gni_cpu_takes_matmul(const void *job) {
+static bool gni_cpu_takes_softmax(const gn_context *g, const void *job) {
+    GNI_UNUSED(g);
+    return gni_is_float(((const gni_softmax *)job)->in.dtype);
+}
+
+static bool gni_cpu_takes_matmul(const gn_context *g, const void *job) {
     const gni_matmul *m = (const gni_matmul *)job;
     const gn_dtype t = m->a.dtype;
-    if ((m->fused && !gni_cpu_runs(&m->program)) || (m->prologue != 0 && !gni_cpu_runs(&m->load))) return false;
+    if ((m->fused && !gni_cpu_runs(g, &m->program)) || (m->prologue != 0 && !gni_cpu_runs(g, &m->load))) return false;
     return gni_is_float(t) || t == GN_I32 || t == GN_I64;
 }
 
-static bool gni_cpu_takes_conv(const void *job) {
+static bool gni_cpu_takes_conv(const gn_context *g, const void *job) {
+    GNI_UNUSED(g);
     const gni_conv *c = (const gni_conv *)job;
     return gni_is_float(c->a.dtype) && c->c_run == 0;
 }
 
-static bool gni_cpu_takes_take(const void *job) {
+static bool gni_cpu_takes_take(const gn_context *g, const void *job) {
+    GNI_UNUSED(g);
     const gn_dtype t = ((const gni_take *)job)->index.dtype;
     return t == GN_I32 || t == GN_I64 || t == GN_U32; // others are converted
 }
 
-static bool gni_cpu_takes_random(const void *job) {
+static bool gni_cpu_takes_random(const gn_context *g, const void *job) {
+    GNI_UNUSED(g);
     const gni_random *d = (const gni_random *)job;
     const gn_dtype t = d->out.dtype;
     if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
@@ -33886,29 +33898,40 @@ static int64_t gni_job_span(const gni_matmul *m, const gni_operand *o, int64_t r
     return high - *low + 1;
 }
 
+// Lines of neighbours, to the dtype that `to` has.
+static bool gni_job_copy_lines(gni_gpu *gpu, const gni_operand *from, int64_t from_step, const gni_operand *to, int64_t to_step,
+                               int64_t lines, int64_t length) {
+    gni_map job;
+    memset(&job, 0, sizeof job);
+    job.program.n_in = job.program.n_out = 1;
+    job.program.in_dtype[0] = from->dtype;
+    job.program.out_dtype[0] = to->dtype;
+    job.rank = 2;
+    job.dim[0] = lines;
+    job.dim[1] = length;
+    job.in[0] = *from;
+    job.in[0].stride[0] = from_step;
+    job.out[0] = *to;
+    job.out[0].stride[0] = to_step;
+    job.in[0].stride[1] = job.out[0].stride[1] = 1;
+    gni_map_merge(&job);
+    return gni_job_map(gpu, &job);
+}
+
 // A bfloat16 copy of everything between an operand's first and last element, so that strides stay what they are.
 // `buffer` is freed with gni_gpu_free(gpu, &buffer->device).
 static bool gni_job_narrowed(gni_gpu *gpu, gni_operand *o, int64_t low, int64_t count,
                              gni_buffer *buffer) {
-    gni_map job;
-    memset(&job, 0, sizeof job);
+    gni_operand from = *o, to;
     memset(buffer, 0, sizeof *buffer);
     if (!gni_gpu_alloc(gpu, (uint64_t)count * 2, &buffer->device)) return false;
-    job.program.n_in = job.program.n_out = 1;
-    job.program.in_dtype[0] = GN_F32;
-    job.program.out_dtype[0] = GN_BF16;
-    job.rank = 1;
-    job.dim[0] = count;
-    job.in[0] = *o;
-    job.in[0].offset = low;
-    job.in[0].stride[0] = 1;
+    from.offset = low;
     o->buf = buffer;
     o->dtype = GN_BF16;
     o->offset -= low;
-    job.out[0] = *o;
-    job.out[0].offset = 0;
-    job.out[0].stride[0] = 1;
-    if (gni_job_map(gpu, &job)) return true;
+    to = *o;
+    to.offset = 0;
+    if (gni_job_copy_lines(gpu, &from, 0, &to, 0, 1, count)) return true;
     gni_gpu_free(gpu, &buffer->device);
     return false;
 }
@@ -33959,34 +33982,15 @@ static bool gni_job_even_room(gni_gpu *gpu, int64_t lines, int64_t length, gni_b
     return gni_gpu_alloc(gpu, (uint64_t)(lines * gni_job_even_pitch(length)) * 2, &buffer->device);
 }
 
-static bool gni_job_even_copy(gni_gpu *gpu, const gni_operand *from, int64_t from_step, const gni_operand *to, int64_t to_step,
-                              int64_t lines, int64_t length) {
-    gni_map job;
-    memset(&job, 0, sizeof job);
-    job.program.n_in = job.program.n_out = 1;
-    job.program.in_dtype[0] = from->dtype;
-    job.program.out_dtype[0] = to->dtype;
-    job.rank = 2;
-    job.dim[0] = lines;
-    job.dim[1] = length;
-    job.in[0] = *from;
-    job.in[0].stride[0] = from_step;
-    job.out[0] = *to;
-    job.out[0].stride[0] = to_step;
-    job.in[0].stride[1] = job.out[0].stride[1] = 1;
-    gni_map_merge(&job);
-    return gni_job_map(gpu, &job);
-}
-
-// Whether the lines of an operand, rows x k, are worth moving. `others`: products of each element.
-static bool gni_job_wants_even(const gni_operand *o, int64_t rows, int64_t rs, int64_t k, int64_t cs, int64_t others,
+// Whether the lines of an operand, rows x k, are worth moving. `often`: its elements are multiplied often enough.
+static bool gni_job_wants_even(const gni_operand *o, int64_t rows, int64_t rs, int64_t k, int64_t cs, bool often,
                                gni_job_lines *l) {
     const uint32_t layout = gni_job_operand_layout(rows, rs, k, cs, (uint32_t)(o->offset % 8), true, 8);
     const bool along = (layout & GNI_JOB_ALONG_M) != 0;
     l->lines = along ? k : rows;
     l->length = along ? rows : k;
     l->step = along ? cs : rs;
-    return others >= GNI_JOB_EVEN_LEAST && (layout & GNI_JOB_NEIGHBOURS) && !(layout & GNI_JOB_GROUPS) && l->step >= l->length &&
+    return often && (layout & GNI_JOB_NEIGHBOURS) && !(layout & GNI_JOB_GROUPS) && l->step >= l->length &&
            l->length > 8;
 }
 
@@ -34001,8 +34005,8 @@ static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_job_lines *l,
     end = to;
     from.offset += last * l->step;
     end.offset += last * pitch;
-    const bool ok = (last == 0 || gni_job_even_copy(gpu, o, l->step, &to, pitch, last, pitch)) &&
-                    gni_job_even_copy(gpu, &from, l->step, &end, pitch, 1, l->length);
+    const bool ok = (last == 0 || gni_job_copy_lines(gpu, o, l->step, &to, pitch, last, pitch)) &&
+                    gni_job_copy_lines(gpu, &from, l->step, &end, pitch, 1, l->length);
     *o = to;
     *rs = along ? 1 : pitch;
     *cs = along ? pitch : 1;
@@ -34014,7 +34018,7 @@ static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_job_lines *l,
 static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, bool *ok) {
     const gni_gpu_jobs *ops = gni_job_state(gpu);
     const bool force = ops != NULL && ops->even_force;
-    const int64_t least = force ? 2 : 128, some = force ? INT32_MAX : 1;
+    const int64_t least = force ? 2 : 128, often = force ? 1 : GNI_JOB_EVEN_LEAST;
     gni_matmul x = *m;
     gni_buffer buffer[3];
     gni_job_lines lines[2];
@@ -34023,9 +34027,9 @@ static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
     if (gni_extent_product(m->batch_dim, m->batch_rank) != 1 || (!force && !gni_job_has_units(gpu, m->a.dtype))) return false;
     if (GNI_MIN(GNI_MIN(m->m, m->n), m->k) < least) return false;
     memset(buffer, 0, sizeof buffer);
-    even[0] = gni_job_wants_even(&m->a, m->m, m->a_rs, m->k, m->a_cs, m->n * some, &lines[0]);
-    even[1] = gni_job_wants_even(&m->b, m->n, m->b_cs, m->k, m->b_rs, m->m * some, &lines[1]);
-    even[2] = gni_job_is_half(m->c.dtype) && row == m->n && row % 8 != 0 && m->k * some >= GNI_JOB_EVEN_LEAST && !m->fused;
+    even[0] = gni_job_wants_even(&m->a, m->m, m->a_rs, m->k, m->a_cs, m->n >= often, &lines[0]);
+    even[1] = gni_job_wants_even(&m->b, m->n, m->b_cs, m->k, m->b_rs, m->m >= often, &lines[1]);
+    even[2] = gni_job_is_half(m->c.dtype) && row == m->n && row % 8 != 0 && m->k >= often && !m->fused;
     if (!even[0] && !even[1] && !even[2]) return false;
     const int64_t pitch = even[2] ? gni_job_even_pitch(row) : row;
     *ok = (!even[0] || gni_job_evened(gpu, &x.a, &lines[0], &x.a_rs, &x.a_cs, &buffer[0])) &&
@@ -34036,7 +34040,7 @@ static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
         x.c.buf = &buffer[2];
         x.c.offset = 0;
     }
-    *ok = room && gni_job_matmul(gpu, &x, pitch) && (!even[2] || gni_job_even_copy(gpu, &x.c, pitch, &m->c, row, m->m, row));
+    *ok = room && gni_job_matmul(gpu, &x, pitch) && (!even[2] || gni_job_copy_lines(gpu, &x.c, pitch, &m->c, row, m->m, row));
     for (int i = 0; i < 3; i++) gni_gpu_free(gpu, &buffer[i].device);
     return room || gpu->g->call_failed;
 }
@@ -34561,19 +34565,16 @@ static bool gni_attend_same(gni_gpu *gpu, gn_dtype t) {
 // By attend.comp, from what c has but for its kernel.
 static bool gni_attend_plain(gni_job_call *c, const gni_attend_job *a) {
     const bool keys = a->step == GNI_ATTEND_KEYS;
-    const int64_t span = gni_job_ceil(a->d > a->e ? a->d : a->e, 64);
     uint32_t *spec = c->generic.spec;
     c->generic.module = GNI_MODULE_attend;
-    c->generic.n_spec = GNI_S_ATTEND_SPAN + 1;
+    c->generic.n_spec = GNI_S_ATTEND_DTYPE + 1;
     spec[GNI_S_ATTEND_D] = (uint32_t)a->d;
     spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
     spec[GNI_S_ATTEND_FLAGS] = gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE);
     spec[GNI_S_ATTEND_STEP] = (uint32_t)a->step;
     spec[GNI_S_ATTEND_DTYPE] = (uint32_t)a->q.dtype;
-    spec[GNI_S_ATTEND_SPAN] = (uint32_t)span;
     return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT),
-                            gni_job_ceil(keys ? a->m : a->n, 64), keys ? a->heads / a->share : a->heads,
-                            a->batches);
+                            gni_job_ceil(keys ? a->m : a->n, 64), keys ? a->heads / a->share : a->heads, a->batches);
 }
 
 static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
@@ -35592,16 +35593,19 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
 }
 
 static const gni_math gni_math_table = {gni_math_kernel, gni_rare_kernel, gni_complex_math, gni_complex_pow};
+static void gni_math_use(const gn_array *a) {
+    if (a != NULL) gni_pointer_store(&gni_home(a)->math, &gni_math_table);
+}
 static gn_array *gni_unary_math(const char *fn, gni_op op, gn_array *a) {
-    gni_pointer_store(&gni_math_used, &gni_math_table);
+    gni_math_use(a);
     return gni_unary(fn, op, a);
 }
 static gn_array *gni_binary_math(const char *fn, gni_op op, gn_array *a, gn_array *b) {
-    gni_pointer_store(&gni_math_used, &gni_math_table);
+    gni_math_use(a != NULL ? a : b);
     return gni_binary(fn, op, a, b);
 }
 static gn_array *gni_binary_s_math(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
-    gni_pointer_store(&gni_math_used, &gni_math_table);
+    gni_math_use(a);
     return gni_binary_s(fn, op, a, s, scalar_first);
 }
 
@@ -42683,7 +42687,7 @@ static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
 static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
                                     gn_array *b) {
     switch (op) {
-    case GNI_OP_POW: return gni_math_get()->power(g, a, b);
+    case GNI_OP_POW: return gni_math_get(g)->power(g, a, b);
     case GNI_OP_LOGICAL_AND: return gn_logical_and(gni_nonzero(a), gni_nonzero(b));
     case GNI_OP_LOGICAL_OR: return gn_logical_or(gni_nonzero(a), gni_nonzero(b));
     case GNI_OP_LOGICAL_XOR: return gn_logical_xor(gni_nonzero(a), gni_nonzero(b));
@@ -42715,7 +42719,7 @@ static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, 
     case GNI_OP_POW:
         if (!first && s == 2.0) return gni_complex_mul(a, a);
         re = gn_scalar(g, gni_part_of(a->dtype), s);
-        return first ? gni_math_get()->power(g, re, a) : gni_math_get()->power(g, a, re);
+        return first ? gni_math_get(g)->power(g, re, a) : gni_math_get(g)->power(g, a, re);
     case GNI_OP_EQ: return gn_logical_and(gn_eq_s(re, s), gn_eq_s(im, 0.0));
     case GNI_OP_NE: return gn_logical_or(gn_ne_s(re, s), gn_ne_s(im, 0.0));
     default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
@@ -42977,31 +42981,18 @@ static gn_array *gni_complex_math(gn_context *g, const char *fn, gni_op op, gn_a
     return NULL;
 }
 static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
-    const gni_math *math = gni_math_get();
-    gn_array *re, *im;
+    const gni_math *math = gni_math_get(g);
     switch (op) {
-    case GNI_OP_NEG:
-    case GNI_OP_SQUARE:
-    case GNI_OP_ROUND:
-    case GNI_OP_ISNAN:
-    case GNI_OP_ISINF:
-    case GNI_OP_ISFINITE:
-    case GNI_OP_LOGICAL_NOT: break;
+    case GNI_OP_ROUND: return gn_complex(gn_round(gni_re(a)), gn_round(gni_im(a)));
+    case GNI_OP_NEG: return gn_complex(gn_neg(gni_re(a)), gn_neg(gni_im(a)));
+    case GNI_OP_SQUARE: return gni_complex_mul(a, a);
+    case GNI_OP_ISNAN: return gn_logical_or(gn_isnan(gni_re(a)), gn_isnan(gni_im(a)));
+    case GNI_OP_ISINF: return gn_logical_or(gn_isinf(gni_re(a)), gn_isinf(gni_im(a)));
+    case GNI_OP_ISFINITE: return gn_logical_and(gn_isfinite(gni_re(a)), gn_isfinite(gni_im(a)));
+    case GNI_OP_LOGICAL_NOT: return gn_logical_and(gn_eq_s(gni_re(a), 0.0), gn_eq_s(gni_im(a), 0.0));
     default:
         if (math != NULL) return math->complex(g, fn, op, a);
         gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
-        return NULL;
-    }
-    re = gni_re(a), im = gni_im(a);
-    switch (op) {
-    case GNI_OP_ROUND: return gn_complex(gn_round(re), gn_round(im));
-    case GNI_OP_NEG: return gn_complex(gn_neg(re), gn_neg(im));
-    case GNI_OP_SQUARE: return gni_complex_mul(a, a);
-    case GNI_OP_ISNAN: return gn_logical_or(gn_isnan(re), gn_isnan(im));
-    case GNI_OP_ISINF: return gn_logical_or(gn_isinf(re), gn_isinf(im));
-    case GNI_OP_ISFINITE: return gn_logical_and(gn_isfinite(re), gn_isfinite(im));
-    case GNI_OP_LOGICAL_NOT: return gn_logical_and(gn_eq_s(re, 0.0), gn_eq_s(im, 0.0));
-    default: break;
     }
     return NULL;
 }
@@ -47402,7 +47393,7 @@ GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on) {
                  "gn_requires_grad: only floating point arrays can, this one is %s",
                  gn_dtype_name(a->dtype));
     else
-        a->wants_grad = on, g->learns = true, gni_derivatives_use();
+        a->wants_grad = on, g->learns = true, gni_derivatives_use(g);
     return gni_end_status(g) == GN_OK ? a : NULL;
 }
 
@@ -47791,12 +47782,12 @@ static bool gni_derivatives_back(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 static const gni_derivatives gni_derivatives_table = {gni_derivatives_back, gni_derivatives_read};
-static void gni_derivatives_use(void) { gni_pointer_store(&gni_derivatives_used, &gni_derivatives_table); }
+static void gni_derivatives_use(gn_context *g) { g->derivatives = &gni_derivatives_table; }
 static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    return gni_pointer_load(&gni_derivatives_used)->back(g, node, gy, gx);
+    return g->derivatives->back(g, node, gy, gx);
 }
 static uint32_t gni_elementwise_reads(const gni_node *node, bool (*wants)(const gni_node *node, int i)) {
-    return gni_pointer_load(&gni_derivatives_used)->reads(node, wants);
+    return gni_home(node->in[0])->derivatives->reads(node, wants);
 }
 
 static bool gni_back_copy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
