@@ -152,6 +152,9 @@ for c in gcc clang; do
     have $c && compilers="$compilers $c" || without "$c"
 done
 cxx() { case $1 in gcc) echo g++ ;; *) echo clang++ ;; esac; }
+# What is left out, declared twice or in another order every compiler sees alike, and clang in a quarter of gcc's time.
+quick=gcc
+! have clang || quick=clang
 
 for c in $compilers; do
     p=$(cxx "$c")
@@ -172,17 +175,14 @@ for c in $compilers; do
         try "$p $std" "$p" -std=$std $warnings -fsyntax-only -I$include public.cpp
         try "$p gn::array $std" "$p" -std=$std $warnings -fno-exceptions -fno-rtti -fsyntax-only -I$include user.cpp
     done
-    for switch in GPUNUM_NO_THREADS GPUNUM_NO_SIMD GPUNUM_NO_AVX512 GPUNUM_NO_FFT GPUNUM_NO_LINALG; do
-        try "$c $switch" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$switch implementation.c
-    done
+done
+for switch in GPUNUM_NO_THREADS GPUNUM_NO_SIMD GPUNUM_NO_AVX512 GPUNUM_NO_FFT GPUNUM_NO_LINALG; do
+    try "$switch" $quick -std=c99 $warnings -fsyntax-only -I$include -D$switch implementation.c
 done
 
 # --- ways of including --------------------------------------------------------------------------
 
-# What is declared twice or in another order every compiler sees alike, and clang in a quarter of gcc's time. The programs
-# of tests/hosts are gcc's.
-quick=gcc
-! have clang || quick=clang
+# The programs of tests/hosts are gcc's.
 [ -n "$vulkan" ] && try "host_prototypes" $quick -std=c99 $warnings -fsyntax-only -I$include host_prototypes.c
 [ -n "$volk" ] && for host in host_volk host_unity host_switch; do
     try "$host" $quick -std=c99 $warnings -fsyntax-only -I$include $with_volk $host.c
@@ -257,7 +257,7 @@ if [ -n "$vulkan" ]; then
     mkdir renamed
     cp $include/gpunum.h renamed
     cp $include/shaders.h renamed/kernels.h
-    try "kernels.h" gcc -std=c99 -O0 $warnings -Irenamed -I"$vulkan" '-DGPUNUM_SHADERS="kernels.h"' -fsyntax-only implementation.c
+    try "kernels.h" $quick -std=c99 -O0 $warnings -Irenamed -I"$vulkan" '-DGPUNUM_SHADERS="kernels.h"' -fsyntax-only implementation.c
 fi
 
 # Vulkan headers newer than the host's, where tools/shader_tools.sh has fetched some.
