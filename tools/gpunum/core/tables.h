@@ -53,9 +53,10 @@ GNI_INLINE void gni_acc_multiply(double *d, double *e, double x) {
 }
 #define GNI_FAR 1.340780792994259709957e154  // 2^512
 #define GNI_NEAR 7.458340731200206743290e-155 // 2^-512
-// acc += x, keeping what rounding takes away (Neumaier 1974).
-GNI_MAYBE_UNUSED static void gni_acc_add(double *d, double *e, double x) {
-    double t = *d + x, rest = *e + (fabs(*d) >= fabs(x) ? (*d - t) + x : (x - t) + *d);
+// acc += x, keeping what rounding takes away (Neumaier 1974; Knuth's way to it takes no branch that data decide).
+GNI_INLINE void gni_acc_add(double *d, double *e, double x) {
+    const double t = *d + x, up = t - *d;
+    double rest = *e + ((*d - (t - up)) + (x - up));
     if (rest - rest == 0.0) {
         *d = t;
     } else { // see gni_acc

@@ -79,7 +79,16 @@ GNI_COMPARE(GN_X)
 #undef GN_X
 GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
 
-// Integer operands, 16 at a time in loops of fixed length, which compilers turn into vectors.
+// Integer operands, 16 at a time in loops of fixed length, which compilers turn into vectors. gcc is told that a result lies
+// just where an operand does or apart from it (a copy it would make by halves of a vector, and then wait for both); others
+// get a copy.
+#if defined(__GNUC__) && !defined(__clang__)
+#define GNI_SIXTEEN(x, from) const T *const x = (from)
+#define GNI_IN_PLACE _Pragma("GCC ivdep")
+#else
+#define GNI_SIXTEEN(x, from) T x[16]; memcpy(x, (from), sizeof x)
+#define GNI_IN_PLACE
+#endif
 #define GNI_INT_1(name, TT, UU, I)                                                                 \
     GNI_KERNEL(name) {                                                                             \
         typedef TT T;                                                                              \
@@ -88,13 +97,13 @@ GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
         GNI_UNUSED(pc);                                                                            \
         GNI_UNUSED((UT)0);                                                                         \
         for (int i = 0; i < n; i += 16) {                                                          \
-            T x[16], r[16];                                                                        \
-            memcpy(x, (const T *)pa + i, sizeof x);                                                \
+            T *r = (T *)dst + i;                                                                   \
+            GNI_SIXTEEN(x, (const T *)pa + i);                                                     \
+            GNI_IN_PLACE                                                                           \
             for (int j = 0; j < 16; j++) {                                                         \
-                T a = x[j];                                                                        \
+                const T a = x[j];                                                                  \
                 r[j] = (T)(I);                                                                     \
             }                                                                                      \
-            memcpy((T *)dst + i, r, sizeof r);                                                     \
         }                                                                                          \
     }
 #define GNI_INT_2(name, TT, UU, I)                                                                 \
@@ -104,14 +113,14 @@ GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
         GNI_UNUSED(pc);                                                                            \
         GNI_UNUSED((UT)0);                                                                         \
         for (int i = 0; i < n; i += 16) {                                                          \
-            T x[16], y[16], r[16];                                                                 \
-            memcpy(x, (const T *)pa + i, sizeof x);                                                \
-            memcpy(y, (const T *)pb + i, sizeof y);                                                \
+            T *r = (T *)dst + i;                                                                   \
+            GNI_SIXTEEN(x, (const T *)pa + i);                                                     \
+            GNI_SIXTEEN(y, (const T *)pb + i);                                                     \
+            GNI_IN_PLACE                                                                           \
             for (int j = 0; j < 16; j++) {                                                         \
-                T a = x[j], b = y[j];                                                              \
+                const T a = x[j], b = y[j];                                                        \
                 r[j] = (T)(I);                                                                     \
             }                                                                                      \
-            memcpy((T *)dst + i, r, sizeof r);                                                     \
         }                                                                                          \
     }
 #define GNI_INT_TABLES                                                                             \

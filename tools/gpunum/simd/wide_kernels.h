@@ -199,7 +199,9 @@ static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, 
             for (int g = 0; g < 16 / GNI_DW; g++) v[g] += gni_dload(p, k + g * GNI_DW);
         memcpy(s, v, sizeof s);
         for (int j = 0; k < m; k++, j++) s[j] += p[k];
+        GNI_FT_UNROLL
         for (int h = 8; h > 0; h /= 2)
+            GNI_FT_UNROLL
             for (int j = 0; j < h; j++) s[j] += s[j + h];
         if (s[0] - s[0] == 0.0) {
             gni_acc_add(&acc->d, &acc->e, s[0]);
