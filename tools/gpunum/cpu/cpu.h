@@ -784,7 +784,7 @@ static bool gni_cpu_map(gn_context *g, const void *job) {
 
 // ---- one op on short arrays
 
-#define GNI_SHORT 256 // elements
+#define GNI_SHORT 1024 // elements
 
 // Kernels take groups of 16: what is left over goes by way of the stack. `to` has n elements of `item` bytes.
 static void gni_short_run(gni_kernel kernel, char *to, const char *const *from, int64_t n, int64_t item) {
@@ -800,39 +800,76 @@ static void gni_short_run(gni_kernel kernel, char *to, const char *const *from, 
     memcpy(to + whole * item, part[3], (size_t)(rest * item));
 }
 
+// The instruction that makes a's values of its sources, or GNI_OP_COUNT where they are those already. False: one will not do.
+static bool gni_short_op(const gn_array *a, gni_op *op) {
+    const gni_expr *e = a->expr;
+    gni_op more[2];
+    *op = e->op;
+    if (e->op == GNI_OP_CAST) {
+        const int n = gni_convert_ops(e->compute, a->dtype, e->wide, more);
+        *op = n == 0 ? GNI_OP_COUNT : more[0];
+        return n < 2;
+    }
+    const bool held = e->compute == GN_F32 || e->compute == GN_I32 || e->compute == GN_F64 || e->compute == GN_I64;
+    const bool truth = (e->op >= GNI_OP_EQ && e->op <= GNI_OP_LOGICAL_XOR) || (e->op >= GNI_OP_ISNAN && e->op <= GNI_OP_LOGICAL_NOT);
+    return held && e->op <= GNI_OP_FMA && a->dtype == (truth ? GN_BOOL : e->compute);
+}
+
+// n elements of a source as a register's, where they are or in `reg`; NULL: this is not the way to them.
+static const char *gni_short_source(gn_context *g, const gn_array *a, int i, const gni_cpu_isa *isa, void *reg) {
+    const gni_expr *e = a->expr;
+    const int64_t n = gni_elements(&a->shape), width = e->wide ? 8 : 4;
+    gn_array *s = e->src[i];
+    const gn_dtype t = gni_source_dtype(e->op, i, e->compute);
+    if (s == NULL) {
+        const double v = t == GN_F32 ? (double)(float)e->konst[i] : e->konst[i];
+        const uint64_t bits = gni_const_bits(v, gni_domain_of(t, e->wide), e->wide);
+        const uint32_t low = (uint32_t)bits;
+        gni_copy_repeat((char *)reg, e->wide ? (const char *)&bits : (const char *)&low, n, width);
+        return (const char *)reg;
+    }
+    const int64_t have = gni_elements(&s->shape);
+    if (s->expr != NULL || s->dtype != t || (have != 1 && !(gni_same_shape(&s->shape, &a->shape) && gni_is_contiguous(s)))) return NULL;
+    if (!gni_buffer_need(g, s->buf, GNI_ON_CPU)) return NULL;
+    const char *data = (const char *)s->buf->host + s->offset * gni_item_size(t);
+    const bool one = have == 1 && n > 1;
+    char first[8];
+    if (isa->load[t] == NULL && !one) return data;
+    if (isa->load[t] != NULL) isa->load[t](one ? (void *)first : reg, data, one ? 1 : n);
+    if (one) gni_copy_repeat((char *)reg, isa->load[t] != NULL ? first : data, n, width);
+    return (const char *)reg;
+}
+
 static GNI_NOINLINE bool gni_cpu_short(gn_context *g, gn_array *a) { // whose stack is not that of all who evaluate
-    double fill[2][GNI_SHORT];
+    double reg[4][GNI_SHORT]; // the sources, where they are not used in place, and the result
     const char *from[3] = {NULL, NULL, NULL};
     const gni_expr *e = a->expr;
     const gn_dtype t = a->dtype;
-    const int64_t n = gni_elements(&a->shape), item = gni_item_size(t);
-    const bool wide = t == GN_F64 || t == GN_I64;
-    if (!wide && t != GN_F32 && t != GN_I32) return false; // what registers hold
-    if (n < 1 || n > GNI_SHORT || e->op > GNI_OP_FMA || e->op == GNI_OP_WHERE || e->compute != t || e->wide != wide) return false;
+    const int64_t n = gni_elements(&a->shape), width = e->wide ? 8 : 4;
+    gni_op op;
+    if (n < 1 || n > GNI_SHORT || gni_is_complex(t) || gni_is_complex(e->compute) || e->op > GNI_OP_CAST || !gni_short_op(a, &op)) return false;
     if (g->profile != NULL || g->options.log_level == GN_LOG_DEBUG) return false; // which tell of jobs
-    const gni_kernel kernel = gni_kernel_of(g, g->isa, wide, GNI_INSN(e->op, gni_domain_of(t, wide), 0, 0, 0));
-    if (kernel == NULL) return false;
-    int filled = 0;
+    const gni_cpu_isa *narrow = gni_cpu_isa_of(g->isa), *isa = e->wide ? narrow->wide : narrow;
+    gni_kernel kernel = NULL;
+    if (op != GNI_OP_COUNT) kernel = gni_kernel_of(g, g->isa, e->wide, GNI_INSN(op, gni_domain_of(e->compute, e->wide), 0, 0, 0));
+    if (op != GNI_OP_COUNT && kernel == NULL) return false;
     for (int i = 0; i < e->n_src; i++) {
-        gn_array *s = e->src[i];
-        if (s == NULL) {
-            if (!gni_is_float(t) || filled == 2) return false;
-            for (int64_t k = 0; k < n && wide; k++) fill[filled][k] = e->konst[i];
-            for (int64_t k = 0; k < n && !wide; k++) ((float *)(void *)fill[filled])[k] = (float)e->konst[i];
-            from[i] = (const char *)fill[filled++];
-            continue;
-        }
-        if (s->expr != NULL || s->dtype != t || !gni_same_shape(&s->shape, &a->shape) || !gni_is_contiguous(s)) return false;
-        if (!gni_buffer_need(g, s->buf, GNI_ON_CPU)) return false;
-        from[i] = (const char *)s->buf->host + s->offset * item;
+        from[i] = gni_short_source(g, a, i, isa, reg[i]);
+        if (from[i] == NULL) return false;
     }
     for (int i = e->n_src; i < 3; i++) from[i] = from[0];
-    gni_buffer *b = gni_buffer_new(g, (uint64_t)(n * item));
+    gni_buffer *b = gni_buffer_new(g, (uint64_t)(n * gni_item_size(t)));
     if (b == NULL || !gni_buffer_claim(g, b, GNI_ON_CPU)) {
         gni_buffer_release(g, b);
         return false;
     }
-    gni_short_run(kernel, (char *)b->host, from, n, item);
+    const gni_convert_fn store = isa->store[t];
+    char *to = store != NULL ? (char *)reg[3] : (char *)b->host;
+    if (kernel != NULL)
+        gni_short_run(kernel, to, from, n, width);
+    else if (store == NULL)
+        memcpy(to, from[0], (size_t)(n * width));
+    if (store != NULL) store(b->host, kernel != NULL ? to : from[0], n);
     b->version = 0;
     a->buf = b;
     a->reason = (uint8_t)GNI_WHY_NO_GPU;

@@ -42,11 +42,10 @@ static bool gni_reshape_resolve(gn_context *g, const char *fn, const gn_array *a
     int64_t n = gni_elements(&a->shape);
     gn_shape known = *s;
     if (s->rank < 0 || s->rank > GN_MAX_RANK) return gni_shape_ok(g, fn, a->dtype, s);
-    gni_shape_text(text, sizeof text, s);
     for (int i = 0; i < s->rank; i++) {
         if (s->dim[i] != -1) continue;
         if (unknown >= 0) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: only one dimension may be -1: %s", fn, text);
+            gni_fail(g, GN_ERROR_SHAPE, "%s: only one dimension may be -1: %s", fn, gni_shape_text(text, sizeof text, s));
             return false;
         }
         unknown = i;
@@ -56,7 +55,7 @@ static bool gni_reshape_resolve(gn_context *g, const char *fn, const gn_array *a
     int64_t rest = gni_elements(&known);
     if (unknown >= 0 ? rest == 0 || n % rest != 0 : rest != n) {
         gni_fail(g, GN_ERROR_SHAPE, "%s: cannot reshape array of size %lld into shape %s", fn,
-                 (long long)n, text);
+                 (long long)n, gni_shape_text(text, sizeof text, s));
         return false;
     }
     if (unknown >= 0) s->dim[unknown] = n / rest;
