@@ -177,11 +177,9 @@ static bool gni_cpu_softmax(gn_context *g, const void *job) {
 
 typedef struct gni_take_job {
     const gni_take *d;
-    const gni_cpu_isa *isa;
     const char *in, *index;
     char *out;
     int64_t run;      // bytes of a row
-    bool check;       // indices before they are used, each once; else they are known to be right
     gni_atomic wrong; // one was none
 } gni_take_job;
 
@@ -235,27 +233,32 @@ static void gni_move_item(char *to, const char *from, int64_t bytes) {
     }
 }
 
-// Rows at indices that count up, `from` being the start of their axis.
+// Rows at indices that count up, `from` being the start of their axis; false at one that is none.
 #define GNI_TAKE(BYTES, I)                                                                          \
     for (int64_t i = 0; i < n; i++) {                                                               \
-        const int64_t at = (int64_t)((const I *)(const void *)index)[i];                            \
-        memcpy(to + i * (BYTES), from + (at < 0 ? at + extent : at) * (BYTES), (size_t)(BYTES));    \
-    }
+        int64_t at = (int64_t)((const I *)(const void *)index)[i];                                  \
+        if ((uint64_t)at >= (uint64_t)extent) {                                                     \
+            at += extent;                                                                           \
+            if ((uint64_t)at >= (uint64_t)extent) return false;                                     \
+        }                                                                                           \
+        memcpy(to + i * (BYTES), from + at * (BYTES), (size_t)(BYTES));                             \
+    }                                                                                               \
+    return true;
 #define GNI_TAKE_ROWS(I)                                                                            \
     switch (item) {                                                                                 \
-    case 1: GNI_TAKE(1, I) break;                                                                   \
-    case 2: GNI_TAKE(2, I) break;                                                                   \
-    case 4: GNI_TAKE(4, I) break;                                                                   \
-    case 8: GNI_TAKE(8, I) break;                                                                   \
-    case 16: GNI_TAKE(16, I) break;                                                                 \
-    case 32: GNI_TAKE(32, I) break;                                                                 \
-    case 64: GNI_TAKE(64, I) break;                                                                 \
-    default: GNI_TAKE(item, I) break;                                                               \
+    case 1: GNI_TAKE(1, I)                                                                          \
+    case 2: GNI_TAKE(2, I)                                                                          \
+    case 4: GNI_TAKE(4, I)                                                                          \
+    case 8: GNI_TAKE(8, I)                                                                          \
+    case 16: GNI_TAKE(16, I)                                                                        \
+    case 32: GNI_TAKE(32, I)                                                                        \
+    case 64: GNI_TAKE(64, I)                                                                        \
+    default: GNI_TAKE(item, I)                                                                      \
     }
-static void gni_take_rows_64(char *to, const char *from, const char *index, int64_t n, int64_t extent, int64_t item) {
+static bool gni_take_rows_64(char *to, const char *from, const char *index, int64_t n, int64_t extent, int64_t item) {
     GNI_TAKE_ROWS(int64_t)
 }
-static void gni_take_rows_32(char *to, const char *from, const char *index, int64_t n, int64_t extent, int64_t item) {
+static bool gni_take_rows_32(char *to, const char *from, const char *index, int64_t n, int64_t extent, int64_t item) {
     GNI_TAKE_ROWS(int32_t)
 }
 #undef GNI_TAKE_ROWS
@@ -271,13 +274,12 @@ static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
     const char *from = j->in + begin / d->count * d->extent * j->run;
     char *to = j->out + begin * j->run;
     while (begin < end && each == 1 && t != GN_U32) {
-        const int64_t n = GNI_MIN(GNI_MIN(end - begin, d->count - c), 1024); // read twice, the second time in the cache
+        const int64_t n = GNI_MIN(end - begin, d->count - c);
         const char *index = j->index + (d->along ? begin : c) * gni_item_size(t);
-        if (j->check && gni_wrong_index(j->isa, d, t, index, n) >= 0) {
+        if (!(t == GN_I64 ? gni_take_rows_64 : gni_take_rows_32)(to, from, index, n, d->extent, item)) {
             gni_atomic_store(&j->wrong, 1);
             return;
         }
-        (t == GN_I64 ? gni_take_rows_64 : gni_take_rows_32)(to, from, index, n, d->extent, item);
         begin += n;
         to += n * item;
         if ((c += n) < d->count) continue;
@@ -300,13 +302,13 @@ static bool gni_cpu_take(gn_context *g, const void *job) {
     const gni_take *d = (const gni_take *)job;
     gni_take_job j;
     j.d = d;
-    j.isa = gni_cpu_isa_of(g->isa);
     j.in = gni_operand_data(&d->in);
     j.index = gni_operand_data(&d->index);
     j.out = gni_operand_data(&d->out);
     j.run = d->at.inner * gni_item_size(d->in.dtype);
-    j.check = !d->at.checked && j.run > 0 && d->index.dtype != GN_U32 && (d->at.along ? d->at.inner == 1 : d->at.outer == 1);
-    if (!j.check && !gni_indices_ok(g, &d->at, &d->index)) return false;
+    // Where each index is used once, it is looked at then.
+    const bool once = j.run > 0 && d->index.dtype != GN_U32 && (d->at.along ? d->at.inner == 1 : d->at.outer == 1);
+    if (!once && !gni_indices_ok(g, &d->at, &d->index)) return false;
     if (j.run == 0) return true;
     gni_atomic_store(&j.wrong, 0);
     int64_t grain = GNI_MAX(GNI_GRAIN * 2 / (j.run + 8), 1);
