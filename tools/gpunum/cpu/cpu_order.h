@@ -730,14 +730,21 @@ typedef struct gni_search_job {
 
 // The first of n keys that is not below u, with `right` the first above it.
 GNI_INLINE int64_t gni_key_search(const uint64_t *keys, int64_t n, uint64_t u, bool right) {
-    int64_t at = 0;
-    while (n > 0) {
-        const int64_t half = n / 2;
-        const bool up = right ? keys[at + half] <= u : keys[at + half] < u;
-        at = up ? at + half + 1 : at;
-        n = up ? n - half - 1 : half;
-    }
-    return at;
+    const uint64_t *at = keys;
+    for (; n > 1; n -= n / 2) at += (int64_t)(right ? at[n / 2 - 1] <= u : at[n / 2 - 1] < u) * (n / 2); // without branches
+    return at - keys + (n == 1 && (right ? *at <= u : *at < u));
+}
+
+enum { GNI_SEARCHES = 8 }; // under way at once
+
+// The same of several keys, place by place: none waits for another.
+GNI_INLINE void gni_keys_search(const uint64_t *keys, int64_t n, const uint64_t *u, bool right, int64_t *out) {
+    const uint64_t *at[GNI_SEARCHES];
+    for (int i = 0; i < GNI_SEARCHES; i++) at[i] = keys;
+    for (; n > 1; n -= n / 2)
+        for (int i = 0; i < GNI_SEARCHES; i++)
+            at[i] += (int64_t)(right ? at[i][n / 2 - 1] <= u[i] : at[i][n / 2 - 1] < u[i]) * (n / 2);
+    for (int i = 0; i < GNI_SEARCHES; i++) out[i] = at[i] - keys + (n == 1 && (right ? *at[i] <= u[i] : *at[i] < u[i]));
 }
 
 // Of edges that rise evenly: how many are not above x, from where a product says. NaN goes behind all.
@@ -767,9 +774,14 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
         gni_search_f32(j->d, (const float *)(const void *)j->sorted, (const float *)(const void *)j->x, begin, end, j->out);
         return;
     }
-    for (int64_t i = begin; i < end; i++)
-        j->out[i] = gni_key_search(j->keys, j->d->n, gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i, j->key.bytes)),
-                                   j->d->right);
+    uint64_t u[GNI_SEARCHES];
+    for (int64_t i = begin; i < end; i += GNI_SEARCHES) {
+        const int64_t some = GNI_MIN(end - i, GNI_SEARCHES);
+        for (int64_t k = 0; k < some; k++) u[k] = gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i + k, j->key.bytes));
+        if (some == GNI_SEARCHES && j->d->right) gni_keys_search(j->keys, j->d->n, u, true, j->out + i);
+        else if (some == GNI_SEARCHES) gni_keys_search(j->keys, j->d->n, u, false, j->out + i);
+        for (int64_t k = 0; k < some && some < GNI_SEARCHES; k++) j->out[i + k] = gni_key_search(j->keys, j->d->n, u[k], j->d->right);
+    }
 }
 
 // The keys of `n` elements, to be freed.
