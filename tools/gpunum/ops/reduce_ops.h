@@ -421,9 +421,9 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
         if (gni_reduced_count(&a->shape, set) > INT32_MAX)
             gni_fail(g, GN_ERROR_SHAPE, "%s: more than 2^31 - 1 elements to choose from", fn);
         else
-            y = gni_reduce_axes(g, fn, op, a, a->dtype, GN_I32, set, keep);
+            y = gni_reduce_axes(g, fn, op, a, a->dtype, GNI_CPU_ALONE || g->gpu == NULL ? GN_I64 : GN_I32, set, keep);
     }
-    if (y != NULL) {
+    if (y != NULL && y->dtype == GN_I32) { // as kernels on a GPU write places
         gn_array *place = gni_apply(g, fn, GNI_OP_CAST, GN_I32, GN_I64, &y, NULL, 1);
         gni_unref(g, y);
         y = place;

@@ -608,6 +608,10 @@ static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int6
             int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;                                      \
             float best = GNI_FN(BLOCK)(p + i, m);                                                  \
             if (best == best && !GNI_BETTER((double)best, acc->d)) continue;                       \
+            for (int found = 0; best == best && j + 16 <= m; j += 16) { /* compared as vectors */  \
+                for (int k = 0; k < 16; k++) found |= p[i + j + k] == best;                        \
+                if (found != 0) break;                                                             \
+            }                                                                                      \
             while (j < m && !(best == best ? p[i + j] == best : p[i + j] != p[i + j])) j++;        \
             acc->d = (double)best;                                                                 \
             acc->at = at + i + j;                                                                  \
@@ -717,7 +721,7 @@ static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
 
 // ---- folds of columns
 
-// Short rows four at a time, long ones in the order of memory: `t` gathers up to GNI_COLUMN_BLOCK rows.
+// Rows four at a time: `t` gathers up to GNI_COLUMN_BLOCK of them.
 static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows,
                                       int64_t stride, int64_t n, int64_t at) {
     float t[GNI_BAND];
@@ -729,7 +733,7 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
         for (int64_t r = r0; r < last; r += 4) {
             const float *p = (const float *)x + r * stride;
             int64_t have = last - r, c = 0;
-            if (have >= 4 && n <= 256) {
+            if (have >= 4) {
                 const float *q = p + stride, *u = q + stride, *w = u + stride;
                 for (; c < whole; c += GNI_VW)
                     gni_vstore(t + c, gni_vload(t + c) + ((gni_vload(p + c) + gni_vload(q + c)) +

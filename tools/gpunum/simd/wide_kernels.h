@@ -253,6 +253,10 @@ static void GNI_FN(gni_wide_fold_prod_f)(gni_acc *acc, const void *x, int64_t n,
             int64_t j = i;                                                                         \
             GNI_FN(EXTREME)(acc, p + i, GNI_MIN(n - i, GNI_SUM_BLOCK), 0);                         \
             if (acc->FIELD == before) continue;                                                    \
+            for (int found = 0; !(ODD(acc->FIELD)) && j + 8 <= n; j += 8) { /* eight for a branch */ \
+                for (int k = 0; k < 8; k++) found |= p[j + k] == acc->FIELD;                       \
+                if (found != 0) break;                                                             \
+            }                                                                                      \
             while (!(p[j] == acc->FIELD || ODD(p[j]))) j++;                                        \
             acc->at = at + j;                                                                      \
         }                                                                                          \
