@@ -14,6 +14,7 @@ struct gni_builder {
     gni_map map;
     uint32_t walk;           // number of the walk: expressions that it has met are in the program already
     bool full;               // it does not fit
+    bool paired;             // an element is a part of a complex number, see gni_build_pairs
     const gn_array *product; // the pending one that is input 0, or NULL
 };
 
@@ -253,6 +254,39 @@ static void gni_build_begin(gni_builder *b, gn_context *g, const gn_shape *s, bo
 
 // ---- computing
 
+// Of a program not packed yet: the register in its second half that does what r does in the first.
+static uint32_t gni_other_half(const gni_program *p, uint32_t r) {
+    if (r < GNI_MAX_INPUTS) return r + (uint32_t)p->n_in / 2u;
+    return r < GNI_MAX_INPUTS + GNI_MAX_CONSTS ? r : r + (uint32_t)p->n_insn / 2u;
+}
+
+// Sums, differences and real multiples of complex numbers do the same with either part. Where parts lie side by side in all
+// operands, half the program on twice as many elements does it, and nothing is taken apart.
+static void gni_build_pairs(gni_builder *b) {
+    gni_map *m = &b->map;
+    gni_program *p = &m->program;
+    const int in = p->n_in / 2, insns = p->n_insn / 2, last = m->rank - 1;
+    if (p->n_out != 2 || last < 0 || insns < 1 || p->n_in % 2 != 0 || p->n_insn % 2 != 0) return;
+    if ((uint32_t)p->out_reg[1] != gni_other_half(p, (uint32_t)p->out_reg[0]) || p->out_dtype[0] != p->out_dtype[1]) return;
+    for (int i = 0; i < in; i++) {
+        const gni_operand *re = &m->in[i], *im = &m->in[i + in];
+        if (re->buf != im->buf || re->dtype != im->dtype || re->offset + 1 != im->offset || re->stride[last] != 2) return;
+        if (memcmp(re->stride, im->stride, sizeof re->stride) != 0) return;
+    }
+    for (int i = 0; i < insns; i++) {
+        const uint32_t w = p->insn[i], v = p->insn[i + insns], op = GNI_INSN_CODE(w) / 3u;
+        const bool two = op == GNI_OP_ADD || op == GNI_OP_SUB || op == GNI_OP_MUL || op == GNI_OP_DIV;
+        if ((!two && op != GNI_OP_NEG) || GNI_INSN_CODE(w) != GNI_INSN_CODE(v)) return;
+        if (gni_other_half(p, GNI_INSN_A(w)) != GNI_INSN_A(v) || (two && gni_other_half(p, GNI_INSN_B(w)) != GNI_INSN_B(v))) return;
+    }
+    b->paired = true;
+    p->n_in = in;
+    p->n_insn = insns;
+    p->n_out = 1;
+    m->dim[last] *= 2;
+    for (int i = 0; i < in; i++) m->in[i].stride[last] = 1;
+}
+
 // Outputs of a program for an array: two for a complex one, which is copied only where it is data.
 static int gni_root_outputs(gn_array *a) {
     return gni_is_complex(a->dtype) && gni_is_pending(gni_whole(a)) ? 2 : 1;
@@ -272,6 +306,13 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
         }
     }
     if (b->full) return false;
+    const int last = p->n_insn - 1;
+    if (count == 1 && p->n_out == 1 && p->out_dtype[0] == GN_F32 && last >= 0 && p->out_reg[0] == GNI_MAX_INPUTS + GNI_MAX_CONSTS + last &&
+        GNI_INSN_CODE(p->insn[last]) / 3u == GNI_OP_ROUND_F32) { // which the store does as well
+        p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
+        p->n_insn--;
+    }
+    if (count == 1) gni_build_pairs(b);
     gni_build_finish(p);
     return true;
 }
@@ -318,6 +359,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
             gni_operand_part(&o[0], 0);
             gni_operand_part(&o[1], 1);
         }
+        if (b->paired) o->stride[m->rank - 1] = 1;
         at += parts;
     }
     if (ok) {

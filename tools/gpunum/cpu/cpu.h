@@ -247,10 +247,12 @@ typedef uint64_t gni_turn64 __attribute__((vector_size(16)));
 #define GNI_LOW64(a, b) __builtin_shufflevector(a, b, 0, 2)
 #define GNI_HIGH64(a, b) __builtin_shufflevector(a, b, 1, 3)
 #define GNI_EVEN32(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define GNI_ODD32(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #else
 static const gni_turn16 gni_low16 = {0, 8, 1, 9, 2, 10, 3, 11},
                         gni_high16 = {4, 12, 5, 13, 6, 14, 7, 15};
-static const gni_turn32 gni_low32 = {0, 4, 1, 5}, gni_high32 = {2, 6, 3, 7}, gni_even32 = {0, 2, 4, 6};
+static const gni_turn32 gni_low32 = {0, 4, 1, 5}, gni_high32 = {2, 6, 3, 7}, gni_even32 = {0, 2, 4, 6},
+                        gni_odd32 = {1, 3, 5, 7};
 static const gni_turn64 gni_low64 = {0, 2}, gni_high64 = {1, 3};
 #define GNI_LOW16(a, b) __builtin_shuffle(a, b, gni_low16)
 #define GNI_HIGH16(a, b) __builtin_shuffle(a, b, gni_high16)
@@ -259,6 +261,7 @@ static const gni_turn64 gni_low64 = {0, 2}, gni_high64 = {1, 3};
 #define GNI_LOW64(a, b) __builtin_shuffle(a, b, gni_low64)
 #define GNI_HIGH64(a, b) __builtin_shuffle(a, b, gni_high64)
 #define GNI_EVEN32(a, b) __builtin_shuffle(a, b, gni_even32)
+#define GNI_ODD32(a, b) __builtin_shuffle(a, b, gni_odd32)
 #endif
 #endif
 
@@ -283,6 +286,29 @@ static void gni_even_run(char *d, const char *s, int64_t n, int64_t item) {
         gni_copy_run_4(d + 4 * i, 4, s + 8 * i, 8, n - i);
     else
         gni_copy_run_8(d + 8 * i, 8, s + 16 * i, 16, n - i);
+}
+
+// The parts of complex numbers.
+static void gni_unpair_run(char *re, char *im, const char *s, int64_t n, int64_t item) {
+    int64_t i = 0;
+#ifdef GNI_LOW32
+    if (item == 4)
+        for (gni_turn32 x, y, z; i + 4 <= n; i += 4) {
+            memcpy(&x, s + 8 * i, 16), memcpy(&y, s + 8 * i + 16, 16);
+            z = GNI_EVEN32(x, y), x = GNI_ODD32(x, y);
+            memcpy(re + 4 * i, &z, 16), memcpy(im + 4 * i, &x, 16);
+        }
+    else
+        for (gni_turn64 x, y, z; i + 2 <= n; i += 2) {
+            memcpy(&x, s + 16 * i, 16), memcpy(&y, s + 16 * i + 16, 16);
+            z = GNI_LOW64(x, y), x = GNI_HIGH64(x, y);
+            memcpy(re + 8 * i, &z, 16), memcpy(im + 8 * i, &x, 16);
+        }
+#endif
+    for (; i < n; i++) {
+        memcpy(re + i * item, s + 2 * i * item, (size_t)item);
+        memcpy(im + i * item, s + (2 * i + 1) * item, (size_t)item);
+    }
 }
 
 // Items of a and b in turns: complex numbers from their parts.
@@ -633,14 +659,43 @@ static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int6
            memcmp(stride, s->stride[k + 1] + s->rank - 3, 3 * sizeof *stride) == 0;
 }
 
+// Input k and another one where they are the parts of complex numbers: both into registers. Returns the other one, or 0.
+static int gni_map_unpair(const gni_map_job *j, gni_eval *e, char *const *p, int k, const int64_t ext[3], int64_t n) {
+    const gni_space *s = &j->space;
+    const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
+    if (stride[2] != 2 * item || item != j->plan.width || (n & 15) != 0 || !gni_extent_contiguous(ext, stride, 2 * item)) return 0;
+    for (int i = k + 1; i < j->plan.program->n_in; i++) {
+        if (p[i] != p[k] + item || s->item[i] != item || memcmp(stride, s->stride[i] + s->rank - 3, 3 * sizeof *stride) != 0) continue;
+        char *re = gni_eval_slot(e, j->plan.slot[k]), *im = gni_eval_slot(e, j->plan.slot[i]);
+        gni_unpair_run(re, im, p[k], n, item);
+        e->reg[k] = re, e->reg[i] = im;
+        e->have[k] = e->have[i] = NULL;
+        return i;
+    }
+    return 0;
+}
+
 static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, const int64_t ext[3]) {
     const gni_space *s = &j->space;
     const gni_program *g = j->plan.program;
     int64_t n = gni_extent_size(ext);
     bool whole = (n & 15) == 0, stream[GNI_MAX_OUTPUTS];
     char *direct[GNI_MAX_OUTPUTS];
-    for (int k = 0; k < g->n_in; k++)
-        gni_eval_load(e, k, p[k], s->stride[k] + s->rank - 3, ext, n, whole);
+    uint32_t there = 0; // inputs that came with another one
+    if (g->n_insn == 0 && g->n_out == 1 && g->n_in == 1 && g->out_reg[0] == 0 && whole && !j->stream && !j->plan.copied[0]) {
+        const gni_convert_fn load = j->plan.isa->load[g->in_dtype[0]]; // a conversion that is all there is to do
+        if (load != NULL && j->plan.isa->store[g->out_dtype[0]] == NULL &&
+            gni_extent_contiguous(ext, s->stride[0] + s->rank - 3, s->item[0]) &&
+            gni_extent_contiguous(ext, s->stride[1] + s->rank - 3, s->item[1])) {
+            load(p[1], p[0], n);
+            return;
+        }
+    }
+    for (int k = 0; k < g->n_in; k++) {
+        const int other = there >> k & 1u ? k : gni_map_unpair(j, e, p, k, ext, n);
+        there |= 1u << other;
+        if (other == 0) gni_eval_load(e, k, p[k], s->stride[k] + s->rank - 3, ext, n, whole);
+    }
     for (int o = 0; o < g->n_out; o++) {
         int k = g->n_in + o;
         bool in_place = whole && j->plan.isa->store[g->out_dtype[o]] == NULL &&

@@ -401,11 +401,29 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
         for (; i + GNI_VW <= n; i += GNI_VW) gni_vstorei(d + i, load(s + i));                      \
         for (; i < n; i++) d[i] = (T)s[i];                                                         \
     }
+#if defined(GNI_PASS_AVX2)
+// 32 of them, as E makes of vectors x what packing then saturates.
+#define GNI_STORE_32(E)                                                                            \
+    for (; i + 32 <= n; i += 32) {                                                                 \
+        __m256i t[4];                                                                              \
+        GNI_FT_UNROLL                                                                              \
+        for (int k = 0; k < 4; k++) {                                                              \
+            const gni_vi x = gni_vloadi(s + i + 8 * k);                                            \
+            t[k] = (__m256i)(E);                                                                   \
+        }                                                                                          \
+        t[0] = _mm256_packus_epi16(_mm256_packs_epi32(t[0], t[1]), _mm256_packs_epi32(t[2], t[3])); \
+        t[0] = _mm256_permutevar8x32_epi32(t[0], _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));       \
+        memcpy(d + i, t, 32);                                                                      \
+    }
+#else
+#define GNI_STORE_32(E)
+#endif
 #define GNI_STORE_8(name, V, E)                                                                    \
     static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
         uint8_t *d = (uint8_t *)dst;                                                               \
         const int32_t *s = (const int32_t *)src;                                                   \
         int64_t i = 0;                                                                             \
+        GNI_STORE_32((V) & 255)                                                                    \
         for (; i + GNI_VW <= n; i += GNI_VW) {                                                     \
             gni_vi x = gni_vloadi(s + i);                                                          \
             gni_vstore_8(d + i, V);                                                                \
@@ -443,6 +461,7 @@ GNI_STORE_8(gni_store_bool, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, 
 #undef GNI_STORE_HALF
 #undef GNI_LOAD_8
 #undef GNI_STORE_8
+#undef GNI_STORE_32
 #undef GNI_TRUTH
 #undef GNI_LOW
 
