@@ -242,11 +242,24 @@ static void gni_columns_get(const gni_reduce *r, const gni_acc_columns *a, int64
         acc->i = ((const int64_t *)a->v)[c];
 }
 
+// The dtype whose values the columns hold themselves, or GN_DTYPE_COUNT where they have to be put together.
+static gn_dtype gni_columns_as(const gni_reduce *r) {
+    const bool extreme = r->op == GNI_RED_MIN || r->op == GNI_RED_MAX, wide = r->program.wide;
+    if (extreme && r->domain == GNI_F) return wide ? GN_F64 : GN_F32;
+    if (extreme) return wide ? GN_I64 : r->domain == GNI_U ? GN_U32 : GN_I32;
+    return (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD) && r->domain != GNI_F ? GN_I64 : GN_DTYPE_COUNT;
+}
+
 // Hands n columns over, which are the results from `first` on.
 static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, int64_t n, int64_t first, int64_t part) {
     const gni_reduce *r = j->r;
     const double *v = (const double *)a->v;
     const bool sums = r->op == GNI_RED_SUM && r->domain == GNI_F;
+    if (j->acc == NULL && gni_columns_as(r) == r->out.dtype) {
+        const size_t item = gn_dtype_size(r->out.dtype);
+        memcpy(j->out + (size_t)first * item, a->v, (size_t)n * item);
+        return;
+    }
     if (sums && j->acc == NULL && r->out.dtype == GN_F32) {
         float *out = (float *)(void *)j->out + first;
         for (int64_t c = 0; c < n; c++) out[c] = (float)(a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR);
@@ -414,7 +427,9 @@ static bool gni_reduce_columns(gn_context *g, gni_reduce_job *j, int64_t n) {
     if (t[1] == d[1] && !j->in_place) t[0] = GNI_MAX(GNI_MIN(d[0], block / (j->band * d[1])), 1);
     gni_space_count(s);
     int64_t items = j->rows * ((j->columns - 1) / j->band + 1);
-    gni_reduce_parts(j, items, n * j->band, 32);
+    const bool rounds = r->domain == GNI_F && (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD);
+    // Where nothing is rounded, parts only serve threads.
+    gni_reduce_parts(j, rounds || gni_pool_threads(g->pool) > 1 ? items : GNI_PARTS, n * j->band, 32);
     return gni_reduce_run(g, j, items, n * j->band, gni_reduce_columns_task);
 }
 

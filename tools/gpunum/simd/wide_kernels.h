@@ -117,6 +117,16 @@ static gni_kernel GNI_FN(gni_wide_kernel)(uint32_t code) {
 
 // ---- memory to registers and back
 
+// The low 32 bits of each lane. What gcc makes of a conversion on AVX2 takes twice as long.
+#define gni_low32 GNI_FN(gni_w_low32)
+GNI_INLINE gni_vl4 gni_low32(gni_vl x) {
+#if defined(GNI_PASS_AVX2)
+    return (gni_vl4)_mm256_castsi256_si128(_mm256_permutevar8x32_epi32((__m256i)x, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6)));
+#else
+    return GNI_AS(x, gni_vl4);
+#endif
+}
+
 // What is shorter than 32 bits takes the way of the narrow registers.
 #define GNI_CONVERT(name, TR, TS, S, E, ONE)                                                       \
     static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
@@ -136,8 +146,8 @@ GNI_CONVERT(gni_wide_load_f32, double, float, gni_vd4, const gni_vd y = GNI_AS(x
 GNI_CONVERT(gni_wide_load_i32, int64_t, int32_t, gni_vl4, const gni_vl y = GNI_AS(x, gni_vl), x)
 GNI_CONVERT(gni_wide_load_u32, uint64_t, uint32_t, gni_vq4, const gni_vq y = GNI_AS(x, gni_vq), x)
 GNI_CONVERT(gni_wide_store_f32, float, double, gni_vd, const gni_vd4 y = GNI_AS(x, gni_vd4), x)
-GNI_CONVERT(gni_wide_store_32, uint32_t, uint64_t, gni_vq, const gni_vq4 y = GNI_AS(x, gni_vq4), x & UINT32_MAX)
-GNI_CONVERT(gni_wide_store_truth, int32_t, int64_t, gni_vl, const gni_vl4 y = GNI_AS((gni_vl)(x != 0) & 1, gni_vl4), x != 0)
+GNI_CONVERT(gni_wide_store_32, uint32_t, uint64_t, gni_vq, const gni_vl4 y = gni_low32((gni_vl)x), x & UINT32_MAX)
+GNI_CONVERT(gni_wide_store_truth, int32_t, int64_t, gni_vl, const gni_vl4 y = gni_low32((gni_vl)(x != 0) & 1), x != 0)
 // As gni_round_odd, to float32: bits of the sign count the size, too.
 GNI_INLINE gni_vl4 GNI_FN(gni_wide_odd)(gni_vd x) {
     gni_vl4 u, over, cut;
@@ -391,21 +401,27 @@ static void GNI_FN(gni_wide_columns_prod_f)(gni_acc_columns *acc, const void *x,
     }
 }
 
-// A vector of columns at a time: v from v and y.
+// A vector of columns at a time, of up to four rows: v from v and y.
 #define GNI_COLUMNS_V(name, T, V, load, E, ONE)                                                    \
     static void GNI_FN(name)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, int64_t at) { \
         T *r = (T *)acc->v;                                                                        \
         GNI_UNUSED(at);                                                                            \
-        for (const T *p = (const T *)x; rows > 0; rows--, p += stride) {                           \
+        for (const T *p = (const T *)x; rows > 0; rows -= 4, p += 4 * stride) {                    \
+            const int64_t few = GNI_MIN(rows, 4);                                                  \
             int64_t c = 0;                                                                         \
             for (; c + GNI_DW <= n; c += GNI_DW) {                                                 \
-                const V v = load(r, c), y = load(p, c), z = (E);                                   \
-                memcpy(r + c, &z, sizeof z);                                                       \
+                V v = load(r, c);                                                                  \
+                for (int64_t k = 0; k < few; k++) {                                                \
+                    const V y = load(p + k * stride, c);                                           \
+                    v = (E);                                                                       \
+                }                                                                                  \
+                memcpy(r + c, &v, sizeof v);                                                       \
             }                                                                                      \
-            for (; c < n; c++) {                                                                   \
-                const T v = r[c], y = p[c];                                                        \
-                r[c] = (ONE);                                                                      \
-            }                                                                                      \
+            for (; c < n; c++)                                                                     \
+                for (int64_t k = 0; k < few; k++) {                                                \
+                    const T v = r[c], y = p[k * stride + c];                                       \
+                    r[c] = (ONE);                                                                  \
+                }                                                                                  \
         }                                                                                          \
     }
 GNI_COLUMNS_V(gni_wide_columns_min_f, double, gni_vd, gni_dload,
@@ -466,6 +482,22 @@ static const gni_fold_columns_fn GNI_FN(gni_wide_columns_table)[GNI_RED_COUNT * 
 
 // ---- softmax
 
+// exp(x - most) times a factor.
+static void GNI_FN(gni_wide_exps)(double *y, const double *x, int64_t n, double most, double factor) {
+    int64_t i = 0;
+#ifdef GNI_WIDE_MATH
+    for (gni_vd e; i < n; i += GNI_DW) {
+        double some[GNI_DW] = {0.0};
+        const bool whole = i + GNI_DW <= n;
+        if (!whole) memcpy(some, x + i, (size_t)(n - i) * sizeof(double)); // the same function for the last ones
+        e = gni_dexp(gni_dload(whole ? x + i : some, 0) - most) * factor;
+        memcpy(some, &e, sizeof e);
+        memcpy(y + i, some, (size_t)GNI_MIN(n - i, GNI_DW) * sizeof(double));
+    }
+#else
+    for (; i < n; i++) y[i] = exp(x[i] - most) * factor;
+#endif
+}
 static gni_softmax_part GNI_FN(gni_wide_softmax_stats)(void *dst, const void *src, int64_t n) {
     const double *x = (const double *)src;
     double *y = (double *)dst, low = 0.0;
@@ -476,10 +508,17 @@ static gni_softmax_part GNI_FN(gni_wide_softmax_stats)(void *dst, const void *sr
     part.most = acc.d;
     part.sum = part.most < GNI_INF ? 0.0 : GNI_NAN;
     bool terms = part.most < GNI_INF && part.most > -GNI_INF;
-    for (int64_t i = 0; i < n; i++) {
-        double e = terms ? exp(x[i] - part.most) : 0.0;
-        if (terms) gni_acc_add(&part.sum, &low, e);
-        if (y != NULL) y[i] = e;
+    double e[256];
+    for (int64_t i = 0; i < n; i += 256) {
+        const int64_t m = GNI_MIN(n - i, 256);
+        acc.d = part.sum;
+        acc.e = low;
+        if (terms) GNI_FN(gni_wide_exps)(e, x + i, m, part.most, 1.0);
+        else memset(e, 0, sizeof e);
+        if (terms) GNI_FN(gni_wide_fold_sum_f)(&acc, e, m, 0);
+        part.sum = acc.d;
+        low = acc.e;
+        if (y != NULL) memcpy(y + i, e, (size_t)m * sizeof(double));
     }
     part.sum += low;
     return part;
@@ -489,8 +528,7 @@ static void GNI_FN(gni_wide_softmax_scale)(void *dst, const void *src, int64_t n
 }
 static void GNI_FN(gni_wide_softmax_emit)(void *dst, const void *src, int64_t n, double most,
                                   double factor) {
-    for (int64_t i = 0; i < n; i++)
-        ((double *)dst)[i] = exp(((const double *)src)[i] - most) * factor;
+    GNI_FN(gni_wide_exps)((double *)dst, (const double *)src, n, most, factor);
 }
 static void GNI_FN(gni_wide_softmax_emit_log)(void *dst, const void *src, int64_t n, double most,
                                       double low) {
