@@ -529,19 +529,20 @@ static void GNI_FN(gni_stream)(void *dst, const void *src, int64_t bytes) {
 static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
     float lane[16];
     int64_t whole = n & ~(int64_t)63;
-    for (int g = 0; g < 16; g += GNI_VW) {
-        gni_vf s[4], a = gni_vset(0.0f), b = a, c = a, d = a;
+    enum { AT_ONCE = GNI_VW == 8 ? 2 : 1 }; // vectors of the 16, as many as registers hold: memory is read once
+    for (int g = 0; g < 16; g += GNI_VW * AT_ONCE) {
+        gni_vf s[4 * AT_ONCE];
         const float *p = x + g;
-        for (int64_t i = 0; i < whole; i += 64, p += 64) {
-            a += gni_vload(p);
-            b += gni_vload(p + 16);
-            c += gni_vload(p + 32);
-            d += gni_vload(p + 48);
+        GNI_FT_UNROLL
+        for (int k = 0; k < 4 * AT_ONCE; k++) s[k] = gni_vset(0.0f);
+        for (int64_t i = 0; i < whole; i += 64, p += 64)
+            GNI_FT_UNROLL
+            for (int k = 0; k < 4 * AT_ONCE; k++) s[k] += gni_vload(p + k / AT_ONCE * 16 + k % AT_ONCE * GNI_VW);
+        for (int h = 0; h < AT_ONCE; h++) {
+            for (int64_t i = whole + g + h * GNI_VW, k = h; i < n; i += 16, k += AT_ONCE)
+                s[k] += n - i >= GNI_VW ? gni_vload(x + i) : gni_vloadn(x + i, (int)(n - i));
+            gni_vstore(lane + g + h * GNI_VW, (s[h] + s[2 * AT_ONCE + h]) + (s[AT_ONCE + h] + s[3 * AT_ONCE + h]));
         }
-        s[0] = a, s[1] = b, s[2] = c, s[3] = d;
-        for (int64_t i = whole + g, k = 0; i < n; i += 16, k++)
-            s[k] += n - i >= GNI_VW ? gni_vload(x + i) : gni_vloadn(x + i, (int)(n - i));
-        gni_vstore(lane + g, (s[0] + s[2]) + (s[1] + s[3]));
     }
     double t[8];
     for (int i = 0; i < 8; i++) t[i] = (double)lane[i] + (double)lane[i + 8];
