@@ -327,6 +327,7 @@ typedef struct gni_scan {
 // (rows, count) and one of them without a buffer if it is not asked for. Stable, NaN last.
 typedef struct gni_sort {
     int64_t rows, n, first, count;
+    int64_t parted; // unless 0, all that is asked for: that element is where sorting puts it, smaller ones are in front of it
     bool descending;
     gni_operand in, out, index;
 } gni_sort;

@@ -455,6 +455,7 @@ typedef struct gni_sort_job {
     const gni_cpu_isa *isa;
     gni_key key;
     gni_layout record;
+    bool parted;  // see gni_sort
     int64_t size; // of a record
     const char *x;
     char *y, *index;
@@ -520,6 +521,35 @@ static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *fir
         if (low != high || shift == 0) break;
     }
     return n;
+}
+
+enum { GNI_PART_LEAST = 2048 }; // fewer are sorted, as are those among which selection leaves the element that is asked for
+
+// Of n records in p those with smaller keys than `key` to the front of `to`, larger ones to its end, and it itself between.
+GNI_INLINE void gni_records_divide(gni_layout r, const void *p, int64_t n, uint64_t key, void *to) {
+    int64_t low = 0, high = n;
+    for (int64_t i = 0; i < n; i++) { // without branches: what is written to the wrong side is written over
+        const uint64_t u = gni_record_key(r, p, i);
+        gni_record_copy(r, to, low, p, i);
+        gni_record_copy(r, to, high - 1, p, i);
+        low += u < key;
+        high -= u > key;
+    }
+    for (; low < high; low++) {
+        if (r == GNI_LAYOUT_KEY4) ((uint32_t *)to)[low] = (uint32_t)key;
+        else ((uint64_t *)to)[low] = key;
+    }
+}
+
+// n keys in a are parted into b, about the one that has `at` of them in front of it.
+static void gni_records_part(gni_layout r, const char *a, char *b, int64_t n, int64_t at, int bits) {
+    uint64_t some[GNI_PART_LEAST];
+    memcpy(b, a, (size_t)(n * gni_record_size(r)));
+    const int64_t left = gni_records_select(r, b, n, &at, 1, bits); // more than GNI_PART_LEAST are all the same
+    const void *sorted = left > GNI_PART_LEAST ? b : gni_records_sort(r, b, some, left, bits);
+    const uint64_t key = gni_record_key(r, sorted, left > GNI_PART_LEAST ? 0 : at);
+    if (r == GNI_LAYOUT_KEY4) gni_records_divide(GNI_LAYOUT_KEY4, a, n, key, b);
+    else gni_records_divide(GNI_LAYOUT_KEY8, a, n, key, b);
 }
 
 // ---- short rows: 16 of them side by side, so that each comparison is one of vectors
@@ -589,6 +619,11 @@ static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
         int64_t first = d->first;
         char *a = j->work + 2 * (d->rows < j->parts ? row : worker) * d->n * j->size, *b = a + d->n * j->size;
         gni_records_make(&j->key, j->record, j->x + row * d->n * j->key.bytes, d->n, 0, a);
+        if (j->parted) {
+            gni_records_part(j->record, a, b, d->n, d->parted, 8 * j->key.bytes);
+            gni_records_write(j, row, b, 0, 0, d->n);
+            continue;
+        }
         const int64_t n = gni_records_select(j->record, a, d->n, &first, d->count, 8 * j->key.bytes);
         const char *sorted = (const char *)gni_records_sort(j->record, a, b, n, 8 * j->key.bytes);
         gni_records_write(j, row, sorted, first, 0, d->count);
@@ -688,7 +723,8 @@ static bool gni_cpu_sort(gn_context *g, const void *job) {
     j.n = d->n;
     j.first = d->first;
     const int threads = gni_pool_threads(g->pool);
-    const bool together = d->count > d->n / 4 && d->n >= GNI_GRAIN && d->rows < 2 * threads && threads > 1;
+    j.parted = d->parted > 0 && !places && d->n > GNI_PART_LEAST;
+    const bool together = !j.parted && d->count > d->n / 4 && d->n >= GNI_GRAIN && d->rows < 2 * threads && threads > 1;
     const uint64_t rows = together ? 1 : (uint64_t)GNI_MIN(d->rows, (int64_t)threads);
     const uint64_t bytes = 2 * rows * (uint64_t)d->n * (uint64_t)j.size, counts = GNI_RADIX_PARTS * GNI_DIGITS * 8;
     j.work = (char *)gni_host_take(g, bytes + counts);

@@ -167,6 +167,7 @@ GPUNUM_API gn_array *gn_logcumsumexp(gn_array *a, gn_axes axis) {
 // ---- sorts
 
 // Elements `first` to `first` + count of the sorted last axis of x: into *values and *index, those that are not NULL.
+// With as many elements as there are from a later one on, they are only parted there (sorted ones are parted everywhere).
 static bool gni_sorted(gn_context *g, const char *fn, gn_array *x, int64_t first, int64_t count, bool descending,
                        gn_array **values, gn_array **index) {
     gni_sort job;
@@ -180,7 +181,8 @@ static bool gni_sorted(gn_context *g, const char *fn, gn_array *x, int64_t first
     if (ok && index != NULL) ok = (i = gni_array_empty(g, fn, GN_I64, &s)) != NULL;
     if (ok && gni_elements(&s) > 0) {
         job.rows = gni_extent_product(s.dim, s.rank - 1);
-        job.first = first;
+        job.parted = first + count > job.n ? first : 0;
+        job.first = job.parted > 0 ? 0 : first;
         job.count = count;
         job.descending = descending;
         gni_take_operand(from, &job.in);
@@ -284,7 +286,7 @@ GPUNUM_API gn_array *gn_partition(gn_array *a, int64_t kth, gn_axes axis) {
     if (x != NULL && (kth < -n || kth >= n))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_partition: element %lld of %lld is asked for", (long long)kth, (long long)n);
     else if (x != NULL && gni_real_only(g, "gn_partition", &x, 1))
-        y = gni_sorted_axis(g, "gn_partition", x, at, 0, n, false, NULL); // sorted arrays are parted at every place
+        y = gni_sorted_axis(g, "gn_partition", x, at, kth < 0 ? kth + n : kth, n, false, NULL);
     return gni_end_scope(g, y);
 }
 
