@@ -56,6 +56,12 @@ GNI_INLINE double gni_scan_double(gni_scan_op op, double a, double x) {
     return a < x || a != a ? a : x;
 }
 
+// The same of numbers: extremes are an instruction each.
+GNI_INLINE double gni_scan_number(gni_scan_op op, double a, double x) {
+    if (op == GNI_SCAN_MAX) return a > x ? a : x;
+    return op == GNI_SCAN_MIN ? (a < x ? a : x) : gni_scan_double(op, a, x);
+}
+
 GNI_INLINE int64_t gni_scan_integer(gni_scan_op op, int64_t a, int64_t x) {
     if (op == GNI_SCAN_SUM) return (int64_t)((uint64_t)a + (uint64_t)x);
     if (op == GNI_SCAN_PROD) return (int64_t)((uint64_t)a * (uint64_t)x);
@@ -69,15 +75,23 @@ GNI_INLINE void gni_scan_doubles(gni_scan_op op, double *y, const double *x, int
     double a = acc->a;
     int64_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        const double x0 = x[i], x01 = gni_scan_double(op, x0, x[i + 1]), x02 = gni_scan_double(op, x01, x[i + 2]);
-        const double x03 = gni_scan_double(op, x01, gni_scan_double(op, x[i + 2], x[i + 3]));
-        y[i] = gni_scan_double(op, a, x0);
-        y[i + 1] = gni_scan_double(op, a, x01);
-        y[i + 2] = gni_scan_double(op, a, x02);
-        a = y[i + 3] = gni_scan_double(op, a, x03);
+        const double x0 = x[i], x01 = gni_scan_number(op, x0, x[i + 1]), x02 = gni_scan_number(op, x01, x[i + 2]);
+        const double x03 = gni_scan_number(op, x01, gni_scan_number(op, x[i + 2], x[i + 3]));
+        y[i] = gni_scan_number(op, a, x0);
+        y[i + 1] = gni_scan_number(op, a, x01);
+        y[i + 2] = gni_scan_number(op, a, x02);
+        a = y[i + 3] = gni_scan_number(op, a, x03);
     }
-    for (; i < n; i++) a = y[i] = gni_scan_double(op, a, x[i]);
+    for (; i < n; i++) a = y[i] = gni_scan_number(op, a, x[i]);
     acc->a = a;
+}
+
+// The running extreme; where there is NaN, it stays.
+GNI_INLINE void gni_scan_extremes(gni_scan_op op, double *y, const double *x, int64_t n, gni_scan_acc *acc) {
+    int odd = acc->a != acc->a;
+    for (int64_t i = 0; i < n; i++) odd |= x[i] != x[i];
+    if (odd == 0) gni_scan_doubles(op, y, x, n, acc);
+    for (int64_t i = 0; i < n && odd != 0; i++) acc->a = y[i] = gni_scan_double(op, acc->a, x[i]);
 }
 
 GNI_INLINE void gni_scan_integers(gni_scan_op op, int64_t *y, const int64_t *x, int64_t n, gni_scan_acc *acc) {
@@ -110,8 +124,8 @@ static void gni_scan_registers(gni_scan_op op, bool is_float, void *reg, const v
     switch ((int)op * 2 + is_float) {
     case GNI_SCAN_SUM * 2 + 1: gni_scan_doubles(GNI_SCAN_SUM, y, x, n, acc); break;
     case GNI_SCAN_PROD * 2 + 1: gni_scan_doubles(GNI_SCAN_PROD, y, x, n, acc); break;
-    case GNI_SCAN_MAX * 2 + 1: gni_scan_doubles(GNI_SCAN_MAX, y, x, n, acc); break;
-    case GNI_SCAN_MIN * 2 + 1: gni_scan_doubles(GNI_SCAN_MIN, y, x, n, acc); break;
+    case GNI_SCAN_MAX * 2 + 1: gni_scan_extremes(GNI_SCAN_MAX, y, x, n, acc); break;
+    case GNI_SCAN_MIN * 2 + 1: gni_scan_extremes(GNI_SCAN_MIN, y, x, n, acc); break;
     case GNI_SCAN_SUM * 2: gni_scan_integers(GNI_SCAN_SUM, whole, k, n, acc); break;
     default: gni_scan_integers(op, whole, k, n, acc); break;
     }
@@ -886,13 +900,16 @@ static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
             gni_count_between(j, from, to, counts);
             continue;
         }
-        for (int64_t i = from; i < to && j->weight != NULL; i++) {
-            const uint64_t at = (uint64_t)j->x[i] - (uint64_t)d->least;
-            if (at < (uint64_t)d->bins) sums[at] += j->weight[i];
+        const uint64_t least = (uint64_t)d->least, bins = (uint64_t)d->bins;
+        const int64_t *x = j->x; // what is counted might be what is read, for all that the compiler knows
+        const double *weight = j->weight;
+        for (int64_t i = from; i < to && weight != NULL; i++) {
+            const uint64_t at = (uint64_t)x[i] - least;
+            if (at < bins) sums[at] += weight[i];
         }
-        for (int64_t i = from; i < to && j->weight == NULL; i++) {
-            const uint64_t at = (uint64_t)j->x[i] - (uint64_t)d->least;
-            if (at < (uint64_t)d->bins) counts[at]++;
+        for (int64_t i = from; i < to && weight == NULL; i++) {
+            const uint64_t at = (uint64_t)x[i] - least;
+            if (at < bins) counts[at]++;
         }
     }
 }
