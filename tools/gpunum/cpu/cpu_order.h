@@ -826,7 +826,7 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
     }
     uint64_t u[GNI_SEARCHES];
     for (int64_t i = begin; i < end; i += GNI_SEARCHES) {
-        const int64_t some = GNI_MIN(end - i, GNI_SEARCHES);
+        const int64_t some = GNI_MIN(end - i, (int64_t)GNI_SEARCHES);
         for (int64_t k = 0; k < some; k++) u[k] = gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i + k, j->key.bytes));
         if (some == GNI_SEARCHES && j->d->right) gni_keys_search(j->keys, j->d->n, u, true, j->out + i);
         else if (some == GNI_SEARCHES) gni_keys_search(j->keys, j->d->n, u, false, j->out + i);

@@ -165,8 +165,7 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
     gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(op, a->dtype, s));
     const bool square = op == GNI_OP_POW && s == 2.0 && !scalar_first;
     if (gni_binary_ok(g, fn, op, t) && gni_scalar_fit(g, fn, op, &t, &konst[!scalar_first]))
-        y = square ? gni_apply(g, fn, GNI_OP_SQUARE, t, t, &a, NULL, 1)
-                   : gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, 2);
+        y = gni_apply(g, fn, square ? GNI_OP_SQUARE : op, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, square ? 1 : 2);
     if (!gni_is_compare(op)) gni_record_op(g, y, fn, op, &a, 1, scalar_first ? 1 : 2, s);
     return gni_end(g, y);
 }

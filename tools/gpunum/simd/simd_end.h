@@ -169,6 +169,7 @@
 #undef gni_dabs
 #undef gni_dpick
 #undef gni_lpick
+#undef gni_lnarrow
 #undef GNI_DW
 #undef gni_vd4
 #undef gni_vl4

@@ -118,8 +118,8 @@ static gni_kernel GNI_FN(gni_wide_kernel)(uint32_t code) {
 // ---- memory to registers and back
 
 // The low 32 bits of each lane. What gcc makes of a conversion on AVX2 takes twice as long.
-#define gni_low32 GNI_FN(gni_w_low32)
-GNI_INLINE gni_vl4 gni_low32(gni_vl x) {
+#define gni_lnarrow GNI_FN(gni_w_lnarrow)
+GNI_INLINE gni_vl4 gni_lnarrow(gni_vl x) {
 #if defined(GNI_PASS_AVX2)
     return (gni_vl4)_mm256_castsi256_si128(_mm256_permutevar8x32_epi32((__m256i)x, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6)));
 #else
@@ -146,8 +146,8 @@ GNI_CONVERT(gni_wide_load_f32, double, float, gni_vd4, const gni_vd y = GNI_AS(x
 GNI_CONVERT(gni_wide_load_i32, int64_t, int32_t, gni_vl4, const gni_vl y = GNI_AS(x, gni_vl), x)
 GNI_CONVERT(gni_wide_load_u32, uint64_t, uint32_t, gni_vq4, const gni_vq y = GNI_AS(x, gni_vq), x)
 GNI_CONVERT(gni_wide_store_f32, float, double, gni_vd, const gni_vd4 y = GNI_AS(x, gni_vd4), x)
-GNI_CONVERT(gni_wide_store_32, uint32_t, uint64_t, gni_vq, const gni_vl4 y = gni_low32((gni_vl)x), x & UINT32_MAX)
-GNI_CONVERT(gni_wide_store_truth, int32_t, int64_t, gni_vl, const gni_vl4 y = gni_low32((gni_vl)(x != 0) & 1), x != 0)
+GNI_CONVERT(gni_wide_store_32, uint32_t, uint64_t, gni_vq, const gni_vl4 y = gni_lnarrow((gni_vl)x), x & UINT32_MAX)
+GNI_CONVERT(gni_wide_store_truth, int32_t, int64_t, gni_vl, const gni_vl4 y = gni_lnarrow((gni_vl)(x != 0) & 1), x != 0)
 // As gni_round_odd, to float32: bits of the sign count the size, too.
 GNI_INLINE gni_vl4 GNI_FN(gni_wide_odd)(gni_vd x) {
     gni_vl4 u, over, cut;
@@ -194,6 +194,11 @@ static const gni_convert_fn GNI_FN(gni_wide_store_table)[GN_DTYPE_COUNT] = {
 
 // ---- folds of contiguous elements
 
+// Every `step`th of n numbers to d + e. In each pass, as code of another one may wait for what this one left in registers.
+static GNI_NOINLINE void GNI_FN(gni_wide_add)(double *d, double *e, const double *x, int64_t n, int64_t step) {
+    for (int64_t i = 0; i < n; i++) gni_acc_add(d, e, x[i * step]);
+}
+
 // 16 running sums whatever the width of a vector, as many of them as fit in each: the same bits from every pass.
 static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     GNI_UNUSED(at);
@@ -213,11 +218,8 @@ static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, 
         for (int h = 8; h > 0; h /= 2)
             GNI_FT_UNROLL
             for (int j = 0; j < h; j++) s[j] += s[j + h];
-        if (s[0] - s[0] == 0.0) {
-            gni_acc_add(&acc->d, &acc->e, s[0]);
-            continue;
-        }
-        for (k = 0; k < m; k++) gni_acc_add(&acc->d, &acc->e, p[k]);
+        const bool exact = s[0] - s[0] == 0.0;
+        GNI_FN(gni_wide_add)(&acc->d, &acc->e, exact ? s : p, exact ? 1 : m, 1);
     }
 }
 static void GNI_FN(gni_wide_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
@@ -375,9 +377,7 @@ static void GNI_FN(gni_wide_columns_sum_f)(gni_acc_columns *acc, const void *x, 
             }
             for (const int64_t stop = GNI_MIN(c + GNI_DW, n); c < stop; c++) {
                 const bool exact = t[c] - t[c] == 0.0;
-                if (exact) gni_acc_add(&v[c], &acc->e[c], t[c]);
-                for (int64_t r = r0; r < last && !exact; r++)
-                    gni_acc_add(&v[c], &acc->e[c], ((const double *)x)[r * stride + c]);
+                GNI_FN(gni_wide_add)(&v[c], &acc->e[c], exact ? &t[c] : (const double *)x + r0 * stride + c, exact ? 1 : last - r0, stride);
             }
         }
     }
