@@ -4,7 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/lazy.h"
+#include "../core/evaluate.h"
 #include "../cpu/threads.h"
 #include "../cpu/cpu_wide.h"
 #endif

@@ -3,7 +3,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/evaluate.h"
 #include "../cpu/gemm_cpu.h"
 #include "../cpu/cpu_special.h"
 #include "../cpu/cpu_reduce.h"

@@ -429,7 +429,7 @@ static bool gni_reduce_columns(gn_context *g, gni_reduce_job *j, int64_t n) {
     int64_t items = j->rows * ((j->columns - 1) / j->band + 1);
     const bool rounds = r->domain == GNI_F && (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD);
     // Where nothing is rounded, parts only serve threads.
-    gni_reduce_parts(j, rounds || gni_pool_threads(g->pool) > 1 ? items : GNI_PARTS, n * j->band, 32);
+    gni_reduce_parts(j, rounds || gni_pool_threads(g->pool) > 1 ? items : (int64_t)GNI_PARTS, n * j->band, 32);
     return gni_reduce_run(g, j, items, n * j->band, gni_reduce_columns_task);
 }
 

@@ -530,28 +530,29 @@ static void GNI_FN(gni_stream)(void *dst, const void *src, int64_t bytes, const 
 // ---- folds of contiguous elements
 
 // 64 running sums whatever the width of a vector, joined in one order: the same bits from every pass.
+#define GNI_AT_ONCE (GNI_VW == 8 ? 2 : 1) // vectors of the 16, as many as registers hold: memory is read once
 static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
     float lane[16];
     int64_t whole = n & ~(int64_t)63;
-    enum { AT_ONCE = GNI_VW == 8 ? 2 : 1 }; // vectors of the 16, as many as registers hold: memory is read once
-    for (int g = 0; g < 16; g += GNI_VW * AT_ONCE) {
-        gni_vf s[4 * AT_ONCE];
+    for (int g = 0; g < 16; g += GNI_VW * GNI_AT_ONCE) {
+        gni_vf s[4 * GNI_AT_ONCE];
         const float *p = x + g;
         GNI_FT_UNROLL
-        for (int k = 0; k < 4 * AT_ONCE; k++) s[k] = gni_vset(0.0f);
+        for (int k = 0; k < 4 * GNI_AT_ONCE; k++) s[k] = gni_vset(0.0f);
         for (int64_t i = 0; i < whole; i += 64, p += 64)
             GNI_FT_UNROLL
-            for (int k = 0; k < 4 * AT_ONCE; k++) s[k] += gni_vload(p + k / AT_ONCE * 16 + k % AT_ONCE * GNI_VW);
-        for (int h = 0; h < AT_ONCE; h++) {
-            for (int64_t i = whole + g + h * GNI_VW, k = h; i < n; i += 16, k += AT_ONCE)
+            for (int k = 0; k < 4 * GNI_AT_ONCE; k++) s[k] += gni_vload(p + k / GNI_AT_ONCE * 16 + k % GNI_AT_ONCE * GNI_VW);
+        for (int h = 0; h < GNI_AT_ONCE; h++) {
+            for (int64_t i = whole + g + h * GNI_VW, k = h; i < n; i += 16, k += GNI_AT_ONCE)
                 s[k] += n - i >= GNI_VW ? gni_vload(x + i) : gni_vloadn(x + i, (int)(n - i));
-            gni_vstore(lane + g + h * GNI_VW, (s[h] + s[2 * AT_ONCE + h]) + (s[AT_ONCE + h] + s[3 * AT_ONCE + h]));
+            gni_vstore(lane + g + h * GNI_VW, (s[h] + s[2 * GNI_AT_ONCE + h]) + (s[GNI_AT_ONCE + h] + s[3 * GNI_AT_ONCE + h]));
         }
     }
     double t[8];
     for (int i = 0; i < 8; i++) t[i] = (double)lane[i] + (double)lane[i + 8];
     return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]));
 }
+#undef GNI_AT_ONCE
 static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     GNI_UNUSED(at);
     for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
