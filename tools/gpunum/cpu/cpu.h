@@ -675,13 +675,13 @@ static int gni_map_unpair(const gni_map_job *j, gni_eval *e, char *const *p, int
     return 0;
 }
 
-// Output o past the caches, and meanwhile what the first and the last input have behind this tile.
+// Output o past the caches. Where one operand takes next to no time, what it has behind this tile is fetched meanwhile; longer
+// work gets nothing from that, or loses.
 static void gni_map_stream(const gni_map_job *j, const gni_eval *e, char *const *p, int o, int64_t n) {
     const gni_program *g = j->plan.program;
-    const int64_t *item = j->space.item;
-    char *to = p[g->n_in + o], *next = to, *also = to;
-    if (g->n_in > 0) next = p[0] + n * item[0], also = p[g->n_in - 1] + n * item[g->n_in - 1];
-    j->isa->stream(to, e->reg[g->out_reg[o]], n * item[g->n_in + o], next, also);
+    const char *from = e->reg[g->out_reg[o]];
+    const bool light = g->n_in == 1 && g->n_insn == 1 && GNI_INSN_CODE(g->insn[0]) / 3u > GNI_OP_SOFTPLUS;
+    j->isa->stream(p[g->n_in + o], from, n * j->space.item[g->n_in + o], light ? p[0] + n * j->space.item[0] : from);
 }
 
 static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, const int64_t ext[3]) {
@@ -775,7 +775,7 @@ static void gni_map_task(void *arg, int64_t begin, int64_t end, int worker) {
         gni_map_row(j, &e, c.p, c.ext);
         gni_cursor_next(&c);
     }
-    if (j->stream) j->isa->stream(NULL, NULL, 0, NULL, NULL);
+    if (j->stream) j->isa->stream(NULL, NULL, 0, NULL);
 }
 
 static void gni_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
@@ -791,12 +791,12 @@ static void gni_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
                     gni_extent_contiguous(c.ext, from, s->item[0]) &&
                     gni_extent_contiguous(c.ext, to, s->item[0]);
         if (past)
-            j->isa->stream(c.p[1], c.p[0], bytes, c.p[0], c.p[0]);
+            j->isa->stream(c.p[1], c.p[0], bytes, c.p[0]);
         else
             gni_copy_box(c.p[1], to, c.p[0], from, c.ext, s->item[0]);
         gni_cursor_next(&c);
     }
-    if (j->stream) j->isa->stream(NULL, NULL, 0, NULL, NULL);
+    if (j->stream) j->isa->stream(NULL, NULL, 0, NULL);
 }
 
 // Tiles that make up work for one thread; a program's instructions count.

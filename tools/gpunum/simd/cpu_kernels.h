@@ -499,16 +499,14 @@ static const gni_convert_fn GNI_FN(gni_store_table)[GN_DTYPE_COUNT] = {NULL,
 
 // Registers to memory past the caches, for results that no cache could hold. Both sides are aligned to
 // 64 bytes; without a destination it waits until all has arrived.
-static void GNI_FN(gni_stream)(void *dst, const void *src, int64_t bytes, const char *next, const char *also) {
+static void GNI_FN(gni_stream)(void *dst, const void *src, int64_t bytes, const char *next) {
     GNI_UNUSED(next);
-    GNI_UNUSED(also);
 #if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2) || GNI_V_SSE2
     char *d = (char *)dst;
     const char *s = (const char *)src;
     if (d == NULL) _mm_sfence();
     for (int64_t i = 0; i < bytes; i += 64) {
         GNI_FT_PREFETCH(next + i);
-        GNI_FT_PREFETCH(also + i);
 #if defined(GNI_PASS_AVX512)
         _mm512_stream_si512((__m512i *)(void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
 #elif defined(GNI_PASS_AVX2)
