@@ -193,6 +193,38 @@ static void test_binary(void **state) {
             }
 }
 
+// Rows as long as those that loops take whole vectors of: parts side by side, every second number, rows that repeat, chains.
+static void test_long_rows(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { ROWS = 3, N = 1040 };
+    for (int d = 0; d < 2; d++)
+        for (int view = 0; view < 4; view++)
+            for (int op = 0; op < 6; op++) {
+                gn_scope_begin(g);
+                const gn_dtype t = d ? GN_F64 : GN_F32;
+                gn_array *a = gn_complex(gn_randn(g, t, GN_SHAPE(ROWS, N)), gn_randn(g, t, GN_SHAPE(ROWS, N)));
+                gn_array *b = gn_complex(gn_randn(g, t, GN_SHAPE(ROWS, N)), gn_randn(g, t, GN_SHAPE(ROWS, N)));
+                gn_eval(a), gn_eval(b);
+                if (view == 1) a = gn_index(a, ":, ::2"), b = gn_index(b, ":, 1::2");
+                if (view == 2) b = gn_index(b, "1");
+                if (view == 3) a = gn_index(a, "::-1, 16:"), b = gn_index(b, ":, :-16");
+                gn_array *result = op < 3 ? binary(op, a, b) : op == 3 ? gn_mul_s(gn_neg(a), 3.0) : op == 4 ? gn_conj(a)
+                                                                                            : gn_sub(gn_add(a, b), gn_mul(a, b));
+                gn_array *all[3] = {a, gn_broadcast_to(b, gn_shape_of(a)), gn_eval(result)};
+                for (int k = 0; k < 3; k++) all[k] = gn_eval(gn_ravel(all[k]));
+                for (int64_t at = 0; at < gn_size(a); at += MOST) {
+                    cx x[MOST], z[MOST], y[MOST];
+                    const int64_t n = read_all(gn_slice(all[0], 0, at, at + MOST, 1), x);
+                    read_all(gn_slice(all[1], 0, at, at + MOST, 1), z);
+                    for (int64_t i = 0; i < n; i++)
+                        y[i] = op < 3 ? binary_truth(op, x[i], z[i]) : op == 3 ? -3.0L * x[i] : op == 4 ? conjl(x[i]) : x[i] + z[i] - x[i] * z[i];
+                    const double bound = op == 2 ? 6 : op == 5 ? 1000 : 1; // differences cancel
+                    expect_near("long", gn_slice(all[2], 0, at, at + MOST, 1), y, n, d ? GN_C128 : GN_C64, bound);
+                }
+                gn_scope_end(g);
+            }
+}
+
 // Powers, products, truth, triangles and contractions of complex and mixed operands.
 static void test_more(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -845,7 +877,7 @@ static void test_allocations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_unary),      GN_TEST(test_binary),   GN_TEST(test_scalars),   GN_TEST(test_choices), GN_TEST(test_more), GN_TEST(test_integers),
+        GN_TEST(test_unary),      GN_TEST(test_binary), GN_TEST(test_long_rows),   GN_TEST(test_scalars),   GN_TEST(test_choices), GN_TEST(test_more), GN_TEST(test_integers),
         GN_TEST(test_pending),    GN_TEST(test_long_chains), GN_TEST(test_stored), GN_TEST(test_exp_ends),
         GN_TEST(test_log_near_one), GN_TEST(test_arcs),
         GN_TEST(test_special),    GN_TEST(test_reductions), GN_TEST(test_matrices), GN_TEST(test_systems), GN_TEST(test_vecdot), GN_TEST(test_gradients),
