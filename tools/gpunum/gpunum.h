@@ -103,6 +103,7 @@ GNI_O1_END
 #include "cpu/cpu_order.h"           // Scans, sorts, searches and counts on the CPU
 #include "cpu/cpu_norm.h"            // Normalisation on the CPU
 #include "cpu/cpu_conv.h"            // Convolutions on the CPU: products with windows of images
+#include "cpu/cpu_attend.h"          // Attention on the CPU
 #include "cpu/cpu_jobs.h"            // The other jobs on the CPU: softmax, take, random, matmul
 GNI_OS_BEGIN
 #include "vulkan/vulkan_loader.h"    // The Vulkan headers and the private table of function pointers

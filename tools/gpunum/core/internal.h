@@ -99,10 +99,10 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job,
 // backends (rooms cpu to cpu_jobs, gpu_jobs) and profile
 static bool gni_cpu_takes_any(const gn_context *g, const void *job), gni_cpu_takes_none(const gn_context *g, const void *job), gni_cpu_takes_map(const gn_context *g, const void *job),
     gni_cpu_takes_reduce(const gn_context *g, const void *job), gni_cpu_takes_softmax(const gn_context *g, const void *job), gni_cpu_takes_matmul(const gn_context *g, const void *job),
-    gni_cpu_takes_conv(const gn_context *g, const void *job), gni_cpu_takes_take(const gn_context *g, const void *job), gni_cpu_takes_random(const gn_context *g, const void *job);
+    gni_cpu_takes_conv(const gn_context *g, const void *job), gni_cpu_takes_take(const gn_context *g, const void *job), gni_cpu_takes_attend(const gn_context *g, const void *job), gni_cpu_takes_random(const gn_context *g, const void *job);
 static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_context *g, const void *job),
     gni_cpu_softmax(gn_context *g, const void *job), gni_cpu_matmul(gn_context *g, const void *job),
-    gni_cpu_conv(gn_context *g, const void *job), gni_cpu_take(gn_context *g, const void *job),
+    gni_cpu_conv(gn_context *g, const void *job), gni_cpu_attend(gn_context *g, const void *job), gni_cpu_take(gn_context *g, const void *job),
     gni_cpu_scatter(gn_context *g, const void *job), gni_cpu_random(gn_context *g, const void *job),
     gni_cpu_scan(gn_context *g, const void *job), gni_cpu_sort(gn_context *g, const void *job),
     gni_cpu_search(gn_context *g, const void *job), gni_cpu_counts(gn_context *g, const void *job);
@@ -123,8 +123,8 @@ static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_ma
                       gni_kind_sort = {GNI_JOB_SORT, gni_cpu_takes_any, gni_cpu_sort},
                       gni_kind_search = {GNI_JOB_SEARCH, gni_cpu_takes_any, gni_cpu_search},
                       gni_kind_count = {GNI_JOB_COUNT, gni_cpu_takes_any, gni_cpu_counts},
-                      gni_kind_rows = {GNI_JOB_ROWS, gni_cpu_takes_any, NULL}, // these two are made of others there
-                      gni_kind_attend = {GNI_JOB_ATTEND, gni_cpu_takes_any, NULL},
+                      gni_kind_rows = {GNI_JOB_ROWS, gni_cpu_takes_any, NULL}, // made of others there
+                      gni_kind_attend = {GNI_JOB_ATTEND, gni_cpu_takes_attend, gni_cpu_attend},
                       gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
                       gni_kind_keep = {GNI_JOB_KEEP, gni_cpu_takes_none, NULL};
 #ifndef GPUNUM_NO_FFT

@@ -193,15 +193,15 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
             v->op[v->n++] = &a->lse;
             v->op[v->n++] = &a->dot;
         }
+        if (a->mask.buf != NULL) v->op[v->n++] = &a->mask;
         v->n_in = v->n;
         if (a->step == GNI_ATTEND_FORWARD) {
             v->op[v->n++] = &a->y;
             if (a->lse.buf != NULL) v->op[v->n++] = &a->lse;
-        } else if (a->step == GNI_ATTEND_QUERIES) {
-            v->op[v->n++] = &a->dq;
         } else {
-            v->op[v->n++] = &a->dk;
-            v->op[v->n++] = &a->dv;
+            if (a->step != GNI_ATTEND_KEYS && a->dq.buf != NULL) v->op[v->n++] = &a->dq;
+            if (a->step != GNI_ATTEND_QUERIES && a->dk.buf != NULL) v->op[v->n++] = &a->dk;
+            if (a->step != GNI_ATTEND_QUERIES && a->dv.buf != NULL) v->op[v->n++] = &a->dv;
         }
         double work = (double)a->n * (double)a->m * (double)(a->d + a->e) * (double)a->heads * (double)a->batches;
         v->size = work < 9e18 ? (int64_t)work : INT64_MAX;

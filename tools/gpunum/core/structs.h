@@ -276,7 +276,8 @@ typedef struct gni_image {
 typedef enum gni_attend_step {
     GNI_ATTEND_FORWARD, // GN_STEP of attention.comp: y and, where there is a buffer for it, lse (batches, heads, n), float32
     GNI_ATTEND_QUERIES, // dq from these, lse, gy, and dot, the rows' sums of y gy, which is like lse
-    GNI_ATTEND_KEYS     // dk and dv, summed over the heads that share them
+    GNI_ATTEND_KEYS,    // dk and dv, summed over the heads that share them
+    GNI_ATTEND_ALL      // on a CPU: those of the three that have a buffer; dk and dv are float32
 } gni_attend_step;
 typedef struct gni_attend_job {
     gni_attend_step step;
@@ -284,6 +285,7 @@ typedef struct gni_attend_job {
     double scale;
     bool causal;
     gni_operand q, k, v, gy, lse, dot, y, dq, dk, dv;
+    gni_operand mask; // on a CPU: bool or float32, with a stride[3] of keys; without a buffer there is none
 } gni_attend_job;
 
 // Where indices lead: into the axis in the middle of (outer, extent, inner). They are `count`, int32 or int64, or with

@@ -95,6 +95,15 @@ typedef struct gni_softmax_fns {
                     gni_softmax_kind kind); // many short rows, transposed
 } gni_softmax_fns;
 
+// Attention's scores s, rows of them `step` apart. A column is a query; columns are a multiple of the pass's lanes.
+typedef struct gni_attend_isa {
+    // s becomes exp(s - most), most and sum take it in; `keep` is what earlier sums are to be multiplied by. False: 1 everywhere.
+    bool (*fold)(float *s, int64_t step, int64_t rows, int64_t cols, float *most, float *sum, float *keep);
+    void (*times)(float *x, int64_t step, int64_t rows, int64_t cols, const float *factor);
+    // s becomes exp(s - lse), and ds that times (ds - dot) scale
+    void (*back)(float *s, float *ds, int64_t step, int64_t rows, int64_t cols, const float *lse, const float *dot, float scale);
+} gni_attend_isa;
+
 // What one pass offers. Kernels are indexed by GNI_INSN_CODE, folds by reduction * 3 + domain.
 #define GNI_NET_ROWS 16
 
@@ -380,6 +389,7 @@ extern "C" {
     extern GNI_TABLE gni_cpu_isa gni_isa_table_##pass;                                             \
     extern GNI_TABLE gni_softmax_fns gni_softmax_table_##pass, gni_wide_softmax_table_##pass;      \
     extern GNI_TABLE gni_math_isa gni_math_table_##pass;                                           \
+    extern GNI_TABLE gni_attend_isa gni_attend_table_##pass;                                       \
     extern GNI_TABLE gni_random_isa gni_random_table_##pass;                                       \
     extern GNI_TABLE gni_gemm_isa gni_gemm_isa_##pass;                                             \
     extern GNI_TABLE gni_la_isa gni_la_isa_##pass;                                                 \

@@ -31,6 +31,7 @@ static bool gni_attend_on_units(const gni_gpu *gpu, const gni_attend_job *a) {
 
 static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a) {
     const gn_dtype t = a->q.dtype;
+    if (a->mask.buf != NULL || a->step == GNI_ATTEND_ALL) return false;
     if (!(gni_attend_scale(a) > 0.0f)) return false; // what is masked would not be the least
     if (t == GN_F64 || gpu->caps.texts || !gpu->caps.addresses || gpu->caps.shared_bytes < 27 << 10) return false;
     // On an H200 wider heads, which registers do not hold, are up to three times as fast in parts.

@@ -162,18 +162,19 @@ static bool gni_attend_run(const gni_attend *c) {
     return c->back ? gni_attend_backward(c) : gni_attend_forward(c);
 }
 
-// ---- as one job of a GPU
+// ---- as one job
 
 static int64_t gni_attend_heads(const gn_array *k) { return k->shape.rank > 2 ? k->shape.dim[k->shape.rank - 3] : 1; }
 
-// (batches, heads, n, d) as a job reads it, rows of neighbours 16 bytes apart. False: not without a copy.
-static bool gni_attend_operand(const gn_array *a, gni_operand *o) {
+// (batches, heads, n, d) as a job reads it, for a GPU rows of neighbours 16 bytes apart. False: not without a copy.
+static bool gni_attend_operand(const gn_context *g, const gn_array *a, gni_operand *o) {
     const int rank = a->shape.rank;
+    const bool any = g->gpu == NULL;
     gni_take_operand(a, o);
-    if (rank > 4 || (a->shape.dim[rank - 1] > 1 && a->stride[rank - 1] != 1) || a->offset % 8 != 0) return false;
+    if (rank > 4 || (a->shape.dim[rank - 1] > 1 && a->stride[rank - 1] != 1) || (!any && a->offset % 8 != 0)) return false;
     for (int i = 0; i < rank - 1; i++) {
         o->stride[4 - rank + i] = a->shape.dim[i] > 1 ? a->stride[i] : 0;
-        if (o->stride[4 - rank + i] % 8 != 0 || o->stride[4 - rank + i] < 0) return false;
+        if (!any && (o->stride[4 - rank + i] % 8 != 0 || o->stride[4 - rank + i] < 0)) return false;
     }
     return true;
 }
@@ -184,22 +185,50 @@ static gn_array *gni_attend_given(gn_context *g, gn_array *x, gni_operand *o) {
         x = gn_reshape(x, GN_SHAPE(-1, x->shape.dim[x->shape.rank - 3], x->shape.dim[x->shape.rank - 2],
                                    x->shape.dim[x->shape.rank - 1]));
     if (x == NULL || !gni_materialize(g, x)) return NULL;
-    if (!gni_attend_operand(x, o)) {
+    if (!gni_attend_operand(g, x, o)) {
         x = gn_copy(x);
-        if (x == NULL || !gni_materialize(g, x) || !gni_attend_operand(x, o)) return NULL;
+        if (x == NULL || !gni_materialize(g, x) || !gni_attend_operand(g, x, o)) return NULL;
     }
     return x;
 }
 
+// (batch..., heads, n, m) of scores.
+static gn_shape gni_attend_shape(const gn_array *q, const gn_array *k) {
+    gn_shape s = q->shape;
+    s.dim[s.rank - 1] = k->shape.dim[s.rank - 2];
+    return s;
+}
+
+// Whether the CPU's way pays: its vectors are of queries, and a worker has blocks of scores.
+static bool gni_attend_pays(const gn_array *q, int64_t workspace) {
+    const int64_t bytes = 2 * (int64_t)sizeof(float) * GNI_ATTEND_BLOCK_KEYS * (GNI_ATTEND_BLOCK + GNI_ATTEND_PAD);
+    return q->shape.dim[q->shape.rank - 2] >= GNI_ATTEND_LEAST && (workspace == 0 || workspace >= bytes);
+}
+
 // Whether it may be one: asked for before anything is copied for it.
-static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v, const gn_array *mask) {
+static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v, const gn_array *mask,
+                             int64_t workspace) {
     const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
-    return g->gpu != NULL && mask == NULL && q->dtype != GN_F64 && d % 8 == 0 && e % 8 == 0 &&
-           gni_elements(&q->shape) > 0 && gni_elements(&k->shape) > 0 && gni_elements(&v->shape) > 0;
+    if (q->dtype == GN_F64 || gni_elements(&q->shape) == 0 || gni_elements(&k->shape) == 0 || gni_elements(&v->shape) == 0) return false;
+    if (g->gpu != NULL && mask == NULL && d % 8 == 0 && e % 8 == 0) return true;
+    return gni_attend_pays(q, workspace) && (mask == NULL || q->shape.rank <= 4);
+}
+
+// A mask as a job reads it, with steps of 0 along axes that it repeats.
+static bool gni_attend_mask(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *mask) {
+    const int rank = q->shape.rank;
+    if (mask == NULL) return true;
+    if (mask->dtype != GN_BOOL) mask = gni_as(mask, GN_F32);
+    if (mask == NULL || !gni_materialize(g, mask)) return false;
+    mask = gn_broadcast_to(mask, gni_attend_shape(q, k));
+    if (mask == NULL || !gni_materialize(g, mask)) return false;
+    gni_take_operand(mask, &j->mask);
+    for (int i = 0; i < 4; i++) j->mask.stride[i] = i >= 4 - rank && mask->shape.dim[i - 4 + rank] > 1 ? mask->stride[i - 4 + rank] : 0;
+    return true;
 }
 
 // Fills j but for what its step writes. False: not without more memory, or not at all.
-static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *v, double scale,
+static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask, double scale,
                                  bool causal) {
     const gn_shape *s = &q->shape;
     const int rank = s->rank;
@@ -214,50 +243,67 @@ static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, 
     j->e = v->shape.dim[rank - 1];
     j->scale = scale;
     j->causal = causal;
-    return gni_attend_given(g, q, &j->q) != NULL && gni_attend_given(g, k, &j->k) != NULL && gni_attend_given(g, v, &j->v) != NULL;
+    return gni_attend_given(g, q, &j->q) != NULL && gni_attend_given(g, k, &j->k) != NULL && gni_attend_given(g, v, &j->v) != NULL &&
+           gni_attend_mask(j, g, q, k, mask);
 }
 
 // (..., heads, n, d), in memory as (..., n, heads, d) where x is.
-static gn_array *gni_attend_like(gn_context *g, gn_array *x, gn_shape s) {
+static gn_array *gni_attend_like(gn_context *g, gn_dtype t, const gn_array *x, gn_shape s) {
     const int h = s.rank - 3;
-    if (h < 0 || x->expr != NULL || x->stride[h] >= x->stride[h + 1] || s.dim[h] < 2) return gn_empty(g, x->dtype, s);
+    if (h < 0 || x->expr != NULL || x->stride[h] >= x->stride[h + 1] || s.dim[h] < 2) return gn_empty(g, t, s);
     const int64_t n = s.dim[h + 1];
     s.dim[h + 1] = s.dim[h];
     s.dim[h] = n;
-    return gn_swap_axes(gn_empty(g, x->dtype, s), h, h + 1);
+    return gn_swap_axes(gn_empty(g, t, s), h, h + 1);
 }
 
-static bool gni_attend_job_forward(gn_context *g, gn_array *q, gn_array *k, gn_array *v, double scale, bool causal, gn_array *y,
+// Whether j belongs on the CPU and pays there. What a GPU has another way for is left to that.
+static bool gni_attend_on_cpu(gn_context *g, gni_attend_job *j, const gn_array *q, int64_t workspace) {
+    gni_job_view v;
+    gni_reason why;
+    gni_view_job(GNI_JOB_ATTEND, j, &v);
+    return gni_place(g, &gni_kind_attend, j, &v, &why) == GNI_ON_CPU && why != GNI_WHY_CPU_ONLY && gni_attend_pays(q, workspace);
+}
+
+static bool gni_attend_job_forward(gn_context *g, gn_array *const *x, double scale, const gn_attention_options *o, gn_array *y,
                                    gn_array *lse) {
     gni_attend_job j;
-    if (!gni_attend_job_begin(&j, g, q, k, v, scale, causal) || gni_attend_given(g, y, &j.y) == NULL) return false;
+    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], x[3], scale, o->causal) || gni_attend_given(g, y, &j.y) == NULL) return false;
     if (lse != NULL) gni_take_operand(lse, &j.lse);
-    return j.y.buf == y->buf && gni_run_on_gpu(g, &gni_kind_attend, &j, y);
+    if (j.y.buf != y->buf) return false;
+    if (gni_attend_on_cpu(g, &j, x[0], o->workspace)) return gni_run(g, &gni_kind_attend, &j, y);
+    return gni_run_on_gpu(g, &gni_kind_attend, &j, y);
 }
 
 static bool gni_attend_job_step(gn_context *g, gni_attend_job *j, gni_attend_step step, gn_array *y) {
     j->step = step;
-    return gni_run_on_gpu(g, &gni_kind_attend, j, y);
+    return (step == GNI_ATTEND_ALL ? gni_run : gni_run_on_gpu)(g, &gni_kind_attend, j, y);
 }
 
 static bool gni_attend_job_backward(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_attend_job j;
     gn_array *const *x = node->in, *y = node->output;
-    if (!gni_attend_whole(g, x[0], x[1], x[2], x[3]) || gy->dtype != x[0]->dtype) return false;
+    if (!gni_attend_whole(g, x[0], x[1], x[2], x[3], node->param[1]) || gy->dtype != x[0]->dtype) return false;
+    if (x[3] != NULL && gni_wanted(node, 3)) return false;
     // Rounded first, as the kernels read it: sums with another one would not cancel theirs.
     if (!gni_materialize(g, gy)) return false;
     gn_array *dot = gn_sum(gn_mul(gni_as(gy, GN_F32), gni_as(y, GN_F32)), GN_KEEP(-1));
     if (dot == NULL || !gni_materialize(g, dot) || !gni_materialize(g, x[4])) return false;
-    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], node->real[0], node->param[0] != 0) ||
+    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], x[3], node->real[0], node->param[0] != 0) ||
         gni_attend_given(g, gy, &j.gy) == NULL)
         return false;
     gni_take_operand(dot, &j.dot);
     gni_take_operand(x[4], &j.lse);
     gn_array *to[3];
+    j.step = GNI_ATTEND_QUERIES;
+    const bool cpu = gni_attend_on_cpu(g, &j, x[0], node->param[1]);
     for (int i = 0; i < 3; i++) {
-        to[i] = i == 0 && !gni_wanted(node, 0) ? NULL : gni_attend_like(g, x[i], x[i]->shape);
+        const bool unwanted = !gni_wanted(node, i) && (cpu || i == 0); // a GPU's kernel makes dk and dv
+        to[i] = unwanted ? NULL : gni_attend_like(g, cpu && i > 0 ? GN_F32 : x[i]->dtype, x[i], x[i]->shape);
         if (to[i] != NULL && gni_attend_given(g, to[i], i == 0 ? &j.dq : i == 1 ? &j.dk : &j.dv) == NULL) return false;
     }
+    for (int i = 0; i < 3 && cpu; i++) gx[i] = to[i];
+    if (cpu) return !g->call_failed && gni_attend_job_step(g, &j, GNI_ATTEND_ALL, to[0] != NULL ? to[0] : to[1] != NULL ? to[1] : to[2]);
     if (g->call_failed || (to[0] != NULL && !gni_attend_job_step(g, &j, GNI_ATTEND_QUERIES, to[0]))) return false;
     if ((gni_wanted(node, 1) || gni_wanted(node, 2)) && !gni_attend_job_step(g, &j, GNI_ATTEND_KEYS, to[1])) return false;
     for (int i = 0; i < 3; i++) gx[i] = gni_wanted(node, i) ? to[i] : NULL;
@@ -279,13 +325,6 @@ static gn_array *gni_attend_split(gn_array *a, int64_t heads) {
     s.dim[s.rank - 2] = a->shape.dim[rank - 2];
     s.dim[s.rank - 1] = a->shape.dim[rank - 1];
     return gn_reshape(a, s);
-}
-
-// (batch..., heads, n, m) of scores.
-static gn_shape gni_attend_shape(const gn_array *q, const gn_array *k) {
-    gn_shape s = q->shape;
-    s.dim[s.rank - 1] = k->shape.dim[s.rank - 2];
-    return s;
 }
 
 static bool gni_attend_fits(const gn_array *q, const gn_array *k, const gn_array *v) {
@@ -453,8 +492,8 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
             rows.dim[rows.rank - 1] = 1;
             c.a[GNI_ATTEND_LSE] = gn_empty(g, c.t, rows);
         }
-        if (gni_attend_whole(g, q, k, v, mask)) y = gni_attend_like(g, q, s);
-        if (y == NULL || !gni_attend_job_forward(g, q, k, v, scale, o.causal, y, c.a[GNI_ATTEND_LSE])) {
+        if (gni_attend_whole(g, q, k, v, mask, o.workspace)) y = gni_attend_like(g, q->dtype, q, s);
+        if (y == NULL || !gni_attend_job_forward(g, in, scale, &o, y, c.a[GNI_ATTEND_LSE])) {
             y = g->call_failed ? NULL : gn_empty(g, q->dtype, s);
             c.a[GNI_ATTEND_Y] = gni_attend_split(y, heads);
             if (g->call_failed || !gni_attend_run(&c)) y = NULL;

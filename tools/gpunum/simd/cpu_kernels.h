@@ -1015,6 +1015,63 @@ GNI_TABLE gni_softmax_fns GNI_FN(gni_softmax_table) = {
     GNI_FN(gni_softmax_stats), GNI_FN(gni_softmax_scale), GNI_FN(gni_softmax_emit),
     GNI_FN(gni_softmax_emit_log), GNI_FN(gni_softmax_columns)};
 
+// ---- attention
+
+static bool GNI_FN(gni_attend_fold)(float *s, int64_t step, int64_t rows, int64_t cols, float *most, float *sum, float *keep) {
+    bool moved = false;
+    for (int64_t c = 0; c < cols; c += GNI_VW) {
+        float *p = s + c;
+        const gni_vf before = gni_vload(most + c), one = gni_vset(1.0f), low = gni_vset(-(float)INFINITY);
+        gni_vf m = before, n = low, s0 = gni_vset(0.0f), s1 = s0;
+        int64_t i = 0;
+        for (; i + 2 <= rows; i += 2) m = gni_vmax(m, gni_vload(p + i * step)), n = gni_vmax(n, gni_vload(p + (i + 1) * step));
+        if (i < rows) m = gni_vmax(m, gni_vload(p + i * step));
+        m = gni_vmax(m, n);
+        const gni_vf base = gni_ksel(gni_keq(m, low), gni_vset(0.0f), m); // no -inf - -inf
+        const gni_vf k = gni_ksel(gni_keq(m, before), one, gni_vexp_low(before - base));
+        for (i = 0; i + 2 <= rows; i += 2) {
+            const gni_vf a = gni_vexp_low(gni_vload(p + i * step) - base), b = gni_vexp_low(gni_vload(p + (i + 1) * step) - base);
+            gni_vstore(p + i * step, a);
+            gni_vstore(p + (i + 1) * step, b);
+            s0 += a;
+            s1 += b;
+        }
+        if (i < rows) {
+            const gni_vf a = gni_vexp_low(gni_vload(p + i * step) - base);
+            gni_vstore(p + i * step, a);
+            s0 += a;
+        }
+        s0 = gni_vfma(gni_vload(sum + c), k, s0 + s1);
+        gni_vstore(sum + c, gni_ksel(gni_klt(m, gni_vinf()), s0, gni_vset((float)NAN))); // gni_vexp_low makes some number of NaN
+        gni_vstore(most + c, m);
+        gni_vstore(keep + c, k);
+        moved = moved || gni_kany(gni_kne(k, one));
+    }
+    return moved;
+}
+
+static void GNI_FN(gni_attend_times)(float *x, int64_t step, int64_t rows, int64_t cols, const float *factor) {
+    for (int64_t c = 0; c < cols; c += GNI_VW) {
+        const gni_vf f = gni_vload(factor + c);
+        for (int64_t i = 0; i < rows; i++) gni_vstore(x + i * step + c, gni_vload(x + i * step + c) * f);
+    }
+}
+
+static void GNI_FN(gni_attend_back)(float *s, float *ds, int64_t step, int64_t rows, int64_t cols, const float *lse, const float *dot,
+                                    float scale) {
+    for (int64_t c = 0; c < cols; c += GNI_VW) {
+        const gni_vf l = gni_vload(lse + c), d = gni_vload(dot + c), f = gni_vset(scale), lost = l - l; // 0 or NaN
+        for (int64_t i = 0; i < rows; i++) {
+            const int64_t at = i * step + c;
+            const gni_vf p = gni_vexp_low(gni_vload(s + at) - l) + lost;
+            gni_vstore(s + at, p);
+            gni_vstore(ds + at, p * (gni_vload(ds + at) - d) * f);
+        }
+    }
+}
+
+GNI_TABLE gni_attend_isa GNI_FN(gni_attend_table) = {GNI_FN(gni_attend_fold), GNI_FN(gni_attend_times), GNI_FN(gni_attend_back)};
+
 // ---- normalisation
 
 static void GNI_FN(gni_norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean) {
