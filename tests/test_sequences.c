@@ -20,7 +20,7 @@ typedef struct problem {
     const char *name;
     const double *want;
     int heads, key_heads, n, m;
-    int mask; // 0 none, 1 holes, 2 a float for each query, 3 for each key
+    int mask; // 0 none, 1 holes, 2 a float for each query, 3 for each key, 4 more holes
     bool causal;
     double scale;
 } problem;
@@ -32,13 +32,20 @@ static const problem problems[] = {
     {"added", torch_attention_added, 3, 3, 5, 7, 2, true, 0},
     {"added keys", torch_attention_added_keys, 4, 1, 5, 7, 3, false, 0},
     {"one", torch_attention_one, 3, 3, 1, 1, 0, false, 0},
+    {"more", torch_attention_more, 2, 1, 9, 33, 0, true, 0},
+    {"more holes", torch_attention_more_holes, 2, 1, 9, 33, 4, false, 0},
 };
-enum { PROBLEMS = (int)(sizeof problems / sizeof problems[0]) };
+enum { PROBLEMS = (int)(sizeof problems / sizeof problems[0]), SMALL = PROBLEMS - 2 };
 
 static gn_array *mask_of(gn_context *g, const problem *p, gn_dtype t) {
     if (p->mask == 1) {
         gn_array *holes = gn_copy(gn_gt_s(series(g, GN_F64, GN_SHAPE(2, 1, 5, 7), 1.0, 0.0), 0.4));
         gn_assign(gn_index(holes, "1, 0, 2"), gn_zeros(g, GN_BOOL, GN_SHAPE(7)));
+        return holes;
+    }
+    if (p->mask == 4) {
+        gn_array *holes = gn_copy(gn_gt_s(series(g, GN_F64, GN_SHAPE(9, 33), 1.0, 0.0), 0.4));
+        gn_assign(gn_index(holes, "4"), gn_zeros(g, GN_BOOL, GN_SHAPE(33)));
         return holes;
     }
     if (p->mask == 2) return gn_requires_grad(series(g, t, GN_SHAPE(3, 5, 1), 3.0, -1.0), true);
@@ -67,7 +74,7 @@ static void check_problem(gn_context *g, const problem *p, gn_dtype t, double to
     const double *want = expect_next(p->name, "y", y, t, p->want, tolerance);
     gn_array *w = series(g, t, gn_shape_of(y), 2.0, -0.7);
     assert_int_equal(gn_backward(gn_sum(gn_mul(gn_cast(y, t), w), GN_ALL)), GN_OK);
-    for (int i = 0; i < (p->mask > 1 ? 4 : 3); i++) want = expect_next(p->name, names[i], gn_grad(x[i]), t, want, tolerance);
+    for (int i = 0; i < (p->mask == 2 || p->mask == 3 ? 4 : 3); i++) want = expect_next(p->name, names[i], gn_grad(x[i]), t, want, tolerance);
     gn_no_grad_begin(g);
     expect_next(p->name, "y", attend(x[0], x[1], x[2], x[3], p->scale, p->causal, workspace), t, p->want, tolerance);
     gn_no_grad_end(g);
@@ -90,7 +97,7 @@ static void test_values(void **state) {
 
 static gn_array *twice(gn_context *g, gn_array *const *in, int n, void *user) {
     const problem *p = (const problem *)user;
-    gn_array *dx[4], *mask = n > 3 ? in[3] : p->mask == 1 ? mask_of(g, p, GN_F64) : NULL, *sum = NULL;
+    gn_array *dx[4], *mask = n > 3 ? in[3] : mask_of(g, p, GN_F64), *sum = NULL;
     gn_array *y = attend(in[0], in[1], in[2], mask, p->scale, p->causal, 0);
     gn_array *loss = gn_sum(gn_mul(gn_sin(y), series(g, GN_F64, gn_shape_of(y), 2.0, -0.7)), GN_ALL);
     if (gn_gradients(loss, in, n, true, dx) != GN_OK) return NULL;
@@ -103,13 +110,13 @@ static gn_array *twice(gn_context *g, gn_array *const *in, int n, void *user) {
 
 static void test_second_gradients(void **state) {
     gn_context *g = (gn_context *)*state;
-    for (int i = 1; i < (test_on_vulkan() ? 2 : PROBLEMS); i++)
+    for (int i = 1; i < (test_on_vulkan() ? 2 : SMALL); i++)
         GN_SCOPE(g) {
             problem p = problems[i];
             gn_array *x[4] = {series(g, GN_F64, GN_SHAPE(2, p.heads, p.n, 2), 2.0, -1.0), series(g, GN_F64, GN_SHAPE(2, p.key_heads, p.m, 2), 2.0, -1.0),
                               series(g, GN_F64, GN_SHAPE(2, p.key_heads, p.m, 1), 2.0, -1.0), mask_of(g, &p, GN_F64)};
             for (int k = 0; k < 3; k++) gn_requires_grad(x[k], true);
-            const double error = gn_gradcheck(twice, x, p.mask > 1 ? 4 : 3, 1e-5, &p);
+            const double error = gn_gradcheck(twice, x, p.mask == 2 || p.mask == 3 ? 4 : 3, 1e-5, &p);
             if (!(error < 1e-7)) fail_msg("%s: second gradient off by %g", p.name, error);
         }
 }
@@ -145,7 +152,7 @@ static gn_array *dropped_twice(gn_context *g, gn_array *const *x, int n, void *u
 static void test_dropout(void **state) {
     gn_context *g = (gn_context *)*state;
     const gn_dtype kinds[] = {GN_F64, GN_F32, GN_F16};
-    for (int i = 0; i < PROBLEMS; i++)
+    for (int i = 0; i < SMALL; i++)
         for (int k = 0; k < 3; k++)
             GN_SCOPE(g) {
                 problem p = problems[i];
@@ -170,7 +177,7 @@ static void test_dropout(void **state) {
                 const double slack = k == 0 ? 1e-12 : k == 1 ? 1e-5 : 1e-2;
                 if (!gn_allclose(gn_cast(y, GN_F64), want, slack, slack, false)) fail_msg("%s, %s", p.name, gn_dtype_name(t));
             }
-    for (int i = 2; i < (test_on_vulkan() ? 3 : PROBLEMS); i += 2)
+    for (int i = 2; i < (test_on_vulkan() ? 3 : SMALL); i += 2)
         GN_SCOPE(g) {
             problem p = problems[i];
             gn_array *x[4] = {series(g, GN_F64, GN_SHAPE(2, p.heads, p.n, 2), 2.0, -1.0), series(g, GN_F64, GN_SHAPE(2, p.key_heads, p.m, 2), 2.0, -1.0),
@@ -266,6 +273,149 @@ static void test_fused(void **state) {
     assert_true(gn_item(gn_all(gn_index(lost, "3"), GN_ALL)) == 1.0 && gn_item(gn_all(gn_index(lost, "20"), GN_ALL)) == 1.0);
     assert_true(gn_item(gn_count_nonzero(lost, GN_ALL)) == 32.0);
     assert_true(gn_allclose(gn_attention(q, k, v, NULL, NULL), gn_ones(g, GN_F16, GN_SHAPE(40, 16)), 2e-3, 2e-3, false));
+}
+
+// ---- a CPU's blocks
+
+typedef struct blocks {
+    int64_t heads, share, n, m, d, e;
+    bool causal, turned;
+    int mask; // 1 bool of (n,m), 2 bool of keys (batch,1,1,m), 3 a float for each of (heads,n,m)
+    gn_dtype t;
+    double slack;
+} blocks;
+static const blocks block_cases[] = {
+    {2, 1, 150, 210, 20, 12, false, false, 0, GN_F32, 1e-5}, {4, 2, 210, 210, 64, 64, true, true, 0, GN_F32, 1e-5},
+    {2, 2, 70, 300, 8, 33, false, true, 1, GN_F32, 1e-5},    {2, 1, 129, 97, 17, 5, true, false, 2, GN_F32, 1e-5},
+    {6, 3, 65, 192, 128, 16, false, true, 3, GN_F32, 1e-5},  {2, 1, 33, 500, 40, 24, true, true, 1, GN_F16, 2e-2},
+    {1, 1, 200, 64, 9, 70, false, false, 0, GN_BF16, 2e-1},
+};
+
+static double *doubles(gn_array *a) {
+    double *p = (double *)malloc(sizeof(double) * (size_t)gn_size(a));
+    assert_int_equal(gn_read(gn_cast(a, GN_F64), p, sizeof(double) * (size_t)gn_size(a)), GN_OK);
+    return p;
+}
+
+// One head's y and what it adds to the gradients, as the formulas say; `hidden` is what a mask adds to scores.
+static void one_head(const blocks *c, const double *q, const double *k, const double *v, const double *gy, const double *hidden, double *y,
+                     double *dq, double *dk, double *dv) {
+    const double scale = 1.0 / sqrt((double)c->d);
+    double *p = (double *)malloc(sizeof(double) * (size_t)c->m), *dp = (double *)malloc(sizeof(double) * (size_t)c->m);
+    for (int64_t i = 0; i < c->n; i++) {
+        double most = -INFINITY, sum = 0.0, dot = 0.0;
+        for (int64_t j = 0; j < c->m; j++) {
+            double s = 0.0;
+            for (int64_t l = 0; l < c->d; l++) s += q[i * c->d + l] * k[j * c->d + l];
+            p[j] = c->causal && j > i ? -INFINITY : scale * s + (hidden != NULL ? hidden[i * c->m + j] : 0.0);
+            most = fmax(most, p[j]);
+        }
+        for (int64_t j = 0; j < c->m; j++) sum += p[j] = most > -INFINITY ? exp(p[j] - most) : 0.0;
+        for (int64_t j = 0; j < c->m; j++) {
+            p[j] = sum > 0.0 ? p[j] / sum : 0.0;
+            dp[j] = 0.0;
+            for (int64_t l = 0; l < c->e; l++) {
+                y[i * c->e + l] += p[j] * v[j * c->e + l];
+                dp[j] += gy[i * c->e + l] * v[j * c->e + l];
+                dv[j * c->e + l] += p[j] * gy[i * c->e + l];
+            }
+            dot += p[j] * dp[j];
+        }
+        for (int64_t j = 0; j < c->m; j++)
+            for (int64_t l = 0; l < c->d; l++) {
+                const double ds = scale * p[j] * (dp[j] - dot);
+                dq[i * c->d + l] += ds * k[j * c->d + l];
+                dk[j * c->d + l] += ds * q[i * c->d + l];
+            }
+    }
+    free(p);
+    free(dp);
+}
+
+static void expect_close(const char *what, int number, gn_array *a, const double *want, double slack) {
+    double *got = doubles(a);
+    for (int64_t i = 0; i < gn_size(a); i++)
+        if (!(fabs(got[i] - want[i]) <= slack * (1.0 + fabs(want[i])))) fail_msg("case %d, %s[%d] is %.9g, not %.9g", number, what, (int)i, got[i], want[i]);
+    free(got);
+}
+
+static gn_array *block_mask(gn_context *g, const blocks *c) {
+    if (c->mask == 1) {
+        gn_array *m = gn_copy(gn_gt_s(series(g, GN_F32, GN_SHAPE(c->n, c->m), 1.0, 0.0), 0.3));
+        gn_assign(gn_index(m, "7"), gn_zeros(g, GN_BOOL, GN_SHAPE(c->m))); // sees nothing
+        return m;
+    }
+    if (c->mask == 2) return gn_gt_s(series(g, GN_F32, GN_SHAPE(2, 1, 1, c->m), 1.0, 0.0), 0.2);
+    return c->mask == 3 ? series(g, GN_F32, GN_SHAPE(c->heads, c->n, c->m), 3.0, -1.0) : NULL;
+}
+
+// y, dq, dk and dv against the formulas, which are computed where want[0] is NULL. Returns them as bytes.
+static char *run_blocks(gn_context *g, int number, double *want[4], size_t *bytes) {
+    const blocks *c = &block_cases[number];
+    const int64_t kh = c->heads / c->share, size[4] = {c->heads * c->n * c->d, kh * c->m * c->d, kh * c->m * c->e, c->heads * c->n * c->e};
+    gn_array *x[3], *mask = block_mask(g, c), *out[4];
+    for (int i = 0; i < 3; i++) {
+        gn_array *a = gn_cast(series(g, GN_F32, GN_SHAPE(2, i == 0 ? c->heads : kh, i == 0 ? c->n : c->m, i == 2 ? c->e : c->d), 3.0 + 0.5 * i, -1.5), c->t);
+        x[i] = gn_requires_grad(gn_detach(gn_eval(c->turned ? turned(a) : a)), true);
+    }
+    out[0] = attend(x[0], x[1], x[2], mask, 0, c->causal, 0);
+    gn_array *gy = series(g, c->t, gn_shape_of(out[0]), 2.0, -0.7);
+    assert_int_equal(gn_gradients(gn_sum(gn_mul(gn_cast(out[0], GN_F32), gn_cast(gy, GN_F32)), GN_ALL), x, 3, false, out + 1), GN_OK);
+    double *q = doubles(x[0]), *k = doubles(x[1]), *v = doubles(x[2]), *w = doubles(gy), *hidden = NULL;
+    const bool known = want[0] != NULL;
+    const size_t all[4] = {(size_t)(2 * size[3]), (size_t)(2 * size[0]), (size_t)(2 * size[1]), (size_t)(2 * size[2])};
+    for (int i = 0; i < 4 && !known; i++) want[i] = (double *)calloc(all[i], sizeof(double));
+    if (mask != NULL) {
+        gn_array *add = c->mask == 3 ? mask : gn_where(mask, gn_scalar(g, GN_F32, 0.0), gn_scalar(g, GN_F32, -INFINITY));
+        hidden = doubles(gn_broadcast_to(add, GN_SHAPE(2, c->heads, c->n, c->m)));
+    }
+    for (int64_t b = 0; b < 2 && !known; b++)
+        for (int64_t h = 0; h < c->heads; h++) {
+            const int64_t at = b * c->heads + h, key = b * kh + h / c->share;
+            one_head(c, q + at * c->n * c->d, k + key * c->m * c->d, v + key * c->m * c->e, w + at * c->n * c->e,
+                     hidden != NULL ? hidden + at * c->n * c->m : NULL, want[0] + at * c->n * c->e, want[1] + at * c->n * c->d,
+                     want[2] + key * c->m * c->d, want[3] + key * c->m * c->e);
+        }
+    static const char *const names[4] = {"y", "dq", "dk", "dv"};
+    *bytes = 0;
+    for (int i = 0; i < 4; i++) {
+        expect_close(names[i], number, out[i], want[i], i == 0 ? c->slack : 4.0 * c->slack);
+        *bytes += gn_bytes(out[i]);
+    }
+    char *data = (char *)malloc(*bytes), *to = data;
+    for (int i = 0; i < 4; to += gn_bytes(out[i]), i++) assert_int_equal(gn_read(out[i], to, gn_bytes(out[i])), GN_OK);
+    free(q), free(k), free(v), free(w), free(hidden);
+    return data;
+}
+
+// By every instruction set; the number of threads changes no bit.
+static void test_blocks(void **state) {
+    (void)state;
+    static const gn_cpu cpus[] = {GN_CPU_PLAIN, GN_CPU_BASE, GN_CPU_AVX2, GN_CPU_AVX512};
+    if (test_on_vulkan()) return;
+    for (int i = 0; i < (int)(sizeof block_cases / sizeof block_cases[0]); i++) {
+        double *want[4] = {NULL, NULL, NULL, NULL};
+        for (int k = 0; k < 4; k++) {
+            char *first = NULL;
+            for (int threads = 1; threads <= 5; threads += 4) {
+                gn_options o = test_options();
+                o.cpu = cpus[k];
+                o.threads = threads;
+                if (TEST_SANITIZER && threads == 1) continue;
+                gn_context *g = test_open_with(&o);
+                size_t bytes = 0;
+                GN_SCOPE(g) {
+                    char *data = run_blocks(g, i, want, &bytes);
+                    if (first != NULL && memcmp(first, data, bytes) != 0) fail_msg("case %d, CPU %d: other bits with %d threads", i, k, threads);
+                    if (first != NULL) free(data);
+                    else first = data;
+                }
+                test_close(g);
+            }
+            free(first);
+        }
+        for (int k = 0; k < 4; k++) free(want[k]);
+    }
 }
 
 // What is there at a time stays within the workspace.
@@ -564,7 +714,7 @@ static void test_odd_nets(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST(test_dropout), GN_TEST(test_fused), GN_TEST_FRESH(test_memory_used),
+    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST(test_dropout), GN_TEST(test_fused), cmocka_unit_test(test_blocks), GN_TEST_FRESH(test_memory_used),
                                        GN_TEST(test_odd_values), GN_TEST(test_refusals), GN_TEST(test_rope),
                                        GN_TEST(test_nets), GN_TEST(test_nets_twice), GN_TEST(test_odd_nets)};
     return test_run(tests);

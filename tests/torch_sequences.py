@@ -64,6 +64,10 @@ if __name__ == "__main__":
     attention("added_keys", "float mask (4, 1, 7) for 4 heads of 1 and its gradient", heads=4, key_heads=1,
               mask=series(28, 3.0, -1.0).reshape(4, 1, 7).requires_grad_())
     attention("one", "one query, one key", n=1, m=1)
+    attention("more", "2 heads of 1, 9 queries, 33 keys, causal", heads=2, key_heads=1, n=9, m=33, causal=True)
+    holes = (series(9 * 33, 1.0, 0.0) > 0.4).reshape(9, 33)
+    holes[4] = False
+    attention("more_holes", "the same with a mask (9, 33), a row of which is empty", heads=2, key_heads=1, n=9, m=33, mask=holes)
     recurrent("lstm", "LSTM", torch.nn.LSTM)
     recurrent("lstm_more", "LSTM, 2 layers, both directions, batch first", torch.nn.LSTM, num_layers=2, bidirectional=True, batch_first=True)
     recurrent("gru", "GRU", torch.nn.GRU)

@@ -9,11 +9,12 @@
 #endif
 
 enum {
-    GNI_ATTEND_BLOCK = 128,     // queries of a block
+    GNI_ATTEND_BLOCK = 64,      // queries of a block
     GNI_ATTEND_BLOCK_KEYS = 96, // and keys at most: a worker has one or, for a gradient, two such blocks of float32
-    GNI_ATTEND_LEAST = 8,       // queries below which products and a softmax are as fast
+    GNI_ATTEND_LEAST = 8,       // queries, and keys, below which products and a softmax are as fast
+    GNI_ATTEND_LEAST_KEYS = 32,
     GNI_ATTEND_PAD = 16,    // between rows of a block, which are not to fall into the same sets of a cache
-    GNI_ATTEND_APART = 256, // rows that are a multiple of so many elements apart do as well, and are copied
+    GNI_ATTEND_APART = 128, // rows that are a multiple of so many elements apart do as well, and are copied
     GNI_ATTEND_CHUNK = 4    // blocks of keys of a task
 };
 
@@ -66,7 +67,7 @@ static int64_t gni_attend_rooms(gni_attend_block *b, const gni_attend_cpu *c, fl
     const int64_t most = GNI_ATTEND_BLOCK, step = gni_attend_step_of();
     const int64_t size[12] = {a->d * most, back ? a->e * most : 0, back ? most * c->wide_d : 0, most * GNI_MAX(c->wide_d, c->wide_e),
                               c->keys * step, back ? c->keys * step : 0, GNI_MAX(a->d, a->e) * step,
-                              c->keys * a->d, c->keys * a->e, most, most, most};
+                              c->keys * (a->d + GNI_ATTEND_PAD), c->keys * (a->e + GNI_ATTEND_PAD), most, most, most};
     float **const to[12] = {&b->qt, &b->gt, &b->q, &b->gy, &b->s, &b->ds, &b->o, &b->k, &b->v, &b->most, &b->sum, &b->keep};
     int64_t all = 0;
     b->c = c;
@@ -118,12 +119,12 @@ static const float *gni_attend_rows(const gni_attend_block *b, const gni_operand
     const int64_t step = o->stride[2] * c->item;
     *rs = o->stride[2];
     if (c->load == NULL && o->stride[2] % GNI_ATTEND_APART != 0) return (const float *)(const void *)from;
-    *rs = width;
+    *rs = width + GNI_ATTEND_PAD;
     for (int64_t i = 0; i < n; i++, from += step) {
         if (c->load != NULL)
-            c->load(room + i * width, from, width);
+            c->load(room + i * *rs, from, width);
         else
-            memcpy(room + i * width, from, (size_t)width * sizeof(float));
+            memcpy(room + i * *rs, from, (size_t)width * sizeof(float));
     }
     return room;
 }
@@ -144,12 +145,41 @@ static void gni_attend_copy(const gni_attend_block *b, const gni_operand *o, int
 // The same rows in panels of columns, times a factor.
 static void gni_attend_turn(const gni_attend_block *b, const gni_operand *o, int64_t width, float *to, float factor) {
     const gni_attend_cpu *c = b->c;
+    for (int64_t i = 0; i < 2 * c->f->lanes; i++) b->keep[i] = factor;
     for (int64_t j = 0, w; j < b->n; j += w) {
         w = gni_attend_width(c, b->n - j);
         c->pack(to, w, gni_attend_at(o, b->batch, b->head, b->row + j), o->stride[2], 1, GNI_MIN(w, b->n - j), width);
-        if (factor != 1.0f)
-            for (int64_t i = 0; i < width * w; i++) to[i] *= factor;
+        if (factor != 1.0f) c->isa->times(to, w, width, w, b->keep);
         to += width * w;
+    }
+}
+
+// A mask's rows are read one after the other; one that all queries share, a key at a time.
+static void gni_attend_mask_scores(const gni_operand *m, const char *at, float *s, int64_t queries, int64_t keys) {
+    const int64_t rs = m->stride[2], ks = m->stride[3], step = gni_attend_step_of();
+    const bool *seen = (const bool *)(const void *)at;
+    const float *f = (const float *)(const void *)at;
+    const float low = -(float)INFINITY;
+    if (m->dtype == GN_BOOL && rs == 0) {
+        for (int64_t i = 0; i < keys; i++)
+            for (int64_t q = 0; q < queries && !seen[i * ks]; q++) s[i * step + q] = low;
+    } else if (m->dtype == GN_BOOL) {
+        for (int64_t q = 0; q < queries; q++)
+            for (int64_t i = 0; i < keys; i++) { // branches would be guessed wrong
+                uint32_t bits;
+                const uint32_t keep = (uint32_t)-(int32_t)seen[q * rs + i * ks];
+                memcpy(&bits, &s[i * step + q], sizeof bits);
+                bits = (bits & keep) | (0xff800000u & ~keep);
+                memcpy(&s[i * step + q], &bits, sizeof bits);
+            }
+    } else if (rs == 0) {
+        for (int64_t i = 0; i < keys; i++) {
+            const float x = f[i * ks];
+            for (int64_t q = 0; q < queries; q++) s[i * step + q] += x;
+        }
+    } else {
+        for (int64_t q = 0; q < queries; q++)
+            for (int64_t i = 0; i < keys; i++) s[i * step + q] += f[q * rs + i * ks];
     }
 }
 
@@ -157,19 +187,12 @@ static void gni_attend_turn(const gni_attend_block *b, const gni_operand *o, int
 static void gni_attend_hide(const gni_attend_block *b, float *s, int64_t j, int64_t width, int64_t key, int64_t keys) {
     const gni_attend_job *a = b->c->a;
     const gni_operand *m = &a->mask;
-    const int64_t n = GNI_MIN(width, b->n - j), first = b->row + j;
-    for (int64_t i = 0; i < keys; i++, s += gni_attend_step_of()) {
-        if (a->causal)
-            for (int64_t q = 0, end = GNI_MIN(width, key + i - first); q < end; q++) s[q] = -(float)INFINITY;
-        if (m->buf == NULL) continue;
-        const char *at = gni_attend_at(m, b->batch, b->head, first) + (key + i) * m->stride[3] * gni_item_size(m->dtype);
-        if (m->dtype == GN_BOOL) {
-            for (int64_t q = 0; q < n; q++) s[q] = at[q * m->stride[2]] != 0 ? s[q] : -(float)INFINITY;
-        } else {
-            const float *f = (const float *)(const void *)at;
-            for (int64_t q = 0; q < n; q++) s[q] += f[q * m->stride[2]];
-        }
-    }
+    const int64_t first = b->row + j;
+    if (m->buf != NULL)
+        gni_attend_mask_scores(m, gni_attend_at(m, b->batch, b->head, first) + key * m->stride[3] * gni_item_size(m->dtype), s,
+                               GNI_MIN(width, b->n - j), keys);
+    for (int64_t i = 0; i < keys && a->causal; i++)
+        for (int64_t q = 0, end = GNI_MIN(width, key + i - first); q < end; q++) s[i * gni_attend_step_of() + q] = -(float)INFINITY;
 }
 
 static bool gni_attend_hides(const gni_attend_block *b, int64_t j, int64_t last_key) {

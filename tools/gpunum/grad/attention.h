@@ -200,9 +200,10 @@ static gn_shape gni_attend_shape(const gn_array *q, const gn_array *k) {
 }
 
 // Whether the CPU's way pays: its vectors are of queries, and a worker has blocks of scores.
-static bool gni_attend_pays(const gn_array *q, int64_t workspace) {
+static bool gni_attend_pays(const gn_array *q, const gn_array *k, int64_t workspace) {
     const int64_t bytes = 2 * (int64_t)sizeof(float) * GNI_ATTEND_BLOCK_KEYS * (GNI_ATTEND_BLOCK + GNI_ATTEND_PAD);
-    return q->shape.dim[q->shape.rank - 2] >= GNI_ATTEND_LEAST && (workspace == 0 || workspace >= bytes);
+    return q->shape.dim[q->shape.rank - 2] >= GNI_ATTEND_LEAST && k->shape.dim[k->shape.rank - 2] >= GNI_ATTEND_LEAST_KEYS &&
+           (workspace == 0 || workspace >= bytes);
 }
 
 // Whether it may be one: asked for before anything is copied for it.
@@ -211,7 +212,7 @@ static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_ar
     const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
     if (q->dtype == GN_F64 || gni_elements(&q->shape) == 0 || gni_elements(&k->shape) == 0 || gni_elements(&v->shape) == 0) return false;
     if (g->gpu != NULL && mask == NULL && d % 8 == 0 && e % 8 == 0) return true;
-    return gni_attend_pays(q, workspace) && (mask == NULL || q->shape.rank <= 4);
+    return gni_attend_pays(q, k, workspace) && (mask == NULL || q->shape.rank <= 4);
 }
 
 // A mask as a job reads it, with steps of 0 along axes that it repeats.
@@ -258,11 +259,11 @@ static gn_array *gni_attend_like(gn_context *g, gn_dtype t, const gn_array *x, g
 }
 
 // Whether j belongs on the CPU and pays there. What a GPU has another way for is left to that.
-static bool gni_attend_on_cpu(gn_context *g, gni_attend_job *j, const gn_array *q, int64_t workspace) {
+static bool gni_attend_on_cpu(gn_context *g, gni_attend_job *j, gn_array *const *x, int64_t workspace) {
     gni_job_view v;
     gni_reason why;
     gni_view_job(GNI_JOB_ATTEND, j, &v);
-    return gni_place(g, &gni_kind_attend, j, &v, &why) == GNI_ON_CPU && why != GNI_WHY_CPU_ONLY && gni_attend_pays(q, workspace);
+    return gni_place(g, &gni_kind_attend, j, &v, &why) == GNI_ON_CPU && why != GNI_WHY_CPU_ONLY && gni_attend_pays(x[0], x[1], workspace);
 }
 
 static bool gni_attend_job_forward(gn_context *g, gn_array *const *x, double scale, const gn_attention_options *o, gn_array *y,
@@ -271,7 +272,7 @@ static bool gni_attend_job_forward(gn_context *g, gn_array *const *x, double sca
     if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], x[3], scale, o->causal) || gni_attend_given(g, y, &j.y) == NULL) return false;
     if (lse != NULL) gni_take_operand(lse, &j.lse);
     if (j.y.buf != y->buf) return false;
-    if (gni_attend_on_cpu(g, &j, x[0], o->workspace)) return gni_run(g, &gni_kind_attend, &j, y);
+    if (gni_attend_on_cpu(g, &j, x, o->workspace)) return gni_run(g, &gni_kind_attend, &j, y);
     return gni_run_on_gpu(g, &gni_kind_attend, &j, y);
 }
 
@@ -296,7 +297,7 @@ static bool gni_attend_job_backward(gn_context *g, gni_node *node, gn_array *gy,
     gni_take_operand(x[4], &j.lse);
     gn_array *to[3];
     j.step = GNI_ATTEND_QUERIES;
-    const bool cpu = gni_attend_on_cpu(g, &j, x[0], node->param[1]);
+    const bool cpu = gni_attend_on_cpu(g, &j, x, node->param[1]);
     for (int i = 0; i < 3; i++) {
         const bool unwanted = !gni_wanted(node, i) && (cpu || i == 0); // a GPU's kernel makes dk and dv
         to[i] = unwanted ? NULL : gni_attend_like(g, cpu && i > 0 ? GN_F32 : x[i]->dtype, x[i], x[i]->shape);
