@@ -418,6 +418,18 @@ static void test_blocks(void **state) {
     }
 }
 
+static void attention_for_memory(gn_context *g) {
+    gn_array *x = gn_requires_grad(gn_ones(g, GN_F16, GN_SHAPE(2, 40, 5)), true), *dx = NULL, *seen = gn_ones(g, GN_BOOL, GN_SHAPE(40, 40));
+    gn_array *y = attend(x, x, x, seen, 0, true, 0);
+    gn_gradients(gn_sum(y, GN_ALL), &x, 1, false, &dx);
+    gn_eval(dx);
+}
+
+static void test_failing_memory(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) test_every_allocation(attention_for_memory);
+}
+
 // What is there at a time stays within the workspace.
 static void test_memory_used(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -714,7 +726,7 @@ static void test_odd_nets(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST(test_dropout), GN_TEST(test_fused), cmocka_unit_test(test_blocks), GN_TEST_FRESH(test_memory_used),
+    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST(test_dropout), GN_TEST(test_fused), cmocka_unit_test(test_blocks), cmocka_unit_test(test_failing_memory), GN_TEST_FRESH(test_memory_used),
                                        GN_TEST(test_odd_values), GN_TEST(test_refusals), GN_TEST(test_rope),
                                        GN_TEST(test_nets), GN_TEST(test_nets_twice), GN_TEST(test_odd_nets)};
     return test_run(tests);

@@ -1022,27 +1022,21 @@ static bool GNI_FN(gni_attend_fold)(float *s, int64_t step, int64_t rows, int64_
     for (int64_t c = 0; c < cols; c += GNI_VW) {
         float *p = s + c;
         const gni_vf before = gni_vload(most + c), one = gni_vset(1.0f), low = gni_vset(-(float)INFINITY);
-        gni_vf m = before, n = low, s0 = gni_vset(0.0f), s1 = s0;
-        int64_t i = 0;
-        for (; i + 2 <= rows; i += 2) m = gni_vmax(m, gni_vload(p + i * step)), n = gni_vmax(n, gni_vload(p + (i + 1) * step));
-        if (i < rows) m = gni_vmax(m, gni_vload(p + i * step));
+        gni_vf m = before, n = low, total = gni_vset(0.0f);
+        for (int64_t i = 0; i < rows; i += 2) {
+            m = gni_vmax(m, gni_vload(p + i * step));
+            n = gni_vmax(n, gni_vload(p + GNI_MIN(i + 1, rows - 1) * step));
+        }
         m = gni_vmax(m, n);
         const gni_vf base = gni_ksel(gni_keq(m, low), gni_vset(0.0f), m); // no -inf - -inf
         const gni_vf k = gni_ksel(gni_keq(m, before), one, gni_vexp_low(before - base));
-        for (i = 0; i + 2 <= rows; i += 2) {
-            const gni_vf a = gni_vexp_low(gni_vload(p + i * step) - base), b = gni_vexp_low(gni_vload(p + (i + 1) * step) - base);
-            gni_vstore(p + i * step, a);
-            gni_vstore(p + (i + 1) * step, b);
-            s0 += a;
-            s1 += b;
+        for (int64_t i = 0; i < rows; i++) {
+            const gni_vf e = gni_vexp_low(gni_vload(p + i * step) - base);
+            gni_vstore(p + i * step, e);
+            total += e;
         }
-        if (i < rows) {
-            const gni_vf a = gni_vexp_low(gni_vload(p + i * step) - base);
-            gni_vstore(p + i * step, a);
-            s0 += a;
-        }
-        s0 = gni_vfma(gni_vload(sum + c), k, s0 + s1);
-        gni_vstore(sum + c, gni_ksel(gni_klt(m, gni_vinf()), s0, gni_vset((float)NAN))); // gni_vexp_low makes some number of NaN
+        total = gni_vfma(gni_vload(sum + c), k, total);
+        gni_vstore(sum + c, gni_ksel(gni_klt(m, gni_vinf()), total, gni_vset((float)NAN))); // gni_vexp_low makes some number of NaN
         gni_vstore(most + c, m);
         gni_vstore(keep + c, k);
         moved = moved || gni_kany(gni_kne(k, one));
