@@ -589,9 +589,14 @@ GNI_INLINE gni_vf GNI_FN(gni_gm_part_f32)(const float *p, int64_t n) {
     return (gni_vf)_mm512_maskz_loadu_ps(GNI_FN(gni_gm_mask)(n), p);
 #else
     if (n >= GNI_VW) return gni_vload(p);
+#if defined(GNI_PASS_AVX2)
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return (gni_vf)_mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lanes));
+#else
     float part[GNI_VW] = {0};
     for (int64_t i = 0; i < n; i++) part[i] = p[i];
     return gni_vload(part);
+#endif
 #endif
 }
 GNI_INLINE void GNI_FN(gni_gm_put_part)(float *p, gni_vf v, int64_t n) {
