@@ -619,6 +619,16 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     return ok ? x : NULL;
 }
 
+// Whether dots along rows of images beat tiles, whose columns are taps and channels. Multiples of a multiply-add's time at its best,
+// measured with AVX2: dots lose what their last vectors lack, tiles pay for packing. With masks (AVX-512) dots are faster.
+static bool gni_conv_dots_pay(const gn_context *g, const gni_conv_plan *p) {
+    const gni_gemm_family *f = gni_gemm_isa_of((int)g->isa)->f32;
+    const int64_t out = p->out[p->nd - 1], n = p->c * gni_conv_count(p->k, p->nd);
+    const double dots = 3.2 * (double)gni_gemm_round(out, f->lanes) / (double)out,
+                 tiles = (1.3 * (double)gni_gemm_round(n, 2 * f->lanes) + 40.0) / (double)n + 25.0 * (double)p->groups / (double)p->o;
+    return f->clip || dots <= tiles;
+}
+
 // The gradient of w from x and that of y as they are.
 static gn_array *gni_conv_weight_beside(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
     gni_conv d;
@@ -664,7 +674,7 @@ static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array
         g->placement = asked;
         return w;
     }
-    if (gni_conv_beside(g, p, x->dtype)) return gni_conv_weight_beside(g, p, x, y);
+    if (gni_conv_beside(g, p, x->dtype) && gni_conv_dots_pay(g, p)) return gni_conv_weight_beside(g, p, x, y);
     gni_conv_ones(&d);
     x = gni_conv_packed(g, gn_move_axis(gni_conv_framed(p, x), 1, -1));
     y = gni_conv_packed(g, gn_move_axis(y, 1, -1));
