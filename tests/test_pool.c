@@ -206,7 +206,39 @@ static void test_refusals(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_interpolate: 7 is not a gn_interpolation");
 }
 
+// All windows of four of five numbers: the first of the largest, or the first NaN.
+static void test_fours(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const float number[5] = {NAN, -INFINITY, 0.0f, 1.0f, INFINITY};
+    enum { WINDOWS = 625 };
+    float *v = (float *)calloc(WINDOWS * 15, sizeof(float)), most[WINDOWS], dx[WINDOWS * 15]; // each in 5 x 3, whose border is not covered
+    int64_t at[WINDOWS], want[WINDOWS];
+    static const int place[4] = {0, 1, 3, 4};
+    float largest[WINDOWS];
+    for (int w = 0; w < WINDOWS; w++) {
+        want[w] = -1;
+        for (int i = 0, rest = w; i < 4; i++, rest /= 5) {
+            const float x = v[w * 15 + place[i]] = number[rest % 5];
+            const float best = want[w] < 0 ? 0.0f : largest[w];
+            if (want[w] >= 0 && (best != best || !(x > best || x != x))) continue;
+            want[w] = place[i];
+            largest[w] = x;
+        }
+    }
+    gn_array *x = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(1, WINDOWS, 5, 3), v), true), *where = NULL, *back = NULL;
+    gn_array *y = gn_slice(gn_max_pool2d(x, 2, NULL, &where), 2, 0, 1, 1);
+    assert_int_equal(gn_read(gn_eval(y), most, sizeof most), GN_OK);
+    assert_int_equal(gn_read(gn_cast(gn_slice(where, 2, 0, 1, 1), GN_I64), at, sizeof at), GN_OK);
+    assert_int_equal(gn_gradients(gn_sum(y, GN_ALL), &x, 1, false, &back), GN_OK);
+    assert_int_equal(gn_read(back, dx, sizeof dx), GN_OK);
+    for (int w = 0; w < WINDOWS; w++) {
+        assert_true(at[w] == want[w] && (most[w] == largest[w] || (most[w] != most[w] && largest[w] != largest[w])));
+        for (int i = 0; i < 15; i++) assert_true(dx[w * 15 + i] == (i == want[w] ? 1.0f : 0.0f));
+    }
+    free(v);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd), GN_TEST(test_refusals)};
+    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd), GN_TEST(test_fours), GN_TEST(test_refusals)};
     return test_run(tests);
 }
