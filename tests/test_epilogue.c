@@ -359,7 +359,7 @@ static void test_kernels(void **state) {
         char *text = (char *)test_read_file("epilogue.json", &size);
         bool addresses = (o.vulkan_flags & GN_VULKAN_NO_ADDRESSES) == 0;
         bool interprets = (o.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION) != 0;
-        assert_non_null(strstr(text, "\"name\":\"matmul_"));
+        if (!test_on_webgpu()) assert_non_null(strstr(text, "\"name\":\"matmul_")); // which has no time stamps
         if (addresses && !interprets) assert_null(strstr(text, "\"name\":\"map_"));
         free(text);
     }

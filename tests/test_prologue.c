@@ -192,7 +192,7 @@ static void wide_products(gn_context *g, bool half) {
     check_wide(g, 0, 9, 0, 4, GN_F16, cast, 1, 0, ALONE, false);
 }
 
-static int makings; // products whose kernel made an operand
+static int makings; // products whose kernel made an operand, which kernels in WGSL do not
 
 static void count_makings(void *user, gn_log_level level, const char *text) {
     (void)user, (void)level;
@@ -215,7 +215,7 @@ static void test_wide_compiled(void **state) {
     gn_context *g = open_compiled();
     const bool half = test_on_software(g);
     wide_products(g, half);
-    if (makings < (half ? 13 : 25)) fail_msg("%d operands were made by kernels", makings);
+    if (!test_on_webgpu() && makings < (half ? 13 : 25)) fail_msg("%d operands were made by kernels", makings);
     test_close(g);
 }
 
@@ -424,7 +424,7 @@ static void test_same_bits_wide(void **state) {
         free(have[0]);
         free(have[1]);
     }
-    if (test_on_vulkan() && makings < 4) fail_msg("%d operands were made by kernels", makings);
+    if (test_on_vulkan() && !test_on_webgpu() && makings < 4) fail_msg("%d operands were made by kernels", makings);
     gn_close(g[1]);
 }
 

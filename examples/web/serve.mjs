@@ -35,8 +35,9 @@ function answer(request, response) {
         return;
     }
     // Without the headers that let pages share memory (COOP and COEP) all libraries of the benchmark have one thread.
+    const shares = under === '/check/' ? { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' } : {};
     response.writeHead(200, { 'Content-Type': types[extname(file)] ?? 'application/octet-stream', 'Content-Length': statSync(file).size,
-        'Cache-Control': 'no-cache' });
+        'Cache-Control': 'no-cache', ...shares });
     createReadStream(file).pipe(response);
 }
 

@@ -6,10 +6,31 @@ GPUNUM_CFLAGS=-Werror "$root/tools/web/build.sh" pack
 rm -rf package
 tar -xzf "$root"/build/gpunum-[0-9]*.tgz
 GN_PACKAGE=$PWD/package "$root/build/emscripten/bin/node" --expose-gc --test "$root/tests/web/test_gpunum.mjs"
-# A program that waits for a GPU, which check_pages.mjs runs in a page.
+# Programs that wait for a GPU, by JSPI and by Asyncify: check_pages.mjs runs them in a page, and node with a device that copies.
 work=$root/build/npm.work
-"$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -O1 -msimd128 -sJSPI -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sEXIT_RUNTIME \
-    -sMODULARIZE -sEXPORT_ES6 "$root/tests/web/wait.c" "$work/host_gpu.o" "$work/simd.o" -o "$work/wait.mjs"
+node=$root/build/emscripten/bin/node
+build() {
+    "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -O1 -msimd128 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sEXIT_RUNTIME "$@"
+}
+jspi=$("$node" -p "'Suspending' in WebAssembly ? '' : '--experimental-wasm-jspi'")
+for how in JSPI ASYNCIFY; do
+    build -s$how -sMODULARIZE -sEXPORT_ES6 "$root/tests/web/wait.c" "$work/host_gpu.o" "$work/simd.o" -o "$work/wait_$how.mjs"
+    build -s$how --pre-js "$root/tests/web/copies.js" "$root/tests/web/wait_copies.c" "$work/host_gpu.o" "$work/simd.o" -o copies.js
+    if [ $how = ASYNCIFY ] || [ "$("$node" $jspi -p "'Suspending' in WebAssembly")" = true ]; then # which node 22 has not
+        [ "$("$node" $jspi copies.js)" = "1 1 0 0 1 1 999" ]
+    fi
+done
+# Worker threads: also those of a page.
+for part in 1 2; do
+    [ -e threads_$part.o ] && [ -z "$(find "$root/tools/gpunum" -newer threads_$part.o -name '*.h')" ] ||
+        "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -DNDEBUG -Os -msimd128 -pthread -c "$work/part_$part.c" -o threads_$part.o
+done
+threads() {
+    build -pthread -sPTHREAD_POOL_SIZE=4 -Wno-pthreads-mem-growth "$root/tests/web/threads.c" threads_1.o threads_2.o "$@"
+}
+threads -o threads.js
+"$node" threads.js
+threads -sMODULARIZE -sEXPORT_ES6 -o "$work/threads.mjs"
 # What a page downloads, and what the linker leaves of the library in a program that uses a corner of it.
 weighs() { # name, file, most
     have=$(gzip -9c "$2" | wc -c)

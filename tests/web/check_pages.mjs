@@ -89,6 +89,13 @@ class Page {
             await sleep(100);
         }
     }
+    // What a program of check_javascript.sh says, behind its exit status.
+    program(name) {
+        return this.value(`import('/check/${name}.mjs').then(({ default: create }) => new Promise(done => {
+            let said = '';
+            create({ print: t => { said += t; }, onExit: code => done(code + ' ' + said), onAbort: why => done('abort ' + why) });
+        }))`);
+    }
     async picture(name) {
         const { data } = await this.send('Page.captureScreenshot', { format: 'png' });
         writeFileSync(join(folder, name), Buffer.from(data, 'base64'));
@@ -137,6 +144,12 @@ const checks = {
         assert.match(await p.value("document.getElementById('device').textContent"), /No GPU: this browser has no WebGPU\.$/);
         await p.close();
     },
+    async threads(send) {
+        const p = await Page.open(send, 'check/threads.mjs'); // from where pages share memory
+        await p.until("crossOriginIsolated && document.readyState === 'complete'", 20);
+        assert.equal(await p.program('threads'), '0 the same');
+        await p.close();
+    },
     async gpu(send) {
         const p = await Page.open(send, 'index.html?backend=webgpu');
         if (!await p.value("navigator.gpu?.requestAdapter().then(a => a !== null)")) return console.log('this Chromium has no WebGPU');
@@ -145,12 +158,11 @@ const checks = {
         const text = await p.value("document.getElementById('try').textContent"), first = t => t.slice(0, t.indexOf('randn'));
         assert.equal(first(text), first(cpuText), 'other numbers than on the CPU');
         console.log(`WebGPU: ${text.match(/\d+ ms to open.*/)[0]}`);
-        const wait = await p.value(`import('/check/wait.mjs').then(({ default: create }) => new Promise(done => {
-            let said = '';
-            create({ print: t => { said += t; }, onExit: code => done(code + ' ' + said) });
-        }))`);
-        console.log(`a program with JSPI: ${wait}`);
-        assert.equal(wait, '0 GPU: 122 518 1 4 506.0 1');
+        for (const how of ['JSPI', 'ASYNCIFY']) {
+            const wait = await p.program(`wait_${how}`);
+            console.log(`a program with ${how}: ${wait}`);
+            assert.equal(wait, '0 GPU: 122 518 1 4 506.0 1');
+        }
         await p.picture('gpu.png');
         await p.close();
         const start = Date.now();
