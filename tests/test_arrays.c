@@ -178,6 +178,13 @@ static void test_values(void **state) {
     assert_int_equal(gn_backward(gn_sum(gn_logaddexp(x, y), GN_ALL)), GN_OK);
     expect_values(gn_grad(x), 0.5);
     expect_values(gn_grad(y), 0.5);
+    const int8_t least[] = {-128, 127}; // the first has no magnitude in int8
+    b = gn_array_from(g, GN_I8, GN_SHAPE(2), least);
+    expect_values(gn_vector_norm(b, 0, (double)INFINITY), 128);
+    expect_values(gn_vector_norm(b, 0, 1), 255);
+    expect_values(gn_vector_norm(b, gn_axes_from(0, NULL), 1), 128, 127);
+    expect_values(gn_vector_norm(b, 0, 0), 2);
+    assert_int_equal(gn_dtype_of(gn_vector_norm(b, 0, 0)), GN_F32);
     gn_array *halves = gn_cast(a, GN_BF16);
     expect_values(gn_nansum(gn_slice(halves, 0, 0, 2, 1), 0), 1);
     expect_values(gn_nan_to_num(halves, 3, NAN, NAN), 1, 3, -3.3895313892515355e38, 3.3895313892515355e38, 0);

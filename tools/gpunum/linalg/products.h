@@ -78,10 +78,9 @@ GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order) {
     if (order != order) gni_fail(g, GN_ERROR_ARGUMENT, "gn_vector_norm: the order is NaN");
     if (order != order) return gni_end_scope(g, NULL);
     if (order == 2.0) return gni_end_scope(g, gn_norm(a, axes));
-    gn_array *x = gn_abs(a), *y;
+    gn_array *x = gn_abs(gni_in_moments(a)), *y; // of numbers wider than integers, whose smallest one has no magnitude there
     if (x == NULL) return gni_end_scope(g, NULL);
-    const gn_dtype t = gni_is_float(x->dtype) ? x->dtype : GN_F32;
-    x = gni_in_moments(x);
+    const gn_dtype t = gni_is_complex(a->dtype) ? x->dtype : gni_is_float(a->dtype) ? a->dtype : GN_F32;
     if (order == GNI_INF)
         y = gn_max(x, axes);
     else if (order == -GNI_INF)
