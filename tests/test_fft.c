@@ -369,6 +369,19 @@ static void test_dtypes(void **state) {
         gn_array *s = gn_irfft(a, 20, -1, GN_FFT_BACKWARD), *t = gn_irfft(b, 20, -1, GN_FFT_BACKWARD);
         assert_true(largest(gn_sub(s, t)) == 0.0);
     }
+    // Of two dtypes the wider one's precision: a sum of whole numbers and thirds, 1 + 2 + ... + 100 of them.
+    double thirds[100];
+    float whole[400] = {0}; // of complex numbers too
+    for (int i = 0; i < 100; i++) thirds[i] = 1.0 / 3.0;
+    for (int i = 0; i < 100; i++) whole[i] = (float)(i + 1);
+    gn_array *t = gn_array_from(g, GN_F64, GN_SHAPE(100), thirds), *w = gn_array_from(g, GN_F32, GN_SHAPE(100), whole), *y;
+    gn_array *const pairs[][2] = {{t, w}, {t, gn_cast(w, GN_I32)}, {gn_cast(t, GN_C128), w}, {gn_cast(w, GN_C64), t}};
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 2; k++) {
+            y = gn_abs(gn_index(gn_convolve(pairs[i][k], pairs[i][1 - k], GN_CONV_FULL), "99"));
+            assert_int_equal(gn_dtype_of(y), GN_F64);
+            assert_true(fabs(gn_item(y) - 5050.0 / 3.0) < 1e-10);
+        }
 }
 
 // The kernels that a device made of CPU threads leaves alone unless pipelines are waited for: lengths with wide

@@ -640,6 +640,12 @@ static bool gni_convolve_ok(gn_context *g, const char *fn, const gn_array *a, co
     return true;
 }
 
+// `a` as float64 or complex128.
+static gn_array *gni_in_double(gn_array *a) {
+    const gn_dtype t = gni_is_complex(a->dtype) ? GN_C128 : GN_F64;
+    return a->dtype == t ? a : gn_cast(a, t);
+}
+
 // `rank` 0: any. With `fft` the direct sum is not considered.
 static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int rank,
                                gn_convolution mode, bool fft) {
@@ -664,9 +670,9 @@ static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int ran
             if (a->shape.dim[i] < b->shape.dim[i])
                 gni_fail(g, GN_ERROR_SHAPE, "%s: neither operand covers the other on every axis",
                          fn);
-        // Whole numbers stay exact while the sums are below 2^53.
-        bool whole = !gni_is_float(t) && !cplx;
-        gn_array *x = whole ? gn_cast(a, GN_F64) : a, *k = whole ? gn_cast(b, GN_F64) : b;
+        // Whole numbers stay exact while the sums are below 2^53. Of two dtypes each transform would have its operand's precision.
+        bool whole = !gni_is_float(t) && !cplx, wide = whole || t == GN_F64 || t == GN_C128;
+        gn_array *x = wide ? gni_in_double(a) : a, *k = wide ? gni_in_double(b) : b;
         bool small_b = gni_elements(&b->shape) <= GNI_CONV_DIRECT,
              small_a = gni_elements(&a->shape) <= GNI_CONV_DIRECT;
         if (g->call_failed || x == NULL || k == NULL)
