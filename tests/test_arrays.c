@@ -185,6 +185,18 @@ static void test_values(void **state) {
     expect_values(gn_vector_norm(b, gn_axes_from(0, NULL), 1), 128, 127);
     expect_values(gn_vector_norm(b, 0, 0), 2);
     assert_int_equal(gn_dtype_of(gn_vector_norm(b, 0, 0)), GN_F32);
+    const int32_t whole[] = {2, 1, 1, 3};
+    const double thirds[] = {4.0 / 3.0, 7.0 / 3.0}; // of the solution 1 / 3, 2 / 3
+    b = gn_lstsq(gn_array_from(g, GN_I32, GN_SHAPE(2, 2), whole), gn_array_from(g, GN_F64, GN_SHAPE(2), thirds), -1, NULL, NULL);
+    assert_int_equal(gn_dtype_of(b), GN_F64);
+    assert_true(fabs(gn_item(gn_index(b, "0")) - 1.0 / 3.0) < 1e-14 && fabs(gn_item(gn_index(b, "1")) - 2.0 / 3.0) < 1e-14);
+    // Halves hold the root of a variance that they do not.
+    const float far[] = {1000, -1000, 1000, -1000};
+    b = gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(2, 2), far), GN_F16);
+    expect_values(gn_std(b, 1, 0), 1000, 1000);
+    expect_values(gn_std(gn_requires_grad(gn_copy(b), true), 1, 0), 1000, 1000);
+    expect_values(gn_nanstd(b, 1, 0), 1000, 1000);
+    expect_values(gn_var(b, 1, 0), (double)INFINITY, (double)INFINITY);
     gn_array *halves = gn_cast(a, GN_BF16);
     expect_values(gn_nansum(gn_slice(halves, 0, 0, 2, 1), 0), 1);
     expect_values(gn_nan_to_num(halves, 3, NAN, NAN), 1, 3, -3.3895313892515355e38, 3.3895313892515355e38, 0);

@@ -225,8 +225,9 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **
                  gni_shape_text(tb, sizeof tb, &b->shape));
         return gni_end_scope(g, NULL);
     }
-    if (gni_is_complex(a->dtype) != gni_is_complex(b->dtype)) // so that each one's gradient is of its dtype
-        for (int i = 0; i < 2; i++) in[i] = gn_cast(in[i], gni_complex_of(in[i]->dtype));
+    gn_dtype t = gn_promote(a->dtype, b->dtype); // both, or singular values have the precision of a's
+    if (!gni_is_float(t) && !gni_is_complex(t)) t = GN_F32;
+    for (int i = 0; i < 2; i++) in[i] = gni_as(in[i], t);
     a = in[0];
     if (rank == 1) in[1] = gn_expand_dims(in[1], 1);
     if (a != NULL && in[1] != NULL) y = gni_by_singular(g, a, in[1], rtol);
