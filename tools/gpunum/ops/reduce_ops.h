@@ -336,32 +336,6 @@ static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, do
     return *var != NULL;
 }
 
-GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof) {
-    gn_context *g = gni_begin("gn_var", &a, 1);
-    if (g == NULL) return NULL;
-    gn_array *y = NULL;
-    bool keep;
-    uint32_t set = gni_axes(g, "gn_var", axes, a->shape.rank, &keep);
-    gn_scope_begin(g);
-    if (set != ~0u && gni_is_complex(a->dtype)) {
-        y = gn_add(gn_var(gn_real(a), axes, ddof), gn_var(gn_imag(a), axes, ddof));
-    } else if (set != ~0u) {
-        gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
-        gn_dtype inner = gni_moment_dtype(a->dtype);
-        if (gni_moments(g, a, inner, set, ddof, NULL, &y)) {
-            const gn_shape s = gni_reduced_shape(&a->shape, set, keep);
-            y = gn_reshape(y, s);
-            return gni_end_scope(g, y != NULL && y->dtype != t ? gn_cast(y, t) : y);
-        }
-        gn_array *x = inner != a->dtype ? gn_cast(a, inner) : a;
-        gn_array *centred = gn_square(gn_sub(x, gn_mean(x, GN_KEEP(axes))));
-        double n = (double)gni_reduced_count(&a->shape, set) - ddof;
-        y = gn_div_s(gn_sum(centred, axes), n > 0.0 ? n : 0.0);
-        if (gn_dtype_of(y) != t) y = gn_cast(y, t);
-    }
-    return gni_end_scope(g, y);
-}
-
 // The root of a sum of squares. Its slope is infinite at 0, where all the squares' slopes are 0: the gradient
 // there is taken to be 0, as in PyTorch, not 0 times infinity.
 static gn_array *gni_root(gn_context *g, gn_array *squares) {
@@ -371,12 +345,33 @@ static gn_array *gni_root(gn_context *g, gn_array *squares) {
                     gn_sqrt(gn_where(zero, gn_ones_like(squares), squares)));
 }
 
-GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, double ddof) {
-    gn_context *g = gni_begin("gn_std", &a, 1);
+// The variance or, before it is rounded, its root.
+static gn_array *gni_var(const char *fn, gn_array *a, gn_axes axes, double ddof, bool root) {
+    gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
+    gn_array *y = NULL;
+    bool keep;
+    uint32_t set = gni_axes(g, fn, axes, a->shape.rank, &keep);
     gn_scope_begin(g);
-    return gni_end_scope(g, gni_root(g, gn_var(a, axes, ddof)));
+    if (set == ~0u) return gni_end_scope(g, NULL);
+    if (gni_is_complex(a->dtype)) {
+        y = gn_add(gn_var(gn_real(a), axes, ddof), gn_var(gn_imag(a), axes, ddof));
+        return gni_end_scope(g, root ? gni_root(g, y) : y);
+    }
+    const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32, inner = gni_moment_dtype(a->dtype);
+    if (gni_moments(g, a, inner, set, ddof, NULL, &y)) {
+        y = gn_reshape(y, gni_reduced_shape(&a->shape, set, keep));
+    } else {
+        gn_array *x = gni_as(a, inner);
+        gn_array *centred = gn_square(gn_sub(x, gn_mean(x, GN_KEEP(axes))));
+        double n = (double)gni_reduced_count(&a->shape, set) - ddof;
+        y = gn_div_s(gn_sum(centred, axes), n > 0.0 ? n : 0.0);
+    }
+    return gni_end_scope(g, gni_as(root ? gni_root(g, y) : y, t));
 }
+
+GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof) { return gni_var("gn_var", a, axes, ddof, false); }
+GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, double ddof) { return gni_var("gn_std", a, axes, ddof, true); }
 
 GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_norm", &a, 1);
