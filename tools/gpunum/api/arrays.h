@@ -49,7 +49,8 @@ GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t 
 GPUNUM_API gn_array *gn_full_from(gn_context *g, gn_dtype t, gn_shape s, const void *value);
 GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k); // (n, m), ones on diagonal k
 // start, start + step, ... while before stop; length ceil((stop - start) / step). Here, in gn_linspace, gn_full, gn_full_like
-// and gn_scalar, integer dtypes cut fractions off, and a number outside of their range is GN_ERROR_ARGUMENT.
+// and gn_scalar, integer dtypes cut fractions off (gn_linspace rounds down, as NumPy's), and a number outside of their range is
+// GN_ERROR_ARGUMENT.
 GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double stop, double step);
 GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count);
 GPUNUM_API gn_array *gn_linspace_open(gn_context *g, gn_dtype t, double start, double stop, int64_t count); // without stop

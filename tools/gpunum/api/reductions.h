@@ -8,8 +8,8 @@
 #endif
 
 // NULL with GN_ERROR_SHAPE for an axis that `a` does not have. The result has the other axes.
-// Partial results of floats never overflow: gn_sum, gn_mean and gn_prod are infinite or NaN only where an element or the
-// result itself is, on every backend.
+// Partial results of floats never overflow: gn_sum and gn_prod are infinite or NaN only where an element or the result itself is,
+// gn_mean where the sum is (of float16 and bfloat16 float32's), on every backend.
 GPUNUM_API gn_array *gn_sum(gn_array *a, gn_axes axes);  // integers and bool give int64, unsigned ones uint64, as of gn_prod
 GPUNUM_API gn_array *gn_prod(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_min(gn_array *a, gn_axes axes);  // NaN wins; no value for an empty axis: GN_ERROR_SHAPE
