@@ -165,6 +165,26 @@ static void test_long_scans(void **state) {
     }
 }
 
+// Products that leave float64's range are those in order: 0 stays 0 where a later part alone is infinite, and where factors
+// only far apart from each other meet nothing overflows. A GPU multiplies parts first.
+static void test_far_products(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { FAR = 200003 };
+    static double x[2 * FAR], have[2 * FAR];
+    static const double near[] = {1e-160, 1, 1e160, 1e160, 1, 1, 1e-160, 1e-160, 3, 1e100, 1e100, 1e-40, 1e-200, -1e-50};
+    if (test_on_vulkan()) return;
+    for (int i = 0; i < FAR; i++) x[i] = i < FAR / 3 ? 0.5 : i < 2 * (FAR / 3) ? 2.0 : -1.0;
+    for (int i = 0; i < FAR; i++) x[FAR + i] = i < 14 ? near[i] : i % 2 == 0 ? 1.25 : 0.8;
+    assert_int_equal(gn_read(gn_cumprod(gn_array_from(g, GN_F64, GN_SHAPE(2, FAR), x), 1), have, sizeof have), GN_OK);
+    for (int row = 0; row < 2; row++) {
+        double product = 1.0;
+        for (int i = row * FAR; i < (row + 1) * FAR; i++) {
+            product *= x[i];
+            if (!(fabs(have[i] - product) <= 1e-11 * fabs(product))) fail_msg("element %d is %g, expected %g", i, have[i], product);
+        }
+    }
+}
+
 // As many that a device finds them out itself: each kind once, where it is first, who is of it and how many.
 static void test_unique_of_many(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -490,7 +510,7 @@ static void test_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_partition), GN_TEST(test_gradients), GN_TEST(test_refusals),
-                                       GN_TEST(test_long_scans), GN_TEST(test_long_special), GN_TEST(test_unique_of_many),
+                                       GN_TEST(test_long_scans), GN_TEST(test_far_products), GN_TEST(test_long_special), GN_TEST(test_unique_of_many),
                                        cmocka_unit_test(test_ownership), cmocka_unit_test(test_selection), GN_TEST(test_lengths), GN_TEST(test_edges), cmocka_unit_test(test_bindings),
                                        cmocka_unit_test(test_threads)};
     return test_run(tests);

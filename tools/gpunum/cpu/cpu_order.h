@@ -11,7 +11,8 @@
 
 enum { GNI_SCAN_BLOCK = 1024, GNI_SCAN_CHUNK = 1 << 16, GNI_SCAN_COLUMNS = 256 };
 
-// What the elements so far come to: a, of logsumexp the largest a and b = sum of exp(x - a); integers in i.
+// What the elements so far come to: a, of logsumexp the largest a and b = sum of exp(x - a); integers in i. Of products b is not 0
+// where one of them was far from 1.
 typedef struct gni_scan_acc {
     double a, b;
     int64_t i;
@@ -69,20 +70,37 @@ GNI_INLINE int64_t gni_scan_integer(gni_scan_op op, int64_t a, int64_t x) {
     return a < x ? a : x;
 }
 
+// The highest bit is set of numbers below 2^-511, from 2^513 on and not finite: products of such in another order may overflow or
+// vanish where those in order do not.
+GNI_INLINE uint64_t gni_scan_far(double a) {
+    uint64_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    return (bits << 1) - ((uint64_t)512 << 53);
+}
+
 // Four elements wait for one operation on what is in front of them.
-// y may be x.
+// y may be x, where that was converted: products of four numbers of a narrower dtype are not far.
 GNI_INLINE void gni_scan_doubles(gni_scan_op op, double *y, const double *x, int64_t n, gni_scan_acc *acc) {
     double a = acc->a;
+    uint64_t far = 0, inner = 0;
     int64_t i = 0;
     for (; i + 4 <= n; i += 4) {
         const double x0 = x[i], x01 = gni_scan_number(op, x0, x[i + 1]), x02 = gni_scan_number(op, x01, x[i + 2]);
-        const double x03 = gni_scan_number(op, x01, gni_scan_number(op, x[i + 2], x[i + 3]));
+        const double x23 = gni_scan_number(op, x[i + 2], x[i + 3]), x03 = gni_scan_number(op, x01, x23);
         y[i] = gni_scan_number(op, a, x0);
         y[i + 1] = gni_scan_number(op, a, x01);
         y[i + 2] = gni_scan_number(op, a, x02);
         a = y[i + 3] = gni_scan_number(op, a, x03);
+        if (op != GNI_SCAN_PROD) continue;
+        far |= gni_scan_far(a);
+        if (y != x) inner |= gni_scan_far(x01) | gni_scan_far(x02) | gni_scan_far(x23) | gni_scan_far(x03);
     }
-    for (; i < n; i++) a = y[i] = gni_scan_number(op, a, x[i]);
+    if (inner >> 63 != 0) a = acc->a, i = 0;
+    for (; i < n; i++) {
+        a = y[i] = gni_scan_number(op, a, x[i]);
+        if (op == GNI_SCAN_PROD) far |= gni_scan_far(a);
+    }
+    if (op == GNI_SCAN_PROD && far >> 63 != 0) acc->b = 1.0;
     acc->a = a;
 }
 
@@ -225,7 +243,8 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
     const bool exact = !j.is_float || d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN;
     j.chunk = exact && gni_pool_threads(g->pool) == 1 ? d->n : (int64_t)GNI_SCAN_CHUNK;
     j.chunks = (d->n - 1) / j.chunk + 1;
-    const int64_t items = d->outer * j.chunks, grain = GNI_MAX(GNI_GRAIN / d->n, 1);
+    const int64_t grain = GNI_MAX(GNI_GRAIN / d->n, 1);
+    int64_t items = d->outer * j.chunks;
     if (j.chunks > 1) {
         const size_t bytes = (size_t)items * sizeof(gni_scan_acc);
         j.parts = (gni_scan_acc *)gni_alloc(g, bytes);
@@ -237,11 +256,20 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
         gni_parallel(g->pool, items, grain, gni_scan_task, &j);
         j.totals = false;
         gni_scan_acc acc = gni_scan_none(d->op);
+        bool far = false;
         for (int64_t i = 0; i < items; i++) {
             if (i % j.chunks == 0) acc = gni_scan_none(d->op);
             const gni_scan_acc total = j.parts[i];
             j.parts[i] = acc;
             gni_scan_join(d->op, &acc, &total);
+            far = far || total.b != 0.0 || gni_scan_far(acc.a) >> 63 != 0;
+        }
+        if (far && j.is_float && d->op == GNI_SCAN_PROD) { // in order then: 0 of one part times infinity of the next is NaN
+            gni_free(g, j.parts);
+            j.parts = NULL;
+            j.chunk = d->n;
+            j.chunks = 1;
+            items = d->outer;
         }
     }
     gni_parallel(g->pool, items, grain, gni_scan_task, &j);
