@@ -90,6 +90,7 @@
 //     cpu_order        Scans, sorts, searches and counts on the CPU
 //     cpu_norm         Normalisation on the CPU
 //     cpu_conv         Convolutions on the CPU: products with windows of images
+//     cpu_attend       Attention on the CPU
 //     cpu_jobs         The other jobs on the CPU: softmax, take, random, matmul
 //     vulkan_loader    The Vulkan headers and the private table of function pointers
 //     vulkan_device    The types of all Vulkan rooms, the choice of a device
@@ -584,7 +585,8 @@ GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t 
 GPUNUM_API gn_array *gn_full_from(gn_context *g, gn_dtype t, gn_shape s, const void *value);
 GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k); // (n, m), ones on diagonal k
 // start, start + step, ... while before stop; length ceil((stop - start) / step). Here, in gn_linspace, gn_full, gn_full_like
-// and gn_scalar, integer dtypes cut fractions off, and a number outside of their range is GN_ERROR_ARGUMENT.
+// and gn_scalar, integer dtypes cut fractions off (gn_linspace rounds down, as NumPy's), and a number outside of their range is
+// GN_ERROR_ARGUMENT.
 GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double stop, double step);
 GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count);
 GPUNUM_API gn_array *gn_linspace_open(gn_context *g, gn_dtype t, double start, double stop, int64_t count); // without stop
@@ -873,8 +875,8 @@ GPUNUM_API gn_array *gn_sliding_window(gn_array *a, int64_t window, int axis);
 // Over the empty set every element is reduced by itself.
 
 // NULL with GN_ERROR_SHAPE for an axis that `a` does not have. The result has the other axes.
-// Partial results of floats never overflow: gn_sum, gn_mean and gn_prod are infinite or NaN only where an element or the
-// result itself is, on every backend.
+// Partial results of floats never overflow: gn_sum and gn_prod are infinite or NaN only where an element or the result itself is,
+// gn_mean where the sum is (of float16 and bfloat16 float32's), on every backend.
 GPUNUM_API gn_array *gn_sum(gn_array *a, gn_axes axes);  // integers and bool give int64, unsigned ones uint64, as of gn_prod
 GPUNUM_API gn_array *gn_prod(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_min(gn_array *a, gn_axes axes);  // NaN wins; no value for an empty axis: GN_ERROR_SHAPE
@@ -919,7 +921,8 @@ GPUNUM_API bool gn_array_equal(gn_array *a, gn_array *b, bool equal_nan);
 // Scans, sorts and what stands on them: places in sorted arrays, quantiles, sets, histograms.
 
 // Each element becomes what it and all in front of it come to, along one axis, or with GN_ALL of the raveled array. Sums and
-// products of integers and bool are int64, as of gn_sum, and wrap. NaN stays from where it is.
+// products of integers and bool are int64, as of gn_sum, and wrap. NaN stays from where it is. A GPU multiplies parts of a line
+// first: where one leaves the dtype's range, gn_cumprod is 0, infinite or NaN from there on.
 GPUNUM_API gn_array *gn_cumsum(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cumprod(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cummax(gn_array *a, gn_axes axis);
@@ -1160,7 +1163,8 @@ typedef struct gn_attention_options {
 // A query that sees no key gives zeros. What is hidden should be finite. Float16 and bfloat16 are summed in float32. One float
 // dtype, any strides; `mask` and `options` may be NULL. The gradient computes scores again, within the same workspace; only a graph
 // of it has all of them. On a GPU, but for browsers', all but float64 without a mask, with d and e multiples of 8 up to 128, takes no
-// workspace.
+// workspace. On a CPU all but float64 with 8 queries and 32 keys or more takes 64 KB of it a thread, but for the gradient of a mask;
+// where less is allowed, the way is that of the others.
 GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *options);
 typedef struct gn_rope_options {
     double base;      // 0 = 10000
@@ -2344,9 +2348,10 @@ GNI_INLINE void gni_acc_multiply(double *d, double *e, double x) {
 }
 #define GNI_FAR 1.340780792994259709957e154  // 2^512
 #define GNI_NEAR 7.458340731200206743290e-155 // 2^-512
-// acc += x, keeping what rounding takes away (Neumaier 1974).
-GNI_MAYBE_UNUSED static void gni_acc_add(double *d, double *e, double x) {
-    double t = *d + x, rest = *e + (fabs(*d) >= fabs(x) ? (*d - t) + x : (x - t) + *d);
+// acc += x, keeping what rounding takes away (Neumaier 1974; Knuth's way to it takes no branch that data decide).
+GNI_INLINE void gni_acc_add(double *d, double *e, double x) {
+    const double t = *d + x, up = t - *d;
+    double rest = *e + ((*d - (t - up)) + (x - up));
     if (rest - rest == 0.0) {
         *d = t;
     } else { // see gni_acc
@@ -2385,6 +2390,15 @@ typedef struct gni_softmax_fns {
                     gni_softmax_kind kind); // many short rows, transposed
 } gni_softmax_fns;
 
+// Attention's scores s, rows of them `step` apart. A column is a query; columns are a multiple of the pass's lanes.
+typedef struct gni_attend_isa {
+    // s becomes exp(s - most), most and sum take it in; `keep` is what earlier sums are to be multiplied by. False: 1 everywhere.
+    bool (*fold)(float *s, int64_t step, int64_t rows, int64_t cols, float *most, float *sum, float *keep);
+    void (*times)(float *x, int64_t step, int64_t rows, int64_t cols, const float *factor);
+    // s becomes exp(s - lse), and ds that times (ds - dot) scale
+    void (*back)(float *s, float *ds, int64_t step, int64_t rows, int64_t cols, const float *lse, const float *dot, float scale);
+} gni_attend_isa;
+
 // What one pass offers. Kernels are indexed by GNI_INSN_CODE, folds by reduction * 3 + domain.
 #define GNI_NET_ROWS 16
 
@@ -2393,7 +2407,8 @@ typedef struct gni_cpu_isa {
     gni_convert_fn const *load, *store; // by dtype, NULL where the register is the same as memory
     gni_fold_fn const *fold;
     gni_fold_columns_fn const *fold_columns;
-    void (*stream)(void *dst, const void *src, int64_t bytes);
+    // past the caches, while as many bytes from `next` on are fetched for what comes then
+    void (*stream)(void *dst, const void *src, int64_t bytes, const char *next);
     // s[0] += the sum of h, s[1] += that of h (x - mean): h is gy w, w is 1 where it is NULL, or without gy x - mean
     void (*norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean);
     // With z = (x - c[0]) c[1]: y = z w + b + c[2], with gy z c[4] + gy w c[3] + c[2]; y may be x
@@ -2669,6 +2684,7 @@ extern "C" {
     extern GNI_TABLE gni_cpu_isa gni_isa_table_##pass;                                             \
     extern GNI_TABLE gni_softmax_fns gni_softmax_table_##pass, gni_wide_softmax_table_##pass;      \
     extern GNI_TABLE gni_math_isa gni_math_table_##pass;                                           \
+    extern GNI_TABLE gni_attend_isa gni_attend_table_##pass;                                       \
     extern GNI_TABLE gni_random_isa gni_random_table_##pass;                                       \
     extern GNI_TABLE gni_gemm_isa gni_gemm_isa_##pass;                                             \
     extern GNI_TABLE gni_la_isa gni_la_isa_##pass;                                                 \
@@ -4449,7 +4465,16 @@ GNI_COMPARE(GN_X)
 #undef GN_X
 GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
 
-// Integer operands, 16 at a time in loops of fixed length, which compilers turn into vectors.
+// Integer operands, 16 at a time in loops of fixed length, which compilers turn into vectors. gcc is told that a result lies
+// just where an operand does or apart from it (a copy it would make by halves of a vector, and then wait for both); others
+// get a copy.
+#if defined(__GNUC__) && !defined(__clang__)
+#define GNI_SIXTEEN(x, from) const T *const x = (from)
+#define GNI_IN_PLACE _Pragma("GCC ivdep")
+#else
+#define GNI_SIXTEEN(x, from) T x[16]; memcpy(x, (from), sizeof x)
+#define GNI_IN_PLACE
+#endif
 #define GNI_INT_1(name, TT, UU, I)                                                                 \
     GNI_KERNEL(name) {                                                                             \
         typedef TT T;                                                                              \
@@ -4458,13 +4483,13 @@ GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
         GNI_UNUSED(pc);                                                                            \
         GNI_UNUSED((UT)0);                                                                         \
         for (int i = 0; i < n; i += 16) {                                                          \
-            T x[16], r[16];                                                                        \
-            memcpy(x, (const T *)pa + i, sizeof x);                                                \
+            T *r = (T *)dst + i;                                                                   \
+            GNI_SIXTEEN(x, (const T *)pa + i);                                                     \
+            GNI_IN_PLACE                                                                           \
             for (int j = 0; j < 16; j++) {                                                         \
-                T a = x[j];                                                                        \
+                const T a = x[j];                                                                  \
                 r[j] = (T)(I);                                                                     \
             }                                                                                      \
-            memcpy((T *)dst + i, r, sizeof r);                                                     \
         }                                                                                          \
     }
 #define GNI_INT_2(name, TT, UU, I)                                                                 \
@@ -4474,14 +4499,14 @@ GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
         GNI_UNUSED(pc);                                                                            \
         GNI_UNUSED((UT)0);                                                                         \
         for (int i = 0; i < n; i += 16) {                                                          \
-            T x[16], y[16], r[16];                                                                 \
-            memcpy(x, (const T *)pa + i, sizeof x);                                                \
-            memcpy(y, (const T *)pb + i, sizeof y);                                                \
+            T *r = (T *)dst + i;                                                                   \
+            GNI_SIXTEEN(x, (const T *)pa + i);                                                     \
+            GNI_SIXTEEN(y, (const T *)pb + i);                                                     \
+            GNI_IN_PLACE                                                                           \
             for (int j = 0; j < 16; j++) {                                                         \
-                T a = x[j], b = y[j];                                                              \
+                const T a = x[j], b = y[j];                                                        \
                 r[j] = (T)(I);                                                                     \
             }                                                                                      \
-            memcpy((T *)dst + i, r, sizeof r);                                                     \
         }                                                                                          \
     }
 #define GNI_INT_TABLES                                                                             \
@@ -4762,11 +4787,29 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
         for (; i + GNI_VW <= n; i += GNI_VW) gni_vstorei(d + i, load(s + i));                      \
         for (; i < n; i++) d[i] = (T)s[i];                                                         \
     }
+#if defined(GNI_PASS_AVX2)
+// 32 of them, as E makes of vectors x what packing then saturates.
+#define GNI_STORE_32(E)                                                                            \
+    for (; i + 32 <= n; i += 32) {                                                                 \
+        __m256i t[4];                                                                              \
+        GNI_FT_UNROLL                                                                              \
+        for (int k = 0; k < 4; k++) {                                                              \
+            const gni_vi x = gni_vloadi(s + i + 8 * k);                                            \
+            t[k] = (__m256i)(E);                                                                   \
+        }                                                                                          \
+        t[0] = _mm256_packus_epi16(_mm256_packs_epi32(t[0], t[1]), _mm256_packs_epi32(t[2], t[3])); \
+        t[0] = _mm256_permutevar8x32_epi32(t[0], _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));       \
+        memcpy(d + i, t, 32);                                                                      \
+    }
+#else
+#define GNI_STORE_32(E)
+#endif
 #define GNI_STORE_8(name, V, E)                                                                    \
     static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
         uint8_t *d = (uint8_t *)dst;                                                               \
         const int32_t *s = (const int32_t *)src;                                                   \
         int64_t i = 0;                                                                             \
+        GNI_STORE_32((V) & 255)                                                                    \
         for (; i + GNI_VW <= n; i += GNI_VW) {                                                     \
             gni_vi x = gni_vloadi(s + i);                                                          \
             gni_vstore_8(d + i, V);                                                                \
@@ -4804,6 +4847,7 @@ GNI_STORE_8(gni_store_bool, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, 
 #undef GNI_STORE_HALF
 #undef GNI_LOAD_8
 #undef GNI_STORE_8
+#undef GNI_STORE_32
 #undef GNI_TRUTH
 #undef GNI_LOW
 
@@ -4841,12 +4885,14 @@ static const gni_convert_fn GNI_FN(gni_store_table)[GN_DTYPE_COUNT] = {NULL,
 
 // Registers to memory past the caches, for results that no cache could hold. Both sides are aligned to
 // 64 bytes; without a destination it waits until all has arrived.
-static void GNI_FN(gni_stream)(void *dst, const void *src, int64_t bytes) {
+static void GNI_FN(gni_stream)(void *dst, const void *src, int64_t bytes, const char *next) {
+    GNI_UNUSED(next);
 #if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2) || GNI_V_SSE2
     char *d = (char *)dst;
     const char *s = (const char *)src;
     if (d == NULL) _mm_sfence();
     for (int64_t i = 0; i < bytes; i += 64) {
+        GNI_FT_PREFETCH(next + i);
 #if defined(GNI_PASS_AVX512)
         _mm512_stream_si512((__m512i *)(void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
 #elif defined(GNI_PASS_AVX2)
@@ -4868,27 +4914,29 @@ static void GNI_FN(gni_stream)(void *dst, const void *src, int64_t bytes) {
 // ---- folds of contiguous elements
 
 // 64 running sums whatever the width of a vector, joined in one order: the same bits from every pass.
+#define GNI_AT_ONCE (GNI_VW == 8 ? 2 : 1) // vectors of the 16, as many as registers hold: memory is read once
 static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
     float lane[16];
     int64_t whole = n & ~(int64_t)63;
-    for (int g = 0; g < 16; g += GNI_VW) {
-        gni_vf s[4], a = gni_vset(0.0f), b = a, c = a, d = a;
+    for (int g = 0; g < 16; g += GNI_VW * GNI_AT_ONCE) {
+        gni_vf s[4 * GNI_AT_ONCE];
         const float *p = x + g;
-        for (int64_t i = 0; i < whole; i += 64, p += 64) {
-            a += gni_vload(p);
-            b += gni_vload(p + 16);
-            c += gni_vload(p + 32);
-            d += gni_vload(p + 48);
+        GNI_FT_UNROLL
+        for (int k = 0; k < 4 * GNI_AT_ONCE; k++) s[k] = gni_vset(0.0f);
+        for (int64_t i = 0; i < whole; i += 64, p += 64)
+            GNI_FT_UNROLL
+            for (int k = 0; k < 4 * GNI_AT_ONCE; k++) s[k] += gni_vload(p + k / GNI_AT_ONCE * 16 + k % GNI_AT_ONCE * GNI_VW);
+        for (int h = 0; h < GNI_AT_ONCE; h++) {
+            for (int64_t i = whole + g + h * GNI_VW, k = h; i < n; i += 16, k += GNI_AT_ONCE)
+                s[k] += n - i >= GNI_VW ? gni_vload(x + i) : gni_vloadn(x + i, (int)(n - i));
+            gni_vstore(lane + g + h * GNI_VW, (s[h] + s[2 * GNI_AT_ONCE + h]) + (s[GNI_AT_ONCE + h] + s[3 * GNI_AT_ONCE + h]));
         }
-        s[0] = a, s[1] = b, s[2] = c, s[3] = d;
-        for (int64_t i = whole + g, k = 0; i < n; i += 16, k++)
-            s[k] += n - i >= GNI_VW ? gni_vload(x + i) : gni_vloadn(x + i, (int)(n - i));
-        gni_vstore(lane + g, (s[0] + s[2]) + (s[1] + s[3]));
     }
     double t[8];
     for (int i = 0; i < 8; i++) t[i] = (double)lane[i] + (double)lane[i + 8];
     return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]));
 }
+#undef GNI_AT_ONCE
 static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     GNI_UNUSED(at);
     for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
@@ -4969,6 +5017,10 @@ static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int6
             int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;                                      \
             float best = GNI_FN(BLOCK)(p + i, m);                                                  \
             if (best == best && !GNI_BETTER((double)best, acc->d)) continue;                       \
+            for (int found = 0; best == best && j + 16 <= m; j += 16) { /* compared as vectors */  \
+                for (int k = 0; k < 16; k++) found |= p[i + j + k] == best;                        \
+                if (found != 0) break;                                                             \
+            }                                                                                      \
             while (j < m && !(best == best ? p[i + j] == best : p[i + j] != p[i + j])) j++;        \
             acc->d = (double)best;                                                                 \
             acc->at = at + i + j;                                                                  \
@@ -5078,7 +5130,7 @@ static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
 
 // ---- folds of columns
 
-// Short rows four at a time, long ones in the order of memory: `t` gathers up to GNI_COLUMN_BLOCK rows.
+// Rows four at a time: `t` gathers up to GNI_COLUMN_BLOCK of them.
 static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows,
                                       int64_t stride, int64_t n, int64_t at) {
     float t[GNI_BAND];
@@ -5090,7 +5142,7 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
         for (int64_t r = r0; r < last; r += 4) {
             const float *p = (const float *)x + r * stride;
             int64_t have = last - r, c = 0;
-            if (have >= 4 && n <= 256) {
+            if (have >= 4) {
                 const float *q = p + stride, *u = q + stride, *w = u + stride;
                 for (; c < whole; c += GNI_VW)
                     gni_vstore(t + c, gni_vload(t + c) + ((gni_vload(p + c) + gni_vload(q + c)) +
@@ -5348,6 +5400,57 @@ static void GNI_FN(gni_softmax_columns)(float *x, int64_t n, int64_t rows, gni_s
 GNI_TABLE gni_softmax_fns GNI_FN(gni_softmax_table) = {
     GNI_FN(gni_softmax_stats), GNI_FN(gni_softmax_scale), GNI_FN(gni_softmax_emit),
     GNI_FN(gni_softmax_emit_log), GNI_FN(gni_softmax_columns)};
+
+// ---- attention
+
+static bool GNI_FN(gni_attend_fold)(float *s, int64_t step, int64_t rows, int64_t cols, float *most, float *sum, float *keep) {
+    bool moved = false;
+    for (int64_t c = 0; c < cols; c += GNI_VW) {
+        float *p = s + c;
+        const gni_vf before = gni_vload(most + c), one = gni_vset(1.0f), low = gni_vset(-(float)INFINITY);
+        gni_vf m = before, n = low, total = gni_vset(0.0f);
+        for (int64_t i = 0; i < rows; i += 2) {
+            m = gni_vmax(m, gni_vload(p + i * step));
+            n = gni_vmax(n, gni_vload(p + GNI_MIN(i + 1, rows - 1) * step));
+        }
+        m = gni_vmax(m, n);
+        const gni_vf base = gni_ksel(gni_keq(m, low), gni_vset(0.0f), m); // no -inf - -inf
+        const gni_vf k = gni_ksel(gni_keq(m, before), one, gni_vexp_low(before - base));
+        for (int64_t i = 0; i < rows; i++) {
+            const gni_vf e = gni_vexp_low(gni_vload(p + i * step) - base);
+            gni_vstore(p + i * step, e);
+            total += e;
+        }
+        total = gni_vfma(gni_vload(sum + c), k, total);
+        gni_vstore(sum + c, gni_ksel(gni_klt(m, gni_vinf()), total, gni_vset((float)NAN))); // gni_vexp_low makes some number of NaN
+        gni_vstore(most + c, m);
+        gni_vstore(keep + c, k);
+        moved = moved || gni_kany(gni_kne(k, one));
+    }
+    return moved;
+}
+
+static void GNI_FN(gni_attend_times)(float *x, int64_t step, int64_t rows, int64_t cols, const float *factor) {
+    for (int64_t c = 0; c < cols; c += GNI_VW) {
+        const gni_vf f = gni_vload(factor + c);
+        for (int64_t i = 0; i < rows; i++) gni_vstore(x + i * step + c, gni_vload(x + i * step + c) * f);
+    }
+}
+
+static void GNI_FN(gni_attend_back)(float *s, float *ds, int64_t step, int64_t rows, int64_t cols, const float *lse, const float *dot,
+                                    float scale) {
+    for (int64_t c = 0; c < cols; c += GNI_VW) {
+        const gni_vf l = gni_vload(lse + c), d = gni_vload(dot + c), f = gni_vset(scale), lost = l - l; // 0 or NaN
+        for (int64_t i = 0; i < rows; i++) {
+            const int64_t at = i * step + c;
+            const gni_vf p = gni_vexp_low(gni_vload(s + at) - l) + lost;
+            gni_vstore(s + at, p);
+            gni_vstore(ds + at, p * (gni_vload(ds + at) - d) * f);
+        }
+    }
+}
+
+GNI_TABLE gni_attend_isa GNI_FN(gni_attend_table) = {GNI_FN(gni_attend_fold), GNI_FN(gni_attend_times), GNI_FN(gni_attend_back)};
 
 // ---- normalisation
 
@@ -6032,6 +6135,16 @@ static gni_kernel GNI_FN(gni_wide_kernel)(uint32_t code) {
 
 // ---- memory to registers and back
 
+// The low 32 bits of each lane. What gcc makes of a conversion on AVX2 takes twice as long.
+#define gni_lnarrow GNI_FN(gni_w_lnarrow)
+GNI_INLINE gni_vl4 gni_lnarrow(gni_vl x) {
+#if defined(GNI_PASS_AVX2)
+    return (gni_vl4)_mm256_castsi256_si128(_mm256_permutevar8x32_epi32((__m256i)x, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6)));
+#else
+    return GNI_AS(x, gni_vl4);
+#endif
+}
+
 // What is shorter than 32 bits takes the way of the narrow registers.
 #define GNI_CONVERT(name, TR, TS, S, E, ONE)                                                       \
     static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
@@ -6051,8 +6164,8 @@ GNI_CONVERT(gni_wide_load_f32, double, float, gni_vd4, const gni_vd y = GNI_AS(x
 GNI_CONVERT(gni_wide_load_i32, int64_t, int32_t, gni_vl4, const gni_vl y = GNI_AS(x, gni_vl), x)
 GNI_CONVERT(gni_wide_load_u32, uint64_t, uint32_t, gni_vq4, const gni_vq y = GNI_AS(x, gni_vq), x)
 GNI_CONVERT(gni_wide_store_f32, float, double, gni_vd, const gni_vd4 y = GNI_AS(x, gni_vd4), x)
-GNI_CONVERT(gni_wide_store_32, uint32_t, uint64_t, gni_vq, const gni_vq4 y = GNI_AS(x, gni_vq4), x & UINT32_MAX)
-GNI_CONVERT(gni_wide_store_truth, int32_t, int64_t, gni_vl, const gni_vl4 y = GNI_AS((gni_vl)(x != 0) & 1, gni_vl4), x != 0)
+GNI_CONVERT(gni_wide_store_32, uint32_t, uint64_t, gni_vq, const gni_vl4 y = gni_lnarrow((gni_vl)x), x & UINT32_MAX)
+GNI_CONVERT(gni_wide_store_truth, int32_t, int64_t, gni_vl, const gni_vl4 y = gni_lnarrow((gni_vl)(x != 0) & 1), x != 0)
 // As gni_round_odd, to float32: bits of the sign count the size, too.
 GNI_INLINE gni_vl4 GNI_FN(gni_wide_odd)(gni_vd x) {
     gni_vl4 u, over, cut;
@@ -6099,6 +6212,11 @@ static const gni_convert_fn GNI_FN(gni_wide_store_table)[GN_DTYPE_COUNT] = {
 
 // ---- folds of contiguous elements
 
+// Every `step`th of n numbers to d + e. In each pass, as code of another one may wait for what this one left in registers.
+static GNI_NOINLINE void GNI_FN(gni_wide_add)(double *d, double *e, const double *x, int64_t n, int64_t step) {
+    for (int64_t i = 0; i < n; i++) gni_acc_add(d, e, x[i * step]);
+}
+
 // 16 running sums whatever the width of a vector, as many of them as fit in each: the same bits from every pass.
 static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     GNI_UNUSED(at);
@@ -6114,13 +6232,12 @@ static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, 
             for (int g = 0; g < 16 / GNI_DW; g++) v[g] += gni_dload(p, k + g * GNI_DW);
         memcpy(s, v, sizeof s);
         for (int j = 0; k < m; k++, j++) s[j] += p[k];
+        GNI_FT_UNROLL
         for (int h = 8; h > 0; h /= 2)
+            GNI_FT_UNROLL
             for (int j = 0; j < h; j++) s[j] += s[j + h];
-        if (s[0] - s[0] == 0.0) {
-            gni_acc_add(&acc->d, &acc->e, s[0]);
-            continue;
-        }
-        for (k = 0; k < m; k++) gni_acc_add(&acc->d, &acc->e, p[k]);
+        const bool exact = s[0] - s[0] == 0.0;
+        GNI_FN(gni_wide_add)(&acc->d, &acc->e, exact ? s : p, exact ? 1 : m, 1);
     }
 }
 static void GNI_FN(gni_wide_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
@@ -6166,6 +6283,10 @@ static void GNI_FN(gni_wide_fold_prod_f)(gni_acc *acc, const void *x, int64_t n,
             int64_t j = i;                                                                         \
             GNI_FN(EXTREME)(acc, p + i, GNI_MIN(n - i, GNI_SUM_BLOCK), 0);                         \
             if (acc->FIELD == before) continue;                                                    \
+            for (int found = 0; !(ODD(acc->FIELD)) && j + 8 <= n; j += 8) { /* eight for a branch */ \
+                for (int k = 0; k < 8; k++) found |= p[j + k] == acc->FIELD;                       \
+                if (found != 0) break;                                                             \
+            }                                                                                      \
             while (!(p[j] == acc->FIELD || ODD(p[j]))) j++;                                        \
             acc->at = at + j;                                                                      \
         }                                                                                          \
@@ -6274,9 +6395,7 @@ static void GNI_FN(gni_wide_columns_sum_f)(gni_acc_columns *acc, const void *x, 
             }
             for (const int64_t stop = GNI_MIN(c + GNI_DW, n); c < stop; c++) {
                 const bool exact = t[c] - t[c] == 0.0;
-                if (exact) gni_acc_add(&v[c], &acc->e[c], t[c]);
-                for (int64_t r = r0; r < last && !exact; r++)
-                    gni_acc_add(&v[c], &acc->e[c], ((const double *)x)[r * stride + c]);
+                GNI_FN(gni_wide_add)(&v[c], &acc->e[c], exact ? &t[c] : (const double *)x + r0 * stride + c, exact ? 1 : last - r0, stride);
             }
         }
     }
@@ -6300,21 +6419,27 @@ static void GNI_FN(gni_wide_columns_prod_f)(gni_acc_columns *acc, const void *x,
     }
 }
 
-// A vector of columns at a time: v from v and y.
+// A vector of columns at a time, of up to four rows: v from v and y.
 #define GNI_COLUMNS_V(name, T, V, load, E, ONE)                                                    \
     static void GNI_FN(name)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, int64_t at) { \
         T *r = (T *)acc->v;                                                                        \
         GNI_UNUSED(at);                                                                            \
-        for (const T *p = (const T *)x; rows > 0; rows--, p += stride) {                           \
+        for (const T *p = (const T *)x; rows > 0; rows -= 4, p += 4 * stride) {                    \
+            const int64_t few = GNI_MIN(rows, 4);                                                  \
             int64_t c = 0;                                                                         \
             for (; c + GNI_DW <= n; c += GNI_DW) {                                                 \
-                const V v = load(r, c), y = load(p, c), z = (E);                                   \
-                memcpy(r + c, &z, sizeof z);                                                       \
+                V v = load(r, c);                                                                  \
+                for (int64_t k = 0; k < few; k++) {                                                \
+                    const V y = load(p + k * stride, c);                                           \
+                    v = (E);                                                                       \
+                }                                                                                  \
+                memcpy(r + c, &v, sizeof v);                                                       \
             }                                                                                      \
-            for (; c < n; c++) {                                                                   \
-                const T v = r[c], y = p[c];                                                        \
-                r[c] = (ONE);                                                                      \
-            }                                                                                      \
+            for (; c < n; c++)                                                                     \
+                for (int64_t k = 0; k < few; k++) {                                                \
+                    const T v = r[c], y = p[k * stride + c];                                       \
+                    r[c] = (ONE);                                                                  \
+                }                                                                                  \
         }                                                                                          \
     }
 GNI_COLUMNS_V(gni_wide_columns_min_f, double, gni_vd, gni_dload,
@@ -6375,6 +6500,22 @@ static const gni_fold_columns_fn GNI_FN(gni_wide_columns_table)[GNI_RED_COUNT * 
 
 // ---- softmax
 
+// exp(x - most) times a factor.
+static void GNI_FN(gni_wide_exps)(double *y, const double *x, int64_t n, double most, double factor) {
+    int64_t i = 0;
+#ifdef GNI_WIDE_MATH
+    for (gni_vd e; i < n; i += GNI_DW) {
+        double some[GNI_DW] = {0.0};
+        const bool whole = i + GNI_DW <= n;
+        if (!whole) memcpy(some, x + i, (size_t)(n - i) * sizeof(double)); // the same function for the last ones
+        e = gni_dexp(gni_dload(whole ? x + i : some, 0) - most) * factor;
+        memcpy(some, &e, sizeof e);
+        memcpy(y + i, some, (size_t)GNI_MIN(n - i, GNI_DW) * sizeof(double));
+    }
+#else
+    for (; i < n; i++) y[i] = exp(x[i] - most) * factor;
+#endif
+}
 static gni_softmax_part GNI_FN(gni_wide_softmax_stats)(void *dst, const void *src, int64_t n) {
     const double *x = (const double *)src;
     double *y = (double *)dst, low = 0.0;
@@ -6385,10 +6526,17 @@ static gni_softmax_part GNI_FN(gni_wide_softmax_stats)(void *dst, const void *sr
     part.most = acc.d;
     part.sum = part.most < GNI_INF ? 0.0 : GNI_NAN;
     bool terms = part.most < GNI_INF && part.most > -GNI_INF;
-    for (int64_t i = 0; i < n; i++) {
-        double e = terms ? exp(x[i] - part.most) : 0.0;
-        if (terms) gni_acc_add(&part.sum, &low, e);
-        if (y != NULL) y[i] = e;
+    double e[256];
+    for (int64_t i = 0; i < n; i += 256) {
+        const int64_t m = GNI_MIN(n - i, 256);
+        acc.d = part.sum;
+        acc.e = low;
+        if (terms) GNI_FN(gni_wide_exps)(e, x + i, m, part.most, 1.0);
+        else memset(e, 0, sizeof e);
+        if (terms) GNI_FN(gni_wide_fold_sum_f)(&acc, e, m, 0);
+        part.sum = acc.d;
+        low = acc.e;
+        if (y != NULL) memcpy(y + i, e, (size_t)m * sizeof(double));
     }
     part.sum += low;
     return part;
@@ -6398,8 +6546,7 @@ static void GNI_FN(gni_wide_softmax_scale)(void *dst, const void *src, int64_t n
 }
 static void GNI_FN(gni_wide_softmax_emit)(void *dst, const void *src, int64_t n, double most,
                                   double factor) {
-    for (int64_t i = 0; i < n; i++)
-        ((double *)dst)[i] = exp(((const double *)src)[i] - most) * factor;
+    GNI_FN(gni_wide_exps)((double *)dst, (const double *)src, n, most, factor);
 }
 static void GNI_FN(gni_wide_softmax_emit_log)(void *dst, const void *src, int64_t n, double most,
                                       double low) {
@@ -7341,9 +7488,14 @@ GNI_INLINE gni_vf GNI_FN(gni_gm_part_f32)(const float *p, int64_t n) {
     return (gni_vf)_mm512_maskz_loadu_ps(GNI_FN(gni_gm_mask)(n), p);
 #else
     if (n >= GNI_VW) return gni_vload(p);
+#if defined(GNI_PASS_AVX2)
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return (gni_vf)_mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lanes));
+#else
     float part[GNI_VW] = {0};
     for (int64_t i = 0; i < n; i++) part[i] = p[i];
     return gni_vload(part);
+#endif
 #endif
 }
 GNI_INLINE void GNI_FN(gni_gm_put_part)(float *p, gni_vf v, int64_t n) {
@@ -9922,6 +10074,7 @@ GNI_O1_END
 #undef gni_dabs
 #undef gni_dpick
 #undef gni_lpick
+#undef gni_lnarrow
 #undef GNI_DW
 #undef gni_vd4
 #undef gni_vl4
@@ -11411,7 +11564,8 @@ typedef struct gni_image {
 typedef enum gni_attend_step {
     GNI_ATTEND_FORWARD, // GN_STEP of attention.comp: y and, where there is a buffer for it, lse (batches, heads, n), float32
     GNI_ATTEND_QUERIES, // dq from these, lse, gy, and dot, the rows' sums of y gy, which is like lse
-    GNI_ATTEND_KEYS     // dk and dv, summed over the heads that share them
+    GNI_ATTEND_KEYS,    // dk and dv, summed over the heads that share them
+    GNI_ATTEND_ALL      // on a CPU: those of the three that have a buffer; dk and dv are float32
 } gni_attend_step;
 typedef struct gni_attend_job {
     gni_attend_step step;
@@ -11419,6 +11573,7 @@ typedef struct gni_attend_job {
     double scale;
     bool causal;
     gni_operand q, k, v, gy, lse, dot, y, dq, dk, dv;
+    gni_operand mask; // on a CPU: bool or float32, with a stride[3] of keys; without a buffer there is none
 } gni_attend_job;
 
 // Where indices lead: into the axis in the middle of (outer, extent, inner). They are `count`, int32 or int64, or with
@@ -11462,6 +11617,7 @@ typedef struct gni_scan {
 // (rows, count) and one of them without a buffer if it is not asked for. Stable, NaN last.
 typedef struct gni_sort {
     int64_t rows, n, first, count;
+    int64_t parted; // unless 0, all that is asked for: that element is where sorting puts it, smaller ones are in front of it
     bool descending;
     gni_operand in, out, index;
 } gni_sort;
@@ -11845,10 +12001,10 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job,
 // backends (rooms cpu to cpu_jobs, gpu_jobs) and profile
 static bool gni_cpu_takes_any(const gn_context *g, const void *job), gni_cpu_takes_none(const gn_context *g, const void *job), gni_cpu_takes_map(const gn_context *g, const void *job),
     gni_cpu_takes_reduce(const gn_context *g, const void *job), gni_cpu_takes_softmax(const gn_context *g, const void *job), gni_cpu_takes_matmul(const gn_context *g, const void *job),
-    gni_cpu_takes_conv(const gn_context *g, const void *job), gni_cpu_takes_take(const gn_context *g, const void *job), gni_cpu_takes_random(const gn_context *g, const void *job);
+    gni_cpu_takes_conv(const gn_context *g, const void *job), gni_cpu_takes_take(const gn_context *g, const void *job), gni_cpu_takes_attend(const gn_context *g, const void *job), gni_cpu_takes_random(const gn_context *g, const void *job);
 static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_context *g, const void *job),
     gni_cpu_softmax(gn_context *g, const void *job), gni_cpu_matmul(gn_context *g, const void *job),
-    gni_cpu_conv(gn_context *g, const void *job), gni_cpu_take(gn_context *g, const void *job),
+    gni_cpu_conv(gn_context *g, const void *job), gni_cpu_attend(gn_context *g, const void *job), gni_cpu_take(gn_context *g, const void *job),
     gni_cpu_scatter(gn_context *g, const void *job), gni_cpu_random(gn_context *g, const void *job),
     gni_cpu_scan(gn_context *g, const void *job), gni_cpu_sort(gn_context *g, const void *job),
     gni_cpu_search(gn_context *g, const void *job), gni_cpu_counts(gn_context *g, const void *job);
@@ -11869,8 +12025,8 @@ static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_ma
                       gni_kind_sort = {GNI_JOB_SORT, gni_cpu_takes_any, gni_cpu_sort},
                       gni_kind_search = {GNI_JOB_SEARCH, gni_cpu_takes_any, gni_cpu_search},
                       gni_kind_count = {GNI_JOB_COUNT, gni_cpu_takes_any, gni_cpu_counts},
-                      gni_kind_rows = {GNI_JOB_ROWS, gni_cpu_takes_any, NULL}, // these two are made of others there
-                      gni_kind_attend = {GNI_JOB_ATTEND, gni_cpu_takes_any, NULL},
+                      gni_kind_rows = {GNI_JOB_ROWS, gni_cpu_takes_any, NULL}, // made of others there
+                      gni_kind_attend = {GNI_JOB_ATTEND, gni_cpu_takes_attend, gni_cpu_attend},
                       gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
                       gni_kind_keep = {GNI_JOB_KEEP, gni_cpu_takes_none, NULL};
 #ifndef GPUNUM_NO_FFT
@@ -13620,6 +13776,7 @@ struct gni_builder {
     gni_map map;
     uint32_t walk;           // number of the walk: expressions that it has met are in the program already
     bool full;               // it does not fit
+    bool paired;             // an element is a part of a complex number, see gni_build_pairs
     const gn_array *product; // the pending one that is input 0, or NULL
 };
 
@@ -13859,6 +14016,39 @@ static void gni_build_begin(gni_builder *b, gn_context *g, const gn_shape *s, bo
 
 // ---- computing
 
+// Of a program not packed yet: the register in its second half that does what r does in the first.
+static uint32_t gni_other_half(const gni_program *p, uint32_t r) {
+    if (r < GNI_MAX_INPUTS) return r + (uint32_t)p->n_in / 2u;
+    return r < GNI_MAX_INPUTS + GNI_MAX_CONSTS ? r : r + (uint32_t)p->n_insn / 2u;
+}
+
+// Sums, differences and real multiples of complex numbers do the same with either part. Where parts lie side by side in all
+// operands, half the program on twice as many elements does it, and nothing is taken apart.
+static void gni_build_pairs(gni_builder *b) {
+    gni_map *m = &b->map;
+    gni_program *p = &m->program;
+    const int in = p->n_in / 2, insns = p->n_insn / 2, last = m->rank - 1;
+    if (p->n_out != 2 || last < 0 || insns < 1 || p->n_in % 2 != 0 || p->n_insn % 2 != 0) return;
+    if ((uint32_t)p->out_reg[1] != gni_other_half(p, (uint32_t)p->out_reg[0]) || p->out_dtype[0] != p->out_dtype[1]) return;
+    for (int i = 0; i < in; i++) {
+        const gni_operand *re = &m->in[i], *im = &m->in[i + in];
+        if (re->buf != im->buf || re->dtype != im->dtype || re->offset + 1 != im->offset || re->stride[last] != 2) return;
+        if (memcmp(re->stride, im->stride, sizeof re->stride) != 0) return;
+    }
+    for (int i = 0; i < insns; i++) {
+        const uint32_t w = p->insn[i], v = p->insn[i + insns], op = GNI_INSN_CODE(w) / 3u;
+        const bool two = op == GNI_OP_ADD || op == GNI_OP_SUB || op == GNI_OP_MUL || op == GNI_OP_DIV;
+        if ((!two && op != GNI_OP_NEG) || GNI_INSN_CODE(w) != GNI_INSN_CODE(v)) return;
+        if (gni_other_half(p, GNI_INSN_A(w)) != GNI_INSN_A(v) || (two && gni_other_half(p, GNI_INSN_B(w)) != GNI_INSN_B(v))) return;
+    }
+    b->paired = true;
+    p->n_in = in;
+    p->n_insn = insns;
+    p->n_out = 1;
+    m->dim[last] *= 2;
+    for (int i = 0; i < in; i++) m->in[i].stride[last] = 1;
+}
+
 // Outputs of a program for an array: two for a complex one, which is copied only where it is data.
 static int gni_root_outputs(gn_array *a) {
     return gni_is_complex(a->dtype) && gni_is_pending(gni_whole(a)) ? 2 : 1;
@@ -13878,6 +14068,13 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
         }
     }
     if (b->full) return false;
+    const int last = p->n_insn - 1;
+    if (count == 1 && p->n_out == 1 && p->out_dtype[0] == GN_F32 && last >= 0 && p->out_reg[0] == GNI_MAX_INPUTS + GNI_MAX_CONSTS + last &&
+        GNI_INSN_CODE(p->insn[last]) / 3u == GNI_OP_ROUND_F32) { // which the store does as well
+        p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
+        p->n_insn--;
+    }
+    if (count == 1) gni_build_pairs(b);
     gni_build_finish(p);
     return true;
 }
@@ -13924,6 +14121,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
             gni_operand_part(&o[0], 0);
             gni_operand_part(&o[1], 1);
         }
+        if (b->paired) o->stride[m->rank - 1] = 1;
         at += parts;
     }
     if (ok) {
@@ -14441,15 +14639,15 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
             v->op[v->n++] = &a->lse;
             v->op[v->n++] = &a->dot;
         }
+        if (a->mask.buf != NULL) v->op[v->n++] = &a->mask;
         v->n_in = v->n;
         if (a->step == GNI_ATTEND_FORWARD) {
             v->op[v->n++] = &a->y;
             if (a->lse.buf != NULL) v->op[v->n++] = &a->lse;
-        } else if (a->step == GNI_ATTEND_QUERIES) {
-            v->op[v->n++] = &a->dq;
         } else {
-            v->op[v->n++] = &a->dk;
-            v->op[v->n++] = &a->dv;
+            if (a->step != GNI_ATTEND_KEYS && a->dq.buf != NULL) v->op[v->n++] = &a->dq;
+            if (a->step != GNI_ATTEND_QUERIES && a->dk.buf != NULL) v->op[v->n++] = &a->dk;
+            if (a->step != GNI_ATTEND_QUERIES && a->dv.buf != NULL) v->op[v->n++] = &a->dv;
         }
         double work = (double)a->n * (double)a->m * (double)(a->d + a->e) * (double)a->heads * (double)a->batches;
         v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
@@ -15515,11 +15713,10 @@ static bool gni_reshape_resolve(gn_context *g, const char *fn, const gn_array *a
     int64_t n = gni_elements(&a->shape);
     gn_shape known = *s;
     if (s->rank < 0 || s->rank > GN_MAX_RANK) return gni_shape_ok(g, fn, a->dtype, s);
-    gni_shape_text(text, sizeof text, s);
     for (int i = 0; i < s->rank; i++) {
         if (s->dim[i] != -1) continue;
         if (unknown >= 0) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: only one dimension may be -1: %s", fn, text);
+            gni_fail(g, GN_ERROR_SHAPE, "%s: only one dimension may be -1: %s", fn, gni_shape_text(text, sizeof text, s));
             return false;
         }
         unknown = i;
@@ -15529,7 +15726,7 @@ static bool gni_reshape_resolve(gn_context *g, const char *fn, const gn_array *a
     int64_t rest = gni_elements(&known);
     if (unknown >= 0 ? rest == 0 || n % rest != 0 : rest != n) {
         gni_fail(g, GN_ERROR_SHAPE, "%s: cannot reshape array of size %lld into shape %s", fn,
-                 (long long)n, text);
+                 (long long)n, gni_shape_text(text, sizeof text, s));
         return false;
     }
     if (unknown >= 0) s->dim[unknown] = n / rest;
@@ -19197,10 +19394,12 @@ typedef uint64_t gni_turn64 __attribute__((vector_size(16)));
 #define GNI_LOW64(a, b) __builtin_shufflevector(a, b, 0, 2)
 #define GNI_HIGH64(a, b) __builtin_shufflevector(a, b, 1, 3)
 #define GNI_EVEN32(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define GNI_ODD32(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #else
 static const gni_turn16 gni_low16 = {0, 8, 1, 9, 2, 10, 3, 11},
                         gni_high16 = {4, 12, 5, 13, 6, 14, 7, 15};
-static const gni_turn32 gni_low32 = {0, 4, 1, 5}, gni_high32 = {2, 6, 3, 7}, gni_even32 = {0, 2, 4, 6};
+static const gni_turn32 gni_low32 = {0, 4, 1, 5}, gni_high32 = {2, 6, 3, 7}, gni_even32 = {0, 2, 4, 6},
+                        gni_odd32 = {1, 3, 5, 7};
 static const gni_turn64 gni_low64 = {0, 2}, gni_high64 = {1, 3};
 #define GNI_LOW16(a, b) __builtin_shuffle(a, b, gni_low16)
 #define GNI_HIGH16(a, b) __builtin_shuffle(a, b, gni_high16)
@@ -19209,6 +19408,7 @@ static const gni_turn64 gni_low64 = {0, 2}, gni_high64 = {1, 3};
 #define GNI_LOW64(a, b) __builtin_shuffle(a, b, gni_low64)
 #define GNI_HIGH64(a, b) __builtin_shuffle(a, b, gni_high64)
 #define GNI_EVEN32(a, b) __builtin_shuffle(a, b, gni_even32)
+#define GNI_ODD32(a, b) __builtin_shuffle(a, b, gni_odd32)
 #endif
 #endif
 
@@ -19233,6 +19433,29 @@ static void gni_even_run(char *d, const char *s, int64_t n, int64_t item) {
         gni_copy_run_4(d + 4 * i, 4, s + 8 * i, 8, n - i);
     else
         gni_copy_run_8(d + 8 * i, 8, s + 16 * i, 16, n - i);
+}
+
+// The parts of complex numbers.
+static void gni_unpair_run(char *re, char *im, const char *s, int64_t n, int64_t item) {
+    int64_t i = 0;
+#ifdef GNI_LOW32
+    if (item == 4)
+        for (gni_turn32 x, y, z; i + 4 <= n; i += 4) {
+            memcpy(&x, s + 8 * i, 16), memcpy(&y, s + 8 * i + 16, 16);
+            z = GNI_EVEN32(x, y), x = GNI_ODD32(x, y);
+            memcpy(re + 4 * i, &z, 16), memcpy(im + 4 * i, &x, 16);
+        }
+    else
+        for (gni_turn64 x, y, z; i + 2 <= n; i += 2) {
+            memcpy(&x, s + 16 * i, 16), memcpy(&y, s + 16 * i + 16, 16);
+            z = GNI_LOW64(x, y), x = GNI_HIGH64(x, y);
+            memcpy(re + 8 * i, &z, 16), memcpy(im + 8 * i, &x, 16);
+        }
+#endif
+    for (; i < n; i++) {
+        memcpy(re + i * item, s + 2 * i * item, (size_t)item);
+        memcpy(im + i * item, s + (2 * i + 1) * item, (size_t)item);
+    }
 }
 
 // Items of a and b in turns: complex numbers from their parts.
@@ -19583,14 +19806,52 @@ static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int6
            memcmp(stride, s->stride[k + 1] + s->rank - 3, 3 * sizeof *stride) == 0;
 }
 
+// Input k and another one where they are the parts of complex numbers: both into registers. Returns the other one, or 0.
+static int gni_map_unpair(const gni_map_job *j, gni_eval *e, char *const *p, int k, const int64_t ext[3], int64_t n) {
+    const gni_space *s = &j->space;
+    const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
+    if (stride[2] != 2 * item || item != j->plan.width || (n & 15) != 0 || !gni_extent_contiguous(ext, stride, 2 * item)) return 0;
+    for (int i = k + 1; i < j->plan.program->n_in; i++) {
+        if (p[i] != p[k] + item || s->item[i] != item || memcmp(stride, s->stride[i] + s->rank - 3, 3 * sizeof *stride) != 0) continue;
+        char *re = gni_eval_slot(e, j->plan.slot[k]), *im = gni_eval_slot(e, j->plan.slot[i]);
+        gni_unpair_run(re, im, p[k], n, item);
+        e->reg[k] = re, e->reg[i] = im;
+        e->have[k] = e->have[i] = NULL;
+        return i;
+    }
+    return 0;
+}
+
+// Output o past the caches. Where one operand takes next to no time, what it has behind this tile is fetched meanwhile; longer
+// work gets nothing from that, or loses.
+static void gni_map_stream(const gni_map_job *j, const gni_eval *e, char *const *p, int o, int64_t n) {
+    const gni_program *g = j->plan.program;
+    const char *from = e->reg[g->out_reg[o]];
+    const bool light = g->n_in == 1 && g->n_insn == 1 && GNI_INSN_CODE(g->insn[0]) / 3u > GNI_OP_SOFTPLUS;
+    j->isa->stream(p[g->n_in + o], from, n * j->space.item[g->n_in + o], light ? p[0] + n * j->space.item[0] : from);
+}
+
 static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, const int64_t ext[3]) {
     const gni_space *s = &j->space;
     const gni_program *g = j->plan.program;
     int64_t n = gni_extent_size(ext);
     bool whole = (n & 15) == 0, stream[GNI_MAX_OUTPUTS];
     char *direct[GNI_MAX_OUTPUTS];
-    for (int k = 0; k < g->n_in; k++)
-        gni_eval_load(e, k, p[k], s->stride[k] + s->rank - 3, ext, n, whole);
+    uint32_t there = 0; // inputs that came with another one
+    if (g->n_insn == 0 && g->n_out == 1 && g->n_in == 1 && g->out_reg[0] == 0 && whole && !j->stream && !j->plan.copied[0]) {
+        const gni_convert_fn load = j->plan.isa->load[g->in_dtype[0]]; // a conversion that is all there is to do
+        if (load != NULL && j->plan.isa->store[g->out_dtype[0]] == NULL &&
+            gni_extent_contiguous(ext, s->stride[0] + s->rank - 3, s->item[0]) &&
+            gni_extent_contiguous(ext, s->stride[1] + s->rank - 3, s->item[1])) {
+            load(p[1], p[0], n);
+            return;
+        }
+    }
+    for (int k = 0; k < g->n_in; k++) {
+        const int other = there >> k & 1u ? k : gni_map_unpair(j, e, p, k, ext, n);
+        there |= 1u << other;
+        if (other == 0) gni_eval_load(e, k, p[k], s->stride[k] + s->rank - 3, ext, n, whole);
+    }
     for (int o = 0; o < g->n_out; o++) {
         int k = g->n_in + o;
         bool in_place = whole && j->plan.isa->store[g->out_dtype[o]] == NULL &&
@@ -19606,7 +19867,7 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
             gni_pair_run(to, e->reg[g->out_reg[o]], e->reg[g->out_reg[o + 1]], n, s->item[g->n_in + o]);
             o++;
         } else if (stream[o])
-            j->isa->stream(to, e->reg[g->out_reg[o]], n * s->item[g->n_in + o]);
+            gni_map_stream(j, e, p, o, n);
         else
             gni_eval_store(e, o, to, s->stride[g->n_in + o] + s->rank - 3, ext, n);
     }
@@ -19661,7 +19922,7 @@ static void gni_map_task(void *arg, int64_t begin, int64_t end, int worker) {
         gni_map_row(j, &e, c.p, c.ext);
         gni_cursor_next(&c);
     }
-    if (j->stream) j->isa->stream(NULL, NULL, 0);
+    if (j->stream) j->isa->stream(NULL, NULL, 0, NULL);
 }
 
 static void gni_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
@@ -19677,12 +19938,12 @@ static void gni_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
                     gni_extent_contiguous(c.ext, from, s->item[0]) &&
                     gni_extent_contiguous(c.ext, to, s->item[0]);
         if (past)
-            j->isa->stream(c.p[1], c.p[0], bytes);
+            j->isa->stream(c.p[1], c.p[0], bytes, c.p[0]);
         else
             gni_copy_box(c.p[1], to, c.p[0], from, c.ext, s->item[0]);
         gni_cursor_next(&c);
     }
-    if (j->stream) j->isa->stream(NULL, NULL, 0);
+    if (j->stream) j->isa->stream(NULL, NULL, 0, NULL);
 }
 
 // Tiles that make up work for one thread; a program's instructions count.
@@ -19734,7 +19995,7 @@ static bool gni_cpu_map(gn_context *g, const void *job) {
 
 // ---- one op on short arrays
 
-#define GNI_SHORT 256 // elements
+#define GNI_SHORT 1024 // elements
 
 // Kernels take groups of 16: what is left over goes by way of the stack. `to` has n elements of `item` bytes.
 static void gni_short_run(gni_kernel kernel, char *to, const char *const *from, int64_t n, int64_t item) {
@@ -19750,39 +20011,76 @@ static void gni_short_run(gni_kernel kernel, char *to, const char *const *from, 
     memcpy(to + whole * item, part[3], (size_t)(rest * item));
 }
 
+// The instruction that makes a's values of its sources, or GNI_OP_COUNT where they are those already. False: one will not do.
+static bool gni_short_op(const gn_array *a, gni_op *op) {
+    const gni_expr *e = a->expr;
+    gni_op more[2];
+    *op = e->op;
+    if (e->op == GNI_OP_CAST) {
+        const int n = gni_convert_ops(e->compute, a->dtype, e->wide, more);
+        *op = n == 0 ? GNI_OP_COUNT : more[0];
+        return n < 2;
+    }
+    const bool held = e->compute == GN_F32 || e->compute == GN_I32 || e->compute == GN_F64 || e->compute == GN_I64;
+    const bool truth = (e->op >= GNI_OP_EQ && e->op <= GNI_OP_LOGICAL_XOR) || (e->op >= GNI_OP_ISNAN && e->op <= GNI_OP_LOGICAL_NOT);
+    return held && e->op <= GNI_OP_FMA && a->dtype == (truth ? GN_BOOL : e->compute);
+}
+
+// n elements of a source as a register's, where they are or in `reg`; NULL: this is not the way to them.
+static const char *gni_short_source(gn_context *g, const gn_array *a, int i, const gni_cpu_isa *isa, void *reg) {
+    const gni_expr *e = a->expr;
+    const int64_t n = gni_elements(&a->shape), width = e->wide ? 8 : 4;
+    gn_array *s = e->src[i];
+    const gn_dtype t = gni_source_dtype(e->op, i, e->compute);
+    if (s == NULL) {
+        const double v = t == GN_F32 ? (double)(float)e->konst[i] : e->konst[i];
+        const uint64_t bits = gni_const_bits(v, gni_domain_of(t, e->wide), e->wide);
+        const uint32_t low = (uint32_t)bits;
+        gni_copy_repeat((char *)reg, e->wide ? (const char *)&bits : (const char *)&low, n, width);
+        return (const char *)reg;
+    }
+    const int64_t have = gni_elements(&s->shape);
+    if (s->expr != NULL || s->dtype != t || (have != 1 && !(gni_same_shape(&s->shape, &a->shape) && gni_is_contiguous(s)))) return NULL;
+    if (!gni_buffer_need(g, s->buf, GNI_ON_CPU)) return NULL;
+    const char *data = (const char *)s->buf->host + s->offset * gni_item_size(t);
+    const bool one = have == 1 && n > 1;
+    char first[8];
+    if (isa->load[t] == NULL && !one) return data;
+    if (isa->load[t] != NULL) isa->load[t](one ? (void *)first : reg, data, one ? 1 : n);
+    if (one) gni_copy_repeat((char *)reg, isa->load[t] != NULL ? first : data, n, width);
+    return (const char *)reg;
+}
+
 static GNI_NOINLINE bool gni_cpu_short(gn_context *g, gn_array *a) { // whose stack is not that of all who evaluate
-    double fill[2][GNI_SHORT];
+    double reg[4][GNI_SHORT]; // the sources, where they are not used in place, and the result
     const char *from[3] = {NULL, NULL, NULL};
     const gni_expr *e = a->expr;
     const gn_dtype t = a->dtype;
-    const int64_t n = gni_elements(&a->shape), item = gni_item_size(t);
-    const bool wide = t == GN_F64 || t == GN_I64;
-    if (!wide && t != GN_F32 && t != GN_I32) return false; // what registers hold
-    if (n < 1 || n > GNI_SHORT || e->op > GNI_OP_FMA || e->op == GNI_OP_WHERE || e->compute != t || e->wide != wide) return false;
+    const int64_t n = gni_elements(&a->shape), width = e->wide ? 8 : 4;
+    gni_op op;
+    if (n < 1 || n > GNI_SHORT || gni_is_complex(t) || gni_is_complex(e->compute) || e->op > GNI_OP_CAST || !gni_short_op(a, &op)) return false;
     if (g->profile != NULL || g->options.log_level == GN_LOG_DEBUG) return false; // which tell of jobs
-    const gni_kernel kernel = gni_kernel_of(g, g->isa, wide, GNI_INSN(e->op, gni_domain_of(t, wide), 0, 0, 0));
-    if (kernel == NULL) return false;
-    int filled = 0;
+    const gni_cpu_isa *narrow = gni_cpu_isa_of(g->isa), *isa = e->wide ? narrow->wide : narrow;
+    gni_kernel kernel = NULL;
+    if (op != GNI_OP_COUNT) kernel = gni_kernel_of(g, g->isa, e->wide, GNI_INSN(op, gni_domain_of(e->compute, e->wide), 0, 0, 0));
+    if (op != GNI_OP_COUNT && kernel == NULL) return false;
     for (int i = 0; i < e->n_src; i++) {
-        gn_array *s = e->src[i];
-        if (s == NULL) {
-            if (!gni_is_float(t) || filled == 2) return false;
-            for (int64_t k = 0; k < n && wide; k++) fill[filled][k] = e->konst[i];
-            for (int64_t k = 0; k < n && !wide; k++) ((float *)(void *)fill[filled])[k] = (float)e->konst[i];
-            from[i] = (const char *)fill[filled++];
-            continue;
-        }
-        if (s->expr != NULL || s->dtype != t || !gni_same_shape(&s->shape, &a->shape) || !gni_is_contiguous(s)) return false;
-        if (!gni_buffer_need(g, s->buf, GNI_ON_CPU)) return false;
-        from[i] = (const char *)s->buf->host + s->offset * item;
+        from[i] = gni_short_source(g, a, i, isa, reg[i]);
+        if (from[i] == NULL) return false;
     }
     for (int i = e->n_src; i < 3; i++) from[i] = from[0];
-    gni_buffer *b = gni_buffer_new(g, (uint64_t)(n * item));
+    gni_buffer *b = gni_buffer_new(g, (uint64_t)(n * gni_item_size(t)));
     if (b == NULL || !gni_buffer_claim(g, b, GNI_ON_CPU)) {
         gni_buffer_release(g, b);
         return false;
     }
-    gni_short_run(kernel, (char *)b->host, from, n, item);
+    const gni_convert_fn store = isa->store[t];
+    char *to = store != NULL ? (char *)reg[3] : (char *)b->host;
+    if (kernel != NULL)
+        gni_short_run(kernel, to, from, n, width);
+    else if (store == NULL)
+        memcpy(to, from[0], (size_t)(n * width));
+    if (store != NULL) store(b->host, kernel != NULL ? to : from[0], n);
     b->version = 0;
     a->buf = b;
     a->reason = (uint8_t)GNI_WHY_NO_GPU;
@@ -20030,11 +20328,24 @@ static void gni_columns_get(const gni_reduce *r, const gni_acc_columns *a, int64
         acc->i = ((const int64_t *)a->v)[c];
 }
 
+// The dtype whose values the columns hold themselves, or GN_DTYPE_COUNT where they have to be put together.
+static gn_dtype gni_columns_as(const gni_reduce *r) {
+    const bool extreme = r->op == GNI_RED_MIN || r->op == GNI_RED_MAX, wide = r->program.wide;
+    if (extreme && r->domain == GNI_F) return wide ? GN_F64 : GN_F32;
+    if (extreme) return wide ? GN_I64 : r->domain == GNI_U ? GN_U32 : GN_I32;
+    return (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD) && r->domain != GNI_F ? GN_I64 : GN_DTYPE_COUNT;
+}
+
 // Hands n columns over, which are the results from `first` on.
 static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, int64_t n, int64_t first, int64_t part) {
     const gni_reduce *r = j->r;
     const double *v = (const double *)a->v;
     const bool sums = r->op == GNI_RED_SUM && r->domain == GNI_F;
+    if (j->acc == NULL && gni_columns_as(r) == r->out.dtype) {
+        const size_t item = gn_dtype_size(r->out.dtype);
+        memcpy(j->out + (size_t)first * item, a->v, (size_t)n * item);
+        return;
+    }
     if (sums && j->acc == NULL && r->out.dtype == GN_F32) {
         float *out = (float *)(void *)j->out + first;
         for (int64_t c = 0; c < n; c++) out[c] = (float)(a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR);
@@ -20202,7 +20513,9 @@ static bool gni_reduce_columns(gn_context *g, gni_reduce_job *j, int64_t n) {
     if (t[1] == d[1] && !j->in_place) t[0] = GNI_MAX(GNI_MIN(d[0], block / (j->band * d[1])), 1);
     gni_space_count(s);
     int64_t items = j->rows * ((j->columns - 1) / j->band + 1);
-    gni_reduce_parts(j, items, n * j->band, 32);
+    const bool rounds = r->domain == GNI_F && (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD);
+    // Where nothing is rounded, parts only serve threads.
+    gni_reduce_parts(j, rounds || gni_pool_threads(g->pool) > 1 ? items : (int64_t)GNI_PARTS, n * j->band, 32);
     return gni_reduce_run(g, j, items, n * j->band, gni_reduce_columns_task);
 }
 
@@ -20295,7 +20608,8 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
 
 enum { GNI_SCAN_BLOCK = 1024, GNI_SCAN_CHUNK = 1 << 16, GNI_SCAN_COLUMNS = 256 };
 
-// What the elements so far come to: a, of logsumexp the largest a and b = sum of exp(x - a); integers in i.
+// What the elements so far come to: a, of logsumexp the largest a and b = sum of exp(x - a); integers in i. Of products b is not 0
+// where one of them was far from 1.
 typedef struct gni_scan_acc {
     double a, b;
     int64_t i;
@@ -20340,6 +20654,12 @@ GNI_INLINE double gni_scan_double(gni_scan_op op, double a, double x) {
     return a < x || a != a ? a : x;
 }
 
+// The same of numbers: extremes are an instruction each.
+GNI_INLINE double gni_scan_number(gni_scan_op op, double a, double x) {
+    if (op == GNI_SCAN_MAX) return a > x ? a : x;
+    return op == GNI_SCAN_MIN ? (a < x ? a : x) : gni_scan_double(op, a, x);
+}
+
 GNI_INLINE int64_t gni_scan_integer(gni_scan_op op, int64_t a, int64_t x) {
     if (op == GNI_SCAN_SUM) return (int64_t)((uint64_t)a + (uint64_t)x);
     if (op == GNI_SCAN_PROD) return (int64_t)((uint64_t)a * (uint64_t)x);
@@ -20347,21 +20667,46 @@ GNI_INLINE int64_t gni_scan_integer(gni_scan_op op, int64_t a, int64_t x) {
     return a < x ? a : x;
 }
 
+// The highest bit is set of numbers below 2^-511, from 2^513 on and not finite: products of such in another order may overflow or
+// vanish where those in order do not.
+GNI_INLINE uint64_t gni_scan_far(double a) {
+    uint64_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    return (bits << 1) - ((uint64_t)512 << 53);
+}
+
 // Four elements wait for one operation on what is in front of them.
-// y may be x.
+// y may be x, where that was converted: products of four numbers of a narrower dtype are not far.
 GNI_INLINE void gni_scan_doubles(gni_scan_op op, double *y, const double *x, int64_t n, gni_scan_acc *acc) {
     double a = acc->a;
+    uint64_t far = 0, inner = 0;
     int64_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        const double x0 = x[i], x01 = gni_scan_double(op, x0, x[i + 1]), x02 = gni_scan_double(op, x01, x[i + 2]);
-        const double x03 = gni_scan_double(op, x01, gni_scan_double(op, x[i + 2], x[i + 3]));
-        y[i] = gni_scan_double(op, a, x0);
-        y[i + 1] = gni_scan_double(op, a, x01);
-        y[i + 2] = gni_scan_double(op, a, x02);
-        a = y[i + 3] = gni_scan_double(op, a, x03);
+        const double x0 = x[i], x01 = gni_scan_number(op, x0, x[i + 1]), x02 = gni_scan_number(op, x01, x[i + 2]);
+        const double x23 = gni_scan_number(op, x[i + 2], x[i + 3]), x03 = gni_scan_number(op, x01, x23);
+        y[i] = gni_scan_number(op, a, x0);
+        y[i + 1] = gni_scan_number(op, a, x01);
+        y[i + 2] = gni_scan_number(op, a, x02);
+        a = y[i + 3] = gni_scan_number(op, a, x03);
+        if (op != GNI_SCAN_PROD) continue;
+        far |= gni_scan_far(a);
+        if (y != x) inner |= gni_scan_far(x01) | gni_scan_far(x02) | gni_scan_far(x23) | gni_scan_far(x03);
     }
-    for (; i < n; i++) a = y[i] = gni_scan_double(op, a, x[i]);
+    if (inner >> 63 != 0) a = acc->a, i = 0;
+    for (; i < n; i++) {
+        a = y[i] = gni_scan_number(op, a, x[i]);
+        if (op == GNI_SCAN_PROD) far |= gni_scan_far(a);
+    }
+    if (op == GNI_SCAN_PROD && far >> 63 != 0) acc->b = 1.0;
     acc->a = a;
+}
+
+// The running extreme; where there is NaN, it stays.
+GNI_INLINE void gni_scan_extremes(gni_scan_op op, double *y, const double *x, int64_t n, gni_scan_acc *acc) {
+    int odd = acc->a != acc->a;
+    for (int64_t i = 0; i < n; i++) odd |= x[i] != x[i];
+    if (odd == 0) gni_scan_doubles(op, y, x, n, acc);
+    for (int64_t i = 0; i < n && odd != 0; i++) acc->a = y[i] = gni_scan_double(op, acc->a, x[i]);
 }
 
 GNI_INLINE void gni_scan_integers(gni_scan_op op, int64_t *y, const int64_t *x, int64_t n, gni_scan_acc *acc) {
@@ -20394,8 +20739,8 @@ static void gni_scan_registers(gni_scan_op op, bool is_float, void *reg, const v
     switch ((int)op * 2 + is_float) {
     case GNI_SCAN_SUM * 2 + 1: gni_scan_doubles(GNI_SCAN_SUM, y, x, n, acc); break;
     case GNI_SCAN_PROD * 2 + 1: gni_scan_doubles(GNI_SCAN_PROD, y, x, n, acc); break;
-    case GNI_SCAN_MAX * 2 + 1: gni_scan_doubles(GNI_SCAN_MAX, y, x, n, acc); break;
-    case GNI_SCAN_MIN * 2 + 1: gni_scan_doubles(GNI_SCAN_MIN, y, x, n, acc); break;
+    case GNI_SCAN_MAX * 2 + 1: gni_scan_extremes(GNI_SCAN_MAX, y, x, n, acc); break;
+    case GNI_SCAN_MIN * 2 + 1: gni_scan_extremes(GNI_SCAN_MIN, y, x, n, acc); break;
     case GNI_SCAN_SUM * 2: gni_scan_integers(GNI_SCAN_SUM, whole, k, n, acc); break;
     default: gni_scan_integers(op, whole, k, n, acc); break;
     }
@@ -20495,7 +20840,8 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
     const bool exact = !j.is_float || d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN;
     j.chunk = exact && gni_pool_threads(g->pool) == 1 ? d->n : (int64_t)GNI_SCAN_CHUNK;
     j.chunks = (d->n - 1) / j.chunk + 1;
-    const int64_t items = d->outer * j.chunks, grain = GNI_MAX(GNI_GRAIN / d->n, 1);
+    const int64_t grain = GNI_MAX(GNI_GRAIN / d->n, 1);
+    int64_t items = d->outer * j.chunks;
     if (j.chunks > 1) {
         const size_t bytes = (size_t)items * sizeof(gni_scan_acc);
         j.parts = (gni_scan_acc *)gni_alloc(g, bytes);
@@ -20507,11 +20853,20 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
         gni_parallel(g->pool, items, grain, gni_scan_task, &j);
         j.totals = false;
         gni_scan_acc acc = gni_scan_none(d->op);
+        bool far = false;
         for (int64_t i = 0; i < items; i++) {
             if (i % j.chunks == 0) acc = gni_scan_none(d->op);
             const gni_scan_acc total = j.parts[i];
             j.parts[i] = acc;
             gni_scan_join(d->op, &acc, &total);
+            far = far || total.b != 0.0 || gni_scan_far(acc.a) >> 63 != 0;
+        }
+        if (far && j.is_float && d->op == GNI_SCAN_PROD) { // in order then: 0 of one part times infinity of the next is NaN
+            gni_free(g, j.parts);
+            j.parts = NULL;
+            j.chunk = d->n;
+            j.chunks = 1;
+            items = d->outer;
         }
     }
     gni_parallel(g->pool, items, grain, gni_scan_task, &j);
@@ -20739,6 +21094,7 @@ typedef struct gni_sort_job {
     const gni_cpu_isa *isa;
     gni_key key;
     gni_layout record;
+    bool parted;  // see gni_sort
     int64_t size; // of a record
     const char *x;
     char *y, *index;
@@ -20804,6 +21160,35 @@ static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *fir
         if (low != high || shift == 0) break;
     }
     return n;
+}
+
+enum { GNI_PART_LEAST = 2048 }; // fewer are sorted, as are those among which selection leaves the element that is asked for
+
+// Of n records in p those with smaller keys than `key` to the front of `to`, larger ones to its end, and it itself between.
+GNI_INLINE void gni_records_divide(gni_layout r, const void *p, int64_t n, uint64_t key, void *to) {
+    int64_t low = 0, high = n;
+    for (int64_t i = 0; i < n; i++) { // without branches: what is written to the wrong side is written over
+        const uint64_t u = gni_record_key(r, p, i);
+        gni_record_copy(r, to, low, p, i);
+        gni_record_copy(r, to, high - 1, p, i);
+        low += u < key;
+        high -= u > key;
+    }
+    for (; low < high; low++) {
+        if (r == GNI_LAYOUT_KEY4) ((uint32_t *)to)[low] = (uint32_t)key;
+        else ((uint64_t *)to)[low] = key;
+    }
+}
+
+// n keys in a are parted into b, about the one that has `at` of them in front of it.
+static void gni_records_part(gni_layout r, const char *a, char *b, int64_t n, int64_t at, int bits) {
+    uint64_t some[GNI_PART_LEAST];
+    memcpy(b, a, (size_t)(n * gni_record_size(r)));
+    const int64_t left = gni_records_select(r, b, n, &at, 1, bits); // more than GNI_PART_LEAST are all the same
+    const void *sorted = left > GNI_PART_LEAST ? b : gni_records_sort(r, b, some, left, bits);
+    const uint64_t key = gni_record_key(r, sorted, left > GNI_PART_LEAST ? 0 : at);
+    if (r == GNI_LAYOUT_KEY4) gni_records_divide(GNI_LAYOUT_KEY4, a, n, key, b);
+    else gni_records_divide(GNI_LAYOUT_KEY8, a, n, key, b);
 }
 
 // ---- short rows: 16 of them side by side, so that each comparison is one of vectors
@@ -20873,6 +21258,11 @@ static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
         int64_t first = d->first;
         char *a = j->work + 2 * (d->rows < j->parts ? row : worker) * d->n * j->size, *b = a + d->n * j->size;
         gni_records_make(&j->key, j->record, j->x + row * d->n * j->key.bytes, d->n, 0, a);
+        if (j->parted) {
+            gni_records_part(j->record, a, b, d->n, d->parted, 8 * j->key.bytes);
+            gni_records_write(j, row, b, 0, 0, d->n);
+            continue;
+        }
         const int64_t n = gni_records_select(j->record, a, d->n, &first, d->count, 8 * j->key.bytes);
         const char *sorted = (const char *)gni_records_sort(j->record, a, b, n, 8 * j->key.bytes);
         gni_records_write(j, row, sorted, first, 0, d->count);
@@ -20972,7 +21362,8 @@ static bool gni_cpu_sort(gn_context *g, const void *job) {
     j.n = d->n;
     j.first = d->first;
     const int threads = gni_pool_threads(g->pool);
-    const bool together = d->count > d->n / 4 && d->n >= GNI_GRAIN && d->rows < 2 * threads && threads > 1;
+    j.parted = d->parted > 0 && !places && d->n > GNI_PART_LEAST;
+    const bool together = !j.parted && d->count > d->n / 4 && d->n >= GNI_GRAIN && d->rows < 2 * threads && threads > 1;
     const uint64_t rows = together ? 1 : (uint64_t)GNI_MIN(d->rows, (int64_t)threads);
     const uint64_t bytes = 2 * rows * (uint64_t)d->n * (uint64_t)j.size, counts = GNI_RADIX_PARTS * GNI_DIGITS * 8;
     j.work = (char *)gni_host_take(g, bytes + counts);
@@ -21014,14 +21405,21 @@ typedef struct gni_search_job {
 
 // The first of n keys that is not below u, with `right` the first above it.
 GNI_INLINE int64_t gni_key_search(const uint64_t *keys, int64_t n, uint64_t u, bool right) {
-    int64_t at = 0;
-    while (n > 0) {
-        const int64_t half = n / 2;
-        const bool up = right ? keys[at + half] <= u : keys[at + half] < u;
-        at = up ? at + half + 1 : at;
-        n = up ? n - half - 1 : half;
-    }
-    return at;
+    const uint64_t *at = keys;
+    for (; n > 1; n -= n / 2) at += (int64_t)(right ? at[n / 2 - 1] <= u : at[n / 2 - 1] < u) * (n / 2); // without branches
+    return at - keys + (n == 1 && (right ? *at <= u : *at < u));
+}
+
+enum { GNI_SEARCHES = 8 }; // under way at once
+
+// The same of several keys, place by place: none waits for another.
+GNI_INLINE void gni_keys_search(const uint64_t *keys, int64_t n, const uint64_t *u, bool right, int64_t *out) {
+    const uint64_t *at[GNI_SEARCHES];
+    for (int i = 0; i < GNI_SEARCHES; i++) at[i] = keys;
+    for (; n > 1; n -= n / 2)
+        for (int i = 0; i < GNI_SEARCHES; i++)
+            at[i] += (int64_t)(right ? at[i][n / 2 - 1] <= u[i] : at[i][n / 2 - 1] < u[i]) * (n / 2);
+    for (int i = 0; i < GNI_SEARCHES; i++) out[i] = at[i] - keys + (n == 1 && (right ? *at[i] <= u[i] : *at[i] < u[i]));
 }
 
 // Of edges that rise evenly: how many are not above x, from where a product says. NaN goes behind all.
@@ -21051,9 +21449,14 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
         gni_search_f32(j->d, (const float *)(const void *)j->sorted, (const float *)(const void *)j->x, begin, end, j->out);
         return;
     }
-    for (int64_t i = begin; i < end; i++)
-        j->out[i] = gni_key_search(j->keys, j->d->n, gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i, j->key.bytes)),
-                                   j->d->right);
+    uint64_t u[GNI_SEARCHES];
+    for (int64_t i = begin; i < end; i += GNI_SEARCHES) {
+        const int64_t some = GNI_MIN(end - i, (int64_t)GNI_SEARCHES);
+        for (int64_t k = 0; k < some; k++) u[k] = gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i + k, j->key.bytes));
+        if (some == GNI_SEARCHES && j->d->right) gni_keys_search(j->keys, j->d->n, u, true, j->out + i);
+        else if (some == GNI_SEARCHES) gni_keys_search(j->keys, j->d->n, u, false, j->out + i);
+        for (int64_t k = 0; k < some && some < GNI_SEARCHES; k++) j->out[i + k] = gni_key_search(j->keys, j->d->n, u[k], j->d->right);
+    }
 }
 
 // The keys of `n` elements, to be freed.
@@ -21122,13 +21525,16 @@ static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
             gni_count_between(j, from, to, counts);
             continue;
         }
-        for (int64_t i = from; i < to && j->weight != NULL; i++) {
-            const uint64_t at = (uint64_t)j->x[i] - (uint64_t)d->least;
-            if (at < (uint64_t)d->bins) sums[at] += j->weight[i];
+        const uint64_t least = (uint64_t)d->least, bins = (uint64_t)d->bins;
+        const int64_t *x = j->x; // what is counted might be what is read, for all that the compiler knows
+        const double *weight = j->weight;
+        for (int64_t i = from; i < to && weight != NULL; i++) {
+            const uint64_t at = (uint64_t)x[i] - least;
+            if (at < bins) sums[at] += weight[i];
         }
-        for (int64_t i = from; i < to && j->weight == NULL; i++) {
-            const uint64_t at = (uint64_t)j->x[i] - (uint64_t)d->least;
-            if (at < (uint64_t)d->bins) counts[at]++;
+        for (int64_t i = from; i < to && weight == NULL; i++) {
+            const uint64_t at = (uint64_t)x[i] - least;
+            if (at < bins) counts[at]++;
         }
     }
 }
@@ -21447,6 +21853,401 @@ static bool gni_cpu_conv(gn_context *g, const void *job) {
     return ok;
 }
 
+// >>cpu_attend
+// Attention on the CPU. Scores have a query in each column, so that keys and values are read where they are, all passes over them are
+// passes over vectors, and only blocks of them are there at a time. From outside: gni_cpu_attend, gni_cpu_takes_attend.
+
+enum {
+    GNI_ATTEND_BLOCK = 64,      // queries of a block
+    GNI_ATTEND_BLOCK_KEYS = 96, // and keys at most: a worker has one or, for a gradient, two such blocks of float32
+    GNI_ATTEND_LEAST = 8,       // queries, and keys, below which products and a softmax are as fast
+    GNI_ATTEND_LEAST_KEYS = 32,
+    GNI_ATTEND_PAD = 16,    // between rows of a block, which are not to fall into the same sets of a cache
+    GNI_ATTEND_APART = 128, // rows that are a multiple of so many elements apart do as well, and are copied
+    GNI_ATTEND_CHUNK = 4    // blocks of keys of a task
+};
+
+typedef struct gni_attend_cpu {
+    const gni_attend_job *a;
+    const gni_gemm_isa *gemm;
+    const gni_gemm_family *f;
+    const gni_attend_isa *isa;
+    gni_convert_fn load, store; // of halves, or NULL
+    gni_gemm_pack_fn pack;
+    int64_t item;               // bytes of an element
+    int64_t keys;               // of a block
+    int64_t blocks;             // of a head's queries
+    int64_t chunks, chunk;      // of a head's keys, and how many they are
+    int64_t wide_d, wide_e;     // between rows of q and of gy
+    int64_t floats;             // of a worker
+    float *work;
+    gni_attend_step step;
+} gni_attend_cpu;
+
+// What a worker has of one block of queries of one head.
+typedef struct gni_attend_block {
+    const gni_attend_cpu *c;
+    int64_t batch, head, row, n; // the first query, and how many
+    float *qt, *gt;              // q scaled and gy, in panels (d,width) and (e,width)
+    float *q, *gy;               // (n,d), (n,e)
+    float *s, *ds;               // (keys,n) of scores, then of weights; of their derivatives
+    float *o;                    // (e,n) of y or (d,n) of dq
+    float *k, *v;                // (keys,d), (keys,e) where they are not read in place
+    float *most, *sum, *keep;    // (n); most is lse and sum is dot for a gradient
+} gni_attend_block;
+
+static char *gni_attend_at(const gni_operand *o, int64_t batch, int64_t head, int64_t row) {
+    const int64_t at = batch * o->stride[0] + head * o->stride[1] + row * o->stride[2];
+    return gni_operand_data(o) + at * gni_item_size(o->dtype);
+}
+
+static int64_t gni_attend_step_of(void) { return GNI_ATTEND_BLOCK + GNI_ATTEND_PAD; }
+
+static float *gni_attend_cut_room(float **at, int64_t n) {
+    float *p = *at;
+    if (p != NULL) *at = p + gni_gemm_round(n, 16) + 16; // packing writes a vector past the end
+    return p;
+}
+
+// Sets the block's places in a worker's memory. Without memory (at is NULL) how many floats they are.
+static int64_t gni_attend_rooms(gni_attend_block *b, const gni_attend_cpu *c, float *at) {
+    const gni_attend_job *a = c->a;
+    const bool back = c->step != GNI_ATTEND_FORWARD;
+    const int64_t most = GNI_ATTEND_BLOCK, step = gni_attend_step_of();
+    const int64_t size[12] = {a->d * most, back ? a->e * most : 0, back ? most * c->wide_d : 0, most * GNI_MAX(c->wide_d, c->wide_e),
+                              c->keys * step, back ? c->keys * step : 0, GNI_MAX(a->d, a->e) * step,
+                              c->keys * (a->d + GNI_ATTEND_PAD), c->keys * (a->e + GNI_ATTEND_PAD), most, most, most};
+    float **const to[12] = {&b->qt, &b->gt, &b->q, &b->gy, &b->s, &b->ds, &b->o, &b->k, &b->v, &b->most, &b->sum, &b->keep};
+    int64_t all = 0;
+    b->c = c;
+    for (int i = 0; i < 12; i++) {
+        if (at != NULL) *to[i] = gni_attend_cut_room(&at, size[i]);
+        all += gni_gemm_round(size[i], 16) + 16;
+    }
+    return all;
+}
+
+static int64_t gni_attend_width(const gni_attend_cpu *c, int64_t left) { return left > c->f->lanes ? 2 * c->f->lanes : c->f->lanes; }
+
+// A product on tiles: to (rows,width) = a (rows,k) b (k,width), or added to it; of its columns `cols` are there.
+static void gni_attend_tiles(const gni_gemm_family *f, const float *a, int64_t a_rs, int64_t a_cs, const float *b, int64_t b_rs, float *to,
+                             int64_t to_rs, int64_t rows, int64_t k, int64_t width, int64_t cols, bool add) {
+    gni_gemm_tile_fn const *tile = gni_gemm_tiles_of(f, width);
+    gni_gemm_tile t;
+    memset(&t, 0, sizeof t);
+    t.k = k;
+    t.a_rs = a_rs;
+    t.a_cs = a_cs;
+    t.b = b;
+    t.b_rs = b_rs;
+    t.c_rs = to_rs;
+    t.cols = (int)cols;
+    t.add = add;
+    for (int64_t i = 0, some; i < rows; i += some) {
+        some = gni_gemm_panel_rows(f, rows - i);
+        t.a = a + i * a_rs;
+        t.c = to + i * to_rs;
+        tile[some](&t);
+    }
+}
+
+// to (rows,n) += a (rows,k) b (k,n), where b's rows go on as far as a panel does.
+static void gni_attend_wide(const gni_attend_cpu *c, const float *a, int64_t a_rs, const float *b, int64_t b_rs, float *to, int64_t to_rs,
+                            int64_t rows, int64_t k, int64_t n) {
+    for (int64_t j = 0, width; j < n; j += width) {
+        width = gni_attend_width(c, n - j);
+        gni_attend_tiles(c->f, a, a_rs, 1, b + j, b_rs, to + j, to_rs, rows, k, width, GNI_MIN(width, n - j), true);
+    }
+}
+
+// n rows of keys or values from `row` on as float32, `room` if they cannot stay.
+static const float *gni_attend_rows(const gni_attend_block *b, const gni_operand *o, int64_t row, int64_t n, int64_t width, float *room,
+                                    int64_t *rs) {
+    const gni_attend_cpu *c = b->c;
+    const char *from = gni_attend_at(o, b->batch, b->head / c->a->share, row);
+    const int64_t step = o->stride[2] * c->item;
+    *rs = o->stride[2];
+    if (c->load == NULL && o->stride[2] % GNI_ATTEND_APART != 0) return (const float *)(const void *)from;
+    *rs = width + GNI_ATTEND_PAD;
+    for (int64_t i = 0; i < n; i++, from += step) {
+        if (c->load != NULL)
+            c->load(room + i * *rs, from, width);
+        else
+            memcpy(room + i * *rs, from, (size_t)width * sizeof(float));
+    }
+    return room;
+}
+
+// n rows of a query's operand, `width` of their elements, with zeros around them.
+static void gni_attend_copy(const gni_attend_block *b, const gni_operand *o, int64_t width, float *to, int64_t step) {
+    const gni_attend_cpu *c = b->c;
+    for (int64_t i = 0; i < b->n; i++, to += step) {
+        const char *from = gni_attend_at(o, b->batch, b->head, b->row + i);
+        if (c->load != NULL)
+            c->load(to, from, width);
+        else
+            memcpy(to, from, (size_t)width * sizeof(float));
+        memset(to + width, 0, (size_t)(step - width) * sizeof(float));
+    }
+}
+
+// The same rows in panels of columns, times a factor.
+static void gni_attend_turn(const gni_attend_block *b, const gni_operand *o, int64_t width, float *to, float factor) {
+    const gni_attend_cpu *c = b->c;
+    for (int64_t i = 0; i < 2 * c->f->lanes; i++) b->keep[i] = factor;
+    for (int64_t j = 0, w; j < b->n; j += w) {
+        w = gni_attend_width(c, b->n - j);
+        c->pack(to, w, gni_attend_at(o, b->batch, b->head, b->row + j), o->stride[2], 1, GNI_MIN(w, b->n - j), width);
+        if (factor != 1.0f) c->isa->times(to, w, width, w, b->keep);
+        to += width * w;
+    }
+}
+
+// A mask's rows are read one after the other; one that all queries share, a key at a time.
+static void gni_attend_mask_scores(const gni_operand *m, const char *at, float *s, int64_t queries, int64_t keys) {
+    const int64_t rs = m->stride[2], ks = m->stride[3], step = gni_attend_step_of();
+    const bool *seen = (const bool *)(const void *)at;
+    const float *f = (const float *)(const void *)at;
+    const float low = -(float)INFINITY;
+    if (m->dtype == GN_BOOL && rs == 0) {
+        for (int64_t i = 0; i < keys; i++)
+            for (int64_t q = 0; q < queries && !seen[i * ks]; q++) s[i * step + q] = low;
+    } else if (m->dtype == GN_BOOL) {
+        for (int64_t q = 0; q < queries; q++)
+            for (int64_t i = 0; i < keys; i++) { // branches would be guessed wrong
+                uint32_t bits;
+                const uint32_t keep = (uint32_t)-(int32_t)seen[q * rs + i * ks];
+                memcpy(&bits, &s[i * step + q], sizeof bits);
+                bits = (bits & keep) | (0xff800000u & ~keep);
+                memcpy(&s[i * step + q], &bits, sizeof bits);
+            }
+    } else if (rs == 0) {
+        for (int64_t i = 0; i < keys; i++) {
+            const float x = f[i * ks];
+            for (int64_t q = 0; q < queries; q++) s[i * step + q] += x;
+        }
+    } else {
+        for (int64_t q = 0; q < queries; q++)
+            for (int64_t i = 0; i < keys; i++) s[i * step + q] += f[q * rs + i * ks];
+    }
+}
+
+// What a query does not see, in columns from j on and keys from `key` on: -infinity.
+static void gni_attend_hide(const gni_attend_block *b, float *s, int64_t j, int64_t width, int64_t key, int64_t keys) {
+    const gni_attend_job *a = b->c->a;
+    const gni_operand *m = &a->mask;
+    const int64_t first = b->row + j;
+    if (m->buf != NULL)
+        gni_attend_mask_scores(m, gni_attend_at(m, b->batch, b->head, first) + key * m->stride[3] * gni_item_size(m->dtype), s,
+                               GNI_MIN(width, b->n - j), keys);
+    for (int64_t i = 0; i < keys && a->causal; i++)
+        for (int64_t q = 0, end = GNI_MIN(width, key + i - first); q < end; q++) s[i * gni_attend_step_of() + q] = -(float)INFINITY;
+}
+
+static bool gni_attend_hides(const gni_attend_block *b, int64_t j, int64_t last_key) {
+    return b->c->a->mask.buf != NULL || (b->c->a->causal && last_key > b->row + j);
+}
+
+// The end of the keys that the block sees.
+static int64_t gni_attend_end(const gni_attend_block *b, int64_t end) { return b->c->a->causal ? GNI_MIN(end, b->row + b->n) : end; }
+
+// o (width,n) becomes rows of an operand.
+static void gni_attend_put_rows(const gni_attend_block *b, const gni_operand *o, int64_t width) {
+    const gni_attend_cpu *c = b->c;
+    gni_gemm_tile t;
+    memset(&t, 0, sizeof t);
+    char *to = gni_attend_at(o, b->batch, b->head, b->row);
+    t.c = c->store != NULL ? (void *)b->gy : (void *)to;
+    t.c_rs = c->store != NULL ? width : o->stride[2];
+    c->gemm->put_transposed(&t, b->o, width, b->n, gni_attend_step_of());
+    for (int64_t i = 0; i < b->n && c->store != NULL; i++) c->store(to + i * o->stride[2] * c->item, b->gy + i * width, width);
+}
+
+// ---- forward: the largest score, and sums with it, as they are so far
+
+static void gni_attend_weigh(const gni_attend_block *b, int64_t key, int64_t keys) {
+    const gni_attend_cpu *c = b->c;
+    const gni_attend_job *a = c->a;
+    const int64_t step = gni_attend_step_of();
+    int64_t k_rs, v_rs;
+    const float *k = gni_attend_rows(b, &a->k, key, keys, a->d, b->k, &k_rs), *v = gni_attend_rows(b, &a->v, key, keys, a->e, b->v, &v_rs);
+    for (int64_t j = 0, width; j < b->n; j += width) {
+        width = gni_attend_width(c, b->n - j);
+        gni_attend_tiles(c->f, k, k_rs, 1, b->qt + j * a->d, width, b->s + j, step, keys, a->d, width, width, false);
+        if (gni_attend_hides(b, j, key + keys - 1)) gni_attend_hide(b, b->s + j, j, width, key, keys);
+        const bool more = c->isa->fold(b->s + j, step, keys, width, b->most + j, b->sum + j, b->keep + j);
+        if (more && key > 0) c->isa->times(b->o + j, step, a->e, width, b->keep + j);
+        gni_attend_tiles(c->f, v, 1, v_rs, b->s + j, step, b->o + j, step, a->e, keys, width, width, key > 0);
+    }
+}
+
+static void gni_attend_forward_block(const gni_attend_block *b) {
+    const gni_attend_cpu *c = b->c;
+    const gni_attend_job *a = c->a;
+    const int64_t end = gni_attend_end(b, a->m);
+    // Without a mask a query sees keys: where no score is above -infinity, there is no answer.
+    const float none = a->mask.buf != NULL ? 0.0f : (float)NAN;
+    for (int i = 0; i < GNI_ATTEND_BLOCK; i++) b->most[i] = -(float)INFINITY, b->sum[i] = 0.0f;
+    gni_attend_turn(b, &a->q, a->d, b->qt, (float)a->scale);
+    for (int64_t key = 0; key < end; key += c->keys) gni_attend_weigh(b, key, GNI_MIN(c->keys, end - key));
+    for (int64_t i = 0; i < b->n; i++) {
+        const bool seen = b->sum[i] != 0.0f;
+        if (a->lse.buf != NULL)
+            ((float *)(void *)gni_operand_data(&a->lse))[(b->batch * a->heads + b->head) * a->n + b->row + i] =
+                seen ? b->most[i] + logf(b->sum[i]) : none;
+        b->keep[i] = seen ? 1.0f / b->sum[i] : none;
+    }
+    for (int64_t j = 0, width; j < b->n; j += width) {
+        width = gni_attend_width(c, b->n - j);
+        c->isa->times(b->o + j, gni_attend_step_of(), a->e, width, b->keep + j);
+    }
+    gni_attend_put_rows(b, &a->y, a->e);
+}
+
+// ---- the gradient
+
+// Of keys from `key` on: adds to dk and dv what this block gives them, and to o what they give dq.
+static void gni_attend_back_keys(const gni_attend_block *b, int64_t key, int64_t keys, bool first, bool queries, bool others) {
+    const gni_attend_cpu *c = b->c;
+    const gni_attend_job *a = c->a;
+    const int64_t step = gni_attend_step_of(), head = b->head / a->share;
+    int64_t k_rs, v_rs;
+    const float *k = gni_attend_rows(b, &a->k, key, keys, a->d, b->k, &k_rs), *v = gni_attend_rows(b, &a->v, key, keys, a->e, b->v, &v_rs);
+    for (int64_t j = 0, width; j < b->n; j += width) {
+        width = gni_attend_width(c, b->n - j);
+        gni_attend_tiles(c->f, k, k_rs, 1, b->qt + j * a->d, width, b->s + j, step, keys, a->d, width, width, false);
+        if (gni_attend_hides(b, j, key + keys - 1)) gni_attend_hide(b, b->s + j, j, width, key, keys);
+        gni_attend_tiles(c->f, v, v_rs, 1, b->gt + j * a->e, width, b->ds + j, step, keys, a->e, width, width, false);
+        c->isa->back(b->s + j, b->ds + j, step, keys, width, b->most + j, b->sum + j, (float)a->scale);
+        if (queries) gni_attend_tiles(c->f, k, 1, k_rs, b->ds + j, step, b->o + j, step, a->d, keys, width, width, !first);
+    }
+    float *dk = others && a->dk.buf != NULL ? (float *)(void *)gni_operand_data(&a->dk) : NULL,
+          *dv = others && a->dv.buf != NULL ? (float *)(void *)gni_operand_data(&a->dv) : NULL;
+    if (dv != NULL)
+        gni_attend_wide(c, b->s, step, b->gy, c->wide_e, dv + b->batch * a->dv.stride[0] + head * a->dv.stride[1] + key * a->dv.stride[2],
+                        a->dv.stride[2], keys, b->n, a->e);
+    if (dk != NULL)
+        gni_attend_wide(c, b->ds, step, b->q, c->wide_d, dk + b->batch * a->dk.stride[0] + head * a->dk.stride[1] + key * a->dk.stride[2],
+                        a->dk.stride[2], keys, b->n, a->d);
+}
+
+// Keys from `from` to `to`.
+static void gni_attend_back_block(const gni_attend_block *b, int64_t from, int64_t to, bool queries, bool others) {
+    const gni_attend_cpu *c = b->c;
+    const gni_attend_job *a = c->a;
+    const int64_t end = gni_attend_end(b, to), at = (b->batch * a->heads + b->head) * a->n + b->row;
+    if (from >= end) return;
+    memset(b->most, 0, GNI_ATTEND_BLOCK * sizeof(float));
+    memset(b->sum, 0, GNI_ATTEND_BLOCK * sizeof(float));
+    memcpy(b->most, (const float *)(const void *)gni_operand_data(&a->lse) + at, (size_t)b->n * sizeof(float));
+    memcpy(b->sum, (const float *)(const void *)gni_operand_data(&a->dot) + at, (size_t)b->n * sizeof(float));
+    gni_attend_turn(b, &a->q, a->d, b->qt, (float)a->scale);
+    gni_attend_turn(b, &a->gy, a->e, b->gt, 1.0f);
+    if (others) gni_attend_copy(b, &a->q, a->d, b->q, c->wide_d);
+    if (others) gni_attend_copy(b, &a->gy, a->e, b->gy, c->wide_e);
+    for (int64_t key = from; key < end; key += c->keys)
+        gni_attend_back_keys(b, key, GNI_MIN(c->keys, end - key), key == from, queries, others);
+    if (queries) gni_attend_put_rows(b, &a->dq, a->d);
+}
+
+// Gradients of a key head's keys from `from` to `to` start from zeros.
+static void gni_attend_zero(const gni_attend_block *b, const gni_operand *o, int64_t from, int64_t to, int64_t width) {
+    if (o->buf == NULL) return;
+    float *p = (float *)(void *)gni_operand_data(o) + b->batch * o->stride[0] + b->head / b->c->a->share * o->stride[1];
+    for (int64_t i = from; i < to; i++) memset(p + i * o->stride[2], 0, (size_t)width * sizeof(float));
+}
+
+// ---- the job
+
+static void gni_attend_begin_block(gni_attend_block *b, int64_t head, int64_t block) {
+    const gni_attend_job *a = b->c->a;
+    b->batch = head / a->heads;
+    b->head = head % a->heads;
+    b->row = block * GNI_ATTEND_BLOCK;
+    b->n = GNI_MIN(a->n - b->row, (int64_t)GNI_ATTEND_BLOCK);
+}
+
+// Items are blocks of queries, or with keys' gradients chunks of keys, of all heads.
+static void gni_attend_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_attend_cpu *c = (const gni_attend_cpu *)arg;
+    const gni_attend_job *a = c->a;
+    gni_attend_block b;
+    gni_attend_rooms(&b, c, c->work + worker * c->floats);
+    for (int64_t i = begin; i < end; i++) {
+        if (c->step == GNI_ATTEND_FORWARD || c->step == GNI_ATTEND_QUERIES) {
+            gni_attend_begin_block(&b, i / c->blocks, i % c->blocks);
+            if (c->step == GNI_ATTEND_FORWARD)
+                gni_attend_forward_block(&b);
+            else
+                gni_attend_back_block(&b, 0, a->m, true, false);
+            continue;
+        }
+        const int64_t from = i % c->chunks * c->chunk, to = GNI_MIN(a->m, from + c->chunk), head = i / c->chunks * a->share;
+        gni_attend_begin_block(&b, head, 0);
+        gni_attend_zero(&b, &a->dk, from, to, a->d);
+        gni_attend_zero(&b, &a->dv, from, to, a->e);
+        for (int64_t q = 0; q < a->share * c->blocks; q++) {
+            gni_attend_begin_block(&b, head + q / c->blocks, q % c->blocks);
+            gni_attend_back_block(&b, from, to, c->step == GNI_ATTEND_ALL && a->dq.buf != NULL, true);
+        }
+    }
+}
+
+static bool gni_attend_run_step(gn_context *g, gni_attend_cpu *c, gni_attend_step step) {
+    const gni_attend_job *a = c->a;
+    const int64_t heads = a->batches * a->heads;
+    const bool blocks = step == GNI_ATTEND_FORWARD || step == GNI_ATTEND_QUERIES;
+    c->step = step;
+    c->chunk = step == GNI_ATTEND_KEYS ? GNI_ATTEND_CHUNK * c->keys : a->m;
+    c->chunks = (a->m + c->chunk - 1) / c->chunk;
+    gni_attend_block b;
+    c->floats = gni_attend_rooms(&b, c, NULL);
+    const size_t bytes = (size_t)gni_pool_threads(g->pool) * (size_t)c->floats * sizeof(float);
+    if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
+    if (g->gemm_work == NULL || !gni_gemm_reserve(g, g->gemm_work, bytes)) {
+        gni_fail_memory(g, "gn_attention", bytes);
+        return false;
+    }
+    c->work = (float *)g->gemm_work->data;
+    const int64_t items = blocks ? heads * c->blocks : heads / a->share * c->chunks;
+    const double work = (double)heads * (double)a->n * (double)a->m * (double)(a->d + a->e);
+    gni_parallel(g->pool, items, work < 4.0 * GNI_GEMM_THREADED ? items : 1, gni_attend_task, c);
+    return true;
+}
+
+static bool gni_cpu_attend(gn_context *g, const void *job) {
+    const gni_attend_job *a = (const gni_attend_job *)job;
+    gni_attend_cpu c;
+    memset(&c, 0, sizeof c);
+    c.a = a;
+    c.gemm = gni_gemm_isa_of((int)g->isa);
+    c.f = c.gemm->f32;
+    c.isa = GNI_OF_ISA(g->isa, gni_attend_table);
+    c.item = gni_item_size(a->q.dtype);
+    c.pack = a->q.dtype == GN_F16 ? c.gemm->pack_f16 : a->q.dtype == GN_BF16 ? c.gemm->pack_bf16 : c.gemm->pack_f32;
+    if (c.item == 2) {
+        c.load = gni_cpu_isa_of(g->isa)->load[a->q.dtype];
+        c.store = gni_cpu_isa_of(g->isa)->store[a->q.dtype];
+    }
+    c.keys = GNI_ATTEND_BLOCK_KEYS / c.f->rows * c.f->rows;
+    c.blocks = (a->n + GNI_ATTEND_BLOCK - 1) / GNI_ATTEND_BLOCK;
+    c.wide_d = gni_gemm_round(a->d, 2 * c.f->lanes) + GNI_ATTEND_PAD;
+    c.wide_e = gni_gemm_round(a->e, 2 * c.f->lanes) + GNI_ATTEND_PAD;
+    if (a->step != GNI_ATTEND_ALL) return gni_attend_run_step(g, &c, a->step);
+    // All at once is five products, by queries and by keys are three and four: those have more tasks. The sums are the same.
+    const int64_t threads = gni_pool_threads(g->pool), heads = a->batches * a->heads / a->share, rounds = (heads + threads - 1) / threads;
+    if (a->dk.buf == NULL && a->dv.buf == NULL) return gni_attend_run_step(g, &c, GNI_ATTEND_QUERIES);
+    if (a->dq.buf == NULL) return gni_attend_run_step(g, &c, GNI_ATTEND_KEYS);
+    if (5 * rounds * threads <= 7 * heads) return gni_attend_run_step(g, &c, GNI_ATTEND_ALL);
+    return gni_attend_run_step(g, &c, GNI_ATTEND_QUERIES) && gni_attend_run_step(g, &c, GNI_ATTEND_KEYS);
+}
+
+static bool gni_cpu_takes_attend(const gn_context *g, const void *job) {
+    const gni_attend_job *a = (const gni_attend_job *)job;
+    GNI_UNUSED(g);
+    return a->q.dtype != GN_F64 && a->m > 0 && a->d > 0 && a->e > 0;
+}
+
 // >>cpu_jobs
 // The other jobs on the CPU (softmax, take, random, matmul), and which of all jobs the CPU takes.
 
@@ -21618,11 +22419,9 @@ static bool gni_cpu_softmax(gn_context *g, const void *job) {
 
 typedef struct gni_take_job {
     const gni_take *d;
-    const gni_cpu_isa *isa;
     const char *in, *index;
     char *out;
     int64_t run;      // bytes of a row
-    bool check;       // indices before they are used, each once; else they are known to be right
     gni_atomic wrong; // one was none
 } gni_take_job;
 
@@ -21676,27 +22475,32 @@ static void gni_move_item(char *to, const char *from, int64_t bytes) {
     }
 }
 
-// Rows at indices that count up, `from` being the start of their axis.
+// Rows at indices that count up, `from` being the start of their axis; false at one that is none.
 #define GNI_TAKE(BYTES, I)                                                                          \
     for (int64_t i = 0; i < n; i++) {                                                               \
-        const int64_t at = (int64_t)((const I *)(const void *)index)[i];                            \
-        memcpy(to + i * (BYTES), from + (at < 0 ? at + extent : at) * (BYTES), (size_t)(BYTES));    \
-    }
+        int64_t at = (int64_t)((const I *)(const void *)index)[i];                                  \
+        if ((uint64_t)at >= (uint64_t)extent) {                                                     \
+            at += extent;                                                                           \
+            if ((uint64_t)at >= (uint64_t)extent) return false;                                     \
+        }                                                                                           \
+        memcpy(to + i * (BYTES), from + at * (BYTES), (size_t)(BYTES));                             \
+    }                                                                                               \
+    return true;
 #define GNI_TAKE_ROWS(I)                                                                            \
     switch (item) {                                                                                 \
-    case 1: GNI_TAKE(1, I) break;                                                                   \
-    case 2: GNI_TAKE(2, I) break;                                                                   \
-    case 4: GNI_TAKE(4, I) break;                                                                   \
-    case 8: GNI_TAKE(8, I) break;                                                                   \
-    case 16: GNI_TAKE(16, I) break;                                                                 \
-    case 32: GNI_TAKE(32, I) break;                                                                 \
-    case 64: GNI_TAKE(64, I) break;                                                                 \
-    default: GNI_TAKE(item, I) break;                                                               \
+    case 1: GNI_TAKE(1, I)                                                                          \
+    case 2: GNI_TAKE(2, I)                                                                          \
+    case 4: GNI_TAKE(4, I)                                                                          \
+    case 8: GNI_TAKE(8, I)                                                                          \
+    case 16: GNI_TAKE(16, I)                                                                        \
+    case 32: GNI_TAKE(32, I)                                                                        \
+    case 64: GNI_TAKE(64, I)                                                                        \
+    default: GNI_TAKE(item, I)                                                                      \
     }
-static void gni_take_rows_64(char *to, const char *from, const char *index, int64_t n, int64_t extent, int64_t item) {
+static bool gni_take_rows_64(char *to, const char *from, const char *index, int64_t n, int64_t extent, int64_t item) {
     GNI_TAKE_ROWS(int64_t)
 }
-static void gni_take_rows_32(char *to, const char *from, const char *index, int64_t n, int64_t extent, int64_t item) {
+static bool gni_take_rows_32(char *to, const char *from, const char *index, int64_t n, int64_t extent, int64_t item) {
     GNI_TAKE_ROWS(int32_t)
 }
 #undef GNI_TAKE_ROWS
@@ -21712,13 +22516,12 @@ static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
     const char *from = j->in + begin / d->count * d->extent * j->run;
     char *to = j->out + begin * j->run;
     while (begin < end && each == 1 && t != GN_U32) {
-        const int64_t n = GNI_MIN(GNI_MIN(end - begin, d->count - c), 1024); // read twice, the second time in the cache
+        const int64_t n = GNI_MIN(end - begin, d->count - c);
         const char *index = j->index + (d->along ? begin : c) * gni_item_size(t);
-        if (j->check && gni_wrong_index(j->isa, d, t, index, n) >= 0) {
+        if (!(t == GN_I64 ? gni_take_rows_64 : gni_take_rows_32)(to, from, index, n, d->extent, item)) {
             gni_atomic_store(&j->wrong, 1);
             return;
         }
-        (t == GN_I64 ? gni_take_rows_64 : gni_take_rows_32)(to, from, index, n, d->extent, item);
         begin += n;
         to += n * item;
         if ((c += n) < d->count) continue;
@@ -21741,13 +22544,13 @@ static bool gni_cpu_take(gn_context *g, const void *job) {
     const gni_take *d = (const gni_take *)job;
     gni_take_job j;
     j.d = d;
-    j.isa = gni_cpu_isa_of(g->isa);
     j.in = gni_operand_data(&d->in);
     j.index = gni_operand_data(&d->index);
     j.out = gni_operand_data(&d->out);
     j.run = d->at.inner * gni_item_size(d->in.dtype);
-    j.check = !d->at.checked && j.run > 0 && d->index.dtype != GN_U32 && (d->at.along ? d->at.inner == 1 : d->at.outer == 1);
-    if (!j.check && !gni_indices_ok(g, &d->at, &d->index)) return false;
+    // Where each index is used once, it is looked at then.
+    const bool once = j.run > 0 && d->index.dtype != GN_U32 && (d->at.along ? d->at.inner == 1 : d->at.outer == 1);
+    if (!once && !gni_indices_ok(g, &d->at, &d->index)) return false;
     if (j.run == 0) return true;
     gni_atomic_store(&j.wrong, 0);
     int64_t grain = GNI_MAX(GNI_GRAIN * 2 / (j.run + 8), 1);
@@ -34508,6 +35311,7 @@ static bool gni_attend_on_units(const gni_gpu *gpu, const gni_attend_job *a) {
 
 static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a) {
     const gn_dtype t = a->q.dtype;
+    if (a->mask.buf != NULL || a->step == GNI_ATTEND_ALL) return false;
     if (!(gni_attend_scale(a) > 0.0f)) return false; // what is masked would not be the least
     if (t == GN_F64 || gpu->caps.texts || !gpu->caps.addresses || gpu->caps.shared_bytes < 27 << 10) return false;
     // On an H200 wider heads, which registers do not hold, are up to three times as fast in parts.
@@ -35586,8 +36390,9 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
     s = gni_scalar_whole(op, a->dtype, s); // no comparison has its scalar first
     konst[!scalar_first] = s;
     gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(op, a->dtype, s));
+    const bool square = op == GNI_OP_POW && s == 2.0 && !scalar_first;
     if (gni_binary_ok(g, fn, op, t) && gni_scalar_fit(g, fn, op, &t, &konst[!scalar_first]))
-        y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, 2);
+        y = gni_apply(g, fn, square ? GNI_OP_SQUARE : op, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, square ? 1 : 2);
     if (!gni_is_compare(op)) gni_record_op(g, y, fn, op, &a, 1, scalar_first ? 1 : 2, s);
     return gni_end(g, y);
 }
@@ -36513,32 +37318,6 @@ static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, do
     return *var != NULL;
 }
 
-GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof) {
-    gn_context *g = gni_begin("gn_var", &a, 1);
-    if (g == NULL) return NULL;
-    gn_array *y = NULL;
-    bool keep;
-    uint32_t set = gni_axes(g, "gn_var", axes, a->shape.rank, &keep);
-    gn_scope_begin(g);
-    if (set != ~0u && gni_is_complex(a->dtype)) {
-        y = gn_add(gn_var(gn_real(a), axes, ddof), gn_var(gn_imag(a), axes, ddof));
-    } else if (set != ~0u) {
-        gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
-        gn_dtype inner = gni_moment_dtype(a->dtype);
-        if (gni_moments(g, a, inner, set, ddof, NULL, &y)) {
-            const gn_shape s = gni_reduced_shape(&a->shape, set, keep);
-            y = gn_reshape(y, s);
-            return gni_end_scope(g, y != NULL && y->dtype != t ? gn_cast(y, t) : y);
-        }
-        gn_array *x = inner != a->dtype ? gn_cast(a, inner) : a;
-        gn_array *centred = gn_square(gn_sub(x, gn_mean(x, GN_KEEP(axes))));
-        double n = (double)gni_reduced_count(&a->shape, set) - ddof;
-        y = gn_div_s(gn_sum(centred, axes), n > 0.0 ? n : 0.0);
-        if (gn_dtype_of(y) != t) y = gn_cast(y, t);
-    }
-    return gni_end_scope(g, y);
-}
-
 // The root of a sum of squares. Its slope is infinite at 0, where all the squares' slopes are 0: the gradient
 // there is taken to be 0, as in PyTorch, not 0 times infinity.
 static gn_array *gni_root(gn_context *g, gn_array *squares) {
@@ -36548,12 +37327,33 @@ static gn_array *gni_root(gn_context *g, gn_array *squares) {
                     gn_sqrt(gn_where(zero, gn_ones_like(squares), squares)));
 }
 
-GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, double ddof) {
-    gn_context *g = gni_begin("gn_std", &a, 1);
+// The variance or, before it is rounded, its root.
+static gn_array *gni_var(const char *fn, gn_array *a, gn_axes axes, double ddof, bool root) {
+    gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
+    gn_array *y = NULL;
+    bool keep;
+    uint32_t set = gni_axes(g, fn, axes, a->shape.rank, &keep);
     gn_scope_begin(g);
-    return gni_end_scope(g, gni_root(g, gn_var(a, axes, ddof)));
+    if (set == ~0u) return gni_end_scope(g, NULL);
+    if (gni_is_complex(a->dtype)) {
+        y = gn_add(gn_var(gn_real(a), axes, ddof), gn_var(gn_imag(a), axes, ddof));
+        return gni_end_scope(g, root ? gni_root(g, y) : y);
+    }
+    const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32, inner = gni_moment_dtype(a->dtype);
+    if (gni_moments(g, a, inner, set, ddof, NULL, &y)) {
+        y = gn_reshape(y, gni_reduced_shape(&a->shape, set, keep));
+    } else {
+        gn_array *x = gni_as(a, inner);
+        gn_array *centred = gn_square(gn_sub(x, gn_mean(x, GN_KEEP(axes))));
+        double n = (double)gni_reduced_count(&a->shape, set) - ddof;
+        y = gn_div_s(gn_sum(centred, axes), n > 0.0 ? n : 0.0);
+    }
+    return gni_end_scope(g, gni_as(root ? gni_root(g, y) : y, t));
 }
+
+GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof) { return gni_var("gn_var", a, axes, ddof, false); }
+GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, double ddof) { return gni_var("gn_std", a, axes, ddof, true); }
 
 GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_norm", &a, 1);
@@ -36598,9 +37398,9 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
         if (gni_reduced_count(&a->shape, set) > INT32_MAX)
             gni_fail(g, GN_ERROR_SHAPE, "%s: more than 2^31 - 1 elements to choose from", fn);
         else
-            y = gni_reduce_axes(g, fn, op, a, a->dtype, GN_I32, set, keep);
+            y = gni_reduce_axes(g, fn, op, a, a->dtype, GNI_CPU_ALONE || g->gpu == NULL ? GN_I64 : GN_I32, set, keep);
     }
-    if (y != NULL) {
+    if (y != NULL && y->dtype == GN_I32) { // as kernels on a GPU write places
         gn_array *place = gni_apply(g, fn, GNI_OP_CAST, GN_I32, GN_I64, &y, NULL, 1);
         gni_unref(g, y);
         y = place;
@@ -43863,6 +44663,7 @@ GPUNUM_API gn_array *gn_logcumsumexp(gn_array *a, gn_axes axis) {
 // ---- sorts
 
 // Elements `first` to `first` + count of the sorted last axis of x: into *values and *index, those that are not NULL.
+// With as many elements as there are from a later one on, they are only parted there (sorted ones are parted everywhere).
 static bool gni_sorted(gn_context *g, const char *fn, gn_array *x, int64_t first, int64_t count, bool descending,
                        gn_array **values, gn_array **index) {
     gni_sort job;
@@ -43876,7 +44677,8 @@ static bool gni_sorted(gn_context *g, const char *fn, gn_array *x, int64_t first
     if (ok && index != NULL) ok = (i = gni_array_empty(g, fn, GN_I64, &s)) != NULL;
     if (ok && gni_elements(&s) > 0) {
         job.rows = gni_extent_product(s.dim, s.rank - 1);
-        job.first = first;
+        job.parted = first + count > job.n ? first : 0;
+        job.first = job.parted > 0 ? 0 : first;
         job.count = count;
         job.descending = descending;
         gni_take_operand(from, &job.in);
@@ -43980,7 +44782,7 @@ GPUNUM_API gn_array *gn_partition(gn_array *a, int64_t kth, gn_axes axis) {
     if (x != NULL && (kth < -n || kth >= n))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_partition: element %lld of %lld is asked for", (long long)kth, (long long)n);
     else if (x != NULL && gni_real_only(g, "gn_partition", &x, 1))
-        y = gni_sorted_axis(g, "gn_partition", x, at, 0, n, false, NULL); // sorted arrays are parted at every place
+        y = gni_sorted_axis(g, "gn_partition", x, at, kth < 0 ? kth + n : kth, n, false, NULL);
     return gni_end_scope(g, y);
 }
 
@@ -45060,10 +45862,9 @@ GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order) {
     if (order != order) gni_fail(g, GN_ERROR_ARGUMENT, "gn_vector_norm: the order is NaN");
     if (order != order) return gni_end_scope(g, NULL);
     if (order == 2.0) return gni_end_scope(g, gn_norm(a, axes));
-    gn_array *x = gn_abs(a), *y;
+    gn_array *x = gn_abs(gni_in_moments(a)), *y; // of numbers wider than integers, whose smallest one has no magnitude there
     if (x == NULL) return gni_end_scope(g, NULL);
-    const gn_dtype t = gni_is_float(x->dtype) ? x->dtype : GN_F32;
-    x = gni_in_moments(x);
+    const gn_dtype t = gni_is_complex(a->dtype) ? x->dtype : gni_is_float(a->dtype) ? a->dtype : GN_F32;
     if (order == GNI_INF)
         y = gn_max(x, axes);
     else if (order == -GNI_INF)
@@ -45208,8 +46009,9 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **
                  gni_shape_text(tb, sizeof tb, &b->shape));
         return gni_end_scope(g, NULL);
     }
-    if (gni_is_complex(a->dtype) != gni_is_complex(b->dtype)) // so that each one's gradient is of its dtype
-        for (int i = 0; i < 2; i++) in[i] = gn_cast(in[i], gni_complex_of(in[i]->dtype));
+    gn_dtype t = gn_promote(a->dtype, b->dtype); // both, or singular values have the precision of a's
+    if (!gni_is_float(t) && !gni_is_complex(t)) t = GN_F32;
+    for (int i = 0; i < 2; i++) in[i] = gni_as(in[i], t);
     a = in[0];
     if (rank == 1) in[1] = gn_expand_dims(in[1], 1);
     if (a != NULL && in[1] != NULL) y = gni_by_singular(g, a, in[1], rtol);
@@ -45908,6 +46710,12 @@ static bool gni_convolve_ok(gn_context *g, const char *fn, const gn_array *a, co
     return true;
 }
 
+// `a` as float64 or complex128.
+static gn_array *gni_in_double(gn_array *a) {
+    const gn_dtype t = gni_is_complex(a->dtype) ? GN_C128 : GN_F64;
+    return a->dtype == t ? a : gn_cast(a, t);
+}
+
 // `rank` 0: any. With `fft` the direct sum is not considered.
 static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int rank,
                                gn_convolution mode, bool fft) {
@@ -45932,9 +46740,9 @@ static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int ran
             if (a->shape.dim[i] < b->shape.dim[i])
                 gni_fail(g, GN_ERROR_SHAPE, "%s: neither operand covers the other on every axis",
                          fn);
-        // Whole numbers stay exact while the sums are below 2^53.
-        bool whole = !gni_is_float(t) && !cplx;
-        gn_array *x = whole ? gn_cast(a, GN_F64) : a, *k = whole ? gn_cast(b, GN_F64) : b;
+        // Whole numbers stay exact while the sums are below 2^53. Of two dtypes each transform would have its operand's precision.
+        bool whole = !gni_is_float(t) && !cplx, wide = whole || t == GN_F64 || t == GN_C128;
+        gn_array *x = wide ? gni_in_double(a) : a, *k = wide ? gni_in_double(b) : b;
         bool small_b = gni_elements(&b->shape) <= GNI_CONV_DIRECT,
              small_a = gni_elements(&a->shape) <= GNI_CONV_DIRECT;
         if (g->call_failed || x == NULL || k == NULL)
@@ -49047,6 +49855,16 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     return ok ? x : NULL;
 }
 
+// Whether dots along rows of images beat tiles, whose columns are taps and channels. Multiples of a multiply-add's time at its best,
+// measured with AVX2: dots lose what their last vectors lack, tiles pay for packing. With masks (AVX-512) dots are faster.
+static bool gni_conv_dots_pay(const gn_context *g, const gni_conv_plan *p) {
+    const gni_gemm_family *f = gni_gemm_isa_of((int)g->isa)->f32;
+    const int64_t out = p->out[p->nd - 1], n = p->c * gni_conv_count(p->k, p->nd);
+    const double dots = 3.2 * (double)gni_gemm_round(out, f->lanes) / (double)out,
+                 tiles = (1.3 * (double)gni_gemm_round(n, 2 * f->lanes) + 40.0) / (double)n + 25.0 * (double)p->groups / (double)p->o;
+    return f->clip || dots <= tiles;
+}
+
 // The gradient of w from x and that of y as they are.
 static gn_array *gni_conv_weight_beside(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
     gni_conv d;
@@ -49092,7 +49910,7 @@ static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array
         g->placement = asked;
         return w;
     }
-    if (gni_conv_beside(g, p, x->dtype)) return gni_conv_weight_beside(g, p, x, y);
+    if (gni_conv_beside(g, p, x->dtype) && gni_conv_dots_pay(g, p)) return gni_conv_weight_beside(g, p, x, y);
     gni_conv_ones(&d);
     x = gni_conv_packed(g, gn_move_axis(gni_conv_framed(p, x), 1, -1));
     y = gni_conv_packed(g, gn_move_axis(y, 1, -1));
@@ -49465,18 +50283,19 @@ static bool gni_attend_run(const gni_attend *c) {
     return c->back ? gni_attend_backward(c) : gni_attend_forward(c);
 }
 
-// ---- as one job of a GPU
+// ---- as one job
 
 static int64_t gni_attend_heads(const gn_array *k) { return k->shape.rank > 2 ? k->shape.dim[k->shape.rank - 3] : 1; }
 
-// (batches, heads, n, d) as a job reads it, rows of neighbours 16 bytes apart. False: not without a copy.
-static bool gni_attend_operand(const gn_array *a, gni_operand *o) {
+// (batches, heads, n, d) as a job reads it, for a GPU rows of neighbours 16 bytes apart. False: not without a copy.
+static bool gni_attend_operand(const gn_context *g, const gn_array *a, gni_operand *o) {
     const int rank = a->shape.rank;
+    const bool any = g->gpu == NULL;
     gni_take_operand(a, o);
-    if (rank > 4 || (a->shape.dim[rank - 1] > 1 && a->stride[rank - 1] != 1) || a->offset % 8 != 0) return false;
+    if (rank > 4 || (a->shape.dim[rank - 1] > 1 && a->stride[rank - 1] != 1) || (!any && a->offset % 8 != 0)) return false;
     for (int i = 0; i < rank - 1; i++) {
         o->stride[4 - rank + i] = a->shape.dim[i] > 1 ? a->stride[i] : 0;
-        if (o->stride[4 - rank + i] % 8 != 0 || o->stride[4 - rank + i] < 0) return false;
+        if (!any && (o->stride[4 - rank + i] % 8 != 0 || o->stride[4 - rank + i] < 0)) return false;
     }
     return true;
 }
@@ -49487,22 +50306,51 @@ static gn_array *gni_attend_given(gn_context *g, gn_array *x, gni_operand *o) {
         x = gn_reshape(x, GN_SHAPE(-1, x->shape.dim[x->shape.rank - 3], x->shape.dim[x->shape.rank - 2],
                                    x->shape.dim[x->shape.rank - 1]));
     if (x == NULL || !gni_materialize(g, x)) return NULL;
-    if (!gni_attend_operand(x, o)) {
+    if (!gni_attend_operand(g, x, o)) {
         x = gn_copy(x);
-        if (x == NULL || !gni_materialize(g, x) || !gni_attend_operand(x, o)) return NULL;
+        if (x == NULL || !gni_materialize(g, x) || !gni_attend_operand(g, x, o)) return NULL;
     }
     return x;
 }
 
+// (batch..., heads, n, m) of scores.
+static gn_shape gni_attend_shape(const gn_array *q, const gn_array *k) {
+    gn_shape s = q->shape;
+    s.dim[s.rank - 1] = k->shape.dim[s.rank - 2];
+    return s;
+}
+
+// Whether the CPU's way pays: its vectors are of queries, and a worker has blocks of scores.
+static bool gni_attend_pays(const gn_array *q, const gn_array *k, int64_t workspace) {
+    const int64_t bytes = 2 * (int64_t)sizeof(float) * GNI_ATTEND_BLOCK_KEYS * (GNI_ATTEND_BLOCK + GNI_ATTEND_PAD);
+    return q->shape.dim[q->shape.rank - 2] >= GNI_ATTEND_LEAST && k->shape.dim[k->shape.rank - 2] >= GNI_ATTEND_LEAST_KEYS &&
+           (workspace == 0 || workspace >= bytes);
+}
+
 // Whether it may be one: asked for before anything is copied for it.
-static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v, const gn_array *mask) {
+static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v, const gn_array *mask,
+                             int64_t workspace) {
     const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
-    return g->gpu != NULL && mask == NULL && q->dtype != GN_F64 && d % 8 == 0 && e % 8 == 0 &&
-           gni_elements(&q->shape) > 0 && gni_elements(&k->shape) > 0 && gni_elements(&v->shape) > 0;
+    if (q->dtype == GN_F64 || gni_elements(&q->shape) == 0 || gni_elements(&k->shape) == 0 || gni_elements(&v->shape) == 0) return false;
+    if (g->gpu != NULL && mask == NULL && d % 8 == 0 && e % 8 == 0) return true;
+    return gni_attend_pays(q, k, workspace) && (mask == NULL || q->shape.rank <= 4);
+}
+
+// A mask as a job reads it, with steps of 0 along axes that it repeats.
+static bool gni_attend_mask(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *mask) {
+    const int rank = q->shape.rank;
+    if (mask == NULL) return true;
+    if (mask->dtype != GN_BOOL) mask = gni_as(mask, GN_F32);
+    if (mask == NULL || !gni_materialize(g, mask)) return false;
+    mask = gn_broadcast_to(mask, gni_attend_shape(q, k));
+    if (mask == NULL || !gni_materialize(g, mask)) return false;
+    gni_take_operand(mask, &j->mask);
+    for (int i = 0; i < 4; i++) j->mask.stride[i] = i >= 4 - rank && mask->shape.dim[i - 4 + rank] > 1 ? mask->stride[i - 4 + rank] : 0;
+    return true;
 }
 
 // Fills j but for what its step writes. False: not without more memory, or not at all.
-static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *v, double scale,
+static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask, double scale,
                                  bool causal) {
     const gn_shape *s = &q->shape;
     const int rank = s->rank;
@@ -49517,50 +50365,67 @@ static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, 
     j->e = v->shape.dim[rank - 1];
     j->scale = scale;
     j->causal = causal;
-    return gni_attend_given(g, q, &j->q) != NULL && gni_attend_given(g, k, &j->k) != NULL && gni_attend_given(g, v, &j->v) != NULL;
+    return gni_attend_given(g, q, &j->q) != NULL && gni_attend_given(g, k, &j->k) != NULL && gni_attend_given(g, v, &j->v) != NULL &&
+           gni_attend_mask(j, g, q, k, mask);
 }
 
 // (..., heads, n, d), in memory as (..., n, heads, d) where x is.
-static gn_array *gni_attend_like(gn_context *g, gn_array *x, gn_shape s) {
+static gn_array *gni_attend_like(gn_context *g, gn_dtype t, const gn_array *x, gn_shape s) {
     const int h = s.rank - 3;
-    if (h < 0 || x->expr != NULL || x->stride[h] >= x->stride[h + 1] || s.dim[h] < 2) return gn_empty(g, x->dtype, s);
+    if (h < 0 || x->expr != NULL || x->stride[h] >= x->stride[h + 1] || s.dim[h] < 2) return gn_empty(g, t, s);
     const int64_t n = s.dim[h + 1];
     s.dim[h + 1] = s.dim[h];
     s.dim[h] = n;
-    return gn_swap_axes(gn_empty(g, x->dtype, s), h, h + 1);
+    return gn_swap_axes(gn_empty(g, t, s), h, h + 1);
 }
 
-static bool gni_attend_job_forward(gn_context *g, gn_array *q, gn_array *k, gn_array *v, double scale, bool causal, gn_array *y,
+// Whether j belongs on the CPU and pays there. What a GPU has another way for is left to that.
+static bool gni_attend_on_cpu(gn_context *g, gni_attend_job *j, gn_array *const *x, int64_t workspace) {
+    gni_job_view v;
+    gni_reason why;
+    gni_view_job(GNI_JOB_ATTEND, j, &v);
+    return gni_place(g, &gni_kind_attend, j, &v, &why) == GNI_ON_CPU && why != GNI_WHY_CPU_ONLY && gni_attend_pays(x[0], x[1], workspace);
+}
+
+static bool gni_attend_job_forward(gn_context *g, gn_array *const *x, double scale, const gn_attention_options *o, gn_array *y,
                                    gn_array *lse) {
     gni_attend_job j;
-    if (!gni_attend_job_begin(&j, g, q, k, v, scale, causal) || gni_attend_given(g, y, &j.y) == NULL) return false;
+    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], x[3], scale, o->causal) || gni_attend_given(g, y, &j.y) == NULL) return false;
     if (lse != NULL) gni_take_operand(lse, &j.lse);
-    return j.y.buf == y->buf && gni_run_on_gpu(g, &gni_kind_attend, &j, y);
+    if (j.y.buf != y->buf) return false;
+    if (gni_attend_on_cpu(g, &j, x, o->workspace)) return gni_run(g, &gni_kind_attend, &j, y);
+    return gni_run_on_gpu(g, &gni_kind_attend, &j, y);
 }
 
 static bool gni_attend_job_step(gn_context *g, gni_attend_job *j, gni_attend_step step, gn_array *y) {
     j->step = step;
-    return gni_run_on_gpu(g, &gni_kind_attend, j, y);
+    return (step == GNI_ATTEND_ALL ? gni_run : gni_run_on_gpu)(g, &gni_kind_attend, j, y);
 }
 
 static bool gni_attend_job_backward(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_attend_job j;
     gn_array *const *x = node->in, *y = node->output;
-    if (!gni_attend_whole(g, x[0], x[1], x[2], x[3]) || gy->dtype != x[0]->dtype) return false;
+    if (!gni_attend_whole(g, x[0], x[1], x[2], x[3], node->param[1]) || gy->dtype != x[0]->dtype) return false;
+    if (x[3] != NULL && gni_wanted(node, 3)) return false;
     // Rounded first, as the kernels read it: sums with another one would not cancel theirs.
     if (!gni_materialize(g, gy)) return false;
     gn_array *dot = gn_sum(gn_mul(gni_as(gy, GN_F32), gni_as(y, GN_F32)), GN_KEEP(-1));
     if (dot == NULL || !gni_materialize(g, dot) || !gni_materialize(g, x[4])) return false;
-    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], node->real[0], node->param[0] != 0) ||
+    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], x[3], node->real[0], node->param[0] != 0) ||
         gni_attend_given(g, gy, &j.gy) == NULL)
         return false;
     gni_take_operand(dot, &j.dot);
     gni_take_operand(x[4], &j.lse);
     gn_array *to[3];
+    j.step = GNI_ATTEND_QUERIES;
+    const bool cpu = gni_attend_on_cpu(g, &j, x, node->param[1]);
     for (int i = 0; i < 3; i++) {
-        to[i] = i == 0 && !gni_wanted(node, 0) ? NULL : gni_attend_like(g, x[i], x[i]->shape);
+        const bool unwanted = !gni_wanted(node, i) && (cpu || i == 0); // a GPU's kernel makes dk and dv
+        to[i] = unwanted ? NULL : gni_attend_like(g, cpu && i > 0 ? GN_F32 : x[i]->dtype, x[i], x[i]->shape);
         if (to[i] != NULL && gni_attend_given(g, to[i], i == 0 ? &j.dq : i == 1 ? &j.dk : &j.dv) == NULL) return false;
     }
+    for (int i = 0; i < 3 && cpu; i++) gx[i] = to[i];
+    if (cpu) return !g->call_failed && gni_attend_job_step(g, &j, GNI_ATTEND_ALL, to[0] != NULL ? to[0] : to[1] != NULL ? to[1] : to[2]);
     if (g->call_failed || (to[0] != NULL && !gni_attend_job_step(g, &j, GNI_ATTEND_QUERIES, to[0]))) return false;
     if ((gni_wanted(node, 1) || gni_wanted(node, 2)) && !gni_attend_job_step(g, &j, GNI_ATTEND_KEYS, to[1])) return false;
     for (int i = 0; i < 3; i++) gx[i] = gni_wanted(node, i) ? to[i] : NULL;
@@ -49582,13 +50447,6 @@ static gn_array *gni_attend_split(gn_array *a, int64_t heads) {
     s.dim[s.rank - 2] = a->shape.dim[rank - 2];
     s.dim[s.rank - 1] = a->shape.dim[rank - 1];
     return gn_reshape(a, s);
-}
-
-// (batch..., heads, n, m) of scores.
-static gn_shape gni_attend_shape(const gn_array *q, const gn_array *k) {
-    gn_shape s = q->shape;
-    s.dim[s.rank - 1] = k->shape.dim[s.rank - 2];
-    return s;
 }
 
 static bool gni_attend_fits(const gn_array *q, const gn_array *k, const gn_array *v) {
@@ -49756,8 +50614,8 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
             rows.dim[rows.rank - 1] = 1;
             c.a[GNI_ATTEND_LSE] = gn_empty(g, c.t, rows);
         }
-        if (gni_attend_whole(g, q, k, v, mask)) y = gni_attend_like(g, q, s);
-        if (y == NULL || !gni_attend_job_forward(g, q, k, v, scale, o.causal, y, c.a[GNI_ATTEND_LSE])) {
+        if (gni_attend_whole(g, q, k, v, mask, o.workspace)) y = gni_attend_like(g, q->dtype, q, s);
+        if (y == NULL || !gni_attend_job_forward(g, in, scale, &o, y, c.a[GNI_ATTEND_LSE])) {
             y = g->call_failed ? NULL : gn_empty(g, q->dtype, s);
             c.a[GNI_ATTEND_Y] = gni_attend_split(y, heads);
             if (g->call_failed || !gni_attend_run(&c)) y = NULL;
@@ -50373,15 +51231,39 @@ static float gni_pooled_window(const gni_pooled_plan *p, const float *x, const i
     return most;
 }
 
+// The same for windows of 2 x 2 side by side, which most networks have: a row of results, number n and on, from x on; or its gradient.
+static void gni_pooled_fours(const gni_pooled_job *j, int64_t x, int64_t n) {
+    const int64_t next = j->p->in[1];
+    for (const int64_t end = n + j->p->out[1]; n < end; n++, x += 2) {
+        if (j->gx != NULL) {
+            j->gx[x + (j->at[n] & 1) + (j->at[n] >> 1) * next] += j->gy[n];
+            continue;
+        }
+        const float v[4] = {j->x[x], j->x[x + 1], j->x[x + next], j->x[x + next + 1]};
+        float most = v[0];
+        int32_t tap = 0;
+        for (int32_t i = 1; i < 4; i++) {
+            tap += (i - tap) & -(int32_t)(v[i] > most); // a jump could not be foreseen
+            most = v[i] > most ? v[i] : most;
+        }
+        for (int32_t i = 0; i < 4 && v[0] + v[1] + v[2] + v[3] != v[0] + v[1] + v[2] + v[3]; i++)
+            if (most == most && v[i] != v[i]) most = v[i], tap = i;
+        j->y[n] = most;
+        j->at[n] = tap;
+    }
+}
+
 static void gni_pooled_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_pooled_job *j = (const gni_pooled_job *)arg;
     const gni_pooled_plan *p = j->p;
     const int64_t size = p->in[0] * p->in[1], out = p->out[0] * p->out[1];
+    const bool fours = gni_pooled_tiles(p) && p->size[0] == 2 && p->size[1] == 2;
     GNI_UNUSED(worker);
     for (int64_t q = begin; q < end; q++) {
         int64_t from[2], to[2], n = q * out;
         if (j->gx != NULL) memset(j->gx + q * size, 0, (size_t)size * sizeof(float));
-        for (int64_t i = 0; i < p->out[0]; i++) {
+        for (int64_t i = 0; i < p->out[0] && fours; i++) gni_pooled_fours(j, q * size + 2 * i * p->in[1], n + i * p->out[1]);
+        for (int64_t i = 0; i < p->out[0] && !fours; i++) {
             from[0] = gni_pooled_begin(p, 0, i);
             to[0] = gni_pooled_end(p, 0, i);
             for (int64_t k = 0; k < p->out[1]; k++, n++) {
