@@ -111,6 +111,9 @@ static void test_values(void **state) {
     expect_doubles("batch", gn_kl_div(o.q, o.sure, false, GN_REDUCE_BATCH_MEAN), GN_F64, torch_kl_batch, 1, 1e-13);
     expect_doubles("cosine", gn_cosine_similarity(o.x, o.y, 1, 1e-8), GN_F64, torch_cosine, 3, 1e-13);
     expect_doubles("cosine", gn_cosine_similarity(o.x, o.y, -2, 1e-8), GN_F64, torch_cosine + 3, 4, 1e-13);
+    const double wide[] = {1, 0, 0}, cosine = 1 / sqrt(3.0); // of two dtypes the wider one's precision
+    gn_array *narrow = gn_ones(g, GN_F32, GN_SHAPE(3));
+    expect_doubles("cosine", gn_cosine_similarity(gn_array_from(g, GN_F64, GN_SHAPE(3), wide), narrow, 0, 1e-8), GN_F64, &cosine, 1, 1e-14);
 }
 
 // ---- derivatives
