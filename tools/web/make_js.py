@@ -23,7 +23,7 @@ OTHERS = set('''gn_open_version gn_open_async_version gn_close gn_status_get gn_
     gn_dtype_of gn_size gn_bytes gn_rank gn_dim gn_context_of gn_eval gn_eval_all gn_to gn_print gn_to_string gn_string_free
     gn_requires_grad gn_grad gn_gradients gn_gradcheck gn_custom gn_checkpoint gn_no_grad_begin gn_no_grad_end gn_split
     gn_array_split gn_split_at gn_unstack gn_meshgrid gn_tensordot gn_fftn gn_ifftn gn_rfftn gn_irfftn gn_load_npy gn_save_npy
-    gn_load_npz gn_load_csv gn_save_csv gn_load_idx gn_npz_names gn_profile_begin gn_profile_end gn_vulkan_record_begin
+    gn_load_npz gn_load_csv gn_save_csv gn_load_cifar10 gn_load_idx gn_npz_names gn_profile_begin gn_profile_end gn_vulkan_record_begin
     gn_vulkan_record_end gn_vulkan_record_done gn_from_dlpack gn_vulkan_buffer gn_vulkan_wrap gn_optimizer_free gn_scalar
     gn_ema_update gn_full_from gn_nll_loss gn_cross_entropy_with gn_context_ptr gn_log_stderr'''.split())
 ONE = {'step', 'high', 'deviation', 'scale'} # 1 where nothing is given; letter D
