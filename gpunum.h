@@ -52342,7 +52342,8 @@ GPUNUM_API gn_array *gn_cosine_similarity(gn_array *a, gn_array *b, int axis, do
         gni_fail(g, gni_is_float(t) ? GN_ERROR_ARGUMENT : GN_ERROR_DTYPE, "%s: %s numbers, eps %g", fn, gn_dtype_name(t), eps);
         return gni_end_scope(g, NULL);
     }
-    gn_array *x = gni_loss_in(a), *y = gni_loss_in(b), *product = gn_mul(x, y);
+    const gn_dtype wide = t == GN_F64 ? t : GN_F32; // of both: lengths have the precision of what they are of
+    gn_array *x = gni_as(a, wide), *y = gni_as(b, wide), *product = gn_mul(x, y);
     const int at = product == NULL ? -1 : gni_axis(g, fn, axis, product->shape.rank);
     if (at < 0) return gni_end_scope(g, NULL);
     x = gn_broadcast_to(x, product->shape);
