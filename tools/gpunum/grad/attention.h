@@ -4,6 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../cpu/cpu_attend.h"
 #include "../grad/gradients.h"
 #endif
 
