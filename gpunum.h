@@ -11999,9 +11999,9 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job,
                     gn_array *y); // places, moves, runs; y gets the result
 
 // backends (rooms cpu to cpu_jobs, gpu_jobs) and profile
-static bool gni_cpu_takes_any(const gn_context *g, const void *job), gni_cpu_takes_none(const gn_context *g, const void *job), gni_cpu_takes_map(const gn_context *g, const void *job),
-    gni_cpu_takes_reduce(const gn_context *g, const void *job), gni_cpu_takes_softmax(const gn_context *g, const void *job), gni_cpu_takes_matmul(const gn_context *g, const void *job),
-    gni_cpu_takes_conv(const gn_context *g, const void *job), gni_cpu_takes_take(const gn_context *g, const void *job), gni_cpu_takes_attend(const gn_context *g, const void *job), gni_cpu_takes_random(const gn_context *g, const void *job);
+typedef bool gni_takes_fn(const gn_context *g, const void *job);
+static gni_takes_fn gni_cpu_takes_any, gni_cpu_takes_none, gni_cpu_takes_map, gni_cpu_takes_reduce, gni_cpu_takes_softmax,
+    gni_cpu_takes_matmul, gni_cpu_takes_conv, gni_cpu_takes_take, gni_cpu_takes_attend, gni_cpu_takes_random;
 static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_context *g, const void *job),
     gni_cpu_softmax(gn_context *g, const void *job), gni_cpu_matmul(gn_context *g, const void *job),
     gni_cpu_conv(gn_context *g, const void *job), gni_cpu_attend(gn_context *g, const void *job), gni_cpu_take(gn_context *g, const void *job),
@@ -12030,7 +12030,8 @@ static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_ma
                       gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
                       gni_kind_keep = {GNI_JOB_KEEP, gni_cpu_takes_none, NULL};
 #ifndef GPUNUM_NO_FFT
-static bool gni_cpu_takes_fft(const gn_context *g, const void *job), gni_cpu_fft(gn_context *g, const void *job);
+static gni_takes_fn gni_cpu_takes_fft;
+static bool gni_cpu_fft(gn_context *g, const void *job);
 static const gni_kind gni_kind_fft = {GNI_JOB_FFT, gni_cpu_takes_fft, gni_cpu_fft};
 #endif
 #ifndef GPUNUM_NO_LINALG
@@ -20679,7 +20680,7 @@ GNI_INLINE uint64_t gni_scan_far(double a) {
 // y may be x, where that was converted: products of four numbers of a narrower dtype are not far.
 GNI_INLINE void gni_scan_doubles(gni_scan_op op, double *y, const double *x, int64_t n, gni_scan_acc *acc) {
     double a = acc->a;
-    uint64_t far = 0, inner = 0;
+    uint64_t beyond = 0, inner = 0;
     int64_t i = 0;
     for (; i + 4 <= n; i += 4) {
         const double x0 = x[i], x01 = gni_scan_number(op, x0, x[i + 1]), x02 = gni_scan_number(op, x01, x[i + 2]);
@@ -20689,15 +20690,15 @@ GNI_INLINE void gni_scan_doubles(gni_scan_op op, double *y, const double *x, int
         y[i + 2] = gni_scan_number(op, a, x02);
         a = y[i + 3] = gni_scan_number(op, a, x03);
         if (op != GNI_SCAN_PROD) continue;
-        far |= gni_scan_far(a);
+        beyond |= gni_scan_far(a);
         if (y != x) inner |= gni_scan_far(x01) | gni_scan_far(x02) | gni_scan_far(x23) | gni_scan_far(x03);
     }
     if (inner >> 63 != 0) a = acc->a, i = 0;
     for (; i < n; i++) {
         a = y[i] = gni_scan_number(op, a, x[i]);
-        if (op == GNI_SCAN_PROD) far |= gni_scan_far(a);
+        if (op == GNI_SCAN_PROD) beyond |= gni_scan_far(a);
     }
-    if (op == GNI_SCAN_PROD && far >> 63 != 0) acc->b = 1.0;
+    if (op == GNI_SCAN_PROD && beyond >> 63 != 0) acc->b = 1.0;
     acc->a = a;
 }
 
@@ -20853,15 +20854,15 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
         gni_parallel(g->pool, items, grain, gni_scan_task, &j);
         j.totals = false;
         gni_scan_acc acc = gni_scan_none(d->op);
-        bool far = false;
+        bool beyond = false;
         for (int64_t i = 0; i < items; i++) {
             if (i % j.chunks == 0) acc = gni_scan_none(d->op);
             const gni_scan_acc total = j.parts[i];
             j.parts[i] = acc;
             gni_scan_join(d->op, &acc, &total);
-            far = far || total.b != 0.0 || gni_scan_far(acc.a) >> 63 != 0;
+            beyond = beyond || total.b != 0.0 || gni_scan_far(acc.a) >> 63 != 0;
         }
-        if (far && j.is_float && d->op == GNI_SCAN_PROD) { // in order then: 0 of one part times infinity of the next is NaN
+        if (beyond && j.is_float && d->op == GNI_SCAN_PROD) { // in order then: 0 of one part times infinity of the next is NaN
             gni_free(g, j.parts);
             j.parts = NULL;
             j.chunk = d->n;
@@ -22480,7 +22481,7 @@ static void gni_move_item(char *to, const char *from, int64_t bytes) {
     for (int64_t i = 0; i < n; i++) {                                                               \
         int64_t at = (int64_t)((const I *)(const void *)index)[i];                                  \
         if ((uint64_t)at >= (uint64_t)extent) {                                                     \
-            at += extent;                                                                           \
+            at = (int64_t)((uint64_t)at + (uint64_t)extent);                                        \
             if ((uint64_t)at >= (uint64_t)extent) return false;                                     \
         }                                                                                           \
         memcpy(to + i * (BYTES), from + at * (BYTES), (size_t)(BYTES));                             \

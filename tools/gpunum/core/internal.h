@@ -97,9 +97,9 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job,
                     gn_array *y); // places, moves, runs; y gets the result
 
 // backends (rooms cpu to cpu_jobs, gpu_jobs) and profile
-static bool gni_cpu_takes_any(const gn_context *g, const void *job), gni_cpu_takes_none(const gn_context *g, const void *job), gni_cpu_takes_map(const gn_context *g, const void *job),
-    gni_cpu_takes_reduce(const gn_context *g, const void *job), gni_cpu_takes_softmax(const gn_context *g, const void *job), gni_cpu_takes_matmul(const gn_context *g, const void *job),
-    gni_cpu_takes_conv(const gn_context *g, const void *job), gni_cpu_takes_take(const gn_context *g, const void *job), gni_cpu_takes_attend(const gn_context *g, const void *job), gni_cpu_takes_random(const gn_context *g, const void *job);
+typedef bool gni_takes_fn(const gn_context *g, const void *job);
+static gni_takes_fn gni_cpu_takes_any, gni_cpu_takes_none, gni_cpu_takes_map, gni_cpu_takes_reduce, gni_cpu_takes_softmax,
+    gni_cpu_takes_matmul, gni_cpu_takes_conv, gni_cpu_takes_take, gni_cpu_takes_attend, gni_cpu_takes_random;
 static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_context *g, const void *job),
     gni_cpu_softmax(gn_context *g, const void *job), gni_cpu_matmul(gn_context *g, const void *job),
     gni_cpu_conv(gn_context *g, const void *job), gni_cpu_attend(gn_context *g, const void *job), gni_cpu_take(gn_context *g, const void *job),
@@ -128,7 +128,8 @@ static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_ma
                       gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
                       gni_kind_keep = {GNI_JOB_KEEP, gni_cpu_takes_none, NULL};
 #ifndef GPUNUM_NO_FFT
-static bool gni_cpu_takes_fft(const gn_context *g, const void *job), gni_cpu_fft(gn_context *g, const void *job);
+static gni_takes_fn gni_cpu_takes_fft;
+static bool gni_cpu_fft(gn_context *g, const void *job);
 static const gni_kind gni_kind_fft = {GNI_JOB_FFT, gni_cpu_takes_fft, gni_cpu_fft};
 #endif
 #ifndef GPUNUM_NO_LINALG

@@ -237,7 +237,7 @@ static void gni_move_item(char *to, const char *from, int64_t bytes) {
     for (int64_t i = 0; i < n; i++) {                                                               \
         int64_t at = (int64_t)((const I *)(const void *)index)[i];                                  \
         if ((uint64_t)at >= (uint64_t)extent) {                                                     \
-            at += extent;                                                                           \
+            at = (int64_t)((uint64_t)at + (uint64_t)extent);                                        \
             if ((uint64_t)at >= (uint64_t)extent) return false;                                     \
         }                                                                                           \
         memcpy(to + i * (BYTES), from + at * (BYTES), (size_t)(BYTES));                             \

@@ -82,7 +82,7 @@ GNI_INLINE uint64_t gni_scan_far(double a) {
 // y may be x, where that was converted: products of four numbers of a narrower dtype are not far.
 GNI_INLINE void gni_scan_doubles(gni_scan_op op, double *y, const double *x, int64_t n, gni_scan_acc *acc) {
     double a = acc->a;
-    uint64_t far = 0, inner = 0;
+    uint64_t beyond = 0, inner = 0;
     int64_t i = 0;
     for (; i + 4 <= n; i += 4) {
         const double x0 = x[i], x01 = gni_scan_number(op, x0, x[i + 1]), x02 = gni_scan_number(op, x01, x[i + 2]);
@@ -92,15 +92,15 @@ GNI_INLINE void gni_scan_doubles(gni_scan_op op, double *y, const double *x, int
         y[i + 2] = gni_scan_number(op, a, x02);
         a = y[i + 3] = gni_scan_number(op, a, x03);
         if (op != GNI_SCAN_PROD) continue;
-        far |= gni_scan_far(a);
+        beyond |= gni_scan_far(a);
         if (y != x) inner |= gni_scan_far(x01) | gni_scan_far(x02) | gni_scan_far(x23) | gni_scan_far(x03);
     }
     if (inner >> 63 != 0) a = acc->a, i = 0;
     for (; i < n; i++) {
         a = y[i] = gni_scan_number(op, a, x[i]);
-        if (op == GNI_SCAN_PROD) far |= gni_scan_far(a);
+        if (op == GNI_SCAN_PROD) beyond |= gni_scan_far(a);
     }
-    if (op == GNI_SCAN_PROD && far >> 63 != 0) acc->b = 1.0;
+    if (op == GNI_SCAN_PROD && beyond >> 63 != 0) acc->b = 1.0;
     acc->a = a;
 }
 
@@ -256,15 +256,15 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
         gni_parallel(g->pool, items, grain, gni_scan_task, &j);
         j.totals = false;
         gni_scan_acc acc = gni_scan_none(d->op);
-        bool far = false;
+        bool beyond = false;
         for (int64_t i = 0; i < items; i++) {
             if (i % j.chunks == 0) acc = gni_scan_none(d->op);
             const gni_scan_acc total = j.parts[i];
             j.parts[i] = acc;
             gni_scan_join(d->op, &acc, &total);
-            far = far || total.b != 0.0 || gni_scan_far(acc.a) >> 63 != 0;
+            beyond = beyond || total.b != 0.0 || gni_scan_far(acc.a) >> 63 != 0;
         }
-        if (far && j.is_float && d->op == GNI_SCAN_PROD) { // in order then: 0 of one part times infinity of the next is NaN
+        if (beyond && j.is_float && d->op == GNI_SCAN_PROD) { // in order then: 0 of one part times infinity of the next is NaN
             gni_free(g, j.parts);
             j.parts = NULL;
             j.chunk = d->n;
