@@ -48,7 +48,29 @@ bvec2 gn_not_equal(dvec2 a, dvec2 b) {
 dvec2 gn_div(dvec2 a, dvec2 b) { return a / b; }
 dvec2 gn_sqrt(dvec2 a) { return sqrt(a); }
 dvec2 gn_rsqrt(dvec2 a) { return 1.0 / sqrt(a); }
-dvec2 gn_rint(dvec2 a) { return roundEven(a); }
+// To whole numbers by sums, which keep the sign of zero and halves to even everywhere: lavapipe without AVX-512 does neither.
+dvec2 gn_with_sign(dvec2 y, dvec2 a) {
+    uvec4 r = gn_bits(y);
+    r.yw = (r.yw & 0x7fffffffu) | (gn_bits(a).yw & 0x80000000u);
+    return gn_double(r);
+}
+dvec2 gn_rint(dvec2 a) {
+    precise dvec2 up = abs(a) + 4503599627370496.0lf;
+    precise dvec2 y = up - 4503599627370496.0lf;
+    return mix(a, gn_with_sign(y, a), lessThan(gn_bits(a).yw & 0x7fffffffu, uvec2(0x43300000u))); // below 2^52
+}
+dvec2 gn_floor(dvec2 a) {
+    dvec2 y = gn_rint(a);
+    return mix(y, gn_with_sign(y - 1.0lf, a), greaterThan(y, a));
+}
+dvec2 gn_ceil(dvec2 a) {
+    dvec2 y = gn_rint(a);
+    return mix(y, gn_with_sign(y + 1.0lf, a), lessThan(y, a));
+}
+dvec2 gn_trunc(dvec2 a) { return gn_with_sign(gn_floor(abs(a)), a); }
+#define floor(a) gn_floor(a)
+#define ceil(a) gn_ceil(a)
+#define trunc(a) gn_trunc(a)
 dvec2 gn_sign(dvec2 a) {
     dvec2 y = dvec2(greaterThan(a, dvec2(0.0))) - dvec2(lessThan(a, dvec2(0.0)));
     return mix(y, a, gn_isnan(a));
