@@ -1,7 +1,7 @@
 // shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
-// Sources: 72394b1aead00179d9029a1377e4e66767e0ac4649536805231feace35f67696
+// Sources: 941eba652b44fbc917f880274b55490b6786a76bcf63f40c68dfbaff8bf89095
 #ifdef GNI_WGSL_WANTED
 #ifndef GNI_SHADERS_WGSL_H
 #define GNI_SHADERS_WGSL_H
