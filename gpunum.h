@@ -11763,9 +11763,10 @@ typedef enum gni_job_kind {
 // A kind of job: what the CPU takes of it, and how it does it. Who asks for a job hands its kind over, so that a program
 // that never does holds none of its loops. Every function returns false after gni_fail, or when it does not do the job:
 // `takes` and `supports` are asked first. Operands are where the backend wants them when it is called.
+typedef bool gni_takes_fn(const gn_context *g, const void *job);
 typedef struct gni_kind {
     gni_job_kind id;
-    bool (*takes)(const gn_context *g, const void *job);
+    gni_takes_fn *takes;
     bool (*run)(gn_context *g, const void *job);
 } gni_kind;
 // A GPU's backend.
@@ -11873,9 +11874,8 @@ struct gn_context {
     // autograd
     int no_grad; // of the thread inside the lock
     uint64_t autocast; // too: the dtypes that were asked for, two bits each, the last one lowest: gni_autocast_bits
-    bool learns; // gn_requires_grad was called
     const gni_math *math; // NULL until it is used
-    const gni_derivatives *derivatives; // too
+    const gni_derivatives *derivatives; // NULL until gn_requires_grad was called
     bool repeats; // gn_checkpoint runs its function for the second time
     uint64_t serial;
     gn_optimizer *optimizers;
@@ -11999,7 +11999,6 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job,
                     gn_array *y); // places, moves, runs; y gets the result
 
 // backends (rooms cpu to cpu_jobs, gpu_jobs) and profile
-typedef bool gni_takes_fn(const gn_context *g, const void *job);
 static gni_takes_fn gni_cpu_takes_any, gni_cpu_takes_none, gni_cpu_takes_map, gni_cpu_takes_reduce, gni_cpu_takes_softmax,
     gni_cpu_takes_matmul, gni_cpu_takes_conv, gni_cpu_takes_take, gni_cpu_takes_attend, gni_cpu_takes_random;
 static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_context *g, const void *job),
@@ -21961,6 +21960,14 @@ static void gni_attend_wide(const gni_attend_cpu *c, const float *a, int64_t a_r
     }
 }
 
+// `width` elements of a row as float32.
+static void gni_attend_load(const gni_attend_cpu *c, float *to, const char *from, int64_t width) {
+    if (c->load != NULL)
+        c->load(to, from, width);
+    else
+        memcpy(to, from, (size_t)width * sizeof(float));
+}
+
 // n rows of keys or values from `row` on as float32, `room` if they cannot stay.
 static const float *gni_attend_rows(const gni_attend_block *b, const gni_operand *o, int64_t row, int64_t n, int64_t width, float *room,
                                     int64_t *rs) {
@@ -21970,24 +21977,14 @@ static const float *gni_attend_rows(const gni_attend_block *b, const gni_operand
     *rs = o->stride[2];
     if (c->load == NULL && o->stride[2] % GNI_ATTEND_APART != 0) return (const float *)(const void *)from;
     *rs = width + GNI_ATTEND_PAD;
-    for (int64_t i = 0; i < n; i++, from += step) {
-        if (c->load != NULL)
-            c->load(room + i * *rs, from, width);
-        else
-            memcpy(room + i * *rs, from, (size_t)width * sizeof(float));
-    }
+    for (int64_t i = 0; i < n; i++, from += step) gni_attend_load(c, room + i * *rs, from, width);
     return room;
 }
 
 // n rows of a query's operand, `width` of their elements, with zeros around them.
 static void gni_attend_copy(const gni_attend_block *b, const gni_operand *o, int64_t width, float *to, int64_t step) {
-    const gni_attend_cpu *c = b->c;
     for (int64_t i = 0; i < b->n; i++, to += step) {
-        const char *from = gni_attend_at(o, b->batch, b->head, b->row + i);
-        if (c->load != NULL)
-            c->load(to, from, width);
-        else
-            memcpy(to, from, (size_t)width * sizeof(float));
+        gni_attend_load(b->c, to, gni_attend_at(o, b->batch, b->head, b->row + i), width);
         memset(to + width, 0, (size_t)(step - width) * sizeof(float));
     }
 }
@@ -22122,14 +22119,12 @@ static void gni_attend_back_keys(const gni_attend_block *b, int64_t key, int64_t
         c->isa->back(b->s + j, b->ds + j, step, keys, width, b->most + j, b->sum + j, (float)a->scale);
         if (queries) gni_attend_tiles(c->f, k, 1, k_rs, b->ds + j, step, b->o + j, step, a->d, keys, width, width, !first);
     }
-    float *dk = others && a->dk.buf != NULL ? (float *)(void *)gni_operand_data(&a->dk) : NULL,
-          *dv = others && a->dv.buf != NULL ? (float *)(void *)gni_operand_data(&a->dv) : NULL;
-    if (dv != NULL)
-        gni_attend_wide(c, b->s, step, b->gy, c->wide_e, dv + b->batch * a->dv.stride[0] + head * a->dv.stride[1] + key * a->dv.stride[2],
-                        a->dv.stride[2], keys, b->n, a->e);
-    if (dk != NULL)
-        gni_attend_wide(c, b->ds, step, b->q, c->wide_d, dk + b->batch * a->dk.stride[0] + head * a->dk.stride[1] + key * a->dk.stride[2],
-                        a->dk.stride[2], keys, b->n, a->d);
+    if (others && a->dv.buf != NULL)
+        gni_attend_wide(c, b->s, step, b->gy, c->wide_e, (float *)(void *)gni_attend_at(&a->dv, b->batch, head, key), a->dv.stride[2], keys,
+                        b->n, a->e);
+    if (others && a->dk.buf != NULL)
+        gni_attend_wide(c, b->ds, step, b->q, c->wide_d, (float *)(void *)gni_attend_at(&a->dk, b->batch, head, key), a->dk.stride[2], keys,
+                        b->n, a->d);
 }
 
 // Keys from `from` to `to`.
@@ -22154,8 +22149,8 @@ static void gni_attend_back_block(const gni_attend_block *b, int64_t from, int64
 // Gradients of a key head's keys from `from` to `to` start from zeros.
 static void gni_attend_zero(const gni_attend_block *b, const gni_operand *o, int64_t from, int64_t to, int64_t width) {
     if (o->buf == NULL) return;
-    float *p = (float *)(void *)gni_operand_data(o) + b->batch * o->stride[0] + b->head / b->c->a->share * o->stride[1];
-    for (int64_t i = from; i < to; i++) memset(p + i * o->stride[2], 0, (size_t)width * sizeof(float));
+    for (int64_t i = from; i < to; i++)
+        memset(gni_attend_at(o, b->batch, b->head / b->c->a->share, i), 0, (size_t)width * sizeof(float));
 }
 
 // ---- the job
@@ -44356,7 +44351,7 @@ static bool gni_rewrite_make(gn_context *g, const char *fn, gni_rewrite *rewrite
 static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_array *value, gni_rewrite **rewrites, int *count) {
     *rewrites = NULL;
     *count = 0;
-    if (g->no_grad > 0 || !g->learns) return true;
+    if (g->no_grad > 0 || g->derivatives == NULL) return true;
     if (!gni_tracks(g, &value, 1)) value = NULL;
     bool any = value != NULL;
     int n = 0;
@@ -48202,7 +48197,7 @@ GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on) {
                  "gn_requires_grad: only floating point arrays can, this one is %s",
                  gn_dtype_name(a->dtype));
     else
-        a->wants_grad = on, g->learns = true, gni_derivatives_use(g);
+        a->wants_grad = on, gni_derivatives_use(g);
     return gni_end_status(g) == GN_OK ? a : NULL;
 }
 

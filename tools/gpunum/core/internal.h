@@ -97,7 +97,6 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job,
                     gn_array *y); // places, moves, runs; y gets the result
 
 // backends (rooms cpu to cpu_jobs, gpu_jobs) and profile
-typedef bool gni_takes_fn(const gn_context *g, const void *job);
 static gni_takes_fn gni_cpu_takes_any, gni_cpu_takes_none, gni_cpu_takes_map, gni_cpu_takes_reduce, gni_cpu_takes_softmax,
     gni_cpu_takes_matmul, gni_cpu_takes_conv, gni_cpu_takes_take, gni_cpu_takes_attend, gni_cpu_takes_random;
 static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_context *g, const void *job),

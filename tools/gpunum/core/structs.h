@@ -475,9 +475,10 @@ typedef enum gni_job_kind {
 // A kind of job: what the CPU takes of it, and how it does it. Who asks for a job hands its kind over, so that a program
 // that never does holds none of its loops. Every function returns false after gni_fail, or when it does not do the job:
 // `takes` and `supports` are asked first. Operands are where the backend wants them when it is called.
+typedef bool gni_takes_fn(const gn_context *g, const void *job);
 typedef struct gni_kind {
     gni_job_kind id;
-    bool (*takes)(const gn_context *g, const void *job);
+    gni_takes_fn *takes;
     bool (*run)(gn_context *g, const void *job);
 } gni_kind;
 // A GPU's backend.
@@ -585,9 +586,8 @@ struct gn_context {
     // autograd
     int no_grad; // of the thread inside the lock
     uint64_t autocast; // too: the dtypes that were asked for, two bits each, the last one lowest: gni_autocast_bits
-    bool learns; // gn_requires_grad was called
     const gni_math *math; // NULL until it is used
-    const gni_derivatives *derivatives; // too
+    const gni_derivatives *derivatives; // NULL until gn_requires_grad was called
     bool repeats; // gn_checkpoint runs its function for the second time
     uint64_t serial;
     gn_optimizer *optimizers;

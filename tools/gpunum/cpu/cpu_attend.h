@@ -111,6 +111,14 @@ static void gni_attend_wide(const gni_attend_cpu *c, const float *a, int64_t a_r
     }
 }
 
+// `width` elements of a row as float32.
+static void gni_attend_load(const gni_attend_cpu *c, float *to, const char *from, int64_t width) {
+    if (c->load != NULL)
+        c->load(to, from, width);
+    else
+        memcpy(to, from, (size_t)width * sizeof(float));
+}
+
 // n rows of keys or values from `row` on as float32, `room` if they cannot stay.
 static const float *gni_attend_rows(const gni_attend_block *b, const gni_operand *o, int64_t row, int64_t n, int64_t width, float *room,
                                     int64_t *rs) {
@@ -120,24 +128,14 @@ static const float *gni_attend_rows(const gni_attend_block *b, const gni_operand
     *rs = o->stride[2];
     if (c->load == NULL && o->stride[2] % GNI_ATTEND_APART != 0) return (const float *)(const void *)from;
     *rs = width + GNI_ATTEND_PAD;
-    for (int64_t i = 0; i < n; i++, from += step) {
-        if (c->load != NULL)
-            c->load(room + i * *rs, from, width);
-        else
-            memcpy(room + i * *rs, from, (size_t)width * sizeof(float));
-    }
+    for (int64_t i = 0; i < n; i++, from += step) gni_attend_load(c, room + i * *rs, from, width);
     return room;
 }
 
 // n rows of a query's operand, `width` of their elements, with zeros around them.
 static void gni_attend_copy(const gni_attend_block *b, const gni_operand *o, int64_t width, float *to, int64_t step) {
-    const gni_attend_cpu *c = b->c;
     for (int64_t i = 0; i < b->n; i++, to += step) {
-        const char *from = gni_attend_at(o, b->batch, b->head, b->row + i);
-        if (c->load != NULL)
-            c->load(to, from, width);
-        else
-            memcpy(to, from, (size_t)width * sizeof(float));
+        gni_attend_load(b->c, to, gni_attend_at(o, b->batch, b->head, b->row + i), width);
         memset(to + width, 0, (size_t)(step - width) * sizeof(float));
     }
 }
@@ -272,14 +270,12 @@ static void gni_attend_back_keys(const gni_attend_block *b, int64_t key, int64_t
         c->isa->back(b->s + j, b->ds + j, step, keys, width, b->most + j, b->sum + j, (float)a->scale);
         if (queries) gni_attend_tiles(c->f, k, 1, k_rs, b->ds + j, step, b->o + j, step, a->d, keys, width, width, !first);
     }
-    float *dk = others && a->dk.buf != NULL ? (float *)(void *)gni_operand_data(&a->dk) : NULL,
-          *dv = others && a->dv.buf != NULL ? (float *)(void *)gni_operand_data(&a->dv) : NULL;
-    if (dv != NULL)
-        gni_attend_wide(c, b->s, step, b->gy, c->wide_e, dv + b->batch * a->dv.stride[0] + head * a->dv.stride[1] + key * a->dv.stride[2],
-                        a->dv.stride[2], keys, b->n, a->e);
-    if (dk != NULL)
-        gni_attend_wide(c, b->ds, step, b->q, c->wide_d, dk + b->batch * a->dk.stride[0] + head * a->dk.stride[1] + key * a->dk.stride[2],
-                        a->dk.stride[2], keys, b->n, a->d);
+    if (others && a->dv.buf != NULL)
+        gni_attend_wide(c, b->s, step, b->gy, c->wide_e, (float *)(void *)gni_attend_at(&a->dv, b->batch, head, key), a->dv.stride[2], keys,
+                        b->n, a->e);
+    if (others && a->dk.buf != NULL)
+        gni_attend_wide(c, b->ds, step, b->q, c->wide_d, (float *)(void *)gni_attend_at(&a->dk, b->batch, head, key), a->dk.stride[2], keys,
+                        b->n, a->d);
 }
 
 // Keys from `from` to `to`.
@@ -304,8 +300,8 @@ static void gni_attend_back_block(const gni_attend_block *b, int64_t from, int64
 // Gradients of a key head's keys from `from` to `to` start from zeros.
 static void gni_attend_zero(const gni_attend_block *b, const gni_operand *o, int64_t from, int64_t to, int64_t width) {
     if (o->buf == NULL) return;
-    float *p = (float *)(void *)gni_operand_data(o) + b->batch * o->stride[0] + b->head / b->c->a->share * o->stride[1];
-    for (int64_t i = from; i < to; i++) memset(p + i * o->stride[2], 0, (size_t)width * sizeof(float));
+    for (int64_t i = from; i < to; i++)
+        memset(gni_attend_at(o, b->batch, b->head / b->c->a->share, i), 0, (size_t)width * sizeof(float));
 }
 
 // ---- the job

@@ -492,7 +492,7 @@ GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on) {
                  "gn_requires_grad: only floating point arrays can, this one is %s",
                  gn_dtype_name(a->dtype));
     else
-        a->wants_grad = on, g->learns = true, gni_derivatives_use(g);
+        a->wants_grad = on, gni_derivatives_use(g);
     return gni_end_status(g) == GN_OK ? a : NULL;
 }
 

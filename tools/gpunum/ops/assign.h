@@ -155,7 +155,7 @@ static bool gni_rewrite_make(gn_context *g, const char *fn, gni_rewrite *rewrite
 static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_array *value, gni_rewrite **rewrites, int *count) {
     *rewrites = NULL;
     *count = 0;
-    if (g->no_grad > 0 || !g->learns) return true;
+    if (g->no_grad > 0 || g->derivatives == NULL) return true;
     if (!gni_tracks(g, &value, 1)) value = NULL;
     bool any = value != NULL;
     int n = 0;
