@@ -47,7 +47,7 @@ typedef struct gni_attend_block {
     float *most, *sum, *keep;    // (n); most is lse and sum is dot for a gradient
 } gni_attend_block;
 
-static char *gni_attend_at(const gni_operand *o, int64_t batch, int64_t head, int64_t row) {
+static GNI_NOINLINE char *gni_attend_at(const gni_operand *o, int64_t batch, int64_t head, int64_t row) {
     const int64_t at = batch * o->stride[0] + head * o->stride[1] + row * o->stride[2];
     return gni_operand_data(o) + at * gni_item_size(o->dtype);
 }
