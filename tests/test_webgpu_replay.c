@@ -72,6 +72,30 @@ static const copy *written(const gni_gpu_use *uses, int n_use, int i) {
     return &copies[i];
 }
 
+static int by_value(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+// What is collected comes in any order: each 32-bit key with its place, by both.
+static void sort_collected(const gni_gpu_use *uses, uint8_t *keys, uint8_t *places) {
+    static uint64_t pairs[BYTES / 4];
+    const size_t n = (size_t)(uses[3].bytes / 4);
+    assert_int_equal(uses[3].bytes, uses[4].bytes);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t key, place;
+        memcpy(&key, keys + 4 * i, 4);
+        memcpy(&place, places + 4 * i, 4);
+        pairs[i] = (uint64_t)key << 32 | place;
+    }
+    qsort(pairs, n, sizeof pairs[0], by_value);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t key = (uint32_t)(pairs[i] >> 32), place = (uint32_t)pairs[i];
+        memcpy(keys + 4 * i, &key, 4);
+        memcpy(places + 4 * i, &place, 4);
+    }
+}
+
 static bool play_again(const gni_gpu_kernel *k, const gni_gpu_use *uses, int n_use, const void *params, uint32_t bytes, uint32_t x,
                        uint32_t y, uint32_t z) {
     gni_gpu *w = other->gpu;
@@ -89,6 +113,11 @@ static bool play_again(const gni_gpu_kernel *k, const gni_gpu_use *uses, int n_u
     ok = p != NULL && gni_gpu_dispatch(w, p, mine, n_use, params, bytes, x, y, z);
     for (int i = 0; i < n_use && ok; i++)
         if (uses[i].mem != NULL && uses[i].write) ok = gni_gpu_download(w, mine[i].mem, 0, copies[i].there, uses[i].bytes);
+    if (ok && k->module == GNI_MODULE_select_collect) {
+        assert_int_equal(((const uint32_t *)params)[GNI_P_SELECT_ROWS], 1);
+        sort_collected(uses, copies[3].after, copies[4].after);
+        sort_collected(uses, copies[3].there, copies[4].there);
+    }
     for (int i = 0; i < n_use && ok; i++) {
         bool first = uses[i].mem != NULL && uses[i].write;
         for (int j = 0; j < i; j++) first = first && !(uses[j].write && same_use(&uses[i], &uses[j]));
