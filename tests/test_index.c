@@ -183,6 +183,29 @@ static void test_assign_hazards(void **state) {
     assert_true(data[0] == 0 && data[1] == 9 && data[2] == 9 && data[3] == 3);
 }
 
+// An update in a loop without a scope takes as long each time, however many values of before are pending.
+static void test_assign_often(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const int times = test_on_vulkan() ? 300 : 20000;
+    gn_array *a = numbers(g, GN_F32, 3), *early = NULL;
+    for (int i = 0; i < times; i++) {
+        gn_array *y = gn_add_s(a, 1);
+        if (i == times / 2) early = y;
+        assert_int_equal(gn_assign(a, y), GN_OK);
+    }
+    expect_values(early, times / 2 + 1, times / 2 + 2, times / 2 + 3);
+    expect_values(a, times, times + 1, times + 2);
+    // With gradients, and rows that show the same memory each time.
+    gn_array *x = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true), *y = x, *b = gn_ones(g, GN_F32, GN_SHAPE(2, 2));
+    for (int i = 0; i < times / 20; i++) {
+        assert_int_equal(gn_assign(gn_index(b, "1"), y), GN_OK);
+        y = gn_add(gn_index(b, "0"), gn_index(b, "1")); // 1 + y
+    }
+    assert_int_equal(gn_backward(gn_sum(gn_add(y, gn_index(b, "1")), GN_ALL)), GN_OK);
+    expect_values(y, 1 + times / 20, 1 + times / 20);
+    expect_values(gn_grad(x), 2, 2);
+}
+
 // Life of cells that nobody writes in a loop without an update through a view: the same as with whole arrays.
 static void test_assign_stencil(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -616,7 +639,7 @@ static void test_out_of_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_like_numpy), GN_TEST(test_siblings), GN_TEST(test_told_later), GN_TEST(test_unsigned_indices), GN_TEST(test_many_true), GN_TEST(test_many_places), GN_TEST(test_kept), GN_TEST(test_sums),
-        GN_TEST(test_assign_values),   GN_TEST(test_assign_dtypes), GN_TEST(test_assign_hazards), GN_TEST(test_assign_stencil),
+        GN_TEST(test_assign_values),   GN_TEST(test_assign_dtypes), GN_TEST(test_assign_hazards), GN_TEST(test_assign_often), GN_TEST(test_assign_stencil),
         GN_TEST(test_assign_refusals), GN_TEST(test_gradients),     GN_TEST(test_overwritten),    cmocka_unit_test(test_out_of_memory),
     };
     return test_run(tests);

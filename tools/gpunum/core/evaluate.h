@@ -637,7 +637,14 @@ static gn_array *gni_find_reader(const gn_context *g, const gni_buffer *buf, uin
     return NULL;
 }
 
-// Gives `a` a buffer of its own with undefined contents; pending readers keep the old one.
+// The same looked for from the last one on, which is where they are in a loop that updates an array.
+static bool gni_has_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
+    const gn_array *p = g->pending_last;
+    while (p != NULL && !gni_reads_buffer(p, buf, walk)) p = p->expr->prev;
+    return p != NULL;
+}
+
+// Gives `a`, which alone shows its buffer, another one with undefined contents; pending readers keep the old one.
 static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
     gn_array *old = gni_array_new(g, a->maker, a->dtype, &a->shape);
     gni_buffer *fresh = gni_buffer_new(g, a->buf->bytes);
@@ -651,7 +658,7 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
     old->buf = was;
     old->offset = a->offset;
     memcpy(old->stride, a->stride, sizeof a->stride);
-    for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next) {
+    for (gn_array *p = g->pending_last; p != NULL && a->lazy_refs > 0; p = p->expr->prev) {
         if (!gni_reads_buffer(p, was, walk)) continue;
         for (int i = 0; i < p->expr->n_src; i++) {
             if (p->expr->src[i] != a) continue;
@@ -672,7 +679,7 @@ static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int 
     if (!gni_materialize(g, a)) return false;
     // Where no other array shows the buffer, who reads it reads `a`.
     if (a->lazy_refs == 0 && a->buf->refs - held == 1) return true;
-    if (gni_find_reader(g, a->buf, walk) == NULL) return true;
+    if (!gni_has_reader(g, a->buf, walk)) return true;
     // When only `a` shows the buffer and all of it goes, a new one is cheaper than computing the readers.
     bool whole = a->buf->refs - held == 1 && !a->buf->host_borrowed && !a->buf->device_borrowed &&
                  gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;

@@ -198,10 +198,11 @@ static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
         old->node = now->node;
         if (old->node != NULL) old->node->output = old;
         now->node = NULL;
+        now->rewritten = true;
     }
     for (gn_array *p = count > 0 ? g->arrays : NULL; p != NULL; p = p->all_next)
         for (int k = 0; p->node != NULL && k < p->node->n_in; k++)
-            for (int i = 0; i < count; i++) {
+            for (int i = 0; i < count && p->node->in[k] != NULL && p->node->in[k]->rewritten; i++) {
                 if (p->node->in[k] != rewrites[i].now) continue;
                 p->node->in[k] = rewrites[i].old;
                 gni_ref(rewrites[i].old);
@@ -211,6 +212,7 @@ static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
     for (int i = 0; i < count; i++) {
         gni_node *node = rewrites[i].node;
         rewrites[i].now->node = node;
+        rewrites[i].now->rewritten = false;
         rewrites[i].node = NULL;
         if (node == NULL) continue;
         node->output = rewrites[i].now;
