@@ -147,29 +147,31 @@ uvec4 gn_neutral_c() {
     return op == GN_SUM || op == GN_PROD ? uvec4(0u) : uvec4(0u);
 }
 
+// Sums of floats (s, c) and (s2, c2) into (s, c).
+void gn_join_sums(inout uvec4 s, inout uvec4 c, uvec4 s2, uvec4 c2) {
+    GN_REAL a = GN_TO_REAL(s), b = GN_TO_REAL(s2);
+    precise GN_REAL sum = a + b;
+    precise GN_REAL t = sum - a;
+    precise GN_REAL lost = (a - (sum - t)) + (b - t);
+    precise GN_REAL rest = (GN_TO_REAL(c) + GN_TO_REAL(c2)) + lost;
+    s = GN_FROM_REAL(sum);
+    GN_BOOLS near = gn_isfinite(rest);
+    if (!all(near)) {
+        GN_REAL d = GN_TO_REAL(c), e = GN_TO_REAL(c2);
+        precise GN_REAL x = mix(a * GN_NEAR + d * GN_NEAR, a, gn_isnan(d));
+        precise GN_REAL y = mix(b * GN_NEAR + e * GN_NEAR, b, gn_isnan(e));
+        precise GN_REAL z = x + y;
+        s = GN_PICK(near, s, GN_FROM_REAL(z));
+        c = GN_PICK(near, GN_FROM_REAL(rest), GN_NAN);
+        return;
+    }
+    c = GN_FROM_REAL(rest);
+}
+
 // (s, c) and (s2, c2) into (s, c).
 void gn_join(inout uvec4 s, inout uvec4 c, uvec4 s2, uvec4 c2) {
     switch (GN_CODE) {
-    case GN_SUM: {
-        GN_REAL a = GN_TO_REAL(s), b = GN_TO_REAL(s2);
-        precise GN_REAL sum = a + b;
-        precise GN_REAL t = sum - a;
-        precise GN_REAL lost = (a - (sum - t)) + (b - t);
-        precise GN_REAL rest = (GN_TO_REAL(c) + GN_TO_REAL(c2)) + lost;
-        s = GN_FROM_REAL(sum);
-        GN_BOOLS near = gn_isfinite(rest);
-        if (!all(near)) {
-            GN_REAL d = GN_TO_REAL(c), e = GN_TO_REAL(c2);
-            precise GN_REAL x = mix(a * GN_NEAR + d * GN_NEAR, a, gn_isnan(d));
-            precise GN_REAL y = mix(b * GN_NEAR + e * GN_NEAR, b, gn_isnan(e));
-            precise GN_REAL z = x + y;
-            s = GN_PICK(near, s, GN_FROM_REAL(z));
-            c = GN_PICK(near, GN_FROM_REAL(rest), GN_NAN);
-            break;
-        }
-        c = GN_FROM_REAL(rest);
-        break;
-    }
+    case GN_SUM: gn_join_sums(s, c, s2, c2); break;
     case GN_PROD: {
         GN_REAL a = GN_TO_REAL(s), b = GN_TO_REAL(s2);
         precise GN_REAL y = a * b;
@@ -325,34 +327,36 @@ void gn_write_result(uint j, uvec4 s, uvec4 c, uint e) {
 }
 
 // Joins what the lanes of each team hold; lane 0 has it afterwards.
-void gn_join_lanes(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
-    uint me = gl_LocalInvocationIndex;
-    barrier();
-    for (uint half_team = GN_LANES >> 1; half_team > 0u; half_team >>= 1) {
-        // Written by those whose values the lower half takes: it is not written again before it is read.
-        if (lane >= half_team && lane < 2u * half_team) {
-            gn_team_s[me] = s;
-            gn_team_c[me] = c;
-        }
-        barrier();
-        if (lane < half_team) gn_join(s, c, gn_team_s[me + half_team * lane_step], gn_team_c[me + half_team * lane_step]);
+#define GN_JOIN_LANES(join)                                                                        \
+    uint me = gl_LocalInvocationIndex;                                                             \
+    barrier();                                                                                     \
+    for (uint half_team = GN_LANES >> 1; half_team > 0u; half_team >>= 1) {                        \
+        /* Written by those whose values the lower half takes: it is not written again before it is read. */ \
+        if (lane >= half_team && lane < 2u * half_team) {                                          \
+            gn_team_s[me] = s;                                                                     \
+            gn_team_c[me] = c;                                                                     \
+        }                                                                                          \
+        barrier();                                                                                 \
+        if (lane < half_team) join(s, c, gn_team_s[me + half_team * lane_step], gn_team_c[me + half_team * lane_step]); \
     }
-}
+void gn_join_lanes(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) { GN_JOIN_LANES(gn_join) }
+// Second outputs and samples are sums of floats always, and whoever compiles that need not look at the rest.
+void gn_sum_lanes(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) { GN_JOIN_LANES(gn_join_sums) }
 
 void gn_join_team(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
     gn_join_lanes(lane, lane_step, s, c);
-    if (GN_PAIR) gn_join_lanes(lane, lane_step, gn_second_s, gn_second_c);
+    if (GN_PAIR) gn_sum_lanes(lane, lane_step, gn_second_s, gn_second_c);
 }
 
 // Elements of a group into its first one.
-void gn_join_group(inout uvec4 s, inout uvec4 c) {
 #ifdef GN_X64
-    gn_join(s, c, s.zwxy, c.zwxy);
+#define GN_JOIN_GROUP(join) join(s, c, s.zwxy, c.zwxy);
 #else
-    gn_join(s, c, s.yxwz, c.yxwz);
-    gn_join(s, c, s.zwxy, c.zwxy);
+#define GN_JOIN_GROUP(join)                                                                        \
+    for (uint e = 0u; e < 2u; e++) join(s, c, e == 0u ? s.yxwz : s.zwxy, e == 0u ? c.yxwz : c.zwxy);
 #endif
-}
+void gn_join_group(inout uvec4 s, inout uvec4 c) { GN_JOIN_GROUP(gn_join) }
+void gn_sum_group(inout uvec4 s, inout uvec4 c) { GN_JOIN_GROUP(gn_join_sums) }
 
 // The sums of moments as the variance and the mean.
 void gn_finish_moments(inout uvec4 s, inout uvec4 c) {
@@ -368,15 +372,12 @@ void gn_finish_moments(inout uvec4 s, inout uvec4 c) {
 
 void gn_write_unit(uint unit, uvec4 s, uvec4 c) {
     if (GN_MOMENTS) gn_finish_moments(s, c);
-    if (!GN_COLUMNS) {
-        gn_write_result(unit, s, c, 0u);
-        if (GN_PAIR) gn_write_result(GN_APART + unit, gn_second_s, gn_second_c, 0u);
-        return;
-    }
-    for (uint e = 0u; e < GN_GROUP_SIZE; e++) {
-        uint j = unit * GN_GROUP_SIZE + e;
-        if (j < GN_KEPT) gn_write_result(j, s, c, e);
-        if (GN_PAIR && j < GN_KEPT) gn_write_result(GN_APART + j, gn_second_s, gn_second_c, e);
+    uint count = GN_COLUMNS ? GN_GROUP_SIZE : 1u;
+    for (uint e = 0u; e < count; e++) {
+        uint j = unit * count + e;
+        if (GN_COLUMNS && j >= GN_KEPT) break;
+        gn_write_result(j, s, c, e);
+        if (GN_PAIR) gn_write_result(GN_APART + j, gn_second_s, gn_second_c, e);
     }
 }
 
@@ -431,49 +432,8 @@ void gn_add_step(uint unit, uint t, uint u, inout uvec4 p, inout uvec4 q) {
     q = u == 0u ? w : GN_FROM_REAL(y);
 }
 void gn_join_steps(uvec4 p, uvec4 q, inout uvec4 s, inout uvec4 c) {
-    gn_join(s, c, p, uvec4(0u));
-    gn_join(gn_second_s, gn_second_c, q, uvec4(0u));
-}
-
-// Steps first + lane, first + lane + GN_LANES, ... below end.
-void gn_reduce_steps(uint unit, uint first, uint end, uint lane, inout uvec4 s, inout uvec4 c) {
-    uint n = GN_COLUMNS ? GN_KEPT : GN_REDUCED;
-#ifdef GN_GENERIC
-    uvec4 p = uvec4(0u), q = uvec4(0u);
-    uint u = 0u;
-    for (uint t = first + lane; t < end; t += GN_LANES) {
-        if (GN_COLUMNS) gn_place_scalar(t);
-        gn_run(gn_step_index(unit, t), n);
-        if (!GN_PAIR) {
-            gn_take_step(gn_r[GN_OUT_REG(0)], unit, t, t == first + lane, s, c);
-            continue;
-        }
-        gn_add_step(unit, t, u++, p, q);
-        if (u < GN_PER_LANE && t + GN_LANES < end) continue;
-        gn_join_steps(p, q, s, c);
-        u = 0u;
-    }
-#else
-#define GN_FOR_GROUPS(X) X(0u) if (1u < GN_PER_LANE) { X(1u) } if (2u < GN_PER_LANE) { X(2u) X(3u) }
-    for (uint t = first + lane; t < end; t += GN_LANES * GN_PER_LANE) {
-#define GN_LOAD_STEP(U)                                                                            \
-    {                                                                                              \
-        uint u = min(t + U * GN_LANES, end - 1u);                                                  \
-        if (GN_COLUMNS) gn_place_scalar(u);                                                        \
-        gn_load_group(U, gn_step_index(unit, u), n);                                               \
-    }
-#define GN_JOIN_STEP(U)                                                                            \
-    if (t + U * GN_LANES < end) {                                                                  \
-        gn_run_group(U);                                                                           \
-        if (GN_PAIR) gn_add_step(unit, t + U * GN_LANES, U, p, q);                                 \
-        else gn_take_step(gn_r[GN_OUT_REG(0)], unit, t + U * GN_LANES, U == 0u && t == first + lane, s, c); \
-    }
-        uvec4 p = uvec4(0u), q = uvec4(0u);
-        GN_FOR_GROUPS(GN_LOAD_STEP)
-        GN_FOR_GROUPS(GN_JOIN_STEP)
-        if (GN_PAIR) gn_join_steps(p, q, s, c);
-    }
-#endif
+    gn_join_sums(s, c, p, uvec4(0u));
+    gn_join_sums(gn_second_s, gn_second_c, q, uvec4(0u));
 }
 
 // Adds what the program made of a step to a mean, each element with this weight.
@@ -499,39 +459,10 @@ uint gn_sample(uint t, uint steps) {
 
 // gn_shift: the mean of some steps of a unit. One element that is far from all others and among these m moves it by an m-th of
 // that: the squares about it are then 1 + n / m^2 times those about the mean.
-void gn_find_shift(uint unit, uint steps, uint lane, uint lane_step) {
-    uint n = GN_COLUMNS ? GN_KEPT : GN_REDUCED;
-    float weight = 1.0 / float(GN_SAMPLES * (GN_COLUMNS ? 1u : GN_GROUP_SIZE));
-    GN_REAL mean = GN_REAL(0.0);
-    unit = min(unit, GN_UNITS - 1u);
-    if (!GN_COLUMNS) gn_place_scalar(unit);
-#ifdef GN_GENERIC
-    for (uint t = lane; t < GN_SAMPLES; t += GN_LANES) {
-        uint u = gn_sample(t, steps);
-        if (GN_COLUMNS) gn_place_scalar(u);
-        gn_run(gn_step_index(unit, u), n);
-        gn_add_sample(unit, u, weight, mean);
-    }
-#else
-    for (uint t = lane; t < GN_SAMPLES; t += GN_LANES * GN_PER_LANE) {
-#define GN_LOAD_SAMPLE(U)                                                                          \
-    {                                                                                              \
-        uint u = gn_sample(min(t + U * GN_LANES, GN_SAMPLES - 1u), steps);                         \
-        if (GN_COLUMNS) gn_place_scalar(u);                                                        \
-        gn_load_group(U, gn_step_index(unit, u), n);                                               \
-    }
-#define GN_JOIN_SAMPLE(U)                                                                          \
-    if (t + U * GN_LANES < GN_SAMPLES) {                                                           \
-        gn_run_group(U);                                                                           \
-        gn_add_sample(unit, gn_sample(t + U * GN_LANES, steps), weight, mean);                      \
-    }
-        GN_FOR_GROUPS(GN_LOAD_SAMPLE)
-        GN_FOR_GROUPS(GN_JOIN_SAMPLE)
-    }
-#endif
+void gn_join_shift(GN_REAL mean, uint lane, uint lane_step) {
     uvec4 s = GN_FROM_REAL(mean), c = uvec4(0u);
-    if (!GN_COLUMNS) gn_join_group(s, c);
-    gn_join_lanes(lane, lane_step, s, c);
+    if (!GN_COLUMNS) gn_sum_group(s, c);
+    gn_sum_lanes(lane, lane_step, s, c);
     s = GN_FROM_REAL(gn_sum_of(s, c));
     barrier();
     if (lane == 0u) gn_team_s[gl_LocalInvocationIndex] = s;
@@ -543,23 +474,125 @@ void gn_find_shift(uint unit, uint steps, uint lane, uint lane_step) {
     gn_shift = GN_TO_REAL(GN_COLUMNS ? s : s.xxxx);
 #endif
 }
+float gn_weight() { return 1.0 / float(GN_SAMPLES * (GN_COLUMNS ? 1u : GN_GROUP_SIZE)); }
+
+#ifdef GN_GENERIC
+
+// Steps first + lane, first + lane + GN_LANES, ... below end, or the samples: drivers put the interpreter in where it is called,
+// so it is called in one place.
+void gn_interpret_steps(uint unit, bool samples, uint steps, uint first, uint end, uint lane, inout uvec4 s, inout uvec4 c,
+                        inout GN_REAL mean) {
+    uint n = GN_COLUMNS ? GN_KEPT : GN_REDUCED, u = 0u;
+    uvec4 p = uvec4(0u), q = uvec4(0u);
+    if (samples) {
+        first = 0u;
+        end = GN_SAMPLES;
+        unit = min(unit, GN_UNITS - 1u);
+    }
+    if (!GN_COLUMNS) gn_place_scalar(unit);
+    for (uint i = first + lane; i < end; i += GN_LANES) {
+        uint t = samples ? gn_sample(i, steps) : i;
+        if (GN_COLUMNS) gn_place_scalar(t);
+        gn_run(gn_step_index(unit, t), n);
+        if (samples) {
+            gn_add_sample(unit, t, gn_weight(), mean);
+            continue;
+        }
+        if (!GN_PAIR) {
+            gn_take_step(gn_r[GN_OUT_REG(0)], unit, t, t == first + lane, s, c);
+            continue;
+        }
+        gn_add_step(unit, t, u++, p, q);
+        if (u < GN_PER_LANE && t + GN_LANES < end) continue;
+        gn_join_steps(p, q, s, c);
+        u = 0u;
+    }
+}
+
+void gn_reduce_steps(uint unit, uint steps, uint first, uint end, uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
+    GN_REAL mean = GN_REAL(0.0);
+    for (uint turn = GN_MOMENTS ? 0u : 1u; turn < 2u; turn++) {
+        gn_interpret_steps(unit, turn == 0u, steps, first, end, lane, s, c, mean);
+        if (turn == 0u) gn_join_shift(mean, lane, lane_step);
+    }
+}
+
+#else
+
+#define GN_FOR_GROUPS(X) X(0u) if (1u < GN_PER_LANE) { X(1u) } if (2u < GN_PER_LANE) { X(2u) X(3u) }
+
+void gn_find_shift(uint unit, uint steps, uint lane, uint lane_step) {
+    uint n = GN_COLUMNS ? GN_KEPT : GN_REDUCED;
+    GN_REAL mean = GN_REAL(0.0);
+    unit = min(unit, GN_UNITS - 1u);
+    if (!GN_COLUMNS) gn_place_scalar(unit);
+    for (uint t = lane; t < GN_SAMPLES; t += GN_LANES * GN_PER_LANE) {
+#define GN_LOAD_SAMPLE(U)                                                                          \
+    {                                                                                              \
+        uint u = gn_sample(min(t + U * GN_LANES, GN_SAMPLES - 1u), steps);                         \
+        if (GN_COLUMNS) gn_place_scalar(u);                                                        \
+        gn_load_group(U, gn_step_index(unit, u), n);                                               \
+    }
+#define GN_JOIN_SAMPLE(U)                                                                          \
+    if (t + U * GN_LANES < GN_SAMPLES) {                                                           \
+        gn_run_group(U);                                                                           \
+        gn_add_sample(unit, gn_sample(t + U * GN_LANES, steps), gn_weight(), mean);                \
+    }
+        GN_FOR_GROUPS(GN_LOAD_SAMPLE)
+        GN_FOR_GROUPS(GN_JOIN_SAMPLE)
+    }
+    gn_join_shift(mean, lane, lane_step);
+}
+
+// Steps first + lane, first + lane + GN_LANES, ... below end.
+void gn_reduce_steps(uint unit, uint steps, uint first, uint end, uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
+    uint n = GN_COLUMNS ? GN_KEPT : GN_REDUCED;
+    if (GN_MOMENTS) gn_find_shift(unit, steps, lane, lane_step);
+    if (!GN_COLUMNS) gn_place_scalar(unit);
+    for (uint t = first + lane; t < end; t += GN_LANES * GN_PER_LANE) {
+#define GN_LOAD_STEP(U)                                                                            \
+    {                                                                                              \
+        uint u = min(t + U * GN_LANES, end - 1u);                                                  \
+        if (GN_COLUMNS) gn_place_scalar(u);                                                        \
+        gn_load_group(U, gn_step_index(unit, u), n);                                               \
+    }
+#define GN_JOIN_STEP(U)                                                                            \
+    if (t + U * GN_LANES < end) {                                                                  \
+        gn_run_group(U);                                                                           \
+        if (GN_PAIR) gn_add_step(unit, t + U * GN_LANES, U, p, q);                                 \
+        else gn_take_step(gn_r[GN_OUT_REG(0)], unit, t + U * GN_LANES, U == 0u && t == first + lane, s, c); \
+    }
+        uvec4 p = uvec4(0u), q = uvec4(0u);
+        GN_FOR_GROUPS(GN_LOAD_STEP)
+        GN_FOR_GROUPS(GN_JOIN_STEP)
+        if (GN_PAIR) gn_join_steps(p, q, s, c);
+    }
+}
+
+#endif
 
 // Where the partial results of a unit and split are, 8 words for each output.
 uint gn_partial(uint unit, uint split) { return (GN_PAIR ? 4u : 2u) * (unit * GN_SPLITS + split); }
 
 // Joins the splits of a unit, of which lane, lane + GN_LANES, ... are this lane's.
-void gn_join_splits(uint unit, uint lane, uint second, inout uvec4 s, inout uvec4 c) {
-    for (uint p = lane; p < GN_SPLITS; p += 4u * GN_LANES) {
-        uvec4 s2[4], c2[4];
-        for (uint k = 0u; k < 4u; k++) {
-            uint at = gn_partial(unit, min(p + k * GN_LANES, GN_SPLITS - 1u)) + second;
-            s2[k] = gn_load4_coherent(GN_PARTIALS, at);
-            c2[k] = gn_load4_coherent(GN_PARTIALS, at + 1u);
-        }
-        for (uint k = 0u; k < 4u; k++)
-            if (p + k * GN_LANES < GN_SPLITS) gn_join(s, c, s2[k], c2[k]);
+#ifdef GN_GENERIC
+#define GN_AHEAD 1u
+#else
+#define GN_AHEAD 4u
+#endif
+#define GN_JOIN_SPLITS(second, join)                                                               \
+    for (uint p = lane; p < GN_SPLITS; p += GN_AHEAD * GN_LANES) {                                 \
+        uvec4 s2[GN_AHEAD], c2[GN_AHEAD];                                                          \
+        for (uint k = 0u; k < GN_AHEAD; k++) {                                                     \
+            uint at = gn_partial(unit, min(p + k * GN_LANES, GN_SPLITS - 1u)) + second;            \
+            s2[k] = gn_load4_coherent(GN_PARTIALS, at);                                            \
+            c2[k] = gn_load4_coherent(GN_PARTIALS, at + 1u);                                       \
+        }                                                                                          \
+        for (uint k = 0u; k < GN_AHEAD; k++)                                                       \
+            if (p + k * GN_LANES < GN_SPLITS) join(s, c, s2[k], c2[k]);                            \
     }
-}
+void gn_join_splits(uint unit, uint lane, inout uvec4 s, inout uvec4 c) { GN_JOIN_SPLITS(0u, gn_join) }
+void gn_sum_splits(uint unit, uint lane, inout uvec4 s, inout uvec4 c) { GN_JOIN_SPLITS(2u, gn_join_sums) }
 
 void main() {
     uint me = gl_LocalInvocationIndex, lane_step = GN_COLUMNS ? GN_TEAMS : 1u;
@@ -577,38 +610,34 @@ void main() {
         gn_second_s = s;
         gn_second_c = c;
         if (unit >= GN_UNITS) end = 0u;
-        if (GN_MOMENTS) gn_find_shift(unit, steps, lane, lane_step);
-        if (!GN_COLUMNS) gn_place_scalar(unit);
-        gn_reduce_steps(unit, first, end, lane, s, c);
+        gn_reduce_steps(unit, steps, first, end, lane, lane_step, s, c);
         if (!GN_COLUMNS) gn_join_group(s, c);
-        if (!GN_COLUMNS && GN_PAIR) gn_join_group(gn_second_s, gn_second_c);
+        if (!GN_COLUMNS && GN_PAIR) gn_sum_group(gn_second_s, gn_second_c);
         gn_join_team(lane, lane_step, s, c);
-        if (GN_SPLITS == 1u) {
-            if (lane == 0u && unit < GN_UNITS) gn_write_unit(unit, s, c);
-            continue;
+        if (GN_SPLITS > 1u) {
+            if (lane == 0u && unit < GN_UNITS) {
+                uint at = gn_partial(unit, GN_SPLIT0 + split);
+                gn_store4_coherent(GN_PARTIALS, at, s);
+                gn_store4_coherent(GN_PARTIALS, at + 1u, c);
+                if (GN_PAIR) gn_store4_coherent(GN_PARTIALS, at + 2u, gn_second_s);
+                if (GN_PAIR) gn_store4_coherent(GN_PARTIALS, at + 3u, gn_second_c);
+            }
+            memoryBarrierBuffer();
+            barrier();
+            if (me == 0u) gn_last = gn_atomic_add(GN_COUNTERS, GN_COUNTER0 + block, 1u);
+            barrier();
+            if (gn_last != GN_SPLITS - 1u) continue;
+            memoryBarrierBuffer();
+            // Ready for the next job.
+            if (me == 0u) gn_store_coherent(GN_COUNTERS, GN_COUNTER0 + block, 0u);
+            s = gn_neutral();
+            c = gn_neutral_c();
+            gn_second_s = s;
+            gn_second_c = c;
+            if (unit < GN_UNITS) gn_join_splits(unit, lane, s, c);
+            if (GN_PAIR && unit < GN_UNITS) gn_sum_splits(unit, lane, gn_second_s, gn_second_c);
+            gn_join_team(lane, lane_step, s, c);
         }
-        if (lane == 0u && unit < GN_UNITS) {
-            uint at = gn_partial(unit, GN_SPLIT0 + split);
-            gn_store4_coherent(GN_PARTIALS, at, s);
-            gn_store4_coherent(GN_PARTIALS, at + 1u, c);
-            if (GN_PAIR) gn_store4_coherent(GN_PARTIALS, at + 2u, gn_second_s);
-            if (GN_PAIR) gn_store4_coherent(GN_PARTIALS, at + 3u, gn_second_c);
-        }
-        memoryBarrierBuffer();
-        barrier();
-        if (me == 0u) gn_last = gn_atomic_add(GN_COUNTERS, GN_COUNTER0 + block, 1u);
-        barrier();
-        if (gn_last != GN_SPLITS - 1u) continue;
-        memoryBarrierBuffer();
-        // Ready for the next job.
-        if (me == 0u) gn_store_coherent(GN_COUNTERS, GN_COUNTER0 + block, 0u);
-        s = gn_neutral();
-        c = gn_neutral_c();
-        gn_second_s = s;
-        gn_second_c = c;
-        if (unit < GN_UNITS) gn_join_splits(unit, lane, 0u, s, c);
-        if (GN_PAIR && unit < GN_UNITS) gn_join_splits(unit, lane, 2u, gn_second_s, gn_second_c);
-        gn_join_team(lane, lane_step, s, c);
         if (lane == 0u && unit < GN_UNITS) gn_write_unit(unit, s, c);
     }
 }
