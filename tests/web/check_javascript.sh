@@ -9,8 +9,9 @@ GN_PACKAGE=$PWD/package "$root/build/emscripten/bin/node" --expose-gc --test "$r
 # Programs that wait for a GPU, by JSPI and by Asyncify: check_pages.mjs runs them in a page, and node with a device that copies.
 work=$root/build/npm.work
 node=$root/build/emscripten/bin/node
+c_only="-sDEFAULT_TO_CXX=0 -sAUTO_NATIVE_LIBRARIES=0" # as in build.sh
 build() {
-    "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -O1 -msimd128 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sEXIT_RUNTIME "$@"
+    "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -O1 -msimd128 $c_only -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sEXIT_RUNTIME "$@"
 }
 jspi=$("$node" -p "'Suspending' in WebAssembly ? '' : '--experimental-wasm-jspi'")
 for how in JSPI ASYNCIFY; do
@@ -44,16 +45,16 @@ emcc() {
     "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -DNDEBUG -msimd128 -Oz "$@"
 }
 [ -e small.o ] && [ -z "$(find "$root/tools/gpunum" -newer small.o -name '*.h')" ] || emcc -c "$work/part_2.c" -o small.o
-emcc -DGPUNUM_PART=0 "$root/tests/web/corner.c" "$work/host.o" small.o -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -o corner.js
+emcc -DGPUNUM_PART=0 "$root/tests/web/corner.c" "$work/host.o" small.o $c_only -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -o corner.js
 [ "$("$root/build/emscripten/bin/node" corner.js)" = 66 ]
 weighs "a corner of it" corner.wasm 56000
-emcc --no-entry -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sFILESYSTEM=0 -sEXPORTED_FUNCTIONS=@"$work/exports.txt" "$work/host.o" "$work/web.o" small.o -o small.js \
+emcc --no-entry $c_only -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sFILESYSTEM=0 -sEXPORTED_FUNCTIONS=@"$work/exports.txt" "$work/host.o" "$work/web.o" small.o -o small.js \
     -sBINARYEN_EXTRA_PASSES=--flatten,--rereloop,-Oz,-Oz
 wasm_opt=$root/build/emscripten/root/usr/bin/wasm-opt
 [ ! -x "$wasm_opt" ] || python3 "$root/tools/web/order_wasm.py" "$wasm_opt" small.wasm
 weighs "the whole library, -Oz" small.wasm 246000
 # A stack that is too small is told, and not written beyond.
-emcc -DGPUNUM_PART=0 -sSTACK_SIZE=64KB "$root/tests/web/stack.c" "$work/host.o" small.o -o stack.js
+emcc -DGPUNUM_PART=0 $c_only -sSTACK_SIZE=64KB "$root/tests/web/stack.c" "$work/host.o" small.o -o stack.js
 "$root/build/emscripten/bin/node" stack.js
 # All in one file compiles as well.
 emcc -Wall -Wextra -Werror -fsyntax-only "$root/tests/web/stack.c"

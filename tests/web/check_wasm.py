@@ -13,8 +13,8 @@ NAMES = ("array arrays autograd complex create dlpack epilogue fft index io leav
 # Those whose numbers the relaxed form can change.
 RELAXED = "autograd complex epilogue fft linalg losses matmul order prologue random train ops".split()
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror".split()
-# The same stack as a page's; NODERAWFS reaches the folder of cases.
-LINK = ["-sALLOW_MEMORY_GROWTH", "-sMAXIMUM_MEMORY=4GB", "-sSTACK_SIZE=1MB", "-sNODERAWFS", "-sEXIT_RUNTIME", "-O1",
+# The same stack as a page's; NODERAWFS reaches the folder of cases. Emscripten's libraries of C++, GL and AL are not compiled.
+LINK = ["-sDEFAULT_TO_CXX=0", "-sAUTO_NATIVE_LIBRARIES=0", "-sALLOW_MEMORY_GROWTH", "-sMAXIMUM_MEMORY=4GB", "-sSTACK_SIZE=1MB", "-sNODERAWFS", "-sEXIT_RUNTIME", "-O1",
         "--pre-js", root + "/tests/web/environment.js"]
 
 

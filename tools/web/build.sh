@@ -15,6 +15,7 @@ out=$root/build/npm
 work=$root/build/npm.work
 flags="-std=c99 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -I$root/tools/gpunum -I$root -DNDEBUG -msimd128 ${GPUNUM_CFLAGS:-}"
 gpu=-DGPUNUM_USE_WEBGPU
+c_only="-sDEFAULT_TO_CXX=0 -sAUTO_NATIVE_LIBRARIES=0" # Emscripten's libraries of C++, GL and AL are not compiled then
 mkdir -p "$out" "$work"
 cd "$work"
 
@@ -46,7 +47,7 @@ wasm_opt=$root/build/emscripten/root/usr/bin/wasm-opt
 together() { # name, objects...
     kind=$1
     shift
-    emcc -Oz -msimd128 $passes "$@" -o $kind.mjs --no-entry -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node \
+    emcc -Oz -msimd128 $c_only $passes "$@" -o $kind.mjs --no-entry -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node \
         -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sSTACK_SIZE=1MB -sFILESYSTEM=0 -sEXPORTED_FUNCTIONS=@exports.txt \
         -sEXPORTED_RUNTIME_METHODS=HEAPU8,HEAP32,HEAPU32,HEAP64,HEAPF64,UTF8ToString,stringToUTF8OnStack,stackSave,stackRestore,stackAlloc
     [ ! -x "$wasm_opt" ] || python3 "$root/tools/web/order_wasm.py" "$wasm_opt" $kind.wasm
