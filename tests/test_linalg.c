@@ -619,6 +619,7 @@ static gn_array *loss_of_gradient(gn_context *g, gn_array *const *x, int count, 
 static void test_gradients(void **state) {
     gn_context *g = (gn_context *)*state;
     for (int kind = 0; kind < 45; kind++) {
+        if (TEST_THREAD_SANITIZER && kind % 5 != 0) continue; // none has a second thread
         gn_scope_begin(g);
         gn_array *x[2];
         gn_seed(g, 3);
