@@ -27,7 +27,8 @@ GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes);
 // and is converted as by gn_cast; where both share memory the old values are written. All that shows that memory has the new
 // values, what was computed from it before keeps the old ones. Gradients reach the value, and the old elements but for those
 // that were overwritten; a leaf that requires a gradient is GN_ERROR_GRADIENT, but between gn_no_grad_begin and gn_no_grad_end,
-// and a value that autograd still needs is reported by gn_backward. Through a gn_detach'ed array autograd sees no writing.
+// and a value that autograd still needs is reported by gn_backward, as is what was written through a part of complex numbers.
+// Through a gn_detach'ed array autograd sees no writing.
 GPUNUM_API gn_status gn_assign(gn_array *a, gn_array *value);
 
 // Joins and gathers: new arrays.
