@@ -231,6 +231,24 @@ static void test_views(void **state) {
     expect_values(gn_sum(windows, GN_ALL), 0);
 }
 
+// What is no view has memory of its own, also where nothing is to be done or a single element is repeated.
+static void test_memory_of_their_own(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_eval(gn_full(g, GN_F32, GN_SHAPE(1, 1), 7)), *batch = gn_ones(g, GN_F32, GN_SHAPE(2, 1, 1));
+    gn_array *made[] = {gn_tile(a, GN_SHAPE(2, 1)), gn_tile(gn_ravel(a), GN_SHAPE(2)), gn_repeat(a, 2, 1), gn_repeat(a, 2, GN_ALL),
+                        gn_diff(a, 0, 0), gn_matrix_power(a, 1), gn_matrix_power(batch, 0)};
+    const float values[] = {5, 6};
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+        assert_int_equal(gn_write(made[i], values, gn_bytes(made[i])), GN_OK);
+        expect_values(a, 7);
+        if (gn_size(made[i]) == 2) expect_values(made[i], 5, 6);
+        if (gn_size(made[i]) == 1) expect_values(made[i], 5);
+    }
+    assert_int_equal(gn_write(a, values, 4), GN_OK);
+    expect_values(made[2], 5, 6);
+    expect_values(gn_sum(made[4], GN_ALL), 5);
+}
+
 // The parts are the caller's where no scope is open.
 static void test_ownership(void **state) {
     gn_array *part[2];
@@ -291,7 +309,7 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_gradients), GN_TEST(test_views),
+    const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_gradients), GN_TEST(test_views), GN_TEST(test_memory_of_their_own),
                                        GN_TEST(test_values), cmocka_unit_test(test_ownership), GN_TEST(test_refusals)};
     return test_run(tests);
 }

@@ -80,6 +80,15 @@ static void test_views(gn_context *g) {
     CHECK(is(a, {49, 64, 81, 0, 0, 16}) && is(row, {0, 0, 16}));
     a["1"] = gn::array(g, {1, 2});
     CHECK(failed(g, GN_ERROR_SHAPE, "gn_assign"));
+    const long long odd = (1LL << 53) + 1; // which no double holds
+    const unsigned long long most = ~0ull;
+    gn::array whole(g, {0LL, 0LL}), natural(g, {0ull});
+    whole[0] = odd;
+    natural[0] = most;
+    CHECK(gn_item_int(whole[0]) == odd && gn_item_int(natural) == -1 && gn_status_get(g) == GN_OK);
+    whole[1] = 2.5; // other types of numbers are doubles
+    natural[0] = -1;
+    CHECK(failed(g, GN_ERROR_ARGUMENT, "gn_scalar") && gn_item_int(whole[1]) == 2);
 }
 
 static void test_owners(gn_context *g) {

@@ -293,6 +293,14 @@ static gn_array *assign_broadcast(gn_array *a) {
     return gn_mul(flipped, y);
 }
 
+static gn_array *assign_repeated(gn_array *a) { // views that repeat what is written
+    gn_array *y = times(a, 2), *all = gn_broadcast_to(y, GN_SHAPE(2, 3, 4)), *one = gn_broadcast_to(cut(y, "1, 2"), GN_SHAPE(3));
+    gn_array *row = gn_broadcast_to(cut(y, "2"), GN_SHAPE(3, 4));
+    gn_assign(cut(y, "1:, ::2"), gn_square(cut(a, "0, :2")));
+    gn_array *sums = gn_sum(gn_mul(all, gn_sin(all)), 0);
+    return gn_add(gn_mul(sums, row), gn_sum(gn_sin(one), GN_ALL));
+}
+
 static gn_array *index_of(gn_array *a, gn_shape s, int64_t n) { // some more than once, some from the end
     gn_context *g = gn_context_of(a);
     gn_array *i = gn_arange(g, GN_I64, 0, (double)gn_size(gn_zeros(g, GN_BOOL, s)), 1);
@@ -327,6 +335,7 @@ static const function functions[] = {
     {"take", take}, {"take_along", take_along}, {"put_along", put_along}, {"scatter_add", scatter_add},
     {"scatter_extremes", scatter_extremes}, {"masks", masks},
     {"constant", assign_constant}, {"to_constant", assign_to_constant}, {"both", assign_both}, {"broadcast", assign_broadcast},
+    {"repeated", assign_repeated},
 };
 
 static void test_gradients(void **state) {

@@ -405,6 +405,17 @@ static void test_csv_text(void **state) {
     size_t n = gn_save_csv_memory(a, "a,b,c", 0, out, sizeof out - 1);
     assert_string_equal(out, "a,b,c\n0,0.1,0.2\n0.3,0.4,0.5\n");
     assert_int_equal(n, strlen(out));
+    const double small[] = {5e-324, -1.5e-323, 2.5e-320, 1.25};
+    const float smaller[] = {1e-45f, 2.5e-40f};
+    memset(out, 0, sizeof out);
+    gn_save_csv_memory(gn_array_from(g, GN_F64, GN_SHAPE(1, 4), small), NULL, 0, out, sizeof out - 1);
+    assert_string_equal(out, "5e-324,-1.5e-323,2.5e-320,1.25\n");
+    memset(out, 0, sizeof out);
+    gn_save_csv_memory(gn_array_from(g, GN_F32, GN_SHAPE(1, 2), smaller), NULL, 0, out, sizeof out - 1);
+    assert_string_equal(out, "1e-45,2.5e-40\n");
+    memset(out, 0, sizeof out);
+    gn_save_csv_memory(gn_cast(gn_full(g, GN_F64, GN_SHAPE(1, 1), 6e-8), GN_F16), NULL, 0, out, sizeof out - 1);
+    assert_string_equal(out, "6e-08\n");
     assert_int_equal(gn_save_csv_memory(gn_zeros(g, GN_F32, GN_SHAPE(1, 2, 2)), NULL, 0, NULL, 0), 0);
     expect_error(g, GN_ERROR_SHAPE, "gn_save_csv_memory: an array of 3 dimensions is no table");
     assert_int_equal(gn_save_csv(a, "x.csv", "a\nb", 0), GN_ERROR_ARGUMENT);

@@ -356,6 +356,50 @@ static void test_own_ops(void **state) {
     close_context(g);
 }
 
+// A derivative that is one of gpunum's own passes, over what the pass around it has on its way too.
+static gn_array *times_weight(gn_context *g, gn_array *const *in, int n, void *user) {
+    (void)g, (void)n;
+    return gn_mul(gn_exp(in[0]), *(gn_array **)user);
+}
+
+static void back_by_pass(gn_context *g, gn_array *const *in, int n, gn_array *out, gn_array *gy, gn_array **gx, void *user) {
+    gn_array *w = *(gn_array **)user, *x[2], *dx[2];
+    (void)out;
+    x[0] = gn_requires_grad(gn_detach(in[0]), true);
+    x[1] = w;
+    gn_no_grad_end(g);
+    gn_array *loss = gn_sum(gn_mul(times_weight(g, x, n, user), gy), GN_ALL);
+    gn_no_grad_begin(g);
+    if (gn_gradients(loss, x, 2, false, dx) != GN_OK) return;
+    assert_true(gn_allclose(dx[1], gn_mul(gn_exp(in[0]), gy), 1e-12, 0, false));
+    gx[0] = dx[0];
+}
+
+static void test_passes_within(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    for (int own_pass = 0; own_pass < 2; own_pass++)
+        for (int direct = 0; direct < 2; direct++) GN_SCOPE(g) {
+            gn_array *x[2], *dx[2];
+            for (int i = 0; i < 2; i++) x[i] = gn_requires_grad(series(g, GN_F64, GN_SHAPE(3, 3), 1.0, 0.1 + i), true);
+            gn_array *want = gn_mul(gn_exp(x[0]), x[1]), *rest = gn_full(g, GN_F64, GN_SHAPE(3, 3), direct ? 2 : 0);
+            for (int all = 0; all < 2; all++) {
+                gn_array *y = own_pass ? gn_custom(times_weight, back_by_pass, x, 1, &x[1]) : gn_checkpoint(times_weight, x, 1, &x[1]);
+                gn_array *loss = gn_sum(direct ? gn_add(y, gn_mul_s(x[1], 2)) : y, GN_ALL);
+                // x[1] is not among the inputs: what is in the function is not told of it.
+                if (all) {
+                    assert_int_equal(gn_gradients(loss, x, 2, false, dx), GN_OK);
+                } else {
+                    assert_int_equal(gn_backward(loss), GN_OK);
+                    for (int i = 0; i < 2; i++) dx[i] = gn_grad(x[i]);
+                }
+                assert_true(gn_allclose(dx[0], want, 1e-12, 0, false));
+                assert_true(all || direct ? gn_array_equal(dx[1], rest, false) : dx[1] == NULL);
+            }
+        }
+    close_context(g);
+}
+
 static void test_schedules(void **state) {
     const int64_t milestones[] = {3, 8, 8, 30};
     gn_plateau low = {0.5, 0.5, 0, 0.03, 2, 3, false, false, 0, 0, 0}, high = {0.5, 0, 0.05, 0, 1, 0, true, false, 0, 0, 0};
@@ -776,7 +820,7 @@ int main(void) {
         cmocka_unit_test(test_optimizers_half),
         cmocka_unit_test(test_learning_rate),
         cmocka_unit_test(test_optimizer_arguments),
-        cmocka_unit_test(test_own_ops), cmocka_unit_test(test_own_integers),
+        cmocka_unit_test(test_own_ops), cmocka_unit_test(test_own_integers), cmocka_unit_test(test_passes_within),
         cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_clipping),

@@ -2,7 +2,8 @@
 // C++ alone: gn::array is one reference to a gn_array, let go of where its variable ends, with operators. An array that
 // could not be made is empty (`if (!a)`), what is made of it too, and the message is in gn_error: nothing throws. It goes
 // wherever C's functions take a gn_array *; their results go into one by gn::array y(gn_softmax(x, -1)), out of whichever
-// scope is open. Let no gn::array outlive its context.
+// scope is open. What is no new array has an owner already: gn_eval, gn_to and gn_requires_grad are called alone, and what is
+// lent, gn_params_get's, goes through gn_retain. Let no gn::array outlive its context.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -101,7 +102,10 @@ class array {
     }
     void operator=(const array &value) && { gn_assign(a_, value.a_); }
     GNI_FOR_NUMBERS void operator=(S value) && {
-        gn_assign(a_, array(gn_scalar(gn_context_of(a_), gn_dtype_of(a_), static_cast<double>(value))));
+        gn_context *g = gn_context_of(a_);
+        const gn_dtype t = gn_dtype_of(a_); // of 64-bit integers a double would lose digits
+        gn_assign(a_, array(number<S>::dtype() == t ? gn_full_from(g, t, GN_SHAPE(), &value)
+                                                    : gn_scalar(g, t, static_cast<double>(value))));
     }
 
     operator gn_array *() const { return a_; }

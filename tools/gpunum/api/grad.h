@@ -11,7 +11,8 @@
 // as it is, ops do not record it any more; a gradient that is there already stays, and gn_step takes it.
 GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on);
 GPUNUM_API bool gn_needs_grad(const gn_array *a); // requires one, or depends on one that does
-// Adds d loss / d x to gn_grad(x) of every x that requires it. `loss` has one element.
+// Adds d loss / d x to gn_grad(x) of every x that requires it. `loss` has one element. Lets go of the record below it: once more is
+// GN_ERROR_GRADIENT.
 GPUNUM_API gn_status gn_backward(gn_array *loss);
 // Lent by `a`, until its gradient changes or its last owner (a caller, a scope, an optimizer) lets go of it: gn_retain
 // makes it yours, without that gn_release, gn_keep and gn_set refuse to give it away. NULL if there is none. Results of ops

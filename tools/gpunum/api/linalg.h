@@ -26,7 +26,7 @@ GPUNUM_API gn_array *gn_tensordot(gn_array *a, gn_array *b, const int *a_axes, c
 // NumPy's einsum: gn_einsum(g, "bij,bjk->bik", a, b). Letters name axes; those that the result has not are summed
 // over. Repeated letters in one term take the diagonal, "..." stands for broadcasting axes, and without "->" the
 // result has the letters that are named once, in order. Any number of operands, multiplied two at a time
-// in a cheap order. Integers keep their dtype.
+// in a cheap order. Integers keep their dtype. Of one operand without a sum it is a view, as NumPy's.
 GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_array *const *arrays, int count);
 // Diagonal j - i = k of (..., n, m) as a view, its sum, and the elements on and below (j - i <= k) or on and
 // above it with zeros elsewhere.

@@ -9,7 +9,7 @@
 // x (..., in) times w (in, out) plus b (out); b may be NULL. PyTorch keeps w as (out, in): gn_transpose. As lazy as gn_matmul. In gn_backward the gradients
 // of w and b come of one job; b's are float32 sums over the rows, in a fixed order.
 GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);
-// x with each element 0 with probability p and else times 1 / (1 - p); x itself where not training. Numbers of the context's
+// x with each element 0 with probability p and else times 1 / (1 - p); a copy of x where not training. Numbers of the context's
 // stream; no mask is kept: the gradient draws them again.
 GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training);
 // Rows of the table (rows, size) by integer indices (...): (..., size). The gradient is summed in a fixed order; the row

@@ -1,5 +1,6 @@
 // >>views
-// Views share memory with their source: no copy where strides allow. Evaluates a lazy source.
+// Views share memory with their source: no copy where strides allow. Evaluates a lazy source. What works along an axis that is
+// not the last (gn_sort, gn_softmax) may leave its result in the order of that axis: gn_reshape copies it.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -26,7 +27,8 @@ GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes);
 // and is converted as by gn_cast; where both share memory the old values are written. All that shows that memory has the new
 // values, what was computed from it before keeps the old ones. Gradients reach the value, and the old elements but for those
 // that were overwritten; a leaf that requires a gradient is GN_ERROR_GRADIENT, but between gn_no_grad_begin and gn_no_grad_end,
-// and a value that autograd still needs is reported by gn_backward. Through a gn_detach'ed array autograd sees no writing.
+// and a value that autograd still needs is reported by gn_backward, as is what was written through a part of complex numbers.
+// Through a gn_detach'ed array autograd sees no writing.
 GPUNUM_API gn_status gn_assign(gn_array *a, gn_array *value);
 
 // Joins and gathers: new arrays.

@@ -80,6 +80,7 @@ typedef struct gni_expr {
 typedef struct gni_node gni_node;
 typedef struct gni_math gni_math;               // tables of functions, see core/internal
 typedef struct gni_derivatives gni_derivatives;
+typedef struct gni_pass gni_pass;
 
 struct gn_array {
     uintptr_t magic;   // gni_magic_of; anything else is a stale or foreign pointer
@@ -590,6 +591,7 @@ struct gn_context {
     const gni_math *math; // NULL until it is used
     const gni_derivatives *derivatives; // NULL until gn_requires_grad was called
     bool repeats; // gn_checkpoint runs its function for the second time
+    gni_pass *pass; // back over the record: the innermost one under way
     uint64_t serial;
     gn_optimizer *optimizers;
     gn_params *params;

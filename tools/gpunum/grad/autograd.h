@@ -77,7 +77,14 @@ enum {
     GNI_NEEDED = 4   // or leads to one that is
 };
 
-typedef struct gni_pass {
+// What a pass has noted in a record.
+typedef struct gni_marks {
+    gni_node *node;
+    gn_array *gy;
+    uint32_t visited;
+} gni_marks;
+
+struct gni_pass {
     gn_context *g;
     const char *fn;
     bool leaves;     // every array that requires a gradient is a target
@@ -85,7 +92,9 @@ typedef struct gni_pass {
     gn_array **list; // all arrays with a record under the loss, a reference each
     int64_t count, capacity;
     int widest; // operands of a record
-} gni_pass;
+    gni_pass *outer;  // whose derivatives are being computed
+    gni_marks *marks; // by place on the list, while another pass is under way in a derivative
+};
 
 // Stands in for the record of a graph that was released.
 static bool gni_back_used(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -109,6 +118,32 @@ static bool gni_is_leaf(const gni_node *node) { return node->serial == 0; }
 
 static bool gni_is_target(const gni_pass *p, const gni_node *node) {
     return (node->visited & GNI_TARGET) != 0 || (p->leaves && gni_is_leaf(node));
+}
+
+// A pass within a derivative, of gn_checkpoint or of a caller's op, finds no marks of the pass around it.
+static bool gni_pass_begin(gni_pass *p) {
+    gni_pass *outer = p->g->pass;
+    p->outer = outer;
+    p->g->pass = p;
+    if (outer == NULL) return true;
+    const size_t bytes = sizeof(gni_marks) * (size_t)outer->count;
+    outer->marks = (gni_marks *)gni_calloc(p->g, bytes);
+    if (outer->marks == NULL) {
+        gni_fail_memory(p->g, p->fn, bytes);
+        return false;
+    }
+    for (int64_t at = 0; at < outer->count; at++) {
+        gn_array *a = outer->list[at];
+        gni_node *node = a != NULL ? a->node : NULL;
+        if (node == NULL) continue;
+        outer->marks[at].node = node;
+        outer->marks[at].gy = node->gy;
+        outer->marks[at].visited = node->visited;
+        node->gy = NULL;
+        node->visited = 0;
+        if (gni_is_leaf(node)) a->node = NULL;
+    }
+    return true;
 }
 
 // Puts `a` on the list once. Arrays without a record get one for the time of the pass.
@@ -341,8 +376,20 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
 }
 
 static void gni_pass_end(gni_pass *p) {
+    gni_pass *outer = p->outer;
     for (int64_t at = 0; at < p->count; at++) gni_pass_leave(p, at);
     gni_free(p->g, p->list);
+    p->g->pass = outer;
+    if (outer == NULL || outer->marks == NULL) return;
+    for (int64_t at = 0; at < outer->count; at++) {
+        gni_node *node = outer->marks[at].node;
+        if (node == NULL) continue;
+        node->gy = outer->marks[at].gy;
+        node->visited = outer->marks[at].visited;
+        if (gni_is_leaf(node)) outer->list[at]->node = node;
+    }
+    gni_free(p->g, outer->marks);
+    outer->marks = NULL;
 }
 
 // Whether writing to the array would show nowhere else.
@@ -414,7 +461,7 @@ GPUNUM_API gn_status gn_backward(gn_array *loss) {
     p.fn = "gn_backward";
     p.leaves = true;
     g->no_grad++; // the ops of derivatives are not recorded themselves
-    if (gni_pass_run(&p, loss)) gni_pass_accumulate(&p);
+    if (gni_pass_begin(&p) && gni_pass_run(&p, loss)) gni_pass_accumulate(&p);
     gni_pass_end(&p);
     g->no_grad--;
     return gni_end_status(g);
@@ -467,7 +514,7 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
     p.keep = create_graph;
     int no_grad = g->no_grad;
     g->no_grad = create_graph ? 0 : no_grad + 1;
-    gni_gradients(&p, loss, params, count, out);
+    if (gni_pass_begin(&p)) gni_gradients(&p, loss, params, count, out);
     gni_pass_end(&p);
     g->no_grad = no_grad;
     for (int i = 0; i < count && g->call_failed; i++) {

@@ -120,8 +120,8 @@ GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n) {
     gn_scope_begin(g);
     if (!gni_is_square(g, "gn_matrix_power", a)) return gni_end_scope(g, NULL);
     const int64_t m = a->shape.dim[a->shape.rank - 1];
-    if (n == 0) return gni_end_scope(g, gn_broadcast_to(gn_eye(g, a->dtype, m, m, 0), a->shape));
-    gn_array *square = n < 0 ? gn_inv(a) : gn_reshape(a, a->shape), *y = NULL;
+    if (n == 0 || n == 1) return gni_end_scope(g, gn_copy(n == 1 ? a : gn_broadcast_to(gn_eye(g, a->dtype, m, m, 0), a->shape)));
+    gn_array *square = n < 0 ? gn_inv(a) : a, *y = NULL;
     for (uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n; left > 0 && square != NULL; left >>= 1) {
         if (left & 1) y = y != NULL ? gn_matmul(y, square) : square;
         if (left > 1) square = gn_matmul(square, square);

@@ -53,6 +53,13 @@ GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes) {
 
 // ---- repetitions
 
+// A repetition of a single element is a view until here.
+static gn_array *gni_unrepeated(gn_array *y) {
+    for (int i = 0; y != NULL && i < y->shape.rank; i++)
+        if (y->stride[i] == 0 && y->shape.dim[i] > 1) return gn_copy(y);
+    return y;
+}
+
 static gn_array *gni_tiled(gn_array *a, gn_shape repeats, const gn_shape *result) {
     // A repeated axis becomes two, the first of them repeats; others are joined to their left neighbours.
     gn_shape s, once;
@@ -101,7 +108,7 @@ GPUNUM_API gn_array *gn_tile(gn_array *a, gn_shape repeats) {
     }
     if (!gni_shape_ok(g, "gn_tile", a->dtype, &s)) return gni_end_scope(g, NULL);
     if (gni_elements(&s) == 0) return gni_end_scope(g, gni_nothing(a, s));
-    return gni_end_scope(g, once ? gn_reshape(gn_copy(a), s) : gni_tiled(a, all, &s));
+    return gni_end_scope(g, once ? gn_reshape(gn_copy(a), s) : gni_unrepeated(gni_tiled(a, all, &s)));
 }
 
 GPUNUM_API gn_array *gn_repeat(gn_array *a, int64_t repeats, gn_axes axis) {
@@ -120,7 +127,7 @@ GPUNUM_API gn_array *gn_repeat(gn_array *a, int64_t repeats, gn_axes axis) {
     if (repeats == 1) return gni_end_scope(g, gn_copy(x));
     const int64_t inner = gni_extent_product(s.dim + at + 1, s.rank - at - 1), rows = gni_extent_product(s.dim, at) * n;
     gn_array *y = gn_broadcast_to(gn_reshape(x, GN_SHAPE(rows, 1, inner)), GN_SHAPE(rows, repeats, inner));
-    return gni_end_scope(g, gn_reshape(y, s));
+    return gni_end_scope(g, gni_unrepeated(gn_reshape(y, s)));
 }
 
 // ---- borders
@@ -315,7 +322,7 @@ GPUNUM_API gn_array *gn_diff(gn_array *a, int n, int axis) {
     const int at = gni_axis(g, "gn_diff", axis, a->shape.rank);
     if (n < 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_diff: %d times", n);
     if (at < 0 || n < 0) return gni_end_scope(g, NULL);
-    gn_array *y = gn_reshape(a, a->shape);
+    gn_array *y = n == 0 ? gn_copy(a) : gn_reshape(a, a->shape);
     for (; n > 0 && y != NULL && y->shape.dim[at] > 0; n--) {
         gn_array *next = gn_slice(y, at, 1, GN_NONE, 1), *last = gn_slice(y, at, 0, -1, 1);
         y = a->dtype == GN_BOOL ? gn_ne(next, last) : gn_sub(next, last);

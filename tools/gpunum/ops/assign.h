@@ -39,6 +39,14 @@ static bool gni_same_elements(const gn_array *a, const gn_array *b) {
     return true;
 }
 
+// The array without what gn_broadcast_to repeats.
+static gn_array gni_once(const gn_array *a) {
+    gn_array once = *a;
+    for (int i = 0; i < once.shape.rank; i++)
+        if (once.stride[i] == 0) once.shape.dim[i] = 1;
+    return once;
+}
+
 // ---- derivatives: a buffer's elements as a 1-d array, of which a view takes some, and which are 0 but where they are put
 
 static gn_array *gni_flat_put(gn_context *g, gn_array *x, int64_t n, const int64_t *stride, int64_t offset);
@@ -95,13 +103,13 @@ static bool gni_back_assign(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     gni_reach(&target, &from, &to);
     const bool inside = gni_is_contiguous(y) && low <= from && to <= high;
     const int64_t base = (inside ? low : GNI_MIN(low, from)) / size, n = (inside ? high : GNI_MAX(high, to)) / size - base;
-    flat = inside ? gn_ravel(gy) : gni_flat_put(g, gy, n, y->stride, y->offset - base);
+    const gn_array once = gni_once(y);
+    flat = inside ? gn_ravel(gy) : gni_flat_put(g, gni_unbroadcast(gy, &once.shape), n, y->stride, y->offset - base);
     if (gni_wanted(node, 1))
         gx[1] = gni_unbroadcast(gni_flat_view(g, flat, &node->shape, node->param, target.offset - base), &node->in[1]->shape);
     if (gni_wanted(node, 0)) {
         gn_array *hit = gni_flat_put(g, gn_ones(g, GN_BOOL, node->shape), n, node->param, target.offset - base);
-        flat = gn_where(hit, gn_scalar(g, gy->dtype, 0.0), flat);
-        gx[0] = inside ? gn_reshape(flat, y->shape) : gni_flat_view(g, flat, &y->shape, y->stride, y->offset - base);
+        gx[0] = gn_where(gni_flat_view(g, hit, &y->shape, y->stride, y->offset - base), gn_scalar(g, gy->dtype, 0.0), gy);
     }
     return true;
 }
@@ -129,8 +137,8 @@ static bool gni_is_rewritten(const gn_array *a, const gn_array *by) {
 
 static bool gni_rewrite_make(gn_context *g, const char *fn, gni_rewrite *rewrite, gn_array *h, gn_array *a, gn_array *value) {
     const bool known = h->node != NULL, same = gni_same_elements(h, a);
-    bool plain = h->dtype == a->dtype && !gni_elements_overlap(h);
-    for (int i = 0; i < h->shape.rank; i++) plain = plain && (h->stride[i] != 0 || h->shape.dim[i] <= 1);
+    const gn_array once = gni_once(h);
+    const bool plain = h->dtype == a->dtype && !gni_elements_overlap(&once);
     rewrite->now = h;
     rewrite->node = NULL;
     rewrite->old = gni_array_new(g, h->maker, h->dtype, &h->shape);

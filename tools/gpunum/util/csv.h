@@ -235,8 +235,11 @@ static int gni_csv_number(const gni_csv *c, const char *p, char *text, size_t si
     }
     double v = gni_element(c->t, p);
     if (v - v != 0.0) return snprintf(text, size, "%s", v != v ? "nan" : v > 0.0 ? "inf" : "-inf");
+    const double normal = ldexp(1.0, c->t == GN_F64 ? -1022 : c->t == GN_F16 ? -14 : -126);
     int digits = c->t == GN_F64 ? 15 : c->t == GN_F32 ? 6 : c->t == GN_F16 ? 3 : 2, n = 0;
-    for (int most = digits + 3; digits <= most; digits++) {
+    const int most = digits + 3;
+    if (fabs(v) < normal) digits = 1; // subnormal numbers have fewer digits
+    for (; digits <= most; digits++) {
         n = snprintf(text, size, "%.*g", digits, v);
         double back = c->t == GN_F64 ? strtod(text, NULL) : (double)strtof(text, NULL);
         if (c->t == GN_F16) back = (double)gni_f16_to_f32(gni_f32_to_f16((float)back));
