@@ -167,7 +167,8 @@ static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_arr
     if (!gni_tracks(g, &value, 1)) value = NULL;
     bool any = value != NULL;
     int n = 0;
-    for (gn_array *h = g->arrays; h != NULL; h = h->all_next) {
+    const bool alone = a->buf->refs == 1; // nothing else shows this memory
+    for (gn_array *h = alone ? a : g->arrays; h != NULL; h = alone ? NULL : h->all_next) {
         if (!gni_is_rewritten(h, a)) continue;
         n++;
         any = any || h->node != NULL;
@@ -186,7 +187,7 @@ static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_arr
     }
     int made = 0;
     bool ok = true;
-    for (gn_array *h = g->arrays, *next; h != NULL && ok && made < n; h = next) {
+    for (gn_array *h = alone ? a : g->arrays, *next; h != NULL && ok && made < n; h = next) {
         next = h->all_next; // new headers come in front
         if (gni_is_rewritten(h, a)) ok = gni_rewrite_make(g, fn, &list[made++], h, a, value);
     }
