@@ -4,7 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/structs.h"
+#include "../core/internal.h"
 #endif
 
 // ---- kernels, 16 elements at a time, which compilers turn into vectors
