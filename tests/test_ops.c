@@ -651,6 +651,29 @@ static void test_narrow(void **state) {
     }
 }
 
+// The powers that are other functions, with pow's values: of C's pow, whose root and reciprocal are exact to half an ulp.
+static void test_powers(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const double x[] = {4.0, 2.0, 0.3, -0.0, 0.0, -1.5, (double)INFINITY, -(double)INFINITY, (double)NAN, 1e-30, -1e30}, by[] = {0.5, -1.0, 2.0};
+    enum { N = 11 };
+    for (int k = 0; k < 3; k++) {
+        double y[N];
+        float z[N];
+        gn_array *a = gn_array_from(g, GN_F64, GN_SHAPE(N), x), *b = gn_cast(a, GN_F32);
+        assert_int_equal(gn_read(gn_pow_s(a, by[k]), y, sizeof y), GN_OK);
+        assert_int_equal(gn_read(gn_pow_s(b, by[k]), z, sizeof z), GN_OK);
+        for (int i = 0; i < N; i++) {
+            const double want = pow(x[i], by[k]), narrow = pow((double)(float)x[i], by[k]), near = fabs(want) * 3e-16, close = fabs(narrow) * 3e-7;
+            const bool same = want != want ? y[i] != y[i] : want - want != 0.0 ? y[i] == want : fabs(y[i] - want) <= near;
+            const float most = (float)narrow;
+            const bool same32 = most != most ? z[i] != z[i] : most - most != 0.0f ? z[i] == most : fabs((double)(z[i] - most)) <= close;
+            const bool sign = want != want || (signbit(want) != 0) == (signbit(y[i]) != 0), sign32 = want != want || (signbit(want) != 0) == (signbit(z[i]) != 0);
+            if (!same || !sign) fail_msg("%g ** %g: %g, not %g", x[i], by[k], y[i], want);
+            if (!same32 || !sign32) fail_msg("float32: %g ** %g: %g, not %g", x[i], by[k], (double)z[i], want);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_like_numpy),
@@ -658,6 +681,7 @@ int main(void) {
         GN_TEST(test_special_rows),
         GN_TEST(test_narrow),
         GN_TEST(test_truth),
+        GN_TEST(test_powers),
     };
     return test_run(tests);
 }

@@ -299,8 +299,20 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
 #undef GNI_SAME
 };
 
+// pow, and ** .5 by itself, which takes a tenth of the time.
+GNI_KERNEL(gni_kf_power) {
+    int i = 0;
+    while (i < n && !gni_kany(gni_kne(gni_vload((const float *)pb + i), gni_vset(0.5f)))) i += GNI_VW;
+    if (i < n) {
+        GNI_FN(gni_kf_POW)(dst, pa, pb, pc, n);
+        return;
+    }
+    for (i = 0; i < n; i += GNI_VW) gni_vstore((float *)dst + i, gni_vpow_half(gni_vload((const float *)pa + i)));
+}
+
 // Those that only programs with such an op hold, see gni_math.
 static gni_kernel GNI_FN(gni_math_kernel)(uint32_t code) {
+    if (code == GNI_OP_POW * 3u) return GNI_FN(gni_kf_power);
     switch (code) {
 #define GN_X(fn, NAME, F, D, gF, da) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
         GNI_UNARY_FLOAT(GN_X)
