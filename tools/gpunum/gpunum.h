@@ -60,6 +60,7 @@ extern "C" {
 #endif
 #ifdef GNI_FFT_PASS
 GNI_O1_BEGIN
+GNI_O1_VECTORS
 #include "simd/fft_micro.h"          // Butterflies of the FFT, on vectors
 #include "simd/fft_passes.h"         // Passes of the FFT over rows of vectors, columns, batches and short lengths
 GNI_O1_END
