@@ -481,11 +481,207 @@ static void test_special_rows(void **state) {
     expect_values(gn_abs(gn_gelu(a)), 0.0, (double)INFINITY, (double)NAN);
 }
 
+// ---- integers of 8 and 16 bits, which long arrays keep in registers as narrow as they are
+
+enum { NARROW_OPS = 17, NARROW_CHAINS = 9 };
+
+static int64_t narrow_value(int64_t v, gn_dtype t) {
+    const int64_t size = (int64_t)1 << (8 * gn_dtype_size(t)), low = v & (size - 1);
+    return t == GN_BOOL ? v != 0 : (t == GN_I8 || t == GN_I16) && low >= size / 2 ? low - size : low;
+}
+
+// The ops, then chains in which a result that has wrapped or not is compared.
+static int64_t narrow_expect(int op, int64_t a, int64_t b, gn_dtype t) {
+    switch (op) {
+    case 0: return narrow_value(a + b, t);
+    case 1: return narrow_value(a - b, t);
+    case 2: return narrow_value(a * b, t);
+    case 3: return a < b ? a : b;
+    case 4: return a > b ? a : b;
+    case 5: return narrow_value(a & b, t);
+    case 6: return narrow_value(a | b, t);
+    case 7: return narrow_value(a ^ b, t);
+    case 8: return a == b;
+    case 9: return a != b;
+    case 10: return a < b;
+    case 11: return a <= b;
+    case 12: return a > b;
+    case 13: return a >= b;
+    case 14: return a != 0 && b != 0;
+    case 15: return a != 0 || b != 0;
+    case 16: return (a != 0) != (b != 0);
+    case 17: return narrow_value(narrow_value(a * b, t) + a, t) > b;
+    case 18: return a + b > 200;
+    case 19: return a < b ? narrow_value(a + 3, t) : b;
+    case 20: return a < 300 && b > -1;
+    case 21: return (narrow_value(a + b, t) == 0) ^ (a > b);
+    case 22: return narrow_value(a + b, GN_I8);
+    case 23: return a != 0;
+    case 24: return a == 0;
+    default: return narrow_value((narrow_value(a * 7, t) < b ? narrow_value(a * 7, t) : b) - 1, t);
+    }
+}
+
+static gn_array *narrow_make(int op, gn_array *a, gn_array *b) {
+    static gn_array *(*const two[])(gn_array *, gn_array *) = {gn_add, gn_sub, gn_mul, gn_minimum, gn_maximum, gn_and, gn_or, gn_xor, gn_eq,
+                                                               gn_ne, gn_lt, gn_le, gn_gt, gn_ge, gn_logical_and, gn_logical_or,
+                                                               gn_logical_xor};
+    if (op < NARROW_OPS) return two[op](a, b);
+    switch (op) {
+    case 17: return gn_gt(gn_add(gn_mul(a, b), a), b);
+    case 18: return gn_gt_s(gn_add(gn_cast(a, GN_I32), gn_cast(b, GN_I32)), 200);
+    case 19: return gn_where(gn_lt(a, b), gn_add_s(a, 3), b);
+    case 20: return gn_logical_and(gn_lt_s(gn_cast(a, GN_I32), 300), gn_gt_s(gn_cast(b, GN_I32), -1));
+    case 21: return gn_xor(gn_eq_s(gn_add(a, b), 0), gn_gt(a, b));
+    case 22: return gn_cast(gn_add(a, b), GN_I8);
+    case 23: return gn_cast(a, GN_BOOL);
+    case 24: return gn_logical_not(a);
+    default: return gn_sub_s(gn_minimum(gn_mul_s(a, 7), b), 1);
+    }
+}
+
+static int64_t narrow_at(const void *p, gn_dtype t, int64_t i) {
+    switch (t) {
+    case GN_I8: return ((const int8_t *)p)[i];
+    case GN_I16: return ((const int16_t *)p)[i];
+    case GN_U16: return ((const uint16_t *)p)[i];
+    case GN_I32: return ((const int32_t *)p)[i];
+    default: return ((const uint8_t *)p)[i];
+    }
+}
+
+// a and b are views; their numbers are read as copies of them.
+static void check_narrow(gn_array *a, gn_array *b, gn_dtype t, const char *what) {
+    gn_context *g = gn_context_of(a);
+    const int64_t n = gn_size(a), m = gn_size(b);
+    char *x = (char *)malloc((size_t)(n * 4)), *y = (char *)malloc((size_t)(m * 4)), *z = (char *)malloc((size_t)(n * 4));
+    if (x == NULL || y == NULL || z == NULL) fail_msg("out of memory");
+    assert_int_equal(gn_read(gn_copy(a), x, gn_bytes(a)), GN_OK);
+    assert_int_equal(gn_read(gn_copy(b), y, gn_bytes(b)), GN_OK);
+    for (int op = 0; op < NARROW_OPS + NARROW_CHAINS; op++) {
+        gn_array *r = narrow_make(op, a, b);
+        if (t == GN_BOOL && r == NULL) { // which has no sum
+            gn_error_clear(g);
+            continue;
+        }
+        if (r == NULL) fail_msg("%s, op %d: %s", what, op, gn_error(g));
+        const gn_dtype u = gn_dtype_of(r);
+        if (t == GN_BOOL && u != GN_BOOL) continue; // and a few numbers out of it are int32
+        assert_int_equal(gn_read(r, z, gn_bytes(r)), GN_OK);
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t p = narrow_at(x, t, i), q = narrow_at(y, t, m == n ? i : i % m), want = narrow_expect(op, p, q, t);
+            if (narrow_at(z, u, i) != want)
+                fail_msg("%s of %s, op %d of %lld and %lld at %lld: %lld, not %lld", what, gn_dtype_name(t), op, (long long)p, (long long)q,
+                         (long long)i, (long long)narrow_at(z, u, i), (long long)want);
+        }
+    }
+    free(x), free(y), free(z);
+}
+
+// any and all of bytes: rows of n in which one is not like the others, or none.
+static void check_truth(gn_context *g, gn_dtype t, int64_t n, int64_t at) {
+    enum { ROWS = 3 };
+    char *x = (char *)malloc((size_t)(ROWS * n)), any[ROWS], all[ROWS];
+    if (x == NULL) fail_msg("out of memory");
+    for (int other = 0; other < 2; other++) {
+        for (int64_t i = 0; i < ROWS * n; i++) x[i] = (char)((at >= 0 && i == n + at) == (other == 0) ? t == GN_BOOL ? 1 : -128 : 0);
+        gn_array *a = gn_array_from(g, t, GN_SHAPE(ROWS, n), x), *turned = gn_copy(gn_transpose(a));
+        gn_array *ways[] = {a, gn_transpose(turned), gn_index(gn_concat((gn_array *[]){a, gn_index(gn_zeros_like(a), ":, :1")}, 2, 1), ":, :-1")};
+        for (int k = 0; k < 3; k++) {
+            assert_int_equal(gn_read(gn_any(ways[k], 1), any, sizeof any), GN_OK);
+            assert_int_equal(gn_read(gn_all(ways[k], 1), all, sizeof all), GN_OK);
+            for (int r = 0; r < ROWS; r++) {
+                const bool has = at >= 0 && r == 1;
+                if (any[r] != (other ? n > 1 || !has : has) || all[r] != (other ? !has : has && n == 1))
+                    fail_msg("rows of %lld, other at %lld: any %d, all %d", (long long)n, (long long)at, any[r], all[r]);
+            }
+        }
+        expect_values(gn_any(a, GN_ALL), at >= 0 || other ? 1.0 : 0.0);
+        expect_values(gn_all(a, GN_ALL), at < 0 && other ? 1.0 : 0.0);
+        expect_values(gn_any(ways[2], GN_ALL), at >= 0 || other ? 1.0 : 0.0);
+        expect_values(gn_all(gn_ne_s(a, 0), GN_ALL), at < 0 && other ? 1.0 : 0.0);
+    }
+    free(x);
+}
+
+static void test_truth(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t sizes[] = {1, 2, 63, 64, 127, 128, 129, 255, 256, 257, 700, 5000, 30001};
+    static const gn_dtype types[] = {GN_BOOL, GN_U8, GN_I8};
+    for (int t = 0; t < 3; t++)
+        for (int i = 0; i < 13; i++) {
+            gn_scope_begin(g);
+            const int64_t n = sizes[i], at[] = {-1, 0, n / 2, n - 1};
+            for (int k = 0; k < 4; k++) check_truth(g, types[t], n, at[k]);
+            gn_scope_end(g);
+        }
+}
+
+static void test_narrow(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const gn_dtype types[] = {GN_U8, GN_I8, GN_U16, GN_I16, GN_BOOL};
+    static const int64_t sizes[] = {1, 15, 16, 17, 100, 1000, 4096, 9001};
+    enum { MOST = 2 * 9001 };
+    static uint16_t noise_a[MOST], noise_b[MOST];
+    uint32_t s = 1;
+    for (int k = 0; k < 5; k++) {
+        const gn_dtype t = types[k];
+        for (int i = 0; i < MOST; i++) {
+            noise_a[i] = (uint16_t)noise(&s), noise_b[i] = (uint16_t)noise(&s);
+            if (i % 7 == 0) noise_b[i] = noise_a[i];
+            if (i % 11 == 0) noise_a[i] = 0;
+            if (t == GN_BOOL) noise_a[i] &= 0x101, noise_b[i] &= 0x101;
+        }
+        for (int i = 0; i < 8; i++) {
+            gn_scope_begin(g);
+            const int64_t n = sizes[i];
+            gn_array *a = gn_array_from(g, t, GN_SHAPE(2 * n), noise_a), *b = gn_array_from(g, t, GN_SHAPE(2 * n), noise_b);
+            check_narrow(gn_index(gn_reshape(a, GN_SHAPE(2, n)), "0"), gn_index(gn_reshape(b, GN_SHAPE(2, n)), "1"), t, "neighbours");
+            check_narrow(gn_index(a, "::2"), gn_index(b, "1::2"), t, "every second");
+            check_narrow(gn_index(a, "::-1"), b, t, "backwards");
+            gn_scope_end(g);
+        }
+        gn_scope_begin(g);
+        gn_array *a = gn_array_from(g, t, GN_SHAPE(61, 83), noise_a), *b = gn_array_from(g, t, GN_SHAPE(83, 61), noise_b);
+        check_narrow(a, gn_transpose(b), t, "transposed");
+        check_narrow(a, gn_index(b, "0, 0"), t, "one");
+        check_narrow(gn_transpose(a), gn_index(b, "5"), t, "a row");
+        check_narrow(gn_index(a, ":, :16"), gn_index(b, ":61, 3:19"), t, "corners");
+        gn_scope_end(g);
+    }
+}
+
+// The powers that are other functions, with pow's values: of C's pow, whose root and reciprocal are exact to half an ulp.
+static void test_powers(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const double x[] = {4.0, 2.0, 0.3, -0.0, 0.0, -1.5, (double)INFINITY, -(double)INFINITY, (double)NAN, 1e-30, -1e30}, by[] = {0.5, -1.0, 2.0};
+    enum { N = 11 };
+    for (int k = 0; k < 3; k++) {
+        double y[N];
+        float z[N];
+        gn_array *a = gn_array_from(g, GN_F64, GN_SHAPE(N), x), *b = gn_cast(a, GN_F32);
+        assert_int_equal(gn_read(gn_pow_s(a, by[k]), y, sizeof y), GN_OK);
+        assert_int_equal(gn_read(gn_pow_s(b, by[k]), z, sizeof z), GN_OK);
+        for (int i = 0; i < N; i++) {
+            const double want = pow(x[i], by[k]), narrow = pow((double)(float)x[i], by[k]), near = fabs(want) * 3e-16, close = fabs(narrow) * 3e-7;
+            const bool same = want != want ? y[i] != y[i] : want - want != 0.0 ? y[i] == want : fabs(y[i] - want) <= near;
+            const float most = (float)narrow;
+            const bool same32 = most != most ? z[i] != z[i] : most - most != 0.0f ? z[i] == most : fabs((double)(z[i] - most)) <= close;
+            const bool sign = want != want || (signbit(want) != 0) == (signbit(y[i]) != 0), sign32 = want != want || (signbit(want) != 0) == (signbit(z[i]) != 0);
+            if (!same || !sign) fail_msg("%g ** %g: %g, not %g", x[i], by[k], y[i], want);
+            if (!same32 || !sign32) fail_msg("float32: %g ** %g: %g, not %g", x[i], by[k], (double)z[i], want);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_like_numpy),
         GN_TEST(test_fused),
         GN_TEST(test_special_rows),
+        GN_TEST(test_narrow),
+        GN_TEST(test_truth),
+        GN_TEST(test_powers),
     };
     return test_run(tests);
 }

@@ -508,10 +508,37 @@ static void test_threads(void **state) {
     test_close(g);
 }
 
+// Among integers of a small range, which are looked up, and a wide one: both sides, numbers between, below and beyond.
+static void test_search_integers(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { N = 5001, M = 301 };
+    static const gn_dtype types[] = {GN_I64, GN_I32, GN_I16, GN_U8};
+    static int64_t x[N], sorted[M], at[N];
+    static unsigned char found[N];
+    for (int k = 0; k < 5; k++) {
+        const gn_dtype t = types[k % 4];
+        const int64_t step = k == 4 ? (int64_t)1 << 40 : 1, least = t == GN_U8 ? 20 : -170 * step;
+        for (int i = 0; i < N; i++) x[i] = least - 10 * step + (int64_t)((uint32_t)i * 2654435761u % 234) * step;
+        for (int i = 0, v = 0; i < M; i++) sorted[i] = least + v * step, v += i % 3 == 0 ? i % 5 : 0;
+        gn_array *a = gn_cast(gn_array_from(g, GN_I64, GN_SHAPE(N), x), t), *b = gn_cast(gn_array_from(g, GN_I64, GN_SHAPE(M), sorted), t);
+        for (int right = 0; right < 2; right++) {
+            assert_int_equal(gn_read(gn_searchsorted(b, a, right != 0), at, sizeof at), GN_OK);
+            assert_int_equal(gn_read(gn_isin(a, b), found, sizeof found), GN_OK);
+            for (int i = 0; i < N; i++) {
+                int64_t want = 0, is = 0;
+                for (int j = 0; j < M; j++) want += right ? sorted[j] <= x[i] : sorted[j] < x[i], is |= sorted[j] == x[i];
+                if (at[i] != want || found[i] != is)
+                    fail_msg("%lld, right %d: place %lld, not %lld, found %d", (long long)x[i], right, (long long)at[i], (long long)want, found[i]);
+            }
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_partition), GN_TEST(test_gradients), GN_TEST(test_refusals),
                                        GN_TEST(test_long_scans), GN_TEST(test_far_products), GN_TEST(test_long_special), GN_TEST(test_unique_of_many),
-                                       cmocka_unit_test(test_ownership), cmocka_unit_test(test_selection), GN_TEST(test_lengths), GN_TEST(test_edges), cmocka_unit_test(test_bindings),
+                                       cmocka_unit_test(test_ownership), cmocka_unit_test(test_selection), GN_TEST(test_lengths), GN_TEST(test_search_integers),
+                                       GN_TEST(test_edges), cmocka_unit_test(test_bindings),
                                        cmocka_unit_test(test_threads)};
     return test_run(tests);
 }

@@ -60,6 +60,7 @@ extern "C" {
 #endif
 #ifdef GNI_FFT_PASS
 GNI_O1_BEGIN
+GNI_O1_VECTORS
 #include "simd/fft_micro.h"          // Butterflies of the FFT, on vectors
 #include "simd/fft_passes.h"         // Passes of the FFT over rows of vectors, columns, batches and short lengths
 GNI_O1_END
@@ -98,6 +99,7 @@ GNI_O1_BEGIN
 #include "cpu/cpu_special.h"         // Elementwise functions that are rare and long
 GNI_O1_END
 #include "cpu/cpu_wide.h"            // The CPU backend's ops on 64-bit registers that are no loops of vectors
+#include "cpu/cpu_narrow.h"          // Elementwise programs on items of 8 and 16 bits
 #include "cpu/cpu.h"                 // The CPU backend
 #include "cpu/cpu_reduce.h"          // Reductions on the CPU, along rows and columns
 #include "cpu/cpu_order.h"           // Scans, sorts, searches and counts on the CPU

@@ -105,9 +105,13 @@
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define GNI_O1_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
 #define GNI_O1_END _Pragma("GCC pop_options")
+// The one of the more expensive passes that vectors of 256 bits cannot do without: it clears their upper halves at the end of a
+// function, for which code of SSE2 would wait.
+#define GNI_O1_VECTORS _Pragma("GCC optimize(\"expensive-optimizations\")")
 #else
 #define GNI_O1_BEGIN
 #define GNI_O1_END
+#define GNI_O1_VECTORS
 #endif
 
 // What only calls others gets -Os without the passes that cost time and win nothing there: a fifth less text than by -O1.

@@ -7,6 +7,7 @@
 #include "../core/evaluate.h"
 #include "../cpu/threads.h"
 #include "../cpu/cpu_wide.h"
+#include "../cpu/cpu_narrow.h"
 #endif
 
 static const gni_cpu_isa *gni_cpu_isa_of(gni_isa isa) { return GNI_OF_ISA(isa, gni_isa_table); }
@@ -23,7 +24,7 @@ enum {
     GNI_SPACE_OPS = GNI_MAX_INPUTS + GNI_MAX_OUTPUTS,
     GNI_SPACE_RANK = GN_MAX_RANK + 3,
     GNI_SCRATCH = 32768,     // bytes of registers of one worker
-    GNI_BLOCK = 1024,        // elements of a register at most
+    GNI_BLOCK = 1024,        // elements of a register at most, of one narrower than 32 bits as many bytes
     GNI_GRAIN = 32768,       // elements that are worth another thread
     GNI_COPY_TILE = 1 << 15, // elements, where no register is needed
     GNI_CHUNK = 1 << 16,     // elements of one part of a reduction
@@ -498,21 +499,23 @@ static void gni_plan_slots(gni_plan *plan) {
     }
     plan->raw = count++;
     int most = GNI_SCRATCH / (plan->width * count) & ~63;
-    plan->block = GNI_MIN(most, GNI_BLOCK);
+    plan->block = GNI_MIN(most, plan->width < 4 ? GNI_BLOCK * 4 / plan->width : GNI_BLOCK);
 }
 
-// `out` is NULL for reductions.
+// `out` is NULL for reductions. `narrow`: what gni_narrow_program returned, or GN_DTYPE_COUNT.
 static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context *g, const gni_operand *in,
-                          const gni_operand *out) {
+                          const gni_operand *out, gn_dtype narrow) {
     memset(plan->copied, 0, sizeof plan->copied); // all else is written below
     plan->program = p;
-    const gni_cpu_isa *narrow = gni_cpu_isa_of(g->isa);
-    plan->isa = p->wide ? narrow->wide : narrow;
+    const gni_cpu_isa *isa = gni_cpu_isa_of(g->isa);
+    plan->isa = p->wide ? isa->wide : isa;
     plan->math = gni_math_get(g);
     plan->width = p->wide ? 8 : 4;
+    if (narrow != GN_DTYPE_COUNT) plan->width = (int)gn_dtype_size(narrow), plan->isa = &gni_narrow_isa[plan->width - 1];
     gni_plan_slots(plan);
     for (int i = 0; i < p->n_insn; i++) {
-        plan->kernel[i] = gni_kernel_of(g, g->isa, p->wide, GNI_INSN_CODE(p->insn[i]));
+        const uint32_t code = GNI_INSN_CODE(p->insn[i]);
+        plan->kernel[i] = narrow != GN_DTYPE_COUNT ? gni_narrow_kernel(code, narrow) : gni_kernel_of(g, g->isa, p->wide, code);
         plan->out_of[i] = -1;
     }
     for (int o = 0; o < p->n_out && out != NULL; o++) {
@@ -550,7 +553,7 @@ static void gni_eval_begin(gni_eval *e, const gni_plan *plan, char *memory) {
     for (int c = 0; c < p->n_const; c++) {
         char *to = gni_eval_slot(e, plan->slot[p->n_in + c]);
         uint32_t low = (uint32_t)(p->konst[c] & 0xffffffffu);
-        const size_t item = p->wide ? 8 : 4, bytes = (size_t)plan->block * item;
+        const size_t item = p->wide ? 8 : 4, bytes = (size_t)(plan->block * plan->width);
         size_t n = 0;
         for (; n < bytes && n < 64; n += item) memcpy(to + n, p->wide ? (const void *)&p->konst[c] : (const void *)&low, item);
         for (; n < bytes; n *= 2) memcpy(to + n, to, GNI_MIN(n, bytes - n)); // several times as fast as one by one
@@ -653,7 +656,7 @@ static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int6
     const int k = q->n_in + o;
     const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
     // Not where they are converted when they are stored.
-    if (item != j->plan.width || j->plan.isa->store[q->out_dtype[o]] != NULL || j->plan.isa->store[q->out_dtype[o + 1]] != NULL)
+    if (item < 4 || item != j->plan.width || j->plan.isa->store[q->out_dtype[o]] != NULL || j->plan.isa->store[q->out_dtype[o + 1]] != NULL)
         return false;
     return s->item[k + 1] == item && p[k + 1] == p[k] + item && gni_extent_contiguous(ext, stride, 2 * item) &&
            memcmp(stride, s->stride[k + 1] + s->rank - 3, 3 * sizeof *stride) == 0;
@@ -663,7 +666,7 @@ static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int6
 static int gni_map_unpair(const gni_map_job *j, gni_eval *e, char *const *p, int k, const int64_t ext[3], int64_t n) {
     const gni_space *s = &j->space;
     const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
-    if (stride[2] != 2 * item || item != j->plan.width || (n & 15) != 0 || !gni_extent_contiguous(ext, stride, 2 * item)) return 0;
+    if (stride[2] != 2 * item || item < 4 || item != j->plan.width || (n & 15) != 0 || !gni_extent_contiguous(ext, stride, 2 * item)) return 0;
     for (int i = k + 1; i < j->plan.program->n_in; i++) {
         if (p[i] != p[k] + item || s->item[i] != item || memcmp(stride, s->stride[i] + s->rank - 3, 3 * sizeof *stride) != 0) continue;
         char *re = gni_eval_slot(e, j->plan.slot[k]), *im = gni_eval_slot(e, j->plan.slot[i]);
@@ -814,13 +817,16 @@ static bool gni_is_copy(const gni_program *p) {
 static bool gni_cpu_map(gn_context *g, const void *job) {
     const gni_map *m = (const gni_map *)job;
     const gni_program *p = &m->program;
+    gni_program less;
     gni_map_job j;
     gni_space *s = &j.space;
     const bool copies = gni_is_copy(p);
     j.isa = gni_cpu_isa_of(g->isa);
     j.stream = false;
     if (!copies) {
-        gni_plan_make(&j.plan, p, g, m->in, m->out);
+        const gn_dtype narrow = gni_narrow_program(&less, p);
+        if (narrow != GN_DTYPE_COUNT) p = &less;
+        gni_plan_make(&j.plan, p, g, m->in, m->out, narrow);
         if (gni_map_short(&j, m)) return true;
     }
     gni_space_begin(s);

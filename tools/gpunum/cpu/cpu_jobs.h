@@ -616,7 +616,7 @@ static void gni_product_plan(gn_context *g, const gni_matmul *d, gni_product_sto
     memcpy(in, d->in, sizeof in);
     in[0].buf = d->c.buf; // sums may be there
     store->d = d;
-    gni_plan_make(&store->plan, &d->program, g, in, &d->c);
+    gni_plan_make(&store->plan, &d->program, g, in, &d->c, GN_DTYPE_COUNT);
 }
 
 // ---- an operand that is made while it is read, by a vector
@@ -807,7 +807,7 @@ static bool gni_cpu_matmul_prologue(gn_context *g, const gni_matmul *d) {
     j.tasks = ((j.down ? j.cols : j.rows) + j.each - 1) / j.each;
     j.vector = (const float *)(const void *)gni_operand_data(v);
     j.step = j.down ? d->a_cs : d->b_rs;
-    gni_plan_make(&j.plan, &d->load, g, d->load_in, NULL);
+    gni_plan_make(&j.plan, &d->load, g, d->load_in, NULL, GN_DTYPE_COUNT);
     int64_t batches = 1;
     for (int i = 0; i < d->batch_rank; i++) batches *= d->batch_dim[i];
     if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));

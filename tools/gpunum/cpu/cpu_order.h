@@ -802,6 +802,8 @@ typedef struct gni_search_job {
     const gni_search *d;
     gni_key key;
     const uint64_t *keys;
+    const int32_t *table; // places of keys[0] + i, or NULL
+    uint64_t span;        // the last i
     const char *x, *sorted;
     int64_t *out;
 } gni_search_job;
@@ -856,6 +858,11 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
     for (int64_t i = begin; i < end; i += GNI_SEARCHES) {
         const int64_t some = GNI_MIN(end - i, (int64_t)GNI_SEARCHES);
         for (int64_t k = 0; k < some; k++) u[k] = gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i + k, j->key.bytes));
+        for (int64_t k = 0; k < some && j->table != NULL; k++) {
+            const uint64_t above = u[k] - j->keys[0];
+            j->out[i + k] = u[k] < j->keys[0] ? 0 : above > j->span ? j->d->n : j->table[above];
+        }
+        if (j->table != NULL) continue;
         if (some == GNI_SEARCHES && j->d->right) gni_keys_search(j->keys, j->d->n, u, true, j->out + i);
         else if (some == GNI_SEARCHES) gni_keys_search(j->keys, j->d->n, u, false, j->out + i);
         for (int64_t k = 0; k < some && some < GNI_SEARCHES; k++) j->out[i + k] = gni_key_search(j->keys, j->d->n, u[k], j->d->right);
@@ -870,6 +877,18 @@ static uint64_t *gni_keys_of(gn_context *g, const gni_key *key, const char *x, i
     return keys;
 }
 
+// The places of all keys in the range of the sorted ones, to be freed; NULL where searching is no more work than making it.
+static int32_t *gni_search_places(gn_context *g, const gni_search *d, const uint64_t *keys, uint64_t *span) {
+    const int64_t n = d->n, most = GNI_MIN(GNI_MAX(8 * n, 1 << 16), d->count / 2);
+    *span = keys != NULL && n > 0 ? keys[n - 1] - keys[0] : UINT64_MAX;
+    int32_t *table = most > 0 && n < INT32_MAX && *span < (uint64_t)most ? (int32_t *)gni_alloc(g, (size_t)(*span + 1) * 4) : NULL;
+    for (uint64_t k = 0, i = 0; table != NULL && k <= *span; k++) {
+        while (i < (uint64_t)n && keys[i] - keys[0] < k + (d->right ? 1 : 0)) i++;
+        table[k] = (int32_t)i;
+    }
+    return table;
+}
+
 static bool gni_cpu_search(gn_context *g, const void *job) {
     const gni_search *d = (const gni_search *)job;
     gni_search_job j;
@@ -880,9 +899,12 @@ static bool gni_cpu_search(gn_context *g, const void *job) {
     uint64_t *keys = d->scale != 0.0 ? NULL : gni_keys_of(g, &j.key, j.sorted, d->n);
     if (keys == NULL && d->scale == 0.0) return false;
     j.keys = keys;
+    int32_t *table = gni_search_places(g, d, keys, &j.span);
+    j.table = table;
     j.x = gni_operand_data(&d->in);
     j.out = (int64_t *)(void *)gni_operand_data(&d->out);
     gni_parallel(g->pool, d->count, GNI_GRAIN / 16, gni_search_task, &j);
+    gni_free(g, table);
     gni_free(g, keys);
     return true;
 }
@@ -962,6 +984,7 @@ static bool gni_cpu_counts(gn_context *g, const void *job) {
         search.key.zeros = true;
         search.sorted = gni_operand_data(&d->edges);
         search.x = gni_operand_data(&d->in);
+        search.table = NULL;
         search.keys = keys = d->scale != 0.0 ? NULL : gni_keys_of(g, &search.key, search.sorted, between.n);
         if (d->scale == 0.0 && keys == NULL) return false;
         j.search = &search;

@@ -354,7 +354,7 @@ static void gni_reduce_space(gni_reduce_job *j, int first) {
 
 // Whether the reduced register is an input as it lies in memory, contiguous along the last dimension.
 static bool gni_reduce_bare(const gni_reduce_job *j) {
-    const gni_program *p = &j->r->program;
+    const gni_program *p = j->plan.program;
     const gni_space *s = &j->space;
     return p->n_insn == 0 && s->ops == 1 && p->out_reg[0] == 0 &&
            j->plan.isa->load[p->in_dtype[0]] == NULL && s->stride[0][s->rank - 1] == s->item[0];
@@ -507,9 +507,13 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     if (n == 0 || results == 0) return true;
     gni_reduce narrow;
     if (gni_reduce_narrowed(r, &narrow)) j.r = r = &narrow;
-    gni_plan_make(&j.plan, &r->program, g, r->in, NULL);
     // Short rows are transposed into columns.
     bool columns =
         gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
+    gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes
+    gni_program less;
+    if (!columns && (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL)) bytes = gni_narrow_program(&less, &r->program);
+    if (bytes != GN_DTYPE_COUNT && gn_dtype_size(bytes) > 1) bytes = GN_DTYPE_COUNT;
+    gni_plan_make(&j.plan, bytes != GN_DTYPE_COUNT ? &less : &r->program, g, r->in, NULL, bytes);
     return columns ? gni_reduce_columns(g, &j, n) : gni_reduce_rows(g, &j, n);
 }

@@ -163,9 +163,10 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
     s = gni_scalar_whole(op, a->dtype, s); // no comparison has its scalar first
     konst[!scalar_first] = s;
     gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(op, a->dtype, s));
-    const bool square = op == GNI_OP_POW && s == 2.0 && !scalar_first;
+    const bool power = op == GNI_OP_POW && !scalar_first;
+    const gni_op one = power && s == 2.0 ? GNI_OP_SQUARE : power && s == -1.0 && gni_is_float(t) ? GNI_OP_RECIP : op;
     if (gni_binary_ok(g, fn, op, t) && gni_scalar_fit(g, fn, op, &t, &konst[!scalar_first]))
-        y = gni_apply(g, fn, square ? GNI_OP_SQUARE : op, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, square ? 1 : 2);
+        y = gni_apply(g, fn, one, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, one != op ? 1 : 2);
     if (!gni_is_compare(op)) gni_record_op(g, y, fn, op, &a, 1, scalar_first ? 1 : 2, s);
     return gni_end(g, y);
 }

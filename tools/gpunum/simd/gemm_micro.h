@@ -679,9 +679,13 @@ GNI_INLINE void GNI_FN(gni_gm_totals)(float *to, gni_vf v0, gni_vf v1, gni_vf v2
     y0 = LOAD(b0 + p, k - p), y1 = LOAD(b1 + p, k - p);                                            \
     y2 = LOAD(b2 + p, k - p), y3 = LOAD(b3 + p, k - p);                                            \
     GNI_GM_R##R(GNI_GM_DOT_STEP, LOAD);
-#define GNI_GM_DOT_PUT(F, r, q, s)                                                                 \
-    GNI_FN(gni_gm_totals)(total, c##r##_0, c##r##_1, c##r##_2, c##r##_3);                          \
-    gni_gm_put_dots(d, i + r, j, total);
+#define GNI_GM_DOT_TOTAL(F, r, q, s) GNI_FN(gni_gm_totals)(total + 4 * r, c##r##_0, c##r##_1, c##r##_2, c##r##_3);
+#define GNI_GM_DOT_PUT(F, r, q, s) gni_gm_put_dots(d, i + r, j, total + 4 * r);
+#if defined(GNI_PASS_AVX2) || defined(GNI_PASS_AVX512)
+#define GNI_GM_CLEAR _mm256_zeroupper() // what puts the totals away may be code of SSE2
+#else
+#define GNI_GM_CLEAR (void)0
+#endif
 #define GNI_GM_WHOLE(p, n) gni_vload(p)
 #define GNI_GM_DOT(R)                                                                              \
     static void GNI_FN(gni_gm_dot_##R)(const gni_gemm_dots *d, int64_t i, int64_t j) {             \
@@ -706,7 +710,9 @@ GNI_INLINE void GNI_FN(gni_gm_totals)(float *to, gni_vf v0, gni_vf v1, gni_vf v2
                 GNI_GM_DOT_STEPS(GNI_FN(gni_gm_part_f32), R)                                       \
             }                                                                                      \
         }                                                                                          \
-        float total[4];                                                                            \
+        float total[4 * R];                                                                        \
+        GNI_GM_R##R(GNI_GM_DOT_TOTAL, f32);                                                        \
+        GNI_GM_CLEAR;                                                                              \
         GNI_GM_R##R(GNI_GM_DOT_PUT, f32);                                                          \
     }
 GNI_GM_DOT(1)
@@ -716,7 +722,9 @@ GNI_GM_DOT(4)
 #undef GNI_GM_DOT_ZERO
 #undef GNI_GM_DOT_STEP
 #undef GNI_GM_DOT_STEPS
+#undef GNI_GM_DOT_TOTAL
 #undef GNI_GM_DOT_PUT
+#undef GNI_GM_CLEAR
 #undef GNI_GM_WHOLE
 
 static void GNI_FN(gni_gm_dots)(const gni_gemm_dots *d) {

@@ -151,6 +151,7 @@
 #undef gni_vhypot
 #undef gni_vlog2_pair
 #undef gni_vpow_rare
+#undef gni_vpow_half
 #undef gni_vpow
 #undef gni_vfmod
 #undef gni_vfmod_rare

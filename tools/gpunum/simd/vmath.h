@@ -551,6 +551,7 @@ GNI_INLINE gni_vf gni_vsoftplus(gni_vf x) {
 #define gni_vpow_product GNI_FN(gni_vm_pow_product)
 #define gni_vpow_end GNI_FN(gni_vm_pow_end)
 #define gni_vpow_rare GNI_FN(gni_vm_pow_rare)
+#define gni_vpow_half GNI_FN(gni_vm_pow_half)
 #define gni_vpow GNI_FN(gni_vm_pow)
 
 // A third-order and a Newton step for y = x^(-1/3) from a guess made with the exponent bits (no division), then x y^2 and
@@ -641,6 +642,11 @@ GNI_INLINE gni_vf gni_vpow_end(gni_vf z, gni_vf low) {
     gni_vf t = (z + low) + gni_vset(GNI_V_MAGIC), n = t - gni_vset(GNI_V_MAGIC);
     return gni_vscale(gni_vexp2_pair(z - n, low), t);
 }
+// A root, but for -inf and -0.
+GNI_INLINE gni_vf gni_vpow_half(gni_vf x) {
+    const gni_vf most = gni_vset(INFINITY);
+    return gni_vabs(gni_vsqrt(gni_ksel(gni_keq(x, -most), most, x)));
+}
 // pow for all arguments, with C99's special cases.
 static gni_vf gni_vpow_rare(gni_vf x, gni_vf y) {
     gni_vf zero = gni_vset(0.0f), one = gni_vset(1.0f), inf = gni_vset(INFINITY),
@@ -667,6 +673,7 @@ static gni_vf gni_vpow_rare(gni_vf x, gni_vf y) {
     gni_vmask none = gni_kand(gni_kand(gni_klt(x, zero), gni_kgt(x, -inf)), gni_knot(whole));
     r = gni_ksel(none, inf - inf, r);
     r = gni_ksel(gni_kor(gni_knan(x), gni_knan(y)), x + y, r);
+    r = gni_ksel(gni_keq(y, gni_vset(0.5f)), gni_vpow_half(x), r);
     return gni_ksel(gni_kor(gni_keq(x, one), gni_keq(y, zero)), one, r);
 }
 GNI_INLINE gni_vf gni_vpow(gni_vf x, gni_vf y) {
@@ -675,6 +682,7 @@ GNI_INLINE gni_vf gni_vpow(gni_vf x, gni_vf y) {
     gni_vf r = gni_vpow_end(z, low);
     gni_vmask usual = gni_kand(gni_kge(x, gni_vset(1.17549435e-38f)), gni_klt(x, gni_vset(INFINITY)));
     usual = gni_kand(usual, gni_kle(gni_vabs(z + low), gni_vset(200.0f)));
+    usual = gni_kand(usual, gni_kne(y, gni_vset(0.5f)));
     if (gni_kany(gni_knot(usual))) r = gni_ksel(usual, r, gni_vpow_rare(x, y));
     return r;
 }
