@@ -85,6 +85,7 @@
 //     fft_jobs         Its jobs: axes, columns, real data, threads
 //     cpu_special      Elementwise functions that are rare and long
 //     cpu_wide         The CPU backend's ops on 64-bit registers that are no loops of vectors
+//     cpu_narrow       Elementwise programs on items of 8 and 16 bits
 //     cpu              The CPU backend
 //     cpu_reduce       Reductions on the CPU, along rows and columns
 //     cpu_order        Scans, sorts, searches and counts on the CPU
@@ -571,7 +572,8 @@ GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims);
 // Copies gn_size x itemsize bytes in C order from `data`.
 GPUNUM_API gn_array *gn_array_from(gn_context *g, gn_dtype t, gn_shape s, const void *data);
 // Borrows `data` (C order, aligned to the item); it must stay valid until `release` is called with it, which
-// a call that fails does not. `release` may be NULL. The CPU backend reads and writes it in place. Bytes of GN_BOOL must be 0 or 1.
+// a call that fails does not. `release` may be NULL. The CPU backend reads and writes it in place: what the
+// program writes there is seen by work that is still pending (gn_eval). Bytes of GN_BOOL must be 0 or 1.
 GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *data,
                                    gn_free_fn release, void *user);
 GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s); // memory on first use; 0 where never written
@@ -784,7 +786,8 @@ GPUNUM_API gn_array *gn_invert(gn_array *a);                 // ~a of integers, 
 GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b);  // the magnitude of a with the sign bit of b
 
 // >>views
-// Views share memory with their source: no copy where strides allow. Evaluates a lazy source.
+// Views share memory with their source: no copy where strides allow. Evaluates a lazy source. What works along an axis that is
+// not the last (gn_sort, gn_softmax) may leave its result in the order of that axis: gn_reshape copies it.
 
 GPUNUM_API gn_array *gn_reshape(gn_array *a, gn_shape s); // one dimension may be -1; copies if strides force it
 GPUNUM_API gn_array *gn_ravel(gn_array *a);               // 1-d
@@ -806,7 +809,8 @@ GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes);
 // and is converted as by gn_cast; where both share memory the old values are written. All that shows that memory has the new
 // values, what was computed from it before keeps the old ones. Gradients reach the value, and the old elements but for those
 // that were overwritten; a leaf that requires a gradient is GN_ERROR_GRADIENT, but between gn_no_grad_begin and gn_no_grad_end,
-// and a value that autograd still needs is reported by gn_backward. Through a gn_detach'ed array autograd sees no writing.
+// and a value that autograd still needs is reported by gn_backward, as is what was written through a part of complex numbers.
+// Through a gn_detach'ed array autograd sees no writing.
 GPUNUM_API gn_status gn_assign(gn_array *a, gn_array *value);
 
 // Joins and gathers: new arrays.
@@ -994,7 +998,7 @@ GPUNUM_API gn_array *gn_tensordot(gn_array *a, gn_array *b, const int *a_axes, c
 // NumPy's einsum: gn_einsum(g, "bij,bjk->bik", a, b). Letters name axes; those that the result has not are summed
 // over. Repeated letters in one term take the diagonal, "..." stands for broadcasting axes, and without "->" the
 // result has the letters that are named once, in order. Any number of operands, multiplied two at a time
-// in a cheap order. Integers keep their dtype.
+// in a cheap order. Integers keep their dtype. Of one operand without a sum it is a view, as NumPy's.
 GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_array *const *arrays, int count);
 // Diagonal j - i = k of (..., n, m) as a view, its sum, and the elements on and below (j - i <= k) or on and
 // above it with zeros elsewhere.
@@ -1110,7 +1114,8 @@ GPUNUM_API gn_array *gn_shuffle(gn_array *a, int axis); // the parts of a along 
 // as it is, ops do not record it any more; a gradient that is there already stays, and gn_step takes it.
 GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on);
 GPUNUM_API bool gn_needs_grad(const gn_array *a); // requires one, or depends on one that does
-// Adds d loss / d x to gn_grad(x) of every x that requires it. `loss` has one element.
+// Adds d loss / d x to gn_grad(x) of every x that requires it. `loss` has one element. Lets go of the record below it: once more is
+// GN_ERROR_GRADIENT.
 GPUNUM_API gn_status gn_backward(gn_array *loss);
 // Lent by `a`, until its gradient changes or its last owner (a caller, a scope, an optimizer) lets go of it: gn_retain
 // makes it yours, without that gn_release, gn_keep and gn_set refuse to give it away. NULL if there is none. Results of ops
@@ -1145,7 +1150,7 @@ GPUNUM_API gn_array *gn_checkpoint(gn_function fn, gn_array *const *in, int coun
 // x (..., in) times w (in, out) plus b (out); b may be NULL. PyTorch keeps w as (out, in): gn_transpose. As lazy as gn_matmul. In gn_backward the gradients
 // of w and b come of one job; b's are float32 sums over the rows, in a fixed order.
 GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);
-// x with each element 0 with probability p and else times 1 / (1 - p); x itself where not training. Numbers of the context's
+// x with each element 0 with probability p and else times 1 / (1 - p); a copy of x where not training. Numbers of the context's
 // stream; no mask is kept: the gradient draws them again.
 GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training);
 // Rows of the table (rows, size) by integer indices (...): (..., size). The gradient is summed in a fixed order; the row
@@ -1501,7 +1506,8 @@ GPUNUM_API gn_status gn_save_npz(const char *path, gn_array *const *arrays, cons
 GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const *names, int count, void *out,
                                      size_t capacity);
 
-// A table of numbers, (lines, columns), behind `skip_lines` lines of names; delimiter 0: a comma. Blank lines do not count.
+// A table of numbers, (lines, columns), behind `skip_lines` lines of names; delimiter 0: a comma. Blank lines do not count, nor
+// blanks and quotes around a number.
 // Strict: what is no number of the dtype (nan and inf are some, of floats; nothing is none), or a line with more or fewer columns, is
 // GN_ERROR_FORMAT and says where.
 GPUNUM_API gn_array *gn_load_csv(gn_context *g, const char *path, gn_dtype t, int skip_lines, char delimiter);
@@ -1597,7 +1603,8 @@ GPUNUM_API gn_array *gn_rfftfreq(gn_context *g, gn_dtype t, int64_t n, double d)
 GPUNUM_API gn_array *gn_fftshift(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes);
 
-// Parts of complex arrays are views of the same memory. Real arrays are their own real part. Complex arrays also go
+// Parts of complex arrays are views of the same memory. Real arrays are their own real part
+// and conjugate. Complex arrays also go
 // into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs, gn_square,
 // gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_expm1, gn_log1p, gn_log2, gn_log10, gn_sin, gn_cos,
 // gn_tan, gn_sinh, gn_cosh, gn_tanh, their inverses (gn_asin ... gn_atanh), gn_pow, gn_sign (a / |a|), gn_round, gn_isnan and
@@ -1669,7 +1676,8 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 // C++ alone: gn::array is one reference to a gn_array, let go of where its variable ends, with operators. An array that
 // could not be made is empty (`if (!a)`), what is made of it too, and the message is in gn_error: nothing throws. It goes
 // wherever C's functions take a gn_array *; their results go into one by gn::array y(gn_softmax(x, -1)), out of whichever
-// scope is open. Let no gn::array outlive its context.
+// scope is open. What is no new array has an owner already: gn_eval, gn_to and gn_requires_grad are called alone, and what is
+// lent, gn_params_get's, goes through gn_retain. Let no gn::array outlive its context.
 
 #ifdef __cplusplus
 #include <initializer_list>
@@ -1759,7 +1767,10 @@ class array {
     }
     void operator=(const array &value) && { gn_assign(a_, value.a_); }
     GNI_FOR_NUMBERS void operator=(S value) && {
-        gn_assign(a_, array(gn_scalar(gn_context_of(a_), gn_dtype_of(a_), static_cast<double>(value))));
+        gn_context *g = gn_context_of(a_);
+        const gn_dtype t = gn_dtype_of(a_); // of 64-bit integers a double would lose digits
+        gn_assign(a_, array(number<S>::dtype() == t ? gn_full_from(g, t, GN_SHAPE(), &value)
+                                                    : gn_scalar(g, t, static_cast<double>(value))));
     }
 
     operator gn_array *() const { return a_; }
@@ -2000,9 +2011,13 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define GNI_O1_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
 #define GNI_O1_END _Pragma("GCC pop_options")
+// The one of the more expensive passes that vectors of 256 bits cannot do without: it clears their upper halves at the end of a
+// function, for which code of SSE2 would wait.
+#define GNI_O1_VECTORS _Pragma("GCC optimize(\"expensive-optimizations\")")
 #else
 #define GNI_O1_BEGIN
 #define GNI_O1_END
+#define GNI_O1_VECTORS
 #endif
 
 // What only calls others gets -Os without the passes that cost time and win nothing there: a fifth less text than by -O1.
@@ -4127,6 +4142,7 @@ GNI_INLINE gni_vf gni_vsoftplus(gni_vf x) {
 #define gni_vpow_product GNI_FN(gni_vm_pow_product)
 #define gni_vpow_end GNI_FN(gni_vm_pow_end)
 #define gni_vpow_rare GNI_FN(gni_vm_pow_rare)
+#define gni_vpow_half GNI_FN(gni_vm_pow_half)
 #define gni_vpow GNI_FN(gni_vm_pow)
 
 // A third-order and a Newton step for y = x^(-1/3) from a guess made with the exponent bits (no division), then x y^2 and
@@ -4217,6 +4233,11 @@ GNI_INLINE gni_vf gni_vpow_end(gni_vf z, gni_vf low) {
     gni_vf t = (z + low) + gni_vset(GNI_V_MAGIC), n = t - gni_vset(GNI_V_MAGIC);
     return gni_vscale(gni_vexp2_pair(z - n, low), t);
 }
+// A root, but for -inf and -0.
+GNI_INLINE gni_vf gni_vpow_half(gni_vf x) {
+    const gni_vf most = gni_vset(INFINITY);
+    return gni_vabs(gni_vsqrt(gni_ksel(gni_keq(x, -most), most, x)));
+}
 // pow for all arguments, with C99's special cases.
 static gni_vf gni_vpow_rare(gni_vf x, gni_vf y) {
     gni_vf zero = gni_vset(0.0f), one = gni_vset(1.0f), inf = gni_vset(INFINITY),
@@ -4243,6 +4264,7 @@ static gni_vf gni_vpow_rare(gni_vf x, gni_vf y) {
     gni_vmask none = gni_kand(gni_kand(gni_klt(x, zero), gni_kgt(x, -inf)), gni_knot(whole));
     r = gni_ksel(none, inf - inf, r);
     r = gni_ksel(gni_kor(gni_knan(x), gni_knan(y)), x + y, r);
+    r = gni_ksel(gni_keq(y, gni_vset(0.5f)), gni_vpow_half(x), r);
     return gni_ksel(gni_kor(gni_keq(x, one), gni_keq(y, zero)), one, r);
 }
 GNI_INLINE gni_vf gni_vpow(gni_vf x, gni_vf y) {
@@ -4251,6 +4273,7 @@ GNI_INLINE gni_vf gni_vpow(gni_vf x, gni_vf y) {
     gni_vf r = gni_vpow_end(z, low);
     gni_vmask usual = gni_kand(gni_kge(x, gni_vset(1.17549435e-38f)), gni_klt(x, gni_vset(INFINITY)));
     usual = gni_kand(usual, gni_kle(gni_vabs(z + low), gni_vset(200.0f)));
+    usual = gni_kand(usual, gni_kne(y, gni_vset(0.5f)));
     if (gni_kany(gni_knot(usual))) r = gni_ksel(usual, r, gni_vpow_rare(x, y));
     return r;
 }
@@ -4685,8 +4708,20 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
 #undef GNI_SAME
 };
 
+// pow, and ** .5 by itself, which takes a tenth of the time.
+GNI_KERNEL(gni_kf_power) {
+    int i = 0;
+    while (i < n && !gni_kany(gni_kne(gni_vload((const float *)pb + i), gni_vset(0.5f)))) i += GNI_VW;
+    if (i < n) {
+        GNI_FN(gni_kf_POW)(dst, pa, pb, pc, n);
+        return;
+    }
+    for (i = 0; i < n; i += GNI_VW) gni_vstore((float *)dst + i, gni_vpow_half(gni_vload((const float *)pa + i)));
+}
+
 // Those that only programs with such an op hold, see gni_math.
 static gni_kernel GNI_FN(gni_math_kernel)(uint32_t code) {
+    if (code == GNI_OP_POW * 3u) return GNI_FN(gni_kf_power);
     switch (code) {
 #define GN_X(fn, NAME, F, D, gF, da) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
         GNI_UNARY_FLOAT(GN_X)
@@ -4998,8 +5033,7 @@ static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int6
         if (gni_kany(nan)) return (float)NAN;                                                      \
         gni_vstore(t, PICK(PICK(a, b), PICK(c, d)));                                               \
         for (int h = GNI_VW / 2; h > 0; h /= 2)                                                    \
-            for (int j = 0; j < h; j++)                                                            \
-                if (GNI_BETTER(t[j + h], t[j])) t[j] = t[j + h];                                   \
+            for (int j = 0; j < h; j++) t[j] = GNI_BETTER(t[j + h], t[j]) ? t[j + h] : t[j];       \
         return t[0];                                                                               \
     }
 #define GNI_FOLD_EXTREME(name, BLOCK)                                                              \
@@ -5017,10 +5051,14 @@ static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int6
             int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;                                      \
             float best = GNI_FN(BLOCK)(p + i, m);                                                  \
             if (best == best && !GNI_BETTER((double)best, acc->d)) continue;                       \
-            for (int found = 0; best == best && j + 16 <= m; j += 16) { /* compared as vectors */  \
-                for (int k = 0; k < 16; k++) found |= p[i + j + k] == best;                        \
-                if (found != 0) break;                                                             \
+            const int64_t last = best == best ? m - GNI_VW : -1;                                   \
+            const gni_vf b = gni_vset(best);                                                       \
+            for (const float *q = p + i; j <= last - 3 * GNI_VW; j += 4 * GNI_VW, q += 4 * GNI_VW) { \
+                const gni_vmask k = gni_kor(gni_keq(gni_vload(q), b), gni_keq(gni_vload(q + GNI_VW), b)); \
+                const gni_vmask l = gni_kor(gni_keq(gni_vload(q + 2 * GNI_VW), b), gni_keq(gni_vload(q + 3 * GNI_VW), b)); \
+                if (gni_kany(gni_kor(k, l))) break;                                                \
             }                                                                                      \
+            while (j <= last && !gni_kany(gni_keq(gni_vload(p + i + j), b))) j += GNI_VW;          \
             while (j < m && !(best == best ? p[i + j] == best : p[i + j] != p[i + j])) j++;        \
             acc->d = (double)best;                                                                 \
             acc->at = at + i + j;                                                                  \
@@ -5231,27 +5269,28 @@ GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
 #undef GNI_COLUMNS_EXTREME
 #undef GNI_COLUMNS_PLACE
 
-static void GNI_FN(gni_columns_prod_f)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n,
+static void GNI_FN(gni_columns_prod_f)(gni_acc_columns *acc, const void *from, int64_t rows, int64_t stride, int64_t n,
                                        int64_t at) {
     double *v = (double *)acc->v;
     GNI_UNUSED(at);
     for (int64_t r = 0; r < rows; r += GNI_PROD_BLOCK) {
-        const float *p = (const float *)x + r * stride;
+        const float *p = (const float *)from + r * stride;
         const int64_t few = GNI_MIN(rows - r, GNI_PROD_BLOCK);
         for (int64_t c = 0; c < n; c += 16) {
             const int64_t m = GNI_MIN(n - c, 16);
-            double s[16];
             uint64_t beyond = 0;
-            if (m == 16) {
-                memcpy(s, v + c, sizeof s);
+            if (m == 16 && few == GNI_PROD_BLOCK) {
+                const float *q = p + c, *x = q + stride, *y = x + stride, *z = y + stride, *w = z + stride;
+                double s[16];
+                for (int j = 0; j < 16; j++)
+                    s[j] = v[c + j] * (double)q[j] * (double)x[j] * (double)y[j] * (double)z[j] * (double)w[j];
+                for (int j = 0; j < 16; j++) beyond |= gni_beyond(s[j], 9), v[c + j] = s[j];
+                if (beyond == 0) continue;
+            } else {
                 for (int64_t k = 0; k < few; k++)
-                    for (int j = 0; j < 16; j++) s[j] *= (double)p[k * stride + c + j];
-                for (int j = 0; j < 16; j++) beyond |= gni_beyond(s[j], 9);
-                memcpy(v + c, s, sizeof s);
+                    for (int64_t j = 0; j < m; j++) v[c + j] *= (double)p[k * stride + c + j];
             }
-            for (int64_t k = 0; k < few && m < 16; k++)
-                for (int64_t j = 0; j < m; j++) v[c + j] *= (double)p[k * stride + c + j];
-            for (int64_t j = 0; j < m && (m < 16 || beyond != 0); j++) {
+            for (int64_t j = 0; j < m; j++) {
                 int e = 0;
                 v[c + j] = frexp(v[c + j], &e);
                 acc->e[c + j] += e;
@@ -7578,9 +7617,13 @@ GNI_INLINE void GNI_FN(gni_gm_totals)(float *to, gni_vf v0, gni_vf v1, gni_vf v2
     y0 = LOAD(b0 + p, k - p), y1 = LOAD(b1 + p, k - p);                                            \
     y2 = LOAD(b2 + p, k - p), y3 = LOAD(b3 + p, k - p);                                            \
     GNI_GM_R##R(GNI_GM_DOT_STEP, LOAD);
-#define GNI_GM_DOT_PUT(F, r, q, s)                                                                 \
-    GNI_FN(gni_gm_totals)(total, c##r##_0, c##r##_1, c##r##_2, c##r##_3);                          \
-    gni_gm_put_dots(d, i + r, j, total);
+#define GNI_GM_DOT_TOTAL(F, r, q, s) GNI_FN(gni_gm_totals)(total + 4 * r, c##r##_0, c##r##_1, c##r##_2, c##r##_3);
+#define GNI_GM_DOT_PUT(F, r, q, s) gni_gm_put_dots(d, i + r, j, total + 4 * r);
+#if defined(GNI_PASS_AVX2) || defined(GNI_PASS_AVX512)
+#define GNI_GM_CLEAR _mm256_zeroupper() // what puts the totals away may be code of SSE2
+#else
+#define GNI_GM_CLEAR (void)0
+#endif
 #define GNI_GM_WHOLE(p, n) gni_vload(p)
 #define GNI_GM_DOT(R)                                                                              \
     static void GNI_FN(gni_gm_dot_##R)(const gni_gemm_dots *d, int64_t i, int64_t j) {             \
@@ -7605,7 +7648,9 @@ GNI_INLINE void GNI_FN(gni_gm_totals)(float *to, gni_vf v0, gni_vf v1, gni_vf v2
                 GNI_GM_DOT_STEPS(GNI_FN(gni_gm_part_f32), R)                                       \
             }                                                                                      \
         }                                                                                          \
-        float total[4];                                                                            \
+        float total[4 * R];                                                                        \
+        GNI_GM_R##R(GNI_GM_DOT_TOTAL, f32);                                                        \
+        GNI_GM_CLEAR;                                                                              \
         GNI_GM_R##R(GNI_GM_DOT_PUT, f32);                                                          \
     }
 GNI_GM_DOT(1)
@@ -7615,7 +7660,9 @@ GNI_GM_DOT(4)
 #undef GNI_GM_DOT_ZERO
 #undef GNI_GM_DOT_STEP
 #undef GNI_GM_DOT_STEPS
+#undef GNI_GM_DOT_TOTAL
 #undef GNI_GM_DOT_PUT
+#undef GNI_GM_CLEAR
 #undef GNI_GM_WHOLE
 
 static void GNI_FN(gni_gm_dots)(const gni_gemm_dots *d) {
@@ -8080,6 +8127,7 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
 #endif
 #ifdef GNI_FFT_PASS
 GNI_O1_BEGIN
+GNI_O1_VECTORS
 // >>fft_micro
 // Butterflies of the FFT, once per instruction set and precision (GNI_FT_T, GNI_FT_W lanes), with room
 // `fft passes`. Both are compiled by room `fft cpu`, which also holds the types.
@@ -10056,6 +10104,7 @@ GNI_O1_END
 #undef gni_vhypot
 #undef gni_vlog2_pair
 #undef gni_vpow_rare
+#undef gni_vpow_half
 #undef gni_vpow
 #undef gni_vfmod
 #undef gni_vfmod_rare
@@ -11368,6 +11417,7 @@ typedef struct gni_expr {
 typedef struct gni_node gni_node;
 typedef struct gni_math gni_math;               // tables of functions, see core/internal
 typedef struct gni_derivatives gni_derivatives;
+typedef struct gni_pass gni_pass;
 
 struct gn_array {
     uintptr_t magic;   // gni_magic_of; anything else is a stale or foreign pointer
@@ -11387,6 +11437,7 @@ struct gn_array {
     bool apart;            // made by gn_detach, or a view of what was: autograd sees no writing to others' memory through it
     bool is_grad;          // another array's gradient: one of user_refs is that array's
     bool warned;           // that gn_grad gives nothing here
+    bool rewritten;        // while gni_rewrites_take looks for the records that have it
     int32_t steppers;      // optimizers that step it
     int32_t lazy_refs;     // pending expressions that read this array
     bool orphan;           // only pending work holds it; counted in the context's lazy_bytes
@@ -11877,6 +11928,7 @@ struct gn_context {
     const gni_math *math; // NULL until it is used
     const gni_derivatives *derivatives; // NULL until gn_requires_grad was called
     bool repeats; // gn_checkpoint runs its function for the second time
+    gni_pass *pass; // back over the record: the innermost one under way
     uint64_t serial;
     gn_optimizer *optimizers;
     gn_params *params;
@@ -14399,7 +14451,14 @@ static gn_array *gni_find_reader(const gn_context *g, const gni_buffer *buf, uin
     return NULL;
 }
 
-// Gives `a` a buffer of its own with undefined contents; pending readers keep the old one.
+// The same looked for from the last one on, which is where they are in a loop that updates an array.
+static bool gni_has_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
+    const gn_array *p = g->pending_last;
+    while (p != NULL && !gni_reads_buffer(p, buf, walk)) p = p->expr->prev;
+    return p != NULL;
+}
+
+// Gives `a`, which alone shows its buffer, another one with undefined contents; pending readers keep the old one.
 static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
     gn_array *old = gni_array_new(g, a->maker, a->dtype, &a->shape);
     gni_buffer *fresh = gni_buffer_new(g, a->buf->bytes);
@@ -14413,7 +14472,7 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
     old->buf = was;
     old->offset = a->offset;
     memcpy(old->stride, a->stride, sizeof a->stride);
-    for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next) {
+    for (gn_array *p = g->pending_last; p != NULL && a->lazy_refs > 0; p = p->expr->prev) {
         if (!gni_reads_buffer(p, was, walk)) continue;
         for (int i = 0; i < p->expr->n_src; i++) {
             if (p->expr->src[i] != a) continue;
@@ -14434,7 +14493,7 @@ static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int 
     if (!gni_materialize(g, a)) return false;
     // Where no other array shows the buffer, who reads it reads `a`.
     if (a->lazy_refs == 0 && a->buf->refs - held == 1) return true;
-    if (gni_find_reader(g, a->buf, walk) == NULL) return true;
+    if (!gni_has_reader(g, a->buf, walk)) return true;
     // When only `a` shows the buffer and all of it goes, a new one is cheaper than computing the readers.
     bool whole = a->buf->refs - held == 1 && !a->buf->host_borrowed && !a->buf->device_borrowed &&
                  gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
@@ -15484,14 +15543,19 @@ static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
 // start + i step for all i; the common dtypes in loops of their own.
 static void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, double step) {
     const bool whole = t == GN_I64 && fabs(start) < 9e18 && fabs(start + (double)n * step) < 9e18; // none is saturated
+    int64_t i = 0;
+    for (double at = 0.0; t == GN_F32 && i + 16 <= n; i += 16, at += 16.0) // loops that compilers turn into vectors
+        for (int j = 0; j < 16; j++) ((float *)data + i)[j] = (float)(start + (at + (double)j) * step);
+    for (double at = 0.0; t == GN_F64 && i + 16 <= n; i += 16, at += 16.0)
+        for (int j = 0; j < 16; j++) ((double *)data + i)[j] = start + (at + (double)j) * step;
     if (t == GN_F32) {
-        for (int64_t i = 0; i < n; i++) ((float *)data)[i] = (float)(start + (double)i * step);
+        for (; i < n; i++) ((float *)data)[i] = (float)(start + (double)i * step);
     } else if (t == GN_F64) {
-        for (int64_t i = 0; i < n; i++) ((double *)data)[i] = start + (double)i * step;
+        for (; i < n; i++) ((double *)data)[i] = start + (double)i * step;
     } else if (whole) {
-        for (int64_t i = 0; i < n; i++) ((int64_t *)data)[i] = (int64_t)(start + (double)i * step);
+        for (; i < n; i++) ((int64_t *)data)[i] = (int64_t)(start + (double)i * step);
     } else {
-        for (int64_t i = 0; i < n; i++) gni_store_double(t, data, i, start + (double)i * step);
+        for (; i < n; i++) gni_store_double(t, data, i, start + (double)i * step);
     }
 }
 
@@ -19029,6 +19093,8 @@ GNI_INLINE double gni_dsigmoid(double a) {
     double e = exp(-fabs(a));
     return (a >= 0.0 ? 1.0 : e) / (1.0 + e);
 }
+// A root takes a tenth of the time; pow has other values for two numbers.
+GNI_INLINE double gni_dpow(double a, double b) { return b == 0.5 ? fabs(sqrt(a == -GNI_INF ? GNI_INF : a)) : pow(a, b); }
 GNI_INLINE double gni_dsilu(double a) { return a == -GNI_INF ? -0.0 : a * gni_dsigmoid(a); }
 GNI_INLINE double gni_dsoftplus(double a) {
     return (a > 0.0 ? a : a == a ? 0.0 : a) + log1p(exp(-fabs(a)));
@@ -19076,7 +19142,7 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 
 // What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them. MATH: of gni_math.
 #define GNI_HOST_MATH(F, I, U)                                                                                         \
-    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, pow(a, b)) F(ATAN2, atan2(a, b)) F(HYPOT, hypot(a, b)) \
+    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_dpow(a, b)) F(ATAN2, atan2(a, b)) F(HYPOT, hypot(a, b)) \
     I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
     U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
 #define GNI_HOST_OPS(F, I, U, X)                                                                                       \
@@ -19152,6 +19218,205 @@ static gni_kernel gni_kernel_of(const gn_context *g, gni_isa isa, bool wide, uin
     return own == NULL && math != NULL ? math->kernel(isa, wide, code) : own;
 }
 
+// >>cpu_narrow
+// Elementwise programs on items of 8 and 16 bits that need no wider registers: loops over the items as they are in memory, compiled
+// once. From outside: gni_narrow_program, gni_narrow_kernel, gni_narrow_isa.
+
+// ---- kernels, 16 elements at a time, which compilers turn into vectors
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define GNI_NARROW_IN_PLACE _Pragma("GCC ivdep") // a result lies just where an operand does, or apart from it
+#define GNI_NARROW_FROM(x, from) const T *const x = (from)
+#else
+#define GNI_NARROW_IN_PLACE
+#define GNI_NARROW_FROM(x, from) T x[16]; memcpy(x, (from), sizeof x)
+#endif
+#define GNI_NARROW(name, TYPE, E)                                                                  \
+    static void name(void *dst, const void *pa, const void *pb, const void *pc, int n) {           \
+        typedef TYPE T;                                                                            \
+        for (int i = 0; i < n; i += 16) {                                                          \
+            T *r = (T *)dst + i;                                                                   \
+            GNI_NARROW_FROM(x, (const T *)pa + i);                                                 \
+            GNI_NARROW_FROM(y, (const T *)pb + i);                                                 \
+            GNI_NARROW_FROM(z, (const T *)pc + i);                                                 \
+            GNI_NARROW_IN_PLACE                                                                    \
+            for (int j = 0; j < 16; j++) {                                                         \
+                const T a = x[j], b = y[j], c = z[j];                                              \
+                GNI_UNUSED(b);                                                                     \
+                GNI_UNUSED(c);                                                                     \
+                r[j] = (T)(E);                                                                     \
+            }                                                                                      \
+        }                                                                                          \
+    }
+// Of bits alone, and of values.
+#define GNI_NARROW_BITS(X)                                                                         \
+    X(ADD, a + b) X(SUB, a - b) X(MUL, 1u * a * b) X(AND, a & b) X(OR, a | b) X(XOR, a ^ b) X(EQ, a == b) X(NE, a != b) \
+    X(LOGICAL_AND, (a != 0) & (b != 0)) X(LOGICAL_OR, (a | b) != 0) X(LOGICAL_XOR, (a != 0) ^ (b != 0)) X(LOGICAL_NOT, a == 0) \
+    X(WHERE, a != 0 ? b : c)
+#define GNI_NARROW_VALUES(X) X(MIN, a < b ? a : b) X(MAX, a > b ? a : b) X(LT, a < b) X(LE, a <= b)
+#define GN_X(NAME, E) GNI_NARROW(gni_k8_##NAME, uint8_t, E) GNI_NARROW(gni_k16_##NAME, uint16_t, E)
+GNI_NARROW_BITS(GN_X)
+#undef GN_X
+#define GN_X(NAME, E)                                                                              \
+    GNI_NARROW(gni_ku8_##NAME, uint8_t, E) GNI_NARROW(gni_ki8_##NAME, int8_t, E)                   \
+    GNI_NARROW(gni_ku16_##NAME, uint16_t, E) GNI_NARROW(gni_ki16_##NAME, int16_t, E)
+GNI_NARROW_VALUES(GN_X)
+#undef GN_X
+
+// The loop for an instruction of a program that gni_narrow_program made.
+static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
+    const bool two = t == GN_U16 || t == GN_I16, sign = t == GN_I8 || t == GN_I16;
+    switch (code / 3u) {
+#define GN_X(NAME, E) case GNI_OP_##NAME: return two ? gni_k16_##NAME : gni_k8_##NAME;
+        GNI_NARROW_BITS(GN_X)
+#undef GN_X
+#define GN_X(NAME, E)                                                                              \
+    case GNI_OP_##NAME: return two ? (sign ? gni_ki16_##NAME : gni_ku16_##NAME) : (sign ? gni_ki8_##NAME : gni_ku8_##NAME);
+        GNI_NARROW_VALUES(GN_X)
+#undef GN_X
+    default: return NULL;
+    }
+}
+
+// Truth values out of registers of 16 bits. All else is the same in memory.
+static void gni_narrow_truth(void *dst, const void *src, int64_t n) {
+    const uint16_t *s = (const uint16_t *)src;
+    uint8_t *d = (uint8_t *)dst, r[16];
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        for (int j = 0; j < 16; j++) r[j] = (uint8_t)s[i + j];
+        memcpy(d + i, r, sizeof r);
+    }
+    for (; i < n; i++) d[i] = (uint8_t)s[i];
+}
+
+// Truth of bytes, `few` for a branch, the last of which overlap those before: any stops at the first that is not 0, all at a 0.
+#define GNI_NARROW_FOLD(name, few, FIRST, STEP, STOP, VALUE)                                            \
+    static void name(gni_acc *acc, const void *x, int64_t n, int64_t at) {                         \
+        const uint8_t *p = (const uint8_t *)x;                                                     \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (uint8_t t = FIRST; n >= few && i < n && acc->i != VALUE; i += few) {                  \
+            i = GNI_MIN(i, n - few);                                                               \
+            for (int j = 0; j < few; j++) t = (uint8_t)(STEP);                                     \
+            if (t STOP 0) acc->i = VALUE;                                                          \
+        }                                                                                          \
+        for (; i < n && acc->i != VALUE; i++)                                                      \
+            if (p[i] STOP 0) acc->i = VALUE;                                                       \
+    }
+GNI_NARROW_FOLD(gni_k8_fold_any, 128, 0, t | p[i + j], !=, 1)
+GNI_NARROW_FOLD(gni_k8_fold_all, 256, 255, p[i + j] < t ? p[i + j] : t, ==, 0)
+#define GNI_VALUES(loop) NULL, NULL, NULL,
+#define GNI_TRUTH(loop) gni_k8_fold_##loop, gni_k8_fold_##loop, gni_k8_fold_##loop,
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop)
+static const gni_fold_fn gni_narrow_fold[] = {GNI_REDUCE_AXES(GN_X) NULL};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
+
+static const gni_convert_fn gni_narrow_none[GN_DTYPE_COUNT] = {NULL};
+// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL.
+static const gni_convert_fn gni_narrow_store[GN_DTYPE_COUNT] = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, gni_narrow_truth};
+static const gni_cpu_isa gni_narrow_isa[2] = {
+    {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+    {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+
+// ---- programs
+
+// What a register of 32 bits holds beside its low bits, which the narrow one has: anything, nothing, and just 0 or 1.
+enum { GNI_NARROW_LOW, GNI_NARROW_EXACT, GNI_NARROW_TRUTH };
+
+// The dtype of a program's items, or GN_DTYPE_COUNT where they are not all of one, or wider.
+static gn_dtype gni_narrow_dtype(const gni_program *p) {
+    gn_dtype t = GN_DTYPE_COUNT;
+    bool truth = false;
+    for (int k = 0; k < p->n_in; k++) {
+        const gn_dtype d = p->in_dtype[k];
+        if (d == GN_BOOL) {
+            truth = true;
+            continue;
+        }
+        if ((d != GN_U8 && d != GN_I8 && d != GN_U16 && d != GN_I16) || (t != GN_DTYPE_COUNT && t != d)) return GN_DTYPE_COUNT;
+        t = d;
+    }
+    if (t == GN_DTYPE_COUNT) t = GN_U8;
+    if (p->wide || p->n_in == 0 || (truth && gn_dtype_size(t) > 1)) return GN_DTYPE_COUNT;
+    for (int o = 0; o < p->n_out; o++)
+        if (p->out_dtype[o] != t && p->out_dtype[o] != GN_BOOL) return GN_DTYPE_COUNT;
+    return t;
+}
+
+// A constant's low bits, again and again in 32.
+static int gni_narrow_const(uint64_t *konst, gn_dtype t) {
+    const int32_t v = (int32_t)(uint32_t)(*konst & UINT32_MAX);
+    const int bits = 8 * (int)gn_dtype_size(t), sign = t == GN_I8 || t == GN_I16;
+    const int32_t least = sign ? -(1 << (bits - 1)) : 0, most = (1 << (bits - sign)) - 1;
+    *konst = bits == 8 ? (*konst & 255) * 0x01010101u : (*konst & 65535) * 0x00010001u;
+    return v == 0 || v == 1 ? GNI_NARROW_TRUTH : v >= least && v <= most ? GNI_NARROW_EXACT : GNI_NARROW_LOW;
+}
+
+// What the op makes of operands that hold x, y and z; -1 where it needs more than they have.
+static int gni_narrow_op(uint32_t *op, gn_dtype t, int x, int y, int z) {
+    const int both = GNI_MIN(x, y);
+    switch (*op) {
+    case GNI_OP_WRAP_U8: return t == GN_U8 ? GNI_NARROW_EXACT : -1;
+    case GNI_OP_WRAP_I8: return t == GN_I8 ? GNI_NARROW_EXACT : -1;
+    case GNI_OP_WRAP_U16: return t == GN_U16 ? GNI_NARROW_EXACT : -1;
+    case GNI_OP_WRAP_I16: return t == GN_I16 ? GNI_NARROW_EXACT : -1;
+    case GNI_OP_ADD:
+    case GNI_OP_SUB:
+    case GNI_OP_MUL: return GNI_NARROW_LOW;
+    case GNI_OP_AND:
+    case GNI_OP_OR:
+    case GNI_OP_XOR:
+        // Truth values from outside need not be 0 and 1.
+        if (both == GNI_NARROW_TRUTH) *op += (uint32_t)GNI_OP_LOGICAL_AND - (uint32_t)GNI_OP_AND;
+        return both;
+    case GNI_OP_MIN:
+    case GNI_OP_MAX: return both == GNI_NARROW_LOW ? -1 : both;
+    case GNI_OP_WHERE: return x == GNI_NARROW_LOW ? -1 : GNI_MIN(y, z);
+    case GNI_OP_LOGICAL_NOT: return x == GNI_NARROW_LOW ? -1 : GNI_NARROW_TRUTH;
+    default: return *op < GNI_OP_EQ || *op > GNI_OP_LOGICAL_XOR || both == GNI_NARROW_LOW ? -1 : GNI_NARROW_TRUTH;
+    }
+}
+
+// The same program for registers of as many bits as the items have, without the instructions that only cut results off. Returns
+// their dtype, or GN_DTYPE_COUNT where it needs what such registers lack.
+static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
+    const gn_dtype t = gni_narrow_dtype(p);
+    int has[GNI_MAX_REGS], reg[GNI_MAX_REGS], first = p->n_in + p->n_const;
+    if (t == GN_DTYPE_COUNT) return t;
+    *q = *p;
+    q->n_insn = 0;
+    for (int k = 0; k < p->n_in; k++) has[k] = p->in_dtype[k] == GN_BOOL ? GNI_NARROW_TRUTH : GNI_NARROW_EXACT;
+    for (int c = 0; c < p->n_const; c++) has[p->n_in + c] = gni_narrow_const(&q->konst[c], t);
+    for (int r = 0; r < first; r++) reg[r] = r;
+    for (int i = 0; i < p->n_insn; i++) {
+        const uint32_t insn = p->insn[i], code = GNI_INSN_CODE(insn);
+        uint32_t op = code / 3u, a = GNI_INSN_A(insn), b = GNI_INSN_B(insn), c = GNI_INSN_C(insn);
+        has[first + i] = GNI_NARROW_TRUTH;
+        reg[first + i] = reg[a];
+        if (op == GNI_OP_TO_BOOL && has[a] == GNI_NARROW_TRUTH && a >= (uint32_t)first) continue;
+        if (op == GNI_OP_TO_BOOL) op = GNI_OP_LOGICAL_OR, b = a;
+        const int makes = code % 3u == GNI_F ? -1 : gni_narrow_op(&op, t, has[a], has[b], has[c]);
+        if (makes < 0) return GN_DTYPE_COUNT;
+        has[first + i] = makes;
+        if (gni_narrow_kernel(op * 3u, t) == NULL) {
+            if (op != GNI_OP_GT && op != GNI_OP_GE) continue; // nothing to do
+            op -= (uint32_t)GNI_OP_GT - (uint32_t)GNI_OP_LT;
+            const uint32_t x = a;
+            a = b, b = x;
+        }
+        reg[first + i] = first + q->n_insn;
+        q->insn[q->n_insn++] = GNI_INSN((gni_op)op, GNI_I, (uint32_t)reg[a], (uint32_t)reg[b], (uint32_t)reg[c]);
+    }
+    for (int o = 0; o < p->n_out; o++) {
+        if (p->out_dtype[o] == GN_BOOL && has[p->out_reg[o]] != GNI_NARROW_TRUTH) return GN_DTYPE_COUNT;
+        q->out_reg[o] = reg[p->out_reg[o]];
+    }
+    return t;
+}
+
 // >>cpu
 // The CPU backend: jobs cut into tiles that stay in the first cache, spread over the thread pool. No
 // result depends on the number of threads. From outside: gni_cpu_map, for room `cpu_jobs`, where the backend's table is.
@@ -19170,7 +19435,7 @@ enum {
     GNI_SPACE_OPS = GNI_MAX_INPUTS + GNI_MAX_OUTPUTS,
     GNI_SPACE_RANK = GN_MAX_RANK + 3,
     GNI_SCRATCH = 32768,     // bytes of registers of one worker
-    GNI_BLOCK = 1024,        // elements of a register at most
+    GNI_BLOCK = 1024,        // elements of a register at most, of one narrower than 32 bits as many bytes
     GNI_GRAIN = 32768,       // elements that are worth another thread
     GNI_COPY_TILE = 1 << 15, // elements, where no register is needed
     GNI_CHUNK = 1 << 16,     // elements of one part of a reduction
@@ -19645,21 +19910,23 @@ static void gni_plan_slots(gni_plan *plan) {
     }
     plan->raw = count++;
     int most = GNI_SCRATCH / (plan->width * count) & ~63;
-    plan->block = GNI_MIN(most, GNI_BLOCK);
+    plan->block = GNI_MIN(most, plan->width < 4 ? GNI_BLOCK * 4 / plan->width : GNI_BLOCK);
 }
 
-// `out` is NULL for reductions.
+// `out` is NULL for reductions. `narrow`: what gni_narrow_program returned, or GN_DTYPE_COUNT.
 static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context *g, const gni_operand *in,
-                          const gni_operand *out) {
+                          const gni_operand *out, gn_dtype narrow) {
     memset(plan->copied, 0, sizeof plan->copied); // all else is written below
     plan->program = p;
-    const gni_cpu_isa *narrow = gni_cpu_isa_of(g->isa);
-    plan->isa = p->wide ? narrow->wide : narrow;
+    const gni_cpu_isa *isa = gni_cpu_isa_of(g->isa);
+    plan->isa = p->wide ? isa->wide : isa;
     plan->math = gni_math_get(g);
     plan->width = p->wide ? 8 : 4;
+    if (narrow != GN_DTYPE_COUNT) plan->width = (int)gn_dtype_size(narrow), plan->isa = &gni_narrow_isa[plan->width - 1];
     gni_plan_slots(plan);
     for (int i = 0; i < p->n_insn; i++) {
-        plan->kernel[i] = gni_kernel_of(g, g->isa, p->wide, GNI_INSN_CODE(p->insn[i]));
+        const uint32_t code = GNI_INSN_CODE(p->insn[i]);
+        plan->kernel[i] = narrow != GN_DTYPE_COUNT ? gni_narrow_kernel(code, narrow) : gni_kernel_of(g, g->isa, p->wide, code);
         plan->out_of[i] = -1;
     }
     for (int o = 0; o < p->n_out && out != NULL; o++) {
@@ -19697,7 +19964,7 @@ static void gni_eval_begin(gni_eval *e, const gni_plan *plan, char *memory) {
     for (int c = 0; c < p->n_const; c++) {
         char *to = gni_eval_slot(e, plan->slot[p->n_in + c]);
         uint32_t low = (uint32_t)(p->konst[c] & 0xffffffffu);
-        const size_t item = p->wide ? 8 : 4, bytes = (size_t)plan->block * item;
+        const size_t item = p->wide ? 8 : 4, bytes = (size_t)(plan->block * plan->width);
         size_t n = 0;
         for (; n < bytes && n < 64; n += item) memcpy(to + n, p->wide ? (const void *)&p->konst[c] : (const void *)&low, item);
         for (; n < bytes; n *= 2) memcpy(to + n, to, GNI_MIN(n, bytes - n)); // several times as fast as one by one
@@ -19800,7 +20067,7 @@ static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int6
     const int k = q->n_in + o;
     const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
     // Not where they are converted when they are stored.
-    if (item != j->plan.width || j->plan.isa->store[q->out_dtype[o]] != NULL || j->plan.isa->store[q->out_dtype[o + 1]] != NULL)
+    if (item < 4 || item != j->plan.width || j->plan.isa->store[q->out_dtype[o]] != NULL || j->plan.isa->store[q->out_dtype[o + 1]] != NULL)
         return false;
     return s->item[k + 1] == item && p[k + 1] == p[k] + item && gni_extent_contiguous(ext, stride, 2 * item) &&
            memcmp(stride, s->stride[k + 1] + s->rank - 3, 3 * sizeof *stride) == 0;
@@ -19810,7 +20077,7 @@ static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int6
 static int gni_map_unpair(const gni_map_job *j, gni_eval *e, char *const *p, int k, const int64_t ext[3], int64_t n) {
     const gni_space *s = &j->space;
     const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
-    if (stride[2] != 2 * item || item != j->plan.width || (n & 15) != 0 || !gni_extent_contiguous(ext, stride, 2 * item)) return 0;
+    if (stride[2] != 2 * item || item < 4 || item != j->plan.width || (n & 15) != 0 || !gni_extent_contiguous(ext, stride, 2 * item)) return 0;
     for (int i = k + 1; i < j->plan.program->n_in; i++) {
         if (p[i] != p[k] + item || s->item[i] != item || memcmp(stride, s->stride[i] + s->rank - 3, 3 * sizeof *stride) != 0) continue;
         char *re = gni_eval_slot(e, j->plan.slot[k]), *im = gni_eval_slot(e, j->plan.slot[i]);
@@ -19961,13 +20228,16 @@ static bool gni_is_copy(const gni_program *p) {
 static bool gni_cpu_map(gn_context *g, const void *job) {
     const gni_map *m = (const gni_map *)job;
     const gni_program *p = &m->program;
+    gni_program less;
     gni_map_job j;
     gni_space *s = &j.space;
     const bool copies = gni_is_copy(p);
     j.isa = gni_cpu_isa_of(g->isa);
     j.stream = false;
     if (!copies) {
-        gni_plan_make(&j.plan, p, g, m->in, m->out);
+        const gn_dtype narrow = gni_narrow_program(&less, p);
+        if (narrow != GN_DTYPE_COUNT) p = &less;
+        gni_plan_make(&j.plan, p, g, m->in, m->out, narrow);
         if (gni_map_short(&j, m)) return true;
     }
     gni_space_begin(s);
@@ -20440,7 +20710,7 @@ static void gni_reduce_space(gni_reduce_job *j, int first) {
 
 // Whether the reduced register is an input as it lies in memory, contiguous along the last dimension.
 static bool gni_reduce_bare(const gni_reduce_job *j) {
-    const gni_program *p = &j->r->program;
+    const gni_program *p = j->plan.program;
     const gni_space *s = &j->space;
     return p->n_insn == 0 && s->ops == 1 && p->out_reg[0] == 0 &&
            j->plan.isa->load[p->in_dtype[0]] == NULL && s->stride[0][s->rank - 1] == s->item[0];
@@ -20593,10 +20863,14 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     if (n == 0 || results == 0) return true;
     gni_reduce narrow;
     if (gni_reduce_narrowed(r, &narrow)) j.r = r = &narrow;
-    gni_plan_make(&j.plan, &r->program, g, r->in, NULL);
     // Short rows are transposed into columns.
     bool columns =
         gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
+    gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes
+    gni_program less;
+    if (!columns && (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL)) bytes = gni_narrow_program(&less, &r->program);
+    if (bytes != GN_DTYPE_COUNT && gn_dtype_size(bytes) > 1) bytes = GN_DTYPE_COUNT;
+    gni_plan_make(&j.plan, bytes != GN_DTYPE_COUNT ? &less : &r->program, g, r->in, NULL, bytes);
     return columns ? gni_reduce_columns(g, &j, n) : gni_reduce_rows(g, &j, n);
 }
 
@@ -21399,6 +21673,8 @@ typedef struct gni_search_job {
     const gni_search *d;
     gni_key key;
     const uint64_t *keys;
+    const int32_t *table; // places of keys[0] + i, or NULL
+    uint64_t span;        // the last i
     const char *x, *sorted;
     int64_t *out;
 } gni_search_job;
@@ -21453,6 +21729,11 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
     for (int64_t i = begin; i < end; i += GNI_SEARCHES) {
         const int64_t some = GNI_MIN(end - i, (int64_t)GNI_SEARCHES);
         for (int64_t k = 0; k < some; k++) u[k] = gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i + k, j->key.bytes));
+        for (int64_t k = 0; k < some && j->table != NULL; k++) {
+            const uint64_t above = u[k] - j->keys[0];
+            j->out[i + k] = u[k] < j->keys[0] ? 0 : above > j->span ? j->d->n : j->table[above];
+        }
+        if (j->table != NULL) continue;
         if (some == GNI_SEARCHES && j->d->right) gni_keys_search(j->keys, j->d->n, u, true, j->out + i);
         else if (some == GNI_SEARCHES) gni_keys_search(j->keys, j->d->n, u, false, j->out + i);
         for (int64_t k = 0; k < some && some < GNI_SEARCHES; k++) j->out[i + k] = gni_key_search(j->keys, j->d->n, u[k], j->d->right);
@@ -21467,6 +21748,18 @@ static uint64_t *gni_keys_of(gn_context *g, const gni_key *key, const char *x, i
     return keys;
 }
 
+// The places of all keys in the range of the sorted ones, to be freed; NULL where searching is no more work than making it.
+static int32_t *gni_search_places(gn_context *g, const gni_search *d, const uint64_t *keys, uint64_t *span) {
+    const int64_t n = d->n, most = GNI_MIN(GNI_MAX(8 * n, 1 << 16), d->count / 2);
+    *span = keys != NULL && n > 0 ? keys[n - 1] - keys[0] : UINT64_MAX;
+    int32_t *table = most > 0 && n < INT32_MAX && *span < (uint64_t)most ? (int32_t *)gni_alloc(g, (size_t)(*span + 1) * 4) : NULL;
+    for (uint64_t k = 0, i = 0; table != NULL && k <= *span; k++) {
+        while (i < (uint64_t)n && keys[i] - keys[0] < k + (d->right ? 1 : 0)) i++;
+        table[k] = (int32_t)i;
+    }
+    return table;
+}
+
 static bool gni_cpu_search(gn_context *g, const void *job) {
     const gni_search *d = (const gni_search *)job;
     gni_search_job j;
@@ -21477,9 +21770,12 @@ static bool gni_cpu_search(gn_context *g, const void *job) {
     uint64_t *keys = d->scale != 0.0 ? NULL : gni_keys_of(g, &j.key, j.sorted, d->n);
     if (keys == NULL && d->scale == 0.0) return false;
     j.keys = keys;
+    int32_t *table = gni_search_places(g, d, keys, &j.span);
+    j.table = table;
     j.x = gni_operand_data(&d->in);
     j.out = (int64_t *)(void *)gni_operand_data(&d->out);
     gni_parallel(g->pool, d->count, GNI_GRAIN / 16, gni_search_task, &j);
+    gni_free(g, table);
     gni_free(g, keys);
     return true;
 }
@@ -21559,6 +21855,7 @@ static bool gni_cpu_counts(gn_context *g, const void *job) {
         search.key.zeros = true;
         search.sorted = gni_operand_data(&d->edges);
         search.x = gni_operand_data(&d->in);
+        search.table = NULL;
         search.keys = keys = d->scale != 0.0 ? NULL : gni_keys_of(g, &search.key, search.sorted, between.n);
         if (d->scale == 0.0 && keys == NULL) return false;
         j.search = &search;
@@ -22855,7 +23152,7 @@ static void gni_product_plan(gn_context *g, const gni_matmul *d, gni_product_sto
     memcpy(in, d->in, sizeof in);
     in[0].buf = d->c.buf; // sums may be there
     store->d = d;
-    gni_plan_make(&store->plan, &d->program, g, in, &d->c);
+    gni_plan_make(&store->plan, &d->program, g, in, &d->c, GN_DTYPE_COUNT);
 }
 
 // ---- an operand that is made while it is read, by a vector
@@ -23046,7 +23343,7 @@ static bool gni_cpu_matmul_prologue(gn_context *g, const gni_matmul *d) {
     j.tasks = ((j.down ? j.cols : j.rows) + j.each - 1) / j.each;
     j.vector = (const float *)(const void *)gni_operand_data(v);
     j.step = j.down ? d->a_cs : d->b_rs;
-    gni_plan_make(&j.plan, &d->load, g, d->load_in, NULL);
+    gni_plan_make(&j.plan, &d->load, g, d->load_in, NULL, GN_DTYPE_COUNT);
     int64_t batches = 1;
     for (int i = 0; i < d->batch_rank; i++) batches *= d->batch_dim[i];
     if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
@@ -36386,9 +36683,10 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
     s = gni_scalar_whole(op, a->dtype, s); // no comparison has its scalar first
     konst[!scalar_first] = s;
     gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(op, a->dtype, s));
-    const bool square = op == GNI_OP_POW && s == 2.0 && !scalar_first;
+    const bool power = op == GNI_OP_POW && !scalar_first;
+    const gni_op one = power && s == 2.0 ? GNI_OP_SQUARE : power && s == -1.0 && gni_is_float(t) ? GNI_OP_RECIP : op;
     if (gni_binary_ok(g, fn, op, t) && gni_scalar_fit(g, fn, op, &t, &konst[!scalar_first]))
-        y = gni_apply(g, fn, square ? GNI_OP_SQUARE : op, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, square ? 1 : 2);
+        y = gni_apply(g, fn, one, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, one != op ? 1 : 2);
     if (!gni_is_compare(op)) gni_record_op(g, y, fn, op, &a, 1, scalar_first ? 1 : 2, s);
     return gni_end(g, y);
 }
@@ -36674,6 +36972,13 @@ GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes) {
 
 // ---- repetitions
 
+// A repetition of a single element is a view until here.
+static gn_array *gni_unrepeated(gn_array *y) {
+    for (int i = 0; y != NULL && i < y->shape.rank; i++)
+        if (y->stride[i] == 0 && y->shape.dim[i] > 1) return gn_copy(y);
+    return y;
+}
+
 static gn_array *gni_tiled(gn_array *a, gn_shape repeats, const gn_shape *result) {
     // A repeated axis becomes two, the first of them repeats; others are joined to their left neighbours.
     gn_shape s, once;
@@ -36722,7 +37027,7 @@ GPUNUM_API gn_array *gn_tile(gn_array *a, gn_shape repeats) {
     }
     if (!gni_shape_ok(g, "gn_tile", a->dtype, &s)) return gni_end_scope(g, NULL);
     if (gni_elements(&s) == 0) return gni_end_scope(g, gni_nothing(a, s));
-    return gni_end_scope(g, once ? gn_reshape(gn_copy(a), s) : gni_tiled(a, all, &s));
+    return gni_end_scope(g, once ? gn_reshape(gn_copy(a), s) : gni_unrepeated(gni_tiled(a, all, &s)));
 }
 
 GPUNUM_API gn_array *gn_repeat(gn_array *a, int64_t repeats, gn_axes axis) {
@@ -36741,7 +37046,7 @@ GPUNUM_API gn_array *gn_repeat(gn_array *a, int64_t repeats, gn_axes axis) {
     if (repeats == 1) return gni_end_scope(g, gn_copy(x));
     const int64_t inner = gni_extent_product(s.dim + at + 1, s.rank - at - 1), rows = gni_extent_product(s.dim, at) * n;
     gn_array *y = gn_broadcast_to(gn_reshape(x, GN_SHAPE(rows, 1, inner)), GN_SHAPE(rows, repeats, inner));
-    return gni_end_scope(g, gn_reshape(y, s));
+    return gni_end_scope(g, gni_unrepeated(gn_reshape(y, s)));
 }
 
 // ---- borders
@@ -36936,7 +37241,7 @@ GPUNUM_API gn_array *gn_diff(gn_array *a, int n, int axis) {
     const int at = gni_axis(g, "gn_diff", axis, a->shape.rank);
     if (n < 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_diff: %d times", n);
     if (at < 0 || n < 0) return gni_end_scope(g, NULL);
-    gn_array *y = gn_reshape(a, a->shape);
+    gn_array *y = n == 0 ? gn_copy(a) : gn_reshape(a, a->shape);
     for (; n > 0 && y != NULL && y->shape.dim[at] > 0; n--) {
         gn_array *next = gn_slice(y, at, 1, GN_NONE, 1), *last = gn_slice(y, at, 0, -1, 1);
         y = a->dtype == GN_BOOL ? gn_ne(next, last) : gn_sub(next, last);
@@ -44235,6 +44540,14 @@ static bool gni_same_elements(const gn_array *a, const gn_array *b) {
     return true;
 }
 
+// The array without what gn_broadcast_to repeats.
+static gn_array gni_once(const gn_array *a) {
+    gn_array once = *a;
+    for (int i = 0; i < once.shape.rank; i++)
+        if (once.stride[i] == 0) once.shape.dim[i] = 1;
+    return once;
+}
+
 // ---- derivatives: a buffer's elements as a 1-d array, of which a view takes some, and which are 0 but where they are put
 
 static gn_array *gni_flat_put(gn_context *g, gn_array *x, int64_t n, const int64_t *stride, int64_t offset);
@@ -44291,13 +44604,13 @@ static bool gni_back_assign(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     gni_reach(&target, &from, &to);
     const bool inside = gni_is_contiguous(y) && low <= from && to <= high;
     const int64_t base = (inside ? low : GNI_MIN(low, from)) / size, n = (inside ? high : GNI_MAX(high, to)) / size - base;
-    flat = inside ? gn_ravel(gy) : gni_flat_put(g, gy, n, y->stride, y->offset - base);
+    const gn_array once = gni_once(y);
+    flat = inside ? gn_ravel(gy) : gni_flat_put(g, gni_unbroadcast(gy, &once.shape), n, y->stride, y->offset - base);
     if (gni_wanted(node, 1))
         gx[1] = gni_unbroadcast(gni_flat_view(g, flat, &node->shape, node->param, target.offset - base), &node->in[1]->shape);
     if (gni_wanted(node, 0)) {
         gn_array *hit = gni_flat_put(g, gn_ones(g, GN_BOOL, node->shape), n, node->param, target.offset - base);
-        flat = gn_where(hit, gn_scalar(g, gy->dtype, 0.0), flat);
-        gx[0] = inside ? gn_reshape(flat, y->shape) : gni_flat_view(g, flat, &y->shape, y->stride, y->offset - base);
+        gx[0] = gn_where(gni_flat_view(g, hit, &y->shape, y->stride, y->offset - base), gn_scalar(g, gy->dtype, 0.0), gy);
     }
     return true;
 }
@@ -44325,8 +44638,8 @@ static bool gni_is_rewritten(const gn_array *a, const gn_array *by) {
 
 static bool gni_rewrite_make(gn_context *g, const char *fn, gni_rewrite *rewrite, gn_array *h, gn_array *a, gn_array *value) {
     const bool known = h->node != NULL, same = gni_same_elements(h, a);
-    bool plain = h->dtype == a->dtype && !gni_elements_overlap(h);
-    for (int i = 0; i < h->shape.rank; i++) plain = plain && (h->stride[i] != 0 || h->shape.dim[i] <= 1);
+    const gn_array once = gni_once(h);
+    const bool plain = h->dtype == a->dtype && !gni_elements_overlap(&once);
     rewrite->now = h;
     rewrite->node = NULL;
     rewrite->old = gni_array_new(g, h->maker, h->dtype, &h->shape);
@@ -44355,7 +44668,8 @@ static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_arr
     if (!gni_tracks(g, &value, 1)) value = NULL;
     bool any = value != NULL;
     int n = 0;
-    for (gn_array *h = g->arrays; h != NULL; h = h->all_next) {
+    const bool alone = a->buf->refs == 1; // nothing else shows this memory
+    for (gn_array *h = alone ? a : g->arrays; h != NULL; h = alone ? NULL : h->all_next) {
         if (!gni_is_rewritten(h, a)) continue;
         n++;
         any = any || h->node != NULL;
@@ -44374,7 +44688,7 @@ static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_arr
     }
     int made = 0;
     bool ok = true;
-    for (gn_array *h = g->arrays, *next; h != NULL && ok && made < n; h = next) {
+    for (gn_array *h = alone ? a : g->arrays, *next; h != NULL && ok && made < n; h = next) {
         next = h->all_next; // new headers come in front
         if (gni_is_rewritten(h, a)) ok = gni_rewrite_make(g, fn, &list[made++], h, a, value);
     }
@@ -44394,10 +44708,11 @@ static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
         old->node = now->node;
         if (old->node != NULL) old->node->output = old;
         now->node = NULL;
+        now->rewritten = true;
     }
     for (gn_array *p = count > 0 ? g->arrays : NULL; p != NULL; p = p->all_next)
         for (int k = 0; p->node != NULL && k < p->node->n_in; k++)
-            for (int i = 0; i < count; i++) {
+            for (int i = 0; i < count && p->node->in[k] != NULL && p->node->in[k]->rewritten; i++) {
                 if (p->node->in[k] != rewrites[i].now) continue;
                 p->node->in[k] = rewrites[i].old;
                 gni_ref(rewrites[i].old);
@@ -44407,6 +44722,7 @@ static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
     for (int i = 0; i < count; i++) {
         gni_node *node = rewrites[i].node;
         rewrites[i].now->node = node;
+        rewrites[i].now->rewritten = false;
         rewrites[i].node = NULL;
         if (node == NULL) continue;
         node->output = rewrites[i].now;
@@ -45900,8 +46216,8 @@ GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n) {
     gn_scope_begin(g);
     if (!gni_is_square(g, "gn_matrix_power", a)) return gni_end_scope(g, NULL);
     const int64_t m = a->shape.dim[a->shape.rank - 1];
-    if (n == 0) return gni_end_scope(g, gn_broadcast_to(gn_eye(g, a->dtype, m, m, 0), a->shape));
-    gn_array *square = n < 0 ? gn_inv(a) : gn_reshape(a, a->shape), *y = NULL;
+    if (n == 0 || n == 1) return gni_end_scope(g, gn_copy(n == 1 ? a : gn_broadcast_to(gn_eye(g, a->dtype, m, m, 0), a->shape)));
+    gn_array *square = n < 0 ? gn_inv(a) : a, *y = NULL;
     for (uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n; left > 0 && square != NULL; left >>= 1) {
         if (left & 1) y = y != NULL ? gn_matmul(y, square) : square;
         if (left > 1) square = gn_matmul(square, square);
@@ -47782,7 +48098,14 @@ enum {
     GNI_NEEDED = 4   // or leads to one that is
 };
 
-typedef struct gni_pass {
+// What a pass has noted in a record.
+typedef struct gni_marks {
+    gni_node *node;
+    gn_array *gy;
+    uint32_t visited;
+} gni_marks;
+
+struct gni_pass {
     gn_context *g;
     const char *fn;
     bool leaves;     // every array that requires a gradient is a target
@@ -47790,7 +48113,9 @@ typedef struct gni_pass {
     gn_array **list; // all arrays with a record under the loss, a reference each
     int64_t count, capacity;
     int widest; // operands of a record
-} gni_pass;
+    gni_pass *outer;  // whose derivatives are being computed
+    gni_marks *marks; // by place on the list, while another pass is under way in a derivative
+};
 
 // Stands in for the record of a graph that was released.
 static bool gni_back_used(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -47814,6 +48139,32 @@ static bool gni_is_leaf(const gni_node *node) { return node->serial == 0; }
 
 static bool gni_is_target(const gni_pass *p, const gni_node *node) {
     return (node->visited & GNI_TARGET) != 0 || (p->leaves && gni_is_leaf(node));
+}
+
+// A pass within a derivative, of gn_checkpoint or of a caller's op, finds no marks of the pass around it.
+static bool gni_pass_begin(gni_pass *p) {
+    gni_pass *outer = p->g->pass;
+    p->outer = outer;
+    p->g->pass = p;
+    if (outer == NULL) return true;
+    const size_t bytes = sizeof(gni_marks) * (size_t)outer->count;
+    outer->marks = (gni_marks *)gni_calloc(p->g, bytes);
+    if (outer->marks == NULL) {
+        gni_fail_memory(p->g, p->fn, bytes);
+        return false;
+    }
+    for (int64_t at = 0; at < outer->count; at++) {
+        gn_array *a = outer->list[at];
+        gni_node *node = a != NULL ? a->node : NULL;
+        if (node == NULL) continue;
+        outer->marks[at].node = node;
+        outer->marks[at].gy = node->gy;
+        outer->marks[at].visited = node->visited;
+        node->gy = NULL;
+        node->visited = 0;
+        if (gni_is_leaf(node)) a->node = NULL;
+    }
+    return true;
 }
 
 // Puts `a` on the list once. Arrays without a record get one for the time of the pass.
@@ -48046,8 +48397,20 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
 }
 
 static void gni_pass_end(gni_pass *p) {
+    gni_pass *outer = p->outer;
     for (int64_t at = 0; at < p->count; at++) gni_pass_leave(p, at);
     gni_free(p->g, p->list);
+    p->g->pass = outer;
+    if (outer == NULL || outer->marks == NULL) return;
+    for (int64_t at = 0; at < outer->count; at++) {
+        gni_node *node = outer->marks[at].node;
+        if (node == NULL) continue;
+        node->gy = outer->marks[at].gy;
+        node->visited = outer->marks[at].visited;
+        if (gni_is_leaf(node)) outer->list[at]->node = node;
+    }
+    gni_free(p->g, outer->marks);
+    outer->marks = NULL;
 }
 
 // Whether writing to the array would show nowhere else.
@@ -48119,7 +48482,7 @@ GPUNUM_API gn_status gn_backward(gn_array *loss) {
     p.fn = "gn_backward";
     p.leaves = true;
     g->no_grad++; // the ops of derivatives are not recorded themselves
-    if (gni_pass_run(&p, loss)) gni_pass_accumulate(&p);
+    if (gni_pass_begin(&p) && gni_pass_run(&p, loss)) gni_pass_accumulate(&p);
     gni_pass_end(&p);
     g->no_grad--;
     return gni_end_status(g);
@@ -48172,7 +48535,7 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
     p.keep = create_graph;
     int no_grad = g->no_grad;
     g->no_grad = create_graph ? 0 : no_grad + 1;
-    gni_gradients(&p, loss, params, count, out);
+    if (gni_pass_begin(&p)) gni_gradients(&p, loss, params, count, out);
     gni_pass_end(&p);
     g->no_grad = no_grad;
     for (int i = 0; i < count && g->call_failed; i++) {
@@ -55477,8 +55840,11 @@ static int gni_csv_number(const gni_csv *c, const char *p, char *text, size_t si
     }
     double v = gni_element(c->t, p);
     if (v - v != 0.0) return snprintf(text, size, "%s", v != v ? "nan" : v > 0.0 ? "inf" : "-inf");
+    const double normal = ldexp(1.0, c->t == GN_F64 ? -1022 : c->t == GN_F16 ? -14 : -126);
     int digits = c->t == GN_F64 ? 15 : c->t == GN_F32 ? 6 : c->t == GN_F16 ? 3 : 2, n = 0;
-    for (int most = digits + 3; digits <= most; digits++) {
+    const int most = digits + 3;
+    if (fabs(v) < normal) digits = 1; // subnormal numbers have fewer digits
+    for (; digits <= most; digits++) {
         n = snprintf(text, size, "%.*g", digits, v);
         double back = c->t == GN_F64 ? strtod(text, NULL) : (double)strtof(text, NULL);
         if (c->t == GN_F16) back = (double)gni_f16_to_f32(gni_f32_to_f16((float)back));
