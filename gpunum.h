@@ -19220,7 +19220,26 @@ static gni_kernel gni_kernel_of(const gn_context *g, gni_isa isa, bool wide, uin
 
 // >>cpu_narrow
 // Elementwise programs on items of 8 and 16 bits that need no wider registers: loops over the items as they are in memory, compiled
-// once. From outside: gni_narrow_program, gni_narrow_kernel, gni_narrow_isa.
+// once. From outside: gni_narrow_program, gni_narrow_kernel, gni_narrow_isa_of.
+
+#ifdef GNI_WASM // built to be small: loops of these would take bytes and time
+
+static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
+    GNI_UNUSED(code);
+    GNI_UNUSED(t);
+    return NULL;
+}
+static const gni_cpu_isa *gni_narrow_isa_of(gn_dtype t) {
+    GNI_UNUSED(t);
+    return NULL;
+}
+static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
+    GNI_UNUSED(q);
+    GNI_UNUSED(p);
+    return GN_DTYPE_COUNT;
+}
+
+#else
 
 // ---- kernels, 16 elements at a time, which compilers turn into vectors
 
@@ -19321,6 +19340,8 @@ static const gni_cpu_isa gni_narrow_isa[2] = {
     {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
     {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
 
+static const gni_cpu_isa *gni_narrow_isa_of(gn_dtype t) { return &gni_narrow_isa[gn_dtype_size(t) - 1]; }
+
 // ---- programs
 
 // What a register of 32 bits holds beside its low bits, which the narrow one has: anything, nothing, and just 0 or 1.
@@ -19416,6 +19437,8 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
     }
     return t;
 }
+
+#endif
 
 // >>cpu
 // The CPU backend: jobs cut into tiles that stay in the first cache, spread over the thread pool. No
@@ -19922,7 +19945,7 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     plan->isa = p->wide ? isa->wide : isa;
     plan->math = gni_math_get(g);
     plan->width = p->wide ? 8 : 4;
-    if (narrow != GN_DTYPE_COUNT) plan->width = (int)gn_dtype_size(narrow), plan->isa = &gni_narrow_isa[plan->width - 1];
+    if (narrow != GN_DTYPE_COUNT) plan->width = (int)gn_dtype_size(narrow), plan->isa = gni_narrow_isa_of(narrow);
     gni_plan_slots(plan);
     for (int i = 0; i < p->n_insn; i++) {
         const uint32_t code = GNI_INSN_CODE(p->insn[i]);

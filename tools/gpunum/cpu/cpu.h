@@ -511,7 +511,7 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     plan->isa = p->wide ? isa->wide : isa;
     plan->math = gni_math_get(g);
     plan->width = p->wide ? 8 : 4;
-    if (narrow != GN_DTYPE_COUNT) plan->width = (int)gn_dtype_size(narrow), plan->isa = &gni_narrow_isa[plan->width - 1];
+    if (narrow != GN_DTYPE_COUNT) plan->width = (int)gn_dtype_size(narrow), plan->isa = gni_narrow_isa_of(narrow);
     gni_plan_slots(plan);
     for (int i = 0; i < p->n_insn; i++) {
         const uint32_t code = GNI_INSN_CODE(p->insn[i]);

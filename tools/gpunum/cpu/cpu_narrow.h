@@ -1,11 +1,30 @@
 // >>cpu_narrow
 // Elementwise programs on items of 8 and 16 bits that need no wider registers: loops over the items as they are in memory, compiled
-// once. From outside: gni_narrow_program, gni_narrow_kernel, gni_narrow_isa.
+// once. From outside: gni_narrow_program, gni_narrow_kernel, gni_narrow_isa_of.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../core/internal.h"
 #endif
+
+#ifdef GNI_WASM // built to be small: loops of these would take bytes and time
+
+static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
+    GNI_UNUSED(code);
+    GNI_UNUSED(t);
+    return NULL;
+}
+static const gni_cpu_isa *gni_narrow_isa_of(gn_dtype t) {
+    GNI_UNUSED(t);
+    return NULL;
+}
+static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
+    GNI_UNUSED(q);
+    GNI_UNUSED(p);
+    return GN_DTYPE_COUNT;
+}
+
+#else
 
 // ---- kernels, 16 elements at a time, which compilers turn into vectors
 
@@ -106,6 +125,8 @@ static const gni_cpu_isa gni_narrow_isa[2] = {
     {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
     {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
 
+static const gni_cpu_isa *gni_narrow_isa_of(gn_dtype t) { return &gni_narrow_isa[gn_dtype_size(t) - 1]; }
+
 // ---- programs
 
 // What a register of 32 bits holds beside its low bits, which the narrow one has: anything, nothing, and just 0 or 1.
@@ -201,3 +222,5 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
     }
     return t;
 }
+
+#endif
