@@ -1603,8 +1603,7 @@ GPUNUM_API gn_array *gn_rfftfreq(gn_context *g, gn_dtype t, int64_t n, double d)
 GPUNUM_API gn_array *gn_fftshift(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes);
 
-// Parts of complex arrays are views of the same memory. Real arrays are their own real part
-// and conjugate. Complex arrays also go
+// Parts of complex arrays are views of the same memory. Real arrays are their own real part and conjugate. Complex arrays also go
 // into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs, gn_square,
 // gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_expm1, gn_log1p, gn_log2, gn_log10, gn_sin, gn_cos,
 // gn_tan, gn_sinh, gn_cosh, gn_tanh, their inverses (gn_asin ... gn_atanh), gn_pow, gn_sign (a / |a|), gn_round, gn_isnan and
@@ -14493,11 +14492,10 @@ static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int 
     if (!gni_materialize(g, a)) return false;
     // Where no other array shows the buffer, who reads it reads `a`.
     if (a->lazy_refs == 0 && a->buf->refs - held == 1) return true;
-    if (!gni_has_reader(g, a->buf, walk)) return true;
     // When only `a` shows the buffer and all of it goes, a new one is cheaper than computing the readers.
     bool whole = a->buf->refs - held == 1 && !a->buf->host_borrowed && !a->buf->device_borrowed &&
                  gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
-    if (whole) return gni_swap_buffer(g, a, walk);
+    if (whole) return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
     for (;;) {
         gn_array *reader = gni_find_reader(g, a->buf, walk);
         if (reader == NULL) return true;
@@ -15544,13 +15542,14 @@ static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
 static void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, double step) {
     const bool whole = t == GN_I64 && fabs(start) < 9e18 && fabs(start + (double)n * step) < 9e18; // none is saturated
     int64_t i = 0;
-    for (double at = 0.0; t == GN_F32 && i + 16 <= n; i += 16, at += 16.0) // loops that compilers turn into vectors
-        for (int j = 0; j < 16; j++) ((float *)data + i)[j] = (float)(start + (at + (double)j) * step);
-    for (double at = 0.0; t == GN_F64 && i + 16 <= n; i += 16, at += 16.0)
-        for (int j = 0; j < 16; j++) ((double *)data + i)[j] = start + (at + (double)j) * step;
+    double at = 0.0; // loops over 16 are what compilers turn into vectors
     if (t == GN_F32) {
+        for (; i + 16 <= n; i += 16, at += 16.0)
+            for (int j = 0; j < 16; j++) ((float *)data + i)[j] = (float)(start + (at + (double)j) * step);
         for (; i < n; i++) ((float *)data)[i] = (float)(start + (double)i * step);
     } else if (t == GN_F64) {
+        for (; i + 16 <= n; i += 16, at += 16.0)
+            for (int j = 0; j < 16; j++) ((double *)data + i)[j] = start + (at + (double)j) * step;
         for (; i < n; i++) ((double *)data)[i] = start + (double)i * step;
     } else if (whole) {
         for (; i < n; i++) ((int64_t *)data)[i] = (int64_t)(start + (double)i * step);
@@ -21752,11 +21751,13 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
     for (int64_t i = begin; i < end; i += GNI_SEARCHES) {
         const int64_t some = GNI_MIN(end - i, (int64_t)GNI_SEARCHES);
         for (int64_t k = 0; k < some; k++) u[k] = gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i + k, j->key.bytes));
-        for (int64_t k = 0; k < some && j->table != NULL; k++) {
-            const uint64_t above = u[k] - j->keys[0];
-            j->out[i + k] = u[k] < j->keys[0] ? 0 : above > j->span ? j->d->n : j->table[above];
+        if (j->table != NULL) {
+            for (int64_t k = 0; k < some; k++) {
+                const uint64_t above = u[k] - j->keys[0];
+                j->out[i + k] = u[k] < j->keys[0] ? 0 : above > j->span ? j->d->n : j->table[above];
+            }
+            continue;
         }
-        if (j->table != NULL) continue;
         if (some == GNI_SEARCHES && j->d->right) gni_keys_search(j->keys, j->d->n, u, true, j->out + i);
         else if (some == GNI_SEARCHES) gni_keys_search(j->keys, j->d->n, u, false, j->out + i);
         for (int64_t k = 0; k < some && some < GNI_SEARCHES; k++) j->out[i + k] = gni_key_search(j->keys, j->d->n, u[k], j->d->right);
@@ -36996,11 +36997,7 @@ GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes) {
 // ---- repetitions
 
 // A repetition of a single element is a view until here.
-static gn_array *gni_unrepeated(gn_array *y) {
-    for (int i = 0; y != NULL && i < y->shape.rank; i++)
-        if (y->stride[i] == 0 && y->shape.dim[i] > 1) return gn_copy(y);
-    return y;
-}
+static gn_array *gni_unrepeated(gn_array *y) { return y != NULL && gni_elements_overlap(y) ? gn_copy(y) : y; }
 
 static gn_array *gni_tiled(gn_array *a, gn_shape repeats, const gn_shape *result) {
     // A repeated axis becomes two, the first of them repeats; others are joined to their left neighbours.
@@ -44734,14 +44731,15 @@ static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
         now->rewritten = true;
     }
     for (gn_array *p = count > 0 ? g->arrays : NULL; p != NULL; p = p->all_next)
-        for (int k = 0; p->node != NULL && k < p->node->n_in; k++)
-            for (int i = 0; i < count && p->node->in[k] != NULL && p->node->in[k]->rewritten; i++) {
-                if (p->node->in[k] != rewrites[i].now) continue;
-                p->node->in[k] = rewrites[i].old;
-                gni_ref(rewrites[i].old);
-                rewrites[i].now->refs--; // it has an owner
-                break;
-            }
+        for (int k = 0; p->node != NULL && k < p->node->n_in; k++) {
+            gn_array *now = p->node->in[k];
+            int i = 0;
+            if (now == NULL || !now->rewritten) continue;
+            while (rewrites[i].now != now) i++;
+            p->node->in[k] = rewrites[i].old;
+            gni_ref(rewrites[i].old);
+            now->refs--; // it has an owner
+        }
     for (int i = 0; i < count; i++) {
         gni_node *node = rewrites[i].node;
         rewrites[i].now->node = node;

@@ -309,10 +309,10 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
                 "GN_TEST_BACKEND=webgpu;${common};LD_LIBRARY_PATH=${dawn_lib};VK_ICD_FILENAMES=${GPUNUM_WEBGPU}/lavapipe.json;VK_DRIVER_FILES=${GPUNUM_WEBGPU}/lavapipe.json;MESA_SHADER_CACHE_DIR=${kernels}"
                 $<TARGET_FILE:test_${name}_dawn>)
             set_tests_properties(${name}.dawn PROPERTIES TIMEOUT 900)
+            if(kind STREQUAL "fuzz")
+                set_property(TEST ${name}.dawn APPEND PROPERTY ENVIRONMENT GPUNUM_FUZZ_SECONDS=8 GPUNUM_FUZZ_SEED=20260922)
+            endif()
         endforeach()
-        if(GPUNUM_TEST_VULKAN)
-            set_property(TEST programs.dawn APPEND PROPERTY ENVIRONMENT GPUNUM_FUZZ_SECONDS=8 GPUNUM_FUZZ_SEED=20260922)
-        endif()
     endif()
     # Random calls, programs and damaged files, each for GPUNUM_FUZZ_SECONDS of the environment. CTest begins with one seed, so that no
     # change fails by what another one did; a program that is run by itself takes another seed every time.

@@ -53,8 +53,7 @@ GPUNUM_API gn_array *gn_rfftfreq(gn_context *g, gn_dtype t, int64_t n, double d)
 GPUNUM_API gn_array *gn_fftshift(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes);
 
-// Parts of complex arrays are views of the same memory. Real arrays are their own real part
-// and conjugate. Complex arrays also go
+// Parts of complex arrays are views of the same memory. Real arrays are their own real part and conjugate. Complex arrays also go
 // into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs, gn_square,
 // gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_expm1, gn_log1p, gn_log2, gn_log10, gn_sin, gn_cos,
 // gn_tan, gn_sinh, gn_cosh, gn_tanh, their inverses (gn_asin ... gn_atanh), gn_pow, gn_sign (a / |a|), gn_round, gn_isnan and

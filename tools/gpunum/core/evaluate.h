@@ -679,11 +679,10 @@ static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int 
     if (!gni_materialize(g, a)) return false;
     // Where no other array shows the buffer, who reads it reads `a`.
     if (a->lazy_refs == 0 && a->buf->refs - held == 1) return true;
-    if (!gni_has_reader(g, a->buf, walk)) return true;
     // When only `a` shows the buffer and all of it goes, a new one is cheaper than computing the readers.
     bool whole = a->buf->refs - held == 1 && !a->buf->host_borrowed && !a->buf->device_borrowed &&
                  gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
-    if (whole) return gni_swap_buffer(g, a, walk);
+    if (whole) return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
     for (;;) {
         gn_array *reader = gni_find_reader(g, a->buf, walk);
         if (reader == NULL) return true;

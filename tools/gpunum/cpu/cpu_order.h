@@ -858,11 +858,13 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
     for (int64_t i = begin; i < end; i += GNI_SEARCHES) {
         const int64_t some = GNI_MIN(end - i, (int64_t)GNI_SEARCHES);
         for (int64_t k = 0; k < some; k++) u[k] = gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i + k, j->key.bytes));
-        for (int64_t k = 0; k < some && j->table != NULL; k++) {
-            const uint64_t above = u[k] - j->keys[0];
-            j->out[i + k] = u[k] < j->keys[0] ? 0 : above > j->span ? j->d->n : j->table[above];
+        if (j->table != NULL) {
+            for (int64_t k = 0; k < some; k++) {
+                const uint64_t above = u[k] - j->keys[0];
+                j->out[i + k] = u[k] < j->keys[0] ? 0 : above > j->span ? j->d->n : j->table[above];
+            }
+            continue;
         }
-        if (j->table != NULL) continue;
         if (some == GNI_SEARCHES && j->d->right) gni_keys_search(j->keys, j->d->n, u, true, j->out + i);
         else if (some == GNI_SEARCHES) gni_keys_search(j->keys, j->d->n, u, false, j->out + i);
         for (int64_t k = 0; k < some && some < GNI_SEARCHES; k++) j->out[i + k] = gni_key_search(j->keys, j->d->n, u[k], j->d->right);

@@ -54,11 +54,7 @@ GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes) {
 // ---- repetitions
 
 // A repetition of a single element is a view until here.
-static gn_array *gni_unrepeated(gn_array *y) {
-    for (int i = 0; y != NULL && i < y->shape.rank; i++)
-        if (y->stride[i] == 0 && y->shape.dim[i] > 1) return gn_copy(y);
-    return y;
-}
+static gn_array *gni_unrepeated(gn_array *y) { return y != NULL && gni_elements_overlap(y) ? gn_copy(y) : y; }
 
 static gn_array *gni_tiled(gn_array *a, gn_shape repeats, const gn_shape *result) {
     // A repeated axis becomes two, the first of them repeats; others are joined to their left neighbours.

@@ -210,14 +210,15 @@ static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
         now->rewritten = true;
     }
     for (gn_array *p = count > 0 ? g->arrays : NULL; p != NULL; p = p->all_next)
-        for (int k = 0; p->node != NULL && k < p->node->n_in; k++)
-            for (int i = 0; i < count && p->node->in[k] != NULL && p->node->in[k]->rewritten; i++) {
-                if (p->node->in[k] != rewrites[i].now) continue;
-                p->node->in[k] = rewrites[i].old;
-                gni_ref(rewrites[i].old);
-                rewrites[i].now->refs--; // it has an owner
-                break;
-            }
+        for (int k = 0; p->node != NULL && k < p->node->n_in; k++) {
+            gn_array *now = p->node->in[k];
+            int i = 0;
+            if (now == NULL || !now->rewritten) continue;
+            while (rewrites[i].now != now) i++;
+            p->node->in[k] = rewrites[i].old;
+            gni_ref(rewrites[i].old);
+            now->refs--; // it has an owner
+        }
     for (int i = 0; i < count; i++) {
         gni_node *node = rewrites[i].node;
         rewrites[i].now->node = node;

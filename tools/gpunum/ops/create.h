@@ -43,13 +43,14 @@ static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
 static void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, double step) {
     const bool whole = t == GN_I64 && fabs(start) < 9e18 && fabs(start + (double)n * step) < 9e18; // none is saturated
     int64_t i = 0;
-    for (double at = 0.0; t == GN_F32 && i + 16 <= n; i += 16, at += 16.0) // loops that compilers turn into vectors
-        for (int j = 0; j < 16; j++) ((float *)data + i)[j] = (float)(start + (at + (double)j) * step);
-    for (double at = 0.0; t == GN_F64 && i + 16 <= n; i += 16, at += 16.0)
-        for (int j = 0; j < 16; j++) ((double *)data + i)[j] = start + (at + (double)j) * step;
+    double at = 0.0; // loops over 16 are what compilers turn into vectors
     if (t == GN_F32) {
+        for (; i + 16 <= n; i += 16, at += 16.0)
+            for (int j = 0; j < 16; j++) ((float *)data + i)[j] = (float)(start + (at + (double)j) * step);
         for (; i < n; i++) ((float *)data)[i] = (float)(start + (double)i * step);
     } else if (t == GN_F64) {
+        for (; i + 16 <= n; i += 16, at += 16.0)
+            for (int j = 0; j < 16; j++) ((double *)data + i)[j] = start + (at + (double)j) * step;
         for (; i < n; i++) ((double *)data)[i] = start + (double)i * step;
     } else if (whole) {
         for (; i < n; i++) ((int64_t *)data)[i] = (int64_t)(start + (double)i * step);
