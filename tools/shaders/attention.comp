@@ -14,7 +14,8 @@
 // for the gradients of keys and values it has keys, and goes through queries. Which elements of a matrix an invocation has is not
 // said: what is done to all elements alike is done in registers, what is joined over a row goes through shared memory, the
 // maximum only where it grows by more than GN_SLACK. Scores become an operand in registers, too, where both kinds of matrices
-// turn out to have their elements in the same places. The caller asks for that once: a kernel that knows is faster.
+// turn out to have their elements in the same places. The caller asks for that once, and whether these places are the ones
+// that gn_place_of has: a kernel that knows is faster, and joins rows in registers.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -22,6 +23,7 @@
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_vote : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 #define GN_BUFFERS 8
 #if GN_STEP == 0
 #define GN_READONLY 7
@@ -41,6 +43,7 @@ layout(constant_id = GNI_S_ATTEND_E) const uint GN_E = 64u;
 layout(constant_id = GNI_S_ATTEND_FLAGS) const uint GN_FLAGS = 0u;
 layout(constant_id = GNI_S_ATTEND_BLOCKS) const uint GN_BLOCKS = 2u;
 layout(constant_id = GNI_S_ATTEND_KEYS) const uint GN_KEYS = 64u;
+#define GN_KNOWN ((GN_FLAGS & GNI_F_ATTEND_KNOWN) != 0u)
 #define GN_CAUSAL ((GN_FLAGS & GNI_F_ATTEND_CAUSAL) != 0u)
 #define GN_HAS_LSE ((GN_FLAGS & GNI_F_ATTEND_LSE) != 0u)
 #define GN_EARLY ((GN_FLAGS & GNI_F_ATTEND_EARLY) != 0u)
@@ -70,6 +73,11 @@ shared uvec4 gn_tile[GN_OWN0 + GN_SUBGROUPS * GN_OWN];
 #define GN_COLUMNS gl_CooperativeMatrixLayoutColumnMajor
 #define GN_LOW -3.0e38
 #define GN_SLACK 8.0 // of the exponent of 2
+// Places as a driver was seen to have them: bit 0 of an element's number is a column, bit 1 is 8 columns, bit 2 is 8 rows. An
+// element of the same row, and of the same column, that stands for it:
+#define GN_IN_ROW(e) (GN_KNOWN ? (e) & 4 : (e))
+#define GN_IN_COLUMN(e) (GN_KNOWN ? (e) & 3 : (e))
+uint gn_place_of(uint lane, int e) { return lane / 4u * 16u + lane % 4u * 2u + uint((e & 1) + (e & 2) * 4 + (e & 4) * 32); }
 
 uvec4 gn_fetch_group(GN_HANDLE h, uint base, uint step, uint row, uint rows, uint c, uint groups) {
     uvec4 v = GN_AT4(h, base + min(row, rows - 1u) * step + min(c, groups - 1u));
@@ -167,6 +175,15 @@ void gn_put(GN_UNIT_C x, uint k, uint base, uint step, uint first, uint rows, ui
 vec4 gn_join4(vec4 a, vec4 b, bool add) { return add ? a + b : max(a, b); }
 GN_UNIT_C gn_over_row(GN_UNIT_C x, uint own, uint lane, bool add) {
     GN_UNIT_C y;
+    if (GN_KNOWN) {
+        y = x;
+        [[unroll]] for (int e = 0; e < 8; e += 4)
+            [[unroll]] for (uint k = 1u; k < 4u; k *= 2u) {
+                float other = subgroupShuffleXor(y[e], k);
+                y[e] = add ? y[e] + other : max(y[e], other);
+            }
+        return y;
+    }
     coopMatStore(x, gn_tile, own, 5u, GN_ROWS);
     subgroupBarrier();
     if (lane < 16u) {
@@ -229,8 +246,8 @@ void main() {
 #endif
     // Where an element is: 16 times its row plus its column.
     GN_UNIT_C place;
-    bool same = true;
-    {
+    bool same = true, known = true;
+    if (!GN_KNOWN) {
         for (uint p = lane; p < 64u; p += GN_SUBGROUP)
             gn_tile[own + p] = floatBitsToUint(vec4(4u * p) + vec4(0.0, 1.0, 2.0, 3.0));
         for (uint p = lane; p < 32u; p += GN_SUBGROUP)
@@ -241,14 +258,18 @@ void main() {
         coopMatLoad(there, gn_tile, own + 64u, 2u, GN_ROWS);
         if (there.length() != place.length()) same = false;
         else
-            [[unroll]] for (int e = 0; e < place.length(); e++) same = same && float(there[e]) == place[e];
+            [[unroll]] for (int e = 0; e < place.length(); e++) {
+                same = same && float(there[e]) == place[e];
+                known = known && uint(place[e]) == gn_place_of(lane, e);
+            }
         same = subgroupAll(same);
+        known = subgroupAll(known) && place.length() == 8;
         if ((GN_FLAGS & GNI_F_ATTEND_SAME) != 0u) same = true;
         subgroupBarrier();
     }
 #if GN_STEP == 0
     if ((GN_FLAGS & GNI_F_ATTEND_ASKS) != 0u) {
-        if (me == 0u) GN_PUT(GN_OPEN(4u), GN_PARAM(GNI_P_ATTEND_LSE), same ? 1u : 0u);
+        if (me == 0u) GN_PUT(GN_OPEN(4u), GN_PARAM(GNI_P_ATTEND_LSE), same ? known ? 3u : 2u : 1u);
         return;
     }
 #endif
@@ -273,7 +294,14 @@ void main() {
         [[unroll]] for (uint k = 0u; k < GN_EU; k++) dz[i][k] = GN_UNIT_C(0.0);
 #else
     GN_UNIT_C lse[GN_BLOCKS], dot_[GN_BLOCKS];
-    [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
+    if (GN_KNOWN)
+        [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++)
+            [[unroll]] for (int e = 0; e < 8; e += 4) {
+                uint r = min(row0 + 16u * i + (e != 0 ? 8u : 0u) + lane / 4u, rows - 1u);
+                lse[i][e] = 1.4426950408889634 * uintBitsToFloat(GN_AT(GN_OPEN(4u), lse0 + r));
+                dot_[i][e] = uintBitsToFloat(GN_AT(GN_OPEN(6u), GN_PARAM(GNI_P_ATTEND_DOT) + row_of_all + r));
+            }
+    else [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
         uint r = row0 + 16u * i + lane % 16u, at = own + (lane / 16u) * 4u + lane % 16u / 4u;
         float v = r >= rows    ? 0.0
                   : lane < 16u ? 1.4426950408889634 * uintBitsToFloat(GN_AT(GN_OPEN(4u), lse0 + r))
@@ -325,7 +353,8 @@ void main() {
             [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++)
                 [[unroll]] for (uint j = 0u; j < GN_JU; j++)
                     [[unroll]] for (int e = 0; e < place.length(); e++) {
-                        uint at = uint(place[e]), c = other + 16u * j + at % 16u, r = row0 + 16u * i + at / 16u;
+                        uint at = GN_KNOWN ? gn_place_of(lane, e) : uint(place[e]);
+                        uint c = other + 16u * j + at % 16u, r = row0 + 16u * i + at / 16u;
                         if (c >= others || (GN_CAUSAL && c > r)) s[i][j][e] = uintBitsToFloat(0xff800000u);
                     }
         }
@@ -334,24 +363,31 @@ void main() {
             bool grows = false;
             [[unroll]] for (int e = 0; e < top.length(); e++) {
                 [[unroll]] for (uint j = 1u; j < GN_JU; j++) top[e] = max(top[e], s[i][j][e]);
-                top[e] *= scale;
-                grows = grows || top[e] - most[i][e] > GN_SLACK;
             }
+            if (GN_KNOWN)
+                [[unroll]] for (int e = 0; e < 8; e += 4)
+                    top[e] = max(max(top[e], top[e + 1]), max(top[e + 2], top[e + 3]));
+            [[unroll]] for (int e = 0; e < top.length(); e++)
+                if (GN_IN_ROW(e) == e) {
+                    top[e] *= scale;
+                    grows = grows || top[e] - most[i][e] > GN_SLACK;
+                }
             if (subgroupAny(grows)) {
                 top = gn_over_row(top, own, lane, false);
-                [[unroll]] for (int e = 0; e < top.length(); e++) {
-                    float was = most[i][e], now = max(was, top[e]);
-                    most[i][e] = now;
-                    top[e] = exp2(was - now);
-                    sum[i][e] *= top[e];
-                }
+                [[unroll]] for (int e = 0; e < top.length(); e++)
+                    if (GN_IN_ROW(e) == e) {
+                        float was = most[i][e], now = max(was, top[e]);
+                        most[i][e] = now;
+                        top[e] = exp2(was - now);
+                        sum[i][e] *= top[e];
+                    }
                 [[unroll]] for (uint j = 0u; j < GN_EU; j++)
-                    [[unroll]] for (int e = 0; e < top.length(); e++) y[i][j][e] *= top[e];
+                    [[unroll]] for (int e = 0; e < top.length(); e++) y[i][j][e] *= top[GN_IN_ROW(e)];
             }
             [[unroll]] for (uint j = 0u; j < GN_JU; j++)
                 [[unroll]] for (int e = 0; e < top.length(); e++) {
-                    s[i][j][e] = exp2(fma(s[i][j][e], scale, -most[i][e]));
-                    sum[i][e] += s[i][j][e];
+                    s[i][j][e] = exp2(fma(s[i][j][e], scale, -most[i][GN_IN_ROW(e)]));
+                    sum[i][GN_IN_ROW(e)] += s[i][j][e];
                 }
         }
         [[unroll]] for (uint j = 0u; j < GN_JU; j++) {
@@ -379,13 +415,22 @@ void main() {
             }
 #if GN_STEP == 2
             GN_UNIT_C lse, dot_;
-            coopMatLoad(lse, gn_tile, GN_STAT0 + 4u * j, 0u, GN_ROWS);
-            coopMatLoad(dot_, gn_tile, GN_STAT0 + GN_KEYS / 4u + 4u * j, 0u, GN_ROWS);
-#define GN_LSE lse[e]
-#define GN_DOT dot_[e]
+            if (GN_KNOWN)
+                [[unroll]] for (int e = 0; e < 8; e++) {
+                    if (GN_IN_COLUMN(e) != e) continue;
+                    uint q = 4u * (GN_STAT0 + 4u * j) + gn_place_of(lane, e) % 16u;
+                    lse[e] = uintBitsToFloat(gn_tile[q / 4u][q % 4u]);
+                    dot_[e] = uintBitsToFloat(gn_tile[q / 4u + GN_KEYS / 4u][q % 4u]);
+                }
+            else {
+                coopMatLoad(lse, gn_tile, GN_STAT0 + 4u * j, 0u, GN_ROWS);
+                coopMatLoad(dot_, gn_tile, GN_STAT0 + GN_KEYS / 4u + 4u * j, 0u, GN_ROWS);
+            }
+#define GN_LSE lse[GN_IN_COLUMN(e)]
+#define GN_DOT dot_[GN_IN_COLUMN(e)]
 #else
-#define GN_LSE lse[i][e]
-#define GN_DOT dot_[i][e]
+#define GN_LSE lse[i][GN_IN_ROW(e)]
+#define GN_DOT dot_[i][GN_IN_ROW(e)]
 #endif
             [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
                 [[unroll]] for (int e = 0; e < place.length(); e++) {
@@ -394,7 +439,8 @@ void main() {
                 }
                 if (edge) {
                     [[unroll]] for (int e = 0; e < place.length(); e++) {
-                        uint at = uint(place[e]), c = other + 16u * j + at % 16u, r = row0 + 16u * i + at / 16u;
+                        uint at = GN_KNOWN ? gn_place_of(lane, e) : uint(place[e]);
+                        uint c = other + 16u * j + at % 16u, r = row0 + 16u * i + at / 16u;
                         if (GN_STEP == 2 ? r > c : c >= others || (GN_CAUSAL && c > r)) s[i][e] = ds[i][e] = 0.0;
                     }
                 }
@@ -426,8 +472,17 @@ void main() {
 #if GN_STEP == 0
         GN_UNIT_C total = gn_over_row(sum[i], own, lane, true);
         if (GN_HAS_LSE) {
-            coopMatStore(total, gn_tile, own, 5u, GN_ROWS);
-            coopMatStore(most[i], gn_tile, own + 80u, 4u, GN_ROWS);
+            if (GN_KNOWN) {
+                if (lane % 4u == 0u)
+                    [[unroll]] for (int e = 0; e < 8; e += 4) {
+                        uint r = lane / 4u + (e != 0 ? 8u : 0u);
+                        gn_tile[own + r * 5u].x = floatBitsToUint(total[e]);
+                        gn_tile[own + 80u + r * 4u].x = floatBitsToUint(most[i][e]);
+                    }
+            } else {
+                coopMatStore(total, gn_tile, own, 5u, GN_ROWS);
+                coopMatStore(most[i], gn_tile, own + 80u, 4u, GN_ROWS);
+            }
             subgroupBarrier();
             if (lane < 16u && first + lane < rows) {
                 float t = uintBitsToFloat(gn_tile[own + lane * 5u].x), s = uintBitsToFloat(gn_tile[own + 80u + lane * 4u].x);
@@ -437,7 +492,7 @@ void main() {
         }
         [[unroll]] for (int e = 0; e < total.length(); e++) total[e] = total[e] == 0.0 ? 0.0 : 1.0 / total[e];
         [[unroll]] for (uint j = 0u; j < GN_EU; j++) {
-            [[unroll]] for (int e = 0; e < total.length(); e++) y[i][j][e] *= total[e];
+            [[unroll]] for (int e = 0; e < total.length(); e++) y[i][j][e] *= total[GN_IN_ROW(e)];
             gn_put(y[i][j], 3u, base, step, first, rows, j, GN_E, own, lane);
         }
 #else

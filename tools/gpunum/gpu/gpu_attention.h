@@ -58,18 +58,19 @@ static bool gni_attend_put_row(gni_job_call *c, const gni_attend_job *a, const g
     return o->buf == NULL || gni_job_reach(c->gpu, o, &all, &one, 1, &c->use[at], &c->param[param]);
 }
 
-// Whether the units' sums and first operands have their elements in the same places, which drivers do not tell: a kernel finds
-// out, once. False where that cannot be waited for.
-static bool gni_attend_same(gni_gpu *gpu, gn_dtype t) {
+// Whether the units' sums and first operands have their elements in the same places, and whether these are where attention.comp
+// knows them to be, as flags. Drivers do not tell: a kernel finds out, once. 0 where that cannot be waited for.
+static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     gni_gpu_jobs *ops = gni_job_state(gpu);
     uint8_t *known = ops != NULL ? &ops->attend_same[t == GN_BF16] : NULL;
     gni_job_call c;
     const uint32_t spec[GNI_S_ATTEND_SPECS] = {16, 16, GNI_F_ATTEND_ASKS | gni_job_flag(t == GN_BF16, GNI_F_ATTEND_BF16), 1, 16};
+    static const uint32_t flags[4] = {0, 0, GNI_F_ATTEND_SAME, GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN};
     uint32_t same = 0;
-    if (known == NULL || *known != 0 || gpu->g->host_recording) return known != NULL && *known == 1;
+    if (known == NULL || *known != 0 || gpu->g->host_recording) return known != NULL ? flags[*known] : 0;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
-    if (!gni_job_scratch(&c, 512, "gn_attention")) return false;
+    if (!gni_job_scratch(&c, 512, "gn_attention")) return 0;
     for (c.n_use = 1; c.n_use < 5; c.n_use++) c.use[c.n_use] = c.use[0];
     c.param[GNI_P_ATTEND_N] = c.param[GNI_P_ATTEND_M] = c.param[GNI_P_ATTEND_SHARE] = 1;
     c.param[GNI_P_ATTEND_LSE] = 64;
@@ -81,9 +82,9 @@ static bool gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     if (gni_gpu_fill(gpu, &c.scratch[0], 0, 512, 0) &&
         gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), 1, 1, 1) &&
         gni_gpu_download(gpu, &c.scratch[0], 256, &same, sizeof same))
-        *known = same == 1 ? 1 : 2;
+        *known = same >= 1 && same <= 3 ? (uint8_t)same : 1;
     gni_job_drop_scratch(&c);
-    return *known == 1;
+    return flags[*known];
 }
 
 // By attend.comp, from what c has but for its kernel.
@@ -135,7 +136,7 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     if (!gni_attend_on_units(gpu, a)) return gni_attend_plain(&c, a);
     // What registers hold of a subgroup's rows, and shared memory of the others'.
     const bool wide = a->d > 64 || a->e > 64;
-    const int blocks = forward && !wide ? 2 : 1;
+    const int blocks = !wide && (forward || (keys && !a->causal)) ? 2 : 1; // two with gradients and a mask leave registers
     static const int modules[3][2] = {{GNI_MODULE_attend_half, GNI_MODULE_attend_bfloat},
                                       {GNI_MODULE_attend_half_queries, GNI_MODULE_attend_bfloat_queries},
                                       {GNI_MODULE_attend_half_keys, GNI_MODULE_attend_bfloat_keys}};
@@ -145,11 +146,10 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     c.generic.spec[GNI_S_ATTEND_D] = (uint32_t)a->d;
     c.generic.spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
     c.generic.spec[GNI_S_ATTEND_BLOCKS] = (uint32_t)blocks;
-    c.generic.spec[GNI_S_ATTEND_KEYS] = wide || keys ? 32 : 64;
+    c.generic.spec[GNI_S_ATTEND_KEYS] = forward ? 64 : wide ? 32 : !keys && !a->causal ? 128 : 64;
     c.generic.spec[GNI_S_ATTEND_FLAGS] =
-        GNI_F_ATTEND_EARLY | gni_job_flag(gni_attend_same(gpu, a->q.dtype), GNI_F_ATTEND_SAME) |
-        gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE) |
-        gni_job_flag(bfloat, GNI_F_ATTEND_BF16);
+        GNI_F_ATTEND_EARLY | gni_attend_same(gpu, a->q.dtype) | gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) |
+        gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE) | gni_job_flag(bfloat, GNI_F_ATTEND_BF16);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
                             gni_job_ceil(keys ? a->m : a->n, 64 * blocks), keys ? key_heads : a->heads, a->batches);
 }
