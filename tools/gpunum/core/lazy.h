@@ -377,7 +377,8 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
         }
         src[i]->refs++;
         src[i]->lazy_refs++;
-        e->wide = e->wide || gni_is_wide(src[i]->dtype);
+        const bool truth = compute == GN_BOOL && result == GN_BOOL; // the same in registers of either width
+        e->wide = e->wide || gni_is_wide(src[i]->dtype) || (truth && gni_is_pending(src[i]) && src[i]->expr->wide);
     }
     if (!gni_expr_bound(g, y)) {
         gni_unref(g, y);
