@@ -226,6 +226,75 @@ static void test_long_rows(void **state) {
 }
 
 // Powers, products, truth, triangles and contractions of complex and mixed operands.
+// Products and conjugates among sums, of rows as they lie in memory and of views that do not: just the bits that C gives, where
+// each product and each sum is rounded once. On every set of instructions, as these have loops of their own.
+typedef struct part_values {
+    double re[4][3 * 101], im[4][3 * 101];
+} part_values;
+
+#define PAIR_FORMULA(name, T)                                                                      \
+    static void name(int64_t n, const part_values *v, double *re, double *im) {                    \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const T ar = (T)v->re[0][i], ai = (T)v->im[0][i], br = (T)v->re[1][i], bi = (T)v->im[1][i]; \
+            const T cr = (T)v->re[2][i], ci = (T)v->im[2][i], dr = (T)v->re[3][i], di = -(T)v->im[3][i]; \
+            const T p1 = ar * br, p2 = ai * bi, p3 = ar * bi, p4 = ai * br;                        \
+            const T x = p1 - p2, y = p3 + p4, s = x + cr, t = y + ci;                              \
+            const T q1 = s * dr, q2 = t * di, q3 = s * di, q4 = t * dr, u = q1 - q2, w = q3 + q4;  \
+            const T m = x * (T)0.375, k = y * (T)0.375;                                            \
+            re[i] = (double)(T)(u - m);                                                            \
+            im[i] = (double)-(T)(w - k);                                                           \
+        }                                                                                          \
+    }
+PAIR_FORMULA(pair_floats, float)
+PAIR_FORMULA(pair_doubles, double)
+
+// conj((a b + c) conj(d) - .375 a b)
+static gn_array *pair_formula(gn_array *const *a) {
+    gn_array *ab = gn_mul(a[0], a[1]);
+    return gn_conj(gn_sub(gn_mul(gn_add(ab, a[2]), gn_conj(a[3])), gn_mul_s(ab, 0.375)));
+}
+
+static void check_pairs(gn_context *g, gn_dtype t, int64_t n, bool views) {
+    static part_values v;
+    static double want[2][3 * 101], have[2][3 * 101];
+    const gn_dtype part = t == GN_C64 ? GN_F32 : GN_F64;
+    gn_array *a[4];
+    for (int k = 0; k < 4; k++) {
+        for (int64_t i = 0; i < 3 * n; i++) {
+            v.re[k][i] = (double)(float)unit(), v.im[k][i] = (double)(float)unit();
+            if (draw(40) == 0) v.re[k][i] = draw(2) == 0 ? (double)INFINITY : -0.0;
+        }
+        gn_array *re = gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(3, n), v.re[k]), part), *im = gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(3, n), v.im[k]), part);
+        a[k] = gn_eval(gn_complex(re, im));
+        if (views && k == 1) a[k] = gn_transpose(gn_copy(gn_transpose(a[k])));
+        if (views && k == 2) a[k] = gn_slice(gn_concat(&a[k], 1, 0), 1, 0, n, 1);
+    }
+    gn_array *y = pair_formula(a);
+    (t == GN_C64 ? pair_floats : pair_doubles)(3 * n, &v, want[0], want[1]);
+    for (int k = 0; k < 2; k++) {
+        gn_array *p = gn_cast(k == 0 ? gn_real(y) : gn_imag(y), GN_F64);
+        assert_int_equal(gn_read(p, have[k], gn_bytes(p)), GN_OK);
+        for (int64_t i = 0; i < 3 * n; i++)
+            if (memcmp(&have[k][i], &want[k][i], sizeof(double)) != 0 && !(isnan(have[k][i]) && isnan(want[k][i])))
+                fail_msg("%s, %d, part %d, element %d: %a, not %a", gn_dtype_name(t), (int)n, k, (int)i, have[k][i], want[k][i]);
+    }
+}
+
+static void test_pairs(void **state) {
+    (void)state;
+    static const int64_t lengths[] = {1, 2, 7, 16, 53, 101};
+    static const gn_cpu cpus[] = {GN_CPU_PLAIN, GN_CPU_BASE, GN_CPU_AVX2, GN_CPU_AVX512};
+    for (int k = 0; k < (test_on_vulkan() ? 1 : 4); k++) {
+        gn_options o = test_options();
+        o.cpu = cpus[k];
+        gn_context *g = test_share(&o);
+        for (int i = 0; i < 6; i++)
+            for (int kind = 0; kind < 4; kind++)
+                GN_SCOPE(g) check_pairs(g, kind % 2 == 0 ? GN_C64 : GN_C128, lengths[i], kind > 1);
+        test_done(g, true);
+    }
+}
+
 static void test_more(void **state) {
     gn_context *g = (gn_context *)*state;
     for (int d = 0; d < 2; d++) {
@@ -877,7 +946,7 @@ static void test_allocations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_unary),      GN_TEST(test_binary), GN_TEST(test_long_rows),   GN_TEST(test_scalars),   GN_TEST(test_choices), GN_TEST(test_more), GN_TEST(test_integers),
+        GN_TEST(test_unary),      GN_TEST(test_binary), GN_TEST(test_long_rows),   cmocka_unit_test(test_pairs), GN_TEST(test_scalars),   GN_TEST(test_choices), GN_TEST(test_more), GN_TEST(test_integers),
         GN_TEST(test_pending),    GN_TEST(test_long_chains), GN_TEST(test_stored), GN_TEST(test_exp_ends),
         GN_TEST(test_log_near_one), GN_TEST(test_arcs),
         GN_TEST(test_special),    GN_TEST(test_reductions), GN_TEST(test_matrices), GN_TEST(test_systems), GN_TEST(test_vecdot), GN_TEST(test_gradients),

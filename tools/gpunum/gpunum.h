@@ -100,6 +100,7 @@ GNI_O1_BEGIN
 GNI_O1_END
 #include "cpu/cpu_wide.h"            // The CPU backend's ops on 64-bit registers that are no loops of vectors
 #include "cpu/cpu_narrow.h"          // Elementwise programs on items of 8 and 16 bits
+#include "cpu/cpu_pairs.h"           // Elementwise programs on complex numbers as they lie in memory
 #include "cpu/cpu.h"                 // The CPU backend
 #include "cpu/cpu_reduce.h"          // Reductions on the CPU, along rows and columns
 #include "cpu/cpu_order.h"           // Scans, sorts, searches and counts on the CPU

@@ -8,6 +8,7 @@
 #include "../cpu/threads.h"
 #include "../cpu/cpu_wide.h"
 #include "../cpu/cpu_narrow.h"
+#include "../cpu/cpu_pairs.h"
 #endif
 
 static const gni_cpu_isa *gni_cpu_isa_of(gni_isa isa) { return GNI_OF_ISA(isa, gni_isa_table); }
@@ -531,6 +532,14 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     }
 }
 
+// Products and conjugates of complex numbers have loops of their own.
+static void gni_plan_pairs(gni_plan *plan, const gni_pairs *q) {
+    for (int i = 0; i < plan->program->n_insn; i++) {
+        if (q->products >> i & 1u) plan->kernel[i] = plan->isa->pair_product;
+        if (q->conjugates >> i & 1u) plan->kernel[i] = plan->isa->pair_conj;
+    }
+}
+
 // A worker's registers for the tile at hand.
 typedef struct gni_eval {
     const gni_plan *plan;
@@ -816,6 +825,9 @@ static bool gni_is_copy(const gni_program *p) {
 
 static bool gni_cpu_map(gn_context *g, const void *job) {
     const gni_map *m = (const gni_map *)job;
+    gni_pairs pairs;
+    const bool paired = gni_pair_map(&pairs, m, gni_cpu_isa_of(g->isa));
+    if (paired) m = &pairs.map;
     const gni_program *p = &m->program;
     gni_program less;
     gni_map_job j;
@@ -827,6 +839,7 @@ static bool gni_cpu_map(gn_context *g, const void *job) {
         const gn_dtype narrow = gni_narrow_program(&less, p);
         if (narrow != GN_DTYPE_COUNT) p = &less;
         gni_plan_make(&j.plan, p, g, m->in, m->out, narrow);
+        if (paired) gni_plan_pairs(&j.plan, &pairs);
         if (gni_map_short(&j, m)) return true;
     }
     gni_space_begin(s);

@@ -268,7 +268,9 @@ static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
     gn_array *t = gn_sqrt(gn_add(gn_mul_s(gn_where(left, gn_neg(x), x), 0.5), half));
     gn_array *none = gn_eq_s(t, 0.0), *one = gn_ones_like(t);
     gn_array *u = gn_mul_s(gn_div(y, gn_where(none, one, t)), 0.5);
-    gn_array *below = gn_lt_s(gn_atan2(y, x), 0.0); // knows -0 left of the imaginary axis
+    g->no_grad++; // constant but on the axis
+    gn_array *below = gn_lt_s(gn_rdiv_s(y, 1.0), 0.0); // knows -0 left of the imaginary axis
+    g->no_grad--;
     gn_array *re = gn_where(left, gn_where(below, gn_neg(u), u), t);
     gn_array *im = gn_where(left, gn_where(below, gn_neg(t), t), u);
     gn_array *back = gn_where(gn_eq_s(scale, 1.0), one, gn_full_like(one, 4.0));

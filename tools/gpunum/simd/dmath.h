@@ -377,4 +377,22 @@ GNI_INLINE gni_vd gni_datan(gni_vd x) {
     const gni_vd low = gni_dpick(large, gni_dset(6.123233995736766e-17), gni_dpick(about1, gni_dset(3.061616997868383e-17), zero));
     return gni_dcopysign(base + (t + (rest + low)), x);
 }
+
+// ---- magnitude
+
+#define gni_dhypot GNI_FN(gni_dm_hypot)
+
+// The root of the sum of squares, which are as exact as two numbers say; scaled where a square would overflow or lose bits.
+GNI_INLINE gni_vd gni_dhypot(gni_vd x, gni_vd y) {
+    const gni_vd ax = gni_dabs(x), ay = gni_dabs(y), inf = gni_dset(GNI_INF), one = gni_dset(1.0);
+    const gni_vl more = (gni_vl)(ax > ay);
+    const gni_vd most = gni_dpick(more, ax, ay), least = gni_dpick(more, ay, ax);
+    // 2^-600 above 2^500, 2^600 below 2^-400
+    const gni_vd scale = gni_dpick((gni_vl)(most > 3.273390607896142e150), gni_dset(2.409919865102884e-181), gni_dpick((gni_vl)(most < 3.8725919148493183e-121), gni_dset(4.149515568880993e180), one));
+    const gni_vd a = most * scale, b = least * scale, p = a * a, q = b * b, sum = p + q;
+    const gni_vd low = gni_dfma(a, a, -p) + gni_dfma(b, b, -q) + (q - (sum - p)), root = gni_dsqrt(sum);
+    const gni_vd more_root = root + (gni_dfma(-root, root, sum) + low) / (root + root);
+    const gni_vd h = gni_dpick((gni_vl)(sum > 0.0), more_root, root) / scale;
+    return gni_dpick((gni_vl)(ax == inf) | (gni_vl)(ay == inf), inf, h);
+}
 #endif

@@ -6,6 +6,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../core/half.h"
+#include "../simd/simd.h"
 #include "../simd/dmath.h"
 #endif
 
@@ -77,7 +78,7 @@ GNI_WIDE_I(WRAP_I32, ((a & 0xffffffff) ^ 0x80000000) - 0x80000000)
     F(TANH, gni_dtanh(a)) F(SIGMOID, gni_dsigmoid(a)) F(SOFTPLUS, gni_dsoftplus(a))                                   \
     F(SILU, gni_dpick((gni_vl)(a == -GNI_INF), gni_dset(-0.0), a * gni_dsigmoid(a)))                                  \
     F(FLOOR, gni_dfloor(a)) F(CEIL, gni_dceil(a)) F(ROUND, gni_drint(a)) F(TRUNC, gni_dtrunc(a))                      \
-    F(FMA, gni_dfma(a, b, gni_dload(pc, i)))
+    F(HYPOT, gni_dhypot(a, b)) F(FMA, gni_dfma(a, b, gni_dload(pc, i)))
 GNI_WIDE_MATH(GNI_WIDE_F)
 #endif
 #undef GNI_WIDE_F
@@ -538,11 +539,91 @@ GNI_TABLE gni_softmax_fns GNI_FN(gni_wide_softmax_table) = {
     GNI_FN(gni_wide_softmax_stats), GNI_FN(gni_wide_softmax_scale), GNI_FN(gni_wide_softmax_emit),
     GNI_FN(gni_wide_softmax_emit_log), NULL};
 
+// ---- complex numbers as they lie in memory
+
+#if GNI_VW > 1 && !defined(GNI_WASM) // in a page these would take bytes: parts do it there
+#define GNI_LANES_2(F) F(0), F(1)
+#define GNI_LANES_4(F) GNI_LANES_2(F), F(2), F(3)
+#define GNI_LANES_8(F) GNI_LANES_4(F), F(4), F(5), F(6), F(7)
+#define GNI_LANES_16(F) GNI_LANES_8(F), F(8), F(9), F(10), F(11), F(12), F(13), F(14), F(15)
+#if GNI_VW == 4
+#define GNI_LANES_F GNI_LANES_4
+#define GNI_LANES_D GNI_LANES_2
+#elif GNI_VW == 8
+#define GNI_LANES_F GNI_LANES_8
+#define GNI_LANES_D GNI_LANES_4
+#else
+#define GNI_LANES_F GNI_LANES_16
+#define GNI_LANES_D GNI_LANES_8
+#endif
+#define GNI_LANE_RE(l) (l) / 2 * 2
+#define GNI_LANE_IM(l) (l) / 2 * 2 + 1
+#define GNI_LANE_OTHER(l) (l) / 2 * 2 + 1 - (l) % 2
+#define GNI_LANE_IS_RE(l) 1 - (l) % 2
+#if defined(__clang__)
+#define GNI_PAIR_LANES(y, v, VI, LANES, F) y = __builtin_shufflevector(v, v, LANES(F));
+#else
+#define GNI_PAIR_LANES(y, v, VI, LANES, F)                                                         \
+    {                                                                                              \
+        const VI lanes = {LANES(F)};                                                               \
+        y = __builtin_shuffle(v, lanes);                                                           \
+    }
+#endif
+// The bits are those of the same sums and products of parts.
+#define GNI_PAIR_KERNELS(product, conjugate, T, V, VI, LANES)                                      \
+    static void GNI_FN(product)(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
+        const VI is_re = {LANES(GNI_LANE_IS_RE)}, sign = is_re << (8 * (int)sizeof(T) - 1);        \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += (int)(sizeof(V) / sizeof(T))) {                                \
+            V a, b, re, im, other;                                                                 \
+            memcpy(&a, (const T *)pa + i, sizeof a), memcpy(&b, (const T *)pb + i, sizeof b);      \
+            GNI_PAIR_LANES(re, a, VI, LANES, GNI_LANE_RE)                                          \
+            GNI_PAIR_LANES(im, a, VI, LANES, GNI_LANE_IM)                                          \
+            GNI_PAIR_LANES(other, b, VI, LANES, GNI_LANE_OTHER)                                    \
+            re = re * b;                                                                           \
+            im = im * other;                                                                       \
+            re = re + (V)((VI)im ^ sign);                                                          \
+            memcpy((T *)dst + i, &re, sizeof re);                                                  \
+        }                                                                                          \
+    }                                                                                              \
+    static void GNI_FN(conjugate)(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
+        const VI is_re = {LANES(GNI_LANE_IS_RE)}, sign = (is_re ^ 1) << (8 * (int)sizeof(T) - 1);  \
+        GNI_UNUSED(pb);                                                                            \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += (int)(sizeof(V) / sizeof(T))) {                                \
+            VI a;                                                                                  \
+            memcpy(&a, (const T *)pa + i, sizeof a);                                               \
+            a ^= sign;                                                                             \
+            memcpy((T *)dst + i, &a, sizeof a);                                                    \
+        }                                                                                          \
+    }
+GNI_PAIR_KERNELS(gni_pair_product, gni_pair_conj, float, gni_vf, gni_vi, GNI_LANES_F)
+GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, double, gni_vd, gni_vl, GNI_LANES_D)
+#define GNI_PAIRS(name) &GNI_FN(name)
+#undef GNI_LANES_2
+#undef GNI_LANES_4
+#undef GNI_LANES_8
+#undef GNI_LANES_16
+#undef GNI_LANES_F
+#undef GNI_LANES_D
+#undef GNI_LANE_RE
+#undef GNI_LANE_IM
+#undef GNI_LANE_OTHER
+#undef GNI_LANE_IS_RE
+#undef GNI_PAIR_LANES
+#undef GNI_PAIR_KERNELS
+#else
+#define GNI_PAIRS(name) NULL
+#endif
+
 static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
-    GNI_FN(gni_wide_columns_table), NULL, NULL, NULL, NULL, NULL, NULL};
+    GNI_FN(gni_wide_columns_table), NULL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product), GNI_PAIRS(gni_wide_pair_conj),
+    NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table), GNI_FN(gni_store_table), GNI_FN(gni_fold_table),
     GNI_FN(gni_columns_table),  GNI_FN(gni_stream),     GNI_FN(gni_norm_sums),   GNI_FN(gni_norm_write),
-    GNI_FN(gni_net),            &GNI_FN(gni_wide_table), GNI_FN(gni_wide_kernel)};
+    GNI_FN(gni_net),            GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj), &GNI_FN(gni_wide_table),
+    GNI_FN(gni_wide_kernel)};
+#undef GNI_PAIRS

@@ -1,0 +1,145 @@
+// >>cpu_pairs
+// Elementwise programs over the parts of complex numbers as programs over the numbers as they lie in memory, so that nothing is
+// taken apart: sums, differences, products, conjugates and what is the same for both parts. From outside: gni_pair_map.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/internal.h"
+#endif
+
+// A program over pairs, and its instructions that are products or conjugates: bits by their number.
+typedef struct gni_pairs {
+    gni_map map;
+    uint32_t products, conjugates;
+} gni_pairs;
+
+#if defined(GNI_WASM) // whose passes have no loops for it
+
+static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa) {
+    GNI_UNUSED(q);
+    GNI_UNUSED(m);
+    GNI_UNUSED(isa);
+    return false;
+}
+
+#else
+
+typedef struct gni_pair_search {
+    const gni_program *p;
+    gni_pairs *q;
+    int input[GNI_MAX_INPUTS];                     // register of the pair whose real part this input is, or -1
+    int other[GNI_MAX_INPUTS];                     // that input's imaginary part
+    uint32_t re[GNI_MAX_INSNS], im[GNI_MAX_INSNS]; // what an instruction of the new program stands for
+    int steps;
+} gni_pair_search;
+
+static uint32_t gni_pair_first(const gni_program *p) { return (uint32_t)(p->n_in + p->n_const); }
+
+// The instruction that makes register r, or 0.
+static uint32_t gni_pair_insn(const gni_program *p, uint32_t r) {
+    const uint32_t first = gni_pair_first(p);
+    return r < first ? 0u : p->insn[r - first];
+}
+
+static bool gni_pair_is(uint32_t insn, gni_op op) { return insn != 0 && GNI_INSN_CODE(insn) == (uint32_t)op * 3u + GNI_F; }
+
+static int gni_pair_find(gni_pair_search *s, uint32_t re, uint32_t im);
+
+// One more instruction, for the pair of registers re and im. a: -1 where an operand is no pair.
+static int gni_pair_emit(gni_pair_search *s, uint32_t re, uint32_t im, gni_op op, int a, int b, uint32_t *kind) {
+    gni_program *p = &s->q->map.program;
+    if (a < 0 || b < 0 || p->n_insn == GNI_MAX_INSNS) return -1;
+    s->re[p->n_insn] = re;
+    s->im[p->n_insn] = im;
+    if (kind != NULL) *kind |= 1u << p->n_insn;
+    p->insn[p->n_insn] = GNI_INSN(op, GNI_F, a, b, 0);
+    return (int)gni_pair_first(p) + p->n_insn++;
+}
+
+// An operand that both parts have alike: a constant, or the operand of each part as a pair.
+static int gni_pair_same(gni_pair_search *s, uint32_t x, uint32_t y) {
+    const uint32_t n = (uint32_t)s->p->n_in;
+    if (x == y && x >= n && x < gni_pair_first(s->p)) return (int)x - s->p->n_in + s->q->map.program.n_in;
+    return gni_pair_find(s, x, y);
+}
+
+// (ar br - ai bi, ar bi + ai br).
+static int gni_pair_product(gni_pair_search *s, uint32_t re, uint32_t im, uint32_t x, uint32_t y) {
+    const uint32_t rr = gni_pair_insn(s->p, GNI_INSN_A(x)), ii = gni_pair_insn(s->p, GNI_INSN_B(x));
+    const uint32_t ri = gni_pair_insn(s->p, GNI_INSN_A(y)), ir = gni_pair_insn(s->p, GNI_INSN_B(y));
+    if (!gni_pair_is(rr, GNI_OP_MUL) || !gni_pair_is(ii, GNI_OP_MUL) || !gni_pair_is(ri, GNI_OP_MUL) || !gni_pair_is(ir, GNI_OP_MUL)) return -1;
+    const uint32_t ar = GNI_INSN_A(rr), br = GNI_INSN_B(rr), ai = GNI_INSN_A(ii), bi = GNI_INSN_B(ii);
+    if (GNI_INSN_A(ri) != ar || GNI_INSN_B(ri) != bi || GNI_INSN_A(ir) != ai || GNI_INSN_B(ir) != br) return -1;
+    const int a = gni_pair_find(s, ar, ai), b = gni_pair_find(s, br, bi);
+    return gni_pair_emit(s, re, im, GNI_OP_MUL, a, b, &s->q->products);
+}
+
+// The new program's register for the complex number with these parts, or -1 where it is none of these.
+static int gni_pair_find(gni_pair_search *s, uint32_t re, uint32_t im) {
+    const gni_program *p = s->p;
+    const int first = (int)gni_pair_first(&s->q->map.program);
+    if (re < (uint32_t)p->n_in && s->input[re] >= 0 && s->other[re] == (int)im) return s->input[re];
+    for (int i = 0; i < s->q->map.program.n_insn; i++)
+        if (s->re[i] == re && s->im[i] == im) return first + i;
+    const uint32_t x = gni_pair_insn(p, re), y = gni_pair_insn(p, im), op = GNI_INSN_CODE(y) / 3u;
+    if (y == 0 || s->steps++ > 4 * GNI_MAX_INSNS) return -1;
+    if (gni_pair_is(x, GNI_OP_SUB) && gni_pair_is(y, GNI_OP_ADD)) return gni_pair_product(s, re, im, x, y);
+    if (x != 0 && GNI_INSN_CODE(x) == GNI_INSN_CODE(y) && GNI_INSN_CODE(y) % 3u == GNI_F) {
+        const bool two = op == GNI_OP_ADD || op == GNI_OP_SUB || op == GNI_OP_MUL || op == GNI_OP_DIV;
+        if (two || op == GNI_OP_NEG) {
+            const int a = gni_pair_same(s, GNI_INSN_A(x), GNI_INSN_A(y));
+            const int b = two ? gni_pair_same(s, GNI_INSN_B(x), GNI_INSN_B(y)) : 0;
+            return gni_pair_emit(s, re, im, (gni_op)op, a, b, NULL);
+        }
+    }
+    if (!gni_pair_is(y, GNI_OP_NEG)) return -1;
+    return gni_pair_emit(s, re, im, GNI_OP_NEG, gni_pair_find(s, re, GNI_INSN_A(y)), 0, &s->q->conjugates);
+}
+
+static bool gni_pair_parts(const gni_operand *re, const gni_operand *im, int last) {
+    return re->buf == im->buf && re->dtype == im->dtype && re->offset + 1 == im->offset && re->stride[last] == 2 &&
+           memcmp(re->stride, im->stride, sizeof re->stride) == 0;
+}
+
+// The program of m over pairs, where all of its operands are pairs of parts. False: it stays as it is.
+static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa) {
+    const gni_program *p = &m->program;
+    gni_pair_search s;
+    gni_program *to = &q->map.program;
+    const int last = m->rank - 1;
+    if (isa->pair_product == NULL || p->n_out != 2 || p->n_in < 2 || p->n_in % 2 != 0 || p->n_insn < 1 || m->dim[last] > INT64_MAX / 2 ||
+        p->out_dtype[0] != p->out_dtype[1] || !gni_pair_parts(&m->out[0], &m->out[1], last))
+        return false;
+    s.p = p;
+    s.q = q;
+    s.steps = 0;
+    memset(to, 0, sizeof *to);
+    for (int k = 0; k < p->n_in; k++) s.input[k] = -1;
+    for (int k = 0; k < p->n_in; k++)
+        for (int i = 0; i < p->n_in; i++)
+            if (gni_pair_parts(&m->in[k], &m->in[i], last)) {
+                q->map.in[to->n_in] = m->in[k];
+                q->map.in[to->n_in].stride[last] = 1;
+                to->in_dtype[to->n_in] = p->in_dtype[k];
+                s.input[k] = to->n_in++;
+                s.other[k] = i;
+                break;
+            }
+    if (2 * to->n_in != p->n_in) return false;
+    to->wide = p->wide;
+    to->n_const = p->n_const;
+    memcpy(to->konst, p->konst, sizeof p->konst);
+    to->n_out = 1;
+    to->out_dtype[0] = p->out_dtype[0];
+    q->products = q->conjugates = 0;
+    to->out_reg[0] = gni_pair_find(&s, (uint32_t)p->out_reg[0], (uint32_t)p->out_reg[1]);
+    if (to->out_reg[0] < 0) return false;
+    q->map.rank = m->rank;
+    memcpy(q->map.dim, m->dim, sizeof m->dim);
+    q->map.dim[last] *= 2;
+    q->map.out[0] = m->out[0];
+    q->map.out[0].stride[last] = 1;
+    return true;
+}
+
+#endif
