@@ -148,7 +148,9 @@ GNI_CONVERT(gni_wide_load_i32, int64_t, int32_t, gni_vl4, const gni_vl y = GNI_A
 GNI_CONVERT(gni_wide_load_u32, uint64_t, uint32_t, gni_vq4, const gni_vq y = GNI_AS(x, gni_vq), x)
 GNI_CONVERT(gni_wide_store_f32, float, double, gni_vd, const gni_vd4 y = GNI_AS(x, gni_vd4), x)
 GNI_CONVERT(gni_wide_store_32, uint32_t, uint64_t, gni_vq, const gni_vl4 y = gni_lnarrow((gni_vl)x), x & UINT32_MAX)
+#if !defined(GNI_PASS_AVX2) && !defined(GNI_PASS_AVX512)
 GNI_CONVERT(gni_wide_store_truth, int32_t, int64_t, gni_vl, const gni_vl4 y = gni_lnarrow((gni_vl)(x != 0) & 1), x != 0)
+#endif
 // As gni_round_odd, to float32: bits of the sign count the size, too.
 GNI_INLINE gni_vl4 GNI_FN(gni_wide_odd)(gni_vd x) {
     gni_vl4 u, over, cut;
@@ -180,7 +182,41 @@ GNI_BY_32(gni_wide_store_f16, gni_wide_store_odd, gni_store_f16, 8, 2)
 GNI_BY_32(gni_wide_store_bf16, gni_wide_store_odd, gni_store_bf16, 8, 2)
 GNI_BY_32(gni_wide_store_16, gni_wide_store_32, gni_store_16, 8, 2)
 GNI_BY_32(gni_wide_store_8, gni_wide_store_32, gni_store_u8, 8, 1)
+#if defined(GNI_PASS_AVX2)
+// Masks of 64 bits packed to 32, 16 and 8: of each half of the vectors two items side by side, which the last step puts in turns.
+static void GNI_FN(gni_wide_store_bool)(void *dst, const void *src, int64_t n) {
+    const int64_t *s = (const int64_t *)src;
+    uint8_t *d = (uint8_t *)dst;
+    int64_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m256i m[8];
+        GNI_FT_UNROLL
+        for (int k = 0; k < 8; k++)
+            m[k] = _mm256_cmpeq_epi64(_mm256_loadu_si256((const __m256i *)(const void *)(s + i + 4 * k)), _mm256_setzero_si256());
+        GNI_FT_UNROLL
+        for (int k = 0; k < 4; k++) m[k] = _mm256_packs_epi32(m[2 * k], m[2 * k + 1]);
+        m[0] = _mm256_packs_epi16(_mm256_packs_epi32(m[0], m[1]), _mm256_packs_epi32(m[2], m[3]));
+        m[0] = _mm256_andnot_si256(m[0], _mm256_set1_epi8(1));
+        const __m128i low = _mm256_castsi256_si128(m[0]), high = _mm256_extracti128_si256(m[0], 1);
+        _mm_storeu_si128((__m128i *)(void *)(d + i), _mm_unpacklo_epi16(low, high));
+        _mm_storeu_si128((__m128i *)(void *)(d + i + 16), _mm_unpackhi_epi16(low, high));
+    }
+    for (; i < n; i++) d[i] = s[i] != 0;
+}
+#elif defined(GNI_PASS_AVX512)
+static void GNI_FN(gni_wide_store_bool)(void *dst, const void *src, int64_t n) {
+    const int64_t *s = (const int64_t *)src;
+    uint8_t *d = (uint8_t *)dst;
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m512i v = _mm512_loadu_si512((const void *)(s + i));
+        _mm_storel_epi64((__m128i *)(void *)(d + i), _mm512_cvtepi64_epi8(_mm512_min_epu64(v, _mm512_set1_epi64(1))));
+    }
+    for (; i < n; i++) d[i] = s[i] != 0;
+}
+#else
 GNI_BY_32(gni_wide_store_bool, gni_wide_store_truth, gni_store_bool, 8, 1)
+#endif
 #undef GNI_BY_32
 
 // By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128, I16, U16, U64.
