@@ -378,6 +378,31 @@ GNI_INLINE gni_vd gni_datan(gni_vd x) {
     return gni_dcopysign(base + (t + (rest + low)), x);
 }
 
+#define gni_datan2 GNI_FN(gni_dm_atan2)
+// The angle of the smaller part over the larger one, 0 to pi/4, from the nearest half of the axes; about 1 as in gni_datan.
+GNI_INLINE gni_vd gni_datan2(gni_vd y, gni_vd x) {
+    static const double c[] = {-0.33333333333333953, 0.20000000000179646, -0.14285714304280145, 0.11111112088502567,
+                               -0.09090939440674836, 0.07692906237759527, -0.06674442224739256, 0.05949560537577375,
+                               -0.05643201123143973, 0.06087255896018214, -0.06751635498714821, 0.04731911283240518};
+    const gni_vd one = gni_dset(1.0), zero = gni_dset(0.0), inf = gni_dset(GNI_INF), ax = gni_dabs(x), ay = gni_dabs(y);
+    const gni_vl steep = (gni_vl)(ay > ax), left = (gni_vl)((gni_vl)x < 0);
+    gni_vd most = gni_dpick(steep, ay, ax), least = gni_dpick(steep, ax, ay);
+    least = gni_dpick((gni_vl)(least == inf), one, gni_dpick((gni_vl)(most == inf) & (gni_vl)(least == least), zero, least));
+    most = gni_dpick((gni_vl)(most == inf) | (gni_vl)(most == 0.0), one, most);
+    const gni_vd scale = gni_dpick((gni_vl)(most > 4.49423283715579e307), gni_dset(0.5), one); // 2^1022
+    least = least * scale, most = most * scale;
+    const gni_vl about1 = (gni_vl)(least > most * 0.41421356237309503);
+    const gni_vd over = gni_dpick(about1, least - most, least), under = gni_dpick(about1, least + most, most);
+    const gni_vd t = over / under, z = t * t, rest = t * (z * gni_dpoly(z, c));
+    const gni_vd base = gni_dpick(about1, gni_dset(0.78539816339744828), zero), base_low = gni_dpick(about1, gni_dset(3.061616997868383e-17), zero);
+    // base + t + low: from pi/2 down where it is steep, from pi down at the left.
+    const gni_vd low = rest + base_low, from = gni_dpick(steep, gni_dset(1.5707963267948966), gni_dpick(left, gni_dset(3.1415926535897931), zero));
+    const gni_vd from_low = gni_dpick(steep, gni_dset(6.123233995736766e-17), gni_dpick(left, gni_dset(1.2246467991473532e-16), zero));
+    const gni_vl down = left ^ steep;
+    const gni_vd angle = gni_dpick(down, (from - base) - (t + (low - from_low)), (from + base) + (t + (low + from_low)));
+    return gni_dcopysign(gni_dpick((gni_vl)(x != x), x, angle), y);
+}
+
 // ---- magnitude
 
 #define gni_dhypot GNI_FN(gni_dm_hypot)
