@@ -435,41 +435,59 @@ static bool gni_job_sort_sweeps(gni_job_call *c, const gni_sort *s, gni_sweep_sh
     return ok;
 }
 
-// Words `key` (n) by the 8 bits from `shift` on, and words `from` from `base` on that go with them, into `to`: the sorted keys, and
+// A call that sorts words `key` (n) by the 8 bits from `shift` on, and words `from` that go with them, into `to`: the sorted keys, and
 // what goes with them `gap` bytes behind. All stay in order that have the same bits.
+static void gni_part_call(gni_job_call *c, gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key, const gni_gpu_use *from,
+                          const gni_gpu_use *to, uint64_t gap) {
+    memset(c, 0, sizeof *c);
+    c->gpu = gpu;
+    gni_order_key(&c->generic, GN_U32, false, false);
+    gni_sweep_shaped(c, gni_sweep_tile(gpu));
+    c->generic.spec[GNI_S_SORT_PLACES] = 1;
+    c->generic.spec[GNI_S_SWEEP_ONE] = 1;
+    c->use[0] = c->use[1] = *key;
+    c->use[2] = c->use[4] = *to;
+    c->use[2].bytes = gap;
+    c->use[4].offset += gap;
+    c->use[4].bytes -= gap;
+    c->use[3] = *from;
+    c->use[6] = c->use[2];
+    c->use[7] = c->use[4];
+    c->n_param = GNI_P_SORT_WORDS;
+    c->param[GNI_P_SORT_ROWS] = 1;
+    c->param[GNI_P_SORT_N] = (uint32_t)n;
+    c->param[GNI_P_SORT_SHIFT] = (uint32_t)shift;
+}
+
+static int64_t gni_part_tiles(const gni_gpu *gpu, int64_t n) {
+    const gni_sweep_shape shape = gni_sweep_tile(gpu);
+    return gni_job_ceil(n, (int64_t)shape.threads * shape.each);
+}
+
+// Bytes of the counts: of all elements, and of each tile.
+static uint64_t gni_part_counts(const gni_gpu *gpu, int64_t n) { return (uint64_t)(1 + gni_part_tiles(gpu, n)) * 1024; }
+
+// With the counts of all elements in `counts`, and zeros behind them. What goes with the keys begins at element `base` of its buffer.
+static bool gni_part_move(gni_job_call *c, const gni_gpu_use *counts, uint32_t base) {
+    const int64_t tiles = gni_part_tiles(c->gpu, c->param[GNI_P_SORT_N]);
+    c->use[5] = *counts;
+    c->param[GNI_P_SORT_TILES] = (uint32_t)tiles;
+    c->param[GNI_P_SORT_IN_BASE] = base;
+    return gni_order_dispatch(c, GNI_MODULE_sweep_move, tiles);
+}
+
 static bool gni_job_part(gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key, const gni_gpu_use *from, uint32_t base,
                          const gni_gpu_use *to, uint64_t gap) {
-    const gni_sweep_shape shape = gni_sweep_tile(gpu);
-    const int64_t tiles = gni_job_ceil(n, (int64_t)shape.threads * shape.each);
-    const uint64_t counts = (uint64_t)(1 + tiles) * 1024;
+    const uint64_t counts = gni_part_counts(gpu, n);
     gni_job_call c;
     gni_gpu_mem mem;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
     if (!gni_gpu_alloc(gpu, counts, &mem)) {
         gni_fail_memory(gpu->g, "sort: device memory", counts);
         return false;
     }
-    gni_order_key(&c.generic, GN_U32, false, false);
-    gni_sweep_shaped(&c, shape);
-    c.generic.spec[GNI_S_SORT_PLACES] = 1;
-    c.generic.spec[GNI_S_SWEEP_ONE] = 1;
-    c.use[0] = c.use[1] = *key;
-    c.use[2] = c.use[4] = *to;
-    c.use[2].bytes = gap;
-    c.use[4].offset += gap;
-    c.use[4].bytes -= gap;
-    c.use[3] = *from;
-    c.use[6] = c.use[2];
-    c.use[7] = c.use[4];
-    c.n_param = GNI_P_SORT_WORDS;
-    c.param[GNI_P_SORT_ROWS] = 1;
-    c.param[GNI_P_SORT_N] = (uint32_t)n;
-    c.param[GNI_P_SORT_SHIFT] = (uint32_t)shift;
-    bool ok = gni_sweep_tally(&c, 1, n, &mem, 0, counts);
-    c.param[GNI_P_SORT_TILES] = (uint32_t)tiles;
-    c.param[GNI_P_SORT_IN_BASE] = base;
-    ok = ok && gni_order_dispatch(&c, GNI_MODULE_sweep_move, tiles);
+    gni_part_call(&c, gpu, n, shift, key, from, to, gap);
+    const gni_gpu_use all = gni_order_use(&mem, 0, counts);
+    bool ok = gni_sweep_tally(&c, 1, n, &mem, 0, counts) && gni_part_move(&c, &all, base);
     gni_gpu_free(gpu, &mem);
     return ok;
 }

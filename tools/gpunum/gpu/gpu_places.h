@@ -169,7 +169,12 @@ static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
 
 // ---- scatter
 
-enum { GNI_SCATTER_MANY = 1 << 21 }; // places, past which caches hold too few of them
+enum {
+    GNI_SCATTER_MANY = 1 << 21, // places, past which caches hold too few of them
+    GNI_SCATTER_WIDER = 1,      // log2 of how often elements are read rather than sorted further
+    GNI_SCATTER_SOME = 1 << 18, // places and elements from which sorting pays
+    GNI_SCATTER_LIMIT = 1 << 14 // elements of a workgroup at least
+};
 
 static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
     const gni_places *at = &t->at;
@@ -208,6 +213,70 @@ static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t 
     return ok;
 }
 
+// Whether a workgroup has room for sums, and two digits of 8 bits tell apart what workgroups hold.
+static bool gni_job_scatter_holds(const gni_gpu *gpu, int64_t out) {
+    return gpu->caps.addresses && gni_sweep_tile(gpu).threads > 0 && gpu->caps.shared_bytes >= 12 * GNI_SCATTER_HELD + 16 && out <= (int64_t)GNI_SCATTER_HELD << 16;
+}
+
+// Sums of floats: elements sorted by their places, by one digit or two, down to the few that a workgroup holds.
+static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t in, int64_t out) {
+    gni_gpu *gpu = c->gpu;
+    const int held = gni_job_log2_up(GNI_SCATTER_HELD), high = GNI_MAX(gni_job_log2_up(out) - 8, held);
+    const bool twice = high > held + GNI_SCATTER_WIDER;
+    const int64_t limit = GNI_MAX(GNI_SCATTER_LIMIT, 4 * (in / gni_job_ceil(out, GNI_SCATTER_HELD)));
+    const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256, counts = gni_part_counts(gpu, in);
+    const uint64_t zeros = (twice ? 2 : 1) * counts, more = zeros + (uint64_t)(in / limit + 2) * 16;
+    gni_gpu_mem mem, count;
+    if (!gni_gpu_alloc(gpu, 4 * bytes, &mem)) {
+        gni_fail_memory(gpu->g, t->at.fn, 4 * bytes);
+        return false;
+    }
+    if (!gni_gpu_alloc(gpu, more, &count)) {
+        gni_gpu_free(gpu, &mem);
+        gni_fail_memory(gpu->g, t->at.fn, more);
+        return false;
+    }
+    gni_gpu_use word[4];
+    for (int i = 0; i < 4; i++) word[i] = gni_order_use(&mem, (uint64_t)i * bytes, bytes);
+    const gni_gpu_use half[2] = {gni_order_use(&mem, 0, 2 * bytes), gni_order_use(&mem, 2 * bytes, 2 * bytes)};
+    const gni_gpu_use digit[2] = {gni_order_use(&count, 0, counts), gni_order_use(&count, zeros - counts, counts)};
+    const gni_gpu_use scratch = c->use[4], sums = c->use[2], values = c->use[0];
+    const uint32_t base = c->param[GNI_P_TAKE_IN_BASE];
+    gni_job_call part;
+    c->use[2] = gni_order_use(&count, 0, zeros);
+    c->use[2].write = true;
+    c->use[4] = word[0];
+    c->use[4].write = true;
+    c->param[GNI_P_SCATTER_SHIFT] = (uint32_t)(twice ? held : high);
+    c->param[GNI_P_SCATTER_SECOND] = twice ? (uint32_t)(counts / 4) : 0;
+    c->param[GNI_P_SCATTER_LIMIT] = (uint32_t)limit;
+    c->generic.module = GNI_MODULE_sums_tally;
+    bool ok = gni_gpu_fill(gpu, &count, 0, zeros + 16, 0) &&
+              gni_job_scatter_step(c, GNI_SCATTER_PLACES, GNI_MIN(gni_job_ceil(in, 16), (int64_t)gpu->caps.multiprocessors * 2048));
+    gni_part_call(&part, gpu, in, twice ? held : high, &word[0], &values, &half[1], bytes);
+    ok = ok && gni_part_move(&part, &digit[0], base);
+    gni_part_call(&part, gpu, in, held + 8, &word[2], &word[3], &half[0], bytes);
+    ok = ok && (!twice || gni_part_move(&part, &digit[1], 0));
+    c->use[0] = word[twice ? 1 : 3];
+    c->use[1] = word[twice ? 0 : 2];
+    c->use[0].write = c->use[1].write = false;
+    c->use[2] = sums;
+    c->use[3] = gni_order_use(&count, zeros, more - zeros);
+    c->use[3].write = true;
+    c->use[4] = scratch;
+    c->param[GNI_P_TAKE_IN_BASE] = 0;
+    c->generic.module = GNI_MODULE_sums_held;
+    ok = ok && gni_job_scatter_step(c, GNI_SCATTER_ADD_FLOAT, gni_job_ceil(out, GNI_SCATTER_HELD) * 256);
+    c->generic.module = GNI_MODULE_sums_more;
+    for (uint32_t step = 0; step < 3; step++) {
+        static const uint32_t steps[] = {GNI_SCATTER_MEASURE, GNI_SCATTER_ADD_FLOAT, GNI_SCATTER_FINISH};
+        ok = ok && gni_job_scatter_step(c, steps[step], (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u) * 1024);
+    }
+    gni_gpu_free(gpu, &mem);
+    gni_gpu_free(gpu, &count);
+    return ok;
+}
+
 static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     gni_job_call c;
     const gni_places *at = &t->at;
@@ -218,9 +287,10 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     c.gpu = gpu;
     if (!gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, at->inner) || !gni_job_fault(&c, at)) return false;
     const bool put = t->op == GNI_SCATTER_PUT;
+    const bool held = floats && in >= GNI_SCATTER_SOME && out >= GNI_SCATTER_SOME && at->inner < 8 && gni_job_scatter_holds(gpu, out);
     const uint64_t bytes = floats ? (uint64_t)out * 12 : put ? (uint64_t)out * 4 : 16;
     bool ok = gni_job_scratch(&c, bytes, at->fn);
-    if (ok && (floats || put)) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
+    if (ok && !held && (floats || put)) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
     c.n_param = GNI_P_SCATTER_WORDS;
     c.param[GNI_P_TAKE_N] = (uint32_t)in;
     c.param[GNI_P_SCATTER_PLACES] = (uint32_t)out;
@@ -229,6 +299,11 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     c.generic.n_spec = GNI_S_SCATTER_SPECS;
     c.generic.spec[GNI_S_SCATTER_DTYPE] = (uint32_t)t->out.dtype;
     c.generic.spec[GNI_S_SCATTER_LEAST] = t->op == GNI_SCATTER_MIN;
+    if (held) {
+        ok = ok && gni_job_scatter_sums(&c, t, in, out);
+        gni_job_drop_scratch(&c);
+        return ok;
+    }
     gni_gpu_mem pairs;
     memset(&pairs, 0, sizeof pairs);
     const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY; // numbers alone take less room
