@@ -245,7 +245,9 @@
 #define GNI_P_SELECT_OUT_BASE 7
 #define GNI_P_SELECT_TAKE 8
 #define GNI_P_SELECT_ROOM 9
-#define GNI_P_SELECT_WORDS 10
+#define GNI_P_SELECT_PLACE 10
+#define GNI_P_SELECT_RUN 11
+#define GNI_P_SELECT_WORDS 12
 #define GNI_SELECT_BITS 12 // of a digit
 
 #define GNI_P_FIND_N 0

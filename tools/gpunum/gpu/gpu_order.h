@@ -494,6 +494,8 @@ static bool gni_job_part(gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *
 
 // ---- selection
 
+enum { GNI_SELECT_RUNS = 512 }; // of all rows
+
 // How many of the first elements a workgroup sorts.
 static int64_t gni_order_slots(const gni_sort *s) { return gn_dtype_size(s->in.dtype) == 8 ? 1024 : 2048; }
 
@@ -511,10 +513,12 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     const bool all = s->count > 2 || s->index.buf != NULL;
     const int bits = 8 * (int)gn_dtype_size(s->in.dtype), word = GNI_MIN(bits, 32);
     const int64_t searches = all ? 1 : s->count, total = s->rows * searches, tiles = gni_job_ceil(s->n, GNI_SORT_TILE);
+    const int64_t most_runs = GNI_MAX((gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SELECT_RUNS) / s->rows, 1); // so that tests see several tiles
+    const int64_t run = gni_job_ceil(tiles, most_runs), runs = gni_job_ceil(tiles, run);
     const int64_t most = 16 * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
     const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
     const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * (4 << GNI_SELECT_BITS);
-    const uint64_t sums = all ? ((uint64_t)(2 * s->rows * tiles) * 4 + 255) / 256 * 256 : 0;
+    const uint64_t sums = all ? ((uint64_t)(2 * s->rows * runs) * 4 + 255) / 256 * 256 : 0;
     const int64_t room = all ? GNI_MIN(GNI_MAX(512, (int64_t)1 << gni_job_log2_up(2 * s->count)), gni_order_slots(s)) : 0;
     const uint64_t keys = ((uint64_t)(s->rows * room) * 8 + 255) / 256 * 256;
     const uint64_t bytes = state + counts + sums + 2 * keys;
@@ -524,16 +528,11 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
         gni_fail_memory(gpu->g, "select: device memory", bytes);
         return false;
     }
-    // What is searched for: two words of nothing yet, its place, and whether it has been collected.
-    bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0) &&
-              (!all || gni_gpu_fill(gpu, &mem, state + counts + sums, 2 * keys, 0xffffffffu)); // nothing, behind all
-    for (int64_t i = 0; i < total && ok; i++) {
-        const uint64_t place = (uint64_t)(all ? s->count - 1 : s->first + i / s->rows);
-        ok = gni_gpu_fill(gpu, &mem, (uint64_t)i * 16 + 8, 4, (uint32_t)place);
-    }
+    bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0); // of what is searched for nothing is known
     c.use[1] = gni_order_use(&mem, 0, state);
     c.use[2] = gni_order_use(&mem, state, counts);
-    c.use[3] = c.use[4] = c.use[2];
+    c.use[3] = all ? gni_order_use(&mem, state + counts + sums, keys) : c.use[2];
+    c.use[4] = all ? gni_order_use(&mem, state + counts + sums + keys, keys) : c.use[2];
     c.n_use = 5;
     c.generic.n_spec = GNI_S_ORDER_SPECS;
     c.n_param = GNI_P_SELECT_WORDS;
@@ -546,6 +545,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     p[GNI_P_SELECT_OUT_BASE] = from->param[GNI_P_SORT_OUT_BASE];
     p[GNI_P_SELECT_TAKE] = (uint32_t)s->count;
     p[GNI_P_SELECT_ROOM] = (uint32_t)room;
+    p[GNI_P_SELECT_PLACE] = (uint32_t)(all ? s->count - 1 : s->first);
     for (int high = bits; high > 0 && ok;) { // digits from the top, each in one word
         const int left = (high - 1) % word + 1, width = GNI_MIN(left, GNI_SELECT_BITS - (s->n < GNI_ORDER_FEW));
         const bool first = high == bits;
@@ -553,10 +553,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
         p[GNI_P_SELECT_SHIFT] = (uint32_t)high;
         p[GNI_P_SELECT_WIDTH] = (uint32_t)width;
         for (int i = 0; i < 2 && ok; i++) ok = gni_order_dispatch(&c, step[i], i == 0 ? total * splits : s->rows);
-        if (!all || !first) continue;
-        c.use[3] = gni_order_use(&mem, state + counts + sums, keys);
-        c.use[4] = gni_order_use(&mem, state + counts + sums + keys, keys);
-        ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_collect, total * splits);
+        if (all && first) ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_collect, total * splits);
     }
     if (!all) {
         c.use[2] = c.use[3] = c.use[4] = *out;
@@ -564,19 +561,10 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
         gni_gpu_free(gpu, &mem);
         return ok;
     }
-    gni_order_scan scan;
-    memset(&scan, 0, sizeof scan);
-    scan.op = GNI_SCAN_SUM;
-    scan.dtype = GNI_T_U32;
-    scan.flags = GNI_F_SCAN_EXCLUSIVE;
-    scan.integer = true;
-    scan.outer = 2 * s->rows;
-    scan.n = tiles;
-    scan.inner = 1;
-    scan.in = scan.out = c.use[2] = gni_order_use(&mem, state + counts, sums);
-    p[GNI_P_SELECT_SPLITS] = (uint32_t)tiles;
-    ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * tiles) && gni_order_scan_run(gpu, &scan) &&
-         gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * tiles);
+    c.use[2] = gni_order_use(&mem, state + counts, sums);
+    p[GNI_P_SELECT_SPLITS] = (uint32_t)runs;
+    p[GNI_P_SELECT_RUN] = (uint32_t)run;
+    ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * runs) && gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * runs);
     const int log_row = gni_job_log2_up(room);
     from->use[1] = c.use[3];
     from->use[2] = c.use[4];
