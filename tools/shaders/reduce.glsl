@@ -343,11 +343,6 @@ void gn_join_lanes(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) { GN
 // Second outputs and samples are sums of floats always, and whoever compiles that need not look at the rest.
 void gn_sum_lanes(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) { GN_JOIN_LANES(gn_join_sums) }
 
-void gn_join_team(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
-    gn_join_lanes(lane, lane_step, s, c);
-    if (GN_PAIR) gn_sum_lanes(lane, lane_step, gn_second_s, gn_second_c);
-}
-
 // Elements of a group into its first one.
 #ifdef GN_X64
 #define GN_JOIN_GROUP(join) join(s, c, s.zwxy, c.zwxy);
@@ -357,6 +352,64 @@ void gn_join_team(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
 #endif
 void gn_join_group(inout uvec4 s, inout uvec4 c) { GN_JOIN_GROUP(gn_join) }
 void gn_sum_group(inout uvec4 s, inout uvec4 c) { GN_JOIN_GROUP(gn_join_sums) }
+
+// Joins the first elements of what the lanes of each team hold, into lane 0's. In a round a lane takes those of four.
+#ifdef GN_FOUR
+#define GN_EACH_ROUND(BODY)                                                                        \
+    uint me = gl_LocalInvocationIndex, team = me >> GN_LOG_LANES, at = 0u;                         \
+    barrier();                                                                                     \
+    for (uint n = GN_LANES; n > 1u; n = (n + 3u) >> 2) {                                           \
+        uint each = max(n, 4u), from = at + team * (each >> 2);                                    \
+        BODY                                                                                       \
+        at += GN_TEAMS * (each >> 2); /* at most 128 in all */                                     \
+    }
+#define GN_GIVE_FIRST(s, c, from) gn_team_s[(from) + (lane >> 2)][lane & 3u] = s.x, gn_team_c[(from) + (lane >> 2)][lane & 3u] = c.x;
+#define GN_TAKE_FOUR(s, c, from, empty_s, empty_c)                                                 \
+    s = gn_team_s[(from) + lane];                                                                  \
+    c = gn_team_c[(from) + lane];                                                                  \
+    if (n == 2u) {                                                                                 \
+        s.zw = empty_s.zw;                                                                         \
+        c.zw = empty_c.zw;                                                                         \
+    }
+void gn_join_rows(uint lane, inout uvec4 s, inout uvec4 c) {
+    GN_EACH_ROUND(
+        if (lane < n) { GN_GIVE_FIRST(s, c, from) }
+        if (lane < n && GN_PAIR) { GN_GIVE_FIRST(gn_second_s, gn_second_c, 128u + from) }
+        barrier();
+        if (lane * 4u < n) {
+            GN_TAKE_FOUR(s, c, from, gn_neutral(), gn_neutral_c())
+            gn_join_group(s, c);
+        }
+        if (lane * 4u < n && GN_PAIR) {
+            GN_TAKE_FOUR(gn_second_s, gn_second_c, 128u + from, uvec4(0u), uvec4(0u))
+            gn_sum_group(gn_second_s, gn_second_c);
+        })
+}
+void gn_sum_rows(uint lane, inout uvec4 s, inout uvec4 c) {
+    GN_EACH_ROUND(
+        if (lane < n) { GN_GIVE_FIRST(s, c, from) }
+        barrier();
+        if (lane * 4u < n) {
+            GN_TAKE_FOUR(s, c, from, uvec4(0u), uvec4(0u))
+            gn_sum_group(s, c);
+        })
+}
+#else
+void gn_join_rows(uint lane, inout uvec4 s, inout uvec4 c) {
+    gn_join_lanes(lane, 1u, s, c);
+    if (GN_PAIR) gn_sum_lanes(lane, 1u, gn_second_s, gn_second_c);
+}
+void gn_sum_rows(uint lane, inout uvec4 s, inout uvec4 c) { gn_sum_lanes(lane, 1u, s, c); }
+#endif
+
+void gn_join_team(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
+    if (!GN_COLUMNS) {
+        gn_join_rows(lane, s, c);
+        return;
+    }
+    gn_join_lanes(lane, lane_step, s, c);
+    if (GN_PAIR) gn_sum_lanes(lane, lane_step, gn_second_s, gn_second_c);
+}
 
 // The sums of moments as the variance and the mean.
 void gn_finish_moments(inout uvec4 s, inout uvec4 c) {
@@ -461,8 +514,12 @@ uint gn_sample(uint t, uint steps) {
 // that: the squares about it are then 1 + n / m^2 times those about the mean.
 void gn_join_shift(GN_REAL mean, uint lane, uint lane_step) {
     uvec4 s = GN_FROM_REAL(mean), c = uvec4(0u);
-    if (!GN_COLUMNS) gn_sum_group(s, c);
-    gn_sum_lanes(lane, lane_step, s, c);
+    if (GN_COLUMNS) {
+        gn_sum_lanes(lane, lane_step, s, c);
+    } else {
+        gn_sum_group(s, c);
+        gn_sum_rows(lane, s, c);
+    }
     s = GN_FROM_REAL(gn_sum_of(s, c));
     barrier();
     if (lane == 0u) gn_team_s[gl_LocalInvocationIndex] = s;
