@@ -25,10 +25,14 @@ uint gn_first_place;
 #define GN_MOST_OR(place, x) gn_atomic_or(4u, place, x)
 #define GN_SUM(word) gn_load(4u, word)
 #define GN_SUM_ADD(k, word, x) gn_atomic_add(k, word, x)
-#define GN_SUM_AT(place) (GN_PLACES + 2u * (place))
+#define GN_SUM_AT(place) ((GN_PLACES + 1u & ~1u) + 2u * (place))
 #define GN_OUT_AT(place) (GN_OUT_BASE + (place))
 #endif
 
+#ifdef GN_ADD
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer gn_longs { uint64_t v[]; };
+void gn_add_wide(uint k, uint word, uvec2 v) { atomicAdd(gn_longs(gn_address(k)).v[word >> 1], packUint2x32(v)); }
+#else
 void gn_add_wide(uint k, uint word, uvec2 v) {
     uint carry = 0u;
     if (v.x != 0u) {
@@ -37,6 +41,7 @@ void gn_add_wide(uint k, uint word, uvec2 v) {
     }
     if (v.y + carry != 0u) GN_SUM_ADD(k, word + 1u, v.y + carry);
 }
+#endif
 
 uvec2 gn_left(uint m, uint s) {
     return s >= 32u ? uvec2(0u, m << (s - 32u)) : uvec2(m << s, s > 0u ? m >> (32u - s) : 0u);

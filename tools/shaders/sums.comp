@@ -5,13 +5,19 @@
 // sums   a workgroup measures and adds in shared memory what goes to its places: among the elements whose places are the same
 //        from bit GN_SHIFT on. Where these are too many for one, it names its places in buffer 3.
 // more   a step for places that are named there, by all workgroups
+// add    without any of these, where devices add 64 bits at once
 //
 //! no-bindings
 //! variant sums_tally -DGN_TALLY
 //! variant sums_held -DGN_SUMS
 //! variant sums_more -DGN_MORE
+//! variant sums_add -DGN_ADD
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#ifdef GN_ADD
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#extension GL_EXT_shader_atomic_int64 : require
+#endif
 #define GN_BUFFERS 5
 #define GN_READONLY 3
 #include "gn.glsl"
@@ -102,8 +108,7 @@ void main() {
         if (count > GN_PARAM(GNI_P_SCATTER_LIMIT)) {
             for (uint i = gn_first_place + me; i < gn_first_place + held; i += 256u) {
                 gn_store(4u, i, 0u);
-                gn_store(4u, GN_PLACES + 2u * i, 0u);
-                gn_store(4u, GN_PLACES + 2u * i + 1u, 0u);
+                gn_store2(4u, (GN_PLACES + 1u) / 2u + i, uvec2(0u));
             }
             if (me == 0u) {
                 uint at = 4u + 4u * gn_atomic_add(3u, 0u, 1u);
@@ -150,6 +155,15 @@ void main() {
             else gn_add_float(place, gn_fetch(0u, GN_IN_BASE + t));
         }
     }
+}
+
+#endif
+
+#ifdef GN_ADD
+
+void main() {
+    uint first = gl_GlobalInvocationID.x, step = gl_NumWorkGroups.x * 256u;
+    for (uint t = first; t < GN_N; t += step) gn_add_float(gn_place(t), gn_fetch(0u, GN_IN_BASE + t));
 }
 
 #endif
