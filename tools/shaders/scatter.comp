@@ -7,7 +7,11 @@
 //
 //! variant scatter
 #extension GL_GOOGLE_include_directive : require
+#ifdef GN_WGSL
 #define GN_BUFFERS 5
+#else
+#define GN_BUFFERS 6
+#endif
 #define GN_READONLY 3
 #include "gn.glsl"
 #define GN_INPUTS_CONST
@@ -43,8 +47,9 @@ uint gn_from_key(uint k) {
 
 void gn_put_last(uint place, uint at) {
     uint last = gn_load(4u, place);
-    if (last == 0u) return;
-    if (gn_is_long(GN_DTYPE)) gn_store2(2u, at, gn_fetch2(0u, GN_IN_BASE + last - 1u));
+    if (last == 0u && gn_is_long(GN_DTYPE)) gn_store2(2u, at, GN_BEFORE2(at));
+    else if (last == 0u) gn_store(2u, at, GN_BEFORE(at));
+    else if (gn_is_long(GN_DTYPE)) gn_store2(2u, at, gn_fetch2(0u, GN_IN_BASE + last - 1u));
     else gn_store(2u, at, gn_fetch(0u, GN_IN_BASE + last - 1u));
 }
 
@@ -53,7 +58,7 @@ void main() {
     if (GN_STEP >= uint(GNI_SCATTER_TO_KEYS)) {
         for (uint t = first; t < GN_PLACES; t += step) {
             uint at = GN_OUT_BASE + t;
-            if (GN_STEP == uint(GNI_SCATTER_TO_KEYS)) gn_store(2u, at, gn_to_key(gn_load(2u, at)));
+            if (GN_STEP == uint(GNI_SCATTER_TO_KEYS)) gn_store(2u, at, gn_to_key(GN_BEFORE(at)));
             else if (GN_STEP == uint(GNI_SCATTER_FROM_KEYS)) gn_store(2u, at, gn_from_key(gn_load(2u, at)));
             else if (GN_STEP == uint(GNI_SCATTER_PUT_LAST)) gn_put_last(t, at);
             else gn_finish(t);

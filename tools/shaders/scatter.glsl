@@ -5,6 +5,15 @@
 #define GN_PLACES GN_PARAM(GNI_P_SCATTER_PLACES)
 #define GN_BITS GN_PARAM(GNI_P_SCATTER_BITS)
 
+// What is before at word `at` of the result: buffer 5 has it, which may be the result itself.
+#ifdef GN_WGSL // where no two buffers are one
+#define GN_BEFORE(at) gn_load(2u, at)
+#define GN_BEFORE2(at) gn_load2(2u, at)
+#else
+#define GN_BEFORE(at) gn_load(5u, (at) - GN_OUT_BASE + GN_PARAM(GNI_P_SCATTER_BASE))
+#define GN_BEFORE2(at) gn_load2(5u, (at) - GN_OUT_BASE + GN_PARAM(GNI_P_SCATTER_BASE))
+#endif
+
 // Largest exponents and sums by place.
 #ifdef GN_SUMS
 const uint GN_HELD = uint(GNI_SCATTER_HELD);
@@ -89,9 +98,11 @@ uint gn_rounded(uvec2 v, uint most) {
 }
 
 void gn_finish(uint place) {
-    uint most = GN_MOST(place), at = GN_OUT_AT(place), x;
-    if (most == 0u) return;
-    uint base = gn_load(2u, at);
+    uint most = GN_MOST(place), at = GN_OUT_AT(place), base = GN_BEFORE(at), x;
+    if (most == 0u) {
+        gn_store(2u, at, base);
+        return;
+    }
     if (most > 255u) {
         x = most >= 1024u || (most & 768u) == 768u ? 0x7fc00000u : (most & 512u) != 0u ? 0xff800000u : 0x7f800000u;
         bool stays = (base & 0x7fffffffu) > 0x7f800000u, against = base == (x ^ 0x80000000u);

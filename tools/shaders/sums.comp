@@ -18,7 +18,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_EXT_shader_atomic_int64 : require
 #endif
-#define GN_BUFFERS 5
+#define GN_BUFFERS 6
 #define GN_READONLY 3
 #include "gn.glsl"
 #define GN_INPUTS_CONST

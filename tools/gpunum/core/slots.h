@@ -179,7 +179,8 @@
 #define GNI_P_SCATTER_SHIFT 13 // sums.comp
 #define GNI_P_SCATTER_SECOND 14 // word of the second digit's counts
 #define GNI_P_SCATTER_LIMIT 15  // elements of a workgroup
-#define GNI_P_SCATTER_WORDS 16
+#define GNI_P_SCATTER_BASE 16
+#define GNI_P_SCATTER_WORDS 17
 #define GNI_SCATTER_HELD 2048 // places whose sums a workgroup holds
 
 // ---- keep.comp

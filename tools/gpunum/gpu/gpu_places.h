@@ -277,6 +277,26 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     return ok;
 }
 
+// What the result is before, as the next buffer argument, or copied where no kernel goes through all places.
+static bool gni_job_scatter_base(gni_job_call *c, const gni_scatter *t, int64_t out) {
+    const int64_t one = 1, size = (int64_t)gn_dtype_size(t->out.dtype);
+    const bool all = t->op != GNI_SCATTER_ADD || t->out.dtype == GN_F32;
+    gni_gpu_use from = c->use[2];
+    uint32_t base = c->param[GNI_P_TAKE_OUT_BASE];
+    if (t->base.buf != NULL) {
+        if (!gni_job_reach(c->gpu, &t->base, &out, &one, 1, &from, &base)) return false;
+        if (!all || c->gpu->caps.texts) {
+            const uint64_t to = c->use[2].offset + (uint64_t)c->param[GNI_P_TAKE_OUT_BASE] * (uint64_t)size;
+            return c->gpu->layer->copy(c->gpu, c->use[2].mem, to, from.mem, from.offset + (uint64_t)base * (uint64_t)size, (uint64_t)(out * size));
+        }
+    }
+    if (c->gpu->caps.texts) return true;
+    c->use[c->n_use] = from;
+    c->use[c->n_use++].write = false;
+    c->param[GNI_P_SCATTER_BASE] = base;
+    return true;
+}
+
 static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     gni_job_call c;
     const gni_places *at = &t->at;
@@ -292,6 +312,7 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     const uint64_t bytes = floats ? (uint64_t)out * 12 + 4 : put ? (uint64_t)out * 4 : 16;
     bool ok = gni_job_scratch(&c, bytes, at->fn);
     if (ok && !held && (floats || put)) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
+    ok = ok && gni_job_scatter_base(&c, t, out);
     c.n_param = GNI_P_SCATTER_WORDS;
     c.param[GNI_P_TAKE_N] = (uint32_t)in;
     c.param[GNI_P_SCATTER_PLACES] = (uint32_t)out;
@@ -318,8 +339,7 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
         ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_ADD_FLOAT, in);
         c.generic.module = GNI_MODULE_scatter;
         ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_FINISH, out);
-    }
-    else if (put)
+    } else if (put)
         ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_NUMBER, in) && gni_job_scatter_step(&c, GNI_SCATTER_PUT_LAST, out);
     else if (t->op == GNI_SCATTER_ADD)
         ok = ok && gni_job_scatter_step(&c, wide ? GNI_SCATTER_ADD_WIDE : GNI_SCATTER_ADD_WORD, in);
