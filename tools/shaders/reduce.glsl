@@ -8,7 +8,7 @@
 // way at a time.
 //
 // What a lane carries along is (s, c), one for each element of a group:
-//   sum of floats    the sum and what rounding cut off it (Neumaier); where a partial sum would leave the
+//   sum of floats    the sum of what it takes at a time and what rounding cut off it (Neumaier); where a partial sum would leave the
 //                    range, s times GN_FAR, and c is NaN
 //   product of floats  s times c powers of GN_FAR
 //   sum of integers  64-bit sums of 32-bit integers are low and high words
@@ -489,6 +489,30 @@ void gn_join_steps(uvec4 p, uvec4 q, inout uvec4 s, inout uvec4 c) {
     gn_join_sums(gn_second_s, gn_second_c, q, uvec4(0u));
 }
 
+// Of a sum of floats what a lane takes at a time is added up before it joins (s, c), as long as that stays in the range.
+#define GN_FOURS (GN_CODE == GN_SUM && !GN_PAIR)
+void gn_add_sum(uvec4 v, uint unit, uint t, uint u, inout uvec4 p, inout uvec4 s, inout uvec4 c) {
+    uint i = gn_step_index(unit, t);
+    if (!GN_COLUMNS && i + GN_GROUP_SIZE > GN_REDUCED) {
+#ifdef GN_X64
+        v.zw = uvec2(0u);
+#else
+        v = mix(v, uvec4(0u), greaterThanEqual(i + uvec4(0u, 1u, 2u, 3u), uvec4(GN_REDUCED)));
+#endif
+    }
+    if (u == 0u) {
+        p = v;
+        return;
+    }
+    precise GN_REAL x = GN_TO_REAL(p) + GN_TO_REAL(v);
+    if (all(gn_isfinite(x))) {
+        p = GN_FROM_REAL(x);
+    } else {
+        gn_join_sums(s, c, p, uvec4(0u));
+        p = v;
+    }
+}
+
 // Adds what the program made of a step to a mean, each element with this weight.
 void gn_add_sample(uint unit, uint t, float weight, inout GN_REAL mean) {
     GN_REAL v = GN_TO_REAL(gn_r[GN_OUT_REG(0)]);
@@ -555,13 +579,15 @@ void gn_interpret_steps(uint unit, bool samples, uint steps, uint first, uint en
             gn_add_sample(unit, t, gn_weight(), mean);
             continue;
         }
-        if (!GN_PAIR) {
+        if (!GN_PAIR && !GN_FOURS) {
             gn_take_step(gn_r[GN_OUT_REG(0)], unit, t, t == first + lane, s, c);
             continue;
         }
-        gn_add_step(unit, t, u++, p, q);
+        if (GN_FOURS) gn_add_sum(gn_r[GN_OUT_REG(0)], unit, t, u++, p, s, c);
+        else gn_add_step(unit, t, u++, p, q);
         if (u < GN_PER_LANE && t + GN_LANES < end) continue;
-        gn_join_steps(p, q, s, c);
+        if (GN_FOURS) gn_join_sums(s, c, p, uvec4(0u));
+        else gn_join_steps(p, q, s, c);
         u = 0u;
     }
 }
@@ -617,12 +643,14 @@ void gn_reduce_steps(uint unit, uint steps, uint first, uint end, uint lane, uin
     if (t + U * GN_LANES < end) {                                                                  \
         gn_run_group(U);                                                                           \
         if (GN_PAIR) gn_add_step(unit, t + U * GN_LANES, U, p, q);                                 \
+        else if (GN_FOURS) gn_add_sum(gn_r[GN_OUT_REG(0)], unit, t + U * GN_LANES, U, p, s, c);    \
         else gn_take_step(gn_r[GN_OUT_REG(0)], unit, t + U * GN_LANES, U == 0u && t == first + lane, s, c); \
     }
         uvec4 p = uvec4(0u), q = uvec4(0u);
         GN_FOR_GROUPS(GN_LOAD_STEP)
         GN_FOR_GROUPS(GN_JOIN_STEP)
         if (GN_PAIR) gn_join_steps(p, q, s, c);
+        else if (GN_FOURS) gn_join_sums(s, c, p, uvec4(0u));
     }
 }
 
