@@ -685,8 +685,8 @@ static bool gni_job_count_once(gni_gpu *gpu, const gni_count *d) {
         memcpy(&p[GNI_P_FIND_START], &start, 4);
         memcpy(&p[GNI_P_FIND_SCALE], &scale, 4);
     }
-    const int64_t most = GNI_COUNT_GROUPS * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
-    return gni_order_dispatch(&c, GNI_MODULE_count, GNI_MIN(gni_job_ceil(d->n, 4096), most));
+    const int64_t units = (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u), few = GNI_MIN(gni_job_ceil(d->n, 1024), units);
+    return gni_order_dispatch(&c, GNI_MODULE_count, GNI_MAX(few, GNI_MIN(gni_job_ceil(d->n, 4096), GNI_COUNT_GROUPS * units)));
 }
 
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
