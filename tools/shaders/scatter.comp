@@ -61,7 +61,7 @@ void main() {
             if (GN_STEP == uint(GNI_SCATTER_TO_KEYS)) gn_store(2u, at, gn_to_key(GN_BEFORE(at)));
             else if (GN_STEP == uint(GNI_SCATTER_FROM_KEYS)) gn_store(2u, at, gn_from_key(gn_load(2u, at)));
             else if (GN_STEP == uint(GNI_SCATTER_PUT_LAST)) gn_put_last(t, at);
-            else gn_finish(t);
+            else gn_finish(t, GN_BEFORE(at));
         }
         return;
     }

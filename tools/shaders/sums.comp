@@ -25,7 +25,11 @@
 #include "memory.glsl"
 #include "places.glsl"
 
+#ifdef GN_SUMS
+layout(local_size_x = GNI_SCATTER_THREADS) in;
+#else
 layout(local_size_x = 256) in;
+#endif
 
 layout(constant_id = GNI_S_SCATTER_STEP) const uint GN_STEP = 0u;
 
@@ -62,12 +66,15 @@ void main() {
 #endif
 
 #ifdef GN_SUMS
+const uint GN_T = GNI_SCATTER_THREADS, GN_HALF = GN_T / 2u;
+const uint GN_EACH = 5u; // elements of a lane whose loads are under way
+const uint GN_OWN = GN_HELD / GN_T;
 
 // Where those of the sorted elements begin and end that a workgroup looks at: its lanes' halves search for one each.
 uvec2 gn_share(uint part) {
-    uint me = gl_LocalInvocationIndex, which = me / 128u, low = 0u, n = GN_N;
+    uint me = gl_LocalInvocationIndex, which = me / GN_HALF, low = 0u, n = GN_N;
     do {
-        uint step = (n + 127u) / 128u, at = low + me % 128u * step + step - 1u;
+        uint step = (n + GN_HALF - 1u) / GN_HALF, at = low + me % GN_HALF * step + step - 1u;
         bool less = n > 0u && at < low + n && gn_fetch(1u, at) >> GN_SHIFT < part + which;
         barrier();
         if (me < 2u) gn_before[me] = 0u;
@@ -77,7 +84,7 @@ uvec2 gn_share(uint part) {
         uint from = low + gn_before[which] * step;
         if (n > 0u) n = min(from + step - 1u, low + n) - from;
         low = from;
-        if (me % 128u == 0u) {
+        if (me % GN_HALF == 0u) {
             gn_sum[which] = low;
             gn_most[which] = n;
         }
@@ -86,27 +93,27 @@ uvec2 gn_share(uint part) {
     return uvec2(gn_sum[0], gn_sum[1]);
 }
 
-const uint GN_EACH = 16u; // elements of a lane whose loads are under way
-
 void main() {
-    uint me = gl_LocalInvocationIndex, place[GN_EACH], bits[GN_EACH];
+    uint me = gl_LocalInvocationIndex, place[GN_EACH], bits[GN_EACH], before[GN_OWN];
 #define GN_LOAD_SOME(first, end)                                                                   \
     [[unroll]] for (uint e = 0u; e < GN_EACH; e++) {                                               \
-        uint t = min((first) + e * 256u, (end) - 1u);                                              \
+        uint t = min((first) + e * GN_T, (end) - 1u);                                              \
         place[e] = gn_fetch(1u, t) - gn_first_place;                                               \
         bits[e] = gn_fetch(0u, GN_IN_BASE + t);                                                    \
     }
 #define GN_WITH_SOME(first, end, WHAT)                                                             \
     [[unroll]] for (uint e = 0u; e < GN_EACH; e++)                                                 \
-        if ((first) + e * 256u < (end) && place[e] < GN_HELD) WHAT(place[e], bits[e]);
+        if ((first) + e * GN_T < (end) && place[e] < GN_HELD) WHAT(place[e], bits[e]);
     for (uint part = GN_GROUP; part * GN_HELD < GN_PLACES; part += gl_NumWorkGroups.x) {
         gn_first_place = part * GN_HELD;
+        uint held = min(GN_HELD, GN_PLACES - gn_first_place);
+        [[unroll]] for (uint k = 0u; k < GN_OWN; k++) before[k] = GN_BEFORE(GN_OUT_AT(min(me + k * GN_T, held - 1u)));
         uvec2 share = gn_share(gn_first_place >> GN_SHIFT);
-        uint held = min(GN_HELD, GN_PLACES - gn_first_place), count = share.y - share.x;
+        uint count = share.y - share.x;
         barrier();
-        for (uint i = me; i < GN_HELD; i += 256u) gn_most[i] = gn_sum[2u * i] = gn_sum[2u * i + 1u] = 0u;
+        [[unroll]] for (uint k = 0u; k < GN_OWN; k++) gn_most[me + k * GN_T] = gn_sum[me + k * GN_T] = gn_sum[GN_HELD + me + k * GN_T] = 0u;
         if (count > GN_PARAM(GNI_P_SCATTER_LIMIT)) {
-            for (uint i = gn_first_place + me; i < gn_first_place + held; i += 256u) {
+            for (uint i = gn_first_place + me; i < gn_first_place + held; i += GN_T) {
                 gn_store(4u, i, 0u);
                 gn_store2(4u, (GN_PLACES + 1u) / 2u + i, uvec2(0u));
             }
@@ -119,17 +126,18 @@ void main() {
             continue;
         }
         barrier();
-        for (uint first = share.x + me; first < share.y; first += GN_EACH * 256u) {
+        for (uint first = share.x + me; first < share.y; first += GN_EACH * GN_T) {
             GN_LOAD_SOME(first, share.y)
             GN_WITH_SOME(first, share.y, gn_measure)
         }
         barrier();
-        for (uint first = share.x + me; first < share.y; first += GN_EACH * 256u) {
-            if (count > GN_EACH * 256u) GN_LOAD_SOME(first, share.y)
+        for (uint first = share.x + me; first < share.y; first += GN_EACH * GN_T) {
+            if (count > GN_EACH * GN_T) GN_LOAD_SOME(first, share.y)
             GN_WITH_SOME(first, share.y, gn_add_float)
         }
         barrier();
-        for (uint i = me; i < held; i += 256u) gn_finish(i);
+        [[unroll]] for (uint k = 0u; k < GN_OWN; k++)
+            if (me + k * GN_T < held) gn_finish(me + k * GN_T, before[k]);
         barrier();
     }
 }
@@ -145,7 +153,7 @@ void main() {
     for (uint i = 0u; i < parts; i++) {
         uint begin = gn_load(3u, 4u * i + 4u), end = gn_load(3u, 4u * i + 5u), from = gn_load(3u, 4u * i + 6u);
         if (GN_STEP == uint(GNI_SCATTER_FINISH)) {
-            for (uint t = from + first; t < min(from + uint(GNI_SCATTER_HELD), GN_PLACES); t += step) gn_finish(t);
+            for (uint t = from + first; t < min(from + uint(GNI_SCATTER_HELD), GN_PLACES); t += step) gn_finish(t, GN_BEFORE(GN_OUT_AT(t)));
             continue;
         }
         for (uint t = begin + first; t < end; t += step) {

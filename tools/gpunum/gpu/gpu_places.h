@@ -215,7 +215,8 @@ static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t 
 
 // Whether a workgroup has room for sums, and two digits of 8 bits tell apart what workgroups hold.
 static bool gni_job_scatter_holds(const gni_gpu *gpu, int64_t out) {
-    return gpu->caps.addresses && gni_sweep_tile(gpu).threads > 0 && gpu->caps.shared_bytes >= 12 * GNI_SCATTER_HELD + 16 && out <= (int64_t)GNI_SCATTER_HELD << 16;
+    return gpu->caps.addresses && gni_sweep_tile(gpu).threads > 0 && gpu->caps.shared_bytes >= 12 * GNI_SCATTER_HELD + 16 && gpu->caps.max_invocations >= GNI_SCATTER_THREADS &&
+           out <= (int64_t)GNI_SCATTER_HELD << 16;
 }
 
 // Sums of floats: elements sorted by their places, by one digit or two, down to the few that a workgroup holds.
@@ -266,7 +267,7 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     c->use[4] = scratch;
     c->param[GNI_P_TAKE_IN_BASE] = 0;
     c->generic.module = GNI_MODULE_sums_held;
-    ok = ok && gni_job_scatter_step(c, GNI_SCATTER_ADD_FLOAT, gni_job_ceil(out, GNI_SCATTER_HELD) * 256);
+    ok = ok && gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), gni_job_ceil(out, GNI_SCATTER_HELD), 1, 1);
     c->generic.module = GNI_MODULE_sums_more;
     for (uint32_t step = 0; step < 3; step++) {
         static const uint32_t steps[] = {GNI_SCATTER_MEASURE, GNI_SCATTER_ADD_FLOAT, GNI_SCATTER_FINISH};
@@ -309,7 +310,7 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     const bool put = t->op == GNI_SCATTER_PUT;
     const int64_t some = gpu->caps.kind == GNI_GPU_CPU ? 1 << 13 : GNI_SCATTER_SOME; // so that tests see it
     const bool held = floats && in >= some && out >= some && at->inner < 8 && gni_job_scatter_holds(gpu, out);
-    const uint64_t bytes = floats ? (uint64_t)out * 12 + 4 : put ? (uint64_t)out * 4 : 16;
+    const uint64_t bytes = (uint64_t)(floats ? (out * 12 + 19) / 16 * 16 : put ? (out * 4 + 15) / 16 * 16 : 16); // odd ends are filled slowly
     bool ok = gni_job_scratch(&c, bytes, at->fn);
     if (ok && !held && (floats || put)) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
     ok = ok && gni_job_scatter_base(&c, t, out);
