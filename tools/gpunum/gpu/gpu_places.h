@@ -183,7 +183,7 @@ static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
     const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32, wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
     const bool put = t->op == GNI_SCATTER_PUT && !gpu->caps.texts && gn_dtype_size(d) >= 4;
     return (put || (t->op != GNI_SCATTER_PUT && (word || wide))) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
-           out < INT32_MAX / 8 && in * 8 < most && out * 12 < most && at->extent < INT32_MAX;
+           out < INT32_MAX / 8 && in * 8 < most && out * 12 < most - 32 && at->extent < INT32_MAX;
 }
 
 static bool gni_job_scatter_step(gni_job_call *c, uint32_t step, int64_t work) {
@@ -214,9 +214,11 @@ static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t 
 }
 
 // Whether a workgroup has room for sums, and two digits of 8 bits tell apart what workgroups hold.
-static bool gni_job_scatter_holds(const gni_gpu *gpu, int64_t out) {
-    return gpu->caps.addresses && gni_sweep_tile(gpu).threads > 0 && gpu->caps.shared_bytes >= 12 * GNI_SCATTER_HELD + 16 && gpu->caps.max_invocations >= GNI_SCATTER_THREADS &&
-           out <= (int64_t)GNI_SCATTER_HELD << 16;
+static bool gni_job_scatter_holds(const gni_gpu *gpu, int64_t in, int64_t out) {
+    const gni_gpu_caps *c = &gpu->caps;
+    const bool fits = out <= (int64_t)GNI_SCATTER_HELD << 16 && in * 16 < gni_job_most_bytes(gpu) - 1024;
+    return fits && c->addresses && gni_sweep_tile(gpu).threads > 0 && c->shared_bytes >= 12 * GNI_SCATTER_HELD + 16 &&
+           c->max_invocations >= GNI_SCATTER_THREADS;
 }
 
 // Sums of floats: elements sorted by their places, by one digit or two, down to the few that a workgroup holds.
@@ -226,7 +228,7 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     const bool twice = high > held + GNI_SCATTER_WIDER;
     const int64_t limit = GNI_MAX(GNI_SCATTER_LIMIT, 4 * (in / gni_job_ceil(out, GNI_SCATTER_HELD)));
     const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256, counts = gni_part_counts(gpu, in);
-    const uint64_t zeros = (twice ? 2 : 1) * counts, more = zeros + (uint64_t)(in / limit + 2) * 16;
+    const uint64_t zeros = (twice ? 2 : 1) * counts, more = zeros + (uint64_t)((in / limit << GNI_SCATTER_WIDER) + 1) * 16;
     gni_gpu_mem mem, count;
     if (!gni_gpu_alloc(gpu, 4 * bytes, &mem)) {
         gni_fail_memory(gpu->g, t->at.fn, 4 * bytes);
@@ -253,7 +255,7 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     c->param[GNI_P_SCATTER_LIMIT] = (uint32_t)limit;
     c->generic.module = GNI_MODULE_sums_tally;
     bool ok = gni_gpu_fill(gpu, &count, 0, zeros + 16, 0) &&
-              gni_job_scatter_step(c, GNI_SCATTER_PLACES, GNI_MIN(gni_job_ceil(in, 16), (int64_t)gpu->caps.multiprocessors * 2048));
+              gni_job_scatter_step(c, GNI_SCATTER_PLACES, GNI_MIN(gni_job_ceil(in, 16), (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u) * 2048));
     gni_part_call(&part, gpu, in, twice ? held : high, &word[0], &values, &half[1], bytes);
     ok = ok && gni_part_move(&part, &digit[0], base);
     gni_part_call(&part, gpu, in, held + 8, &word[2], &word[3], &half[0], bytes);
@@ -309,7 +311,7 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     if (!gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, at->inner) || !gni_job_fault(&c, at)) return false;
     const bool put = t->op == GNI_SCATTER_PUT;
     const int64_t some = gpu->caps.kind == GNI_GPU_CPU ? 1 << 13 : GNI_SCATTER_SOME; // so that tests see it
-    const bool held = floats && in >= some && out >= some && at->inner < 8 && gni_job_scatter_holds(gpu, out);
+    const bool held = floats && in >= some && out >= some && at->inner < 8 && gni_job_scatter_holds(gpu, in, out);
     const uint64_t bytes = (uint64_t)(floats ? (out * 12 + 19) / 16 * 16 : put ? (out * 4 + 15) / 16 * 16 : 16); // odd ends are filled slowly
     bool ok = gni_job_scratch(&c, bytes, at->fn);
     if (ok && !held && (floats || put)) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
