@@ -18,7 +18,7 @@
 #ifdef GN_SUMS
 const uint GN_HELD = uint(GNI_SCATTER_HELD);
 shared uint gn_most[GN_HELD];
-shared uint gn_sum[2u * GN_HELD]; // all low words, then all high ones
+shared uint gn_sum[2u * GN_HELD];
 shared uint gn_before[2];
 uint gn_first_place;
 #define GN_MOST(place) gn_most[place]
@@ -26,8 +26,7 @@ uint gn_first_place;
 #define GN_MOST_OR(place, x) atomicOr(gn_most[place], x)
 #define GN_SUM(word) gn_sum[word]
 #define GN_SUM_ADD(k, word, x) atomicAdd(gn_sum[word], x)
-#define GN_SUM_AT(place) (place)
-#define GN_SUM_HIGH GN_HELD
+#define GN_SUM_AT(place) (2u * (place))
 #define GN_OUT_AT(place) (GN_OUT_BASE + gn_first_place + (place))
 #else
 #define GN_MOST(place) gn_load(4u, place)
@@ -36,7 +35,6 @@ uint gn_first_place;
 #define GN_SUM(word) gn_load(4u, word)
 #define GN_SUM_ADD(k, word, x) gn_atomic_add(k, word, x)
 #define GN_SUM_AT(place) ((GN_PLACES + 1u & ~1u) + 2u * (place))
-#define GN_SUM_HIGH 1u
 #define GN_OUT_AT(place) (GN_OUT_BASE + (place))
 #endif
 
@@ -50,7 +48,7 @@ void gn_add_wide(uint k, uint word, uvec2 v) {
         uint old = GN_SUM_ADD(k, word, v.x);
         carry = old + v.x < old ? 1u : 0u;
     }
-    if (v.y + carry != 0u) GN_SUM_ADD(k, word + GN_SUM_HIGH, v.y + carry);
+    if (v.y + carry != 0u) GN_SUM_ADD(k, word + 1u, v.y + carry);
 }
 #endif
 
@@ -111,7 +109,7 @@ void gn_finish(uint place, uint base) {
         gn_store(2u, at, stays ? base : against ? 0x7fc00000u : x);
         return;
     }
-    uvec2 v = uvec2(GN_SUM(GN_SUM_AT(place)), GN_SUM(GN_SUM_AT(place) + GN_SUM_HIGH));
+    uvec2 v = uvec2(GN_SUM(GN_SUM_AT(place)), GN_SUM(GN_SUM_AT(place) + 1u));
     if ((v.x | v.y) == 0u) x = 0u;
     else x = gn_rounded(v, most);
     if ((base & 0x7fffffffu) == 0u) {

@@ -1,7 +1,7 @@
 #version 450
 // out (outer, extent, inner) and then floats in (outer, count, inner) at the places that indices name, where there are many places.
 //
-// tally  places as words, and how often each digit of theirs is among them, by which elements are sorted then (sweep.comp)
+// tally  places as words, and how often each of two digits of theirs is among them, by which elements are sorted then (sweep.comp)
 // sums   a workgroup measures and adds in shared memory what goes to its places: among the elements whose places are the same
 //        from bit GN_SHIFT on. Where these are too many for one, it names its places in buffer 3.
 // more   a step for places that are named there, by all workgroups
@@ -25,11 +25,7 @@
 #include "memory.glsl"
 #include "places.glsl"
 
-#ifdef GN_SUMS
-layout(local_size_x = GNI_SCATTER_THREADS) in;
-#else
 layout(local_size_x = 256) in;
-#endif
 
 layout(constant_id = GNI_S_SCATTER_STEP) const uint GN_STEP = 0u;
 
@@ -52,11 +48,11 @@ void main() {
             if (first + k * step >= GN_N) continue;
             gn_store(4u, first + k * step, place[k]);
             atomicAdd(gn_counts[(place[k] >> GN_SHIFT & 255u) * GN_COPIES + copy], 1u);
-            if (second != 0u) atomicAdd(gn_counts[(256u + (place[k] >> GN_SHIFT >> 8u & 255u)) * GN_COPIES + copy], 1u);
+            atomicAdd(gn_counts[(256u + (place[k] >> GN_SHIFT >> 8u & 255u)) * GN_COPIES + copy], 1u);
         }
     }
     barrier();
-    for (uint i = me; i < (second != 0u ? 512u : 256u); i += 256u) {
+    for (uint i = me; i < 512u; i += 256u) {
         uint c = 0u;
         for (uint k = 0u; k < GN_COPIES; k++) c += gn_counts[i * GN_COPIES + (k + me) % GN_COPIES];
         if (c != 0u) gn_atomic_add(2u, i < 256u ? i : second + i - 256u, c);
@@ -66,15 +62,12 @@ void main() {
 #endif
 
 #ifdef GN_SUMS
-const uint GN_T = GNI_SCATTER_THREADS, GN_HALF = GN_T / 2u;
-const uint GN_EACH = 5u; // elements of a lane whose loads are under way
-const uint GN_OWN = GN_HELD / GN_T;
 
 // Where those of the sorted elements begin and end that a workgroup looks at: its lanes' halves search for one each.
 uvec2 gn_share(uint part) {
-    uint me = gl_LocalInvocationIndex, which = me / GN_HALF, low = 0u, n = GN_N;
+    uint me = gl_LocalInvocationIndex, which = me / 128u, low = 0u, n = GN_N;
     do {
-        uint step = (n + GN_HALF - 1u) / GN_HALF, at = low + me % GN_HALF * step + step - 1u;
+        uint step = (n + 127u) / 128u, at = low + me % 128u * step + step - 1u;
         bool less = n > 0u && at < low + n && gn_fetch(1u, at) >> GN_SHIFT < part + which;
         barrier();
         if (me < 2u) gn_before[me] = 0u;
@@ -84,7 +77,7 @@ uvec2 gn_share(uint part) {
         uint from = low + gn_before[which] * step;
         if (n > 0u) n = min(from + step - 1u, low + n) - from;
         low = from;
-        if (me % GN_HALF == 0u) {
+        if (me % 128u == 0u) {
             gn_sum[which] = low;
             gn_most[which] = n;
         }
@@ -93,27 +86,17 @@ uvec2 gn_share(uint part) {
     return uvec2(gn_sum[0], gn_sum[1]);
 }
 
+// Many workgroups with few registers hide more than loads that are under way together.
 void main() {
-    uint me = gl_LocalInvocationIndex, place[GN_EACH], bits[GN_EACH], before[GN_OWN];
-#define GN_LOAD_SOME(first, end)                                                                   \
-    [[unroll]] for (uint e = 0u; e < GN_EACH; e++) {                                               \
-        uint t = min((first) + e * GN_T, (end) - 1u);                                              \
-        place[e] = gn_fetch(1u, t) - gn_first_place;                                               \
-        bits[e] = gn_fetch(0u, GN_IN_BASE + t);                                                    \
-    }
-#define GN_WITH_SOME(first, end, WHAT)                                                             \
-    [[unroll]] for (uint e = 0u; e < GN_EACH; e++)                                                 \
-        if ((first) + e * GN_T < (end) && place[e] < GN_HELD) WHAT(place[e], bits[e]);
+    uint me = gl_LocalInvocationIndex;
     for (uint part = GN_GROUP; part * GN_HELD < GN_PLACES; part += gl_NumWorkGroups.x) {
         gn_first_place = part * GN_HELD;
         uint held = min(GN_HELD, GN_PLACES - gn_first_place);
-        [[unroll]] for (uint k = 0u; k < GN_OWN; k++) before[k] = GN_BEFORE(GN_OUT_AT(min(me + k * GN_T, held - 1u)));
-        uvec2 share = gn_share(gn_first_place >> GN_SHIFT);
-        uint count = share.y - share.x;
+        uvec2 share = gn_share(part);
         barrier();
-        [[unroll]] for (uint k = 0u; k < GN_OWN; k++) gn_most[me + k * GN_T] = gn_sum[me + k * GN_T] = gn_sum[GN_HELD + me + k * GN_T] = 0u;
-        if (count > GN_PARAM(GNI_P_SCATTER_LIMIT)) {
-            for (uint i = gn_first_place + me; i < gn_first_place + held; i += GN_T) {
+        for (uint i = me; i < GN_HELD; i += 256u) gn_most[i] = gn_sum[2u * i] = gn_sum[2u * i + 1u] = 0u;
+        if (share.y - share.x > GN_PARAM(GNI_P_SCATTER_LIMIT)) {
+            for (uint i = gn_first_place + me; i < gn_first_place + held; i += 256u) {
                 gn_store(4u, i, 0u);
                 gn_store2(4u, (GN_PLACES + 1u) / 2u + i, uvec2(0u));
             }
@@ -126,18 +109,11 @@ void main() {
             continue;
         }
         barrier();
-        for (uint first = share.x + me; first < share.y; first += GN_EACH * GN_T) {
-            GN_LOAD_SOME(first, share.y)
-            GN_WITH_SOME(first, share.y, gn_measure)
-        }
+        for (uint t = share.x + me; t < share.y; t += 256u) gn_measure(gn_fetch(1u, t) - gn_first_place, gn_fetch(0u, GN_IN_BASE + t));
         barrier();
-        for (uint first = share.x + me; first < share.y; first += GN_EACH * GN_T) {
-            if (count > GN_EACH * GN_T) GN_LOAD_SOME(first, share.y)
-            GN_WITH_SOME(first, share.y, gn_add_float)
-        }
+        for (uint t = share.x + me; t < share.y; t += 256u) gn_add_float(gn_fetch(1u, t) - gn_first_place, gn_fetch(0u, GN_IN_BASE + t));
         barrier();
-        [[unroll]] for (uint k = 0u; k < GN_OWN; k++)
-            if (me + k * GN_T < held) gn_finish(me + k * GN_T, before[k]);
+        for (uint i = me; i < held; i += 256u) gn_finish(i, GN_BEFORE(GN_OUT_AT(i)));
         barrier();
     }
 }
@@ -158,7 +134,6 @@ void main() {
         }
         for (uint t = begin + first; t < end; t += step) {
             uint place = gn_fetch(1u, t);
-            if (place - from >= uint(GNI_SCATTER_HELD)) continue;
             if (GN_STEP == uint(GNI_SCATTER_MEASURE)) gn_measure(place, gn_fetch(0u, GN_IN_BASE + t));
             else gn_add_float(place, gn_fetch(0u, GN_IN_BASE + t));
         }

@@ -181,8 +181,7 @@
 #define GNI_P_SCATTER_LIMIT 15  // elements of a workgroup
 #define GNI_P_SCATTER_BASE 16
 #define GNI_P_SCATTER_WORDS 17
-#define GNI_SCATTER_HELD 2048   // places whose sums a workgroup holds
-#define GNI_SCATTER_THREADS 512 // of that workgroup
+#define GNI_SCATTER_HELD 2048 // places whose sums a workgroup holds
 
 // ---- keep.comp
 

@@ -171,8 +171,6 @@ static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
 
 enum {
     GNI_SCATTER_MANY = 1 << 21, // places, past which caches hold too few of them
-    GNI_SCATTER_WIDER = 1,      // log2 of how often elements are read rather than sorted further
-    GNI_SCATTER_SOME = 1 << 18, // places and elements from which sorting pays
     GNI_SCATTER_LIMIT = 1 << 14 // elements of a workgroup at least
 };
 
@@ -217,18 +215,16 @@ static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t 
 static bool gni_job_scatter_holds(const gni_gpu *gpu, int64_t in, int64_t out) {
     const gni_gpu_caps *c = &gpu->caps;
     const bool fits = out <= (int64_t)GNI_SCATTER_HELD << 16 && in * 16 < gni_job_most_bytes(gpu) - 1024;
-    return fits && c->addresses && gni_sweep_tile(gpu).threads > 0 && c->shared_bytes >= 12 * GNI_SCATTER_HELD + 16 &&
-           c->max_invocations >= GNI_SCATTER_THREADS;
+    return fits && c->addresses && gni_sweep_tile(gpu).threads > 0 && c->shared_bytes >= 12 * GNI_SCATTER_HELD + 16;
 }
 
-// Sums of floats: elements sorted by their places, by one digit or two, down to the few that a workgroup holds.
+// Sums of floats: elements sorted by two digits of their places down to the few that a workgroup holds.
 static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t in, int64_t out) {
     gni_gpu *gpu = c->gpu;
-    const int held = gni_job_log2_up(GNI_SCATTER_HELD), high = GNI_MAX(gni_job_log2_up(out) - 8, held);
-    const bool twice = high > held + GNI_SCATTER_WIDER;
+    const int held = gni_job_log2_up(GNI_SCATTER_HELD);
     const int64_t limit = GNI_MAX(GNI_SCATTER_LIMIT, 4 * (in / gni_job_ceil(out, GNI_SCATTER_HELD)));
     const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256, counts = gni_part_counts(gpu, in);
-    const uint64_t zeros = (twice ? 2 : 1) * counts, more = zeros + (uint64_t)((in / limit << GNI_SCATTER_WIDER) + 1) * 16;
+    const uint64_t zeros = 2 * counts, more = zeros + (uint64_t)(in / limit + 1) * 16;
     gni_gpu_mem mem, count;
     if (!gni_gpu_alloc(gpu, 4 * bytes, &mem)) {
         gni_fail_memory(gpu->g, t->at.fn, 4 * bytes);
@@ -242,7 +238,7 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     gni_gpu_use word[4];
     for (int i = 0; i < 4; i++) word[i] = gni_order_use(&mem, (uint64_t)i * bytes, bytes);
     const gni_gpu_use half[2] = {gni_order_use(&mem, 0, 2 * bytes), gni_order_use(&mem, 2 * bytes, 2 * bytes)};
-    const gni_gpu_use digit[2] = {gni_order_use(&count, 0, counts), gni_order_use(&count, zeros - counts, counts)};
+    const gni_gpu_use digit[2] = {gni_order_use(&count, 0, counts), gni_order_use(&count, counts, counts)};
     const gni_gpu_use scratch = c->use[4], sums = c->use[2], values = c->use[0];
     const uint32_t base = c->param[GNI_P_TAKE_IN_BASE];
     gni_job_call part;
@@ -250,18 +246,18 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     c->use[2].write = true;
     c->use[4] = word[0];
     c->use[4].write = true;
-    c->param[GNI_P_SCATTER_SHIFT] = (uint32_t)(twice ? held : high);
-    c->param[GNI_P_SCATTER_SECOND] = twice ? (uint32_t)(counts / 4) : 0;
+    c->param[GNI_P_SCATTER_SHIFT] = (uint32_t)held;
+    c->param[GNI_P_SCATTER_SECOND] = (uint32_t)(counts / 4);
     c->param[GNI_P_SCATTER_LIMIT] = (uint32_t)limit;
     c->generic.module = GNI_MODULE_sums_tally;
     bool ok = gni_gpu_fill(gpu, &count, 0, zeros + 16, 0) &&
               gni_job_scatter_step(c, GNI_SCATTER_PLACES, GNI_MIN(gni_job_ceil(in, 16), (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u) * 2048));
-    gni_part_call(&part, gpu, in, twice ? held : high, &word[0], &values, &half[1], bytes);
+    gni_part_call(&part, gpu, in, held, &word[0], &values, &half[1], bytes);
     ok = ok && gni_part_move(&part, &digit[0], base);
     gni_part_call(&part, gpu, in, held + 8, &word[2], &word[3], &half[0], bytes);
-    ok = ok && (!twice || gni_part_move(&part, &digit[1], 0));
-    c->use[0] = word[twice ? 1 : 3];
-    c->use[1] = word[twice ? 0 : 2];
+    ok = ok && gni_part_move(&part, &digit[1], 0);
+    c->use[0] = word[1];
+    c->use[1] = word[0];
     c->use[0].write = c->use[1].write = false;
     c->use[2] = sums;
     c->use[3] = gni_order_use(&count, zeros, more - zeros);
@@ -310,7 +306,7 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     c.gpu = gpu;
     if (!gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, at->inner) || !gni_job_fault(&c, at)) return false;
     const bool put = t->op == GNI_SCATTER_PUT;
-    const int64_t some = gpu->caps.kind == GNI_GPU_CPU ? 1 << 13 : GNI_SCATTER_SOME; // so that tests see it
+    const int64_t some = gpu->caps.kind == GNI_GPU_CPU ? 1 << 13 : GNI_SCATTER_MANY; // so that tests see it
     const bool held = floats && in >= some && out >= some && at->inner < 8 && gni_job_scatter_holds(gpu, in, out);
     const uint64_t bytes = (uint64_t)(floats ? (out * 12 + 19) / 16 * 16 : put ? (out * 4 + 15) / 16 * 16 : 16); // odd ends are filled slowly
     bool ok = gni_job_scratch(&c, bytes, at->fn);
