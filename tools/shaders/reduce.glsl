@@ -8,7 +8,7 @@
 // way at a time.
 //
 // What a lane carries along is (s, c), one for each element of a group:
-//   sum of floats    the sum and what rounding cut off it (Neumaier); where a partial sum would leave the
+//   sum of floats    the sum of what it takes at a time and what rounding cut off it (Neumaier); where a partial sum would leave the
 //                    range, s times GN_FAR, and c is NaN
 //   product of floats  s times c powers of GN_FAR
 //   sum of integers  64-bit sums of 32-bit integers are low and high words
@@ -343,11 +343,6 @@ void gn_join_lanes(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) { GN
 // Second outputs and samples are sums of floats always, and whoever compiles that need not look at the rest.
 void gn_sum_lanes(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) { GN_JOIN_LANES(gn_join_sums) }
 
-void gn_join_team(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
-    gn_join_lanes(lane, lane_step, s, c);
-    if (GN_PAIR) gn_sum_lanes(lane, lane_step, gn_second_s, gn_second_c);
-}
-
 // Elements of a group into its first one.
 #ifdef GN_X64
 #define GN_JOIN_GROUP(join) join(s, c, s.zwxy, c.zwxy);
@@ -357,6 +352,64 @@ void gn_join_team(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
 #endif
 void gn_join_group(inout uvec4 s, inout uvec4 c) { GN_JOIN_GROUP(gn_join) }
 void gn_sum_group(inout uvec4 s, inout uvec4 c) { GN_JOIN_GROUP(gn_join_sums) }
+
+// Joins the first elements of what the lanes of each team hold, into lane 0's. In a round a lane takes those of four.
+#ifdef GN_FOUR
+#define GN_EACH_ROUND(BODY)                                                                        \
+    uint me = gl_LocalInvocationIndex, team = me >> GN_LOG_LANES, at = 0u;                         \
+    barrier();                                                                                     \
+    for (uint n = GN_LANES; n > 1u; n = (n + 3u) >> 2) {                                           \
+        uint each = max(n, 4u), from = at + team * (each >> 2);                                    \
+        BODY                                                                                       \
+        at += GN_TEAMS * (each >> 2); /* at most 128 in all */                                     \
+    }
+#define GN_GIVE_FIRST(s, c, from) gn_team_s[(from) + (lane >> 2)][lane & 3u] = s.x, gn_team_c[(from) + (lane >> 2)][lane & 3u] = c.x;
+#define GN_TAKE_FOUR(s, c, from, empty_s, empty_c)                                                 \
+    s = gn_team_s[(from) + lane];                                                                  \
+    c = gn_team_c[(from) + lane];                                                                  \
+    if (n == 2u) {                                                                                 \
+        s.zw = empty_s.zw;                                                                         \
+        c.zw = empty_c.zw;                                                                         \
+    }
+void gn_join_rows(uint lane, inout uvec4 s, inout uvec4 c) {
+    GN_EACH_ROUND(
+        if (lane < n) { GN_GIVE_FIRST(s, c, from) }
+        if (lane < n && GN_PAIR) { GN_GIVE_FIRST(gn_second_s, gn_second_c, 128u + from) }
+        barrier();
+        if (lane * 4u < n) {
+            GN_TAKE_FOUR(s, c, from, gn_neutral(), gn_neutral_c())
+            gn_join_group(s, c);
+        }
+        if (lane * 4u < n && GN_PAIR) {
+            GN_TAKE_FOUR(gn_second_s, gn_second_c, 128u + from, uvec4(0u), uvec4(0u))
+            gn_sum_group(gn_second_s, gn_second_c);
+        })
+}
+void gn_sum_rows(uint lane, inout uvec4 s, inout uvec4 c) {
+    GN_EACH_ROUND(
+        if (lane < n) { GN_GIVE_FIRST(s, c, from) }
+        barrier();
+        if (lane * 4u < n) {
+            GN_TAKE_FOUR(s, c, from, uvec4(0u), uvec4(0u))
+            gn_sum_group(s, c);
+        })
+}
+#else
+void gn_join_rows(uint lane, inout uvec4 s, inout uvec4 c) {
+    gn_join_lanes(lane, 1u, s, c);
+    if (GN_PAIR) gn_sum_lanes(lane, 1u, gn_second_s, gn_second_c);
+}
+void gn_sum_rows(uint lane, inout uvec4 s, inout uvec4 c) { gn_sum_lanes(lane, 1u, s, c); }
+#endif
+
+void gn_join_team(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
+    if (!GN_COLUMNS) {
+        gn_join_rows(lane, s, c);
+        return;
+    }
+    gn_join_lanes(lane, lane_step, s, c);
+    if (GN_PAIR) gn_sum_lanes(lane, lane_step, gn_second_s, gn_second_c);
+}
 
 // The sums of moments as the variance and the mean.
 void gn_finish_moments(inout uvec4 s, inout uvec4 c) {
@@ -436,6 +489,30 @@ void gn_join_steps(uvec4 p, uvec4 q, inout uvec4 s, inout uvec4 c) {
     gn_join_sums(gn_second_s, gn_second_c, q, uvec4(0u));
 }
 
+// Of a sum of floats what a lane takes at a time is added up before it joins (s, c), as long as that stays in the range.
+#define GN_FOURS (GN_CODE == GN_SUM && !GN_PAIR)
+void gn_add_sum(uvec4 v, uint unit, uint t, uint u, inout uvec4 p, inout uvec4 s, inout uvec4 c) {
+    uint i = gn_step_index(unit, t);
+    if (!GN_COLUMNS && i + GN_GROUP_SIZE > GN_REDUCED) {
+#ifdef GN_X64
+        v.zw = uvec2(0u);
+#else
+        v = mix(v, uvec4(0u), greaterThanEqual(i + uvec4(0u, 1u, 2u, 3u), uvec4(GN_REDUCED)));
+#endif
+    }
+    if (u == 0u) {
+        p = v;
+        return;
+    }
+    precise GN_REAL x = GN_TO_REAL(p) + GN_TO_REAL(v);
+    if (all(gn_isfinite(x))) {
+        p = GN_FROM_REAL(x);
+    } else {
+        gn_join_sums(s, c, p, uvec4(0u));
+        p = v;
+    }
+}
+
 // Adds what the program made of a step to a mean, each element with this weight.
 void gn_add_sample(uint unit, uint t, float weight, inout GN_REAL mean) {
     GN_REAL v = GN_TO_REAL(gn_r[GN_OUT_REG(0)]);
@@ -461,8 +538,12 @@ uint gn_sample(uint t, uint steps) {
 // that: the squares about it are then 1 + n / m^2 times those about the mean.
 void gn_join_shift(GN_REAL mean, uint lane, uint lane_step) {
     uvec4 s = GN_FROM_REAL(mean), c = uvec4(0u);
-    if (!GN_COLUMNS) gn_sum_group(s, c);
-    gn_sum_lanes(lane, lane_step, s, c);
+    if (GN_COLUMNS) {
+        gn_sum_lanes(lane, lane_step, s, c);
+    } else {
+        gn_sum_group(s, c);
+        gn_sum_rows(lane, s, c);
+    }
     s = GN_FROM_REAL(gn_sum_of(s, c));
     barrier();
     if (lane == 0u) gn_team_s[gl_LocalInvocationIndex] = s;
@@ -498,13 +579,15 @@ void gn_interpret_steps(uint unit, bool samples, uint steps, uint first, uint en
             gn_add_sample(unit, t, gn_weight(), mean);
             continue;
         }
-        if (!GN_PAIR) {
+        if (!GN_PAIR && !GN_FOURS) {
             gn_take_step(gn_r[GN_OUT_REG(0)], unit, t, t == first + lane, s, c);
             continue;
         }
-        gn_add_step(unit, t, u++, p, q);
+        if (GN_FOURS) gn_add_sum(gn_r[GN_OUT_REG(0)], unit, t, u++, p, s, c);
+        else gn_add_step(unit, t, u++, p, q);
         if (u < GN_PER_LANE && t + GN_LANES < end) continue;
-        gn_join_steps(p, q, s, c);
+        if (GN_FOURS) gn_join_sums(s, c, p, uvec4(0u));
+        else gn_join_steps(p, q, s, c);
         u = 0u;
     }
 }
@@ -560,12 +643,14 @@ void gn_reduce_steps(uint unit, uint steps, uint first, uint end, uint lane, uin
     if (t + U * GN_LANES < end) {                                                                  \
         gn_run_group(U);                                                                           \
         if (GN_PAIR) gn_add_step(unit, t + U * GN_LANES, U, p, q);                                 \
+        else if (GN_FOURS) gn_add_sum(gn_r[GN_OUT_REG(0)], unit, t + U * GN_LANES, U, p, s, c);    \
         else gn_take_step(gn_r[GN_OUT_REG(0)], unit, t + U * GN_LANES, U == 0u && t == first + lane, s, c); \
     }
         uvec4 p = uvec4(0u), q = uvec4(0u);
         GN_FOR_GROUPS(GN_LOAD_STEP)
         GN_FOR_GROUPS(GN_JOIN_STEP)
         if (GN_PAIR) gn_join_steps(p, q, s, c);
+        else if (GN_FOURS) gn_join_sums(s, c, p, uvec4(0u));
     }
 }
 

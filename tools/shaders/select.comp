@@ -5,8 +5,8 @@
 // pick   the next digit of what is searched for; clears the counts
 // end    it as an element
 // collect  after the first digit: the elements up to there, where they are few, in any order; nothing is left for the rest then
-// tally  how many keys of each tile are below what was found, and how many are as large
-// keep   with the sums of these in front: the `take` smallest keys of a row and where they are, those below first
+// tally  how many keys of each run of tiles are below what was found, and how many are as large
+// keep   with the sums of those in front: the `take` smallest keys of a row and where they are, those below first
 //
 //! variant select_count -DGN_COUNT
 //! variant select_pick -DGN_PICK
@@ -30,12 +30,14 @@ layout(local_size_x = 256) in;
 #define GN_N GN_PARAM(GNI_P_SELECT_N)
 #define GN_IN_BASE GN_PARAM(GNI_P_SELECT_IN_BASE)
 #define GN_SEARCHES GN_PARAM(GNI_P_SELECT_SEARCHES) // of a row
-#define GN_SPLITS GN_PARAM(GNI_P_SELECT_SPLITS)     // or tiles of a row
+#define GN_SPLITS GN_PARAM(GNI_P_SELECT_SPLITS)     // or runs of tiles of a row
 #define GN_SHIFT GN_PARAM(GNI_P_SELECT_SHIFT)
 #define GN_WIDTH GN_PARAM(GNI_P_SELECT_WIDTH)       // bits of the digit, 12 at most, all in one word
 #define GN_OUT_BASE GN_PARAM(GNI_P_SELECT_OUT_BASE)
 #define GN_TAKE GN_PARAM(GNI_P_SELECT_TAKE)
 #define GN_ROOM GN_PARAM(GNI_P_SELECT_ROOM) // for so many a row; 0: nothing is collected
+#define GN_PLACE GN_PARAM(GNI_P_SELECT_PLACE) // of what the first search of a row searches for
+#define GN_RUN GN_PARAM(GNI_P_SELECT_RUN)     // tiles of a workgroup
 const uint GN_DIGITS = 1u << GNI_SELECT_BITS;
 
 // Whether what is searched for has been collected: in the word after its place.
@@ -130,11 +132,17 @@ void main() {
     uint me = gl_LocalInvocationIndex, row = GN_GROUP;
     const uint EACH = GN_DIGITS / 256u;
     if (row >= GN_ROW_COUNT) return;
-    bool idle = gn_has(row);
+    bool idle = gn_has(row), starts = GN_SHIFT + GN_WIDTH == 8u << GN_LOG_BYTES;
     GN_LEAVE(idle)
+    if (starts) // nothing yet, behind all
+        for (uint i = me; i < GN_ROOM; i += 256u) {
+            if (GN_LOG_BYTES == 3u) gn_store2(3u, row * GN_ROOM + i, uvec2(0xffffffffu));
+            else gn_store(3u, row * GN_ROOM + i, 0xffffffffu);
+            gn_store(4u, row * GN_ROOM + i, 0xffffffffu);
+        }
     for (uint at = GN_SEARCHES; at > 0u; at--) {
         uint search = row + (at - 1u) * GN_ROW_COUNT, counts = gn_follows(search) ? row : search, own[EACH], v = 0u;
-        uint place = gn_load(1u, 4u * search + 2u);
+        uint place = starts ? GN_PLACE + at - 1u : gn_load(1u, 4u * search + 2u);
         for (uint e = 0u; e < EACH / 4u; e++) {
             uvec4 w = gn_load4(2u, (counts * GN_DIGITS + me * EACH) / 4u + e);
             for (uint k = 0u; k < 4u; k++) own[4u * e + k] = idle ? 0u : w[k];
@@ -158,7 +166,7 @@ void main() {
                 uint word = 4u * search + (GN_SHIFT >= 32u ? 1u : 0u);
                 gn_store(1u, word, gn_load(1u, word) | ((me * EACH + e) << (GN_SHIFT & 31u)));
                 gn_store(1u, 4u * search + 2u, place - v);
-                if (GN_ROOM > 0u && GN_SHIFT + GN_WIDTH == 8u << GN_LOG_BYTES) gn_store(1u, 4u * search + 3u, v + own[e] <= GN_ROOM ? 1u : 0u);
+                if (GN_ROOM > 0u && starts) gn_store(1u, 4u * search + 3u, v + own[e] <= GN_ROOM ? 1u : 0u);
             }
             v += own[e];
         }
@@ -179,6 +187,7 @@ void main() {
 const uint GN_TILE = uint(GNI_SORT_TILE);
 const uint GN_EACH = GN_TILE / 256u;
 shared uint gn_sums[256];
+shared uint gn_all[2];
 
 // 1 for a key below what was found, 2^16 for one as large.
 uint gn_class(uvec2 u, uvec2 found) {
@@ -187,43 +196,68 @@ uint gn_class(uvec2 u, uvec2 found) {
 }
 
 void main() {
-    uint me = gl_LocalInvocationIndex, row = GN_GROUP / GN_SPLITS, tile = GN_GROUP % GN_SPLITS, v = 0u;
+    uint me = gl_LocalInvocationIndex, row = GN_GROUP / GN_SPLITS, run = GN_GROUP % GN_SPLITS;
     if (row >= GN_ROW_COUNT) return;
     bool idle = gn_has(row);
     GN_LEAVE(idle)
     uvec2 found = gn_load2(1u, 2u * row), own[GN_EACH];
-    uint first = tile * GN_TILE + me * GN_EACH, last = idle ? 0u : min(first + GN_EACH, GN_N);
-    for (uint e = 0u; e < GN_EACH && first + e < last; e++) {
-        own[e] = gn_key_of(gn_bits(0u, GN_IN_BASE + row * GN_N + first + e));
-        v += gn_class(own[e], found);
-    }
-    uint total = v;
-    gn_sums[me] = v;
+    uint below = row * GN_SPLITS, equal = below + GN_ROW_COUNT * GN_SPLITS, less = 0u, same = 0u;
+    if (me < 2u) gn_all[me] = 0u;
     barrier();
-    for (uint step = 1u; step < 256u; step *= 2u) {
-        if (me >= step) v += gn_sums[me - step];
+#ifdef GN_KEEP
+    for (uint i = me; i < run; i += 256u) {
+        less += gn_load(2u, below + i);
+        same += gn_load(2u, equal + i);
+    }
+    atomicAdd(gn_all[0], less);
+    atomicAdd(gn_all[1], same);
+    barrier();
+    less = gn_all[0];
+    same = gn_all[1];
+    uint all_less = GN_TAKE - 1u - gn_load(1u, 4u * row + 2u); // what was found is number take - 1
+#endif
+    for (uint t = 0u; t < GN_RUN; t++) {
+        uint first = (run * GN_RUN + t) * GN_TILE + me * GN_EACH, last = idle ? 0u : min(first + GN_EACH, GN_N), v = 0u;
+        for (uint e = 0u; e < GN_EACH && first + e < last; e++) {
+            own[e] = gn_key_of(gn_bits(0u, GN_IN_BASE + row * GN_N + first + e));
+            v += gn_class(own[e], found);
+        }
+#ifdef GN_TALLY
+        less += v & 0xffffu;
+        same += v >> 16;
+#else
+        uint total = v;
         barrier();
         gn_sums[me] = v;
         barrier();
+        for (uint step = 1u; step < 256u; step *= 2u) {
+            if (me >= step) v += gn_sums[me - step];
+            barrier();
+            gn_sums[me] = v;
+            barrier();
+        }
+        v -= total;
+        uint my_less = less + (v & 0xffffu), my_same = same + (v >> 16);
+        for (uint e = 0u; e < GN_EACH && first + e < last; e++) {
+            uint c = gn_class(own[e], found), slot = c == 1u ? my_less++ : all_less + my_same;
+            if (c == 65536u) my_same++;
+            if (c == 0u || slot >= GN_TAKE) continue;
+            slot += row * GN_ROOM;
+            if (GN_LOG_BYTES == 3u) gn_store2(3u, slot, own[e]);
+            else gn_store(3u, slot, own[e].x);
+            gn_store(4u, slot, first + e);
+        }
+        less += gn_sums[255] & 0xffffu;
+        same += gn_sums[255] >> 16;
+#endif
     }
-    uint below = row * GN_SPLITS + tile, equal = below + GN_ROW_COUNT * GN_SPLITS;
 #ifdef GN_TALLY
-    if (me != 255u) return;
-    gn_store(2u, below, v & 0xffffu);
-    gn_store(2u, equal, v >> 16);
-#else
-    v -= total;
-    uint less = gn_load(2u, below) + (v & 0xffffu), same = gn_load(2u, equal) + (v >> 16);
-    uint all_less = GN_TAKE - 1u - gn_load(1u, 4u * row + 2u); // what was found is number take - 1
-    for (uint e = 0u; e < GN_EACH && first + e < last; e++) {
-        uint c = gn_class(own[e], found), slot = c == 1u ? less++ : all_less + same;
-        if (c == 65536u) same++;
-        if (c == 0u || slot >= GN_TAKE) continue;
-        slot += row * GN_ROOM;
-        if (GN_LOG_BYTES == 3u) gn_store2(3u, slot, own[e]);
-        else gn_store(3u, slot, own[e].x);
-        gn_store(4u, slot, first + e);
-    }
+    atomicAdd(gn_all[0], less);
+    atomicAdd(gn_all[1], same);
+    barrier();
+    if (me != 0u) return;
+    gn_store(2u, below + run, gn_all[0]);
+    gn_store(2u, equal + run, gn_all[1]);
 #endif
 }
 #endif

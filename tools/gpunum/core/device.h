@@ -127,7 +127,7 @@ typedef struct gni_gpu_caps {
                                 // have; no workgroup waits for another one
     uint32_t jobs;              // with texts, bits: the kinds of jobs that there are kernels for
     bool mapped;                // device memory is visible to the host and cached there
-    bool int64, float64, float16, int8, int16, storage8, storage16, memory_model;
+    bool int64, atomic64, float64, float16, int8, int16, storage8, storage16, memory_model;
     bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
     bool keep_half_denorms;      // and float16 subnormals, in unpackHalf2x16 too
     bool round_half;             // and to round what becomes float16 to nearest, ties to even

@@ -116,6 +116,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         gni_scatter *t = (gni_scatter *)job;
         v->op[v->n++] = &t->in;
         v->op[v->n++] = &t->index;
+        if (t->base.buf != NULL) v->op[v->n++] = &t->base;
         v->n_in = v->n;
         v->op[v->n++] = &t->out;
         v->size = t->at.outer * t->at.count * t->at.inner;

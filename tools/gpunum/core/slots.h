@@ -176,7 +176,12 @@
 #define GNI_SCATTER_PUT_LAST 10
 #define GNI_P_SCATTER_PLACES 11
 #define GNI_P_SCATTER_BITS 12
-#define GNI_P_SCATTER_WORDS 13
+#define GNI_P_SCATTER_SHIFT 13 // sums.comp
+#define GNI_P_SCATTER_SECOND 14 // word of the second digit's counts
+#define GNI_P_SCATTER_LIMIT 15  // elements of a workgroup
+#define GNI_P_SCATTER_BASE 16
+#define GNI_P_SCATTER_WORDS 17
+#define GNI_SCATTER_HELD 2048 // places whose sums a workgroup holds
 
 // ---- keep.comp
 
@@ -241,7 +246,9 @@
 #define GNI_P_SELECT_OUT_BASE 7
 #define GNI_P_SELECT_TAKE 8
 #define GNI_P_SELECT_ROOM 9
-#define GNI_P_SELECT_WORDS 10
+#define GNI_P_SELECT_PLACE 10
+#define GNI_P_SELECT_RUN 11
+#define GNI_P_SELECT_WORDS 12
 #define GNI_SELECT_BITS 12 // of a digit
 
 #define GNI_P_FIND_N 0

@@ -361,7 +361,7 @@ typedef enum gni_scatter_op { GNI_SCATTER_ADD, GNI_SCATTER_MAX, GNI_SCATTER_MIN,
 typedef struct gni_scatter {
     gni_places at;
     gni_scatter_op op;
-    gni_operand in, index, out;
+    gni_operand in, index, out, base; // base: what out is before, in an array of its own; buf NULL: out has it
 } gni_scatter;
 
 typedef enum gni_random_kind {

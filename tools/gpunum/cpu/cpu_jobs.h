@@ -319,7 +319,7 @@ static bool gni_cpu_take(gn_context *g, const void *job) {
 
 typedef struct gni_scatter_job {
     const gni_scatter *d;
-    const char *in, *index;
+    const char *in, *index, *base;
     char *out;
     int64_t parts; // of the inner dimension
 } gni_scatter_job;
@@ -371,6 +371,13 @@ static void gni_scatter_task(void *arg, int64_t begin, int64_t end, int worker) 
     }
 }
 
+static void gni_scatter_base_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_scatter_job *j = (const gni_scatter_job *)arg;
+    const int64_t size = gni_item_size(j->d->out.dtype);
+    GNI_UNUSED(worker);
+    memcpy(j->out + begin * size, j->base + begin * size, (size_t)((end - begin) * size));
+}
+
 static bool gni_cpu_scatter(gn_context *g, const void *job) {
     const gni_scatter *d = (const gni_scatter *)job;
     gni_scatter_job j;
@@ -382,6 +389,10 @@ static bool gni_cpu_scatter(gn_context *g, const void *job) {
     j.out = gni_operand_data(&d->out);
     j.parts = work > GNI_GRAIN && d->at.outer < threads ? GNI_MAX(GNI_MIN(threads, d->at.inner / 16), 1) : 1;
     if (!gni_indices_ok(g, &d->at, &d->index)) return false;
+    if (d->base.buf != NULL) {
+        j.base = gni_operand_data(&d->base);
+        gni_parallel(g->pool, d->at.outer * d->at.extent * d->at.inner, GNI_GRAIN, gni_scatter_base_task, &j);
+    }
     if (work == 0) return true;
     gni_parallel(g->pool, d->at.outer * j.parts, GNI_MAX(GNI_GRAIN * j.parts / (work / d->at.outer + 1), 1), gni_scatter_task, &j);
     return true;

@@ -790,7 +790,7 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
 
 // How one job is cut up. A plan holds for all pieces of the reduced dimensions.
 typedef struct gni_job_plan {
-    bool columns;
+    bool columns, pair; // pair: of two results
     int log_lanes;
     int64_t kept, units, blocks, group;
 } gni_job_plan;
@@ -834,6 +834,7 @@ static void gni_job_reduce_space(const gni_reduce *r, bool columns, gni_job_spac
 static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t kept,
                                 int64_t reduced, gni_job_plan *p) {
     p->columns = gni_job_by_columns(r);
+    p->pair = r->apart > 0;
     p->group = r->program.wide ? 2 : 4;
     p->kept = kept;
     p->units = p->columns ? gni_job_ceil(kept, p->group) : kept;
@@ -859,15 +860,16 @@ static int64_t gni_job_enough(const gni_gpu *gpu) {
 }
 
 // Workgroups that a reduction is split into: what is at work at the same time, since each has several
-// loads under way, and a last round of few would keep the rest waiting.
-static int64_t gni_job_enough_splits(const gni_gpu *gpu) {
-    return (int64_t)gpu->caps.multiprocessors * (gpu->caps.kind == GNI_GPU_CPU ? 2 : 4);
+// loads under way, and a last round of few would keep the rest waiting. Of pairs there is more to join in the end.
+static int64_t gni_job_enough_splits(const gni_gpu *gpu, const gni_job_plan *p, int64_t steps) {
+    const int64_t all = (int64_t)gpu->caps.multiprocessors * (gpu->caps.kind == GNI_GPU_CPU ? 2 : 4);
+    return p->pair && steps * GNI_MAX(p->blocks, 1) < all * ((int64_t)32 << p->log_lanes) ? all / 2 : all;
 }
 
 static int64_t gni_job_splits(const gni_gpu *gpu, const gni_job_plan *p, int64_t steps,
                               int64_t *chunk) {
     int64_t most = steps / ((int64_t)8 << p->log_lanes),
-            want = gni_job_enough_splits(gpu) / GNI_MAX(p->blocks, 1);
+            want = gni_job_enough_splits(gpu, p, steps) / GNI_MAX(p->blocks, 1);
     int64_t splits = GNI_MAX(GNI_MIN(GNI_MIN(most, want), 1024), 1);
     *chunk = GNI_MAX(gni_job_ceil(steps, splits), 1);
     return GNI_MAX(gni_job_ceil(steps, *chunk), 1);

@@ -435,46 +435,66 @@ static bool gni_job_sort_sweeps(gni_job_call *c, const gni_sort *s, gni_sweep_sh
     return ok;
 }
 
-// Words `key` (n) by the 8 bits from `shift` on, and words `from` from `base` on that go with them, into `to`: the sorted keys, and
+// A call that sorts words `key` (n) by the 8 bits from `shift` on, and words `from` that go with them, into `to`: the sorted keys, and
 // what goes with them `gap` bytes behind. All stay in order that have the same bits.
+static void gni_part_call(gni_job_call *c, gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key, const gni_gpu_use *from,
+                          const gni_gpu_use *to, uint64_t gap) {
+    memset(c, 0, sizeof *c);
+    c->gpu = gpu;
+    gni_order_key(&c->generic, GN_U32, false, false);
+    gni_sweep_shaped(c, gni_sweep_tile(gpu));
+    c->generic.spec[GNI_S_SORT_PLACES] = 1;
+    c->generic.spec[GNI_S_SWEEP_ONE] = 1;
+    c->use[0] = c->use[1] = *key;
+    c->use[2] = c->use[4] = *to;
+    c->use[2].bytes = gap;
+    c->use[4].offset += gap;
+    c->use[4].bytes -= gap;
+    c->use[3] = *from;
+    c->use[6] = c->use[2];
+    c->use[7] = c->use[4];
+    c->n_param = GNI_P_SORT_WORDS;
+    c->param[GNI_P_SORT_ROWS] = 1;
+    c->param[GNI_P_SORT_N] = (uint32_t)n;
+    c->param[GNI_P_SORT_SHIFT] = (uint32_t)shift;
+}
+
+static int64_t gni_part_tiles(const gni_gpu *gpu, int64_t n) {
+    const gni_sweep_shape shape = gni_sweep_tile(gpu);
+    return gni_job_ceil(n, (int64_t)shape.threads * shape.each);
+}
+
+// Bytes of the counts: of all elements, and of each tile.
+static uint64_t gni_part_counts(const gni_gpu *gpu, int64_t n) { return (uint64_t)(1 + gni_part_tiles(gpu, n)) * 1024; }
+
+// With the counts of all elements in `counts`, and zeros behind them. What goes with the keys begins at element `base` of its buffer.
+static bool gni_part_move(gni_job_call *c, const gni_gpu_use *counts, uint32_t base) {
+    const int64_t tiles = gni_part_tiles(c->gpu, c->param[GNI_P_SORT_N]);
+    c->use[5] = *counts;
+    c->param[GNI_P_SORT_TILES] = (uint32_t)tiles;
+    c->param[GNI_P_SORT_IN_BASE] = base;
+    return gni_order_dispatch(c, GNI_MODULE_sweep_move, tiles);
+}
+
 static bool gni_job_part(gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key, const gni_gpu_use *from, uint32_t base,
                          const gni_gpu_use *to, uint64_t gap) {
-    const gni_sweep_shape shape = gni_sweep_tile(gpu);
-    const int64_t tiles = gni_job_ceil(n, (int64_t)shape.threads * shape.each);
-    const uint64_t counts = (uint64_t)(1 + tiles) * 1024;
+    const uint64_t counts = gni_part_counts(gpu, n);
     gni_job_call c;
     gni_gpu_mem mem;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
     if (!gni_gpu_alloc(gpu, counts, &mem)) {
         gni_fail_memory(gpu->g, "sort: device memory", counts);
         return false;
     }
-    gni_order_key(&c.generic, GN_U32, false, false);
-    gni_sweep_shaped(&c, shape);
-    c.generic.spec[GNI_S_SORT_PLACES] = 1;
-    c.generic.spec[GNI_S_SWEEP_ONE] = 1;
-    c.use[0] = c.use[1] = *key;
-    c.use[2] = c.use[4] = *to;
-    c.use[2].bytes = gap;
-    c.use[4].offset += gap;
-    c.use[4].bytes -= gap;
-    c.use[3] = *from;
-    c.use[6] = c.use[2];
-    c.use[7] = c.use[4];
-    c.n_param = GNI_P_SORT_WORDS;
-    c.param[GNI_P_SORT_ROWS] = 1;
-    c.param[GNI_P_SORT_N] = (uint32_t)n;
-    c.param[GNI_P_SORT_SHIFT] = (uint32_t)shift;
-    bool ok = gni_sweep_tally(&c, 1, n, &mem, 0, counts);
-    c.param[GNI_P_SORT_TILES] = (uint32_t)tiles;
-    c.param[GNI_P_SORT_IN_BASE] = base;
-    ok = ok && gni_order_dispatch(&c, GNI_MODULE_sweep_move, tiles);
+    gni_part_call(&c, gpu, n, shift, key, from, to, gap);
+    const gni_gpu_use all = gni_order_use(&mem, 0, counts);
+    bool ok = gni_sweep_tally(&c, 1, n, &mem, 0, counts) && gni_part_move(&c, &all, base);
     gni_gpu_free(gpu, &mem);
     return ok;
 }
 
 // ---- selection
+
+enum { GNI_SELECT_RUNS = 512 }; // of all rows
 
 // How many of the first elements a workgroup sorts.
 static int64_t gni_order_slots(const gni_sort *s) { return gn_dtype_size(s->in.dtype) == 8 ? 1024 : 2048; }
@@ -493,10 +513,12 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     const bool all = s->count > 2 || s->index.buf != NULL;
     const int bits = 8 * (int)gn_dtype_size(s->in.dtype), word = GNI_MIN(bits, 32);
     const int64_t searches = all ? 1 : s->count, total = s->rows * searches, tiles = gni_job_ceil(s->n, GNI_SORT_TILE);
+    const int64_t most_runs = GNI_MAX((gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SELECT_RUNS) / s->rows, 1); // so that tests see several tiles
+    const int64_t run = gni_job_ceil(tiles, most_runs), runs = gni_job_ceil(tiles, run);
     const int64_t most = 16 * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
     const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
     const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * (4 << GNI_SELECT_BITS);
-    const uint64_t sums = all ? ((uint64_t)(2 * s->rows * tiles) * 4 + 255) / 256 * 256 : 0;
+    const uint64_t sums = all ? ((uint64_t)(2 * s->rows * runs) * 4 + 255) / 256 * 256 : 0;
     const int64_t room = all ? GNI_MIN(GNI_MAX(512, (int64_t)1 << gni_job_log2_up(2 * s->count)), gni_order_slots(s)) : 0;
     const uint64_t keys = ((uint64_t)(s->rows * room) * 8 + 255) / 256 * 256;
     const uint64_t bytes = state + counts + sums + 2 * keys;
@@ -506,16 +528,11 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
         gni_fail_memory(gpu->g, "select: device memory", bytes);
         return false;
     }
-    // What is searched for: two words of nothing yet, its place, and whether it has been collected.
-    bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0) &&
-              (!all || gni_gpu_fill(gpu, &mem, state + counts + sums, 2 * keys, 0xffffffffu)); // nothing, behind all
-    for (int64_t i = 0; i < total && ok; i++) {
-        const uint64_t place = (uint64_t)(all ? s->count - 1 : s->first + i / s->rows);
-        ok = gni_gpu_fill(gpu, &mem, (uint64_t)i * 16 + 8, 4, (uint32_t)place);
-    }
+    bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0); // of what is searched for nothing is known
     c.use[1] = gni_order_use(&mem, 0, state);
     c.use[2] = gni_order_use(&mem, state, counts);
-    c.use[3] = c.use[4] = c.use[2];
+    c.use[3] = all ? gni_order_use(&mem, state + counts + sums, keys) : c.use[2];
+    c.use[4] = all ? gni_order_use(&mem, state + counts + sums + keys, keys) : c.use[2];
     c.n_use = 5;
     c.generic.n_spec = GNI_S_ORDER_SPECS;
     c.n_param = GNI_P_SELECT_WORDS;
@@ -528,6 +545,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     p[GNI_P_SELECT_OUT_BASE] = from->param[GNI_P_SORT_OUT_BASE];
     p[GNI_P_SELECT_TAKE] = (uint32_t)s->count;
     p[GNI_P_SELECT_ROOM] = (uint32_t)room;
+    p[GNI_P_SELECT_PLACE] = (uint32_t)(all ? s->count - 1 : s->first);
     for (int high = bits; high > 0 && ok;) { // digits from the top, each in one word
         const int left = (high - 1) % word + 1, width = GNI_MIN(left, GNI_SELECT_BITS - (s->n < GNI_ORDER_FEW));
         const bool first = high == bits;
@@ -535,10 +553,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
         p[GNI_P_SELECT_SHIFT] = (uint32_t)high;
         p[GNI_P_SELECT_WIDTH] = (uint32_t)width;
         for (int i = 0; i < 2 && ok; i++) ok = gni_order_dispatch(&c, step[i], i == 0 ? total * splits : s->rows);
-        if (!all || !first) continue;
-        c.use[3] = gni_order_use(&mem, state + counts + sums, keys);
-        c.use[4] = gni_order_use(&mem, state + counts + sums + keys, keys);
-        ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_collect, total * splits);
+        if (all && first) ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_collect, total * splits);
     }
     if (!all) {
         c.use[2] = c.use[3] = c.use[4] = *out;
@@ -546,19 +561,10 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
         gni_gpu_free(gpu, &mem);
         return ok;
     }
-    gni_order_scan scan;
-    memset(&scan, 0, sizeof scan);
-    scan.op = GNI_SCAN_SUM;
-    scan.dtype = GNI_T_U32;
-    scan.flags = GNI_F_SCAN_EXCLUSIVE;
-    scan.integer = true;
-    scan.outer = 2 * s->rows;
-    scan.n = tiles;
-    scan.inner = 1;
-    scan.in = scan.out = c.use[2] = gni_order_use(&mem, state + counts, sums);
-    p[GNI_P_SELECT_SPLITS] = (uint32_t)tiles;
-    ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * tiles) && gni_order_scan_run(gpu, &scan) &&
-         gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * tiles);
+    c.use[2] = gni_order_use(&mem, state + counts, sums);
+    p[GNI_P_SELECT_SPLITS] = (uint32_t)runs;
+    p[GNI_P_SELECT_RUN] = (uint32_t)run;
+    ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * runs) && gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * runs);
     const int log_row = gni_job_log2_up(room);
     from->use[1] = c.use[3];
     from->use[2] = c.use[4];
@@ -679,8 +685,8 @@ static bool gni_job_count_once(gni_gpu *gpu, const gni_count *d) {
         memcpy(&p[GNI_P_FIND_START], &start, 4);
         memcpy(&p[GNI_P_FIND_SCALE], &scale, 4);
     }
-    const int64_t most = GNI_COUNT_GROUPS * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
-    return gni_order_dispatch(&c, GNI_MODULE_count, GNI_MIN(gni_job_ceil(d->n, 4096), most));
+    const int64_t units = (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u), few = GNI_MIN(gni_job_ceil(d->n, 1024), units);
+    return gni_order_dispatch(&c, GNI_MODULE_count, GNI_MAX(few, GNI_MIN(gni_job_ceil(d->n, 4096), GNI_COUNT_GROUPS * units)));
 }
 
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {

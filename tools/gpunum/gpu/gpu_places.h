@@ -169,7 +169,10 @@ static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
 
 // ---- scatter
 
-enum { GNI_SCATTER_MANY = 1 << 21 }; // places, past which caches hold too few of them
+enum {
+    GNI_SCATTER_MANY = 1 << 21, // places, past which caches hold too few of them
+    GNI_SCATTER_LIMIT = 1 << 14 // elements of a workgroup at least
+};
 
 static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
     const gni_places *at = &t->at;
@@ -178,7 +181,7 @@ static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
     const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32, wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
     const bool put = t->op == GNI_SCATTER_PUT && !gpu->caps.texts && gn_dtype_size(d) >= 4;
     return (put || (t->op != GNI_SCATTER_PUT && (word || wide))) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
-           out < INT32_MAX / 8 && in * 8 < most && out * 12 < most && at->extent < INT32_MAX;
+           out < INT32_MAX / 8 && in * 8 < most && out * 12 < most - 32 && at->extent < INT32_MAX;
 }
 
 static bool gni_job_scatter_step(gni_job_call *c, uint32_t step, int64_t work) {
@@ -208,6 +211,91 @@ static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t 
     return ok;
 }
 
+// Whether a workgroup has room for sums, and two digits of 8 bits tell apart what workgroups hold.
+static bool gni_job_scatter_holds(const gni_gpu *gpu, int64_t in, int64_t out) {
+    const gni_gpu_caps *c = &gpu->caps;
+    const bool fits = out <= (int64_t)GNI_SCATTER_HELD << 16 && in * 16 < gni_job_most_bytes(gpu) - 1024;
+    return fits && c->addresses && gni_sweep_tile(gpu).threads > 0 && c->shared_bytes >= 12 * GNI_SCATTER_HELD + 16;
+}
+
+// Sums of floats: elements sorted by two digits of their places down to the few that a workgroup holds.
+static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t in, int64_t out) {
+    gni_gpu *gpu = c->gpu;
+    const int held = gni_job_log2_up(GNI_SCATTER_HELD);
+    const int64_t limit = GNI_MAX(GNI_SCATTER_LIMIT, 4 * (in / gni_job_ceil(out, GNI_SCATTER_HELD)));
+    const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256, counts = gni_part_counts(gpu, in);
+    const uint64_t zeros = 2 * counts, more = zeros + (uint64_t)(in / limit + 1) * 16;
+    gni_gpu_mem mem, count;
+    if (!gni_gpu_alloc(gpu, 4 * bytes, &mem)) {
+        gni_fail_memory(gpu->g, t->at.fn, 4 * bytes);
+        return false;
+    }
+    if (!gni_gpu_alloc(gpu, more, &count)) {
+        gni_gpu_free(gpu, &mem);
+        gni_fail_memory(gpu->g, t->at.fn, more);
+        return false;
+    }
+    gni_gpu_use word[4];
+    for (int i = 0; i < 4; i++) word[i] = gni_order_use(&mem, (uint64_t)i * bytes, bytes);
+    const gni_gpu_use half[2] = {gni_order_use(&mem, 0, 2 * bytes), gni_order_use(&mem, 2 * bytes, 2 * bytes)};
+    const gni_gpu_use digit[2] = {gni_order_use(&count, 0, counts), gni_order_use(&count, counts, counts)};
+    const gni_gpu_use scratch = c->use[4], sums = c->use[2], values = c->use[0];
+    const uint32_t base = c->param[GNI_P_TAKE_IN_BASE];
+    gni_job_call part;
+    c->use[2] = gni_order_use(&count, 0, zeros);
+    c->use[2].write = true;
+    c->use[4] = word[0];
+    c->use[4].write = true;
+    c->param[GNI_P_SCATTER_SHIFT] = (uint32_t)held;
+    c->param[GNI_P_SCATTER_SECOND] = (uint32_t)(counts / 4);
+    c->param[GNI_P_SCATTER_LIMIT] = (uint32_t)limit;
+    c->generic.module = GNI_MODULE_sums_tally;
+    bool ok = gni_gpu_fill(gpu, &count, 0, zeros + 16, 0) &&
+              gni_job_scatter_step(c, GNI_SCATTER_PLACES, GNI_MIN(gni_job_ceil(in, 16), (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u) * 2048));
+    gni_part_call(&part, gpu, in, held, &word[0], &values, &half[1], bytes);
+    ok = ok && gni_part_move(&part, &digit[0], base);
+    gni_part_call(&part, gpu, in, held + 8, &word[2], &word[3], &half[0], bytes);
+    ok = ok && gni_part_move(&part, &digit[1], 0);
+    c->use[0] = word[1];
+    c->use[1] = word[0];
+    c->use[0].write = c->use[1].write = false;
+    c->use[2] = sums;
+    c->use[3] = gni_order_use(&count, zeros, more - zeros);
+    c->use[3].write = true;
+    c->use[4] = scratch;
+    c->param[GNI_P_TAKE_IN_BASE] = 0;
+    c->generic.module = GNI_MODULE_sums_held;
+    ok = ok && gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), gni_job_ceil(out, GNI_SCATTER_HELD), 1, 1);
+    c->generic.module = GNI_MODULE_sums_more;
+    for (uint32_t step = 0; step < 3; step++) {
+        static const uint32_t steps[] = {GNI_SCATTER_MEASURE, GNI_SCATTER_ADD_FLOAT, GNI_SCATTER_FINISH};
+        ok = ok && gni_job_scatter_step(c, steps[step], (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u) * 1024);
+    }
+    gni_gpu_free(gpu, &mem);
+    gni_gpu_free(gpu, &count);
+    return ok;
+}
+
+// What the result is before, as the next buffer argument, or copied where no kernel goes through all places.
+static bool gni_job_scatter_base(gni_job_call *c, const gni_scatter *t, int64_t out) {
+    const int64_t one = 1, size = (int64_t)gn_dtype_size(t->out.dtype);
+    const bool all = t->op != GNI_SCATTER_ADD || t->out.dtype == GN_F32;
+    gni_gpu_use from = c->use[2];
+    uint32_t base = c->param[GNI_P_TAKE_OUT_BASE];
+    if (t->base.buf != NULL) {
+        if (!gni_job_reach(c->gpu, &t->base, &out, &one, 1, &from, &base)) return false;
+        if (!all || c->gpu->caps.texts) {
+            const uint64_t to = c->use[2].offset + (uint64_t)c->param[GNI_P_TAKE_OUT_BASE] * (uint64_t)size;
+            return c->gpu->layer->copy(c->gpu, c->use[2].mem, to, from.mem, from.offset + (uint64_t)base * (uint64_t)size, (uint64_t)(out * size));
+        }
+    }
+    if (c->gpu->caps.texts) return true;
+    c->use[c->n_use] = from;
+    c->use[c->n_use++].write = false;
+    c->param[GNI_P_SCATTER_BASE] = base;
+    return true;
+}
+
 static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     gni_job_call c;
     const gni_places *at = &t->at;
@@ -218,9 +306,12 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     c.gpu = gpu;
     if (!gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, at->inner) || !gni_job_fault(&c, at)) return false;
     const bool put = t->op == GNI_SCATTER_PUT;
-    const uint64_t bytes = floats ? (uint64_t)out * 12 : put ? (uint64_t)out * 4 : 16;
+    const int64_t some = gpu->caps.kind == GNI_GPU_CPU ? 1 << 13 : GNI_SCATTER_MANY; // so that tests see it
+    const bool held = floats && in >= some && out >= some && at->inner < 8 && gni_job_scatter_holds(gpu, in, out);
+    const uint64_t bytes = (uint64_t)(floats ? (out * 12 + 19) / 16 * 16 : put ? (out * 4 + 15) / 16 * 16 : 16); // odd ends are filled slowly
     bool ok = gni_job_scratch(&c, bytes, at->fn);
-    if (ok && (floats || put)) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
+    if (ok && !held && (floats || put)) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
+    ok = ok && gni_job_scatter_base(&c, t, out);
     c.n_param = GNI_P_SCATTER_WORDS;
     c.param[GNI_P_TAKE_N] = (uint32_t)in;
     c.param[GNI_P_SCATTER_PLACES] = (uint32_t)out;
@@ -229,16 +320,25 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     c.generic.n_spec = GNI_S_SCATTER_SPECS;
     c.generic.spec[GNI_S_SCATTER_DTYPE] = (uint32_t)t->out.dtype;
     c.generic.spec[GNI_S_SCATTER_LEAST] = t->op == GNI_SCATTER_MIN;
+    if (held) {
+        ok = ok && gni_job_scatter_sums(&c, t, in, out);
+        gni_job_drop_scratch(&c);
+        return ok;
+    }
     gni_gpu_mem pairs;
     memset(&pairs, 0, sizeof pairs);
     const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY; // numbers alone take less room
     const bool many = in >= least && out >= least && at->inner < 8; // elements of rows are neighbours as they come
     const bool near_ones = ok && many && gn_dtype_size(t->out.dtype) == 4 && gni_sweep_tile(gpu).threads > 0;
     if (near_ones) ok = gni_job_scatter_near(&c, t, in, out, &pairs);
-    if (floats)
-        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_MEASURE, in) && gni_job_scatter_step(&c, GNI_SCATTER_ADD_FLOAT, in) &&
-             gni_job_scatter_step(&c, GNI_SCATTER_FINISH, out);
-    else if (put)
+    if (floats) {
+        const bool at_once = !near_ones && gpu->caps.atomic64 && gpu->caps.addresses;
+        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_MEASURE, in);
+        if (at_once) c.generic.module = GNI_MODULE_sums_add;
+        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_ADD_FLOAT, in);
+        c.generic.module = GNI_MODULE_scatter;
+        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_FINISH, out);
+    } else if (put)
         ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_NUMBER, in) && gni_job_scatter_step(&c, GNI_SCATTER_PUT_LAST, out);
     else if (t->op == GNI_SCATTER_ADD)
         ok = ok && gni_job_scatter_step(&c, wide ? GNI_SCATTER_ADD_WIDE : GNI_SCATTER_ADD_WORD, in);

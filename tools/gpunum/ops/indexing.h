@@ -44,9 +44,12 @@ static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op,
     gn_array *y = gni_array_empty(g, fn, a->dtype, &a->shape);
     bool ok = from != NULL && places != NULL && y != NULL && gni_places_of(g, fn, &a->shape, places, axis, along, &job.at);
     if (ok && gni_elements(&a->shape) > 0) {
+        const bool some = gni_elements(&values->shape) > 0, is_there = some && !gni_is_pending(a) && gni_is_contiguous(a);
         job.op = op;
-        ok = gni_assign_run(g, y, a);
-        if (ok && gni_elements(&values->shape) > 0) {
+        memset(&job.base, 0, sizeof job.base);
+        if (is_there) gni_take_operand(a, &job.base);
+        else ok = gni_assign_run(g, y, a);
+        if (ok && some) {
             gni_take_operand(from, &job.in);
             gni_take_operand(places, &job.index);
             gni_take_operand(y, &job.out);

@@ -557,6 +557,7 @@ static void gni_vk_cut_features(gni_vk_features *s, uint32_t flags) {
     s->v12.pNext = v12.pNext;
     s->v12.timelineSemaphore = v12.timelineSemaphore;
     s->v12.bufferDeviceAddress = v12.bufferDeviceAddress;
+    s->v12.shaderBufferInt64Atomics = wide ? v12.shaderBufferInt64Atomics : VK_FALSE;
     s->v12.storageBuffer8BitAccess = v12.storageBuffer8BitAccess;
     s->v12.shaderFloat16 = v12.shaderFloat16;
     s->v12.shaderInt8 = v12.shaderInt8;
@@ -582,6 +583,7 @@ static void gni_vk_host_features(gni_vk_features *s, const gn_vulkan_host *h, ui
 static void gni_vk_caps_features(gni_gpu_caps *c, const gni_vk_features *s) {
     c->addresses = s->v12.bufferDeviceAddress != 0;
     c->int64 = s->base.features.shaderInt64 != 0;
+    c->atomic64 = c->int64 && s->v12.shaderBufferInt64Atomics != 0;
     c->float64 = s->base.features.shaderFloat64 != 0;
     c->float16 = s->v12.shaderFloat16 != 0;
     c->int8 = s->v12.shaderInt8 != 0;

@@ -74,6 +74,7 @@ typedef struct gni_vk gni_vk; // an open Vulkan device: memory, stream, pipeline
     X(vkCmdPipelineBarrier)                                                                        \
     X(vkCmdCopyBuffer)                                                                             \
     X(vkCmdFillBuffer)                                                                             \
+    X(vkCmdUpdateBuffer)                                                                           \
     X(vkCmdBindPipeline)                                                                           \
     X(vkCmdBindDescriptorSets)                                                                     \
     X(vkCmdPushConstants)                                                                          \

@@ -455,7 +455,10 @@ static bool gni_vk_ring_size(gni_vk *vk, gni_vk_ring *r, int pool, uint64_t byte
 
 // ---- data in and out
 
-enum { GNI_VK_COPY_BLOCK = 256 << 10 };
+enum {
+    GNI_VK_COPY_BLOCK = 256 << 10,
+    GNI_VK_LITTLE = 2048 // bytes, at most 65536
+};
 
 typedef struct gni_vk_host_copy {
     char *to;
@@ -485,6 +488,19 @@ static uint64_t gni_vk_staging_bytes(const gni_vk *vk) {
     return vk->gpu.caps.mapped ? (uint64_t)4 << 20 : (uint64_t)32 << 20;
 }
 
+// A little data goes with the commands.
+static bool gni_vk_upload_little(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset, const void *src, uint64_t bytes) {
+    VkCommandBuffer c = gni_vk_target(vk);
+    if (!c) return false;
+    const gni_vk_range use = gni_vk_range_of(dst, offset, bytes, true);
+    gni_vk_order(vk, c, &use, 1, true);
+    const bool timed = gni_vk_timed_begin(vk, "upload");
+    vk->f.vkCmdUpdateBuffer(c, gni_vk_buffer_of(dst->handle), dst->offset + offset, bytes, src);
+    if (timed) gni_vk_timed_end(vk);
+    gni_vk_touch(vk, dst);
+    return gni_vk_recorded(vk);
+}
+
 // `src` may be reused on return.
 static bool gni_vk_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset, const void *src,
                           uint64_t bytes) {
@@ -495,6 +511,7 @@ static bool gni_vk_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset, c
         gni_vk_host_memcpy(vk, (char *)dst->mapped + offset, src, bytes);
         return true;
     }
+    if (bytes <= GNI_VK_LITTLE && ((dst->offset + offset) | bytes) % 4 == 0) return gni_vk_upload_little(vk, dst, offset, src, bytes);
     gni_vk_ring *r = &vk->stream.upload;
     uint64_t little = (uint64_t)1 << 20;
     uint64_t wanted = bytes > little / 4 ? gni_vk_staging_bytes(vk) : little;
