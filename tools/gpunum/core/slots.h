@@ -406,6 +406,12 @@
 #define GNI_P_IMAGE_STEP_IMAGE 6
 #define GNI_P_IMAGE_AXIS 7 // 3, the last one first: (divider, places in front, places that there are, step)
 #define GNI_P_IMAGE_WORDS 25
+#define GNI_P_IMAGE_INFO 25 // first word of the operand's lines
+#define GNI_P_IMAGE_BY_CHANNEL 26
+#define GNI_P_IMAGE_LINES 27 // of both operands
+#define GNI_P_IMAGE_SCANS 28 // workgroups that scan them
+#define GNI_P_IMAGE_PARTS_WORDS 29
+#define GNI_IMAGE_SCANNED 4 // times 64 places for a workgroup
 
 #define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
 #define GNI_S_MATVEC_SPECS 5
@@ -470,6 +476,10 @@
 #define GNI_P_PARTS_A_INFO 101
 #define GNI_P_PARTS_B_INFO 102
 #define GNI_P_PARTS_WORDS 103
+// Of images instead: divider of columns by those of an image, or by channels.
+#define GNI_P_IMAGES_LINE 96
+#define GNI_P_IMAGES_LINES_A 99
+#define GNI_P_IMAGES_WORDS 100
 
 // ---- Fourier transforms: fft.glsl, fft.comp, fft_any.comp
 
