@@ -80,27 +80,41 @@ uint gn_turn(uint from, uint first, uint mode) {
 #ifdef GN_SCAN
 shared uint gn_line, gn_most[64], gn_least[64], gn_group[64]; // of the lines from gn_line on; of places
 
-// The largest magnitudes of lines in what was turned, and the smallest of those within them that are not zero.
-void gn_scan(uint first, uint image) {
-    uint me = gl_LocalInvocationIndex, found = 0u;
-    if (me == 0u) gn_line = GN_BY_CHANNEL ? first : image;
-    if (me < 64u) gn_most[me] = gn_least[me] = gn_group[me] = 0u;
-    barrier();
-    [[unroll]] for (uint e = 0u; e < 8u; e++)
-        found = max(found, gn_turned[GN_BY_CHANNEL ? (me / 32u + 8u * e) * GN_PITCH + me % 32u
-                                                   : me / 4u * GN_PITCH + me % 4u * 8u + e]);
-    if (GN_BY_CHANNEL) atomicMax(gn_most[me % 32u], found);
-    else atomicMax(gn_group[me / 4u], found);
-    barrier();
-    if (!GN_BY_CHANNEL && me < 64u && gn_group[me] != 0u) {
-        atomicMax(gn_most[image - gn_line], gn_group[me]);
-        atomicMax(gn_least[image - gn_line], ~gn_group[me]);
-    }
+// What was found goes to the control words.
+void gn_tell() {
+    uint me = gl_LocalInvocationIndex;
     barrier();
     if (me < 64u && gn_most[me] != 0u) {
         uint info = GN_INFO + 2u * (gn_line + me);
         gn_atomic_max(GN_COUNTERS, info, gn_most[me]);
-        gn_atomic_max(GN_COUNTERS, info + 1u, GN_BY_CHANNEL ? ~gn_most[me] : gn_least[me]);
+        gn_atomic_max(GN_COUNTERS, info + 1u, gn_least[me]);
+    }
+    barrier();
+}
+
+// The largest magnitudes of lines in what was turned, and the smallest of those within them that are not zero.
+void gn_scan(uint first, uint image, uint t) {
+    uint me = gl_LocalInvocationIndex, line = GN_BY_CHANNEL ? first : image, found = 0u;
+    if (me == 0u) gn_group[0] = line;
+    barrier();
+    line = gn_group[0];
+    if (t == 0u || line != gn_line) { // the same for all
+        if (t > 0u) gn_tell();
+        if (me < 64u) gn_most[me] = gn_least[me] = 0u;
+    }
+    barrier();
+    if (me == 0u) gn_line = line;
+    if (me < 64u) gn_group[me] = 0u;
+    barrier();
+    [[unroll]] for (uint e = 0u; e < 8u; e++)
+        found = max(found, gn_turned[GN_BY_CHANNEL ? (me / 32u + 8u * e) * GN_PITCH + me % 32u
+                                                   : me / 4u * GN_PITCH + me % 4u * 8u + e]);
+    atomicMax(gn_group[GN_BY_CHANNEL ? me % 32u : me / 4u], found);
+    barrier();
+    if (me < 64u && gn_group[me] != 0u) {
+        uint at = GN_BY_CHANNEL ? me : image - line;
+        atomicMax(gn_most[at], gn_group[me]);
+        atomicMax(gn_least[at], ~gn_group[me]);
     }
     barrier();
 }
@@ -109,8 +123,9 @@ void main() {
     uint me = gl_LocalInvocationIndex, first = gl_WorkGroupID.y * 32u;
     for (uint t = 0u; t < uint(GNI_IMAGE_SCANNED); t++) {
         uint from = (gl_WorkGroupID.x * uint(GNI_IMAGE_SCANNED) + t) * 64u;
-        if (from < GN_PLACES) gn_scan(first, gn_turn(from, first, 0u));
+        if (from < GN_PLACES) gn_scan(first, gn_turn(from, first, 0u), t);
     }
+    gn_tell();
     if (!gn_is_last_of(GN_SCANNED, GN_PARAM(GNI_P_IMAGE_SCANS))) return;
     if (me == 0u) gn_line = 0u;
     barrier();
@@ -132,12 +147,15 @@ void main() {
     if (mode == 0u) {
         uint p = me / 4u, c = me % 4u * 8u, t = p * GN_PITCH + c;
         if (from + p >= GN_PLACES || first + c >= GN_WIDTH) return;
-        vec4 v[2];
-        [[unroll]] for (uint e = 0u; e < 8u; e++) v[e / 4u][e % 4u] = uintBitsToFloat(gn_turned[t + e]);
-        uvec4 parts[2] = gn_half_parts(v);
+        uvec4 hi, lo;
+        [[unroll]] for (uint e = 0u; e < 4u; e++) {
+            vec2 v = uintBitsToFloat(uvec2(gn_turned[t + 2u * e], gn_turned[t + 2u * e + 1u]));
+            hi[e] = packHalf2x16(v); // a device with matrix units rounds to the nearest
+            lo[e] = packHalf2x16((v - unpackHalf2x16(hi[e])) * 4096.0);
+        }
         uint to = (base + (from + p) * GN_WIDTH + first + (c & ~15u)) / 4u + c / 8u % 2u;
-        GN_PUT4(GN_OPEN(1u), to, parts[0]);
-        GN_PUT4(GN_OPEN(1u), to + 2u, parts[1]);
+        GN_PUT4(GN_OPEN(1u), to, hi);
+        GN_PUT4(GN_OPEN(1u), to + 2u, lo);
         return;
     }
 #endif

@@ -12,7 +12,7 @@
 //! variant matmul_split_128x128 --env=vulkan1.3 -DGN_PARTS=2 -DGN_STAGES=1 -DGN_DEEP=2 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=64
 //! variant matmul_split3_128x128 --env=vulkan1.3 --bfloat16 -DGN_PARTS=3 -DGN_STAGES=1 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=64
 //! variant matmul_images_128x128 --env=vulkan1.3 -DGN_IMAGES -DGN_PARTS=2 -DGN_STAGES=1 -DGN_DEEP=2 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=64
-//! variant matmul_images_64x128 --env=vulkan1.3 -DGN_IMAGES -DGN_PARTS=2 -DGN_STAGES=1 -DGN_DEEP=2 -DGN_BM=64 -DGN_BN=128 -DGN_BK=16 -DGN_WM=32 -DGN_WN=64
+//! variant matmul_images_64x128 --env=vulkan1.3 -DGN_IMAGES -DGN_PARTS=2 -DGN_STAGES=1 -DGN_DEEP=2 -DGN_BM=64 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=32
 //! variant matmul_patch --env=vulkan1.3 -DGN_PATCH -DGN_PARTS=2 -DGN_STAGES=1 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_WM=16 -DGN_WN=32
 //! no-bindings
 //

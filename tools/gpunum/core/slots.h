@@ -90,7 +90,7 @@
 // ---- softmax.comp
 
 #define GNI_S_SOFTMAX_KIND 0  // gni_softmax_kind
-#define GNI_S_SOFTMAX_DTYPE 1 // of input and output
+#define GNI_S_SOFTMAX_DTYPE 1 // of the input, and 16 times the output's
 #define GNI_S_SOFTMAX_LOG_LANES 2
 #define GNI_S_SOFTMAX_ALIGNED 3
 #define GNI_F_SOFTMAX_IN_GROUPS 1u // rows of the input start at groups
@@ -411,7 +411,7 @@
 #define GNI_P_IMAGE_LINES 27 // of both operands
 #define GNI_P_IMAGE_SCANS 28 // workgroups that scan them
 #define GNI_P_IMAGE_PARTS_WORDS 29
-#define GNI_IMAGE_SCANNED 4 // times 64 places for a workgroup
+#define GNI_IMAGE_SCANNED 8 // times 64 places for a workgroup
 
 #define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
 #define GNI_S_MATVEC_SPECS 5

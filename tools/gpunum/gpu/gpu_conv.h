@@ -30,7 +30,7 @@ static bool gni_job_wants_parts(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, i
     gni_matmul like;
     int64_t splits;
     if (force > 1 || force < 0 || (force == 0 && gpu->g->precision != GN_PRECISION_HIGH)) return false;
-    if (!gni_job_has_units(gpu, GN_F16) || gpu->caps.max_buffers < 7 ||
+    if (!gni_job_has_units(gpu, GN_F16) || !gpu->caps.round_half || !gpu->caps.keep_half_denorms || gpu->caps.max_buffers < 7 ||
         gni_job_image_tiles[1].shared > gpu->caps.shared_bytes)
         return false;
     if (force == 1) return true;
@@ -74,7 +74,16 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
     if (m->step != GNI_IMAGE_PLAIN) {
         uint32_t base = 0;
         if (!gni_job_reach(gpu, &m->control, &words, &one, 1, &c.use[5], &base)) return false;
-        c.use[5].write = scan;
+        if (scan) { // both may run at once: each is said to write its lines, and what they share is read after both
+            const int64_t lines = m->by_channel ? gni_job_ceil(m->width, 16) * 16 : m->n,
+                          from = m->first > 0 ? GNI_SPLIT_CONTROL + 2 * m->first : 0;
+            c.use[4] = c.use[5];
+            c.use[4].offset += (uint64_t)from * 4;
+            c.use[4].bytes = (uint64_t)(GNI_SPLIT_CONTROL + 2 * (m->first + lines) - from) * 4;
+            c.use[4].write = true;
+            c.use[5].bytes = 0;
+            c.use[1].bytes = 0;
+        }
         c.n_use = 6;
         c.n_param = GNI_P_IMAGE_PARTS_WORDS;
         c.param[GNI_P_IMAGE_INFO] = (uint32_t)(GNI_SPLIT_CONTROL + 2 * m->first);

@@ -263,29 +263,21 @@ static gn_array *gni_conv_image(gn_context *g, gn_array *x, const int64_t *befor
     return gni_run(g, &gni_kind_image, &m, y) ? y : NULL;
 }
 
-// Whether a product of images a and b, m rows and n columns of k for each group, goes in parts: then s has control words, for which
-// both were scanned. `by_channel`: its rows and columns are channels. False: it failed.
-static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m,
-                                 int64_t n, int64_t k, bool by_channel) {
-    memset(s, 0, sizeof *s);
 #if GNI_GPU
+// Gives s the control words of a product of images a and b. False: it failed.
+static bool gni_conv_scan(gn_context *g, gni_conv_parts *s, gn_array *a, gn_array *b, bool by_channel) {
     gni_image of[2];
-    const double bytes = 4.0 * ((double)gni_elements(&a->shape) + (double)gni_elements(&b->shape));
-    const int64_t c = p->c, o = p->o / p->groups;
-    if (a->dtype != GN_F32 || c < 8 || o < 8 || (p->groups > 1 && (c % 16 != 0 || o % 16 != 0))) return true;
-    // With room for 16 times the channels and for what lies around them.
-    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 || !gni_job_wants_parts(g->gpu, m, n, k, p->groups, bytes)) return true;
     gn_array *in[2];
     in[0] = a;
     in[1] = b;
+    s->by_channel = by_channel;
     for (int i = 0; i < 2; i++) {
         if (!gni_materialize(g, in[i])) return false;
         gni_conv_image_of(&of[i], in[i], s, i);
         of[i].step = GNI_IMAGE_SCAN;
-        s->lines[i] = by_channel ? (in[i]->shape.dim[1] + 15) / 16 * 16 : in[i]->shape.dim[0];
+        s->lines[i] = by_channel ? (in[i]->shape.dim[1] + 15) / 16 * 16 : (in[i]->shape.dim[0] + 1) / 2 * 2; // of 16 bytes
         s->scans += gni_job_image_groups(&of[i]) * gni_job_ceil(of[i].width, 32);
     }
-    s->by_channel = by_channel;
     s->control = gn_eval(gn_zeros(g, GN_I32, GN_SHAPE(GNI_SPLIT_CONTROL + 2 * (s->lines[0] + s->lines[1]))));
     for (int i = 0; i < 2 && s->control != NULL; i++) {
         gni_conv_image_of(&of[i], in[i], s, i);
@@ -295,6 +287,21 @@ static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_con
         if (!gni_run(g, &gni_kind_image, &of[i], s->control)) return false;
     }
     return s->control != NULL;
+}
+#endif
+
+// Whether a product of images a and b, m rows and n columns of k for each group, goes in parts: then s gets control words.
+// `by_channel`: its rows and columns are channels. False: it failed.
+static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m,
+                                 int64_t n, int64_t k, bool by_channel) {
+    memset(s, 0, sizeof *s);
+#if GNI_GPU
+    const double bytes = 4.0 * ((double)gni_elements(&a->shape) + (double)gni_elements(&b->shape));
+    const int64_t c = p->c, o = p->o / p->groups;
+    if (a->dtype != GN_F32 || c < 8 || o < 8 || (p->groups > 1 && (c % 16 != 0 || o % 16 != 0))) return true;
+    // With room for twice the channels and for what lies around images.
+    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 || !gni_job_wants_parts(g->gpu, m, n, k, p->groups, bytes)) return true;
+    return gni_conv_scan(g, s, a, b, by_channel);
 #else
     GNI_UNUSED(g);
     GNI_UNUSED(p);
