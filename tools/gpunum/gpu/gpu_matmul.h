@@ -63,8 +63,8 @@ static const gni_job_tile gni_job_bfloat_tiles[] = {
 };
 // Of images in parts.
 static const gni_job_tile gni_job_image_tiles[] = {
-    {GNI_MODULE_matmul_images_128x128, 128, 128, 32, 41476, 440, 300, 2, 96, true},
-    {GNI_MODULE_matmul_images_64x128, 64, 128, 32, 31236, 400, 200, 3, 96, true},
+    {GNI_MODULE_matmul_images_128x128, 128, 128, 32, 41476, 400, 280, 2, 96, true},
+    {GNI_MODULE_matmul_images_64x128, 64, 128, 32, 31236, 300, 170, 3, 96, true},
 };
 static const gni_job_tile gni_job_int_tile = {
     GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, 48, false};

@@ -6,6 +6,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/grad.h"
+#include "../core/place.h"
 #include "../core/access.h"
 #include "../ops/create.h"
 #include "../ops/complex.h"
