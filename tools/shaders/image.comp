@@ -147,15 +147,12 @@ void main() {
     if (mode == 0u) {
         uint p = me / 4u, c = me % 4u * 8u, t = p * GN_PITCH + c;
         if (from + p >= GN_PLACES || first + c >= GN_WIDTH) return;
-        uvec4 hi, lo;
-        [[unroll]] for (uint e = 0u; e < 4u; e++) {
-            vec2 v = uintBitsToFloat(uvec2(gn_turned[t + 2u * e], gn_turned[t + 2u * e + 1u]));
-            hi[e] = packHalf2x16(v); // a device with matrix units rounds to the nearest
-            lo[e] = packHalf2x16((v - unpackHalf2x16(hi[e])) * 4096.0);
-        }
+        vec4 v[2]; // by integer code: a driver took unpackHalf2x16(packHalf2x16(v)) for v
+        [[unroll]] for (uint e = 0u; e < 8u; e++) v[e / 4u][e % 4u] = uintBitsToFloat(gn_turned[t + e]);
+        uvec4 parts[2] = gn_half_parts(v);
         uint to = (base + (from + p) * GN_WIDTH + first + (c & ~15u)) / 4u + c / 8u % 2u;
-        GN_PUT4(GN_OPEN(1u), to, hi);
-        GN_PUT4(GN_OPEN(1u), to + 2u, lo);
+        GN_PUT4(GN_OPEN(1u), to, parts[0]);
+        GN_PUT4(GN_OPEN(1u), to + 2u, parts[1]);
         return;
     }
 #endif

@@ -30,7 +30,7 @@ static bool gni_job_wants_parts(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, i
     gni_matmul like;
     int64_t splits;
     if (force > 1 || force < 0 || (force == 0 && gpu->g->precision != GN_PRECISION_HIGH)) return false;
-    if (!gni_job_has_units(gpu, GN_F16) || !gpu->caps.round_half || !gpu->caps.keep_half_denorms || gpu->caps.max_buffers < 7 ||
+    if (!gni_job_has_units(gpu, GN_F16) || gpu->caps.max_buffers < 7 ||
         gni_job_image_tiles[1].shared > gpu->caps.shared_bytes)
         return false;
     if (force == 1) return true;
