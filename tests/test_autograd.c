@@ -147,6 +147,7 @@ OP(slice_step, gn_square(gn_slice(a, 1, 0, GN_NONE, 2)))
 OP(slice_back, gn_mul(gn_slice(a, 0, GN_NONE, GN_NONE, -1), a))
 OP(slice_back_2, gn_square(gn_slice(a, 1, 4, GN_NONE, -3)))
 OP(slice_overlap, gn_mul(gn_slice(a, 1, 1, GN_NONE, 1), gn_slice(a, 1, 0, -1, 1)))
+OP(slice_three, gn_mul(gn_mul(gn_slice(a, 1, 0, 3, 1), gn_slice(a, 1, 4, 1, -1)), gn_exp(gn_slice(a, 1, 0, GN_NONE, 2))))
 OP(slice_empty, gn_add(gn_sum(gn_slice(a, 1, 2, 2, 1), GN_ALL), gn_square(a)))
 OP(index_text, gn_square(gn_index(a, "1, ::-2, None")))
 OP(index_dots, gn_exp(gn_index(a, "..., 1:")))
@@ -278,6 +279,7 @@ static const op_case cases[] = {
     CASE(slice_back, -2, 2, "2,3"),
     CASE(slice_back_2, -2, 2, "2,5"),
     CASE(slice_overlap, -2, 2, "2,5"),
+    CASE(slice_three, -2, 2, "2,5"),
     CASE(slice_empty, -2, 2, "2,5"),
     CASE(index_text, -2, 2, "2,5"),
     CASE(index_dots, -2, 2, "2,3,4"),

@@ -429,8 +429,40 @@ static void test_embedding(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_embedding: padding 4 of 4 rows");
 }
 
+// Of halves that wait to be widened, which kernels read as they are.
+static void test_widened(void **state) {
+    (void)state;
+    static const int lengths[] = {9, 40, 1000, 9001};
+    gn_context *g = test_open();
+    for (int i = 0; i < 8; i++) {
+        enum { ROWS = 3 };
+        const int n = lengths[i / 2];
+        const int32_t labels[ROWS] = {0, n / 2, n - 1};
+        float *x = (float *)malloc(sizeof(float) * (size_t)(ROWS * n)), have[ROWS];
+        double mean = 0;
+        for (int k = 0; k < ROWS * n; k++) x[k] = (float)(k * 37 % 101) / 16 - 3; // bfloat16 holds no more than 8 bits
+        gn_scope_begin(g);
+        gn_array *half = gn_eval(gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(ROWS, n), x), i % 2 ? GN_F16 : GN_BF16));
+        gn_read(gn_cast(half, GN_F32), x, sizeof(float) * (size_t)(ROWS * n));
+        gn_array *y = gn_logsumexp(gn_cast(half, GN_F32), 1);
+        assert_int_equal(gn_dtype_of(y), GN_F32);
+        assert_int_equal(gn_read(y, have, sizeof have), GN_OK);
+        for (int row = 0; row < ROWS; row++) {
+            double sum = 0;
+            for (int k = 0; k < n; k++) sum += exp((double)x[row * n + k]);
+            mean += (log(sum) - (double)x[row * n + labels[row]]) / ROWS;
+            if (!(fabs((double)have[row] - log(sum)) <= 2e-6 * log(sum))) fail_msg("%d numbers: %.9g, not %.9g", n, (double)have[row], log(sum));
+        }
+        const double found = gn_item(gn_cross_entropy(gn_cast(half, GN_F32), gn_array_from(g, GN_I32, GN_SHAPE(ROWS), labels)));
+        if (!(fabs(found - mean) <= 2e-6 * mean)) fail_msg("%d classes: %.9g, not %.9g", n, found, mean);
+        gn_scope_end(g);
+        free(x);
+    }
+    test_close(g);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd_values), GN_TEST(test_wrong_labels),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_widened), GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd_values), GN_TEST(test_wrong_labels),
                                        GN_TEST(test_refusals), GN_TEST(test_dropout), GN_TEST(test_embedding)};
     return test_run(tests);
 }

@@ -278,6 +278,146 @@ static void test_parts(void **state) {
             }
 }
 
+// ---- images in parts
+
+// Magnitudes of `kind`; whether products of them go in parts.
+typedef enum image_numbers { SPREAD, TINY_PLACE, TINY_RUN, ONE_NAN, IMAGE_KINDS } image_numbers;
+static bool fill_image(image_numbers kind, float *x, int n, int channels, int places, bool by_channel) {
+    for (int i = 0; i < n * channels * places; i++) {
+        int line = by_channel ? i / places % channels : i / places / channels, place = i % places;
+        double v = ldexp(draw_unit(), line % 3 == 1 ? -40 : 5);
+        if (i % 7 == 0) v = i % 2 ? 0 : ldexp(v, -33); // beside larger ones in all lines
+        if (kind == TINY_PLACE && place == 3) v = ldexp(v, -60);
+        if (kind == TINY_RUN && i / places / channels == n - 1) v = ldexp(v, -60);
+        x[i] = (float)v;
+    }
+    if (kind == ONE_NAN) x[n * channels * places / 2] = NAN;
+    return kind == SPREAD || (kind == TINY_PLACE && by_channel) || (kind == TINY_RUN && !by_channel);
+}
+
+static void check_images(gn_context *g, image_numbers kind, int channels, bool by_channel) {
+    enum { N = 5, H = 9, W = 8 };
+    const int64_t before[3] = {1, 0, 0}, size[3] = {H + 2, W, 1};
+    const int width = (channels + 15) / 16 * 16, count = N * channels * H * W, all = N * (H + 2) * W * width;
+    float *x = (float *)malloc((size_t)count * 4);
+    uint16_t *have = (uint16_t *)malloc((size_t)all * 4);
+    gni_conv_parts s;
+    memset(&s, 0, sizeof s);
+    const bool parts = fill_image(kind, x, N, channels, H * W, by_channel);
+    gn_scope_begin(g);
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(N, channels, H, W), x), *b = gn_eval(gn_ones(g, GN_F32, GN_SHAPE(3, 16, 2, 2)));
+    uint32_t *control = (uint32_t *)malloc(4 * (GNI_SPLIT_CONTROL + 2 * (size_t)(width + 34)));
+    assert_true(gni_conv_scan(g, &s, a, b, by_channel));
+    gn_array *y = gni_conv_image(g, a, before, size, width, &s, 0);
+    assert_int_equal(gn_read(s.control, control, (size_t)gn_bytes(s.control)), GN_OK);
+    assert_int_equal(gn_read(y, have, (size_t)all * 4), GN_OK);
+    assert_int_equal(control[0], parts ? 0 : 2);
+    for (int i = 0; i < N * (H + 2) * W; i++)
+        for (int c = 0; c < width; c++) {
+            const int n = i / W / (H + 2), row = i / W % (H + 2) - 1;
+            const bool inside = row >= 0 && row < H && c < channels;
+            const float v = inside ? x[((n * channels + c) * H + row) * W + i % W] : 0;
+            float most, whole;
+            memcpy(&most, &control[GNI_SPLIT_CONTROL + 2 * (by_channel ? c : n)], 4);
+            memcpy(&whole, have + 2 * ((size_t)i * (size_t)width + (size_t)c), 4);
+            const size_t at = 2 * ((size_t)i * (size_t)width + (size_t)(c & ~15)) + (size_t)(c & 15);
+            const double scale = most > 0 ? ldexp(1, 14 - ilogb((double)most)) : 0, want = (double)v * scale,
+                         sum = half_value(have[at]) + half_value(have[at + 16]) * 0x1p-12;
+            if (parts ? !(fabs(sum - want) <= fmax(fabs(want) * 0x1p-22, 0x1p-37)) : !(whole == v || (isnan(whole) && isnan(v))))
+                fail_msg("numbers %d, %d channels, by channel %d: place %d, channel %d is %.9g, not %.9g (mode %d)", (int)kind, channels,
+                         by_channel, i, c, parts ? sum : (double)whole, parts ? want : (double)v, (int)control[0]);
+        }
+    gn_scope_end(g);
+    free(control);
+    free(have);
+    free(x);
+}
+
+static void test_images(void **state) {
+    gn_context *g = (gn_context *)*state;
+    if (!test_on_vulkan() || !g->gpu->caps.addresses) skip();
+    const gn_placement asked = g->placement;
+    g->placement = GN_PLACE_GPU;
+    for (int kind = 0; kind < IMAGE_KINDS; kind++)
+        for (int by_channel = 0; by_channel < 2; by_channel++) {
+            check_images(g, (image_numbers)kind, 40, by_channel != 0);
+            check_images(g, (image_numbers)kind, 17, by_channel != 0);
+        }
+    g->placement = asked;
+}
+
+// A convolution and both of its gradients in parts, against float64.
+static void convolution(gn_context *g, int c, int o, int groups, int size, int stride) {
+    enum { N = 3, TAPS = 3 };
+    const int out = (size - 1) / stride + 1, cg = c / groups, og = o / groups;
+    const int count[3] = {N * c * size * size, o * cg * TAPS * TAPS, N * o * out * out};
+    float *have[3], *of[3];
+    double *want[3], *bound[3];
+    for (int i = 0; i < 3; i++) {
+        of[i] = (float *)malloc((size_t)count[i] * 4);
+        have[i] = (float *)malloc((size_t)count[i] * 4);
+        want[i] = (double *)calloc((size_t)count[i], 8);
+        bound[i] = (double *)calloc((size_t)count[i], 8);
+        for (int k = 0; k < count[i]; k++) of[i][k] = (float)draw_unit();
+    }
+    for (int n = 0; n < N; n++)
+        for (int p = 0; p < o; p++)
+            for (int q = 0; q < cg; q++)
+                for (int i = 0; i < out * out; i++)
+                    for (int t = 0; t < TAPS * TAPS; t++) {
+                        const int row = i / out * stride + t / TAPS - 1, column = i % out * stride + t % TAPS - 1;
+                        if (row < 0 || row >= size || column < 0 || column >= size) continue;
+                        const int at[3] = {((n * c + p / og * cg + q) * size + row) * size + column, (p * cg + q) * TAPS * TAPS + t,
+                                           (n * o + p) * out * out + i};
+                        for (int k = 0; k < 3; k++) {
+                            const double product = (double)of[(k + 1) % 3][at[(k + 1) % 3]] * (double)of[(k + 2) % 3][at[(k + 2) % 3]];
+                            want[k][at[k]] += product;
+                            bound[k][at[k]] += fabs(product);
+                        }
+                    }
+    force_split(g, 1);
+    gn_scope_begin(g);
+    gn_conv_options options = {0};
+    options.stride = stride;
+    options.pad = 1;
+    options.groups = groups;
+    gn_array *x = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(N, c, size, size), of[0]), true);
+    gn_array *w = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(o, cg, TAPS, TAPS), of[1]), true);
+    gn_array *y = gn_conv2d(x, w, NULL, &options);
+    assert_int_equal(gn_backward(gn_sum(gn_mul(y, gn_array_from(g, GN_F32, GN_SHAPE(N, o, out, out), of[2])), GN_ALL)), GN_OK);
+    gn_array *result[3];
+    result[0] = gn_grad(x);
+    result[1] = gn_grad(w);
+    result[2] = y;
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(gn_read(result[k], have[k], (size_t)count[k] * 4), GN_OK);
+        const int depth = k == 0 ? og * 9 : k == 1 ? N * out * out : cg * 9;
+        for (int i = 0; i < count[k]; i++)
+            if (!(fabs((double)have[k][i] - want[k][i]) <= (depth + 8) * 0x1p-24 * bound[k][i]))
+                fail_msg("%d -> %d channels, %d groups, %d places, stride %d: result %d, element %d is %.9g, not %.9g", c, o, groups, size,
+                         stride, k, i, (double)have[k][i], want[k][i]);
+    }
+    gn_scope_end(g);
+    force_split(g, 0);
+    for (int i = 0; i < 3; i++) {
+        free(of[i]);
+        free(have[i]);
+        free(want[i]);
+        free(bound[i]);
+    }
+}
+
+static void test_convolutions(void **state) {
+    gn_context *g = (gn_context *)*state;
+    if (!test_on_vulkan()) skip();
+    const gn_placement asked = g->placement;
+    g->placement = GN_PLACE_GPU;
+    convolution(g, 16, 32, 1, 8, 1);
+    convolution(g, 17, 20, 1, 9, 2);
+    convolution(g, 32, 32, 2, 7, 1);
+    g->placement = asked;
+}
+
 // ---- tiles of float16 and bfloat16
 
 // Makes `which` the tile that is chosen, with k in one part.
@@ -379,6 +519,8 @@ int main(void) {
         GN_TEST(test_batches),
         GN_TEST(test_numbers),
         GN_TEST(test_bias),
+        GN_TEST(test_images),
+        GN_TEST(test_convolutions),
     };
     return test_run(tests);
 }

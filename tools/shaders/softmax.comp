@@ -25,10 +25,12 @@
 layout(local_size_x = GN_THREADS) in;
 
 layout(constant_id = GNI_S_SOFTMAX_KIND) const uint GN_KIND = 0u;
-layout(constant_id = GNI_S_SOFTMAX_DTYPE) const uint GN_DTYPE = 0u;
+layout(constant_id = GNI_S_SOFTMAX_DTYPE) const uint GN_DTYPES = 0u;
 layout(constant_id = GNI_S_SOFTMAX_LOG_LANES) const uint GN_LOG_LANES = 8u;
 layout(constant_id = GNI_S_SOFTMAX_ALIGNED) const uint GN_ALIGNED = 0u;
 layout(constant_id = GNI_S_SOFTMAX_PHASE) const uint GN_PHASE = 3u;
+#define GN_DTYPE (GN_DTYPES & 15u)
+#define GN_OUT_DTYPE (GN_DTYPES >> 4)
 #define GN_SOFTMAX 0u
 #define GN_LOG_SOFTMAX 1u
 #define GN_LOGSUMEXP 2u
@@ -64,9 +66,9 @@ vec4 gn_row_read(uint row, uint g) {
 
 void gn_row_write(uint row, uint g, vec4 y) {
     uint at = GN_OUT_BASE + row * GN_N + 4u * g;
-    uvec4 v = gn_narrow(floatBitsToUint(y), GN_DTYPE);
-    if ((GN_ALIGNED & GNI_F_SOFTMAX_OUT_GROUPS) != 0u && 4u * g + 4u <= GN_N) gn_write_group(GN_OPEN(1u), at, GN_DTYPE, v);
-    else if (4u * g < GN_N) gn_write_each(GN_OPEN(1u), at + uvec4(0u, 1u, 2u, 3u), GN_DTYPE, v, min(GN_N - 4u * g, 4u));
+    uvec4 v = gn_narrow(floatBitsToUint(y), GN_OUT_DTYPE);
+    if ((GN_ALIGNED & GNI_F_SOFTMAX_OUT_GROUPS) != 0u && 4u * g + 4u <= GN_N) gn_write_group(GN_OPEN(1u), at, GN_OUT_DTYPE, v);
+    else if (4u * g < GN_N) gn_write_each(GN_OPEN(1u), at + uvec4(0u, 1u, 2u, 3u), GN_OUT_DTYPE, v, min(GN_N - 4u * g, 4u));
 }
 
 // What is taken off the elements before exp: the maximum, unless that is infinite. The sum is infinite,
@@ -89,8 +91,8 @@ vec4 gn_exp_row(vec4 x) {
 }
 
 void gn_row_result(uint row, float v) {
-    uvec4 r = gn_narrow(floatBitsToUint(vec4(v)), GN_DTYPE);
-    gn_write_one(GN_OPEN(1u), GN_OUT_BASE + row, gn_packing(GN_DTYPE), r.x);
+    uvec4 r = gn_narrow(floatBitsToUint(vec4(v)), GN_OUT_DTYPE);
+    gn_write_one(GN_OPEN(1u), GN_OUT_BASE + row, gn_packing(GN_OUT_DTYPE), r.x);
 }
 
 #ifndef GN_LONG

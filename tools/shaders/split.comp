@@ -161,27 +161,6 @@ void main() {
 
 #else
 
-// To 2^-13 of v's binade (float16's precision) or 2^-16 (bfloat16's).
-vec4 gn_round(vec4 v, float by) {
-    precise vec4 c = v * by;
-    precise vec4 d = c - v;
-    precise vec4 r = c - d;
-    return r;
-}
-// To what float16 holds, for magnitudes up to 2^15.
-vec4 gn_round_half(vec4 v) {
-    precise vec4 few = v + 0.75;
-    precise vec4 small = few - 0.75;
-    return mix(gn_round(v, 8193.0), small, lessThan(abs(v), vec4(6.103515625e-05)));
-}
-// Bits of numbers that float16 holds.
-uvec4 gn_half_bits(vec4 v) {
-    uvec4 u = floatBitsToUint(v), a = u & 0x7fffffffu;
-    uvec4 small = uvec4(abs(v) * 16777216.0);
-    return mix((a - 0x38000000u) >> 13, small, lessThan(abs(v), vec4(6.103515625e-05))) | ((u >> 16) & 0x8000u);
-}
-uvec2 gn_pair(uvec4 h) { return h.xz | (h.yw << 16); }
-
 void main() {
     uint me = gl_LocalInvocationIndex, batch = gl_WorkGroupID.z, mode = gn_load(GN_COUNTERS, GN_MODE);
     if (mode > 1u) return;
@@ -191,7 +170,7 @@ void main() {
                                        gn_load(GN_COUNTERS, GN_INFO + 2u * (batch * GN_PADDED + row) + 1u))
                                : uvec2(0u);
     bool held = row < GN_ROWS && gn_row_mode(info) <= mode;
-    float scale = uintBitsToFloat(uint(268 - gn_row_exponent(info)) << 23);
+    float scale = gn_row_scale(info);
     for (uint slice = gl_WorkGroupID.y * 4u + piece / 2u; slice < GN_SLICES; slice += gl_NumWorkGroups.y * 4u) {
         vec4 v[2];
         [[unroll]] for (uint e = 0u; e < 2u; e++) {
@@ -199,16 +178,11 @@ void main() {
             v[e] = gn_read_run(GN_OPEN(0u), at + row * GN_STEP_ROW + k * GN_STEP, GN_STEP, GN_T_F32,
                                !GN_ALONG_ROWS && GN_GROUPS, held ? gn_inside(k, GN_LENGTH) : 0u) * scale;
         }
-        uint parts = mode == 0u ? 2u : 3u;
-        uint to = ((batch * GN_SLICES + slice) * GN_PADDED + (row & ~7u)) * 2u * parts + (piece & 1u) * 8u + row % 8u;
+        uint to = ((batch * GN_SLICES + slice) * GN_PADDED + (row & ~7u)) * 2u * (mode == 0u ? 2u : 3u) + (piece & 1u) * 8u + row % 8u;
         if (mode == 0u) {
-            vec4 hi[2], lo[2];
-            [[unroll]] for (uint e = 0u; e < 2u; e++) {
-                hi[e] = gn_round_half(v[e]);
-                lo[e] = gn_round_half((v[e] - hi[e]) * 4096.0);
-            }
-            gn_store4(GN_C, to, uvec4(gn_pair(gn_half_bits(hi[0])), gn_pair(gn_half_bits(hi[1]))));
-            gn_store4(GN_C, to + 16u, uvec4(gn_pair(gn_half_bits(lo[0])), gn_pair(gn_half_bits(lo[1]))));
+            uvec4 parts[2] = gn_half_parts(v);
+            gn_store4(GN_C, to, parts[0]);
+            gn_store4(GN_C, to + 16u, parts[1]);
         } else {
             for (uint p = 0u; p < 3u; p++) {
                 vec4 top[2];

@@ -12,6 +12,8 @@
 // 2^-112 that power would overflow; without it they keep all their bits as well.
 int gn_row_exponent(uvec2 info) { return max(int(info.x >> 23), 15); }
 
+float gn_row_scale(uvec2 info) { return uintBitsToFloat(uint(268 - gn_row_exponent(info)) << 23); }
+
 // The first mode that holds a row.
 uint gn_row_mode(uvec2 info) {
     if (info.x >= 0x7f800000u) return 2u;
@@ -20,3 +22,34 @@ uint gn_row_mode(uvec2 info) {
 }
 
 uvec2 gn_row_info(uint at) { return uvec2(gn_load_coherent(GN_COUNTERS, at), gn_load_coherent(GN_COUNTERS, at + 1u)); }
+
+// To 2^-13 of v's binade (float16's precision) or 2^-16 (bfloat16's).
+vec4 gn_round(vec4 v, float by) {
+    precise vec4 c = v * by;
+    precise vec4 d = c - v;
+    precise vec4 r = c - d;
+    return r;
+}
+// To what float16 holds, for magnitudes up to 2^15.
+vec4 gn_round_half(vec4 v) {
+    precise vec4 few = v + 0.75;
+    precise vec4 small = few - 0.75;
+    return mix(gn_round(v, 8193.0), small, lessThan(abs(v), vec4(6.103515625e-05)));
+}
+// Bits of numbers that float16 holds.
+uvec4 gn_half_bits(vec4 v) {
+    uvec4 u = floatBitsToUint(v), a = u & 0x7fffffffu;
+    uvec4 small = uvec4(abs(v) * 16777216.0);
+    return mix((a - 0x38000000u) >> 13, small, lessThan(abs(v), vec4(6.103515625e-05))) | ((u >> 16) & 0x8000u);
+}
+uvec2 gn_pair(uvec4 h) { return h.xz | (h.yw << 16); }
+// Eight numbers, scaled: their parts in float16.
+uvec4[2] gn_half_parts(vec4 v[2]) {
+    vec4 hi[2], lo[2];
+    [[unroll]] for (uint e = 0u; e < 2u; e++) {
+        hi[e] = gn_round_half(v[e]);
+        lo[e] = gn_round_half((v[e] - hi[e]) * 4096.0);
+    }
+    return uvec4[2](uvec4(gn_pair(gn_half_bits(hi[0])), gn_pair(gn_half_bits(hi[1]))),
+                    uvec4(gn_pair(gn_half_bits(lo[0])), gn_pair(gn_half_bits(lo[1]))));
+}

@@ -90,7 +90,7 @@
 // ---- softmax.comp
 
 #define GNI_S_SOFTMAX_KIND 0  // gni_softmax_kind
-#define GNI_S_SOFTMAX_DTYPE 1 // of input and output
+#define GNI_S_SOFTMAX_DTYPE 1 // of the input, and 16 times the output's
 #define GNI_S_SOFTMAX_LOG_LANES 2
 #define GNI_S_SOFTMAX_ALIGNED 3
 #define GNI_F_SOFTMAX_IN_GROUPS 1u // rows of the input start at groups
@@ -413,6 +413,12 @@
 #define GNI_P_IMAGE_STEP_IMAGE 6
 #define GNI_P_IMAGE_AXIS 7 // 3, the last one first: (divider, places in front, places that there are, step)
 #define GNI_P_IMAGE_WORDS 25
+#define GNI_P_IMAGE_INFO 25 // first word of the operand's lines
+#define GNI_P_IMAGE_BY_CHANNEL 26
+#define GNI_P_IMAGE_LINES 27 // of both operands
+#define GNI_P_IMAGE_SCANS 28 // workgroups that scan them
+#define GNI_P_IMAGE_PARTS_WORDS 29
+#define GNI_IMAGE_SCANNED 8 // times 64 places for a workgroup
 
 #define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
 #define GNI_S_MATVEC_SPECS 5
@@ -477,6 +483,10 @@
 #define GNI_P_PARTS_A_INFO 101
 #define GNI_P_PARTS_B_INFO 102
 #define GNI_P_PARTS_WORDS 103
+// Of images instead: divider of columns by those of an image, or by channels.
+#define GNI_P_IMAGES_LINE 96
+#define GNI_P_IMAGES_LINES_A 99
+#define GNI_P_IMAGES_WORDS 100
 
 // ---- Fourier transforms: fft.glsl, fft.comp, fft_any.comp
 

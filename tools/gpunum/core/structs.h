@@ -264,14 +264,26 @@ typedef struct gni_conv {
     // On a GPU, where b has its channels last: runs of c's columns that follow each other, where the next run and the next row
     // begin.
     int64_t c_run, c_jump, c_row;
+    // With a buffer, on a GPU: a and b are images in parts, where these control words say so. Lines of b, which come behind those
+    // of a, are channels, else images.
+    gni_operand control;
+    int64_t a_lines;
+    bool by_channel;
 } gni_conv;
 
 // out (n, out..., width) contiguous = in (n, channels, in...) of any strides as if it began `before` places earlier, with zeros
 // around it, or cut; channels behind its own are zeros. For GPUs.
+typedef enum gni_image_step { GNI_IMAGE_PLAIN, GNI_IMAGE_SCAN, GNI_IMAGE_PARTS } gni_image_step; // image.comp says what they are
 typedef struct gni_image {
     int64_t n, channels, width;
     int64_t have[3], before[3], size[3];
     gni_operand in, out; // in's strides: of n, channels and three axes
+    // Of scans, which write to `control` and have it as `out`, and of parts: the operand's first line, those of both operands, and
+    // all workgroups of their scans.
+    gni_image_step step;
+    gni_operand control;
+    bool by_channel;
+    int64_t first, lines, scans;
 } gni_image;
 
 // Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch, head, row.

@@ -61,6 +61,11 @@ static const gni_job_tile gni_job_bfloat_tiles[] = {
     {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
     {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
 };
+// Of images in parts.
+static const gni_job_tile gni_job_image_tiles[] = {
+    {GNI_MODULE_matmul_images_128x128, 128, 128, 32, 41476, 400, 280, 2, 96, true},
+    {GNI_MODULE_matmul_images_64x128, 64, 128, 32, 31236, 300, 170, 3, 96, true},
+};
 static const gni_job_tile gni_job_int_tile = {
     GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, 48, false};
 // A CPU's tiles are small, since its compilers are slow with much unrolled code: the last of these, and the next.
@@ -242,30 +247,11 @@ static gni_job_choice *gni_job_known_choice(const gni_gpu *gpu, const gni_job_ti
     return c;
 }
 
-// The tile and the number of parts of k that take the least time.
-static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmul *m,
+// The tile of `count` and the number of parts of k that take the least time.
+static const gni_job_tile *gni_job_best_tile(const gni_gpu *gpu, const gni_job_tile *tiles, int count, const gni_matmul *m,
                                              int64_t batches, int64_t *splits) {
-    const gni_job_tile *tiles = gni_job_real_tiles, *best = NULL;
-    int count = (int)(sizeof gni_job_real_tiles / sizeof gni_job_real_tiles[0]);
+    const gni_job_tile *best = NULL;
     *splits = 1;
-    if (m->c.dtype == GN_F64) {
-        const int all = (int)(sizeof gni_job_f64_tiles / sizeof gni_job_f64_tiles[0]);
-        count = gpu->caps.kind == GNI_GPU_CPU ? 1 : all;
-        tiles = gni_job_f64_tiles + (all - count);
-    } else if (m->c.dtype == GN_I32 || m->c.dtype == GN_U32) {
-        tiles = &gni_job_int_tile;
-        count = 1;
-    } else if (m->a.dtype == m->b.dtype && gni_job_has_units(gpu, m->a.dtype) &&
-               gni_job_suits_units(m)) {
-        tiles = m->a.dtype == GN_F16 ? gni_job_half_tiles : gni_job_bfloat_tiles;
-        count = (int)(sizeof gni_job_half_tiles / sizeof gni_job_half_tiles[0]);
-    } else if (gpu->caps.kind == GNI_GPU_CPU) {
-        tiles = &gni_job_cpu_tile;
-        count = 1;
-    } else if (m->prologue != 0 || m->as_prologue) {
-        tiles = gni_job_prologue_tiles;
-        count = (int)(sizeof gni_job_prologue_tiles / sizeof gni_job_prologue_tiles[0]);
-    }
     gni_job_choice *known = gni_job_known_choice(gpu, tiles, m, batches);
     if (known != NULL && known->tile != NULL) {
         *splits = known->splits;
@@ -292,6 +278,30 @@ static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmu
         known->splits = *splits;
     }
     return best;
+}
+
+static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmul *m, int64_t batches, int64_t *splits) {
+    const gni_job_tile *tiles = gni_job_real_tiles;
+    int count = (int)(sizeof gni_job_real_tiles / sizeof gni_job_real_tiles[0]);
+    if (m->c.dtype == GN_F64) {
+        const int all = (int)(sizeof gni_job_f64_tiles / sizeof gni_job_f64_tiles[0]);
+        count = gpu->caps.kind == GNI_GPU_CPU ? 1 : all;
+        tiles = gni_job_f64_tiles + (all - count);
+    } else if (m->c.dtype == GN_I32 || m->c.dtype == GN_U32) {
+        tiles = &gni_job_int_tile;
+        count = 1;
+    } else if (m->a.dtype == m->b.dtype && gni_job_has_units(gpu, m->a.dtype) &&
+               gni_job_suits_units(m)) {
+        tiles = m->a.dtype == GN_F16 ? gni_job_half_tiles : gni_job_bfloat_tiles;
+        count = (int)(sizeof gni_job_half_tiles / sizeof gni_job_half_tiles[0]);
+    } else if (gpu->caps.kind == GNI_GPU_CPU) {
+        tiles = &gni_job_cpu_tile;
+        count = 1;
+    } else if (m->prologue != 0 || m->as_prologue) {
+        tiles = gni_job_prologue_tiles;
+        count = (int)(sizeof gni_job_prologue_tiles / sizeof gni_job_prologue_tiles[0]);
+    }
+    return gni_job_best_tile(gpu, tiles, count, m, batches, splits);
 }
 
 // What both kinds of matrix kernels are told. The strides are those of the kernel's own a and b.
@@ -593,7 +603,9 @@ static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled
 static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t batches,
                                  int64_t row) {
     int64_t splits = 1, one = 1;
-    const gni_job_tile *t = gni_job_pick_tile(c->gpu, m, batches, &splits);
+    const gni_job_tile *t = c->parts ? gni_job_best_tile(c->gpu, gni_job_image_tiles, (int)GNI_COUNT(gni_job_image_tiles), m,
+                                                         batches, &splits)
+                                     : gni_job_pick_tile(c->gpu, m, batches, &splits);
     bool sums = m->sums.buf != NULL;
     if (sums && !gni_job_sums_pay(c->gpu, t, m, splits)) return gni_job_matmul_sums(c->gpu, m);
     int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
@@ -644,7 +656,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
         return gni_job_matmul_apart(c->gpu, m);
     if (m->prologue != 0 && c->gpu->caps.keep_half_denorms) *layout |= GNI_F_MATMUL_EXACT;
     if (m->prologue != 0 && !gni_job_put_load(c, m)) return gni_job_prologue_apart(c->gpu, m, true);
-    if (c->spare.mem != NULL) *layout |= GNI_F_MATMUL_SPARE;
+    if (c->spare.mem != NULL && !c->parts) *layout |= GNI_F_MATMUL_SPARE;
     if (sums) *layout |= GNI_F_MATMUL_SUMS;
     if (c->windows != NULL) gni_job_put_windows(c, t, layout);
     gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);

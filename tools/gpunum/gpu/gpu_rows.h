@@ -14,7 +14,8 @@ enum { GNI_ROWS_LONGEST = 16384 }; // of those in registers
 
 static bool gni_job_softmax_ok(const gni_gpu *gpu, const gni_softmax *s) {
     gn_dtype t = s->in.dtype;
-    return (t == GN_F32 || gni_job_is_half(t)) && s->out.dtype == t && s->n < INT32_MAX / 2 &&
+    const bool same = s->out.dtype == t || (s->kind == GNI_LOGSUMEXP && s->out.dtype == GN_F32);
+    return (t == GN_F32 || gni_job_is_half(t)) && same && s->n < INT32_MAX / 2 &&
            s->n * (int64_t)gn_dtype_size(t) <= gni_job_most_bytes(gpu);
 }
 
@@ -87,7 +88,7 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     bool in_groups = *in % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0);
     bool out_groups = *out % 4 == 0 && (s->rows == 1 || s->n % 4 == 0);
     c.generic.spec[GNI_S_SOFTMAX_KIND] = (uint32_t)s->kind;
-    c.generic.spec[GNI_S_SOFTMAX_DTYPE] = (uint32_t)s->in.dtype;
+    c.generic.spec[GNI_S_SOFTMAX_DTYPE] = (uint32_t)s->in.dtype | (uint32_t)s->out.dtype << 4;
     c.generic.spec[GNI_S_SOFTMAX_LOG_LANES] = (uint32_t)log_lanes;
     c.generic.spec[GNI_S_SOFTMAX_ALIGNED] = gni_job_flag(in_groups, GNI_F_SOFTMAX_IN_GROUPS) |
                                             gni_job_flag(out_groups, GNI_F_SOFTMAX_OUT_GROUPS);

@@ -6,6 +6,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/grad.h"
+#include "../core/place.h"
 #include "../core/access.h"
 #include "../ops/create.h"
 #include "../ops/complex.h"
@@ -302,6 +303,42 @@ static bool gni_pass_check(gni_pass *p, const gni_node *node) {
     return true;
 }
 
+// Whether the gradient of the array that a slice is of is there, and nobody else's, so that the slice's is added to it in place.
+static bool gni_pass_has_whole(const gni_pass *p, const gni_node *node) {
+    const gn_array *a = node->backward == gni_back_slice ? node->in[0]->node->gy : NULL;
+    return a != NULL && a->buf != NULL && a->node == NULL && a->refs == 1 && a->buf->refs == 1 && gni_is_contiguous(a) &&
+           a->dtype == node->gy->dtype && !gni_is_complex(a->dtype) && !gni_tracks(p->g, &node->gy, 1);
+}
+
+static bool gni_pass_add_slice(gni_pass *p, const gni_node *node) {
+    gn_context *g = p->g;
+    gni_builder b;
+    gn_array *whole = node->in[0]->node->gy;
+    const int axis = (int)node->param[0];
+    gn_shape s = node->gy->shape;
+    int64_t stride[GN_MAX_RANK], offset = whole->offset + node->param[1] * whole->stride[axis];
+    memcpy(stride, whole->stride, sizeof stride);
+    stride[axis] *= node->param[2];
+    if (gni_elements(&s) == 0) return true;
+    if (!gni_materialize(g, node->gy)) return false;
+    gn_array *part = gni_adopt(g, gni_array_view(g, p->fn, whole, &s, stride, offset)), *sum = part != NULL ? gn_add(part, node->gy) : NULL;
+    if (sum == NULL) return false;
+    gni_build_begin(&b, g, &s, gni_is_wide(whole->dtype));
+    gni_program *program = &b.map.program;
+    program->n_out = 1;
+    program->out_dtype[0] = whole->dtype;
+    program->out_reg[0] = gni_build_value(&b, sum);
+    gni_build_finish(program);
+    gni_operand *o = &b.map.out[0];
+    memset(o, 0, sizeof *o);
+    o->buf = whole->buf;
+    o->dtype = whole->dtype;
+    o->offset = offset;
+    memcpy(o->stride, stride, sizeof(int64_t) * (size_t)s.rank);
+    gni_map_merge(&b.map);
+    return gni_run(g, &gni_kind_map, &b.map, NULL);
+}
+
 // Takes the gradient of one array on to the operands that it was made of.
 static bool gni_pass_step(gni_pass *p, gni_node *node, gn_array **gx) {
     bool onward = false;
@@ -312,8 +349,9 @@ static bool gni_pass_step(gni_pass *p, gni_node *node, gn_array **gx) {
     memset(gx, 0, sizeof(gn_array *) * (size_t)node->n_in);
     gn_scope_begin(p->g);
     p->g->part = node->name;
-    bool ok = node->backward(p->g, node, node->gy, gx);
-    for (int i = 0; i < node->n_in && ok; i++)
+    const bool adds = gni_pass_has_whole(p, node);
+    bool ok = adds ? gni_pass_add_slice(p, node) : node->backward(p->g, node, node->gy, gx);
+    for (int i = 0; i < node->n_in && ok && !adds; i++)
         if (gni_wanted(node, i)) ok = gni_pass_give(p, node, i, gx[i]);
     gn_scope_end(p->g);
     p->g->part = NULL;

@@ -161,6 +161,17 @@ static int64_t gni_conv_each(gn_dtype t) { return 16 / (int64_t)gn_dtype_size(t)
 
 static int64_t gni_conv_up(int64_t n, gn_dtype t) { return (n + gni_conv_each(t) - 1) / gni_conv_each(t) * gni_conv_each(t); }
 
+// A product in parts (GN_PRECISION_HIGH) has control words, and images of whole sixteens of channels.
+typedef struct gni_conv_parts {
+    gn_array *control; // NULL: not in parts
+    int64_t lines[2], scans;
+    bool by_channel;
+} gni_conv_parts;
+
+static int64_t gni_conv_width(int64_t n, gn_dtype t, const gni_conv_parts *s) {
+    return s->control != NULL ? (n + 15) / 16 * 16 : gni_conv_up(n, t);
+}
+
 // Whether a convolution of a and b is done so: a product of m rows for each group, of images with so many channels in a group,
 // which grow up to `most` times. On an H200 that was faster for 3 rows, and 3 channels as 4; 3 as 8 only for the weights.
 static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m, int64_t channels,
@@ -209,42 +220,113 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
 #endif
 }
 
-// x, whose strides may be any, as (n, size..., width).
-static gn_array *gni_conv_image(gn_context *g, gn_array *x, int nd, const int64_t *before, const int64_t *size, int64_t width) {
+// An image job for x, whose strides may be any, as it is; `side`: operand a, 0, or b.
+static void gni_conv_image_of(gni_image *m, const gn_array *x, const gni_conv_parts *s, int side) {
+    memset(m, 0, sizeof *m);
+    m->n = x->shape.dim[0];
+    m->channels = m->width = x->shape.dim[1];
+    m->in.stride[0] = x->stride[0];
+    m->in.stride[1] = x->stride[1];
+    for (int i = 0; i < 3; i++) m->have[i] = m->size[i] = 1;
+    for (int i = 0; i + 2 < x->shape.rank; i++) {
+        m->have[i] = m->size[i] = x->shape.dim[2 + i];
+        m->in.stride[2 + i] = x->stride[2 + i];
+    }
+    m->in.buf = x->buf;
+    m->in.offset = x->offset;
+    m->in.dtype = m->out.dtype = x->dtype;
+    if (s->control == NULL) return;
+    m->step = GNI_IMAGE_PARTS;
+    m->control.buf = s->control->buf;
+    m->by_channel = s->by_channel;
+    m->first = side == 0 ? 0 : s->lines[0];
+    m->lines = s->lines[0] + s->lines[1];
+    m->scans = s->scans;
+}
+
+// x as (n, size..., width), which begins `before` places earlier.
+static gn_array *gni_conv_image(gn_context *g, gn_array *x, const int64_t *before, const int64_t *size, int64_t width,
+                                const gni_conv_parts *parts, int side) {
     gni_image m;
     gn_shape s = GN_SHAPE(x->shape.dim[0]);
     if (!gni_materialize(g, x)) return NULL;
-    memset(&m, 0, sizeof m);
-    m.n = x->shape.dim[0];
-    m.channels = x->shape.dim[1];
+    gni_conv_image_of(&m, x, parts, side);
     m.width = width;
-    m.in.stride[0] = x->stride[0];
-    m.in.stride[1] = x->stride[1];
-    for (int i = 0; i < 3; i++) m.have[i] = m.size[i] = 1;
-    for (int i = 0; i < nd; i++) {
+    for (int i = 0; i + 2 < x->shape.rank; i++) {
         s.dim[s.rank++] = m.size[i] = size[i];
-        m.have[i] = x->shape.dim[2 + i];
         m.before[i] = before[i];
-        m.in.stride[2 + i] = x->stride[2 + i];
     }
     s.dim[s.rank++] = width;
     gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
     if (y == NULL) return NULL;
-    m.in.buf = x->buf;
-    m.in.offset = x->offset;
     m.out.buf = y->buf;
-    m.in.dtype = m.out.dtype = x->dtype;
     return gni_run(g, &gni_kind_image, &m, y) ? y : NULL;
 }
 
-// The part of x that the windows of p cover.
-static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_array *x, int64_t width) {
-    int64_t size[3];
-    for (int i = 0; i < p->nd; i++) size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
-    return gni_conv_image(g, x, p->nd, p->pad, size, width);
+#if GNI_GPU
+// Gives s the control words of a product of images a and b. False: it failed.
+static bool gni_conv_scan(gn_context *g, gni_conv_parts *s, gn_array *a, gn_array *b, bool by_channel) {
+    gni_image of[2];
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    s->by_channel = by_channel;
+    for (int i = 0; i < 2; i++) {
+        if (!gni_materialize(g, in[i])) return false;
+        gni_conv_image_of(&of[i], in[i], s, i);
+        of[i].step = GNI_IMAGE_SCAN;
+        s->lines[i] = by_channel ? (in[i]->shape.dim[1] + 15) / 16 * 16 : (in[i]->shape.dim[0] + 1) / 2 * 2; // of 16 bytes
+        s->scans += gni_job_image_groups(&of[i]) * gni_job_ceil(of[i].width, 32);
+    }
+    s->control = gn_eval(gn_zeros(g, GN_I32, GN_SHAPE(GNI_SPLIT_CONTROL + 2 * (s->lines[0] + s->lines[1]))));
+    for (int i = 0; i < 2 && s->control != NULL; i++) {
+        gni_conv_image_of(&of[i], in[i], s, i);
+        of[i].step = GNI_IMAGE_SCAN;
+        of[i].out = of[i].control;
+        of[i].out.dtype = GN_I32;
+        if (!gni_run(g, &gni_kind_image, &of[i], s->control)) return false;
+    }
+    return s->control != NULL;
+}
+#endif
+
+// Whether a product of images a and b, m rows and n columns of k for each group, goes in parts: then s gets control words.
+// `by_channel`: its rows and columns are channels. False: it failed.
+static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m,
+                                 int64_t n, int64_t k, bool by_channel) {
+    memset(s, 0, sizeof *s);
+#if GNI_GPU
+    const double bytes = 4.0 * ((double)gni_elements(&a->shape) + (double)gni_elements(&b->shape));
+    const int64_t c = p->c, o = p->o / p->groups;
+    if (a->dtype != GN_F32 || c < 8 || o < 8 || (p->groups > 1 && (c % 16 != 0 || o % 16 != 0))) return true;
+    // With room for twice the channels and for what lies around images.
+    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 || !gni_job_wants_parts(g->gpu, m, n, k, p->groups, bytes)) return true;
+    return gni_conv_scan(g, s, a, b, by_channel);
+#else
+    GNI_UNUSED(g);
+    GNI_UNUSED(p);
+    GNI_UNUSED(a);
+    GNI_UNUSED(b);
+    GNI_UNUSED(m);
+    GNI_UNUSED(n);
+    GNI_UNUSED(k);
+    GNI_UNUSED(by_channel);
+    return true;
+#endif
 }
 
-static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y) {
+// The part of x that the windows of p cover.
+static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_array *x, const gni_conv_parts *s) {
+    int64_t size[3];
+    for (int i = 0; i < p->nd; i++) size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
+    return gni_conv_image(g, x, p->pad, size, p->groups * gni_conv_width(p->c, x->dtype, s), s, 1);
+}
+
+static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y, const gni_conv_parts *s) {
+    if (s->control != NULL) d->control.buf = s->control->buf;
+    d->control.dtype = GN_I32;
+    d->a_lines = s->lines[0];
+    d->by_channel = s->by_channel;
     d->a.buf = a->buf;
     d->b.buf = b->buf;
     d->c.buf = y->buf;
@@ -271,14 +353,14 @@ static void gni_conv_windows(const gni_conv_plan *p, const gn_array *image, int6
 
 // y of w and an image of x that begins `before` places in front of it; in `to` if that is not NULL.
 static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, gn_array *image, const int64_t *before,
-                                         gn_array *w, gn_array *to) {
+                                         gn_array *w, gn_array *to, const gni_conv_parts *parts) {
     gni_conv d;
     const gn_dtype t = image->dtype;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
-    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd), c = gni_conv_up(p->c, t);
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd), c = gni_conv_width(p->c, t, parts);
     static const int64_t none[3] = {0, 0, 0};
     memset(&d, 0, sizeof d);
-    w = gni_conv_image(g, w, p->nd, none, p->k, c);
+    w = gni_conv_image(g, w, none, p->k, c, parts, 0);
     gn_array *y = to != NULL ? to : gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
     if (w == NULL || y == NULL) return NULL;
     d.c.offset = y->offset;
@@ -294,18 +376,20 @@ static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, 
     for (int i = 0; i < p->nd; i++) d.b.offset += (before[i] - p->pad[i]) * image->stride[1 + i];
     d.c_run = d.c_row = places;
     d.c_jump = p->o * places;
-    return gni_conv_direct_run(g, &d, w, image, y);
+    return gni_conv_direct_run(g, &d, w, image, y, parts);
 }
 
 static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
     static const int64_t none[3] = {0, 0, 0};
     gni_conv d;
-    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd), c = gni_conv_up(p->c, x->dtype);
-    const int64_t o = gni_conv_up(p->o, x->dtype);
+    gni_conv_parts parts;
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
+    if (!gni_conv_parts_begin(g, &parts, p, y, x, p->o / p->groups, taps * p->c, p->n * places, true)) return NULL;
+    const int64_t c = gni_conv_width(p->c, x->dtype, &parts), o = gni_conv_width(p->o, x->dtype, &parts);
     const gn_shape s = GN_SHAPE(p->o, taps * c);
     memset(&d, 0, sizeof d);
-    gn_array *image = gni_conv_frame_image(g, p, x, p->groups * c);
-    y = gni_conv_image(g, y, p->nd, none, p->out, o);
+    gn_array *image = gni_conv_frame_image(g, p, x, &parts);
+    y = gni_conv_image(g, y, none, p->out, o, &parts, 0);
     gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
     if (image == NULL || y == NULL || to == NULL) return NULL;
     d.m = p->o / p->groups;
@@ -319,7 +403,7 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     d.b_batch[1] = c;
     gni_conv_windows(p, image, c, d.k_dim, d.b_k, d.n_dim, d.b_n);
     d.c_run = d.c_row = d.n;
-    gn_array *w = gni_conv_direct_run(g, &d, y, image, to);
+    gn_array *w = gni_conv_direct_run(g, &d, y, image, to, &parts);
     w = gn_slice(gn_reshape(w, GN_SHAPE(p->o, taps, c)), 2, 0, p->c, 1);
     return gn_reshape(gn_swap_axes(w, 1, 2), gni_conv_shape(p, p->o, p->c, p->k));
 }
@@ -414,8 +498,11 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         gni_conv_direct(g, p, w, x, p->o / p->groups, p->c, 2)) {
         const gn_placement asked = g->placement;
         g->placement = GN_PLACE_GPU;
-        x = gni_conv_frame_image(g, p, x, p->groups * gni_conv_up(p->c, x->dtype));
-        gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL);
+        gni_conv_parts parts;
+        const bool ok = gni_conv_parts_begin(g, &parts, p, w, x, p->o / p->groups, p->n * gni_conv_count(p->out, p->nd),
+                                             p->c * gni_conv_count(p->k, p->nd), false);
+        x = ok ? gni_conv_frame_image(g, p, x, &parts) : NULL;
+        gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
         g->placement = asked;
         return y;
     }
@@ -506,7 +593,8 @@ static gn_array *gni_conv_turned(const gni_conv_plan *p, gn_array *w, const gni_
 }
 
 // What y's image has to hold for the phases of all places.
-static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn_array *y, int64_t *before) {
+static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn_array *y, int64_t *before,
+                                       const gni_conv_parts *s) {
     int64_t size[3];
     for (int i = 0; i < p->nd; i++) {
         int64_t behind = INT64_MIN / 2;
@@ -520,13 +608,13 @@ static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn
         if (before[i] < INT64_MIN / 4) before[i] = behind = 0; // no place has a tap
         size[i] = GNI_MAX(before[i] + behind, 1);
     }
-    return gni_conv_image(g, y, p->nd, before, size, gni_conv_up(p->o / p->groups, y->dtype) * p->groups);
+    return gni_conv_image(g, y, before, size, gni_conv_width(p->o / p->groups, y->dtype, s) * p->groups, s, 1);
 }
 
 // What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and the
 // result is put into `to` if that is not NULL.
 static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
-                                   const gni_conv_phase *f, gn_array *to) {
+                                   const gni_conv_phase *f, gn_array *to, const gni_conv_parts *parts) {
     gni_conv_plan q = *p;
     q.c = p->o / p->groups;
     q.o = p->groups * p->c;
@@ -539,7 +627,9 @@ static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_arr
         q.out[i] = f[i].count;
     }
     w = gni_conv_turned(p, w, f);
-    return before == NULL ? gni_conv_forward(g, &q, y, w) : w == NULL ? NULL : gni_conv_direct_forward(g, &q, y, before, w, to);
+    return before == NULL ? gni_conv_forward(g, &q, y, w)
+           : w == NULL    ? NULL
+                          : gni_conv_direct_forward(g, &q, y, before, w, to, parts);
 }
 
 // Room for the phases of x, one behind the other: (phase of the last axis, ..., of the first, n, channels, places...). NULL where
@@ -574,6 +664,20 @@ static gn_array *gni_conv_woven(gn_context *g, const gni_conv_plan *p, gn_array 
     return gn_reshape(gni_adopt(g, gni_array_view(g, "convolution", room, &s, stride, room->offset)), *x);
 }
 
+// Lines are those of all phases.
+static bool gni_conv_parts_of_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w, int64_t phases,
+                                   gni_conv_parts *s) {
+    gni_conv_phase all[3];
+    for (int i = 0; i < p->nd; i++) {
+        all[i].first = 0;
+        all[i].step = 1;
+        all[i].taps = p->k[i];
+    }
+    w = gni_conv_turned(p, w, all);
+    return w != NULL && gni_conv_parts_begin(g, s, p, w, y, p->c, p->n * gni_conv_count(p->in, p->nd) / phases,
+                                             p->o / p->groups * gni_conv_count(p->k, p->nd) / phases, false);
+}
+
 // The gradient of x from that of y.
 static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w) {
     const gn_shape s = gni_conv_shape(p, p->n, p->groups * p->c, p->in);
@@ -592,8 +696,11 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     if (direct) g->placement = GN_PLACE_GPU;
     if (direct && !whole) room = gni_conv_phases_room(g, p, y->dtype, phases);
     if (!whole && room == NULL) x = gn_eval(gn_zeros(g, y->dtype, s));
-    if (direct) y = gni_conv_phases_image(g, p, y, before);
-    bool ok = y != NULL && (whole || room != NULL || x != NULL);
+    gni_conv_parts parts;
+    memset(&parts, 0, sizeof parts);
+    bool ok = !direct || gni_conv_parts_of_back(g, p, y, w, phases, &parts);
+    if (direct && ok) y = gni_conv_phases_image(g, p, y, before, &parts);
+    ok = ok && y != NULL && (whole || room != NULL || x != NULL);
     for (int64_t phase = 0; phase < phases && ok; phase++) {
         gn_array *place = x;
         bool empty = false;
@@ -605,7 +712,7 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
         }
         if (empty) continue;
         gn_array *to = room != NULL ? gn_slice(room, 0, phase, phase + 1, 1) : NULL;
-        gn_array *part = room != NULL && to == NULL ? NULL : gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f, to);
+        gn_array *part = room != NULL && to == NULL ? NULL : gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f, to, &parts);
         if (whole) x = part;
         if (room != NULL) {
             ok = part != NULL;

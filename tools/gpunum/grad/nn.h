@@ -146,7 +146,9 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     int64_t classes = logits->shape.dim[1];
     gn_array *at = gni_label_places(g, "gn_cross_entropy", labels, classes, false, 0), *y = NULL, *hit = NULL, *lse = NULL;
     if (at != NULL) {
-        gn_array *picked = gni_adopt(g, gni_take_any(g, "gn_cross_entropy", logits, gn_expand_dims(at, 1), 1, true));
+        gn_array *from = gni_widening_of(g, logits);
+        gn_array *picked = from == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_cross_entropy", from, gn_expand_dims(at, 1), 1, true));
+        if (picked != NULL && from != logits) picked = gn_cast(picked, logits->dtype);
         hit = gn_eq(gn_expand_dims(labels, 1), gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0));
         lse = gn_logsumexp(logits, GN_KEEP(1));
         y = gn_mean(gn_sub(lse, picked), GN_ALL);

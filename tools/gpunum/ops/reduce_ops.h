@@ -305,6 +305,13 @@ static gn_array *gni_before_widening(gn_array *a) {
     return (t == GN_F16 || t == GN_BF16) && e->compute == t && gni_same_shape(&e->src[0]->shape, &a->shape) ? e->src[0] : a;
 }
 
+// The same, where that has yet to be computed; NULL: it failed.
+static gn_array *gni_widening_of(gn_context *g, gn_array *a) {
+    const gni_expr *e = a->expr;
+    if (e == NULL || e->op != GNI_OP_CAST || g->gpu == NULL || e->src[0] == NULL) return a;
+    return gni_materialize(g, e->src[0]) ? gni_before_widening(a) : NULL;
+}
+
 // The mean, unless it is NULL, and the variance of `a`, which has its data, in dtype t over the axes in `set`, which stay with
 // size 1, in one pass on a GPU. False: nothing was done, unless g->call_failed.
 static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, double ddof, gn_array **mean, gn_array **var) {
@@ -456,18 +463,17 @@ static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array 
     return gni_run_on_gpu(g, &gni_kind_rows, j, y) ? y : NULL;
 }
 
-// Over the last axis of `a`, which is float; logsumexp drops that axis.
-static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind,
-                                  gn_array *a) {
+// Over the last axis of `a`, which is float; logsumexp drops that axis. Its result, on a GPU, may be float32 of narrower numbers: t.
+static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind, gn_array *a, gn_dtype t) {
     gn_array *x = gni_contiguous(g, a);
     if (x == NULL) return NULL;
     gn_shape shape = a->shape;
     if (kind == GNI_LOGSUMEXP) shape.dim[--shape.rank] = 0;
     if (kind == GNI_LOGSUMEXP && a->shape.dim[a->shape.rank - 1] == 0) { // of nothing
         gni_unref(g, x);
-        return gni_const(g, fn, a->dtype, &shape, -GNI_INF);
+        return gni_const(g, fn, t, &shape, -GNI_INF);
     }
-    gn_array *y = gni_array_empty(g, fn, a->dtype, &shape);
+    gn_array *y = gni_array_empty(g, fn, t, &shape);
     bool ok = y != NULL;
     if (ok && gni_elements(&a->shape) > 0) {
         gni_softmax s;
@@ -480,13 +486,15 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
         s.in.dtype = a->dtype;
         s.in.offset = x->offset;
         s.out.buf = y->buf;
-        s.out.dtype = a->dtype;
-        ok = gni_run(g, &gni_kind_softmax, &s, y);
+        s.out.dtype = t;
+        ok = (t == a->dtype ? gni_run : gni_run_on_gpu)(g, &gni_kind_softmax, &s, y);
     }
     gni_unref(g, x);
     if (ok) return y;
     gni_unref(g, y);
-    return NULL;
+    if (t == a->dtype || g->call_failed) return NULL;
+    x = gn_cast(a, t);
+    return x != NULL ? gni_softmax_last(g, fn, kind, x, t) : NULL;
 }
 
 static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_backward_fn backward,
@@ -503,7 +511,7 @@ static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_bac
         bool last = at == a->shape.rank - 1;
         gn_array *moved = last ? x : gn_move_axis(x, at, -1);
         if (moved != NULL) {
-            gn_array *result = gni_softmax_last(g, fn, kind, moved);
+            gn_array *result = gni_softmax_last(g, fn, kind, moved, moved->dtype);
             result = gni_adopt(g, result);
             y = last || result == NULL ? result : gn_move_axis(result, -1, at);
         }
@@ -535,17 +543,17 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
     if (set != ~0u && gni_real_only(g, "gn_logsumexp", &a, 1) &&
         gni_shape_ok(g, "gn_logsumexp", a->dtype, &shape)) {
         g->no_grad++;
-        gn_array *x = gni_is_float(a->dtype) ? a : gn_cast(a, GN_F32);
+        gn_array *x = gni_is_float(a->dtype) ? gni_widening_of(g, a) : gn_cast(a, GN_F32);
         // Reduced axes to the back, as one.
         int order[GN_MAX_RANK], n = 0;
         for (int i = 0; i < a->shape.rank; i++)
             if (!(set >> i & 1u)) order[n++] = i;
         for (int i = 0; i < a->shape.rank; i++)
             if (set >> i & 1u) order[n++] = i;
-        gn_array *moved = a->shape.rank > 0 ? gn_permute_axes(x, order, n) : x;
+        gn_array *moved = a->shape.rank > 0 && x != NULL ? gn_permute_axes(x, order, n) : x;
         gn_array *rows = gn_reshape(moved, GN_SHAPE(gni_elements(&shape), gni_reduced_count(&a->shape, set)));
         gn_array *result =
-            rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows) : NULL;
+            rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows, gni_is_float(a->dtype) ? a->dtype : GN_F32) : NULL;
         y = gn_reshape(gni_adopt(g, result), shape);
         g->no_grad--;
         gni_record_reduction(g, y, "gn_logsumexp", gni_back_logsumexp, a, set, keep);
