@@ -86,6 +86,7 @@
 //     cpu_special      Elementwise functions that are rare and long
 //     cpu_wide         The CPU backend's ops on 64-bit registers that are no loops of vectors
 //     cpu_narrow       Elementwise programs on items of 8 and 16 bits
+//     cpu_pairs        Elementwise programs on complex numbers as they lie in memory
 //     cpu              The CPU backend
 //     cpu_reduce       Reductions on the CPU, along rows and columns
 //     cpu_order        Scans, sorts, searches and counts on the CPU
@@ -378,7 +379,10 @@ typedef enum gn_precision {
     // bfloat16 where its range asks for that, summed in float32 (after Ootomo and Yokota, 2022). Takes 6 bytes of
     // memory for each element of the operands. Errors are about a third of GN_PRECISION_F32's on most data, but
     // larger where neighbouring products cancel; infinities and NaN come out the same. Where the device has no such
-    // units, and for small products: GN_PRECISION_F32.
+    // units, and for small products: GN_PRECISION_F32. Convolutions of 8 channels and more take the two float16 parts, with
+    // one scale for an image, or for a channel where weights get their gradient: numbers below 2^-27 of the largest one there
+    // are held to 2^-51 of that. Where 32 channels of a place, or 64 places of a channel, are all so small, and with
+    // infinities or NaN: GN_PRECISION_F32.
     GN_PRECISION_HIGH
 } gn_precision;
 
@@ -2428,7 +2432,8 @@ typedef struct gni_cpu_isa {
     // With z = (x - c[0]) c[1]: y = z w + b + c[2], with gy z c[4] + gy w c[3] + c[2]; y may be x
     void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n, const float c[5]);
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
-    const struct gni_cpu_isa *wide;     // the same for registers of 64 bits, up to `fold_columns`
+    gni_kernel pair_product, pair_conj; // of complex numbers as they lie in memory, n parts; NULL: there are none
+    const struct gni_cpu_isa *wide; // the same for registers of 64 bits, up to `fold_columns` and those of pairs
     gni_kernel (*wide_kernel)(uint32_t code); // and its kernel of a GNI_INSN_CODE; NULL: it is in room `cpu_wide`
 } gni_cpu_isa;
 
@@ -6058,6 +6063,49 @@ GNI_INLINE gni_vd gni_datan(gni_vd x) {
     const gni_vd low = gni_dpick(large, gni_dset(6.123233995736766e-17), gni_dpick(about1, gni_dset(3.061616997868383e-17), zero));
     return gni_dcopysign(base + (t + (rest + low)), x);
 }
+
+#define gni_datan2 GNI_FN(gni_dm_atan2)
+// The angle of the smaller part over the larger one, 0 to pi/4, from the nearest half of the axes; about 1 as in gni_datan.
+GNI_INLINE gni_vd gni_datan2(gni_vd y, gni_vd x) {
+    static const double c[] = {-0.33333333333333953, 0.20000000000179646, -0.14285714304280145, 0.11111112088502567,
+                               -0.09090939440674836, 0.07692906237759527, -0.06674442224739256, 0.05949560537577375,
+                               -0.05643201123143973, 0.06087255896018214, -0.06751635498714821, 0.04731911283240518};
+    const gni_vd one = gni_dset(1.0), zero = gni_dset(0.0), inf = gni_dset(GNI_INF), ax = gni_dabs(x), ay = gni_dabs(y);
+    const gni_vl steep = (gni_vl)(ay > ax), left = (gni_vl)((gni_vl)x < 0);
+    gni_vd most = gni_dpick(steep, ay, ax), least = gni_dpick(steep, ax, ay);
+    least = gni_dpick((gni_vl)(least == inf), one, gni_dpick((gni_vl)(most == inf) & (gni_vl)(least == least), zero, least));
+    most = gni_dpick((gni_vl)(most == inf) | (gni_vl)(most == 0.0), one, most);
+    const gni_vd scale = gni_dpick((gni_vl)(most > 4.49423283715579e307), gni_dset(0.5), one); // 2^1022
+    least = least * scale, most = most * scale;
+    const gni_vl about1 = (gni_vl)(least > most * 0.41421356237309503);
+    const gni_vd over = gni_dpick(about1, least - most, least), under = gni_dpick(about1, least + most, most);
+    const gni_vd t = over / under, z = t * t, rest = t * (z * gni_dpoly(z, c));
+    const gni_vd base = gni_dpick(about1, gni_dset(0.78539816339744828), zero), base_low = gni_dpick(about1, gni_dset(3.061616997868383e-17), zero);
+    // base + t + low: from pi/2 down where it is steep, from pi down at the left.
+    const gni_vd low = rest + base_low, from = gni_dpick(steep, gni_dset(1.5707963267948966), gni_dpick(left, gni_dset(3.1415926535897931), zero));
+    const gni_vd from_low = gni_dpick(steep, gni_dset(6.123233995736766e-17), gni_dpick(left, gni_dset(1.2246467991473532e-16), zero));
+    const gni_vl down = left ^ steep;
+    const gni_vd angle = gni_dpick(down, (from - base) - (t + (low - from_low)), (from + base) + (t + (low + from_low)));
+    return gni_dcopysign(gni_dpick((gni_vl)(x != x), x, angle), y);
+}
+
+// ---- magnitude
+
+#define gni_dhypot GNI_FN(gni_dm_hypot)
+
+// The root of the sum of squares, which are as exact as two numbers say; scaled where a square would overflow or lose bits.
+GNI_INLINE gni_vd gni_dhypot(gni_vd x, gni_vd y) {
+    const gni_vd ax = gni_dabs(x), ay = gni_dabs(y), inf = gni_dset(GNI_INF), one = gni_dset(1.0);
+    const gni_vl more = (gni_vl)(ax > ay);
+    const gni_vd most = gni_dpick(more, ax, ay), least = gni_dpick(more, ay, ax);
+    // 2^-600 above 2^500, 2^600 below 2^-400
+    const gni_vd scale = gni_dpick((gni_vl)(most > 3.273390607896142e150), gni_dset(2.409919865102884e-181), gni_dpick((gni_vl)(most < 3.8725919148493183e-121), gni_dset(4.149515568880993e180), one));
+    const gni_vd a = most * scale, b = least * scale, p = a * a, q = b * b, sum = p + q;
+    const gni_vd low = gni_dfma(a, a, -p) + gni_dfma(b, b, -q) + (q - (sum - p)), root = gni_dsqrt(sum);
+    const gni_vd more_root = root + (gni_dfma(-root, root, sum) + low) / (root + root);
+    const gni_vd h = gni_dpick((gni_vl)(sum > 0.0), more_root, root) / scale;
+    return gni_dpick((gni_vl)(ax == inf) | (gni_vl)(ay == inf), inf, h);
+}
 #endif
 
 // >>wide_kernels
@@ -6133,7 +6181,7 @@ GNI_WIDE_I(WRAP_I32, ((a & 0xffffffff) ^ 0x80000000) - 0x80000000)
     F(TANH, gni_dtanh(a)) F(SIGMOID, gni_dsigmoid(a)) F(SOFTPLUS, gni_dsoftplus(a))                                   \
     F(SILU, gni_dpick((gni_vl)(a == -GNI_INF), gni_dset(-0.0), a * gni_dsigmoid(a)))                                  \
     F(FLOOR, gni_dfloor(a)) F(CEIL, gni_dceil(a)) F(ROUND, gni_drint(a)) F(TRUNC, gni_dtrunc(a))                      \
-    F(FMA, gni_dfma(a, b, gni_dload(pc, i)))
+    F(ATAN2, gni_datan2(a, b)) F(HYPOT, gni_dhypot(a, b)) F(FMA, gni_dfma(a, b, gni_dload(pc, i)))
 GNI_WIDE_MATH(GNI_WIDE_F)
 #endif
 #undef GNI_WIDE_F
@@ -6203,7 +6251,9 @@ GNI_CONVERT(gni_wide_load_i32, int64_t, int32_t, gni_vl4, const gni_vl y = GNI_A
 GNI_CONVERT(gni_wide_load_u32, uint64_t, uint32_t, gni_vq4, const gni_vq y = GNI_AS(x, gni_vq), x)
 GNI_CONVERT(gni_wide_store_f32, float, double, gni_vd, const gni_vd4 y = GNI_AS(x, gni_vd4), x)
 GNI_CONVERT(gni_wide_store_32, uint32_t, uint64_t, gni_vq, const gni_vl4 y = gni_lnarrow((gni_vl)x), x & UINT32_MAX)
+#if !defined(GNI_PASS_AVX2) && !defined(GNI_PASS_AVX512)
 GNI_CONVERT(gni_wide_store_truth, int32_t, int64_t, gni_vl, const gni_vl4 y = gni_lnarrow((gni_vl)(x != 0) & 1), x != 0)
+#endif
 // As gni_round_odd, to float32: bits of the sign count the size, too.
 GNI_INLINE gni_vl4 GNI_FN(gni_wide_odd)(gni_vd x) {
     gni_vl4 u, over, cut;
@@ -6235,7 +6285,41 @@ GNI_BY_32(gni_wide_store_f16, gni_wide_store_odd, gni_store_f16, 8, 2)
 GNI_BY_32(gni_wide_store_bf16, gni_wide_store_odd, gni_store_bf16, 8, 2)
 GNI_BY_32(gni_wide_store_16, gni_wide_store_32, gni_store_16, 8, 2)
 GNI_BY_32(gni_wide_store_8, gni_wide_store_32, gni_store_u8, 8, 1)
+#if defined(GNI_PASS_AVX2)
+// Masks of 64 bits packed to 32, 16 and 8: of each half of the vectors two items side by side, which the last step puts in turns.
+static void GNI_FN(gni_wide_store_bool)(void *dst, const void *src, int64_t n) {
+    const int64_t *s = (const int64_t *)src;
+    uint8_t *d = (uint8_t *)dst;
+    int64_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m256i m[8];
+        GNI_FT_UNROLL
+        for (int k = 0; k < 8; k++)
+            m[k] = _mm256_cmpeq_epi64(_mm256_loadu_si256((const __m256i *)(const void *)(s + i + 4 * k)), _mm256_setzero_si256());
+        GNI_FT_UNROLL
+        for (int k = 0; k < 4; k++) m[k] = _mm256_packs_epi32(m[2 * k], m[2 * k + 1]);
+        m[0] = _mm256_packs_epi16(_mm256_packs_epi32(m[0], m[1]), _mm256_packs_epi32(m[2], m[3]));
+        m[0] = _mm256_andnot_si256(m[0], _mm256_set1_epi8(1));
+        const __m128i low = _mm256_castsi256_si128(m[0]), high = _mm256_extracti128_si256(m[0], 1);
+        _mm_storeu_si128((__m128i *)(void *)(d + i), _mm_unpacklo_epi16(low, high));
+        _mm_storeu_si128((__m128i *)(void *)(d + i + 16), _mm_unpackhi_epi16(low, high));
+    }
+    for (; i < n; i++) d[i] = s[i] != 0;
+}
+#elif defined(GNI_PASS_AVX512)
+static void GNI_FN(gni_wide_store_bool)(void *dst, const void *src, int64_t n) {
+    const int64_t *s = (const int64_t *)src;
+    uint8_t *d = (uint8_t *)dst;
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m512i v = _mm512_loadu_si512((const void *)(s + i));
+        _mm_storel_epi64((__m128i *)(void *)(d + i), _mm512_cvtepi64_epi8(_mm512_min_epu64(v, _mm512_set1_epi64(1))));
+    }
+    for (; i < n; i++) d[i] = s[i] != 0;
+}
+#else
 GNI_BY_32(gni_wide_store_bool, gni_wide_store_truth, gni_store_bool, 8, 1)
+#endif
 #undef GNI_BY_32
 
 // By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128, I16, U16, U64.
@@ -6594,14 +6678,94 @@ GNI_TABLE gni_softmax_fns GNI_FN(gni_wide_softmax_table) = {
     GNI_FN(gni_wide_softmax_stats), GNI_FN(gni_wide_softmax_scale), GNI_FN(gni_wide_softmax_emit),
     GNI_FN(gni_wide_softmax_emit_log), NULL};
 
+// ---- complex numbers as they lie in memory
+
+#if GNI_VW > 1 && !defined(GNI_WASM) // in a page these would take bytes: parts do it there
+#define GNI_LANES_2(F) F(0), F(1)
+#define GNI_LANES_4(F) GNI_LANES_2(F), F(2), F(3)
+#define GNI_LANES_8(F) GNI_LANES_4(F), F(4), F(5), F(6), F(7)
+#define GNI_LANES_16(F) GNI_LANES_8(F), F(8), F(9), F(10), F(11), F(12), F(13), F(14), F(15)
+#if GNI_VW == 4
+#define GNI_LANES_F GNI_LANES_4
+#define GNI_LANES_D GNI_LANES_2
+#elif GNI_VW == 8
+#define GNI_LANES_F GNI_LANES_8
+#define GNI_LANES_D GNI_LANES_4
+#else
+#define GNI_LANES_F GNI_LANES_16
+#define GNI_LANES_D GNI_LANES_8
+#endif
+#define GNI_LANE_RE(l) (l) / 2 * 2
+#define GNI_LANE_IM(l) (l) / 2 * 2 + 1
+#define GNI_LANE_OTHER(l) (l) / 2 * 2 + 1 - (l) % 2
+#define GNI_LANE_IS_RE(l) 1 - (l) % 2
+#if defined(__clang__)
+#define GNI_PAIR_LANES(y, v, VI, LANES, F) y = __builtin_shufflevector(v, v, LANES(F));
+#else
+#define GNI_PAIR_LANES(y, v, VI, LANES, F)                                                         \
+    {                                                                                              \
+        const VI lanes = {LANES(F)};                                                               \
+        y = __builtin_shuffle(v, lanes);                                                           \
+    }
+#endif
+// The bits are those of the same sums and products of parts.
+#define GNI_PAIR_KERNELS(product, conjugate, T, V, VI, LANES)                                      \
+    static void GNI_FN(product)(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
+        const VI is_re = {LANES(GNI_LANE_IS_RE)}, sign = is_re << (8 * (int)sizeof(T) - 1);        \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += (int)(sizeof(V) / sizeof(T))) {                                \
+            V a, b, re, im, other;                                                                 \
+            memcpy(&a, (const T *)pa + i, sizeof a), memcpy(&b, (const T *)pb + i, sizeof b);      \
+            GNI_PAIR_LANES(re, a, VI, LANES, GNI_LANE_RE)                                          \
+            GNI_PAIR_LANES(im, a, VI, LANES, GNI_LANE_IM)                                          \
+            GNI_PAIR_LANES(other, b, VI, LANES, GNI_LANE_OTHER)                                    \
+            re = re * b;                                                                           \
+            im = im * other;                                                                       \
+            re = re + (V)((VI)im ^ sign);                                                          \
+            memcpy((T *)dst + i, &re, sizeof re);                                                  \
+        }                                                                                          \
+    }                                                                                              \
+    static void GNI_FN(conjugate)(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
+        const VI is_re = {LANES(GNI_LANE_IS_RE)}, sign = (is_re ^ 1) << (8 * (int)sizeof(T) - 1);  \
+        GNI_UNUSED(pb);                                                                            \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += (int)(sizeof(V) / sizeof(T))) {                                \
+            VI a;                                                                                  \
+            memcpy(&a, (const T *)pa + i, sizeof a);                                               \
+            a ^= sign;                                                                             \
+            memcpy((T *)dst + i, &a, sizeof a);                                                    \
+        }                                                                                          \
+    }
+GNI_PAIR_KERNELS(gni_pair_product, gni_pair_conj, float, gni_vf, gni_vi, GNI_LANES_F)
+GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, double, gni_vd, gni_vl, GNI_LANES_D)
+#define GNI_PAIRS(name) &GNI_FN(name)
+#undef GNI_LANES_2
+#undef GNI_LANES_4
+#undef GNI_LANES_8
+#undef GNI_LANES_16
+#undef GNI_LANES_F
+#undef GNI_LANES_D
+#undef GNI_LANE_RE
+#undef GNI_LANE_IM
+#undef GNI_LANE_OTHER
+#undef GNI_LANE_IS_RE
+#undef GNI_PAIR_LANES
+#undef GNI_PAIR_KERNELS
+#else
+#define GNI_PAIRS(name) NULL
+#endif
+
 static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
-    GNI_FN(gni_wide_columns_table), NULL, NULL, NULL, NULL, NULL, NULL};
+    GNI_FN(gni_wide_columns_table), NULL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product), GNI_PAIRS(gni_wide_pair_conj),
+    NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table), GNI_FN(gni_store_table), GNI_FN(gni_fold_table),
     GNI_FN(gni_columns_table),  GNI_FN(gni_stream),     GNI_FN(gni_norm_sums),   GNI_FN(gni_norm_write),
-    GNI_FN(gni_net),            &GNI_FN(gni_wide_table), GNI_FN(gni_wide_kernel)};
+    GNI_FN(gni_net),            GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj), &GNI_FN(gni_wide_table),
+    GNI_FN(gni_wide_kernel)};
+#undef GNI_PAIRS
 
 // >>linalg_micro
 // Loops of the matrix decompositions over rows of float64, once per instruction set.
@@ -10546,7 +10710,7 @@ typedef struct gni_gpu_caps {
                                 // have; no workgroup waits for another one
     uint32_t jobs;              // with texts, bits: the kinds of jobs that there are kernels for
     bool mapped;                // device memory is visible to the host and cached there
-    bool int64, float64, float16, int8, int16, storage8, storage16, memory_model;
+    bool int64, atomic64, float64, float16, int8, int16, storage8, storage16, memory_model;
     bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
     bool keep_half_denorms;      // and float16 subnormals, in unpackHalf2x16 too
     bool round_half;             // and to round what becomes float16 to nearest, ties to even
@@ -10748,7 +10912,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 // ---- softmax.comp
 
 #define GNI_S_SOFTMAX_KIND 0  // gni_softmax_kind
-#define GNI_S_SOFTMAX_DTYPE 1 // of input and output
+#define GNI_S_SOFTMAX_DTYPE 1 // of the input, and 16 times the output's
 #define GNI_S_SOFTMAX_LOG_LANES 2
 #define GNI_S_SOFTMAX_ALIGNED 3
 #define GNI_F_SOFTMAX_IN_GROUPS 1u // rows of the input start at groups
@@ -10834,7 +10998,12 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_SCATTER_PUT_LAST 10
 #define GNI_P_SCATTER_PLACES 11
 #define GNI_P_SCATTER_BITS 12
-#define GNI_P_SCATTER_WORDS 13
+#define GNI_P_SCATTER_SHIFT 13 // sums.comp
+#define GNI_P_SCATTER_SECOND 14 // word of the second digit's counts
+#define GNI_P_SCATTER_LIMIT 15  // elements of a workgroup
+#define GNI_P_SCATTER_BASE 16
+#define GNI_P_SCATTER_WORDS 17
+#define GNI_SCATTER_HELD 2048 // places whose sums a workgroup holds
 
 // ---- keep.comp
 
@@ -10899,7 +11068,9 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_SELECT_OUT_BASE 7
 #define GNI_P_SELECT_TAKE 8
 #define GNI_P_SELECT_ROOM 9
-#define GNI_P_SELECT_WORDS 10
+#define GNI_P_SELECT_PLACE 10
+#define GNI_P_SELECT_RUN 11
+#define GNI_P_SELECT_WORDS 12
 #define GNI_SELECT_BITS 12 // of a digit
 
 #define GNI_P_FIND_N 0
@@ -10964,6 +11135,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_F_ATTEND_EARLY 8u  // the next tile is on its way while one is at work
 #define GNI_F_ATTEND_SAME 16u  // sums have their elements where first operands have them
 #define GNI_F_ATTEND_ASKS 32u  // is to write only whether they do, in place of a logarithm
+#define GNI_F_ATTEND_KNOWN 64u // and these are the places that attention.comp knows
 #define GNI_P_ATTEND_N 0      // queries
 #define GNI_P_ATTEND_M 1      // keys
 #define GNI_P_ATTEND_SHARE 2  // heads to a key head
@@ -11063,6 +11235,12 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_IMAGE_STEP_IMAGE 6
 #define GNI_P_IMAGE_AXIS 7 // 3, the last one first: (divider, places in front, places that there are, step)
 #define GNI_P_IMAGE_WORDS 25
+#define GNI_P_IMAGE_INFO 25 // first word of the operand's lines
+#define GNI_P_IMAGE_BY_CHANNEL 26
+#define GNI_P_IMAGE_LINES 27 // of both operands
+#define GNI_P_IMAGE_SCANS 28 // workgroups that scan them
+#define GNI_P_IMAGE_PARTS_WORDS 29
+#define GNI_IMAGE_SCANNED 8 // times 64 places for a workgroup
 
 #define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
 #define GNI_S_MATVEC_SPECS 5
@@ -11127,6 +11305,10 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_PARTS_A_INFO 101
 #define GNI_P_PARTS_B_INFO 102
 #define GNI_P_PARTS_WORDS 103
+// Of images instead: divider of columns by those of an image, or by channels.
+#define GNI_P_IMAGES_LINE 96
+#define GNI_P_IMAGES_LINES_A 99
+#define GNI_P_IMAGES_WORDS 100
 
 // ---- Fourier transforms: fft.glsl, fft.comp, fft_any.comp
 
@@ -11600,14 +11782,26 @@ typedef struct gni_conv {
     // On a GPU, where b has its channels last: runs of c's columns that follow each other, where the next run and the next row
     // begin.
     int64_t c_run, c_jump, c_row;
+    // With a buffer, on a GPU: a and b are images in parts, where these control words say so. Lines of b, which come behind those
+    // of a, are channels, else images.
+    gni_operand control;
+    int64_t a_lines;
+    bool by_channel;
 } gni_conv;
 
 // out (n, out..., width) contiguous = in (n, channels, in...) of any strides as if it began `before` places earlier, with zeros
 // around it, or cut; channels behind its own are zeros. For GPUs.
+typedef enum gni_image_step { GNI_IMAGE_PLAIN, GNI_IMAGE_SCAN, GNI_IMAGE_PARTS } gni_image_step; // image.comp says what they are
 typedef struct gni_image {
     int64_t n, channels, width;
     int64_t have[3], before[3], size[3];
     gni_operand in, out; // in's strides: of n, channels and three axes
+    // Of scans, which write to `control` and have it as `out`, and of parts: the operand's first line, those of both operands, and
+    // all workgroups of their scans.
+    gni_image_step step;
+    gni_operand control;
+    bool by_channel;
+    int64_t first, lines, scans;
 } gni_image;
 
 // Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch, head, row.
@@ -11697,7 +11891,7 @@ typedef enum gni_scatter_op { GNI_SCATTER_ADD, GNI_SCATTER_MAX, GNI_SCATTER_MIN,
 typedef struct gni_scatter {
     gni_places at;
     gni_scatter_op op;
-    gni_operand in, index, out;
+    gni_operand in, index, out, base; // base: what out is before, in an array of its own; buf NULL: out has it
 } gni_scatter;
 
 typedef enum gni_random_kind {
@@ -13808,7 +14002,8 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
         }
         src[i]->refs++;
         src[i]->lazy_refs++;
-        e->wide = e->wide || gni_is_wide(src[i]->dtype);
+        const bool truth = compute == GN_BOOL && result == GN_BOOL; // the same in registers of either width
+        e->wide = e->wide || gni_is_wide(src[i]->dtype) || (truth && gni_is_pending(src[i]) && src[i]->expr->wide);
     }
     if (!gni_expr_bound(g, y)) {
         gni_unref(g, y);
@@ -14594,6 +14789,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         gni_conv *c = (gni_conv *)job;
         v->op[v->n++] = &c->a;
         v->op[v->n++] = &c->b;
+        if (c->control.buf != NULL) v->op[v->n++] = &c->control;
         v->n_in = v->n;
         v->op[v->n++] = &c->c;
         const double work = (double)c->m * (double)c->n * (double)GNI_MAX(c->k, 1) *
@@ -14603,6 +14799,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     } else if (kind == GNI_JOB_IMAGE) {
         gni_image *m = (gni_image *)job;
         v->op[v->n++] = &m->in;
+        if (m->control.buf != NULL) v->op[v->n++] = &m->control;
         v->n_in = v->n;
         v->op[v->n++] = &m->out;
         v->size = m->n * m->width * gni_extent_product(m->size, 3);
@@ -14619,6 +14816,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         gni_scatter *t = (gni_scatter *)job;
         v->op[v->n++] = &t->in;
         v->op[v->n++] = &t->index;
+        if (t->base.buf != NULL) v->op[v->n++] = &t->base;
         v->n_in = v->n;
         v->op[v->n++] = &t->out;
         v->size = t->at.outer * t->at.count * t->at.inner;
@@ -19336,8 +19534,8 @@ static const gni_convert_fn gni_narrow_none[GN_DTYPE_COUNT] = {NULL};
 // By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL.
 static const gni_convert_fn gni_narrow_store[GN_DTYPE_COUNT] = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, gni_narrow_truth};
 static const gni_cpu_isa gni_narrow_isa[2] = {
-    {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
-    {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+    {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+    {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
 
 static const gni_cpu_isa *gni_narrow_isa_of(gn_dtype t) { return &gni_narrow_isa[gn_dtype_size(t) - 1]; }
 
@@ -19435,6 +19633,147 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
         q->out_reg[o] = reg[p->out_reg[o]];
     }
     return t;
+}
+
+#endif
+
+// >>cpu_pairs
+// Elementwise programs over the parts of complex numbers as programs over the numbers as they lie in memory, so that nothing is
+// taken apart: sums, differences, products, conjugates and what is the same for both parts. From outside: gni_pair_map.
+
+// A program over pairs, and its instructions that are products or conjugates: bits by their number.
+typedef struct gni_pairs {
+    gni_map map;
+    uint32_t products, conjugates;
+} gni_pairs;
+
+#if defined(GNI_WASM) // whose passes have no loops for it
+
+static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa) {
+    GNI_UNUSED(q);
+    GNI_UNUSED(m);
+    GNI_UNUSED(isa);
+    return false;
+}
+
+#else
+
+typedef struct gni_pair_search {
+    const gni_program *p;
+    gni_pairs *q;
+    int input[GNI_MAX_INPUTS];                     // register of the pair whose real part this input is, or -1
+    int other[GNI_MAX_INPUTS];                     // that input's imaginary part
+    uint32_t re[GNI_MAX_INSNS], im[GNI_MAX_INSNS]; // what an instruction of the new program stands for
+    int steps;
+} gni_pair_search;
+
+static uint32_t gni_pair_first(const gni_program *p) { return (uint32_t)(p->n_in + p->n_const); }
+
+// The instruction that makes register r, or 0.
+static uint32_t gni_pair_insn(const gni_program *p, uint32_t r) {
+    const uint32_t first = gni_pair_first(p);
+    return r < first ? 0u : p->insn[r - first];
+}
+
+static bool gni_pair_is(uint32_t insn, gni_op op) { return insn != 0 && GNI_INSN_CODE(insn) == (uint32_t)op * 3u + GNI_F; }
+
+static int gni_pair_find(gni_pair_search *s, uint32_t re, uint32_t im);
+
+// One more instruction, for the pair of registers re and im. a: -1 where an operand is no pair.
+static int gni_pair_emit(gni_pair_search *s, uint32_t re, uint32_t im, gni_op op, int a, int b, uint32_t *kind) {
+    gni_program *p = &s->q->map.program;
+    if (a < 0 || b < 0 || p->n_insn == GNI_MAX_INSNS) return -1;
+    s->re[p->n_insn] = re;
+    s->im[p->n_insn] = im;
+    if (kind != NULL) *kind |= 1u << p->n_insn;
+    p->insn[p->n_insn] = GNI_INSN(op, GNI_F, a, b, 0);
+    return (int)gni_pair_first(p) + p->n_insn++;
+}
+
+// An operand that both parts have alike: a constant, or the operand of each part as a pair.
+static int gni_pair_same(gni_pair_search *s, uint32_t x, uint32_t y) {
+    const uint32_t n = (uint32_t)s->p->n_in;
+    if (x == y && x >= n && x < gni_pair_first(s->p)) return (int)x - s->p->n_in + s->q->map.program.n_in;
+    return gni_pair_find(s, x, y);
+}
+
+// (ar br - ai bi, ar bi + ai br).
+static int gni_pair_product(gni_pair_search *s, uint32_t re, uint32_t im, uint32_t x, uint32_t y) {
+    const uint32_t rr = gni_pair_insn(s->p, GNI_INSN_A(x)), ii = gni_pair_insn(s->p, GNI_INSN_B(x));
+    const uint32_t ri = gni_pair_insn(s->p, GNI_INSN_A(y)), ir = gni_pair_insn(s->p, GNI_INSN_B(y));
+    if (!gni_pair_is(rr, GNI_OP_MUL) || !gni_pair_is(ii, GNI_OP_MUL) || !gni_pair_is(ri, GNI_OP_MUL) || !gni_pair_is(ir, GNI_OP_MUL)) return -1;
+    const uint32_t ar = GNI_INSN_A(rr), br = GNI_INSN_B(rr), ai = GNI_INSN_A(ii), bi = GNI_INSN_B(ii);
+    if (GNI_INSN_A(ri) != ar || GNI_INSN_B(ri) != bi || GNI_INSN_A(ir) != ai || GNI_INSN_B(ir) != br) return -1;
+    const int a = gni_pair_find(s, ar, ai), b = gni_pair_find(s, br, bi);
+    return gni_pair_emit(s, re, im, GNI_OP_MUL, a, b, &s->q->products);
+}
+
+// The new program's register for the complex number with these parts, or -1 where it is none of these.
+static int gni_pair_find(gni_pair_search *s, uint32_t re, uint32_t im) {
+    const gni_program *p = s->p;
+    const int first = (int)gni_pair_first(&s->q->map.program);
+    if (re < (uint32_t)p->n_in && s->input[re] >= 0 && s->other[re] == (int)im) return s->input[re];
+    for (int i = 0; i < s->q->map.program.n_insn; i++)
+        if (s->re[i] == re && s->im[i] == im) return first + i;
+    const uint32_t x = gni_pair_insn(p, re), y = gni_pair_insn(p, im), op = GNI_INSN_CODE(y) / 3u;
+    if (y == 0 || s->steps++ > 4 * GNI_MAX_INSNS) return -1;
+    if (gni_pair_is(x, GNI_OP_SUB) && gni_pair_is(y, GNI_OP_ADD)) return gni_pair_product(s, re, im, x, y);
+    if (x != 0 && GNI_INSN_CODE(x) == GNI_INSN_CODE(y) && GNI_INSN_CODE(y) % 3u == GNI_F) {
+        const bool two = op == GNI_OP_ADD || op == GNI_OP_SUB || op == GNI_OP_MUL || op == GNI_OP_DIV;
+        if (two || op == GNI_OP_NEG) {
+            const int a = gni_pair_same(s, GNI_INSN_A(x), GNI_INSN_A(y));
+            const int b = two ? gni_pair_same(s, GNI_INSN_B(x), GNI_INSN_B(y)) : 0;
+            return gni_pair_emit(s, re, im, (gni_op)op, a, b, NULL);
+        }
+    }
+    if (!gni_pair_is(y, GNI_OP_NEG)) return -1;
+    return gni_pair_emit(s, re, im, GNI_OP_NEG, gni_pair_find(s, re, GNI_INSN_A(y)), 0, &s->q->conjugates);
+}
+
+static bool gni_pair_parts(const gni_operand *re, const gni_operand *im, int last) {
+    return re->buf == im->buf && re->dtype == im->dtype && re->offset + 1 == im->offset && re->stride[last] == 2 &&
+           memcmp(re->stride, im->stride, sizeof re->stride) == 0;
+}
+
+// The program of m over pairs, where all of its operands are pairs of parts. False: it stays as it is.
+static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa) {
+    const gni_program *p = &m->program;
+    gni_pair_search s;
+    gni_program *to = &q->map.program;
+    const int last = m->rank - 1;
+    if (isa->pair_product == NULL || p->n_out != 2 || p->n_in < 2 || p->n_in % 2 != 0 || p->n_insn < 1 || m->dim[last] > INT64_MAX / 2 ||
+        p->out_dtype[0] != p->out_dtype[1] || !gni_pair_parts(&m->out[0], &m->out[1], last))
+        return false;
+    s.p = p;
+    s.q = q;
+    s.steps = 0;
+    memset(to, 0, sizeof *to);
+    for (int k = 0; k < p->n_in; k++) s.input[k] = -1;
+    for (int k = 0; k < p->n_in; k++)
+        for (int i = 0; i < p->n_in; i++)
+            if (gni_pair_parts(&m->in[k], &m->in[i], last)) {
+                q->map.in[to->n_in] = m->in[k];
+                q->map.in[to->n_in].stride[last] = 1;
+                to->in_dtype[to->n_in] = p->in_dtype[k];
+                s.input[k] = to->n_in++;
+                s.other[k] = i;
+                break;
+            }
+    if (2 * to->n_in != p->n_in) return false;
+    to->wide = p->wide;
+    to->n_const = p->n_const;
+    memcpy(to->konst, p->konst, sizeof p->konst);
+    to->n_out = 1;
+    to->out_dtype[0] = p->out_dtype[0];
+    q->products = q->conjugates = 0;
+    to->out_reg[0] = gni_pair_find(&s, (uint32_t)p->out_reg[0], (uint32_t)p->out_reg[1]);
+    if (to->out_reg[0] < 0) return false;
+    q->map.rank = m->rank;
+    memcpy(q->map.dim, m->dim, sizeof m->dim);
+    q->map.dim[last] *= 2;
+    q->map.out[0] = m->out[0];
+    q->map.out[0].stride[last] = 1;
+    return true;
 }
 
 #endif
@@ -19964,6 +20303,14 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     }
 }
 
+// Products and conjugates of complex numbers have loops of their own.
+static void gni_plan_pairs(gni_plan *plan, const gni_pairs *q) {
+    for (int i = 0; i < plan->program->n_insn; i++) {
+        if (q->products >> i & 1u) plan->kernel[i] = plan->isa->pair_product;
+        if (q->conjugates >> i & 1u) plan->kernel[i] = plan->isa->pair_conj;
+    }
+}
+
 // A worker's registers for the tile at hand.
 typedef struct gni_eval {
     const gni_plan *plan;
@@ -20249,6 +20596,9 @@ static bool gni_is_copy(const gni_program *p) {
 
 static bool gni_cpu_map(gn_context *g, const void *job) {
     const gni_map *m = (const gni_map *)job;
+    gni_pairs pairs;
+    const bool paired = gni_pair_map(&pairs, m, gni_cpu_isa_of(g->isa));
+    if (paired) m = &pairs.map;
     const gni_program *p = &m->program;
     gni_program less;
     gni_map_job j;
@@ -20260,6 +20610,7 @@ static bool gni_cpu_map(gn_context *g, const void *job) {
         const gn_dtype narrow = gni_narrow_program(&less, p);
         if (narrow != GN_DTYPE_COUNT) p = &less;
         gni_plan_make(&j.plan, p, g, m->in, m->out, narrow);
+        if (paired) gni_plan_pairs(&j.plan, &pairs);
         if (gni_map_short(&j, m)) return true;
     }
     gni_space_begin(s);
@@ -22879,7 +23230,7 @@ static bool gni_cpu_take(gn_context *g, const void *job) {
 
 typedef struct gni_scatter_job {
     const gni_scatter *d;
-    const char *in, *index;
+    const char *in, *index, *base;
     char *out;
     int64_t parts; // of the inner dimension
 } gni_scatter_job;
@@ -22931,6 +23282,13 @@ static void gni_scatter_task(void *arg, int64_t begin, int64_t end, int worker) 
     }
 }
 
+static void gni_scatter_base_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_scatter_job *j = (const gni_scatter_job *)arg;
+    const int64_t size = gni_item_size(j->d->out.dtype);
+    GNI_UNUSED(worker);
+    memcpy(j->out + begin * size, j->base + begin * size, (size_t)((end - begin) * size));
+}
+
 static bool gni_cpu_scatter(gn_context *g, const void *job) {
     const gni_scatter *d = (const gni_scatter *)job;
     gni_scatter_job j;
@@ -22942,6 +23300,10 @@ static bool gni_cpu_scatter(gn_context *g, const void *job) {
     j.out = gni_operand_data(&d->out);
     j.parts = work > GNI_GRAIN && d->at.outer < threads ? GNI_MAX(GNI_MIN(threads, d->at.inner / 16), 1) : 1;
     if (!gni_indices_ok(g, &d->at, &d->index)) return false;
+    if (d->base.buf != NULL) {
+        j.base = gni_operand_data(&d->base);
+        gni_parallel(g->pool, d->at.outer * d->at.extent * d->at.inner, GNI_GRAIN, gni_scatter_base_task, &j);
+    }
     if (work == 0) return true;
     gni_parallel(g->pool, d->at.outer * j.parts, GNI_MAX(GNI_GRAIN * j.parts / (work / d->at.outer + 1), 1), gni_scatter_task, &j);
     return true;
@@ -23593,6 +23955,7 @@ typedef struct gni_vk gni_vk; // an open Vulkan device: memory, stream, pipeline
     X(vkCmdPipelineBarrier)                                                                        \
     X(vkCmdCopyBuffer)                                                                             \
     X(vkCmdFillBuffer)                                                                             \
+    X(vkCmdUpdateBuffer)                                                                           \
     X(vkCmdBindPipeline)                                                                           \
     X(vkCmdBindDescriptorSets)                                                                     \
     X(vkCmdPushConstants)                                                                          \
@@ -24414,6 +24777,7 @@ static void gni_vk_cut_features(gni_vk_features *s, uint32_t flags) {
     s->v12.pNext = v12.pNext;
     s->v12.timelineSemaphore = v12.timelineSemaphore;
     s->v12.bufferDeviceAddress = v12.bufferDeviceAddress;
+    s->v12.shaderBufferInt64Atomics = wide ? v12.shaderBufferInt64Atomics : VK_FALSE;
     s->v12.storageBuffer8BitAccess = v12.storageBuffer8BitAccess;
     s->v12.shaderFloat16 = v12.shaderFloat16;
     s->v12.shaderInt8 = v12.shaderInt8;
@@ -24439,6 +24803,7 @@ static void gni_vk_host_features(gni_vk_features *s, const gn_vulkan_host *h, ui
 static void gni_vk_caps_features(gni_gpu_caps *c, const gni_vk_features *s) {
     c->addresses = s->v12.bufferDeviceAddress != 0;
     c->int64 = s->base.features.shaderInt64 != 0;
+    c->atomic64 = c->int64 && s->v12.shaderBufferInt64Atomics != 0;
     c->float64 = s->base.features.shaderFloat64 != 0;
     c->float16 = s->v12.shaderFloat16 != 0;
     c->int8 = s->v12.shaderInt8 != 0;
@@ -25762,7 +26127,10 @@ static bool gni_vk_ring_size(gni_vk *vk, gni_vk_ring *r, int pool, uint64_t byte
 
 // ---- data in and out
 
-enum { GNI_VK_COPY_BLOCK = 256 << 10 };
+enum {
+    GNI_VK_COPY_BLOCK = 256 << 10,
+    GNI_VK_LITTLE = 2048 // bytes, at most 65536
+};
 
 typedef struct gni_vk_host_copy {
     char *to;
@@ -25792,6 +26160,19 @@ static uint64_t gni_vk_staging_bytes(const gni_vk *vk) {
     return vk->gpu.caps.mapped ? (uint64_t)4 << 20 : (uint64_t)32 << 20;
 }
 
+// A little data goes with the commands.
+static bool gni_vk_upload_little(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset, const void *src, uint64_t bytes) {
+    VkCommandBuffer c = gni_vk_target(vk);
+    if (!c) return false;
+    const gni_vk_range use = gni_vk_range_of(dst, offset, bytes, true);
+    gni_vk_order(vk, c, &use, 1, true);
+    const bool timed = gni_vk_timed_begin(vk, "upload");
+    vk->f.vkCmdUpdateBuffer(c, gni_vk_buffer_of(dst->handle), dst->offset + offset, bytes, src);
+    if (timed) gni_vk_timed_end(vk);
+    gni_vk_touch(vk, dst);
+    return gni_vk_recorded(vk);
+}
+
 // `src` may be reused on return.
 static bool gni_vk_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset, const void *src,
                           uint64_t bytes) {
@@ -25802,6 +26183,7 @@ static bool gni_vk_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset, c
         gni_vk_host_memcpy(vk, (char *)dst->mapped + offset, src, bytes);
         return true;
     }
+    if (bytes <= GNI_VK_LITTLE && ((dst->offset + offset) | bytes) % 4 == 0) return gni_vk_upload_little(vk, dst, offset, src, bytes);
     gni_vk_ring *r = &vk->stream.upload;
     uint64_t little = (uint64_t)1 << 20;
     uint64_t wanted = bytes > little / 4 ? gni_vk_staging_bytes(vk) : little;
@@ -31792,7 +32174,7 @@ typedef struct gni_gpu_jobs {
     uint64_t scan_bytes;
     uint32_t scan_epoch;
     bool scan_stall; // tests: some tiles do not say what they come to
-    uint8_t attend_same[2]; // of room `gpu_attention`, for float16 and bfloat16: 0 not asked, 1 yes, 2 no
+    uint8_t attend_same[2]; // of room `gpu_attention`, for float16 and bfloat16: 0 not asked, 1 no, 2 yes, 3 and known
     gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
     gni_job_waiting waiting[GNI_JOB_WAITING];
     int n_waiting;
@@ -31813,6 +32195,7 @@ typedef struct gni_job_call {
     int n_scratch;
     gni_gpu_use spare; // of gni_job_matmul_tiled: see room `gpu_split`
     const gni_conv *windows; // of gni_job_matmul_tiled: how b's rows and columns are counted
+    bool parts;              // of windows: images in parts, and `spare` are their control words
     bool waits;        // for `special` to be compiled
 } gni_job_call;
 
@@ -32491,7 +32874,7 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
 
 // How one job is cut up. A plan holds for all pieces of the reduced dimensions.
 typedef struct gni_job_plan {
-    bool columns;
+    bool columns, pair; // pair: of two results
     int log_lanes;
     int64_t kept, units, blocks, group;
 } gni_job_plan;
@@ -32535,6 +32918,7 @@ static void gni_job_reduce_space(const gni_reduce *r, bool columns, gni_job_spac
 static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t kept,
                                 int64_t reduced, gni_job_plan *p) {
     p->columns = gni_job_by_columns(r);
+    p->pair = r->apart > 0;
     p->group = r->program.wide ? 2 : 4;
     p->kept = kept;
     p->units = p->columns ? gni_job_ceil(kept, p->group) : kept;
@@ -32560,15 +32944,16 @@ static int64_t gni_job_enough(const gni_gpu *gpu) {
 }
 
 // Workgroups that a reduction is split into: what is at work at the same time, since each has several
-// loads under way, and a last round of few would keep the rest waiting.
-static int64_t gni_job_enough_splits(const gni_gpu *gpu) {
-    return (int64_t)gpu->caps.multiprocessors * (gpu->caps.kind == GNI_GPU_CPU ? 2 : 4);
+// loads under way, and a last round of few would keep the rest waiting. Of pairs there is more to join in the end.
+static int64_t gni_job_enough_splits(const gni_gpu *gpu, const gni_job_plan *p, int64_t steps) {
+    const int64_t all = (int64_t)gpu->caps.multiprocessors * (gpu->caps.kind == GNI_GPU_CPU ? 2 : 4);
+    return p->pair && steps * GNI_MAX(p->blocks, 1) < all * ((int64_t)32 << p->log_lanes) ? all / 2 : all;
 }
 
 static int64_t gni_job_splits(const gni_gpu *gpu, const gni_job_plan *p, int64_t steps,
                               int64_t *chunk) {
     int64_t most = steps / ((int64_t)8 << p->log_lanes),
-            want = gni_job_enough_splits(gpu) / GNI_MAX(p->blocks, 1);
+            want = gni_job_enough_splits(gpu, p, steps) / GNI_MAX(p->blocks, 1);
     int64_t splits = GNI_MAX(GNI_MIN(GNI_MIN(most, want), 1024), 1);
     *chunk = GNI_MAX(gni_job_ceil(steps, splits), 1);
     return GNI_MAX(gni_job_ceil(steps, *chunk), 1);
@@ -32987,7 +33372,8 @@ enum { GNI_ROWS_LONGEST = 16384 }; // of those in registers
 
 static bool gni_job_softmax_ok(const gni_gpu *gpu, const gni_softmax *s) {
     gn_dtype t = s->in.dtype;
-    return (t == GN_F32 || gni_job_is_half(t)) && s->out.dtype == t && s->n < INT32_MAX / 2 &&
+    const bool same = s->out.dtype == t || (s->kind == GNI_LOGSUMEXP && s->out.dtype == GN_F32);
+    return (t == GN_F32 || gni_job_is_half(t)) && same && s->n < INT32_MAX / 2 &&
            s->n * (int64_t)gn_dtype_size(t) <= gni_job_most_bytes(gpu);
 }
 
@@ -33060,7 +33446,7 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     bool in_groups = *in % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0);
     bool out_groups = *out % 4 == 0 && (s->rows == 1 || s->n % 4 == 0);
     c.generic.spec[GNI_S_SOFTMAX_KIND] = (uint32_t)s->kind;
-    c.generic.spec[GNI_S_SOFTMAX_DTYPE] = (uint32_t)s->in.dtype;
+    c.generic.spec[GNI_S_SOFTMAX_DTYPE] = (uint32_t)s->in.dtype | (uint32_t)s->out.dtype << 4;
     c.generic.spec[GNI_S_SOFTMAX_LOG_LANES] = (uint32_t)log_lanes;
     c.generic.spec[GNI_S_SOFTMAX_ALIGNED] = gni_job_flag(in_groups, GNI_F_SOFTMAX_IN_GROUPS) |
                                             gni_job_flag(out_groups, GNI_F_SOFTMAX_OUT_GROUPS);
@@ -33597,46 +33983,66 @@ static bool gni_job_sort_sweeps(gni_job_call *c, const gni_sort *s, gni_sweep_sh
     return ok;
 }
 
-// Words `key` (n) by the 8 bits from `shift` on, and words `from` from `base` on that go with them, into `to`: the sorted keys, and
+// A call that sorts words `key` (n) by the 8 bits from `shift` on, and words `from` that go with them, into `to`: the sorted keys, and
 // what goes with them `gap` bytes behind. All stay in order that have the same bits.
+static void gni_part_call(gni_job_call *c, gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key, const gni_gpu_use *from,
+                          const gni_gpu_use *to, uint64_t gap) {
+    memset(c, 0, sizeof *c);
+    c->gpu = gpu;
+    gni_order_key(&c->generic, GN_U32, false, false);
+    gni_sweep_shaped(c, gni_sweep_tile(gpu));
+    c->generic.spec[GNI_S_SORT_PLACES] = 1;
+    c->generic.spec[GNI_S_SWEEP_ONE] = 1;
+    c->use[0] = c->use[1] = *key;
+    c->use[2] = c->use[4] = *to;
+    c->use[2].bytes = gap;
+    c->use[4].offset += gap;
+    c->use[4].bytes -= gap;
+    c->use[3] = *from;
+    c->use[6] = c->use[2];
+    c->use[7] = c->use[4];
+    c->n_param = GNI_P_SORT_WORDS;
+    c->param[GNI_P_SORT_ROWS] = 1;
+    c->param[GNI_P_SORT_N] = (uint32_t)n;
+    c->param[GNI_P_SORT_SHIFT] = (uint32_t)shift;
+}
+
+static int64_t gni_part_tiles(const gni_gpu *gpu, int64_t n) {
+    const gni_sweep_shape shape = gni_sweep_tile(gpu);
+    return gni_job_ceil(n, (int64_t)shape.threads * shape.each);
+}
+
+// Bytes of the counts: of all elements, and of each tile.
+static uint64_t gni_part_counts(const gni_gpu *gpu, int64_t n) { return (uint64_t)(1 + gni_part_tiles(gpu, n)) * 1024; }
+
+// With the counts of all elements in `counts`, and zeros behind them. What goes with the keys begins at element `base` of its buffer.
+static bool gni_part_move(gni_job_call *c, const gni_gpu_use *counts, uint32_t base) {
+    const int64_t tiles = gni_part_tiles(c->gpu, c->param[GNI_P_SORT_N]);
+    c->use[5] = *counts;
+    c->param[GNI_P_SORT_TILES] = (uint32_t)tiles;
+    c->param[GNI_P_SORT_IN_BASE] = base;
+    return gni_order_dispatch(c, GNI_MODULE_sweep_move, tiles);
+}
+
 static bool gni_job_part(gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key, const gni_gpu_use *from, uint32_t base,
                          const gni_gpu_use *to, uint64_t gap) {
-    const gni_sweep_shape shape = gni_sweep_tile(gpu);
-    const int64_t tiles = gni_job_ceil(n, (int64_t)shape.threads * shape.each);
-    const uint64_t counts = (uint64_t)(1 + tiles) * 1024;
+    const uint64_t counts = gni_part_counts(gpu, n);
     gni_job_call c;
     gni_gpu_mem mem;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
     if (!gni_gpu_alloc(gpu, counts, &mem)) {
         gni_fail_memory(gpu->g, "sort: device memory", counts);
         return false;
     }
-    gni_order_key(&c.generic, GN_U32, false, false);
-    gni_sweep_shaped(&c, shape);
-    c.generic.spec[GNI_S_SORT_PLACES] = 1;
-    c.generic.spec[GNI_S_SWEEP_ONE] = 1;
-    c.use[0] = c.use[1] = *key;
-    c.use[2] = c.use[4] = *to;
-    c.use[2].bytes = gap;
-    c.use[4].offset += gap;
-    c.use[4].bytes -= gap;
-    c.use[3] = *from;
-    c.use[6] = c.use[2];
-    c.use[7] = c.use[4];
-    c.n_param = GNI_P_SORT_WORDS;
-    c.param[GNI_P_SORT_ROWS] = 1;
-    c.param[GNI_P_SORT_N] = (uint32_t)n;
-    c.param[GNI_P_SORT_SHIFT] = (uint32_t)shift;
-    bool ok = gni_sweep_tally(&c, 1, n, &mem, 0, counts);
-    c.param[GNI_P_SORT_TILES] = (uint32_t)tiles;
-    c.param[GNI_P_SORT_IN_BASE] = base;
-    ok = ok && gni_order_dispatch(&c, GNI_MODULE_sweep_move, tiles);
+    gni_part_call(&c, gpu, n, shift, key, from, to, gap);
+    const gni_gpu_use all = gni_order_use(&mem, 0, counts);
+    bool ok = gni_sweep_tally(&c, 1, n, &mem, 0, counts) && gni_part_move(&c, &all, base);
     gni_gpu_free(gpu, &mem);
     return ok;
 }
 
 // ---- selection
+
+enum { GNI_SELECT_RUNS = 512 }; // of all rows
 
 // How many of the first elements a workgroup sorts.
 static int64_t gni_order_slots(const gni_sort *s) { return gn_dtype_size(s->in.dtype) == 8 ? 1024 : 2048; }
@@ -33655,10 +34061,12 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     const bool all = s->count > 2 || s->index.buf != NULL;
     const int bits = 8 * (int)gn_dtype_size(s->in.dtype), word = GNI_MIN(bits, 32);
     const int64_t searches = all ? 1 : s->count, total = s->rows * searches, tiles = gni_job_ceil(s->n, GNI_SORT_TILE);
+    const int64_t most_runs = GNI_MAX((gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SELECT_RUNS) / s->rows, 1); // so that tests see several tiles
+    const int64_t run = gni_job_ceil(tiles, most_runs), runs = gni_job_ceil(tiles, run);
     const int64_t most = 16 * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
     const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
     const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * (4 << GNI_SELECT_BITS);
-    const uint64_t sums = all ? ((uint64_t)(2 * s->rows * tiles) * 4 + 255) / 256 * 256 : 0;
+    const uint64_t sums = all ? ((uint64_t)(2 * s->rows * runs) * 4 + 255) / 256 * 256 : 0;
     const int64_t room = all ? GNI_MIN(GNI_MAX(512, (int64_t)1 << gni_job_log2_up(2 * s->count)), gni_order_slots(s)) : 0;
     const uint64_t keys = ((uint64_t)(s->rows * room) * 8 + 255) / 256 * 256;
     const uint64_t bytes = state + counts + sums + 2 * keys;
@@ -33668,16 +34076,11 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
         gni_fail_memory(gpu->g, "select: device memory", bytes);
         return false;
     }
-    // What is searched for: two words of nothing yet, its place, and whether it has been collected.
-    bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0) &&
-              (!all || gni_gpu_fill(gpu, &mem, state + counts + sums, 2 * keys, 0xffffffffu)); // nothing, behind all
-    for (int64_t i = 0; i < total && ok; i++) {
-        const uint64_t place = (uint64_t)(all ? s->count - 1 : s->first + i / s->rows);
-        ok = gni_gpu_fill(gpu, &mem, (uint64_t)i * 16 + 8, 4, (uint32_t)place);
-    }
+    bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0); // of what is searched for nothing is known
     c.use[1] = gni_order_use(&mem, 0, state);
     c.use[2] = gni_order_use(&mem, state, counts);
-    c.use[3] = c.use[4] = c.use[2];
+    c.use[3] = all ? gni_order_use(&mem, state + counts + sums, keys) : c.use[2];
+    c.use[4] = all ? gni_order_use(&mem, state + counts + sums + keys, keys) : c.use[2];
     c.n_use = 5;
     c.generic.n_spec = GNI_S_ORDER_SPECS;
     c.n_param = GNI_P_SELECT_WORDS;
@@ -33690,6 +34093,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     p[GNI_P_SELECT_OUT_BASE] = from->param[GNI_P_SORT_OUT_BASE];
     p[GNI_P_SELECT_TAKE] = (uint32_t)s->count;
     p[GNI_P_SELECT_ROOM] = (uint32_t)room;
+    p[GNI_P_SELECT_PLACE] = (uint32_t)(all ? s->count - 1 : s->first);
     for (int high = bits; high > 0 && ok;) { // digits from the top, each in one word
         const int left = (high - 1) % word + 1, width = GNI_MIN(left, GNI_SELECT_BITS - (s->n < GNI_ORDER_FEW));
         const bool first = high == bits;
@@ -33697,10 +34101,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
         p[GNI_P_SELECT_SHIFT] = (uint32_t)high;
         p[GNI_P_SELECT_WIDTH] = (uint32_t)width;
         for (int i = 0; i < 2 && ok; i++) ok = gni_order_dispatch(&c, step[i], i == 0 ? total * splits : s->rows);
-        if (!all || !first) continue;
-        c.use[3] = gni_order_use(&mem, state + counts + sums, keys);
-        c.use[4] = gni_order_use(&mem, state + counts + sums + keys, keys);
-        ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_collect, total * splits);
+        if (all && first) ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_collect, total * splits);
     }
     if (!all) {
         c.use[2] = c.use[3] = c.use[4] = *out;
@@ -33708,19 +34109,10 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
         gni_gpu_free(gpu, &mem);
         return ok;
     }
-    gni_order_scan scan;
-    memset(&scan, 0, sizeof scan);
-    scan.op = GNI_SCAN_SUM;
-    scan.dtype = GNI_T_U32;
-    scan.flags = GNI_F_SCAN_EXCLUSIVE;
-    scan.integer = true;
-    scan.outer = 2 * s->rows;
-    scan.n = tiles;
-    scan.inner = 1;
-    scan.in = scan.out = c.use[2] = gni_order_use(&mem, state + counts, sums);
-    p[GNI_P_SELECT_SPLITS] = (uint32_t)tiles;
-    ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * tiles) && gni_order_scan_run(gpu, &scan) &&
-         gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * tiles);
+    c.use[2] = gni_order_use(&mem, state + counts, sums);
+    p[GNI_P_SELECT_SPLITS] = (uint32_t)runs;
+    p[GNI_P_SELECT_RUN] = (uint32_t)run;
+    ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * runs) && gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * runs);
     const int log_row = gni_job_log2_up(room);
     from->use[1] = c.use[3];
     from->use[2] = c.use[4];
@@ -33841,8 +34233,8 @@ static bool gni_job_count_once(gni_gpu *gpu, const gni_count *d) {
         memcpy(&p[GNI_P_FIND_START], &start, 4);
         memcpy(&p[GNI_P_FIND_SCALE], &scale, 4);
     }
-    const int64_t most = GNI_COUNT_GROUPS * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
-    return gni_order_dispatch(&c, GNI_MODULE_count, GNI_MIN(gni_job_ceil(d->n, 4096), most));
+    const int64_t units = (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u), few = GNI_MIN(gni_job_ceil(d->n, 1024), units);
+    return gni_order_dispatch(&c, GNI_MODULE_count, GNI_MAX(few, GNI_MIN(gni_job_ceil(d->n, 4096), GNI_COUNT_GROUPS * units)));
 }
 
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
@@ -34046,7 +34438,10 @@ static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
 
 // ---- scatter
 
-enum { GNI_SCATTER_MANY = 1 << 21 }; // places, past which caches hold too few of them
+enum {
+    GNI_SCATTER_MANY = 1 << 21, // places, past which caches hold too few of them
+    GNI_SCATTER_LIMIT = 1 << 14 // elements of a workgroup at least
+};
 
 static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
     const gni_places *at = &t->at;
@@ -34055,7 +34450,7 @@ static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
     const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32, wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
     const bool put = t->op == GNI_SCATTER_PUT && !gpu->caps.texts && gn_dtype_size(d) >= 4;
     return (put || (t->op != GNI_SCATTER_PUT && (word || wide))) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
-           out < INT32_MAX / 8 && in * 8 < most && out * 12 < most && at->extent < INT32_MAX;
+           out < INT32_MAX / 8 && in * 8 < most && out * 12 < most - 32 && at->extent < INT32_MAX;
 }
 
 static bool gni_job_scatter_step(gni_job_call *c, uint32_t step, int64_t work) {
@@ -34085,6 +34480,91 @@ static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t 
     return ok;
 }
 
+// Whether a workgroup has room for sums, and two digits of 8 bits tell apart what workgroups hold.
+static bool gni_job_scatter_holds(const gni_gpu *gpu, int64_t in, int64_t out) {
+    const gni_gpu_caps *c = &gpu->caps;
+    const bool fits = out <= (int64_t)GNI_SCATTER_HELD << 16 && in * 16 < gni_job_most_bytes(gpu) - 1024;
+    return fits && c->addresses && gni_sweep_tile(gpu).threads > 0 && c->shared_bytes >= 12 * GNI_SCATTER_HELD + 16;
+}
+
+// Sums of floats: elements sorted by two digits of their places down to the few that a workgroup holds.
+static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t in, int64_t out) {
+    gni_gpu *gpu = c->gpu;
+    const int held = gni_job_log2_up(GNI_SCATTER_HELD);
+    const int64_t limit = GNI_MAX(GNI_SCATTER_LIMIT, 4 * (in / gni_job_ceil(out, GNI_SCATTER_HELD)));
+    const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256, counts = gni_part_counts(gpu, in);
+    const uint64_t zeros = 2 * counts, more = zeros + (uint64_t)(in / limit + 1) * 16;
+    gni_gpu_mem mem, count;
+    if (!gni_gpu_alloc(gpu, 4 * bytes, &mem)) {
+        gni_fail_memory(gpu->g, t->at.fn, 4 * bytes);
+        return false;
+    }
+    if (!gni_gpu_alloc(gpu, more, &count)) {
+        gni_gpu_free(gpu, &mem);
+        gni_fail_memory(gpu->g, t->at.fn, more);
+        return false;
+    }
+    gni_gpu_use word[4];
+    for (int i = 0; i < 4; i++) word[i] = gni_order_use(&mem, (uint64_t)i * bytes, bytes);
+    const gni_gpu_use half[2] = {gni_order_use(&mem, 0, 2 * bytes), gni_order_use(&mem, 2 * bytes, 2 * bytes)};
+    const gni_gpu_use digit[2] = {gni_order_use(&count, 0, counts), gni_order_use(&count, counts, counts)};
+    const gni_gpu_use scratch = c->use[4], sums = c->use[2], values = c->use[0];
+    const uint32_t base = c->param[GNI_P_TAKE_IN_BASE];
+    gni_job_call part;
+    c->use[2] = gni_order_use(&count, 0, zeros);
+    c->use[2].write = true;
+    c->use[4] = word[0];
+    c->use[4].write = true;
+    c->param[GNI_P_SCATTER_SHIFT] = (uint32_t)held;
+    c->param[GNI_P_SCATTER_SECOND] = (uint32_t)(counts / 4);
+    c->param[GNI_P_SCATTER_LIMIT] = (uint32_t)limit;
+    c->generic.module = GNI_MODULE_sums_tally;
+    bool ok = gni_gpu_fill(gpu, &count, 0, zeros + 16, 0) &&
+              gni_job_scatter_step(c, GNI_SCATTER_PLACES, GNI_MIN(gni_job_ceil(in, 16), (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u) * 2048));
+    gni_part_call(&part, gpu, in, held, &word[0], &values, &half[1], bytes);
+    ok = ok && gni_part_move(&part, &digit[0], base);
+    gni_part_call(&part, gpu, in, held + 8, &word[2], &word[3], &half[0], bytes);
+    ok = ok && gni_part_move(&part, &digit[1], 0);
+    c->use[0] = word[1];
+    c->use[1] = word[0];
+    c->use[0].write = c->use[1].write = false;
+    c->use[2] = sums;
+    c->use[3] = gni_order_use(&count, zeros, more - zeros);
+    c->use[3].write = true;
+    c->use[4] = scratch;
+    c->param[GNI_P_TAKE_IN_BASE] = 0;
+    c->generic.module = GNI_MODULE_sums_held;
+    ok = ok && gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), gni_job_ceil(out, GNI_SCATTER_HELD), 1, 1);
+    c->generic.module = GNI_MODULE_sums_more;
+    for (uint32_t step = 0; step < 3; step++) {
+        static const uint32_t steps[] = {GNI_SCATTER_MEASURE, GNI_SCATTER_ADD_FLOAT, GNI_SCATTER_FINISH};
+        ok = ok && gni_job_scatter_step(c, steps[step], (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u) * 1024);
+    }
+    gni_gpu_free(gpu, &mem);
+    gni_gpu_free(gpu, &count);
+    return ok;
+}
+
+// What the result is before, as the next buffer argument, or copied where no kernel goes through all places.
+static bool gni_job_scatter_base(gni_job_call *c, const gni_scatter *t, int64_t out) {
+    const int64_t one = 1, size = (int64_t)gn_dtype_size(t->out.dtype);
+    const bool all = t->op != GNI_SCATTER_ADD || t->out.dtype == GN_F32;
+    gni_gpu_use from = c->use[2];
+    uint32_t base = c->param[GNI_P_TAKE_OUT_BASE];
+    if (t->base.buf != NULL) {
+        if (!gni_job_reach(c->gpu, &t->base, &out, &one, 1, &from, &base)) return false;
+        if (!all || c->gpu->caps.texts) {
+            const uint64_t to = c->use[2].offset + (uint64_t)c->param[GNI_P_TAKE_OUT_BASE] * (uint64_t)size;
+            return c->gpu->layer->copy(c->gpu, c->use[2].mem, to, from.mem, from.offset + (uint64_t)base * (uint64_t)size, (uint64_t)(out * size));
+        }
+    }
+    if (c->gpu->caps.texts) return true;
+    c->use[c->n_use] = from;
+    c->use[c->n_use++].write = false;
+    c->param[GNI_P_SCATTER_BASE] = base;
+    return true;
+}
+
 static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     gni_job_call c;
     const gni_places *at = &t->at;
@@ -34095,9 +34575,12 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     c.gpu = gpu;
     if (!gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, at->inner) || !gni_job_fault(&c, at)) return false;
     const bool put = t->op == GNI_SCATTER_PUT;
-    const uint64_t bytes = floats ? (uint64_t)out * 12 : put ? (uint64_t)out * 4 : 16;
+    const int64_t some = gpu->caps.kind == GNI_GPU_CPU ? 1 << 13 : GNI_SCATTER_MANY; // so that tests see it
+    const bool held = floats && in >= some && out >= some && at->inner < 8 && gni_job_scatter_holds(gpu, in, out);
+    const uint64_t bytes = (uint64_t)(floats ? (out * 12 + 19) / 16 * 16 : put ? (out * 4 + 15) / 16 * 16 : 16); // odd ends are filled slowly
     bool ok = gni_job_scratch(&c, bytes, at->fn);
-    if (ok && (floats || put)) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
+    if (ok && !held && (floats || put)) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
+    ok = ok && gni_job_scatter_base(&c, t, out);
     c.n_param = GNI_P_SCATTER_WORDS;
     c.param[GNI_P_TAKE_N] = (uint32_t)in;
     c.param[GNI_P_SCATTER_PLACES] = (uint32_t)out;
@@ -34106,16 +34589,25 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     c.generic.n_spec = GNI_S_SCATTER_SPECS;
     c.generic.spec[GNI_S_SCATTER_DTYPE] = (uint32_t)t->out.dtype;
     c.generic.spec[GNI_S_SCATTER_LEAST] = t->op == GNI_SCATTER_MIN;
+    if (held) {
+        ok = ok && gni_job_scatter_sums(&c, t, in, out);
+        gni_job_drop_scratch(&c);
+        return ok;
+    }
     gni_gpu_mem pairs;
     memset(&pairs, 0, sizeof pairs);
     const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY; // numbers alone take less room
     const bool many = in >= least && out >= least && at->inner < 8; // elements of rows are neighbours as they come
     const bool near_ones = ok && many && gn_dtype_size(t->out.dtype) == 4 && gni_sweep_tile(gpu).threads > 0;
     if (near_ones) ok = gni_job_scatter_near(&c, t, in, out, &pairs);
-    if (floats)
-        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_MEASURE, in) && gni_job_scatter_step(&c, GNI_SCATTER_ADD_FLOAT, in) &&
-             gni_job_scatter_step(&c, GNI_SCATTER_FINISH, out);
-    else if (put)
+    if (floats) {
+        const bool at_once = !near_ones && gpu->caps.atomic64 && gpu->caps.addresses;
+        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_MEASURE, in);
+        if (at_once) c.generic.module = GNI_MODULE_sums_add;
+        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_ADD_FLOAT, in);
+        c.generic.module = GNI_MODULE_scatter;
+        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_FINISH, out);
+    } else if (put)
         ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_NUMBER, in) && gni_job_scatter_step(&c, GNI_SCATTER_PUT_LAST, out);
     else if (t->op == GNI_SCATTER_ADD)
         ok = ok && gni_job_scatter_step(&c, wide ? GNI_SCATTER_ADD_WIDE : GNI_SCATTER_ADD_WORD, in);
@@ -34227,6 +34719,11 @@ static const gni_job_tile gni_job_bfloat_tiles[] = {
     {GNI_MODULE_matmul_bfloat_64x128, 64, 128, 64, 27652, 1000, 680, 4, 192, true},
     {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
     {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
+};
+// Of images in parts.
+static const gni_job_tile gni_job_image_tiles[] = {
+    {GNI_MODULE_matmul_images_128x128, 128, 128, 32, 41476, 400, 280, 2, 96, true},
+    {GNI_MODULE_matmul_images_64x128, 64, 128, 32, 31236, 300, 170, 3, 96, true},
 };
 static const gni_job_tile gni_job_int_tile = {
     GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, 48, false};
@@ -34409,30 +34906,11 @@ static gni_job_choice *gni_job_known_choice(const gni_gpu *gpu, const gni_job_ti
     return c;
 }
 
-// The tile and the number of parts of k that take the least time.
-static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmul *m,
+// The tile of `count` and the number of parts of k that take the least time.
+static const gni_job_tile *gni_job_best_tile(const gni_gpu *gpu, const gni_job_tile *tiles, int count, const gni_matmul *m,
                                              int64_t batches, int64_t *splits) {
-    const gni_job_tile *tiles = gni_job_real_tiles, *best = NULL;
-    int count = (int)(sizeof gni_job_real_tiles / sizeof gni_job_real_tiles[0]);
+    const gni_job_tile *best = NULL;
     *splits = 1;
-    if (m->c.dtype == GN_F64) {
-        const int all = (int)(sizeof gni_job_f64_tiles / sizeof gni_job_f64_tiles[0]);
-        count = gpu->caps.kind == GNI_GPU_CPU ? 1 : all;
-        tiles = gni_job_f64_tiles + (all - count);
-    } else if (m->c.dtype == GN_I32 || m->c.dtype == GN_U32) {
-        tiles = &gni_job_int_tile;
-        count = 1;
-    } else if (m->a.dtype == m->b.dtype && gni_job_has_units(gpu, m->a.dtype) &&
-               gni_job_suits_units(m)) {
-        tiles = m->a.dtype == GN_F16 ? gni_job_half_tiles : gni_job_bfloat_tiles;
-        count = (int)(sizeof gni_job_half_tiles / sizeof gni_job_half_tiles[0]);
-    } else if (gpu->caps.kind == GNI_GPU_CPU) {
-        tiles = &gni_job_cpu_tile;
-        count = 1;
-    } else if (m->prologue != 0 || m->as_prologue) {
-        tiles = gni_job_prologue_tiles;
-        count = (int)(sizeof gni_job_prologue_tiles / sizeof gni_job_prologue_tiles[0]);
-    }
     gni_job_choice *known = gni_job_known_choice(gpu, tiles, m, batches);
     if (known != NULL && known->tile != NULL) {
         *splits = known->splits;
@@ -34459,6 +34937,30 @@ static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmu
         known->splits = *splits;
     }
     return best;
+}
+
+static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmul *m, int64_t batches, int64_t *splits) {
+    const gni_job_tile *tiles = gni_job_real_tiles;
+    int count = (int)(sizeof gni_job_real_tiles / sizeof gni_job_real_tiles[0]);
+    if (m->c.dtype == GN_F64) {
+        const int all = (int)(sizeof gni_job_f64_tiles / sizeof gni_job_f64_tiles[0]);
+        count = gpu->caps.kind == GNI_GPU_CPU ? 1 : all;
+        tiles = gni_job_f64_tiles + (all - count);
+    } else if (m->c.dtype == GN_I32 || m->c.dtype == GN_U32) {
+        tiles = &gni_job_int_tile;
+        count = 1;
+    } else if (m->a.dtype == m->b.dtype && gni_job_has_units(gpu, m->a.dtype) &&
+               gni_job_suits_units(m)) {
+        tiles = m->a.dtype == GN_F16 ? gni_job_half_tiles : gni_job_bfloat_tiles;
+        count = (int)(sizeof gni_job_half_tiles / sizeof gni_job_half_tiles[0]);
+    } else if (gpu->caps.kind == GNI_GPU_CPU) {
+        tiles = &gni_job_cpu_tile;
+        count = 1;
+    } else if (m->prologue != 0 || m->as_prologue) {
+        tiles = gni_job_prologue_tiles;
+        count = (int)(sizeof gni_job_prologue_tiles / sizeof gni_job_prologue_tiles[0]);
+    }
+    return gni_job_best_tile(gpu, tiles, count, m, batches, splits);
 }
 
 // What both kinds of matrix kernels are told. The strides are those of the kernel's own a and b.
@@ -34760,7 +35262,9 @@ static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled
 static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t batches,
                                  int64_t row) {
     int64_t splits = 1, one = 1;
-    const gni_job_tile *t = gni_job_pick_tile(c->gpu, m, batches, &splits);
+    const gni_job_tile *t = c->parts ? gni_job_best_tile(c->gpu, gni_job_image_tiles, (int)GNI_COUNT(gni_job_image_tiles), m,
+                                                         batches, &splits)
+                                     : gni_job_pick_tile(c->gpu, m, batches, &splits);
     bool sums = m->sums.buf != NULL;
     if (sums && !gni_job_sums_pay(c->gpu, t, m, splits)) return gni_job_matmul_sums(c->gpu, m);
     int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
@@ -34811,7 +35315,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
         return gni_job_matmul_apart(c->gpu, m);
     if (m->prologue != 0 && c->gpu->caps.keep_half_denorms) *layout |= GNI_F_MATMUL_EXACT;
     if (m->prologue != 0 && !gni_job_put_load(c, m)) return gni_job_prologue_apart(c->gpu, m, true);
-    if (c->spare.mem != NULL) *layout |= GNI_F_MATMUL_SPARE;
+    if (c->spare.mem != NULL && !c->parts) *layout |= GNI_F_MATMUL_SPARE;
     if (sums) *layout |= GNI_F_MATMUL_SUMS;
     if (c->windows != NULL) gni_job_put_windows(c, t, layout);
     gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);
@@ -35471,9 +35975,37 @@ static bool gni_job_windows_fit(const gni_gpu *gpu, int64_t m, int64_t n, int64_
            gni_job_ceil(m, 4) <= (int64_t)gpu->caps.max_groups[1];
 }
 
+static int64_t gni_job_image_groups(const gni_image *m) {
+    return gni_job_ceil(m->n * gni_extent_product(m->size, 3), 64 * (m->step == GNI_IMAGE_SCAN ? GNI_IMAGE_SCANNED : 1));
+}
+
+// Whether products of float32 images, of which so many bytes are read, are to be done in parts: GN_PRECISION_HIGH.
+static bool gni_job_wants_parts(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t groups, double bytes) {
+    const gni_gpu_jobs *ops = gni_job_state(gpu);
+    const int force = ops != NULL ? ops->split_force : 0;
+    gni_matmul like;
+    int64_t splits;
+    if (force > 1 || force < 0 || (force == 0 && gpu->g->precision != GN_PRECISION_HIGH)) return false;
+    if (!gni_job_has_units(gpu, GN_F16) || gpu->caps.max_buffers < 7 ||
+        gni_job_image_tiles[1].shared > gpu->caps.shared_bytes)
+        return false;
+    if (force == 1) return true;
+    memset(&like, 0, sizeof like);
+    like.m = m;
+    like.n = n;
+    like.k = k;
+    const gni_job_tile *t = gni_job_pick_tile(gpu, &like, groups, &splits);
+    const double exact = gni_job_tile_time(gpu, t, &like, groups, splits);
+    t = gni_job_best_tile(gpu, gni_job_image_tiles, (int)GNI_COUNT(gni_job_image_tiles), &like, groups, &splits);
+    // Shorter sums would show that parts hold an element to 2^-23 only.
+    return k >= 512 && gni_job_tile_time(gpu, t, &like, groups, splits) + 15.0 + bytes / 2e6 < exact;
+}
+
 static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
     gni_job_call c;
-    const int64_t places = m->n * gni_extent_product(m->size, 3), one = 1, all = places * m->width;
+    const bool scan = m->step == GNI_IMAGE_SCAN;
+    const int64_t places = m->n * gni_extent_product(m->size, 3), one = 1, words = GNI_SPLIT_CONTROL + 2 * m->lines,
+                  all = scan ? words : places * m->width;
     const int64_t dim[5] = {m->n, m->channels, m->have[0], m->have[1], m->have[2]};
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
@@ -35495,11 +36027,31 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
         w[4] = (uint32_t)m->have[2 - i];
         w[5] = (uint32_t)m->in.stride[4 - i];
     }
-    c.generic.module = GNI_MODULE_image;
+    if (m->step != GNI_IMAGE_PLAIN) {
+        uint32_t base = 0;
+        if (!gni_job_reach(gpu, &m->control, &words, &one, 1, &c.use[5], &base)) return false;
+        if (scan) { // both may run at once: each is said to write its lines, and what they share is read after both
+            const int64_t lines = m->by_channel ? gni_job_ceil(m->width, 16) * 16 : m->n,
+                          from = m->first > 0 ? GNI_SPLIT_CONTROL + 2 * m->first : 0;
+            c.use[4] = c.use[5];
+            c.use[4].offset += (uint64_t)from * 4;
+            c.use[4].bytes = (uint64_t)(GNI_SPLIT_CONTROL + 2 * (m->first + lines) - from) * 4;
+            c.use[4].write = true;
+            c.use[5].bytes = 0;
+            c.use[1].bytes = 0;
+        }
+        c.n_use = 6;
+        c.n_param = GNI_P_IMAGE_PARTS_WORDS;
+        c.param[GNI_P_IMAGE_INFO] = (uint32_t)(GNI_SPLIT_CONTROL + 2 * m->first);
+        c.param[GNI_P_IMAGE_BY_CHANNEL] = m->by_channel;
+        c.param[GNI_P_IMAGE_LINES] = (uint32_t)m->lines;
+        c.param[GNI_P_IMAGE_SCANS] = (uint32_t)m->scans;
+    }
+    c.generic.module = scan ? GNI_MODULE_image_scan : m->step == GNI_IMAGE_PARTS ? GNI_MODULE_image_parts : GNI_MODULE_image;
     c.generic.n_spec = GNI_S_IMAGE_SPECS;
     c.generic.spec[GNI_S_IMAGE_IN_DTYPE] = (uint32_t)m->in.dtype;
-    c.generic.spec[GNI_S_IMAGE_OUT_DTYPE] = (uint32_t)m->out.dtype;
-    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), gni_job_ceil(places, 64),
+    c.generic.spec[GNI_S_IMAGE_OUT_DTYPE] = (uint32_t)(scan ? m->in.dtype : m->out.dtype);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), gni_job_image_groups(m),
                             gni_job_ceil(m->width, 32), 1);
 }
 
@@ -35536,6 +36088,11 @@ static void gni_job_put_windows(gni_job_call *c, const gni_job_tile *t, uint32_t
     gni_job_divider(d->c_run, &w[GNI_P_WINDOWS_C]);
     w[GNI_P_WINDOWS_C + 3] = (uint32_t)(d->c_jump - d->c_run);
     c->n_param = GNI_P_WINDOWS_WORDS;
+    if (c->parts) {
+        gni_job_divider(d->by_channel ? d->n_dim[3] : d->c_run, &w[GNI_P_IMAGES_LINE]);
+        w[GNI_P_IMAGES_LINES_A] = (uint32_t)d->a_lines;
+        c->n_param = GNI_P_IMAGES_WORDS;
+    }
     *layout |= GNI_F_MATMUL_WINDOWS;
     const int64_t inner = w[GNI_P_WINDOWS_K] == 0 ? d->k : (int64_t)w[GNI_P_WINDOWS_K + 2];
     if (inner % t->bk == 0) *layout |= GNI_F_MATMUL_EVEN;
@@ -35595,6 +36152,14 @@ static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d) {
     use[3] = use[1];
     gni_job_matrix_params(&c, &m, d->batch_dim[1], use, base);
     c.windows = d;
+    if (d->control.buf != NULL) {
+        gni_job_call parts;
+        const int64_t words = (int64_t)(d->control.buf->bytes / 4), one = 1;
+        if (!gni_job_reach(gpu, &d->control, &words, &one, 1, &c.spare, &base[0])) return false;
+        parts = c;
+        parts.parts = true;
+        if (!gni_job_matmul_tiled(&parts, &m, d->batch_dim[1], d->c_row)) return false;
+    }
     return gni_job_matmul_tiled(&c, &m, d->batch_dim[1], d->c_row);
 }
 
@@ -35655,18 +36220,19 @@ static bool gni_attend_put_row(gni_job_call *c, const gni_attend_job *a, const g
     return o->buf == NULL || gni_job_reach(c->gpu, o, &all, &one, 1, &c->use[at], &c->param[param]);
 }
 
-// Whether the units' sums and first operands have their elements in the same places, which drivers do not tell: a kernel finds
-// out, once. False where that cannot be waited for.
-static bool gni_attend_same(gni_gpu *gpu, gn_dtype t) {
+// Whether the units' sums and first operands have their elements in the same places, and whether these are where attention.comp
+// knows them to be, as flags. Drivers do not tell: a kernel finds out, once. 0 where that cannot be waited for.
+static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     gni_gpu_jobs *ops = gni_job_state(gpu);
     uint8_t *known = ops != NULL ? &ops->attend_same[t == GN_BF16] : NULL;
     gni_job_call c;
     const uint32_t spec[GNI_S_ATTEND_SPECS] = {16, 16, GNI_F_ATTEND_ASKS | gni_job_flag(t == GN_BF16, GNI_F_ATTEND_BF16), 1, 16};
+    static const uint32_t flags[4] = {0, 0, GNI_F_ATTEND_SAME, GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN};
     uint32_t same = 0;
-    if (known == NULL || *known != 0 || gpu->g->host_recording) return known != NULL && *known == 1;
+    if (known == NULL || *known != 0 || gpu->g->host_recording) return known != NULL ? flags[*known] : 0;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
-    if (!gni_job_scratch(&c, 512, "gn_attention")) return false;
+    if (!gni_job_scratch(&c, 512, "gn_attention")) return 0;
     for (c.n_use = 1; c.n_use < 5; c.n_use++) c.use[c.n_use] = c.use[0];
     c.param[GNI_P_ATTEND_N] = c.param[GNI_P_ATTEND_M] = c.param[GNI_P_ATTEND_SHARE] = 1;
     c.param[GNI_P_ATTEND_LSE] = 64;
@@ -35678,9 +36244,9 @@ static bool gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     if (gni_gpu_fill(gpu, &c.scratch[0], 0, 512, 0) &&
         gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), 1, 1, 1) &&
         gni_gpu_download(gpu, &c.scratch[0], 256, &same, sizeof same))
-        *known = same == 1 ? 1 : 2;
+        *known = same >= 1 && same <= 3 ? (uint8_t)same : 1;
     gni_job_drop_scratch(&c);
-    return *known == 1;
+    return flags[*known];
 }
 
 // By attend.comp, from what c has but for its kernel.
@@ -35732,7 +36298,7 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     if (!gni_attend_on_units(gpu, a)) return gni_attend_plain(&c, a);
     // What registers hold of a subgroup's rows, and shared memory of the others'.
     const bool wide = a->d > 64 || a->e > 64;
-    const int blocks = forward && !wide ? 2 : 1;
+    const int blocks = !wide && (forward || (keys && !a->causal)) ? 2 : 1; // two with gradients and a mask leave registers
     static const int modules[3][2] = {{GNI_MODULE_attend_half, GNI_MODULE_attend_bfloat},
                                       {GNI_MODULE_attend_half_queries, GNI_MODULE_attend_bfloat_queries},
                                       {GNI_MODULE_attend_half_keys, GNI_MODULE_attend_bfloat_keys}};
@@ -35742,11 +36308,10 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     c.generic.spec[GNI_S_ATTEND_D] = (uint32_t)a->d;
     c.generic.spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
     c.generic.spec[GNI_S_ATTEND_BLOCKS] = (uint32_t)blocks;
-    c.generic.spec[GNI_S_ATTEND_KEYS] = wide || keys ? 32 : 64;
+    c.generic.spec[GNI_S_ATTEND_KEYS] = forward ? 64 : wide ? 32 : !keys && !a->causal ? 128 : 64;
     c.generic.spec[GNI_S_ATTEND_FLAGS] =
-        GNI_F_ATTEND_EARLY | gni_job_flag(gni_attend_same(gpu, a->q.dtype), GNI_F_ATTEND_SAME) |
-        gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE) |
-        gni_job_flag(bfloat, GNI_F_ATTEND_BF16);
+        GNI_F_ATTEND_EARLY | gni_attend_same(gpu, a->q.dtype) | gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) |
+        gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE) | gni_job_flag(bfloat, GNI_F_ATTEND_BF16);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
                             gni_job_ceil(keys ? a->m : a->n, 64 * blocks), keys ? key_heads : a->heads, a->batches);
 }
@@ -37608,6 +38173,13 @@ static gn_array *gni_before_widening(gn_array *a) {
     return (t == GN_F16 || t == GN_BF16) && e->compute == t && gni_same_shape(&e->src[0]->shape, &a->shape) ? e->src[0] : a;
 }
 
+// The same, where that has yet to be computed; NULL: it failed.
+static gn_array *gni_widening_of(gn_context *g, gn_array *a) {
+    const gni_expr *e = a->expr;
+    if (e == NULL || e->op != GNI_OP_CAST || g->gpu == NULL || e->src[0] == NULL) return a;
+    return gni_materialize(g, e->src[0]) ? gni_before_widening(a) : NULL;
+}
+
 // The mean, unless it is NULL, and the variance of `a`, which has its data, in dtype t over the axes in `set`, which stay with
 // size 1, in one pass on a GPU. False: nothing was done, unless g->call_failed.
 static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, double ddof, gn_array **mean, gn_array **var) {
@@ -37759,18 +38331,17 @@ static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array 
     return gni_run_on_gpu(g, &gni_kind_rows, j, y) ? y : NULL;
 }
 
-// Over the last axis of `a`, which is float; logsumexp drops that axis.
-static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind,
-                                  gn_array *a) {
+// Over the last axis of `a`, which is float; logsumexp drops that axis. Its result, on a GPU, may be float32 of narrower numbers: t.
+static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind, gn_array *a, gn_dtype t) {
     gn_array *x = gni_contiguous(g, a);
     if (x == NULL) return NULL;
     gn_shape shape = a->shape;
     if (kind == GNI_LOGSUMEXP) shape.dim[--shape.rank] = 0;
     if (kind == GNI_LOGSUMEXP && a->shape.dim[a->shape.rank - 1] == 0) { // of nothing
         gni_unref(g, x);
-        return gni_const(g, fn, a->dtype, &shape, -GNI_INF);
+        return gni_const(g, fn, t, &shape, -GNI_INF);
     }
-    gn_array *y = gni_array_empty(g, fn, a->dtype, &shape);
+    gn_array *y = gni_array_empty(g, fn, t, &shape);
     bool ok = y != NULL;
     if (ok && gni_elements(&a->shape) > 0) {
         gni_softmax s;
@@ -37783,13 +38354,15 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
         s.in.dtype = a->dtype;
         s.in.offset = x->offset;
         s.out.buf = y->buf;
-        s.out.dtype = a->dtype;
-        ok = gni_run(g, &gni_kind_softmax, &s, y);
+        s.out.dtype = t;
+        ok = (t == a->dtype ? gni_run : gni_run_on_gpu)(g, &gni_kind_softmax, &s, y);
     }
     gni_unref(g, x);
     if (ok) return y;
     gni_unref(g, y);
-    return NULL;
+    if (t == a->dtype || g->call_failed) return NULL;
+    x = gn_cast(a, t);
+    return x != NULL ? gni_softmax_last(g, fn, kind, x, t) : NULL;
 }
 
 static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_backward_fn backward,
@@ -37806,7 +38379,7 @@ static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_bac
         bool last = at == a->shape.rank - 1;
         gn_array *moved = last ? x : gn_move_axis(x, at, -1);
         if (moved != NULL) {
-            gn_array *result = gni_softmax_last(g, fn, kind, moved);
+            gn_array *result = gni_softmax_last(g, fn, kind, moved, moved->dtype);
             result = gni_adopt(g, result);
             y = last || result == NULL ? result : gn_move_axis(result, -1, at);
         }
@@ -37838,17 +38411,17 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
     if (set != ~0u && gni_real_only(g, "gn_logsumexp", &a, 1) &&
         gni_shape_ok(g, "gn_logsumexp", a->dtype, &shape)) {
         g->no_grad++;
-        gn_array *x = gni_is_float(a->dtype) ? a : gn_cast(a, GN_F32);
+        gn_array *x = gni_is_float(a->dtype) ? gni_widening_of(g, a) : gn_cast(a, GN_F32);
         // Reduced axes to the back, as one.
         int order[GN_MAX_RANK], n = 0;
         for (int i = 0; i < a->shape.rank; i++)
             if (!(set >> i & 1u)) order[n++] = i;
         for (int i = 0; i < a->shape.rank; i++)
             if (set >> i & 1u) order[n++] = i;
-        gn_array *moved = a->shape.rank > 0 ? gn_permute_axes(x, order, n) : x;
+        gn_array *moved = a->shape.rank > 0 && x != NULL ? gn_permute_axes(x, order, n) : x;
         gn_array *rows = gn_reshape(moved, GN_SHAPE(gni_elements(&shape), gni_reduced_count(&a->shape, set)));
         gn_array *result =
-            rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows) : NULL;
+            rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows, gni_is_float(a->dtype) ? a->dtype : GN_F32) : NULL;
         y = gn_reshape(gni_adopt(g, result), shape);
         g->no_grad--;
         gni_record_reduction(g, y, "gn_logsumexp", gni_back_logsumexp, a, set, keep);
@@ -43899,7 +44472,9 @@ static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
     gn_array *t = gn_sqrt(gn_add(gn_mul_s(gn_where(left, gn_neg(x), x), 0.5), half));
     gn_array *none = gn_eq_s(t, 0.0), *one = gn_ones_like(t);
     gn_array *u = gn_mul_s(gn_div(y, gn_where(none, one, t)), 0.5);
-    gn_array *below = gn_lt_s(gn_atan2(y, x), 0.0); // knows -0 left of the imaginary axis
+    g->no_grad++; // constant but on the axis
+    gn_array *below = gn_lt_s(gn_rdiv_s(y, 1.0), 0.0); // knows -0 left of the imaginary axis
+    g->no_grad--;
     gn_array *re = gn_where(left, gn_where(below, gn_neg(u), u), t);
     gn_array *im = gn_where(left, gn_where(below, gn_neg(t), t), u);
     gn_array *back = gn_where(gn_eq_s(scale, 1.0), one, gn_full_like(one, 4.0));
@@ -45680,9 +46255,12 @@ static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op,
     gn_array *y = gni_array_empty(g, fn, a->dtype, &a->shape);
     bool ok = from != NULL && places != NULL && y != NULL && gni_places_of(g, fn, &a->shape, places, axis, along, &job.at);
     if (ok && gni_elements(&a->shape) > 0) {
+        const bool some = gni_elements(&values->shape) > 0, is_there = some && !gni_is_pending(a) && gni_is_contiguous(a);
         job.op = op;
-        ok = gni_assign_run(g, y, a);
-        if (ok && gni_elements(&values->shape) > 0) {
+        memset(&job.base, 0, sizeof job.base);
+        if (is_there) gni_take_operand(a, &job.base);
+        else ok = gni_assign_run(g, y, a);
+        if (ok && some) {
             gni_take_operand(from, &job.in);
             gni_take_operand(places, &job.index);
             gni_take_operand(y, &job.out);
@@ -48344,6 +48922,42 @@ static bool gni_pass_check(gni_pass *p, const gni_node *node) {
     return true;
 }
 
+// Whether the gradient of the array that a slice is of is there, and nobody else's, so that the slice's is added to it in place.
+static bool gni_pass_has_whole(const gni_pass *p, const gni_node *node) {
+    const gn_array *a = node->backward == gni_back_slice ? node->in[0]->node->gy : NULL;
+    return a != NULL && a->buf != NULL && a->node == NULL && a->refs == 1 && a->buf->refs == 1 && gni_is_contiguous(a) &&
+           a->dtype == node->gy->dtype && !gni_is_complex(a->dtype) && !gni_tracks(p->g, &node->gy, 1);
+}
+
+static bool gni_pass_add_slice(gni_pass *p, const gni_node *node) {
+    gn_context *g = p->g;
+    gni_builder b;
+    gn_array *whole = node->in[0]->node->gy;
+    const int axis = (int)node->param[0];
+    gn_shape s = node->gy->shape;
+    int64_t stride[GN_MAX_RANK], offset = whole->offset + node->param[1] * whole->stride[axis];
+    memcpy(stride, whole->stride, sizeof stride);
+    stride[axis] *= node->param[2];
+    if (gni_elements(&s) == 0) return true;
+    if (!gni_materialize(g, node->gy)) return false;
+    gn_array *part = gni_adopt(g, gni_array_view(g, p->fn, whole, &s, stride, offset)), *sum = part != NULL ? gn_add(part, node->gy) : NULL;
+    if (sum == NULL) return false;
+    gni_build_begin(&b, g, &s, gni_is_wide(whole->dtype));
+    gni_program *program = &b.map.program;
+    program->n_out = 1;
+    program->out_dtype[0] = whole->dtype;
+    program->out_reg[0] = gni_build_value(&b, sum);
+    gni_build_finish(program);
+    gni_operand *o = &b.map.out[0];
+    memset(o, 0, sizeof *o);
+    o->buf = whole->buf;
+    o->dtype = whole->dtype;
+    o->offset = offset;
+    memcpy(o->stride, stride, sizeof(int64_t) * (size_t)s.rank);
+    gni_map_merge(&b.map);
+    return gni_run(g, &gni_kind_map, &b.map, NULL);
+}
+
 // Takes the gradient of one array on to the operands that it was made of.
 static bool gni_pass_step(gni_pass *p, gni_node *node, gn_array **gx) {
     bool onward = false;
@@ -48354,8 +48968,9 @@ static bool gni_pass_step(gni_pass *p, gni_node *node, gn_array **gx) {
     memset(gx, 0, sizeof(gn_array *) * (size_t)node->n_in);
     gn_scope_begin(p->g);
     p->g->part = node->name;
-    bool ok = node->backward(p->g, node, node->gy, gx);
-    for (int i = 0; i < node->n_in && ok; i++)
+    const bool adds = gni_pass_has_whole(p, node);
+    bool ok = adds ? gni_pass_add_slice(p, node) : node->backward(p->g, node, node->gy, gx);
+    for (int i = 0; i < node->n_in && ok && !adds; i++)
         if (gni_wanted(node, i)) ok = gni_pass_give(p, node, i, gx[i]);
     gn_scope_end(p->g);
     p->g->part = NULL;
@@ -49475,7 +50090,9 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     int64_t classes = logits->shape.dim[1];
     gn_array *at = gni_label_places(g, "gn_cross_entropy", labels, classes, false, 0), *y = NULL, *hit = NULL, *lse = NULL;
     if (at != NULL) {
-        gn_array *picked = gni_adopt(g, gni_take_any(g, "gn_cross_entropy", logits, gn_expand_dims(at, 1), 1, true));
+        gn_array *from = gni_widening_of(g, logits);
+        gn_array *picked = from == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_cross_entropy", from, gn_expand_dims(at, 1), 1, true));
+        if (picked != NULL && from != logits) picked = gn_cast(picked, logits->dtype);
         hit = gn_eq(gn_expand_dims(labels, 1), gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0));
         lse = gn_logsumexp(logits, GN_KEEP(1));
         y = gn_mean(gn_sub(lse, picked), GN_ALL);
@@ -49777,6 +50394,17 @@ static int64_t gni_conv_each(gn_dtype t) { return 16 / (int64_t)gn_dtype_size(t)
 
 static int64_t gni_conv_up(int64_t n, gn_dtype t) { return (n + gni_conv_each(t) - 1) / gni_conv_each(t) * gni_conv_each(t); }
 
+// A product in parts (GN_PRECISION_HIGH) has control words, and images of whole sixteens of channels.
+typedef struct gni_conv_parts {
+    gn_array *control; // NULL: not in parts
+    int64_t lines[2], scans;
+    bool by_channel;
+} gni_conv_parts;
+
+static int64_t gni_conv_width(int64_t n, gn_dtype t, const gni_conv_parts *s) {
+    return s->control != NULL ? (n + 15) / 16 * 16 : gni_conv_up(n, t);
+}
+
 // Whether a convolution of a and b is done so: a product of m rows for each group, of images with so many channels in a group,
 // which grow up to `most` times. On an H200 that was faster for 3 rows, and 3 channels as 4; 3 as 8 only for the weights.
 static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m, int64_t channels,
@@ -49825,42 +50453,113 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
 #endif
 }
 
-// x, whose strides may be any, as (n, size..., width).
-static gn_array *gni_conv_image(gn_context *g, gn_array *x, int nd, const int64_t *before, const int64_t *size, int64_t width) {
+// An image job for x, whose strides may be any, as it is; `side`: operand a, 0, or b.
+static void gni_conv_image_of(gni_image *m, const gn_array *x, const gni_conv_parts *s, int side) {
+    memset(m, 0, sizeof *m);
+    m->n = x->shape.dim[0];
+    m->channels = m->width = x->shape.dim[1];
+    m->in.stride[0] = x->stride[0];
+    m->in.stride[1] = x->stride[1];
+    for (int i = 0; i < 3; i++) m->have[i] = m->size[i] = 1;
+    for (int i = 0; i + 2 < x->shape.rank; i++) {
+        m->have[i] = m->size[i] = x->shape.dim[2 + i];
+        m->in.stride[2 + i] = x->stride[2 + i];
+    }
+    m->in.buf = x->buf;
+    m->in.offset = x->offset;
+    m->in.dtype = m->out.dtype = x->dtype;
+    if (s->control == NULL) return;
+    m->step = GNI_IMAGE_PARTS;
+    m->control.buf = s->control->buf;
+    m->by_channel = s->by_channel;
+    m->first = side == 0 ? 0 : s->lines[0];
+    m->lines = s->lines[0] + s->lines[1];
+    m->scans = s->scans;
+}
+
+// x as (n, size..., width), which begins `before` places earlier.
+static gn_array *gni_conv_image(gn_context *g, gn_array *x, const int64_t *before, const int64_t *size, int64_t width,
+                                const gni_conv_parts *parts, int side) {
     gni_image m;
     gn_shape s = GN_SHAPE(x->shape.dim[0]);
     if (!gni_materialize(g, x)) return NULL;
-    memset(&m, 0, sizeof m);
-    m.n = x->shape.dim[0];
-    m.channels = x->shape.dim[1];
+    gni_conv_image_of(&m, x, parts, side);
     m.width = width;
-    m.in.stride[0] = x->stride[0];
-    m.in.stride[1] = x->stride[1];
-    for (int i = 0; i < 3; i++) m.have[i] = m.size[i] = 1;
-    for (int i = 0; i < nd; i++) {
+    for (int i = 0; i + 2 < x->shape.rank; i++) {
         s.dim[s.rank++] = m.size[i] = size[i];
-        m.have[i] = x->shape.dim[2 + i];
         m.before[i] = before[i];
-        m.in.stride[2 + i] = x->stride[2 + i];
     }
     s.dim[s.rank++] = width;
     gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
     if (y == NULL) return NULL;
-    m.in.buf = x->buf;
-    m.in.offset = x->offset;
     m.out.buf = y->buf;
-    m.in.dtype = m.out.dtype = x->dtype;
     return gni_run(g, &gni_kind_image, &m, y) ? y : NULL;
 }
 
-// The part of x that the windows of p cover.
-static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_array *x, int64_t width) {
-    int64_t size[3];
-    for (int i = 0; i < p->nd; i++) size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
-    return gni_conv_image(g, x, p->nd, p->pad, size, width);
+#if GNI_GPU
+// Gives s the control words of a product of images a and b. False: it failed.
+static bool gni_conv_scan(gn_context *g, gni_conv_parts *s, gn_array *a, gn_array *b, bool by_channel) {
+    gni_image of[2];
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    s->by_channel = by_channel;
+    for (int i = 0; i < 2; i++) {
+        if (!gni_materialize(g, in[i])) return false;
+        gni_conv_image_of(&of[i], in[i], s, i);
+        of[i].step = GNI_IMAGE_SCAN;
+        s->lines[i] = by_channel ? (in[i]->shape.dim[1] + 15) / 16 * 16 : (in[i]->shape.dim[0] + 1) / 2 * 2; // of 16 bytes
+        s->scans += gni_job_image_groups(&of[i]) * gni_job_ceil(of[i].width, 32);
+    }
+    s->control = gn_eval(gn_zeros(g, GN_I32, GN_SHAPE(GNI_SPLIT_CONTROL + 2 * (s->lines[0] + s->lines[1]))));
+    for (int i = 0; i < 2 && s->control != NULL; i++) {
+        gni_conv_image_of(&of[i], in[i], s, i);
+        of[i].step = GNI_IMAGE_SCAN;
+        of[i].out = of[i].control;
+        of[i].out.dtype = GN_I32;
+        if (!gni_run(g, &gni_kind_image, &of[i], s->control)) return false;
+    }
+    return s->control != NULL;
+}
+#endif
+
+// Whether a product of images a and b, m rows and n columns of k for each group, goes in parts: then s gets control words.
+// `by_channel`: its rows and columns are channels. False: it failed.
+static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m,
+                                 int64_t n, int64_t k, bool by_channel) {
+    memset(s, 0, sizeof *s);
+#if GNI_GPU
+    const double bytes = 4.0 * ((double)gni_elements(&a->shape) + (double)gni_elements(&b->shape));
+    const int64_t c = p->c, o = p->o / p->groups;
+    if (a->dtype != GN_F32 || c < 8 || o < 8 || (p->groups > 1 && (c % 16 != 0 || o % 16 != 0))) return true;
+    // With room for twice the channels and for what lies around images.
+    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 || !gni_job_wants_parts(g->gpu, m, n, k, p->groups, bytes)) return true;
+    return gni_conv_scan(g, s, a, b, by_channel);
+#else
+    GNI_UNUSED(g);
+    GNI_UNUSED(p);
+    GNI_UNUSED(a);
+    GNI_UNUSED(b);
+    GNI_UNUSED(m);
+    GNI_UNUSED(n);
+    GNI_UNUSED(k);
+    GNI_UNUSED(by_channel);
+    return true;
+#endif
 }
 
-static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y) {
+// The part of x that the windows of p cover.
+static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_array *x, const gni_conv_parts *s) {
+    int64_t size[3];
+    for (int i = 0; i < p->nd; i++) size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
+    return gni_conv_image(g, x, p->pad, size, p->groups * gni_conv_width(p->c, x->dtype, s), s, 1);
+}
+
+static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y, const gni_conv_parts *s) {
+    if (s->control != NULL) d->control.buf = s->control->buf;
+    d->control.dtype = GN_I32;
+    d->a_lines = s->lines[0];
+    d->by_channel = s->by_channel;
     d->a.buf = a->buf;
     d->b.buf = b->buf;
     d->c.buf = y->buf;
@@ -49887,14 +50586,14 @@ static void gni_conv_windows(const gni_conv_plan *p, const gn_array *image, int6
 
 // y of w and an image of x that begins `before` places in front of it; in `to` if that is not NULL.
 static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, gn_array *image, const int64_t *before,
-                                         gn_array *w, gn_array *to) {
+                                         gn_array *w, gn_array *to, const gni_conv_parts *parts) {
     gni_conv d;
     const gn_dtype t = image->dtype;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
-    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd), c = gni_conv_up(p->c, t);
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd), c = gni_conv_width(p->c, t, parts);
     static const int64_t none[3] = {0, 0, 0};
     memset(&d, 0, sizeof d);
-    w = gni_conv_image(g, w, p->nd, none, p->k, c);
+    w = gni_conv_image(g, w, none, p->k, c, parts, 0);
     gn_array *y = to != NULL ? to : gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
     if (w == NULL || y == NULL) return NULL;
     d.c.offset = y->offset;
@@ -49910,18 +50609,20 @@ static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, 
     for (int i = 0; i < p->nd; i++) d.b.offset += (before[i] - p->pad[i]) * image->stride[1 + i];
     d.c_run = d.c_row = places;
     d.c_jump = p->o * places;
-    return gni_conv_direct_run(g, &d, w, image, y);
+    return gni_conv_direct_run(g, &d, w, image, y, parts);
 }
 
 static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
     static const int64_t none[3] = {0, 0, 0};
     gni_conv d;
-    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd), c = gni_conv_up(p->c, x->dtype);
-    const int64_t o = gni_conv_up(p->o, x->dtype);
+    gni_conv_parts parts;
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
+    if (!gni_conv_parts_begin(g, &parts, p, y, x, p->o / p->groups, taps * p->c, p->n * places, true)) return NULL;
+    const int64_t c = gni_conv_width(p->c, x->dtype, &parts), o = gni_conv_width(p->o, x->dtype, &parts);
     const gn_shape s = GN_SHAPE(p->o, taps * c);
     memset(&d, 0, sizeof d);
-    gn_array *image = gni_conv_frame_image(g, p, x, p->groups * c);
-    y = gni_conv_image(g, y, p->nd, none, p->out, o);
+    gn_array *image = gni_conv_frame_image(g, p, x, &parts);
+    y = gni_conv_image(g, y, none, p->out, o, &parts, 0);
     gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
     if (image == NULL || y == NULL || to == NULL) return NULL;
     d.m = p->o / p->groups;
@@ -49935,7 +50636,7 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     d.b_batch[1] = c;
     gni_conv_windows(p, image, c, d.k_dim, d.b_k, d.n_dim, d.b_n);
     d.c_run = d.c_row = d.n;
-    gn_array *w = gni_conv_direct_run(g, &d, y, image, to);
+    gn_array *w = gni_conv_direct_run(g, &d, y, image, to, &parts);
     w = gn_slice(gn_reshape(w, GN_SHAPE(p->o, taps, c)), 2, 0, p->c, 1);
     return gn_reshape(gn_swap_axes(w, 1, 2), gni_conv_shape(p, p->o, p->c, p->k));
 }
@@ -50030,8 +50731,11 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         gni_conv_direct(g, p, w, x, p->o / p->groups, p->c, 2)) {
         const gn_placement asked = g->placement;
         g->placement = GN_PLACE_GPU;
-        x = gni_conv_frame_image(g, p, x, p->groups * gni_conv_up(p->c, x->dtype));
-        gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL);
+        gni_conv_parts parts;
+        const bool ok = gni_conv_parts_begin(g, &parts, p, w, x, p->o / p->groups, p->n * gni_conv_count(p->out, p->nd),
+                                             p->c * gni_conv_count(p->k, p->nd), false);
+        x = ok ? gni_conv_frame_image(g, p, x, &parts) : NULL;
+        gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
         g->placement = asked;
         return y;
     }
@@ -50122,7 +50826,8 @@ static gn_array *gni_conv_turned(const gni_conv_plan *p, gn_array *w, const gni_
 }
 
 // What y's image has to hold for the phases of all places.
-static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn_array *y, int64_t *before) {
+static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn_array *y, int64_t *before,
+                                       const gni_conv_parts *s) {
     int64_t size[3];
     for (int i = 0; i < p->nd; i++) {
         int64_t behind = INT64_MIN / 2;
@@ -50136,13 +50841,13 @@ static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn
         if (before[i] < INT64_MIN / 4) before[i] = behind = 0; // no place has a tap
         size[i] = GNI_MAX(before[i] + behind, 1);
     }
-    return gni_conv_image(g, y, p->nd, before, size, gni_conv_up(p->o / p->groups, y->dtype) * p->groups);
+    return gni_conv_image(g, y, before, size, gni_conv_width(p->o / p->groups, y->dtype, s) * p->groups, s, 1);
 }
 
 // What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and the
 // result is put into `to` if that is not NULL.
 static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
-                                   const gni_conv_phase *f, gn_array *to) {
+                                   const gni_conv_phase *f, gn_array *to, const gni_conv_parts *parts) {
     gni_conv_plan q = *p;
     q.c = p->o / p->groups;
     q.o = p->groups * p->c;
@@ -50155,7 +50860,9 @@ static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_arr
         q.out[i] = f[i].count;
     }
     w = gni_conv_turned(p, w, f);
-    return before == NULL ? gni_conv_forward(g, &q, y, w) : w == NULL ? NULL : gni_conv_direct_forward(g, &q, y, before, w, to);
+    return before == NULL ? gni_conv_forward(g, &q, y, w)
+           : w == NULL    ? NULL
+                          : gni_conv_direct_forward(g, &q, y, before, w, to, parts);
 }
 
 // Room for the phases of x, one behind the other: (phase of the last axis, ..., of the first, n, channels, places...). NULL where
@@ -50190,6 +50897,20 @@ static gn_array *gni_conv_woven(gn_context *g, const gni_conv_plan *p, gn_array 
     return gn_reshape(gni_adopt(g, gni_array_view(g, "convolution", room, &s, stride, room->offset)), *x);
 }
 
+// Lines are those of all phases.
+static bool gni_conv_parts_of_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w, int64_t phases,
+                                   gni_conv_parts *s) {
+    gni_conv_phase all[3];
+    for (int i = 0; i < p->nd; i++) {
+        all[i].first = 0;
+        all[i].step = 1;
+        all[i].taps = p->k[i];
+    }
+    w = gni_conv_turned(p, w, all);
+    return w != NULL && gni_conv_parts_begin(g, s, p, w, y, p->c, p->n * gni_conv_count(p->in, p->nd) / phases,
+                                             p->o / p->groups * gni_conv_count(p->k, p->nd) / phases, false);
+}
+
 // The gradient of x from that of y.
 static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w) {
     const gn_shape s = gni_conv_shape(p, p->n, p->groups * p->c, p->in);
@@ -50208,8 +50929,11 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     if (direct) g->placement = GN_PLACE_GPU;
     if (direct && !whole) room = gni_conv_phases_room(g, p, y->dtype, phases);
     if (!whole && room == NULL) x = gn_eval(gn_zeros(g, y->dtype, s));
-    if (direct) y = gni_conv_phases_image(g, p, y, before);
-    bool ok = y != NULL && (whole || room != NULL || x != NULL);
+    gni_conv_parts parts;
+    memset(&parts, 0, sizeof parts);
+    bool ok = !direct || gni_conv_parts_of_back(g, p, y, w, phases, &parts);
+    if (direct && ok) y = gni_conv_phases_image(g, p, y, before, &parts);
+    ok = ok && y != NULL && (whole || room != NULL || x != NULL);
     for (int64_t phase = 0; phase < phases && ok; phase++) {
         gn_array *place = x;
         bool empty = false;
@@ -50221,7 +50945,7 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
         }
         if (empty) continue;
         gn_array *to = room != NULL ? gn_slice(room, 0, phase, phase + 1, 1) : NULL;
-        gn_array *part = room != NULL && to == NULL ? NULL : gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f, to);
+        gn_array *part = room != NULL && to == NULL ? NULL : gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f, to, &parts);
         if (whole) x = part;
         if (room != NULL) {
             ok = part != NULL;
