@@ -272,7 +272,7 @@ def kernels(tmp, keep):
         with open(os.path.join(SHADERS, file)) as f:
             text = f.read()
         for name, env, defines, bfloat16 in make_shaders.read_variants(file, text)[0]:
-            bindings = make_shaders.read_variants(file, text)[1] or stem == "image"  # which Vulkan has no other way for
+            bindings = make_shaders.read_variants(file, text)[1] or name == "image"  # which Vulkan has no other way for
             if re.search(r"DOUBLE|X64", " ".join(defines)) or bfloat16 or not bindings:
                 continue
             body = re.sub(r"^#version.*\n", "", text, flags=re.M)
