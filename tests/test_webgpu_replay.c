@@ -31,11 +31,16 @@ static gni_gpu_pipeline *remember(gni_gpu *d, const gni_gpu_kernel *k, gni_gpu_m
 }
 
 // Whether WebGPU's form of the kernel does the same with these parameters. Parts of a sum that a last workgroup joins are two
-// dispatches there, and so are two outputs, which may share a buffer.
+// dispatches there, and so are two outputs, which may share a buffer; and lanes join there by twos, here by fours, which
+// sums and products of floats show in their last bit.
 static bool has_form(const gni_gpu_kernel *k, const uint32_t *param) {
     const gni_wg *w = (const gni_wg *)other->gpu;
     if (k->module == GNI_MODULE_map_24) return (k->spec[GNI_P_PROGRAM_COUNTS] >> 4 & 15u) == 1;
-    if (k->module == GNI_MODULE_reduce_24) return param[GNI_P_REDUCE_SPLITS] == 1;
+    if (k->module == GNI_MODULE_reduce_24) {
+        const uint32_t code = k->spec[GNI_P_PROGRAM_HOW] & 255u;
+        const bool rounds = code == GNI_RED_SUM * 3u + GNI_F || code == GNI_RED_PROD * 3u + GNI_F;
+        return param[GNI_P_REDUCE_SPLITS] == 1 && !rounds;
+    }
     if (w->variant[k->module] < 0) return false;
     const bool tiles = strncmp(gni_modules[k->module].name, "matmul", 6) == 0;
     if (tiles && (k->spec[GNI_S_MATMUL_LAYOUT] & GNI_F_MATMUL_SPLITS)) return false;
