@@ -450,7 +450,7 @@ static void test_widened(void **state) {
         for (int row = 0; row < ROWS; row++) {
             double sum = 0;
             for (int k = 0; k < n; k++) sum += exp((double)x[row * n + k]);
-            mean += (log(sum) - (double)x[row * n + labels[row]]) / ROWS;
+            mean += (log(sum) - (double)x[row * n + labels[row]]) / (double)ROWS;
             if (!(fabs((double)have[row] - log(sum)) <= 2e-6 * log(sum))) fail_msg("%d numbers: %.9g, not %.9g", n, (double)have[row], log(sum));
         }
         const double found = gn_item(gn_cross_entropy(gn_cast(half, GN_F32), gn_array_from(g, GN_I32, GN_SHAPE(ROWS), labels)));
