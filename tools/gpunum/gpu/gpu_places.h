@@ -222,7 +222,7 @@ static bool gni_job_scatter_holds(const gni_gpu *gpu, int64_t in, int64_t out) {
 static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t in, int64_t out) {
     gni_gpu *gpu = c->gpu;
     const int held = gni_job_log2_up(GNI_SCATTER_HELD);
-    const int64_t limit = GNI_MAX(GNI_SCATTER_LIMIT, 4 * (in / gni_job_ceil(out, GNI_SCATTER_HELD)));
+    const int64_t limit = GNI_MAX((int64_t)GNI_SCATTER_LIMIT, 4 * (in / gni_job_ceil(out, GNI_SCATTER_HELD)));
     const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256, counts = gni_part_counts(gpu, in);
     const uint64_t zeros = 2 * counts, more = zeros + (uint64_t)(in / limit + 1) * 16;
     gni_gpu_mem mem, count;
