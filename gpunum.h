@@ -6026,6 +6026,7 @@ GNI_INLINE gni_vd gni_dtan(gni_vd x) {
 #define gni_dasin_rest GNI_FN(gni_dm_asin_rest)
 #define gni_dasin GNI_FN(gni_dm_asin)
 #define gni_dacos GNI_FN(gni_dm_acos)
+#define gni_datan_rest GNI_FN(gni_dm_atan_rest)
 #define gni_datan GNI_FN(gni_dm_atan)
 
 // asin(s) = s + what this gives, where s = |x| up to 1/2, and beyond it s = sqrt((1 - |x|) / 2), half of the angle from 1.
@@ -6050,15 +6051,20 @@ GNI_INLINE gni_vd gni_dacos(gni_vd x) {
     const gni_vd near1 = gni_dpick(below, (3.1415926535897931 - (s + s)) - ((rest + rest) - 1.2246467991473532e-16), twice);
     return gni_dpick(big, near1, 1.5707963267948966 - (x - (6.123233995736766e-17 - sr)));
 }
-// About 0, about 1 and about infinity: tan(pi/8) and its inverse are between.
-GNI_INLINE gni_vd gni_datan(gni_vd x) {
+// atan(t) = t + what this gives, up to tan(pi/8).
+GNI_INLINE gni_vd gni_datan_rest(gni_vd t) {
     static const double c[] = {-0.33333333333333953, 0.20000000000179646, -0.14285714304280145, 0.11111112088502567,
                                -0.09090939440674836, 0.07692906237759527, -0.06674442224739256, 0.05949560537577375,
                                -0.05643201123143973, 0.06087255896018214, -0.06751635498714821, 0.04731911283240518};
+    const gni_vd z = t * t;
+    return t * (z * gni_dpoly(z, c));
+}
+// About 0, about 1 and about infinity: tan(pi/8) and its inverse are between.
+GNI_INLINE gni_vd gni_datan(gni_vd x) {
     const gni_vd a = gni_dabs(x), one = gni_dset(1.0), zero = gni_dset(0.0);
     const gni_vl about1 = (gni_vl)(a > 0.41421356237309503), large = (gni_vl)(a > 2.4142135623730949);
     const gni_vd t = gni_dpick(large, -one, gni_dpick(about1, a - 1.0, a)) / gni_dpick(large, a, gni_dpick(about1, a + 1.0, one));
-    const gni_vd z = t * t, rest = t * (z * gni_dpoly(z, c));
+    const gni_vd rest = gni_datan_rest(t);
     const gni_vd base = gni_dpick(large, gni_dset(1.5707963267948966), gni_dpick(about1, gni_dset(0.78539816339744828), zero));
     const gni_vd low = gni_dpick(large, gni_dset(6.123233995736766e-17), gni_dpick(about1, gni_dset(3.061616997868383e-17), zero));
     return gni_dcopysign(base + (t + (rest + low)), x);
@@ -6067,9 +6073,6 @@ GNI_INLINE gni_vd gni_datan(gni_vd x) {
 #define gni_datan2 GNI_FN(gni_dm_atan2)
 // The angle of the smaller part over the larger one, 0 to pi/4, from the nearest half of the axes; about 1 as in gni_datan.
 GNI_INLINE gni_vd gni_datan2(gni_vd y, gni_vd x) {
-    static const double c[] = {-0.33333333333333953, 0.20000000000179646, -0.14285714304280145, 0.11111112088502567,
-                               -0.09090939440674836, 0.07692906237759527, -0.06674442224739256, 0.05949560537577375,
-                               -0.05643201123143973, 0.06087255896018214, -0.06751635498714821, 0.04731911283240518};
     const gni_vd one = gni_dset(1.0), zero = gni_dset(0.0), inf = gni_dset(GNI_INF), ax = gni_dabs(x), ay = gni_dabs(y);
     const gni_vl steep = (gni_vl)(ay > ax), left = (gni_vl)((gni_vl)x < 0);
     gni_vd most = gni_dpick(steep, ay, ax), least = gni_dpick(steep, ax, ay);
@@ -6079,7 +6082,7 @@ GNI_INLINE gni_vd gni_datan2(gni_vd y, gni_vd x) {
     least = least * scale, most = most * scale;
     const gni_vl about1 = (gni_vl)(least > most * 0.41421356237309503);
     const gni_vd over = gni_dpick(about1, least - most, least), under = gni_dpick(about1, least + most, most);
-    const gni_vd t = over / under, z = t * t, rest = t * (z * gni_dpoly(z, c));
+    const gni_vd t = over / under, rest = gni_datan_rest(t);
     const gni_vd base = gni_dpick(about1, gni_dset(0.78539816339744828), zero), base_low = gni_dpick(about1, gni_dset(3.061616997868383e-17), zero);
     // base + t + low: from pi/2 down where it is steep, from pi down at the left.
     const gni_vd low = rest + base_low, from = gni_dpick(steep, gni_dset(1.5707963267948966), gni_dpick(left, gni_dset(3.1415926535897931), zero));
@@ -6285,12 +6288,18 @@ GNI_BY_32(gni_wide_store_f16, gni_wide_store_odd, gni_store_f16, 8, 2)
 GNI_BY_32(gni_wide_store_bf16, gni_wide_store_odd, gni_store_bf16, 8, 2)
 GNI_BY_32(gni_wide_store_16, gni_wide_store_32, gni_store_16, 8, 2)
 GNI_BY_32(gni_wide_store_8, gni_wide_store_32, gni_store_u8, 8, 1)
-#if defined(GNI_PASS_AVX2)
-// Masks of 64 bits packed to 32, 16 and 8: of each half of the vectors two items side by side, which the last step puts in turns.
+#if defined(GNI_PASS_AVX2) || defined(GNI_PASS_AVX512)
 static void GNI_FN(gni_wide_store_bool)(void *dst, const void *src, int64_t n) {
     const int64_t *s = (const int64_t *)src;
     uint8_t *d = (uint8_t *)dst;
     int64_t i = 0;
+#if defined(GNI_PASS_AVX512)
+    for (; i + 8 <= n; i += 8) {
+        const __m512i v = _mm512_loadu_si512((const void *)(s + i));
+        _mm_storel_epi64((__m128i *)(void *)(d + i), _mm512_cvtepi64_epi8(_mm512_min_epu64(v, _mm512_set1_epi64(1))));
+    }
+#else
+    // Masks of 64 bits packed to 32, 16 and 8: of each half of the vectors two items side by side, which the last step puts in turns.
     for (; i + 32 <= n; i += 32) {
         __m256i m[8];
         GNI_FT_UNROLL
@@ -6304,17 +6313,7 @@ static void GNI_FN(gni_wide_store_bool)(void *dst, const void *src, int64_t n) {
         _mm_storeu_si128((__m128i *)(void *)(d + i), _mm_unpacklo_epi16(low, high));
         _mm_storeu_si128((__m128i *)(void *)(d + i + 16), _mm_unpackhi_epi16(low, high));
     }
-    for (; i < n; i++) d[i] = s[i] != 0;
-}
-#elif defined(GNI_PASS_AVX512)
-static void GNI_FN(gni_wide_store_bool)(void *dst, const void *src, int64_t n) {
-    const int64_t *s = (const int64_t *)src;
-    uint8_t *d = (uint8_t *)dst;
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const __m512i v = _mm512_loadu_si512((const void *)(s + i));
-        _mm_storel_epi64((__m128i *)(void *)(d + i), _mm512_cvtepi64_epi8(_mm512_min_epu64(v, _mm512_set1_epi64(1))));
-    }
+#endif
     for (; i < n; i++) d[i] = s[i] != 0;
 }
 #else
@@ -13993,6 +13992,7 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
     gn_array *y = gni_expr_new(g, fn, op, compute, result, &shape);
     if (y == NULL) return NULL;
     gni_expr *e = y->expr;
+    const bool truth = compute == GN_BOOL && result == GN_BOOL; // the same in registers of either width
     e->n_src = n_src;
     for (int i = 0; i < n_src; i++) {
         e->src[i] = src[i];
@@ -14002,7 +14002,6 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
         }
         src[i]->refs++;
         src[i]->lazy_refs++;
-        const bool truth = compute == GN_BOOL && result == GN_BOOL; // the same in registers of either width
         e->wide = e->wide || gni_is_wide(src[i]->dtype) || (truth && gni_is_pending(src[i]) && src[i]->expr->wide);
     }
     if (!gni_expr_bound(g, y)) {
@@ -48931,7 +48930,6 @@ static bool gni_pass_has_whole(const gni_pass *p, const gni_node *node) {
 
 static bool gni_pass_add_slice(gni_pass *p, const gni_node *node) {
     gn_context *g = p->g;
-    gni_builder b;
     gn_array *whole = node->in[0]->node->gy;
     const int axis = (int)node->param[0];
     gn_shape s = node->gy->shape;
@@ -48942,20 +48940,7 @@ static bool gni_pass_add_slice(gni_pass *p, const gni_node *node) {
     if (!gni_materialize(g, node->gy)) return false;
     gn_array *part = gni_adopt(g, gni_array_view(g, p->fn, whole, &s, stride, offset)), *sum = part != NULL ? gn_add(part, node->gy) : NULL;
     if (sum == NULL) return false;
-    gni_build_begin(&b, g, &s, gni_is_wide(whole->dtype));
-    gni_program *program = &b.map.program;
-    program->n_out = 1;
-    program->out_dtype[0] = whole->dtype;
-    program->out_reg[0] = gni_build_value(&b, sum);
-    gni_build_finish(program);
-    gni_operand *o = &b.map.out[0];
-    memset(o, 0, sizeof *o);
-    o->buf = whole->buf;
-    o->dtype = whole->dtype;
-    o->offset = offset;
-    memcpy(o->stride, stride, sizeof(int64_t) * (size_t)s.rank);
-    gni_map_merge(&b.map);
-    return gni_run(g, &gni_kind_map, &b.map, NULL);
+    return gni_assign_run(g, part, sum);
 }
 
 // Takes the gradient of one array on to the operands that it was made of.

@@ -368,6 +368,7 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
     gn_array *y = gni_expr_new(g, fn, op, compute, result, &shape);
     if (y == NULL) return NULL;
     gni_expr *e = y->expr;
+    const bool truth = compute == GN_BOOL && result == GN_BOOL; // the same in registers of either width
     e->n_src = n_src;
     for (int i = 0; i < n_src; i++) {
         e->src[i] = src[i];
@@ -377,7 +378,6 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
         }
         src[i]->refs++;
         src[i]->lazy_refs++;
-        const bool truth = compute == GN_BOOL && result == GN_BOOL; // the same in registers of either width
         e->wide = e->wide || gni_is_wide(src[i]->dtype) || (truth && gni_is_pending(src[i]) && src[i]->expr->wide);
     }
     if (!gni_expr_bound(g, y)) {

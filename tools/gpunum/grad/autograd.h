@@ -6,10 +6,8 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/grad.h"
-#include "../core/place.h"
-#include "../core/access.h"
-#include "../ops/create.h"
 #include "../ops/complex.h"
+#include "../ops/assign.h"
 #endif
 
 static bool gni_wants_grad(const gn_array *a) { return a->wants_grad || a->node != NULL; }
@@ -312,7 +310,6 @@ static bool gni_pass_has_whole(const gni_pass *p, const gni_node *node) {
 
 static bool gni_pass_add_slice(gni_pass *p, const gni_node *node) {
     gn_context *g = p->g;
-    gni_builder b;
     gn_array *whole = node->in[0]->node->gy;
     const int axis = (int)node->param[0];
     gn_shape s = node->gy->shape;
@@ -323,20 +320,7 @@ static bool gni_pass_add_slice(gni_pass *p, const gni_node *node) {
     if (!gni_materialize(g, node->gy)) return false;
     gn_array *part = gni_adopt(g, gni_array_view(g, p->fn, whole, &s, stride, offset)), *sum = part != NULL ? gn_add(part, node->gy) : NULL;
     if (sum == NULL) return false;
-    gni_build_begin(&b, g, &s, gni_is_wide(whole->dtype));
-    gni_program *program = &b.map.program;
-    program->n_out = 1;
-    program->out_dtype[0] = whole->dtype;
-    program->out_reg[0] = gni_build_value(&b, sum);
-    gni_build_finish(program);
-    gni_operand *o = &b.map.out[0];
-    memset(o, 0, sizeof *o);
-    o->buf = whole->buf;
-    o->dtype = whole->dtype;
-    o->offset = offset;
-    memcpy(o->stride, stride, sizeof(int64_t) * (size_t)s.rank);
-    gni_map_merge(&b.map);
-    return gni_run(g, &gni_kind_map, &b.map, NULL);
+    return gni_assign_run(g, part, sum);
 }
 
 // Takes the gradient of one array on to the operands that it was made of.

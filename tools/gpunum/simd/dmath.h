@@ -340,6 +340,7 @@ GNI_INLINE gni_vd gni_dtan(gni_vd x) {
 #define gni_dasin_rest GNI_FN(gni_dm_asin_rest)
 #define gni_dasin GNI_FN(gni_dm_asin)
 #define gni_dacos GNI_FN(gni_dm_acos)
+#define gni_datan_rest GNI_FN(gni_dm_atan_rest)
 #define gni_datan GNI_FN(gni_dm_atan)
 
 // asin(s) = s + what this gives, where s = |x| up to 1/2, and beyond it s = sqrt((1 - |x|) / 2), half of the angle from 1.
@@ -364,15 +365,20 @@ GNI_INLINE gni_vd gni_dacos(gni_vd x) {
     const gni_vd near1 = gni_dpick(below, (3.1415926535897931 - (s + s)) - ((rest + rest) - 1.2246467991473532e-16), twice);
     return gni_dpick(big, near1, 1.5707963267948966 - (x - (6.123233995736766e-17 - sr)));
 }
-// About 0, about 1 and about infinity: tan(pi/8) and its inverse are between.
-GNI_INLINE gni_vd gni_datan(gni_vd x) {
+// atan(t) = t + what this gives, up to tan(pi/8).
+GNI_INLINE gni_vd gni_datan_rest(gni_vd t) {
     static const double c[] = {-0.33333333333333953, 0.20000000000179646, -0.14285714304280145, 0.11111112088502567,
                                -0.09090939440674836, 0.07692906237759527, -0.06674442224739256, 0.05949560537577375,
                                -0.05643201123143973, 0.06087255896018214, -0.06751635498714821, 0.04731911283240518};
+    const gni_vd z = t * t;
+    return t * (z * gni_dpoly(z, c));
+}
+// About 0, about 1 and about infinity: tan(pi/8) and its inverse are between.
+GNI_INLINE gni_vd gni_datan(gni_vd x) {
     const gni_vd a = gni_dabs(x), one = gni_dset(1.0), zero = gni_dset(0.0);
     const gni_vl about1 = (gni_vl)(a > 0.41421356237309503), large = (gni_vl)(a > 2.4142135623730949);
     const gni_vd t = gni_dpick(large, -one, gni_dpick(about1, a - 1.0, a)) / gni_dpick(large, a, gni_dpick(about1, a + 1.0, one));
-    const gni_vd z = t * t, rest = t * (z * gni_dpoly(z, c));
+    const gni_vd rest = gni_datan_rest(t);
     const gni_vd base = gni_dpick(large, gni_dset(1.5707963267948966), gni_dpick(about1, gni_dset(0.78539816339744828), zero));
     const gni_vd low = gni_dpick(large, gni_dset(6.123233995736766e-17), gni_dpick(about1, gni_dset(3.061616997868383e-17), zero));
     return gni_dcopysign(base + (t + (rest + low)), x);
@@ -381,9 +387,6 @@ GNI_INLINE gni_vd gni_datan(gni_vd x) {
 #define gni_datan2 GNI_FN(gni_dm_atan2)
 // The angle of the smaller part over the larger one, 0 to pi/4, from the nearest half of the axes; about 1 as in gni_datan.
 GNI_INLINE gni_vd gni_datan2(gni_vd y, gni_vd x) {
-    static const double c[] = {-0.33333333333333953, 0.20000000000179646, -0.14285714304280145, 0.11111112088502567,
-                               -0.09090939440674836, 0.07692906237759527, -0.06674442224739256, 0.05949560537577375,
-                               -0.05643201123143973, 0.06087255896018214, -0.06751635498714821, 0.04731911283240518};
     const gni_vd one = gni_dset(1.0), zero = gni_dset(0.0), inf = gni_dset(GNI_INF), ax = gni_dabs(x), ay = gni_dabs(y);
     const gni_vl steep = (gni_vl)(ay > ax), left = (gni_vl)((gni_vl)x < 0);
     gni_vd most = gni_dpick(steep, ay, ax), least = gni_dpick(steep, ax, ay);
@@ -393,7 +396,7 @@ GNI_INLINE gni_vd gni_datan2(gni_vd y, gni_vd x) {
     least = least * scale, most = most * scale;
     const gni_vl about1 = (gni_vl)(least > most * 0.41421356237309503);
     const gni_vd over = gni_dpick(about1, least - most, least), under = gni_dpick(about1, least + most, most);
-    const gni_vd t = over / under, z = t * t, rest = t * (z * gni_dpoly(z, c));
+    const gni_vd t = over / under, rest = gni_datan_rest(t);
     const gni_vd base = gni_dpick(about1, gni_dset(0.78539816339744828), zero), base_low = gni_dpick(about1, gni_dset(3.061616997868383e-17), zero);
     // base + t + low: from pi/2 down where it is steep, from pi down at the left.
     const gni_vd low = rest + base_low, from = gni_dpick(steep, gni_dset(1.5707963267948966), gni_dpick(left, gni_dset(3.1415926535897931), zero));

@@ -182,12 +182,18 @@ GNI_BY_32(gni_wide_store_f16, gni_wide_store_odd, gni_store_f16, 8, 2)
 GNI_BY_32(gni_wide_store_bf16, gni_wide_store_odd, gni_store_bf16, 8, 2)
 GNI_BY_32(gni_wide_store_16, gni_wide_store_32, gni_store_16, 8, 2)
 GNI_BY_32(gni_wide_store_8, gni_wide_store_32, gni_store_u8, 8, 1)
-#if defined(GNI_PASS_AVX2)
-// Masks of 64 bits packed to 32, 16 and 8: of each half of the vectors two items side by side, which the last step puts in turns.
+#if defined(GNI_PASS_AVX2) || defined(GNI_PASS_AVX512)
 static void GNI_FN(gni_wide_store_bool)(void *dst, const void *src, int64_t n) {
     const int64_t *s = (const int64_t *)src;
     uint8_t *d = (uint8_t *)dst;
     int64_t i = 0;
+#if defined(GNI_PASS_AVX512)
+    for (; i + 8 <= n; i += 8) {
+        const __m512i v = _mm512_loadu_si512((const void *)(s + i));
+        _mm_storel_epi64((__m128i *)(void *)(d + i), _mm512_cvtepi64_epi8(_mm512_min_epu64(v, _mm512_set1_epi64(1))));
+    }
+#else
+    // Masks of 64 bits packed to 32, 16 and 8: of each half of the vectors two items side by side, which the last step puts in turns.
     for (; i + 32 <= n; i += 32) {
         __m256i m[8];
         GNI_FT_UNROLL
@@ -201,17 +207,7 @@ static void GNI_FN(gni_wide_store_bool)(void *dst, const void *src, int64_t n) {
         _mm_storeu_si128((__m128i *)(void *)(d + i), _mm_unpacklo_epi16(low, high));
         _mm_storeu_si128((__m128i *)(void *)(d + i + 16), _mm_unpackhi_epi16(low, high));
     }
-    for (; i < n; i++) d[i] = s[i] != 0;
-}
-#elif defined(GNI_PASS_AVX512)
-static void GNI_FN(gni_wide_store_bool)(void *dst, const void *src, int64_t n) {
-    const int64_t *s = (const int64_t *)src;
-    uint8_t *d = (uint8_t *)dst;
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const __m512i v = _mm512_loadu_si512((const void *)(s + i));
-        _mm_storel_epi64((__m128i *)(void *)(d + i), _mm512_cvtepi64_epi8(_mm512_min_epu64(v, _mm512_set1_epi64(1))));
-    }
+#endif
     for (; i < n; i++) d[i] = s[i] != 0;
 }
 #else
