@@ -203,9 +203,7 @@ for config in $configs; do
     try "two files, C++ user $config" g++ -std=c++11 $flags main.cpp public.cpp $config.o -no-pie \
         -o app -lm -lpthread -ldl
     try "run, C++ user $config" ./app
-    level=-O1 # once: what warns when it is optimised
-    [ $config = GPUNUM_NO_VULKAN ] && [ -n "$vulkan" ] && level=-O0
-    try "implementation as C++ $config" g++ -std=c++11 $level $flags -c implementation.cpp \
+    try "implementation as C++ $config" g++ -std=c++11 -O0 $flags -c implementation.cpp \
         -o cpp_$config.o
     try "C user of C++ implementation $config" gcc -std=c99 -c $flags main.c -o main.o
     try "link C with C++ implementation $config" g++ main.o cpp_$config.o -o app -lm -lpthread -ldl

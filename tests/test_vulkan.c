@@ -103,7 +103,7 @@ typedef struct model {
     int refused;
 } model;
 
-static void compare(const uint32_t *have, const uint32_t *want, uint64_t count, const char *what) {
+static void compare_words(const uint32_t *have, const uint32_t *want, uint64_t count, const char *what) {
     for (uint64_t i = 0; i < count; i++)
         if (have[i] != want[i])
             fail_msg("%s: word %llu is %u, not %u", what, (unsigned long long)i, (unsigned)have[i], (unsigned)want[i]);
@@ -136,7 +136,7 @@ static void model_finish(model *m, int t, bool wait) {
         must(&m->f, !wait);
         return;
     }
-    compare((const uint32_t *)m->ticket[t].data, m->expected[t], m->expected_bytes[t] / 4, "ticket");
+    compare_words((const uint32_t *)m->ticket[t].data, m->expected[t], m->expected_bytes[t] / 4, "ticket");
     gni_vk_ticket_release(m->f.vk, &m->ticket[t]);
     free(m->expected[t]);
     m->expected[t] = NULL;
@@ -249,7 +249,7 @@ static void model_step(model *m) {
     } else if (what == 27) {
         uint32_t *have = (uint32_t *)malloc((size_t)count * 4);
         must(&m->f, gni_vk_download(vk, &b->mem, to * 4, have, count * 4));
-        compare(have, b->words + to, count, "download");
+        compare_words(have, b->words + to, count, "download");
         free(have);
     } else if (what == 28 && word % 16 == 0) {
         gni_vk_trim(vk);
@@ -279,7 +279,7 @@ static void random_work(uint32_t flags, uint64_t seed, int steps, uint64_t most,
         if (b->words == NULL) continue;
         uint32_t *have = (uint32_t *)malloc((size_t)b->count * 4);
         must(&m.f, gni_vk_download(m.f.vk, &b->mem, 0, have, b->count * 4));
-        compare(have, b->words, b->count, "end");
+        compare_words(have, b->words, b->count, "end");
         free(have);
         model_drop(&m, i);
     }
@@ -481,7 +481,7 @@ static void test_recording(void **state) {
             for (uint32_t i = 0; i < 256; i++) want[i] = 2 * (2 * data[i] + want[i] + 1) + want[i] + 1;
             assert_int_equal(vk->f.vkQueueWaitIdle(vk->queue), VK_SUCCESS);
             must(&f, gni_vk_download(vk, &b, 0, have, 1024));
-            compare(have, want, 256, "recorded");
+            compare_words(have, want, 256, "recorded");
             if (frame != 1) gni_vk_record_done(vk, token); // a later number includes the earlier ones
         }
         gn_memory_stats stats;

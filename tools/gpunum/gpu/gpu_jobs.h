@@ -40,6 +40,7 @@ enum {
     GNI_JOB_HIT_SET = 4,       // in sets of so many
     GNI_JOB_LOG_CHOICES = 6,   // log2 of the choices remembered
     GNI_JOB_FEW = 4,           // pipelines of a program that is over soon
+    GNI_JOB_FEW_SLOW = 24,     // the same where the kernels that interpret take as long as these to compile
     GNI_JOB_COUNTERS = 1 << 14, // words
     GNI_JOB_FAULTS = 32,
     GNI_JOB_FAULT_BYTES = 256 // of each flag, so that jobs do not wait for each other
@@ -386,7 +387,8 @@ static bool gni_job_seen(gni_gpu *gpu, const gni_gpu_kernel *k) {
 
 // The specialised pipeline if it is there. Else the one that interprets, whose compilation takes far
 // longer, but only once: until it is there, the specialised one is worth waiting for. gn_close waits for what
-// is being compiled, so that programs of a few kernels do without it.
+// is being compiled, so that programs of a few kernels do without it. A CPU compiles on the cores that it
+// computes with: there, programs that come once are interpreted, after the first few.
 // c->special.module -1: there is none.
 static gni_gpu_pipeline *gni_job_pipeline(gni_job_call *c) {
     gni_gpu *gpu = c->gpu;
@@ -398,13 +400,13 @@ static gni_gpu_pipeline *gni_job_pipeline(gni_job_call *c) {
         return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
     gni_gpu_pipeline *p = gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_PEEK);
     if (p) return p;
-    // A CPU compiles on the cores that it computes with: there, programs that come once are interpreted.
-    bool slow = gpu->caps.kind == GNI_GPU_CPU, few = (int)gpu->pipelines < GNI_JOB_FEW;
+    bool slow = gpu->caps.kind == GNI_GPU_CPU;
+    bool few = (int)gpu->pipelines < (slow ? GNI_JOB_FEW_SLOW : GNI_JOB_FEW);
     if (c->waits && !slow) return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
     p = gni_gpu_pipeline_get(gpu, &c->generic,
-                             slow  ? GNI_GPU_WAIT
-                             : few ? GNI_GPU_PEEK
-                                   : GNI_GPU_BEHIND);
+                             few    ? GNI_GPU_PEEK
+                             : slow ? GNI_GPU_WAIT
+                                    : GNI_GPU_BEHIND);
     if (!p) return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
     if (gni_job_seen(gpu, &c->special)) gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_ASYNC);
     return p;
