@@ -394,6 +394,10 @@ static void test_choices(void **state) {
     expect_values(gn_isfinite(x), 1, 1, 1, 0);
     expect_values(gn_logical_not(x), 0, 0, 1, 0);
     expect_values(gn_count_nonzero(x, GN_ALL), 3);
+    expect_values(gn_logical_and_s(x, 0.5), 1, 1, 0, 1);
+    expect_values(gn_logical_and_s(x, 0.0), 0, 0, 0, 0);
+    expect_values(gn_logical_or_s(x, 0.0), 1, 1, 0, 1);
+    expect_values(gn_logical_xor_s(x, -3.0), 0, 0, 1, 0);
     gn_array *z = gn_where(gn_eq(x, y), x, gn_ones(g, GN_F32, GN_SHAPE(1)));
     expect_values(gn_real(z), 1, 1, 0, 1);
     expect_values(gn_imag(z), 2, 0, 0, 0);
