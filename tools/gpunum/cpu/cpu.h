@@ -532,11 +532,12 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     }
 }
 
-// Products and conjugates of complex numbers have loops of their own.
+// Products, conjugates and quotients of complex numbers have loops of their own.
 static void gni_plan_pairs(gni_plan *plan, const gni_pairs *q) {
     for (int i = 0; i < plan->program->n_insn; i++) {
         if (q->products >> i & 1u) plan->kernel[i] = plan->isa->pair_product;
         if (q->conjugates >> i & 1u) plan->kernel[i] = plan->isa->pair_conj;
+        if (q->quotients >> i & 1u) plan->kernel[i] = plan->isa->pair_quotient;
     }
 }
 

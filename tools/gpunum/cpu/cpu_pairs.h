@@ -7,10 +7,10 @@
 #include "../core/internal.h"
 #endif
 
-// A program over pairs, and its instructions that are products or conjugates: bits by their number.
+// A program over pairs, and its instructions that are products, conjugates or quotients: bits by their number.
 typedef struct gni_pairs {
     gni_map map;
-    uint32_t products, conjugates;
+    uint32_t products, conjugates, quotients;
 } gni_pairs;
 
 #if defined(GNI_WASM) // whose passes have no loops for it
@@ -31,6 +31,7 @@ typedef struct gni_pair_search {
     int other[GNI_MAX_INPUTS];                     // that input's imaginary part
     uint32_t re[GNI_MAX_INSNS], im[GNI_MAX_INSNS]; // what an instruction of the new program stands for
     int steps;
+    bool divides; // there is a loop for quotients
 } gni_pair_search;
 
 static uint32_t gni_pair_first(const gni_program *p) { return (uint32_t)(p->n_in + p->n_const); }
@@ -74,6 +75,35 @@ static int gni_pair_product(gni_pair_search *s, uint32_t re, uint32_t im, uint32
     return gni_pair_emit(s, re, im, GNI_OP_MUL, a, b, &s->q->products);
 }
 
+static bool gni_pair_as(uint32_t insn, gni_op op, uint32_t a, uint32_t b, uint32_t c) {
+    return insn == GNI_INSN(op, GNI_F, a, b, c);
+}
+
+// Parts z / scale and w / scale, of gni_complex_div's making: see there.
+static int gni_pair_quotient(gni_pair_search *s, uint32_t re, uint32_t im, uint32_t x, uint32_t y) {
+    const gni_program *p = s->p;
+    const uint32_t z = gni_pair_insn(p, GNI_INSN_A(x)), w = gni_pair_insn(p, GNI_INSN_A(y)), scale = gni_pair_insn(p, GNI_INSN_B(x));
+    if (!s->divides || GNI_INSN_B(x) != GNI_INSN_B(y) || !gni_pair_is(z, GNI_OP_FMA) || !gni_pair_is(w, GNI_OP_WHERE)) return -1;
+    const uint32_t q = GNI_INSN_A(z), ratio = GNI_INSN_B(z), n = GNI_INSN_C(z), least = GNI_INSN_A(scale), most = GNI_INSN_C(scale);
+    const uint32_t real = GNI_INSN_A(w), wide = gni_pair_insn(p, real), part = gni_pair_insn(p, GNI_INSN_B(w));
+    const uint32_t chosen = gni_pair_insn(p, most), over = gni_pair_insn(p, n), safe = gni_pair_insn(p, ratio);
+    const uint32_t br = GNI_INSN_B(chosen), bi = GNI_INSN_C(chosen), ar = GNI_INSN_B(over), ai = GNI_INSN_C(over), zero = GNI_INSN_B(safe);
+    if (zero < (uint32_t)p->n_in || zero >= gni_pair_first(p) || p->konst[zero - (uint32_t)p->n_in] != 0) return -1;
+    const bool same = gni_pair_as(scale, GNI_OP_FMA, least, ratio, most) && gni_pair_as(chosen, GNI_OP_WHERE, real, br, bi) &&
+                      gni_pair_as(gni_pair_insn(p, least), GNI_OP_WHERE, real, bi, br) && gni_pair_as(over, GNI_OP_WHERE, real, ar, ai) &&
+                      gni_pair_as(gni_pair_insn(p, q), GNI_OP_WHERE, real, ai, ar) && gni_pair_is(wide, GNI_OP_GE) &&
+                      gni_pair_as(gni_pair_insn(p, GNI_INSN_A(wide)), GNI_OP_ABS, br, 0, 0) &&
+                      gni_pair_as(gni_pair_insn(p, GNI_INSN_B(wide)), GNI_OP_ABS, bi, 0, 0) && gni_pair_is(safe, GNI_OP_WHERE) &&
+                      gni_pair_as(gni_pair_insn(p, GNI_INSN_A(safe)), GNI_OP_EQ, most, zero, 0) &&
+                      gni_pair_as(gni_pair_insn(p, GNI_INSN_C(safe)), GNI_OP_DIV, least, most, 0) &&
+                      gni_pair_as(part, GNI_OP_FMA, n, GNI_INSN_B(part), q) &&
+                      gni_pair_as(gni_pair_insn(p, GNI_INSN_B(part)), GNI_OP_NEG, ratio, 0, 0) &&
+                      gni_pair_as(gni_pair_insn(p, GNI_INSN_C(w)), GNI_OP_NEG, GNI_INSN_B(w), 0, 0);
+    if (!same) return -1;
+    const int a = gni_pair_find(s, ar, ai), b = gni_pair_find(s, br, bi);
+    return gni_pair_emit(s, re, im, GNI_OP_DIV, a, b, &s->q->quotients);
+}
+
 // The new program's register for the complex number with these parts, or -1 where it is none of these.
 static int gni_pair_find(gni_pair_search *s, uint32_t re, uint32_t im) {
     const gni_program *p = s->p;
@@ -86,6 +116,10 @@ static int gni_pair_find(gni_pair_search *s, uint32_t re, uint32_t im) {
     if (gni_pair_is(x, GNI_OP_SUB) && gni_pair_is(y, GNI_OP_ADD)) return gni_pair_product(s, re, im, x, y);
     if (x != 0 && GNI_INSN_CODE(x) == GNI_INSN_CODE(y) && GNI_INSN_CODE(y) % 3u == GNI_F) {
         const bool two = op == GNI_OP_ADD || op == GNI_OP_SUB || op == GNI_OP_MUL || op == GNI_OP_DIV;
+        if (op == GNI_OP_DIV) {
+            const int ratio = gni_pair_quotient(s, re, im, x, y);
+            if (ratio >= 0) return ratio;
+        }
         if (two || op == GNI_OP_NEG) {
             const int a = gni_pair_same(s, GNI_INSN_A(x), GNI_INSN_A(y));
             const int b = two ? gni_pair_same(s, GNI_INSN_B(x), GNI_INSN_B(y)) : 0;
@@ -131,7 +165,8 @@ static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa)
     memcpy(to->konst, p->konst, sizeof p->konst);
     to->n_out = 1;
     to->out_dtype[0] = p->out_dtype[0];
-    q->products = q->conjugates = 0;
+    s.divides = isa->pair_quotient != NULL;
+    q->products = q->conjugates = q->quotients = 0;
     to->out_reg[0] = gni_pair_find(&s, (uint32_t)p->out_reg[0], (uint32_t)p->out_reg[1]);
     if (to->out_reg[0] < 0) return false;
     q->map.rank = m->rank;

@@ -629,6 +629,34 @@ GNI_TABLE gni_softmax_fns GNI_FN(gni_wide_softmax_table) = {
             memcpy((T *)dst + i, &a, sizeof a);                                                    \
         }                                                                                          \
     }
+// Smith's quotient as gni_complex_div makes it of parts: `real` where the real part of b is the larger one.
+#define GNI_PAIR_QUOTIENT(quotient, T, V, VI, LANES, FMA)                                          \
+    static void GNI_FN(quotient)(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
+        const VI is_re = {LANES(GNI_LANE_IS_RE)}, odd = is_re - 1, sign = (is_re | 1) << (8 * (int)sizeof(T) - 1); \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += (int)(sizeof(V) / sizeof(T))) {                                \
+            VI a, b, ar, ai, br, bi, x, y, most, least;                                            \
+            memcpy(&a, (const T *)pa + i, sizeof a), memcpy(&b, (const T *)pb + i, sizeof b);      \
+            GNI_PAIR_LANES(ar, a, VI, LANES, GNI_LANE_RE)                                          \
+            GNI_PAIR_LANES(ai, a, VI, LANES, GNI_LANE_IM)                                          \
+            GNI_PAIR_LANES(br, b, VI, LANES, GNI_LANE_RE)                                          \
+            GNI_PAIR_LANES(bi, b, VI, LANES, GNI_LANE_IM)                                          \
+            const VI real = (VI)((V)(br & ~sign) >= (V)(bi & ~sign)), turn = real ^ odd;           \
+            most = (br & real) | (bi & ~real);                                                     \
+            least = (bi & real) | (br & ~real);                                                    \
+            x = (ai & turn) | (ar & ~turn);                                                        \
+            y = (ar & turn) | (ai & ~turn);                                                        \
+            const V size = (V)most, ratio = (V)((VI)((V)least / size) & (VI)((VI)size << 1 != 0)); \
+            const V scale = FMA((V)least, ratio, size), z = FMA((V)x, (V)((VI)ratio ^ (odd & sign)), (V)y); \
+            const V q = (V)((VI)z ^ (turn & odd & sign)) / scale;                                  \
+            memcpy((T *)dst + i, &q, sizeof q);                                                    \
+        }                                                                                          \
+    }
+#if GNI_VW > 4
+GNI_PAIR_QUOTIENT(gni_pair_quotient, float, gni_vf, gni_vi, GNI_LANES_F, gni_vfma)
+GNI_PAIR_QUOTIENT(gni_wide_pair_quotient, double, gni_vd, gni_vl, GNI_LANES_D, gni_dfma)
+#define GNI_QUOTIENTS(name) &GNI_FN(name)
+#endif
 GNI_PAIR_KERNELS(gni_pair_product, gni_pair_conj, float, gni_vf, gni_vi, GNI_LANES_F)
 GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, double, gni_vd, gni_vl, GNI_LANES_D)
 #define GNI_PAIRS(name) &GNI_FN(name)
@@ -644,18 +672,22 @@ GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, double, gni_vd, gni_
 #undef GNI_LANE_IS_RE
 #undef GNI_PAIR_LANES
 #undef GNI_PAIR_KERNELS
+#undef GNI_PAIR_QUOTIENT
 #else
 #define GNI_PAIRS(name) NULL
+#endif
+#ifndef GNI_QUOTIENTS // without multiply-adds
+#define GNI_QUOTIENTS(name) NULL
 #endif
 
 static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
     GNI_FN(gni_wide_columns_table), NULL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product), GNI_PAIRS(gni_wide_pair_conj),
-    NULL, NULL};
+    GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table), GNI_FN(gni_store_table), GNI_FN(gni_fold_table),
     GNI_FN(gni_columns_table),  GNI_FN(gni_stream),     GNI_FN(gni_norm_sums),   GNI_FN(gni_norm_write),
-    GNI_FN(gni_net),            GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj), &GNI_FN(gni_wide_table),
+    GNI_FN(gni_net),            GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj), GNI_QUOTIENTS(gni_pair_quotient), &GNI_FN(gni_wide_table),
     GNI_FN(gni_wide_kernel)};
 #undef GNI_PAIRS
