@@ -36,7 +36,7 @@ layout(constant_id = GNI_S_SCAN_EACH) const uint GN_E = 8u; // groups of four el
 #define GN_TILES GN_PARAM(GNI_P_SCAN_TILES)
 
 const bool GN_LONG = GN_DTYPE == GN_T_I64 || GN_DTYPE == GN_T_C64;
-const bool GN_PAIR = GN_INTEGER != 0u || GN_OP == GN_LOGSUMEXP; // both words of a value count
+const bool GN_PAIR = GN_INTEGER != 0u || GN_OP == GN_LOGSUMEXP || GN_OP == GN_PROD; // both words of a value count
 
 // Elements j to j + 3, of which those from `low` up to `high` count; of rows j is a multiple of 4.
 void gn_get_group(uint j, uint low, uint high, out uvec2 v0, out uvec2 v1, out uvec2 v2, out uvec2 v3) {

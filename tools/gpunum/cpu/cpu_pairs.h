@@ -75,32 +75,44 @@ static int gni_pair_product(gni_pair_search *s, uint32_t re, uint32_t im, uint32
     return gni_pair_emit(s, re, im, GNI_OP_MUL, a, b, &s->q->products);
 }
 
-static bool gni_pair_as(uint32_t insn, gni_op op, uint32_t a, uint32_t b, uint32_t c) {
-    return insn == GNI_INSN(op, GNI_F, a, b, c);
-}
+// What gni_complex_div makes, as rows of a value, the op that it is of and its operands.
+enum {
+    GNI_PQ_RE, GNI_PQ_IM, GNI_PQ_NONE, GNI_PQ_Z, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_P, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_MOST, GNI_PQ_LEAST, GNI_PQ_REAL,
+    GNI_PQ_V, GNI_PQ_MINUS_V, GNI_PQ_MINUS_RATIO, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE, GNI_PQ_AR, GNI_PQ_AI, GNI_PQ_BR, GNI_PQ_BI, GNI_PQ_SIZE_R,
+    GNI_PQ_SIZE_I, GNI_PQ_COUNT
+};
+static const uint8_t gni_pair_quotients[][5] = {
+    {GNI_PQ_RE, GNI_OP_DIV, GNI_PQ_Z, GNI_PQ_SCALE, GNI_PQ_NONE},          {GNI_PQ_IM, GNI_OP_DIV, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_NONE},
+    {GNI_PQ_Z, GNI_OP_FMA, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_P},              {GNI_PQ_SCALE, GNI_OP_FMA, GNI_PQ_LEAST, GNI_PQ_RATIO, GNI_PQ_MOST},
+    {GNI_PQ_W, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_V, GNI_PQ_MINUS_V},       {GNI_PQ_V, GNI_OP_FMA, GNI_PQ_P, GNI_PQ_MINUS_RATIO, GNI_PQ_Q},
+    {GNI_PQ_MINUS_V, GNI_OP_NEG, GNI_PQ_V, GNI_PQ_NONE, GNI_PQ_NONE},      {GNI_PQ_MINUS_RATIO, GNI_OP_NEG, GNI_PQ_RATIO, GNI_PQ_NONE, GNI_PQ_NONE},
+    {GNI_PQ_RATIO, GNI_OP_WHERE, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE},   {GNI_PQ_FLAT, GNI_OP_EQ, GNI_PQ_MOST, GNI_PQ_ZERO, GNI_PQ_NONE},
+    {GNI_PQ_SAFE, GNI_OP_DIV, GNI_PQ_LEAST, GNI_PQ_MOST, GNI_PQ_NONE},     {GNI_PQ_P, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AR, GNI_PQ_AI},
+    {GNI_PQ_Q, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AI, GNI_PQ_AR},           {GNI_PQ_MOST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BR, GNI_PQ_BI},
+    {GNI_PQ_LEAST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BI, GNI_PQ_BR},       {GNI_PQ_REAL, GNI_OP_GE, GNI_PQ_SIZE_R, GNI_PQ_SIZE_I, GNI_PQ_NONE},
+    {GNI_PQ_SIZE_R, GNI_OP_ABS, GNI_PQ_BR, GNI_PQ_NONE, GNI_PQ_NONE},      {GNI_PQ_SIZE_I, GNI_OP_ABS, GNI_PQ_BI, GNI_PQ_NONE, GNI_PQ_NONE}};
 
-// Parts z / scale and w / scale, of gni_complex_div's making: see there.
-static int gni_pair_quotient(gni_pair_search *s, uint32_t re, uint32_t im, uint32_t x, uint32_t y) {
+// The quotient with these parts, where that is what they are.
+static int gni_pair_quotient(gni_pair_search *s, uint32_t re, uint32_t im) {
     const gni_program *p = s->p;
-    const uint32_t z = gni_pair_insn(p, GNI_INSN_A(x)), w = gni_pair_insn(p, GNI_INSN_A(y)), scale = gni_pair_insn(p, GNI_INSN_B(x));
-    if (!s->divides || GNI_INSN_B(x) != GNI_INSN_B(y) || !gni_pair_is(z, GNI_OP_FMA) || !gni_pair_is(w, GNI_OP_WHERE)) return -1;
-    const uint32_t q = GNI_INSN_A(z), ratio = GNI_INSN_B(z), n = GNI_INSN_C(z), least = GNI_INSN_A(scale), most = GNI_INSN_C(scale);
-    const uint32_t real = GNI_INSN_A(w), wide = gni_pair_insn(p, real), part = gni_pair_insn(p, GNI_INSN_B(w));
-    const uint32_t chosen = gni_pair_insn(p, most), over = gni_pair_insn(p, n), safe = gni_pair_insn(p, ratio);
-    const uint32_t br = GNI_INSN_B(chosen), bi = GNI_INSN_C(chosen), ar = GNI_INSN_B(over), ai = GNI_INSN_C(over), zero = GNI_INSN_B(safe);
-    if (zero < (uint32_t)p->n_in || zero >= gni_pair_first(p) || p->konst[zero - (uint32_t)p->n_in] != 0) return -1;
-    const bool same = gni_pair_as(scale, GNI_OP_FMA, least, ratio, most) && gni_pair_as(chosen, GNI_OP_WHERE, real, br, bi) &&
-                      gni_pair_as(gni_pair_insn(p, least), GNI_OP_WHERE, real, bi, br) && gni_pair_as(over, GNI_OP_WHERE, real, ar, ai) &&
-                      gni_pair_as(gni_pair_insn(p, q), GNI_OP_WHERE, real, ai, ar) && gni_pair_is(wide, GNI_OP_GE) &&
-                      gni_pair_as(gni_pair_insn(p, GNI_INSN_A(wide)), GNI_OP_ABS, br, 0, 0) &&
-                      gni_pair_as(gni_pair_insn(p, GNI_INSN_B(wide)), GNI_OP_ABS, bi, 0, 0) && gni_pair_is(safe, GNI_OP_WHERE) &&
-                      gni_pair_as(gni_pair_insn(p, GNI_INSN_A(safe)), GNI_OP_EQ, most, zero, 0) &&
-                      gni_pair_as(gni_pair_insn(p, GNI_INSN_C(safe)), GNI_OP_DIV, least, most, 0) &&
-                      gni_pair_as(part, GNI_OP_FMA, n, GNI_INSN_B(part), q) &&
-                      gni_pair_as(gni_pair_insn(p, GNI_INSN_B(part)), GNI_OP_NEG, ratio, 0, 0) &&
-                      gni_pair_as(gni_pair_insn(p, GNI_INSN_C(w)), GNI_OP_NEG, GNI_INSN_B(w), 0, 0);
-    if (!same) return -1;
-    const int a = gni_pair_find(s, ar, ai), b = gni_pair_find(s, br, bi);
+    uint32_t reg[GNI_PQ_COUNT];
+    for (int i = 0; i < GNI_PQ_COUNT; i++) reg[i] = UINT32_MAX; // not met yet
+    reg[GNI_PQ_RE] = re;
+    reg[GNI_PQ_IM] = im;
+    reg[GNI_PQ_NONE] = 0;
+    for (size_t i = 0; i < sizeof gni_pair_quotients / sizeof *gni_pair_quotients; i++) {
+        const uint8_t *row = gni_pair_quotients[i];
+        const uint32_t insn = gni_pair_insn(p, reg[row[0]]);
+        if (!gni_pair_is(insn, (gni_op)row[1])) return -1;
+        for (int k = 0; k < 3; k++) {
+            uint32_t *r = &reg[row[2 + k]], have = insn >> (11 + 7 * k) & 127u;
+            if (*r == UINT32_MAX) *r = have;
+            if (*r != have) return -1;
+        }
+    }
+    const uint32_t zero = reg[GNI_PQ_ZERO] - (uint32_t)p->n_in;
+    if (!s->divides || zero >= (uint32_t)p->n_const || p->konst[zero] != 0) return -1;
+    const int a = gni_pair_find(s, reg[GNI_PQ_AR], reg[GNI_PQ_AI]), b = gni_pair_find(s, reg[GNI_PQ_BR], reg[GNI_PQ_BI]);
     return gni_pair_emit(s, re, im, GNI_OP_DIV, a, b, &s->q->quotients);
 }
 
@@ -117,7 +129,7 @@ static int gni_pair_find(gni_pair_search *s, uint32_t re, uint32_t im) {
     if (x != 0 && GNI_INSN_CODE(x) == GNI_INSN_CODE(y) && GNI_INSN_CODE(y) % 3u == GNI_F) {
         const bool two = op == GNI_OP_ADD || op == GNI_OP_SUB || op == GNI_OP_MUL || op == GNI_OP_DIV;
         if (op == GNI_OP_DIV) {
-            const int ratio = gni_pair_quotient(s, re, im, x, y);
+            const int ratio = gni_pair_quotient(s, re, im);
             if (ratio >= 0) return ratio;
         }
         if (two || op == GNI_OP_NEG) {

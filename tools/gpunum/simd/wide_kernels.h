@@ -676,7 +676,7 @@ GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, double, gni_vd, gni_
 #else
 #define GNI_PAIRS(name) NULL
 #endif
-#ifndef GNI_QUOTIENTS // without multiply-adds
+#if GNI_VW <= 4 || defined(GNI_WASM) // without multiply-adds
 #define GNI_QUOTIENTS(name) NULL
 #endif
 
@@ -690,4 +690,5 @@ GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_columns_table),  GNI_FN(gni_stream),     GNI_FN(gni_norm_sums),   GNI_FN(gni_norm_write),
     GNI_FN(gni_net),            GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj), GNI_QUOTIENTS(gni_pair_quotient), &GNI_FN(gni_wide_table),
     GNI_FN(gni_wide_kernel)};
+#undef GNI_QUOTIENTS
 #undef GNI_PAIRS
