@@ -255,10 +255,42 @@ static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, 
         GNI_FN(gni_wide_add)(&acc->d, &acc->e, exact ? s : p, exact ? 1 : m, 1);
     }
 }
+static GNI_NOINLINE void GNI_FN(gni_wide_multiply)(gni_acc *acc, const double *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) gni_acc_multiply(&acc->d, &acc->e, x[i]);
+}
+
+// 16 running products; where one of them leaves 2^-512 to 2^512 in some numbers, these are taken one by one.
 static void GNI_FN(gni_wide_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    const double *p = (const double *)x;
+    double s[16];
     GNI_UNUSED(at);
-    for (int64_t i = 0; i < n; i++) gni_acc_multiply(&acc->d, &acc->e, p[i]);
+    for (int j = 0; j < 16; j++) s[j] = 1.0;
+    for (int64_t i = 0; i < n; i += 512) {
+        const double *p = (const double *)x + i;
+        const int64_t m = GNI_MIN(n - i, 512), whole = m & ~(int64_t)15;
+        uint64_t odds[GNI_DW], odd = 0;
+        gni_vd v[16 / GNI_DW];
+        gni_vq bits, far;
+        memset(&far, 0, sizeof far);
+        memcpy(v, s, sizeof s);
+        for (int64_t k = 0; k < whole; k += 16)
+            GNI_FT_UNROLL
+            for (int g = 0; g < 16 / GNI_DW; g++) {
+                v[g] *= gni_dload(p, k + g * GNI_DW);
+                memcpy(&bits, &v[g], sizeof bits);
+                far |= (bits << 1) - ((uint64_t)1 << 62);
+            }
+        memcpy(odds, &far, sizeof odds);
+        for (int k = 0; k < GNI_DW; k++) odd |= odds[k];
+        const bool beyond = odd >> 63 != 0;
+        if (beyond) {
+            GNI_FN(gni_wide_multiply)(acc, s, 16);
+            for (int j = 0; j < 16; j++) s[j] = 1.0;
+        } else {
+            memcpy(s, v, sizeof s);
+        }
+        GNI_FN(gni_wide_multiply)(acc, beyond ? p : p + whole, beyond ? m : m - whole);
+    }
+    GNI_FN(gni_wide_multiply)(acc, s, 16);
 }
 // The smallest or largest; NaN if there is one.
 #define GNI_FOLD_EXTREME(name, T, V, load, pick, FIELD, OP, ODD, IF_ODD)                           \
@@ -352,8 +384,15 @@ static void GNI_FN(gni_wide_fold_sum_i)(gni_acc *acc, const void *x, int64_t n, 
         }                                                                                          \
         END;                                                                                       \
     }
-GNI_FOLD(gni_wide_fold_prod_i, int64_t, uint64_t r = (uint64_t)acc->i, r *= (uint64_t)y,
-         acc->i = (int64_t)r)
+static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    const uint64_t *p = (const uint64_t *)x;
+    uint64_t r = (uint64_t)acc->i, s = 1, t = 1, u = 1; // a product waits for the one before it
+    int64_t i = 0;
+    GNI_UNUSED(at);
+    for (; i + 4 <= n; i += 4) r *= p[i], s *= p[i + 1], t *= p[i + 2], u *= p[i + 3];
+    for (; i < n; i++) r *= p[i];
+    acc->i = (int64_t)(r * s * (t * u));
+}
 GNI_FOLD(gni_wide_fold_any_f, double, int r = acc->i != 0, r |= y != 0.0, acc->i = r)
 GNI_FOLD(gni_wide_fold_any_i, int64_t, int r = acc->i != 0, r |= y != 0, acc->i = r)
 GNI_FOLD(gni_wide_fold_all_f, double, int r = acc->i != 0, r &= y != 0.0, acc->i = r)
