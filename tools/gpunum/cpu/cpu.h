@@ -834,6 +834,20 @@ static void gni_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
 }
 
 // Tiles that make up work for one thread; a program's instructions count.
+// Whether it needs no register: a constant, or one op that takes its operands where they are and leaves its result where it goes.
+static bool gni_map_bare(const gni_map_job *j) {
+    const gni_plan *plan = &j->plan;
+    const gni_program *p = plan->program;
+    const gni_space *s = &j->space;
+    bool bare = plan->constant || (p->n_insn == 1 && p->n_const == 0 && p->out_reg[0] == p->n_in && plan->kernel[0] != NULL &&
+                                   plan->out_of[0] == 0 && !j->stream && plan->isa->store[p->out_dtype[0]] == NULL);
+    for (int k = 0; k < s->ops; k++) {
+        bare = bare && s->rank == 1 && s->stride[k][0] == s->item[k];
+        if (k < p->n_in) bare = bare && plan->isa->load[p->in_dtype[k]] == NULL && !plan->copied[k];
+    }
+    return bare;
+}
+
 static int64_t gni_tile_grain(const gni_space *s, int work) {
     int64_t tile = 1;
     for (int i = s->rank - 3; i < s->rank; i++) tile *= s->tile[i];
@@ -881,9 +895,8 @@ static bool gni_cpu_map(gn_context *g, const void *job) {
     for (int k = 0; k < p->n_out; k++)
         gni_space_operand(s, &m->out[k], gni_operand_data(&m->out[k]), 0);
     gni_space_merge(s, 0);
-    const bool large = j.plan.constant && s->rank == 1 && s->stride[0][0] == s->item[0]; // it needs no register
-    gni_space_tile(s, large ? GNI_COPY_TILE : j.plan.block, false);
     j.stream = gni_streams(m->in, p->n_in, m->out, p->n_out, s);
+    gni_space_tile(s, gni_map_bare(&j) ? GNI_COPY_TILE : j.plan.block, false);
     gni_parallel(g->pool, s->tiles, gni_tile_grain(s, p->n_insn), gni_map_task, &j);
     return true;
 }
