@@ -25,6 +25,8 @@ uvec2 gn_none() {
     return uvec2(0xffffffffu, 0u);
 }
 
+const bool GN_FACTORS = GN_OP == GN_PROD && GN_INTEGER == 0u;
+
 // x 2^(120 k) with x from 2^-60 to 2^60, unless it is 0, infinite or NaN.
 uvec2 gn_scaled(float x, uint k) {
     bool more = abs(x) > 1.152921504606846976e18, less = abs(x) < 8.67361737988403547e-19;
@@ -65,7 +67,7 @@ uvec2 gn_join(uvec2 a, uvec2 b) {
 
 bool gn_keys() { return GN_INTEGER == 0u && (GN_OP == GN_MAX || GN_OP == GN_MIN); }
 
-// An element in a register as a value.
+// An element in a register as a value, of products before gn_factor.
 uvec2 gn_value(uint v) {
     bool signed = GN_DTYPE == GN_T_I32 || GN_DTYPE == GN_T_I16 || GN_DTYPE == GN_T_I8;
     if (gn_keys()) {
@@ -75,9 +77,10 @@ uvec2 gn_value(uint v) {
         return uvec2(int(v) < 0 ? ~v : v | 0x80000000u, 0u);
     }
     if (GN_OP == GN_LOGSUMEXP) return uvec2(v, 0x3f800000u);
-    if (GN_OP == GN_PROD && GN_INTEGER == 0u) return gn_scaled(uintBitsToFloat(v), 0u);
     return uvec2(v, GN_INTEGER != 0u && signed ? uint(int(v) >> 31) : 0u);
 }
+
+uvec2 gn_factor(uvec2 v) { return GN_FACTORS ? gn_scaled(uintBitsToFloat(v.x), v.y) : v; }
 
 // What becomes of it in the result, of elements below 8 bytes.
 uint gn_outcome(uvec2 v) {
@@ -87,7 +90,7 @@ uint gn_outcome(uvec2 v) {
         if (v.x == (GN_OP == GN_MAX ? 0xffffffffu : 0u)) return 0x7fc00000u;
         return int(v.x) < 0 ? v.x & 0x7fffffffu : ~v.x;
     }
-    if (GN_OP == GN_PROD && GN_INTEGER == 0u) {
+    if (GN_FACTORS) {
         float x = uintBitsToFloat(v.x), step = int(v.y) > 0 ? 1.329227995784915873e36 : 7.52316384526264005e-37;
         if (v.y != 0u) x *= step;
         return floatBitsToUint(v.y + 1u > 2u ? x * step : x);
