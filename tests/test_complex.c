@@ -279,8 +279,35 @@ static void check_pairs(gn_context *g, gn_dtype t, int64_t n, bool views) {
     }
 }
 
+// Quotients of numbers side by side and of every second one, which are taken apart: the same bits, of powers of two in any range, too.
+static void check_quotients(gn_context *g, gn_dtype part, int64_t n, const double *limits) {
+    double have[2][2 * 101];
+    gn_array *near[2], *apart[2];
+    for (int k = 0; k < 2; k++) {
+        double x[2][101];
+        for (int64_t i = 0; i < n; i++)
+            for (int p = 0; p < 2; p++) {
+                x[p][i] = draw(2) == 0 ? unit() : ldexp(draw(2) == 0 ? 1.0 : -1.0, (int)draw(2 * 140) - 140);
+                if (draw(12) == 0) x[p][i] = limits[draw(6)];
+            }
+        gn_array *re = gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(n, 1), x[0]), part), *im = gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(n, 1), x[1]), part);
+        near[k] = gn_eval(gn_complex(gn_reshape(re, GN_SHAPE(n)), gn_reshape(im, GN_SHAPE(n))));
+        apart[k] = gn_index(gn_eval(gn_complex(gn_add(re, gn_zeros(g, part, GN_SHAPE(n, 2))), gn_copy(gn_broadcast_to(im, GN_SHAPE(n, 2))))), ":, 0");
+    }
+    for (int k = 0; k < 2; k++) {
+        gn_array *y = k == 0 ? gn_div(near[0], near[1]) : gn_div(apart[0], apart[1]);
+        gn_array *parts[2];
+        parts[0] = gn_cast(gn_real(y), GN_F64), parts[1] = gn_cast(gn_imag(y), GN_F64);
+        for (int p = 0; p < 2; p++) assert_int_equal(gn_read(parts[p], have[k] + p * n, gn_bytes(parts[p])), GN_OK);
+    }
+    for (int64_t i = 0; i < 2 * n; i++)
+        if (memcmp(&have[0][i], &have[1][i], sizeof(double)) != 0 && !(isnan(have[0][i]) && isnan(have[1][i])))
+            fail_msg("%s, %d, element %d: %a, not %a", gn_dtype_name(part), (int)n, (int)i, have[0][i], have[1][i]);
+}
+
 static void test_pairs(void **state) {
     (void)state;
+    static const double limits[] = {(double)INFINITY, -(double)INFINITY, (double)NAN, 0.0, 1e-310, 3e38};
     static const int64_t lengths[] = {1, 2, 7, 16, 53, 101};
     static const gn_cpu cpus[] = {GN_CPU_PLAIN, GN_CPU_BASE, GN_CPU_AVX2, GN_CPU_AVX512};
     for (int k = 0; k < (test_on_vulkan() ? 1 : 4); k++) {
@@ -289,7 +316,10 @@ static void test_pairs(void **state) {
         gn_context *g = test_share(&o);
         for (int i = 0; i < 6; i++)
             for (int kind = 0; kind < 4; kind++)
-                GN_SCOPE(g) check_pairs(g, kind % 2 == 0 ? GN_C64 : GN_C128, lengths[i], kind > 1);
+                GN_SCOPE(g) {
+                    check_pairs(g, kind % 2 == 0 ? GN_C64 : GN_C128, lengths[i], kind > 1);
+                    check_quotients(g, kind % 2 == 0 ? GN_F32 : GN_F64, lengths[i], limits);
+                }
         assert_false(test_done(g, true));
     }
 }
@@ -394,6 +424,10 @@ static void test_choices(void **state) {
     expect_values(gn_isfinite(x), 1, 1, 1, 0);
     expect_values(gn_logical_not(x), 0, 0, 1, 0);
     expect_values(gn_count_nonzero(x, GN_ALL), 3);
+    expect_values(gn_logical_and_s(x, 0.5), 1, 1, 0, 1);
+    expect_values(gn_logical_and_s(x, 0.0), 0, 0, 0, 0);
+    expect_values(gn_logical_or_s(x, 0.0), 1, 1, 0, 1);
+    expect_values(gn_logical_xor_s(x, -3.0), 0, 0, 1, 0);
     gn_array *z = gn_where(gn_eq(x, y), x, gn_ones(g, GN_F32, GN_SHAPE(1)));
     expect_values(gn_real(z), 1, 1, 0, 1);
     expect_values(gn_imag(z), 2, 0, 0, 0);

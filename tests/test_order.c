@@ -166,7 +166,7 @@ static void test_long_scans(void **state) {
 }
 
 // Products that leave float64's range are those in order: 0 stays 0 where a later part alone is infinite, and where factors
-// only far apart from each other meet nothing overflows. A GPU multiplies parts first.
+// only far apart from each other meet nothing overflows.
 static void test_far_products(void **state) {
     gn_context *g = (gn_context *)*state;
     enum { FAR = 200003 };
@@ -181,6 +181,42 @@ static void test_far_products(void **state) {
         for (int i = row * FAR; i < (row + 1) * FAR; i++) {
             product *= x[i];
             if (!(fabs(have[i] - product) <= 1e-11 * fabs(product))) fail_msg("element %d is %g, expected %g", i, have[i], product);
+        }
+    }
+}
+
+// Products of powers of two in float32, which are exact: beyond its range infinite or 0, though what is in front is not.
+static void test_wide_products(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { LONG = 70001, LINES = 20, SHORT = 2003 };
+    static float x[3 * LONG], have[3 * LONG];
+    for (int k = 0; k < 2; k++) {
+        const int lines = k == 0 ? 3 : LINES, n = k == 0 ? LONG : SHORT, next = k == 0 ? 1 : LINES, line = k == 0 ? LONG : 1;
+        for (int l = 0; l < lines; l++) {
+            int most = 0; // by powers of two up, down past 1 and back
+            for (int i = 0; i < n; i++) {
+                const int up = i / 150 % 4, power = l == 1 ? (up == 0 || up == 3) - (up == 1 || up == 2) : (int)draw(200) - 100;
+                const int step = abs(most + 5 * power) > 900 ? -5 * power : l == 1 ? 5 * power : power;
+                most += step < -120 ? -120 : step > 120 ? 120 : step;
+                x[l * line + i * next] = ldexpf(draw(2) == 0 ? 1.0f : -1.0f, step < -120 ? -120 : step > 120 ? 120 : step);
+            }
+            if (l == 2) x[l * line + n / 2 * next] = 0.0f;
+        }
+        gn_array *a = gn_array_from(g, GN_F32, k == 0 ? GN_SHAPE(3, LONG) : GN_SHAPE(SHORT, LINES), x);
+        if (test_on_vulkan()) a = gn_to(a, GN_DEVICE_GPU);
+        assert_int_equal(gn_read(gn_cumprod(a, k == 0 ? 1 : 0), have, sizeof(float) * (size_t)(lines * n)), GN_OK);
+        for (int l = 0; l < lines; l++) {
+            int exponent = 0, sign = 1;
+            bool zero = false;
+            for (int i = 0; i < n; i++) {
+                const int at = l * line + i * next;
+                int part = 0;
+                zero = zero || x[at] == 0.0f;
+                if (!zero) (void)frexpf(x[at], &part), exponent += part - 1, sign = x[at] < 0.0f ? -sign : sign;
+                const float want = zero || exponent < -149 ? 0.0f : (float)sign * (float)ldexp(1.0, exponent);
+                const bool tiny = exponent < -126 && have[at] == 0.0f; // some devices have no subnormal numbers
+                if (!(have[at] == want || tiny)) fail_msg("line %d, element %d is %g, expected %g", l, i, (double)have[at], (double)want);
+            }
         }
     }
 }
@@ -536,7 +572,7 @@ static void test_search_integers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_partition), GN_TEST(test_gradients), GN_TEST(test_refusals),
-                                       GN_TEST(test_long_scans), GN_TEST(test_far_products), GN_TEST(test_long_special), GN_TEST(test_unique_of_many),
+                                       GN_TEST(test_long_scans), GN_TEST(test_far_products), GN_TEST(test_wide_products), GN_TEST(test_long_special), GN_TEST(test_unique_of_many),
                                        cmocka_unit_test(test_ownership), cmocka_unit_test(test_selection), GN_TEST(test_lengths), GN_TEST(test_search_integers),
                                        GN_TEST(test_edges), cmocka_unit_test(test_bindings),
                                        cmocka_unit_test(test_threads)};

@@ -283,11 +283,73 @@ static void test_moments(void **state) {
     expect_values(gn_std(m, 0, 0), 1.5, 1.5, 1.5);
 }
 
+// Few columns side by side, all numbers small integers: sums, products and extremes in any order are exact. With a NaN and with
+// parts that overflow alone in the last column.
+static void check_few_columns(gn_context *g) {
+    enum { MOST = 700 * 18 };
+    static double x[MOST], want[4][18], have[18];
+    static const int64_t heights[] = {1, 5, 33, 700};
+    static const gn_dtype list[] = {GN_F32, GN_F64, GN_I32, GN_I64};
+    static gn_array *(*const f[])(gn_array *, gn_axes) = {gn_sum, gn_prod, gn_min, gn_max};
+    for (int h = 0; h < 4; h++)
+        for (int64_t n = 1; n <= 18; n++)
+            for (int t = 0; t < 4; t++) {
+                const int64_t rows = heights[h];
+                const bool real = t < 2, odd = real && h > 0;
+                for (int64_t c = 0; c < n; c++) want[0][c] = 0.0, want[1][c] = 1.0, want[2][c] = 99.0, want[3][c] = -99.0;
+                for (int64_t r = 0; r < rows; r++)
+                    for (int64_t c = 0; c < n; c++) {
+                        double v = (double)draw(9) - 4.0;
+                        if (v == 0.0 || fabs(v) == 3.0) v = 1.0;
+                        if (real && r % 2 != 0) v = 1.0 / x[(r - 1) * n + c]; // products stay small
+                        if (!real && fabs(want[1][c]) > 1e8) v = -1.0;
+                        if (odd && c == n - 1) v = r == 0 ? (double)NAN : 1.0;
+                        x[r * n + c] = v;
+                        want[0][c] += v;
+                        want[1][c] *= v;
+                        want[2][c] = v != v || v < want[2][c] ? v : want[2][c];
+                        want[3][c] = v != v || v > want[3][c] ? v : want[3][c];
+                    }
+                gn_scope_begin(g);
+                gn_array *a = gn_eval(gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(rows, n), x), list[t]));
+                for (int k = 0; k < 4; k++) {
+                    assert_int_equal(gn_read(gn_cast(f[k](a, 0), GN_F64), have, (size_t)n * 8), GN_OK);
+                    for (int64_t c = 0; c < n; c++)
+                        if (!(have[c] == want[k][c] || (isnan(have[c]) && isnan(want[k][c]))))
+                            fail_msg("%s of %d rows, column %d of %d, %d: %g, expected %g", gn_dtype_name(list[t]), (int)rows, (int)c, (int)n, k, have[c], want[k][c]);
+                }
+                for (int k = 0; k < 2; k++) {
+                    gn_array *truth = k == 0 ? gn_any(gn_eval(gn_gt_s(a, 3.0)), 0) : gn_all(gn_ge_s(a, -3.0), 0);
+                    assert_int_equal(gn_read(gn_cast(truth, GN_F64), have, (size_t)n * 8), GN_OK);
+                    for (int64_t c = 0; c < n; c++)
+                        if ((have[c] != 0.0) != (k == 0 ? want[3][c] > 3.0 : want[2][c] >= -3.0)) fail_msg("%d: truth of column %d of %d", k, (int)c, (int)n);
+                }
+                gn_scope_end(g);
+            }
+    float wide[400];
+    for (int i = 0; i < 400; i++) wide[i] = i % 4 < 2 ? 3e38f : -3e38f;
+    gn_array *z = gn_complex(gn_array_from(g, GN_F32, GN_SHAPE(400), wide), gn_ones(g, GN_F32, GN_SHAPE(1)));
+    assert_true(gn_item(gn_real(gn_sum(z, GN_ALL))) == 0.0 && gn_item(gn_imag(gn_sum(gn_eval(z), GN_ALL))) == 400.0);
+    gn_array *rows = gn_eval(gn_complex(gn_reshape(gn_arange(g, GN_F64, 0, 60, 1), GN_SHAPE(3, 4, 5)), gn_ones(g, GN_F64, GN_SHAPE(1))));
+    const gn_axes sets[] = {0, 1, 2, GN_AXES(0, 2), GN_KEEP(1)};
+    for (int k = 0; k < 5; k++) {
+        gn_array *views[2], *parts[2];
+        views[0] = rows, views[1] = gn_transpose(rows);
+        for (int v = 0; v < 2; v++) {
+            gn_array *y = gn_sum(views[v], sets[k]);
+            parts[0] = gn_sum(gn_copy(gn_real(views[v])), sets[k]), parts[1] = gn_sum(gn_copy(gn_imag(views[v])), sets[k]);
+            assert_true(gn_item(gn_all(gn_eq(y, gn_complex(parts[0], parts[1])), GN_ALL)) == 1);
+        }
+    }
+}
+static void test_few_columns(void **state) { on_every_cpu((gn_context *)*state, check_few_columns); }
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_rounded_once),
         GN_TEST(test_sums),
         GN_TEST(test_products),
+        GN_TEST(test_few_columns),
         GN_TEST(test_moments),
     };
     return test_run(tests);

@@ -477,6 +477,12 @@ static void test_orders(void **state) {
     expect_shape(gn_intersect1d(none, row), 0);
     expect_values(gn_setdiff1d(row, none), 0, 1, 2);
     expect_values(gn_setxor1d(none, row), 0, 1, 2);
+    // What is one number in the result's dtype is one element: 2049 is no float16, 2^24 + 1 no float32.
+    gn_array *whole = gn_array_from(g, GN_I32, GN_SHAPE(3), (const int32_t[]){2049, 5, 16777217}), *rough = gn_full(g, GN_F16, GN_SHAPE(2), 2048);
+    gn_array *single = gn_full(g, GN_F32, GN_SHAPE(1), 16777216);
+    expect_values(gn_setxor1d(gn_slice(whole, 0, 0, 2, 1), rough), 5);
+    expect_values(gn_setxor1d(single, whole), 5, 2049);
+    expect_values(gn_intersect1d(single, whole), 16777216);
     gn_array *numbers = gn_cast(row, GN_I32), *nothing = gn_empty(g, GN_I32, GN_SHAPE(0));
     expect_values(gn_bincount(nothing, NULL, 2), 0, 0);
     expect_shape(gn_bincount(nothing, nobody, 0), 0);

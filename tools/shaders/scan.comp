@@ -29,7 +29,7 @@ const uint GN_EACH = GN_TILE / 256u;
 uvec2 gn_get(uint j) {
     if (GN_DTYPE == GN_T_C64 || GN_DTYPE == GN_T_I64) return gn_load2(0u, j);
     uint s = gn_packing(GN_DTYPE);
-    return gn_value(gn_widen(gn_extract(uvec4(gn_load(0u, j >> s)), uvec4(j), s), GN_DTYPE).x);
+    return gn_factor(gn_value(gn_widen(gn_extract(uvec4(gn_load(0u, j >> s)), uvec4(j), s), GN_DTYPE).x));
 }
 
 void gn_put(uint j, uvec2 v) {

@@ -36,7 +36,7 @@ layout(constant_id = GNI_S_SCAN_EACH) const uint GN_E = 8u; // groups of four el
 #define GN_TILES GN_PARAM(GNI_P_SCAN_TILES)
 
 const bool GN_LONG = GN_DTYPE == GN_T_I64 || GN_DTYPE == GN_T_C64;
-const bool GN_PAIR = GN_INTEGER != 0u || GN_OP == GN_LOGSUMEXP; // both words of a value count
+const bool GN_PAIR = GN_INTEGER != 0u || GN_OP == GN_LOGSUMEXP || GN_OP == GN_PROD; // both words of a value count
 
 // Elements j to j + 3, of which those from `low` up to `high` count; of rows j is a multiple of 4.
 void gn_get_group(uint j, uint low, uint high, out uvec2 v0, out uvec2 v1, out uvec2 v2, out uvec2 v3) {
@@ -110,6 +110,15 @@ uvec2 gn_shuffle(uvec2 v, uint lane) {
     return r;
 }
 
+// Elements as gn_get_group gets them, for joins.
+void gn_get_factors(uint j, uint low, uint high, out uvec2 v0, out uvec2 v1, out uvec2 v2, out uvec2 v3) {
+    gn_get_group(j, low, high, v0, v1, v2, v3);
+    v0 = gn_factor(v0);
+    v1 = gn_factor(v1);
+    v2 = gn_factor(v2);
+    v3 = gn_factor(v3);
+}
+
 #ifndef GN_COLUMNS
 
 // ---- rows
@@ -134,20 +143,67 @@ uvec2 gn_lanes(uvec2 v) {
     return v;
 }
 
+// Inside a tile products of floats are floats while all of them stay within 2^-64 and 2^64: the highest bit says that one has not.
+uint gn_beyond = 0u;
+void gn_watch(uint x) {
+    if (GN_FACTORS) gn_beyond |= (x << 1) - (63u << 24);
+}
+uvec2 gn_near(uvec2 a, uvec2 b) {
+    if (!GN_FACTORS) return gn_join(a, b);
+    uint x = floatBitsToUint(uintBitsToFloat(a.x) * uintBitsToFloat(b.x));
+    gn_watch(x);
+    return uvec2(x, 0u);
+}
+uvec2 gn_near_shuffle(uvec2 v, uint lane) {
+    if (!GN_FACTORS) return gn_shuffle(v, lane);
+    return uvec2(subgroupShuffle(v.x, lane), 0u);
+}
+uvec2 gn_near_lanes(uvec2 v) {
+    if (!GN_FACTORS) return gn_lanes(v);
+    uint lane = gl_SubgroupInvocationID;
+    for (uint d = 1u; d < gl_SubgroupSize; d *= 2u) {
+        uvec2 u = gn_near_shuffle(v, (lane - d) & (gl_SubgroupSize - 1u));
+        if (lane >= d) v = gn_near(u, v);
+    }
+    return v;
+}
+
+shared uint gn_beyonds[128];
+uvec2 gn_tile_front; // what is in front of this subgroup in the tile
+
 // What a tile comes to whose first element would be `start`: the same joins as in main.
 uvec2 gn_tile_total(uint start, uint low, uint high) {
     uvec2 sum = gn_none(), v0, v1, v2, v3;
     start += gl_SubgroupID * 4u * GN_E * gl_SubgroupSize + 4u * gl_SubgroupInvocationID;
     [[dont_unroll]] for (uint e = 0u; e < GN_E; e++) {
-        gn_get_group(start + 4u * gl_SubgroupSize * e, low, high, v0, v1, v2, v3);
+        gn_get_factors(start + 4u * gl_SubgroupSize * e, low, high, v0, v1, v2, v3);
         sum = gn_join(sum, gn_shuffle(gn_lanes(gn_join(gn_join(gn_join(v0, v1), v2), v3)), gl_SubgroupSize - 1u));
     }
     barrier();
     if (gl_SubgroupInvocationID == 0u) gn_totals[gl_SubgroupID] = sum;
     barrier();
     sum = gn_none();
-    for (uint s = 0u; s < gl_NumSubgroups; s++) sum = gn_join(sum, gn_totals[s]);
+    for (uint s = 0u; s < gl_NumSubgroups; s++) {
+        if (s == gl_SubgroupID) gn_tile_front = sum;
+        sum = gn_join(sum, gn_totals[s]);
+    }
     return sum;
+}
+
+// Scans a tile whose products go far, with `front` in front of this subgroup.
+void gn_scan_far(uint at, uint low, uint high, uint to, uvec2 front) {
+    uint lane = gl_SubgroupInvocationID;
+    uvec2 v[4];
+    [[dont_unroll]] for (uint e = 0u; e < GN_E; e++) {
+        uint j = at + 4u * gl_SubgroupSize * e;
+        gn_get_factors(j, low, high, v[0], v[1], v[2], v[3]);
+        [[unroll]] for (uint k = 1u; k < 4u; k++) v[k] = gn_join(v[k - 1u], v[k]);
+        uvec2 s = gn_lanes(v[3]), u = gn_shuffle(s, (lane - 1u) & (gl_SubgroupSize - 1u));
+        u = lane > 0u ? gn_join(front, u) : front;
+        [[unroll]] for (uint k = 0u; k < 4u; k++) v[k] = gn_join(u, v[k]);
+        front = gn_join(front, gn_shuffle(s, gl_SubgroupSize - 1u));
+        if (j < high) gn_put_group(to + j - low, j < low ? low - j : 0u, high - j, v[0], v[1], v[2], v[3]);
+    }
 }
 
 uvec4 gn_posted(uvec2 v) { return (uvec4(v.x, v.x >> 16, v.y, v.y >> 16) & 0xffffu) | (GN_EPOCH << 16); }
@@ -252,18 +308,32 @@ void main() {
     [[unroll]] for (uint e = 0u; e < GN_E; e++)
         gn_get_group(at + step * e, low, high, own[4u * e], own[4u * e + 1u], own[4u * e + 2u], own[4u * e + 3u]);
     [[unroll]] for (uint e = 0u; e < GN_E; e++) {
-        [[unroll]] for (uint k = 1u; k < 4u; k++) own[4u * e + k] = gn_join(own[4u * e + k - 1u], own[4u * e + k]);
-        uvec2 v = gn_lanes(own[4u * e + 3u]), front = gn_shuffle(v, (lane - 1u) & (gl_SubgroupSize - 1u));
-        before[e] = lane > 0u ? gn_join(sum, front) : sum;
-        sum = gn_join(sum, gn_shuffle(v, gl_SubgroupSize - 1u));
+        gn_watch(own[4u * e].x);
+        [[unroll]] for (uint k = 1u; k < 4u; k++) own[4u * e + k] = gn_near(own[4u * e + k - 1u], own[4u * e + k]);
+        uvec2 v = gn_near_lanes(own[4u * e + 3u]), front = gn_near_shuffle(v, (lane - 1u) & (gl_SubgroupSize - 1u));
+        before[e] = lane > 0u ? gn_near(sum, front) : sum;
+        sum = gn_near(sum, gn_near_shuffle(v, gl_SubgroupSize - 1u));
     }
     if (lane == 0u) gn_totals[gl_SubgroupID] = sum;
+    if (GN_FACTORS) {
+        bool beyond = subgroupBallot(int(gn_beyond) < 0) != uvec4(0u);
+        if (lane == 0u) gn_beyonds[gl_SubgroupID] = beyond ? 0x80000000u : 0u;
+        gn_beyond = 0u;
+    }
     barrier();
     uvec2 front = none, total = none;
     for (uint s = 0u; s < gl_NumSubgroups; s++) {
         if (s == gl_SubgroupID) front = total;
-        total = gn_join(total, gn_totals[s]);
+        total = gn_near(total, gn_totals[s]);
+        if (GN_FACTORS) gn_beyond |= gn_beyonds[s];
     }
+    bool far = GN_FACTORS && int(gn_beyond) < 0;
+    if (far) {
+        total = gn_tile_total(start, low, high);
+        front = gn_tile_front;
+    }
+    front = gn_factor(front);
+    total = gn_factor(total);
     if (GN_PHASE == GNI_F_SCAN_TOTALS) {
         if (me == 0u) gn_store2(2u, row * GN_TILES + tile, total);
         return;
@@ -292,13 +362,19 @@ void main() {
         }
         front = gn_join(gn_front, front);
     }
+    if (far) {
+        gn_scan_far(at, low, high, GN_OUT_BASE + row * GN_N, front);
+        return;
+    }
     [[unroll]] for (uint e = 0u; e < GN_E; e++) {
-        uvec2 f = gn_join(front, before[e]), v[4];
+        uvec2 f = gn_join(front, gn_factor(before[e])), v[4];
         uint j = at + step * e;
         if (j >= high) break;
         if ((GN_FLAGS & GNI_F_SCAN_EXCLUSIVE) != 0u) {
             v[0] = f;
             [[unroll]] for (uint k = 1u; k < 4u; k++) v[k] = gn_join(f, own[4u * e + k - 1u]);
+        } else if (GN_FACTORS && f.y == 0u) {
+            [[unroll]] for (uint k = 0u; k < 4u; k++) v[k] = uvec2(floatBitsToUint(uintBitsToFloat(f.x) * uintBitsToFloat(own[4u * e + k].x)), 0u);
         } else {
             [[unroll]] for (uint k = 0u; k < 4u; k++) v[k] = gn_join(f, own[4u * e + k]);
         }
@@ -342,7 +418,7 @@ void main() {
         [[unroll]] for (uint e = 0u; e < GN_E; e++) {
             uint at = GN_IN_BASE + (o * GN_N + from + e) * GN_INNER + column;
             uint high = from + e < end ? at + many : 0u;
-            gn_get_group(at, at, high, own[4u * e], own[4u * e + 1u], own[4u * e + 2u], own[4u * e + 3u]);
+            gn_get_factors(at, at, high, own[4u * e], own[4u * e + 1u], own[4u * e + 2u], own[4u * e + 3u]);
         }
         [[unroll]] for (uint k = 0u; k < 4u; k++) {
             [[unroll]] for (uint e = 1u; e < GN_E; e++) own[4u * e + k] = gn_join(own[4u * e + k - 4u], own[4u * e + k]);

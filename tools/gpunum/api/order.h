@@ -7,8 +7,8 @@
 #endif
 
 // Each element becomes what it and all in front of it come to, along one axis, or with GN_ALL of the raveled array. Sums and
-// products of integers and bool are int64, as of gn_sum, and wrap. NaN stays from where it is. A GPU multiplies parts of a line
-// first: where one leaves the dtype's range, gn_cumprod is 0, infinite or NaN from there on.
+// products of integers and bool are int64, as of gn_sum, and wrap. NaN stays from where it is. gn_cumprod of
+// float64 that is 0 or infinite stays so; of narrower floats what is in front has float64's range or more, and may come back.
 GPUNUM_API gn_array *gn_cumsum(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cumprod(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cummax(gn_array *a, gn_axes axis);

@@ -119,7 +119,7 @@ typedef struct gni_cpu_isa {
     // With z = (x - c[0]) c[1]: y = z w + b + c[2], with gy z c[4] + gy w c[3] + c[2]; y may be x
     void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n, const float c[5]);
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
-    gni_kernel pair_product, pair_conj; // of complex numbers as they lie in memory, n parts; NULL: there are none
+    gni_kernel pair_product, pair_conj, pair_quotient; // of complex numbers as they lie in memory, n parts; NULL: there are none
     const struct gni_cpu_isa *wide; // the same for registers of 64 bits, up to `fold_columns` and those of pairs
     gni_kernel (*wide_kernel)(uint32_t code); // and its kernel of a GNI_INSN_CODE; NULL: it is in room `cpu_wide`
 } gni_cpu_isa;

@@ -463,6 +463,7 @@ typedef struct gni_plan {
     int block;                   // elements of a register
     int slot[GNI_MAX_REGS];      // of each register
     int raw;                     // the slot for items on their way from or to memory
+    bool constant;               // one constant is all there is
     bool copied[GNI_MAX_INPUTS]; // first, as they never can be read in place
     int out_of[GNI_MAX_INSNS];   // output that the instruction may write in place, or -1
     gni_kernel kernel[GNI_MAX_INSNS]; // NULL where the op is a rare one
@@ -508,6 +509,7 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
                           const gni_operand *out, gn_dtype narrow) {
     memset(plan->copied, 0, sizeof plan->copied); // all else is written below
     plan->program = p;
+    plan->constant = p->n_in == 0 && p->n_const == 1 && p->n_insn == 0 && p->n_out == 1;
     const gni_cpu_isa *isa = gni_cpu_isa_of(g->isa);
     plan->isa = p->wide ? isa->wide : isa;
     plan->math = gni_math_get(g);
@@ -532,11 +534,12 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     }
 }
 
-// Products and conjugates of complex numbers have loops of their own.
+// Products, conjugates and quotients of complex numbers have loops of their own.
 static void gni_plan_pairs(gni_plan *plan, const gni_pairs *q) {
     for (int i = 0; i < plan->program->n_insn; i++) {
         if (q->products >> i & 1u) plan->kernel[i] = plan->isa->pair_product;
         if (q->conjugates >> i & 1u) plan->kernel[i] = plan->isa->pair_conj;
+        if (q->quotients >> i & 1u) plan->kernel[i] = plan->isa->pair_quotient;
     }
 }
 
@@ -696,6 +699,21 @@ static void gni_map_stream(const gni_map_job *j, const gni_eval *e, char *const 
     j->isa->stream(p[g->n_in + o], from, n * j->space.item[g->n_in + o], light ? p[0] + n * j->space.item[0] : from);
 }
 
+// n elements that are all the first constant of a program.
+static void gni_map_fill(const gni_plan *plan, char *to, int64_t n, int64_t item) {
+    const gni_convert_fn store = plan->isa->store[plan->program->out_dtype[0]];
+    const uint64_t bits = plan->program->konst[0];
+    const uint32_t low = (uint32_t)bits;
+    const void *reg = plan->width == 8 ? (const void *)&bits : (const void *)&low;
+    char one[8];
+    memcpy(one, reg, (size_t)plan->width);
+    if (store != NULL) store(one, reg, 1);
+    if (item == 1 || bits == 0)
+        memset(to, one[0], (size_t)(n * item));
+    else
+        gni_copy_repeat(to, one, n, item);
+}
+
 static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, const int64_t ext[3]) {
     const gni_space *s = &j->space;
     const gni_program *g = j->plan.program;
@@ -703,6 +721,10 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
     bool whole = (n & 15) == 0, stream[GNI_MAX_OUTPUTS];
     char *direct[GNI_MAX_OUTPUTS];
     uint32_t there = 0; // inputs that came with another one
+    if (j->plan.constant && gni_extent_contiguous(ext, s->stride[0] + s->rank - 3, s->item[0])) {
+        gni_map_fill(&j->plan, p[0], n, s->item[0]);
+        return;
+    }
     if (g->n_insn == 0 && g->n_out == 1 && g->n_in == 1 && g->out_reg[0] == 0 && whole && !j->stream && !j->plan.copied[0]) {
         const gni_convert_fn load = j->plan.isa->load[g->in_dtype[0]]; // a conversion that is all there is to do
         if (load != NULL && j->plan.isa->store[g->out_dtype[0]] == NULL &&
@@ -812,6 +834,20 @@ static void gni_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
 }
 
 // Tiles that make up work for one thread; a program's instructions count.
+// Whether it needs no register: a constant, or one op that takes its operands where they are and leaves its result where it goes.
+static bool gni_map_bare(const gni_map_job *j) {
+    const gni_plan *plan = &j->plan;
+    const gni_program *p = plan->program;
+    const gni_space *s = &j->space;
+    bool bare = plan->constant || (p->n_insn == 1 && p->n_const == 0 && p->out_reg[0] == p->n_in && plan->kernel[0] != NULL &&
+                                   plan->out_of[0] == 0 && !j->stream && plan->isa->store[p->out_dtype[0]] == NULL);
+    for (int k = 0; k < s->ops; k++) {
+        bare = bare && s->rank == 1 && s->stride[k][0] == s->item[k];
+        if (k < p->n_in) bare = bare && plan->isa->load[p->in_dtype[k]] == NULL && !plan->copied[k];
+    }
+    return bare;
+}
+
 static int64_t gni_tile_grain(const gni_space *s, int work) {
     int64_t tile = 1;
     for (int i = s->rank - 3; i < s->rank; i++) tile *= s->tile[i];
@@ -859,8 +895,8 @@ static bool gni_cpu_map(gn_context *g, const void *job) {
     for (int k = 0; k < p->n_out; k++)
         gni_space_operand(s, &m->out[k], gni_operand_data(&m->out[k]), 0);
     gni_space_merge(s, 0);
-    gni_space_tile(s, j.plan.block, false);
     j.stream = gni_streams(m->in, p->n_in, m->out, p->n_out, s);
+    gni_space_tile(s, gni_map_bare(&j) ? GNI_COPY_TILE : j.plan.block, false);
     gni_parallel(g->pool, s->tiles, gni_tile_grain(s, p->n_insn), gni_map_task, &j);
     return true;
 }

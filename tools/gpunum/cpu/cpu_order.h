@@ -115,11 +115,12 @@ GNI_INLINE void gni_scan_extremes(gni_scan_op op, double *y, const double *x, in
 GNI_INLINE void gni_scan_integers(gni_scan_op op, int64_t *y, const int64_t *x, int64_t n, gni_scan_acc *acc) {
     int64_t a = acc->i, i = 0;
     for (; i + 4 <= n; i += 4) {
-        const int64_t x0 = x[i], x1 = x[i + 1], x2 = x[i + 2], x3 = x[i + 3];
-        y[i] = a = gni_scan_integer(op, a, x0);
-        y[i + 1] = a = gni_scan_integer(op, a, x1);
-        y[i + 2] = a = gni_scan_integer(op, a, x2);
-        y[i + 3] = a = gni_scan_integer(op, a, x3);
+        const int64_t x0 = x[i], x01 = gni_scan_integer(op, x0, x[i + 1]), x02 = gni_scan_integer(op, x01, x[i + 2]);
+        const int64_t x03 = gni_scan_integer(op, x02, x[i + 3]);
+        y[i] = gni_scan_integer(op, a, x0);
+        y[i + 1] = gni_scan_integer(op, a, x01);
+        y[i + 2] = gni_scan_integer(op, a, x02);
+        y[i + 3] = a = gni_scan_integer(op, a, x03);
     }
     for (; i < n; i++) y[i] = a = gni_scan_integer(op, a, x[i]);
     acc->i = a;

@@ -7,10 +7,10 @@
 #include "../core/internal.h"
 #endif
 
-// A program over pairs, and its instructions that are products or conjugates: bits by their number.
+// A program over pairs, and its instructions that are products, conjugates or quotients: bits by their number.
 typedef struct gni_pairs {
     gni_map map;
-    uint32_t products, conjugates;
+    uint32_t products, conjugates, quotients;
 } gni_pairs;
 
 #if defined(GNI_WASM) // whose passes have no loops for it
@@ -31,6 +31,7 @@ typedef struct gni_pair_search {
     int other[GNI_MAX_INPUTS];                     // that input's imaginary part
     uint32_t re[GNI_MAX_INSNS], im[GNI_MAX_INSNS]; // what an instruction of the new program stands for
     int steps;
+    bool divides; // there is a loop for quotients
 } gni_pair_search;
 
 static uint32_t gni_pair_first(const gni_program *p) { return (uint32_t)(p->n_in + p->n_const); }
@@ -74,6 +75,47 @@ static int gni_pair_product(gni_pair_search *s, uint32_t re, uint32_t im, uint32
     return gni_pair_emit(s, re, im, GNI_OP_MUL, a, b, &s->q->products);
 }
 
+// What gni_complex_div makes, as rows of a value, the op that it is of and its operands.
+enum {
+    GNI_PQ_RE, GNI_PQ_IM, GNI_PQ_NONE, GNI_PQ_Z, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_P, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_MOST, GNI_PQ_LEAST, GNI_PQ_REAL,
+    GNI_PQ_V, GNI_PQ_MINUS_V, GNI_PQ_MINUS_RATIO, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE, GNI_PQ_AR, GNI_PQ_AI, GNI_PQ_BR, GNI_PQ_BI, GNI_PQ_SIZE_R,
+    GNI_PQ_SIZE_I, GNI_PQ_COUNT
+};
+static const uint8_t gni_pair_quotients[][5] = {
+    {GNI_PQ_RE, GNI_OP_DIV, GNI_PQ_Z, GNI_PQ_SCALE, GNI_PQ_NONE},          {GNI_PQ_IM, GNI_OP_DIV, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_NONE},
+    {GNI_PQ_Z, GNI_OP_FMA, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_P},              {GNI_PQ_SCALE, GNI_OP_FMA, GNI_PQ_LEAST, GNI_PQ_RATIO, GNI_PQ_MOST},
+    {GNI_PQ_W, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_V, GNI_PQ_MINUS_V},       {GNI_PQ_V, GNI_OP_FMA, GNI_PQ_P, GNI_PQ_MINUS_RATIO, GNI_PQ_Q},
+    {GNI_PQ_MINUS_V, GNI_OP_NEG, GNI_PQ_V, GNI_PQ_NONE, GNI_PQ_NONE},      {GNI_PQ_MINUS_RATIO, GNI_OP_NEG, GNI_PQ_RATIO, GNI_PQ_NONE, GNI_PQ_NONE},
+    {GNI_PQ_RATIO, GNI_OP_WHERE, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE},   {GNI_PQ_FLAT, GNI_OP_EQ, GNI_PQ_MOST, GNI_PQ_ZERO, GNI_PQ_NONE},
+    {GNI_PQ_SAFE, GNI_OP_DIV, GNI_PQ_LEAST, GNI_PQ_MOST, GNI_PQ_NONE},     {GNI_PQ_P, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AR, GNI_PQ_AI},
+    {GNI_PQ_Q, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AI, GNI_PQ_AR},           {GNI_PQ_MOST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BR, GNI_PQ_BI},
+    {GNI_PQ_LEAST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BI, GNI_PQ_BR},       {GNI_PQ_REAL, GNI_OP_GE, GNI_PQ_SIZE_R, GNI_PQ_SIZE_I, GNI_PQ_NONE},
+    {GNI_PQ_SIZE_R, GNI_OP_ABS, GNI_PQ_BR, GNI_PQ_NONE, GNI_PQ_NONE},      {GNI_PQ_SIZE_I, GNI_OP_ABS, GNI_PQ_BI, GNI_PQ_NONE, GNI_PQ_NONE}};
+
+// The quotient with these parts, where that is what they are.
+static int gni_pair_quotient(gni_pair_search *s, uint32_t re, uint32_t im) {
+    const gni_program *p = s->p;
+    uint32_t reg[GNI_PQ_COUNT];
+    for (int i = 0; i < GNI_PQ_COUNT; i++) reg[i] = UINT32_MAX; // not met yet
+    reg[GNI_PQ_RE] = re;
+    reg[GNI_PQ_IM] = im;
+    reg[GNI_PQ_NONE] = 0;
+    for (size_t i = 0; i < sizeof gni_pair_quotients / sizeof *gni_pair_quotients; i++) {
+        const uint8_t *row = gni_pair_quotients[i];
+        const uint32_t insn = gni_pair_insn(p, reg[row[0]]);
+        if (!gni_pair_is(insn, (gni_op)row[1])) return -1;
+        for (int k = 0; k < 3; k++) {
+            uint32_t *r = &reg[row[2 + k]], have = insn >> (11 + 7 * k) & 127u;
+            if (*r == UINT32_MAX) *r = have;
+            if (*r != have) return -1;
+        }
+    }
+    const uint32_t zero = reg[GNI_PQ_ZERO] - (uint32_t)p->n_in;
+    if (!s->divides || zero >= (uint32_t)p->n_const || p->konst[zero] != 0) return -1;
+    const int a = gni_pair_find(s, reg[GNI_PQ_AR], reg[GNI_PQ_AI]), b = gni_pair_find(s, reg[GNI_PQ_BR], reg[GNI_PQ_BI]);
+    return gni_pair_emit(s, re, im, GNI_OP_DIV, a, b, &s->q->quotients);
+}
+
 // The new program's register for the complex number with these parts, or -1 where it is none of these.
 static int gni_pair_find(gni_pair_search *s, uint32_t re, uint32_t im) {
     const gni_program *p = s->p;
@@ -86,6 +128,10 @@ static int gni_pair_find(gni_pair_search *s, uint32_t re, uint32_t im) {
     if (gni_pair_is(x, GNI_OP_SUB) && gni_pair_is(y, GNI_OP_ADD)) return gni_pair_product(s, re, im, x, y);
     if (x != 0 && GNI_INSN_CODE(x) == GNI_INSN_CODE(y) && GNI_INSN_CODE(y) % 3u == GNI_F) {
         const bool two = op == GNI_OP_ADD || op == GNI_OP_SUB || op == GNI_OP_MUL || op == GNI_OP_DIV;
+        if (op == GNI_OP_DIV) {
+            const int ratio = gni_pair_quotient(s, re, im);
+            if (ratio >= 0) return ratio;
+        }
         if (two || op == GNI_OP_NEG) {
             const int a = gni_pair_same(s, GNI_INSN_A(x), GNI_INSN_A(y));
             const int b = two ? gni_pair_same(s, GNI_INSN_B(x), GNI_INSN_B(y)) : 0;
@@ -131,7 +177,8 @@ static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa)
     memcpy(to->konst, p->konst, sizeof p->konst);
     to->n_out = 1;
     to->out_dtype[0] = p->out_dtype[0];
-    q->products = q->conjugates = 0;
+    s.divides = isa->pair_quotient != NULL;
+    q->products = q->conjugates = q->quotients = 0;
     to->out_reg[0] = gni_pair_find(&s, (uint32_t)p->out_reg[0], (uint32_t)p->out_reg[1]);
     if (to->out_reg[0] < 0) return false;
     q->map.rank = m->rank;

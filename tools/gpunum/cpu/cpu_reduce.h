@@ -16,6 +16,7 @@ typedef struct gni_reduce_job {
     int64_t row;         // elements of a short row
     int64_t band;        // columns at once
     bool in_place;       // rows of memory are taken in where they are
+    int64_t lots;        // that many rows of few columns side by side
     int64_t parts, part; // parts of each reduction, tiles of a part
     gni_acc *acc;        // of each part, NULL if there is one only
     char *out;
@@ -255,12 +256,12 @@ static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, i
     const gni_reduce *r = j->r;
     const double *v = (const double *)a->v;
     const bool sums = r->op == GNI_RED_SUM && r->domain == GNI_F;
-    if (j->acc == NULL && gni_columns_as(r) == r->out.dtype) {
+    if (j->lots == 1 && j->acc == NULL && gni_columns_as(r) == r->out.dtype) {
         const size_t item = gn_dtype_size(r->out.dtype);
         memcpy(j->out + (size_t)first * item, a->v, (size_t)n * item);
         return;
     }
-    if (sums && j->acc == NULL && r->out.dtype == GN_F32) {
+    if (sums && j->lots == 1 && j->acc == NULL && r->out.dtype == GN_F32) {
         float *out = (float *)(void *)j->out + first;
         for (int64_t c = 0; c < n; c++) out[c] = (float)(a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR);
         return;
@@ -270,6 +271,11 @@ static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, i
         one.d = v[c];
         one.e = a->e[c];
         if (!sums) gni_columns_get(r, a, c, &one);
+        for (int64_t l = 1; l < j->lots; l++) {
+            gni_acc more;
+            gni_columns_get(r, a, c + l * n, &more);
+            gni_acc_join(r, &one, &more);
+        }
         if (j->acc != NULL)
             j->acc[(first + c) * j->parts + part] = one;
         else
@@ -302,7 +308,7 @@ static void gni_reduce_columns_task(void *arg, int64_t begin, int64_t end, int w
         gni_reduce_shift(j, row, shift);
         for (int k = 0; k < j->space.ops; k++) shift[k] += column * j->space.stride[k][rank - 1];
         gni_cursor_set(&c, &j->space, first);
-        gni_columns_begin(r, &acc, n, gni_cursor_place(&c, 0) / j->space.dim[rank - 1]);
+        gni_columns_begin(r, &acc, n * j->lots, gni_cursor_place(&c, 0) / j->space.dim[rank - 1]);
         for (int64_t t = first; t < last; t++) {
             int64_t ext[3], place = gni_cursor_place(&c, 0) / j->space.dim[rank - 1];
             memcpy(ext, c.ext, sizeof ext);
@@ -313,6 +319,10 @@ static void gni_reduce_columns_task(void *arg, int64_t begin, int64_t end, int w
             if (j->in_place) {
                 x = p[0];
                 stride = j->space.stride[0][rank - 2] / j->plan.width;
+                const int64_t side = j->lots > 1 ? rows / j->lots : 0;
+                if (side > 0) fold(&acc, x, side, n * j->lots, n * j->lots, place);
+                x += side * j->lots * n * j->plan.width;
+                rows -= side * j->lots;
             } else {
                 x = gni_reduce_tile(j, &e, p, ext);
             }
@@ -424,6 +434,9 @@ static bool gni_reduce_columns(gn_context *g, gni_reduce_job *j, int64_t n) {
     for (int i = 0; i < s->rank; i++) s->tile[i] = 1;
     t[2] = j->band;
     t[1] = GNI_MIN(d[1], j->in_place ? 8 * GNI_COLUMN_BLOCK : GNI_MAX(block / j->band, 1));
+    const bool places = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
+    if (j->in_place && !places && s->stride[0][s->rank - 2] == j->columns * j->plan.width) j->lots = GNI_MAX(32 / j->columns, 1);
+    t[1] = GNI_MIN(d[1], t[1] * j->lots);
     if (t[1] == d[1] && !j->in_place) t[0] = GNI_MAX(GNI_MIN(d[0], block / (j->band * d[1])), 1);
     gni_space_count(s);
     int64_t items = j->rows * ((j->columns - 1) / j->band + 1);
@@ -494,7 +507,7 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     gni_reduce_job j;
     memset(&j, 0, sizeof j);
     j.r = r;
-    j.columns = 1;
+    j.columns = j.lots = 1;
     j.out = gni_operand_data(&r->out);
     int64_t results = 1, n = 1;
     for (int i = 0; i < r->kept; i++) results *= r->dim[i];

@@ -212,6 +212,9 @@ static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, 
         return first ? gni_math_get(g)->power(g, re, a) : gni_math_get(g)->power(g, a, re);
     case GNI_OP_EQ: return gn_logical_and(gn_eq_s(re, s), gn_eq_s(im, 0.0));
     case GNI_OP_NE: return gn_logical_or(gn_ne_s(re, s), gn_ne_s(im, 0.0));
+    case GNI_OP_LOGICAL_AND: return gn_logical_and_s(gni_nonzero(a), s);
+    case GNI_OP_LOGICAL_OR: return gn_logical_or_s(gni_nonzero(a), s);
+    case GNI_OP_LOGICAL_XOR: return gn_logical_xor_s(gni_nonzero(a), s);
     default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
     }
     return NULL;

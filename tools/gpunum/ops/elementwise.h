@@ -43,6 +43,8 @@ static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     bool truth = op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT;
     if (a->dtype == GN_BOOL && op == GNI_OP_NEG)
         gni_fail(g, GN_ERROR_DTYPE, "%s: bool has no negative; use gn_logical_not", fn);
+    else if (truth && op <= GNI_OP_ISFINITE && !gni_is_float(t)) // integers are not looked at
+        y = gni_const(g, fn, GN_BOOL, &a->shape, op == GNI_OP_ISFINITE);
     else
         y = gni_apply(g, fn, op, t, truth ? GN_BOOL : t, &a, NULL, 1);
     if (!truth) gni_record_op(g, y, fn, op, &a, 1, 0, 0.0);

@@ -616,9 +616,12 @@ GPUNUM_API gn_array *gn_union1d(gn_array *a, gn_array *b) {
     return gni_end_scope(g, both != NULL ? gni_unique(g, "gn_union1d", both, NULL, NULL, NULL) : NULL);
 }
 
+// In the dtype of a set of both: what is one number there is one element.
+static gn_array *gni_set_as(gn_array *a, const gn_array *b) { return gni_as(a, gn_promote(a->dtype, b->dtype)); }
+
 // The different elements of `a` that are in b, or that are not.
 static gn_array *gni_set_part(gn_context *g, const char *fn, gn_array *a, gn_array *b, bool wanted) {
-    gn_array *own = gni_unique(g, fn, a, NULL, NULL, NULL);
+    gn_array *own = a != NULL && b != NULL ? gni_unique(g, fn, a, NULL, NULL, NULL) : NULL;
     gn_array *in = own != NULL ? gni_isin(g, fn, own, b) : NULL;
     return in != NULL ? gn_compress(wanted ? in : gn_logical_not(in), own, 0) : NULL;
 }
@@ -626,9 +629,7 @@ static gn_array *gni_set_part(gn_context *g, const char *fn, gn_array *a, gn_arr
 GPUNUM_API gn_array *gn_intersect1d(gn_array *a, gn_array *b) {
     gn_context *g = gni_begin_pair("gn_intersect1d", a, b);
     if (g == NULL) return NULL;
-    gn_array *y = gni_set_part(g, "gn_intersect1d", a, b, true);
-    const gn_dtype t = gn_promote(a->dtype, b->dtype);
-    return gni_end_scope(g, y != NULL && y->dtype != t ? gn_cast(y, t) : y);
+    return gni_end_scope(g, gni_set_part(g, "gn_intersect1d", gni_set_as(a, b), gni_set_as(b, a), true));
 }
 
 GPUNUM_API gn_array *gn_setdiff1d(gn_array *a, gn_array *b) {
@@ -640,6 +641,8 @@ GPUNUM_API gn_array *gn_setdiff1d(gn_array *a, gn_array *b) {
 GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b) {
     gn_context *g = gni_begin_pair("gn_setxor1d", a, b);
     if (g == NULL) return NULL;
+    a = gni_set_as(a, b);
+    b = a != NULL ? gni_set_as(b, a) : NULL;
     gn_array *first = gni_set_part(g, "gn_setxor1d", a, b, false), *second = NULL, *both = NULL;
     if (first != NULL) second = gni_set_part(g, "gn_setxor1d", b, a, false);
     if (second != NULL) both = gni_raveled_join(first, second);

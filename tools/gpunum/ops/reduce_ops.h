@@ -156,13 +156,35 @@ static gn_array *gni_complex_prod(gn_context *g, gn_array *a, uint32_t set, bool
     return gn_reshape(y, out);
 }
 
+// Whether both parts of complex numbers are summed in one pass: as two columns, which are few on a GPU.
+static bool gni_sums_both(gn_context *g, gn_array *a) {
+    if (gni_tracks(g, &a, 1) || a->shape.rank == GN_MAX_RANK || !gni_materialize(g, a)) return false;
+    return (a->buf->where & GNI_ON_GPU) == 0;
+}
+static gn_array *gni_complex_sum(gn_context *g, const char *fn, gn_array *a, uint32_t set, bool keep) {
+    gn_shape s = a->shape, out = gni_reduced_shape(&s, set, keep);
+    int64_t stride[GN_MAX_RANK];
+    for (int i = 0; i < s.rank; i++) stride[i] = 2 * a->stride[i];
+    stride[s.rank] = 1;
+    s.dim[s.rank++] = 2;
+    gn_array *parts = gni_adopt(g, gni_array_view(g, fn, a, &s, stride, 2 * a->offset));
+    gn_array *y = parts != NULL ? gni_adopt(g, gni_array_empty(g, fn, a->dtype, &out)) : NULL;
+    if (y == NULL) return NULL;
+    const gn_dtype t = parts->dtype = gni_part_of(a->dtype);
+    return gni_reduce_into(g, fn, GNI_RED_SUM, parts, t, t, set, false, y, 0);
+}
+
 static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_backward_fn backward,
                                       gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     if (op == GNI_RED_SUM && gni_is_complex(a->dtype)) {
+        bool keep_axes;
+        const uint32_t which = gni_axes(g, fn, axes, a->shape.rank, &keep_axes);
         gn_scope_begin(g);
-        return gni_end_scope(g, gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes)));
+        gn_array *y = which == ~0u || !gni_sums_both(g, a) ? NULL : gni_complex_sum(g, fn, a, which, keep_axes);
+        if (y == NULL && !g->call_failed) y = gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes));
+        return gni_end_scope(g, y);
     }
     if (gni_is_complex(a->dtype) && (op == GNI_RED_ANY || op == GNI_RED_ALL)) {
         gn_scope_begin(g);

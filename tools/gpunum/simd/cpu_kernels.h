@@ -414,8 +414,8 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
         for (; i < n; i++) d[i] = (T)s[i];                                                         \
     }
 #if defined(GNI_PASS_AVX2)
-// 32 of them, as E makes of vectors x what packing then saturates.
-#define GNI_STORE_32(E)                                                                            \
+// 32 of them: E makes of vectors x what packing then saturates, END what is stored of it.
+#define GNI_STORE_32(E, PACK, END)                                                                 \
     for (; i + 32 <= n; i += 32) {                                                                 \
         __m256i t[4];                                                                              \
         GNI_FT_UNROLL                                                                              \
@@ -423,19 +423,23 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
             const gni_vi x = gni_vloadi(s + i + 8 * k);                                            \
             t[k] = (__m256i)(E);                                                                   \
         }                                                                                          \
-        t[0] = _mm256_packus_epi16(_mm256_packs_epi32(t[0], t[1]), _mm256_packs_epi32(t[2], t[3])); \
-        t[0] = _mm256_permutevar8x32_epi32(t[0], _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));       \
+        t[0] = PACK(_mm256_packs_epi32(t[0], t[1]), _mm256_packs_epi32(t[2], t[3]));               \
+        t[0] = END(_mm256_permutevar8x32_epi32(t[0], _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));  \
         memcpy(d + i, t, 32);                                                                      \
     }
+#define GNI_STORE_LOW GNI_STORE_32(x & 255, _mm256_packus_epi16, )
+#define GNI_ONE_UNLESS(v) _mm256_andnot_si256(v, _mm256_set1_epi8(1))
+#define GNI_STORE_TRUTH GNI_STORE_32(gni_kieq(x, gni_vseti(0)), _mm256_packs_epi16, GNI_ONE_UNLESS)
 #else
-#define GNI_STORE_32(E)
+#define GNI_STORE_LOW
+#define GNI_STORE_TRUTH
 #endif
-#define GNI_STORE_8(name, V, E)                                                                    \
+#define GNI_STORE_8(name, BY_32, V, E)                                                             \
     static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
         uint8_t *d = (uint8_t *)dst;                                                               \
         const int32_t *s = (const int32_t *)src;                                                   \
         int64_t i = 0;                                                                             \
-        GNI_STORE_32((V) & 255)                                                                    \
+        BY_32                                                                                      \
         for (; i + GNI_VW <= n; i += GNI_VW) {                                                     \
             gni_vi x = gni_vloadi(s + i);                                                          \
             gni_vstore_8(d + i, V);                                                                \
@@ -467,13 +471,16 @@ GNI_STORE_HALF(gni_store_f16, gni_vstore_f16)
 GNI_STORE_HALF(gni_store_bf16, gni_vstore_bf16)
 GNI_LOAD_8(gni_load_u8, uint8_t, gni_vload_u8)
 GNI_LOAD_8(gni_load_i8, int8_t, gni_vload_i8)
-GNI_STORE_8(gni_store_u8, x, GNI_LOW)
-GNI_STORE_8(gni_store_bool, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, GNI_TRUTH)
+GNI_STORE_8(gni_store_u8, GNI_STORE_LOW, x, GNI_LOW)
+GNI_STORE_8(gni_store_bool, GNI_STORE_TRUTH, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, GNI_TRUTH)
 #undef GNI_LOAD_HALF
 #undef GNI_STORE_HALF
 #undef GNI_LOAD_8
 #undef GNI_STORE_8
 #undef GNI_STORE_32
+#undef GNI_STORE_LOW
+#undef GNI_STORE_TRUTH
+#undef GNI_ONE_UNLESS
 #undef GNI_TRUTH
 #undef GNI_LOW
 

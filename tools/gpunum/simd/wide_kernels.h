@@ -255,10 +255,42 @@ static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, 
         GNI_FN(gni_wide_add)(&acc->d, &acc->e, exact ? s : p, exact ? 1 : m, 1);
     }
 }
+static GNI_NOINLINE void GNI_FN(gni_wide_multiply)(gni_acc *acc, const double *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) gni_acc_multiply(&acc->d, &acc->e, x[i]);
+}
+
+// 16 running products; where one of them leaves 2^-512 to 2^512 in some numbers, these are taken one by one.
 static void GNI_FN(gni_wide_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    const double *p = (const double *)x;
+    double s[16];
     GNI_UNUSED(at);
-    for (int64_t i = 0; i < n; i++) gni_acc_multiply(&acc->d, &acc->e, p[i]);
+    for (int j = 0; j < 16; j++) s[j] = 1.0;
+    for (int64_t i = 0; i < n; i += 512) {
+        const double *p = (const double *)x + i;
+        const int64_t m = GNI_MIN(n - i, 512), whole = m & ~(int64_t)15;
+        uint64_t odds[GNI_DW], odd = 0;
+        gni_vd v[16 / GNI_DW];
+        gni_vq bits, far;
+        memset(&far, 0, sizeof far);
+        memcpy(v, s, sizeof s);
+        for (int64_t k = 0; k < whole; k += 16)
+            GNI_FT_UNROLL
+            for (int g = 0; g < 16 / GNI_DW; g++) {
+                v[g] *= gni_dload(p, k + g * GNI_DW);
+                memcpy(&bits, &v[g], sizeof bits);
+                far |= (bits << 1) - ((uint64_t)1 << 62);
+            }
+        memcpy(odds, &far, sizeof odds);
+        for (int k = 0; k < GNI_DW; k++) odd |= odds[k];
+        const bool beyond = odd >> 63 != 0;
+        if (beyond) {
+            GNI_FN(gni_wide_multiply)(acc, s, 16);
+            for (int j = 0; j < 16; j++) s[j] = 1.0;
+        } else {
+            memcpy(s, v, sizeof s);
+        }
+        GNI_FN(gni_wide_multiply)(acc, beyond ? p : p + whole, beyond ? m : m - whole);
+    }
+    GNI_FN(gni_wide_multiply)(acc, s, 16);
 }
 // The smallest or largest; NaN if there is one.
 #define GNI_FOLD_EXTREME(name, T, V, load, pick, FIELD, OP, ODD, IF_ODD)                           \
@@ -352,8 +384,15 @@ static void GNI_FN(gni_wide_fold_sum_i)(gni_acc *acc, const void *x, int64_t n, 
         }                                                                                          \
         END;                                                                                       \
     }
-GNI_FOLD(gni_wide_fold_prod_i, int64_t, uint64_t r = (uint64_t)acc->i, r *= (uint64_t)y,
-         acc->i = (int64_t)r)
+static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    const uint64_t *p = (const uint64_t *)x;
+    uint64_t r = (uint64_t)acc->i, s = 1, t = 1, u = 1; // a product waits for the one before it
+    int64_t i = 0;
+    GNI_UNUSED(at);
+    for (; i + 4 <= n; i += 4) r *= p[i], s *= p[i + 1], t *= p[i + 2], u *= p[i + 3];
+    for (; i < n; i++) r *= p[i];
+    acc->i = (int64_t)(r * s * (t * u));
+}
 GNI_FOLD(gni_wide_fold_any_f, double, int r = acc->i != 0, r |= y != 0.0, acc->i = r)
 GNI_FOLD(gni_wide_fold_any_i, int64_t, int r = acc->i != 0, r |= y != 0, acc->i = r)
 GNI_FOLD(gni_wide_fold_all_f, double, int r = acc->i != 0, r &= y != 0.0, acc->i = r)
@@ -629,6 +668,34 @@ GNI_TABLE gni_softmax_fns GNI_FN(gni_wide_softmax_table) = {
             memcpy((T *)dst + i, &a, sizeof a);                                                    \
         }                                                                                          \
     }
+// Smith's quotient as gni_complex_div makes it of parts: `real` where the real part of b is the larger one.
+#define GNI_PAIR_QUOTIENT(quotient, T, V, VI, LANES, FMA)                                          \
+    static void GNI_FN(quotient)(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
+        const VI is_re = {LANES(GNI_LANE_IS_RE)}, odd = is_re - 1, sign = (is_re | 1) << (8 * (int)sizeof(T) - 1); \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += (int)(sizeof(V) / sizeof(T))) {                                \
+            VI a, b, ar, ai, br, bi, x, y, most, least;                                            \
+            memcpy(&a, (const T *)pa + i, sizeof a), memcpy(&b, (const T *)pb + i, sizeof b);      \
+            GNI_PAIR_LANES(ar, a, VI, LANES, GNI_LANE_RE)                                          \
+            GNI_PAIR_LANES(ai, a, VI, LANES, GNI_LANE_IM)                                          \
+            GNI_PAIR_LANES(br, b, VI, LANES, GNI_LANE_RE)                                          \
+            GNI_PAIR_LANES(bi, b, VI, LANES, GNI_LANE_IM)                                          \
+            const VI real = (VI)((V)(br & ~sign) >= (V)(bi & ~sign)), turn = real ^ odd;           \
+            most = (br & real) | (bi & ~real);                                                     \
+            least = (bi & real) | (br & ~real);                                                    \
+            x = (ai & turn) | (ar & ~turn);                                                        \
+            y = (ar & turn) | (ai & ~turn);                                                        \
+            const V size = (V)most, ratio = (V)((VI)((V)least / size) & (VI)((VI)size << 1 != 0)); \
+            const V scale = FMA((V)least, ratio, size), z = FMA((V)x, (V)((VI)ratio ^ (odd & sign)), (V)y); \
+            const V q = (V)((VI)z ^ (turn & odd & sign)) / scale;                                  \
+            memcpy((T *)dst + i, &q, sizeof q);                                                    \
+        }                                                                                          \
+    }
+#if GNI_VW > 4
+GNI_PAIR_QUOTIENT(gni_pair_quotient, float, gni_vf, gni_vi, GNI_LANES_F, gni_vfma)
+GNI_PAIR_QUOTIENT(gni_wide_pair_quotient, double, gni_vd, gni_vl, GNI_LANES_D, gni_dfma)
+#define GNI_QUOTIENTS(name) &GNI_FN(name)
+#endif
 GNI_PAIR_KERNELS(gni_pair_product, gni_pair_conj, float, gni_vf, gni_vi, GNI_LANES_F)
 GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, double, gni_vd, gni_vl, GNI_LANES_D)
 #define GNI_PAIRS(name) &GNI_FN(name)
@@ -644,18 +711,23 @@ GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, double, gni_vd, gni_
 #undef GNI_LANE_IS_RE
 #undef GNI_PAIR_LANES
 #undef GNI_PAIR_KERNELS
+#undef GNI_PAIR_QUOTIENT
 #else
 #define GNI_PAIRS(name) NULL
+#endif
+#if GNI_VW <= 4 || defined(GNI_WASM) // without multiply-adds
+#define GNI_QUOTIENTS(name) NULL
 #endif
 
 static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
     GNI_FN(gni_wide_columns_table), NULL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product), GNI_PAIRS(gni_wide_pair_conj),
-    NULL, NULL};
+    GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table), GNI_FN(gni_store_table), GNI_FN(gni_fold_table),
     GNI_FN(gni_columns_table),  GNI_FN(gni_stream),     GNI_FN(gni_norm_sums),   GNI_FN(gni_norm_write),
-    GNI_FN(gni_net),            GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj), &GNI_FN(gni_wide_table),
+    GNI_FN(gni_net),            GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj), GNI_QUOTIENTS(gni_pair_quotient), &GNI_FN(gni_wide_table),
     GNI_FN(gni_wide_kernel)};
+#undef GNI_QUOTIENTS
 #undef GNI_PAIRS
