@@ -560,7 +560,7 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
     if (fuse && gni_build_roots(&b, g, roots, count))
         return gni_evaluate_fused(g, &b, roots, into, count);
     if (count == 1 && into == NULL && gni_is_pending(roots[0])) {
-        if (roots[0]->expr->parts) { // what it shared may have been computed since
+        if (roots[0]->expr->shares) { // what it shared may have been computed since
             for (int i = 0; i < roots[0]->expr->n_src; i++)
                 if (gni_is_pending(roots[0]->expr->src[i]) && !gni_materialize(g, roots[0]->expr->src[i])) return false;
             if (gni_build_roots(&b, g, roots, 1)) return gni_evaluate_fused(g, &b, roots, into, 1);
