@@ -199,6 +199,30 @@ static void gni_build_finish(gni_program *p) {
         p->out_reg[i] = (int)gni_pack_reg(p, (uint32_t)p->out_reg[i]);
 }
 
+// Whether an instruction rounds to the dtype of the program's one output.
+static bool gni_rounds_output(const gni_program *p, uint32_t insn) {
+    const uint32_t op = GNI_INSN_CODE(insn) / 3u;
+    const gn_dtype t = p->out_dtype[0];
+    return op == (t == GN_F16 ? GNI_OP_ROUND_F16 : t == GN_BF16 ? GNI_OP_ROUND_BF16 : GNI_OP_ROUND_F32) && (t == GN_F16 || t == GN_BF16 || t == GN_F32);
+}
+
+// Rounding at the end to the dtype of the output is what the store does anyway, and before relu it is as good as after it.
+static void gni_drop_round(gni_program *p) {
+    const int last = p->n_insn - 1, first = p->n_in + p->n_const;
+    if (p->n_out != 1 || last < 0 || p->out_reg[0] != first + last) return;
+    if (gni_rounds_output(p, p->insn[last])) {
+        p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
+        p->n_insn--;
+        return;
+    }
+    if (last < 1 || GNI_INSN_CODE(p->insn[last]) != GNI_OP_RELU * 3u + GNI_F || (int)GNI_INSN_A(p->insn[last]) != first + last - 1 ||
+        !gni_rounds_output(p, p->insn[last - 1]))
+        return;
+    p->insn[last - 1] = GNI_INSN(GNI_OP_RELU, GNI_F, GNI_INSN_A(p->insn[last - 1]), 0, 0);
+    p->out_reg[0]--;
+    p->n_insn--;
+}
+
 // Drops dimensions of size 1 and merges neighbours that every operand steps through evenly; the first
 // `kept` dimensions are not merged with the rest. Returns how many of the kept ones remain.
 static int gni_merge_dims(int *rank, int64_t *dim, gni_operand **op, int n_op, int kept) {
@@ -306,14 +330,9 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
         }
     }
     if (b->full) return false;
-    const int last = p->n_insn - 1;
-    if (count == 1 && p->n_out == 1 && p->out_dtype[0] == GN_F32 && last >= 0 && p->out_reg[0] == GNI_MAX_INPUTS + GNI_MAX_CONSTS + last &&
-        GNI_INSN_CODE(p->insn[last]) / 3u == GNI_OP_ROUND_F32) { // which the store does as well
-        p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
-        p->n_insn--;
-    }
     if (count == 1) gni_build_pairs(b);
     gni_build_finish(p);
+    gni_drop_round(p);
     return true;
 }
 
