@@ -693,15 +693,31 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
     return true;
 }
 
+// How many other arrays show the buffer, for nobody but pending readers. Of more than a few, as many as they are at least.
+static int gni_views_of_readers(const gn_context *g, const gn_array *a) {
+    const gn_array *had[8];
+    int n = 0;
+    for (const gn_array *p = g->pending_last; p != NULL; p = p->expr->prev)
+        for (int i = 0; i < p->expr->n_src; i++) {
+            const gn_array *s = p->expr->src[i];
+            if (s == NULL || s == a || s->buf != a->buf || s->refs != s->lazy_refs) continue;
+            int k = 0;
+            while (k < n && had[k] != s) k++;
+            if (k == n && n < GNI_COUNT(had)) had[n++] = s;
+        }
+    return n;
+}
+
 // `held`: references to the buffer that the program of that walk holds for itself.
 static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int held) {
     if (!gni_materialize(g, a)) return false;
     // Where no other array shows the buffer, who reads it reads `a`.
     if (a->lazy_refs == 0 && a->buf->refs - held == 1) return true;
-    // When only `a` shows the buffer and all of it goes, a new one is cheaper than computing the readers.
-    bool whole = a->buf->refs - held == 1 && !a->buf->host_borrowed && !a->buf->device_borrowed &&
-                 gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
-    if (whole) return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
+    // When only `a` shows the buffer to whom the new values matter, and all of it goes, another one is cheaper than computing the
+    // readers, and those that nobody asks for are never computed.
+    bool whole = !a->buf->host_borrowed && !a->buf->device_borrowed && gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
+    if (whole && a->buf->refs - held - gni_views_of_readers(g, a) == 1)
+        return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
     for (;;) {
         gn_array *reader = gni_find_reader(g, a->buf, walk);
         if (reader == NULL) return true;
