@@ -367,6 +367,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
             ok = gni_before_overwrite(g, into[i], b->walk, held);
             o->buf = into[i]->buf;
             o->offset = into[i]->offset;
+            memcpy(o->stride, into[i]->stride, sizeof o->stride);
         } else {
             fresh[i] = gni_buffer_new(g, (uint64_t)gni_elements(&roots[i]->shape) *
                                              gn_dtype_size(o->dtype));
@@ -400,6 +401,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
         if (fresh[i] == NULL) { // the result lives in into[i]'s memory
             roots[i]->buf = into[i]->buf;
             roots[i]->offset = into[i]->offset;
+            memcpy(roots[i]->stride, into[i]->stride, sizeof roots[i]->stride);
             roots[i]->buf->refs++;
         }
         gni_expr_free(g, roots[i]);
@@ -642,6 +644,27 @@ static const void *gni_host(gn_context *g, gn_array *a) {
     return (const char *)a->buf->host + a->offset * (int64_t)gn_dtype_size(a->dtype);
 }
 
+// The bytes of its buffer among which the elements are.
+static void gni_reach(const gn_array *a, int64_t *low, int64_t *high) {
+    const int64_t size = (int64_t)gn_dtype_size(a->dtype);
+    int64_t first = a->offset, last = a->offset;
+    for (int i = 0; i < a->shape.rank; i++) {
+        const int64_t step = (a->shape.dim[i] - 1) * a->stride[i];
+        if (step < 0) first += step;
+        if (step > 0) last += step;
+    }
+    *low = first * size;
+    *high = gni_elements(&a->shape) > 0 ? (last + 1) * size : *low;
+}
+
+static bool gni_may_overlap(const gn_array *a, const gn_array *b) {
+    int64_t low, high, from, to;
+    if (a->buf == NULL || a->buf != b->buf) return false;
+    gni_reach(a, &low, &high);
+    gni_reach(b, &from, &to);
+    return low < to && from < high;
+}
+
 // Whether pending work outside the program of that walk reads that memory.
 static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t walk) {
     if (walk != 0 && p->expr->walk == walk) return false;
@@ -650,9 +673,13 @@ static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t 
     return false;
 }
 
-static gn_array *gni_find_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
-    for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next)
-        if (gni_reads_buffer(p, buf, walk)) return p;
+// Pending work outside that program that reads what a write to `a` overwrites.
+static gn_array *gni_find_reader(const gn_context *g, const gn_array *a, uint32_t walk) {
+    for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next) {
+        if (!gni_reads_buffer(p, a->buf, walk)) continue;
+        for (int i = 0; i < p->expr->n_src; i++)
+            if (p->expr->src[i] != NULL && gni_may_overlap(a, p->expr->src[i])) return p;
+    }
     return NULL;
 }
 
@@ -719,7 +746,7 @@ static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int 
     if (whole && a->buf->refs - held - gni_views_of_readers(g, a) == 1)
         return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
     for (;;) {
-        gn_array *reader = gni_find_reader(g, a->buf, walk);
+        gn_array *reader = gni_find_reader(g, a, walk);
         if (reader == NULL) return true;
         if (!gni_materialize(g, reader)) return false;
     }
