@@ -147,7 +147,7 @@ void main() {
     if (mode == 0u) {
         uint p = me / 4u, c = me % 4u * 8u, t = p * GN_PITCH + c;
         if (from + p >= GN_PLACES || first + c >= GN_WIDTH) return;
-        vec4 v[2]; // by integer code: a driver took unpackHalf2x16(packHalf2x16(v)) for v
+        vec4 v[2]; // rounded by sums: a driver took unpackHalf2x16(packHalf2x16(v)) for v
         [[unroll]] for (uint e = 0u; e < 8u; e++) v[e / 4u][e % 4u] = uintBitsToFloat(gn_turned[t + e]);
         uvec4 parts[2] = gn_half_parts(v);
         uint to = (base + (from + p) * GN_WIDTH + first + (c & ~15u)) / 4u + c / 8u % 2u;
