@@ -66,12 +66,6 @@ static gn_array *norm(const gpt *m, gn_array *x, int layer, const char *part) {
     return gn_layer_norm(x, 1, get(m, layer, part, "weight"), get(m, layer, part, "bias"), 1e-5);
 }
 
-// GPT-2's gelu, by tanh.
-static gn_array *gelu(gn_array *x) {
-    gn_array *inner = gn_mul_s(gn_mul(x, gn_add_s(gn_mul_s(gn_square(x), 0.044715), 1.0)), 0.7978845608028654);
-    return gn_mul(gn_mul_s(x, 0.5), gn_add_s(gn_tanh(inner), 1.0));
-}
-
 static gn_array *block(const gpt *m, gn_array *x, int layer) {
     const int64_t batch = gn_dim(x, 0), n = gn_dim(x, 1), heads = m->heads;
     const gn_attention_options causal = {0.0, true, 0, 0.0};
@@ -80,7 +74,7 @@ static gn_array *block(const gpt *m, gn_array *x, int layer) {
     for (int i = 0; i < 3; i++) qkv[i] = gn_swap_axes(qkv[i], 1, 2);
     h = gn_swap_axes(gn_attention(qkv[0], qkv[1], qkv[2], NULL, &causal), 1, 2);
     x = gn_add(x, linear(m, gn_reshape(h, GN_SHAPE(batch, n, m->width)), layer, "attn.c_proj"));
-    h = gelu(linear(m, norm(m, x, layer, "ln_2"), layer, "mlp.c_fc"));
+    h = gn_gelu_tanh(linear(m, norm(m, x, layer, "ln_2"), layer, "mlp.c_fc"));
     return gn_add(x, linear(m, h, layer, "mlp.c_proj"));
 }
 

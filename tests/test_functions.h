@@ -887,6 +887,7 @@ static gn_array *call_facts(calls *c) {
     X(gn_checkpoint, SEVERAL, call_checkpoint(c))                                                  \
     X(gn_gradcheck, NO_ARRAY | SEVERAL, call_gradcheck(c))                                         \
     X(gn_linear, 0, gn_linear(floats(c), second(c), c->find(c, ROW, 2)))                           \
+    X(gn_gelu_tanh, 0, gn_gelu_tanh(floats(c)))                                                    \
     X(gn_cross_entropy, 0, gn_cross_entropy(floats(c), c->find(c, INDEX, 1)))                      \
     X(gn_mse_loss, 0, gn_mse_loss(floats(c), second(c)))                                           \
     X(gn_dropout, 0, gn_dropout(floats(c), number(c, 0.5), !c->wild || draw(2)))                   \

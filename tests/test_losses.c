@@ -314,6 +314,65 @@ static void test_refusals(void **state) {
     expect_error(g, GN_ERROR_DTYPE, NULL);
 }
 
+// ---- a curve
+
+static gn_array *curve(gn_context *g, gn_array *const *in, int n, void *user) {
+    (void)n, (void)user;
+    return weigh(g, gn_gelu_tanh(in[0]));
+}
+
+static gn_array *curve_twice(gn_context *g, gn_array *const *in, int n, void *user) {
+    gn_array *dx = NULL;
+    return gn_gradients(curve(g, in, n, user), in, n, true, &dx) == GN_OK ? gn_sum(gn_sin(dx), GN_ALL) : NULL;
+}
+
+static double slope_of(double x) {
+    const double k = 0.7978845608028654, t = tanh(k * (x + 0.044715 * x * x * x));
+    return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * k * (1.0 + 3.0 * 0.044715 * x * x);
+}
+
+static void test_gelu_tanh(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const gn_dtype kinds[] = {GN_F64, GN_F32, GN_F16, GN_BF16};
+    const double near[] = {1e-13, 2e-6, 0.0, 0.0}, digits[] = {0.0, 0.0, 1.0 / 2048.0, 1.0 / 256.0};
+    for (int k = 0; k < 4; k++)
+        GN_SCOPE(g) {
+            gn_array *x = gn_requires_grad(series(g, kinds[k], GN_SHAPE(12), 9.0, -4.5), true), *dx = NULL, *y = gn_gelu_tanh(x);
+            double at[12], want[24];
+            assert_int_equal(gn_read(gn_cast(gn_detach(x), GN_F64), at, sizeof at), GN_OK);
+            memcpy(want, torch_gelu_tanh, sizeof want);
+            for (int i = 0; i < 12 && k > 1; i++) { // of the numbers as they were rounded
+                want[i] = 0.5 * at[i] * (1.0 + tanh(0.7978845608028654 * (at[i] + 0.044715 * at[i] * at[i] * at[i])));
+                want[12 + i] = slope_of(at[i]);
+            }
+            assert_int_equal(gn_gradients(gn_sum(y, GN_ALL), &x, 1, false, &dx), GN_OK);
+            for (int half = 0; half < 2; half++) {
+                double got[12];
+                gn_array *a = half == 0 ? y : dx;
+                assert_int_equal(gn_dtype_of(a), kinds[k]);
+                assert_int_equal(gn_read(gn_cast(gn_detach(a), GN_F64), got, sizeof got), GN_OK);
+                for (int i = 0; i < 12; i++) { // a half is rounded once: by half of a last place
+                    const double size = fabs(want[12 * half + i]), allowed = k < 2 ? near[k] * fmax(size, 1.0) : size * digits[k] + 1e-6;
+                    if (!(fabs(got[i] - want[12 * half + i]) <= allowed)) fail_msg("%s %d: %.17g, not %.17g", gn_dtype_name(kinds[k]), i, got[i], want[12 * half + i]);
+                }
+            }
+        }
+    // Far out it is 0 or x, and so is the slope.
+    const double far[] = {-1e18, 1e18, -40.0, 40.0, 0.0, (double)NAN, (double)INFINITY};
+    gn_array *x = gn_requires_grad(gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(7), far), GN_F32), true), *dx = NULL, *y = gn_gelu_tanh(x);
+    double got[14];
+    assert_int_equal(gn_gradients(gn_sum(gn_slice(y, 0, 0, 5, 1), GN_ALL), &x, 1, false, &dx), GN_OK);
+    assert_int_equal(gn_read(gn_cast(gn_detach(y), GN_F64), got, 7 * sizeof *got), GN_OK);
+    assert_int_equal(gn_read(gn_cast(dx, GN_F64), got + 7, 7 * sizeof *got), GN_OK);
+    assert_true(got[0] == 0.0 && got[1] == (double)1e18f && got[2] == 0.0 && got[3] == 40.0 && got[4] == 0.0 && isnan(got[5]) && isinf(got[6]));
+    assert_true(got[7] == 0.0 && got[8] == 1.0 && got[9] == 0.0 && got[10] == 1.0 && got[11] == 0.5);
+    x = gn_requires_grad(series(g, GN_F64, GN_SHAPE(3, 5), 6.0, -3.0), true);
+    assert_true(gn_gradcheck(curve, &x, 1, 0.0, NULL) < 1e-8);
+    assert_true(gn_gradcheck(curve_twice, &x, 1, 0.0, NULL) < 1e-7);
+    assert_null(gn_gelu_tanh(gn_ones(g, GN_I32, GN_SHAPE(2))));
+    expect_error(g, GN_ERROR_DTYPE, "gn_gelu_tanh: int32 is not a float dtype");
+}
+
 // ---- dropout and embeddings
 
 static gn_array *seeded_dropout(gn_context *g, gn_array *const *in, int n, void *user) {
@@ -462,7 +521,7 @@ static void test_widened(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_widened), GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd_values), GN_TEST(test_wrong_labels),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_widened), GN_TEST(test_gelu_tanh), GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd_values), GN_TEST(test_wrong_labels),
                                        GN_TEST(test_refusals), GN_TEST(test_dropout), GN_TEST(test_embedding)};
     return test_run(tests);
 }

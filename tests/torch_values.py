@@ -143,6 +143,13 @@ def network():
     emit("torch_net_second", torch.cat([g.reshape(-1) for g in second]), "gradients of their sum of squares")
 
 
+def curves():
+    x = series(12, 9.0, -4.5).requires_grad_()
+    y = torch.nn.functional.gelu(x, approximate="tanh")
+    first = torch.autograd.grad(y.sum(), x, create_graph=True)[0]
+    emit("torch_gelu_tanh", torch.cat([v.detach() for v in (y, first)]), "gelu by tanh, derivatives")
+
+
 def losses():
     """Of each loss every element, the mean and the sum; names and operands as in test_losses.c."""
     f = torch.nn.functional
@@ -275,6 +282,7 @@ def main():
     schedules()
     network()
     losses()
+    curves()
     convolutions()
     pools()
     norms()

@@ -44,6 +44,10 @@ layout(constant_id = GNI_S_IMAGE_OUT_DTYPE) const uint GN_OUT_DTYPE = 0u;
 const uint GN_PITCH = 33u;
 shared uint gn_turned[64u * GN_PITCH];
 
+#ifdef GN_SCAN
+uint gn_found; // the largest magnitude that the invocation read, all of one place
+#endif
+
 // Reads 64 places from `from` on, of 32 channels from `first` on. The number of the invocation's image.
 uint gn_turn(uint from, uint first, uint mode) {
     uint me = gl_LocalInvocationIndex, place = from + me % 64u, at = GN_PARAM(GNI_P_IMAGE_IN_BASE);
@@ -64,6 +68,8 @@ uint gn_turn(uint from, uint first, uint mode) {
         if (GN_IN_DTYPE != GN_OUT_DTYPE) v = gn_narrow(gn_widen(uvec4(v), GN_IN_DTYPE), GN_OUT_DTYPE).x;
 #ifdef GN_SCAN
         v &= 0x7fffffffu;
+        gn_found = i == 0u ? v : max(gn_found, v);
+        if (!GN_BY_CHANNEL) continue;
 #endif
 #ifdef GN_PARTS
         if (mode == 0u && v != 0u) {
@@ -94,7 +100,7 @@ void gn_tell() {
 
 // The largest magnitudes of lines in what was turned, and the smallest of those within them that are not zero.
 void gn_scan(uint first, uint image, uint t) {
-    uint me = gl_LocalInvocationIndex, line = GN_BY_CHANNEL ? first : image, found = 0u;
+    uint me = gl_LocalInvocationIndex, line = GN_BY_CHANNEL ? first : image, found = gn_found;
     if (me == 0u) gn_group[0] = line;
     barrier();
     line = gn_group[0];
@@ -106,10 +112,11 @@ void gn_scan(uint first, uint image, uint t) {
     if (me == 0u) gn_line = line;
     if (me < 64u) gn_group[me] = 0u;
     barrier();
-    [[unroll]] for (uint e = 0u; e < 8u; e++)
-        found = max(found, gn_turned[GN_BY_CHANNEL ? (me / 32u + 8u * e) * GN_PITCH + me % 32u
-                                                   : me / 4u * GN_PITCH + me % 4u * 8u + e]);
-    atomicMax(gn_group[GN_BY_CHANNEL ? me % 32u : me / 4u], found);
+    if (GN_BY_CHANNEL) {
+        found = 0u;
+        [[unroll]] for (uint e = 0u; e < 8u; e++) found = max(found, gn_turned[(me / 32u + 8u * e) * GN_PITCH + me % 32u]);
+    }
+    atomicMax(gn_group[GN_BY_CHANNEL ? me % 32u : me % 64u], found);
     barrier();
     if (me < 64u && gn_group[me] != 0u) {
         uint at = GN_BY_CHANNEL ? me : image - line;
@@ -147,7 +154,7 @@ void main() {
     if (mode == 0u) {
         uint p = me / 4u, c = me % 4u * 8u, t = p * GN_PITCH + c;
         if (from + p >= GN_PLACES || first + c >= GN_WIDTH) return;
-        vec4 v[2]; // by integer code: a driver took unpackHalf2x16(packHalf2x16(v)) for v
+        vec4 v[2]; // rounded by sums: a driver took unpackHalf2x16(packHalf2x16(v)) for v
         [[unroll]] for (uint e = 0u; e < 8u; e++) v[e / 4u][e % 4u] = uintBitsToFloat(gn_turned[t + e]);
         uvec4 parts[2] = gn_half_parts(v);
         uint to = (base + (from + p) * GN_WIDTH + first + (c & ~15u)) / 4u + c / 8u % 2u;

@@ -36,13 +36,9 @@ vec4 gn_round_half(vec4 v) {
     precise vec4 small = few - 0.75;
     return mix(gn_round(v, 8193.0), small, lessThan(abs(v), vec4(6.103515625e-05)));
 }
-// Bits of numbers that float16 holds.
-uvec4 gn_half_bits(vec4 v) {
-    uvec4 u = floatBitsToUint(v), a = u & 0x7fffffffu;
-    uvec4 small = uvec4(abs(v) * 16777216.0);
-    return mix((a - 0x38000000u) >> 13, small, lessThan(abs(v), vec4(6.103515625e-05))) | ((u >> 16) & 0x8000u);
-}
 uvec2 gn_pair(uvec4 h) { return h.xz | (h.yw << 16); }
+// Of numbers that float16 holds, so that packing does not round.
+uvec2 gn_pack_halves(vec4 v) { return uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw)); }
 // Eight numbers, scaled: their parts in float16.
 uvec4[2] gn_half_parts(vec4 v[2]) {
     vec4 hi[2], lo[2];
@@ -50,6 +46,5 @@ uvec4[2] gn_half_parts(vec4 v[2]) {
         hi[e] = gn_round_half(v[e]);
         lo[e] = gn_round_half((v[e] - hi[e]) * 4096.0);
     }
-    return uvec4[2](uvec4(gn_pair(gn_half_bits(hi[0])), gn_pair(gn_half_bits(hi[1]))),
-                    uvec4(gn_pair(gn_half_bits(lo[0])), gn_pair(gn_half_bits(lo[1]))));
+    return uvec4[2](uvec4(gn_pack_halves(hi[0]), gn_pack_halves(hi[1])), uvec4(gn_pack_halves(lo[0]), gn_pack_halves(lo[1])));
 }

@@ -9,6 +9,9 @@
 // x (..., in) times w (in, out) plus b (out); b may be NULL. PyTorch keeps w as (out, in): gn_transpose. As lazy as gn_matmul. In gn_backward the gradients
 // of w and b come of one job; b's are float32 sums over the rows, in a fixed order.
 GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);
+// a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2, GPT-2's gelu (PyTorch: approximate='tanh'). A float dtype; halves are computed in
+// float32 and rounded once, the gradient too. gn_gelu is the exact one.
+GPUNUM_API gn_array *gn_gelu_tanh(gn_array *a);
 // x with each element 0 with probability p and else times 1 / (1 - p); a copy of x where not training. Numbers of the context's
 // stream; no mask is kept: the gradient draws them again.
 GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training);

@@ -199,6 +199,30 @@ static void gni_build_finish(gni_program *p) {
         p->out_reg[i] = (int)gni_pack_reg(p, (uint32_t)p->out_reg[i]);
 }
 
+// Whether an instruction rounds to the dtype of the program's one output.
+static bool gni_rounds_output(const gni_program *p, uint32_t insn) {
+    const uint32_t op = GNI_INSN_CODE(insn) / 3u;
+    const gn_dtype t = p->out_dtype[0];
+    return op == (t == GN_F16 ? GNI_OP_ROUND_F16 : t == GN_BF16 ? GNI_OP_ROUND_BF16 : GNI_OP_ROUND_F32) && (t == GN_F16 || t == GN_BF16 || t == GN_F32);
+}
+
+// Rounding at the end to the dtype of the output is what the store does anyway, and before relu it is as good as after it.
+static void gni_drop_round(gni_program *p) {
+    const int last = p->n_insn - 1, first = p->n_in + p->n_const;
+    if (p->n_out != 1 || last < 0 || p->out_reg[0] != first + last) return;
+    if (gni_rounds_output(p, p->insn[last])) {
+        p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
+        p->n_insn--;
+        return;
+    }
+    if (last < 1 || GNI_INSN_CODE(p->insn[last]) != GNI_OP_RELU * 3u + GNI_F || (int)GNI_INSN_A(p->insn[last]) != first + last - 1 ||
+        !gni_rounds_output(p, p->insn[last - 1]))
+        return;
+    p->insn[last - 1] = GNI_INSN(GNI_OP_RELU, GNI_F, GNI_INSN_A(p->insn[last - 1]), 0, 0);
+    p->out_reg[0]--;
+    p->n_insn--;
+}
+
 // Drops dimensions of size 1 and merges neighbours that every operand steps through evenly; the first
 // `kept` dimensions are not merged with the rest. Returns how many of the kept ones remain.
 static int gni_merge_dims(int *rank, int64_t *dim, gni_operand **op, int n_op, int kept) {
@@ -306,14 +330,9 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
         }
     }
     if (b->full) return false;
-    const int last = p->n_insn - 1;
-    if (count == 1 && p->n_out == 1 && p->out_dtype[0] == GN_F32 && last >= 0 && p->out_reg[0] == GNI_MAX_INPUTS + GNI_MAX_CONSTS + last &&
-        GNI_INSN_CODE(p->insn[last]) / 3u == GNI_OP_ROUND_F32) { // which the store does as well
-        p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
-        p->n_insn--;
-    }
     if (count == 1) gni_build_pairs(b);
     gni_build_finish(p);
+    gni_drop_round(p);
     return true;
 }
 
@@ -348,6 +367,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
             ok = gni_before_overwrite(g, into[i], b->walk, held);
             o->buf = into[i]->buf;
             o->offset = into[i]->offset;
+            memcpy(o->stride, into[i]->stride, sizeof o->stride);
         } else {
             fresh[i] = gni_buffer_new(g, (uint64_t)gni_elements(&roots[i]->shape) *
                                              gn_dtype_size(o->dtype));
@@ -381,6 +401,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
         if (fresh[i] == NULL) { // the result lives in into[i]'s memory
             roots[i]->buf = into[i]->buf;
             roots[i]->offset = into[i]->offset;
+            memcpy(roots[i]->stride, into[i]->stride, sizeof roots[i]->stride);
             roots[i]->buf->refs++;
         }
         gni_expr_free(g, roots[i]);
@@ -560,9 +581,11 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
     if (fuse && gni_build_roots(&b, g, roots, count))
         return gni_evaluate_fused(g, &b, roots, into, count);
     if (count == 1 && into == NULL && gni_is_pending(roots[0])) {
-        for (int i = 0; i < roots[0]->expr->n_src; i++) // what it shared may have been computed since
-            if (gni_is_pending(roots[0]->expr->src[i]) && !gni_materialize(g, roots[0]->expr->src[i])) return false;
-        if (gni_build_roots(&b, g, roots, 1)) return gni_evaluate_fused(g, &b, roots, into, 1);
+        if (roots[0]->expr->shares) { // what it shared may have been computed since
+            for (int i = 0; i < roots[0]->expr->n_src; i++)
+                if (gni_is_pending(roots[0]->expr->src[i]) && !gni_materialize(g, roots[0]->expr->src[i])) return false;
+            if (gni_build_roots(&b, g, roots, 1)) return gni_evaluate_fused(g, &b, roots, into, 1);
+        }
         gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: expression does not fit one program",
                  roots[0]->maker);
         return false;
@@ -621,6 +644,27 @@ static const void *gni_host(gn_context *g, gn_array *a) {
     return (const char *)a->buf->host + a->offset * (int64_t)gn_dtype_size(a->dtype);
 }
 
+// The bytes of its buffer among which the elements are.
+static void gni_reach(const gn_array *a, int64_t *low, int64_t *high) {
+    const int64_t size = (int64_t)gn_dtype_size(a->dtype);
+    int64_t first = a->offset, last = a->offset;
+    for (int i = 0; i < a->shape.rank; i++) {
+        const int64_t step = (a->shape.dim[i] - 1) * a->stride[i];
+        if (step < 0) first += step;
+        if (step > 0) last += step;
+    }
+    *low = first * size;
+    *high = gni_elements(&a->shape) > 0 ? (last + 1) * size : *low;
+}
+
+static bool gni_may_overlap(const gn_array *a, const gn_array *b) {
+    int64_t low, high, from, to;
+    if (a->buf == NULL || a->buf != b->buf) return false;
+    gni_reach(a, &low, &high);
+    gni_reach(b, &from, &to);
+    return low < to && from < high;
+}
+
 // Whether pending work outside the program of that walk reads that memory.
 static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t walk) {
     if (walk != 0 && p->expr->walk == walk) return false;
@@ -629,9 +673,13 @@ static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t 
     return false;
 }
 
-static gn_array *gni_find_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
-    for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next)
-        if (gni_reads_buffer(p, buf, walk)) return p;
+// Pending work outside that program that reads what a write to `a` overwrites.
+static gn_array *gni_find_reader(const gn_context *g, const gn_array *a, uint32_t walk) {
+    for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next) {
+        if (!gni_reads_buffer(p, a->buf, walk)) continue;
+        for (int i = 0; i < p->expr->n_src; i++)
+            if (p->expr->src[i] != NULL && gni_may_overlap(a, p->expr->src[i])) return p;
+    }
     return NULL;
 }
 
@@ -672,17 +720,33 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
     return true;
 }
 
+// How many other arrays show the buffer, for nobody but pending readers. Of more than a few, as many as they are at least.
+static int gni_views_of_readers(const gn_context *g, const gn_array *a) {
+    const gn_array *had[8];
+    int n = 0;
+    for (const gn_array *p = g->pending_last; p != NULL; p = p->expr->prev)
+        for (int i = 0; i < p->expr->n_src; i++) {
+            const gn_array *s = p->expr->src[i];
+            if (s == NULL || s == a || s->buf != a->buf || s->refs != s->lazy_refs) continue;
+            int k = 0;
+            while (k < n && had[k] != s) k++;
+            if (k == n && n < GNI_COUNT(had)) had[n++] = s;
+        }
+    return n;
+}
+
 // `held`: references to the buffer that the program of that walk holds for itself.
 static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int held) {
     if (!gni_materialize(g, a)) return false;
     // Where no other array shows the buffer, who reads it reads `a`.
     if (a->lazy_refs == 0 && a->buf->refs - held == 1) return true;
-    // When only `a` shows the buffer and all of it goes, a new one is cheaper than computing the readers.
-    bool whole = a->buf->refs - held == 1 && !a->buf->host_borrowed && !a->buf->device_borrowed &&
-                 gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
-    if (whole) return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
+    // When only `a` shows the buffer to whom the new values matter, and all of it goes, another one is cheaper than computing the
+    // readers, and those that nobody asks for are never computed.
+    bool whole = !a->buf->host_borrowed && !a->buf->device_borrowed && gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
+    if (whole && a->buf->refs - held - gni_views_of_readers(g, a) == 1)
+        return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
     for (;;) {
-        gn_array *reader = gni_find_reader(g, a->buf, walk);
+        gn_array *reader = gni_find_reader(g, a, walk);
         if (reader == NULL) return true;
         if (!gni_materialize(g, reader)) return false;
     }

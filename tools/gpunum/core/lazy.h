@@ -210,6 +210,7 @@ static void gni_expr_measure(gni_expr *e, gn_dtype result) {
     e->leaves = 0;
     e->consts = 0;
     e->products = 0;
+    e->shares = false;
     e->insns = gni_own_insns(e, result, &e->consts);
     for (int i = 0; i < e->n_src; i++) {
         const gn_array *s = e->src[i];
@@ -222,6 +223,7 @@ static void gni_expr_measure(gni_expr *e, gn_dtype result) {
             e->leaves += s->expr->leaves;
             e->consts += s->expr->consts;
             e->products += s->expr->products;
+            e->shares = e->shares || s->expr->shares;
         }
     }
 }
@@ -292,8 +294,9 @@ static bool gni_expr_bound(gn_context *g, gn_array *y) {
         gn_array *largest = NULL;
         gni_tree t;
         memset(&t, 0, sizeof t);
-        gni_tree_take(&t, y, ++g->walk); // what is shared counts once
+        gni_tree_take(&t, y, ++g->walk);
         e->insns = t.insns, e->leaves = t.leaves, e->consts = t.consts;
+        e->shares = true;
         if (!gni_expr_beyond(e)) break;
         for (int i = 0; i < e->n_src && t.most == NULL; i++) {
             gn_array *s = e->src[i];

@@ -116,32 +116,6 @@ static void gni_matmul_take_program(gni_matmul *m, const gni_builder *b, const g
     }
 }
 
-// Rounding to the dtype of the output at the end is what the store does anyway.
-static void gni_matmul_drop_round(gni_program *p) {
-    gn_dtype t = p->out_dtype[0];
-    int last = p->n_insn - 1, reg = p->n_in + p->n_const + last;
-    if (last < 0 || p->out_reg[0] != reg) return;
-    uint32_t op = GNI_INSN_CODE(p->insn[last]) / 3u;
-    if (!(op == GNI_OP_ROUND_F16 && t == GN_F16) && !(op == GNI_OP_ROUND_BF16 && t == GN_BF16))
-        return;
-    p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
-    p->n_insn--;
-}
-
-// Rounding before relu is as good as after it, where the store does it.
-static void gni_matmul_drop_round_before(gni_program *p) {
-    const int last = p->n_insn - 1, first = p->n_in + p->n_const;
-    if (last < 1 || p->out_reg[0] != first + last || GNI_INSN_CODE(p->insn[last]) != GNI_OP_RELU * 3u + GNI_F ||
-        (int)GNI_INSN_A(p->insn[last]) != first + last - 1)
-        return;
-    const uint32_t round = GNI_INSN_CODE(p->insn[last - 1]) / 3u;
-    if (!(round == GNI_OP_ROUND_F16 && p->out_dtype[0] == GN_F16) && !(round == GNI_OP_ROUND_BF16 && p->out_dtype[0] == GN_BF16))
-        return;
-    p->insn[last - 1] = GNI_INSN(GNI_OP_RELU, GNI_F, GNI_INSN_A(p->insn[last - 1]), 0, 0);
-    p->out_reg[0]--;
-    p->n_insn--;
-}
-
 // The operand that insn adds to the product, a float32 row, or 0.
 static int gni_matmul_row_added(const gni_matmul *m, uint32_t insn) {
     uint32_t a = GNI_INSN_A(insn), b = GNI_INSN_B(insn);
@@ -158,8 +132,7 @@ static int gni_matmul_row_added(const gni_matmul *m, uint32_t insn) {
 // A bias, relu and a conversion are what every kernel does without a program.
 static void gni_matmul_simplify(gni_matmul *m) {
     gni_program *p = &m->program;
-    gni_matmul_drop_round(p);
-    gni_matmul_drop_round_before(p);
+    gni_drop_round(p);
     int done = 0, reg = 0, bias = 0, first = p->n_in + p->n_const;
     if (p->n_insn > done && (bias = gni_matmul_row_added(m, p->insn[done])) > 0)
         reg = first + done++;

@@ -69,6 +69,7 @@ typedef struct gni_expr {
     bool wide;
     // Of a product: computes it into `root`, through the program unless that is NULL.
     bool (*run)(gn_context *g, gn_array *product, gn_array *root, gni_builder *b);
+    bool shares;   // what occurs several times in the tree was counted once: computed by others, it may need more
     bool consumed; // a product that went into another array's store, so that it may never be asked for
     gn_array *prev, *next; // the context's list of pending arrays, oldest first
     uint32_t walk;         // that met it last, and the register it got there

@@ -23,8 +23,8 @@ static int64_t gni_job_image_groups(const gni_image *m) {
     return gni_job_ceil(m->n * gni_extent_product(m->size, 3), 64 * (m->step == GNI_IMAGE_SCAN ? GNI_IMAGE_SCANNED : 1));
 }
 
-// Whether products of float32 images, of which so many bytes are read, are to be done in parts: GN_PRECISION_HIGH.
-static bool gni_job_wants_parts(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t groups, double bytes) {
+// Whether `times` products of float32 images, of which so many bytes are read, are to be done in parts: GN_PRECISION_HIGH.
+static bool gni_job_wants_parts(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t groups, double times, double bytes) {
     const gni_gpu_jobs *ops = gni_job_state(gpu);
     const int force = ops != NULL ? ops->split_force : 0;
     gni_matmul like;
@@ -42,7 +42,7 @@ static bool gni_job_wants_parts(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, i
     const double exact = gni_job_tile_time(gpu, t, &like, groups, splits);
     t = gni_job_best_tile(gpu, gni_job_image_tiles, (int)GNI_COUNT(gni_job_image_tiles), &like, groups, &splits);
     // Shorter sums would show that parts hold an element to 2^-23 only.
-    return k >= 512 && gni_job_tile_time(gpu, t, &like, groups, splits) + 15.0 + bytes / 2e6 < exact;
+    return k >= 512 && times * gni_job_tile_time(gpu, t, &like, groups, splits) + 15.0 + bytes / 2e6 < times * exact;
 }
 
 static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {

@@ -290,17 +290,18 @@ static bool gni_conv_scan(gn_context *g, gni_conv_parts *s, gn_array *a, gn_arra
 }
 #endif
 
-// Whether a product of images a and b, m rows and n columns of k for each group, goes in parts: then s gets control words.
+// Whether `times` products of images a and b, m rows and n columns of k for each group, go in parts: then s gets control words.
 // `by_channel`: its rows and columns are channels. False: it failed.
 static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m,
-                                 int64_t n, int64_t k, bool by_channel) {
+                                 int64_t n, int64_t k, int64_t times, bool by_channel) {
     memset(s, 0, sizeof *s);
 #if GNI_GPU
     const double bytes = 4.0 * ((double)gni_elements(&a->shape) + (double)gni_elements(&b->shape));
     const int64_t c = p->c, o = p->o / p->groups;
     if (a->dtype != GN_F32 || c < 8 || o < 8 || (p->groups > 1 && (c % 16 != 0 || o % 16 != 0))) return true;
     // With room for twice the channels and for what lies around images.
-    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 || !gni_job_wants_parts(g->gpu, m, n, k, p->groups, bytes)) return true;
+    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 || !gni_job_wants_parts(g->gpu, m, n, k, p->groups, (double)times, bytes))
+        return true;
     return gni_conv_scan(g, s, a, b, by_channel);
 #else
     GNI_UNUSED(g);
@@ -310,6 +311,7 @@ static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_con
     GNI_UNUSED(m);
     GNI_UNUSED(n);
     GNI_UNUSED(k);
+    GNI_UNUSED(times);
     GNI_UNUSED(by_channel);
     return true;
 #endif
@@ -384,7 +386,7 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     gni_conv d;
     gni_conv_parts parts;
     const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
-    if (!gni_conv_parts_begin(g, &parts, p, y, x, p->o / p->groups, taps * p->c, p->n * places, true)) return NULL;
+    if (!gni_conv_parts_begin(g, &parts, p, y, x, p->o / p->groups, taps * p->c, p->n * places, 1, true)) return NULL;
     const int64_t c = gni_conv_width(p->c, x->dtype, &parts), o = gni_conv_width(p->o, x->dtype, &parts);
     const gn_shape s = GN_SHAPE(p->o, taps * c);
     memset(&d, 0, sizeof d);
@@ -500,7 +502,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         g->placement = GN_PLACE_GPU;
         gni_conv_parts parts;
         const bool ok = gni_conv_parts_begin(g, &parts, p, w, x, p->o / p->groups, p->n * gni_conv_count(p->out, p->nd),
-                                             p->c * gni_conv_count(p->k, p->nd), false);
+                                             p->c * gni_conv_count(p->k, p->nd), 1, false);
         x = ok ? gni_conv_frame_image(g, p, x, &parts) : NULL;
         gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
         g->placement = asked;
@@ -675,7 +677,7 @@ static bool gni_conv_parts_of_back(gn_context *g, const gni_conv_plan *p, gn_arr
     }
     w = gni_conv_turned(p, w, all);
     return w != NULL && gni_conv_parts_begin(g, s, p, w, y, p->c, p->n * gni_conv_count(p->in, p->nd) / phases,
-                                             p->o / p->groups * gni_conv_count(p->k, p->nd) / phases, false);
+                                             p->o / p->groups * gni_conv_count(p->k, p->nd) / phases, phases, false);
 }
 
 // The gradient of x from that of y.

@@ -36,17 +36,25 @@ static gn_array *gni_sum_squares(gn_array *gy, gn_array *a, gn_array *b) {
     return gn_add(gn_square(gni_widened(a, gy)), gn_square(gni_widened(b, gy)));
 }
 
+// What curves of several steps take, so that a half is rounded once, and the way back.
+static gn_array *gni_half_up(gn_array *a) { return a != NULL && (a->dtype == GN_F16 || a->dtype == GN_BF16) ? gn_cast(a, GN_F32) : a; }
+static gn_array *gni_slope_by(gn_array *gy, gn_array *slope) {
+    return gy == NULL ? NULL : gni_as(gn_mul(gni_half_up(gy), slope), gy->dtype);
+}
+
 // y (x sigmoid(x))' = s (1 + x (1 - s))
 static gn_array *gni_grad_silu(gn_array *gy, gn_array *a) {
+    a = gni_half_up(a);
     gn_array *s = gn_sigmoid(a);
-    return gn_mul(gy, gn_mul(s, gn_add_s(gn_mul(a, gn_rsub_s(s, 1.0)), 1.0)));
+    return gni_slope_by(gy, gn_mul(s, gn_add_s(gn_mul(a, gn_rsub_s(s, 1.0)), 1.0)));
 }
 
 // (x Phi(x))' = Phi(x) + x phi(x) with the normal distribution's Phi and phi.
 static gn_array *gni_grad_gelu(gn_array *gy, gn_array *a) {
+    a = gni_half_up(a);
     gn_array *phi = gn_mul_s(gn_exp(gn_mul_s(gn_square(a), -0.5)), GNI_1_SQRT2PI);
     gn_array *big_phi = gn_mul_s(gn_add_s(gn_erf(gn_mul_s(a, GNI_SQRT1_2)), 1.0), 0.5);
-    return gn_mul(gy, gn_add(big_phi, gn_mul(a, phi)));
+    return gni_slope_by(gy, gn_add(big_phi, gn_mul(a, phi)));
 }
 
 // 0 at 0, as in PyTorch. A choice, not a product: infinity times 0 would be NaN.

@@ -69,6 +69,32 @@ GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b) {
     return gni_end_scope(g, b != NULL ? gn_add(y, b) : y);
 }
 
+// a s with s = sigmoid(v), v = 2 k a (1 + c a^2): 1 + tanh(v / 2) is 2 s.
+static gn_array *gni_gelu_gate(gn_array *a) {
+    return gn_sigmoid(gn_mul(gn_add_s(gn_mul_s(gn_square(a), GNI_GELU_CUBE * GNI_GELU_SLOPE), GNI_GELU_SLOPE), a));
+}
+
+// (a s)' = s + s (1 - s) a v'. What is 0 at both ends is multiplied first: v' grows without bound.
+static bool gni_back_gelu_tanh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *a = gni_half_up(node->in[0]), *s = gni_gelu_gate(a);
+    gn_array *slope = gn_add_s(gn_mul_s(gn_square(a), 3.0 * GNI_GELU_CUBE * GNI_GELU_SLOPE), GNI_GELU_SLOPE);
+    GNI_UNUSED(g);
+    gx[0] = gni_slope_by(gy, gn_add(gn_mul(gn_mul(gn_mul(s, gn_rsub_s(s, 1.0)), a), slope), s));
+    return true;
+}
+
+GPUNUM_API gn_array *gn_gelu_tanh(gn_array *a) {
+    gn_context *g = gni_begin("gn_gelu_tanh", &a, 1);
+    if (g == NULL) return NULL;
+    if (!gni_need_float(g, "gn_gelu_tanh", a->dtype)) return gni_end(g, NULL);
+    gn_scope_begin(g);
+    g->no_grad++; // recorded as one op
+    gn_array *x = gni_half_up(a), *y = gni_as(gn_mul(x, gni_gelu_gate(x)), a->dtype);
+    g->no_grad--;
+    gni_record(g, y, "gn_gelu_tanh", gni_back_gelu_tanh, &a, 1);
+    return gni_end_scope(g, y);
+}
+
 // d loss / d logits = (softmax(logits) - one hot) gy / n. in: logits, one hot (bool, pending), logsumexp.
 static bool gni_back_cross_entropy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *logits = node->in[0], *picked = gn_cast(node->in[1], logits->dtype);

@@ -202,6 +202,8 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gn_array *weights[2] = {NULL, NULL}, *parts[2] = {NULL, NULL};
     gy = gni_as(gy, x->dtype);
     if (gy == NULL || z == NULL) return false;
+    // Sums and the gradient of x both read it, and what comes by other ways may: of many arrays it is made once.
+    if (gni_is_pending(gy) && gy->expr->leaves > 3 && !gni_materialize(g, gy)) return false;
     gx[GNI_NORM_X] = gni_wanted(node, GNI_NORM_X) ? gni_norm_back_rows(g, node, gy) : NULL;
     if (g->call_failed) return false;
     if (gx[GNI_NORM_X] == NULL && gni_norm_back_plain(g, node, gy, gx) && (gx[GNI_NORM_W] != NULL || gx[GNI_NORM_B] != NULL)) return true;
@@ -228,21 +230,21 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     const gn_axes axes = GN_KEEP(gni_axes_of(set));
     if (shared) {
         const double n = (double)gni_elements(&x->shape) / (double)GNI_MAX(gni_elements(&w->shape), 1);
-        gn_array *by = gn_div_s(w, n);
+        gn_array *by = gn_mul_s(w, 1.0 / n);
         of_product = gn_mul(product, by);
         if (centred) of_h = gn_mul(sum, by);
     } else if (parts[0] != NULL) {
         const double n = (double)gni_reduced_count(&x->shape, set);
-        of_h = gn_div_s(gn_sum(gn_mul(parts[0], w), axes), n);
-        of_product = gn_div_s(gn_sum(gn_mul(parts[1], w), axes), n);
+        of_h = gn_mul_s(gn_sum(gn_mul(parts[0], w), axes), 1.0 / n);
+        of_product = gn_mul_s(gn_sum(gn_mul(parts[1], w), axes), 1.0 / n);
     } else if (centred) {
         gn_array *pair[2], *sums[2];
         const double n = (double)gni_reduced_count(&x->shape, set);
         pair[0] = h;
         pair[1] = gn_mul(h, z);
         gni_sum_pair(g, pair, set, sums);
-        of_h = gn_div_s(sums[0], n);
-        of_product = gn_div_s(sums[1], n);
+        of_h = gn_mul_s(sums[0], 1.0 / n);
+        of_product = gn_mul_s(sums[1], 1.0 / n);
     } else {
         of_product = gn_mean(gn_mul(h, z), axes);
     }

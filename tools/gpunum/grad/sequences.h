@@ -140,6 +140,7 @@ enum { GNI_RECUR_ARRAYS = 9 };
 typedef struct gni_recur {
     gn_context *g;
     bool lstm, reversed;
+    bool keep; // gates and more, for a gradient
     int64_t n, h;
     gni_recur_in in;
 } gni_recur;
@@ -148,22 +149,49 @@ static gn_array *gni_recur_at(gn_array *a, int64_t t) { return gn_squeeze(gn_sli
 static gn_array *gni_recur_gate(const gni_recur *r, gn_array *a, int i) { return gn_slice(a, -1, i * r->h, (i + 1) * r->h, 1); }
 static gn_array *gni_recur_plus(gn_array *a, gn_array *b) { return b != NULL ? gn_add(a, b) : a; }
 
-// The state behind step t, and what the gradient needs of the step.
-static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, gn_array *h, gn_array **c, gn_array **kept) {
+// Room for what all steps give, (n, batch, columns), or NULL where that is recorded, since no record sees a part written.
+static gn_array *gni_recur_room(const gni_recur *r, int64_t n, int64_t columns) {
+    const gn_shape s = GN_SHAPE(n, r->in.h0->shape.dim[0], columns);
+    return r->g->no_grad > 0 ? gni_adopt(r->g, gni_array_empty(r->g, r->g->call, r->in.x->dtype, &s)) : NULL;
+}
+
+// Computes `count` arrays, in one program if possible: a[i] in place `to[i]`, an array's part, or where that is NULL in memory of its
+// own.
+static void gni_recur_eval(const gni_recur *r, gn_array **a, gn_array **to, int count) {
+    for (int i = 0; i < count; i++)
+        if (a[i] == NULL) return; // after a failure
+    gni_evaluate(r->g, a, to, count);
+}
+
+// Of step t's columns i to i + count of `all`, or NULL.
+static gn_array *gni_recur_part(const gni_recur *r, gn_array *all, int64_t t, int i) {
+    return all != NULL ? gni_recur_gate(r, gni_recur_at(all, t), i) : NULL;
+}
+
+// The state behind step t, and what the gradient needs of the step. With room for all h and c they go there.
+static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, gn_array *h, gn_array **c, gn_array **kept,
+                                gn_array *const all[2]) {
+    gn_array *y[2], *to[2];
     gn_array *sum = gn_matmul(h, gn_transpose(r->in.u)), *from_x = gni_recur_at(input, t);
     if (r->lstm) {
         kept[0] = sum = gn_eval(gn_add(sum, from_x));
         gn_array *i = gn_sigmoid(gni_recur_gate(r, sum, 0)), *f = gn_sigmoid(gni_recur_gate(r, sum, 1));
         gn_array *g = gn_tanh(gni_recur_gate(r, sum, 2)), *o = gn_sigmoid(gni_recur_gate(r, sum, 3));
-        kept[1] = *c = gn_eval(gn_add(gn_mul(f, *c), gn_mul(i, g)));
-        return gn_eval(gn_mul(o, gn_tanh(*c)));
+        kept[1] = *c = y[1] = gn_add(gn_mul(f, *c), gn_mul(i, g));
+        y[0] = gn_mul(o, gn_tanh(*c));
+        for (int k = 0; k < 2; k++) to[k] = gni_recur_part(r, all[k], t, 0);
+        gni_recur_eval(r, y, to, 2);
+        return y[0];
     }
     kept[0] = from_x;
     kept[1] = sum = gn_eval(gni_recur_plus(sum, r->in.c));
     gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 0), gni_recur_gate(r, sum, 0)));
     gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 1), gni_recur_gate(r, sum, 1)));
     gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, from_x, 2), gn_mul(reset, gni_recur_gate(r, sum, 2))));
-    return gn_eval(gn_add(n, gn_mul(z, gn_sub(h, n))));
+    y[0] = gn_add(n, gn_mul(z, gn_sub(h, n)));
+    to[0] = gni_recur_part(r, all[0], t, 0);
+    gni_recur_eval(r, y, to, 1);
+    return y[0];
 }
 
 // The states h of all steps; behind them an LSTM's last c. Leaves gates and more.
@@ -171,6 +199,7 @@ static gn_array *gni_recur_forward(gni_recur *r) {
     gn_context *g = r->g;
     const size_t bytes = sizeof(gn_array *) * (size_t)(3 * r->n + 1);
     gn_array **h = (gn_array **)gni_calloc(g, bytes), **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0, *c = r->in.c0;
+    gn_array *const all[2] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h), r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL};
     if (h == NULL) {
         gni_fail_memory(g, g->call, bytes);
         return NULL;
@@ -182,18 +211,22 @@ static gn_array *gni_recur_forward(gni_recur *r) {
         const int64_t t = r->reversed ? r->n - 1 - i : i;
         gn_array *kept[2];
         gn_scope_begin(g);
-        state = gni_recur_step(r, t, input, state, &c, kept);
+        state = gni_recur_step(r, t, input, state, &c, kept, all);
         h[t] = gn_keep(state);
-        gates[t] = r->lstm ? gn_keep(kept[0]) : NULL;
-        more[t] = gn_keep(kept[1]);
+        gates[t] = r->lstm && r->keep ? gn_keep(kept[0]) : NULL;
+        more[t] = r->lstm || r->keep ? gn_keep(kept[1]) : NULL;
         gn_scope_end(g);
     }
     gn_array *y = NULL;
     if (!g->call_failed) {
         h[r->n] = c;
-        y = gn_stack(h, (int)(r->n + (r->lstm ? 1 : 0)), 0);
-        r->in.gates = r->lstm ? gn_stack(gates, (int)r->n, 0) : input;
-        r->in.more = gn_stack(more, (int)r->n, 0);
+        y = all[0] != NULL ? all[0] : gn_stack(h, (int)(r->n + (r->lstm ? 1 : 0)), 0);
+        if (all[0] != NULL && r->lstm) {
+            gn_array *last = gni_recur_at(y, r->n);
+            if (last != NULL) gni_copy_into(g, last->buf, last->dtype, last->offset, last->stride, c);
+        }
+        r->in.gates = !r->lstm ? input : r->keep ? gn_stack(gates, (int)r->n, 0) : NULL;
+        r->in.more = all[1] != NULL ? all[1] : r->keep ? gn_stack(more, (int)r->n, 0) : NULL;
     }
     gni_free(g, h);
     return y;
@@ -203,32 +236,61 @@ static gn_array *gni_recur_forward(gni_recur *r) {
 static gn_array *gni_recur_sigmoid(gn_array *d, gn_array *s) { return gn_mul(d, gn_mul(s, gn_rsub_s(s, 1.0))); }
 static gn_array *gni_recur_tanh(gn_array *d, gn_array *t) { return gn_mul(d, gn_rsub_s(gn_square(t), 1.0)); }
 
-// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before.
-static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx, gn_array **du) {
+// Derivatives by the gates of step t beside each other; in their places, where the fourth is already, if there is room for all.
+static gn_array *gni_recur_beside(const gni_recur *r, gn_array *all, int64_t t, gn_array **d, int count) {
+    gn_array *to[4];
+    if (all == NULL) return gn_concat(d, count, -1);
+    for (int i = 0; i < count; i++) to[i] = gni_recur_part(r, all, t, i);
+    gni_recur_eval(r, d, to, GNI_MIN(count, 3)); // the fourth is there
+    return gni_recur_at(all, t);
+}
+
+// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before. `all`: room for
+// the gates' parts, or NULL.
+static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx, gn_array **du,
+                                gn_array *const all[2]) {
+    gn_array *y[4], *to[4] = {NULL, NULL, NULL, NULL};
     gn_array *gates = gni_recur_at(r->in.gates, t), *more = gni_recur_at(r->in.more, t), *d[4];
     if (r->lstm) {
         gn_array *i = gn_sigmoid(gni_recur_gate(r, gates, 0)), *f = gn_sigmoid(gni_recur_gate(r, gates, 1));
         gn_array *g = gn_tanh(gni_recur_gate(r, gates, 2)), *o = gn_sigmoid(gni_recur_gate(r, gates, 3)), *tc = gn_tanh(more);
-        gn_array *c = gn_eval(gn_add(*dc, gni_recur_tanh(gn_mul(dh, o), tc)));
+        gn_array *c = gn_add(*dc, gni_recur_tanh(gn_mul(dh, o), tc));
+        y[0] = c;
+        y[1] = *dc = gn_mul(c, f);
+        y[2] = d[3] = gni_recur_sigmoid(gn_mul(dh, tc), o);
+        to[2] = gni_recur_part(r, all[0], t, 3);
+        gni_recur_eval(r, y, to, 3);
         d[0] = gni_recur_sigmoid(gn_mul(c, g), i);
         d[1] = gni_recur_sigmoid(gn_mul(c, before), f);
         d[2] = gni_recur_tanh(gn_mul(c, i), g);
-        d[3] = gni_recur_sigmoid(gn_mul(dh, tc), o);
-        *dc = gn_eval(gn_mul(c, f));
-        *dx = *du = gn_concat(d, 4, -1);
-        return gn_eval(gn_matmul(*du, r->in.u));
+        *dx = *du = gni_recur_beside(r, all[0], t, d, 4);
+        return gn_matmul(*du, r->in.u);
     }
     gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 0), gni_recur_gate(r, more, 0)));
     gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 1), gni_recur_gate(r, more, 1))), *state = gni_recur_gate(r, more, 2);
     gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, gates, 2), gn_mul(reset, state)));
-    gn_array *dn = gn_eval(gni_recur_tanh(gn_mul(dh, gn_rsub_s(z, 1.0)), n));
-    d[0] = gn_eval(gni_recur_sigmoid(gn_mul(dn, state), reset));
-    d[1] = gn_eval(gni_recur_sigmoid(gn_mul(dh, gn_sub(before, n)), z));
-    d[2] = dn;
-    *dx = gn_concat(d, 3, -1);
-    d[2] = gn_mul(dn, reset);
-    *du = gn_concat(d, 3, -1);
-    return gn_eval(gn_add(gn_matmul(*du, r->in.u), gn_mul(dh, z)));
+    y[0] = d[2] = gni_recur_tanh(gn_mul(dh, gn_rsub_s(z, 1.0)), n);
+    y[1] = gn_mul(d[2], reset);
+    y[2] = n;
+    y[3] = reset;
+    to[0] = gni_recur_part(r, all[0], t, 2);
+    to[1] = gni_recur_part(r, all[1], t, 2);
+    gni_recur_eval(r, y, to, 4);
+    y[2] = d[0] = gni_recur_sigmoid(gn_mul(d[2], state), reset);
+    y[3] = d[1] = gni_recur_sigmoid(gn_mul(dh, gn_sub(before, n)), z);
+    for (int i = 0; i < 2; i++) to[2 + i] = gni_recur_part(r, all[0], t, i);
+    gni_recur_eval(r, y + 2, to + 2, 2);
+    if (all[0] != NULL) {
+        *dx = gni_recur_at(all[0], t);
+        *du = gni_recur_at(all[1], t);
+        gn_array *from = gn_slice(*dx, -1, 0, 2 * r->h, 1), *part = gn_slice(*du, -1, 0, 2 * r->h, 1);
+        if (from != NULL && part != NULL) gni_copy_into(r->g, part->buf, part->dtype, part->offset, part->stride, from);
+    } else {
+        *dx = gn_concat(d, 3, -1);
+        d[2] = y[1];
+        *du = gn_concat(d, 3, -1);
+    }
+    return gn_add(gn_matmul(*du, r->in.u), gn_mul(dh, z));
 }
 
 // Gradients of w, u, b and c by those of all steps' gates: one product or sum each.
@@ -257,7 +319,9 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     r.n = r.in.x->shape.dim[0];
     r.h = r.in.u->shape.dim[1];
     gn_array *y = node->output, *dh = NULL, *dc = r.lstm ? gni_recur_at(gy, r.n) : NULL;
+    r.keep = true;
     if (g->no_grad == 0) y = gni_recur_forward(&r); // once more, recorded
+    gn_array *const room[2] = {gni_recur_room(&r, r.n, (r.lstm ? 4 : 3) * r.h), r.lstm ? NULL : gni_recur_room(&r, r.n, 3 * r.h)};
     const size_t bytes = 2 * sizeof(gn_array *) * (size_t)r.n;
     gn_array **dx = (gn_array **)gni_calloc(g, bytes), **du = dx + r.n;
     if (dx == NULL) gni_fail_memory(g, node->name, bytes);
@@ -267,7 +331,7 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
         gn_scope_begin(g);
         gn_array *before = r.lstm ? (first ? r.in.c0 : gni_recur_at(r.in.more, last)) : first ? r.in.h0 : gni_recur_at(y, last);
         gn_array *here = gni_recur_at(gy, t);
-        dh = gni_recur_back(&r, t, before, dh != NULL ? gn_eval(gn_add(here, dh)) : here, &dc, &dx[t], &du[t]);
+        dh = gni_recur_back(&r, t, before, dh != NULL ? gn_eval(gn_add(here, dh)) : here, &dc, &dx[t], &du[t], room);
         gn_keep(dh);
         if (r.lstm) gn_keep(dc);
         gn_keep(dx[t]);
@@ -276,8 +340,8 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     }
     const bool ok = !g->call_failed;
     if (ok) {
-        gn_array *all = gn_stack(dx, (int)r.n, 0);
-        gni_recur_weights(&r, node, all, r.lstm ? all : gn_stack(du, (int)r.n, 0), y, gx);
+        gn_array *all = room[0] != NULL ? room[0] : gn_stack(dx, (int)r.n, 0);
+        gni_recur_weights(&r, node, all, r.lstm ? all : room[1] != NULL ? room[1] : gn_stack(du, (int)r.n, 0), y, gx);
         gx[5] = dh;
         if (r.lstm) gx[6] = dc;
     }
@@ -289,6 +353,8 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
 static gn_array *gni_recur_layer(gni_recur *r, const char *fn) {
     gn_context *g = r->g;
     gn_array *in[GNI_RECUR_ARRAYS];
+    memcpy(in, &r->in, sizeof in);
+    r->keep = gni_tracks(g, in, GNI_RECUR_ARRAYS);
     g->no_grad++; // recorded as one op
     gn_array *y = gni_recur_forward(r);
     g->no_grad--;

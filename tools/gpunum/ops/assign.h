@@ -9,27 +9,6 @@
 #include "../ops/create.h"
 #endif
 
-// The bytes of its buffer among which the elements are.
-static void gni_reach(const gn_array *a, int64_t *low, int64_t *high) {
-    const int64_t size = (int64_t)gn_dtype_size(a->dtype);
-    int64_t first = a->offset, last = a->offset;
-    for (int i = 0; i < a->shape.rank; i++) {
-        const int64_t step = (a->shape.dim[i] - 1) * a->stride[i];
-        if (step < 0) first += step;
-        if (step > 0) last += step;
-    }
-    *low = first * size;
-    *high = gni_elements(&a->shape) > 0 ? (last + 1) * size : *low;
-}
-
-static bool gni_may_overlap(const gn_array *a, const gn_array *b) {
-    int64_t low, high, from, to;
-    if (a->buf == NULL || a->buf != b->buf) return false;
-    gni_reach(a, &low, &high);
-    gni_reach(b, &from, &to);
-    return low < to && from < high;
-}
-
 // Whether two arrays are the same elements in the same order.
 static bool gni_same_elements(const gn_array *a, const gn_array *b) {
     if (a->buf != b->buf || a->dtype != b->dtype || a->offset != b->offset || !gni_same_shape(&a->shape, &b->shape))
