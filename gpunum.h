@@ -688,7 +688,7 @@ GPUNUM_API gn_array *gn_lgamma(gn_array *a);   // log |Gamma(a)|; Inf at 0, -1, 
 GPUNUM_API gn_array *gn_digamma(gn_array *a);  // derivative of gn_lgamma; NaN at -1, -2, ..., infinite at 0; two gradients
 GPUNUM_API gn_array *gn_sigmoid(gn_array *a);  // 1 / (1 + exp(-a))
 GPUNUM_API gn_array *gn_silu(gn_array *a);     // a sigmoid(a)
-GPUNUM_API gn_array *gn_gelu(gn_array *a);     // a Phi(a) with the normal distribution's Phi itself, not the tanh formula
+GPUNUM_API gn_array *gn_gelu(gn_array *a);     // a Phi(a) with the normal distribution's Phi itself, not the tanh formula (gn_gelu_tanh)
 GPUNUM_API gn_array *gn_softplus(gn_array *a); // log(1 + exp(a))
 
 // Keep the dtype; gn_sign, the roundings and gn_relu are for real numbers.
@@ -929,8 +929,8 @@ GPUNUM_API bool gn_array_equal(gn_array *a, gn_array *b, bool equal_nan);
 // Scans, sorts and what stands on them: places in sorted arrays, quantiles, sets, histograms.
 
 // Each element becomes what it and all in front of it come to, along one axis, or with GN_ALL of the raveled array. Sums and
-// products of integers and bool are int64, as of gn_sum, and wrap. NaN stays from where it is. A GPU multiplies parts of a line
-// first: where one leaves the dtype's range, gn_cumprod is 0, infinite or NaN from there on.
+// products of integers and bool are int64, as of gn_sum, and wrap. NaN stays from where it is. gn_cumprod of
+// float64 that is 0 or infinite stays so; of narrower floats what is in front has float64's range or more, and may come back.
 GPUNUM_API gn_array *gn_cumsum(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cumprod(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cummax(gn_array *a, gn_axes axis);
@@ -1154,6 +1154,9 @@ GPUNUM_API gn_array *gn_checkpoint(gn_function fn, gn_array *const *in, int coun
 // x (..., in) times w (in, out) plus b (out); b may be NULL. PyTorch keeps w as (out, in): gn_transpose. As lazy as gn_matmul. In gn_backward the gradients
 // of w and b come of one job; b's are float32 sums over the rows, in a fixed order.
 GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);
+// a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2, GPT-2's gelu (PyTorch: approximate='tanh'). A float dtype; halves are computed in
+// float32 and rounded once, the gradient too. gn_gelu is the exact one.
+GPUNUM_API gn_array *gn_gelu_tanh(gn_array *a);
 // x with each element 0 with probability p and else times 1 / (1 - p); a copy of x where not training. Numbers of the context's
 // stream; no mask is kept: the gradient draws them again.
 GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training);
@@ -2080,6 +2083,8 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 #define GNI_2_SQRTPI 1.12837916709551257390
 #define GNI_SQRT1_2 0.70710678118654752440
 #define GNI_1_SQRT2PI 0.39894228040143267794
+#define GNI_GELU_SLOPE 1.5957691216057307117 // 2 sqrt(2 / pi)
+#define GNI_GELU_CUBE 0.044715
 
 // >>optable
 // What each elementwise op is, said once: enum, definitions, CPU loops, shader cases and gradients all come
@@ -2432,7 +2437,7 @@ typedef struct gni_cpu_isa {
     // With z = (x - c[0]) c[1]: y = z w + b + c[2], with gy z c[4] + gy w c[3] + c[2]; y may be x
     void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n, const float c[5]);
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
-    gni_kernel pair_product, pair_conj; // of complex numbers as they lie in memory, n parts; NULL: there are none
+    gni_kernel pair_product, pair_conj, pair_quotient; // of complex numbers as they lie in memory, n parts; NULL: there are none
     const struct gni_cpu_isa *wide; // the same for registers of 64 bits, up to `fold_columns` and those of pairs
     gni_kernel (*wide_kernel)(uint32_t code); // and its kernel of a GNI_INSN_CODE; NULL: it is in room `cpu_wide`
 } gni_cpu_isa;
@@ -4827,8 +4832,8 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
         for (; i < n; i++) d[i] = (T)s[i];                                                         \
     }
 #if defined(GNI_PASS_AVX2)
-// 32 of them, as E makes of vectors x what packing then saturates.
-#define GNI_STORE_32(E)                                                                            \
+// 32 of them: E makes of vectors x what packing then saturates, END what is stored of it.
+#define GNI_STORE_32(E, PACK, END)                                                                 \
     for (; i + 32 <= n; i += 32) {                                                                 \
         __m256i t[4];                                                                              \
         GNI_FT_UNROLL                                                                              \
@@ -4836,19 +4841,23 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
             const gni_vi x = gni_vloadi(s + i + 8 * k);                                            \
             t[k] = (__m256i)(E);                                                                   \
         }                                                                                          \
-        t[0] = _mm256_packus_epi16(_mm256_packs_epi32(t[0], t[1]), _mm256_packs_epi32(t[2], t[3])); \
-        t[0] = _mm256_permutevar8x32_epi32(t[0], _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));       \
+        t[0] = PACK(_mm256_packs_epi32(t[0], t[1]), _mm256_packs_epi32(t[2], t[3]));               \
+        t[0] = END(_mm256_permutevar8x32_epi32(t[0], _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));  \
         memcpy(d + i, t, 32);                                                                      \
     }
+#define GNI_STORE_LOW GNI_STORE_32(x & 255, _mm256_packus_epi16, )
+#define GNI_ONE_UNLESS(v) _mm256_andnot_si256(v, _mm256_set1_epi8(1))
+#define GNI_STORE_TRUTH GNI_STORE_32(gni_kieq(x, gni_vseti(0)), _mm256_packs_epi16, GNI_ONE_UNLESS)
 #else
-#define GNI_STORE_32(E)
+#define GNI_STORE_LOW
+#define GNI_STORE_TRUTH
 #endif
-#define GNI_STORE_8(name, V, E)                                                                    \
+#define GNI_STORE_8(name, BY_32, V, E)                                                             \
     static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
         uint8_t *d = (uint8_t *)dst;                                                               \
         const int32_t *s = (const int32_t *)src;                                                   \
         int64_t i = 0;                                                                             \
-        GNI_STORE_32((V) & 255)                                                                    \
+        BY_32                                                                                      \
         for (; i + GNI_VW <= n; i += GNI_VW) {                                                     \
             gni_vi x = gni_vloadi(s + i);                                                          \
             gni_vstore_8(d + i, V);                                                                \
@@ -4880,13 +4889,16 @@ GNI_STORE_HALF(gni_store_f16, gni_vstore_f16)
 GNI_STORE_HALF(gni_store_bf16, gni_vstore_bf16)
 GNI_LOAD_8(gni_load_u8, uint8_t, gni_vload_u8)
 GNI_LOAD_8(gni_load_i8, int8_t, gni_vload_i8)
-GNI_STORE_8(gni_store_u8, x, GNI_LOW)
-GNI_STORE_8(gni_store_bool, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, GNI_TRUTH)
+GNI_STORE_8(gni_store_u8, GNI_STORE_LOW, x, GNI_LOW)
+GNI_STORE_8(gni_store_bool, GNI_STORE_TRUTH, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, GNI_TRUTH)
 #undef GNI_LOAD_HALF
 #undef GNI_STORE_HALF
 #undef GNI_LOAD_8
 #undef GNI_STORE_8
 #undef GNI_STORE_32
+#undef GNI_STORE_LOW
+#undef GNI_STORE_TRUTH
+#undef GNI_ONE_UNLESS
 #undef GNI_TRUTH
 #undef GNI_LOW
 
@@ -6361,10 +6373,42 @@ static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, 
         GNI_FN(gni_wide_add)(&acc->d, &acc->e, exact ? s : p, exact ? 1 : m, 1);
     }
 }
+static GNI_NOINLINE void GNI_FN(gni_wide_multiply)(gni_acc *acc, const double *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) gni_acc_multiply(&acc->d, &acc->e, x[i]);
+}
+
+// 16 running products; where one of them leaves 2^-512 to 2^512 in some numbers, these are taken one by one.
 static void GNI_FN(gni_wide_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    const double *p = (const double *)x;
+    double s[16];
     GNI_UNUSED(at);
-    for (int64_t i = 0; i < n; i++) gni_acc_multiply(&acc->d, &acc->e, p[i]);
+    for (int j = 0; j < 16; j++) s[j] = 1.0;
+    for (int64_t i = 0; i < n; i += 512) {
+        const double *p = (const double *)x + i;
+        const int64_t m = GNI_MIN(n - i, 512), whole = m & ~(int64_t)15;
+        uint64_t odds[GNI_DW], odd = 0;
+        gni_vd v[16 / GNI_DW];
+        gni_vq bits, far;
+        memset(&far, 0, sizeof far);
+        memcpy(v, s, sizeof s);
+        for (int64_t k = 0; k < whole; k += 16)
+            GNI_FT_UNROLL
+            for (int g = 0; g < 16 / GNI_DW; g++) {
+                v[g] *= gni_dload(p, k + g * GNI_DW);
+                memcpy(&bits, &v[g], sizeof bits);
+                far |= (bits << 1) - ((uint64_t)1 << 62);
+            }
+        memcpy(odds, &far, sizeof odds);
+        for (int k = 0; k < GNI_DW; k++) odd |= odds[k];
+        const bool beyond = odd >> 63 != 0;
+        if (beyond) {
+            GNI_FN(gni_wide_multiply)(acc, s, 16);
+            for (int j = 0; j < 16; j++) s[j] = 1.0;
+        } else {
+            memcpy(s, v, sizeof s);
+        }
+        GNI_FN(gni_wide_multiply)(acc, beyond ? p : p + whole, beyond ? m : m - whole);
+    }
+    GNI_FN(gni_wide_multiply)(acc, s, 16);
 }
 // The smallest or largest; NaN if there is one.
 #define GNI_FOLD_EXTREME(name, T, V, load, pick, FIELD, OP, ODD, IF_ODD)                           \
@@ -6458,8 +6502,15 @@ static void GNI_FN(gni_wide_fold_sum_i)(gni_acc *acc, const void *x, int64_t n, 
         }                                                                                          \
         END;                                                                                       \
     }
-GNI_FOLD(gni_wide_fold_prod_i, int64_t, uint64_t r = (uint64_t)acc->i, r *= (uint64_t)y,
-         acc->i = (int64_t)r)
+static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    const uint64_t *p = (const uint64_t *)x;
+    uint64_t r = (uint64_t)acc->i, s = 1, t = 1, u = 1; // a product waits for the one before it
+    int64_t i = 0;
+    GNI_UNUSED(at);
+    for (; i + 4 <= n; i += 4) r *= p[i], s *= p[i + 1], t *= p[i + 2], u *= p[i + 3];
+    for (; i < n; i++) r *= p[i];
+    acc->i = (int64_t)(r * s * (t * u));
+}
 GNI_FOLD(gni_wide_fold_any_f, double, int r = acc->i != 0, r |= y != 0.0, acc->i = r)
 GNI_FOLD(gni_wide_fold_any_i, int64_t, int r = acc->i != 0, r |= y != 0, acc->i = r)
 GNI_FOLD(gni_wide_fold_all_f, double, int r = acc->i != 0, r &= y != 0.0, acc->i = r)
@@ -6735,6 +6786,34 @@ GNI_TABLE gni_softmax_fns GNI_FN(gni_wide_softmax_table) = {
             memcpy((T *)dst + i, &a, sizeof a);                                                    \
         }                                                                                          \
     }
+// Smith's quotient as gni_complex_div makes it of parts: `real` where the real part of b is the larger one.
+#define GNI_PAIR_QUOTIENT(quotient, T, V, VI, LANES, FMA)                                          \
+    static void GNI_FN(quotient)(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
+        const VI is_re = {LANES(GNI_LANE_IS_RE)}, odd = is_re - 1, sign = (is_re | 1) << (8 * (int)sizeof(T) - 1); \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += (int)(sizeof(V) / sizeof(T))) {                                \
+            VI a, b, ar, ai, br, bi, x, y, most, least;                                            \
+            memcpy(&a, (const T *)pa + i, sizeof a), memcpy(&b, (const T *)pb + i, sizeof b);      \
+            GNI_PAIR_LANES(ar, a, VI, LANES, GNI_LANE_RE)                                          \
+            GNI_PAIR_LANES(ai, a, VI, LANES, GNI_LANE_IM)                                          \
+            GNI_PAIR_LANES(br, b, VI, LANES, GNI_LANE_RE)                                          \
+            GNI_PAIR_LANES(bi, b, VI, LANES, GNI_LANE_IM)                                          \
+            const VI real = (VI)((V)(br & ~sign) >= (V)(bi & ~sign)), turn = real ^ odd;           \
+            most = (br & real) | (bi & ~real);                                                     \
+            least = (bi & real) | (br & ~real);                                                    \
+            x = (ai & turn) | (ar & ~turn);                                                        \
+            y = (ar & turn) | (ai & ~turn);                                                        \
+            const V size = (V)most, ratio = (V)((VI)((V)least / size) & (VI)((VI)size << 1 != 0)); \
+            const V scale = FMA((V)least, ratio, size), z = FMA((V)x, (V)((VI)ratio ^ (odd & sign)), (V)y); \
+            const V q = (V)((VI)z ^ (turn & odd & sign)) / scale;                                  \
+            memcpy((T *)dst + i, &q, sizeof q);                                                    \
+        }                                                                                          \
+    }
+#if GNI_VW > 4
+GNI_PAIR_QUOTIENT(gni_pair_quotient, float, gni_vf, gni_vi, GNI_LANES_F, gni_vfma)
+GNI_PAIR_QUOTIENT(gni_wide_pair_quotient, double, gni_vd, gni_vl, GNI_LANES_D, gni_dfma)
+#define GNI_QUOTIENTS(name) &GNI_FN(name)
+#endif
 GNI_PAIR_KERNELS(gni_pair_product, gni_pair_conj, float, gni_vf, gni_vi, GNI_LANES_F)
 GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, double, gni_vd, gni_vl, GNI_LANES_D)
 #define GNI_PAIRS(name) &GNI_FN(name)
@@ -6750,20 +6829,25 @@ GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, double, gni_vd, gni_
 #undef GNI_LANE_IS_RE
 #undef GNI_PAIR_LANES
 #undef GNI_PAIR_KERNELS
+#undef GNI_PAIR_QUOTIENT
 #else
 #define GNI_PAIRS(name) NULL
+#endif
+#if GNI_VW <= 4 || defined(GNI_WASM) // without multiply-adds
+#define GNI_QUOTIENTS(name) NULL
 #endif
 
 static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
     GNI_FN(gni_wide_columns_table), NULL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product), GNI_PAIRS(gni_wide_pair_conj),
-    NULL, NULL};
+    GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table), GNI_FN(gni_store_table), GNI_FN(gni_fold_table),
     GNI_FN(gni_columns_table),  GNI_FN(gni_stream),     GNI_FN(gni_norm_sums),   GNI_FN(gni_norm_write),
-    GNI_FN(gni_net),            GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj), &GNI_FN(gni_wide_table),
+    GNI_FN(gni_net),            GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj), GNI_QUOTIENTS(gni_pair_quotient), &GNI_FN(gni_wide_table),
     GNI_FN(gni_wide_kernel)};
+#undef GNI_QUOTIENTS
 #undef GNI_PAIRS
 
 // >>linalg_micro
@@ -11586,7 +11670,7 @@ typedef struct gni_expr {
     bool wide;
     // Of a product: computes it into `root`, through the program unless that is NULL.
     bool (*run)(gn_context *g, gn_array *product, gn_array *root, gni_builder *b);
-    bool parts;    // there are parts of complex numbers in the tree
+    bool shares;   // what occurs several times in the tree was counted once: computed by others, it may need more
     bool consumed; // a product that went into another array's store, so that it may never be asked for
     gn_array *prev, *next; // the context's list of pending arrays, oldest first
     uint32_t walk;         // that met it last, and the register it got there
@@ -13834,7 +13918,7 @@ static void gni_expr_measure(gni_expr *e, gn_dtype result) {
     e->leaves = 0;
     e->consts = 0;
     e->products = 0;
-    e->parts = e->op >= GNI_OP_COMPLEX;
+    e->shares = false;
     e->insns = gni_own_insns(e, result, &e->consts);
     for (int i = 0; i < e->n_src; i++) {
         const gn_array *s = e->src[i];
@@ -13847,7 +13931,7 @@ static void gni_expr_measure(gni_expr *e, gn_dtype result) {
             e->leaves += s->expr->leaves;
             e->consts += s->expr->consts;
             e->products += s->expr->products;
-            e->parts = e->parts || s->expr->parts;
+            e->shares = e->shares || s->expr->shares;
         }
     }
 }
@@ -13918,11 +14002,10 @@ static bool gni_expr_bound(gn_context *g, gn_array *y) {
         gn_array *largest = NULL;
         gni_tree t;
         memset(&t, 0, sizeof t);
-        if (e->parts) { // what shares more than other trees
-            gni_tree_take(&t, y, ++g->walk);
-            e->insns = t.insns, e->leaves = t.leaves, e->consts = t.consts;
-            if (!gni_expr_beyond(e)) break;
-        }
+        gni_tree_take(&t, y, ++g->walk);
+        e->insns = t.insns, e->leaves = t.leaves, e->consts = t.consts;
+        e->shares = true;
+        if (!gni_expr_beyond(e)) break;
         for (int i = 0; i < e->n_src && t.most == NULL; i++) {
             gn_array *s = e->src[i];
             if (s != NULL && !gni_is_input(s) && !(gni_is_const(s) && s->shape.rank == 0))
@@ -14206,6 +14289,30 @@ static void gni_build_finish(gni_program *p) {
         p->out_reg[i] = (int)gni_pack_reg(p, (uint32_t)p->out_reg[i]);
 }
 
+// Whether an instruction rounds to the dtype of the program's one output.
+static bool gni_rounds_output(const gni_program *p, uint32_t insn) {
+    const uint32_t op = GNI_INSN_CODE(insn) / 3u;
+    const gn_dtype t = p->out_dtype[0];
+    return op == (t == GN_F16 ? GNI_OP_ROUND_F16 : t == GN_BF16 ? GNI_OP_ROUND_BF16 : GNI_OP_ROUND_F32) && (t == GN_F16 || t == GN_BF16 || t == GN_F32);
+}
+
+// Rounding at the end to the dtype of the output is what the store does anyway, and before relu it is as good as after it.
+static void gni_drop_round(gni_program *p) {
+    const int last = p->n_insn - 1, first = p->n_in + p->n_const;
+    if (p->n_out != 1 || last < 0 || p->out_reg[0] != first + last) return;
+    if (gni_rounds_output(p, p->insn[last])) {
+        p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
+        p->n_insn--;
+        return;
+    }
+    if (last < 1 || GNI_INSN_CODE(p->insn[last]) != GNI_OP_RELU * 3u + GNI_F || (int)GNI_INSN_A(p->insn[last]) != first + last - 1 ||
+        !gni_rounds_output(p, p->insn[last - 1]))
+        return;
+    p->insn[last - 1] = GNI_INSN(GNI_OP_RELU, GNI_F, GNI_INSN_A(p->insn[last - 1]), 0, 0);
+    p->out_reg[0]--;
+    p->n_insn--;
+}
+
 // Drops dimensions of size 1 and merges neighbours that every operand steps through evenly; the first
 // `kept` dimensions are not merged with the rest. Returns how many of the kept ones remain.
 static int gni_merge_dims(int *rank, int64_t *dim, gni_operand **op, int n_op, int kept) {
@@ -14313,14 +14420,9 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
         }
     }
     if (b->full) return false;
-    const int last = p->n_insn - 1;
-    if (count == 1 && p->n_out == 1 && p->out_dtype[0] == GN_F32 && last >= 0 && p->out_reg[0] == GNI_MAX_INPUTS + GNI_MAX_CONSTS + last &&
-        GNI_INSN_CODE(p->insn[last]) / 3u == GNI_OP_ROUND_F32) { // which the store does as well
-        p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
-        p->n_insn--;
-    }
     if (count == 1) gni_build_pairs(b);
     gni_build_finish(p);
+    gni_drop_round(p);
     return true;
 }
 
@@ -14355,6 +14457,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
             ok = gni_before_overwrite(g, into[i], b->walk, held);
             o->buf = into[i]->buf;
             o->offset = into[i]->offset;
+            memcpy(o->stride, into[i]->stride, sizeof o->stride);
         } else {
             fresh[i] = gni_buffer_new(g, (uint64_t)gni_elements(&roots[i]->shape) *
                                              gn_dtype_size(o->dtype));
@@ -14388,6 +14491,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
         if (fresh[i] == NULL) { // the result lives in into[i]'s memory
             roots[i]->buf = into[i]->buf;
             roots[i]->offset = into[i]->offset;
+            memcpy(roots[i]->stride, into[i]->stride, sizeof roots[i]->stride);
             roots[i]->buf->refs++;
         }
         gni_expr_free(g, roots[i]);
@@ -14567,7 +14671,7 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
     if (fuse && gni_build_roots(&b, g, roots, count))
         return gni_evaluate_fused(g, &b, roots, into, count);
     if (count == 1 && into == NULL && gni_is_pending(roots[0])) {
-        if (roots[0]->expr->parts) { // what it shared may have been computed since
+        if (roots[0]->expr->shares) { // what it shared may have been computed since
             for (int i = 0; i < roots[0]->expr->n_src; i++)
                 if (gni_is_pending(roots[0]->expr->src[i]) && !gni_materialize(g, roots[0]->expr->src[i])) return false;
             if (gni_build_roots(&b, g, roots, 1)) return gni_evaluate_fused(g, &b, roots, into, 1);
@@ -14630,6 +14734,27 @@ static const void *gni_host(gn_context *g, gn_array *a) {
     return (const char *)a->buf->host + a->offset * (int64_t)gn_dtype_size(a->dtype);
 }
 
+// The bytes of its buffer among which the elements are.
+static void gni_reach(const gn_array *a, int64_t *low, int64_t *high) {
+    const int64_t size = (int64_t)gn_dtype_size(a->dtype);
+    int64_t first = a->offset, last = a->offset;
+    for (int i = 0; i < a->shape.rank; i++) {
+        const int64_t step = (a->shape.dim[i] - 1) * a->stride[i];
+        if (step < 0) first += step;
+        if (step > 0) last += step;
+    }
+    *low = first * size;
+    *high = gni_elements(&a->shape) > 0 ? (last + 1) * size : *low;
+}
+
+static bool gni_may_overlap(const gn_array *a, const gn_array *b) {
+    int64_t low, high, from, to;
+    if (a->buf == NULL || a->buf != b->buf) return false;
+    gni_reach(a, &low, &high);
+    gni_reach(b, &from, &to);
+    return low < to && from < high;
+}
+
 // Whether pending work outside the program of that walk reads that memory.
 static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t walk) {
     if (walk != 0 && p->expr->walk == walk) return false;
@@ -14638,9 +14763,13 @@ static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t 
     return false;
 }
 
-static gn_array *gni_find_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
-    for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next)
-        if (gni_reads_buffer(p, buf, walk)) return p;
+// Pending work outside that program that reads what a write to `a` overwrites.
+static gn_array *gni_find_reader(const gn_context *g, const gn_array *a, uint32_t walk) {
+    for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next) {
+        if (!gni_reads_buffer(p, a->buf, walk)) continue;
+        for (int i = 0; i < p->expr->n_src; i++)
+            if (p->expr->src[i] != NULL && gni_may_overlap(a, p->expr->src[i])) return p;
+    }
     return NULL;
 }
 
@@ -14681,17 +14810,33 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
     return true;
 }
 
+// How many other arrays show the buffer, for nobody but pending readers. Of more than a few, as many as they are at least.
+static int gni_views_of_readers(const gn_context *g, const gn_array *a) {
+    const gn_array *had[8];
+    int n = 0;
+    for (const gn_array *p = g->pending_last; p != NULL; p = p->expr->prev)
+        for (int i = 0; i < p->expr->n_src; i++) {
+            const gn_array *s = p->expr->src[i];
+            if (s == NULL || s == a || s->buf != a->buf || s->refs != s->lazy_refs) continue;
+            int k = 0;
+            while (k < n && had[k] != s) k++;
+            if (k == n && n < GNI_COUNT(had)) had[n++] = s;
+        }
+    return n;
+}
+
 // `held`: references to the buffer that the program of that walk holds for itself.
 static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int held) {
     if (!gni_materialize(g, a)) return false;
     // Where no other array shows the buffer, who reads it reads `a`.
     if (a->lazy_refs == 0 && a->buf->refs - held == 1) return true;
-    // When only `a` shows the buffer and all of it goes, a new one is cheaper than computing the readers.
-    bool whole = a->buf->refs - held == 1 && !a->buf->host_borrowed && !a->buf->device_borrowed &&
-                 gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
-    if (whole) return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
+    // When only `a` shows the buffer to whom the new values matter, and all of it goes, another one is cheaper than computing the
+    // readers, and those that nobody asks for are never computed.
+    bool whole = !a->buf->host_borrowed && !a->buf->device_borrowed && gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
+    if (whole && a->buf->refs - held - gni_views_of_readers(g, a) == 1)
+        return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
     for (;;) {
-        gn_array *reader = gni_find_reader(g, a->buf, walk);
+        gn_array *reader = gni_find_reader(g, a, walk);
         if (reader == NULL) return true;
         if (!gni_materialize(g, reader)) return false;
     }
@@ -15262,32 +15407,6 @@ static void gni_matmul_take_program(gni_matmul *m, const gni_builder *b, const g
     }
 }
 
-// Rounding to the dtype of the output at the end is what the store does anyway.
-static void gni_matmul_drop_round(gni_program *p) {
-    gn_dtype t = p->out_dtype[0];
-    int last = p->n_insn - 1, reg = p->n_in + p->n_const + last;
-    if (last < 0 || p->out_reg[0] != reg) return;
-    uint32_t op = GNI_INSN_CODE(p->insn[last]) / 3u;
-    if (!(op == GNI_OP_ROUND_F16 && t == GN_F16) && !(op == GNI_OP_ROUND_BF16 && t == GN_BF16))
-        return;
-    p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
-    p->n_insn--;
-}
-
-// Rounding before relu is as good as after it, where the store does it.
-static void gni_matmul_drop_round_before(gni_program *p) {
-    const int last = p->n_insn - 1, first = p->n_in + p->n_const;
-    if (last < 1 || p->out_reg[0] != first + last || GNI_INSN_CODE(p->insn[last]) != GNI_OP_RELU * 3u + GNI_F ||
-        (int)GNI_INSN_A(p->insn[last]) != first + last - 1)
-        return;
-    const uint32_t round = GNI_INSN_CODE(p->insn[last - 1]) / 3u;
-    if (!(round == GNI_OP_ROUND_F16 && p->out_dtype[0] == GN_F16) && !(round == GNI_OP_ROUND_BF16 && p->out_dtype[0] == GN_BF16))
-        return;
-    p->insn[last - 1] = GNI_INSN(GNI_OP_RELU, GNI_F, GNI_INSN_A(p->insn[last - 1]), 0, 0);
-    p->out_reg[0]--;
-    p->n_insn--;
-}
-
 // The operand that insn adds to the product, a float32 row, or 0.
 static int gni_matmul_row_added(const gni_matmul *m, uint32_t insn) {
     uint32_t a = GNI_INSN_A(insn), b = GNI_INSN_B(insn);
@@ -15304,8 +15423,7 @@ static int gni_matmul_row_added(const gni_matmul *m, uint32_t insn) {
 // A bias, relu and a conversion are what every kernel does without a program.
 static void gni_matmul_simplify(gni_matmul *m) {
     gni_program *p = &m->program;
-    gni_matmul_drop_round(p);
-    gni_matmul_drop_round_before(p);
+    gni_drop_round(p);
     int done = 0, reg = 0, bias = 0, first = p->n_in + p->n_const;
     if (p->n_insn > done && (bias = gni_matmul_row_added(m, p->insn[done])) > 0)
         reg = first + done++;
@@ -19533,8 +19651,8 @@ static const gni_convert_fn gni_narrow_none[GN_DTYPE_COUNT] = {NULL};
 // By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL.
 static const gni_convert_fn gni_narrow_store[GN_DTYPE_COUNT] = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, gni_narrow_truth};
 static const gni_cpu_isa gni_narrow_isa[2] = {
-    {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
-    {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+    {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+    {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
 
 static const gni_cpu_isa *gni_narrow_isa_of(gn_dtype t) { return &gni_narrow_isa[gn_dtype_size(t) - 1]; }
 
@@ -19640,10 +19758,10 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
 // Elementwise programs over the parts of complex numbers as programs over the numbers as they lie in memory, so that nothing is
 // taken apart: sums, differences, products, conjugates and what is the same for both parts. From outside: gni_pair_map.
 
-// A program over pairs, and its instructions that are products or conjugates: bits by their number.
+// A program over pairs, and its instructions that are products, conjugates or quotients: bits by their number.
 typedef struct gni_pairs {
     gni_map map;
-    uint32_t products, conjugates;
+    uint32_t products, conjugates, quotients;
 } gni_pairs;
 
 #if defined(GNI_WASM) // whose passes have no loops for it
@@ -19664,6 +19782,7 @@ typedef struct gni_pair_search {
     int other[GNI_MAX_INPUTS];                     // that input's imaginary part
     uint32_t re[GNI_MAX_INSNS], im[GNI_MAX_INSNS]; // what an instruction of the new program stands for
     int steps;
+    bool divides; // there is a loop for quotients
 } gni_pair_search;
 
 static uint32_t gni_pair_first(const gni_program *p) { return (uint32_t)(p->n_in + p->n_const); }
@@ -19707,6 +19826,47 @@ static int gni_pair_product(gni_pair_search *s, uint32_t re, uint32_t im, uint32
     return gni_pair_emit(s, re, im, GNI_OP_MUL, a, b, &s->q->products);
 }
 
+// What gni_complex_div makes, as rows of a value, the op that it is of and its operands.
+enum {
+    GNI_PQ_RE, GNI_PQ_IM, GNI_PQ_NONE, GNI_PQ_Z, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_P, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_MOST, GNI_PQ_LEAST, GNI_PQ_REAL,
+    GNI_PQ_V, GNI_PQ_MINUS_V, GNI_PQ_MINUS_RATIO, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE, GNI_PQ_AR, GNI_PQ_AI, GNI_PQ_BR, GNI_PQ_BI, GNI_PQ_SIZE_R,
+    GNI_PQ_SIZE_I, GNI_PQ_COUNT
+};
+static const uint8_t gni_pair_quotients[][5] = {
+    {GNI_PQ_RE, GNI_OP_DIV, GNI_PQ_Z, GNI_PQ_SCALE, GNI_PQ_NONE},          {GNI_PQ_IM, GNI_OP_DIV, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_NONE},
+    {GNI_PQ_Z, GNI_OP_FMA, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_P},              {GNI_PQ_SCALE, GNI_OP_FMA, GNI_PQ_LEAST, GNI_PQ_RATIO, GNI_PQ_MOST},
+    {GNI_PQ_W, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_V, GNI_PQ_MINUS_V},       {GNI_PQ_V, GNI_OP_FMA, GNI_PQ_P, GNI_PQ_MINUS_RATIO, GNI_PQ_Q},
+    {GNI_PQ_MINUS_V, GNI_OP_NEG, GNI_PQ_V, GNI_PQ_NONE, GNI_PQ_NONE},      {GNI_PQ_MINUS_RATIO, GNI_OP_NEG, GNI_PQ_RATIO, GNI_PQ_NONE, GNI_PQ_NONE},
+    {GNI_PQ_RATIO, GNI_OP_WHERE, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE},   {GNI_PQ_FLAT, GNI_OP_EQ, GNI_PQ_MOST, GNI_PQ_ZERO, GNI_PQ_NONE},
+    {GNI_PQ_SAFE, GNI_OP_DIV, GNI_PQ_LEAST, GNI_PQ_MOST, GNI_PQ_NONE},     {GNI_PQ_P, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AR, GNI_PQ_AI},
+    {GNI_PQ_Q, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AI, GNI_PQ_AR},           {GNI_PQ_MOST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BR, GNI_PQ_BI},
+    {GNI_PQ_LEAST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BI, GNI_PQ_BR},       {GNI_PQ_REAL, GNI_OP_GE, GNI_PQ_SIZE_R, GNI_PQ_SIZE_I, GNI_PQ_NONE},
+    {GNI_PQ_SIZE_R, GNI_OP_ABS, GNI_PQ_BR, GNI_PQ_NONE, GNI_PQ_NONE},      {GNI_PQ_SIZE_I, GNI_OP_ABS, GNI_PQ_BI, GNI_PQ_NONE, GNI_PQ_NONE}};
+
+// The quotient with these parts, where that is what they are.
+static int gni_pair_quotient(gni_pair_search *s, uint32_t re, uint32_t im) {
+    const gni_program *p = s->p;
+    uint32_t reg[GNI_PQ_COUNT];
+    for (int i = 0; i < GNI_PQ_COUNT; i++) reg[i] = UINT32_MAX; // not met yet
+    reg[GNI_PQ_RE] = re;
+    reg[GNI_PQ_IM] = im;
+    reg[GNI_PQ_NONE] = 0;
+    for (size_t i = 0; i < sizeof gni_pair_quotients / sizeof *gni_pair_quotients; i++) {
+        const uint8_t *row = gni_pair_quotients[i];
+        const uint32_t insn = gni_pair_insn(p, reg[row[0]]);
+        if (!gni_pair_is(insn, (gni_op)row[1])) return -1;
+        for (int k = 0; k < 3; k++) {
+            uint32_t *r = &reg[row[2 + k]], have = insn >> (11 + 7 * k) & 127u;
+            if (*r == UINT32_MAX) *r = have;
+            if (*r != have) return -1;
+        }
+    }
+    const uint32_t zero = reg[GNI_PQ_ZERO] - (uint32_t)p->n_in;
+    if (!s->divides || zero >= (uint32_t)p->n_const || p->konst[zero] != 0) return -1;
+    const int a = gni_pair_find(s, reg[GNI_PQ_AR], reg[GNI_PQ_AI]), b = gni_pair_find(s, reg[GNI_PQ_BR], reg[GNI_PQ_BI]);
+    return gni_pair_emit(s, re, im, GNI_OP_DIV, a, b, &s->q->quotients);
+}
+
 // The new program's register for the complex number with these parts, or -1 where it is none of these.
 static int gni_pair_find(gni_pair_search *s, uint32_t re, uint32_t im) {
     const gni_program *p = s->p;
@@ -19719,6 +19879,10 @@ static int gni_pair_find(gni_pair_search *s, uint32_t re, uint32_t im) {
     if (gni_pair_is(x, GNI_OP_SUB) && gni_pair_is(y, GNI_OP_ADD)) return gni_pair_product(s, re, im, x, y);
     if (x != 0 && GNI_INSN_CODE(x) == GNI_INSN_CODE(y) && GNI_INSN_CODE(y) % 3u == GNI_F) {
         const bool two = op == GNI_OP_ADD || op == GNI_OP_SUB || op == GNI_OP_MUL || op == GNI_OP_DIV;
+        if (op == GNI_OP_DIV) {
+            const int ratio = gni_pair_quotient(s, re, im);
+            if (ratio >= 0) return ratio;
+        }
         if (two || op == GNI_OP_NEG) {
             const int a = gni_pair_same(s, GNI_INSN_A(x), GNI_INSN_A(y));
             const int b = two ? gni_pair_same(s, GNI_INSN_B(x), GNI_INSN_B(y)) : 0;
@@ -19764,7 +19928,8 @@ static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa)
     memcpy(to->konst, p->konst, sizeof p->konst);
     to->n_out = 1;
     to->out_dtype[0] = p->out_dtype[0];
-    q->products = q->conjugates = 0;
+    s.divides = isa->pair_quotient != NULL;
+    q->products = q->conjugates = q->quotients = 0;
     to->out_reg[0] = gni_pair_find(&s, (uint32_t)p->out_reg[0], (uint32_t)p->out_reg[1]);
     if (to->out_reg[0] < 0) return false;
     q->map.rank = m->rank;
@@ -20233,6 +20398,7 @@ typedef struct gni_plan {
     int block;                   // elements of a register
     int slot[GNI_MAX_REGS];      // of each register
     int raw;                     // the slot for items on their way from or to memory
+    bool constant;               // one constant is all there is
     bool copied[GNI_MAX_INPUTS]; // first, as they never can be read in place
     int out_of[GNI_MAX_INSNS];   // output that the instruction may write in place, or -1
     gni_kernel kernel[GNI_MAX_INSNS]; // NULL where the op is a rare one
@@ -20278,6 +20444,7 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
                           const gni_operand *out, gn_dtype narrow) {
     memset(plan->copied, 0, sizeof plan->copied); // all else is written below
     plan->program = p;
+    plan->constant = p->n_in == 0 && p->n_const == 1 && p->n_insn == 0 && p->n_out == 1;
     const gni_cpu_isa *isa = gni_cpu_isa_of(g->isa);
     plan->isa = p->wide ? isa->wide : isa;
     plan->math = gni_math_get(g);
@@ -20302,11 +20469,12 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     }
 }
 
-// Products and conjugates of complex numbers have loops of their own.
+// Products, conjugates and quotients of complex numbers have loops of their own.
 static void gni_plan_pairs(gni_plan *plan, const gni_pairs *q) {
     for (int i = 0; i < plan->program->n_insn; i++) {
         if (q->products >> i & 1u) plan->kernel[i] = plan->isa->pair_product;
         if (q->conjugates >> i & 1u) plan->kernel[i] = plan->isa->pair_conj;
+        if (q->quotients >> i & 1u) plan->kernel[i] = plan->isa->pair_quotient;
     }
 }
 
@@ -20466,6 +20634,21 @@ static void gni_map_stream(const gni_map_job *j, const gni_eval *e, char *const 
     j->isa->stream(p[g->n_in + o], from, n * j->space.item[g->n_in + o], light ? p[0] + n * j->space.item[0] : from);
 }
 
+// n elements that are all the first constant of a program.
+static void gni_map_fill(const gni_plan *plan, char *to, int64_t n, int64_t item) {
+    const gni_convert_fn store = plan->isa->store[plan->program->out_dtype[0]];
+    const uint64_t bits = plan->program->konst[0];
+    const uint32_t low = (uint32_t)bits;
+    const void *reg = plan->width == 8 ? (const void *)&bits : (const void *)&low;
+    char one[8];
+    memcpy(one, reg, (size_t)plan->width);
+    if (store != NULL) store(one, reg, 1);
+    if (item == 1 || bits == 0)
+        memset(to, one[0], (size_t)(n * item));
+    else
+        gni_copy_repeat(to, one, n, item);
+}
+
 static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, const int64_t ext[3]) {
     const gni_space *s = &j->space;
     const gni_program *g = j->plan.program;
@@ -20473,6 +20656,10 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
     bool whole = (n & 15) == 0, stream[GNI_MAX_OUTPUTS];
     char *direct[GNI_MAX_OUTPUTS];
     uint32_t there = 0; // inputs that came with another one
+    if (j->plan.constant && gni_extent_contiguous(ext, s->stride[0] + s->rank - 3, s->item[0])) {
+        gni_map_fill(&j->plan, p[0], n, s->item[0]);
+        return;
+    }
     if (g->n_insn == 0 && g->n_out == 1 && g->n_in == 1 && g->out_reg[0] == 0 && whole && !j->stream && !j->plan.copied[0]) {
         const gni_convert_fn load = j->plan.isa->load[g->in_dtype[0]]; // a conversion that is all there is to do
         if (load != NULL && j->plan.isa->store[g->out_dtype[0]] == NULL &&
@@ -20582,6 +20769,20 @@ static void gni_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
 }
 
 // Tiles that make up work for one thread; a program's instructions count.
+// Whether it needs no register: a constant, or one op that takes its operands where they are and leaves its result where it goes.
+static bool gni_map_bare(const gni_map_job *j) {
+    const gni_plan *plan = &j->plan;
+    const gni_program *p = plan->program;
+    const gni_space *s = &j->space;
+    bool bare = plan->constant || (p->n_insn == 1 && p->n_const == 0 && p->out_reg[0] == p->n_in && plan->kernel[0] != NULL &&
+                                   plan->out_of[0] == 0 && !j->stream && plan->isa->store[p->out_dtype[0]] == NULL);
+    for (int k = 0; k < s->ops; k++) {
+        bare = bare && s->rank == 1 && s->stride[k][0] == s->item[k];
+        if (k < p->n_in) bare = bare && plan->isa->load[p->in_dtype[k]] == NULL && !plan->copied[k];
+    }
+    return bare;
+}
+
 static int64_t gni_tile_grain(const gni_space *s, int work) {
     int64_t tile = 1;
     for (int i = s->rank - 3; i < s->rank; i++) tile *= s->tile[i];
@@ -20629,8 +20830,8 @@ static bool gni_cpu_map(gn_context *g, const void *job) {
     for (int k = 0; k < p->n_out; k++)
         gni_space_operand(s, &m->out[k], gni_operand_data(&m->out[k]), 0);
     gni_space_merge(s, 0);
-    gni_space_tile(s, j.plan.block, false);
     j.stream = gni_streams(m->in, p->n_in, m->out, p->n_out, s);
+    gni_space_tile(s, gni_map_bare(&j) ? GNI_COPY_TILE : j.plan.block, false);
     gni_parallel(g->pool, s->tiles, gni_tile_grain(s, p->n_insn), gni_map_task, &j);
     return true;
 }
@@ -20744,6 +20945,7 @@ typedef struct gni_reduce_job {
     int64_t row;         // elements of a short row
     int64_t band;        // columns at once
     bool in_place;       // rows of memory are taken in where they are
+    int64_t lots;        // that many rows of few columns side by side
     int64_t parts, part; // parts of each reduction, tiles of a part
     gni_acc *acc;        // of each part, NULL if there is one only
     char *out;
@@ -20983,12 +21185,12 @@ static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, i
     const gni_reduce *r = j->r;
     const double *v = (const double *)a->v;
     const bool sums = r->op == GNI_RED_SUM && r->domain == GNI_F;
-    if (j->acc == NULL && gni_columns_as(r) == r->out.dtype) {
+    if (j->lots == 1 && j->acc == NULL && gni_columns_as(r) == r->out.dtype) {
         const size_t item = gn_dtype_size(r->out.dtype);
         memcpy(j->out + (size_t)first * item, a->v, (size_t)n * item);
         return;
     }
-    if (sums && j->acc == NULL && r->out.dtype == GN_F32) {
+    if (sums && j->lots == 1 && j->acc == NULL && r->out.dtype == GN_F32) {
         float *out = (float *)(void *)j->out + first;
         for (int64_t c = 0; c < n; c++) out[c] = (float)(a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR);
         return;
@@ -20998,6 +21200,11 @@ static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, i
         one.d = v[c];
         one.e = a->e[c];
         if (!sums) gni_columns_get(r, a, c, &one);
+        for (int64_t l = 1; l < j->lots; l++) {
+            gni_acc more;
+            gni_columns_get(r, a, c + l * n, &more);
+            gni_acc_join(r, &one, &more);
+        }
         if (j->acc != NULL)
             j->acc[(first + c) * j->parts + part] = one;
         else
@@ -21030,7 +21237,7 @@ static void gni_reduce_columns_task(void *arg, int64_t begin, int64_t end, int w
         gni_reduce_shift(j, row, shift);
         for (int k = 0; k < j->space.ops; k++) shift[k] += column * j->space.stride[k][rank - 1];
         gni_cursor_set(&c, &j->space, first);
-        gni_columns_begin(r, &acc, n, gni_cursor_place(&c, 0) / j->space.dim[rank - 1]);
+        gni_columns_begin(r, &acc, n * j->lots, gni_cursor_place(&c, 0) / j->space.dim[rank - 1]);
         for (int64_t t = first; t < last; t++) {
             int64_t ext[3], place = gni_cursor_place(&c, 0) / j->space.dim[rank - 1];
             memcpy(ext, c.ext, sizeof ext);
@@ -21041,6 +21248,10 @@ static void gni_reduce_columns_task(void *arg, int64_t begin, int64_t end, int w
             if (j->in_place) {
                 x = p[0];
                 stride = j->space.stride[0][rank - 2] / j->plan.width;
+                const int64_t side = j->lots > 1 ? rows / j->lots : 0;
+                if (side > 0) fold(&acc, x, side, n * j->lots, n * j->lots, place);
+                x += side * j->lots * n * j->plan.width;
+                rows -= side * j->lots;
             } else {
                 x = gni_reduce_tile(j, &e, p, ext);
             }
@@ -21152,6 +21363,9 @@ static bool gni_reduce_columns(gn_context *g, gni_reduce_job *j, int64_t n) {
     for (int i = 0; i < s->rank; i++) s->tile[i] = 1;
     t[2] = j->band;
     t[1] = GNI_MIN(d[1], j->in_place ? 8 * GNI_COLUMN_BLOCK : GNI_MAX(block / j->band, 1));
+    const bool places = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
+    if (j->in_place && !places && s->stride[0][s->rank - 2] == j->columns * j->plan.width) j->lots = GNI_MAX(32 / j->columns, 1);
+    t[1] = GNI_MIN(d[1], t[1] * j->lots);
     if (t[1] == d[1] && !j->in_place) t[0] = GNI_MAX(GNI_MIN(d[0], block / (j->band * d[1])), 1);
     gni_space_count(s);
     int64_t items = j->rows * ((j->columns - 1) / j->band + 1);
@@ -21222,7 +21436,7 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     gni_reduce_job j;
     memset(&j, 0, sizeof j);
     j.r = r;
-    j.columns = 1;
+    j.columns = j.lots = 1;
     j.out = gni_operand_data(&r->out);
     int64_t results = 1, n = 1;
     for (int i = 0; i < r->kept; i++) results *= r->dim[i];
@@ -21358,11 +21572,12 @@ GNI_INLINE void gni_scan_extremes(gni_scan_op op, double *y, const double *x, in
 GNI_INLINE void gni_scan_integers(gni_scan_op op, int64_t *y, const int64_t *x, int64_t n, gni_scan_acc *acc) {
     int64_t a = acc->i, i = 0;
     for (; i + 4 <= n; i += 4) {
-        const int64_t x0 = x[i], x1 = x[i + 1], x2 = x[i + 2], x3 = x[i + 3];
-        y[i] = a = gni_scan_integer(op, a, x0);
-        y[i + 1] = a = gni_scan_integer(op, a, x1);
-        y[i + 2] = a = gni_scan_integer(op, a, x2);
-        y[i + 3] = a = gni_scan_integer(op, a, x3);
+        const int64_t x0 = x[i], x01 = gni_scan_integer(op, x0, x[i + 1]), x02 = gni_scan_integer(op, x01, x[i + 2]);
+        const int64_t x03 = gni_scan_integer(op, x02, x[i + 3]);
+        y[i] = gni_scan_integer(op, a, x0);
+        y[i + 1] = gni_scan_integer(op, a, x01);
+        y[i + 2] = gni_scan_integer(op, a, x02);
+        y[i + 3] = a = gni_scan_integer(op, a, x03);
     }
     for (; i < n; i++) y[i] = a = gni_scan_integer(op, a, x[i]);
     acc->i = a;
@@ -32122,6 +32337,7 @@ enum {
     GNI_JOB_HIT_SET = 4,       // in sets of so many
     GNI_JOB_LOG_CHOICES = 6,   // log2 of the choices remembered
     GNI_JOB_FEW = 4,           // pipelines of a program that is over soon
+    GNI_JOB_FEW_SLOW = 24,     // the same where the kernels that interpret take as long as these to compile
     GNI_JOB_COUNTERS = 1 << 14, // words
     GNI_JOB_FAULTS = 32,
     GNI_JOB_FAULT_BYTES = 256 // of each flag, so that jobs do not wait for each other
@@ -32468,7 +32684,8 @@ static bool gni_job_seen(gni_gpu *gpu, const gni_gpu_kernel *k) {
 
 // The specialised pipeline if it is there. Else the one that interprets, whose compilation takes far
 // longer, but only once: until it is there, the specialised one is worth waiting for. gn_close waits for what
-// is being compiled, so that programs of a few kernels do without it.
+// is being compiled, so that programs of a few kernels do without it. A CPU compiles on the cores that it
+// computes with: there, programs that come once are interpreted, after the first few.
 // c->special.module -1: there is none.
 static gni_gpu_pipeline *gni_job_pipeline(gni_job_call *c) {
     gni_gpu *gpu = c->gpu;
@@ -32480,13 +32697,13 @@ static gni_gpu_pipeline *gni_job_pipeline(gni_job_call *c) {
         return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
     gni_gpu_pipeline *p = gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_PEEK);
     if (p) return p;
-    // A CPU compiles on the cores that it computes with: there, programs that come once are interpreted.
-    bool slow = gpu->caps.kind == GNI_GPU_CPU, few = (int)gpu->pipelines < GNI_JOB_FEW;
+    bool slow = gpu->caps.kind == GNI_GPU_CPU;
+    bool few = (int)gpu->pipelines < (slow ? GNI_JOB_FEW_SLOW : GNI_JOB_FEW);
     if (c->waits && !slow) return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
     p = gni_gpu_pipeline_get(gpu, &c->generic,
-                             slow  ? GNI_GPU_WAIT
-                             : few ? GNI_GPU_PEEK
-                                   : GNI_GPU_BEHIND);
+                             few    ? GNI_GPU_PEEK
+                             : slow ? GNI_GPU_WAIT
+                                    : GNI_GPU_BEHIND);
     if (!p) return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
     if (gni_job_seen(gpu, &c->special)) gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_ASYNC);
     return p;
@@ -35978,8 +36195,8 @@ static int64_t gni_job_image_groups(const gni_image *m) {
     return gni_job_ceil(m->n * gni_extent_product(m->size, 3), 64 * (m->step == GNI_IMAGE_SCAN ? GNI_IMAGE_SCANNED : 1));
 }
 
-// Whether products of float32 images, of which so many bytes are read, are to be done in parts: GN_PRECISION_HIGH.
-static bool gni_job_wants_parts(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t groups, double bytes) {
+// Whether `times` products of float32 images, of which so many bytes are read, are to be done in parts: GN_PRECISION_HIGH.
+static bool gni_job_wants_parts(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t groups, double times, double bytes) {
     const gni_gpu_jobs *ops = gni_job_state(gpu);
     const int force = ops != NULL ? ops->split_force : 0;
     gni_matmul like;
@@ -35997,7 +36214,7 @@ static bool gni_job_wants_parts(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, i
     const double exact = gni_job_tile_time(gpu, t, &like, groups, splits);
     t = gni_job_best_tile(gpu, gni_job_image_tiles, (int)GNI_COUNT(gni_job_image_tiles), &like, groups, &splits);
     // Shorter sums would show that parts hold an element to 2^-23 only.
-    return k >= 512 && gni_job_tile_time(gpu, t, &like, groups, splits) + 15.0 + bytes / 2e6 < exact;
+    return k >= 512 && times * gni_job_tile_time(gpu, t, &like, groups, splits) + 15.0 + bytes / 2e6 < times * exact;
 }
 
 static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
@@ -37151,6 +37368,8 @@ static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     bool truth = op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT;
     if (a->dtype == GN_BOOL && op == GNI_OP_NEG)
         gni_fail(g, GN_ERROR_DTYPE, "%s: bool has no negative; use gn_logical_not", fn);
+    else if (truth && op <= GNI_OP_ISFINITE && !gni_is_float(t)) // integers are not looked at
+        y = gni_const(g, fn, GN_BOOL, &a->shape, op == GNI_OP_ISFINITE);
     else
         y = gni_apply(g, fn, op, t, truth ? GN_BOOL : t, &a, NULL, 1);
     if (!truth) gni_record_op(g, y, fn, op, &a, 1, 0, 0.0);
@@ -38023,13 +38242,35 @@ static gn_array *gni_complex_prod(gn_context *g, gn_array *a, uint32_t set, bool
     return gn_reshape(y, out);
 }
 
+// Whether both parts of complex numbers are summed in one pass: as two columns, which are few on a GPU.
+static bool gni_sums_both(gn_context *g, gn_array *a) {
+    if (gni_tracks(g, &a, 1) || a->shape.rank == GN_MAX_RANK || !gni_materialize(g, a)) return false;
+    return (a->buf->where & GNI_ON_GPU) == 0;
+}
+static gn_array *gni_complex_sum(gn_context *g, const char *fn, gn_array *a, uint32_t set, bool keep) {
+    gn_shape s = a->shape, out = gni_reduced_shape(&s, set, keep);
+    int64_t stride[GN_MAX_RANK];
+    for (int i = 0; i < s.rank; i++) stride[i] = 2 * a->stride[i];
+    stride[s.rank] = 1;
+    s.dim[s.rank++] = 2;
+    gn_array *parts = gni_adopt(g, gni_array_view(g, fn, a, &s, stride, 2 * a->offset));
+    gn_array *y = parts != NULL ? gni_adopt(g, gni_array_empty(g, fn, a->dtype, &out)) : NULL;
+    if (y == NULL) return NULL;
+    const gn_dtype t = parts->dtype = gni_part_of(a->dtype);
+    return gni_reduce_into(g, fn, GNI_RED_SUM, parts, t, t, set, false, y, 0);
+}
+
 static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_backward_fn backward,
                                       gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     if (op == GNI_RED_SUM && gni_is_complex(a->dtype)) {
+        bool keep_axes;
+        const uint32_t which = gni_axes(g, fn, axes, a->shape.rank, &keep_axes);
         gn_scope_begin(g);
-        return gni_end_scope(g, gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes)));
+        gn_array *y = which == ~0u || !gni_sums_both(g, a) ? NULL : gni_complex_sum(g, fn, a, which, keep_axes);
+        if (y == NULL && !g->call_failed) y = gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes));
+        return gni_end_scope(g, y);
     }
     if (gni_is_complex(a->dtype) && (op == GNI_RED_ANY || op == GNI_RED_ALL)) {
         gn_scope_begin(g);
@@ -44415,6 +44656,9 @@ static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, 
         return first ? gni_math_get(g)->power(g, re, a) : gni_math_get(g)->power(g, a, re);
     case GNI_OP_EQ: return gn_logical_and(gn_eq_s(re, s), gn_eq_s(im, 0.0));
     case GNI_OP_NE: return gn_logical_or(gn_ne_s(re, s), gn_ne_s(im, 0.0));
+    case GNI_OP_LOGICAL_AND: return gn_logical_and_s(gni_nonzero(a), s);
+    case GNI_OP_LOGICAL_OR: return gn_logical_or_s(gni_nonzero(a), s);
+    case GNI_OP_LOGICAL_XOR: return gn_logical_xor_s(gni_nonzero(a), s);
     default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
     }
     return NULL;
@@ -45103,27 +45347,6 @@ GNI_O1_BEGIN
 // >>assign
 // Writing to views. What autograd knows of every array that shows the memory changes with it: each gets a record of its own, and
 // what was recorded before refers to a header that nobody else has, with the record that the array had. From outside: gni_assign.
-
-// The bytes of its buffer among which the elements are.
-static void gni_reach(const gn_array *a, int64_t *low, int64_t *high) {
-    const int64_t size = (int64_t)gn_dtype_size(a->dtype);
-    int64_t first = a->offset, last = a->offset;
-    for (int i = 0; i < a->shape.rank; i++) {
-        const int64_t step = (a->shape.dim[i] - 1) * a->stride[i];
-        if (step < 0) first += step;
-        if (step > 0) last += step;
-    }
-    *low = first * size;
-    *high = gni_elements(&a->shape) > 0 ? (last + 1) * size : *low;
-}
-
-static bool gni_may_overlap(const gn_array *a, const gn_array *b) {
-    int64_t low, high, from, to;
-    if (a->buf == NULL || a->buf != b->buf) return false;
-    gni_reach(a, &low, &high);
-    gni_reach(b, &from, &to);
-    return low < to && from < high;
-}
 
 // Whether two arrays are the same elements in the same order.
 static bool gni_same_elements(const gn_array *a, const gn_array *b) {
@@ -46018,9 +46241,12 @@ GPUNUM_API gn_array *gn_union1d(gn_array *a, gn_array *b) {
     return gni_end_scope(g, both != NULL ? gni_unique(g, "gn_union1d", both, NULL, NULL, NULL) : NULL);
 }
 
+// In the dtype of a set of both: what is one number there is one element.
+static gn_array *gni_set_as(gn_array *a, const gn_array *b) { return gni_as(a, gn_promote(a->dtype, b->dtype)); }
+
 // The different elements of `a` that are in b, or that are not.
 static gn_array *gni_set_part(gn_context *g, const char *fn, gn_array *a, gn_array *b, bool wanted) {
-    gn_array *own = gni_unique(g, fn, a, NULL, NULL, NULL);
+    gn_array *own = a != NULL && b != NULL ? gni_unique(g, fn, a, NULL, NULL, NULL) : NULL;
     gn_array *in = own != NULL ? gni_isin(g, fn, own, b) : NULL;
     return in != NULL ? gn_compress(wanted ? in : gn_logical_not(in), own, 0) : NULL;
 }
@@ -46028,9 +46254,7 @@ static gn_array *gni_set_part(gn_context *g, const char *fn, gn_array *a, gn_arr
 GPUNUM_API gn_array *gn_intersect1d(gn_array *a, gn_array *b) {
     gn_context *g = gni_begin_pair("gn_intersect1d", a, b);
     if (g == NULL) return NULL;
-    gn_array *y = gni_set_part(g, "gn_intersect1d", a, b, true);
-    const gn_dtype t = gn_promote(a->dtype, b->dtype);
-    return gni_end_scope(g, y != NULL && y->dtype != t ? gn_cast(y, t) : y);
+    return gni_end_scope(g, gni_set_part(g, "gn_intersect1d", gni_set_as(a, b), gni_set_as(b, a), true));
 }
 
 GPUNUM_API gn_array *gn_setdiff1d(gn_array *a, gn_array *b) {
@@ -46042,6 +46266,8 @@ GPUNUM_API gn_array *gn_setdiff1d(gn_array *a, gn_array *b) {
 GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b) {
     gn_context *g = gni_begin_pair("gn_setxor1d", a, b);
     if (g == NULL) return NULL;
+    a = gni_set_as(a, b);
+    b = a != NULL ? gni_set_as(b, a) : NULL;
     gn_array *first = gni_set_part(g, "gn_setxor1d", a, b, false), *second = NULL, *both = NULL;
     if (first != NULL) second = gni_set_part(g, "gn_setxor1d", b, a, false);
     if (second != NULL) both = gni_raveled_join(first, second);
@@ -49382,17 +49608,25 @@ static gn_array *gni_sum_squares(gn_array *gy, gn_array *a, gn_array *b) {
     return gn_add(gn_square(gni_widened(a, gy)), gn_square(gni_widened(b, gy)));
 }
 
+// What curves of several steps take, so that a half is rounded once, and the way back.
+static gn_array *gni_half_up(gn_array *a) { return a != NULL && (a->dtype == GN_F16 || a->dtype == GN_BF16) ? gn_cast(a, GN_F32) : a; }
+static gn_array *gni_slope_by(gn_array *gy, gn_array *slope) {
+    return gy == NULL ? NULL : gni_as(gn_mul(gni_half_up(gy), slope), gy->dtype);
+}
+
 // y (x sigmoid(x))' = s (1 + x (1 - s))
 static gn_array *gni_grad_silu(gn_array *gy, gn_array *a) {
+    a = gni_half_up(a);
     gn_array *s = gn_sigmoid(a);
-    return gn_mul(gy, gn_mul(s, gn_add_s(gn_mul(a, gn_rsub_s(s, 1.0)), 1.0)));
+    return gni_slope_by(gy, gn_mul(s, gn_add_s(gn_mul(a, gn_rsub_s(s, 1.0)), 1.0)));
 }
 
 // (x Phi(x))' = Phi(x) + x phi(x) with the normal distribution's Phi and phi.
 static gn_array *gni_grad_gelu(gn_array *gy, gn_array *a) {
+    a = gni_half_up(a);
     gn_array *phi = gn_mul_s(gn_exp(gn_mul_s(gn_square(a), -0.5)), GNI_1_SQRT2PI);
     gn_array *big_phi = gn_mul_s(gn_add_s(gn_erf(gn_mul_s(a, GNI_SQRT1_2)), 1.0), 0.5);
-    return gn_mul(gy, gn_add(big_phi, gn_mul(a, phi)));
+    return gni_slope_by(gy, gn_add(big_phi, gn_mul(a, phi)));
 }
 
 // 0 at 0, as in PyTorch. A choice, not a product: infinity times 0 would be NaN.
@@ -49998,6 +50232,32 @@ GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b) {
     return gni_end_scope(g, b != NULL ? gn_add(y, b) : y);
 }
 
+// a s with s = sigmoid(v), v = 2 k a (1 + c a^2): 1 + tanh(v / 2) is 2 s.
+static gn_array *gni_gelu_gate(gn_array *a) {
+    return gn_sigmoid(gn_mul(gn_add_s(gn_mul_s(gn_square(a), GNI_GELU_CUBE * GNI_GELU_SLOPE), GNI_GELU_SLOPE), a));
+}
+
+// (a s)' = s + s (1 - s) a v'. What is 0 at both ends is multiplied first: v' grows without bound.
+static bool gni_back_gelu_tanh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *a = gni_half_up(node->in[0]), *s = gni_gelu_gate(a);
+    gn_array *slope = gn_add_s(gn_mul_s(gn_square(a), 3.0 * GNI_GELU_CUBE * GNI_GELU_SLOPE), GNI_GELU_SLOPE);
+    GNI_UNUSED(g);
+    gx[0] = gni_slope_by(gy, gn_add(gn_mul(gn_mul(gn_mul(s, gn_rsub_s(s, 1.0)), a), slope), s));
+    return true;
+}
+
+GPUNUM_API gn_array *gn_gelu_tanh(gn_array *a) {
+    gn_context *g = gni_begin("gn_gelu_tanh", &a, 1);
+    if (g == NULL) return NULL;
+    if (!gni_need_float(g, "gn_gelu_tanh", a->dtype)) return gni_end(g, NULL);
+    gn_scope_begin(g);
+    g->no_grad++; // recorded as one op
+    gn_array *x = gni_half_up(a), *y = gni_as(gn_mul(x, gni_gelu_gate(x)), a->dtype);
+    g->no_grad--;
+    gni_record(g, y, "gn_gelu_tanh", gni_back_gelu_tanh, &a, 1);
+    return gni_end_scope(g, y);
+}
+
 // d loss / d logits = (softmax(logits) - one hot) gy / n. in: logits, one hot (bool, pending), logsumexp.
 static bool gni_back_cross_entropy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *logits = node->in[0], *picked = gn_cast(node->in[1], logits->dtype);
@@ -50508,17 +50768,18 @@ static bool gni_conv_scan(gn_context *g, gni_conv_parts *s, gn_array *a, gn_arra
 }
 #endif
 
-// Whether a product of images a and b, m rows and n columns of k for each group, goes in parts: then s gets control words.
+// Whether `times` products of images a and b, m rows and n columns of k for each group, go in parts: then s gets control words.
 // `by_channel`: its rows and columns are channels. False: it failed.
 static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m,
-                                 int64_t n, int64_t k, bool by_channel) {
+                                 int64_t n, int64_t k, int64_t times, bool by_channel) {
     memset(s, 0, sizeof *s);
 #if GNI_GPU
     const double bytes = 4.0 * ((double)gni_elements(&a->shape) + (double)gni_elements(&b->shape));
     const int64_t c = p->c, o = p->o / p->groups;
     if (a->dtype != GN_F32 || c < 8 || o < 8 || (p->groups > 1 && (c % 16 != 0 || o % 16 != 0))) return true;
     // With room for twice the channels and for what lies around images.
-    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 || !gni_job_wants_parts(g->gpu, m, n, k, p->groups, bytes)) return true;
+    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 || !gni_job_wants_parts(g->gpu, m, n, k, p->groups, (double)times, bytes))
+        return true;
     return gni_conv_scan(g, s, a, b, by_channel);
 #else
     GNI_UNUSED(g);
@@ -50528,6 +50789,7 @@ static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_con
     GNI_UNUSED(m);
     GNI_UNUSED(n);
     GNI_UNUSED(k);
+    GNI_UNUSED(times);
     GNI_UNUSED(by_channel);
     return true;
 #endif
@@ -50602,7 +50864,7 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     gni_conv d;
     gni_conv_parts parts;
     const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
-    if (!gni_conv_parts_begin(g, &parts, p, y, x, p->o / p->groups, taps * p->c, p->n * places, true)) return NULL;
+    if (!gni_conv_parts_begin(g, &parts, p, y, x, p->o / p->groups, taps * p->c, p->n * places, 1, true)) return NULL;
     const int64_t c = gni_conv_width(p->c, x->dtype, &parts), o = gni_conv_width(p->o, x->dtype, &parts);
     const gn_shape s = GN_SHAPE(p->o, taps * c);
     memset(&d, 0, sizeof d);
@@ -50718,7 +50980,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         g->placement = GN_PLACE_GPU;
         gni_conv_parts parts;
         const bool ok = gni_conv_parts_begin(g, &parts, p, w, x, p->o / p->groups, p->n * gni_conv_count(p->out, p->nd),
-                                             p->c * gni_conv_count(p->k, p->nd), false);
+                                             p->c * gni_conv_count(p->k, p->nd), 1, false);
         x = ok ? gni_conv_frame_image(g, p, x, &parts) : NULL;
         gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
         g->placement = asked;
@@ -50893,7 +51155,7 @@ static bool gni_conv_parts_of_back(gn_context *g, const gni_conv_plan *p, gn_arr
     }
     w = gni_conv_turned(p, w, all);
     return w != NULL && gni_conv_parts_begin(g, s, p, w, y, p->c, p->n * gni_conv_count(p->in, p->nd) / phases,
-                                             p->o / p->groups * gni_conv_count(p->k, p->nd) / phases, false);
+                                             p->o / p->groups * gni_conv_count(p->k, p->nd) / phases, phases, false);
 }
 
 // The gradient of x from that of y.
@@ -51857,6 +52119,7 @@ enum { GNI_RECUR_ARRAYS = 9 };
 typedef struct gni_recur {
     gn_context *g;
     bool lstm, reversed;
+    bool keep; // gates and more, for a gradient
     int64_t n, h;
     gni_recur_in in;
 } gni_recur;
@@ -51865,22 +52128,49 @@ static gn_array *gni_recur_at(gn_array *a, int64_t t) { return gn_squeeze(gn_sli
 static gn_array *gni_recur_gate(const gni_recur *r, gn_array *a, int i) { return gn_slice(a, -1, i * r->h, (i + 1) * r->h, 1); }
 static gn_array *gni_recur_plus(gn_array *a, gn_array *b) { return b != NULL ? gn_add(a, b) : a; }
 
-// The state behind step t, and what the gradient needs of the step.
-static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, gn_array *h, gn_array **c, gn_array **kept) {
+// Room for what all steps give, (n, batch, columns), or NULL where that is recorded, since no record sees a part written.
+static gn_array *gni_recur_room(const gni_recur *r, int64_t n, int64_t columns) {
+    const gn_shape s = GN_SHAPE(n, r->in.h0->shape.dim[0], columns);
+    return r->g->no_grad > 0 ? gni_adopt(r->g, gni_array_empty(r->g, r->g->call, r->in.x->dtype, &s)) : NULL;
+}
+
+// Computes `count` arrays, in one program if possible: a[i] in place `to[i]`, an array's part, or where that is NULL in memory of its
+// own.
+static void gni_recur_eval(const gni_recur *r, gn_array **a, gn_array **to, int count) {
+    for (int i = 0; i < count; i++)
+        if (a[i] == NULL) return; // after a failure
+    gni_evaluate(r->g, a, to, count);
+}
+
+// Of step t's columns i to i + count of `all`, or NULL.
+static gn_array *gni_recur_part(const gni_recur *r, gn_array *all, int64_t t, int i) {
+    return all != NULL ? gni_recur_gate(r, gni_recur_at(all, t), i) : NULL;
+}
+
+// The state behind step t, and what the gradient needs of the step. With room for all h and c they go there.
+static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, gn_array *h, gn_array **c, gn_array **kept,
+                                gn_array *const all[2]) {
+    gn_array *y[2], *to[2];
     gn_array *sum = gn_matmul(h, gn_transpose(r->in.u)), *from_x = gni_recur_at(input, t);
     if (r->lstm) {
         kept[0] = sum = gn_eval(gn_add(sum, from_x));
         gn_array *i = gn_sigmoid(gni_recur_gate(r, sum, 0)), *f = gn_sigmoid(gni_recur_gate(r, sum, 1));
         gn_array *g = gn_tanh(gni_recur_gate(r, sum, 2)), *o = gn_sigmoid(gni_recur_gate(r, sum, 3));
-        kept[1] = *c = gn_eval(gn_add(gn_mul(f, *c), gn_mul(i, g)));
-        return gn_eval(gn_mul(o, gn_tanh(*c)));
+        kept[1] = *c = y[1] = gn_add(gn_mul(f, *c), gn_mul(i, g));
+        y[0] = gn_mul(o, gn_tanh(*c));
+        for (int k = 0; k < 2; k++) to[k] = gni_recur_part(r, all[k], t, 0);
+        gni_recur_eval(r, y, to, 2);
+        return y[0];
     }
     kept[0] = from_x;
     kept[1] = sum = gn_eval(gni_recur_plus(sum, r->in.c));
     gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 0), gni_recur_gate(r, sum, 0)));
     gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 1), gni_recur_gate(r, sum, 1)));
     gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, from_x, 2), gn_mul(reset, gni_recur_gate(r, sum, 2))));
-    return gn_eval(gn_add(n, gn_mul(z, gn_sub(h, n))));
+    y[0] = gn_add(n, gn_mul(z, gn_sub(h, n)));
+    to[0] = gni_recur_part(r, all[0], t, 0);
+    gni_recur_eval(r, y, to, 1);
+    return y[0];
 }
 
 // The states h of all steps; behind them an LSTM's last c. Leaves gates and more.
@@ -51888,6 +52178,7 @@ static gn_array *gni_recur_forward(gni_recur *r) {
     gn_context *g = r->g;
     const size_t bytes = sizeof(gn_array *) * (size_t)(3 * r->n + 1);
     gn_array **h = (gn_array **)gni_calloc(g, bytes), **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0, *c = r->in.c0;
+    gn_array *const all[2] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h), r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL};
     if (h == NULL) {
         gni_fail_memory(g, g->call, bytes);
         return NULL;
@@ -51899,18 +52190,22 @@ static gn_array *gni_recur_forward(gni_recur *r) {
         const int64_t t = r->reversed ? r->n - 1 - i : i;
         gn_array *kept[2];
         gn_scope_begin(g);
-        state = gni_recur_step(r, t, input, state, &c, kept);
+        state = gni_recur_step(r, t, input, state, &c, kept, all);
         h[t] = gn_keep(state);
-        gates[t] = r->lstm ? gn_keep(kept[0]) : NULL;
-        more[t] = gn_keep(kept[1]);
+        gates[t] = r->lstm && r->keep ? gn_keep(kept[0]) : NULL;
+        more[t] = r->lstm || r->keep ? gn_keep(kept[1]) : NULL;
         gn_scope_end(g);
     }
     gn_array *y = NULL;
     if (!g->call_failed) {
         h[r->n] = c;
-        y = gn_stack(h, (int)(r->n + (r->lstm ? 1 : 0)), 0);
-        r->in.gates = r->lstm ? gn_stack(gates, (int)r->n, 0) : input;
-        r->in.more = gn_stack(more, (int)r->n, 0);
+        y = all[0] != NULL ? all[0] : gn_stack(h, (int)(r->n + (r->lstm ? 1 : 0)), 0);
+        if (all[0] != NULL && r->lstm) {
+            gn_array *last = gni_recur_at(y, r->n);
+            if (last != NULL) gni_copy_into(g, last->buf, last->dtype, last->offset, last->stride, c);
+        }
+        r->in.gates = !r->lstm ? input : r->keep ? gn_stack(gates, (int)r->n, 0) : NULL;
+        r->in.more = all[1] != NULL ? all[1] : r->keep ? gn_stack(more, (int)r->n, 0) : NULL;
     }
     gni_free(g, h);
     return y;
@@ -51920,32 +52215,61 @@ static gn_array *gni_recur_forward(gni_recur *r) {
 static gn_array *gni_recur_sigmoid(gn_array *d, gn_array *s) { return gn_mul(d, gn_mul(s, gn_rsub_s(s, 1.0))); }
 static gn_array *gni_recur_tanh(gn_array *d, gn_array *t) { return gn_mul(d, gn_rsub_s(gn_square(t), 1.0)); }
 
-// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before.
-static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx, gn_array **du) {
+// Derivatives by the gates of step t beside each other; in their places, where the fourth is already, if there is room for all.
+static gn_array *gni_recur_beside(const gni_recur *r, gn_array *all, int64_t t, gn_array **d, int count) {
+    gn_array *to[4];
+    if (all == NULL) return gn_concat(d, count, -1);
+    for (int i = 0; i < count; i++) to[i] = gni_recur_part(r, all, t, i);
+    gni_recur_eval(r, d, to, GNI_MIN(count, 3)); // the fourth is there
+    return gni_recur_at(all, t);
+}
+
+// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before. `all`: room for
+// the gates' parts, or NULL.
+static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx, gn_array **du,
+                                gn_array *const all[2]) {
+    gn_array *y[4], *to[4] = {NULL, NULL, NULL, NULL};
     gn_array *gates = gni_recur_at(r->in.gates, t), *more = gni_recur_at(r->in.more, t), *d[4];
     if (r->lstm) {
         gn_array *i = gn_sigmoid(gni_recur_gate(r, gates, 0)), *f = gn_sigmoid(gni_recur_gate(r, gates, 1));
         gn_array *g = gn_tanh(gni_recur_gate(r, gates, 2)), *o = gn_sigmoid(gni_recur_gate(r, gates, 3)), *tc = gn_tanh(more);
-        gn_array *c = gn_eval(gn_add(*dc, gni_recur_tanh(gn_mul(dh, o), tc)));
+        gn_array *c = gn_add(*dc, gni_recur_tanh(gn_mul(dh, o), tc));
+        y[0] = c;
+        y[1] = *dc = gn_mul(c, f);
+        y[2] = d[3] = gni_recur_sigmoid(gn_mul(dh, tc), o);
+        to[2] = gni_recur_part(r, all[0], t, 3);
+        gni_recur_eval(r, y, to, 3);
         d[0] = gni_recur_sigmoid(gn_mul(c, g), i);
         d[1] = gni_recur_sigmoid(gn_mul(c, before), f);
         d[2] = gni_recur_tanh(gn_mul(c, i), g);
-        d[3] = gni_recur_sigmoid(gn_mul(dh, tc), o);
-        *dc = gn_eval(gn_mul(c, f));
-        *dx = *du = gn_concat(d, 4, -1);
-        return gn_eval(gn_matmul(*du, r->in.u));
+        *dx = *du = gni_recur_beside(r, all[0], t, d, 4);
+        return gn_matmul(*du, r->in.u);
     }
     gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 0), gni_recur_gate(r, more, 0)));
     gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 1), gni_recur_gate(r, more, 1))), *state = gni_recur_gate(r, more, 2);
     gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, gates, 2), gn_mul(reset, state)));
-    gn_array *dn = gn_eval(gni_recur_tanh(gn_mul(dh, gn_rsub_s(z, 1.0)), n));
-    d[0] = gn_eval(gni_recur_sigmoid(gn_mul(dn, state), reset));
-    d[1] = gn_eval(gni_recur_sigmoid(gn_mul(dh, gn_sub(before, n)), z));
-    d[2] = dn;
-    *dx = gn_concat(d, 3, -1);
-    d[2] = gn_mul(dn, reset);
-    *du = gn_concat(d, 3, -1);
-    return gn_eval(gn_add(gn_matmul(*du, r->in.u), gn_mul(dh, z)));
+    y[0] = d[2] = gni_recur_tanh(gn_mul(dh, gn_rsub_s(z, 1.0)), n);
+    y[1] = gn_mul(d[2], reset);
+    y[2] = n;
+    y[3] = reset;
+    to[0] = gni_recur_part(r, all[0], t, 2);
+    to[1] = gni_recur_part(r, all[1], t, 2);
+    gni_recur_eval(r, y, to, 4);
+    y[2] = d[0] = gni_recur_sigmoid(gn_mul(d[2], state), reset);
+    y[3] = d[1] = gni_recur_sigmoid(gn_mul(dh, gn_sub(before, n)), z);
+    for (int i = 0; i < 2; i++) to[2 + i] = gni_recur_part(r, all[0], t, i);
+    gni_recur_eval(r, y + 2, to + 2, 2);
+    if (all[0] != NULL) {
+        *dx = gni_recur_at(all[0], t);
+        *du = gni_recur_at(all[1], t);
+        gn_array *from = gn_slice(*dx, -1, 0, 2 * r->h, 1), *part = gn_slice(*du, -1, 0, 2 * r->h, 1);
+        if (from != NULL && part != NULL) gni_copy_into(r->g, part->buf, part->dtype, part->offset, part->stride, from);
+    } else {
+        *dx = gn_concat(d, 3, -1);
+        d[2] = y[1];
+        *du = gn_concat(d, 3, -1);
+    }
+    return gn_add(gn_matmul(*du, r->in.u), gn_mul(dh, z));
 }
 
 // Gradients of w, u, b and c by those of all steps' gates: one product or sum each.
@@ -51974,7 +52298,9 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     r.n = r.in.x->shape.dim[0];
     r.h = r.in.u->shape.dim[1];
     gn_array *y = node->output, *dh = NULL, *dc = r.lstm ? gni_recur_at(gy, r.n) : NULL;
+    r.keep = true;
     if (g->no_grad == 0) y = gni_recur_forward(&r); // once more, recorded
+    gn_array *const room[2] = {gni_recur_room(&r, r.n, (r.lstm ? 4 : 3) * r.h), r.lstm ? NULL : gni_recur_room(&r, r.n, 3 * r.h)};
     const size_t bytes = 2 * sizeof(gn_array *) * (size_t)r.n;
     gn_array **dx = (gn_array **)gni_calloc(g, bytes), **du = dx + r.n;
     if (dx == NULL) gni_fail_memory(g, node->name, bytes);
@@ -51984,7 +52310,7 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
         gn_scope_begin(g);
         gn_array *before = r.lstm ? (first ? r.in.c0 : gni_recur_at(r.in.more, last)) : first ? r.in.h0 : gni_recur_at(y, last);
         gn_array *here = gni_recur_at(gy, t);
-        dh = gni_recur_back(&r, t, before, dh != NULL ? gn_eval(gn_add(here, dh)) : here, &dc, &dx[t], &du[t]);
+        dh = gni_recur_back(&r, t, before, dh != NULL ? gn_eval(gn_add(here, dh)) : here, &dc, &dx[t], &du[t], room);
         gn_keep(dh);
         if (r.lstm) gn_keep(dc);
         gn_keep(dx[t]);
@@ -51993,8 +52319,8 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     }
     const bool ok = !g->call_failed;
     if (ok) {
-        gn_array *all = gn_stack(dx, (int)r.n, 0);
-        gni_recur_weights(&r, node, all, r.lstm ? all : gn_stack(du, (int)r.n, 0), y, gx);
+        gn_array *all = room[0] != NULL ? room[0] : gn_stack(dx, (int)r.n, 0);
+        gni_recur_weights(&r, node, all, r.lstm ? all : room[1] != NULL ? room[1] : gn_stack(du, (int)r.n, 0), y, gx);
         gx[5] = dh;
         if (r.lstm) gx[6] = dc;
     }
@@ -52006,6 +52332,8 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
 static gn_array *gni_recur_layer(gni_recur *r, const char *fn) {
     gn_context *g = r->g;
     gn_array *in[GNI_RECUR_ARRAYS];
+    memcpy(in, &r->in, sizeof in);
+    r->keep = gni_tracks(g, in, GNI_RECUR_ARRAYS);
     g->no_grad++; // recorded as one op
     gn_array *y = gni_recur_forward(r);
     g->no_grad--;
@@ -52989,6 +53317,8 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gn_array *weights[2] = {NULL, NULL}, *parts[2] = {NULL, NULL};
     gy = gni_as(gy, x->dtype);
     if (gy == NULL || z == NULL) return false;
+    // Sums and the gradient of x both read it, and what comes by other ways may: of many arrays it is made once.
+    if (gni_is_pending(gy) && gy->expr->leaves > 3 && !gni_materialize(g, gy)) return false;
     gx[GNI_NORM_X] = gni_wanted(node, GNI_NORM_X) ? gni_norm_back_rows(g, node, gy) : NULL;
     if (g->call_failed) return false;
     if (gx[GNI_NORM_X] == NULL && gni_norm_back_plain(g, node, gy, gx) && (gx[GNI_NORM_W] != NULL || gx[GNI_NORM_B] != NULL)) return true;
@@ -53015,21 +53345,21 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     const gn_axes axes = GN_KEEP(gni_axes_of(set));
     if (shared) {
         const double n = (double)gni_elements(&x->shape) / (double)GNI_MAX(gni_elements(&w->shape), 1);
-        gn_array *by = gn_div_s(w, n);
+        gn_array *by = gn_mul_s(w, 1.0 / n);
         of_product = gn_mul(product, by);
         if (centred) of_h = gn_mul(sum, by);
     } else if (parts[0] != NULL) {
         const double n = (double)gni_reduced_count(&x->shape, set);
-        of_h = gn_div_s(gn_sum(gn_mul(parts[0], w), axes), n);
-        of_product = gn_div_s(gn_sum(gn_mul(parts[1], w), axes), n);
+        of_h = gn_mul_s(gn_sum(gn_mul(parts[0], w), axes), 1.0 / n);
+        of_product = gn_mul_s(gn_sum(gn_mul(parts[1], w), axes), 1.0 / n);
     } else if (centred) {
         gn_array *pair[2], *sums[2];
         const double n = (double)gni_reduced_count(&x->shape, set);
         pair[0] = h;
         pair[1] = gn_mul(h, z);
         gni_sum_pair(g, pair, set, sums);
-        of_h = gn_div_s(sums[0], n);
-        of_product = gn_div_s(sums[1], n);
+        of_h = gn_mul_s(sums[0], 1.0 / n);
+        of_product = gn_mul_s(sums[1], 1.0 / n);
     } else {
         of_product = gn_mean(gn_mul(h, z), axes);
     }
