@@ -178,7 +178,7 @@ static const unary_entry unary[] = {
     ONE(gn_sqrt),  ONE(gn_rsqrt), ONE(gn_cbrt),  ONE(gn_recip), ONE(gn_exp),     ONE(gn_exp2),     ONE(gn_expm1),
     ONE(gn_log),   ONE(gn_log2),  ONE(gn_log10), ONE(gn_log1p), ONE(gn_sin),     ONE(gn_cos),      ONE(gn_tan),
     ONE(gn_asin),  ONE(gn_acos),  ONE(gn_atan),  ONE(gn_sinh),  ONE(gn_cosh),    ONE(gn_tanh),     ONE(gn_asinh),
-    ONE(gn_acosh), ONE(gn_atanh), ONE(gn_erf),   ONE(gn_erfc), ONE(gn_erfinv), ONE(gn_lgamma), ONE(gn_digamma), ONE(gn_neg),   ONE(gn_sigmoid), ONE(gn_silu),     ONE(gn_gelu),
+    ONE(gn_acosh), ONE(gn_atanh), ONE(gn_erf),   ONE(gn_erfc), ONE(gn_erfinv), ONE(gn_lgamma), ONE(gn_digamma), ONE(gn_neg),   ONE(gn_sigmoid), ONE(gn_silu),     ONE(gn_gelu), ONE(gn_gelu_tanh),
     ONE(gn_abs),   ONE(gn_sign),  ONE(gn_floor), ONE(gn_ceil),  ONE(gn_square),  ONE(gn_softplus), ONE(gn_round),
     ONE(gn_trunc), ONE(gn_relu),  ONE(gn_isnan), ONE(gn_isinf), ONE(gn_isfinite), ONE(gn_logical_not), ONE(gn_copy),
     ONE(gn_real),  ONE(gn_imag),  ONE(gn_conj),  ONE(gn_angle), ONE(gn_detach),  ONE(gn_zeros_like), ONE(gn_ones_like), ONE(gn_empty_like)};

@@ -269,17 +269,17 @@ static void GNI_FN(gni_wide_fold_prod_f)(gni_acc *acc, const void *x, int64_t n,
         const int64_t m = GNI_MIN(n - i, 512), whole = m & ~(int64_t)15;
         uint64_t odds[GNI_DW], odd = 0;
         gni_vd v[16 / GNI_DW];
-        gni_vq bits, far;
-        memset(&far, 0, sizeof far);
+        gni_vq bits, tops;
+        memset(&tops, 0, sizeof tops);
         memcpy(v, s, sizeof s);
         for (int64_t k = 0; k < whole; k += 16)
             GNI_FT_UNROLL
             for (int g = 0; g < 16 / GNI_DW; g++) {
                 v[g] *= gni_dload(p, k + g * GNI_DW);
                 memcpy(&bits, &v[g], sizeof bits);
-                far |= (bits << 1) - ((uint64_t)1 << 62);
+                tops |= (bits << 1) - ((uint64_t)1 << 62);
             }
-        memcpy(odds, &far, sizeof odds);
+        memcpy(odds, &tops, sizeof odds);
         for (int k = 0; k < GNI_DW; k++) odd |= odds[k];
         const bool beyond = odd >> 63 != 0;
         if (beyond) {
