@@ -23,16 +23,26 @@ echo "== set-up"
 "$root/tools/setup.sh" test
 mkdir -p "$build"
 log=$build/build.log
+: >"$log"
 launcher=
 if command -v ccache >/dev/null; then
     launcher="-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache"
     export CCACHE_DIR="${CCACHE_DIR:-$root/build/ccache}" CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1
 fi
-# The tests of the WebGPU layer are there where Dawn is.
-[ $everything = OFF ] || "$root/tools/web/webgpu_setup.sh" || echo "no Dawn: the WebGPU layer is not tested"
-cmake -S "$root" -B "$build" -G Ninja $launcher -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 -DGPUNUM_OWN_FLAGS=-O0 \
-    -DGPUNUM_WARNINGS_AS_ERRORS=ON -DGPUNUM_CHECKS="${GPUNUM_CHECKS:-ON}" \
-    -DGPUNUM_REQUIRE_ALL="${GPUNUM_REQUIRE_ALL:-$everything}" >"$log" 2>&1 || { cat "$log"; exit 1; }
+configure() {
+    cmake -S "$root" -B "$build" -G Ninja $launcher -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 -DGPUNUM_OWN_FLAGS=-O0 \
+        -DGPUNUM_USER_FLAGS=-O1 -DGPUNUM_WARNINGS_AS_ERRORS=ON -DGPUNUM_CHECKS="${GPUNUM_CHECKS:-ON}" \
+        -DGPUNUM_REQUIRE_ALL="${GPUNUM_REQUIRE_ALL:-$everything}" >>"$log" 2>&1 || { cat "$log"; exit 1; }
+}
+if [ $everything = ON ]; then
+    # The library is compiled while Dawn is fetched.
+    { "$root/tools/web/webgpu_setup.sh" || echo "no Dawn: the WebGPU layer is not tested"; } &
+    dawn=$!
+    configure
+    cmake --build "$build" --parallel "$jobs" --target gpunum_implementation >>"$log" 2>&1 || { cat "$log"; exit 1; }
+    wait $dawn
+fi
+configure
 names=$(cd "$build" && ctest -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p')
 [ -n "$names" ] || { echo "no test is named so: ctest -N in $build lists them"; exit 1; }
 targets=all

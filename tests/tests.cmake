@@ -507,12 +507,12 @@ if(GPUNUM_CHECKS)
     if(GPUNUM_CLANG AND GPUNUM_CLANGXX)
         gpunum_rebuild(clang -DCMAKE_C_COMPILER=${GPUNUM_CLANG}
             -DCMAKE_CXX_COMPILER=${GPUNUM_CLANGXX} -DGPUNUM_WARNINGS_AS_ERRORS=ON
-            -DGPUNUM_TEST_VULKAN=OFF -DCMAKE_C_FLAGS_RELEASE=-O1
+            -DGPUNUM_TEST_VULKAN=OFF -DGPUNUM_BUILD_TOOLS=OFF -DCMAKE_C_FLAGS_RELEASE=-O1
             -DGPUNUM_FUZZ_SECONDS=5 -DGPUNUM_FUZZ_SEED=40260922) # other cases than gcc's
     endif()
     set(sanitizing -DGPUNUM_BUILD_EXAMPLES=OFF -DGPUNUM_BUILD_TOOLS=OFF
         -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O1)
-    gpunum_rebuild(address_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=address,undefined)
+    gpunum_rebuild(address_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=address,undefined -DGPUNUM_FUZZ_SECONDS=15)
     gpunum_rebuild(thread_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=thread -DGPUNUM_FUZZ_SECONDS=15)
 
     find_program(GPUNUM_VALGRIND valgrind)
