@@ -7,7 +7,7 @@ set -eu
 [ $# -gt 0 ] || { sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$root/build/one
-case $1 in fuzz.*) target=fuzz_${1#fuzz.} ;; learn | split | vulkan) target=test_inside ;; *) target=test_$1 ;; esac
+case $1 in fuzz.*) target=fuzz_${1#fuzz.} ;; *) target=test_$1 ;; esac
 if [ ! -f "$build/build.ninja" ]; then
     launcher=
     ! command -v ccache >/dev/null || launcher=-DCMAKE_C_COMPILER_LAUNCHER=ccache

@@ -49,7 +49,6 @@ targets=all
 [ $# -eq 0 ] || targets=$(for name in $names; do
     case $name in
     fuzz.*) name=${name#fuzz.}; echo "fuzz_${name%.*}" ;;
-    learn.* | split.* | vulkan.*) echo test_inside ;;
     *.cpu | *.vulkan) echo "test_${name%.*}" ;;
     example.*) echo "${name#example.}" ;;
     *) echo all ;;

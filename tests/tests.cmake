@@ -226,6 +226,8 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
         set(which "")
         if(name MATCHES "^(learn|split|vulkan)$") # see private names, and share the program that holds the implementation
             set(which ${name})
+            add_custom_target(test_${name})
+            add_dependencies(test_${name} test_inside)
             set(source ${PROJECT_SOURCE_DIR}/tests/test_inside.c)
             set(target test_inside)
         elseif(name STREQUAL "inside")
