@@ -14755,9 +14755,12 @@ static bool gni_may_overlap(const gn_array *a, const gn_array *b) {
     return low < to && from < high;
 }
 
+// Whether pending work is part of the program of that walk.
+static bool gni_in_walk(const gn_array *p, uint32_t walk) { return walk != 0 && p->expr->walk == walk; }
+
 // Whether pending work outside the program of that walk reads that memory.
 static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t walk) {
-    if (walk != 0 && p->expr->walk == walk) return false;
+    if (gni_in_walk(p, walk)) return false;
     for (int i = 0; i < p->expr->n_src; i++)
         if (p->expr->src[i] != NULL && p->expr->src[i]->buf == buf) return true;
     return false;
@@ -14766,21 +14769,21 @@ static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t 
 // Pending work outside that program that reads what a write to `a` overwrites.
 static gn_array *gni_find_reader(const gn_context *g, const gn_array *a, uint32_t walk) {
     for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next) {
-        if (!gni_reads_buffer(p, a->buf, walk)) continue;
+        if (gni_in_walk(p, walk)) continue;
         for (int i = 0; i < p->expr->n_src; i++)
             if (p->expr->src[i] != NULL && gni_may_overlap(a, p->expr->src[i])) return p;
     }
     return NULL;
 }
 
-// The same looked for from the last one on, which is where they are in a loop that updates an array.
+// Whether there is any of that buffer; looked for from the last one on, which is where they are in a loop that updates an array.
 static bool gni_has_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
     const gn_array *p = g->pending_last;
     while (p != NULL && !gni_reads_buffer(p, buf, walk)) p = p->expr->prev;
     return p != NULL;
 }
 
-// Gives `a`, which alone shows its buffer, another one with undefined contents; pending readers keep the old one.
+// Gives `a`, which shows its buffer to nobody but pending readers, another one with undefined contents; they keep the old one.
 static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
     gn_array *old = gni_array_new(g, a->maker, a->dtype, &a->shape);
     gni_buffer *fresh = gni_buffer_new(g, a->buf->bytes);
@@ -19847,6 +19850,7 @@ static const uint8_t gni_pair_quotients[][5] = {
 static int gni_pair_quotient(gni_pair_search *s, uint32_t re, uint32_t im) {
     const gni_program *p = s->p;
     uint32_t reg[GNI_PQ_COUNT];
+    if (!s->divides) return -1;
     for (int i = 0; i < GNI_PQ_COUNT; i++) reg[i] = UINT32_MAX; // not met yet
     reg[GNI_PQ_RE] = re;
     reg[GNI_PQ_IM] = im;
@@ -19862,7 +19866,7 @@ static int gni_pair_quotient(gni_pair_search *s, uint32_t re, uint32_t im) {
         }
     }
     const uint32_t zero = reg[GNI_PQ_ZERO] - (uint32_t)p->n_in;
-    if (!s->divides || zero >= (uint32_t)p->n_const || p->konst[zero] != 0) return -1;
+    if (zero >= (uint32_t)p->n_const || p->konst[zero] != 0) return -1;
     const int a = gni_pair_find(s, reg[GNI_PQ_AR], reg[GNI_PQ_AI]), b = gni_pair_find(s, reg[GNI_PQ_BR], reg[GNI_PQ_BI]);
     return gni_pair_emit(s, re, im, GNI_OP_DIV, a, b, &s->q->quotients);
 }
@@ -20768,7 +20772,6 @@ static void gni_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
     if (j->stream) j->isa->stream(NULL, NULL, 0, NULL);
 }
 
-// Tiles that make up work for one thread; a program's instructions count.
 // Whether it needs no register: a constant, or one op that takes its operands where they are and leaves its result where it goes.
 static bool gni_map_bare(const gni_map_job *j) {
     const gni_plan *plan = &j->plan;
@@ -20783,6 +20786,7 @@ static bool gni_map_bare(const gni_map_job *j) {
     return bare;
 }
 
+// Tiles that make up work for one thread; a program's instructions count.
 static int64_t gni_tile_grain(const gni_space *s, int work) {
     int64_t tile = 1;
     for (int i = s->rank - 3; i < s->rank; i++) tile *= s->tile[i];
@@ -49608,7 +49612,7 @@ static gn_array *gni_sum_squares(gn_array *gy, gn_array *a, gn_array *b) {
     return gn_add(gn_square(gni_widened(a, gy)), gn_square(gni_widened(b, gy)));
 }
 
-// What curves of several steps take, so that a half is rounded once, and the way back.
+// What curves of several steps, losses and pools take, so that a half is rounded once, and the way back.
 static gn_array *gni_half_up(gn_array *a) { return a != NULL && (a->dtype == GN_F16 || a->dtype == GN_BF16) ? gn_cast(a, GN_F32) : a; }
 static gn_array *gni_slope_by(gn_array *gy, gn_array *slope) {
     return gy == NULL ? NULL : gni_as(gn_mul(gni_half_up(gy), slope), gy->dtype);
@@ -52142,7 +52146,7 @@ static void gni_recur_eval(const gni_recur *r, gn_array **a, gn_array **to, int 
     gni_evaluate(r->g, a, to, count);
 }
 
-// Of step t's columns i to i + count of `all`, or NULL.
+// Of step t the columns of gate i in `all`, or NULL.
 static gn_array *gni_recur_part(const gni_recur *r, gn_array *all, int64_t t, int i) {
     return all != NULL ? gni_recur_gate(r, gni_recur_at(all, t), i) : NULL;
 }
@@ -52215,15 +52219,6 @@ static gn_array *gni_recur_forward(gni_recur *r) {
 static gn_array *gni_recur_sigmoid(gn_array *d, gn_array *s) { return gn_mul(d, gn_mul(s, gn_rsub_s(s, 1.0))); }
 static gn_array *gni_recur_tanh(gn_array *d, gn_array *t) { return gn_mul(d, gn_rsub_s(gn_square(t), 1.0)); }
 
-// Derivatives by the gates of step t beside each other; in their places, where the fourth is already, if there is room for all.
-static gn_array *gni_recur_beside(const gni_recur *r, gn_array *all, int64_t t, gn_array **d, int count) {
-    gn_array *to[4];
-    if (all == NULL) return gn_concat(d, count, -1);
-    for (int i = 0; i < count; i++) to[i] = gni_recur_part(r, all, t, i);
-    gni_recur_eval(r, d, to, GNI_MIN(count, 3)); // the fourth is there
-    return gni_recur_at(all, t);
-}
-
 // From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before. `all`: room for
 // the gates' parts, or NULL.
 static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx, gn_array **du,
@@ -52242,7 +52237,13 @@ static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before,
         d[0] = gni_recur_sigmoid(gn_mul(c, g), i);
         d[1] = gni_recur_sigmoid(gn_mul(c, before), f);
         d[2] = gni_recur_tanh(gn_mul(c, i), g);
-        *dx = *du = gni_recur_beside(r, all[0], t, d, 4);
+        if (all[0] != NULL) { // where d[3] is already
+            for (int k = 0; k < 3; k++) to[k] = gni_recur_part(r, all[0], t, k);
+            gni_recur_eval(r, d, to, 3);
+            *dx = *du = gni_recur_at(all[0], t);
+        } else {
+            *dx = *du = gn_concat(d, 4, -1);
+        }
         return gn_matmul(*du, r->in.u);
     }
     gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 0), gni_recur_gate(r, more, 0)));
@@ -52869,15 +52870,13 @@ static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
         return gn_mean(gn_reshape(x, s), GN_AXES(3, 5));
     }
     gn_array *y = NULL;
-    const bool narrow = x->dtype == GN_F16 || x->dtype == GN_BF16;
     g->no_grad++; // recorded as one op
-    gn_array *framed = gni_pooled_framed(p, narrow ? gn_cast(x, GN_F32) : x, 0.0);
+    gn_array *framed = gni_pooled_framed(p, gni_half_up(x), 0.0);
     for (int64_t t = 0; t < p->size[0] * p->size[1]; t++) {
         gn_array *v = gni_pooled_tap(g, p, framed, t);
         y = t == 0 ? v : gn_add(y, v);
     }
-    y = y == NULL ? NULL : gni_pooled_divided(g, p, y);
-    if (narrow) y = gn_cast(y, x->dtype);
+    y = y == NULL ? NULL : gni_as(gni_pooled_divided(g, p, y), x->dtype);
     g->no_grad--;
     gni_node *node = gni_record(g, y, "avg_pool2d", gni_back_avg_pool, &x, 1);
     if (node != NULL) gni_pooled_keep(node, p);
@@ -53043,9 +53042,7 @@ GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t
     if (ok && !p.adaptive) {
         y = gni_avg_pool(g, &p, x);
     } else if (ok) {
-        const bool narrow = x->dtype == GN_F16 || x->dtype == GN_BF16;
-        y = gni_pooled_mean(g, &p, gni_pooled_mean(g, &p, narrow ? gn_cast(x, GN_F32) : x, 0), 1);
-        if (narrow) y = gn_cast(y, x->dtype);
+        y = gni_as(gni_pooled_mean(g, &p, gni_pooled_mean(g, &p, gni_half_up(x), 0), 1), x->dtype);
     }
     return gni_pooled_close(g, y, &s, &index, NULL);
 }
@@ -53614,9 +53611,6 @@ typedef struct gni_loss {
     gn_array *x, *y; // prediction and target
 } gni_loss;
 
-// What halves are computed in.
-static gn_array *gni_loss_in(gn_array *x) { return x->dtype == GN_F16 || x->dtype == GN_BF16 ? gn_cast(x, GN_F32) : x; }
-
 // Begins a loss of a float array, a target of the same shape and `count` - 2 more, with a setting from 0 on; a scope is open
 // afterwards.
 static bool gni_loss_begin(gni_loss *l, const char *fn, gn_array *x, gn_array *y, gn_array *more, int count, double setting) {
@@ -53641,8 +53635,8 @@ static bool gni_loss_begin(gni_loss *l, const char *fn, gn_array *x, gn_array *y
     }
     gn_scope_begin(g);
     l->t = gni_autocasts_back(g, x) ? GN_F32 : x->dtype;
-    l->x = gni_loss_in(x);
-    l->y = gni_loss_in(y);
+    l->x = gni_half_up(x);
+    l->y = gni_half_up(y);
     if (l->x != NULL && l->y != NULL) return true;
     gni_end_scope(g, NULL);
     return false;
@@ -53866,7 +53860,7 @@ static gn_array *gni_class_loss(const char *fn, gn_array *x, gn_array *labels, c
     const int axis = x->shape.rank > 1;
     if (!gni_class_loss_ok(g, fn, x, labels, &o, axis, logits)) return gni_end(g, NULL);
     gn_scope_begin(g);
-    gn_array *inner = gni_loss_in(x), *y = inner != NULL ? gni_class_losses(g, fn, inner, labels, &o, axis, logits) : NULL;
+    gn_array *inner = gni_half_up(x), *y = inner != NULL ? gni_class_losses(g, fn, inner, labels, &o, axis, logits) : NULL;
     return gni_end_scope(g, gni_autocasts_back(g, x) ? y : gni_as(y, x->dtype));
 }
 

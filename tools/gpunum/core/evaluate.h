@@ -665,9 +665,12 @@ static bool gni_may_overlap(const gn_array *a, const gn_array *b) {
     return low < to && from < high;
 }
 
+// Whether pending work is part of the program of that walk.
+static bool gni_in_walk(const gn_array *p, uint32_t walk) { return walk != 0 && p->expr->walk == walk; }
+
 // Whether pending work outside the program of that walk reads that memory.
 static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t walk) {
-    if (walk != 0 && p->expr->walk == walk) return false;
+    if (gni_in_walk(p, walk)) return false;
     for (int i = 0; i < p->expr->n_src; i++)
         if (p->expr->src[i] != NULL && p->expr->src[i]->buf == buf) return true;
     return false;
@@ -676,21 +679,21 @@ static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t 
 // Pending work outside that program that reads what a write to `a` overwrites.
 static gn_array *gni_find_reader(const gn_context *g, const gn_array *a, uint32_t walk) {
     for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next) {
-        if (!gni_reads_buffer(p, a->buf, walk)) continue;
+        if (gni_in_walk(p, walk)) continue;
         for (int i = 0; i < p->expr->n_src; i++)
             if (p->expr->src[i] != NULL && gni_may_overlap(a, p->expr->src[i])) return p;
     }
     return NULL;
 }
 
-// The same looked for from the last one on, which is where they are in a loop that updates an array.
+// Whether there is any of that buffer; looked for from the last one on, which is where they are in a loop that updates an array.
 static bool gni_has_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
     const gn_array *p = g->pending_last;
     while (p != NULL && !gni_reads_buffer(p, buf, walk)) p = p->expr->prev;
     return p != NULL;
 }
 
-// Gives `a`, which alone shows its buffer, another one with undefined contents; pending readers keep the old one.
+// Gives `a`, which shows its buffer to nobody but pending readers, another one with undefined contents; they keep the old one.
 static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
     gn_array *old = gni_array_new(g, a->maker, a->dtype, &a->shape);
     gni_buffer *fresh = gni_buffer_new(g, a->buf->bytes);

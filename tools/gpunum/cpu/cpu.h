@@ -833,7 +833,6 @@ static void gni_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
     if (j->stream) j->isa->stream(NULL, NULL, 0, NULL);
 }
 
-// Tiles that make up work for one thread; a program's instructions count.
 // Whether it needs no register: a constant, or one op that takes its operands where they are and leaves its result where it goes.
 static bool gni_map_bare(const gni_map_job *j) {
     const gni_plan *plan = &j->plan;
@@ -848,6 +847,7 @@ static bool gni_map_bare(const gni_map_job *j) {
     return bare;
 }
 
+// Tiles that make up work for one thread; a program's instructions count.
 static int64_t gni_tile_grain(const gni_space *s, int work) {
     int64_t tile = 1;
     for (int i = s->rank - 3; i < s->rank; i++) tile *= s->tile[i];

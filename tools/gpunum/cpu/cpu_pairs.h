@@ -96,6 +96,7 @@ static const uint8_t gni_pair_quotients[][5] = {
 static int gni_pair_quotient(gni_pair_search *s, uint32_t re, uint32_t im) {
     const gni_program *p = s->p;
     uint32_t reg[GNI_PQ_COUNT];
+    if (!s->divides) return -1;
     for (int i = 0; i < GNI_PQ_COUNT; i++) reg[i] = UINT32_MAX; // not met yet
     reg[GNI_PQ_RE] = re;
     reg[GNI_PQ_IM] = im;
@@ -111,7 +112,7 @@ static int gni_pair_quotient(gni_pair_search *s, uint32_t re, uint32_t im) {
         }
     }
     const uint32_t zero = reg[GNI_PQ_ZERO] - (uint32_t)p->n_in;
-    if (!s->divides || zero >= (uint32_t)p->n_const || p->konst[zero] != 0) return -1;
+    if (zero >= (uint32_t)p->n_const || p->konst[zero] != 0) return -1;
     const int a = gni_pair_find(s, reg[GNI_PQ_AR], reg[GNI_PQ_AI]), b = gni_pair_find(s, reg[GNI_PQ_BR], reg[GNI_PQ_BI]);
     return gni_pair_emit(s, re, im, GNI_OP_DIV, a, b, &s->q->quotients);
 }

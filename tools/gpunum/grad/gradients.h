@@ -36,7 +36,7 @@ static gn_array *gni_sum_squares(gn_array *gy, gn_array *a, gn_array *b) {
     return gn_add(gn_square(gni_widened(a, gy)), gn_square(gni_widened(b, gy)));
 }
 
-// What curves of several steps take, so that a half is rounded once, and the way back.
+// What curves of several steps, losses and pools take, so that a half is rounded once, and the way back.
 static gn_array *gni_half_up(gn_array *a) { return a != NULL && (a->dtype == GN_F16 || a->dtype == GN_BF16) ? gn_cast(a, GN_F32) : a; }
 static gn_array *gni_slope_by(gn_array *gy, gn_array *slope) {
     return gy == NULL ? NULL : gni_as(gn_mul(gni_half_up(gy), slope), gy->dtype);

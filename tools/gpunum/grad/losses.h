@@ -12,9 +12,6 @@ typedef struct gni_loss {
     gn_array *x, *y; // prediction and target
 } gni_loss;
 
-// What halves are computed in.
-static gn_array *gni_loss_in(gn_array *x) { return x->dtype == GN_F16 || x->dtype == GN_BF16 ? gn_cast(x, GN_F32) : x; }
-
 // Begins a loss of a float array, a target of the same shape and `count` - 2 more, with a setting from 0 on; a scope is open
 // afterwards.
 static bool gni_loss_begin(gni_loss *l, const char *fn, gn_array *x, gn_array *y, gn_array *more, int count, double setting) {
@@ -39,8 +36,8 @@ static bool gni_loss_begin(gni_loss *l, const char *fn, gn_array *x, gn_array *y
     }
     gn_scope_begin(g);
     l->t = gni_autocasts_back(g, x) ? GN_F32 : x->dtype;
-    l->x = gni_loss_in(x);
-    l->y = gni_loss_in(y);
+    l->x = gni_half_up(x);
+    l->y = gni_half_up(y);
     if (l->x != NULL && l->y != NULL) return true;
     gni_end_scope(g, NULL);
     return false;
@@ -264,7 +261,7 @@ static gn_array *gni_class_loss(const char *fn, gn_array *x, gn_array *labels, c
     const int axis = x->shape.rank > 1;
     if (!gni_class_loss_ok(g, fn, x, labels, &o, axis, logits)) return gni_end(g, NULL);
     gn_scope_begin(g);
-    gn_array *inner = gni_loss_in(x), *y = inner != NULL ? gni_class_losses(g, fn, inner, labels, &o, axis, logits) : NULL;
+    gn_array *inner = gni_half_up(x), *y = inner != NULL ? gni_class_losses(g, fn, inner, labels, &o, axis, logits) : NULL;
     return gni_end_scope(g, gni_autocasts_back(g, x) ? y : gni_as(y, x->dtype));
 }
 

@@ -374,15 +374,13 @@ static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
         return gn_mean(gn_reshape(x, s), GN_AXES(3, 5));
     }
     gn_array *y = NULL;
-    const bool narrow = x->dtype == GN_F16 || x->dtype == GN_BF16;
     g->no_grad++; // recorded as one op
-    gn_array *framed = gni_pooled_framed(p, narrow ? gn_cast(x, GN_F32) : x, 0.0);
+    gn_array *framed = gni_pooled_framed(p, gni_half_up(x), 0.0);
     for (int64_t t = 0; t < p->size[0] * p->size[1]; t++) {
         gn_array *v = gni_pooled_tap(g, p, framed, t);
         y = t == 0 ? v : gn_add(y, v);
     }
-    y = y == NULL ? NULL : gni_pooled_divided(g, p, y);
-    if (narrow) y = gn_cast(y, x->dtype);
+    y = y == NULL ? NULL : gni_as(gni_pooled_divided(g, p, y), x->dtype);
     g->no_grad--;
     gni_node *node = gni_record(g, y, "avg_pool2d", gni_back_avg_pool, &x, 1);
     if (node != NULL) gni_pooled_keep(node, p);
@@ -548,9 +546,7 @@ GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t
     if (ok && !p.adaptive) {
         y = gni_avg_pool(g, &p, x);
     } else if (ok) {
-        const bool narrow = x->dtype == GN_F16 || x->dtype == GN_BF16;
-        y = gni_pooled_mean(g, &p, gni_pooled_mean(g, &p, narrow ? gn_cast(x, GN_F32) : x, 0), 1);
-        if (narrow) y = gn_cast(y, x->dtype);
+        y = gni_as(gni_pooled_mean(g, &p, gni_pooled_mean(g, &p, gni_half_up(x), 0), 1), x->dtype);
     }
     return gni_pooled_close(g, y, &s, &index, NULL);
 }

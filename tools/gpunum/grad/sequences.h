@@ -163,7 +163,7 @@ static void gni_recur_eval(const gni_recur *r, gn_array **a, gn_array **to, int 
     gni_evaluate(r->g, a, to, count);
 }
 
-// Of step t's columns i to i + count of `all`, or NULL.
+// Of step t the columns of gate i in `all`, or NULL.
 static gn_array *gni_recur_part(const gni_recur *r, gn_array *all, int64_t t, int i) {
     return all != NULL ? gni_recur_gate(r, gni_recur_at(all, t), i) : NULL;
 }
@@ -236,15 +236,6 @@ static gn_array *gni_recur_forward(gni_recur *r) {
 static gn_array *gni_recur_sigmoid(gn_array *d, gn_array *s) { return gn_mul(d, gn_mul(s, gn_rsub_s(s, 1.0))); }
 static gn_array *gni_recur_tanh(gn_array *d, gn_array *t) { return gn_mul(d, gn_rsub_s(gn_square(t), 1.0)); }
 
-// Derivatives by the gates of step t beside each other; in their places, where the fourth is already, if there is room for all.
-static gn_array *gni_recur_beside(const gni_recur *r, gn_array *all, int64_t t, gn_array **d, int count) {
-    gn_array *to[4];
-    if (all == NULL) return gn_concat(d, count, -1);
-    for (int i = 0; i < count; i++) to[i] = gni_recur_part(r, all, t, i);
-    gni_recur_eval(r, d, to, GNI_MIN(count, 3)); // the fourth is there
-    return gni_recur_at(all, t);
-}
-
 // From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before. `all`: room for
 // the gates' parts, or NULL.
 static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx, gn_array **du,
@@ -263,7 +254,13 @@ static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before,
         d[0] = gni_recur_sigmoid(gn_mul(c, g), i);
         d[1] = gni_recur_sigmoid(gn_mul(c, before), f);
         d[2] = gni_recur_tanh(gn_mul(c, i), g);
-        *dx = *du = gni_recur_beside(r, all[0], t, d, 4);
+        if (all[0] != NULL) { // where d[3] is already
+            for (int k = 0; k < 3; k++) to[k] = gni_recur_part(r, all[0], t, k);
+            gni_recur_eval(r, d, to, 3);
+            *dx = *du = gni_recur_at(all[0], t);
+        } else {
+            *dx = *du = gn_concat(d, 4, -1);
+        }
         return gn_matmul(*du, r->in.u);
     }
     gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 0), gni_recur_gate(r, more, 0)));
