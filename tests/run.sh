@@ -35,12 +35,15 @@ configure() {
         -DGPUNUM_REQUIRE_ALL="${GPUNUM_REQUIRE_ALL:-$everything}" >>"$log" 2>&1 || { cat "$log"; exit 1; }
 }
 if [ $everything = ON ]; then
-    # The library is compiled while Dawn is fetched.
-    { "$root/tools/web/webgpu_setup.sh" || echo "no Dawn: the WebGPU layer is not tested"; } &
-    dawn=$!
+    # The library is compiled while drivers are fetched.
+    {
+        "$root/tests/lavapipe.sh" || echo "no newer lavapipe: the host's takes two to three times as long"
+        "$root/tools/web/webgpu_setup.sh" || echo "no Dawn: the WebGPU layer is not tested"
+    } &
+    drivers=$!
     configure
     cmake --build "$build" --parallel "$jobs" --target gpunum_implementation >>"$log" 2>&1 || { cat "$log"; exit 1; }
-    wait $dawn
+    wait $drivers
 fi
 configure
 names=$(cd "$build" && ctest -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p')

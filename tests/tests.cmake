@@ -33,12 +33,19 @@ endif()
 
 # Vulkan tests run on Mesa's CPU driver, under the validation layer with synchronisation validation
 # where it is installed; GPUNUM_TEST_ICD names another driver's manifest, "system" takes what is there.
-if(NOT DEFINED CACHE{GPUNUM_TEST_ICD})
+# What tests/lavapipe.sh fetched comes before the host's.
+set(GPUNUM_TEST_ICD "" CACHE STRING "Vulkan driver manifest for the tests, or: system; empty: lavapipe's")
+set(icd "${GPUNUM_TEST_ICD}")
+set(fetched ${PROJECT_SOURCE_DIR}/build/lavapipe)
+set(on_fetched "")
+if(NOT icd AND EXISTS ${fetched}/lavapipe.json)
+    set(icd ${fetched}/lavapipe.json)
+    set(on_fetched ${fetched}/run)
+elseif(NOT icd)
     file(GLOB icd /usr/share/vulkan/icd.d/lvp_icd*.json /usr/local/share/vulkan/icd.d/lvp_icd*.json)
     if(icd)
         list(GET icd 0 icd)
     endif()
-    set(GPUNUM_TEST_ICD "${icd}" CACHE STRING "Vulkan driver manifest for the tests, or: system")
 endif()
 find_file(GPUNUM_VALIDATION_LAYER VkLayer_khronos_validation.json
     PATHS /usr/share/vulkan/explicit_layer.d /usr/local/share/vulkan/explicit_layer.d
@@ -58,7 +65,7 @@ gpunum_required("cmocka" GPUNUM_CMOCKA_INCLUDE_DIR GPUNUM_CMOCKA_LIBRARY)
 gpunum_required("Python with NumPy" GPUNUM_PYTHON)
 gpunum_required("Vulkan header" GPUNUM_VULKAN_INCLUDE_DIR)
 gpunum_required("volk" GPUNUM_VOLK_SOURCE)
-gpunum_required("lavapipe" GPUNUM_TEST_ICD)
+gpunum_required("lavapipe" icd)
 gpunum_required("Vulkan validation layer" GPUNUM_VALIDATION_LAYER)
 
 set(validation_messages "Validation Error|Validation Warning|VUID-|SYNC-HAZARD|UNASSIGNED")
@@ -121,8 +128,11 @@ if(GPUNUM_CASES) # of a build that has been there before this one
     set(kernels ${GPUNUM_CASES}/../lavapipe)
 endif()
 set(on_vulkan GN_TEST_BACKEND=vulkan ${common} MESA_SHADER_CACHE_DIR=${kernels})
-if(GPUNUM_TEST_ICD AND NOT GPUNUM_TEST_ICD STREQUAL "system")
-    list(APPEND on_vulkan "VK_DRIVER_FILES=${GPUNUM_TEST_ICD}" "VK_ICD_FILENAMES=${GPUNUM_TEST_ICD}")
+if(icd AND NOT icd STREQUAL "system")
+    list(APPEND on_vulkan "VK_DRIVER_FILES=${icd}" "VK_ICD_FILENAMES=${icd}")
+endif()
+if(on_fetched) # its own layers too
+    list(APPEND on_vulkan VK_LAYER_PATH=${fetched}/root/usr/share/vulkan/explicit_layer.d)
 endif()
 if(GPUNUM_SANITIZE)
     list(APPEND on_vulkan LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0
@@ -147,7 +157,7 @@ if(NOT GPUNUM_SANITIZE STREQUAL "thread")
     list(APPEND sanitized profile split)
 endif()
 set(GPUNUM_SANITIZE_VULKAN "${sanitized}" CACHE STRING "Tests that a build with GPUNUM_SANITIZE runs on Vulkan as well")
-if(NOT GPUNUM_VULKAN_INCLUDE_DIR OR NOT GPUNUM_TEST_ICD)
+if(NOT GPUNUM_VULKAN_INCLUDE_DIR OR NOT icd)
     set(GPUNUM_TEST_VULKAN OFF)
 endif()
 if(GPUNUM_TEST_VULKAN AND NOT GPUNUM_VALIDATION_LAYER)
@@ -184,7 +194,7 @@ endfunction()
 
 # One that runs on Vulkan; what the validation layer says is a failure.
 function(gpunum_vulkan_test name)
-    gpunum_test(${name} lavapipe "${on_vulkan}" ${ARGN})
+    gpunum_test(${name} lavapipe "${on_vulkan}" ${launcher} ${on_fetched} ${ARGN})
     set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "${validation_messages}")
 endfunction()
 
@@ -250,7 +260,7 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
         endif()
         gpunum_test(${name}.cpu cpu "${on_cpu}" ${launcher} $<TARGET_FILE:${target}> ${which})
         if(GPUNUM_TEST_VULKAN AND (NOT GPUNUM_SANITIZE OR name IN_LIST GPUNUM_SANITIZE_VULKAN))
-            gpunum_vulkan_test(${name}.vulkan ${launcher} $<TARGET_FILE:${target}> ${which})
+            gpunum_vulkan_test(${name}.vulkan $<TARGET_FILE:${target}> ${which})
             # Interpreted: half of their time is lavapipe's compiling of elementwise programs (of linalg a sixth), which
             # ops, array, views, train and the fuzzers test. 4 is GN_VULKAN_NO_SPECIALIZATION.
             if(name MATCHES "^(arrays|augment|autograd|complex|conv|index|linalg|losses|norm|onnx|pool|random|range|sequences)$")

@@ -3,8 +3,7 @@
 #
 # Only needed to build for the browser. A host's own emcc is used when it is new enough. Otherwise Debian's packages,
 # which are in its unstable suite alone, are unpacked with their C library below build/emscripten/, and their programs
-# are told to take their libraries from there. They come from the mirror that apt is set up for already, and apt checks
-# their signatures with the host's keys. Nothing outside build/ is changed and root is not needed.
+# are told to take their libraries from there. Nothing outside build/ is changed and root is not needed.
 set -eu
 
 need=5     # lowest major version of Emscripten
@@ -53,49 +52,20 @@ if path=$(command -v emcc) && [ "$(major "$path")" -ge $need ]; then
 fi
 
 # 2. Debian's packages, unpacked.
-command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null && command -v python3 >/dev/null ||
-    die "no Emscripten $need here, and no apt and Python to fetch and run it with"
-codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-source=$(apt-get indextargets --format '$(RELEASE) $(REPO_URI) $(SIGNED_BY)' \
-    'Created-By: Packages' 2>/dev/null |
-    awk -v c="$codename" '$1 == c || $1 == "stable" || $1 == "oldstable" { print; exit }')
-[ -n "$source" ] || die "no Debian mirror in apt's sources"
-mirror=$(echo "$source" | cut -d' ' -f2)
-keys=$(echo "$source" | cut -d' ' -f3)
-[ -n "$keys" ] || keys=/usr/share/keyrings/debian-archive-keyring.gpg
-[ -r "$keys" ] && signed="[signed-by=$keys] " || signed=
-
+command -v python3 >/dev/null || die "no Emscripten $need here, and no Python to run it with"
 echo "fetches Emscripten with clang and Binaryen of Debian $suite into $dest (some 170 MB)"
-apt=$dest/apt
-rm -rf "$dest/root" "$apt" "$dest/cache"
-mkdir -p "$dest/root" "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/etc"
-: >"$apt/status" # an empty package database, so that apt fetches the whole closure
-echo "deb $signed$mirror $suite main" >"$apt/etc/sources.list"
-private_apt() {
-    timeout 900 apt-get -qq -o Dir::Etc::sourcelist="$apt/etc/sources.list" -o Dir::Etc::sourceparts=- \
-        -o Dir::Etc::preferences=- -o Dir::Etc::preferencesparts=- \
-        -o Dir::State="$apt" -o Dir::State::lists="$apt/lists" -o Dir::State::status="$apt/status" \
-        -o Dir::Cache="$apt/cache" -o APT::Sandbox::User="$(id -un)" \
-        -o APT::Update::Post-Invoke-Success::= -o Acquire::Languages=none \
-        -o Acquire::Retries=3 "$@" >"$apt/log" 2>&1
-}
-private_apt update || { cat "$apt/log" >&2; die "the mirror has no $suite, or its keys are missing"; }
-private_apt install --download-only --no-install-recommends --yes emscripten patchelf ||
-    { cat "$apt/log" >&2; die "fetching the packages failed"; }
-for deb in "$apt"/cache/archives/*.deb; do
-    dpkg-deb -x "$deb" "$dest/root"
-done
-
-rm -rf "$apt" "$dest"/root/usr/share/doc "$dest"/root/usr/share/man "$dest"/root/usr/share/locale "$dest"/root/usr/lib/gcc \
+rm -rf "$dest/cache"
+"$root/tools/unpack_debian.sh" $suite "$dest" emscripten patchelf || die "no Emscripten $need here, nor there"
+rm -rf "$dest"/root/usr/share/doc "$dest"/root/usr/share/man "$dest"/root/usr/share/locale "$dest"/root/usr/lib/gcc \
     "$dest"/root/usr/lib/*/libnode.so* # which takes half of itself from /usr/share
 
 # An old host's loader cannot load the newer C library: the programs name their own, and where their libraries are.
-loader=$(find "$dest/root/usr" -name 'ld-linux*.so.*' | head -n 1)
-libs=$(find "$dest/root/usr" -name 'libc.so.6' -exec dirname {} \; | head -n 1)
+loader=$(readlink "$dest/loader")
+libs=$(readlink "$dest/libs")
 llvm=$(find "$dest/root/usr/lib" -maxdepth 1 -name 'llvm-*' | head -n 1)
-[ -n "$loader" ] && [ -n "$libs" ] && [ -n "$llvm" ] || die "the unpacked packages lack a C library or LLVM"
+[ -n "$llvm" ] || die "the unpacked packages lack LLVM"
 patch() {
-    "$loader" --library-path "$libs" "$dest/root/usr/bin/patchelf" --force-rpath --set-rpath "$libs:$llvm/lib" "$@"
+    "$dest/run" "$dest/root/usr/bin/patchelf" --force-rpath --set-rpath "$libs:$llvm/lib" "$@"
 }
 for program in "$llvm"/bin/clang "$llvm"/bin/lld "$llvm"/bin/llvm-ar "$llvm"/bin/llvm-nm "$llvm"/bin/llvm-objcopy \
     "$llvm"/bin/llvm-objdump "$llvm"/bin/llvm-size "$llvm"/bin/llvm-strip "$dest"/root/usr/bin/wasm-*; do
