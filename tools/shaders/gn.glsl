@@ -60,8 +60,9 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer gn
 };
 layout(push_constant) uniform gn_push_constants {
     uvec2 block;
-    uvec2 each; // bytes from one block to the next
+    uvec2 each; // bytes from one block to the next, below 2^32
 } gn_push;
+#define GN_UNKNOWN_ZERO gn_push.each.y // which no compiler knows
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer gn_words { uint v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer gn_words2 { uvec2 v[]; };
@@ -215,6 +216,7 @@ uvec2 gn_address(uint k) {
 #ifndef GN_WGSL // wgsl.glsl has its own
 layout(set = 0, binding = 0, std430) readonly buffer gn_block { uint gn_words[]; };
 #define GN_PARAM(i) gn_words[32u + uint(i)]
+#define GN_UNKNOWN_ZERO gn_words[31] // of the 16th address
 #endif
 
 #if GN_BUFFERS > 0

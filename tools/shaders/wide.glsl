@@ -154,12 +154,14 @@ i64vec2 gn_int_shr(i64vec2 a, i64vec2 b) {
 
 // ---- conversions
 
+// Drivers (Mesa 25) leave out a rounding to float32 that becomes a double again, unless its bits pass through a number
+// that they do not know to be zero.
+uvec2 gn_float_bits(dvec2 a) { return floatBitsToUint(vec2(a)) | GN_UNKNOWN_ZERO; }
 // float32 with the last bit telling whether anything was cut off: rounding that to fewer digits rounds
 // the double once.
 uvec4 gn_round_odd(dvec2 a) {
-    vec2 f = vec2(a);
-    dvec2 back = dvec2(f);
-    uvec2 u = floatBitsToUint(f);
+    uvec2 u = gn_float_bits(a);
+    dvec2 back = dvec2(uintBitsToFloat(u));
     bvec2 above = greaterThan(abs(back), abs(a));
     u = mix(u, u - 1u, above);
     u = mix(u, u | 1u, bvec2(uvec2(gn_not_equal(back, a)) & uvec2(not(gn_isnan(a)))));
@@ -219,7 +221,7 @@ uvec4 gn_narrow(uvec4 v, uint t) {
 #define GN_I_TO_BOOL uvec4((ra.x | ra.y) != 0u ? 1u : 0u, 0u, (ra.z | ra.w) != 0u ? 1u : 0u, 0u)
 #define GN_ROUND_F16 gn_float_to_double(gn_unpack_f16(gn_pack_f16(gn_round_odd(gn_double(ra)))).xxyy)
 #define GN_ROUND_BF16 gn_float_to_double((gn_pack_bf16(gn_round_odd(gn_double(ra))) << 16).xxyy)
-#define GN_ROUND_F32 gn_bits(dvec2(vec2(gn_double(ra))))
+#define GN_ROUND_F32 gn_bits(dvec2(uintBitsToFloat(gn_float_bits(gn_double(ra)))))
 #define GN_WRAP_U8 (ra & uvec4(0xffu, 0u, 0xffu, 0u))
 #define GN_WRAP_I8 gn_sign_extend(uvec4(ivec4(ra << 24) >> 24))
 #define GN_WRAP_U16 (ra & uvec4(0xffffu, 0u, 0xffffu, 0u))
