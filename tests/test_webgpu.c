@@ -281,6 +281,40 @@ static void test_orders(void **state) {
         }
 }
 
+// Attention and its gradient by q: products and a softmax, all of them on the GPU.
+static void test_attention(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int how = 0; how < 3; how++) {
+        gn_array *y[2], *dq[2];
+        gn_scope_begin(g);
+        gn_scope_begin(other);
+        for (int i = 0; i < 2; i++) {
+            gn_context *h = i ? other : g;
+            const gn_dtype t = how == 2 ? GN_F16 : GN_F32;
+            gn_attention_options o;
+            memset(&o, 0, sizeof o);
+            o.causal = how > 0;
+            gn_array *x[3];
+            for (int k = 0; k < 3; k++) // four heads, two of keys
+                x[k] = gn_eval(gn_reshape(gn_sin(some(h, t, k == 0 ? 4 * 21 : 2 * 21, 12)), GN_SHAPE(k == 0 ? 4 : 2, 21, 12)));
+            gn_requires_grad(x[0], true);
+            y[i] = gn_attention(x[0], x[1], x[2], NULL, &o);
+            assert_int_equal(gn_gradients(gn_sum(gn_square(gn_cast(y[i], GN_F32)), GN_ALL), x, 1, false, &dq[i]), GN_OK);
+            gn_eval(dq[i]);
+        }
+        assert_non_null(strstr(gn_explain(y[0]), "on the GPU"));
+        assert_non_null(strstr(gn_explain(dq[0]), "on the GPU"));
+        for (int i = 0; i < 2; i++) { // errors go with the largest number
+            y[i] = gn_add_s(gn_cast(y[i], GN_F32), 4.0);
+            dq[i] = gn_add_s(gn_cast(dq[i], GN_F32), 4.0);
+        }
+        same("attention", y[0], y[1], how == 2 ? 2e3 : 8);
+        same("attention's gradient", dq[0], dq[1], how == 2 ? 2e3 : 8);
+        gn_scope_end(other);
+        gn_scope_end(g);
+    }
+}
+
 // More than a compute pass takes, and more arrays than the device keeps.
 static void test_many(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -334,7 +368,7 @@ static void test_poll(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_rounds_each_step), GN_TEST(test_in_place), GN_TEST(test_eight_bytes),
                                        GN_TEST(test_reductions), GN_TEST(test_compensation), GN_TEST(test_products),
-                                       GN_TEST(test_rows), GN_TEST(test_orders), GN_TEST(test_many),
+                                       GN_TEST(test_rows), GN_TEST(test_orders), GN_TEST(test_attention), GN_TEST(test_many),
                                        GN_TEST(test_device), GN_TEST(test_poll)};
     return test_end(cmocka_run_group_tests(tests, open_other, close_other));
 }
