@@ -5,10 +5,11 @@ const asked = new URLSearchParams(location.search), wanted = asked.get('rows'); 
 const rows = [['matmul', 'Matrix product', '512 x 512, float32'], ['fft', 'Fourier transform', '64 complex rows of 1024'],
     ['chain', 'Fused chain', 'sigmoid(sin(a) b + a), a million numbers'], ['sort', 'Sort', '200 000 numbers'],
     ['softmax', 'Softmax', '1000 x 1000'], ['small', 'A hundred small ops', 'x = x 1.001 + 0.1, ten numbers']].filter(([r]) => wanted?.split(',').includes(r) ?? true);
-const all = [['gpunum-webgpu', 'gpunum, WebGPU', 'bench_gpunum.js?backend=webgpu', 'module'],
-    ['gpunum', 'gpunum', 'bench_gpunum.js?backend=cpu', 'module'],
-    ['tfjs-webgpu', 'TensorFlow.js, WebGPU', 'bench_tfjs.js?backend=webgpu', 'classic'], ['tfjs', 'TensorFlow.js', 'bench_tfjs.js', 'classic'],
-    ['jax-webgpu', 'jax-js, WebGPU', 'bench_jax.js?backend=webgpu', 'module'], ['jax', 'jax-js', 'bench_jax.js', 'module']];
+const threads = navigator.hardwareConcurrency, many = crossOriginIsolated; // else there is one thread
+const all = [['gpunum', 'gpunum', 'bench_gpunum.js?backend=', 'module', 'cpu'], ['tfjs', 'TensorFlow.js', 'bench_tfjs.js?backend=', 'classic', 'wasm'],
+    ['jax', 'jax-js', 'bench_jax.js?backend=', 'module', 'wasm']].flatMap(([name, title, file, type, cpu]) => [
+    [`${name}-webgpu`, `${title}, WebGPU`, `${file}webgpu`, type], [name, title, file + cpu, type],
+    ...many ? [[`${name}-threads`, `${title}, ${threads} threads`, `${file + cpu}&threads=0`, type]] : []]);
 // ?only=gpunum-webgpu,gpunum runs these alone.
 const only = asked.get('only')?.split(','), device = {};
 let libraries = all.filter(([l]) => only?.includes(l) ?? true);
@@ -38,7 +39,7 @@ function draw() {
 
 function runOne([name, title, file, type]) {
     return new Promise(done => {
-        const worker = new Worker(`${file}${wanted ? `${file.includes('?') ? '&' : '?'}rows=${wanted}` : ''}`, { type }), give = why => {
+        const worker = new Worker(`${file}${wanted ? `&rows=${wanted}` : ''}`, { type }), give = why => {
             for (const [row] of rows) (found[name] ??= {})[row] ??= { none: why };
             worker.terminate();
             draw();

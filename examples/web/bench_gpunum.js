@@ -4,7 +4,7 @@ import { open } from './gpunum/gpunum.js';
 const backend = new URLSearchParams(location.search).get('backend');
 let g;
 try {
-    g = await open({ backend });
+    g = await open({ backend, threads: benchThreads });
 } catch (e) {
     postMessage({ end: true, why: e.message });
     throw e;

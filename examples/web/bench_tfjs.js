@@ -4,8 +4,8 @@ importScripts('bench_time.js', 'peers/@tensorflow/tfjs/dist/tf.min.js', 'peers/@
     const webgpu = location.search.includes('webgpu');
     if (webgpu) importScripts('peers/@tensorflow/tfjs-backend-webgpu/dist/tf-backend-webgpu.min.js');
     tf.wasm.setWasmPaths('peers/@tensorflow/tfjs-backend-wasm/dist/');
-    tf.wasm.setThreadsCount(1);
-    tf.env().set('WASM_HAS_MULTITHREAD_SUPPORT', false);
+    tf.wasm.setThreadsCount(benchThreads);
+    if (benchThreads === 1) tf.env().set('WASM_HAS_MULTITHREAD_SUPPORT', false);
     await tf.setBackend(webgpu ? 'webgpu' : 'wasm');
     await tf.ready();
     const a = tf.tensor(benchNumbers(512 * 512), [512, 512]), x = tf.tensor(benchNumbers(1 << 20)), y = tf.tensor(benchNumbers(1 << 20));

@@ -1,3 +1,6 @@
+// Threads of the CPU: ?threads=0 for all that there are. Where there is one, what shares memory with workers is hidden from who takes it unasked.
+self.benchThreads = Number(new URLSearchParams(location.search).get('threads') ?? 1) || navigator.hardwareConcurrency;
+if (benchThreads === 1) delete self.SharedArrayBuffer;
 // Calls fn for a third of a second, as often at a time as the browser's coarse clock wants: milliseconds of the fastest. Without modules, so that every kind of worker can load it.
 self.benchTime = async function benchTime(row, fn) {
     const wanted = new URLSearchParams(location.search).get('rows');

@@ -10,7 +10,8 @@ async function idx(name, header) {
 }
 
 async function main() {
-    const g = await open({ seed: 1, backend: new URLSearchParams(location.search).get('backend') ?? 'auto' });
+    const address = new URLSearchParams(location.search);
+    const g = await open({ seed: 1, backend: address.get('backend') ?? 'auto', threads: Number(address.get('threads') ?? 1) });
     postMessage({ device: g.device });
     const [x, y, tx, ty] = await Promise.all([idx('train-images-idx3-ubyte', 16), idx('train-labels-idx1-ubyte', 8),
         idx('t10k-images-idx3-ubyte', 16), idx('t10k-labels-idx1-ubyte', 8)]);

@@ -1,14 +1,15 @@
 // What the pages share: the line that says what computes, and a chart of lines.
 
-// Where the page's address asks for it: ?backend=cpu, or webgpu for one that is made of software.
-export const backend = new URLSearchParams(location.search).get('backend') ?? 'auto';
+// Where the page's address asks for it: ?backend=cpu, or webgpu for one that is made of software; ?threads=4, 0 for all.
+const address = new URLSearchParams(location.search);
+export const backend = address.get('backend') ?? 'auto', threads = Number(address.get('threads') ?? 1);
 
 export const color = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // In words, from a context's `device`.
 export function sayDevice(device, beside) {
     const words = d => `${d.name.replace('1 threads', '1 thread')}, ${d.relaxed ? 'with' : 'without'} fused multiply-add${d.relaxed ? '' : ', which this browser lacks'}`;
-    const gpu = device.backend === 'webgpu' ? '' : ` No GPU: ${device.why}.`;
+    const gpu = (device.backend === 'webgpu' ? '' : ` No GPU: ${device.why}.`) + (device.whyOneThread ? ` One thread: ${device.whyOneThread}.` : '');
     const text = device.backend === 'webgpu' ? `Computes with WebGPU on ${device.name}${beside ? `, and on the ${words(beside)}` : ''}.` : `Computes on the ${words(device)}.${gpu}`;
     document.getElementById('device').textContent = text;
 }

@@ -34,8 +34,8 @@ function answer(request, response) {
         response.writeHead(404, { 'Content-Type': 'text/plain' }).end('not here\n');
         return;
     }
-    // Without the headers that let pages share memory (COOP and COEP) all libraries of the benchmark have one thread.
-    const shares = under === '/check/' ? { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' } : {};
+    // Who sends these two (COOP and COEP) has pages that may share memory with workers: threads.
+    const shares = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
     response.writeHead(200, { 'Content-Type': types[extname(file)] ?? 'application/octet-stream', 'Content-Length': statSync(file).size,
         'Cache-Control': 'no-cache', ...shares });
     createReadStream(file).pipe(response);

@@ -1,8 +1,8 @@
 // The wave equation u'' = c^2 laplace(u) in the space of wave numbers, where each one is an oscillator of its own.
 import { open } from './gpunum/gpunum.js';
-import { backend, sayDevice } from './page.js';
+import { backend, sayDevice, threads } from './page.js';
 
-const N = 256, STEP = 1 / 60, GRAVITY = 900, g = await open({ seed: 3, backend });
+const N = 256, STEP = 1 / 60, GRAVITY = 900, g = await open({ seed: 3, backend, threads });
 sayDevice(g.device);
 // Of each wave, (N, N / 2 + 1): its angular frequency in deep water, and what is left of it after a frame.
 const [cosine, over, under] = g.scope(() => {

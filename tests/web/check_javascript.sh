@@ -21,17 +21,9 @@ for how in JSPI ASYNCIFY; do
         [ "$("$node" $jspi copies.js)" = "1 1 0 0 1 1 999" ]
     fi
 done
-# Worker threads: also those of a page.
-for part in 1 2; do
-    [ -e threads_$part.o ] && [ -z "$(find "$root/tools/gpunum" -newer threads_$part.o -name '*.h')" ] ||
-        "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -DNDEBUG -Os -msimd128 -pthread -c "$work/part_$part.c" -o threads_$part.o
-done
-threads() {
-    build -pthread -sPTHREAD_POOL_SIZE=4 -Wno-pthreads-mem-growth "$root/tests/web/threads.c" threads_1.o threads_2.o "$@"
-}
-threads -o threads.js
+# Worker threads of a program in C; check_pages.mjs has those of gpunum.js in a page.
+build -pthread -sPTHREAD_POOL_SIZE=4 -Wno-pthreads-mem-growth "$root/tests/web/threads.c" "$work/host_threads.o" "$work/simd.o" -o threads.js
 "$node" threads.js
-threads -sMODULARIZE -sEXPORT_ES6 -o "$work/threads.mjs"
 # What a page downloads, and what the linker leaves of the library in a program that uses a corner of it.
 weighs() { # name, file, most
     have=$(gzip -9c "$2" | wc -c)
@@ -49,12 +41,12 @@ emcc -DGPUNUM_PART=0 "$root/tests/web/corner.c" "$work/host.o" small.o $c_only -
 [ "$("$root/build/emscripten/bin/node" corner.js)" = 66 ]
 weighs "a corner of it" corner.wasm 56500
 emcc --no-entry $c_only -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sFILESYSTEM=0 -sEXPORTED_FUNCTIONS=@"$work/exports.txt" "$work/host.o" "$work/web.o" small.o -o small.js \
-    -sBINARYEN_EXTRA_PASSES=--flatten,--rereloop,-Oz,-Oz
+    -sBINARYEN_EXTRA_PASSES=--flatten,--rereloop,-O1,-Oz
 wasm_opt=$root/build/emscripten/root/usr/bin/wasm-opt
 [ ! -x "$wasm_opt" ] || python3 "$root/tools/web/order_wasm.py" "$wasm_opt" small.wasm
 weighs "the whole library, -Oz" small.wasm 245500
 # A stack that is too small is told, and not written beyond.
-emcc -DGPUNUM_PART=0 $c_only -sSTACK_SIZE=64KB "$root/tests/web/stack.c" "$work/host.o" small.o -o stack.js
+emcc -DGPUNUM_PART=0 $c_only -O1 -sSTACK_SIZE=64KB "$root/tests/web/stack.c" "$work/host.o" small.o -o stack.js
 "$root/build/emscripten/bin/node" stack.js
 # All in one file compiles as well.
 emcc -Wall -Wextra -Werror -fsyntax-only "$root/tests/web/stack.c"

@@ -145,10 +145,23 @@ const checks = {
         await p.close();
     },
     async threads(send) {
-        const p = await Page.open(send, 'check/threads.mjs'); // from where pages share memory
-        await p.until("crossOriginIsolated && document.readyState === 'complete'", 20);
-        assert.equal(await p.program('threads'), '0 the same');
+        const p = await Page.open(send, 'index.html?threads=3');
+        await p.until('document.body.dataset.ready', 20);
+        assert.match(await p.value("document.getElementById('device').textContent"), /Computes on the CPU, 3 threads, WebAssembly/);
+        assert.equal(await p.value(`import('/gpunum/gpunum.js').then(async ({ open }) => {
+            const same = [];
+            for (const threads of [1, 3]) {
+                const g = await open({ backend: 'cpu', threads, seed: 7 }), x = g.randn([300, 300]), y = x.matmul(x).sort(1);
+                same.push(y.sin().mul(x).add(y.softmax(1)).readSync().join());
+                g.close();
+            }
+            return same[0] === same[1];
+        })`), true);
         await p.close();
+        const alone = await Page.open(send, 'index.html?threads=3', { before: "Object.defineProperty(globalThis, 'crossOriginIsolated', { value: false })" });
+        await alone.until('document.body.dataset.ready', 20);
+        assert.match(await alone.value("document.getElementById('device').textContent"), /Computes on the CPU, 1 thread, .* One thread: this page is not cross-origin isolated/);
+        await alone.close();
     },
     async gpu(send) {
         const p = await Page.open(send, 'index.html?backend=webgpu');
@@ -225,11 +238,12 @@ const checks = {
         await phone.close();
     },
     async bench(send) {
-        const p = await Page.open(send, 'bench.html?only=gpunum,tfjs,jax');
+        const p = await Page.open(send, 'bench.html?only=gpunum,gpunum-threads,tfjs,jax');
         await p.until('document.body.dataset.ready', 120);
         const rows = await p.value(BARS);
-        for (const [row, mine, ...others] of rows) {
-            console.log(`bench: ${row} ${mine}; tfjs ${others[0]}, jax-js ${others[1]}`);
+        for (const [row, mine, threads, ...others] of rows) {
+            console.log(`bench: ${row} ${mine}, on all threads ${threads}; tfjs ${others[0]}, jax-js ${others[1]}`);
+            assert.match(threads, /ms$/, `gpunum has no ${row} with threads`);
             assert.match(mine, /ms$/, `gpunum has no ${row}`);
         }
         assert.equal(rows.length, 6);

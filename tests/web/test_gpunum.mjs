@@ -1,14 +1,15 @@
 // gpunum.js in node's own test runner: node --test tests/web/test_gpunum.mjs, after tools/web/build.sh. GN_PACKAGE names
 // another folder than build/npm.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 
 const where = process.env.GN_PACKAGE ?? new URL('../../build/npm', import.meta.url).pathname;
 const { open, GpunumError, NDArray } = await import(where + '/gpunum.js');
 
-for (const relaxed of [false, true]) {
-    const g = await open({ relaxed, seed: 7 });
-    const it = (name, fn) => test(`${relaxed ? 'relaxed' : 'simd'}: ${name}`, async () => {
+for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]]) {
+    const g = await open({ relaxed, threads, seed: 7 });
+    const it = (name, fn) => test(`${relaxed ? 'relaxed' : 'simd'}, ${threads} threads: ${name}`, async () => {
         const before = g.memory.arrays;
         {
             const s = g.scope();
@@ -26,6 +27,29 @@ for (const relaxed of [false, true]) {
         assert.equal(g.device.relaxed, relaxed);
         assert.match(g.device.name, /WebAssembly SIMD128/);
         assert.ok(g.device.why.length > 0);
+        assert.equal(g.device.threads, threads);
+        assert.equal(g.device.whyOneThread, '');
+    });
+    it('computes the same bits with threads', async () => {
+        if (threads === 1) return;
+        const other = await open({ relaxed, seed: 8 }), both = [g, other].map(c => c.scope(() => {
+            c.seed(3);
+            const x = c.randn([300, 300]), y = x.matmul(x).sort(1);
+            return y.sin().mul(x).add(y.softmax(1)).readSync();
+        }));
+        assert.deepEqual(new Uint8Array(both[0].buffer), new Uint8Array(both[1].buffer));
+        other.close();
+        g.m.wasmMemory.grow(1); // as a worker does
+        assert.equal(g.m.HEAPU8.length, g.m.wasmMemory.buffer.byteLength);
+    });
+    it('has one thread where memory cannot be shared, and says so', async () => {
+        globalThis.crossOriginIsolated = false; // as in a page without the headers
+        const opening = open({ backend: 'cpu', relaxed, threads: 4 });
+        delete globalThis.crossOriginIsolated; // other contexts are being opened
+        const other = await opening;
+        assert.equal(other.device.threads, 1);
+        assert.match(other.device.whyOneThread, /not cross-origin isolated/);
+        other.close();
     });
     it('opens no GPU where there is none', async () => {
         await assert.rejects(open({ backend: 'webgpu' }), e => e instanceof GpunumError && e.status === 8 && /has no WebGPU/.test(e.message));
@@ -185,7 +209,7 @@ for (const relaxed of [false, true]) {
         }
         assert.ok(g.memory.arrays < before + 100);
     });
-    test(`${relaxed}: every method of the declarations is there`, async () => {
+    test(`${relaxed} ${threads}: every method of the declarations is there`, async () => {
         const fs = await import('node:fs');
         const text = fs.readFileSync(where + '/gpunum.d.ts', 'utf8');
         for (const [, owner, body] of text.matchAll(/export class (\w+)[^{]*\{([\s\S]*?)\n\}/g)) {
@@ -196,3 +220,8 @@ for (const relaxed of [false, true]) {
         g.close();
     });
 }
+test('a program ends while workers wait', () => {
+    const said = execFileSync(process.execPath, ['-e', `import('${where}/gpunum.js').then(({ open }) => open({ threads: 2 })).then(g =>
+        console.log(g.ones([100, 100]).sum().item(), g.device.threads))`], { timeout: 60000 });
+    assert.equal(String(said), '10000 2\n');
+});

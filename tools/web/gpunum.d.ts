@@ -16,6 +16,8 @@ export interface Options {
     backend?: 'auto' | 'webgpu' | 'cpu';
     /** Of a context with a GPU: 'gpu' (left out), or 'auto', which leaves small work to the CPU. */
     placement?: 'auto' | 'cpu' | 'gpu' | 'stay';
+    /** Of the CPU; 0: as many as the machine has; left out: 1. More than one need a page that is cross-origin isolated, or node. */
+    threads?: number;
     seed?: number;
 }
 export function open(options?: Options): Promise<Context>;
@@ -32,7 +34,8 @@ export interface Scope extends Disposable {
 }
 
 export class Context implements Disposable {
-    readonly device: { backend: 'cpu' | 'webgpu'; relaxed: boolean; name: string; why: string };
+    /** `why` there is no GPU, and why there is one thread where more were asked for; both may be ''. */
+    readonly device: { backend: 'cpu' | 'webgpu'; relaxed: boolean; threads: number; name: string; why: string; whyOneThread: string };
     readonly memory: { arrays: number; bytes: number };
     /** When all work so far is done. */
     sync(): Promise<void>;

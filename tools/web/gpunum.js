@@ -48,9 +48,28 @@ export class GpunumError extends Error {
 
 const abandoned = new FinalizationRegistry(({ g, ptr }) => g.alive && g.m._gn_release(ptr));
 
-async function load(name, file) {
+async function load(name, file, more) {
     const { default: create } = await import(name);
-    return create({ locateFile: f => new URL(f.endsWith('.wasm') ? file : f, import.meta.url).href });
+    return create({ locateFile: f => new URL(f.endsWith('.wasm') ? file : f, import.meta.url).href, ...more });
+}
+
+// Why there is one thread only, or ''.
+function whyOneThread() {
+    if (globalThis.crossOriginIsolated === false || !globalThis.SharedArrayBuffer) return 'this page is not cross-origin isolated: its server does not send the headers COOP and COEP';
+    return '';
+}
+
+async function loadThreads(file, threads) {
+    let timer;
+    const late = new Promise((_, failed) => { timer = setTimeout(() => failed(new Error('workers do not start: is COEP sent with scripts too?')), 20000); });
+    const m = await Promise.race([load('./core-threads.mjs', file, { gnWorkers: threads - 1 }), late]).finally(() => clearTimeout(timer)), views = {};
+    // Where a worker made the memory larger, views of it are made anew.
+    for (const [name, T] of [['HEAPU8', Uint8Array], ['HEAP32', Int32Array], ['HEAPU32', Uint32Array], ['HEAP64', BigInt64Array], ['HEAPF64', Float64Array]])
+        Object.defineProperty(m, name, {
+            get: () => views[name]?.buffer === m.wasmMemory.buffer ? views[name] : views[name] = new T(m.wasmMemory.buffer),
+            set() {},
+        });
+    return m;
 }
 
 // Why there is no GPU to compute on, or ''.
@@ -62,35 +81,40 @@ async function whyNoGpu(software) {
     return adapter.info?.isFallbackAdapter && !software ? `WebGPU is made of software here (${adapter.info.architecture})` : '';
 }
 
-async function openGpu(seed, placement) {
+async function openGpu(seed, placement, threads) {
     const m = await load('./core-gpu.mjs', 'core-gpu.wasm'), places = ['auto', 'cpu', 'gpu', 'stay'];
     const ptr = await new Promise(done => {
         m.gnOpened = done;
         m._gn_web_open_gpu(seed, places.indexOf(placement));
     });
     if (ptr === 0) throw new GpunumError(m.UTF8ToString(m._gn_open_error()), m._gn_open_status());
-    return new Context(m, ptr, false, '');
+    return new Context(m, ptr, false, '', threads === 1 ? '' : 'a context with a GPU has one');
 }
 
 // Opens a context. `backend`: 'webgpu', 'cpu', or 'auto': the first where there is a GPU; `placement` of what a context with
 // a GPU computes: 'gpu', or 'auto', which leaves small work to the CPU; `relaxed`: whether the CPU uses relaxed SIMD, where
-// left out what the engine has; `seed` of random numbers.
-export async function open({ backend = 'auto', placement = 'gpu', relaxed, seed = 0 } = {}) {
+// left out what the engine has; `threads` of the CPU, 0 for as many as the machine has: with more than one, workers share the
+// work where the page is cross-origin isolated, else device.whyOneThread says why not; `seed` of random numbers.
+export async function open({ backend = 'auto', placement = 'gpu', relaxed, threads = 1, seed = 0 } = {}) {
+    threads = Math.min(threads || (globalThis.navigator?.hardwareConcurrency ?? 1), 64);
     let why = 'the CPU was asked for';
     if (backend !== 'cpu') {
         why = await whyNoGpu(backend === 'webgpu');
         if (backend === 'webgpu' && why !== '') throw new GpunumError(`open: ${why}`, 8);
         try {
-            if (why === '') return await openGpu(seed, placement);
+            if (why === '') return await openGpu(seed, placement, threads);
         } catch (e) {
             if (backend === 'webgpu') throw e;
             why = e.message;
         }
     }
-    const fast = relaxed ?? WebAssembly.validate(RELAXED), m = await load('./core.mjs', fast ? 'core-relaxed.wasm' : 'core.wasm');
-    const ptr = m._gn_web_open(seed);
+    const fast = relaxed ?? WebAssembly.validate(RELAXED), form = fast ? '-relaxed' : '';
+    let whyOne = threads > 1 ? whyOneThread() : '', m;
+    if (threads > 1 && whyOne === '') m = await loadThreads(`core-threads${form}.wasm`, threads).catch(e => { whyOne = e.message; });
+    m ??= await load('./core.mjs', `core${form}.wasm`);
+    const ptr = m._gn_web_open(seed, threads);
     if (ptr === 0) throw new GpunumError(m.UTF8ToString(m._gn_open_error()), m._gn_open_status());
-    return new Context(m, ptr, fast, why);
+    return new Context(m, ptr, fast, why, whyOne);
 }
 
 class Scope {
@@ -121,18 +145,20 @@ class Scope {
 }
 
 export class Context {
-    constructor(m, ptr, relaxed, why) {
+    constructor(m, ptr, relaxed, why, whyOneThread) {
         this.m = m;
         this.why = why;
+        this.whyOneThread = whyOneThread;
         this.ptr = ptr;
         this.relaxed = relaxed;
         this.alive = true;
         this.scopes = [];
     }
-    // What computes, in words, and why there is no GPU.
+    // What computes, in words, why there is no GPU, and why there is one thread where more were asked for.
     get device() {
-        return { backend: ['auto', 'cpu', 'vulkan', 'webgpu'][this.m._gn_web_backend(this.ptr)], relaxed: this.relaxed,
-            name: this.m.UTF8ToString(this.m._gn_web_device(this.ptr, 0)), why: this.why };
+        const { m, ptr, relaxed, why, whyOneThread } = this;
+        return { backend: ['auto', 'cpu', 'vulkan', 'webgpu'][m._gn_web_number(ptr, 0)], relaxed, threads: m._gn_web_number(ptr, 1) || 1,
+            name: m.UTF8ToString(m._gn_web_device(ptr, 0)), why, whyOneThread };
     }
     get memory() {
         return { arrays: this.m._gn_web_memory(this.ptr, 0), bytes: this.m._gn_web_memory(this.ptr, 1) };
@@ -146,6 +172,7 @@ export class Context {
     }
     close() {
         if (this.alive) this.m._gn_close(this.ptr);
+        this.m.PThread?.terminateAllThreads();
         this.alive = false;
     }
     // From a number, nested lists of numbers or a typed array. Integers of JavaScript become float32 where no dtype is said.

@@ -5,10 +5,11 @@
 
 #include "gpunum.h"
 
-EMSCRIPTEN_KEEPALIVE gn_context *gn_web_open(double seed) {
+EMSCRIPTEN_KEEPALIVE gn_context *gn_web_open(double seed, int threads) {
     gn_options o;
     memset(&o, 0, sizeof o);
     o.seed = (uint64_t)seed;
+    o.threads = threads;
     return gn_open(&o);
 }
 
@@ -34,10 +35,11 @@ EMSCRIPTEN_KEEPALIVE const char *gn_web_device(const gn_context *g, int field) {
     snprintf(text, sizeof text, "%s", field == 0 ? info.name : info.why);
     return text;
 }
-EMSCRIPTEN_KEEPALIVE int gn_web_backend(const gn_context *g) {
+// Field 0: the backend, 1: threads of the CPU.
+EMSCRIPTEN_KEEPALIVE int gn_web_number(const gn_context *g, int field) {
     gn_device_info info;
     gn_device_get(g, &info);
-    return (int)info.backend;
+    return field == 0 ? (int)info.backend : info.threads;
 }
 
 EMSCRIPTEN_KEEPALIVE double gn_web_memory(gn_context *g, int field) {
