@@ -138,6 +138,36 @@ def to_wgsl(text, defines, passes, tmp):
 
 # --- the library --------------------------------------------------------------------------------
 
+LOOP = r"(\w+) = 0u;\s*loop \{\s*if \(\(\w+ < (\d+)u\)\) \{\s*"
+LOOP_END = r"continue;\s*\} else \{\s*break;\s*\}\s*continuing \{\s*\w+ = \(\w+ \+ 1u\);\s*\}\s*\}\s*"
+SLICES = r"let \w+ = \w+;\s*[ab]\[\w+\] = gn_slices\[\((.*) \+ \(\w+ \* (\d+)u\)\)\];\s*"
+STEP = re.compile(LOOP + SLICES + LOOP_END + LOOP + SLICES + LOOP_END + LOOP + r"(\w+) = 0u;\s*loop \{(?:(?!\bloop\b)[\s\S])*?"
+                  r"(\w+) = \w+;\s*(?:let .*\s+)*let \w+ = b\[\w+\]\[\(\(\w+ \^ (\d)u\) % 4u\)\];\s*(?:let .*\s+)*sum\[.*\] = fma\(.*\);\s*" +
+                  LOOP_END + LOOP_END)
+
+
+def flat(text):
+    """Of a product the innermost loops, where a step of k multiplies rows by columns, as they are once unrolled, with sums in
+    variables of their own. Not every compiler of WGSL gets there by itself: arrays with indices that vary stay in memory."""
+    found = STEP.search(text)
+    i, groups_a, from_a, step_a, j, groups_b, from_b, step_b, row, rows, l, column, odd = found.groups()
+    sums = [(r, c) for r in range(int(rows)) for c in range(int(groups_b))]
+    order = "".join("xyzw"[c ^ int(odd)] for c in range(4)) # of b's elements
+    lines = ["let a%d = gn_slices[%s + %du];" % (n, from_a, n * int(step_a)) for n in range(int(groups_a))]
+    lines += ["let b%d = gn_slices[%s + %du]%s;" % (n, from_b, n * int(step_b), "." + order if order != "xyzw" else "") for n in range(int(groups_b))]
+    lines += ["s%d_%d = fma(vec4<f32>(a%d.%s), b%d, s%d_%d);" % (r, c, r // 4, "xyzw"[r % 4], c, r, c) for r, c in sums]
+    text = text.replace(found.group(0), "\n".join(lines) + "\n")
+    before = "k0 = start;"
+    behind = re.compile(r"(\bk0 = \(k0 \+ \d+u\);\s*\}\s*\})")
+    assert text.count(before) == len(behind.findall(text)) == 1
+    text = text.replace(before, "".join("var s%d_%d = sum[%d][%d];\n" % (s + s) for s in sums) + before)
+    text = behind.sub("\\1\n" + "\n".join("sum[%d][%d] = s%d_%d;" % (s + s) for s in sums), text)
+    for name in (i, j, row, l, column, "a", "b"): # which are left without a use
+        if len(re.findall(r"\b%s\b" % name, text[text.index("fn main"):text.index("\n}\n", text.index("fn main"))])) == 1:
+            text = re.sub(r"\bvar %s : .*;\s*" % name, "", text, count=1)
+    return text
+
+
 def library_source():
     with open(os.path.join(SHADERS, "reduce.glsl")) as f:
         reduce = f.read()
@@ -281,6 +311,8 @@ def kernels(tmp, keep):
             try:
                 passes = [] if stem.startswith("matmul") or name == "softmax_long" else make_shaders.PASSES
                 wgsl = to_wgsl(body, defines, passes, tmp)
+                if stem == "matmul" and "= fma(" in wgsl: # not the one of integers
+                    wgsl = flat(wgsl)
                 keep(name, wgsl)
                 done.append((stem, Kernel(name, wgsl)))
             except make_shaders.Problem as e:
