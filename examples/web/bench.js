@@ -66,8 +66,9 @@ async function run() {
     for (const l of libraries) delete found[l[0]];
     draw();
     for (const l of libraries) await runOne(l);
-    if (device['gpunum-webgpu']) sayDevice(device['gpunum-webgpu'], device.gpunum);
-    else sayDevice({ ...device.gpunum, why: device.why ?? device.gpunum.why });
+    const cpu = device.gpunum ?? device['gpunum-threads'];
+    if (device['gpunum-webgpu']) sayDevice(device['gpunum-webgpu'], cpu);
+    else if (cpu) sayDevice({ ...cpu, why: device.why ?? cpu.why });
     doing.textContent = '';
     again.disabled = false;
     document.body.dataset.ready = 'yes';

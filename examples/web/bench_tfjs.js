@@ -13,7 +13,8 @@ importScripts('bench_time.js', 'peers/@tensorflow/tfjs/dist/tf.min.js', 'peers/@
     const m = tf.tensor(benchNumbers(1e6), [1000, 1000]), s = tf.tensor(benchNumbers(200000)), small = tf.tensor(benchNumbers(10));
     const run = (row, fn) => benchTime(row, async () => {
         tf.tidy(() => { fn(); });
-        if (!webgpu) return;
+        if (!webgpu || !tf.backend().commandEncoder) return; // small work it leaves to the CPU
+        tf.backend().endComputePassEncoder(); // which submitQueue leaves to its callers
         tf.backend().submitQueue();
         await tf.backend().device.queue.onSubmittedWorkDone();
     });
