@@ -16,6 +16,10 @@
 // maximum only where it grows by more than GN_SLACK. Scores become an operand in registers, too, where both kinds of matrices
 // turn out to have their elements in the same places. The caller asks for that once, and whether these places are the ones
 // that gn_place_of has: a kernel that knows is faster, and joins rows in registers.
+//
+// Two tiles lie in shared memory: pieces of the next are fetched and put there while one is at work, so that registers hold few of
+// them. Tiles that hide some scores have a loop of their own: where a branch in the loop may change sums, a driver copies all
+// of them in every turn.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -46,7 +50,6 @@ layout(constant_id = GNI_S_ATTEND_KEYS) const uint GN_KEYS = 64u;
 #define GN_KNOWN ((GN_FLAGS & GNI_F_ATTEND_KNOWN) != 0u)
 #define GN_CAUSAL ((GN_FLAGS & GNI_F_ATTEND_CAUSAL) != 0u)
 #define GN_HAS_LSE ((GN_FLAGS & GNI_F_ATTEND_LSE) != 0u)
-#define GN_EARLY ((GN_FLAGS & GNI_F_ATTEND_EARLY) != 0u)
 #define GN_DTYPE ((GN_FLAGS & GNI_F_ATTEND_BF16) != 0u ? GN_T_BF16 : GN_T_F16)
 
 #define GN_N GN_PARAM(GNI_P_ATTEND_N)
@@ -56,12 +59,14 @@ layout(constant_id = GNI_S_ATTEND_KEYS) const uint GN_KEYS = 64u;
 const uint GN_DU = (GN_D + 15u) / 16u, GN_EU = (GN_E + 15u) / 16u, GN_JU = GN_KEYS / 16u;
 const uint GN_DG = 2u * GN_DU, GN_EG = 2u * GN_EU;
 const uint GN_DP = GN_DG + 1u, GN_EP = GN_EG + 1u;
-const uint GN_V0 = GN_KEYS * GN_DP, GN_OWN0 = GN_V0 + GN_KEYS * GN_EP;
+const uint GN_V0 = GN_KEYS * GN_DP, GN_TILE = GN_V0 + GN_KEYS * GN_EP, GN_OWN0 = 2u * GN_TILE;
 const uint GN_OWN = 144u; // what a subgroup has for itself
+// Groups of a tile for an invocation: all at once, and in each of GN_JU pieces.
 const uint GN_KL = (GN_KEYS * GN_DG + GN_THREADS - 1u) / GN_THREADS, GN_VL = (GN_KEYS * GN_EG + GN_THREADS - 1u) / GN_THREADS;
+const uint GN_KJ = (GN_KL + GN_JU - 1u) / GN_JU, GN_VJ = (GN_VL + GN_JU - 1u) / GN_JU;
 #if GN_STEP == 2
 const uint GN_STAT0 = GN_OWN0 + GN_SUBGROUPS * GN_OWN; // of the queries of a tile
-shared uvec4 gn_tile[GN_STAT0 + GN_KEYS / 2u];
+shared uvec4 gn_tile[GN_STAT0 + GN_KEYS];
 #else
 shared uvec4 gn_tile[GN_OWN0 + GN_SUBGROUPS * GN_OWN];
 #endif
@@ -78,13 +83,20 @@ shared uvec4 gn_tile[GN_OWN0 + GN_SUBGROUPS * GN_OWN];
 #define GN_IN_ROW(e) (GN_KNOWN ? (e) & 4 : (e))
 #define GN_IN_COLUMN(e) (GN_KNOWN ? (e) & 3 : (e))
 uint gn_place_of(uint lane, int e) { return lane / 4u * 16u + lane % 4u * 2u + uint((e & 1) + (e & 2) * 4 + (e & 4) * 32); }
+#define GN_PLACE(e) (GN_KNOWN ? gn_place_of(lane, e) : uint(place[e]))
+
+// Whether the score at a place of a matrix does not count.
+bool gn_hidden(uint place, uint row, uint column, uint others) {
+    uint r = row + place / 16u, c = column + place % 16u;
+    return GN_STEP == 2 ? r > c : c >= others || (GN_CAUSAL && c > r);
+}
 
 uvec4 gn_fetch_group(GN_HANDLE h, uint base, uint step, uint row, uint rows, uint c, uint groups) {
     uvec4 v = GN_AT4(h, base + min(row, rows - 1u) * step + min(c, groups - 1u));
     return row < rows && c < groups ? v : uvec4(0u);
 }
 
-// 8 elements from floats.
+// 8 elements from floats, rounded: a driver of bfloat16 cuts off.
 uvec4 gn_eight(vec4 v, vec4 w) {
     uvec4 a = gn_narrow(floatBitsToUint(v), GN_DTYPE), b = gn_narrow(floatBitsToUint(w), GN_DTYPE);
     return uvec4(a.x | (a.y << 16), a.z | (a.w << 16), b.x | (b.y << 16), b.z | (b.w << 16));
@@ -112,32 +124,36 @@ uvec4 gn_eight(vec4 v, vec4 w) {
 #endif
 #define GN_BASE(p, batch, head) (GN_PARAM(p) + (batch) * GN_PARAM((p) + 1) + (head) * GN_PARAM((p) + 2))
 
-#define GN_FETCH_T(i, base, row)                                                                                       \
-    {                                                                                                                  \
-        uint p = (i) * GN_THREADS + me;                                                                                \
-        next_t[i] = gn_fetch_group(GN_OPEN(GN_T), base, t_step, (row) + p / GN_DG, others, p % GN_DG, GN_D / 8u);      \
+// Group i of an invocation's, of `count` that each has: from the next tile's rows, and into its place. Rows behind the last repeat
+// that: what comes of them is hidden, or has no weight.
+#define GN_FETCH(to, i, count, k, base, step, groups, width)                                                           \
+    if ((count) * GN_THREADS == GN_KEYS * (groups) || (i) * GN_THREADS + me < GN_KEYS * (groups)) {                    \
+        uint p = (i) * GN_THREADS + me, c = p % (groups);                                                              \
+        to = GN_AT4(GN_OPEN(k), base + min(next + p / (groups), others - 1u) * step + min(c, (width) / 8u - 1u));      \
+        if ((width) % 16u != 0u && c >= (width) / 8u) to = uvec4(0u);                                                  \
     }
-#define GN_FETCH_U(i, base, row)                                                                                       \
-    {                                                                                                                  \
+#define GN_KEEP(from, i, count, first, groups, pitch)                                                                  \
+    if ((count) * GN_THREADS == GN_KEYS * (groups) || (i) * GN_THREADS + me < GN_KEYS * (groups)) {                    \
         uint p = (i) * GN_THREADS + me;                                                                                \
-        next_u[i] = gn_fetch_group(GN_OPEN(GN_U), base, u_step, (row) + p / GN_EG, others, p % GN_EG, GN_E / 8u);      \
+        gn_tile[(first) + p / (groups) * (pitch) + p % (groups)] = from;                                               \
     }
-#define GN_KEEP_T(i)                                                                                                   \
-    {                                                                                                                  \
-        uint p = (i) * GN_THREADS + me;                                                                                \
-        if (GN_KEYS * GN_DG % GN_THREADS == 0u || p < GN_KEYS * GN_DG) gn_tile[p / GN_DG * GN_DP + p % GN_DG] = next_t[i]; \
+#define GN_FETCH_T(to, i, count) GN_FETCH(to, i, count, GN_T, t_base, t_step, GN_DG, GN_D)
+#define GN_FETCH_U(to, i, count) GN_FETCH(to, i, count, GN_U, u_base, u_step, GN_EG, GN_E)
+#define GN_KEEP_T(from, i, count, tile) GN_KEEP(from, i, count, tile, GN_DG, GN_DP)
+#define GN_KEEP_U(from, i, count, tile) GN_KEEP(from, i, count, (tile) + GN_V0, GN_EG, GN_EP)
+// Of the tile's queries: their logarithms of sums, so that those behind the last have no weight, and what is taken off.
+#define GN_FETCH_STAT                                                                                                  \
+    if (me < GN_KEYS) {                                                                                                \
+        uint at = (batch * gl_NumWorkGroups.y * heads + next_head) * others + min(next + me, others - 1u);             \
+        next_lse = 1.4426950408889634 * uintBitsToFloat(GN_AT(GN_OPEN(4u), GN_PARAM(GNI_P_ATTEND_LSE) + at));          \
+        next_dot = uintBitsToFloat(GN_AT(GN_OPEN(6u), GN_PARAM(GNI_P_ATTEND_DOT) + at));                               \
+        if (next + me >= others) next_lse = -GN_LOW;                                                                   \
     }
-#define GN_KEEP_U(i)                                                                                                   \
-    {                                                                                                                  \
-        uint p = (i) * GN_THREADS + me;                                                                                \
-        if (GN_KEYS * GN_EG % GN_THREADS == 0u || p < GN_KEYS * GN_EG) gn_tile[GN_V0 + p / GN_EG * GN_EP + p % GN_EG] = next_u[i]; \
-    }
-#define GN_FETCH(it)                                                                                                   \
-    {                                                                                                                  \
-        uint row = from + (it) % steps * GN_KEYS, head_t = head0 + (it) / steps;                                       \
-        uint t_base = GN_BASE(GN_T_PARAM, batch, head_t), u_base = GN_BASE(GN_U_PARAM, batch, head_t);                 \
-        [[unroll]] for (uint i = 0u; i < GN_KL; i++) GN_FETCH_T(i, t_base, row);                                       \
-        [[unroll]] for (uint i = 0u; i < GN_VL; i++) GN_FETCH_U(i, u_base, row);                                       \
+#define GN_KEEP_STAT(tile)                                                                                             \
+    if (me < GN_KEYS) {                                                                                                \
+        uint at = GN_STAT0 + ((tile) == 0u ? 0u : GN_KEYS / 2u) + me / 4u;                                             \
+        gn_tile[at][me % 4u] = floatBitsToUint(next_lse);                                                              \
+        gn_tile[at + GN_KEYS / 4u][me % 4u] = floatBitsToUint(next_dot);                                               \
     }
 
 // Columns 64 c to 64 c + 63 of 16 rows of one of its own, to the subgroup's place in shared memory.
@@ -204,20 +220,33 @@ void main() {
     uint head = gl_WorkGroupID.y, batch = gl_WorkGroupID.z;
     uint tile = GN_CAUSAL && GN_STEP != 2 ? gl_NumWorkGroups.x - 1u - gl_WorkGroupID.x : gl_WorkGroupID.x;
     uint tile0 = tile * GN_SUBGROUPS * GN_BLOCKS * 16u, row0 = tile0 + unit * GN_BLOCKS * 16u, own = GN_OWN0 + unit * GN_OWN;
+    const uint together = GN_SUBGROUPS * GN_BLOCKS * 16u; // rows
+    // Tiles begin at rows from `from` to before `end`, and from `turn` on, or before it, some scores may be hidden.
 #if GN_STEP == 2 // keys, which queries from the first of them on see
-    uint rows = GN_M, others = GN_N, share = GN_PARAM(GNI_P_ATTEND_SHARE), head0 = head * share;
+    uint rows = GN_M, others = GN_N, heads = GN_PARAM(GNI_P_ATTEND_SHARE), head0 = head * heads, end = others;
     uint from = GN_CAUSAL ? min(tile0, others) / GN_KEYS * GN_KEYS : 0u;
-    uint steps = (others - from + GN_KEYS - 1u) / GN_KEYS, count = steps * share;
+    uint turn = GN_CAUSAL ? min(others, (tile0 + together + GN_KEYS - 2u) / GN_KEYS * GN_KEYS) : 0u;
 #else
     uint rows = GN_N, others = GN_M, head0 = head / GN_PARAM(GNI_P_ATTEND_SHARE), from = 0u;
-    uint end = GN_CAUSAL ? min(others, tile0 + GN_SUBGROUPS * GN_BLOCKS * 16u) : others;
-    uint steps = (end + GN_KEYS - 1u) / GN_KEYS, count = steps;
+    uint end = GN_CAUSAL ? min(others, tile0 + together) : others;
+    uint turn = (GN_CAUSAL ? min(others, tile0 + 1u) : others) / GN_KEYS * GN_KEYS;
 #endif
     uint t_step = GN_PARAM(GN_T_PARAM + 3), u_step = GN_PARAM(GN_U_PARAM + 3);
     float scale = GN_PARAM_F(GNI_P_ATTEND_SCALE);
 
-    uvec4 next_t[GN_KL], next_u[GN_VL];
-    if (count > 0u) GN_FETCH(0u);
+    uint next = from, next_head = head0, t_base = GN_BASE(GN_T_PARAM, batch, head0), u_base = GN_BASE(GN_U_PARAM, batch, head0);
+    float next_lse = 0.0, next_dot = 0.0;
+    if (from < end) {
+        uvec4 next_t[GN_KL], next_u[GN_VL];
+        [[unroll]] for (uint i = 0u; i < GN_KL; i++) GN_FETCH_T(next_t[i], i, GN_KL)
+        [[unroll]] for (uint i = 0u; i < GN_VL; i++) GN_FETCH_U(next_u[i], i, GN_VL)
+        [[unroll]] for (uint i = 0u; i < GN_KL; i++) GN_KEEP_T(next_t[i], i, GN_KL, 0u)
+        [[unroll]] for (uint i = 0u; i < GN_VL; i++) GN_KEEP_U(next_u[i], i, GN_VL, 0u)
+#if GN_STEP == 2
+        GN_FETCH_STAT
+        GN_KEEP_STAT(0u)
+#endif
+    }
     GN_UNIT_A x[GN_BLOCKS][GN_DU];
 #if GN_STEP != 0
     GN_UNIT_A z[GN_BLOCKS][GN_EU];
@@ -299,13 +328,14 @@ void main() {
             [[unroll]] for (int e = 0; e < 8; e += 4) {
                 uint r = min(row0 + 16u * i + (e != 0 ? 8u : 0u) + lane / 4u, rows - 1u);
                 lse[i][e] = 1.4426950408889634 * uintBitsToFloat(GN_AT(GN_OPEN(4u), lse0 + r));
-                dot_[i][e] = uintBitsToFloat(GN_AT(GN_OPEN(6u), GN_PARAM(GNI_P_ATTEND_DOT) + row_of_all + r));
+                dot_[i][e] = -uintBitsToFloat(GN_AT(GN_OPEN(6u), GN_PARAM(GNI_P_ATTEND_DOT) + row_of_all + r));
+                [[unroll]] for (int f = 1; f < 4; f++) dot_[i][e + f] = dot_[i][e];
             }
     else [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
         uint r = row0 + 16u * i + lane % 16u, at = own + (lane / 16u) * 4u + lane % 16u / 4u;
         float v = r >= rows    ? 0.0
                   : lane < 16u ? 1.4426950408889634 * uintBitsToFloat(GN_AT(GN_OPEN(4u), lse0 + r))
-                               : uintBitsToFloat(GN_AT(GN_OPEN(6u), GN_PARAM(GNI_P_ATTEND_DOT) + row_of_all + r));
+                               : -uintBitsToFloat(GN_AT(GN_OPEN(6u), GN_PARAM(GNI_P_ATTEND_DOT) + row_of_all + r));
         gn_tile[at][lane % 4u] = floatBitsToUint(v);
         subgroupBarrier();
         coopMatLoad(lse[i], gn_tile, own, 0u, GN_COLUMNS);
@@ -314,155 +344,177 @@ void main() {
     }
 #endif
 #endif
-    for (uint it = 0u; it < count; it++) {
-        uint other = from + it % steps * GN_KEYS;
-        if (!GN_EARLY && it > 0u) GN_FETCH(it);
+    uint now = 0u; // where the tile is
 #if GN_STEP == 2
-        float own_lse = 0.0, own_dot = 0.0;
-        if (me < GN_KEYS && other + me < others) {
-            uint at = (batch * gl_NumWorkGroups.y * share + head0 + it / steps) * others + other + me;
-            own_lse = 1.4426950408889634 * uintBitsToFloat(GN_AT(GN_OPEN(4u), GN_PARAM(GNI_P_ATTEND_LSE) + at));
-            own_dot = uintBitsToFloat(GN_AT(GN_OPEN(6u), GN_PARAM(GNI_P_ATTEND_DOT) + at));
+    for (uint h = 0u; h < heads; h++) {
+#endif
+    uint other = from;
+    [[unroll]] for (uint phase = 0u; phase < 2u; phase++) for (; other < (phase == 0u ? turn : end); other += GN_KEYS) {
+        bool edge = phase == (GN_STEP == 2 ? 0u : 1u);
+        bool skip = edge && GN_CAUSAL && (GN_STEP == 2 ? other + GN_KEYS - 1u < row0 : other > row0 + 16u * GN_BLOCKS - 1u);
+        uint then = GN_TILE - now;
+        next = other + GN_KEYS;
+#if GN_STEP == 2
+        if (next >= end) {
+            next = from;
+            next_head = min(next_head + 1u, head0 + heads - 1u);
         }
+        t_base = GN_BASE(GN_T_PARAM, batch, next_head);
+        u_base = GN_BASE(GN_U_PARAM, batch, next_head);
+#else
+        if (next >= end) next = other;
 #endif
         barrier();
-        [[unroll]] for (uint i = 0u; i < GN_KL; i++) GN_KEEP_T(i);
-        [[unroll]] for (uint i = 0u; i < GN_VL; i++) GN_KEEP_U(i);
-#if GN_STEP == 2
-        if (me < GN_KEYS) {
-            gn_tile[GN_STAT0 + me / 4u][me % 4u] = floatBitsToUint(own_lse);
-            gn_tile[GN_STAT0 + GN_KEYS / 4u + me / 4u][me % 4u] = floatBitsToUint(own_dot);
-        }
-#endif
-        barrier();
-        if (GN_EARLY) GN_FETCH(it + 1u == count ? it : it + 1u);
-        if (GN_CAUSAL && (GN_STEP == 2 ? other + GN_KEYS - 1u < row0 : other > row0 + 16u * GN_BLOCKS - 1u)) continue;
-        bool edge = (GN_STEP != 2 && other + GN_KEYS > others) ||
-                    (GN_CAUSAL && (GN_STEP == 2 ? other < row0 + 16u * GN_BLOCKS - 1u : other + GN_KEYS - 1u > row0));
 #if GN_STEP == 0
+        uvec4 next_t[GN_KL], next_u[GN_VL];
+        [[unroll]] for (uint i = 0u; i < GN_KL; i++) GN_FETCH_T(next_t[i], i, GN_KL)
         GN_UNIT_C s[GN_BLOCKS][GN_JU];
-        [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++)
-            [[unroll]] for (uint j = 0u; j < GN_JU; j++) s[i][j] = GN_UNIT_C(0.0);
-        [[unroll]] for (uint k = 0u; k < GN_DU; k++)
-            [[unroll]] for (uint j = 0u; j < GN_JU; j++) {
-                GN_UNIT_B b;
-                coopMatLoad(b, gn_tile, 16u * j * GN_DP + 2u * k, GN_DP, GN_COLUMNS);
-                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) s[i][j] = coopMatMulAdd(x[i][k], b, s[i][j]);
-            }
-        if (edge) {
+        if (!skip) {
             [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++)
-                [[unroll]] for (uint j = 0u; j < GN_JU; j++)
-                    [[unroll]] for (int e = 0; e < place.length(); e++) {
-                        uint at = GN_KNOWN ? gn_place_of(lane, e) : uint(place[e]);
-                        uint c = other + 16u * j + at % 16u, r = row0 + 16u * i + at / 16u;
-                        if (c >= others || (GN_CAUSAL && c > r)) s[i][j][e] = uintBitsToFloat(0xff800000u);
-                    }
-        }
-        [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
-            GN_UNIT_C top = s[i][0];
-            bool grows = false;
-            [[unroll]] for (int e = 0; e < top.length(); e++) {
-                [[unroll]] for (uint j = 1u; j < GN_JU; j++) top[e] = max(top[e], s[i][j][e]);
-            }
-            if (GN_KNOWN)
-                [[unroll]] for (int e = 0; e < 8; e += 4)
-                    top[e] = max(max(top[e], top[e + 1]), max(top[e + 2], top[e + 3]));
-            [[unroll]] for (int e = 0; e < top.length(); e++)
-                if (GN_IN_ROW(e) == e) {
-                    top[e] *= scale;
-                    grows = grows || top[e] - most[i][e] > GN_SLACK;
+                [[unroll]] for (uint j = 0u; j < GN_JU; j++) s[i][j] = GN_UNIT_C(0.0);
+            [[unroll]] for (uint k = 0u; k < GN_DU; k++)
+                [[unroll]] for (uint j = 0u; j < GN_JU; j++) {
+                    GN_UNIT_B b;
+                    coopMatLoad(b, gn_tile, now + 16u * j * GN_DP + 2u * k, GN_DP, GN_COLUMNS);
+                    [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) s[i][j] = coopMatMulAdd(x[i][k], b, s[i][j]);
                 }
-            if (subgroupAny(grows)) {
-                top = gn_over_row(top, own, lane, false);
+            [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
+                if (edge)
+                    [[unroll]] for (uint j = 0u; j < GN_JU; j++)
+                        [[unroll]] for (int e = 0; e < place.length(); e++)
+                            if (gn_hidden(GN_PLACE(e), row0 + 16u * i, other + 16u * j, others)) s[i][j][e] = uintBitsToFloat(0xff800000u);
+                GN_UNIT_C top = s[i][0];
+                bool grows = false;
+                [[unroll]] for (int e = 0; e < top.length(); e++) {
+                    [[unroll]] for (uint j = 1u; j < GN_JU; j++) top[e] = max(top[e], s[i][j][e]);
+                }
+                if (GN_KNOWN)
+                    [[unroll]] for (int e = 0; e < 8; e += 4)
+                        top[e] = max(max(top[e], top[e + 1]), max(top[e + 2], top[e + 3]));
                 [[unroll]] for (int e = 0; e < top.length(); e++)
                     if (GN_IN_ROW(e) == e) {
-                        float was = most[i][e], now = max(was, top[e]);
-                        most[i][e] = now;
-                        top[e] = exp2(was - now);
-                        sum[i][e] *= top[e];
+                        top[e] *= scale;
+                        grows = grows || top[e] - most[i][e] > GN_SLACK;
                     }
-                [[unroll]] for (uint j = 0u; j < GN_EU; j++)
-                    [[unroll]] for (int e = 0; e < top.length(); e++) y[i][j][e] *= top[GN_IN_ROW(e)];
-            }
-            [[unroll]] for (uint j = 0u; j < GN_JU; j++)
-                [[unroll]] for (int e = 0; e < top.length(); e++) {
-                    s[i][j][e] = exp2(fma(s[i][j][e], scale, -most[i][GN_IN_ROW(e)]));
-                    sum[i][GN_IN_ROW(e)] += s[i][j][e];
+                if (subgroupAny(grows)) {
+                    top = gn_over_row(top, own, lane, false);
+                    [[unroll]] for (int e = 0; e < top.length(); e++)
+                        if (GN_IN_ROW(e) == e) {
+                            float was = most[i][e], is = max(was, top[e]);
+                            most[i][e] = is;
+                            top[e] = exp2(was - is);
+                            sum[i][e] *= top[e];
+                        }
+                    [[unroll]] for (uint j = 0u; j < GN_EU; j++)
+                        [[unroll]] for (int e = 0; e < top.length(); e++) y[i][j][e] *= top[GN_IN_ROW(e)];
                 }
-        }
-        [[unroll]] for (uint j = 0u; j < GN_JU; j++) {
-            GN_UNIT_A p[GN_BLOCKS];
-            [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) GN_AS_A(p[i], s[i][j])
-            [[unroll]] for (uint e = 0u; e < GN_EU; e++) {
-                GN_UNIT_B b;
-                coopMatLoad(b, gn_tile, GN_V0 + 16u * j * GN_EP + 2u * e, GN_EP, GN_ROWS);
-                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) y[i][e] = coopMatMulAdd(p[i], b, y[i][e]);
+                [[unroll]] for (uint j = 0u; j < GN_JU; j++)
+                    [[unroll]] for (int e = 0; e < top.length(); e++) {
+                        s[i][j][e] = exp2(fma(s[i][j][e], scale, -most[i][GN_IN_ROW(e)]));
+                        sum[i][GN_IN_ROW(e)] += s[i][j][e];
+                    }
             }
         }
+        [[unroll]] for (uint i = 0u; i < GN_KL; i++) GN_KEEP_T(next_t[i], i, GN_KL, then)
+        [[unroll]] for (uint i = 0u; i < GN_VL; i++) GN_FETCH_U(next_u[i], i, GN_VL)
+        if (!skip)
+            [[unroll]] for (uint j = 0u; j < GN_JU; j++) {
+                GN_UNIT_A p[GN_BLOCKS];
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) GN_AS_A(p[i], s[i][j])
+                [[unroll]] for (uint e = 0u; e < GN_EU; e++) {
+                    GN_UNIT_B b;
+                    coopMatLoad(b, gn_tile, now + GN_V0 + 16u * j * GN_EP + 2u * e, GN_EP, GN_ROWS);
+                    [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) y[i][e] = coopMatMulAdd(p[i], b, y[i][e]);
+                }
+            }
+        [[unroll]] for (uint i = 0u; i < GN_VL; i++) GN_KEEP_U(next_u[i], i, GN_VL, then)
 #else
-        for (uint j = 0u; j < GN_JU; j++) {
-            GN_UNIT_C s[GN_BLOCKS], ds[GN_BLOCKS];
-            [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) s[i] = ds[i] = GN_UNIT_C(0.0);
-            [[unroll]] for (uint k = 0u; k < GN_DU; k++) {
-                GN_UNIT_B b;
-                coopMatLoad(b, gn_tile, 16u * j * GN_DP + 2u * k, GN_DP, GN_COLUMNS);
-                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) s[i] = coopMatMulAdd(x[i][k], b, s[i]);
-            }
-            [[unroll]] for (uint k = 0u; k < GN_EU; k++) {
-                GN_UNIT_B b;
-                coopMatLoad(b, gn_tile, GN_V0 + 16u * j * GN_EP + 2u * k, GN_EP, GN_COLUMNS);
-                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) ds[i] = coopMatMulAdd(z[i][k], b, ds[i]);
-            }
 #if GN_STEP == 2
-            GN_UNIT_C lse, dot_;
-            if (GN_KNOWN)
-                [[unroll]] for (int e = 0; e < 8; e++) {
-                    if (GN_IN_COLUMN(e) != e) continue;
-                    uint q = 4u * (GN_STAT0 + 4u * j) + gn_place_of(lane, e) % 16u;
-                    lse[e] = uintBitsToFloat(gn_tile[q / 4u][q % 4u]);
-                    dot_[e] = uintBitsToFloat(gn_tile[q / 4u + GN_KEYS / 4u][q % 4u]);
+        GN_FETCH_STAT
+#else
+        [[unroll]]
+#endif
+        for (uint j = 0u; j < GN_JU; j++) {
+            uvec4 next_t[GN_KJ], next_u[GN_VJ];
+            [[unroll]] for (uint i = 0u; i < GN_KJ; i++) GN_FETCH_T(next_t[i], j * GN_KJ + i, GN_KJ * GN_JU)
+            [[unroll]] for (uint i = 0u; i < GN_VJ; i++) GN_FETCH_U(next_u[i], j * GN_VJ + i, GN_VJ * GN_JU)
+            if (!skip) {
+                GN_UNIT_A a[GN_BLOCKS];
+                GN_UNIT_C s[GN_BLOCKS], ds[GN_BLOCKS];
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) s[i] = GN_UNIT_C(0.0);
+                [[unroll]] for (uint k = 0u; k < GN_DU; k++) {
+                    GN_UNIT_B b;
+                    coopMatLoad(b, gn_tile, now + 16u * j * GN_DP + 2u * k, GN_DP, GN_COLUMNS);
+                    [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) s[i] = coopMatMulAdd(x[i][k], b, s[i]);
                 }
-            else {
-                coopMatLoad(lse, gn_tile, GN_STAT0 + 4u * j, 0u, GN_ROWS);
-                coopMatLoad(dot_, gn_tile, GN_STAT0 + GN_KEYS / 4u + 4u * j, 0u, GN_ROWS);
-            }
+#if GN_STEP == 2
+                GN_UNIT_C lse, dot_;
+                uint stat = GN_STAT0 + (now == 0u ? 0u : GN_KEYS / 2u) + 4u * j;
+                if (GN_KNOWN)
+                    [[unroll]] for (int e = 0; e < 8; e++) {
+                        if (GN_IN_COLUMN(e) != e) continue;
+                        uint q = 4u * stat + gn_place_of(lane, e) % 16u;
+                        lse[e] = uintBitsToFloat(gn_tile[q / 4u][q % 4u]);
+                        dot_[e] = uintBitsToFloat(gn_tile[q / 4u + GN_KEYS / 4u][q % 4u]);
+                    }
+                else {
+                    coopMatLoad(lse, gn_tile, stat, 0u, GN_ROWS);
+                    coopMatLoad(dot_, gn_tile, stat + GN_KEYS / 4u, 0u, GN_ROWS);
+                }
 #define GN_LSE lse[GN_IN_COLUMN(e)]
-#define GN_DOT dot_[GN_IN_COLUMN(e)]
+#define GN_LESS_DOT(v, e) ((v) - dot_[GN_IN_COLUMN(e)])
 #else
 #define GN_LSE lse[i][GN_IN_ROW(e)]
-#define GN_DOT dot_[i][GN_IN_ROW(e)]
+#define GN_LESS_DOT(v, e) (v) // as sums began
 #endif
-            [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
-                [[unroll]] for (int e = 0; e < place.length(); e++) {
-                    s[i][e] = exp2(fma(s[i][e], scale, -GN_LSE));
-                    ds[i][e] = s[i][e] * (ds[i][e] - GN_DOT);
-                }
-                if (edge) {
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++)
                     [[unroll]] for (int e = 0; e < place.length(); e++) {
-                        uint at = GN_KNOWN ? gn_place_of(lane, e) : uint(place[e]);
-                        uint c = other + 16u * j + at % 16u, r = row0 + 16u * i + at / 16u;
-                        if (GN_STEP == 2 ? r > c : c >= others || (GN_CAUSAL && c > r)) s[i][e] = ds[i][e] = 0.0;
+                        s[i][e] = exp2(fma(s[i][e], scale, -GN_LSE));
+                        if (edge && gn_hidden(GN_PLACE(e), row0 + 16u * i, other + 16u * j, others)) s[i][e] = 0.0;
                     }
+#if GN_STEP == 2
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) GN_AS_A(a[i], s[i])
+                [[unroll]] for (uint k = 0u; k < GN_EU; k++) {
+                    GN_UNIT_B b;
+                    coopMatLoad(b, gn_tile, now + GN_V0 + 16u * j * GN_EP + 2u * k, GN_EP, GN_ROWS);
+                    [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) dz[i][k] = coopMatMulAdd(a[i], b, dz[i][k]);
+                }
+#endif
+#if GN_STEP == 2
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) ds[i] = GN_UNIT_C(0.0);
+#else
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) ds[i] = dot_[i];
+#endif
+                [[unroll]] for (uint k = 0u; k < GN_EU; k++) {
+                    GN_UNIT_B b;
+                    coopMatLoad(b, gn_tile, now + GN_V0 + 16u * j * GN_EP + 2u * k, GN_EP, GN_COLUMNS);
+                    [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) ds[i] = coopMatMulAdd(z[i][k], b, ds[i]);
+                }
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
+                    [[unroll]] for (int e = 0; e < place.length(); e++) {
+                        ds[i][e] = s[i][e] * GN_LESS_DOT(ds[i][e], e);
+                        if (edge && gn_hidden(GN_PLACE(e), row0 + 16u * i, other + 16u * j, others)) ds[i][e] = 0.0;
+                    }
+                    GN_AS_A(a[i], ds[i])
+                }
+                [[unroll]] for (uint k = 0u; k < GN_DU; k++) {
+                    GN_UNIT_B b;
+                    coopMatLoad(b, gn_tile, now + 16u * j * GN_DP + 2u * k, GN_DP, GN_ROWS);
+                    [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) dx[i][k] = coopMatMulAdd(a[i], b, dx[i][k]);
                 }
             }
-            GN_UNIT_A a[GN_BLOCKS];
-#if GN_STEP == 2
-            [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) GN_AS_A(a[i], s[i])
-            [[unroll]] for (uint k = 0u; k < GN_EU; k++) {
-                GN_UNIT_B b;
-                coopMatLoad(b, gn_tile, GN_V0 + 16u * j * GN_EP + 2u * k, GN_EP, GN_ROWS);
-                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) dz[i][k] = coopMatMulAdd(a[i], b, dz[i][k]);
-            }
-#endif
-            [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) GN_AS_A(a[i], ds[i])
-            [[unroll]] for (uint k = 0u; k < GN_DU; k++) {
-                GN_UNIT_B b;
-                coopMatLoad(b, gn_tile, 16u * j * GN_DP + 2u * k, GN_DP, GN_ROWS);
-                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) dx[i][k] = coopMatMulAdd(a[i], b, dx[i][k]);
-            }
+            [[unroll]] for (uint i = 0u; i < GN_KJ; i++) GN_KEEP_T(next_t[i], j * GN_KJ + i, GN_KJ * GN_JU, then)
+            [[unroll]] for (uint i = 0u; i < GN_VJ; i++) GN_KEEP_U(next_u[i], j * GN_VJ + i, GN_VJ * GN_JU, then)
         }
+#if GN_STEP == 2
+        GN_KEEP_STAT(then)
 #endif
+#endif
+        now = then;
     }
+#if GN_STEP == 2
+    }
+#endif
     uint base = GN_BASE(GNI_P_ATTEND_Y, batch, head), step = GN_PARAM(GNI_P_ATTEND_Y + 3);
 #if GN_STEP == 2
     uint base_z = GN_BASE(GNI_P_ATTEND_DV, batch, head), step_z = GN_PARAM(GNI_P_ATTEND_DV + 3);

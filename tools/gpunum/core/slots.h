@@ -310,10 +310,9 @@
 #define GNI_F_ATTEND_CAUSAL 1u
 #define GNI_F_ATTEND_LSE 2u    // the rows' logarithms of sums are written
 #define GNI_F_ATTEND_BF16 4u
-#define GNI_F_ATTEND_EARLY 8u  // the next tile is on its way while one is at work
-#define GNI_F_ATTEND_SAME 16u  // sums have their elements where first operands have them
-#define GNI_F_ATTEND_ASKS 32u  // is to write only whether they do, in place of a logarithm
-#define GNI_F_ATTEND_KNOWN 64u // and these are the places that attention.comp knows
+#define GNI_F_ATTEND_SAME 8u   // sums have their elements where first operands have them
+#define GNI_F_ATTEND_ASKS 16u  // is to write only whether they do, in place of a logarithm
+#define GNI_F_ATTEND_KNOWN 32u // and these are the places that attention.comp knows
 #define GNI_P_ATTEND_N 0      // queries
 #define GNI_P_ATTEND_M 1      // keys
 #define GNI_P_ATTEND_SHARE 2  // heads to a key head
