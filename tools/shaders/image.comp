@@ -44,12 +44,8 @@ layout(constant_id = GNI_S_IMAGE_OUT_DTYPE) const uint GN_OUT_DTYPE = 0u;
 const uint GN_PITCH = 33u;
 shared uint gn_turned[64u * GN_PITCH];
 
-#ifdef GN_SCAN
-uint gn_found; // the largest magnitude that the invocation read, all of one place
-#endif
-
-// Reads 64 places from `from` on, of 32 channels from `first` on. The number of the invocation's image.
-uint gn_turn(uint from, uint first, uint mode) {
+// Reads an invocation's share of 64 places from `from` on, of 32 channels from `first` on. The number of its image.
+uint gn_read(uint from, uint first, out uint v[8]) {
     uint me = gl_LocalInvocationIndex, place = from + me % 64u, at = GN_PARAM(GNI_P_IMAGE_IN_BASE);
     bool inside = place < GN_PLACES;
     [[unroll]] for (uint d = 0u; d < 3u; d++) {
@@ -63,76 +59,65 @@ uint gn_turn(uint from, uint first, uint mode) {
     at += place * GN_PARAM(GNI_P_IMAGE_STEP_IMAGE);
     uint s = gn_packing(GN_IN_DTYPE), step = GN_PARAM(GNI_P_IMAGE_STEP_CHANNEL);
     [[unroll]] for (uint i = 0u; i < 8u; i++) {
-        uint c = me / 64u + 4u * i, j = at + (first + c) * step, v = 0u;
-        if (inside && first + c < GN_CHANNELS) v = gn_extract(uvec4(GN_AT(GN_OPEN(0u), j >> s)), uvec4(j), s).x;
-        if (GN_IN_DTYPE != GN_OUT_DTYPE) v = gn_narrow(gn_widen(uvec4(v), GN_IN_DTYPE), GN_OUT_DTYPE).x;
-#ifdef GN_SCAN
-        v &= 0x7fffffffu;
-        gn_found = i == 0u ? v : max(gn_found, v);
-        if (!GN_BY_CHANNEL) continue;
-#endif
-#ifdef GN_PARTS
-        if (mode == 0u && v != 0u) {
-            uint info = GN_INFO + 2u * (GN_BY_CHANNEL ? first + c : place);
-            v = floatBitsToUint(uintBitsToFloat(v) *
-                                gn_row_scale(uvec2(gn_load(GN_COUNTERS, info), gn_load(GN_COUNTERS, info + 1u))));
-        }
-#endif
-        gn_turned[me % 64u * GN_PITCH + c] = v;
+        uint c = first + me / 64u + 4u * i, j = at + c * step;
+        v[i] = 0u;
+        if (inside && c < GN_CHANNELS) v[i] = gn_extract(uvec4(GN_AT(GN_OPEN(0u), j >> s)), uvec4(j), s).x;
+        if (GN_IN_DTYPE != GN_OUT_DTYPE) v[i] = gn_narrow(gn_widen(uvec4(v[i]), GN_IN_DTYPE), GN_OUT_DTYPE).x;
     }
     return place;
 }
 
-#ifdef GN_SCAN
-shared uint gn_line, gn_most[64], gn_least[64], gn_group[64]; // of the lines from gn_line on; of places
-
-// What was found goes to the control words.
-void gn_tell() {
+void gn_turn(uint v[8]) {
     uint me = gl_LocalInvocationIndex;
-    barrier();
-    if (me < 64u && gn_most[me] != 0u) {
-        uint info = GN_INFO + 2u * (gn_line + me);
-        gn_atomic_max(GN_COUNTERS, info, gn_most[me]);
-        gn_atomic_max(GN_COUNTERS, info + 1u, gn_least[me]);
-    }
-    barrier();
+    [[unroll]] for (uint i = 0u; i < 8u; i++) gn_turned[me % 64u * GN_PITCH + me / 64u + 4u * i] = v[i];
 }
 
-// The largest magnitudes of lines in what was turned, and the smallest of those within them that are not zero.
-void gn_scan(uint first, uint image, uint t) {
-    uint me = gl_LocalInvocationIndex, line = GN_BY_CHANNEL ? first : image, found = gn_found;
-    if (me == 0u) gn_group[0] = line;
-    barrier();
-    line = gn_group[0];
-    if (t == 0u || line != gn_line) { // the same for all
-        if (t > 0u) gn_tell();
-        if (me < 64u) gn_most[me] = gn_least[me] = 0u;
-    }
-    barrier();
-    if (me == 0u) gn_line = line;
-    if (me < 64u) gn_group[me] = 0u;
-    barrier();
-    if (GN_BY_CHANNEL) {
-        found = 0u;
-        [[unroll]] for (uint e = 0u; e < 8u; e++) found = max(found, gn_turned[(me / 32u + 8u * e) * GN_PITCH + me % 32u]);
-    }
-    atomicMax(gn_group[GN_BY_CHANNEL ? me % 32u : me % 64u], found);
-    barrier();
-    if (me < 64u && gn_group[me] != 0u) {
-        uint at = GN_BY_CHANNEL ? me : image - line;
-        atomicMax(gn_most[at], gn_group[me]);
-        atomicMax(gn_least[at], ~gn_group[me]);
-    }
-    barrier();
+#ifdef GN_SCAN
+shared uint gn_line, gn_group[2u * 256u]; // of two turns: what is read in one is not yet written in the next
+
+// The largest magnitudes of a line, and the smallest of those within it that are not zero, to the control words.
+void gn_tell(uint line, uint most, uint least) {
+    if (most == 0u) return;
+    gn_atomic_max(GN_COUNTERS, GN_INFO + 2u * line, most);
+    gn_atomic_max(GN_COUNTERS, GN_INFO + 2u * line + 1u, least);
 }
 
 void main() {
-    uint me = gl_LocalInvocationIndex, first = gl_WorkGroupID.y * 32u;
-    for (uint t = 0u; t < uint(GNI_IMAGE_SCANNED); t++) {
-        uint from = (gl_WorkGroupID.x * uint(GNI_IMAGE_SCANNED) + t) * 64u;
-        if (from < GN_PLACES) gn_scan(first, gn_turn(from, first, 0u), t);
+    uint me = gl_LocalInvocationIndex, first = gl_WorkGroupID.y * 32u, line = 0u, most = 0u, least = 0u;
+    uint from = gl_WorkGroupID.x * uint(GNI_IMAGE_SCANNED) * 64u, v[8], image = gn_read(from, first, v);
+    for (uint t = 0u; t < uint(GNI_IMAGE_SCANNED) && from < GN_PLACES; t++) {
+        uint next[8], found = 0u, turn = t % 2u * 256u; // the next ones are on their way
+        from += 64u;
+        uint next_image = gn_read(t + 1u < uint(GNI_IMAGE_SCANNED) ? from : GN_PLACES, first, next);
+        [[unroll]] for (uint i = 0u; i < 8u; i++) {
+            v[i] &= 0x7fffffffu;
+            found = max(found, v[i]);
+        }
+        if (GN_BY_CHANNEL) {
+            gn_turn(v);
+            barrier();
+            found = 0u;
+            [[unroll]] for (uint e = 0u; e < 8u; e++) found = max(found, gn_turned[(me / 32u + 8u * e) * GN_PITCH + me % 32u]);
+        }
+        gn_group[turn + me] = found;
+        barrier();
+        uint lines = GN_BY_CHANNEL ? 32u : 64u, now = GN_BY_CHANNEL ? first + me : image;
+        if (me < lines) {
+            for (uint e = me + lines; e < 256u; e += lines) found = max(found, gn_group[turn + e]);
+            if (line != now) {
+                gn_tell(line, most, least);
+                most = least = 0u;
+                line = now;
+            }
+            if (found != 0u) {
+                most = max(most, found);
+                least = max(least, ~found);
+            }
+        }
+        v = next;
+        image = next_image;
     }
-    gn_tell();
+    gn_tell(line, most, least);
     if (!gn_is_last_of(GN_SCANNED, GN_PARAM(GNI_P_IMAGE_SCANS))) return;
     if (me == 0u) gn_line = 0u;
     barrier();
@@ -143,20 +128,26 @@ void main() {
 }
 #else
 void main() {
-    uint me = gl_LocalInvocationIndex, from = gl_WorkGroupID.x * 64u, first = gl_WorkGroupID.y * 32u, mode = 2u;
-    uint base = GN_PARAM(GNI_P_IMAGE_OUT_BASE);
+    uint me = gl_LocalInvocationIndex, from = gl_WorkGroupID.x * 64u, first = gl_WorkGroupID.y * 32u;
+    uint base = GN_PARAM(GNI_P_IMAGE_OUT_BASE), v[8], image = gn_read(from, first, v);
 #ifdef GN_PARTS
-    mode = gn_load(GN_COUNTERS, GN_MODE);
+    uint mode = gn_load(GN_COUNTERS, GN_MODE);
+    [[unroll]] for (uint i = 0u; i < 8u; i++) {
+        uint info = GN_INFO + 2u * (GN_BY_CHANNEL ? first + me / 64u + 4u * i : image);
+        info = min(info, uint(GNI_SPLIT_CONTROL) + 2u * GN_LINES - 2u); // also where v is none of a line's
+        float scale = gn_row_scale(uvec2(gn_load(GN_COUNTERS, info), 0u));
+        if (mode == 0u && v[i] != 0u) v[i] = floatBitsToUint(uintBitsToFloat(v[i]) * scale);
+    }
 #endif
-    gn_turn(from, first, mode);
+    gn_turn(v);
     barrier();
 #ifdef GN_PARTS
     if (mode == 0u) {
         uint p = me / 4u, c = me % 4u * 8u, t = p * GN_PITCH + c;
         if (from + p >= GN_PLACES || first + c >= GN_WIDTH) return;
-        vec4 v[2]; // rounded by sums: a driver took unpackHalf2x16(packHalf2x16(v)) for v
-        [[unroll]] for (uint e = 0u; e < 8u; e++) v[e / 4u][e % 4u] = uintBitsToFloat(gn_turned[t + e]);
-        uvec4 parts[2] = gn_half_parts(v);
+        vec4 x[2]; // rounded by sums: a driver took unpackHalf2x16(packHalf2x16(x)) for x
+        [[unroll]] for (uint e = 0u; e < 8u; e++) x[e / 4u][e % 4u] = uintBitsToFloat(gn_turned[t + e]);
+        uvec4 parts[2] = gn_half_parts(x);
         uint to = (base + (from + p) * GN_WIDTH + first + (c & ~15u)) / 4u + c / 8u % 2u;
         GN_PUT4(GN_OPEN(1u), to, parts[0]);
         GN_PUT4(GN_OPEN(1u), to + 2u, parts[1]);
@@ -167,11 +158,11 @@ void main() {
     for (uint e = me; e < 64u * groups; e += 256u) {
         uint p = e / groups, c = e % groups * each, t = p * GN_PITCH + c;
         if (from + p >= GN_PLACES || first + c >= GN_WIDTH) continue;
-        uvec4 v = uvec4(gn_turned[t], gn_turned[t + 1u], gn_turned[t + 2u], gn_turned[t + 3u]);
+        uvec4 x = uvec4(gn_turned[t], gn_turned[t + 1u], gn_turned[t + 2u], gn_turned[t + 3u]);
         if (each == 8u)
-            v = uvec4(v.x | v.y << 16, v.z | v.w << 16, gn_turned[t + 4u] | gn_turned[t + 5u] << 16,
+            x = uvec4(x.x | x.y << 16, x.z | x.w << 16, gn_turned[t + 4u] | gn_turned[t + 5u] << 16,
                       gn_turned[t + 6u] | gn_turned[t + 7u] << 16);
-        GN_PUT4(GN_OPEN(1u), (base + (from + p) * GN_WIDTH + first + c) / each, v);
+        GN_PUT4(GN_OPEN(1u), (base + (from + p) * GN_WIDTH + first + c) / each, x);
     }
 }
 #endif
