@@ -11215,10 +11215,9 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_F_ATTEND_CAUSAL 1u
 #define GNI_F_ATTEND_LSE 2u    // the rows' logarithms of sums are written
 #define GNI_F_ATTEND_BF16 4u
-#define GNI_F_ATTEND_EARLY 8u  // the next tile is on its way while one is at work
-#define GNI_F_ATTEND_SAME 16u  // sums have their elements where first operands have them
-#define GNI_F_ATTEND_ASKS 32u  // is to write only whether they do, in place of a logarithm
-#define GNI_F_ATTEND_KNOWN 64u // and these are the places that attention.comp knows
+#define GNI_F_ATTEND_SAME 8u   // sums have their elements where first operands have them
+#define GNI_F_ATTEND_ASKS 16u  // is to write only whether they do, in place of a logarithm
+#define GNI_F_ATTEND_KNOWN 32u // and these are the places that attention.comp knows
 #define GNI_P_ATTEND_N 0      // queries
 #define GNI_P_ATTEND_M 1      // keys
 #define GNI_P_ATTEND_SHARE 2  // heads to a key head
@@ -36516,9 +36515,9 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     memcpy(&c.param[GNI_P_ATTEND_SCALE], &scale, 4);
     c.n_param = GNI_P_ATTEND_WORDS;
     if (!gni_attend_on_units(gpu, a)) return gni_attend_plain(&c, a);
-    // What registers hold of a subgroup's rows, and shared memory of the others'.
+    // What registers hold of a subgroup's rows, and shared memory of the others', twice.
     const bool wide = a->d > 64 || a->e > 64;
-    const int blocks = !wide && (forward || (keys && !a->causal)) ? 2 : 1; // two with gradients and a mask leave registers
+    const int blocks = wide ? 1 : 2;
     static const int modules[3][2] = {{GNI_MODULE_attend_half, GNI_MODULE_attend_bfloat},
                                       {GNI_MODULE_attend_half_queries, GNI_MODULE_attend_bfloat_queries},
                                       {GNI_MODULE_attend_half_keys, GNI_MODULE_attend_bfloat_keys}};
@@ -36528,10 +36527,10 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     c.generic.spec[GNI_S_ATTEND_D] = (uint32_t)a->d;
     c.generic.spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
     c.generic.spec[GNI_S_ATTEND_BLOCKS] = (uint32_t)blocks;
-    c.generic.spec[GNI_S_ATTEND_KEYS] = forward ? 64 : wide ? 32 : !keys && !a->causal ? 128 : 64;
-    c.generic.spec[GNI_S_ATTEND_FLAGS] =
-        GNI_F_ATTEND_EARLY | gni_attend_same(gpu, a->q.dtype) | gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) |
-        gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE) | gni_job_flag(bfloat, GNI_F_ATTEND_BF16);
+    c.generic.spec[GNI_S_ATTEND_KEYS] = wide ? 32 : 64;
+    c.generic.spec[GNI_S_ATTEND_FLAGS] = gni_attend_same(gpu, a->q.dtype) | gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) |
+                                         gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE) |
+                                         gni_job_flag(bfloat, GNI_F_ATTEND_BF16);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
                             gni_job_ceil(keys ? a->m : a->n, 64 * blocks), keys ? key_heads : a->heads, a->batches);
 }
