@@ -258,8 +258,18 @@ static void gni_buffer_drop_host(gn_context *g, gni_buffer *b) {
     b->host_borrowed = false;
 }
 
+// Whether only pending work holds the buffer, of which views may be many.
+static void gni_lazy_count(gn_context *g, gni_buffer *b) {
+    const bool counted = b->orphans > 0 && b->orphans == b->refs;
+    g->lazy_bytes += ((uint64_t)counted - (uint64_t)b->counted) * b->bytes;
+    b->counted = counted;
+}
+
 static void gni_buffer_release(gn_context *g, gni_buffer *b) {
-    if (b == NULL || --b->refs > 0) return;
+    if (b == NULL) return;
+    b->refs--;
+    gni_lazy_count(g, b);
+    if (b->refs > 0) return;
     gni_buffer_drop_host(g, b);
     if (b->has_device && !b->device_borrowed) gni_gpu_free(g->gpu, &b->device);
     gni_host_give(g, b, sizeof *b);

@@ -32,7 +32,8 @@ static void gni_pending_remove(gn_context *g, gn_array *a) {
 static bool gni_source_drop(gn_context *g, gn_array *src) {
     if (--src->lazy_refs == 0 && src->orphan) {
         src->orphan = false;
-        g->lazy_bytes -= src->buf->bytes;
+        src->buf->orphans--;
+        gni_lazy_count(g, src->buf);
     }
     return --src->refs == 0;
 }
@@ -54,12 +55,13 @@ static void gni_expr_free(gn_context *g, gn_array *a) {
 static void gni_lazy_orphaned(gn_context *g, gn_array *a) {
     if (a->buf == NULL || a->lazy_refs == 0 || a->orphan) return;
     a->orphan = true;
-    g->lazy_bytes += a->buf->bytes;
+    a->buf->orphans++;
+    gni_lazy_count(g, a->buf);
     while (g->lazy_bytes > GNI_LAZY_BYTES) {
         gn_array *reader = NULL;
         for (gn_array *p = g->pending_first; p != NULL && reader == NULL; p = p->expr->next)
             for (int i = 0; i < p->expr->n_src && !p->expr->consumed; i++)
-                if (p->expr->src[i] != NULL && p->expr->src[i]->orphan) reader = p;
+                if (p->expr->src[i] != NULL && p->expr->src[i]->orphan && p->expr->src[i]->buf->counted) reader = p;
         if (reader == NULL || !gni_materialize(g, reader)) return;
     }
 }

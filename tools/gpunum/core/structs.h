@@ -39,6 +39,8 @@ enum { GNI_KEPT = 64 }; // kinds of matrix products that are remembered
 // Memory of one or more arrays, on the CPU, on the GPU, or on both with the same contents.
 typedef struct gni_buffer {
     int32_t refs;
+    int32_t orphans; // arrays among these that only pending work holds
+    bool counted;    // in the context's lazy_bytes: they are all
     uint32_t version; // of the contents; autograd compares it
     uint32_t where;   // GNI_ON_CPU | GNI_ON_GPU: which sides hold the current contents
     uint32_t read_version;
@@ -103,7 +105,7 @@ struct gn_array {
     bool rewritten;        // while gni_rewrites_take looks for the records that have it
     int32_t steppers;      // optimizers that step it
     int32_t lazy_refs;     // pending expressions that read this array
-    bool orphan;           // only pending work holds it; counted in the context's lazy_bytes
+    bool orphan;           // only pending work holds it
     uint8_t reason;        // gni_reason, why it was computed where it was
     bool on_gpu;           // where that was
     gni_node *node;        // how autograd gets from here to the inputs
