@@ -18,7 +18,7 @@ static bool wide_float(gni_op op) {
     case GNI_OP_FLOOR_DIV:
     case GNI_OP_MOD:
     case GNI_OP_POW: return false;
-    default: return op >= GNI_OP_NEG && op != GNI_OP_ATAN2 && op != GNI_OP_HYPOT;
+    default: return op >= GNI_OP_NEG && (op < GNI_OP_ATAN2 || op > GNI_OP_ROOT_SIZE);
     }
 }
 
@@ -83,6 +83,11 @@ int main(void) {
     comment(#NAME);                                                                                \
     row("VALUE", GNI_OP_##NAME, GNI_F, gF);
     GNI_BINARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(NAME, F, gF)                                                                          \
+    comment(#NAME);                                                                                \
+    row("VALUE", GNI_OP_##NAME, GNI_F, gF);
+    GNI_BINARY_PARTS(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
     comment(#NAME);                                                                                \

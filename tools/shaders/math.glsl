@@ -62,11 +62,11 @@ vec4 gn_split(vec4 a, out ivec4 e) {
 
 // a / b for operands and a quotient of moderate size, to 1 ulp: Vulkan's division may be 2.5 off.
 vec4 gn_div_mid(vec4 a, vec4 b) {
-    vec4 q = a / b;
+    vec4 r = 1.0 / b, q = a * r;
     precise vec4 qh = gn_head(q), bh = gn_head(b), ql = q - qh, bl = b - bh;
     precise vec4 rest = ((a - qh * bh) - qh * bl) - ql * bh;
     rest = rest - ql * bl;
-    precise vec4 y = q + rest / b;
+    precise vec4 y = q + rest * r;
     return y;
 }
 vec4 gn_div_rare(vec4 a, vec4 b) {
@@ -564,19 +564,66 @@ vec4 gn_cbrt(vec4 x) {
     c = mix(c, abs(x), gn_isinf(x));
     return gn_keep_nan(gn_copysign(c, x), x);
 }
+// The larger and the smaller magnitude of x and y, multiplied by 4^-h where their squares would not be ordinary numbers.
+void gn_magnitudes(vec4 x, vec4 y, out vec4 a, out vec4 b, out ivec4 h) {
+    a = max(abs(x), abs(y)), b = min(abs(x), abs(y)), h = ivec4(0);
+    bvec4 usual = lessThan(GN_BITS_F(a) - 0x26000000u, uvec4(0x37000000u));
+    if (!all(usual)) {
+        ivec4 e, eb;
+        vec4 ma = gn_split_even(a, e), mb = gn_split(b, eb);
+        mb = mix(mb * gn_pow2(max(eb - 2 * e, ivec4(-100))), vec4(0.0), equal(GN_BITS_F(b), uvec4(0u)));
+        a = mix(ma, a, usual), b = mix(mb, b, usual), h = mix(e, h, usual);
+    }
+}
+// r for the number with the parts x and y, but the bits `none` where that is 0, and infinite or NaN where a part is.
+vec4 gn_size_ends(vec4 x, vec4 y, vec4 r, uint none) {
+    uvec4 v = GN_BITS_F(r), u = max(GN_BITS_MAG(x), GN_BITS_MAG(y)), inf = uvec4(0x7f800000u);
+    v = mix(v, u | none, equal(u, uvec4(0u)));
+    v = mix(v, u, greaterThanEqual(u, inf));
+    return uintBitsToFloat(mix(v, inf, gn_either(gn_isinf(x), gn_isinf(y))));
+}
+vec4 gn_hypot_mid(vec4 a, vec4 b) {
+    precise vec4 head = gn_head(a), low = (a - head) * (a + head) + b * b, sum = head * head + low;
+    return gn_sqrt_mid(sum);
+}
 vec4 gn_hypot(vec4 x, vec4 y) {
-    vec4 ax = abs(x), ay = abs(y);
-    bvec4 steep = greaterThan(ay, ax);
-    vec4 a = mix(ax, ay, steep), b = mix(ay, ax, steep);
-    // Both as multiples of the power of two in the larger one.
-    ivec4 ea, eb;
-    vec4 ma = gn_split(a, ea), mb = gn_split(b, eb);
-    mb = mix(mb * gn_pow2(max(eb - ea, ivec4(-100))), vec4(0.0), equal(GN_BITS_F(b), uvec4(0u)));
-    precise vec4 head = gn_head(ma), low = (ma - head) * (ma + head) + mb * mb, sum = head * head + low;
-    vec4 r = gn_scale(gn_sqrt_mid(sum), ea);
-    r = mix(r, a, equal(GN_BITS_F(a), uvec4(0u)));
-    r = gn_keep_nan(gn_keep_nan(r, x), y);
-    return mix(mix(r, ay, gn_isinf(y)), ax, gn_isinf(x));
+    vec4 a, b;
+    ivec4 e;
+    gn_magnitudes(x, y, a, b, e);
+    return gn_size_ends(x, y, gn_scale(gn_hypot_mid(a, b), 2 * e), 0u);
+}
+// Of the complex number x + iy: the root of half of |x| and the magnitude.
+vec4 gn_root_size(vec4 x, vec4 y) {
+    vec4 a, b;
+    ivec4 e;
+    gn_magnitudes(x, y, a, b, e);
+    vec4 part = mix(a, b, greaterThan(abs(y), abs(x)));
+    return gn_size_ends(x, y, gn_sqrt_mid(0.5 * (part + gn_hypot_mid(a, b))) * gn_pow2(e), 0u);
+}
+// What rounding took from p = a a, and from s = a + b (Knuth).
+vec4 gn_square_rest(vec4 a, vec4 p) {
+    precise vec4 h = gn_head(a), l = a - h, m = h * l, r = ((h * h - p) + (m + m)) + l * l;
+    return r;
+}
+vec4 gn_sum_rest(vec4 a, vec4 b, vec4 s) {
+    precise vec4 t = s - a, r = (a - (s - t)) + (b - t);
+    return r;
+}
+// The logarithm of the magnitude: of a^2 + b^2, and near 1 with the errors of the squares and of all sums, which are all
+// that is left there.
+vec4 gn_log_size(vec4 x, vec4 y) {
+    vec4 a, b, k;
+    ivec4 e;
+    gn_magnitudes(x, y, a, b, e);
+    precise vec4 p = a * a, q = b * b, p1 = gn_square_rest(a, p), q1 = gn_square_rest(b, q), s = p + q, lost = q - (s - p);
+    precise vec4 u = p1 + q1, w = lost + u;
+    vec4 f = gn_log_split(s, k), back = gn_pow2(-ivec4(k));
+    precise vec4 h = w * back, g = f + h;
+    if (any(lessThan(abs(g), vec4(0.001953125)))) {
+        precise vec4 rest = gn_sum_rest(f, h, g) + (gn_sum_rest(lost, u, w) + gn_sum_rest(p1, q1, u)) * back;
+        g = g + rest;
+    }
+    return gn_size_ends(x, y, 0.5 * gn_log_near1(k + vec4(4 * e), g), 0xff800000u);
 }
 // log2(x) as a 12-bit head and a rest, for x > 0: log((1 + s)/(1 - s)) with s = (m - 1)/(m + 1).
 vec4 gn_log2_pair(vec4 x, out vec4 rest) {

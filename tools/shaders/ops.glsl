@@ -244,252 +244,260 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #if !defined(GN_X64) && !defined(GN_FEW)
     case 129u: GN_VALUE_F(gn_hypot(a, b))
 #endif
+    // LOG_SIZE
+#if !defined(GN_X64) && !defined(GN_FEW)
+    case 132u: GN_VALUE_F(gn_log_size(a, b))
+#endif
+    // ROOT_SIZE
+#if !defined(GN_X64) && !defined(GN_FEW)
+    case 135u: GN_VALUE_F(gn_root_size(a, b))
+#endif
     // ADD
-    case 132u: GN_VALUE_F(a + b)
+    case 138u: GN_VALUE_F(a + b)
 #ifndef GN_FEW
-    case 133u: GN_VALUE_I(a + b)
+    case 139u: GN_VALUE_I(a + b)
 #endif
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 134u: GN_VALUE_U(a + b)
+    case 140u: GN_VALUE_U(a + b)
 #endif
     // SUB
-    case 135u: GN_VALUE_F(a - b)
+    case 141u: GN_VALUE_F(a - b)
 #ifndef GN_FEW
-    case 136u: GN_VALUE_I(a - b)
+    case 142u: GN_VALUE_I(a - b)
 #endif
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 137u: GN_VALUE_U(a - b)
+    case 143u: GN_VALUE_U(a - b)
 #endif
     // MUL
-    case 138u: GN_VALUE_F(a * b)
+    case 144u: GN_VALUE_F(a * b)
 #ifndef GN_FEW
-    case 139u: GN_VALUE_I(a * b)
+    case 145u: GN_VALUE_I(a * b)
 #endif
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 140u: GN_VALUE_U(a * b)
+    case 146u: GN_VALUE_U(a * b)
 #endif
     // FLOOR_DIV
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 141u: GN_VALUE_F(gn_floor_div(a, b))
+    case 147u: GN_VALUE_F(gn_floor_div(a, b))
 #endif
 #ifndef GN_FEW
-    case 142u: GN_VALUE_I(GN_FLOOR_DIV_INT(a, b))
+    case 148u: GN_VALUE_I(GN_FLOOR_DIV_INT(a, b))
 #endif
 #ifndef GN_FEW
-    case 143u: GN_VALUE_U(GN_FLOOR_DIV_INT(a, b))
+    case 149u: GN_VALUE_U(GN_FLOOR_DIV_INT(a, b))
 #endif
     // MOD
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 144u: GN_VALUE_F(gn_mod(a, b))
+    case 150u: GN_VALUE_F(gn_mod(a, b))
 #endif
 #ifndef GN_FEW
-    case 145u: GN_VALUE_I(GN_MOD_INT(a, b))
+    case 151u: GN_VALUE_I(GN_MOD_INT(a, b))
 #endif
 #ifndef GN_FEW
-    case 146u: GN_VALUE_U(GN_MOD_INT(a, b))
+    case 152u: GN_VALUE_U(GN_MOD_INT(a, b))
 #endif
     // POW
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 147u: GN_VALUE_F(gn_pow(a, b))
+    case 153u: GN_VALUE_F(gn_pow(a, b))
 #endif
 #ifndef GN_FEW
-    case 148u: GN_VALUE_I(GN_POW_INT(a, b))
+    case 154u: GN_VALUE_I(GN_POW_INT(a, b))
 #endif
 #ifndef GN_FEW
-    case 149u: GN_VALUE_U(GN_POW_INT(a, b))
+    case 155u: GN_VALUE_U(GN_POW_INT(a, b))
 #endif
     // MIN
-    case 150u: GN_VALUE_F(gn_min(a, b))
+    case 156u: GN_VALUE_F(gn_min(a, b))
 #ifndef GN_FEW
-    case 151u: GN_VALUE_I(min(a, b))
+    case 157u: GN_VALUE_I(min(a, b))
 #endif
 #ifndef GN_FEW
-    case 152u: GN_VALUE_U(min(a, b))
+    case 158u: GN_VALUE_U(min(a, b))
 #endif
     // MAX
-    case 153u: GN_VALUE_F(gn_max(a, b))
+    case 159u: GN_VALUE_F(gn_max(a, b))
 #ifndef GN_FEW
-    case 154u: GN_VALUE_I(max(a, b))
+    case 160u: GN_VALUE_I(max(a, b))
 #endif
 #ifndef GN_FEW
-    case 155u: GN_VALUE_U(max(a, b))
+    case 161u: GN_VALUE_U(max(a, b))
 #endif
     // EQ
-    case 156u: GN_TRUTH_F(equal(a, b))
+    case 162u: GN_TRUTH_F(equal(a, b))
 #ifndef GN_FEW
-    case 157u: GN_TRUTH_I(equal(a, b))
+    case 163u: GN_TRUTH_I(equal(a, b))
 #endif
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 158u: GN_TRUTH_U(equal(a, b))
+    case 164u: GN_TRUTH_U(equal(a, b))
 #endif
     // NE
-    case 159u: GN_TRUTH_F(gn_not_equal(a, b))
+    case 165u: GN_TRUTH_F(gn_not_equal(a, b))
 #ifndef GN_FEW
-    case 160u: GN_TRUTH_I(notEqual(a, b))
+    case 166u: GN_TRUTH_I(notEqual(a, b))
 #endif
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 161u: GN_TRUTH_U(notEqual(a, b))
+    case 167u: GN_TRUTH_U(notEqual(a, b))
 #endif
     // LT
-    case 162u: GN_TRUTH_F(lessThan(a, b))
+    case 168u: GN_TRUTH_F(lessThan(a, b))
 #ifndef GN_FEW
-    case 163u: GN_TRUTH_I(lessThan(a, b))
+    case 169u: GN_TRUTH_I(lessThan(a, b))
 #endif
 #ifndef GN_FEW
-    case 164u: GN_TRUTH_U(lessThan(a, b))
+    case 170u: GN_TRUTH_U(lessThan(a, b))
 #endif
     // LE
-    case 165u: GN_TRUTH_F(lessThanEqual(a, b))
+    case 171u: GN_TRUTH_F(lessThanEqual(a, b))
 #ifndef GN_FEW
-    case 166u: GN_TRUTH_I(lessThanEqual(a, b))
+    case 172u: GN_TRUTH_I(lessThanEqual(a, b))
 #endif
 #ifndef GN_FEW
-    case 167u: GN_TRUTH_U(lessThanEqual(a, b))
+    case 173u: GN_TRUTH_U(lessThanEqual(a, b))
 #endif
     // GT
-    case 168u: GN_TRUTH_F(greaterThan(a, b))
+    case 174u: GN_TRUTH_F(greaterThan(a, b))
 #ifndef GN_FEW
-    case 169u: GN_TRUTH_I(greaterThan(a, b))
+    case 175u: GN_TRUTH_I(greaterThan(a, b))
 #endif
 #ifndef GN_FEW
-    case 170u: GN_TRUTH_U(greaterThan(a, b))
+    case 176u: GN_TRUTH_U(greaterThan(a, b))
 #endif
     // GE
-    case 171u: GN_TRUTH_F(greaterThanEqual(a, b))
+    case 177u: GN_TRUTH_F(greaterThanEqual(a, b))
 #ifndef GN_FEW
-    case 172u: GN_TRUTH_I(greaterThanEqual(a, b))
+    case 178u: GN_TRUTH_I(greaterThanEqual(a, b))
 #endif
 #ifndef GN_FEW
-    case 173u: GN_TRUTH_U(greaterThanEqual(a, b))
+    case 179u: GN_TRUTH_U(greaterThanEqual(a, b))
 #endif
     // LOGICAL_AND
 #ifndef GN_FEW
-    case 174u: GN_TRUTH_F(GN_AND(gn_truth(a), gn_truth(b)))
+    case 180u: GN_TRUTH_F(GN_AND(gn_truth(a), gn_truth(b)))
 #endif
 #ifndef GN_FEW
-    case 175u: GN_TRUTH_I(GN_AND(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
+    case 181u: GN_TRUTH_I(GN_AND(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
 #endif
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 176u: GN_TRUTH_U(GN_AND(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
+    case 182u: GN_TRUTH_U(GN_AND(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
 #endif
     // LOGICAL_OR
 #ifndef GN_FEW
-    case 177u: GN_TRUTH_F(GN_OR(gn_truth(a), gn_truth(b)))
+    case 183u: GN_TRUTH_F(GN_OR(gn_truth(a), gn_truth(b)))
 #endif
 #ifndef GN_FEW
-    case 178u: GN_TRUTH_I(GN_OR(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
+    case 184u: GN_TRUTH_I(GN_OR(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
 #endif
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 179u: GN_TRUTH_U(GN_OR(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
+    case 185u: GN_TRUTH_U(GN_OR(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
 #endif
     // LOGICAL_XOR
 #ifndef GN_FEW
-    case 180u: GN_TRUTH_F(GN_XOR(gn_truth(a), gn_truth(b)))
+    case 186u: GN_TRUTH_F(GN_XOR(gn_truth(a), gn_truth(b)))
 #endif
 #ifndef GN_FEW
-    case 181u: GN_TRUTH_I(GN_XOR(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
+    case 187u: GN_TRUTH_I(GN_XOR(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
 #endif
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 182u: GN_TRUTH_U(GN_XOR(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
+    case 188u: GN_TRUTH_U(GN_XOR(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
 #endif
     // AND
 #ifndef GN_FEW
-    case 184u: GN_VALUE_I(a & b)
+    case 190u: GN_VALUE_I(a & b)
 #endif
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 185u: GN_VALUE_U(a & b)
+    case 191u: GN_VALUE_U(a & b)
 #endif
     // OR
 #ifndef GN_FEW
-    case 187u: GN_VALUE_I(a | b)
+    case 193u: GN_VALUE_I(a | b)
 #endif
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 188u: GN_VALUE_U(a | b)
+    case 194u: GN_VALUE_U(a | b)
 #endif
     // XOR
 #ifndef GN_FEW
-    case 190u: GN_VALUE_I(a ^ b)
+    case 196u: GN_VALUE_I(a ^ b)
 #endif
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 191u: GN_VALUE_U(a ^ b)
+    case 197u: GN_VALUE_U(a ^ b)
 #endif
     // SHL
 #ifndef GN_FEW
-    case 193u: GN_VALUE_I(GN_SHL_INT(a, b))
+    case 199u: GN_VALUE_I(GN_SHL_INT(a, b))
 #endif
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 194u: GN_VALUE_U(GN_SHL_INT(a, b))
+    case 200u: GN_VALUE_U(GN_SHL_INT(a, b))
 #endif
     // SHR
 #ifndef GN_FEW
-    case 196u: GN_VALUE_I(GN_SHR_INT(a, b))
+    case 202u: GN_VALUE_I(GN_SHR_INT(a, b))
 #endif
 #ifndef GN_FEW
-    case 197u: GN_VALUE_U(GN_SHR_INT(a, b))
+    case 203u: GN_VALUE_U(GN_SHR_INT(a, b))
 #endif
     // WHERE
-    case 198u: case 199u: case 200u: GN_BITS(GN_WHERE)
+    case 204u: case 205u: case 206u: GN_BITS(GN_WHERE)
     // FMA
-    case 201u: GN_VALUE_F(fma(a, b, c))
+    case 207u: GN_VALUE_F(fma(a, b, c))
 #ifndef GN_FEW
-    case 202u: GN_VALUE_I(a * b + c)
+    case 208u: GN_VALUE_I(a * b + c)
 #endif
 #if !defined(GN_X64) && !defined(GN_FEW)
-    case 203u: GN_VALUE_U(a * b + c)
+    case 209u: GN_VALUE_U(a * b + c)
 #endif
     // I_TO_F
-    case 210u: case 211u: case 212u: GN_BITS(GN_I_TO_F)
+    case 216u: case 217u: case 218u: GN_BITS(GN_I_TO_F)
     // U_TO_F
 #ifndef GN_FEW
-    case 213u: case 214u: case 215u: GN_BITS(GN_U_TO_F)
+    case 219u: case 220u: case 221u: GN_BITS(GN_U_TO_F)
 #endif
     // F_TO_I
 #ifndef GN_FEW
-    case 216u: case 217u: case 218u: GN_BITS(GN_F_TO_I)
+    case 222u: case 223u: case 224u: GN_BITS(GN_F_TO_I)
 #endif
     // F_TO_U
 #ifndef GN_FEW
-    case 219u: case 220u: case 221u: GN_BITS(GN_F_TO_U)
+    case 225u: case 226u: case 227u: GN_BITS(GN_F_TO_U)
 #endif
     // TO_BOOL
-    case 222u: GN_BITS(GN_F_TO_BOOL)
-    case 223u: case 224u: GN_BITS(GN_I_TO_BOOL)
+    case 228u: GN_BITS(GN_F_TO_BOOL)
+    case 229u: case 230u: GN_BITS(GN_I_TO_BOOL)
     // ROUND_F16
-    case 225u: case 226u: case 227u: GN_BITS(GN_ROUND_F16)
+    case 231u: case 232u: case 233u: GN_BITS(GN_ROUND_F16)
     // ROUND_BF16
-    case 228u: case 229u: case 230u: GN_BITS(GN_ROUND_BF16)
+    case 234u: case 235u: case 236u: GN_BITS(GN_ROUND_BF16)
     // ROUND_F32
 #ifndef GN_FEW
-    case 231u: case 232u: case 233u: GN_BITS(GN_ROUND_F32)
+    case 237u: case 238u: case 239u: GN_BITS(GN_ROUND_F32)
 #endif
     // WRAP_U8
 #ifndef GN_FEW
-    case 234u: case 235u: case 236u: GN_BITS(GN_WRAP_U8)
+    case 240u: case 241u: case 242u: GN_BITS(GN_WRAP_U8)
 #endif
     // WRAP_I8
 #ifndef GN_FEW
-    case 237u: case 238u: case 239u: GN_BITS(GN_WRAP_I8)
+    case 243u: case 244u: case 245u: GN_BITS(GN_WRAP_I8)
 #endif
     // WRAP_U32
 #ifndef GN_FEW
-    case 240u: case 241u: case 242u: GN_BITS(GN_WRAP_U32)
+    case 246u: case 247u: case 248u: GN_BITS(GN_WRAP_U32)
 #endif
     // WRAP_I32
 #ifndef GN_FEW
-    case 243u: case 244u: case 245u: GN_BITS(GN_WRAP_I32)
+    case 249u: case 250u: case 251u: GN_BITS(GN_WRAP_I32)
 #endif
     // TO_ODD
 #ifndef GN_FEW
-    case 247u: GN_BITS(GN_I_TO_ODD)
-    case 248u: GN_BITS(GN_U_TO_ODD)
+    case 253u: GN_BITS(GN_I_TO_ODD)
+    case 254u: GN_BITS(GN_U_TO_ODD)
 #endif
     // WRAP_U16
 #ifndef GN_FEW
-    case 249u: case 250u: case 251u: GN_BITS(GN_WRAP_U16)
+    case 255u: case 256u: case 257u: GN_BITS(GN_WRAP_U16)
 #endif
     // WRAP_I16
 #ifndef GN_FEW
-    case 252u: case 253u: case 254u: GN_BITS(GN_WRAP_I16)
+    case 258u: case 259u: case 260u: GN_BITS(GN_WRAP_I16)
 #endif
     default: break;
     }

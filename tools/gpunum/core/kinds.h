@@ -20,6 +20,9 @@ typedef enum gni_op {
 #define GN_X(fn, NAME, F, D, gF, da, db) GNI_OP_##NAME,
                 GNI_BINARY_FLOAT(GN_X)
 #undef GN_X
+#define GN_X(NAME, F, gF) GNI_OP_##NAME,
+                    GNI_BINARY_PARTS(GN_X)
+#undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_OP_##NAME,
                     GNI_BINARY_ANY(GN_X)
 #undef GN_X

@@ -81,6 +81,11 @@
     X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", gn_div(gn_mul(gy, b), gni_sum_squares(gy, a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(gy, a, b)))) \
     X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), gn_mul(gy, gn_div(b, y)))
 #define GNI_BINARY_FLOAT(X) GNI_BINARY_DIV(X) GNI_BINARY_ANGLE(X)
+// Parts of functions of complex64 a + bi: the logarithm of its magnitude; the root of half of that and |a|.
+//      NAME        F                       gF
+#define GNI_BINARY_PARTS(X) \
+    X(LOG_SIZE,   gni_vlog_size(a, b),    "gn_log_size(a, b)") \
+    X(ROOT_SIZE,  gni_vroot_size(a, b),   "gn_root_size(a, b)")
 
 //      fn              NAME        F                       D                   I                        gF                  gI              da, db
 #define GNI_BINARY_RING(X) \

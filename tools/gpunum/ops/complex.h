@@ -167,7 +167,7 @@ static gn_array *gni_nonzero(gn_array *a) { return gni_has_complex(a) ? gn_ne_s(
 static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
     const gn_dtype t = gn_promote(gn_dtype_of(a), gn_dtype_of(b));
     gn_array *base = gn_cast(a, t), *zero = gn_eq_s(base, 0.0), *none = gn_eq_s(b, 0.0);
-    gn_array *size = gn_mul(gni_complex_log(g, gn_where(zero, gn_ones_like(base), base)), b);
+    gn_array *size = gn_mul(gni_complex_log(g, gn_where(zero, gn_ones_like(gni_re(base)), base)), b);
     gn_array *y = gni_complex_exp(g, size), *part = gni_re(y);
     gn_array *end = gn_where(none, gn_ones_like(part),
                              gn_where(gn_gt_s(gni_re(b), 0.0), gn_zeros_like(part), gn_full_like(part, GNI_NAN)));
@@ -236,14 +236,14 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
-// exp(x) cos(y) and exp(x) sin(y), multiplied by exp(x / 2) twice where exp(x) would overflow. Infinities and NaN are as
+// exp(x) cos(y) and exp(x) sin(y), with the square of exp(x / 2) where exp(x) would overflow. Infinities and NaN are as
 // in C99's Annex G: an imaginary part of 0 stays, -inf gives 0 and inf an infinite real part whatever the angle.
 static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
     gni_computed(a);
     g->no_grad++; // recorded as one op
-    gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_ones_like(x), *half = gn_exp(gn_mul_s(x, 0.5));
+    gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_ones_like(x);
     gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *no_angle = gn_logical_not(gn_isfinite(y));
-    gn_array *size = gn_where(beyond, half, gn_exp(x)), *again = gn_where(beyond, half, one);
+    gn_array *size = gn_exp(gn_where(beyond, gn_mul_s(x, 0.5), x)), *again = gn_where(beyond, size, one);
     gn_array *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
     gn_array *s = gn_where(gn_logical_and(no_angle, gn_eq_s(x, -GNI_INF)), one, gn_sin(y));
     gn_array *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(size, s), again));
@@ -253,36 +253,48 @@ static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
     return z;
 }
 
-// A power of two by which the parts of a are multiplied without overflow of its magnitude: 1, or 1/16 where it is large.
+// A power of two by which float64 parts are multiplied without overflow of the magnitude: 1, or 1/16 where it is large.
 static gn_array *gni_complex_scale(gn_array *x, gn_array *y) {
-    double large = gn_dtype_of(x) == GN_F64 ? ldexp(1.0, 1020) : ldexp(1.0, 124);
+    const double large = ldexp(1.0, 1020);
     gn_array *big = gn_logical_or(gn_gt_s(gn_abs(x), large), gn_gt_s(gn_abs(y), large));
     return gn_where(big, gn_full_like(x, 0.0625), gn_ones_like(x));
 }
 
+static bool gni_back_complex_sqrt(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_conj(gn_div(gn_mul_s(gn_conj(gy), 0.5), node->output));
+    return true;
+}
+
 // The root with a real part of 0 or more: t and y / 2t with t the root of half of |x| and the magnitude, which
-// loses no digits, or the other way round left of the imaginary axis. |x| and |u| are chosen by the sides that
-// these lie on, so that they have slopes on the axes.
+// loses no digits, or the other way round left of the imaginary axis.
 static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
-    gn_array *scale = gni_complex_scale(gni_re(a), gni_im(a));
-    gn_array *x = gn_mul(gni_re(a), scale), *y = gn_mul(gni_im(a), scale);
-    gn_array *left = gn_lt_s(x, 0.0), *up = gn_isinf(y);
-    gn_array *half = gn_mul_s(gni_complex_abs(g, gn_complex(x, y)), 0.5);
-    gn_array *t = gn_sqrt(gn_add(gn_mul_s(gn_where(left, gn_neg(x), x), 0.5), half));
-    gn_array *none = gn_eq_s(t, 0.0), *one = gn_ones_like(t);
-    gn_array *u = gn_mul_s(gn_div(y, gn_where(none, one, t)), 0.5);
-    g->no_grad++; // constant but on the axis
+    g->no_grad++; // recorded as one op
+    gn_array *x = gni_re(a), *y = gni_im(a), *scale = NULL, *t;
+    if (gn_dtype_of(x) == GN_F64) {
+        scale = gni_complex_scale(x, y);
+        x = gn_mul(x, scale), y = gn_mul(y, scale);
+        t = gn_sqrt(gn_mul_s(gn_add(gn_abs(x), gn_hypot(x, y)), 0.5));
+    } else
+        t = gni_binary("gn_sqrt", GNI_OP_ROOT_SIZE, x, y);
+    gn_array *left = gn_lt_s(x, 0.0), *up = gn_isinf(y), *none = gn_eq_s(t, 0.0);
+    gn_array *u = gn_mul_s(gn_div(y, gn_where(none, gn_ones_like(t), t)), 0.5);
     gn_array *below = gn_lt_s(gn_rdiv_s(y, 1.0), 0.0); // knows -0 left of the imaginary axis
-    g->no_grad--;
     gn_array *re = gn_where(left, gn_where(below, gn_neg(u), u), t);
     gn_array *im = gn_where(left, gn_where(below, gn_neg(t), t), u);
-    gn_array *back = gn_where(gn_eq_s(scale, 1.0), one, gn_full_like(one, 4.0));
-    return gn_complex(gn_where(up, gn_abs(y), gn_mul(re, back)), gn_where(up, y, gn_mul(im, back)));
+    if (scale != NULL) {
+        scale = gn_rsqrt(scale); // 1 or 4
+        re = gn_mul(re, scale), im = gn_mul(im, scale);
+    }
+    gn_array *z = gn_complex(gn_where(up, gn_abs(y), re), gn_where(up, y, im));
+    g->no_grad--;
+    gni_record(g, z, "gn_sqrt", gni_back_complex_sqrt, &a, 1);
+    return z;
 }
 
 // What rounding took from y = x * x, by halves whose products are exact (Dekker 1971).
 static gn_array *gni_square_rest(gn_array *x, gn_array *y) {
-    gn_array *c = gn_mul_s(x, gn_dtype_of(x) == GN_F64 ? 134217729.0 : 4097.0); // 2^27 + 1, 2^12 + 1
+    gn_array *c = gn_mul_s(x, 134217729.0); // 2^27 + 1
     gn_array *head = gn_sub(c, gn_sub(c, x)), *tail = gn_sub(x, head);
     gn_array *rest = gn_add(gn_sub(gn_mul(head, head), y), gn_mul_s(gn_mul(head, tail), 2.0));
     return gn_add(rest, gn_mul(tail, tail));
@@ -300,11 +312,10 @@ static bool gni_back_complex_log(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
-// log of the magnitude, of parts that are scaled where it overflows, and the angle. Near 1 half of log1p of p + q - 1, the
+// The log of a float64 magnitude, of parts that are scaled where it overflows. Near 1 half of log1p of p + q - 1, the
 // sum of the parts' squares without their rounding errors, which is all that is left there.
-static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
-    g->no_grad++; // recorded as one op
-    gn_array *re = gni_re(a), *im = gni_im(a), *scale = gni_complex_scale(re, im);
+static gn_array *gni_log_size(gn_array *re, gn_array *im) {
+    gn_array *scale = gni_complex_scale(re, im);
     gn_array *size = gn_log(gn_hypot(gn_mul(re, scale), gn_mul(im, scale)));
     gn_array *p = gn_square(re), *q = gn_square(im), *pq = gn_add(p, q);
     gn_array *p1 = gni_square_rest(re, p), *q1 = gni_square_rest(im, q), *u = gn_add(p1, q1);
@@ -313,7 +324,14 @@ static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
     gn_array *sum = gn_add(most, w), *rest = gn_add(gn_add(gni_sum_rest(most, w, sum), w1), u1);
     gn_array *by_one = gn_logical_and(gn_gt_s(pq, 0.25), gn_lt_s(pq, 4.0));
     gn_array *close = gn_mul_s(gn_log1p(gn_add(sum, rest)), 0.5);
-    gn_array *z = gn_complex(gn_where(by_one, close, gn_sub(size, gn_log(scale))), gn_atan2(im, re));
+    return gn_where(by_one, close, gn_sub(size, gn_log(scale)));
+}
+
+static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
+    g->no_grad++; // recorded as one op
+    gn_array *re = gni_re(a), *im = gni_im(a);
+    gn_array *size = gn_dtype_of(a) == GN_C128 ? gni_log_size(re, im) : gni_binary("gn_log", GNI_OP_LOG_SIZE, re, im);
+    gn_array *z = gn_complex(size, gn_atan2(im, re));
     g->no_grad--;
     gni_record(g, z, "gn_log", gni_back_complex_log, &a, 1);
     return z;

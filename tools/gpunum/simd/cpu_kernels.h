@@ -71,6 +71,9 @@ GNI_UNARY_BOOL(GN_X)
 #define GN_X(fn, NAME, F, D, gF, da, db) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_FLOAT, F)
 GNI_BINARY_FLOAT(GN_X)
 #undef GN_X
+#define GN_X(NAME, F, gF) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_FLOAT, F)
+GNI_BINARY_PARTS(GN_X)
+#undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_FLOAT, F)
 GNI_BINARY_ANY(GN_X)
 #undef GN_X
@@ -252,6 +255,9 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
 #define GN_X(fn, NAME, F, D, gF, da, db) NULL, NULL, NULL,
                     GNI_BINARY_ANGLE(GN_X)
 #undef GN_X
+#define GN_X(NAME, F, gF) NULL, NULL, NULL,
+                    GNI_BINARY_PARTS(GN_X)
+#undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
     GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
                         GNI_BINARY_RING(GN_X)
@@ -319,6 +325,9 @@ static gni_kernel GNI_FN(gni_math_kernel)(uint32_t code) {
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
         GNI_BINARY_ANGLE(GN_X)
+#undef GN_X
+#define GN_X(NAME, F, gF) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
+        GNI_BINARY_PARTS(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
     case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);                                         \

@@ -148,7 +148,14 @@
 #undef gni_vsigmoid
 #undef gni_vsoftplus
 #undef gni_vcbrt
+#undef gni_vmagnitudes
+#undef gni_vhypot_mid
+#undef gni_vor_inf
 #undef gni_vhypot
+#undef gni_vroot_size
+#undef gni_vsquare_rest
+#undef gni_vsum_rest
+#undef gni_vlog_size
 #undef gni_vlog2_pair
 #undef gni_vpow_rare
 #undef gni_vpow_half

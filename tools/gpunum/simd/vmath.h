@@ -545,7 +545,14 @@ GNI_INLINE gni_vf gni_vsoftplus(gni_vf x) {
 // ---- cbrt, hypot, pow
 
 #define gni_vcbrt GNI_FN(gni_vm_cbrt)
+#define gni_vmagnitudes GNI_FN(gni_vm_magnitudes)
+#define gni_vhypot_mid GNI_FN(gni_vm_hypot_mid)
+#define gni_vor_inf GNI_FN(gni_vm_or_inf)
 #define gni_vhypot GNI_FN(gni_vm_hypot)
+#define gni_vroot_size GNI_FN(gni_vm_root_size)
+#define gni_vsquare_rest GNI_FN(gni_vm_square_rest)
+#define gni_vsum_rest GNI_FN(gni_vm_sum_rest)
+#define gni_vlog_size GNI_FN(gni_vm_log_size)
 #define gni_vlog2_pair GNI_FN(gni_vm_log2_pair)
 #define gni_vexp2_pair GNI_FN(gni_vm_exp2_pair)
 #define gni_vpow_product GNI_FN(gni_vm_pow_product)
@@ -587,21 +594,63 @@ GNI_INLINE gni_vf gni_vcbrt(gni_vf x) {
     }
     return gni_vcopysign(c, x);
 }
-GNI_INLINE gni_vf gni_vhypot(gni_vf x, gni_vf y) {
-    gni_vf ax = gni_vabs(x), ay = gni_vabs(y), inf = gni_vset(INFINITY), one = gni_vset(1.0f);
+// The larger magnitude of x and y and the smaller one, both multiplied by a power of two that keeps their squares ordinary:
+// returns the power that undoes it, 1, 2^70 or 2^-100.
+GNI_INLINE gni_vf gni_vmagnitudes(gni_vf x, gni_vf y, gni_vf *a, gni_vf *b) {
+    gni_vf ax = gni_vabs(x), ay = gni_vabs(y), one = gni_vset(1.0f);
     gni_vmask steep = gni_kgt(ay, ax);
-    gni_vf a = gni_ksel(steep, ay, ax), b = gni_ksel(steep, ax, ay);
-    gni_vmask big = gni_kgt(a, gni_vset(1e18f)), tiny = gni_klt(a, gni_vset(1e-15f));
+    *a = gni_ksel(steep, ay, ax), *b = gni_ksel(steep, ax, ay);
+    gni_vmask big = gni_kgt(*a, gni_vset(1e18f)), tiny = gni_klt(*a, gni_vset(1e-15f));
     gni_vf scale =
         gni_ksel(big, gni_vset(8.47032947e-22f), gni_ksel(tiny, gni_vset(1.2676506e+30f), one));
-    gni_vf back =
-        gni_ksel(big, gni_vset(1.18059162e+21f), gni_ksel(tiny, gni_vset(7.88860905e-31f), one));
-    a = a * scale;
-    b = b * scale;
-    // a^2 + b^2 with the square of a's head exact
+    *a = *a * scale;
+    *b = *b * scale;
+    return gni_ksel(big, gni_vset(1.18059162e+21f), gni_ksel(tiny, gni_vset(7.88860905e-31f), one));
+}
+// The root of a^2 + b^2 with the square of a's head exact.
+GNI_INLINE gni_vf gni_vhypot_mid(gni_vf a, gni_vf b) {
     gni_vf head = gni_vhead(a), low = gni_vfma(a - head, a + head, b * b);
-    gni_vf r = gni_vsqrt(gni_vfma(head, head, low)) * back;
-    return gni_ksel(gni_kor(gni_keq(ax, inf), gni_keq(ay, inf)), inf, r);
+    return gni_vsqrt(gni_vfma(head, head, low));
+}
+// y, or infinity where one of the parts is infinite.
+GNI_INLINE gni_vf gni_vor_inf(gni_vf x, gni_vf y, gni_vf r) {
+    gni_vf inf = gni_vset(INFINITY);
+    return gni_ksel(gni_kor(gni_keq(gni_vabs(x), inf), gni_keq(gni_vabs(y), inf)), inf, r);
+}
+GNI_INLINE gni_vf gni_vhypot(gni_vf x, gni_vf y) {
+    gni_vf a, b, back = gni_vmagnitudes(x, y, &a, &b);
+    return gni_vor_inf(x, y, gni_vhypot_mid(a, b) * back);
+}
+// Of the complex number x + iy: the root of half of |x| and the magnitude.
+GNI_INLINE gni_vf gni_vroot_size(gni_vf x, gni_vf y) {
+    gni_vf a, b, back = gni_vmagnitudes(x, y, &a, &b), size = gni_vhypot_mid(a, b);
+    gni_vf part = gni_ksel(gni_kgt(gni_vabs(y), gni_vabs(x)), b, a);
+    return gni_vor_inf(x, y, gni_vsqrt((part + size) * gni_vset(0.5f)) * gni_vsqrt(back));
+}
+// What rounding took from p = a * a, and from s = a + b (Knuth).
+GNI_INLINE gni_vf gni_vsquare_rest(gni_vf a, gni_vf p) {
+#if GNI_V_FUSED
+    return gni_vfma(a, a, -p);
+#else
+    gni_vf h = gni_vhead(a), l = a - h, m = h * l;
+    return ((h * h - p) + (m + m)) + l * l;
+#endif
+}
+GNI_INLINE gni_vf gni_vsum_rest(gni_vf a, gni_vf b, gni_vf s) {
+    gni_vf t = s - a;
+    return (a - (s - t)) + (b - t);
+}
+// The logarithm of the magnitude: of a^2 + b^2 with the errors of squares and sums, which are all that is left near 1.
+GNI_INLINE gni_vf gni_vlog_size(gni_vf x, gni_vf y) {
+    gni_vf a, b, back = gni_vmagnitudes(x, y, &a, &b), zero = gni_vset(0.0f), k;
+    gni_vf p = a * a, q = b * b, p1 = gni_vsquare_rest(a, p), q1 = gni_vsquare_rest(b, q), s = p + q;
+    gni_vf lost = q - (s - p), u = p1 + q1, w = lost + u, m = gni_vlog_bits(s, &k), f = m - gni_vset(1.0f);
+    gni_vf scale = gni_vu_float(0x3f800000u - (gni_vf_ubits(s) - gni_vf_ubits(m))), h = w * scale, g = f + h; // 2^-k
+    gni_vf rest = gni_vsum_rest(f, h, g) + (gni_vsum_rest(lost, u, w) + gni_vsum_rest(p1, q1, u)) * scale;
+    gni_vf up = gni_ksel(gni_kgt(back, gni_vset(1.0f)), gni_vset(140.0f), gni_ksel(gni_klt(back, gni_vset(1.0f)), gni_vset(-200.0f), zero));
+    gni_vf r = gni_vlog_near1(k + up, g + rest) * gni_vset(0.5f);
+    r = gni_ksel(gni_keq(a, zero), gni_vset(-INFINITY), r);
+    return gni_vor_inf(x, y, gni_ksel(gni_keq(x, x), gni_ksel(gni_keq(y, y), r, y), x));
 }
 // log2(x) as a 12-bit head and a rest, for normal x > 0: log((1 + s)/(1 - s)) with s = (m - 1)/(m + 1).
 GNI_INLINE gni_vf gni_vlog2_pair(gni_vf x, gni_vf *rest) {
