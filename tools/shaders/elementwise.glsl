@@ -76,6 +76,13 @@ void gn_store_several(uint u, uint block, uint n) {
     uint i = gn_group_index(block, u);
     if (i >= n) return;
     if (GN_NEEDS_COORDS) gn_place_vector(i, n);
+#ifdef GN_PARTS
+    if (GN_PARTS(GN_OUT_KIND(0u))) {
+        uint count = min((n - i + GN_APART_BY - 1u) / GN_APART_BY, GN_GROUP_SIZE);
+        gn_write_parts(GN_OPEN(GN_FIRST_OUT), gn_offsets(8u, GN_BASE(8u)), gn_result[u][0], gn_result[u][1], count);
+        return;
+    }
+#endif
 #define GN_STORE(K, U) if (K < GN_N_OUT) gn_output(K, i, n, gn_result[U][K]);
     GN_FOR_OUTPUTS(GN_STORE, u)
 #undef GN_STORE

@@ -195,6 +195,30 @@ void gn_write_group(GN_HANDLE h, uint j, uint t, uvec4 v) { // j is even; elemen
 }
 #endif
 
+#if defined(GN_SPREAD) && GN_INPUTS > 3 && !defined(GN_BINDINGS)
+// One part of complex numbers whose real parts are elements j of a buffer.
+uvec4 gn_read_parts(GN_HANDLE h, uvec4 j, bool im) {
+#ifdef GN_FOUR
+    uvec2 a = GN_AT2(h, j.x >> 1), b = GN_AT2(h, j.y >> 1), c = GN_AT2(h, j.z >> 1), d = GN_AT2(h, j.w >> 1);
+    return im ? uvec4(a.y, b.y, c.y, d.y) : uvec4(a.x, b.x, c.x, d.x);
+#else
+    uvec4 a = GN_AT4(h, j.x >> 1), b = GN_AT4(h, j.y >> 1);
+    return im ? uvec4(a.zw, b.zw) : uvec4(a.xy, b.xy);
+#endif
+}
+void gn_write_parts(GN_HANDLE h, uvec4 j, uvec4 re, uvec4 im, uint count) {
+#ifdef GN_FOUR
+    GN_PUT2(h, j.x >> 1, uvec2(re.x, im.x));
+    if (count > 1u) GN_PUT2(h, j.y >> 1, uvec2(re.y, im.y));
+    if (count > 2u) GN_PUT2(h, j.z >> 1, uvec2(re.z, im.z));
+    if (count > 3u) GN_PUT2(h, j.w >> 1, uvec2(re.w, im.w));
+#else
+    GN_PUT4(h, j.x >> 1, uvec4(re.xy, im.xy));
+    if (count > 1u) GN_PUT4(h, j.y >> 1, uvec4(re.zw, im.zw));
+#endif
+}
+#endif
+
 // Elements below a word are put into place by atomics: their neighbours may be another thread's.
 void gn_write_one(GN_HANDLE h, uint j, uint s, uint v) {
     if (s == 0u) {

@@ -24,6 +24,8 @@
 #define GN_K_ROWSTEP uint(GNI_K_ROWSTEP)
 #define GN_K_ANY uint(GNI_K_ANY)
 #define GN_K_COLVEC uint(GNI_K_COLVEC)
+#define GN_K_RE uint(GNI_K_RE)
+#define GN_K_IM uint(GNI_K_IM)
 
 #define GN_P_DIM uint(GNI_P_PROGRAM_DIM)
 #define GN_P_OP uint(GNI_P_PROGRAM_OP)
@@ -216,8 +218,17 @@ uvec4 gn_offsets(uint o, uint at) {
     return j;
 }
 
+// Parts of complex numbers are read with the same input, so that a driver sees one load of both.
+#if defined(GN_SPREAD) && GN_INPUTS > 3 && !defined(GN_BINDINGS)
+#define GN_PARTS(kind) ((kind) >= GN_K_RE)
+uint gn_home(uint k) { return GN_PARTS(GN_IN_KIND(k)) ? (GN_W5 >> (8u + 3u * k)) & 7u : k; }
+#else
+#define gn_home(k) (k)
+#endif
+
 // Where input k of the group that starts at vector index i of n is.
 uvec4 gn_input_place(uint k, uint i, uint n) {
+    k = gn_home(k);
     uint kind = GN_IN_KIND(k), at = gn_scalar_base(k);
     uvec4 j = uvec4(at);
     if (kind == GN_K_VEC) j = uvec4(at + i);
@@ -229,6 +240,9 @@ uvec4 gn_input_place(uint k, uint i, uint n) {
 uvec4 gn_input_raw(uint k, uvec4 j) {
     uint kind = GN_IN_KIND(k);
     bool one = kind == GN_K_SCALAR || kind == GN_K_ROWREP, group = kind == GN_K_VEC || kind == GN_K_ROWVEC;
+#ifdef GN_PARTS
+    if (GN_PARTS(kind)) return gn_read_parts(GN_OPEN(gn_home(k)), j, kind == GN_K_IM);
+#endif
     return gn_read_raw(GN_OPEN(k), j, GN_IN_DTYPE(k), one, group);
 }
 

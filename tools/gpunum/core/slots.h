@@ -40,6 +40,8 @@
 #define GNI_K_ROWSTEP 5 // groups do not cross rows, any inner stride
 #define GNI_K_ANY 6     // every element on its own
 #define GNI_K_COLVEC 7  // tiles only: 4 rows of a column are neighbours, aligned
+#define GNI_K_RE 8      // every element on its own: parts of complex numbers, read and written as numbers
+#define GNI_K_IM 9
 
 // Words that are specialisation constants of the same number as well.
 #define GNI_P_PROGRAM_COUNTS 0    // inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar

@@ -498,7 +498,7 @@ static int gni_job_long_steps(const gni_program *p) {
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t op = GNI_INSN_CODE(p->insn[i]) / 3u;
         n += op < GNI_OP_NEG || (op >= GNI_OP_FLOOR_DIV && op <= GNI_OP_POW) ||
-             op == GNI_OP_ATAN2 || op == GNI_OP_HYPOT;
+             (op >= GNI_OP_ATAN2 && op <= GNI_OP_ROOT_SIZE);
     }
     return n;
 }
@@ -576,6 +576,20 @@ static uint32_t gni_job_shared_buffers(const gni_job_call *c, const gni_program 
     return bits;
 }
 
+// Finds among n operands the parts of complex numbers; real ones among the first `most`.
+static void gni_job_find_parts(const gni_map *m, const gni_operand *o, int most, int n, gni_operand_kind *kind, uint32_t *how) {
+    for (int i = 0; i < most; i++)
+        for (int k = 0; k < n; k++) {
+            int64_t odd = o[i].offset;
+            if (o[i].buf != o[k].buf || o[i].offset + 1 != o[k].offset || o[i].dtype != o[k].dtype) continue;
+            for (int d = 0; d < m->rank; d++) odd |= o[i].stride[d] | (o[i].stride[d] != o[k].stride[d]);
+            if (odd % 2 != 0 || gn_dtype_size(o[i].dtype) != (m->program.wide ? 8 : 4)) continue;
+            kind[i] = GNI_K_RE;
+            kind[k] = GNI_K_IM;
+            *how |= (uint32_t)i * (1u << (8 + 3 * i) | 1u << (8 + 3 * k));
+        }
+}
+
 // Whether the output's elements are written one by one.
 static bool gni_job_map_spreads(const gni_job_call *c, const gni_program *p, const gni_operand_kind *out) {
     if (c->gpu->caps.texts || c->special.module < 0 || p->n_out == 0) return false;
@@ -585,15 +599,20 @@ static bool gni_job_map_spreads(const gni_job_call *c, const gni_program *p, con
 }
 
 // Tells the specialised kernel that neighbouring invocations are to write neighbours: then groups are not in any operand.
-static void gni_job_map_spread(gni_job_call *c, const gni_program *p, const gni_operand_kind *in, const gni_operand_kind *out) {
+static void gni_job_map_spread(gni_job_call *c, const gni_map *m, gni_operand_kind *in, gni_operand_kind *out) {
+    const gni_program *p = &m->program;
     uint32_t *w = c->special.spec;
     bool coords = false;
+    if (p->n_out == 2 && c->gpu->caps.addresses) { // not in little kernels
+        gni_job_find_parts(m, m->in, p->n_in, p->n_in, in, &w[GNI_P_PROGRAM_HOW]);
+        gni_job_find_parts(m, m->out, 1, 2, out, &w[GNI_P_PROGRAM_HOW]);
+    }
     w[GNI_P_PROGRAM_IN_KINDS] = 0;
     w[GNI_P_PROGRAM_OUTPUTS] &= 0xffffu;
     for (int i = 0; i < p->n_in + p->n_out; i++) {
         const gni_operand_kind kind = i < p->n_in ? in[i] : out[i - p->n_in], flat = kind == GNI_K_VEC ? GNI_K_FLAT : kind,
-                               alone = flat == GNI_K_SCALAR || flat == GNI_K_FLAT ? flat : GNI_K_ANY;
-        coords = coords || alone == GNI_K_ANY;
+                               alone = flat == GNI_K_SCALAR || flat == GNI_K_FLAT || flat >= GNI_K_RE ? flat : GNI_K_ANY;
+        coords = coords || alone >= GNI_K_ANY;
         if (i < p->n_in) w[GNI_P_PROGRAM_IN_KINDS] |= alone << (4 * i);
         else w[GNI_P_PROGRAM_OUTPUTS] |= alone << (16 + 4 * (i - p->n_in));
     }
@@ -683,7 +702,7 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
                      (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
     int row = little && group == 4 && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
-    else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, p, in, out);
+    else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, m, in, out);
     c.param[GNI_P_MAP_N] = (uint32_t)n;
     c.param[GNI_P_MAP_BLOCKS] = (uint32_t)blocks;
     gni_gpu_pipeline *pipeline = gni_job_pipeline(&c);
