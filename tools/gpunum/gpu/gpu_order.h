@@ -494,7 +494,7 @@ static bool gni_job_part(gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *
 
 // ---- selection
 
-enum { GNI_SELECT_RUNS = 512 }; // of all rows
+enum { GNI_SELECT_RUNS = 512, GNI_SELECT_LONG = 1 << 25 }; // of all rows; elements
 
 // How many of the first elements a workgroup sorts.
 static int64_t gni_order_slots(const gni_sort *s) { return gn_dtype_size(s->in.dtype) == 8 ? 1024 : 2048; }
@@ -515,7 +515,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     const int64_t searches = all ? 1 : s->count, total = s->rows * searches, tiles = gni_job_ceil(s->n, GNI_SORT_TILE);
     const int64_t most_runs = GNI_MAX((gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SELECT_RUNS) / s->rows, 1); // so that tests see several tiles
     const int64_t run = gni_job_ceil(tiles, most_runs), runs = gni_job_ceil(tiles, run);
-    const int64_t most = 16 * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
+    const int64_t most = (s->n < GNI_SELECT_LONG ? 4 : 16) * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u); // each adds up its counts
     const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
     const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * (4 << GNI_SELECT_BITS);
     const uint64_t sums = all ? ((uint64_t)(2 * s->rows * runs) * 4 + 255) / 256 * 256 : 0;
