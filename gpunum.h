@@ -2161,6 +2161,11 @@ inline array where(const array &condition, const array &a, const array &b) { ret
     X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", gn_div(gn_mul(gy, b), gni_sum_squares(gy, a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(gy, a, b)))) \
     X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), gn_mul(gy, gn_div(b, y)))
 #define GNI_BINARY_FLOAT(X) GNI_BINARY_DIV(X) GNI_BINARY_ANGLE(X)
+// Parts of functions of complex64 a + bi: the logarithm of its magnitude; the root of half of that and |a|.
+//      NAME        F                       gF
+#define GNI_BINARY_PARTS(X) \
+    X(LOG_SIZE,   gni_vlog_size(a, b),    "gn_log_size(a, b)") \
+    X(ROOT_SIZE,  gni_vroot_size(a, b),   "gn_root_size(a, b)")
 
 //      fn              NAME        F                       D                   I                        gF                  gI              da, db
 #define GNI_BINARY_RING(X) \
@@ -2239,6 +2244,9 @@ typedef enum gni_op {
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) GNI_OP_##NAME,
                 GNI_BINARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(NAME, F, gF) GNI_OP_##NAME,
+                    GNI_BINARY_PARTS(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_OP_##NAME,
                     GNI_BINARY_ANY(GN_X)
@@ -4145,7 +4153,14 @@ GNI_INLINE gni_vf gni_vsoftplus(gni_vf x) {
 // ---- cbrt, hypot, pow
 
 #define gni_vcbrt GNI_FN(gni_vm_cbrt)
+#define gni_vmagnitudes GNI_FN(gni_vm_magnitudes)
+#define gni_vhypot_mid GNI_FN(gni_vm_hypot_mid)
+#define gni_vor_inf GNI_FN(gni_vm_or_inf)
 #define gni_vhypot GNI_FN(gni_vm_hypot)
+#define gni_vroot_size GNI_FN(gni_vm_root_size)
+#define gni_vsquare_rest GNI_FN(gni_vm_square_rest)
+#define gni_vsum_rest GNI_FN(gni_vm_sum_rest)
+#define gni_vlog_size GNI_FN(gni_vm_log_size)
 #define gni_vlog2_pair GNI_FN(gni_vm_log2_pair)
 #define gni_vexp2_pair GNI_FN(gni_vm_exp2_pair)
 #define gni_vpow_product GNI_FN(gni_vm_pow_product)
@@ -4187,21 +4202,63 @@ GNI_INLINE gni_vf gni_vcbrt(gni_vf x) {
     }
     return gni_vcopysign(c, x);
 }
-GNI_INLINE gni_vf gni_vhypot(gni_vf x, gni_vf y) {
-    gni_vf ax = gni_vabs(x), ay = gni_vabs(y), inf = gni_vset(INFINITY), one = gni_vset(1.0f);
+// The larger magnitude of x and y and the smaller one, both multiplied by a power of two that keeps their squares ordinary:
+// returns the power that undoes it, 1, 2^70 or 2^-100.
+GNI_INLINE gni_vf gni_vmagnitudes(gni_vf x, gni_vf y, gni_vf *a, gni_vf *b) {
+    gni_vf ax = gni_vabs(x), ay = gni_vabs(y), one = gni_vset(1.0f);
     gni_vmask steep = gni_kgt(ay, ax);
-    gni_vf a = gni_ksel(steep, ay, ax), b = gni_ksel(steep, ax, ay);
-    gni_vmask big = gni_kgt(a, gni_vset(1e18f)), tiny = gni_klt(a, gni_vset(1e-15f));
+    *a = gni_ksel(steep, ay, ax), *b = gni_ksel(steep, ax, ay);
+    gni_vmask big = gni_kgt(*a, gni_vset(1e18f)), tiny = gni_klt(*a, gni_vset(1e-15f));
     gni_vf scale =
         gni_ksel(big, gni_vset(8.47032947e-22f), gni_ksel(tiny, gni_vset(1.2676506e+30f), one));
-    gni_vf back =
-        gni_ksel(big, gni_vset(1.18059162e+21f), gni_ksel(tiny, gni_vset(7.88860905e-31f), one));
-    a = a * scale;
-    b = b * scale;
-    // a^2 + b^2 with the square of a's head exact
+    *a = *a * scale;
+    *b = *b * scale;
+    return gni_ksel(big, gni_vset(1.18059162e+21f), gni_ksel(tiny, gni_vset(7.88860905e-31f), one));
+}
+// The root of a^2 + b^2 with the square of a's head exact.
+GNI_INLINE gni_vf gni_vhypot_mid(gni_vf a, gni_vf b) {
     gni_vf head = gni_vhead(a), low = gni_vfma(a - head, a + head, b * b);
-    gni_vf r = gni_vsqrt(gni_vfma(head, head, low)) * back;
-    return gni_ksel(gni_kor(gni_keq(ax, inf), gni_keq(ay, inf)), inf, r);
+    return gni_vsqrt(gni_vfma(head, head, low));
+}
+// y, or infinity where one of the parts is infinite.
+GNI_INLINE gni_vf gni_vor_inf(gni_vf x, gni_vf y, gni_vf r) {
+    gni_vf inf = gni_vset(INFINITY);
+    return gni_ksel(gni_kor(gni_keq(gni_vabs(x), inf), gni_keq(gni_vabs(y), inf)), inf, r);
+}
+GNI_INLINE gni_vf gni_vhypot(gni_vf x, gni_vf y) {
+    gni_vf a, b, back = gni_vmagnitudes(x, y, &a, &b);
+    return gni_vor_inf(x, y, gni_vhypot_mid(a, b) * back);
+}
+// Of the complex number x + iy: the root of half of |x| and the magnitude.
+GNI_INLINE gni_vf gni_vroot_size(gni_vf x, gni_vf y) {
+    gni_vf a, b, back = gni_vmagnitudes(x, y, &a, &b), size = gni_vhypot_mid(a, b);
+    gni_vf part = gni_ksel(gni_kgt(gni_vabs(y), gni_vabs(x)), b, a);
+    return gni_vor_inf(x, y, gni_vsqrt((part + size) * gni_vset(0.5f)) * gni_vsqrt(back));
+}
+// What rounding took from p = a * a, and from s = a + b (Knuth).
+GNI_INLINE gni_vf gni_vsquare_rest(gni_vf a, gni_vf p) {
+#if GNI_V_FUSED
+    return gni_vfma(a, a, -p);
+#else
+    gni_vf h = gni_vhead(a), l = a - h, m = h * l;
+    return ((h * h - p) + (m + m)) + l * l;
+#endif
+}
+GNI_INLINE gni_vf gni_vsum_rest(gni_vf a, gni_vf b, gni_vf s) {
+    gni_vf t = s - a;
+    return (a - (s - t)) + (b - t);
+}
+// The logarithm of the magnitude: of a^2 + b^2 with the errors of squares and sums, which are all that is left near 1.
+GNI_INLINE gni_vf gni_vlog_size(gni_vf x, gni_vf y) {
+    gni_vf a, b, back = gni_vmagnitudes(x, y, &a, &b), zero = gni_vset(0.0f), k;
+    gni_vf p = a * a, q = b * b, p1 = gni_vsquare_rest(a, p), q1 = gni_vsquare_rest(b, q), s = p + q;
+    gni_vf lost = q - (s - p), u = p1 + q1, w = lost + u, m = gni_vlog_bits(s, &k), f = m - gni_vset(1.0f);
+    gni_vf scale = gni_vu_float(0x3f800000u - (gni_vf_ubits(s) - gni_vf_ubits(m))), h = w * scale, g = f + h; // 2^-k
+    gni_vf rest = gni_vsum_rest(f, h, g) + (gni_vsum_rest(lost, u, w) + gni_vsum_rest(p1, q1, u)) * scale;
+    gni_vf up = gni_ksel(gni_kgt(back, gni_vset(1.0f)), gni_vset(140.0f), gni_ksel(gni_klt(back, gni_vset(1.0f)), gni_vset(-200.0f), zero));
+    gni_vf r = gni_vlog_near1(k + up, g + rest) * gni_vset(0.5f);
+    r = gni_ksel(gni_keq(a, zero), gni_vset(-INFINITY), r);
+    return gni_vor_inf(x, y, gni_ksel(gni_keq(x, x), gni_ksel(gni_keq(y, y), r, y), x));
 }
 // log2(x) as a 12-bit head and a rest, for normal x > 0: log((1 + s)/(1 - s)) with s = (m - 1)/(m + 1).
 GNI_INLINE gni_vf gni_vlog2_pair(gni_vf x, gni_vf *rest) {
@@ -4489,6 +4546,9 @@ GNI_UNARY_BOOL(GN_X)
 #define GN_X(fn, NAME, F, D, gF, da, db) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_FLOAT, F)
 GNI_BINARY_FLOAT(GN_X)
 #undef GN_X
+#define GN_X(NAME, F, gF) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_FLOAT, F)
+GNI_BINARY_PARTS(GN_X)
+#undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_FLOAT, F)
 GNI_BINARY_ANY(GN_X)
 #undef GN_X
@@ -4670,6 +4730,9 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
 #define GN_X(fn, NAME, F, D, gF, da, db) NULL, NULL, NULL,
                     GNI_BINARY_ANGLE(GN_X)
 #undef GN_X
+#define GN_X(NAME, F, gF) NULL, NULL, NULL,
+                    GNI_BINARY_PARTS(GN_X)
+#undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
     GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
                         GNI_BINARY_RING(GN_X)
@@ -4737,6 +4800,9 @@ static gni_kernel GNI_FN(gni_math_kernel)(uint32_t code) {
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
         GNI_BINARY_ANGLE(GN_X)
+#undef GN_X
+#define GN_X(NAME, F, gF) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
+        GNI_BINARY_PARTS(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
     case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);                                         \
@@ -10347,7 +10413,14 @@ GNI_O1_END
 #undef gni_vsigmoid
 #undef gni_vsoftplus
 #undef gni_vcbrt
+#undef gni_vmagnitudes
+#undef gni_vhypot_mid
+#undef gni_vor_inf
 #undef gni_vhypot
+#undef gni_vroot_size
+#undef gni_vsquare_rest
+#undef gni_vsum_rest
+#undef gni_vlog_size
 #undef gni_vlog2_pair
 #undef gni_vpow_rare
 #undef gni_vpow_half
@@ -10945,6 +11018,8 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_K_ROWSTEP 5 // groups do not cross rows, any inner stride
 #define GNI_K_ANY 6     // every element on its own
 #define GNI_K_COLVEC 7  // tiles only: 4 rows of a column are neighbours, aligned
+#define GNI_K_RE 8      // every element on its own: parts of complex numbers, read and written as numbers
+#define GNI_K_IM 9
 
 // Words that are specialisation constants of the same number as well.
 #define GNI_P_PROGRAM_COUNTS 0    // inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar
@@ -11639,6 +11714,8 @@ enum { GNI_KEPT = 64 }; // kinds of matrix products that are remembered
 // Memory of one or more arrays, on the CPU, on the GPU, or on both with the same contents.
 typedef struct gni_buffer {
     int32_t refs;
+    int32_t orphans; // arrays among these that only pending work holds
+    bool counted;    // in the context's lazy_bytes: they are all
     uint32_t version; // of the contents; autograd compares it
     uint32_t where;   // GNI_ON_CPU | GNI_ON_GPU: which sides hold the current contents
     uint32_t read_version;
@@ -11703,7 +11780,7 @@ struct gn_array {
     bool rewritten;        // while gni_rewrites_take looks for the records that have it
     int32_t steppers;      // optimizers that step it
     int32_t lazy_refs;     // pending expressions that read this array
-    bool orphan;           // only pending work holds it; counted in the context's lazy_bytes
+    bool orphan;           // only pending work holds it
     uint8_t reason;        // gni_reason, why it was computed where it was
     bool on_gpu;           // where that was
     gni_node *node;        // how autograd gets from here to the inputs
@@ -13112,8 +13189,18 @@ static void gni_buffer_drop_host(gn_context *g, gni_buffer *b) {
     b->host_borrowed = false;
 }
 
+// Whether only pending work holds the buffer, of which views may be many.
+static void gni_lazy_count(gn_context *g, gni_buffer *b) {
+    const bool counted = b->orphans > 0 && b->orphans == b->refs;
+    g->lazy_bytes += ((uint64_t)counted - (uint64_t)b->counted) * b->bytes;
+    b->counted = counted;
+}
+
 static void gni_buffer_release(gn_context *g, gni_buffer *b) {
-    if (b == NULL || --b->refs > 0) return;
+    if (b == NULL) return;
+    b->refs--;
+    gni_lazy_count(g, b);
+    if (b->refs > 0) return;
     gni_buffer_drop_host(g, b);
     if (b->has_device && !b->device_borrowed) gni_gpu_free(g->gpu, &b->device);
     gni_host_give(g, b, sizeof *b);
@@ -13739,7 +13826,8 @@ static void gni_pending_remove(gn_context *g, gn_array *a) {
 static bool gni_source_drop(gn_context *g, gn_array *src) {
     if (--src->lazy_refs == 0 && src->orphan) {
         src->orphan = false;
-        g->lazy_bytes -= src->buf->bytes;
+        src->buf->orphans--;
+        gni_lazy_count(g, src->buf);
     }
     return --src->refs == 0;
 }
@@ -13761,12 +13849,13 @@ static void gni_expr_free(gn_context *g, gn_array *a) {
 static void gni_lazy_orphaned(gn_context *g, gn_array *a) {
     if (a->buf == NULL || a->lazy_refs == 0 || a->orphan) return;
     a->orphan = true;
-    g->lazy_bytes += a->buf->bytes;
+    a->buf->orphans++;
+    gni_lazy_count(g, a->buf);
     while (g->lazy_bytes > GNI_LAZY_BYTES) {
         gn_array *reader = NULL;
         for (gn_array *p = g->pending_first; p != NULL && reader == NULL; p = p->expr->next)
             for (int i = 0; i < p->expr->n_src && !p->expr->consumed; i++)
-                if (p->expr->src[i] != NULL && p->expr->src[i]->orphan) reader = p;
+                if (p->expr->src[i] != NULL && p->expr->src[i]->orphan && p->expr->src[i]->buf->counted) reader = p;
         if (reader == NULL || !gni_materialize(g, reader)) return;
     }
 }
@@ -32798,7 +32887,7 @@ static int gni_job_long_steps(const gni_program *p) {
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t op = GNI_INSN_CODE(p->insn[i]) / 3u;
         n += op < GNI_OP_NEG || (op >= GNI_OP_FLOOR_DIV && op <= GNI_OP_POW) ||
-             op == GNI_OP_ATAN2 || op == GNI_OP_HYPOT;
+             (op >= GNI_OP_ATAN2 && op <= GNI_OP_ROOT_SIZE);
     }
     return n;
 }
@@ -32876,6 +32965,20 @@ static uint32_t gni_job_shared_buffers(const gni_job_call *c, const gni_program 
     return bits;
 }
 
+// Finds among n operands the parts of complex numbers; real ones among the first `most`.
+static void gni_job_find_parts(const gni_map *m, const gni_operand *o, int most, int n, gni_operand_kind *kind, uint32_t *how) {
+    for (int i = 0; i < most; i++)
+        for (int k = 0; k < n; k++) {
+            int64_t odd = o[i].offset;
+            if (o[i].buf != o[k].buf || o[i].offset + 1 != o[k].offset || o[i].dtype != o[k].dtype) continue;
+            for (int d = 0; d < m->rank; d++) odd |= o[i].stride[d] | (o[i].stride[d] != o[k].stride[d]);
+            if (odd % 2 != 0 || gn_dtype_size(o[i].dtype) != (m->program.wide ? 8 : 4)) continue;
+            kind[i] = GNI_K_RE;
+            kind[k] = GNI_K_IM;
+            *how |= (uint32_t)i * (1u << (8 + 3 * i) | 1u << (8 + 3 * k));
+        }
+}
+
 // Whether the output's elements are written one by one.
 static bool gni_job_map_spreads(const gni_job_call *c, const gni_program *p, const gni_operand_kind *out) {
     if (c->gpu->caps.texts || c->special.module < 0 || p->n_out == 0) return false;
@@ -32885,15 +32988,20 @@ static bool gni_job_map_spreads(const gni_job_call *c, const gni_program *p, con
 }
 
 // Tells the specialised kernel that neighbouring invocations are to write neighbours: then groups are not in any operand.
-static void gni_job_map_spread(gni_job_call *c, const gni_program *p, const gni_operand_kind *in, const gni_operand_kind *out) {
+static void gni_job_map_spread(gni_job_call *c, const gni_map *m, gni_operand_kind *in, gni_operand_kind *out) {
+    const gni_program *p = &m->program;
     uint32_t *w = c->special.spec;
     bool coords = false;
+    if (p->n_out == 2 && c->gpu->caps.addresses) { // not in little kernels
+        gni_job_find_parts(m, m->in, p->n_in, p->n_in, in, &w[GNI_P_PROGRAM_HOW]);
+        gni_job_find_parts(m, m->out, 1, 2, out, &w[GNI_P_PROGRAM_HOW]);
+    }
     w[GNI_P_PROGRAM_IN_KINDS] = 0;
     w[GNI_P_PROGRAM_OUTPUTS] &= 0xffffu;
     for (int i = 0; i < p->n_in + p->n_out; i++) {
         const gni_operand_kind kind = i < p->n_in ? in[i] : out[i - p->n_in], flat = kind == GNI_K_VEC ? GNI_K_FLAT : kind,
-                               alone = flat == GNI_K_SCALAR || flat == GNI_K_FLAT ? flat : GNI_K_ANY;
-        coords = coords || alone == GNI_K_ANY;
+                               alone = flat == GNI_K_SCALAR || flat == GNI_K_FLAT || flat >= GNI_K_RE ? flat : GNI_K_ANY;
+        coords = coords || alone >= GNI_K_ANY;
         if (i < p->n_in) w[GNI_P_PROGRAM_IN_KINDS] |= alone << (4 * i);
         else w[GNI_P_PROGRAM_OUTPUTS] |= alone << (16 + 4 * (i - p->n_in));
     }
@@ -32983,7 +33091,7 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
                      (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
     int row = little && group == 4 && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
-    else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, p, in, out);
+    else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, m, in, out);
     c.param[GNI_P_MAP_N] = (uint32_t)n;
     c.param[GNI_P_MAP_BLOCKS] = (uint32_t)blocks;
     gni_gpu_pipeline *pipeline = gni_job_pipeline(&c);
@@ -34261,7 +34369,7 @@ static bool gni_job_part(gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *
 
 // ---- selection
 
-enum { GNI_SELECT_RUNS = 512 }; // of all rows
+enum { GNI_SELECT_RUNS = 512, GNI_SELECT_LONG = 1 << 25 }; // of all rows; elements
 
 // How many of the first elements a workgroup sorts.
 static int64_t gni_order_slots(const gni_sort *s) { return gn_dtype_size(s->in.dtype) == 8 ? 1024 : 2048; }
@@ -34282,7 +34390,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     const int64_t searches = all ? 1 : s->count, total = s->rows * searches, tiles = gni_job_ceil(s->n, GNI_SORT_TILE);
     const int64_t most_runs = GNI_MAX((gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SELECT_RUNS) / s->rows, 1); // so that tests see several tiles
     const int64_t run = gni_job_ceil(tiles, most_runs), runs = gni_job_ceil(tiles, run);
-    const int64_t most = 16 * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
+    const int64_t most = (s->n < GNI_SELECT_LONG ? 4 : 16) * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u); // each adds up its counts
     const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
     const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * (4 << GNI_SELECT_BITS);
     const uint64_t sums = all ? ((uint64_t)(2 * s->rows * runs) * 4 + 255) / 256 * 256 : 0;
@@ -44614,7 +44722,7 @@ static gn_array *gni_nonzero(gn_array *a) { return gni_has_complex(a) ? gn_ne_s(
 static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
     const gn_dtype t = gn_promote(gn_dtype_of(a), gn_dtype_of(b));
     gn_array *base = gn_cast(a, t), *zero = gn_eq_s(base, 0.0), *none = gn_eq_s(b, 0.0);
-    gn_array *size = gn_mul(gni_complex_log(g, gn_where(zero, gn_ones_like(base), base)), b);
+    gn_array *size = gn_mul(gni_complex_log(g, gn_where(zero, gn_ones_like(gni_re(base)), base)), b);
     gn_array *y = gni_complex_exp(g, size), *part = gni_re(y);
     gn_array *end = gn_where(none, gn_ones_like(part),
                              gn_where(gn_gt_s(gni_re(b), 0.0), gn_zeros_like(part), gn_full_like(part, GNI_NAN)));
@@ -44683,14 +44791,14 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
-// exp(x) cos(y) and exp(x) sin(y), multiplied by exp(x / 2) twice where exp(x) would overflow. Infinities and NaN are as
+// exp(x) cos(y) and exp(x) sin(y), with the square of exp(x / 2) where exp(x) would overflow. Infinities and NaN are as
 // in C99's Annex G: an imaginary part of 0 stays, -inf gives 0 and inf an infinite real part whatever the angle.
 static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
     gni_computed(a);
     g->no_grad++; // recorded as one op
-    gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_ones_like(x), *half = gn_exp(gn_mul_s(x, 0.5));
+    gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_ones_like(x);
     gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *no_angle = gn_logical_not(gn_isfinite(y));
-    gn_array *size = gn_where(beyond, half, gn_exp(x)), *again = gn_where(beyond, half, one);
+    gn_array *size = gn_exp(gn_where(beyond, gn_mul_s(x, 0.5), x)), *again = gn_where(beyond, size, one);
     gn_array *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
     gn_array *s = gn_where(gn_logical_and(no_angle, gn_eq_s(x, -GNI_INF)), one, gn_sin(y));
     gn_array *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(size, s), again));
@@ -44700,36 +44808,48 @@ static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
     return z;
 }
 
-// A power of two by which the parts of a are multiplied without overflow of its magnitude: 1, or 1/16 where it is large.
+// A power of two by which float64 parts are multiplied without overflow of the magnitude: 1, or 1/16 where it is large.
 static gn_array *gni_complex_scale(gn_array *x, gn_array *y) {
-    double large = gn_dtype_of(x) == GN_F64 ? ldexp(1.0, 1020) : ldexp(1.0, 124);
+    const double large = ldexp(1.0, 1020);
     gn_array *big = gn_logical_or(gn_gt_s(gn_abs(x), large), gn_gt_s(gn_abs(y), large));
     return gn_where(big, gn_full_like(x, 0.0625), gn_ones_like(x));
 }
 
+static bool gni_back_complex_sqrt(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_conj(gn_div(gn_mul_s(gn_conj(gy), 0.5), node->output));
+    return true;
+}
+
 // The root with a real part of 0 or more: t and y / 2t with t the root of half of |x| and the magnitude, which
-// loses no digits, or the other way round left of the imaginary axis. |x| and |u| are chosen by the sides that
-// these lie on, so that they have slopes on the axes.
+// loses no digits, or the other way round left of the imaginary axis.
 static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
-    gn_array *scale = gni_complex_scale(gni_re(a), gni_im(a));
-    gn_array *x = gn_mul(gni_re(a), scale), *y = gn_mul(gni_im(a), scale);
-    gn_array *left = gn_lt_s(x, 0.0), *up = gn_isinf(y);
-    gn_array *half = gn_mul_s(gni_complex_abs(g, gn_complex(x, y)), 0.5);
-    gn_array *t = gn_sqrt(gn_add(gn_mul_s(gn_where(left, gn_neg(x), x), 0.5), half));
-    gn_array *none = gn_eq_s(t, 0.0), *one = gn_ones_like(t);
-    gn_array *u = gn_mul_s(gn_div(y, gn_where(none, one, t)), 0.5);
-    g->no_grad++; // constant but on the axis
+    g->no_grad++; // recorded as one op
+    gn_array *x = gni_re(a), *y = gni_im(a), *scale = NULL, *t;
+    if (gn_dtype_of(x) == GN_F64) {
+        scale = gni_complex_scale(x, y);
+        x = gn_mul(x, scale), y = gn_mul(y, scale);
+        t = gn_sqrt(gn_mul_s(gn_add(gn_abs(x), gn_hypot(x, y)), 0.5));
+    } else
+        t = gni_binary("gn_sqrt", GNI_OP_ROOT_SIZE, x, y);
+    gn_array *left = gn_lt_s(x, 0.0), *up = gn_isinf(y), *none = gn_eq_s(t, 0.0);
+    gn_array *u = gn_mul_s(gn_div(y, gn_where(none, gn_ones_like(t), t)), 0.5);
     gn_array *below = gn_lt_s(gn_rdiv_s(y, 1.0), 0.0); // knows -0 left of the imaginary axis
-    g->no_grad--;
     gn_array *re = gn_where(left, gn_where(below, gn_neg(u), u), t);
     gn_array *im = gn_where(left, gn_where(below, gn_neg(t), t), u);
-    gn_array *back = gn_where(gn_eq_s(scale, 1.0), one, gn_full_like(one, 4.0));
-    return gn_complex(gn_where(up, gn_abs(y), gn_mul(re, back)), gn_where(up, y, gn_mul(im, back)));
+    if (scale != NULL) {
+        scale = gn_rsqrt(scale); // 1 or 4
+        re = gn_mul(re, scale), im = gn_mul(im, scale);
+    }
+    gn_array *z = gn_complex(gn_where(up, gn_abs(y), re), gn_where(up, y, im));
+    g->no_grad--;
+    gni_record(g, z, "gn_sqrt", gni_back_complex_sqrt, &a, 1);
+    return z;
 }
 
 // What rounding took from y = x * x, by halves whose products are exact (Dekker 1971).
 static gn_array *gni_square_rest(gn_array *x, gn_array *y) {
-    gn_array *c = gn_mul_s(x, gn_dtype_of(x) == GN_F64 ? 134217729.0 : 4097.0); // 2^27 + 1, 2^12 + 1
+    gn_array *c = gn_mul_s(x, 134217729.0); // 2^27 + 1
     gn_array *head = gn_sub(c, gn_sub(c, x)), *tail = gn_sub(x, head);
     gn_array *rest = gn_add(gn_sub(gn_mul(head, head), y), gn_mul_s(gn_mul(head, tail), 2.0));
     return gn_add(rest, gn_mul(tail, tail));
@@ -44747,11 +44867,10 @@ static bool gni_back_complex_log(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
-// log of the magnitude, of parts that are scaled where it overflows, and the angle. Near 1 half of log1p of p + q - 1, the
+// The log of a float64 magnitude, of parts that are scaled where it overflows. Near 1 half of log1p of p + q - 1, the
 // sum of the parts' squares without their rounding errors, which is all that is left there.
-static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
-    g->no_grad++; // recorded as one op
-    gn_array *re = gni_re(a), *im = gni_im(a), *scale = gni_complex_scale(re, im);
+static gn_array *gni_log_size(gn_array *re, gn_array *im) {
+    gn_array *scale = gni_complex_scale(re, im);
     gn_array *size = gn_log(gn_hypot(gn_mul(re, scale), gn_mul(im, scale)));
     gn_array *p = gn_square(re), *q = gn_square(im), *pq = gn_add(p, q);
     gn_array *p1 = gni_square_rest(re, p), *q1 = gni_square_rest(im, q), *u = gn_add(p1, q1);
@@ -44760,7 +44879,14 @@ static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
     gn_array *sum = gn_add(most, w), *rest = gn_add(gn_add(gni_sum_rest(most, w, sum), w1), u1);
     gn_array *by_one = gn_logical_and(gn_gt_s(pq, 0.25), gn_lt_s(pq, 4.0));
     gn_array *close = gn_mul_s(gn_log1p(gn_add(sum, rest)), 0.5);
-    gn_array *z = gn_complex(gn_where(by_one, close, gn_sub(size, gn_log(scale))), gn_atan2(im, re));
+    return gn_where(by_one, close, gn_sub(size, gn_log(scale)));
+}
+
+static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
+    g->no_grad++; // recorded as one op
+    gn_array *re = gni_re(a), *im = gni_im(a);
+    gn_array *size = gn_dtype_of(a) == GN_C128 ? gni_log_size(re, im) : gni_binary("gn_log", GNI_OP_LOG_SIZE, re, im);
+    gn_array *z = gn_complex(size, gn_atan2(im, re));
     g->no_grad--;
     gni_record(g, z, "gn_log", gni_back_complex_log, &a, 1);
     return z;
