@@ -18,8 +18,3 @@ host=$(dpkg-query -W -f '${Version}' mesa-vulkan-drivers 2>/dev/null | sed 's/\.
 [ "${host:-0}" -lt $need ] || exit 0
 echo "fetches lavapipe of Debian $suite into $dest (150 MB)"
 "$root/tools/unpack_debian.sh" $suite "$dest" mesa-vulkan-drivers libvulkan1 vulkan-validationlayers
-cat >"$dest/new.json" <<JSON
-{"file_format_version": "1.0.0", "ICD": {"library_path": "$dest/libs/libvulkan_lvp.so", "api_version": "1.4.0"}}
-JSON
-"$dest/run" /bin/true
-mv "$dest/new.json" "$dest/lavapipe.json"

@@ -10,6 +10,10 @@
 #   FOLDER/libs    where their libraries are, a link
 #   FOLDER/loader  the loader of their C library, a link
 #   FOLDER/run     runs a program with that C library and these libraries
+#
+# and where Mesa's drivers are among them
+#
+#   FOLDER/lavapipe.json   Vulkan on the CPU for such a program: VK_DRIVER_FILES
 set -eu
 
 suite=$1
@@ -32,7 +36,7 @@ keys=$(echo "$source" | cut -d' ' -f3)
 [ -r "$keys" ] && signed="[signed-by=$keys] " || signed=
 
 apt=$dest/apt
-rm -rf "$dest/root" "$apt" "$dest/libs" "$dest/loader" "$dest/run"
+rm -rf "$dest/root" "$apt" "$dest/libs" "$dest/loader" "$dest/run" "$dest/lavapipe.json"
 mkdir -p "$dest/root" "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/etc"
 : >"$apt/status" # an empty package database, so that apt fetches the whole closure
 echo "deb $signed$mirror $suite main" >"$apt/etc/sources.list"
@@ -62,3 +66,6 @@ cat >"$dest/run" <<WRAPPER
 exec "$loader" --library-path "$libs" "\$@"
 WRAPPER
 chmod +x "$dest/run"
+"$dest/run" /bin/true || die "the unpacked C library does not run"
+[ ! -e "$libs/libvulkan_lvp.so" ] ||
+    echo "{\"file_format_version\": \"1.0.0\", \"ICD\": {\"library_path\": \"$libs/libvulkan_lvp.so\", \"api_version\": \"1.4.0\"}}" >"$dest/lavapipe.json"

@@ -1,5 +1,6 @@
 // Trains, and between steps answers what a drawn digit is.
 import { open } from './gpunum/gpunum.js';
+import { backend, threads } from './page.js';
 
 const SIZES = [784, 256, 128, 10], BATCH = 128;
 
@@ -10,8 +11,7 @@ async function idx(name, header) {
 }
 
 async function main() {
-    const address = new URLSearchParams(location.search);
-    const g = await open({ seed: 1, backend: address.get('backend') ?? 'auto', threads: Number(address.get('threads') ?? 1) });
+    const g = await open({ seed: 1, backend, threads });
     postMessage({ device: g.device });
     const [x, y, tx, ty] = await Promise.all([idx('train-images-idx3-ubyte', 16), idx('train-labels-idx1-ubyte', 8),
         idx('t10k-images-idx3-ubyte', 16), idx('t10k-labels-idx1-ubyte', 8)]);

@@ -37,7 +37,4 @@ exec "$dest/run" "$dest/root/usr/bin/$tool" "\$@"
 WRAPPER
     chmod +x "$bin/$tool"
 done
-cat >"$dest/lavapipe.json" <<JSON
-{"file_format_version": "1.0.0", "ICD": {"library_path": "$dest/libs/libvulkan_lvp.so", "api_version": "1.4.0"}}
-JSON
 usable || die "the unpacked tools do not run"
