@@ -503,10 +503,11 @@ static int gni_job_long_steps(const gni_program *p) {
     return n;
 }
 
-// log2 of the groups that an invocation takes: several where their arithmetic takes long.
-static uint32_t gni_job_map_groups(const gni_gpu *gpu, const gni_program *p) {
-    if (gpu->caps.kind == GNI_GPU_CPU) return p->n_insn == 0; // its compilers are slow
-    return gni_job_long_steps(p) > 0;
+// log2 of the groups that an invocation takes: several where their arithmetic takes long, and of 16 bits, so that as many bytes are
+// on their way.
+static uint32_t gni_job_map_groups(const gni_gpu *gpu, const gni_map *m) {
+    if (gpu->caps.kind == GNI_GPU_CPU) return m->program.n_insn == 0; // its compilers are slow
+    return gni_job_long_steps(&m->program) > 0 || gn_dtype_size(m->out[0].dtype) == 2;
 }
 
 // ---- tiles
@@ -696,7 +697,7 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     gni_job_put_space(&c, &s);
     gni_job_put_program(&c, p, &s, in, out);
     gni_job_map_modules(&c, p, little);
-    c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, p) | gni_job_shared_buffers(&c, p);
+    c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, m) | gni_job_shared_buffers(&c, p);
     int64_t blocks =
         gni_job_ceil(gni_job_ceil(n, group),
                      (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
