@@ -907,7 +907,13 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
                            : GNI_MODULE_reduce_24;
     gni_job_set_modules(c, p, special,
                         p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
-    uint32_t steps = p->n_in <= 2 && gni_job_long_steps(p) == 0 ? 2 : p->n_in <= 4 ? 1 : 0;
+    int read = 0; // inputs that vary along what is reduced: the others stay in caches
+    for (int i = 0; i < p->n_in; i++) {
+        bool varies = false;
+        for (int d = r->kept; d < r->rank; d++) varies = varies || (r->in[i].stride[d] != 0 && r->dim[d] > 1);
+        read += varies;
+    }
+    uint32_t steps = read <= 3 && gni_job_long_steps(p) == 0 ? 2 : read <= 4 ? 1 : 0;
     if (c->gpu->caps.kind == GNI_GPU_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
     c->special.spec[GNI_P_PROGRAM_HOW] |= steps << 20;
     c->param[GNI_P_PROGRAM_HOW] |= steps << 20;
