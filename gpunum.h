@@ -24729,6 +24729,8 @@ struct gni_vk {
     gni_vk_stream stream;
     gni_vk_record record;
     gni_vk_compiler compiler;
+    gni_vk *open_next; // of those that are open
+    int forks;         // gni_forks when it was: a child of the process has none of its threads
     bool profiling;
     gni_gpu_event *events;
     int event_count, event_capacity;
@@ -27976,10 +27978,10 @@ static bool gni_vk_compile_later(gni_vk *vk, gni_vk_pipeline *p, bool behind) {
     gni_vk_compiler *c = &vk->compiler;
     if (!c->async) return false;
     gni_mutex_lock(&c->mutex);
-    if (c->waiting >= c->idle && c->running < GNI_VK_COMPILERS &&
+    if (!c->quit && c->waiting >= c->idle && c->running < GNI_VK_COMPILERS &&
         gni_thread_start(&c->threads[c->running], gni_vk_compiler_main, vk))
         c->running++;
-    c->async = c->running > 0;
+    c->async = !c->quit && c->running > 0;
     if (c->async) {
         p->behind = behind;
         gni_vk_enqueue(c, p);
@@ -28003,6 +28005,46 @@ static void gni_vk_compile_now(gni_vk *vk, gni_vk_pipeline *p) {
     if (ours) gni_vk_compile_here(vk, p);
 }
 
+// Ends the threads. Whoever asks for a pipeline compiles it from then on.
+static void gni_vk_threads_end(gni_vk_compiler *c) {
+    gni_mutex_lock(&c->mutex);
+    c->quit = true;
+    c->async = false;
+    gni_cond_broadcast(&c->work);
+    gni_mutex_unlock(&c->mutex);
+    while (c->running > 0) gni_thread_join(&c->threads[--c->running]);
+}
+
+#ifdef _WIN32 // ends the threads of a process before handlers run
+static void gni_vk_watch_exit(gni_vk *vk, bool open) {
+    GNI_UNUSED(vk);
+    GNI_UNUSED(open);
+}
+#else
+// Programs return from main without gn_close. A thread that compiles then is inside a driver that takes itself apart.
+static gni_mutex gni_vk_open_lock = PTHREAD_MUTEX_INITIALIZER;
+static gni_vk *gni_vk_open_list;
+
+static void gni_vk_exit(void) {
+    gni_mutex_lock(&gni_vk_open_lock);
+    for (gni_vk *vk = gni_vk_open_list; vk != NULL; vk = vk->open_next)
+        if (vk->forks == gni_forks) gni_vk_threads_end(&vk->compiler);
+    gni_mutex_unlock(&gni_vk_open_lock);
+}
+
+static void gni_vk_watch_exit(gni_vk *vk, bool open) {
+    gni_vk **at = &gni_vk_open_list;
+    gni_mutex_lock(&gni_vk_open_lock);
+    if (open) vk->forks = gni_forks;
+    while (*at != NULL && *at != vk) at = &(*at)->open_next;
+    if (open) *at = vk;
+    else if (*at != NULL) *at = vk->open_next;
+    gni_mutex_unlock(&gni_vk_open_lock);
+    // Handlers run in the reverse of their order: this one before those of a driver that is loaded.
+    if (open) (void)atexit(gni_vk_exit);
+}
+#endif
+
 static bool gni_vk_thread_open(gni_vk_compiler *c) {
     if (!gni_mutex_init(&c->mutex)) return false;
     if (!gni_cond_init(&c->work)) {
@@ -28020,11 +28062,7 @@ static bool gni_vk_thread_open(gni_vk_compiler *c) {
 
 static void gni_vk_thread_close(gni_vk_compiler *c) {
     if (!c->locks) return;
-    gni_mutex_lock(&c->mutex);
-    c->quit = true;
-    gni_cond_broadcast(&c->work);
-    gni_mutex_unlock(&c->mutex);
-    while (c->running > 0) gni_thread_join(&c->threads[--c->running]);
+    gni_vk_threads_end(c);
     gni_cond_free(&c->work);
     gni_cond_free(&c->done);
     gni_mutex_free(&c->mutex);
@@ -28047,6 +28085,10 @@ static bool gni_vk_thread_open(gni_vk_compiler *c) {
     return true;
 }
 static void gni_vk_thread_close(gni_vk_compiler *c) { GNI_UNUSED(c); }
+static void gni_vk_watch_exit(gni_vk *vk, bool open) {
+    GNI_UNUSED(vk);
+    GNI_UNUSED(open);
+}
 
 #endif
 
@@ -28433,6 +28475,7 @@ static bool gni_vk_compiler_open(gni_vk *vk, const gn_options *o) {
         c->variant[i] = vk->gpu.caps.addresses ? i : gni_vk_bound_variant(i);
     c->async = !(o->vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
     if (gni_vk_make_layout(vk) != VK_SUCCESS || !gni_vk_thread_open(c)) return false;
+    gni_vk_watch_exit(vk, true);
     gni_vk_cache_open(vk, o->cache_dir);
     gni_vk_tuning_open(vk, o->cache_dir);
     return true;
@@ -28440,6 +28483,7 @@ static bool gni_vk_compiler_open(gni_vk *vk, const gn_options *o) {
 
 static void gni_vk_compiler_close(gni_vk *vk) {
     gni_vk_compiler *c = &vk->compiler;
+    gni_vk_watch_exit(vk, false);
     gni_vk_thread_close(c);
     gni_vk_cache_save(vk);
     for (uint32_t i = 0; i < c->capacity; i++) {
@@ -32898,10 +32942,10 @@ static int gni_job_long_steps(const gni_program *p) {
     return n;
 }
 
-// log2 of the groups that an invocation takes: several where their arithmetic takes long.
-static uint32_t gni_job_map_groups(const gni_gpu *gpu, const gni_program *p) {
-    if (gpu->caps.kind == GNI_GPU_CPU) return p->n_insn == 0; // its compilers are slow
-    return gni_job_long_steps(p) > 0;
+// log2 of the groups that an invocation takes: several where their arithmetic takes long, or where they have 8 bytes each.
+static uint32_t gni_job_map_groups(const gni_gpu *gpu, const gni_map *m) {
+    if (gpu->caps.kind == GNI_GPU_CPU) return m->program.n_insn == 0; // its compilers are slow
+    return gni_job_long_steps(&m->program) > 0 || gn_dtype_size(m->out[0].dtype) == 2;
 }
 
 // ---- tiles
@@ -33083,18 +33127,15 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     for (int i = 0; i < p->n_in && *fits; i++)
         *fits = gni_job_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
     for (int i = 0; i < p->n_out && *fits; i++)
-        *fits =
-            gni_job_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
+        *fits = gni_job_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
     if (!*fits) return true;
     bool little = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 &&
                   (!p->wide || gni_job_is_copy64(p)) && gpu->caps.addresses;
     gni_job_put_space(&c, &s);
     gni_job_put_program(&c, p, &s, in, out);
     gni_job_map_modules(&c, p, little);
-    c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, p) | gni_job_shared_buffers(&c, p);
-    int64_t blocks =
-        gni_job_ceil(gni_job_ceil(n, group),
-                     (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
+    c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, m) | gni_job_shared_buffers(&c, p);
+    int64_t blocks = gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
     int row = little && group == 4 && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
     else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, m, in, out);
@@ -33301,7 +33342,13 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
                            : GNI_MODULE_reduce_24;
     gni_job_set_modules(c, p, special,
                         p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
-    uint32_t steps = p->n_in <= 2 && gni_job_long_steps(p) == 0 ? 2 : p->n_in <= 4 ? 1 : 0;
+    int read = 0; // inputs that vary along what is reduced: the others stay in caches
+    for (int i = 0; i < p->n_in; i++) {
+        bool varies = false;
+        for (int d = r->kept; d < r->rank; d++) varies = varies || (r->in[i].stride[d] != 0 && r->dim[d] > 1);
+        read += varies;
+    }
+    uint32_t steps = read <= 3 && gni_job_long_steps(p) == 0 ? 2 : read <= 4 ? 1 : 0;
     if (c->gpu->caps.kind == GNI_GPU_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
     c->special.spec[GNI_P_PROGRAM_HOW] |= steps << 20;
     c->param[GNI_P_PROGRAM_HOW] |= steps << 20;
@@ -36631,7 +36678,10 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     if (!gni_attend_on_units(gpu, a)) return gni_attend_plain(&c, a);
     // What registers hold of a subgroup's rows, and shared memory of the others', twice.
     const bool wide = a->d > 64 || a->e > 64;
-    const int blocks = wide ? 1 : 2;
+    // Half the rows, where there are few workgroups otherwise, or most of what a causal one goes through is hidden from some.
+    const int64_t all_rows = keys ? a->m : a->n, all_heads = (keys ? key_heads : a->heads) * a->batches,
+                  groups = gni_job_ceil(all_rows, 128) * all_heads;
+    const int blocks = wide || groups <= (int64_t)gpu->caps.multiprocessors || (a->causal && all_rows <= 256) ? 1 : 2;
     static const int modules[3][2] = {{GNI_MODULE_attend_half, GNI_MODULE_attend_bfloat},
                                       {GNI_MODULE_attend_half_queries, GNI_MODULE_attend_bfloat_queries},
                                       {GNI_MODULE_attend_half_keys, GNI_MODULE_attend_bfloat_keys}};
@@ -36646,7 +36696,7 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
                                          gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE) |
                                          gni_job_flag(bfloat, GNI_F_ATTEND_BF16);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
-                            gni_job_ceil(keys ? a->m : a->n, 64 * blocks), keys ? key_heads : a->heads, a->batches);
+                            gni_job_ceil(all_rows, 64 * blocks), keys ? key_heads : a->heads, a->batches);
 }
 
 #endif // GNI_GPU
@@ -50994,7 +51044,7 @@ static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, 
     return gni_conv_direct_run(g, &d, w, image, y, parts);
 }
 
-static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
+static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y, gn_array *image) {
     static const int64_t none[3] = {0, 0, 0};
     gni_conv d;
     gni_conv_parts parts;
@@ -51003,7 +51053,7 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     const int64_t c = gni_conv_width(p->c, x->dtype, &parts), o = gni_conv_width(p->o, x->dtype, &parts);
     const gn_shape s = GN_SHAPE(p->o, taps * c);
     memset(&d, 0, sizeof d);
-    gn_array *image = gni_conv_frame_image(g, p, x, &parts);
+    if (image == NULL || parts.control != NULL) image = gni_conv_frame_image(g, p, x, &parts);
     y = gni_conv_image(g, y, none, p->out, o, &parts, 0);
     gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
     if (image == NULL || y == NULL || to == NULL) return NULL;
@@ -51103,8 +51153,8 @@ static gn_array *gni_conv_combed(gn_context *g, const gni_conv_plan *p, gn_array
     return y;
 }
 
-// y of x and w.
-static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *w) {
+// y of x and w. *image, where that is not NULL: what windows of x were read from, if the gradient of w can read it too.
+static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *w, gn_array **image) {
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
     if (x == NULL || w == NULL) return NULL;
@@ -51118,6 +51168,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
                                              p->c * gni_conv_count(p->k, p->nd), 1, false);
         x = ok ? gni_conv_frame_image(g, p, x, &parts) : NULL;
         gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
+        if (image != NULL && parts.control == NULL) *image = x;
         g->placement = asked;
         return y;
     }
@@ -51242,23 +51293,27 @@ static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_arr
         q.out[i] = f[i].count;
     }
     w = gni_conv_turned(p, w, f);
-    return before == NULL ? gni_conv_forward(g, &q, y, w)
+    return before == NULL ? gni_conv_forward(g, &q, y, w, NULL)
            : w == NULL    ? NULL
                           : gni_conv_direct_forward(g, &q, y, before, w, to, parts);
 }
 
-// Room for the phases of x, one behind the other: (phase of the last axis, ..., of the first, n, channels, places...). NULL where
-// axes do not come in whole steps of the stride, or most phases have no tap.
-static gn_array *gni_conv_phases_room(gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t phases) {
-    gn_shape s = GN_SHAPE(phases, p->n, p->groups * p->c);
-    int64_t with_taps = 1;
+// Phases that have taps. 0: axes do not come in whole steps of the stride.
+static int64_t gni_conv_with_taps(const gni_conv_plan *p) {
+    int64_t all = 1;
     for (int i = 0; i < p->nd; i++) {
         int64_t n = 0;
-        if (p->in[i] % p->stride[i] != 0) return NULL;
         for (int64_t begin = 0; begin < p->stride[i]; begin++) n += gni_conv_phase_of(p, i, begin).taps > 0;
-        with_taps *= n;
-        s.dim[s.rank++] = p->in[i] / p->stride[i];
+        all *= p->in[i] % p->stride[i] == 0 ? n : 0;
     }
+    return all;
+}
+
+// Room for the phases of x, one behind the other: (phase of the last axis, ..., of the first, n, channels, places...). NULL where
+// most phases have no tap.
+static gn_array *gni_conv_phases_room(gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t phases, int64_t with_taps) {
+    gn_shape s = GN_SHAPE(phases, p->n, p->groups * p->c);
+    for (int i = 0; i < p->nd; i++) s.dim[s.rank++] = p->in[i] / p->stride[i];
     if (2 * with_taps < phases || 2 + 2 * p->nd > GN_MAX_RANK) return NULL;
     return with_taps < phases ? gn_eval(gn_zeros(g, t, s)) : gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
 }
@@ -51277,6 +51332,31 @@ static gn_array *gni_conv_woven(gn_context *g, const gni_conv_plan *p, gn_array 
         phase *= p->stride[i];
     }
     return gn_reshape(gni_adopt(g, gni_array_view(g, "convolution", room, &s, stride, room->offset)), *x);
+}
+
+// x of the only phase that has taps, with zeros between its places.
+static gn_array *gni_conv_spread(gn_context *g, const gni_conv_plan *p, gn_array *part, const gni_conv_phase *f, const gn_shape *x) {
+    gn_shape s = GN_SHAPE(p->n, p->groups * p->c), of_mask = GN_SHAPE(1, 1);
+    int64_t stride[GN_MAX_RANK], at = 0;
+    void *mask = NULL;
+    if (part == NULL || !gni_materialize(g, part)) return NULL;
+    stride[0] = part->stride[0];
+    stride[1] = part->stride[1];
+    for (int i = 0; i < p->nd; i++) {
+        at = at * p->stride[i] + f[i].begin;
+        stride[s.rank] = part->stride[2 + i];
+        s.dim[s.rank++] = part->shape.dim[2 + i];
+        stride[s.rank] = 0;
+        s.dim[s.rank++] = p->stride[i];
+        of_mask.dim[of_mask.rank++] = 1;
+        of_mask.dim[of_mask.rank++] = p->stride[i];
+    }
+    gn_array *is = gni_adopt(g, gni_array_filled(g, "convolution", GN_BOOL, &of_mask, &mask));
+    if (is == NULL) return NULL;
+    memset(mask, 0, gn_bytes(is));
+    ((uint8_t *)mask)[at] = 1;
+    part = gni_adopt(g, gni_array_view(g, "convolution", part, &s, stride, part->offset));
+    return gn_reshape(gn_where(is, part, gn_scalar(g, part->dtype, 0.0)), *x);
 }
 
 // Lines are those of all phases.
@@ -51309,13 +51389,15 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     const gn_placement asked = g->placement;
     const bool direct = phases <= 64 && gni_conv_direct(g, p, y, w, p->c, p->o / p->groups, 2);
     if (direct) g->placement = GN_PLACE_GPU;
-    if (direct && !whole) room = gni_conv_phases_room(g, p, y->dtype, phases);
-    if (!whole && room == NULL) x = gn_eval(gn_zeros(g, y->dtype, s));
+    const int64_t with_taps = direct && !whole ? gni_conv_with_taps(p) : 0;
+    const bool lone = with_taps == 1 && phases > 2;
+    if (with_taps > 0) room = gni_conv_phases_room(g, p, y->dtype, phases, with_taps);
+    if (!whole && !lone && room == NULL) x = gn_eval(gn_zeros(g, y->dtype, s));
     gni_conv_parts parts;
     memset(&parts, 0, sizeof parts);
     bool ok = !direct || gni_conv_parts_of_back(g, p, y, w, phases, &parts);
     if (direct && ok) y = gni_conv_phases_image(g, p, y, before, &parts);
-    ok = ok && y != NULL && (whole || room != NULL || x != NULL);
+    ok = ok && y != NULL && (whole || lone || room != NULL || x != NULL);
     for (int64_t phase = 0; phase < phases && ok; phase++) {
         gn_array *place = x;
         bool empty = false;
@@ -51329,6 +51411,11 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
         gn_array *to = room != NULL ? gn_slice(room, 0, phase, phase + 1, 1) : NULL;
         gn_array *part = room != NULL && to == NULL ? NULL : gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f, to, &parts);
         if (whole) x = part;
+        if (lone) {
+            x = gni_conv_spread(g, p, part, f, &s);
+            ok = x != NULL;
+            continue;
+        }
         if (room != NULL) {
             ok = part != NULL;
             continue;
@@ -51384,15 +51471,15 @@ static gn_array *gni_conv_weight_beside(gn_context *g, const gni_conv_plan *p, g
     return gn_reshape(gni_conv_run(g, &d, y, x), gni_conv_shape(p, p->o, p->c, p->k));
 }
 
-// The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over.
-static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
+// The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over. `image`: x's, or NULL.
+static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y, gn_array *image) {
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->o, p->c, p->k), of_y = gni_conv_shape(p, p->n, p->o, p->out);
     if (gni_elements(&s) == 0 || gni_elements(&of_y) == 0) return gn_zeros(g, x->dtype, s);
     if (gni_conv_direct(g, p, y, x, p->o / p->groups, p->c, 3)) {
         const gn_placement asked = g->placement;
         g->placement = GN_PLACE_GPU;
-        gn_array *w = gni_conv_direct_weight(g, p, x, y);
+        gn_array *w = gni_conv_direct_weight(g, p, x, y, image);
         g->placement = asked;
         return w;
     }
@@ -51430,18 +51517,29 @@ static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array
 typedef enum gni_conv_kind { GNI_CONV_FORWARD, GNI_CONV_BACK, GNI_CONV_WEIGHT } gni_conv_kind;
 static bool gni_back_conv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 
-// Forward of x and w, back of y and w, weight of x and y; entered in the record.
-static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_plan *p, gn_array *a, gn_array *b) {
+// Whether x's image stays in memory until the gradient of w reads it: while most of the device's is free.
+static bool gni_conv_keeps(gn_context *g, gn_array *w) {
+    gn_memory_stats m;
+    if (g->gpu == NULL || !gni_tracks(g, &w, 1)) return false;
+    memset(&m, 0, sizeof m);
+    g->gpu->layer->memory_stats(g->gpu, &m);
+    return m.device_used < m.device_limit / 2;
+}
+
+// Forward of x and w, back of y and w, weight of x and y; entered in the record. `image`: x's, or NULL.
+static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_plan *p, gn_array *a, gn_array *b, gn_array *image) {
     if (a == NULL || b == NULL) return NULL;
-    gn_array *in[2];
+    gn_array *in[3];
     in[0] = a;
     in[1] = b;
+    in[2] = NULL;
+    const bool keeps = kind == GNI_CONV_FORWARD && gni_conv_keeps(g, b);
     g->no_grad++; // recorded as one op
-    gn_array *y = kind == GNI_CONV_FORWARD ? gni_conv_forward(g, p, a, b)
+    gn_array *y = kind == GNI_CONV_FORWARD ? gni_conv_forward(g, p, a, b, keeps ? &in[2] : NULL)
                   : kind == GNI_CONV_BACK  ? gni_conv_back(g, p, a, b)
-                                           : gni_conv_weight(g, p, a, b);
+                                           : gni_conv_weight(g, p, a, b, image);
     g->no_grad--;
-    gni_node *node = gni_record(g, y, "convolution", gni_back_conv, in, 2);
+    gni_node *node = gni_record(g, y, "convolution", gni_back_conv, in, 3);
     if (node == NULL) return y;
     for (int i = 0; i < 3; i++) {
         node->param[i] = p->stride[i];
@@ -51478,9 +51576,9 @@ static bool gni_back_conv(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gni_conv_sizes(p.out, y, p.nd);
     const int at_x = kind == GNI_CONV_BACK ? -1 : 0, at_w = kind == GNI_CONV_WEIGHT ? -1 : 1,
               at_y = kind == GNI_CONV_FORWARD ? -1 : kind == GNI_CONV_BACK ? 0 : 1;
-    if (at_x >= 0 && gni_wanted(node, at_x)) gx[at_x] = gni_conv_op(g, GNI_CONV_BACK, &p, y, w);
-    if (at_w >= 0 && gni_wanted(node, at_w)) gx[at_w] = gni_conv_op(g, GNI_CONV_WEIGHT, &p, x, y);
-    if (at_y >= 0 && gni_wanted(node, at_y)) gx[at_y] = gni_conv_op(g, GNI_CONV_FORWARD, &p, x, w);
+    if (at_x >= 0 && gni_wanted(node, at_x)) gx[at_x] = gni_conv_op(g, GNI_CONV_BACK, &p, y, w, NULL);
+    if (at_w >= 0 && gni_wanted(node, at_w)) gx[at_w] = gni_conv_op(g, GNI_CONV_WEIGHT, &p, x, y, node->in[2]);
+    if (at_y >= 0 && gni_wanted(node, at_y)) gx[at_y] = gni_conv_op(g, GNI_CONV_FORWARD, &p, x, w, NULL);
     return true;
 }
 
@@ -51588,7 +51686,7 @@ static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_ar
     if (!gni_shape_ok(g, fn, t, &s)) return gni_end_scope(g, NULL);
     if (x->dtype != t) x = gn_cast(x, t);
     if (w->dtype != t) w = gn_cast(w, t);
-    y = gni_conv_op(g, transposed ? GNI_CONV_BACK : GNI_CONV_FORWARD, &p, x, w);
+    y = gni_conv_op(g, transposed ? GNI_CONV_BACK : GNI_CONV_FORWARD, &p, x, w, NULL);
     if (b != NULL) {
         gn_shape row = GN_SHAPE(b->shape.dim[0]);
         for (int i = 0; i < nd; i++) row.dim[row.rank++] = 1;
@@ -52988,7 +53086,7 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
     }
     gn_array *ones = gn_ones(g, gy->dtype, GN_SHAPE(1, 1, c.k[0], c.k[1]));
     gn_array *y = gn_reshape(gni_pooled_divided(g, &p, gy), GN_SHAPE(c.n, 1, c.out[0], c.out[1]));
-    gx[0] = gn_reshape(gni_conv_op(g, GNI_CONV_BACK, &c, y, ones), s);
+    gx[0] = gn_reshape(gni_conv_op(g, GNI_CONV_BACK, &c, y, ones, NULL), s);
     return true;
 }
 

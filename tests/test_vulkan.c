@@ -8,6 +8,11 @@
 
 #include "test.h"
 
+#ifdef __linux__
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
 #if !GNI_VULKAN
 
 int main(void) { return 0; }
@@ -1059,8 +1064,54 @@ static void test_list(void **state) {
     }
 }
 
+#if defined(__linux__) && !defined(GPUNUM_NO_THREADS)
+
+// What a program does that returns from main without gn_close, while kernels are being compiled.
+static int leave_early(void) {
+    gn_options o = test_options();
+    o.placement = GN_PLACE_GPU;
+    gn_context *g = gn_open(&o);
+    if (g == NULL) return 1;
+    gn_array *a = gn_normal(g, GN_F32, GN_SHAPE(64, 64), 0, 1), *b = gn_matmul(gn_sin(a), a);
+    gn_array *all[3] = {b, gn_sum(gn_exp(b), GN_AXES(1)), gn_sort(a, GN_AXES(1), false)};
+    return gn_eval_all(all, 3) == GN_OK ? 0 : 2;
+}
+
+// This program as it was started, but for the environment.
+static void test_leaves_early(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    extern char **environ;
+    char mark[] = "GN_TEST_LEAVES_EARLY=1", *argv[64], *variables[512] = {mark};
+    size_t size = 0;
+    char *line = (char *)test_read_file("/proc/self/cmdline", &size);
+    int n = 0;
+    for (size_t i = 0; i < size && n < 63; i += strlen(line + i) + 1) argv[n++] = line + i;
+    argv[n] = NULL;
+    for (n = 0; n < 510 && environ[n] != NULL; n++) variables[n + 1] = environ[n];
+    for (int round = 0; round < 3; round++) {
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            execve("/proc/self/exe", argv, variables);
+            _exit(98);
+        }
+        int status = -1;
+        assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
+        assert_int_equal(status, 0);
+    }
+    free(line);
+}
+
+#else
+static int leave_early(void) { return 0; }
+static void test_leaves_early(void **state) { (void)state; }
+#endif
+
 int main(void) {
+    if (getenv("GN_TEST_LEAVES_EARLY") != NULL) return leave_early();
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_leaves_early),
         cmocka_unit_test(test_list),          cmocka_unit_test(test_random_work), cmocka_unit_test(test_scans_that_wait),
         cmocka_unit_test(test_large_buffers), cmocka_unit_test(test_limit),
         cmocka_unit_test(test_pool_ranges),   cmocka_unit_test(test_pool_limits),

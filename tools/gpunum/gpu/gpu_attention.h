@@ -136,7 +136,10 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     if (!gni_attend_on_units(gpu, a)) return gni_attend_plain(&c, a);
     // What registers hold of a subgroup's rows, and shared memory of the others', twice.
     const bool wide = a->d > 64 || a->e > 64;
-    const int blocks = wide ? 1 : 2;
+    // Half the rows, where there are few workgroups otherwise, or most of what a causal one goes through is hidden from some.
+    const int64_t all_rows = keys ? a->m : a->n, all_heads = (keys ? key_heads : a->heads) * a->batches,
+                  groups = gni_job_ceil(all_rows, 128) * all_heads;
+    const int blocks = wide || groups <= (int64_t)gpu->caps.multiprocessors || (a->causal && all_rows <= 256) ? 1 : 2;
     static const int modules[3][2] = {{GNI_MODULE_attend_half, GNI_MODULE_attend_bfloat},
                                       {GNI_MODULE_attend_half_queries, GNI_MODULE_attend_bfloat_queries},
                                       {GNI_MODULE_attend_half_keys, GNI_MODULE_attend_bfloat_keys}};
@@ -151,7 +154,7 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
                                          gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE) |
                                          gni_job_flag(bfloat, GNI_F_ATTEND_BF16);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
-                            gni_job_ceil(keys ? a->m : a->n, 64 * blocks), keys ? key_heads : a->heads, a->batches);
+                            gni_job_ceil(all_rows, 64 * blocks), keys ? key_heads : a->heads, a->batches);
 }
 
 #endif // GNI_GPU

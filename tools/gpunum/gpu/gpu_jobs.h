@@ -503,10 +503,10 @@ static int gni_job_long_steps(const gni_program *p) {
     return n;
 }
 
-// log2 of the groups that an invocation takes: several where their arithmetic takes long.
-static uint32_t gni_job_map_groups(const gni_gpu *gpu, const gni_program *p) {
-    if (gpu->caps.kind == GNI_GPU_CPU) return p->n_insn == 0; // its compilers are slow
-    return gni_job_long_steps(p) > 0;
+// log2 of the groups that an invocation takes: several where their arithmetic takes long, or where they have 8 bytes each.
+static uint32_t gni_job_map_groups(const gni_gpu *gpu, const gni_map *m) {
+    if (gpu->caps.kind == GNI_GPU_CPU) return m->program.n_insn == 0; // its compilers are slow
+    return gni_job_long_steps(&m->program) > 0 || gn_dtype_size(m->out[0].dtype) == 2;
 }
 
 // ---- tiles
@@ -688,18 +688,15 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     for (int i = 0; i < p->n_in && *fits; i++)
         *fits = gni_job_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
     for (int i = 0; i < p->n_out && *fits; i++)
-        *fits =
-            gni_job_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
+        *fits = gni_job_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
     if (!*fits) return true;
     bool little = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 &&
                   (!p->wide || gni_job_is_copy64(p)) && gpu->caps.addresses;
     gni_job_put_space(&c, &s);
     gni_job_put_program(&c, p, &s, in, out);
     gni_job_map_modules(&c, p, little);
-    c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, p) | gni_job_shared_buffers(&c, p);
-    int64_t blocks =
-        gni_job_ceil(gni_job_ceil(n, group),
-                     (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
+    c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, m) | gni_job_shared_buffers(&c, p);
+    int64_t blocks = gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
     int row = little && group == 4 && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
     else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, m, in, out);
@@ -906,7 +903,13 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
                            : GNI_MODULE_reduce_24;
     gni_job_set_modules(c, p, special,
                         p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
-    uint32_t steps = p->n_in <= 2 && gni_job_long_steps(p) == 0 ? 2 : p->n_in <= 4 ? 1 : 0;
+    int read = 0; // inputs that vary along what is reduced: the others stay in caches
+    for (int i = 0; i < p->n_in; i++) {
+        bool varies = false;
+        for (int d = r->kept; d < r->rank; d++) varies = varies || (r->in[i].stride[d] != 0 && r->dim[d] > 1);
+        read += varies;
+    }
+    uint32_t steps = read <= 3 && gni_job_long_steps(p) == 0 ? 2 : read <= 4 ? 1 : 0;
     if (c->gpu->caps.kind == GNI_GPU_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
     c->special.spec[GNI_P_PROGRAM_HOW] |= steps << 20;
     c->param[GNI_P_PROGRAM_HOW] |= steps << 20;

@@ -381,7 +381,7 @@ static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, 
     return gni_conv_direct_run(g, &d, w, image, y, parts);
 }
 
-static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
+static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y, gn_array *image) {
     static const int64_t none[3] = {0, 0, 0};
     gni_conv d;
     gni_conv_parts parts;
@@ -390,7 +390,7 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     const int64_t c = gni_conv_width(p->c, x->dtype, &parts), o = gni_conv_width(p->o, x->dtype, &parts);
     const gn_shape s = GN_SHAPE(p->o, taps * c);
     memset(&d, 0, sizeof d);
-    gn_array *image = gni_conv_frame_image(g, p, x, &parts);
+    if (image == NULL || parts.control != NULL) image = gni_conv_frame_image(g, p, x, &parts);
     y = gni_conv_image(g, y, none, p->out, o, &parts, 0);
     gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
     if (image == NULL || y == NULL || to == NULL) return NULL;
@@ -490,8 +490,8 @@ static gn_array *gni_conv_combed(gn_context *g, const gni_conv_plan *p, gn_array
     return y;
 }
 
-// y of x and w.
-static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *w) {
+// y of x and w. *image, where that is not NULL: what windows of x were read from, if the gradient of w can read it too.
+static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *w, gn_array **image) {
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
     if (x == NULL || w == NULL) return NULL;
@@ -505,6 +505,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
                                              p->c * gni_conv_count(p->k, p->nd), 1, false);
         x = ok ? gni_conv_frame_image(g, p, x, &parts) : NULL;
         gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
+        if (image != NULL && parts.control == NULL) *image = x;
         g->placement = asked;
         return y;
     }
@@ -629,23 +630,27 @@ static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_arr
         q.out[i] = f[i].count;
     }
     w = gni_conv_turned(p, w, f);
-    return before == NULL ? gni_conv_forward(g, &q, y, w)
+    return before == NULL ? gni_conv_forward(g, &q, y, w, NULL)
            : w == NULL    ? NULL
                           : gni_conv_direct_forward(g, &q, y, before, w, to, parts);
 }
 
-// Room for the phases of x, one behind the other: (phase of the last axis, ..., of the first, n, channels, places...). NULL where
-// axes do not come in whole steps of the stride, or most phases have no tap.
-static gn_array *gni_conv_phases_room(gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t phases) {
-    gn_shape s = GN_SHAPE(phases, p->n, p->groups * p->c);
-    int64_t with_taps = 1;
+// Phases that have taps. 0: axes do not come in whole steps of the stride.
+static int64_t gni_conv_with_taps(const gni_conv_plan *p) {
+    int64_t all = 1;
     for (int i = 0; i < p->nd; i++) {
         int64_t n = 0;
-        if (p->in[i] % p->stride[i] != 0) return NULL;
         for (int64_t begin = 0; begin < p->stride[i]; begin++) n += gni_conv_phase_of(p, i, begin).taps > 0;
-        with_taps *= n;
-        s.dim[s.rank++] = p->in[i] / p->stride[i];
+        all *= p->in[i] % p->stride[i] == 0 ? n : 0;
     }
+    return all;
+}
+
+// Room for the phases of x, one behind the other: (phase of the last axis, ..., of the first, n, channels, places...). NULL where
+// most phases have no tap.
+static gn_array *gni_conv_phases_room(gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t phases, int64_t with_taps) {
+    gn_shape s = GN_SHAPE(phases, p->n, p->groups * p->c);
+    for (int i = 0; i < p->nd; i++) s.dim[s.rank++] = p->in[i] / p->stride[i];
     if (2 * with_taps < phases || 2 + 2 * p->nd > GN_MAX_RANK) return NULL;
     return with_taps < phases ? gn_eval(gn_zeros(g, t, s)) : gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
 }
@@ -664,6 +669,31 @@ static gn_array *gni_conv_woven(gn_context *g, const gni_conv_plan *p, gn_array 
         phase *= p->stride[i];
     }
     return gn_reshape(gni_adopt(g, gni_array_view(g, "convolution", room, &s, stride, room->offset)), *x);
+}
+
+// x of the only phase that has taps, with zeros between its places.
+static gn_array *gni_conv_spread(gn_context *g, const gni_conv_plan *p, gn_array *part, const gni_conv_phase *f, const gn_shape *x) {
+    gn_shape s = GN_SHAPE(p->n, p->groups * p->c), of_mask = GN_SHAPE(1, 1);
+    int64_t stride[GN_MAX_RANK], at = 0;
+    void *mask = NULL;
+    if (part == NULL || !gni_materialize(g, part)) return NULL;
+    stride[0] = part->stride[0];
+    stride[1] = part->stride[1];
+    for (int i = 0; i < p->nd; i++) {
+        at = at * p->stride[i] + f[i].begin;
+        stride[s.rank] = part->stride[2 + i];
+        s.dim[s.rank++] = part->shape.dim[2 + i];
+        stride[s.rank] = 0;
+        s.dim[s.rank++] = p->stride[i];
+        of_mask.dim[of_mask.rank++] = 1;
+        of_mask.dim[of_mask.rank++] = p->stride[i];
+    }
+    gn_array *is = gni_adopt(g, gni_array_filled(g, "convolution", GN_BOOL, &of_mask, &mask));
+    if (is == NULL) return NULL;
+    memset(mask, 0, gn_bytes(is));
+    ((uint8_t *)mask)[at] = 1;
+    part = gni_adopt(g, gni_array_view(g, "convolution", part, &s, stride, part->offset));
+    return gn_reshape(gn_where(is, part, gn_scalar(g, part->dtype, 0.0)), *x);
 }
 
 // Lines are those of all phases.
@@ -696,13 +726,15 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     const gn_placement asked = g->placement;
     const bool direct = phases <= 64 && gni_conv_direct(g, p, y, w, p->c, p->o / p->groups, 2);
     if (direct) g->placement = GN_PLACE_GPU;
-    if (direct && !whole) room = gni_conv_phases_room(g, p, y->dtype, phases);
-    if (!whole && room == NULL) x = gn_eval(gn_zeros(g, y->dtype, s));
+    const int64_t with_taps = direct && !whole ? gni_conv_with_taps(p) : 0;
+    const bool lone = with_taps == 1 && phases > 2;
+    if (with_taps > 0) room = gni_conv_phases_room(g, p, y->dtype, phases, with_taps);
+    if (!whole && !lone && room == NULL) x = gn_eval(gn_zeros(g, y->dtype, s));
     gni_conv_parts parts;
     memset(&parts, 0, sizeof parts);
     bool ok = !direct || gni_conv_parts_of_back(g, p, y, w, phases, &parts);
     if (direct && ok) y = gni_conv_phases_image(g, p, y, before, &parts);
-    ok = ok && y != NULL && (whole || room != NULL || x != NULL);
+    ok = ok && y != NULL && (whole || lone || room != NULL || x != NULL);
     for (int64_t phase = 0; phase < phases && ok; phase++) {
         gn_array *place = x;
         bool empty = false;
@@ -716,6 +748,11 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
         gn_array *to = room != NULL ? gn_slice(room, 0, phase, phase + 1, 1) : NULL;
         gn_array *part = room != NULL && to == NULL ? NULL : gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f, to, &parts);
         if (whole) x = part;
+        if (lone) {
+            x = gni_conv_spread(g, p, part, f, &s);
+            ok = x != NULL;
+            continue;
+        }
         if (room != NULL) {
             ok = part != NULL;
             continue;
@@ -771,15 +808,15 @@ static gn_array *gni_conv_weight_beside(gn_context *g, const gni_conv_plan *p, g
     return gn_reshape(gni_conv_run(g, &d, y, x), gni_conv_shape(p, p->o, p->c, p->k));
 }
 
-// The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over.
-static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
+// The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over. `image`: x's, or NULL.
+static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y, gn_array *image) {
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->o, p->c, p->k), of_y = gni_conv_shape(p, p->n, p->o, p->out);
     if (gni_elements(&s) == 0 || gni_elements(&of_y) == 0) return gn_zeros(g, x->dtype, s);
     if (gni_conv_direct(g, p, y, x, p->o / p->groups, p->c, 3)) {
         const gn_placement asked = g->placement;
         g->placement = GN_PLACE_GPU;
-        gn_array *w = gni_conv_direct_weight(g, p, x, y);
+        gn_array *w = gni_conv_direct_weight(g, p, x, y, image);
         g->placement = asked;
         return w;
     }
@@ -817,18 +854,29 @@ static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array
 typedef enum gni_conv_kind { GNI_CONV_FORWARD, GNI_CONV_BACK, GNI_CONV_WEIGHT } gni_conv_kind;
 static bool gni_back_conv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 
-// Forward of x and w, back of y and w, weight of x and y; entered in the record.
-static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_plan *p, gn_array *a, gn_array *b) {
+// Whether x's image stays in memory until the gradient of w reads it: while most of the device's is free.
+static bool gni_conv_keeps(gn_context *g, gn_array *w) {
+    gn_memory_stats m;
+    if (g->gpu == NULL || !gni_tracks(g, &w, 1)) return false;
+    memset(&m, 0, sizeof m);
+    g->gpu->layer->memory_stats(g->gpu, &m);
+    return m.device_used < m.device_limit / 2;
+}
+
+// Forward of x and w, back of y and w, weight of x and y; entered in the record. `image`: x's, or NULL.
+static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_plan *p, gn_array *a, gn_array *b, gn_array *image) {
     if (a == NULL || b == NULL) return NULL;
-    gn_array *in[2];
+    gn_array *in[3];
     in[0] = a;
     in[1] = b;
+    in[2] = NULL;
+    const bool keeps = kind == GNI_CONV_FORWARD && gni_conv_keeps(g, b);
     g->no_grad++; // recorded as one op
-    gn_array *y = kind == GNI_CONV_FORWARD ? gni_conv_forward(g, p, a, b)
+    gn_array *y = kind == GNI_CONV_FORWARD ? gni_conv_forward(g, p, a, b, keeps ? &in[2] : NULL)
                   : kind == GNI_CONV_BACK  ? gni_conv_back(g, p, a, b)
-                                           : gni_conv_weight(g, p, a, b);
+                                           : gni_conv_weight(g, p, a, b, image);
     g->no_grad--;
-    gni_node *node = gni_record(g, y, "convolution", gni_back_conv, in, 2);
+    gni_node *node = gni_record(g, y, "convolution", gni_back_conv, in, 3);
     if (node == NULL) return y;
     for (int i = 0; i < 3; i++) {
         node->param[i] = p->stride[i];
@@ -865,9 +913,9 @@ static bool gni_back_conv(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gni_conv_sizes(p.out, y, p.nd);
     const int at_x = kind == GNI_CONV_BACK ? -1 : 0, at_w = kind == GNI_CONV_WEIGHT ? -1 : 1,
               at_y = kind == GNI_CONV_FORWARD ? -1 : kind == GNI_CONV_BACK ? 0 : 1;
-    if (at_x >= 0 && gni_wanted(node, at_x)) gx[at_x] = gni_conv_op(g, GNI_CONV_BACK, &p, y, w);
-    if (at_w >= 0 && gni_wanted(node, at_w)) gx[at_w] = gni_conv_op(g, GNI_CONV_WEIGHT, &p, x, y);
-    if (at_y >= 0 && gni_wanted(node, at_y)) gx[at_y] = gni_conv_op(g, GNI_CONV_FORWARD, &p, x, w);
+    if (at_x >= 0 && gni_wanted(node, at_x)) gx[at_x] = gni_conv_op(g, GNI_CONV_BACK, &p, y, w, NULL);
+    if (at_w >= 0 && gni_wanted(node, at_w)) gx[at_w] = gni_conv_op(g, GNI_CONV_WEIGHT, &p, x, y, node->in[2]);
+    if (at_y >= 0 && gni_wanted(node, at_y)) gx[at_y] = gni_conv_op(g, GNI_CONV_FORWARD, &p, x, w, NULL);
     return true;
 }
 
@@ -975,7 +1023,7 @@ static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_ar
     if (!gni_shape_ok(g, fn, t, &s)) return gni_end_scope(g, NULL);
     if (x->dtype != t) x = gn_cast(x, t);
     if (w->dtype != t) w = gn_cast(w, t);
-    y = gni_conv_op(g, transposed ? GNI_CONV_BACK : GNI_CONV_FORWARD, &p, x, w);
+    y = gni_conv_op(g, transposed ? GNI_CONV_BACK : GNI_CONV_FORWARD, &p, x, w, NULL);
     if (b != NULL) {
         gn_shape row = GN_SHAPE(b->shape.dim[0]);
         for (int i = 0; i < nd; i++) row.dim[row.rank++] = 1;

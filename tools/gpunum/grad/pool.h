@@ -361,7 +361,7 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
     }
     gn_array *ones = gn_ones(g, gy->dtype, GN_SHAPE(1, 1, c.k[0], c.k[1]));
     gn_array *y = gn_reshape(gni_pooled_divided(g, &p, gy), GN_SHAPE(c.n, 1, c.out[0], c.out[1]));
-    gx[0] = gn_reshape(gni_conv_op(g, GNI_CONV_BACK, &c, y, ones), s);
+    gx[0] = gn_reshape(gni_conv_op(g, GNI_CONV_BACK, &c, y, ones, NULL), s);
     return true;
 }
 

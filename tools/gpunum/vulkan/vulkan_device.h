@@ -197,6 +197,8 @@ struct gni_vk {
     gni_vk_stream stream;
     gni_vk_record record;
     gni_vk_compiler compiler;
+    gni_vk *open_next; // of those that are open
+    int forks;         // gni_forks when it was: a child of the process has none of its threads
     bool profiling;
     gni_gpu_event *events;
     int event_count, event_capacity;

@@ -277,10 +277,10 @@ static bool gni_vk_compile_later(gni_vk *vk, gni_vk_pipeline *p, bool behind) {
     gni_vk_compiler *c = &vk->compiler;
     if (!c->async) return false;
     gni_mutex_lock(&c->mutex);
-    if (c->waiting >= c->idle && c->running < GNI_VK_COMPILERS &&
+    if (!c->quit && c->waiting >= c->idle && c->running < GNI_VK_COMPILERS &&
         gni_thread_start(&c->threads[c->running], gni_vk_compiler_main, vk))
         c->running++;
-    c->async = c->running > 0;
+    c->async = !c->quit && c->running > 0;
     if (c->async) {
         p->behind = behind;
         gni_vk_enqueue(c, p);
@@ -304,6 +304,46 @@ static void gni_vk_compile_now(gni_vk *vk, gni_vk_pipeline *p) {
     if (ours) gni_vk_compile_here(vk, p);
 }
 
+// Ends the threads. Whoever asks for a pipeline compiles it from then on.
+static void gni_vk_threads_end(gni_vk_compiler *c) {
+    gni_mutex_lock(&c->mutex);
+    c->quit = true;
+    c->async = false;
+    gni_cond_broadcast(&c->work);
+    gni_mutex_unlock(&c->mutex);
+    while (c->running > 0) gni_thread_join(&c->threads[--c->running]);
+}
+
+#ifdef _WIN32 // ends the threads of a process before handlers run
+static void gni_vk_watch_exit(gni_vk *vk, bool open) {
+    GNI_UNUSED(vk);
+    GNI_UNUSED(open);
+}
+#else
+// Programs return from main without gn_close. A thread that compiles then is inside a driver that takes itself apart.
+static gni_mutex gni_vk_open_lock = PTHREAD_MUTEX_INITIALIZER;
+static gni_vk *gni_vk_open_list;
+
+static void gni_vk_exit(void) {
+    gni_mutex_lock(&gni_vk_open_lock);
+    for (gni_vk *vk = gni_vk_open_list; vk != NULL; vk = vk->open_next)
+        if (vk->forks == gni_forks) gni_vk_threads_end(&vk->compiler);
+    gni_mutex_unlock(&gni_vk_open_lock);
+}
+
+static void gni_vk_watch_exit(gni_vk *vk, bool open) {
+    gni_vk **at = &gni_vk_open_list;
+    gni_mutex_lock(&gni_vk_open_lock);
+    if (open) vk->forks = gni_forks;
+    while (*at != NULL && *at != vk) at = &(*at)->open_next;
+    if (open) *at = vk;
+    else if (*at != NULL) *at = vk->open_next;
+    gni_mutex_unlock(&gni_vk_open_lock);
+    // Handlers run in the reverse of their order: this one before those of a driver that is loaded.
+    if (open) (void)atexit(gni_vk_exit);
+}
+#endif
+
 static bool gni_vk_thread_open(gni_vk_compiler *c) {
     if (!gni_mutex_init(&c->mutex)) return false;
     if (!gni_cond_init(&c->work)) {
@@ -321,11 +361,7 @@ static bool gni_vk_thread_open(gni_vk_compiler *c) {
 
 static void gni_vk_thread_close(gni_vk_compiler *c) {
     if (!c->locks) return;
-    gni_mutex_lock(&c->mutex);
-    c->quit = true;
-    gni_cond_broadcast(&c->work);
-    gni_mutex_unlock(&c->mutex);
-    while (c->running > 0) gni_thread_join(&c->threads[--c->running]);
+    gni_vk_threads_end(c);
     gni_cond_free(&c->work);
     gni_cond_free(&c->done);
     gni_mutex_free(&c->mutex);
@@ -348,6 +384,10 @@ static bool gni_vk_thread_open(gni_vk_compiler *c) {
     return true;
 }
 static void gni_vk_thread_close(gni_vk_compiler *c) { GNI_UNUSED(c); }
+static void gni_vk_watch_exit(gni_vk *vk, bool open) {
+    GNI_UNUSED(vk);
+    GNI_UNUSED(open);
+}
 
 #endif
 
@@ -734,6 +774,7 @@ static bool gni_vk_compiler_open(gni_vk *vk, const gn_options *o) {
         c->variant[i] = vk->gpu.caps.addresses ? i : gni_vk_bound_variant(i);
     c->async = !(o->vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
     if (gni_vk_make_layout(vk) != VK_SUCCESS || !gni_vk_thread_open(c)) return false;
+    gni_vk_watch_exit(vk, true);
     gni_vk_cache_open(vk, o->cache_dir);
     gni_vk_tuning_open(vk, o->cache_dir);
     return true;
@@ -741,6 +782,7 @@ static bool gni_vk_compiler_open(gni_vk *vk, const gn_options *o) {
 
 static void gni_vk_compiler_close(gni_vk *vk) {
     gni_vk_compiler *c = &vk->compiler;
+    gni_vk_watch_exit(vk, false);
     gni_vk_thread_close(c);
     gni_vk_cache_save(vk);
     for (uint32_t i = 0; i < c->capacity; i++) {
