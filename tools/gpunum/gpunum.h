@@ -55,7 +55,7 @@ extern "C" {
 #include "simd/linalg_micro.h"       // Loops of the matrix decompositions over rows of float64
 #include "simd/gemm_micro.h"         // Register tiles, dot products and panel packing of the matrix product
 #ifndef GPUNUM_NO_FFT
-#include "simd/fft_precisions.h"     // Compiles the FFT rooms for float32 and float64 in one pass
+#include "simd/fft_float32.h"        // What the FFT rooms are compiled with for float32
 #endif
 #endif
 #ifdef GNI_FFT_PASS
@@ -65,7 +65,10 @@ GNI_O1_VECTORS
 #include "simd/fft_passes.h"         // Passes of the FFT over rows of vectors, columns, batches and short lengths
 GNI_O1_END
 #endif
-#if defined(GNI_SIMD_PASS) && !defined(GNI_FFT_PASS)
+#if defined(GNI_SIMD_PASS) && (!defined(GNI_FFT_PASS) || GNI_FFT_PASS == 32)
+#ifndef GPUNUM_NO_FFT
+#include "simd/fft_float64.h"        // Compiles them for float64
+#endif
 #include "simd/simd_end.h"           // Takes the short names of one SIMD pass back
 #endif
 

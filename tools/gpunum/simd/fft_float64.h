@@ -1,38 +1,7 @@
-// >>fft_precisions
-// Compiles rooms fft_micro and fft_passes for float32 and float64 in one SIMD pass, by including this file again with
-// GNI_FFT_PASS set: GNI_FT_W numbers of type GNI_FT_T in a vector.
+// >>fft_float64
+// Compiles the two rooms before for float64, by including this file again: each time takes all of it, so float32's are compiled
+// where the SIMD rooms are.
 
-#define GNI_FFT_PASS 1
-#if defined(GNI_PASS_AVX512) || GNI_V_NEON
-#define GNI_FT_MAX_RADIX 16
-#else
-#define GNI_FT_MAX_RADIX 8
-#endif
-
-#define GNI_FT_T float
-#define GNI_FT_WIDE 0
-#define GNI_FT_I int32_t
-#define GNI_FT_W GNI_VW
-#define GNI_FT(name) GNI_FN(name##_f32)
-#if defined(GNI_PASS_AVX512)
-#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
-#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm512_fnmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
-#elif defined(GNI_PASS_AVX2)
-#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
-#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm256_fnmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
-#elif GNI_V_NEON
-#define GNI_FT_FMA(a, b, c)                                                                        \
-    ((gni_fv)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
-#define GNI_FT_FNMA(a, b, c)                                                                       \
-    ((gni_fv)vfmsq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
-#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
-#define GNI_FT_FMA(a, b, c) ((gni_fv)wasm_f32x4_relaxed_madd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
-#define GNI_FT_FNMA(a, b, c) ((gni_fv)wasm_f32x4_relaxed_nmadd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
-#else
-#define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))
-#define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))
-#endif
-#include GPUNUM_SELF
 #undef GNI_FT_T
 #undef GNI_FT_WIDE
 #undef GNI_FT_I
@@ -41,6 +10,8 @@
 #undef GNI_FT_FMA
 #undef GNI_FT_FNMA
 
+#undef GNI_FFT_PASS
+#define GNI_FFT_PASS 64
 #define GNI_FT_T double
 #define GNI_FT_WIDE 1
 #define GNI_FT_I int64_t
