@@ -366,7 +366,7 @@ static gn_array *gni_complex_sinh(gn_array *x, gn_array *y) {
 static gn_array *gni_complex_cosh(gn_array *x, gn_array *y) {
     gn_array *im = gn_mul(gn_sinh(x), gn_sin(y)), *flat = gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0));
     flat = gn_logical_and(flat, gn_isnan(im)); // an infinity on an axis
-    gn_array *one = gn_ones_like(x), *none = gn_mul(gn_copysign(gn_zeros_like(x), x), gn_copysign(one, y));
+    gn_array *down = gn_ne(gn_signbit(x), gn_signbit(y)), *zero = gn_zeros_like(x), *none = gn_where(down, gn_neg(zero), zero);
     return gn_complex(gni_or_infinite(x, y, gn_mul(gn_cosh(x), gn_cos(y))), gn_where(flat, none, im));
 }
 
@@ -384,7 +384,7 @@ static gn_array *gni_complex_tanh(gn_context *g, gn_array *a) {
     gn_array *far_out = gn_isinf(x), *k = gn_mul(gn_mul_s(gn_exp(twice), 4.0), c), *d = gn_fma(k, c, gn_square(m));
     gn_array *re = gn_div(gn_copysign(gn_mul(m, gn_add_s(m, 2.0)), x), d), *im = gn_div(gn_mul(k, s), d);
     re = gn_where(far_out, gn_sign(x), re); // whatever y is
-    im = gn_where(far_out, gn_copysign(gn_zeros_like(x), gn_mul(s, c)), im);
+    im = gn_where(gn_logical_and(far_out, gn_isnan(im)), gn_zeros_like(x), im);
     gn_array *z = gn_complex(gni_or_zero(x, re), gni_or_zero(y, im));
     g->no_grad--;
     gni_record(g, z, "gn_tanh", gni_back_complex_tanh, &a, 1);
