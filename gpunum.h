@@ -44885,18 +44885,22 @@ static bool gni_back_complex_sqrt(gn_context *g, gni_node *node, gn_array *gy, g
     return true;
 }
 
+// The root of half of |x| and the magnitude of x + iy.
+static gn_array *gni_root_size(gn_array *x, gn_array *y) {
+    if (gn_dtype_of(x) == GN_F32) return gni_binary("gn_sqrt", GNI_OP_ROOT_SIZE, x, y);
+    return gn_sqrt(gn_mul_s(gn_add(gn_hypot(x, y), gn_abs(x)), 0.5));
+}
+
 // The root with a real part of 0 or more: t and y / 2t with t the root of half of |x| and the magnitude, which
 // loses no digits, or the other way round left of the imaginary axis.
 static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
-    gn_array *x = gni_re(a), *y = gni_im(a), *scale = NULL, *t;
+    gn_array *x = gni_re(a), *y = gni_im(a), *scale = NULL;
     if (gn_dtype_of(x) == GN_F64) {
         scale = gni_complex_scale(x, y);
         x = gn_mul(x, scale), y = gn_mul(y, scale);
-        t = gn_sqrt(gn_mul_s(gn_add(gn_abs(x), gn_hypot(x, y)), 0.5));
-    } else
-        t = gni_binary("gn_sqrt", GNI_OP_ROOT_SIZE, x, y);
-    gn_array *left = gn_lt_s(x, 0.0), *up = gn_isinf(y), *none = gn_eq_s(t, 0.0);
+    }
+    gn_array *t = gni_root_size(x, y), *left = gn_lt_s(x, 0.0), *up = gn_isinf(y), *none = gn_eq_s(t, 0.0);
     gn_array *u = gn_mul_s(gn_div(y, gn_where(none, gn_ones_like(t), t)), 0.5);
     gn_array *below = gn_lt_s(gn_rdiv_s(y, 1.0), 0.0); // knows -0 left of the imaginary axis
     gn_array *re = gn_where(left, gn_where(below, gn_neg(u), u), t);
@@ -44981,20 +44985,29 @@ static gn_array *gni_complex_sinh(gn_array *x, gn_array *y) {
 static gn_array *gni_complex_cosh(gn_array *x, gn_array *y) {
     gn_array *im = gn_mul(gn_sinh(x), gn_sin(y)), *flat = gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0));
     flat = gn_logical_and(flat, gn_isnan(im)); // an infinity on an axis
-    gn_array *one = gn_ones_like(x), *none = gn_mul(gn_copysign(gn_zeros_like(x), x), gn_copysign(one, y));
+    gn_array *down = gn_ne(gn_signbit(x), gn_signbit(y)), *zero = gn_zeros_like(x), *none = gn_where(down, gn_neg(zero), zero);
     return gn_complex(gni_or_infinite(x, y, gn_mul(gn_cosh(x), gn_cos(y))), gn_where(flat, none, im));
 }
 
-// Kahan's tanh (1987): t = tan y, s = sinh x, (1 + t^2) s sqrt(1 + s^2) + i t, over 1 + (1 + t^2) s^2; far out 1 and a rest.
-static gn_array *gni_complex_tanh(gn_array *x, gn_array *y) {
-    gn_array *beyond = gn_gt_s(gn_abs(x), gn_dtype_of(x) == GN_F64 ? 22.0 : 11.0), *near_x = gn_where(beyond, gn_zeros_like(x), x);
-    gn_array *t = gn_tan(y), *s = gn_sinh(near_x), *b = gn_add_s(gn_square(t), 1.0), *d = gn_add_s(gn_mul(b, gn_square(s)), 1.0);
-    gn_array *rest = gn_exp(gn_mul_s(gn_abs(gn_where(beyond, x, gn_zeros_like(x))), -2.0));
-    gn_array *turn = gn_mul(gn_sin(y), gn_cos(y)), *far_im = gn_mul_s(gn_mul(turn, rest), 4.0);
-    far_im = gn_where(gn_isinf(x), gn_copysign(gn_zeros_like(x), turn), far_im);
-    gn_array *far_re = gn_where(gn_isinf(x), gn_sign(x), gn_add(gn_sign(x), gn_sub(y, y))); // NaN where y is no angle
-    gn_array *re = gn_where(beyond, far_re, gn_div(gn_mul(gn_mul(b, s), gn_cosh(near_x)), d));
-    return gn_complex(gni_or_zero(x, re), gni_or_zero(y, gn_where(beyond, far_im, gn_div(t, d))));
+static bool gni_back_complex_tanh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_mul(gy, gn_conj(gn_rsub_s(gn_square(node->output), 1.0)));
+    return true;
+}
+
+// (sinh 2x + i sin 2y) / (cosh 2x + cos 2y) over exp 2|x|: with m = exp(-2|x|) - 1 and e = m + 1 that is
+// (-m (2 + m) + 4 i e sin y cos y) / (m^2 + 4 e cos^2 y), whose sums have terms of 0 or more and no overflow.
+static gn_array *gni_complex_tanh(gn_context *g, gn_array *a) {
+    g->no_grad++; // recorded as one op
+    gn_array *x = gni_re(a), *y = gni_im(a), *twice = gn_mul_s(gn_abs(x), -2.0), *m = gn_expm1(twice), *c = gn_cos(y), *s = gn_sin(y);
+    gn_array *far_out = gn_isinf(x), *k = gn_mul(gn_mul_s(gn_exp(twice), 4.0), c), *d = gn_fma(k, c, gn_square(m));
+    gn_array *re = gn_div(gn_copysign(gn_mul(m, gn_add_s(m, 2.0)), x), d), *im = gn_div(gn_mul(k, s), d);
+    re = gn_where(far_out, gn_sign(x), re); // whatever y is
+    im = gn_where(gn_logical_and(far_out, gn_isnan(im)), gn_zeros_like(x), im);
+    gn_array *z = gn_complex(gni_or_zero(x, re), gni_or_zero(y, im));
+    g->no_grad--;
+    gni_record(g, z, "gn_tanh", gni_back_complex_tanh, &a, 1);
+    return z;
 }
 
 static gn_array *gni_complex_expm1(gn_array *x, gn_array *y) {
@@ -45042,15 +45055,17 @@ static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_a
     const double most = gn_dtype_of(re) == GN_F64 ? 1e12 : 1e6;
     gn_array *x = gn_abs(re), *y = gn_abs(im), *beyond = gn_logical_or(gn_gt_s(x, most), gn_gt_s(y, most));
     gn_array *x1 = gn_where(beyond, none, x), *y1 = gn_where(beyond, none, y), *more = gn_add_s(x1, 1.0), *less = gn_rsub_s(x1, 1.0);
-    gn_array *p = gn_sqrt(gn_mul_s(gn_add(gn_hypot(more, y1), more), 0.5)), *q = gn_mul_s(gn_div(y1, p), 0.5);
-    gn_array *t = gn_sqrt(gn_mul_s(gn_add(gn_hypot(less, y1), gn_abs(less)), 0.5));
+    gn_array *p = gni_root_size(more, y1), *q = gn_mul_s(gn_div(y1, p), 0.5);
+    gn_array *t = gni_root_size(less, y1);
     gn_array *s = gn_where(gn_eq_s(t, 0.0), none, gn_mul_s(gn_div(y1, t), 0.5)), *inside = gn_ge_s(less, 0.0);
     gn_array *u = gn_where(inside, t, s), *v = gn_where(inside, s, t);
     gn_array *size = gn_asinh(gn_fma(u, q, gn_mul(v, p)));
-    gn_array *large = gn_add_s(gn_log(gn_hypot(gn_mul_s(x, 0.125), gn_mul_s(y, 0.125))), 4 * GNI_LN2);
+    gn_array *large = most < 1e12 ? gni_binary("gn_log", GNI_OP_LOG_SIZE, x, y)
+                                  : gn_add_s(gn_log(gn_hypot(gn_mul_s(x, 0.125), gn_mul_s(y, 0.125))), 3 * GNI_LN2);
+    large = gn_add_s(large, GNI_LN2);
     size = gn_copysign(gn_where(beyond, large, size), im);
     if (op == GNI_OP_ASIN) {
-        gn_array *angle = gn_where(beyond, gn_atan2(x, y), gn_atan2(x1, gn_fma(p, u, gn_mul(q, v))));
+        gn_array *angle = gn_atan2(x, gn_where(beyond, y, gn_fma(p, u, gn_mul(q, v))));
         return gni_complex_arc_end(g, fn, op, a, gn_where(gn_eq_s(re, 0.0), re, gn_copysign(angle, re)), size);
     }
     gn_array *left = gn_lt_s(re, 0.0), *angle = gn_mul_s(gn_atan2(gn_where(left, p, u), gn_where(left, u, p)), 2.0);
@@ -45095,10 +45110,10 @@ static gn_array *gni_complex_math(gn_context *g, const char *fn, gni_op op, gn_a
         return gn_where(gn_eq_s(size, 0.0), gn_zeros_like(size), gn_div(a, gn_where(gn_eq_s(size, 0.0), gn_ones_like(size), size)));
     case GNI_OP_SINH: return gni_complex_sinh(re, im);
     case GNI_OP_COSH: return gni_complex_cosh(re, im);
-    case GNI_OP_TANH: return gni_complex_tanh(re, im);
+    case GNI_OP_TANH: return gni_complex_tanh(g, a);
     case GNI_OP_SIN: return gni_turned_back(gni_complex_sinh(gn_neg(im), re));
     case GNI_OP_COS: return gni_complex_cosh(gn_neg(im), re);
-    case GNI_OP_TAN: return gni_turned_back(gni_complex_tanh(gn_neg(im), re));
+    case GNI_OP_TAN: return gni_turned_back(gni_complex_tanh(g, gn_complex(gn_neg(im), re)));
     case GNI_OP_EXPM1: return gni_complex_expm1(re, im);
     case GNI_OP_LOG1P: return gni_complex_log1p(g, a);
     case GNI_OP_LOG2: return gn_mul_s(gni_complex_log(g, a), 1.0 / GNI_LN2);
