@@ -15982,10 +15982,21 @@ static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const 
                                double value) {
     if (!gni_shape_ok(g, fn, t, s) || !gni_number_ok(g, fn, t, value)) return NULL;
     if (t != GN_C64 && t != GN_C128) return gni_const(g, fn, t, s, value);
-    void *data; // programs have no complex registers
-    gn_array *y = gni_array_filled(g, fn, t, s, &data);
-    int64_t n = y != NULL ? gni_elements(s) : 0;
-    for (int64_t i = 0; i < n; i++) gni_store_double(t, data, i, value);
+    const gn_shape one = gn_shape_from(0, NULL); // programs have no complex constants: copies of one number
+    const int64_t stride[GN_MAX_RANK] = {0};
+    void *data;
+    gn_array *x = gni_array_filled(g, fn, t, &one, &data), *view = NULL, *y = NULL;
+    if (x != NULL) {
+        gni_store_double(t, data, 0, value);
+        view = gni_array_view(g, fn, x, s, stride, x->offset);
+    }
+    if (view != NULL) y = gni_apply(g, fn, GNI_OP_CAST, t, t, &view, NULL, 1);
+    if (y != NULL && !gni_materialize(g, y)) {
+        gni_unref(g, y);
+        y = NULL;
+    }
+    gni_unref(g, view);
+    gni_unref(g, x);
     return y;
 }
 
