@@ -192,8 +192,9 @@ static gn_array *some(gn_context *g, gn_dtype t, int64_t rows, int64_t columns) 
 
 static void test_products(void **state) {
     gn_context *g = (gn_context *)*state;
-    static const int64_t size[][3] = {{1, 1, 1}, {3, 5, 2}, {64, 64, 64}, {33, 70, 129}, {1, 300, 40}, {40, 300, 1}, {130, 7, 66}};
-    for (int k = 0; k < 7; k++)
+    static const int64_t size[][3] = {{1, 1, 1}, {3, 5, 2}, {64, 64, 64}, {33, 70, 129}, {1, 300, 40}, {40, 300, 1}, {130, 7, 66},
+                                      {36, 68, 44}, {100, 37, 20}};
+    for (int k = 0; k < 9; k++)
         for (int how = 0; how < 6; how++) {
             gn_array *y[2];
             char what[80];
@@ -219,8 +220,8 @@ static void test_products(void **state) {
 
 static void test_rows(void **state) {
     gn_context *g = (gn_context *)*state;
-    static const int64_t size[][2] = {{1, 1}, {3, 5}, {7, 130}, {2, 5000}, {1, 20000}};
-    for (int k = 0; k < 5; k++)
+    static const int64_t size[][2] = {{1, 1}, {3, 5}, {7, 130}, {2, 5000}, {1, 20000}, {70, 132}, {1, 18}};
+    for (int k = 0; k < 7; k++)
         for (int how = 0; how < 6; how++) {
             gn_array *y[2];
             gn_scope_begin(g);
@@ -242,6 +243,39 @@ static void test_rows(void **state) {
             gn_scope_end(other);
             gn_scope_end(g);
         }
+}
+
+// Rows of what is not finite, and the range of exp; batches of products, one operand of them broadcast, another a view.
+static void test_rows_and_batches(void **state) {
+    gn_context *g = (gn_context *)*state;
+    float x[8][12];
+    for (int i = 0; i < 96; i++) x[i / 12][i % 12] = (float)(i * 37 % 19) - 9;
+    x[1][3] = INFINITY;
+    x[2][5] = -INFINITY;
+    for (int i = 0; i < 12; i++) x[3][i] = -INFINITY;
+    x[4][11] = NAN;
+    x[5][0] = 95;
+    x[6][7] = -3e38f;
+    for (int i = 0; i < 12; i++) x[7][i] = i == 4 ? 3e38f : -3e38f;
+    for (int how = 0; how < 6; how++) {
+        gn_array *y[2];
+        gn_scope_begin(g);
+        gn_scope_begin(other);
+        for (int i = 0; i < 2; i++) {
+            gn_context *h = i ? other : g;
+            gn_array *r = gn_array_from(h, GN_F32, GN_SHAPE(8, 12), x), *a = gn_reshape(some(h, GN_F32, 30, 120), GN_SHAPE(3, 10, 120)),
+                     *b = gn_reshape(some(h, GN_F32, 3 * 120, 33), GN_SHAPE(3, 120, 33));
+            if (how < 4) r = how & 1 ? gn_slice(r, 1, 0, 11, 1) : r;
+            y[i] = how < 2   ? gn_softmax(r, 1)
+                   : how < 4 ? gn_log_softmax(r, 1)
+                             : gn_matmul(a, how == 4 ? b : gn_slice(gn_slice(b, 0, 1, 2, 1), 2, 1, 33, 2));
+        }
+        char what[40];
+        snprintf(what, sizeof what, "rows or batches %d", how);
+        same(what, y[0], y[1], how < 4 ? 40 : 200);
+        gn_scope_end(other);
+        gn_scope_end(g);
+    }
 }
 
 static gn_array *ordered(gn_context *g, int how, gn_dtype t, int64_t rows, int64_t n) {
@@ -368,7 +402,7 @@ static void test_poll(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_rounds_each_step), GN_TEST(test_in_place), GN_TEST(test_eight_bytes),
                                        GN_TEST(test_reductions), GN_TEST(test_compensation), GN_TEST(test_products),
-                                       GN_TEST(test_rows), GN_TEST(test_orders), GN_TEST(test_attention), GN_TEST(test_many),
+                                       GN_TEST(test_rows), GN_TEST(test_rows_and_batches), GN_TEST(test_orders), GN_TEST(test_attention), GN_TEST(test_many),
                                        GN_TEST(test_device), GN_TEST(test_poll)};
     return test_end(cmocka_run_group_tests(tests, open_other, close_other));
 }

@@ -86,7 +86,7 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     int log_threads = wide ? 9 : 8;
     int log_lanes = GNI_MIN(gni_job_log2_up(gni_job_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
     bool in_groups = *in % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0);
-    bool out_groups = *out % 4 == 0 && (s->rows == 1 || s->n % 4 == 0);
+    bool out_groups = *out % 4 == 0 && s->n % 4 == 0;
     c.generic.spec[GNI_S_SOFTMAX_KIND] = (uint32_t)s->kind;
     c.generic.spec[GNI_S_SOFTMAX_DTYPE] = (uint32_t)s->in.dtype | (uint32_t)s->out.dtype << 4;
     c.generic.spec[GNI_S_SOFTMAX_LOG_LANES] = (uint32_t)log_lanes;

@@ -91,7 +91,7 @@ static void gni_wg_compile(gni_wg *w, gni_wg_pipeline *p, WGPUStringView text, u
 // False, after gni_fail: there is no text to compile.
 static bool gni_wg_make(gni_wg *w, gni_wg_pipeline *p) {
     WGPUStringView text;
-    if (gni_wg_is_program(p->kernel.module)) {
+    if (gni_wg_is_program(p->kernel.module) || gni_wg_is_alone(w, &p->kernel)) {
         char *made = gni_wg_program(w, &p->kernel, &p->buffers, &p->written);
         if (!made) return false;
         gni_log(w->gpu.g, GN_LOG_DEBUG, "a program of %d bytes", (int)strlen(made));
@@ -452,6 +452,7 @@ static bool gni_wg_caps(gni_wg *w) {
     c->texts = true;
     c->jobs = ~(1u << GNI_JOB_FACTOR);
     c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : 16;
+    w->alone = c->kind == GNI_GPU_CPU;
     bool real = info.backendType != WGPUBackendType_Null;
     wgpuAdapterInfoFreeMembers(info);
     return real;
