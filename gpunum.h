@@ -29641,6 +29641,7 @@ typedef struct gni_wg {
     gni_wg_function *functions;
     int function_count;
     uint32_t mark;
+    bool alone; // kernels without barriers, where there are
     // what a callback has to tell
     bool waits; // calls can wait for one
     bool answered, ok;
@@ -30136,8 +30137,9 @@ static bool gni_wg_copy(gni_gpu *d, const gni_gpu_mem *dst, uint64_t to, const g
 
 // >>webgpu_programs
 // Elementwise programs and reductions as WGSL, written at run time from the words that Vulkan takes as specialisation
-// constants (GNI_P_PROGRAM_COUNTS and so on). Functions of the ops come from the library in shaders_wgsl.h, only those that a
-// program needs. From outside: gni_wg_program, gni_wg_text_get.
+// constants (GNI_P_PROGRAM_COUNTS and so on); on devices that are CPUs softmax and products of float32 as well. Functions of
+// the ops come from the library in shaders_wgsl.h, only those that a program needs. From outside: gni_wg_program,
+// gni_wg_is_alone, gni_wg_text_get.
 
 #if GNI_WEBGPU
 
@@ -30679,6 +30681,197 @@ static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
     gni_wg_say(t, "}\n}\n}\n");
 }
 
+// ---- devices that are CPUs, whose compilers make little of barriers: each invocation works alone
+
+// A row of each. T is what is read at once, a float where rows do not begin at groups; sums are of blocks of 32.
+static void gni_wg_softmax_text(gni_wg_text *t, const uint32_t *spec) {
+    const bool log = spec[GNI_S_SOFTMAX_KIND] == GNI_LOG_SOFTMAX;
+    const bool groups = spec[GNI_S_SOFTMAX_ALIGNED] == (GNI_F_SOFTMAX_IN_GROUPS | GNI_F_SOFTMAX_OUT_GROUPS);
+    const int shift = groups ? 2 : 0;
+    gni_wg_say(t, groups ? "alias T = vec4<f32>; alias I = vec4<i32>;\n"
+                           "fn top4(x : T) -> f32 { return max(max(x.x, x.y), max(x.z, x.w)); }\n"
+                           "fn sum4(x : T) -> f32 { return (x.x + x.y) + (x.z + x.w); }\n"
+                         : "alias T = f32; alias I = i32;\nfn top4(x : T) -> f32 { return x; }\nfn sum4(x : T) -> f32 { return x; }\n");
+    // gn_exp_row of softmax.comp
+    gni_wg_say(t,
+               "fn pow2(n : I) -> T { return bitcast<T>((n + I(127)) << %s); }\n"
+               "fn ex(x0 : T) -> T {\nlet x = select(select(x0, T(89.0), x0 > T(89.0)), T(-104.0), x0 < T(-104.0));\n"
+               "let n = round(x * 1.44269502); var r = x - n * 0.693145752; r = r - n * 1.42860677e-06;\n"
+               "var p = r * 0.00138219551 + 0.0083690444; p = p * r + 0.0416682586; p = p * r + 0.166665182; p = p * r + 0.49999994;\n"
+               "let i = I(n); let h = i >> %s; return (p * (r * r) + r + 1.0) * pow2(h) * pow2(i - h);\n}\n",
+               groups ? "vec4<u32>(23u)" : "23u", groups ? "vec4<u32>(1u)" : "1u");
+    gni_wg_say(t,
+               "@group(0) @binding(1) var<storage, read> a : array<T>;\n@group(0) @binding(2) var<storage, read_write> o : array<T>;\n"
+               "@compute @workgroup_size(16) fn main(@builtin(global_invocation_id) id : vec3<u32>, @builtin(num_workgroups) ng : "
+               "vec3<u32>) {\ngn_zero = P(%uu);\nlet n = P(%uu) >> %du;\nfor (var row = id.x; row < P(%uu); row += ng.x * 16u) {\n"
+               "let ia = (P(%uu) + row * P(%uu)) >> %du; let io = (P(%uu) + row * P(%uu)) >> %du;\n",
+               (unsigned)GNI_WG_PARAM_BYTES / 4u - 1u, (unsigned)GNI_P_SOFTMAX_N, shift, (unsigned)GNI_P_SOFTMAX_ROWS,
+               (unsigned)GNI_P_SOFTMAX_IN_BASE, (unsigned)GNI_P_SOFTMAX_ROW_STRIDE, shift, (unsigned)GNI_P_SOFTMAX_OUT_BASE,
+               (unsigned)GNI_P_SOFTMAX_N, shift);
+    gni_wg_say(t, "var m = a[ia];\nfor (var k = 1u; k < n; k++) { m = max(m, a[ia + k]); }\nvar top = top4(m);\n%s",
+               log ? "if ((bitcast<u32>(top) & 0x7fffffffu) == 0x7f800000u) { top = 0.0; }\n" : "");
+    gni_wg_say(t,
+               "var s = T();\nfor (var k0 = 0u; k0 < n; k0 += 32u) {\nvar u = T();\nlet end = min(k0 + 32u, n);\n"
+               "for (var k = k0; k < end; k++) { let e = ex(a[ia + k] - T(top)); u += e; %s}\ns += u;\n}\n",
+               log ? "" : "o[io + k] = e; ");
+    if (log)
+        gni_wg_say(t,
+                   "var x = vec4<u32>(bitcast<u32>(sum4(s))); var y = x; var z = x; let f = bitcast<f32>(o%u(&x, &y, &z).x);\n"
+                   "for (var k = 0u; k < n; k++) { o[io + k] = a[ia + k] - T(top) - T(f); }\n}\n}\n",
+                   GNI_OP_LOG * 3u + GNI_F);
+    else gni_wg_say(t, "let f = 1.0 / sum4(s);\nfor (var k = 0u; k < n; k++) { o[io + k] *= T(f); }\n}\n}\n");
+}
+
+enum { GNI_WG_ROWS = 8, GNI_WG_COLUMNS = 4 }; // of float32, of vectors of it: what an invocation makes of a product
+
+// Where operands begin: those of a at rows from r on, of b at columns from c on. Where they are read along k, each row is four
+// steps of k; else a vector of rows for each step. Inside of the loop (`loads`) what is there, as x0, x1, ... or as x0_0, x0_1, ...
+static void gni_wg_operand_text(gni_wg_text *t, char name, int count, bool along_k, bool loads) {
+    const char first = name == 'x' ? 'r' : 'c';
+    for (int q = 0; q < (along_k ? 1 : 4) && loads; q++) gni_wg_say(t, "let %ck%d = (k + %du) * %ck;\n", name, q, q, name);
+    for (int i = 0; i < (along_k ? 4 * count : count); i++)
+        if (!loads) gni_wg_say(t, "let %co%d = %cs + (%c + %du) * %cr;\n", name, i, name, first, along_k ? i : 4 * i, name);
+        else if (along_k) gni_wg_say(t, "let %c%d = r%c(%co%d + %ck0);\n", name, i, name, name, i, name);
+        else
+            for (int q = 0; q < 4; q++) gni_wg_say(t, "let %c%d_%d = r%c(%co%d + %ck%d);\n", name, i, q, name, name, i, name, q);
+}
+
+// A tile of 32 x 32 by 8 invocations, straight from memory: dispatched as matmul_32x32s is, whose parameters these are.
+static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
+    const bool a_k = !(layout & GNI_F_MATMUL_A_ALONG_M), b_k = (layout & GNI_F_MATMUL_B_ALONG_K) != 0;
+    const bool groups[3] = {(layout & GNI_F_MATMUL_A_GROUPS) != 0, (layout & GNI_F_MATMUL_B_GROUPS) != 0,
+                            (layout & GNI_F_MATMUL_C_GROUPS) != 0};
+    const int step[2] = {a_k ? GNI_P_MATMUL_A_COLUMN : GNI_P_MATMUL_A_ROW, b_k ? GNI_P_MATMUL_B_ROW : GNI_P_MATMUL_B_COLUMN};
+    for (int i = 0; i < 3; i++)
+        gni_wg_say(t, "@group(0) @binding(%d) var<storage, %s> %c : array<%s>;\n", i + 1, i == 2 ? "read_write" : "read", "xyz"[i],
+                   groups[i] ? "vec4<f32>" : "f32");
+    for (int i = 0; i < 2; i++) {
+        const char c = "xy"[i];
+        if (groups[i])
+            gni_wg_say(t, "fn r%c(j : u32) -> vec4<f32> { return %c[j >> 2u]; }\nfn e%c(j : u32) -> f32 { return %c[j >> 2u][j & 3u]; }\n",
+                       c, c, c, c);
+        else
+            gni_wg_say(t,
+                       "fn e%c(j : u32) -> f32 { return %c[j]; }\nfn r%c(j : u32) -> vec4<f32> { let s = P(%du); "
+                       "return vec4<f32>(%c[j], %c[j + s], %c[j + 2u * s], %c[j + 3u * s]); }\n",
+                       c, c, c, step[i], c, c, c, c);
+    }
+    if (layout & GNI_F_MATMUL_BIAS) gni_wg_say(t, "@group(0) @binding(4) var<storage, read> bias : array<f32>;\n");
+    gni_wg_say(t,
+               "fn put(row : u32, column : u32, batch : u32, v0 : vec4<f32>) {\nlet n = P(%uu);\n"
+               "if (row >= P(%uu) || column >= n) { return; }\nvar v = v0;\nlet j = P(%uu) + (batch * P(%uu) + row) * P(%uu) + column;\n",
+               (unsigned)GNI_P_MATMUL_N, (unsigned)GNI_P_MATMUL_M, (unsigned)GNI_P_MATMUL_C_BASE, (unsigned)GNI_P_MATMUL_M,
+               (unsigned)GNI_P_MATMUL_C_ROW);
+    if (layout & GNI_F_MATMUL_BIAS)
+        gni_wg_say(t, "let b = P(%uu) + column;\nv += vec4<f32>(bias[b], bias[b + 1u], bias[b + 2u], bias[b + 3u]);\n",
+                   (unsigned)GNI_P_MATMUL_BIAS_BASE);
+    if (layout & GNI_F_MATMUL_RELU) gni_wg_say(t, "v = select(v, vec4<f32>(), v < vec4<f32>());\n");
+    if (groups[2]) gni_wg_say(t, "if (column + 4u <= n) { z[j >> 2u] = v; return; }\n");
+    gni_wg_say(t, "for (var e = 0u; e < min(n - column, 4u); e++) { %s = v[e]; }\n}\n", groups[2] ? "z[j >> 2u][e]" : "z[j + e]");
+    // Places of tiles and batches are those of matrix.glsl.
+    gni_wg_say(t,
+               "@compute @workgroup_size(2, 4) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(local_invocation_id) me : "
+               "vec3<u32>) {\nlet area = P(%uu) * P(%uu); let first = wg.x / area * P(%uu); let i = wg.x %% area;\n"
+               "let high = min(P(%uu) - first, P(%uu));\n"
+               "let r = (first + i %% high) * 32u + me.y * 8u; let c = i / high * 32u + me.x * 16u;\n",
+               (unsigned)GNI_P_MATMUL_STRIPE, (unsigned)GNI_P_MATMUL_TILES_N, (unsigned)GNI_P_MATMUL_STRIPE,
+               (unsigned)GNI_P_MATMUL_TILES_M, (unsigned)GNI_P_MATMUL_STRIPE);
+    gni_wg_say(t,
+               "let xr = P(%uu); let xk = P(%uu); let yr = P(%uu); let yk = P(%uu);\n"
+               "var xs = P(%uu); var ys = P(%uu); var b = wg.z;\nfor (var d = P(%uu); d > 0u; d--) {\nlet at = %uu + 3u * (d - 1u); "
+               "let q = b / P(at); let w = b - q * P(at);\nxs += w * P(at + 1u); ys += w * P(at + 2u); b = q;\n}\n",
+               (unsigned)GNI_P_MATMUL_A_ROW, (unsigned)GNI_P_MATMUL_A_COLUMN, (unsigned)GNI_P_MATMUL_B_COLUMN,
+               (unsigned)GNI_P_MATMUL_B_ROW, (unsigned)GNI_P_MATMUL_A_BASE, (unsigned)GNI_P_MATMUL_B_BASE,
+               (unsigned)GNI_P_MATMUL_BATCH_RANK, (unsigned)GNI_P_MATMUL_BATCH);
+    gni_wg_operand_text(t, 'x', GNI_WG_ROWS / 4, a_k, false);
+    gni_wg_operand_text(t, 'y', GNI_WG_COLUMNS, b_k, false);
+    for (int i = 0; i < GNI_WG_ROWS; i++)
+        for (int j = 0; j < GNI_WG_COLUMNS; j++) gni_wg_say(t, "var s%d_%d = vec4<f32>();\n", i, j);
+    gni_wg_say(t, "let whole = P(%uu) & 0xfffffffcu;\nfor (var k = 0u; k < whole; k += 4u) {\n", (unsigned)GNI_P_MATMUL_K);
+    gni_wg_operand_text(t, 'x', GNI_WG_ROWS / 4, a_k, true);
+    gni_wg_operand_text(t, 'y', GNI_WG_COLUMNS, b_k, true);
+    for (int q = 0; q < 4; q++) {
+        const char e = "xyzw"[q];
+        for (int j = 0; j < GNI_WG_COLUMNS; j++)
+            if (b_k)
+                gni_wg_say(t, "let y%d_%d = vec4<f32>(y%d.%c, y%d.%c, y%d.%c, y%d.%c);\n", j, q, 4 * j, e, 4 * j + 1, e, 4 * j + 2, e,
+                           4 * j + 3, e);
+        for (int i = 0; i < GNI_WG_ROWS; i++)
+            for (int j = 0; j < GNI_WG_COLUMNS; j++) {
+                if (a_k) gni_wg_say(t, "s%d_%d += x%d.%c * y%d_%d;\n", i, j, i, e, j, q);
+                else gni_wg_say(t, "s%d_%d += x%d_%d.%c * y%d_%d;\n", i, j, i / 4, q, "xyzw"[i & 3], j, q);
+            }
+    }
+    gni_wg_say(t, "}\n");
+    if (!(layout & GNI_F_MATMUL_WHOLE)) {
+        gni_wg_say(t, "for (var k = whole; k < P(%uu); k++) {\n", (unsigned)GNI_P_MATMUL_K);
+        for (int j = 0; j < GNI_WG_COLUMNS; j++) {
+            gni_wg_say(t, "let y%d = vec4<f32>(", j);
+            for (int e = 0; e < 4; e++)
+                gni_wg_say(t, "ey(ys + (c + %du) * yr + k * yk)%s", 4 * j + e, e < 3 ? ", " : ");\n");
+        }
+        for (int i = 0; i < GNI_WG_ROWS; i++) {
+            gni_wg_say(t, "let x%d = ex(xs + (r + %du) * xr + k * xk);\n", i, i);
+            for (int j = 0; j < GNI_WG_COLUMNS; j++) gni_wg_say(t, "s%d_%d += x%d * y%d;\n", i, j, i, j);
+        }
+        gni_wg_say(t, "}\n");
+    }
+    for (int i = 0; i < GNI_WG_ROWS; i++)
+        for (int j = 0; j < GNI_WG_COLUMNS; j++) gni_wg_say(t, "put(r + %du, c + %du, wg.z, s%d_%d);\n", i, 4 * j, i, j);
+    gni_wg_say(t, "}\n");
+}
+
+// Whether a kernel has such a form.
+static bool gni_wg_is_alone(const gni_wg *w, const gni_gpu_kernel *k) {
+    const uint32_t *spec = k->spec;
+    if (!w->alone) return false;
+    if (k->module == GNI_MODULE_softmax_1 || k->module == GNI_MODULE_softmax_4 || k->module == GNI_MODULE_softmax_8)
+        return spec[GNI_S_SOFTMAX_DTYPE] == (GNI_T_F32 | GNI_T_F32 << 4) && spec[GNI_S_SOFTMAX_KIND] != GNI_LOGSUMEXP;
+    const uint32_t most = GNI_F_MATMUL_A_ALONG_M | GNI_F_MATMUL_A_GROUPS | GNI_F_MATMUL_B_ALONG_K | GNI_F_MATMUL_B_GROUPS |
+                          GNI_F_MATMUL_C_GROUPS | GNI_F_MATMUL_BIAS | GNI_F_MATMUL_RELU | GNI_F_MATMUL_WHOLE;
+    return k->module == GNI_MODULE_matmul_32x32s && k->n_spec == GNI_S_MATMUL_SPECS && !(spec[GNI_S_MATMUL_LAYOUT] & ~most) &&
+           spec[GNI_S_MATMUL_A_DTYPE] == GNI_T_F32 && spec[GNI_S_MATMUL_B_DTYPE] == GNI_T_F32 && spec[GNI_S_MATMUL_C_DTYPE] == GNI_T_F32;
+}
+
+static void gni_wg_alone_text(gni_wg_text *t, const gni_gpu_kernel *k, gni_wg_program_words *p) {
+    gni_wg_head(t, p);
+    if (k->module == GNI_MODULE_matmul_32x32s) {
+        p->buffers = k->spec[GNI_S_MATMUL_LAYOUT] & GNI_F_MATMUL_BIAS ? 15u : 7u;
+        p->written = 4u;
+        gni_wg_product_text(t, k->spec[GNI_S_MATMUL_LAYOUT]);
+        return;
+    }
+    char name[16];
+    snprintf(name, sizeof name, "o%u", GNI_OP_LOG * 3u + GNI_F);
+    if (k->spec[GNI_S_SOFTMAX_KIND] == GNI_LOG_SOFTMAX) gni_wg_want_name(t, name);
+    p->buffers = 3u;
+    p->written = 2u;
+    gni_wg_softmax_text(t, k->spec);
+}
+
+static void gni_wg_read_words(const gni_gpu_kernel *k, gni_wg_program_words *p) {
+    uint32_t counts = k->spec[GNI_P_PROGRAM_COUNTS];
+    p->word = k->spec;
+    p->raw64 = k->module == GNI_MODULE_map_copy64;
+    p->n_in = (int)(counts & 15u);
+    p->n_out = (int)(counts >> 4 & 15u);
+    p->n_insn = (int)(counts >> 8 & 255u);
+    p->vectors = (int)(counts >> 16 & 15u);
+    p->scalars = (int)(counts >> 20 & 15u);
+    uint32_t how = k->spec[GNI_P_PROGRAM_HOW];
+    p->reduces = k->module == GNI_MODULE_reduce_24;
+    if (p->reduces) {
+        p->code = how & 255u;
+        p->columns = how >> 8 & 1u;
+        p->log_lanes = how >> 9 & 15u;
+        p->result = how >> 16 & 15u;
+        p->partial = (how & GNI_F_REDUCE_PARTIAL) != 0;
+        p->joins = (how & GNI_F_REDUCE_JOIN) != 0;
+    } else {
+        p->alias = how >> 8;
+    }
+}
+
 // The text of a program's kernel, which the caller frees, or NULL after gni_fail.
 static char *gni_wg_program(gni_wg *w, const gni_gpu_kernel *k, uint32_t *buffers, uint32_t *written) {
     gni_wg_program_words p;
@@ -30687,31 +30880,16 @@ static char *gni_wg_program(gni_wg *w, const gni_gpu_kernel *k, uint32_t *buffer
     memset(&t, 0, sizeof t);
     t.w = w;
     if (!gni_wg_library(w)) return NULL;
-    uint32_t counts = k->spec[GNI_P_PROGRAM_COUNTS];
-    p.word = k->spec;
-    p.raw64 = k->module == GNI_MODULE_map_copy64;
-    p.n_in = (int)(counts & 15u);
-    p.n_out = (int)(counts >> 4 & 15u);
-    p.n_insn = (int)(counts >> 8 & 255u);
-    p.vectors = (int)(counts >> 16 & 15u);
-    p.scalars = (int)(counts >> 20 & 15u);
-    uint32_t how = k->spec[GNI_P_PROGRAM_HOW];
-    p.reduces = k->module == GNI_MODULE_reduce_24;
-    if (p.reduces) {
-        p.code = how & 255u;
-        p.columns = how >> 8 & 1u;
-        p.log_lanes = how >> 9 & 15u;
-        p.result = how >> 16 & 15u;
-        p.partial = (how & GNI_F_REDUCE_PARTIAL) != 0;
-        p.joins = (how & GNI_F_REDUCE_JOIN) != 0;
-    } else {
-        p.alias = how >> 8;
-    }
-    gni_wg_choose_types(&p);
     w->mark++;
-    gni_wg_head(&t, &p);
-    if (p.reduces) gni_wg_reduce_text(&t, &p);
-    else gni_wg_map_text(&t, &p);
+    if (gni_wg_is_alone(w, k)) {
+        gni_wg_alone_text(&t, k, &p);
+    } else {
+        gni_wg_read_words(k, &p);
+        gni_wg_choose_types(&p);
+        gni_wg_head(&t, &p);
+        if (p.reduces) gni_wg_reduce_text(&t, &p);
+        else gni_wg_map_text(&t, &p);
+    }
     *buffers = p.buffers;
     *written = p.written;
     if (!t.failed) return t.s;
@@ -30809,7 +30987,7 @@ static void gni_wg_compile(gni_wg *w, gni_wg_pipeline *p, WGPUStringView text, u
 // False, after gni_fail: there is no text to compile.
 static bool gni_wg_make(gni_wg *w, gni_wg_pipeline *p) {
     WGPUStringView text;
-    if (gni_wg_is_program(p->kernel.module)) {
+    if (gni_wg_is_program(p->kernel.module) || gni_wg_is_alone(w, &p->kernel)) {
         char *made = gni_wg_program(w, &p->kernel, &p->buffers, &p->written);
         if (!made) return false;
         gni_log(w->gpu.g, GN_LOG_DEBUG, "a program of %d bytes", (int)strlen(made));
@@ -31170,6 +31348,7 @@ static bool gni_wg_caps(gni_wg *w) {
     c->texts = true;
     c->jobs = ~(1u << GNI_JOB_FACTOR);
     c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : 16;
+    w->alone = c->kind == GNI_GPU_CPU;
     bool real = info.backendType != WGPUBackendType_Null;
     wgpuAdapterInfoFreeMembers(info);
     return real;
@@ -33843,7 +34022,7 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     int log_threads = wide ? 9 : 8;
     int log_lanes = GNI_MIN(gni_job_log2_up(gni_job_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
     bool in_groups = *in % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0);
-    bool out_groups = *out % 4 == 0 && (s->rows == 1 || s->n % 4 == 0);
+    bool out_groups = *out % 4 == 0 && s->n % 4 == 0;
     c.generic.spec[GNI_S_SOFTMAX_KIND] = (uint32_t)s->kind;
     c.generic.spec[GNI_S_SOFTMAX_DTYPE] = (uint32_t)s->in.dtype | (uint32_t)s->out.dtype << 4;
     c.generic.spec[GNI_S_SOFTMAX_LOG_LANES] = (uint32_t)log_lanes;
