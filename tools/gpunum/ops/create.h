@@ -5,8 +5,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/views.h"
-#include "../core/half.h"
-#include "../core/lazy.h"
+#include "../core/evaluate.h"
 #endif
 
 // An integer of dtype t: truncated and saturated; NaN gives 0. Of uint64 the same bits.

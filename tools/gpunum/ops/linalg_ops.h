@@ -5,7 +5,6 @@
 #pragma once
 #include "../api/transforms.h"
 #include "../api/macros.h"
-#include "../core/evaluate.h"
 #include "../ops/create.h"
 #endif
 
