@@ -45651,11 +45651,20 @@ GPUNUM_API gn_array *gn_sinc(gn_array *a) {
     return gni_end_scope(g, t != gn_dtype_of(y) ? gn_cast(y, t) : y);
 }
 
-// The sign bits of a float array: the last byte of each element is negative.
+// Bits of a float array as integers of its size, or back.
+static gn_array *gni_bits_as(gn_context *g, const char *fn, gn_array *a, gn_dtype t) {
+    if (a == NULL || !gni_materialize(g, a)) return NULL;
+    gn_array *y = gni_array_view(g, fn, a, &a->shape, a->stride, a->offset);
+    if (y != NULL) y->dtype = t;
+    return gni_adopt(g, y);
+}
+
+// The sign bits of a float array: float32's as int32, which all devices have, otherwise the last byte of each element.
 static gn_array *gni_sign_bits(gn_context *g, const char *fn, gn_array *a) {
     const int64_t size = (int64_t)gn_dtype_size(a->dtype);
     int64_t stride[GN_MAX_RANK];
     if (!gni_is_float(a->dtype)) return gn_lt_s(a, 0.0);
+    if (a->dtype == GN_F32) return gn_lt_s(gni_bits_as(g, fn, a, GN_I32), 0.0);
     if (!gni_materialize(g, a)) return NULL;
     for (int i = 0; i < a->shape.rank; i++) stride[i] = a->stride[i] * size;
     gn_array *bytes = gni_array_view(g, fn, a, &a->shape, stride, a->offset * size + size - 1);
@@ -45668,14 +45677,6 @@ GPUNUM_API gn_array *gn_signbit(gn_array *a) {
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     return gni_end_scope(g, gni_real_only(g, "gn_signbit", &a, 1) ? gni_sign_bits(g, "gn_signbit", a) : NULL);
-}
-
-// Bits of a float array as integers of its size, or back.
-static gn_array *gni_bits_as(gn_context *g, const char *fn, gn_array *a, gn_dtype t) {
-    if (a == NULL || !gni_materialize(g, a)) return NULL;
-    gn_array *y = gni_array_view(g, fn, a, &a->shape, a->stride, a->offset);
-    if (y != NULL) y->dtype = t;
-    return gni_adopt(g, y);
 }
 
 // Floats as integers of the same order, with one zero; and back.
