@@ -57,10 +57,10 @@
 //     wide_kernels     The same for registers of 64 bits, and the table of both
 //     linalg_micro     Loops of the matrix decompositions over rows of float64
 //     gemm_micro       Register tiles, dot products and panel packing of the matrix product
-//     fft_float32      What the FFT rooms are compiled with for float32
+//     fft_numbers      What the FFT rooms are compiled with, float32 or float64
 //     fft_micro        Butterflies of the FFT, on vectors
 //     fft_passes       Passes of the FFT over rows of vectors, columns, batches and short lengths
-//     fft_float64      Compiles them for float64
+//     fft_end          Compiles them for float64 after float32
 //     simd_end         Takes the short names of one SIMD pass back
 //     platform         Threads, locks, atomics and clocks
 //     device           What a GPU is: one table of functions that a device layer fills
@@ -8361,16 +8361,23 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
 #undef GNI_GM_VECTOR_PACK
 
 #ifndef GPUNUM_NO_FFT
-// >>fft_float32
-// What rooms fft_micro and fft_passes, which follow, are compiled with first: GNI_FT_W numbers of type GNI_FT_T in a vector.
+#define GNI_FFT_PASS 32 // the precision, 64 after it
+#endif
+#endif
+#ifdef GNI_FFT_PASS
+GNI_O1_BEGIN
+GNI_O1_VECTORS
+// >>fft_numbers
+// What rooms fft_micro and fft_passes are compiled with, of float32 or float64 as GNI_FFT_PASS says: GNI_FT_W numbers of type
+// GNI_FT_T in a vector.
 
-#define GNI_FFT_PASS 32
 #if defined(GNI_PASS_AVX512) || GNI_V_NEON
 #define GNI_FT_MAX_RADIX 16
 #else
 #define GNI_FT_MAX_RADIX 8
 #endif
 
+#if GNI_FFT_PASS == 32
 #define GNI_FT_T float
 #define GNI_FT_WIDE 0
 #define GNI_FT_I int32_t
@@ -8394,12 +8401,36 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
 #define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))
 #define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))
 #endif
+#else
+#define GNI_FT_T double
+#define GNI_FT_WIDE 1
+#define GNI_FT_I int64_t
+#ifdef GNI_PASS_PLAIN
+#define GNI_FT_W 1
+#else
+#define GNI_FT_W (GNI_VW / 2)
+#endif
+#define GNI_FT(name) GNI_FN(name##_f64)
+#if defined(GNI_PASS_AVX512)
+#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm512_fnmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#elif defined(GNI_PASS_AVX2)
+#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm256_fnmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#elif GNI_V_NEON
+#define GNI_FT_FMA(a, b, c)                                                                        \
+    ((gni_fv)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#define GNI_FT_FNMA(a, b, c)                                                                       \
+    ((gni_fv)vfmsq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
+#define GNI_FT_FMA(a, b, c) ((gni_fv)wasm_f64x2_relaxed_madd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
+#define GNI_FT_FNMA(a, b, c) ((gni_fv)wasm_f64x2_relaxed_nmadd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
+#else
+#define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))
+#define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))
+#endif
+#endif
 
-#endif
-#endif
-#ifdef GNI_FFT_PASS
-GNI_O1_BEGIN
-GNI_O1_VECTORS
 // >>fft_micro
 // Butterflies of the FFT, once per instruction set and precision (GNI_FT_T, GNI_FT_W lanes), with room
 // `fft passes`. Both are compiled by room `fft cpu`, which also holds the types.
@@ -10221,51 +10252,10 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_TINY_STORE_2
 
 GNI_O1_END
-#endif
-#if defined(GNI_SIMD_PASS) && (!defined(GNI_FFT_PASS) || GNI_FFT_PASS == 32)
-#ifndef GPUNUM_NO_FFT
-// >>fft_float64
-// Compiles the two rooms before for float64, by including this file again: each time takes all of it, so float32's are compiled
-// where the SIMD rooms are.
+// >>fft_end
+// Takes the names of room fft_numbers back, and after float32 compiles the FFT rooms for float64, by including this file again:
+// that is read whole each time, and once less so.
 
-#undef GNI_FT_T
-#undef GNI_FT_WIDE
-#undef GNI_FT_I
-#undef GNI_FT_W
-#undef GNI_FT
-#undef GNI_FT_FMA
-#undef GNI_FT_FNMA
-
-#undef GNI_FFT_PASS
-#define GNI_FFT_PASS 64
-#define GNI_FT_T double
-#define GNI_FT_WIDE 1
-#define GNI_FT_I int64_t
-#ifdef GNI_PASS_PLAIN
-#define GNI_FT_W 1
-#else
-#define GNI_FT_W (GNI_VW / 2)
-#endif
-#define GNI_FT(name) GNI_FN(name##_f64)
-#if defined(GNI_PASS_AVX512)
-#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
-#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm512_fnmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
-#elif defined(GNI_PASS_AVX2)
-#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
-#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm256_fnmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
-#elif GNI_V_NEON
-#define GNI_FT_FMA(a, b, c)                                                                        \
-    ((gni_fv)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
-#define GNI_FT_FNMA(a, b, c)                                                                       \
-    ((gni_fv)vfmsq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
-#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
-#define GNI_FT_FMA(a, b, c) ((gni_fv)wasm_f64x2_relaxed_madd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
-#define GNI_FT_FNMA(a, b, c) ((gni_fv)wasm_f64x2_relaxed_nmadd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
-#else
-#define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))
-#define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))
-#endif
-#include GPUNUM_SELF
 #undef GNI_FT_T
 #undef GNI_FT_WIDE
 #undef GNI_FT_I
@@ -10274,9 +10264,15 @@ GNI_O1_END
 #undef GNI_FT_FMA
 #undef GNI_FT_FNMA
 #undef GNI_FT_MAX_RADIX
+#if GNI_FFT_PASS == 32
 #undef GNI_FFT_PASS
+#define GNI_FFT_PASS 64
+#include GPUNUM_SELF
+#undef GNI_FFT_PASS
+#endif
 
 #endif
+#if defined(GNI_SIMD_PASS) && !defined(GNI_FFT_PASS)
 // >>simd_end
 // Takes the short names of one SIMD pass back. Last room of a pass.
 

@@ -30,7 +30,7 @@ EXTRA = {
                  "#define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))\n#define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))\n",
 }
 # These compile other rooms, or only undo names: nobody stands on them.
-APART = {"passes", "fft_float32", "fft_float64", "simd_end", "config_end"}
+APART = {"passes", "fft_numbers", "fft_end", "simd_end", "config_end"}
 BARE = {"slots"} # included by tools/shaders, too, and stands on nobody
 
 

@@ -55,20 +55,19 @@ extern "C" {
 #include "simd/linalg_micro.h"       // Loops of the matrix decompositions over rows of float64
 #include "simd/gemm_micro.h"         // Register tiles, dot products and panel packing of the matrix product
 #ifndef GPUNUM_NO_FFT
-#include "simd/fft_float32.h"        // What the FFT rooms are compiled with for float32
+#define GNI_FFT_PASS 32 // the precision, 64 after it
 #endif
 #endif
 #ifdef GNI_FFT_PASS
 GNI_O1_BEGIN
 GNI_O1_VECTORS
+#include "simd/fft_numbers.h"        // What the FFT rooms are compiled with, float32 or float64
 #include "simd/fft_micro.h"          // Butterflies of the FFT, on vectors
 #include "simd/fft_passes.h"         // Passes of the FFT over rows of vectors, columns, batches and short lengths
 GNI_O1_END
+#include "simd/fft_end.h"            // Compiles them for float64 after float32
 #endif
-#if defined(GNI_SIMD_PASS) && (!defined(GNI_FFT_PASS) || GNI_FFT_PASS == 32)
-#ifndef GPUNUM_NO_FFT
-#include "simd/fft_float64.h"        // Compiles them for float64
-#endif
+#if defined(GNI_SIMD_PASS) && !defined(GNI_FFT_PASS)
 #include "simd/simd_end.h"           // Takes the short names of one SIMD pass back
 #endif
 
