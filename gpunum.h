@@ -11303,6 +11303,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_F_ATTEND_SAME 8u   // sums have their elements where first operands have them
 #define GNI_F_ATTEND_ASKS 16u  // is to write only whether they do, in place of a logarithm
 #define GNI_F_ATTEND_KNOWN 32u // and these are the places that attention.comp knows
+#define GNI_F_ATTEND_CUTS 64u  // conversions to first operands cut off instead of rounding
 #define GNI_P_ATTEND_N 0      // queries
 #define GNI_P_ATTEND_M 1      // keys
 #define GNI_P_ATTEND_SHARE 2  // heads to a key head
@@ -32725,7 +32726,8 @@ typedef struct gni_gpu_jobs {
     uint64_t scan_bytes;
     uint32_t scan_epoch;
     bool scan_stall; // tests: some tiles do not say what they come to
-    uint8_t attend_same[2]; // of room `gpu_attention`, for float16 and bfloat16: 0 not asked, 1 no, 2 yes, 3 and known
+    // Of room `gpu_attention`, for float16 and bfloat16: 0 not asked, 1 no, 2 yes, 3 and known; 4 and 5 these, cutting off.
+    uint8_t attend_same[2];
     gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
     gni_job_waiting waiting[GNI_JOB_WAITING];
     int n_waiting;
@@ -36795,13 +36797,16 @@ static bool gni_attend_put_row(gni_job_call *c, const gni_attend_job *a, const g
 }
 
 // Whether the units' sums and first operands have their elements in the same places, and whether these are where attention.comp
-// knows them to be, as flags. Drivers do not tell: a kernel finds out, once. 0 where that cannot be waited for.
+// knows them to be, and whether conversions cut off, as flags. Drivers do not tell: a kernel finds out, once. 0 where that cannot
+// be waited for.
 static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     gni_gpu_jobs *ops = gni_job_state(gpu);
     uint8_t *known = ops != NULL ? &ops->attend_same[t == GN_BF16] : NULL;
     gni_job_call c;
     const uint32_t spec[GNI_S_ATTEND_SPECS] = {16, 16, GNI_F_ATTEND_ASKS | gni_job_flag(t == GN_BF16, GNI_F_ATTEND_BF16), 1, 16};
-    static const uint32_t flags[4] = {0, 0, GNI_F_ATTEND_SAME, GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN};
+    static const uint32_t flags[6] = {0, 0, GNI_F_ATTEND_SAME, GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN,
+                                      GNI_F_ATTEND_SAME | GNI_F_ATTEND_CUTS,
+                                      GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN | GNI_F_ATTEND_CUTS};
     uint32_t same = 0;
     if (known == NULL || *known != 0 || gpu->g->host_recording) return known != NULL ? flags[*known] : 0;
     memset(&c, 0, sizeof c);
@@ -36818,7 +36823,7 @@ static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     if (gni_gpu_fill(gpu, &c.scratch[0], 0, 512, 0) &&
         gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), 1, 1, 1) &&
         gni_gpu_download(gpu, &c.scratch[0], 256, &same, sizeof same))
-        *known = same >= 1 && same <= 3 ? (uint8_t)same : 1;
+        *known = same >= 1 && same <= 5 ? (uint8_t)same : 1;
     gni_job_drop_scratch(&c);
     return flags[*known];
 }

@@ -273,6 +273,18 @@ static void test_fused(void **state) {
     assert_true(gn_item(gn_all(gn_index(lost, "3"), GN_ALL)) == 1.0 && gn_item(gn_all(gn_index(lost, "20"), GN_ALL)) == 1.0);
     assert_true(gn_item(gn_count_nonzero(lost, GN_ALL)) == 32.0);
     assert_true(gn_allclose(gn_attention(q, k, v, NULL, NULL), gn_ones(g, GN_F16, GN_SHAPE(40, 16)), 2e-3, 2e-3, false));
+    // One key: its weight is 1 to the last bit, whatever the score, and the score has no gradient.
+    for (int h = 0; h < 2; h++)
+        for (int i = 0; i < 20; i++) {
+            const gn_dtype t = h ? GN_BF16 : GN_F16;
+            gn_array *x[3], *dx[3];
+            for (int j = 0; j < 3; j++) x[j] = gn_requires_grad(gn_cast(gn_normal(g, GN_F32, GN_SHAPE(j == 0 ? 4 : 2, 1, 72), 0.0, 1.5), t), true);
+            gn_array *y = attend(x[0], x[1], x[2], NULL, 0, false, 0);
+            assert_true(gn_array_equal(y, gn_repeat(gn_detach(x[2]), 2, 0), false));
+            gn_array *w = gn_cast(gn_normal(g, GN_F32, gn_shape_of(y), 0.0, 1.0), t);
+            assert_int_equal(gn_gradients(gn_sum(gn_cast(gn_mul(y, w), GN_F32), GN_ALL), x, 3, false, dx), GN_OK);
+            for (int j = 0; j < 2; j++) assert_true(gn_item(gn_max(gn_abs(dx[j]), GN_ALL)) < 1e-4);
+        }
 }
 
 // ---- a CPU's blocks

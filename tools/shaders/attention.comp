@@ -78,12 +78,19 @@ shared uvec4 gn_tile[GN_OWN0 + GN_SUBGROUPS * GN_OWN];
 #define GN_COLUMNS gl_CooperativeMatrixLayoutColumnMajor
 #define GN_LOW -3.0e38
 #define GN_SLACK 8.0 // of the exponent of 2
+// A driver of bfloat16 cuts weights and their gradients off: .0027 of their sum on average, which they are larger by before. As a
+// power of 2, and in full:
+#define GN_LIFT ((GN_FLAGS & GNI_F_ATTEND_CUTS) != 0u ? 0.0039188 : 0.0)
+#define GN_LIFTED ((GN_FLAGS & GNI_F_ATTEND_CUTS) != 0u ? 1.00272 : 1.0)
 // Places as a driver was seen to have them: bit 0 of an element's number is a column, bit 1 is 8 columns, bit 2 is 8 rows. An
 // element of the same row, and of the same column, that stands for it:
 #define GN_IN_ROW(e) (GN_KNOWN ? (e) & 4 : (e))
 #define GN_IN_COLUMN(e) (GN_KNOWN ? (e) & 3 : (e))
 uint gn_place_of(uint lane, int e) { return lane / 4u * 16u + lane % 4u * 2u + uint((e & 1) + (e & 2) * 4 + (e & 4) * 32); }
 #define GN_PLACE(e) (GN_KNOWN ? gn_place_of(lane, e) : uint(place[e]))
+
+// A logarithm of a sum as it is stored, for powers of 2 that are lifted.
+float gn_lse_of(uint stored) { return fma(1.4426950408889634, uintBitsToFloat(stored), -GN_LIFT); }
 
 // Whether the score at a place of a matrix does not count.
 bool gn_hidden(uint place, uint row, uint column, uint others) {
@@ -145,7 +152,7 @@ uvec4 gn_eight(vec4 v, vec4 w) {
 #define GN_FETCH_STAT                                                                                                  \
     if (me < GN_KEYS) {                                                                                                \
         uint at = (batch * gl_NumWorkGroups.y * heads + next_head) * others + min(next + me, others - 1u);             \
-        next_lse = 1.4426950408889634 * uintBitsToFloat(GN_AT(GN_OPEN(4u), GN_PARAM(GNI_P_ATTEND_LSE) + at));          \
+        next_lse = gn_lse_of(GN_AT(GN_OPEN(4u), GN_PARAM(GNI_P_ATTEND_LSE) + at));                                     \
         next_dot = uintBitsToFloat(GN_AT(GN_OPEN(6u), GN_PARAM(GNI_P_ATTEND_DOT) + at));                               \
         if (next + me >= others) next_lse = -GN_LOW;                                                                   \
     }
@@ -298,7 +305,10 @@ void main() {
     }
 #if GN_STEP == 0
     if ((GN_FLAGS & GNI_F_ATTEND_ASKS) != 0u) {
-        if (me == 0u) GN_PUT(GN_OPEN(4u), GN_PARAM(GNI_P_ATTEND_LSE), same ? known ? 3u : 2u : 1u);
+        GN_UNIT_A cut;
+        cut[0] = float16_t(float(GN_N) + 0.00775);
+        uint cuts = float(cut[0]) < 1.004 ? 2u : 0u;
+        if (me == 0u) GN_PUT(GN_OPEN(4u), GN_PARAM(GNI_P_ATTEND_LSE), same ? (known ? 3u : 2u) + cuts : 1u);
         return;
     }
 #endif
@@ -327,14 +337,14 @@ void main() {
         [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++)
             [[unroll]] for (int e = 0; e < 8; e += 4) {
                 uint r = min(row0 + 16u * i + (e != 0 ? 8u : 0u) + lane / 4u, rows - 1u);
-                lse[i][e] = 1.4426950408889634 * uintBitsToFloat(GN_AT(GN_OPEN(4u), lse0 + r));
+                lse[i][e] = gn_lse_of(GN_AT(GN_OPEN(4u), lse0 + r));
                 dot_[i][e] = -uintBitsToFloat(GN_AT(GN_OPEN(6u), GN_PARAM(GNI_P_ATTEND_DOT) + row_of_all + r));
                 [[unroll]] for (int f = 1; f < 4; f++) dot_[i][e + f] = dot_[i][e];
             }
     else [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
         uint r = row0 + 16u * i + lane % 16u, at = own + (lane / 16u) * 4u + lane % 16u / 4u;
         float v = r >= rows    ? 0.0
-                  : lane < 16u ? 1.4426950408889634 * uintBitsToFloat(GN_AT(GN_OPEN(4u), lse0 + r))
+                  : lane < 16u ? gn_lse_of(GN_AT(GN_OPEN(4u), lse0 + r))
                                : -uintBitsToFloat(GN_AT(GN_OPEN(6u), GN_PARAM(GNI_P_ATTEND_DOT) + row_of_all + r));
         gn_tile[at][lane % 4u] = floatBitsToUint(v);
         subgroupBarrier();
@@ -393,7 +403,7 @@ void main() {
                         top[e] = max(max(top[e], top[e + 1]), max(top[e + 2], top[e + 3]));
                 [[unroll]] for (int e = 0; e < top.length(); e++)
                     if (GN_IN_ROW(e) == e) {
-                        top[e] *= scale;
+                        top[e] = fma(top[e], scale, -GN_LIFT);
                         grows = grows || top[e] - most[i][e] > GN_SLACK;
                     }
                 if (subgroupAny(grows)) {
@@ -542,7 +552,7 @@ void main() {
             }
             subgroupBarrier();
         }
-        [[unroll]] for (int e = 0; e < total.length(); e++) total[e] = total[e] == 0.0 ? 0.0 : 1.0 / total[e];
+        [[unroll]] for (int e = 0; e < total.length(); e++) total[e] = total[e] == 0.0 ? 0.0 : GN_LIFTED / total[e];
         [[unroll]] for (uint j = 0u; j < GN_EU; j++) {
             [[unroll]] for (int e = 0; e < total.length(); e++) y[i][j][e] *= total[GN_IN_ROW(e)];
             gn_put(y[i][j], 3u, base, step, first, rows, j, GN_E, own, lane);

@@ -315,6 +315,7 @@
 #define GNI_F_ATTEND_SAME 8u   // sums have their elements where first operands have them
 #define GNI_F_ATTEND_ASKS 16u  // is to write only whether they do, in place of a logarithm
 #define GNI_F_ATTEND_KNOWN 32u // and these are the places that attention.comp knows
+#define GNI_F_ATTEND_CUTS 64u  // conversions to first operands cut off instead of rounding
 #define GNI_P_ATTEND_N 0      // queries
 #define GNI_P_ATTEND_M 1      // keys
 #define GNI_P_ATTEND_SHARE 2  // heads to a key head

@@ -59,13 +59,16 @@ static bool gni_attend_put_row(gni_job_call *c, const gni_attend_job *a, const g
 }
 
 // Whether the units' sums and first operands have their elements in the same places, and whether these are where attention.comp
-// knows them to be, as flags. Drivers do not tell: a kernel finds out, once. 0 where that cannot be waited for.
+// knows them to be, and whether conversions cut off, as flags. Drivers do not tell: a kernel finds out, once. 0 where that cannot
+// be waited for.
 static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     gni_gpu_jobs *ops = gni_job_state(gpu);
     uint8_t *known = ops != NULL ? &ops->attend_same[t == GN_BF16] : NULL;
     gni_job_call c;
     const uint32_t spec[GNI_S_ATTEND_SPECS] = {16, 16, GNI_F_ATTEND_ASKS | gni_job_flag(t == GN_BF16, GNI_F_ATTEND_BF16), 1, 16};
-    static const uint32_t flags[4] = {0, 0, GNI_F_ATTEND_SAME, GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN};
+    static const uint32_t flags[6] = {0, 0, GNI_F_ATTEND_SAME, GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN,
+                                      GNI_F_ATTEND_SAME | GNI_F_ATTEND_CUTS,
+                                      GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN | GNI_F_ATTEND_CUTS};
     uint32_t same = 0;
     if (known == NULL || *known != 0 || gpu->g->host_recording) return known != NULL ? flags[*known] : 0;
     memset(&c, 0, sizeof c);
@@ -82,7 +85,7 @@ static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     if (gni_gpu_fill(gpu, &c.scratch[0], 0, 512, 0) &&
         gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), 1, 1, 1) &&
         gni_gpu_download(gpu, &c.scratch[0], 256, &same, sizeof same))
-        *known = same >= 1 && same <= 3 ? (uint8_t)same : 1;
+        *known = same >= 1 && same <= 5 ? (uint8_t)same : 1;
     gni_job_drop_scratch(&c);
     return flags[*known];
 }
