@@ -939,7 +939,7 @@ GPUNUM_API gn_array *gn_cummin(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_logcumsumexp(gn_array *a, gn_axes axis); // integers give float32
 
 // Sorted along one axis, or with GN_ALL the raveled array. Equal elements keep their order, also in descending order; NaN
-// comes last in both. Indices are int64.
+// comes last in both. Indices are int64. Sorted themselves, zeros with a minus sign count as less than those without.
 GPUNUM_API gn_array *gn_sort(gn_array *a, gn_axes axis, bool descending);
 GPUNUM_API gn_array *gn_argsort(gn_array *a, gn_axes axis, bool descending);
 // The k largest in descending order, and into *indices (unless NULL) where they are. NaN counts as less than all numbers.
@@ -45046,15 +45046,20 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
+// exp(x) and into *again 1, or where that would overflow exp(x / 2) in both.
+static gn_array *gni_exp_twice(gn_array *x, gn_array **again) {
+    gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *size = gn_exp(gn_where(beyond, gn_mul_s(x, 0.5), x));
+    *again = gn_where(beyond, size, gn_ones_like(x));
+    return size;
+}
+
 // exp(x) cos(y) and exp(x) sin(y), with the square of exp(x / 2) where exp(x) would overflow. Infinities and NaN are as
 // in C99's Annex G: an imaginary part of 0 stays, -inf gives 0 and inf an infinite real part whatever the angle.
 static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
     gni_computed(a);
     g->no_grad++; // recorded as one op
-    gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_ones_like(x);
-    gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *no_angle = gn_logical_not(gn_isfinite(y));
-    gn_array *size = gn_exp(gn_where(beyond, gn_mul_s(x, 0.5), x)), *again = gn_where(beyond, size, one);
-    gn_array *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
+    gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_ones_like(x), *again, *size = gni_exp_twice(x, &again);
+    gn_array *no_angle = gn_logical_not(gn_isfinite(y)), *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
     gn_array *s = gn_where(gn_logical_and(no_angle, gn_eq_s(x, -GNI_INF)), one, gn_sin(y));
     gn_array *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(size, s), again));
     gn_array *z = gn_complex(gn_mul(gn_mul(size, c), again), im);
@@ -45202,11 +45207,12 @@ static gn_array *gni_complex_tanh(gn_context *g, gn_array *a) {
 }
 
 static gn_array *gni_complex_expm1(gn_array *x, gn_array *y) {
-    gn_array *half = gn_sin(gn_mul_s(y, 0.5)), *up = gn_exp(x);
-    gn_array *re = gn_sub(gn_mul(gn_expm1(x), gn_cos(y)), gn_mul_s(gn_square(half), 2.0));
+    gn_array *half = gn_sin(gn_mul_s(y, 0.5)), *c = gn_cos(y), *again, *up = gni_exp_twice(x, &again);
+    gn_array *re = gn_sub(gn_mul(gn_expm1(x), c), gn_mul_s(gn_square(half), 2.0));
+    re = gn_where(gn_eq_s(again, 1.0), re, gn_mul(gn_mul(up, c), again));
     gn_array *left = gn_eq_s(x, -GNI_INF), *none = gn_logical_and(left, gn_logical_not(gn_isfinite(y)));
     re = gn_where(left, gn_full_like(x, -1.0), gni_or_infinite(x, y, re));
-    return gn_complex(re, gn_where(none, gn_zeros_like(x), gni_zero_mul(gn_sin(y), up)));
+    return gn_complex(re, gn_where(none, gn_zeros_like(x), gni_zero_mul(gni_zero_mul(gn_sin(y), up), again)));
 }
 
 // Of small numbers half of log1p of what the square of |1 + a| is beyond 1.

@@ -16,7 +16,7 @@ GPUNUM_API gn_array *gn_cummin(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_logcumsumexp(gn_array *a, gn_axes axis); // integers give float32
 
 // Sorted along one axis, or with GN_ALL the raveled array. Equal elements keep their order, also in descending order; NaN
-// comes last in both. Indices are int64.
+// comes last in both. Indices are int64. Sorted themselves, zeros with a minus sign count as less than those without.
 GPUNUM_API gn_array *gn_sort(gn_array *a, gn_axes axis, bool descending);
 GPUNUM_API gn_array *gn_argsort(gn_array *a, gn_axes axis, bool descending);
 // The k largest in descending order, and into *indices (unless NULL) where they are. NaN counts as less than all numbers.
