@@ -189,13 +189,12 @@
 // still open and arrays still alive. GPUNUM_LOG=error, warning, info or debug in the environment writes to stderr what
 // a program takes no log of; nothing else does.
 //
-// dtypes. float32, float16, bfloat16, bool and integers of 8, 16 and 32 bits work everywhere; float64, int64
-// and uint64 on the CPU, and on GPUs that have them as far as these can compute with them, otherwise those
-// ops run on the CPU; complex64 and complex128 can be made, viewed, copied, read, transformed (gn_fft) and
-// computed with (gn_complex's comment says by what).
-// Promotion follows the array API standard, uint64 and a signed dtype give float64 as in NumPy (but compare
-// exactly); tools/gpunum/ARRAY_API.md compares function by function. Integers with floats give the float's dtype, and functions
-// that need a float turn integers into float32. float16 and bfloat16 round after every op.
+// dtypes. float32, float16, bfloat16, bool and integers of 8, 16 and 32 bits work everywhere; float64, int64 and uint64
+// on the CPU, and on GPUs that have them as far as these can compute with them, otherwise those ops run on the CPU;
+// complex64 and complex128 can be made, viewed, copied, read, transformed (gn_fft) and computed with (gn_complex's
+// comment says by what). Promotion follows the array API standard, uint64 and a signed dtype give float64 as in NumPy
+// (but compare exactly); tools/gpunum/ARRAY_API.md compares function by function. Integers with floats give the float's
+// dtype, and functions that need a float turn integers into float32. float16 and bfloat16 round after every op.
 //
 // Placement. With a GPU, each op runs where its operands are; work on CPU data goes to the GPU when it is
 // large enough (gn_options.thresholds). Smaller work is tried there when it repeats: rounds of a loop, each in a scope and
@@ -238,16 +237,17 @@
 // (gn_shape_of, gn_dtype_of, gn_context_of); a getter of a context or an optimizer ends in _get (gn_status_get,
 // gn_device_get, gn_memory_get, gn_lr_get).
 //
-// In a page. Emscripten compiles this header as it is: emcc -O2 -msimd128 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB, and with
-// -mrelaxed-simd for browsers that have fused multiply-add. It computes on the CPU there, and with GPUNUM_USE_WEBGPU on the
-// GPU where the browser has WebGPU (no other webgpu.h in the implementing file). What waits for a GPU, gn_open, gn_read, gn_item
-// and gn_sync, works in a program that is linked with -sJSPI or -sASYNCIFY; one that is not, calls gn_open_async, gn_read_async
-// and gn_poll, and whatever would wait is GN_ERROR_UNSUPPORTED. GN_PLACE_GPU keeps small work there, too. gpunum.js (tools/web)
-// is the same in JavaScript.
+// In a page. Emscripten compiles this header as it is: emcc -O2 -msimd128 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB, and
+// with -mrelaxed-simd for browsers that have fused multiply-add. It computes on the CPU there, and with
+// GPUNUM_USE_WEBGPU on the GPU where the browser has WebGPU (no other webgpu.h in the implementing file). What waits
+// for a GPU, gn_open, gn_read, gn_item and gn_sync, works in a program that is linked with -sJSPI or -sASYNCIFY; one
+// that is not, calls gn_open_async, gn_read_async and gn_poll, and whatever would wait is GN_ERROR_UNSUPPORTED.
+// GN_PLACE_GPU keeps small work there, too. gpunum.js (tools/web) is the same in JavaScript.
 //
 // Other languages. Every macro has a function behind it: gn_open gn_open_version (with gn_version() and
-// gn_options_size(); options may be NULL), gn_open_async gn_open_async_version, GN_SCOPE gn_scope_begin and gn_scope_end, GN_SHAPE gn_shape_from, GN_AXES
-// gn_axes_from, GN_KEEP gn_axes_keep, gn_permute gn_permute_axes, gn_einsum gn_einsum_list.
+// gn_options_size(); options may be NULL), gn_open_async gn_open_async_version, GN_SCOPE gn_scope_begin and
+// gn_scope_end, GN_SHAPE gn_shape_from, GN_AXES gn_axes_from, GN_KEEP gn_axes_keep, gn_permute gn_permute_axes,
+// gn_einsum gn_einsum_list.
 //
 // Changes from 0.1 to 0.2, with what to write instead:
 //     gn_sum(a, GN_AXIS(1))               gn_sum(a, 1); a plain number is that axis, so gn_sum(a, 0) is axis 0
@@ -263,11 +263,13 @@
 //     a log function for stderr           gn_log_stderr, or GPUNUM_LOG in the environment
 //     int32 of gn_argmin and gn_argmax    int64
 //     gn_qr                               r's diagonal is never negative, whichever backend computes it
-//     sections of a gn_array              gn_split, gn_array_split, gn_unstack; and gn_roll, gn_tile, gn_repeat, gn_pad, gn_diff,
-//                                         gn_meshgrid, gn_clip, nan-forms of reductions, gn_lstsq, gn_pinv and more are new
-//     what numpy or a loop did            gn_sort, gn_argsort, gn_topk, gn_cumsum, gn_unique, gn_quantile, gn_histogram; gn_assign,
-//                                         gn_take_along, gn_put_along, gn_scatter_add, gn_mask, gn_nonzero; gn_gamma, gn_choice,
-//                                         gn_shuffle; gn_load_npz, gn_load_csv; GN_I16, GN_U16, GN_U64 are new
+//     sections of a gn_array              gn_split, gn_array_split, gn_unstack; and gn_roll, gn_tile, gn_repeat, gn_pad,
+//                                         gn_diff, gn_meshgrid, gn_clip, nan-forms of reductions, gn_lstsq, gn_pinv and
+//                                         more are new
+//     what numpy or a loop did            gn_sort, gn_argsort, gn_topk, gn_cumsum, gn_unique, gn_quantile, gn_histogram;
+//                                         gn_assign, gn_take_along, gn_put_along, gn_scatter_add, gn_mask, gn_nonzero;
+//                                         gn_gamma, gn_choice, gn_shuffle; gn_load_npz, gn_load_csv; GN_I16, GN_U16 and
+//                                         GN_U64 are new
 //     sums of unsigned integers           are uint64, as NumPy's; uint8 with int8 is int16
 //
 // What it does not do: sparse arrays, strings, dates, ragged shapes, distributed arrays.
@@ -381,8 +383,8 @@ typedef enum gn_precision {
     // memory for each element of the operands. Errors are about a third of GN_PRECISION_F32's on most data, but
     // larger where neighbouring products cancel; infinities and NaN come out the same. Where the device has no such
     // units, and for small products: GN_PRECISION_F32. Convolutions of 8 channels and more take the two float16 parts, with
-    // one scale for an image, or for a channel where weights get their gradient: numbers below 2^-27 of the largest one there
-    // are held to 2^-51 of that. Where 32 channels of a place, or 64 places of a channel, are all so small, and with
+    // one scale for an image, or for a channel where weights get their gradient: numbers below 2^-27 of the largest one
+    // there are held to 2^-51 of that. Where 32 channels of a place, or 64 places of a channel, are all so small, and with
     // infinities or NaN: GN_PRECISION_F32.
     GN_PRECISION_HIGH
 } gn_precision;
@@ -505,8 +507,8 @@ typedef struct gn_memory_stats {
 // than that, or of another major version (while that is 0, another minor one), opens nothing.
 #define gn_open(...) gn_open_version((__VA_ARGS__), GPUNUM_VERSION, sizeof(gn_options)) // one argument, with its commas
 GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version, size_t options_size);
-// The same without waiting, for a page whose program can be suspended by neither JSPI nor Asyncify and could not wait for the
-// GPU: `done` is called once, there from the page's loop when the device is there, elsewhere before this returns. What
+// The same without waiting, for a page whose program can be suspended by neither JSPI nor Asyncify and could not wait for
+// the GPU: `done` is called once, there from the page's loop when the device is there, elsewhere before this returns. What
 // `options` points to must stay until then.
 #define gn_open_async(options, ...) gn_open_async_version((options), GPUNUM_VERSION, sizeof(gn_options), __VA_ARGS__)
 GPUNUM_API void gn_open_async_version(const gn_options *options, uint32_t version, size_t options_size, gn_opened_fn done,
@@ -538,8 +540,8 @@ GPUNUM_API void gn_device_get(const gn_context *g, gn_device_info *out);
 
 GPUNUM_API gn_status gn_flush(gn_context *g); // submit recorded work, do not wait
 GPUNUM_API gn_status gn_sync(gn_context *g);  // wait for everything; delivers gn_read_async callbacks
-// Calls back for the reads of gn_read_async that have arrived, and waits for none: for a loop that may not wait, as the frames
-// of a page. How many are still on their way; 0 where g is NULL.
+// Calls back for the reads of gn_read_async that have arrived, and waits for none: for a loop that may not wait, as the
+// frames of a page. How many are still on their way; 0 where g is NULL.
 GPUNUM_API int gn_poll(gn_context *g);
 
 GPUNUM_API void gn_memory_get(gn_context *g, gn_memory_stats *out);
@@ -591,9 +593,9 @@ GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t 
 // Of the one element that `value` points to: a float[2] for complex64, a uint64_t for uint64, and so on.
 GPUNUM_API gn_array *gn_full_from(gn_context *g, gn_dtype t, gn_shape s, const void *value);
 GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k); // (n, m), ones on diagonal k
-// start, start + step, ... while before stop; length ceil((stop - start) / step). Here, in gn_linspace, gn_full, gn_full_like
-// and gn_scalar, integer dtypes cut fractions off (gn_linspace rounds down, as NumPy's), and a number outside of their range is
-// GN_ERROR_ARGUMENT.
+// start, start + step, ... while before stop; length ceil((stop - start) / step). Here, in gn_linspace, gn_full,
+// gn_full_like and gn_scalar, integer dtypes cut fractions off (gn_linspace rounds down, as NumPy's), and a number outside
+// of their range is GN_ERROR_ARGUMENT.
 GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double stop, double step);
 GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count);
 GPUNUM_API gn_array *gn_linspace_open(gn_context *g, gn_dtype t, double start, double stop, int64_t count); // without stop
@@ -616,7 +618,8 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
 GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes);
 // The value of a 1-element array as double (NaN on error). int64 beyond 2^53 loses digits: use gn_read.
 GPUNUM_API double gn_item(gn_array *a);
-// The same exactly, of int64 and uint64 (from 2^63 on the int64 of the same bits); floats are cut off as by gn_cast. 0 on errors.
+// The same exactly, of int64 and uint64 (from 2^63 on the int64 of the same bits); floats are cut off as by gn_cast. 0 on
+// errors.
 GPUNUM_API int64_t gn_item_int(gn_array *a);
 
 GPUNUM_API gn_shape gn_shape_of(const gn_array *a);
@@ -689,7 +692,7 @@ GPUNUM_API gn_array *gn_lgamma(gn_array *a);   // log |Gamma(a)|; Inf at 0, -1, 
 GPUNUM_API gn_array *gn_digamma(gn_array *a);  // derivative of gn_lgamma; NaN at -1, -2, ..., infinite at 0; two gradients
 GPUNUM_API gn_array *gn_sigmoid(gn_array *a);  // 1 / (1 + exp(-a))
 GPUNUM_API gn_array *gn_silu(gn_array *a);     // a sigmoid(a)
-GPUNUM_API gn_array *gn_gelu(gn_array *a);     // a Phi(a) with the normal distribution's Phi itself, not the tanh formula (gn_gelu_tanh)
+GPUNUM_API gn_array *gn_gelu(gn_array *a);     // a Phi(a), the normal distribution's Phi itself (by tanh: gn_gelu_tanh)
 GPUNUM_API gn_array *gn_softplus(gn_array *a); // log(1 + exp(a))
 
 // Keep the dtype; gn_sign, the roundings and gn_relu are for real numbers.
@@ -718,7 +721,7 @@ GPUNUM_API gn_array *gn_sub(gn_array *a, gn_array *b);       // a - b
 GPUNUM_API gn_array *gn_mul(gn_array *a, gn_array *b);       // a b
 GPUNUM_API gn_array *gn_floor_div(gn_array *a, gn_array *b); // a / b rounded towards -Inf; integers by 0 give 0
 GPUNUM_API gn_array *gn_mod(gn_array *a, gn_array *b);       // what gn_floor_div leaves; has b's sign
-GPUNUM_API gn_array *gn_pow(gn_array *a, gn_array *b);       // a to the power b; integers to negative powers give 0, but of 1 and -1
+GPUNUM_API gn_array *gn_pow(gn_array *a, gn_array *b);       // a to the power b; integers to powers below 0: 0, but of 1, -1
 GPUNUM_API gn_array *gn_minimum(gn_array *a, gn_array *b);   // the smaller; NaN wins
 GPUNUM_API gn_array *gn_maximum(gn_array *a, gn_array *b);   // the larger; NaN wins
 
@@ -791,8 +794,8 @@ GPUNUM_API gn_array *gn_invert(gn_array *a);                 // ~a of integers, 
 GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b);  // the magnitude of a with the sign bit of b
 
 // >>views
-// Views share memory with their source: no copy where strides allow. Evaluates a lazy source. What works along an axis that is
-// not the last (gn_sort, gn_softmax) may leave its result in the order of that axis: gn_reshape copies it.
+// Views share memory with their source: no copy where strides allow. Evaluates a lazy source. What works along an axis that
+// is not the last (gn_sort, gn_softmax) may leave its result in the order of that axis: gn_reshape copies it.
 
 GPUNUM_API gn_array *gn_reshape(gn_array *a, gn_shape s); // one dimension may be -1; copies if strides force it
 GPUNUM_API gn_array *gn_ravel(gn_array *a);               // 1-d
@@ -810,50 +813,54 @@ GPUNUM_API gn_array *gn_slice(gn_array *a, int axis, int64_t start, int64_t stop
 GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript);
 GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes);
 
-// Writes `value` to the elements of `a`, a view mostly: gn_assign(gn_index(x, "::2"), y) is x[::2] = y. It broadcasts to a's shape
-// and is converted as by gn_cast; where both share memory the old values are written. All that shows that memory has the new
-// values, what was computed from it before keeps the old ones. Gradients reach the value, and the old elements but for those
-// that were overwritten; a leaf that requires a gradient is GN_ERROR_GRADIENT, but between gn_no_grad_begin and gn_no_grad_end,
-// and a value that autograd still needs is reported by gn_backward, as is what was written through a part of complex numbers.
-// Through a gn_detach'ed array autograd sees no writing.
+// Writes `value` to the elements of `a`, a view mostly: gn_assign(gn_index(x, "::2"), y) is x[::2] = y. It broadcasts to a's
+// shape and is converted as by gn_cast; where both share memory the old values are written. All that shows that memory has
+// the new values, what was computed from it before keeps the old ones. Gradients reach the value, and the old elements but
+// for those that were overwritten; a leaf that requires a gradient is GN_ERROR_GRADIENT, but between gn_no_grad_begin and
+// gn_no_grad_end, and a value that autograd still needs is reported by gn_backward, as is what was written through a part of
+// complex numbers. Through a gn_detach'ed array autograd sees no writing.
 GPUNUM_API gn_status gn_assign(gn_array *a, gn_array *value);
 
 // Joins and gathers: new arrays.
 GPUNUM_API gn_array *gn_concat(gn_array *const *arrays, int count, int axis);
 GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis); // along a new axis
-// Rows of `a` along `axis` picked by `indices` (of any shape and integer dtype; negative ones count from the end). One that is out of range is
-// GN_ERROR_ARGUMENT: here and in the next functions at once where the CPU has the indices, else of the next call that waits for
-// the GPU (gn_read, gn_item, gn_sync).
+// Rows of `a` along `axis` picked by `indices` (of any shape and integer dtype; negative ones count from the end). One that
+// is out of range is GN_ERROR_ARGUMENT: here and in the next functions at once where the CPU has the indices, else of the
+// next call that waits for the GPU (gn_read, gn_item, gn_sync).
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis);
-// An index for each element: y[i][j] = a[indices[i][j]][j] for axis 0. Beside the axis both have the same sizes, or one of them 1.
+// An index for each element: y[i][j] = a[indices[i][j]][j] for axis 0. Beside the axis both have the same sizes, or one of
+// them 1.
 GPUNUM_API gn_array *gn_take_along(gn_array *a, gn_array *indices, int axis);
-// A copy of `a` with values at such places: y[indices[i][j]][j] = values[i][j], of several the last; or their sum with what is
-// there, the largest or smallest of all (NaN wins). Values broadcast to the indices, these to a's sizes beside the axis, and are
-// converted to its dtype; of bool the sum is `or`. Every run gives the same bits. gn_assign(a, gn_put_along(a, ...)) is in place.
+// A copy of `a` with values at such places: y[indices[i][j]][j] = values[i][j], of several the last; or their sum with what
+// is there, the largest or smallest of all (NaN wins). Values broadcast to the indices, these to a's sizes beside the axis,
+// and are converted to its dtype; of bool the sum is `or`. Every run gives the same bits. gn_assign(a, gn_put_along(a, ...))
+// is in place.
 GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *values, int axis);
 GPUNUM_API gn_array *gn_scatter_add(gn_array *a, gn_array *indices, gn_array *values, int axis);
 GPUNUM_API gn_array *gn_scatter_max(gn_array *a, gn_array *indices, gn_array *values, int axis);
 GPUNUM_API gn_array *gn_scatter_min(gn_array *a, gn_array *indices, gn_array *values, int axis);
 
-// What is true. The shapes of these results depend on values, for which they wait: GN_ERROR_UNSUPPORTED while a host records.
-// Places of elements that are not 0, int64: row i has the indices on axis i (NumPy's tuple), in C order; or of the raveled array.
+// What is true. The shapes of these results depend on values, for which they wait: GN_ERROR_UNSUPPORTED while a host
+// records. Places of elements that are not 0, int64: row i has the indices on axis i (NumPy's tuple), in C order; or of the
+// raveled array.
 GPUNUM_API gn_array *gn_nonzero(gn_array *a); // (rank, count)
 GPUNUM_API gn_array *gn_flatnonzero(gn_array *a);
 // Rows along the axis where a 1-d condition, no longer than it, is true; GN_ALL: of the raveled array.
 GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis);
-// a[m] and a[m] = value: a bool mask covers a's first axes, which become one, of those that are true. The value broadcasts to that
-// and is written as by gn_assign; it is waited for only where it has a row for each that is true.
+// a[m] and a[m] = value: a bool mask covers a's first axes, which become one, of those that are true. The value broadcasts
+// to that and is written as by gn_assign; it is waited for only where it has a row for each that is true.
 GPUNUM_API gn_array *gn_mask(gn_array *a, gn_array *m);
 GPUNUM_API gn_status gn_assign_mask(gn_array *a, gn_array *m, gn_array *value);
 GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes); // shape + (classes); others give 0s
 
-// Arrangements: new arrays, but where they are called views. The derivative of a repeated element is the sum over its copies.
-// The last `shift` elements of the axes come to their front. GN_ALL: of the raveled array, as in NumPy.
+// Arrangements: new arrays, but where they are called views. The derivative of a repeated element is the sum over its
+// copies. The last `shift` elements of the axes come to their front. GN_ALL: of the raveled array, as in NumPy.
 GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes);
 GPUNUM_API gn_array *gn_tile(gn_array *a, gn_shape repeats); // `a` repeated as a block, repeats.dim[i] times along axis i
 // Each element `repeats` times in succession, along one axis, or with GN_ALL of the raveled array.
 GPUNUM_API gn_array *gn_repeat(gn_array *a, int64_t repeats, gn_axes axis);
-// As often as its count says: a 1-d array of integers, one for each place on the axis or one for all. Waits for them, as gn_nonzero.
+// As often as its count says: a 1-d array of integers, one for each place on the axis or one for all. Waits for them, as
+// gn_nonzero.
 GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axis);
 typedef enum gn_pad_mode {
     GN_PAD_CONSTANT,  // `value`; the other modes do not read it, and need elements: GN_ERROR_SHAPE
@@ -884,8 +891,8 @@ GPUNUM_API gn_array *gn_sliding_window(gn_array *a, int64_t window, int axis);
 // Over the empty set every element is reduced by itself.
 
 // NULL with GN_ERROR_SHAPE for an axis that `a` does not have. The result has the other axes.
-// Partial results of floats never overflow: gn_sum and gn_prod are infinite or NaN only where an element or the result itself is,
-// gn_mean where the sum is (of float16 and bfloat16 float32's), on every backend.
+// Partial results of floats never overflow: gn_sum and gn_prod are infinite or NaN only where an element or the result
+// itself is, gn_mean where the sum is (of float16 and bfloat16 float32's), on every backend.
 GPUNUM_API gn_array *gn_sum(gn_array *a, gn_axes axes);  // integers and bool give int64, unsigned ones uint64, as of gn_prod
 GPUNUM_API gn_array *gn_prod(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_min(gn_array *a, gn_axes axes);  // NaN wins; no value for an empty axis: GN_ERROR_SHAPE
@@ -917,11 +924,12 @@ GPUNUM_API gn_array *gn_nanmax(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, double ddof);
 GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, double ddof);
-// Of variables in rows and observations in columns (variables, variables); 0-d of one variable, as a 1-d array is. NumPy's ddof is 1.
+// Of variables in rows and observations in columns (variables, variables); 0-d of one variable, as a 1-d array is. NumPy's
+// ddof is 1.
 GPUNUM_API gn_array *gn_cov(gn_array *a, int ddof);
 GPUNUM_API gn_array *gn_corrcoef(gn_array *a);
-// |a - b| <= atol + rtol |b|, bool, as NumPy has it; its defaults are 1e-5, 1e-8 and false. The next two say whether it holds
-// of all elements, and whether shapes and elements are the same: they wait for the values; false after an error.
+// |a - b| <= atol + rtol |b|, bool, as NumPy has it; its defaults are 1e-5, 1e-8 and false. The next two say whether it
+// holds of all elements, and whether shapes and elements are the same: they wait for the values; false after an error.
 GPUNUM_API gn_array *gn_isclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan);
 GPUNUM_API bool gn_allclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan);
 GPUNUM_API bool gn_array_equal(gn_array *a, gn_array *b, bool equal_nan);
@@ -931,7 +939,8 @@ GPUNUM_API bool gn_array_equal(gn_array *a, gn_array *b, bool equal_nan);
 
 // Each element becomes what it and all in front of it come to, along one axis, or with GN_ALL of the raveled array. Sums and
 // products of integers and bool are int64, as of gn_sum, and wrap. NaN stays from where it is. gn_cumprod of
-// float64 that is 0 or infinite stays so; of narrower floats what is in front has float64's range or more, and may come back.
+// float64 that is 0 or infinite stays so; of narrower floats what is in front has float64's range or more, and may come
+// back.
 GPUNUM_API gn_array *gn_cumsum(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cumprod(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cummax(gn_array *a, gn_axes axis);
@@ -949,9 +958,9 @@ GPUNUM_API gn_array *gn_partition(gn_array *a, int64_t kth, gn_axes axis);
 // Indices that sort by the last of the arrays, where it has equal elements by the one in front of it, and so on.
 GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis);
 
-// The middle element, or the mean of the two; the element at q (n - 1) of the sorted ones, between two of them in proportion.
-// 0 <= q <= 1, percentages up to 100. NaN where there is one, or nothing; integers give float32. Derivatives go to the
-// elements that are taken.
+// The middle element, or the mean of the two; the element at q (n - 1) of the sorted ones, between two of them in
+// proportion. 0 <= q <= 1, percentages up to 100. NaN where there is one, or nothing; integers give float32. Derivatives go
+// to the elements that are taken.
 GPUNUM_API gn_array *gn_median(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes);
 GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes);
@@ -1022,10 +1031,10 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // epsilon times the largest value at most. A matrix that has no decomposition is a GN_ERROR_ARGUMENT whose message names
 // it and says why.
 
-// All of them take complex matrices too: gn_solve and gn_inv solve real ones of twice the order, the others are computed on the
-// CPU in float64, determinants on one thread. What is transposed is conjugated then, symmetric means Hermitian; eigenvalues,
-// singular values and the diagonals of triangles are real. Eigenvectors are known up to a phase, and columns of u and rows
-// of vt up to one that they share: a loss that depends on it has no derivative.
+// All of them take complex matrices too: gn_solve and gn_inv solve real ones of twice the order, the others are computed on
+// the CPU in float64, determinants on one thread. What is transposed is conjugated then, symmetric means Hermitian;
+// eigenvalues, singular values and the diagonals of triangles are real. Eigenvectors are known up to a phase, and columns of
+// u and rows of vt up to one that they share: a loss that depends on it has no derivative.
 
 // x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
 // exactly 0 is an error.
@@ -1053,16 +1062,16 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
 
 GPUNUM_API gn_array *gn_eigvalsh(gn_array *a); // gn_eigh's values alone
 GPUNUM_API gn_array *gn_svdvals(gn_array *a);  // gn_svd's
-// The sign of the determinant (...), 0 for singular matrices (of complex ones det / |det|), and into *logdet (unless NULL) the
-// logarithm of its magnitude.
+// The sign of the determinant (...), 0 for singular matrices (of complex ones det / |det|), and into *logdet (unless NULL)
+// the logarithm of its magnitude.
 GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet);
-// The pseudo-inverse (..., n, m). Singular values up to rtol times the largest count as 0; rtol below 0 stands for the larger
-// of m and n times the dtype's epsilon. The derivative is that of matrices whose rank stays.
+// The pseudo-inverse (..., n, m). Singular values up to rtol times the largest count as 0; rtol below 0 stands for the
+// larger of m and n times the dtype's epsilon. The derivative is that of matrices whose rank stays.
 GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol);
 GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol); // int64: how many singular values count
 // The shortest x for which a x - b is the shortest: a (..., m, n), b (m) or (..., m, k).
-// Into *residuals and *rank, unless they are NULL, go the sums of squares of a x - b, (...) or (..., k), and gn_matrix_rank of a.
-// rtol as in gn_pinv.
+// Into *residuals and *rank, unless they are NULL, go the sums of squares of a x - b, (...) or (..., k), and gn_matrix_rank
+// of a. rtol as in gn_pinv.
 GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **residuals, gn_array **rank);
 GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n); // below 0 of the inverse
 GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b);       // blocks a[i, j] b, of any rank
@@ -1101,8 +1110,8 @@ GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n); // in
 GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale); // mean `scale`
 GPUNUM_API gn_array *gn_gamma(gn_context *g, gn_dtype t, gn_shape s, double shape, double scale); // both above 0
 GPUNUM_API gn_array *gn_beta(gn_context *g, gn_dtype t, gn_shape s, double a, double b);          // both above 0
-GPUNUM_API gn_array *gn_poisson(gn_context *g, gn_dtype t, gn_shape s, double mean);      // integer or float dtypes, saturated
-GPUNUM_API gn_array *gn_binomial(gn_context *g, gn_dtype t, gn_shape s, int64_t n, double p); // successes of n; dtypes as above
+GPUNUM_API gn_array *gn_poisson(gn_context *g, gn_dtype t, gn_shape s, double mean); // integer or float dtypes, saturated
+GPUNUM_API gn_array *gn_binomial(gn_context *g, gn_dtype t, gn_shape s, int64_t n, double p); // of n; dtypes as above
 // Normal numbers between low and high; either may be infinite.
 GPUNUM_API gn_array *gn_truncated_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation, double low,
                                          double high);
@@ -1115,12 +1124,12 @@ GPUNUM_API gn_array *gn_shuffle(gn_array *a, int axis); // the parts of a along 
 // Reverse-mode differentiation: ops on arrays that require a gradient are recorded, gn_backward runs
 // the record back. Gradients are ordinary arrays, computed lazily on the same device.
 
-// Float arrays that do not depend on one that requires a gradient already; returns `a`. Switched off, as for a layer that is to stay
-// as it is, ops do not record it any more; a gradient that is there already stays, and gn_step takes it.
+// Float arrays that do not depend on one that requires a gradient already; returns `a`. Switched off, as for a layer that is
+// to stay as it is, ops do not record it any more; a gradient that is there already stays, and gn_step takes it.
 GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on);
 GPUNUM_API bool gn_needs_grad(const gn_array *a); // requires one, or depends on one that does
-// Adds d loss / d x to gn_grad(x) of every x that requires it. `loss` has one element. Lets go of the record below it: once more is
-// GN_ERROR_GRADIENT.
+// Adds d loss / d x to gn_grad(x) of every x that requires it. `loss` has one element. Lets go of the record below it: once
+// more is GN_ERROR_GRADIENT.
 GPUNUM_API gn_status gn_backward(gn_array *loss);
 // Lent by `a`, until its gradient changes or its last owner (a caller, a scope, an optimizer) lets go of it: gn_retain
 // makes it yours, without that gn_release, gn_keep and gn_set refuse to give it away. NULL if there is none. Results of ops
@@ -1139,27 +1148,27 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
 // Returns the largest error, |analytic - numeric| / max(1, |numeric|); NaN on failure.
 typedef gn_array *(*gn_function)(gn_context *g, gn_array *const *inputs, int count, void *user);
 GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int count, double step, void *user);
-// One op of the caller's. `forward` makes a float array of the `count` inputs and is not recorded. `backward` gets them, the result
-// `out` and the gradient `gy` of it, and puts the gradient of each input into gx[i], of its shape (NULL only
-// for one that needs none); made of gn_ functions it can be differentiated again.
+// One op of the caller's. `forward` makes a float array of the `count` inputs and is not recorded. `backward` gets them, the
+// result `out` and the gradient `gy` of it, and puts the gradient of each input into gx[i], of its shape (NULL only for one
+// that needs none); made of gn_ functions it can be differentiated again.
 typedef void (*gn_custom_gradient)(gn_context *g, gn_array *const *in, int count, gn_array *out, gn_array *gy, gn_array **gx,
                                    void *user);
 GPUNUM_API gn_array *gn_custom(gn_function forward, gn_custom_gradient backward, gn_array *const *in, int count, void *user);
-// fn(in), of which only the inputs are kept: gn_backward computes it once more, with the same random numbers. Gradients reach what
-// is in `in` and nothing else that fn uses; they cannot be differentiated again.
+// fn(in), of which only the inputs are kept: gn_backward computes it once more, with the same random numbers. Gradients
+// reach what is in `in` and nothing else that fn uses; they cannot be differentiated again.
 GPUNUM_API gn_array *gn_checkpoint(gn_function fn, gn_array *const *in, int count, void *user);
 
 // >>train
 // Layers, losses and optimizers.
 
-// x (..., in) times w (in, out) plus b (out); b may be NULL. PyTorch keeps w as (out, in): gn_transpose. As lazy as gn_matmul. In gn_backward the gradients
-// of w and b come of one job; b's are float32 sums over the rows, in a fixed order.
+// x (..., in) times w (in, out) plus b (out); b may be NULL. PyTorch keeps w as (out, in): gn_transpose. As lazy as
+// gn_matmul. In gn_backward the gradients of w and b come of one job; b's are float32 sums over the rows, in a fixed order.
 GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);
-// a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2, GPT-2's gelu (PyTorch: approximate='tanh'). A float dtype; halves are computed in
-// float32 and rounded once, the gradient too. gn_gelu is the exact one.
+// a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2, GPT-2's gelu (PyTorch: approximate='tanh'). A float dtype; halves are
+// computed in float32 and rounded once, the gradient too. gn_gelu is the exact one.
 GPUNUM_API gn_array *gn_gelu_tanh(gn_array *a);
-// x with each element 0 with probability p and else times 1 / (1 - p); a copy of x where not training. Numbers of the context's
-// stream; no mask is kept: the gradient draws them again.
+// x with each element 0 with probability p and else times 1 / (1 - p); a copy of x where not training. Numbers of the
+// context's stream; no mask is kept: the gradient draws them again.
 GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training);
 // Rows of the table (rows, size) by integer indices (...): (..., size). The gradient is summed in a fixed order; the row
 // `padding` gets none of it (GN_NONE: every row does). An index that there is not: as in gn_take.
@@ -1171,42 +1180,45 @@ typedef struct gn_attention_options {
     double dropout;    // of the weights, where training: all of them are there at a time then, and again for the gradient
 } gn_attention_options;
 // softmax(scale q k^T + mask) v, PyTorch's scaled_dot_product_attention: q (..., heads, n, d), k (..., key heads, m, d) and
-// v (..., key heads, m, e) give (..., heads, n, e). Of heads there are as many as key heads, or a multiple: each of these serves
-// neighbours. The mask broadcasts to (..., heads, n, m): bool, of keys that a query sees, or a float, which is added to the scores.
-// A query that sees no key gives zeros. What is hidden should be finite. Float16 and bfloat16 are summed in float32. One float
-// dtype, any strides; `mask` and `options` may be NULL. The gradient computes scores again, within the same workspace; only a graph
-// of it has all of them. On a GPU, but for browsers', all but float64 without a mask, with d and e multiples of 8 up to 128, takes no
-// workspace. On a CPU all but float64 with 8 queries and 32 keys or more takes 64 KB of it a thread, but for the gradient of a mask;
-// where less is allowed, the way is that of the others.
-GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *options);
+// v (..., key heads, m, e) give (..., heads, n, e). Of heads there are as many as key heads, or a multiple: each of these
+// serves neighbours. The mask broadcasts to (..., heads, n, m): bool, of keys that a query sees, or a float, which is added
+// to the scores. A query that sees no key gives zeros. What is hidden should be finite. Float16 and bfloat16 are summed in
+// float32. One float dtype, any strides; `mask` and `options` may be NULL. The gradient computes scores again, within the
+// same workspace; only a graph of it has all of them. On a GPU, but for browsers', all but float64 without a mask, with d
+// and e multiples of 8 up to 128, takes no workspace. On a CPU all but float64 with 8 queries and 32 keys or more takes 64
+// KB of it a thread, but for the gradient of a mask; where less is allowed, the way is that of the others.
+GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
+                                  const gn_attention_options *options);
 typedef struct gn_rope_options {
     double base;      // 0 = 10000
     int64_t dims;     // columns that are rotated, the first ones; 0 = all
     bool interleaved; // pairs are columns 2 i and 2 i + 1 (RoFormer, GPT-J); else i and i + dims / 2 (NeoX, Llama)
 } gn_rope_options;
-// Rotary embedding of x (..., n, d): pair i of a row is turned by its position times base^(-2 i / dims). Positions are integers that
-// broadcast to (..., n); NULL: 0 to n - 1. `options` may be NULL. Angles are float32's best up to position 2^24.
+// Rotary embedding of x (..., n, d): pair i of a row is turned by its position times base^(-2 i / dims). Positions are
+// integers that broadcast to (..., n); NULL: 0 to n - 1. `options` may be NULL. Angles are float32's best up to position
+// 2^24.
 GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_options *options);
 typedef struct gn_rnn_options {
     int layers; // 0 = 1
     bool bidirectional, batch_first, no_bias;
     double dropout; // of what goes from layer to layer: set it where training alone
 } gn_rnn_options;
-// PyTorch's LSTM and GRU: x (n, batch, in), or (batch, n, in) with batch_first, gives (n, batch, h): 2 h with both directions. The
-// weights are PyTorch's in its order: for each layer and in it for each direction weight_ih (4 h, in) and weight_hh (4 h, h) with gates
-// i, f, g, o, or (3 h, ...) with r, z, n, and bias_ih and bias_hh but for no_bias. h0 and c0 are (layers directions, batch, h), NULL
-// zeros; states behind the last step go to *hn and *cn, which may be NULL: theirs is the result's ownership. All of one float
-// dtype, halves computed in float32.
-GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0, const gn_rnn_options *options,
-                             gn_array **hn, gn_array **cn);
-GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options, gn_array **hn);
-// Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label that is not from 0 to
-// classes - 1 is GN_ERROR_ARGUMENT: at once where the CPU has the labels, else of the next call that waits for the GPU.
+// PyTorch's LSTM and GRU: x (n, batch, in), or (batch, n, in) with batch_first, gives (n, batch, h): 2 h with both
+// directions. The weights are PyTorch's in its order: for each layer and in it for each direction weight_ih (4 h, in) and
+// weight_hh (4 h, h) with gates i, f, g, o, or (3 h, ...) with r, z, n, and bias_ih and bias_hh but for no_bias. h0 and c0
+// are (layers directions, batch, h), NULL zeros; states behind the last step go to *hn and *cn, which may be NULL: theirs is
+// the result's ownership. All of one float dtype, halves computed in float32.
+GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0,
+                             const gn_rnn_options *options, gn_array **hn, gn_array **cn);
+GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options,
+                            gn_array **hn);
+// Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label that is not from 0
+// to classes - 1 is GN_ERROR_ARGUMENT: at once where the CPU has the labels, else of the next call that waits for the GPU.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);
 GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target); // mean of squares
 
-// Losses as in PyTorch. What is predicted is a float array and the target has its shape; float16 and bfloat16 are computed in
-// float32. Each is one pass over its operands, and can be differentiated twice.
+// Losses as in PyTorch. What is predicted is a float array and the target has its shape; float16 and bfloat16 are computed
+// in float32. Each is one pass over its operands, and can be differentiated twice.
 typedef enum gn_reduction {
     GN_REDUCE_MEAN,      // of all elements
     GN_REDUCE_SUM,
@@ -1235,8 +1247,8 @@ typedef struct gn_cross_entropy_options {
     int64_t ignored;
     gn_reduction reduction; // GN_REDUCE_BATCH_MEAN is not one of these
 } gn_cross_entropy_options;
-// logits (n, classes, ...) or (classes), integer labels without the axis of classes; wrong ones as in gn_cross_entropy. `options`
-// may be NULL.
+// logits (n, classes, ...) or (classes), integer labels without the axis of classes; wrong ones as in gn_cross_entropy.
+// `options` may be NULL.
 GPUNUM_API gn_array *gn_cross_entropy_with(gn_array *logits, gn_array *labels, const gn_cross_entropy_options *options);
 // The same of log-probabilities; no label smoothing.
 GPUNUM_API gn_array *gn_nll_loss(gn_array *log_p, gn_array *labels, const gn_cross_entropy_options *options);
@@ -1249,9 +1261,9 @@ typedef struct gn_conv_options {
     bool same;                                 // y as large as x: pads, where uneven more behind. Stride 1
     int64_t output_pad, output_pads[3];        // gn_conv_transpose2d alone: so much more at the end of each axis
 } gn_conv_options;
-// x (n, in, spatial axes...) or without n, w (out, in / groups, kernel axes...), b (out) or NULL: (n, out, ...). x and w are float
-// arrays. Computed when called, without an array of windows on the CPU; on a GPU in pieces whose windows take 64 MiB at most. Gradients
-// of all three, of any order.
+// x (n, in, spatial axes...) or without n, w (out, in / groups, kernel axes...), b (out) or NULL: (n, out, ...). x and w are
+// float arrays. Computed when called, without an array of windows on the CPU; on a GPU in pieces whose windows take 64 MiB
+// at most. Gradients of all three, of any order.
 GPUNUM_API gn_array *gn_conv1d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 GPUNUM_API gn_array *gn_conv2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 GPUNUM_API gn_array *gn_conv3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
@@ -1261,37 +1273,41 @@ GPUNUM_API gn_array *gn_conv_transpose2d(gn_array *x, gn_array *w, gn_array *b, 
 // Pooling of x (..., h, w), a float array with axes in front of these two or without: as in PyTorch.
 typedef struct gn_pool_options {
     int64_t stride, pad, dilation;                       // of both axes; 0 = the size, 0, 1
-    int64_t sizes[2], strides[2], pads[2], dilations[2]; // by axis: count instead of the number where one of the two is not 0
+    // By axis: count instead of the number where one of the two is not 0.
+    int64_t sizes[2], strides[2], pads[2], dilations[2];
     bool ceil;   // windows that the end cuts off count too
     bool inside; // averages are over what of the window lies in x, without the pad
 } gn_pool_options;
-// The largest element of each window, NaN before all. *indices, where it is not NULL, gets where it is, w times row + column, the first
-// of equal ones (of NaN any), int64: the scope's or the caller's as the result is.
+// The largest element of each window, NaN before all. *indices, where it is not NULL, gets where it is, w times row +
+// column, the first of equal ones (of NaN any), int64: the scope's or the caller's as the result is.
 GPUNUM_API gn_array *gn_max_pool2d(gn_array *x, int64_t size, const gn_pool_options *options, gn_array **indices);
 GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_options *options); // no dilation
 // Windows that cover x evenly: of height places from h i / height, rounded down, to h (i + 1) / height, rounded up.
 GPUNUM_API gn_array *gn_adaptive_max_pool2d(gn_array *x, int64_t height, int64_t width, gn_array **indices);
 GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t width);
 typedef enum gn_interpolation { GN_NEAREST, GN_BILINEAR } gn_interpolation;
-// x (..., h, w) as (..., height, width). Bilinear: the corners of the outermost pixels meet, or with align_corners their centres.
+// x (..., h, w) as (..., height, width). Bilinear: the corners of the outermost pixels meet, or with align_corners their
+// centres.
 GPUNUM_API gn_array *gn_interpolate(gn_array *x, int64_t height, int64_t width, gn_interpolation mode, bool align_corners);
 
-// Normalisation: (x - mean) / sqrt(variance + eps) times w plus b, either of which may be NULL; x a float array, halves computed in
-// float32. Forward the two moments and one pass that writes, backward two or four sums and one such pass. PyTorch's eps is 1e-5.
-// x (n, channels, ...), by channel; w and b (channels). In training the moments are those of the batch, and where `mean` and
-// `var` (channels) are not NULL they become 1 - momentum times themselves plus momentum (PyTorch's is 0.1) times the batch's mean and unbiased
-// variance; a gn_checkpoint does that once. Else they are the moments.
+// Normalisation: (x - mean) / sqrt(variance + eps) times w plus b, either of which may be NULL; x a float array, halves
+// computed in float32. Forward the two moments and one pass that writes, backward two or four sums and one such pass.
+// PyTorch's eps is 1e-5. x (n, channels, ...), by channel; w and b (channels). In training the moments are those of the
+// batch, and where `mean` and `var` (channels) are not NULL they become 1 - momentum times themselves plus momentum
+// (PyTorch's is 0.1) times the batch's mean and unbiased variance; a gn_checkpoint does that once. Else they are the
+// moments.
 GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, gn_array *w, gn_array *b, bool training,
                                    double momentum, double eps);
 // Over the last `axes` axes of x, whose sizes w and b have.
 GPUNUM_API gn_array *gn_layer_norm(gn_array *x, int axes, gn_array *w, gn_array *b, double eps);
 GPUNUM_API gn_array *gn_rms_norm(gn_array *x, int axes, gn_array *w, double eps); // x / sqrt(mean(x x) + eps) times w
-// x (n, channels, ...), for each of n over groups of channels with all behind them, or over each channel alone; w and b (channels).
+// x (n, channels, ...), for each of n over groups of channels with all behind them, or over each channel alone; w and b
+// (channels).
 GPUNUM_API gn_array *gn_group_norm(gn_array *x, int64_t groups, gn_array *w, gn_array *b, double eps);
 GPUNUM_API gn_array *gn_instance_norm(gn_array *x, gn_array *w, gn_array *b, double eps);
 
-// Weights for a layer of shape s = (in, out), or for a convolution's (out, in / groups, kernel axes...): He for relu, Glorot for
-// tanh and linear layers. Float dtypes, requires_grad on.
+// Weights for a layer of shape s = (in, out), or for a convolution's (out, in / groups, kernel axes...): He for relu, Glorot
+// for tanh and linear layers. Float dtypes, requires_grad on.
 GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_dtype t, gn_shape s);
 GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s);
 
@@ -1343,22 +1359,24 @@ GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr);
 GPUNUM_API double gn_lr_get(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive
 
-// Mixed precision: until gn_autocast_end products, gn_linear, convolutions and gn_attention take float32 operands as halves of that
-// dtype and give halves; softmax, logsumexp and losses take halves as float32; everything else follows its operands. Parameters stay
-// float32, and so do their gradients; gn_backward may come inside or behind. Pairs nest, GN_F32 switches it off in between; of a
-// thread each. Bfloat16 needs no more. The gradients of float16 need a scaled loss:
+// Mixed precision: until gn_autocast_end products, gn_linear, convolutions and gn_attention take float32 operands as halves
+// of that dtype and give halves; softmax, logsumexp and losses take halves as float32; everything else follows its operands.
+// Parameters stay float32, and so do their gradients; gn_backward may come inside or behind. Pairs nest, GN_F32 switches it
+// off in between; of a thread each. Bfloat16 needs no more. The gradients of float16 need a scaled loss:
 GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t);
 GPUNUM_API void gn_autocast_end(gn_context *g);
-// `scale` is the caller's array of two float32 numbers, {65536, 0} at first: the loss is multiplied by the first one. gn_step_scaled
-// is gn_step of gradients divided by it and, unless max_norm is 0, clipped to that norm. Where a gradient is not finite all parameters
-// and states stay as they are and the scale is halved; after `interval` (0 = 2000) steps without that it is doubled. Of several
-// optimizers with one scale all but the last have GN_NONE for the interval, which leaves the scale to that one. Nothing is waited for;
-// counts of steps (Adam's, Adagrad's for lr_decay, SGD's first) go on all the same. To be saved: the scale, in gn_params.
+// `scale` is the caller's array of two float32 numbers, {65536, 0} at first: the loss is multiplied by the first one.
+// gn_step_scaled is gn_step of gradients divided by it and, unless max_norm is 0, clipped to that norm. Where a gradient is
+// not finite all parameters and states stay as they are and the scale is halved; after `interval` (0 = 2000) steps without
+// that it is doubled. Of several optimizers with one scale all but the last have GN_NONE for the interval, which leaves the
+// scale to that one. Nothing is waited for; counts of steps (Adam's, Adagrad's for lr_decay, SGD's first) go on all the
+// same. To be saved: the scale, in gn_params.
 GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale);
 GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t interval, double max_norm);
 
-// Learning rates for gn_lr_set, by the number of the step, or epoch, from 0 on: PyTorch's schedules, of which nothing else is
-// to be saved. What makes no sense gives NaN, which gn_lr_set refuses. A warm-up multiplies: gn_lr_linear(step, 1, 0.1, 1, 500).
+// Learning rates for gn_lr_set, by the number of the step, or epoch, from 0 on: PyTorch's schedules, of which nothing else
+// is to be saved. What makes no sense gives NaN, which gn_lr_set refuses. A warm-up multiplies: gn_lr_linear(step, 1, 0.1,
+// 1, 500).
 GPUNUM_API double gn_lr_step(int64_t step, double lr, int64_t every, double gamma); // lr gamma^(step / every)
 // times gamma at each of the milestones
 GPUNUM_API double gn_lr_multi_step(int64_t step, double lr, const int64_t *milestones, int count, double gamma);
@@ -1382,8 +1400,8 @@ typedef struct gn_plateau {
 } gn_plateau;
 GPUNUM_API double gn_lr_plateau(gn_plateau *p, double metric); // the rate for the next epoch
 
-// Named arrays in the order in which they came: the parameters and buffers of a model. The list is an owner of each; what it hands
-// out is lent for as long as it has it.
+// Named arrays in the order in which they came: the parameters and buffers of a model. The list is an owner of each; what it
+// hands out is lent for as long as it has it.
 typedef struct gn_params gn_params;
 GPUNUM_API gn_params *gn_params_new(gn_context *g);
 GPUNUM_API void gn_params_free(gn_params *p); // gn_close frees those still alive
@@ -1399,30 +1417,32 @@ GPUNUM_API const char *gn_params_noted(const gn_params *p, const char *key);
 // A file that is there stays as it is until the new one is whole.
 GPUNUM_API gn_status gn_params_save(const gn_params *p, const char *path);
 GPUNUM_API size_t gn_params_save_memory(const gn_params *p, void *out, size_t capacity);
-// A file's arrays over those of the list, in their dtypes: names and shapes must be the same, or nothing is written. Metadata too.
+// A file's arrays over those of the list, in their dtypes: names and shapes must be the same, or nothing is written.
+// Metadata too.
 GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path);
 GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes);
-// The same of the names that are in both, PyTorch's strict=False: those that the file lacks stay as they are. Which these are and what of
-// the file nobody took are lists for gn_params_free, *missing and *unused; either may be NULL, on failure they become NULL.
+// The same of the names that are in both, PyTorch's strict=False: those that the file lacks stay as they are. Which these
+// are and what of the file nobody took are lists for gn_params_free, *missing and *unused; either may be NULL, on failure
+// they become NULL.
 GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused);
 // Everything that is in a file, on the CPU.
 GPUNUM_API gn_params *gn_load_safetensors(gn_context *g, const char *path);
 GPUNUM_API gn_params *gn_load_safetensors_memory(gn_context *g, const void *data, size_t bytes);
-// Adds an optimizer's states, and as they are at this moment its rate, its steps and the place in the context's random stream:
-// once more before each save. To resume: make everything as at first, add the optimizer, gn_params_load, gn_optimizer_restore.
-// Training then goes on with the same bits where the placement is fixed.
+// Adds an optimizer's states, and as they are at this moment its rate, its steps and the place in the context's random
+// stream: once more before each save. To resume: make everything as at first, add the optimizer, gn_params_load,
+// gn_optimizer_restore. Training then goes on with the same bits where the placement is fixed.
 GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_optimizer *opt);
 GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const char *name);
 
 // >>data
 // Batches of samples for training, and images as they are varied.
 
-// Deals samples out in batches, which a thread makes ahead of time in memory of its own: it does not use the context, and next
-// to a running training step nothing waits. The order depends on the seed and the epoch alone, on every backend.
+// Deals samples out in batches, which a thread makes ahead of time in memory of its own: it does not use the context, and
+// next to a running training step nothing waits. The order depends on the seed and the epoch alone, on every backend.
 typedef struct gn_loader gn_loader;
 
-// One array of a batch. Its samples are the rows of `array`, which are copied to the CPU once; or they stand in `data` one after
-// the other, dtype t and shape s each, and stay there; or, both NULL, `fill` writes them.
+// One array of a batch. Its samples are the rows of `array`, which are copied to the CPU once; or they stand in `data` one
+// after the other, dtype t and shape s each, and stay there; or, both NULL, `fill` writes them.
 typedef struct gn_loader_field {
     gn_array *array;
     const void *data;
@@ -1430,9 +1450,9 @@ typedef struct gn_loader_field {
     gn_shape s; // of one sample
 } gn_loader_field;
 
-// Called for each batch, on the loader's thread if it has one: out[i] has `count` samples of field i, those of `indices`, to be
-// written or changed. NULL where all went well, or else what went wrong in words, which are copied. The loader itself, which waits
-// for it, refuses calls from there.
+// Called for each batch, on the loader's thread if it has one: out[i] has `count` samples of field i, those of `indices`, to
+// be written or changed. NULL where all went well, or else what went wrong in words, which are copied. The loader itself,
+// which waits for it, refuses calls from there.
 typedef const char *(*gn_loader_fill)(void *user, const int64_t *indices, int64_t count, void *const *out);
 
 typedef struct gn_loader_options {
@@ -1448,9 +1468,9 @@ typedef struct gn_loader_options {
 // `options` may be NULL.
 GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields, int count, int64_t samples,
                                     const gn_loader_options *options);
-// The next batch into batch[i], a new array (samples, ...) for each field. False where the epoch has ended, and the next call
-// begins another one; and where `fill` failed, which gn_status_get tells (GN_ERROR_IO): the call behind it goes on with the
-// batch that follows. Any thread may call it. Batches belong to the scope that is open: in a loop to one of its own,
+// The next batch into batch[i], a new array (samples, ...) for each field. False where the epoch has ended, and the next
+// call begins another one; and where `fill` failed, which gn_status_get tells (GN_ERROR_IO): the call behind it goes on with
+// the batch that follows. Any thread may call it. Batches belong to the scope that is open: in a loop to one of its own,
 //   for (bool more = true; more;) GN_SCOPE(g) if ((more = gn_loader_next(l, batch))) { ... }
 GPUNUM_API bool gn_loader_next(gn_loader *l, gn_array **batch);
 GPUNUM_API int64_t gn_loader_batches(const gn_loader *l); // of one epoch
@@ -1474,14 +1494,14 @@ GPUNUM_API gn_array *gn_color_jitter(gn_array *x, double brightness, double cont
 GPUNUM_API gn_array *gn_hue_jitter(gn_array *x, double hue);
 // Turned about their centres by -degrees to degrees, counterclockwise; bilinear, 0 where nothing was.
 GPUNUM_API gn_array *gn_random_rotation(gn_array *x, double degrees);
-// w x + (1 - w) x[p] with one w of Beta(alpha, alpha) and one permutation p of the batch (Zhang et al., 2018); *other becomes
-// labels[p] and *weight w, 0-d, for the loss w loss(labels) + (1 - w) loss(other). On failure these are NULL.
+// w x + (1 - w) x[p] with one w of Beta(alpha, alpha) and one permutation p of the batch (Zhang et al., 2018); *other
+// becomes labels[p] and *weight w, 0-d, for the loss w loss(labels) + (1 - w) loss(other). On failure these are NULL.
 GPUNUM_API gn_array *gn_mixup(gn_array *x, gn_array *labels, double alpha, gn_array **other, gn_array **weight);
 // (x - mean[c]) / deviation[c] for each channel. uint8 becomes float32, and is divided by 255 before.
 GPUNUM_API gn_array *gn_normalize(gn_array *x, const double *mean, const double *deviation, int channels);
 
-// PyTorch's affine_grid: theta (n, 2, 3) at the places of an image, (n, height, width, 2). Coordinates are x and y, from -1 to 1
-// between the image's edges, or with align_corners between the centres of its outermost pixels.
+// PyTorch's affine_grid: theta (n, 2, 3) at the places of an image, (n, height, width, 2). Coordinates are x and y, from -1
+// to 1 between the image's edges, or with align_corners between the centres of its outermost pixels.
 GPUNUM_API gn_array *gn_affine_grid(gn_array *theta, int64_t height, int64_t width, bool align_corners);
 typedef enum gn_outside { GN_OUTSIDE_ZEROS, GN_OUTSIDE_BORDER, GN_OUTSIDE_REFLECTION } gn_outside;
 typedef struct gn_grid_options {
@@ -1514,10 +1534,9 @@ GPUNUM_API gn_status gn_save_npz(const char *path, gn_array *const *arrays, cons
 GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const *names, int count, void *out,
                                      size_t capacity);
 
-// A table of numbers, (lines, columns), behind `skip_lines` lines of names; delimiter 0: a comma. Blank lines do not count, nor
-// blanks and quotes around a number.
-// Strict: what is no number of the dtype (nan and inf are some, of floats; nothing is none), or a line with more or fewer columns, is
-// GN_ERROR_FORMAT and says where.
+// A table of numbers, (lines, columns), behind `skip_lines` lines of names; delimiter 0: a comma. Blank lines do not count,
+// nor blanks and quotes around a number. Strict: what is no number of the dtype (nan and inf are some, of floats; nothing is
+// none), or a line with more or fewer columns, is GN_ERROR_FORMAT and says where.
 GPUNUM_API gn_array *gn_load_csv(gn_context *g, const char *path, gn_dtype t, int skip_lines, char delimiter);
 GPUNUM_API gn_array *gn_load_csv_memory(gn_context *g, const void *text, size_t bytes, gn_dtype t, int skip_lines,
                                         char delimiter);
@@ -1543,7 +1562,8 @@ GPUNUM_API gn_status gn_profile_end(gn_context *g, const char *path);
 // may be included before or after this header, or not at all.
 struct DLManagedTensor;
 // Lends the value of `a`, without a copy but where its strides are 0 or negative. Whoever has the tensor calls its `deleter`
-// once, from any thread, before gn_close. What is written there is seen where the CPU computes, a copy on a GPU keeps what it has.
+// once, from any thread, before gn_close. What is written there is seen where the CPU computes, a copy on a GPU keeps what
+// it has.
 GPUNUM_API struct DLManagedTensor *gn_to_dlpack(gn_array *a);
 // Borrows a tensor as gn_array_wrap does, with its strides: `deleter` is called when the memory is no longer needed, but not
 // by a call that fails. GN_ERROR_UNSUPPORTED if it is not in CPU memory.
@@ -1611,12 +1631,13 @@ GPUNUM_API gn_array *gn_rfftfreq(gn_context *g, gn_dtype t, int64_t n, double d)
 GPUNUM_API gn_array *gn_fftshift(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes);
 
-// Parts of complex arrays are views of the same memory. Real arrays are their own real part and conjugate. Complex arrays also go
-// into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs, gn_square,
-// gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_expm1, gn_log1p, gn_log2, gn_log10, gn_sin, gn_cos,
-// gn_tan, gn_sinh, gn_cosh, gn_tanh, their inverses (gn_asin ... gn_atanh), gn_pow, gn_sign (a / |a|), gn_round, gn_isnan and
-// its kin, gn_logical_and and its kin, gn_where, gn_cast, gn_sum, gn_prod, gn_any, gn_all, gn_mean, gn_var, gn_std, gn_norm, and
-// into the products and decompositions of matrices, gn_matmul to gn_matrix_norm; each is computed when it is called.
+// Parts of complex arrays are views of the same memory. Real arrays are their own real part and conjugate. Complex arrays
+// also go into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs,
+// gn_square, gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_expm1, gn_log1p, gn_log2, gn_log10,
+// gn_sin, gn_cos, gn_tan, gn_sinh, gn_cosh, gn_tanh, their inverses (gn_asin ... gn_atanh), gn_pow, gn_sign (a / |a|),
+// gn_round, gn_isnan and its kin, gn_logical_and and its kin, gn_where, gn_cast, gn_sum, gn_prod, gn_any, gn_all, gn_mean,
+// gn_var, gn_std, gn_norm, and into the products and decompositions of matrices, gn_matmul to gn_matrix_norm; each is
+// computed when it is called.
 GPUNUM_API gn_array *gn_real(gn_array *a);
 GPUNUM_API gn_array *gn_imag(gn_array *a);
 GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im); // broadcasts
@@ -1683,8 +1704,8 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 // C++ alone: gn::array is one reference to a gn_array, let go of where its variable ends, with operators. An array that
 // could not be made is empty (`if (!a)`), what is made of it too, and the message is in gn_error: nothing throws. It goes
 // wherever C's functions take a gn_array *; their results go into one by gn::array y(gn_softmax(x, -1)), out of whichever
-// scope is open. What is no new array has an owner already: gn_eval, gn_to and gn_requires_grad are called alone, and what is
-// lent, gn_params_get's, goes through gn_retain. Let no gn::array outlive its context.
+// scope is open. What is no new array has an owner already: gn_eval, gn_to and gn_requires_grad are called alone, and what
+// is lent, gn_params_get's, goes through gn_retain. Let no gn::array outlive its context.
 
 #ifdef __cplusplus
 #include <initializer_list>
@@ -2018,14 +2039,14 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 #endif
 #endif
 
-// Transforms, whose passes are written in vectors without a loop to improve, what waits for a device, and public functions made
-// of others: -O1 makes them as fast as -O2 does, in two thirds of the time. The list of rooms says which these are. (Products
-// and decompositions lose by it: up to half of their speed where matrices are small.)
+// Transforms, whose passes are written in vectors without a loop to improve, what waits for a device, and public functions
+// made of others: -O1 makes them as fast as -O2 does, in two thirds of the time. The list of rooms says which these are.
+// (Products and decompositions lose by it: up to half of their speed where matrices are small.)
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define GNI_O1_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
 #define GNI_O1_END _Pragma("GCC pop_options")
-// The one of the more expensive passes that vectors of 256 bits cannot do without: it clears their upper halves at the end of a
-// function, for which code of SSE2 would wait.
+// The one of the more expensive passes that vectors of 256 bits cannot do without: it clears their upper halves at the end
+// of a function, for which code of SSE2 would wait.
 #define GNI_O1_VECTORS _Pragma("GCC optimize(\"expensive-optimizations\", \"no-thread-jumps\")")
 #else
 #define GNI_O1_BEGIN
@@ -2111,62 +2132,95 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 //      fn              NAME        F                       D                   gF              da
 #define GNI_UNARY_FLOAT(X) \
     X(gn_sqrt,        SQRT,       gni_vsqrt(a),           sqrt(a),            "gn_sqrt(a)",   gn_div(gn_mul_s(gy, 0.5), y)) \
-    X(gn_rsqrt,       RSQRT,      gni_vrsqrt(a),          1.0 / sqrt(a),      "gn_rsqrt(a)",  gn_mul_s(gn_mul(gy, gn_div(y, a)), -0.5)) \
-    X(gn_cbrt,        CBRT,       gni_vcbrt(a),           cbrt(a),            "gn_cbrt(a)",   gn_div(gy, gn_mul_s(gn_square(y), 3.0))) \
-    X(gn_recip,       RECIP,      gni_vset(1.0f) / a,     1.0 / a,            "gn_div(GN_F(1.0), a)", gn_neg(gn_mul(gy, gn_square(y)))) \
+    X(gn_rsqrt,       RSQRT,      gni_vrsqrt(a),          1.0 / sqrt(a),      "gn_rsqrt(a)", \
+      gn_mul_s(gn_mul(gy, gn_div(y, a)), -0.5)) \
+    X(gn_cbrt,        CBRT,       gni_vcbrt(a),           cbrt(a),            "gn_cbrt(a)", \
+      gn_div(gy, gn_mul_s(gn_square(y), 3.0))) \
+    X(gn_recip,       RECIP,      gni_vset(1.0f) / a,     1.0 / a,            "gn_div(GN_F(1.0), a)", \
+      gn_neg(gn_mul(gy, gn_square(y)))) \
     X(gn_exp,         EXP,        gni_vexp(a),            exp(a),             "gn_exp(a)",    gn_mul(gy, y)) \
-    X(gn_exp2,        EXP2,       gni_vexp2(a),           exp2(a),            "gn_exp2(a)",   gn_mul(gy, gn_mul_s(y, GNI_LN2))) \
+    X(gn_exp2,        EXP2,       gni_vexp2(a),           exp2(a),            "gn_exp2(a)", \
+      gn_mul(gy, gn_mul_s(y, GNI_LN2))) \
     X(gn_expm1,       EXPM1,      gni_vexpm1(a),          expm1(a),           "gn_expm1(a)",  gn_mul(gy, gn_add_s(y, 1.0))) \
     X(gn_log,         LOG,        gni_vlog(a),            log(a),             "gn_log(a)",    gn_div(gy, a)) \
-    X(gn_log2,        LOG2,       gni_vlog2(a),           log2(a),            "gn_log2(a)",   gn_div(gy, gn_mul_s(a, GNI_LN2))) \
-    X(gn_log10,       LOG10,      gni_vlog10(a),          log10(a),           "gn_log10(a)",  gn_div(gy, gn_mul_s(a, GNI_LN10))) \
+    X(gn_log2,        LOG2,       gni_vlog2(a),           log2(a),            "gn_log2(a)", \
+      gn_div(gy, gn_mul_s(a, GNI_LN2))) \
+    X(gn_log10,       LOG10,      gni_vlog10(a),          log10(a),           "gn_log10(a)", \
+      gn_div(gy, gn_mul_s(a, GNI_LN10))) \
     X(gn_log1p,       LOG1P,      gni_vlog1p(a),          log1p(a),           "gn_log1p(a)",  gn_div(gy, gn_add_s(a, 1.0))) \
     X(gn_sin,         SIN,        gni_vsin(a),            sin(a),             "gn_sin(a)",    gn_mul(gy, gn_cos(a))) \
-    X(gn_cos,         COS,        gni_vcos(a),            cos(a),             "gn_cos(a)",    gn_neg(gn_mul(gy, gn_sin(a)))) \
-    X(gn_tan,         TAN,        gni_vtan(a),            tan(a),             "gn_tan(a)",    gn_mul(gy, gn_add_s(gn_square(y), 1.0))) \
-    X(gn_asin,        ASIN,       gni_vasin(a),           asin(a),            "gn_asin(a)",   gn_mul(gy, gn_rsqrt(gn_rsub_s(gn_square(a), 1.0)))) \
-    X(gn_acos,        ACOS,       gni_vacos(a),           acos(a),            "gn_acos(a)",   gn_neg(gn_mul(gy, gn_rsqrt(gn_rsub_s(gn_square(a), 1.0))))) \
-    X(gn_atan,        ATAN,       gni_vatan(a),           atan(a),            "gn_atan(a)",   gn_div(gy, gn_add_s(gn_square(a), 1.0))) \
+    X(gn_cos,         COS,        gni_vcos(a),            cos(a),             "gn_cos(a)", \
+      gn_neg(gn_mul(gy, gn_sin(a)))) \
+    X(gn_tan,         TAN,        gni_vtan(a),            tan(a),             "gn_tan(a)", \
+      gn_mul(gy, gn_add_s(gn_square(y), 1.0))) \
+    X(gn_asin,        ASIN,       gni_vasin(a),           asin(a),            "gn_asin(a)", \
+      gn_mul(gy, gn_rsqrt(gn_rsub_s(gn_square(a), 1.0)))) \
+    X(gn_acos,        ACOS,       gni_vacos(a),           acos(a),            "gn_acos(a)", \
+      gn_neg(gn_mul(gy, gn_rsqrt(gn_rsub_s(gn_square(a), 1.0))))) \
+    X(gn_atan,        ATAN,       gni_vatan(a),           atan(a),            "gn_atan(a)", \
+      gn_div(gy, gn_add_s(gn_square(a), 1.0))) \
     X(gn_sinh,        SINH,       gni_vsinh(a),           sinh(a),            "gn_sinh(a)",   gn_mul(gy, gn_cosh(a))) \
     X(gn_cosh,        COSH,       gni_vcosh(a),           cosh(a),            "gn_cosh(a)",   gn_mul(gy, gn_sinh(a))) \
-    X(gn_tanh,        TANH,       gni_vtanh(a),           tanh(a),            "gn_tanh(a)",   gn_mul(gy, gn_rsub_s(gn_square(y), 1.0))) \
-    X(gn_asinh,       ASINH,      gni_vasinh(a),          asinh(a),           "gn_asinh(a)",  gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), 1.0)))) \
-    X(gn_acosh,       ACOSH,      gni_vacosh(a),          acosh(a),           "gn_acosh(a)",  gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), -1.0)))) \
-    X(gn_atanh,       ATANH,      gni_vatanh(a),          atanh(a),           "gn_atanh(a)",  gn_div(gy, gn_rsub_s(gn_square(a), 1.0))) \
-    X(gn_erf,         ERF,        gni_verf(a),            erf(a),             "gn_erf(a)",    gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI))) \
-    X(gn_sigmoid,     SIGMOID,    gni_vsigmoid(a),        gni_dsigmoid(a),    "gn_sigmoid(a)", gn_mul(gy, gn_mul(y, gn_rsub_s(y, 1.0)))) \
+    X(gn_tanh,        TANH,       gni_vtanh(a),           tanh(a),            "gn_tanh(a)", \
+      gn_mul(gy, gn_rsub_s(gn_square(y), 1.0))) \
+    X(gn_asinh,       ASINH,      gni_vasinh(a),          asinh(a),           "gn_asinh(a)", \
+      gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), 1.0)))) \
+    X(gn_acosh,       ACOSH,      gni_vacosh(a),          acosh(a),           "gn_acosh(a)", \
+      gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), -1.0)))) \
+    X(gn_atanh,       ATANH,      gni_vatanh(a),          atanh(a),           "gn_atanh(a)", \
+      gn_div(gy, gn_rsub_s(gn_square(a), 1.0))) \
+    X(gn_erf,         ERF,        gni_verf(a),            erf(a),             "gn_erf(a)", \
+      gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI))) \
+    X(gn_sigmoid,     SIGMOID,    gni_vsigmoid(a),        gni_dsigmoid(a),    "gn_sigmoid(a)", \
+      gn_mul(gy, gn_mul(y, gn_rsub_s(y, 1.0)))) \
     X(gn_silu,        SILU,       gni_vsilu(a),           gni_dsilu(a),       "gn_silu(a)",   gni_grad_silu(gy, a)) \
     X(gn_gelu,        GELU,       gni_vgelu(a),           gni_dgelu(a),       "gn_gelu(a)",   gni_grad_gelu(gy, a)) \
     X(gn_softplus,    SOFTPLUS,   gni_vsoftplus(a),       gni_dsoftplus(a),   "gn_softplus(a)", gn_mul(gy, gn_sigmoid(a)))
 
-//      fn              NAME        F                       D                   I                    gF              gI        da
+//      fn              NAME        F                       D                   I                    gF              gI da
 #define GNI_UNARY_NEG(X) \
-    X(gn_neg,         NEG,        -a,                     -a,                 (T)((UT)0 - (UT)a),  "-a",           "-a",     gn_neg(gy))
+    X(gn_neg,         NEG,        -a,                     -a,                 (T)((UT)0 - (UT)a),  "-a",           "-a", \
+      gn_neg(gy))
 #define GNI_UNARY_SIZE(X) \
-    X(gn_abs,         ABS,        gni_vabs(a),            fabs(a),            GNI_T(gni_iabs)(a),  "abs(a)",       "GN_ABS_INT(a)", gn_mul(gy, gn_sign(a))) \
-    X(gn_sign,        SIGN,       gni_vsign(a),           gni_dsign(a),       GNI_T(gni_isign)(a), "gn_sign(a)",   "GN_SIGN_INT(a)", gn_zeros_like(gy))
+    X(gn_abs,         ABS,        gni_vabs(a),            fabs(a),            GNI_T(gni_iabs)(a),  "abs(a)", \
+      "GN_ABS_INT(a)", gn_mul(gy, gn_sign(a))) \
+    X(gn_sign,        SIGN,       gni_vsign(a),           gni_dsign(a),       GNI_T(gni_isign)(a), "gn_sign(a)", \
+      "GN_SIGN_INT(a)", gn_zeros_like(gy))
 #define GNI_UNARY_WHOLE(X) \
-    X(gn_square,      SQUARE,     a * a,                  a * a,              (T)((UT)a * (UT)a),  "a * a",        "a * a",  gn_mul(gy, gn_mul_s(a, 2.0))) \
-    X(gn_floor,       FLOOR,      gni_vfloor(a),          floor(a),           a,                   "floor(a)",     "a",      gn_zeros_like(gy)) \
-    X(gn_ceil,        CEIL,       gni_vceil(a),           ceil(a),            a,                   "ceil(a)",      "a",      gn_zeros_like(gy)) \
-    X(gn_round,       ROUND,      gni_vrint(a),           gni_drint(a),       a,                   "gn_rint(a)",   "a",      gn_zeros_like(gy)) \
-    X(gn_trunc,       TRUNC,      gni_vtrunc(a),          trunc(a),           a,                   "trunc(a)",     "a",      gn_zeros_like(gy)) \
-    X(gn_relu,        RELU,       gni_vmaxc(a, gni_vset(0.0f)), gni_dmax(a, 0.0), GNI_T(gni_irelu)(a), "gn_max(a, GN_F(0.0))", "GN_RELU_INT(a)", gni_grad_relu(gy, y))
+    X(gn_square,      SQUARE,     a * a,                  a * a,              (T)((UT)a * (UT)a),  "a * a", \
+      "a * a",  gn_mul(gy, gn_mul_s(a, 2.0))) \
+    X(gn_floor,       FLOOR,      gni_vfloor(a),          floor(a),           a,                   "floor(a)",     "a", \
+      gn_zeros_like(gy)) \
+    X(gn_ceil,        CEIL,       gni_vceil(a),           ceil(a),            a,                   "ceil(a)",      "a", \
+      gn_zeros_like(gy)) \
+    X(gn_round,       ROUND,      gni_vrint(a),           gni_drint(a),       a,                   "gn_rint(a)",   "a", \
+      gn_zeros_like(gy)) \
+    X(gn_trunc,       TRUNC,      gni_vtrunc(a),          trunc(a),           a,                   "trunc(a)",     "a", \
+      gn_zeros_like(gy)) \
+    X(gn_relu,        RELU,       gni_vmaxc(a, gni_vset(0.0f)), gni_dmax(a, 0.0), GNI_T(gni_irelu)(a), \
+      "gn_max(a, GN_F(0.0))", "GN_RELU_INT(a)", gni_grad_relu(gy, y))
 #define GNI_UNARY_ANY(X) GNI_UNARY_NEG(X) GNI_UNARY_SIZE(X) GNI_UNARY_WHOLE(X)
 
 //      fn              NAME        F                       D                   I               gF                       gI
 #define GNI_UNARY_BOOL(X) \
-    X(gn_isnan,       ISNAN,      gni_vne(a, a),          a != a,             (T)(0 * a),     "gn_isnan(a)",           "notEqual(a, a)") \
-    X(gn_isinf,       ISINF,      gni_veq(gni_vabs(a), gni_vinf()), fabs(a) == GNI_INF, (T)(0 * a), "gn_isinf(a)",     "notEqual(a, a)") \
-    X(gn_isfinite,    ISFINITE,   gni_vlt(gni_vabs(a), gni_vinf()), fabs(a) < GNI_INF, (T)(0 * a + 1), "gn_isfinite(a)", "equal(a, a)") \
-    X(gn_logical_not, LOGICAL_NOT, gni_veq(a, gni_vset(0.0f)), a == 0.0,      a == 0,         "equal(a, GN_F(0.0))",   "equal(a, GN_ZERO_INT)")
+    X(gn_isnan,       ISNAN,      gni_vne(a, a),          a != a,             (T)(0 * a),     "gn_isnan(a)", \
+      "notEqual(a, a)") \
+    X(gn_isinf,       ISINF,      gni_veq(gni_vabs(a), gni_vinf()), fabs(a) == GNI_INF, (T)(0 * a), "gn_isinf(a)", \
+      "notEqual(a, a)") \
+    X(gn_isfinite,    ISFINITE,   gni_vlt(gni_vabs(a), gni_vinf()), fabs(a) < GNI_INF, (T)(0 * a + 1), "gn_isfinite(a)", \
+      "equal(a, a)") \
+    X(gn_logical_not, LOGICAL_NOT, gni_veq(a, gni_vset(0.0f)), a == 0.0,      a == 0,         "equal(a, GN_F(0.0))", \
+      "equal(a, GN_ZERO_INT)")
 
 //      fn              NAME        F                       D                   gF                da, db
 #define GNI_BINARY_DIV(X) \
-    X(gn_div,         DIV,        a / b,                  a / b,              "gn_div(a, b)",   gn_div(gy, b), gn_neg(gn_div(gn_mul(gy, y), b)))
+    X(gn_div,         DIV,        a / b,                  a / b,              "gn_div(a, b)",   gn_div(gy, b), \
+      gn_neg(gn_div(gn_mul(gy, y), b)))
 #define GNI_BINARY_ANGLE(X) \
-    X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", gn_div(gn_mul(gy, b), gni_sum_squares(gy, a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(gy, a, b)))) \
-    X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), gn_mul(gy, gn_div(b, y)))
+    X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", \
+      gn_div(gn_mul(gy, b), gni_sum_squares(gy, a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(gy, a, b)))) \
+    X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), \
+      gn_mul(gy, gn_div(b, y)))
 #define GNI_BINARY_FLOAT(X) GNI_BINARY_DIV(X) GNI_BINARY_ANGLE(X)
 // Parts of functions of complex64 a + bi: the logarithm of its magnitude; the root of half of that and |a|.
 //      NAME        F                       gF
@@ -2174,31 +2228,48 @@ inline array where(const array &condition, const array &a, const array &b) { ret
     X(LOG_SIZE,   gni_vlog_size(a, b),    "gn_log_size(a, b)") \
     X(ROOT_SIZE,  gni_vroot_size(a, b),   "gn_root_size(a, b)")
 
-//      fn              NAME        F                       D                   I                        gF                  gI              da, db
+//      fn              NAME        F                       D                   I                        gF gI da, db
 #define GNI_BINARY_RING(X) \
-    X(gn_add,         ADD,        a + b,                  a + b,              (T)((UT)a + (UT)b),      "a + b",            "a + b",        gy, gy) \
-    X(gn_sub,         SUB,        a - b,                  a - b,              (T)((UT)a - (UT)b),      "a - b",            "a - b",        gy, gn_neg(gy)) \
-    X(gn_mul,         MUL,        a * b,                  a * b,              (T)((UT)a * (UT)b),      "a * b",            "a * b",        gn_mul(gy, b), gn_mul(gy, a))
+    X(gn_add,         ADD,        a + b,                  a + b,              (T)((UT)a + (UT)b),      "a + b", \
+      "a + b",        gy, gy) \
+    X(gn_sub,         SUB,        a - b,                  a - b,              (T)((UT)a - (UT)b),      "a - b", \
+      "a - b",        gy, gn_neg(gy)) \
+    X(gn_mul,         MUL,        a * b,                  a * b,              (T)((UT)a * (UT)b),      "a * b", \
+      "a * b",        gn_mul(gy, b), gn_mul(gy, a))
 #define GNI_BINARY_DIVIDE(X) \
-    X(gn_floor_div,   FLOOR_DIV,  gni_vfloor_div(a, b),   gni_dfloor_div(a, b), GNI_T(gni_ifloor_div)(a, b), "gn_floor_div(a, b)", "GN_FLOOR_DIV_INT(a, b)", gn_zeros_like(gy), gn_zeros_like(gy)) \
-    X(gn_mod,         MOD,        gni_vmod(a, b),         gni_dmod(a, b),     GNI_T(gni_imod)(a, b),   "gn_mod(a, b)",     "GN_MOD_INT(a, b)", gy, gn_neg(gn_mul(gy, gn_floor_div(a, b)))) \
-    X(gn_pow,         POW,        gni_vpow(a, b),         pow(a, b),          GNI_T(gni_ipow)(a, b),   "gn_pow(a, b)",     "GN_POW_INT(a, b)", gni_grad_pow_base(gy, a, b), gni_grad_pow_exponent(gy, a, b, y))
+    X(gn_floor_div,   FLOOR_DIV,  gni_vfloor_div(a, b),   gni_dfloor_div(a, b), GNI_T(gni_ifloor_div)(a, b), \
+      "gn_floor_div(a, b)", "GN_FLOOR_DIV_INT(a, b)", gn_zeros_like(gy), gn_zeros_like(gy)) \
+    X(gn_mod,         MOD,        gni_vmod(a, b),         gni_dmod(a, b),     GNI_T(gni_imod)(a, b),   "gn_mod(a, b)", \
+      "GN_MOD_INT(a, b)", gy, gn_neg(gn_mul(gy, gn_floor_div(a, b)))) \
+    X(gn_pow,         POW,        gni_vpow(a, b),         pow(a, b),          GNI_T(gni_ipow)(a, b),   "gn_pow(a, b)", \
+      "GN_POW_INT(a, b)", gni_grad_pow_base(gy, a, b), gni_grad_pow_exponent(gy, a, b, y))
 #define GNI_BINARY_BOUND(X) \
-    X(gn_minimum,     MIN,        gni_vmin(a, b),         gni_dmin(a, b),     a < b ? a : b,           "gn_min(a, b)",     "min(a, b)",    gni_grad_pick(gy, b, a), gni_grad_pick(gy, a, b)) \
-    X(gn_maximum,     MAX,        gni_vmax(a, b),         gni_dmax(a, b),     a > b ? a : b,           "gn_max(a, b)",     "max(a, b)",    gni_grad_pick(gy, a, b), gni_grad_pick(gy, b, a))
+    X(gn_minimum,     MIN,        gni_vmin(a, b),         gni_dmin(a, b),     a < b ? a : b,           "gn_min(a, b)", \
+      "min(a, b)",    gni_grad_pick(gy, b, a), gni_grad_pick(gy, a, b)) \
+    X(gn_maximum,     MAX,        gni_vmax(a, b),         gni_dmax(a, b),     a > b ? a : b,           "gn_max(a, b)", \
+      "max(a, b)",    gni_grad_pick(gy, a, b), gni_grad_pick(gy, b, a))
 #define GNI_BINARY_ANY(X) GNI_BINARY_RING(X) GNI_BINARY_DIVIDE(X) GNI_BINARY_BOUND(X)
 
 //      fn              NAME        F                       D            I             gF                        gI
 #define GNI_COMPARE(X) \
-    X(gn_eq,          EQ,         gni_veq(a, b),          a == b,      a == b,       "equal(a, b)",            "equal(a, b)") \
-    X(gn_ne,          NE,         gni_vne(a, b),          a != b,      a != b,       "gn_not_equal(a, b)",     "notEqual(a, b)") \
-    X(gn_lt,          LT,         gni_vlt(a, b),          a < b,       a < b,        "lessThan(a, b)",         "lessThan(a, b)") \
-    X(gn_le,          LE,         gni_vle(a, b),          a <= b,      a <= b,       "lessThanEqual(a, b)",    "lessThanEqual(a, b)") \
-    X(gn_gt,          GT,         gni_vgt(a, b),          a > b,       a > b,        "greaterThan(a, b)",      "greaterThan(a, b)") \
-    X(gn_ge,          GE,         gni_vge(a, b),          a >= b,      a >= b,       "greaterThanEqual(a, b)", "greaterThanEqual(a, b)") \
-    X(gn_logical_and, LOGICAL_AND, gni_vtruth(a) & gni_vtruth(b), a != 0.0 && b != 0.0, a != 0 && b != 0, "GN_AND(gn_truth(a), gn_truth(b))", "GN_AND(GN_TRUTH_INT(a), GN_TRUTH_INT(b))") \
-    X(gn_logical_or,  LOGICAL_OR, gni_vtruth(a) | gni_vtruth(b), a != 0.0 || b != 0.0, a != 0 || b != 0, "GN_OR(gn_truth(a), gn_truth(b))", "GN_OR(GN_TRUTH_INT(a), GN_TRUTH_INT(b))") \
-    X(gn_logical_xor, LOGICAL_XOR, gni_vtruth(a) ^ gni_vtruth(b), (a != 0.0) != (b != 0.0), (a != 0) != (b != 0), "GN_XOR(gn_truth(a), gn_truth(b))", "GN_XOR(GN_TRUTH_INT(a), GN_TRUTH_INT(b))")
+    X(gn_eq,          EQ,         gni_veq(a, b),          a == b,      a == b,       "equal(a, b)", \
+      "equal(a, b)") \
+    X(gn_ne,          NE,         gni_vne(a, b),          a != b,      a != b,       "gn_not_equal(a, b)", \
+      "notEqual(a, b)") \
+    X(gn_lt,          LT,         gni_vlt(a, b),          a < b,       a < b,        "lessThan(a, b)", \
+      "lessThan(a, b)") \
+    X(gn_le,          LE,         gni_vle(a, b),          a <= b,      a <= b,       "lessThanEqual(a, b)", \
+      "lessThanEqual(a, b)") \
+    X(gn_gt,          GT,         gni_vgt(a, b),          a > b,       a > b,        "greaterThan(a, b)", \
+      "greaterThan(a, b)") \
+    X(gn_ge,          GE,         gni_vge(a, b),          a >= b,      a >= b,       "greaterThanEqual(a, b)", \
+      "greaterThanEqual(a, b)") \
+    X(gn_logical_and, LOGICAL_AND, gni_vtruth(a) & gni_vtruth(b), a != 0.0 && b != 0.0, a != 0 && b != 0, \
+      "GN_AND(gn_truth(a), gn_truth(b))", "GN_AND(GN_TRUTH_INT(a), GN_TRUTH_INT(b))") \
+    X(gn_logical_or,  LOGICAL_OR, gni_vtruth(a) | gni_vtruth(b), a != 0.0 || b != 0.0, a != 0 || b != 0, \
+      "GN_OR(gn_truth(a), gn_truth(b))", "GN_OR(GN_TRUTH_INT(a), GN_TRUTH_INT(b))") \
+    X(gn_logical_xor, LOGICAL_XOR, gni_vtruth(a) ^ gni_vtruth(b), (a != 0.0) != (b != 0.0), (a != 0) != (b != 0), \
+      "GN_XOR(gn_truth(a), gn_truth(b))", "GN_XOR(GN_TRUTH_INT(a), GN_TRUTH_INT(b))")
 
 #define GNI_BINARY_INT(X) \
     X(gn_and, AND, (T)(a & b), "a & b") \
@@ -2430,11 +2501,13 @@ typedef struct gni_softmax_fns {
 
 // Attention's scores s, rows of them `step` apart. A column is a query; columns are a multiple of the pass's lanes.
 typedef struct gni_attend_isa {
-    // s becomes exp(s - most), most and sum take it in; `keep` is what earlier sums are to be multiplied by. False: 1 everywhere.
+    // s becomes exp(s - most), most and sum take it in; `keep` is what earlier sums are to be multiplied by. False: 1
+    // everywhere.
     bool (*fold)(float *s, int64_t step, int64_t rows, int64_t cols, float *most, float *sum, float *keep);
     void (*times)(float *x, int64_t step, int64_t rows, int64_t cols, const float *factor);
     // s becomes exp(s - lse), and ds that times (ds - dot) scale
-    void (*back)(float *s, float *ds, int64_t step, int64_t rows, int64_t cols, const float *lse, const float *dot, float scale);
+    void (*back)(float *s, float *ds, int64_t step, int64_t rows, int64_t cols, const float *lse, const float *dot,
+                 float scale);
 } gni_attend_isa;
 
 // What one pass offers. Kernels are indexed by GNI_INSN_CODE, folds by reduction * 3 + domain.
@@ -2450,9 +2523,11 @@ typedef struct gni_cpu_isa {
     // s[0] += the sum of h, s[1] += that of h (x - mean): h is gy w, w is 1 where it is NULL, or without gy x - mean
     void (*norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean);
     // With z = (x - c[0]) c[1]: y = z w + b + c[2], with gy z c[4] + gy w c[3] + c[2]; y may be x
-    void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n, const float c[5]);
+    void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n,
+                       const float c[5]);
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
-    gni_kernel pair_product, pair_conj, pair_quotient; // of complex numbers as they lie in memory, n parts; NULL: there are none
+    // Of complex numbers as they lie in memory, n parts; NULL: there are none.
+    gni_kernel pair_product, pair_conj, pair_quotient;
     const struct gni_cpu_isa *wide; // the same for registers of 64 bits, up to `fold_columns` and those of pairs
     gni_kernel (*wide_kernel)(uint32_t code); // and its kernel of a GNI_INSN_CODE; NULL: it is in room `cpu_wide`
 } gni_cpu_isa;
@@ -2505,8 +2580,8 @@ typedef struct gni_gemm_family {
     gni_gemm_tile_fn tile[3][GNI_GEMM_MAX_ROWS + 1];
 } gni_gemm_family;
 
-// Rows of a against columns of b, both contiguous along k: c[i * c_rs + j * c_cs]. With `runs` they have so many times k elements,
-// which begin at a_runs and b_runs, and column j of b is at cols[j].
+// Rows of a against columns of b, both contiguous along k: c[i * c_rs + j * c_cs]. With `runs` they have so many times k
+// elements, which begin at a_runs and b_runs, and column j of b is at cols[j].
 typedef struct gni_gemm_dots {
     int64_t m, n, k;
     const float *a;
@@ -2934,7 +3009,8 @@ static inline float gni_round_odd(double x) {
 #define GNI_VW 16
 #define GNI_FN(name) name##_avx512
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2"))), \
+  apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")
@@ -3118,9 +3194,9 @@ GNI_INLINE gni_vf gni_vset(float x) {
     return x;
 #endif
 }
-// A constant for loops in which it is used in every round. Clang writes vector constants wherever they are used, and engines make
-// them anew there in up to five instructions; what a function says stays in a register: always the same, but nobody who looks into
-// it can tell.
+// A constant for loops in which it is used in every round. Clang writes vector constants wherever they are used, and engines
+// make them anew there in up to five instructions; what a function says stays in a register: always the same, but nobody who
+// looks into it can tell.
 #if GNI_V_WASM && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 static volatile uint32_t GNI_FN(gni_s_none);
 __attribute__((const, noinline)) static float GNI_FN(gni_s_kept)(float x) {
@@ -3689,7 +3765,8 @@ GNI_INLINE gni_vf gni_vexp(gni_vf x) {
     y = gni_vexp_poly(gni_vexp_reduce(y, &t)) + gni_vkept(1.0f);
     return gni_vscale(y, t);
 }
-// exp(x) for x <= 0, as a softmax has them: the power of two is brought to where a single product makes subnormal numbers of it.
+// exp(x) for x <= 0, as a softmax has them: the power of two is brought to where a single product makes subnormal numbers of
+// it.
 GNI_INLINE gni_vf gni_vexp_low(gni_vf x) {
     gni_vf t, y = gni_vexp_poly(gni_vexp_reduce(gni_vmaxc(x, gni_vkept(-104.0f)), &t)) + gni_vkept(1.0f);
 #if defined(GNI_PASS_AVX512)
@@ -3740,7 +3817,8 @@ GNI_INLINE gni_vf gni_vlog_bits(gni_vf x, gni_vf *k) {
     *k = gni_itov(gni_vu_i(u) >> 23);
     return gni_vu_float((u & 0x007fffffu) + 0x3f3504f3u);
 }
-// The same for every x, returning f = m - 1. Where the logarithm is NaN or infinite, k or f is made so that the sum of their parts is.
+// The same for every x, returning f = m - 1. Where the logarithm is NaN or infinite, k or f is made so that the sum of their
+// parts is.
 GNI_INLINE gni_vf gni_vlog_split(gni_vf x, gni_vf *k) {
 #if defined(GNI_PASS_AVX512)
     __m512 m = _mm512_getmant_ps((__m512)x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_nan);
@@ -4262,7 +4340,8 @@ GNI_INLINE gni_vf gni_vlog_size(gni_vf x, gni_vf y) {
     gni_vf lost = q - (s - p), u = p1 + q1, w = lost + u, m = gni_vlog_bits(s, &k), f = m - gni_vset(1.0f);
     gni_vf scale = gni_vu_float(0x3f800000u - (gni_vf_ubits(s) - gni_vf_ubits(m))), h = w * scale, g = f + h; // 2^-k
     gni_vf rest = gni_vsum_rest(f, h, g) + (gni_vsum_rest(lost, u, w) + gni_vsum_rest(p1, q1, u)) * scale;
-    gni_vf up = gni_ksel(gni_kgt(back, gni_vset(1.0f)), gni_vset(140.0f), gni_ksel(gni_klt(back, gni_vset(1.0f)), gni_vset(-200.0f), zero));
+    gni_vf up = gni_ksel(gni_kgt(back, gni_vset(1.0f)), gni_vset(140.0f),
+                         gni_ksel(gni_klt(back, gni_vset(1.0f)), gni_vset(-200.0f), zero));
     gni_vf r = gni_vlog_near1(k + up, g + rest) * gni_vset(0.5f);
     r = gni_ksel(gni_keq(a, zero), gni_vset(-INFINITY), r);
     return gni_vor_inf(x, y, gni_ksel(gni_keq(x, x), gni_ksel(gni_keq(y, y), r, y), x));
@@ -5053,7 +5132,8 @@ static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
         for (int h = 0; h < GNI_AT_ONCE; h++) {
             for (int64_t i = whole + g + h * GNI_VW, k = h; i < n; i += 16, k += GNI_AT_ONCE)
                 s[k] += n - i >= GNI_VW ? gni_vload(x + i) : gni_vloadn(x + i, (int)(n - i));
-            gni_vstore(lane + g + h * GNI_VW, (s[h] + s[2 * GNI_AT_ONCE + h]) + (s[GNI_AT_ONCE + h] + s[3 * GNI_AT_ONCE + h]));
+            gni_vstore(lane + g + h * GNI_VW,
+                       (s[h] + s[2 * GNI_AT_ONCE + h]) + (s[GNI_AT_ONCE + h] + s[3 * GNI_AT_ONCE + h]));
         }
     }
     double t[8];
@@ -5531,7 +5611,8 @@ GNI_TABLE gni_softmax_fns GNI_FN(gni_softmax_table) = {
 
 // ---- attention
 
-static bool GNI_FN(gni_attend_fold)(float *s, int64_t step, int64_t rows, int64_t cols, float *most, float *sum, float *keep) {
+static bool GNI_FN(gni_attend_fold)(float *s, int64_t step, int64_t rows, int64_t cols, float *most, float *sum,
+                                    float *keep) {
     bool moved = false;
     for (int64_t c = 0; c < cols; c += GNI_VW) {
         float *p = s + c;
@@ -5550,7 +5631,8 @@ static bool GNI_FN(gni_attend_fold)(float *s, int64_t step, int64_t rows, int64_
             total += e;
         }
         total = gni_vfma(gni_vload(sum + c), k, total);
-        gni_vstore(sum + c, gni_ksel(gni_klt(m, gni_vinf()), total, gni_vset((float)NAN))); // gni_vexp_low makes some number of NaN
+        // Gni_vexp_low makes some number of NaN.
+        gni_vstore(sum + c, gni_ksel(gni_klt(m, gni_vinf()), total, gni_vset((float)NAN)));
         gni_vstore(most + c, m);
         gni_vstore(keep + c, k);
         moved = moved || gni_kany(gni_kne(k, one));
@@ -5565,8 +5647,8 @@ static void GNI_FN(gni_attend_times)(float *x, int64_t step, int64_t rows, int64
     }
 }
 
-static void GNI_FN(gni_attend_back)(float *s, float *ds, int64_t step, int64_t rows, int64_t cols, const float *lse, const float *dot,
-                                    float scale) {
+static void GNI_FN(gni_attend_back)(float *s, float *ds, int64_t step, int64_t rows, int64_t cols, const float *lse,
+                                    const float *dot, float scale) {
     for (int64_t c = 0; c < cols; c += GNI_VW) {
         const gni_vf l = gni_vload(lse + c), d = gni_vload(dot + c), f = gni_vset(scale), lost = l - l; // 0 or NaN
         for (int64_t i = 0; i < rows; i++) {
@@ -5578,7 +5660,8 @@ static void GNI_FN(gni_attend_back)(float *s, float *ds, int64_t step, int64_t r
     }
 }
 
-GNI_TABLE gni_attend_isa GNI_FN(gni_attend_table) = {GNI_FN(gni_attend_fold), GNI_FN(gni_attend_times), GNI_FN(gni_attend_back)};
+GNI_TABLE gni_attend_isa GNI_FN(gni_attend_table) = {GNI_FN(gni_attend_fold), GNI_FN(gni_attend_times),
+                                                     GNI_FN(gni_attend_back)};
 
 // ---- normalisation
 
@@ -5606,7 +5689,8 @@ static void GNI_FN(gni_norm_sums)(double s[2], const float *x, const float *gy, 
         if (!(sum - sum + product - product == 0.0)) { // float64 has the range
             sum = product = 0.0;
             for (int64_t k = i; k < stop; k++) {
-                const double z = (double)x[k] - (double)mean, h = (gy != NULL ? (double)gy[k] : z) * (w != NULL ? (double)w[k] : 1.0);
+                const double z = (double)x[k] - (double)mean,
+                             h = (gy != NULL ? (double)gy[k] : z) * (w != NULL ? (double)w[k] : 1.0);
                 sum += h;
                 product += h * z;
             }
@@ -5750,7 +5834,8 @@ static void GNI_FN(gni_net)(int32_t *x, int64_t n) {
                 }
 }
 
-GNI_TABLE gni_random_isa GNI_FN(gni_random_table) = {GNI_FN(gni_random_bits), GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal)};
+GNI_TABLE gni_random_isa GNI_FN(gni_random_table) = {GNI_FN(gni_random_bits), GNI_FN(gni_random_uniform),
+                                                     GNI_FN(gni_random_normal)};
 
 #undef GNI_KERNEL
 #undef GNI_PUT_FLOAT
@@ -5775,9 +5860,9 @@ GNI_TABLE gni_random_isa GNI_FN(gni_random_table) = {GNI_FN(gni_random_bits), GN
 #undef gni_vblocks
 
 // >>dmath
-// Vectors of 64-bit lanes; and the float64 functions of the passes that have fused multiply-adds: gni_dexp, gni_dsin, ... The
-// methods are room `vmath`'s with longer polynomials (tools/fit_math.py) and, where float64 has no room to spare, results kept
-// in two parts (Dekker 1971). The other passes leave these functions to the C library.
+// Vectors of 64-bit lanes; and the float64 functions of the passes that have fused multiply-adds: gni_dexp, gni_dsin, ...
+// The methods are room `vmath`'s with longer polynomials (tools/fit_math.py) and, where float64 has no room to spare,
+// results kept in two parts (Dekker 1971). The other passes leave these functions to the C library.
 
 // ---- vectors of GNI_DW lanes
 
@@ -5856,8 +5941,12 @@ GNI_INLINE gni_vl gni_lload(const void *p, int64_t i) {
 #define gni_dratio GNI_FN(gni_dm_ratio)
 #define gni_dpoly(z, c) GNI_FN(gni_dm_poly)(z, c, (int)(sizeof(c) / sizeof(c)[0]))
 #ifdef GNI_PASS_AVX512
-GNI_INLINE gni_vd gni_dfma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
-GNI_INLINE gni_vd gni_dfnma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm512_fnmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+GNI_INLINE gni_vd gni_dfma(gni_vd a, gni_vd b, gni_vd c) {
+    return (gni_vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+}
+GNI_INLINE gni_vd gni_dfnma(gni_vd a, gni_vd b, gni_vd c) {
+    return (gni_vd)_mm512_fnmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+}
 // NaN in x wins.
 GNI_INLINE gni_vd gni_dmin(gni_vd x, double most) { return (gni_vd)_mm512_min_pd(_mm512_set1_pd(most), (__m512d)x); }
 GNI_INLINE gni_vd gni_dmax(gni_vd x, double least) { return (gni_vd)_mm512_max_pd(_mm512_set1_pd(least), (__m512d)x); }
@@ -5868,8 +5957,12 @@ GNI_INLINE gni_vd gni_dceil(gni_vd x) { return (gni_vd)_mm512_roundscale_pd((__m
 GNI_INLINE gni_vd gni_dtrunc(gni_vd x) { return (gni_vd)_mm512_roundscale_pd((__m512d)x, 0xb); }
 GNI_INLINE int gni_dany(gni_vl m) { return _mm512_movepi64_mask((__m512i)m) != 0; }
 #else
-GNI_INLINE gni_vd gni_dfma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
-GNI_INLINE gni_vd gni_dfnma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm256_fnmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+GNI_INLINE gni_vd gni_dfma(gni_vd a, gni_vd b, gni_vd c) {
+    return (gni_vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+}
+GNI_INLINE gni_vd gni_dfnma(gni_vd a, gni_vd b, gni_vd c) {
+    return (gni_vd)_mm256_fnmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+}
 // NaN in x wins.
 GNI_INLINE gni_vd gni_dmin(gni_vd x, double most) { return (gni_vd)_mm256_min_pd(_mm256_set1_pd(most), (__m256d)x); }
 GNI_INLINE gni_vd gni_dmax(gni_vd x, double least) { return (gni_vd)_mm256_max_pd(_mm256_set1_pd(least), (__m256d)x); }
@@ -5928,9 +6021,9 @@ GNI_INLINE gni_vd gni_dreduce(gni_vd x, gni_vd *n) {
 }
 // exp(r) - 1 - r for |r| <= ln(2)/2.
 GNI_INLINE gni_vd gni_dexp_rest(gni_vd r) {
-    static const double c[] = {0.5000000000000014,     0.1666666666666646,     0.04166666666649399,   0.008333333333444394,
-                               0.0013888888953936462,  0.0001984126965416171,  2.4801481783338446e-05, 2.7557422262196824e-06,
-                               2.763446265466433e-07,  2.5061395025825315e-08};
+    static const double c[] = {0.5000000000000014,    0.1666666666666646,    0.04166666666649399,    0.008333333333444394,
+                               0.0013888888953936462, 0.0001984126965416171, 2.4801481783338446e-05, 2.7557422262196824e-06,
+                               2.763446265466433e-07, 2.5061395025825315e-08};
     return gni_dpoly(r, c) * (r * r);
 }
 GNI_INLINE gni_vd gni_dexp(gni_vd x) {
@@ -5940,7 +6033,8 @@ GNI_INLINE gni_vd gni_dexp(gni_vd x) {
 GNI_INLINE gni_vd gni_dexp2(gni_vd x) {
     const gni_vd y = gni_dmin(gni_dmax(x, -1076.0), 1025.0), n = gni_drint(y), f = y - n;
     // f ln 2 in two parts
-    const gni_vd r = f * 0.69314718055994528623, low = gni_dfma(f, gni_dset(0.69314718055994528623), -r) + f * 2.319046813846299616e-17;
+    const gni_vd r = f * 0.69314718055994528623,
+                 low = gni_dfma(f, gni_dset(0.69314718055994528623), -r) + f * 2.319046813846299616e-17;
     return gni_dscale(((gni_dexp_rest(r) + low) + r) + 1.0, n);
 }
 // (exp(x) - 1) / 2, so that n = 1024 does not overflow early, but for *low.
@@ -6021,7 +6115,9 @@ GNI_INLINE gni_vd gni_dlog_to(gni_vd x, double c, double c_low, double d, double
     return gni_dlog_ends(x, x, sum + ((p - (sum - whole)) + gni_dfma(k, gni_dset(d_low), more)));
 }
 GNI_INLINE gni_vd gni_dlog2(gni_vd x) { return gni_dlog_to(x, 1.4426950408889634, 2.0355273740931033e-17, 1.0, 0.0); }
-GNI_INLINE gni_vd gni_dlog10(gni_vd x) { return gni_dlog_to(x, 0.4342944819032518, 1.098319650216765e-17, 0.3010299956640665, -8.532344317057107e-14); }
+GNI_INLINE gni_vd gni_dlog10(gni_vd x) {
+    return gni_dlog_to(x, 0.4342944819032518, 1.098319650216765e-17, 0.3010299956640665, -8.532344317057107e-14);
+}
 GNI_INLINE gni_vd gni_dlog1p(gni_vd x) {
     const gni_vd u = x + 1.0;
     gni_vd k, f = gni_dlog_split(u, &k), square = f * f * 0.5;
@@ -6148,10 +6244,13 @@ GNI_INLINE gni_vd gni_datan_rest(gni_vd t) {
 GNI_INLINE gni_vd gni_datan(gni_vd x) {
     const gni_vd a = gni_dabs(x), one = gni_dset(1.0), zero = gni_dset(0.0);
     const gni_vl about1 = (gni_vl)(a > 0.41421356237309503), large = (gni_vl)(a > 2.4142135623730949);
-    const gni_vd t = gni_dpick(large, -one, gni_dpick(about1, a - 1.0, a)) / gni_dpick(large, a, gni_dpick(about1, a + 1.0, one));
+    const gni_vd t =
+        gni_dpick(large, -one, gni_dpick(about1, a - 1.0, a)) / gni_dpick(large, a, gni_dpick(about1, a + 1.0, one));
     const gni_vd rest = gni_datan_rest(t);
-    const gni_vd base = gni_dpick(large, gni_dset(1.5707963267948966), gni_dpick(about1, gni_dset(0.78539816339744828), zero));
-    const gni_vd low = gni_dpick(large, gni_dset(6.123233995736766e-17), gni_dpick(about1, gni_dset(3.061616997868383e-17), zero));
+    const gni_vd base =
+        gni_dpick(large, gni_dset(1.5707963267948966), gni_dpick(about1, gni_dset(0.78539816339744828), zero));
+    const gni_vd low =
+        gni_dpick(large, gni_dset(6.123233995736766e-17), gni_dpick(about1, gni_dset(3.061616997868383e-17), zero));
     return gni_dcopysign(base + (t + (rest + low)), x);
 }
 
@@ -6168,10 +6267,13 @@ GNI_INLINE gni_vd gni_datan2(gni_vd y, gni_vd x) {
     const gni_vl about1 = (gni_vl)(least > most * 0.41421356237309503);
     const gni_vd over = gni_dpick(about1, least - most, least), under = gni_dpick(about1, least + most, most);
     const gni_vd t = over / under, rest = gni_datan_rest(t);
-    const gni_vd base = gni_dpick(about1, gni_dset(0.78539816339744828), zero), base_low = gni_dpick(about1, gni_dset(3.061616997868383e-17), zero);
+    const gni_vd base = gni_dpick(about1, gni_dset(0.78539816339744828), zero),
+                 base_low = gni_dpick(about1, gni_dset(3.061616997868383e-17), zero);
     // base + t + low: from pi/2 down where it is steep, from pi down at the left.
-    const gni_vd low = rest + base_low, from = gni_dpick(steep, gni_dset(1.5707963267948966), gni_dpick(left, gni_dset(3.1415926535897931), zero));
-    const gni_vd from_low = gni_dpick(steep, gni_dset(6.123233995736766e-17), gni_dpick(left, gni_dset(1.2246467991473532e-16), zero));
+    const gni_vd low = rest + base_low,
+                 from = gni_dpick(steep, gni_dset(1.5707963267948966), gni_dpick(left, gni_dset(3.1415926535897931), zero));
+    const gni_vd from_low =
+        gni_dpick(steep, gni_dset(6.123233995736766e-17), gni_dpick(left, gni_dset(1.2246467991473532e-16), zero));
     const gni_vl down = left ^ steep;
     const gni_vd angle = gni_dpick(down, (from - base) - (t + (low - from_low)), (from + base) + (t + (low + from_low)));
     return gni_dcopysign(gni_dpick((gni_vl)(x != x), x, angle), y);
@@ -6187,7 +6289,9 @@ GNI_INLINE gni_vd gni_dhypot(gni_vd x, gni_vd y) {
     const gni_vl more = (gni_vl)(ax > ay);
     const gni_vd most = gni_dpick(more, ax, ay), least = gni_dpick(more, ay, ax);
     // 2^-600 above 2^500, 2^600 below 2^-400
-    const gni_vd scale = gni_dpick((gni_vl)(most > 3.273390607896142e150), gni_dset(2.409919865102884e-181), gni_dpick((gni_vl)(most < 3.8725919148493183e-121), gni_dset(4.149515568880993e180), one));
+    const gni_vd scale =
+        gni_dpick((gni_vl)(most > 3.273390607896142e150), gni_dset(2.409919865102884e-181),
+                  gni_dpick((gni_vl)(most < 3.8725919148493183e-121), gni_dset(4.149515568880993e180), one));
     const gni_vd a = most * scale, b = least * scale, p = a * a, q = b * b, sum = p + q;
     const gni_vd low = gni_dfma(a, a, -p) + gni_dfma(b, b, -q) + (q - (sum - p)), root = gni_dsqrt(sum);
     const gni_vd more_root = root + (gni_dfma(-root, root, sum) + low) / (root + root);
@@ -6197,23 +6301,25 @@ GNI_INLINE gni_vd gni_dhypot(gni_vd x, gni_vd y) {
 #endif
 
 // >>wide_kernels
-// Loops of the CPU backend over 64-bit registers, float64 and int64, compiled per pass: the ops that vectors have, conversions,
-// folds for reductions, softmax pieces. What calls the C library is in room `cpu_wide`. From outside: the table GNI_FN(gni_isa_table),
-// in which the loops of room `cpu_kernels` are, too.
+// Loops of the CPU backend over 64-bit registers, float64 and int64, compiled per pass: the ops that vectors have,
+// conversions, folds for reductions, softmax pieces. What calls the C library is in room `cpu_wide`. From outside: the table
+// GNI_FN(gni_isa_table), in which the loops of room `cpu_kernels` are, too.
 
 // ---- kernels
 
 // F and I: of float64 and of int64 to the same; Q and T: to truth values, from masks of lanes.
 #define GNI_WIDE_OPS(F, Q, I, T)                                                                                         \
     F(NEG, -a) F(ABS, gni_dabs(a)) F(SQUARE, a * a) F(RECIP, 1.0 / a) F(ADD, a + b) F(SUB, a - b) F(MUL, a * b)          \
-    F(DIV, a / b) F(RELU, gni_dpick((gni_vl)(a <= 0.0), gni_dset(0.0), a))                                                      \
+    F(DIV, a / b) F(RELU, gni_dpick((gni_vl)(a <= 0.0), gni_dset(0.0), a)) \
     F(MIN, gni_dpick((gni_vl)(a < b) | (gni_vl)(a != a), a, b)) F(MAX, gni_dpick((gni_vl)(a > b) | (gni_vl)(a != a), a, b)) \
     Q(EQ, a == b) Q(NE, a != b) Q(LT, a < b) Q(LE, a <= b) Q(GT, a > b) Q(GE, a >= b) Q(ISNAN, a != a)                   \
     Q(ISINF, gni_dabs(a) == GNI_INF) Q(ISFINITE, gni_dabs(a) < GNI_INF) Q(LOGICAL_NOT, a == 0.0) Q(TO_BOOL, a != 0.0)     \
     Q(LOGICAL_AND, (gni_vl)(a != 0.0) & (gni_vl)(b != 0.0)) Q(LOGICAL_OR, (gni_vl)(a != 0.0) | (gni_vl)(b != 0.0))       \
     Q(LOGICAL_XOR, (gni_vl)(a != 0.0) ^ (gni_vl)(b != 0.0))                                                              \
-    I(NEG, (gni_vl)(0 - (gni_vq)a)) I(ABS, gni_lpick(a < 0, (gni_vl)(0 - (gni_vq)a), a)) I(RELU, gni_lpick(a > 0, a, a ^ a)) \
-    I(SQUARE, (gni_vl)((gni_vq)a * (gni_vq)a)) I(ADD, (gni_vl)((gni_vq)a + (gni_vq)b)) I(SUB, (gni_vl)((gni_vq)a - (gni_vq)b)) \
+    I(NEG, (gni_vl)(0 - (gni_vq)a)) I(ABS, gni_lpick(a < 0, (gni_vl)(0 - (gni_vq)a), a)) I(RELU, \
+      gni_lpick(a > 0, a, a ^ a)) \
+    I(SQUARE, (gni_vl)((gni_vq)a * (gni_vq)a)) I(ADD, (gni_vl)((gni_vq)a + (gni_vq)b)) I(SUB, \
+      (gni_vl)((gni_vq)a - (gni_vq)b)) \
     I(MUL, (gni_vl)((gni_vq)a * (gni_vq)b)) I(MIN, gni_lpick(a < b, a, b)) I(MAX, gni_lpick(a > b, a, b))                \
     I(AND, a & b) I(OR, a | b) I(XOR, a ^ b)                                                                             \
     T(EQ, a == b) T(NE, a != b) T(LT, a < b) T(LE, a <= b) T(GT, a > b) T(GE, a >= b) T(LOGICAL_NOT, a == 0)             \
@@ -6240,7 +6346,8 @@ GNI_WIDE(gni_df_ROUND_F32, gni_vd, gni_dload, gni_vd, GNI_AS(GNI_AS(a, gni_vd4),
 GNI_WIDE(gni_di_I_TO_F, gni_vl, gni_lload, gni_vd, GNI_AS(a, gni_vd))
 // An integer that float64 does not hold keeps 53 bits, the last of which says whether anything was cut off.
 GNI_WIDE(gni_di_TO_ODD, gni_vl, gni_lload, gni_vd,
-         GNI_AS(gni_lpick((gni_vl)((a ^ (a >> 63)) >> 53 == 0) | (gni_vl)((a & 1023) == 0), a, (a & ~(int64_t)1023) | 1024), gni_vd))
+         GNI_AS(gni_lpick((gni_vl)((a ^ (a >> 63)) >> 53 == 0) | (gni_vl)((a & 1023) == 0), a, (a & ~(int64_t)1023) | 1024),
+                gni_vd))
 #if defined(GNI_PASS_AVX512)
 #define gni_dtol GNI_FN(gni_w_dtol)
 // Truncates and saturates; NaN gives 0.
@@ -6313,7 +6420,8 @@ static gni_kernel GNI_FN(gni_wide_kernel)(uint32_t code) {
 #define gni_lnarrow GNI_FN(gni_w_lnarrow)
 GNI_INLINE gni_vl4 gni_lnarrow(gni_vl x) {
 #if defined(GNI_PASS_AVX2)
-    return (gni_vl4)_mm256_castsi256_si128(_mm256_permutevar8x32_epi32((__m256i)x, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6)));
+    return (gni_vl4)_mm256_castsi256_si128(
+        _mm256_permutevar8x32_epi32((__m256i)x, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6)));
 #else
     return GNI_AS(x, gni_vl4);
 #endif
@@ -6384,12 +6492,14 @@ static void GNI_FN(gni_wide_store_bool)(void *dst, const void *src, int64_t n) {
         _mm_storel_epi64((__m128i *)(void *)(d + i), _mm512_cvtepi64_epi8(_mm512_min_epu64(v, _mm512_set1_epi64(1))));
     }
 #else
-    // Masks of 64 bits packed to 32, 16 and 8: of each half of the vectors two items side by side, which the last step puts in turns.
+    // Masks of 64 bits packed to 32, 16 and 8: of each half of the vectors two items side by side, which the last step puts
+    // in turns.
     for (; i + 32 <= n; i += 32) {
         __m256i m[8];
         GNI_FT_UNROLL
         for (int k = 0; k < 8; k++)
-            m[k] = _mm256_cmpeq_epi64(_mm256_loadu_si256((const __m256i *)(const void *)(s + i + 4 * k)), _mm256_setzero_si256());
+            m[k] = _mm256_cmpeq_epi64(_mm256_loadu_si256((const __m256i *)(const void *)(s + i + 4 * k)),
+                                      _mm256_setzero_si256());
         GNI_FT_UNROLL
         for (int k = 0; k < 4; k++) m[k] = _mm256_packs_epi32(m[2 * k], m[2 * k + 1]);
         m[0] = _mm256_packs_epi16(_mm256_packs_epi32(m[0], m[1]), _mm256_packs_epi32(m[2], m[3]));
@@ -6616,7 +6726,8 @@ static void GNI_FN(gni_wide_columns_sum_f)(gni_acc_columns *acc, const void *x, 
             const int64_t step = four ? stride : 0;
             const double *p = (const double *)x + r * stride, *q = p + step, *u = q + step, *w = u + step;
             for (int64_t c = 0; c < whole && four; c += GNI_DW) {
-                const gni_vd y = gni_dload(t, c) + ((gni_dload(p, c) + gni_dload(q, c)) + (gni_dload(u, c) + gni_dload(w, c)));
+                const gni_vd y =
+                    gni_dload(t, c) + ((gni_dload(p, c) + gni_dload(q, c)) + (gni_dload(u, c) + gni_dload(w, c)));
                 memcpy(t + c, &y, sizeof y);
             }
             for (int64_t c = four ? whole : n; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
@@ -6640,13 +6751,15 @@ static void GNI_FN(gni_wide_columns_sum_f)(gni_acc_columns *acc, const void *x, 
             }
             for (const int64_t stop = GNI_MIN(c + GNI_DW, n); c < stop; c++) {
                 const bool exact = t[c] - t[c] == 0.0;
-                GNI_FN(gni_wide_add)(&v[c], &acc->e[c], exact ? &t[c] : (const double *)x + r0 * stride + c, exact ? 1 : last - r0, stride);
+                GNI_FN(gni_wide_add)
+                (&v[c], &acc->e[c], exact ? &t[c] : (const double *)x + r0 * stride + c, exact ? 1 : last - r0, stride);
             }
         }
     }
 }
 
-static void GNI_FN(gni_wide_columns_prod_f)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, int64_t at) {
+static void GNI_FN(gni_wide_columns_prod_f)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n,
+                                            int64_t at) {
     double *v = (double *)acc->v;
     GNI_UNUSED(at);
     for (int64_t r = 0; r < rows; r++) {
@@ -6916,10 +7029,11 @@ static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
-    GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table), GNI_FN(gni_store_table), GNI_FN(gni_fold_table),
-    GNI_FN(gni_columns_table),  GNI_FN(gni_stream),     GNI_FN(gni_norm_sums),   GNI_FN(gni_norm_write),
-    GNI_FN(gni_net),            GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj), GNI_QUOTIENTS(gni_pair_quotient), &GNI_FN(gni_wide_table),
-    GNI_FN(gni_wide_kernel)};
+    GNI_FN(gni_kernels_narrow),  GNI_FN(gni_load_table),    GNI_FN(gni_store_table),
+    GNI_FN(gni_fold_table),      GNI_FN(gni_columns_table), GNI_FN(gni_stream),
+    GNI_FN(gni_norm_sums),       GNI_FN(gni_norm_write),    GNI_FN(gni_net),
+    GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj),  GNI_QUOTIENTS(gni_pair_quotient),
+    &GNI_FN(gni_wide_table),     GNI_FN(gni_wide_kernel)};
 #undef GNI_QUOTIENTS
 #undef GNI_PAIRS
 
@@ -8368,8 +8482,8 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
 GNI_O1_BEGIN
 GNI_O1_VECTORS
 // >>fft_numbers
-// What rooms fft_micro and fft_passes are compiled with, of float32 or float64 as GNI_FFT_PASS says: GNI_FT_W numbers of type
-// GNI_FT_T in a vector.
+// What rooms fft_micro and fft_passes are compiled with, of float32 or float64 as GNI_FFT_PASS says: GNI_FT_W numbers of
+// type GNI_FT_T in a vector.
 
 #if defined(GNI_PASS_AVX512) || GNI_V_NEON
 #define GNI_FT_MAX_RADIX 16
@@ -10253,8 +10367,8 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 
 GNI_O1_END
 // >>fft_end
-// Takes the names of room fft_numbers back, and after float32 compiles the FFT rooms for float64, by including this file again:
-// that is read whole each time, and once less so.
+// Takes the names of room fft_numbers back, and after float32 compiles the FFT rooms for float64, by including this file
+// again: that is read whole each time, and once less so.
 
 #undef GNI_FT_T
 #undef GNI_FT_WIDE
@@ -11038,13 +11152,14 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_PROGRAM_IN_KINDS 2  // 4 bits each
 #define GNI_P_PROGRAM_OUTPUTS 3   // dtypes from bit 0, kinds from bit 16, 4 bits each
 #define GNI_P_PROGRAM_OUT_REGS 4  // registers, 8 bits each
-#define GNI_P_PROGRAM_HOW 5       // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles,
-                                  // bit 5: elements of a group are 256 apart;
-                                  // as WGSL, from bit 8 on 4 bits for each of the first 6 inputs: 1 + the output whose
-                                  // buffer it has.
-                                  // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
-                                  // lanes of a team, bit 13: moments, 16-19: dtype of the result, 20-21: log2 of the steps of a lane that
-                                  // are loaded at a time; as WGSL, bits 24 and 25: partial results are written, are joined
+#define GNI_P_PROGRAM_HOW                                                                                                   \
+    5 // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles,
+      // bit 5: elements of a group are 256 apart;
+      // as WGSL, from bit 8 on 4 bits for each of the first 6 inputs: 1 + the output whose
+      // buffer it has.
+      // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
+      // lanes of a team, bit 13: moments, 16-19: dtype of the result, 20-21: log2 of the steps of a lane that
+      // are loaded at a time; as WGSL, bits 24 and 25: partial results are written, are joined
 #define GNI_P_PROGRAM_STEPS 6     // instructions, at most 24
 // Others.
 #define GNI_P_PROGRAM_KERNEL 32 // to 47: the kernel's own, below
@@ -11898,8 +12013,9 @@ typedef struct gni_softmax {
 
 // Work on rows that needs a sum or two over each row first, on GPUs only: rows.comp says what `kind` (GNI_ROWS_) does. All
 // operands are contiguous, those that a kind does not have are without a buffer: x, gy (the gradient) and out (rows, n), or
-// out (rows) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and bias
-// float32, (n) or, where stretches > 0, (period, stretches): one for `inner` places, and for every row that many periods on.
+// out (rows) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and
+// bias float32, (n) or, where stretches > 0, (period, stretches): one for `inner` places, and for every row that many
+// periods on.
 typedef struct gni_rows {
     int kind;
     int64_t rows, n, period, stretches, inner;
@@ -11943,38 +12059,40 @@ typedef struct gni_conv {
     int64_t batch_dim[2], a_batch[2], b_batch[2];
     int64_t n_dim[4], b_n[4], k_dim[4], b_k[4];
     gni_operand a, b, c; // stride[] unused
-    // Other than 0, on a CPU: images (k_dim[0]) of a are so far apart, and neighbours along the last axis of k that has more than one
-    // place are neighbours in a and in b.
+    // Other than 0, on a CPU: images (k_dim[0]) of a are so far apart, and neighbours along the last axis of k that has more
+    // than one place are neighbours in a and in b.
     int64_t a_jump;
-    // Other than 0, on a CPU: rows of b's images are combed, elements i, i + comb, ... one after the other and comb_part elements in
-    // front of those from i + 1 on. The last axis of kernels, of so many taps, steps as if they were not; b_k or b_n has 0 for it.
+    // Other than 0, on a CPU: rows of b's images are combed, elements i, i + comb, ... one after the other and comb_part
+    // elements in front of those from i + 1 on. The last axis of kernels, of so many taps, steps as if they were not; b_k or
+    // b_n has 0 for it.
     int64_t comb, comb_part, comb_taps, comb_step;
-    // On a GPU, where b has its channels last: runs of c's columns that follow each other, where the next run and the next row
-    // begin.
+    // On a GPU, where b has its channels last: runs of c's columns that follow each other, where the next run and the next
+    // row begin.
     int64_t c_run, c_jump, c_row;
-    // With a buffer, on a GPU: a and b are images in parts, where these control words say so. Lines of b, which come behind those
-    // of a, are channels, else images.
+    // With a buffer, on a GPU: a and b are images in parts, where these control words say so. Lines of b, which come behind
+    // those of a, are channels, else images.
     gni_operand control;
     int64_t a_lines;
     bool by_channel;
 } gni_conv;
 
-// out (n, out..., width) contiguous = in (n, channels, in...) of any strides as if it began `before` places earlier, with zeros
-// around it, or cut; channels behind its own are zeros. For GPUs.
-typedef enum gni_image_step { GNI_IMAGE_PLAIN, GNI_IMAGE_SCAN, GNI_IMAGE_PARTS } gni_image_step; // image.comp says what they are
+// out (n, out..., width) contiguous = in (n, channels, in...) of any strides as if it began `before` places earlier, with
+// zeros around it, or cut; channels behind its own are zeros. For GPUs. Image.comp says what they are.
+typedef enum gni_image_step { GNI_IMAGE_PLAIN, GNI_IMAGE_SCAN, GNI_IMAGE_PARTS } gni_image_step;
 typedef struct gni_image {
     int64_t n, channels, width;
     int64_t have[3], before[3], size[3];
     gni_operand in, out; // in's strides: of n, channels and three axes
-    // Of scans, which write to `control` and have it as `out`, and of parts: the operand's first line, those of both operands, and
-    // all workgroups of their scans.
+    // Of scans, which write to `control` and have it as `out`, and of parts: the operand's first line, those of both
+    // operands, and all workgroups of their scans.
     gni_image_step step;
     gni_operand control;
     bool by_channel;
     int64_t first, lines, scans;
 } gni_image;
 
-// Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch, head, row.
+// Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch,
+// head, row.
 typedef enum gni_attend_step {
     GNI_ATTEND_FORWARD, // GN_STEP of attention.comp: y and, where there is a buffer for it, lse (batches, heads, n), float32
     GNI_ATTEND_QUERIES, // dq from these, lse, gy, and dot, the rows' sums of y gy, which is like lse
@@ -12006,8 +12124,8 @@ typedef struct gni_take {
     gni_operand in, index, out;
 } gni_take;
 
-// What is where mask (n) is true: with no `out` yet counts, how many in each chunk; then either `rank` rows of `count` int64 places
-// in an array of these dimensions, or of rank 0 the elements of in (n) there. Of GPUs alone.
+// What is where mask (n) is true: with no `out` yet counts, how many in each chunk; then either `rank` rows of `count` int64
+// places in an array of these dimensions, or of rank 0 the elements of in (n) there. Of GPUs alone.
 typedef struct gni_keep {
     int64_t n, count;
     int rank;
@@ -12031,7 +12149,8 @@ typedef struct gni_scan {
 // (rows, count) and one of them without a buffer if it is not asked for. Stable, NaN last.
 typedef struct gni_sort {
     int64_t rows, n, first, count;
-    int64_t parted; // unless 0, all that is asked for: that element is where sorting puts it, smaller ones are in front of it
+    // Unless 0, all that is asked for: that element is where sorting puts it, smaller ones are in front of it.
+    int64_t parted;
     bool descending;
     gni_operand in, out, index;
 } gni_sort;
@@ -12046,8 +12165,8 @@ typedef struct gni_search {
 } gni_search;
 
 // out (bins): how often each number from `least` on is among in (n), int64; with weight (n), float64, their sums. Numbers
-// outside are left out. With edges (bins + 1), which rise, in is of their dtype, float32, and its number is how many edges are not
-// above it; with a scale that is about (x - start) scale.
+// outside are left out. With edges (bins + 1), which rise, in is of their dtype, float32, and its number is how many edges
+// are not above it; with a scale that is about (x - start) scale.
 typedef struct gni_count {
     int64_t n, bins, least;
     double start, scale;
@@ -12056,8 +12175,8 @@ typedef struct gni_count {
 
 // GNI_SCATTER_PUT: the last one is what stays, on the CPU.
 typedef enum gni_scatter_op { GNI_SCATTER_ADD, GNI_SCATTER_MAX, GNI_SCATTER_MIN, GNI_SCATTER_PUT } gni_scatter_op;
-// To out (outer, extent, inner), float32, float64 or an integer of 32 or 64 bits, go the elements of in (outer, count, inner). Sums are
-// the same in every run.
+// To out (outer, extent, inner), float32, float64 or an integer of 32 or 64 bits, go the elements of in (outer, count,
+// inner). Sums are the same in every run.
 typedef struct gni_scatter {
     gni_places at;
     gni_scatter_op op;
@@ -12336,8 +12455,8 @@ static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes);
 static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) GNI_PRINTF(3, 4);
 static const char *gni_shape_text(char *text, size_t size, const gn_shape *s); // "(3,4)"
 
-// calls (rooms `call` and `array`): every public function that takes arrays starts with gni_begin, which checks them and takes the
-// lock, and ends with one of the others. gni_begin returns NULL (unlocked) when one is NULL or stale.
+// calls (rooms `call` and `array`): every public function that takes arrays starts with gni_begin, which checks them and
+// takes the lock, and ends with one of the others. gni_begin returns NULL (unlocked) when one is NULL or stale.
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count);
 static bool gni_begin_context(const char *fn, gn_context *g); // for functions that take a context
 static gn_array *gni_end(gn_context *g,
@@ -12418,12 +12537,13 @@ static gni_takes_fn gni_cpu_takes_any, gni_cpu_takes_none, gni_cpu_takes_map, gn
     gni_cpu_takes_matmul, gni_cpu_takes_conv, gni_cpu_takes_take, gni_cpu_takes_attend, gni_cpu_takes_random;
 static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_context *g, const void *job),
     gni_cpu_softmax(gn_context *g, const void *job), gni_cpu_matmul(gn_context *g, const void *job),
-    gni_cpu_conv(gn_context *g, const void *job), gni_cpu_attend(gn_context *g, const void *job), gni_cpu_take(gn_context *g, const void *job),
-    gni_cpu_scatter(gn_context *g, const void *job), gni_cpu_random(gn_context *g, const void *job),
-    gni_cpu_scan(gn_context *g, const void *job), gni_cpu_sort(gn_context *g, const void *job),
-    gni_cpu_search(gn_context *g, const void *job), gni_cpu_counts(gn_context *g, const void *job);
-// Of room `cpu`: computes one op on short arrays of one dtype without gaps, which most calls on small arrays are, without a program.
-// False: it is other work, or there is no memory. Where there is no GPU.
+    gni_cpu_conv(gn_context *g, const void *job), gni_cpu_attend(gn_context *g, const void *job),
+    gni_cpu_take(gn_context *g, const void *job), gni_cpu_scatter(gn_context *g, const void *job),
+    gni_cpu_random(gn_context *g, const void *job), gni_cpu_scan(gn_context *g, const void *job),
+    gni_cpu_sort(gn_context *g, const void *job), gni_cpu_search(gn_context *g, const void *job),
+    gni_cpu_counts(gn_context *g, const void *job);
+// Of room `cpu`: computes one op on short arrays of one dtype without gaps, which most calls on small arrays are, without a
+// program. False: it is other work, or there is no memory. Where there is no GPU.
 static bool gni_cpu_short(gn_context *g, gn_array *a);
 // Of room `cpu_jobs`: whether all indices, which the CPU has, are within the axis; or gni_fail.
 static bool gni_indices_ok(gn_context *g, const gni_places *at, const gni_operand *index);
@@ -12522,8 +12642,8 @@ static bool gni_back_concat(gn_context *g, gni_node *node, gn_array *gy, gn_arra
 static bool gni_back_stack(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 // Of room `indexing`; the result is the scope's.
-static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index, gn_array *values,
-                               int axis, bool along);
+static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index,
+                               gn_array *values, int axis, bool along);
 static bool gni_back_copy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 // What a backward function reads: bit i for the value of in[i], GNI_READS_OUTPUT for that of the output.
 #define GNI_READS_OUTPUT 0x80000000u
@@ -12860,11 +12980,12 @@ static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count)
 }
 
 // >>learn
-// Placement that learns: the rounds of a loop are timed, some of them on the GPU, and the loop stays where it was faster. A round
-// is what a thread calls between two ends of scopes; rounds with the same calls are one loop. From outside: gni_learn_scope,
-// gni_learn_side.
+// Placement that learns: the rounds of a loop are timed, some of them on the GPU, and the loop stays where it was faster. A
+// round is what a thread calls between two ends of scopes; rounds with the same calls are one loop. From outside:
+// gni_learn_scope, gni_learn_side.
 
-// A loop is on trial when it has taken that long, so that short programs do not wait for pipelines; a window is so many rounds.
+// A loop is on trial when it has taken that long, so that short programs do not wait for pipelines; a window is so many
+// rounds.
 enum { GNI_LEARN_WINDOW = 8, GNI_LEARN_CALLS = 4 };
 #define GNI_LEARN_AFTER ((uint64_t)20000000) // ns
 
@@ -12935,8 +13056,8 @@ static void gni_learn_scope(gn_context *g) {
     l->begun = now;
     l->in_window = l->by_rule = l->little = 0;
     if (again && gni_learn_settled(p))
-        gni_log(g, GN_LOG_INFO, "a loop of %d calls takes %.3g us on the CPU and %.3g us on the GPU: it stays on the %s", count,
-                (double)p->best[0] * 1e-3, (double)p->best[1] * 1e-3, p->state == GNI_LOOP_GPU ? "GPU" : "CPU");
+        gni_log(g, GN_LOG_INFO, "a loop of %d calls takes %.3g us on the CPU and %.3g us on the GPU: it stays on the %s",
+                count, (double)p->best[0] * 1e-3, (double)p->best[1] * 1e-3, p->state == GNI_LOOP_GPU ? "GPU" : "CPU");
 }
 
 // Where the loop under way has its small work, 0: where the rules say.
@@ -14392,7 +14513,10 @@ static void gni_build_finish(gni_program *p) {
 static bool gni_rounds_output(const gni_program *p, uint32_t insn) {
     const uint32_t op = GNI_INSN_CODE(insn) / 3u;
     const gn_dtype t = p->out_dtype[0];
-    return op == (t == GN_F16 ? GNI_OP_ROUND_F16 : t == GN_BF16 ? GNI_OP_ROUND_BF16 : GNI_OP_ROUND_F32) && (t == GN_F16 || t == GN_BF16 || t == GN_F32);
+    return op == (t == GN_F16    ? GNI_OP_ROUND_F16
+                  : t == GN_BF16 ? GNI_OP_ROUND_BF16
+                                 : GNI_OP_ROUND_F32) &&
+           (t == GN_F16 || t == GN_BF16 || t == GN_F32);
 }
 
 // Rounding at the end to the dtype of the output is what the store does anyway, and before relu it is as good as after it.
@@ -14404,8 +14528,8 @@ static void gni_drop_round(gni_program *p) {
         p->n_insn--;
         return;
     }
-    if (last < 1 || GNI_INSN_CODE(p->insn[last]) != GNI_OP_RELU * 3u + GNI_F || (int)GNI_INSN_A(p->insn[last]) != first + last - 1 ||
-        !gni_rounds_output(p, p->insn[last - 1]))
+    if (last < 1 || GNI_INSN_CODE(p->insn[last]) != GNI_OP_RELU * 3u + GNI_F ||
+        (int)GNI_INSN_A(p->insn[last]) != first + last - 1 || !gni_rounds_output(p, p->insn[last - 1]))
         return;
     p->insn[last - 1] = GNI_INSN(GNI_OP_RELU, GNI_F, GNI_INSN_A(p->insn[last - 1]), 0, 0);
     p->out_reg[0]--;
@@ -14490,7 +14614,8 @@ static void gni_build_pairs(gni_builder *b) {
         const uint32_t w = p->insn[i], v = p->insn[i + insns], op = GNI_INSN_CODE(w) / 3u;
         const bool two = op == GNI_OP_ADD || op == GNI_OP_SUB || op == GNI_OP_MUL || op == GNI_OP_DIV;
         if ((!two && op != GNI_OP_NEG) || GNI_INSN_CODE(w) != GNI_INSN_CODE(v)) return;
-        if (gni_other_half(p, GNI_INSN_A(w)) != GNI_INSN_A(v) || (two && gni_other_half(p, GNI_INSN_B(w)) != GNI_INSN_B(v))) return;
+        if (gni_other_half(p, GNI_INSN_A(w)) != GNI_INSN_A(v) || (two && gni_other_half(p, GNI_INSN_B(w)) != GNI_INSN_B(v)))
+            return;
     }
     b->paired = true;
     p->n_in = in;
@@ -14875,14 +15000,16 @@ static gn_array *gni_find_reader(const gn_context *g, const gn_array *a, uint32_
     return NULL;
 }
 
-// Whether there is any of that buffer; looked for from the last one on, which is where they are in a loop that updates an array.
+// Whether there is any of that buffer; looked for from the last one on, which is where they are in a loop that updates an
+// array.
 static bool gni_has_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
     const gn_array *p = g->pending_last;
     while (p != NULL && !gni_reads_buffer(p, buf, walk)) p = p->expr->prev;
     return p != NULL;
 }
 
-// Gives `a`, which shows its buffer to nobody but pending readers, another one with undefined contents; they keep the old one.
+// Gives `a`, which shows its buffer to nobody but pending readers, another one with undefined contents; they keep the old
+// one.
 static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
     gn_array *old = gni_array_new(g, a->maker, a->dtype, &a->shape);
     gni_buffer *fresh = gni_buffer_new(g, a->buf->bytes);
@@ -14932,8 +15059,8 @@ static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int 
     if (!gni_materialize(g, a)) return false;
     // Where no other array shows the buffer, who reads it reads `a`.
     if (a->lazy_refs == 0 && a->buf->refs - held == 1) return true;
-    // When only `a` shows the buffer to whom the new values matter, and all of it goes, another one is cheaper than computing the
-    // readers, and those that nobody asks for are never computed.
+    // When only `a` shows the buffer to whom the new values matter, and all of it goes, another one is cheaper than
+    // computing the readers, and those that nobody asks for are never computed.
     bool whole = !a->buf->host_borrowed && !a->buf->device_borrowed && gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
     if (whole && a->buf->refs - held - gni_views_of_readers(g, a) == 1)
         return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
@@ -15355,8 +15482,8 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y)
     return ok;
 }
 
-// Runs a job that only GPUs do, if it belongs there and its results, new arrays, have room. False: the caller does it in other
-// ways, unless g->call_failed.
+// Runs a job that only GPUs do, if it belongs there and its results, new arrays, have room. False: the caller does it in
+// other ways, unless g->call_failed.
 static bool gni_run_on_gpu(gn_context *g, const gni_kind *kind, void *job, gn_array *y) {
     gni_job_view v;
     gni_reason why;
@@ -16128,8 +16255,8 @@ GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double s
     return gni_end(g, y);
 }
 
-// Numbers at even distances, the last one of them `stop` or, if that is left open, the next one would be; with `base` that to
-// their power.
+// Numbers at even distances, the last one of them `stop` or, if that is left open, the next one would be; with `base` that
+// to their power.
 static gn_array *gni_spaced(const char *fn, gn_context *g, gn_dtype t, double start, double stop, int64_t count,
                             const double *base, bool open) {
     if (!gni_begin_context(fn, g)) return NULL;
@@ -16796,7 +16923,8 @@ static bool gni_need_integers(gn_context *g, const char *fn, const gn_array *ind
 
 // uint64 numbers as int64: from 2^63 on the largest there is, which no axis has. The scope's.
 static gn_array *gni_signed_indices(gn_context *g, gn_array *a) {
-    return a->dtype != GN_U64 ? a : gn_cast(gn_minimum(a, gn_full_int(g, GN_U64, gn_shape_from(0, NULL), INT64_MAX)), GN_I64);
+    return a->dtype != GN_U64 ? a
+                              : gn_cast(gn_minimum(a, gn_full_int(g, GN_U64, gn_shape_from(0, NULL), INT64_MAX)), GN_I64);
 }
 
 // The indices in C order as int32 or int64; one reference.
@@ -19084,7 +19212,8 @@ static bool gni_ft_all_finite(const char *y, int64_t step, int64_t count, int64_
     uint64_t seen = 0, u; // where exponents are the largest they carry into the place of the sign
     if (wide || apart != 4) {
         bool all = true;
-        for (int64_t i = 0; i < count; i++, y += step) all = all && gni_ft_finite(y, 1, wide) && gni_ft_finite(y + apart, 1, wide);
+        for (int64_t i = 0; i < count; i++, y += step)
+            all = all && gni_ft_finite(y, 1, wide) && gni_ft_finite(y + apart, 1, wide);
         return all;
     }
     for (int64_t i = 0; i < count; i++, y += step) {
@@ -19174,7 +19303,8 @@ static void gni_ft_plain(const gni_ft_run *r, int64_t first, int64_t count, char
     // Few enough to be in the first cache when they are looked at.
     const int64_t each = GNI_MAX(1, 65536 / (f->n * item * r->group)) * r->group;
     for (int64_t end = first + count; first < end; first += each) {
-        const int64_t in = f->in.offset + first * src_ld, out = f->out.offset + first * dst_ld, lines = GNI_MIN(each, end - first);
+        const int64_t in = f->in.offset + first * src_ld, out = f->out.offset + first * dst_ld,
+                      lines = GNI_MIN(each, end - first);
         gni_ft_rows(r->p, r->inner, r->in + in * item, src_ld, r->out + out * item, dst_ld, lines,
                     r->ahead ? r->batch - first : 0, f->scale, f->inverse, work);
         gni_ft_check(r, in, src_ld, out, dst_ld, lines);
@@ -19415,7 +19545,8 @@ static double gni_ddigamma(double x) {
         x = 1.0 - x;
     }
     for (; x < 10.0; x += 1.0) y -= 1.0 / x;
-    static const double c[] = {-3617.0 / 8160, 1.0 / 12, -691.0 / 32760, 1.0 / 132, -1.0 / 240, 1.0 / 252, -1.0 / 120, 1.0 / 12};
+    static const double c[] = {-3617.0 / 8160, 1.0 / 12,  -691.0 / 32760, 1.0 / 132,
+                               -1.0 / 240,     1.0 / 252, -1.0 / 120,     1.0 / 12};
     const double z = 1.0 / (x * x);
     double p = 0.0;
     for (int i = 0; i < GNI_COUNT(c); i++) p = (p + c[i]) * z;
@@ -19511,8 +19642,8 @@ static void gni_rare_kernel(uint32_t code, void *dst, const void *pa, bool wide,
 
 GNI_O1_END
 // >>cpu_wide
-// The CPU backend's ops on 64-bit registers, float64 and int64, that call the C library or that vectors have not. From outside:
-// gni_kernel_of.
+// The CPU backend's ops on 64-bit registers, float64 and int64, that call the C library or that vectors have not. From
+// outside: gni_kernel_of.
 
 // ---- float64 functions that C does not have
 
@@ -19569,19 +19700,22 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 
 // What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them. MATH: of gni_math.
 #define GNI_HOST_MATH(F, I, U)                                                                                         \
-    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_dpow(a, b)) F(ATAN2, atan2(a, b)) F(HYPOT, hypot(a, b)) \
+    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_dpow(a, b)) F(ATAN2, atan2(a, b)) F(HYPOT, \
+      hypot(a, b)) \
     I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
     U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
 #define GNI_HOST_OPS(F, I, U, X)                                                                                       \
     F(SIGN, gni_dsign(a)) F(FLOOR, floor(a)) F(CEIL, ceil(a)) F(ROUND, rint(a)) F(TRUNC, trunc(a))                     \
     F(FMA, fma(a, b, c))                                                                                               \
-    I(SIGN, gni_isign_i64(a)) I(FLOOR, a) I(CEIL, a) I(ROUND, a) I(TRUNC, a) I(ISNAN, 0 * a) I(ISINF, 0 * a) I(ISFINITE, 0 * a + 1) \
+    I(SIGN, gni_isign_i64(a)) I(FLOOR, a) I(CEIL, a) I(ROUND, a) I(TRUNC, a) I(ISNAN, 0 * a) I(ISINF, 0 * a) I(ISFINITE, \
+      0 * a + 1) \
     I(SHL, gni_ishl_i64(a, b)) \
     I(SHR, gni_ishr_i64(a, b)) I(FMA, (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c))                               \
     U(ABS, a) U(RELU, a) U(SIGN, a != 0)                                                                                  \
     U(MIN, a < b ? a : b) U(MAX, a > b ? a : b) U(LT, a < b) U(LE, a <= b) U(GT, a > b)     \
     U(GE, a >= b) U(SHR, gni_ishr_u64(a, b))                                                                            \
-    X(CAST, uint64_t, uint64_t, a) X(CONST, uint64_t, uint64_t, a) X(U_TO_F, uint64_t, double, a) X(TO_ODD, uint64_t, double, gni_uodd(a)) \
+    X(CAST, uint64_t, uint64_t, a) X(CONST, uint64_t, uint64_t, a) X(U_TO_F, uint64_t, double, a) X(TO_ODD, uint64_t, \
+      double, gni_uodd(a)) \
     X(F_TO_I, double, int64_t, gni_dtoi(a)) X(F_TO_U, double, uint64_t, gni_dtou(a)) \
     X(ROUND_F16, double, double, gni_dround_f16(a)) X(ROUND_BF16, double, double, gni_dround_bf16(a))
 
@@ -19616,7 +19750,8 @@ static gni_kernel gni_host_kernel(uint32_t code) {
 #define GNI_HOST_F(NAME, E) case GNI_OP_##NAME * 3u + GNI_F: return gni_wf_##NAME;
 #define GNI_HOST_I(NAME, E) case GNI_OP_##NAME * 3u + GNI_I: return gni_wi_##NAME;
 #define GNI_HOST_U(NAME, E) case GNI_OP_##NAME * 3u + GNI_U: return gni_wu_##NAME;
-#define GNI_HOST_X(NAME, TA, TR, E) case GNI_OP_##NAME * 3u: case GNI_OP_##NAME * 3u + 1u: case GNI_OP_##NAME * 3u + 2u: return gni_wx_##NAME;
+#define GNI_HOST_X(NAME, TA, TR, \
+  E) case GNI_OP_##NAME * 3u: case GNI_OP_##NAME * 3u + 1u: case GNI_OP_##NAME * 3u + 2u: return gni_wx_##NAME;
         GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)
     default: return NULL;
     }
@@ -19646,8 +19781,8 @@ static gni_kernel gni_kernel_of(const gn_context *g, gni_isa isa, bool wide, uin
 }
 
 // >>cpu_narrow
-// Elementwise programs on items of 8 and 16 bits that need no wider registers: loops over the items as they are in memory, compiled
-// once. From outside: gni_narrow_program, gni_narrow_kernel, gni_narrow_isa_of.
+// Elementwise programs on items of 8 and 16 bits that need no wider registers: loops over the items as they are in memory,
+// compiled once. From outside: gni_narrow_program, gni_narrow_kernel, gni_narrow_isa_of.
 
 #ifdef GNI_WASM // built to be small: loops of these would take bytes and time
 
@@ -19697,7 +19832,8 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
 // Of bits alone, and of values.
 #define GNI_NARROW_BITS(X)                                                                         \
     X(ADD, a + b) X(SUB, a - b) X(MUL, 1u * a * b) X(AND, a & b) X(OR, a | b) X(XOR, a ^ b) X(EQ, a == b) X(NE, a != b) \
-    X(LOGICAL_AND, (a != 0) & (b != 0)) X(LOGICAL_OR, (a | b) != 0) X(LOGICAL_XOR, (a != 0) ^ (b != 0)) X(LOGICAL_NOT, a == 0) \
+    X(LOGICAL_AND, (a != 0) & (b != 0)) X(LOGICAL_OR, (a | b) != 0) X(LOGICAL_XOR, (a != 0) ^ (b != 0)) X(LOGICAL_NOT, \
+      a == 0) \
     X(WHERE, a != 0 ? b : c)
 #define GNI_NARROW_VALUES(X) X(MIN, a < b ? a : b) X(MAX, a > b ? a : b) X(LT, a < b) X(LE, a <= b)
 #define GN_X(NAME, E) GNI_NARROW(gni_k8_##NAME, uint8_t, E) GNI_NARROW(gni_k16_##NAME, uint16_t, E)
@@ -19736,7 +19872,8 @@ static void gni_narrow_truth(void *dst, const void *src, int64_t n) {
     for (; i < n; i++) d[i] = (uint8_t)s[i];
 }
 
-// Truth of bytes, `few` for a branch, the last of which overlap those before: any stops at the first that is not 0, all at a 0.
+// Truth of bytes, `few` for a branch, the last of which overlap those before: any stops at the first that is not 0, all at a
+// 0.
 #define GNI_NARROW_FOLD(name, few, FIRST, STEP, STOP, VALUE)                                            \
     static void name(gni_acc *acc, const void *x, int64_t n, int64_t at) {                         \
         const uint8_t *p = (const uint8_t *)x;                                                     \
@@ -19762,7 +19899,8 @@ static const gni_fold_fn gni_narrow_fold[] = {GNI_REDUCE_AXES(GN_X) NULL};
 
 static const gni_convert_fn gni_narrow_none[GN_DTYPE_COUNT] = {NULL};
 // By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL.
-static const gni_convert_fn gni_narrow_store[GN_DTYPE_COUNT] = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, gni_narrow_truth};
+static const gni_convert_fn gni_narrow_store[GN_DTYPE_COUNT] = {NULL, NULL, NULL, NULL, NULL,
+                                                                NULL, NULL, NULL, NULL, gni_narrow_truth};
 static const gni_cpu_isa gni_narrow_isa[2] = {
     {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
     {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
@@ -19784,7 +19922,8 @@ static gn_dtype gni_narrow_dtype(const gni_program *p) {
             truth = true;
             continue;
         }
-        if ((d != GN_U8 && d != GN_I8 && d != GN_U16 && d != GN_I16) || (t != GN_DTYPE_COUNT && t != d)) return GN_DTYPE_COUNT;
+        if ((d != GN_U8 && d != GN_I8 && d != GN_U16 && d != GN_I16) || (t != GN_DTYPE_COUNT && t != d))
+            return GN_DTYPE_COUNT;
         t = d;
     }
     if (t == GN_DTYPE_COUNT) t = GN_U8;
@@ -19828,8 +19967,8 @@ static int gni_narrow_op(uint32_t *op, gn_dtype t, int x, int y, int z) {
     }
 }
 
-// The same program for registers of as many bits as the items have, without the instructions that only cut results off. Returns
-// their dtype, or GN_DTYPE_COUNT where it needs what such registers lack.
+// The same program for registers of as many bits as the items have, without the instructions that only cut results off.
+// Returns their dtype, or GN_DTYPE_COUNT where it needs what such registers lack.
 static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
     const gn_dtype t = gni_narrow_dtype(p);
     int has[GNI_MAX_REGS], reg[GNI_MAX_REGS], first = p->n_in + p->n_const;
@@ -19868,8 +20007,8 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
 #endif
 
 // >>cpu_pairs
-// Elementwise programs over the parts of complex numbers as programs over the numbers as they lie in memory, so that nothing is
-// taken apart: sums, differences, products, conjugates and what is the same for both parts. From outside: gni_pair_map.
+// Elementwise programs over the parts of complex numbers as programs over the numbers as they lie in memory, so that nothing
+// is taken apart: sums, differences, products, conjugates and what is the same for both parts. From outside: gni_pair_map.
 
 // A program over pairs, and its instructions that are products, conjugates or quotients: bits by their number.
 typedef struct gni_pairs {
@@ -19932,7 +20071,9 @@ static int gni_pair_same(gni_pair_search *s, uint32_t x, uint32_t y) {
 static int gni_pair_product(gni_pair_search *s, uint32_t re, uint32_t im, uint32_t x, uint32_t y) {
     const uint32_t rr = gni_pair_insn(s->p, GNI_INSN_A(x)), ii = gni_pair_insn(s->p, GNI_INSN_B(x));
     const uint32_t ri = gni_pair_insn(s->p, GNI_INSN_A(y)), ir = gni_pair_insn(s->p, GNI_INSN_B(y));
-    if (!gni_pair_is(rr, GNI_OP_MUL) || !gni_pair_is(ii, GNI_OP_MUL) || !gni_pair_is(ri, GNI_OP_MUL) || !gni_pair_is(ir, GNI_OP_MUL)) return -1;
+    if (!gni_pair_is(rr, GNI_OP_MUL) || !gni_pair_is(ii, GNI_OP_MUL) || !gni_pair_is(ri, GNI_OP_MUL) ||
+        !gni_pair_is(ir, GNI_OP_MUL))
+        return -1;
     const uint32_t ar = GNI_INSN_A(rr), br = GNI_INSN_B(rr), ai = GNI_INSN_A(ii), bi = GNI_INSN_B(ii);
     if (GNI_INSN_A(ri) != ar || GNI_INSN_B(ri) != bi || GNI_INSN_A(ir) != ai || GNI_INSN_B(ir) != br) return -1;
     const int a = gni_pair_find(s, ar, ai), b = gni_pair_find(s, br, bi);
@@ -19941,20 +20082,29 @@ static int gni_pair_product(gni_pair_search *s, uint32_t re, uint32_t im, uint32
 
 // What gni_complex_div makes, as rows of a value, the op that it is of and its operands.
 enum {
-    GNI_PQ_RE, GNI_PQ_IM, GNI_PQ_NONE, GNI_PQ_Z, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_P, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_MOST, GNI_PQ_LEAST, GNI_PQ_REAL,
-    GNI_PQ_V, GNI_PQ_MINUS_V, GNI_PQ_MINUS_RATIO, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE, GNI_PQ_AR, GNI_PQ_AI, GNI_PQ_BR, GNI_PQ_BI, GNI_PQ_SIZE_R,
-    GNI_PQ_SIZE_I, GNI_PQ_COUNT
+    GNI_PQ_RE, GNI_PQ_IM, GNI_PQ_NONE, GNI_PQ_Z, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_P, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_MOST,
+    GNI_PQ_LEAST, GNI_PQ_REAL, GNI_PQ_V, GNI_PQ_MINUS_V, GNI_PQ_MINUS_RATIO, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE,
+    GNI_PQ_AR, GNI_PQ_AI, GNI_PQ_BR, GNI_PQ_BI, GNI_PQ_SIZE_R, GNI_PQ_SIZE_I, GNI_PQ_COUNT
 };
 static const uint8_t gni_pair_quotients[][5] = {
-    {GNI_PQ_RE, GNI_OP_DIV, GNI_PQ_Z, GNI_PQ_SCALE, GNI_PQ_NONE},          {GNI_PQ_IM, GNI_OP_DIV, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_NONE},
-    {GNI_PQ_Z, GNI_OP_FMA, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_P},              {GNI_PQ_SCALE, GNI_OP_FMA, GNI_PQ_LEAST, GNI_PQ_RATIO, GNI_PQ_MOST},
-    {GNI_PQ_W, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_V, GNI_PQ_MINUS_V},       {GNI_PQ_V, GNI_OP_FMA, GNI_PQ_P, GNI_PQ_MINUS_RATIO, GNI_PQ_Q},
-    {GNI_PQ_MINUS_V, GNI_OP_NEG, GNI_PQ_V, GNI_PQ_NONE, GNI_PQ_NONE},      {GNI_PQ_MINUS_RATIO, GNI_OP_NEG, GNI_PQ_RATIO, GNI_PQ_NONE, GNI_PQ_NONE},
-    {GNI_PQ_RATIO, GNI_OP_WHERE, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE},   {GNI_PQ_FLAT, GNI_OP_EQ, GNI_PQ_MOST, GNI_PQ_ZERO, GNI_PQ_NONE},
-    {GNI_PQ_SAFE, GNI_OP_DIV, GNI_PQ_LEAST, GNI_PQ_MOST, GNI_PQ_NONE},     {GNI_PQ_P, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AR, GNI_PQ_AI},
-    {GNI_PQ_Q, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AI, GNI_PQ_AR},           {GNI_PQ_MOST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BR, GNI_PQ_BI},
-    {GNI_PQ_LEAST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BI, GNI_PQ_BR},       {GNI_PQ_REAL, GNI_OP_GE, GNI_PQ_SIZE_R, GNI_PQ_SIZE_I, GNI_PQ_NONE},
-    {GNI_PQ_SIZE_R, GNI_OP_ABS, GNI_PQ_BR, GNI_PQ_NONE, GNI_PQ_NONE},      {GNI_PQ_SIZE_I, GNI_OP_ABS, GNI_PQ_BI, GNI_PQ_NONE, GNI_PQ_NONE}};
+    {GNI_PQ_RE, GNI_OP_DIV, GNI_PQ_Z, GNI_PQ_SCALE, GNI_PQ_NONE},
+    {GNI_PQ_IM, GNI_OP_DIV, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_NONE},
+    {GNI_PQ_Z, GNI_OP_FMA, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_P},
+    {GNI_PQ_SCALE, GNI_OP_FMA, GNI_PQ_LEAST, GNI_PQ_RATIO, GNI_PQ_MOST},
+    {GNI_PQ_W, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_V, GNI_PQ_MINUS_V},
+    {GNI_PQ_V, GNI_OP_FMA, GNI_PQ_P, GNI_PQ_MINUS_RATIO, GNI_PQ_Q},
+    {GNI_PQ_MINUS_V, GNI_OP_NEG, GNI_PQ_V, GNI_PQ_NONE, GNI_PQ_NONE},
+    {GNI_PQ_MINUS_RATIO, GNI_OP_NEG, GNI_PQ_RATIO, GNI_PQ_NONE, GNI_PQ_NONE},
+    {GNI_PQ_RATIO, GNI_OP_WHERE, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE},
+    {GNI_PQ_FLAT, GNI_OP_EQ, GNI_PQ_MOST, GNI_PQ_ZERO, GNI_PQ_NONE},
+    {GNI_PQ_SAFE, GNI_OP_DIV, GNI_PQ_LEAST, GNI_PQ_MOST, GNI_PQ_NONE},
+    {GNI_PQ_P, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AR, GNI_PQ_AI},
+    {GNI_PQ_Q, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AI, GNI_PQ_AR},
+    {GNI_PQ_MOST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BR, GNI_PQ_BI},
+    {GNI_PQ_LEAST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BI, GNI_PQ_BR},
+    {GNI_PQ_REAL, GNI_OP_GE, GNI_PQ_SIZE_R, GNI_PQ_SIZE_I, GNI_PQ_NONE},
+    {GNI_PQ_SIZE_R, GNI_OP_ABS, GNI_PQ_BR, GNI_PQ_NONE, GNI_PQ_NONE},
+    {GNI_PQ_SIZE_I, GNI_OP_ABS, GNI_PQ_BI, GNI_PQ_NONE, GNI_PQ_NONE}};
 
 // The quotient with these parts, where that is what they are.
 static int gni_pair_quotient(gni_pair_search *s, uint32_t re, uint32_t im) {
@@ -20018,8 +20168,8 @@ static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa)
     gni_pair_search s;
     gni_program *to = &q->map.program;
     const int last = m->rank - 1;
-    if (isa->pair_product == NULL || p->n_out != 2 || p->n_in < 2 || p->n_in % 2 != 0 || p->n_insn < 1 || m->dim[last] > INT64_MAX / 2 ||
-        p->out_dtype[0] != p->out_dtype[1] || !gni_pair_parts(&m->out[0], &m->out[1], last))
+    if (isa->pair_product == NULL || p->n_out != 2 || p->n_in < 2 || p->n_in % 2 != 0 || p->n_insn < 1 ||
+        m->dim[last] > INT64_MAX / 2 || p->out_dtype[0] != p->out_dtype[1] || !gni_pair_parts(&m->out[0], &m->out[1], last))
         return false;
     s.p = p;
     s.q = q;
@@ -20567,7 +20717,8 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     gni_plan_slots(plan);
     for (int i = 0; i < p->n_insn; i++) {
         const uint32_t code = GNI_INSN_CODE(p->insn[i]);
-        plan->kernel[i] = narrow != GN_DTYPE_COUNT ? gni_narrow_kernel(code, narrow) : gni_kernel_of(g, g->isa, p->wide, code);
+        plan->kernel[i] =
+            narrow != GN_DTYPE_COUNT ? gni_narrow_kernel(code, narrow) : gni_kernel_of(g, g->isa, p->wide, code);
         plan->out_of[i] = -1;
     }
     for (int o = 0; o < p->n_out && out != NULL; o++) {
@@ -20616,7 +20767,8 @@ static void gni_eval_begin(gni_eval *e, const gni_plan *plan, char *memory) {
         uint32_t low = (uint32_t)(p->konst[c] & 0xffffffffu);
         const size_t item = p->wide ? 8 : 4, bytes = (size_t)(plan->block * plan->width);
         size_t n = 0;
-        for (; n < bytes && n < 64; n += item) memcpy(to + n, p->wide ? (const void *)&p->konst[c] : (const void *)&low, item);
+        for (; n < bytes && n < 64; n += item)
+            memcpy(to + n, p->wide ? (const void *)&p->konst[c] : (const void *)&low, item);
         for (; n < bytes; n *= 2) memcpy(to + n, to, GNI_MIN(n, bytes - n)); // several times as fast as one by one
         e->reg[p->n_in + c] = to;
     }
@@ -20717,7 +20869,8 @@ static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int6
     const int k = q->n_in + o;
     const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
     // Not where they are converted when they are stored.
-    if (item < 4 || item != j->plan.width || j->plan.isa->store[q->out_dtype[o]] != NULL || j->plan.isa->store[q->out_dtype[o + 1]] != NULL)
+    if (item < 4 || item != j->plan.width || j->plan.isa->store[q->out_dtype[o]] != NULL ||
+        j->plan.isa->store[q->out_dtype[o + 1]] != NULL)
         return false;
     return s->item[k + 1] == item && p[k + 1] == p[k] + item && gni_extent_contiguous(ext, stride, 2 * item) &&
            memcmp(stride, s->stride[k + 1] + s->rank - 3, 3 * sizeof *stride) == 0;
@@ -20727,9 +20880,12 @@ static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int6
 static int gni_map_unpair(const gni_map_job *j, gni_eval *e, char *const *p, int k, const int64_t ext[3], int64_t n) {
     const gni_space *s = &j->space;
     const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
-    if (stride[2] != 2 * item || item < 4 || item != j->plan.width || (n & 15) != 0 || !gni_extent_contiguous(ext, stride, 2 * item)) return 0;
+    if (stride[2] != 2 * item || item < 4 || item != j->plan.width || (n & 15) != 0 ||
+        !gni_extent_contiguous(ext, stride, 2 * item))
+        return 0;
     for (int i = k + 1; i < j->plan.program->n_in; i++) {
-        if (p[i] != p[k] + item || s->item[i] != item || memcmp(stride, s->stride[i] + s->rank - 3, 3 * sizeof *stride) != 0) continue;
+        if (p[i] != p[k] + item || s->item[i] != item || memcmp(stride, s->stride[i] + s->rank - 3, 3 * sizeof *stride) != 0)
+            continue;
         char *re = gni_eval_slot(e, j->plan.slot[k]), *im = gni_eval_slot(e, j->plan.slot[i]);
         gni_unpair_run(re, im, p[k], n, item);
         e->reg[k] = re, e->reg[i] = im;
@@ -20739,8 +20895,8 @@ static int gni_map_unpair(const gni_map_job *j, gni_eval *e, char *const *p, int
     return 0;
 }
 
-// Output o past the caches. Where one operand takes next to no time, what it has behind this tile is fetched meanwhile; longer
-// work gets nothing from that, or loses.
+// Output o past the caches. Where one operand takes next to no time, what it has behind this tile is fetched meanwhile;
+// longer work gets nothing from that, or loses.
 static void gni_map_stream(const gni_map_job *j, const gni_eval *e, char *const *p, int o, int64_t n) {
     const gni_program *g = j->plan.program;
     const char *from = e->reg[g->out_reg[o]];
@@ -20882,13 +21038,15 @@ static void gni_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
     if (j->stream) j->isa->stream(NULL, NULL, 0, NULL);
 }
 
-// Whether it needs no register: a constant, or one op that takes its operands where they are and leaves its result where it goes.
+// Whether it needs no register: a constant, or one op that takes its operands where they are and leaves its result where it
+// goes.
 static bool gni_map_bare(const gni_map_job *j) {
     const gni_plan *plan = &j->plan;
     const gni_program *p = plan->program;
     const gni_space *s = &j->space;
-    bool bare = plan->constant || (p->n_insn == 1 && p->n_const == 0 && p->out_reg[0] == p->n_in && plan->kernel[0] != NULL &&
-                                   plan->out_of[0] == 0 && !j->stream && plan->isa->store[p->out_dtype[0]] == NULL);
+    bool bare =
+        plan->constant || (p->n_insn == 1 && p->n_const == 0 && p->out_reg[0] == p->n_in && plan->kernel[0] != NULL &&
+                           plan->out_of[0] == 0 && !j->stream && plan->isa->store[p->out_dtype[0]] == NULL);
     for (int k = 0; k < s->ops; k++) {
         bare = bare && s->rank == 1 && s->stride[k][0] == s->item[k];
         if (k < p->n_in) bare = bare && plan->isa->load[p->in_dtype[k]] == NULL && !plan->copied[k];
@@ -20968,7 +21126,8 @@ static void gni_short_run(gni_kernel kernel, char *to, const char *const *from, 
     memcpy(to + whole * item, part[3], (size_t)(rest * item));
 }
 
-// The instruction that makes a's values of its sources, or GNI_OP_COUNT where they are those already. False: one will not do.
+// The instruction that makes a's values of its sources, or GNI_OP_COUNT where they are those already. False: one will not
+// do.
 static bool gni_short_op(const gn_array *a, gni_op *op) {
     const gni_expr *e = a->expr;
     gni_op more[2];
@@ -20979,7 +21138,8 @@ static bool gni_short_op(const gn_array *a, gni_op *op) {
         return n < 2;
     }
     const bool held = e->compute == GN_F32 || e->compute == GN_I32 || e->compute == GN_F64 || e->compute == GN_I64;
-    const bool truth = (e->op >= GNI_OP_EQ && e->op <= GNI_OP_LOGICAL_XOR) || (e->op >= GNI_OP_ISNAN && e->op <= GNI_OP_LOGICAL_NOT);
+    const bool truth =
+        (e->op >= GNI_OP_EQ && e->op <= GNI_OP_LOGICAL_XOR) || (e->op >= GNI_OP_ISNAN && e->op <= GNI_OP_LOGICAL_NOT);
     return held && e->op <= GNI_OP_FMA && a->dtype == (truth ? GN_BOOL : e->compute);
 }
 
@@ -20997,7 +21157,8 @@ static const char *gni_short_source(gn_context *g, const gn_array *a, int i, con
         return (const char *)reg;
     }
     const int64_t have = gni_elements(&s->shape);
-    if (s->expr != NULL || s->dtype != t || (have != 1 && !(gni_same_shape(&s->shape, &a->shape) && gni_is_contiguous(s)))) return NULL;
+    if (s->expr != NULL || s->dtype != t || (have != 1 && !(gni_same_shape(&s->shape, &a->shape) && gni_is_contiguous(s))))
+        return NULL;
     if (!gni_buffer_need(g, s->buf, GNI_ON_CPU)) return NULL;
     const char *data = (const char *)s->buf->host + s->offset * gni_item_size(t);
     const bool one = have == 1 && n > 1;
@@ -21015,11 +21176,14 @@ static GNI_NOINLINE bool gni_cpu_short(gn_context *g, gn_array *a) { // whose st
     const gn_dtype t = a->dtype;
     const int64_t n = gni_elements(&a->shape), width = e->wide ? 8 : 4;
     gni_op op;
-    if (n < 1 || n > GNI_SHORT || gni_is_complex(t) || gni_is_complex(e->compute) || e->op > GNI_OP_CAST || !gni_short_op(a, &op)) return false;
+    if (n < 1 || n > GNI_SHORT || gni_is_complex(t) || gni_is_complex(e->compute) || e->op > GNI_OP_CAST ||
+        !gni_short_op(a, &op))
+        return false;
     if (g->profile != NULL || g->options.log_level == GN_LOG_DEBUG) return false; // which tell of jobs
     const gni_cpu_isa *narrow = gni_cpu_isa_of(g->isa), *isa = e->wide ? narrow->wide : narrow;
     gni_kernel kernel = NULL;
-    if (op != GNI_OP_COUNT) kernel = gni_kernel_of(g, g->isa, e->wide, GNI_INSN(op, gni_domain_of(e->compute, e->wide), 0, 0, 0));
+    if (op != GNI_OP_COUNT)
+        kernel = gni_kernel_of(g, g->isa, e->wide, GNI_INSN(op, gni_domain_of(e->compute, e->wide), 0, 0, 0));
     if (op != GNI_OP_COUNT && kernel == NULL) return false;
     for (int i = 0; i < e->n_src; i++) {
         from[i] = gni_short_source(g, a, i, isa, reg[i]);
@@ -21478,7 +21642,8 @@ static bool gni_reduce_columns(gn_context *g, gni_reduce_job *j, int64_t n) {
     t[2] = j->band;
     t[1] = GNI_MIN(d[1], j->in_place ? 8 * GNI_COLUMN_BLOCK : GNI_MAX(block / j->band, 1));
     const bool places = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
-    if (j->in_place && !places && s->stride[0][s->rank - 2] == j->columns * j->plan.width) j->lots = GNI_MAX(32 / j->columns, 1);
+    if (j->in_place && !places && s->stride[0][s->rank - 2] == j->columns * j->plan.width)
+        j->lots = GNI_MAX(32 / j->columns, 1);
     t[1] = GNI_MIN(d[1], t[1] * j->lots);
     if (t[1] == d[1] && !j->in_place) t[0] = GNI_MAX(GNI_MIN(d[0], block / (j->band * d[1])), 1);
     gni_space_count(s);
@@ -21582,8 +21747,8 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
 
 enum { GNI_SCAN_BLOCK = 1024, GNI_SCAN_CHUNK = 1 << 16, GNI_SCAN_COLUMNS = 256 };
 
-// What the elements so far come to: a, of logsumexp the largest a and b = sum of exp(x - a); integers in i. Of products b is not 0
-// where one of them was far from 1.
+// What the elements so far come to: a, of logsumexp the largest a and b = sum of exp(x - a); integers in i. Of products b is
+// not 0 where one of them was far from 1.
 typedef struct gni_scan_acc {
     double a, b;
     int64_t i;
@@ -21641,8 +21806,8 @@ GNI_INLINE int64_t gni_scan_integer(gni_scan_op op, int64_t a, int64_t x) {
     return a < x ? a : x;
 }
 
-// The highest bit is set of numbers below 2^-511, from 2^513 on and not finite: products of such in another order may overflow or
-// vanish where those in order do not.
+// The highest bit is set of numbers below 2^-511, from 2^513 on and not finite: products of such in another order may
+// overflow or vanish where those in order do not.
 GNI_INLINE uint64_t gni_scan_far(double a) {
     uint64_t bits;
     memcpy(&bits, &a, sizeof bits);
@@ -21836,7 +22001,8 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
             gni_scan_join(d->op, &acc, &total);
             beyond = beyond || total.b != 0.0 || gni_scan_far(acc.a) >> 63 != 0;
         }
-        if (beyond && j.is_float && d->op == GNI_SCAN_PROD) { // in order then: 0 of one part times infinity of the next is NaN
+        // In order then: 0 of one part times infinity of the next is NaN.
+        if (beyond && j.is_float && d->op == GNI_SCAN_PROD) {
             gni_free(g, j.parts);
             j.parts = NULL;
             j.chunk = d->n;
@@ -21884,7 +22050,8 @@ GNI_INLINE uint64_t gni_key_of(const gni_key *k, bool is_float, uint64_t u) {
 GNI_INLINE uint64_t gni_key_back(const gni_key *k, uint64_t u) {
     const uint64_t own = u ^ k->sign ^ (k->descending ? k->all : 0);
     if (!k->is_float) return own;
-    return u == k->all ? k->inf | k->inf >> 1 : (own ^ ((0 - (own >> (8 * k->bytes - 1))) & ~k->sign)) & k->all; // all: a NaN
+    // All: a NaN.
+    return u == k->all ? k->inf | k->inf >> 1 : (own ^ ((0 - (own >> (8 * k->bytes - 1))) & ~k->sign)) & k->all;
 }
 
 GNI_INLINE uint64_t gni_get_bits(const void *p, int64_t i, int bytes) {
@@ -21932,8 +22099,8 @@ GNI_INLINE bool gni_record_less(gni_layout r, const void *p, int64_t k, const vo
     return a->key < b->key || (a->key == b->key && a->at < b->at);
 }
 
-GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, gni_layout r, const char *x, int64_t n, int64_t at,
-                                 void *to) {
+GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, gni_layout r, const char *x, int64_t n,
+                                 int64_t at, void *to) {
     const gni_key k = *key;
     for (int64_t i = 0; i < n; i++) {
         const uint64_t u = gni_key_of(&k, is_float, gni_get_bits(x, i, bytes));
@@ -21969,8 +22136,10 @@ GNI_WORDS_LOOP(gni_values_f32, u == ~0u ? 0x7fc00000u : own ^ ((0u - (own >> 31)
 // Records of n elements, the first of which is number `at` of its row.
 static void gni_records_make(const gni_key *k, gni_layout r, const char *x, int64_t n, int64_t at, void *to) {
     const int bytes = k->bytes;
-    if (bytes == 4 && k->is_float && r == GNI_LAYOUT_KEY4) gni_keys_f32(k, (const uint32_t *)(const void *)x, n, (uint32_t *)to);
-    else if (bytes == 4 && k->is_float && r == GNI_LAYOUT_PACKED) gni_records_loop(k, true, 4, GNI_LAYOUT_PACKED, x, n, at, to);
+    if (bytes == 4 && k->is_float && r == GNI_LAYOUT_KEY4)
+        gni_keys_f32(k, (const uint32_t *)(const void *)x, n, (uint32_t *)to);
+    else if (bytes == 4 && k->is_float && r == GNI_LAYOUT_PACKED)
+        gni_records_loop(k, true, 4, GNI_LAYOUT_PACKED, x, n, at, to);
     else if (bytes == 8 && k->is_float && r == GNI_LAYOUT_KEY8) gni_records_loop(k, true, 8, GNI_LAYOUT_KEY8, x, n, at, to);
     else gni_records_loop(k, k->is_float, bytes, r, x, n, at, to);
 }
@@ -22018,7 +22187,8 @@ GNI_INLINE void gni_radix_count(gni_layout r, const void *p, int64_t n, int shif
 }
 
 GNI_INLINE void gni_radix_move(gni_layout r, const void *from, void *to, int64_t n, int shift, uint64_t *place) {
-    for (int64_t i = 0; i < n; i++) gni_record_copy(r, to, (int64_t)place[gni_record_key(r, from, i) >> shift & 255u]++, from, i);
+    for (int64_t i = 0; i < n; i++)
+        gni_record_copy(r, to, (int64_t)place[gni_record_key(r, from, i) >> shift & 255u]++, from, i);
 }
 
 // By eight bits of the key at a time, from the lowest on, but for those that all keys share. One look counts all digits.
@@ -22081,7 +22251,8 @@ typedef struct gni_sort_job {
     uint64_t *count;    // by part and digit
 } gni_sort_job;
 
-GNI_INLINE void gni_values_loop(const gni_key *key, bool is_float, int bytes, gni_layout r, const char *sorted, int64_t n, char *y) {
+GNI_INLINE void gni_values_loop(const gni_key *key, bool is_float, int bytes, gni_layout r, const char *sorted, int64_t n,
+                                char *y) {
     const gni_key k = *key;
     for (int64_t i = 0; i < n; i++) {
         gni_key own = k;
@@ -22091,22 +22262,25 @@ GNI_INLINE void gni_values_loop(const gni_key *key, bool is_float, int bytes, gn
 }
 
 // Elements `from` to `to` of those that are asked for, out of sorted records, as values and places.
-static void gni_records_write(const gni_sort_job *j, int64_t row, const char *sorted, int64_t first, int64_t from, int64_t to) {
+static void gni_records_write(const gni_sort_job *j, int64_t row, const char *sorted, int64_t first, int64_t from,
+                              int64_t to) {
     const gni_sort *d = j->d;
     const gni_layout r = j->record;
     const int bytes = j->key.bytes;
     if (r < GNI_LAYOUT_PACKED) {
         const char *p = sorted + (first + from) * j->size;
         char *y = j->y + (row * d->count + from) * bytes;
-        if (bytes == 4 && j->key.is_float) gni_values_f32(&j->key, (const uint32_t *)(const void *)p, to - from, (uint32_t *)(void *)y);
+        if (bytes == 4 && j->key.is_float)
+            gni_values_f32(&j->key, (const uint32_t *)(const void *)p, to - from, (uint32_t *)(void *)y);
         else if (bytes == 8 && j->key.is_float) gni_values_loop(&j->key, true, 8, GNI_LAYOUT_KEY8, p, to - from, y);
         else gni_values_loop(&j->key, j->key.is_float, bytes, r, p, to - from, y);
         return;
     }
     for (int64_t i = from; i < to; i++) {
         const int64_t o = row * d->count + i;
-        const int64_t at = r == GNI_LAYOUT_PAIR ? (int64_t)((const gni_keyed *)(const void *)sorted)[first + i].at
-                                                : (int64_t)(((const uint64_t *)(const void *)sorted)[first + i] & UINT32_MAX);
+        const int64_t at = r == GNI_LAYOUT_PAIR
+                               ? (int64_t)((const gni_keyed *)(const void *)sorted)[first + i].at
+                               : (int64_t)(((const uint64_t *)(const void *)sorted)[first + i] & UINT32_MAX);
         ((int64_t *)(void *)j->index)[o] = at;
         if (j->y != NULL) gni_put_bits(j->y, o, bytes, gni_get_bits(j->x, row * d->n + at, bytes));
     }
@@ -22246,7 +22420,9 @@ static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
 
 // ---- one long row: its parts are dealt out, the same ones in every pass
 
-static int64_t gni_part_begin(const gni_sort_job *j, int64_t n, int64_t part) { return n / j->parts * part + GNI_MIN(part, n % j->parts); }
+static int64_t gni_part_begin(const gni_sort_job *j, int64_t n, int64_t part) {
+    return n / j->parts * part + GNI_MIN(part, n % j->parts);
+}
 
 static void gni_part_make_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_sort_job *j = (const gni_sort_job *)arg;
@@ -22419,7 +22595,8 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_search_job *j = (const gni_search_job *)arg;
     GNI_UNUSED(worker);
     if (j->d->scale != 0.0 && j->key.bytes == 8) {
-        gni_search_f64(j->d, (const double *)(const void *)j->sorted, (const double *)(const void *)j->x, begin, end, j->out);
+        gni_search_f64(j->d, (const double *)(const void *)j->sorted, (const double *)(const void *)j->x, begin, end,
+                       j->out);
         return;
     }
     if (j->d->scale != 0.0) {
@@ -22429,7 +22606,8 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
     uint64_t u[GNI_SEARCHES];
     for (int64_t i = begin; i < end; i += GNI_SEARCHES) {
         const int64_t some = GNI_MIN(end - i, (int64_t)GNI_SEARCHES);
-        for (int64_t k = 0; k < some; k++) u[k] = gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i + k, j->key.bytes));
+        for (int64_t k = 0; k < some; k++)
+            u[k] = gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i + k, j->key.bytes));
         if (j->table != NULL) {
             for (int64_t k = 0; k < some; k++) {
                 const uint64_t above = u[k] - j->keys[0];
@@ -22439,7 +22617,8 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
         }
         if (some == GNI_SEARCHES && j->d->right) gni_keys_search(j->keys, j->d->n, u, true, j->out + i);
         else if (some == GNI_SEARCHES) gni_keys_search(j->keys, j->d->n, u, false, j->out + i);
-        for (int64_t k = 0; k < some && some < GNI_SEARCHES; k++) j->out[i + k] = gni_key_search(j->keys, j->d->n, u[k], j->d->right);
+        for (int64_t k = 0; k < some && some < GNI_SEARCHES; k++)
+            j->out[i + k] = gni_key_search(j->keys, j->d->n, u[k], j->d->right);
     }
 }
 
@@ -22455,7 +22634,8 @@ static uint64_t *gni_keys_of(gn_context *g, const gni_key *key, const char *x, i
 static int32_t *gni_search_places(gn_context *g, const gni_search *d, const uint64_t *keys, uint64_t *span) {
     const int64_t n = d->n, most = GNI_MIN(GNI_MAX(8 * n, 1 << 16), d->count / 2);
     *span = keys != NULL && n > 0 ? keys[n - 1] - keys[0] : UINT64_MAX;
-    int32_t *table = most > 0 && n < INT32_MAX && *span < (uint64_t)most ? (int32_t *)gni_alloc(g, (size_t)(*span + 1) * 4) : NULL;
+    int32_t *table =
+        most > 0 && n < INT32_MAX && *span < (uint64_t)most ? (int32_t *)gni_alloc(g, (size_t)(*span + 1) * 4) : NULL;
     for (uint64_t k = 0, i = 0; table != NULL && k <= *span; k++) {
         while (i < (uint64_t)n && keys[i] - keys[0] < k + (d->right ? 1 : 0)) i++;
         table[k] = (int32_t)i;
@@ -22593,8 +22773,8 @@ static bool gni_cpu_counts(gn_context *g, const void *job) {
 // >>cpu_norm
 // Normalisation on the CPU, a row at a time while the caches have it. From outside: gni_norm_job, gni_cpu_norm.
 
-// Of x, gy and y a row is n elements in pieces of `piece` neighbours, `apart` from each other; row r begins at r * step. Weights are
-// those of a row's places (n), or `by_row` of rows. What is not there is NULL.
+// Of x, gy and y a row is n elements in pieces of `piece` neighbours, `apart` from each other; row r begins at r * step.
+// Weights are those of a row's places (n), or `by_row` of rows. What is not there is NULL.
 typedef struct gni_norm_job {
     int64_t rows, step, n, piece, apart;
     bool by_row, centred;
@@ -22624,7 +22804,8 @@ static void gni_norm_forward_row(const gni_norm_job *j, int64_t r) {
     if (j->by_row && j->w != NULL) c[1] = (float)(scale * (double)j->w[r]);
     if (j->by_row && j->b != NULL) c[2] = j->b[r];
     for (int64_t at = 0; at < end; at += j->apart)
-        j->isa->norm_write(j->y + r * j->step + at, x + at, NULL, j->by_row ? NULL : j->w, j->by_row ? NULL : j->b, j->piece, c);
+        j->isa->norm_write(j->y + r * j->step + at, x + at, NULL, j->by_row ? NULL : j->w, j->by_row ? NULL : j->b, j->piece,
+                           c);
     if (j->mean != NULL) j->mean[r] = mean;
     j->scale[r] = (float)scale;
     j->var[r] = (float)var;
@@ -22635,7 +22816,8 @@ static void gni_norm_back_row(const gni_norm_job *j, int64_t r) {
     const float *x = j->x + r * j->step, *gy = j->gy + r * j->step, *w = j->by_row ? NULL : j->w;
     const int64_t end = j->n / j->piece * j->apart;
     const float mean = j->mean != NULL ? j->mean[r] : 0.0f;
-    const double n = (double)j->n, scale = (double)j->scale[r], factor = j->by_row && j->w != NULL ? scale * (double)j->w[r] : scale;
+    const double n = (double)j->n, scale = (double)j->scale[r],
+                 factor = j->by_row && j->w != NULL ? scale * (double)j->w[r] : scale;
     double s[2] = {0.0, 0.0};
     for (int64_t at = 0; at < end; at += j->apart) j->isa->norm_sums(s, x + at, gy + at, w, j->piece, mean);
     // Of z, whose factor is 1 / std: that of x - mean would be its square, which may be no float.
@@ -22854,8 +23036,9 @@ static bool gni_cpu_conv(gn_context *g, const void *job) {
 }
 
 // >>cpu_attend
-// Attention on the CPU. Scores have a query in each column, so that keys and values are read where they are, all passes over them are
-// passes over vectors, and only blocks of them are there at a time. From outside: gni_cpu_attend, gni_cpu_takes_attend.
+// Attention on the CPU. Scores have a query in each column, so that keys and values are read where they are, all passes over
+// them are passes over vectors, and only blocks of them are there at a time. From outside: gni_cpu_attend,
+// gni_cpu_takes_attend.
 
 enum {
     GNI_ATTEND_BLOCK = 64,      // queries of a block
@@ -22914,9 +23097,18 @@ static int64_t gni_attend_rooms(gni_attend_block *b, const gni_attend_cpu *c, fl
     const gni_attend_job *a = c->a;
     const bool back = c->step != GNI_ATTEND_FORWARD;
     const int64_t most = GNI_ATTEND_BLOCK, step = gni_attend_step_of();
-    const int64_t size[12] = {a->d * most, back ? a->e * most : 0, back ? most * c->wide_d : 0, most * GNI_MAX(c->wide_d, c->wide_e),
-                              c->keys * step, back ? c->keys * step : 0, GNI_MAX(a->d, a->e) * step,
-                              c->keys * (a->d + GNI_ATTEND_PAD), c->keys * (a->e + GNI_ATTEND_PAD), most, most, most};
+    const int64_t size[12] = {a->d * most,
+                              back ? a->e * most : 0,
+                              back ? most * c->wide_d : 0,
+                              most * GNI_MAX(c->wide_d, c->wide_e),
+                              c->keys * step,
+                              back ? c->keys * step : 0,
+                              GNI_MAX(a->d, a->e) * step,
+                              c->keys * (a->d + GNI_ATTEND_PAD),
+                              c->keys * (a->e + GNI_ATTEND_PAD),
+                              most,
+                              most,
+                              most};
     float **const to[12] = {&b->qt, &b->gt, &b->q, &b->gy, &b->s, &b->ds, &b->o, &b->k, &b->v, &b->most, &b->sum, &b->keep};
     int64_t all = 0;
     b->c = c;
@@ -22927,11 +23119,14 @@ static int64_t gni_attend_rooms(gni_attend_block *b, const gni_attend_cpu *c, fl
     return all;
 }
 
-static int64_t gni_attend_width(const gni_attend_cpu *c, int64_t left) { return left > c->f->lanes ? 2 * c->f->lanes : c->f->lanes; }
+static int64_t gni_attend_width(const gni_attend_cpu *c, int64_t left) {
+    return left > c->f->lanes ? 2 * c->f->lanes : c->f->lanes;
+}
 
 // A product on tiles: to (rows,width) = a (rows,k) b (k,width), or added to it; of its columns `cols` are there.
-static void gni_attend_tiles(const gni_gemm_family *f, const float *a, int64_t a_rs, int64_t a_cs, const float *b, int64_t b_rs, float *to,
-                             int64_t to_rs, int64_t rows, int64_t k, int64_t width, int64_t cols, bool add) {
+static void gni_attend_tiles(const gni_gemm_family *f, const float *a, int64_t a_rs, int64_t a_cs, const float *b,
+                             int64_t b_rs, float *to, int64_t to_rs, int64_t rows, int64_t k, int64_t width, int64_t cols,
+                             bool add) {
     gni_gemm_tile_fn const *tile = gni_gemm_tiles_of(f, width);
     gni_gemm_tile t;
     memset(&t, 0, sizeof t);
@@ -22952,8 +23147,8 @@ static void gni_attend_tiles(const gni_gemm_family *f, const float *a, int64_t a
 }
 
 // to (rows,n) += a (rows,k) b (k,n), where b's rows go on as far as a panel does.
-static void gni_attend_wide(const gni_attend_cpu *c, const float *a, int64_t a_rs, const float *b, int64_t b_rs, float *to, int64_t to_rs,
-                            int64_t rows, int64_t k, int64_t n) {
+static void gni_attend_wide(const gni_attend_cpu *c, const float *a, int64_t a_rs, const float *b, int64_t b_rs, float *to,
+                            int64_t to_rs, int64_t rows, int64_t k, int64_t n) {
     for (int64_t j = 0, width; j < n; j += width) {
         width = gni_attend_width(c, n - j);
         gni_attend_tiles(c->f, a, a_rs, 1, b + j, b_rs, to + j, to_rs, rows, k, width, GNI_MIN(width, n - j), true);
@@ -22969,8 +23164,8 @@ static void gni_attend_load(const gni_attend_cpu *c, float *to, const char *from
 }
 
 // n rows of keys or values from `row` on as float32, `room` if they cannot stay.
-static const float *gni_attend_rows(const gni_attend_block *b, const gni_operand *o, int64_t row, int64_t n, int64_t width, float *room,
-                                    int64_t *rs) {
+static const float *gni_attend_rows(const gni_attend_block *b, const gni_operand *o, int64_t row, int64_t n, int64_t width,
+                                    float *room, int64_t *rs) {
     const gni_attend_cpu *c = b->c;
     const char *from = gni_attend_at(o, b->batch, b->head / c->a->share, row);
     const int64_t step = o->stride[2] * c->item;
@@ -23036,10 +23231,11 @@ static void gni_attend_hide(const gni_attend_block *b, float *s, int64_t j, int6
     const gni_operand *m = &a->mask;
     const int64_t first = b->row + j;
     if (m->buf != NULL)
-        gni_attend_mask_scores(m, gni_attend_at(m, b->batch, b->head, first) + key * m->stride[3] * gni_item_size(m->dtype), s,
-                               GNI_MIN(width, b->n - j), keys);
+        gni_attend_mask_scores(m, gni_attend_at(m, b->batch, b->head, first) + key * m->stride[3] * gni_item_size(m->dtype),
+                               s, GNI_MIN(width, b->n - j), keys);
     for (int64_t i = 0; i < keys && a->causal; i++)
-        for (int64_t q = 0, end = GNI_MIN(width, key + i - first); q < end; q++) s[i * gni_attend_step_of() + q] = -(float)INFINITY;
+        for (int64_t q = 0, end = GNI_MIN(width, key + i - first); q < end; q++)
+            s[i * gni_attend_step_of() + q] = -(float)INFINITY;
 }
 
 static bool gni_attend_hides(const gni_attend_block *b, int64_t j, int64_t last_key) {
@@ -23047,7 +23243,9 @@ static bool gni_attend_hides(const gni_attend_block *b, int64_t j, int64_t last_
 }
 
 // The end of the keys that the block sees.
-static int64_t gni_attend_end(const gni_attend_block *b, int64_t end) { return b->c->a->causal ? GNI_MIN(end, b->row + b->n) : end; }
+static int64_t gni_attend_end(const gni_attend_block *b, int64_t end) {
+    return b->c->a->causal ? GNI_MIN(end, b->row + b->n) : end;
+}
 
 // o (width,n) becomes rows of an operand.
 static void gni_attend_put_rows(const gni_attend_block *b, const gni_operand *o, int64_t width) {
@@ -23058,7 +23256,8 @@ static void gni_attend_put_rows(const gni_attend_block *b, const gni_operand *o,
     t.c = c->store != NULL ? (void *)b->gy : (void *)to;
     t.c_rs = c->store != NULL ? width : o->stride[2];
     c->gemm->put_transposed(&t, b->o, width, b->n, gni_attend_step_of());
-    for (int64_t i = 0; i < b->n && c->store != NULL; i++) c->store(to + i * o->stride[2] * c->item, b->gy + i * width, width);
+    for (int64_t i = 0; i < b->n && c->store != NULL; i++)
+        c->store(to + i * o->stride[2] * c->item, b->gy + i * width, width);
 }
 
 // ---- forward: the largest score, and sums with it, as they are so far
@@ -23068,7 +23267,8 @@ static void gni_attend_weigh(const gni_attend_block *b, int64_t key, int64_t key
     const gni_attend_job *a = c->a;
     const int64_t step = gni_attend_step_of();
     int64_t k_rs, v_rs;
-    const float *k = gni_attend_rows(b, &a->k, key, keys, a->d, b->k, &k_rs), *v = gni_attend_rows(b, &a->v, key, keys, a->e, b->v, &v_rs);
+    const float *k = gni_attend_rows(b, &a->k, key, keys, a->d, b->k, &k_rs),
+                *v = gni_attend_rows(b, &a->v, key, keys, a->e, b->v, &v_rs);
     for (int64_t j = 0, width; j < b->n; j += width) {
         width = gni_attend_width(c, b->n - j);
         gni_attend_tiles(c->f, k, k_rs, 1, b->qt + j * a->d, width, b->s + j, step, keys, a->d, width, width, false);
@@ -23105,12 +23305,14 @@ static void gni_attend_forward_block(const gni_attend_block *b) {
 // ---- the gradient
 
 // Of keys from `key` on: adds to dk and dv what this block gives them, and to o what they give dq.
-static void gni_attend_back_keys(const gni_attend_block *b, int64_t key, int64_t keys, bool first, bool queries, bool others) {
+static void gni_attend_back_keys(const gni_attend_block *b, int64_t key, int64_t keys, bool first, bool queries,
+                                 bool others) {
     const gni_attend_cpu *c = b->c;
     const gni_attend_job *a = c->a;
     const int64_t step = gni_attend_step_of(), head = b->head / a->share;
     int64_t k_rs, v_rs;
-    const float *k = gni_attend_rows(b, &a->k, key, keys, a->d, b->k, &k_rs), *v = gni_attend_rows(b, &a->v, key, keys, a->e, b->v, &v_rs);
+    const float *k = gni_attend_rows(b, &a->k, key, keys, a->d, b->k, &k_rs),
+                *v = gni_attend_rows(b, &a->v, key, keys, a->e, b->v, &v_rs);
     for (int64_t j = 0, width; j < b->n; j += width) {
         width = gni_attend_width(c, b->n - j);
         gni_attend_tiles(c->f, k, k_rs, 1, b->qt + j * a->d, width, b->s + j, step, keys, a->d, width, width, false);
@@ -23120,11 +23322,11 @@ static void gni_attend_back_keys(const gni_attend_block *b, int64_t key, int64_t
         if (queries) gni_attend_tiles(c->f, k, 1, k_rs, b->ds + j, step, b->o + j, step, a->d, keys, width, width, !first);
     }
     if (others && a->dv.buf != NULL)
-        gni_attend_wide(c, b->s, step, b->gy, c->wide_e, (float *)(void *)gni_attend_at(&a->dv, b->batch, head, key), a->dv.stride[2], keys,
-                        b->n, a->e);
+        gni_attend_wide(c, b->s, step, b->gy, c->wide_e, (float *)(void *)gni_attend_at(&a->dv, b->batch, head, key),
+                        a->dv.stride[2], keys, b->n, a->e);
     if (others && a->dk.buf != NULL)
-        gni_attend_wide(c, b->ds, step, b->q, c->wide_d, (float *)(void *)gni_attend_at(&a->dk, b->batch, head, key), a->dk.stride[2], keys,
-                        b->n, a->d);
+        gni_attend_wide(c, b->ds, step, b->q, c->wide_d, (float *)(void *)gni_attend_at(&a->dk, b->batch, head, key),
+                        a->dk.stride[2], keys, b->n, a->d);
 }
 
 // Keys from `from` to `to`.
@@ -23231,7 +23433,8 @@ static bool gni_cpu_attend(gn_context *g, const void *job) {
     c.wide_e = gni_gemm_round(a->e, 2 * c.f->lanes) + GNI_ATTEND_PAD;
     if (a->step != GNI_ATTEND_ALL) return gni_attend_run_step(g, &c, a->step);
     // All at once is five products, by queries and by keys are three and four: those have more tasks. The sums are the same.
-    const int64_t threads = gni_pool_threads(g->pool), heads = a->batches * a->heads / a->share, rounds = (heads + threads - 1) / threads;
+    const int64_t threads = gni_pool_threads(g->pool), heads = a->batches * a->heads / a->share,
+                  rounds = (heads + threads - 1) / threads;
     if (a->dk.buf == NULL && a->dv.buf == NULL) return gni_attend_run_step(g, &c, GNI_ATTEND_QUERIES);
     if (a->dq.buf == NULL) return gni_attend_run_step(g, &c, GNI_ATTEND_KEYS);
     if (5 * rounds * threads <= 7 * heads) return gni_attend_run_step(g, &c, GNI_ATTEND_ALL);
@@ -23633,7 +23836,8 @@ static bool gni_cpu_scatter(gn_context *g, const void *job) {
         gni_parallel(g->pool, d->at.outer * d->at.extent * d->at.inner, GNI_GRAIN, gni_scatter_base_task, &j);
     }
     if (work == 0) return true;
-    gni_parallel(g->pool, d->at.outer * j.parts, GNI_MAX(GNI_GRAIN * j.parts / (work / d->at.outer + 1), 1), gni_scatter_task, &j);
+    gni_parallel(g->pool, d->at.outer * j.parts, GNI_MAX(GNI_GRAIN * j.parts / (work / d->at.outer + 1), 1),
+                 gni_scatter_task, &j);
     return true;
 }
 
@@ -26513,7 +26717,8 @@ static bool gni_vk_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset, c
         gni_vk_host_memcpy(vk, (char *)dst->mapped + offset, src, bytes);
         return true;
     }
-    if (bytes <= GNI_VK_LITTLE && ((dst->offset + offset) | bytes) % 4 == 0) return gni_vk_upload_little(vk, dst, offset, src, bytes);
+    if (bytes <= GNI_VK_LITTLE && ((dst->offset + offset) | bytes) % 4 == 0)
+        return gni_vk_upload_little(vk, dst, offset, src, bytes);
     gni_vk_ring *r = &vk->stream.upload;
     uint64_t little = (uint64_t)1 << 20;
     uint64_t wanted = bytes > little / 4 ? gni_vk_staging_bytes(vk) : little;
@@ -28799,8 +29004,9 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_gpu_use *u
 // many workgroups that find nothing to do.
 static int gni_vk_same_parts(const gni_vk *vk, const gni_gpu_part *parts, int count) {
     int n = 1;
-    while (n < count && n < GNI_VK_PARTS && (uint32_t)n < vk->gpu.caps.max_groups[1] && parts[n].pipeline == parts[0].pipeline &&
-           parts[n].bytes == parts[0].bytes && parts[n].x / 4 <= parts[0].x && parts[0].x / 4 <= parts[n].x)
+    while (n < count && n < GNI_VK_PARTS && (uint32_t)n < vk->gpu.caps.max_groups[1] &&
+           parts[n].pipeline == parts[0].pipeline && parts[n].bytes == parts[0].bytes && parts[n].x / 4 <= parts[0].x &&
+           parts[0].x / 4 <= parts[n].x)
         n++;
     return n;
 }
@@ -28996,8 +29202,8 @@ static gni_gpu *gni_vk_gpu_open(gn_context *g, const gn_options *o, char *why, s
 #endif // GNI_VULKAN
 
 // >>webgpu_browser
-// In a page: the part of webgpu.h that the WebGPU layer calls, on the browser's own WebGPU. Objects are places in a table that
-// the module's JavaScript keeps, futures are promises. A promise is only kept when C returns to the page, or while C is
+// In a page: the part of webgpu.h that the WebGPU layer calls, on the browser's own WebGPU. Objects are places in a table
+// that the module's JavaScript keeps, futures are promises. A promise is only kept when C returns to the page, or while C is
 // suspended by JSPI or Asyncify; a program that is linked with neither waits for nothing. From outside: what webgpu.h has,
 // gni_wg_browser_waits, gni_wg_browser_prepare.
 
@@ -29146,7 +29352,8 @@ EM_JS(int, gni_wj_start, (void), {
         return a;
     });
     S.device = a => {
-        const requiredLimits = {}, more = ["maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage"];
+        const requiredLimits = {},
+              more = [ "maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage" ];
         for (const l of more) requiredLimits[l] = a.limits[l];
         return a.requestDevice({ requiredLimits });
     };
@@ -29226,7 +29433,8 @@ EM_JS(void, gni_wj_info, (int adapter, char *name, int room, double *out), {
     HEAPF64[(out >> 3) + 1] = i.subgroupMinSize || 0;
     HEAPF64[(out >> 3) + 2] = i.subgroupMaxSize || 0;
 })
-EM_JS(double, gni_wj_limit, (int device, const char *name), { return Module["gnGpu"].objects[device].limits[UTF8ToString(name)]; })
+EM_JS(double, gni_wj_limit, (int device, const char *name),
+      { return Module["gnGpu"].objects[device].limits[UTF8ToString(name)]; })
 EM_JS(int, gni_wj_queue, (int device), {
     const S = Module["gnGpu"];
     S.queue = S.objects[device].queue;
@@ -29384,7 +29592,8 @@ static WGPUFuture gni_wj_future(int id) {
     f.id = (uint64_t)id;
     return f;
 }
-static WGPUFuture wgpuInstanceRequestAdapter(WGPUInstance i, const WGPURequestAdapterOptions *o, WGPURequestAdapterCallbackInfo c) {
+static WGPUFuture wgpuInstanceRequestAdapter(WGPUInstance i, const WGPURequestAdapterOptions *o,
+                                             WGPURequestAdapterCallbackInfo c) {
     GNI_UNUSED(i), GNI_UNUSED(o);
     return gni_wj_future(gni_wj_adapter((int)c.mode, (void *)c.callback, c.userdata1));
 }
@@ -29523,8 +29732,8 @@ static void wgpuComputePassEncoderDispatchWorkgroups(WGPUComputePassEncoder p, u
     gni_wj_dispatch(GNI_WJ(p), x, y, z);
 }
 static void wgpuComputePassEncoderEnd(WGPUComputePassEncoder p) { gni_wj_end(GNI_WJ(p)); }
-static void wgpuCommandEncoderCopyBufferToBuffer(WGPUCommandEncoder e, WGPUBuffer from, uint64_t at, WGPUBuffer to, uint64_t where,
-                                                 uint64_t size) {
+static void wgpuCommandEncoderCopyBufferToBuffer(WGPUCommandEncoder e, WGPUBuffer from, uint64_t at, WGPUBuffer to,
+                                                 uint64_t where, uint64_t size) {
     gni_wj_copy(GNI_WJ(e), GNI_WJ(from), (double)at, GNI_WJ(to), (double)where, (double)size);
 }
 static void wgpuCommandEncoderClearBuffer(WGPUCommandEncoder e, WGPUBuffer b, uint64_t at, uint64_t size) {
@@ -29922,8 +30131,10 @@ static bool gni_wg_flush(gni_gpu *d) {
 
 static bool gni_wg_can_wait(gni_wg *w) {
     if (w->waits) return true;
-    gni_fail(w->gpu.g, GN_ERROR_UNSUPPORTED, "%s waits for the GPU, which a page cannot: gn_read_async and gn_poll do not wait "
-             "(read() in JavaScript), and programs linked with -sJSPI or -sASYNCIFY can", w->gpu.g->call);
+    gni_fail(w->gpu.g, GN_ERROR_UNSUPPORTED,
+             "%s waits for the GPU, which a page cannot: gn_read_async and gn_poll do not wait "
+             "(read() in JavaScript), and programs linked with -sJSPI or -sASYNCIFY can",
+             w->gpu.g->call);
     return false;
 }
 
@@ -30317,10 +30528,18 @@ static uint32_t gni_wg_packing(uint32_t t) {
     }
 }
 
-static uint32_t gni_wg_in_dtype(const gni_wg_program_words *p, int k) { return p->word[GNI_P_PROGRAM_IN_DTYPES] >> (4 * k) & 15u; }
-static uint32_t gni_wg_in_kind(const gni_wg_program_words *p, int k) { return p->word[GNI_P_PROGRAM_IN_KINDS] >> (4 * k) & 15u; }
-static uint32_t gni_wg_out_dtype(const gni_wg_program_words *p, int k) { return p->word[GNI_P_PROGRAM_OUTPUTS] >> (4 * k) & 15u; }
-static uint32_t gni_wg_out_kind(const gni_wg_program_words *p, int k) { return p->word[GNI_P_PROGRAM_OUTPUTS] >> (16 + 4 * k) & 15u; }
+static uint32_t gni_wg_in_dtype(const gni_wg_program_words *p, int k) {
+    return p->word[GNI_P_PROGRAM_IN_DTYPES] >> (4 * k) & 15u;
+}
+static uint32_t gni_wg_in_kind(const gni_wg_program_words *p, int k) {
+    return p->word[GNI_P_PROGRAM_IN_KINDS] >> (4 * k) & 15u;
+}
+static uint32_t gni_wg_out_dtype(const gni_wg_program_words *p, int k) {
+    return p->word[GNI_P_PROGRAM_OUTPUTS] >> (4 * k) & 15u;
+}
+static uint32_t gni_wg_out_kind(const gni_wg_program_words *p, int k) {
+    return p->word[GNI_P_PROGRAM_OUTPUTS] >> (16 + 4 * k) & 15u;
+}
 static bool gni_wg_grouped(uint32_t kind) { return kind == GNI_K_VEC || kind == GNI_K_ROWVEC; }
 // The buffer argument of input k.
 static int gni_wg_in_place(const gni_wg_program_words *p, int k) {
@@ -30372,8 +30591,8 @@ static void gni_wg_accessors(gni_wg_text *t, const gni_wg_program_words *p, int 
     else
         gni_wg_say(t, "fn l%d(j : u32) -> u32 { return b%d[j]; }\n", k, k);
     if (!wide)
-        gni_wg_say(t, "fn v%d(j : u32) -> vec4<u32> { return vec4<u32>(l%d(j), l%d(j + 1u), l%d(j + 2u), l%d(j + 3u)); }\n", k,
-                   k, k, k, k);
+        gni_wg_say(t, "fn v%d(j : u32) -> vec4<u32> { return vec4<u32>(l%d(j), l%d(j + 1u), l%d(j + 2u), l%d(j + 3u)); }\n",
+                   k, k, k, k, k);
     if (!writes) return;
     if (wide)
         gni_wg_say(t, "fn w%d(j : u32, x : vec4<u32>) { b%d[j >> 2u] = x; }\n", k, k);
@@ -30389,7 +30608,8 @@ static void gni_wg_input_functions(gni_wg_text *t, const gni_wg_program_words *p
     uint32_t s = gni_wg_packing(gni_wg_in_dtype(p, k));
     if (p->raw64) return;
     if (s == 0)
-        gni_wg_say(t, "fn e%d(j : u32) -> u32 { return l%d(j); }\nfn g%d(j : u32) -> vec4<u32> { return v%d(j); }\n", k, b, k, b);
+        gni_wg_say(t, "fn e%d(j : u32) -> u32 { return l%d(j); }\nfn g%d(j : u32) -> vec4<u32> { return v%d(j); }\n", k, b,
+                   k, b);
     else if (s == 1)
         gni_wg_say(t,
                    "fn e%d(j : u32) -> u32 { return (l%d(j >> 1u) >> ((j & 1u) * 16u)) & 0xffffu; }\n"
@@ -30435,8 +30655,8 @@ static void gni_wg_load(gni_wg_text *t, const gni_wg_program_words *p, int k) {
         const char *second = one ? "x" : "y";
         if (gni_wg_grouped(kind)) gni_wg_say(t, "r%d = v%d(2u * j.x);\n", k, b);
         else
-            gni_wg_say(t, "r%d = vec4<u32>(l%d(2u * j.x), l%d(2u * j.x + 1u), l%d(2u * j.%s), l%d(2u * j.%s + 1u));\n", k, b, b,
-                       b, second, b, second);
+            gni_wg_say(t, "r%d = vec4<u32>(l%d(2u * j.x), l%d(2u * j.x + 1u), l%d(2u * j.%s), l%d(2u * j.%s + 1u));\n", k, b,
+                       b, b, second, b, second);
         gni_wg_say(t, "}\n");
         return;
     }
@@ -30484,7 +30704,9 @@ static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k) {
             gni_wg_say(t, "if (count < 2u) { let old = v%d(2u * j.x); v.z = old.z; v.w = old.w; }\n", b);
         if (gni_wg_grouped(kind)) gni_wg_say(t, "w%d(2u * j.x, v);\n", b);
         else
-            gni_wg_say(t, "s%d(2u * j.x, v.x); s%d(2u * j.x + 1u, v.y);\nif (count > 1u) { s%d(2u * j.y, v.z); s%d(2u * j.y + 1u, v.w); }\n",
+            gni_wg_say(t,
+                       "s%d(2u * j.x, v.x); s%d(2u * j.x + 1u, v.y);\nif (count > 1u) { s%d(2u * j.y, v.z); s%d(2u * j.y + "
+                       "1u, v.w); }\n",
                        b, b, b, b);
         gni_wg_say(t, "}\n");
         return;
@@ -30492,7 +30714,8 @@ static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k) {
     gni_wg_narrow(t, dtype);
     if (gni_wg_grouped(kind) && s == 0) {
         if (kind == GNI_K_VEC) // what follows the last elements stays
-            gni_wg_say(t, "if (count < 4u) { v = select(v%d(j.x), v, vec4<bool>(true, count > 1u, count > 2u, false)); }\n", b);
+            gni_wg_say(t, "if (count < 4u) { v = select(v%d(j.x), v, vec4<bool>(true, count > 1u, count > 2u, false)); }\n",
+                       b);
         gni_wg_say(t, "w%d(j.x, v);\n", b);
     } else {
         if (gni_wg_grouped(kind)) {
@@ -30535,9 +30758,9 @@ static void gni_wg_head(gni_wg_text *t, gni_wg_program_words *p) {
 static void gni_wg_coordinates(gni_wg_text *t, int first, int count, bool vector) {
     const char *type = vector ? "vec4<u32>" : "u32", *name = vector ? "v" : "s";
     for (int d = count - 1; d > 0; d--)
-        gni_wg_say(t, "let %sd%d = %s(P(%uu));\nlet %sq%d = %sq%d / %sd%d;\nlet %sc%d = %sq%d - %sq%d * %sd%d;\n", name, d, type,
-                   GNI_P_PROGRAM_DIM + 3u * (uint32_t)(first + d), name, d, name, d + 1, name, d, name, d, name, d + 1, name, d,
-                   name, d);
+        gni_wg_say(t, "let %sd%d = %s(P(%uu));\nlet %sq%d = %sq%d / %sd%d;\nlet %sc%d = %sq%d - %sq%d * %sd%d;\n", name, d,
+                   type, GNI_P_PROGRAM_DIM + 3u * (uint32_t)(first + d), name, d, name, d + 1, name, d, name, d, name, d + 1,
+                   name, d, name, d);
     gni_wg_say(t, "let %sc0 = %sq1;\n", name, name);
 }
 
@@ -30575,10 +30798,11 @@ static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
                "@compute @workgroup_size(256) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
                "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n");
     gni_wg_registers(t, p);
-    gni_wg_say(t,
-               "let n = P(%uu);\nlet groups = (n + %uu) / %uu;\n"
-               "for (var q = wg.x * 256u + me; q < groups; q += ng.x * 256u) {\nlet i = q * %uu;\nlet count = min(n - i, %uu);\n",
-               (unsigned)GNI_P_MAP_N, group - 1, group, group, group);
+    gni_wg_say(
+        t,
+        "let n = P(%uu);\nlet groups = (n + %uu) / %uu;\n"
+        "for (var q = wg.x * 256u + me; q < groups; q += ng.x * 256u) {\nlet i = q * %uu;\nlet count = min(n - i, %uu);\n",
+        (unsigned)GNI_P_MAP_N, group - 1, group, group, group);
     gni_wg_body(t, p);
     for (int k = 0; k < p->n_out; k++) gni_wg_store(t, p, k);
     gni_wg_say(t, "}\n}\n");
@@ -30598,8 +30822,9 @@ static void gni_wg_join_team(gni_wg_text *t, const gni_wg_program_words *p) {
 // Element e of (s, c) as element j of the result.
 static void gni_wg_write_result(gni_wg_text *t, const gni_wg_program_words *p) {
     bool wide = p->result == GNI_T_I64 || p->result == GNI_T_F64 || p->result == GNI_T_U64;
-    gni_wg_say(t, "fn put(place : u32, s0 : vec4<u32>, c0 : vec4<u32>, e0 : u32) {\nvar s = s0; var c = c0; var element = e0;\n"
-                  "let x = leave(&s, &c, &element);\n");
+    gni_wg_say(t,
+               "fn put(place : u32, s0 : vec4<u32>, c0 : vec4<u32>, e0 : u32) {\nvar s = s0; var c = c0; var element = e0;\n"
+               "let x = leave(&s, &c, &element);\n");
     if (wide) {
         gni_wg_say(t, "let at = 2u * (place + P(%uu));\ns8(at, x.x); s8(at + 1u, x.y);\n}\n",
                    (unsigned)GNI_P_PROGRAM_OP + 9u * GNI_MAX_INPUTS);
@@ -30633,8 +30858,9 @@ static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
     else gni_wg_say(t, "var index = vec4<u32>(P(%uu) + i) + vec4<u32>(0u, 1u, 2u, 3u);\n", (unsigned)GNI_P_REDUCE_INDEX0);
     gni_wg_say(t, "enter(&v, &index, &s2, &c2);\n");
     if (!p->columns)
-        gni_wg_say(t, "if (i + 4u > reduced) {\nlet outside = (vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u)) >= vec4<u32>(reduced);\n"
-                      "s2 = select(s2, neutral(), outside); c2 = select(c2, neutral_c(), outside);\n}\n");
+        gni_wg_say(
+            t, "if (i + 4u > reduced) {\nlet outside = (vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u)) >= vec4<u32>(reduced);\n"
+               "s2 = select(s2, neutral(), outside); c2 = select(c2, neutral_c(), outside);\n}\n");
     gni_wg_say(t, "if (t == first + lane) { s = s2; c = c2; } else { join_next(&s, &c, &s2, &c2); }\n}\n");
     if (!p->columns)
         gni_wg_say(t, "{ var s3 = s.yxwz; var c3 = c.yxwz; join(&s, &c, &s3, &c3); }\n"
@@ -30685,26 +30911,32 @@ static void gni_wg_softmax_text(gni_wg_text *t, const uint32_t *spec) {
     const bool log = spec[GNI_S_SOFTMAX_KIND] == GNI_LOG_SOFTMAX;
     const bool groups = spec[GNI_S_SOFTMAX_ALIGNED] == (GNI_F_SOFTMAX_IN_GROUPS | GNI_F_SOFTMAX_OUT_GROUPS);
     const int shift = groups ? 2 : 0;
-    gni_wg_say(t, groups ? "alias T = vec4<f32>; alias I = vec4<i32>;\n"
-                           "fn top4(x : T) -> f32 { return max(max(x.x, x.y), max(x.z, x.w)); }\n"
-                           "fn sum4(x : T) -> f32 { return (x.x + x.y) + (x.z + x.w); }\n"
-                         : "alias T = f32; alias I = i32;\nfn top4(x : T) -> f32 { return x; }\nfn sum4(x : T) -> f32 { return x; }\n");
+    gni_wg_say(
+        t,
+        groups
+            ? "alias T = vec4<f32>; alias I = vec4<i32>;\n"
+              "fn top4(x : T) -> f32 { return max(max(x.x, x.y), max(x.z, x.w)); }\n"
+              "fn sum4(x : T) -> f32 { return (x.x + x.y) + (x.z + x.w); }\n"
+            : "alias T = f32; alias I = i32;\nfn top4(x : T) -> f32 { return x; }\nfn sum4(x : T) -> f32 { return x; }\n");
     // gn_exp_row of softmax.comp
     gni_wg_say(t,
                "fn pow2(n : I) -> T { return bitcast<T>((n + I(127)) << %s); }\n"
                "fn ex(x0 : T) -> T {\nlet x = select(select(x0, T(89.0), x0 > T(89.0)), T(-104.0), x0 < T(-104.0));\n"
                "let n = round(x * 1.44269502); var r = x - n * 0.693145752; r = r - n * 1.42860677e-06;\n"
-               "var p = r * 0.00138219551 + 0.0083690444; p = p * r + 0.0416682586; p = p * r + 0.166665182; p = p * r + 0.49999994;\n"
+               "var p = r * 0.00138219551 + 0.0083690444; p = p * r + 0.0416682586; p = p * r + 0.166665182; p = p * r + "
+               "0.49999994;\n"
                "let i = I(n); let h = i >> %s; return (p * (r * r) + r + 1.0) * pow2(h) * pow2(i - h);\n}\n",
                groups ? "vec4<u32>(23u)" : "23u", groups ? "vec4<u32>(1u)" : "1u");
-    gni_wg_say(t,
-               "@group(0) @binding(1) var<storage, read> a : array<T>;\n@group(0) @binding(2) var<storage, read_write> o : array<T>;\n"
-               "@compute @workgroup_size(16) fn main(@builtin(global_invocation_id) id : vec3<u32>, @builtin(num_workgroups) ng : "
-               "vec3<u32>) {\ngn_zero = P(%uu);\nlet n = P(%uu) >> %du;\nfor (var row = id.x; row < P(%uu); row += ng.x * 16u) {\n"
-               "let ia = (P(%uu) + row * P(%uu)) >> %du; let io = (P(%uu) + row * P(%uu)) >> %du;\n",
-               (unsigned)GNI_WG_PARAM_BYTES / 4u - 1u, (unsigned)GNI_P_SOFTMAX_N, shift, (unsigned)GNI_P_SOFTMAX_ROWS,
-               (unsigned)GNI_P_SOFTMAX_IN_BASE, (unsigned)GNI_P_SOFTMAX_ROW_STRIDE, shift, (unsigned)GNI_P_SOFTMAX_OUT_BASE,
-               (unsigned)GNI_P_SOFTMAX_N, shift);
+    gni_wg_say(
+        t,
+        "@group(0) @binding(1) var<storage, read> a : array<T>;\n@group(0) @binding(2) var<storage, read_write> o : "
+        "array<T>;\n"
+        "@compute @workgroup_size(16) fn main(@builtin(global_invocation_id) id : vec3<u32>, @builtin(num_workgroups) ng : "
+        "vec3<u32>) {\ngn_zero = P(%uu);\nlet n = P(%uu) >> %du;\nfor (var row = id.x; row < P(%uu); row += ng.x * 16u) {\n"
+        "let ia = (P(%uu) + row * P(%uu)) >> %du; let io = (P(%uu) + row * P(%uu)) >> %du;\n",
+        (unsigned)GNI_WG_PARAM_BYTES / 4u - 1u, (unsigned)GNI_P_SOFTMAX_N, shift, (unsigned)GNI_P_SOFTMAX_ROWS,
+        (unsigned)GNI_P_SOFTMAX_IN_BASE, (unsigned)GNI_P_SOFTMAX_ROW_STRIDE, shift, (unsigned)GNI_P_SOFTMAX_OUT_BASE,
+        (unsigned)GNI_P_SOFTMAX_N, shift);
     gni_wg_say(t, "var m = a[ia];\nfor (var k = 1u; k < n; k++) { m = max(m, a[ia + k]); }\nvar top = top4(m);\n%s",
                log ? "if ((bitcast<u32>(top) & 0x7fffffffu) == 0x7f800000u) { top = 0.0; }\n" : "");
     gni_wg_say(t,
@@ -30712,17 +30944,19 @@ static void gni_wg_softmax_text(gni_wg_text *t, const uint32_t *spec) {
                "for (var k = k0; k < end; k++) { let e = ex(a[ia + k] - T(top)); u += e; %s}\ns += u;\n}\n",
                log ? "" : "o[io + k] = e; ");
     if (log)
-        gni_wg_say(t,
-                   "var x = vec4<u32>(bitcast<u32>(sum4(s))); var y = x; var z = x; let f = bitcast<f32>(o%u(&x, &y, &z).x);\n"
-                   "for (var k = 0u; k < n; k++) { o[io + k] = a[ia + k] - T(top) - T(f); }\n}\n}\n",
-                   GNI_OP_LOG * 3u + GNI_F);
+        gni_wg_say(
+            t,
+            "var x = vec4<u32>(bitcast<u32>(sum4(s))); var y = x; var z = x; let f = bitcast<f32>(o%u(&x, &y, &z).x);\n"
+            "for (var k = 0u; k < n; k++) { o[io + k] = a[ia + k] - T(top) - T(f); }\n}\n}\n",
+            GNI_OP_LOG * 3u + GNI_F);
     else gni_wg_say(t, "let f = 1.0 / sum4(s);\nfor (var k = 0u; k < n; k++) { o[io + k] *= T(f); }\n}\n}\n");
 }
 
 enum { GNI_WG_ROWS = 8, GNI_WG_COLUMNS = 4 }; // of float32, of vectors of it: what an invocation makes of a product
 
-// Where operands begin: those of a at rows from r on, of b at columns from c on. Where they are read along k, each row is four
-// steps of k; else a vector of rows for each step. Inside of the loop (`loads`) what is there, as x0, x1, ... or as x0_0, x0_1, ...
+// Where operands begin: those of a at rows from r on, of b at columns from c on. Where they are read along k, each row is
+// four steps of k; else a vector of rows for each step. Inside of the loop (`loads`) what is there, as x0, x1, ... or as
+// x0_0, x0_1, ...
 static void gni_wg_operand_text(gni_wg_text *t, char name, int count, bool along_k, bool loads) {
     const char first = name == 'x' ? 'r' : 'c';
     for (int q = 0; q < (along_k ? 1 : 4) && loads; q++) gni_wg_say(t, "let %ck%d = (k + %du) * %ck;\n", name, q, q, name);
@@ -30730,7 +30964,8 @@ static void gni_wg_operand_text(gni_wg_text *t, char name, int count, bool along
         if (!loads) gni_wg_say(t, "let %co%d = %cs + (%c + %du) * %cr;\n", name, i, name, first, along_k ? i : 4 * i, name);
         else if (along_k) gni_wg_say(t, "let %c%d = r%c(%co%d + %ck0);\n", name, i, name, name, i, name);
         else
-            for (int q = 0; q < 4; q++) gni_wg_say(t, "let %c%d_%d = r%c(%co%d + %ck%d);\n", name, i, q, name, name, i, name, q);
+            for (int q = 0; q < 4; q++)
+                gni_wg_say(t, "let %c%d_%d = r%c(%co%d + %ck%d);\n", name, i, q, name, name, i, name, q);
 }
 
 // A tile of 32 x 32 by 8 invocations, straight from memory: dispatched as matmul_32x32s is, whose parameters these are.
@@ -30740,12 +30975,14 @@ static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
                             (layout & GNI_F_MATMUL_C_GROUPS) != 0};
     const int step[2] = {a_k ? GNI_P_MATMUL_A_COLUMN : GNI_P_MATMUL_A_ROW, b_k ? GNI_P_MATMUL_B_ROW : GNI_P_MATMUL_B_COLUMN};
     for (int i = 0; i < 3; i++)
-        gni_wg_say(t, "@group(0) @binding(%d) var<storage, %s> %c : array<%s>;\n", i + 1, i == 2 ? "read_write" : "read", "xyz"[i],
-                   groups[i] ? "vec4<f32>" : "f32");
+        gni_wg_say(t, "@group(0) @binding(%d) var<storage, %s> %c : array<%s>;\n", i + 1, i == 2 ? "read_write" : "read",
+                   "xyz"[i], groups[i] ? "vec4<f32>" : "f32");
     for (int i = 0; i < 2; i++) {
         const char c = "xy"[i];
         if (groups[i])
-            gni_wg_say(t, "fn r%c(j : u32) -> vec4<f32> { return %c[j >> 2u]; }\nfn e%c(j : u32) -> f32 { return %c[j >> 2u][j & 3u]; }\n",
+            gni_wg_say(t,
+                       "fn r%c(j : u32) -> vec4<f32> { return %c[j >> 2u]; }\nfn e%c(j : u32) -> f32 { return %c[j >> 2u][j "
+                       "& 3u]; }\n",
                        c, c, c, c);
         else
             gni_wg_say(t,
@@ -30756,7 +30993,8 @@ static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
     if (layout & GNI_F_MATMUL_BIAS) gni_wg_say(t, "@group(0) @binding(4) var<storage, read> bias : array<f32>;\n");
     gni_wg_say(t,
                "fn put(row : u32, column : u32, batch : u32, v0 : vec4<f32>) {\nlet n = P(%uu);\n"
-               "if (row >= P(%uu) || column >= n) { return; }\nvar v = v0;\nlet j = P(%uu) + (batch * P(%uu) + row) * P(%uu) + column;\n",
+               "if (row >= P(%uu) || column >= n) { return; }\nvar v = v0;\nlet j = P(%uu) + (batch * P(%uu) + row) * "
+               "P(%uu) + column;\n",
                (unsigned)GNI_P_MATMUL_N, (unsigned)GNI_P_MATMUL_M, (unsigned)GNI_P_MATMUL_C_BASE, (unsigned)GNI_P_MATMUL_M,
                (unsigned)GNI_P_MATMUL_C_ROW);
     if (layout & GNI_F_MATMUL_BIAS)
@@ -30764,18 +31002,21 @@ static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
                    (unsigned)GNI_P_MATMUL_BIAS_BASE);
     if (layout & GNI_F_MATMUL_RELU) gni_wg_say(t, "v = select(v, vec4<f32>(), v < vec4<f32>());\n");
     if (groups[2]) gni_wg_say(t, "if (column + 4u <= n) { z[j >> 2u] = v; return; }\n");
-    gni_wg_say(t, "for (var e = 0u; e < min(n - column, 4u); e++) { %s = v[e]; }\n}\n", groups[2] ? "z[j >> 2u][e]" : "z[j + e]");
+    gni_wg_say(t, "for (var e = 0u; e < min(n - column, 4u); e++) { %s = v[e]; }\n}\n",
+               groups[2] ? "z[j >> 2u][e]" : "z[j + e]");
     // Places of tiles and batches are those of matrix.glsl.
-    gni_wg_say(t,
-               "@compute @workgroup_size(2, 4) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(local_invocation_id) me : "
-               "vec3<u32>) {\nlet area = P(%uu) * P(%uu); let first = wg.x / area * P(%uu); let i = wg.x %% area;\n"
-               "let high = min(P(%uu) - first, P(%uu));\n"
-               "let r = (first + i %% high) * 32u + me.y * 8u; let c = i / high * 32u + me.x * 16u;\n",
-               (unsigned)GNI_P_MATMUL_STRIPE, (unsigned)GNI_P_MATMUL_TILES_N, (unsigned)GNI_P_MATMUL_STRIPE,
-               (unsigned)GNI_P_MATMUL_TILES_M, (unsigned)GNI_P_MATMUL_STRIPE);
+    gni_wg_say(
+        t,
+        "@compute @workgroup_size(2, 4) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(local_invocation_id) me : "
+        "vec3<u32>) {\nlet area = P(%uu) * P(%uu); let first = wg.x / area * P(%uu); let i = wg.x %% area;\n"
+        "let high = min(P(%uu) - first, P(%uu));\n"
+        "let r = (first + i %% high) * 32u + me.y * 8u; let c = i / high * 32u + me.x * 16u;\n",
+        (unsigned)GNI_P_MATMUL_STRIPE, (unsigned)GNI_P_MATMUL_TILES_N, (unsigned)GNI_P_MATMUL_STRIPE,
+        (unsigned)GNI_P_MATMUL_TILES_M, (unsigned)GNI_P_MATMUL_STRIPE);
     gni_wg_say(t,
                "let xr = P(%uu); let xk = P(%uu); let yr = P(%uu); let yk = P(%uu);\n"
-               "var xs = P(%uu); var ys = P(%uu); var b = wg.z;\nfor (var d = P(%uu); d > 0u; d--) {\nlet at = %uu + 3u * (d - 1u); "
+               "var xs = P(%uu); var ys = P(%uu); var b = wg.z;\nfor (var d = P(%uu); d > 0u; d--) {\nlet at = %uu + 3u * "
+               "(d - 1u); "
                "let q = b / P(at); let w = b - q * P(at);\nxs += w * P(at + 1u); ys += w * P(at + 2u); b = q;\n}\n",
                (unsigned)GNI_P_MATMUL_A_ROW, (unsigned)GNI_P_MATMUL_A_COLUMN, (unsigned)GNI_P_MATMUL_B_COLUMN,
                (unsigned)GNI_P_MATMUL_B_ROW, (unsigned)GNI_P_MATMUL_A_BASE, (unsigned)GNI_P_MATMUL_B_BASE,
@@ -30791,8 +31032,8 @@ static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
         const char e = "xyzw"[q];
         for (int j = 0; j < GNI_WG_COLUMNS; j++)
             if (b_k)
-                gni_wg_say(t, "let y%d_%d = vec4<f32>(y%d.%c, y%d.%c, y%d.%c, y%d.%c);\n", j, q, 4 * j, e, 4 * j + 1, e, 4 * j + 2, e,
-                           4 * j + 3, e);
+                gni_wg_say(t, "let y%d_%d = vec4<f32>(y%d.%c, y%d.%c, y%d.%c, y%d.%c);\n", j, q, 4 * j, e, 4 * j + 1, e,
+                           4 * j + 2, e, 4 * j + 3, e);
         for (int i = 0; i < GNI_WG_ROWS; i++)
             for (int j = 0; j < GNI_WG_COLUMNS; j++) {
                 if (a_k) gni_wg_say(t, "s%d_%d += x%d.%c * y%d_%d;\n", i, j, i, e, j, q);
@@ -30826,8 +31067,9 @@ static bool gni_wg_is_alone(const gni_wg *w, const gni_gpu_kernel *k) {
         return spec[GNI_S_SOFTMAX_DTYPE] == (GNI_T_F32 | GNI_T_F32 << 4) && spec[GNI_S_SOFTMAX_KIND] != GNI_LOGSUMEXP;
     const uint32_t most = GNI_F_MATMUL_A_ALONG_M | GNI_F_MATMUL_A_GROUPS | GNI_F_MATMUL_B_ALONG_K | GNI_F_MATMUL_B_GROUPS |
                           GNI_F_MATMUL_C_GROUPS | GNI_F_MATMUL_BIAS | GNI_F_MATMUL_RELU | GNI_F_MATMUL_WHOLE;
-    return k->module == GNI_MODULE_matmul_32x32s && k->n_spec == GNI_S_MATMUL_SPECS && !(spec[GNI_S_MATMUL_LAYOUT] & ~most) &&
-           spec[GNI_S_MATMUL_A_DTYPE] == GNI_T_F32 && spec[GNI_S_MATMUL_B_DTYPE] == GNI_T_F32 && spec[GNI_S_MATMUL_C_DTYPE] == GNI_T_F32;
+    return k->module == GNI_MODULE_matmul_32x32s && k->n_spec == GNI_S_MATMUL_SPECS &&
+           !(spec[GNI_S_MATMUL_LAYOUT] & ~most) && spec[GNI_S_MATMUL_A_DTYPE] == GNI_T_F32 &&
+           spec[GNI_S_MATMUL_B_DTYPE] == GNI_T_F32 && spec[GNI_S_MATMUL_C_DTYPE] == GNI_T_F32;
 }
 
 static void gni_wg_alone_text(gni_wg_text *t, const gni_gpu_kernel *k, gni_wg_program_words *p) {
@@ -31012,7 +31254,8 @@ static gni_gpu_pipeline *gni_wg_pipeline_get(gni_gpu *d, const gni_gpu_kernel *k
         p = p->next;
     if (!p) {
         if (mode == GNI_GPU_PEEK || !gni_wg_checked(w)) return NULL;
-        bool has = k->module >= 0 && k->module < GNI_MODULE_COUNT && (gni_wg_is_program(k->module) || w->variant[k->module] >= 0);
+        bool has =
+            k->module >= 0 && k->module < GNI_MODULE_COUNT && (gni_wg_is_program(k->module) || w->variant[k->module] >= 0);
         if (!has) {
             gni_fail(d->g, GN_ERROR_UNSUPPORTED, "kernel %s has no form for WebGPU",
                      k->module >= 0 && k->module < GNI_MODULE_COUNT ? gni_modules[k->module].name : "");
@@ -31085,7 +31328,8 @@ static bool gni_wg_apart(gni_wg *w, const gni_wg_pipeline *p, gni_wg_call *c) {
             if (both && (a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset)) continue;
             int k = (both ? a->write : p->written >> i & 1u) ? j : i; // which one is only read
             if (both && a->write && b->write) {
-                if (a->offset != b->offset || a->bytes != b->bytes) return gni_wg_refuse(w, p, "a buffer is to be written twice");
+                if (a->offset != b->offset || a->bytes != b->bytes)
+                    return gni_wg_refuse(w, p, "a buffer is to be written twice");
                 if (!gni_wg_spare(w, c, GNI_MAX(i, j))) return gni_wg_no_spare(w);
                 continue;
             }
@@ -31360,7 +31604,8 @@ static bool gni_wg_tables(gni_wg *w) {
     for (int i = 0; i < GNI_MODULE_COUNT; i++) w->variant[i] = -1;
     for (int i = 0; gni_wgsl_kernels[i].module >= 0; i++) w->variant[gni_wgsl_kernels[i].module] = i;
     w->gpu.kernels = w->variant;
-    w->params = gni_wg_buffer(w, (uint64_t)GNI_WG_BATCH * GNI_WG_PARAM_BYTES, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst);
+    w->params =
+        gni_wg_buffer(w, (uint64_t)GNI_WG_BATCH * GNI_WG_PARAM_BYTES, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst);
     return w->params != NULL;
 }
 
@@ -31964,9 +32209,9 @@ static const gni_fft_gpu_module gni_fft_gpu_modules[] = {
 // Which of them does a pass best, measured on an H200; the first row that fits counts, and where its module does
 // not fit the device, the first module that has enough lines. Small workgroups wait less for each other at
 // barriers, large ones read and write more numbers next to each other in passes across lines.
-// Alone: lines that do not fill the device. Few: a pass across lines that does not. Folds: such a pass that begins or ends a transform of
-// real numbers. Last: one that reads lines as they are and writes across them.
-// Full: lines that fill the device, if the module has work for seven eighths of its invocations.
+// Alone: lines that do not fill the device. Few: a pass across lines that does not. Folds: such a pass that begins or ends a
+// transform of real numbers. Last: one that reads lines as they are and writes across them. Full: lines that fill the
+// device, if the module has work for seven eighths of its invocations.
 enum {
     GNI_FFT_GPU_ALONE,
     GNI_FFT_GPU_FULL,
@@ -33212,7 +33457,8 @@ static uint32_t gni_job_shared_buffers(const gni_job_call *c, const gni_program 
 }
 
 // Finds among n operands the parts of complex numbers; real ones among the first `most`.
-static void gni_job_find_parts(const gni_map *m, const gni_operand *o, int most, int n, gni_operand_kind *kind, uint32_t *how) {
+static void gni_job_find_parts(const gni_map *m, const gni_operand *o, int most, int n, gni_operand_kind *kind,
+                               uint32_t *how) {
     for (int i = 0; i < most; i++)
         for (int k = 0; k < n; k++) {
             int64_t odd = o[i].offset;
@@ -33331,7 +33577,8 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     gni_job_put_program(&c, p, &s, in, out);
     gni_job_map_modules(&c, p, little);
     c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, m) | gni_job_shared_buffers(&c, p);
-    int64_t blocks = gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
+    int64_t blocks =
+        gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
     int row = little && group == 4 && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
     else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, m, in, out);
@@ -33550,9 +33797,11 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
     c->param[GNI_P_PROGRAM_HOW] |= steps << 20;
 }
 
-// Of n elements every workgroup looks at some first: of columns root n; rows, whose lanes have four neighbours each, at fewer.
+// Of n elements every workgroup looks at some first: of columns root n; rows, whose lanes have four neighbours each, at
+// fewer.
 static void gni_job_put_moments(uint32_t *k, const gni_reduce *r, const gni_job_plan *p, int64_t n) {
-    const int64_t each = p->columns ? 1 : p->group, lanes = (int64_t)1 << p->log_lanes, some = (int64_t)sqrt((double)n) / (p->columns ? 1 : 64) + 1;
+    const int64_t each = p->columns ? 1 : p->group, lanes = (int64_t)1 << p->log_lanes,
+                  some = (int64_t)sqrt((double)n) / (p->columns ? 1 : 64) + 1;
     const double of[2] = {(double)n, r->rest};
     k[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_MOMENTS;
     k[GNI_P_REDUCE_SAMPLES] = (uint32_t)GNI_MIN(gni_job_ceil(n, each), gni_job_ceil(some, lanes) * lanes);
@@ -34129,8 +34378,8 @@ static bool gni_job_softmax_rows(gni_gpu *gpu, const gni_softmax *s) {
 #endif // GNI_GPU
 
 // >>gpu_order
-// Scans, sorts, searches and counts on a GPU. From outside: gni_job_scan, gni_job_sort, gni_job_search, gni_job_count and what
-// says whether they are done there.
+// Scans, sorts, searches and counts on a GPU. From outside: gni_job_scan, gni_job_sort, gni_job_search, gni_job_count and
+// what says whether they are done there.
 
 #if GNI_GPU
 
@@ -34184,8 +34433,8 @@ typedef struct gni_order_shape {
     uint32_t lanes;         // of scan_columns: groups of four columns of a strip
 } gni_order_shape;
 
-static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gni_gpu_use *parts, uint32_t phase, int64_t tiles,
-                                 int64_t groups, const gni_order_shape *fast) {
+static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gni_gpu_use *parts, uint32_t phase,
+                                 int64_t tiles, int64_t groups, const gni_order_shape *fast) {
     gni_job_call c;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
@@ -34218,8 +34467,8 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     return gni_order_dispatch(&c, fast->module, groups);
 }
 
-// Memory for the posts of so many tiles and blocks: none of them is of the epoch that begins with it. What a host records may
-// run again, so that it gets memory of its own.
+// Memory for the posts of so many tiles and blocks: none of them is of the epoch that begins with it. What a host records
+// may run again, so that it gets memory of its own.
 static bool gni_order_posts(gni_gpu *gpu, int64_t count, gni_gpu_mem *own, gni_gpu_use *use) {
     gni_gpu_jobs *ops = gni_job_state(gpu);
     const uint64_t bytes = (uint64_t)count * 16;
@@ -34276,7 +34525,8 @@ static bool gni_order_scan_parts(gni_gpu *gpu, const gni_order_scan *s, int64_t 
     inner.in.write = false;
     inner.in_base = inner.out_base = 0;
     const bool ok = gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TOTALS, tiles, groups, fast) &&
-                    gni_order_scan_run(gpu, &inner) && gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TILES, tiles, groups, fast);
+                    gni_order_scan_run(gpu, &inner) &&
+                    gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TILES, tiles, groups, fast);
     gni_gpu_free(gpu, &mem);
     return ok;
 }
@@ -34295,10 +34545,12 @@ static bool gni_order_scan_columns(gni_gpu *gpu, const gni_order_scan *s) {
     shape.module = GNI_MODULE_scan_columns;
     shape.lanes = GNI_MIN(few ? 16u : 8u, caps->subgroup);
     while (shape.lanes > 1 && s->inner <= 2 * (int64_t)shape.lanes) shape.lanes /= 2;
-    shape.threads = GNI_MIN(few ? 512u : 1024u, GNI_MIN(caps->max_invocations, 32 * caps->subgroup)); // as some devices ask for
+    // As some devices ask for.
+    shape.threads = GNI_MIN(few ? 512u : 1024u, GNI_MIN(caps->max_invocations, 32 * caps->subgroup));
     shape.each = few ? 8 : 4;
     while (shape.threads / caps->subgroup * shape.lanes > GNI_SCAN_STRIP) shape.threads /= 2;
-    while (shape.threads > caps->subgroup && s->n <= (int64_t)(shape.threads / 2 / shape.lanes * shape.each)) shape.threads /= 2;
+    while (shape.threads > caps->subgroup && s->n <= (int64_t)(shape.threads / 2 / shape.lanes * shape.each))
+        shape.threads /= 2;
     const int64_t strips = s->outer * gni_job_ceil(s->inner, 4 * (int64_t)shape.lanes);
     const int64_t chunks = few ? GNI_MIN(gni_job_ceil(2 * some, strips), parts) : 1;
     if (chunks > 1) return gni_order_scan_parts(gpu, s, chunks, strips * chunks, &shape);
@@ -34440,7 +34692,8 @@ typedef struct gni_sweep_shape {
     uint32_t threads, subgroup, each; // of a workgroup, of a subgroup; elements of an invocation. threads 0: there is none
 } gni_sweep_shape;
 
-// On an H200 the largest tile below 24 KiB, past which the driver gives each thread twice the registers, and rows from 512 on are sooner sorted in registers than by a network.
+// On an H200 the largest tile below 24 KiB, past which the driver gives each thread twice the registers, and rows from 512
+// on are sooner sorted in registers than by a network.
 enum {
     GNI_SWEEP_THREADS = 512,
     GNI_SWEEP_EACH = 11,
@@ -34473,7 +34726,8 @@ static gni_sweep_shape gni_sweep_tile(const gni_gpu *gpu) {
     s.threads = GNI_MIN(GNI_MIN((uint32_t)GNI_SWEEP_THREADS, 16 * s.subgroup), gpu->caps.max_invocations);
     while (s.threads > 0 && s.threads / s.subgroup * 256 > pool) s.threads /= 2;
     if (s.threads < 64) s.threads = s.each = 0; // an invocation has four digits at most
-    else s.each = (uint32_t)GNI_MIN(gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SWEEP_EACH, pool / s.threads); // CPUs compile slowly
+    // CPUs compile slowly.
+    else s.each = (uint32_t)GNI_MIN(gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SWEEP_EACH, pool / s.threads);
     return s;
 }
 
@@ -34504,7 +34758,8 @@ static void gni_sweep_shaped(gni_job_call *c, gni_sweep_shape s) {
     k->spec[GNI_S_SWEEP_THREADS] = s.threads;
     k->spec[GNI_S_SWEEP_SUBGROUP] = s.subgroup;
     k->spec[GNI_S_SWEEP_EACH] = s.each;
-    k->spec[GNI_S_SWEEP_LOOKS] = c->gpu->caps.kind == GNI_GPU_CPU ? 2u : (uint32_t)GNI_SWEEP_LOOKS; // so that tests see both ways
+    // So that tests see both ways.
+    k->spec[GNI_S_SWEEP_LOOKS] = c->gpu->caps.kind == GNI_GPU_CPU ? 2u : (uint32_t)GNI_SWEEP_LOOKS;
     k->spec[GNI_S_SWEEP_ONE] = 0;
     c->n_use = 8;
 }
@@ -34533,7 +34788,8 @@ static bool gni_job_sort_sweeps(gni_job_call *c, const gni_sort *s, gni_sweep_sh
     gni_gpu *gpu = c->gpu;
     const bool places = s->index.buf != NULL;
     const int size = (int)gn_dtype_size(s->in.dtype);
-    const int64_t total = s->rows * s->n, tiles = gni_job_ceil(s->n, (int64_t)shape.threads * shape.each), groups = s->rows * tiles;
+    const int64_t total = s->rows * s->n, tiles = gni_job_ceil(s->n, (int64_t)shape.threads * shape.each),
+                  groups = s->rows * tiles;
     const uint64_t keys = ((uint64_t)total * (size == 8 ? 8 : 4) + 255) / 256 * 256;
     const uint64_t from = places ? ((uint64_t)total * 4 + 255) / 256 * 256 : 0;
     const uint64_t counts = (uint64_t)(s->rows + groups) * (uint64_t)size * 1024, bytes = 2 * keys + 2 * from + counts;
@@ -34559,10 +34815,10 @@ static bool gni_job_sort_sweeps(gni_job_call *c, const gni_sort *s, gni_sweep_sh
     return ok;
 }
 
-// A call that sorts words `key` (n) by the 8 bits from `shift` on, and words `from` that go with them, into `to`: the sorted keys, and
-// what goes with them `gap` bytes behind. All stay in order that have the same bits.
-static void gni_part_call(gni_job_call *c, gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key, const gni_gpu_use *from,
-                          const gni_gpu_use *to, uint64_t gap) {
+// A call that sorts words `key` (n) by the 8 bits from `shift` on, and words `from` that go with them, into `to`: the sorted
+// keys, and what goes with them `gap` bytes behind. All stay in order that have the same bits.
+static void gni_part_call(gni_job_call *c, gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key,
+                          const gni_gpu_use *from, const gni_gpu_use *to, uint64_t gap) {
     memset(c, 0, sizeof *c);
     c->gpu = gpu;
     gni_order_key(&c->generic, GN_U32, false, false);
@@ -34591,7 +34847,8 @@ static int64_t gni_part_tiles(const gni_gpu *gpu, int64_t n) {
 // Bytes of the counts: of all elements, and of each tile.
 static uint64_t gni_part_counts(const gni_gpu *gpu, int64_t n) { return (uint64_t)(1 + gni_part_tiles(gpu, n)) * 1024; }
 
-// With the counts of all elements in `counts`, and zeros behind them. What goes with the keys begins at element `base` of its buffer.
+// With the counts of all elements in `counts`, and zeros behind them. What goes with the keys begins at element `base` of
+// its buffer.
 static bool gni_part_move(gni_job_call *c, const gni_gpu_use *counts, uint32_t base) {
     const int64_t tiles = gni_part_tiles(c->gpu, c->param[GNI_P_SORT_N]);
     c->use[5] = *counts;
@@ -34629,17 +34886,19 @@ static bool gni_job_selects(const gni_gpu *gpu, const gni_sort *s) {
     return (s->count <= 2 && s->index.buf == NULL) || (s->first == 0 && s->count <= gni_order_slots(s));
 }
 
-// `from` is what the kernels of sorts would get. Values alone: each one by a search of its own. Places too: the last one by a
-// search, and all up to there, which a workgroup sorts.
+// `from` is what the kernels of sorts would get. Values alone: each one by a search of its own. Places too: the last one by
+// a search, and all up to there, which a workgroup sorts.
 static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_gpu_use *out, const gni_gpu_use *index) {
     static const int step[] = {GNI_MODULE_select_count, GNI_MODULE_select_pick};
     gni_gpu *gpu = from->gpu;
     const bool all = s->count > 2 || s->index.buf != NULL;
     const int bits = 8 * (int)gn_dtype_size(s->in.dtype), word = GNI_MIN(bits, 32);
     const int64_t searches = all ? 1 : s->count, total = s->rows * searches, tiles = gni_job_ceil(s->n, GNI_SORT_TILE);
-    const int64_t most_runs = GNI_MAX((gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SELECT_RUNS) / s->rows, 1); // so that tests see several tiles
+    // So that tests see several tiles.
+    const int64_t most_runs = GNI_MAX((gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SELECT_RUNS) / s->rows, 1);
     const int64_t run = gni_job_ceil(tiles, most_runs), runs = gni_job_ceil(tiles, run);
-    const int64_t most = (s->n < GNI_SELECT_LONG ? 4 : 16) * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u); // each adds up its counts
+    // Each adds up its counts.
+    const int64_t most = (s->n < GNI_SELECT_LONG ? 4 : 16) * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
     const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
     const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * (4 << GNI_SELECT_BITS);
     const uint64_t sums = all ? ((uint64_t)(2 * s->rows * runs) * 4 + 255) / 256 * 256 : 0;
@@ -34688,7 +34947,8 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     c.use[2] = gni_order_use(&mem, state + counts, sums);
     p[GNI_P_SELECT_SPLITS] = (uint32_t)runs;
     p[GNI_P_SELECT_RUN] = (uint32_t)run;
-    ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * runs) && gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * runs);
+    ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * runs) &&
+         gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * runs);
     const int log_row = gni_job_log2_up(room);
     from->use[1] = c.use[3];
     from->use[2] = c.use[4];
@@ -34744,7 +35004,8 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
         c.use[1] = out;
         c.use[2] = c.use[5] = index;
     }
-    return gni_order_dispatch(&c, wide ? GNI_MODULE_sort_rows64 : GNI_MODULE_sort_rows, gni_job_ceil(s->rows, slots >> log_row));
+    return gni_order_dispatch(&c, wide ? GNI_MODULE_sort_rows64 : GNI_MODULE_sort_rows,
+                              gni_job_ceil(s->rows, slots >> log_row));
 }
 
 // ---- searches and counts
@@ -34810,7 +35071,8 @@ static bool gni_job_count_once(gni_gpu *gpu, const gni_count *d) {
         memcpy(&p[GNI_P_FIND_SCALE], &scale, 4);
     }
     const int64_t units = (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u), few = GNI_MIN(gni_job_ceil(d->n, 1024), units);
-    return gni_order_dispatch(&c, GNI_MODULE_count, GNI_MAX(few, GNI_MIN(gni_job_ceil(d->n, 4096), GNI_COUNT_GROUPS * units)));
+    return gni_order_dispatch(&c, GNI_MODULE_count,
+                              GNI_MAX(few, GNI_MIN(gni_job_ceil(d->n, 4096), GNI_COUNT_GROUPS * units)));
 }
 
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
@@ -34849,8 +35111,8 @@ static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
 #endif // GNI_GPU
 
 // >>gpu_places
-// Jobs with indices on the GPU: take and scatter, and what is told of indices that are none. A kernel sets a flag, which the next
-// wait for the device's work reads.
+// Jobs with indices on the GPU: take and scatter, and what is told of indices that are none. A kernel sets a flag, which the
+// next wait for the device's work reads.
 
 #if !GNI_GPU
 
@@ -34904,7 +35166,8 @@ static bool gni_faults_begin(gn_context *g, gni_gpu_ticket *t) {
     gni_gpu_jobs *ops = g->gpu != NULL ? (gni_gpu_jobs *)g->gpu->jobs : NULL;
     memset(t, 0, sizeof *t);
     if (ops == NULL || !ops->watch || g->gpu->lost || g->host_recording) return false;
-    if (!g->gpu->layer->download_begin(g->gpu, &ops->faults, 0, (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES, t)) return false;
+    if (!g->gpu->layer->download_begin(g->gpu, &ops->faults, 0, (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES, t))
+        return false;
     ops->watch = false;
     return true;
 }
@@ -34951,8 +35214,9 @@ static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t) {
     int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_job_take_unit(t);
     int64_t most = gni_job_most_bytes(gpu), in = at->extent * at->inner * size, out = at->count * at->inner * size;
     int64_t indices = (at->along ? at->count * at->inner : at->count) * (int64_t)gn_dtype_size(t->index.dtype);
-    return gni_job_index_ok(t->index.dtype) && t->in.dtype == t->out.dtype && at->extent < INT32_MAX && at->count < INT32_MAX / 2 &&
-           in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 && in < most && out < most && indices < most;
+    return gni_job_index_ok(t->index.dtype) && t->in.dtype == t->out.dtype && at->extent < INT32_MAX &&
+           at->count < INT32_MAX / 2 && in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 && in < most && out < most &&
+           indices < most;
 }
 
 // The parameters that kernels share, in units of `inner` to a row.
@@ -35022,8 +35286,10 @@ enum {
 static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
     const gni_places *at = &t->at;
     const gn_dtype d = t->out.dtype;
-    const int64_t most = gni_job_most_bytes(gpu), in = at->outer * at->count * at->inner, out = at->outer * at->extent * at->inner;
-    const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32, wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
+    const int64_t most = gni_job_most_bytes(gpu), in = at->outer * at->count * at->inner,
+                  out = at->outer * at->extent * at->inner;
+    const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32,
+               wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
     const bool put = t->op == GNI_SCATTER_PUT && !gpu->caps.texts && gn_dtype_size(d) >= 4;
     return (put || (t->op != GNI_SCATTER_PUT && (word || wide))) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
            out < INT32_MAX / 8 && in * 8 < most && out * 12 < most - 32 && at->extent < INT32_MAX;
@@ -35034,8 +35300,8 @@ static bool gni_job_scatter_step(gni_job_call *c, uint32_t step, int64_t work) {
     return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT), gni_job_ceil(work, 256), 1, 1);
 }
 
-// Elements of 4 bytes that go to more places than a device's caches hold are sorted by their places' first bits: neighbours in time are
-// neighbours in memory then. c's elements and indices become those, in *mem.
+// Elements of 4 bytes that go to more places than a device's caches hold are sorted by their places' first bits: neighbours
+// in time are neighbours in memory then. c's elements and indices become those, in *mem.
 static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t in, int64_t out, gni_gpu_mem *mem) {
     gni_gpu *gpu = c->gpu;
     const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256;
@@ -35046,7 +35312,8 @@ static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t 
     const gni_gpu_use place = gni_order_use(mem, 0, bytes), pairs = gni_order_use(mem, bytes, 2 * bytes), spare = c->use[4];
     c->use[4] = place;
     bool ok = gni_job_scatter_step(c, GNI_SCATTER_PLACES, in) &&
-              gni_job_part(gpu, in, GNI_MAX(gni_job_log2_up(out) - 8, 0), &place, &c->use[0], c->param[GNI_P_TAKE_IN_BASE], &pairs, bytes);
+              gni_job_part(gpu, in, GNI_MAX(gni_job_log2_up(out) - 8, 0), &place, &c->use[0], c->param[GNI_P_TAKE_IN_BASE],
+                           &pairs, bytes);
     c->use[4] = spare;
     c->use[1] = gni_order_use(mem, bytes, bytes);
     c->use[0] = gni_order_use(mem, 2 * bytes, bytes);
@@ -35096,7 +35363,8 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     c->param[GNI_P_SCATTER_LIMIT] = (uint32_t)limit;
     c->generic.module = GNI_MODULE_sums_tally;
     bool ok = gni_gpu_fill(gpu, &count, 0, zeros + 16, 0) &&
-              gni_job_scatter_step(c, GNI_SCATTER_PLACES, GNI_MIN(gni_job_ceil(in, 16), (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u) * 2048));
+              gni_job_scatter_step(c, GNI_SCATTER_PLACES,
+                                   GNI_MIN(gni_job_ceil(in, 16), (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u) * 2048));
     gni_part_call(&part, gpu, in, held, &word[0], &values, &half[1], bytes);
     ok = ok && gni_part_move(&part, &digit[0], base);
     gni_part_call(&part, gpu, in, held + 8, &word[2], &word[3], &half[0], bytes);
@@ -35110,7 +35378,8 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     c->use[4] = scratch;
     c->param[GNI_P_TAKE_IN_BASE] = 0;
     c->generic.module = GNI_MODULE_sums_held;
-    ok = ok && gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), gni_job_ceil(out, GNI_SCATTER_HELD), 1, 1);
+    ok = ok && gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), gni_job_ceil(out, GNI_SCATTER_HELD),
+                                1, 1);
     c->generic.module = GNI_MODULE_sums_more;
     for (uint32_t step = 0; step < 3; step++) {
         static const uint32_t steps[] = {GNI_SCATTER_MEASURE, GNI_SCATTER_ADD_FLOAT, GNI_SCATTER_FINISH};
@@ -35131,7 +35400,8 @@ static bool gni_job_scatter_base(gni_job_call *c, const gni_scatter *t, int64_t 
         if (!gni_job_reach(c->gpu, &t->base, &out, &one, 1, &from, &base)) return false;
         if (!all || c->gpu->caps.texts) {
             const uint64_t to = c->use[2].offset + (uint64_t)c->param[GNI_P_TAKE_OUT_BASE] * (uint64_t)size;
-            return c->gpu->layer->copy(c->gpu, c->use[2].mem, to, from.mem, from.offset + (uint64_t)base * (uint64_t)size, (uint64_t)(out * size));
+            return c->gpu->layer->copy(c->gpu, c->use[2].mem, to, from.mem, from.offset + (uint64_t)base * (uint64_t)size,
+                                       (uint64_t)(out * size));
         }
     }
     if (c->gpu->caps.texts) return true;
@@ -35153,7 +35423,8 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     const bool put = t->op == GNI_SCATTER_PUT;
     const int64_t some = gpu->caps.kind == GNI_GPU_CPU ? 1 << 13 : GNI_SCATTER_MANY; // so that tests see it
     const bool held = floats && in >= some && out >= some && at->inner < 8 && gni_job_scatter_holds(gpu, in, out);
-    const uint64_t bytes = (uint64_t)(floats ? (out * 12 + 19) / 16 * 16 : put ? (out * 4 + 15) / 16 * 16 : 16); // odd ends are filled slowly
+    // Odd ends are filled slowly.
+    const uint64_t bytes = (uint64_t)(floats ? (out * 12 + 19) / 16 * 16 : put ? (out * 4 + 15) / 16 * 16 : 16);
     bool ok = gni_job_scratch(&c, bytes, at->fn);
     if (ok && !held && (floats || put)) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
     ok = ok && gni_job_scatter_base(&c, t, out);
@@ -35172,7 +35443,8 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     }
     gni_gpu_mem pairs;
     memset(&pairs, 0, sizeof pairs);
-    const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY; // numbers alone take less room
+    // Numbers alone take less room.
+    const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY;
     const bool many = in >= least && out >= least && at->inner < 8; // elements of rows are neighbours as they come
     const bool near_ones = ok && many && gn_dtype_size(t->out.dtype) == 4 && gni_sweep_tile(gpu).threads > 0;
     if (near_ones) ok = gni_job_scatter_near(&c, t, in, out, &pairs);
@@ -36099,8 +36371,8 @@ static int64_t gni_job_span(const gni_matmul *m, const gni_operand *o, int64_t r
 }
 
 // Lines of neighbours, to the dtype that `to` has.
-static bool gni_job_copy_lines(gni_gpu *gpu, const gni_operand *from, int64_t from_step, const gni_operand *to, int64_t to_step,
-                               int64_t lines, int64_t length) {
+static bool gni_job_copy_lines(gni_gpu *gpu, const gni_operand *from, int64_t from_step, const gni_operand *to,
+                               int64_t to_step, int64_t lines, int64_t length) {
     gni_map job;
     memset(&job, 0, sizeof job);
     job.program.n_in = job.program.n_out = 1;
@@ -36195,7 +36467,8 @@ static bool gni_job_wants_even(const gni_operand *o, int64_t rows, int64_t rs, i
 }
 
 // Between lines go the first elements of the next one, so that what is written is one run.
-static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_job_lines *l, int64_t *rs, int64_t *cs, gni_buffer *buffer) {
+static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_job_lines *l, int64_t *rs, int64_t *cs,
+                           gni_buffer *buffer) {
     const int64_t pitch = gni_job_even_pitch(l->length), last = l->lines - 1;
     const bool along = l->step == *cs && *rs == 1;
     gni_operand to = *o, from = *o, end;
@@ -36224,7 +36497,8 @@ static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
     gni_job_lines lines[2];
     bool even[3];
     if (!gni_job_is_half(m->a.dtype) || m->a.dtype != m->b.dtype || m->prologue != 0) return false;
-    if (gni_extent_product(m->batch_dim, m->batch_rank) != 1 || (!force && !gni_job_has_units(gpu, m->a.dtype))) return false;
+    if (gni_extent_product(m->batch_dim, m->batch_rank) != 1 || (!force && !gni_job_has_units(gpu, m->a.dtype)))
+        return false;
     if (GNI_MIN(GNI_MIN(m->m, m->n), m->k) < least) return false;
     memset(buffer, 0, sizeof buffer);
     even[0] = gni_job_wants_even(&m->a, m->m, m->a_rs, m->k, m->a_cs, m->n >= often, &lines[0]);
@@ -36240,7 +36514,8 @@ static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
         x.c.buf = &buffer[2];
         x.c.offset = 0;
     }
-    *ok = room && gni_job_matmul(gpu, &x, pitch) && (!even[2] || gni_job_copy_lines(gpu, &x.c, pitch, &m->c, row, m->m, row));
+    *ok =
+        room && gni_job_matmul(gpu, &x, pitch) && (!even[2] || gni_job_copy_lines(gpu, &x.c, pitch, &m->c, row, m->m, row));
     for (int i = 0; i < 3; i++) gni_gpu_free(gpu, &buffer[i].device);
     return room || gpu->g->call_failed;
 }
@@ -36742,8 +37017,8 @@ static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d) {
 #endif // GNI_GPU
 
 // >>gpu_attention
-// Attention on the GPU: which of attention.comp's kernels, with which tiles, or attend.comp where there are no matrix units for
-// it. Room `attention` has another way where these do not fit.
+// Attention on the GPU: which of attention.comp's kernels, with which tiles, or attend.comp where there are no matrix units
+// for it. Room `attention` has another way where these do not fit.
 
 #if GNI_GPU
 
@@ -36763,8 +37038,8 @@ static float gni_attend_scale(const gni_attend_job *a) { return (float)(a->scale
 
 static bool gni_attend_on_units(const gni_gpu *gpu, const gni_attend_job *a) {
     const gni_gpu_caps *c = &gpu->caps;
-    return gni_job_is_half(a->q.dtype) && gni_job_has_units(gpu, a->q.dtype) && c->shared_bytes >= 48 << 10 && c->subgroup_vote &&
-           c->subgroup_shuffle;
+    return gni_job_is_half(a->q.dtype) && gni_job_has_units(gpu, a->q.dtype) && c->shared_bytes >= 48 << 10 &&
+           c->subgroup_vote && c->subgroup_shuffle;
 }
 
 static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a) {
@@ -36796,14 +37071,15 @@ static bool gni_attend_put_row(gni_job_call *c, const gni_attend_job *a, const g
     return o->buf == NULL || gni_job_reach(c->gpu, o, &all, &one, 1, &c->use[at], &c->param[param]);
 }
 
-// Whether the units' sums and first operands have their elements in the same places, and whether these are where attention.comp
-// knows them to be, and whether conversions cut off, as flags. Drivers do not tell: a kernel finds out, once. 0 where that cannot
-// be waited for.
+// Whether the units' sums and first operands have their elements in the same places, and whether these are where
+// attention.comp knows them to be, and whether conversions cut off, as flags. Drivers do not tell: a kernel finds out, once.
+// 0 where that cannot be waited for.
 static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     gni_gpu_jobs *ops = gni_job_state(gpu);
     uint8_t *known = ops != NULL ? &ops->attend_same[t == GN_BF16] : NULL;
     gni_job_call c;
-    const uint32_t spec[GNI_S_ATTEND_SPECS] = {16, 16, GNI_F_ATTEND_ASKS | gni_job_flag(t == GN_BF16, GNI_F_ATTEND_BF16), 1, 16};
+    const uint32_t spec[GNI_S_ATTEND_SPECS] = {16, 16, GNI_F_ATTEND_ASKS | gni_job_flag(t == GN_BF16, GNI_F_ATTEND_BF16), 1,
+                                               16};
     static const uint32_t flags[6] = {0, 0, GNI_F_ATTEND_SAME, GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN,
                                       GNI_F_ATTEND_SAME | GNI_F_ATTEND_CUTS,
                                       GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN | GNI_F_ATTEND_CUTS};
@@ -36836,7 +37112,8 @@ static bool gni_attend_plain(gni_job_call *c, const gni_attend_job *a) {
     c->generic.n_spec = GNI_S_ATTEND_DTYPE + 1;
     spec[GNI_S_ATTEND_D] = (uint32_t)a->d;
     spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
-    spec[GNI_S_ATTEND_FLAGS] = gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE);
+    spec[GNI_S_ATTEND_FLAGS] =
+        gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE);
     spec[GNI_S_ATTEND_STEP] = (uint32_t)a->step;
     spec[GNI_S_ATTEND_DTYPE] = (uint32_t)a->q.dtype;
     return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT),
@@ -36877,7 +37154,8 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     if (!gni_attend_on_units(gpu, a)) return gni_attend_plain(&c, a);
     // What registers hold of a subgroup's rows, and shared memory of the others', twice.
     const bool wide = a->d > 64 || a->e > 64;
-    // Half the rows, where there are few workgroups otherwise, or most of what a causal one goes through is hidden from some.
+    // Half the rows, where there are few workgroups otherwise, or most of what a causal one goes through is hidden from
+    // some.
     const int64_t all_rows = keys ? a->m : a->n, all_heads = (keys ? key_heads : a->heads) * a->batches,
                   groups = gni_job_ceil(all_rows, 128) * all_heads;
     const int blocks = wide || groups <= (int64_t)gpu->caps.multiprocessors || (a->causal && all_rows <= 256) ? 1 : 2;
@@ -37730,7 +38008,8 @@ static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     }
     gn_array *y = NULL;
     gn_dtype t = a->dtype;
-    if ((op <= GNI_OP_SOFTPLUS || op >= GNI_OP_ERFC) && !gni_is_float(t)) t = GN_F32; // ranges of ops are in the order of the op table
+    // Ranges of ops are in the order of the op table.
+    if ((op <= GNI_OP_SOFTPLUS || op >= GNI_OP_ERFC) && !gni_is_float(t)) t = GN_F32;
     bool truth = op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT;
     if (a->dtype == GN_BOOL && op == GNI_OP_NEG)
         gni_fail(g, GN_ERROR_DTYPE, "%s: bool has no negative; use gn_logical_not", fn);
@@ -37903,7 +38182,9 @@ GNI_UNARY_BOOL(GN_X)
 GNI_UNARY_RARE(GN_X)
 #undef GN_X
 static gn_array *gni_trigamma(gn_array *a) { return gni_unary_math("gn_digamma's derivative", GNI_OP_TRIGAMMA, a); }
-static gn_array *gni_tetragamma(gn_array *a) { return gni_unary_math("gn_digamma's second derivative", GNI_OP_TETRAGAMMA, a); }
+static gn_array *gni_tetragamma(gn_array *a) {
+    return gni_unary_math("gn_digamma's second derivative", GNI_OP_TETRAGAMMA, a);
+}
 #define GNI_BINARY_FUNCTIONS(fn, NAME, kind)                                                       \
     GPUNUM_API gn_array *fn(gn_array *a, gn_array *b) {                                            \
         return gni_binary##kind(#fn, GNI_OP_##NAME, a, b);                                         \
@@ -38014,7 +38295,8 @@ GPUNUM_API gn_array *gn_elu(gn_array *a, double alpha) {
 
 // Whether it is pending, as nothing but the values of another of its dtype.
 static bool gni_is_copied(const gn_array *a) {
-    return gni_is_pending(a) && a->expr->op == GNI_OP_CAST && a->expr->compute == a->dtype && a->expr->src[0]->dtype == a->dtype;
+    return gni_is_pending(a) && a->expr->op == GNI_OP_CAST && a->expr->compute == a->dtype &&
+           a->expr->src[0]->dtype == a->dtype;
 }
 
 GPUNUM_API gn_array *gn_cast(gn_array *a, gn_dtype t) {
@@ -38167,7 +38449,8 @@ static gn_array *gni_tiled(gn_array *a, gn_shape repeats, const gn_shape *result
         from[n] = to[n] = extent;
         n++;
     }
-    if (n <= GN_MAX_RANK) return gn_reshape(gn_broadcast_to(gn_reshape(a, gn_shape_from(n, from)), gn_shape_from(n, to)), *result);
+    if (n <= GN_MAX_RANK)
+        return gn_reshape(gn_broadcast_to(gn_reshape(a, gn_shape_from(n, from)), gn_shape_from(n, to)), *result);
     // Too many axes at once: the innermost one goes first.
     once = s = repeats;
     for (int i = 0; i < repeats.rank; i++) {
@@ -38358,9 +38641,11 @@ GPUNUM_API gn_status gn_split_at(gn_array *a, const int64_t *places, int count, 
     if (g == NULL) return gni_null_status(a);
     const int at = gni_axis(g, "gn_split_at", axis, a->shape.rank);
     if (count < 0 || parts == NULL || (places == NULL && count > 0))
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_split_at: %d places%s", count, parts == NULL ? ", and no room for the parts" : "");
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_split_at: %d places%s", count,
+                 parts == NULL ? ", and no room for the parts" : "");
     for (int i = 0; i <= count && !g->call_failed; i++)
-        parts[i] = gni_adopt(g, gni_sliced(g, "gn_split_at", a, at, i > 0 ? places[i - 1] : GN_NONE, i < count ? places[i] : GN_NONE, 1));
+        parts[i] = gni_adopt(
+            g, gni_sliced(g, "gn_split_at", a, at, i > 0 ? places[i - 1] : GN_NONE, i < count ? places[i] : GN_NONE, 1));
     return gni_end_several(g, parts, parts != NULL ? count + 1 : 0);
 }
 
@@ -38450,8 +38735,8 @@ GPUNUM_API gn_array *gn_sliding_window(gn_array *a, int64_t window, int axis) {
     if (at >= 0 && rank == GN_MAX_RANK)
         gni_fail(g, GN_ERROR_SHAPE, "gn_sliding_window: the rank would be %d, the most is %d", rank + 1, GN_MAX_RANK);
     else if (at >= 0 && (window < 1 || window > a->shape.dim[at]))
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_sliding_window: a window of %lld on axis %d with size %lld", (long long)window, at,
-                 (long long)a->shape.dim[at]);
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_sliding_window: a window of %lld on axis %d with size %lld", (long long)window,
+                 at, (long long)a->shape.dim[at]);
     else if (at >= 0)
         y = gn_move_axis(gni_adopt(g, gni_windows(g, a, at, window)), at + 1, -1);
     return gni_end_scope(g, y);
@@ -38515,8 +38800,8 @@ static bool gni_reduce_to(gn_context *g, gni_reduce *r, gn_array *y, bool there)
 
 // Reduces `a`, converted to `compute` first, over the axes in `set` into dtype `result`: into y's memory from element
 // `at` on, or into a new array where y is NULL.
-static gn_array *gni_reduce_into(gn_context *g, const char *fn, gni_reduction op, gn_array *a, gn_dtype compute, gn_dtype result,
-                                 uint32_t set, bool keep, gn_array *y, int64_t at) {
+static gn_array *gni_reduce_into(gn_context *g, const char *fn, gni_reduction op, gn_array *a, gn_dtype compute,
+                                 gn_dtype result, uint32_t set, bool keep, gn_array *y, int64_t at) {
     gni_builder b;
     gni_reduce r;
     bool wide = gni_is_wide(compute) || gni_is_wide(a->dtype);
@@ -38786,8 +39071,8 @@ static gn_array *gni_widening_of(gn_context *g, gn_array *a) {
     return gni_materialize(g, e->src[0]) ? gni_before_widening(a) : NULL;
 }
 
-// The mean, unless it is NULL, and the variance of `a`, which has its data, in dtype t over the axes in `set`, which stay with
-// size 1, in one pass on a GPU. False: nothing was done, unless g->call_failed.
+// The mean, unless it is NULL, and the variance of `a`, which has its data, in dtype t over the axes in `set`, which stay
+// with size 1, in one pass on a GPU. False: nothing was done, unless g->call_failed.
 static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, double ddof, gn_array **mean, gn_array **var) {
     gni_builder b;
     gni_reduce r;
@@ -38916,8 +39201,8 @@ GNI_REDUCE_PLACE(GN_X)
 
 // ---- softmax and its relatives
 
-// A job of rows, whose contiguous operands are x, gy and what else j has; its result y, of dtype t. NULL: nothing was done, unless
-// g->call_failed.
+// A job of rows, whose contiguous operands are x, gy and what else j has; its result y, of dtype t. NULL: nothing was done,
+// unless g->call_failed.
 static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array *gy, gn_dtype t) {
     gn_array *in[2], *y = NULL;
     gni_operand *const op[2] = {&j->x, &j->gy};
@@ -38937,7 +39222,8 @@ static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array 
     return gni_run_on_gpu(g, &gni_kind_rows, j, y) ? y : NULL;
 }
 
-// Over the last axis of `a`, which is float; logsumexp drops that axis. Its result, on a GPU, may be float32 of narrower numbers: t.
+// Over the last axis of `a`, which is float; logsumexp drops that axis. Its result, on a GPU, may be float32 of narrower
+// numbers: t.
 static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind, gn_array *a, gn_dtype t) {
     gn_array *x = gni_contiguous(g, a);
     if (x == NULL) return NULL;
@@ -39026,8 +39312,9 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
             if (set >> i & 1u) order[n++] = i;
         gn_array *moved = a->shape.rank > 0 && x != NULL ? gn_permute_axes(x, order, n) : x;
         gn_array *rows = gn_reshape(moved, GN_SHAPE(gni_elements(&shape), gni_reduced_count(&a->shape, set)));
-        gn_array *result =
-            rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows, gni_is_float(a->dtype) ? a->dtype : GN_F32) : NULL;
+        gn_array *result = rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows,
+                                                           gni_is_float(a->dtype) ? a->dtype : GN_F32)
+                                        : NULL;
         y = gn_reshape(gni_adopt(g, result), shape);
         g->no_grad--;
         gni_record_reduction(g, y, "gn_logsumexp", gni_back_logsumexp, a, set, keep);
@@ -39587,8 +39874,8 @@ GPUNUM_API gn_array *gn_vecdot(gn_array *a, gn_array *b, int axis) {
     if (axis < 0) return gni_end_scope(g, NULL);
     const int ia = axis - rank + ra, ib = axis - rank + rb;
     if (ia < 0 || ib < 0 || a->shape.dim[ia] != b->shape.dim[ib]) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_vecdot: %s and %s: axis %d is not of one length", gni_shape_text(ta, sizeof ta, &a->shape),
-                 gni_shape_text(tb, sizeof tb, &b->shape), axis);
+        gni_fail(g, GN_ERROR_SHAPE, "gn_vecdot: %s and %s: axis %d is not of one length",
+                 gni_shape_text(ta, sizeof ta, &a->shape), gni_shape_text(tb, sizeof tb, &b->shape), axis);
         return gni_end_scope(g, NULL);
     }
     gn_array *y = gn_sum(gn_mul(gn_conj(a), b), axis);
@@ -41937,8 +42224,8 @@ static void gni_lc_qr(gni_la *w, double *at, int64_t ld, int64_t m, int64_t n, d
 }
 
 // Rows of c (m,2n) are columns x that become Q x, for the product Q of `count` reflections of n numbers in rows of a.
-static void gni_lc_apply_q(gni_la *w, double *a, int64_t lda, int64_t count, const double *tau, double *c, int64_t ldc, int64_t m,
-                           int64_t n, gni_la_block *b) {
+static void gni_lc_apply_q(gni_la *w, double *a, int64_t lda, int64_t count, const double *tau, double *c, int64_t ldc,
+                           int64_t m, int64_t n, gni_la_block *b) {
     for (int64_t j0 = count > 0 ? (count - 1) / GNI_LC_PANEL * GNI_LC_PANEL : -1; j0 >= 0; j0 -= GNI_LC_PANEL) {
         const int64_t jb = GNI_MIN((int64_t)GNI_LC_PANEL, count - j0);
         gni_lc_block_load(w, b, a, lda, n, j0, jb, tau);
@@ -42037,8 +42324,8 @@ static void gni_lc_pair(double *row, int64_t ld, const double *x, int64_t from, 
 
 // ---- eigenvalues
 
-// As gni_la_tridiagonalize, of all of a (n,2n), whose rows are columns of the matrix: Q D T D^H Q^H with the phases that come
-// out on the diagonal of D, and a real T.
+// As gni_la_tridiagonalize, of all of a (n,2n), whose rows are columns of the matrix: Q D T D^H Q^H with the phases that
+// come out on the diagonal of D, and a real T.
 static void gni_lc_tridiagonalize(gni_la *w, gni_la_matrix a, double *d, double *e, double *tau, double *phase) {
     enum { MOST = 2 * GNI_LC_PANEL };
     const int64_t n = a.m, ld = a.rs;
@@ -42071,7 +42358,8 @@ static void gni_lc_tridiagonalize(gni_la *w, gni_la_matrix a, double *d, double 
         for (int64_t i = 0; i < 4 * jb; i++)
             for (int64_t k = 0; k < rest; k++)
                 minus[i * rest + k] = -vs[(i < 2 * jb ? i + 2 * jb : i - 2 * jb) * ld + 2 * (end + k)];
-        gni_la_gemm(w, gni_la_part(a, end, 2 * end, rest, 2 * rest), gni_la_transposed(gni_la_rows(minus, rest, 4 * jb, rest)),
+        gni_la_gemm(w, gni_la_part(a, end, 2 * end, rest, 2 * rest),
+                    gni_la_transposed(gni_la_rows(minus, rest, 4 * jb, rest)),
                     gni_la_rows(vs + 2 * end, ld, 4 * jb, 2 * rest), true);
     }
 }
@@ -42107,8 +42395,8 @@ static void gni_lc_eigh(gni_la *w, gni_la_matrix a, double *d, double *z) {
 
 // ---- singular values
 
-// As gni_la_bidiagonalize, of the matrix whose conjugate is c (n,2n): Q D B E^H P^H with the phases D and E, and a real B. The
-// vectors of Q are left in rows of vs, those of P in c.
+// As gni_la_bidiagonalize, of the matrix whose conjugate is c (n,2n): Q D B E^H P^H with the phases D and E, and a real B.
+// The vectors of Q are left in rows of vs, those of P in c.
 static void gni_lc_bidiagonalize(gni_la *w, gni_la_matrix c, double *vs, double *d, double *e, double *tau_v, double *tau_u,
                                  double *phase_left, double *phase_right) {
     enum { MOST = 4 * GNI_LC_PANEL };
@@ -42162,7 +42450,8 @@ static void gni_lc_bidiagonalize(gni_la *w, gni_la_matrix c, double *vs, double 
 // as rows of ut and vt.
 static void gni_lc_svd_square(gni_la *w, gni_la_matrix c, double *d, double *ut, double *vt) {
     const int64_t n = c.m, ld = c.rs, ldr = gni_la_ld(n);
-    double *vs = gni_la_take(w, n * ld), *e = gni_la_take(w, n + 1), *tau = gni_la_take(w, 4 * n), *phase = gni_la_take(w, 4 * n);
+    double *vs = gni_la_take(w, n * ld), *e = gni_la_take(w, n + 1), *tau = gni_la_take(w, 4 * n),
+           *phase = gni_la_take(w, 4 * n);
     double *real_u = ut != NULL ? gni_la_take(w, n * ldr) : NULL, *real_v = ut != NULL ? gni_la_take(w, n * ldr) : NULL;
     gni_la_rotations u, v;
     gni_la_block b;
@@ -42307,7 +42596,8 @@ static void gni_lc_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
         need += 2 * n * (ld + gni_la_ld(n)) + k * ldm + gni_la_block_memory(n, 2 * n) +
                 GNI_MAX(2 * gni_la_rotations_memory(n), gni_dc_values_memory(n));
     if (!gni_la_reserve(w, need)) return;
-    double *at = gni_la_take(w, n * ldm), *c = gni_la_take(w, n * ld), *values = gni_la_take(w, n), *tau = gni_la_take(w, 2 * n);
+    double *at = gni_la_take(w, n * ldm), *c = gni_la_take(w, n * ld), *values = gni_la_take(w, n),
+           *tau = gni_la_take(w, 2 * n);
     double *ut = vectors ? gni_la_take(w, n * ld) : NULL, *vt = vectors ? gni_la_take(w, n * ld) : NULL, *u = ut;
     int64_t *order = (int64_t *)(void *)gni_la_take(w, n), ldu = ld;
     gni_la_block b;
@@ -42321,7 +42611,8 @@ static void gni_lc_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
     if (m > n) gni_lc_qr(w, at, ldm, m, n, tau, &b);
     gni_la_clear(c, ld, n, 2 * n);
     for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < (m > n ? j + 1 : n); i++) memcpy(c + i * ld + 2 * j, at + j * ldm + 2 * i, 2 * sizeof(double));
+        for (int64_t i = 0; i < (m > n ? j + 1 : n); i++)
+            memcpy(c + i * ld + 2 * j, at + j * ldm + 2 * i, 2 * sizeof(double));
     gni_lc_conj(c, ld, n, n);
     if (n > 0) gni_lc_svd_square(w, gni_la_rows(c, ld, n, 2 * n), values, ut, vt);
     if (w->info != 0) return;
@@ -45048,7 +45339,8 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
 
 // exp(x) and into *again 1, or where that would overflow exp(x / 2) in both.
 static gn_array *gni_exp_twice(gn_array *x, gn_array **again) {
-    gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *size = gn_exp(gn_where(beyond, gn_mul_s(x, 0.5), x));
+    gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0),
+             *size = gn_exp(gn_where(beyond, gn_mul_s(x, 0.5), x));
     *again = gn_where(beyond, size, gn_ones_like(x));
     return size;
 }
@@ -45059,7 +45351,8 @@ static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
     gni_computed(a);
     g->no_grad++; // recorded as one op
     gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_ones_like(x), *again, *size = gni_exp_twice(x, &again);
-    gn_array *no_angle = gn_logical_not(gn_isfinite(y)), *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
+    gn_array *no_angle = gn_logical_not(gn_isfinite(y)),
+             *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
     gn_array *s = gn_where(gn_logical_and(no_angle, gn_eq_s(x, -GNI_INF)), one, gn_sin(y));
     gn_array *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(size, s), again));
     gn_array *z = gn_complex(gn_mul(gn_mul(size, c), again), im);
@@ -45181,7 +45474,8 @@ static gn_array *gni_complex_sinh(gn_array *x, gn_array *y) {
 static gn_array *gni_complex_cosh(gn_array *x, gn_array *y) {
     gn_array *im = gn_mul(gn_sinh(x), gn_sin(y)), *flat = gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0));
     flat = gn_logical_and(flat, gn_isnan(im)); // an infinity on an axis
-    gn_array *down = gn_ne(gn_signbit(x), gn_signbit(y)), *zero = gn_zeros_like(x), *none = gn_where(down, gn_neg(zero), zero);
+    gn_array *down = gn_ne(gn_signbit(x), gn_signbit(y)), *zero = gn_zeros_like(x),
+             *none = gn_where(down, gn_neg(zero), zero);
     return gn_complex(gni_or_infinite(x, y, gn_mul(gn_cosh(x), gn_cos(y))), gn_where(flat, none, im));
 }
 
@@ -45195,7 +45489,8 @@ static bool gni_back_complex_tanh(gn_context *g, gni_node *node, gn_array *gy, g
 // (-m (2 + m) + 4 i e sin y cos y) / (m^2 + 4 e cos^2 y), whose sums have terms of 0 or more and no overflow.
 static gn_array *gni_complex_tanh(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
-    gn_array *x = gni_re(a), *y = gni_im(a), *twice = gn_mul_s(gn_abs(x), -2.0), *m = gn_expm1(twice), *c = gn_cos(y), *s = gn_sin(y);
+    gn_array *x = gni_re(a), *y = gni_im(a), *twice = gn_mul_s(gn_abs(x), -2.0), *m = gn_expm1(twice), *c = gn_cos(y),
+             *s = gn_sin(y);
     gn_array *far_out = gn_isinf(x), *k = gn_mul(gn_mul_s(gn_exp(twice), 4.0), c), *d = gn_fma(k, c, gn_square(m));
     gn_array *re = gn_div(gn_copysign(gn_mul(m, gn_add_s(m, 2.0)), x), d), *im = gn_div(gn_mul(k, s), d);
     re = gn_where(far_out, gn_sign(x), re); // whatever y is
@@ -45251,7 +45546,8 @@ static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_a
     gn_array *re = gni_re(a), *im = gni_im(a), *none = gn_zeros_like(re);
     const double most = gn_dtype_of(re) == GN_F64 ? 1e12 : 1e6;
     gn_array *x = gn_abs(re), *y = gn_abs(im), *beyond = gn_logical_or(gn_gt_s(x, most), gn_gt_s(y, most));
-    gn_array *x1 = gn_where(beyond, none, x), *y1 = gn_where(beyond, none, y), *more = gn_add_s(x1, 1.0), *less = gn_rsub_s(x1, 1.0);
+    gn_array *x1 = gn_where(beyond, none, x), *y1 = gn_where(beyond, none, y), *more = gn_add_s(x1, 1.0),
+             *less = gn_rsub_s(x1, 1.0);
     gn_array *p = gni_root_size(more, y1), *q = gn_mul_s(gn_div(y1, p), 0.5);
     gn_array *t = gni_root_size(less, y1);
     gn_array *s = gn_where(gn_eq_s(t, 0.0), none, gn_mul_s(gn_div(y1, t), 0.5)), *inside = gn_ge_s(less, 0.0);
@@ -45273,7 +45569,8 @@ static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_a
 // log|(1 + z) / (1 - z)| / 2, of a sum where that is small, and half of the angle of (1 + z) conj(1 - z).
 static gn_array *gni_complex_atanh(gn_context *g, const char *fn, gn_array *a) {
     g->no_grad++;
-    gn_array *re = gni_re(a), *im = gni_im(a), *x = gn_abs(re), *y = gn_abs(im), *more = gn_add_s(x, 1.0), *less = gn_rsub_s(x, 1.0);
+    gn_array *re = gni_re(a), *im = gni_im(a), *x = gn_abs(re), *y = gn_abs(im), *more = gn_add_s(x, 1.0),
+             *less = gn_rsub_s(x, 1.0);
     const double most = gn_dtype_of(re) == GN_F64 ? 1e20 : 1e12;
     gn_array *d = gn_hypot(less, y), *sum = gn_mul_s(gn_log1p(gn_mul_s(gn_div(gn_div(x, d), d), 4.0)), 0.25);
     gn_array *size = gn_where(gn_lt_s(d, 0.5), gn_mul_s(gn_sub(gn_log(gn_hypot(more, y)), gn_log(d)), 0.5), sum);
@@ -45281,7 +45578,8 @@ static gn_array *gni_complex_atanh(gn_context *g, const char *fn, gn_array *a) {
     gn_array *angle = gn_mul_s(gn_atan2(gn_mul_s(y, 2.0), gn_fma(less, more, gn_neg(gn_square(y)))), 0.5);
     gn_array *beyond = gn_logical_or(gn_gt_s(gn_maximum(x, y), most), gn_isinf(y)); // not where x or y is NaN, but for that
     angle = gn_where(beyond, gn_full_like(x, GNI_PI_2), angle);
-    return gni_complex_arc_end(g, fn, GNI_OP_ATANH, a, gn_copysign(gn_where(none, gn_zeros_like(x), size), re), gn_copysign(angle, im));
+    return gni_complex_arc_end(g, fn, GNI_OP_ATANH, a, gn_copysign(gn_where(none, gn_zeros_like(x), size), re),
+                               gn_copysign(angle, im));
 }
 
 // i acos(a) above the real axis and -i acos(a) below it.
@@ -45304,7 +45602,8 @@ static gn_array *gni_complex_math(gn_context *g, const char *fn, gni_op op, gn_a
     case GNI_OP_ATAN: return gni_turned_back(gni_complex_atanh(g, fn, gn_complex(gn_neg(im), re)));
     case GNI_OP_SIGN: // a over its magnitude; what is infinite in one part only goes along the axes
         size = gni_complex_abs(g, a);
-        return gn_where(gn_eq_s(size, 0.0), gn_zeros_like(size), gn_div(a, gn_where(gn_eq_s(size, 0.0), gn_ones_like(size), size)));
+        return gn_where(gn_eq_s(size, 0.0), gn_zeros_like(size),
+                        gn_div(a, gn_where(gn_eq_s(size, 0.0), gn_ones_like(size), size)));
     case GNI_OP_SINH: return gni_complex_sinh(re, im);
     case GNI_OP_COSH: return gni_complex_cosh(re, im);
     case GNI_OP_TANH: return gni_complex_tanh(g, a);
@@ -45360,7 +45659,8 @@ static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t) {
 GNI_O1_END
 GNI_OS_BEGIN
 // >>statistics
-// Reductions that leave NaN out, weighted means, covariances, tests of nearness, and elementwise functions that are made of others.
+// Reductions that leave NaN out, weighted means, covariances, tests of nearness, and elementwise functions that are made of
+// others.
 
 // ---- reductions
 
@@ -45709,7 +46009,8 @@ GPUNUM_API gn_array *gn_nextafter(gn_array *a, gn_array *b) {
     gn_array *bx = none == NULL ? NULL : gni_bits_as(g, fn, x, i), *by = none == NULL ? NULL : gni_bits_as(g, fn, y, i);
     gn_array *kx = gni_ordered(bx, lowest), *ky = gni_ordered(by, lowest);
     gn_array *step = gn_sub(gn_cast(gn_gt(ky, kx), i), gn_cast(gn_lt(ky, kx), i)), *k = gn_add(kx, step);
-    gn_array *bits = gn_where(gn_logical_and(gn_eq_s(k, 0.0), gn_lt_s(kx, 0.0)), gn_full_like(k, lowest), gni_ordered(k, lowest));
+    gn_array *bits =
+        gn_where(gn_logical_and(gn_eq_s(k, 0.0), gn_lt_s(kx, 0.0)), gn_full_like(k, lowest), gni_ordered(k, lowest));
     gn_array *next = gni_bits_as(g, fn, gn_where(gn_eq_s(step, 0.0), by, bits), t);
     next = gn_where(gn_logical_or(gn_isnan(x), gn_isnan(y)), none, next); // NaN where one is
     g->no_grad--;
@@ -45728,7 +46029,8 @@ GPUNUM_API gn_array *gn_invert(gn_array *a) {
     if (!truth && !gni_is_integer(a->dtype))
         gni_fail(g, GN_ERROR_DTYPE, "gn_invert: %s is not an integer or bool", gn_dtype_name(a->dtype));
     else
-        y = gni_apply(g, "gn_invert", truth ? GNI_OP_LOGICAL_NOT : GNI_OP_XOR, a->dtype, a->dtype, src, konst, truth ? 1 : 2);
+        y = gni_apply(g, "gn_invert", truth ? GNI_OP_LOGICAL_NOT : GNI_OP_XOR, a->dtype, a->dtype, src, konst,
+                      truth ? 1 : 2);
     return gni_end(g, y);
 }
 
@@ -45751,8 +46053,9 @@ GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b) {
 GNI_OS_END
 GNI_O1_BEGIN
 // >>assign
-// Writing to views. What autograd knows of every array that shows the memory changes with it: each gets a record of its own, and
-// what was recorded before refers to a header that nobody else has, with the record that the array had. From outside: gni_assign.
+// Writing to views. What autograd knows of every array that shows the memory changes with it: each gets a record of its own,
+// and what was recorded before refers to a header that nobody else has, with the record that the array had. From outside:
+// gni_assign.
 
 // Whether two arrays are the same elements in the same order.
 static bool gni_same_elements(const gn_array *a, const gn_array *b) {
@@ -45813,8 +46116,8 @@ static gn_array *gni_flat_put(gn_context *g, gn_array *x, int64_t n, const int64
     return gni_adopt(g, y);
 }
 
-// in[0]: the array before, NULL where nothing of it is left or autograd does not know it; in[1]: the value, or NULL; param and
-// shape: where it went.
+// in[0]: the array before, NULL where nothing of it is left or autograd does not know it; in[1]: the value, or NULL; param
+// and shape: where it went.
 static bool gni_back_assign(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     const gn_array *y = node->output;
     gn_array target = *y, *flat;
@@ -45830,7 +46133,8 @@ static bool gni_back_assign(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     const gn_array once = gni_once(y);
     flat = inside ? gn_ravel(gy) : gni_flat_put(g, gni_unbroadcast(gy, &once.shape), n, y->stride, y->offset - base);
     if (gni_wanted(node, 1))
-        gx[1] = gni_unbroadcast(gni_flat_view(g, flat, &node->shape, node->param, target.offset - base), &node->in[1]->shape);
+        gx[1] =
+            gni_unbroadcast(gni_flat_view(g, flat, &node->shape, node->param, target.offset - base), &node->in[1]->shape);
     if (gni_wanted(node, 0)) {
         gn_array *hit = gni_flat_put(g, gn_ones(g, GN_BOOL, node->shape), n, node->param, target.offset - base);
         gx[0] = gn_where(gni_flat_view(g, hit, &y->shape, y->stride, y->offset - base), gn_scalar(g, gy->dtype, 0.0), gy);
@@ -45859,7 +46163,8 @@ static bool gni_is_rewritten(const gn_array *a, const gn_array *by) {
     return a->buf == by->buf && a->apart == by->apart && gni_has_owner(a) && gni_may_overlap(a, by);
 }
 
-static bool gni_rewrite_make(gn_context *g, const char *fn, gni_rewrite *rewrite, gn_array *h, gn_array *a, gn_array *value) {
+static bool gni_rewrite_make(gn_context *g, const char *fn, gni_rewrite *rewrite, gn_array *h, gn_array *a,
+                             gn_array *value) {
     const bool known = h->node != NULL, same = gni_same_elements(h, a);
     const gn_array once = gni_once(h);
     const bool plain = h->dtype == a->dtype && !gni_elements_overlap(&once);
@@ -45883,8 +46188,10 @@ static bool gni_rewrite_make(gn_context *g, const char *fn, gni_rewrite *rewrite
     return true;
 }
 
-// Prepares the records of all arrays that change, before anything does: what can fail fails here. *rewrites NULL: there are none.
-static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_array *value, gni_rewrite **rewrites, int *count) {
+// Prepares the records of all arrays that change, before anything does: what can fail fails here. *rewrites NULL: there are
+// none.
+static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_array *value, gni_rewrite **rewrites,
+                              int *count) {
     *rewrites = NULL;
     *count = 0;
     if (g->no_grad > 0 || g->derivatives == NULL) return true;
@@ -46013,7 +46320,8 @@ static bool gni_assign(gn_context *g, const char *fn, gn_array *a, gn_array *val
     if (a->dtype != value->dtype && (gni_is_complex(a->dtype) || gni_is_complex(value->dtype)))
         value = gn_cast(value, a->dtype);
     if (value != NULL && gni_may_overlap(a, value)) value = gn_copy(value);
-    if (value != NULL && lead > 0) value = gn_reshape(value, gn_shape_from(value->shape.rank - lead, value->shape.dim + lead));
+    if (value != NULL && lead > 0)
+        value = gn_reshape(value, gn_shape_from(value->shape.rank - lead, value->shape.dim + lead));
     if (value == NULL || !gni_rewrites_make(g, fn, a, value, &rewrites, &count)) return false;
     if (gni_assign_data(g, a, value)) {
         gni_rewrites_take(g, rewrites, count);
@@ -46053,8 +46361,12 @@ static gn_array *gni_one_axis(gn_context *g, const char *fn, gn_array *a, gn_axe
     return NULL;
 }
 
-static gn_array *gni_to_last(gn_array *x, int at) { return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, at, -1); }
-static gn_array *gni_from_last(gn_array *x, int at) { return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, -1, at); }
+static gn_array *gni_to_last(gn_array *x, int at) {
+    return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, at, -1);
+}
+static gn_array *gni_from_last(gn_array *x, int at) {
+    return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, -1, at);
+}
 
 static gn_array *gni_bordered(gn_array *x, int at, int64_t before, int64_t behind, double value) {
     int64_t widths[2 * GN_MAX_RANK] = {0};
@@ -46170,7 +46482,8 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     }
     if (!gni_is_float(x->dtype) && (sums || op == GNI_SCAN_LOGSUMEXP))
         x = gni_as(x, !sums ? GN_F32 : gni_is_unsigned(x->dtype) ? GN_U64 : GN_I64);
-    const bool tracks = x != NULL && gni_elements(&x->shape) > 0 && gni_tracks(g, &x, 1), extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;
+    const bool tracks = x != NULL && gni_elements(&x->shape) > 0 && gni_tracks(g, &x, 1),
+               extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;
     if (x == NULL) return gni_end_scope(g, NULL);
     g->no_grad++; // recorded as one op
     const int64_t inner = gni_extent_product(x->shape.dim + at + 1, x->shape.rank - at - 1);
@@ -46390,7 +46703,9 @@ static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axe
 }
 
 GPUNUM_API gn_array *gn_median(gn_array *a, gn_axes axes) { return gni_quantile("gn_median", a, 0.5, axes, true); }
-GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes) { return gni_quantile("gn_quantile", a, q, axes, false); }
+GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes) {
+    return gni_quantile("gn_quantile", a, q, axes, false);
+}
 GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes) {
     return gni_quantile("gn_percentile", a, percent / 100.0, axes, false);
 }
@@ -46552,8 +46867,8 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) 
 
 enum { GNI_ORDER_HOST = 1 << 16 }; // elements that are as soon looked at by the host
 
-// The same from the sorted elements and their places where those are: an element is the first of its kind if the one in front is
-// another one. NaN are all the last ones.
+// The same from the sorted elements and their places where those are: an element is the first of its kind if the one in
+// front is another one. NaN are all the last ones.
 static gn_array *gni_unique_there(gn_array *a, gn_array *sorted, gn_array *order, gn_array **index, gn_array **inverse,
                                   gn_array **counts) {
     const int64_t n = gni_elements(&sorted->shape);
@@ -46571,7 +46886,8 @@ static gn_array *gni_unique_there(gn_array *a, gn_array *sorted, gn_array *order
 }
 
 // What gn_unique finds: the elements, and those of the others that are not NULL.
-static gn_array *gni_unique(gn_context *g, const char *fn, gn_array *a, gn_array **index, gn_array **inverse, gn_array **counts) {
+static gn_array *gni_unique(gn_context *g, const char *fn, gn_array *a, gn_array **index, gn_array **inverse,
+                            gn_array **counts) {
     gn_array *x = gni_real_only(g, fn, &a, 1) ? gn_ravel(a) : NULL, *sorted = NULL, *order = NULL, *y = NULL;
     const bool places = index != NULL || inverse != NULL;
     if (x == NULL || !gni_may_wait(g, fn)) return NULL;
@@ -46597,7 +46913,8 @@ static gn_array *gni_unique(gn_context *g, const char *fn, gn_array *a, gn_array
     const gn_shape s = GN_SHAPE(groups);
     void *out = NULL, *p = NULL;
     y = gni_adopt(g, gni_array_filled(g, fn, x->dtype, &s, &out));
-    if (y != NULL && index != NULL && (*index = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &s, &p))) != NULL) at = (int64_t *)p;
+    if (y != NULL && index != NULL && (*index = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &s, &p))) != NULL)
+        at = (int64_t *)p;
     if (y != NULL && counts != NULL && (*counts = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &s, &p))) != NULL)
         many = (int64_t *)p;
     if (y != NULL && inverse != NULL && (*inverse = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &a->shape, &p))) != NULL)
@@ -46682,8 +46999,9 @@ GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b) {
 
 // ---- counts
 
-// How often each of `bins` numbers from `least` on is in x (int64, 1-d), whose other elements count nowhere; or the sums of weights
-// (float64). With edges (bins + 1) of x's dtype, float32, a distance of `step` from `start` on or anywhere: how many are not above it.
+// How often each of `bins` numbers from `least` on is in x (int64, 1-d), whose other elements count nowhere; or the sums of
+// weights (float64). With edges (bins + 1) of x's dtype, float32, a distance of `step` from `start` on or anywhere: how many
+// are not above it.
 static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_array *weights, gn_array *edges, double start,
                              double step, int64_t least, int64_t bins) {
     gni_count job;
@@ -46717,7 +47035,8 @@ static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_arra
 // The smallest and the largest of 1-d int64 numbers, neighbours: one look where the CPU has them.
 static bool gni_bounds_of(gn_context *g, gn_array *x, int64_t *bounds) {
     if (x == NULL || !gni_materialize(g, x)) return false;
-    if (x->buf->where == GNI_ON_GPU) return gn_read(gn_min(x, 0), &bounds[0], 8) == GN_OK && gn_read(gn_max(x, 0), &bounds[1], 8) == GN_OK;
+    if (x->buf->where == GNI_ON_GPU)
+        return gn_read(gn_min(x, 0), &bounds[0], 8) == GN_OK && gn_read(gn_max(x, 0), &bounds[1], 8) == GN_OK;
     const int64_t *p = (const int64_t *)gni_host(g, x), n = x->shape.dim[0];
     const gni_cpu_isa *wide = gni_cpu_isa_of(g->isa)->wide;
     gni_acc low = {0.0, 0.0, INT64_MAX, 0}, high = {0.0, 0.0, INT64_MIN, 0};
@@ -46746,10 +47065,12 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: length %lld is negative", (long long)length);
     else if (!gni_is_integer(a->dtype) && a->dtype != GN_BOOL)
         gni_fail(g, GN_ERROR_DTYPE, "gn_bincount: numbers must be integers, not %s", gn_dtype_name(a->dtype));
-    if (g->call_failed || !gni_may_wait(g, "gn_bincount") || (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
+    if (g->call_failed || !gni_may_wait(g, "gn_bincount") ||
+        (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
         return gni_end_scope(g, NULL);
     g->no_grad++;
-    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(gni_signed_indices(g, a), GN_I64), *w = gni_as(weights, GN_F64);
+    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(gni_signed_indices(g, a), GN_I64),
+             *w = gni_as(weights, GN_F64);
     int64_t most[2] = {0, -1}; // smallest and largest
     if (x != NULL && !gni_is_pending(x) && !gni_is_contiguous(x)) x = gn_copy(x);
     if (a->shape.dim[0] > 0 && !gni_bounds_of(g, x, most)) most[0] = most[1] = -1;
@@ -46839,7 +47160,8 @@ GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
         if (part[1] != NULL && gn_read(part[1], &last, gn_dtype_size(t)) == GN_OK) {
             gni_above(t, &last);
             part[1] = gn_array_from(g, t, GN_SHAPE(1), &last);
-            if (part[1] != NULL) y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
+            if (part[1] != NULL)
+                y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
         }
     }
     g->no_grad--;
@@ -46874,8 +47196,8 @@ static bool gni_back_scatter(gn_context *g, gni_node *node, gn_array *gy, gn_arr
 }
 
 // `a` and then `values` at the places that the index names; of one dtype that a gni_scatter has.
-static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index, gn_array *values,
-                               int axis, bool along) {
+static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index,
+                               gn_array *values, int axis, bool along) {
     gn_array *in[3];
     gni_scatter job;
     in[0] = a;
@@ -46919,9 +47241,10 @@ static gn_dtype gni_scatter_dtype(gn_dtype t) {
     return gni_is_float(t) ? GN_F32 : GN_I32;
 }
 
-// The indices broadcast to a shape that differs from a's on the axis alone, as int32 or int64 in C order. Where they are the same
-// for all other axes, only those: *along is false then. Both of these are the scope's.
-static gn_array *gni_index_along(gn_context *g, const char *fn, const gn_array *a, gn_array *indices, int axis, gn_shape *s, bool *along) {
+// The indices broadcast to a shape that differs from a's on the axis alone, as int32 or int64 in C order. Where they are the
+// same for all other axes, only those: *along is false then. Both of these are the scope's.
+static gn_array *gni_index_along(gn_context *g, const char *fn, const gn_array *a, gn_array *indices, int axis, gn_shape *s,
+                                 bool *along) {
     char from[200], to[200];
     gn_shape own = indices->shape, other = a->shape, all;
     if (!gni_need_integers(g, fn, indices)) return NULL;
@@ -46972,8 +47295,8 @@ static bool gni_scatter_operands(gn_context *g, const char *fn, gn_array *a, gn_
     return *x != NULL;
 }
 
-static gn_array *gni_scatter_parts(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index, gn_array *x,
-                                   int axis, bool along) {
+static gn_array *gni_scatter_parts(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index,
+                                   gn_array *x, int axis, bool along) {
     if (a == NULL || x == NULL) return NULL;
     if (gni_is_complex(a->dtype)) {
         gn_array *re = gni_scatter_parts(g, fn, op, gn_real(a), index, gn_real(x), axis, along);
@@ -46987,7 +47310,8 @@ static gn_array *gni_scatter_parts(gn_context *g, const char *fn, gni_scatter_op
     return t != inner ? gn_cast(y, t) : y;
 }
 
-static gn_array *gni_scatter_public(const char *fn, gni_scatter_op op, gn_array *a, gn_array *indices, gn_array *values, int axis) {
+static gn_array *gni_scatter_public(const char *fn, gni_scatter_op op, gn_array *a, gn_array *indices, gn_array *values,
+                                    int axis) {
     gn_array *in[3], *index, *x;
     in[0] = a;
     in[1] = indices;
@@ -47034,8 +47358,11 @@ GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *valu
     bool along;
     if (at < 0 || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
     if (gni_elements(&x->shape) == 0) return gni_end_scope(g, gn_copy(a));
-    if ((g->gpu == NULL || !g->gpu->caps.texts) && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype && !gni_is_complex(x->dtype)) // in their order
-        return gni_end_scope(g, gni_scattered(g, fn, GNI_SCATTER_PUT, a, index, x->dtype != a->dtype ? gn_cast(x, a->dtype) : x, at, along));
+    // In their order.
+    if ((g->gpu == NULL || !g->gpu->caps.texts) && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype &&
+        !gni_is_complex(x->dtype))
+        return gni_end_scope(
+            g, gni_scattered(g, fn, GNI_SCATTER_PUT, a, index, x->dtype != a->dtype ? gn_cast(x, a->dtype) : x, at, along));
     const gn_dtype t = x->shape.dim[at] < INT32_MAX ? GN_I32 : GN_I64;
     gn_array *number = gn_cast(gn_cumsum(gn_add_s(gni_zeros_beside(x, t, at, false), 1), at), t);
     if (along) number = gn_broadcast_to(number, x->shape);
@@ -47071,8 +47398,8 @@ static const uint8_t *gni_truth(gn_context *g, const char *fn, gn_array *a, int6
     return p;
 }
 
-// The same as gni_true_places where the device alone has the elements; with `x`, which has as many, what is there in it. *done is
-// false where it cannot do that.
+// The same as gni_true_places where the device alone has the elements; with `x`, which has as many, what is there in it.
+// *done is false where it cannot do that.
 static gn_array *gni_true_on_device(gn_context *g, const char *fn, gn_array *truth, gn_array *x, bool flat, bool *done) {
     gn_shape s = truth->shape;
     const int64_t n = gni_elements(&s), chunks = gni_keep_chunks(n);
@@ -47105,7 +47432,8 @@ static gn_array *gni_true_on_device(gn_context *g, const char *fn, gn_array *tru
 enum { GNI_TRUE_ON_DEVICE = 1 << 12 }; // elements: fewer are as soon looked at here
 
 static bool gni_is_there_alone(const gn_context *g, const gn_array *truth) {
-    return truth->buf->where == GNI_ON_GPU && g->gpu != NULL && g->placement != GN_PLACE_CPU && gni_elements(&truth->shape) >= GNI_TRUE_ON_DEVICE;
+    return truth->buf->where == GNI_ON_GPU && g->gpu != NULL && g->placement != GN_PLACE_CPU &&
+           gni_elements(&truth->shape) >= GNI_TRUE_ON_DEVICE;
 }
 
 // Their numbers, (rank, count) with a row for each axis, or (count) of the raveled array.
@@ -47142,10 +47470,12 @@ static gn_array *gni_true_elements(gn_context *g, const char *fn, gn_array *m, g
     const int64_t n = gni_elements(&m->shape);
     bool done = false;
     gn_array *y = NULL;
-    if (gni_elements(&x->shape) == x->shape.dim[at] && n == x->shape.dim[at] && n >= GNI_TRUE_ON_DEVICE && !gni_tracks(g, &x, 1)) {
+    if (gni_elements(&x->shape) == x->shape.dim[at] && n == x->shape.dim[at] && n >= GNI_TRUE_ON_DEVICE &&
+        !gni_tracks(g, &x, 1)) {
         gn_array *truth = gni_truth_of(g, fn, m), *from = truth != NULL ? gni_adopt(g, gni_contiguous(g, x)) : NULL;
         if (from == NULL) return NULL;
-        if (gni_is_there_alone(g, truth) && (from->buf->where & GNI_ON_GPU)) y = gni_true_on_device(g, fn, truth, from, true, &done);
+        if (gni_is_there_alone(g, truth) && (from->buf->where & GNI_ON_GPU))
+            y = gni_true_on_device(g, fn, truth, from, true, &done);
         if (y != NULL && x->shape.rank > 1) {
             gn_shape s = x->shape;
             s.dim[at] = gni_elements(&y->shape);
@@ -47187,8 +47517,8 @@ GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis)
     gn_array *x = axis == GN_ALL ? gn_ravel(a) : a;
     const int at = x == NULL ? -1 : axis == GN_ALL ? 0 : gni_axis(g, "gn_compress", axis, a->shape.rank);
     if (at >= 0 && (condition->shape.rank != 1 || condition->shape.dim[0] > x->shape.dim[at]))
-        gni_fail(g, GN_ERROR_SHAPE, "gn_compress: condition %s for an axis of %lld", gni_shape_text(text, sizeof text, &condition->shape),
-                 (long long)x->shape.dim[at]);
+        gni_fail(g, GN_ERROR_SHAPE, "gn_compress: condition %s for an axis of %lld",
+                 gni_shape_text(text, sizeof text, &condition->shape), (long long)x->shape.dim[at]);
     if (at < 0 || g->call_failed) return gni_end_scope(g, NULL);
     return gni_end_scope(g, gni_true_elements(g, "gn_compress", condition, x, at));
 }
@@ -47207,9 +47537,11 @@ GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axi
     const int at = x == NULL ? -1 : axis == GN_ALL ? 0 : gni_axis(g, fn, axis, a->shape.rank);
     const int64_t n = at >= 0 ? x->shape.dim[at] : 0, given = gni_elements(&counts->shape);
     if (at >= 0 && (counts->shape.rank != 1 || (given != n && given != 1)))
-        gni_fail(g, GN_ERROR_SHAPE, "%s: counts %s for an axis of %lld", fn, gni_shape_text(text, sizeof text, &counts->shape),
-                 (long long)n);
-    gn_array *wide = at >= 0 && !g->call_failed && gni_need_integers(g, fn, counts) && gni_may_wait(g, fn) ? gn_cast(gni_signed_indices(g, counts), GN_I64) : NULL;
+        gni_fail(g, GN_ERROR_SHAPE, "%s: counts %s for an axis of %lld", fn,
+                 gni_shape_text(text, sizeof text, &counts->shape), (long long)n);
+    gn_array *wide = at >= 0 && !g->call_failed && gni_need_integers(g, fn, counts) && gni_may_wait(g, fn)
+                         ? gn_cast(gni_signed_indices(g, counts), GN_I64)
+                         : NULL;
     if (wide != NULL) each = gni_adopt(g, gni_contiguous(g, wide));
     const int64_t *p = each != NULL ? (const int64_t *)gni_host(g, each) : NULL;
     if (p == NULL) return gni_end_scope(g, NULL);
@@ -47234,8 +47566,8 @@ static bool gni_mask_fits(gn_context *g, const char *fn, const gn_array *a, cons
     if (m->dtype != GN_BOOL)
         gni_fail(g, GN_ERROR_DTYPE, "%s: the mask is %s, not bool; gn_take is for indices", fn, gn_dtype_name(m->dtype));
     else if (!fits)
-        gni_fail(g, GN_ERROR_SHAPE, "%s: mask %s does not cover the first axes of %s", fn, gni_shape_text(tm, sizeof tm, &m->shape),
-                 gni_shape_text(ta, sizeof ta, &a->shape));
+        gni_fail(g, GN_ERROR_SHAPE, "%s: mask %s does not cover the first axes of %s", fn,
+                 gni_shape_text(tm, sizeof tm, &m->shape), gni_shape_text(ta, sizeof ta, &a->shape));
     else if (m->shape.rank == 0 && a->shape.rank == GN_MAX_RANK)
         gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, GN_MAX_RANK + 1, GN_MAX_RANK);
     if (g->call_failed) return false;
@@ -47309,7 +47641,8 @@ GPUNUM_API gn_status gn_assign_mask(gn_array *a, gn_array *m, gn_array *value) {
     if (gni_mask_fits(g, fn, a, m, &s)) {
         gn_array *x = value, *y = NULL;
         if (value->shape.rank > s.rank) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: a value of rank %d for one of rank %d, what the mask names", fn, value->shape.rank, s.rank);
+            gni_fail(g, GN_ERROR_SHAPE, "%s: a value of rank %d for one of rank %d, what the mask names", fn,
+                     value->shape.rank, s.rank);
         } else if (value->shape.rank == s.rank && value->shape.dim[0] == 1) {
             x = gn_squeeze(value, 0);
         } else if (value->shape.rank == s.rank) {
@@ -47370,7 +47703,8 @@ GPUNUM_API gn_array *gn_cross(gn_array *a, gn_array *b, int axis) {
     gn_context *g = gni_begin("gn_cross", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    const int ia = gni_axis(g, "gn_cross", axis, a->shape.rank), ib = ia < 0 ? -1 : gni_axis(g, "gn_cross", axis, b->shape.rank);
+    const int ia = gni_axis(g, "gn_cross", axis, a->shape.rank),
+              ib = ia < 0 ? -1 : gni_axis(g, "gn_cross", axis, b->shape.rank);
     if (ib < 0) return gni_end_scope(g, NULL);
     if (a->shape.dim[ia] != 3 || b->shape.dim[ib] != 3) {
         gni_fail(g, GN_ERROR_SHAPE, "gn_cross: axis %d of %s or %s has not 3 elements", axis,
@@ -47394,7 +47728,8 @@ static gn_array *gni_root_of_order(gn_context *g, gn_array *x, double order) {
     if (x == NULL || order == 1.0) return x;
     if (!gni_tracks(g, &x, 1)) return gn_pow_s(x, 1.0 / order);
     gn_array *zero = gn_eq_s(x, 0.0);
-    return gn_where(zero, gn_full_like(x, order > 0.0 ? 0.0 : GNI_INF), gn_pow_s(gn_where(zero, gn_ones_like(x), x), 1.0 / order));
+    return gn_where(zero, gn_full_like(x, order > 0.0 ? 0.0 : GNI_INF),
+                    gn_pow_s(gn_where(zero, gn_ones_like(x), x), 1.0 / order));
 }
 
 GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order) {
@@ -47446,7 +47781,8 @@ GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n) {
     gn_scope_begin(g);
     if (!gni_is_square(g, "gn_matrix_power", a)) return gni_end_scope(g, NULL);
     const int64_t m = a->shape.dim[a->shape.rank - 1];
-    if (n == 0 || n == 1) return gni_end_scope(g, gn_copy(n == 1 ? a : gn_broadcast_to(gn_eye(g, a->dtype, m, m, 0), a->shape)));
+    if (n == 0 || n == 1)
+        return gni_end_scope(g, gn_copy(n == 1 ? a : gn_broadcast_to(gn_eye(g, a->dtype, m, m, 0), a->shape)));
     gn_array *square = n < 0 ? gn_inv(a) : a, *y = NULL;
     for (uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n; left > 0 && square != NULL; left >>= 1) {
         if (left & 1) y = y != NULL ? gn_matmul(y, square) : square;
@@ -47547,8 +47883,8 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **
     const int rank = b->shape.rank;
     if (!gni_is_matrix(g, "gn_lstsq", a)) return gni_end_scope(g, NULL);
     if (rank == 0 || b->shape.dim[GNI_MAX(rank - 2, 0)] != a->shape.dim[a->shape.rank - 2]) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_lstsq: %s and %s: the rows are not as many", gni_shape_text(ta, sizeof ta, &a->shape),
-                 gni_shape_text(tb, sizeof tb, &b->shape));
+        gni_fail(g, GN_ERROR_SHAPE, "gn_lstsq: %s and %s: the rows are not as many",
+                 gni_shape_text(ta, sizeof ta, &a->shape), gni_shape_text(tb, sizeof tb, &b->shape));
         return gni_end_scope(g, NULL);
     }
     gn_dtype t = gn_promote(a->dtype, b->dtype); // both, or singular values have the precision of a's
@@ -47600,7 +47936,8 @@ GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     if (gni_is_complex(a->dtype)) {
-        gn_array *turn = gni_complex_det(g, "gn_slogdet", a, 1), *size = logdet != NULL ? gni_complex_det(g, "gn_slogdet", a, 2) : NULL;
+        gn_array *turn = gni_complex_det(g, "gn_slogdet", a, 1),
+                 *size = logdet != NULL ? gni_complex_det(g, "gn_slogdet", a, 2) : NULL;
         return gni_slogdet_end(g, turn, size, logdet);
     }
     g->no_grad++; // the sign has no slope, the logarithm one of its own
@@ -48282,7 +48619,8 @@ static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int ran
             if (a->shape.dim[i] < b->shape.dim[i])
                 gni_fail(g, GN_ERROR_SHAPE, "%s: neither operand covers the other on every axis",
                          fn);
-        // Whole numbers stay exact while the sums are below 2^53. Of two dtypes each transform would have its operand's precision.
+        // Whole numbers stay exact while the sums are below 2^53. Of two dtypes each transform would have its operand's
+        // precision.
         bool whole = !gni_is_float(t) && !cplx, wide = whole || t == GN_F64 || t == GN_C128;
         gn_array *x = wide ? gni_in_double(a) : a, *k = wide ? gni_in_double(b) : b;
         bool small_b = gni_elements(&b->shape) <= GNI_CONV_DIRECT,
@@ -48726,7 +49064,8 @@ GPUNUM_API gn_array *gn_poisson(gn_context *g, gn_dtype t, gn_shape s, double me
 GPUNUM_API gn_array *gn_binomial(gn_context *g, gn_dtype t, gn_shape s, int64_t n, double p) {
     const double q[4] = {(double)n, p, 0.0, 0.0};
     const bool ok = n >= 0 && n <= 1000000000000 && p >= 0.0 && p <= 1.0;
-    return gni_distributed("gn_binomial", g, t, &s, GNI_BINOMIAL, q, ok ? NULL : "n is not from 0 to 1e12 or p not from 0 to 1");
+    return gni_distributed("gn_binomial", g, t, &s, GNI_BINOMIAL, q,
+                           ok ? NULL : "n is not from 0 to 1e12 or p not from 0 to 1");
 }
 
 GPUNUM_API gn_array *gn_truncated_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation, double low,
@@ -48908,8 +49247,8 @@ GPUNUM_API gn_array *gn_shuffle(gn_array *a, int axis) {
 GNI_O1_END
 GNI_OS_BEGIN
 // >>augment
-// Images (n, c, h, w) varied at random, and sampled at any places. All of it is made of public calls: an index or a factor for
-// each image, computed by elementwise work, and one gather.
+// Images (n, c, h, w) varied at random, and sampled at any places. All of it is made of public calls: an index or a factor
+// for each image, computed by elementwise work, and one gather.
 
 static bool gni_images_ok(gn_context *g, const char *fn, const gn_array *x) {
     char text[200];
@@ -48988,7 +49327,8 @@ GPUNUM_API gn_array *gn_random_crop(gn_array *x, int64_t height, int64_t width, 
     gn_array *column = gn_add(gni_image_ints(g, x, -pad, w + pad - width + 1), gni_pixel_axis(g, width, 3));
     gn_array *y = gni_pixels(x, gn_clamp(row, 0.0, (double)(h - 1)), gn_clamp(column, 0.0, (double)(w - 1)));
     if (pad > 0)
-        y = gn_where(gn_logical_and(gni_inside(row, 0, h), gni_inside(column, 0, w)), y, gn_full(g, x->dtype, GN_SHAPE(), 0.0));
+        y = gn_where(gn_logical_and(gni_inside(row, 0, h), gni_inside(column, 0, w)), y,
+                     gn_full(g, x->dtype, GN_SHAPE(), 0.0));
     return gni_end_scope(g, y);
 }
 
@@ -49044,7 +49384,8 @@ GPUNUM_API gn_array *gn_color_jitter(gn_array *x, double brightness, double cont
     if (x->shape.dim[1] != 3)
         gni_fail(g, GN_ERROR_SHAPE, "gn_color_jitter: %lld channels are not 3", (long long)x->shape.dim[1]);
     if (!gni_amount_ok(brightness) || !gni_amount_ok(contrast) || !gni_amount_ok(saturation))
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_color_jitter: an amount of %g, %g, %g is not 0 or more", brightness, contrast, saturation);
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_color_jitter: an amount of %g, %g, %g is not 0 or more", brightness, contrast,
+                 saturation);
     if (g->call_failed) return gni_end_scope(g, NULL);
     gn_array *y = gn_dtype_size(x->dtype) == 2 ? gn_cast(x, GN_F32) : x;
     if (brightness > 0.0) y = gni_jitter(g, y, NULL, brightness);
@@ -49053,8 +49394,8 @@ GPUNUM_API gn_array *gn_color_jitter(gn_array *x, double brightness, double cont
     return gni_end_scope(g, y != x ? gn_cast(y, x->dtype) : gn_copy(x));
 }
 
-// What a channel has at `at` sixths of the circle of hues: torchvision's conversion from hue, saturation and value, where that is
-// the largest channel less a part of what lies between it and the smallest.
+// What a channel has at `at` sixths of the circle of hues: torchvision's conversion from hue, saturation and value, where
+// that is the largest channel less a part of what lies between it and the smallest.
 static gn_array *gni_hue_channel(gn_array *turn, double at, gn_array *top, gn_array *range) {
     gn_array *k = gn_mod_s(gn_add_s(turn, at), 6.0);
     return gn_sub(top, gn_mul(range, gn_clamp(gn_minimum(k, gn_rsub_s(k, 4.0)), 0.0, 1.0)));
@@ -49063,8 +49404,10 @@ static gn_array *gni_hue_channel(gn_array *turn, double at, gn_array *top, gn_ar
 GPUNUM_API gn_array *gn_hue_jitter(gn_array *x, double hue) {
     gn_context *g = gni_begin_images("gn_hue_jitter", x, true);
     if (g == NULL) return NULL;
-    if (x->shape.dim[1] != 3) gni_fail(g, GN_ERROR_SHAPE, "gn_hue_jitter: %lld channels are not 3", (long long)x->shape.dim[1]);
-    if (!(hue >= 0.0 && hue <= 0.5)) gni_fail(g, GN_ERROR_ARGUMENT, "gn_hue_jitter: the amount %g is not between 0 and 0.5", hue);
+    if (x->shape.dim[1] != 3)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_hue_jitter: %lld channels are not 3", (long long)x->shape.dim[1]);
+    if (!(hue >= 0.0 && hue <= 0.5))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_hue_jitter: the amount %g is not between 0 and 0.5", hue);
     if (g->call_failed) return gni_end_scope(g, NULL);
     gn_array *y = gn_dtype_size(x->dtype) == 2 ? gn_cast(x, GN_F32) : x, *rgb[3], *shift[3];
     if (y == NULL) return gni_end_scope(g, NULL);
@@ -49113,8 +49456,8 @@ GPUNUM_API gn_array *gn_mixup(gn_array *x, gn_array *labels, double alpha, gn_ar
     if (g == NULL) return NULL;
     char tx[200], tl[200];
     if (x->shape.rank < 1 || labels->shape.rank < 1 || x->shape.dim[0] != labels->shape.dim[0])
-        gni_fail(g, GN_ERROR_SHAPE, "gn_mixup: x %s and labels %s are not of one batch", gni_shape_text(tx, sizeof tx, &x->shape),
-                 gni_shape_text(tl, sizeof tl, &labels->shape));
+        gni_fail(g, GN_ERROR_SHAPE, "gn_mixup: x %s and labels %s are not of one batch",
+                 gni_shape_text(tx, sizeof tx, &x->shape), gni_shape_text(tl, sizeof tl, &labels->shape));
     else if (!gni_is_float(x->dtype))
         gni_fail(g, GN_ERROR_DTYPE, "gn_mixup: x is %s, not a float", gn_dtype_name(x->dtype));
     else if (!(alpha > 0.0 && alpha <= 1e6))
@@ -49171,8 +49514,8 @@ GPUNUM_API gn_array *gn_affine_grid(gn_array *theta, int64_t height, int64_t wid
     char text[200];
     const gn_shape s = theta->shape;
     if (s.rank != 3 || s.dim[1] != 2 || s.dim[2] != 3 || height < 1 || width < 1)
-        gni_fail(g, GN_ERROR_SHAPE, "gn_affine_grid: theta %s for %lld x %lld is not (n, 2, 3)", gni_shape_text(text, sizeof text, &s),
-                 (long long)height, (long long)width);
+        gni_fail(g, GN_ERROR_SHAPE, "gn_affine_grid: theta %s for %lld x %lld is not (n, 2, 3)",
+                 gni_shape_text(text, sizeof text, &s), (long long)height, (long long)width);
     else if (!gni_is_float(theta->dtype))
         gni_fail(g, GN_ERROR_DTYPE, "gn_affine_grid: theta is %s, not a float", gn_dtype_name(theta->dtype));
     const gn_shape result = GN_SHAPE(s.dim[0], height, width, 2);
@@ -49190,7 +49533,8 @@ GPUNUM_API gn_array *gn_affine_grid(gn_array *theta, int64_t height, int64_t wid
 // Coordinates from -1 to 1 as those of pixels 0 to n - 1, and brought back to the image as the options say.
 static gn_array *gni_sample_places(gn_array *x, int64_t n, const gn_grid_options *o) {
     const double most = (double)(n - 1);
-    x = o->align_corners ? gn_mul_s(gn_add_s(x, 1.0), most / 2.0) : gn_mul_s(gn_add_s(gn_mul_s(gn_add_s(x, 1.0), (double)n), -1.0), 0.5);
+    x = o->align_corners ? gn_mul_s(gn_add_s(x, 1.0), most / 2.0)
+                         : gn_mul_s(gn_add_s(gn_mul_s(gn_add_s(x, 1.0), (double)n), -1.0), 0.5);
     if (o->outside == GN_OUTSIDE_ZEROS) return x;
     if (o->outside == GN_OUTSIDE_REFLECTION) { // at the edges, or at the outermost centres
         const double low = o->align_corners ? 0.0 : -0.5, span = o->align_corners ? most : (double)n;
@@ -49207,7 +49551,8 @@ static gn_array *gni_sample_places(gn_array *x, int64_t n, const gn_grid_options
 // x at whole rows and columns, (n, 1, height, width) floats; 0 where there is no such pixel.
 static gn_array *gni_sample_pixel(gn_context *g, gn_array *x, gn_array *row, gn_array *column) {
     const int64_t h = gn_dim(x, 2), w = gn_dim(x, 3);
-    gn_array *r = gn_cast(gn_clamp(row, 0.0, (double)(h - 1)), GN_I32), *c = gn_cast(gn_clamp(column, 0.0, (double)(w - 1)), GN_I32);
+    gn_array *r = gn_cast(gn_clamp(row, 0.0, (double)(h - 1)), GN_I32),
+             *c = gn_cast(gn_clamp(column, 0.0, (double)(w - 1)), GN_I32);
     gn_array *inside = gn_logical_and(gni_inside(row, 0, h), gni_inside(column, 0, w));
     return gn_where(inside, gni_pixels(x, r, c), gn_full(g, gn_dtype_of(x), GN_SHAPE(), 0.0));
 }
@@ -49553,7 +49898,8 @@ static bool gni_pass_check(gni_pass *p, const gni_node *node) {
     return true;
 }
 
-// Whether the gradient of the array that a slice is of is there, and nobody else's, so that the slice's is added to it in place.
+// Whether the gradient of the array that a slice is of is there, and nobody else's, so that the slice's is added to it in
+// place.
 static bool gni_pass_has_whole(const gni_pass *p, const gni_node *node) {
     const gn_array *a = node->backward == gni_back_slice ? node->in[0]->node->gy : NULL;
     return a != NULL && a->buf != NULL && a->node == NULL && a->refs == 1 && a->buf->refs == 1 && gni_is_contiguous(a) &&
@@ -49570,7 +49916,8 @@ static bool gni_pass_add_slice(gni_pass *p, const gni_node *node) {
     stride[axis] *= node->param[2];
     if (gni_elements(&s) == 0) return true;
     if (!gni_materialize(g, node->gy)) return false;
-    gn_array *part = gni_adopt(g, gni_array_view(g, p->fn, whole, &s, stride, offset)), *sum = part != NULL ? gn_add(part, node->gy) : NULL;
+    gn_array *part = gni_adopt(g, gni_array_view(g, p->fn, whole, &s, stride, offset)),
+             *sum = part != NULL ? gn_add(part, node->gy) : NULL;
     if (sum == NULL) return false;
     return gni_assign_run(g, part, sum);
 }
@@ -50015,7 +50362,9 @@ static gn_array *gni_sum_squares(gn_array *gy, gn_array *a, gn_array *b) {
 }
 
 // What curves of several steps, losses and pools take, so that a half is rounded once, and the way back.
-static gn_array *gni_half_up(gn_array *a) { return a != NULL && (a->dtype == GN_F16 || a->dtype == GN_BF16) ? gn_cast(a, GN_F32) : a; }
+static gn_array *gni_half_up(gn_array *a) {
+    return a != NULL && (a->dtype == GN_F16 || a->dtype == GN_BF16) ? gn_cast(a, GN_F32) : a;
+}
 static gn_array *gni_slope_by(gn_array *gy, gn_array *slope) {
     return gy == NULL ? NULL : gni_as(gn_mul(gni_half_up(gy), slope), gy->dtype);
 }
@@ -50341,7 +50690,8 @@ static bool gni_back_logsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_a
 
 // ---- softmax and its logarithm: param[0] is the axis
 
-// The gradient of a softmax or its logarithm over the last axis, in one pass, where it is not differentiated. NULL: not done.
+// The gradient of a softmax or its logarithm over the last axis, in one pass, where it is not differentiated. NULL: not
+// done.
 static gn_array *gni_back_softmax_rows(gn_context *g, const gni_node *node, gn_array *gy, int kind) {
     gni_rows j;
     const gn_array *y = node->output;
@@ -50527,8 +50877,8 @@ static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array 
         for (int i = 0; i < 2; i++) {
             gn_array *part = i == 0 ? gn_real(gy) : gn_imag(gy);
             parts[i] = part == NULL ? NULL
-                                    : gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, part->dtype, *s), node->in[1], part,
-                                                    (int)node->param[0], node->param[1] != 0);
+                                    : gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, part->dtype, *s),
+                                                    node->in[1], part, (int)node->param[0], node->param[1] != 0);
         }
         gx[0] = gn_complex(parts[0], parts[1]);
         return true;
@@ -50536,8 +50886,8 @@ static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     if (gy->dtype != GN_F64 && gy->dtype != GN_F32)
         gy = gn_cast(gy, GN_F32); // halves are summed wider
     if (gy != NULL)
-        gx[0] = gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, gy->dtype, *s), node->in[1], gy, (int)node->param[0],
-                              node->param[1] != 0);
+        gx[0] = gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, gy->dtype, *s), node->in[1], gy,
+                              (int)node->param[0], node->param[1] != 0);
     return true;
 }
 
@@ -50695,14 +51045,16 @@ static bool gni_cross_entropy_ok(gn_context *g, const gn_array *logits, const gn
 // Where the label is the one that is ignored, or another one. No double has all labels.
 static gn_array *gni_ignored(gn_context *g, gn_array *labels, int64_t ignored, bool same) {
     const int64_t exact = (int64_t)1 << 53;
-    if (ignored >= -exact && ignored <= exact) return same ? gn_eq_s(labels, (double)ignored) : gn_ne_s(labels, (double)ignored);
+    if (ignored >= -exact && ignored <= exact)
+        return same ? gn_eq_s(labels, (double)ignored) : gn_ne_s(labels, (double)ignored);
     gn_array *whole = gn_full_int(g, GN_I64, gn_shape_from(0, NULL), ignored);
     return same ? gn_eq(labels, whole) : gn_ne(labels, whole);
 }
 
-// Labels as indices of the classes, those that are ignored as 0. One that there is not is told at once where the CPU has them, else
-// by the job that takes these indices: there a negative one is none, either. The scope's; NULL after gni_fail.
-static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *labels, int64_t classes, bool ignores, int64_t ignored) {
+// Labels as indices of the classes, those that are ignored as 0. One that there is not is told at once where the CPU has
+// them, else by the job that takes these indices: there a negative one is none, either. The scope's; NULL after gni_fail.
+static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *labels, int64_t classes, bool ignores,
+                                  int64_t ignored) {
     gn_array *at = gni_adopt(g, gni_take_indices(g, labels));
     const int64_t n = gni_elements(&labels->shape);
     if (at == NULL || n == 0) return at;
@@ -50742,9 +51094,11 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     gn_array *at = gni_label_places(g, "gn_cross_entropy", labels, classes, false, 0), *y = NULL, *hit = NULL, *lse = NULL;
     if (at != NULL) {
         gn_array *from = gni_widening_of(g, logits);
-        gn_array *picked = from == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_cross_entropy", from, gn_expand_dims(at, 1), 1, true));
+        gn_array *picked =
+            from == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_cross_entropy", from, gn_expand_dims(at, 1), 1, true));
         if (picked != NULL && from != logits) picked = gn_cast(picked, logits->dtype);
-        hit = gn_eq(gn_expand_dims(labels, 1), gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0));
+        hit =
+            gn_eq(gn_expand_dims(labels, 1), gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0));
         lse = gn_logsumexp(logits, GN_KEEP(1));
         y = gn_mean(gn_sub(lse, picked), GN_ALL);
     }
@@ -50891,8 +51245,8 @@ GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s) {
 }
 
 // >>conv
-// Convolutions. Each of the three (forward, transposed, gradient of the weights) is a product whose operand b is the windows of
-// an image, and the derivatives of each are the other two. From outside: gni_conv_op, gni_conv_frame.
+// Convolutions. Each of the three (forward, transposed, gradient of the weights) is a product whose operand b is the windows
+// of an image, and the derivatives of each are the other two. From outside: gni_conv_op, gni_conv_frame.
 
 // ---- products with windows
 
@@ -51043,7 +51397,9 @@ static void gni_conv_ones(gni_conv *d) {
 // Elements in 16 bytes.
 static int64_t gni_conv_each(gn_dtype t) { return 16 / (int64_t)gn_dtype_size(t); }
 
-static int64_t gni_conv_up(int64_t n, gn_dtype t) { return (n + gni_conv_each(t) - 1) / gni_conv_each(t) * gni_conv_each(t); }
+static int64_t gni_conv_up(int64_t n, gn_dtype t) {
+    return (n + gni_conv_each(t) - 1) / gni_conv_each(t) * gni_conv_each(t);
+}
 
 // A product in parts (GN_PRECISION_HIGH) has control words, and images of whole sixteens of channels.
 typedef struct gni_conv_parts {
@@ -51056,8 +51412,9 @@ static int64_t gni_conv_width(int64_t n, gn_dtype t, const gni_conv_parts *s) {
     return s->control != NULL ? (n + 15) / 16 * 16 : gni_conv_up(n, t);
 }
 
-// Whether a convolution of a and b is done so: a product of m rows for each group, of images with so many channels in a group,
-// which grow up to `most` times. On an H200 that was faster for 3 rows, and 3 channels as 4; 3 as 8 only for the weights.
+// Whether a convolution of a and b is done so: a product of m rows for each group, of images with so many channels in a
+// group, which grow up to `most` times. On an H200 that was faster for 3 rows, and 3 channels as 4; 3 as 8 only for the
+// weights.
 static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m, int64_t channels,
                             int64_t most_times) {
 #if GNI_GPU
@@ -51077,7 +51434,8 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
         places *= (double)GNI_MAX(p->in[i], p->out[i]);
         taps *= (double)p->k[i];
     }
-    if (size * (double)(gni_conv_up(p->c, t) * p->groups) > (double)most || size * (double)gni_conv_up(p->o, t) > (double)most ||
+    if (size * (double)(gni_conv_up(p->c, t) * p->groups) > (double)most ||
+        size * (double)gni_conv_up(p->o, t) > (double)most ||
         taps * (double)gni_conv_up(p->c, t) * (double)gni_conv_up(p->o, t) > (double)most)
         return false;
     memset(&d, 0, sizeof d);
@@ -51174,17 +51532,18 @@ static bool gni_conv_scan(gn_context *g, gni_conv_parts *s, gn_array *a, gn_arra
 }
 #endif
 
-// Whether `times` products of images a and b, m rows and n columns of k for each group, go in parts: then s gets control words.
-// `by_channel`: its rows and columns are channels. False: it failed.
-static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m,
-                                 int64_t n, int64_t k, int64_t times, bool by_channel) {
+// Whether `times` products of images a and b, m rows and n columns of k for each group, go in parts: then s gets control
+// words. `by_channel`: its rows and columns are channels. False: it failed.
+static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_conv_plan *p, gn_array *a, gn_array *b,
+                                 int64_t m, int64_t n, int64_t k, int64_t times, bool by_channel) {
     memset(s, 0, sizeof *s);
 #if GNI_GPU
     const double bytes = 4.0 * ((double)gni_elements(&a->shape) + (double)gni_elements(&b->shape));
     const int64_t c = p->c, o = p->o / p->groups;
     if (a->dtype != GN_F32 || c < 8 || o < 8 || (p->groups > 1 && (c % 16 != 0 || o % 16 != 0))) return true;
     // With room for twice the channels and for what lies around images.
-    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 || !gni_job_wants_parts(g->gpu, m, n, k, p->groups, (double)times, bytes))
+    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 ||
+        !gni_job_wants_parts(g->gpu, m, n, k, p->groups, (double)times, bytes))
         return true;
     return gni_conv_scan(g, s, a, b, by_channel);
 #else
@@ -51208,7 +51567,8 @@ static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_
     return gni_conv_image(g, x, p->pad, size, p->groups * gni_conv_width(p->c, x->dtype, s), s, 1);
 }
 
-static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y, const gni_conv_parts *s) {
+static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y,
+                                     const gni_conv_parts *s) {
     if (s->control != NULL) d->control.buf = s->control->buf;
     d->control.dtype = GN_I32;
     d->a_lines = s->lines[0];
@@ -51222,8 +51582,8 @@ static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn
 }
 
 // Which places and taps windows of `image` have, c channels last among the taps; and in its memory how far apart they are.
-static void gni_conv_windows(const gni_conv_plan *p, const gn_array *image, int64_t c, int64_t *place_dim, int64_t *place_step,
-                             int64_t *tap_dim, int64_t *tap_step) {
+static void gni_conv_windows(const gni_conv_plan *p, const gn_array *image, int64_t c, int64_t *place_dim,
+                             int64_t *place_step, int64_t *tap_dim, int64_t *tap_step) {
     for (int i = 0; i < 4; i++) place_dim[i] = tap_dim[i] = 1;
     place_dim[0] = p->n;
     place_step[0] = image->stride[0];
@@ -51243,7 +51603,8 @@ static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, 
     gni_conv d;
     const gn_dtype t = image->dtype;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
-    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd), c = gni_conv_width(p->c, t, parts);
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd),
+                  c = gni_conv_width(p->c, t, parts);
     static const int64_t none[3] = {0, 0, 0};
     memset(&d, 0, sizeof d);
     w = gni_conv_image(g, w, none, p->k, c, parts, 0);
@@ -51312,7 +51673,8 @@ static bool gni_conv_is_product(const gni_conv_plan *p, gn_dtype t) {
 
 // Whether a CPU reads neighbours along the last axis where they are.
 static bool gni_conv_beside(const gn_context *g, const gni_conv_plan *p, gn_dtype t) {
-    return g->gpu == NULL && t == GN_F32 && p->o / p->groups <= GNI_CONV_FEW && p->stride[p->nd - 1] <= 4 && p->out[p->nd - 1] >= 4;
+    return g->gpu == NULL && t == GN_F32 && p->o / p->groups <= GNI_CONV_FEW && p->stride[p->nd - 1] <= 4 &&
+           p->out[p->nd - 1] >= 4;
 }
 
 typedef struct gni_conv_comb_job {
@@ -51498,8 +51860,8 @@ static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn
     return gni_conv_image(g, y, before, size, gni_conv_width(p->o / p->groups, y->dtype, s) * p->groups, s, 1);
 }
 
-// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and the
-// result is put into `to` if that is not NULL.
+// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and
+// the result is put into `to` if that is not NULL.
 static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
                                    const gni_conv_phase *f, gn_array *to, const gni_conv_parts *parts) {
     gni_conv_plan q = *p;
@@ -51530,8 +51892,8 @@ static int64_t gni_conv_with_taps(const gni_conv_plan *p) {
     return all;
 }
 
-// Room for the phases of x, one behind the other: (phase of the last axis, ..., of the first, n, channels, places...). NULL where
-// most phases have no tap.
+// Room for the phases of x, one behind the other: (phase of the last axis, ..., of the first, n, channels, places...). NULL
+// where most phases have no tap.
 static gn_array *gni_conv_phases_room(gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t phases, int64_t with_taps) {
     gn_shape s = GN_SHAPE(phases, p->n, p->groups * p->c);
     for (int i = 0; i < p->nd; i++) s.dim[s.rank++] = p->in[i] / p->stride[i];
@@ -51556,7 +51918,8 @@ static gn_array *gni_conv_woven(gn_context *g, const gni_conv_plan *p, gn_array 
 }
 
 // x of the only phase that has taps, with zeros between its places.
-static gn_array *gni_conv_spread(gn_context *g, const gni_conv_plan *p, gn_array *part, const gni_conv_phase *f, const gn_shape *x) {
+static gn_array *gni_conv_spread(gn_context *g, const gni_conv_plan *p, gn_array *part, const gni_conv_phase *f,
+                                 const gn_shape *x) {
     gn_shape s = GN_SHAPE(p->n, p->groups * p->c), of_mask = GN_SHAPE(1, 1);
     int64_t stride[GN_MAX_RANK], at = 0;
     void *mask = NULL;
@@ -51630,7 +51993,8 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
         }
         if (empty) continue;
         gn_array *to = room != NULL ? gn_slice(room, 0, phase, phase + 1, 1) : NULL;
-        gn_array *part = room != NULL && to == NULL ? NULL : gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f, to, &parts);
+        gn_array *part =
+            room != NULL && to == NULL ? NULL : gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f, to, &parts);
         if (whole) x = part;
         if (lone) {
             x = gni_conv_spread(g, p, part, f, &s);
@@ -51642,20 +52006,23 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
             continue;
         }
         for (int i = 0; i < p->nd && !whole; i++) place = gn_slice(place, 2 + i, f[i].begin, p->in[i], p->stride[i]);
-        ok = part != NULL && (whole || (place != NULL && gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)));
+        ok = part != NULL &&
+             (whole || (place != NULL && gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)));
     }
     if (ok && room != NULL) x = gni_conv_woven(g, p, room, &s);
     g->placement = asked;
     return ok ? x : NULL;
 }
 
-// Whether dots along rows of images beat tiles, whose columns are taps and channels. Multiples of a multiply-add's time at its best,
-// measured with AVX2: dots lose what their last vectors lack, tiles pay for packing. With masks (AVX-512) dots are faster.
+// Whether dots along rows of images beat tiles, whose columns are taps and channels. Multiples of a multiply-add's time at
+// its best, measured with AVX2: dots lose what their last vectors lack, tiles pay for packing. With masks (AVX-512) dots are
+// faster.
 static bool gni_conv_dots_pay(const gn_context *g, const gni_conv_plan *p) {
     const gni_gemm_family *f = gni_gemm_isa_of((int)g->isa)->f32;
     const int64_t out = p->out[p->nd - 1], n = p->c * gni_conv_count(p->k, p->nd);
     const double dots = 3.2 * (double)gni_gemm_round(out, f->lanes) / (double)out,
-                 tiles = (1.3 * (double)gni_gemm_round(n, 2 * f->lanes) + 40.0) / (double)n + 25.0 * (double)p->groups / (double)p->o;
+                 tiles = (1.3 * (double)gni_gemm_round(n, 2 * f->lanes) + 40.0) / (double)n +
+                         25.0 * (double)p->groups / (double)p->o;
     return f->clip || dots <= tiles;
 }
 
@@ -51692,7 +52059,8 @@ static gn_array *gni_conv_weight_beside(gn_context *g, const gni_conv_plan *p, g
     return gn_reshape(gni_conv_run(g, &d, y, x), gni_conv_shape(p, p->o, p->c, p->k));
 }
 
-// The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over. `image`: x's, or NULL.
+// The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over. `image`: x's, or
+// NULL.
 static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y, gn_array *image) {
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->o, p->c, p->k), of_y = gni_conv_shape(p, p->n, p->o, p->out);
@@ -51748,7 +52116,8 @@ static bool gni_conv_keeps(gn_context *g, gn_array *w) {
 }
 
 // Forward of x and w, back of y and w, weight of x and y; entered in the record. `image`: x's, or NULL.
-static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_plan *p, gn_array *a, gn_array *b, gn_array *image) {
+static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_plan *p, gn_array *a, gn_array *b,
+                             gn_array *image) {
     if (a == NULL || b == NULL) return NULL;
     gn_array *in[3];
     in[0] = a;
@@ -51875,8 +52244,8 @@ static bool gni_conv_fits(gn_context *g, const char *fn, const gn_array *x, cons
     return true;
 }
 
-static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options, int nd,
-                                 bool transposed) {
+static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options,
+                                 int nd, bool transposed) {
     static const gn_conv_options none = {0, 0, 0, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, false, 0, {0, 0, 0}};
     const gn_conv_options *o = options != NULL ? options : &none;
     gn_array *in[3], *y = NULL;
@@ -51894,7 +52263,8 @@ static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_ar
     }
     const bool single = x->shape.rank == nd + 1;
     p.nd = nd;
-    if (!gni_need_float(g, fn, x->dtype) || !gni_need_float(g, fn, w->dtype) || (b != NULL && !gni_need_float(g, fn, b->dtype)))
+    if (!gni_need_float(g, fn, x->dtype) || !gni_need_float(g, fn, w->dtype) ||
+        (b != NULL && !gni_need_float(g, fn, b->dtype)))
         return gni_end_scope(g, NULL);
     if ((!single && x->shape.rank != nd + 2) || w->shape.rank != nd + 2) {
         gni_conv_misfit(g, fn, x, w, b, nd == 1 ? "not of rank 3" : nd == 2 ? "not of rank 4" : "not of rank 5");
@@ -51930,8 +52300,8 @@ GPUNUM_API gn_array *gn_conv_transpose2d(gn_array *x, gn_array *w, gn_array *b, 
 }
 
 // >>attention
-// Attention in parts: queries by rows, so that the scores of all of them against all keys are never there at once. The gradient
-// computes them again from what the rows' logarithms of sums were. Nothing here is used elsewhere.
+// Attention in parts: queries by rows, so that the scores of all of them against all keys are never there at once. The
+// gradient computes them again from what the rows' logarithms of sums were. Nothing here is used elsewhere.
 
 // Arrays of one part. All have the axes (batch..., key heads, queries' heads for each of them), and behind these
 enum {
@@ -52001,7 +52371,8 @@ static gn_array *gni_attend_scores(const gni_attend *c) {
     if (mask != NULL) s = mask->dtype == GN_BOOL ? gn_where(mask, s, low) : gn_add(s, gni_as(mask, c->t));
     if (!c->causal || s == NULL) return s;
     const int64_t n = s->shape.dim[c->rank - 2], m = s->shape.dim[c->rank - 1];
-    gn_array *row = gn_arange(g, GN_I32, (double)c->row, (double)(c->row + n), 1.0), *key = gn_arange(g, GN_I32, 0.0, (double)m, 1.0);
+    gn_array *row = gn_arange(g, GN_I32, (double)c->row, (double)(c->row + n), 1.0),
+             *key = gn_arange(g, GN_I32, 0.0, (double)m, 1.0);
     return gn_where(gn_ge(gn_expand_dims(row, 1), key), s, low);
 }
 
@@ -52133,10 +52504,11 @@ static bool gni_attend_pays(const gn_array *q, const gn_array *k, int64_t worksp
 }
 
 // Whether it may be one: asked for before anything is copied for it.
-static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v, const gn_array *mask,
-                             int64_t workspace) {
+static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v,
+                             const gn_array *mask, int64_t workspace) {
     const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
-    if (q->dtype == GN_F64 || gni_elements(&q->shape) == 0 || gni_elements(&k->shape) == 0 || gni_elements(&v->shape) == 0) return false;
+    if (q->dtype == GN_F64 || gni_elements(&q->shape) == 0 || gni_elements(&k->shape) == 0 || gni_elements(&v->shape) == 0)
+        return false;
     if (g->gpu != NULL && mask == NULL && d % 8 == 0 && e % 8 == 0) return true;
     return gni_attend_pays(q, k, workspace) && (mask == NULL || q->shape.rank <= 4);
 }
@@ -52150,13 +52522,14 @@ static bool gni_attend_mask(gni_attend_job *j, gn_context *g, gn_array *q, gn_ar
     mask = gn_broadcast_to(mask, gni_attend_shape(q, k));
     if (mask == NULL || !gni_materialize(g, mask)) return false;
     gni_take_operand(mask, &j->mask);
-    for (int i = 0; i < 4; i++) j->mask.stride[i] = i >= 4 - rank && mask->shape.dim[i - 4 + rank] > 1 ? mask->stride[i - 4 + rank] : 0;
+    for (int i = 0; i < 4; i++)
+        j->mask.stride[i] = i >= 4 - rank && mask->shape.dim[i - 4 + rank] > 1 ? mask->stride[i - 4 + rank] : 0;
     return true;
 }
 
 // Fills j but for what its step writes. False: not without more memory, or not at all.
-static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask, double scale,
-                                 bool causal) {
+static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
+                                 double scale, bool causal) {
     const gn_shape *s = &q->shape;
     const int rank = s->rank;
     memset(j, 0, sizeof *j);
@@ -52170,8 +52543,8 @@ static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, 
     j->e = v->shape.dim[rank - 1];
     j->scale = scale;
     j->causal = causal;
-    return gni_attend_given(g, q, &j->q) != NULL && gni_attend_given(g, k, &j->k) != NULL && gni_attend_given(g, v, &j->v) != NULL &&
-           gni_attend_mask(j, g, q, k, mask);
+    return gni_attend_given(g, q, &j->q) != NULL && gni_attend_given(g, k, &j->k) != NULL &&
+           gni_attend_given(g, v, &j->v) != NULL && gni_attend_mask(j, g, q, k, mask);
 }
 
 // (..., heads, n, d), in memory as (..., n, heads, d) where x is.
@@ -52189,13 +52562,15 @@ static bool gni_attend_on_cpu(gn_context *g, gni_attend_job *j, gn_array *const 
     gni_job_view v;
     gni_reason why;
     gni_view_job(GNI_JOB_ATTEND, j, &v);
-    return gni_place(g, &gni_kind_attend, j, &v, &why) == GNI_ON_CPU && why != GNI_WHY_CPU_ONLY && gni_attend_pays(x[0], x[1], workspace);
+    return gni_place(g, &gni_kind_attend, j, &v, &why) == GNI_ON_CPU && why != GNI_WHY_CPU_ONLY &&
+           gni_attend_pays(x[0], x[1], workspace);
 }
 
-static bool gni_attend_job_forward(gn_context *g, gn_array *const *x, double scale, const gn_attention_options *o, gn_array *y,
-                                   gn_array *lse) {
+static bool gni_attend_job_forward(gn_context *g, gn_array *const *x, double scale, const gn_attention_options *o,
+                                   gn_array *y, gn_array *lse) {
     gni_attend_job j;
-    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], x[3], scale, o->causal) || gni_attend_given(g, y, &j.y) == NULL) return false;
+    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], x[3], scale, o->causal) || gni_attend_given(g, y, &j.y) == NULL)
+        return false;
     if (lse != NULL) gni_take_operand(lse, &j.lse);
     if (j.y.buf != y->buf) return false;
     if (gni_attend_on_cpu(g, &j, x, o->workspace)) return gni_run(g, &gni_kind_attend, &j, y);
@@ -52230,7 +52605,11 @@ static bool gni_attend_job_backward(gn_context *g, gni_node *node, gn_array *gy,
         if (to[i] != NULL && gni_attend_given(g, to[i], i == 0 ? &j.dq : i == 1 ? &j.dk : &j.dv) == NULL) return false;
     }
     for (int i = 0; i < 3 && cpu; i++) gx[i] = to[i];
-    if (cpu) return !g->call_failed && gni_attend_job_step(g, &j, GNI_ATTEND_ALL, to[0] != NULL ? to[0] : to[1] != NULL ? to[1] : to[2]);
+    if (cpu)
+        return !g->call_failed && gni_attend_job_step(g, &j, GNI_ATTEND_ALL,
+                                                      to[0] != NULL   ? to[0]
+                                                      : to[1] != NULL ? to[1]
+                                                                      : to[2]);
     if (g->call_failed || (to[0] != NULL && !gni_attend_job_step(g, &j, GNI_ATTEND_QUERIES, to[0]))) return false;
     if ((gni_wanted(node, 1) || gni_wanted(node, 2)) && !gni_attend_job_step(g, &j, GNI_ATTEND_KEYS, to[1])) return false;
     for (int i = 0; i < 3; i++) gx[i] = gni_wanted(node, i) ? to[i] : NULL;
@@ -52265,10 +52644,12 @@ static bool gni_attend_fits(const gn_array *q, const gn_array *k, const gn_array
     return k->shape.dim[rank - 1] == q->shape.dim[rank - 1] && (heads > 0 ? all % heads == 0 : all == 0);
 }
 
-static bool gni_attend_ok(gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *o) {
+static bool gni_attend_ok(gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
+                          const gn_attention_options *o) {
     char tq[200], tk[200], tv[200];
     if (!gni_attend_fits(q, k, v)) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_attention: q %s, k %s, v %s are not (..., heads, n, d), (..., key heads, m, d), (..., key heads, m, e)",
+        gni_fail(g, GN_ERROR_SHAPE,
+                 "gn_attention: q %s, k %s, v %s are not (..., heads, n, d), (..., key heads, m, d), (..., key heads, m, e)",
                  gni_shape_text(tq, sizeof tq, &q->shape), gni_shape_text(tk, sizeof tk, &k->shape),
                  gni_shape_text(tv, sizeof tv, &v->shape));
         return false;
@@ -52285,8 +52666,8 @@ static bool gni_attend_ok(gn_context *g, gn_array *q, gn_array *k, gn_array *v, 
         return false;
     }
     if (mask != NULL && (!gni_broadcast(&mask->shape, &s, &joined) || !gni_same_shape(&joined, &s))) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_attention: the mask %s does not broadcast to %s", gni_shape_text(tq, sizeof tq, &mask->shape),
-                 gni_shape_text(tk, sizeof tk, &s));
+        gni_fail(g, GN_ERROR_SHAPE, "gn_attention: the mask %s does not broadcast to %s",
+                 gni_shape_text(tq, sizeof tq, &mask->shape), gni_shape_text(tk, sizeof tk, &s));
         return false;
     }
     if (!(o->scale - o->scale == 0.0) || o->workspace < 0)
@@ -52329,9 +52710,11 @@ static bool gni_attend_graph(gni_attend *c, gni_node *node, gn_array *gy, gn_arr
     if (back == NULL) return false;
     if (gni_wanted(node, 0)) gx[0] = gn_reshape(gn_mul_s(gni_attend_product(c, ds, k), c->scale), node->in[0]->shape);
     if (gni_wanted(node, 1))
-        gx[1] = gn_reshape(gni_unbroadcast(gn_mul_s(gni_attend_product(c, back, q), c->scale), &k->shape), node->in[1]->shape);
+        gx[1] =
+            gn_reshape(gni_unbroadcast(gn_mul_s(gni_attend_product(c, back, q), c->scale), &k->shape), node->in[1]->shape);
     if (gni_wanted(node, 2))
-        gx[2] = gn_reshape(gni_unbroadcast(gni_attend_product(c, gn_swap_axes(p, -1, -2), gy), &v->shape), node->in[2]->shape);
+        gx[2] =
+            gn_reshape(gni_unbroadcast(gni_attend_product(c, gn_swap_axes(p, -1, -2), gy), &v->shape), node->in[2]->shape);
     if (mask != NULL && gni_wanted(node, 3))
         gx[3] = gni_unbroadcast(gn_reshape(ds, gni_attend_shape(node->in[0], node->in[1])), &mask->shape);
     return true;
@@ -52341,7 +52724,8 @@ static bool gni_attend_graph(gni_attend *c, gni_node *node, gn_array *gy, gn_arr
 static gn_array *gni_attend_gradient(gni_attend *c, gni_node *node, int i, gn_array **gx, gn_dtype t) {
     const gn_array *x = node->in[i];
     if (x == NULL || !gni_wanted(node, i)) return NULL;
-    gx[i] = i == 0 && gni_elements(&c->a[GNI_ATTEND_Y]->shape) > 0 ? gn_empty(c->g, t, x->shape) : gn_zeros(c->g, t, x->shape);
+    gx[i] =
+        i == 0 && gni_elements(&c->a[GNI_ATTEND_Y]->shape) > 0 ? gn_empty(c->g, t, x->shape) : gn_zeros(c->g, t, x->shape);
     const int64_t heads = gni_attend_heads(node->in[1]);
     if (i < 3) return gni_attend_split(gx[i], heads);
     // A mask's axes in front that it lacks; one head may stand for all.
@@ -52383,7 +52767,8 @@ static bool gni_back_attention(gn_context *g, gni_node *node, gn_array *gy, gn_a
     return !g->call_failed && gni_attend_run(&c);
 }
 
-GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *options) {
+GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
+                                  const gn_attention_options *options) {
     gn_array *in[5];
     gn_attention_options o;
     memset(&o, 0, sizeof o);
@@ -52482,8 +52867,8 @@ static gn_array *gni_rotated(gn_context *g, gn_array *x, gn_array *c, gn_array *
     return y[0];
 }
 
-// Turns of a circle by n positions, n below 4096, without their whole part: of f a multiple of 1/4096, whose product is exact, and
-// the rest.
+// Turns of a circle by n positions, n below 4096, without their whole part: of f a multiple of 1/4096, whose product is
+// exact, and the rest.
 static gn_array *gni_rope_turns(gn_array *n, gn_array *f, gn_array *rest) {
     gn_array *p = gn_mul(n, f);
     return gn_add(gn_sub(p, gn_round(p)), gn_mul(n, rest));
@@ -52516,7 +52901,8 @@ static bool gni_rope_angles(gn_context *g, gn_array *pos, gn_dtype t, const gn_r
     if (!o->interleaved) signs = gn_expand_dims(signs, 1);
     pos = gn_cast(gn_expand_dims(pos, GN_AXES(-1, -2)), t);
     gn_array *high = gn_floor(gn_mul_s(pos, 1.0 / 4096.0)), *low = gn_sub(pos, gn_mul_s(high, 4096.0));
-    gn_array *turns = gn_mul_s(gn_add(gni_rope_turns(low, of[0], of[1]), gni_rope_turns(high, of[2], of[3])), 4.0 * GNI_PI_2);
+    gn_array *turns =
+        gn_mul_s(gn_add(gni_rope_turns(low, of[0], of[1]), gni_rope_turns(high, of[2], of[3])), 4.0 * GNI_PI_2);
     *c = gn_eval(gn_cos(turns));
     *s = gn_eval(gn_mul(gn_sin(turns), signs));
     return !g->call_failed;
@@ -52540,13 +52926,13 @@ GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_opt
     if (rank < 2 || rank >= GN_MAX_RANK)
         gni_fail(g, GN_ERROR_SHAPE, "gn_rope: x %s is not (..., n, d)", gni_shape_text(tx, sizeof tx, &x->shape));
     else if (!gni_is_float(x->dtype) || (positions != NULL && !gni_is_integer(positions->dtype)))
-        gni_fail(g, GN_ERROR_DTYPE, "gn_rope: x is %s and positions are %s, not a float and integers", gn_dtype_name(x->dtype),
-                 positions != NULL ? gn_dtype_name(positions->dtype) : "none");
+        gni_fail(g, GN_ERROR_DTYPE, "gn_rope: x is %s and positions are %s, not a float and integers",
+                 gn_dtype_name(x->dtype), positions != NULL ? gn_dtype_name(positions->dtype) : "none");
     else if (o.dims < 0 || dims > d || dims % 2 != 0 || !(o.base >= 0.0 && o.base < GNI_INF))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_rope: %lld of %lld columns, base %g", (long long)dims, (long long)d, o.base);
     else if (positions != NULL && (!gni_broadcast(&positions->shape, &lead, &joined) || !gni_same_shape(&joined, &lead)))
-        gni_fail(g, GN_ERROR_SHAPE, "gn_rope: positions %s do not broadcast to %s", gni_shape_text(tp, sizeof tp, &positions->shape),
-                 gni_shape_text(tx, sizeof tx, &lead));
+        gni_fail(g, GN_ERROR_SHAPE, "gn_rope: positions %s do not broadcast to %s",
+                 gni_shape_text(tp, sizeof tp, &positions->shape), gni_shape_text(tx, sizeof tx, &lead));
     else if (gni_elements(&x->shape) == 0 || dims == 0)
         y = gn_cast(x, x->dtype);
     else {
@@ -52560,12 +52946,13 @@ GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_opt
     return gni_end_scope(g, y);
 }
 
-// ---- recurrent networks: Hochreiter and Schmidhuber (1997) with gates as in PyTorch, and Cho et al. (2014). One direction of a layer
-// is one op: the input's part of all gates is one product, and so are the gradients of the weights.
+// ---- recurrent networks: Hochreiter and Schmidhuber (1997) with gates as in PyTorch, and Cho et al. (2014). One direction
+// of a layer is one op: the input's part of all gates is one product, and so are the gradients of the weights.
 
 // LSTM: gates i, f, g, o (batch, 4 h); GRU: r, z, n (batch, 3 h).
 typedef struct gni_recur_in { // the operands of the record
-    gn_array *x, *w, *u, *b, *c, *h0, *c0; // (n, batch, in), (gates, in), (gates, h), (gates) twice or NULL, (batch, h) twice
+    // (n, batch, in), (gates, in), (gates, h), (gates) twice or NULL, (batch, h) twice.
+    gn_array *x, *w, *u, *b, *c, *h0, *c0;
     gn_array *gates; // (n, batch, gates) before their functions; GRU: the input's part
     gn_array *more;  // GRU: the state's part; LSTM: states c (n, batch, h)
 } gni_recur_in;
@@ -52579,7 +52966,9 @@ typedef struct gni_recur {
 } gni_recur;
 
 static gn_array *gni_recur_at(gn_array *a, int64_t t) { return gn_squeeze(gn_slice(a, 0, t, t + 1, 1), 0); }
-static gn_array *gni_recur_gate(const gni_recur *r, gn_array *a, int i) { return gn_slice(a, -1, i * r->h, (i + 1) * r->h, 1); }
+static gn_array *gni_recur_gate(const gni_recur *r, gn_array *a, int i) {
+    return gn_slice(a, -1, i * r->h, (i + 1) * r->h, 1);
+}
 static gn_array *gni_recur_plus(gn_array *a, gn_array *b) { return b != NULL ? gn_add(a, b) : a; }
 
 // Room for what all steps give, (n, batch, columns), or NULL where that is recorded, since no record sees a part written.
@@ -52588,8 +52977,8 @@ static gn_array *gni_recur_room(const gni_recur *r, int64_t n, int64_t columns) 
     return r->g->no_grad > 0 ? gni_adopt(r->g, gni_array_empty(r->g, r->g->call, r->in.x->dtype, &s)) : NULL;
 }
 
-// Computes `count` arrays, in one program if possible: a[i] in place `to[i]`, an array's part, or where that is NULL in memory of its
-// own.
+// Computes `count` arrays, in one program if possible: a[i] in place `to[i]`, an array's part, or where that is NULL in
+// memory of its own.
 static void gni_recur_eval(const gni_recur *r, gn_array **a, gn_array **to, int count) {
     for (int i = 0; i < count; i++)
         if (a[i] == NULL) return; // after a failure
@@ -52631,8 +53020,10 @@ static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, 
 static gn_array *gni_recur_forward(gni_recur *r) {
     gn_context *g = r->g;
     const size_t bytes = sizeof(gn_array *) * (size_t)(3 * r->n + 1);
-    gn_array **h = (gn_array **)gni_calloc(g, bytes), **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0, *c = r->in.c0;
-    gn_array *const all[2] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h), r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL};
+    gn_array **h = (gn_array **)gni_calloc(g, bytes), **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0,
+             *c = r->in.c0;
+    gn_array *const all[2] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h),
+                              r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL};
     if (h == NULL) {
         gni_fail_memory(g, g->call, bytes);
         return NULL;
@@ -52669,15 +53060,16 @@ static gn_array *gni_recur_forward(gni_recur *r) {
 static gn_array *gni_recur_sigmoid(gn_array *d, gn_array *s) { return gn_mul(d, gn_mul(s, gn_rsub_s(s, 1.0))); }
 static gn_array *gni_recur_tanh(gn_array *d, gn_array *t) { return gn_mul(d, gn_rsub_s(gn_square(t), 1.0)); }
 
-// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before. `all`: room for
-// the gates' parts, or NULL.
-static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx, gn_array **du,
-                                gn_array *const all[2]) {
+// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before.
+// `all`: room for the gates' parts, or NULL.
+static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx,
+                                gn_array **du, gn_array *const all[2]) {
     gn_array *y[4], *to[4] = {NULL, NULL, NULL, NULL};
     gn_array *gates = gni_recur_at(r->in.gates, t), *more = gni_recur_at(r->in.more, t), *d[4];
     if (r->lstm) {
         gn_array *i = gn_sigmoid(gni_recur_gate(r, gates, 0)), *f = gn_sigmoid(gni_recur_gate(r, gates, 1));
-        gn_array *g = gn_tanh(gni_recur_gate(r, gates, 2)), *o = gn_sigmoid(gni_recur_gate(r, gates, 3)), *tc = gn_tanh(more);
+        gn_array *g = gn_tanh(gni_recur_gate(r, gates, 2)), *o = gn_sigmoid(gni_recur_gate(r, gates, 3)),
+                 *tc = gn_tanh(more);
         gn_array *c = gn_add(*dc, gni_recur_tanh(gn_mul(dh, o), tc));
         y[0] = c;
         y[1] = *dc = gn_mul(c, f);
@@ -52697,7 +53089,8 @@ static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before,
         return gn_matmul(*du, r->in.u);
     }
     gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 0), gni_recur_gate(r, more, 0)));
-    gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 1), gni_recur_gate(r, more, 1))), *state = gni_recur_gate(r, more, 2);
+    gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 1), gni_recur_gate(r, more, 1))),
+             *state = gni_recur_gate(r, more, 2);
     gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, gates, 2), gn_mul(reset, state)));
     y[0] = d[2] = gni_recur_tanh(gn_mul(dh, gn_rsub_s(z, 1.0)), n);
     y[1] = gn_mul(d[2], reset);
@@ -52729,7 +53122,8 @@ static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, 
     if (gni_wanted(node, 0)) gx[0] = gn_matmul(dx, r->in.w);
     if (gni_wanted(node, 1)) gx[1] = gn_matmul(gn_transpose(from), gni_as_rows(r->in.x));
     if (gni_wanted(node, 2)) {
-        gn_array *all = gn_slice(y, 0, r->reversed ? 1 : 0, r->reversed ? r->n : r->n - 1, 1), *first = gn_expand_dims(r->in.h0, 0);
+        gn_array *all = gn_slice(y, 0, r->reversed ? 1 : 0, r->reversed ? r->n : r->n - 1, 1),
+                 *first = gn_expand_dims(r->in.h0, 0);
         part[0] = r->reversed ? all : first;
         part[1] = r->reversed ? first : all;
         gx[2] = gn_matmul(gn_transpose(of), gni_as_rows(gn_concat(part, 2, 0)));
@@ -52751,7 +53145,8 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     gn_array *y = node->output, *dh = NULL, *dc = r.lstm ? gni_recur_at(gy, r.n) : NULL;
     r.keep = true;
     if (g->no_grad == 0) y = gni_recur_forward(&r); // once more, recorded
-    gn_array *const room[2] = {gni_recur_room(&r, r.n, (r.lstm ? 4 : 3) * r.h), r.lstm ? NULL : gni_recur_room(&r, r.n, 3 * r.h)};
+    gn_array *const room[2] = {gni_recur_room(&r, r.n, (r.lstm ? 4 : 3) * r.h),
+                               r.lstm ? NULL : gni_recur_room(&r, r.n, 3 * r.h)};
     const size_t bytes = 2 * sizeof(gn_array *) * (size_t)r.n;
     gn_array **dx = (gn_array **)gni_calloc(g, bytes), **du = dx + r.n;
     if (dx == NULL) gni_fail_memory(g, node->name, bytes);
@@ -52759,7 +53154,9 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
         const int64_t t = r.reversed ? i : r.n - 1 - i, last = r.reversed ? t + 1 : t - 1;
         const bool first = last < 0 || last >= r.n;
         gn_scope_begin(g);
-        gn_array *before = r.lstm ? (first ? r.in.c0 : gni_recur_at(r.in.more, last)) : first ? r.in.h0 : gni_recur_at(y, last);
+        gn_array *before = r.lstm  ? (first ? r.in.c0 : gni_recur_at(r.in.more, last))
+                           : first ? r.in.h0
+                                   : gni_recur_at(y, last);
         gn_array *here = gni_recur_at(gy, t);
         dh = gni_recur_back(&r, t, before, dh != NULL ? gn_eval(gn_add(here, dh)) : here, &dc, &dx[t], &du[t], room);
         gn_keep(dh);
@@ -52812,8 +53209,9 @@ static bool gni_recurrent_is(gni_recurrent *r, const char *what, int i, const gn
     char ta[200], tw[200], name[40];
     if (a->dtype == t && gni_same_shape(&a->shape, &want)) return true;
     snprintf(name, sizeof name, i > 0 ? "%s %d" : "%s", what, i);
-    gni_fail(r->g, a->dtype != t ? GN_ERROR_DTYPE : GN_ERROR_SHAPE, "%s: %s is %s %s, not %s %s", r->fn, name, gn_dtype_name(a->dtype),
-             gni_shape_text(ta, sizeof ta, &a->shape), gn_dtype_name(t), gni_shape_text(tw, sizeof tw, &want));
+    gni_fail(r->g, a->dtype != t ? GN_ERROR_DTYPE : GN_ERROR_SHAPE, "%s: %s is %s %s, not %s %s", r->fn, name,
+             gn_dtype_name(a->dtype), gni_shape_text(ta, sizeof ta, &a->shape), gn_dtype_name(t),
+             gni_shape_text(tw, sizeof tw, &want));
     return false;
 }
 
@@ -52860,7 +53258,8 @@ static bool gni_recurrent_ok(gni_recurrent *r, gn_array *x, int count, gn_array 
            (c0 == NULL || gni_recurrent_is(r, "c0", 0, c0, x->dtype, first));
 }
 
-static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h0, gn_array *c0, gn_array **last, gn_array **last_c) {
+static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h0, gn_array *c0, gn_array **last,
+                                      gn_array **last_c) {
     gn_context *g = r->g;
     const bool half = x->dtype == GN_F16 || x->dtype == GN_BF16;
     const gn_dtype t = half ? GN_F32 : x->dtype;
@@ -52939,20 +53338,21 @@ static gn_array *gni_recurrent_run(const char *fn, bool lstm, gn_array *x, gn_ar
     return gni_end_scope(g, y);
 }
 
-GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0, const gn_rnn_options *options,
-                             gn_array **hn, gn_array **cn) {
+GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0,
+                             const gn_rnn_options *options, gn_array **hn, gn_array **cn) {
     return gni_recurrent_run("gn_lstm", true, x, weights, count, h0, c0, options, hn, cn);
 }
 
-GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options, gn_array **hn) {
+GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options,
+                            gn_array **hn) {
     return gni_recurrent_run("gn_gru", false, x, weights, count, h0, NULL, options, hn, NULL);
 }
 
 GNI_OS_END
 GNI_O1_BEGIN
 // >>pool
-// Pooling and images of another size, made of other ops. A tap is what all windows have at one of their places. Nothing here is
-// used elsewhere.
+// Pooling and images of another size, made of other ops. A tap is what all windows have at one of their places. Nothing here
+// is used elsewhere.
 
 // Of x as (n, c, in...), y (n, c, out...). Adaptive: windows begin at in * i / out.
 typedef struct gni_pooled_plan {
@@ -53053,7 +53453,8 @@ static void gni_pooled_recall(const gni_node *node, gni_pooled_plan *p) {
     p->inside = node->param[9] != 0;
 }
 
-// y's elements, spread over the windows of which each lies side by side with the next: (n, c, out, size, out, size) as x's shape.
+// y's elements, spread over the windows of which each lies side by side with the next: (n, c, out, size, out, size) as x's
+// shape.
 static gn_array *gni_pooled_spread(const gni_pooled_plan *p, gn_array *each, const gn_shape *s) {
     const int64_t none[2] = {0, 0};
     const gn_shape covered = GN_SHAPE(s->dim[0], s->dim[1], p->out[0] * p->size[0], p->out[1] * p->size[1]);
@@ -53077,7 +53478,8 @@ static bool gni_pooled_plain(const gn_context *g, const gni_pooled_plan *p, gn_d
 }
 
 // The window's largest element and the number of that tap: the first of equal ones, or of what is NaN.
-static float gni_pooled_window(const gni_pooled_plan *p, const float *x, const int64_t from[2], const int64_t to[2], int32_t *at) {
+static float gni_pooled_window(const gni_pooled_plan *p, const float *x, const int64_t from[2], const int64_t to[2],
+                               int32_t *at) {
     const int64_t top = GNI_MAX(from[0], 0), bottom = GNI_MIN(to[0], p->in[0]);
     const int64_t left = GNI_MAX(from[1], 0), right = GNI_MIN(to[1], p->in[1]);
     int64_t tap = (top - from[0]) * p->size[1] + left - from[1];
@@ -53099,7 +53501,8 @@ static float gni_pooled_window(const gni_pooled_plan *p, const float *x, const i
     return most;
 }
 
-// The same for windows of 2 x 2 side by side, which most networks have: a row of results, number n and on, from x on; or its gradient.
+// The same for windows of 2 x 2 side by side, which most networks have: a row of results, number n and on, from x on; or its
+// gradient.
 static void gni_pooled_fours(const gni_pooled_job *j, int64_t x, int64_t n) {
     const int64_t next = j->p->in[1];
     for (const int64_t end = n + j->p->out[1]; n < end; n++, x += 2) {
@@ -53172,7 +53575,8 @@ static gn_array *gni_max_pool_plain(gn_context *g, const gni_pooled_plan *p, gn_
 }
 
 // What comes to x.
-static gn_array *gni_back_max_pool_plain(gn_context *g, const gni_pooled_plan *p, const gn_shape *s, gn_array *at, gn_array *gy) {
+static gn_array *gni_back_max_pool_plain(gn_context *g, const gni_pooled_plan *p, const gn_shape *s, gn_array *at,
+                                         gn_array *gy) {
     gni_pooled_job j;
     void *gx = NULL;
     memset(&j, 0, sizeof j);
@@ -53204,13 +53608,15 @@ static bool gni_back_max_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
         gx[0] = gni_pooled_spread(&p, gn_where(hit, gn_expand_dims(gy, GN_AXES(3, 5)), gni_zero_like(gy)), &s);
         return true;
     }
-    const gn_shape from = GN_SHAPE(s.dim[0], s.dim[1], p.out[0] * p.out[1]), to = GN_SHAPE(s.dim[0], s.dim[1], p.in[0] * p.in[1]);
+    const gn_shape from = GN_SHAPE(s.dim[0], s.dim[1], p.out[0] * p.out[1]),
+                   to = GN_SHAPE(s.dim[0], s.dim[1], p.in[0] * p.in[1]);
     gn_array *places = gn_reshape(gni_pooled_places(g, &p, node->in[1]), from);
     gx[0] = gn_reshape(gn_scatter_add(gn_zeros(g, gy->dtype, to), places, gn_reshape(gy, from), 2), s);
     return true;
 }
 
-static gn_array *gni_max_pool_end(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array *y, gn_array *at, gn_array **indices) {
+static gn_array *gni_max_pool_end(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array *y, gn_array *at,
+                                  gn_array **indices) {
     gn_array *in[2], *both[2];
     both[0] = y;
     both[1] = at;
@@ -53265,7 +53671,8 @@ static gn_array *gni_pooled_counts(gn_context *g, const gni_pooled_plan *p, doub
         const gn_shape s = axis == 0 ? GN_SHAPE(p->out[0], 1) : GN_SHAPE(p->out[1]);
         gn_array *y = gni_array_filled(g, g->call, GN_F32, &s, &data);
         for (int64_t i = 0; i < p->out[axis] && y != NULL; i++) {
-            int64_t from = gni_pooled_begin(p, axis, i), to = GNI_MIN(gni_pooled_end(p, axis, i), p->in[axis] + p->pad[axis]);
+            int64_t from = gni_pooled_begin(p, axis, i),
+                    to = GNI_MIN(gni_pooled_end(p, axis, i), p->in[axis] + p->pad[axis]);
             if (p->inside) from = GNI_MAX(from, 0), to = GNI_MIN(to, p->in[axis]);
             ((float *)data)[i] = (float)(to - from);
             same = same && to - from == p->size[axis];
@@ -53333,7 +53740,8 @@ static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     return y;
 }
 
-// Averages of windows of several sizes along one axis: all their elements, with zeros behind those that are shorter, and a sum.
+// Averages of windows of several sizes along one axis: all their elements, with zeros behind those that are shorter, and a
+// sum.
 static gn_array *gni_pooled_mean(gn_context *g, const gni_pooled_plan *p, gn_array *x, int axis) {
     void *at = NULL, *in = NULL, *n = NULL;
     const int64_t out = p->out[axis], size = p->size[axis];
@@ -53376,7 +53784,9 @@ static gn_context *gni_pooled_open(const char *fn, gn_array **x, gn_shape *s, gn
         p->in[i] = s->dim[lead + i];
         p->dilation[i] = p->stride[i] = 1;
     }
-    *x = n < 0 ? NULL : gn_reshape(*x, GN_SHAPE(lead > 1 ? n / GNI_MAX(s->dim[lead - 1], 1) : 1, lead > 1 ? s->dim[lead - 1] : n, p->in[0], p->in[1]));
+    *x = n < 0 ? NULL
+               : gn_reshape(*x, GN_SHAPE(lead > 1 ? n / GNI_MAX(s->dim[lead - 1], 1) : 1, lead > 1 ? s->dim[lead - 1] : n,
+                                         p->in[0], p->in[1]));
     return g;
 }
 
@@ -53396,7 +53806,8 @@ static gn_array *gni_pooled_close(gn_context *g, gn_array *y, const gn_shape *s,
     return gni_end_with(g, y, indices, &out, 1);
 }
 
-static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, const gn_pool_options *o, bool spreads, gni_pooled_plan *p) {
+static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, const gn_pool_options *o, bool spreads,
+                               gni_pooled_plan *p) {
     const gn_pool_options none = {0, 0, 0, {0, 0}, {0, 0}, {0, 0}, {0, 0}, false, false};
     if (o == NULL) o = &none;
     p->inside = o->inside;
@@ -53408,16 +53819,17 @@ static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, cons
         if (p->stride[i] == 0) p->stride[i] = p->size[i];
         if (p->dilation[i] == 0) p->dilation[i] = 1;
         const bool whole = p->size[i] >= 1 && p->size[i] <= 32767 && p->stride[i] >= 1 && p->stride[i] <= INT32_MAX;
-        if (!whole || p->dilation[i] < 1 || p->dilation[i] > INT32_MAX || (!spreads && p->dilation[i] > 1) || p->pad[i] < 0 ||
-            p->pad[i] > p->size[i] / 2) {
+        if (!whole || p->dilation[i] < 1 || p->dilation[i] > INT32_MAX || (!spreads && p->dilation[i] > 1) ||
+            p->pad[i] < 0 || p->pad[i] > p->size[i] / 2) {
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: size %lld, stride %lld, pad %lld, dilation %lld", fn, (long long)p->size[i],
                      (long long)p->stride[i], (long long)p->pad[i], (long long)p->dilation[i]);
             return false;
         }
-        const int64_t room = p->in[i] + 2 * p->pad[i] - (p->size[i] - 1) * p->dilation[i] - 1 + (o->ceil ? p->stride[i] - 1 : 0);
+        const int64_t room =
+            p->in[i] + 2 * p->pad[i] - (p->size[i] - 1) * p->dilation[i] - 1 + (o->ceil ? p->stride[i] - 1 : 0);
         if (room < 0) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: a window of %lld, with dilation %lld, in %lld elements", fn, (long long)p->size[i],
-                     (long long)p->dilation[i], (long long)p->in[i] + 2 * p->pad[i]);
+            gni_fail(g, GN_ERROR_SHAPE, "%s: a window of %lld, with dilation %lld, in %lld elements", fn,
+                     (long long)p->size[i], (long long)p->dilation[i], (long long)p->in[i] + 2 * p->pad[i]);
             return false;
         }
         p->out[i] = room / p->stride[i] + 1;
@@ -53433,7 +53845,8 @@ GPUNUM_API gn_array *gn_max_pool2d(gn_array *x, int64_t size, const gn_pool_opti
     gn_context *g = gni_pooled_open("gn_max_pool2d", &x, &s, &p);
     if (g == NULL) return NULL;
     gn_array *y = NULL, *index = NULL;
-    if (!g->call_failed && gni_pooled_options(g, "gn_max_pool2d", size, options, true, &p) && gni_pooled_ok(g, "gn_max_pool2d", x, &s, &p))
+    if (!g->call_failed && gni_pooled_options(g, "gn_max_pool2d", size, options, true, &p) &&
+        gni_pooled_ok(g, "gn_max_pool2d", x, &s, &p))
         y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
     return gni_pooled_close(g, y, &s, &index, indices);
 }
@@ -53451,8 +53864,8 @@ GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_opti
 }
 
 // The size of the result; windows of one size are those of the other functions.
-static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, const gn_shape *s, int64_t height, int64_t width,
-                             gni_pooled_plan *p) {
+static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, const gn_shape *s, int64_t height,
+                             int64_t width, gni_pooled_plan *p) {
     p->out[0] = height;
     p->out[1] = width;
     p->adaptive = p->in[0] % GNI_MAX(height, 1) != 0 || p->in[1] % GNI_MAX(width, 1) != 0;
@@ -53522,7 +53935,8 @@ static gn_array *gni_bilinear(gn_context *g, gn_array *x, int axis, int64_t size
     const int64_t n = x != NULL ? x->shape.dim[axis] : 0;
     const gn_shape s = GN_SHAPE(size), along = axis == 2 ? GN_SHAPE(size, 1) : s;
     if (x == NULL || n == size) return x;
-    gn_array *a = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &low), *b = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &high),
+    gn_array *a = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &low),
+             *b = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &high),
              *t = gni_array_filled(g, "gn_interpolate", GN_F64, &along, &part);
     for (int64_t i = 0; i < size && a != NULL && b != NULL && t != NULL; i++) {
         const double at = !align ? ((double)i + 0.5) * (double)n / (double)size - 0.5
@@ -53568,16 +53982,19 @@ GPUNUM_API gn_array *gn_interpolate(gn_array *x, int64_t height, int64_t width, 
 GNI_O1_END
 GNI_OS_BEGIN
 // >>norm
-// Normalisation. One op with a derivative of its own, for all axes that moments are taken over. Nothing here is used elsewhere.
+// Normalisation. One op with a derivative of its own, for all axes that moments are taken over. Nothing here is used
+// elsewhere.
 
 enum { GNI_NORM_X, GNI_NORM_W, GNI_NORM_B, GNI_NORM_MEAN, GNI_NORM_SCALE, GNI_NORM_OPERANDS };
 
 // The mean, unless it is NULL, and 1 / sqrt(variance + eps) over the axes, which stay with size 1.
-static void gni_norm_moments(gn_context *g, gn_array *x, uint32_t set, double eps, gn_array **mean, gn_array **var, gn_array **scale) {
+static void gni_norm_moments(gn_context *g, gn_array *x, uint32_t set, double eps, gn_array **mean, gn_array **var,
+                             gn_array **scale) {
     const gn_axes axes = GN_KEEP(gni_axes_of(set));
     gn_array *all[3] = {NULL, NULL, NULL};
     gn_array *from = g->gpu == NULL ? NULL : gni_tracks(g, &x, 1) ? x : gni_before_widening(x);
-    if (mean != NULL && from != NULL && gni_materialize(g, from) && gni_moments(g, from, x->dtype, set, 0.0, mean, &all[0])) {
+    if (mean != NULL && from != NULL && gni_materialize(g, from) &&
+        gni_moments(g, from, x->dtype, set, 0.0, mean, &all[0])) {
         *scale = gn_rsqrt(gn_add_s(all[0], eps));
         all[1] = *mean;
         all[2] = *scale;
@@ -53657,7 +54074,8 @@ static gn_array *gni_norm_back_rows(gn_context *g, const gni_node *node, gn_arra
 
 // ---- on a CPU that is alone
 
-// Describes normalisation of x over the axes of `set` as work on rows or, by channel, on what lies in pieces. False: it is neither.
+// Describes normalisation of x over the axes of `set` as work on rows or, by channel, on what lies in pieces. False: it is
+// neither.
 static bool gni_norm_plain(const gn_context *g, gni_norm_job *j, const gn_array *x, uint32_t set, const gn_array *w) {
     gni_rows r;
     const gn_shape *s = &x->shape;
@@ -53751,14 +54169,15 @@ static void gni_norm_back_weights(gn_context *g, gn_array *gy, gn_array *z, cons
     if (product && (!sum || set == 0)) y[1] = gni_unbroadcast(in[1], &w->shape);
 }
 
-// With z = (x - mean) scale and h = gy w: scale (h - mean(h) - z mean(h z)). Sums over the axes of w serve where w does not vary
-// along those of the moments.
+// With z = (x - mean) scale and h = gy w: scale (h - mean(h) - z mean(h z)). Sums over the axes of w serve where w does not
+// vary along those of the moments.
 static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    gn_array *x = node->in[GNI_NORM_X], *w = node->in[GNI_NORM_W], *b = node->in[GNI_NORM_B], *mean = node->in[GNI_NORM_MEAN],
-             *scale = node->in[GNI_NORM_SCALE], *sum = NULL, *product = NULL;
+    gn_array *x = node->in[GNI_NORM_X], *w = node->in[GNI_NORM_W], *b = node->in[GNI_NORM_B],
+             *mean = node->in[GNI_NORM_MEAN], *scale = node->in[GNI_NORM_SCALE], *sum = NULL, *product = NULL;
     const uint32_t set = (uint32_t)node->param[0];
     const bool centred = mean != NULL;
-    if (g->no_grad == 0) gni_norm_moments(g, x, set, node->real[0], centred ? &mean : NULL, NULL, &scale); // they depend on x
+    // They depend on x.
+    if (g->no_grad == 0) gni_norm_moments(g, x, set, node->real[0], centred ? &mean : NULL, NULL, &scale);
     gn_array *z = gn_mul(centred ? gn_sub(x, mean) : x, scale);
     const bool shared = w != NULL && gni_same_shape(&w->shape, &node->in[GNI_NORM_SCALE]->shape);
     gn_array *weights[2] = {NULL, NULL}, *parts[2] = {NULL, NULL};
@@ -53768,7 +54187,8 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     if (gni_is_pending(gy) && gy->expr->leaves > 3 && !gni_materialize(g, gy)) return false;
     gx[GNI_NORM_X] = gni_wanted(node, GNI_NORM_X) ? gni_norm_back_rows(g, node, gy) : NULL;
     if (g->call_failed) return false;
-    if (gx[GNI_NORM_X] == NULL && gni_norm_back_plain(g, node, gy, gx) && (gx[GNI_NORM_W] != NULL || gx[GNI_NORM_B] != NULL)) return true;
+    if (gx[GNI_NORM_X] == NULL && gni_norm_back_plain(g, node, gy, gx) && (gx[GNI_NORM_W] != NULL || gx[GNI_NORM_B] != NULL))
+        return true;
     if (g->call_failed) return false;
     // Sums over the places that have one weight and one mean serve for all.
     uint32_t common = set;
@@ -53815,7 +54235,8 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     return true;
 }
 
-// x over the axes of `set`, in dtype t; w and b have x's rank or are NULL. *mean, where mean is not NULL, and *var get the moments.
+// x over the axes of `set`, in dtype t; w and b have x's rank or are NULL. *mean, where mean is not NULL, and *var get the
+// moments.
 static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_array *w, gn_array *b, bool centred, double eps,
                                 gn_dtype t, gn_array **moments) {
     gn_array *in[GNI_NORM_OPERANDS] = {NULL, NULL, NULL, NULL, NULL}, *var = NULL;
@@ -53902,7 +54323,8 @@ static bool gni_norm_misfit(const gni_norm *n, const char *name, const gn_array 
 static bool gni_norm_by_channel(const gni_norm *n, const char *name, gn_array **a) {
     gn_shape s = n->x->shape;
     if (*a == NULL) return true;
-    if ((*a)->shape.rank != 1 || (*a)->shape.dim[0] != s.dim[1]) return gni_norm_misfit(n, name, *a, "not one number for each channel");
+    if ((*a)->shape.rank != 1 || (*a)->shape.dim[0] != s.dim[1])
+        return gni_norm_misfit(n, name, *a, "not one number for each channel");
     for (int i = 0; i < s.rank; i++)
         if (i != 1) s.dim[i] = 1;
     *a = gn_reshape(*a, s);
@@ -54008,7 +54430,8 @@ GPUNUM_API gn_array *gn_rms_norm(gn_array *x, int axes, gn_array *w, double eps)
 }
 
 // each: as many groups as channels.
-static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t groups, gn_array *w, gn_array *b, double eps) {
+static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t groups, gn_array *w, gn_array *b,
+                                double eps) {
     gni_norm n;
     if (!gni_norm_begin(&n, fn, x, w, b, NULL, NULL, eps)) return gni_norm_end(&n, NULL);
     if (n.x->shape.rank < 2) {
@@ -54053,7 +54476,8 @@ GPUNUM_API gn_array *gn_instance_norm(gn_array *x, gn_array *w, gn_array *b, dou
 }
 
 // >>losses
-// The losses that are made of other ops: lazy, so that a loss and its reduction are one pass. Nothing here is used elsewhere.
+// The losses that are made of other ops: lazy, so that a loss and its reduction are one pass. Nothing here is used
+// elsewhere.
 
 typedef struct gni_loss {
     gn_context *g;
@@ -54063,7 +54487,8 @@ typedef struct gni_loss {
 
 // Begins a loss of a float array, a target of the same shape and `count` - 2 more, with a setting from 0 on; a scope is open
 // afterwards.
-static bool gni_loss_begin(gni_loss *l, const char *fn, gn_array *x, gn_array *y, gn_array *more, int count, double setting) {
+static bool gni_loss_begin(gni_loss *l, const char *fn, gn_array *x, gn_array *y, gn_array *more, int count,
+                           double setting) {
     gn_array *in[3];
     char tx[200], ty[200];
     in[0] = x;
@@ -54096,7 +54521,8 @@ static bool gni_loss_begin(gni_loss *l, const char *fn, gn_array *x, gn_array *y
 static gn_array *gni_loss_end(const gni_loss *l, gn_array *each, gn_reduction r) {
     gn_array *y = each;
     const double rows = each != NULL && each->shape.rank > 0 ? (double)each->shape.dim[0] : 1.0;
-    if ((unsigned)r > GN_REDUCE_BATCH_MEAN) gni_fail(l->g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_reduction", l->g->call, (int)r);
+    if ((unsigned)r > GN_REDUCE_BATCH_MEAN)
+        gni_fail(l->g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_reduction", l->g->call, (int)r);
     if (r == GN_REDUCE_SUM || r == GN_REDUCE_BATCH_MEAN) y = gn_sum(y, GN_ALL);
     if (r == GN_REDUCE_BATCH_MEAN) y = gn_div_s(y, rows);
     if (r == GN_REDUCE_MEAN) y = gn_mean(y, GN_ALL);
@@ -54202,7 +54628,8 @@ GPUNUM_API gn_array *gn_cosine_similarity(gn_array *a, gn_array *b, int axis, do
     gn_scope_begin(g);
     const gn_dtype t = gn_promote(a->dtype, b->dtype);
     if (!gni_is_float(t) || !(eps >= 0.0)) {
-        gni_fail(g, gni_is_float(t) ? GN_ERROR_ARGUMENT : GN_ERROR_DTYPE, "%s: %s numbers, eps %g", fn, gn_dtype_name(t), eps);
+        gni_fail(g, gni_is_float(t) ? GN_ERROR_ARGUMENT : GN_ERROR_DTYPE, "%s: %s numbers, eps %g", fn, gn_dtype_name(t),
+                 eps);
         return gni_end_scope(g, NULL);
     }
     const gn_dtype wide = t == GN_F64 ? t : GN_F32; // of both: lengths have the precision of what they are of
@@ -54256,8 +54683,8 @@ static bool gni_class_loss_ok(gn_context *g, const char *fn, const gn_array *x, 
 
 // The sum over the classes of -w target x, and for logits logsumexp(x) times the sum of w target: neither an array of
 // log-probabilities nor one of targets is made.
-static gn_array *gni_class_losses(gn_context *g, const char *fn, gn_array *x, gn_array *labels, const gn_cross_entropy_options *o,
-                                  int axis, bool logits) {
+static gn_array *gni_class_losses(gn_context *g, const char *fn, gn_array *x, gn_array *labels,
+                                  const gn_cross_entropy_options *o, int axis, bool logits) {
     const int64_t classes = x->shape.dim[axis];
     const double kept = 1.0 - o->label_smoothing, spread = o->label_smoothing / (double)classes;
     const gn_dtype t = x->dtype;
@@ -54265,7 +54692,8 @@ static gn_array *gni_class_losses(gn_context *g, const char *fn, gn_array *x, gn
     gn_shape column = gn_shape_from(x->shape.rank - axis, x->shape.dim + axis);
     for (int i = 1; i < column.rank; i++) column.dim[i] = 1;
     gn_array *all = gn_reshape(gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0), column);
-    gn_array *hit = gn_eq(gn_expand_dims(labels, axis), all), *places = gni_label_places(g, fn, labels, classes, o->ignores, o->ignored);
+    gn_array *hit = gn_eq(gn_expand_dims(labels, axis), all),
+             *places = gni_label_places(g, fn, labels, classes, o->ignores, o->ignored);
     if (places == NULL || all == NULL) return NULL;
     if (w == NULL && (places->buf == NULL || places->buf->where == GNI_ON_GPU)) // that job looks at them
         gni_adopt(g, gni_take_any(g, fn, gn_ravel(all), places, 0, false));
@@ -54322,8 +54750,8 @@ GPUNUM_API gn_array *gn_nll_loss(gn_array *log_p, gn_array *labels, const gn_cro
 }
 
 // >>custom
-// The caller's own ops in autograd's record: with a derivative of their own, or computed again where it is needed. Nothing here
-// is used elsewhere.
+// The caller's own ops in autograd's record: with a derivative of their own, or computed again where it is needed. Nothing
+// here is used elsewhere.
 
 // param: the caller's functions, and what they are given.
 enum { GNI_CUSTOM_FORWARD, GNI_CUSTOM_BACKWARD, GNI_CUSTOM_USER, GNI_CUSTOM_SEED, GNI_CUSTOM_COUNTER, GNI_CUSTOM_AUTOCAST };
@@ -54384,7 +54812,8 @@ static bool gni_back_custom(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     return true;
 }
 
-GPUNUM_API gn_array *gn_custom(gn_function forward, gn_custom_gradient backward, gn_array *const *in, int count, void *user) {
+GPUNUM_API gn_array *gn_custom(gn_function forward, gn_custom_gradient backward, gn_array *const *in, int count,
+                               void *user) {
     return gni_custom("gn_custom", forward, backward, backward != NULL ? gni_back_custom : NULL, in, count, user);
 }
 
@@ -54439,7 +54868,15 @@ GPUNUM_API gn_array *gn_checkpoint(gn_function fn, gn_array *const *in, int coun
 // >>optim
 // Optimizers. A step is one program, run for each parameter, which writes it and its state in place.
 
-typedef enum gni_optimizer_kind { GNI_SGD, GNI_ADAM, GNI_ADAMW, GNI_RMSPROP, GNI_ADAGRAD, GNI_LION, GNI_MUON } gni_optimizer_kind;
+typedef enum gni_optimizer_kind {
+    GNI_SGD,
+    GNI_ADAM,
+    GNI_ADAMW,
+    GNI_RMSPROP,
+    GNI_ADAGRAD,
+    GNI_LION,
+    GNI_MUON
+} gni_optimizer_kind;
 
 enum { GNI_OPTIMIZER_STATES = 3 }; // arrays beside a parameter, at most
 
@@ -54513,7 +54950,8 @@ static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, 
     const size_t had = sizeof(gni_optimized) * (size_t)opt->count, more = sizeof(gni_optimized) * (size_t)count;
     for (int i = 0; i < count; i++)
         if (!gni_can_optimize(g, fn, opt, params, i)) return false;
-    gni_optimized *items = opt->count < INT32_MAX - count ? (gni_optimized *)gni_realloc(g, opt->items, had, had + more) : NULL;
+    gni_optimized *items =
+        opt->count < INT32_MAX - count ? (gni_optimized *)gni_realloc(g, opt->items, had, had + more) : NULL;
     if (items == NULL) {
         gni_fail_memory(g, fn, had + more);
         return false;
@@ -54531,8 +54969,8 @@ static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, 
     return true;
 }
 
-static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimizer_kind kind, gn_array *const *params, int count,
-                                       double lr, double weight_decay) {
+static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimizer_kind kind, gn_array *const *params,
+                                       int count, double lr, double weight_decay) {
     gn_optimizer *opt = (gn_optimizer *)gni_calloc(g, sizeof(gn_optimizer));
     if (opt == NULL) {
         gni_fail_memory(g, fn, sizeof(gn_optimizer));
@@ -54700,7 +55138,8 @@ GPUNUM_API gn_optimizer *gn_muon(gn_array *const *params, int count, const gn_mu
     settings[0] = o.lr, settings[1] = o.momentum, settings[2] = o.weight_decay;
     gn_optimizer *opt = NULL;
     if (gni_settings_ok(g, "gn_muon", settings, 3))
-        opt = gni_optimizer_new(g, "gn_muon", GNI_MUON, params, count, gni_setting(o.lr, 1e-3), gni_setting(o.weight_decay, 0.1));
+        opt = gni_optimizer_new(g, "gn_muon", GNI_MUON, params, count, gni_setting(o.lr, 1e-3),
+                                gni_setting(o.weight_decay, 0.1));
     if (opt != NULL) {
         opt->momentum = gni_setting(o.momentum, 0.95);
         opt->nesterov = !o.plain;
@@ -54952,8 +55391,9 @@ static void gni_step_arrays(const gn_optimizer *opt, const gni_optimized *item, 
 
 static bool gni_step_plan_fits(const gni_step_plan *plan, const gni_optimized *item, gn_array *const *by_role) {
     const gni_optimized *of = plan->of;
-    return of != NULL && of->param->dtype == item->param->dtype && plan->grad == by_role[1]->dtype && plan->clip == by_role[2] &&
-           of->steps == item->steps + 1 && of->lr_factor == item->lr_factor && of->weight_decay == item->weight_decay;
+    return of != NULL && of->param->dtype == item->param->dtype && plan->grad == by_role[1]->dtype &&
+           plan->clip == by_role[2] && of->steps == item->steps + 1 && of->lr_factor == item->lr_factor &&
+           of->weight_decay == item->weight_decay;
 }
 
 enum { GNI_STEP_PLANS = 4 }; // kept at a time: weights and biases may differ in what they decay
@@ -55015,7 +55455,8 @@ GPUNUM_API gn_status gn_step(gn_optimizer *opt) {
     bool any = false;
     for (int i = 0; i < opt->count; i++) any = any || opt->items[i].param->grad != NULL;
     if (!any)
-        gni_log(g, GN_LOG_WARNING, "gn_step: none of the %d parameters has a gradient: no gn_backward, or other arrays are in their place",
+        gni_log(g, GN_LOG_WARNING,
+                "gn_step: none of the %d parameters has a gradient: no gn_backward, or other arrays are in their place",
                 opt->count);
     g->no_grad++;
     gni_step_all(g, opt);
@@ -55050,7 +55491,8 @@ static void gni_sums_add(gni_sums *s, gni_reduction op, gn_array *a) {
     }
     if (s->each == NULL) s->each = gn_empty(s->g, GN_F32, shape);
     if (s->each == NULL) return;
-    gni_reduce_into(s->g, "gn_sum", op, a, GN_F32, GN_F32, (1u << a->shape.rank) - 1u, false, s->each, s->used++ * GNI_SUMS_APART);
+    gni_reduce_into(s->g, "gn_sum", op, a, GN_F32, GN_F32, (1u << a->shape.rank) - 1u, false, s->each,
+                    s->used++ * GNI_SUMS_APART);
 }
 
 // NULL where nothing was added.
@@ -55065,7 +55507,8 @@ static gn_array *gni_sums_end(gni_sums *s, gni_reduction op) {
 
 static bool gni_is_scale(gn_context *g, const char *fn, const gn_array *scale) {
     const gn_shape two = GN_SHAPE(2);
-    if (scale->dtype == GN_F32 && gni_same_shape(&scale->shape, &two) && scale->node == NULL && !scale->wants_grad) return true;
+    if (scale->dtype == GN_F32 && gni_same_shape(&scale->shape, &two) && scale->node == NULL && !scale->wants_grad)
+        return true;
     gni_fail(g, GN_ERROR_ARGUMENT, "%s: the scale is not an array of two float32 numbers that no op made", fn);
     return false;
 }
@@ -55112,7 +55555,8 @@ GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t 
     gn_scope_begin(g);
     g->no_grad++;
     if (g != opt->ctx || (interval < 0 && interval != GN_NONE) || !(max_norm >= 0.0))
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: interval %lld, max_norm %g, or another context's scale", fn, (long long)interval, max_norm);
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: interval %lld, max_norm %g, or another context's scale", fn, (long long)interval,
+                 max_norm);
     else if (gni_is_scale(g, fn, scale)) {
         gn_array *now = gn_index(scale, "0"), *steps = gn_index(scale, "1"), *next[2];
         gni_step_judge(g, opt, now, max_norm);
@@ -55223,7 +55667,8 @@ GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *p
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: decay %g, or parameters of another context", fn, decay);
     for (int i = 0; i < count && !g->call_failed; i++) {
         gn_array *a = averages[i], *p = params[i], *sum;
-        if (!gni_same_shape(&a->shape, &p->shape) || a->dtype != p->dtype || a == p || a->node != NULL || !gni_is_float(a->dtype)) {
+        if (!gni_same_shape(&a->shape, &p->shape) || a->dtype != p->dtype || a == p || a->node != NULL ||
+            !gni_is_float(a->dtype)) {
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is no gn_copy of its parameter", fn, i + 1);
             break;
         }
@@ -55266,7 +55711,9 @@ GPUNUM_API double gn_lr_multi_step(int64_t step, double lr, const int64_t *miles
 GPUNUM_API double gn_lr_exponential(int64_t step, double lr, double gamma) { return lr * pow(gamma, (double)step); }
 
 // From `from` to `to` along half a wave.
-static double gni_cosine_way(double from, double to, double part) { return to + (from - to) * 0.5 * (1.0 + cos(3.14159265358979323846 * part)); }
+static double gni_cosine_way(double from, double to, double part) {
+    return to + (from - to) * 0.5 * (1.0 + cos(3.14159265358979323846 * part));
+}
 
 GPUNUM_API double gn_lr_cosine(int64_t step, double lr, int64_t steps, double least) {
     return steps > 0 ? gni_cosine_way(lr, least, (double)step / (double)steps) : GNI_NAN;
@@ -55291,7 +55738,8 @@ GPUNUM_API double gn_lr_linear(int64_t step, double lr, double first, double las
 GPUNUM_API double gn_lr_one_cycle(int64_t step, double most, int64_t steps) {
     const double peak = 0.3 * (double)steps - 1.0, end = (double)steps - 1.0, at = (double)(step < steps ? step : steps - 1);
     if (steps <= 0) return GNI_NAN;
-    return at <= peak ? gni_cosine_way(most / 25.0, most, at / peak) : gni_cosine_way(most, most / 25e4, (at - peak) / (end - peak));
+    return at <= peak ? gni_cosine_way(most / 25.0, most, at / peak)
+                      : gni_cosine_way(most, most / 25e4, (at - peak) / (end - peak));
 }
 
 GPUNUM_API double gn_lr_plateau(gn_plateau *p, double metric) {
@@ -55508,8 +55956,8 @@ static gn_array *gni_file_data(gn_context *g, gn_array *a, const void **data) {
     return NULL;
 }
 
-// A file that has something in it stays as it is until the new one, beside it, is whole. What is empty (a device, say) is written
-// itself, and so is a file in a folder that takes no other.
+// A file that has something in it stays as it is until the new one, beside it, is whole. What is empty (a device, say) is
+// written itself, and so is a file in a folder that takes no other.
 static bool gni_file_create(gni_file *file) {
     static const char ending[] = ".partial";
     if (!gni_file_has_path(file)) return false;
@@ -55952,7 +56400,8 @@ static int64_t gni_cifar_load(gni_file *file, int64_t at, uint8_t *images, uint8
         return -1;
     }
     for (int64_t i = at; images != NULL && i < at + n; i++) {
-        if (!gni_file_read(file, labels + i, 1) || !gni_file_read(file, images + i * GNI_CIFAR_IMAGE, GNI_CIFAR_IMAGE)) return -1;
+        if (!gni_file_read(file, labels + i, 1) || !gni_file_read(file, images + i * GNI_CIFAR_IMAGE, GNI_CIFAR_IMAGE))
+            return -1;
         if (labels[i] < 10) continue;
         gni_fail(file->g, GN_ERROR_FORMAT, "%s: %.200s: the label of image %lld is %d, not 0 to 9", file->fn, file->path,
                  (long long)(i - at), labels[i]);
@@ -56246,7 +56695,8 @@ static bool gni_zip_open(gni_file *file, gni_zip *zip) {
 static bool gni_zip_next(const gni_zip *zip, uint64_t *at, gni_zip_entry *e) {
     const unsigned char *p = zip->directory + *at, *extra;
     if (zip->bytes - *at < 46 || gni_zip_number(p, 4) != GNI_ZIP_ENTRY) return false;
-    uint64_t name = gni_zip_number(p + 28, 2), more = gni_zip_number(p + 30, 2), length = 46 + name + more + gni_zip_number(p + 32, 2);
+    uint64_t name = gni_zip_number(p + 28, 2), more = gni_zip_number(p + 30, 2),
+             length = 46 + name + more + gni_zip_number(p + 32, 2);
     if (zip->bytes - *at < length) return false;
     e->flags = (int)gni_zip_number(p + 8, 2);
     e->method = (int)gni_zip_number(p + 10, 2);
@@ -56305,7 +56755,8 @@ static bool gni_zip_find(gni_file *file, const gni_zip *zip, const char *name, g
                 gni_file_malformed(file, "the archive's directory is damaged");
                 return false;
             }
-            if (name == NULL || (strlen(name) == (size_t)e->name_length && memcmp(name, e->name, strlen(name)) == 0)) return true;
+            if (name == NULL || (strlen(name) == (size_t)e->name_length && memcmp(name, e->name, strlen(name)) == 0))
+                return true;
         }
     char *names = gni_zip_names(file, zip);
     if (names == NULL) return false;
@@ -56315,7 +56766,8 @@ static bool gni_zip_find(gni_file *file, const gni_zip *zip, const char *name, g
         gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: %.200s: which of its %llu arrays? %.200s", file->fn, file->path,
                  (unsigned long long)zip->count, names);
     else
-        gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: %.200s: there is no array '%.100s', but: %.200s", file->fn, file->path, name, names);
+        gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: %.200s: there is no array '%.100s', but: %.200s", file->fn, file->path,
+                 name, names);
     gni_free(file->g, names);
     return false;
 }
@@ -56329,7 +56781,8 @@ static unsigned char *gni_zip_unpack(gni_file *file, const gni_zip_entry *e) {
     unsigned char *in = gni_file_room(file, e->packed), *out = in != NULL ? gni_file_room(file, e->size) : NULL;
     gni_inflater *z = out != NULL ? (gni_inflater *)gni_file_room(file, sizeof *z) : NULL;
     bool ok = z != NULL && gni_file_read(file, in, (size_t)e->packed);
-    if (ok && (!gni_inflate(z, in, (size_t)e->packed, out, (size_t)e->size) || gni_crc32(0, out, (size_t)e->size) != e->crc)) {
+    if (ok &&
+        (!gni_inflate(z, in, (size_t)e->packed, out, (size_t)e->size) || gni_crc32(0, out, (size_t)e->size) != e->crc)) {
         gni_file_malformed(file, "the packed data are damaged");
         ok = false;
     }
@@ -56343,7 +56796,8 @@ static unsigned char *gni_zip_unpack(gni_file *file, const gni_zip_entry *e) {
 static gn_array *gni_zip_array(gni_file *file, const gni_zip_entry *e) {
     unsigned char head[30];
     if (e->flags & 1 || (e->method != 0 && e->method != 8)) {
-        gni_file_malformed(file, e->flags & 1 ? "the array is encrypted" : "the array is packed in another way than deflate");
+        gni_file_malformed(file,
+                           e->flags & 1 ? "the array is encrypted" : "the array is packed in another way than deflate");
         return NULL;
     }
     if (e->at > file->size || !gni_file_seek(file, e->at) || !gni_file_read(file, head, 30)) {
@@ -56504,7 +56958,8 @@ static void gni_npz_write(gni_file *file, gn_array *const *arrays, const char *c
         entry[i].name_length = (int)strlen(names[i]);
         entry[i].at = file->at;
         entry[i].size = length + gn_bytes(c);
-        entry[i].crc = gni_crc32(gni_crc32(0, (const unsigned char *)head, length), (const unsigned char *)data, gn_bytes(c));
+        entry[i].crc =
+            gni_crc32(gni_crc32(0, (const unsigned char *)head, length), (const unsigned char *)data, gn_bytes(c));
         gni_zip_write_head(file, true, &entry[i]);
         gni_npy_write(file, c, data);
         gni_unref(g, c);
@@ -56526,7 +56981,8 @@ GPUNUM_API gn_status gn_save_npz(const char *path, gn_array *const *arrays, cons
     return gni_end_status(g);
 }
 
-GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const *names, int count, void *out, size_t capacity) {
+GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const *names, int count, void *out,
+                                     size_t capacity) {
     gn_context *g = gni_begin("gn_save_npz_memory", arrays, count);
     if (g == NULL) return 0;
     gni_file file = gni_file_of(g, "gn_save_npz_memory", "memory");
@@ -57325,7 +57781,8 @@ GPUNUM_API gn_array *gn_load_csv(gn_context *g, const char *path, gn_dtype t, in
     return gni_end(g, y);
 }
 
-GPUNUM_API gn_array *gn_load_csv_memory(gn_context *g, const void *text, size_t bytes, gn_dtype t, int skip_lines, char delimiter) {
+GPUNUM_API gn_array *gn_load_csv_memory(gn_context *g, const void *text, size_t bytes, gn_dtype t, int skip_lines,
+                                        char delimiter) {
     if (!gni_begin_context("gn_load_csv_memory", g)) return NULL;
     gni_file file;
     bool ok = gni_file_open_memory(&file, g, "gn_load_csv_memory", text, bytes);
@@ -57428,8 +57885,8 @@ GNI_OS_BEGIN
 // >>dlpack
 // Arrays of other libraries and for them, by DLPack's DLManagedTensor (ABI of versions 0.3 to 0.8 and later).
 
-// The layout of DLPack's structs under names of our own: a user's dlpack.h may be included too. Both sides copy, for C sees two
-// types that share memory.
+// The layout of DLPack's structs under names of our own: a user's dlpack.h may be included too. Both sides copy, for C sees
+// two types that share memory.
 typedef struct gni_dl_managed {
     struct {
         void *data;
@@ -57484,7 +57941,8 @@ GPUNUM_API struct DLManagedTensor *gn_to_dlpack(gn_array *a) {
     for (int i = 0; plain && i < a->shape.rank; i++) plain = a->stride[i] > 0 || a->shape.dim[i] <= 1;
     gn_array *source = plain ? a : gn_copy(a);
     const char *data = source != NULL ? (const char *)gni_host(g, source) : NULL;
-    gn_array *v = data != NULL ? gni_array_view(g, "gn_to_dlpack", source, &source->shape, source->stride, source->offset) : NULL;
+    gn_array *v =
+        data != NULL ? gni_array_view(g, "gn_to_dlpack", source, &source->shape, source->stride, source->offset) : NULL;
     if (v != NULL) e = (gni_dl_export *)gni_calloc(g, sizeof *e);
     if (v != NULL && e == NULL) gni_fail_memory(g, "gn_to_dlpack", sizeof *e);
     if (e != NULL) {
@@ -57522,7 +57980,8 @@ static bool gni_dl_look(gn_context *g, const gni_dl_managed *m, gn_dtype *t, gn_
                         int64_t *last) {
     static const char *const fn = "gn_from_dlpack";
     if (m->t.device_type != GNI_DL_CPU) {
-        gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: the tensor is on a device of type %d, not in CPU memory (1)", fn, (int)m->t.device_type);
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: the tensor is on a device of type %d, not in CPU memory (1)", fn,
+                 (int)m->t.device_type);
         return false;
     }
     uint8_t code = 0, bits = 0;
@@ -57532,7 +57991,8 @@ static bool gni_dl_look(gn_context *g, const gni_dl_managed *m, gn_dtype *t, gn_
         if (code == m->t.code && bits == m->t.bits) break;
     }
     if (k == GN_DTYPE_COUNT || m->t.lanes != 1) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: no dtype for code %d with %d bits in %d lanes", fn, m->t.code, m->t.bits, m->t.lanes);
+        gni_fail(g, GN_ERROR_DTYPE, "%s: no dtype for code %d with %d bits in %d lanes", fn, m->t.code, m->t.bits,
+                 m->t.lanes);
         return false;
     }
     *t = (gn_dtype)k;
@@ -57550,7 +58010,8 @@ static bool gni_dl_look(gn_context *g, const gni_dl_managed *m, gn_dtype *t, gn_
         fits = stride[i] <= most && stride[i] >= -most;
         if (fits) *(stride[i] < 0 ? first : last) += stride[i] * steps;
     }
-    if (!fits) gni_fail(g, GN_ERROR_SHAPE, "%s: %s", fn, m->t.shape == NULL ? "the shape is NULL" : "strides beyond all memory");
+    if (!fits)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %s", fn, m->t.shape == NULL ? "the shape is NULL" : "strides beyond all memory");
     return fits;
 }
 
@@ -57773,8 +58234,8 @@ GPUNUM_API gn_status gn_profile_end(gn_context *g, const char *path) {
 }
 
 // >>params
-// Named arrays, and files of them: safetensors. Everything in a file is checked before memory is asked for: the header is read
-// strictly, and its offsets have to cover the data without gaps and overlaps.
+// Named arrays, and files of them: safetensors. Everything in a file is checked before memory is asked for: the header is
+// read strictly, and its offsets have to cover the data without gaps and overlaps.
 
 typedef struct gni_named {
     char *name, *text; // the text of metadata
@@ -58028,7 +58489,8 @@ static void gni_safetensors_header(gni_file *file, const gn_params *p) {
             n = snprintf(text, sizeof text, k > 0 ? ",%lld" : "%lld", (long long)e->a->shape.dim[k]);
             gni_file_write(file, text, (size_t)n);
         }
-        n = snprintf(text, sizeof text, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)e->begin, (unsigned long long)e->end);
+        n = snprintf(text, sizeof text, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)e->begin,
+                     (unsigned long long)e->end);
         gni_file_write(file, text, (size_t)n);
     }
     gni_file_write(file, "}", 1);
@@ -58046,7 +58508,8 @@ static bool gni_params_lay(const gn_params *p) {
         }
     for (int i = 0; i < p->arrays.count; i++) {
         if (p->arrays.item[i].a->dtype != GN_C128) continue;
-        gni_fail(p->ctx, GN_ERROR_DTYPE, "%s: %.200s is complex128, which safetensors has not", p->ctx->call, p->arrays.item[i].name);
+        gni_fail(p->ctx, GN_ERROR_DTYPE, "%s: %.200s is complex128, which safetensors has not", p->ctx->call,
+                 p->arrays.item[i].name);
         return false;
     }
     if (!gni_little_endian()) gni_fail(p->ctx, GN_ERROR_UNSUPPORTED, "%s: not on a big-endian machine", p->ctx->call);
@@ -58079,7 +58542,8 @@ GPUNUM_API gn_status gn_params_save(const gn_params *p, const char *path) {
     gn_context *g = p->ctx;
     if (!gni_begin_context("gn_params_save", g)) return GN_ERROR_ARGUMENT;
     gni_file file = gni_file_of(g, "gn_params_save", path);
-    for (int i = 0; i < p->arrays.count && !g->call_failed; i++) gni_materialize(g, p->arrays.item[i].a); // before the file is touched
+    // Before the file is touched.
+    for (int i = 0; i < p->arrays.count && !g->call_failed; i++) gni_materialize(g, p->arrays.item[i].a);
     if (!g->call_failed && gni_params_lay(p) && gni_file_create(&file)) {
         gni_params_write(&file, p);
         gni_file_finish(&file);
@@ -58123,14 +58587,19 @@ static bool gni_json_wrong(gni_json *j, const char *why) {
     return false;
 }
 
-static bool gni_json_need(gni_json *j, char c) { return gni_json_is(j, c) || gni_json_wrong(j, "the header is not JSON, or not safetensors'"); }
+static bool gni_json_need(gni_json *j, char c) {
+    return gni_json_is(j, c) || gni_json_wrong(j, "the header is not JSON, or not safetensors'");
+}
 
 // Four digits of a code unit; -1 if they are none.
 static int gni_json_unit(const char *p) {
     int v = 0;
     for (int i = 0; i < 4; i++) {
         const char c = p[i];
-        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        const int digit = c >= '0' && c <= '9'   ? c - '0'
+                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                 : -1;
         if (digit < 0) return -1;
         v = v << 4 | digit;
     }
@@ -58222,7 +58691,8 @@ static bool gni_json_entry(gni_json *j, gni_named *e) {
         const char *key = gni_json_take(j);
         if (key == NULL || !gni_json_need(j, ':')) return false;
         bit = strcmp(key, "dtype") == 0 ? 1 : strcmp(key, "shape") == 0 ? 2 : strcmp(key, "data_offsets") == 0 ? 4 : 0;
-        if (bit == 0 || (seen & bit) != 0) return gni_json_wrong(j, "an array of the header has a key that is not known, or one twice");
+        if (bit == 0 || (seen & bit) != 0)
+            return gni_json_wrong(j, "an array of the header has a key that is not known, or one twice");
         seen |= bit;
         if (bit == 1 ? !gni_json_dtype(j, &e->t) : bit == 2 && !gni_json_shape(j, &e->shape)) return false;
         if (bit == 4 && !(gni_json_need(j, '[') && gni_json_number(j, &e->begin) && gni_json_need(j, ',') &&
@@ -58273,7 +58743,8 @@ static int gni_by_place(const void *a, const void *b) {
     return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1) : x->end != y->end ? (x->end < y->end ? -1 : 1) : 0;
 }
 
-// The entries in the order of their data, which they cover whole: `bytes` of it. NULL after gni_fail; the caller's to gni_free.
+// The entries in the order of their data, which they cover whole: `bytes` of it. NULL after gni_fail; the caller's to
+// gni_free.
 static gni_named **gni_params_in_order(const gni_file *file, const gni_names *n, bool places, uint64_t bytes) {
     gni_named **order = (gni_named **)(void *)gni_file_room(file, sizeof(gni_named *) * (uint64_t)n->count);
     const char *why = NULL;
@@ -58324,7 +58795,9 @@ static bool gni_safetensors_read(gni_file *file, gn_params *p) {
     gni_free(g, order);
     order = ok ? gni_params_in_order(file, &p->arrays, true, file->size - 8 - bytes) : NULL;
     for (int i = 0; i < p->arrays.count && order != NULL && !g->call_failed; i++) {
-        gn_array *a = gni_file_seek(file, 8 + bytes + order[i]->begin) ? gni_file_array(file, order[i]->t, &order[i]->shape, true) : NULL;
+        gn_array *a = gni_file_seek(file, 8 + bytes + order[i]->begin)
+                          ? gni_file_array(file, order[i]->t, &order[i]->shape, true)
+                          : NULL;
         if (a != NULL) a->user_refs++;
         order[i]->a = a;
     }
@@ -58354,7 +58827,8 @@ GPUNUM_API gn_params *gn_load_safetensors(gn_context *g, const char *path) {
 GPUNUM_API gn_params *gn_load_safetensors_memory(gn_context *g, const void *data, size_t bytes) {
     if (!gni_begin_context("gn_load_safetensors_memory", g)) return NULL;
     gni_file file;
-    gn_params *p = gni_file_open_memory(&file, g, "gn_load_safetensors_memory", data, bytes) ? gni_safetensors_load(&file) : NULL;
+    gn_params *p =
+        gni_file_open_memory(&file, g, "gn_load_safetensors_memory", data, bytes) ? gni_safetensors_load(&file) : NULL;
     gni_end_plain(g);
     return p;
 }
@@ -58381,7 +58855,8 @@ static bool gni_params_fit(gn_context *g, const gn_array *from, const gn_array *
         gni_fail(g, GN_ERROR_FORMAT, "%s: there is no %.200s", g->call, name);
     else
         gni_fail(g, GN_ERROR_SHAPE, "%s: %.200s is %s %s and not %s %s", g->call, name, gn_dtype_name(from->dtype),
-                 gni_shape_text(tx, sizeof tx, &from->shape), gn_dtype_name(to->dtype), gni_shape_text(ty, sizeof ty, &to->shape));
+                 gni_shape_text(tx, sizeof tx, &from->shape), gn_dtype_name(to->dtype),
+                 gni_shape_text(ty, sizeof ty, &to->shape));
     return false;
 }
 
@@ -58405,7 +58880,8 @@ static void gni_params_take(gn_params *p, gn_params *from, bool matching) {
     }
     for (int i = 0; i < from->arrays.count && !g->call_failed && !matching && from->arrays.count != p->arrays.count; i++)
         if (gni_names_find(&p->arrays, from->arrays.item[i].name) == NULL)
-            gni_fail(g, GN_ERROR_FORMAT, "%s: nothing takes the file's %.200s; to take a part of it: gn_params_load_matching", g->call,
+            gni_fail(g, GN_ERROR_FORMAT,
+                     "%s: nothing takes the file's %.200s; to take a part of it: gn_params_load_matching", g->call,
                      from->arrays.item[i].name);
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
         const gni_named *e = &p->arrays.item[i];
@@ -58433,7 +58909,9 @@ static gn_status gni_params_load(gn_params *p, const char *fn, const char *path,
     return gni_end_status(g);
 }
 
-GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path) { return gni_params_load(p, "gn_params_load", path, NULL, 0); }
+GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path) {
+    return gni_params_load(p, "gn_params_load", path, NULL, 0);
+}
 
 GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused) {
     gn_params **lists[2];
@@ -58462,8 +58940,8 @@ GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_
     return gni_params_load(p, "gn_params_load_memory", NULL, data, bytes);
 }
 
-// ---- optimizers: their states as NAME.PARAMETER.STATE, and NAME.numbers: the rate, seed and place of the random stream in halves,
-// and the steps of each parameter
+// ---- optimizers: their states as NAME.PARAMETER.STATE, and NAME.numbers: the rate, seed and place of the random stream in
+// halves, and the steps of each parameter
 
 enum { GNI_OPTIMIZER_NUMBERS = 5 };
 
@@ -58522,12 +59000,15 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
     gni_state_name(text, sizeof text, name, -1, 0);
     gn_array *numbers = gn_params_get(p, text);
     const int64_t count = GNI_OPTIMIZER_NUMBERS + opt->count;
-    const bool fits = numbers != NULL && numbers->dtype == GN_F64 && numbers->shape.rank == 1 && numbers->shape.dim[0] == count;
+    const bool fits =
+        numbers != NULL && numbers->dtype == GN_F64 && numbers->shape.rank == 1 && numbers->shape.dim[0] == count;
     gn_array *c = fits ? gni_contiguous(g, numbers) : NULL;
     const double *v = c != NULL ? (const double *)gni_host(g, c) : NULL;
     bool ok = v != NULL && v[0] >= 0.0;
-    for (int i = 1; i < count && ok; i++) ok = v[i] >= 0.0 && v[i] <= (i < GNI_OPTIMIZER_NUMBERS ? 4294967295.0 : 9007199254740992.0) && v[i] == floor(v[i]);
-    if (!ok && !g->call_failed) gni_fail(g, GN_ERROR_FORMAT, "%s: %s is not that of an optimizer with %d parameters", fn, text, opt->count);
+    for (int i = 1; i < count && ok; i++)
+        ok = v[i] >= 0.0 && v[i] <= (i < GNI_OPTIMIZER_NUMBERS ? 4294967295.0 : 9007199254740992.0) && v[i] == floor(v[i]);
+    if (!ok && !g->call_failed)
+        gni_fail(g, GN_ERROR_FORMAT, "%s: %s is not that of an optimizer with %d parameters", fn, text, opt->count);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < opt->count && !g->call_failed && gni_states(g, opt, &opt->items[i]); i++)
             for (int k = 0; k < opt->states && !g->call_failed; k++) {
@@ -58548,8 +59029,8 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
 }
 
 // >>loader
-// Samples dealt out in batches. A thread fills slots in turn, gn_loader_next makes arrays of them: the thread knows the loader and
-// nothing of the context, so that it never waits for a call, and no call for it while the context is locked.
+// Samples dealt out in batches. A thread fills slots in turn, gn_loader_next makes arrays of them: the thread knows the
+// loader and nothing of the context, so that it never waits for a call, and no call for it while the context is locked.
 
 typedef enum gni_slot_state { GNI_SLOT_EMPTY, GNI_SLOT_MADE, GNI_SLOT_TAKEN } gni_slot_state;
 
@@ -58779,7 +59260,8 @@ static bool gni_loader_set_up(gn_loader *l, const gn_loader_field *fields) {
     gn_context *g = l->ctx;
     l->field = (gni_loader_from *)gni_loader_room(g, sizeof(gni_loader_from) * (uint64_t)l->fields);
     l->slot = (gni_loader_slot *)gni_loader_room(g, sizeof(gni_loader_slot) * (uint64_t)l->slots);
-    l->order = l->field != NULL && l->slot != NULL ? (int64_t *)gni_loader_room(g, sizeof(int64_t) * (uint64_t)l->samples) : NULL;
+    l->order =
+        l->field != NULL && l->slot != NULL ? (int64_t *)gni_loader_room(g, sizeof(int64_t) * (uint64_t)l->samples) : NULL;
     if (l->order == NULL) return false;
     for (int64_t i = 0; i < l->samples; i++) l->order[i] = i;
     for (int i = 0; i < l->fields; i++)
@@ -58787,7 +59269,8 @@ static bool gni_loader_set_up(gn_loader *l, const gn_loader_field *fields) {
     for (int k = 0; k < l->slots; k++) {
         l->slot[k].data = (void **)gni_loader_room(g, sizeof(void *) * (uint64_t)l->fields);
         for (int i = 0; i < l->fields; i++) {
-            if (l->slot[k].data != NULL) l->slot[k].data[i] = gni_loader_room(g, (uint64_t)l->options.batch * l->field[i].bytes);
+            if (l->slot[k].data != NULL)
+                l->slot[k].data[i] = gni_loader_room(g, (uint64_t)l->options.batch * l->field[i].bytes);
             if (g->call_failed) return false;
         }
     }
@@ -58814,8 +59297,8 @@ GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields
     if (options != NULL) o = *options;
     if (o.batch == 0) o.batch = 1;
     if (fields == NULL || count < 1 || samples < 0 || samples > INT64_MAX / 16 || o.batch < 0)
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_new: %d fields, %lld samples in batches of %lld", fields != NULL ? count : 0,
-                 (long long)samples, (long long)o.batch);
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_new: %d fields, %lld samples in batches of %lld",
+                 fields != NULL ? count : 0, (long long)samples, (long long)o.batch);
     for (int i = 0; i < count && !g->call_failed; i++) {
         const gn_array *a = fields[i].array;
         if (a != NULL && (gni_home(a) != g || a->magic != gni_magic_of(a) || a->user_refs <= 0))
@@ -58873,8 +59356,8 @@ GPUNUM_API bool gn_loader_next(gn_loader *l, gn_array **batch) {
     if (batch == NULL)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_next: no room for the arrays");
     else if (slot->count < 0)
-        gni_fail(g, GN_ERROR_IO, "gn_loader_next: batch %lld of epoch %lld: %s", (long long)slot->batch, (long long)slot->epoch,
-                 slot->wrong);
+        gni_fail(g, GN_ERROR_IO, "gn_loader_next: batch %lld of epoch %lld: %s", (long long)slot->batch,
+                 (long long)slot->epoch, slot->wrong);
     for (int i = 0; i < l->fields && !g->call_failed; i++) {
         gn_shape s = l->field[i].s;
         s.dim[0] = slot->count;
@@ -58893,8 +59376,8 @@ GPUNUM_API gn_status gn_loader_seek(gn_loader *l, int64_t epoch, int64_t batch) 
     gn_context *g = l->ctx;
     if (epoch < 0 || epoch > INT64_MAX / 2 || batch < 0 || batch > l->batches) { // epochs are made ahead
         if (!gni_begin_context("gn_loader_seek", g)) return GN_ERROR_ARGUMENT;
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_seek: there is no batch %lld of epoch %lld: an epoch has %lld", (long long)batch,
-                 (long long)epoch, (long long)l->batches);
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_seek: there is no batch %lld of epoch %lld: an epoch has %lld",
+                 (long long)batch, (long long)epoch, (long long)l->batches);
         return gni_end_status(g);
     }
     gni_mutex_lock(&l->lock);
@@ -59028,7 +59511,8 @@ static bool gni_open_gpu(gn_context *g, const gn_options *o, char *why, size_t s
         return true;
     }
     if (o->backend != GN_BACKEND_WEBGPU) g->gpu = gni_vk_gpu_open(g, o, why, size);
-    if (GNI_WEBGPU ? g->gpu == NULL && o->backend != GN_BACKEND_VULKAN && g->status == GN_OK : o->backend == GN_BACKEND_WEBGPU)
+    if (GNI_WEBGPU ? g->gpu == NULL && o->backend != GN_BACKEND_VULKAN && g->status == GN_OK
+                   : o->backend == GN_BACKEND_WEBGPU)
         g->gpu = gni_wg_gpu_open(g, o, why, size);
     if (g->gpu != NULL) g->gpu->layer->info(g->gpu, &g->info);
     return g->gpu != NULL || o->backend == GN_BACKEND_AUTO;

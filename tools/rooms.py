@@ -3,8 +3,8 @@
 
   tools/rooms.py            prints the arrows between folders, and the calls that run against them
   tools/rooms.py --write    writes into every room the includes that it needs
-  tools/rooms.py --check    fails unless they are what the rooms use, no room includes a later one, and each uses only what
-                            the table in tools/gpunum/README.md lets its folder use
+  tools/rooms.py --check    fails unless they are what the rooms use, no room includes a later one, each uses only what the
+                            table in tools/gpunum/README.md lets its folder use, and no line has more than 126 columns
   tools/rooms.py --svg F    draws the folders and their arrows
 
 A room names the earlier rooms whose names it uses, but for those that come with another one. What it uses of later
@@ -19,6 +19,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import make_header  # noqa: E402
 
 ROOMS = make_header.ROOMS
+# gcc gives the places in a line 128 numbers, and all lines behind a longer one 256. Those it has are few for a header that is
+# read again for each SIMD pass, and once they are used up its tokens take a sixth more memory at -O0.
+WIDEST = 126
 OPEN = "#ifndef GNI_ROOMS // alone in an editor: what this room stands on\n#pragma once\n"
 # What rooms that are compiled several times need beside their includes.
 EXTRA = {
@@ -179,6 +182,11 @@ def main():
     if sys.argv[1:] == ["--check"] and stale:
         sys.exit("these rooms do not include what they use; run tools/rooms.py --write: " + " ".join(stale))
     if sys.argv[1:] == ["--check"]:
+        for name in house.order:
+            for line in house.text[name].split("\n"):
+                if len(line) > WIDEST:
+                    sys.exit("%s/%s has a line of %d columns, more than %d: %s" % (
+                        house.folder[name], name, len(line), WIDEST, line))
         table = allowed(house)
         for a in house.order:
             for b in house.uses[a]:

@@ -49,9 +49,9 @@ GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t 
 // Of the one element that `value` points to: a float[2] for complex64, a uint64_t for uint64, and so on.
 GPUNUM_API gn_array *gn_full_from(gn_context *g, gn_dtype t, gn_shape s, const void *value);
 GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k); // (n, m), ones on diagonal k
-// start, start + step, ... while before stop; length ceil((stop - start) / step). Here, in gn_linspace, gn_full, gn_full_like
-// and gn_scalar, integer dtypes cut fractions off (gn_linspace rounds down, as NumPy's), and a number outside of their range is
-// GN_ERROR_ARGUMENT.
+// start, start + step, ... while before stop; length ceil((stop - start) / step). Here, in gn_linspace, gn_full,
+// gn_full_like and gn_scalar, integer dtypes cut fractions off (gn_linspace rounds down, as NumPy's), and a number outside
+// of their range is GN_ERROR_ARGUMENT.
 GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double stop, double step);
 GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count);
 GPUNUM_API gn_array *gn_linspace_open(gn_context *g, gn_dtype t, double start, double stop, int64_t count); // without stop
@@ -74,7 +74,8 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
 GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes);
 // The value of a 1-element array as double (NaN on error). int64 beyond 2^53 loses digits: use gn_read.
 GPUNUM_API double gn_item(gn_array *a);
-// The same exactly, of int64 and uint64 (from 2^63 on the int64 of the same bits); floats are cut off as by gn_cast. 0 on errors.
+// The same exactly, of int64 and uint64 (from 2^63 on the int64 of the same bits); floats are cut off as by gn_cast. 0 on
+// errors.
 GPUNUM_API int64_t gn_item_int(gn_array *a);
 
 GPUNUM_API gn_shape gn_shape_of(const gn_array *a);

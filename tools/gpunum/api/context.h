@@ -13,8 +13,8 @@
 // than that, or of another major version (while that is 0, another minor one), opens nothing.
 #define gn_open(...) gn_open_version((__VA_ARGS__), GPUNUM_VERSION, sizeof(gn_options)) // one argument, with its commas
 GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version, size_t options_size);
-// The same without waiting, for a page whose program can be suspended by neither JSPI nor Asyncify and could not wait for the
-// GPU: `done` is called once, there from the page's loop when the device is there, elsewhere before this returns. What
+// The same without waiting, for a page whose program can be suspended by neither JSPI nor Asyncify and could not wait for
+// the GPU: `done` is called once, there from the page's loop when the device is there, elsewhere before this returns. What
 // `options` points to must stay until then.
 #define gn_open_async(options, ...) gn_open_async_version((options), GPUNUM_VERSION, sizeof(gn_options), __VA_ARGS__)
 GPUNUM_API void gn_open_async_version(const gn_options *options, uint32_t version, size_t options_size, gn_opened_fn done,
@@ -46,8 +46,8 @@ GPUNUM_API void gn_device_get(const gn_context *g, gn_device_info *out);
 
 GPUNUM_API gn_status gn_flush(gn_context *g); // submit recorded work, do not wait
 GPUNUM_API gn_status gn_sync(gn_context *g);  // wait for everything; delivers gn_read_async callbacks
-// Calls back for the reads of gn_read_async that have arrived, and waits for none: for a loop that may not wait, as the frames
-// of a page. How many are still on their way; 0 where g is NULL.
+// Calls back for the reads of gn_read_async that have arrived, and waits for none: for a loop that may not wait, as the
+// frames of a page. How many are still on their way; 0 where g is NULL.
 GPUNUM_API int gn_poll(gn_context *g);
 
 GPUNUM_API void gn_memory_get(gn_context *g, gn_memory_stats *out);

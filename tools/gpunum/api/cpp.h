@@ -2,8 +2,8 @@
 // C++ alone: gn::array is one reference to a gn_array, let go of where its variable ends, with operators. An array that
 // could not be made is empty (`if (!a)`), what is made of it too, and the message is in gn_error: nothing throws. It goes
 // wherever C's functions take a gn_array *; their results go into one by gn::array y(gn_softmax(x, -1)), out of whichever
-// scope is open. What is no new array has an owner already: gn_eval, gn_to and gn_requires_grad are called alone, and what is
-// lent, gn_params_get's, goes through gn_retain. Let no gn::array outlive its context.
+// scope is open. What is no new array has an owner already: gn_eval, gn_to and gn_requires_grad are called alone, and what
+// is lent, gn_params_get's, goes through gn_retain. Let no gn::array outlive its context.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once

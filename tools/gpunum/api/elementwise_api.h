@@ -42,7 +42,7 @@ GPUNUM_API gn_array *gn_lgamma(gn_array *a);   // log |Gamma(a)|; Inf at 0, -1, 
 GPUNUM_API gn_array *gn_digamma(gn_array *a);  // derivative of gn_lgamma; NaN at -1, -2, ..., infinite at 0; two gradients
 GPUNUM_API gn_array *gn_sigmoid(gn_array *a);  // 1 / (1 + exp(-a))
 GPUNUM_API gn_array *gn_silu(gn_array *a);     // a sigmoid(a)
-GPUNUM_API gn_array *gn_gelu(gn_array *a);     // a Phi(a) with the normal distribution's Phi itself, not the tanh formula (gn_gelu_tanh)
+GPUNUM_API gn_array *gn_gelu(gn_array *a);     // a Phi(a), the normal distribution's Phi itself (by tanh: gn_gelu_tanh)
 GPUNUM_API gn_array *gn_softplus(gn_array *a); // log(1 + exp(a))
 
 // Keep the dtype; gn_sign, the roundings and gn_relu are for real numbers.
@@ -71,7 +71,7 @@ GPUNUM_API gn_array *gn_sub(gn_array *a, gn_array *b);       // a - b
 GPUNUM_API gn_array *gn_mul(gn_array *a, gn_array *b);       // a b
 GPUNUM_API gn_array *gn_floor_div(gn_array *a, gn_array *b); // a / b rounded towards -Inf; integers by 0 give 0
 GPUNUM_API gn_array *gn_mod(gn_array *a, gn_array *b);       // what gn_floor_div leaves; has b's sign
-GPUNUM_API gn_array *gn_pow(gn_array *a, gn_array *b);       // a to the power b; integers to negative powers give 0, but of 1 and -1
+GPUNUM_API gn_array *gn_pow(gn_array *a, gn_array *b);       // a to the power b; integers to powers below 0: 0, but of 1, -1
 GPUNUM_API gn_array *gn_minimum(gn_array *a, gn_array *b);   // the smaller; NaN wins
 GPUNUM_API gn_array *gn_maximum(gn_array *a, gn_array *b);   // the larger; NaN wins
 

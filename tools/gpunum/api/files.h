@@ -24,10 +24,9 @@ GPUNUM_API gn_status gn_save_npz(const char *path, gn_array *const *arrays, cons
 GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const *names, int count, void *out,
                                      size_t capacity);
 
-// A table of numbers, (lines, columns), behind `skip_lines` lines of names; delimiter 0: a comma. Blank lines do not count, nor
-// blanks and quotes around a number.
-// Strict: what is no number of the dtype (nan and inf are some, of floats; nothing is none), or a line with more or fewer columns, is
-// GN_ERROR_FORMAT and says where.
+// A table of numbers, (lines, columns), behind `skip_lines` lines of names; delimiter 0: a comma. Blank lines do not count,
+// nor blanks and quotes around a number. Strict: what is no number of the dtype (nan and inf are some, of floats; nothing is
+// none), or a line with more or fewer columns, is GN_ERROR_FORMAT and says where.
 GPUNUM_API gn_array *gn_load_csv(gn_context *g, const char *path, gn_dtype t, int skip_lines, char delimiter);
 GPUNUM_API gn_array *gn_load_csv_memory(gn_context *g, const void *text, size_t bytes, gn_dtype t, int skip_lines,
                                         char delimiter);

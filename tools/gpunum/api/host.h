@@ -10,7 +10,8 @@
 // may be included before or after this header, or not at all.
 struct DLManagedTensor;
 // Lends the value of `a`, without a copy but where its strides are 0 or negative. Whoever has the tensor calls its `deleter`
-// once, from any thread, before gn_close. What is written there is seen where the CPU computes, a copy on a GPU keeps what it has.
+// once, from any thread, before gn_close. What is written there is seen where the CPU computes, a copy on a GPU keeps what
+// it has.
 GPUNUM_API struct DLManagedTensor *gn_to_dlpack(gn_array *a);
 // Borrows a tensor as gn_array_wrap does, with its strides: `deleter` is called when the memory is no longer needed, but not
 // by a call that fails. GN_ERROR_UNSUPPORTED if it is not in CPU memory.

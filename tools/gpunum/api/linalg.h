@@ -45,10 +45,10 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // epsilon times the largest value at most. A matrix that has no decomposition is a GN_ERROR_ARGUMENT whose message names
 // it and says why.
 
-// All of them take complex matrices too: gn_solve and gn_inv solve real ones of twice the order, the others are computed on the
-// CPU in float64, determinants on one thread. What is transposed is conjugated then, symmetric means Hermitian; eigenvalues,
-// singular values and the diagonals of triangles are real. Eigenvectors are known up to a phase, and columns of u and rows
-// of vt up to one that they share: a loss that depends on it has no derivative.
+// All of them take complex matrices too: gn_solve and gn_inv solve real ones of twice the order, the others are computed on
+// the CPU in float64, determinants on one thread. What is transposed is conjugated then, symmetric means Hermitian;
+// eigenvalues, singular values and the diagonals of triangles are real. Eigenvectors are known up to a phase, and columns of
+// u and rows of vt up to one that they share: a loss that depends on it has no derivative.
 
 // x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
 // exactly 0 is an error.
@@ -76,16 +76,16 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
 
 GPUNUM_API gn_array *gn_eigvalsh(gn_array *a); // gn_eigh's values alone
 GPUNUM_API gn_array *gn_svdvals(gn_array *a);  // gn_svd's
-// The sign of the determinant (...), 0 for singular matrices (of complex ones det / |det|), and into *logdet (unless NULL) the
-// logarithm of its magnitude.
+// The sign of the determinant (...), 0 for singular matrices (of complex ones det / |det|), and into *logdet (unless NULL)
+// the logarithm of its magnitude.
 GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet);
-// The pseudo-inverse (..., n, m). Singular values up to rtol times the largest count as 0; rtol below 0 stands for the larger
-// of m and n times the dtype's epsilon. The derivative is that of matrices whose rank stays.
+// The pseudo-inverse (..., n, m). Singular values up to rtol times the largest count as 0; rtol below 0 stands for the
+// larger of m and n times the dtype's epsilon. The derivative is that of matrices whose rank stays.
 GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol);
 GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol); // int64: how many singular values count
 // The shortest x for which a x - b is the shortest: a (..., m, n), b (m) or (..., m, k).
-// Into *residuals and *rank, unless they are NULL, go the sums of squares of a x - b, (...) or (..., k), and gn_matrix_rank of a.
-// rtol as in gn_pinv.
+// Into *residuals and *rank, unless they are NULL, go the sums of squares of a x - b, (...) or (..., k), and gn_matrix_rank
+// of a. rtol as in gn_pinv.
 GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **residuals, gn_array **rank);
 GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n); // below 0 of the inverse
 GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b);       // blocks a[i, j] b, of any rank

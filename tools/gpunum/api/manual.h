@@ -47,13 +47,12 @@
 // still open and arrays still alive. GPUNUM_LOG=error, warning, info or debug in the environment writes to stderr what
 // a program takes no log of; nothing else does.
 //
-// dtypes. float32, float16, bfloat16, bool and integers of 8, 16 and 32 bits work everywhere; float64, int64
-// and uint64 on the CPU, and on GPUs that have them as far as these can compute with them, otherwise those
-// ops run on the CPU; complex64 and complex128 can be made, viewed, copied, read, transformed (gn_fft) and
-// computed with (gn_complex's comment says by what).
-// Promotion follows the array API standard, uint64 and a signed dtype give float64 as in NumPy (but compare
-// exactly); tools/gpunum/ARRAY_API.md compares function by function. Integers with floats give the float's dtype, and functions
-// that need a float turn integers into float32. float16 and bfloat16 round after every op.
+// dtypes. float32, float16, bfloat16, bool and integers of 8, 16 and 32 bits work everywhere; float64, int64 and uint64
+// on the CPU, and on GPUs that have them as far as these can compute with them, otherwise those ops run on the CPU;
+// complex64 and complex128 can be made, viewed, copied, read, transformed (gn_fft) and computed with (gn_complex's
+// comment says by what). Promotion follows the array API standard, uint64 and a signed dtype give float64 as in NumPy
+// (but compare exactly); tools/gpunum/ARRAY_API.md compares function by function. Integers with floats give the float's
+// dtype, and functions that need a float turn integers into float32. float16 and bfloat16 round after every op.
 //
 // Placement. With a GPU, each op runs where its operands are; work on CPU data goes to the GPU when it is
 // large enough (gn_options.thresholds). Smaller work is tried there when it repeats: rounds of a loop, each in a scope and
@@ -96,16 +95,17 @@
 // (gn_shape_of, gn_dtype_of, gn_context_of); a getter of a context or an optimizer ends in _get (gn_status_get,
 // gn_device_get, gn_memory_get, gn_lr_get).
 //
-// In a page. Emscripten compiles this header as it is: emcc -O2 -msimd128 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB, and with
-// -mrelaxed-simd for browsers that have fused multiply-add. It computes on the CPU there, and with GPUNUM_USE_WEBGPU on the
-// GPU where the browser has WebGPU (no other webgpu.h in the implementing file). What waits for a GPU, gn_open, gn_read, gn_item
-// and gn_sync, works in a program that is linked with -sJSPI or -sASYNCIFY; one that is not, calls gn_open_async, gn_read_async
-// and gn_poll, and whatever would wait is GN_ERROR_UNSUPPORTED. GN_PLACE_GPU keeps small work there, too. gpunum.js (tools/web)
-// is the same in JavaScript.
+// In a page. Emscripten compiles this header as it is: emcc -O2 -msimd128 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB, and
+// with -mrelaxed-simd for browsers that have fused multiply-add. It computes on the CPU there, and with
+// GPUNUM_USE_WEBGPU on the GPU where the browser has WebGPU (no other webgpu.h in the implementing file). What waits
+// for a GPU, gn_open, gn_read, gn_item and gn_sync, works in a program that is linked with -sJSPI or -sASYNCIFY; one
+// that is not, calls gn_open_async, gn_read_async and gn_poll, and whatever would wait is GN_ERROR_UNSUPPORTED.
+// GN_PLACE_GPU keeps small work there, too. gpunum.js (tools/web) is the same in JavaScript.
 //
 // Other languages. Every macro has a function behind it: gn_open gn_open_version (with gn_version() and
-// gn_options_size(); options may be NULL), gn_open_async gn_open_async_version, GN_SCOPE gn_scope_begin and gn_scope_end, GN_SHAPE gn_shape_from, GN_AXES
-// gn_axes_from, GN_KEEP gn_axes_keep, gn_permute gn_permute_axes, gn_einsum gn_einsum_list.
+// gn_options_size(); options may be NULL), gn_open_async gn_open_async_version, GN_SCOPE gn_scope_begin and
+// gn_scope_end, GN_SHAPE gn_shape_from, GN_AXES gn_axes_from, GN_KEEP gn_axes_keep, gn_permute gn_permute_axes,
+// gn_einsum gn_einsum_list.
 //
 // Changes from 0.1 to 0.2, with what to write instead:
 //     gn_sum(a, GN_AXIS(1))               gn_sum(a, 1); a plain number is that axis, so gn_sum(a, 0) is axis 0
@@ -121,11 +121,13 @@
 //     a log function for stderr           gn_log_stderr, or GPUNUM_LOG in the environment
 //     int32 of gn_argmin and gn_argmax    int64
 //     gn_qr                               r's diagonal is never negative, whichever backend computes it
-//     sections of a gn_array              gn_split, gn_array_split, gn_unstack; and gn_roll, gn_tile, gn_repeat, gn_pad, gn_diff,
-//                                         gn_meshgrid, gn_clip, nan-forms of reductions, gn_lstsq, gn_pinv and more are new
-//     what numpy or a loop did            gn_sort, gn_argsort, gn_topk, gn_cumsum, gn_unique, gn_quantile, gn_histogram; gn_assign,
-//                                         gn_take_along, gn_put_along, gn_scatter_add, gn_mask, gn_nonzero; gn_gamma, gn_choice,
-//                                         gn_shuffle; gn_load_npz, gn_load_csv; GN_I16, GN_U16, GN_U64 are new
+//     sections of a gn_array              gn_split, gn_array_split, gn_unstack; and gn_roll, gn_tile, gn_repeat, gn_pad,
+//                                         gn_diff, gn_meshgrid, gn_clip, nan-forms of reductions, gn_lstsq, gn_pinv and
+//                                         more are new
+//     what numpy or a loop did            gn_sort, gn_argsort, gn_topk, gn_cumsum, gn_unique, gn_quantile, gn_histogram;
+//                                         gn_assign, gn_take_along, gn_put_along, gn_scatter_add, gn_mask, gn_nonzero;
+//                                         gn_gamma, gn_choice, gn_shuffle; gn_load_npz, gn_load_csv; GN_I16, GN_U16 and
+//                                         GN_U64 are new
 //     sums of unsigned integers           are uint64, as NumPy's; uint8 with int8 is int16
 //
 // What it does not do: sparse arrays, strings, dates, ragged shapes, distributed arrays.

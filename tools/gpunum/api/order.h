@@ -8,7 +8,8 @@
 
 // Each element becomes what it and all in front of it come to, along one axis, or with GN_ALL of the raveled array. Sums and
 // products of integers and bool are int64, as of gn_sum, and wrap. NaN stays from where it is. gn_cumprod of
-// float64 that is 0 or infinite stays so; of narrower floats what is in front has float64's range or more, and may come back.
+// float64 that is 0 or infinite stays so; of narrower floats what is in front has float64's range or more, and may come
+// back.
 GPUNUM_API gn_array *gn_cumsum(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cumprod(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cummax(gn_array *a, gn_axes axis);
@@ -26,9 +27,9 @@ GPUNUM_API gn_array *gn_partition(gn_array *a, int64_t kth, gn_axes axis);
 // Indices that sort by the last of the arrays, where it has equal elements by the one in front of it, and so on.
 GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis);
 
-// The middle element, or the mean of the two; the element at q (n - 1) of the sorted ones, between two of them in proportion.
-// 0 <= q <= 1, percentages up to 100. NaN where there is one, or nothing; integers give float32. Derivatives go to the
-// elements that are taken.
+// The middle element, or the mean of the two; the element at q (n - 1) of the sorted ones, between two of them in
+// proportion. 0 <= q <= 1, percentages up to 100. NaN where there is one, or nothing; integers give float32. Derivatives go
+// to the elements that are taken.
 GPUNUM_API gn_array *gn_median(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes);
 GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes);

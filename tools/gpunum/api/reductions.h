@@ -8,8 +8,8 @@
 #endif
 
 // NULL with GN_ERROR_SHAPE for an axis that `a` does not have. The result has the other axes.
-// Partial results of floats never overflow: gn_sum and gn_prod are infinite or NaN only where an element or the result itself is,
-// gn_mean where the sum is (of float16 and bfloat16 float32's), on every backend.
+// Partial results of floats never overflow: gn_sum and gn_prod are infinite or NaN only where an element or the result
+// itself is, gn_mean where the sum is (of float16 and bfloat16 float32's), on every backend.
 GPUNUM_API gn_array *gn_sum(gn_array *a, gn_axes axes);  // integers and bool give int64, unsigned ones uint64, as of gn_prod
 GPUNUM_API gn_array *gn_prod(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_min(gn_array *a, gn_axes axes);  // NaN wins; no value for an empty axis: GN_ERROR_SHAPE
@@ -41,11 +41,12 @@ GPUNUM_API gn_array *gn_nanmax(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, double ddof);
 GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, double ddof);
-// Of variables in rows and observations in columns (variables, variables); 0-d of one variable, as a 1-d array is. NumPy's ddof is 1.
+// Of variables in rows and observations in columns (variables, variables); 0-d of one variable, as a 1-d array is. NumPy's
+// ddof is 1.
 GPUNUM_API gn_array *gn_cov(gn_array *a, int ddof);
 GPUNUM_API gn_array *gn_corrcoef(gn_array *a);
-// |a - b| <= atol + rtol |b|, bool, as NumPy has it; its defaults are 1e-5, 1e-8 and false. The next two say whether it holds
-// of all elements, and whether shapes and elements are the same: they wait for the values; false after an error.
+// |a - b| <= atol + rtol |b|, bool, as NumPy has it; its defaults are 1e-5, 1e-8 and false. The next two say whether it
+// holds of all elements, and whether shapes and elements are the same: they wait for the values; false after an error.
 GPUNUM_API gn_array *gn_isclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan);
 GPUNUM_API bool gn_allclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan);
 GPUNUM_API bool gn_array_equal(gn_array *a, gn_array *b, bool equal_nan);

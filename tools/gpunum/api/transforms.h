@@ -53,12 +53,13 @@ GPUNUM_API gn_array *gn_rfftfreq(gn_context *g, gn_dtype t, int64_t n, double d)
 GPUNUM_API gn_array *gn_fftshift(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes);
 
-// Parts of complex arrays are views of the same memory. Real arrays are their own real part and conjugate. Complex arrays also go
-// into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs, gn_square,
-// gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_expm1, gn_log1p, gn_log2, gn_log10, gn_sin, gn_cos,
-// gn_tan, gn_sinh, gn_cosh, gn_tanh, their inverses (gn_asin ... gn_atanh), gn_pow, gn_sign (a / |a|), gn_round, gn_isnan and
-// its kin, gn_logical_and and its kin, gn_where, gn_cast, gn_sum, gn_prod, gn_any, gn_all, gn_mean, gn_var, gn_std, gn_norm, and
-// into the products and decompositions of matrices, gn_matmul to gn_matrix_norm; each is computed when it is called.
+// Parts of complex arrays are views of the same memory. Real arrays are their own real part and conjugate. Complex arrays
+// also go into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs,
+// gn_square, gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_expm1, gn_log1p, gn_log2, gn_log10,
+// gn_sin, gn_cos, gn_tan, gn_sinh, gn_cosh, gn_tanh, their inverses (gn_asin ... gn_atanh), gn_pow, gn_sign (a / |a|),
+// gn_round, gn_isnan and its kin, gn_logical_and and its kin, gn_where, gn_cast, gn_sum, gn_prod, gn_any, gn_all, gn_mean,
+// gn_var, gn_std, gn_norm, and into the products and decompositions of matrices, gn_matmul to gn_matrix_norm; each is
+// computed when it is called.
 GPUNUM_API gn_array *gn_real(gn_array *a);
 GPUNUM_API gn_array *gn_imag(gn_array *a);
 GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im); // broadcasts

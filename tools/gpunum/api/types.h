@@ -106,8 +106,8 @@ typedef enum gn_precision {
     // memory for each element of the operands. Errors are about a third of GN_PRECISION_F32's on most data, but
     // larger where neighbouring products cancel; infinities and NaN come out the same. Where the device has no such
     // units, and for small products: GN_PRECISION_F32. Convolutions of 8 channels and more take the two float16 parts, with
-    // one scale for an image, or for a channel where weights get their gradient: numbers below 2^-27 of the largest one there
-    // are held to 2^-51 of that. Where 32 channels of a place, or 64 places of a channel, are all so small, and with
+    // one scale for an image, or for a channel where weights get their gradient: numbers below 2^-27 of the largest one
+    // there are held to 2^-51 of that. Where 32 channels of a place, or 64 places of a channel, are all so small, and with
     // infinities or NaN: GN_PRECISION_F32.
     GN_PRECISION_HIGH
 } gn_precision;

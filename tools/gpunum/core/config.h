@@ -105,14 +105,14 @@
 #endif
 #endif
 
-// Transforms, whose passes are written in vectors without a loop to improve, what waits for a device, and public functions made
-// of others: -O1 makes them as fast as -O2 does, in two thirds of the time. The list of rooms says which these are. (Products
-// and decompositions lose by it: up to half of their speed where matrices are small.)
+// Transforms, whose passes are written in vectors without a loop to improve, what waits for a device, and public functions
+// made of others: -O1 makes them as fast as -O2 does, in two thirds of the time. The list of rooms says which these are.
+// (Products and decompositions lose by it: up to half of their speed where matrices are small.)
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define GNI_O1_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
 #define GNI_O1_END _Pragma("GCC pop_options")
-// The one of the more expensive passes that vectors of 256 bits cannot do without: it clears their upper halves at the end of a
-// function, for which code of SSE2 would wait.
+// The one of the more expensive passes that vectors of 256 bits cannot do without: it clears their upper halves at the end
+// of a function, for which code of SSE2 would wait.
 #define GNI_O1_VECTORS _Pragma("GCC optimize(\"expensive-optimizations\", \"no-thread-jumps\")")
 #else
 #define GNI_O1_BEGIN

@@ -203,7 +203,10 @@ static void gni_build_finish(gni_program *p) {
 static bool gni_rounds_output(const gni_program *p, uint32_t insn) {
     const uint32_t op = GNI_INSN_CODE(insn) / 3u;
     const gn_dtype t = p->out_dtype[0];
-    return op == (t == GN_F16 ? GNI_OP_ROUND_F16 : t == GN_BF16 ? GNI_OP_ROUND_BF16 : GNI_OP_ROUND_F32) && (t == GN_F16 || t == GN_BF16 || t == GN_F32);
+    return op == (t == GN_F16    ? GNI_OP_ROUND_F16
+                  : t == GN_BF16 ? GNI_OP_ROUND_BF16
+                                 : GNI_OP_ROUND_F32) &&
+           (t == GN_F16 || t == GN_BF16 || t == GN_F32);
 }
 
 // Rounding at the end to the dtype of the output is what the store does anyway, and before relu it is as good as after it.
@@ -215,8 +218,8 @@ static void gni_drop_round(gni_program *p) {
         p->n_insn--;
         return;
     }
-    if (last < 1 || GNI_INSN_CODE(p->insn[last]) != GNI_OP_RELU * 3u + GNI_F || (int)GNI_INSN_A(p->insn[last]) != first + last - 1 ||
-        !gni_rounds_output(p, p->insn[last - 1]))
+    if (last < 1 || GNI_INSN_CODE(p->insn[last]) != GNI_OP_RELU * 3u + GNI_F ||
+        (int)GNI_INSN_A(p->insn[last]) != first + last - 1 || !gni_rounds_output(p, p->insn[last - 1]))
         return;
     p->insn[last - 1] = GNI_INSN(GNI_OP_RELU, GNI_F, GNI_INSN_A(p->insn[last - 1]), 0, 0);
     p->out_reg[0]--;
@@ -301,7 +304,8 @@ static void gni_build_pairs(gni_builder *b) {
         const uint32_t w = p->insn[i], v = p->insn[i + insns], op = GNI_INSN_CODE(w) / 3u;
         const bool two = op == GNI_OP_ADD || op == GNI_OP_SUB || op == GNI_OP_MUL || op == GNI_OP_DIV;
         if ((!two && op != GNI_OP_NEG) || GNI_INSN_CODE(w) != GNI_INSN_CODE(v)) return;
-        if (gni_other_half(p, GNI_INSN_A(w)) != GNI_INSN_A(v) || (two && gni_other_half(p, GNI_INSN_B(w)) != GNI_INSN_B(v))) return;
+        if (gni_other_half(p, GNI_INSN_A(w)) != GNI_INSN_A(v) || (two && gni_other_half(p, GNI_INSN_B(w)) != GNI_INSN_B(v)))
+            return;
     }
     b->paired = true;
     p->n_in = in;
@@ -686,14 +690,16 @@ static gn_array *gni_find_reader(const gn_context *g, const gn_array *a, uint32_
     return NULL;
 }
 
-// Whether there is any of that buffer; looked for from the last one on, which is where they are in a loop that updates an array.
+// Whether there is any of that buffer; looked for from the last one on, which is where they are in a loop that updates an
+// array.
 static bool gni_has_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
     const gn_array *p = g->pending_last;
     while (p != NULL && !gni_reads_buffer(p, buf, walk)) p = p->expr->prev;
     return p != NULL;
 }
 
-// Gives `a`, which shows its buffer to nobody but pending readers, another one with undefined contents; they keep the old one.
+// Gives `a`, which shows its buffer to nobody but pending readers, another one with undefined contents; they keep the old
+// one.
 static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
     gn_array *old = gni_array_new(g, a->maker, a->dtype, &a->shape);
     gni_buffer *fresh = gni_buffer_new(g, a->buf->bytes);
@@ -743,8 +749,8 @@ static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int 
     if (!gni_materialize(g, a)) return false;
     // Where no other array shows the buffer, who reads it reads `a`.
     if (a->lazy_refs == 0 && a->buf->refs - held == 1) return true;
-    // When only `a` shows the buffer to whom the new values matter, and all of it goes, another one is cheaper than computing the
-    // readers, and those that nobody asks for are never computed.
+    // When only `a` shows the buffer to whom the new values matter, and all of it goes, another one is cheaper than
+    // computing the readers, and those that nobody asks for are never computed.
     bool whole = !a->buf->host_borrowed && !a->buf->device_borrowed && gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
     if (whole && a->buf->refs - held - gni_views_of_readers(g, a) == 1)
         return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);

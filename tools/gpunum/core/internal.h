@@ -19,8 +19,8 @@ static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes);
 static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) GNI_PRINTF(3, 4);
 static const char *gni_shape_text(char *text, size_t size, const gn_shape *s); // "(3,4)"
 
-// calls (rooms `call` and `array`): every public function that takes arrays starts with gni_begin, which checks them and takes the
-// lock, and ends with one of the others. gni_begin returns NULL (unlocked) when one is NULL or stale.
+// calls (rooms `call` and `array`): every public function that takes arrays starts with gni_begin, which checks them and
+// takes the lock, and ends with one of the others. gni_begin returns NULL (unlocked) when one is NULL or stale.
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count);
 static bool gni_begin_context(const char *fn, gn_context *g); // for functions that take a context
 static gn_array *gni_end(gn_context *g,
@@ -101,12 +101,13 @@ static gni_takes_fn gni_cpu_takes_any, gni_cpu_takes_none, gni_cpu_takes_map, gn
     gni_cpu_takes_matmul, gni_cpu_takes_conv, gni_cpu_takes_take, gni_cpu_takes_attend, gni_cpu_takes_random;
 static bool gni_cpu_map(gn_context *g, const void *job), gni_cpu_reduce(gn_context *g, const void *job),
     gni_cpu_softmax(gn_context *g, const void *job), gni_cpu_matmul(gn_context *g, const void *job),
-    gni_cpu_conv(gn_context *g, const void *job), gni_cpu_attend(gn_context *g, const void *job), gni_cpu_take(gn_context *g, const void *job),
-    gni_cpu_scatter(gn_context *g, const void *job), gni_cpu_random(gn_context *g, const void *job),
-    gni_cpu_scan(gn_context *g, const void *job), gni_cpu_sort(gn_context *g, const void *job),
-    gni_cpu_search(gn_context *g, const void *job), gni_cpu_counts(gn_context *g, const void *job);
-// Of room `cpu`: computes one op on short arrays of one dtype without gaps, which most calls on small arrays are, without a program.
-// False: it is other work, or there is no memory. Where there is no GPU.
+    gni_cpu_conv(gn_context *g, const void *job), gni_cpu_attend(gn_context *g, const void *job),
+    gni_cpu_take(gn_context *g, const void *job), gni_cpu_scatter(gn_context *g, const void *job),
+    gni_cpu_random(gn_context *g, const void *job), gni_cpu_scan(gn_context *g, const void *job),
+    gni_cpu_sort(gn_context *g, const void *job), gni_cpu_search(gn_context *g, const void *job),
+    gni_cpu_counts(gn_context *g, const void *job);
+// Of room `cpu`: computes one op on short arrays of one dtype without gaps, which most calls on small arrays are, without a
+// program. False: it is other work, or there is no memory. Where there is no GPU.
 static bool gni_cpu_short(gn_context *g, gn_array *a);
 // Of room `cpu_jobs`: whether all indices, which the CPU has, are within the axis; or gni_fail.
 static bool gni_indices_ok(gn_context *g, const gni_places *at, const gni_operand *index);
@@ -205,8 +206,8 @@ static bool gni_back_concat(gn_context *g, gni_node *node, gn_array *gy, gn_arra
 static bool gni_back_stack(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 // Of room `indexing`; the result is the scope's.
-static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index, gn_array *values,
-                               int axis, bool along);
+static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index,
+                               gn_array *values, int axis, bool along);
 static bool gni_back_copy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 // What a backward function reads: bit i for the value of in[i], GNI_READS_OUTPUT for that of the output.
 #define GNI_READS_OUTPUT 0x80000000u

@@ -1,14 +1,15 @@
 // >>learn
-// Placement that learns: the rounds of a loop are timed, some of them on the GPU, and the loop stays where it was faster. A round
-// is what a thread calls between two ends of scopes; rounds with the same calls are one loop. From outside: gni_learn_scope,
-// gni_learn_side.
+// Placement that learns: the rounds of a loop are timed, some of them on the GPU, and the loop stays where it was faster. A
+// round is what a thread calls between two ends of scopes; rounds with the same calls are one loop. From outside:
+// gni_learn_scope, gni_learn_side.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../core/log.h"
 #endif
 
-// A loop is on trial when it has taken that long, so that short programs do not wait for pipelines; a window is so many rounds.
+// A loop is on trial when it has taken that long, so that short programs do not wait for pipelines; a window is so many
+// rounds.
 enum { GNI_LEARN_WINDOW = 8, GNI_LEARN_CALLS = 4 };
 #define GNI_LEARN_AFTER ((uint64_t)20000000) // ns
 
@@ -79,8 +80,8 @@ static void gni_learn_scope(gn_context *g) {
     l->begun = now;
     l->in_window = l->by_rule = l->little = 0;
     if (again && gni_learn_settled(p))
-        gni_log(g, GN_LOG_INFO, "a loop of %d calls takes %.3g us on the CPU and %.3g us on the GPU: it stays on the %s", count,
-                (double)p->best[0] * 1e-3, (double)p->best[1] * 1e-3, p->state == GNI_LOOP_GPU ? "GPU" : "CPU");
+        gni_log(g, GN_LOG_INFO, "a loop of %d calls takes %.3g us on the CPU and %.3g us on the GPU: it stays on the %s",
+                count, (double)p->best[0] * 1e-3, (double)p->best[1] * 1e-3, p->state == GNI_LOOP_GPU ? "GPU" : "CPU");
 }
 
 // Where the loop under way has its small work, 0: where the rules say.

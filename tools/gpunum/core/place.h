@@ -411,8 +411,8 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y)
     return ok;
 }
 
-// Runs a job that only GPUs do, if it belongs there and its results, new arrays, have room. False: the caller does it in other
-// ways, unless g->call_failed.
+// Runs a job that only GPUs do, if it belongs there and its results, new arrays, have room. False: the caller does it in
+// other ways, unless g->call_failed.
 static bool gni_run_on_gpu(gn_context *g, const gni_kind *kind, void *job, gn_array *y) {
     gni_job_view v;
     gni_reason why;

@@ -212,8 +212,9 @@ typedef struct gni_softmax {
 
 // Work on rows that needs a sum or two over each row first, on GPUs only: rows.comp says what `kind` (GNI_ROWS_) does. All
 // operands are contiguous, those that a kind does not have are without a buffer: x, gy (the gradient) and out (rows, n), or
-// out (rows) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and bias
-// float32, (n) or, where stretches > 0, (period, stretches): one for `inner` places, and for every row that many periods on.
+// out (rows) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and
+// bias float32, (n) or, where stretches > 0, (period, stretches): one for `inner` places, and for every row that many
+// periods on.
 typedef struct gni_rows {
     int kind;
     int64_t rows, n, period, stretches, inner;
@@ -257,38 +258,40 @@ typedef struct gni_conv {
     int64_t batch_dim[2], a_batch[2], b_batch[2];
     int64_t n_dim[4], b_n[4], k_dim[4], b_k[4];
     gni_operand a, b, c; // stride[] unused
-    // Other than 0, on a CPU: images (k_dim[0]) of a are so far apart, and neighbours along the last axis of k that has more than one
-    // place are neighbours in a and in b.
+    // Other than 0, on a CPU: images (k_dim[0]) of a are so far apart, and neighbours along the last axis of k that has more
+    // than one place are neighbours in a and in b.
     int64_t a_jump;
-    // Other than 0, on a CPU: rows of b's images are combed, elements i, i + comb, ... one after the other and comb_part elements in
-    // front of those from i + 1 on. The last axis of kernels, of so many taps, steps as if they were not; b_k or b_n has 0 for it.
+    // Other than 0, on a CPU: rows of b's images are combed, elements i, i + comb, ... one after the other and comb_part
+    // elements in front of those from i + 1 on. The last axis of kernels, of so many taps, steps as if they were not; b_k or
+    // b_n has 0 for it.
     int64_t comb, comb_part, comb_taps, comb_step;
-    // On a GPU, where b has its channels last: runs of c's columns that follow each other, where the next run and the next row
-    // begin.
+    // On a GPU, where b has its channels last: runs of c's columns that follow each other, where the next run and the next
+    // row begin.
     int64_t c_run, c_jump, c_row;
-    // With a buffer, on a GPU: a and b are images in parts, where these control words say so. Lines of b, which come behind those
-    // of a, are channels, else images.
+    // With a buffer, on a GPU: a and b are images in parts, where these control words say so. Lines of b, which come behind
+    // those of a, are channels, else images.
     gni_operand control;
     int64_t a_lines;
     bool by_channel;
 } gni_conv;
 
-// out (n, out..., width) contiguous = in (n, channels, in...) of any strides as if it began `before` places earlier, with zeros
-// around it, or cut; channels behind its own are zeros. For GPUs.
-typedef enum gni_image_step { GNI_IMAGE_PLAIN, GNI_IMAGE_SCAN, GNI_IMAGE_PARTS } gni_image_step; // image.comp says what they are
+// out (n, out..., width) contiguous = in (n, channels, in...) of any strides as if it began `before` places earlier, with
+// zeros around it, or cut; channels behind its own are zeros. For GPUs. Image.comp says what they are.
+typedef enum gni_image_step { GNI_IMAGE_PLAIN, GNI_IMAGE_SCAN, GNI_IMAGE_PARTS } gni_image_step;
 typedef struct gni_image {
     int64_t n, channels, width;
     int64_t have[3], before[3], size[3];
     gni_operand in, out; // in's strides: of n, channels and three axes
-    // Of scans, which write to `control` and have it as `out`, and of parts: the operand's first line, those of both operands, and
-    // all workgroups of their scans.
+    // Of scans, which write to `control` and have it as `out`, and of parts: the operand's first line, those of both
+    // operands, and all workgroups of their scans.
     gni_image_step step;
     gni_operand control;
     bool by_channel;
     int64_t first, lines, scans;
 } gni_image;
 
-// Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch, head, row.
+// Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch,
+// head, row.
 typedef enum gni_attend_step {
     GNI_ATTEND_FORWARD, // GN_STEP of attention.comp: y and, where there is a buffer for it, lse (batches, heads, n), float32
     GNI_ATTEND_QUERIES, // dq from these, lse, gy, and dot, the rows' sums of y gy, which is like lse
@@ -320,8 +323,8 @@ typedef struct gni_take {
     gni_operand in, index, out;
 } gni_take;
 
-// What is where mask (n) is true: with no `out` yet counts, how many in each chunk; then either `rank` rows of `count` int64 places
-// in an array of these dimensions, or of rank 0 the elements of in (n) there. Of GPUs alone.
+// What is where mask (n) is true: with no `out` yet counts, how many in each chunk; then either `rank` rows of `count` int64
+// places in an array of these dimensions, or of rank 0 the elements of in (n) there. Of GPUs alone.
 typedef struct gni_keep {
     int64_t n, count;
     int rank;
@@ -345,7 +348,8 @@ typedef struct gni_scan {
 // (rows, count) and one of them without a buffer if it is not asked for. Stable, NaN last.
 typedef struct gni_sort {
     int64_t rows, n, first, count;
-    int64_t parted; // unless 0, all that is asked for: that element is where sorting puts it, smaller ones are in front of it
+    // Unless 0, all that is asked for: that element is where sorting puts it, smaller ones are in front of it.
+    int64_t parted;
     bool descending;
     gni_operand in, out, index;
 } gni_sort;
@@ -360,8 +364,8 @@ typedef struct gni_search {
 } gni_search;
 
 // out (bins): how often each number from `least` on is among in (n), int64; with weight (n), float64, their sums. Numbers
-// outside are left out. With edges (bins + 1), which rise, in is of their dtype, float32, and its number is how many edges are not
-// above it; with a scale that is about (x - start) scale.
+// outside are left out. With edges (bins + 1), which rise, in is of their dtype, float32, and its number is how many edges
+// are not above it; with a scale that is about (x - start) scale.
 typedef struct gni_count {
     int64_t n, bins, least;
     double start, scale;
@@ -370,8 +374,8 @@ typedef struct gni_count {
 
 // GNI_SCATTER_PUT: the last one is what stays, on the CPU.
 typedef enum gni_scatter_op { GNI_SCATTER_ADD, GNI_SCATTER_MAX, GNI_SCATTER_MIN, GNI_SCATTER_PUT } gni_scatter_op;
-// To out (outer, extent, inner), float32, float64 or an integer of 32 or 64 bits, go the elements of in (outer, count, inner). Sums are
-// the same in every run.
+// To out (outer, extent, inner), float32, float64 or an integer of 32 or 64 bits, go the elements of in (outer, count,
+// inner). Sums are the same in every run.
 typedef struct gni_scatter {
     gni_places at;
     gni_scatter_op op;

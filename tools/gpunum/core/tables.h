@@ -97,11 +97,13 @@ typedef struct gni_softmax_fns {
 
 // Attention's scores s, rows of them `step` apart. A column is a query; columns are a multiple of the pass's lanes.
 typedef struct gni_attend_isa {
-    // s becomes exp(s - most), most and sum take it in; `keep` is what earlier sums are to be multiplied by. False: 1 everywhere.
+    // s becomes exp(s - most), most and sum take it in; `keep` is what earlier sums are to be multiplied by. False: 1
+    // everywhere.
     bool (*fold)(float *s, int64_t step, int64_t rows, int64_t cols, float *most, float *sum, float *keep);
     void (*times)(float *x, int64_t step, int64_t rows, int64_t cols, const float *factor);
     // s becomes exp(s - lse), and ds that times (ds - dot) scale
-    void (*back)(float *s, float *ds, int64_t step, int64_t rows, int64_t cols, const float *lse, const float *dot, float scale);
+    void (*back)(float *s, float *ds, int64_t step, int64_t rows, int64_t cols, const float *lse, const float *dot,
+                 float scale);
 } gni_attend_isa;
 
 // What one pass offers. Kernels are indexed by GNI_INSN_CODE, folds by reduction * 3 + domain.
@@ -117,9 +119,11 @@ typedef struct gni_cpu_isa {
     // s[0] += the sum of h, s[1] += that of h (x - mean): h is gy w, w is 1 where it is NULL, or without gy x - mean
     void (*norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean);
     // With z = (x - c[0]) c[1]: y = z w + b + c[2], with gy z c[4] + gy w c[3] + c[2]; y may be x
-    void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n, const float c[5]);
+    void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n,
+                       const float c[5]);
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
-    gni_kernel pair_product, pair_conj, pair_quotient; // of complex numbers as they lie in memory, n parts; NULL: there are none
+    // Of complex numbers as they lie in memory, n parts; NULL: there are none.
+    gni_kernel pair_product, pair_conj, pair_quotient;
     const struct gni_cpu_isa *wide; // the same for registers of 64 bits, up to `fold_columns` and those of pairs
     gni_kernel (*wide_kernel)(uint32_t code); // and its kernel of a GNI_INSN_CODE; NULL: it is in room `cpu_wide`
 } gni_cpu_isa;
@@ -172,8 +176,8 @@ typedef struct gni_gemm_family {
     gni_gemm_tile_fn tile[3][GNI_GEMM_MAX_ROWS + 1];
 } gni_gemm_family;
 
-// Rows of a against columns of b, both contiguous along k: c[i * c_rs + j * c_cs]. With `runs` they have so many times k elements,
-// which begin at a_runs and b_runs, and column j of b is at cols[j].
+// Rows of a against columns of b, both contiguous along k: c[i * c_rs + j * c_cs]. With `runs` they have so many times k
+// elements, which begin at a_runs and b_runs, and column j of b is at cols[j].
 typedef struct gni_gemm_dots {
     int64_t m, n, k;
     const float *a;

@@ -518,7 +518,8 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     gni_plan_slots(plan);
     for (int i = 0; i < p->n_insn; i++) {
         const uint32_t code = GNI_INSN_CODE(p->insn[i]);
-        plan->kernel[i] = narrow != GN_DTYPE_COUNT ? gni_narrow_kernel(code, narrow) : gni_kernel_of(g, g->isa, p->wide, code);
+        plan->kernel[i] =
+            narrow != GN_DTYPE_COUNT ? gni_narrow_kernel(code, narrow) : gni_kernel_of(g, g->isa, p->wide, code);
         plan->out_of[i] = -1;
     }
     for (int o = 0; o < p->n_out && out != NULL; o++) {
@@ -567,7 +568,8 @@ static void gni_eval_begin(gni_eval *e, const gni_plan *plan, char *memory) {
         uint32_t low = (uint32_t)(p->konst[c] & 0xffffffffu);
         const size_t item = p->wide ? 8 : 4, bytes = (size_t)(plan->block * plan->width);
         size_t n = 0;
-        for (; n < bytes && n < 64; n += item) memcpy(to + n, p->wide ? (const void *)&p->konst[c] : (const void *)&low, item);
+        for (; n < bytes && n < 64; n += item)
+            memcpy(to + n, p->wide ? (const void *)&p->konst[c] : (const void *)&low, item);
         for (; n < bytes; n *= 2) memcpy(to + n, to, GNI_MIN(n, bytes - n)); // several times as fast as one by one
         e->reg[p->n_in + c] = to;
     }
@@ -668,7 +670,8 @@ static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int6
     const int k = q->n_in + o;
     const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
     // Not where they are converted when they are stored.
-    if (item < 4 || item != j->plan.width || j->plan.isa->store[q->out_dtype[o]] != NULL || j->plan.isa->store[q->out_dtype[o + 1]] != NULL)
+    if (item < 4 || item != j->plan.width || j->plan.isa->store[q->out_dtype[o]] != NULL ||
+        j->plan.isa->store[q->out_dtype[o + 1]] != NULL)
         return false;
     return s->item[k + 1] == item && p[k + 1] == p[k] + item && gni_extent_contiguous(ext, stride, 2 * item) &&
            memcmp(stride, s->stride[k + 1] + s->rank - 3, 3 * sizeof *stride) == 0;
@@ -678,9 +681,12 @@ static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int6
 static int gni_map_unpair(const gni_map_job *j, gni_eval *e, char *const *p, int k, const int64_t ext[3], int64_t n) {
     const gni_space *s = &j->space;
     const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
-    if (stride[2] != 2 * item || item < 4 || item != j->plan.width || (n & 15) != 0 || !gni_extent_contiguous(ext, stride, 2 * item)) return 0;
+    if (stride[2] != 2 * item || item < 4 || item != j->plan.width || (n & 15) != 0 ||
+        !gni_extent_contiguous(ext, stride, 2 * item))
+        return 0;
     for (int i = k + 1; i < j->plan.program->n_in; i++) {
-        if (p[i] != p[k] + item || s->item[i] != item || memcmp(stride, s->stride[i] + s->rank - 3, 3 * sizeof *stride) != 0) continue;
+        if (p[i] != p[k] + item || s->item[i] != item || memcmp(stride, s->stride[i] + s->rank - 3, 3 * sizeof *stride) != 0)
+            continue;
         char *re = gni_eval_slot(e, j->plan.slot[k]), *im = gni_eval_slot(e, j->plan.slot[i]);
         gni_unpair_run(re, im, p[k], n, item);
         e->reg[k] = re, e->reg[i] = im;
@@ -690,8 +696,8 @@ static int gni_map_unpair(const gni_map_job *j, gni_eval *e, char *const *p, int
     return 0;
 }
 
-// Output o past the caches. Where one operand takes next to no time, what it has behind this tile is fetched meanwhile; longer
-// work gets nothing from that, or loses.
+// Output o past the caches. Where one operand takes next to no time, what it has behind this tile is fetched meanwhile;
+// longer work gets nothing from that, or loses.
 static void gni_map_stream(const gni_map_job *j, const gni_eval *e, char *const *p, int o, int64_t n) {
     const gni_program *g = j->plan.program;
     const char *from = e->reg[g->out_reg[o]];
@@ -833,13 +839,15 @@ static void gni_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
     if (j->stream) j->isa->stream(NULL, NULL, 0, NULL);
 }
 
-// Whether it needs no register: a constant, or one op that takes its operands where they are and leaves its result where it goes.
+// Whether it needs no register: a constant, or one op that takes its operands where they are and leaves its result where it
+// goes.
 static bool gni_map_bare(const gni_map_job *j) {
     const gni_plan *plan = &j->plan;
     const gni_program *p = plan->program;
     const gni_space *s = &j->space;
-    bool bare = plan->constant || (p->n_insn == 1 && p->n_const == 0 && p->out_reg[0] == p->n_in && plan->kernel[0] != NULL &&
-                                   plan->out_of[0] == 0 && !j->stream && plan->isa->store[p->out_dtype[0]] == NULL);
+    bool bare =
+        plan->constant || (p->n_insn == 1 && p->n_const == 0 && p->out_reg[0] == p->n_in && plan->kernel[0] != NULL &&
+                           plan->out_of[0] == 0 && !j->stream && plan->isa->store[p->out_dtype[0]] == NULL);
     for (int k = 0; k < s->ops; k++) {
         bare = bare && s->rank == 1 && s->stride[k][0] == s->item[k];
         if (k < p->n_in) bare = bare && plan->isa->load[p->in_dtype[k]] == NULL && !plan->copied[k];
@@ -919,7 +927,8 @@ static void gni_short_run(gni_kernel kernel, char *to, const char *const *from, 
     memcpy(to + whole * item, part[3], (size_t)(rest * item));
 }
 
-// The instruction that makes a's values of its sources, or GNI_OP_COUNT where they are those already. False: one will not do.
+// The instruction that makes a's values of its sources, or GNI_OP_COUNT where they are those already. False: one will not
+// do.
 static bool gni_short_op(const gn_array *a, gni_op *op) {
     const gni_expr *e = a->expr;
     gni_op more[2];
@@ -930,7 +939,8 @@ static bool gni_short_op(const gn_array *a, gni_op *op) {
         return n < 2;
     }
     const bool held = e->compute == GN_F32 || e->compute == GN_I32 || e->compute == GN_F64 || e->compute == GN_I64;
-    const bool truth = (e->op >= GNI_OP_EQ && e->op <= GNI_OP_LOGICAL_XOR) || (e->op >= GNI_OP_ISNAN && e->op <= GNI_OP_LOGICAL_NOT);
+    const bool truth =
+        (e->op >= GNI_OP_EQ && e->op <= GNI_OP_LOGICAL_XOR) || (e->op >= GNI_OP_ISNAN && e->op <= GNI_OP_LOGICAL_NOT);
     return held && e->op <= GNI_OP_FMA && a->dtype == (truth ? GN_BOOL : e->compute);
 }
 
@@ -948,7 +958,8 @@ static const char *gni_short_source(gn_context *g, const gn_array *a, int i, con
         return (const char *)reg;
     }
     const int64_t have = gni_elements(&s->shape);
-    if (s->expr != NULL || s->dtype != t || (have != 1 && !(gni_same_shape(&s->shape, &a->shape) && gni_is_contiguous(s)))) return NULL;
+    if (s->expr != NULL || s->dtype != t || (have != 1 && !(gni_same_shape(&s->shape, &a->shape) && gni_is_contiguous(s))))
+        return NULL;
     if (!gni_buffer_need(g, s->buf, GNI_ON_CPU)) return NULL;
     const char *data = (const char *)s->buf->host + s->offset * gni_item_size(t);
     const bool one = have == 1 && n > 1;
@@ -966,11 +977,14 @@ static GNI_NOINLINE bool gni_cpu_short(gn_context *g, gn_array *a) { // whose st
     const gn_dtype t = a->dtype;
     const int64_t n = gni_elements(&a->shape), width = e->wide ? 8 : 4;
     gni_op op;
-    if (n < 1 || n > GNI_SHORT || gni_is_complex(t) || gni_is_complex(e->compute) || e->op > GNI_OP_CAST || !gni_short_op(a, &op)) return false;
+    if (n < 1 || n > GNI_SHORT || gni_is_complex(t) || gni_is_complex(e->compute) || e->op > GNI_OP_CAST ||
+        !gni_short_op(a, &op))
+        return false;
     if (g->profile != NULL || g->options.log_level == GN_LOG_DEBUG) return false; // which tell of jobs
     const gni_cpu_isa *narrow = gni_cpu_isa_of(g->isa), *isa = e->wide ? narrow->wide : narrow;
     gni_kernel kernel = NULL;
-    if (op != GNI_OP_COUNT) kernel = gni_kernel_of(g, g->isa, e->wide, GNI_INSN(op, gni_domain_of(e->compute, e->wide), 0, 0, 0));
+    if (op != GNI_OP_COUNT)
+        kernel = gni_kernel_of(g, g->isa, e->wide, GNI_INSN(op, gni_domain_of(e->compute, e->wide), 0, 0, 0));
     if (op != GNI_OP_COUNT && kernel == NULL) return false;
     for (int i = 0; i < e->n_src; i++) {
         from[i] = gni_short_source(g, a, i, isa, reg[i]);

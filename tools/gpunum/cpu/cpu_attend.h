@@ -1,6 +1,7 @@
 // >>cpu_attend
-// Attention on the CPU. Scores have a query in each column, so that keys and values are read where they are, all passes over them are
-// passes over vectors, and only blocks of them are there at a time. From outside: gni_cpu_attend, gni_cpu_takes_attend.
+// Attention on the CPU. Scores have a query in each column, so that keys and values are read where they are, all passes over
+// them are passes over vectors, and only blocks of them are there at a time. From outside: gni_cpu_attend,
+// gni_cpu_takes_attend.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -65,9 +66,18 @@ static int64_t gni_attend_rooms(gni_attend_block *b, const gni_attend_cpu *c, fl
     const gni_attend_job *a = c->a;
     const bool back = c->step != GNI_ATTEND_FORWARD;
     const int64_t most = GNI_ATTEND_BLOCK, step = gni_attend_step_of();
-    const int64_t size[12] = {a->d * most, back ? a->e * most : 0, back ? most * c->wide_d : 0, most * GNI_MAX(c->wide_d, c->wide_e),
-                              c->keys * step, back ? c->keys * step : 0, GNI_MAX(a->d, a->e) * step,
-                              c->keys * (a->d + GNI_ATTEND_PAD), c->keys * (a->e + GNI_ATTEND_PAD), most, most, most};
+    const int64_t size[12] = {a->d * most,
+                              back ? a->e * most : 0,
+                              back ? most * c->wide_d : 0,
+                              most * GNI_MAX(c->wide_d, c->wide_e),
+                              c->keys * step,
+                              back ? c->keys * step : 0,
+                              GNI_MAX(a->d, a->e) * step,
+                              c->keys * (a->d + GNI_ATTEND_PAD),
+                              c->keys * (a->e + GNI_ATTEND_PAD),
+                              most,
+                              most,
+                              most};
     float **const to[12] = {&b->qt, &b->gt, &b->q, &b->gy, &b->s, &b->ds, &b->o, &b->k, &b->v, &b->most, &b->sum, &b->keep};
     int64_t all = 0;
     b->c = c;
@@ -78,11 +88,14 @@ static int64_t gni_attend_rooms(gni_attend_block *b, const gni_attend_cpu *c, fl
     return all;
 }
 
-static int64_t gni_attend_width(const gni_attend_cpu *c, int64_t left) { return left > c->f->lanes ? 2 * c->f->lanes : c->f->lanes; }
+static int64_t gni_attend_width(const gni_attend_cpu *c, int64_t left) {
+    return left > c->f->lanes ? 2 * c->f->lanes : c->f->lanes;
+}
 
 // A product on tiles: to (rows,width) = a (rows,k) b (k,width), or added to it; of its columns `cols` are there.
-static void gni_attend_tiles(const gni_gemm_family *f, const float *a, int64_t a_rs, int64_t a_cs, const float *b, int64_t b_rs, float *to,
-                             int64_t to_rs, int64_t rows, int64_t k, int64_t width, int64_t cols, bool add) {
+static void gni_attend_tiles(const gni_gemm_family *f, const float *a, int64_t a_rs, int64_t a_cs, const float *b,
+                             int64_t b_rs, float *to, int64_t to_rs, int64_t rows, int64_t k, int64_t width, int64_t cols,
+                             bool add) {
     gni_gemm_tile_fn const *tile = gni_gemm_tiles_of(f, width);
     gni_gemm_tile t;
     memset(&t, 0, sizeof t);
@@ -103,8 +116,8 @@ static void gni_attend_tiles(const gni_gemm_family *f, const float *a, int64_t a
 }
 
 // to (rows,n) += a (rows,k) b (k,n), where b's rows go on as far as a panel does.
-static void gni_attend_wide(const gni_attend_cpu *c, const float *a, int64_t a_rs, const float *b, int64_t b_rs, float *to, int64_t to_rs,
-                            int64_t rows, int64_t k, int64_t n) {
+static void gni_attend_wide(const gni_attend_cpu *c, const float *a, int64_t a_rs, const float *b, int64_t b_rs, float *to,
+                            int64_t to_rs, int64_t rows, int64_t k, int64_t n) {
     for (int64_t j = 0, width; j < n; j += width) {
         width = gni_attend_width(c, n - j);
         gni_attend_tiles(c->f, a, a_rs, 1, b + j, b_rs, to + j, to_rs, rows, k, width, GNI_MIN(width, n - j), true);
@@ -120,8 +133,8 @@ static void gni_attend_load(const gni_attend_cpu *c, float *to, const char *from
 }
 
 // n rows of keys or values from `row` on as float32, `room` if they cannot stay.
-static const float *gni_attend_rows(const gni_attend_block *b, const gni_operand *o, int64_t row, int64_t n, int64_t width, float *room,
-                                    int64_t *rs) {
+static const float *gni_attend_rows(const gni_attend_block *b, const gni_operand *o, int64_t row, int64_t n, int64_t width,
+                                    float *room, int64_t *rs) {
     const gni_attend_cpu *c = b->c;
     const char *from = gni_attend_at(o, b->batch, b->head / c->a->share, row);
     const int64_t step = o->stride[2] * c->item;
@@ -187,10 +200,11 @@ static void gni_attend_hide(const gni_attend_block *b, float *s, int64_t j, int6
     const gni_operand *m = &a->mask;
     const int64_t first = b->row + j;
     if (m->buf != NULL)
-        gni_attend_mask_scores(m, gni_attend_at(m, b->batch, b->head, first) + key * m->stride[3] * gni_item_size(m->dtype), s,
-                               GNI_MIN(width, b->n - j), keys);
+        gni_attend_mask_scores(m, gni_attend_at(m, b->batch, b->head, first) + key * m->stride[3] * gni_item_size(m->dtype),
+                               s, GNI_MIN(width, b->n - j), keys);
     for (int64_t i = 0; i < keys && a->causal; i++)
-        for (int64_t q = 0, end = GNI_MIN(width, key + i - first); q < end; q++) s[i * gni_attend_step_of() + q] = -(float)INFINITY;
+        for (int64_t q = 0, end = GNI_MIN(width, key + i - first); q < end; q++)
+            s[i * gni_attend_step_of() + q] = -(float)INFINITY;
 }
 
 static bool gni_attend_hides(const gni_attend_block *b, int64_t j, int64_t last_key) {
@@ -198,7 +212,9 @@ static bool gni_attend_hides(const gni_attend_block *b, int64_t j, int64_t last_
 }
 
 // The end of the keys that the block sees.
-static int64_t gni_attend_end(const gni_attend_block *b, int64_t end) { return b->c->a->causal ? GNI_MIN(end, b->row + b->n) : end; }
+static int64_t gni_attend_end(const gni_attend_block *b, int64_t end) {
+    return b->c->a->causal ? GNI_MIN(end, b->row + b->n) : end;
+}
 
 // o (width,n) becomes rows of an operand.
 static void gni_attend_put_rows(const gni_attend_block *b, const gni_operand *o, int64_t width) {
@@ -209,7 +225,8 @@ static void gni_attend_put_rows(const gni_attend_block *b, const gni_operand *o,
     t.c = c->store != NULL ? (void *)b->gy : (void *)to;
     t.c_rs = c->store != NULL ? width : o->stride[2];
     c->gemm->put_transposed(&t, b->o, width, b->n, gni_attend_step_of());
-    for (int64_t i = 0; i < b->n && c->store != NULL; i++) c->store(to + i * o->stride[2] * c->item, b->gy + i * width, width);
+    for (int64_t i = 0; i < b->n && c->store != NULL; i++)
+        c->store(to + i * o->stride[2] * c->item, b->gy + i * width, width);
 }
 
 // ---- forward: the largest score, and sums with it, as they are so far
@@ -219,7 +236,8 @@ static void gni_attend_weigh(const gni_attend_block *b, int64_t key, int64_t key
     const gni_attend_job *a = c->a;
     const int64_t step = gni_attend_step_of();
     int64_t k_rs, v_rs;
-    const float *k = gni_attend_rows(b, &a->k, key, keys, a->d, b->k, &k_rs), *v = gni_attend_rows(b, &a->v, key, keys, a->e, b->v, &v_rs);
+    const float *k = gni_attend_rows(b, &a->k, key, keys, a->d, b->k, &k_rs),
+                *v = gni_attend_rows(b, &a->v, key, keys, a->e, b->v, &v_rs);
     for (int64_t j = 0, width; j < b->n; j += width) {
         width = gni_attend_width(c, b->n - j);
         gni_attend_tiles(c->f, k, k_rs, 1, b->qt + j * a->d, width, b->s + j, step, keys, a->d, width, width, false);
@@ -256,12 +274,14 @@ static void gni_attend_forward_block(const gni_attend_block *b) {
 // ---- the gradient
 
 // Of keys from `key` on: adds to dk and dv what this block gives them, and to o what they give dq.
-static void gni_attend_back_keys(const gni_attend_block *b, int64_t key, int64_t keys, bool first, bool queries, bool others) {
+static void gni_attend_back_keys(const gni_attend_block *b, int64_t key, int64_t keys, bool first, bool queries,
+                                 bool others) {
     const gni_attend_cpu *c = b->c;
     const gni_attend_job *a = c->a;
     const int64_t step = gni_attend_step_of(), head = b->head / a->share;
     int64_t k_rs, v_rs;
-    const float *k = gni_attend_rows(b, &a->k, key, keys, a->d, b->k, &k_rs), *v = gni_attend_rows(b, &a->v, key, keys, a->e, b->v, &v_rs);
+    const float *k = gni_attend_rows(b, &a->k, key, keys, a->d, b->k, &k_rs),
+                *v = gni_attend_rows(b, &a->v, key, keys, a->e, b->v, &v_rs);
     for (int64_t j = 0, width; j < b->n; j += width) {
         width = gni_attend_width(c, b->n - j);
         gni_attend_tiles(c->f, k, k_rs, 1, b->qt + j * a->d, width, b->s + j, step, keys, a->d, width, width, false);
@@ -271,11 +291,11 @@ static void gni_attend_back_keys(const gni_attend_block *b, int64_t key, int64_t
         if (queries) gni_attend_tiles(c->f, k, 1, k_rs, b->ds + j, step, b->o + j, step, a->d, keys, width, width, !first);
     }
     if (others && a->dv.buf != NULL)
-        gni_attend_wide(c, b->s, step, b->gy, c->wide_e, (float *)(void *)gni_attend_at(&a->dv, b->batch, head, key), a->dv.stride[2], keys,
-                        b->n, a->e);
+        gni_attend_wide(c, b->s, step, b->gy, c->wide_e, (float *)(void *)gni_attend_at(&a->dv, b->batch, head, key),
+                        a->dv.stride[2], keys, b->n, a->e);
     if (others && a->dk.buf != NULL)
-        gni_attend_wide(c, b->ds, step, b->q, c->wide_d, (float *)(void *)gni_attend_at(&a->dk, b->batch, head, key), a->dk.stride[2], keys,
-                        b->n, a->d);
+        gni_attend_wide(c, b->ds, step, b->q, c->wide_d, (float *)(void *)gni_attend_at(&a->dk, b->batch, head, key),
+                        a->dk.stride[2], keys, b->n, a->d);
 }
 
 // Keys from `from` to `to`.
@@ -382,7 +402,8 @@ static bool gni_cpu_attend(gn_context *g, const void *job) {
     c.wide_e = gni_gemm_round(a->e, 2 * c.f->lanes) + GNI_ATTEND_PAD;
     if (a->step != GNI_ATTEND_ALL) return gni_attend_run_step(g, &c, a->step);
     // All at once is five products, by queries and by keys are three and four: those have more tasks. The sums are the same.
-    const int64_t threads = gni_pool_threads(g->pool), heads = a->batches * a->heads / a->share, rounds = (heads + threads - 1) / threads;
+    const int64_t threads = gni_pool_threads(g->pool), heads = a->batches * a->heads / a->share,
+                  rounds = (heads + threads - 1) / threads;
     if (a->dk.buf == NULL && a->dv.buf == NULL) return gni_attend_run_step(g, &c, GNI_ATTEND_QUERIES);
     if (a->dq.buf == NULL) return gni_attend_run_step(g, &c, GNI_ATTEND_KEYS);
     if (5 * rounds * threads <= 7 * heads) return gni_attend_run_step(g, &c, GNI_ATTEND_ALL);

@@ -394,7 +394,8 @@ static bool gni_cpu_scatter(gn_context *g, const void *job) {
         gni_parallel(g->pool, d->at.outer * d->at.extent * d->at.inner, GNI_GRAIN, gni_scatter_base_task, &j);
     }
     if (work == 0) return true;
-    gni_parallel(g->pool, d->at.outer * j.parts, GNI_MAX(GNI_GRAIN * j.parts / (work / d->at.outer + 1), 1), gni_scatter_task, &j);
+    gni_parallel(g->pool, d->at.outer * j.parts, GNI_MAX(GNI_GRAIN * j.parts / (work / d->at.outer + 1), 1),
+                 gni_scatter_task, &j);
     return true;
 }
 

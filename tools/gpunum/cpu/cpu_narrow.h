@@ -1,6 +1,6 @@
 // >>cpu_narrow
-// Elementwise programs on items of 8 and 16 bits that need no wider registers: loops over the items as they are in memory, compiled
-// once. From outside: gni_narrow_program, gni_narrow_kernel, gni_narrow_isa_of.
+// Elementwise programs on items of 8 and 16 bits that need no wider registers: loops over the items as they are in memory,
+// compiled once. From outside: gni_narrow_program, gni_narrow_kernel, gni_narrow_isa_of.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -55,7 +55,8 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
 // Of bits alone, and of values.
 #define GNI_NARROW_BITS(X)                                                                         \
     X(ADD, a + b) X(SUB, a - b) X(MUL, 1u * a * b) X(AND, a & b) X(OR, a | b) X(XOR, a ^ b) X(EQ, a == b) X(NE, a != b) \
-    X(LOGICAL_AND, (a != 0) & (b != 0)) X(LOGICAL_OR, (a | b) != 0) X(LOGICAL_XOR, (a != 0) ^ (b != 0)) X(LOGICAL_NOT, a == 0) \
+    X(LOGICAL_AND, (a != 0) & (b != 0)) X(LOGICAL_OR, (a | b) != 0) X(LOGICAL_XOR, (a != 0) ^ (b != 0)) X(LOGICAL_NOT, \
+      a == 0) \
     X(WHERE, a != 0 ? b : c)
 #define GNI_NARROW_VALUES(X) X(MIN, a < b ? a : b) X(MAX, a > b ? a : b) X(LT, a < b) X(LE, a <= b)
 #define GN_X(NAME, E) GNI_NARROW(gni_k8_##NAME, uint8_t, E) GNI_NARROW(gni_k16_##NAME, uint16_t, E)
@@ -94,7 +95,8 @@ static void gni_narrow_truth(void *dst, const void *src, int64_t n) {
     for (; i < n; i++) d[i] = (uint8_t)s[i];
 }
 
-// Truth of bytes, `few` for a branch, the last of which overlap those before: any stops at the first that is not 0, all at a 0.
+// Truth of bytes, `few` for a branch, the last of which overlap those before: any stops at the first that is not 0, all at a
+// 0.
 #define GNI_NARROW_FOLD(name, few, FIRST, STEP, STOP, VALUE)                                            \
     static void name(gni_acc *acc, const void *x, int64_t n, int64_t at) {                         \
         const uint8_t *p = (const uint8_t *)x;                                                     \
@@ -120,7 +122,8 @@ static const gni_fold_fn gni_narrow_fold[] = {GNI_REDUCE_AXES(GN_X) NULL};
 
 static const gni_convert_fn gni_narrow_none[GN_DTYPE_COUNT] = {NULL};
 // By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL.
-static const gni_convert_fn gni_narrow_store[GN_DTYPE_COUNT] = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, gni_narrow_truth};
+static const gni_convert_fn gni_narrow_store[GN_DTYPE_COUNT] = {NULL, NULL, NULL, NULL, NULL,
+                                                                NULL, NULL, NULL, NULL, gni_narrow_truth};
 static const gni_cpu_isa gni_narrow_isa[2] = {
     {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
     {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
@@ -142,7 +145,8 @@ static gn_dtype gni_narrow_dtype(const gni_program *p) {
             truth = true;
             continue;
         }
-        if ((d != GN_U8 && d != GN_I8 && d != GN_U16 && d != GN_I16) || (t != GN_DTYPE_COUNT && t != d)) return GN_DTYPE_COUNT;
+        if ((d != GN_U8 && d != GN_I8 && d != GN_U16 && d != GN_I16) || (t != GN_DTYPE_COUNT && t != d))
+            return GN_DTYPE_COUNT;
         t = d;
     }
     if (t == GN_DTYPE_COUNT) t = GN_U8;
@@ -186,8 +190,8 @@ static int gni_narrow_op(uint32_t *op, gn_dtype t, int x, int y, int z) {
     }
 }
 
-// The same program for registers of as many bits as the items have, without the instructions that only cut results off. Returns
-// their dtype, or GN_DTYPE_COUNT where it needs what such registers lack.
+// The same program for registers of as many bits as the items have, without the instructions that only cut results off.
+// Returns their dtype, or GN_DTYPE_COUNT where it needs what such registers lack.
 static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
     const gn_dtype t = gni_narrow_dtype(p);
     int has[GNI_MAX_REGS], reg[GNI_MAX_REGS], first = p->n_in + p->n_const;

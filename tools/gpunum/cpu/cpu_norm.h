@@ -6,8 +6,8 @@
 #include "../cpu/cpu.h"
 #endif
 
-// Of x, gy and y a row is n elements in pieces of `piece` neighbours, `apart` from each other; row r begins at r * step. Weights are
-// those of a row's places (n), or `by_row` of rows. What is not there is NULL.
+// Of x, gy and y a row is n elements in pieces of `piece` neighbours, `apart` from each other; row r begins at r * step.
+// Weights are those of a row's places (n), or `by_row` of rows. What is not there is NULL.
 typedef struct gni_norm_job {
     int64_t rows, step, n, piece, apart;
     bool by_row, centred;
@@ -37,7 +37,8 @@ static void gni_norm_forward_row(const gni_norm_job *j, int64_t r) {
     if (j->by_row && j->w != NULL) c[1] = (float)(scale * (double)j->w[r]);
     if (j->by_row && j->b != NULL) c[2] = j->b[r];
     for (int64_t at = 0; at < end; at += j->apart)
-        j->isa->norm_write(j->y + r * j->step + at, x + at, NULL, j->by_row ? NULL : j->w, j->by_row ? NULL : j->b, j->piece, c);
+        j->isa->norm_write(j->y + r * j->step + at, x + at, NULL, j->by_row ? NULL : j->w, j->by_row ? NULL : j->b, j->piece,
+                           c);
     if (j->mean != NULL) j->mean[r] = mean;
     j->scale[r] = (float)scale;
     j->var[r] = (float)var;
@@ -48,7 +49,8 @@ static void gni_norm_back_row(const gni_norm_job *j, int64_t r) {
     const float *x = j->x + r * j->step, *gy = j->gy + r * j->step, *w = j->by_row ? NULL : j->w;
     const int64_t end = j->n / j->piece * j->apart;
     const float mean = j->mean != NULL ? j->mean[r] : 0.0f;
-    const double n = (double)j->n, scale = (double)j->scale[r], factor = j->by_row && j->w != NULL ? scale * (double)j->w[r] : scale;
+    const double n = (double)j->n, scale = (double)j->scale[r],
+                 factor = j->by_row && j->w != NULL ? scale * (double)j->w[r] : scale;
     double s[2] = {0.0, 0.0};
     for (int64_t at = 0; at < end; at += j->apart) j->isa->norm_sums(s, x + at, gy + at, w, j->piece, mean);
     // Of z, whose factor is 1 / std: that of x - mean would be its square, which may be no float.

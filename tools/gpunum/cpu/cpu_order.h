@@ -11,8 +11,8 @@
 
 enum { GNI_SCAN_BLOCK = 1024, GNI_SCAN_CHUNK = 1 << 16, GNI_SCAN_COLUMNS = 256 };
 
-// What the elements so far come to: a, of logsumexp the largest a and b = sum of exp(x - a); integers in i. Of products b is not 0
-// where one of them was far from 1.
+// What the elements so far come to: a, of logsumexp the largest a and b = sum of exp(x - a); integers in i. Of products b is
+// not 0 where one of them was far from 1.
 typedef struct gni_scan_acc {
     double a, b;
     int64_t i;
@@ -70,8 +70,8 @@ GNI_INLINE int64_t gni_scan_integer(gni_scan_op op, int64_t a, int64_t x) {
     return a < x ? a : x;
 }
 
-// The highest bit is set of numbers below 2^-511, from 2^513 on and not finite: products of such in another order may overflow or
-// vanish where those in order do not.
+// The highest bit is set of numbers below 2^-511, from 2^513 on and not finite: products of such in another order may
+// overflow or vanish where those in order do not.
 GNI_INLINE uint64_t gni_scan_far(double a) {
     uint64_t bits;
     memcpy(&bits, &a, sizeof bits);
@@ -265,7 +265,8 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
             gni_scan_join(d->op, &acc, &total);
             beyond = beyond || total.b != 0.0 || gni_scan_far(acc.a) >> 63 != 0;
         }
-        if (beyond && j.is_float && d->op == GNI_SCAN_PROD) { // in order then: 0 of one part times infinity of the next is NaN
+        // In order then: 0 of one part times infinity of the next is NaN.
+        if (beyond && j.is_float && d->op == GNI_SCAN_PROD) {
             gni_free(g, j.parts);
             j.parts = NULL;
             j.chunk = d->n;
@@ -313,7 +314,8 @@ GNI_INLINE uint64_t gni_key_of(const gni_key *k, bool is_float, uint64_t u) {
 GNI_INLINE uint64_t gni_key_back(const gni_key *k, uint64_t u) {
     const uint64_t own = u ^ k->sign ^ (k->descending ? k->all : 0);
     if (!k->is_float) return own;
-    return u == k->all ? k->inf | k->inf >> 1 : (own ^ ((0 - (own >> (8 * k->bytes - 1))) & ~k->sign)) & k->all; // all: a NaN
+    // All: a NaN.
+    return u == k->all ? k->inf | k->inf >> 1 : (own ^ ((0 - (own >> (8 * k->bytes - 1))) & ~k->sign)) & k->all;
 }
 
 GNI_INLINE uint64_t gni_get_bits(const void *p, int64_t i, int bytes) {
@@ -361,8 +363,8 @@ GNI_INLINE bool gni_record_less(gni_layout r, const void *p, int64_t k, const vo
     return a->key < b->key || (a->key == b->key && a->at < b->at);
 }
 
-GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, gni_layout r, const char *x, int64_t n, int64_t at,
-                                 void *to) {
+GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, gni_layout r, const char *x, int64_t n,
+                                 int64_t at, void *to) {
     const gni_key k = *key;
     for (int64_t i = 0; i < n; i++) {
         const uint64_t u = gni_key_of(&k, is_float, gni_get_bits(x, i, bytes));
@@ -398,8 +400,10 @@ GNI_WORDS_LOOP(gni_values_f32, u == ~0u ? 0x7fc00000u : own ^ ((0u - (own >> 31)
 // Records of n elements, the first of which is number `at` of its row.
 static void gni_records_make(const gni_key *k, gni_layout r, const char *x, int64_t n, int64_t at, void *to) {
     const int bytes = k->bytes;
-    if (bytes == 4 && k->is_float && r == GNI_LAYOUT_KEY4) gni_keys_f32(k, (const uint32_t *)(const void *)x, n, (uint32_t *)to);
-    else if (bytes == 4 && k->is_float && r == GNI_LAYOUT_PACKED) gni_records_loop(k, true, 4, GNI_LAYOUT_PACKED, x, n, at, to);
+    if (bytes == 4 && k->is_float && r == GNI_LAYOUT_KEY4)
+        gni_keys_f32(k, (const uint32_t *)(const void *)x, n, (uint32_t *)to);
+    else if (bytes == 4 && k->is_float && r == GNI_LAYOUT_PACKED)
+        gni_records_loop(k, true, 4, GNI_LAYOUT_PACKED, x, n, at, to);
     else if (bytes == 8 && k->is_float && r == GNI_LAYOUT_KEY8) gni_records_loop(k, true, 8, GNI_LAYOUT_KEY8, x, n, at, to);
     else gni_records_loop(k, k->is_float, bytes, r, x, n, at, to);
 }
@@ -447,7 +451,8 @@ GNI_INLINE void gni_radix_count(gni_layout r, const void *p, int64_t n, int shif
 }
 
 GNI_INLINE void gni_radix_move(gni_layout r, const void *from, void *to, int64_t n, int shift, uint64_t *place) {
-    for (int64_t i = 0; i < n; i++) gni_record_copy(r, to, (int64_t)place[gni_record_key(r, from, i) >> shift & 255u]++, from, i);
+    for (int64_t i = 0; i < n; i++)
+        gni_record_copy(r, to, (int64_t)place[gni_record_key(r, from, i) >> shift & 255u]++, from, i);
 }
 
 // By eight bits of the key at a time, from the lowest on, but for those that all keys share. One look counts all digits.
@@ -510,7 +515,8 @@ typedef struct gni_sort_job {
     uint64_t *count;    // by part and digit
 } gni_sort_job;
 
-GNI_INLINE void gni_values_loop(const gni_key *key, bool is_float, int bytes, gni_layout r, const char *sorted, int64_t n, char *y) {
+GNI_INLINE void gni_values_loop(const gni_key *key, bool is_float, int bytes, gni_layout r, const char *sorted, int64_t n,
+                                char *y) {
     const gni_key k = *key;
     for (int64_t i = 0; i < n; i++) {
         gni_key own = k;
@@ -520,22 +526,25 @@ GNI_INLINE void gni_values_loop(const gni_key *key, bool is_float, int bytes, gn
 }
 
 // Elements `from` to `to` of those that are asked for, out of sorted records, as values and places.
-static void gni_records_write(const gni_sort_job *j, int64_t row, const char *sorted, int64_t first, int64_t from, int64_t to) {
+static void gni_records_write(const gni_sort_job *j, int64_t row, const char *sorted, int64_t first, int64_t from,
+                              int64_t to) {
     const gni_sort *d = j->d;
     const gni_layout r = j->record;
     const int bytes = j->key.bytes;
     if (r < GNI_LAYOUT_PACKED) {
         const char *p = sorted + (first + from) * j->size;
         char *y = j->y + (row * d->count + from) * bytes;
-        if (bytes == 4 && j->key.is_float) gni_values_f32(&j->key, (const uint32_t *)(const void *)p, to - from, (uint32_t *)(void *)y);
+        if (bytes == 4 && j->key.is_float)
+            gni_values_f32(&j->key, (const uint32_t *)(const void *)p, to - from, (uint32_t *)(void *)y);
         else if (bytes == 8 && j->key.is_float) gni_values_loop(&j->key, true, 8, GNI_LAYOUT_KEY8, p, to - from, y);
         else gni_values_loop(&j->key, j->key.is_float, bytes, r, p, to - from, y);
         return;
     }
     for (int64_t i = from; i < to; i++) {
         const int64_t o = row * d->count + i;
-        const int64_t at = r == GNI_LAYOUT_PAIR ? (int64_t)((const gni_keyed *)(const void *)sorted)[first + i].at
-                                                : (int64_t)(((const uint64_t *)(const void *)sorted)[first + i] & UINT32_MAX);
+        const int64_t at = r == GNI_LAYOUT_PAIR
+                               ? (int64_t)((const gni_keyed *)(const void *)sorted)[first + i].at
+                               : (int64_t)(((const uint64_t *)(const void *)sorted)[first + i] & UINT32_MAX);
         ((int64_t *)(void *)j->index)[o] = at;
         if (j->y != NULL) gni_put_bits(j->y, o, bytes, gni_get_bits(j->x, row * d->n + at, bytes));
     }
@@ -675,7 +684,9 @@ static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
 
 // ---- one long row: its parts are dealt out, the same ones in every pass
 
-static int64_t gni_part_begin(const gni_sort_job *j, int64_t n, int64_t part) { return n / j->parts * part + GNI_MIN(part, n % j->parts); }
+static int64_t gni_part_begin(const gni_sort_job *j, int64_t n, int64_t part) {
+    return n / j->parts * part + GNI_MIN(part, n % j->parts);
+}
 
 static void gni_part_make_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_sort_job *j = (const gni_sort_job *)arg;
@@ -848,7 +859,8 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_search_job *j = (const gni_search_job *)arg;
     GNI_UNUSED(worker);
     if (j->d->scale != 0.0 && j->key.bytes == 8) {
-        gni_search_f64(j->d, (const double *)(const void *)j->sorted, (const double *)(const void *)j->x, begin, end, j->out);
+        gni_search_f64(j->d, (const double *)(const void *)j->sorted, (const double *)(const void *)j->x, begin, end,
+                       j->out);
         return;
     }
     if (j->d->scale != 0.0) {
@@ -858,7 +870,8 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
     uint64_t u[GNI_SEARCHES];
     for (int64_t i = begin; i < end; i += GNI_SEARCHES) {
         const int64_t some = GNI_MIN(end - i, (int64_t)GNI_SEARCHES);
-        for (int64_t k = 0; k < some; k++) u[k] = gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i + k, j->key.bytes));
+        for (int64_t k = 0; k < some; k++)
+            u[k] = gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i + k, j->key.bytes));
         if (j->table != NULL) {
             for (int64_t k = 0; k < some; k++) {
                 const uint64_t above = u[k] - j->keys[0];
@@ -868,7 +881,8 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
         }
         if (some == GNI_SEARCHES && j->d->right) gni_keys_search(j->keys, j->d->n, u, true, j->out + i);
         else if (some == GNI_SEARCHES) gni_keys_search(j->keys, j->d->n, u, false, j->out + i);
-        for (int64_t k = 0; k < some && some < GNI_SEARCHES; k++) j->out[i + k] = gni_key_search(j->keys, j->d->n, u[k], j->d->right);
+        for (int64_t k = 0; k < some && some < GNI_SEARCHES; k++)
+            j->out[i + k] = gni_key_search(j->keys, j->d->n, u[k], j->d->right);
     }
 }
 
@@ -884,7 +898,8 @@ static uint64_t *gni_keys_of(gn_context *g, const gni_key *key, const char *x, i
 static int32_t *gni_search_places(gn_context *g, const gni_search *d, const uint64_t *keys, uint64_t *span) {
     const int64_t n = d->n, most = GNI_MIN(GNI_MAX(8 * n, 1 << 16), d->count / 2);
     *span = keys != NULL && n > 0 ? keys[n - 1] - keys[0] : UINT64_MAX;
-    int32_t *table = most > 0 && n < INT32_MAX && *span < (uint64_t)most ? (int32_t *)gni_alloc(g, (size_t)(*span + 1) * 4) : NULL;
+    int32_t *table =
+        most > 0 && n < INT32_MAX && *span < (uint64_t)most ? (int32_t *)gni_alloc(g, (size_t)(*span + 1) * 4) : NULL;
     for (uint64_t k = 0, i = 0; table != NULL && k <= *span; k++) {
         while (i < (uint64_t)n && keys[i] - keys[0] < k + (d->right ? 1 : 0)) i++;
         table[k] = (int32_t)i;

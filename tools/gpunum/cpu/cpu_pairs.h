@@ -1,6 +1,6 @@
 // >>cpu_pairs
-// Elementwise programs over the parts of complex numbers as programs over the numbers as they lie in memory, so that nothing is
-// taken apart: sums, differences, products, conjugates and what is the same for both parts. From outside: gni_pair_map.
+// Elementwise programs over the parts of complex numbers as programs over the numbers as they lie in memory, so that nothing
+// is taken apart: sums, differences, products, conjugates and what is the same for both parts. From outside: gni_pair_map.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -68,7 +68,9 @@ static int gni_pair_same(gni_pair_search *s, uint32_t x, uint32_t y) {
 static int gni_pair_product(gni_pair_search *s, uint32_t re, uint32_t im, uint32_t x, uint32_t y) {
     const uint32_t rr = gni_pair_insn(s->p, GNI_INSN_A(x)), ii = gni_pair_insn(s->p, GNI_INSN_B(x));
     const uint32_t ri = gni_pair_insn(s->p, GNI_INSN_A(y)), ir = gni_pair_insn(s->p, GNI_INSN_B(y));
-    if (!gni_pair_is(rr, GNI_OP_MUL) || !gni_pair_is(ii, GNI_OP_MUL) || !gni_pair_is(ri, GNI_OP_MUL) || !gni_pair_is(ir, GNI_OP_MUL)) return -1;
+    if (!gni_pair_is(rr, GNI_OP_MUL) || !gni_pair_is(ii, GNI_OP_MUL) || !gni_pair_is(ri, GNI_OP_MUL) ||
+        !gni_pair_is(ir, GNI_OP_MUL))
+        return -1;
     const uint32_t ar = GNI_INSN_A(rr), br = GNI_INSN_B(rr), ai = GNI_INSN_A(ii), bi = GNI_INSN_B(ii);
     if (GNI_INSN_A(ri) != ar || GNI_INSN_B(ri) != bi || GNI_INSN_A(ir) != ai || GNI_INSN_B(ir) != br) return -1;
     const int a = gni_pair_find(s, ar, ai), b = gni_pair_find(s, br, bi);
@@ -77,20 +79,29 @@ static int gni_pair_product(gni_pair_search *s, uint32_t re, uint32_t im, uint32
 
 // What gni_complex_div makes, as rows of a value, the op that it is of and its operands.
 enum {
-    GNI_PQ_RE, GNI_PQ_IM, GNI_PQ_NONE, GNI_PQ_Z, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_P, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_MOST, GNI_PQ_LEAST, GNI_PQ_REAL,
-    GNI_PQ_V, GNI_PQ_MINUS_V, GNI_PQ_MINUS_RATIO, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE, GNI_PQ_AR, GNI_PQ_AI, GNI_PQ_BR, GNI_PQ_BI, GNI_PQ_SIZE_R,
-    GNI_PQ_SIZE_I, GNI_PQ_COUNT
+    GNI_PQ_RE, GNI_PQ_IM, GNI_PQ_NONE, GNI_PQ_Z, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_P, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_MOST,
+    GNI_PQ_LEAST, GNI_PQ_REAL, GNI_PQ_V, GNI_PQ_MINUS_V, GNI_PQ_MINUS_RATIO, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE,
+    GNI_PQ_AR, GNI_PQ_AI, GNI_PQ_BR, GNI_PQ_BI, GNI_PQ_SIZE_R, GNI_PQ_SIZE_I, GNI_PQ_COUNT
 };
 static const uint8_t gni_pair_quotients[][5] = {
-    {GNI_PQ_RE, GNI_OP_DIV, GNI_PQ_Z, GNI_PQ_SCALE, GNI_PQ_NONE},          {GNI_PQ_IM, GNI_OP_DIV, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_NONE},
-    {GNI_PQ_Z, GNI_OP_FMA, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_P},              {GNI_PQ_SCALE, GNI_OP_FMA, GNI_PQ_LEAST, GNI_PQ_RATIO, GNI_PQ_MOST},
-    {GNI_PQ_W, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_V, GNI_PQ_MINUS_V},       {GNI_PQ_V, GNI_OP_FMA, GNI_PQ_P, GNI_PQ_MINUS_RATIO, GNI_PQ_Q},
-    {GNI_PQ_MINUS_V, GNI_OP_NEG, GNI_PQ_V, GNI_PQ_NONE, GNI_PQ_NONE},      {GNI_PQ_MINUS_RATIO, GNI_OP_NEG, GNI_PQ_RATIO, GNI_PQ_NONE, GNI_PQ_NONE},
-    {GNI_PQ_RATIO, GNI_OP_WHERE, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE},   {GNI_PQ_FLAT, GNI_OP_EQ, GNI_PQ_MOST, GNI_PQ_ZERO, GNI_PQ_NONE},
-    {GNI_PQ_SAFE, GNI_OP_DIV, GNI_PQ_LEAST, GNI_PQ_MOST, GNI_PQ_NONE},     {GNI_PQ_P, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AR, GNI_PQ_AI},
-    {GNI_PQ_Q, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AI, GNI_PQ_AR},           {GNI_PQ_MOST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BR, GNI_PQ_BI},
-    {GNI_PQ_LEAST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BI, GNI_PQ_BR},       {GNI_PQ_REAL, GNI_OP_GE, GNI_PQ_SIZE_R, GNI_PQ_SIZE_I, GNI_PQ_NONE},
-    {GNI_PQ_SIZE_R, GNI_OP_ABS, GNI_PQ_BR, GNI_PQ_NONE, GNI_PQ_NONE},      {GNI_PQ_SIZE_I, GNI_OP_ABS, GNI_PQ_BI, GNI_PQ_NONE, GNI_PQ_NONE}};
+    {GNI_PQ_RE, GNI_OP_DIV, GNI_PQ_Z, GNI_PQ_SCALE, GNI_PQ_NONE},
+    {GNI_PQ_IM, GNI_OP_DIV, GNI_PQ_W, GNI_PQ_SCALE, GNI_PQ_NONE},
+    {GNI_PQ_Z, GNI_OP_FMA, GNI_PQ_Q, GNI_PQ_RATIO, GNI_PQ_P},
+    {GNI_PQ_SCALE, GNI_OP_FMA, GNI_PQ_LEAST, GNI_PQ_RATIO, GNI_PQ_MOST},
+    {GNI_PQ_W, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_V, GNI_PQ_MINUS_V},
+    {GNI_PQ_V, GNI_OP_FMA, GNI_PQ_P, GNI_PQ_MINUS_RATIO, GNI_PQ_Q},
+    {GNI_PQ_MINUS_V, GNI_OP_NEG, GNI_PQ_V, GNI_PQ_NONE, GNI_PQ_NONE},
+    {GNI_PQ_MINUS_RATIO, GNI_OP_NEG, GNI_PQ_RATIO, GNI_PQ_NONE, GNI_PQ_NONE},
+    {GNI_PQ_RATIO, GNI_OP_WHERE, GNI_PQ_FLAT, GNI_PQ_ZERO, GNI_PQ_SAFE},
+    {GNI_PQ_FLAT, GNI_OP_EQ, GNI_PQ_MOST, GNI_PQ_ZERO, GNI_PQ_NONE},
+    {GNI_PQ_SAFE, GNI_OP_DIV, GNI_PQ_LEAST, GNI_PQ_MOST, GNI_PQ_NONE},
+    {GNI_PQ_P, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AR, GNI_PQ_AI},
+    {GNI_PQ_Q, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_AI, GNI_PQ_AR},
+    {GNI_PQ_MOST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BR, GNI_PQ_BI},
+    {GNI_PQ_LEAST, GNI_OP_WHERE, GNI_PQ_REAL, GNI_PQ_BI, GNI_PQ_BR},
+    {GNI_PQ_REAL, GNI_OP_GE, GNI_PQ_SIZE_R, GNI_PQ_SIZE_I, GNI_PQ_NONE},
+    {GNI_PQ_SIZE_R, GNI_OP_ABS, GNI_PQ_BR, GNI_PQ_NONE, GNI_PQ_NONE},
+    {GNI_PQ_SIZE_I, GNI_OP_ABS, GNI_PQ_BI, GNI_PQ_NONE, GNI_PQ_NONE}};
 
 // The quotient with these parts, where that is what they are.
 static int gni_pair_quotient(gni_pair_search *s, uint32_t re, uint32_t im) {
@@ -154,8 +165,8 @@ static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa)
     gni_pair_search s;
     gni_program *to = &q->map.program;
     const int last = m->rank - 1;
-    if (isa->pair_product == NULL || p->n_out != 2 || p->n_in < 2 || p->n_in % 2 != 0 || p->n_insn < 1 || m->dim[last] > INT64_MAX / 2 ||
-        p->out_dtype[0] != p->out_dtype[1] || !gni_pair_parts(&m->out[0], &m->out[1], last))
+    if (isa->pair_product == NULL || p->n_out != 2 || p->n_in < 2 || p->n_in % 2 != 0 || p->n_insn < 1 ||
+        m->dim[last] > INT64_MAX / 2 || p->out_dtype[0] != p->out_dtype[1] || !gni_pair_parts(&m->out[0], &m->out[1], last))
         return false;
     s.p = p;
     s.q = q;

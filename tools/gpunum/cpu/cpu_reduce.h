@@ -435,7 +435,8 @@ static bool gni_reduce_columns(gn_context *g, gni_reduce_job *j, int64_t n) {
     t[2] = j->band;
     t[1] = GNI_MIN(d[1], j->in_place ? 8 * GNI_COLUMN_BLOCK : GNI_MAX(block / j->band, 1));
     const bool places = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
-    if (j->in_place && !places && s->stride[0][s->rank - 2] == j->columns * j->plan.width) j->lots = GNI_MAX(32 / j->columns, 1);
+    if (j->in_place && !places && s->stride[0][s->rank - 2] == j->columns * j->plan.width)
+        j->lots = GNI_MAX(32 / j->columns, 1);
     t[1] = GNI_MIN(d[1], t[1] * j->lots);
     if (t[1] == d[1] && !j->in_place) t[0] = GNI_MAX(GNI_MIN(d[0], block / (j->band * d[1])), 1);
     gni_space_count(s);

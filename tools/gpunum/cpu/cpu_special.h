@@ -66,7 +66,8 @@ static double gni_ddigamma(double x) {
         x = 1.0 - x;
     }
     for (; x < 10.0; x += 1.0) y -= 1.0 / x;
-    static const double c[] = {-3617.0 / 8160, 1.0 / 12, -691.0 / 32760, 1.0 / 132, -1.0 / 240, 1.0 / 252, -1.0 / 120, 1.0 / 12};
+    static const double c[] = {-3617.0 / 8160, 1.0 / 12,  -691.0 / 32760, 1.0 / 132,
+                               -1.0 / 240,     1.0 / 252, -1.0 / 120,     1.0 / 12};
     const double z = 1.0 / (x * x);
     double p = 0.0;
     for (int i = 0; i < GNI_COUNT(c); i++) p = (p + c[i]) * z;

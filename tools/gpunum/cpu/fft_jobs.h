@@ -209,7 +209,8 @@ static bool gni_ft_all_finite(const char *y, int64_t step, int64_t count, int64_
     uint64_t seen = 0, u; // where exponents are the largest they carry into the place of the sign
     if (wide || apart != 4) {
         bool all = true;
-        for (int64_t i = 0; i < count; i++, y += step) all = all && gni_ft_finite(y, 1, wide) && gni_ft_finite(y + apart, 1, wide);
+        for (int64_t i = 0; i < count; i++, y += step)
+            all = all && gni_ft_finite(y, 1, wide) && gni_ft_finite(y + apart, 1, wide);
         return all;
     }
     for (int64_t i = 0; i < count; i++, y += step) {
@@ -299,7 +300,8 @@ static void gni_ft_plain(const gni_ft_run *r, int64_t first, int64_t count, char
     // Few enough to be in the first cache when they are looked at.
     const int64_t each = GNI_MAX(1, 65536 / (f->n * item * r->group)) * r->group;
     for (int64_t end = first + count; first < end; first += each) {
-        const int64_t in = f->in.offset + first * src_ld, out = f->out.offset + first * dst_ld, lines = GNI_MIN(each, end - first);
+        const int64_t in = f->in.offset + first * src_ld, out = f->out.offset + first * dst_ld,
+                      lines = GNI_MIN(each, end - first);
         gni_ft_rows(r->p, r->inner, r->in + in * item, src_ld, r->out + out * item, dst_ld, lines,
                     r->ahead ? r->batch - first : 0, f->scale, f->inverse, work);
         gni_ft_check(r, in, src_ld, out, dst_ld, lines);

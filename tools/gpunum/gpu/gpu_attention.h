@@ -1,6 +1,6 @@
 // >>gpu_attention
-// Attention on the GPU: which of attention.comp's kernels, with which tiles, or attend.comp where there are no matrix units for
-// it. Room `attention` has another way where these do not fit.
+// Attention on the GPU: which of attention.comp's kernels, with which tiles, or attend.comp where there are no matrix units
+// for it. Room `attention` has another way where these do not fit.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -25,8 +25,8 @@ static float gni_attend_scale(const gni_attend_job *a) { return (float)(a->scale
 
 static bool gni_attend_on_units(const gni_gpu *gpu, const gni_attend_job *a) {
     const gni_gpu_caps *c = &gpu->caps;
-    return gni_job_is_half(a->q.dtype) && gni_job_has_units(gpu, a->q.dtype) && c->shared_bytes >= 48 << 10 && c->subgroup_vote &&
-           c->subgroup_shuffle;
+    return gni_job_is_half(a->q.dtype) && gni_job_has_units(gpu, a->q.dtype) && c->shared_bytes >= 48 << 10 &&
+           c->subgroup_vote && c->subgroup_shuffle;
 }
 
 static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a) {
@@ -58,14 +58,15 @@ static bool gni_attend_put_row(gni_job_call *c, const gni_attend_job *a, const g
     return o->buf == NULL || gni_job_reach(c->gpu, o, &all, &one, 1, &c->use[at], &c->param[param]);
 }
 
-// Whether the units' sums and first operands have their elements in the same places, and whether these are where attention.comp
-// knows them to be, and whether conversions cut off, as flags. Drivers do not tell: a kernel finds out, once. 0 where that cannot
-// be waited for.
+// Whether the units' sums and first operands have their elements in the same places, and whether these are where
+// attention.comp knows them to be, and whether conversions cut off, as flags. Drivers do not tell: a kernel finds out, once.
+// 0 where that cannot be waited for.
 static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     gni_gpu_jobs *ops = gni_job_state(gpu);
     uint8_t *known = ops != NULL ? &ops->attend_same[t == GN_BF16] : NULL;
     gni_job_call c;
-    const uint32_t spec[GNI_S_ATTEND_SPECS] = {16, 16, GNI_F_ATTEND_ASKS | gni_job_flag(t == GN_BF16, GNI_F_ATTEND_BF16), 1, 16};
+    const uint32_t spec[GNI_S_ATTEND_SPECS] = {16, 16, GNI_F_ATTEND_ASKS | gni_job_flag(t == GN_BF16, GNI_F_ATTEND_BF16), 1,
+                                               16};
     static const uint32_t flags[6] = {0, 0, GNI_F_ATTEND_SAME, GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN,
                                       GNI_F_ATTEND_SAME | GNI_F_ATTEND_CUTS,
                                       GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN | GNI_F_ATTEND_CUTS};
@@ -98,7 +99,8 @@ static bool gni_attend_plain(gni_job_call *c, const gni_attend_job *a) {
     c->generic.n_spec = GNI_S_ATTEND_DTYPE + 1;
     spec[GNI_S_ATTEND_D] = (uint32_t)a->d;
     spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
-    spec[GNI_S_ATTEND_FLAGS] = gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE);
+    spec[GNI_S_ATTEND_FLAGS] =
+        gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE);
     spec[GNI_S_ATTEND_STEP] = (uint32_t)a->step;
     spec[GNI_S_ATTEND_DTYPE] = (uint32_t)a->q.dtype;
     return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT),
@@ -139,7 +141,8 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     if (!gni_attend_on_units(gpu, a)) return gni_attend_plain(&c, a);
     // What registers hold of a subgroup's rows, and shared memory of the others', twice.
     const bool wide = a->d > 64 || a->e > 64;
-    // Half the rows, where there are few workgroups otherwise, or most of what a causal one goes through is hidden from some.
+    // Half the rows, where there are few workgroups otherwise, or most of what a causal one goes through is hidden from
+    // some.
     const int64_t all_rows = keys ? a->m : a->n, all_heads = (keys ? key_heads : a->heads) * a->batches,
                   groups = gni_job_ceil(all_rows, 128) * all_heads;
     const int blocks = wide || groups <= (int64_t)gpu->caps.multiprocessors || (a->causal && all_rows <= 256) ? 1 : 2;

@@ -137,9 +137,9 @@ static const gni_fft_gpu_module gni_fft_gpu_modules[] = {
 // Which of them does a pass best, measured on an H200; the first row that fits counts, and where its module does
 // not fit the device, the first module that has enough lines. Small workgroups wait less for each other at
 // barriers, large ones read and write more numbers next to each other in passes across lines.
-// Alone: lines that do not fill the device. Few: a pass across lines that does not. Folds: such a pass that begins or ends a transform of
-// real numbers. Last: one that reads lines as they are and writes across them.
-// Full: lines that fill the device, if the module has work for seven eighths of its invocations.
+// Alone: lines that do not fill the device. Few: a pass across lines that does not. Folds: such a pass that begins or ends a
+// transform of real numbers. Last: one that reads lines as they are and writes across them. Full: lines that fill the
+// device, if the module has work for seven eighths of its invocations.
 enum {
     GNI_FFT_GPU_ALONE,
     GNI_FFT_GPU_FULL,

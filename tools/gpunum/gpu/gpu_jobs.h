@@ -578,7 +578,8 @@ static uint32_t gni_job_shared_buffers(const gni_job_call *c, const gni_program 
 }
 
 // Finds among n operands the parts of complex numbers; real ones among the first `most`.
-static void gni_job_find_parts(const gni_map *m, const gni_operand *o, int most, int n, gni_operand_kind *kind, uint32_t *how) {
+static void gni_job_find_parts(const gni_map *m, const gni_operand *o, int most, int n, gni_operand_kind *kind,
+                               uint32_t *how) {
     for (int i = 0; i < most; i++)
         for (int k = 0; k < n; k++) {
             int64_t odd = o[i].offset;
@@ -697,7 +698,8 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     gni_job_put_program(&c, p, &s, in, out);
     gni_job_map_modules(&c, p, little);
     c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, m) | gni_job_shared_buffers(&c, p);
-    int64_t blocks = gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
+    int64_t blocks =
+        gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
     int row = little && group == 4 && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
     else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, m, in, out);
@@ -916,9 +918,11 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
     c->param[GNI_P_PROGRAM_HOW] |= steps << 20;
 }
 
-// Of n elements every workgroup looks at some first: of columns root n; rows, whose lanes have four neighbours each, at fewer.
+// Of n elements every workgroup looks at some first: of columns root n; rows, whose lanes have four neighbours each, at
+// fewer.
 static void gni_job_put_moments(uint32_t *k, const gni_reduce *r, const gni_job_plan *p, int64_t n) {
-    const int64_t each = p->columns ? 1 : p->group, lanes = (int64_t)1 << p->log_lanes, some = (int64_t)sqrt((double)n) / (p->columns ? 1 : 64) + 1;
+    const int64_t each = p->columns ? 1 : p->group, lanes = (int64_t)1 << p->log_lanes,
+                  some = (int64_t)sqrt((double)n) / (p->columns ? 1 : 64) + 1;
     const double of[2] = {(double)n, r->rest};
     k[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_MOMENTS;
     k[GNI_P_REDUCE_SAMPLES] = (uint32_t)GNI_MIN(gni_job_ceil(n, each), gni_job_ceil(some, lanes) * lanes);

@@ -864,8 +864,8 @@ static int64_t gni_job_span(const gni_matmul *m, const gni_operand *o, int64_t r
 }
 
 // Lines of neighbours, to the dtype that `to` has.
-static bool gni_job_copy_lines(gni_gpu *gpu, const gni_operand *from, int64_t from_step, const gni_operand *to, int64_t to_step,
-                               int64_t lines, int64_t length) {
+static bool gni_job_copy_lines(gni_gpu *gpu, const gni_operand *from, int64_t from_step, const gni_operand *to,
+                               int64_t to_step, int64_t lines, int64_t length) {
     gni_map job;
     memset(&job, 0, sizeof job);
     job.program.n_in = job.program.n_out = 1;
@@ -960,7 +960,8 @@ static bool gni_job_wants_even(const gni_operand *o, int64_t rows, int64_t rs, i
 }
 
 // Between lines go the first elements of the next one, so that what is written is one run.
-static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_job_lines *l, int64_t *rs, int64_t *cs, gni_buffer *buffer) {
+static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_job_lines *l, int64_t *rs, int64_t *cs,
+                           gni_buffer *buffer) {
     const int64_t pitch = gni_job_even_pitch(l->length), last = l->lines - 1;
     const bool along = l->step == *cs && *rs == 1;
     gni_operand to = *o, from = *o, end;
@@ -989,7 +990,8 @@ static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
     gni_job_lines lines[2];
     bool even[3];
     if (!gni_job_is_half(m->a.dtype) || m->a.dtype != m->b.dtype || m->prologue != 0) return false;
-    if (gni_extent_product(m->batch_dim, m->batch_rank) != 1 || (!force && !gni_job_has_units(gpu, m->a.dtype))) return false;
+    if (gni_extent_product(m->batch_dim, m->batch_rank) != 1 || (!force && !gni_job_has_units(gpu, m->a.dtype)))
+        return false;
     if (GNI_MIN(GNI_MIN(m->m, m->n), m->k) < least) return false;
     memset(buffer, 0, sizeof buffer);
     even[0] = gni_job_wants_even(&m->a, m->m, m->a_rs, m->k, m->a_cs, m->n >= often, &lines[0]);
@@ -1005,7 +1007,8 @@ static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
         x.c.buf = &buffer[2];
         x.c.offset = 0;
     }
-    *ok = room && gni_job_matmul(gpu, &x, pitch) && (!even[2] || gni_job_copy_lines(gpu, &x.c, pitch, &m->c, row, m->m, row));
+    *ok =
+        room && gni_job_matmul(gpu, &x, pitch) && (!even[2] || gni_job_copy_lines(gpu, &x.c, pitch, &m->c, row, m->m, row));
     for (int i = 0; i < 3; i++) gni_gpu_free(gpu, &buffer[i].device);
     return room || gpu->g->call_failed;
 }

@@ -1,6 +1,6 @@
 // >>gpu_order
-// Scans, sorts, searches and counts on a GPU. From outside: gni_job_scan, gni_job_sort, gni_job_search, gni_job_count and what
-// says whether they are done there.
+// Scans, sorts, searches and counts on a GPU. From outside: gni_job_scan, gni_job_sort, gni_job_search, gni_job_count and
+// what says whether they are done there.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -60,8 +60,8 @@ typedef struct gni_order_shape {
     uint32_t lanes;         // of scan_columns: groups of four columns of a strip
 } gni_order_shape;
 
-static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gni_gpu_use *parts, uint32_t phase, int64_t tiles,
-                                 int64_t groups, const gni_order_shape *fast) {
+static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gni_gpu_use *parts, uint32_t phase,
+                                 int64_t tiles, int64_t groups, const gni_order_shape *fast) {
     gni_job_call c;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
@@ -94,8 +94,8 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     return gni_order_dispatch(&c, fast->module, groups);
 }
 
-// Memory for the posts of so many tiles and blocks: none of them is of the epoch that begins with it. What a host records may
-// run again, so that it gets memory of its own.
+// Memory for the posts of so many tiles and blocks: none of them is of the epoch that begins with it. What a host records
+// may run again, so that it gets memory of its own.
 static bool gni_order_posts(gni_gpu *gpu, int64_t count, gni_gpu_mem *own, gni_gpu_use *use) {
     gni_gpu_jobs *ops = gni_job_state(gpu);
     const uint64_t bytes = (uint64_t)count * 16;
@@ -152,7 +152,8 @@ static bool gni_order_scan_parts(gni_gpu *gpu, const gni_order_scan *s, int64_t 
     inner.in.write = false;
     inner.in_base = inner.out_base = 0;
     const bool ok = gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TOTALS, tiles, groups, fast) &&
-                    gni_order_scan_run(gpu, &inner) && gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TILES, tiles, groups, fast);
+                    gni_order_scan_run(gpu, &inner) &&
+                    gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TILES, tiles, groups, fast);
     gni_gpu_free(gpu, &mem);
     return ok;
 }
@@ -171,10 +172,12 @@ static bool gni_order_scan_columns(gni_gpu *gpu, const gni_order_scan *s) {
     shape.module = GNI_MODULE_scan_columns;
     shape.lanes = GNI_MIN(few ? 16u : 8u, caps->subgroup);
     while (shape.lanes > 1 && s->inner <= 2 * (int64_t)shape.lanes) shape.lanes /= 2;
-    shape.threads = GNI_MIN(few ? 512u : 1024u, GNI_MIN(caps->max_invocations, 32 * caps->subgroup)); // as some devices ask for
+    // As some devices ask for.
+    shape.threads = GNI_MIN(few ? 512u : 1024u, GNI_MIN(caps->max_invocations, 32 * caps->subgroup));
     shape.each = few ? 8 : 4;
     while (shape.threads / caps->subgroup * shape.lanes > GNI_SCAN_STRIP) shape.threads /= 2;
-    while (shape.threads > caps->subgroup && s->n <= (int64_t)(shape.threads / 2 / shape.lanes * shape.each)) shape.threads /= 2;
+    while (shape.threads > caps->subgroup && s->n <= (int64_t)(shape.threads / 2 / shape.lanes * shape.each))
+        shape.threads /= 2;
     const int64_t strips = s->outer * gni_job_ceil(s->inner, 4 * (int64_t)shape.lanes);
     const int64_t chunks = few ? GNI_MIN(gni_job_ceil(2 * some, strips), parts) : 1;
     if (chunks > 1) return gni_order_scan_parts(gpu, s, chunks, strips * chunks, &shape);
@@ -316,7 +319,8 @@ typedef struct gni_sweep_shape {
     uint32_t threads, subgroup, each; // of a workgroup, of a subgroup; elements of an invocation. threads 0: there is none
 } gni_sweep_shape;
 
-// On an H200 the largest tile below 24 KiB, past which the driver gives each thread twice the registers, and rows from 512 on are sooner sorted in registers than by a network.
+// On an H200 the largest tile below 24 KiB, past which the driver gives each thread twice the registers, and rows from 512
+// on are sooner sorted in registers than by a network.
 enum {
     GNI_SWEEP_THREADS = 512,
     GNI_SWEEP_EACH = 11,
@@ -349,7 +353,8 @@ static gni_sweep_shape gni_sweep_tile(const gni_gpu *gpu) {
     s.threads = GNI_MIN(GNI_MIN((uint32_t)GNI_SWEEP_THREADS, 16 * s.subgroup), gpu->caps.max_invocations);
     while (s.threads > 0 && s.threads / s.subgroup * 256 > pool) s.threads /= 2;
     if (s.threads < 64) s.threads = s.each = 0; // an invocation has four digits at most
-    else s.each = (uint32_t)GNI_MIN(gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SWEEP_EACH, pool / s.threads); // CPUs compile slowly
+    // CPUs compile slowly.
+    else s.each = (uint32_t)GNI_MIN(gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SWEEP_EACH, pool / s.threads);
     return s;
 }
 
@@ -380,7 +385,8 @@ static void gni_sweep_shaped(gni_job_call *c, gni_sweep_shape s) {
     k->spec[GNI_S_SWEEP_THREADS] = s.threads;
     k->spec[GNI_S_SWEEP_SUBGROUP] = s.subgroup;
     k->spec[GNI_S_SWEEP_EACH] = s.each;
-    k->spec[GNI_S_SWEEP_LOOKS] = c->gpu->caps.kind == GNI_GPU_CPU ? 2u : (uint32_t)GNI_SWEEP_LOOKS; // so that tests see both ways
+    // So that tests see both ways.
+    k->spec[GNI_S_SWEEP_LOOKS] = c->gpu->caps.kind == GNI_GPU_CPU ? 2u : (uint32_t)GNI_SWEEP_LOOKS;
     k->spec[GNI_S_SWEEP_ONE] = 0;
     c->n_use = 8;
 }
@@ -409,7 +415,8 @@ static bool gni_job_sort_sweeps(gni_job_call *c, const gni_sort *s, gni_sweep_sh
     gni_gpu *gpu = c->gpu;
     const bool places = s->index.buf != NULL;
     const int size = (int)gn_dtype_size(s->in.dtype);
-    const int64_t total = s->rows * s->n, tiles = gni_job_ceil(s->n, (int64_t)shape.threads * shape.each), groups = s->rows * tiles;
+    const int64_t total = s->rows * s->n, tiles = gni_job_ceil(s->n, (int64_t)shape.threads * shape.each),
+                  groups = s->rows * tiles;
     const uint64_t keys = ((uint64_t)total * (size == 8 ? 8 : 4) + 255) / 256 * 256;
     const uint64_t from = places ? ((uint64_t)total * 4 + 255) / 256 * 256 : 0;
     const uint64_t counts = (uint64_t)(s->rows + groups) * (uint64_t)size * 1024, bytes = 2 * keys + 2 * from + counts;
@@ -435,10 +442,10 @@ static bool gni_job_sort_sweeps(gni_job_call *c, const gni_sort *s, gni_sweep_sh
     return ok;
 }
 
-// A call that sorts words `key` (n) by the 8 bits from `shift` on, and words `from` that go with them, into `to`: the sorted keys, and
-// what goes with them `gap` bytes behind. All stay in order that have the same bits.
-static void gni_part_call(gni_job_call *c, gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key, const gni_gpu_use *from,
-                          const gni_gpu_use *to, uint64_t gap) {
+// A call that sorts words `key` (n) by the 8 bits from `shift` on, and words `from` that go with them, into `to`: the sorted
+// keys, and what goes with them `gap` bytes behind. All stay in order that have the same bits.
+static void gni_part_call(gni_job_call *c, gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key,
+                          const gni_gpu_use *from, const gni_gpu_use *to, uint64_t gap) {
     memset(c, 0, sizeof *c);
     c->gpu = gpu;
     gni_order_key(&c->generic, GN_U32, false, false);
@@ -467,7 +474,8 @@ static int64_t gni_part_tiles(const gni_gpu *gpu, int64_t n) {
 // Bytes of the counts: of all elements, and of each tile.
 static uint64_t gni_part_counts(const gni_gpu *gpu, int64_t n) { return (uint64_t)(1 + gni_part_tiles(gpu, n)) * 1024; }
 
-// With the counts of all elements in `counts`, and zeros behind them. What goes with the keys begins at element `base` of its buffer.
+// With the counts of all elements in `counts`, and zeros behind them. What goes with the keys begins at element `base` of
+// its buffer.
 static bool gni_part_move(gni_job_call *c, const gni_gpu_use *counts, uint32_t base) {
     const int64_t tiles = gni_part_tiles(c->gpu, c->param[GNI_P_SORT_N]);
     c->use[5] = *counts;
@@ -505,17 +513,19 @@ static bool gni_job_selects(const gni_gpu *gpu, const gni_sort *s) {
     return (s->count <= 2 && s->index.buf == NULL) || (s->first == 0 && s->count <= gni_order_slots(s));
 }
 
-// `from` is what the kernels of sorts would get. Values alone: each one by a search of its own. Places too: the last one by a
-// search, and all up to there, which a workgroup sorts.
+// `from` is what the kernels of sorts would get. Values alone: each one by a search of its own. Places too: the last one by
+// a search, and all up to there, which a workgroup sorts.
 static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_gpu_use *out, const gni_gpu_use *index) {
     static const int step[] = {GNI_MODULE_select_count, GNI_MODULE_select_pick};
     gni_gpu *gpu = from->gpu;
     const bool all = s->count > 2 || s->index.buf != NULL;
     const int bits = 8 * (int)gn_dtype_size(s->in.dtype), word = GNI_MIN(bits, 32);
     const int64_t searches = all ? 1 : s->count, total = s->rows * searches, tiles = gni_job_ceil(s->n, GNI_SORT_TILE);
-    const int64_t most_runs = GNI_MAX((gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SELECT_RUNS) / s->rows, 1); // so that tests see several tiles
+    // So that tests see several tiles.
+    const int64_t most_runs = GNI_MAX((gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SELECT_RUNS) / s->rows, 1);
     const int64_t run = gni_job_ceil(tiles, most_runs), runs = gni_job_ceil(tiles, run);
-    const int64_t most = (s->n < GNI_SELECT_LONG ? 4 : 16) * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u); // each adds up its counts
+    // Each adds up its counts.
+    const int64_t most = (s->n < GNI_SELECT_LONG ? 4 : 16) * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
     const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
     const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * (4 << GNI_SELECT_BITS);
     const uint64_t sums = all ? ((uint64_t)(2 * s->rows * runs) * 4 + 255) / 256 * 256 : 0;
@@ -564,7 +574,8 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     c.use[2] = gni_order_use(&mem, state + counts, sums);
     p[GNI_P_SELECT_SPLITS] = (uint32_t)runs;
     p[GNI_P_SELECT_RUN] = (uint32_t)run;
-    ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * runs) && gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * runs);
+    ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * runs) &&
+         gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * runs);
     const int log_row = gni_job_log2_up(room);
     from->use[1] = c.use[3];
     from->use[2] = c.use[4];
@@ -620,7 +631,8 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
         c.use[1] = out;
         c.use[2] = c.use[5] = index;
     }
-    return gni_order_dispatch(&c, wide ? GNI_MODULE_sort_rows64 : GNI_MODULE_sort_rows, gni_job_ceil(s->rows, slots >> log_row));
+    return gni_order_dispatch(&c, wide ? GNI_MODULE_sort_rows64 : GNI_MODULE_sort_rows,
+                              gni_job_ceil(s->rows, slots >> log_row));
 }
 
 // ---- searches and counts
@@ -686,7 +698,8 @@ static bool gni_job_count_once(gni_gpu *gpu, const gni_count *d) {
         memcpy(&p[GNI_P_FIND_SCALE], &scale, 4);
     }
     const int64_t units = (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u), few = GNI_MIN(gni_job_ceil(d->n, 1024), units);
-    return gni_order_dispatch(&c, GNI_MODULE_count, GNI_MAX(few, GNI_MIN(gni_job_ceil(d->n, 4096), GNI_COUNT_GROUPS * units)));
+    return gni_order_dispatch(&c, GNI_MODULE_count,
+                              GNI_MAX(few, GNI_MIN(gni_job_ceil(d->n, 4096), GNI_COUNT_GROUPS * units)));
 }
 
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {

@@ -1,6 +1,6 @@
 // >>gpu_places
-// Jobs with indices on the GPU: take and scatter, and what is told of indices that are none. A kernel sets a flag, which the next
-// wait for the device's work reads.
+// Jobs with indices on the GPU: take and scatter, and what is told of indices that are none. A kernel sets a flag, which the
+// next wait for the device's work reads.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -59,7 +59,8 @@ static bool gni_faults_begin(gn_context *g, gni_gpu_ticket *t) {
     gni_gpu_jobs *ops = g->gpu != NULL ? (gni_gpu_jobs *)g->gpu->jobs : NULL;
     memset(t, 0, sizeof *t);
     if (ops == NULL || !ops->watch || g->gpu->lost || g->host_recording) return false;
-    if (!g->gpu->layer->download_begin(g->gpu, &ops->faults, 0, (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES, t)) return false;
+    if (!g->gpu->layer->download_begin(g->gpu, &ops->faults, 0, (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES, t))
+        return false;
     ops->watch = false;
     return true;
 }
@@ -106,8 +107,9 @@ static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t) {
     int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_job_take_unit(t);
     int64_t most = gni_job_most_bytes(gpu), in = at->extent * at->inner * size, out = at->count * at->inner * size;
     int64_t indices = (at->along ? at->count * at->inner : at->count) * (int64_t)gn_dtype_size(t->index.dtype);
-    return gni_job_index_ok(t->index.dtype) && t->in.dtype == t->out.dtype && at->extent < INT32_MAX && at->count < INT32_MAX / 2 &&
-           in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 && in < most && out < most && indices < most;
+    return gni_job_index_ok(t->index.dtype) && t->in.dtype == t->out.dtype && at->extent < INT32_MAX &&
+           at->count < INT32_MAX / 2 && in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 && in < most && out < most &&
+           indices < most;
 }
 
 // The parameters that kernels share, in units of `inner` to a row.
@@ -177,8 +179,10 @@ enum {
 static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
     const gni_places *at = &t->at;
     const gn_dtype d = t->out.dtype;
-    const int64_t most = gni_job_most_bytes(gpu), in = at->outer * at->count * at->inner, out = at->outer * at->extent * at->inner;
-    const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32, wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
+    const int64_t most = gni_job_most_bytes(gpu), in = at->outer * at->count * at->inner,
+                  out = at->outer * at->extent * at->inner;
+    const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32,
+               wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
     const bool put = t->op == GNI_SCATTER_PUT && !gpu->caps.texts && gn_dtype_size(d) >= 4;
     return (put || (t->op != GNI_SCATTER_PUT && (word || wide))) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
            out < INT32_MAX / 8 && in * 8 < most && out * 12 < most - 32 && at->extent < INT32_MAX;
@@ -189,8 +193,8 @@ static bool gni_job_scatter_step(gni_job_call *c, uint32_t step, int64_t work) {
     return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT), gni_job_ceil(work, 256), 1, 1);
 }
 
-// Elements of 4 bytes that go to more places than a device's caches hold are sorted by their places' first bits: neighbours in time are
-// neighbours in memory then. c's elements and indices become those, in *mem.
+// Elements of 4 bytes that go to more places than a device's caches hold are sorted by their places' first bits: neighbours
+// in time are neighbours in memory then. c's elements and indices become those, in *mem.
 static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t in, int64_t out, gni_gpu_mem *mem) {
     gni_gpu *gpu = c->gpu;
     const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256;
@@ -201,7 +205,8 @@ static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t 
     const gni_gpu_use place = gni_order_use(mem, 0, bytes), pairs = gni_order_use(mem, bytes, 2 * bytes), spare = c->use[4];
     c->use[4] = place;
     bool ok = gni_job_scatter_step(c, GNI_SCATTER_PLACES, in) &&
-              gni_job_part(gpu, in, GNI_MAX(gni_job_log2_up(out) - 8, 0), &place, &c->use[0], c->param[GNI_P_TAKE_IN_BASE], &pairs, bytes);
+              gni_job_part(gpu, in, GNI_MAX(gni_job_log2_up(out) - 8, 0), &place, &c->use[0], c->param[GNI_P_TAKE_IN_BASE],
+                           &pairs, bytes);
     c->use[4] = spare;
     c->use[1] = gni_order_use(mem, bytes, bytes);
     c->use[0] = gni_order_use(mem, 2 * bytes, bytes);
@@ -251,7 +256,8 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     c->param[GNI_P_SCATTER_LIMIT] = (uint32_t)limit;
     c->generic.module = GNI_MODULE_sums_tally;
     bool ok = gni_gpu_fill(gpu, &count, 0, zeros + 16, 0) &&
-              gni_job_scatter_step(c, GNI_SCATTER_PLACES, GNI_MIN(gni_job_ceil(in, 16), (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u) * 2048));
+              gni_job_scatter_step(c, GNI_SCATTER_PLACES,
+                                   GNI_MIN(gni_job_ceil(in, 16), (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u) * 2048));
     gni_part_call(&part, gpu, in, held, &word[0], &values, &half[1], bytes);
     ok = ok && gni_part_move(&part, &digit[0], base);
     gni_part_call(&part, gpu, in, held + 8, &word[2], &word[3], &half[0], bytes);
@@ -265,7 +271,8 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     c->use[4] = scratch;
     c->param[GNI_P_TAKE_IN_BASE] = 0;
     c->generic.module = GNI_MODULE_sums_held;
-    ok = ok && gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), gni_job_ceil(out, GNI_SCATTER_HELD), 1, 1);
+    ok = ok && gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), gni_job_ceil(out, GNI_SCATTER_HELD),
+                                1, 1);
     c->generic.module = GNI_MODULE_sums_more;
     for (uint32_t step = 0; step < 3; step++) {
         static const uint32_t steps[] = {GNI_SCATTER_MEASURE, GNI_SCATTER_ADD_FLOAT, GNI_SCATTER_FINISH};
@@ -286,7 +293,8 @@ static bool gni_job_scatter_base(gni_job_call *c, const gni_scatter *t, int64_t 
         if (!gni_job_reach(c->gpu, &t->base, &out, &one, 1, &from, &base)) return false;
         if (!all || c->gpu->caps.texts) {
             const uint64_t to = c->use[2].offset + (uint64_t)c->param[GNI_P_TAKE_OUT_BASE] * (uint64_t)size;
-            return c->gpu->layer->copy(c->gpu, c->use[2].mem, to, from.mem, from.offset + (uint64_t)base * (uint64_t)size, (uint64_t)(out * size));
+            return c->gpu->layer->copy(c->gpu, c->use[2].mem, to, from.mem, from.offset + (uint64_t)base * (uint64_t)size,
+                                       (uint64_t)(out * size));
         }
     }
     if (c->gpu->caps.texts) return true;
@@ -308,7 +316,8 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     const bool put = t->op == GNI_SCATTER_PUT;
     const int64_t some = gpu->caps.kind == GNI_GPU_CPU ? 1 << 13 : GNI_SCATTER_MANY; // so that tests see it
     const bool held = floats && in >= some && out >= some && at->inner < 8 && gni_job_scatter_holds(gpu, in, out);
-    const uint64_t bytes = (uint64_t)(floats ? (out * 12 + 19) / 16 * 16 : put ? (out * 4 + 15) / 16 * 16 : 16); // odd ends are filled slowly
+    // Odd ends are filled slowly.
+    const uint64_t bytes = (uint64_t)(floats ? (out * 12 + 19) / 16 * 16 : put ? (out * 4 + 15) / 16 * 16 : 16);
     bool ok = gni_job_scratch(&c, bytes, at->fn);
     if (ok && !held && (floats || put)) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
     ok = ok && gni_job_scatter_base(&c, t, out);
@@ -327,7 +336,8 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     }
     gni_gpu_mem pairs;
     memset(&pairs, 0, sizeof pairs);
-    const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY; // numbers alone take less room
+    // Numbers alone take less room.
+    const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY;
     const bool many = in >= least && out >= least && at->inner < 8; // elements of rows are neighbours as they come
     const bool near_ones = ok && many && gn_dtype_size(t->out.dtype) == 4 && gni_sweep_tile(gpu).threads > 0;
     if (near_ones) ok = gni_job_scatter_near(&c, t, in, out, &pairs);

@@ -1,6 +1,6 @@
 // >>attention
-// Attention in parts: queries by rows, so that the scores of all of them against all keys are never there at once. The gradient
-// computes them again from what the rows' logarithms of sums were. Nothing here is used elsewhere.
+// Attention in parts: queries by rows, so that the scores of all of them against all keys are never there at once. The
+// gradient computes them again from what the rows' logarithms of sums were. Nothing here is used elsewhere.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -76,7 +76,8 @@ static gn_array *gni_attend_scores(const gni_attend *c) {
     if (mask != NULL) s = mask->dtype == GN_BOOL ? gn_where(mask, s, low) : gn_add(s, gni_as(mask, c->t));
     if (!c->causal || s == NULL) return s;
     const int64_t n = s->shape.dim[c->rank - 2], m = s->shape.dim[c->rank - 1];
-    gn_array *row = gn_arange(g, GN_I32, (double)c->row, (double)(c->row + n), 1.0), *key = gn_arange(g, GN_I32, 0.0, (double)m, 1.0);
+    gn_array *row = gn_arange(g, GN_I32, (double)c->row, (double)(c->row + n), 1.0),
+             *key = gn_arange(g, GN_I32, 0.0, (double)m, 1.0);
     return gn_where(gn_ge(gn_expand_dims(row, 1), key), s, low);
 }
 
@@ -208,10 +209,11 @@ static bool gni_attend_pays(const gn_array *q, const gn_array *k, int64_t worksp
 }
 
 // Whether it may be one: asked for before anything is copied for it.
-static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v, const gn_array *mask,
-                             int64_t workspace) {
+static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v,
+                             const gn_array *mask, int64_t workspace) {
     const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
-    if (q->dtype == GN_F64 || gni_elements(&q->shape) == 0 || gni_elements(&k->shape) == 0 || gni_elements(&v->shape) == 0) return false;
+    if (q->dtype == GN_F64 || gni_elements(&q->shape) == 0 || gni_elements(&k->shape) == 0 || gni_elements(&v->shape) == 0)
+        return false;
     if (g->gpu != NULL && mask == NULL && d % 8 == 0 && e % 8 == 0) return true;
     return gni_attend_pays(q, k, workspace) && (mask == NULL || q->shape.rank <= 4);
 }
@@ -225,13 +227,14 @@ static bool gni_attend_mask(gni_attend_job *j, gn_context *g, gn_array *q, gn_ar
     mask = gn_broadcast_to(mask, gni_attend_shape(q, k));
     if (mask == NULL || !gni_materialize(g, mask)) return false;
     gni_take_operand(mask, &j->mask);
-    for (int i = 0; i < 4; i++) j->mask.stride[i] = i >= 4 - rank && mask->shape.dim[i - 4 + rank] > 1 ? mask->stride[i - 4 + rank] : 0;
+    for (int i = 0; i < 4; i++)
+        j->mask.stride[i] = i >= 4 - rank && mask->shape.dim[i - 4 + rank] > 1 ? mask->stride[i - 4 + rank] : 0;
     return true;
 }
 
 // Fills j but for what its step writes. False: not without more memory, or not at all.
-static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask, double scale,
-                                 bool causal) {
+static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
+                                 double scale, bool causal) {
     const gn_shape *s = &q->shape;
     const int rank = s->rank;
     memset(j, 0, sizeof *j);
@@ -245,8 +248,8 @@ static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, 
     j->e = v->shape.dim[rank - 1];
     j->scale = scale;
     j->causal = causal;
-    return gni_attend_given(g, q, &j->q) != NULL && gni_attend_given(g, k, &j->k) != NULL && gni_attend_given(g, v, &j->v) != NULL &&
-           gni_attend_mask(j, g, q, k, mask);
+    return gni_attend_given(g, q, &j->q) != NULL && gni_attend_given(g, k, &j->k) != NULL &&
+           gni_attend_given(g, v, &j->v) != NULL && gni_attend_mask(j, g, q, k, mask);
 }
 
 // (..., heads, n, d), in memory as (..., n, heads, d) where x is.
@@ -264,13 +267,15 @@ static bool gni_attend_on_cpu(gn_context *g, gni_attend_job *j, gn_array *const 
     gni_job_view v;
     gni_reason why;
     gni_view_job(GNI_JOB_ATTEND, j, &v);
-    return gni_place(g, &gni_kind_attend, j, &v, &why) == GNI_ON_CPU && why != GNI_WHY_CPU_ONLY && gni_attend_pays(x[0], x[1], workspace);
+    return gni_place(g, &gni_kind_attend, j, &v, &why) == GNI_ON_CPU && why != GNI_WHY_CPU_ONLY &&
+           gni_attend_pays(x[0], x[1], workspace);
 }
 
-static bool gni_attend_job_forward(gn_context *g, gn_array *const *x, double scale, const gn_attention_options *o, gn_array *y,
-                                   gn_array *lse) {
+static bool gni_attend_job_forward(gn_context *g, gn_array *const *x, double scale, const gn_attention_options *o,
+                                   gn_array *y, gn_array *lse) {
     gni_attend_job j;
-    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], x[3], scale, o->causal) || gni_attend_given(g, y, &j.y) == NULL) return false;
+    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], x[3], scale, o->causal) || gni_attend_given(g, y, &j.y) == NULL)
+        return false;
     if (lse != NULL) gni_take_operand(lse, &j.lse);
     if (j.y.buf != y->buf) return false;
     if (gni_attend_on_cpu(g, &j, x, o->workspace)) return gni_run(g, &gni_kind_attend, &j, y);
@@ -305,7 +310,11 @@ static bool gni_attend_job_backward(gn_context *g, gni_node *node, gn_array *gy,
         if (to[i] != NULL && gni_attend_given(g, to[i], i == 0 ? &j.dq : i == 1 ? &j.dk : &j.dv) == NULL) return false;
     }
     for (int i = 0; i < 3 && cpu; i++) gx[i] = to[i];
-    if (cpu) return !g->call_failed && gni_attend_job_step(g, &j, GNI_ATTEND_ALL, to[0] != NULL ? to[0] : to[1] != NULL ? to[1] : to[2]);
+    if (cpu)
+        return !g->call_failed && gni_attend_job_step(g, &j, GNI_ATTEND_ALL,
+                                                      to[0] != NULL   ? to[0]
+                                                      : to[1] != NULL ? to[1]
+                                                                      : to[2]);
     if (g->call_failed || (to[0] != NULL && !gni_attend_job_step(g, &j, GNI_ATTEND_QUERIES, to[0]))) return false;
     if ((gni_wanted(node, 1) || gni_wanted(node, 2)) && !gni_attend_job_step(g, &j, GNI_ATTEND_KEYS, to[1])) return false;
     for (int i = 0; i < 3; i++) gx[i] = gni_wanted(node, i) ? to[i] : NULL;
@@ -340,10 +349,12 @@ static bool gni_attend_fits(const gn_array *q, const gn_array *k, const gn_array
     return k->shape.dim[rank - 1] == q->shape.dim[rank - 1] && (heads > 0 ? all % heads == 0 : all == 0);
 }
 
-static bool gni_attend_ok(gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *o) {
+static bool gni_attend_ok(gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
+                          const gn_attention_options *o) {
     char tq[200], tk[200], tv[200];
     if (!gni_attend_fits(q, k, v)) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_attention: q %s, k %s, v %s are not (..., heads, n, d), (..., key heads, m, d), (..., key heads, m, e)",
+        gni_fail(g, GN_ERROR_SHAPE,
+                 "gn_attention: q %s, k %s, v %s are not (..., heads, n, d), (..., key heads, m, d), (..., key heads, m, e)",
                  gni_shape_text(tq, sizeof tq, &q->shape), gni_shape_text(tk, sizeof tk, &k->shape),
                  gni_shape_text(tv, sizeof tv, &v->shape));
         return false;
@@ -360,8 +371,8 @@ static bool gni_attend_ok(gn_context *g, gn_array *q, gn_array *k, gn_array *v, 
         return false;
     }
     if (mask != NULL && (!gni_broadcast(&mask->shape, &s, &joined) || !gni_same_shape(&joined, &s))) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_attention: the mask %s does not broadcast to %s", gni_shape_text(tq, sizeof tq, &mask->shape),
-                 gni_shape_text(tk, sizeof tk, &s));
+        gni_fail(g, GN_ERROR_SHAPE, "gn_attention: the mask %s does not broadcast to %s",
+                 gni_shape_text(tq, sizeof tq, &mask->shape), gni_shape_text(tk, sizeof tk, &s));
         return false;
     }
     if (!(o->scale - o->scale == 0.0) || o->workspace < 0)
@@ -404,9 +415,11 @@ static bool gni_attend_graph(gni_attend *c, gni_node *node, gn_array *gy, gn_arr
     if (back == NULL) return false;
     if (gni_wanted(node, 0)) gx[0] = gn_reshape(gn_mul_s(gni_attend_product(c, ds, k), c->scale), node->in[0]->shape);
     if (gni_wanted(node, 1))
-        gx[1] = gn_reshape(gni_unbroadcast(gn_mul_s(gni_attend_product(c, back, q), c->scale), &k->shape), node->in[1]->shape);
+        gx[1] =
+            gn_reshape(gni_unbroadcast(gn_mul_s(gni_attend_product(c, back, q), c->scale), &k->shape), node->in[1]->shape);
     if (gni_wanted(node, 2))
-        gx[2] = gn_reshape(gni_unbroadcast(gni_attend_product(c, gn_swap_axes(p, -1, -2), gy), &v->shape), node->in[2]->shape);
+        gx[2] =
+            gn_reshape(gni_unbroadcast(gni_attend_product(c, gn_swap_axes(p, -1, -2), gy), &v->shape), node->in[2]->shape);
     if (mask != NULL && gni_wanted(node, 3))
         gx[3] = gni_unbroadcast(gn_reshape(ds, gni_attend_shape(node->in[0], node->in[1])), &mask->shape);
     return true;
@@ -416,7 +429,8 @@ static bool gni_attend_graph(gni_attend *c, gni_node *node, gn_array *gy, gn_arr
 static gn_array *gni_attend_gradient(gni_attend *c, gni_node *node, int i, gn_array **gx, gn_dtype t) {
     const gn_array *x = node->in[i];
     if (x == NULL || !gni_wanted(node, i)) return NULL;
-    gx[i] = i == 0 && gni_elements(&c->a[GNI_ATTEND_Y]->shape) > 0 ? gn_empty(c->g, t, x->shape) : gn_zeros(c->g, t, x->shape);
+    gx[i] =
+        i == 0 && gni_elements(&c->a[GNI_ATTEND_Y]->shape) > 0 ? gn_empty(c->g, t, x->shape) : gn_zeros(c->g, t, x->shape);
     const int64_t heads = gni_attend_heads(node->in[1]);
     if (i < 3) return gni_attend_split(gx[i], heads);
     // A mask's axes in front that it lacks; one head may stand for all.
@@ -458,7 +472,8 @@ static bool gni_back_attention(gn_context *g, gni_node *node, gn_array *gy, gn_a
     return !g->call_failed && gni_attend_run(&c);
 }
 
-GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *options) {
+GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
+                                  const gn_attention_options *options) {
     gn_array *in[5];
     gn_attention_options o;
     memset(&o, 0, sizeof o);

@@ -301,7 +301,8 @@ static bool gni_pass_check(gni_pass *p, const gni_node *node) {
     return true;
 }
 
-// Whether the gradient of the array that a slice is of is there, and nobody else's, so that the slice's is added to it in place.
+// Whether the gradient of the array that a slice is of is there, and nobody else's, so that the slice's is added to it in
+// place.
 static bool gni_pass_has_whole(const gni_pass *p, const gni_node *node) {
     const gn_array *a = node->backward == gni_back_slice ? node->in[0]->node->gy : NULL;
     return a != NULL && a->buf != NULL && a->node == NULL && a->refs == 1 && a->buf->refs == 1 && gni_is_contiguous(a) &&
@@ -318,7 +319,8 @@ static bool gni_pass_add_slice(gni_pass *p, const gni_node *node) {
     stride[axis] *= node->param[2];
     if (gni_elements(&s) == 0) return true;
     if (!gni_materialize(g, node->gy)) return false;
-    gn_array *part = gni_adopt(g, gni_array_view(g, p->fn, whole, &s, stride, offset)), *sum = part != NULL ? gn_add(part, node->gy) : NULL;
+    gn_array *part = gni_adopt(g, gni_array_view(g, p->fn, whole, &s, stride, offset)),
+             *sum = part != NULL ? gn_add(part, node->gy) : NULL;
     if (sum == NULL) return false;
     return gni_assign_run(g, part, sum);
 }

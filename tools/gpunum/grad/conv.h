@@ -1,6 +1,6 @@
 // >>conv
-// Convolutions. Each of the three (forward, transposed, gradient of the weights) is a product whose operand b is the windows of
-// an image, and the derivatives of each are the other two. From outside: gni_conv_op, gni_conv_frame.
+// Convolutions. Each of the three (forward, transposed, gradient of the weights) is a product whose operand b is the windows
+// of an image, and the derivatives of each are the other two. From outside: gni_conv_op, gni_conv_frame.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -159,7 +159,9 @@ static void gni_conv_ones(gni_conv *d) {
 // Elements in 16 bytes.
 static int64_t gni_conv_each(gn_dtype t) { return 16 / (int64_t)gn_dtype_size(t); }
 
-static int64_t gni_conv_up(int64_t n, gn_dtype t) { return (n + gni_conv_each(t) - 1) / gni_conv_each(t) * gni_conv_each(t); }
+static int64_t gni_conv_up(int64_t n, gn_dtype t) {
+    return (n + gni_conv_each(t) - 1) / gni_conv_each(t) * gni_conv_each(t);
+}
 
 // A product in parts (GN_PRECISION_HIGH) has control words, and images of whole sixteens of channels.
 typedef struct gni_conv_parts {
@@ -172,8 +174,9 @@ static int64_t gni_conv_width(int64_t n, gn_dtype t, const gni_conv_parts *s) {
     return s->control != NULL ? (n + 15) / 16 * 16 : gni_conv_up(n, t);
 }
 
-// Whether a convolution of a and b is done so: a product of m rows for each group, of images with so many channels in a group,
-// which grow up to `most` times. On an H200 that was faster for 3 rows, and 3 channels as 4; 3 as 8 only for the weights.
+// Whether a convolution of a and b is done so: a product of m rows for each group, of images with so many channels in a
+// group, which grow up to `most` times. On an H200 that was faster for 3 rows, and 3 channels as 4; 3 as 8 only for the
+// weights.
 static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m, int64_t channels,
                             int64_t most_times) {
 #if GNI_GPU
@@ -193,7 +196,8 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
         places *= (double)GNI_MAX(p->in[i], p->out[i]);
         taps *= (double)p->k[i];
     }
-    if (size * (double)(gni_conv_up(p->c, t) * p->groups) > (double)most || size * (double)gni_conv_up(p->o, t) > (double)most ||
+    if (size * (double)(gni_conv_up(p->c, t) * p->groups) > (double)most ||
+        size * (double)gni_conv_up(p->o, t) > (double)most ||
         taps * (double)gni_conv_up(p->c, t) * (double)gni_conv_up(p->o, t) > (double)most)
         return false;
     memset(&d, 0, sizeof d);
@@ -290,17 +294,18 @@ static bool gni_conv_scan(gn_context *g, gni_conv_parts *s, gn_array *a, gn_arra
 }
 #endif
 
-// Whether `times` products of images a and b, m rows and n columns of k for each group, go in parts: then s gets control words.
-// `by_channel`: its rows and columns are channels. False: it failed.
-static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m,
-                                 int64_t n, int64_t k, int64_t times, bool by_channel) {
+// Whether `times` products of images a and b, m rows and n columns of k for each group, go in parts: then s gets control
+// words. `by_channel`: its rows and columns are channels. False: it failed.
+static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_conv_plan *p, gn_array *a, gn_array *b,
+                                 int64_t m, int64_t n, int64_t k, int64_t times, bool by_channel) {
     memset(s, 0, sizeof *s);
 #if GNI_GPU
     const double bytes = 4.0 * ((double)gni_elements(&a->shape) + (double)gni_elements(&b->shape));
     const int64_t c = p->c, o = p->o / p->groups;
     if (a->dtype != GN_F32 || c < 8 || o < 8 || (p->groups > 1 && (c % 16 != 0 || o % 16 != 0))) return true;
     // With room for twice the channels and for what lies around images.
-    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 || !gni_job_wants_parts(g->gpu, m, n, k, p->groups, (double)times, bytes))
+    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 ||
+        !gni_job_wants_parts(g->gpu, m, n, k, p->groups, (double)times, bytes))
         return true;
     return gni_conv_scan(g, s, a, b, by_channel);
 #else
@@ -324,7 +329,8 @@ static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_
     return gni_conv_image(g, x, p->pad, size, p->groups * gni_conv_width(p->c, x->dtype, s), s, 1);
 }
 
-static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y, const gni_conv_parts *s) {
+static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y,
+                                     const gni_conv_parts *s) {
     if (s->control != NULL) d->control.buf = s->control->buf;
     d->control.dtype = GN_I32;
     d->a_lines = s->lines[0];
@@ -338,8 +344,8 @@ static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn
 }
 
 // Which places and taps windows of `image` have, c channels last among the taps; and in its memory how far apart they are.
-static void gni_conv_windows(const gni_conv_plan *p, const gn_array *image, int64_t c, int64_t *place_dim, int64_t *place_step,
-                             int64_t *tap_dim, int64_t *tap_step) {
+static void gni_conv_windows(const gni_conv_plan *p, const gn_array *image, int64_t c, int64_t *place_dim,
+                             int64_t *place_step, int64_t *tap_dim, int64_t *tap_step) {
     for (int i = 0; i < 4; i++) place_dim[i] = tap_dim[i] = 1;
     place_dim[0] = p->n;
     place_step[0] = image->stride[0];
@@ -359,7 +365,8 @@ static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, 
     gni_conv d;
     const gn_dtype t = image->dtype;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
-    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd), c = gni_conv_width(p->c, t, parts);
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd),
+                  c = gni_conv_width(p->c, t, parts);
     static const int64_t none[3] = {0, 0, 0};
     memset(&d, 0, sizeof d);
     w = gni_conv_image(g, w, none, p->k, c, parts, 0);
@@ -428,7 +435,8 @@ static bool gni_conv_is_product(const gni_conv_plan *p, gn_dtype t) {
 
 // Whether a CPU reads neighbours along the last axis where they are.
 static bool gni_conv_beside(const gn_context *g, const gni_conv_plan *p, gn_dtype t) {
-    return g->gpu == NULL && t == GN_F32 && p->o / p->groups <= GNI_CONV_FEW && p->stride[p->nd - 1] <= 4 && p->out[p->nd - 1] >= 4;
+    return g->gpu == NULL && t == GN_F32 && p->o / p->groups <= GNI_CONV_FEW && p->stride[p->nd - 1] <= 4 &&
+           p->out[p->nd - 1] >= 4;
 }
 
 typedef struct gni_conv_comb_job {
@@ -614,8 +622,8 @@ static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn
     return gni_conv_image(g, y, before, size, gni_conv_width(p->o / p->groups, y->dtype, s) * p->groups, s, 1);
 }
 
-// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and the
-// result is put into `to` if that is not NULL.
+// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and
+// the result is put into `to` if that is not NULL.
 static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
                                    const gni_conv_phase *f, gn_array *to, const gni_conv_parts *parts) {
     gni_conv_plan q = *p;
@@ -646,8 +654,8 @@ static int64_t gni_conv_with_taps(const gni_conv_plan *p) {
     return all;
 }
 
-// Room for the phases of x, one behind the other: (phase of the last axis, ..., of the first, n, channels, places...). NULL where
-// most phases have no tap.
+// Room for the phases of x, one behind the other: (phase of the last axis, ..., of the first, n, channels, places...). NULL
+// where most phases have no tap.
 static gn_array *gni_conv_phases_room(gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t phases, int64_t with_taps) {
     gn_shape s = GN_SHAPE(phases, p->n, p->groups * p->c);
     for (int i = 0; i < p->nd; i++) s.dim[s.rank++] = p->in[i] / p->stride[i];
@@ -672,7 +680,8 @@ static gn_array *gni_conv_woven(gn_context *g, const gni_conv_plan *p, gn_array 
 }
 
 // x of the only phase that has taps, with zeros between its places.
-static gn_array *gni_conv_spread(gn_context *g, const gni_conv_plan *p, gn_array *part, const gni_conv_phase *f, const gn_shape *x) {
+static gn_array *gni_conv_spread(gn_context *g, const gni_conv_plan *p, gn_array *part, const gni_conv_phase *f,
+                                 const gn_shape *x) {
     gn_shape s = GN_SHAPE(p->n, p->groups * p->c), of_mask = GN_SHAPE(1, 1);
     int64_t stride[GN_MAX_RANK], at = 0;
     void *mask = NULL;
@@ -746,7 +755,8 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
         }
         if (empty) continue;
         gn_array *to = room != NULL ? gn_slice(room, 0, phase, phase + 1, 1) : NULL;
-        gn_array *part = room != NULL && to == NULL ? NULL : gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f, to, &parts);
+        gn_array *part =
+            room != NULL && to == NULL ? NULL : gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f, to, &parts);
         if (whole) x = part;
         if (lone) {
             x = gni_conv_spread(g, p, part, f, &s);
@@ -758,20 +768,23 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
             continue;
         }
         for (int i = 0; i < p->nd && !whole; i++) place = gn_slice(place, 2 + i, f[i].begin, p->in[i], p->stride[i]);
-        ok = part != NULL && (whole || (place != NULL && gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)));
+        ok = part != NULL &&
+             (whole || (place != NULL && gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)));
     }
     if (ok && room != NULL) x = gni_conv_woven(g, p, room, &s);
     g->placement = asked;
     return ok ? x : NULL;
 }
 
-// Whether dots along rows of images beat tiles, whose columns are taps and channels. Multiples of a multiply-add's time at its best,
-// measured with AVX2: dots lose what their last vectors lack, tiles pay for packing. With masks (AVX-512) dots are faster.
+// Whether dots along rows of images beat tiles, whose columns are taps and channels. Multiples of a multiply-add's time at
+// its best, measured with AVX2: dots lose what their last vectors lack, tiles pay for packing. With masks (AVX-512) dots are
+// faster.
 static bool gni_conv_dots_pay(const gn_context *g, const gni_conv_plan *p) {
     const gni_gemm_family *f = gni_gemm_isa_of((int)g->isa)->f32;
     const int64_t out = p->out[p->nd - 1], n = p->c * gni_conv_count(p->k, p->nd);
     const double dots = 3.2 * (double)gni_gemm_round(out, f->lanes) / (double)out,
-                 tiles = (1.3 * (double)gni_gemm_round(n, 2 * f->lanes) + 40.0) / (double)n + 25.0 * (double)p->groups / (double)p->o;
+                 tiles = (1.3 * (double)gni_gemm_round(n, 2 * f->lanes) + 40.0) / (double)n +
+                         25.0 * (double)p->groups / (double)p->o;
     return f->clip || dots <= tiles;
 }
 
@@ -808,7 +821,8 @@ static gn_array *gni_conv_weight_beside(gn_context *g, const gni_conv_plan *p, g
     return gn_reshape(gni_conv_run(g, &d, y, x), gni_conv_shape(p, p->o, p->c, p->k));
 }
 
-// The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over. `image`: x's, or NULL.
+// The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over. `image`: x's, or
+// NULL.
 static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y, gn_array *image) {
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->o, p->c, p->k), of_y = gni_conv_shape(p, p->n, p->o, p->out);
@@ -864,7 +878,8 @@ static bool gni_conv_keeps(gn_context *g, gn_array *w) {
 }
 
 // Forward of x and w, back of y and w, weight of x and y; entered in the record. `image`: x's, or NULL.
-static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_plan *p, gn_array *a, gn_array *b, gn_array *image) {
+static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_plan *p, gn_array *a, gn_array *b,
+                             gn_array *image) {
     if (a == NULL || b == NULL) return NULL;
     gn_array *in[3];
     in[0] = a;
@@ -991,8 +1006,8 @@ static bool gni_conv_fits(gn_context *g, const char *fn, const gn_array *x, cons
     return true;
 }
 
-static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options, int nd,
-                                 bool transposed) {
+static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options,
+                                 int nd, bool transposed) {
     static const gn_conv_options none = {0, 0, 0, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, false, 0, {0, 0, 0}};
     const gn_conv_options *o = options != NULL ? options : &none;
     gn_array *in[3], *y = NULL;
@@ -1010,7 +1025,8 @@ static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_ar
     }
     const bool single = x->shape.rank == nd + 1;
     p.nd = nd;
-    if (!gni_need_float(g, fn, x->dtype) || !gni_need_float(g, fn, w->dtype) || (b != NULL && !gni_need_float(g, fn, b->dtype)))
+    if (!gni_need_float(g, fn, x->dtype) || !gni_need_float(g, fn, w->dtype) ||
+        (b != NULL && !gni_need_float(g, fn, b->dtype)))
         return gni_end_scope(g, NULL);
     if ((!single && x->shape.rank != nd + 2) || w->shape.rank != nd + 2) {
         gni_conv_misfit(g, fn, x, w, b, nd == 1 ? "not of rank 3" : nd == 2 ? "not of rank 4" : "not of rank 5");

@@ -1,6 +1,6 @@
 // >>custom
-// The caller's own ops in autograd's record: with a derivative of their own, or computed again where it is needed. Nothing here
-// is used elsewhere.
+// The caller's own ops in autograd's record: with a derivative of their own, or computed again where it is needed. Nothing
+// here is used elsewhere.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -66,7 +66,8 @@ static bool gni_back_custom(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     return true;
 }
 
-GPUNUM_API gn_array *gn_custom(gn_function forward, gn_custom_gradient backward, gn_array *const *in, int count, void *user) {
+GPUNUM_API gn_array *gn_custom(gn_function forward, gn_custom_gradient backward, gn_array *const *in, int count,
+                               void *user) {
     return gni_custom("gn_custom", forward, backward, backward != NULL ? gni_back_custom : NULL, in, count, user);
 }
 

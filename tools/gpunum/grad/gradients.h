@@ -37,7 +37,9 @@ static gn_array *gni_sum_squares(gn_array *gy, gn_array *a, gn_array *b) {
 }
 
 // What curves of several steps, losses and pools take, so that a half is rounded once, and the way back.
-static gn_array *gni_half_up(gn_array *a) { return a != NULL && (a->dtype == GN_F16 || a->dtype == GN_BF16) ? gn_cast(a, GN_F32) : a; }
+static gn_array *gni_half_up(gn_array *a) {
+    return a != NULL && (a->dtype == GN_F16 || a->dtype == GN_BF16) ? gn_cast(a, GN_F32) : a;
+}
 static gn_array *gni_slope_by(gn_array *gy, gn_array *slope) {
     return gy == NULL ? NULL : gni_as(gn_mul(gni_half_up(gy), slope), gy->dtype);
 }
@@ -363,7 +365,8 @@ static bool gni_back_logsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_a
 
 // ---- softmax and its logarithm: param[0] is the axis
 
-// The gradient of a softmax or its logarithm over the last axis, in one pass, where it is not differentiated. NULL: not done.
+// The gradient of a softmax or its logarithm over the last axis, in one pass, where it is not differentiated. NULL: not
+// done.
 static gn_array *gni_back_softmax_rows(gn_context *g, const gni_node *node, gn_array *gy, int kind) {
     gni_rows j;
     const gn_array *y = node->output;
@@ -549,8 +552,8 @@ static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array 
         for (int i = 0; i < 2; i++) {
             gn_array *part = i == 0 ? gn_real(gy) : gn_imag(gy);
             parts[i] = part == NULL ? NULL
-                                    : gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, part->dtype, *s), node->in[1], part,
-                                                    (int)node->param[0], node->param[1] != 0);
+                                    : gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, part->dtype, *s),
+                                                    node->in[1], part, (int)node->param[0], node->param[1] != 0);
         }
         gx[0] = gn_complex(parts[0], parts[1]);
         return true;
@@ -558,8 +561,8 @@ static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     if (gy->dtype != GN_F64 && gy->dtype != GN_F32)
         gy = gn_cast(gy, GN_F32); // halves are summed wider
     if (gy != NULL)
-        gx[0] = gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, gy->dtype, *s), node->in[1], gy, (int)node->param[0],
-                              node->param[1] != 0);
+        gx[0] = gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, gy->dtype, *s), node->in[1], gy,
+                              (int)node->param[0], node->param[1] != 0);
     return true;
 }
 

@@ -1,5 +1,6 @@
 // >>losses
-// The losses that are made of other ops: lazy, so that a loss and its reduction are one pass. Nothing here is used elsewhere.
+// The losses that are made of other ops: lazy, so that a loss and its reduction are one pass. Nothing here is used
+// elsewhere.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -14,7 +15,8 @@ typedef struct gni_loss {
 
 // Begins a loss of a float array, a target of the same shape and `count` - 2 more, with a setting from 0 on; a scope is open
 // afterwards.
-static bool gni_loss_begin(gni_loss *l, const char *fn, gn_array *x, gn_array *y, gn_array *more, int count, double setting) {
+static bool gni_loss_begin(gni_loss *l, const char *fn, gn_array *x, gn_array *y, gn_array *more, int count,
+                           double setting) {
     gn_array *in[3];
     char tx[200], ty[200];
     in[0] = x;
@@ -47,7 +49,8 @@ static bool gni_loss_begin(gni_loss *l, const char *fn, gn_array *x, gn_array *y
 static gn_array *gni_loss_end(const gni_loss *l, gn_array *each, gn_reduction r) {
     gn_array *y = each;
     const double rows = each != NULL && each->shape.rank > 0 ? (double)each->shape.dim[0] : 1.0;
-    if ((unsigned)r > GN_REDUCE_BATCH_MEAN) gni_fail(l->g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_reduction", l->g->call, (int)r);
+    if ((unsigned)r > GN_REDUCE_BATCH_MEAN)
+        gni_fail(l->g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_reduction", l->g->call, (int)r);
     if (r == GN_REDUCE_SUM || r == GN_REDUCE_BATCH_MEAN) y = gn_sum(y, GN_ALL);
     if (r == GN_REDUCE_BATCH_MEAN) y = gn_div_s(y, rows);
     if (r == GN_REDUCE_MEAN) y = gn_mean(y, GN_ALL);
@@ -153,7 +156,8 @@ GPUNUM_API gn_array *gn_cosine_similarity(gn_array *a, gn_array *b, int axis, do
     gn_scope_begin(g);
     const gn_dtype t = gn_promote(a->dtype, b->dtype);
     if (!gni_is_float(t) || !(eps >= 0.0)) {
-        gni_fail(g, gni_is_float(t) ? GN_ERROR_ARGUMENT : GN_ERROR_DTYPE, "%s: %s numbers, eps %g", fn, gn_dtype_name(t), eps);
+        gni_fail(g, gni_is_float(t) ? GN_ERROR_ARGUMENT : GN_ERROR_DTYPE, "%s: %s numbers, eps %g", fn, gn_dtype_name(t),
+                 eps);
         return gni_end_scope(g, NULL);
     }
     const gn_dtype wide = t == GN_F64 ? t : GN_F32; // of both: lengths have the precision of what they are of
@@ -207,8 +211,8 @@ static bool gni_class_loss_ok(gn_context *g, const char *fn, const gn_array *x, 
 
 // The sum over the classes of -w target x, and for logits logsumexp(x) times the sum of w target: neither an array of
 // log-probabilities nor one of targets is made.
-static gn_array *gni_class_losses(gn_context *g, const char *fn, gn_array *x, gn_array *labels, const gn_cross_entropy_options *o,
-                                  int axis, bool logits) {
+static gn_array *gni_class_losses(gn_context *g, const char *fn, gn_array *x, gn_array *labels,
+                                  const gn_cross_entropy_options *o, int axis, bool logits) {
     const int64_t classes = x->shape.dim[axis];
     const double kept = 1.0 - o->label_smoothing, spread = o->label_smoothing / (double)classes;
     const gn_dtype t = x->dtype;
@@ -216,7 +220,8 @@ static gn_array *gni_class_losses(gn_context *g, const char *fn, gn_array *x, gn
     gn_shape column = gn_shape_from(x->shape.rank - axis, x->shape.dim + axis);
     for (int i = 1; i < column.rank; i++) column.dim[i] = 1;
     gn_array *all = gn_reshape(gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0), column);
-    gn_array *hit = gn_eq(gn_expand_dims(labels, axis), all), *places = gni_label_places(g, fn, labels, classes, o->ignores, o->ignored);
+    gn_array *hit = gn_eq(gn_expand_dims(labels, axis), all),
+             *places = gni_label_places(g, fn, labels, classes, o->ignores, o->ignored);
     if (places == NULL || all == NULL) return NULL;
     if (w == NULL && (places->buf == NULL || places->buf->where == GNI_ON_GPU)) // that job looks at them
         gni_adopt(g, gni_take_any(g, fn, gn_ravel(all), places, 0, false));

@@ -126,14 +126,16 @@ static bool gni_cross_entropy_ok(gn_context *g, const gn_array *logits, const gn
 // Where the label is the one that is ignored, or another one. No double has all labels.
 static gn_array *gni_ignored(gn_context *g, gn_array *labels, int64_t ignored, bool same) {
     const int64_t exact = (int64_t)1 << 53;
-    if (ignored >= -exact && ignored <= exact) return same ? gn_eq_s(labels, (double)ignored) : gn_ne_s(labels, (double)ignored);
+    if (ignored >= -exact && ignored <= exact)
+        return same ? gn_eq_s(labels, (double)ignored) : gn_ne_s(labels, (double)ignored);
     gn_array *whole = gn_full_int(g, GN_I64, gn_shape_from(0, NULL), ignored);
     return same ? gn_eq(labels, whole) : gn_ne(labels, whole);
 }
 
-// Labels as indices of the classes, those that are ignored as 0. One that there is not is told at once where the CPU has them, else
-// by the job that takes these indices: there a negative one is none, either. The scope's; NULL after gni_fail.
-static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *labels, int64_t classes, bool ignores, int64_t ignored) {
+// Labels as indices of the classes, those that are ignored as 0. One that there is not is told at once where the CPU has
+// them, else by the job that takes these indices: there a negative one is none, either. The scope's; NULL after gni_fail.
+static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *labels, int64_t classes, bool ignores,
+                                  int64_t ignored) {
     gn_array *at = gni_adopt(g, gni_take_indices(g, labels));
     const int64_t n = gni_elements(&labels->shape);
     if (at == NULL || n == 0) return at;
@@ -173,9 +175,11 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     gn_array *at = gni_label_places(g, "gn_cross_entropy", labels, classes, false, 0), *y = NULL, *hit = NULL, *lse = NULL;
     if (at != NULL) {
         gn_array *from = gni_widening_of(g, logits);
-        gn_array *picked = from == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_cross_entropy", from, gn_expand_dims(at, 1), 1, true));
+        gn_array *picked =
+            from == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_cross_entropy", from, gn_expand_dims(at, 1), 1, true));
         if (picked != NULL && from != logits) picked = gn_cast(picked, logits->dtype);
-        hit = gn_eq(gn_expand_dims(labels, 1), gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0));
+        hit =
+            gn_eq(gn_expand_dims(labels, 1), gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0));
         lse = gn_logsumexp(logits, GN_KEEP(1));
         y = gn_mean(gn_sub(lse, picked), GN_ALL);
     }

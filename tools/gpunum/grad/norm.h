@@ -1,5 +1,6 @@
 // >>norm
-// Normalisation. One op with a derivative of its own, for all axes that moments are taken over. Nothing here is used elsewhere.
+// Normalisation. One op with a derivative of its own, for all axes that moments are taken over. Nothing here is used
+// elsewhere.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -11,11 +12,13 @@
 enum { GNI_NORM_X, GNI_NORM_W, GNI_NORM_B, GNI_NORM_MEAN, GNI_NORM_SCALE, GNI_NORM_OPERANDS };
 
 // The mean, unless it is NULL, and 1 / sqrt(variance + eps) over the axes, which stay with size 1.
-static void gni_norm_moments(gn_context *g, gn_array *x, uint32_t set, double eps, gn_array **mean, gn_array **var, gn_array **scale) {
+static void gni_norm_moments(gn_context *g, gn_array *x, uint32_t set, double eps, gn_array **mean, gn_array **var,
+                             gn_array **scale) {
     const gn_axes axes = GN_KEEP(gni_axes_of(set));
     gn_array *all[3] = {NULL, NULL, NULL};
     gn_array *from = g->gpu == NULL ? NULL : gni_tracks(g, &x, 1) ? x : gni_before_widening(x);
-    if (mean != NULL && from != NULL && gni_materialize(g, from) && gni_moments(g, from, x->dtype, set, 0.0, mean, &all[0])) {
+    if (mean != NULL && from != NULL && gni_materialize(g, from) &&
+        gni_moments(g, from, x->dtype, set, 0.0, mean, &all[0])) {
         *scale = gn_rsqrt(gn_add_s(all[0], eps));
         all[1] = *mean;
         all[2] = *scale;
@@ -95,7 +98,8 @@ static gn_array *gni_norm_back_rows(gn_context *g, const gni_node *node, gn_arra
 
 // ---- on a CPU that is alone
 
-// Describes normalisation of x over the axes of `set` as work on rows or, by channel, on what lies in pieces. False: it is neither.
+// Describes normalisation of x over the axes of `set` as work on rows or, by channel, on what lies in pieces. False: it is
+// neither.
 static bool gni_norm_plain(const gn_context *g, gni_norm_job *j, const gn_array *x, uint32_t set, const gn_array *w) {
     gni_rows r;
     const gn_shape *s = &x->shape;
@@ -189,14 +193,15 @@ static void gni_norm_back_weights(gn_context *g, gn_array *gy, gn_array *z, cons
     if (product && (!sum || set == 0)) y[1] = gni_unbroadcast(in[1], &w->shape);
 }
 
-// With z = (x - mean) scale and h = gy w: scale (h - mean(h) - z mean(h z)). Sums over the axes of w serve where w does not vary
-// along those of the moments.
+// With z = (x - mean) scale and h = gy w: scale (h - mean(h) - z mean(h z)). Sums over the axes of w serve where w does not
+// vary along those of the moments.
 static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    gn_array *x = node->in[GNI_NORM_X], *w = node->in[GNI_NORM_W], *b = node->in[GNI_NORM_B], *mean = node->in[GNI_NORM_MEAN],
-             *scale = node->in[GNI_NORM_SCALE], *sum = NULL, *product = NULL;
+    gn_array *x = node->in[GNI_NORM_X], *w = node->in[GNI_NORM_W], *b = node->in[GNI_NORM_B],
+             *mean = node->in[GNI_NORM_MEAN], *scale = node->in[GNI_NORM_SCALE], *sum = NULL, *product = NULL;
     const uint32_t set = (uint32_t)node->param[0];
     const bool centred = mean != NULL;
-    if (g->no_grad == 0) gni_norm_moments(g, x, set, node->real[0], centred ? &mean : NULL, NULL, &scale); // they depend on x
+    // They depend on x.
+    if (g->no_grad == 0) gni_norm_moments(g, x, set, node->real[0], centred ? &mean : NULL, NULL, &scale);
     gn_array *z = gn_mul(centred ? gn_sub(x, mean) : x, scale);
     const bool shared = w != NULL && gni_same_shape(&w->shape, &node->in[GNI_NORM_SCALE]->shape);
     gn_array *weights[2] = {NULL, NULL}, *parts[2] = {NULL, NULL};
@@ -206,7 +211,8 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     if (gni_is_pending(gy) && gy->expr->leaves > 3 && !gni_materialize(g, gy)) return false;
     gx[GNI_NORM_X] = gni_wanted(node, GNI_NORM_X) ? gni_norm_back_rows(g, node, gy) : NULL;
     if (g->call_failed) return false;
-    if (gx[GNI_NORM_X] == NULL && gni_norm_back_plain(g, node, gy, gx) && (gx[GNI_NORM_W] != NULL || gx[GNI_NORM_B] != NULL)) return true;
+    if (gx[GNI_NORM_X] == NULL && gni_norm_back_plain(g, node, gy, gx) && (gx[GNI_NORM_W] != NULL || gx[GNI_NORM_B] != NULL))
+        return true;
     if (g->call_failed) return false;
     // Sums over the places that have one weight and one mean serve for all.
     uint32_t common = set;
@@ -253,7 +259,8 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     return true;
 }
 
-// x over the axes of `set`, in dtype t; w and b have x's rank or are NULL. *mean, where mean is not NULL, and *var get the moments.
+// x over the axes of `set`, in dtype t; w and b have x's rank or are NULL. *mean, where mean is not NULL, and *var get the
+// moments.
 static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_array *w, gn_array *b, bool centred, double eps,
                                 gn_dtype t, gn_array **moments) {
     gn_array *in[GNI_NORM_OPERANDS] = {NULL, NULL, NULL, NULL, NULL}, *var = NULL;
@@ -340,7 +347,8 @@ static bool gni_norm_misfit(const gni_norm *n, const char *name, const gn_array 
 static bool gni_norm_by_channel(const gni_norm *n, const char *name, gn_array **a) {
     gn_shape s = n->x->shape;
     if (*a == NULL) return true;
-    if ((*a)->shape.rank != 1 || (*a)->shape.dim[0] != s.dim[1]) return gni_norm_misfit(n, name, *a, "not one number for each channel");
+    if ((*a)->shape.rank != 1 || (*a)->shape.dim[0] != s.dim[1])
+        return gni_norm_misfit(n, name, *a, "not one number for each channel");
     for (int i = 0; i < s.rank; i++)
         if (i != 1) s.dim[i] = 1;
     *a = gn_reshape(*a, s);
@@ -446,7 +454,8 @@ GPUNUM_API gn_array *gn_rms_norm(gn_array *x, int axes, gn_array *w, double eps)
 }
 
 // each: as many groups as channels.
-static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t groups, gn_array *w, gn_array *b, double eps) {
+static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t groups, gn_array *w, gn_array *b,
+                                double eps) {
     gni_norm n;
     if (!gni_norm_begin(&n, fn, x, w, b, NULL, NULL, eps)) return gni_norm_end(&n, NULL);
     if (n.x->shape.rank < 2) {

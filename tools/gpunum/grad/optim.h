@@ -8,7 +8,15 @@
 #include "../grad/autograd.h"
 #endif
 
-typedef enum gni_optimizer_kind { GNI_SGD, GNI_ADAM, GNI_ADAMW, GNI_RMSPROP, GNI_ADAGRAD, GNI_LION, GNI_MUON } gni_optimizer_kind;
+typedef enum gni_optimizer_kind {
+    GNI_SGD,
+    GNI_ADAM,
+    GNI_ADAMW,
+    GNI_RMSPROP,
+    GNI_ADAGRAD,
+    GNI_LION,
+    GNI_MUON
+} gni_optimizer_kind;
 
 enum { GNI_OPTIMIZER_STATES = 3 }; // arrays beside a parameter, at most
 
@@ -82,7 +90,8 @@ static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, 
     const size_t had = sizeof(gni_optimized) * (size_t)opt->count, more = sizeof(gni_optimized) * (size_t)count;
     for (int i = 0; i < count; i++)
         if (!gni_can_optimize(g, fn, opt, params, i)) return false;
-    gni_optimized *items = opt->count < INT32_MAX - count ? (gni_optimized *)gni_realloc(g, opt->items, had, had + more) : NULL;
+    gni_optimized *items =
+        opt->count < INT32_MAX - count ? (gni_optimized *)gni_realloc(g, opt->items, had, had + more) : NULL;
     if (items == NULL) {
         gni_fail_memory(g, fn, had + more);
         return false;
@@ -100,8 +109,8 @@ static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, 
     return true;
 }
 
-static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimizer_kind kind, gn_array *const *params, int count,
-                                       double lr, double weight_decay) {
+static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimizer_kind kind, gn_array *const *params,
+                                       int count, double lr, double weight_decay) {
     gn_optimizer *opt = (gn_optimizer *)gni_calloc(g, sizeof(gn_optimizer));
     if (opt == NULL) {
         gni_fail_memory(g, fn, sizeof(gn_optimizer));
@@ -269,7 +278,8 @@ GPUNUM_API gn_optimizer *gn_muon(gn_array *const *params, int count, const gn_mu
     settings[0] = o.lr, settings[1] = o.momentum, settings[2] = o.weight_decay;
     gn_optimizer *opt = NULL;
     if (gni_settings_ok(g, "gn_muon", settings, 3))
-        opt = gni_optimizer_new(g, "gn_muon", GNI_MUON, params, count, gni_setting(o.lr, 1e-3), gni_setting(o.weight_decay, 0.1));
+        opt = gni_optimizer_new(g, "gn_muon", GNI_MUON, params, count, gni_setting(o.lr, 1e-3),
+                                gni_setting(o.weight_decay, 0.1));
     if (opt != NULL) {
         opt->momentum = gni_setting(o.momentum, 0.95);
         opt->nesterov = !o.plain;
@@ -521,8 +531,9 @@ static void gni_step_arrays(const gn_optimizer *opt, const gni_optimized *item, 
 
 static bool gni_step_plan_fits(const gni_step_plan *plan, const gni_optimized *item, gn_array *const *by_role) {
     const gni_optimized *of = plan->of;
-    return of != NULL && of->param->dtype == item->param->dtype && plan->grad == by_role[1]->dtype && plan->clip == by_role[2] &&
-           of->steps == item->steps + 1 && of->lr_factor == item->lr_factor && of->weight_decay == item->weight_decay;
+    return of != NULL && of->param->dtype == item->param->dtype && plan->grad == by_role[1]->dtype &&
+           plan->clip == by_role[2] && of->steps == item->steps + 1 && of->lr_factor == item->lr_factor &&
+           of->weight_decay == item->weight_decay;
 }
 
 enum { GNI_STEP_PLANS = 4 }; // kept at a time: weights and biases may differ in what they decay
@@ -584,7 +595,8 @@ GPUNUM_API gn_status gn_step(gn_optimizer *opt) {
     bool any = false;
     for (int i = 0; i < opt->count; i++) any = any || opt->items[i].param->grad != NULL;
     if (!any)
-        gni_log(g, GN_LOG_WARNING, "gn_step: none of the %d parameters has a gradient: no gn_backward, or other arrays are in their place",
+        gni_log(g, GN_LOG_WARNING,
+                "gn_step: none of the %d parameters has a gradient: no gn_backward, or other arrays are in their place",
                 opt->count);
     g->no_grad++;
     gni_step_all(g, opt);
@@ -619,7 +631,8 @@ static void gni_sums_add(gni_sums *s, gni_reduction op, gn_array *a) {
     }
     if (s->each == NULL) s->each = gn_empty(s->g, GN_F32, shape);
     if (s->each == NULL) return;
-    gni_reduce_into(s->g, "gn_sum", op, a, GN_F32, GN_F32, (1u << a->shape.rank) - 1u, false, s->each, s->used++ * GNI_SUMS_APART);
+    gni_reduce_into(s->g, "gn_sum", op, a, GN_F32, GN_F32, (1u << a->shape.rank) - 1u, false, s->each,
+                    s->used++ * GNI_SUMS_APART);
 }
 
 // NULL where nothing was added.
@@ -634,7 +647,8 @@ static gn_array *gni_sums_end(gni_sums *s, gni_reduction op) {
 
 static bool gni_is_scale(gn_context *g, const char *fn, const gn_array *scale) {
     const gn_shape two = GN_SHAPE(2);
-    if (scale->dtype == GN_F32 && gni_same_shape(&scale->shape, &two) && scale->node == NULL && !scale->wants_grad) return true;
+    if (scale->dtype == GN_F32 && gni_same_shape(&scale->shape, &two) && scale->node == NULL && !scale->wants_grad)
+        return true;
     gni_fail(g, GN_ERROR_ARGUMENT, "%s: the scale is not an array of two float32 numbers that no op made", fn);
     return false;
 }
@@ -681,7 +695,8 @@ GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t 
     gn_scope_begin(g);
     g->no_grad++;
     if (g != opt->ctx || (interval < 0 && interval != GN_NONE) || !(max_norm >= 0.0))
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: interval %lld, max_norm %g, or another context's scale", fn, (long long)interval, max_norm);
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: interval %lld, max_norm %g, or another context's scale", fn, (long long)interval,
+                 max_norm);
     else if (gni_is_scale(g, fn, scale)) {
         gn_array *now = gn_index(scale, "0"), *steps = gn_index(scale, "1"), *next[2];
         gni_step_judge(g, opt, now, max_norm);
@@ -792,7 +807,8 @@ GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *p
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: decay %g, or parameters of another context", fn, decay);
     for (int i = 0; i < count && !g->call_failed; i++) {
         gn_array *a = averages[i], *p = params[i], *sum;
-        if (!gni_same_shape(&a->shape, &p->shape) || a->dtype != p->dtype || a == p || a->node != NULL || !gni_is_float(a->dtype)) {
+        if (!gni_same_shape(&a->shape, &p->shape) || a->dtype != p->dtype || a == p || a->node != NULL ||
+            !gni_is_float(a->dtype)) {
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is no gn_copy of its parameter", fn, i + 1);
             break;
         }

@@ -1,6 +1,6 @@
 // >>pool
-// Pooling and images of another size, made of other ops. A tap is what all windows have at one of their places. Nothing here is
-// used elsewhere.
+// Pooling and images of another size, made of other ops. A tap is what all windows have at one of their places. Nothing here
+// is used elsewhere.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -107,7 +107,8 @@ static void gni_pooled_recall(const gni_node *node, gni_pooled_plan *p) {
     p->inside = node->param[9] != 0;
 }
 
-// y's elements, spread over the windows of which each lies side by side with the next: (n, c, out, size, out, size) as x's shape.
+// y's elements, spread over the windows of which each lies side by side with the next: (n, c, out, size, out, size) as x's
+// shape.
 static gn_array *gni_pooled_spread(const gni_pooled_plan *p, gn_array *each, const gn_shape *s) {
     const int64_t none[2] = {0, 0};
     const gn_shape covered = GN_SHAPE(s->dim[0], s->dim[1], p->out[0] * p->size[0], p->out[1] * p->size[1]);
@@ -131,7 +132,8 @@ static bool gni_pooled_plain(const gn_context *g, const gni_pooled_plan *p, gn_d
 }
 
 // The window's largest element and the number of that tap: the first of equal ones, or of what is NaN.
-static float gni_pooled_window(const gni_pooled_plan *p, const float *x, const int64_t from[2], const int64_t to[2], int32_t *at) {
+static float gni_pooled_window(const gni_pooled_plan *p, const float *x, const int64_t from[2], const int64_t to[2],
+                               int32_t *at) {
     const int64_t top = GNI_MAX(from[0], 0), bottom = GNI_MIN(to[0], p->in[0]);
     const int64_t left = GNI_MAX(from[1], 0), right = GNI_MIN(to[1], p->in[1]);
     int64_t tap = (top - from[0]) * p->size[1] + left - from[1];
@@ -153,7 +155,8 @@ static float gni_pooled_window(const gni_pooled_plan *p, const float *x, const i
     return most;
 }
 
-// The same for windows of 2 x 2 side by side, which most networks have: a row of results, number n and on, from x on; or its gradient.
+// The same for windows of 2 x 2 side by side, which most networks have: a row of results, number n and on, from x on; or its
+// gradient.
 static void gni_pooled_fours(const gni_pooled_job *j, int64_t x, int64_t n) {
     const int64_t next = j->p->in[1];
     for (const int64_t end = n + j->p->out[1]; n < end; n++, x += 2) {
@@ -226,7 +229,8 @@ static gn_array *gni_max_pool_plain(gn_context *g, const gni_pooled_plan *p, gn_
 }
 
 // What comes to x.
-static gn_array *gni_back_max_pool_plain(gn_context *g, const gni_pooled_plan *p, const gn_shape *s, gn_array *at, gn_array *gy) {
+static gn_array *gni_back_max_pool_plain(gn_context *g, const gni_pooled_plan *p, const gn_shape *s, gn_array *at,
+                                         gn_array *gy) {
     gni_pooled_job j;
     void *gx = NULL;
     memset(&j, 0, sizeof j);
@@ -258,13 +262,15 @@ static bool gni_back_max_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
         gx[0] = gni_pooled_spread(&p, gn_where(hit, gn_expand_dims(gy, GN_AXES(3, 5)), gni_zero_like(gy)), &s);
         return true;
     }
-    const gn_shape from = GN_SHAPE(s.dim[0], s.dim[1], p.out[0] * p.out[1]), to = GN_SHAPE(s.dim[0], s.dim[1], p.in[0] * p.in[1]);
+    const gn_shape from = GN_SHAPE(s.dim[0], s.dim[1], p.out[0] * p.out[1]),
+                   to = GN_SHAPE(s.dim[0], s.dim[1], p.in[0] * p.in[1]);
     gn_array *places = gn_reshape(gni_pooled_places(g, &p, node->in[1]), from);
     gx[0] = gn_reshape(gn_scatter_add(gn_zeros(g, gy->dtype, to), places, gn_reshape(gy, from), 2), s);
     return true;
 }
 
-static gn_array *gni_max_pool_end(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array *y, gn_array *at, gn_array **indices) {
+static gn_array *gni_max_pool_end(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array *y, gn_array *at,
+                                  gn_array **indices) {
     gn_array *in[2], *both[2];
     both[0] = y;
     both[1] = at;
@@ -319,7 +325,8 @@ static gn_array *gni_pooled_counts(gn_context *g, const gni_pooled_plan *p, doub
         const gn_shape s = axis == 0 ? GN_SHAPE(p->out[0], 1) : GN_SHAPE(p->out[1]);
         gn_array *y = gni_array_filled(g, g->call, GN_F32, &s, &data);
         for (int64_t i = 0; i < p->out[axis] && y != NULL; i++) {
-            int64_t from = gni_pooled_begin(p, axis, i), to = GNI_MIN(gni_pooled_end(p, axis, i), p->in[axis] + p->pad[axis]);
+            int64_t from = gni_pooled_begin(p, axis, i),
+                    to = GNI_MIN(gni_pooled_end(p, axis, i), p->in[axis] + p->pad[axis]);
             if (p->inside) from = GNI_MAX(from, 0), to = GNI_MIN(to, p->in[axis]);
             ((float *)data)[i] = (float)(to - from);
             same = same && to - from == p->size[axis];
@@ -387,7 +394,8 @@ static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     return y;
 }
 
-// Averages of windows of several sizes along one axis: all their elements, with zeros behind those that are shorter, and a sum.
+// Averages of windows of several sizes along one axis: all their elements, with zeros behind those that are shorter, and a
+// sum.
 static gn_array *gni_pooled_mean(gn_context *g, const gni_pooled_plan *p, gn_array *x, int axis) {
     void *at = NULL, *in = NULL, *n = NULL;
     const int64_t out = p->out[axis], size = p->size[axis];
@@ -430,7 +438,9 @@ static gn_context *gni_pooled_open(const char *fn, gn_array **x, gn_shape *s, gn
         p->in[i] = s->dim[lead + i];
         p->dilation[i] = p->stride[i] = 1;
     }
-    *x = n < 0 ? NULL : gn_reshape(*x, GN_SHAPE(lead > 1 ? n / GNI_MAX(s->dim[lead - 1], 1) : 1, lead > 1 ? s->dim[lead - 1] : n, p->in[0], p->in[1]));
+    *x = n < 0 ? NULL
+               : gn_reshape(*x, GN_SHAPE(lead > 1 ? n / GNI_MAX(s->dim[lead - 1], 1) : 1, lead > 1 ? s->dim[lead - 1] : n,
+                                         p->in[0], p->in[1]));
     return g;
 }
 
@@ -450,7 +460,8 @@ static gn_array *gni_pooled_close(gn_context *g, gn_array *y, const gn_shape *s,
     return gni_end_with(g, y, indices, &out, 1);
 }
 
-static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, const gn_pool_options *o, bool spreads, gni_pooled_plan *p) {
+static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, const gn_pool_options *o, bool spreads,
+                               gni_pooled_plan *p) {
     const gn_pool_options none = {0, 0, 0, {0, 0}, {0, 0}, {0, 0}, {0, 0}, false, false};
     if (o == NULL) o = &none;
     p->inside = o->inside;
@@ -462,16 +473,17 @@ static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, cons
         if (p->stride[i] == 0) p->stride[i] = p->size[i];
         if (p->dilation[i] == 0) p->dilation[i] = 1;
         const bool whole = p->size[i] >= 1 && p->size[i] <= 32767 && p->stride[i] >= 1 && p->stride[i] <= INT32_MAX;
-        if (!whole || p->dilation[i] < 1 || p->dilation[i] > INT32_MAX || (!spreads && p->dilation[i] > 1) || p->pad[i] < 0 ||
-            p->pad[i] > p->size[i] / 2) {
+        if (!whole || p->dilation[i] < 1 || p->dilation[i] > INT32_MAX || (!spreads && p->dilation[i] > 1) ||
+            p->pad[i] < 0 || p->pad[i] > p->size[i] / 2) {
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: size %lld, stride %lld, pad %lld, dilation %lld", fn, (long long)p->size[i],
                      (long long)p->stride[i], (long long)p->pad[i], (long long)p->dilation[i]);
             return false;
         }
-        const int64_t room = p->in[i] + 2 * p->pad[i] - (p->size[i] - 1) * p->dilation[i] - 1 + (o->ceil ? p->stride[i] - 1 : 0);
+        const int64_t room =
+            p->in[i] + 2 * p->pad[i] - (p->size[i] - 1) * p->dilation[i] - 1 + (o->ceil ? p->stride[i] - 1 : 0);
         if (room < 0) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: a window of %lld, with dilation %lld, in %lld elements", fn, (long long)p->size[i],
-                     (long long)p->dilation[i], (long long)p->in[i] + 2 * p->pad[i]);
+            gni_fail(g, GN_ERROR_SHAPE, "%s: a window of %lld, with dilation %lld, in %lld elements", fn,
+                     (long long)p->size[i], (long long)p->dilation[i], (long long)p->in[i] + 2 * p->pad[i]);
             return false;
         }
         p->out[i] = room / p->stride[i] + 1;
@@ -487,7 +499,8 @@ GPUNUM_API gn_array *gn_max_pool2d(gn_array *x, int64_t size, const gn_pool_opti
     gn_context *g = gni_pooled_open("gn_max_pool2d", &x, &s, &p);
     if (g == NULL) return NULL;
     gn_array *y = NULL, *index = NULL;
-    if (!g->call_failed && gni_pooled_options(g, "gn_max_pool2d", size, options, true, &p) && gni_pooled_ok(g, "gn_max_pool2d", x, &s, &p))
+    if (!g->call_failed && gni_pooled_options(g, "gn_max_pool2d", size, options, true, &p) &&
+        gni_pooled_ok(g, "gn_max_pool2d", x, &s, &p))
         y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
     return gni_pooled_close(g, y, &s, &index, indices);
 }
@@ -505,8 +518,8 @@ GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_opti
 }
 
 // The size of the result; windows of one size are those of the other functions.
-static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, const gn_shape *s, int64_t height, int64_t width,
-                             gni_pooled_plan *p) {
+static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, const gn_shape *s, int64_t height,
+                             int64_t width, gni_pooled_plan *p) {
     p->out[0] = height;
     p->out[1] = width;
     p->adaptive = p->in[0] % GNI_MAX(height, 1) != 0 || p->in[1] % GNI_MAX(width, 1) != 0;
@@ -576,7 +589,8 @@ static gn_array *gni_bilinear(gn_context *g, gn_array *x, int axis, int64_t size
     const int64_t n = x != NULL ? x->shape.dim[axis] : 0;
     const gn_shape s = GN_SHAPE(size), along = axis == 2 ? GN_SHAPE(size, 1) : s;
     if (x == NULL || n == size) return x;
-    gn_array *a = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &low), *b = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &high),
+    gn_array *a = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &low),
+             *b = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &high),
              *t = gni_array_filled(g, "gn_interpolate", GN_F64, &along, &part);
     for (int64_t i = 0; i < size && a != NULL && b != NULL && t != NULL; i++) {
         const double at = !align ? ((double)i + 0.5) * (double)n / (double)size - 0.5

@@ -19,7 +19,9 @@ GPUNUM_API double gn_lr_multi_step(int64_t step, double lr, const int64_t *miles
 GPUNUM_API double gn_lr_exponential(int64_t step, double lr, double gamma) { return lr * pow(gamma, (double)step); }
 
 // From `from` to `to` along half a wave.
-static double gni_cosine_way(double from, double to, double part) { return to + (from - to) * 0.5 * (1.0 + cos(3.14159265358979323846 * part)); }
+static double gni_cosine_way(double from, double to, double part) {
+    return to + (from - to) * 0.5 * (1.0 + cos(3.14159265358979323846 * part));
+}
 
 GPUNUM_API double gn_lr_cosine(int64_t step, double lr, int64_t steps, double least) {
     return steps > 0 ? gni_cosine_way(lr, least, (double)step / (double)steps) : GNI_NAN;
@@ -44,7 +46,8 @@ GPUNUM_API double gn_lr_linear(int64_t step, double lr, double first, double las
 GPUNUM_API double gn_lr_one_cycle(int64_t step, double most, int64_t steps) {
     const double peak = 0.3 * (double)steps - 1.0, end = (double)steps - 1.0, at = (double)(step < steps ? step : steps - 1);
     if (steps <= 0) return GNI_NAN;
-    return at <= peak ? gni_cosine_way(most / 25.0, most, at / peak) : gni_cosine_way(most, most / 25e4, (at - peak) / (end - peak));
+    return at <= peak ? gni_cosine_way(most / 25.0, most, at / peak)
+                      : gni_cosine_way(most, most / 25e4, (at - peak) / (end - peak));
 }
 
 GPUNUM_API double gn_lr_plateau(gn_plateau *p, double metric) {

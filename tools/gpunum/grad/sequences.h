@@ -49,8 +49,8 @@ static gn_array *gni_rotated(gn_context *g, gn_array *x, gn_array *c, gn_array *
     return y[0];
 }
 
-// Turns of a circle by n positions, n below 4096, without their whole part: of f a multiple of 1/4096, whose product is exact, and
-// the rest.
+// Turns of a circle by n positions, n below 4096, without their whole part: of f a multiple of 1/4096, whose product is
+// exact, and the rest.
 static gn_array *gni_rope_turns(gn_array *n, gn_array *f, gn_array *rest) {
     gn_array *p = gn_mul(n, f);
     return gn_add(gn_sub(p, gn_round(p)), gn_mul(n, rest));
@@ -83,7 +83,8 @@ static bool gni_rope_angles(gn_context *g, gn_array *pos, gn_dtype t, const gn_r
     if (!o->interleaved) signs = gn_expand_dims(signs, 1);
     pos = gn_cast(gn_expand_dims(pos, GN_AXES(-1, -2)), t);
     gn_array *high = gn_floor(gn_mul_s(pos, 1.0 / 4096.0)), *low = gn_sub(pos, gn_mul_s(high, 4096.0));
-    gn_array *turns = gn_mul_s(gn_add(gni_rope_turns(low, of[0], of[1]), gni_rope_turns(high, of[2], of[3])), 4.0 * GNI_PI_2);
+    gn_array *turns =
+        gn_mul_s(gn_add(gni_rope_turns(low, of[0], of[1]), gni_rope_turns(high, of[2], of[3])), 4.0 * GNI_PI_2);
     *c = gn_eval(gn_cos(turns));
     *s = gn_eval(gn_mul(gn_sin(turns), signs));
     return !g->call_failed;
@@ -107,13 +108,13 @@ GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_opt
     if (rank < 2 || rank >= GN_MAX_RANK)
         gni_fail(g, GN_ERROR_SHAPE, "gn_rope: x %s is not (..., n, d)", gni_shape_text(tx, sizeof tx, &x->shape));
     else if (!gni_is_float(x->dtype) || (positions != NULL && !gni_is_integer(positions->dtype)))
-        gni_fail(g, GN_ERROR_DTYPE, "gn_rope: x is %s and positions are %s, not a float and integers", gn_dtype_name(x->dtype),
-                 positions != NULL ? gn_dtype_name(positions->dtype) : "none");
+        gni_fail(g, GN_ERROR_DTYPE, "gn_rope: x is %s and positions are %s, not a float and integers",
+                 gn_dtype_name(x->dtype), positions != NULL ? gn_dtype_name(positions->dtype) : "none");
     else if (o.dims < 0 || dims > d || dims % 2 != 0 || !(o.base >= 0.0 && o.base < GNI_INF))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_rope: %lld of %lld columns, base %g", (long long)dims, (long long)d, o.base);
     else if (positions != NULL && (!gni_broadcast(&positions->shape, &lead, &joined) || !gni_same_shape(&joined, &lead)))
-        gni_fail(g, GN_ERROR_SHAPE, "gn_rope: positions %s do not broadcast to %s", gni_shape_text(tp, sizeof tp, &positions->shape),
-                 gni_shape_text(tx, sizeof tx, &lead));
+        gni_fail(g, GN_ERROR_SHAPE, "gn_rope: positions %s do not broadcast to %s",
+                 gni_shape_text(tp, sizeof tp, &positions->shape), gni_shape_text(tx, sizeof tx, &lead));
     else if (gni_elements(&x->shape) == 0 || dims == 0)
         y = gn_cast(x, x->dtype);
     else {
@@ -127,12 +128,13 @@ GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_opt
     return gni_end_scope(g, y);
 }
 
-// ---- recurrent networks: Hochreiter and Schmidhuber (1997) with gates as in PyTorch, and Cho et al. (2014). One direction of a layer
-// is one op: the input's part of all gates is one product, and so are the gradients of the weights.
+// ---- recurrent networks: Hochreiter and Schmidhuber (1997) with gates as in PyTorch, and Cho et al. (2014). One direction
+// of a layer is one op: the input's part of all gates is one product, and so are the gradients of the weights.
 
 // LSTM: gates i, f, g, o (batch, 4 h); GRU: r, z, n (batch, 3 h).
 typedef struct gni_recur_in { // the operands of the record
-    gn_array *x, *w, *u, *b, *c, *h0, *c0; // (n, batch, in), (gates, in), (gates, h), (gates) twice or NULL, (batch, h) twice
+    // (n, batch, in), (gates, in), (gates, h), (gates) twice or NULL, (batch, h) twice.
+    gn_array *x, *w, *u, *b, *c, *h0, *c0;
     gn_array *gates; // (n, batch, gates) before their functions; GRU: the input's part
     gn_array *more;  // GRU: the state's part; LSTM: states c (n, batch, h)
 } gni_recur_in;
@@ -146,7 +148,9 @@ typedef struct gni_recur {
 } gni_recur;
 
 static gn_array *gni_recur_at(gn_array *a, int64_t t) { return gn_squeeze(gn_slice(a, 0, t, t + 1, 1), 0); }
-static gn_array *gni_recur_gate(const gni_recur *r, gn_array *a, int i) { return gn_slice(a, -1, i * r->h, (i + 1) * r->h, 1); }
+static gn_array *gni_recur_gate(const gni_recur *r, gn_array *a, int i) {
+    return gn_slice(a, -1, i * r->h, (i + 1) * r->h, 1);
+}
 static gn_array *gni_recur_plus(gn_array *a, gn_array *b) { return b != NULL ? gn_add(a, b) : a; }
 
 // Room for what all steps give, (n, batch, columns), or NULL where that is recorded, since no record sees a part written.
@@ -155,8 +159,8 @@ static gn_array *gni_recur_room(const gni_recur *r, int64_t n, int64_t columns) 
     return r->g->no_grad > 0 ? gni_adopt(r->g, gni_array_empty(r->g, r->g->call, r->in.x->dtype, &s)) : NULL;
 }
 
-// Computes `count` arrays, in one program if possible: a[i] in place `to[i]`, an array's part, or where that is NULL in memory of its
-// own.
+// Computes `count` arrays, in one program if possible: a[i] in place `to[i]`, an array's part, or where that is NULL in
+// memory of its own.
 static void gni_recur_eval(const gni_recur *r, gn_array **a, gn_array **to, int count) {
     for (int i = 0; i < count; i++)
         if (a[i] == NULL) return; // after a failure
@@ -198,8 +202,10 @@ static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, 
 static gn_array *gni_recur_forward(gni_recur *r) {
     gn_context *g = r->g;
     const size_t bytes = sizeof(gn_array *) * (size_t)(3 * r->n + 1);
-    gn_array **h = (gn_array **)gni_calloc(g, bytes), **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0, *c = r->in.c0;
-    gn_array *const all[2] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h), r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL};
+    gn_array **h = (gn_array **)gni_calloc(g, bytes), **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0,
+             *c = r->in.c0;
+    gn_array *const all[2] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h),
+                              r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL};
     if (h == NULL) {
         gni_fail_memory(g, g->call, bytes);
         return NULL;
@@ -236,15 +242,16 @@ static gn_array *gni_recur_forward(gni_recur *r) {
 static gn_array *gni_recur_sigmoid(gn_array *d, gn_array *s) { return gn_mul(d, gn_mul(s, gn_rsub_s(s, 1.0))); }
 static gn_array *gni_recur_tanh(gn_array *d, gn_array *t) { return gn_mul(d, gn_rsub_s(gn_square(t), 1.0)); }
 
-// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before. `all`: room for
-// the gates' parts, or NULL.
-static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx, gn_array **du,
-                                gn_array *const all[2]) {
+// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before.
+// `all`: room for the gates' parts, or NULL.
+static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx,
+                                gn_array **du, gn_array *const all[2]) {
     gn_array *y[4], *to[4] = {NULL, NULL, NULL, NULL};
     gn_array *gates = gni_recur_at(r->in.gates, t), *more = gni_recur_at(r->in.more, t), *d[4];
     if (r->lstm) {
         gn_array *i = gn_sigmoid(gni_recur_gate(r, gates, 0)), *f = gn_sigmoid(gni_recur_gate(r, gates, 1));
-        gn_array *g = gn_tanh(gni_recur_gate(r, gates, 2)), *o = gn_sigmoid(gni_recur_gate(r, gates, 3)), *tc = gn_tanh(more);
+        gn_array *g = gn_tanh(gni_recur_gate(r, gates, 2)), *o = gn_sigmoid(gni_recur_gate(r, gates, 3)),
+                 *tc = gn_tanh(more);
         gn_array *c = gn_add(*dc, gni_recur_tanh(gn_mul(dh, o), tc));
         y[0] = c;
         y[1] = *dc = gn_mul(c, f);
@@ -264,7 +271,8 @@ static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before,
         return gn_matmul(*du, r->in.u);
     }
     gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 0), gni_recur_gate(r, more, 0)));
-    gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 1), gni_recur_gate(r, more, 1))), *state = gni_recur_gate(r, more, 2);
+    gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 1), gni_recur_gate(r, more, 1))),
+             *state = gni_recur_gate(r, more, 2);
     gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, gates, 2), gn_mul(reset, state)));
     y[0] = d[2] = gni_recur_tanh(gn_mul(dh, gn_rsub_s(z, 1.0)), n);
     y[1] = gn_mul(d[2], reset);
@@ -296,7 +304,8 @@ static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, 
     if (gni_wanted(node, 0)) gx[0] = gn_matmul(dx, r->in.w);
     if (gni_wanted(node, 1)) gx[1] = gn_matmul(gn_transpose(from), gni_as_rows(r->in.x));
     if (gni_wanted(node, 2)) {
-        gn_array *all = gn_slice(y, 0, r->reversed ? 1 : 0, r->reversed ? r->n : r->n - 1, 1), *first = gn_expand_dims(r->in.h0, 0);
+        gn_array *all = gn_slice(y, 0, r->reversed ? 1 : 0, r->reversed ? r->n : r->n - 1, 1),
+                 *first = gn_expand_dims(r->in.h0, 0);
         part[0] = r->reversed ? all : first;
         part[1] = r->reversed ? first : all;
         gx[2] = gn_matmul(gn_transpose(of), gni_as_rows(gn_concat(part, 2, 0)));
@@ -318,7 +327,8 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     gn_array *y = node->output, *dh = NULL, *dc = r.lstm ? gni_recur_at(gy, r.n) : NULL;
     r.keep = true;
     if (g->no_grad == 0) y = gni_recur_forward(&r); // once more, recorded
-    gn_array *const room[2] = {gni_recur_room(&r, r.n, (r.lstm ? 4 : 3) * r.h), r.lstm ? NULL : gni_recur_room(&r, r.n, 3 * r.h)};
+    gn_array *const room[2] = {gni_recur_room(&r, r.n, (r.lstm ? 4 : 3) * r.h),
+                               r.lstm ? NULL : gni_recur_room(&r, r.n, 3 * r.h)};
     const size_t bytes = 2 * sizeof(gn_array *) * (size_t)r.n;
     gn_array **dx = (gn_array **)gni_calloc(g, bytes), **du = dx + r.n;
     if (dx == NULL) gni_fail_memory(g, node->name, bytes);
@@ -326,7 +336,9 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
         const int64_t t = r.reversed ? i : r.n - 1 - i, last = r.reversed ? t + 1 : t - 1;
         const bool first = last < 0 || last >= r.n;
         gn_scope_begin(g);
-        gn_array *before = r.lstm ? (first ? r.in.c0 : gni_recur_at(r.in.more, last)) : first ? r.in.h0 : gni_recur_at(y, last);
+        gn_array *before = r.lstm  ? (first ? r.in.c0 : gni_recur_at(r.in.more, last))
+                           : first ? r.in.h0
+                                   : gni_recur_at(y, last);
         gn_array *here = gni_recur_at(gy, t);
         dh = gni_recur_back(&r, t, before, dh != NULL ? gn_eval(gn_add(here, dh)) : here, &dc, &dx[t], &du[t], room);
         gn_keep(dh);
@@ -379,8 +391,9 @@ static bool gni_recurrent_is(gni_recurrent *r, const char *what, int i, const gn
     char ta[200], tw[200], name[40];
     if (a->dtype == t && gni_same_shape(&a->shape, &want)) return true;
     snprintf(name, sizeof name, i > 0 ? "%s %d" : "%s", what, i);
-    gni_fail(r->g, a->dtype != t ? GN_ERROR_DTYPE : GN_ERROR_SHAPE, "%s: %s is %s %s, not %s %s", r->fn, name, gn_dtype_name(a->dtype),
-             gni_shape_text(ta, sizeof ta, &a->shape), gn_dtype_name(t), gni_shape_text(tw, sizeof tw, &want));
+    gni_fail(r->g, a->dtype != t ? GN_ERROR_DTYPE : GN_ERROR_SHAPE, "%s: %s is %s %s, not %s %s", r->fn, name,
+             gn_dtype_name(a->dtype), gni_shape_text(ta, sizeof ta, &a->shape), gn_dtype_name(t),
+             gni_shape_text(tw, sizeof tw, &want));
     return false;
 }
 
@@ -427,7 +440,8 @@ static bool gni_recurrent_ok(gni_recurrent *r, gn_array *x, int count, gn_array 
            (c0 == NULL || gni_recurrent_is(r, "c0", 0, c0, x->dtype, first));
 }
 
-static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h0, gn_array *c0, gn_array **last, gn_array **last_c) {
+static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h0, gn_array *c0, gn_array **last,
+                                      gn_array **last_c) {
     gn_context *g = r->g;
     const bool half = x->dtype == GN_F16 || x->dtype == GN_BF16;
     const gn_dtype t = half ? GN_F32 : x->dtype;
@@ -506,11 +520,12 @@ static gn_array *gni_recurrent_run(const char *fn, bool lstm, gn_array *x, gn_ar
     return gni_end_scope(g, y);
 }
 
-GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0, const gn_rnn_options *options,
-                             gn_array **hn, gn_array **cn) {
+GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0,
+                             const gn_rnn_options *options, gn_array **hn, gn_array **cn) {
     return gni_recurrent_run("gn_lstm", true, x, weights, count, h0, c0, options, hn, cn);
 }
 
-GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options, gn_array **hn) {
+GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options,
+                            gn_array **hn) {
     return gni_recurrent_run("gn_gru", false, x, weights, count, h0, NULL, options, hn, NULL);
 }

@@ -109,8 +109,8 @@ static void gni_lc_qr(gni_la *w, double *at, int64_t ld, int64_t m, int64_t n, d
 }
 
 // Rows of c (m,2n) are columns x that become Q x, for the product Q of `count` reflections of n numbers in rows of a.
-static void gni_lc_apply_q(gni_la *w, double *a, int64_t lda, int64_t count, const double *tau, double *c, int64_t ldc, int64_t m,
-                           int64_t n, gni_la_block *b) {
+static void gni_lc_apply_q(gni_la *w, double *a, int64_t lda, int64_t count, const double *tau, double *c, int64_t ldc,
+                           int64_t m, int64_t n, gni_la_block *b) {
     for (int64_t j0 = count > 0 ? (count - 1) / GNI_LC_PANEL * GNI_LC_PANEL : -1; j0 >= 0; j0 -= GNI_LC_PANEL) {
         const int64_t jb = GNI_MIN((int64_t)GNI_LC_PANEL, count - j0);
         gni_lc_block_load(w, b, a, lda, n, j0, jb, tau);
@@ -209,8 +209,8 @@ static void gni_lc_pair(double *row, int64_t ld, const double *x, int64_t from, 
 
 // ---- eigenvalues
 
-// As gni_la_tridiagonalize, of all of a (n,2n), whose rows are columns of the matrix: Q D T D^H Q^H with the phases that come
-// out on the diagonal of D, and a real T.
+// As gni_la_tridiagonalize, of all of a (n,2n), whose rows are columns of the matrix: Q D T D^H Q^H with the phases that
+// come out on the diagonal of D, and a real T.
 static void gni_lc_tridiagonalize(gni_la *w, gni_la_matrix a, double *d, double *e, double *tau, double *phase) {
     enum { MOST = 2 * GNI_LC_PANEL };
     const int64_t n = a.m, ld = a.rs;
@@ -243,7 +243,8 @@ static void gni_lc_tridiagonalize(gni_la *w, gni_la_matrix a, double *d, double 
         for (int64_t i = 0; i < 4 * jb; i++)
             for (int64_t k = 0; k < rest; k++)
                 minus[i * rest + k] = -vs[(i < 2 * jb ? i + 2 * jb : i - 2 * jb) * ld + 2 * (end + k)];
-        gni_la_gemm(w, gni_la_part(a, end, 2 * end, rest, 2 * rest), gni_la_transposed(gni_la_rows(minus, rest, 4 * jb, rest)),
+        gni_la_gemm(w, gni_la_part(a, end, 2 * end, rest, 2 * rest),
+                    gni_la_transposed(gni_la_rows(minus, rest, 4 * jb, rest)),
                     gni_la_rows(vs + 2 * end, ld, 4 * jb, 2 * rest), true);
     }
 }
@@ -279,8 +280,8 @@ static void gni_lc_eigh(gni_la *w, gni_la_matrix a, double *d, double *z) {
 
 // ---- singular values
 
-// As gni_la_bidiagonalize, of the matrix whose conjugate is c (n,2n): Q D B E^H P^H with the phases D and E, and a real B. The
-// vectors of Q are left in rows of vs, those of P in c.
+// As gni_la_bidiagonalize, of the matrix whose conjugate is c (n,2n): Q D B E^H P^H with the phases D and E, and a real B.
+// The vectors of Q are left in rows of vs, those of P in c.
 static void gni_lc_bidiagonalize(gni_la *w, gni_la_matrix c, double *vs, double *d, double *e, double *tau_v, double *tau_u,
                                  double *phase_left, double *phase_right) {
     enum { MOST = 4 * GNI_LC_PANEL };
@@ -334,7 +335,8 @@ static void gni_lc_bidiagonalize(gni_la *w, gni_la_matrix c, double *vs, double 
 // as rows of ut and vt.
 static void gni_lc_svd_square(gni_la *w, gni_la_matrix c, double *d, double *ut, double *vt) {
     const int64_t n = c.m, ld = c.rs, ldr = gni_la_ld(n);
-    double *vs = gni_la_take(w, n * ld), *e = gni_la_take(w, n + 1), *tau = gni_la_take(w, 4 * n), *phase = gni_la_take(w, 4 * n);
+    double *vs = gni_la_take(w, n * ld), *e = gni_la_take(w, n + 1), *tau = gni_la_take(w, 4 * n),
+           *phase = gni_la_take(w, 4 * n);
     double *real_u = ut != NULL ? gni_la_take(w, n * ldr) : NULL, *real_v = ut != NULL ? gni_la_take(w, n * ldr) : NULL;
     gni_la_rotations u, v;
     gni_la_block b;
@@ -479,7 +481,8 @@ static void gni_lc_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
         need += 2 * n * (ld + gni_la_ld(n)) + k * ldm + gni_la_block_memory(n, 2 * n) +
                 GNI_MAX(2 * gni_la_rotations_memory(n), gni_dc_values_memory(n));
     if (!gni_la_reserve(w, need)) return;
-    double *at = gni_la_take(w, n * ldm), *c = gni_la_take(w, n * ld), *values = gni_la_take(w, n), *tau = gni_la_take(w, 2 * n);
+    double *at = gni_la_take(w, n * ldm), *c = gni_la_take(w, n * ld), *values = gni_la_take(w, n),
+           *tau = gni_la_take(w, 2 * n);
     double *ut = vectors ? gni_la_take(w, n * ld) : NULL, *vt = vectors ? gni_la_take(w, n * ld) : NULL, *u = ut;
     int64_t *order = (int64_t *)(void *)gni_la_take(w, n), ldu = ld;
     gni_la_block b;
@@ -493,7 +496,8 @@ static void gni_lc_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
     if (m > n) gni_lc_qr(w, at, ldm, m, n, tau, &b);
     gni_la_clear(c, ld, n, 2 * n);
     for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < (m > n ? j + 1 : n); i++) memcpy(c + i * ld + 2 * j, at + j * ldm + 2 * i, 2 * sizeof(double));
+        for (int64_t i = 0; i < (m > n ? j + 1 : n); i++)
+            memcpy(c + i * ld + 2 * j, at + j * ldm + 2 * i, 2 * sizeof(double));
     gni_lc_conj(c, ld, n, n);
     if (n > 0) gni_lc_svd_square(w, gni_la_rows(c, ld, n, 2 * n), values, ut, vt);
     if (w->info != 0) return;

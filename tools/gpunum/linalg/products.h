@@ -44,7 +44,8 @@ GPUNUM_API gn_array *gn_cross(gn_array *a, gn_array *b, int axis) {
     gn_context *g = gni_begin("gn_cross", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    const int ia = gni_axis(g, "gn_cross", axis, a->shape.rank), ib = ia < 0 ? -1 : gni_axis(g, "gn_cross", axis, b->shape.rank);
+    const int ia = gni_axis(g, "gn_cross", axis, a->shape.rank),
+              ib = ia < 0 ? -1 : gni_axis(g, "gn_cross", axis, b->shape.rank);
     if (ib < 0) return gni_end_scope(g, NULL);
     if (a->shape.dim[ia] != 3 || b->shape.dim[ib] != 3) {
         gni_fail(g, GN_ERROR_SHAPE, "gn_cross: axis %d of %s or %s has not 3 elements", axis,
@@ -68,7 +69,8 @@ static gn_array *gni_root_of_order(gn_context *g, gn_array *x, double order) {
     if (x == NULL || order == 1.0) return x;
     if (!gni_tracks(g, &x, 1)) return gn_pow_s(x, 1.0 / order);
     gn_array *zero = gn_eq_s(x, 0.0);
-    return gn_where(zero, gn_full_like(x, order > 0.0 ? 0.0 : GNI_INF), gn_pow_s(gn_where(zero, gn_ones_like(x), x), 1.0 / order));
+    return gn_where(zero, gn_full_like(x, order > 0.0 ? 0.0 : GNI_INF),
+                    gn_pow_s(gn_where(zero, gn_ones_like(x), x), 1.0 / order));
 }
 
 GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order) {
@@ -120,7 +122,8 @@ GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n) {
     gn_scope_begin(g);
     if (!gni_is_square(g, "gn_matrix_power", a)) return gni_end_scope(g, NULL);
     const int64_t m = a->shape.dim[a->shape.rank - 1];
-    if (n == 0 || n == 1) return gni_end_scope(g, gn_copy(n == 1 ? a : gn_broadcast_to(gn_eye(g, a->dtype, m, m, 0), a->shape)));
+    if (n == 0 || n == 1)
+        return gni_end_scope(g, gn_copy(n == 1 ? a : gn_broadcast_to(gn_eye(g, a->dtype, m, m, 0), a->shape)));
     gn_array *square = n < 0 ? gn_inv(a) : a, *y = NULL;
     for (uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n; left > 0 && square != NULL; left >>= 1) {
         if (left & 1) y = y != NULL ? gn_matmul(y, square) : square;
@@ -221,8 +224,8 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **
     const int rank = b->shape.rank;
     if (!gni_is_matrix(g, "gn_lstsq", a)) return gni_end_scope(g, NULL);
     if (rank == 0 || b->shape.dim[GNI_MAX(rank - 2, 0)] != a->shape.dim[a->shape.rank - 2]) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_lstsq: %s and %s: the rows are not as many", gni_shape_text(ta, sizeof ta, &a->shape),
-                 gni_shape_text(tb, sizeof tb, &b->shape));
+        gni_fail(g, GN_ERROR_SHAPE, "gn_lstsq: %s and %s: the rows are not as many",
+                 gni_shape_text(ta, sizeof ta, &a->shape), gni_shape_text(tb, sizeof tb, &b->shape));
         return gni_end_scope(g, NULL);
     }
     gn_dtype t = gn_promote(a->dtype, b->dtype); // both, or singular values have the precision of a's
@@ -274,7 +277,8 @@ GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     if (gni_is_complex(a->dtype)) {
-        gn_array *turn = gni_complex_det(g, "gn_slogdet", a, 1), *size = logdet != NULL ? gni_complex_det(g, "gn_slogdet", a, 2) : NULL;
+        gn_array *turn = gni_complex_det(g, "gn_slogdet", a, 1),
+                 *size = logdet != NULL ? gni_complex_det(g, "gn_slogdet", a, 2) : NULL;
         return gni_slogdet_end(g, turn, size, logdet);
     }
     g->no_grad++; // the sign has no slope, the logarithm one of its own

@@ -75,7 +75,8 @@ static gn_array *gni_tiled(gn_array *a, gn_shape repeats, const gn_shape *result
         from[n] = to[n] = extent;
         n++;
     }
-    if (n <= GN_MAX_RANK) return gn_reshape(gn_broadcast_to(gn_reshape(a, gn_shape_from(n, from)), gn_shape_from(n, to)), *result);
+    if (n <= GN_MAX_RANK)
+        return gn_reshape(gn_broadcast_to(gn_reshape(a, gn_shape_from(n, from)), gn_shape_from(n, to)), *result);
     // Too many axes at once: the innermost one goes first.
     once = s = repeats;
     for (int i = 0; i < repeats.rank; i++) {
@@ -266,9 +267,11 @@ GPUNUM_API gn_status gn_split_at(gn_array *a, const int64_t *places, int count, 
     if (g == NULL) return gni_null_status(a);
     const int at = gni_axis(g, "gn_split_at", axis, a->shape.rank);
     if (count < 0 || parts == NULL || (places == NULL && count > 0))
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_split_at: %d places%s", count, parts == NULL ? ", and no room for the parts" : "");
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_split_at: %d places%s", count,
+                 parts == NULL ? ", and no room for the parts" : "");
     for (int i = 0; i <= count && !g->call_failed; i++)
-        parts[i] = gni_adopt(g, gni_sliced(g, "gn_split_at", a, at, i > 0 ? places[i - 1] : GN_NONE, i < count ? places[i] : GN_NONE, 1));
+        parts[i] = gni_adopt(
+            g, gni_sliced(g, "gn_split_at", a, at, i > 0 ? places[i - 1] : GN_NONE, i < count ? places[i] : GN_NONE, 1));
     return gni_end_several(g, parts, parts != NULL ? count + 1 : 0);
 }
 
@@ -358,8 +361,8 @@ GPUNUM_API gn_array *gn_sliding_window(gn_array *a, int64_t window, int axis) {
     if (at >= 0 && rank == GN_MAX_RANK)
         gni_fail(g, GN_ERROR_SHAPE, "gn_sliding_window: the rank would be %d, the most is %d", rank + 1, GN_MAX_RANK);
     else if (at >= 0 && (window < 1 || window > a->shape.dim[at]))
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_sliding_window: a window of %lld on axis %d with size %lld", (long long)window, at,
-                 (long long)a->shape.dim[at]);
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_sliding_window: a window of %lld on axis %d with size %lld", (long long)window,
+                 at, (long long)a->shape.dim[at]);
     else if (at >= 0)
         y = gn_move_axis(gni_adopt(g, gni_windows(g, a, at, window)), at + 1, -1);
     return gni_end_scope(g, y);

@@ -1,6 +1,7 @@
 // >>assign
-// Writing to views. What autograd knows of every array that shows the memory changes with it: each gets a record of its own, and
-// what was recorded before refers to a header that nobody else has, with the record that the array had. From outside: gni_assign.
+// Writing to views. What autograd knows of every array that shows the memory changes with it: each gets a record of its own,
+// and what was recorded before refers to a header that nobody else has, with the record that the array had. From outside:
+// gni_assign.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -68,8 +69,8 @@ static gn_array *gni_flat_put(gn_context *g, gn_array *x, int64_t n, const int64
     return gni_adopt(g, y);
 }
 
-// in[0]: the array before, NULL where nothing of it is left or autograd does not know it; in[1]: the value, or NULL; param and
-// shape: where it went.
+// in[0]: the array before, NULL where nothing of it is left or autograd does not know it; in[1]: the value, or NULL; param
+// and shape: where it went.
 static bool gni_back_assign(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     const gn_array *y = node->output;
     gn_array target = *y, *flat;
@@ -85,7 +86,8 @@ static bool gni_back_assign(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     const gn_array once = gni_once(y);
     flat = inside ? gn_ravel(gy) : gni_flat_put(g, gni_unbroadcast(gy, &once.shape), n, y->stride, y->offset - base);
     if (gni_wanted(node, 1))
-        gx[1] = gni_unbroadcast(gni_flat_view(g, flat, &node->shape, node->param, target.offset - base), &node->in[1]->shape);
+        gx[1] =
+            gni_unbroadcast(gni_flat_view(g, flat, &node->shape, node->param, target.offset - base), &node->in[1]->shape);
     if (gni_wanted(node, 0)) {
         gn_array *hit = gni_flat_put(g, gn_ones(g, GN_BOOL, node->shape), n, node->param, target.offset - base);
         gx[0] = gn_where(gni_flat_view(g, hit, &y->shape, y->stride, y->offset - base), gn_scalar(g, gy->dtype, 0.0), gy);
@@ -114,7 +116,8 @@ static bool gni_is_rewritten(const gn_array *a, const gn_array *by) {
     return a->buf == by->buf && a->apart == by->apart && gni_has_owner(a) && gni_may_overlap(a, by);
 }
 
-static bool gni_rewrite_make(gn_context *g, const char *fn, gni_rewrite *rewrite, gn_array *h, gn_array *a, gn_array *value) {
+static bool gni_rewrite_make(gn_context *g, const char *fn, gni_rewrite *rewrite, gn_array *h, gn_array *a,
+                             gn_array *value) {
     const bool known = h->node != NULL, same = gni_same_elements(h, a);
     const gn_array once = gni_once(h);
     const bool plain = h->dtype == a->dtype && !gni_elements_overlap(&once);
@@ -138,8 +141,10 @@ static bool gni_rewrite_make(gn_context *g, const char *fn, gni_rewrite *rewrite
     return true;
 }
 
-// Prepares the records of all arrays that change, before anything does: what can fail fails here. *rewrites NULL: there are none.
-static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_array *value, gni_rewrite **rewrites, int *count) {
+// Prepares the records of all arrays that change, before anything does: what can fail fails here. *rewrites NULL: there are
+// none.
+static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_array *value, gni_rewrite **rewrites,
+                              int *count) {
     *rewrites = NULL;
     *count = 0;
     if (g->no_grad > 0 || g->derivatives == NULL) return true;
@@ -268,7 +273,8 @@ static bool gni_assign(gn_context *g, const char *fn, gn_array *a, gn_array *val
     if (a->dtype != value->dtype && (gni_is_complex(a->dtype) || gni_is_complex(value->dtype)))
         value = gn_cast(value, a->dtype);
     if (value != NULL && gni_may_overlap(a, value)) value = gn_copy(value);
-    if (value != NULL && lead > 0) value = gn_reshape(value, gn_shape_from(value->shape.rank - lead, value->shape.dim + lead));
+    if (value != NULL && lead > 0)
+        value = gn_reshape(value, gn_shape_from(value->shape.rank - lead, value->shape.dim + lead));
     if (value == NULL || !gni_rewrites_make(g, fn, a, value, &rewrites, &count)) return false;
     if (gni_assign_data(g, a, value)) {
         gni_rewrites_take(g, rewrites, count);

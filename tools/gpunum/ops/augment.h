@@ -1,6 +1,6 @@
 // >>augment
-// Images (n, c, h, w) varied at random, and sampled at any places. All of it is made of public calls: an index or a factor for
-// each image, computed by elementwise work, and one gather.
+// Images (n, c, h, w) varied at random, and sampled at any places. All of it is made of public calls: an index or a factor
+// for each image, computed by elementwise work, and one gather.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -86,7 +86,8 @@ GPUNUM_API gn_array *gn_random_crop(gn_array *x, int64_t height, int64_t width, 
     gn_array *column = gn_add(gni_image_ints(g, x, -pad, w + pad - width + 1), gni_pixel_axis(g, width, 3));
     gn_array *y = gni_pixels(x, gn_clamp(row, 0.0, (double)(h - 1)), gn_clamp(column, 0.0, (double)(w - 1)));
     if (pad > 0)
-        y = gn_where(gn_logical_and(gni_inside(row, 0, h), gni_inside(column, 0, w)), y, gn_full(g, x->dtype, GN_SHAPE(), 0.0));
+        y = gn_where(gn_logical_and(gni_inside(row, 0, h), gni_inside(column, 0, w)), y,
+                     gn_full(g, x->dtype, GN_SHAPE(), 0.0));
     return gni_end_scope(g, y);
 }
 
@@ -142,7 +143,8 @@ GPUNUM_API gn_array *gn_color_jitter(gn_array *x, double brightness, double cont
     if (x->shape.dim[1] != 3)
         gni_fail(g, GN_ERROR_SHAPE, "gn_color_jitter: %lld channels are not 3", (long long)x->shape.dim[1]);
     if (!gni_amount_ok(brightness) || !gni_amount_ok(contrast) || !gni_amount_ok(saturation))
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_color_jitter: an amount of %g, %g, %g is not 0 or more", brightness, contrast, saturation);
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_color_jitter: an amount of %g, %g, %g is not 0 or more", brightness, contrast,
+                 saturation);
     if (g->call_failed) return gni_end_scope(g, NULL);
     gn_array *y = gn_dtype_size(x->dtype) == 2 ? gn_cast(x, GN_F32) : x;
     if (brightness > 0.0) y = gni_jitter(g, y, NULL, brightness);
@@ -151,8 +153,8 @@ GPUNUM_API gn_array *gn_color_jitter(gn_array *x, double brightness, double cont
     return gni_end_scope(g, y != x ? gn_cast(y, x->dtype) : gn_copy(x));
 }
 
-// What a channel has at `at` sixths of the circle of hues: torchvision's conversion from hue, saturation and value, where that is
-// the largest channel less a part of what lies between it and the smallest.
+// What a channel has at `at` sixths of the circle of hues: torchvision's conversion from hue, saturation and value, where
+// that is the largest channel less a part of what lies between it and the smallest.
 static gn_array *gni_hue_channel(gn_array *turn, double at, gn_array *top, gn_array *range) {
     gn_array *k = gn_mod_s(gn_add_s(turn, at), 6.0);
     return gn_sub(top, gn_mul(range, gn_clamp(gn_minimum(k, gn_rsub_s(k, 4.0)), 0.0, 1.0)));
@@ -161,8 +163,10 @@ static gn_array *gni_hue_channel(gn_array *turn, double at, gn_array *top, gn_ar
 GPUNUM_API gn_array *gn_hue_jitter(gn_array *x, double hue) {
     gn_context *g = gni_begin_images("gn_hue_jitter", x, true);
     if (g == NULL) return NULL;
-    if (x->shape.dim[1] != 3) gni_fail(g, GN_ERROR_SHAPE, "gn_hue_jitter: %lld channels are not 3", (long long)x->shape.dim[1]);
-    if (!(hue >= 0.0 && hue <= 0.5)) gni_fail(g, GN_ERROR_ARGUMENT, "gn_hue_jitter: the amount %g is not between 0 and 0.5", hue);
+    if (x->shape.dim[1] != 3)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_hue_jitter: %lld channels are not 3", (long long)x->shape.dim[1]);
+    if (!(hue >= 0.0 && hue <= 0.5))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_hue_jitter: the amount %g is not between 0 and 0.5", hue);
     if (g->call_failed) return gni_end_scope(g, NULL);
     gn_array *y = gn_dtype_size(x->dtype) == 2 ? gn_cast(x, GN_F32) : x, *rgb[3], *shift[3];
     if (y == NULL) return gni_end_scope(g, NULL);
@@ -211,8 +215,8 @@ GPUNUM_API gn_array *gn_mixup(gn_array *x, gn_array *labels, double alpha, gn_ar
     if (g == NULL) return NULL;
     char tx[200], tl[200];
     if (x->shape.rank < 1 || labels->shape.rank < 1 || x->shape.dim[0] != labels->shape.dim[0])
-        gni_fail(g, GN_ERROR_SHAPE, "gn_mixup: x %s and labels %s are not of one batch", gni_shape_text(tx, sizeof tx, &x->shape),
-                 gni_shape_text(tl, sizeof tl, &labels->shape));
+        gni_fail(g, GN_ERROR_SHAPE, "gn_mixup: x %s and labels %s are not of one batch",
+                 gni_shape_text(tx, sizeof tx, &x->shape), gni_shape_text(tl, sizeof tl, &labels->shape));
     else if (!gni_is_float(x->dtype))
         gni_fail(g, GN_ERROR_DTYPE, "gn_mixup: x is %s, not a float", gn_dtype_name(x->dtype));
     else if (!(alpha > 0.0 && alpha <= 1e6))
@@ -269,8 +273,8 @@ GPUNUM_API gn_array *gn_affine_grid(gn_array *theta, int64_t height, int64_t wid
     char text[200];
     const gn_shape s = theta->shape;
     if (s.rank != 3 || s.dim[1] != 2 || s.dim[2] != 3 || height < 1 || width < 1)
-        gni_fail(g, GN_ERROR_SHAPE, "gn_affine_grid: theta %s for %lld x %lld is not (n, 2, 3)", gni_shape_text(text, sizeof text, &s),
-                 (long long)height, (long long)width);
+        gni_fail(g, GN_ERROR_SHAPE, "gn_affine_grid: theta %s for %lld x %lld is not (n, 2, 3)",
+                 gni_shape_text(text, sizeof text, &s), (long long)height, (long long)width);
     else if (!gni_is_float(theta->dtype))
         gni_fail(g, GN_ERROR_DTYPE, "gn_affine_grid: theta is %s, not a float", gn_dtype_name(theta->dtype));
     const gn_shape result = GN_SHAPE(s.dim[0], height, width, 2);
@@ -288,7 +292,8 @@ GPUNUM_API gn_array *gn_affine_grid(gn_array *theta, int64_t height, int64_t wid
 // Coordinates from -1 to 1 as those of pixels 0 to n - 1, and brought back to the image as the options say.
 static gn_array *gni_sample_places(gn_array *x, int64_t n, const gn_grid_options *o) {
     const double most = (double)(n - 1);
-    x = o->align_corners ? gn_mul_s(gn_add_s(x, 1.0), most / 2.0) : gn_mul_s(gn_add_s(gn_mul_s(gn_add_s(x, 1.0), (double)n), -1.0), 0.5);
+    x = o->align_corners ? gn_mul_s(gn_add_s(x, 1.0), most / 2.0)
+                         : gn_mul_s(gn_add_s(gn_mul_s(gn_add_s(x, 1.0), (double)n), -1.0), 0.5);
     if (o->outside == GN_OUTSIDE_ZEROS) return x;
     if (o->outside == GN_OUTSIDE_REFLECTION) { // at the edges, or at the outermost centres
         const double low = o->align_corners ? 0.0 : -0.5, span = o->align_corners ? most : (double)n;
@@ -305,7 +310,8 @@ static gn_array *gni_sample_places(gn_array *x, int64_t n, const gn_grid_options
 // x at whole rows and columns, (n, 1, height, width) floats; 0 where there is no such pixel.
 static gn_array *gni_sample_pixel(gn_context *g, gn_array *x, gn_array *row, gn_array *column) {
     const int64_t h = gn_dim(x, 2), w = gn_dim(x, 3);
-    gn_array *r = gn_cast(gn_clamp(row, 0.0, (double)(h - 1)), GN_I32), *c = gn_cast(gn_clamp(column, 0.0, (double)(w - 1)), GN_I32);
+    gn_array *r = gn_cast(gn_clamp(row, 0.0, (double)(h - 1)), GN_I32),
+             *c = gn_cast(gn_clamp(column, 0.0, (double)(w - 1)), GN_I32);
     gn_array *inside = gn_logical_and(gni_inside(row, 0, h), gni_inside(column, 0, w));
     return gn_where(inside, gni_pixels(x, r, c), gn_full(g, gn_dtype_of(x), GN_SHAPE(), 0.0));
 }

@@ -238,7 +238,8 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
 
 // exp(x) and into *again 1, or where that would overflow exp(x / 2) in both.
 static gn_array *gni_exp_twice(gn_array *x, gn_array **again) {
-    gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *size = gn_exp(gn_where(beyond, gn_mul_s(x, 0.5), x));
+    gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0),
+             *size = gn_exp(gn_where(beyond, gn_mul_s(x, 0.5), x));
     *again = gn_where(beyond, size, gn_ones_like(x));
     return size;
 }
@@ -249,7 +250,8 @@ static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
     gni_computed(a);
     g->no_grad++; // recorded as one op
     gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_ones_like(x), *again, *size = gni_exp_twice(x, &again);
-    gn_array *no_angle = gn_logical_not(gn_isfinite(y)), *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
+    gn_array *no_angle = gn_logical_not(gn_isfinite(y)),
+             *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
     gn_array *s = gn_where(gn_logical_and(no_angle, gn_eq_s(x, -GNI_INF)), one, gn_sin(y));
     gn_array *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(size, s), again));
     gn_array *z = gn_complex(gn_mul(gn_mul(size, c), again), im);
@@ -371,7 +373,8 @@ static gn_array *gni_complex_sinh(gn_array *x, gn_array *y) {
 static gn_array *gni_complex_cosh(gn_array *x, gn_array *y) {
     gn_array *im = gn_mul(gn_sinh(x), gn_sin(y)), *flat = gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0));
     flat = gn_logical_and(flat, gn_isnan(im)); // an infinity on an axis
-    gn_array *down = gn_ne(gn_signbit(x), gn_signbit(y)), *zero = gn_zeros_like(x), *none = gn_where(down, gn_neg(zero), zero);
+    gn_array *down = gn_ne(gn_signbit(x), gn_signbit(y)), *zero = gn_zeros_like(x),
+             *none = gn_where(down, gn_neg(zero), zero);
     return gn_complex(gni_or_infinite(x, y, gn_mul(gn_cosh(x), gn_cos(y))), gn_where(flat, none, im));
 }
 
@@ -385,7 +388,8 @@ static bool gni_back_complex_tanh(gn_context *g, gni_node *node, gn_array *gy, g
 // (-m (2 + m) + 4 i e sin y cos y) / (m^2 + 4 e cos^2 y), whose sums have terms of 0 or more and no overflow.
 static gn_array *gni_complex_tanh(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
-    gn_array *x = gni_re(a), *y = gni_im(a), *twice = gn_mul_s(gn_abs(x), -2.0), *m = gn_expm1(twice), *c = gn_cos(y), *s = gn_sin(y);
+    gn_array *x = gni_re(a), *y = gni_im(a), *twice = gn_mul_s(gn_abs(x), -2.0), *m = gn_expm1(twice), *c = gn_cos(y),
+             *s = gn_sin(y);
     gn_array *far_out = gn_isinf(x), *k = gn_mul(gn_mul_s(gn_exp(twice), 4.0), c), *d = gn_fma(k, c, gn_square(m));
     gn_array *re = gn_div(gn_copysign(gn_mul(m, gn_add_s(m, 2.0)), x), d), *im = gn_div(gn_mul(k, s), d);
     re = gn_where(far_out, gn_sign(x), re); // whatever y is
@@ -441,7 +445,8 @@ static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_a
     gn_array *re = gni_re(a), *im = gni_im(a), *none = gn_zeros_like(re);
     const double most = gn_dtype_of(re) == GN_F64 ? 1e12 : 1e6;
     gn_array *x = gn_abs(re), *y = gn_abs(im), *beyond = gn_logical_or(gn_gt_s(x, most), gn_gt_s(y, most));
-    gn_array *x1 = gn_where(beyond, none, x), *y1 = gn_where(beyond, none, y), *more = gn_add_s(x1, 1.0), *less = gn_rsub_s(x1, 1.0);
+    gn_array *x1 = gn_where(beyond, none, x), *y1 = gn_where(beyond, none, y), *more = gn_add_s(x1, 1.0),
+             *less = gn_rsub_s(x1, 1.0);
     gn_array *p = gni_root_size(more, y1), *q = gn_mul_s(gn_div(y1, p), 0.5);
     gn_array *t = gni_root_size(less, y1);
     gn_array *s = gn_where(gn_eq_s(t, 0.0), none, gn_mul_s(gn_div(y1, t), 0.5)), *inside = gn_ge_s(less, 0.0);
@@ -463,7 +468,8 @@ static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_a
 // log|(1 + z) / (1 - z)| / 2, of a sum where that is small, and half of the angle of (1 + z) conj(1 - z).
 static gn_array *gni_complex_atanh(gn_context *g, const char *fn, gn_array *a) {
     g->no_grad++;
-    gn_array *re = gni_re(a), *im = gni_im(a), *x = gn_abs(re), *y = gn_abs(im), *more = gn_add_s(x, 1.0), *less = gn_rsub_s(x, 1.0);
+    gn_array *re = gni_re(a), *im = gni_im(a), *x = gn_abs(re), *y = gn_abs(im), *more = gn_add_s(x, 1.0),
+             *less = gn_rsub_s(x, 1.0);
     const double most = gn_dtype_of(re) == GN_F64 ? 1e20 : 1e12;
     gn_array *d = gn_hypot(less, y), *sum = gn_mul_s(gn_log1p(gn_mul_s(gn_div(gn_div(x, d), d), 4.0)), 0.25);
     gn_array *size = gn_where(gn_lt_s(d, 0.5), gn_mul_s(gn_sub(gn_log(gn_hypot(more, y)), gn_log(d)), 0.5), sum);
@@ -471,7 +477,8 @@ static gn_array *gni_complex_atanh(gn_context *g, const char *fn, gn_array *a) {
     gn_array *angle = gn_mul_s(gn_atan2(gn_mul_s(y, 2.0), gn_fma(less, more, gn_neg(gn_square(y)))), 0.5);
     gn_array *beyond = gn_logical_or(gn_gt_s(gn_maximum(x, y), most), gn_isinf(y)); // not where x or y is NaN, but for that
     angle = gn_where(beyond, gn_full_like(x, GNI_PI_2), angle);
-    return gni_complex_arc_end(g, fn, GNI_OP_ATANH, a, gn_copysign(gn_where(none, gn_zeros_like(x), size), re), gn_copysign(angle, im));
+    return gni_complex_arc_end(g, fn, GNI_OP_ATANH, a, gn_copysign(gn_where(none, gn_zeros_like(x), size), re),
+                               gn_copysign(angle, im));
 }
 
 // i acos(a) above the real axis and -i acos(a) below it.
@@ -494,7 +501,8 @@ static gn_array *gni_complex_math(gn_context *g, const char *fn, gni_op op, gn_a
     case GNI_OP_ATAN: return gni_turned_back(gni_complex_atanh(g, fn, gn_complex(gn_neg(im), re)));
     case GNI_OP_SIGN: // a over its magnitude; what is infinite in one part only goes along the axes
         size = gni_complex_abs(g, a);
-        return gn_where(gn_eq_s(size, 0.0), gn_zeros_like(size), gn_div(a, gn_where(gn_eq_s(size, 0.0), gn_ones_like(size), size)));
+        return gn_where(gn_eq_s(size, 0.0), gn_zeros_like(size),
+                        gn_div(a, gn_where(gn_eq_s(size, 0.0), gn_ones_like(size), size)));
     case GNI_OP_SINH: return gni_complex_sinh(re, im);
     case GNI_OP_COSH: return gni_complex_cosh(re, im);
     case GNI_OP_TANH: return gni_complex_tanh(g, a);

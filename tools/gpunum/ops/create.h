@@ -211,8 +211,8 @@ GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double s
     return gni_end(g, y);
 }
 
-// Numbers at even distances, the last one of them `stop` or, if that is left open, the next one would be; with `base` that to
-// their power.
+// Numbers at even distances, the last one of them `stop` or, if that is left open, the next one would be; with `base` that
+// to their power.
 static gn_array *gni_spaced(const char *fn, gn_context *g, gn_dtype t, double start, double stop, int64_t count,
                             const double *base, bool open) {
     if (!gni_begin_context(fn, g)) return NULL;

@@ -39,7 +39,8 @@ static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     }
     gn_array *y = NULL;
     gn_dtype t = a->dtype;
-    if ((op <= GNI_OP_SOFTPLUS || op >= GNI_OP_ERFC) && !gni_is_float(t)) t = GN_F32; // ranges of ops are in the order of the op table
+    // Ranges of ops are in the order of the op table.
+    if ((op <= GNI_OP_SOFTPLUS || op >= GNI_OP_ERFC) && !gni_is_float(t)) t = GN_F32;
     bool truth = op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT;
     if (a->dtype == GN_BOOL && op == GNI_OP_NEG)
         gni_fail(g, GN_ERROR_DTYPE, "%s: bool has no negative; use gn_logical_not", fn);
@@ -212,7 +213,9 @@ GNI_UNARY_BOOL(GN_X)
 GNI_UNARY_RARE(GN_X)
 #undef GN_X
 static gn_array *gni_trigamma(gn_array *a) { return gni_unary_math("gn_digamma's derivative", GNI_OP_TRIGAMMA, a); }
-static gn_array *gni_tetragamma(gn_array *a) { return gni_unary_math("gn_digamma's second derivative", GNI_OP_TETRAGAMMA, a); }
+static gn_array *gni_tetragamma(gn_array *a) {
+    return gni_unary_math("gn_digamma's second derivative", GNI_OP_TETRAGAMMA, a);
+}
 #define GNI_BINARY_FUNCTIONS(fn, NAME, kind)                                                       \
     GPUNUM_API gn_array *fn(gn_array *a, gn_array *b) {                                            \
         return gni_binary##kind(#fn, GNI_OP_##NAME, a, b);                                         \
@@ -323,7 +326,8 @@ GPUNUM_API gn_array *gn_elu(gn_array *a, double alpha) {
 
 // Whether it is pending, as nothing but the values of another of its dtype.
 static bool gni_is_copied(const gn_array *a) {
-    return gni_is_pending(a) && a->expr->op == GNI_OP_CAST && a->expr->compute == a->dtype && a->expr->src[0]->dtype == a->dtype;
+    return gni_is_pending(a) && a->expr->op == GNI_OP_CAST && a->expr->compute == a->dtype &&
+           a->expr->src[0]->dtype == a->dtype;
 }
 
 GPUNUM_API gn_array *gn_cast(gn_array *a, gn_dtype t) {

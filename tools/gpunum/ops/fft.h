@@ -670,7 +670,8 @@ static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int ran
             if (a->shape.dim[i] < b->shape.dim[i])
                 gni_fail(g, GN_ERROR_SHAPE, "%s: neither operand covers the other on every axis",
                          fn);
-        // Whole numbers stay exact while the sums are below 2^53. Of two dtypes each transform would have its operand's precision.
+        // Whole numbers stay exact while the sums are below 2^53. Of two dtypes each transform would have its operand's
+        // precision.
         bool whole = !gni_is_float(t) && !cplx, wide = whole || t == GN_F64 || t == GN_C128;
         gn_array *x = wide ? gni_in_double(a) : a, *k = wide ? gni_in_double(b) : b;
         bool small_b = gni_elements(&b->shape) <= GNI_CONV_DIRECT,

@@ -32,8 +32,8 @@ static bool gni_back_scatter(gn_context *g, gni_node *node, gn_array *gy, gn_arr
 }
 
 // `a` and then `values` at the places that the index names; of one dtype that a gni_scatter has.
-static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index, gn_array *values,
-                               int axis, bool along) {
+static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index,
+                               gn_array *values, int axis, bool along) {
     gn_array *in[3];
     gni_scatter job;
     in[0] = a;
@@ -77,9 +77,10 @@ static gn_dtype gni_scatter_dtype(gn_dtype t) {
     return gni_is_float(t) ? GN_F32 : GN_I32;
 }
 
-// The indices broadcast to a shape that differs from a's on the axis alone, as int32 or int64 in C order. Where they are the same
-// for all other axes, only those: *along is false then. Both of these are the scope's.
-static gn_array *gni_index_along(gn_context *g, const char *fn, const gn_array *a, gn_array *indices, int axis, gn_shape *s, bool *along) {
+// The indices broadcast to a shape that differs from a's on the axis alone, as int32 or int64 in C order. Where they are the
+// same for all other axes, only those: *along is false then. Both of these are the scope's.
+static gn_array *gni_index_along(gn_context *g, const char *fn, const gn_array *a, gn_array *indices, int axis, gn_shape *s,
+                                 bool *along) {
     char from[200], to[200];
     gn_shape own = indices->shape, other = a->shape, all;
     if (!gni_need_integers(g, fn, indices)) return NULL;
@@ -130,8 +131,8 @@ static bool gni_scatter_operands(gn_context *g, const char *fn, gn_array *a, gn_
     return *x != NULL;
 }
 
-static gn_array *gni_scatter_parts(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index, gn_array *x,
-                                   int axis, bool along) {
+static gn_array *gni_scatter_parts(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index,
+                                   gn_array *x, int axis, bool along) {
     if (a == NULL || x == NULL) return NULL;
     if (gni_is_complex(a->dtype)) {
         gn_array *re = gni_scatter_parts(g, fn, op, gn_real(a), index, gn_real(x), axis, along);
@@ -145,7 +146,8 @@ static gn_array *gni_scatter_parts(gn_context *g, const char *fn, gni_scatter_op
     return t != inner ? gn_cast(y, t) : y;
 }
 
-static gn_array *gni_scatter_public(const char *fn, gni_scatter_op op, gn_array *a, gn_array *indices, gn_array *values, int axis) {
+static gn_array *gni_scatter_public(const char *fn, gni_scatter_op op, gn_array *a, gn_array *indices, gn_array *values,
+                                    int axis) {
     gn_array *in[3], *index, *x;
     in[0] = a;
     in[1] = indices;
@@ -192,8 +194,11 @@ GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *valu
     bool along;
     if (at < 0 || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
     if (gni_elements(&x->shape) == 0) return gni_end_scope(g, gn_copy(a));
-    if ((g->gpu == NULL || !g->gpu->caps.texts) && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype && !gni_is_complex(x->dtype)) // in their order
-        return gni_end_scope(g, gni_scattered(g, fn, GNI_SCATTER_PUT, a, index, x->dtype != a->dtype ? gn_cast(x, a->dtype) : x, at, along));
+    // In their order.
+    if ((g->gpu == NULL || !g->gpu->caps.texts) && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype &&
+        !gni_is_complex(x->dtype))
+        return gni_end_scope(
+            g, gni_scattered(g, fn, GNI_SCATTER_PUT, a, index, x->dtype != a->dtype ? gn_cast(x, a->dtype) : x, at, along));
     const gn_dtype t = x->shape.dim[at] < INT32_MAX ? GN_I32 : GN_I64;
     gn_array *number = gn_cast(gn_cumsum(gn_add_s(gni_zeros_beside(x, t, at, false), 1), at), t);
     if (along) number = gn_broadcast_to(number, x->shape);
@@ -229,8 +234,8 @@ static const uint8_t *gni_truth(gn_context *g, const char *fn, gn_array *a, int6
     return p;
 }
 
-// The same as gni_true_places where the device alone has the elements; with `x`, which has as many, what is there in it. *done is
-// false where it cannot do that.
+// The same as gni_true_places where the device alone has the elements; with `x`, which has as many, what is there in it.
+// *done is false where it cannot do that.
 static gn_array *gni_true_on_device(gn_context *g, const char *fn, gn_array *truth, gn_array *x, bool flat, bool *done) {
     gn_shape s = truth->shape;
     const int64_t n = gni_elements(&s), chunks = gni_keep_chunks(n);
@@ -263,7 +268,8 @@ static gn_array *gni_true_on_device(gn_context *g, const char *fn, gn_array *tru
 enum { GNI_TRUE_ON_DEVICE = 1 << 12 }; // elements: fewer are as soon looked at here
 
 static bool gni_is_there_alone(const gn_context *g, const gn_array *truth) {
-    return truth->buf->where == GNI_ON_GPU && g->gpu != NULL && g->placement != GN_PLACE_CPU && gni_elements(&truth->shape) >= GNI_TRUE_ON_DEVICE;
+    return truth->buf->where == GNI_ON_GPU && g->gpu != NULL && g->placement != GN_PLACE_CPU &&
+           gni_elements(&truth->shape) >= GNI_TRUE_ON_DEVICE;
 }
 
 // Their numbers, (rank, count) with a row for each axis, or (count) of the raveled array.
@@ -300,10 +306,12 @@ static gn_array *gni_true_elements(gn_context *g, const char *fn, gn_array *m, g
     const int64_t n = gni_elements(&m->shape);
     bool done = false;
     gn_array *y = NULL;
-    if (gni_elements(&x->shape) == x->shape.dim[at] && n == x->shape.dim[at] && n >= GNI_TRUE_ON_DEVICE && !gni_tracks(g, &x, 1)) {
+    if (gni_elements(&x->shape) == x->shape.dim[at] && n == x->shape.dim[at] && n >= GNI_TRUE_ON_DEVICE &&
+        !gni_tracks(g, &x, 1)) {
         gn_array *truth = gni_truth_of(g, fn, m), *from = truth != NULL ? gni_adopt(g, gni_contiguous(g, x)) : NULL;
         if (from == NULL) return NULL;
-        if (gni_is_there_alone(g, truth) && (from->buf->where & GNI_ON_GPU)) y = gni_true_on_device(g, fn, truth, from, true, &done);
+        if (gni_is_there_alone(g, truth) && (from->buf->where & GNI_ON_GPU))
+            y = gni_true_on_device(g, fn, truth, from, true, &done);
         if (y != NULL && x->shape.rank > 1) {
             gn_shape s = x->shape;
             s.dim[at] = gni_elements(&y->shape);
@@ -345,8 +353,8 @@ GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis)
     gn_array *x = axis == GN_ALL ? gn_ravel(a) : a;
     const int at = x == NULL ? -1 : axis == GN_ALL ? 0 : gni_axis(g, "gn_compress", axis, a->shape.rank);
     if (at >= 0 && (condition->shape.rank != 1 || condition->shape.dim[0] > x->shape.dim[at]))
-        gni_fail(g, GN_ERROR_SHAPE, "gn_compress: condition %s for an axis of %lld", gni_shape_text(text, sizeof text, &condition->shape),
-                 (long long)x->shape.dim[at]);
+        gni_fail(g, GN_ERROR_SHAPE, "gn_compress: condition %s for an axis of %lld",
+                 gni_shape_text(text, sizeof text, &condition->shape), (long long)x->shape.dim[at]);
     if (at < 0 || g->call_failed) return gni_end_scope(g, NULL);
     return gni_end_scope(g, gni_true_elements(g, "gn_compress", condition, x, at));
 }
@@ -365,9 +373,11 @@ GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axi
     const int at = x == NULL ? -1 : axis == GN_ALL ? 0 : gni_axis(g, fn, axis, a->shape.rank);
     const int64_t n = at >= 0 ? x->shape.dim[at] : 0, given = gni_elements(&counts->shape);
     if (at >= 0 && (counts->shape.rank != 1 || (given != n && given != 1)))
-        gni_fail(g, GN_ERROR_SHAPE, "%s: counts %s for an axis of %lld", fn, gni_shape_text(text, sizeof text, &counts->shape),
-                 (long long)n);
-    gn_array *wide = at >= 0 && !g->call_failed && gni_need_integers(g, fn, counts) && gni_may_wait(g, fn) ? gn_cast(gni_signed_indices(g, counts), GN_I64) : NULL;
+        gni_fail(g, GN_ERROR_SHAPE, "%s: counts %s for an axis of %lld", fn,
+                 gni_shape_text(text, sizeof text, &counts->shape), (long long)n);
+    gn_array *wide = at >= 0 && !g->call_failed && gni_need_integers(g, fn, counts) && gni_may_wait(g, fn)
+                         ? gn_cast(gni_signed_indices(g, counts), GN_I64)
+                         : NULL;
     if (wide != NULL) each = gni_adopt(g, gni_contiguous(g, wide));
     const int64_t *p = each != NULL ? (const int64_t *)gni_host(g, each) : NULL;
     if (p == NULL) return gni_end_scope(g, NULL);
@@ -392,8 +402,8 @@ static bool gni_mask_fits(gn_context *g, const char *fn, const gn_array *a, cons
     if (m->dtype != GN_BOOL)
         gni_fail(g, GN_ERROR_DTYPE, "%s: the mask is %s, not bool; gn_take is for indices", fn, gn_dtype_name(m->dtype));
     else if (!fits)
-        gni_fail(g, GN_ERROR_SHAPE, "%s: mask %s does not cover the first axes of %s", fn, gni_shape_text(tm, sizeof tm, &m->shape),
-                 gni_shape_text(ta, sizeof ta, &a->shape));
+        gni_fail(g, GN_ERROR_SHAPE, "%s: mask %s does not cover the first axes of %s", fn,
+                 gni_shape_text(tm, sizeof tm, &m->shape), gni_shape_text(ta, sizeof ta, &a->shape));
     else if (m->shape.rank == 0 && a->shape.rank == GN_MAX_RANK)
         gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, GN_MAX_RANK + 1, GN_MAX_RANK);
     if (g->call_failed) return false;
@@ -467,7 +477,8 @@ GPUNUM_API gn_status gn_assign_mask(gn_array *a, gn_array *m, gn_array *value) {
     if (gni_mask_fits(g, fn, a, m, &s)) {
         gn_array *x = value, *y = NULL;
         if (value->shape.rank > s.rank) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: a value of rank %d for one of rank %d, what the mask names", fn, value->shape.rank, s.rank);
+            gni_fail(g, GN_ERROR_SHAPE, "%s: a value of rank %d for one of rank %d, what the mask names", fn,
+                     value->shape.rank, s.rank);
         } else if (value->shape.rank == s.rank && value->shape.dim[0] == 1) {
             x = gn_squeeze(value, 0);
         } else if (value->shape.rank == s.rank) {

@@ -438,8 +438,8 @@ GPUNUM_API gn_array *gn_vecdot(gn_array *a, gn_array *b, int axis) {
     if (axis < 0) return gni_end_scope(g, NULL);
     const int ia = axis - rank + ra, ib = axis - rank + rb;
     if (ia < 0 || ib < 0 || a->shape.dim[ia] != b->shape.dim[ib]) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_vecdot: %s and %s: axis %d is not of one length", gni_shape_text(ta, sizeof ta, &a->shape),
-                 gni_shape_text(tb, sizeof tb, &b->shape), axis);
+        gni_fail(g, GN_ERROR_SHAPE, "gn_vecdot: %s and %s: axis %d is not of one length",
+                 gni_shape_text(ta, sizeof ta, &a->shape), gni_shape_text(tb, sizeof tb, &b->shape), axis);
         return gni_end_scope(g, NULL);
     }
     gn_array *y = gn_sum(gn_mul(gn_conj(a), b), axis);

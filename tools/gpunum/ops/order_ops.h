@@ -21,8 +21,12 @@ static gn_array *gni_one_axis(gn_context *g, const char *fn, gn_array *a, gn_axe
     return NULL;
 }
 
-static gn_array *gni_to_last(gn_array *x, int at) { return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, at, -1); }
-static gn_array *gni_from_last(gn_array *x, int at) { return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, -1, at); }
+static gn_array *gni_to_last(gn_array *x, int at) {
+    return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, at, -1);
+}
+static gn_array *gni_from_last(gn_array *x, int at) {
+    return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, -1, at);
+}
 
 static gn_array *gni_bordered(gn_array *x, int at, int64_t before, int64_t behind, double value) {
     int64_t widths[2 * GN_MAX_RANK] = {0};
@@ -138,7 +142,8 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     }
     if (!gni_is_float(x->dtype) && (sums || op == GNI_SCAN_LOGSUMEXP))
         x = gni_as(x, !sums ? GN_F32 : gni_is_unsigned(x->dtype) ? GN_U64 : GN_I64);
-    const bool tracks = x != NULL && gni_elements(&x->shape) > 0 && gni_tracks(g, &x, 1), extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;
+    const bool tracks = x != NULL && gni_elements(&x->shape) > 0 && gni_tracks(g, &x, 1),
+               extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;
     if (x == NULL) return gni_end_scope(g, NULL);
     g->no_grad++; // recorded as one op
     const int64_t inner = gni_extent_product(x->shape.dim + at + 1, x->shape.rank - at - 1);
@@ -358,7 +363,9 @@ static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axe
 }
 
 GPUNUM_API gn_array *gn_median(gn_array *a, gn_axes axes) { return gni_quantile("gn_median", a, 0.5, axes, true); }
-GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes) { return gni_quantile("gn_quantile", a, q, axes, false); }
+GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes) {
+    return gni_quantile("gn_quantile", a, q, axes, false);
+}
 GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes) {
     return gni_quantile("gn_percentile", a, percent / 100.0, axes, false);
 }
@@ -520,9 +527,8 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) 
 
 enum { GNI_ORDER_HOST = 1 << 16 }; // elements that are as soon looked at by the host
 
-
-// The same from the sorted elements and their places where those are: an element is the first of its kind if the one in front is
-// another one. NaN are all the last ones.
+// The same from the sorted elements and their places where those are: an element is the first of its kind if the one in
+// front is another one. NaN are all the last ones.
 static gn_array *gni_unique_there(gn_array *a, gn_array *sorted, gn_array *order, gn_array **index, gn_array **inverse,
                                   gn_array **counts) {
     const int64_t n = gni_elements(&sorted->shape);
@@ -540,7 +546,8 @@ static gn_array *gni_unique_there(gn_array *a, gn_array *sorted, gn_array *order
 }
 
 // What gn_unique finds: the elements, and those of the others that are not NULL.
-static gn_array *gni_unique(gn_context *g, const char *fn, gn_array *a, gn_array **index, gn_array **inverse, gn_array **counts) {
+static gn_array *gni_unique(gn_context *g, const char *fn, gn_array *a, gn_array **index, gn_array **inverse,
+                            gn_array **counts) {
     gn_array *x = gni_real_only(g, fn, &a, 1) ? gn_ravel(a) : NULL, *sorted = NULL, *order = NULL, *y = NULL;
     const bool places = index != NULL || inverse != NULL;
     if (x == NULL || !gni_may_wait(g, fn)) return NULL;
@@ -566,7 +573,8 @@ static gn_array *gni_unique(gn_context *g, const char *fn, gn_array *a, gn_array
     const gn_shape s = GN_SHAPE(groups);
     void *out = NULL, *p = NULL;
     y = gni_adopt(g, gni_array_filled(g, fn, x->dtype, &s, &out));
-    if (y != NULL && index != NULL && (*index = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &s, &p))) != NULL) at = (int64_t *)p;
+    if (y != NULL && index != NULL && (*index = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &s, &p))) != NULL)
+        at = (int64_t *)p;
     if (y != NULL && counts != NULL && (*counts = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &s, &p))) != NULL)
         many = (int64_t *)p;
     if (y != NULL && inverse != NULL && (*inverse = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &a->shape, &p))) != NULL)
@@ -651,8 +659,9 @@ GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b) {
 
 // ---- counts
 
-// How often each of `bins` numbers from `least` on is in x (int64, 1-d), whose other elements count nowhere; or the sums of weights
-// (float64). With edges (bins + 1) of x's dtype, float32, a distance of `step` from `start` on or anywhere: how many are not above it.
+// How often each of `bins` numbers from `least` on is in x (int64, 1-d), whose other elements count nowhere; or the sums of
+// weights (float64). With edges (bins + 1) of x's dtype, float32, a distance of `step` from `start` on or anywhere: how many
+// are not above it.
 static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_array *weights, gn_array *edges, double start,
                              double step, int64_t least, int64_t bins) {
     gni_count job;
@@ -686,7 +695,8 @@ static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_arra
 // The smallest and the largest of 1-d int64 numbers, neighbours: one look where the CPU has them.
 static bool gni_bounds_of(gn_context *g, gn_array *x, int64_t *bounds) {
     if (x == NULL || !gni_materialize(g, x)) return false;
-    if (x->buf->where == GNI_ON_GPU) return gn_read(gn_min(x, 0), &bounds[0], 8) == GN_OK && gn_read(gn_max(x, 0), &bounds[1], 8) == GN_OK;
+    if (x->buf->where == GNI_ON_GPU)
+        return gn_read(gn_min(x, 0), &bounds[0], 8) == GN_OK && gn_read(gn_max(x, 0), &bounds[1], 8) == GN_OK;
     const int64_t *p = (const int64_t *)gni_host(g, x), n = x->shape.dim[0];
     const gni_cpu_isa *wide = gni_cpu_isa_of(g->isa)->wide;
     gni_acc low = {0.0, 0.0, INT64_MAX, 0}, high = {0.0, 0.0, INT64_MIN, 0};
@@ -715,10 +725,12 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: length %lld is negative", (long long)length);
     else if (!gni_is_integer(a->dtype) && a->dtype != GN_BOOL)
         gni_fail(g, GN_ERROR_DTYPE, "gn_bincount: numbers must be integers, not %s", gn_dtype_name(a->dtype));
-    if (g->call_failed || !gni_may_wait(g, "gn_bincount") || (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
+    if (g->call_failed || !gni_may_wait(g, "gn_bincount") ||
+        (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
         return gni_end_scope(g, NULL);
     g->no_grad++;
-    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(gni_signed_indices(g, a), GN_I64), *w = gni_as(weights, GN_F64);
+    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(gni_signed_indices(g, a), GN_I64),
+             *w = gni_as(weights, GN_F64);
     int64_t most[2] = {0, -1}; // smallest and largest
     if (x != NULL && !gni_is_pending(x) && !gni_is_contiguous(x)) x = gn_copy(x);
     if (a->shape.dim[0] > 0 && !gni_bounds_of(g, x, most)) most[0] = most[1] = -1;
@@ -808,7 +820,8 @@ GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
         if (part[1] != NULL && gn_read(part[1], &last, gn_dtype_size(t)) == GN_OK) {
             gni_above(t, &last);
             part[1] = gn_array_from(g, t, GN_SHAPE(1), &last);
-            if (part[1] != NULL) y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
+            if (part[1] != NULL)
+                y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
         }
     }
     g->no_grad--;

@@ -392,7 +392,8 @@ GPUNUM_API gn_array *gn_poisson(gn_context *g, gn_dtype t, gn_shape s, double me
 GPUNUM_API gn_array *gn_binomial(gn_context *g, gn_dtype t, gn_shape s, int64_t n, double p) {
     const double q[4] = {(double)n, p, 0.0, 0.0};
     const bool ok = n >= 0 && n <= 1000000000000 && p >= 0.0 && p <= 1.0;
-    return gni_distributed("gn_binomial", g, t, &s, GNI_BINOMIAL, q, ok ? NULL : "n is not from 0 to 1e12 or p not from 0 to 1");
+    return gni_distributed("gn_binomial", g, t, &s, GNI_BINOMIAL, q,
+                           ok ? NULL : "n is not from 0 to 1e12 or p not from 0 to 1");
 }
 
 GPUNUM_API gn_array *gn_truncated_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation, double low,

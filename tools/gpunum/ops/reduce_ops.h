@@ -63,8 +63,8 @@ static bool gni_reduce_to(gn_context *g, gni_reduce *r, gn_array *y, bool there)
 
 // Reduces `a`, converted to `compute` first, over the axes in `set` into dtype `result`: into y's memory from element
 // `at` on, or into a new array where y is NULL.
-static gn_array *gni_reduce_into(gn_context *g, const char *fn, gni_reduction op, gn_array *a, gn_dtype compute, gn_dtype result,
-                                 uint32_t set, bool keep, gn_array *y, int64_t at) {
+static gn_array *gni_reduce_into(gn_context *g, const char *fn, gni_reduction op, gn_array *a, gn_dtype compute,
+                                 gn_dtype result, uint32_t set, bool keep, gn_array *y, int64_t at) {
     gni_builder b;
     gni_reduce r;
     bool wide = gni_is_wide(compute) || gni_is_wide(a->dtype);
@@ -334,8 +334,8 @@ static gn_array *gni_widening_of(gn_context *g, gn_array *a) {
     return gni_materialize(g, e->src[0]) ? gni_before_widening(a) : NULL;
 }
 
-// The mean, unless it is NULL, and the variance of `a`, which has its data, in dtype t over the axes in `set`, which stay with
-// size 1, in one pass on a GPU. False: nothing was done, unless g->call_failed.
+// The mean, unless it is NULL, and the variance of `a`, which has its data, in dtype t over the axes in `set`, which stay
+// with size 1, in one pass on a GPU. False: nothing was done, unless g->call_failed.
 static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, double ddof, gn_array **mean, gn_array **var) {
     gni_builder b;
     gni_reduce r;
@@ -464,8 +464,8 @@ GNI_REDUCE_PLACE(GN_X)
 
 // ---- softmax and its relatives
 
-// A job of rows, whose contiguous operands are x, gy and what else j has; its result y, of dtype t. NULL: nothing was done, unless
-// g->call_failed.
+// A job of rows, whose contiguous operands are x, gy and what else j has; its result y, of dtype t. NULL: nothing was done,
+// unless g->call_failed.
 static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array *gy, gn_dtype t) {
     gn_array *in[2], *y = NULL;
     gni_operand *const op[2] = {&j->x, &j->gy};
@@ -485,7 +485,8 @@ static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array 
     return gni_run_on_gpu(g, &gni_kind_rows, j, y) ? y : NULL;
 }
 
-// Over the last axis of `a`, which is float; logsumexp drops that axis. Its result, on a GPU, may be float32 of narrower numbers: t.
+// Over the last axis of `a`, which is float; logsumexp drops that axis. Its result, on a GPU, may be float32 of narrower
+// numbers: t.
 static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind, gn_array *a, gn_dtype t) {
     gn_array *x = gni_contiguous(g, a);
     if (x == NULL) return NULL;
@@ -574,8 +575,9 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
             if (set >> i & 1u) order[n++] = i;
         gn_array *moved = a->shape.rank > 0 && x != NULL ? gn_permute_axes(x, order, n) : x;
         gn_array *rows = gn_reshape(moved, GN_SHAPE(gni_elements(&shape), gni_reduced_count(&a->shape, set)));
-        gn_array *result =
-            rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows, gni_is_float(a->dtype) ? a->dtype : GN_F32) : NULL;
+        gn_array *result = rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows,
+                                                           gni_is_float(a->dtype) ? a->dtype : GN_F32)
+                                        : NULL;
         y = gn_reshape(gni_adopt(g, result), shape);
         g->no_grad--;
         gni_record_reduction(g, y, "gn_logsumexp", gni_back_logsumexp, a, set, keep);

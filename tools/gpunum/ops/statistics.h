@@ -1,5 +1,6 @@
 // >>statistics
-// Reductions that leave NaN out, weighted means, covariances, tests of nearness, and elementwise functions that are made of others.
+// Reductions that leave NaN out, weighted means, covariances, tests of nearness, and elementwise functions that are made of
+// others.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -354,7 +355,8 @@ GPUNUM_API gn_array *gn_nextafter(gn_array *a, gn_array *b) {
     gn_array *bx = none == NULL ? NULL : gni_bits_as(g, fn, x, i), *by = none == NULL ? NULL : gni_bits_as(g, fn, y, i);
     gn_array *kx = gni_ordered(bx, lowest), *ky = gni_ordered(by, lowest);
     gn_array *step = gn_sub(gn_cast(gn_gt(ky, kx), i), gn_cast(gn_lt(ky, kx), i)), *k = gn_add(kx, step);
-    gn_array *bits = gn_where(gn_logical_and(gn_eq_s(k, 0.0), gn_lt_s(kx, 0.0)), gn_full_like(k, lowest), gni_ordered(k, lowest));
+    gn_array *bits =
+        gn_where(gn_logical_and(gn_eq_s(k, 0.0), gn_lt_s(kx, 0.0)), gn_full_like(k, lowest), gni_ordered(k, lowest));
     gn_array *next = gni_bits_as(g, fn, gn_where(gn_eq_s(step, 0.0), by, bits), t);
     next = gn_where(gn_logical_or(gn_isnan(x), gn_isnan(y)), none, next); // NaN where one is
     g->no_grad--;
@@ -373,7 +375,8 @@ GPUNUM_API gn_array *gn_invert(gn_array *a) {
     if (!truth && !gni_is_integer(a->dtype))
         gni_fail(g, GN_ERROR_DTYPE, "gn_invert: %s is not an integer or bool", gn_dtype_name(a->dtype));
     else
-        y = gni_apply(g, "gn_invert", truth ? GNI_OP_LOGICAL_NOT : GNI_OP_XOR, a->dtype, a->dtype, src, konst, truth ? 1 : 2);
+        y = gni_apply(g, "gn_invert", truth ? GNI_OP_LOGICAL_NOT : GNI_OP_XOR, a->dtype, a->dtype, src, konst,
+                      truth ? 1 : 2);
     return gni_end(g, y);
 }
 

@@ -634,7 +634,8 @@ static bool gni_need_integers(gn_context *g, const char *fn, const gn_array *ind
 
 // uint64 numbers as int64: from 2^63 on the largest there is, which no axis has. The scope's.
 static gn_array *gni_signed_indices(gn_context *g, gn_array *a) {
-    return a->dtype != GN_U64 ? a : gn_cast(gn_minimum(a, gn_full_int(g, GN_U64, gn_shape_from(0, NULL), INT64_MAX)), GN_I64);
+    return a->dtype != GN_U64 ? a
+                              : gn_cast(gn_minimum(a, gn_full_int(g, GN_U64, gn_shape_from(0, NULL), INT64_MAX)), GN_I64);
 }
 
 // The indices in C order as int32 or int64; one reference.

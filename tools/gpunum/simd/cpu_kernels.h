@@ -571,7 +571,8 @@ static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
         for (int h = 0; h < GNI_AT_ONCE; h++) {
             for (int64_t i = whole + g + h * GNI_VW, k = h; i < n; i += 16, k += GNI_AT_ONCE)
                 s[k] += n - i >= GNI_VW ? gni_vload(x + i) : gni_vloadn(x + i, (int)(n - i));
-            gni_vstore(lane + g + h * GNI_VW, (s[h] + s[2 * GNI_AT_ONCE + h]) + (s[GNI_AT_ONCE + h] + s[3 * GNI_AT_ONCE + h]));
+            gni_vstore(lane + g + h * GNI_VW,
+                       (s[h] + s[2 * GNI_AT_ONCE + h]) + (s[GNI_AT_ONCE + h] + s[3 * GNI_AT_ONCE + h]));
         }
     }
     double t[8];
@@ -1049,7 +1050,8 @@ GNI_TABLE gni_softmax_fns GNI_FN(gni_softmax_table) = {
 
 // ---- attention
 
-static bool GNI_FN(gni_attend_fold)(float *s, int64_t step, int64_t rows, int64_t cols, float *most, float *sum, float *keep) {
+static bool GNI_FN(gni_attend_fold)(float *s, int64_t step, int64_t rows, int64_t cols, float *most, float *sum,
+                                    float *keep) {
     bool moved = false;
     for (int64_t c = 0; c < cols; c += GNI_VW) {
         float *p = s + c;
@@ -1068,7 +1070,8 @@ static bool GNI_FN(gni_attend_fold)(float *s, int64_t step, int64_t rows, int64_
             total += e;
         }
         total = gni_vfma(gni_vload(sum + c), k, total);
-        gni_vstore(sum + c, gni_ksel(gni_klt(m, gni_vinf()), total, gni_vset((float)NAN))); // gni_vexp_low makes some number of NaN
+        // Gni_vexp_low makes some number of NaN.
+        gni_vstore(sum + c, gni_ksel(gni_klt(m, gni_vinf()), total, gni_vset((float)NAN)));
         gni_vstore(most + c, m);
         gni_vstore(keep + c, k);
         moved = moved || gni_kany(gni_kne(k, one));
@@ -1083,8 +1086,8 @@ static void GNI_FN(gni_attend_times)(float *x, int64_t step, int64_t rows, int64
     }
 }
 
-static void GNI_FN(gni_attend_back)(float *s, float *ds, int64_t step, int64_t rows, int64_t cols, const float *lse, const float *dot,
-                                    float scale) {
+static void GNI_FN(gni_attend_back)(float *s, float *ds, int64_t step, int64_t rows, int64_t cols, const float *lse,
+                                    const float *dot, float scale) {
     for (int64_t c = 0; c < cols; c += GNI_VW) {
         const gni_vf l = gni_vload(lse + c), d = gni_vload(dot + c), f = gni_vset(scale), lost = l - l; // 0 or NaN
         for (int64_t i = 0; i < rows; i++) {
@@ -1096,7 +1099,8 @@ static void GNI_FN(gni_attend_back)(float *s, float *ds, int64_t step, int64_t r
     }
 }
 
-GNI_TABLE gni_attend_isa GNI_FN(gni_attend_table) = {GNI_FN(gni_attend_fold), GNI_FN(gni_attend_times), GNI_FN(gni_attend_back)};
+GNI_TABLE gni_attend_isa GNI_FN(gni_attend_table) = {GNI_FN(gni_attend_fold), GNI_FN(gni_attend_times),
+                                                     GNI_FN(gni_attend_back)};
 
 // ---- normalisation
 
@@ -1124,7 +1128,8 @@ static void GNI_FN(gni_norm_sums)(double s[2], const float *x, const float *gy, 
         if (!(sum - sum + product - product == 0.0)) { // float64 has the range
             sum = product = 0.0;
             for (int64_t k = i; k < stop; k++) {
-                const double z = (double)x[k] - (double)mean, h = (gy != NULL ? (double)gy[k] : z) * (w != NULL ? (double)w[k] : 1.0);
+                const double z = (double)x[k] - (double)mean,
+                             h = (gy != NULL ? (double)gy[k] : z) * (w != NULL ? (double)w[k] : 1.0);
                 sum += h;
                 product += h * z;
             }
@@ -1268,7 +1273,8 @@ static void GNI_FN(gni_net)(int32_t *x, int64_t n) {
                 }
 }
 
-GNI_TABLE gni_random_isa GNI_FN(gni_random_table) = {GNI_FN(gni_random_bits), GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal)};
+GNI_TABLE gni_random_isa GNI_FN(gni_random_table) = {GNI_FN(gni_random_bits), GNI_FN(gni_random_uniform),
+                                                     GNI_FN(gni_random_normal)};
 
 #undef GNI_KERNEL
 #undef GNI_PUT_FLOAT

@@ -1,7 +1,7 @@
 // >>dmath
-// Vectors of 64-bit lanes; and the float64 functions of the passes that have fused multiply-adds: gni_dexp, gni_dsin, ... The
-// methods are room `vmath`'s with longer polynomials (tools/fit_math.py) and, where float64 has no room to spare, results kept
-// in two parts (Dekker 1971). The other passes leave these functions to the C library.
+// Vectors of 64-bit lanes; and the float64 functions of the passes that have fused multiply-adds: gni_dexp, gni_dsin, ...
+// The methods are room `vmath`'s with longer polynomials (tools/fit_math.py) and, where float64 has no room to spare,
+// results kept in two parts (Dekker 1971). The other passes leave these functions to the C library.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -85,8 +85,12 @@ GNI_INLINE gni_vl gni_lload(const void *p, int64_t i) {
 #define gni_dratio GNI_FN(gni_dm_ratio)
 #define gni_dpoly(z, c) GNI_FN(gni_dm_poly)(z, c, (int)(sizeof(c) / sizeof(c)[0]))
 #ifdef GNI_PASS_AVX512
-GNI_INLINE gni_vd gni_dfma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
-GNI_INLINE gni_vd gni_dfnma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm512_fnmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+GNI_INLINE gni_vd gni_dfma(gni_vd a, gni_vd b, gni_vd c) {
+    return (gni_vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+}
+GNI_INLINE gni_vd gni_dfnma(gni_vd a, gni_vd b, gni_vd c) {
+    return (gni_vd)_mm512_fnmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+}
 // NaN in x wins.
 GNI_INLINE gni_vd gni_dmin(gni_vd x, double most) { return (gni_vd)_mm512_min_pd(_mm512_set1_pd(most), (__m512d)x); }
 GNI_INLINE gni_vd gni_dmax(gni_vd x, double least) { return (gni_vd)_mm512_max_pd(_mm512_set1_pd(least), (__m512d)x); }
@@ -97,8 +101,12 @@ GNI_INLINE gni_vd gni_dceil(gni_vd x) { return (gni_vd)_mm512_roundscale_pd((__m
 GNI_INLINE gni_vd gni_dtrunc(gni_vd x) { return (gni_vd)_mm512_roundscale_pd((__m512d)x, 0xb); }
 GNI_INLINE int gni_dany(gni_vl m) { return _mm512_movepi64_mask((__m512i)m) != 0; }
 #else
-GNI_INLINE gni_vd gni_dfma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
-GNI_INLINE gni_vd gni_dfnma(gni_vd a, gni_vd b, gni_vd c) { return (gni_vd)_mm256_fnmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+GNI_INLINE gni_vd gni_dfma(gni_vd a, gni_vd b, gni_vd c) {
+    return (gni_vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+}
+GNI_INLINE gni_vd gni_dfnma(gni_vd a, gni_vd b, gni_vd c) {
+    return (gni_vd)_mm256_fnmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+}
 // NaN in x wins.
 GNI_INLINE gni_vd gni_dmin(gni_vd x, double most) { return (gni_vd)_mm256_min_pd(_mm256_set1_pd(most), (__m256d)x); }
 GNI_INLINE gni_vd gni_dmax(gni_vd x, double least) { return (gni_vd)_mm256_max_pd(_mm256_set1_pd(least), (__m256d)x); }
@@ -157,9 +165,9 @@ GNI_INLINE gni_vd gni_dreduce(gni_vd x, gni_vd *n) {
 }
 // exp(r) - 1 - r for |r| <= ln(2)/2.
 GNI_INLINE gni_vd gni_dexp_rest(gni_vd r) {
-    static const double c[] = {0.5000000000000014,     0.1666666666666646,     0.04166666666649399,   0.008333333333444394,
-                               0.0013888888953936462,  0.0001984126965416171,  2.4801481783338446e-05, 2.7557422262196824e-06,
-                               2.763446265466433e-07,  2.5061395025825315e-08};
+    static const double c[] = {0.5000000000000014,    0.1666666666666646,    0.04166666666649399,    0.008333333333444394,
+                               0.0013888888953936462, 0.0001984126965416171, 2.4801481783338446e-05, 2.7557422262196824e-06,
+                               2.763446265466433e-07, 2.5061395025825315e-08};
     return gni_dpoly(r, c) * (r * r);
 }
 GNI_INLINE gni_vd gni_dexp(gni_vd x) {
@@ -169,7 +177,8 @@ GNI_INLINE gni_vd gni_dexp(gni_vd x) {
 GNI_INLINE gni_vd gni_dexp2(gni_vd x) {
     const gni_vd y = gni_dmin(gni_dmax(x, -1076.0), 1025.0), n = gni_drint(y), f = y - n;
     // f ln 2 in two parts
-    const gni_vd r = f * 0.69314718055994528623, low = gni_dfma(f, gni_dset(0.69314718055994528623), -r) + f * 2.319046813846299616e-17;
+    const gni_vd r = f * 0.69314718055994528623,
+                 low = gni_dfma(f, gni_dset(0.69314718055994528623), -r) + f * 2.319046813846299616e-17;
     return gni_dscale(((gni_dexp_rest(r) + low) + r) + 1.0, n);
 }
 // (exp(x) - 1) / 2, so that n = 1024 does not overflow early, but for *low.
@@ -250,7 +259,9 @@ GNI_INLINE gni_vd gni_dlog_to(gni_vd x, double c, double c_low, double d, double
     return gni_dlog_ends(x, x, sum + ((p - (sum - whole)) + gni_dfma(k, gni_dset(d_low), more)));
 }
 GNI_INLINE gni_vd gni_dlog2(gni_vd x) { return gni_dlog_to(x, 1.4426950408889634, 2.0355273740931033e-17, 1.0, 0.0); }
-GNI_INLINE gni_vd gni_dlog10(gni_vd x) { return gni_dlog_to(x, 0.4342944819032518, 1.098319650216765e-17, 0.3010299956640665, -8.532344317057107e-14); }
+GNI_INLINE gni_vd gni_dlog10(gni_vd x) {
+    return gni_dlog_to(x, 0.4342944819032518, 1.098319650216765e-17, 0.3010299956640665, -8.532344317057107e-14);
+}
 GNI_INLINE gni_vd gni_dlog1p(gni_vd x) {
     const gni_vd u = x + 1.0;
     gni_vd k, f = gni_dlog_split(u, &k), square = f * f * 0.5;
@@ -377,10 +388,13 @@ GNI_INLINE gni_vd gni_datan_rest(gni_vd t) {
 GNI_INLINE gni_vd gni_datan(gni_vd x) {
     const gni_vd a = gni_dabs(x), one = gni_dset(1.0), zero = gni_dset(0.0);
     const gni_vl about1 = (gni_vl)(a > 0.41421356237309503), large = (gni_vl)(a > 2.4142135623730949);
-    const gni_vd t = gni_dpick(large, -one, gni_dpick(about1, a - 1.0, a)) / gni_dpick(large, a, gni_dpick(about1, a + 1.0, one));
+    const gni_vd t =
+        gni_dpick(large, -one, gni_dpick(about1, a - 1.0, a)) / gni_dpick(large, a, gni_dpick(about1, a + 1.0, one));
     const gni_vd rest = gni_datan_rest(t);
-    const gni_vd base = gni_dpick(large, gni_dset(1.5707963267948966), gni_dpick(about1, gni_dset(0.78539816339744828), zero));
-    const gni_vd low = gni_dpick(large, gni_dset(6.123233995736766e-17), gni_dpick(about1, gni_dset(3.061616997868383e-17), zero));
+    const gni_vd base =
+        gni_dpick(large, gni_dset(1.5707963267948966), gni_dpick(about1, gni_dset(0.78539816339744828), zero));
+    const gni_vd low =
+        gni_dpick(large, gni_dset(6.123233995736766e-17), gni_dpick(about1, gni_dset(3.061616997868383e-17), zero));
     return gni_dcopysign(base + (t + (rest + low)), x);
 }
 
@@ -397,10 +411,13 @@ GNI_INLINE gni_vd gni_datan2(gni_vd y, gni_vd x) {
     const gni_vl about1 = (gni_vl)(least > most * 0.41421356237309503);
     const gni_vd over = gni_dpick(about1, least - most, least), under = gni_dpick(about1, least + most, most);
     const gni_vd t = over / under, rest = gni_datan_rest(t);
-    const gni_vd base = gni_dpick(about1, gni_dset(0.78539816339744828), zero), base_low = gni_dpick(about1, gni_dset(3.061616997868383e-17), zero);
+    const gni_vd base = gni_dpick(about1, gni_dset(0.78539816339744828), zero),
+                 base_low = gni_dpick(about1, gni_dset(3.061616997868383e-17), zero);
     // base + t + low: from pi/2 down where it is steep, from pi down at the left.
-    const gni_vd low = rest + base_low, from = gni_dpick(steep, gni_dset(1.5707963267948966), gni_dpick(left, gni_dset(3.1415926535897931), zero));
-    const gni_vd from_low = gni_dpick(steep, gni_dset(6.123233995736766e-17), gni_dpick(left, gni_dset(1.2246467991473532e-16), zero));
+    const gni_vd low = rest + base_low,
+                 from = gni_dpick(steep, gni_dset(1.5707963267948966), gni_dpick(left, gni_dset(3.1415926535897931), zero));
+    const gni_vd from_low =
+        gni_dpick(steep, gni_dset(6.123233995736766e-17), gni_dpick(left, gni_dset(1.2246467991473532e-16), zero));
     const gni_vl down = left ^ steep;
     const gni_vd angle = gni_dpick(down, (from - base) - (t + (low - from_low)), (from + base) + (t + (low + from_low)));
     return gni_dcopysign(gni_dpick((gni_vl)(x != x), x, angle), y);
@@ -416,7 +433,9 @@ GNI_INLINE gni_vd gni_dhypot(gni_vd x, gni_vd y) {
     const gni_vl more = (gni_vl)(ax > ay);
     const gni_vd most = gni_dpick(more, ax, ay), least = gni_dpick(more, ay, ax);
     // 2^-600 above 2^500, 2^600 below 2^-400
-    const gni_vd scale = gni_dpick((gni_vl)(most > 3.273390607896142e150), gni_dset(2.409919865102884e-181), gni_dpick((gni_vl)(most < 3.8725919148493183e-121), gni_dset(4.149515568880993e180), one));
+    const gni_vd scale =
+        gni_dpick((gni_vl)(most > 3.273390607896142e150), gni_dset(2.409919865102884e-181),
+                  gni_dpick((gni_vl)(most < 3.8725919148493183e-121), gni_dset(4.149515568880993e180), one));
     const gni_vd a = most * scale, b = least * scale, p = a * a, q = b * b, sum = p + q;
     const gni_vd low = gni_dfma(a, a, -p) + gni_dfma(b, b, -q) + (q - (sum - p)), root = gni_dsqrt(sum);
     const gni_vd more_root = root + (gni_dfma(-root, root, sum) + low) / (root + root);

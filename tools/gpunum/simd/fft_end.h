@@ -1,6 +1,6 @@
 // >>fft_end
-// Takes the names of room fft_numbers back, and after float32 compiles the FFT rooms for float64, by including this file again:
-// that is read whole each time, and once less so.
+// Takes the names of room fft_numbers back, and after float32 compiles the FFT rooms for float64, by including this file
+// again: that is read whole each time, and once less so.
 
 #undef GNI_FT_T
 #undef GNI_FT_WIDE

@@ -1,6 +1,6 @@
 // >>fft_numbers
-// What rooms fft_micro and fft_passes are compiled with, of float32 or float64 as GNI_FFT_PASS says: GNI_FT_W numbers of type
-// GNI_FT_T in a vector.
+// What rooms fft_micro and fft_passes are compiled with, of float32 or float64 as GNI_FFT_PASS says: GNI_FT_W numbers of
+// type GNI_FT_T in a vector.
 
 #if defined(GNI_PASS_AVX512) || GNI_V_NEON
 #define GNI_FT_MAX_RADIX 16

@@ -169,9 +169,9 @@ GNI_INLINE gni_vf gni_vset(float x) {
     return x;
 #endif
 }
-// A constant for loops in which it is used in every round. Clang writes vector constants wherever they are used, and engines make
-// them anew there in up to five instructions; what a function says stays in a register: always the same, but nobody who looks into
-// it can tell.
+// A constant for loops in which it is used in every round. Clang writes vector constants wherever they are used, and engines
+// make them anew there in up to five instructions; what a function says stays in a register: always the same, but nobody who
+// looks into it can tell.
 #if GNI_V_WASM && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 static volatile uint32_t GNI_FN(gni_s_none);
 __attribute__((const, noinline)) static float GNI_FN(gni_s_kept)(float x) {

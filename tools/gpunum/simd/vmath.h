@@ -74,7 +74,8 @@ GNI_INLINE gni_vf gni_vexp(gni_vf x) {
     y = gni_vexp_poly(gni_vexp_reduce(y, &t)) + gni_vkept(1.0f);
     return gni_vscale(y, t);
 }
-// exp(x) for x <= 0, as a softmax has them: the power of two is brought to where a single product makes subnormal numbers of it.
+// exp(x) for x <= 0, as a softmax has them: the power of two is brought to where a single product makes subnormal numbers of
+// it.
 GNI_INLINE gni_vf gni_vexp_low(gni_vf x) {
     gni_vf t, y = gni_vexp_poly(gni_vexp_reduce(gni_vmaxc(x, gni_vkept(-104.0f)), &t)) + gni_vkept(1.0f);
 #if defined(GNI_PASS_AVX512)
@@ -125,7 +126,8 @@ GNI_INLINE gni_vf gni_vlog_bits(gni_vf x, gni_vf *k) {
     *k = gni_itov(gni_vu_i(u) >> 23);
     return gni_vu_float((u & 0x007fffffu) + 0x3f3504f3u);
 }
-// The same for every x, returning f = m - 1. Where the logarithm is NaN or infinite, k or f is made so that the sum of their parts is.
+// The same for every x, returning f = m - 1. Where the logarithm is NaN or infinite, k or f is made so that the sum of their
+// parts is.
 GNI_INLINE gni_vf gni_vlog_split(gni_vf x, gni_vf *k) {
 #if defined(GNI_PASS_AVX512)
     __m512 m = _mm512_getmant_ps((__m512)x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_nan);
@@ -647,7 +649,8 @@ GNI_INLINE gni_vf gni_vlog_size(gni_vf x, gni_vf y) {
     gni_vf lost = q - (s - p), u = p1 + q1, w = lost + u, m = gni_vlog_bits(s, &k), f = m - gni_vset(1.0f);
     gni_vf scale = gni_vu_float(0x3f800000u - (gni_vf_ubits(s) - gni_vf_ubits(m))), h = w * scale, g = f + h; // 2^-k
     gni_vf rest = gni_vsum_rest(f, h, g) + (gni_vsum_rest(lost, u, w) + gni_vsum_rest(p1, q1, u)) * scale;
-    gni_vf up = gni_ksel(gni_kgt(back, gni_vset(1.0f)), gni_vset(140.0f), gni_ksel(gni_klt(back, gni_vset(1.0f)), gni_vset(-200.0f), zero));
+    gni_vf up = gni_ksel(gni_kgt(back, gni_vset(1.0f)), gni_vset(140.0f),
+                         gni_ksel(gni_klt(back, gni_vset(1.0f)), gni_vset(-200.0f), zero));
     gni_vf r = gni_vlog_near1(k + up, g + rest) * gni_vset(0.5f);
     r = gni_ksel(gni_keq(a, zero), gni_vset(-INFINITY), r);
     return gni_vor_inf(x, y, gni_ksel(gni_keq(x, x), gni_ksel(gni_keq(y, y), r, y), x));

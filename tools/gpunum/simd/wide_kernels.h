@@ -1,7 +1,7 @@
 // >>wide_kernels
-// Loops of the CPU backend over 64-bit registers, float64 and int64, compiled per pass: the ops that vectors have, conversions,
-// folds for reductions, softmax pieces. What calls the C library is in room `cpu_wide`. From outside: the table GNI_FN(gni_isa_table),
-// in which the loops of room `cpu_kernels` are, too.
+// Loops of the CPU backend over 64-bit registers, float64 and int64, compiled per pass: the ops that vectors have,
+// conversions, folds for reductions, softmax pieces. What calls the C library is in room `cpu_wide`. From outside: the table
+// GNI_FN(gni_isa_table), in which the loops of room `cpu_kernels` are, too.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -15,14 +15,16 @@
 // F and I: of float64 and of int64 to the same; Q and T: to truth values, from masks of lanes.
 #define GNI_WIDE_OPS(F, Q, I, T)                                                                                         \
     F(NEG, -a) F(ABS, gni_dabs(a)) F(SQUARE, a * a) F(RECIP, 1.0 / a) F(ADD, a + b) F(SUB, a - b) F(MUL, a * b)          \
-    F(DIV, a / b) F(RELU, gni_dpick((gni_vl)(a <= 0.0), gni_dset(0.0), a))                                                      \
+    F(DIV, a / b) F(RELU, gni_dpick((gni_vl)(a <= 0.0), gni_dset(0.0), a)) \
     F(MIN, gni_dpick((gni_vl)(a < b) | (gni_vl)(a != a), a, b)) F(MAX, gni_dpick((gni_vl)(a > b) | (gni_vl)(a != a), a, b)) \
     Q(EQ, a == b) Q(NE, a != b) Q(LT, a < b) Q(LE, a <= b) Q(GT, a > b) Q(GE, a >= b) Q(ISNAN, a != a)                   \
     Q(ISINF, gni_dabs(a) == GNI_INF) Q(ISFINITE, gni_dabs(a) < GNI_INF) Q(LOGICAL_NOT, a == 0.0) Q(TO_BOOL, a != 0.0)     \
     Q(LOGICAL_AND, (gni_vl)(a != 0.0) & (gni_vl)(b != 0.0)) Q(LOGICAL_OR, (gni_vl)(a != 0.0) | (gni_vl)(b != 0.0))       \
     Q(LOGICAL_XOR, (gni_vl)(a != 0.0) ^ (gni_vl)(b != 0.0))                                                              \
-    I(NEG, (gni_vl)(0 - (gni_vq)a)) I(ABS, gni_lpick(a < 0, (gni_vl)(0 - (gni_vq)a), a)) I(RELU, gni_lpick(a > 0, a, a ^ a)) \
-    I(SQUARE, (gni_vl)((gni_vq)a * (gni_vq)a)) I(ADD, (gni_vl)((gni_vq)a + (gni_vq)b)) I(SUB, (gni_vl)((gni_vq)a - (gni_vq)b)) \
+    I(NEG, (gni_vl)(0 - (gni_vq)a)) I(ABS, gni_lpick(a < 0, (gni_vl)(0 - (gni_vq)a), a)) I(RELU, \
+      gni_lpick(a > 0, a, a ^ a)) \
+    I(SQUARE, (gni_vl)((gni_vq)a * (gni_vq)a)) I(ADD, (gni_vl)((gni_vq)a + (gni_vq)b)) I(SUB, \
+      (gni_vl)((gni_vq)a - (gni_vq)b)) \
     I(MUL, (gni_vl)((gni_vq)a * (gni_vq)b)) I(MIN, gni_lpick(a < b, a, b)) I(MAX, gni_lpick(a > b, a, b))                \
     I(AND, a & b) I(OR, a | b) I(XOR, a ^ b)                                                                             \
     T(EQ, a == b) T(NE, a != b) T(LT, a < b) T(LE, a <= b) T(GT, a > b) T(GE, a >= b) T(LOGICAL_NOT, a == 0)             \
@@ -49,7 +51,8 @@ GNI_WIDE(gni_df_ROUND_F32, gni_vd, gni_dload, gni_vd, GNI_AS(GNI_AS(a, gni_vd4),
 GNI_WIDE(gni_di_I_TO_F, gni_vl, gni_lload, gni_vd, GNI_AS(a, gni_vd))
 // An integer that float64 does not hold keeps 53 bits, the last of which says whether anything was cut off.
 GNI_WIDE(gni_di_TO_ODD, gni_vl, gni_lload, gni_vd,
-         GNI_AS(gni_lpick((gni_vl)((a ^ (a >> 63)) >> 53 == 0) | (gni_vl)((a & 1023) == 0), a, (a & ~(int64_t)1023) | 1024), gni_vd))
+         GNI_AS(gni_lpick((gni_vl)((a ^ (a >> 63)) >> 53 == 0) | (gni_vl)((a & 1023) == 0), a, (a & ~(int64_t)1023) | 1024),
+                gni_vd))
 #if defined(GNI_PASS_AVX512)
 #define gni_dtol GNI_FN(gni_w_dtol)
 // Truncates and saturates; NaN gives 0.
@@ -122,7 +125,8 @@ static gni_kernel GNI_FN(gni_wide_kernel)(uint32_t code) {
 #define gni_lnarrow GNI_FN(gni_w_lnarrow)
 GNI_INLINE gni_vl4 gni_lnarrow(gni_vl x) {
 #if defined(GNI_PASS_AVX2)
-    return (gni_vl4)_mm256_castsi256_si128(_mm256_permutevar8x32_epi32((__m256i)x, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6)));
+    return (gni_vl4)_mm256_castsi256_si128(
+        _mm256_permutevar8x32_epi32((__m256i)x, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6)));
 #else
     return GNI_AS(x, gni_vl4);
 #endif
@@ -193,12 +197,14 @@ static void GNI_FN(gni_wide_store_bool)(void *dst, const void *src, int64_t n) {
         _mm_storel_epi64((__m128i *)(void *)(d + i), _mm512_cvtepi64_epi8(_mm512_min_epu64(v, _mm512_set1_epi64(1))));
     }
 #else
-    // Masks of 64 bits packed to 32, 16 and 8: of each half of the vectors two items side by side, which the last step puts in turns.
+    // Masks of 64 bits packed to 32, 16 and 8: of each half of the vectors two items side by side, which the last step puts
+    // in turns.
     for (; i + 32 <= n; i += 32) {
         __m256i m[8];
         GNI_FT_UNROLL
         for (int k = 0; k < 8; k++)
-            m[k] = _mm256_cmpeq_epi64(_mm256_loadu_si256((const __m256i *)(const void *)(s + i + 4 * k)), _mm256_setzero_si256());
+            m[k] = _mm256_cmpeq_epi64(_mm256_loadu_si256((const __m256i *)(const void *)(s + i + 4 * k)),
+                                      _mm256_setzero_si256());
         GNI_FT_UNROLL
         for (int k = 0; k < 4; k++) m[k] = _mm256_packs_epi32(m[2 * k], m[2 * k + 1]);
         m[0] = _mm256_packs_epi16(_mm256_packs_epi32(m[0], m[1]), _mm256_packs_epi32(m[2], m[3]));
@@ -425,7 +431,8 @@ static void GNI_FN(gni_wide_columns_sum_f)(gni_acc_columns *acc, const void *x, 
             const int64_t step = four ? stride : 0;
             const double *p = (const double *)x + r * stride, *q = p + step, *u = q + step, *w = u + step;
             for (int64_t c = 0; c < whole && four; c += GNI_DW) {
-                const gni_vd y = gni_dload(t, c) + ((gni_dload(p, c) + gni_dload(q, c)) + (gni_dload(u, c) + gni_dload(w, c)));
+                const gni_vd y =
+                    gni_dload(t, c) + ((gni_dload(p, c) + gni_dload(q, c)) + (gni_dload(u, c) + gni_dload(w, c)));
                 memcpy(t + c, &y, sizeof y);
             }
             for (int64_t c = four ? whole : n; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
@@ -449,13 +456,15 @@ static void GNI_FN(gni_wide_columns_sum_f)(gni_acc_columns *acc, const void *x, 
             }
             for (const int64_t stop = GNI_MIN(c + GNI_DW, n); c < stop; c++) {
                 const bool exact = t[c] - t[c] == 0.0;
-                GNI_FN(gni_wide_add)(&v[c], &acc->e[c], exact ? &t[c] : (const double *)x + r0 * stride + c, exact ? 1 : last - r0, stride);
+                GNI_FN(gni_wide_add)
+                (&v[c], &acc->e[c], exact ? &t[c] : (const double *)x + r0 * stride + c, exact ? 1 : last - r0, stride);
             }
         }
     }
 }
 
-static void GNI_FN(gni_wide_columns_prod_f)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, int64_t at) {
+static void GNI_FN(gni_wide_columns_prod_f)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n,
+                                            int64_t at) {
     double *v = (double *)acc->v;
     GNI_UNUSED(at);
     for (int64_t r = 0; r < rows; r++) {
@@ -725,9 +734,10 @@ static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
-    GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table), GNI_FN(gni_store_table), GNI_FN(gni_fold_table),
-    GNI_FN(gni_columns_table),  GNI_FN(gni_stream),     GNI_FN(gni_norm_sums),   GNI_FN(gni_norm_write),
-    GNI_FN(gni_net),            GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj), GNI_QUOTIENTS(gni_pair_quotient), &GNI_FN(gni_wide_table),
-    GNI_FN(gni_wide_kernel)};
+    GNI_FN(gni_kernels_narrow),  GNI_FN(gni_load_table),    GNI_FN(gni_store_table),
+    GNI_FN(gni_fold_table),      GNI_FN(gni_columns_table), GNI_FN(gni_stream),
+    GNI_FN(gni_norm_sums),       GNI_FN(gni_norm_write),    GNI_FN(gni_net),
+    GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj),  GNI_QUOTIENTS(gni_pair_quotient),
+    &GNI_FN(gni_wide_table),     GNI_FN(gni_wide_kernel)};
 #undef GNI_QUOTIENTS
 #undef GNI_PAIRS

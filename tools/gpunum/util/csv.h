@@ -216,7 +216,8 @@ GPUNUM_API gn_array *gn_load_csv(gn_context *g, const char *path, gn_dtype t, in
     return gni_end(g, y);
 }
 
-GPUNUM_API gn_array *gn_load_csv_memory(gn_context *g, const void *text, size_t bytes, gn_dtype t, int skip_lines, char delimiter) {
+GPUNUM_API gn_array *gn_load_csv_memory(gn_context *g, const void *text, size_t bytes, gn_dtype t, int skip_lines,
+                                        char delimiter) {
     if (!gni_begin_context("gn_load_csv_memory", g)) return NULL;
     gni_file file;
     bool ok = gni_file_open_memory(&file, g, "gn_load_csv_memory", text, bytes);

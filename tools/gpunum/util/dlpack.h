@@ -7,8 +7,8 @@
 #include "../core/evaluate.h"
 #endif
 
-// The layout of DLPack's structs under names of our own: a user's dlpack.h may be included too. Both sides copy, for C sees two
-// types that share memory.
+// The layout of DLPack's structs under names of our own: a user's dlpack.h may be included too. Both sides copy, for C sees
+// two types that share memory.
 typedef struct gni_dl_managed {
     struct {
         void *data;
@@ -63,7 +63,8 @@ GPUNUM_API struct DLManagedTensor *gn_to_dlpack(gn_array *a) {
     for (int i = 0; plain && i < a->shape.rank; i++) plain = a->stride[i] > 0 || a->shape.dim[i] <= 1;
     gn_array *source = plain ? a : gn_copy(a);
     const char *data = source != NULL ? (const char *)gni_host(g, source) : NULL;
-    gn_array *v = data != NULL ? gni_array_view(g, "gn_to_dlpack", source, &source->shape, source->stride, source->offset) : NULL;
+    gn_array *v =
+        data != NULL ? gni_array_view(g, "gn_to_dlpack", source, &source->shape, source->stride, source->offset) : NULL;
     if (v != NULL) e = (gni_dl_export *)gni_calloc(g, sizeof *e);
     if (v != NULL && e == NULL) gni_fail_memory(g, "gn_to_dlpack", sizeof *e);
     if (e != NULL) {
@@ -101,7 +102,8 @@ static bool gni_dl_look(gn_context *g, const gni_dl_managed *m, gn_dtype *t, gn_
                         int64_t *last) {
     static const char *const fn = "gn_from_dlpack";
     if (m->t.device_type != GNI_DL_CPU) {
-        gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: the tensor is on a device of type %d, not in CPU memory (1)", fn, (int)m->t.device_type);
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: the tensor is on a device of type %d, not in CPU memory (1)", fn,
+                 (int)m->t.device_type);
         return false;
     }
     uint8_t code = 0, bits = 0;
@@ -111,7 +113,8 @@ static bool gni_dl_look(gn_context *g, const gni_dl_managed *m, gn_dtype *t, gn_
         if (code == m->t.code && bits == m->t.bits) break;
     }
     if (k == GN_DTYPE_COUNT || m->t.lanes != 1) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: no dtype for code %d with %d bits in %d lanes", fn, m->t.code, m->t.bits, m->t.lanes);
+        gni_fail(g, GN_ERROR_DTYPE, "%s: no dtype for code %d with %d bits in %d lanes", fn, m->t.code, m->t.bits,
+                 m->t.lanes);
         return false;
     }
     *t = (gn_dtype)k;
@@ -129,7 +132,8 @@ static bool gni_dl_look(gn_context *g, const gni_dl_managed *m, gn_dtype *t, gn_
         fits = stride[i] <= most && stride[i] >= -most;
         if (fits) *(stride[i] < 0 ? first : last) += stride[i] * steps;
     }
-    if (!fits) gni_fail(g, GN_ERROR_SHAPE, "%s: %s", fn, m->t.shape == NULL ? "the shape is NULL" : "strides beyond all memory");
+    if (!fits)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %s", fn, m->t.shape == NULL ? "the shape is NULL" : "strides beyond all memory");
     return fits;
 }
 

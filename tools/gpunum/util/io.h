@@ -385,7 +385,8 @@ static int64_t gni_cifar_load(gni_file *file, int64_t at, uint8_t *images, uint8
         return -1;
     }
     for (int64_t i = at; images != NULL && i < at + n; i++) {
-        if (!gni_file_read(file, labels + i, 1) || !gni_file_read(file, images + i * GNI_CIFAR_IMAGE, GNI_CIFAR_IMAGE)) return -1;
+        if (!gni_file_read(file, labels + i, 1) || !gni_file_read(file, images + i * GNI_CIFAR_IMAGE, GNI_CIFAR_IMAGE))
+            return -1;
         if (labels[i] < 10) continue;
         gni_fail(file->g, GN_ERROR_FORMAT, "%s: %.200s: the label of image %lld is %d, not 0 to 9", file->fn, file->path,
                  (long long)(i - at), labels[i]);

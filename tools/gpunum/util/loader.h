@@ -1,6 +1,6 @@
 // >>loader
-// Samples dealt out in batches. A thread fills slots in turn, gn_loader_next makes arrays of them: the thread knows the loader and
-// nothing of the context, so that it never waits for a call, and no call for it while the context is locked.
+// Samples dealt out in batches. A thread fills slots in turn, gn_loader_next makes arrays of them: the thread knows the
+// loader and nothing of the context, so that it never waits for a call, and no call for it while the context is locked.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -237,7 +237,8 @@ static bool gni_loader_set_up(gn_loader *l, const gn_loader_field *fields) {
     gn_context *g = l->ctx;
     l->field = (gni_loader_from *)gni_loader_room(g, sizeof(gni_loader_from) * (uint64_t)l->fields);
     l->slot = (gni_loader_slot *)gni_loader_room(g, sizeof(gni_loader_slot) * (uint64_t)l->slots);
-    l->order = l->field != NULL && l->slot != NULL ? (int64_t *)gni_loader_room(g, sizeof(int64_t) * (uint64_t)l->samples) : NULL;
+    l->order =
+        l->field != NULL && l->slot != NULL ? (int64_t *)gni_loader_room(g, sizeof(int64_t) * (uint64_t)l->samples) : NULL;
     if (l->order == NULL) return false;
     for (int64_t i = 0; i < l->samples; i++) l->order[i] = i;
     for (int i = 0; i < l->fields; i++)
@@ -245,7 +246,8 @@ static bool gni_loader_set_up(gn_loader *l, const gn_loader_field *fields) {
     for (int k = 0; k < l->slots; k++) {
         l->slot[k].data = (void **)gni_loader_room(g, sizeof(void *) * (uint64_t)l->fields);
         for (int i = 0; i < l->fields; i++) {
-            if (l->slot[k].data != NULL) l->slot[k].data[i] = gni_loader_room(g, (uint64_t)l->options.batch * l->field[i].bytes);
+            if (l->slot[k].data != NULL)
+                l->slot[k].data[i] = gni_loader_room(g, (uint64_t)l->options.batch * l->field[i].bytes);
             if (g->call_failed) return false;
         }
     }
@@ -272,8 +274,8 @@ GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields
     if (options != NULL) o = *options;
     if (o.batch == 0) o.batch = 1;
     if (fields == NULL || count < 1 || samples < 0 || samples > INT64_MAX / 16 || o.batch < 0)
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_new: %d fields, %lld samples in batches of %lld", fields != NULL ? count : 0,
-                 (long long)samples, (long long)o.batch);
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_new: %d fields, %lld samples in batches of %lld",
+                 fields != NULL ? count : 0, (long long)samples, (long long)o.batch);
     for (int i = 0; i < count && !g->call_failed; i++) {
         const gn_array *a = fields[i].array;
         if (a != NULL && (gni_home(a) != g || a->magic != gni_magic_of(a) || a->user_refs <= 0))
@@ -331,8 +333,8 @@ GPUNUM_API bool gn_loader_next(gn_loader *l, gn_array **batch) {
     if (batch == NULL)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_next: no room for the arrays");
     else if (slot->count < 0)
-        gni_fail(g, GN_ERROR_IO, "gn_loader_next: batch %lld of epoch %lld: %s", (long long)slot->batch, (long long)slot->epoch,
-                 slot->wrong);
+        gni_fail(g, GN_ERROR_IO, "gn_loader_next: batch %lld of epoch %lld: %s", (long long)slot->batch,
+                 (long long)slot->epoch, slot->wrong);
     for (int i = 0; i < l->fields && !g->call_failed; i++) {
         gn_shape s = l->field[i].s;
         s.dim[0] = slot->count;
@@ -351,8 +353,8 @@ GPUNUM_API gn_status gn_loader_seek(gn_loader *l, int64_t epoch, int64_t batch) 
     gn_context *g = l->ctx;
     if (epoch < 0 || epoch > INT64_MAX / 2 || batch < 0 || batch > l->batches) { // epochs are made ahead
         if (!gni_begin_context("gn_loader_seek", g)) return GN_ERROR_ARGUMENT;
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_seek: there is no batch %lld of epoch %lld: an epoch has %lld", (long long)batch,
-                 (long long)epoch, (long long)l->batches);
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_seek: there is no batch %lld of epoch %lld: an epoch has %lld",
+                 (long long)batch, (long long)epoch, (long long)l->batches);
         return gni_end_status(g);
     }
     gni_mutex_lock(&l->lock);

@@ -243,7 +243,8 @@ static bool gni_zip_open(gni_file *file, gni_zip *zip) {
 static bool gni_zip_next(const gni_zip *zip, uint64_t *at, gni_zip_entry *e) {
     const unsigned char *p = zip->directory + *at, *extra;
     if (zip->bytes - *at < 46 || gni_zip_number(p, 4) != GNI_ZIP_ENTRY) return false;
-    uint64_t name = gni_zip_number(p + 28, 2), more = gni_zip_number(p + 30, 2), length = 46 + name + more + gni_zip_number(p + 32, 2);
+    uint64_t name = gni_zip_number(p + 28, 2), more = gni_zip_number(p + 30, 2),
+             length = 46 + name + more + gni_zip_number(p + 32, 2);
     if (zip->bytes - *at < length) return false;
     e->flags = (int)gni_zip_number(p + 8, 2);
     e->method = (int)gni_zip_number(p + 10, 2);
@@ -302,7 +303,8 @@ static bool gni_zip_find(gni_file *file, const gni_zip *zip, const char *name, g
                 gni_file_malformed(file, "the archive's directory is damaged");
                 return false;
             }
-            if (name == NULL || (strlen(name) == (size_t)e->name_length && memcmp(name, e->name, strlen(name)) == 0)) return true;
+            if (name == NULL || (strlen(name) == (size_t)e->name_length && memcmp(name, e->name, strlen(name)) == 0))
+                return true;
         }
     char *names = gni_zip_names(file, zip);
     if (names == NULL) return false;
@@ -312,7 +314,8 @@ static bool gni_zip_find(gni_file *file, const gni_zip *zip, const char *name, g
         gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: %.200s: which of its %llu arrays? %.200s", file->fn, file->path,
                  (unsigned long long)zip->count, names);
     else
-        gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: %.200s: there is no array '%.100s', but: %.200s", file->fn, file->path, name, names);
+        gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: %.200s: there is no array '%.100s', but: %.200s", file->fn, file->path,
+                 name, names);
     gni_free(file->g, names);
     return false;
 }
@@ -326,7 +329,8 @@ static unsigned char *gni_zip_unpack(gni_file *file, const gni_zip_entry *e) {
     unsigned char *in = gni_file_room(file, e->packed), *out = in != NULL ? gni_file_room(file, e->size) : NULL;
     gni_inflater *z = out != NULL ? (gni_inflater *)gni_file_room(file, sizeof *z) : NULL;
     bool ok = z != NULL && gni_file_read(file, in, (size_t)e->packed);
-    if (ok && (!gni_inflate(z, in, (size_t)e->packed, out, (size_t)e->size) || gni_crc32(0, out, (size_t)e->size) != e->crc)) {
+    if (ok &&
+        (!gni_inflate(z, in, (size_t)e->packed, out, (size_t)e->size) || gni_crc32(0, out, (size_t)e->size) != e->crc)) {
         gni_file_malformed(file, "the packed data are damaged");
         ok = false;
     }
@@ -340,7 +344,8 @@ static unsigned char *gni_zip_unpack(gni_file *file, const gni_zip_entry *e) {
 static gn_array *gni_zip_array(gni_file *file, const gni_zip_entry *e) {
     unsigned char head[30];
     if (e->flags & 1 || (e->method != 0 && e->method != 8)) {
-        gni_file_malformed(file, e->flags & 1 ? "the array is encrypted" : "the array is packed in another way than deflate");
+        gni_file_malformed(file,
+                           e->flags & 1 ? "the array is encrypted" : "the array is packed in another way than deflate");
         return NULL;
     }
     if (e->at > file->size || !gni_file_seek(file, e->at) || !gni_file_read(file, head, 30)) {
@@ -501,7 +506,8 @@ static void gni_npz_write(gni_file *file, gn_array *const *arrays, const char *c
         entry[i].name_length = (int)strlen(names[i]);
         entry[i].at = file->at;
         entry[i].size = length + gn_bytes(c);
-        entry[i].crc = gni_crc32(gni_crc32(0, (const unsigned char *)head, length), (const unsigned char *)data, gn_bytes(c));
+        entry[i].crc =
+            gni_crc32(gni_crc32(0, (const unsigned char *)head, length), (const unsigned char *)data, gn_bytes(c));
         gni_zip_write_head(file, true, &entry[i]);
         gni_npy_write(file, c, data);
         gni_unref(g, c);
@@ -523,7 +529,8 @@ GPUNUM_API gn_status gn_save_npz(const char *path, gn_array *const *arrays, cons
     return gni_end_status(g);
 }
 
-GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const *names, int count, void *out, size_t capacity) {
+GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const *names, int count, void *out,
+                                     size_t capacity) {
     gn_context *g = gni_begin("gn_save_npz_memory", arrays, count);
     if (g == NULL) return 0;
     gni_file file = gni_file_of(g, "gn_save_npz_memory", "memory");

@@ -106,7 +106,8 @@ static bool gni_open_gpu(gn_context *g, const gn_options *o, char *why, size_t s
         return true;
     }
     if (o->backend != GN_BACKEND_WEBGPU) g->gpu = gni_vk_gpu_open(g, o, why, size);
-    if (GNI_WEBGPU ? g->gpu == NULL && o->backend != GN_BACKEND_VULKAN && g->status == GN_OK : o->backend == GN_BACKEND_WEBGPU)
+    if (GNI_WEBGPU ? g->gpu == NULL && o->backend != GN_BACKEND_VULKAN && g->status == GN_OK
+                   : o->backend == GN_BACKEND_WEBGPU)
         g->gpu = gni_wg_gpu_open(g, o, why, size);
     if (g->gpu != NULL) g->gpu->layer->info(g->gpu, &g->info);
     return g->gpu != NULL || o->backend == GN_BACKEND_AUTO;

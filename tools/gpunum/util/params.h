@@ -1,6 +1,6 @@
 // >>params
-// Named arrays, and files of them: safetensors. Everything in a file is checked before memory is asked for: the header is read
-// strictly, and its offsets have to cover the data without gaps and overlaps.
+// Named arrays, and files of them: safetensors. Everything in a file is checked before memory is asked for: the header is
+// read strictly, and its offsets have to cover the data without gaps and overlaps.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -261,7 +261,8 @@ static void gni_safetensors_header(gni_file *file, const gn_params *p) {
             n = snprintf(text, sizeof text, k > 0 ? ",%lld" : "%lld", (long long)e->a->shape.dim[k]);
             gni_file_write(file, text, (size_t)n);
         }
-        n = snprintf(text, sizeof text, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)e->begin, (unsigned long long)e->end);
+        n = snprintf(text, sizeof text, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)e->begin,
+                     (unsigned long long)e->end);
         gni_file_write(file, text, (size_t)n);
     }
     gni_file_write(file, "}", 1);
@@ -279,7 +280,8 @@ static bool gni_params_lay(const gn_params *p) {
         }
     for (int i = 0; i < p->arrays.count; i++) {
         if (p->arrays.item[i].a->dtype != GN_C128) continue;
-        gni_fail(p->ctx, GN_ERROR_DTYPE, "%s: %.200s is complex128, which safetensors has not", p->ctx->call, p->arrays.item[i].name);
+        gni_fail(p->ctx, GN_ERROR_DTYPE, "%s: %.200s is complex128, which safetensors has not", p->ctx->call,
+                 p->arrays.item[i].name);
         return false;
     }
     if (!gni_little_endian()) gni_fail(p->ctx, GN_ERROR_UNSUPPORTED, "%s: not on a big-endian machine", p->ctx->call);
@@ -312,7 +314,8 @@ GPUNUM_API gn_status gn_params_save(const gn_params *p, const char *path) {
     gn_context *g = p->ctx;
     if (!gni_begin_context("gn_params_save", g)) return GN_ERROR_ARGUMENT;
     gni_file file = gni_file_of(g, "gn_params_save", path);
-    for (int i = 0; i < p->arrays.count && !g->call_failed; i++) gni_materialize(g, p->arrays.item[i].a); // before the file is touched
+    // Before the file is touched.
+    for (int i = 0; i < p->arrays.count && !g->call_failed; i++) gni_materialize(g, p->arrays.item[i].a);
     if (!g->call_failed && gni_params_lay(p) && gni_file_create(&file)) {
         gni_params_write(&file, p);
         gni_file_finish(&file);
@@ -356,14 +359,19 @@ static bool gni_json_wrong(gni_json *j, const char *why) {
     return false;
 }
 
-static bool gni_json_need(gni_json *j, char c) { return gni_json_is(j, c) || gni_json_wrong(j, "the header is not JSON, or not safetensors'"); }
+static bool gni_json_need(gni_json *j, char c) {
+    return gni_json_is(j, c) || gni_json_wrong(j, "the header is not JSON, or not safetensors'");
+}
 
 // Four digits of a code unit; -1 if they are none.
 static int gni_json_unit(const char *p) {
     int v = 0;
     for (int i = 0; i < 4; i++) {
         const char c = p[i];
-        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        const int digit = c >= '0' && c <= '9'   ? c - '0'
+                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                 : -1;
         if (digit < 0) return -1;
         v = v << 4 | digit;
     }
@@ -455,7 +463,8 @@ static bool gni_json_entry(gni_json *j, gni_named *e) {
         const char *key = gni_json_take(j);
         if (key == NULL || !gni_json_need(j, ':')) return false;
         bit = strcmp(key, "dtype") == 0 ? 1 : strcmp(key, "shape") == 0 ? 2 : strcmp(key, "data_offsets") == 0 ? 4 : 0;
-        if (bit == 0 || (seen & bit) != 0) return gni_json_wrong(j, "an array of the header has a key that is not known, or one twice");
+        if (bit == 0 || (seen & bit) != 0)
+            return gni_json_wrong(j, "an array of the header has a key that is not known, or one twice");
         seen |= bit;
         if (bit == 1 ? !gni_json_dtype(j, &e->t) : bit == 2 && !gni_json_shape(j, &e->shape)) return false;
         if (bit == 4 && !(gni_json_need(j, '[') && gni_json_number(j, &e->begin) && gni_json_need(j, ',') &&
@@ -506,7 +515,8 @@ static int gni_by_place(const void *a, const void *b) {
     return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1) : x->end != y->end ? (x->end < y->end ? -1 : 1) : 0;
 }
 
-// The entries in the order of their data, which they cover whole: `bytes` of it. NULL after gni_fail; the caller's to gni_free.
+// The entries in the order of their data, which they cover whole: `bytes` of it. NULL after gni_fail; the caller's to
+// gni_free.
 static gni_named **gni_params_in_order(const gni_file *file, const gni_names *n, bool places, uint64_t bytes) {
     gni_named **order = (gni_named **)(void *)gni_file_room(file, sizeof(gni_named *) * (uint64_t)n->count);
     const char *why = NULL;
@@ -557,7 +567,9 @@ static bool gni_safetensors_read(gni_file *file, gn_params *p) {
     gni_free(g, order);
     order = ok ? gni_params_in_order(file, &p->arrays, true, file->size - 8 - bytes) : NULL;
     for (int i = 0; i < p->arrays.count && order != NULL && !g->call_failed; i++) {
-        gn_array *a = gni_file_seek(file, 8 + bytes + order[i]->begin) ? gni_file_array(file, order[i]->t, &order[i]->shape, true) : NULL;
+        gn_array *a = gni_file_seek(file, 8 + bytes + order[i]->begin)
+                          ? gni_file_array(file, order[i]->t, &order[i]->shape, true)
+                          : NULL;
         if (a != NULL) a->user_refs++;
         order[i]->a = a;
     }
@@ -587,7 +599,8 @@ GPUNUM_API gn_params *gn_load_safetensors(gn_context *g, const char *path) {
 GPUNUM_API gn_params *gn_load_safetensors_memory(gn_context *g, const void *data, size_t bytes) {
     if (!gni_begin_context("gn_load_safetensors_memory", g)) return NULL;
     gni_file file;
-    gn_params *p = gni_file_open_memory(&file, g, "gn_load_safetensors_memory", data, bytes) ? gni_safetensors_load(&file) : NULL;
+    gn_params *p =
+        gni_file_open_memory(&file, g, "gn_load_safetensors_memory", data, bytes) ? gni_safetensors_load(&file) : NULL;
     gni_end_plain(g);
     return p;
 }
@@ -614,7 +627,8 @@ static bool gni_params_fit(gn_context *g, const gn_array *from, const gn_array *
         gni_fail(g, GN_ERROR_FORMAT, "%s: there is no %.200s", g->call, name);
     else
         gni_fail(g, GN_ERROR_SHAPE, "%s: %.200s is %s %s and not %s %s", g->call, name, gn_dtype_name(from->dtype),
-                 gni_shape_text(tx, sizeof tx, &from->shape), gn_dtype_name(to->dtype), gni_shape_text(ty, sizeof ty, &to->shape));
+                 gni_shape_text(tx, sizeof tx, &from->shape), gn_dtype_name(to->dtype),
+                 gni_shape_text(ty, sizeof ty, &to->shape));
     return false;
 }
 
@@ -638,7 +652,8 @@ static void gni_params_take(gn_params *p, gn_params *from, bool matching) {
     }
     for (int i = 0; i < from->arrays.count && !g->call_failed && !matching && from->arrays.count != p->arrays.count; i++)
         if (gni_names_find(&p->arrays, from->arrays.item[i].name) == NULL)
-            gni_fail(g, GN_ERROR_FORMAT, "%s: nothing takes the file's %.200s; to take a part of it: gn_params_load_matching", g->call,
+            gni_fail(g, GN_ERROR_FORMAT,
+                     "%s: nothing takes the file's %.200s; to take a part of it: gn_params_load_matching", g->call,
                      from->arrays.item[i].name);
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
         const gni_named *e = &p->arrays.item[i];
@@ -666,7 +681,9 @@ static gn_status gni_params_load(gn_params *p, const char *fn, const char *path,
     return gni_end_status(g);
 }
 
-GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path) { return gni_params_load(p, "gn_params_load", path, NULL, 0); }
+GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path) {
+    return gni_params_load(p, "gn_params_load", path, NULL, 0);
+}
 
 GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused) {
     gn_params **lists[2];
@@ -695,8 +712,8 @@ GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_
     return gni_params_load(p, "gn_params_load_memory", NULL, data, bytes);
 }
 
-// ---- optimizers: their states as NAME.PARAMETER.STATE, and NAME.numbers: the rate, seed and place of the random stream in halves,
-// and the steps of each parameter
+// ---- optimizers: their states as NAME.PARAMETER.STATE, and NAME.numbers: the rate, seed and place of the random stream in
+// halves, and the steps of each parameter
 
 enum { GNI_OPTIMIZER_NUMBERS = 5 };
 
@@ -755,12 +772,15 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
     gni_state_name(text, sizeof text, name, -1, 0);
     gn_array *numbers = gn_params_get(p, text);
     const int64_t count = GNI_OPTIMIZER_NUMBERS + opt->count;
-    const bool fits = numbers != NULL && numbers->dtype == GN_F64 && numbers->shape.rank == 1 && numbers->shape.dim[0] == count;
+    const bool fits =
+        numbers != NULL && numbers->dtype == GN_F64 && numbers->shape.rank == 1 && numbers->shape.dim[0] == count;
     gn_array *c = fits ? gni_contiguous(g, numbers) : NULL;
     const double *v = c != NULL ? (const double *)gni_host(g, c) : NULL;
     bool ok = v != NULL && v[0] >= 0.0;
-    for (int i = 1; i < count && ok; i++) ok = v[i] >= 0.0 && v[i] <= (i < GNI_OPTIMIZER_NUMBERS ? 4294967295.0 : 9007199254740992.0) && v[i] == floor(v[i]);
-    if (!ok && !g->call_failed) gni_fail(g, GN_ERROR_FORMAT, "%s: %s is not that of an optimizer with %d parameters", fn, text, opt->count);
+    for (int i = 1; i < count && ok; i++)
+        ok = v[i] >= 0.0 && v[i] <= (i < GNI_OPTIMIZER_NUMBERS ? 4294967295.0 : 9007199254740992.0) && v[i] == floor(v[i]);
+    if (!ok && !g->call_failed)
+        gni_fail(g, GN_ERROR_FORMAT, "%s: %s is not that of an optimizer with %d parameters", fn, text, opt->count);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < opt->count && !g->call_failed && gni_states(g, opt, &opt->items[i]); i++)
             for (int k = 0; k < opt->states && !g->call_failed; k++) {

@@ -193,8 +193,8 @@ static gn_array *gni_file_data(gn_context *g, gn_array *a, const void **data) {
     return NULL;
 }
 
-// A file that has something in it stays as it is until the new one, beside it, is whole. What is empty (a device, say) is written
-// itself, and so is a file in a folder that takes no other.
+// A file that has something in it stays as it is until the new one, beside it, is whole. What is empty (a device, say) is
+// written itself, and so is a file in a folder that takes no other.
 static bool gni_file_create(gni_file *file) {
     static const char ending[] = ".partial";
     if (!gni_file_has_path(file)) return false;

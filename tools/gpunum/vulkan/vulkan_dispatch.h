@@ -278,8 +278,9 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_gpu_use *u
 // many workgroups that find nothing to do.
 static int gni_vk_same_parts(const gni_vk *vk, const gni_gpu_part *parts, int count) {
     int n = 1;
-    while (n < count && n < GNI_VK_PARTS && (uint32_t)n < vk->gpu.caps.max_groups[1] && parts[n].pipeline == parts[0].pipeline &&
-           parts[n].bytes == parts[0].bytes && parts[n].x / 4 <= parts[0].x && parts[0].x / 4 <= parts[n].x)
+    while (n < count && n < GNI_VK_PARTS && (uint32_t)n < vk->gpu.caps.max_groups[1] &&
+           parts[n].pipeline == parts[0].pipeline && parts[n].bytes == parts[0].bytes && parts[n].x / 4 <= parts[0].x &&
+           parts[0].x / 4 <= parts[n].x)
         n++;
     return n;
 }

@@ -511,7 +511,8 @@ static bool gni_vk_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset, c
         gni_vk_host_memcpy(vk, (char *)dst->mapped + offset, src, bytes);
         return true;
     }
-    if (bytes <= GNI_VK_LITTLE && ((dst->offset + offset) | bytes) % 4 == 0) return gni_vk_upload_little(vk, dst, offset, src, bytes);
+    if (bytes <= GNI_VK_LITTLE && ((dst->offset + offset) | bytes) % 4 == 0)
+        return gni_vk_upload_little(vk, dst, offset, src, bytes);
     gni_vk_ring *r = &vk->stream.upload;
     uint64_t little = (uint64_t)1 << 20;
     uint64_t wanted = bytes > little / 4 ? gni_vk_staging_bytes(vk) : little;

@@ -1,6 +1,6 @@
 // >>webgpu_browser
-// In a page: the part of webgpu.h that the WebGPU layer calls, on the browser's own WebGPU. Objects are places in a table that
-// the module's JavaScript keeps, futures are promises. A promise is only kept when C returns to the page, or while C is
+// In a page: the part of webgpu.h that the WebGPU layer calls, on the browser's own WebGPU. Objects are places in a table
+// that the module's JavaScript keeps, futures are promises. A promise is only kept when C returns to the page, or while C is
 // suspended by JSPI or Asyncify; a program that is linked with neither waits for nothing. From outside: what webgpu.h has,
 // gni_wg_browser_waits, gni_wg_browser_prepare.
 
@@ -154,7 +154,8 @@ EM_JS(int, gni_wj_start, (void), {
         return a;
     });
     S.device = a => {
-        const requiredLimits = {}, more = ["maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage"];
+        const requiredLimits = {},
+              more = [ "maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage" ];
         for (const l of more) requiredLimits[l] = a.limits[l];
         return a.requestDevice({ requiredLimits });
     };
@@ -234,7 +235,8 @@ EM_JS(void, gni_wj_info, (int adapter, char *name, int room, double *out), {
     HEAPF64[(out >> 3) + 1] = i.subgroupMinSize || 0;
     HEAPF64[(out >> 3) + 2] = i.subgroupMaxSize || 0;
 })
-EM_JS(double, gni_wj_limit, (int device, const char *name), { return Module["gnGpu"].objects[device].limits[UTF8ToString(name)]; })
+EM_JS(double, gni_wj_limit, (int device, const char *name),
+      { return Module["gnGpu"].objects[device].limits[UTF8ToString(name)]; })
 EM_JS(int, gni_wj_queue, (int device), {
     const S = Module["gnGpu"];
     S.queue = S.objects[device].queue;
@@ -392,7 +394,8 @@ static WGPUFuture gni_wj_future(int id) {
     f.id = (uint64_t)id;
     return f;
 }
-static WGPUFuture wgpuInstanceRequestAdapter(WGPUInstance i, const WGPURequestAdapterOptions *o, WGPURequestAdapterCallbackInfo c) {
+static WGPUFuture wgpuInstanceRequestAdapter(WGPUInstance i, const WGPURequestAdapterOptions *o,
+                                             WGPURequestAdapterCallbackInfo c) {
     GNI_UNUSED(i), GNI_UNUSED(o);
     return gni_wj_future(gni_wj_adapter((int)c.mode, (void *)c.callback, c.userdata1));
 }
@@ -531,8 +534,8 @@ static void wgpuComputePassEncoderDispatchWorkgroups(WGPUComputePassEncoder p, u
     gni_wj_dispatch(GNI_WJ(p), x, y, z);
 }
 static void wgpuComputePassEncoderEnd(WGPUComputePassEncoder p) { gni_wj_end(GNI_WJ(p)); }
-static void wgpuCommandEncoderCopyBufferToBuffer(WGPUCommandEncoder e, WGPUBuffer from, uint64_t at, WGPUBuffer to, uint64_t where,
-                                                 uint64_t size) {
+static void wgpuCommandEncoderCopyBufferToBuffer(WGPUCommandEncoder e, WGPUBuffer from, uint64_t at, WGPUBuffer to,
+                                                 uint64_t where, uint64_t size) {
     gni_wj_copy(GNI_WJ(e), GNI_WJ(from), (double)at, GNI_WJ(to), (double)where, (double)size);
 }
 static void wgpuCommandEncoderClearBuffer(WGPUCommandEncoder e, WGPUBuffer b, uint64_t at, uint64_t size) {

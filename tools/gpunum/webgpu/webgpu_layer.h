@@ -119,7 +119,8 @@ static gni_gpu_pipeline *gni_wg_pipeline_get(gni_gpu *d, const gni_gpu_kernel *k
         p = p->next;
     if (!p) {
         if (mode == GNI_GPU_PEEK || !gni_wg_checked(w)) return NULL;
-        bool has = k->module >= 0 && k->module < GNI_MODULE_COUNT && (gni_wg_is_program(k->module) || w->variant[k->module] >= 0);
+        bool has =
+            k->module >= 0 && k->module < GNI_MODULE_COUNT && (gni_wg_is_program(k->module) || w->variant[k->module] >= 0);
         if (!has) {
             gni_fail(d->g, GN_ERROR_UNSUPPORTED, "kernel %s has no form for WebGPU",
                      k->module >= 0 && k->module < GNI_MODULE_COUNT ? gni_modules[k->module].name : "");
@@ -192,7 +193,8 @@ static bool gni_wg_apart(gni_wg *w, const gni_wg_pipeline *p, gni_wg_call *c) {
             if (both && (a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset)) continue;
             int k = (both ? a->write : p->written >> i & 1u) ? j : i; // which one is only read
             if (both && a->write && b->write) {
-                if (a->offset != b->offset || a->bytes != b->bytes) return gni_wg_refuse(w, p, "a buffer is to be written twice");
+                if (a->offset != b->offset || a->bytes != b->bytes)
+                    return gni_wg_refuse(w, p, "a buffer is to be written twice");
                 if (!gni_wg_spare(w, c, GNI_MAX(i, j))) return gni_wg_no_spare(w);
                 continue;
             }
@@ -467,7 +469,8 @@ static bool gni_wg_tables(gni_wg *w) {
     for (int i = 0; i < GNI_MODULE_COUNT; i++) w->variant[i] = -1;
     for (int i = 0; gni_wgsl_kernels[i].module >= 0; i++) w->variant[gni_wgsl_kernels[i].module] = i;
     w->gpu.kernels = w->variant;
-    w->params = gni_wg_buffer(w, (uint64_t)GNI_WG_BATCH * GNI_WG_PARAM_BYTES, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst);
+    w->params =
+        gni_wg_buffer(w, (uint64_t)GNI_WG_BATCH * GNI_WG_PARAM_BYTES, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst);
     return w->params != NULL;
 }
 

@@ -190,10 +190,18 @@ static uint32_t gni_wg_packing(uint32_t t) {
     }
 }
 
-static uint32_t gni_wg_in_dtype(const gni_wg_program_words *p, int k) { return p->word[GNI_P_PROGRAM_IN_DTYPES] >> (4 * k) & 15u; }
-static uint32_t gni_wg_in_kind(const gni_wg_program_words *p, int k) { return p->word[GNI_P_PROGRAM_IN_KINDS] >> (4 * k) & 15u; }
-static uint32_t gni_wg_out_dtype(const gni_wg_program_words *p, int k) { return p->word[GNI_P_PROGRAM_OUTPUTS] >> (4 * k) & 15u; }
-static uint32_t gni_wg_out_kind(const gni_wg_program_words *p, int k) { return p->word[GNI_P_PROGRAM_OUTPUTS] >> (16 + 4 * k) & 15u; }
+static uint32_t gni_wg_in_dtype(const gni_wg_program_words *p, int k) {
+    return p->word[GNI_P_PROGRAM_IN_DTYPES] >> (4 * k) & 15u;
+}
+static uint32_t gni_wg_in_kind(const gni_wg_program_words *p, int k) {
+    return p->word[GNI_P_PROGRAM_IN_KINDS] >> (4 * k) & 15u;
+}
+static uint32_t gni_wg_out_dtype(const gni_wg_program_words *p, int k) {
+    return p->word[GNI_P_PROGRAM_OUTPUTS] >> (4 * k) & 15u;
+}
+static uint32_t gni_wg_out_kind(const gni_wg_program_words *p, int k) {
+    return p->word[GNI_P_PROGRAM_OUTPUTS] >> (16 + 4 * k) & 15u;
+}
 static bool gni_wg_grouped(uint32_t kind) { return kind == GNI_K_VEC || kind == GNI_K_ROWVEC; }
 // The buffer argument of input k.
 static int gni_wg_in_place(const gni_wg_program_words *p, int k) {
@@ -245,8 +253,8 @@ static void gni_wg_accessors(gni_wg_text *t, const gni_wg_program_words *p, int 
     else
         gni_wg_say(t, "fn l%d(j : u32) -> u32 { return b%d[j]; }\n", k, k);
     if (!wide)
-        gni_wg_say(t, "fn v%d(j : u32) -> vec4<u32> { return vec4<u32>(l%d(j), l%d(j + 1u), l%d(j + 2u), l%d(j + 3u)); }\n", k,
-                   k, k, k, k);
+        gni_wg_say(t, "fn v%d(j : u32) -> vec4<u32> { return vec4<u32>(l%d(j), l%d(j + 1u), l%d(j + 2u), l%d(j + 3u)); }\n",
+                   k, k, k, k, k);
     if (!writes) return;
     if (wide)
         gni_wg_say(t, "fn w%d(j : u32, x : vec4<u32>) { b%d[j >> 2u] = x; }\n", k, k);
@@ -262,7 +270,8 @@ static void gni_wg_input_functions(gni_wg_text *t, const gni_wg_program_words *p
     uint32_t s = gni_wg_packing(gni_wg_in_dtype(p, k));
     if (p->raw64) return;
     if (s == 0)
-        gni_wg_say(t, "fn e%d(j : u32) -> u32 { return l%d(j); }\nfn g%d(j : u32) -> vec4<u32> { return v%d(j); }\n", k, b, k, b);
+        gni_wg_say(t, "fn e%d(j : u32) -> u32 { return l%d(j); }\nfn g%d(j : u32) -> vec4<u32> { return v%d(j); }\n", k, b,
+                   k, b);
     else if (s == 1)
         gni_wg_say(t,
                    "fn e%d(j : u32) -> u32 { return (l%d(j >> 1u) >> ((j & 1u) * 16u)) & 0xffffu; }\n"
@@ -308,8 +317,8 @@ static void gni_wg_load(gni_wg_text *t, const gni_wg_program_words *p, int k) {
         const char *second = one ? "x" : "y";
         if (gni_wg_grouped(kind)) gni_wg_say(t, "r%d = v%d(2u * j.x);\n", k, b);
         else
-            gni_wg_say(t, "r%d = vec4<u32>(l%d(2u * j.x), l%d(2u * j.x + 1u), l%d(2u * j.%s), l%d(2u * j.%s + 1u));\n", k, b, b,
-                       b, second, b, second);
+            gni_wg_say(t, "r%d = vec4<u32>(l%d(2u * j.x), l%d(2u * j.x + 1u), l%d(2u * j.%s), l%d(2u * j.%s + 1u));\n", k, b,
+                       b, b, second, b, second);
         gni_wg_say(t, "}\n");
         return;
     }
@@ -357,7 +366,9 @@ static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k) {
             gni_wg_say(t, "if (count < 2u) { let old = v%d(2u * j.x); v.z = old.z; v.w = old.w; }\n", b);
         if (gni_wg_grouped(kind)) gni_wg_say(t, "w%d(2u * j.x, v);\n", b);
         else
-            gni_wg_say(t, "s%d(2u * j.x, v.x); s%d(2u * j.x + 1u, v.y);\nif (count > 1u) { s%d(2u * j.y, v.z); s%d(2u * j.y + 1u, v.w); }\n",
+            gni_wg_say(t,
+                       "s%d(2u * j.x, v.x); s%d(2u * j.x + 1u, v.y);\nif (count > 1u) { s%d(2u * j.y, v.z); s%d(2u * j.y + "
+                       "1u, v.w); }\n",
                        b, b, b, b);
         gni_wg_say(t, "}\n");
         return;
@@ -365,7 +376,8 @@ static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k) {
     gni_wg_narrow(t, dtype);
     if (gni_wg_grouped(kind) && s == 0) {
         if (kind == GNI_K_VEC) // what follows the last elements stays
-            gni_wg_say(t, "if (count < 4u) { v = select(v%d(j.x), v, vec4<bool>(true, count > 1u, count > 2u, false)); }\n", b);
+            gni_wg_say(t, "if (count < 4u) { v = select(v%d(j.x), v, vec4<bool>(true, count > 1u, count > 2u, false)); }\n",
+                       b);
         gni_wg_say(t, "w%d(j.x, v);\n", b);
     } else {
         if (gni_wg_grouped(kind)) {
@@ -408,9 +420,9 @@ static void gni_wg_head(gni_wg_text *t, gni_wg_program_words *p) {
 static void gni_wg_coordinates(gni_wg_text *t, int first, int count, bool vector) {
     const char *type = vector ? "vec4<u32>" : "u32", *name = vector ? "v" : "s";
     for (int d = count - 1; d > 0; d--)
-        gni_wg_say(t, "let %sd%d = %s(P(%uu));\nlet %sq%d = %sq%d / %sd%d;\nlet %sc%d = %sq%d - %sq%d * %sd%d;\n", name, d, type,
-                   GNI_P_PROGRAM_DIM + 3u * (uint32_t)(first + d), name, d, name, d + 1, name, d, name, d, name, d + 1, name, d,
-                   name, d);
+        gni_wg_say(t, "let %sd%d = %s(P(%uu));\nlet %sq%d = %sq%d / %sd%d;\nlet %sc%d = %sq%d - %sq%d * %sd%d;\n", name, d,
+                   type, GNI_P_PROGRAM_DIM + 3u * (uint32_t)(first + d), name, d, name, d + 1, name, d, name, d, name, d + 1,
+                   name, d, name, d);
     gni_wg_say(t, "let %sc0 = %sq1;\n", name, name);
 }
 
@@ -448,10 +460,11 @@ static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
                "@compute @workgroup_size(256) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
                "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n");
     gni_wg_registers(t, p);
-    gni_wg_say(t,
-               "let n = P(%uu);\nlet groups = (n + %uu) / %uu;\n"
-               "for (var q = wg.x * 256u + me; q < groups; q += ng.x * 256u) {\nlet i = q * %uu;\nlet count = min(n - i, %uu);\n",
-               (unsigned)GNI_P_MAP_N, group - 1, group, group, group);
+    gni_wg_say(
+        t,
+        "let n = P(%uu);\nlet groups = (n + %uu) / %uu;\n"
+        "for (var q = wg.x * 256u + me; q < groups; q += ng.x * 256u) {\nlet i = q * %uu;\nlet count = min(n - i, %uu);\n",
+        (unsigned)GNI_P_MAP_N, group - 1, group, group, group);
     gni_wg_body(t, p);
     for (int k = 0; k < p->n_out; k++) gni_wg_store(t, p, k);
     gni_wg_say(t, "}\n}\n");
@@ -471,8 +484,9 @@ static void gni_wg_join_team(gni_wg_text *t, const gni_wg_program_words *p) {
 // Element e of (s, c) as element j of the result.
 static void gni_wg_write_result(gni_wg_text *t, const gni_wg_program_words *p) {
     bool wide = p->result == GNI_T_I64 || p->result == GNI_T_F64 || p->result == GNI_T_U64;
-    gni_wg_say(t, "fn put(place : u32, s0 : vec4<u32>, c0 : vec4<u32>, e0 : u32) {\nvar s = s0; var c = c0; var element = e0;\n"
-                  "let x = leave(&s, &c, &element);\n");
+    gni_wg_say(t,
+               "fn put(place : u32, s0 : vec4<u32>, c0 : vec4<u32>, e0 : u32) {\nvar s = s0; var c = c0; var element = e0;\n"
+               "let x = leave(&s, &c, &element);\n");
     if (wide) {
         gni_wg_say(t, "let at = 2u * (place + P(%uu));\ns8(at, x.x); s8(at + 1u, x.y);\n}\n",
                    (unsigned)GNI_P_PROGRAM_OP + 9u * GNI_MAX_INPUTS);
@@ -506,8 +520,9 @@ static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
     else gni_wg_say(t, "var index = vec4<u32>(P(%uu) + i) + vec4<u32>(0u, 1u, 2u, 3u);\n", (unsigned)GNI_P_REDUCE_INDEX0);
     gni_wg_say(t, "enter(&v, &index, &s2, &c2);\n");
     if (!p->columns)
-        gni_wg_say(t, "if (i + 4u > reduced) {\nlet outside = (vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u)) >= vec4<u32>(reduced);\n"
-                      "s2 = select(s2, neutral(), outside); c2 = select(c2, neutral_c(), outside);\n}\n");
+        gni_wg_say(
+            t, "if (i + 4u > reduced) {\nlet outside = (vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u)) >= vec4<u32>(reduced);\n"
+               "s2 = select(s2, neutral(), outside); c2 = select(c2, neutral_c(), outside);\n}\n");
     gni_wg_say(t, "if (t == first + lane) { s = s2; c = c2; } else { join_next(&s, &c, &s2, &c2); }\n}\n");
     if (!p->columns)
         gni_wg_say(t, "{ var s3 = s.yxwz; var c3 = c.yxwz; join(&s, &c, &s3, &c3); }\n"
@@ -558,26 +573,32 @@ static void gni_wg_softmax_text(gni_wg_text *t, const uint32_t *spec) {
     const bool log = spec[GNI_S_SOFTMAX_KIND] == GNI_LOG_SOFTMAX;
     const bool groups = spec[GNI_S_SOFTMAX_ALIGNED] == (GNI_F_SOFTMAX_IN_GROUPS | GNI_F_SOFTMAX_OUT_GROUPS);
     const int shift = groups ? 2 : 0;
-    gni_wg_say(t, groups ? "alias T = vec4<f32>; alias I = vec4<i32>;\n"
-                           "fn top4(x : T) -> f32 { return max(max(x.x, x.y), max(x.z, x.w)); }\n"
-                           "fn sum4(x : T) -> f32 { return (x.x + x.y) + (x.z + x.w); }\n"
-                         : "alias T = f32; alias I = i32;\nfn top4(x : T) -> f32 { return x; }\nfn sum4(x : T) -> f32 { return x; }\n");
+    gni_wg_say(
+        t,
+        groups
+            ? "alias T = vec4<f32>; alias I = vec4<i32>;\n"
+              "fn top4(x : T) -> f32 { return max(max(x.x, x.y), max(x.z, x.w)); }\n"
+              "fn sum4(x : T) -> f32 { return (x.x + x.y) + (x.z + x.w); }\n"
+            : "alias T = f32; alias I = i32;\nfn top4(x : T) -> f32 { return x; }\nfn sum4(x : T) -> f32 { return x; }\n");
     // gn_exp_row of softmax.comp
     gni_wg_say(t,
                "fn pow2(n : I) -> T { return bitcast<T>((n + I(127)) << %s); }\n"
                "fn ex(x0 : T) -> T {\nlet x = select(select(x0, T(89.0), x0 > T(89.0)), T(-104.0), x0 < T(-104.0));\n"
                "let n = round(x * 1.44269502); var r = x - n * 0.693145752; r = r - n * 1.42860677e-06;\n"
-               "var p = r * 0.00138219551 + 0.0083690444; p = p * r + 0.0416682586; p = p * r + 0.166665182; p = p * r + 0.49999994;\n"
+               "var p = r * 0.00138219551 + 0.0083690444; p = p * r + 0.0416682586; p = p * r + 0.166665182; p = p * r + "
+               "0.49999994;\n"
                "let i = I(n); let h = i >> %s; return (p * (r * r) + r + 1.0) * pow2(h) * pow2(i - h);\n}\n",
                groups ? "vec4<u32>(23u)" : "23u", groups ? "vec4<u32>(1u)" : "1u");
-    gni_wg_say(t,
-               "@group(0) @binding(1) var<storage, read> a : array<T>;\n@group(0) @binding(2) var<storage, read_write> o : array<T>;\n"
-               "@compute @workgroup_size(16) fn main(@builtin(global_invocation_id) id : vec3<u32>, @builtin(num_workgroups) ng : "
-               "vec3<u32>) {\ngn_zero = P(%uu);\nlet n = P(%uu) >> %du;\nfor (var row = id.x; row < P(%uu); row += ng.x * 16u) {\n"
-               "let ia = (P(%uu) + row * P(%uu)) >> %du; let io = (P(%uu) + row * P(%uu)) >> %du;\n",
-               (unsigned)GNI_WG_PARAM_BYTES / 4u - 1u, (unsigned)GNI_P_SOFTMAX_N, shift, (unsigned)GNI_P_SOFTMAX_ROWS,
-               (unsigned)GNI_P_SOFTMAX_IN_BASE, (unsigned)GNI_P_SOFTMAX_ROW_STRIDE, shift, (unsigned)GNI_P_SOFTMAX_OUT_BASE,
-               (unsigned)GNI_P_SOFTMAX_N, shift);
+    gni_wg_say(
+        t,
+        "@group(0) @binding(1) var<storage, read> a : array<T>;\n@group(0) @binding(2) var<storage, read_write> o : "
+        "array<T>;\n"
+        "@compute @workgroup_size(16) fn main(@builtin(global_invocation_id) id : vec3<u32>, @builtin(num_workgroups) ng : "
+        "vec3<u32>) {\ngn_zero = P(%uu);\nlet n = P(%uu) >> %du;\nfor (var row = id.x; row < P(%uu); row += ng.x * 16u) {\n"
+        "let ia = (P(%uu) + row * P(%uu)) >> %du; let io = (P(%uu) + row * P(%uu)) >> %du;\n",
+        (unsigned)GNI_WG_PARAM_BYTES / 4u - 1u, (unsigned)GNI_P_SOFTMAX_N, shift, (unsigned)GNI_P_SOFTMAX_ROWS,
+        (unsigned)GNI_P_SOFTMAX_IN_BASE, (unsigned)GNI_P_SOFTMAX_ROW_STRIDE, shift, (unsigned)GNI_P_SOFTMAX_OUT_BASE,
+        (unsigned)GNI_P_SOFTMAX_N, shift);
     gni_wg_say(t, "var m = a[ia];\nfor (var k = 1u; k < n; k++) { m = max(m, a[ia + k]); }\nvar top = top4(m);\n%s",
                log ? "if ((bitcast<u32>(top) & 0x7fffffffu) == 0x7f800000u) { top = 0.0; }\n" : "");
     gni_wg_say(t,
@@ -585,17 +606,19 @@ static void gni_wg_softmax_text(gni_wg_text *t, const uint32_t *spec) {
                "for (var k = k0; k < end; k++) { let e = ex(a[ia + k] - T(top)); u += e; %s}\ns += u;\n}\n",
                log ? "" : "o[io + k] = e; ");
     if (log)
-        gni_wg_say(t,
-                   "var x = vec4<u32>(bitcast<u32>(sum4(s))); var y = x; var z = x; let f = bitcast<f32>(o%u(&x, &y, &z).x);\n"
-                   "for (var k = 0u; k < n; k++) { o[io + k] = a[ia + k] - T(top) - T(f); }\n}\n}\n",
-                   GNI_OP_LOG * 3u + GNI_F);
+        gni_wg_say(
+            t,
+            "var x = vec4<u32>(bitcast<u32>(sum4(s))); var y = x; var z = x; let f = bitcast<f32>(o%u(&x, &y, &z).x);\n"
+            "for (var k = 0u; k < n; k++) { o[io + k] = a[ia + k] - T(top) - T(f); }\n}\n}\n",
+            GNI_OP_LOG * 3u + GNI_F);
     else gni_wg_say(t, "let f = 1.0 / sum4(s);\nfor (var k = 0u; k < n; k++) { o[io + k] *= T(f); }\n}\n}\n");
 }
 
 enum { GNI_WG_ROWS = 8, GNI_WG_COLUMNS = 4 }; // of float32, of vectors of it: what an invocation makes of a product
 
-// Where operands begin: those of a at rows from r on, of b at columns from c on. Where they are read along k, each row is four
-// steps of k; else a vector of rows for each step. Inside of the loop (`loads`) what is there, as x0, x1, ... or as x0_0, x0_1, ...
+// Where operands begin: those of a at rows from r on, of b at columns from c on. Where they are read along k, each row is
+// four steps of k; else a vector of rows for each step. Inside of the loop (`loads`) what is there, as x0, x1, ... or as
+// x0_0, x0_1, ...
 static void gni_wg_operand_text(gni_wg_text *t, char name, int count, bool along_k, bool loads) {
     const char first = name == 'x' ? 'r' : 'c';
     for (int q = 0; q < (along_k ? 1 : 4) && loads; q++) gni_wg_say(t, "let %ck%d = (k + %du) * %ck;\n", name, q, q, name);
@@ -603,7 +626,8 @@ static void gni_wg_operand_text(gni_wg_text *t, char name, int count, bool along
         if (!loads) gni_wg_say(t, "let %co%d = %cs + (%c + %du) * %cr;\n", name, i, name, first, along_k ? i : 4 * i, name);
         else if (along_k) gni_wg_say(t, "let %c%d = r%c(%co%d + %ck0);\n", name, i, name, name, i, name);
         else
-            for (int q = 0; q < 4; q++) gni_wg_say(t, "let %c%d_%d = r%c(%co%d + %ck%d);\n", name, i, q, name, name, i, name, q);
+            for (int q = 0; q < 4; q++)
+                gni_wg_say(t, "let %c%d_%d = r%c(%co%d + %ck%d);\n", name, i, q, name, name, i, name, q);
 }
 
 // A tile of 32 x 32 by 8 invocations, straight from memory: dispatched as matmul_32x32s is, whose parameters these are.
@@ -613,12 +637,14 @@ static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
                             (layout & GNI_F_MATMUL_C_GROUPS) != 0};
     const int step[2] = {a_k ? GNI_P_MATMUL_A_COLUMN : GNI_P_MATMUL_A_ROW, b_k ? GNI_P_MATMUL_B_ROW : GNI_P_MATMUL_B_COLUMN};
     for (int i = 0; i < 3; i++)
-        gni_wg_say(t, "@group(0) @binding(%d) var<storage, %s> %c : array<%s>;\n", i + 1, i == 2 ? "read_write" : "read", "xyz"[i],
-                   groups[i] ? "vec4<f32>" : "f32");
+        gni_wg_say(t, "@group(0) @binding(%d) var<storage, %s> %c : array<%s>;\n", i + 1, i == 2 ? "read_write" : "read",
+                   "xyz"[i], groups[i] ? "vec4<f32>" : "f32");
     for (int i = 0; i < 2; i++) {
         const char c = "xy"[i];
         if (groups[i])
-            gni_wg_say(t, "fn r%c(j : u32) -> vec4<f32> { return %c[j >> 2u]; }\nfn e%c(j : u32) -> f32 { return %c[j >> 2u][j & 3u]; }\n",
+            gni_wg_say(t,
+                       "fn r%c(j : u32) -> vec4<f32> { return %c[j >> 2u]; }\nfn e%c(j : u32) -> f32 { return %c[j >> 2u][j "
+                       "& 3u]; }\n",
                        c, c, c, c);
         else
             gni_wg_say(t,
@@ -629,7 +655,8 @@ static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
     if (layout & GNI_F_MATMUL_BIAS) gni_wg_say(t, "@group(0) @binding(4) var<storage, read> bias : array<f32>;\n");
     gni_wg_say(t,
                "fn put(row : u32, column : u32, batch : u32, v0 : vec4<f32>) {\nlet n = P(%uu);\n"
-               "if (row >= P(%uu) || column >= n) { return; }\nvar v = v0;\nlet j = P(%uu) + (batch * P(%uu) + row) * P(%uu) + column;\n",
+               "if (row >= P(%uu) || column >= n) { return; }\nvar v = v0;\nlet j = P(%uu) + (batch * P(%uu) + row) * "
+               "P(%uu) + column;\n",
                (unsigned)GNI_P_MATMUL_N, (unsigned)GNI_P_MATMUL_M, (unsigned)GNI_P_MATMUL_C_BASE, (unsigned)GNI_P_MATMUL_M,
                (unsigned)GNI_P_MATMUL_C_ROW);
     if (layout & GNI_F_MATMUL_BIAS)
@@ -637,18 +664,21 @@ static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
                    (unsigned)GNI_P_MATMUL_BIAS_BASE);
     if (layout & GNI_F_MATMUL_RELU) gni_wg_say(t, "v = select(v, vec4<f32>(), v < vec4<f32>());\n");
     if (groups[2]) gni_wg_say(t, "if (column + 4u <= n) { z[j >> 2u] = v; return; }\n");
-    gni_wg_say(t, "for (var e = 0u; e < min(n - column, 4u); e++) { %s = v[e]; }\n}\n", groups[2] ? "z[j >> 2u][e]" : "z[j + e]");
+    gni_wg_say(t, "for (var e = 0u; e < min(n - column, 4u); e++) { %s = v[e]; }\n}\n",
+               groups[2] ? "z[j >> 2u][e]" : "z[j + e]");
     // Places of tiles and batches are those of matrix.glsl.
-    gni_wg_say(t,
-               "@compute @workgroup_size(2, 4) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(local_invocation_id) me : "
-               "vec3<u32>) {\nlet area = P(%uu) * P(%uu); let first = wg.x / area * P(%uu); let i = wg.x %% area;\n"
-               "let high = min(P(%uu) - first, P(%uu));\n"
-               "let r = (first + i %% high) * 32u + me.y * 8u; let c = i / high * 32u + me.x * 16u;\n",
-               (unsigned)GNI_P_MATMUL_STRIPE, (unsigned)GNI_P_MATMUL_TILES_N, (unsigned)GNI_P_MATMUL_STRIPE,
-               (unsigned)GNI_P_MATMUL_TILES_M, (unsigned)GNI_P_MATMUL_STRIPE);
+    gni_wg_say(
+        t,
+        "@compute @workgroup_size(2, 4) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(local_invocation_id) me : "
+        "vec3<u32>) {\nlet area = P(%uu) * P(%uu); let first = wg.x / area * P(%uu); let i = wg.x %% area;\n"
+        "let high = min(P(%uu) - first, P(%uu));\n"
+        "let r = (first + i %% high) * 32u + me.y * 8u; let c = i / high * 32u + me.x * 16u;\n",
+        (unsigned)GNI_P_MATMUL_STRIPE, (unsigned)GNI_P_MATMUL_TILES_N, (unsigned)GNI_P_MATMUL_STRIPE,
+        (unsigned)GNI_P_MATMUL_TILES_M, (unsigned)GNI_P_MATMUL_STRIPE);
     gni_wg_say(t,
                "let xr = P(%uu); let xk = P(%uu); let yr = P(%uu); let yk = P(%uu);\n"
-               "var xs = P(%uu); var ys = P(%uu); var b = wg.z;\nfor (var d = P(%uu); d > 0u; d--) {\nlet at = %uu + 3u * (d - 1u); "
+               "var xs = P(%uu); var ys = P(%uu); var b = wg.z;\nfor (var d = P(%uu); d > 0u; d--) {\nlet at = %uu + 3u * "
+               "(d - 1u); "
                "let q = b / P(at); let w = b - q * P(at);\nxs += w * P(at + 1u); ys += w * P(at + 2u); b = q;\n}\n",
                (unsigned)GNI_P_MATMUL_A_ROW, (unsigned)GNI_P_MATMUL_A_COLUMN, (unsigned)GNI_P_MATMUL_B_COLUMN,
                (unsigned)GNI_P_MATMUL_B_ROW, (unsigned)GNI_P_MATMUL_A_BASE, (unsigned)GNI_P_MATMUL_B_BASE,
@@ -664,8 +694,8 @@ static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
         const char e = "xyzw"[q];
         for (int j = 0; j < GNI_WG_COLUMNS; j++)
             if (b_k)
-                gni_wg_say(t, "let y%d_%d = vec4<f32>(y%d.%c, y%d.%c, y%d.%c, y%d.%c);\n", j, q, 4 * j, e, 4 * j + 1, e, 4 * j + 2, e,
-                           4 * j + 3, e);
+                gni_wg_say(t, "let y%d_%d = vec4<f32>(y%d.%c, y%d.%c, y%d.%c, y%d.%c);\n", j, q, 4 * j, e, 4 * j + 1, e,
+                           4 * j + 2, e, 4 * j + 3, e);
         for (int i = 0; i < GNI_WG_ROWS; i++)
             for (int j = 0; j < GNI_WG_COLUMNS; j++) {
                 if (a_k) gni_wg_say(t, "s%d_%d += x%d.%c * y%d_%d;\n", i, j, i, e, j, q);
@@ -699,8 +729,9 @@ static bool gni_wg_is_alone(const gni_wg *w, const gni_gpu_kernel *k) {
         return spec[GNI_S_SOFTMAX_DTYPE] == (GNI_T_F32 | GNI_T_F32 << 4) && spec[GNI_S_SOFTMAX_KIND] != GNI_LOGSUMEXP;
     const uint32_t most = GNI_F_MATMUL_A_ALONG_M | GNI_F_MATMUL_A_GROUPS | GNI_F_MATMUL_B_ALONG_K | GNI_F_MATMUL_B_GROUPS |
                           GNI_F_MATMUL_C_GROUPS | GNI_F_MATMUL_BIAS | GNI_F_MATMUL_RELU | GNI_F_MATMUL_WHOLE;
-    return k->module == GNI_MODULE_matmul_32x32s && k->n_spec == GNI_S_MATMUL_SPECS && !(spec[GNI_S_MATMUL_LAYOUT] & ~most) &&
-           spec[GNI_S_MATMUL_A_DTYPE] == GNI_T_F32 && spec[GNI_S_MATMUL_B_DTYPE] == GNI_T_F32 && spec[GNI_S_MATMUL_C_DTYPE] == GNI_T_F32;
+    return k->module == GNI_MODULE_matmul_32x32s && k->n_spec == GNI_S_MATMUL_SPECS &&
+           !(spec[GNI_S_MATMUL_LAYOUT] & ~most) && spec[GNI_S_MATMUL_A_DTYPE] == GNI_T_F32 &&
+           spec[GNI_S_MATMUL_B_DTYPE] == GNI_T_F32 && spec[GNI_S_MATMUL_C_DTYPE] == GNI_T_F32;
 }
 
 static void gni_wg_alone_text(gni_wg_text *t, const gni_gpu_kernel *k, gni_wg_program_words *p) {
