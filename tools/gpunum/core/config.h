@@ -66,7 +66,6 @@
 #endif
 #if defined(__x86_64__) && defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD) && !defined(_WIN32)
 #define GNI_X86 1 // AVX code of gcc on Windows misaligns the stack
-#include <immintrin.h>
 #elif defined(__aarch64__) && defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
 #define GNI_NEON 1
 #include <arm_neon.h>
@@ -82,6 +81,28 @@
 #endif
 #if defined(GNI_X86) && !defined(GPUNUM_NO_AVX512) && (defined(__OPTIMIZE__) || defined(GPUNUM_PART))
 #define GNI_AVX512 1 // without optimisation two passes are enough to wait for
+#endif
+#ifdef GNI_X86
+#if !defined(__clang__) && __GNUC__ >= 9 && __GNUC__ <= 13 && !defined(_IMMINTRIN_H_INCLUDED)
+// What is used of immintrin.h, whose other two thirds take 30 to 60 MB of memory. Of these versions the parts are known.
+#define _IMMINTRIN_H_INCLUDED // which they insist on
+#include <smmintrin.h>
+#include <avxintrin.h>
+#include <avx2intrin.h>
+#include <fmaintrin.h>
+#include <f16cintrin.h>
+#ifdef GNI_AVX512
+#include <avx512fintrin.h>
+#include <avx512vlintrin.h>
+#include <avx512bwintrin.h>
+#include <avx512dqintrin.h>
+#include <avx512vlbwintrin.h>
+#include <avx512vldqintrin.h>
+#endif
+#undef _IMMINTRIN_H_INCLUDED
+#else
+#include <immintrin.h>
+#endif
 #endif
 
 // A product and a sum round separately unless a kernel asks for a fused multiply-add: the same bits
