@@ -385,8 +385,9 @@ static gn_array *gni_complex_tanh(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
     gn_array *x = gni_re(a), *y = gni_im(a), *t = gn_tanh(x), *size = gn_cosh(x);
     gn_array *any = gn_logical_or(gn_isfinite(x), gn_isfinite(y)), *turn = gn_where(any, y, gn_zeros_like(y)); // infinite x: whatever y is
-    gn_array *c = gn_div(gn_cos(turn), size), *s = gn_div(gn_sin(turn), size), *d = gn_fma(c, c, gn_square(t));
-    gn_array *re = gn_where(gn_eq_s(x, 0.0), x, gn_div(t, d)), *im = gn_where(gn_eq_s(y, 0.0), y, gn_div(gn_mul(c, s), d));
+    gn_array *once = gn_rdiv_s(size, 1.0), *c = gn_mul(gn_cos(turn), once), *s = gn_mul(gn_sin(turn), once);
+    gn_array *d = gn_rdiv_s(gn_fma(c, c, gn_square(t)), 1.0); // cosines are never so small that it is infinite
+    gn_array *re = gn_where(gn_eq_s(x, 0.0), x, gn_mul(t, d)), *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(c, s), d));
     gn_array *z = gn_complex(re, im);
     g->no_grad--;
     gni_record(g, z, "gn_tanh", gni_back_complex_tanh, &a, 1);
@@ -443,7 +444,7 @@ static void gni_both_computed(gn_array *a, gn_array *b) {
 
 // Kahan's arc sine and arc cosine (1987) in the quadrant x, y >= 0: with p + iq the root of 1 + z and u - iv that of 1 - z,
 // the angles of pu + qv + ix and 2 of p + iu, and asinh(uq + vp) for the other part. No sum there loses digits, as all
-// terms are 0 or more. Far out, where some of these are no numbers, log(2 |z|) and the angle of z.
+// terms are 0 or more. Far out, where some of these are no numbers, asinh(|z| / 2) + log 2 and the angle of z.
 static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_array *a) {
     gni_computed(a);
     g->no_grad++;
@@ -461,10 +462,9 @@ static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_a
         angle = gn_mul_s(gn_atan2(gn_where(left, p, u), gn_where(left, u, p)), 2.0);
     }
     gni_both_computed(size, angle);
-    gn_array *beyond = gn_logical_or(gn_gt_s(x, most), gn_gt_s(y, most));
-    gn_array *large = !wide ? gni_binary("gn_log", GNI_OP_LOG_SIZE, x, y)
-                            : gn_add_s(gn_log(gn_hypot(gn_mul_s(x, 0.125), gn_mul_s(y, 0.125))), 3 * GNI_LN2);
-    size = gni_signed_by(gn_where(beyond, gn_add_s(large, GNI_LN2), gn_asinh(size)), im);
+    gn_array *large = gn_hypot(gn_mul_s(x, 0.5), gn_mul_s(y, 0.5)), *beyond = gn_gt_s(large, most), *none = gn_zeros_like(x);
+    size = gn_add(gn_asinh(gn_where(beyond, large, size)), gn_where(beyond, gn_full_like(x, GNI_LN2), none));
+    size = gni_signed_by(size, im);
     if (op == GNI_OP_ASIN) {
         angle = gni_signed_by(gn_atan2(x, gn_where(beyond, y, angle)), re);
         return gni_complex_arc_end(g, fn, op, a, gn_where(gn_eq_s(re, 0.0), re, angle), size);
