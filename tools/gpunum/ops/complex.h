@@ -379,12 +379,13 @@ static bool gni_back_complex_tanh(gn_context *g, gni_node *node, gn_array *gy, g
     return true;
 }
 
-// With t = tanh x and 1 - t^2 = 1 / cosh^2 x it is (t + i sin y cos y / cosh^2 x) / (t^2 + cos^2 y / cosh^2 x), a sum of terms
-// of 0 or more, without overflow. Short enough for one program.
+// With t = tanh x and 1 - t^2 = 1 / cosh^2 x it is (t + i sin y cos y / cosh^2 x) / (t^2 + cos^2 y / cosh^2 x), a sum
+// of terms of 0 or more, without overflow. Short enough for one program.
 static gn_array *gni_complex_tanh(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
     gn_array *x = gni_re(a), *y = gni_im(a), *t = gn_tanh(x), *size = gn_cosh(x);
-    gn_array *any = gn_logical_or(gn_isfinite(x), gn_isfinite(y)), *turn = gn_where(any, y, gn_zeros_like(y)); // infinite x: whatever y is
+    gn_array *any = gn_logical_or(gn_isfinite(x), gn_isfinite(y)); // infinite x: whatever y is
+    gn_array *turn = gn_where(any, y, gn_zeros_like(y));
     gn_array *once = gn_rdiv_s(size, 1.0), *c = gn_mul(gn_cos(turn), once), *s = gn_mul(gn_sin(turn), once);
     gn_array *d = gn_rdiv_s(gn_fma(c, c, gn_square(t)), 1.0); // cosines are never so small that it is infinite
     gn_array *re = gn_where(gn_eq_s(x, 0.0), x, gn_mul(t, d)), *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(c, s), d));
@@ -450,7 +451,8 @@ static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_a
     g->no_grad++;
     const bool wide = gn_dtype_of(a) == GN_C128;
     const double most = wide ? 1e12 : 1e6;
-    gn_array *re = gni_re(a), *im = gni_im(a), *x = gn_abs(re), *y = gn_abs(im), *more = gn_add_s(x, 1.0), *less = gn_rsub_s(x, 1.0);
+    gn_array *re = gni_re(a), *im = gni_im(a), *x = gn_abs(re), *y = gn_abs(im);
+    gn_array *more = gn_add_s(x, 1.0), *less = gn_rsub_s(x, 1.0);
     gn_array *p = gni_root_size(more, y), *q = gn_mul_s(gn_div(y, p), 0.5), *t = gni_root_size(less, y);
     gn_array *s = gn_mul_s(gn_div(y, gn_maximum_s(t, wide ? 1e-300 : 1e-30)), 0.5); // where t is 0, y is as well
     gn_array *inside = gn_ge_s(less, 0.0), *u = gn_where(inside, t, s), *v = gn_where(inside, s, t);
