@@ -351,11 +351,6 @@ static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
 // a / i.
 static gn_array *gni_turned_back(gn_array *a) { return gn_complex(gni_im(a), gn_neg(gni_re(a))); }
 
-// The part, and x where that is 0 and the part NaN: on the axes a part of 0 stays, whatever the other is.
-static gn_array *gni_or_zero(gn_array *x, gn_array *part) {
-    return gn_where(gn_logical_and(gn_eq_s(x, 0.0), gn_isnan(part)), x, part);
-}
-
 // a b, and 0 with a's sign where that is 0 and b infinite or NaN.
 static gn_array *gni_zero_mul(gn_array *a, gn_array *b) {
     return gn_where(gn_logical_and(gn_eq_s(a, 0.0), gn_logical_not(gn_isfinite(b))), a, gn_mul(a, b));
@@ -384,17 +379,17 @@ static bool gni_back_complex_tanh(gn_context *g, gni_node *node, gn_array *gy, g
     return true;
 }
 
-// (sinh 2x + i sin 2y) / (cosh 2x + cos 2y) over exp 2|x|: with m = exp(-2|x|) - 1 and e = m + 1 that is
-// (-m (2 + m) + 4 i e sin y cos y) / (m^2 + 4 e cos^2 y), whose sums have terms of 0 or more and no overflow.
+// With t = tanh x and 1 - t^2 = 1 / cosh^2 x it is (t + i sin y cos y / cosh^2 x) / (t^2 + cos^2 y / cosh^2 x), a sum
+// of terms of 0 or more, without overflow. Short enough for one program.
 static gn_array *gni_complex_tanh(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
-    gn_array *x = gni_re(a), *y = gni_im(a), *twice = gn_mul_s(gn_abs(x), -2.0), *m = gn_expm1(twice), *c = gn_cos(y),
-             *s = gn_sin(y);
-    gn_array *far_out = gn_isinf(x), *k = gn_mul(gn_mul_s(gn_exp(twice), 4.0), c), *d = gn_fma(k, c, gn_square(m));
-    gn_array *re = gn_div(gn_copysign(gn_mul(m, gn_add_s(m, 2.0)), x), d), *im = gn_div(gn_mul(k, s), d);
-    re = gn_where(far_out, gn_sign(x), re); // whatever y is
-    im = gn_where(gn_logical_and(far_out, gn_isnan(im)), gn_zeros_like(x), im);
-    gn_array *z = gn_complex(gni_or_zero(x, re), gni_or_zero(y, im));
+    gn_array *x = gni_re(a), *y = gni_im(a), *t = gn_tanh(x), *size = gn_cosh(x);
+    gn_array *any = gn_logical_or(gn_isfinite(x), gn_isfinite(y)); // infinite x: whatever y is
+    gn_array *turn = gn_where(any, y, gn_zeros_like(y));
+    gn_array *once = gn_rdiv_s(size, 1.0), *c = gn_mul(gn_cos(turn), once), *s = gn_mul(gn_sin(turn), once);
+    gn_array *d = gn_rdiv_s(gn_fma(c, c, gn_square(t)), 1.0); // cosines are never so small that it is infinite
+    gn_array *re = gn_where(gn_eq_s(x, 0.0), x, gn_mul(t, d)), *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(c, s), d));
+    gn_array *z = gn_complex(re, im);
     g->no_grad--;
     gni_record(g, z, "gn_tanh", gni_back_complex_tanh, &a, 1);
     return z;
@@ -418,6 +413,9 @@ static gn_array *gni_complex_log1p(gn_context *g, gn_array *a) {
     return gn_complex(gn_where(close, re, gni_re(z)), gni_im(z));
 }
 
+// What is 0 or more or NaN, with the sign of x. gn_copysign would read the sign of `a` from memory.
+static gn_array *gni_signed_by(gn_array *a, gn_array *x) { return gn_where(gn_signbit(x), gn_neg(a), a); }
+
 static bool gni_back_complex_arc(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *a = node->in[0], *less = gn_rsub_s(a, 1.0), *more = gn_add_s(a, 1.0), *slope;
     if (node->param[0] == GNI_OP_ATANH)
@@ -437,36 +435,49 @@ static gn_array *gni_complex_arc_end(gn_context *g, const char *fn, gni_op op, g
     return z;
 }
 
+// Two arrays that longer work needs, in one program.
+static void gni_both_computed(gn_array *a, gn_array *b) {
+    gn_array *both[2];
+    both[0] = a;
+    both[1] = b;
+    gn_eval_all(both, a != NULL && b != NULL ? 2 : 0);
+}
+
 // Kahan's arc sine and arc cosine (1987) in the quadrant x, y >= 0: with p + iq the root of 1 + z and u - iv that of 1 - z,
 // the angles of pu + qv + ix and 2 of p + iu, and asinh(uq + vp) for the other part. No sum there loses digits, as all
-// terms are 0 or more. Far out log(2 |z|) and the angle of z.
+// terms are 0 or more. Far out, where some of these are no numbers, asinh(|z| / 2) + log 2 and the angle of z.
 static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_array *a) {
+    gni_computed(a);
     g->no_grad++;
-    gn_array *re = gni_re(a), *im = gni_im(a), *none = gn_zeros_like(re);
-    const double most = gn_dtype_of(re) == GN_F64 ? 1e12 : 1e6;
-    gn_array *x = gn_abs(re), *y = gn_abs(im), *beyond = gn_logical_or(gn_gt_s(x, most), gn_gt_s(y, most));
-    gn_array *x1 = gn_where(beyond, none, x), *y1 = gn_where(beyond, none, y), *more = gn_add_s(x1, 1.0),
-             *less = gn_rsub_s(x1, 1.0);
-    gn_array *p = gni_root_size(more, y1), *q = gn_mul_s(gn_div(y1, p), 0.5);
-    gn_array *t = gni_root_size(less, y1);
-    gn_array *s = gn_where(gn_eq_s(t, 0.0), none, gn_mul_s(gn_div(y1, t), 0.5)), *inside = gn_ge_s(less, 0.0);
-    gn_array *u = gn_where(inside, t, s), *v = gn_where(inside, s, t);
-    gn_array *size = gn_asinh(gn_fma(u, q, gn_mul(v, p)));
-    gn_array *large = most < 1e12 ? gni_binary("gn_log", GNI_OP_LOG_SIZE, x, y)
-                                  : gn_add_s(gn_log(gn_hypot(gn_mul_s(x, 0.125), gn_mul_s(y, 0.125))), 3 * GNI_LN2);
-    large = gn_add_s(large, GNI_LN2);
-    size = gn_copysign(gn_where(beyond, large, size), im);
+    const bool wide = gn_dtype_of(a) == GN_C128;
+    const double most = wide ? 1e12 : 1e6;
+    gn_array *re = gni_re(a), *im = gni_im(a), *x = gn_abs(re), *y = gn_abs(im);
+    gn_array *more = gn_add_s(x, 1.0), *less = gn_rsub_s(x, 1.0);
+    gn_array *p = gni_root_size(more, y), *q = gn_mul_s(gn_div(y, p), 0.5), *t = gni_root_size(less, y);
+    gn_array *s = gn_mul_s(gn_div(y, gn_maximum_s(t, wide ? 1e-300 : 1e-30)), 0.5); // where t is 0, y is as well
+    gn_array *inside = gn_ge_s(less, 0.0), *u = gn_where(inside, t, s), *v = gn_where(inside, s, t);
+    gn_array *size = gn_fma(u, q, gn_mul(v, p)), *angle;
     if (op == GNI_OP_ASIN) {
-        gn_array *angle = gn_atan2(x, gn_where(beyond, y, gn_fma(p, u, gn_mul(q, v))));
-        return gni_complex_arc_end(g, fn, op, a, gn_where(gn_eq_s(re, 0.0), re, gn_copysign(angle, re)), size);
+        angle = gn_fma(p, u, gn_mul(q, v));
+    } else {
+        gn_array *left = gn_lt_s(re, 0.0);
+        angle = gn_mul_s(gn_atan2(gn_where(left, p, u), gn_where(left, u, p)), 2.0);
     }
-    gn_array *left = gn_lt_s(re, 0.0), *angle = gn_mul_s(gn_atan2(gn_where(left, p, u), gn_where(left, u, p)), 2.0);
+    gni_both_computed(size, angle);
+    gn_array *large = gn_hypot(gn_mul_s(x, 0.5), gn_mul_s(y, 0.5)), *beyond = gn_gt_s(large, most), *none = gn_zeros_like(x);
+    size = gn_add(gn_asinh(gn_where(beyond, large, size)), gn_where(beyond, gn_full_like(x, GNI_LN2), none));
+    size = gni_signed_by(size, im);
+    if (op == GNI_OP_ASIN) {
+        angle = gni_signed_by(gn_atan2(x, gn_where(beyond, y, angle)), re);
+        return gni_complex_arc_end(g, fn, op, a, gn_where(gn_eq_s(re, 0.0), re, angle), size);
+    }
     angle = gn_where(beyond, gn_atan2(y, re), angle);
     return gni_complex_arc_end(g, fn, op, a, gn_where(gn_eq_s(re, 0.0), gn_full_like(re, GNI_PI_2), angle), gn_neg(size));
 }
 
 // log|(1 + z) / (1 - z)| / 2, of a sum where that is small, and half of the angle of (1 + z) conj(1 - z).
 static gn_array *gni_complex_atanh(gn_context *g, const char *fn, gn_array *a) {
+    gni_computed(a);
     g->no_grad++;
     gn_array *re = gni_re(a), *im = gni_im(a), *x = gn_abs(re), *y = gn_abs(im), *more = gn_add_s(x, 1.0),
              *less = gn_rsub_s(x, 1.0);
@@ -474,11 +485,12 @@ static gn_array *gni_complex_atanh(gn_context *g, const char *fn, gn_array *a) {
     gn_array *d = gn_hypot(less, y), *sum = gn_mul_s(gn_log1p(gn_mul_s(gn_div(gn_div(x, d), d), 4.0)), 0.25);
     gn_array *size = gn_where(gn_lt_s(d, 0.5), gn_mul_s(gn_sub(gn_log(gn_hypot(more, y)), gn_log(d)), 0.5), sum);
     gn_array *none = gn_logical_or(gn_eq_s(x, 0.0), gn_logical_or(gn_isinf(x), gn_isinf(y)));
+    size = gn_where(none, gn_zeros_like(x), size);
+    gni_computed(size); // two programs
     gn_array *angle = gn_mul_s(gn_atan2(gn_mul_s(y, 2.0), gn_fma(less, more, gn_neg(gn_square(y)))), 0.5);
     gn_array *beyond = gn_logical_or(gn_gt_s(gn_maximum(x, y), most), gn_isinf(y)); // not where x or y is NaN, but for that
     angle = gn_where(beyond, gn_full_like(x, GNI_PI_2), angle);
-    return gni_complex_arc_end(g, fn, GNI_OP_ATANH, a, gn_copysign(gn_where(none, gn_zeros_like(x), size), re),
-                               gn_copysign(angle, im));
+    return gni_complex_arc_end(g, fn, GNI_OP_ATANH, a, gni_signed_by(size, re), gni_signed_by(angle, im));
 }
 
 // i acos(a) above the real axis and -i acos(a) below it.
