@@ -224,7 +224,7 @@ static void test_replay(void **state) {
     (void)state;
     o.backend = GN_BACKEND_WEBGPU;
     other = test_open_with(&o);
-    ((gni_wg *)other->gpu)->alone = false; // kernels as they are packed
+    other->gpu->caps.alone = false; // kernels as they are packed
     o.backend = GN_BACKEND_VULKAN;
     o.vulkan_flags = GN_VULKAN_NO_ADDRESSES | GN_VULKAN_NO_ASYNC_PIPELINES; // as in WebGPU
     gn_context *g = test_open_with(&o);

@@ -1,13 +1,18 @@
 // One pass of a Fourier transform: POINTS of each line, LINES lines in one workgroup, by Stockham's stages;
 // longer transforms are several passes. Room `fft vk` says which. The radices are parameters, so that one
-// pipeline does every length; fft.comp does single lengths faster.
+// pipeline does every length; fft.comp does single lengths faster. GN_FFT_ALONE is for devices that are CPUs, whose
+// compilers make little of barriers: each invocation does a line, without folds of two lines.
 //! variant fft_any_1k -DGN_FFT_SHARED=1024
 //! variant fft_any_2k -DGN_FFT_SHARED=2048
 //! variant fft_any_3k -DGN_FFT_SHARED=3072
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "slots.glsl"
+#ifdef GN_FFT_ALONE
+#define GN_FFT_THREADS 4
+#else
 #define GN_FFT_THREADS 256
+#endif
 #define GN_FFT_RADICES 13
 layout(local_size_x = GN_FFT_THREADS) in;
 layout(constant_id = GNI_S_FFT_ANY_FLAGS) const uint FIXED = 0;
@@ -17,7 +22,11 @@ layout(constant_id = GNI_S_FFT_ANY_RADICES) const uint RADICES = 0;
 #define POINTS GN_PARAM(GNI_P_FFT_POINTS)
 #include "fft.glsl"
 
+#ifdef GN_FFT_ALONE
+vec2 points[2 * GN_FFT_SHARED];
+#else
 shared vec2 points[2 * GN_FFT_SHARED];
+#endif
 
 // The turn of number q of a butterfly as fft.comp has it.
 vec2 turned_by(uint at, uint apart, uint q) {
@@ -31,6 +40,26 @@ vec2 turned_by(uint at, uint apart, uint q) {
 
 // A stage of radix R from one half of `points` to the other, after stages whose radices multiply to s;
 // `table` is where its turns start.
+#ifdef GN_FFT_ALONE
+#define STAGE(R, BUTTERFLY)                                                                        \
+    case R:                                                                                        \
+        if ((RADICES >> R & 1u) == 0u) break;                                                      \
+        for (uint j = 0u; j < each / s; j++) {                                                     \
+            vec2 w[R];                                                                             \
+            [[unroll]] for (uint q = 1u; q < R; q++)                                               \
+                w[q] = s * R == n ? vec2(0.0) : turned_by(table + j, each / s, q);                 \
+            uint at = source * GN_FFT_SHARED + j * s, put = (1u - source) * GN_FFT_SHARED + s * R * j; \
+            for (uint end = at + s; at < end; at++, put++) {                                       \
+                [[unroll]] for (uint q = 0u; q < R; q++) x[q] = points[at + q * each];             \
+                BUTTERFLY;                                                                         \
+                if (s == 1u) { SPOIL(0u, R) }                                                      \
+                points[put] = x[0];                                                                \
+                [[unroll]] for (uint q = 1u; q < R; q++)                                           \
+                    points[put + s * q] = s * R == n ? x[q] : times(x[q], w[q]);                   \
+            }                                                                                      \
+        }                                                                                          \
+        break;
+#else
 #define STAGE(R, BUTTERFLY)                                                                                 \
     case R:                                                                                        \
         if ((RADICES >> R & 1u) == 0u) break;                                                      \
@@ -47,17 +76,23 @@ vec2 turned_by(uint at, uint apart, uint q) {
                     s * R == n ? x[q] : times(x[q], turned_by(table + j, each / s, q));            \
         }                                                                                          \
         break;
+#endif
 
 void main() {
     const uint lines = LINES, n = POINTS;
     uint source = 0u, s = 1u, table = 0u, last = 1u;
     take_parameters();
+#ifdef GN_FFT_ALONE
+    line_at(line_of(gl_LocalInvocationIndex));
+    for (uint j = 0u; j < n; j++) points[j] = read_point(j);
+#else
     for (uint i = gl_LocalInvocationIndex; i < lines * n; i += GN_FFT_THREADS) {
         uint slot = HAS(ACROSS_IN) ? i % lines : i / n, j = HAS(ACROSS_IN) ? i / lines : i % n;
         line_at(line_of(slot));
         points[slot * n + j] = read_point(j);
     }
     barrier();
+#endif
     for (uint step = 0u; step < 6u; step++) {
         uint r = GN_PARAM(GNI_P_FFT_RADIX + step), each = n / r;
         if (r == 1u) break;
@@ -75,12 +110,21 @@ void main() {
             STAGE(13u, bf13(0))
             STAGE(16u, bf16(0))
         }
+#ifndef GN_FFT_ALONE
         barrier();
+#endif
         source = 1u - source;
         table += (r - 1u) * (each / s);
         s *= r;
         last = each;
     }
+#ifdef GN_FFT_ALONE
+    for (uint k = 0u; inside && k < n; k++) {
+        vec2 v = points[source * GN_FFT_SHARED + k];
+        if (HAS(FOLD_OUT)) write_folded(k, v, points[source * GN_FFT_SHARED + (k == 0u ? 0u : n - k)], true);
+        else write_point(k, v, HAS(TWIST) ? twist(k % last, k / last * last) : vec2(0.0));
+    }
+#else
     for (uint i = gl_LocalInvocationIndex; i < lines * n; i += GN_FFT_THREADS) {
         uint slot = HAS(ACROSS_OUT) ? i % lines : i / n, k = HAS(ACROSS_OUT) ? i / lines : i % n;
         line_at(line_of(slot));
@@ -90,4 +134,5 @@ void main() {
         if (HAS(FOLD_OUT)) write_folded(k, v, points[source * GN_FFT_SHARED + other.x * n + other.y], true);
         else write_point(k, v, HAS(TWIST) ? twist(k % last, k / last * last) : vec2(0.0));
     }
+#endif
 }

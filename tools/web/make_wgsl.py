@@ -238,9 +238,19 @@ PUBLIC = {"gn_neutral_": "neutral", "gn_neutral_c_": "neutral_c", "gn_enter": "e
           "gn_leave": "leave", "gn_load_f16": "load_f16", "gn_store_f16": "store_f16", "gn_store_bf16": "store_bf16"}
 
 
+def renamed(body):
+    """A function whose variables are numbered from 0, so that the same functions of other kernels are the same text."""
+    local = re.findall(r"\b(?:let|var|fn \w+\() ?((?:v|param)_\d+)\b", body)
+    names = {n: "v%d" % i for i, n in enumerate(dict.fromkeys(local))}
+    if set(names.values()) & set(re.findall(r"\w+", body)):
+        raise make_shaders.Problem("names that begin as those of variables do")
+    return re.sub(r"\w+", lambda m: names.get(m.group(0), m.group(0)), body)
+
+
 def shorter(text):
-    """Without indentation, empty lines and the names of buffers' types."""
-    return "\n".join(line.strip() for line in text.split("\n") if line.strip()) + "\n"
+    """Without indentation, empty lines and numbers of variables that differ from kernel to kernel."""
+    text = "\n".join(line.strip() for line in text.split("\n") if line.strip()) + "\n"
+    return "".join(renamed(x) for x in re.split(r"^(?=fn |@compute)", text, flags=re.M))
 
 
 def library(tmp, keep):
@@ -301,7 +311,10 @@ def kernels(tmp, keep):
         file = stem + ".comp"
         with open(os.path.join(SHADERS, file)) as f:
             text = f.read()
-        for name, env, defines, bfloat16 in make_shaders.read_variants(file, text)[0]:
+        variants = make_shaders.read_variants(file, text)[0]
+        if stem == "fft_any":  # the form for devices that are CPUs comes last, and there in the place of one for more memory
+            variants = variants + [("fft_any_3k", "", ["-DGN_FFT_SHARED=1024", "-DGN_FFT_ALONE"], False)]
+        for name, env, defines, bfloat16 in variants:
             bindings = make_shaders.read_variants(file, text)[1] or name == "image"  # which Vulkan has no other way for
             if re.search(r"DOUBLE|X64", " ".join(defines)) or bfloat16 or not bindings:
                 continue

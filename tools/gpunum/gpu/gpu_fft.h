@@ -14,7 +14,7 @@
 
 // Points that a workgroup of the kernel for all lengths holds.
 static int64_t gni_fft_gpu_points(const gni_gpu *gpu) {
-    return gpu->caps.shared_bytes >= 49152 ? 3072 : gpu->caps.shared_bytes >= 32768 ? 2048 : 1024;
+    return gpu->caps.alone ? 1024 : gpu->caps.shared_bytes >= 49152 ? 3072 : gpu->caps.shared_bytes >= 32768 ? 2048 : 1024;
 }
 
 // Kernels for one length take a device made of CPU threads a second to compile.
@@ -356,16 +356,17 @@ static gni_gpu_pipeline *gni_fft_gpu_pipeline(gni_gpu *gpu, const gni_fft_gpu_pa
         *each = special.lines;
         return gni_gpu_pipeline_get(gpu, &kernel, mode);
     }
-    *each = GNI_MIN(all, pairs ? INT64_MAX : lines);
+    const bool alone = gpu->caps.alone && !pairs; // a line of each invocation
+    *each = alone ? 4 : GNI_MIN(all, pairs ? INT64_MAX : lines);
     if (*each < 1) return NULL;
     while ((*each & (*each - 1)) != 0) *each &= *each - 1; // the power of two below
     param[GNI_P_FFT_TOGETHER] = (uint32_t)*each;
-    kernel.module = points == 3072   ? GNI_MODULE_fft_any_3k
+    kernel.module = points == 3072 || alone ? GNI_MODULE_fft_any_3k
                     : points == 2048 ? GNI_MODULE_fft_any_2k
                                      : GNI_MODULE_fft_any_1k;
     kernel.n_spec = GNI_S_FFT_ANY_SPECS;
-    kernel.spec[GNI_S_FFT_ANY_FLAGS] = slow ? GNI_F_FFT_PARAMETER : param[GNI_P_FFT_FLAGS];
-    kernel.spec[GNI_S_FFT_ANY_RADICES] = slow ? UINT32_MAX : gni_fft_gpu_radices(param);
+    kernel.spec[GNI_S_FFT_ANY_FLAGS] = slow && !alone ? GNI_F_FFT_PARAMETER : param[GNI_P_FFT_FLAGS];
+    kernel.spec[GNI_S_FFT_ANY_RADICES] = slow && !alone ? UINT32_MAX : gni_fft_gpu_radices(param);
     return gni_gpu_pipeline_get(gpu, &kernel, mode);
 }
 

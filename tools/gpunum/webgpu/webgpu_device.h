@@ -106,7 +106,6 @@ typedef struct gni_wg {
     gni_wg_function *functions;
     int function_count;
     uint32_t mark;
-    bool alone; // kernels without barriers, where there are
     // what a callback has to tell
     bool waits; // calls can wait for one
     bool answered, ok;

@@ -454,7 +454,7 @@ static bool gni_wg_caps(gni_wg *w) {
     c->texts = true;
     c->jobs = ~(1u << GNI_JOB_FACTOR);
     c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : 16;
-    w->alone = c->kind == GNI_GPU_CPU;
+    c->alone = c->kind == GNI_GPU_CPU;
     bool real = info.backendType != WGPUBackendType_Null;
     wgpuAdapterInfoFreeMembers(info);
     return real;
@@ -467,7 +467,8 @@ static bool gni_wg_tables(gni_wg *w) {
     w->params_host = (uint8_t *)gni_alloc(g, (size_t)GNI_WG_BATCH * GNI_WG_PARAM_BYTES);
     if (!w->variant || !w->unpacked || !w->params_host) return false;
     for (int i = 0; i < GNI_MODULE_COUNT; i++) w->variant[i] = -1;
-    for (int i = 0; gni_wgsl_kernels[i].module >= 0; i++) w->variant[gni_wgsl_kernels[i].module] = i;
+    for (int i = 0; gni_wgsl_kernels[i].module >= 0; i++) // a second form is one without barriers
+        if (w->gpu.caps.alone || w->variant[gni_wgsl_kernels[i].module] < 0) w->variant[gni_wgsl_kernels[i].module] = i;
     w->gpu.kernels = w->variant;
     w->params =
         gni_wg_buffer(w, (uint64_t)GNI_WG_BATCH * GNI_WG_PARAM_BYTES, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst);

@@ -724,7 +724,7 @@ static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
 // Whether a kernel has such a form.
 static bool gni_wg_is_alone(const gni_wg *w, const gni_gpu_kernel *k) {
     const uint32_t *spec = k->spec;
-    if (!w->alone) return false;
+    if (!w->gpu.caps.alone) return false;
     if (k->module == GNI_MODULE_softmax_1 || k->module == GNI_MODULE_softmax_4 || k->module == GNI_MODULE_softmax_8)
         return spec[GNI_S_SOFTMAX_DTYPE] == (GNI_T_F32 | GNI_T_F32 << 4) && spec[GNI_S_SOFTMAX_KIND] != GNI_LOGSUMEXP;
     const uint32_t most = GNI_F_MATMUL_A_ALONG_M | GNI_F_MATMUL_A_GROUPS | GNI_F_MATMUL_B_ALONG_K | GNI_F_MATMUL_B_GROUPS |
