@@ -853,6 +853,8 @@ static void gni_job_reduce_space(const gni_reduce *r, bool columns, gni_job_spac
     s->scalars = n - s->vectors;
 }
 
+enum { GNI_JOB_ALONE = 32 }; // rows, from which on an invocation takes one where barriers are dear
+
 static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t kept,
                                 int64_t reduced, gni_job_plan *p) {
     p->columns = gni_job_by_columns(r);
@@ -873,7 +875,9 @@ static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t
                p->units >> (8 - p->log_lanes) < 6 * (int64_t)gpu->caps.multiprocessors)
             p->log_lanes++;
     }
-    p->blocks = gni_job_ceil(p->units, (int64_t)256 >> p->log_lanes);
+    const bool alone = gpu->caps.alone && !p->columns && p->units >= GNI_JOB_ALONE;
+    if (alone) p->log_lanes = 0;
+    p->blocks = gni_job_ceil(p->units, alone ? 16 : (int64_t)256 >> p->log_lanes);
 }
 
 // Workgroups that keep the device busy.

@@ -455,16 +455,18 @@ static void gni_wg_registers(gni_wg_text *t, const gni_wg_program_words *p) {
 }
 
 static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
-    unsigned group = p->raw64 ? 2u : 4u;
+    // On CPUs what an invocation begins with costs as much as its vector: each gets 16 of them.
+    unsigned group = p->raw64 ? 2u : 4u, size = t->w->gpu.caps.alone ? 16u : 256u;
     gni_wg_say(t,
-               "@compute @workgroup_size(256) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
-               "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n");
+               "@compute @workgroup_size(%u) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
+               "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n",
+               size);
     gni_wg_registers(t, p);
-    gni_wg_say(
-        t,
-        "let n = P(%uu);\nlet groups = (n + %uu) / %uu;\n"
-        "for (var q = wg.x * 256u + me; q < groups; q += ng.x * 256u) {\nlet i = q * %uu;\nlet count = min(n - i, %uu);\n",
-        (unsigned)GNI_P_MAP_N, group - 1, group, group, group);
+    gni_wg_say(t,
+               "let n = P(%uu);\nlet groups = (n + %uu) / %uu;\n"
+               "for (var q = wg.x * %uu + me; q < groups; q += ng.x * %uu) {\n"
+               "let i = q * %uu;\nlet count = min(n - i, %uu);\n",
+               (unsigned)GNI_P_MAP_N, group - 1, group, size, size, group, group);
     gni_wg_body(t, p);
     for (int k = 0; k < p->n_out; k++) gni_wg_store(t, p, k);
     gni_wg_say(t, "}\n}\n");
@@ -530,15 +532,16 @@ static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
 }
 
 static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
-    unsigned lanes = 1u << p->log_lanes, teams = 256u >> p->log_lanes;
+    const bool alone = t->w->gpu.caps.alone && !p->columns && p->log_lanes == 0; // no barrier
+    unsigned size = alone ? 16u : 256u, lanes = 1u << p->log_lanes, teams = size >> p->log_lanes;
     static const char *const wanted[] = {"neutral", "neutral_c", "enter", "join", "join_next", "leave"};
     gni_wg_say(t, "const GN_CODE : u32 = %uu;\nconst GN_RESULT_DTYPE : u32 = %uu;\n", p->code, p->result);
     for (int i = 0; i < 6; i++) gni_wg_want_name(t, wanted[i]);
     if (!p->partial) gni_wg_write_result(t, p);
     gni_wg_say(t,
-               "var<workgroup> ts : array<vec4<u32>, 256>;\nvar<workgroup> tc : array<vec4<u32>, 256>;\n"
-               "@compute @workgroup_size(256) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
-               "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n");
+               "%s@compute @workgroup_size(%u) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
+               "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n",
+               alone ? "" : "var<workgroup> ts : array<vec4<u32>, 256>;\nvar<workgroup> tc : array<vec4<u32>, 256>;\n", size);
     gni_wg_registers(t, p);
     gni_wg_say(t, "let kept = P(%uu); let reduced = P(%uu); let units = P(%uu); let splits = P(%uu);\n",
                (unsigned)GNI_P_REDUCE_KEPT, (unsigned)GNI_P_REDUCE_REDUCED, (unsigned)GNI_P_REDUCE_UNITS,
@@ -555,7 +558,7 @@ static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
                    "var s2 = v9(at); var c2 = v9(at + 4u); join(&s, &c, &s2, &c2);\n}\n}\n",
                    lanes);
     else gni_wg_take_steps(t, p);
-    gni_wg_join_team(t, p);
+    if (!alone) gni_wg_join_team(t, p);
     gni_wg_say(t, "if (lane == 0u && unit < units) {\n");
     if (p->partial)
         gni_wg_say(t, "let at = 8u * (unit * splits + P(%uu) + wg.y);\nw9(at, s); w9(at + 4u, c);\n",
