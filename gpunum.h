@@ -11009,6 +11009,7 @@ typedef struct gni_gpu_caps {
     bool addresses;             // kernels reach buffers by address, else by bindings
     bool texts;                 // programs become kernels of their own at run time, with only the buffers that they
                                 // have; no workgroup waits for another one
+    bool alone;                 // a CPU whose compiler makes little of barriers: kernels without them, where there are
     uint32_t jobs;              // with texts, bits: the kinds of jobs that there are kernels for
     bool mapped;                // device memory is visible to the host and cached there
     bool int64, atomic64, float64, float16, int8, int16, storage8, storage16, memory_model;
@@ -29868,7 +29869,6 @@ typedef struct gni_wg {
     gni_wg_function *functions;
     int function_count;
     uint32_t mark;
-    bool alone; // kernels without barriers, where there are
     // what a callback has to tell
     bool waits; // calls can wait for one
     bool answered, ok;
@@ -30814,16 +30814,18 @@ static void gni_wg_registers(gni_wg_text *t, const gni_wg_program_words *p) {
 }
 
 static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
-    unsigned group = p->raw64 ? 2u : 4u;
+    // On CPUs what an invocation begins with costs as much as its vector: each gets 16 of them.
+    unsigned group = p->raw64 ? 2u : 4u, size = t->w->gpu.caps.alone ? 16u : 256u;
     gni_wg_say(t,
-               "@compute @workgroup_size(256) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
-               "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n");
+               "@compute @workgroup_size(%u) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
+               "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n",
+               size);
     gni_wg_registers(t, p);
-    gni_wg_say(
-        t,
-        "let n = P(%uu);\nlet groups = (n + %uu) / %uu;\n"
-        "for (var q = wg.x * 256u + me; q < groups; q += ng.x * 256u) {\nlet i = q * %uu;\nlet count = min(n - i, %uu);\n",
-        (unsigned)GNI_P_MAP_N, group - 1, group, group, group);
+    gni_wg_say(t,
+               "let n = P(%uu);\nlet groups = (n + %uu) / %uu;\n"
+               "for (var q = wg.x * %uu + me; q < groups; q += ng.x * %uu) {\n"
+               "let i = q * %uu;\nlet count = min(n - i, %uu);\n",
+               (unsigned)GNI_P_MAP_N, group - 1, group, size, size, group, group);
     gni_wg_body(t, p);
     for (int k = 0; k < p->n_out; k++) gni_wg_store(t, p, k);
     gni_wg_say(t, "}\n}\n");
@@ -30889,15 +30891,16 @@ static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
 }
 
 static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
-    unsigned lanes = 1u << p->log_lanes, teams = 256u >> p->log_lanes;
+    const bool alone = t->w->gpu.caps.alone && !p->columns && p->log_lanes == 0; // no barrier
+    unsigned size = alone ? 16u : 256u, lanes = 1u << p->log_lanes, teams = size >> p->log_lanes;
     static const char *const wanted[] = {"neutral", "neutral_c", "enter", "join", "join_next", "leave"};
     gni_wg_say(t, "const GN_CODE : u32 = %uu;\nconst GN_RESULT_DTYPE : u32 = %uu;\n", p->code, p->result);
     for (int i = 0; i < 6; i++) gni_wg_want_name(t, wanted[i]);
     if (!p->partial) gni_wg_write_result(t, p);
     gni_wg_say(t,
-               "var<workgroup> ts : array<vec4<u32>, 256>;\nvar<workgroup> tc : array<vec4<u32>, 256>;\n"
-               "@compute @workgroup_size(256) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
-               "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n");
+               "%s@compute @workgroup_size(%u) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
+               "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n",
+               alone ? "" : "var<workgroup> ts : array<vec4<u32>, 256>;\nvar<workgroup> tc : array<vec4<u32>, 256>;\n", size);
     gni_wg_registers(t, p);
     gni_wg_say(t, "let kept = P(%uu); let reduced = P(%uu); let units = P(%uu); let splits = P(%uu);\n",
                (unsigned)GNI_P_REDUCE_KEPT, (unsigned)GNI_P_REDUCE_REDUCED, (unsigned)GNI_P_REDUCE_UNITS,
@@ -30914,7 +30917,7 @@ static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
                    "var s2 = v9(at); var c2 = v9(at + 4u); join(&s, &c, &s2, &c2);\n}\n}\n",
                    lanes);
     else gni_wg_take_steps(t, p);
-    gni_wg_join_team(t, p);
+    if (!alone) gni_wg_join_team(t, p);
     gni_wg_say(t, "if (lane == 0u && unit < units) {\n");
     if (p->partial)
         gni_wg_say(t, "let at = 8u * (unit * splits + P(%uu) + wg.y);\nw9(at, s); w9(at + 4u, c);\n",
@@ -31083,7 +31086,7 @@ static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
 // Whether a kernel has such a form.
 static bool gni_wg_is_alone(const gni_wg *w, const gni_gpu_kernel *k) {
     const uint32_t *spec = k->spec;
-    if (!w->alone) return false;
+    if (!w->gpu.caps.alone) return false;
     if (k->module == GNI_MODULE_softmax_1 || k->module == GNI_MODULE_softmax_4 || k->module == GNI_MODULE_softmax_8)
         return spec[GNI_S_SOFTMAX_DTYPE] == (GNI_T_F32 | GNI_T_F32 << 4) && spec[GNI_S_SOFTMAX_KIND] != GNI_LOGSUMEXP;
     const uint32_t most = GNI_F_MATMUL_A_ALONG_M | GNI_F_MATMUL_A_GROUPS | GNI_F_MATMUL_B_ALONG_K | GNI_F_MATMUL_B_GROUPS |
@@ -31610,7 +31613,7 @@ static bool gni_wg_caps(gni_wg *w) {
     c->texts = true;
     c->jobs = ~(1u << GNI_JOB_FACTOR);
     c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : 16;
-    w->alone = c->kind == GNI_GPU_CPU;
+    c->alone = c->kind == GNI_GPU_CPU;
     bool real = info.backendType != WGPUBackendType_Null;
     wgpuAdapterInfoFreeMembers(info);
     return real;
@@ -31623,7 +31626,8 @@ static bool gni_wg_tables(gni_wg *w) {
     w->params_host = (uint8_t *)gni_alloc(g, (size_t)GNI_WG_BATCH * GNI_WG_PARAM_BYTES);
     if (!w->variant || !w->unpacked || !w->params_host) return false;
     for (int i = 0; i < GNI_MODULE_COUNT; i++) w->variant[i] = -1;
-    for (int i = 0; gni_wgsl_kernels[i].module >= 0; i++) w->variant[gni_wgsl_kernels[i].module] = i;
+    for (int i = 0; gni_wgsl_kernels[i].module >= 0; i++) // a second form is one without barriers
+        if (w->gpu.caps.alone || w->variant[gni_wgsl_kernels[i].module] < 0) w->variant[gni_wgsl_kernels[i].module] = i;
     w->gpu.kernels = w->variant;
     w->params =
         gni_wg_buffer(w, (uint64_t)GNI_WG_BATCH * GNI_WG_PARAM_BYTES, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst);
@@ -32107,7 +32111,7 @@ static bool gni_fft_gpu_make_kernel(gn_context *g, const gni_fft_gpu_table *t) {
 
 // Points that a workgroup of the kernel for all lengths holds.
 static int64_t gni_fft_gpu_points(const gni_gpu *gpu) {
-    return gpu->caps.shared_bytes >= 49152 ? 3072 : gpu->caps.shared_bytes >= 32768 ? 2048 : 1024;
+    return gpu->caps.alone ? 1024 : gpu->caps.shared_bytes >= 49152 ? 3072 : gpu->caps.shared_bytes >= 32768 ? 2048 : 1024;
 }
 
 // Kernels for one length take a device made of CPU threads a second to compile.
@@ -32408,6 +32412,8 @@ static bool gni_fft_gpu_specialise(const gni_gpu *gpu, int64_t n, int64_t lines,
     return best.lines >= least;
 }
 
+enum { GNI_FFT_GPU_TWOS = 1 << 2 | 1 << 4 | 1 << 8 | 1 << 16 }; // one kernel for all powers of two
+
 static uint32_t gni_fft_gpu_radices(const uint32_t *param) {
     uint32_t bits = 0;
     for (int i = 0; i < GNI_FFT_GPU_STAGES; i++) bits |= 1u << param[GNI_P_FFT_RADIX + i];
@@ -32449,16 +32455,18 @@ static gni_gpu_pipeline *gni_fft_gpu_pipeline(gni_gpu *gpu, const gni_fft_gpu_pa
         *each = special.lines;
         return gni_gpu_pipeline_get(gpu, &kernel, mode);
     }
-    *each = GNI_MIN(all, pairs ? INT64_MAX : lines);
+    const bool alone = gpu->caps.alone && !pairs; // a line of each invocation
+    *each = alone ? 4 : GNI_MIN(all, pairs ? INT64_MAX : lines);
     if (*each < 1) return NULL;
     while ((*each & (*each - 1)) != 0) *each &= *each - 1; // the power of two below
     param[GNI_P_FFT_TOGETHER] = (uint32_t)*each;
-    kernel.module = points == 3072   ? GNI_MODULE_fft_any_3k
+    kernel.module = points == 3072 || alone ? GNI_MODULE_fft_any_3k
                     : points == 2048 ? GNI_MODULE_fft_any_2k
                                      : GNI_MODULE_fft_any_1k;
     kernel.n_spec = GNI_S_FFT_ANY_SPECS;
-    kernel.spec[GNI_S_FFT_ANY_FLAGS] = slow ? GNI_F_FFT_PARAMETER : param[GNI_P_FFT_FLAGS];
-    kernel.spec[GNI_S_FFT_ANY_RADICES] = slow ? UINT32_MAX : gni_fft_gpu_radices(param);
+    const uint32_t radices = gni_fft_gpu_radices(param) | (slow ? (uint32_t)GNI_FFT_GPU_TWOS : 0u);
+    kernel.spec[GNI_S_FFT_ANY_FLAGS] = slow && !alone ? GNI_F_FFT_PARAMETER : param[GNI_P_FFT_FLAGS];
+    kernel.spec[GNI_S_FFT_ANY_RADICES] = slow && !alone ? UINT32_MAX : radices;
     return gni_gpu_pipeline_get(gpu, &kernel, mode);
 }
 
@@ -33753,6 +33761,8 @@ static void gni_job_reduce_space(const gni_reduce *r, bool columns, gni_job_spac
     s->scalars = n - s->vectors;
 }
 
+enum { GNI_JOB_ALONE = 32 }; // rows, from which on an invocation takes one where barriers are dear
+
 static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t kept,
                                 int64_t reduced, gni_job_plan *p) {
     p->columns = gni_job_by_columns(r);
@@ -33773,7 +33783,9 @@ static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t
                p->units >> (8 - p->log_lanes) < 6 * (int64_t)gpu->caps.multiprocessors)
             p->log_lanes++;
     }
-    p->blocks = gni_job_ceil(p->units, (int64_t)256 >> p->log_lanes);
+    const bool alone = gpu->caps.alone && !p->columns && p->units >= GNI_JOB_ALONE;
+    if (alone) p->log_lanes = 0;
+    p->blocks = gni_job_ceil(p->units, alone ? 16 : (int64_t)256 >> p->log_lanes);
 }
 
 // Workgroups that keep the device busy.
