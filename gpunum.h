@@ -32412,7 +32412,7 @@ static bool gni_fft_gpu_specialise(const gni_gpu *gpu, int64_t n, int64_t lines,
     return best.lines >= least;
 }
 
-enum { GNI_FFT_GPU_TWOS = 1 << 2 | 1 << 4 | 1 << 8 | 1 << 16 }; // one kernel for all powers of two
+enum { GNI_FFT_GPU_TWOS = 1 << 2 | 1 << 4 | 1 << 8 | 1 << 16 }; // one kernel for powers of two, one for the rest
 
 static uint32_t gni_fft_gpu_radices(const uint32_t *param) {
     uint32_t bits = 0;
@@ -32464,7 +32464,8 @@ static gni_gpu_pipeline *gni_fft_gpu_pipeline(gni_gpu *gpu, const gni_fft_gpu_pa
                     : points == 2048 ? GNI_MODULE_fft_any_2k
                                      : GNI_MODULE_fft_any_1k;
     kernel.n_spec = GNI_S_FFT_ANY_SPECS;
-    const uint32_t radices = gni_fft_gpu_radices(param) | (slow ? (uint32_t)GNI_FFT_GPU_TWOS : 0u);
+    const uint32_t own = gni_fft_gpu_radices(param), twos = GNI_FFT_GPU_TWOS; // bit 1: none
+    const uint32_t radices = !slow ? own : own & ~(twos | 2u) ? UINT32_MAX : twos;
     kernel.spec[GNI_S_FFT_ANY_FLAGS] = slow && !alone ? GNI_F_FFT_PARAMETER : param[GNI_P_FFT_FLAGS];
     kernel.spec[GNI_S_FFT_ANY_RADICES] = slow && !alone ? UINT32_MAX : radices;
     return gni_gpu_pipeline_get(gpu, &kernel, mode);
