@@ -32,7 +32,7 @@ weighs() { # name, file, most
 }
 weighs "core.wasm" package/core.wasm 282000
 weighs "core-relaxed.wasm" package/core-relaxed.wasm 283000
-weighs "core-gpu.wasm" package/core-gpu.wasm 465500
+weighs "core-gpu.wasm" package/core-gpu.wasm 456500
 emcc() {
     "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -DNDEBUG -msimd128 -Oz "$@"
 }
