@@ -119,6 +119,7 @@
 //     gpu_attention    Attention on the GPU, as one job
 //     gpu_split        float32 products on matrix units: operands in parts, chosen by the device
 //     gpu_factor       Matrix decompositions on the GPU, as far as they are no products
+//     gpu_backend      The GPU as one of the backends: which jobs it does, and by which room
 //     async            gn_read_async
 //     elementwise      The public elementwise functions, from the op tables
 //     arrange          Arrays cut up, repeated, padded and shifted
@@ -32914,34 +32915,9 @@ static void gni_fft_gpu_free(gn_context *g) { GNI_UNUSED(g); }
 #endif
 // >>gpu_jobs
 // Jobs on the GPU: which kernel of tools/shaders does one, in how many pieces, with which
-// specialisation constants and parameters. From outside: gni_backend_gpu.
+// specialisation constants and parameters. Room `gpu_backend` calls them.
 
-#if !GNI_GPU
-
-static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
-    GNI_UNUSED(g);
-    GNI_UNUSED(kind);
-    GNI_UNUSED(job);
-    return false;
-}
-
-static void gni_gather(gn_context *g, bool on) {
-    GNI_UNUSED(g);
-    GNI_UNUSED(on);
-}
-static bool gni_gather_end(gn_context *g) {
-    GNI_UNUSED(g);
-    return true;
-}
-
-static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
-    GNI_UNUSED(kind);
-    GNI_UNUSED(job);
-    gni_fail(g, GN_ERROR_UNSUPPORTED, "compiled without Vulkan");
-    return false;
-}
-
-#else // GNI_GPU
+#if GNI_GPU
 
 enum {
     GNI_JOB_THREADS = 256,     // of a workgroup
@@ -34097,128 +34073,7 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
                             gni_job_ceil(r->n, 4096), 1, 1);
 }
 
-// ---- the backend
-
-// Of the rooms of gpu/ behind this one.
-static bool gni_job_softmax_ok(const gni_gpu *gpu, const gni_softmax *s);
-static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s);
-static bool gni_job_rows_ok(const gni_gpu *gpu, const gni_rows *r);
-static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r);
-static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t);
-static bool gni_job_take(gni_gpu *gpu, const gni_take *t);
-static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t);
-static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t);
-static bool gni_job_keep_ok(const gni_gpu *gpu, const gni_keep *k);
-static bool gni_job_keep(gni_gpu *gpu, const gni_keep *k);
-static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m);
-static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row);
-static bool gni_job_has_windows(const gni_gpu *gpu);
-static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d);
-static bool gni_job_image(gni_gpu *gpu, const gni_image *m);
-static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a);
-static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a);
-#ifndef GPUNUM_NO_LINALG
-static bool gni_job_factor_ok(const gni_gpu *gpu, const gni_factor *f);
-static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f);
-#endif
-
-// Of room `gpu_order`.
-static bool gni_job_scan_ok(const gni_gpu *gpu, const gni_scan *s);
-static bool gni_job_scan(gni_gpu *gpu, const gni_scan *d);
-static bool gni_job_sort_ok(const gni_gpu *gpu, const gni_sort *s);
-static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s);
-static bool gni_job_search_ok(const gni_gpu *gpu, const gni_search *s);
-static bool gni_job_search(gni_gpu *gpu, const gni_search *s);
-static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d);
-static bool gni_job_count(gni_gpu *gpu, const gni_count *d);
-
-static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
-    const gni_gpu *gpu = g->gpu;
-    if (!gpu || gpu->caps.max_invocations < GNI_JOB_THREADS) return false;
-    if (gpu->caps.texts && !(gpu->caps.jobs >> kind & 1u)) return false;
-    switch (kind) {
-    case GNI_JOB_MAP: {
-        const gni_program *p = &((const gni_map *)job)->program;
-        if (gpu->caps.texts && gni_job_outputs_meet((const gni_map *)job, true)) return false;
-        if (gni_job_is_copy64(p)) return gni_job_enough_places(gpu, p, p->n_out);
-        return gni_job_program_ok(gpu, p, p->n_out);
-    }
-    case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_job_softmax_ok(gpu, (const gni_softmax *)job);
-    case GNI_JOB_ROWS: return gni_job_rows_ok(gpu, (const gni_rows *)job);
-    case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
-    case GNI_JOB_CONV: {
-        gni_matmul m;
-        memset(&m, 0, sizeof m);
-        m.a.dtype = m.b.dtype = m.c.dtype = ((const gni_conv *)job)->a.dtype;
-        return gni_job_matmul_ok(gpu, &m);
-    }
-    case GNI_JOB_IMAGE: return gni_job_has_windows(gpu);
-    case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
-    case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
-    case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
-    case GNI_JOB_SEARCH: return gni_job_search_ok(gpu, (const gni_search *)job);
-    case GNI_JOB_COUNT: return gni_job_count_ok(gpu, (const gni_count *)job);
-    case GNI_JOB_SCATTER: return gni_job_scatter_ok(gpu, (const gni_scatter *)job);
-    case GNI_JOB_KEEP: return gni_job_keep_ok(gpu, (const gni_keep *)job);
-    case GNI_JOB_ATTEND: return gni_job_attend_ok(gpu, (const gni_attend_job *)job);
-    case GNI_JOB_RANDOM: return gni_job_random_ok((const gni_random *)job);
-#ifndef GPUNUM_NO_FFT
-    case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
-#endif
-#ifndef GPUNUM_NO_LINALG
-    case GNI_JOB_FACTOR: return gni_job_factor_ok(gpu, (const gni_factor *)job);
-#endif
-    default: return false;
-    }
-}
-
-// Elementwise jobs from here to gni_gather_end, of which none uses what another one writes, may be put together, and other
-// work comes before them. What they use stays where it is until then.
-static void gni_gather(gn_context *g, bool on) {
-    gni_gpu *gpu = g->gpu;
-    const bool can = gpu != NULL && gpu->layer->dispatch_many != NULL && gpu->caps.addresses && !g->host_recording;
-    gni_gpu_jobs *ops = can ? gni_job_state(gpu) : NULL;
-    if (ops != NULL) ops->gathers = on;
-}
-static bool gni_gather_end(gn_context *g) {
-    return g->gpu == NULL || gni_job_run_waiting(g->gpu) || g->call_failed;
-}
-
-static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
-    gni_gpu *gpu = g->gpu;
-    switch (kind) {
-    case GNI_JOB_MAP: return gni_job_map(gpu, (const gni_map *)job);
-    case GNI_JOB_REDUCE: return gni_job_reduce(gpu, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_job_softmax(gpu, (const gni_softmax *)job);
-    case GNI_JOB_ROWS: return gni_job_rows(gpu, (const gni_rows *)job);
-    case GNI_JOB_MATMUL:
-        return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
-    case GNI_JOB_CONV: return gni_job_conv(gpu, (const gni_conv *)job);
-    case GNI_JOB_IMAGE: return gni_job_image(gpu, (const gni_image *)job);
-    case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
-    case GNI_JOB_SCAN: return gni_job_scan(gpu, (const gni_scan *)job);
-    case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);
-    case GNI_JOB_SEARCH: return gni_job_search(gpu, (const gni_search *)job);
-    case GNI_JOB_COUNT: return gni_job_count(gpu, (const gni_count *)job);
-    case GNI_JOB_SCATTER: return gni_job_scatter(gpu, (const gni_scatter *)job);
-    case GNI_JOB_KEEP: return gni_job_keep(gpu, (const gni_keep *)job);
-    case GNI_JOB_ATTEND: return gni_job_attend(gpu, (const gni_attend_job *)job);
-    case GNI_JOB_RANDOM: return gni_job_random(gpu, (const gni_random *)job);
-#ifndef GPUNUM_NO_FFT
-    case GNI_JOB_FFT: return gni_fft_gpu(g, (const gni_fft *)job);
-#endif
-#ifndef GPUNUM_NO_LINALG
-    case GNI_JOB_FACTOR: return gni_job_factor(gpu, (const gni_factor *)job);
-#endif
-    default: return false;
-    }
-}
-
 #endif // GNI_GPU
-
-static const gni_backend_api gni_gpu_backend = {gni_gpu_supports, gni_gpu_run};
-static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }
 
 // >>gpu_rows
 // Jobs on a GPU that look at a row as a whole: softmax and its kin, norms and their gradients.
@@ -36097,10 +35952,10 @@ static bool gni_job_apart_end(gni_gpu *gpu, gni_job_apart *p, bool ok) {
     return ok;
 }
 
+static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row);
 static bool gni_job_matmul_apart(gni_gpu *gpu, const gni_matmul *m) {
     gni_job_apart p;
-    return gni_job_apart_begin(gpu, m, &p) &&
-           gni_job_apart_end(gpu, &p, gni_job_matmul(gpu, &p.plain, m->n));
+    return gni_job_apart_begin(gpu, m, &p) && gni_job_apart_end(gpu, &p, gni_job_matmul(gpu, &p.plain, m->n));
 }
 
 // How many counters the parts of k of one tile need.
@@ -37900,6 +37755,125 @@ static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f) {
 #endif // GNI_GPU
 
 #endif
+// >>gpu_backend
+// The GPU as one of the backends: which jobs it does, and by which room. From outside: gni_backend_gpu, gni_gather
+// and gni_gather_end.
+
+#if !GNI_GPU
+
+static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
+    GNI_UNUSED(g);
+    GNI_UNUSED(kind);
+    GNI_UNUSED(job);
+    return false;
+}
+
+static void gni_gather(gn_context *g, bool on) {
+    GNI_UNUSED(g);
+    GNI_UNUSED(on);
+}
+static bool gni_gather_end(gn_context *g) {
+    GNI_UNUSED(g);
+    return true;
+}
+
+static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
+    GNI_UNUSED(kind);
+    GNI_UNUSED(job);
+    gni_fail(g, GN_ERROR_UNSUPPORTED, "compiled without Vulkan");
+    return false;
+}
+
+#else // GNI_GPU
+
+static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
+    const gni_gpu *gpu = g->gpu;
+    if (!gpu || gpu->caps.max_invocations < GNI_JOB_THREADS) return false;
+    if (gpu->caps.texts && !(gpu->caps.jobs >> kind & 1u)) return false;
+    switch (kind) {
+    case GNI_JOB_MAP: {
+        const gni_program *p = &((const gni_map *)job)->program;
+        if (gpu->caps.texts && gni_job_outputs_meet((const gni_map *)job, true)) return false;
+        if (gni_job_is_copy64(p)) return gni_job_enough_places(gpu, p, p->n_out);
+        return gni_job_program_ok(gpu, p, p->n_out);
+    }
+    case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
+    case GNI_JOB_SOFTMAX: return gni_job_softmax_ok(gpu, (const gni_softmax *)job);
+    case GNI_JOB_ROWS: return gni_job_rows_ok(gpu, (const gni_rows *)job);
+    case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
+    case GNI_JOB_CONV: {
+        gni_matmul m;
+        memset(&m, 0, sizeof m);
+        m.a.dtype = m.b.dtype = m.c.dtype = ((const gni_conv *)job)->a.dtype;
+        return gni_job_matmul_ok(gpu, &m);
+    }
+    case GNI_JOB_IMAGE: return gni_job_has_windows(gpu);
+    case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
+    case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
+    case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
+    case GNI_JOB_SEARCH: return gni_job_search_ok(gpu, (const gni_search *)job);
+    case GNI_JOB_COUNT: return gni_job_count_ok(gpu, (const gni_count *)job);
+    case GNI_JOB_SCATTER: return gni_job_scatter_ok(gpu, (const gni_scatter *)job);
+    case GNI_JOB_KEEP: return gni_job_keep_ok(gpu, (const gni_keep *)job);
+    case GNI_JOB_ATTEND: return gni_job_attend_ok(gpu, (const gni_attend_job *)job);
+    case GNI_JOB_RANDOM: return gni_job_random_ok((const gni_random *)job);
+#ifndef GPUNUM_NO_FFT
+    case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
+#endif
+#ifndef GPUNUM_NO_LINALG
+    case GNI_JOB_FACTOR: return gni_job_factor_ok(gpu, (const gni_factor *)job);
+#endif
+    default: return false;
+    }
+}
+
+// Elementwise jobs from here to gni_gather_end, of which none uses what another one writes, may be put together, and other
+// work comes before them. What they use stays where it is until then.
+static void gni_gather(gn_context *g, bool on) {
+    gni_gpu *gpu = g->gpu;
+    const bool can = gpu != NULL && gpu->layer->dispatch_many != NULL && gpu->caps.addresses && !g->host_recording;
+    gni_gpu_jobs *ops = can ? gni_job_state(gpu) : NULL;
+    if (ops != NULL) ops->gathers = on;
+}
+static bool gni_gather_end(gn_context *g) {
+    return g->gpu == NULL || gni_job_run_waiting(g->gpu) || g->call_failed;
+}
+
+static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
+    gni_gpu *gpu = g->gpu;
+    switch (kind) {
+    case GNI_JOB_MAP: return gni_job_map(gpu, (const gni_map *)job);
+    case GNI_JOB_REDUCE: return gni_job_reduce(gpu, (const gni_reduce *)job);
+    case GNI_JOB_SOFTMAX: return gni_job_softmax(gpu, (const gni_softmax *)job);
+    case GNI_JOB_ROWS: return gni_job_rows(gpu, (const gni_rows *)job);
+    case GNI_JOB_MATMUL:
+        return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
+    case GNI_JOB_CONV: return gni_job_conv(gpu, (const gni_conv *)job);
+    case GNI_JOB_IMAGE: return gni_job_image(gpu, (const gni_image *)job);
+    case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
+    case GNI_JOB_SCAN: return gni_job_scan(gpu, (const gni_scan *)job);
+    case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);
+    case GNI_JOB_SEARCH: return gni_job_search(gpu, (const gni_search *)job);
+    case GNI_JOB_COUNT: return gni_job_count(gpu, (const gni_count *)job);
+    case GNI_JOB_SCATTER: return gni_job_scatter(gpu, (const gni_scatter *)job);
+    case GNI_JOB_KEEP: return gni_job_keep(gpu, (const gni_keep *)job);
+    case GNI_JOB_ATTEND: return gni_job_attend(gpu, (const gni_attend_job *)job);
+    case GNI_JOB_RANDOM: return gni_job_random(gpu, (const gni_random *)job);
+#ifndef GPUNUM_NO_FFT
+    case GNI_JOB_FFT: return gni_fft_gpu(g, (const gni_fft *)job);
+#endif
+#ifndef GPUNUM_NO_LINALG
+    case GNI_JOB_FACTOR: return gni_job_factor(gpu, (const gni_factor *)job);
+#endif
+    default: return false;
+    }
+}
+
+#endif // GNI_GPU
+
+static const gni_backend_api gni_gpu_backend = {gni_gpu_supports, gni_gpu_run};
+static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }
+
 GNI_OS_END
 // >>async
 // gn_read_async: reads that do not wait. Callbacks run inside later calls on the context.

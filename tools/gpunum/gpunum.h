@@ -143,6 +143,7 @@ GNI_OS_BEGIN
 #ifndef GPUNUM_NO_LINALG
 #include "gpu/gpu_factor.h"        // Matrix decompositions on the GPU, as far as they are no products
 #endif
+#include "gpu/gpu_backend.h"         // The GPU as one of the backends: which jobs it does, and by which room
 GNI_OS_END
 #include "ops/async.h"               // gn_read_async
 #include "ops/elementwise.h"         // The public elementwise functions, from the op tables

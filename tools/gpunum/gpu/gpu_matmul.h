@@ -556,10 +556,10 @@ static bool gni_job_apart_end(gni_gpu *gpu, gni_job_apart *p, bool ok) {
     return ok;
 }
 
+static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row);
 static bool gni_job_matmul_apart(gni_gpu *gpu, const gni_matmul *m) {
     gni_job_apart p;
-    return gni_job_apart_begin(gpu, m, &p) &&
-           gni_job_apart_end(gpu, &p, gni_job_matmul(gpu, &p.plain, m->n));
+    return gni_job_apart_begin(gpu, m, &p) && gni_job_apart_end(gpu, &p, gni_job_matmul(gpu, &p.plain, m->n));
 }
 
 // How many counters the parts of k of one tile need.

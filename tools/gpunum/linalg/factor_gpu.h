@@ -8,9 +8,8 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/macros.h"
-#include "../core/evaluate.h"
 #include "../core/place.h"
-#include "../gpu/gpu_jobs.h"
+#include "../gpu/gpu_backend.h"
 #endif
 
 #define GNI_LG_PANEL ((int64_t)128)     // columns of a panel
