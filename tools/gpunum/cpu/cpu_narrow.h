@@ -55,8 +55,8 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
 // Of bits alone, and of values.
 #define GNI_NARROW_BITS(X)                                                                         \
     X(ADD, a + b) X(SUB, a - b) X(MUL, 1u * a * b) X(AND, a & b) X(OR, a | b) X(XOR, a ^ b) X(EQ, a == b) X(NE, a != b) \
-    X(LOGICAL_AND, (a != 0) & (b != 0)) X(LOGICAL_OR, (a | b) != 0) X(LOGICAL_XOR, (a != 0) ^ (b != 0)) X(LOGICAL_NOT, \
-      a == 0) \
+    X(LOGICAL_AND, (a != 0) & (b != 0)) X(LOGICAL_OR, (a | b) != 0) X(LOGICAL_XOR, (a != 0) ^ (b != 0)) \
+    X(LOGICAL_NOT, a == 0) \
     X(WHERE, a != 0 ? b : c)
 #define GNI_NARROW_VALUES(X) X(MIN, a < b ? a : b) X(MAX, a > b ? a : b) X(LT, a < b) X(LE, a <= b)
 #define GN_X(NAME, E) GNI_NARROW(gni_k8_##NAME, uint8_t, E) GNI_NARROW(gni_k16_##NAME, uint16_t, E)

@@ -63,22 +63,22 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 
 // What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them. MATH: of gni_math.
 #define GNI_HOST_MATH(F, I, U)                                                                                         \
-    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_dpow(a, b)) F(ATAN2, atan2(a, b)) F(HYPOT, \
-      hypot(a, b)) \
+    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_dpow(a, b)) F(ATAN2, atan2(a, b)) \
+    F(HYPOT, hypot(a, b)) \
     I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
     U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
 #define GNI_HOST_OPS(F, I, U, X)                                                                                       \
     F(SIGN, gni_dsign(a)) F(FLOOR, floor(a)) F(CEIL, ceil(a)) F(ROUND, rint(a)) F(TRUNC, trunc(a))                     \
     F(FMA, fma(a, b, c))                                                                                               \
-    I(SIGN, gni_isign_i64(a)) I(FLOOR, a) I(CEIL, a) I(ROUND, a) I(TRUNC, a) I(ISNAN, 0 * a) I(ISINF, 0 * a) I(ISFINITE, \
-      0 * a + 1) \
+    I(SIGN, gni_isign_i64(a)) I(FLOOR, a) I(CEIL, a) I(ROUND, a) I(TRUNC, a) I(ISNAN, 0 * a) I(ISINF, 0 * a) \
+    I(ISFINITE, 0 * a + 1) \
     I(SHL, gni_ishl_i64(a, b)) \
     I(SHR, gni_ishr_i64(a, b)) I(FMA, (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c))                               \
     U(ABS, a) U(RELU, a) U(SIGN, a != 0)                                                                                  \
     U(MIN, a < b ? a : b) U(MAX, a > b ? a : b) U(LT, a < b) U(LE, a <= b) U(GT, a > b)     \
     U(GE, a >= b) U(SHR, gni_ishr_u64(a, b))                                                                            \
-    X(CAST, uint64_t, uint64_t, a) X(CONST, uint64_t, uint64_t, a) X(U_TO_F, uint64_t, double, a) X(TO_ODD, uint64_t, \
-      double, gni_uodd(a)) \
+    X(CAST, uint64_t, uint64_t, a) X(CONST, uint64_t, uint64_t, a) X(U_TO_F, uint64_t, double, a) \
+    X(TO_ODD, uint64_t, double, gni_uodd(a)) \
     X(F_TO_I, double, int64_t, gni_dtoi(a)) X(F_TO_U, double, uint64_t, gni_dtou(a)) \
     X(ROUND_F16, double, double, gni_dround_f16(a)) X(ROUND_BF16, double, double, gni_dround_bf16(a))
 
@@ -113,8 +113,8 @@ static gni_kernel gni_host_kernel(uint32_t code) {
 #define GNI_HOST_F(NAME, E) case GNI_OP_##NAME * 3u + GNI_F: return gni_wf_##NAME;
 #define GNI_HOST_I(NAME, E) case GNI_OP_##NAME * 3u + GNI_I: return gni_wi_##NAME;
 #define GNI_HOST_U(NAME, E) case GNI_OP_##NAME * 3u + GNI_U: return gni_wu_##NAME;
-#define GNI_HOST_X(NAME, TA, TR, \
-  E) case GNI_OP_##NAME * 3u: case GNI_OP_##NAME * 3u + 1u: case GNI_OP_##NAME * 3u + 2u: return gni_wx_##NAME;
+#define GNI_HOST_X(NAME, TA, TR, E) \
+    case GNI_OP_##NAME * 3u: case GNI_OP_##NAME * 3u + 1u: case GNI_OP_##NAME * 3u + 2u: return gni_wx_##NAME;
         GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)
     default: return NULL;
     }

@@ -21,10 +21,10 @@
     Q(ISINF, gni_dabs(a) == GNI_INF) Q(ISFINITE, gni_dabs(a) < GNI_INF) Q(LOGICAL_NOT, a == 0.0) Q(TO_BOOL, a != 0.0)     \
     Q(LOGICAL_AND, (gni_vl)(a != 0.0) & (gni_vl)(b != 0.0)) Q(LOGICAL_OR, (gni_vl)(a != 0.0) | (gni_vl)(b != 0.0))       \
     Q(LOGICAL_XOR, (gni_vl)(a != 0.0) ^ (gni_vl)(b != 0.0))                                                              \
-    I(NEG, (gni_vl)(0 - (gni_vq)a)) I(ABS, gni_lpick(a < 0, (gni_vl)(0 - (gni_vq)a), a)) I(RELU, \
-      gni_lpick(a > 0, a, a ^ a)) \
-    I(SQUARE, (gni_vl)((gni_vq)a * (gni_vq)a)) I(ADD, (gni_vl)((gni_vq)a + (gni_vq)b)) I(SUB, \
-      (gni_vl)((gni_vq)a - (gni_vq)b)) \
+    I(NEG, (gni_vl)(0 - (gni_vq)a)) I(ABS, gni_lpick(a < 0, (gni_vl)(0 - (gni_vq)a), a)) \
+    I(RELU, gni_lpick(a > 0, a, a ^ a)) \
+    I(SQUARE, (gni_vl)((gni_vq)a * (gni_vq)a)) I(ADD, (gni_vl)((gni_vq)a + (gni_vq)b)) \
+    I(SUB, (gni_vl)((gni_vq)a - (gni_vq)b)) \
     I(MUL, (gni_vl)((gni_vq)a * (gni_vq)b)) I(MIN, gni_lpick(a < b, a, b)) I(MAX, gni_lpick(a > b, a, b))                \
     I(AND, a & b) I(OR, a | b) I(XOR, a ^ b)                                                                             \
     T(EQ, a == b) T(NE, a != b) T(LT, a < b) T(LE, a <= b) T(GT, a > b) T(GE, a >= b) T(LOGICAL_NOT, a == 0)             \

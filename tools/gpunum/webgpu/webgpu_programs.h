@@ -454,14 +454,19 @@ static void gni_wg_registers(gni_wg_text *t, const gni_wg_program_words *p) {
     for (int k = 0; k < p->n_insn; k++) gni_wg_say(t, "var r%d = vec4<u32>();\n", 16 + k);
 }
 
-static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
-    // On CPUs what an invocation begins with costs as much as its vector: each gets 16 of them.
-    unsigned group = p->raw64 ? 2u : 4u, size = t->w->gpu.caps.alone ? 16u : 256u;
+// How main begins, of `size` invocations.
+static void gni_wg_main_text(gni_wg_text *t, const gni_wg_program_words *p, unsigned size) {
     gni_wg_say(t,
                "@compute @workgroup_size(%u) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
                "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n",
                size);
     gni_wg_registers(t, p);
+}
+
+static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
+    // On CPUs what an invocation begins with costs as much as its vector: each gets 16 of them.
+    unsigned group = p->raw64 ? 2u : 4u, size = t->w->gpu.caps.alone ? 16u : 256u;
+    gni_wg_main_text(t, p, size);
     gni_wg_say(t,
                "let n = P(%uu);\nlet groups = (n + %uu) / %uu;\n"
                "for (var q = wg.x * %uu + me; q < groups; q += ng.x * %uu) {\n"
@@ -538,11 +543,8 @@ static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
     gni_wg_say(t, "const GN_CODE : u32 = %uu;\nconst GN_RESULT_DTYPE : u32 = %uu;\n", p->code, p->result);
     for (int i = 0; i < 6; i++) gni_wg_want_name(t, wanted[i]);
     if (!p->partial) gni_wg_write_result(t, p);
-    gni_wg_say(t,
-               "%s@compute @workgroup_size(%u) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
-               "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n",
-               alone ? "" : "var<workgroup> ts : array<vec4<u32>, 256>;\nvar<workgroup> tc : array<vec4<u32>, 256>;\n", size);
-    gni_wg_registers(t, p);
+    if (!alone) gni_wg_say(t, "var<workgroup> ts : array<vec4<u32>, 256>;\nvar<workgroup> tc : array<vec4<u32>, 256>;\n");
+    gni_wg_main_text(t, p, size);
     gni_wg_say(t, "let kept = P(%uu); let reduced = P(%uu); let units = P(%uu); let splits = P(%uu);\n",
                (unsigned)GNI_P_REDUCE_KEPT, (unsigned)GNI_P_REDUCE_REDUCED, (unsigned)GNI_P_REDUCE_UNITS,
                (unsigned)GNI_P_REDUCE_SPLITS);
