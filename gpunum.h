@@ -3032,7 +3032,7 @@ static inline float gni_round_odd(double x) {
 #define GNI_FN(name) name##_avx512
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2"))), \
-  apply_to = function)
+                             apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")
@@ -6338,10 +6338,10 @@ GNI_INLINE gni_vd gni_dhypot(gni_vd x, gni_vd y) {
     Q(ISINF, gni_dabs(a) == GNI_INF) Q(ISFINITE, gni_dabs(a) < GNI_INF) Q(LOGICAL_NOT, a == 0.0) Q(TO_BOOL, a != 0.0)     \
     Q(LOGICAL_AND, (gni_vl)(a != 0.0) & (gni_vl)(b != 0.0)) Q(LOGICAL_OR, (gni_vl)(a != 0.0) | (gni_vl)(b != 0.0))       \
     Q(LOGICAL_XOR, (gni_vl)(a != 0.0) ^ (gni_vl)(b != 0.0))                                                              \
-    I(NEG, (gni_vl)(0 - (gni_vq)a)) I(ABS, gni_lpick(a < 0, (gni_vl)(0 - (gni_vq)a), a)) I(RELU, \
-      gni_lpick(a > 0, a, a ^ a)) \
-    I(SQUARE, (gni_vl)((gni_vq)a * (gni_vq)a)) I(ADD, (gni_vl)((gni_vq)a + (gni_vq)b)) I(SUB, \
-      (gni_vl)((gni_vq)a - (gni_vq)b)) \
+    I(NEG, (gni_vl)(0 - (gni_vq)a)) I(ABS, gni_lpick(a < 0, (gni_vl)(0 - (gni_vq)a), a)) \
+    I(RELU, gni_lpick(a > 0, a, a ^ a)) \
+    I(SQUARE, (gni_vl)((gni_vq)a * (gni_vq)a)) I(ADD, (gni_vl)((gni_vq)a + (gni_vq)b)) \
+    I(SUB, (gni_vl)((gni_vq)a - (gni_vq)b)) \
     I(MUL, (gni_vl)((gni_vq)a * (gni_vq)b)) I(MIN, gni_lpick(a < b, a, b)) I(MAX, gni_lpick(a > b, a, b))                \
     I(AND, a & b) I(OR, a | b) I(XOR, a ^ b)                                                                             \
     T(EQ, a == b) T(NE, a != b) T(LT, a < b) T(LE, a <= b) T(GT, a > b) T(GE, a >= b) T(LOGICAL_NOT, a == 0)             \
@@ -11175,14 +11175,13 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_PROGRAM_IN_KINDS 2  // 4 bits each
 #define GNI_P_PROGRAM_OUTPUTS 3   // dtypes from bit 0, kinds from bit 16, 4 bits each
 #define GNI_P_PROGRAM_OUT_REGS 4  // registers, 8 bits each
-#define GNI_P_PROGRAM_HOW                                                                                                   \
-    5 // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles,
-      // bit 5: elements of a group are 256 apart;
-      // as WGSL, from bit 8 on 4 bits for each of the first 6 inputs: 1 + the output whose
-      // buffer it has.
-      // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
-      // lanes of a team, bit 13: moments, 16-19: dtype of the result, 20-21: log2 of the steps of a lane that
-      // are loaded at a time; as WGSL, bits 24 and 25: partial results are written, are joined
+#define GNI_P_PROGRAM_HOW 5       // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles,
+                                  // bit 5: elements of a group are 256 apart;
+                                  // as WGSL, from bit 8 on 4 bits for each of the first 6 inputs: 1 + the output whose
+                                  // buffer it has.
+                                  // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
+                                  // lanes of a team, bit 13: moments, 16-19: dtype of the result, 20-21: log2 of the steps of a lane that
+                                  // are loaded at a time; as WGSL, bits 24 and 25: partial results are written, are joined
 #define GNI_P_PROGRAM_STEPS 6     // instructions, at most 24
 // Others.
 #define GNI_P_PROGRAM_KERNEL 32 // to 47: the kernel's own, below
@@ -11439,7 +11438,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_F_ATTEND_LSE 2u    // the rows' logarithms of sums are written
 #define GNI_F_ATTEND_BF16 4u
 #define GNI_F_ATTEND_SAME 8u   // sums have their elements where first operands have them
-#define GNI_F_ATTEND_ASKS 16u  // is to write only whether they do, in place of a logarithm
+#define GNI_F_ATTEND_ASKS 16u  // is to write only these flags, in place of a logarithm
 #define GNI_F_ATTEND_KNOWN 32u // and these are the places that attention.comp knows
 #define GNI_F_ATTEND_CUTS 64u  // conversions to first operands cut off instead of rounding
 #define GNI_P_ATTEND_N 0      // queries
@@ -19723,22 +19722,22 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 
 // What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them. MATH: of gni_math.
 #define GNI_HOST_MATH(F, I, U)                                                                                         \
-    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_dpow(a, b)) F(ATAN2, atan2(a, b)) F(HYPOT, \
-      hypot(a, b)) \
+    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_dpow(a, b)) F(ATAN2, atan2(a, b)) \
+    F(HYPOT, hypot(a, b)) \
     I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
     U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
 #define GNI_HOST_OPS(F, I, U, X)                                                                                       \
     F(SIGN, gni_dsign(a)) F(FLOOR, floor(a)) F(CEIL, ceil(a)) F(ROUND, rint(a)) F(TRUNC, trunc(a))                     \
     F(FMA, fma(a, b, c))                                                                                               \
-    I(SIGN, gni_isign_i64(a)) I(FLOOR, a) I(CEIL, a) I(ROUND, a) I(TRUNC, a) I(ISNAN, 0 * a) I(ISINF, 0 * a) I(ISFINITE, \
-      0 * a + 1) \
+    I(SIGN, gni_isign_i64(a)) I(FLOOR, a) I(CEIL, a) I(ROUND, a) I(TRUNC, a) I(ISNAN, 0 * a) I(ISINF, 0 * a) \
+    I(ISFINITE, 0 * a + 1) \
     I(SHL, gni_ishl_i64(a, b)) \
     I(SHR, gni_ishr_i64(a, b)) I(FMA, (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c))                               \
     U(ABS, a) U(RELU, a) U(SIGN, a != 0)                                                                                  \
     U(MIN, a < b ? a : b) U(MAX, a > b ? a : b) U(LT, a < b) U(LE, a <= b) U(GT, a > b)     \
     U(GE, a >= b) U(SHR, gni_ishr_u64(a, b))                                                                            \
-    X(CAST, uint64_t, uint64_t, a) X(CONST, uint64_t, uint64_t, a) X(U_TO_F, uint64_t, double, a) X(TO_ODD, uint64_t, \
-      double, gni_uodd(a)) \
+    X(CAST, uint64_t, uint64_t, a) X(CONST, uint64_t, uint64_t, a) X(U_TO_F, uint64_t, double, a) \
+    X(TO_ODD, uint64_t, double, gni_uodd(a)) \
     X(F_TO_I, double, int64_t, gni_dtoi(a)) X(F_TO_U, double, uint64_t, gni_dtou(a)) \
     X(ROUND_F16, double, double, gni_dround_f16(a)) X(ROUND_BF16, double, double, gni_dround_bf16(a))
 
@@ -19773,8 +19772,8 @@ static gni_kernel gni_host_kernel(uint32_t code) {
 #define GNI_HOST_F(NAME, E) case GNI_OP_##NAME * 3u + GNI_F: return gni_wf_##NAME;
 #define GNI_HOST_I(NAME, E) case GNI_OP_##NAME * 3u + GNI_I: return gni_wi_##NAME;
 #define GNI_HOST_U(NAME, E) case GNI_OP_##NAME * 3u + GNI_U: return gni_wu_##NAME;
-#define GNI_HOST_X(NAME, TA, TR, \
-  E) case GNI_OP_##NAME * 3u: case GNI_OP_##NAME * 3u + 1u: case GNI_OP_##NAME * 3u + 2u: return gni_wx_##NAME;
+#define GNI_HOST_X(NAME, TA, TR, E) \
+    case GNI_OP_##NAME * 3u: case GNI_OP_##NAME * 3u + 1u: case GNI_OP_##NAME * 3u + 2u: return gni_wx_##NAME;
         GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)
     default: return NULL;
     }
@@ -19855,8 +19854,8 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
 // Of bits alone, and of values.
 #define GNI_NARROW_BITS(X)                                                                         \
     X(ADD, a + b) X(SUB, a - b) X(MUL, 1u * a * b) X(AND, a & b) X(OR, a | b) X(XOR, a ^ b) X(EQ, a == b) X(NE, a != b) \
-    X(LOGICAL_AND, (a != 0) & (b != 0)) X(LOGICAL_OR, (a | b) != 0) X(LOGICAL_XOR, (a != 0) ^ (b != 0)) X(LOGICAL_NOT, \
-      a == 0) \
+    X(LOGICAL_AND, (a != 0) & (b != 0)) X(LOGICAL_OR, (a | b) != 0) X(LOGICAL_XOR, (a != 0) ^ (b != 0)) \
+    X(LOGICAL_NOT, a == 0) \
     X(WHERE, a != 0 ? b : c)
 #define GNI_NARROW_VALUES(X) X(MIN, a < b ? a : b) X(MAX, a > b ? a : b) X(LT, a < b) X(LE, a <= b)
 #define GN_X(NAME, E) GNI_NARROW(gni_k8_##NAME, uint8_t, E) GNI_NARROW(gni_k16_##NAME, uint16_t, E)
@@ -30814,14 +30813,19 @@ static void gni_wg_registers(gni_wg_text *t, const gni_wg_program_words *p) {
     for (int k = 0; k < p->n_insn; k++) gni_wg_say(t, "var r%d = vec4<u32>();\n", 16 + k);
 }
 
-static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
-    // On CPUs what an invocation begins with costs as much as its vector: each gets 16 of them.
-    unsigned group = p->raw64 ? 2u : 4u, size = t->w->gpu.caps.alone ? 16u : 256u;
+// How main begins, of `size` invocations.
+static void gni_wg_main_text(gni_wg_text *t, const gni_wg_program_words *p, unsigned size) {
     gni_wg_say(t,
                "@compute @workgroup_size(%u) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
                "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n",
                size);
     gni_wg_registers(t, p);
+}
+
+static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
+    // On CPUs what an invocation begins with costs as much as its vector: each gets 16 of them.
+    unsigned group = p->raw64 ? 2u : 4u, size = t->w->gpu.caps.alone ? 16u : 256u;
+    gni_wg_main_text(t, p, size);
     gni_wg_say(t,
                "let n = P(%uu);\nlet groups = (n + %uu) / %uu;\n"
                "for (var q = wg.x * %uu + me; q < groups; q += ng.x * %uu) {\n"
@@ -30898,11 +30902,8 @@ static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
     gni_wg_say(t, "const GN_CODE : u32 = %uu;\nconst GN_RESULT_DTYPE : u32 = %uu;\n", p->code, p->result);
     for (int i = 0; i < 6; i++) gni_wg_want_name(t, wanted[i]);
     if (!p->partial) gni_wg_write_result(t, p);
-    gni_wg_say(t,
-               "%s@compute @workgroup_size(%u) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
-               "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n",
-               alone ? "" : "var<workgroup> ts : array<vec4<u32>, 256>;\nvar<workgroup> tc : array<vec4<u32>, 256>;\n", size);
-    gni_wg_registers(t, p);
+    if (!alone) gni_wg_say(t, "var<workgroup> ts : array<vec4<u32>, 256>;\nvar<workgroup> tc : array<vec4<u32>, 256>;\n");
+    gni_wg_main_text(t, p, size);
     gni_wg_say(t, "let kept = P(%uu); let reduced = P(%uu); let units = P(%uu); let splits = P(%uu);\n",
                (unsigned)GNI_P_REDUCE_KEPT, (unsigned)GNI_P_REDUCE_REDUCED, (unsigned)GNI_P_REDUCE_UNITS,
                (unsigned)GNI_P_REDUCE_SPLITS);
@@ -32977,7 +32978,7 @@ typedef struct gni_gpu_jobs {
     uint64_t scan_bytes;
     uint32_t scan_epoch;
     bool scan_stall; // tests: some tiles do not say what they come to
-    // Of room `gpu_attention`, for float16 and bfloat16: 0 not asked, 1 no, 2 yes, 3 and known; 4 and 5 these, cutting off.
+    // Of room `gpu_attention`, for float16 and bfloat16: flags, GNI_F_ATTEND_ASKS among them where the device was asked.
     uint8_t attend_same[2];
     gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
     gni_job_waiting waiting[GNI_JOB_WAITING];
@@ -36969,11 +36970,9 @@ static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     gni_job_call c;
     const uint32_t spec[GNI_S_ATTEND_SPECS] = {16, 16, GNI_F_ATTEND_ASKS | gni_job_flag(t == GN_BF16, GNI_F_ATTEND_BF16), 1,
                                                16};
-    static const uint32_t flags[6] = {0, 0, GNI_F_ATTEND_SAME, GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN,
-                                      GNI_F_ATTEND_SAME | GNI_F_ATTEND_CUTS,
-                                      GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN | GNI_F_ATTEND_CUTS};
-    uint32_t same = 0;
-    if (known == NULL || *known != 0 || gpu->g->host_recording) return known != NULL ? flags[*known] : 0;
+    const uint32_t all = GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN | GNI_F_ATTEND_CUTS;
+    uint32_t found = 0;
+    if (known == NULL || *known != 0 || gpu->g->host_recording) return known != NULL ? *known & all : 0;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
     if (!gni_job_scratch(&c, 512, "gn_attention")) return 0;
@@ -36987,10 +36986,10 @@ static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     memcpy(c.generic.spec, spec, sizeof spec);
     if (gni_gpu_fill(gpu, &c.scratch[0], 0, 512, 0) &&
         gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), 1, 1, 1) &&
-        gni_gpu_download(gpu, &c.scratch[0], 256, &same, sizeof same))
-        *known = same >= 1 && same <= 5 ? (uint8_t)same : 1;
+        gni_gpu_download(gpu, &c.scratch[0], 256, &found, sizeof found))
+        *known = (uint8_t)((found & all) | GNI_F_ATTEND_ASKS);
     gni_job_drop_scratch(&c);
-    return flags[*known];
+    return *known & all;
 }
 
 // By attend.comp, from what c has but for its kernel.

@@ -307,8 +307,8 @@ void main() {
     if ((GN_FLAGS & GNI_F_ATTEND_ASKS) != 0u) {
         GN_UNIT_A cut;
         cut[0] = float16_t(float(GN_N) + 0.00775);
-        uint cuts = float(cut[0]) < 1.004 ? 2u : 0u;
-        if (me == 0u) GN_PUT(GN_OPEN(4u), GN_PARAM(GNI_P_ATTEND_LSE), same ? (known ? 3u : 2u) + cuts : 1u);
+        uint found = GNI_F_ATTEND_SAME | (known ? GNI_F_ATTEND_KNOWN : 0u) | (float(cut[0]) < 1.004 ? GNI_F_ATTEND_CUTS : 0u);
+        if (me == 0u) GN_PUT(GN_OPEN(4u), GN_PARAM(GNI_P_ATTEND_LSE), GNI_F_ATTEND_ASKS | (same ? found : 0u));
         return;
     }
 #endif

@@ -50,14 +50,13 @@
 #define GNI_P_PROGRAM_IN_KINDS 2  // 4 bits each
 #define GNI_P_PROGRAM_OUTPUTS 3   // dtypes from bit 0, kinds from bit 16, 4 bits each
 #define GNI_P_PROGRAM_OUT_REGS 4  // registers, 8 bits each
-#define GNI_P_PROGRAM_HOW                                                                                                   \
-    5 // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles,
-      // bit 5: elements of a group are 256 apart;
-      // as WGSL, from bit 8 on 4 bits for each of the first 6 inputs: 1 + the output whose
-      // buffer it has.
-      // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
-      // lanes of a team, bit 13: moments, 16-19: dtype of the result, 20-21: log2 of the steps of a lane that
-      // are loaded at a time; as WGSL, bits 24 and 25: partial results are written, are joined
+#define GNI_P_PROGRAM_HOW 5       // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles,
+                                  // bit 5: elements of a group are 256 apart;
+                                  // as WGSL, from bit 8 on 4 bits for each of the first 6 inputs: 1 + the output whose
+                                  // buffer it has.
+                                  // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
+                                  // lanes of a team, bit 13: moments, 16-19: dtype of the result, 20-21: log2 of the steps of a lane that
+                                  // are loaded at a time; as WGSL, bits 24 and 25: partial results are written, are joined
 #define GNI_P_PROGRAM_STEPS 6     // instructions, at most 24
 // Others.
 #define GNI_P_PROGRAM_KERNEL 32 // to 47: the kernel's own, below
@@ -314,7 +313,7 @@
 #define GNI_F_ATTEND_LSE 2u    // the rows' logarithms of sums are written
 #define GNI_F_ATTEND_BF16 4u
 #define GNI_F_ATTEND_SAME 8u   // sums have their elements where first operands have them
-#define GNI_F_ATTEND_ASKS 16u  // is to write only whether they do, in place of a logarithm
+#define GNI_F_ATTEND_ASKS 16u  // is to write only these flags, in place of a logarithm
 #define GNI_F_ATTEND_KNOWN 32u // and these are the places that attention.comp knows
 #define GNI_F_ATTEND_CUTS 64u  // conversions to first operands cut off instead of rounding
 #define GNI_P_ATTEND_N 0      // queries

@@ -67,11 +67,9 @@ static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     gni_job_call c;
     const uint32_t spec[GNI_S_ATTEND_SPECS] = {16, 16, GNI_F_ATTEND_ASKS | gni_job_flag(t == GN_BF16, GNI_F_ATTEND_BF16), 1,
                                                16};
-    static const uint32_t flags[6] = {0, 0, GNI_F_ATTEND_SAME, GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN,
-                                      GNI_F_ATTEND_SAME | GNI_F_ATTEND_CUTS,
-                                      GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN | GNI_F_ATTEND_CUTS};
-    uint32_t same = 0;
-    if (known == NULL || *known != 0 || gpu->g->host_recording) return known != NULL ? flags[*known] : 0;
+    const uint32_t all = GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN | GNI_F_ATTEND_CUTS;
+    uint32_t found = 0;
+    if (known == NULL || *known != 0 || gpu->g->host_recording) return known != NULL ? *known & all : 0;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
     if (!gni_job_scratch(&c, 512, "gn_attention")) return 0;
@@ -85,10 +83,10 @@ static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     memcpy(c.generic.spec, spec, sizeof spec);
     if (gni_gpu_fill(gpu, &c.scratch[0], 0, 512, 0) &&
         gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), 1, 1, 1) &&
-        gni_gpu_download(gpu, &c.scratch[0], 256, &same, sizeof same))
-        *known = same >= 1 && same <= 5 ? (uint8_t)same : 1;
+        gni_gpu_download(gpu, &c.scratch[0], 256, &found, sizeof found))
+        *known = (uint8_t)((found & all) | GNI_F_ATTEND_ASKS);
     gni_job_drop_scratch(&c);
-    return flags[*known];
+    return *known & all;
 }
 
 // By attend.comp, from what c has but for its kernel.

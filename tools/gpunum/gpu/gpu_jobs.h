@@ -69,7 +69,7 @@ typedef struct gni_gpu_jobs {
     uint64_t scan_bytes;
     uint32_t scan_epoch;
     bool scan_stall; // tests: some tiles do not say what they come to
-    // Of room `gpu_attention`, for float16 and bfloat16: 0 not asked, 1 no, 2 yes, 3 and known; 4 and 5 these, cutting off.
+    // Of room `gpu_attention`, for float16 and bfloat16: flags, GNI_F_ATTEND_ASKS among them where the device was asked.
     uint8_t attend_same[2];
     gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
     gni_job_waiting waiting[GNI_JOB_WAITING];
