@@ -11180,8 +11180,9 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
                                   // as WGSL, from bit 8 on 4 bits for each of the first 6 inputs: 1 + the output whose
                                   // buffer it has.
                                   // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
-                                  // lanes of a team, bit 13: moments, 16-19: dtype of the result, 20-21: log2 of the steps of a lane that
-                                  // are loaded at a time; as WGSL, bits 24 and 25: partial results are written, are joined
+                                  // lanes of a team, bit 13: moments, 16-19: dtype of the result, 20-21: log2 of the steps of
+                                  // a lane that are loaded at a time; as WGSL, bits 24 and 25: partial results are written,
+                                  // are joined
 #define GNI_P_PROGRAM_STEPS 6     // instructions, at most 24
 // Others.
 #define GNI_P_PROGRAM_KERNEL 32 // to 47: the kernel's own, below
