@@ -24,27 +24,28 @@ done
 # Worker threads of a program in C; check_pages.mjs has those of gpunum.js in a page.
 build -pthread -sPTHREAD_POOL_SIZE=4 -Wno-pthreads-mem-growth "$root/tests/web/threads.c" "$work/host_threads.o" "$work/simd.o" -o threads.js
 "$node" threads.js
-# What a page downloads, and what the linker leaves of the library in a program that uses a corner of it.
+# What a page downloads, and what the linker leaves of the library in a program that uses a corner of it. Emscripten and Binaryen are
+# the newest there are and give other sizes from day to day: what was measured and near one in a hundred more is allowed.
 weighs() { # name, file, most
     have=$(gzip -9c "$2" | wc -c)
     echo "$1: $have bytes by gzip, of $3 at the most"
     [ "$have" -le "$3" ]
 }
-weighs "core.wasm" package/core.wasm 282000
-weighs "core-relaxed.wasm" package/core-relaxed.wasm 283000
-weighs "core-gpu.wasm" package/core-gpu.wasm 456500
+weighs "core.wasm" package/core.wasm 284000
+weighs "core-relaxed.wasm" package/core-relaxed.wasm 285000
+weighs "core-gpu.wasm" package/core-gpu.wasm 460000
 emcc() {
     "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -DNDEBUG -msimd128 -Oz "$@"
 }
 [ -e small.o ] && [ -z "$(find "$root/tools/gpunum" -newer small.o -name '*.h')" ] || emcc -c "$work/part_2.c" -o small.o
 emcc -DGPUNUM_PART=0 "$root/tests/web/corner.c" "$work/host.o" small.o $c_only -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -o corner.js
 [ "$("$root/build/emscripten/bin/node" corner.js)" = 66 ]
-weighs "a corner of it" corner.wasm 56500
+weighs "a corner of it" corner.wasm 57000
 emcc --no-entry $c_only -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sFILESYSTEM=0 -sEXPORTED_FUNCTIONS=@"$work/exports.txt" "$work/host.o" "$work/web.o" small.o -o small.js \
     -sBINARYEN_EXTRA_PASSES=--flatten,--rereloop,-O1,-Oz
 wasm_opt=$root/build/emscripten/root/usr/bin/wasm-opt
 [ ! -x "$wasm_opt" ] || python3 "$root/tools/web/order_wasm.py" "$wasm_opt" small.wasm
-weighs "the whole library, -Oz" small.wasm 246000
+weighs "the whole library, -Oz" small.wasm 248000
 # A stack that is too small is told, and not written beyond.
 emcc -DGPUNUM_PART=0 $c_only -O1 -sSTACK_SIZE=64KB "$root/tests/web/stack.c" "$work/host.o" small.o -o stack.js
 "$root/build/emscripten/bin/node" stack.js
