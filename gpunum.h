@@ -5200,29 +5200,37 @@ static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int6
 // The smallest (PICK gni_vminc) or largest element; NaN if there is one.
 #define GNI_EXTREME_BLOCK(name, PICK)                                                              \
     static float GNI_FN(name)(const float *p, int64_t n) {                                         \
-        float t[4 * GNI_VW];                                                                       \
-        if (n < 4 * GNI_VW) { /* too few for vectors: fill up with the first */                    \
-            for (int i = 0; i < 4 * GNI_VW; i++) t[i] = p[i < n ? i : 0];                          \
+        float t[GNI_VW];                                                                           \
+        if (n < GNI_VW) { /* too few for a vector: fill up with the first */                       \
+            for (int i = 0; i < GNI_VW; i++) t[i] = p[i < n ? i : 0];                              \
             p = t;                                                                                 \
-            n = 4 * GNI_VW;                                                                        \
+            n = GNI_VW;                                                                            \
         }                                                                                          \
-        gni_vf a = gni_vload(p), b = gni_vload(p + GNI_VW), c = gni_vload(p + 2 * GNI_VW),         \
-               d = gni_vload(p + 3 * GNI_VW);                                                      \
-        gni_vmask nan =                                                                               \
-            gni_kor(gni_kor(gni_knan(a), gni_knan(b)), gni_kor(gni_knan(c), gni_knan(d)));         \
-        for (int64_t i = 4 * GNI_VW; i < n; i += 4 * GNI_VW) {                                     \
-            i = GNI_MIN(i, n - 4 * GNI_VW); /* the last vectors overlap those before */            \
-            gni_vf x = gni_vload(p + i), y = gni_vload(p + i + GNI_VW);                            \
-            gni_vf z = gni_vload(p + i + 2 * GNI_VW), w = gni_vload(p + i + 3 * GNI_VW);           \
-            nan = gni_kor(nan, gni_kor(gni_knan(x), gni_knan(y)));                                 \
-            nan = gni_kor(nan, gni_kor(gni_knan(z), gni_knan(w)));                                 \
+        gni_vf a = gni_vload(p);                                                                   \
+        gni_vmask nan = gni_knan(a);                                                               \
+        int64_t i = GNI_VW;                                                                        \
+        if (n >= 4 * GNI_VW) {                                                                     \
+            gni_vf b = a, c = a, d = a;                                                            \
+            for (i = 0; i < n; i += 4 * GNI_VW) {                                                  \
+                i = GNI_MIN(i, n - 4 * GNI_VW); /* the last vectors overlap those before */        \
+                gni_vf x = gni_vload(p + i), y = gni_vload(p + i + GNI_VW);                        \
+                gni_vf z = gni_vload(p + i + 2 * GNI_VW), w = gni_vload(p + i + 3 * GNI_VW);       \
+                nan = gni_kor(nan, gni_kor(gni_knan(x), gni_knan(y)));                             \
+                nan = gni_kor(nan, gni_kor(gni_knan(z), gni_knan(w)));                             \
+                a = PICK(a, x);                                                                    \
+                b = PICK(b, y);                                                                    \
+                c = PICK(c, z);                                                                    \
+                d = PICK(d, w);                                                                    \
+            }                                                                                      \
+            a = PICK(PICK(a, b), PICK(c, d));                                                      \
+        }                                                                                          \
+        for (; i < n; i += GNI_VW) {                                                               \
+            const gni_vf x = gni_vload(p + GNI_MIN(i, n - GNI_VW));                                \
+            nan = gni_kor(nan, gni_knan(x));                                                       \
             a = PICK(a, x);                                                                        \
-            b = PICK(b, y);                                                                        \
-            c = PICK(c, z);                                                                        \
-            d = PICK(d, w);                                                                        \
         }                                                                                          \
         if (gni_kany(nan)) return (float)NAN;                                                      \
-        gni_vstore(t, PICK(PICK(a, b), PICK(c, d)));                                               \
+        gni_vstore(t, a);                                                                          \
         for (int h = GNI_VW / 2; h > 0; h /= 2)                                                    \
             for (int j = 0; j < h; j++) t[j] = GNI_BETTER(t[j + h], t[j]) ? t[j + h] : t[j];       \
         return t[0];                                                                               \
@@ -21243,7 +21251,7 @@ typedef struct gni_reduce_job {
     int64_t rows, columns; // kept elements: outer ones, and neighbours reduced side by side
     int64_t row_dim[GN_MAX_RANK], row_stride[GNI_MAX_INPUTS][GN_MAX_RANK];
     int row_rank;
-    int64_t row;         // elements of a short row
+    int64_t row;         // elements of a row
     int64_t band;        // columns at once
     bool in_place;       // rows of memory are taken in where they are
     int64_t lots;        // that many rows of few columns side by side
@@ -21370,11 +21378,10 @@ static const char *gni_reduce_tile(const gni_reduce_job *j, gni_eval *e, char *c
 
 // Kept element `row` shifts the operands by so much.
 static void gni_reduce_shift(const gni_reduce_job *j, int64_t row, int64_t *shift) {
-    for (int k = 0; k < j->space.ops; k++) shift[k] = 0;
-    for (int i = j->row_rank - 1; i >= 0; i--) {
-        int64_t at = row % j->row_dim[i];
-        row /= j->row_dim[i];
-        for (int k = 0; k < j->space.ops; k++) shift[k] += at * j->row_stride[k][i];
+    for (int k = 0; k < j->space.ops; k++) {
+        int64_t rest = row, by = 0;
+        for (int i = j->row_rank - 1; i > 0; rest /= j->row_dim[i--]) by += rest % j->row_dim[i] * j->row_stride[k][i];
+        shift[k] = by + (j->row_rank > 0 ? rest * j->row_stride[k][0] : 0);
     }
 }
 
@@ -21405,6 +21412,22 @@ static void gni_reduce_rows_task(void *arg, int64_t begin, int64_t end, int work
             j->acc[item] = acc;
         else
             gni_acc_store(j, row, &acc);
+    }
+}
+
+// Rows that are folded where they lie, each at once.
+static void gni_reduce_bare_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_reduce_job *j = (const gni_reduce_job *)arg;
+    gni_fold_fn fold = j->plan.isa->fold[(int)j->r->op * 3 + (int)j->r->domain];
+    int64_t shift[GNI_SPACE_OPS];
+    gni_acc first;
+    GNI_UNUSED(worker);
+    gni_acc_begin(j->r, &first, 0);
+    for (int64_t row = begin; row < end; row++) {
+        gni_acc acc = first;
+        gni_reduce_shift(j, row, shift);
+        fold(&acc, j->space.base[0] + shift[0], j->row, 0);
+        gni_acc_store(j, row, &acc);
     }
 }
 
@@ -21709,11 +21732,12 @@ static bool gni_reduce_rows(gn_context *g, gni_reduce_job *j, int64_t n) {
     gni_space *s = &j->space;
     gni_reduce_outer(j, r->kept);
     gni_reduce_space(j, r->kept);
-    if (r->kept > 0 && s->rank <= 2 && n <= j->plan.block / 4) return gni_reduce_short(g, j, n);
-    bool large = s->rank == 1 && gni_reduce_bare(j); // read where it is, it needs no register
-    gni_space_tile(s, large ? 8 * GNI_BLOCK : j->plan.block, true);
+    const bool bare = s->rank == 1 && gni_reduce_bare(j); // read where it is, it needs no register
+    if (!bare && r->kept > 0 && s->rank <= 2 && n <= j->plan.block / 4) return gni_reduce_short(g, j, n);
+    gni_space_tile(s, bare ? 8 * GNI_BLOCK : j->plan.block, true);
     gni_reduce_parts(j, j->rows, n, GNI_PARTS);
-    return gni_reduce_run(g, j, j->rows, n, gni_reduce_rows_task);
+    j->row = n;
+    return gni_reduce_run(g, j, j->rows, n, bare && j->parts == 1 ? gni_reduce_bare_task : gni_reduce_rows_task);
 }
 
 // Small integers need no 64-bit registers: folds of 32-bit ones gather in 64 bits all the same.

@@ -13,7 +13,7 @@ typedef struct gni_reduce_job {
     int64_t rows, columns; // kept elements: outer ones, and neighbours reduced side by side
     int64_t row_dim[GN_MAX_RANK], row_stride[GNI_MAX_INPUTS][GN_MAX_RANK];
     int row_rank;
-    int64_t row;         // elements of a short row
+    int64_t row;         // elements of a row
     int64_t band;        // columns at once
     bool in_place;       // rows of memory are taken in where they are
     int64_t lots;        // that many rows of few columns side by side
@@ -140,11 +140,10 @@ static const char *gni_reduce_tile(const gni_reduce_job *j, gni_eval *e, char *c
 
 // Kept element `row` shifts the operands by so much.
 static void gni_reduce_shift(const gni_reduce_job *j, int64_t row, int64_t *shift) {
-    for (int k = 0; k < j->space.ops; k++) shift[k] = 0;
-    for (int i = j->row_rank - 1; i >= 0; i--) {
-        int64_t at = row % j->row_dim[i];
-        row /= j->row_dim[i];
-        for (int k = 0; k < j->space.ops; k++) shift[k] += at * j->row_stride[k][i];
+    for (int k = 0; k < j->space.ops; k++) {
+        int64_t rest = row, by = 0;
+        for (int i = j->row_rank - 1; i > 0; rest /= j->row_dim[i--]) by += rest % j->row_dim[i] * j->row_stride[k][i];
+        shift[k] = by + (j->row_rank > 0 ? rest * j->row_stride[k][0] : 0);
     }
 }
 
@@ -175,6 +174,22 @@ static void gni_reduce_rows_task(void *arg, int64_t begin, int64_t end, int work
             j->acc[item] = acc;
         else
             gni_acc_store(j, row, &acc);
+    }
+}
+
+// Rows that are folded where they lie, each at once.
+static void gni_reduce_bare_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_reduce_job *j = (const gni_reduce_job *)arg;
+    gni_fold_fn fold = j->plan.isa->fold[(int)j->r->op * 3 + (int)j->r->domain];
+    int64_t shift[GNI_SPACE_OPS];
+    gni_acc first;
+    GNI_UNUSED(worker);
+    gni_acc_begin(j->r, &first, 0);
+    for (int64_t row = begin; row < end; row++) {
+        gni_acc acc = first;
+        gni_reduce_shift(j, row, shift);
+        fold(&acc, j->space.base[0] + shift[0], j->row, 0);
+        gni_acc_store(j, row, &acc);
     }
 }
 
@@ -479,11 +494,12 @@ static bool gni_reduce_rows(gn_context *g, gni_reduce_job *j, int64_t n) {
     gni_space *s = &j->space;
     gni_reduce_outer(j, r->kept);
     gni_reduce_space(j, r->kept);
-    if (r->kept > 0 && s->rank <= 2 && n <= j->plan.block / 4) return gni_reduce_short(g, j, n);
-    bool large = s->rank == 1 && gni_reduce_bare(j); // read where it is, it needs no register
-    gni_space_tile(s, large ? 8 * GNI_BLOCK : j->plan.block, true);
+    const bool bare = s->rank == 1 && gni_reduce_bare(j); // read where it is, it needs no register
+    if (!bare && r->kept > 0 && s->rank <= 2 && n <= j->plan.block / 4) return gni_reduce_short(g, j, n);
+    gni_space_tile(s, bare ? 8 * GNI_BLOCK : j->plan.block, true);
     gni_reduce_parts(j, j->rows, n, GNI_PARTS);
-    return gni_reduce_run(g, j, j->rows, n, gni_reduce_rows_task);
+    j->row = n;
+    return gni_reduce_run(g, j, j->rows, n, bare && j->parts == 1 ? gni_reduce_bare_task : gni_reduce_rows_task);
 }
 
 // Small integers need no 64-bit registers: folds of 32-bit ones gather in 64 bits all the same.

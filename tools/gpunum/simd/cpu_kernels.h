@@ -617,29 +617,37 @@ static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int6
 // The smallest (PICK gni_vminc) or largest element; NaN if there is one.
 #define GNI_EXTREME_BLOCK(name, PICK)                                                              \
     static float GNI_FN(name)(const float *p, int64_t n) {                                         \
-        float t[4 * GNI_VW];                                                                       \
-        if (n < 4 * GNI_VW) { /* too few for vectors: fill up with the first */                    \
-            for (int i = 0; i < 4 * GNI_VW; i++) t[i] = p[i < n ? i : 0];                          \
+        float t[GNI_VW];                                                                           \
+        if (n < GNI_VW) { /* too few for a vector: fill up with the first */                       \
+            for (int i = 0; i < GNI_VW; i++) t[i] = p[i < n ? i : 0];                              \
             p = t;                                                                                 \
-            n = 4 * GNI_VW;                                                                        \
+            n = GNI_VW;                                                                            \
         }                                                                                          \
-        gni_vf a = gni_vload(p), b = gni_vload(p + GNI_VW), c = gni_vload(p + 2 * GNI_VW),         \
-               d = gni_vload(p + 3 * GNI_VW);                                                      \
-        gni_vmask nan =                                                                               \
-            gni_kor(gni_kor(gni_knan(a), gni_knan(b)), gni_kor(gni_knan(c), gni_knan(d)));         \
-        for (int64_t i = 4 * GNI_VW; i < n; i += 4 * GNI_VW) {                                     \
-            i = GNI_MIN(i, n - 4 * GNI_VW); /* the last vectors overlap those before */            \
-            gni_vf x = gni_vload(p + i), y = gni_vload(p + i + GNI_VW);                            \
-            gni_vf z = gni_vload(p + i + 2 * GNI_VW), w = gni_vload(p + i + 3 * GNI_VW);           \
-            nan = gni_kor(nan, gni_kor(gni_knan(x), gni_knan(y)));                                 \
-            nan = gni_kor(nan, gni_kor(gni_knan(z), gni_knan(w)));                                 \
+        gni_vf a = gni_vload(p);                                                                   \
+        gni_vmask nan = gni_knan(a);                                                               \
+        int64_t i = GNI_VW;                                                                        \
+        if (n >= 4 * GNI_VW) {                                                                     \
+            gni_vf b = a, c = a, d = a;                                                            \
+            for (i = 0; i < n; i += 4 * GNI_VW) {                                                  \
+                i = GNI_MIN(i, n - 4 * GNI_VW); /* the last vectors overlap those before */        \
+                gni_vf x = gni_vload(p + i), y = gni_vload(p + i + GNI_VW);                        \
+                gni_vf z = gni_vload(p + i + 2 * GNI_VW), w = gni_vload(p + i + 3 * GNI_VW);       \
+                nan = gni_kor(nan, gni_kor(gni_knan(x), gni_knan(y)));                             \
+                nan = gni_kor(nan, gni_kor(gni_knan(z), gni_knan(w)));                             \
+                a = PICK(a, x);                                                                    \
+                b = PICK(b, y);                                                                    \
+                c = PICK(c, z);                                                                    \
+                d = PICK(d, w);                                                                    \
+            }                                                                                      \
+            a = PICK(PICK(a, b), PICK(c, d));                                                      \
+        }                                                                                          \
+        for (; i < n; i += GNI_VW) {                                                               \
+            const gni_vf x = gni_vload(p + GNI_MIN(i, n - GNI_VW));                                \
+            nan = gni_kor(nan, gni_knan(x));                                                       \
             a = PICK(a, x);                                                                        \
-            b = PICK(b, y);                                                                        \
-            c = PICK(c, z);                                                                        \
-            d = PICK(d, w);                                                                        \
         }                                                                                          \
         if (gni_kany(nan)) return (float)NAN;                                                      \
-        gni_vstore(t, PICK(PICK(a, b), PICK(c, d)));                                               \
+        gni_vstore(t, a);                                                                          \
         for (int h = GNI_VW / 2; h > 0; h /= 2)                                                    \
             for (int j = 0; j < h; j++) t[j] = GNI_BETTER(t[j + h], t[j]) ? t[j + h] : t[j];       \
         return t[0];                                                                               \
