@@ -52,6 +52,7 @@
 //     passes           Compiles the SIMD rooms once per instruction set
 //     simd             Vectors of one SIMD pass
 //     vmath            The float32 functions of one SIMD pass
+//     fold_kernels     Folds of reductions, compiled per pass
 //     cpu_kernels      Loops of the CPU backend, compiled per pass
 //     dmath            Vectors of 64-bit lanes, and float64 functions of them
 //     wide_kernels     The same for registers of 64 bits, and the table of both
@@ -4587,10 +4588,444 @@ GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
     *n1 = gni_vxor(gni_ksel(swap, q, p), (b << 1) & 0x80000000u);
 }
 
+// >>fold_kernels
+// Folds of the CPU backend's reductions over 32-bit registers, compiled per pass: of elements that follow each other, and of
+// columns side by side. From outside: the tables GNI_FN(gni_fold_table) and GNI_FN(gni_columns_table).
+
+// gcc is told of a loop that what it writes lies just where it reads, or apart from it.
+#if defined(__GNUC__) && !defined(__clang__)
+#define GNI_IN_PLACE _Pragma("GCC ivdep")
+#else
+#define GNI_IN_PLACE
+#endif
+
+// ---- folds of contiguous elements
+
+// 64 running sums whatever the width of a vector, joined in one order: the same bits from every pass.
+#define GNI_AT_ONCE (GNI_VW == 8 ? 2 : 1) // vectors of the 16, as many as registers hold: memory is read once
+static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
+    float lane[16];
+    int64_t whole = n & ~(int64_t)63;
+    for (int g = 0; g < 16; g += GNI_VW * GNI_AT_ONCE) {
+        gni_vf s[4 * GNI_AT_ONCE];
+        const float *p = x + g;
+        GNI_FT_UNROLL
+        for (int k = 0; k < 4 * GNI_AT_ONCE; k++) s[k] = gni_vset(0.0f);
+        for (int64_t i = 0; i < whole; i += 64, p += 64)
+            GNI_FT_UNROLL
+            for (int k = 0; k < 4 * GNI_AT_ONCE; k++) s[k] += gni_vload(p + k / GNI_AT_ONCE * 16 + k % GNI_AT_ONCE * GNI_VW);
+        for (int h = 0; h < GNI_AT_ONCE; h++) {
+            for (int64_t i = whole + g + h * GNI_VW, k = h; i < n; i += 16, k += GNI_AT_ONCE)
+                s[k] += n - i >= GNI_VW ? gni_vload(x + i) : gni_vloadn(x + i, (int)(n - i));
+            gni_vstore(lane + g + h * GNI_VW,
+                       (s[h] + s[2 * GNI_AT_ONCE + h]) + (s[GNI_AT_ONCE + h] + s[3 * GNI_AT_ONCE + h]));
+        }
+    }
+    double t[8];
+    for (int i = 0; i < 8; i++) t[i] = (double)lane[i] + (double)lane[i + 8];
+    return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]));
+}
+#undef GNI_AT_ONCE
+static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    GNI_UNUSED(at);
+    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
+        const float *p = (const float *)x + i;
+        int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK);
+        double s = GNI_FN(gni_sum_block)(p, m);
+        if (!(s - s == 0.0)) { // float64 has the range
+            s = 0.0;
+            for (int64_t k = 0; k < m; k++) s += (double)p[k];
+        }
+        acc->d += s;
+    }
+}
+#define GNI_PROD_BLOCK 5 // float32 numbers that one within 2^-256 and 2^256 can be multiplied by in float64
+static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    const float *p = (const float *)x;
+    double s[16];
+    uint64_t beyond = 0;
+    GNI_UNUSED(at);
+    for (int j = 0; j < 16; j++) s[j] = 1.0;
+    for (int64_t i = 0; i < n; beyond = 0) {
+        const int64_t stop = GNI_MIN(n, i + 16 * GNI_PROD_BLOCK);
+        for (; i + 16 <= stop; i += 16)
+            for (int j = 0; j < 16; j++) s[j] *= (double)p[i + j];
+        for (; i < stop; i++) s[i & 15] *= (double)p[i];
+        for (int j = 0; j < 16 && i < n; j++) beyond |= gni_beyond(s[j], 9);
+        for (int j = 0; j < 16 && beyond != 0; j++) gni_acc_multiply(&acc->d, &acc->e, s[j]), s[j] = 1.0;
+    }
+    for (int j = 0; j < 16; j++) beyond |= gni_beyond(s[j], 6); // the product of all has 2^-512 to 2^512
+    for (int h = 8; h > 0 && beyond == 0; h /= 2)
+        for (int j = 0; j < h; j++) s[j] *= s[j + h];
+    for (int j = 0; j < (beyond != 0 ? 16 : 1); j++) gni_acc_multiply(&acc->d, &acc->e, s[j]);
+}
+
+// The smallest (PICK gni_vminc) or largest element; NaN if there is one.
+#define GNI_EXTREME_BLOCK(name, PICK)                                                              \
+    static float GNI_FN(name)(const float *p, int64_t n) {                                         \
+        float t[GNI_VW];                                                                           \
+        if (n < GNI_VW) { /* too few for a vector: fill up with the first */                       \
+            for (int i = 0; i < GNI_VW; i++) t[i] = p[i < n ? i : 0];                              \
+            p = t;                                                                                 \
+            n = GNI_VW;                                                                            \
+        }                                                                                          \
+        gni_vf a = gni_vload(p);                                                                   \
+        gni_vmask nan = gni_knan(a);                                                               \
+        int64_t i = GNI_VW;                                                                        \
+        if (n >= 4 * GNI_VW) {                                                                     \
+            gni_vf b = a, c = a, d = a;                                                            \
+            for (i = 0; i < n; i += 4 * GNI_VW) {                                                  \
+                i = GNI_MIN(i, n - 4 * GNI_VW); /* the last vectors overlap those before */        \
+                gni_vf x = gni_vload(p + i), y = gni_vload(p + i + GNI_VW);                        \
+                gni_vf z = gni_vload(p + i + 2 * GNI_VW), w = gni_vload(p + i + 3 * GNI_VW);       \
+                nan = gni_kor(nan, gni_kor(gni_knan(x), gni_knan(y)));                             \
+                nan = gni_kor(nan, gni_kor(gni_knan(z), gni_knan(w)));                             \
+                a = PICK(a, x);                                                                    \
+                b = PICK(b, y);                                                                    \
+                c = PICK(c, z);                                                                    \
+                d = PICK(d, w);                                                                    \
+            }                                                                                      \
+            a = PICK(PICK(a, b), PICK(c, d));                                                      \
+        }                                                                                          \
+        for (; i < n; i += GNI_VW) {                                                               \
+            const gni_vf x = gni_vload(p + GNI_MIN(i, n - GNI_VW));                                \
+            nan = gni_kor(nan, gni_knan(x));                                                       \
+            a = PICK(a, x);                                                                        \
+        }                                                                                          \
+        if (gni_kany(nan)) return (float)NAN;                                                      \
+        gni_vstore(t, a);                                                                          \
+        for (int h = GNI_VW / 2; h > 0; h /= 2)                                                    \
+            for (int j = 0; j < h; j++) t[j] = GNI_BETTER(t[j + h], t[j]) ? t[j + h] : t[j];       \
+        return t[0];                                                                               \
+    }
+#define GNI_FOLD_EXTREME(name, BLOCK)                                                              \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        GNI_UNUSED(at);                                                                            \
+        if (n <= 0 || acc->d != acc->d) return;                                                    \
+        double m = (double)GNI_FN(BLOCK)((const float *)x, n);                                     \
+        if (m != m || GNI_BETTER(m, acc->d)) acc->d = m;                                           \
+    }
+// The place as well: a block is searched only when it has something better.
+#define GNI_FOLD_PLACE(name, BLOCK)                                                                \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const float *p = (const float *)x;                                                         \
+        for (int64_t i = 0; i < n && acc->d == acc->d; i += GNI_SUM_BLOCK) {                       \
+            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;                                      \
+            float best = GNI_FN(BLOCK)(p + i, m);                                                  \
+            if (best == best && !GNI_BETTER((double)best, acc->d)) continue;                       \
+            const int64_t last = best == best ? m - GNI_VW : -1;                                   \
+            const gni_vf b = gni_vset(best);                                                       \
+            for (const float *q = p + i; j <= last - 3 * GNI_VW; j += 4 * GNI_VW, q += 4 * GNI_VW) { \
+                const gni_vmask k = gni_kor(gni_keq(gni_vload(q), b), gni_keq(gni_vload(q + GNI_VW), b)); \
+                const gni_vmask l = gni_kor(gni_keq(gni_vload(q + 2 * GNI_VW), b), gni_keq(gni_vload(q + 3 * GNI_VW), b)); \
+                if (gni_kany(gni_kor(k, l))) break;                                                \
+            }                                                                                      \
+            while (j <= last && !gni_kany(gni_keq(gni_vload(p + i + j), b))) j += GNI_VW;          \
+            while (j < m && !(best == best ? p[i + j] == best : p[i + j] != p[i + j])) j++;        \
+            acc->d = (double)best;                                                                 \
+            acc->at = at + i + j;                                                                  \
+        }                                                                                          \
+    }
+#define GNI_BETTER(x, y) ((x) < (y))
+GNI_EXTREME_BLOCK(gni_min_block, gni_vminc)
+GNI_FOLD_EXTREME(gni_fold_min_f, gni_min_block)
+GNI_FOLD_PLACE(gni_fold_argmin_f, gni_min_block)
+#undef GNI_BETTER
+#define GNI_BETTER(x, y) ((x) > (y))
+GNI_EXTREME_BLOCK(gni_max_block, gni_vmaxc)
+GNI_FOLD_EXTREME(gni_fold_max_f, gni_max_block)
+GNI_FOLD_PLACE(gni_fold_argmax_f, gni_max_block)
+#undef GNI_BETTER
+#undef GNI_EXTREME_BLOCK
+#undef GNI_FOLD_EXTREME
+#undef GNI_FOLD_PLACE
+
+// Truth: all stops at the first 0, any at the first that is not.
+#define GNI_FOLD_TRUTH(name, T, STOP, VALUE)                                                       \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (; n >= 64 && i < n && acc->i != VALUE; i += 64) { /* the last 64 overlap those before */  \
+            i = GNI_MIN(i, n - 64);                                                                \
+            int found = 0;                                                                         \
+            for (int j = 0; j < 64; j++) found |= p[i + j] STOP 0;                                 \
+            if (found) acc->i = VALUE;                                                             \
+        }                                                                                          \
+        for (; i < n && acc->i != VALUE; i++)                                                      \
+            if (p[i] STOP 0) acc->i = VALUE;                                                       \
+    }
+GNI_FOLD_TRUTH(gni_fold_any_f, float, !=, 1)
+GNI_FOLD_TRUTH(gni_fold_all_f, float, ==, 0)
+GNI_FOLD_TRUTH(gni_fold_any_i, int32_t, !=, 1)
+GNI_FOLD_TRUTH(gni_fold_all_i, int32_t, ==, 0)
+#undef GNI_FOLD_TRUTH
+
+#define GNI_FOLD_INT(name, T, UNIT, STEP)                                                          \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        uint64_t s[16];                                                                            \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (int j = 0; j < 16; j++) s[j] = UNIT;                                                  \
+        for (; i + 16 <= n; i += 16)                                                               \
+            for (int j = 0; j < 16; j++) s[j] STEP(uint64_t)(int64_t) p[i + j];                    \
+        for (; i < n; i++) s[0] STEP(uint64_t)(int64_t) p[i];                                      \
+        uint64_t r = (uint64_t)acc->i;                                                             \
+        for (int j = 0; j < 16; j++) r STEP s[j];                                                  \
+        acc->i = (int64_t)r;                                                                       \
+    }
+#define GNI_FOLD_INT_EXTREME(name, T, OP)                                                          \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        T s[16];                                                                                   \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (int j = 0; j < 16; j++) s[j] = (T)acc->i;                                             \
+        for (; i + 16 <= n; i += 16)                                                               \
+            for (int j = 0; j < 16; j++) s[j] = p[i + j] OP s[j] ? p[i + j] : s[j];                \
+        for (; i < n; i++) s[0] = p[i] OP s[0] ? p[i] : s[0];                                      \
+        for (int j = 0; j < 16; j++)                                                               \
+            if ((int64_t)s[j] OP acc->i) acc->i = (int64_t)s[j];                                   \
+    }
+#define GNI_FOLD_INT_PLACE(name, FOLD, T)                                                          \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {                                           \
+            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), before = acc->i, j = 0;                     \
+            GNI_FN(FOLD)(acc, p + i, m, 0);                                                        \
+            if (acc->i == before) continue;                                                        \
+            while ((int64_t)p[i + j] != acc->i) j++;                                               \
+            acc->at = at + i + j;                                                                  \
+        }                                                                                          \
+    }
+GNI_FOLD_INT(gni_fold_sum_i, int32_t, 0, +=)
+GNI_FOLD_INT(gni_fold_sum_u, uint32_t, 0, +=)
+GNI_FOLD_INT(gni_fold_prod_i, int32_t, 1, *=)
+GNI_FOLD_INT(gni_fold_prod_u, uint32_t, 1, *=)
+GNI_FOLD_INT_EXTREME(gni_fold_min_i, int32_t, <)
+GNI_FOLD_INT_EXTREME(gni_fold_min_u, uint32_t, <)
+GNI_FOLD_INT_EXTREME(gni_fold_max_i, int32_t, >)
+GNI_FOLD_INT_EXTREME(gni_fold_max_u, uint32_t, >)
+GNI_FOLD_INT_PLACE(gni_fold_argmin_i, gni_fold_min_i, int32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmin_u, gni_fold_min_u, uint32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmax_i, gni_fold_max_i, int32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u, uint32_t)
+#undef GNI_FOLD_INT
+#undef GNI_FOLD_INT_EXTREME
+#undef GNI_FOLD_INT_PLACE
+
+#define GNI_VALUES(op)                                                                             \
+    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_u)
+#define GNI_TRUTH(op)                                                                              \
+    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
+static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
+
+// ---- folds of columns
+
+// Rows four at a time: `t` gathers up to GNI_COLUMN_BLOCK of them.
+static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows,
+                                      int64_t stride, int64_t n, int64_t at) {
+    float t[GNI_BAND];
+    double *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r0 = 0; r0 < rows; r0 += GNI_COLUMN_BLOCK) {
+        int64_t last = GNI_MIN(r0 + GNI_COLUMN_BLOCK, rows), whole = n & ~(int64_t)(GNI_VW - 1);
+        memset(t, 0, sizeof(float) * (size_t)n);
+        for (int64_t r = r0; r < last; r += 4) {
+            const float *p = (const float *)x + r * stride;
+            int64_t have = last - r, c = 0;
+            if (have >= 4) {
+                const float *q = p + stride, *u = q + stride, *w = u + stride;
+                for (; c < whole; c += GNI_VW)
+                    gni_vstore(t + c, gni_vload(t + c) + ((gni_vload(p + c) + gni_vload(q + c)) +
+                                                          (gni_vload(u + c) + gni_vload(w + c))));
+                for (; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
+                continue;
+            }
+            for (int64_t k = 0; k < GNI_MIN(have, 4); k++, p += stride) {
+                for (c = 0; c < whole; c += GNI_VW)
+                    gni_vstore(t + c, gni_vload(t + c) + gni_vload(p + c));
+                for (; c < n; c++) t[c] += p[c];
+            }
+        }
+        int64_t c = 0;
+        float rest = 0.0f;
+        gni_vf past = gni_vset(0.0f); // NaN if a sum is past float32's range
+        for (; c < whole; c += GNI_VW) past += gni_vload(t + c) - gni_vload(t + c);
+        for (; c < n; c++) rest += t[c] - t[c];
+        for (c = 0; (rest != rest || gni_kany(gni_knan(past))) && c < n; c++) {
+            if (t[c] - t[c] == 0.0f) continue;
+            double s = 0.0; // which has the range
+            for (int64_t r = r0; r < last; r++) s += (double)((const float *)x)[r * stride + c];
+            v[c] += s;
+            t[c] = 0.0f;
+        }
+        for (c = 0; c + 16 <= n; c += 16)
+            for (int j = 0; j < 16; j++) v[c + j] += (double)t[c + j];
+        for (; c < n; c++) v[c] += (double)t[c];
+    }
+}
+
+// The columns' extremes, and their places.
+#define GNI_COLUMNS_EXTREME(name, PICK, BETTER)                                                    \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        float *v = (float *)acc->v;                                                                \
+        GNI_UNUSED(at);                                                                            \
+        for (int64_t r = 0; r < rows;) {                                                           \
+            const float *p = (const float *)x + r * stride;                                        \
+            int64_t step = rows - r >= 4 ? stride : 0, c = 0;                                      \
+            r += step != 0 ? 4 : 1;                                                                \
+            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
+                gni_vf m = gni_vload(p + c);                                                       \
+                if (step != 0)                                                                     \
+                    m = PICK(PICK(m, gni_vload(p + step + c)),                                     \
+                             PICK(gni_vload(p + 2 * step + c), gni_vload(p + 3 * step + c)));      \
+                gni_vstore(v + c, PICK(gni_vload(v + c), m));                                      \
+            }                                                                                      \
+            for (; c < n; c++)                                                                     \
+                for (int k = 0; k < (step != 0 ? 4 : 1); k++) {                                    \
+                    float y = p[k * step + c];                                                     \
+                    if (v[c] == v[c] && (y != y || y BETTER v[c])) v[c] = y;                       \
+                }                                                                                  \
+        }                                                                                          \
+    }
+#define GNI_COLUMNS_PLACE(name, BETTER_K, BETTER)                                                  \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        float *v = (float *)acc->v;                                                                \
+        int32_t where[GNI_BAND];                                                                   \
+        for (int64_t c = 0; c < n; c++) where[c] = -1;                                             \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            const float *p = (const float *)x + r * stride;                                        \
+            int64_t c = 0;                                                                         \
+            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
+                gni_vf m = gni_vload(v + c), y = gni_vload(p + c);                                 \
+                gni_vmask k = gni_kor(BETTER_K(y, m), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));  \
+                if (!gni_kany(k)) continue;                                                        \
+                gni_vstore(v + c, gni_ksel(k, y, m));                                              \
+                gni_vstorei(where + c,                                                             \
+                            gni_kseli(k, gni_vseti((int32_t)r), gni_vloadi(where + c)));           \
+            }                                                                                      \
+            for (; c < n; c++) {                                                                   \
+                if (v[c] != v[c] || !(p[c] != p[c] || p[c] BETTER v[c])) continue;                 \
+                v[c] = p[c];                                                                       \
+                where[c] = (int32_t)r;                                                             \
+            }                                                                                      \
+        }                                                                                          \
+        for (int64_t c = 0; c < n; c++)                                                            \
+            if (where[c] >= 0) acc->at[c] = at + where[c];                                         \
+    }
+GNI_COLUMNS_EXTREME(gni_columns_min_f, gni_vmin, <)
+GNI_COLUMNS_EXTREME(gni_columns_max_f, gni_vmax, >)
+GNI_COLUMNS_PLACE(gni_columns_argmin_f, gni_klt, <)
+GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
+#undef GNI_COLUMNS_EXTREME
+#undef GNI_COLUMNS_PLACE
+
+static void GNI_FN(gni_columns_prod_f)(gni_acc_columns *acc, const void *from, int64_t rows, int64_t stride, int64_t n,
+                                       int64_t at) {
+    double *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r = 0; r < rows; r += GNI_PROD_BLOCK) {
+        const float *p = (const float *)from + r * stride;
+        const int64_t few = GNI_MIN(rows - r, GNI_PROD_BLOCK);
+        for (int64_t c = 0; c < n; c += 16) {
+            const int64_t m = GNI_MIN(n - c, 16);
+            uint64_t beyond = 0;
+            if (m == 16 && few == GNI_PROD_BLOCK) {
+                const float *q = p + c, *x = q + stride, *y = x + stride, *z = y + stride, *w = z + stride;
+                double s[16];
+                for (int j = 0; j < 16; j++)
+                    s[j] = v[c + j] * (double)q[j] * (double)x[j] * (double)y[j] * (double)z[j] * (double)w[j];
+                for (int j = 0; j < 16; j++) beyond |= gni_beyond(s[j], 9), v[c + j] = s[j];
+                if (beyond == 0) continue;
+            } else {
+                for (int64_t k = 0; k < few; k++)
+                    for (int64_t j = 0; j < m; j++) v[c + j] *= (double)p[k * stride + c + j];
+            }
+            for (int64_t j = 0; j < m; j++) {
+                int e = 0;
+                v[c + j] = frexp(v[c + j], &e);
+                acc->e[c + j] += e;
+            }
+        }
+    }
+}
+
+// The rest element by element, `some` at a time where that makes vectors: S is the accumulator, y the element.
+#define GNI_COLUMNS(name, T, S, some, STEP)                                                        \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            S *GNI_RESTRICT v = (S *)acc->v;                                                       \
+            const T *GNI_RESTRICT p = (const T *)x + r * stride;                                   \
+            int64_t first = 0, row = at + r;                                                       \
+            GNI_UNUSED(row);                                                                       \
+            for (; some > 1 && first + some <= n; first += some) {                                 \
+                GNI_IN_PLACE                                                                       \
+                for (int j = 0; j < some; j++) {                                                   \
+                    const int64_t c = first + j;                                                   \
+                    const T y = p[c];                                                              \
+                    STEP;                                                                          \
+                }                                                                                  \
+            }                                                                                      \
+            for (int64_t c = first; c < n; c++) {                                                  \
+                const T y = p[c];                                                                  \
+                STEP;                                                                              \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define GNI_PLACE_STEP(OP)                                                                         \
+    if (y OP v[c]) {                                                                               \
+        v[c] = y;                                                                                  \
+        acc->at[c] = row;                                                                          \
+    }
+GNI_COLUMNS(gni_columns_sum_i, int32_t, uint64_t, 16, v[c] += (uint64_t)(int64_t)y)
+GNI_COLUMNS(gni_columns_sum_u, uint32_t, uint64_t, 16, v[c] += (uint64_t)y)
+GNI_COLUMNS(gni_columns_prod_i, int32_t, uint64_t, 16, v[c] *= (uint64_t)(int64_t)y)
+GNI_COLUMNS(gni_columns_prod_u, uint32_t, uint64_t, 16, v[c] *= (uint64_t)y)
+GNI_COLUMNS(gni_columns_min_i, int32_t, int32_t, 16, v[c] = y < v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_min_u, uint32_t, uint32_t, 16, v[c] = y < v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_max_i, int32_t, int32_t, 16, v[c] = y > v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_max_u, uint32_t, uint32_t, 16, v[c] = y > v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_any_f, float, int32_t, 16, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, 16, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_all_f, float, int32_t, 16, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, 16, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, 1, GNI_PLACE_STEP(<))
+GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(<))
+GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, 1, GNI_PLACE_STEP(>))
+GNI_COLUMNS(gni_columns_argmax_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(>))
+#undef GNI_COLUMNS
+#undef GNI_PLACE_STEP
+
+#define GNI_VALUES(op)                                                                             \
+    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_u)
+#define GNI_TRUTH(op)                                                                              \
+    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
+static const gni_fold_columns_fn GNI_FN(gni_columns_table)[GNI_RED_COUNT * 3] = {
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
+
 // >>cpu_kernels
-// Loops of the CPU backend, compiled per pass: one kernel per op and register domain, conversions,
-// folds for reductions, softmax pieces, random numbers. From outside: tables of softmax and random
-// numbers; room `wide_kernels` has the one of all the rest.
+// Loops of the CPU backend, compiled per pass: one kernel per op and register domain, conversions, softmax pieces, random
+// numbers. From outside: tables of softmax and random numbers; room `wide_kernels` has the one of all the rest.
 
 // ---- vector functions that only ops need
 
@@ -4670,10 +5105,8 @@ GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
 // get a copy.
 #if defined(__GNUC__) && !defined(__clang__)
 #define GNI_SIXTEEN(x, from) const T *const x = (from)
-#define GNI_IN_PLACE _Pragma("GCC ivdep")
 #else
 #define GNI_SIXTEEN(x, from) T x[16]; memcpy(x, (from), sizeof x)
-#define GNI_IN_PLACE
 #endif
 #define GNI_INT_1(name, TT, UU, I)                                                                 \
     GNI_KERNEL(name) {                                                                             \
@@ -5038,22 +5471,40 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
         }                                                                                          \
         for (; i < n; i++) d[i] = (uint8_t)E(s[i]);                                                \
     }
-// 16-bit integers, 16 at a time in loops of fixed length.
-#define GNI_MOVE_16(name, TD, TS)                                                                  \
+// 16-bit integers: results in loops of fixed length, operands by vectors, which gcc does not make of loops here.
+#define GNI_MOVE_16(name, TD, TS, SOME)                                                            \
     static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
         TD *GNI_RESTRICT d = (TD *)dst;                                                            \
         const TS *GNI_RESTRICT s = (const TS *)src;                                                \
         int64_t i = 0;                                                                             \
-        for (; i + 16 <= n; i += 16) {                                                             \
-            TD r[16];                                                                              \
-            for (int j = 0; j < 16; j++) r[j] = (TD)s[i + j];                                      \
-            memcpy(d + i, r, sizeof r);                                                            \
-        }                                                                                          \
+        SOME                                                                                       \
         for (; i < n; i++) d[i] = (TD)s[i];                                                        \
     }
-GNI_MOVE_16(gni_load_i16, int32_t, int16_t)
-GNI_MOVE_16(gni_load_u16, int32_t, uint16_t)
-GNI_MOVE_16(gni_store_16, uint16_t, uint32_t)
+#if GNI_VW > 1
+#define gni_vw GNI_FN(gni_vecw)
+#define gni_vwu GNI_FN(gni_vecwu)
+typedef int16_t gni_vw __attribute__((vector_size(2 * GNI_VW)));
+typedef uint16_t gni_vwu __attribute__((vector_size(2 * GNI_VW)));
+#define GNI_WIDEN(V)                                                                               \
+    for (V x; i + GNI_VW <= n; i += GNI_VW) {                                                      \
+        memcpy(&x, s + i, sizeof x);                                                               \
+        gni_vstorei(d + i, __builtin_convertvector(x, gni_vi));                                    \
+    }
+#else
+#define GNI_WIDEN(V)
+#endif
+#define GNI_CUT                                                                                    \
+    for (uint16_t r[16]; i + 16 <= n; i += 16) {                                                   \
+        for (int j = 0; j < 16; j++) r[j] = (uint16_t)s[i + j];                                    \
+        memcpy(d + i, r, sizeof r);                                                                \
+    }
+GNI_MOVE_16(gni_load_i16, int32_t, int16_t, GNI_WIDEN(gni_vw))
+GNI_MOVE_16(gni_load_u16, int32_t, uint16_t, GNI_WIDEN(gni_vwu))
+GNI_MOVE_16(gni_store_16, uint16_t, uint32_t, GNI_CUT)
+#undef GNI_WIDEN
+#undef GNI_CUT
+#undef gni_vw
+#undef gni_vwu
 #undef GNI_MOVE_16
 #define GNI_TRUTH(x) ((x) != 0)
 #define GNI_LOW(x) ((x)&255)
@@ -5135,421 +5586,6 @@ static void GNI_FN(gni_stream)(void *dst, const void *src, int64_t bytes, const 
     if (dst != NULL) memcpy(dst, src, (size_t)bytes);
 #endif
 }
-
-// ---- folds of contiguous elements
-
-// 64 running sums whatever the width of a vector, joined in one order: the same bits from every pass.
-#define GNI_AT_ONCE (GNI_VW == 8 ? 2 : 1) // vectors of the 16, as many as registers hold: memory is read once
-static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
-    float lane[16];
-    int64_t whole = n & ~(int64_t)63;
-    for (int g = 0; g < 16; g += GNI_VW * GNI_AT_ONCE) {
-        gni_vf s[4 * GNI_AT_ONCE];
-        const float *p = x + g;
-        GNI_FT_UNROLL
-        for (int k = 0; k < 4 * GNI_AT_ONCE; k++) s[k] = gni_vset(0.0f);
-        for (int64_t i = 0; i < whole; i += 64, p += 64)
-            GNI_FT_UNROLL
-            for (int k = 0; k < 4 * GNI_AT_ONCE; k++) s[k] += gni_vload(p + k / GNI_AT_ONCE * 16 + k % GNI_AT_ONCE * GNI_VW);
-        for (int h = 0; h < GNI_AT_ONCE; h++) {
-            for (int64_t i = whole + g + h * GNI_VW, k = h; i < n; i += 16, k += GNI_AT_ONCE)
-                s[k] += n - i >= GNI_VW ? gni_vload(x + i) : gni_vloadn(x + i, (int)(n - i));
-            gni_vstore(lane + g + h * GNI_VW,
-                       (s[h] + s[2 * GNI_AT_ONCE + h]) + (s[GNI_AT_ONCE + h] + s[3 * GNI_AT_ONCE + h]));
-        }
-    }
-    double t[8];
-    for (int i = 0; i < 8; i++) t[i] = (double)lane[i] + (double)lane[i + 8];
-    return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]));
-}
-#undef GNI_AT_ONCE
-static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    GNI_UNUSED(at);
-    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
-        const float *p = (const float *)x + i;
-        int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK);
-        double s = GNI_FN(gni_sum_block)(p, m);
-        if (!(s - s == 0.0)) { // float64 has the range
-            s = 0.0;
-            for (int64_t k = 0; k < m; k++) s += (double)p[k];
-        }
-        acc->d += s;
-    }
-}
-#define GNI_PROD_BLOCK 5 // float32 numbers that one within 2^-256 and 2^256 can be multiplied by in float64
-static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    const float *p = (const float *)x;
-    double s[16];
-    uint64_t beyond = 0;
-    GNI_UNUSED(at);
-    for (int j = 0; j < 16; j++) s[j] = 1.0;
-    for (int64_t i = 0; i < n; beyond = 0) {
-        const int64_t stop = GNI_MIN(n, i + 16 * GNI_PROD_BLOCK);
-        for (; i + 16 <= stop; i += 16)
-            for (int j = 0; j < 16; j++) s[j] *= (double)p[i + j];
-        for (; i < stop; i++) s[i & 15] *= (double)p[i];
-        for (int j = 0; j < 16 && i < n; j++) beyond |= gni_beyond(s[j], 9);
-        for (int j = 0; j < 16 && beyond != 0; j++) gni_acc_multiply(&acc->d, &acc->e, s[j]), s[j] = 1.0;
-    }
-    for (int j = 0; j < 16; j++) beyond |= gni_beyond(s[j], 6); // the product of all has 2^-512 to 2^512
-    for (int h = 8; h > 0 && beyond == 0; h /= 2)
-        for (int j = 0; j < h; j++) s[j] *= s[j + h];
-    for (int j = 0; j < (beyond != 0 ? 16 : 1); j++) gni_acc_multiply(&acc->d, &acc->e, s[j]);
-}
-
-// The smallest (PICK gni_vminc) or largest element; NaN if there is one.
-#define GNI_EXTREME_BLOCK(name, PICK)                                                              \
-    static float GNI_FN(name)(const float *p, int64_t n) {                                         \
-        float t[GNI_VW];                                                                           \
-        if (n < GNI_VW) { /* too few for a vector: fill up with the first */                       \
-            for (int i = 0; i < GNI_VW; i++) t[i] = p[i < n ? i : 0];                              \
-            p = t;                                                                                 \
-            n = GNI_VW;                                                                            \
-        }                                                                                          \
-        gni_vf a = gni_vload(p);                                                                   \
-        gni_vmask nan = gni_knan(a);                                                               \
-        int64_t i = GNI_VW;                                                                        \
-        if (n >= 4 * GNI_VW) {                                                                     \
-            gni_vf b = a, c = a, d = a;                                                            \
-            for (i = 0; i < n; i += 4 * GNI_VW) {                                                  \
-                i = GNI_MIN(i, n - 4 * GNI_VW); /* the last vectors overlap those before */        \
-                gni_vf x = gni_vload(p + i), y = gni_vload(p + i + GNI_VW);                        \
-                gni_vf z = gni_vload(p + i + 2 * GNI_VW), w = gni_vload(p + i + 3 * GNI_VW);       \
-                nan = gni_kor(nan, gni_kor(gni_knan(x), gni_knan(y)));                             \
-                nan = gni_kor(nan, gni_kor(gni_knan(z), gni_knan(w)));                             \
-                a = PICK(a, x);                                                                    \
-                b = PICK(b, y);                                                                    \
-                c = PICK(c, z);                                                                    \
-                d = PICK(d, w);                                                                    \
-            }                                                                                      \
-            a = PICK(PICK(a, b), PICK(c, d));                                                      \
-        }                                                                                          \
-        for (; i < n; i += GNI_VW) {                                                               \
-            const gni_vf x = gni_vload(p + GNI_MIN(i, n - GNI_VW));                                \
-            nan = gni_kor(nan, gni_knan(x));                                                       \
-            a = PICK(a, x);                                                                        \
-        }                                                                                          \
-        if (gni_kany(nan)) return (float)NAN;                                                      \
-        gni_vstore(t, a);                                                                          \
-        for (int h = GNI_VW / 2; h > 0; h /= 2)                                                    \
-            for (int j = 0; j < h; j++) t[j] = GNI_BETTER(t[j + h], t[j]) ? t[j + h] : t[j];       \
-        return t[0];                                                                               \
-    }
-#define GNI_FOLD_EXTREME(name, BLOCK)                                                              \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        GNI_UNUSED(at);                                                                            \
-        if (n <= 0 || acc->d != acc->d) return;                                                    \
-        double m = (double)GNI_FN(BLOCK)((const float *)x, n);                                     \
-        if (m != m || GNI_BETTER(m, acc->d)) acc->d = m;                                           \
-    }
-// The place as well: a block is searched only when it has something better.
-#define GNI_FOLD_PLACE(name, BLOCK)                                                                \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const float *p = (const float *)x;                                                         \
-        for (int64_t i = 0; i < n && acc->d == acc->d; i += GNI_SUM_BLOCK) {                       \
-            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;                                      \
-            float best = GNI_FN(BLOCK)(p + i, m);                                                  \
-            if (best == best && !GNI_BETTER((double)best, acc->d)) continue;                       \
-            const int64_t last = best == best ? m - GNI_VW : -1;                                   \
-            const gni_vf b = gni_vset(best);                                                       \
-            for (const float *q = p + i; j <= last - 3 * GNI_VW; j += 4 * GNI_VW, q += 4 * GNI_VW) { \
-                const gni_vmask k = gni_kor(gni_keq(gni_vload(q), b), gni_keq(gni_vload(q + GNI_VW), b)); \
-                const gni_vmask l = gni_kor(gni_keq(gni_vload(q + 2 * GNI_VW), b), gni_keq(gni_vload(q + 3 * GNI_VW), b)); \
-                if (gni_kany(gni_kor(k, l))) break;                                                \
-            }                                                                                      \
-            while (j <= last && !gni_kany(gni_keq(gni_vload(p + i + j), b))) j += GNI_VW;          \
-            while (j < m && !(best == best ? p[i + j] == best : p[i + j] != p[i + j])) j++;        \
-            acc->d = (double)best;                                                                 \
-            acc->at = at + i + j;                                                                  \
-        }                                                                                          \
-    }
-#define GNI_BETTER(x, y) ((x) < (y))
-GNI_EXTREME_BLOCK(gni_min_block, gni_vminc)
-GNI_FOLD_EXTREME(gni_fold_min_f, gni_min_block)
-GNI_FOLD_PLACE(gni_fold_argmin_f, gni_min_block)
-#undef GNI_BETTER
-#define GNI_BETTER(x, y) ((x) > (y))
-GNI_EXTREME_BLOCK(gni_max_block, gni_vmaxc)
-GNI_FOLD_EXTREME(gni_fold_max_f, gni_max_block)
-GNI_FOLD_PLACE(gni_fold_argmax_f, gni_max_block)
-#undef GNI_BETTER
-#undef GNI_EXTREME_BLOCK
-#undef GNI_FOLD_EXTREME
-#undef GNI_FOLD_PLACE
-
-// Truth: all stops at the first 0, any at the first that is not.
-#define GNI_FOLD_TRUTH(name, T, STOP, VALUE)                                                       \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const T *p = (const T *)x;                                                                 \
-        int64_t i = 0;                                                                             \
-        GNI_UNUSED(at);                                                                            \
-        for (; i + 64 <= n && acc->i != VALUE; i += 64) {                                          \
-            int found = 0;                                                                         \
-            for (int j = 0; j < 64; j++) found |= p[i + j] STOP 0;                                 \
-            if (found) acc->i = VALUE;                                                             \
-        }                                                                                          \
-        for (; i < n && acc->i != VALUE; i++)                                                      \
-            if (p[i] STOP 0) acc->i = VALUE;                                                       \
-    }
-GNI_FOLD_TRUTH(gni_fold_any_f, float, !=, 1)
-GNI_FOLD_TRUTH(gni_fold_all_f, float, ==, 0)
-GNI_FOLD_TRUTH(gni_fold_any_i, int32_t, !=, 1)
-GNI_FOLD_TRUTH(gni_fold_all_i, int32_t, ==, 0)
-#undef GNI_FOLD_TRUTH
-
-#define GNI_FOLD_INT(name, T, UNIT, STEP)                                                          \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const T *p = (const T *)x;                                                                 \
-        uint64_t s[16];                                                                            \
-        int64_t i = 0;                                                                             \
-        GNI_UNUSED(at);                                                                            \
-        for (int j = 0; j < 16; j++) s[j] = UNIT;                                                  \
-        for (; i + 16 <= n; i += 16)                                                               \
-            for (int j = 0; j < 16; j++) s[j] STEP(uint64_t)(int64_t) p[i + j];                    \
-        for (; i < n; i++) s[0] STEP(uint64_t)(int64_t) p[i];                                      \
-        uint64_t r = (uint64_t)acc->i;                                                             \
-        for (int j = 0; j < 16; j++) r STEP s[j];                                                  \
-        acc->i = (int64_t)r;                                                                       \
-    }
-#define GNI_FOLD_INT_EXTREME(name, T, OP)                                                          \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const T *p = (const T *)x;                                                                 \
-        T s[16];                                                                                   \
-        int64_t i = 0;                                                                             \
-        GNI_UNUSED(at);                                                                            \
-        for (int j = 0; j < 16; j++) s[j] = (T)acc->i;                                             \
-        for (; i + 16 <= n; i += 16)                                                               \
-            for (int j = 0; j < 16; j++) s[j] = p[i + j] OP s[j] ? p[i + j] : s[j];                \
-        for (; i < n; i++) s[0] = p[i] OP s[0] ? p[i] : s[0];                                      \
-        for (int j = 0; j < 16; j++)                                                               \
-            if ((int64_t)s[j] OP acc->i) acc->i = (int64_t)s[j];                                   \
-    }
-#define GNI_FOLD_INT_PLACE(name, FOLD, T)                                                          \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const T *p = (const T *)x;                                                                 \
-        for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {                                           \
-            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), before = acc->i, j = 0;                     \
-            GNI_FN(FOLD)(acc, p + i, m, 0);                                                        \
-            if (acc->i == before) continue;                                                        \
-            while ((int64_t)p[i + j] != acc->i) j++;                                               \
-            acc->at = at + i + j;                                                                  \
-        }                                                                                          \
-    }
-GNI_FOLD_INT(gni_fold_sum_i, int32_t, 0, +=)
-GNI_FOLD_INT(gni_fold_sum_u, uint32_t, 0, +=)
-GNI_FOLD_INT(gni_fold_prod_i, int32_t, 1, *=)
-GNI_FOLD_INT(gni_fold_prod_u, uint32_t, 1, *=)
-GNI_FOLD_INT_EXTREME(gni_fold_min_i, int32_t, <)
-GNI_FOLD_INT_EXTREME(gni_fold_min_u, uint32_t, <)
-GNI_FOLD_INT_EXTREME(gni_fold_max_i, int32_t, >)
-GNI_FOLD_INT_EXTREME(gni_fold_max_u, uint32_t, >)
-GNI_FOLD_INT_PLACE(gni_fold_argmin_i, gni_fold_min_i, int32_t)
-GNI_FOLD_INT_PLACE(gni_fold_argmin_u, gni_fold_min_u, uint32_t)
-GNI_FOLD_INT_PLACE(gni_fold_argmax_i, gni_fold_max_i, int32_t)
-GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u, uint32_t)
-#undef GNI_FOLD_INT
-#undef GNI_FOLD_INT_EXTREME
-#undef GNI_FOLD_INT_PLACE
-
-#define GNI_VALUES(op)                                                                             \
-    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_u)
-#define GNI_TRUTH(op)                                                                              \
-    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_i)
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
-#undef GNI_VALUES
-#undef GNI_TRUTH
-
-// ---- folds of columns
-
-// Rows four at a time: `t` gathers up to GNI_COLUMN_BLOCK of them.
-static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows,
-                                      int64_t stride, int64_t n, int64_t at) {
-    float t[GNI_BAND];
-    double *v = (double *)acc->v;
-    GNI_UNUSED(at);
-    for (int64_t r0 = 0; r0 < rows; r0 += GNI_COLUMN_BLOCK) {
-        int64_t last = GNI_MIN(r0 + GNI_COLUMN_BLOCK, rows), whole = n & ~(int64_t)(GNI_VW - 1);
-        memset(t, 0, sizeof(float) * (size_t)n);
-        for (int64_t r = r0; r < last; r += 4) {
-            const float *p = (const float *)x + r * stride;
-            int64_t have = last - r, c = 0;
-            if (have >= 4) {
-                const float *q = p + stride, *u = q + stride, *w = u + stride;
-                for (; c < whole; c += GNI_VW)
-                    gni_vstore(t + c, gni_vload(t + c) + ((gni_vload(p + c) + gni_vload(q + c)) +
-                                                          (gni_vload(u + c) + gni_vload(w + c))));
-                for (; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
-                continue;
-            }
-            for (int64_t k = 0; k < GNI_MIN(have, 4); k++, p += stride) {
-                for (c = 0; c < whole; c += GNI_VW)
-                    gni_vstore(t + c, gni_vload(t + c) + gni_vload(p + c));
-                for (; c < n; c++) t[c] += p[c];
-            }
-        }
-        int64_t c = 0;
-        float rest = 0.0f;
-        gni_vf past = gni_vset(0.0f); // NaN if a sum is past float32's range
-        for (; c < whole; c += GNI_VW) past += gni_vload(t + c) - gni_vload(t + c);
-        for (; c < n; c++) rest += t[c] - t[c];
-        for (c = 0; (rest != rest || gni_kany(gni_knan(past))) && c < n; c++) {
-            if (t[c] - t[c] == 0.0f) continue;
-            double s = 0.0; // which has the range
-            for (int64_t r = r0; r < last; r++) s += (double)((const float *)x)[r * stride + c];
-            v[c] += s;
-            t[c] = 0.0f;
-        }
-        for (c = 0; c + 16 <= n; c += 16)
-            for (int j = 0; j < 16; j++) v[c + j] += (double)t[c + j];
-        for (; c < n; c++) v[c] += (double)t[c];
-    }
-}
-
-// The columns' extremes, and their places.
-#define GNI_COLUMNS_EXTREME(name, PICK, BETTER)                                                    \
-    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
-                             int64_t n, int64_t at) {                                              \
-        float *v = (float *)acc->v;                                                                \
-        GNI_UNUSED(at);                                                                            \
-        for (int64_t r = 0; r < rows;) {                                                           \
-            const float *p = (const float *)x + r * stride;                                        \
-            int64_t step = rows - r >= 4 ? stride : 0, c = 0;                                      \
-            r += step != 0 ? 4 : 1;                                                                \
-            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
-                gni_vf m = gni_vload(p + c);                                                       \
-                if (step != 0)                                                                     \
-                    m = PICK(PICK(m, gni_vload(p + step + c)),                                     \
-                             PICK(gni_vload(p + 2 * step + c), gni_vload(p + 3 * step + c)));      \
-                gni_vstore(v + c, PICK(gni_vload(v + c), m));                                      \
-            }                                                                                      \
-            for (; c < n; c++)                                                                     \
-                for (int k = 0; k < (step != 0 ? 4 : 1); k++) {                                    \
-                    float y = p[k * step + c];                                                     \
-                    if (v[c] == v[c] && (y != y || y BETTER v[c])) v[c] = y;                       \
-                }                                                                                  \
-        }                                                                                          \
-    }
-#define GNI_COLUMNS_PLACE(name, BETTER_K, BETTER)                                                  \
-    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
-                             int64_t n, int64_t at) {                                              \
-        float *v = (float *)acc->v;                                                                \
-        int32_t where[GNI_BAND];                                                                   \
-        for (int64_t c = 0; c < n; c++) where[c] = -1;                                             \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            const float *p = (const float *)x + r * stride;                                        \
-            int64_t c = 0;                                                                         \
-            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
-                gni_vf m = gni_vload(v + c), y = gni_vload(p + c);                                 \
-                gni_vmask k = gni_kor(BETTER_K(y, m), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));  \
-                if (!gni_kany(k)) continue;                                                        \
-                gni_vstore(v + c, gni_ksel(k, y, m));                                              \
-                gni_vstorei(where + c,                                                             \
-                            gni_kseli(k, gni_vseti((int32_t)r), gni_vloadi(where + c)));           \
-            }                                                                                      \
-            for (; c < n; c++) {                                                                   \
-                if (v[c] != v[c] || !(p[c] != p[c] || p[c] BETTER v[c])) continue;                 \
-                v[c] = p[c];                                                                       \
-                where[c] = (int32_t)r;                                                             \
-            }                                                                                      \
-        }                                                                                          \
-        for (int64_t c = 0; c < n; c++)                                                            \
-            if (where[c] >= 0) acc->at[c] = at + where[c];                                         \
-    }
-GNI_COLUMNS_EXTREME(gni_columns_min_f, gni_vmin, <)
-GNI_COLUMNS_EXTREME(gni_columns_max_f, gni_vmax, >)
-GNI_COLUMNS_PLACE(gni_columns_argmin_f, gni_klt, <)
-GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
-#undef GNI_COLUMNS_EXTREME
-#undef GNI_COLUMNS_PLACE
-
-static void GNI_FN(gni_columns_prod_f)(gni_acc_columns *acc, const void *from, int64_t rows, int64_t stride, int64_t n,
-                                       int64_t at) {
-    double *v = (double *)acc->v;
-    GNI_UNUSED(at);
-    for (int64_t r = 0; r < rows; r += GNI_PROD_BLOCK) {
-        const float *p = (const float *)from + r * stride;
-        const int64_t few = GNI_MIN(rows - r, GNI_PROD_BLOCK);
-        for (int64_t c = 0; c < n; c += 16) {
-            const int64_t m = GNI_MIN(n - c, 16);
-            uint64_t beyond = 0;
-            if (m == 16 && few == GNI_PROD_BLOCK) {
-                const float *q = p + c, *x = q + stride, *y = x + stride, *z = y + stride, *w = z + stride;
-                double s[16];
-                for (int j = 0; j < 16; j++)
-                    s[j] = v[c + j] * (double)q[j] * (double)x[j] * (double)y[j] * (double)z[j] * (double)w[j];
-                for (int j = 0; j < 16; j++) beyond |= gni_beyond(s[j], 9), v[c + j] = s[j];
-                if (beyond == 0) continue;
-            } else {
-                for (int64_t k = 0; k < few; k++)
-                    for (int64_t j = 0; j < m; j++) v[c + j] *= (double)p[k * stride + c + j];
-            }
-            for (int64_t j = 0; j < m; j++) {
-                int e = 0;
-                v[c + j] = frexp(v[c + j], &e);
-                acc->e[c + j] += e;
-            }
-        }
-    }
-}
-
-// The rest element by element: S is the accumulator, y the element.
-#define GNI_COLUMNS(name, T, S, STEP)                                                              \
-    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
-                             int64_t n, int64_t at) {                                              \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            S *GNI_RESTRICT v = (S *)acc->v;                                                       \
-            const T *GNI_RESTRICT p = (const T *)x + r * stride;                                   \
-            int64_t c = 0, row = at + r;                                                           \
-            GNI_UNUSED(row);                                                                       \
-            for (; c < n; c++) {                                                                   \
-                T y = p[c];                                                                        \
-                STEP;                                                                              \
-            }                                                                                      \
-        }                                                                                          \
-    }
-#define GNI_PLACE_STEP(OP)                                                                         \
-    if (y OP v[c]) {                                                                               \
-        v[c] = y;                                                                                  \
-        acc->at[c] = row;                                                                          \
-    }
-GNI_COLUMNS(gni_columns_sum_i, int32_t, uint64_t, v[c] += (uint64_t)(int64_t)y)
-GNI_COLUMNS(gni_columns_sum_u, uint32_t, uint64_t, v[c] += (uint64_t)y)
-GNI_COLUMNS(gni_columns_prod_i, int32_t, uint64_t, v[c] *= (uint64_t)(int64_t)y)
-GNI_COLUMNS(gni_columns_prod_u, uint32_t, uint64_t, v[c] *= (uint64_t)y)
-GNI_COLUMNS(gni_columns_min_i, int32_t, int32_t, v[c] = y < v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_min_u, uint32_t, uint32_t, v[c] = y < v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_max_i, int32_t, int32_t, v[c] = y > v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_max_u, uint32_t, uint32_t, v[c] = y > v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_any_f, float, int32_t, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_all_f, float, int32_t, v[c] &= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, v[c] &= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, GNI_PLACE_STEP(<))
-GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, GNI_PLACE_STEP(<))
-GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, GNI_PLACE_STEP(>))
-GNI_COLUMNS(gni_columns_argmax_u, uint32_t, uint32_t, GNI_PLACE_STEP(>))
-#undef GNI_COLUMNS
-#undef GNI_PLACE_STEP
-
-#define GNI_VALUES(op)                                                                             \
-    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_u)
-#define GNI_TRUTH(op)                                                                              \
-    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_i)
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_columns_fn GNI_FN(gni_columns_table)[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
-#undef GNI_VALUES
-#undef GNI_TRUTH
 
 // ---- softmax
 
@@ -6340,7 +6376,9 @@ GNI_INLINE gni_vd gni_dhypot(gni_vd x, gni_vd y) {
 // F and I: of float64 and of int64 to the same; Q and T: to truth values, from masks of lanes.
 #define GNI_WIDE_OPS(F, Q, I, T)                                                                                         \
     F(NEG, -a) F(ABS, gni_dabs(a)) F(SQUARE, a * a) F(RECIP, 1.0 / a) F(ADD, a + b) F(SUB, a - b) F(MUL, a * b)          \
-    F(DIV, a / b) F(RELU, gni_dpick((gni_vl)(a <= 0.0), gni_dset(0.0), a)) \
+    F(DIV, a / b) F(SIGN, gni_dpick((gni_vl)(a > 0.0), gni_dset(1.0), gni_dpick((gni_vl)(a < 0.0), gni_dset(-1.0), \
+        gni_dpick((gni_vl)(a == a), gni_dset(0.0), a)))) \
+    F(RELU, gni_dpick((gni_vl)(a <= 0.0), gni_dset(0.0), a)) \
     F(MIN, gni_dpick((gni_vl)(a < b) | (gni_vl)(a != a), a, b)) F(MAX, gni_dpick((gni_vl)(a > b) | (gni_vl)(a != a), a, b)) \
     Q(EQ, a == b) Q(NE, a != b) Q(LT, a < b) Q(LE, a <= b) Q(GT, a > b) Q(GE, a >= b) Q(ISNAN, a != a)                   \
     Q(ISINF, gni_dabs(a) == GNI_INF) Q(ISFINITE, gni_dabs(a) < GNI_INF) Q(LOGICAL_NOT, a == 0.0) Q(TO_BOOL, a != 0.0)     \
@@ -6570,16 +6608,25 @@ static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, 
         const double *p = (const double *)x + i;
         int64_t m = GNI_MIN(n - i, 256), k = 0;
         gni_vd v[16 / GNI_DW];
-        double s[16];
+        double s[GNI_DW];
         GNI_FT_UNROLL
         for (int g = 0; g < 16 / GNI_DW; g++) v[g] = gni_dset(0.0);
         for (; k + 16 <= m; k += 16)
             GNI_FT_UNROLL
             for (int g = 0; g < 16 / GNI_DW; g++) v[g] += gni_dload(p, k + g * GNI_DW);
-        memcpy(s, v, sizeof s);
-        for (int j = 0; k < m; k++, j++) s[j] += p[k];
+        if (k < m) {
+            double last[16] = {0.0};
+            memcpy(last, p + k, (size_t)(m - k) * sizeof(double));
+            GNI_FT_UNROLL
+            for (int g = 0; g < 16 / GNI_DW; g++) v[g] += gni_dload(last, g * GNI_DW);
+        }
         GNI_FT_UNROLL
-        for (int h = 8; h > 0; h /= 2)
+        for (int h = 8 / GNI_DW; h > 0; h /= 2)
+            GNI_FT_UNROLL
+            for (int g = 0; g < h; g++) v[g] += v[g + h];
+        memcpy(s, v, sizeof s);
+        GNI_FT_UNROLL
+        for (int h = GNI_DW / 2; h > 0; h /= 2)
             GNI_FT_UNROLL
             for (int j = 0; j < h; j++) s[j] += s[j + h];
         const bool exact = s[0] - s[0] == 0.0;
@@ -6704,17 +6751,6 @@ static void GNI_FN(gni_wide_fold_sum_i)(gni_acc *acc, const void *x, int64_t n, 
     for (; i < n; i++) r += p[i];
     acc->i = (int64_t)r;
 }
-#define GNI_FOLD(name, T, INIT, STEP, END)                                                         \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                         \
-        const T *p = (const T *)x;                                                                 \
-        INIT;                                                                                      \
-        GNI_UNUSED(at);                                                                            \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            T y = p[i];                                                                            \
-            STEP;                                                                                  \
-        }                                                                                          \
-        END;                                                                                       \
-    }
 static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     const uint64_t *p = (const uint64_t *)x;
     uint64_t r = (uint64_t)acc->i, s = 1, t = 1, u = 1; // a product waits for the one before it
@@ -6724,11 +6760,28 @@ static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n,
     for (; i < n; i++) r *= p[i];
     acc->i = (int64_t)(r * s * (t * u));
 }
-GNI_FOLD(gni_wide_fold_any_f, double, int r = acc->i != 0, r |= y != 0.0, acc->i = r)
-GNI_FOLD(gni_wide_fold_any_i, int64_t, int r = acc->i != 0, r |= y != 0, acc->i = r)
-GNI_FOLD(gni_wide_fold_all_f, double, int r = acc->i != 0, r &= y != 0.0, acc->i = r)
-GNI_FOLD(gni_wide_fold_all_i, int64_t, int r = acc->i != 0, r &= y != 0, acc->i = r)
-#undef GNI_FOLD
+// Truth: all stops behind the first block with a 0, any behind one with something else.
+#define GNI_FOLD_TRUTH(name, T, load, STOP, VALUE)                                                 \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+        const T *p = (const T *)x;                                                                 \
+        GNI_UNUSED(at);                                                                            \
+        for (int64_t i = 0; i < n && acc->i != VALUE;) {                                           \
+            const int64_t stop = GNI_MIN(i + 256, n);                                              \
+            int64_t odds[GNI_DW];                                                                  \
+            gni_vl odd;                                                                            \
+            memset(&odd, 0, sizeof odd);                                                           \
+            for (; i + GNI_DW <= stop; i += GNI_DW) odd |= (gni_vl)(load(p, i) STOP 0);            \
+            memcpy(odds, &odd, sizeof odds);                                                       \
+            for (; i < stop; i++) odds[0] |= p[i] STOP 0;                                          \
+            for (int k = 0; k < GNI_DW; k++)                                                       \
+                if (odds[k] != 0) acc->i = VALUE;                                                  \
+        }                                                                                          \
+    }
+GNI_FOLD_TRUTH(gni_wide_fold_any_f, double, gni_dload, !=, 1)
+GNI_FOLD_TRUTH(gni_wide_fold_any_i, int64_t, gni_lload, !=, 1)
+GNI_FOLD_TRUTH(gni_wide_fold_all_f, double, gni_dload, ==, 0)
+GNI_FOLD_TRUTH(gni_wide_fold_all_i, int64_t, gni_lload, ==, 0)
+#undef GNI_FOLD_TRUTH
 
 #define GNI_VALUES(op) GNI_FN(gni_wide_fold_##op##_f), GNI_FN(gni_wide_fold_##op##_i), GNI_FN(gni_wide_fold_##op##_i)
 #define GNI_TRUTH(op) GNI_FN(gni_wide_fold_##op##_f), GNI_FN(gni_wide_fold_##op##_i), GNI_FN(gni_wide_fold_##op##_i)
@@ -6839,16 +6892,25 @@ GNI_COLUMNS_V(gni_wide_columns_max_i, int64_t, gni_vl, gni_lload, gni_lpick(y > 
 GNI_COLUMNS_V(gni_wide_columns_sum_i, int64_t, gni_vl, gni_lload, (gni_vl)((gni_vq)v + (gni_vq)y),
               (int64_t)((uint64_t)v + (uint64_t)y))
 #undef GNI_COLUMNS_V
-#define GNI_COLUMNS(name, T, S, STEP)                                                              \
+// `some` elements at a time where that makes vectors.
+#define GNI_COLUMNS(name, T, S, some, STEP)                                                        \
     static void GNI_FN(name)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, \
                      int64_t at) {                                                                 \
         for (int64_t r = 0; r < rows; r++) {                                                       \
             S *GNI_RESTRICT v = (S *)acc->v;                                                       \
             const T *GNI_RESTRICT p = (const T *)x + r * stride;                                   \
-            int64_t row = at + r;                                                                  \
+            int64_t first = 0, row = at + r;                                                       \
             GNI_UNUSED(row);                                                                       \
-            for (int64_t c = 0; c < n; c++) {                                                      \
-                T y = p[c];                                                                        \
+            for (; some > 1 && first + some <= n; first += some) {                                 \
+                GNI_IN_PLACE                                                                       \
+                for (int j = 0; j < some; j++) {                                                   \
+                    const int64_t c = first + j;                                                   \
+                    const T y = p[c];                                                              \
+                    STEP;                                                                          \
+                }                                                                                  \
+            }                                                                                      \
+            for (int64_t c = first; c < n; c++) {                                                  \
+                const T y = p[c];                                                                  \
                 STEP;                                                                              \
             }                                                                                      \
         }                                                                                          \
@@ -6858,17 +6920,17 @@ GNI_COLUMNS_V(gni_wide_columns_sum_i, int64_t, gni_vl, gni_lload, (gni_vl)((gni_
         v[c] = y;                                                                                  \
         acc->at[c] = row;                                                                          \
     }
-GNI_COLUMNS(gni_wide_columns_argmin_f, double, double,
+GNI_COLUMNS(gni_wide_columns_argmin_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y < v[c] || y != y)))
-GNI_COLUMNS(gni_wide_columns_argmax_f, double, double,
+GNI_COLUMNS(gni_wide_columns_argmax_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y > v[c] || y != y)))
-GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, v[c] |= (int32_t)(y != 0.0))
-GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, v[c] &= (int32_t)(y != 0.0))
-GNI_COLUMNS(gni_wide_columns_prod_i, int64_t, uint64_t, v[c] *= (uint64_t)y)
-GNI_COLUMNS(gni_wide_columns_any_i, int64_t, int32_t, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_wide_columns_all_i, int64_t, int32_t, v[c] &= (int32_t)(y != 0))
-GNI_COLUMNS(gni_wide_columns_argmin_i, int64_t, int64_t, GNI_PLACE_STEP(y < v[c]))
-GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, GNI_PLACE_STEP(y > v[c]))
+GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, 16, v[c] |= (int32_t)(y != 0.0))
+GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, 16, v[c] &= (int32_t)(y != 0.0))
+GNI_COLUMNS(gni_wide_columns_prod_i, int64_t, uint64_t, 16, v[c] *= (uint64_t)y)
+GNI_COLUMNS(gni_wide_columns_any_i, int64_t, int32_t, 16, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_wide_columns_all_i, int64_t, int32_t, 16, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_wide_columns_argmin_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y < v[c]))
+GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y > v[c]))
 #undef GNI_COLUMNS
 #undef GNI_PLACE_STEP
 
@@ -19736,7 +19798,7 @@ GNI_INLINE uint64_t gni_dtou(double x) {
     I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
     U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
 #define GNI_HOST_OPS(F, I, U, X)                                                                                       \
-    F(SIGN, gni_dsign(a)) F(FLOOR, floor(a)) F(CEIL, ceil(a)) F(ROUND, rint(a)) F(TRUNC, trunc(a))                     \
+    F(FLOOR, floor(a)) F(CEIL, ceil(a)) F(ROUND, rint(a)) F(TRUNC, trunc(a))                     \
     F(FMA, fma(a, b, c))                                                                                               \
     I(SIGN, gni_isign_i64(a)) I(FLOOR, a) I(CEIL, a) I(ROUND, a) I(TRUNC, a) I(ISNAN, 0 * a) I(ISINF, 0 * a) \
     I(ISFINITE, 0 * a + 1) \
@@ -19862,6 +19924,7 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
     }
 // Of bits alone, and of values.
 #define GNI_NARROW_BITS(X)                                                                         \
+    X(NEG, 0 - a) X(SQUARE, 1u * a * a) \
     X(ADD, a + b) X(SUB, a - b) X(MUL, 1u * a * b) X(AND, a & b) X(OR, a | b) X(XOR, a ^ b) X(EQ, a == b) X(NE, a != b) \
     X(LOGICAL_AND, (a != 0) & (b != 0)) X(LOGICAL_OR, (a | b) != 0) X(LOGICAL_XOR, (a != 0) ^ (b != 0)) \
     X(LOGICAL_NOT, a == 0) \
@@ -19875,6 +19938,8 @@ GNI_NARROW_BITS(GN_X)
     GNI_NARROW(gni_ku16_##NAME, uint16_t, E) GNI_NARROW(gni_ki16_##NAME, int16_t, E)
 GNI_NARROW_VALUES(GN_X)
 #undef GN_X
+GNI_NARROW(gni_ki8_ABS, int8_t, a < 0 ? -a : a)
+GNI_NARROW(gni_ki16_ABS, int16_t, a < 0 ? -a : a)
 
 // The loop for an instruction of a program that gni_narrow_program made.
 static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
@@ -19887,6 +19952,7 @@ static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
     case GNI_OP_##NAME: return two ? (sign ? gni_ki16_##NAME : gni_ku16_##NAME) : (sign ? gni_ki8_##NAME : gni_ku8_##NAME);
         GNI_NARROW_VALUES(GN_X)
 #undef GN_X
+    case GNI_OP_ABS: return !sign ? NULL : two ? gni_ki16_ABS : gni_ki8_ABS;
     default: return NULL;
     }
 }
@@ -19981,9 +20047,12 @@ static int gni_narrow_op(uint32_t *op, gn_dtype t, int x, int y, int z) {
     case GNI_OP_WRAP_I8: return t == GN_I8 ? GNI_NARROW_EXACT : -1;
     case GNI_OP_WRAP_U16: return t == GN_U16 ? GNI_NARROW_EXACT : -1;
     case GNI_OP_WRAP_I16: return t == GN_I16 ? GNI_NARROW_EXACT : -1;
+    case GNI_OP_NEG:
+    case GNI_OP_SQUARE:
     case GNI_OP_ADD:
     case GNI_OP_SUB:
     case GNI_OP_MUL: return GNI_NARROW_LOW;
+    case GNI_OP_ABS: return x == GNI_NARROW_LOW ? -1 : t == GN_U8 || t == GN_U16 ? x : GNI_NARROW_LOW;
     case GNI_OP_AND:
     case GNI_OP_OR:
     case GNI_OP_XOR:
@@ -20188,9 +20257,37 @@ static int gni_pair_find(gni_pair_search *s, uint32_t re, uint32_t im) {
     return gni_pair_emit(s, re, im, GNI_OP_NEG, gni_pair_find(s, re, GNI_INSN_A(y)), 0, &s->q->conjugates);
 }
 
-static bool gni_pair_parts(const gni_operand *re, const gni_operand *im, int last) {
-    return re->buf == im->buf && re->dtype == im->dtype && re->offset + 1 == im->offset && re->stride[last] == 2 &&
+static bool gni_pair_parts(const gni_operand *re, const gni_operand *im) {
+    return re->buf == im->buf && re->dtype == im->dtype && re->offset + 1 == im->offset &&
            memcmp(re->stride, im->stride, sizeof re->stride) == 0;
+}
+
+// Whether numbers that are neighbours along another dimension lie closer together.
+static bool gni_pair_across(const gni_operand *o, const gni_map *m) {
+    const int64_t step = o->stride[m->rank - 1];
+    bool across = false;
+    for (int i = 0; i < m->rank - 1; i++) {
+        const int64_t other = o->stride[i];
+        across = across || (m->dim[i] > 1 && other != 0 && (other < 0 ? -other : other) < (step < 0 ? -step : step));
+    }
+    return across;
+}
+
+// The parts of n numbers along the last dimension become neighbours: 2 n along it where those follow each other in every
+// operand, else 2 along one more.
+static bool gni_pair_dims(gni_pairs *q, const gni_map *m) {
+    const int last = m->rank - 1;
+    bool dense = true, across = false;
+    for (int k = 0; k < m->program.n_in + 2; k++) {
+        const gni_operand *o = k < m->program.n_in ? &m->in[k] : &m->out[k - m->program.n_in];
+        dense = dense && o->stride[last] == 2;
+        across = across || gni_pair_across(o, m);
+    }
+    if (!dense && (across || m->rank == GN_MAX_RANK)) return false;
+    q->map.rank = dense ? m->rank : m->rank + 1;
+    memcpy(q->map.dim, m->dim, sizeof m->dim);
+    q->map.dim[q->map.rank - 1] = dense ? 2 * m->dim[last] : 2;
+    return true;
 }
 
 // The program of m over pairs, where all of its operands are pairs of parts. False: it stays as it is.
@@ -20199,9 +20296,11 @@ static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa)
     gni_pair_search s;
     gni_program *to = &q->map.program;
     const int last = m->rank - 1;
-    if (isa->pair_product == NULL || p->n_out != 2 || p->n_in < 2 || p->n_in % 2 != 0 || p->n_insn < 1 ||
-        m->dim[last] > INT64_MAX / 2 || p->out_dtype[0] != p->out_dtype[1] || !gni_pair_parts(&m->out[0], &m->out[1], last))
+    if (m->rank < 1 || isa->pair_product == NULL || p->n_out != 2 || p->n_in < 2 || p->n_in % 2 != 0 || p->n_insn < 1 ||
+        m->dim[last] > INT64_MAX / 2 || p->out_dtype[0] != p->out_dtype[1] || !gni_pair_parts(&m->out[0], &m->out[1]) ||
+        !gni_pair_dims(q, m))
         return false;
+    const int inner = q->map.rank - 1;
     s.p = p;
     s.q = q;
     s.steps = 0;
@@ -20209,9 +20308,9 @@ static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa)
     for (int k = 0; k < p->n_in; k++) s.input[k] = -1;
     for (int k = 0; k < p->n_in; k++)
         for (int i = 0; i < p->n_in; i++)
-            if (gni_pair_parts(&m->in[k], &m->in[i], last)) {
+            if (gni_pair_parts(&m->in[k], &m->in[i])) {
                 q->map.in[to->n_in] = m->in[k];
-                q->map.in[to->n_in].stride[last] = 1;
+                q->map.in[to->n_in].stride[inner] = 1;
                 to->in_dtype[to->n_in] = p->in_dtype[k];
                 s.input[k] = to->n_in++;
                 s.other[k] = i;
@@ -20227,11 +20326,8 @@ static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa)
     q->products = q->conjugates = q->quotients = 0;
     to->out_reg[0] = gni_pair_find(&s, (uint32_t)p->out_reg[0], (uint32_t)p->out_reg[1]);
     if (to->out_reg[0] < 0) return false;
-    q->map.rank = m->rank;
-    memcpy(q->map.dim, m->dim, sizeof m->dim);
-    q->map.dim[last] *= 2;
     q->map.out[0] = m->out[0];
-    q->map.out[0].stride[last] = 1;
+    q->map.out[0].stride[inner] = 1;
     return true;
 }
 
@@ -20457,14 +20553,23 @@ GNI_COPY_RUN(gni_copy_run_8, 8)
 GNI_COPY_RUN(gni_copy_run_16, 16)
 #undef GNI_COPY_RUN
 
-// One item n times: what is there so far is copied behind itself.
+// One item n times, in blocks of 64 bytes that vectors write.
 static void gni_copy_repeat(char *d, const char *s, int64_t n, int64_t item) {
-    const int64_t first = GNI_MIN(n, 64 / item);
-    for (int64_t i = 0; i < first; i++) memcpy(d + i * item, s, (size_t)item);
-    for (int64_t have = first * item, part; have < n * item; have += part) {
-        part = GNI_MIN(have, n * item - have);
-        memcpy(d + have, d, (size_t)part);
+    uint64_t word[2] = {0, 0}, block[8];
+    uint32_t four;
+    uint16_t two;
+    const int64_t bytes = n * item;
+    int64_t i = 0;
+    switch (item) {
+    case 1: word[0] = 0x0101010101010101u * (uint8_t)*s; break;
+    case 2: memcpy(&two, s, 2), word[0] = 0x0001000100010001u * (uint64_t)two; break;
+    case 4: memcpy(&four, s, 4), word[0] = (uint64_t)four << 32 | four; break;
+    case 8: memcpy(word, s, 8); break;
+    default: memcpy(word, s, 16); break;
     }
+    for (int k = 0; k < 8; k++) block[k] = word[item == 16 ? k & 1 : 0];
+    for (; i + 64 <= bytes; i += 64) memcpy(d + i, block, 64);
+    if (i < bytes) memcpy(d + i, block, (size_t)(bytes - i));
 }
 
 #if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
@@ -20571,7 +20676,7 @@ static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t
         if (d != s) memcpy(d, s, (size_t)(n * item));
         return;
     }
-    if (ds == item && ss == 0 && n * item >= 256) {
+    if (ds == item && ss == 0 && n * item >= 64) {
         gni_copy_repeat(d, s, n, item);
         return;
     }
@@ -20660,11 +20765,17 @@ static void gni_turn(char *d, int64_t ds, const char *s, int64_t ss, int64_t row
 // Copies a box of items. The runs go where the more scattered side is closest together.
 static void gni_copy_box(char *d, const int64_t ds[3], const char *s, const int64_t ss[3],
                          const int64_t ext[3], int64_t item) {
+    const int64_t all = ext[2] * item; // of a few neighbours, which are one larger item
+    if (ext[2] > 1 && ds[2] == item && ss[2] == item && all <= 16 && (all & (all - 1)) == 0) {
+        const int64_t to[3] = {0, ds[0], ds[1]}, from[3] = {0, ss[0], ss[1]}, less[3] = {1, ext[0], ext[1]};
+        gni_copy_box(d, to, s, from, less, all);
+        return;
+    }
     int64_t far1 = GNI_MAX(ds[1] < 0 ? -ds[1] : ds[1], ss[1] < 0 ? -ss[1] : ss[1]);
     int64_t far2 = GNI_MAX(ds[2] < 0 ? -ds[2] : ds[2], ss[2] < 0 ? -ss[2] : ss[2]);
     int run = far1 < far2 && ext[1] >= 4 ? 1 : 2, rows = 3 - run;
     bool transpose = ext[1] > 1 && ext[2] > 1, transposed = ds[1] == item && ss[2] == item;
-    transpose = transpose && ((ds[2] == item && ss[1] == item) || transposed);
+    transpose = transpose && ((ds[2] == item && ss[1] == item && ss[2] != 0) || transposed);
     for (int64_t i = 0; i < ext[0]; i++, d += ds[0], s += ss[0]) {
         if (transpose && transposed)
             gni_turn(d, ds[2], s, ss[1], ext[2], ext[1], item);
@@ -20805,6 +20916,11 @@ static void gni_eval_begin(gni_eval *e, const gni_plan *plan, char *memory) {
     }
 }
 
+// Kernels work on whole groups of 16: zeros behind the n elements of a slot.
+static void gni_eval_pad(const gni_eval *e, char *slot, int64_t n) {
+    if ((n & 15) != 0) memset(slot + n * e->plan->width, 0, (size_t)((16 - (n & 15)) * e->plan->width));
+}
+
 static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t stride[3],
                           const int64_t ext[3], int64_t n, bool in_place) {
     const gni_plan *plan = e->plan;
@@ -20831,23 +20947,24 @@ static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t st
         load(to, from, n);
     else if (from != to)
         memcpy(to, from, (size_t)(n * item));
-    // Kernels work on whole groups of 16.
-    if ((n & 15) != 0) memset(to + n * plan->width, 0, (size_t)((16 - (n & 15)) * plan->width));
+    gni_eval_pad(e, to, n);
 }
 
-// `direct[o]` is where output o may be written at once, or NULL.
-static void gni_eval_run(gni_eval *e, int64_t n, char *const *direct) {
+// n elements of the registers, from number `from` on. `direct[o]` is where output o may be written at once, or NULL.
+static void gni_eval_run(gni_eval *e, int64_t from, int64_t n, char *const *direct) {
     const gni_plan *plan = e->plan;
     const gni_program *p = plan->program;
+    const int64_t at = from * plan->width;
     int count = (int)((n + 15) & ~(int64_t)15);
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
         int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
         char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
+        const char *a = e->reg[GNI_INSN_A(insn)] + at;
         if (plan->kernel[i] == NULL)
-            plan->math->rare(GNI_INSN_CODE(insn), to, e->reg[GNI_INSN_A(insn)], p->wide, count);
+            plan->math->rare(GNI_INSN_CODE(insn), to + at, a, p->wide, count);
         else
-            plan->kernel[i](to, e->reg[GNI_INSN_A(insn)], e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)], count);
+            plan->kernel[i](to + at, a, e->reg[GNI_INSN_B(insn)] + at, e->reg[GNI_INSN_C(insn)] + at, count);
         e->reg[reg] = to;
     }
 }
@@ -20911,7 +21028,7 @@ static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int6
 static int gni_map_unpair(const gni_map_job *j, gni_eval *e, char *const *p, int k, const int64_t ext[3], int64_t n) {
     const gni_space *s = &j->space;
     const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
-    if (stride[2] != 2 * item || item < 4 || item != j->plan.width || (n & 15) != 0 ||
+    if (stride[2] != 2 * item || item < 4 || item != j->plan.width ||
         !gni_extent_contiguous(ext, stride, 2 * item))
         return 0;
     for (int i = k + 1; i < j->plan.program->n_in; i++) {
@@ -20919,6 +21036,7 @@ static int gni_map_unpair(const gni_map_job *j, gni_eval *e, char *const *p, int
             continue;
         char *re = gni_eval_slot(e, j->plan.slot[k]), *im = gni_eval_slot(e, j->plan.slot[i]);
         gni_unpair_run(re, im, p[k], n, item);
+        gni_eval_pad(e, re, n), gni_eval_pad(e, im, n);
         e->reg[k] = re, e->reg[i] = im;
         e->have[k] = e->have[i] = NULL;
         return i;
@@ -20950,11 +21068,36 @@ static void gni_map_fill(const gni_plan *plan, char *to, int64_t n, int64_t item
         gni_copy_repeat(to, one, n, item);
 }
 
+// The last few elements, behind `at` whole groups of 16 that were read and written in place: by way of the slots, at the
+// same place but where nothing else is in them.
+static void gni_map_rest(const gni_map_job *j, gni_eval *e, char *const *p, int64_t at, int64_t rest, char *const *direct) {
+    static char *const none[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL};
+    const gni_program *g = j->plan.program;
+    const int64_t width = j->plan.width, slot = at >= j->plan.block ? 0 : at;
+    for (int k = 0; k < g->n_in; k++) {
+        if (e->reg[k] != p[k]) continue;
+        char *to = gni_eval_slot(e, j->plan.slot[k]);
+        memcpy(to + slot * width, p[k] + at * width, (size_t)(rest * width));
+        gni_eval_pad(e, to, slot + rest);
+        e->reg[k] = to;
+        e->have[k] = NULL;
+    }
+    gni_eval_run(e, slot, rest, none);
+    for (int i = 0; i < g->n_insn; i++) {
+        const int o = j->plan.out_of[i], reg = g->n_in + g->n_const + i;
+        if (o < 0 || direct[o] == NULL) continue;
+        memcpy(direct[o] + at * width, e->reg[reg] + slot * width, (size_t)(rest * width));
+        e->reg[reg] = direct[o];
+    }
+}
+
 static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, const int64_t ext[3]) {
     const gni_space *s = &j->space;
     const gni_program *g = j->plan.program;
-    int64_t n = gni_extent_size(ext);
-    bool whole = (n & 15) == 0, stream[GNI_MAX_OUTPUTS];
+    const int64_t n = gni_extent_size(ext), rest = n & 15;
+    bool parts = rest != 0 && n > 64, stream[GNI_MAX_OUTPUTS];
+    for (int o = 0; o < g->n_out; o++) parts = parts && g->out_reg[o] >= g->n_in;
+    const bool whole = rest == 0 || parts; // operands may be read and written where they are
     char *direct[GNI_MAX_OUTPUTS];
     uint32_t there = 0; // inputs that came with another one
     if (j->plan.constant && gni_extent_contiguous(ext, s->stride[0] + s->rank - 3, s->item[0])) {
@@ -20983,7 +21126,8 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
             in_place && j->stream && ((n * s->item[k]) & 63) == 0 && ((uintptr_t)p[k] & 63) == 0;
         direct[o] = in_place && !stream[o] ? p[k] : NULL;
     }
-    gni_eval_run(e, n, direct);
+    gni_eval_run(e, 0, parts ? n - rest : n, direct);
+    if (parts) gni_map_rest(j, e, p, n - rest, rest, direct);
     for (int o = 0; o < g->n_out; o++) {
         char *to = p[g->n_in + o];
         if (o + 1 < g->n_out && gni_map_pair(j, p, o, ext)) {
@@ -20994,22 +21138,6 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
         else
             gni_eval_store(e, o, to, s->stride[g->n_in + o] + s->rank - 3, ext, n);
     }
-}
-
-// A tile; of a long row the whole groups of 16 in place and the rest by itself.
-static void gni_map_row(const gni_map_job *j, gni_eval *e, char *const *at, const int64_t ext[3]) {
-    const int64_t n = gni_extent_size(ext), rest = n & 15;
-    if (rest == 0 || n != ext[2] || n <= 64) {
-        gni_map_tile(j, e, at, ext);
-        return;
-    }
-    char *p[GNI_SPACE_OPS];
-    int64_t part[3] = {1, 1, 0};
-    part[2] = n - rest;
-    gni_map_tile(j, e, at, part);
-    for (int k = 0; k < j->space.ops; k++) p[k] = at[k] + part[2] * j->space.stride[k][j->space.rank - 1];
-    part[2] = rest;
-    gni_map_tile(j, e, p, part);
 }
 
 // A short row that every operand has without gaps, which is what most calls on small arrays are: false if it is another one.
@@ -21029,7 +21157,7 @@ static bool gni_map_short(gni_map_job *j, const gni_map *m) {
     char memory[GNI_SCRATCH + 64];
     gni_eval e;
     gni_eval_begin(&e, &j->plan, memory);
-    gni_map_row(j, &e, s->base, ext);
+    gni_map_tile(j, &e, s->base, ext);
     return true;
 }
 
@@ -21042,7 +21170,7 @@ static void gni_map_task(void *arg, int64_t begin, int64_t end, int worker) {
     gni_eval_begin(&e, &j->plan, memory);
     gni_cursor_set(&c, &j->space, begin);
     for (int64_t t = begin; t < end; t++) {
-        gni_map_row(j, &e, c.p, c.ext);
+        gni_map_tile(j, &e, c.p, c.ext);
         gni_cursor_next(&c);
     }
     if (j->stream) j->isa->stream(NULL, NULL, 0, NULL);
@@ -21372,7 +21500,7 @@ static const char *gni_reduce_tile(const gni_reduce_job *j, gni_eval *e, char *c
     bool whole = g->n_insn == 0 || (n & 15) == 0;
     for (int k = 0; k < g->n_in; k++)
         gni_eval_load(e, k, p[k], s->stride[k] + s->rank - 3, ext, n, whole);
-    gni_eval_run(e, n, none);
+    gni_eval_run(e, 0, n, none);
     return e->reg[g->out_reg[0]];
 }
 
@@ -21504,17 +21632,38 @@ static gn_dtype gni_columns_as(const gni_reduce *r) {
     return (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD) && r->domain != GNI_F ? GN_I64 : GN_DTYPE_COUNT;
 }
 
+// Joins the lots of n columns' sums two and two, as gni_acc_join does. How many are left: all, where a sum might be past
+// the range.
+static int64_t gni_columns_join(double *v, double *e, int64_t n, int64_t lots) {
+    double odd = 0.0;
+    for (int64_t i = 0; i < n * lots; i++) {
+        const double most = v[i] * 64.0;
+        odd += (most - most) + (e[i] - e[i]);
+    }
+    while (odd == 0.0 && lots > 1) {
+        const int64_t less = (lots + 1) / 2, m = n * less;
+        for (int64_t i = 0; i + m < n * lots; i++) {
+            const double a = v[i], b = v[i + m], sum = a + b, up = sum - a;
+            v[i] = sum;
+            e[i] += e[i + m] + ((a - (sum - up)) + (b - up));
+        }
+        lots = less;
+    }
+    return lots;
+}
+
 // Hands n columns over, which are the results from `first` on.
 static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, int64_t n, int64_t first, int64_t part) {
     const gni_reduce *r = j->r;
-    const double *v = (const double *)a->v;
+    double *v = (double *)a->v;
     const bool sums = r->op == GNI_RED_SUM && r->domain == GNI_F;
-    if (j->lots == 1 && j->acc == NULL && gni_columns_as(r) == r->out.dtype) {
+    const int64_t lots = sums ? gni_columns_join(v, a->e, n, j->lots) : j->lots;
+    if (lots == 1 && j->acc == NULL && gni_columns_as(r) == r->out.dtype) {
         const size_t item = gn_dtype_size(r->out.dtype);
         memcpy(j->out + (size_t)first * item, a->v, (size_t)n * item);
         return;
     }
-    if (sums && j->lots == 1 && j->acc == NULL && r->out.dtype == GN_F32) {
+    if (sums && lots == 1 && j->acc == NULL && r->out.dtype == GN_F32) {
         float *out = (float *)(void *)j->out + first;
         for (int64_t c = 0; c < n; c++) out[c] = (float)(a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR);
         return;
@@ -21524,7 +21673,7 @@ static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, i
         one.d = v[c];
         one.e = a->e[c];
         if (!sums) gni_columns_get(r, a, c, &one);
-        for (int64_t l = 1; l < j->lots; l++) {
+        for (int64_t l = 1; l < lots; l++) {
             gni_acc more;
             gni_columns_get(r, a, c + l * n, &more);
             gni_acc_join(r, &one, &more);

@@ -49,6 +49,7 @@ extern "C" {
 #if defined(GNI_SIMD_PASS) && !defined(GNI_FFT_PASS)
 #include "simd/simd.h"               // Vectors of one SIMD pass
 #include "simd/vmath.h"              // The float32 functions of one SIMD pass
+#include "simd/fold_kernels.h"       // Folds of reductions, compiled per pass
 #include "simd/cpu_kernels.h"        // Loops of the CPU backend, compiled per pass
 #include "simd/dmath.h"              // Vectors of 64-bit lanes, and float64 functions of them
 #include "simd/wide_kernels.h"       // The same for registers of 64 bits, and the table of both

@@ -227,14 +227,23 @@ GNI_COPY_RUN(gni_copy_run_8, 8)
 GNI_COPY_RUN(gni_copy_run_16, 16)
 #undef GNI_COPY_RUN
 
-// One item n times: what is there so far is copied behind itself.
+// One item n times, in blocks of 64 bytes that vectors write.
 static void gni_copy_repeat(char *d, const char *s, int64_t n, int64_t item) {
-    const int64_t first = GNI_MIN(n, 64 / item);
-    for (int64_t i = 0; i < first; i++) memcpy(d + i * item, s, (size_t)item);
-    for (int64_t have = first * item, part; have < n * item; have += part) {
-        part = GNI_MIN(have, n * item - have);
-        memcpy(d + have, d, (size_t)part);
+    uint64_t word[2] = {0, 0}, block[8];
+    uint32_t four;
+    uint16_t two;
+    const int64_t bytes = n * item;
+    int64_t i = 0;
+    switch (item) {
+    case 1: word[0] = 0x0101010101010101u * (uint8_t)*s; break;
+    case 2: memcpy(&two, s, 2), word[0] = 0x0001000100010001u * (uint64_t)two; break;
+    case 4: memcpy(&four, s, 4), word[0] = (uint64_t)four << 32 | four; break;
+    case 8: memcpy(word, s, 8); break;
+    default: memcpy(word, s, 16); break;
     }
+    for (int k = 0; k < 8; k++) block[k] = word[item == 16 ? k & 1 : 0];
+    for (; i + 64 <= bytes; i += 64) memcpy(d + i, block, 64);
+    if (i < bytes) memcpy(d + i, block, (size_t)(bytes - i));
 }
 
 #if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
@@ -341,7 +350,7 @@ static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t
         if (d != s) memcpy(d, s, (size_t)(n * item));
         return;
     }
-    if (ds == item && ss == 0 && n * item >= 256) {
+    if (ds == item && ss == 0 && n * item >= 64) {
         gni_copy_repeat(d, s, n, item);
         return;
     }
@@ -430,11 +439,17 @@ static void gni_turn(char *d, int64_t ds, const char *s, int64_t ss, int64_t row
 // Copies a box of items. The runs go where the more scattered side is closest together.
 static void gni_copy_box(char *d, const int64_t ds[3], const char *s, const int64_t ss[3],
                          const int64_t ext[3], int64_t item) {
+    const int64_t all = ext[2] * item; // of a few neighbours, which are one larger item
+    if (ext[2] > 1 && ds[2] == item && ss[2] == item && all <= 16 && (all & (all - 1)) == 0) {
+        const int64_t to[3] = {0, ds[0], ds[1]}, from[3] = {0, ss[0], ss[1]}, less[3] = {1, ext[0], ext[1]};
+        gni_copy_box(d, to, s, from, less, all);
+        return;
+    }
     int64_t far1 = GNI_MAX(ds[1] < 0 ? -ds[1] : ds[1], ss[1] < 0 ? -ss[1] : ss[1]);
     int64_t far2 = GNI_MAX(ds[2] < 0 ? -ds[2] : ds[2], ss[2] < 0 ? -ss[2] : ss[2]);
     int run = far1 < far2 && ext[1] >= 4 ? 1 : 2, rows = 3 - run;
     bool transpose = ext[1] > 1 && ext[2] > 1, transposed = ds[1] == item && ss[2] == item;
-    transpose = transpose && ((ds[2] == item && ss[1] == item) || transposed);
+    transpose = transpose && ((ds[2] == item && ss[1] == item && ss[2] != 0) || transposed);
     for (int64_t i = 0; i < ext[0]; i++, d += ds[0], s += ss[0]) {
         if (transpose && transposed)
             gni_turn(d, ds[2], s, ss[1], ext[2], ext[1], item);
@@ -575,6 +590,11 @@ static void gni_eval_begin(gni_eval *e, const gni_plan *plan, char *memory) {
     }
 }
 
+// Kernels work on whole groups of 16: zeros behind the n elements of a slot.
+static void gni_eval_pad(const gni_eval *e, char *slot, int64_t n) {
+    if ((n & 15) != 0) memset(slot + n * e->plan->width, 0, (size_t)((16 - (n & 15)) * e->plan->width));
+}
+
 static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t stride[3],
                           const int64_t ext[3], int64_t n, bool in_place) {
     const gni_plan *plan = e->plan;
@@ -601,23 +621,24 @@ static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t st
         load(to, from, n);
     else if (from != to)
         memcpy(to, from, (size_t)(n * item));
-    // Kernels work on whole groups of 16.
-    if ((n & 15) != 0) memset(to + n * plan->width, 0, (size_t)((16 - (n & 15)) * plan->width));
+    gni_eval_pad(e, to, n);
 }
 
-// `direct[o]` is where output o may be written at once, or NULL.
-static void gni_eval_run(gni_eval *e, int64_t n, char *const *direct) {
+// n elements of the registers, from number `from` on. `direct[o]` is where output o may be written at once, or NULL.
+static void gni_eval_run(gni_eval *e, int64_t from, int64_t n, char *const *direct) {
     const gni_plan *plan = e->plan;
     const gni_program *p = plan->program;
+    const int64_t at = from * plan->width;
     int count = (int)((n + 15) & ~(int64_t)15);
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
         int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
         char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
+        const char *a = e->reg[GNI_INSN_A(insn)] + at;
         if (plan->kernel[i] == NULL)
-            plan->math->rare(GNI_INSN_CODE(insn), to, e->reg[GNI_INSN_A(insn)], p->wide, count);
+            plan->math->rare(GNI_INSN_CODE(insn), to + at, a, p->wide, count);
         else
-            plan->kernel[i](to, e->reg[GNI_INSN_A(insn)], e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)], count);
+            plan->kernel[i](to + at, a, e->reg[GNI_INSN_B(insn)] + at, e->reg[GNI_INSN_C(insn)] + at, count);
         e->reg[reg] = to;
     }
 }
@@ -681,7 +702,7 @@ static bool gni_map_pair(const gni_map_job *j, char *const *p, int o, const int6
 static int gni_map_unpair(const gni_map_job *j, gni_eval *e, char *const *p, int k, const int64_t ext[3], int64_t n) {
     const gni_space *s = &j->space;
     const int64_t item = s->item[k], *stride = s->stride[k] + s->rank - 3;
-    if (stride[2] != 2 * item || item < 4 || item != j->plan.width || (n & 15) != 0 ||
+    if (stride[2] != 2 * item || item < 4 || item != j->plan.width ||
         !gni_extent_contiguous(ext, stride, 2 * item))
         return 0;
     for (int i = k + 1; i < j->plan.program->n_in; i++) {
@@ -689,6 +710,7 @@ static int gni_map_unpair(const gni_map_job *j, gni_eval *e, char *const *p, int
             continue;
         char *re = gni_eval_slot(e, j->plan.slot[k]), *im = gni_eval_slot(e, j->plan.slot[i]);
         gni_unpair_run(re, im, p[k], n, item);
+        gni_eval_pad(e, re, n), gni_eval_pad(e, im, n);
         e->reg[k] = re, e->reg[i] = im;
         e->have[k] = e->have[i] = NULL;
         return i;
@@ -720,11 +742,36 @@ static void gni_map_fill(const gni_plan *plan, char *to, int64_t n, int64_t item
         gni_copy_repeat(to, one, n, item);
 }
 
+// The last few elements, behind `at` whole groups of 16 that were read and written in place: by way of the slots, at the
+// same place but where nothing else is in them.
+static void gni_map_rest(const gni_map_job *j, gni_eval *e, char *const *p, int64_t at, int64_t rest, char *const *direct) {
+    static char *const none[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL};
+    const gni_program *g = j->plan.program;
+    const int64_t width = j->plan.width, slot = at >= j->plan.block ? 0 : at;
+    for (int k = 0; k < g->n_in; k++) {
+        if (e->reg[k] != p[k]) continue;
+        char *to = gni_eval_slot(e, j->plan.slot[k]);
+        memcpy(to + slot * width, p[k] + at * width, (size_t)(rest * width));
+        gni_eval_pad(e, to, slot + rest);
+        e->reg[k] = to;
+        e->have[k] = NULL;
+    }
+    gni_eval_run(e, slot, rest, none);
+    for (int i = 0; i < g->n_insn; i++) {
+        const int o = j->plan.out_of[i], reg = g->n_in + g->n_const + i;
+        if (o < 0 || direct[o] == NULL) continue;
+        memcpy(direct[o] + at * width, e->reg[reg] + slot * width, (size_t)(rest * width));
+        e->reg[reg] = direct[o];
+    }
+}
+
 static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, const int64_t ext[3]) {
     const gni_space *s = &j->space;
     const gni_program *g = j->plan.program;
-    int64_t n = gni_extent_size(ext);
-    bool whole = (n & 15) == 0, stream[GNI_MAX_OUTPUTS];
+    const int64_t n = gni_extent_size(ext), rest = n & 15;
+    bool parts = rest != 0 && n > 64, stream[GNI_MAX_OUTPUTS];
+    for (int o = 0; o < g->n_out; o++) parts = parts && g->out_reg[o] >= g->n_in;
+    const bool whole = rest == 0 || parts; // operands may be read and written where they are
     char *direct[GNI_MAX_OUTPUTS];
     uint32_t there = 0; // inputs that came with another one
     if (j->plan.constant && gni_extent_contiguous(ext, s->stride[0] + s->rank - 3, s->item[0])) {
@@ -753,7 +800,8 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
             in_place && j->stream && ((n * s->item[k]) & 63) == 0 && ((uintptr_t)p[k] & 63) == 0;
         direct[o] = in_place && !stream[o] ? p[k] : NULL;
     }
-    gni_eval_run(e, n, direct);
+    gni_eval_run(e, 0, parts ? n - rest : n, direct);
+    if (parts) gni_map_rest(j, e, p, n - rest, rest, direct);
     for (int o = 0; o < g->n_out; o++) {
         char *to = p[g->n_in + o];
         if (o + 1 < g->n_out && gni_map_pair(j, p, o, ext)) {
@@ -764,22 +812,6 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
         else
             gni_eval_store(e, o, to, s->stride[g->n_in + o] + s->rank - 3, ext, n);
     }
-}
-
-// A tile; of a long row the whole groups of 16 in place and the rest by itself.
-static void gni_map_row(const gni_map_job *j, gni_eval *e, char *const *at, const int64_t ext[3]) {
-    const int64_t n = gni_extent_size(ext), rest = n & 15;
-    if (rest == 0 || n != ext[2] || n <= 64) {
-        gni_map_tile(j, e, at, ext);
-        return;
-    }
-    char *p[GNI_SPACE_OPS];
-    int64_t part[3] = {1, 1, 0};
-    part[2] = n - rest;
-    gni_map_tile(j, e, at, part);
-    for (int k = 0; k < j->space.ops; k++) p[k] = at[k] + part[2] * j->space.stride[k][j->space.rank - 1];
-    part[2] = rest;
-    gni_map_tile(j, e, p, part);
 }
 
 // A short row that every operand has without gaps, which is what most calls on small arrays are: false if it is another one.
@@ -799,7 +831,7 @@ static bool gni_map_short(gni_map_job *j, const gni_map *m) {
     char memory[GNI_SCRATCH + 64];
     gni_eval e;
     gni_eval_begin(&e, &j->plan, memory);
-    gni_map_row(j, &e, s->base, ext);
+    gni_map_tile(j, &e, s->base, ext);
     return true;
 }
 
@@ -812,7 +844,7 @@ static void gni_map_task(void *arg, int64_t begin, int64_t end, int worker) {
     gni_eval_begin(&e, &j->plan, memory);
     gni_cursor_set(&c, &j->space, begin);
     for (int64_t t = begin; t < end; t++) {
-        gni_map_row(j, &e, c.p, c.ext);
+        gni_map_tile(j, &e, c.p, c.ext);
         gni_cursor_next(&c);
     }
     if (j->stream) j->isa->stream(NULL, NULL, 0, NULL);

@@ -54,6 +54,7 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
     }
 // Of bits alone, and of values.
 #define GNI_NARROW_BITS(X)                                                                         \
+    X(NEG, 0 - a) X(SQUARE, 1u * a * a) \
     X(ADD, a + b) X(SUB, a - b) X(MUL, 1u * a * b) X(AND, a & b) X(OR, a | b) X(XOR, a ^ b) X(EQ, a == b) X(NE, a != b) \
     X(LOGICAL_AND, (a != 0) & (b != 0)) X(LOGICAL_OR, (a | b) != 0) X(LOGICAL_XOR, (a != 0) ^ (b != 0)) \
     X(LOGICAL_NOT, a == 0) \
@@ -67,6 +68,8 @@ GNI_NARROW_BITS(GN_X)
     GNI_NARROW(gni_ku16_##NAME, uint16_t, E) GNI_NARROW(gni_ki16_##NAME, int16_t, E)
 GNI_NARROW_VALUES(GN_X)
 #undef GN_X
+GNI_NARROW(gni_ki8_ABS, int8_t, a < 0 ? -a : a)
+GNI_NARROW(gni_ki16_ABS, int16_t, a < 0 ? -a : a)
 
 // The loop for an instruction of a program that gni_narrow_program made.
 static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
@@ -79,6 +82,7 @@ static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
     case GNI_OP_##NAME: return two ? (sign ? gni_ki16_##NAME : gni_ku16_##NAME) : (sign ? gni_ki8_##NAME : gni_ku8_##NAME);
         GNI_NARROW_VALUES(GN_X)
 #undef GN_X
+    case GNI_OP_ABS: return !sign ? NULL : two ? gni_ki16_ABS : gni_ki8_ABS;
     default: return NULL;
     }
 }
@@ -173,9 +177,12 @@ static int gni_narrow_op(uint32_t *op, gn_dtype t, int x, int y, int z) {
     case GNI_OP_WRAP_I8: return t == GN_I8 ? GNI_NARROW_EXACT : -1;
     case GNI_OP_WRAP_U16: return t == GN_U16 ? GNI_NARROW_EXACT : -1;
     case GNI_OP_WRAP_I16: return t == GN_I16 ? GNI_NARROW_EXACT : -1;
+    case GNI_OP_NEG:
+    case GNI_OP_SQUARE:
     case GNI_OP_ADD:
     case GNI_OP_SUB:
     case GNI_OP_MUL: return GNI_NARROW_LOW;
+    case GNI_OP_ABS: return x == GNI_NARROW_LOW ? -1 : t == GN_U8 || t == GN_U16 ? x : GNI_NARROW_LOW;
     case GNI_OP_AND:
     case GNI_OP_OR:
     case GNI_OP_XOR:

@@ -154,9 +154,37 @@ static int gni_pair_find(gni_pair_search *s, uint32_t re, uint32_t im) {
     return gni_pair_emit(s, re, im, GNI_OP_NEG, gni_pair_find(s, re, GNI_INSN_A(y)), 0, &s->q->conjugates);
 }
 
-static bool gni_pair_parts(const gni_operand *re, const gni_operand *im, int last) {
-    return re->buf == im->buf && re->dtype == im->dtype && re->offset + 1 == im->offset && re->stride[last] == 2 &&
+static bool gni_pair_parts(const gni_operand *re, const gni_operand *im) {
+    return re->buf == im->buf && re->dtype == im->dtype && re->offset + 1 == im->offset &&
            memcmp(re->stride, im->stride, sizeof re->stride) == 0;
+}
+
+// Whether numbers that are neighbours along another dimension lie closer together.
+static bool gni_pair_across(const gni_operand *o, const gni_map *m) {
+    const int64_t step = o->stride[m->rank - 1];
+    bool across = false;
+    for (int i = 0; i < m->rank - 1; i++) {
+        const int64_t other = o->stride[i];
+        across = across || (m->dim[i] > 1 && other != 0 && (other < 0 ? -other : other) < (step < 0 ? -step : step));
+    }
+    return across;
+}
+
+// The parts of n numbers along the last dimension become neighbours: 2 n along it where those follow each other in every
+// operand, else 2 along one more.
+static bool gni_pair_dims(gni_pairs *q, const gni_map *m) {
+    const int last = m->rank - 1;
+    bool dense = true, across = false;
+    for (int k = 0; k < m->program.n_in + 2; k++) {
+        const gni_operand *o = k < m->program.n_in ? &m->in[k] : &m->out[k - m->program.n_in];
+        dense = dense && o->stride[last] == 2;
+        across = across || gni_pair_across(o, m);
+    }
+    if (!dense && (across || m->rank == GN_MAX_RANK)) return false;
+    q->map.rank = dense ? m->rank : m->rank + 1;
+    memcpy(q->map.dim, m->dim, sizeof m->dim);
+    q->map.dim[q->map.rank - 1] = dense ? 2 * m->dim[last] : 2;
+    return true;
 }
 
 // The program of m over pairs, where all of its operands are pairs of parts. False: it stays as it is.
@@ -165,9 +193,11 @@ static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa)
     gni_pair_search s;
     gni_program *to = &q->map.program;
     const int last = m->rank - 1;
-    if (isa->pair_product == NULL || p->n_out != 2 || p->n_in < 2 || p->n_in % 2 != 0 || p->n_insn < 1 ||
-        m->dim[last] > INT64_MAX / 2 || p->out_dtype[0] != p->out_dtype[1] || !gni_pair_parts(&m->out[0], &m->out[1], last))
+    if (m->rank < 1 || isa->pair_product == NULL || p->n_out != 2 || p->n_in < 2 || p->n_in % 2 != 0 || p->n_insn < 1 ||
+        m->dim[last] > INT64_MAX / 2 || p->out_dtype[0] != p->out_dtype[1] || !gni_pair_parts(&m->out[0], &m->out[1]) ||
+        !gni_pair_dims(q, m))
         return false;
+    const int inner = q->map.rank - 1;
     s.p = p;
     s.q = q;
     s.steps = 0;
@@ -175,9 +205,9 @@ static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa)
     for (int k = 0; k < p->n_in; k++) s.input[k] = -1;
     for (int k = 0; k < p->n_in; k++)
         for (int i = 0; i < p->n_in; i++)
-            if (gni_pair_parts(&m->in[k], &m->in[i], last)) {
+            if (gni_pair_parts(&m->in[k], &m->in[i])) {
                 q->map.in[to->n_in] = m->in[k];
-                q->map.in[to->n_in].stride[last] = 1;
+                q->map.in[to->n_in].stride[inner] = 1;
                 to->in_dtype[to->n_in] = p->in_dtype[k];
                 s.input[k] = to->n_in++;
                 s.other[k] = i;
@@ -193,11 +223,8 @@ static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa)
     q->products = q->conjugates = q->quotients = 0;
     to->out_reg[0] = gni_pair_find(&s, (uint32_t)p->out_reg[0], (uint32_t)p->out_reg[1]);
     if (to->out_reg[0] < 0) return false;
-    q->map.rank = m->rank;
-    memcpy(q->map.dim, m->dim, sizeof m->dim);
-    q->map.dim[last] *= 2;
     q->map.out[0] = m->out[0];
-    q->map.out[0].stride[last] = 1;
+    q->map.out[0].stride[inner] = 1;
     return true;
 }
 

@@ -134,7 +134,7 @@ static const char *gni_reduce_tile(const gni_reduce_job *j, gni_eval *e, char *c
     bool whole = g->n_insn == 0 || (n & 15) == 0;
     for (int k = 0; k < g->n_in; k++)
         gni_eval_load(e, k, p[k], s->stride[k] + s->rank - 3, ext, n, whole);
-    gni_eval_run(e, n, none);
+    gni_eval_run(e, 0, n, none);
     return e->reg[g->out_reg[0]];
 }
 
@@ -266,17 +266,38 @@ static gn_dtype gni_columns_as(const gni_reduce *r) {
     return (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD) && r->domain != GNI_F ? GN_I64 : GN_DTYPE_COUNT;
 }
 
+// Joins the lots of n columns' sums two and two, as gni_acc_join does. How many are left: all, where a sum might be past
+// the range.
+static int64_t gni_columns_join(double *v, double *e, int64_t n, int64_t lots) {
+    double odd = 0.0;
+    for (int64_t i = 0; i < n * lots; i++) {
+        const double most = v[i] * 64.0;
+        odd += (most - most) + (e[i] - e[i]);
+    }
+    while (odd == 0.0 && lots > 1) {
+        const int64_t less = (lots + 1) / 2, m = n * less;
+        for (int64_t i = 0; i + m < n * lots; i++) {
+            const double a = v[i], b = v[i + m], sum = a + b, up = sum - a;
+            v[i] = sum;
+            e[i] += e[i + m] + ((a - (sum - up)) + (b - up));
+        }
+        lots = less;
+    }
+    return lots;
+}
+
 // Hands n columns over, which are the results from `first` on.
 static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, int64_t n, int64_t first, int64_t part) {
     const gni_reduce *r = j->r;
-    const double *v = (const double *)a->v;
+    double *v = (double *)a->v;
     const bool sums = r->op == GNI_RED_SUM && r->domain == GNI_F;
-    if (j->lots == 1 && j->acc == NULL && gni_columns_as(r) == r->out.dtype) {
+    const int64_t lots = sums ? gni_columns_join(v, a->e, n, j->lots) : j->lots;
+    if (lots == 1 && j->acc == NULL && gni_columns_as(r) == r->out.dtype) {
         const size_t item = gn_dtype_size(r->out.dtype);
         memcpy(j->out + (size_t)first * item, a->v, (size_t)n * item);
         return;
     }
-    if (sums && j->lots == 1 && j->acc == NULL && r->out.dtype == GN_F32) {
+    if (sums && lots == 1 && j->acc == NULL && r->out.dtype == GN_F32) {
         float *out = (float *)(void *)j->out + first;
         for (int64_t c = 0; c < n; c++) out[c] = (float)(a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR);
         return;
@@ -286,7 +307,7 @@ static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, i
         one.d = v[c];
         one.e = a->e[c];
         if (!sums) gni_columns_get(r, a, c, &one);
-        for (int64_t l = 1; l < j->lots; l++) {
+        for (int64_t l = 1; l < lots; l++) {
             gni_acc more;
             gni_columns_get(r, a, c + l * n, &more);
             gni_acc_join(r, &one, &more);

@@ -68,7 +68,7 @@ GNI_INLINE uint64_t gni_dtou(double x) {
     I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
     U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
 #define GNI_HOST_OPS(F, I, U, X)                                                                                       \
-    F(SIGN, gni_dsign(a)) F(FLOOR, floor(a)) F(CEIL, ceil(a)) F(ROUND, rint(a)) F(TRUNC, trunc(a))                     \
+    F(FLOOR, floor(a)) F(CEIL, ceil(a)) F(ROUND, rint(a)) F(TRUNC, trunc(a))                     \
     F(FMA, fma(a, b, c))                                                                                               \
     I(SIGN, gni_isign_i64(a)) I(FLOOR, a) I(CEIL, a) I(ROUND, a) I(TRUNC, a) I(ISNAN, 0 * a) I(ISINF, 0 * a) \
     I(ISFINITE, 0 * a + 1) \

@@ -6,7 +6,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../core/half.h"
-#include "../simd/simd.h"
+#include "../simd/fold_kernels.h"
 #include "../simd/dmath.h"
 #endif
 
@@ -15,7 +15,9 @@
 // F and I: of float64 and of int64 to the same; Q and T: to truth values, from masks of lanes.
 #define GNI_WIDE_OPS(F, Q, I, T)                                                                                         \
     F(NEG, -a) F(ABS, gni_dabs(a)) F(SQUARE, a * a) F(RECIP, 1.0 / a) F(ADD, a + b) F(SUB, a - b) F(MUL, a * b)          \
-    F(DIV, a / b) F(RELU, gni_dpick((gni_vl)(a <= 0.0), gni_dset(0.0), a)) \
+    F(DIV, a / b) F(SIGN, gni_dpick((gni_vl)(a > 0.0), gni_dset(1.0), gni_dpick((gni_vl)(a < 0.0), gni_dset(-1.0), \
+        gni_dpick((gni_vl)(a == a), gni_dset(0.0), a)))) \
+    F(RELU, gni_dpick((gni_vl)(a <= 0.0), gni_dset(0.0), a)) \
     F(MIN, gni_dpick((gni_vl)(a < b) | (gni_vl)(a != a), a, b)) F(MAX, gni_dpick((gni_vl)(a > b) | (gni_vl)(a != a), a, b)) \
     Q(EQ, a == b) Q(NE, a != b) Q(LT, a < b) Q(LE, a <= b) Q(GT, a > b) Q(GE, a >= b) Q(ISNAN, a != a)                   \
     Q(ISINF, gni_dabs(a) == GNI_INF) Q(ISFINITE, gni_dabs(a) < GNI_INF) Q(LOGICAL_NOT, a == 0.0) Q(TO_BOOL, a != 0.0)     \
@@ -245,16 +247,25 @@ static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, 
         const double *p = (const double *)x + i;
         int64_t m = GNI_MIN(n - i, 256), k = 0;
         gni_vd v[16 / GNI_DW];
-        double s[16];
+        double s[GNI_DW];
         GNI_FT_UNROLL
         for (int g = 0; g < 16 / GNI_DW; g++) v[g] = gni_dset(0.0);
         for (; k + 16 <= m; k += 16)
             GNI_FT_UNROLL
             for (int g = 0; g < 16 / GNI_DW; g++) v[g] += gni_dload(p, k + g * GNI_DW);
-        memcpy(s, v, sizeof s);
-        for (int j = 0; k < m; k++, j++) s[j] += p[k];
+        if (k < m) {
+            double last[16] = {0.0};
+            memcpy(last, p + k, (size_t)(m - k) * sizeof(double));
+            GNI_FT_UNROLL
+            for (int g = 0; g < 16 / GNI_DW; g++) v[g] += gni_dload(last, g * GNI_DW);
+        }
         GNI_FT_UNROLL
-        for (int h = 8; h > 0; h /= 2)
+        for (int h = 8 / GNI_DW; h > 0; h /= 2)
+            GNI_FT_UNROLL
+            for (int g = 0; g < h; g++) v[g] += v[g + h];
+        memcpy(s, v, sizeof s);
+        GNI_FT_UNROLL
+        for (int h = GNI_DW / 2; h > 0; h /= 2)
             GNI_FT_UNROLL
             for (int j = 0; j < h; j++) s[j] += s[j + h];
         const bool exact = s[0] - s[0] == 0.0;
@@ -379,17 +390,6 @@ static void GNI_FN(gni_wide_fold_sum_i)(gni_acc *acc, const void *x, int64_t n, 
     for (; i < n; i++) r += p[i];
     acc->i = (int64_t)r;
 }
-#define GNI_FOLD(name, T, INIT, STEP, END)                                                         \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                         \
-        const T *p = (const T *)x;                                                                 \
-        INIT;                                                                                      \
-        GNI_UNUSED(at);                                                                            \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            T y = p[i];                                                                            \
-            STEP;                                                                                  \
-        }                                                                                          \
-        END;                                                                                       \
-    }
 static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     const uint64_t *p = (const uint64_t *)x;
     uint64_t r = (uint64_t)acc->i, s = 1, t = 1, u = 1; // a product waits for the one before it
@@ -399,11 +399,28 @@ static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n,
     for (; i < n; i++) r *= p[i];
     acc->i = (int64_t)(r * s * (t * u));
 }
-GNI_FOLD(gni_wide_fold_any_f, double, int r = acc->i != 0, r |= y != 0.0, acc->i = r)
-GNI_FOLD(gni_wide_fold_any_i, int64_t, int r = acc->i != 0, r |= y != 0, acc->i = r)
-GNI_FOLD(gni_wide_fold_all_f, double, int r = acc->i != 0, r &= y != 0.0, acc->i = r)
-GNI_FOLD(gni_wide_fold_all_i, int64_t, int r = acc->i != 0, r &= y != 0, acc->i = r)
-#undef GNI_FOLD
+// Truth: all stops behind the first block with a 0, any behind one with something else.
+#define GNI_FOLD_TRUTH(name, T, load, STOP, VALUE)                                                 \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+        const T *p = (const T *)x;                                                                 \
+        GNI_UNUSED(at);                                                                            \
+        for (int64_t i = 0; i < n && acc->i != VALUE;) {                                           \
+            const int64_t stop = GNI_MIN(i + 256, n);                                              \
+            int64_t odds[GNI_DW];                                                                  \
+            gni_vl odd;                                                                            \
+            memset(&odd, 0, sizeof odd);                                                           \
+            for (; i + GNI_DW <= stop; i += GNI_DW) odd |= (gni_vl)(load(p, i) STOP 0);            \
+            memcpy(odds, &odd, sizeof odds);                                                       \
+            for (; i < stop; i++) odds[0] |= p[i] STOP 0;                                          \
+            for (int k = 0; k < GNI_DW; k++)                                                       \
+                if (odds[k] != 0) acc->i = VALUE;                                                  \
+        }                                                                                          \
+    }
+GNI_FOLD_TRUTH(gni_wide_fold_any_f, double, gni_dload, !=, 1)
+GNI_FOLD_TRUTH(gni_wide_fold_any_i, int64_t, gni_lload, !=, 1)
+GNI_FOLD_TRUTH(gni_wide_fold_all_f, double, gni_dload, ==, 0)
+GNI_FOLD_TRUTH(gni_wide_fold_all_i, int64_t, gni_lload, ==, 0)
+#undef GNI_FOLD_TRUTH
 
 #define GNI_VALUES(op) GNI_FN(gni_wide_fold_##op##_f), GNI_FN(gni_wide_fold_##op##_i), GNI_FN(gni_wide_fold_##op##_i)
 #define GNI_TRUTH(op) GNI_FN(gni_wide_fold_##op##_f), GNI_FN(gni_wide_fold_##op##_i), GNI_FN(gni_wide_fold_##op##_i)
@@ -514,16 +531,25 @@ GNI_COLUMNS_V(gni_wide_columns_max_i, int64_t, gni_vl, gni_lload, gni_lpick(y > 
 GNI_COLUMNS_V(gni_wide_columns_sum_i, int64_t, gni_vl, gni_lload, (gni_vl)((gni_vq)v + (gni_vq)y),
               (int64_t)((uint64_t)v + (uint64_t)y))
 #undef GNI_COLUMNS_V
-#define GNI_COLUMNS(name, T, S, STEP)                                                              \
+// `some` elements at a time where that makes vectors.
+#define GNI_COLUMNS(name, T, S, some, STEP)                                                        \
     static void GNI_FN(name)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, \
                      int64_t at) {                                                                 \
         for (int64_t r = 0; r < rows; r++) {                                                       \
             S *GNI_RESTRICT v = (S *)acc->v;                                                       \
             const T *GNI_RESTRICT p = (const T *)x + r * stride;                                   \
-            int64_t row = at + r;                                                                  \
+            int64_t first = 0, row = at + r;                                                       \
             GNI_UNUSED(row);                                                                       \
-            for (int64_t c = 0; c < n; c++) {                                                      \
-                T y = p[c];                                                                        \
+            for (; some > 1 && first + some <= n; first += some) {                                 \
+                GNI_IN_PLACE                                                                       \
+                for (int j = 0; j < some; j++) {                                                   \
+                    const int64_t c = first + j;                                                   \
+                    const T y = p[c];                                                              \
+                    STEP;                                                                          \
+                }                                                                                  \
+            }                                                                                      \
+            for (int64_t c = first; c < n; c++) {                                                  \
+                const T y = p[c];                                                                  \
                 STEP;                                                                              \
             }                                                                                      \
         }                                                                                          \
@@ -533,17 +559,17 @@ GNI_COLUMNS_V(gni_wide_columns_sum_i, int64_t, gni_vl, gni_lload, (gni_vl)((gni_
         v[c] = y;                                                                                  \
         acc->at[c] = row;                                                                          \
     }
-GNI_COLUMNS(gni_wide_columns_argmin_f, double, double,
+GNI_COLUMNS(gni_wide_columns_argmin_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y < v[c] || y != y)))
-GNI_COLUMNS(gni_wide_columns_argmax_f, double, double,
+GNI_COLUMNS(gni_wide_columns_argmax_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y > v[c] || y != y)))
-GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, v[c] |= (int32_t)(y != 0.0))
-GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, v[c] &= (int32_t)(y != 0.0))
-GNI_COLUMNS(gni_wide_columns_prod_i, int64_t, uint64_t, v[c] *= (uint64_t)y)
-GNI_COLUMNS(gni_wide_columns_any_i, int64_t, int32_t, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_wide_columns_all_i, int64_t, int32_t, v[c] &= (int32_t)(y != 0))
-GNI_COLUMNS(gni_wide_columns_argmin_i, int64_t, int64_t, GNI_PLACE_STEP(y < v[c]))
-GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, GNI_PLACE_STEP(y > v[c]))
+GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, 16, v[c] |= (int32_t)(y != 0.0))
+GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, 16, v[c] &= (int32_t)(y != 0.0))
+GNI_COLUMNS(gni_wide_columns_prod_i, int64_t, uint64_t, 16, v[c] *= (uint64_t)y)
+GNI_COLUMNS(gni_wide_columns_any_i, int64_t, int32_t, 16, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_wide_columns_all_i, int64_t, int32_t, 16, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_wide_columns_argmin_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y < v[c]))
+GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y > v[c]))
 #undef GNI_COLUMNS
 #undef GNI_PLACE_STEP
 

@@ -1,0 +1,440 @@
+// >>fold_kernels
+// Folds of the CPU backend's reductions over 32-bit registers, compiled per pass: of elements that follow each other, and of
+// columns side by side. From outside: the tables GNI_FN(gni_fold_table) and GNI_FN(gni_columns_table).
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/tables.h"
+#include "../simd/simd.h"
+#endif
+
+// gcc is told of a loop that what it writes lies just where it reads, or apart from it.
+#if defined(__GNUC__) && !defined(__clang__)
+#define GNI_IN_PLACE _Pragma("GCC ivdep")
+#else
+#define GNI_IN_PLACE
+#endif
+
+// ---- folds of contiguous elements
+
+// 64 running sums whatever the width of a vector, joined in one order: the same bits from every pass.
+#define GNI_AT_ONCE (GNI_VW == 8 ? 2 : 1) // vectors of the 16, as many as registers hold: memory is read once
+static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
+    float lane[16];
+    int64_t whole = n & ~(int64_t)63;
+    for (int g = 0; g < 16; g += GNI_VW * GNI_AT_ONCE) {
+        gni_vf s[4 * GNI_AT_ONCE];
+        const float *p = x + g;
+        GNI_FT_UNROLL
+        for (int k = 0; k < 4 * GNI_AT_ONCE; k++) s[k] = gni_vset(0.0f);
+        for (int64_t i = 0; i < whole; i += 64, p += 64)
+            GNI_FT_UNROLL
+            for (int k = 0; k < 4 * GNI_AT_ONCE; k++) s[k] += gni_vload(p + k / GNI_AT_ONCE * 16 + k % GNI_AT_ONCE * GNI_VW);
+        for (int h = 0; h < GNI_AT_ONCE; h++) {
+            for (int64_t i = whole + g + h * GNI_VW, k = h; i < n; i += 16, k += GNI_AT_ONCE)
+                s[k] += n - i >= GNI_VW ? gni_vload(x + i) : gni_vloadn(x + i, (int)(n - i));
+            gni_vstore(lane + g + h * GNI_VW,
+                       (s[h] + s[2 * GNI_AT_ONCE + h]) + (s[GNI_AT_ONCE + h] + s[3 * GNI_AT_ONCE + h]));
+        }
+    }
+    double t[8];
+    for (int i = 0; i < 8; i++) t[i] = (double)lane[i] + (double)lane[i + 8];
+    return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]));
+}
+#undef GNI_AT_ONCE
+static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    GNI_UNUSED(at);
+    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
+        const float *p = (const float *)x + i;
+        int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK);
+        double s = GNI_FN(gni_sum_block)(p, m);
+        if (!(s - s == 0.0)) { // float64 has the range
+            s = 0.0;
+            for (int64_t k = 0; k < m; k++) s += (double)p[k];
+        }
+        acc->d += s;
+    }
+}
+#define GNI_PROD_BLOCK 5 // float32 numbers that one within 2^-256 and 2^256 can be multiplied by in float64
+static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    const float *p = (const float *)x;
+    double s[16];
+    uint64_t beyond = 0;
+    GNI_UNUSED(at);
+    for (int j = 0; j < 16; j++) s[j] = 1.0;
+    for (int64_t i = 0; i < n; beyond = 0) {
+        const int64_t stop = GNI_MIN(n, i + 16 * GNI_PROD_BLOCK);
+        for (; i + 16 <= stop; i += 16)
+            for (int j = 0; j < 16; j++) s[j] *= (double)p[i + j];
+        for (; i < stop; i++) s[i & 15] *= (double)p[i];
+        for (int j = 0; j < 16 && i < n; j++) beyond |= gni_beyond(s[j], 9);
+        for (int j = 0; j < 16 && beyond != 0; j++) gni_acc_multiply(&acc->d, &acc->e, s[j]), s[j] = 1.0;
+    }
+    for (int j = 0; j < 16; j++) beyond |= gni_beyond(s[j], 6); // the product of all has 2^-512 to 2^512
+    for (int h = 8; h > 0 && beyond == 0; h /= 2)
+        for (int j = 0; j < h; j++) s[j] *= s[j + h];
+    for (int j = 0; j < (beyond != 0 ? 16 : 1); j++) gni_acc_multiply(&acc->d, &acc->e, s[j]);
+}
+
+// The smallest (PICK gni_vminc) or largest element; NaN if there is one.
+#define GNI_EXTREME_BLOCK(name, PICK)                                                              \
+    static float GNI_FN(name)(const float *p, int64_t n) {                                         \
+        float t[GNI_VW];                                                                           \
+        if (n < GNI_VW) { /* too few for a vector: fill up with the first */                       \
+            for (int i = 0; i < GNI_VW; i++) t[i] = p[i < n ? i : 0];                              \
+            p = t;                                                                                 \
+            n = GNI_VW;                                                                            \
+        }                                                                                          \
+        gni_vf a = gni_vload(p);                                                                   \
+        gni_vmask nan = gni_knan(a);                                                               \
+        int64_t i = GNI_VW;                                                                        \
+        if (n >= 4 * GNI_VW) {                                                                     \
+            gni_vf b = a, c = a, d = a;                                                            \
+            for (i = 0; i < n; i += 4 * GNI_VW) {                                                  \
+                i = GNI_MIN(i, n - 4 * GNI_VW); /* the last vectors overlap those before */        \
+                gni_vf x = gni_vload(p + i), y = gni_vload(p + i + GNI_VW);                        \
+                gni_vf z = gni_vload(p + i + 2 * GNI_VW), w = gni_vload(p + i + 3 * GNI_VW);       \
+                nan = gni_kor(nan, gni_kor(gni_knan(x), gni_knan(y)));                             \
+                nan = gni_kor(nan, gni_kor(gni_knan(z), gni_knan(w)));                             \
+                a = PICK(a, x);                                                                    \
+                b = PICK(b, y);                                                                    \
+                c = PICK(c, z);                                                                    \
+                d = PICK(d, w);                                                                    \
+            }                                                                                      \
+            a = PICK(PICK(a, b), PICK(c, d));                                                      \
+        }                                                                                          \
+        for (; i < n; i += GNI_VW) {                                                               \
+            const gni_vf x = gni_vload(p + GNI_MIN(i, n - GNI_VW));                                \
+            nan = gni_kor(nan, gni_knan(x));                                                       \
+            a = PICK(a, x);                                                                        \
+        }                                                                                          \
+        if (gni_kany(nan)) return (float)NAN;                                                      \
+        gni_vstore(t, a);                                                                          \
+        for (int h = GNI_VW / 2; h > 0; h /= 2)                                                    \
+            for (int j = 0; j < h; j++) t[j] = GNI_BETTER(t[j + h], t[j]) ? t[j + h] : t[j];       \
+        return t[0];                                                                               \
+    }
+#define GNI_FOLD_EXTREME(name, BLOCK)                                                              \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        GNI_UNUSED(at);                                                                            \
+        if (n <= 0 || acc->d != acc->d) return;                                                    \
+        double m = (double)GNI_FN(BLOCK)((const float *)x, n);                                     \
+        if (m != m || GNI_BETTER(m, acc->d)) acc->d = m;                                           \
+    }
+// The place as well: a block is searched only when it has something better.
+#define GNI_FOLD_PLACE(name, BLOCK)                                                                \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const float *p = (const float *)x;                                                         \
+        for (int64_t i = 0; i < n && acc->d == acc->d; i += GNI_SUM_BLOCK) {                       \
+            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;                                      \
+            float best = GNI_FN(BLOCK)(p + i, m);                                                  \
+            if (best == best && !GNI_BETTER((double)best, acc->d)) continue;                       \
+            const int64_t last = best == best ? m - GNI_VW : -1;                                   \
+            const gni_vf b = gni_vset(best);                                                       \
+            for (const float *q = p + i; j <= last - 3 * GNI_VW; j += 4 * GNI_VW, q += 4 * GNI_VW) { \
+                const gni_vmask k = gni_kor(gni_keq(gni_vload(q), b), gni_keq(gni_vload(q + GNI_VW), b)); \
+                const gni_vmask l = gni_kor(gni_keq(gni_vload(q + 2 * GNI_VW), b), gni_keq(gni_vload(q + 3 * GNI_VW), b)); \
+                if (gni_kany(gni_kor(k, l))) break;                                                \
+            }                                                                                      \
+            while (j <= last && !gni_kany(gni_keq(gni_vload(p + i + j), b))) j += GNI_VW;          \
+            while (j < m && !(best == best ? p[i + j] == best : p[i + j] != p[i + j])) j++;        \
+            acc->d = (double)best;                                                                 \
+            acc->at = at + i + j;                                                                  \
+        }                                                                                          \
+    }
+#define GNI_BETTER(x, y) ((x) < (y))
+GNI_EXTREME_BLOCK(gni_min_block, gni_vminc)
+GNI_FOLD_EXTREME(gni_fold_min_f, gni_min_block)
+GNI_FOLD_PLACE(gni_fold_argmin_f, gni_min_block)
+#undef GNI_BETTER
+#define GNI_BETTER(x, y) ((x) > (y))
+GNI_EXTREME_BLOCK(gni_max_block, gni_vmaxc)
+GNI_FOLD_EXTREME(gni_fold_max_f, gni_max_block)
+GNI_FOLD_PLACE(gni_fold_argmax_f, gni_max_block)
+#undef GNI_BETTER
+#undef GNI_EXTREME_BLOCK
+#undef GNI_FOLD_EXTREME
+#undef GNI_FOLD_PLACE
+
+// Truth: all stops at the first 0, any at the first that is not.
+#define GNI_FOLD_TRUTH(name, T, STOP, VALUE)                                                       \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (; n >= 64 && i < n && acc->i != VALUE; i += 64) { /* the last 64 overlap those before */  \
+            i = GNI_MIN(i, n - 64);                                                                \
+            int found = 0;                                                                         \
+            for (int j = 0; j < 64; j++) found |= p[i + j] STOP 0;                                 \
+            if (found) acc->i = VALUE;                                                             \
+        }                                                                                          \
+        for (; i < n && acc->i != VALUE; i++)                                                      \
+            if (p[i] STOP 0) acc->i = VALUE;                                                       \
+    }
+GNI_FOLD_TRUTH(gni_fold_any_f, float, !=, 1)
+GNI_FOLD_TRUTH(gni_fold_all_f, float, ==, 0)
+GNI_FOLD_TRUTH(gni_fold_any_i, int32_t, !=, 1)
+GNI_FOLD_TRUTH(gni_fold_all_i, int32_t, ==, 0)
+#undef GNI_FOLD_TRUTH
+
+#define GNI_FOLD_INT(name, T, UNIT, STEP)                                                          \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        uint64_t s[16];                                                                            \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (int j = 0; j < 16; j++) s[j] = UNIT;                                                  \
+        for (; i + 16 <= n; i += 16)                                                               \
+            for (int j = 0; j < 16; j++) s[j] STEP(uint64_t)(int64_t) p[i + j];                    \
+        for (; i < n; i++) s[0] STEP(uint64_t)(int64_t) p[i];                                      \
+        uint64_t r = (uint64_t)acc->i;                                                             \
+        for (int j = 0; j < 16; j++) r STEP s[j];                                                  \
+        acc->i = (int64_t)r;                                                                       \
+    }
+#define GNI_FOLD_INT_EXTREME(name, T, OP)                                                          \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        T s[16];                                                                                   \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (int j = 0; j < 16; j++) s[j] = (T)acc->i;                                             \
+        for (; i + 16 <= n; i += 16)                                                               \
+            for (int j = 0; j < 16; j++) s[j] = p[i + j] OP s[j] ? p[i + j] : s[j];                \
+        for (; i < n; i++) s[0] = p[i] OP s[0] ? p[i] : s[0];                                      \
+        for (int j = 0; j < 16; j++)                                                               \
+            if ((int64_t)s[j] OP acc->i) acc->i = (int64_t)s[j];                                   \
+    }
+#define GNI_FOLD_INT_PLACE(name, FOLD, T)                                                          \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {                                           \
+            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), before = acc->i, j = 0;                     \
+            GNI_FN(FOLD)(acc, p + i, m, 0);                                                        \
+            if (acc->i == before) continue;                                                        \
+            while ((int64_t)p[i + j] != acc->i) j++;                                               \
+            acc->at = at + i + j;                                                                  \
+        }                                                                                          \
+    }
+GNI_FOLD_INT(gni_fold_sum_i, int32_t, 0, +=)
+GNI_FOLD_INT(gni_fold_sum_u, uint32_t, 0, +=)
+GNI_FOLD_INT(gni_fold_prod_i, int32_t, 1, *=)
+GNI_FOLD_INT(gni_fold_prod_u, uint32_t, 1, *=)
+GNI_FOLD_INT_EXTREME(gni_fold_min_i, int32_t, <)
+GNI_FOLD_INT_EXTREME(gni_fold_min_u, uint32_t, <)
+GNI_FOLD_INT_EXTREME(gni_fold_max_i, int32_t, >)
+GNI_FOLD_INT_EXTREME(gni_fold_max_u, uint32_t, >)
+GNI_FOLD_INT_PLACE(gni_fold_argmin_i, gni_fold_min_i, int32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmin_u, gni_fold_min_u, uint32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmax_i, gni_fold_max_i, int32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u, uint32_t)
+#undef GNI_FOLD_INT
+#undef GNI_FOLD_INT_EXTREME
+#undef GNI_FOLD_INT_PLACE
+
+#define GNI_VALUES(op)                                                                             \
+    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_u)
+#define GNI_TRUTH(op)                                                                              \
+    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
+static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
+
+// ---- folds of columns
+
+// Rows four at a time: `t` gathers up to GNI_COLUMN_BLOCK of them.
+static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows,
+                                      int64_t stride, int64_t n, int64_t at) {
+    float t[GNI_BAND];
+    double *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r0 = 0; r0 < rows; r0 += GNI_COLUMN_BLOCK) {
+        int64_t last = GNI_MIN(r0 + GNI_COLUMN_BLOCK, rows), whole = n & ~(int64_t)(GNI_VW - 1);
+        memset(t, 0, sizeof(float) * (size_t)n);
+        for (int64_t r = r0; r < last; r += 4) {
+            const float *p = (const float *)x + r * stride;
+            int64_t have = last - r, c = 0;
+            if (have >= 4) {
+                const float *q = p + stride, *u = q + stride, *w = u + stride;
+                for (; c < whole; c += GNI_VW)
+                    gni_vstore(t + c, gni_vload(t + c) + ((gni_vload(p + c) + gni_vload(q + c)) +
+                                                          (gni_vload(u + c) + gni_vload(w + c))));
+                for (; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
+                continue;
+            }
+            for (int64_t k = 0; k < GNI_MIN(have, 4); k++, p += stride) {
+                for (c = 0; c < whole; c += GNI_VW)
+                    gni_vstore(t + c, gni_vload(t + c) + gni_vload(p + c));
+                for (; c < n; c++) t[c] += p[c];
+            }
+        }
+        int64_t c = 0;
+        float rest = 0.0f;
+        gni_vf past = gni_vset(0.0f); // NaN if a sum is past float32's range
+        for (; c < whole; c += GNI_VW) past += gni_vload(t + c) - gni_vload(t + c);
+        for (; c < n; c++) rest += t[c] - t[c];
+        for (c = 0; (rest != rest || gni_kany(gni_knan(past))) && c < n; c++) {
+            if (t[c] - t[c] == 0.0f) continue;
+            double s = 0.0; // which has the range
+            for (int64_t r = r0; r < last; r++) s += (double)((const float *)x)[r * stride + c];
+            v[c] += s;
+            t[c] = 0.0f;
+        }
+        for (c = 0; c + 16 <= n; c += 16)
+            for (int j = 0; j < 16; j++) v[c + j] += (double)t[c + j];
+        for (; c < n; c++) v[c] += (double)t[c];
+    }
+}
+
+// The columns' extremes, and their places.
+#define GNI_COLUMNS_EXTREME(name, PICK, BETTER)                                                    \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        float *v = (float *)acc->v;                                                                \
+        GNI_UNUSED(at);                                                                            \
+        for (int64_t r = 0; r < rows;) {                                                           \
+            const float *p = (const float *)x + r * stride;                                        \
+            int64_t step = rows - r >= 4 ? stride : 0, c = 0;                                      \
+            r += step != 0 ? 4 : 1;                                                                \
+            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
+                gni_vf m = gni_vload(p + c);                                                       \
+                if (step != 0)                                                                     \
+                    m = PICK(PICK(m, gni_vload(p + step + c)),                                     \
+                             PICK(gni_vload(p + 2 * step + c), gni_vload(p + 3 * step + c)));      \
+                gni_vstore(v + c, PICK(gni_vload(v + c), m));                                      \
+            }                                                                                      \
+            for (; c < n; c++)                                                                     \
+                for (int k = 0; k < (step != 0 ? 4 : 1); k++) {                                    \
+                    float y = p[k * step + c];                                                     \
+                    if (v[c] == v[c] && (y != y || y BETTER v[c])) v[c] = y;                       \
+                }                                                                                  \
+        }                                                                                          \
+    }
+#define GNI_COLUMNS_PLACE(name, BETTER_K, BETTER)                                                  \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        float *v = (float *)acc->v;                                                                \
+        int32_t where[GNI_BAND];                                                                   \
+        for (int64_t c = 0; c < n; c++) where[c] = -1;                                             \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            const float *p = (const float *)x + r * stride;                                        \
+            int64_t c = 0;                                                                         \
+            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
+                gni_vf m = gni_vload(v + c), y = gni_vload(p + c);                                 \
+                gni_vmask k = gni_kor(BETTER_K(y, m), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));  \
+                if (!gni_kany(k)) continue;                                                        \
+                gni_vstore(v + c, gni_ksel(k, y, m));                                              \
+                gni_vstorei(where + c,                                                             \
+                            gni_kseli(k, gni_vseti((int32_t)r), gni_vloadi(where + c)));           \
+            }                                                                                      \
+            for (; c < n; c++) {                                                                   \
+                if (v[c] != v[c] || !(p[c] != p[c] || p[c] BETTER v[c])) continue;                 \
+                v[c] = p[c];                                                                       \
+                where[c] = (int32_t)r;                                                             \
+            }                                                                                      \
+        }                                                                                          \
+        for (int64_t c = 0; c < n; c++)                                                            \
+            if (where[c] >= 0) acc->at[c] = at + where[c];                                         \
+    }
+GNI_COLUMNS_EXTREME(gni_columns_min_f, gni_vmin, <)
+GNI_COLUMNS_EXTREME(gni_columns_max_f, gni_vmax, >)
+GNI_COLUMNS_PLACE(gni_columns_argmin_f, gni_klt, <)
+GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
+#undef GNI_COLUMNS_EXTREME
+#undef GNI_COLUMNS_PLACE
+
+static void GNI_FN(gni_columns_prod_f)(gni_acc_columns *acc, const void *from, int64_t rows, int64_t stride, int64_t n,
+                                       int64_t at) {
+    double *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r = 0; r < rows; r += GNI_PROD_BLOCK) {
+        const float *p = (const float *)from + r * stride;
+        const int64_t few = GNI_MIN(rows - r, GNI_PROD_BLOCK);
+        for (int64_t c = 0; c < n; c += 16) {
+            const int64_t m = GNI_MIN(n - c, 16);
+            uint64_t beyond = 0;
+            if (m == 16 && few == GNI_PROD_BLOCK) {
+                const float *q = p + c, *x = q + stride, *y = x + stride, *z = y + stride, *w = z + stride;
+                double s[16];
+                for (int j = 0; j < 16; j++)
+                    s[j] = v[c + j] * (double)q[j] * (double)x[j] * (double)y[j] * (double)z[j] * (double)w[j];
+                for (int j = 0; j < 16; j++) beyond |= gni_beyond(s[j], 9), v[c + j] = s[j];
+                if (beyond == 0) continue;
+            } else {
+                for (int64_t k = 0; k < few; k++)
+                    for (int64_t j = 0; j < m; j++) v[c + j] *= (double)p[k * stride + c + j];
+            }
+            for (int64_t j = 0; j < m; j++) {
+                int e = 0;
+                v[c + j] = frexp(v[c + j], &e);
+                acc->e[c + j] += e;
+            }
+        }
+    }
+}
+
+// The rest element by element, `some` at a time where that makes vectors: S is the accumulator, y the element.
+#define GNI_COLUMNS(name, T, S, some, STEP)                                                        \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            S *GNI_RESTRICT v = (S *)acc->v;                                                       \
+            const T *GNI_RESTRICT p = (const T *)x + r * stride;                                   \
+            int64_t first = 0, row = at + r;                                                       \
+            GNI_UNUSED(row);                                                                       \
+            for (; some > 1 && first + some <= n; first += some) {                                 \
+                GNI_IN_PLACE                                                                       \
+                for (int j = 0; j < some; j++) {                                                   \
+                    const int64_t c = first + j;                                                   \
+                    const T y = p[c];                                                              \
+                    STEP;                                                                          \
+                }                                                                                  \
+            }                                                                                      \
+            for (int64_t c = first; c < n; c++) {                                                  \
+                const T y = p[c];                                                                  \
+                STEP;                                                                              \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define GNI_PLACE_STEP(OP)                                                                         \
+    if (y OP v[c]) {                                                                               \
+        v[c] = y;                                                                                  \
+        acc->at[c] = row;                                                                          \
+    }
+GNI_COLUMNS(gni_columns_sum_i, int32_t, uint64_t, 16, v[c] += (uint64_t)(int64_t)y)
+GNI_COLUMNS(gni_columns_sum_u, uint32_t, uint64_t, 16, v[c] += (uint64_t)y)
+GNI_COLUMNS(gni_columns_prod_i, int32_t, uint64_t, 16, v[c] *= (uint64_t)(int64_t)y)
+GNI_COLUMNS(gni_columns_prod_u, uint32_t, uint64_t, 16, v[c] *= (uint64_t)y)
+GNI_COLUMNS(gni_columns_min_i, int32_t, int32_t, 16, v[c] = y < v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_min_u, uint32_t, uint32_t, 16, v[c] = y < v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_max_i, int32_t, int32_t, 16, v[c] = y > v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_max_u, uint32_t, uint32_t, 16, v[c] = y > v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_any_f, float, int32_t, 16, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, 16, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_all_f, float, int32_t, 16, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, 16, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, 1, GNI_PLACE_STEP(<))
+GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(<))
+GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, 1, GNI_PLACE_STEP(>))
+GNI_COLUMNS(gni_columns_argmax_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(>))
+#undef GNI_COLUMNS
+#undef GNI_PLACE_STEP
+
+#define GNI_VALUES(op)                                                                             \
+    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_u)
+#define GNI_TRUTH(op)                                                                              \
+    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
+static const gni_fold_columns_fn GNI_FN(gni_columns_table)[GNI_RED_COUNT * 3] = {
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
