@@ -330,6 +330,10 @@ static void check_few_columns(gn_context *g) {
     for (int i = 0; i < 400; i++) wide[i] = i % 4 < 2 ? 3e38f : -3e38f;
     gn_array *z = gn_complex(gn_array_from(g, GN_F32, GN_SHAPE(400), wide), gn_ones(g, GN_F32, GN_SHAPE(1)));
     assert_true(gn_item(gn_real(gn_sum(z, GN_ALL))) == 0.0 && gn_item(gn_imag(gn_sum(gn_eval(z), GN_ALL))) == 400.0);
+    double past[400];
+    for (int i = 0; i < 400; i++) past[i] = i % 4 < 2 ? 1.5e308 : -1.5e308;
+    z = gn_eval(gn_complex(gn_array_from(g, GN_F64, GN_SHAPE(400), past), gn_ones(g, GN_F64, GN_SHAPE(1))));
+    assert_true(gn_item(gn_real(gn_sum(z, GN_ALL))) == 0.0 && gn_item(gn_imag(gn_sum(z, GN_ALL))) == 400.0);
     gn_array *rows = gn_eval(gn_complex(gn_reshape(gn_arange(g, GN_F64, 0, 60, 1), GN_SHAPE(3, 4, 5)), gn_ones(g, GN_F64, GN_SHAPE(1))));
     const gn_axes sets[] = {0, 1, 2, GN_AXES(0, 2), GN_KEEP(1)};
     for (int k = 0; k < 5; k++) {
