@@ -2543,6 +2543,7 @@ typedef struct gni_cpu_isa {
     gni_fold_columns_fn const *fold_columns;
     // past the caches, while as many bytes from `next` on are fetched for what comes then
     void (*stream)(void *dst, const void *src, int64_t bytes, const char *next);
+    void (*fill)(void *dst, uint64_t word, int64_t bytes); // the bytes of word again and again; NULL: gni_copy_repeat does
     // s[0] += the sum of h, s[1] += that of h (x - mean): h is gy w, w is 1 where it is NULL, or without gy x - mean
     void (*norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean);
     // With z = (x - c[0]) c[1]: y = z w + b + c[2], with gy z c[4] + gy w c[3] + c[2]; y may be x
@@ -7115,19 +7116,36 @@ GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, double, gni_vd, gni_
 #define GNI_QUOTIENTS(name) NULL
 #endif
 
+#if GNI_VW > 4
+static void GNI_FN(gni_fill)(void *dst, uint64_t word, int64_t bytes) {
+    const gni_vq none = {0}, v = none + word;
+    const int64_t size = (int64_t)sizeof v;
+    char *d = (char *)dst;
+    int64_t i = 0;
+    for (; i + size <= bytes; i += size) memcpy(d + i, &v, sizeof v);
+    if (i == bytes) return;
+    if (bytes < size) memcpy(d, &v, (size_t)bytes);
+    else memcpy(d + bytes - size, &v, sizeof v);
+}
+#define GNI_FILL &GNI_FN(gni_fill)
+#else
+#define GNI_FILL NULL
+#endif
+
 static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
-    GNI_FN(gni_wide_columns_table), NULL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product), GNI_PAIRS(gni_wide_pair_conj),
-    GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
+    GNI_FN(gni_wide_columns_table), NULL, GNI_FILL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product),
+    GNI_PAIRS(gni_wide_pair_conj), GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow),  GNI_FN(gni_load_table),    GNI_FN(gni_store_table),
     GNI_FN(gni_fold_table),      GNI_FN(gni_columns_table), GNI_FN(gni_stream),
-    GNI_FN(gni_norm_sums),       GNI_FN(gni_norm_write),    GNI_FN(gni_net),
-    GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj),  GNI_QUOTIENTS(gni_pair_quotient),
-    &GNI_FN(gni_wide_table),     GNI_FN(gni_wide_kernel)};
+    GNI_FILL,                    GNI_FN(gni_norm_sums),     GNI_FN(gni_norm_write),
+    GNI_FN(gni_net),             GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj),
+    GNI_QUOTIENTS(gni_pair_quotient), &GNI_FN(gni_wide_table), GNI_FN(gni_wide_kernel)};
 #undef GNI_QUOTIENTS
 #undef GNI_PAIRS
+#undef GNI_FILL
 
 // >>linalg_micro
 // Loops of the matrix decompositions over rows of float64, once per instruction set.
@@ -19999,8 +20017,9 @@ static const gni_convert_fn gni_narrow_none[GN_DTYPE_COUNT] = {NULL};
 static const gni_convert_fn gni_narrow_store[GN_DTYPE_COUNT] = {NULL, NULL, NULL, NULL, NULL,
                                                                 NULL, NULL, NULL, NULL, gni_narrow_truth};
 static const gni_cpu_isa gni_narrow_isa[2] = {
-    {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
-    {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+    {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+     NULL},
+    {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
 
 static const gni_cpu_isa *gni_narrow_isa_of(gn_dtype t) { return &gni_narrow_isa[gn_dtype_size(t) - 1]; }
 
@@ -20553,21 +20572,23 @@ GNI_COPY_RUN(gni_copy_run_8, 8)
 GNI_COPY_RUN(gni_copy_run_16, 16)
 #undef GNI_COPY_RUN
 
-// One item n times, in blocks of 64 bytes that vectors write.
-static void gni_copy_repeat(char *d, const char *s, int64_t n, int64_t item) {
-    uint64_t word[2] = {0, 0}, block[8];
+// An item of up to 8 bytes, again and again in 8.
+static uint64_t gni_repeated(const char *s, int64_t item) {
+    uint64_t word = (uint8_t)*s;
     uint32_t four;
     uint16_t two;
+    if (item == 1) return 0x0101010101010101u * word;
+    if (item == 2) return memcpy(&two, s, 2), 0x0001000100010001u * (uint64_t)two;
+    if (item == 4) return memcpy(&four, s, 4), (uint64_t)four << 32 | four;
+    return memcpy(&word, s, 8), word;
+}
+
+// One item n times, in blocks of 64 bytes that vectors write.
+static void gni_copy_repeat(char *d, const char *s, int64_t n, int64_t item) {
+    uint64_t block[8];
     const int64_t bytes = n * item;
     int64_t i = 0;
-    switch (item) {
-    case 1: word[0] = 0x0101010101010101u * (uint8_t)*s; break;
-    case 2: memcpy(&two, s, 2), word[0] = 0x0001000100010001u * (uint64_t)two; break;
-    case 4: memcpy(&four, s, 4), word[0] = (uint64_t)four << 32 | four; break;
-    case 8: memcpy(word, s, 8); break;
-    default: memcpy(word, s, 16); break;
-    }
-    for (int k = 0; k < 8; k++) block[k] = word[item == 16 ? k & 1 : 0];
+    for (int k = 0; k < 8; k++) block[k] = gni_repeated(item == 16 ? s + 8 * (k & 1) : s, item);
     for (; i + 64 <= bytes; i += 64) memcpy(d + i, block, 64);
     if (i < bytes) memcpy(d + i, block, (size_t)(bytes - i));
 }
@@ -20800,6 +20821,7 @@ typedef struct gni_plan {
     const gni_program *program;
     const gni_cpu_isa *isa;
     const gni_math *math;
+    void (*fill)(void *dst, uint64_t word, int64_t bytes); // of gni_cpu_isa
     int width;                   // bytes of a register's element
     int block;                   // elements of a register
     int slot[GNI_MAX_REGS];      // of each register
@@ -20853,6 +20875,7 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     plan->constant = p->n_in == 0 && p->n_const == 1 && p->n_insn == 0 && p->n_out == 1;
     const gni_cpu_isa *isa = gni_cpu_isa_of(g->isa);
     plan->isa = p->wide ? isa->wide : isa;
+    plan->fill = isa->fill;
     plan->math = gni_math_get(g);
     plan->width = p->wide ? 8 : 4;
     if (narrow != GN_DTYPE_COUNT) plan->width = (int)gn_dtype_size(narrow), plan->isa = gni_narrow_isa_of(narrow);
@@ -20940,7 +20963,13 @@ static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t st
     if (!contiguous) {
         char *raw = load == NULL ? to : gni_eval_slot(e, plan->raw);
         gni_dense(ext, item, dense);
-        gni_copy_box(raw, dense, from, stride, ext, item);
+        if (stride[2] == 0 && ext[2] * item >= 64 && item <= 8 && plan->fill != NULL)
+            for (int64_t i = 0; i < ext[0] * ext[1]; i++) {
+                const char *one = from + i / ext[1] * stride[0] + i % ext[1] * stride[1];
+                plan->fill(raw + i * dense[1], gni_repeated(one, item), dense[1]);
+            }
+        else
+            gni_copy_box(raw, dense, from, stride, ext, item);
         from = raw;
     }
     if (load != NULL)
@@ -39158,13 +39187,13 @@ static gn_dtype gni_moment_dtype(gn_dtype t) {
 GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_mean", &a, 1);
     if (g == NULL) return NULL;
-    if (gni_is_complex(a->dtype)) {
-        gn_scope_begin(g);
-        return gni_end_scope(g, gn_complex(gn_mean(gn_real(a), axes), gn_mean(gn_imag(a), axes)));
-    }
     gn_array *y = NULL, *total = NULL;
     bool keep;
     uint32_t set = gni_axes(g, "gn_mean", axes, a->shape.rank, &keep);
+    if (gni_is_complex(a->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, set == ~0u ? NULL : gn_div_s(gn_sum(a, axes), (double)gni_reduced_count(&a->shape, set)));
+    }
     if (set != ~0u && gni_real_only(g, "gn_mean", &a, 1)) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
         // The sum of many float16 leaves their range long before the mean does; that of int64 wraps.

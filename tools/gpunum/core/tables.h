@@ -116,6 +116,7 @@ typedef struct gni_cpu_isa {
     gni_fold_columns_fn const *fold_columns;
     // past the caches, while as many bytes from `next` on are fetched for what comes then
     void (*stream)(void *dst, const void *src, int64_t bytes, const char *next);
+    void (*fill)(void *dst, uint64_t word, int64_t bytes); // the bytes of word again and again; NULL: gni_copy_repeat does
     // s[0] += the sum of h, s[1] += that of h (x - mean): h is gy w, w is 1 where it is NULL, or without gy x - mean
     void (*norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean);
     // With z = (x - c[0]) c[1]: y = z w + b + c[2], with gy z c[4] + gy w c[3] + c[2]; y may be x

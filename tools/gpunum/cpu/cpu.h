@@ -227,21 +227,23 @@ GNI_COPY_RUN(gni_copy_run_8, 8)
 GNI_COPY_RUN(gni_copy_run_16, 16)
 #undef GNI_COPY_RUN
 
-// One item n times, in blocks of 64 bytes that vectors write.
-static void gni_copy_repeat(char *d, const char *s, int64_t n, int64_t item) {
-    uint64_t word[2] = {0, 0}, block[8];
+// An item of up to 8 bytes, again and again in 8.
+static uint64_t gni_repeated(const char *s, int64_t item) {
+    uint64_t word = (uint8_t)*s;
     uint32_t four;
     uint16_t two;
+    if (item == 1) return 0x0101010101010101u * word;
+    if (item == 2) return memcpy(&two, s, 2), 0x0001000100010001u * (uint64_t)two;
+    if (item == 4) return memcpy(&four, s, 4), (uint64_t)four << 32 | four;
+    return memcpy(&word, s, 8), word;
+}
+
+// One item n times, in blocks of 64 bytes that vectors write.
+static void gni_copy_repeat(char *d, const char *s, int64_t n, int64_t item) {
+    uint64_t block[8];
     const int64_t bytes = n * item;
     int64_t i = 0;
-    switch (item) {
-    case 1: word[0] = 0x0101010101010101u * (uint8_t)*s; break;
-    case 2: memcpy(&two, s, 2), word[0] = 0x0001000100010001u * (uint64_t)two; break;
-    case 4: memcpy(&four, s, 4), word[0] = (uint64_t)four << 32 | four; break;
-    case 8: memcpy(word, s, 8); break;
-    default: memcpy(word, s, 16); break;
-    }
-    for (int k = 0; k < 8; k++) block[k] = word[item == 16 ? k & 1 : 0];
+    for (int k = 0; k < 8; k++) block[k] = gni_repeated(item == 16 ? s + 8 * (k & 1) : s, item);
     for (; i + 64 <= bytes; i += 64) memcpy(d + i, block, 64);
     if (i < bytes) memcpy(d + i, block, (size_t)(bytes - i));
 }
@@ -474,6 +476,7 @@ typedef struct gni_plan {
     const gni_program *program;
     const gni_cpu_isa *isa;
     const gni_math *math;
+    void (*fill)(void *dst, uint64_t word, int64_t bytes); // of gni_cpu_isa
     int width;                   // bytes of a register's element
     int block;                   // elements of a register
     int slot[GNI_MAX_REGS];      // of each register
@@ -527,6 +530,7 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     plan->constant = p->n_in == 0 && p->n_const == 1 && p->n_insn == 0 && p->n_out == 1;
     const gni_cpu_isa *isa = gni_cpu_isa_of(g->isa);
     plan->isa = p->wide ? isa->wide : isa;
+    plan->fill = isa->fill;
     plan->math = gni_math_get(g);
     plan->width = p->wide ? 8 : 4;
     if (narrow != GN_DTYPE_COUNT) plan->width = (int)gn_dtype_size(narrow), plan->isa = gni_narrow_isa_of(narrow);
@@ -614,7 +618,13 @@ static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t st
     if (!contiguous) {
         char *raw = load == NULL ? to : gni_eval_slot(e, plan->raw);
         gni_dense(ext, item, dense);
-        gni_copy_box(raw, dense, from, stride, ext, item);
+        if (stride[2] == 0 && ext[2] * item >= 64 && item <= 8 && plan->fill != NULL)
+            for (int64_t i = 0; i < ext[0] * ext[1]; i++) {
+                const char *one = from + i / ext[1] * stride[0] + i % ext[1] * stride[1];
+                plan->fill(raw + i * dense[1], gni_repeated(one, item), dense[1]);
+            }
+        else
+            gni_copy_box(raw, dense, from, stride, ext, item);
         from = raw;
     }
     if (load != NULL)

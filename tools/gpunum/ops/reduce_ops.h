@@ -240,13 +240,13 @@ static gn_dtype gni_moment_dtype(gn_dtype t) {
 GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_mean", &a, 1);
     if (g == NULL) return NULL;
-    if (gni_is_complex(a->dtype)) {
-        gn_scope_begin(g);
-        return gni_end_scope(g, gn_complex(gn_mean(gn_real(a), axes), gn_mean(gn_imag(a), axes)));
-    }
     gn_array *y = NULL, *total = NULL;
     bool keep;
     uint32_t set = gni_axes(g, "gn_mean", axes, a->shape.rank, &keep);
+    if (gni_is_complex(a->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, set == ~0u ? NULL : gn_div_s(gn_sum(a, axes), (double)gni_reduced_count(&a->shape, set)));
+    }
     if (set != ~0u && gni_real_only(g, "gn_mean", &a, 1)) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
         // The sum of many float16 leaves their range long before the mean does; that of int64 wraps.

@@ -754,16 +754,33 @@ GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, double, gni_vd, gni_
 #define GNI_QUOTIENTS(name) NULL
 #endif
 
+#if GNI_VW > 4
+static void GNI_FN(gni_fill)(void *dst, uint64_t word, int64_t bytes) {
+    const gni_vq none = {0}, v = none + word;
+    const int64_t size = (int64_t)sizeof v;
+    char *d = (char *)dst;
+    int64_t i = 0;
+    for (; i + size <= bytes; i += size) memcpy(d + i, &v, sizeof v);
+    if (i == bytes) return;
+    if (bytes < size) memcpy(d, &v, (size_t)bytes);
+    else memcpy(d + bytes - size, &v, sizeof v);
+}
+#define GNI_FILL &GNI_FN(gni_fill)
+#else
+#define GNI_FILL NULL
+#endif
+
 static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
-    GNI_FN(gni_wide_columns_table), NULL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product), GNI_PAIRS(gni_wide_pair_conj),
-    GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
+    GNI_FN(gni_wide_columns_table), NULL, GNI_FILL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product),
+    GNI_PAIRS(gni_wide_pair_conj), GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow),  GNI_FN(gni_load_table),    GNI_FN(gni_store_table),
     GNI_FN(gni_fold_table),      GNI_FN(gni_columns_table), GNI_FN(gni_stream),
-    GNI_FN(gni_norm_sums),       GNI_FN(gni_norm_write),    GNI_FN(gni_net),
-    GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj),  GNI_QUOTIENTS(gni_pair_quotient),
-    &GNI_FN(gni_wide_table),     GNI_FN(gni_wide_kernel)};
+    GNI_FILL,                    GNI_FN(gni_norm_sums),     GNI_FN(gni_norm_write),
+    GNI_FN(gni_net),             GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj),
+    GNI_QUOTIENTS(gni_pair_quotient), &GNI_FN(gni_wide_table), GNI_FN(gni_wide_kernel)};
 #undef GNI_QUOTIENTS
 #undef GNI_PAIRS
+#undef GNI_FILL
