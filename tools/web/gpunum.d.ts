@@ -5,8 +5,8 @@ export type Shape = number[];
 /** One axis, several, all (left out), or any of these kept with size 1. */
 export type Axes = number | number[] | { keep: Axes } | null | undefined;
 export type TypedArray = Float32Array | Float64Array | Int32Array | Uint32Array | Int16Array | Uint16Array | Int8Array | Uint8Array
-    | BigInt64Array | BigUint64Array;
-export type Numbers = number | boolean | Numbers[];
+    | Uint8ClampedArray | BigInt64Array | BigUint64Array;
+export type Numbers = number | bigint | boolean | Numbers[];
 export type Operand = NDArray | Numbers | TypedArray;
 
 export interface Options {
@@ -43,6 +43,9 @@ export class Context implements Disposable {
     [Symbol.dispose](): void;
     array(data: Numbers | TypedArray, shape?: Shape, dtype?: Dtype): NDArray;
     scalar(value: number, dtype?: Dtype): NDArray;
+    arange(stop: number): NDArray;
+    arange(start: number, stop?: number, step?: number, dtype?: Dtype): NDArray;
+    eye(n: number, m?: number, k?: number, dtype?: Dtype): NDArray;
     loadNpy(bytes: ArrayBuffer | Uint8Array): NDArray;
     /** Disposes of what fn made, but for the arrays in what it returns. */
     scope<T>(fn: (scope: Scope) => T): T;
@@ -71,6 +74,7 @@ export class NDArray implements Disposable {
     readSync(): TypedArray;
     toArray(): any;
     item(): number;
+    /** Of the kind that read() gives. */
     write(data: TypedArray): this;
     eval(): this;
     requiresGrad(on?: boolean): this;

@@ -6,7 +6,8 @@
 //     console.log(String(y), await y.read());
 //
 // Methods are the functions of gpunum.h without gn_, in camel case (gn_log_softmax is a.logSoftmax); where that takes an
-// array a number does as well. A failed call throws an Error with gpunum's words.
+// array a number or a list does as well, and what may be left out is what NumPy or PyTorch take then. A failed call throws an Error
+// with gpunum's words.
 //
 // Who owns arrays: whoever made them, until dispose(), the end of the scope that they were made in, or until the garbage
 // collector finds that nobody holds them any more. g.scope(() => { ... return y; }) disposes of all that was made inside but
@@ -17,7 +18,7 @@
 // that values come as promises: read(), value(), toList() and text() in the place of readSync(), item(), toArray() and
 // toString(), which throw there, as does what a GPU does not do (float64, decompositions) with an array that is there: it takes await a.host().
 
-import { calls } from './calls.js';
+import { calls, words } from './calls.js';
 
 const F32 = 0, F64 = 3, BOOL = 9;
 // By gn_dtype: name, typed array, numbers for each element. Float16 and bfloat16 are read as their bits.
@@ -30,8 +31,6 @@ const dtypeNumber = name => {
     if (t < 0) throw new TypeError(`gpunum: no dtype ${name}`);
     return t;
 };
-// Words for enums, by their number in C.
-const words = { backward: 0, ortho: 1, forward: 2, full: 0, same: 1, valid: 2, mean: 0, sum: 1, none: 2, batchMean: 3 };
 const ALL = 1 << 30;
 
 // A module with one relaxed instruction: what cannot be validated cannot be run.
@@ -149,10 +148,15 @@ export class Context {
         this.m = m;
         this.why = why;
         this.whyOneThread = whyOneThread;
-        this.ptr = ptr;
+        this.open = ptr;
         this.relaxed = relaxed;
-        this.alive = true;
         this.scopes = [];
+    }
+    get alive() { return this.open !== 0; }
+    // Its address; one that was closed has none.
+    get ptr() {
+        if (this.open === 0) throw new GpunumError('this context was closed', 10);
+        return this.open;
     }
     // What computes, in words, why there is no GPU, and why there is one thread where more were asked for.
     get device() {
@@ -173,11 +177,12 @@ export class Context {
     close() {
         if (this.alive) this.m._gn_close(this.ptr);
         this.m.PThread?.terminateAllThreads();
-        this.alive = false;
+        this.open = 0;
     }
     // From a number, nested lists of numbers or a typed array. Integers of JavaScript become float32 where no dtype is said.
     array(data, shape, dtype) {
         let t = F32;
+        if (data instanceof Uint8ClampedArray) data = new Uint8Array(data.buffer, data.byteOffset, data.length);
         if (ArrayBuffer.isView(data)) {
             t = dtypes.findIndex(d => data instanceof d[1] && d[0] !== 'f16' && d[0] !== 'bf16' && d[0] !== 'bool');
             shape ??= [data.length];
@@ -192,14 +197,13 @@ export class Context {
         if (!ArrayBuffer.isView(data)) { // complex numbers as pairs, or real ones, which are cast as those for float16 are
             t = whole && T !== Uint16Array || dtype === 'u16' ? into : F64;
             const N = dtypes[t][1];
-            data = N.from(data, N === BigInt64Array || N === BigUint64Array ? BigInt : Number);
+            data = N.from(data, N === BigInt64Array || N === BigUint64Array ? BigInt : number);
         } else if (whole && T === data.constructor) {
             t = into; // pairs, or the bits of float16
         }
         if (data.length !== count * dtypes[t][2]) throw new GpunumError(`array: ${data.length} numbers do not make (${shape})`, 2);
-        const { m } = this, bytes = m._malloc(data.byteLength + 1), sp = m.stackSave();
-        m.HEAPU8.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), bytes);
-        const made = m._gn_array_from(this.ptr, t, this.shape(shape), bytes);
+        const { m, ptr } = this, sp = m.stackSave(), s = this.shape(shape), bytes = this.copied(data);
+        const made = m._gn_array_from(ptr, t, s, bytes);
         m.stackRestore(sp);
         m._free(bytes);
         const a = this.own(made);
@@ -211,11 +215,18 @@ export class Context {
     scalar(value, dtype = 'f32') {
         return this.own(this.m._gn_scalar(this.ptr, dtypeNumber(dtype), Number(value)));
     }
+    // From 0 where one number is given.
+    arange(start, stop, step = 1, dtype = 'f32') {
+        if (stop === undefined) [start, stop] = [0, start];
+        return this.own(this.m._gn_arange(this.ptr, dtypeNumber(dtype), start, stop, step));
+    }
+    eye(n, m = n, k = 0, dtype = 'f32') {
+        return this.own(this.m._gn_eye(this.ptr, dtypeNumber(dtype), BigInt(n), BigInt(m), BigInt(k)));
+    }
     // Bytes of a .npy file.
     loadNpy(bytes) {
-        const { m } = this, at = m._malloc(bytes.byteLength + 1);
-        m.HEAPU8.set(new Uint8Array(bytes.buffer ?? bytes, bytes.byteOffset ?? 0, bytes.byteLength), at);
-        const a = m._gn_load_npy_memory(this.ptr, at, bytes.byteLength);
+        const { m, ptr } = this, at = this.copied(bytes);
+        const a = m._gn_load_npy_memory(ptr, at, bytes.byteLength);
         m._free(at);
         return this.own(a);
     }
@@ -242,8 +253,8 @@ export class Context {
     }
     // d loss / d params[i], without touching grad.
     gradients(loss, params, createGraph = false) {
-        const { m } = this, sp = m.stackSave(), list = this.list(params), out = m.stackAlloc(4 * params.length);
-        m._gn_gradients(loss.at, list, params.length, createGraph ? 1 : 0, out);
+        const { m } = this, sp = m.stackSave(), at = this.mine(loss), list = this.list(params), out = m.stackAlloc(4 * params.length);
+        m._gn_gradients(at, list, params.length, createGraph ? 1 : 0, out);
         const found = params.map((_, i) => m.HEAPU32[(out >> 2) + i]);
         m.stackRestore(sp);
         this.check();
@@ -263,6 +274,23 @@ export class Context {
         m._gn_error_clear(ptr);
         throw new GpunumError(text, status);
     }
+    // Memory for so many bytes, and bytes in it.
+    room(bytes) {
+        const p = this.m._malloc(bytes);
+        if (p === 0) throw new GpunumError(`out of memory (${bytes} bytes)`, 4);
+        return p;
+    }
+    copied(data) {
+        const p = this.room(data.byteLength + 1);
+        this.m.HEAPU8.set(new Uint8Array(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength), p);
+        return p;
+    }
+    // The address of an array of this context: another one's memory is another.
+    mine(a) {
+        if (!(a instanceof NDArray)) throw new TypeError(`gpunum: ${typeof a} where an array is asked for`);
+        if (a.context !== this) throw new GpunumError('this array belongs to another context', 1);
+        return a.at;
+    }
     own(ptr) {
         if (ptr === 0) this.check();
         const a = new NDArray(this, ptr);
@@ -270,15 +298,16 @@ export class Context {
         return a;
     }
     shape(dims) {
+        if (dims.length > 8) throw new GpunumError(`rank ${dims.length} is not in 0..8`, 2);
         const p = this.m.stackAlloc(72);
         this.m.HEAP32[p >> 2] = dims.length;
-        if (dims.length > 8) throw new GpunumError(`rank ${dims.length} is not in 0..8`, 2);
         dims.forEach((d, i) => { this.m.HEAP64[(p >> 3) + 1 + i] = BigInt(d); });
         return p;
     }
     list(arrays) {
-        const p = this.m.stackAlloc(4 * arrays.length + 4);
-        arrays.forEach((a, i) => { this.m.HEAPU32[(p >> 2) + i] = a.at; });
+        if (!Array.isArray(arrays)) throw new TypeError('gpunum: a list of arrays is asked for');
+        const found = arrays.map(a => this.mine(a)), p = this.m.stackAlloc(4 * arrays.length + 4);
+        this.m.HEAPU32.set(found, p >> 2);
         return p;
     }
     axes(x) {
@@ -294,9 +323,17 @@ export class Context {
 }
 
 function shapeOf(data) {
-    const shape = [];
-    for (; Array.isArray(data); data = data[0]) shape.push(data.length);
-    return shape;
+    if (!Array.isArray(data)) return [];
+    const inner = shapeOf(data[0]);
+    if (inner.length === 0 ? data.some(Array.isArray) : data.some(d => String(shapeOf(d)) !== String(inner)))
+        throw new GpunumError(`array: not all lists in one of ${data.length} have the shape (${inner})`, 2);
+    return [data.length, ...inner];
+}
+
+function number(v) {
+    const n = typeof v === 'object' || v === undefined || v === '' ? NaN : Number(v);
+    if (n !== n && typeof v !== 'number') throw new TypeError(`gpunum: ${v === null ? v : typeof v} where a number is asked for`);
+    return n;
 }
 
 function nested(flat, shape, dtype) {
@@ -319,6 +356,7 @@ export class NDArray {
     // Its address; one that was disposed of has none.
     get at() {
         if (this.ptr === 0) throw new GpunumError('this array was disposed of, or its scope has ended', 10);
+        if (!this.context.alive) throw new GpunumError('the context of this array was closed', 10);
         return this.ptr;
     }
     dispose() {
@@ -336,7 +374,7 @@ export class NDArray {
     get dtype() { return dtypes[this.context.m._gn_dtype_of(this.at)][0]; }
     // The elements in C order. Complex ones are pairs, float16 and bfloat16 bits, bool bytes.
     async read() {
-        const { m } = this.context, n = m._gn_bytes(this.at), p = m._malloc(n + 24), state = (p + n + 7) & ~7, dtype = this.dtype;
+        const { m } = this.context, n = m._gn_bytes(this.at), p = this.context.room(n + 24), state = (p + n + 7) & ~7, dtype = this.dtype;
         m._gn_web_read(this.ptr, p, n, state);
         m._gn_poll(this.context.ptr);
         while (m.HEAP32[state >> 2] === 0 && this.context.alive) await this.context.answer(); // gn_close calls back
@@ -345,7 +383,7 @@ export class NDArray {
     }
     // The same without a promise, for backends that need not be waited for.
     readSync() {
-        const { m } = this.context, n = m._gn_bytes(this.at), p = m._malloc(n + 8), dtype = this.dtype;
+        const { m } = this.context, n = m._gn_bytes(this.at), p = this.context.room(n + 8), dtype = this.dtype;
         return this.#taken(p, n, dtype, m._gn_read(this.ptr, p, n));
     }
     #taken(p, n, dtype, status) {
@@ -389,9 +427,11 @@ export class NDArray {
     }
     // Overwrites the elements with those of a typed array.
     write(data) {
-        const { m } = this.context, p = m._malloc(data.byteLength + 1);
-        m.HEAPU8.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), p);
-        m._gn_write(this.at, p, data.byteLength);
+        const { m } = this.context, { at, dtype } = this, T = dtypes[dtypeNumber(dtype)][1];
+        if (!(data instanceof T) && !(T === Uint8Array && data instanceof Uint8ClampedArray))
+            throw new TypeError(`gpunum: write: an array of ${dtype} takes ${T.name}`);
+        const p = this.context.copied(data);
+        m._gn_write(at, p, data.byteLength);
         m._free(p);
         this.context.check();
         return this;
@@ -414,15 +454,15 @@ export class NDArray {
     }
     // In equal parts along an axis.
     split(sections, axis = 0) {
-        const { m } = this.context, sp = m.stackSave(), out = m.stackAlloc(4 * sections);
-        m._gn_split(this.at, sections, axis, out);
+        const { m } = this.context, { at } = this, sp = m.stackSave(), out = m.stackAlloc(4 * sections);
+        m._gn_split(at, sections, axis, out);
         const found = Array.from({ length: sections }, (_, i) => m.HEAPU32[(out >> 2) + i]);
         m.stackRestore(sp);
         this.context.check();
         return found.map(p => this.context.own(p));
     }
     saveNpy() {
-        const { m } = this.context, n = m._gn_save_npy_memory(this.at, 0, 0), p = m._malloc(n + 1);
+        const { m } = this.context, n = m._gn_save_npy_memory(this.at, 0, 0), p = this.context.room(n + 1);
         m._gn_save_npy_memory(this.ptr, p, n);
         const copy = m.HEAPU8.slice(p, p + n);
         m._free(p);
@@ -441,13 +481,17 @@ export class NDArray {
 export class Optimizer {
     constructor(g, ptr) {
         this.context = g;
-        this.at = ptr;
+        this.ptr = ptr;
+    }
+    get at() {
+        if (this.ptr === 0 || !this.context.alive) throw new GpunumError('this optimizer was disposed of, or its context closed', 10);
+        return this.ptr;
     }
     get lr() { return this.context.m._gn_lr_get(this.at); }
     set lr(value) { this.context.m._gn_lr_set(this.at, value); }
     dispose() {
-        if (this.at !== 0 && this.context.alive) this.context.m._gn_optimizer_free(this.at);
-        this.at = 0;
+        if (this.ptr !== 0 && this.context.alive) this.context.m._gn_optimizer_free(this.ptr);
+        this.ptr = 0;
     }
 }
 
@@ -463,24 +507,28 @@ if (Symbol.dispose) {
 function argument(g, kind, x, out, options, made, like) {
     const { m } = g;
     switch (kind) {
-    case 'a':
-        if (typeof x === 'number' || typeof x === 'boolean' || Array.isArray(x) || ArrayBuffer.isView(x)) {
-            x = ArrayBuffer.isView(x) || Array.isArray(x) ? g.array(x) : g.scalar(x, like === 'bool' ? 'f32' : like);
+    case 'k':
+        like = 'i32'; // falls through
+    case 'a': {
+        if (x === undefined || x === null) return out.push(0); // an operand that may be left out; gpunum says where it may not
+        if (!(x instanceof NDArray)) { // of integers with a fraction beside them that has to stay one
+            const list = Array.isArray(x), integers = /^[iu]/.test(like), whole = [x].flat(list ? Infinity : 0).every(v => Number.isInteger(v) || typeof v === 'bigint');
+            if (typeof x === 'bigint') x = g.array([x], [], integers ? like : 'i64');
+            else if (list || ArrayBuffer.isView(x)) x = g.array(x, undefined, kind === 'k' && list && whole ? like : undefined);
+            else x = g.scalar(number(x), like === 'bool' || integers && !whole ? 'f32' : like);
             made.push(x);
         }
-        if (x === undefined || x === null) return out.push(0); // an operand that may be left out; gpunum says where it may not
-        return out.push(x.at);
+        return out.push(g.mine(x));
+    }
     case 's': return out.push(g.shape(typeof x === 'number' ? [x] : x ?? []));
     case 't': return out.push(dtypeNumber(x ?? 'f32'));
     case 'x': return out.push(g.axes(x));
     case 'y': return out.push(x === undefined ? -1 : g.axes(x));
-    case 'i': return out.push(x ?? 0);
+    case 'i': return out.push(number(x));
     case 'j': return out.push(x ?? -1);
-    case 'l': case 'u': return out.push(BigInt(x ?? 0));
-    case 'd': return out.push(Number(x ?? 0));
-    case 'D': return out.push(Number(x ?? 1));
+    case 'l': case 'u': return out.push(BigInt(x));
+    case 'd': return out.push(number(x));
     case 'b': return out.push(x ? 1 : 0);
-    case 'e': return out.push(typeof x === 'string' ? words[x] ?? -1 : x ?? 0);
     case 'z': return out.push(m.stringToUTF8OnStack(String(x)));
     case 'A': return out.push(g.list(x), x.length);
     case 'I': case 'N': {
@@ -505,12 +553,16 @@ function argument(g, kind, x, out, options, made, like) {
         }
         return out.push(p);
     }
-    default: throw new TypeError(`gpunum: argument of kind ${kind}`);
+    default: { // a word
+        const at = x === undefined ? 0 : words[kind].indexOf(String(x).replace('Infinity', 'inf'));
+        if (at < 0) throw new TypeError(`gpunum: '${x}' is none of ${words[kind].join(', ')}`);
+        return out.push(at);
+    }
     }
 }
 
 const classes = { Context, NDArray, Optimizer };
-for (const [owner, method, name, result, kinds, options] of calls) {
+for (const [owner, method, name, result, kinds, options, defaults = {}] of calls) {
     if (method in classes[owner].prototype) continue;
     // Which argument of the call each parameter is: without `this` and results; of a context's functions dtypes come last.
     const first = kinds[0] === 'A' ? 0 : 1, takes = [...kinds].map((k, i) => ({ k, i })).slice(first).filter(p => p.k !== 'o');
@@ -528,7 +580,9 @@ for (const [owner, method, name, result, kinds, options] of calls) {
             } else {
                 [...kinds].forEach((k, i) => {
                     if (i < first) return c.push(owner === 'Context' ? this.ptr : this.at);
-                    if (k !== 'o') return argument(g, k, given[places[i]], c, options, made, owner === 'NDArray' ? this.dtype : 'f32');
+                    const x = given[places[i]] ?? defaults[i];
+                    if (x === undefined && 'dilu'.includes(k)) throw new TypeError(`gpunum: ${method}: argument ${places[i] + 1} is a number`);
+                    if (k !== 'o') return argument(g, k, x, c, options, made, owner === 'NDArray' ? this.dtype : 'f32');
                     const p = m.stackAlloc(4);
                     m.HEAPU32[p >> 2] = 0;
                     outs.push(p);

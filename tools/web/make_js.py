@@ -10,12 +10,13 @@ import os, re, sys
 KIND = {'gn_context *': 'g', 'const gn_context *': 'g', 'gn_array *': 'a', 'const gn_array *': 'a', 'gn_optimizer *': 'p',
         'const gn_optimizer *': 'p', 'gn_shape': 's', 'gn_dtype': 't', 'int': 'i', 'int64_t': 'l', 'uint64_t': 'u', 'double': 'd',
         'gn_axes': 'x', '_Bool': 'b', 'const char *': 'z', 'gn_array **': 'o', 'gn_array *const *': 'A', 'const int *': 'I',
-        'const int64_t *': 'N', 'gn_fft_norm': 'e', 'gn_convolution': 'e', 'gn_norm_order': 'e', 'gn_reduction': 'e',
-        'gn_pad_mode': 'e'}
+        'const int64_t *': 'N'}
+ENUMS = ['gn_fft_norm', 'gn_convolution', 'gn_norm_order', 'gn_reduction', 'gn_pad_mode'] # letters 0 to 4; words stand for their numbers
+KIND.update((e, str(i)) for i, e in enumerate(ENUMS))
 RESULT = {'gn_array *': 'a', 'gn_optimizer *': 'p', 'double': 'd', 'int64_t': 'l', 'int': 'i', '_Bool': 'b', 'void': 'v',
           'gn_status': 'v', 'const char *': 'z'}
-TYPE = {'a': 'Operand', 's': 'Shape', 't': 'Dtype', 'i': 'number', 'l': 'number | bigint', 'u': 'number | bigint', 'd': 'number', 'D': 'number',
-        'x': 'Axes', 'y': 'Axes', 'j': 'number', 'b': 'boolean', 'z': 'string', 'e': 'string', 'A': 'NDArray[]', 'I': 'number[]',
+TYPE = {'a': 'Operand', 's': 'Shape', 't': 'Dtype', 'i': 'number', 'l': 'number | bigint', 'u': 'number | bigint', 'd': 'number',
+        'x': 'Axes', 'y': 'Axes', 'j': 'number', 'b': 'boolean', 'z': 'string', 'k': 'Operand', 'A': 'NDArray[]', 'I': 'number[]',
         'N': 'number[]', 'v': 'void', 'p': 'Optimizer'}
 # By hand, or of no use in a page: pointers to functions, files by path, Vulkan, the pieces of the interface itself.
 OTHERS = set('''gn_open_version gn_open_async_version gn_close gn_status_get gn_error gn_error_clear gn_device_get gn_memory_get gn_scope_begin gn_scope_end
@@ -25,8 +26,26 @@ OTHERS = set('''gn_open_version gn_open_async_version gn_close gn_status_get gn_
     gn_array_split gn_split_at gn_unstack gn_meshgrid gn_tensordot gn_fftn gn_ifftn gn_rfftn gn_irfftn gn_load_npy gn_save_npy
     gn_load_npz gn_load_csv gn_save_csv gn_load_cifar10 gn_load_idx gn_npz_names gn_profile_begin gn_profile_end gn_vulkan_record_begin
     gn_vulkan_record_end gn_vulkan_record_done gn_from_dlpack gn_vulkan_buffer gn_vulkan_wrap gn_optimizer_free gn_scalar
-    gn_ema_update gn_full_from gn_nll_loss gn_cross_entropy_with gn_context_ptr gn_log_stderr'''.split())
-ONE = {'step', 'high', 'deviation', 'scale'} # 1 where nothing is given; letter D
+    gn_ema_update gn_full_from gn_nll_loss gn_cross_entropy_with gn_context_ptr gn_log_stderr gn_sync gn_eye gn_arange'''.split())
+# What stands where a number is left out, of parameters by their name, or by the function and it; of all others it may not be.
+NONE = '-(2n ** 63n)'
+DEFAULTS = {'gn_linspace count': '50', 'gn_linspace_open count': '50', 'gn_logspace count': '50', 'gn_logspace base': '10',
+            'k': '0', 'gn_topk k': None, 'gn_randint high': None, 'seed': '0', 'low': '0', 'high': '1', 'deviation': '1', 'scale': '1', 'gn_normal mean': '0', 'gn_truncated_normal mean': '0',
+            'gn_truncated_normal low': '-Infinity', 'gn_truncated_normal high': 'Infinity', 'gn_bernoulli p': '.5', 'd': '1',
+            'gn_elu alpha': '1', 'gn_leaky_relu slope': '.01', 'gn_clamp low': '-Infinity', 'gn_clamp high': 'Infinity', 'nan': '0',
+            'posinf': 'NaN', 'neginf': 'NaN', 'gn_slice start': NONE, 'gn_slice stop': NONE, 'gn_slice step': NONE, 'gn_pad value': '0', 'gn_diff n': '1', 'ddof': '0',
+            'gn_cov ddof': '1', 'rtol': '-1', 'gn_isclose rtol': '1e-5', 'gn_allclose rtol': '1e-5', 'atol': '1e-8', 'length': '0',
+            'gn_histogram bins': '10', 'gn_histogram high': '0', 'order': '2', 'gn_dropout p': '.5', 'training': 'true', 'padding': NONE,
+            'gn_smooth_l1_loss beta': '1', 'delta': '1', 'eps': '1e-5', 'gn_cosine_similarity eps': '1e-8', 'margin': '0', 'momentum': '.1',
+            'lr_factor': '1', 'weight_decay': '0', 'interval': '0', 'gn_step_scaled max_norm': '0', 'pad': '0', 'gn_random_flip p': '.5',
+            'brightness': '0', 'contrast': '0', 'saturation': '0', 'gn_mixup alpha': '1', 'type': '2'}
+LENGTHS = re.compile('gn_i?([hr]?fft|dct|dst)$') # whose n is a length, 0 that of the axis
+# Arrays that may be left out, by the function; of integers, for which numbers and lists of them become int32: letter k.
+LEFT_OUT = {'gn_clip': 'low high', 'gn_bincount': 'weights', 'gn_choice': 'weights', 'gn_linear': 'b', 'gn_attention': 'mask', 'gn_rope': 'positions',
+            'gn_lstm': 'h0 c0', 'gn_gru': 'h0', 'gn_conv1d': 'b', 'gn_conv2d': 'b', 'gn_conv3d': 'b', 'gn_conv_transpose2d': 'b',
+            'gn_batch_norm': 'mean var w b', 'gn_layer_norm': 'w b', 'gn_rms_norm': 'w', 'gn_group_norm': 'w b', 'gn_instance_norm': 'w b',
+            'gn_bce_with_logits': 'pos_weight'}
+INTEGERS = {'indices', 'labels', 'counts', 'positions'}
 LAST_AXIS = {'gn_sort', 'gn_argsort', 'gn_topk', 'gn_partition'}
 
 
@@ -49,6 +68,24 @@ def options(text):
         if len(fields) == len(re.findall(r'[,;]', body)):
             found[name] = fields + [('', '', (at + 7) // 8 * 8)]
     return found
+
+
+def words(text):
+    """The words of each enum: those of its names behind what they begin with, and NumPy's numbers for orders of norms."""
+    found = []
+    for e in ENUMS:
+        names = re.findall(r'GN_[A-Z0-9_]+', re.search(r'typedef enum %s \{([^{}]*)\}' % e, text).group(1))
+        found.append([camel(n.split('_', 2)[2].lower()).replace('minus_', '-').replace('minus', '-').lower() if e == 'gn_norm_order' else
+                      camel('_'.join(n.split('_')[2:]).lower()) for n in names])
+    return found
+
+
+def default(name, word, k):
+    if k == 'b':
+        return DEFAULTS.get(word, 'false')
+    if word == 'n' and LENGTHS.match(name):
+        return '0'
+    return DEFAULTS.get(name + ' ' + word, DEFAULTS.get(word))
 
 
 def parse(text):
@@ -77,8 +114,8 @@ def parse(text):
                 k = 'y'
             if k == 'i' and word == 'axis':
                 k = 'j'
-            if k == 'd' and word in ONE:
-                k = 'D'
+            if k == 'a' and i > 0 and word in INTEGERS:
+                k = 'k'
             letters.append((k, word, layout))
             i += 1
         if letters is None:
@@ -95,6 +132,8 @@ def main():
     if len(known) < 200:
         sys.exit('make_js.py: only %d functions' % len(known))
     names = {k[0] for k in known}
+    lists = words(text)
+    TYPE.update((str(i), ' | '.join("'%s'" % w for w in ws if not re.match(r'-?\d', w)) + (' | number' if '1' in ws else '')) for i, ws in enumerate(lists))
     rows, classes = [], {'Context': [], 'NDArray': [], 'Optimizer': []}
     for name, result, ps in known:
         scalar = name + '_s' in names
@@ -104,25 +143,33 @@ def main():
         owner = {'g': 'Context', 'A': 'Context', 'a': 'NDArray', 'p': 'Optimizer'}[ps[0][0]]
         outs = [p for p in ps if p[0] == 'o']
         layout = next((p[2] for p in ps if p[0] == 'O'), None)
-        rows.append('    [%r, %r, %r, %r, %r%s],' % (owner, word, name, result, ''.join(p[0] for p in ps), '' if not layout else
-                    ', {' + ', '.join('%s: [%r, %d]' % (camel(f), k, at) for f, k, at in layout[:-1]) + ', size: [%r, %d]}' % ('', layout[-1][2])))
+        given = ', '.join('%d: %s' % (i, default(name, w, k)) for i, (k, w, _) in enumerate(ps) if k in 'dilub' and default(name, w, k) not in (None, 'false'))
+        fields = '{' + ', '.join('%s: [%r, %d]' % (camel(f), k, at) for f, k, at in layout[:-1]) + ', size: [%r, %d]}' % ('', layout[-1][2]) if layout else 'null'
+        more = ', %s, {%s}' % (fields, given) if given else ', ' + fields if layout else ''
+        rows.append('    [%r, %r, %r, %r, %r%s],' % (owner, word, name, result, ''.join(p[0] for p in ps), more))
         inputs = [p for p in ps if p[0] not in 'og']
         if owner == 'NDArray' or owner == 'Optimizer':
             inputs = inputs[1:]
         else: # the dtype comes last, float32 where none is given
             inputs.sort(key=lambda p: p[0] == 't')
-        needed = max([i for i, p in enumerate(inputs) if p[0] in 'aAszIN' or p[0] == 't' and owner == 'NDArray'] + [-1])
+        may = lambda k, w: k in 'xyjO01234' or k in 'ak' and w in LEFT_OUT.get(name, '').split() or k in 'dilub' and default(name, w, k) or \
+            k == 't' and owner == 'Context'
+        needed = max([i for i, (k, w, _) in enumerate(inputs) if not may(k, w)] + [-1])
         wants = []
         for i, (k, w, lay) in enumerate(inputs):
             kind = TYPE.get(k) or '{ ' + '; '.join('%s?: %s' % (camel(f), TYPE[l[0]] + (' | number[]' if l[1:] else '')) for f, l, _ in lay[:-1]) + ' }'
+            if k in 'ak' and may(k, w):
+                kind += ' | null'
             w = camel(w)
-            wants.append('%s%s: %s' % (w + '_' if w in ('default', 'in') else w, '' if i <= needed else '?', kind))
+            wants.append('%s%s: %s' % (w + '_' if w in ('default', 'in', 'var') else w, '' if i <= needed else '?', kind))
         gives = {'a': 'NDArray', 'l': 'number', 'i': 'number'}.get(result, TYPE[result])
         if outs:
             gives = '[NDArray' + ', NDArray' * len(outs) + ']'
         classes[owner].append('    %s(%s): %s;' % (word, ', '.join(wants), gives))
     with open(os.path.join(out, 'calls.js'), 'w') as f:
-        f.write('// Made by tools/web/make_js.py: [class, method, function, result, parameters, options]; letters are in make_js.py.\n')
+        f.write('// Made by tools/web/make_js.py: [class, method, function, result, parameters, options, numbers that may be left out, by their\n'
+                '// place]; letters are in make_js.py.\n')
+        f.write(('export const words = %r;\n' % lists).replace("'", '"'))
         f.write('export const calls = [\n' + '\n'.join(rows).replace("'", '"') + '\n];\n')
     here = os.path.dirname(os.path.abspath(__file__))
     declared = open(os.path.join(here, 'gpunum.d.ts')).read()
