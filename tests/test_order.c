@@ -311,6 +311,9 @@ static void test_refusals(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, NULL);
     assert_null(gn_histogram_edges(a, gn_slice(row, 0, 0, 1, 1)));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_histogram_edges: two or more edges that rise are asked for");
+    const double at[] = {0, 1, 2, 3}, heights[] = {0, 5, INFINITY, 7}, places[] = {0.5, 1, 1.5, 2, 2.5, 3};
+    gn_array *steps = gn_array_from(g, GN_F64, GN_SHAPE(4), at), *infinite = gn_array_from(g, GN_F64, GN_SHAPE(4), heights);
+    expect_values(gn_interp(gn_array_from(g, GN_F64, GN_SHAPE(6), places), steps, infinite), 2.5, 5, INFINITY, INFINITY, INFINITY, 7);
     assert_null(gn_interp(a, row, a));
     expect_error(g, GN_ERROR_SHAPE, "gn_interp: points (6,) and values (2,3): both are 1-d, as long, and not empty");
     assert_null(gn_lexsort(&a, 0, 0));

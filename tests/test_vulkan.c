@@ -524,6 +524,11 @@ static void test_recorded_writes(void **state) {
     expect_error(g, GN_ERROR_UNSUPPORTED, NULL);
     assert_null(gn_compress(gn_gt_s(a, 1), a, 0));
     expect_error(g, GN_ERROR_UNSUPPORTED, NULL);
+    assert_null(gn_histogram(a, 3, 0, 0, NULL));
+    expect_error(g, GN_ERROR_UNSUPPORTED, NULL);
+    gn_print(b);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_print: a value cannot be read while a host's command buffer is recorded");
+    gn_array *counts = gn_eval(gn_histogram(a, 3, 0, 6, NULL)); // of bounds that are given
     assert_int_equal(gn_assign_mask(a, gn_gt_s(a, 5.5), gn_scalar(g, GN_F32, 100)), GN_OK);
     assert_int_equal(gn_vulkan_record_end(g, &ticket), GN_OK);
     VkSubmitInfo submit;
@@ -537,6 +542,7 @@ static void test_recorded_writes(void **state) {
     gn_vulkan_record_done(g, ticket);
     expect_values(a, 0, 5, 2, 5, 4, 5, 100, 5);
     expect_values(before, 0, 10, 20, 30, 40, 50, 60, 70);
+    expect_values(counts, 1, 1, 6);
     vk->f.vkDestroyCommandPool(vk->device, pool, NULL);
     test_close(g);
 }

@@ -53,7 +53,8 @@ GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b);    // of one of them
 // How often each number from 0 to the largest is in a 1-d integer array, at least `length` of them; or with weights, unless
 // NULL, their sum in float64.
 GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length);
-// How many elements are in each of `bins` equal parts of low to high, which is in the last one; both 0: of what there is.
-// Into *edges (unless NULL) their bins + 1 bounds, float32, or float64 of float64 and integers beyond 16 bits.
+// How many elements are in each of `bins` equal parts of low to high, which is in the last one; both 0: of what there is, for
+// which it waits. Into *edges (unless NULL) their bins + 1 bounds, float32, or float64 of float64 and integers beyond 16
+// bits.
 GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges);
 GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges); // in parts between rising edges

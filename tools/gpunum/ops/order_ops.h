@@ -512,8 +512,10 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) 
     if (n > 1) {
         gn_array *at = gn_clamp(gn_sub_s(gni_searched(g, "gn_interp", p, x, true, 0.0, 0.0), 1.0), 0.0, (double)(n - 2));
         gn_array *next = gn_add_s(at, 1.0), *x0 = gn_take(p, at, 0), *y0 = gn_take(v, at, 0);
-        gn_array *slope = gn_div(gn_sub(gn_take(v, next, 0), y0), gn_sub(gn_take(p, next, 0), x0));
+        gn_array *x1 = gn_take(p, next, 0), *y1 = gn_take(v, next, 0), *slope = gn_div(gn_sub(y1, y0), gn_sub(x1, x0));
         y = gn_add(y0, gn_mul(slope, gn_sub(x, x0)));
+        // Next to an infinite value: the point's own, or the line from its other end.
+        y = gn_where(gn_isnan(y), gn_where(gn_eq(x, x0), y0, gn_add(y1, gn_mul(slope, gn_sub(x, x1)))), y);
         y = gn_where(gn_lt(x, gn_slice(p, 0, 0, 1, 1)), first, y);
         y = gn_where(gn_ge(x, gn_slice(p, 0, n - 1, n, 1)), last, y);
         y = gn_reshape(y, a->shape);
@@ -768,13 +770,12 @@ GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double 
     g->no_grad++;
     if (bins < 1 || bins == INT64_MAX)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram: %lld bins", (long long)bins);
-    else if (gni_real_only(g, "gn_histogram", &a, 1) && gni_may_wait(g, "gn_histogram")) {
+    else if (gni_real_only(g, "gn_histogram", &a, 1)) {
         const gn_dtype t = gni_moment_dtype(a->dtype);
         const gn_shape s = GN_SHAPE(bins + 1);
         gn_array *x = gn_ravel(a->dtype == t ? a : gn_cast(a, t));
         if (low == 0.0 && high == 0.0 && gni_elements(&a->shape) > 0) {
-            low = gn_item(gn_min(x, 0));
-            high = gn_item(gn_max(x, 0));
+            if (gni_may_wait(g, "gn_histogram")) low = gn_item(gn_min(x, 0)), high = gn_item(gn_max(x, 0));
         } else if (low == 0.0 && high == 0.0) {
             high = 1.0;
         }

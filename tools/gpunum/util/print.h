@@ -573,7 +573,9 @@ GPUNUM_API void gn_string_free(gn_context *g, char *text) {
 }
 
 GPUNUM_API void gn_print(gn_array *a) {
-    char *text = gn_to_string(a, NULL);
+    gn_context *g = gni_begin("gn_print", &a, 1);
+    char *text = g != NULL ? gn_to_string(a, NULL) : NULL;
+    if (g != NULL) gni_end_plain(g);
     if (text == NULL && a != NULL) return;
     fputs(text != NULL ? text : "NULL", stdout);
     fputc('\n', stdout);
