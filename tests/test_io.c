@@ -354,6 +354,7 @@ static void test_csv_text(void **state) {
     expect_shape(a, 2, 3);
     expect_values(a, 1, -2.5, INFINITY, 300, NAN, .5);
     expect_shape(csv(g, "", GN_F32), 0, 0);
+    expect_values(csv(g, "\" 1\",\"2 \", \"\t3 \" \n", GN_I32), 1, 2, 3);
     expect_values(csv(g, "1,0,true,False\n", GN_BOOL), 1, 0, 1, 0);
     expect_values(csv(g, "18446744073709551615,0", GN_U64), 18446744073709551615.0, 0);
     static const struct {

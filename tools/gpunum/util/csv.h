@@ -79,9 +79,10 @@ static bool gni_csv_field(gni_csv *c, int64_t column, bool *last) {
     const char *from = c->at;
     c->at = p < c->end ? p + 1 : p;
     if (*last && stop > from && stop[-1] == '\r') stop--;
-    while (from < stop && (*from == ' ' || *from == '\t')) from++;
-    while (stop > from && (stop[-1] == ' ' || stop[-1] == '\t')) stop--;
-    if (stop - from >= 2 && *from == '"' && stop[-1] == '"') {
+    for (int quoted = 0;; quoted++) { // blanks, and within quotes blanks again
+        while (from < stop && (*from == ' ' || *from == '\t')) from++;
+        while (stop > from && (stop[-1] == ' ' || stop[-1] == '\t')) stop--;
+        if (quoted > 0 || stop - from < 2 || *from != '"' || stop[-1] != '"') break;
         from++;
         stop--;
     }
