@@ -500,7 +500,10 @@ static void test_averages(void **state) {
         expect_values(mean, two, 2, 0.0);
         expect_values(before, eleven, 2, 0.0); // of the mean as it was
         assert_int_equal(gn_ema_update(&p, &p, 1, 0.5), GN_ERROR_ARGUMENT);
-        expect_error(g, GN_ERROR_ARGUMENT, "gn_ema_update: average 1 is no gn_copy of its parameter");
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_ema_update: average 1 is not what gn_detach(gn_copy(parameter)) gives");
+        gn_array *recorded = gn_copy(p);
+        assert_int_equal(gn_ema_update(&recorded, &p, 1, 0.5), GN_ERROR_ARGUMENT);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_ema_update: average 1 is not what gn_detach(gn_copy(parameter)) gives");
         assert_int_equal(gn_ema_update(&mean, &p, 1, 1.5), GN_ERROR_ARGUMENT);
         expect_error(g, GN_ERROR_ARGUMENT, "gn_ema_update: decay 1.5");
     }

@@ -194,7 +194,7 @@ GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *
 // together, which is returned and not waited for; or their elements between -value and value.
 GPUNUM_API gn_array *gn_clip_grad_norm(gn_array *const *params, int count, double max_norm);
 GPUNUM_API gn_status gn_clip_grad_value(gn_array *const *params, int count, double value);
-// averages[i] = decay averages[i] + (1 - decay) params[i], in place; they begin as a gn_copy of each parameter.
+// averages[i] = decay averages[i] + (1 - decay) params[i], in place; they begin as gn_detach(gn_copy(p)) of each.
 GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *params, int count, double decay);
 // Gradients add up over calls of gn_backward: a batch may come in k parts, each loss divided by k, with one step and one
 // gn_zero_grads behind the last.

@@ -809,7 +809,7 @@ GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *p
         gn_array *a = averages[i], *p = params[i], *sum;
         if (!gni_same_shape(&a->shape, &p->shape) || a->dtype != p->dtype || a == p || a->node != NULL ||
             !gni_is_float(a->dtype)) {
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is no gn_copy of its parameter", fn, i + 1);
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is not what gn_detach(gn_copy(parameter)) gives", fn, i + 1);
             break;
         }
         if (!gni_is_contiguous(a)) gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is not in C order", fn, i + 1);
