@@ -87,7 +87,13 @@ class array {
         array made(gn_empty(g, number<T>::dtype(), GN_SHAPE(rows.size(), length)));
         int64_t row = 0;
         for (const std::initializer_list<T> &list : rows) {
-            if (gn_write(array(gn_slice(made, 0, row, row + 1, 1)), list.begin(), list.size() * sizeof(T)) != GN_OK) return;
+            if (list.size() != length) { // an error that shows both lengths
+                const array first(g, *rows.begin()), other(g, list);
+                gn_array *const both[] = {first, other};
+                gn_stack(both, 2, 0);
+                return;
+            }
+            gn_write(array(gn_slice(made, 0, row, row + 1, 1)), list.begin(), length * sizeof(T));
             row++;
         }
         gn_set(&a_, gn_retain(made.a_));
@@ -100,12 +106,16 @@ class array {
         other.a_ = old;
         return *this;
     }
-    void operator=(const array &value) && { gn_assign(a_, value.a_); }
-    GNI_FOR_NUMBERS void operator=(S value) && {
+    array &operator=(const array &value) && {
+        gn_assign(a_, value.a_);
+        return *this;
+    }
+    GNI_FOR_NUMBERS array &operator=(S value) && {
         gn_context *g = gn_context_of(a_);
         const gn_dtype t = gn_dtype_of(a_); // of 64-bit integers a double would lose digits
         gn_assign(a_, array(number<S>::dtype() == t ? gn_full_from(g, t, GN_SHAPE(), &value)
                                                     : gn_scalar(g, t, static_cast<double>(value))));
+        return *this;
     }
 
     operator gn_array *() const { return a_; }
