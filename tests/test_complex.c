@@ -793,7 +793,7 @@ static void test_systems(void **state) {
     assert_null(gn_solve(wide, square));
     expect_error(g, GN_ERROR_SHAPE, "gn_solve: (2,3): the matrices are not square");
     assert_null(gn_solve(square, gn_ones(g, GN_F32, GN_SHAPE(3, 1))));
-    expect_error(g, GN_ERROR_SHAPE, "gn_solve: (2,2) and (3,1): 2 equations, 3 right-hand sides");
+    expect_error(g, GN_ERROR_SHAPE, "gn_solve: (2,2) and (3,1): 2 equations, 3 rows of right-hand sides");
     assert_null(gn_slogdet(wide, NULL));
     expect_error(g, GN_ERROR_SHAPE, "gn_slogdet: (2,3): the matrices are not square");
 }

@@ -465,7 +465,7 @@ static void test_errors(void **state) {
         g, GN_ERROR_ARGUMENT,
         "gn_cholesky: matrix 0 of 3 is not positive definite (its leading 1 x 1 block is not)");
     assert_null(gn_solve(s, gn_ones(g, GN_F32, GN_SHAPE(4, 2))));
-    expect_error(g, GN_ERROR_SHAPE, "gn_solve: (3,3) and (4,2): 3 equations, 4 right-hand sides");
+    expect_error(g, GN_ERROR_SHAPE, "gn_solve: (3,3) and (4,2): 3 equations, 4 rows of right-hand sides");
     assert_null(
         gn_solve(gn_ones(g, GN_F32, GN_SHAPE(2, 3, 3)), gn_ones(g, GN_F32, GN_SHAPE(4, 3, 2))));
     expect_error(g, GN_ERROR_SHAPE,

@@ -20,7 +20,8 @@ GPUNUM_API gn_array *gn_from_dlpack(gn_context *g, struct DLManagedTensor *tenso
 // holds the value; `a` must stay alive and unwritten while the host uses it.
 GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *offset, uint64_t *size);
 // An array over a host's VkBuffer (storage buffer and transfer usage, and shader device address unless
-// GN_VULKAN_NO_ADDRESSES). The host keeps the buffer alive until the array is gone.
+// GN_VULKAN_NO_ADDRESSES), from an offset on that is a multiple of 16, without addresses of 256. The
+// host keeps the buffer alive until the array is gone.
 GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t offset, gn_dtype t, gn_shape s);
 // Between begin and end, work goes into the host's VkCommandBuffer (recording, outside a render pass)
 // instead of gpunum's queue. The host submits it, and when it has finished calls gn_vulkan_record_done

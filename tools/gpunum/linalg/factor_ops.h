@@ -150,7 +150,7 @@ static bool gni_la_solve_shapes(gn_context *g, const gn_array *a, const gn_array
     gni_shape_text(ta, sizeof ta, &a->shape);
     gni_shape_text(tb, sizeof tb, &b->shape);
     if (n != rows)
-        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: %s and %s: %lld equations, %lld right-hand sides",
+        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: %s and %s: %lld equations, %lld rows of right-hand sides",
                  ta, tb, (long long)n, (long long)rows);
     else if (!gni_broadcast(&batch_a, &batch_b, batch))
         gni_fail(g, GN_ERROR_SHAPE, "gn_solve: %s and %s: batch dimensions do not broadcast", ta,
