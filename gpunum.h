@@ -986,8 +986,9 @@ GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b);    // of one of them
 // How often each number from 0 to the largest is in a 1-d integer array, at least `length` of them; or with weights, unless
 // NULL, their sum in float64.
 GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length);
-// How many elements are in each of `bins` equal parts of low to high, which is in the last one; both 0: of what there is.
-// Into *edges (unless NULL) their bins + 1 bounds, float32, or float64 of float64 and integers beyond 16 bits.
+// How many elements are in each of `bins` equal parts of low to high, which is in the last one; both 0: of what there is, for
+// which it waits. Into *edges (unless NULL) their bins + 1 bounds, float32, or float64 of float64 and integers beyond 16
+// bits.
 GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges);
 GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges); // in parts between rising edges
 
@@ -1351,7 +1352,7 @@ GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *
 // together, which is returned and not waited for; or their elements between -value and value.
 GPUNUM_API gn_array *gn_clip_grad_norm(gn_array *const *params, int count, double max_norm);
 GPUNUM_API gn_status gn_clip_grad_value(gn_array *const *params, int count, double value);
-// averages[i] = decay averages[i] + (1 - decay) params[i], in place; they begin as a gn_copy of each parameter.
+// averages[i] = decay averages[i] + (1 - decay) params[i], in place; they begin as gn_detach(gn_copy(p)) of each.
 GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *params, int count, double decay);
 // Gradients add up over calls of gn_backward: a batch may come in k parts, each loss divided by k, with one step and one
 // gn_zero_grads behind the last.
@@ -1574,7 +1575,8 @@ GPUNUM_API gn_array *gn_from_dlpack(gn_context *g, struct DLManagedTensor *tenso
 // holds the value; `a` must stay alive and unwritten while the host uses it.
 GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *offset, uint64_t *size);
 // An array over a host's VkBuffer (storage buffer and transfer usage, and shader device address unless
-// GN_VULKAN_NO_ADDRESSES). The host keeps the buffer alive until the array is gone.
+// GN_VULKAN_NO_ADDRESSES), from an offset on that is a multiple of 16, without addresses of 256. The
+// host keeps the buffer alive until the array is gone.
 GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t offset, gn_dtype t, gn_shape s);
 // Between begin and end, work goes into the host's VkCommandBuffer (recording, outside a render pass)
 // instead of gpunum's queue. The host submits it, and when it has finished calls gn_vulkan_record_done
@@ -1782,7 +1784,13 @@ class array {
         array made(gn_empty(g, number<T>::dtype(), GN_SHAPE(rows.size(), length)));
         int64_t row = 0;
         for (const std::initializer_list<T> &list : rows) {
-            if (gn_write(array(gn_slice(made, 0, row, row + 1, 1)), list.begin(), list.size() * sizeof(T)) != GN_OK) return;
+            if (list.size() != length) { // an error that shows both lengths
+                const array first(g, *rows.begin()), other(g, list);
+                gn_array *const both[] = {first, other};
+                gn_stack(both, 2, 0);
+                return;
+            }
+            gn_write(array(gn_slice(made, 0, row, row + 1, 1)), list.begin(), length * sizeof(T));
             row++;
         }
         gn_set(&a_, gn_retain(made.a_));
@@ -1795,12 +1803,16 @@ class array {
         other.a_ = old;
         return *this;
     }
-    void operator=(const array &value) && { gn_assign(a_, value.a_); }
-    GNI_FOR_NUMBERS void operator=(S value) && {
+    array &operator=(const array &value) && {
+        gn_assign(a_, value.a_);
+        return *this;
+    }
+    GNI_FOR_NUMBERS array &operator=(S value) && {
         gn_context *g = gn_context_of(a_);
         const gn_dtype t = gn_dtype_of(a_); // of 64-bit integers a double would lose digits
         gn_assign(a_, array(number<S>::dtype() == t ? gn_full_from(g, t, GN_SHAPE(), &value)
                                                     : gn_scalar(g, t, static_cast<double>(value))));
+        return *this;
     }
 
     operator gn_array *() const { return a_; }
@@ -44947,7 +44959,7 @@ static bool gni_la_solve_shapes(gn_context *g, const gn_array *a, const gn_array
     gni_shape_text(ta, sizeof ta, &a->shape);
     gni_shape_text(tb, sizeof tb, &b->shape);
     if (n != rows)
-        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: %s and %s: %lld equations, %lld right-hand sides",
+        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: %s and %s: %lld equations, %lld rows of right-hand sides",
                  ta, tb, (long long)n, (long long)rows);
     else if (!gni_broadcast(&batch_a, &batch_b, batch))
         gni_fail(g, GN_ERROR_SHAPE, "gn_solve: %s and %s: batch dimensions do not broadcast", ta,
@@ -47074,8 +47086,10 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) 
     if (n > 1) {
         gn_array *at = gn_clamp(gn_sub_s(gni_searched(g, "gn_interp", p, x, true, 0.0, 0.0), 1.0), 0.0, (double)(n - 2));
         gn_array *next = gn_add_s(at, 1.0), *x0 = gn_take(p, at, 0), *y0 = gn_take(v, at, 0);
-        gn_array *slope = gn_div(gn_sub(gn_take(v, next, 0), y0), gn_sub(gn_take(p, next, 0), x0));
+        gn_array *x1 = gn_take(p, next, 0), *y1 = gn_take(v, next, 0), *slope = gn_div(gn_sub(y1, y0), gn_sub(x1, x0));
         y = gn_add(y0, gn_mul(slope, gn_sub(x, x0)));
+        // Next to an infinite value: the point's own, or the line from its other end.
+        y = gn_where(gn_isnan(y), gn_where(gn_eq(x, x0), y0, gn_add(y1, gn_mul(slope, gn_sub(x, x1)))), y);
         y = gn_where(gn_lt(x, gn_slice(p, 0, 0, 1, 1)), first, y);
         y = gn_where(gn_ge(x, gn_slice(p, 0, n - 1, n, 1)), last, y);
         y = gn_reshape(y, a->shape);
@@ -47330,13 +47344,12 @@ GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double 
     g->no_grad++;
     if (bins < 1 || bins == INT64_MAX)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram: %lld bins", (long long)bins);
-    else if (gni_real_only(g, "gn_histogram", &a, 1) && gni_may_wait(g, "gn_histogram")) {
+    else if (gni_real_only(g, "gn_histogram", &a, 1)) {
         const gn_dtype t = gni_moment_dtype(a->dtype);
         const gn_shape s = GN_SHAPE(bins + 1);
         gn_array *x = gn_ravel(a->dtype == t ? a : gn_cast(a, t));
         if (low == 0.0 && high == 0.0 && gni_elements(&a->shape) > 0) {
-            low = gn_item(gn_min(x, 0));
-            high = gn_item(gn_max(x, 0));
+            if (gni_may_wait(g, "gn_histogram")) low = gn_item(gn_min(x, 0)), high = gn_item(gn_max(x, 0));
         } else if (low == 0.0 && high == 0.0) {
             high = 1.0;
         }
@@ -55891,7 +55904,7 @@ GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *p
         gn_array *a = averages[i], *p = params[i], *sum;
         if (!gni_same_shape(&a->shape, &p->shape) || a->dtype != p->dtype || a == p || a->node != NULL ||
             !gni_is_float(a->dtype)) {
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is no gn_copy of its parameter", fn, i + 1);
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is not what gn_detach(gn_copy(parameter)) gives", fn, i + 1);
             break;
         }
         if (!gni_is_contiguous(a)) gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is not in C order", fn, i + 1);
@@ -57786,7 +57799,9 @@ GPUNUM_API void gn_string_free(gn_context *g, char *text) {
 }
 
 GPUNUM_API void gn_print(gn_array *a) {
-    char *text = gn_to_string(a, NULL);
+    gn_context *g = gni_begin("gn_print", &a, 1);
+    char *text = g != NULL ? gn_to_string(a, NULL) : NULL;
+    if (g != NULL) gni_end_plain(g);
     if (text == NULL && a != NULL) return;
     fputs(text != NULL ? text : "NULL", stdout);
     fputc('\n', stdout);
@@ -57866,9 +57881,10 @@ static bool gni_csv_field(gni_csv *c, int64_t column, bool *last) {
     const char *from = c->at;
     c->at = p < c->end ? p + 1 : p;
     if (*last && stop > from && stop[-1] == '\r') stop--;
-    while (from < stop && (*from == ' ' || *from == '\t')) from++;
-    while (stop > from && (stop[-1] == ' ' || stop[-1] == '\t')) stop--;
-    if (stop - from >= 2 && *from == '"' && stop[-1] == '"') {
+    for (int quoted = 0;; quoted++) { // blanks, and within quotes blanks again
+        while (from < stop && (*from == ' ' || *from == '\t')) from++;
+        while (stop > from && (stop[-1] == ' ' || stop[-1] == '\t')) stop--;
+        if (quoted > 0 || stop - from < 2 || *from != '"' || stop[-1] != '"') break;
         from++;
         stop--;
     }
