@@ -545,6 +545,24 @@ static void test_second_gradient(void **state) {
     assert_true(fabs(gn_item(gn_sum(gn_mul(dd, x), GN_ALL)) - 6.0 * squares) < 1e-9 * squares);
 }
 
+// Sums of integers wrap, directly and by FFT; of 64 bits they are exact where they are summed directly.
+static void test_convolve_integers(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int64_t n = 20; n <= 60; n += 40)
+        GN_SCOPE(g) {
+            gn_array *a = gn_full(g, GN_U8, GN_SHAPE(n), 200), *b = gn_full(g, GN_U8, GN_SHAPE(n), 77);
+            assert_int_equal(gn_item_int(gn_index(gn_convolve(a, b, GN_CONV_VALID), "0")), n * 200 * 77 % 256);
+            a = gn_full(g, GN_I32, GN_SHAPE(n), 30000);
+            b = gn_full(g, GN_I32, GN_SHAPE(n), -29999);
+            assert_int_equal(gn_item_int(gn_index(gn_convolve(a, b, GN_CONV_VALID), "0")), (int32_t)(uint32_t)(-n * 30000 * 29999));
+        }
+    gn_array *a = gn_full_int(g, GN_I64, GN_SHAPE(3), ((int64_t)1 << 61) + 1), *b = gn_full_int(g, GN_I64, GN_SHAPE(2), 3);
+    const int64_t once = (int64_t)(3 * (((uint64_t)1 << 61) + 1)), twice = (int64_t)(6 * (((uint64_t)1 << 61) + 1));
+    int64_t have[4];
+    assert_int_equal(gn_read(gn_convolve(a, b, GN_CONV_FULL), have, sizeof have), GN_OK);
+    assert_true(have[0] == once && have[1] == twice && have[2] == twice && have[3] == once);
+}
+
 // ---- misuse and memory
 
 static void test_errors(void **state) {
@@ -630,6 +648,7 @@ int main(void) {
         GN_TEST(test_exact),   GN_TEST(test_exact_primes),    GN_TEST(test_not_finite),     GN_TEST(test_dtypes),
         cmocka_unit_test(test_kernels_of_lengths), GN_TEST(test_short_rows),
         GN_TEST(test_gradients), GN_TEST(test_second_gradient),
+        GN_TEST(test_convolve_integers),
         GN_TEST(test_errors),  cmocka_unit_test(test_out_of_memory), GN_TEST(test_plan_cache)};
     return test_run(tests);
 }

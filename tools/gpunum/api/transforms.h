@@ -73,7 +73,7 @@ typedef enum gn_convolution {
 } gn_convolution;
 
 // 1-d, with NumPy's rules (the longer operand says what "same" and "valid" mean). Short kernels are summed
-// directly, long ones by FFT.
+// directly, long ones by FFT: integers wrap, in long ones they are exact while sums stay below 2^53.
 GPUNUM_API gn_array *gn_convolve(gn_array *a, gn_array *b, gn_convolution mode);
 GPUNUM_API gn_array *gn_correlate(gn_array *a, gn_array *b, gn_convolution mode); // NumPy: with b's conjugate
 // 2-d and of any rank, with SciPy's rules (`a` says what "same" means).

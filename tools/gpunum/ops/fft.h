@@ -640,9 +640,9 @@ static bool gni_convolve_ok(gn_context *g, const char *fn, const gn_array *a, co
     return true;
 }
 
-// `a` as float64 or complex128.
-static gn_array *gni_in_double(gn_array *a) {
-    const gn_dtype t = gni_is_complex(a->dtype) ? GN_C128 : GN_F64;
+// `a` as dtype t, complex128 where it is complex.
+static gn_array *gni_convolve_in(gn_array *a, gn_dtype t) {
+    if (gni_is_complex(a->dtype)) t = GN_C128;
     return a->dtype == t ? a : gn_cast(a, t);
 }
 
@@ -670,23 +670,25 @@ static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int ran
             if (a->shape.dim[i] < b->shape.dim[i])
                 gni_fail(g, GN_ERROR_SHAPE, "%s: neither operand covers the other on every axis",
                          fn);
-        // Whole numbers stay exact while the sums are below 2^53. Of two dtypes each transform would have its operand's
-        // precision.
-        bool whole = !gni_is_float(t) && !cplx, wide = whole || t == GN_F64 || t == GN_C128;
-        gn_array *x = wide ? gni_in_double(a) : a, *k = wide ? gni_in_double(b) : b;
         bool small_b = gni_elements(&b->shape) <= GNI_CONV_DIRECT,
-             small_a = gni_elements(&a->shape) <= GNI_CONV_DIRECT;
+             small_a = gni_elements(&a->shape) <= GNI_CONV_DIRECT, direct = !fft && !cplx && (small_a || small_b);
+        // Whole numbers transformed stay exact while the sums are below 2^53. Of two dtypes each transform would have its
+        // operand's precision.
+        bool whole = !gni_is_float(t) && !cplx, wide = whole || t == GN_F64 || t == GN_C128;
+        const gn_dtype inner = whole && direct ? GN_I64 : GN_F64;
+        gn_array *x = wide ? gni_convolve_in(a, inner) : a, *k = wide ? gni_convolve_in(b, inner) : b;
         if (g->call_failed || x == NULL || k == NULL)
             y = NULL;
-        else if (!fft && !cplx && (small_a || small_b))
+        else if (direct)
             y = small_b ? gni_convolve_direct(x, k, &full) : gni_convolve_direct(k, x, &full);
         else
             y = gni_convolve_fft(x, k, &full);
         bool swapped = mode == GN_CONV_VALID && swap;
         y = gni_convolve_cut(y, swapped ? &b->shape : &a->shape, swapped ? &a->shape : &b->shape,
                              mode);
+        if (whole && !direct) y = gn_cast(gn_round(y), t == GN_U64 ? t : GN_I64); // of floats a cast to less saturates
         if (whole)
-            y = gn_cast(gn_round(y), t == GN_BOOL ? GN_BOOL : t);
+            y = gn_cast(y, t);
         else if (!cplx && y != NULL && y->dtype != t)
             y = gn_cast(y, t);
         if (y == a || y == b) y = gn_reshape(y, y->shape);
