@@ -229,6 +229,7 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
     it('keeps contexts apart, and knows a closed one', async () => {
         const other = await open({ relaxed }), a = other.ones([3]), opt = other.sgd([other.ones([1]).requiresGrad()]);
         for (const f of [() => g.ones([3]).add(a), () => g.concat([g.ones([3]), a]), () => g.sgd([a])]) assert.throws(f, /belongs to another context/);
+        assert.throws(() => { opt.lr = -1; }, /gn_lr_set: -1/);
         other.close();
         for (const f of [() => other.zeros([2]), () => other.array([1]), () => a.shape, () => a.add(1), () => a.readSync(), () => opt.step(), () => other.memory])
             assert.throws(f, e => e instanceof GpunumError && /closed/.test(e.message));

@@ -488,7 +488,10 @@ export class Optimizer {
         return this.ptr;
     }
     get lr() { return this.context.m._gn_lr_get(this.at); }
-    set lr(value) { this.context.m._gn_lr_set(this.at, value); }
+    set lr(value) {
+        this.context.m._gn_lr_set(this.at, value);
+        this.context.check();
+    }
     dispose() {
         if (this.ptr !== 0 && this.context.alive) this.context.m._gn_optimizer_free(this.ptr);
         this.ptr = 0;
