@@ -58600,7 +58600,7 @@ static bool gni_name_ok(gn_context *g, const char *name) {
 static bool gni_params_has_room(gn_params *p, const char *name, bool state) {
     const gni_named *e = gni_names_find(&p->arrays, name);
     if (e == NULL || (state && e->state)) return true;
-    gni_fail(p->ctx, GN_ERROR_ARGUMENT, "%s: there is a %.200s already", p->ctx->call, name);
+    gni_fail(p->ctx, GN_ERROR_ARGUMENT, "%s: there is a '%.200s' already", p->ctx->call, name);
     return false;
 }
 
@@ -58809,6 +58809,7 @@ GPUNUM_API size_t gn_params_save_memory(const gn_params *p, void *out, size_t ca
 typedef struct gni_json {
     char *p;         // a zero byte ends it
     const char *why; // what is wrong
+    char told[64];   // that, where it names something of the file
 } gni_json;
 
 static void gni_json_blanks(gni_json *j) {
@@ -58907,7 +58908,8 @@ static bool gni_json_dtype(gni_json *j, gn_dtype *t) {
             *t = (gn_dtype)i;
             return true;
         }
-    return gni_json_wrong(j, "a dtype of the header has no counterpart here");
+    snprintf(j->told, sizeof j->told, "dtype '%.20s' has no counterpart here", text != NULL ? text : "");
+    return gni_json_wrong(j, j->told);
 }
 
 static bool gni_json_shape(gni_json *j, gn_shape *s) {

@@ -85,7 +85,7 @@ static void test_list(void **state) {
     gn_params *p = gn_params_new(g), *q = gn_params_new(g), *other = gn_params_new(g);
     assert_int_equal(gn_params_add(p, "a", a), GN_OK);
     assert_int_equal(gn_params_add(p, "a", a), GN_ERROR_ARGUMENT);
-    expect_error(g, GN_ERROR_ARGUMENT, "gn_params_add: there is a a already");
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_params_add: there is a 'a' already");
     assert_int_equal(gn_params_add(p, "__metadata__", a), GN_ERROR_ARGUMENT);
     expect_error(g, GN_ERROR_ARGUMENT, "gn_params_add: the name is NULL, empty, __metadata__ or not UTF-8");
     assert_int_equal(gn_params_add(p, "\xff", a), GN_ERROR_ARGUMENT);
@@ -195,7 +195,7 @@ static void test_matching(void **state) {
         char text[100];
         gn_params_add(taken, states[i], a);
         assert_int_equal(gn_params_add_optimizer(taken, "opt", opt), GN_ERROR_ARGUMENT);
-        snprintf(text, sizeof text, "gn_params_add_optimizer: there is a %s already", states[i]);
+        snprintf(text, sizeof text, "gn_params_add_optimizer: there is a '%s' already", states[i]);
         expect_error(g, GN_ERROR_ARGUMENT, text);
         assert_int_equal(gn_params_count(taken), 1);
         assert_ptr_equal(gn_params_get(taken, states[i]), a);
@@ -247,7 +247,7 @@ static void test_headers(void **state) {
         {"{\"a\\", 1, "string"},
         {"{\"a\\u12", 1, "string"},
         {"{\"a", 1, "string"},
-        {"{\"a\":{\"dtype\":\"F8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "dtype"},
+        {"{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "dtype 'F8_E4M3' has no counterpart here"},
         {"{\"a\":{\"dtype\":\"C128\",\"shape\":[1],\"data_offsets\":[0,16]}}", 16, "dtype"},
         {"{\"a\":{\"dtype\":8,\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "not JSON"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[-1],\"data_offsets\":[0,1]}}", 1, "number"},
@@ -458,7 +458,7 @@ static void test_resume(void **state) {
                 assert_int_equal(gn_params_add_optimizer(NULL, "a", c.opt), GN_ERROR_ARGUMENT);
                 assert_int_equal(gn_params_add(c.list, "mine.0.0", c.average), GN_OK); // is no state of an optimizer
                 assert_int_equal(gn_params_add_optimizer(c.list, "mine", c.opt), GN_ERROR_ARGUMENT);
-                expect_error(g, GN_ERROR_ARGUMENT, "gn_params_add_optimizer: there is a mine.0.0 already");
+                expect_error(g, GN_ERROR_ARGUMENT, "gn_params_add_optimizer: there is a 'mine.0.0' already");
                 gn_array *steps = gn_params_get(file, "opt.numbers");
                 gn_assign(gn_index(steps, "5"), gn_scalar(g, GN_F64, -1.0));
                 assert_int_equal(gn_optimizer_restore(c.opt, file, "opt"), GN_ERROR_FORMAT);
