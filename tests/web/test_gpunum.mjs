@@ -184,7 +184,7 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         assert.throws(() => g.zeros([1, 1, 1, 1, 1, 1, 1, 1, 1]), GpunumError);
         assert.throws(() => g.ones([1 << 20, 1 << 20]).readSync(), GpunumError);
     });
-    it('takes numbers, lists and words for what they are', () => {
+    it('takes numbers, lists and words for what they are', async () => {
         const i = g.array([1, 2, 3], undefined, 'i32'), x = g.array([[1, 2], [3, 4]]);
         assert.deepEqual(i.isin(2.5).toArray(), [0, 0, 0]);
         assert.deepEqual(i.clip(1.5, Infinity).toArray(), [1.5, 2, 3]);
@@ -202,6 +202,14 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         assert.throws(() => x.add('1a'), /string/);
         assert.throws(() => x.add({}), /object/);
         assert.throws(() => g.einsum('ij->ji', x), /a list of arrays/);
+        const halves = [1.5, -0.1, 65504, 6e-8, 1e9, -Infinity, NaN, 0];
+        for (const t of ['f16', 'bf16']) {
+            const h = g.array(halves, undefined, t);
+            assert.deepEqual(h.toArray(), h.cast('f64').toArray());
+            assert.deepEqual(await h.toList(), h.cast('f64').toArray());
+            assert.equal(await h.index('1').value(), h.index('1').item());
+        }
+        await assert.rejects(g.array([[1, 2]], [], 'c64').value(), /not a real number/);
         for (const bad of [[[1, 2], [3]], [[1, 2], [3], [4, 5, 6]], [[1], 2], [x, x], [1, undefined], [null], ['a']])
             assert.throws(() => g.array(bad), /gpunum|array/);
         assert.deepEqual(g.array(new Uint8ClampedArray([3, 4])).dtype, 'u8');

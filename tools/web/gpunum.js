@@ -336,8 +336,16 @@ function number(v) {
     return n;
 }
 
+// What bits of float16 and bfloat16 stand for.
+function float(bits, dtype) {
+    const wide = dtype === 'bf16' ? 7 : 10, most = dtype === 'bf16' ? 255 : 31, e = bits >> wide & most, m = (bits & (1 << wide) - 1) / (1 << wide);
+    const size = e === most ? (m > 0 ? NaN : Infinity) : (e > 0 ? 1 + m : 2 * m) * 2 ** (e - (most >> 1));
+    return bits >> 15 ? -size : size;
+}
+
 function nested(flat, shape, dtype) {
     const pair = dtypes[dtypeNumber(dtype)][2];
+    if (/^b?f16$/.test(dtype)) flat = Array.from(flat, v => float(v, dtype));
     let at = 0;
     const take = i => {
         if (i < shape.length) return Array.from({ length: shape[i] }, () => take(i + 1));
@@ -407,8 +415,9 @@ export class NDArray {
     }
     async value() {
         if (this.size !== 1) throw new GpunumError(`value: (${this.shape}) is not one element`, 2);
-        const [x] = await this.read();
-        return Number(x);
+        const { dtype } = this;
+        if (dtype[0] === 'c') throw new GpunumError(`value: ${dtype} is not a real number`, 3);
+        return Number(nested(await this.read(), [], dtype));
     }
     async text() {
         const h = await this.host(), text = String(h);
