@@ -219,6 +219,9 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         const x = g.array([[-1, 2], [3, Infinity]]), i = g.array([1, 4, 9], undefined, 'i32');
         assert.deepEqual(g.arange(3).toArray(), [0, 1, 2]);
         assert.deepEqual(g.eye(2).toArray(), [[1, 0], [0, 1]]);
+        assert.deepEqual(g.concat([x, x]).shape, [4, 2]);
+        assert.deepEqual(g.stack([x, x, x]).shape, [3, 2, 2]);
+        assert.deepEqual(g.concat([x, x], -1).shape, [2, 4]);
         assert.deepEqual(x.slice(1, 1).toArray(), [[2], [Infinity]]);
         assert.deepEqual(i.slice(0, undefined, undefined, -1).toArray(), [9, 4, 1]);
         assert.deepEqual(x.clamp(0).toArray(), [[0, 2], [3, Infinity]]);

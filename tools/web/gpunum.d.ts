@@ -1,4 +1,5 @@
-// Types of gpunum.js. The methods without words are those of gpunum.h, which documents them.
+// Types of gpunum.js. The methods without words are those of gpunum.h, which documents them. An axis that is left out is the
+// last one, of concat, stack, shuffle and split the first; axes are all.
 
 export type Dtype = 'f32' | 'f16' | 'bf16' | 'f64' | 'i32' | 'i64' | 'u8' | 'i8' | 'u32' | 'bool' | 'c64' | 'c128' | 'i16' | 'u16' | 'u64';
 export type Shape = number[];

@@ -6,8 +6,8 @@
 //     console.log(String(y), await y.read());
 //
 // Methods are the functions of gpunum.h without gn_, in camel case (gn_log_softmax is a.logSoftmax); where that takes an
-// array a number or a list does as well, and what may be left out is what NumPy or PyTorch take then. A failed call throws an Error
-// with gpunum's words.
+// array a number or a list does as well, and what may be left out is what NumPy or PyTorch take then (an axis: gpunum.d.ts).
+// A failed call throws an Error with gpunum's words.
 //
 // Who owns arrays: whoever made them, until dispose(), the end of the scope that they were made in, or until the garbage
 // collector finds that nobody holds them any more. g.scope(() => { ... return y; }) disposes of all that was made inside but

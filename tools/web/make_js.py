@@ -38,7 +38,7 @@ DEFAULTS = {'gn_linspace count': '50', 'gn_linspace_open count': '50', 'gn_logsp
             'gn_histogram bins': '10', 'gn_histogram high': '0', 'order': '2', 'gn_dropout p': '.5', 'training': 'true', 'padding': NONE,
             'gn_smooth_l1_loss beta': '1', 'delta': '1', 'eps': '1e-5', 'gn_cosine_similarity eps': '1e-8', 'margin': '0', 'momentum': '.1',
             'lr_factor': '1', 'weight_decay': '0', 'interval': '0', 'gn_step_scaled max_norm': '0', 'pad': '0', 'gn_random_flip p': '.5',
-            'brightness': '0', 'contrast': '0', 'saturation': '0', 'gn_mixup alpha': '1', 'type': '2'}
+            'gn_concat axis': '0', 'gn_stack axis': '0', 'gn_shuffle axis': '0', 'brightness': '0', 'contrast': '0', 'saturation': '0', 'gn_mixup alpha': '1', 'type': '2'}
 LENGTHS = re.compile('gn_i?([hr]?fft|dct|dst)$') # whose n is a length, 0 that of the axis
 # Arrays that may be left out, by the function; of integers, for which numbers and lists of them become int32: letter k.
 LEFT_OUT = {'gn_clip': 'low high', 'gn_bincount': 'weights', 'gn_choice': 'weights', 'gn_linear': 'b', 'gn_attention': 'mask', 'gn_rope': 'positions',
@@ -143,7 +143,7 @@ def main():
         owner = {'g': 'Context', 'A': 'Context', 'a': 'NDArray', 'p': 'Optimizer'}[ps[0][0]]
         outs = [p for p in ps if p[0] == 'o']
         layout = next((p[2] for p in ps if p[0] == 'O'), None)
-        given = ', '.join('%d: %s' % (i, default(name, w, k)) for i, (k, w, _) in enumerate(ps) if k in 'dilub' and default(name, w, k) not in (None, 'false'))
+        given = ', '.join('%d: %s' % (i, default(name, w, k)) for i, (k, w, _) in enumerate(ps) if k in 'dilubj' and default(name, w, k) not in (None, 'false'))
         fields = '{' + ', '.join('%s: [%r, %d]' % (camel(f), k, at) for f, k, at in layout[:-1]) + ', size: [%r, %d]}' % ('', layout[-1][2]) if layout else 'null'
         more = ', %s, {%s}' % (fields, given) if given else ', ' + fields if layout else ''
         rows.append('    [%r, %r, %r, %r, %r%s],' % (owner, word, name, result, ''.join(p[0] for p in ps), more))
