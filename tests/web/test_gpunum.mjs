@@ -189,6 +189,7 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         assert.deepEqual(i.isin(2.5).toArray(), [0, 0, 0]);
         assert.deepEqual(i.clip(1.5, Infinity).toArray(), [1.5, 2, 3]);
         assert.deepEqual(i.clip(2).dtype, 'i32');
+        assert.deepEqual(i.clip(true).dtype, 'i32');
         assert.deepEqual(i.lerp(g.array([3, 4, 5], undefined, 'i32'), 0.5).toArray(), [2, 3, 4]);
         assert.deepEqual(i.cast('i64').add(2n ** 62n).toArray()[0], 2n ** 62n + 1n);
         assert.deepEqual(x.take([1, 0]).toArray(), [[2, 1], [4, 3]]);

@@ -524,7 +524,7 @@ function argument(g, kind, x, out, options, made, like) {
     case 'a': {
         if (x === undefined || x === null) return out.push(0); // an operand that may be left out; gpunum says where it may not
         if (!(x instanceof NDArray)) { // of integers with a fraction beside them that has to stay one
-            const list = Array.isArray(x), integers = /^[iu]/.test(like), whole = [x].flat(list ? Infinity : 0).every(v => Number.isInteger(v) || typeof v === 'bigint');
+            const list = Array.isArray(x), integers = /^[iu]/.test(like), whole = [x].flat(list ? Infinity : 0).every(v => Number.isInteger(Number(v)));
             if (typeof x === 'bigint') x = g.array([x], [], integers ? like : 'i64');
             else if (list || ArrayBuffer.isView(x)) x = g.array(x, undefined, kind === 'k' && list && whole ? like : undefined);
             else x = g.scalar(number(x), like === 'bool' || integers && !whole ? 'f32' : like);
