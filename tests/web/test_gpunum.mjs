@@ -190,6 +190,14 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         assert.deepEqual(i.clip(1.5, Infinity).toArray(), [1.5, 2, 3]);
         assert.deepEqual(i.clip(2).dtype, 'i32');
         assert.deepEqual(i.clip(true).dtype, 'i32');
+        assert.deepEqual(i.add([1, 2, 300]).dtype, 'i32');
+        assert.deepEqual(i.cast('u8').add([1, 2, 300]).toArray(), [2, 4, 303]);
+        assert.deepEqual(i.cast('i64').add(2n ** 62n).add([1, 2, 3]).toArray()[2], 2n ** 62n + 6n);
+        assert.deepEqual(i.mul([0.5, 0.5, 1]).toArray(), [0.5, 1, 3]);
+        assert.deepEqual(g.array([0.1, 0.2], undefined, 'f64').isin([0.1]).toArray(), [1, 0]);
+        assert.deepEqual(i.mask([true, false, true]).toArray(), [1, 3]);
+        assert.deepEqual(x.cast('f64').mask([true, false]).toArray(), [[1, 2]]);
+        assert.equal(x.add([[1, 2]]).dtype, 'f32');
         assert.deepEqual(i.lerp(g.array([3, 4, 5], undefined, 'i32'), 0.5).toArray(), [2, 3, 4]);
         assert.deepEqual(i.cast('i64').add(2n ** 62n).toArray()[0], 2n ** 62n + 1n);
         assert.deepEqual(x.take([1, 0]).toArray(), [[2, 1], [4, 3]]);

@@ -523,11 +523,13 @@ function argument(g, kind, x, out, options, made, like) {
         like = 'i32'; // falls through
     case 'a': {
         if (x === undefined || x === null) return out.push(0); // an operand that may be left out; gpunum says where it may not
-        if (!(x instanceof NDArray)) { // of integers with a fraction beside them that has to stay one
-            const list = Array.isArray(x), integers = /^[iu]/.test(like), whole = [x].flat(list ? Infinity : 0).every(v => Number.isInteger(Number(v)));
+        if (!(x instanceof NDArray)) { // whole numbers beside integers are some, others are floats that hold them
+            const list = Array.isArray(x), all = [x].flat(list ? Infinity : 0), integers = /^[iu]/.test(like), whole = all.every(v => Number.isInteger(Number(v)));
+            const t = list && typeof all[0] === 'boolean' ? 'bool' : like === 'f64' || like === 'c128' ? 'f64' : !integers || !whole ? 'f32' :
+                like === 'u64' && all.every(v => v >= 0) ? like : /64/.test(like) ? 'i64' : 'i32';
             if (typeof x === 'bigint') x = g.array([x], [], integers ? like : 'i64');
-            else if (list || ArrayBuffer.isView(x)) x = g.array(x, undefined, kind === 'k' && list && whole ? like : undefined);
-            else x = g.scalar(number(x), like === 'bool' || integers && !whole ? 'f32' : like);
+            else if (ArrayBuffer.isView(x)) x = g.array(x);
+            else x = list ? g.array(x, undefined, t) : g.scalar(number(x), like === 'bool' || integers && !whole ? 'f32' : like);
             made.push(x);
         }
         return out.push(g.mine(x));
