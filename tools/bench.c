@@ -625,6 +625,79 @@ static void bench_wide(gn_context *g, int64_t n, const bench_options *o, bench_r
     }
 }
 
+static gn_array *run_neg(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_neg(in[0]);
+}
+static gn_array *run_add_row(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_add(in[0], in[2]);
+}
+static gn_array *run_add_column(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_add(in[0], in[3]);
+}
+static gn_array *run_any_of_columns(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_any(in[0], 0);
+}
+static gn_array *run_max_of_rows(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_max(in[0], 1);
+}
+static gn_array *run_max_of_columns(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_max(in[0], 0);
+}
+static gn_array *run_mean(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_mean(in[0], GN_ALL);
+}
+
+// The same ops on (n, n) of every kind of number: memory is what they wait for.
+static void bench_dtypes(gn_context *g, int64_t n, const bench_options *o, bench_report *report) {
+    static const struct {
+        const char *name;
+        double passes; // over the memory of an operand
+        bool ordered;  // not for complex numbers
+        gn_array *(*run)(const bench_case *c, gn_array *const *in);
+    } list[] = {
+        {"add", 3, false, run_add},
+        {"neg", 2, false, run_neg},
+        {"add a row", 2, false, run_add_row},
+        {"add a column", 2, false, run_add_column},
+        {"mean", 1, false, run_mean},
+        {"sum of rows", 1, false, run_sum_rows},
+        {"sum of columns", 1, false, run_sum_columns},
+        {"any of columns", 1, true, run_any_of_columns},
+        {"max of rows", 1, true, run_max_of_rows},
+        {"max of columns", 1, true, run_max_of_columns},
+    };
+    static const gn_dtype types[] = {GN_F32, GN_F64, GN_U8, GN_I16, GN_I32, GN_I64, GN_C64, GN_C128};
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+        GN_SCOPE(g) {
+            const bool complex = t > 5;
+            bench_case c;
+            memset(&c, 0, sizeof c);
+            const gn_shape shapes[] = {GN_SHAPE(n, n), GN_SHAPE(n, n), GN_SHAPE(n), GN_SHAPE(n, 1)};
+            for (int k = 0; k < 4; k++) {
+                gn_array *x = t < 2 || complex ? gn_randn(g, GN_F32, shapes[k]) : gn_randint(g, GN_I32, shapes[k], 0, 100);
+                c.in[k] = gn_eval(gn_cast(complex ? gn_complex(x, gn_neg(x)) : x, types[t]));
+            }
+            c.family = "dtypes";
+            c.m = c.n = n;
+            for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+                char name[64];
+                if (complex && list[i].ordered) continue;
+                snprintf(name, sizeof name, "%s %s %d", list[i].name, gn_dtype_name(types[t]), (int)n);
+                c.name = name;
+                c.bytes = list[i].passes * (double)(n * n) * (double)gn_dtype_size(types[t]);
+                c.run = list[i].run;
+                run_case(g, &c, o, report);
+            }
+        }
+}
+
 static void bench_index(gn_context *g, int64_t n, const bench_options *o, bench_report *report) {
     static const struct {
         const char *name;
@@ -994,6 +1067,7 @@ static void bench_all(gn_context *g, const bench_options *o, bench_report *repor
     for (int i = 0; i < (big ? 5 : o->quick ? 2 : 3); i++) bench_vector(g, vectors[i], o, report);
     for (int i = 1; i < (big ? 4 : o->quick ? 2 : 3); i++) bench_index(g, vectors[i], o, report);
     for (int i = 1; i < (o->quick ? 2 : 3); i++) bench_wide(g, vectors[i], o, report);
+    if (!o->quick) bench_dtypes(g, big ? 4000 : 1000, o, report);
     for (int i = 0; i < (big ? 3 : o->quick ? 1 : 2); i++) bench_square(g, squares[i], o, report);
     for (int i = 0; i < (big ? 8 : o->quick ? 4 : 6); i++)
         bench_matmul(g, GN_F32, products[i], products[i], products[i], o, report);

@@ -169,6 +169,32 @@ def wide_runner(row, device):
     return ops[row["name"].rsplit(" ", 1)[0]]
 
 
+def dtypes_runner(row, device):
+    op, dtype, n = row["name"].rsplit(" ", 2)
+    n, dtype = int(n), getattr(torch, dtype)
+
+    def numbers(*shape):
+        if dtype.is_complex or dtype.is_floating_point:
+            return torch.randn(*shape, device=device).to(dtype)
+        return torch.randint(0, 100, shape, device=device).to(dtype)
+
+    a, b, row_of, column = numbers(n, n), numbers(n, n), numbers(n), numbers(n, 1)
+    # Its mean is of floating-point numbers alone.
+    mean = (lambda: a.mean()) if dtype.is_complex or dtype.is_floating_point else (lambda: a.sum().float() / a.numel())
+    return {
+        "add": lambda: a + b,
+        "neg": lambda: -a,
+        "add a row": lambda: a + row_of,
+        "add a column": lambda: a + column,
+        "mean": mean,
+        "sum of rows": lambda: a.sum(1),
+        "sum of columns": lambda: a.sum(0),
+        "any of columns": lambda: a.any(0),
+        "max of rows": lambda: a.amax(1),
+        "max of columns": lambda: a.amax(0),
+    }[op]
+
+
 def sequence_runner(row, device):
     op, dtype, sizes, *words = row["name"].split()
     batch, heads, n, size = map(int, sizes.split(","))
@@ -217,6 +243,8 @@ def runner(row, device):
         return index_runner(row, device)
     if row["family"] == "wide":
         return wide_runner(row, device)
+    if row["family"] == "dtypes":
+        return dtypes_runner(row, device)
     if row["family"] == "conv":
         return image_runner(row, device)
     if row["family"] == "rows":
