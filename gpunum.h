@@ -59254,10 +59254,14 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
         gni_fail(g, GN_ERROR_FORMAT, "%s: %s is not that of an optimizer with %d parameters", fn, text, opt->count);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < opt->count && !g->call_failed && gni_states(g, opt, &opt->items[i]); i++)
-            for (int k = 0; k < opt->states && !g->call_failed; k++) {
-                gn_array *state = opt->items[i].state[k];
+            for (int k = 0; k <= opt->states && !g->call_failed; k++) {
                 gni_state_name(text, sizeof text, name, i, k);
-                gn_array *from = gn_params_get(p, text);
+                if (k == opt->states) {
+                    if (gni_names_find(&p->arrays, text) != NULL)
+                        gni_fail(g, GN_ERROR_FORMAT, "%s: %s is of another kind of optimizer", fn, text);
+                    break;
+                }
+                gn_array *state = opt->items[i].state[k], *from = gn_params_get(p, text);
                 if (pass == 0) gni_params_fit(g, from, state, text);
                 else if (from != state) gni_params_copy(g, from, state);
             }

@@ -451,6 +451,13 @@ static void test_resume(void **state) {
             train(g, &c, kind, stop, end);
             expect_same_model(&a, &c, kind, stop);
             if (kind == 0) {
+                gn_sgd_options plain = {0};
+                plain.lr = 0.1;
+                gn_optimizer *other = gn_sgd(c.w, 3, &plain);
+                assert_int_equal(gn_optimizer_restore(other, file, "opt"), GN_ERROR_FORMAT);
+                expect_error(g, GN_ERROR_FORMAT, "gn_optimizer_restore: opt.0.0 is of another kind of optimizer");
+                assert_true(gn_lr_get(other) == 0.1);
+                gn_optimizer_free(other);
                 assert_int_equal(gn_optimizer_restore(c.opt, file, "other"), GN_ERROR_FORMAT);
                 expect_error(g, GN_ERROR_FORMAT, "gn_optimizer_restore: other.numbers is not that of an optimizer with 3 parameters");
                 assert_int_equal(gn_params_add_optimizer(file, "", c.opt), GN_ERROR_ARGUMENT);
