@@ -38,6 +38,19 @@ vec4 gn_rint(vec4 a) { return mix(a, gn_copysign(roundEven(a), a), lessThan(GN_B
 
 // ---- building blocks
 
+// The nearest integers, for |a| <= 2^22, and integers as ivec4.
+#ifdef GN_WGSL // whose conversions go to the nearest number that there is
+vec4 gn_round(vec4 a) {
+    precise vec4 t = a + 12582912.0;
+    return t - 12582912.0;
+}
+ivec4 gn_int(vec4 a) { return floatBitsToInt(a + 12582912.0) - 0x4b400000; }
+#define GN_HELD(x) uintBitsToFloat(floatBitsToUint(x) | gn_zero) // two sums stay two
+#else
+#define GN_HELD(x) (x)
+#define gn_round roundEven
+#define gn_int ivec4
+#endif
 // The first 12 bits of a.
 vec4 gn_head(vec4 a) { return uintBitsToFloat(GN_BITS_F(a) & 0xfffff000u); }
 // 2^n for -126 <= n <= 127.
@@ -49,6 +62,15 @@ vec4 gn_scale(vec4 a, ivec4 n) {
     precise vec4 z = y * gn_pow2(n - half_n);
     return z;
 }
+// The same for -190 <= n <= 60.
+#ifdef GN_WGSL
+vec4 gn_scale_down(vec4 a, ivec4 n) {
+    precise vec4 y = (a * gn_pow2(n + 64)) * 5.42101086e-20;
+    return y;
+}
+#else
+#define gn_scale_down gn_scale
+#endif
 // a = m 2^e with 1 <= |m| < 2, also for subnormal a; not for 0, Inf and NaN.
 vec4 gn_split(vec4 a, out ivec4 e) {
     uvec4 u = GN_BITS_MAG(a);
@@ -128,7 +150,7 @@ vec4 gn_rsqrt(vec4 a) {
 
 // x = n ln 2 + r, |r| <= ln(2)/2.
 vec4 gn_exp_reduce(vec4 x, out vec4 n) {
-    n = roundEven(x * 1.44269502);
+    n = gn_round(x * 1.44269502);
     precise vec4 r = x - n * 0.693145752;
     r = r - n * 1.42860677e-06;
     return r;
@@ -144,11 +166,11 @@ vec4 gn_exp_poly(vec4 r) {
 // exp(x) for |x| < 80.
 vec4 gn_exp_mid(vec4 x) {
     vec4 n, r = gn_exp_reduce(x, n);
-    return (gn_exp_poly(r) + 1.0) * gn_pow2(ivec4(n));
+    return (gn_exp_poly(r) + 1.0) * gn_pow2(gn_int(n));
 }
 vec4 gn_exp(vec4 x) {
     vec4 n, r = gn_exp_reduce(clamp(x, vec4(-104.0), vec4(89.0)), n);
-    return gn_keep_nan(gn_scale(gn_exp_poly(r) + 1.0, ivec4(n)), x);
+    return gn_keep_nan(gn_scale(gn_exp_poly(r) + 1.0, gn_int(n)), x);
 }
 // 2^r - 1 for |r| <= 1/2.
 vec4 gn_exp2_poly(vec4 r) {
@@ -160,13 +182,13 @@ vec4 gn_exp2_poly(vec4 r) {
     return p * r;
 }
 vec4 gn_exp2(vec4 x) {
-    vec4 y = clamp(x, vec4(-151.0), vec4(129.0)), n = roundEven(y);
-    return gn_keep_nan(gn_scale(gn_exp2_poly(y - n) + 1.0, ivec4(n)), x);
+    vec4 y = clamp(x, vec4(-151.0), vec4(129.0)), n = gn_round(y);
+    return gn_keep_nan(gn_scale(gn_exp2_poly(y - n) + 1.0, gn_int(n)), x);
 }
 vec4 gn_expm1(vec4 x) {
     vec4 n, p = gn_exp_poly(gn_exp_reduce(clamp(x, vec4(-18.0), vec4(89.0)), n));
     // 2^n (p + 1) - 1 at half size, so that n = 128 does not overflow early
-    vec4 s = gn_pow2(ivec4(n) - 1), y = s * p + (s - 0.5);
+    vec4 s = gn_pow2(gn_int(n) - 1), y = s * p + (s - 0.5);
     y = mix(y + y, p, equal(n, vec4(0.0)));
     return gn_keep_nan(gn_copysign(y, x), x);
 }
@@ -254,7 +276,19 @@ vec4 gn_pi_rest(vec4 a, vec4 h) {
     precise vec4 y = r + (lost - h * 5.12668814e-12);
     return y;
 }
-// 32 bits of 1 / pi: bit 0 of word 0 weighs 1.
+// 32 bits of 1 / pi: bit 0 of word 0 weighs 1. Three words from bit `left` of word `word` on.
+#ifdef GN_WGSL // where tables of a function are made whenever it runs
+uvec3 gn_inv_pi_windows(uint word, uint left) {
+    uvec4 t = uvec4(0u, 0x517cc1b7u, 0x27220a94u, 0xfe13abe8u);
+    t = mix(t, uvec4(0x517cc1b7u, 0x27220a94u, 0xfe13abe8u, 0xfa9a6ee0u), bvec4(word == 1u));
+    t = mix(t, uvec4(0x27220a94u, 0xfe13abe8u, 0xfa9a6ee0u, 0x6db14accu), bvec4(word == 2u));
+    t = mix(t, uvec4(0xfe13abe8u, 0xfa9a6ee0u, 0x6db14accu, 0x9e21c820u), bvec4(word == 3u));
+    t = mix(t, uvec4(0xfa9a6ee0u, 0x6db14accu, 0x9e21c820u, 0xff28b1d5u), bvec4(word == 4u));
+    return mix((t.xyz << left) | (t.yzw >> ((32u - left) & 31u)), t.xyz, bvec3(left == 0u));
+}
+#define GN_INV_PI(word, left) uvec3 windows = gn_inv_pi_windows(word, left)
+#define GN_INV_PI_WORD(i, word, left) windows[i]
+#else
 uint gn_inv_pi(uint i) {
     const uint t[9] = uint[9](0u, 0x517cc1b7u, 0x27220a94u, 0xfe13abe8u, 0xfa9a6ee0u, 0x6db14accu, 0x9e21c820u, 0xff28b1d5u,
                         0xef5de2b0u);
@@ -264,14 +298,18 @@ uint gn_inv_pi_window(uint word, uint left) {
     uint high = gn_inv_pi(word), low = gn_inv_pi(word + 1u);
     return left == 0u ? high : (high << left) | (low >> (32u - left));
 }
+#define GN_INV_PI(word, left)
+#define GN_INV_PI_WORD(i, word, left) gn_inv_pi_window(word, left)
+#endif
 // The same for any finite a > 1000 (Payne & Hanek 1983): a / pi mod 2 as a 64-bit fraction. n is the multiple of pi (or of
 // pi/2 with halves) that was taken off; shift is added to a first, in units of pi/2.
 float gn_pi_rest_big(float a, bool halves, uint shift, out uint n) {
     uint bits = floatBitsToUint(a), start = (bits >> 23) - 119u, word = start >> 5, left = start & 31u;
     uint m = (bits & 0x7fffffu) | 0x800000u, h1, l1, h2, l2, carry;
-    umulExtended(m, gn_inv_pi_window(word + 1u, left), h1, l1);
-    umulExtended(m, gn_inv_pi_window(word + 2u, left), h2, l2);
-    uint low = uaddCarry(l1, h2, carry), high = m * gn_inv_pi_window(word, left) + h1 + carry + (shift << 30);
+    GN_INV_PI(word, left);
+    umulExtended(m, GN_INV_PI_WORD(1u, word + 1u, left), h1, l1);
+    umulExtended(m, GN_INV_PI_WORD(2u, word + 2u, left), h2, l2);
+    uint low = uaddCarry(l1, h2, carry), high = m * GN_INV_PI_WORD(0u, word, left) + h1 + carry + (shift << 30);
     uint unit = halves ? 30u : 31u;
     n = ((high >> (unit - 1u)) + 1u) >> 1;
     // << 32 is not defined, and n is 2 where the whole turns are full
@@ -321,23 +359,23 @@ vec4 gn_sin_poly(vec4 r) {
     return mix(p, gn_copysign(y, r), greaterThan(a, vec4(0.785398185)));
 }
 vec4 gn_sin(vec4 x) {
-    vec4 a = abs(x), h = roundEven(a * 0.318309873), r = gn_pi_rest(a, h);
-    uvec4 n = uvec4(ivec4(min(h, vec4(4096.0))));
+    vec4 a = abs(x), h = gn_round(a * 0.318309873), r = gn_pi_rest(a, h);
+    uvec4 n = uvec4(gn_int(min(h, vec4(4096.0))));
     if (any(greaterThan(a, vec4(GN_TRIG_MAX)))) gn_trig_rare(a, false, 0u, r, n);
     vec4 y = gn_flip(gn_sin_poly(r), (n << 31) ^ GN_BITS_SIGN(x));
     return mix(gn_nan_of(x), y, gn_isfinite(x));
 }
 // cos(a) = -sin(r) (-1)^n for a = (n + 1/2) pi + r.
 vec4 gn_cos(vec4 x) {
-    vec4 a = abs(x), j = max(roundEven(a * 0.318309873 - 0.5), vec4(0.0)), r = gn_pi_rest(a, j + 0.5);
-    uvec4 n = uvec4(ivec4(min(j, vec4(4096.0)))) + 1u;
+    vec4 a = abs(x), j = max(gn_round(GN_HELD(a * 0.318309873 - 0.5)), vec4(0.0)), r = gn_pi_rest(a, j + 0.5);
+    uvec4 n = uvec4(gn_int(min(j, vec4(4096.0)))) + 1u;
     if (any(greaterThan(a, vec4(GN_TRIG_MAX)))) gn_trig_rare(a, false, 1u, r, n);
     vec4 y = gn_flip(gn_sin_poly(r), n << 31);
     return mix(gn_nan_of(x), y, gn_isfinite(x));
 }
 vec4 gn_tan(vec4 x) {
-    vec4 a = abs(x), j = roundEven(a * 0.636619747), r = gn_pi_rest(a, 0.5 * j);
-    uvec4 n = uvec4(ivec4(min(j, vec4(8192.0))));
+    vec4 a = abs(x), j = gn_round(a * 0.636619747), r = gn_pi_rest(a, 0.5 * j);
+    uvec4 n = uvec4(gn_int(min(j, vec4(8192.0))));
     if (any(greaterThan(a, vec4(GN_TRIG_MAX)))) gn_trig_rare(a, true, 0u, r, n);
     vec4 z = r * r, p = z * 0.00944519881 + 0.0030206563;
     p = p * z + 0.0244908202;
@@ -525,8 +563,8 @@ vec4 gn_gelu(vec4 x) {
 vec4 gn_sigmoid(vec4 x) {
     vec4 n, r = gn_exp_reduce(-min(abs(x), vec4(104.0)), n), e = gn_exp_poly(r) + 1.0;
     // e 2^n / (1 + e 2^n), with the last scaling after the division where that makes it subnormal
-    vec4 y = gn_div_mid(mix(vec4(1.0), e, lessThan(x, vec4(0.0))), 1.0 + gn_scale(e, ivec4(n)));
-    y = mix(y, gn_scale(y, ivec4(n)), lessThan(x, vec4(0.0)));
+    vec4 y = gn_div_mid(mix(vec4(1.0), e, lessThan(x, vec4(0.0))), 1.0 + gn_scale_down(e, gn_int(n)));
+    y = mix(y, gn_scale_down(y, gn_int(n)), lessThan(x, vec4(0.0)));
     return gn_keep_nan(y, x);
 }
 

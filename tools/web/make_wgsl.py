@@ -58,11 +58,28 @@ def sources():
 
 OP_NAME, OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR, OP_DECORATE, OP_LOAD = 5, 21, 22, 23, 71, 61
 OP_FUNCTION, OP_CONSTRUCT, OP_BITCAST, OP_OR = 54, 80, 124, 197
-ARITHMETIC = {129, 131, 133, 136, 142}  # FAdd, FSub, FMul, FDiv, VectorTimesScalar
+SUMS, PRODUCTS, QUOTIENTS = {129, 131}, {133, 142}, {136}  # FAdd, FSub; FMul, VectorTimesScalar; FDiv
+
+
+def hidden(parts, precise):
+    """Which of the precise results have to be hidden from compilers: all but a sum that is only multiplied and a product
+    that is taken once, by a precise sum. Those compilers leave alone, or join the product with its sum: that is no worse,
+    since products that have to be exact are so before they are rounded."""
+    ops, users, arithmetic = {}, {}, SUMS | PRODUCTS | QUOTIENTS
+    for x in parts:
+        op = x[0] & 0xffff
+        if op in arithmetic:
+            ops[x[2]] = op
+        for word in x[3:] if op in arithmetic else [] if op in (OP_NAME, OP_DECORATE) else x[1:]:
+            users.setdefault(word, []).append((op, x[2] if op in arithmetic else 0))
+    alone = {r for r, op in ops.items() if r in precise and (
+        all(by in PRODUCTS for by, _ in users.get(r, [])) if op in SUMS else
+        op in PRODUCTS and [by in SUMS and y in precise for by, y in users.get(r, [])] == [True])}
+    return precise - alone
 
 
 def opaque(words):
-    """Every result with NoContraction goes through an or with the variable gn_zero."""
+    """Results with NoContraction go through an or with the variable gn_zero, see above."""
     precise, zero, types, ints, vectors = set(), None, {}, None, {}
     parts = list(pack_shaders.instructions(words))
     for x in parts:
@@ -82,7 +99,7 @@ def opaque(words):
     bound, out, made, body = words[3], list(words[:5]), [], False
     if zero is None:
         raise make_shaders.Problem("no gn_zero")
-    wanted = {1: ints}
+    wanted, secret = {1: ints}, hidden(parts, precise)
     for n in (2, 3, 4):
         wanted[n] = vectors.get((ints, n))
         if wanted[n] is None:
@@ -102,7 +119,7 @@ def opaque(words):
             name = re.sub(rb"\W", b"_", name)
             name += b"\0" * (4 - len(name) % 4)
             x = [(2 + len(name) // 4) << 16 | OP_NAME, x[1]] + list(struct.unpack("<%dI" % (len(name) // 4), name))
-        if op in ARITHMETIC and x[2] in precise and x[1] in types:
+        if op in SUMS | PRODUCTS | QUOTIENTS and x[2] in secret and x[1] in types:
             n, result = types[x[1]], x[2]
             a, b, c, z, v = range(bound, bound + 5)
             bound += 5
@@ -253,6 +270,40 @@ def shorter(text):
     return "".join(renamed(x) for x in re.split(r"^(?=fn |@compute)", text, flags=re.M))
 
 
+RARE = re.compile(r"gn_(trig|div)_rare_")
+
+
+def quick(chunks, names):
+    """Ops that need one of the functions above have a second form, named f instead of o, that only tells that it would have
+    called one: programs for devices that run both sides of every `if`."""
+    body = {re.match(r"@(\w+)", c).group(1): c.split("\n", 1)[1] for c in chunks}
+    needs = {re.match(r"@(\w+)", c).group(1): c.split("\n", 1)[0].split()[1:] for c in chunks}
+    rare, slow = {n for full, n in names.items() if RARE.match(full)}, set()
+    never = {n for full, n in names.items() if full.startswith("gn_floor_div_")} # which is slow in any case
+    while True:
+        more = {n for n in needs if n not in rare | never and (slow | rare) & set(needs[n])} - slow
+        if not more:
+            break
+        slow |= more
+    ops = {n for n in slow if n[0] == "o"}
+    wanted, other = set(), ops
+    while other:
+        wanted |= other
+        other = {m for n in other for m in needs[n] if m in slow | rare} - wanted
+    twins = {n: ("f" + n[1:] if n[0] == "o" else "f" + n) for n in wanted}
+    made = ["@rare\nvar<private> gn_rare : u32;\n"]
+    for n in body:
+        if n not in twins:
+            continue
+        text = re.sub(r"\w+", lambda m: twins.get(m.group(0), m.group(0)), body[n])
+        if n in rare:
+            head = text.split("\n", 1)[0]
+            made.append("@%s rare\n%s\ngn_rare = 1u;%s\n}\n" % (twins[n], head, "\nreturn *(a);" if "->" in head else ""))
+        else:
+            made.append("@%s%s\n%s" % (twins[n], "".join(" " + twins.get(m, m) for m in needs[n]), text))
+    return made
+
+
 def library(tmp, keep):
     """The library as chunks '@name needs needs...' and a function each.
     Reductions' constants are the chunk 'reduction'."""
@@ -278,6 +329,7 @@ def library(tmp, keep):
         if "gn_wgsl_words" in body:
             raise make_shaders.Problem("%s of the library reads parameters" % n)
         chunks.append("@%s%s\n%s" % (names[n], "".join(" " + x for x in needs), shorter(body)))
+    chunks += quick(chunks, {n: names[n] for n in found})
     for codes, _ in calls:  # conversions have one form under three numbers
         for c in codes[1:]:
             word = "ptr<function, vec4<u32>>"
