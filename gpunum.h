@@ -30715,25 +30715,36 @@ static bool gni_wg_library(gni_wg *w) {
     return true;
 }
 
+static gni_wg_function *gni_wg_find(gni_wg *w, const char *name, int length) {
+    for (int i = 0; i < w->function_count; i++)
+        if (w->functions[i].name_length == length && memcmp(w->functions[i].name, name, (size_t)length) == 0)
+            return &w->functions[i];
+    return NULL;
+}
+// Of an op, by its code: its function (kind 'o'), or a form without what it rarely needs ('f'), where it has one.
+static gni_wg_function *gni_wg_find_op(gni_wg *w, char kind, uint32_t code) {
+    char name[16];
+    return gni_wg_find(w, name, snprintf(name, sizeof name, "%c%u", kind, code));
+}
+
 // Puts a function of the library and what it needs into the text, once.
 static void gni_wg_want(gni_wg_text *t, const char *name, int length) {
     gni_wg *w = t->w;
-    for (int i = 0; i < w->function_count; i++) {
-        gni_wg_function *f = &w->functions[i];
-        if (f->name_length != length || memcmp(f->name, name, (size_t)length) != 0) continue;
-        if (f->mark == w->mark) return;
-        f->mark = w->mark;
-        for (int a = 0; a < f->needs_length;) {
-            int b = ++a; // behind the space
-            while (b < f->needs_length && f->needs[b] != ' ') b++;
-            gni_wg_want(t, f->needs + a, b - a);
-            a = b;
-        }
-        gni_wg_put(t, f->body, (size_t)f->body_length);
+    gni_wg_function *f = gni_wg_find(w, name, length);
+    if (!f) {
+        gni_log(w->gpu.g, GN_LOG_WARNING, "the library of kernels has no %.*s", length, name);
+        t->failed = true;
         return;
     }
-    gni_log(w->gpu.g, GN_LOG_WARNING, "the library of kernels has no %.*s", length, name);
-    t->failed = true;
+    if (f->mark == w->mark) return;
+    f->mark = w->mark;
+    for (int a = 0; a < f->needs_length;) {
+        int b = ++a; // behind the space
+        while (b < f->needs_length && f->needs[b] != ' ') b++;
+        gni_wg_want(t, f->needs + a, b - a);
+        a = b;
+    }
+    gni_wg_put(t, f->body, (size_t)f->body_length);
 }
 static void gni_wg_want_name(gni_wg_text *t, const char *name) { gni_wg_want(t, name, (int)strlen(name)); }
 
@@ -30931,14 +30942,22 @@ static void gni_wg_store_each(gni_wg_text *t, uint32_t dtype, int b) {
     gni_wg_say(t, "}\n");
 }
 
-static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k) {
+// Stores output k of a group; with `rest` what is left to do of the last group, where it has fewer elements.
+static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k, bool rest) {
     uint32_t kind = gni_wg_out_kind(p, k), dtype = gni_wg_out_dtype(p, k), s = gni_wg_packing(dtype);
+    const bool whole = kind == GNI_K_VEC && (p->raw64 || s == 0); // what follows the last elements stays
     int b = GNI_MAX_INPUTS + k;
+    if (rest && !whole) return;
     gni_wg_say(t, "{\nvar v = r%u;\n", p->word[GNI_P_PROGRAM_OUT_REGS] >> (8 * k) & 255u);
     gni_wg_places(t, p, b, kind, true);
+    if (whole) {
+        if (rest && p->raw64) gni_wg_say(t, "let old = v%d(2u * j.x); v.z = old.z; v.w = old.w;\n", b);
+        else if (rest) gni_wg_say(t, "v = select(v%d(j.x), v, vec4<bool>(true, count > 1u, count > 2u, false));\n", b);
+        else gni_wg_say(t, "if (count == %uu) ", p->raw64 ? 2u : 4u);
+        gni_wg_say(t, "{ w%d(%sj.x, v); }\n}\n", b, p->raw64 ? "2u * " : "");
+        return;
+    }
     if (p->raw64) {
-        if (kind == GNI_K_VEC)
-            gni_wg_say(t, "if (count < 2u) { let old = v%d(2u * j.x); v.z = old.z; v.w = old.w; }\n", b);
         if (gni_wg_grouped(kind)) gni_wg_say(t, "w%d(2u * j.x, v);\n", b);
         else
             gni_wg_say(t,
@@ -30950,9 +30969,6 @@ static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k) {
     }
     gni_wg_narrow(t, dtype);
     if (gni_wg_grouped(kind) && s == 0) {
-        if (kind == GNI_K_VEC) // what follows the last elements stays
-            gni_wg_say(t, "if (count < 4u) { v = select(v%d(j.x), v, vec4<bool>(true, count > 1u, count > 2u, false)); }\n",
-                       b);
         gni_wg_say(t, "w%d(j.x, v);\n", b);
     } else {
         if (gni_wg_grouped(kind)) {
@@ -31001,8 +31017,9 @@ static void gni_wg_coordinates(gni_wg_text *t, int first, int count, bool vector
     gni_wg_say(t, "let %sc0 = %sq1;\n", name, name);
 }
 
-// Registers, and what instructions make of them: the function `run` of the group at i of n.
-static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p) {
+// Registers, and what instructions make of them: the group at i of n. With `quick` by the functions of ops that have such,
+// which set gn_rare where they cannot tell.
+static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p, bool quick) {
     if (p->word[GNI_P_PROGRAM_COUNTS] >> 24 & 1u) {
         gni_wg_say(t, "let vq%d = min(vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(n - 1u));\n", p->vectors);
         gni_wg_coordinates(t, 0, p->vectors, true);
@@ -31012,8 +31029,9 @@ static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p) {
         uint32_t insn = p->word[GNI_P_PROGRAM_STEPS + k];
         // Compilers see one instruction at a time, so that a chain gives the bits that its steps give. A second exclusive or
         // with the same zero would undo that of the op; an or does not.
-        gni_wg_say(t, "{ var a = r%u; var b = r%u; var c = r%u; r%d = o%u(&a, &b, &c) | vec4<u32>(gn_zero); }\n",
-                   insn >> 11 & 127u, insn >> 18 & 127u, insn >> 25, 16 + k, insn & 2047u);
+        gni_wg_say(t, "{ var a = r%u; var b = r%u; var c = r%u; r%d = %c%u(&a, &b, &c) | vec4<u32>(gn_zero); }\n",
+                   insn >> 11 & 127u, insn >> 18 & 127u, insn >> 25, 16 + k,
+                   quick && gni_wg_find_op(t->w, 'f', insn & 2047u) ? 'f' : 'o', insn & 2047u);
     }
 }
 
@@ -31038,17 +31056,45 @@ static void gni_wg_main_text(gni_wg_text *t, const gni_wg_program_words *p, unsi
     gni_wg_registers(t, p);
 }
 
+// What is done with the vector q. Quickly: up to the first that needs what ops rarely need.
+static void gni_wg_map_step(gni_wg_text *t, const gni_wg_program_words *p, unsigned group, bool quick) {
+    gni_wg_say(t, "loop {\nlet i = q * %uu;\nlet count = min(n - i, %uu);\n", group, group);
+    gni_wg_body(t, p, quick);
+    if (quick) gni_wg_say(t, "if (gn_rare != 0u) { break; }\n");
+    for (int k = 0; k < p->n_out; k++) gni_wg_store(t, p, k, false);
+    gni_wg_say(t, "continuing { q += step; break if (q >= end); }\n}\n");
+}
+
 static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
-    // On CPUs what an invocation begins with costs as much as its vector: each gets 16 of them.
-    unsigned group = p->raw64 ? 2u : 4u, size = t->w->gpu.caps.alone ? 16u : 256u;
+    // On CPUs what an invocation begins with costs as much as its vector: each gets 32 of them, and a workgroup's lie
+    // together. SwiftShader runs both sides of every `if`, and a loop until no lane is left in it, but once at least: so what
+    // is rarely needed is in a loop of its own there.
+    const bool alone = t->w->gpu.caps.alone;
+    unsigned group = p->raw64 ? 2u : 4u, size = alone ? 8u : 256u;
+    bool quick = false;
+    for (int k = 0; alone && k < p->n_insn; k++) {
+        gni_wg_function *f = gni_wg_find_op(t->w, 'f', p->word[GNI_P_PROGRAM_STEPS + k] & 2047u);
+        if (!f) continue;
+        gni_wg_want(t, f->name, f->name_length);
+        quick = true;
+    }
     gni_wg_main_text(t, p, size);
-    gni_wg_say(t,
-               "let n = P(%uu);\nlet groups = (n + %uu) / %uu;\n"
-               "for (var q = wg.x * %uu + me; q < groups; q += ng.x * %uu) {\n"
-               "let i = q * %uu;\nlet count = min(n - i, %uu);\n",
-               (unsigned)GNI_P_MAP_N, group - 1, group, size, size, group, group);
-    gni_wg_body(t, p);
-    for (int k = 0; k < p->n_out; k++) gni_wg_store(t, p, k);
+    gni_wg_say(t, "let n = P(%uu);\nlet groups = (n + %uu) / %uu;\n", (unsigned)GNI_P_MAP_N, group - 1, group);
+    if (alone)
+        gni_wg_say(t,
+                   "let step = %uu;\nlet each = (groups + ng.x * step - 1u) / (ng.x * step) * step;\n"
+                   "let end = min(groups, (wg.x + 1u) * each);\nvar q = wg.x * each + me;\n",
+                   size);
+    else gni_wg_say(t, "let step = ng.x * %uu;\nlet end = groups;\nvar q = wg.x * %uu + me;\n", size, size);
+    gni_wg_say(t, "if (q >= end) { return; }\n");
+    if (quick) {
+        gni_wg_map_step(t, p, group, true);
+        gni_wg_say(t, "if (q < end) {\n");
+    }
+    gni_wg_map_step(t, p, group, false);
+    gni_wg_say(t, "%sq -= step;\nlet i = q * %uu;\nlet count = n - i;\nif (count < %uu) {\n", quick ? "}\n" : "", group,
+               group);
+    for (int k = 0; k < p->n_out; k++) gni_wg_store(t, p, k, true);
     gni_wg_say(t, "}\n}\n");
 }
 
@@ -31096,7 +31142,7 @@ static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
         gni_wg_say(t, "let sq%d = t;\n", p->scalars);
         gni_wg_coordinates(t, p->vectors, p->scalars, false);
     }
-    gni_wg_body(t, p);
+    gni_wg_body(t, p, false);
     gni_wg_say(t, "var v = r%u; var s2 = vec4<u32>(); var c2 = vec4<u32>();\n", p->word[GNI_P_PROGRAM_OUT_REGS] & 255u);
     if (p->columns) gni_wg_say(t, "var index = vec4<u32>(P(%uu) + t);\n", (unsigned)GNI_P_REDUCE_INDEX0);
     else gni_wg_say(t, "var index = vec4<u32>(P(%uu) + i) + vec4<u32>(0u, 1u, 2u, 3u);\n", (unsigned)GNI_P_REDUCE_INDEX0);
