@@ -31,8 +31,8 @@ weighs() { # name, file, most
     echo "$1: $have bytes by gzip, of $3 at the most"
     [ "$have" -le "$3" ]
 }
-weighs "core.wasm" package/core.wasm 284000
-weighs "core-relaxed.wasm" package/core-relaxed.wasm 285000
+weighs "core.wasm" package/core.wasm 287000
+weighs "core-relaxed.wasm" package/core-relaxed.wasm 288000
 weighs "core-gpu.wasm" package/core-gpu.wasm 460000
 emcc() {
     "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -DNDEBUG -msimd128 -Oz "$@"

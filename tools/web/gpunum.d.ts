@@ -15,7 +15,8 @@ export interface Options {
     relaxed?: boolean;
     /** 'webgpu', 'cpu', or (left out) 'auto': the first where the browser has a GPU. */
     backend?: 'auto' | 'webgpu' | 'cpu';
-    /** Of a context with a GPU: 'gpu' (left out), or 'auto', which leaves small work to the CPU. */
+    /** Of a context with a GPU: 'gpu', or 'auto', which leaves small work to the CPU. Left out: the GPU, but for a thousand
+        numbers at most that are on the CPU. */
     placement?: 'auto' | 'cpu' | 'gpu' | 'stay';
     /** Of the CPU; 0: as many as the machine has; left out: 1. More than one need a page that is cross-origin isolated, or node. */
     threads?: number;

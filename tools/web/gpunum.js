@@ -91,10 +91,11 @@ async function openGpu(seed, placement, threads) {
 }
 
 // Opens a context. `backend`: 'webgpu', 'cpu', or 'auto': the first where there is a GPU; `placement` of what a context with
-// a GPU computes: 'gpu', or 'auto', which leaves small work to the CPU; `relaxed`: whether the CPU uses relaxed SIMD, where
-// left out what the engine has; `threads` of the CPU, 0 for as many as the machine has: with more than one, workers share the
-// work where the page is cross-origin isolated, else device.whyOneThread says why not; `seed` of random numbers.
-export async function open({ backend = 'auto', placement = 'gpu', relaxed, threads = 1, seed = 0 } = {}) {
+// a GPU computes: 'gpu', or 'auto', which leaves small work to the CPU, and where left out the GPU, but for work on a
+// thousand numbers at most that are on the CPU; `relaxed`: whether the CPU uses relaxed SIMD, where left out what the engine
+// has; `threads` of the CPU, 0 for as many as the machine has: with more than one, workers share the work where the page is
+// cross-origin isolated, else device.whyOneThread says why not; `seed` of random numbers.
+export async function open({ backend = 'auto', placement, relaxed, threads = 1, seed = 0 } = {}) {
     threads = Math.min(threads || (globalThis.navigator?.hardwareConcurrency ?? 1), 64);
     let why = 'the CPU was asked for';
     if (backend !== 'cpu') {

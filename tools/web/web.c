@@ -17,12 +17,15 @@ EMSCRIPTEN_KEEPALIVE gn_context *gn_web_open(double seed, int threads) {
 EM_JS(void, gn_web_opened, (void *user, gn_context *g), {
     Module["gnOpened"](g);
 })
+// A placement of -1 leaves to the CPU what is done there before a GPU has heard of it, where its operands are.
 EMSCRIPTEN_KEEPALIVE void gn_web_open_gpu(double seed, int placement) {
+    const gn_thresholds little = {1001, 1001, 32768, 1001, 1001, 1001, 0};
     gn_options o;
     memset(&o, 0, sizeof o);
     o.seed = (uint64_t)seed;
     o.backend = GN_BACKEND_WEBGPU;
-    o.placement = (gn_placement)placement;
+    if (placement < 0) o.thresholds = little;
+    else o.placement = (gn_placement)placement;
     gn_open_async(&o, gn_web_opened, NULL);
 }
 #endif
