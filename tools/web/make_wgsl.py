@@ -270,6 +270,8 @@ def shorter(text):
     return "".join(renamed(x) for x in re.split(r"^(?=fn |@compute)", text, flags=re.M))
 
 
+HIDDEN = re.compile(r"let (\w+) = (bitcast<vec4<u32>>\(.*\));\nlet (\w+) = gn_zero;\nreturn bitcast<vec4<u32>>\(bitcast<vec4<f32>>\("
+                    r"\(\1 \| vec4<u32>\(\3, \3, \3, \3\)\)\)\);")
 RARE = re.compile(r"gn_(trig|div)_rare_")
 
 
@@ -328,7 +330,10 @@ def library(tmp, keep):
         body = re.sub(r"\w+", lambda m: names.get(m.group(0), m.group(0)), body)
         if "gn_wgsl_words" in body:
             raise make_shaders.Problem("%s of the library reads parameters" % n)
-        chunks.append("@%s%s\n%s" % (names[n], "".join(" " + x for x in needs), shorter(body)))
+        body = shorter(body)
+        if names[n][0] == "o":  # what an op gives is hidden by the program that it is a step of
+            body = HIDDEN.sub(r"return \2;", body)
+        chunks.append("@%s%s\n%s" % (names[n], "".join(" " + x for x in needs), body))
     chunks += quick(chunks, {n: names[n] for n in found})
     for codes, _ in calls:  # conversions have one form under three numbers
         for c in codes[1:]:

@@ -342,7 +342,7 @@ static void gni_wg_load(gni_wg_text *t, const gni_wg_program_words *p, int k) {
         int shift = dtype == GNI_T_I8 ? 24 : 16;
         gni_wg_say(t, "v = bitcast<vec4<u32>>(bitcast<vec4<i32>>(v << vec4<u32>(%du)) >> vec4<u32>(%du));\n", shift, shift);
     }
-    gni_wg_say(t, "r%d = v | vec4<u32>(gn_zero);\n}\n", k);
+    gni_wg_say(t, "r%d = v;\n}\n", k);
 }
 
 // To memory's form, in v.
@@ -461,10 +461,22 @@ static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p, bool quic
 }
 
 static void gni_wg_registers(gni_wg_text *t, const gni_wg_program_words *p) {
+    uint32_t used = 1; // bit k: register k, of inputs and constants
+    for (int k = 0; k < p->n_insn; k++)
+        for (int q = 11; q < 32; q += 7) {
+            uint32_t r = p->word[GNI_P_PROGRAM_STEPS + k] >> q & 127u;
+            if (r < 16) used |= 1u << r;
+        }
+    for (int k = 0; k < 4; k++) {
+        uint32_t r = p->word[GNI_P_PROGRAM_OUT_REGS] >> (8 * k) & 255u;
+        if (r < 16) used |= 1u << r;
+    }
     gni_wg_say(t, "gn_zero = P(%uu);\n", (unsigned)GNI_WG_PARAM_BYTES / 4u - 1u);
-    for (int k = 0; k < GNI_MAX_INPUTS; k++) gni_wg_say(t, "var r%d = vec4<u32>();\n", k);
+    for (int k = 0; k < GNI_MAX_INPUTS; k++)
+        if (k < p->n_in || used >> k & 1u) gni_wg_say(t, "var r%d = vec4<u32>();\n", k);
     for (uint32_t k = 0; k < GNI_MAX_CONSTS; k++) {
         uint32_t at = GNI_P_PROGRAM_CONST + 2u * k;
+        if (!(used >> (8 + k) & 1u)) continue;
         if (p->raw64)
             gni_wg_say(t, "let r%u = vec4<u32>(P(%uu), P(%uu), P(%uu), P(%uu));\n", 8u + k, at, at + 1u, at, at + 1u);
         else gni_wg_say(t, "let r%u = vec4<u32>(P(%uu) | gn_zero);\n", 8u + k, at);
@@ -491,11 +503,11 @@ static void gni_wg_map_step(gni_wg_text *t, const gni_wg_program_words *p, unsig
 }
 
 static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
-    // On CPUs what an invocation begins with costs as much as its vector: each gets 32 of them, and a workgroup's lie
-    // together. SwiftShader runs both sides of every `if`, and a loop until no lane is left in it, but once at least: so what
+    // On CPUs what an invocation begins with costs as much as its vector: a workgroup is no more than a subgroup, so each gets
+    // 32 of them or more, and those of a workgroup lie together. SwiftShader runs both sides of every `if`, and a loop until no lane is left in it, but once at least: so what
     // is rarely needed is in a loop of its own there.
     const bool alone = t->w->gpu.caps.alone;
-    unsigned group = p->raw64 ? 2u : 4u, size = alone ? 8u : 256u;
+    unsigned group = p->raw64 ? 2u : 4u, size = alone ? GNI_MIN(t->w->gpu.caps.subgroup, 64u) : 256u;
     bool quick = false;
     for (int k = 0; alone && k < p->n_insn; k++) {
         gni_wg_function *f = gni_wg_find_op(t->w, 'f', p->word[GNI_P_PROGRAM_STEPS + k] & 2047u);
