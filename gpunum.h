@@ -11111,7 +11111,8 @@ typedef struct gni_gpu_caps {
     bool addresses;             // kernels reach buffers by address, else by bindings
     bool texts;                 // programs become kernels of their own at run time, with only the buffers that they
                                 // have; no workgroup waits for another one
-    bool alone;                 // a CPU whose compiler makes little of barriers: kernels without them, where there are
+    uint32_t alone;             // of a CPU whose compiler makes little of barriers, invocations of a subgroup: kernels
+                                // without barriers then, where there are
     uint32_t jobs;              // with texts, bits: the kinds of jobs that there are kernels for
     bool mapped;                // device memory is visible to the host and cached there
     bool int64, atomic64, float64, float16, int8, int16, storage8, storage16, memory_model;
@@ -31078,11 +31079,11 @@ static void gni_wg_map_step(gni_wg_text *t, const gni_wg_program_words *p, unsig
 }
 
 static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
-    // On CPUs what an invocation begins with costs as much as its vector: a workgroup is no more than a subgroup, so each gets
-    // 32 of them or more, and those of a workgroup lie together. SwiftShader runs both sides of every `if`, and a loop until no lane is left in it, but once at least: so what
-    // is rarely needed is in a loop of its own there.
-    const bool alone = t->w->gpu.caps.alone;
-    unsigned group = p->raw64 ? 2u : 4u, size = alone ? GNI_MIN(t->w->gpu.caps.subgroup, 64u) : 256u;
+    // On CPUs what an invocation begins with costs as much as its vector: a workgroup is a subgroup, so that each gets 32 of
+    // them or more, and those of a workgroup lie together. SwiftShader runs both sides of every `if`, and a loop until no
+    // lane is left in it, but once at least: so what is rarely needed is in a loop of its own there.
+    const bool alone = t->w->gpu.caps.alone > 0;
+    unsigned group = p->raw64 ? 2u : 4u, size = alone ? t->w->gpu.caps.alone : 256u;
     bool quick = false;
     for (int k = 0; alone && k < p->n_insn; k++) {
         gni_wg_function *f = gni_wg_find_op(t->w, 'f', p->word[GNI_P_PROGRAM_STEPS + k] & 2047u);
@@ -31112,8 +31113,8 @@ static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
 
 // ---- reductions: see reduce.glsl, whose lanes, teams and units these are
 
-static void gni_wg_join_team(gni_wg_text *t, const gni_wg_program_words *p) {
-    unsigned step = p->columns ? 256u >> p->log_lanes : 1u;
+static void gni_wg_join_team(gni_wg_text *t, const gni_wg_program_words *p, unsigned teams) {
+    unsigned step = p->columns ? teams : 1u;
     gni_wg_say(t,
                "workgroupBarrier();\nfor (var h = %uu; h > 0u; h = h >> 1u) {\n"
                "if (lane >= h && lane < 2u * h) { ts[me] = s; tc[me] = c; }\nworkgroupBarrier();\n"
@@ -31170,8 +31171,9 @@ static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
 }
 
 static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
-    const bool alone = t->w->gpu.caps.alone && !p->columns && p->log_lanes == 0; // no barrier
-    unsigned size = alone ? 16u : 256u, lanes = 1u << p->log_lanes, teams = size >> p->log_lanes;
+    const bool alone = t->w->gpu.caps.alone > 0 && p->log_lanes == 0; // no barrier
+    unsigned size = alone ? 16u : t->w->gpu.caps.alone > 0 ? t->w->gpu.caps.alone : 256u;
+    unsigned lanes = 1u << p->log_lanes, teams = size >> p->log_lanes;
     static const char *const wanted[] = {"neutral", "neutral_c", "enter", "join", "join_next", "leave"};
     gni_wg_say(t, "const GN_CODE : u32 = %uu;\nconst GN_RESULT_DTYPE : u32 = %uu;\n", p->code, p->result);
     for (int i = 0; i < 6; i++) gni_wg_want_name(t, wanted[i]);
@@ -31193,7 +31195,7 @@ static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
                    "var s2 = v9(at); var c2 = v9(at + 4u); join(&s, &c, &s2, &c2);\n}\n}\n",
                    lanes);
     else gni_wg_take_steps(t, p);
-    if (!alone) gni_wg_join_team(t, p);
+    if (!alone) gni_wg_join_team(t, p, teams);
     gni_wg_say(t, "if (lane == 0u && unit < units) {\n");
     if (p->partial)
         gni_wg_say(t, "let at = 8u * (unit * splits + P(%uu) + wg.y);\nw9(at, s); w9(at + 4u, c);\n",
@@ -31889,7 +31891,7 @@ static bool gni_wg_caps(gni_wg *w) {
     c->texts = true;
     c->jobs = ~(1u << GNI_JOB_FACTOR);
     c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : 16;
-    c->alone = c->kind == GNI_GPU_CPU;
+    c->alone = c->kind == GNI_GPU_CPU ? GNI_MIN(c->subgroup, 64u) : 0;
     bool real = info.backendType != WGPUBackendType_Null;
     wgpuAdapterInfoFreeMembers(info);
     return real;
@@ -34013,7 +34015,7 @@ static void gni_job_reduce_space(const gni_reduce *r, bool columns, gni_job_spac
     s->scalars = n - s->vectors;
 }
 
-enum { GNI_JOB_ALONE = 32 }; // rows, from which on an invocation takes one where barriers are dear
+enum { GNI_JOB_ALONE = 32 }; // units, from which on an invocation takes one where barriers are dear
 
 static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t kept,
                                 int64_t reduced, gni_job_plan *p) {
@@ -34035,9 +34037,13 @@ static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t
                p->units >> (8 - p->log_lanes) < 6 * (int64_t)gpu->caps.multiprocessors)
             p->log_lanes++;
     }
-    const bool alone = gpu->caps.alone && !p->columns && p->units >= GNI_JOB_ALONE;
-    if (alone) p->log_lanes = 0;
-    p->blocks = gni_job_ceil(p->units, alone ? 16 : (int64_t)256 >> p->log_lanes);
+    int64_t threads = 256;
+    if (gpu->caps.alone) { // barriers are dear: none, or within a subgroup
+        const bool each = p->units >= GNI_JOB_ALONE;
+        threads = each ? 16 : gpu->caps.alone;
+        p->log_lanes = each ? 0 : GNI_MIN(p->log_lanes, gni_job_log2_up(threads));
+    }
+    p->blocks = gni_job_ceil(p->units, threads >> p->log_lanes);
 }
 
 // Workgroups that keep the device busy.

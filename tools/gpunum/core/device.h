@@ -125,7 +125,8 @@ typedef struct gni_gpu_caps {
     bool addresses;             // kernels reach buffers by address, else by bindings
     bool texts;                 // programs become kernels of their own at run time, with only the buffers that they
                                 // have; no workgroup waits for another one
-    bool alone;                 // a CPU whose compiler makes little of barriers: kernels without them, where there are
+    uint32_t alone;             // of a CPU whose compiler makes little of barriers, invocations of a subgroup: kernels
+                                // without barriers then, where there are
     uint32_t jobs;              // with texts, bits: the kinds of jobs that there are kernels for
     bool mapped;                // device memory is visible to the host and cached there
     bool int64, atomic64, float64, float16, int8, int16, storage8, storage16, memory_model;

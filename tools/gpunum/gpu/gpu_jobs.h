@@ -830,7 +830,7 @@ static void gni_job_reduce_space(const gni_reduce *r, bool columns, gni_job_spac
     s->scalars = n - s->vectors;
 }
 
-enum { GNI_JOB_ALONE = 32 }; // rows, from which on an invocation takes one where barriers are dear
+enum { GNI_JOB_ALONE = 32 }; // units, from which on an invocation takes one where barriers are dear
 
 static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t kept,
                                 int64_t reduced, gni_job_plan *p) {
@@ -852,9 +852,13 @@ static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t
                p->units >> (8 - p->log_lanes) < 6 * (int64_t)gpu->caps.multiprocessors)
             p->log_lanes++;
     }
-    const bool alone = gpu->caps.alone && !p->columns && p->units >= GNI_JOB_ALONE;
-    if (alone) p->log_lanes = 0;
-    p->blocks = gni_job_ceil(p->units, alone ? 16 : (int64_t)256 >> p->log_lanes);
+    int64_t threads = 256;
+    if (gpu->caps.alone) { // barriers are dear: none, or within a subgroup
+        const bool each = p->units >= GNI_JOB_ALONE;
+        threads = each ? 16 : gpu->caps.alone;
+        p->log_lanes = each ? 0 : GNI_MIN(p->log_lanes, gni_job_log2_up(threads));
+    }
+    p->blocks = gni_job_ceil(p->units, threads >> p->log_lanes);
 }
 
 // Workgroups that keep the device busy.

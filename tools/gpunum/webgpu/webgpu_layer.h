@@ -454,7 +454,7 @@ static bool gni_wg_caps(gni_wg *w) {
     c->texts = true;
     c->jobs = ~(1u << GNI_JOB_FACTOR);
     c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : 16;
-    c->alone = c->kind == GNI_GPU_CPU;
+    c->alone = c->kind == GNI_GPU_CPU ? GNI_MIN(c->subgroup, 64u) : 0;
     bool real = info.backendType != WGPUBackendType_Null;
     wgpuAdapterInfoFreeMembers(info);
     return real;

@@ -503,11 +503,11 @@ static void gni_wg_map_step(gni_wg_text *t, const gni_wg_program_words *p, unsig
 }
 
 static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
-    // On CPUs what an invocation begins with costs as much as its vector: a workgroup is no more than a subgroup, so each gets
-    // 32 of them or more, and those of a workgroup lie together. SwiftShader runs both sides of every `if`, and a loop until no lane is left in it, but once at least: so what
-    // is rarely needed is in a loop of its own there.
-    const bool alone = t->w->gpu.caps.alone;
-    unsigned group = p->raw64 ? 2u : 4u, size = alone ? GNI_MIN(t->w->gpu.caps.subgroup, 64u) : 256u;
+    // On CPUs what an invocation begins with costs as much as its vector: a workgroup is a subgroup, so that each gets 32 of
+    // them or more, and those of a workgroup lie together. SwiftShader runs both sides of every `if`, and a loop until no
+    // lane is left in it, but once at least: so what is rarely needed is in a loop of its own there.
+    const bool alone = t->w->gpu.caps.alone > 0;
+    unsigned group = p->raw64 ? 2u : 4u, size = alone ? t->w->gpu.caps.alone : 256u;
     bool quick = false;
     for (int k = 0; alone && k < p->n_insn; k++) {
         gni_wg_function *f = gni_wg_find_op(t->w, 'f', p->word[GNI_P_PROGRAM_STEPS + k] & 2047u);
@@ -537,8 +537,8 @@ static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
 
 // ---- reductions: see reduce.glsl, whose lanes, teams and units these are
 
-static void gni_wg_join_team(gni_wg_text *t, const gni_wg_program_words *p) {
-    unsigned step = p->columns ? 256u >> p->log_lanes : 1u;
+static void gni_wg_join_team(gni_wg_text *t, const gni_wg_program_words *p, unsigned teams) {
+    unsigned step = p->columns ? teams : 1u;
     gni_wg_say(t,
                "workgroupBarrier();\nfor (var h = %uu; h > 0u; h = h >> 1u) {\n"
                "if (lane >= h && lane < 2u * h) { ts[me] = s; tc[me] = c; }\nworkgroupBarrier();\n"
@@ -595,8 +595,9 @@ static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
 }
 
 static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
-    const bool alone = t->w->gpu.caps.alone && !p->columns && p->log_lanes == 0; // no barrier
-    unsigned size = alone ? 16u : 256u, lanes = 1u << p->log_lanes, teams = size >> p->log_lanes;
+    const bool alone = t->w->gpu.caps.alone > 0 && p->log_lanes == 0; // no barrier
+    unsigned size = alone ? 16u : t->w->gpu.caps.alone > 0 ? t->w->gpu.caps.alone : 256u;
+    unsigned lanes = 1u << p->log_lanes, teams = size >> p->log_lanes;
     static const char *const wanted[] = {"neutral", "neutral_c", "enter", "join", "join_next", "leave"};
     gni_wg_say(t, "const GN_CODE : u32 = %uu;\nconst GN_RESULT_DTYPE : u32 = %uu;\n", p->code, p->result);
     for (int i = 0; i < 6; i++) gni_wg_want_name(t, wanted[i]);
@@ -618,7 +619,7 @@ static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
                    "var s2 = v9(at); var c2 = v9(at + 4u); join(&s, &c, &s2, &c2);\n}\n}\n",
                    lanes);
     else gni_wg_take_steps(t, p);
-    if (!alone) gni_wg_join_team(t, p);
+    if (!alone) gni_wg_join_team(t, p, teams);
     gni_wg_say(t, "if (lane == 0u && unit < units) {\n");
     if (p->partial)
         gni_wg_say(t, "let at = 8u * (unit * splits + P(%uu) + wg.y);\nw9(at, s); w9(at + 4u, c);\n",
