@@ -20338,15 +20338,17 @@ static bool gni_pair_map(gni_pairs *q, const gni_map *m, const gni_cpu_isa *isa)
     s.q = q;
     s.steps = 0;
     memset(to, 0, sizeof *to);
+    uint32_t taken = 0; // imaginary parts: one may lie just before the real part of a number of the same buffer
     for (int k = 0; k < p->n_in; k++) s.input[k] = -1;
     for (int k = 0; k < p->n_in; k++)
-        for (int i = 0; i < p->n_in; i++)
+        for (int i = 0; i < p->n_in && (taken >> k & 1u) == 0; i++)
             if (gni_pair_parts(&m->in[k], &m->in[i])) {
                 q->map.in[to->n_in] = m->in[k];
                 q->map.in[to->n_in].stride[inner] = 1;
                 to->in_dtype[to->n_in] = p->in_dtype[k];
                 s.input[k] = to->n_in++;
                 s.other[k] = i;
+                taken |= 1u << i;
                 break;
             }
     if (2 * to->n_in != p->n_in) return false;

@@ -309,6 +309,23 @@ static void check_quotients(gn_context *g, gn_dtype part, int64_t n, const doubl
             fail_msg("%s, %d, element %d: %a, not %a", gn_dtype_name(part), (int)n, (int)i, have[0][i], have[1][i]);
 }
 
+// Numbers of one buffer, of which the one's imaginary part lies before the other's real part.
+static void check_neighbours(gn_context *g, gn_dtype part, int64_t n) {
+    static double x[2][102], want[2][101], have[2][101];
+    gn_array *parts[2];
+    for (int p = 0; p < 2; p++) {
+        for (int64_t i = 0; i <= n; i++) x[p][i] = (double)(float)unit();
+        for (int64_t i = 0; i < n; i++) want[p][i] = part == GN_F32 ? (double)((float)x[p][i] + (float)x[p][i + 1]) : x[p][i] + x[p][i + 1];
+        parts[p] = gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(n + 1), x[p]), part);
+    }
+    gn_array *z = gn_eval(gn_complex(parts[0], parts[1])), *y = gn_add(gn_slice(z, 0, 0, n, 1), gn_slice(z, 0, 1, n + 1, 1));
+    for (int p = 0; p < 2; p++) {
+        parts[p] = gn_cast(p == 0 ? gn_real(y) : gn_imag(y), GN_F64);
+        assert_int_equal(gn_read(parts[p], have[p], gn_bytes(parts[p])), GN_OK);
+        assert_memory_equal(have[p], want[p], (size_t)n * sizeof(double));
+    }
+}
+
 static void test_pairs(void **state) {
     (void)state;
     static const double limits[] = {(double)INFINITY, -(double)INFINITY, (double)NAN, 0.0, 1e-310, 3e38};
@@ -323,6 +340,7 @@ static void test_pairs(void **state) {
                 GN_SCOPE(g) {
                     check_pairs(g, kind % 2 == 0 ? GN_C64 : GN_C128, lengths[i], kind / 2);
                     check_quotients(g, kind % 2 == 0 ? GN_F32 : GN_F64, lengths[i], limits);
+                    check_neighbours(g, kind % 2 == 0 ? GN_F32 : GN_F64, lengths[i]);
                 }
         assert_false(test_done(g, true));
     }
