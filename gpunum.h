@@ -4606,11 +4606,14 @@ GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
 // Folds of the CPU backend's reductions over 32-bit registers, compiled per pass: of elements that follow each other, and of
 // columns side by side. From outside: the tables GNI_FN(gni_fold_table) and GNI_FN(gni_columns_table).
 
-// gcc is told of a loop that what it writes lies just where it reads, or apart from it.
+// gcc makes vectors of loops whose length it knows (GNI_SOME elements), and is told that what they write lies just where they
+// read, or apart from it. Others find out by themselves.
 #if defined(__GNUC__) && !defined(__clang__)
 #define GNI_IN_PLACE _Pragma("GCC ivdep")
+#define GNI_SOME 16
 #else
 #define GNI_IN_PLACE
+#define GNI_SOME 1
 #endif
 
 // ---- folds of contiguous elements
@@ -5004,18 +5007,18 @@ static void GNI_FN(gni_columns_prod_f)(gni_acc_columns *acc, const void *from, i
         v[c] = y;                                                                                  \
         acc->at[c] = row;                                                                          \
     }
-GNI_COLUMNS(gni_columns_sum_i, int32_t, uint64_t, 16, v[c] += (uint64_t)(int64_t)y)
-GNI_COLUMNS(gni_columns_sum_u, uint32_t, uint64_t, 16, v[c] += (uint64_t)y)
-GNI_COLUMNS(gni_columns_prod_i, int32_t, uint64_t, 16, v[c] *= (uint64_t)(int64_t)y)
-GNI_COLUMNS(gni_columns_prod_u, uint32_t, uint64_t, 16, v[c] *= (uint64_t)y)
-GNI_COLUMNS(gni_columns_min_i, int32_t, int32_t, 16, v[c] = y < v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_min_u, uint32_t, uint32_t, 16, v[c] = y < v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_max_i, int32_t, int32_t, 16, v[c] = y > v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_max_u, uint32_t, uint32_t, 16, v[c] = y > v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_any_f, float, int32_t, 16, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, 16, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_all_f, float, int32_t, 16, v[c] &= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, 16, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_sum_i, int32_t, uint64_t, GNI_SOME, v[c] += (uint64_t)(int64_t)y)
+GNI_COLUMNS(gni_columns_sum_u, uint32_t, uint64_t, GNI_SOME, v[c] += (uint64_t)y)
+GNI_COLUMNS(gni_columns_prod_i, int32_t, uint64_t, GNI_SOME, v[c] *= (uint64_t)(int64_t)y)
+GNI_COLUMNS(gni_columns_prod_u, uint32_t, uint64_t, GNI_SOME, v[c] *= (uint64_t)y)
+GNI_COLUMNS(gni_columns_min_i, int32_t, int32_t, GNI_SOME, v[c] = y < v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_min_u, uint32_t, uint32_t, GNI_SOME, v[c] = y < v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_max_i, int32_t, int32_t, GNI_SOME, v[c] = y > v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_max_u, uint32_t, uint32_t, GNI_SOME, v[c] = y > v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_any_f, float, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_all_f, float, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
 GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, 1, GNI_PLACE_STEP(<))
 GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(<))
 GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, 1, GNI_PLACE_STEP(>))
@@ -6938,11 +6941,11 @@ GNI_COLUMNS(gni_wide_columns_argmin_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y < v[c] || y != y)))
 GNI_COLUMNS(gni_wide_columns_argmax_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y > v[c] || y != y)))
-GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, 16, v[c] |= (int32_t)(y != 0.0))
-GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, 16, v[c] &= (int32_t)(y != 0.0))
-GNI_COLUMNS(gni_wide_columns_prod_i, int64_t, uint64_t, 16, v[c] *= (uint64_t)y)
-GNI_COLUMNS(gni_wide_columns_any_i, int64_t, int32_t, 16, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_wide_columns_all_i, int64_t, int32_t, 16, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0.0))
+GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0.0))
+GNI_COLUMNS(gni_wide_columns_prod_i, int64_t, uint64_t, GNI_SOME, v[c] *= (uint64_t)y)
+GNI_COLUMNS(gni_wide_columns_any_i, int64_t, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_wide_columns_all_i, int64_t, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
 GNI_COLUMNS(gni_wide_columns_argmin_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y < v[c]))
 GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y > v[c]))
 #undef GNI_COLUMNS

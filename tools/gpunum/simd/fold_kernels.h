@@ -8,11 +8,14 @@
 #include "../simd/simd.h"
 #endif
 
-// gcc is told of a loop that what it writes lies just where it reads, or apart from it.
+// gcc makes vectors of loops whose length it knows (GNI_SOME elements), and is told that what they write lies just where they
+// read, or apart from it. Others find out by themselves.
 #if defined(__GNUC__) && !defined(__clang__)
 #define GNI_IN_PLACE _Pragma("GCC ivdep")
+#define GNI_SOME 16
 #else
 #define GNI_IN_PLACE
+#define GNI_SOME 1
 #endif
 
 // ---- folds of contiguous elements
@@ -406,18 +409,18 @@ static void GNI_FN(gni_columns_prod_f)(gni_acc_columns *acc, const void *from, i
         v[c] = y;                                                                                  \
         acc->at[c] = row;                                                                          \
     }
-GNI_COLUMNS(gni_columns_sum_i, int32_t, uint64_t, 16, v[c] += (uint64_t)(int64_t)y)
-GNI_COLUMNS(gni_columns_sum_u, uint32_t, uint64_t, 16, v[c] += (uint64_t)y)
-GNI_COLUMNS(gni_columns_prod_i, int32_t, uint64_t, 16, v[c] *= (uint64_t)(int64_t)y)
-GNI_COLUMNS(gni_columns_prod_u, uint32_t, uint64_t, 16, v[c] *= (uint64_t)y)
-GNI_COLUMNS(gni_columns_min_i, int32_t, int32_t, 16, v[c] = y < v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_min_u, uint32_t, uint32_t, 16, v[c] = y < v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_max_i, int32_t, int32_t, 16, v[c] = y > v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_max_u, uint32_t, uint32_t, 16, v[c] = y > v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_any_f, float, int32_t, 16, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, 16, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_all_f, float, int32_t, 16, v[c] &= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, 16, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_sum_i, int32_t, uint64_t, GNI_SOME, v[c] += (uint64_t)(int64_t)y)
+GNI_COLUMNS(gni_columns_sum_u, uint32_t, uint64_t, GNI_SOME, v[c] += (uint64_t)y)
+GNI_COLUMNS(gni_columns_prod_i, int32_t, uint64_t, GNI_SOME, v[c] *= (uint64_t)(int64_t)y)
+GNI_COLUMNS(gni_columns_prod_u, uint32_t, uint64_t, GNI_SOME, v[c] *= (uint64_t)y)
+GNI_COLUMNS(gni_columns_min_i, int32_t, int32_t, GNI_SOME, v[c] = y < v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_min_u, uint32_t, uint32_t, GNI_SOME, v[c] = y < v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_max_i, int32_t, int32_t, GNI_SOME, v[c] = y > v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_max_u, uint32_t, uint32_t, GNI_SOME, v[c] = y > v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_any_f, float, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_all_f, float, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
 GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, 1, GNI_PLACE_STEP(<))
 GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(<))
 GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, 1, GNI_PLACE_STEP(>))

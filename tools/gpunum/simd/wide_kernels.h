@@ -563,11 +563,11 @@ GNI_COLUMNS(gni_wide_columns_argmin_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y < v[c] || y != y)))
 GNI_COLUMNS(gni_wide_columns_argmax_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y > v[c] || y != y)))
-GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, 16, v[c] |= (int32_t)(y != 0.0))
-GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, 16, v[c] &= (int32_t)(y != 0.0))
-GNI_COLUMNS(gni_wide_columns_prod_i, int64_t, uint64_t, 16, v[c] *= (uint64_t)y)
-GNI_COLUMNS(gni_wide_columns_any_i, int64_t, int32_t, 16, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_wide_columns_all_i, int64_t, int32_t, 16, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0.0))
+GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0.0))
+GNI_COLUMNS(gni_wide_columns_prod_i, int64_t, uint64_t, GNI_SOME, v[c] *= (uint64_t)y)
+GNI_COLUMNS(gni_wide_columns_any_i, int64_t, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_wide_columns_all_i, int64_t, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
 GNI_COLUMNS(gni_wide_columns_argmin_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y < v[c]))
 GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y > v[c]))
 #undef GNI_COLUMNS
