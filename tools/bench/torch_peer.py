@@ -172,15 +172,16 @@ def wide_runner(row, device):
 def dtypes_runner(row, device):
     op, dtype, n = row["name"].rsplit(" ", 2)
     n, dtype = int(n), getattr(torch, dtype)
+    rounds = dtype.is_complex or dtype.is_floating_point
 
     def numbers(*shape):
-        if dtype.is_complex or dtype.is_floating_point:
+        if rounds:
             return torch.randn(*shape, device=device).to(dtype)
         return torch.randint(0, 100, shape, device=device).to(dtype)
 
     a, b, row_of, column = numbers(n, n), numbers(n, n), numbers(n), numbers(n, 1)
     # Its mean is of floating-point numbers alone.
-    mean = (lambda: a.mean()) if dtype.is_complex or dtype.is_floating_point else (lambda: a.sum().float() / a.numel())
+    mean = (lambda: a.mean()) if rounds else (lambda: a.sum().float() / a.numel())
     return {
         "add": lambda: a + b,
         "neg": lambda: -a,
