@@ -76,7 +76,7 @@
 #define GNI_UNARY_SIZE(X) \
     X(gn_abs,         ABS,        gni_vabs(a),            fabs(a),            GNI_T(gni_iabs)(a),  "abs(a)", \
       "GN_ABS_INT(a)", gn_mul(gy, gn_sign(a))) \
-    X(gn_sign,        SIGN,       gni_vsign(a),           gni_dsign(a),       GNI_T(gni_isign)(a), "gn_sign(a)", \
+    X(gn_sign,        SIGN,       gni_vsign(a),           a == a ? (a > 0) - (a < 0) : a, GNI_T(gni_isign)(a), "gn_sign(a)", \
       "GN_SIGN_INT(a)", gn_zeros_like(gy))
 #define GNI_UNARY_WHOLE(X) \
     X(gn_square,      SQUARE,     a * a,                  a * a,              (T)((UT)a * (UT)a),  "a * a", \

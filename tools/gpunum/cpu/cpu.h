@@ -634,7 +634,8 @@ static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t st
     gni_eval_pad(e, to, n);
 }
 
-// n elements of the registers, from number `from` on. `direct[o]` is where output o may be written at once, or NULL.
+// n elements of the registers, from number `from` on. `direct[o]` is where output o may be written at once, or NULL, as
+// `direct` is for none.
 static void gni_eval_run(gni_eval *e, int64_t from, int64_t n, char *const *direct) {
     const gni_plan *plan = e->plan;
     const gni_program *p = plan->program;
@@ -643,7 +644,7 @@ static void gni_eval_run(gni_eval *e, int64_t from, int64_t n, char *const *dire
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
         int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
-        char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
+        char *to = direct != NULL && o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
         const char *a = e->reg[GNI_INSN_A(insn)] + at;
         if (plan->kernel[i] == NULL)
             plan->math->rare(GNI_INSN_CODE(insn), to + at, a, p->wide, count);
@@ -755,7 +756,6 @@ static void gni_map_fill(const gni_plan *plan, char *to, int64_t n, int64_t item
 // The last few elements, behind `at` whole groups of 16 that were read and written in place: by way of the slots, at the
 // same place but where nothing else is in them.
 static void gni_map_rest(const gni_map_job *j, gni_eval *e, char *const *p, int64_t at, int64_t rest, char *const *direct) {
-    static char *const none[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL};
     const gni_program *g = j->plan.program;
     const int64_t width = j->plan.width, slot = at >= j->plan.block ? 0 : at;
     for (int k = 0; k < g->n_in; k++) {
@@ -766,7 +766,7 @@ static void gni_map_rest(const gni_map_job *j, gni_eval *e, char *const *p, int6
         e->reg[k] = to;
         e->have[k] = NULL;
     }
-    gni_eval_run(e, slot, rest, none);
+    gni_eval_run(e, slot, rest, NULL);
     for (int i = 0; i < g->n_insn; i++) {
         const int o = j->plan.out_of[i], reg = g->n_in + g->n_const + i;
         if (o < 0 || direct[o] == NULL) continue;

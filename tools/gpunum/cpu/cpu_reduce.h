@@ -127,14 +127,13 @@ static int64_t gni_cursor_place(const gni_cursor *c, int first) {
 // Evaluates the program on a tile; returns the reduced register.
 static const char *gni_reduce_tile(const gni_reduce_job *j, gni_eval *e, char *const *p,
                                    const int64_t ext[3]) {
-    static char *const none[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL};
     const gni_space *s = &j->space;
     const gni_program *g = j->plan.program;
     int64_t n = gni_extent_size(ext);
     bool whole = g->n_insn == 0 || (n & 15) == 0;
     for (int k = 0; k < g->n_in; k++)
         gni_eval_load(e, k, p[k], s->stride[k] + s->rank - 3, ext, n, whole);
-    gni_eval_run(e, 0, n, none);
+    gni_eval_run(e, 0, n, NULL);
     return e->reg[g->out_reg[0]];
 }
 

@@ -23,7 +23,6 @@ GNI_INLINE double gni_dsoftplus(double a) {
 GNI_INLINE double gni_dgelu(double a) {
     return a == -GNI_INF ? -0.0 : 0.5 * a * erfc(-a * GNI_SQRT1_2);
 }
-GNI_INLINE double gni_dsign(double a) { return a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a == a ? 0.0 : a; }
 GNI_INLINE double gni_drint(double a) { return rint(a); }
 // The remainder has the divisor's sign, as in Python and NumPy.
 GNI_INLINE double gni_dmod(double a, double b) {
