@@ -2220,7 +2220,7 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 #define GNI_UNARY_SIZE(X) \
     X(gn_abs,         ABS,        gni_vabs(a),            fabs(a),            GNI_T(gni_iabs)(a),  "abs(a)", \
       "GN_ABS_INT(a)", gn_mul(gy, gn_sign(a))) \
-    X(gn_sign,        SIGN,       gni_vsign(a),           gni_dsign(a),       GNI_T(gni_isign)(a), "gn_sign(a)", \
+    X(gn_sign,        SIGN,       gni_vsign(a),           a == a ? (a > 0) - (a < 0) : a, GNI_T(gni_isign)(a), "gn_sign(a)", \
       "GN_SIGN_INT(a)", gn_zeros_like(gy))
 #define GNI_UNARY_WHOLE(X) \
     X(gn_square,      SQUARE,     a * a,                  a * a,              (T)((UT)a * (UT)a),  "a * a", \
@@ -4604,7 +4604,8 @@ GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
 
 // >>fold_kernels
 // Folds of the CPU backend's reductions over 32-bit registers, compiled per pass: of elements that follow each other, and of
-// columns side by side. From outside: the tables GNI_FN(gni_fold_table) and GNI_FN(gni_columns_table).
+// columns side by side. From outside: the tables GNI_FN(gni_fold_table) and GNI_FN(gni_columns_table); what room
+// `wide_kernels` makes its own of with the same macros, and takes them back.
 
 // gcc makes vectors of loops whose length it knows (GNI_SOME elements), and is told that what they write lies just where they
 // read, or apart from it. Others find out by themselves.
@@ -4832,19 +4833,16 @@ GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u, uint32_t)
 #undef GNI_FOLD_INT_EXTREME
 #undef GNI_FOLD_INT_PLACE
 
-#define GNI_VALUES(op)                                                                             \
-    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_u)
-#define GNI_TRUTH(op)                                                                              \
-    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_i)
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
-#undef GNI_VALUES
-#undef GNI_TRUTH
+// What a table has by reduction: GNI_LOOP(op, domain) for floating-point, signed and unsigned numbers; of truth the last two
+// are one.
+#define GNI_VALUES(op) GNI_LOOP(op, f), GNI_LOOP(op, i), GNI_LOOP(op, u)
+#define GNI_TRUTH(op) GNI_LOOP(op, f), GNI_LOOP(op, i), GNI_LOOP(op, i)
+#define GNI_FOLD_ROW_AXES(fn, NAME, loop, form, back) GNI_##form(loop),
+#define GNI_FOLD_ROW_PLACE(fn, NAME, loop, form) GNI_##form(loop),
+#define GNI_FOLD_ROWS GNI_REDUCE_AXES(GNI_FOLD_ROW_AXES) GNI_REDUCE_PLACE(GNI_FOLD_ROW_PLACE)
+#define GNI_LOOP(op, d) GNI_FN(gni_fold_##op##_##d)
+static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {GNI_FOLD_ROWS};
+#undef GNI_LOOP
 
 // ---- folds of columns
 
@@ -5002,8 +5000,8 @@ static void GNI_FN(gni_columns_prod_f)(gni_acc_columns *acc, const void *from, i
             }                                                                                      \
         }                                                                                          \
     }
-#define GNI_PLACE_STEP(OP)                                                                         \
-    if (y OP v[c]) {                                                                               \
+#define GNI_PLACE_STEP(BETTER)                                                                     \
+    if (BETTER) {                                                                                  \
         v[c] = y;                                                                                  \
         acc->at[c] = row;                                                                          \
     }
@@ -5019,26 +5017,14 @@ GNI_COLUMNS(gni_columns_any_f, float, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 
 GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
 GNI_COLUMNS(gni_columns_all_f, float, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
 GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, 1, GNI_PLACE_STEP(<))
-GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(<))
-GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, 1, GNI_PLACE_STEP(>))
-GNI_COLUMNS(gni_columns_argmax_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(>))
-#undef GNI_COLUMNS
-#undef GNI_PLACE_STEP
+GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, 1, GNI_PLACE_STEP(y < v[c]))
+GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(y < v[c]))
+GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, 1, GNI_PLACE_STEP(y > v[c]))
+GNI_COLUMNS(gni_columns_argmax_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(y > v[c]))
 
-#define GNI_VALUES(op)                                                                             \
-    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_u)
-#define GNI_TRUTH(op)                                                                              \
-    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_i)
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_columns_fn GNI_FN(gni_columns_table)[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
-#undef GNI_VALUES
-#undef GNI_TRUTH
+#define GNI_LOOP(op, d) GNI_FN(gni_columns_##op##_##d)
+static const gni_fold_columns_fn GNI_FN(gni_columns_table)[GNI_RED_COUNT * 3] = {GNI_FOLD_ROWS};
+#undef GNI_LOOP
 
 // >>cpu_kernels
 // Loops of the CPU backend, compiled per pass: one kernel per op and register domain, conversions, softmax pieces, random
@@ -5523,7 +5509,7 @@ GNI_MOVE_16(gni_store_16, uint16_t, uint32_t, GNI_CUT)
 #undef gni_vw
 #undef gni_vwu
 #undef GNI_MOVE_16
-#define GNI_TRUTH(x) ((x) != 0)
+#define GNI_NONZERO(x) ((x) != 0)
 #define GNI_LOW(x) ((x)&255)
 GNI_LOAD_HALF(gni_load_f16, gni_vload_f16)
 GNI_LOAD_HALF(gni_load_bf16, gni_vload_bf16)
@@ -5532,7 +5518,7 @@ GNI_STORE_HALF(gni_store_bf16, gni_vstore_bf16)
 GNI_LOAD_8(gni_load_u8, uint8_t, gni_vload_u8)
 GNI_LOAD_8(gni_load_i8, int8_t, gni_vload_i8)
 GNI_STORE_8(gni_store_u8, GNI_STORE_LOW, x, GNI_LOW)
-GNI_STORE_8(gni_store_bool, GNI_STORE_TRUTH, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, GNI_TRUTH)
+GNI_STORE_8(gni_store_bool, GNI_STORE_TRUTH, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, GNI_NONZERO)
 #undef GNI_LOAD_HALF
 #undef GNI_STORE_HALF
 #undef GNI_LOAD_8
@@ -5541,7 +5527,7 @@ GNI_STORE_8(gni_store_bool, GNI_STORE_TRUTH, gni_kmask(gni_knot(gni_kieq(x, gni_
 #undef GNI_STORE_LOW
 #undef GNI_STORE_TRUTH
 #undef GNI_ONE_UNLESS
-#undef GNI_TRUTH
+#undef GNI_NONZERO
 #undef GNI_LOW
 
 // By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128, I16, U16, U64.
@@ -6800,17 +6786,11 @@ GNI_FOLD_TRUTH(gni_wide_fold_all_f, double, gni_dload, ==, 0)
 GNI_FOLD_TRUTH(gni_wide_fold_all_i, int64_t, gni_lload, ==, 0)
 #undef GNI_FOLD_TRUTH
 
-#define GNI_VALUES(op) GNI_FN(gni_wide_fold_##op##_f), GNI_FN(gni_wide_fold_##op##_i), GNI_FN(gni_wide_fold_##op##_i)
-#define GNI_TRUTH(op) GNI_FN(gni_wide_fold_##op##_f), GNI_FN(gni_wide_fold_##op##_i), GNI_FN(gni_wide_fold_##op##_i)
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_fn GNI_FN(gni_wide_fold_table)[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
-#undef GNI_VALUES
-#undef GNI_TRUTH
+#undef GNI_VALUES // which need no loops for unsigned numbers here
+#define GNI_VALUES(op) GNI_TRUTH(op)
+#define GNI_LOOP(op, d) GNI_FN(gni_wide_fold_##op##_##d)
+static const gni_fold_fn GNI_FN(gni_wide_fold_table)[GNI_RED_COUNT * 3] = {GNI_FOLD_ROWS};
+#undef GNI_LOOP
 
 // ---- folds of columns
 
@@ -6909,34 +6889,6 @@ GNI_COLUMNS_V(gni_wide_columns_max_i, int64_t, gni_vl, gni_lload, gni_lpick(y > 
 GNI_COLUMNS_V(gni_wide_columns_sum_i, int64_t, gni_vl, gni_lload, (gni_vl)((gni_vq)v + (gni_vq)y),
               (int64_t)((uint64_t)v + (uint64_t)y))
 #undef GNI_COLUMNS_V
-// `some` elements at a time where that makes vectors.
-#define GNI_COLUMNS(name, T, S, some, STEP)                                                        \
-    static void GNI_FN(name)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, \
-                     int64_t at) {                                                                 \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            S *GNI_RESTRICT v = (S *)acc->v;                                                       \
-            const T *GNI_RESTRICT p = (const T *)x + r * stride;                                   \
-            int64_t first = 0, row = at + r;                                                       \
-            GNI_UNUSED(row);                                                                       \
-            for (; some > 1 && first + some <= n; first += some) {                                 \
-                GNI_IN_PLACE                                                                       \
-                for (int j = 0; j < some; j++) {                                                   \
-                    const int64_t c = first + j;                                                   \
-                    const T y = p[c];                                                              \
-                    STEP;                                                                          \
-                }                                                                                  \
-            }                                                                                      \
-            for (int64_t c = first; c < n; c++) {                                                  \
-                const T y = p[c];                                                                  \
-                STEP;                                                                              \
-            }                                                                                      \
-        }                                                                                          \
-    }
-#define GNI_PLACE_STEP(BETTER)                                                                     \
-    if (BETTER) {                                                                                  \
-        v[c] = y;                                                                                  \
-        acc->at[c] = row;                                                                          \
-    }
 GNI_COLUMNS(gni_wide_columns_argmin_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y < v[c] || y != y)))
 GNI_COLUMNS(gni_wide_columns_argmax_f, double, double, 1,
@@ -6951,17 +6903,12 @@ GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y > v
 #undef GNI_COLUMNS
 #undef GNI_PLACE_STEP
 
-#define GNI_VALUES(op)                                                                             \
-    GNI_FN(gni_wide_columns_##op##_f), GNI_FN(gni_wide_columns_##op##_i), GNI_FN(gni_wide_columns_##op##_i)
-#define GNI_TRUTH(op)                                                                              \
-    GNI_FN(gni_wide_columns_##op##_f), GNI_FN(gni_wide_columns_##op##_i), GNI_FN(gni_wide_columns_##op##_i)
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_columns_fn GNI_FN(gni_wide_columns_table)[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
+#define GNI_LOOP(op, d) GNI_FN(gni_wide_columns_##op##_##d)
+static const gni_fold_columns_fn GNI_FN(gni_wide_columns_table)[GNI_RED_COUNT * 3] = {GNI_FOLD_ROWS};
+#undef GNI_LOOP
+#undef GNI_FOLD_ROWS
+#undef GNI_FOLD_ROW_AXES
+#undef GNI_FOLD_ROW_PLACE
 #undef GNI_VALUES
 #undef GNI_TRUTH
 
@@ -19788,7 +19735,6 @@ GNI_INLINE double gni_dsoftplus(double a) {
 GNI_INLINE double gni_dgelu(double a) {
     return a == -GNI_INF ? -0.0 : 0.5 * a * erfc(-a * GNI_SQRT1_2);
 }
-GNI_INLINE double gni_dsign(double a) { return a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a == a ? 0.0 : a; }
 GNI_INLINE double gni_drint(double a) { return rint(a); }
 // The remainder has the divisor's sign, as in Python and NumPy.
 GNI_INLINE double gni_dmod(double a, double b) {
@@ -20998,7 +20944,8 @@ static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t st
     gni_eval_pad(e, to, n);
 }
 
-// n elements of the registers, from number `from` on. `direct[o]` is where output o may be written at once, or NULL.
+// n elements of the registers, from number `from` on. `direct[o]` is where output o may be written at once, or NULL, as
+// `direct` is for none.
 static void gni_eval_run(gni_eval *e, int64_t from, int64_t n, char *const *direct) {
     const gni_plan *plan = e->plan;
     const gni_program *p = plan->program;
@@ -21007,7 +20954,7 @@ static void gni_eval_run(gni_eval *e, int64_t from, int64_t n, char *const *dire
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
         int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
-        char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
+        char *to = direct != NULL && o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
         const char *a = e->reg[GNI_INSN_A(insn)] + at;
         if (plan->kernel[i] == NULL)
             plan->math->rare(GNI_INSN_CODE(insn), to + at, a, p->wide, count);
@@ -21119,7 +21066,6 @@ static void gni_map_fill(const gni_plan *plan, char *to, int64_t n, int64_t item
 // The last few elements, behind `at` whole groups of 16 that were read and written in place: by way of the slots, at the
 // same place but where nothing else is in them.
 static void gni_map_rest(const gni_map_job *j, gni_eval *e, char *const *p, int64_t at, int64_t rest, char *const *direct) {
-    static char *const none[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL};
     const gni_program *g = j->plan.program;
     const int64_t width = j->plan.width, slot = at >= j->plan.block ? 0 : at;
     for (int k = 0; k < g->n_in; k++) {
@@ -21130,7 +21076,7 @@ static void gni_map_rest(const gni_map_job *j, gni_eval *e, char *const *p, int6
         e->reg[k] = to;
         e->have[k] = NULL;
     }
-    gni_eval_run(e, slot, rest, none);
+    gni_eval_run(e, slot, rest, NULL);
     for (int i = 0; i < g->n_insn; i++) {
         const int o = j->plan.out_of[i], reg = g->n_in + g->n_const + i;
         if (o < 0 || direct[o] == NULL) continue;
@@ -21541,14 +21487,13 @@ static int64_t gni_cursor_place(const gni_cursor *c, int first) {
 // Evaluates the program on a tile; returns the reduced register.
 static const char *gni_reduce_tile(const gni_reduce_job *j, gni_eval *e, char *const *p,
                                    const int64_t ext[3]) {
-    static char *const none[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL};
     const gni_space *s = &j->space;
     const gni_program *g = j->plan.program;
     int64_t n = gni_extent_size(ext);
     bool whole = g->n_insn == 0 || (n & 15) == 0;
     for (int k = 0; k < g->n_in; k++)
         gni_eval_load(e, k, p[k], s->stride[k] + s->rank - 3, ext, n, whole);
-    gni_eval_run(e, 0, n, none);
+    gni_eval_run(e, 0, n, NULL);
     return e->reg[g->out_reg[0]];
 }
 

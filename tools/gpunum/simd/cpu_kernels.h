@@ -487,7 +487,7 @@ GNI_MOVE_16(gni_store_16, uint16_t, uint32_t, GNI_CUT)
 #undef gni_vw
 #undef gni_vwu
 #undef GNI_MOVE_16
-#define GNI_TRUTH(x) ((x) != 0)
+#define GNI_NONZERO(x) ((x) != 0)
 #define GNI_LOW(x) ((x)&255)
 GNI_LOAD_HALF(gni_load_f16, gni_vload_f16)
 GNI_LOAD_HALF(gni_load_bf16, gni_vload_bf16)
@@ -496,7 +496,7 @@ GNI_STORE_HALF(gni_store_bf16, gni_vstore_bf16)
 GNI_LOAD_8(gni_load_u8, uint8_t, gni_vload_u8)
 GNI_LOAD_8(gni_load_i8, int8_t, gni_vload_i8)
 GNI_STORE_8(gni_store_u8, GNI_STORE_LOW, x, GNI_LOW)
-GNI_STORE_8(gni_store_bool, GNI_STORE_TRUTH, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, GNI_TRUTH)
+GNI_STORE_8(gni_store_bool, GNI_STORE_TRUTH, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, GNI_NONZERO)
 #undef GNI_LOAD_HALF
 #undef GNI_STORE_HALF
 #undef GNI_LOAD_8
@@ -505,7 +505,7 @@ GNI_STORE_8(gni_store_bool, GNI_STORE_TRUTH, gni_kmask(gni_knot(gni_kieq(x, gni_
 #undef GNI_STORE_LOW
 #undef GNI_STORE_TRUTH
 #undef GNI_ONE_UNLESS
-#undef GNI_TRUTH
+#undef GNI_NONZERO
 #undef GNI_LOW
 
 // By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128, I16, U16, U64.

@@ -1,6 +1,7 @@
 // >>fold_kernels
 // Folds of the CPU backend's reductions over 32-bit registers, compiled per pass: of elements that follow each other, and of
-// columns side by side. From outside: the tables GNI_FN(gni_fold_table) and GNI_FN(gni_columns_table).
+// columns side by side. From outside: the tables GNI_FN(gni_fold_table) and GNI_FN(gni_columns_table); what room
+// `wide_kernels` makes its own of with the same macros, and takes them back.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -234,19 +235,16 @@ GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u, uint32_t)
 #undef GNI_FOLD_INT_EXTREME
 #undef GNI_FOLD_INT_PLACE
 
-#define GNI_VALUES(op)                                                                             \
-    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_u)
-#define GNI_TRUTH(op)                                                                              \
-    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_i)
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
-#undef GNI_VALUES
-#undef GNI_TRUTH
+// What a table has by reduction: GNI_LOOP(op, domain) for floating-point, signed and unsigned numbers; of truth the last two
+// are one.
+#define GNI_VALUES(op) GNI_LOOP(op, f), GNI_LOOP(op, i), GNI_LOOP(op, u)
+#define GNI_TRUTH(op) GNI_LOOP(op, f), GNI_LOOP(op, i), GNI_LOOP(op, i)
+#define GNI_FOLD_ROW_AXES(fn, NAME, loop, form, back) GNI_##form(loop),
+#define GNI_FOLD_ROW_PLACE(fn, NAME, loop, form) GNI_##form(loop),
+#define GNI_FOLD_ROWS GNI_REDUCE_AXES(GNI_FOLD_ROW_AXES) GNI_REDUCE_PLACE(GNI_FOLD_ROW_PLACE)
+#define GNI_LOOP(op, d) GNI_FN(gni_fold_##op##_##d)
+static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {GNI_FOLD_ROWS};
+#undef GNI_LOOP
 
 // ---- folds of columns
 
@@ -404,8 +402,8 @@ static void GNI_FN(gni_columns_prod_f)(gni_acc_columns *acc, const void *from, i
             }                                                                                      \
         }                                                                                          \
     }
-#define GNI_PLACE_STEP(OP)                                                                         \
-    if (y OP v[c]) {                                                                               \
+#define GNI_PLACE_STEP(BETTER)                                                                     \
+    if (BETTER) {                                                                                  \
         v[c] = y;                                                                                  \
         acc->at[c] = row;                                                                          \
     }
@@ -421,23 +419,11 @@ GNI_COLUMNS(gni_columns_any_f, float, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 
 GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
 GNI_COLUMNS(gni_columns_all_f, float, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
 GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, 1, GNI_PLACE_STEP(<))
-GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(<))
-GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, 1, GNI_PLACE_STEP(>))
-GNI_COLUMNS(gni_columns_argmax_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(>))
-#undef GNI_COLUMNS
-#undef GNI_PLACE_STEP
+GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, 1, GNI_PLACE_STEP(y < v[c]))
+GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(y < v[c]))
+GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, 1, GNI_PLACE_STEP(y > v[c]))
+GNI_COLUMNS(gni_columns_argmax_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(y > v[c]))
 
-#define GNI_VALUES(op)                                                                             \
-    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_u)
-#define GNI_TRUTH(op)                                                                              \
-    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_i)
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_columns_fn GNI_FN(gni_columns_table)[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
-#undef GNI_VALUES
-#undef GNI_TRUTH
+#define GNI_LOOP(op, d) GNI_FN(gni_columns_##op##_##d)
+static const gni_fold_columns_fn GNI_FN(gni_columns_table)[GNI_RED_COUNT * 3] = {GNI_FOLD_ROWS};
+#undef GNI_LOOP

@@ -422,17 +422,11 @@ GNI_FOLD_TRUTH(gni_wide_fold_all_f, double, gni_dload, ==, 0)
 GNI_FOLD_TRUTH(gni_wide_fold_all_i, int64_t, gni_lload, ==, 0)
 #undef GNI_FOLD_TRUTH
 
-#define GNI_VALUES(op) GNI_FN(gni_wide_fold_##op##_f), GNI_FN(gni_wide_fold_##op##_i), GNI_FN(gni_wide_fold_##op##_i)
-#define GNI_TRUTH(op) GNI_FN(gni_wide_fold_##op##_f), GNI_FN(gni_wide_fold_##op##_i), GNI_FN(gni_wide_fold_##op##_i)
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_fn GNI_FN(gni_wide_fold_table)[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
-#undef GNI_VALUES
-#undef GNI_TRUTH
+#undef GNI_VALUES // which need no loops for unsigned numbers here
+#define GNI_VALUES(op) GNI_TRUTH(op)
+#define GNI_LOOP(op, d) GNI_FN(gni_wide_fold_##op##_##d)
+static const gni_fold_fn GNI_FN(gni_wide_fold_table)[GNI_RED_COUNT * 3] = {GNI_FOLD_ROWS};
+#undef GNI_LOOP
 
 // ---- folds of columns
 
@@ -531,34 +525,6 @@ GNI_COLUMNS_V(gni_wide_columns_max_i, int64_t, gni_vl, gni_lload, gni_lpick(y > 
 GNI_COLUMNS_V(gni_wide_columns_sum_i, int64_t, gni_vl, gni_lload, (gni_vl)((gni_vq)v + (gni_vq)y),
               (int64_t)((uint64_t)v + (uint64_t)y))
 #undef GNI_COLUMNS_V
-// `some` elements at a time where that makes vectors.
-#define GNI_COLUMNS(name, T, S, some, STEP)                                                        \
-    static void GNI_FN(name)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, \
-                     int64_t at) {                                                                 \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            S *GNI_RESTRICT v = (S *)acc->v;                                                       \
-            const T *GNI_RESTRICT p = (const T *)x + r * stride;                                   \
-            int64_t first = 0, row = at + r;                                                       \
-            GNI_UNUSED(row);                                                                       \
-            for (; some > 1 && first + some <= n; first += some) {                                 \
-                GNI_IN_PLACE                                                                       \
-                for (int j = 0; j < some; j++) {                                                   \
-                    const int64_t c = first + j;                                                   \
-                    const T y = p[c];                                                              \
-                    STEP;                                                                          \
-                }                                                                                  \
-            }                                                                                      \
-            for (int64_t c = first; c < n; c++) {                                                  \
-                const T y = p[c];                                                                  \
-                STEP;                                                                              \
-            }                                                                                      \
-        }                                                                                          \
-    }
-#define GNI_PLACE_STEP(BETTER)                                                                     \
-    if (BETTER) {                                                                                  \
-        v[c] = y;                                                                                  \
-        acc->at[c] = row;                                                                          \
-    }
 GNI_COLUMNS(gni_wide_columns_argmin_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y < v[c] || y != y)))
 GNI_COLUMNS(gni_wide_columns_argmax_f, double, double, 1,
@@ -573,17 +539,12 @@ GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y > v
 #undef GNI_COLUMNS
 #undef GNI_PLACE_STEP
 
-#define GNI_VALUES(op)                                                                             \
-    GNI_FN(gni_wide_columns_##op##_f), GNI_FN(gni_wide_columns_##op##_i), GNI_FN(gni_wide_columns_##op##_i)
-#define GNI_TRUTH(op)                                                                              \
-    GNI_FN(gni_wide_columns_##op##_f), GNI_FN(gni_wide_columns_##op##_i), GNI_FN(gni_wide_columns_##op##_i)
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_columns_fn GNI_FN(gni_wide_columns_table)[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
+#define GNI_LOOP(op, d) GNI_FN(gni_wide_columns_##op##_##d)
+static const gni_fold_columns_fn GNI_FN(gni_wide_columns_table)[GNI_RED_COUNT * 3] = {GNI_FOLD_ROWS};
+#undef GNI_LOOP
+#undef GNI_FOLD_ROWS
+#undef GNI_FOLD_ROW_AXES
+#undef GNI_FOLD_ROW_PLACE
 #undef GNI_VALUES
 #undef GNI_TRUTH
 
