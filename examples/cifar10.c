@@ -8,7 +8,7 @@
 // --epochs 2 --batch 128 --lr 0.1 to 64 % of the test images, in 5.4 minutes of CPU time (AVX-512, two threads). Into DIR of --save go
 // cifar10.safetensors, after every epoch, and cifar10.svg. --resume goes on from there: on the CPU, or with all on the GPU, as if it
 // had never stopped, to the bit. --stop ends after that epoch. bf16 is mixed precision. --made-up takes N made-up images for a trial.
-// On an H200, with --precision bf16 --epochs 24: 93.7 % of the test images, 94.3 % with their mirror images beside them, in a minute.
+// On an H100, with --precision bf16: 94.5 % of the test images, 94.9 % with their mirror images beside them, after 56 s of training.
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200112L // clock_gettime, isatty
 #endif
