@@ -115,7 +115,8 @@
 //     gpu_rows         Jobs on a GPU over rows as a whole: softmax, norms
 //     gpu_order        Scans, sorts, searches and counts on a GPU
 //     gpu_places       Jobs with indices on a GPU: take, scatter, and what is told of indices that are none
-//     gpu_matmul       Matrix products on a GPU: kernels, tiles, splits of k, matrix units
+//     gpu_tiles        Which kernel and which tile computes a matrix product on a GPU
+//     gpu_matmul       Matrix products on a GPU: fused, split along k, on matrix units
 //     gpu_conv         Convolutions on a GPU: images with their channels last, products that read windows
 //     gpu_attention    Attention on the GPU, as one job
 //     gpu_split        float32 products on matrix units: operands in parts, chosen by the device
@@ -11929,7 +11930,15 @@ typedef struct gni_buffer {
     bool exported; // others look at `host`, which stays as long as the buffer
     bool has_device;
     gni_gpu_mem device;
+    struct gni_even *even; // a copy of its lines on the GPU, or NULL: see room gpu_matmul
 } gni_buffer;
+
+// Lines of a buffer's contents of that version, each from 16 bytes on: step elements apart there, from `offset` on.
+typedef struct gni_even {
+    gni_buffer buffer;
+    uint32_t version;
+    int64_t offset, lines, length, step;
+} gni_even;
 
 // Elementwise work not done yet. Sources broadcast against the array's shape. GNI_OP_PRODUCT: the matrix
 // product of src[0] and src[1], of the float dtype `compute`, which are computed unless it may make them while it reads
@@ -13403,6 +13412,13 @@ static void gni_lazy_count(gn_context *g, gni_buffer *b) {
     b->counted = counted;
 }
 
+static void gni_even_drop(gn_context *g, gni_buffer *b) {
+    if (b->even == NULL) return;
+    gni_gpu_free(g->gpu, &b->even->buffer.device);
+    gni_free(g, b->even);
+    b->even = NULL;
+}
+
 static void gni_buffer_release(gn_context *g, gni_buffer *b) {
     if (b == NULL) return;
     b->refs--;
@@ -13410,6 +13426,7 @@ static void gni_buffer_release(gn_context *g, gni_buffer *b) {
     if (b->refs > 0) return;
     gni_buffer_drop_host(g, b);
     if (b->has_device && !b->device_borrowed) gni_gpu_free(g->gpu, &b->device);
+    gni_even_drop(g, b);
     gni_host_give(g, b, sizeof *b);
 }
 
@@ -28749,7 +28766,7 @@ static void gni_vk_cache_open(gni_vk *vk, const char *folder) {
 }
 
 // ---- the tuning file
-// What tools/tune measured on a device: how fast kernels are, by which room `gpu_matmul` chooses among kernels that all
+// What tools/tune measured on a device: how fast kernels are, by which room `gpu_tiles` chooses among kernels that all
 // do the same. Text, and a file that is not exactly like this one, or another device's, is ignored:
 //
 //   gpunum tuning 1 10de 2335 9127c100    vendor, device, driver
@@ -33169,7 +33186,7 @@ typedef char gni_job_dtypes_agree[GN_F32 == GNI_T_F32 && GN_F16 == GNI_T_F16 && 
                                       ? 1
                                       : -1];
 
-// A choice of room gpu_matmul.
+// A choice of room gpu_tiles.
 typedef struct gni_job_choice {
     int64_t m, n, k, batches, splits;
     const struct gni_job_tile *among, *tile;
@@ -34331,6 +34348,7 @@ static bool gni_job_softmax_long(gni_job_call *c, int64_t rows, int64_t n) {
     splits = gni_job_ceil(groups, chunk);
     c->generic.module = GNI_MODULE_softmax_long;
     c->generic.n_spec = GNI_S_SOFTMAX_PHASE + 1;
+    c->generic.spec[GNI_S_SOFTMAX_ALIGNED] = 0; // it looks where each row begins
     c->generic.spec[GNI_S_SOFTMAX_PHASE] =
         splits > 1 ? GNI_F_SOFTMAX_MEASURES : GNI_F_SOFTMAX_MEASURES | GNI_F_SOFTMAX_WRITES;
     c->param[GNI_P_SOFTMAX_SPLITS] = (uint32_t)splits;
@@ -35631,9 +35649,8 @@ static bool gni_job_keep(gni_gpu *gpu, const gni_keep *k) {
 
 #endif // GNI_GPU
 
-// >>gpu_matmul
-// Matrix products on the GPU: which kernel and which tile, how k is split over workgroups, and
-// what goes through matrix units.
+// >>gpu_tiles
+// Which kernel and which tile computes a matrix product on the GPU, and the words that tell a kernel where operands are.
 
 #if GNI_GPU
 
@@ -36009,6 +36026,13 @@ static bool gni_job_matrix_reach(const gni_gpu *gpu, const gni_matmul *m, const 
     stride[m->batch_rank + 1] = cs;
     return gni_job_reach(gpu, o, dim, stride, m->batch_rank + 2, use, base);
 }
+
+#endif // GNI_GPU
+
+// >>gpu_matmul
+// Matrix products on the GPU: the way of each, what it is fused with, splits of k, and operands that are moved first.
+
+#if GNI_GPU
 
 // ---- the program of a fused product
 
@@ -36586,24 +36610,64 @@ static bool gni_job_wants_even(const gni_operand *o, int64_t rows, int64_t rs, i
            l->length > 8;
 }
 
-// Between lines go the first elements of the next one, so that what is written is one run.
+// Whether moved lines may stay with their array, for the next product of it: while most of the device's memory is free, and
+// nobody else writes the array.
+static bool gni_job_keeps_even(gni_gpu *gpu, const gni_buffer *b) {
+    gn_memory_stats m;
+    if (b->refs < 1 || b->exported || b->host_borrowed || b->device_borrowed || gpu->g->host_recording) return false;
+    memset(&m, 0, sizeof m);
+    gpu->layer->memory_stats(gpu, &m);
+    return m.device_used < m.device_limit / 2;
+}
+
+// What was kept of these lines, or NULL.
+static gni_even *gni_job_kept_even(gni_gpu *gpu, const gni_operand *o, const gni_job_lines *l) {
+    gni_even *e = o->buf->even;
+    const bool same = e != NULL && e->version == o->buf->version && e->offset == o->offset && e->lines == l->lines &&
+                      e->length == l->length && e->step == l->step;
+    return same && gni_job_keeps_even(gpu, o->buf) ? e : NULL;
+}
+
+// Takes over the memory of moved lines.
+static gni_even *gni_job_keep_even(gni_gpu *gpu, const gni_operand *o, const gni_job_lines *l, gni_buffer *moved) {
+    gni_even *e = gni_job_keeps_even(gpu, o->buf) ? (gni_even *)gni_calloc(gpu->g, sizeof(gni_even)) : NULL;
+    if (e == NULL) return NULL;
+    gni_even_drop(gpu->g, o->buf);
+    e->buffer = *moved;
+    e->version = o->buf->version;
+    e->offset = o->offset;
+    e->lines = l->lines;
+    e->length = l->length;
+    e->step = l->step;
+    memset(moved, 0, sizeof *moved);
+    o->buf->even = e;
+    return e;
+}
+
+// Between lines go the first elements of the next one, so that what is written is one run. `buffer` is freed by the caller.
 static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_job_lines *l, int64_t *rs, int64_t *cs,
                            gni_buffer *buffer) {
     const int64_t pitch = gni_job_even_pitch(l->length), last = l->lines - 1;
     const bool along = l->step == *cs && *rs == 1;
+    gni_even *kept = gni_job_kept_even(gpu, o, l);
     gni_operand to = *o, from = *o, end;
-    if (!gni_job_even_room(gpu, l->lines, l->length, buffer)) return false;
-    to.buf = buffer;
-    to.offset = 0;
-    end = to;
-    from.offset += last * l->step;
-    end.offset += last * pitch;
-    const bool ok = (last == 0 || gni_job_copy_lines(gpu, o, l->step, &to, pitch, last, pitch)) &&
-                    gni_job_copy_lines(gpu, &from, l->step, &end, pitch, 1, l->length);
-    *o = to;
+    if (kept == NULL) {
+        if (!gni_job_even_room(gpu, l->lines, l->length, buffer)) return false;
+        to.buf = buffer;
+        to.offset = 0;
+        end = to;
+        from.offset += last * l->step;
+        end.offset += last * pitch;
+        if ((last > 0 && !gni_job_copy_lines(gpu, o, l->step, &to, pitch, last, pitch)) ||
+            !gni_job_copy_lines(gpu, &from, l->step, &end, pitch, 1, l->length))
+            return false;
+        kept = gni_job_keep_even(gpu, o, l, buffer);
+    }
+    o->buf = kept != NULL ? &kept->buffer : buffer;
+    o->offset = 0;
     *rs = along ? 1 : pitch;
     *cs = along ? pitch : 1;
-    return ok;
+    return true;
 }
 
 // Copies of 2 passes over memory, where matrix units would wait longer for loads and stores of single elements: false where

@@ -510,9 +510,60 @@ static void test_even_lines(void **state) {
     test_close(g);
 }
 
+// Small integers, whose sums 16 bits hold: the product by a loop over what was read from a and b.
+static void check_product_as_read(gn_array *a, gn_array *b) {
+    const int m = (int)gn_dim(a, 0), k = (int)gn_dim(a, 1), n = (int)gn_dim(b, 1);
+    float *x = (float *)malloc((size_t)(m * k) * 4), *y = (float *)malloc((size_t)(k * n) * 4), *z = (float *)malloc((size_t)(m * n) * 4);
+    assert_int_equal(gn_read(gn_cast(gn_matmul(a, b), GN_F32), z, (size_t)(m * n) * 4), GN_OK);
+    assert_int_equal(gn_read(gn_cast(a, GN_F32), x, (size_t)(m * k) * 4), GN_OK);
+    assert_int_equal(gn_read(gn_cast(b, GN_F32), y, (size_t)(k * n) * 4), GN_OK);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            double sum = 0;
+            for (int l = 0; l < k; l++) sum += (double)x[i * k + l] * (double)y[l * n + j];
+            if ((double)z[i * n + j] != sum) fail_msg("element %d, %d is %g, not %g", i, j, (double)z[i * n + j], sum);
+        }
+    free(x);
+    free(y);
+    free(z);
+}
+
+// Moved lines stay with their array for the next product, as long as it is what it was.
+static void test_kept_lines(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    gn_context *g = test_open();
+    gni_job_state(g->gpu)->even_force = true;
+    for (int type = 0; type < 2; type++) {
+        gn_scope_begin(g);
+        const gn_dtype t = type == 0 ? GN_F16 : GN_BF16;
+        gn_array *a = gn_to(gn_copy(gn_cast(gn_randint(g, GN_I32, GN_SHAPE(19, 21), -2, 3), t)), GN_DEVICE_GPU);
+        gn_array *b = gn_cast(gn_randint(g, GN_I32, GN_SHAPE(21, 24), -2, 3), t), *c = gn_transpose(a);
+        check_product_as_read(a, b);
+        const gni_even *kept = a->buf->even;
+        assert_non_null(kept);
+        check_product_as_read(a, b);
+        assert_ptr_equal(a->buf->even, kept);
+        check_product_as_read(c, gn_cast(gn_randint(g, GN_I32, GN_SHAPE(19, 8), -2, 3), t)); // the same lines
+        assert_ptr_equal(a->buf->even, kept);
+        check_product_as_read(gn_slice(a, 0, 2, 19, 1), b); // others of the same memory
+        check_product_as_read(gn_slice(a, 1, 1, 20, 1), gn_slice(b, 0, 0, 19, 1));
+        check_product_as_read(a, b);
+        gn_assign(gn_slice(a, 0, 3, 9, 2), gn_scalar(g, t, 2.0));
+        check_product_as_read(a, b);
+        gn_assign(a, gn_add_s(a, 1.0));
+        check_product_as_read(a, b);
+        check_product_as_read(c, gn_slice(b, 0, 0, 19, 1));
+        gn_scope_end(g);
+    }
+    gni_job_state(g->gpu)->even_force = false;
+    test_close(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_even_lines),
+        cmocka_unit_test(test_kept_lines),
         cmocka_unit_test(test_half_tiles),
         GN_TEST(test_parts),
         GN_TEST(test_shapes),

@@ -56,6 +56,28 @@ shared float gn_team2[GN_THREADS];
 // NaN may get lost here: it comes back with the sum.
 float gn_max4(vec4 x) { return max(max(x.x, x.y), max(x.z, x.w)); }
 
+#ifdef GN_LONG
+// Groups are those of memory, which a row may begin within: `lead` elements behind the first one's start.
+uint gn_lead(uint row) { return (GN_IN_BASE + row * GN_ROW_STRIDE) & 3u; }
+vec4 gn_row_read(uint row, uint g) {
+    uint at = GN_IN_BASE + row * GN_ROW_STRIDE, lead = at & 3u;
+    uvec4 v = gn_widen(gn_read_raw(GN_OPEN(0u), uvec4(at - lead + 4u * g), GN_DTYPE, false, true), GN_DTYPE);
+    // Those in front of the row are far behind its end.
+    bvec4 outside = greaterThanEqual(4u * g - lead + uvec4(0u, 1u, 2u, 3u), uvec4(GN_N));
+    return uintBitsToFloat(mix(v, uvec4(0xff800000u), outside));
+}
+
+void gn_row_write(uint row, uint g, vec4 y) {
+    uint at = GN_OUT_BASE + row * GN_N, i = 4u * g - gn_lead(row);
+    uvec4 v = gn_narrow(floatBitsToUint(y), GN_OUT_DTYPE);
+    if (((at + i) & 3u) == 0u && i < GN_N && i + 4u <= GN_N) {
+        gn_write_group(GN_OPEN(1u), at + i, GN_OUT_DTYPE, v);
+    } else {
+        for (uint e = 0u; e < 4u; e++)
+            if (i + e < GN_N) gn_write_one(GN_OPEN(1u), at + i + e, gn_packing(GN_OUT_DTYPE), v[e]);
+    }
+}
+#else
 vec4 gn_row_read(uint row, uint g) {
     uint at = GN_IN_BASE + row * GN_ROW_STRIDE, i = 4u * g;
     bool group = (GN_ALIGNED & GNI_F_SOFTMAX_IN_GROUPS) != 0u;
@@ -70,6 +92,7 @@ void gn_row_write(uint row, uint g, vec4 y) {
     if ((GN_ALIGNED & GNI_F_SOFTMAX_OUT_GROUPS) != 0u && 4u * g + 4u <= GN_N) gn_write_group(GN_OPEN(1u), at, GN_OUT_DTYPE, v);
     else if (4u * g < GN_N) gn_write_each(GN_OPEN(1u), at + uvec4(0u, 1u, 2u, 3u), GN_OUT_DTYPE, v, min(GN_N - 4u * g, 4u));
 }
+#endif
 
 // What is taken off the elements before exp: the maximum, unless that is infinite. The sum is infinite,
 // 0 or NaN then, as it should be. In softmax such a row is all NaN.
@@ -164,7 +187,7 @@ void gn_add_to(inout vec4 s, inout vec4 c, vec4 v) {
 }
 
 // exp(v - top) where both may be -inf.
-vec4 gn_exp_below(vec4 v, float top) { return gn_exp(v - (floatBitsToUint(top) == 0xff800000u ? 0.0 : top)); }
+vec4 gn_exp_below(vec4 v, float top) { return gn_exp_row(v - (floatBitsToUint(top) == 0xff800000u ? 0.0 : top)); }
 
 // (top, sum) over the workgroup, for all of it.
 vec2 gn_all_join(float top, float sum) {
@@ -212,10 +235,10 @@ vec2 gn_measure(uint row, uint first, uint end) {
 }
 
 void main() {
-    uint me = gl_LocalInvocationIndex, groups = (GN_N + 3u) / 4u;
-    uint split = gl_WorkGroupID.y, first = split * GN_CHUNK, end = min(first + GN_CHUNK, groups);
+    uint me = gl_LocalInvocationIndex, split = gl_WorkGroupID.y, first = split * GN_CHUNK;
     for (uint row = gl_WorkGroupID.x; row < GN_ROWS; row += gl_NumWorkGroups.x) {
         vec2 r = vec2(-gn_inf, 0.0);
+        uint groups = (GN_N + gn_lead(row) + 3u) / 4u, end = split + 1u < GN_SPLITS ? first + GN_CHUNK : groups;
         if ((GN_PHASE & GNI_F_SOFTMAX_MEASURES) != 0u) {
             r = gn_measure(row, first, end);
         } else {

@@ -265,6 +265,13 @@ static void gni_lazy_count(gn_context *g, gni_buffer *b) {
     b->counted = counted;
 }
 
+static void gni_even_drop(gn_context *g, gni_buffer *b) {
+    if (b->even == NULL) return;
+    gni_gpu_free(g->gpu, &b->even->buffer.device);
+    gni_free(g, b->even);
+    b->even = NULL;
+}
+
 static void gni_buffer_release(gn_context *g, gni_buffer *b) {
     if (b == NULL) return;
     b->refs--;
@@ -272,6 +279,7 @@ static void gni_buffer_release(gn_context *g, gni_buffer *b) {
     if (b->refs > 0) return;
     gni_buffer_drop_host(g, b);
     if (b->has_device && !b->device_borrowed) gni_gpu_free(g->gpu, &b->device);
+    gni_even_drop(g, b);
     gni_host_give(g, b, sizeof *b);
 }
 

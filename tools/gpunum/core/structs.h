@@ -53,7 +53,15 @@ typedef struct gni_buffer {
     bool exported; // others look at `host`, which stays as long as the buffer
     bool has_device;
     gni_gpu_mem device;
+    struct gni_even *even; // a copy of its lines on the GPU, or NULL: see room gpu_matmul
 } gni_buffer;
+
+// Lines of a buffer's contents of that version, each from 16 bytes on: step elements apart there, from `offset` on.
+typedef struct gni_even {
+    gni_buffer buffer;
+    uint32_t version;
+    int64_t offset, lines, length, step;
+} gni_even;
 
 // Elementwise work not done yet. Sources broadcast against the array's shape. GNI_OP_PRODUCT: the matrix
 // product of src[0] and src[1], of the float dtype `compute`, which are computed unless it may make them while it reads

@@ -4,7 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../gpu/gpu_matmul.h"
+#include "../gpu/gpu_tiles.h"
 #endif
 
 #if GNI_GPU

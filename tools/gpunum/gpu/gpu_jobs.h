@@ -34,7 +34,7 @@ typedef char gni_job_dtypes_agree[GN_F32 == GNI_T_F32 && GN_F16 == GNI_T_F16 && 
                                       ? 1
                                       : -1];
 
-// A choice of room gpu_matmul.
+// A choice of room gpu_tiles.
 typedef struct gni_job_choice {
     int64_t m, n, k, batches, splits;
     const struct gni_job_tile *among, *tile;

@@ -28,6 +28,7 @@ static bool gni_job_softmax_long(gni_job_call *c, int64_t rows, int64_t n) {
     splits = gni_job_ceil(groups, chunk);
     c->generic.module = GNI_MODULE_softmax_long;
     c->generic.n_spec = GNI_S_SOFTMAX_PHASE + 1;
+    c->generic.spec[GNI_S_SOFTMAX_ALIGNED] = 0; // it looks where each row begins
     c->generic.spec[GNI_S_SOFTMAX_PHASE] =
         splits > 1 ? GNI_F_SOFTMAX_MEASURES : GNI_F_SOFTMAX_MEASURES | GNI_F_SOFTMAX_WRITES;
     c->param[GNI_P_SOFTMAX_SPLITS] = (uint32_t)splits;

@@ -638,7 +638,7 @@ static void gni_vk_cache_open(gni_vk *vk, const char *folder) {
 }
 
 // ---- the tuning file
-// What tools/tune measured on a device: how fast kernels are, by which room `gpu_matmul` chooses among kernels that all
+// What tools/tune measured on a device: how fast kernels are, by which room `gpu_tiles` chooses among kernels that all
 // do the same. Text, and a file that is not exactly like this one, or another device's, is ignored:
 //
 //   gpunum tuning 1 10de 2335 9127c100    vendor, device, driver
