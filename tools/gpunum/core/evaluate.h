@@ -212,13 +212,15 @@ static bool gni_rounds_output(const gni_program *p, uint32_t insn) {
 // Rounding at the end to the dtype of the output is what the store does anyway, and before relu it is as good as after it.
 static void gni_drop_round(gni_program *p) {
     const int last = p->n_insn - 1, first = p->n_in + p->n_const;
-    if (p->n_out != 1 || last < 0 || p->out_reg[0] != first + last) return;
+    if (last < 0 || p->out_reg[0] != first + last) return;
+    for (int i = 1; i < p->n_out; i++)
+        if (p->out_reg[i] >= first + last) return;
     if (gni_rounds_output(p, p->insn[last])) {
         p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
         p->n_insn--;
         return;
     }
-    if (last < 1 || GNI_INSN_CODE(p->insn[last]) != GNI_OP_RELU * 3u + GNI_F ||
+    if (last < 1 || p->n_out > 1 || GNI_INSN_CODE(p->insn[last]) != GNI_OP_RELU * 3u + GNI_F ||
         (int)GNI_INSN_A(p->insn[last]) != first + last - 1 || !gni_rounds_output(p, p->insn[last - 1]))
         return;
     p->insn[last - 1] = GNI_INSN(GNI_OP_RELU, GNI_F, GNI_INSN_A(p->insn[last - 1]), 0, 0);
@@ -563,6 +565,19 @@ static bool gni_roots_prepare(gn_context *g, gn_array *const *roots, gn_array *c
     return true;
 }
 
+// What the root is a conversion of, where that is made of several arrays and others want it too, as the gradient behind a
+// residual sum: they would read them all again, and one more with each sum.
+static gn_array *gni_converted_too(const gn_context *g, const gn_array *root) {
+    enum { LEAVES = 3, ELEMENTS = 65536 };
+    const gni_expr *e = root->expr;
+    gn_array *s = gni_is_pending(root) && e->op == GNI_OP_CAST ? e->src[0] : NULL;
+    if (s == NULL || g->gpu == NULL || !gni_is_pending(s) || s->expr->leaves < LEAVES || gni_has_product(s) ||
+        gni_is_complex(s->dtype) || gni_is_complex(root->dtype))
+        return NULL;
+    const bool others = s->lazy_refs > 1 || s->refs > s->user_refs + s->lazy_refs;
+    return others && gni_same_shape(&s->shape, &root->shape) && gni_elements(&s->shape) >= ELEMENTS ? s : NULL;
+}
+
 static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const *into, int count) {
     gni_builder b;
     gn_array *product = NULL;
@@ -573,6 +588,10 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
         if (product != NULL && gni_build_on(&b, g, product, roots[0]))
             return product->expr->run(g, product, roots[0], &b);
         if (product != NULL && !gni_materialize(g, product)) return false;
+        gn_array *both[2];
+        both[0] = roots[0];
+        both[1] = gni_converted_too(g, roots[0]);
+        if (both[1] != NULL && gni_build_roots(&b, g, both, 2)) return gni_evaluate_fused(g, &b, both, NULL, 2);
     } else if (!gni_roots_prepare(g, roots, into, count)) {
         return false;
     }
