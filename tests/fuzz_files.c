@@ -168,9 +168,7 @@ static bool load(gn_context *g, int kind, const file *f, gn_params *list) {
     case 2: a = gn_load_npy_memory(g, exact, f->size); break;
     case 3: a = gn_load_npz_memory(g, exact, f->size, draw(2) ? NULL : "a"); break;
     case 4: a = gn_load_csv_memory(g, exact, f->size, (gn_dtype)draw(GN_DTYPE_COUNT), (int)draw(3), draw(2) ? ';' : 0); break;
-    default:
-        test_write_file("fuzz.idx", exact, f->size);
-        a = gn_load_idx(g, "fuzz.idx");
+    default: a = gn_load_idx_memory(g, exact, f->size);
     }
     test_heap.most = INT64_MAX;
     taken = taken || a != NULL;

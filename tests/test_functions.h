@@ -629,6 +629,7 @@ static gn_array *call_memory(calls *c) {
         y = gn_load_csv_memory(c->g, memory, csv, gn_dtype_of(a), 0, ';');
     if (npz > 0 && gn_save_npz_memory(&a, &name, 1, memory, most) == npz) {
         gn_release(y);
+        gn_string_free(c->g, gn_npz_names_memory(c->g, memory, npz));
         y = gn_load_npz_memory(c->g, memory, npz, name);
     }
     if (npy > 0 && gn_save_npy_memory(a, memory, most) == npy) {
@@ -1010,10 +1011,10 @@ static const char *const other_functions[] = {
     "gn_lr_step", "gn_lr_multi_step", "gn_lr_exponential", "gn_lr_cosine", "gn_lr_cosine_restarts", "gn_lr_linear",
     "gn_lr_one_cycle", "gn_lr_plateau", "gn_params_free", "gn_params_count", "gn_params_name", "gn_params_at", "gn_params_get",
     "gn_params_note", "gn_params_noted", "gn_params_save", "gn_params_save_memory", "gn_params_load", "gn_params_load_memory",
-    "gn_params_load_matching",
+    "gn_params_load_matching", "gn_params_load_matching_memory",
     "gn_load_safetensors", "gn_load_safetensors_memory", "gn_params_add_optimizer", "gn_optimizer_restore", "gn_params_add",
     "gn_loader_next", "gn_loader_batches", "gn_loader_seek", "gn_loader_free",
-    "gn_optimizer_free", "gn_save_npy", "gn_save_npz", "gn_save_csv", "gn_npz_names", "gn_save_npy_memory",
+    "gn_optimizer_free", "gn_save_npy", "gn_save_npz", "gn_save_csv", "gn_npz_names", "gn_npz_names_memory", "gn_load_idx_memory", "gn_save_npy_memory",
     "gn_save_npz_memory", "gn_save_csv_memory", "gn_load_npz_memory", "gn_load_csv_memory", "gn_to_dlpack", "gn_profile_end", "gn_vulkan_buffer", "gn_vulkan_wrap",
     "gn_vulkan_record_begin", "gn_vulkan_record_end", "gn_vulkan_record_done",
 };

@@ -213,6 +213,11 @@ static void test_idx(void **state) {
     test_write_file("a.idx", "hello", 5);
     assert_null(gn_load_idx(g, "a.idx"));
     expect_error(g, GN_ERROR_FORMAT, "gn_load_idx: a.idx: this is not an IDX file");
+    expect_values(gn_load_idx_memory(g, shorts, sizeof shorts), -2, 258);
+    assert_null(gn_load_idx_memory(g, bytes, sizeof bytes - 1));
+    expect_error(g, GN_ERROR_FORMAT, "gn_load_idx_memory: memory: the header says uint8 (2,3), but 5 bytes of data follow");
+    assert_null(gn_load_idx_memory(g, NULL, 0));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_load_idx_memory: data is NULL");
 }
 
 static void test_npz(void **state) {
@@ -254,6 +259,9 @@ static void test_npz(void **state) {
     assert_int_equal(written, size);
     assert_int_equal(gn_save_npz_memory(arrays, keys, 3, memory, written), size);
     assert_memory_equal(memory, file, size);
+    names = gn_npz_names_memory(g, memory, size);
+    assert_string_equal(names, "steps\nview\nhalf");
+    gn_string_free(g, names);
     gn_array *view = gn_load_npz_memory(g, memory, size, "view");
     expect_values(view, 2, 5, 1, 4, 0, 3);
     // Every byte of the data counts.
@@ -298,6 +306,8 @@ static void test_npz_arguments(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_load_npz_memory: data is NULL");
     assert_null(gn_npz_names(g, "missing.npz"));
     expect_error(g, GN_ERROR_IO, "gn_npz_names: cannot open missing.npz: No such file or directory");
+    assert_null(gn_npz_names_memory(g, "this is no archive at all", 25));
+    expect_error(g, GN_ERROR_FORMAT, "gn_npz_names_memory: memory: this is not an .npz archive, or its end is missing");
 }
 
 static void test_npy_memory(void **state) {
@@ -451,11 +461,6 @@ static void damage(gn_context *g, const unsigned char *good, size_t size, size_t
     }
 }
 
-static gn_array *load_idx(gn_context *g, const void *data, size_t bytes) {
-    test_write_file("damaged", data, bytes);
-    return gn_load_idx(g, "damaged");
-}
-
 static gn_array *load_npz(gn_context *g, const void *data, size_t bytes) { return gn_load_npz_memory(g, data, bytes, NULL); }
 
 static void test_damaged(void **state) {
@@ -466,7 +471,7 @@ static void test_damaged(void **state) {
     size_t size;
     unsigned char *npy = test_read_file("good.npy", &size);
     damage(g, npy, size, 128, gn_load_npy_memory);
-    damage(g, idx, sizeof idx, 12, load_idx);
+    damage(g, idx, sizeof idx, 12, gn_load_idx_memory);
     free(npy);
     // Archives: the first entry, stored and deflated, and the directory behind it.
     gn_array *arrays[2] = {a, gn_scalar(g, GN_U8, 3)};

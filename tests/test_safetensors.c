@@ -161,6 +161,23 @@ static void test_matching(void **state) {
     gn_params_free(missing);
     gn_params_free(unused);
     assert_int_equal(gn_params_load_matching(p, "part.safetensors", NULL, NULL), GN_OK);
+    size_t bytes;
+    unsigned char *file = test_read_file("part.safetensors", &bytes);
+    gn_assign(own_a, gn_zeros(g, GN_F32, GN_SHAPE(2)));
+    assert_int_equal(gn_params_load_matching_memory(p, file, bytes, &missing, &unused), GN_OK);
+    expect_values(own_a, 1, 1);
+    assert_string_equal(gn_params_name(missing, 0), "head");
+    assert_string_equal(gn_params_name(unused, 0), "b");
+    gn_params_free(missing);
+    gn_params_free(unused);
+    missing = unused = p;
+    assert_int_equal(gn_params_load_matching_memory(p, file, bytes - 1, &missing, &unused), GN_ERROR_FORMAT);
+    gn_error_clear(g);
+    assert_true(missing == NULL && unused == NULL);
+    missing = p;
+    assert_int_equal(gn_params_load_matching_memory(NULL, file, bytes, &missing, NULL), GN_ERROR_ARGUMENT);
+    assert_null(missing);
+    free(file);
     // All can be written, or none is.
     gn_params *repeated = gn_params_new(g);
     gn_params_add(repeated, "a", gn_copy(gn_zeros(g, GN_F32, GN_SHAPE(2))));

@@ -1174,7 +1174,7 @@ static void test_all_are_here(void **state) {
     (void)state;
     // Of other arrays these change or hand out what is there; files are read in test_io.c.
     static const char elsewhere[] = " gn_grad gn_keep gn_retain gn_load_idx gn_load_npz gn_load_csv gn_requires_grad "
-                                    "gn_load_npy_memory gn_load_npz_memory gn_load_csv_memory gn_from_dlpack "
+                                    "gn_load_npy_memory gn_load_npz_memory gn_load_csv_memory gn_load_idx_memory gn_from_dlpack "
                                     "gn_load_cifar10 gn_params_at gn_params_get ";
     size_t size = 0;
     char *header = (char *)test_read_file(test_source_file("gpunum.h"), &size);

@@ -19,6 +19,7 @@ GPUNUM_API size_t gn_save_npy_memory(gn_array *a, void *out, size_t capacity);
 GPUNUM_API gn_array *gn_load_npz(gn_context *g, const char *path, const char *name);
 GPUNUM_API gn_array *gn_load_npz_memory(gn_context *g, const void *data, size_t bytes, const char *name);
 GPUNUM_API char *gn_npz_names(gn_context *g, const char *path); // its names, one a line; gn_string_free takes them back
+GPUNUM_API char *gn_npz_names_memory(gn_context *g, const void *data, size_t bytes);
 // Stored, not compressed, with a name for each of the `count` arrays.
 GPUNUM_API gn_status gn_save_npz(const char *path, gn_array *const *arrays, const char *const *names, int count);
 GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const *names, int count, void *out,
@@ -35,6 +36,7 @@ GPUNUM_API gn_status gn_save_csv(gn_array *a, const char *path, const char *head
 GPUNUM_API size_t gn_save_csv_memory(gn_array *a, const char *header, char delimiter, void *out, size_t capacity);
 
 GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path); // ubyte, byte, short, int, float, double
+GPUNUM_API gn_array *gn_load_idx_memory(gn_context *g, const void *data, size_t bytes);
 // CIFAR-10 in its binary form: data_batch_1.bin to data_batch_5.bin of the folder, or test_batch.bin. uint8 images
 // (n, 3, 32, 32), and into *labels (unless NULL) uint8 (n), which is set to NULL on failure.
 GPUNUM_API gn_array *gn_load_cifar10(gn_context *g, const char *folder, bool train, gn_array **labels);

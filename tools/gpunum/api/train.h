@@ -270,6 +270,8 @@ GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_
 // are and what of the file nobody took are lists for gn_params_free, *missing and *unused; either may be NULL, on failure
 // they become NULL.
 GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused);
+GPUNUM_API gn_status gn_params_load_matching_memory(gn_params *p, const void *data, size_t bytes, gn_params **missing,
+                                                    gn_params **unused);
 // Everything that is in a file, on the CPU.
 GPUNUM_API gn_params *gn_load_safetensors(gn_context *g, const char *path);
 GPUNUM_API gn_params *gn_load_safetensors_memory(gn_context *g, const void *data, size_t bytes);

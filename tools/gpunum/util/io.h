@@ -373,6 +373,13 @@ GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path) {
     return gni_end(g, y);
 }
 
+GPUNUM_API gn_array *gn_load_idx_memory(gn_context *g, const void *data, size_t bytes) {
+    if (!gni_begin_context("gn_load_idx_memory", g)) return NULL;
+    gni_file file;
+    const bool opened = gni_file_open_memory(&file, g, "gn_load_idx_memory", data, bytes);
+    return gni_end(g, opened ? gni_idx_load(&file) : NULL);
+}
+
 // ---- CIFAR-10: records of a label and an image, 3 planes of 32 x 32
 
 enum { GNI_CIFAR_IMAGE = 3 * 32 * 32 };

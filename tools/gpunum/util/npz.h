@@ -405,20 +405,33 @@ GPUNUM_API gn_array *gn_load_npz_memory(gn_context *g, const void *data, size_t 
     return gni_end(g, ok ? gni_npz_load(&file, name) : NULL);
 }
 
-GPUNUM_API char *gn_npz_names(gn_context *g, const char *path) {
-    if (!gni_begin_context("gn_npz_names", g)) return NULL;
-    gni_file file;
+static char *gni_npz_names(gni_file *file, bool opened) {
+    gn_context *g = file->g;
     gni_zip zip;
     char *names = NULL;
-    if (gni_file_open(&file, g, "gn_npz_names", path)) {
-        if (gni_zip_open(&file, &zip)) {
-            names = gni_zip_names(&file, &zip);
+    if (opened) {
+        if (gni_zip_open(file, &zip)) {
+            names = gni_zip_names(file, &zip);
             gni_free(g, zip.directory);
         }
-        gni_file_close(&file);
+        gni_file_close(file);
     }
     gni_end_plain(g);
     return names;
+}
+
+GPUNUM_API char *gn_npz_names(gn_context *g, const char *path) {
+    if (!gni_begin_context("gn_npz_names", g)) return NULL;
+    gni_file file;
+    const bool opened = gni_file_open(&file, g, "gn_npz_names", path);
+    return gni_npz_names(&file, opened);
+}
+
+GPUNUM_API char *gn_npz_names_memory(gn_context *g, const void *data, size_t bytes) {
+    if (!gni_begin_context("gn_npz_names_memory", g)) return NULL;
+    gni_file file;
+    const bool opened = gni_file_open_memory(&file, g, "gn_npz_names_memory", data, bytes);
+    return gni_npz_names(&file, opened);
 }
 
 // ---- writing: every entry is stored, with its numbers in 64 bits as NumPy writes them

@@ -668,34 +668,41 @@ static void gni_params_take(gn_params *p, gn_params *from, bool matching) {
     from->notes = notes;
 }
 
-static gn_status gni_params_load(gn_params *p, const char *fn, const char *path, const void *data, size_t bytes) {
-    if (p == NULL) return GN_ERROR_ARGUMENT;
-    gn_context *g = p->ctx;
-    if (!gni_begin_context(fn, g)) return GN_ERROR_ARGUMENT;
-    gni_file file;
-    const bool memory = strcmp(fn, "gn_params_load") != 0;
-    const bool opened = memory ? gni_file_open_memory(&file, g, fn, data, bytes) : gni_file_open(&file, g, fn, path);
-    gn_params *from = opened ? gni_safetensors_load(&file) : NULL;
+static gn_status gni_params_load(gn_params *p, gni_file *file, bool opened) {
+    gn_params *from = opened ? gni_safetensors_load(file) : NULL;
     if (from != NULL) {
         gni_params_take(p, from, false);
         gni_params_release(from);
     }
-    return gni_end_status(g);
+    return gni_end_status(p->ctx);
 }
 
 GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path) {
-    return gni_params_load(p, "gn_params_load", path, NULL, 0);
+    if (p == NULL || !gni_begin_context("gn_params_load", p->ctx)) return GN_ERROR_ARGUMENT;
+    gni_file file;
+    const bool opened = gni_file_open(&file, p->ctx, "gn_params_load", path);
+    return gni_params_load(p, &file, opened);
 }
 
-GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused) {
-    gn_params **lists[2];
-    lists[0] = missing, lists[1] = unused;
-    for (int i = 0; i < 2; i++)
-        if (lists[i] != NULL) *lists[i] = NULL;
-    if (p == NULL || !gni_begin_context("gn_params_load_matching", p->ctx)) return GN_ERROR_ARGUMENT;
-    gn_context *g = p->ctx;
+GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes) {
+    if (p == NULL || !gni_begin_context("gn_params_load_memory", p->ctx)) return GN_ERROR_ARGUMENT;
     gni_file file;
-    gn_params *from = gni_file_open(&file, g, "gn_params_load_matching", path) ? gni_safetensors_load(&file) : NULL;
+    const bool opened = gni_file_open_memory(&file, p->ctx, "gn_params_load_memory", data, bytes);
+    return gni_params_load(p, &file, opened);
+}
+
+// Whether a call with these lists begins; they are NULL until it has gone well.
+static bool gni_matching_begin(gn_params *p, const char *fn, gn_params **missing, gn_params **unused) {
+    if (missing != NULL) *missing = NULL;
+    if (unused != NULL) *unused = NULL;
+    return p != NULL && gni_begin_context(fn, p->ctx);
+}
+
+static gn_status gni_params_load_matching(gn_params *p, gni_file *file, bool opened, gn_params **missing,
+                                          gn_params **unused) {
+    gn_context *g = p->ctx;
+    gn_params *from = opened ? gni_safetensors_load(file) : NULL, **lists[2];
+    lists[0] = missing, lists[1] = unused;
     if (from != NULL) {
         gni_params_rest(p, from, missing);
         gni_params_rest(from, p, unused);
@@ -710,8 +717,19 @@ GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_
     return gni_end_status(g);
 }
 
-GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes) {
-    return gni_params_load(p, "gn_params_load_memory", NULL, data, bytes);
+GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused) {
+    if (!gni_matching_begin(p, "gn_params_load_matching", missing, unused)) return GN_ERROR_ARGUMENT;
+    gni_file file;
+    const bool opened = gni_file_open(&file, p->ctx, "gn_params_load_matching", path);
+    return gni_params_load_matching(p, &file, opened, missing, unused);
+}
+
+GPUNUM_API gn_status gn_params_load_matching_memory(gn_params *p, const void *data, size_t bytes, gn_params **missing,
+                                                    gn_params **unused) {
+    if (!gni_matching_begin(p, "gn_params_load_matching_memory", missing, unused)) return GN_ERROR_ARGUMENT;
+    gni_file file;
+    const bool opened = gni_file_open_memory(&file, p->ctx, "gn_params_load_matching_memory", data, bytes);
+    return gni_params_load_matching(p, &file, opened, missing, unused);
 }
 
 // ---- optimizers: their states as NAME.PARAMETER.STATE, and NAME.numbers: the rate, seed and place of the random stream in
