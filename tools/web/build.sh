@@ -78,7 +78,8 @@ cp core-gpu.mjs core-gpu.wasm "$out/"
 # A tenth larger than can be, and linked in a third of the time.
 both link core-threads host_threads.o web_threads.o -O2 -pthread -Wno-pthreads-mem-growth '-sPTHREAD_POOL_SIZE=Module["gnWorkers"]' \
     -sEXPORTED_RUNTIME_METHODS=$runtime,wasmMemory,PThread
-cp calls.js gpunum.d.ts "$root/tools/web/gpunum.js" "$root/LICENSE" "$out/"
+cp calls.js gpunum.d.ts "$root/LICENSE" "$root/tools/web/README.md" "$out/"
+sed '1!{/^ *\/\//d;}' "$root/tools/web/gpunum.js" >"$out/gpunum.js" # comments are a fifth of what a page would download
 version=$(sed -n 's/^project(gpunum VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
 cat >"$out/package.json" <<JSON
 {
@@ -89,7 +90,7 @@ cat >"$out/package.json" <<JSON
   "main": "gpunum.js",
   "types": "gpunum.d.ts",
   "exports": { ".": { "types": "./gpunum.d.ts", "default": "./gpunum.js" } },
-  "files": ["*.js", "*.mjs", "*.wasm", "*.d.ts", "LICENSE"],
+  "files": ["*.js", "*.mjs", "*.wasm", "*.d.ts", "LICENSE", "README.md"],
   "sideEffects": false
 }
 JSON

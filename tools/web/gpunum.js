@@ -11,16 +11,17 @@
 //
 // Who owns arrays: whoever made them, until dispose(), the end of the scope that they were made in, or until the garbage
 // collector finds that nobody holds them any more. g.scope(() => { ... return y; }) disposes of all that was made inside but
-// for what is returned; `using s = g.scope()` does it at the end of the block, but for s.keep(y).
-
+// for what is returned; `using s = g.scope()` does it at the end of the block, but for s.keep(y). Optimizers, parameter lists
+// and loaders are of no scope; the collector finds them too.
 //
 // Where the browser has WebGPU, arrays are on the GPU (open's `backend` says otherwise). A page cannot wait for a GPU, so
 // that values come as promises: read(), value(), toList() and text() in the place of readSync(), item(), toArray() and
-// toString(), which throw there, as does what a GPU does not do (float64, decompositions) with an array that is there: it takes await a.host().
+// toString(), which throw there, as does what a GPU does not do (float64, decompositions, files) with an array that is there:
+// it takes await a.host().
 
-import { calls, words } from './calls.js';
+import { calls, printing, words } from './calls.js';
 
-const F32 = 0, F64 = 3, BOOL = 9;
+const F32 = 0, F64 = 3, I64 = 5, BOOL = 9, U64 = 14;
 // By gn_dtype: name, typed array, numbers for each element. Float16 and bfloat16 are read as their bits.
 const dtypes = [['f32', Float32Array, 1], ['f16', Uint16Array, 1], ['bf16', Uint16Array, 1], ['f64', Float64Array, 1],
     ['i32', Int32Array, 1], ['i64', BigInt64Array, 1], ['u8', Uint8Array, 1], ['i8', Int8Array, 1], ['u32', Uint32Array, 1],
@@ -30,6 +31,11 @@ const dtypeNumber = name => {
     const t = dtypes.findIndex(d => d[0] === name);
     if (t < 0) throw new TypeError(`gpunum: no dtype ${name}`);
     return t;
+};
+const wordNumber = (list, word) => {
+    const at = list.indexOf(String(word));
+    if (at < 0) throw new TypeError(`gpunum: '${word}' is none of ${list.join(', ')}`);
+    return at;
 };
 const ALL = 1 << 30;
 
@@ -45,7 +51,36 @@ export class GpunumError extends Error {
     }
 }
 
-const abandoned = new FinalizationRegistry(({ g, ptr }) => g.alive && g.m._gn_release(ptr));
+const abandoned = new FinalizationRegistry(({ g, ptr, free }) => g.alive && g.m[free](ptr));
+
+// What the library holds for an object of JavaScript, until dispose() or the garbage collector.
+class Held {
+    #what;
+    #free;
+    constructor(g, ptr, what, free) {
+        this.context = g;
+        this.ptr = ptr;
+        this.#what = what;
+        this.#free = free;
+        abandoned.register(this, { g, ptr, free }, this);
+    }
+    // Its address; what was disposed of has none.
+    get at() {
+        if (this.ptr === 0) throw new GpunumError(`this ${this.#what} was disposed of${this instanceof NDArray ? ', or its scope has ended' : ''}`, 10);
+        if (!this.context.alive) throw new GpunumError(`the context of this ${this.#what} was closed`, 10);
+        return this.ptr;
+    }
+    // Nobody frees it here.
+    forget() {
+        abandoned.unregister(this);
+        this.ptr = 0;
+    }
+    dispose() {
+        if (this.ptr === 0) return;
+        if (this.context.alive) this.context.m[this.#free](this.ptr);
+        this.forget();
+    }
+}
 
 async function load(name, file, more) {
     const { default: create } = await import(name);
@@ -80,11 +115,11 @@ async function whyNoGpu(software) {
     return adapter.info?.isFallbackAdapter && !software ? `WebGPU is made of software here (${adapter.info.architecture})` : '';
 }
 
-async function openGpu(seed, placement, threads) {
-    const m = await load('./core-gpu.mjs', 'core-gpu.wasm'), places = ['auto', 'cpu', 'gpu', 'stay'];
+async function openGpu(seed, log, place, threads) {
+    const m = await load('./core-gpu.mjs', 'core-gpu.wasm');
     const ptr = await new Promise(done => {
         m.gnOpened = done;
-        m._gn_web_open_gpu(seed, places.indexOf(placement));
+        m._gn_web_open_gpu(seed, log, place);
     });
     if (ptr === 0) throw new GpunumError(m.UTF8ToString(m._gn_open_error()), m._gn_open_status());
     return new Context(m, ptr, false, '', threads === 1 ? '' : 'a context with a GPU has one');
@@ -94,15 +129,21 @@ async function openGpu(seed, placement, threads) {
 // a GPU computes: 'gpu', or 'auto', which leaves small work to the CPU, and where left out the GPU, but for work on a
 // thousand numbers at most that are on the CPU; `relaxed`: whether the CPU uses relaxed SIMD, where left out what the engine
 // has; `threads` of the CPU, 0 for as many as the machine has: with more than one, workers share the work where the page is
-// cross-origin isolated, else device.whyOneThread says why not; `seed` of random numbers.
-export async function open({ backend = 'auto', placement, relaxed, threads = 1, seed = 0 } = {}) {
-    threads = Math.min(threads || (globalThis.navigator?.hardwareConcurrency ?? 1), 64);
+// cross-origin isolated, else device.whyOneThread says why not; `seed` of random numbers; `log`: how urgent must be what is
+// told to the console, 'error', 'warning', 'info' or 'debug'; left out: nothing is.
+export async function open({ backend = 'auto', placement, relaxed, threads = 1, seed = 0, log, ...others } = {}) {
+    for (const name in others) throw new TypeError(`gpunum: open: no option ${name}`);
+    threads = Math.min(number(threads) || (globalThis.navigator?.hardwareConcurrency ?? 1), 64);
+    seed = BigInt(seed);
+    log = log === undefined ? 0 : 2 + wordNumber(['error', 'warning', 'info', 'debug'], log);
+    wordNumber(['auto', 'cpu', 'webgpu'], backend);
+    const place = placement === undefined ? -1 : wordNumber(['auto', 'cpu', 'gpu', 'stay'], placement);
     let why = 'the CPU was asked for';
     if (backend !== 'cpu') {
         why = await whyNoGpu(backend === 'webgpu');
         if (backend === 'webgpu' && why !== '') throw new GpunumError(`open: ${why}`, 8);
         try {
-            if (why === '') return await openGpu(seed, placement, threads);
+            if (why === '') return await openGpu(seed, log, place, threads);
         } catch (e) {
             if (backend === 'webgpu') throw e;
             why = e.message;
@@ -112,7 +153,7 @@ export async function open({ backend = 'auto', placement, relaxed, threads = 1, 
     let whyOne = threads > 1 ? whyOneThread() : '', m;
     if (threads > 1 && whyOne === '') m = await loadThreads(`core-threads${form}.wasm`, threads).catch(e => { whyOne = e.message; });
     m ??= await load('./core.mjs', `core${form}.wasm`);
-    const ptr = m._gn_web_open(seed, threads);
+    const ptr = m._gn_web_open(seed, log, threads);
     if (ptr === 0) throw new GpunumError(m.UTF8ToString(m._gn_open_error()), m._gn_open_status());
     return new Context(m, ptr, fast, why, whyOne);
 }
@@ -152,6 +193,15 @@ export class Context {
         this.open = ptr;
         this.relaxed = relaxed;
         this.scopes = [];
+        this.functions = new Map(); // by number, those that C calls
+        this.numbers = 0;
+        m.gnCall = (n, list, count) => this.called(n, ({ forward }) => this.handed([forward(...this.lent(list, count))])[0]) ?? 0;
+        m.gnDerive = (n, list, count, y, gy, gx) => this.called(n, ({ backward }) => {
+            const found = backward(...this.lent([gy, y]), ...this.lent(list, count)), all = Array.isArray(found) ? found : [found];
+            if (all.length !== count) throw new TypeError(`gpunum: custom: ${all.length} gradients of ${count} inputs`);
+            m.HEAPU32.set(this.handed(all), gx >> 2);
+        });
+        m.gnForget = n => this.functions.delete(n);
     }
     get alive() { return this.open !== 0; }
     // Its address; one that was closed has none.
@@ -166,7 +216,8 @@ export class Context {
             name: m.UTF8ToString(m._gn_web_device(ptr, 0)), why, whyOneThread };
     }
     get memory() {
-        return { arrays: this.m._gn_web_memory(this.ptr, 0), bytes: this.m._gn_web_memory(this.ptr, 1) };
+        const [arrays, bytes, gpuBytes] = [0, 1, 2].map(i => this.m._gn_web_memory(this.ptr, i));
+        return { arrays, bytes, gpuBytes };
     }
     // A promise that all work so far is done.
     async sync() {
@@ -183,6 +234,8 @@ export class Context {
     // From a number, nested lists of numbers or a typed array. Integers of JavaScript become float32 where no dtype is said.
     array(data, shape, dtype) {
         let t = F32;
+        if (typeof shape === 'number') shape = [shape];
+        if (shape !== undefined && !Array.isArray(shape)) throw new TypeError(`gpunum: array: ${kindOf(shape)} where a shape is asked for`);
         if (data instanceof Uint8ClampedArray) data = new Uint8Array(data.buffer, data.byteOffset, data.length);
         if (ArrayBuffer.isView(data)) {
             t = dtypes.findIndex(d => data instanceof d[1] && d[0] !== 'f16' && d[0] !== 'bf16' && d[0] !== 'bool');
@@ -198,38 +251,135 @@ export class Context {
         if (!ArrayBuffer.isView(data)) { // complex numbers as pairs, or real ones, which are cast as those for float16 are
             t = whole && T !== Uint16Array || dtype === 'u16' ? into : F64;
             const N = dtypes[t][1];
-            data = N.from(data, N === BigInt64Array || N === BigUint64Array ? BigInt : number);
+            data = N.from(data, N === BigInt64Array || N === BigUint64Array ? BigInt : v => number(v));
         } else if (whole && T === data.constructor) {
             t = into; // pairs, or the bits of float16
         }
         if (data.length !== count * dtypes[t][2]) throw new GpunumError(`array: ${data.length} numbers do not make (${shape})`, 2);
-        const { m, ptr } = this, sp = m.stackSave(), s = this.shape(shape), bytes = this.copied(data);
-        const made = m._gn_array_from(ptr, t, s, bytes);
-        m.stackRestore(sp);
-        m._free(bytes);
-        const a = this.own(made);
+        const a = this.own(this.stacked(m => {
+            const s = this.shape(shape);
+            return this.bytes(data, at => m._gn_array_from(this.ptr, t, s, at));
+        }));
         if (t === into) return a;
         const b = a.cast(dtype);
         a.dispose();
         return b;
     }
     scalar(value, dtype = 'f32') {
-        return this.own(this.m._gn_scalar(this.ptr, dtypeNumber(dtype), Number(value)));
+        return this.own(this.m._gn_scalar(this.ptr, dtypeNumber(dtype), number(value, 'scalar: ')));
+    }
+    // A bigint keeps all of its digits; a complex number is a pair.
+    full(shape, value, dtype = 'f32') {
+        const { m, ptr } = this, t = dtypeNumber(dtype), [, T, each] = dtypes[t];
+        return this.own(this.stacked(() => {
+            const s = this.shape(typeof shape === 'number' ? [shape] : shape);
+            if (each === 1 && (typeof value !== 'bigint' || t !== I64 && t !== U64)) return m._gn_full(ptr, t, s, number(value, 'full: '));
+            const at = m.stackAlloc(24) + 7 & ~7, one = new T(m.HEAPU8.buffer, at, each);
+            if (each === 1) one[0] = value;
+            else [value, 0].flat().slice(0, 2).forEach((v, i) => { one[i] = number(v, 'full: '); });
+            return m._gn_full_from(ptr, t, s, at);
+        }));
     }
     // From 0 where one number is given.
     arange(start, stop, step = 1, dtype = 'f32') {
         if (stop === undefined) [start, stop] = [0, start];
-        return this.own(this.m._gn_arange(this.ptr, dtypeNumber(dtype), start, stop, step));
+        return this.own(this.m._gn_arange(this.ptr, dtypeNumber(dtype), ...[start, stop, step].map(v => number(v, 'arange: '))));
     }
     eye(n, m = n, k = 0, dtype = 'f32') {
         return this.own(this.m._gn_eye(this.ptr, dtypeNumber(dtype), BigInt(n), BigInt(m), BigInt(k)));
     }
-    // Bytes of a .npy file.
+    // NumPy's name, "float32", and how many bytes an element has.
+    dtypeName(dtype) { return this.m.UTF8ToString(this.m._gn_dtype_name(dtypeNumber(dtype))); }
+    dtypeSize(dtype) { return this.m._gn_dtype_size(dtypeNumber(dtype)); }
+    // What two dtypes become together; null: nothing.
+    promote(a, b) { return dtypes[this.m._gn_promote(dtypeNumber(a), dtypeNumber(b))]?.[0] ?? null; }
+    // A list of coordinates; `ij`: the first array runs along axis 0, else along axis 1, as NumPy has it.
+    meshgrid(arrays, ij = false) {
+        return this.stacked(m => {
+            const list = this.list(arrays);
+            return this.parts(arrays.length, out => m._gn_meshgrid(list, arrays.length, ij ? 1 : 0, out));
+        });
+    }
+    evalAll(arrays) {
+        this.stacked(m => m._gn_eval_all(this.list(arrays), arrays.length));
+        this.check();
+    }
+    // averages[i] becomes decay averages[i] + (1 - decay) params[i].
+    emaUpdate(averages, params, decay) {
+        this.stacked(m => {
+            const of = this.list(averages), from = this.list(params);
+            if (averages.length !== params.length) throw new TypeError(`gpunum: emaUpdate: ${averages.length} averages of ${params.length} parameters`);
+            m._gn_ema_update(of, from, params.length, number(decay, 'emaUpdate: '));
+        });
+        this.check();
+    }
+    // Bytes of files: .npy; .npz, of which it gives the array of that name, or all as an object; IDX, which MNIST is in; CSV,
+    // also as text; safetensors.
     loadNpy(bytes) {
-        const { m, ptr } = this, at = this.copied(bytes);
-        const a = m._gn_load_npy_memory(ptr, at, bytes.byteLength);
-        m._free(at);
-        return this.own(a);
+        return this.own(this.bytes(bytes, (at, n) => this.m._gn_load_npy_memory(this.ptr, at, n)));
+    }
+    loadNpz(bytes, name) {
+        const { m, ptr } = this;
+        return this.bytes(bytes, (at, n) => {
+            const one = key => this.cstring(key, k => this.own(m._gn_load_npz_memory(ptr, at, n, k)));
+            if (name !== undefined) return one(name);
+            const text = m._gn_npz_names_memory(ptr, at, n);
+            if (text === 0) this.check();
+            const names = m.UTF8ToString(text).split('\n').filter(k => k !== '');
+            m._gn_string_free(ptr, text);
+            return Object.fromEntries(names.map(k => [k, one(k)]));
+        });
+    }
+    loadIdx(bytes) {
+        return this.own(this.bytes(bytes, (at, n) => this.m._gn_load_idx_memory(this.ptr, at, n)));
+    }
+    loadCsv(text, skipLines = 0, delimiter = ',', dtype = 'f32') {
+        const values = [], skip = integer(skipLines, 'loadCsv: '), by = separator(delimiter);
+        let columns = 0, rows = 0;
+        if (/^c/.test(dtype)) throw new GpunumError(`loadCsv: ${dtype} has no form in a table of numbers`, 3);
+        (typeof text === 'string' ? text : new TextDecoder().decode(text)).split('\n').forEach((line, i) => {
+            if (i < skip || /^\s*$/.test(line)) return;
+            const found = line.replace(/\r$/, '').split(by);
+            if (rows++ === 0) columns = found.length;
+            found.forEach((field, k) => values.push(fieldValue(field, dtype, `loadCsv: line ${i + 1}, column ${k + 1}:`)));
+            if (found.length !== columns) throw new GpunumError(`loadCsv: line ${i + 1} has ${found.length} columns, the lines before have ${columns}`, 7);
+        });
+        return this.array(values, [rows, columns], dtype);
+    }
+    loadSafetensors(bytes) {
+        const p = this.bytes(bytes, (at, n) => this.m._gn_load_safetensors_memory(this.ptr, at, n));
+        this.check();
+        return new Params(this, p, notesOf(bytes));
+    }
+    // Bytes of a .npz file, of an object of arrays.
+    saveNpz(arrays) {
+        return this.stacked(m => {
+            const list = this.list(Object.values(arrays)), names = Object.keys(arrays), p = m.stackAlloc(4 * names.length + 4);
+            const strings = names.map(name => this.copied(new TextEncoder().encode(name + '\0')));
+            m.HEAPU32.set(strings, p >> 2);
+            try {
+                return this.saved((to, n) => m._gn_save_npz_memory(list, p, names.length, to, n));
+            } finally {
+                for (const text of strings) m._free(text);
+            }
+        });
+    }
+    // Named arrays: the parameters of a model.
+    params(arrays = {}) {
+        const p = new Params(this, this.m._gn_params_new(this.ptr));
+        for (const [name, a] of Object.entries(arrays)) p.add(name, a);
+        return p;
+    }
+    // Deals the rows of arrays out in batches.
+    loader(arrays, { batch = 1, shuffle = false, dropLast = false, seed = 0, ...others } = {}) {
+        for (const name in others) throw new TypeError(`gpunum: loader: no option ${name}`);
+        const l = this.stacked(m => {
+            const list = this.list(arrays);
+            if (arrays.length < 1 || arrays.length > 32) throw new TypeError(`gpunum: loader: ${arrays.length} arrays where 1 to 32 can be`);
+            return m._gn_web_loader(this.ptr, list, arrays.length, BigInt(batch), shuffle ? 1 : 0, dropLast ? 1 : 0, BigInt(seed));
+        });
+        this.check();
+        return new Loader(this, l, arrays.length);
     }
     // With a function: runs it, and disposes of what it made but for what it returns. Without: a scope that its `using` ends.
     scope(fn) {
@@ -252,14 +402,42 @@ export class Context {
             this.m._gn_no_grad_end(this.ptr);
         }
     }
+    // What fn computes with products, convolutions and attention is in halves of that dtype.
+    autocast(dtype, fn) {
+        this.m._gn_autocast_begin(this.ptr, dtypeNumber(dtype));
+        this.check();
+        try {
+            return fn();
+        } finally {
+            this.m._gn_autocast_end(this.ptr);
+        }
+    }
+    // forward(...inputs) with a derivative of its own: backward(gy, y, ...inputs) gives the gradient of each input, in a list
+    // where there are several, null for one that needs none. What either makes is disposed of but for what it returns.
+    custom(forward, backward, inputs) {
+        return this.recorded(forward, fun(backward), inputs);
+    }
+    // fn(...inputs), computed again in backward() instead of kept.
+    checkpoint(fn, inputs) {
+        return this.recorded(fn, null, inputs);
+    }
+    // The largest error of fn's gradients at these inputs beside differences of its values.
+    gradcheck(fn, inputs, step = 0) {
+        const n = this.numbered(fn, null);
+        try {
+            const worst = this.stacked(m => m._gn_web_gradcheck(this.list(inputs), inputs.length, number(step, 'gradcheck: '), n));
+            this.check();
+            return worst;
+        } finally {
+            this.functions.delete(n);
+        }
+    }
     // d loss / d params[i], without touching grad.
     gradients(loss, params, createGraph = false) {
-        const { m } = this, sp = m.stackSave(), at = this.mine(loss), list = this.list(params), out = m.stackAlloc(4 * params.length);
-        m._gn_gradients(at, list, params.length, createGraph ? 1 : 0, out);
-        const found = params.map((_, i) => m.HEAPU32[(out >> 2) + i]);
-        m.stackRestore(sp);
-        this.check();
-        return found.map(p => this.own(p));
+        return this.stacked(m => {
+            const at = this.mine(loss), list = this.list(params);
+            return this.parts(params.length, out => m._gn_gradients(at, list, params.length, createGraph ? 1 : 0, out));
+        });
     }
 
     // ---- for this module
@@ -269,7 +447,12 @@ export class Context {
         if (this.alive) this.m._gn_poll(this.ptr);
     }
     check() {
-        const { m, ptr } = this, status = m._gn_status_get(ptr);
+        const { m, ptr, thrown } = this, status = m._gn_status_get(ptr);
+        if (thrown !== undefined) { // by a function that C called
+            this.thrown = undefined;
+            m._gn_error_clear(ptr);
+            throw thrown.error;
+        }
         if (status === 0) return;
         const text = m.UTF8ToString(m._gn_error(ptr));
         m._gn_error_clear(ptr);
@@ -294,11 +477,95 @@ export class Context {
     }
     own(ptr) {
         if (ptr === 0) this.check();
+        if (ptr === 0) throw new GpunumError('there is no array', 1);
         const a = new NDArray(this, ptr);
         this.scopes[this.scopes.length - 1]?.made.add(a);
         return a;
     }
+    // One more reference to an array that the library lends.
+    borrow(ptr) {
+        const a = this.own(this.m._gn_retain(ptr));
+        a.borrowed = true;
+        return a;
+    }
+    // What f gives, whose room on the stack is free again afterwards.
+    stacked(f) {
+        const { m } = this, sp = m.stackSave();
+        try {
+            return f(m);
+        } finally {
+            m.stackRestore(sp);
+        }
+    }
+    // Arrays that f writes, so many of them.
+    parts(count, f) {
+        const { m } = this, n = Math.max(count, 0), out = this.room(4 * n + 4);
+        try {
+            f(out);
+            this.check();
+            return [...m.HEAPU32.slice(out >> 2, (out >> 2) + n)].map(p => this.own(p));
+        } finally {
+            m._free(out);
+        }
+    }
+    // What f gives of bytes, or of text, in the library's memory.
+    bytes(data, f) {
+        if (!(data instanceof ArrayBuffer || ArrayBuffer.isView(data))) throw new TypeError(`gpunum: ${typeof data} where bytes are asked for`);
+        const at = this.copied(data);
+        try {
+            return f(at, data.byteLength);
+        } finally {
+            this.m._free(at);
+        }
+    }
+    cstring(text, f) {
+        return this.bytes(new TextEncoder().encode(`${text}\0`), f);
+    }
+    // What f writes, asked first how much that is.
+    saved(f) {
+        const { m } = this, n = f(0, 0);
+        if (n === 0) this.check();
+        const p = this.room(n + 1);
+        f(p, n);
+        const copy = m.HEAPU8.slice(p, p + n);
+        m._free(p);
+        this.check();
+        return copy;
+    }
+    // What a function of JavaScript gives that C calls: its arrays are the library's, which has a scope around the call.
+    called(n, f) {
+        const s = new Scope(this);
+        try {
+            return f(this.functions.get(n));
+        } catch (error) {
+            this.thrown ??= { error };
+        } finally {
+            s.end();
+        }
+    }
+    lent(list, count) {
+        const found = Array.isArray(list) ? list : [...this.m.HEAPU32.slice(list >> 2, (list >> 2) + count)];
+        return found.map(p => this.borrow(p));
+    }
+    handed(arrays) {
+        const found = arrays.map(a => a === null || a === undefined ? 0 : this.mine(a)), { made } = this.scopes[this.scopes.length - 1];
+        for (const a of arrays) if (a && !a.borrowed && made.delete(a)) a.forget();
+        return found;
+    }
+    numbered(forward, backward) {
+        this.functions.set(++this.numbers, { forward: fun(forward), backward });
+        return this.numbers;
+    }
+    recorded(forward, backward, inputs) {
+        const y = this.stacked(m => {
+            const list = this.list(inputs), n = this.numbered(forward, backward);
+            return m._gn_web_custom(this.ptr, list, inputs.length, n, backward === null ? 0 : 1);
+        });
+        this.check();
+        return this.own(y);
+    }
     shape(dims) {
+        if (!Array.isArray(dims)) throw new TypeError(`gpunum: ${kindOf(dims)} where a shape is asked for`);
         if (dims.length > 8) throw new GpunumError(`rank ${dims.length} is not in 0..8`, 2);
         const p = this.m.stackAlloc(72);
         this.m.HEAP32[p >> 2] = dims.length;
@@ -313,12 +580,13 @@ export class Context {
     }
     axes(x) {
         if (x === undefined || x === null) return ALL;
-        if (typeof x === 'number') return x;
+        if (typeof x === 'number') return integer(x);
         if (Array.isArray(x)) {
             const p = this.m.stackAlloc(4 * x.length + 4);
-            x.forEach((v, i) => { this.m.HEAP32[(p >> 2) + i] = v; });
+            x.forEach((v, i) => { this.m.HEAP32[(p >> 2) + i] = integer(v); });
             return this.m._gn_axes_from(x.length, p);
         }
+        if (typeof x !== 'object' || !('keep' in x)) throw new TypeError(`gpunum: ${typeof x} where axes are asked for`);
         return this.m._gn_axes_keep(this.axes(x.keep));
     }
 }
@@ -331,10 +599,60 @@ function shapeOf(data) {
     return [data.length, ...inner];
 }
 
-function number(v) {
+const kindOf = v => v === null || v === undefined ? String(v) : typeof v;
+
+// `where` of the call it stands, for the message.
+function number(v, where = '') {
     const n = typeof v === 'object' || v === undefined || v === '' ? NaN : Number(v);
-    if (n !== n && typeof v !== 'number') throw new TypeError(`gpunum: ${v === null ? v : typeof v} where a number is asked for`);
+    if (n !== n && typeof v !== 'number') throw new TypeError(`gpunum: ${where}${kindOf(v)} where a number is asked for`);
     return n;
+}
+
+function integer(v, where = '') {
+    const n = number(v, where);
+    if (!Number.isInteger(n)) throw new TypeError(`gpunum: ${where}${v} where a whole number is asked for`);
+    return n;
+}
+
+function fun(f) {
+    if (typeof f !== 'function') throw new TypeError(`gpunum: ${kindOf(f)} where a function is asked for`);
+    return f;
+}
+
+// Numbers in tables, as strict as gn_load_csv.
+function separator(text) {
+    if (typeof text !== 'string' || text.length !== 1 || /[\w+\-."'\n\r]/.test(text)) throw new TypeError(`gpunum: '${text}' cannot separate numbers`);
+    return text;
+}
+
+function fieldValue(field, dtype, where) {
+    const text = field.trim().replace(/^"(.*)"$/, '$1').trim(), wrong = what => new GpunumError(`${where} '${text}' is ${what} ${dtype}`, 7);
+    if (dtype === 'bool' && /^([01]|[Tt]rue|[Ff]alse)$/.test(text)) return /^[1Tt]/.test(text);
+    if (/f/.test(dtype)) {
+        if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return Number(text);
+        const [, sign, word] = /^([+-]?)(inf|infinity|nan)$/i.exec(text) ?? [];
+        if (word !== undefined) return (sign === '-' ? -1 : 1) * (/^i/i.test(word) ? Infinity : NaN);
+    } else if (dtype !== 'bool' && /^[+-]?\d+$/.test(text)) {
+        const value = BigInt(text.replace('+', '')), bits = BigInt(dtype.slice(1)), low = dtype[0] === 'u' ? 0n : -(2n ** (bits - 1n));
+        if (value < low || value >= low + 2n ** bits) throw wrong('out of the range of');
+        return bits === 64n ? value : Number(value);
+    }
+    throw wrong('not a number of dtype');
+}
+
+// The shortest text from which the same number is read.
+function shortest(v, dtype) {
+    if (typeof v === 'bigint' || !/^b?f(32|16)/.test(dtype) || !Number.isFinite(v)) return String(v).replace('Infinity', 'inf').replace('NaN', 'nan');
+    for (let digits = 1; ; digits++) {
+        const near = Number(v.toPrecision(digits));
+        if (Math.fround(near) === v) return String(near);
+    }
+}
+
+// The keys of a safetensors file's metadata, which was read without an error.
+function notesOf(bytes) {
+    const all = new Uint8Array(bytes.buffer ?? bytes, bytes.byteOffset ?? 0, bytes.byteLength), n = all.slice(0, 4).reduce((sum, b, i) => sum + b * 256 ** i, 0);
+    return Object.keys(JSON.parse(new TextDecoder().decode(all.slice(8, 8 + n)))['__metadata__'] ?? {});
 }
 
 // What bits of float16 and bfloat16 stand for.
@@ -356,29 +674,19 @@ function nested(flat, shape, dtype) {
     return take(0);
 }
 
-export class NDArray {
+export class NDArray extends Held {
     constructor(g, ptr) {
-        this.context = g;
-        this.ptr = ptr;
-        abandoned.register(this, { g, ptr }, this);
-    }
-    // Its address; one that was disposed of has none.
-    get at() {
-        if (this.ptr === 0) throw new GpunumError('this array was disposed of, or its scope has ended', 10);
-        if (!this.context.alive) throw new GpunumError('the context of this array was closed', 10);
-        return this.ptr;
+        super(g, ptr, 'array', '_gn_release');
     }
     dispose() {
-        if (this.ptr === 0) return;
-        abandoned.unregister(this);
-        if (this.context.alive) this.context.m._gn_release(this.ptr);
+        super.dispose();
         for (const s of this.context.scopes) s.made.delete(this);
-        this.ptr = 0;
     }
     get shape() {
         const m = this.context.m;
         return Array.from({ length: m._gn_rank(this.at) }, (_, i) => Number(m._gn_dim(this.ptr, i)));
     }
+    get bytes() { return this.context.m._gn_bytes(this.at); }
     get size() { return Number(this.context.m._gn_size(this.at)); }
     get dtype() { return dtypes[this.context.m._gn_dtype_of(this.at)][0]; }
     // The elements in C order. Complex ones are pairs, float16 and bfloat16 bits, bool bytes.
@@ -420,10 +728,13 @@ export class NDArray {
         if (dtype[0] === 'c') throw new GpunumError(`value: ${dtype} is not a real number`, 3);
         return Number(nested(await this.read(), [], dtype));
     }
-    async text() {
-        const h = await this.host(), text = String(h);
-        h.dispose();
-        return text;
+    async text(options) {
+        const h = await this.host();
+        try {
+            return h.toString(options);
+        } finally {
+            h.dispose();
+        }
     }
     async host() {
         const { shape, dtype, context } = this, data = await this.read();
@@ -434,6 +745,12 @@ export class NDArray {
         const value = this.context.m._gn_item(this.at);
         this.context.check();
         return value;
+    }
+    // The same of integers, exactly, as a bigint.
+    itemInt() {
+        const value = this.context.m._gn_item_int(this.at);
+        this.context.check();
+        return this.dtype === 'u64' ? BigInt.asUintN(64, value) : value;
     }
     // Overwrites the elements with those of a typed array.
     write(data) {
@@ -451,6 +768,12 @@ export class NDArray {
         this.context.check();
         return this;
     }
+    // A copy of the data to where it will be used, 'cpu' or 'gpu'.
+    to(device) {
+        this.context.m._gn_to(this.at, wordNumber(['cpu', 'gpu'], device));
+        this.context.check();
+        return this;
+    }
     requiresGrad(on = true) {
         this.context.m._gn_requires_grad(this.at, on ? 1 : 0);
         this.context.check();
@@ -459,28 +782,67 @@ export class NDArray {
     // The gradient, or null.
     get grad() {
         const p = this.context.m._gn_grad(this.at);
-        if (p === 0) return null;
-        return this.context.own(this.context.m._gn_retain(p));
+        return p === 0 ? null : this.context.borrow(p);
     }
-    // In equal parts along an axis.
+    // Parts along an axis: equal ones, or where that cannot be the first longer by one; cut in front of places; all of size 1.
     split(sections, axis = 0) {
-        const { m } = this.context, { at } = this, sp = m.stackSave(), out = m.stackAlloc(4 * sections);
-        m._gn_split(at, sections, axis, out);
-        const found = Array.from({ length: sections }, (_, i) => m.HEAPU32[(out >> 2) + i]);
-        m.stackRestore(sp);
-        this.context.check();
-        return found.map(p => this.context.own(p));
+        return this.context.parts(integer(sections, 'split: '), out => this.context.m._gn_split(this.at, sections, integer(axis, 'split: '), out));
+    }
+    arraySplit(sections, axis = 0) {
+        return this.context.parts(integer(sections, 'arraySplit: '), out => this.context.m._gn_array_split(this.at, sections, integer(axis, 'arraySplit: '), out));
+    }
+    splitAt(places, axis = 0) {
+        return this.context.stacked(m => {
+            const c = [this.at];
+            argument(this.context, 'N', places, c);
+            return this.context.parts(places.length + 1, out => m._gn_split_at(...c, integer(axis, 'splitAt: '), out));
+        });
+    }
+    unstack(axis = 0) {
+        const { shape } = this, count = shape[axis < 0 ? axis + shape.length : axis] ?? 0;
+        return this.context.parts(count, out => this.context.m._gn_unstack(this.at, integer(axis, 'unstack: '), out, count));
+    }
+    // Sums over the last axes of this one with the first of b, so many; or over lists of axes, [of this one, of b].
+    tensordot(b, axes = 2) {
+        return this.context.own(this.context.stacked(m => {
+            const c = [this.at, this.context.mine(b)];
+            if (!Array.isArray(axes)) return m._gn_tensordot(...c, 0, 0, integer(axes, 'tensordot: '));
+            const [p, q = []] = axes.map(x => [x].flat());
+            if (p.length !== q.length) throw new TypeError(`gpunum: tensordot: ${p.length} axes with ${q.length}`);
+            argument(this.context, 'I', p, c);
+            c.pop();
+            argument(this.context, 'I', q, c);
+            return m._gn_tensordot(...c);
+        }));
+    }
+    // (x - mean[c]) / deviation[c] of images (n, c, h, w).
+    normalize(mean, deviation) {
+        const both = [mean, deviation].map(list => [list].flat().map(v => number(v, 'normalize: '))), [n, k] = both.map(list => list.length);
+        if (n !== k) throw new TypeError(`gpunum: normalize: ${n} means with ${k} deviations`);
+        return this.context.own(this.context.stacked(m => m._gn_normalize(this.at, ...both.map(list => {
+            const p = m.stackAlloc(8 * n + 8) + 7 & ~7;
+            m.HEAPF64.set(list, p >> 3);
+            return p;
+        }), n)));
     }
     saveNpy() {
-        const { m } = this.context, n = m._gn_save_npy_memory(this.at, 0, 0), p = this.context.room(n + 1);
-        m._gn_save_npy_memory(this.ptr, p, n);
-        const copy = m.HEAPU8.slice(p, p + n);
-        m._free(p);
-        this.context.check();
-        return copy;
+        return this.context.saved((to, n) => this.context.m._gn_save_npy_memory(this.at, to, n));
     }
-    toString() {
-        const { m } = this.context, p = m._gn_to_string(this.at, 0);
+    // Text of a CSV file; `header` is its first line.
+    saveCsv(header, delimiter = ',') {
+        const { shape, dtype } = this, by = separator(delimiter), rows = this.toArray();
+        if (shape.length > 2) throw new GpunumError(`saveCsv: an array of ${shape.length} dimensions is no table`, 2);
+        if (/^c/.test(dtype)) throw new GpunumError(`saveCsv: ${dtype} has no form in a table of numbers`, 3);
+        const lines = [rows].flat().map(row => [row].flat().map(v => shortest(v, dtype)).join(by));
+        if (header !== undefined) lines.unshift(header);
+        return lines.map(line => line + '\n').join('');
+    }
+    toString(options) {
+        const { m } = this.context, p = this.context.stacked(() => {
+            const c = [this.at];
+            argument(this.context, 'O', typeof options === 'object' ? options : undefined, c, printing);
+            return m._gn_to_string(...c);
+        });
         if (p === 0) this.context.check();
         const text = m.UTF8ToString(p);
         m._gn_string_free(this.context.ptr, p);
@@ -488,29 +850,150 @@ export class NDArray {
     }
 }
 
-export class Optimizer {
+for (const f of ['_gn_fftn', '_gn_ifftn', '_gn_rfftn', '_gn_irfftn']) // lengths and axes; of all axes, or as many as there are lengths the last
+    NDArray.prototype[f.slice(4)] = function (n, axes, norm) {
+        const { context } = this;
+        return context.own(context.stacked(m => {
+            const c = [this.at];
+            if (n && axes && n.length !== axes.length) throw new TypeError(`gpunum: ${f.slice(4)}: ${n.length} lengths of ${axes.length} axes`);
+            for (const [kind, list] of [['N', n], ['I', axes]]) {
+                if (list === undefined || list === null) c.push(0, 0);
+                else argument(context, kind, list, c);
+                c.pop();
+            }
+            c.push((n ?? axes ?? []).length);
+            argument(context, '0', norm, c);
+            return m[f](...c);
+        }));
+    };
+
+export class Optimizer extends Held {
     constructor(g, ptr) {
-        this.context = g;
-        this.ptr = ptr;
-    }
-    get at() {
-        if (this.ptr === 0 || !this.context.alive) throw new GpunumError('this optimizer was disposed of, or its context closed', 10);
-        return this.ptr;
+        super(g, ptr, 'optimizer', '_gn_optimizer_free');
     }
     get lr() { return this.context.m._gn_lr_get(this.at); }
     set lr(value) {
-        this.context.m._gn_lr_set(this.at, value);
+        this.context.m._gn_lr_set(this.at, number(value, 'lr: '));
         this.context.check();
     }
-    dispose() {
-        if (this.ptr !== 0 && this.context.alive) this.context.m._gn_optimizer_free(this.ptr);
-        this.ptr = 0;
+    // Its states, rate and steps as params.addOptimizer(name, ...) wrote them.
+    restore(params, name) {
+        this.context.cstring(name, text => this.context.m._gn_optimizer_restore(this.at, params.at, text));
+        this.context.check();
+    }
+}
+
+// Named arrays in the order in which they came, as a safetensors file has them: for (const [name, a] of params).
+export class Params extends Held {
+    constructor(g, ptr, notes = []) {
+        super(g, ptr, 'list of parameters', '_gn_params_free');
+        this.notes = new Set(notes);
+    }
+    add(name, a) {
+        this.context.cstring(name, text => this.context.m._gn_params_add(this.at, text, this.context.mine(a)));
+        this.context.check();
+        return this;
+    }
+    get count() { return this.context.m._gn_params_count(this.at); }
+    get names() { return Array.from({ length: this.count }, (_, i) => this.context.m.UTF8ToString(this.context.m._gn_params_name(this.at, i))); }
+    // null: there is none of that name.
+    get(name) {
+        const a = this.context.cstring(name, text => this.context.m._gn_params_get(this.at, text));
+        return a === 0 ? null : this.context.borrow(a);
+    }
+    *[Symbol.iterator]() {
+        for (const name of this.names) yield [name, this.get(name)];
+    }
+    // Text by a key, which is saved too.
+    note(key, text) {
+        this.context.cstring(key, k => this.context.cstring(text, t => this.context.m._gn_params_note(this.at, k, t)));
+        this.context.check();
+        this.notes.add(String(key));
+        return this;
+    }
+    noted(key) {
+        const text = this.context.cstring(key, k => this.context.m._gn_params_noted(this.at, k));
+        return text === 0 ? null : this.context.m.UTF8ToString(text);
+    }
+    // Bytes of a safetensors file; and one's arrays over those that are here, all of them, or those that are in both.
+    save() {
+        return this.context.saved((to, n) => this.context.m._gn_params_save_memory(this.at, to, n));
+    }
+    load(bytes) {
+        this.context.bytes(bytes, (at, n) => this.context.m._gn_params_load_memory(this.at, at, n));
+        this.context.check();
+        this.notes = new Set(notesOf(bytes));
+        return this;
+    }
+    loadMatching(bytes) {
+        const lists = this.context.stacked(m => {
+            const out = m.stackAlloc(8);
+            this.context.bytes(bytes, (at, n) => m._gn_params_load_matching_memory(this.at, at, n, out, out + 4));
+            return [m.HEAPU32[out >> 2], m.HEAPU32[(out >> 2) + 1]];
+        });
+        this.context.check();
+        this.notes = new Set(notesOf(bytes));
+        const [missing, unused] = lists.map(p => {
+            const list = new Params(this.context, p), { names } = list;
+            list.dispose();
+            return names;
+        });
+        return { missing, unused };
+    }
+    addOptimizer(name, optimizer) {
+        this.context.cstring(name, text => this.context.m._gn_params_add_optimizer(this.at, text, optimizer.at));
+        this.context.check();
+        return this;
+    }
+    // A promise for an equal list in the CPU's memory, which can be saved where this one is on a GPU.
+    async host() {
+        const p = this.context.params();
+        for (const key of this.notes) p.note(key, this.noted(key));
+        for (const name of this.names) {
+            const a = this.get(name), h = await a.host();
+            p.add(name, h);
+            a.dispose();
+            h.dispose();
+        }
+        return p;
+    }
+}
+
+// The batches of an epoch: for (const [x, y] of loader). They are disposed of when the next one comes.
+export class Loader extends Held {
+    constructor(g, ptr, fields) {
+        super(g, ptr, 'loader', '_gn_loader_free');
+        this.fields = fields;
+    }
+    get batches() { return Number(this.context.m._gn_loader_batches(this.at)); }
+    // The next batch, which is the caller's; null at the end of an epoch, behind which another one begins.
+    next() {
+        const found = this.context.stacked(m => {
+            const out = m.stackAlloc(4 * this.fields), more = m._gn_loader_next(this.at, out);
+            return more ? [...m.HEAPU32.slice(out >> 2, (out >> 2) + this.fields)] : null;
+        });
+        this.context.check();
+        return found?.map(p => this.context.own(p)) ?? null;
+    }
+    *[Symbol.iterator]() {
+        for (let batch; (batch = this.next()) !== null;) {
+            try {
+                yield batch;
+            } finally {
+                for (const a of batch) a.dispose();
+            }
+        }
+    }
+    // Goes on with that batch of that epoch, both from 0 on.
+    seek(epoch, batch = 0) {
+        this.context.m._gn_loader_seek(this.at, BigInt(epoch), BigInt(batch));
+        this.context.check();
     }
 }
 
 if (Symbol.dispose) {
     Scope.prototype[Symbol.dispose] = Scope.prototype.end;
-    for (const c of [NDArray, Optimizer]) c.prototype[Symbol.dispose] = c.prototype.dispose;
+    for (const c of [NDArray, Optimizer, Params, Loader]) c.prototype[Symbol.dispose] = c.prototype.dispose;
     Context.prototype[Symbol.dispose] = Context.prototype.close;
 }
 
@@ -528,6 +1011,7 @@ function argument(g, kind, x, out, options, made, like) {
             const list = Array.isArray(x), all = [x].flat(list ? Infinity : 0), integers = /^[iu]/.test(like), whole = all.every(v => Number.isInteger(Number(v)));
             const t = list && typeof all[0] === 'boolean' ? 'bool' : like === 'f64' || like === 'c128' ? 'f64' : !integers || !whole ? 'f32' :
                 like === 'u64' && all.every(v => v >= 0) ? like : /64/.test(like) ? 'i64' : 'i32';
+            if (typeof x === 'object' && !list && !ArrayBuffer.isView(x)) throw new TypeError('gpunum: an object where an array or numbers are asked for');
             if (typeof x === 'bigint') x = g.array([x], [], integers ? like : 'i64');
             else if (ArrayBuffer.isView(x)) x = g.array(x);
             else x = list ? g.array(x, undefined, t) : g.scalar(number(x), like === 'bool' || integers && !whole ? 'f32' : like);
@@ -539,39 +1023,47 @@ function argument(g, kind, x, out, options, made, like) {
     case 't': return out.push(dtypeNumber(x ?? 'f32'));
     case 'x': return out.push(g.axes(x));
     case 'y': return out.push(x === undefined ? -1 : g.axes(x));
-    case 'i': return out.push(number(x));
-    case 'j': return out.push(x ?? -1);
+    case 'i': return out.push(integer(x));
+    case 'j': return out.push(integer(x ?? -1));
     case 'l': case 'u': return out.push(BigInt(x));
     case 'd': return out.push(number(x));
     case 'b': return out.push(x ? 1 : 0);
     case 'z': return out.push(m.stringToUTF8OnStack(String(x)));
     case 'A': return out.push(g.list(x), x.length);
     case 'I': case 'N': {
+        if (!Array.isArray(x)) throw new TypeError('gpunum: a list of numbers is asked for');
         const p = m.stackAlloc(8 * x.length + 8) + 7 & ~7;
-        x.forEach((v, i) => { if (kind === 'I') m.HEAP32[(p >> 2) + i] = v; else m.HEAP64[(p >> 3) + i] = BigInt(v); });
+        x.forEach((v, i) => { if (kind === 'I') m.HEAP32[(p >> 2) + i] = integer(v); else m.HEAP64[(p >> 3) + i] = BigInt(v); });
         return out.push(p, x.length);
     }
-    case 'O': {
-        if (x === undefined) return out.push(0);
+    case 'O': case 'P': {
+        if ((x === undefined || x === null) && kind === 'O') return out.push(0);
+        if (typeof x !== 'object' || x === null || x instanceof NDArray) throw new TypeError(`gpunum: ${kindOf(x)} where an object is asked for: ${Object.keys(options).slice(0, -1).join(', ')}`);
         const p = m.stackAlloc(options.size[1] + 8) + 7 & ~7;
         m.HEAPU8.fill(0, p, p + options.size[1]);
         for (const [name, value] of Object.entries(x)) {
-            if (options[name] === undefined || name === 'size') throw new TypeError(`gpunum: no option ${name}`);
-            const [k, at] = options[name], many = Number(k.slice(1) || 1); // of a list one number stands for all
+            if (value === undefined) continue;
+            if (options[name] === undefined || name === 'size') throw new TypeError(`gpunum: no option ${name}, of ${Object.keys(options).slice(0, -1).join(', ')}`);
+            const [k, at, flag] = options[name], many = Number(k.slice(1) || 1); // of a list one number stands for all
+            if (flag !== undefined) m.HEAPU8[p + flag] = 1;
+            if (k === 'a' || k >= '0' && k <= '9') {
+                const one = [];
+                argument(g, k, value, one, null, made, like);
+                m.HEAP32[(p + at) >> 2] = one[0];
+                continue;
+            }
             for (let i = 0; i < many; i++) {
-                const v = Array.isArray(value) ? value[i] ?? 0 : value;
-                if (k[0] === 'd') m.HEAPF64[((p + at) >> 3) + i] = v;
+                const v = Array.isArray(value) && many > 1 ? value[i] ?? 0 : value;
+                if (k[0] === 'd') m.HEAPF64[((p + at) >> 3) + i] = number(v);
                 else if (k[0] === 'b') m.HEAPU8[p + at + i] = v ? 1 : 0;
                 else if (k[0] === 'l') m.HEAP64[((p + at) >> 3) + i] = BigInt(v);
-                else m.HEAP32[((p + at) >> 2) + i] = v;
+                else m.HEAP32[((p + at) >> 2) + i] = integer(v);
             }
         }
         return out.push(p);
     }
     default: { // a word
-        const at = x === undefined ? 0 : words[kind].indexOf(String(x).replace('Infinity', 'inf'));
-        if (at < 0) throw new TypeError(`gpunum: '${x}' is none of ${words[kind].join(', ')}`);
-        return out.push(at);
+        return out.push(x === undefined ? 0 : wordNumber(words[kind], String(x).replace('Infinity', 'inf')));
     }
     }
 }
@@ -580,14 +1072,15 @@ const classes = { Context, NDArray, Optimizer };
 for (const [owner, method, name, result, kinds, options, defaults = {}] of calls) {
     if (method in classes[owner].prototype) continue;
     // Which argument of the call each parameter is: without `this` and results; of a context's functions dtypes come last.
-    const first = kinds[0] === 'A' ? 0 : 1, takes = [...kinds].map((k, i) => ({ k, i })).slice(first).filter(p => p.k !== 'o');
+    const first = /^[AlP]/.test(kinds) ? 0 : 1, takes = [...kinds].map((k, i) => ({ k, i })).slice(first).filter(p => p.k !== 'o');
     if (owner === 'Context') takes.sort((a, b) => (a.k === 't') - (b.k === 't'));
     const places = [...kinds].map((_, i) => takes.findIndex(t => t.i === i));
     const scalar = kinds === 'aa' ? `_${name}_s` : '';
     classes[owner].prototype[method] = function (...given) {
         const g = owner === 'Context' ? this : this.context, { m } = g;
+        if (given.length > takes.length) throw new TypeError(`gpunum: ${method}: ${given.length} arguments where there are ${takes.length} at the most`);
         const sp = m.stackSave(), c = [], made = [], outs = [];
-        let value, f = m['_' + name];
+        let value, f = m['_' + name], at;
         try {
             if (scalar !== '' && typeof given[0] === 'number' && m[scalar] !== undefined) {
                 f = m[scalar];
@@ -596,16 +1089,25 @@ for (const [owner, method, name, result, kinds, options, defaults = {}] of calls
                 [...kinds].forEach((k, i) => {
                     if (i < first) return c.push(owner === 'Context' ? this.ptr : this.at);
                     const x = given[places[i]] ?? defaults[i];
-                    if (x === undefined && 'dilu'.includes(k)) throw new TypeError(`gpunum: ${method}: argument ${places[i] + 1} is a number`);
-                    if (k !== 'o') return argument(g, k, x, c, options, made, owner === 'NDArray' ? this.dtype : 'f32');
+                    at = places[i] + 1;
+                    if (x === undefined && 'dilu'.includes(k)) throw new TypeError('it is a number');
+                    if (k === 'w' && !x) return c.push(0);
+                    if (k !== 'o' && k !== 'w') return argument(g, k, x, c, options, made, owner === 'NDArray' ? this.dtype : 'f32');
                     const p = m.stackAlloc(4);
                     m.HEAPU32[p >> 2] = 0;
                     outs.push(p);
                     return c.push(p);
                 });
             }
+            at = undefined;
             value = f(...c);
             outs.forEach((p, i) => { outs[i] = m.HEAPU32[p >> 2]; });
+            if (kinds[0] === 'P') // what it says about itself
+                for (const [key, [k, from]] of Object.entries(options))
+                    if (k !== '') given[0][key] = k === 'd' ? m.HEAPF64[(c[0] + from) >> 3] : k === 'b' ? m.HEAPU8[c[0] + from] !== 0 : m.HEAP32[(c[0] + from) >> 2];
+        } catch (e) {
+            if (at !== undefined && !(e instanceof GpunumError)) e.message = `gpunum: ${method}: argument ${at}: ${e.message.replace(/^gpunum: /, '')}`;
+            throw e;
         } finally {
             m.stackRestore(sp);
             for (const a of made) a.dispose();
@@ -615,6 +1117,7 @@ for (const [owner, method, name, result, kinds, options, defaults = {}] of calls
         case 'a': return outs.length === 0 ? g.own(value) : [value, ...outs].map(p => g.own(p));
         case 'p': return new Optimizer(g, value);
         case 'l': case 'u': return Number(value);
+        case 'U': return BigInt.asUintN(64, value);
         case 'b': return value !== 0;
         case 'z': return m.UTF8ToString(value);
         case 'v': return undefined;

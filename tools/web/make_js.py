@@ -2,31 +2,24 @@
 """Writes what gpunum.js knows of the library, out of the header's prototypes: make_js.py HEADER.i FOLDER, where HEADER.i is
 gpunum.h after the preprocessor. Into FOLDER go calls.js (a table), gpunum.d.ts (declarations) and exports.txt (for emcc).
 
-A function becomes a method of what it takes first: a context, an array or an optimizer. Those whose parameters have no form
-in JavaScript are in OTHERS: gpunum.js does them by hand or leaves them out."""
+A function becomes a method of what it takes first: a context, an array or an optimizer. What gpunum.js has in another way,
+and what it leaves out and why, is in by_hand.txt; a function that is in neither is an error."""
 import os, re, sys
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 # Letters of the table, and what stands for a parameter in the declarations.
 KIND = {'gn_context *': 'g', 'const gn_context *': 'g', 'gn_array *': 'a', 'const gn_array *': 'a', 'gn_optimizer *': 'p',
         'const gn_optimizer *': 'p', 'gn_shape': 's', 'gn_dtype': 't', 'int': 'i', 'int64_t': 'l', 'uint64_t': 'u', 'double': 'd',
         'gn_axes': 'x', '_Bool': 'b', 'const char *': 'z', 'gn_array **': 'o', 'gn_array *const *': 'A', 'const int *': 'I',
-        'const int64_t *': 'N'}
-ENUMS = ['gn_fft_norm', 'gn_convolution', 'gn_norm_order', 'gn_reduction', 'gn_pad_mode'] # letters 0 to 4; words stand for their numbers
+        'const int64_t *': 'N', 'gn_plateau *': 'P'}
+# Letters 0 to 6; words stand for their numbers.
+ENUMS = ['gn_fft_norm', 'gn_convolution', 'gn_norm_order', 'gn_reduction', 'gn_pad_mode', 'gn_interpolation', 'gn_outside']
 KIND.update((e, str(i)) for i, e in enumerate(ENUMS))
 RESULT = {'gn_array *': 'a', 'gn_optimizer *': 'p', 'double': 'd', 'int64_t': 'l', 'int': 'i', '_Bool': 'b', 'void': 'v',
-          'gn_status': 'v', 'const char *': 'z'}
+          'gn_status': 'v', 'const char *': 'z', 'uint64_t': 'U'}
 TYPE = {'a': 'Operand', 's': 'Shape', 't': 'Dtype', 'i': 'number', 'l': 'number | bigint', 'u': 'number | bigint', 'd': 'number',
         'x': 'Axes', 'y': 'Axes', 'j': 'number', 'b': 'boolean', 'z': 'string', 'k': 'Operand', 'A': 'NDArray[]', 'I': 'number[]',
-        'N': 'number[]', 'v': 'void', 'p': 'Optimizer'}
-# By hand, or of no use in a page: pointers to functions, files by path, Vulkan, the pieces of the interface itself.
-OTHERS = set('''gn_open_version gn_open_async_version gn_close gn_status_get gn_error gn_error_clear gn_device_get gn_memory_get gn_scope_begin gn_scope_end
-    gn_keep gn_retain gn_release gn_set gn_array_from gn_array_wrap gn_read gn_read_async gn_write gn_item gn_item_int gn_shape_of
-    gn_dtype_of gn_size gn_bytes gn_rank gn_dim gn_context_of gn_eval gn_eval_all gn_to gn_print gn_to_string gn_string_free
-    gn_requires_grad gn_grad gn_gradients gn_gradcheck gn_custom gn_checkpoint gn_no_grad_begin gn_no_grad_end gn_split
-    gn_array_split gn_split_at gn_unstack gn_meshgrid gn_tensordot gn_fftn gn_ifftn gn_rfftn gn_irfftn gn_load_npy gn_save_npy
-    gn_load_npz gn_load_csv gn_save_csv gn_load_cifar10 gn_load_idx gn_npz_names gn_profile_begin gn_profile_end gn_vulkan_record_begin
-    gn_vulkan_record_end gn_vulkan_record_done gn_from_dlpack gn_vulkan_buffer gn_vulkan_wrap gn_optimizer_free gn_scalar
-    gn_ema_update gn_full_from gn_nll_loss gn_cross_entropy_with gn_context_ptr gn_log_stderr gn_sync gn_eye gn_arange'''.split())
+        'N': 'number[]', 'v': 'void', 'p': 'Optimizer', 'P': 'Plateau', 'U': 'bigint', 'w': 'boolean'}
 # What stands where a number is left out, of parameters by their name, or by the function and it; of all others it may not be.
 NONE = '-(2n ** 63n)'
 DEFAULTS = {'gn_linspace count': '50', 'gn_linspace_open count': '50', 'gn_logspace count': '50', 'gn_logspace base': '10',
@@ -38,7 +31,8 @@ DEFAULTS = {'gn_linspace count': '50', 'gn_linspace_open count': '50', 'gn_logsp
             'gn_histogram bins': '10', 'gn_histogram high': '0', 'order': '2', 'gn_dropout p': '.5', 'training': 'true', 'padding': NONE,
             'gn_smooth_l1_loss beta': '1', 'delta': '1', 'eps': '1e-5', 'gn_cosine_similarity eps': '1e-8', 'margin': '0', 'momentum': '.1',
             'lr_factor': '1', 'weight_decay': '0', 'interval': '0', 'gn_step_scaled max_norm': '0', 'pad': '0', 'gn_random_flip p': '.5',
-            'gn_concat axis': '0', 'gn_stack axis': '0', 'gn_shuffle axis': '0', 'brightness': '0', 'contrast': '0', 'saturation': '0', 'gn_mixup alpha': '1', 'type': '2'}
+            'gn_concat axis': '0', 'gn_stack axis': '0', 'gn_shuffle axis': '0', 'brightness': '0', 'contrast': '0', 'saturation': '0', 'gn_mixup alpha': '1', 'type': '2',
+            'gn_lr_step gamma': '.1', 'gn_lr_multi_step gamma': '.1', 'least': '0', 'gn_lr_cosine_restarts factor': '1'}
 LENGTHS = re.compile('gn_i?([hr]?fft|dct|dst)$') # whose n is a length, 0 that of the axis
 # Arrays that may be left out, by the function; of integers, for which numbers and lists of them become int32: letter k.
 LEFT_OUT = {'gn_clip': 'low high', 'gn_bincount': 'weights', 'gn_choice': 'weights', 'gn_linear': 'b', 'gn_attention': 'mask', 'gn_rope': 'positions',
@@ -46,6 +40,10 @@ LEFT_OUT = {'gn_clip': 'low high', 'gn_bincount': 'weights', 'gn_choice': 'weigh
             'gn_batch_norm': 'mean var w b', 'gn_layer_norm': 'w b', 'gn_rms_norm': 'w', 'gn_group_norm': 'w b', 'gn_instance_norm': 'w b',
             'gn_bce_with_logits': 'pos_weight'}
 INTEGERS = {'indices', 'labels', 'counts', 'positions'}
+# What the first of several results is. Of these the others are given where they are asked for, letter w; else always.
+FIRST = {'gn_topk': 'values', 'gn_unique': 'values', 'gn_histogram': 'counts', 'gn_qr': 'q', 'gn_eigh': 'values', 'gn_svd': 's', 'gn_slogdet': 'sign',
+         'gn_lstsq': 'x', 'gn_lstm': 'y', 'gn_gru': 'y', 'gn_mixup': 'x', 'gn_max_pool2d': 'y', 'gn_adaptive_max_pool2d': 'y'}
+WANTED = {'gn_max_pool2d', 'gn_adaptive_max_pool2d'}
 LAST_AXIS = {'gn_sort', 'gn_argsort', 'gn_topk', 'gn_partition'}
 
 
@@ -53,19 +51,36 @@ def camel(name):
     return re.sub(r'_([a-z0-9])', lambda m: m.group(1).upper(), name)
 
 
-def options(text):
-    """The layouts of structs that hold numbers alone: {type: [(field, letter, offset)]}, and their sizes."""
+def by_hand():
+    """The functions in by_hand.txt: {name: (members that have them, or why there is none)}"""
     found = {}
-    for body, name in re.findall(r'typedef struct \w* ?\{([^{}]*)\} (gn_\w+_options);', text):
-        at, fields = 0, []
-        for kind, names in re.findall(r'(double|_Bool|int64_t|int) ([\w, \[\]]+);', body):
-            size = {'double': 8, 'int64_t': 8, 'int': 4, '_Bool': 1}[kind]
+    for line in open(os.path.join(HERE, 'by_hand.txt')):
+        if line.startswith('gn_'):
+            names, members, why = re.fullmatch(r'([\w ]+?) (?:= ([\w. ]+)|: (.*))\n', line).groups()
+            found.update((n, (members or '').split() or why) for n in names.split())
+    return found
+
+
+def options(text):
+    """The layouts of structs that hold numbers, words and arrays alone: {type: [(field, letter, offset, ...)]}, and their
+    sizes. A flag whose field says only that the next one counts is set where that is given."""
+    found = {}
+    sizes = {'double': 8, '_Bool': 1, 'int64_t': 8, 'int': 4, 'gn_array *': 4}
+    sizes.update((e, 4) for e in ENUMS)
+    for body, name in re.findall(r'typedef struct \w* ?\{([^{}]*)\} (gn_\w+_options|gn_plateau);', text):
+        at, fields, flag = 0, [], []
+        for kind, names in re.findall(r'(%s) ?([\w, \[\]]+);' % '|'.join(map(re.escape, sizes)), body):
+            size = sizes[kind]
             for n in names.split(','):
                 n, many = re.fullmatch(r'(\w+)(?:\[(\d+)\])?', n.strip()).groups()
                 at = (at + size - 1) // size * size
-                fields.append((n, KIND[kind] + (many or ''), at))
+                if n == 'ignores':
+                    flag = [at]
+                else:
+                    fields.append((n, KIND[kind] + (many or ''), at) + tuple(flag))
+                    flag = []
                 at += size * int(many or 1)
-        if len(fields) == len(re.findall(r'[,;]', body)):
+        if len(fields) + ('ignores' in body) == len(re.findall(r'[,;]', body)):
             found[name] = fields + [('', '', (at + 7) // 8 * 8)]
     return found
 
@@ -75,6 +90,8 @@ def words(text):
     found = []
     for e in ENUMS:
         names = re.findall(r'GN_[A-Z0-9_]+', re.search(r'typedef enum %s \{([^{}]*)\}' % e, text).group(1))
+        if e == 'gn_interpolation':
+            names = [n.replace('GN_', 'GN_X_') for n in names]
         found.append([camel(n.split('_', 2)[2].lower()).replace('minus_', '-').replace('minus', '-').lower() if e == 'gn_norm_order' else
                       camel('_'.join(n.split('_')[2:]).lower()) for n in names])
     return found
@@ -88,23 +105,22 @@ def default(name, word, k):
     return DEFAULTS.get(name + ' ' + word, DEFAULTS.get(word))
 
 
-def parse(text):
-    """(name, result, [(letter, parameter)]) of each function that has a form here."""
-    layouts, known = options(text), []
-    for result, name, parameters in re.findall(r'extern ((?:const )?\w+ (?:\*+ ?)?)(gn_\w+)\(([^()]*)\);', text):
+def parse(text, hand):
+    """(name, result, [(letter, parameter, layout)]) of each function that has a form here."""
+    layouts, known, wrong = options(text), [], []
+    declared = re.findall(r'extern ((?:const )?(?:struct )?\w+ (?:\*+ ?)?)(gn_\w+)\(([^;]*)\);', text)
+    for result, name, parameters in declared:
+        if name in hand:
+            continue
         ps = [re.fullmatch(r'(.*?)\s*(\w+)', p.strip()).groups() for p in parameters.split(',')]
         result = result.strip()
-        if name in OTHERS or name.endswith('_memory') or 'gn_params' in parameters + result or result not in RESULT or parameters == 'void':
-            continue
-        if KIND.get(ps[0][0], ' ') not in 'gapA':
-            continue
         letters, i = [], 0
         while i < len(ps):
             kind, word = ps[i]
             layout = layouts.get(kind.replace('const ', '').replace(' *', ''))
             k = KIND.get(kind, 'O' if layout else None)
-            if k is None:
-                letters = None
+            if k is None or result not in RESULT or i == 0 and k not in 'gapAlP':
+                wrong.append(name)
                 break
             if k in 'ANI':
                 i += 1 # its count follows
@@ -112,23 +128,32 @@ def parse(text):
                     sys.exit('make_js.py: %s: no count behind %s' % (name, word))
             if k == 'x' and name in LAST_AXIS:
                 k = 'y'
+            if k == 'o' and name in WANTED:
+                k = 'w'
             if k == 'i' and word == 'axis':
                 k = 'j'
             if k == 'a' and i > 0 and word in INTEGERS:
                 k = 'k'
             letters.append((k, word, layout))
             i += 1
-        if letters is None:
-            print('make_js.py: %s is left out, for its %s' % (name, kind))
-            continue
-        known.append((name, RESULT[result], letters))
+        known.append((name, RESULT.get(result), letters))
+    if wrong:
+        sys.exit('make_js.py: gpunum.js needs these by hand, or why not (by_hand.txt): ' + ' '.join(wrong))
+    gone = set(hand) - {d[1] for d in declared}
+    if gone:
+        sys.exit('make_js.py: by_hand.txt has what gpunum.h has not: ' + ' '.join(sorted(gone)))
     return known
+
+
+def fields_of(layout):
+    return '{' + ', '.join('%s: [%s]' % (camel(f[0]), ', '.join('%r' % x for x in f[1:])) for f in layout[:-1]) + ', size: [%r, %d]}' % ('', layout[-1][2])
 
 
 def main():
     text = re.sub(r'\s+', ' ', open(sys.argv[1]).read())
     out = sys.argv[2]
-    known = parse(text)
+    hand = by_hand()
+    known = parse(text, hand)
     if len(known) < 200:
         sys.exit('make_js.py: only %d functions' % len(known))
     names = {k[0] for k in known}
@@ -139,12 +164,12 @@ def main():
         scalar = name + '_s' in names
         if name.endswith('_s') and name[:-2] in names:
             continue # the method takes numbers too
-        word = camel(re.sub('_(s|list)$', '', name[3:]))
-        owner = {'g': 'Context', 'A': 'Context', 'a': 'NDArray', 'p': 'Optimizer'}[ps[0][0]]
-        outs = [p for p in ps if p[0] == 'o']
-        layout = next((p[2] for p in ps if p[0] == 'O'), None)
+        word = camel(re.sub('_(s|list)$', '', re.sub('^gn_(optimizer_)?', '', name)))
+        owner = {'a': 'NDArray', 'p': 'Optimizer'}.get(ps[0][0], 'Context')
+        outs = [p for p in ps if p[0] in 'ow']
+        layout = next((p[2] for p in ps if p[0] in 'OP'), None)
         given = ', '.join('%d: %s' % (i, default(name, w, k)) for i, (k, w, _) in enumerate(ps) if k in 'dilubj' and default(name, w, k) not in (None, 'false'))
-        fields = '{' + ', '.join('%s: [%r, %d]' % (camel(f), k, at) for f, k, at in layout[:-1]) + ', size: [%r, %d]}' % ('', layout[-1][2]) if layout else 'null'
+        fields = fields_of(layout) if layout else 'null'
         more = ', %s, {%s}' % (fields, given) if given else ', ' + fields if layout else ''
         rows.append('    [%r, %r, %r, %r, %r%s],' % (owner, word, name, result, ''.join(p[0] for p in ps), more))
         inputs = [p for p in ps if p[0] not in 'og']
@@ -152,33 +177,38 @@ def main():
             inputs = inputs[1:]
         else: # the dtype comes last, float32 where none is given
             inputs.sort(key=lambda p: p[0] == 't')
-        may = lambda k, w: k in 'xyjO01234' or k in 'ak' and w in LEFT_OUT.get(name, '').split() or k in 'dilub' and default(name, w, k) or \
+        may = lambda k, w: k in 'xyjOw0123456' or k in 'ak' and w in LEFT_OUT.get(name, '').split() or k in 'dilub' and default(name, w, k) or \
             k == 't' and owner == 'Context'
         needed = max([i for i, (k, w, _) in enumerate(inputs) if not may(k, w)] + [-1])
         wants = []
         for i, (k, w, lay) in enumerate(inputs):
-            kind = TYPE.get(k) or '{ ' + '; '.join('%s?: %s' % (camel(f), TYPE[l[0]] + (' | number[]' if l[1:] else '')) for f, l, _ in lay[:-1]) + ' }'
+            kind = TYPE.get(k) or '{ ' + '; '.join('%s?: %s' % (camel(f[0]), TYPE[f[1][0]] + (' | number[]' if f[1][1:] else '')) for f in lay[:-1]) + ' }'
             if k in 'ak' and may(k, w):
                 kind += ' | null'
             w = camel(w)
             wants.append('%s%s: %s' % (w + '_' if w in ('default', 'in', 'var') else w, '' if i <= needed else '?', kind))
         gives = {'a': 'NDArray', 'l': 'number', 'i': 'number'}.get(result, TYPE[result])
         if outs:
-            gives = '[NDArray' + ', NDArray' * len(outs) + ']'
+            several = '[' + ', '.join(l + ': NDArray' for l in [FIRST[name]] + [camel(o[1]) for o in outs]) + ']'
+        if outs and name in WANTED:
+            classes[owner].append('    %s(%s): %s;' % (word, ', '.join([re.sub(r'^(\w+)\?: (.*)', r'\1: \2 | undefined', w) for w in wants[:-1]] + ['indices: true']), several))
+            wants.pop()
+        elif outs:
+            gives = several
         classes[owner].append('    %s(%s): %s;' % (word, ', '.join(wants), gives))
     with open(os.path.join(out, 'calls.js'), 'w') as f:
         f.write('// Made by tools/web/make_js.py: [class, method, function, result, parameters, options, numbers that may be left out, by their\n'
                 '// place]; letters are in make_js.py.\n')
         f.write(('export const words = %r;\n' % lists).replace("'", '"'))
+        f.write(('export const printing = %s;\n' % fields_of(options(text)['gn_print_options'])).replace("'", '"'))
         f.write('export const calls = [\n' + '\n'.join(rows).replace("'", '"') + '\n];\n')
-    here = os.path.dirname(os.path.abspath(__file__))
-    declared = open(os.path.join(here, 'gpunum.d.ts')).read()
+    declared = open(os.path.join(HERE, 'gpunum.d.ts')).read()
     for c, lines in classes.items():
         declared = declared.replace('    // @methods of %s\n' % c, '\n'.join(lines) + '\n')
     open(os.path.join(out, 'gpunum.d.ts'), 'w').write(declared)
     with open(os.path.join(out, 'exports.txt'), 'w') as f:
-        by_hand = re.findall(r'm\._(gn_(?!web)\w+)\(', open(os.path.join(here, 'gpunum.js')).read())
-        f.write('\n'.join('_' + n for n in sorted(names | set(by_hand))) + '\n_malloc\n_free\n')
+        used = re.findall(r'\b_(gn_(?!web)\w+)', open(os.path.join(HERE, 'gpunum.js')).read())
+        f.write('\n'.join('_' + n for n in sorted(names | set(used))) + '\n_malloc\n_free\n')
 
 
 main()
