@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import zlib from 'node:zlib';
 
 const where = process.env.GN_PACKAGE ?? new URL('../../build/npm', import.meta.url).pathname;
@@ -461,6 +462,14 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         for (const f of [() => a.sum('x'), () => a.sum({ axis: 1 }), () => a.sum(0.5), () => a.reshape('2,1'), () => a.softmax('x'), () => g.array([1, 2], 'f64'), () => a.add({ a: 1 }),
             () => a.sum(0, true)]) assert.throws(f, e => e instanceof TypeError && /^gpunum: \w+: /.test(e.message), String(f));
         assert.deepEqual(g.array([1, 2], 2).shape, [2]);
+        assert.deepEqual(g.array([0, 2], undefined, 'i32').oneHot(3).toArray(), [[1, 0, 0], [0, 0, 1]]);
+        assert.equal(g.array([0, 2], undefined, 'i32').oneHot(3, 'u8').dtype, 'u8');
+        assert.throws(() => a.cast(), /cast: argument 1: it is a dtype/);
+        assert.throws(() => a * 2, /a.mul\(b\) is a \* b/);
+        assert.equal(`${g.array([1])}`, 'array([1.], dtype=float32)');
+        assert.equal(JSON.stringify({ x: g.array([[1, 2]]) }), '{"x":[[1,2]]}');
+        assert.equal(inspect([g.array([1])]), '[ array([1.], dtype=float32) ]');
+        assert.match(inspect(g), /^Context \{ CPU, /);
     });
     it('has the schedules of learning rates', () => {
         const lr = 0.1, cosine = (t, n) => lr * (1 + Math.cos(Math.PI * t / n)) / 2, most = 1e-12;

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 // Types of gpunum.js; README.md beside it says how it is used. The methods without words are those of gpunum.h, which documents
 // them: gn_log_softmax is a.logSoftmax. An axis that is left out is the last one, of concat, stack, shuffle, split and unstack
 // the first; axes are all. Where functions of C give more arrays than one, methods give a list: const [values, indices] = a.topk(3).
@@ -134,15 +135,15 @@ export class NDArray implements Disposable {
     readonly grad: NDArray | null;
     dispose(): void;
     [Symbol.dispose](): void;
-    /** The elements in C order; complex ones as pairs, float16 and bfloat16 as bits, bool as bytes. */
-    read(): Promise<TypedArray>;
+    /** The elements in C order; complex ones as pairs, float16 and bfloat16 as bits, bool as bytes: read<Float32Array>(). */
+    read<T extends TypedArray = TypedArray>(): Promise<T>;
     toList(): Promise<any>;
     value(): Promise<number>;
     text(options?: Printing): Promise<string>;
     /** An equal array in the CPU's memory, for what a GPU does not do. */
     host(): Promise<NDArray>;
     /** These three, and toString(), throw where the array is on a GPU. */
-    readSync(): TypedArray;
+    readSync<T extends TypedArray = TypedArray>(): T;
     toArray(): any;
     item(): number;
     /** Of integers, exactly. */

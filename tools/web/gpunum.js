@@ -510,7 +510,7 @@ export class Context {
     }
     // What f gives of bytes, or of text, in the library's memory.
     bytes(data, f) {
-        if (!(data instanceof ArrayBuffer || ArrayBuffer.isView(data))) throw new TypeError(`gpunum: ${typeof data} where bytes are asked for`);
+        if (!(data instanceof ArrayBuffer || ArrayBuffer.isView(data))) throw new TypeError(`gpunum: ${kindOf(data)} where bytes are asked for, an ArrayBuffer or a typed array`);
         const at = this.copied(data);
         try {
             return f(at, data.byteLength);
@@ -991,6 +991,23 @@ export class Loader extends Held {
     }
 }
 
+// What a console of node shows, what JSON has, and no numbers for operators, which would be NaN.
+const INSPECT = Symbol.for('nodejs.util.inspect.custom');
+Held.prototype[INSPECT] = function () { return `${this.constructor.name} {}`; };
+Context.prototype[INSPECT] = function () { return `Context { ${this.alive ? this.device.name : 'closed'} }`; };
+NDArray.prototype[INSPECT] = function () {
+    try {
+        return String(this);
+    } catch (e) {
+        return `NDArray { ${this.ptr !== 0 && this.context.alive ? `(${this.shape}) ${this.dtype}` : e.message} }`;
+    }
+};
+NDArray.prototype.toJSON = function () { return this.toArray(); };
+NDArray.prototype[Symbol.toPrimitive] = function (hint) {
+    if (hint === 'number') throw new TypeError('gpunum: arrays have no operators in JavaScript: a.mul(b) is a * b, a.lt(b) a < b; numbers come by read(), value() and item()');
+    return this.toString();
+};
+
 if (Symbol.dispose) {
     Scope.prototype[Symbol.dispose] = Scope.prototype.end;
     for (const c of [NDArray, Optimizer, Params, Loader]) c.prototype[Symbol.dispose] = c.prototype.dispose;
@@ -1071,9 +1088,9 @@ function argument(g, kind, x, out, options, made, like) {
 const classes = { Context, NDArray, Optimizer };
 for (const [owner, method, name, result, kinds, options, defaults = {}] of calls) {
     if (method in classes[owner].prototype) continue;
-    // Which argument of the call each parameter is: without `this` and results; of a context's functions dtypes come last.
+    // Which argument of the call each parameter is: without `this` and results; dtypes come last.
     const first = /^[AlP]/.test(kinds) ? 0 : 1, takes = [...kinds].map((k, i) => ({ k, i })).slice(first).filter(p => p.k !== 'o');
-    if (owner === 'Context') takes.sort((a, b) => (a.k === 't') - (b.k === 't'));
+    takes.sort((a, b) => (a.k === 't') - (b.k === 't'));
     const places = [...kinds].map((_, i) => takes.findIndex(t => t.i === i));
     const scalar = kinds === 'aa' ? `_${name}_s` : '';
     classes[owner].prototype[method] = function (...given) {
@@ -1091,6 +1108,7 @@ for (const [owner, method, name, result, kinds, options, defaults = {}] of calls
                     const x = given[places[i]] ?? defaults[i];
                     at = places[i] + 1;
                     if (x === undefined && 'dilu'.includes(k)) throw new TypeError('it is a number');
+                    if (x === undefined && name === 'gn_cast') throw new TypeError('it is a dtype');
                     if (k === 'w' && !x) return c.push(0);
                     if (k !== 'o' && k !== 'w') return argument(g, k, x, c, options, made, owner === 'NDArray' ? this.dtype : 'f32');
                     const p = m.stackAlloc(4);

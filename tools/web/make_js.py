@@ -175,10 +175,9 @@ def main():
         inputs = [p for p in ps if p[0] not in 'og']
         if owner == 'NDArray' or owner == 'Optimizer':
             inputs = inputs[1:]
-        else: # the dtype comes last, float32 where none is given
-            inputs.sort(key=lambda p: p[0] == 't')
+        inputs.sort(key=lambda p: p[0] == 't') # the dtype comes last, float32 where none is given
         may = lambda k, w: k in 'xyjOw0123456' or k in 'ak' and w in LEFT_OUT.get(name, '').split() or k in 'dilub' and default(name, w, k) or \
-            k == 't' and owner == 'Context'
+            k == 't' and name != 'gn_cast'
         needed = max([i for i, (k, w, _) in enumerate(inputs) if not may(k, w)] + [-1])
         wants = []
         for i, (k, w, lay) in enumerate(inputs):
