@@ -4,18 +4,18 @@ import { backend, threads } from './page.js';
 
 const SIZES = [784, 256, 128, 10], BATCH = 128;
 
-async function idx(name, header) {
+async function idx(g, name) {
     const answer = await fetch(`mnist/${name}`);
     if (!answer.ok) throw new Error(`no ${name}: run tools/fetch_mnist.sh`);
-    return new Uint8Array(await answer.arrayBuffer(), header);
+    return g.loadIdx(await answer.arrayBuffer());
 }
 
 async function main() {
     const g = await open({ seed: 1, backend, threads });
     postMessage({ device: g.device });
-    const [x, y, tx, ty] = await Promise.all([idx('train-images-idx3-ubyte', 16), idx('train-labels-idx1-ubyte', 8),
-        idx('t10k-images-idx3-ubyte', 16), idx('t10k-labels-idx1-ubyte', 8)]);
-    const images = g.array(x, [60000, 784]), labels = g.array(y), testImages = g.array(tx, [10000, 784]), testLabels = g.array(ty);
+    const [x, labels, tx, testLabels] = await Promise.all(['train-images-idx3-ubyte', 'train-labels-idx1-ubyte', 't10k-images-idx3-ubyte',
+        't10k-labels-idx1-ubyte'].map(name => idx(g, name)));
+    const images = x.reshape([60000, 784]), testImages = tx.reshape([10000, 784]);
     const layers = SIZES.slice(1).map((n, i) => ({ w: g.heNormal([SIZES[i], n]), b: g.zeros([n]).requiresGrad() }));
     const optimizer = g.adam(layers.flatMap(l => [l.w, l.b]), { lr: 1e-3 });
     const forward = batch => layers.reduce((h, l, i) => i < 2 ? h.linear(l.w, l.b).relu() : h.linear(l.w, l.b), batch);

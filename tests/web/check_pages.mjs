@@ -176,6 +176,25 @@ const checks = {
             console.log(`a program with ${how}: ${wait}`);
             assert.equal(wait, '0 GPU: 122 518 1 4 506.0 1');
         }
+        // An op of the page's own on the GPU, and what was trained there saved and loaded: its promises, and what cannot wait.
+        assert.deepEqual(await p.value(`import('/gpunum/gpunum.js').then(async ({ open }) => {
+            const g = await open({ backend: 'webgpu', seed: 3 }), w = g.randn([2000]).requiresGrad(), opt = g.sgd([w], { lr: 0.5, momentum: 0.5 });
+            g.custom(x => x.mul(2), (gy, y, x) => gy.mul(x), [w]).sum().backward();
+            const before = await w.read(), gradient = await w.grad.read();
+            opt.step();
+            const list = g.params({ w }).note('from', 'a page').addOptimizer('opt', opt);
+            let told = '';
+            try { list.save(); } catch (e) { told = e.message; }
+            const bytes = (await list.host()).save(), trained = await w.read();
+            opt.step();
+            list.load(bytes);
+            opt.restore(list, 'opt');
+            const again = await w.read(), [rows] = g.loader([await w.host()], { batch: 1500 });
+            const found = [gradient.every((v, i) => v === before[i]), trained.every((v, i) => v === before[i] / 2), again.every((v, i) => v === trained[i]),
+                list.noted('from'), g.functions.size, rows[0].ptr, told.slice(0, 80), g.memory.gpuBytes > 8000];
+            g.close();
+            return found;
+        })`), [true, true, true, 'a page', 0, 0, 'gn_params_save_memory: the value is on the GPU, for which a page cannot wait: re', true]);
         await p.picture('gpu.png');
         await p.close();
         const start = Date.now();

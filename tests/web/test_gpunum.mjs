@@ -727,6 +727,35 @@ test('a program ends while workers wait', () => {
         console.log(g.ones([100, 100]).sum().item(), g.device.threads))`], { timeout: 60000 });
     assert.equal(String(said), '10000 2\n');
 });
+test('says in words what is wrong with arguments', async () => {
+    const g = await open({ backend: 'cpu' }), internal = new Set(`constructor close dispose check room copied mine own shape list axes answer borrow parts bytes cstring
+        saved called lent handed numbered recorded stacked forget scope sync toString toJSON`.split(/\s+/));
+    const junk = [undefined, null, NaN, 1.5, -1, 1e10, 'x', '', {}, { a: 1 }, [], [1.5], ['x'], [null], [[1], [2, 3]], () => 1, true, 10n, new Date(), new Map(),
+        new Uint8Array(3), new BigInt64Array(2), new ArrayBuffer(8), new DataView(new ArrayBuffer(4))];
+    const made = { Context: () => g, NDArray: () => g.arange(6).reshape([2, 3]), Optimizer: () => g.sgd([g.ones([2]).requiresGrad()]),
+        Params: () => g.params({ a: g.ones([2]) }), Loader: () => g.loader([g.ones([4])], { batch: 2 }) };
+    let state = 1, tried = 0;
+    const draw = n => (state = Math.imul(state, 1664525) + 1013904223 >>> 0) % 65521 % n;
+    for (const [owner, make] of Object.entries(made))
+        for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(all[owner].prototype))) {
+            if (internal.has(name) || typeof value !== 'function') continue;
+            for (let t = 0; t < 60; t++, tried++) {
+                const s = g.scope(), o = make(), args = Array.from({ length: Math.floor(t / 12) }, () => t > 30 && draw(4) === 0 ? g.ones([2, 3]) : junk[draw(junk.length)]);
+                try {
+                    const y = await o[name](...args);
+                    if (y instanceof all.Optimizer || y instanceof all.Params || y instanceof all.Loader) y.dispose();
+                } catch (e) {
+                    assert.ok(e instanceof GpunumError || e instanceof TypeError && /^gpunum: /.test(e.message) && !/is not a function|Cannot /.test(e.message), `${owner}.${name}(${inspect(args)}): ${e.stack}`);
+                }
+                s.end();
+                if (o !== g) o.dispose();
+                assert.equal(g.m._gn_status_get(g.ptr), 0);
+            }
+        }
+    assert.ok(tried > 20000);
+    assert.deepEqual([g.memory.arrays, g.functions.size, g.m.stackSave()], [0, 0, (await open({ backend: 'cpu' })).m.stackSave()]);
+    g.close();
+});
 test('tells the console what it is asked to, and knows its options', async () => {
     const { stderr } = spawnSync(process.execPath, ['-e', `import('${where}/gpunum.js').then(async ({ open }) => {
         const g = await open({ log: 'error', seed: 2n ** 63n });

@@ -133,8 +133,8 @@ async function openGpu(seed, log, place, threads) {
 // told to the console, 'error', 'warning', 'info' or 'debug'; left out: nothing is.
 export async function open({ backend = 'auto', placement, relaxed, threads = 1, seed = 0, log, ...others } = {}) {
     for (const name in others) throw new TypeError(`gpunum: open: no option ${name}`);
-    threads = Math.min(number(threads) || (globalThis.navigator?.hardwareConcurrency ?? 1), 64);
-    seed = BigInt(seed);
+    threads = Math.min(number(threads, 'open: ') || (globalThis.navigator?.hardwareConcurrency ?? 1), 64);
+    seed = big(seed, 'open: ');
     log = log === undefined ? 0 : 2 + wordNumber(['error', 'warning', 'info', 'debug'], log);
     wordNumber(['auto', 'cpu', 'webgpu'], backend);
     const place = placement === undefined ? -1 : wordNumber(['auto', 'cpu', 'gpu', 'stay'], placement);
@@ -286,7 +286,7 @@ export class Context {
         return this.own(this.m._gn_arange(this.ptr, dtypeNumber(dtype), ...[start, stop, step].map(v => number(v, 'arange: '))));
     }
     eye(n, m = n, k = 0, dtype = 'f32') {
-        return this.own(this.m._gn_eye(this.ptr, dtypeNumber(dtype), BigInt(n), BigInt(m), BigInt(k)));
+        return this.own(this.m._gn_eye(this.ptr, dtypeNumber(dtype), ...[n, m, k].map(v => big(v, 'eye: '))));
     }
     // NumPy's name, "float32", and how many bytes an element has.
     dtypeName(dtype) { return this.m.UTF8ToString(this.m._gn_dtype_name(dtypeNumber(dtype))); }
@@ -337,7 +337,7 @@ export class Context {
         const values = [], skip = integer(skipLines, 'loadCsv: '), by = separator(delimiter);
         let columns = 0, rows = 0;
         if (/^c/.test(dtype)) throw new GpunumError(`loadCsv: ${dtype} has no form in a table of numbers`, 3);
-        (typeof text === 'string' ? text : new TextDecoder().decode(text)).split('\n').forEach((line, i) => {
+        (typeof text === 'string' ? text : this.bytes(text, (at, n) => new TextDecoder().decode(this.m.HEAPU8.slice(at, at + n)))).split('\n').forEach((line, i) => {
             if (i < skip || /^\s*$/.test(line)) return;
             const found = line.replace(/\r$/, '').split(by);
             if (rows++ === 0) columns = found.length;
@@ -353,6 +353,7 @@ export class Context {
     }
     // Bytes of a .npz file, of an object of arrays.
     saveNpz(arrays) {
+        object(arrays, 'an object of arrays');
         return this.stacked(m => {
             const list = this.list(Object.values(arrays)), names = Object.keys(arrays), p = m.stackAlloc(4 * names.length + 4);
             const strings = names.map(name => this.copied(new TextEncoder().encode(name + '\0')));
@@ -367,16 +368,17 @@ export class Context {
     // Named arrays: the parameters of a model.
     params(arrays = {}) {
         const p = new Params(this, this.m._gn_params_new(this.ptr));
-        for (const [name, a] of Object.entries(arrays)) p.add(name, a);
+        for (const [name, a] of Object.entries(object(arrays, 'an object of arrays'))) p.add(name, a);
         return p;
     }
     // Deals the rows of arrays out in batches.
-    loader(arrays, { batch = 1, shuffle = false, dropLast = false, seed = 0, ...others } = {}) {
+    loader(arrays, options) {
+        const { batch = 1, shuffle = false, dropLast = false, seed = 0, ...others } = object(options ?? {}, 'an object of options');
         for (const name in others) throw new TypeError(`gpunum: loader: no option ${name}`);
         const l = this.stacked(m => {
             const list = this.list(arrays);
             if (arrays.length < 1 || arrays.length > 32) throw new TypeError(`gpunum: loader: ${arrays.length} arrays where 1 to 32 can be`);
-            return m._gn_web_loader(this.ptr, list, arrays.length, BigInt(batch), shuffle ? 1 : 0, dropLast ? 1 : 0, BigInt(seed));
+            return m._gn_web_loader(this.ptr, list, arrays.length, big(batch, 'loader: '), shuffle ? 1 : 0, dropLast ? 1 : 0, big(seed, 'loader: '));
         });
         this.check();
         return new Loader(this, l, arrays.length);
@@ -395,6 +397,7 @@ export class Context {
     }
     // Nothing that fn computes is recorded for gradients.
     noGrad(fn) {
+        fun(fn);
         this.m._gn_no_grad_begin(this.ptr);
         try {
             return fn();
@@ -404,6 +407,7 @@ export class Context {
     }
     // What fn computes with products, convolutions and attention is in halves of that dtype.
     autocast(dtype, fn) {
+        fun(fn);
         this.m._gn_autocast_begin(this.ptr, dtypeNumber(dtype));
         this.check();
         try {
@@ -460,7 +464,7 @@ export class Context {
     }
     // Memory for so many bytes, and bytes in it.
     room(bytes) {
-        const p = this.m._malloc(bytes);
+        const p = bytes < 2 ** 32 ? this.m._malloc(bytes) : 0;
         if (p === 0) throw new GpunumError(`out of memory (${bytes} bytes)`, 4);
         return p;
     }
@@ -569,7 +573,7 @@ export class Context {
         if (dims.length > 8) throw new GpunumError(`rank ${dims.length} is not in 0..8`, 2);
         const p = this.m.stackAlloc(72);
         this.m.HEAP32[p >> 2] = dims.length;
-        dims.forEach((d, i) => { this.m.HEAP64[(p >> 3) + 1 + i] = BigInt(d); });
+        dims.forEach((d, i) => { this.m.HEAP64[(p >> 3) + 1 + i] = big(d); });
         return p;
     }
     list(arrays) {
@@ -603,15 +607,33 @@ const kindOf = v => v === null || v === undefined ? String(v) : typeof v;
 
 // `where` of the call it stands, for the message.
 function number(v, where = '') {
-    const n = typeof v === 'object' || v === undefined || v === '' ? NaN : Number(v);
+    const n = ['object', 'undefined', 'symbol', 'function'].includes(typeof v) || v === '' ? NaN : Number(v);
     if (n !== n && typeof v !== 'number') throw new TypeError(`gpunum: ${where}${kindOf(v)} where a number is asked for`);
     return n;
 }
 
 function integer(v, where = '') {
     const n = number(v, where);
-    if (!Number.isInteger(n)) throw new TypeError(`gpunum: ${where}${v} where a whole number is asked for`);
+    if (!Number.isInteger(n) || n !== (n | 0)) throw new TypeError(`gpunum: ${where}${v} where a whole number of 32 bits is asked for`);
     return n;
+}
+
+// Of 64 bits.
+function big(v, where = '') {
+    if (typeof v === 'bigint') return v;
+    const n = number(v, where);
+    if (!Number.isInteger(n)) throw new TypeError(`gpunum: ${where}${v} where a whole number is asked for`);
+    return BigInt(n);
+}
+
+function object(x, what) {
+    if (typeof x !== 'object' || x === null || Array.isArray(x) || x instanceof Held) throw new TypeError(`gpunum: ${Array.isArray(x) ? 'a list' : kindOf(x)} where ${what} is asked for`);
+    return x;
+}
+
+function address(x, of, what) {
+    if (!(x instanceof of)) throw new TypeError(`gpunum: ${kindOf(x)} where ${what} is asked for`);
+    return x.at;
 }
 
 function fun(f) {
@@ -786,10 +808,12 @@ export class NDArray extends Held {
     }
     // Parts along an axis: equal ones, or where that cannot be the first longer by one; cut in front of places; all of size 1.
     split(sections, axis = 0) {
-        return this.context.parts(integer(sections, 'split: '), out => this.context.m._gn_split(this.at, sections, integer(axis, 'split: '), out));
+        const n = integer(sections, 'split: ');
+        return this.context.parts(n, out => this.context.m._gn_split(this.at, n, integer(axis, 'split: '), out));
     }
     arraySplit(sections, axis = 0) {
-        return this.context.parts(integer(sections, 'arraySplit: '), out => this.context.m._gn_array_split(this.at, sections, integer(axis, 'arraySplit: '), out));
+        const n = integer(sections, 'arraySplit: ');
+        return this.context.parts(n, out => this.context.m._gn_array_split(this.at, n, integer(axis, 'arraySplit: '), out));
     }
     splitAt(places, axis = 0) {
         return this.context.stacked(m => {
@@ -799,15 +823,15 @@ export class NDArray extends Held {
         });
     }
     unstack(axis = 0) {
-        const { shape } = this, count = shape[axis < 0 ? axis + shape.length : axis] ?? 0;
-        return this.context.parts(count, out => this.context.m._gn_unstack(this.at, integer(axis, 'unstack: '), out, count));
+        const { shape } = this, i = integer(axis, 'unstack: '), count = shape[i < 0 ? i + shape.length : i] ?? 0;
+        return this.context.parts(count, out => this.context.m._gn_unstack(this.at, i, out, count));
     }
     // Sums over the last axes of this one with the first of b, so many; or over lists of axes, [of this one, of b].
     tensordot(b, axes = 2) {
         return this.context.own(this.context.stacked(m => {
             const c = [this.at, this.context.mine(b)];
             if (!Array.isArray(axes)) return m._gn_tensordot(...c, 0, 0, integer(axes, 'tensordot: '));
-            const [p, q = []] = axes.map(x => [x].flat());
+            const [p = [], q = []] = axes.map(x => [x].flat());
             if (p.length !== q.length) throw new TypeError(`gpunum: tensordot: ${p.length} axes with ${q.length}`);
             argument(this.context, 'I', p, c);
             c.pop();
@@ -878,7 +902,7 @@ export class Optimizer extends Held {
     }
     // Its states, rate and steps as params.addOptimizer(name, ...) wrote them.
     restore(params, name) {
-        this.context.cstring(name, text => this.context.m._gn_optimizer_restore(this.at, params.at, text));
+        this.context.cstring(name, text => this.context.m._gn_optimizer_restore(this.at, address(params, Params, 'a list of parameters'), text));
         this.context.check();
     }
 }
@@ -941,7 +965,7 @@ export class Params extends Held {
         return { missing, unused };
     }
     addOptimizer(name, optimizer) {
-        this.context.cstring(name, text => this.context.m._gn_params_add_optimizer(this.at, text, optimizer.at));
+        this.context.cstring(name, text => this.context.m._gn_params_add_optimizer(this.at, text, address(optimizer, Optimizer, 'an optimizer')));
         this.context.check();
         return this;
     }
@@ -986,7 +1010,7 @@ export class Loader extends Held {
     }
     // Goes on with that batch of that epoch, both from 0 on.
     seek(epoch, batch = 0) {
-        this.context.m._gn_loader_seek(this.at, BigInt(epoch), BigInt(batch));
+        this.context.m._gn_loader_seek(this.at, big(epoch, 'seek: '), big(batch, 'seek: '));
         this.context.check();
     }
 }
@@ -1042,7 +1066,7 @@ function argument(g, kind, x, out, options, made, like) {
     case 'y': return out.push(x === undefined ? -1 : g.axes(x));
     case 'i': return out.push(integer(x));
     case 'j': return out.push(integer(x ?? -1));
-    case 'l': case 'u': return out.push(BigInt(x));
+    case 'l': case 'u': return out.push(big(x));
     case 'd': return out.push(number(x));
     case 'b': return out.push(x ? 1 : 0);
     case 'z': return out.push(m.stringToUTF8OnStack(String(x)));
@@ -1050,7 +1074,7 @@ function argument(g, kind, x, out, options, made, like) {
     case 'I': case 'N': {
         if (!Array.isArray(x)) throw new TypeError('gpunum: a list of numbers is asked for');
         const p = m.stackAlloc(8 * x.length + 8) + 7 & ~7;
-        x.forEach((v, i) => { if (kind === 'I') m.HEAP32[(p >> 2) + i] = integer(v); else m.HEAP64[(p >> 3) + i] = BigInt(v); });
+        x.forEach((v, i) => { if (kind === 'I') m.HEAP32[(p >> 2) + i] = integer(v); else m.HEAP64[(p >> 3) + i] = big(v); });
         return out.push(p, x.length);
     }
     case 'O': case 'P': {
@@ -1073,7 +1097,7 @@ function argument(g, kind, x, out, options, made, like) {
                 const v = Array.isArray(value) && many > 1 ? value[i] ?? 0 : value;
                 if (k[0] === 'd') m.HEAPF64[((p + at) >> 3) + i] = number(v);
                 else if (k[0] === 'b') m.HEAPU8[p + at + i] = v ? 1 : 0;
-                else if (k[0] === 'l') m.HEAP64[((p + at) >> 3) + i] = BigInt(v);
+                else if (k[0] === 'l') m.HEAP64[((p + at) >> 3) + i] = big(v);
                 else m.HEAP32[((p + at) >> 2) + i] = integer(v);
             }
         }

@@ -390,8 +390,8 @@ static bool gni_wg_flush(gni_gpu *d) {
 static bool gni_wg_can_wait(gni_wg *w) {
     if (w->waits) return true;
     gni_fail(w->gpu.g, GN_ERROR_UNSUPPORTED,
-             "%s waits for the GPU, which a page cannot: gn_read_async and gn_poll do not wait "
-             "(read() in JavaScript), and programs linked with -sJSPI or -sASYNCIFY can",
+             "%s: the value is on the GPU, for which a page cannot wait: read() and host() of JavaScript do not, nor "
+             "gn_read_async and gn_poll, and programs linked with -sJSPI or -sASYNCIFY can",
              w->gpu.g->call);
     return false;
 }
