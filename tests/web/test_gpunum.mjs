@@ -711,6 +711,7 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         const { stripTypeScriptTypes } = await import('node:module'), text = fs.readFileSync(where + '/gpunum.d.ts', 'utf8');
         stripTypeScriptTypes?.(text); // throws where it does not parse; node 22 has it
         const lists = readFileSync(new URL('../../tools/web/by_hand.txt', import.meta.url), 'utf8');
+        assert.match(text, /\/\*\* natural logarithm; [^*]*\*\/\n {4}log\(\): NDArray;/);
         assert.match(text, /bincount\(weights\?: Operand \| null/);
         for (const [, owner, body] of text.matchAll(/export class (\w+)[^{]*\{([\s\S]*?)\n\}/g)) {
             const C = all[owner];

@@ -41,9 +41,9 @@ part 1 host_gpu.o -Oz $gpu
 wait $host
 [ "${1:-}" != objects ] || exit 0
 part 1 host_threads.o -Oz -pthread
-emcc $flags -Os -c "$root/tools/web/web.c" -o web.o
-emcc $flags -Os $gpu -c "$root/tools/web/web.c" -o web_gpu.o
-emcc $flags -Os -pthread -c "$root/tools/web/web.c" -o web_threads.o
+emcc $flags -Os -I"$work" -c "$root/tools/web/web.c" -o web.o
+emcc $flags -Os $gpu -I"$work" -c "$root/tools/web/web.c" -o web_gpu.o
+emcc $flags -Os -pthread -I"$work" -c "$root/tools/web/web.c" -o web_threads.o
 
 # Passes that make it smaller by gzip, and as fast; the order of functions by the same wasm-opt, where it is at hand.
 passes=-sBINARYEN_EXTRA_PASSES=--flatten,--rereloop,-O1,-Oz

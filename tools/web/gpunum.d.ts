@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" />
-// Types of gpunum.js; README.md beside it says how it is used. The methods without words are those of gpunum.h, which documents
-// them: gn_log_softmax is a.logSoftmax. An axis that is left out is the last one, of concat, stack, shuffle, split and unstack
+// Types of gpunum.js; README.md beside it says how it is used. Methods are the functions of gpunum.h, in its words: gn_log_softmax
+// is a.logSoftmax, `a` the array itself, and 0 of an option what it is where it is left out. An axis that is left out is the last one, of concat, stack, shuffle, split and unstack
 // the first; axes are all. Where functions of C give more arrays than one, methods give a list: const [values, indices] = a.topk(3).
 
 export type Dtype = 'f32' | 'f16' | 'bf16' | 'f64' | 'i32' | 'i64' | 'u8' | 'i8' | 'u32' | 'bool' | 'c64' | 'c128' | 'i16' | 'u16' | 'u64';
@@ -54,7 +54,8 @@ export type Bytes = ArrayBuffer | ArrayBufferView;
 export function open(options?: Options): Promise<Context>;
 
 export class GpunumError extends Error {
-    /** A gn_status. */
+    /** 1 GN_ERROR_ARGUMENT, 2 _SHAPE, 3 _DTYPE, 4 _OUT_OF_MEMORY, 5 _DEVICE_LOST, 6 _IO, 7 _FORMAT, 8 _UNSUPPORTED, 9 _GRADIENT,
+        10 _STALE (it was disposed of or closed), 11 _VERSION. */
     readonly status: number;
 }
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes what gpunum.js knows of the library, out of the header's prototypes: make_js.py HEADER.i FOLDER, where HEADER.i is
-gpunum.h after the preprocessor. Into FOLDER go calls.js (a table), gpunum.d.ts (declarations) and exports.txt (for emcc).
+gpunum.h after the preprocessor. Into FOLDER go calls.js (a table), gpunum.d.ts (declarations), exports.txt (for emcc) and
+layout.h, with which the compiler looks whether structs are as they are in the table.
 
 A function becomes a method of what it takes first: a context, an array or an optimizer. What gpunum.js has in another way,
 and what it leaves out and why, is in by_hand.txt; a function that is in neither is an error."""
-import os, re, sys
+import os, re, sys, textwrap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Letters of the table, and what stands for a parameter in the declarations.
@@ -44,6 +45,12 @@ INTEGERS = {'indices', 'labels', 'counts', 'positions'}
 FIRST = {'gn_topk': 'values', 'gn_unique': 'values', 'gn_histogram': 'counts', 'gn_qr': 'q', 'gn_eigh': 'values', 'gn_svd': 's', 'gn_slogdet': 'sign',
          'gn_lstsq': 'x', 'gn_lstm': 'y', 'gn_gru': 'y', 'gn_mixup': 'x', 'gn_max_pool2d': 'y', 'gn_adaptive_max_pool2d': 'y'}
 WANTED = {'gn_max_pool2d', 'gn_adaptive_max_pool2d'}
+# What the header's words become: (pattern, text or function of the match).
+SAID = [(r'\bgn_(\w+)', lambda m: camel(re.sub('_(s|list)$', '', m.group(1)))), (r'\bGN_ALL\b', 'all axes'), (r'\bGN_KEEP\b', 'keep'),
+        (r'\bGN_NONE\b', 'left out'), (r'\bNULL with GN_', 'GN_'), (r'\bNULL\b', 'null'), (r'\*(\w+)', r'\1'), (r'\*/', '* /'),
+        (r'\bGN_(?:REDUCE|FFT|PAD|CONV)_(\w+)', lambda m: "'%s'" % camel(m.group(1).lower())),
+        (r'\bGN_([FIUC]\d+|BF16|BOOL)\b', lambda m: "'%s'" % m.group(1).lower()),
+        (r'\b[a-z]+(?:_[a-z0-9]+)+\b', lambda m: camel(m.group()))]
 LAST_AXIS = {'gn_sort', 'gn_argsort', 'gn_topk', 'gn_partition'}
 
 
@@ -59,6 +66,45 @@ def by_hand():
             names, members, why = re.fullmatch(r'([\w ]+?) (?:= ([\w. ]+)|: (.*))\n', line).groups()
             found.update((n, (members or '').split() or why) for n in names.split())
     return found
+
+
+def comments():
+    """What the header says about each function: {name: text}, behind its prototype or above it and its neighbours; and about
+    the fields of options, {type: text}."""
+    found = {}
+    folder = os.path.join(HERE, '../gpunum/api')
+    for path in sorted(os.listdir(folder)):
+        above, fresh, name = [], False, None
+        for line in open(os.path.join(folder, path)):
+            said = re.match(r'// ?(.*)', line)
+            if said:
+                above = above + [said.group(1)] if fresh else [said.group(1)]
+            elif not line.strip() or line.startswith(('typedef', '#', '}')):
+                above = []
+            fresh = bool(said)
+            start = re.match(r'GPUNUM_API[^(]*?(gn_\w+)\(', line)
+            name = start.group(1) if start else name
+            if name and ';' in line:
+                behind = re.search(r'; *// ?(.*)', line)
+                found[name] = behind.group(1) if behind else ' '.join(above)
+                name = None
+        text = open(os.path.join(folder, path)).read()
+        for body, kind in re.findall(r'typedef struct gn_\w+ \{\n(.*?)\n\} (gn_\w+_options);', text, re.S):
+            fields = re.findall(r'^ +(?:gn_array \*|\w+ )([\w, \[\]]+);(?: *// (.*(?:\n +// .*)*))?', body, re.M)
+            found[kind] = '; '.join('%s: %s' % (re.sub(r'\[\d\]', '', n.replace('ignores', 'ignored')), re.sub(r'\n *//', '', what).rstrip('.'))
+                                    for n, what in fields if what)
+    return found
+
+
+def doc(text, options):
+    """The same for JavaScript, as a comment of the declarations."""
+    text = '. '.join(t.rstrip('.') for t in (text, options) if t)
+    if not text:
+        return []
+    for was, becomes in SAID:
+        text = re.sub(was, becomes, text)
+    return textwrap.wrap('/** ' + text + ' */', 122, initial_indent='    ', subsequent_indent='        ', break_long_words=False,
+                         break_on_hyphens=False)
 
 
 def options(text):
@@ -119,7 +165,7 @@ def parse(text, hand):
             kind, word = ps[i]
             layout = layouts.get(kind.replace('const ', '').replace(' *', ''))
             k = KIND.get(kind, 'O' if layout else None)
-            if k is None or result not in RESULT or i == 0 and k not in 'gapAlP':
+            if k is None or result not in RESULT or i == 0 and k not in 'gapAlP' or k == 'o' and name not in FIRST:
                 wrong.append(name)
                 break
             if k in 'ANI':
@@ -159,6 +205,8 @@ def main():
     names = {k[0] for k in known}
     lists = words(text)
     TYPE.update((str(i), ' | '.join("'%s'" % w for w in ws if not re.match(r'-?\d', w)) + (' | number' if '1' in ws else '')) for i, ws in enumerate(lists))
+    said, told = comments(), None
+    kinds = {n: next(iter(re.findall(r'gn_\w+_options', p)), None) for n, p in re.findall(r'(gn_\w+)\(([^;]*)\);', text)}
     rows, classes = [], {'Context': [], 'NDArray': [], 'Optimizer': []}
     for name, result, ps in known:
         scalar = name + '_s' in names
@@ -186,6 +234,9 @@ def main():
                 kind += ' | null'
             w = camel(w)
             wants.append('%s%s: %s' % (w + '_' if w in ('default', 'in', 'var') else w, '' if i <= needed else '?', kind))
+        lines = doc(said.get(name), said.get(kinds[name]))
+        classes[owner] += lines if lines != told else [] # once for neighbours
+        told = lines
         gives = {'a': 'NDArray', 'l': 'number', 'i': 'number'}.get(result, TYPE[result])
         if outs:
             several = '[' + ', '.join(l + ': NDArray' for l in [FIRST[name]] + [camel(o[1]) for o in outs]) + ']'
@@ -205,6 +256,11 @@ def main():
     for c, lines in classes.items():
         declared = declared.replace('    // @methods of %s\n' % c, '\n'.join(lines) + '\n')
     open(os.path.join(out, 'gpunum.d.ts'), 'w').write(declared)
+    with open(os.path.join(out, 'layout.h'), 'w') as f:
+        for kind, layout in options(text).items():
+            for field in layout[:-1]:
+                f.write('typedef char %s_has_%s[offsetof(%s, %s) == %d ? 1 : -1];\n' % (kind, field[0], kind, field[0], field[2]))
+            f.write('typedef char %s_is_small[sizeof(%s) <= %d ? 1 : -1];\n' % (kind, kind, layout[-1][2]))
     with open(os.path.join(out, 'exports.txt'), 'w') as f:
         used = re.findall(r'\b_(gn_(?!web)\w+)', open(os.path.join(HERE, 'gpunum.js')).read())
         f.write('\n'.join('_' + n for n in sorted(names | set(used))) + '\n_malloc\n_free\n')

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpunum.h"
+#include "layout.h" // of make_js.py
 
 // `log` is a gn_log_level, GN_LOG_DEFAULT: none.
 static gn_options gn_web_options(uint64_t seed, int log) {
