@@ -29,7 +29,7 @@ const dtypes = [['f32', Float32Array, 1], ['f16', Uint16Array, 1], ['bf16', Uint
     ['u64', BigUint64Array, 1]];
 const dtypeNumber = name => {
     const t = dtypes.findIndex(d => d[0] === name);
-    if (t < 0) throw new TypeError(`gpunum: no dtype ${name}`);
+    if (t < 0) throw new TypeError(`gpunum: no dtype ${name}, of ${dtypes.map(d => d[0]).join(', ')}`);
     return t;
 };
 const wordNumber = (list, word) => {
@@ -65,7 +65,7 @@ class Held {
         abandoned.register(this, { g, ptr, free }, this);
     }
     // Its address; what was disposed of has none.
-    get at() {
+    get address() {
         if (this.ptr === 0) throw new GpunumError(`this ${this.#what} was disposed of${this instanceof NDArray ? ', or its scope has ended' : ''}`, 10);
         if (!this.context.alive) throw new GpunumError(`the context of this ${this.#what} was closed`, 10);
         return this.ptr;
@@ -195,11 +195,11 @@ export class Context {
         this.scopes = [];
         this.functions = new Map(); // by number, those that C calls
         this.numbers = 0;
-        m.gnCall = (n, list, count) => this.called(n, ({ forward }) => this.handed([forward(...this.lent(list, count))])[0]) ?? 0;
-        m.gnDerive = (n, list, count, y, gy, gx) => this.called(n, ({ backward }) => {
+        m.gnCall = (n, list, count) => this.called(n, ({ forward }, s) => this.handed(s, [forward(...this.lent(list, count))])[0]) ?? 0;
+        m.gnDerive = (n, list, count, y, gy, gx) => this.called(n, ({ backward }, s) => {
             const found = backward(...this.lent([gy, y]), ...this.lent(list, count)), all = Array.isArray(found) ? found : [found];
             if (all.length !== count) throw new TypeError(`gpunum: custom: ${all.length} gradients of ${count} inputs`);
-            m.HEAPU32.set(this.handed(all), gx >> 2);
+            m.HEAPU32.set(this.handed(s, all), gx >> 2);
         });
         m.gnForget = n => this.functions.delete(n);
     }
@@ -337,7 +337,7 @@ export class Context {
         const values = [], skip = integer(skipLines, 'loadCsv: '), by = separator(delimiter);
         let columns = 0, rows = 0;
         if (/^c/.test(dtype)) throw new GpunumError(`loadCsv: ${dtype} has no form in a table of numbers`, 3);
-        (typeof text === 'string' ? text : this.bytes(text, (at, n) => new TextDecoder().decode(this.m.HEAPU8.slice(at, at + n)))).split('\n').forEach((line, i) => {
+        (typeof text === 'string' ? text : new TextDecoder().decode(bytesOf(text))).split('\n').forEach((line, i) => {
             if (i < skip || /^\s*$/.test(line)) return;
             const found = line.replace(/\r$/, '').split(by);
             if (rows++ === 0) columns = found.length;
@@ -477,7 +477,7 @@ export class Context {
     mine(a) {
         if (!(a instanceof NDArray)) throw new TypeError(`gpunum: ${typeof a} where an array is asked for`);
         if (a.context !== this) throw new GpunumError('this array belongs to another context', 1);
-        return a.at;
+        return a.address;
     }
     own(ptr) {
         if (ptr === 0) this.check();
@@ -514,8 +514,7 @@ export class Context {
     }
     // What f gives of bytes, or of text, in the library's memory.
     bytes(data, f) {
-        if (!(data instanceof ArrayBuffer || ArrayBuffer.isView(data))) throw new TypeError(`gpunum: ${kindOf(data)} where bytes are asked for, an ArrayBuffer or a typed array`);
-        const at = this.copied(data);
+        const at = this.copied(bytesOf(data));
         try {
             return f(at, data.byteLength);
         } finally {
@@ -540,7 +539,7 @@ export class Context {
     called(n, f) {
         const s = new Scope(this);
         try {
-            return f(this.functions.get(n));
+            return f(this.functions.get(n), s);
         } catch (error) {
             this.thrown ??= { error };
         } finally {
@@ -551,9 +550,9 @@ export class Context {
         const found = Array.isArray(list) ? list : [...this.m.HEAPU32.slice(list >> 2, (list >> 2) + count)];
         return found.map(p => this.borrow(p));
     }
-    handed(arrays) {
-        const found = arrays.map(a => a === null || a === undefined ? 0 : this.mine(a)), { made } = this.scopes[this.scopes.length - 1];
-        for (const a of arrays) if (a && !a.borrowed && made.delete(a)) a.forget();
+    handed(scope, arrays) {
+        const found = arrays.map(a => a === null || a === undefined ? 0 : this.mine(a));
+        for (const a of arrays) if (a && !a.borrowed && scope.made.delete(a)) a.forget();
         return found;
     }
     numbered(forward, backward) {
@@ -631,9 +630,14 @@ function object(x, what) {
     return x;
 }
 
-function address(x, of, what) {
+function addressOf(x, of, what) {
     if (!(x instanceof of)) throw new TypeError(`gpunum: ${kindOf(x)} where ${what} is asked for`);
-    return x.at;
+    return x.address;
+}
+
+function bytesOf(data) {
+    if (!(data instanceof ArrayBuffer || ArrayBuffer.isView(data))) throw new TypeError(`gpunum: ${kindOf(data)} where bytes are asked for, an ArrayBuffer or a typed array`);
+    return data;
 }
 
 function fun(f) {
@@ -706,14 +710,14 @@ export class NDArray extends Held {
     }
     get shape() {
         const m = this.context.m;
-        return Array.from({ length: m._gn_rank(this.at) }, (_, i) => Number(m._gn_dim(this.ptr, i)));
+        return Array.from({ length: m._gn_rank(this.address) }, (_, i) => Number(m._gn_dim(this.ptr, i)));
     }
-    get bytes() { return this.context.m._gn_bytes(this.at); }
-    get size() { return Number(this.context.m._gn_size(this.at)); }
-    get dtype() { return dtypes[this.context.m._gn_dtype_of(this.at)][0]; }
+    get bytes() { return this.context.m._gn_bytes(this.address); }
+    get size() { return Number(this.context.m._gn_size(this.address)); }
+    get dtype() { return dtypes[this.context.m._gn_dtype_of(this.address)][0]; }
     // The elements in C order. Complex ones are pairs, float16 and bfloat16 bits, bool bytes.
     async read() {
-        const { m } = this.context, n = m._gn_bytes(this.at), p = this.context.room(n + 24), state = (p + n + 7) & ~7, dtype = this.dtype;
+        const { m } = this.context, n = m._gn_bytes(this.address), p = this.context.room(n + 24), state = (p + n + 7) & ~7, dtype = this.dtype;
         m._gn_web_read(this.ptr, p, n, state);
         m._gn_poll(this.context.ptr);
         while (m.HEAP32[state >> 2] === 0 && this.context.alive) await this.context.answer(); // gn_close calls back
@@ -722,7 +726,7 @@ export class NDArray extends Held {
     }
     // The same without a promise, for backends that need not be waited for.
     readSync() {
-        const { m } = this.context, n = m._gn_bytes(this.at), p = this.context.room(n + 8), dtype = this.dtype;
+        const { m } = this.context, n = m._gn_bytes(this.address), p = this.context.room(n + 8), dtype = this.dtype;
         return this.#taken(p, n, dtype, m._gn_read(this.ptr, p, n));
     }
     #taken(p, n, dtype, status) {
@@ -764,72 +768,72 @@ export class NDArray extends Held {
     }
     // The one element.
     item() {
-        const value = this.context.m._gn_item(this.at);
+        const value = this.context.m._gn_item(this.address);
         this.context.check();
         return value;
     }
     // The same of integers, exactly, as a bigint.
     itemInt() {
-        const value = this.context.m._gn_item_int(this.at);
+        const value = this.context.m._gn_item_int(this.address);
         this.context.check();
         return this.dtype === 'u64' ? BigInt.asUintN(64, value) : value;
     }
     // Overwrites the elements with those of a typed array.
     write(data) {
-        const { m } = this.context, { at, dtype } = this, T = dtypes[dtypeNumber(dtype)][1];
+        const { m } = this.context, { address, dtype } = this, T = dtypes[dtypeNumber(dtype)][1];
         if (!(data instanceof T) && !(T === Uint8Array && data instanceof Uint8ClampedArray))
             throw new TypeError(`gpunum: write: an array of ${dtype} takes ${T.name}`);
         const p = this.context.copied(data);
-        m._gn_write(at, p, data.byteLength);
+        m._gn_write(address, p, data.byteLength);
         m._free(p);
         this.context.check();
         return this;
     }
     eval() {
-        this.context.m._gn_eval(this.at);
+        this.context.m._gn_eval(this.address);
         this.context.check();
         return this;
     }
     // A copy of the data to where it will be used, 'cpu' or 'gpu'.
     to(device) {
-        this.context.m._gn_to(this.at, wordNumber(['cpu', 'gpu'], device));
+        this.context.m._gn_to(this.address, wordNumber(['cpu', 'gpu'], device));
         this.context.check();
         return this;
     }
     requiresGrad(on = true) {
-        this.context.m._gn_requires_grad(this.at, on ? 1 : 0);
+        this.context.m._gn_requires_grad(this.address, on ? 1 : 0);
         this.context.check();
         return this;
     }
     // The gradient, or null.
     get grad() {
-        const p = this.context.m._gn_grad(this.at);
+        const p = this.context.m._gn_grad(this.address);
         return p === 0 ? null : this.context.borrow(p);
     }
     // Parts along an axis: equal ones, or where that cannot be the first longer by one; cut in front of places; all of size 1.
     split(sections, axis = 0) {
         const n = integer(sections, 'split: ');
-        return this.context.parts(n, out => this.context.m._gn_split(this.at, n, integer(axis, 'split: '), out));
+        return this.context.parts(n, out => this.context.m._gn_split(this.address, n, integer(axis, 'split: '), out));
     }
     arraySplit(sections, axis = 0) {
         const n = integer(sections, 'arraySplit: ');
-        return this.context.parts(n, out => this.context.m._gn_array_split(this.at, n, integer(axis, 'arraySplit: '), out));
+        return this.context.parts(n, out => this.context.m._gn_array_split(this.address, n, integer(axis, 'arraySplit: '), out));
     }
     splitAt(places, axis = 0) {
         return this.context.stacked(m => {
-            const c = [this.at];
+            const c = [this.address];
             argument(this.context, 'N', places, c);
             return this.context.parts(places.length + 1, out => m._gn_split_at(...c, integer(axis, 'splitAt: '), out));
         });
     }
     unstack(axis = 0) {
         const { shape } = this, i = integer(axis, 'unstack: '), count = shape[i < 0 ? i + shape.length : i] ?? 0;
-        return this.context.parts(count, out => this.context.m._gn_unstack(this.at, i, out, count));
+        return this.context.parts(count, out => this.context.m._gn_unstack(this.address, i, out, count));
     }
     // Sums over the last axes of this one with the first of b, so many; or over lists of axes, [of this one, of b].
     tensordot(b, axes = 2) {
         return this.context.own(this.context.stacked(m => {
-            const c = [this.at, this.context.mine(b)];
+            const c = [this.address, this.context.mine(b)];
             if (!Array.isArray(axes)) return m._gn_tensordot(...c, 0, 0, integer(axes, 'tensordot: '));
             const [p = [], q = []] = axes.map(x => [x].flat());
             if (p.length !== q.length) throw new TypeError(`gpunum: tensordot: ${p.length} axes with ${q.length}`);
@@ -843,14 +847,14 @@ export class NDArray extends Held {
     normalize(mean, deviation) {
         const both = [mean, deviation].map(list => [list].flat().map(v => number(v, 'normalize: '))), [n, k] = both.map(list => list.length);
         if (n !== k) throw new TypeError(`gpunum: normalize: ${n} means with ${k} deviations`);
-        return this.context.own(this.context.stacked(m => m._gn_normalize(this.at, ...both.map(list => {
+        return this.context.own(this.context.stacked(m => m._gn_normalize(this.address, ...both.map(list => {
             const p = m.stackAlloc(8 * n + 8) + 7 & ~7;
             m.HEAPF64.set(list, p >> 3);
             return p;
         }), n)));
     }
     saveNpy() {
-        return this.context.saved((to, n) => this.context.m._gn_save_npy_memory(this.at, to, n));
+        return this.context.saved((to, n) => this.context.m._gn_save_npy_memory(this.address, to, n));
     }
     // Text of a CSV file; `header` is its first line.
     saveCsv(header, delimiter = ',') {
@@ -863,7 +867,7 @@ export class NDArray extends Held {
     }
     toString(options) {
         const { m } = this.context, p = this.context.stacked(() => {
-            const c = [this.at];
+            const c = [this.address];
             argument(this.context, 'O', typeof options === 'object' ? options : undefined, c, printing);
             return m._gn_to_string(...c);
         });
@@ -878,7 +882,7 @@ for (const f of ['_gn_fftn', '_gn_ifftn', '_gn_rfftn', '_gn_irfftn']) // lengths
     NDArray.prototype[f.slice(4)] = function (n, axes, norm) {
         const { context } = this;
         return context.own(context.stacked(m => {
-            const c = [this.at];
+            const c = [this.address];
             if (n && axes && n.length !== axes.length) throw new TypeError(`gpunum: ${f.slice(4)}: ${n.length} lengths of ${axes.length} axes`);
             for (const [kind, list] of [['N', n], ['I', axes]]) {
                 if (list === undefined || list === null) c.push(0, 0);
@@ -895,14 +899,14 @@ export class Optimizer extends Held {
     constructor(g, ptr) {
         super(g, ptr, 'optimizer', '_gn_optimizer_free');
     }
-    get lr() { return this.context.m._gn_lr_get(this.at); }
+    get lr() { return this.context.m._gn_lr_get(this.address); }
     set lr(value) {
-        this.context.m._gn_lr_set(this.at, number(value, 'lr: '));
+        this.context.m._gn_lr_set(this.address, number(value, 'lr: '));
         this.context.check();
     }
     // Its states, rate and steps as params.addOptimizer(name, ...) wrote them.
     restore(params, name) {
-        this.context.cstring(name, text => this.context.m._gn_optimizer_restore(this.at, address(params, Params, 'a list of parameters'), text));
+        this.context.cstring(name, text => this.context.m._gn_optimizer_restore(this.address, addressOf(params, Params, 'a list of parameters'), text));
         this.context.check();
     }
 }
@@ -914,15 +918,15 @@ export class Params extends Held {
         this.notes = new Set(notes);
     }
     add(name, a) {
-        this.context.cstring(name, text => this.context.m._gn_params_add(this.at, text, this.context.mine(a)));
+        this.context.cstring(name, text => this.context.m._gn_params_add(this.address, text, this.context.mine(a)));
         this.context.check();
         return this;
     }
-    get count() { return this.context.m._gn_params_count(this.at); }
-    get names() { return Array.from({ length: this.count }, (_, i) => this.context.m.UTF8ToString(this.context.m._gn_params_name(this.at, i))); }
+    get count() { return this.context.m._gn_params_count(this.address); }
+    get names() { return Array.from({ length: this.count }, (_, i) => this.context.m.UTF8ToString(this.context.m._gn_params_name(this.address, i))); }
     // null: there is none of that name.
     get(name) {
-        const a = this.context.cstring(name, text => this.context.m._gn_params_get(this.at, text));
+        const a = this.context.cstring(name, text => this.context.m._gn_params_get(this.address, text));
         return a === 0 ? null : this.context.borrow(a);
     }
     *[Symbol.iterator]() {
@@ -930,21 +934,21 @@ export class Params extends Held {
     }
     // Text by a key, which is saved too.
     note(key, text) {
-        this.context.cstring(key, k => this.context.cstring(text, t => this.context.m._gn_params_note(this.at, k, t)));
+        this.context.cstring(key, k => this.context.cstring(text, t => this.context.m._gn_params_note(this.address, k, t)));
         this.context.check();
         this.notes.add(String(key));
         return this;
     }
     noted(key) {
-        const text = this.context.cstring(key, k => this.context.m._gn_params_noted(this.at, k));
+        const text = this.context.cstring(key, k => this.context.m._gn_params_noted(this.address, k));
         return text === 0 ? null : this.context.m.UTF8ToString(text);
     }
     // Bytes of a safetensors file; and one's arrays over those that are here, all of them, or those that are in both.
     save() {
-        return this.context.saved((to, n) => this.context.m._gn_params_save_memory(this.at, to, n));
+        return this.context.saved((to, n) => this.context.m._gn_params_save_memory(this.address, to, n));
     }
     load(bytes) {
-        this.context.bytes(bytes, (at, n) => this.context.m._gn_params_load_memory(this.at, at, n));
+        this.context.bytes(bytes, (at, n) => this.context.m._gn_params_load_memory(this.address, at, n));
         this.context.check();
         this.notes = new Set(notesOf(bytes));
         return this;
@@ -952,7 +956,7 @@ export class Params extends Held {
     loadMatching(bytes) {
         const lists = this.context.stacked(m => {
             const out = m.stackAlloc(8);
-            this.context.bytes(bytes, (at, n) => m._gn_params_load_matching_memory(this.at, at, n, out, out + 4));
+            this.context.bytes(bytes, (at, n) => m._gn_params_load_matching_memory(this.address, at, n, out, out + 4));
             return [m.HEAPU32[out >> 2], m.HEAPU32[(out >> 2) + 1]];
         });
         this.context.check();
@@ -965,7 +969,7 @@ export class Params extends Held {
         return { missing, unused };
     }
     addOptimizer(name, optimizer) {
-        this.context.cstring(name, text => this.context.m._gn_params_add_optimizer(this.at, text, address(optimizer, Optimizer, 'an optimizer')));
+        this.context.cstring(name, text => this.context.m._gn_params_add_optimizer(this.address, text, addressOf(optimizer, Optimizer, 'an optimizer')));
         this.context.check();
         return this;
     }
@@ -989,11 +993,11 @@ export class Loader extends Held {
         super(g, ptr, 'loader', '_gn_loader_free');
         this.fields = fields;
     }
-    get batches() { return Number(this.context.m._gn_loader_batches(this.at)); }
+    get batches() { return Number(this.context.m._gn_loader_batches(this.address)); }
     // The next batch, which is the caller's; null at the end of an epoch, behind which another one begins.
     next() {
         const found = this.context.stacked(m => {
-            const out = m.stackAlloc(4 * this.fields), more = m._gn_loader_next(this.at, out);
+            const out = m.stackAlloc(4 * this.fields), more = m._gn_loader_next(this.address, out);
             return more ? [...m.HEAPU32.slice(out >> 2, (out >> 2) + this.fields)] : null;
         });
         this.context.check();
@@ -1010,7 +1014,7 @@ export class Loader extends Held {
     }
     // Goes on with that batch of that epoch, both from 0 on.
     seek(epoch, batch = 0) {
-        this.context.m._gn_loader_seek(this.at, big(epoch, 'seek: '), big(batch, 'seek: '));
+        this.context.m._gn_loader_seek(this.address, big(epoch, 'seek: '), big(batch, 'seek: '));
         this.context.check();
     }
 }
@@ -1125,10 +1129,10 @@ for (const [owner, method, name, result, kinds, options, defaults = {}] of calls
         try {
             if (scalar !== '' && typeof given[0] === 'number' && m[scalar] !== undefined) {
                 f = m[scalar];
-                c.push(this.at, given[0]);
+                c.push(this.address, given[0]);
             } else {
                 [...kinds].forEach((k, i) => {
-                    if (i < first) return c.push(owner === 'Context' ? this.ptr : this.at);
+                    if (i < first) return c.push(owner === 'Context' ? this.ptr : this.address);
                     const x = given[places[i]] ?? defaults[i];
                     at = places[i] + 1;
                     if (x === undefined && 'dilu'.includes(k)) throw new TypeError('it is a number');
