@@ -765,5 +765,9 @@ test('tells the console what it is asked to, and knows its options', async () =>
     assert.match(String(stderr), /gpunum error: gn_matmul/);
     await assert.rejects(open({ log: 'loud' }), /'loud' is none of error, warning, info, debug/);
     await assert.rejects(open({ thread: 2 }), /open: no option thread/);
+    const far = await open({ backend: 'cpu', folder: new URL(`file://${where}/`) });
+    assert.equal(far.ones([3]).sum().item(), 3);
+    far.close();
+    await assert.rejects(open({ backend: 'cpu', folder: new URL('file:///no/such/folder/') }), /no\/such\/folder\/core.mjs/);
     await assert.rejects(open({ backend: 'gpu' }), /'gpu' is none of auto, cpu, webgpu/);
 });

@@ -25,6 +25,8 @@ export interface Options {
     seed?: number | bigint;
     /** What the console is told: errors, warnings and so on up to this; left out: nothing. */
     log?: 'error' | 'warning' | 'info' | 'debug';
+    /** Where the package's files are served, as '/gpunum/', if a bundler took gpunum.js from beside them: wanted for threads. */
+    folder?: string | URL;
 }
 /** How arrays are written; left out: NumPy's way. */
 export interface Printing {

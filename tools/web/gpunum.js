@@ -82,9 +82,21 @@ class Held {
     }
 }
 
-async function load(name, file, more) {
-    const { default: create } = await import(name);
-    return create({ locateFile: f => new URL(f.endsWith('.wasm') ? file : f, import.meta.url).href, ...more });
+// Builds of the library in words from which bundlers know what belongs to it. Workers in bundles fail in too many ways, so that
+// bundlers see nothing of the builds with threads.
+const bundled = {
+    'core.mjs': () => import('./core.mjs'),
+    'core-gpu.mjs': () => import('./core-gpu.mjs'),
+    'core.wasm': () => new URL('./core.wasm', import.meta.url),
+    'core-relaxed.wasm': () => new URL('./core-relaxed.wasm', import.meta.url),
+    'core-gpu.wasm': () => new URL('./core-gpu.wasm', import.meta.url),
+};
+
+async function load(folder, name, file, more) {
+    const at = f => folder === undefined && bundled[f] ? bundled[f]() : new URL(f, folder === undefined ? import.meta.url : new URL(folder, globalThis.location?.href));
+    const url = folder !== undefined || !bundled[name] ? at(name).href : '';
+    const { default: create } = await (url === '' ? at(name) : import(/* webpackIgnore: true */ /* @vite-ignore */ url));
+    return create({ locateFile: f => at(f.endsWith('.wasm') ? file : f).href, ...more });
 }
 
 // Why there is one thread only, or ''.
@@ -93,10 +105,10 @@ function whyOneThread() {
     return '';
 }
 
-async function loadThreads(file, threads) {
+async function loadThreads(folder, file, threads) {
     let timer;
     const late = new Promise((_, failed) => { timer = setTimeout(() => failed(new Error('workers do not start: is COEP sent with scripts too?')), 20000); });
-    const m = await Promise.race([load('./core-threads.mjs', file, { gnWorkers: threads - 1 }), late]).finally(() => clearTimeout(timer)), views = {};
+    const m = await Promise.race([load(folder, 'core-threads.mjs', file, { gnWorkers: threads - 1 }), late]).finally(() => clearTimeout(timer)), views = {};
     // Where a worker made the memory larger, views of it are made anew.
     for (const [name, T] of [['HEAPU8', Uint8Array], ['HEAP32', Int32Array], ['HEAPU32', Uint32Array], ['HEAP64', BigInt64Array], ['HEAPF64', Float64Array]])
         Object.defineProperty(m, name, {
@@ -115,8 +127,8 @@ async function whyNoGpu(software) {
     return adapter.info?.isFallbackAdapter && !software ? `WebGPU is made of software here (${adapter.info.architecture})` : '';
 }
 
-async function openGpu(seed, log, place, threads) {
-    const m = await load('./core-gpu.mjs', 'core-gpu.wasm');
+async function openGpu(folder, seed, log, place, threads) {
+    const m = await load(folder, 'core-gpu.mjs', 'core-gpu.wasm');
     const ptr = await new Promise(done => {
         m.gnOpened = done;
         m._gn_web_open_gpu(seed, log, place);
@@ -130,8 +142,9 @@ async function openGpu(seed, log, place, threads) {
 // thousand numbers at most that are on the CPU; `relaxed`: whether the CPU uses relaxed SIMD, where left out what the engine
 // has; `threads` of the CPU, 0 for as many as the machine has: with more than one, workers share the work where the page is
 // cross-origin isolated, else device.whyOneThread says why not; `seed` of random numbers; `log`: how urgent must be what is
-// told to the console, 'error', 'warning', 'info' or 'debug'; left out: nothing is.
-export async function open({ backend = 'auto', placement, relaxed, threads = 1, seed = 0, log, ...others } = {}) {
+// told to the console, 'error', 'warning', 'info' or 'debug'; left out: nothing is; `folder`: where the package's files are
+// served, if a bundler took gpunum.js from beside them.
+export async function open({ backend = 'auto', placement, relaxed, threads = 1, seed = 0, log, folder, ...others } = {}) {
     for (const name in others) throw new TypeError(`gpunum: open: no option ${name}`);
     threads = Math.min(number(threads, 'open: ') || (globalThis.navigator?.hardwareConcurrency ?? 1), 64);
     seed = big(seed, 'open: ');
@@ -143,7 +156,7 @@ export async function open({ backend = 'auto', placement, relaxed, threads = 1, 
         why = await whyNoGpu(backend === 'webgpu');
         if (backend === 'webgpu' && why !== '') throw new GpunumError(`open: ${why}`, 8);
         try {
-            if (why === '') return await openGpu(seed, log, place, threads);
+            if (why === '') return await openGpu(folder, seed, log, place, threads);
         } catch (e) {
             if (backend === 'webgpu') throw e;
             why = e.message;
@@ -151,8 +164,8 @@ export async function open({ backend = 'auto', placement, relaxed, threads = 1, 
     }
     const fast = relaxed ?? WebAssembly.validate(RELAXED), form = fast ? '-relaxed' : '';
     let whyOne = threads > 1 ? whyOneThread() : '', m;
-    if (threads > 1 && whyOne === '') m = await loadThreads(`core-threads${form}.wasm`, threads).catch(e => { whyOne = e.message; });
-    m ??= await load('./core.mjs', `core${form}.wasm`);
+    if (threads > 1 && whyOne === '') m = await loadThreads(folder, `core-threads${form}.wasm`, threads).catch(e => { whyOne = `${e.message}${folder === undefined ? '; in a bundle: open({ folder }) says where the files of the package are' : ''}`; });
+    m ??= await load(folder, 'core.mjs', `core${form}.wasm`);
     const ptr = m._gn_web_open(seed, log, threads);
     if (ptr === 0) throw new GpunumError(m.UTF8ToString(m._gn_open_error()), m._gn_open_status());
     return new Context(m, ptr, fast, why, whyOne);
