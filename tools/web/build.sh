@@ -78,9 +78,7 @@ cp core-gpu.mjs core-gpu.wasm "$out/"
 # A tenth larger than can be, and linked in a third of the time.
 both link core-threads host_threads.o web_threads.o -O2 -pthread -Wno-pthreads-mem-growth '-sPTHREAD_POOL_SIZE=Module["gnWorkers"]' \
     -sEXPORTED_RUNTIME_METHODS=$runtime,wasmMemory,PThread
-for f in "$out"/core*.mjs; do # bundlers leave alone what is node's
-    sed -i 's/import("node:\([a-z_]*\)")/import(\/* webpackIgnore: true *\/ \/* @vite-ignore *\/ String("node:\1"))/g' "$f"
-done
+python3 "$root/tools/web/pack_glue.py" "$out"/core*.mjs
 cp calls.js gpunum.d.ts "$root/LICENSE" "$root/tools/web/README.md" "$out/"
 sed '1!{/^ *\/\//d;}' "$root/tools/web/gpunum.js" >"$out/gpunum.js" # comments are a fifth of what a page would download
 version=$(sed -n 's/^project(gpunum VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
