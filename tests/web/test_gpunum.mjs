@@ -262,6 +262,7 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         assert.throws(() => g.array([1, 2, 3], [2]), GpunumError);
         assert.throws(() => g.zeros([1, 1, 1, 1, 1, 1, 1, 1, 1]), GpunumError);
         assert.throws(() => g.ones([1 << 20, 1 << 20]).readSync(), GpunumError);
+        assert.throws(() => g.eye(1 << 15, 1 << 15, 0, 'f64').eval(), e => e.status === 4 && /out of memory.*; \d+ arrays are alive/.test(e.message));
     });
     it('takes numbers, lists and words for what they are', async () => {
         const i = g.array([1, 2, 3], undefined, 'i32'), x = g.array([[1, 2], [3, 4]]);

@@ -471,9 +471,9 @@ export class Context {
             throw thrown.error;
         }
         if (status === 0) return;
-        const text = m.UTF8ToString(m._gn_error(ptr));
+        const text = m.UTF8ToString(m._gn_error(ptr)), arrays = m._gn_web_memory(ptr, 0);
         m._gn_error_clear(ptr);
-        throw new GpunumError(text, status);
+        throw new GpunumError(status === 4 ? `${text}; ${arrays} arrays are alive, of which a scope or dispose() would let go at once` : text, status);
     }
     // Memory for so many bytes, and bytes in it.
     room(bytes) {

@@ -24,6 +24,6 @@ def packed(text):
 for path in sys.argv[1:]:
     with open(path) as f:
         text = packed(f.read())
-    text = re.sub(r'import\("(node:\w+)"\)', r'import(/* webpackIgnore: true */ /* @vite-ignore */ String("\1"))', text)
+    text = re.sub(r'import\("(node:\w+)"\)', r'import(/* webpackIgnore: true */ /* @vite-ignore */ ["\1"].pop())', text)
     with open(path, 'w') as f:
         f.write(text)
