@@ -29,15 +29,19 @@ const dtypes = [['f32', Float32Array, 1], ['f16', Uint16Array, 1], ['bf16', Uint
     ['u64', BigUint64Array, 1]];
 const dtypeNumber = name => {
     const t = dtypes.findIndex(d => d[0] === name);
-    if (t < 0) throw new TypeError(`gpunum: no dtype ${name}, of ${dtypes.map(d => d[0]).join(', ')}`);
+    if (t < 0) refuse(`no dtype ${name}, of ${dtypes.map(d => d[0]).join(', ')}`);
     return t;
 };
 const wordNumber = (list, word) => {
     const at = list.indexOf(String(word));
-    if (at < 0) throw new TypeError(`gpunum: '${word}' is none of ${list.join(', ')}`);
+    if (at < 0) refuse(`'${word}' is none of ${list.join(', ')}`);
     return at;
 };
 const ALL = 1 << 30;
+
+function refuse(text) {
+    throw new TypeError('gpunum: ' + text);
+}
 
 // A module with one relaxed instruction: what cannot be validated cannot be run.
 const RELAXED = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 8, 1, 96, 3, 123, 123, 123, 1, 123, 3, 2, 1, 0, 10, 13, 1, 11, 0,
@@ -93,7 +97,8 @@ const bundled = {
 };
 
 async function load(folder, name, file, more) {
-    const at = f => folder === undefined && bundled[f] ? bundled[f]() : new URL(f, folder === undefined ? import.meta.url : new URL(folder, globalThis.location?.href));
+    const base = folder === undefined ? import.meta.url : new URL(folder, globalThis.location?.href);
+    const at = f => folder === undefined && bundled[f] ? bundled[f]() : new URL(f, base);
     const url = folder !== undefined || !bundled[name] ? at(name).href : '';
     const { default: create } = await (url === '' ? at(name) : import(/* webpackIgnore: true */ /* @vite-ignore */ url));
     return create({ locateFile: f => at(f.endsWith('.wasm') ? file : f).href, ...more });
@@ -145,7 +150,7 @@ async function openGpu(folder, seed, log, place, threads) {
 // told to the console, 'error', 'warning', 'info' or 'debug'; left out: nothing is; `folder`: where the package's files are
 // served, if a bundler took gpunum.js from beside them.
 export async function open({ backend = 'auto', placement, relaxed, threads = 1, seed = 0, log, folder, ...others } = {}) {
-    for (const name in others) throw new TypeError(`gpunum: open: no option ${name}`);
+    for (const name in others) refuse(`open: no option ${name}`);
     threads = Math.min(number(threads, 'open: ') || (globalThis.navigator?.hardwareConcurrency ?? 1), 64);
     seed = big(seed, 'open: ');
     log = log === undefined ? 0 : 2 + wordNumber(['error', 'warning', 'info', 'debug'], log);
@@ -164,7 +169,9 @@ export async function open({ backend = 'auto', placement, relaxed, threads = 1, 
     }
     const fast = relaxed ?? WebAssembly.validate(RELAXED), form = fast ? '-relaxed' : '';
     let whyOne = threads > 1 ? whyOneThread() : '', m;
-    if (threads > 1 && whyOne === '') m = await loadThreads(folder, `core-threads${form}.wasm`, threads).catch(e => { whyOne = `${e.message}${folder === undefined ? '; in a bundle: open({ folder }) says where the files of the package are' : ''}`; });
+    if (threads > 1 && whyOne === '') m = await loadThreads(folder, `core-threads${form}.wasm`, threads).catch(e => {
+        whyOne = e.message + (folder === undefined ? '; in a bundle: open({ folder }) says where the files of the package are' : '');
+    });
     m ??= await load(folder, 'core.mjs', `core${form}.wasm`);
     const ptr = m._gn_web_open(seed, log, threads);
     if (ptr === 0) throw new GpunumError(m.UTF8ToString(m._gn_open_error()), m._gn_open_status());
@@ -211,7 +218,7 @@ export class Context {
         m.gnCall = (n, list, count) => this.called(n, ({ forward }, s) => this.handed(s, [forward(...this.lent(list, count))])[0]) ?? 0;
         m.gnDerive = (n, list, count, y, gy, gx) => this.called(n, ({ backward }, s) => {
             const found = backward(...this.lent([gy, y]), ...this.lent(list, count)), all = Array.isArray(found) ? found : [found];
-            if (all.length !== count) throw new TypeError(`gpunum: custom: ${all.length} gradients of ${count} inputs`);
+            if (all.length !== count) refuse(`custom: ${all.length} gradients of ${count} inputs`);
             m.HEAPU32.set(this.handed(s, all), gx >> 2);
         });
         m.gnForget = n => this.functions.delete(n);
@@ -248,7 +255,7 @@ export class Context {
     array(data, shape, dtype) {
         let t = F32;
         if (typeof shape === 'number') shape = [shape];
-        if (shape !== undefined && !Array.isArray(shape)) throw new TypeError(`gpunum: array: ${kindOf(shape)} where a shape is asked for`);
+        if (shape !== undefined && !Array.isArray(shape)) refuse(`array: ${kindOf(shape)} where a shape is asked for`);
         if (data instanceof Uint8ClampedArray) data = new Uint8Array(data.buffer, data.byteOffset, data.length);
         if (ArrayBuffer.isView(data)) {
             t = dtypes.findIndex(d => data instanceof d[1] && d[0] !== 'f16' && d[0] !== 'bf16' && d[0] !== 'bool');
@@ -258,7 +265,7 @@ export class Context {
             data = Array.isArray(data) ? data.flat(Infinity) : [data];
             if (typeof data[0] === 'boolean') t = BOOL;
         }
-        if (t < 0) throw new TypeError('gpunum: no dtype for this kind of typed array');
+        if (t < 0) refuse('no dtype for this kind of typed array');
         const into = dtype === undefined ? t : dtypeNumber(dtype), count = shape.reduce((n, d) => n * d, 1);
         const [, T, each] = dtypes[into], whole = each === 1 || data.length === 2 * count;
         if (!ArrayBuffer.isView(data)) { // complex numbers as pairs, or real ones, which are cast as those for float16 are
@@ -321,7 +328,7 @@ export class Context {
     emaUpdate(averages, params, decay) {
         this.stacked(m => {
             const of = this.list(averages), from = this.list(params);
-            if (averages.length !== params.length) throw new TypeError(`gpunum: emaUpdate: ${averages.length} averages of ${params.length} parameters`);
+            if (averages.length !== params.length) refuse(`emaUpdate: ${averages.length} averages of ${params.length} parameters`);
             m._gn_ema_update(of, from, params.length, number(decay, 'emaUpdate: '));
         });
         this.check();
@@ -387,10 +394,10 @@ export class Context {
     // Deals the rows of arrays out in batches.
     loader(arrays, options) {
         const { batch = 1, shuffle = false, dropLast = false, seed = 0, ...others } = object(options ?? {}, 'an object of options');
-        for (const name in others) throw new TypeError(`gpunum: loader: no option ${name}`);
+        for (const name in others) refuse(`loader: no option ${name}`);
         const l = this.stacked(m => {
             const list = this.list(arrays);
-            if (arrays.length < 1 || arrays.length > 32) throw new TypeError(`gpunum: loader: ${arrays.length} arrays where 1 to 32 can be`);
+            if (arrays.length < 1 || arrays.length > 32) refuse(`loader: ${arrays.length} arrays where 1 to 32 can be`);
             return m._gn_web_loader(this.ptr, list, arrays.length, big(batch, 'loader: '), shuffle ? 1 : 0, dropLast ? 1 : 0, big(seed, 'loader: '));
         });
         this.check();
@@ -402,7 +409,7 @@ export class Context {
         if (fn === undefined) return s;
         try {
             const value = fn(s);
-            if (typeof value?.then === 'function') throw new TypeError('gpunum: a scope by function cannot wait; write `using s = g.scope()`');
+            if (typeof value?.then === 'function') refuse('a scope by function cannot wait; write `using s = g.scope()`');
             return s.keep(value);
         } finally {
             s.end();
@@ -488,7 +495,7 @@ export class Context {
     }
     // The address of an array of this context: another one's memory is another.
     mine(a) {
-        if (!(a instanceof NDArray)) throw new TypeError(`gpunum: ${typeof a} where an array is asked for`);
+        if (!(a instanceof NDArray)) refuse(`${typeof a} where an array is asked for`);
         if (a.context !== this) throw new GpunumError('this array belongs to another context', 1);
         return a.address;
     }
@@ -581,7 +588,7 @@ export class Context {
         return this.own(y);
     }
     shape(dims) {
-        if (!Array.isArray(dims)) throw new TypeError(`gpunum: ${kindOf(dims)} where a shape is asked for`);
+        if (!Array.isArray(dims)) refuse(`${kindOf(dims)} where a shape is asked for`);
         if (dims.length > 8) throw new GpunumError(`rank ${dims.length} is not in 0..8`, 2);
         const p = this.m.stackAlloc(72);
         this.m.HEAP32[p >> 2] = dims.length;
@@ -589,7 +596,7 @@ export class Context {
         return p;
     }
     list(arrays) {
-        if (!Array.isArray(arrays)) throw new TypeError('gpunum: a list of arrays is asked for');
+        if (!Array.isArray(arrays)) refuse('a list of arrays is asked for');
         const found = arrays.map(a => this.mine(a)), p = this.m.stackAlloc(4 * arrays.length + 4);
         this.m.HEAPU32.set(found, p >> 2);
         return p;
@@ -602,7 +609,7 @@ export class Context {
             x.forEach((v, i) => { this.m.HEAP32[(p >> 2) + i] = integer(v); });
             return this.m._gn_axes_from(x.length, p);
         }
-        if (typeof x !== 'object' || !('keep' in x)) throw new TypeError(`gpunum: ${typeof x} where axes are asked for`);
+        if (typeof x !== 'object' || !('keep' in x)) refuse(`${typeof x} where axes are asked for`);
         return this.m._gn_axes_keep(this.axes(x.keep));
     }
 }
@@ -620,13 +627,13 @@ const kindOf = v => v === null || v === undefined ? String(v) : typeof v;
 // `where` of the call it stands, for the message.
 function number(v, where = '') {
     const n = ['object', 'undefined', 'symbol', 'function'].includes(typeof v) || v === '' ? NaN : Number(v);
-    if (n !== n && typeof v !== 'number') throw new TypeError(`gpunum: ${where}${kindOf(v)} where a number is asked for`);
+    if (n !== n && typeof v !== 'number') refuse(`${where}${kindOf(v)} where a number is asked for`);
     return n;
 }
 
 function integer(v, where = '') {
     const n = number(v, where);
-    if (!Number.isInteger(n) || n !== (n | 0)) throw new TypeError(`gpunum: ${where}${v} where a whole number of 32 bits is asked for`);
+    if (!Number.isInteger(n) || n !== (n | 0)) refuse(`${where}${v} where a whole number of 32 bits is asked for`);
     return n;
 }
 
@@ -634,33 +641,33 @@ function integer(v, where = '') {
 function big(v, where = '') {
     if (typeof v === 'bigint') return v;
     const n = number(v, where);
-    if (!Number.isInteger(n)) throw new TypeError(`gpunum: ${where}${v} where a whole number is asked for`);
+    if (!Number.isInteger(n)) refuse(`${where}${v} where a whole number is asked for`);
     return BigInt(n);
 }
 
 function object(x, what) {
-    if (typeof x !== 'object' || x === null || Array.isArray(x) || x instanceof Held) throw new TypeError(`gpunum: ${Array.isArray(x) ? 'a list' : kindOf(x)} where ${what} is asked for`);
+    if (typeof x !== 'object' || x === null || Array.isArray(x) || x instanceof Held) refuse(`${Array.isArray(x) ? 'a list' : kindOf(x)} where ${what} is asked for`);
     return x;
 }
 
 function addressOf(x, of, what) {
-    if (!(x instanceof of)) throw new TypeError(`gpunum: ${kindOf(x)} where ${what} is asked for`);
+    if (!(x instanceof of)) refuse(`${kindOf(x)} where ${what} is asked for`);
     return x.address;
 }
 
 function bytesOf(data) {
-    if (!(data instanceof ArrayBuffer || ArrayBuffer.isView(data))) throw new TypeError(`gpunum: ${kindOf(data)} where bytes are asked for, an ArrayBuffer or a typed array`);
+    if (!(data instanceof ArrayBuffer || ArrayBuffer.isView(data))) refuse(`${kindOf(data)} where bytes are asked for, an ArrayBuffer or a typed array`);
     return data;
 }
 
 function fun(f) {
-    if (typeof f !== 'function') throw new TypeError(`gpunum: ${kindOf(f)} where a function is asked for`);
+    if (typeof f !== 'function') refuse(`${kindOf(f)} where a function is asked for`);
     return f;
 }
 
 // Numbers in tables, as strict as gn_load_csv.
 function separator(text) {
-    if (typeof text !== 'string' || text.length !== 1 || /[\w+\-."'\n\r]/.test(text)) throw new TypeError(`gpunum: '${text}' cannot separate numbers`);
+    if (typeof text !== 'string' || text.length !== 1 || /[\w+\-."'\n\r]/.test(text)) refuse(`'${text}' cannot separate numbers`);
     return text;
 }
 
@@ -690,7 +697,8 @@ function shortest(v, dtype) {
 
 // The keys of a safetensors file's metadata, which was read without an error.
 function notesOf(bytes) {
-    const all = new Uint8Array(bytes.buffer ?? bytes, bytes.byteOffset ?? 0, bytes.byteLength), n = all.slice(0, 4).reduce((sum, b, i) => sum + b * 256 ** i, 0);
+    const view = new DataView(bytes.buffer ?? bytes, bytes.byteOffset ?? 0, bytes.byteLength), n = view.getUint32(0, true);
+    const all = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
     return Object.keys(JSON.parse(new TextDecoder().decode(all.slice(8, 8 + n)))['__metadata__'] ?? {});
 }
 
@@ -795,7 +803,7 @@ export class NDArray extends Held {
     write(data) {
         const { m } = this.context, { address, dtype } = this, T = dtypes[dtypeNumber(dtype)][1];
         if (!(data instanceof T) && !(T === Uint8Array && data instanceof Uint8ClampedArray))
-            throw new TypeError(`gpunum: write: an array of ${dtype} takes ${T.name}`);
+            refuse(`write: an array of ${dtype} takes ${T.name}`);
         const p = this.context.copied(data);
         m._gn_write(address, p, data.byteLength);
         m._free(p);
@@ -849,7 +857,7 @@ export class NDArray extends Held {
             const c = [this.address, this.context.mine(b)];
             if (!Array.isArray(axes)) return m._gn_tensordot(...c, 0, 0, integer(axes, 'tensordot: '));
             const [p = [], q = []] = axes.map(x => [x].flat());
-            if (p.length !== q.length) throw new TypeError(`gpunum: tensordot: ${p.length} axes with ${q.length}`);
+            if (p.length !== q.length) refuse(`tensordot: ${p.length} axes with ${q.length}`);
             argument(this.context, 'I', p, c);
             c.pop();
             argument(this.context, 'I', q, c);
@@ -859,7 +867,7 @@ export class NDArray extends Held {
     // (x - mean[c]) / deviation[c] of images (n, c, h, w).
     normalize(mean, deviation) {
         const both = [mean, deviation].map(list => [list].flat().map(v => number(v, 'normalize: '))), [n, k] = both.map(list => list.length);
-        if (n !== k) throw new TypeError(`gpunum: normalize: ${n} means with ${k} deviations`);
+        if (n !== k) refuse(`normalize: ${n} means with ${k} deviations`);
         return this.context.own(this.context.stacked(m => m._gn_normalize(this.address, ...both.map(list => {
             const p = m.stackAlloc(8 * n + 8) + 7 & ~7;
             m.HEAPF64.set(list, p >> 3);
@@ -896,7 +904,7 @@ for (const f of ['_gn_fftn', '_gn_ifftn', '_gn_rfftn', '_gn_irfftn']) // lengths
         const { context } = this;
         return context.own(context.stacked(m => {
             const c = [this.address];
-            if (n && axes && n.length !== axes.length) throw new TypeError(`gpunum: ${f.slice(4)}: ${n.length} lengths of ${axes.length} axes`);
+            if (n && axes && n.length !== axes.length) refuse(`${f.slice(4)}: ${n.length} lengths of ${axes.length} axes`);
             for (const [kind, list] of [['N', n], ['I', axes]]) {
                 if (list === undefined || list === null) c.push(0, 0);
                 else argument(context, kind, list, c);
@@ -919,7 +927,8 @@ export class Optimizer extends Held {
     }
     // Its states, rate and steps as params.addOptimizer(name, ...) wrote them.
     restore(params, name) {
-        this.context.cstring(name, text => this.context.m._gn_optimizer_restore(this.address, addressOf(params, Params, 'a list of parameters'), text));
+        const from = addressOf(params, Params, 'a list of parameters');
+        this.context.cstring(name, text => this.context.m._gn_optimizer_restore(this.address, from, text));
         this.context.check();
     }
 }
@@ -936,7 +945,10 @@ export class Params extends Held {
         return this;
     }
     get count() { return this.context.m._gn_params_count(this.address); }
-    get names() { return Array.from({ length: this.count }, (_, i) => this.context.m.UTF8ToString(this.context.m._gn_params_name(this.address, i))); }
+    get names() {
+        const { m } = this.context;
+        return Array.from({ length: this.count }, (_, i) => m.UTF8ToString(m._gn_params_name(this.address, i)));
+    }
     // null: there is none of that name.
     get(name) {
         const a = this.context.cstring(name, text => this.context.m._gn_params_get(this.address, text));
@@ -982,7 +994,8 @@ export class Params extends Held {
         return { missing, unused };
     }
     addOptimizer(name, optimizer) {
-        this.context.cstring(name, text => this.context.m._gn_params_add_optimizer(this.address, text, addressOf(optimizer, Optimizer, 'an optimizer')));
+        const of = addressOf(optimizer, Optimizer, 'an optimizer');
+        this.context.cstring(name, text => this.context.m._gn_params_add_optimizer(this.address, text, of));
         this.context.check();
         return this;
     }
@@ -1045,7 +1058,8 @@ NDArray.prototype[INSPECT] = function () {
 };
 NDArray.prototype.toJSON = function () { return this.toArray(); };
 NDArray.prototype[Symbol.toPrimitive] = function (hint) {
-    if (hint === 'number') throw new TypeError('gpunum: arrays have no operators in JavaScript: a.mul(b) is a * b, a.lt(b) a < b; numbers come by read(), value() and item()');
+    if (hint === 'number')
+        refuse('arrays have no operators in JavaScript: a.mul(b) is a * b, a.lt(b) a < b; numbers come by read(), value() and item()');
     return this.toString();
 };
 
@@ -1069,7 +1083,7 @@ function argument(g, kind, x, out, options, made, like) {
             const list = Array.isArray(x), all = [x].flat(list ? Infinity : 0), integers = /^[iu]/.test(like), whole = all.every(v => Number.isInteger(Number(v)));
             const t = list && typeof all[0] === 'boolean' ? 'bool' : like === 'f64' || like === 'c128' ? 'f64' : !integers || !whole ? 'f32' :
                 like === 'u64' && all.every(v => v >= 0) ? like : /64/.test(like) ? 'i64' : 'i32';
-            if (typeof x === 'object' && !list && !ArrayBuffer.isView(x)) throw new TypeError('gpunum: an object where an array or numbers are asked for');
+            if (typeof x === 'object' && !list && !ArrayBuffer.isView(x)) refuse('an object where an array or numbers are asked for');
             if (typeof x === 'bigint') x = g.array([x], [], integers ? like : 'i64');
             else if (ArrayBuffer.isView(x)) x = g.array(x);
             else x = list ? g.array(x, undefined, t) : g.scalar(number(x), like === 'bool' || integers && !whole ? 'f32' : like);
@@ -1089,19 +1103,20 @@ function argument(g, kind, x, out, options, made, like) {
     case 'z': return out.push(m.stringToUTF8OnStack(String(x)));
     case 'A': return out.push(g.list(x), x.length);
     case 'I': case 'N': {
-        if (!Array.isArray(x)) throw new TypeError('gpunum: a list of numbers is asked for');
+        if (!Array.isArray(x)) refuse('a list of numbers is asked for');
         const p = m.stackAlloc(8 * x.length + 8) + 7 & ~7;
         x.forEach((v, i) => { if (kind === 'I') m.HEAP32[(p >> 2) + i] = integer(v); else m.HEAP64[(p >> 3) + i] = big(v); });
         return out.push(p, x.length);
     }
     case 'O': case 'P': {
         if ((x === undefined || x === null) && kind === 'O') return out.push(0);
-        if (typeof x !== 'object' || x === null || x instanceof NDArray) throw new TypeError(`gpunum: ${kindOf(x)} where an object is asked for: ${Object.keys(options).slice(0, -1).join(', ')}`);
+        const known = Object.keys(options).slice(0, -1).join(', ');
+        if (typeof x !== 'object' || x === null || x instanceof NDArray) refuse(`${kindOf(x)} where an object is asked for: ${known}`);
         const p = m.stackAlloc(options.size[1] + 8) + 7 & ~7;
         m.HEAPU8.fill(0, p, p + options.size[1]);
         for (const [name, value] of Object.entries(x)) {
             if (value === undefined) continue;
-            if (options[name] === undefined || name === 'size') throw new TypeError(`gpunum: no option ${name}, of ${Object.keys(options).slice(0, -1).join(', ')}`);
+            if (options[name] === undefined || name === 'size') refuse(`no option ${name}, of ${known}`);
             const [k, at, flag] = options[name], many = Number(k.slice(1) || 1); // of a list one number stands for all
             if (flag !== undefined) m.HEAPU8[p + flag] = 1;
             if (k === 'a' || k >= '0' && k <= '9') {
@@ -1136,7 +1151,7 @@ for (const [owner, method, name, result, kinds, options, defaults = {}] of calls
     const scalar = kinds === 'aa' ? `_${name}_s` : '';
     classes[owner].prototype[method] = function (...given) {
         const g = owner === 'Context' ? this : this.context, { m } = g;
-        if (given.length > takes.length) throw new TypeError(`gpunum: ${method}: ${given.length} arguments where there are ${takes.length} at the most`);
+        if (given.length > takes.length) refuse(`${method}: ${given.length} arguments where there are ${takes.length} at the most`);
         const sp = m.stackSave(), c = [], made = [], outs = [];
         let value, f = m['_' + name], at;
         try {
@@ -1148,8 +1163,8 @@ for (const [owner, method, name, result, kinds, options, defaults = {}] of calls
                     if (i < first) return c.push(owner === 'Context' ? this.ptr : this.address);
                     const x = given[places[i]] ?? defaults[i];
                     at = places[i] + 1;
-                    if (x === undefined && 'dilu'.includes(k)) throw new TypeError('it is a number');
-                    if (x === undefined && name === 'gn_cast') throw new TypeError('it is a dtype');
+                    if (x === undefined && 'dilu'.includes(k)) refuse('it is a number');
+                    if (x === undefined && name === 'gn_cast') refuse('it is a dtype');
                     if (k === 'w' && !x) return c.push(0);
                     if (k !== 'o' && k !== 'w') return argument(g, k, x, c, options, made, owner === 'NDArray' ? this.dtype : 'f32');
                     const p = m.stackAlloc(4);
@@ -1163,9 +1178,11 @@ for (const [owner, method, name, result, kinds, options, defaults = {}] of calls
             outs.forEach((p, i) => { outs[i] = m.HEAPU32[p >> 2]; });
             if (kinds[0] === 'P') // what it says about itself
                 for (const [key, [k, from]] of Object.entries(options))
-                    if (k !== '') given[0][key] = k === 'd' ? m.HEAPF64[(c[0] + from) >> 3] : k === 'b' ? m.HEAPU8[c[0] + from] !== 0 : m.HEAP32[(c[0] + from) >> 2];
+                    if (k === 'd') given[0][key] = m.HEAPF64[(c[0] + from) >> 3];
+                    else if (k !== '') given[0][key] = k === 'b' ? m.HEAPU8[c[0] + from] !== 0 : m.HEAP32[(c[0] + from) >> 2];
         } catch (e) {
-            if (at !== undefined && !(e instanceof GpunumError)) e.message = `gpunum: ${method}: argument ${at}: ${e.message.replace(/^gpunum: /, '')}`;
+            if (at !== undefined && !(e instanceof GpunumError))
+                e.message = `gpunum: ${method}: argument ${at}: ${e.message.replace(/^gpunum: /, '')}`;
             throw e;
         } finally {
             m.stackRestore(sp);

@@ -232,6 +232,8 @@ def main():
             kind = TYPE.get(k) or '{ ' + '; '.join('%s?: %s' % (camel(f[0]), TYPE[f[1][0]] + (' | number[]' if f[1][1:] else '')) for f in lay[:-1]) + ' }'
             if k in 'ak' and may(k, w):
                 kind += ' | null'
+            if 'shape' not in [p[1] for p in inputs]: # gamma's
+                w = {'s': 'shape', 't': 'dtype', 'r': 'reduction'}.get(w, w)
             w = camel(w)
             wants.append('%s%s: %s' % (w + '_' if w in ('default', 'in', 'var') else w, '' if i <= needed else '?', kind))
         lines = doc(said.get(name), said.get(kinds[name]))
