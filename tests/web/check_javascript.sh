@@ -35,7 +35,7 @@ weighs "core.wasm" package/core.wasm 303700
 weighs "core-relaxed.wasm" package/core-relaxed.wasm 303000
 weighs "core-gpu.wasm" package/core-gpu.wasm 477000
 weighs "core.mjs" package/core.mjs 7000
-weighs "gpunum.js" package/gpunum.js 13300
+weighs "gpunum.js" package/gpunum.js 13400
 emcc() {
     "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -DNDEBUG -msimd128 -Oz "$@"
 }
