@@ -1430,6 +1430,8 @@ GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_
 // are and what of the file nobody took are lists for gn_params_free, *missing and *unused; either may be NULL, on failure
 // they become NULL.
 GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused);
+GPUNUM_API gn_status gn_params_load_matching_memory(gn_params *p, const void *data, size_t bytes, gn_params **missing,
+                                                    gn_params **unused);
 // Everything that is in a file, on the CPU.
 GPUNUM_API gn_params *gn_load_safetensors(gn_context *g, const char *path);
 GPUNUM_API gn_params *gn_load_safetensors_memory(gn_context *g, const void *data, size_t bytes);
@@ -1534,6 +1536,7 @@ GPUNUM_API size_t gn_save_npy_memory(gn_array *a, void *out, size_t capacity);
 GPUNUM_API gn_array *gn_load_npz(gn_context *g, const char *path, const char *name);
 GPUNUM_API gn_array *gn_load_npz_memory(gn_context *g, const void *data, size_t bytes, const char *name);
 GPUNUM_API char *gn_npz_names(gn_context *g, const char *path); // its names, one a line; gn_string_free takes them back
+GPUNUM_API char *gn_npz_names_memory(gn_context *g, const void *data, size_t bytes);
 // Stored, not compressed, with a name for each of the `count` arrays.
 GPUNUM_API gn_status gn_save_npz(const char *path, gn_array *const *arrays, const char *const *names, int count);
 GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const *names, int count, void *out,
@@ -1550,6 +1553,7 @@ GPUNUM_API gn_status gn_save_csv(gn_array *a, const char *path, const char *head
 GPUNUM_API size_t gn_save_csv_memory(gn_array *a, const char *header, char delimiter, void *out, size_t capacity);
 
 GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path); // ubyte, byte, short, int, float, double
+GPUNUM_API gn_array *gn_load_idx_memory(gn_context *g, const void *data, size_t bytes);
 // CIFAR-10 in its binary form: data_batch_1.bin to data_batch_5.bin of the folder, or test_batch.bin. uint8 images
 // (n, 3, 32, 32), and into *labels (unless NULL) uint8 (n), which is set to NULL on failure.
 GPUNUM_API gn_array *gn_load_cifar10(gn_context *g, const char *folder, bool train, gn_array **labels);
@@ -30356,8 +30360,8 @@ static bool gni_wg_flush(gni_gpu *d) {
 static bool gni_wg_can_wait(gni_wg *w) {
     if (w->waits) return true;
     gni_fail(w->gpu.g, GN_ERROR_UNSUPPORTED,
-             "%s waits for the GPU, which a page cannot: gn_read_async and gn_poll do not wait "
-             "(read() in JavaScript), and programs linked with -sJSPI or -sASYNCIFY can",
+             "%s: the value is on the GPU, for which a page cannot wait: read() and host() of JavaScript do not, nor "
+             "gn_read_async and gn_poll, and programs linked with -sJSPI or -sASYNCIFY can",
              w->gpu.g->call);
     return false;
 }
@@ -56723,6 +56727,13 @@ GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path) {
     return gni_end(g, y);
 }
 
+GPUNUM_API gn_array *gn_load_idx_memory(gn_context *g, const void *data, size_t bytes) {
+    if (!gni_begin_context("gn_load_idx_memory", g)) return NULL;
+    gni_file file;
+    const bool opened = gni_file_open_memory(&file, g, "gn_load_idx_memory", data, bytes);
+    return gni_end(g, opened ? gni_idx_load(&file) : NULL);
+}
+
 // ---- CIFAR-10: records of a label and an image, 3 planes of 32 x 32
 
 enum { GNI_CIFAR_IMAGE = 3 * 32 * 32 };
@@ -57192,20 +57203,33 @@ GPUNUM_API gn_array *gn_load_npz_memory(gn_context *g, const void *data, size_t 
     return gni_end(g, ok ? gni_npz_load(&file, name) : NULL);
 }
 
-GPUNUM_API char *gn_npz_names(gn_context *g, const char *path) {
-    if (!gni_begin_context("gn_npz_names", g)) return NULL;
-    gni_file file;
+static char *gni_npz_names(gni_file *file, bool opened) {
+    gn_context *g = file->g;
     gni_zip zip;
     char *names = NULL;
-    if (gni_file_open(&file, g, "gn_npz_names", path)) {
-        if (gni_zip_open(&file, &zip)) {
-            names = gni_zip_names(&file, &zip);
+    if (opened) {
+        if (gni_zip_open(file, &zip)) {
+            names = gni_zip_names(file, &zip);
             gni_free(g, zip.directory);
         }
-        gni_file_close(&file);
+        gni_file_close(file);
     }
     gni_end_plain(g);
     return names;
+}
+
+GPUNUM_API char *gn_npz_names(gn_context *g, const char *path) {
+    if (!gni_begin_context("gn_npz_names", g)) return NULL;
+    gni_file file;
+    const bool opened = gni_file_open(&file, g, "gn_npz_names", path);
+    return gni_npz_names(&file, opened);
+}
+
+GPUNUM_API char *gn_npz_names_memory(gn_context *g, const void *data, size_t bytes) {
+    if (!gni_begin_context("gn_npz_names_memory", g)) return NULL;
+    gni_file file;
+    const bool opened = gni_file_open_memory(&file, g, "gn_npz_names_memory", data, bytes);
+    return gni_npz_names(&file, opened);
 }
 
 // ---- writing: every entry is stored, with its numbers in 64 bits as NumPy writes them
@@ -59234,34 +59258,41 @@ static void gni_params_take(gn_params *p, gn_params *from, bool matching) {
     from->notes = notes;
 }
 
-static gn_status gni_params_load(gn_params *p, const char *fn, const char *path, const void *data, size_t bytes) {
-    if (p == NULL) return GN_ERROR_ARGUMENT;
-    gn_context *g = p->ctx;
-    if (!gni_begin_context(fn, g)) return GN_ERROR_ARGUMENT;
-    gni_file file;
-    const bool memory = strcmp(fn, "gn_params_load") != 0;
-    const bool opened = memory ? gni_file_open_memory(&file, g, fn, data, bytes) : gni_file_open(&file, g, fn, path);
-    gn_params *from = opened ? gni_safetensors_load(&file) : NULL;
+static gn_status gni_params_load(gn_params *p, gni_file *file, bool opened) {
+    gn_params *from = opened ? gni_safetensors_load(file) : NULL;
     if (from != NULL) {
         gni_params_take(p, from, false);
         gni_params_release(from);
     }
-    return gni_end_status(g);
+    return gni_end_status(p->ctx);
 }
 
 GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path) {
-    return gni_params_load(p, "gn_params_load", path, NULL, 0);
+    if (p == NULL || !gni_begin_context("gn_params_load", p->ctx)) return GN_ERROR_ARGUMENT;
+    gni_file file;
+    const bool opened = gni_file_open(&file, p->ctx, "gn_params_load", path);
+    return gni_params_load(p, &file, opened);
 }
 
-GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused) {
-    gn_params **lists[2];
-    lists[0] = missing, lists[1] = unused;
-    for (int i = 0; i < 2; i++)
-        if (lists[i] != NULL) *lists[i] = NULL;
-    if (p == NULL || !gni_begin_context("gn_params_load_matching", p->ctx)) return GN_ERROR_ARGUMENT;
-    gn_context *g = p->ctx;
+GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes) {
+    if (p == NULL || !gni_begin_context("gn_params_load_memory", p->ctx)) return GN_ERROR_ARGUMENT;
     gni_file file;
-    gn_params *from = gni_file_open(&file, g, "gn_params_load_matching", path) ? gni_safetensors_load(&file) : NULL;
+    const bool opened = gni_file_open_memory(&file, p->ctx, "gn_params_load_memory", data, bytes);
+    return gni_params_load(p, &file, opened);
+}
+
+// Whether a call with these lists begins; they are NULL until it has gone well.
+static bool gni_matching_begin(gn_params *p, const char *fn, gn_params **missing, gn_params **unused) {
+    if (missing != NULL) *missing = NULL;
+    if (unused != NULL) *unused = NULL;
+    return p != NULL && gni_begin_context(fn, p->ctx);
+}
+
+static gn_status gni_params_load_matching(gn_params *p, gni_file *file, bool opened, gn_params **missing,
+                                          gn_params **unused) {
+    gn_context *g = p->ctx;
+    gn_params *from = opened ? gni_safetensors_load(file) : NULL, **lists[2];
+    lists[0] = missing, lists[1] = unused;
     if (from != NULL) {
         gni_params_rest(p, from, missing);
         gni_params_rest(from, p, unused);
@@ -59276,8 +59307,19 @@ GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_
     return gni_end_status(g);
 }
 
-GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes) {
-    return gni_params_load(p, "gn_params_load_memory", NULL, data, bytes);
+GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused) {
+    if (!gni_matching_begin(p, "gn_params_load_matching", missing, unused)) return GN_ERROR_ARGUMENT;
+    gni_file file;
+    const bool opened = gni_file_open(&file, p->ctx, "gn_params_load_matching", path);
+    return gni_params_load_matching(p, &file, opened, missing, unused);
+}
+
+GPUNUM_API gn_status gn_params_load_matching_memory(gn_params *p, const void *data, size_t bytes, gn_params **missing,
+                                                    gn_params **unused) {
+    if (!gni_matching_begin(p, "gn_params_load_matching_memory", missing, unused)) return GN_ERROR_ARGUMENT;
+    gni_file file;
+    const bool opened = gni_file_open_memory(&file, p->ctx, "gn_params_load_matching_memory", data, bytes);
+    return gni_params_load_matching(p, &file, opened, missing, unused);
 }
 
 // ---- optimizers: their states as NAME.PARAMETER.STATE, and NAME.numbers: the rate, seed and place of the random stream in
