@@ -62,15 +62,11 @@ vec4 gn_scale(vec4 a, ivec4 n) {
     precise vec4 z = y * gn_pow2(n - half_n);
     return z;
 }
-// The same for -190 <= n <= 60.
-#ifdef GN_WGSL
+// The same for -190 <= n <= 60 and |a| of 2^-60 and more: the first product is exact.
 vec4 gn_scale_down(vec4 a, ivec4 n) {
     precise vec4 y = (a * gn_pow2(n + 64)) * 5.42101086e-20;
     return y;
 }
-#else
-#define gn_scale_down gn_scale
-#endif
 // a = m 2^e with 1 <= |m| < 2, also for subnormal a; not for 0, Inf and NaN.
 vec4 gn_split(vec4 a, out ivec4 e) {
     uvec4 u = GN_BITS_MAG(a);
@@ -568,12 +564,16 @@ vec4 gn_sigmoid(vec4 x) {
     return gn_keep_nan(y, x);
 }
 
-// x * sigmoid(x). Below 0 in two steps, so that nothing in between is subnormal before the result is.
+// x * sigmoid(x). Far below 0 in two steps, so that nothing in between is subnormal before the result is.
 vec4 gn_silu(vec4 x) {
-    precise vec4 m = gn_max(x, vec4(-200.0));
-    precise vec4 h = gn_exp(0.5 * min(m, vec4(0.0)));
-    precise vec4 low = gn_div((m * h) * h, 1.0 + h * h);
-    return mix(low, m * gn_sigmoid(m), greaterThan(m, vec4(0.0)));
+    vec4 y = x * gn_sigmoid(x);
+    if (!all(lessThan(abs(x), vec4(80.0)))) {
+        precise vec4 m = gn_max(x, vec4(-200.0));
+        precise vec4 h = gn_exp(0.5 * min(m, vec4(0.0)));
+        precise vec4 low = gn_div((m * h) * h, 1.0 + h * h);
+        y = mix(y, low, lessThan(x, vec4(-80.0)));
+    }
+    return y;
 }
 vec4 gn_softplus(vec4 x) {
     vec4 y = max(x, vec4(0.0)) + gn_log1p_up(gn_exp(-abs(x)), vec4(0.0));

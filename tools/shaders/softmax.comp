@@ -186,8 +186,12 @@ void gn_add_to(inout vec4 s, inout vec4 c, vec4 v) {
     c = d;
 }
 
-// exp(v - top) where both may be -inf.
-vec4 gn_exp_below(vec4 v, float top) { return gn_exp_row(v - (floatBitsToUint(top) == 0xff800000u ? 0.0 : top)); }
+// exp(v - top) for v of at most top, where both may be -inf.
+vec4 gn_exp_below(vec4 v, float top) {
+    vec4 y = v - (floatBitsToUint(top) == 0xff800000u ? 0.0 : top), n, r;
+    r = gn_exp_reduce(mix(y, vec4(-104.0), lessThan(y, vec4(-104.0))), n);
+    return gn_scale_down(gn_exp_poly(r) + 1.0, gn_int(n));
+}
 
 // (top, sum) over the workgroup, for all of it.
 vec2 gn_all_join(float top, float sum) {
@@ -199,7 +203,7 @@ vec2 gn_all_join(float top, float sum) {
         barrier();
         if (me < s) {
             float t = gn_team[me + s], m = gn_max(vec4(top), vec4(t)).x;
-            vec4 e = gn_exp_below(vec4(top, t, 0.0, 0.0), m);
+            vec4 e = gn_exp_below(vec4(top, t, top, t), m);
             sum = sum * e.x + gn_team2[me + s] * e.y;
             top = m;
             gn_team[me] = top;
@@ -220,9 +224,9 @@ vec2 gn_measure(uint row, uint first, uint end) {
             x[u] = vec4(-gn_inf);
             if (g + 256u * u < end) x[u] = gn_row_read(row, g + 256u * u);
         }
-        vec4 m4 = gn_max(gn_max(x[0], x[1]), gn_max(x[2], x[3]));
-        m4 = gn_max(m4, m4.yxwz);
-        float m = gn_max(gn_max(m4, m4.zwxy), vec4(top)).x;
+        float m = max(gn_max4(max(max(x[0], x[1]), max(x[2], x[3]))), top);
+        uvec4 most = max(max(GN_BITS_MAG(x[0]), GN_BITS_MAG(x[1])), max(GN_BITS_MAG(x[2]), GN_BITS_MAG(x[3])));
+        if (max(max(most.x, most.y), max(most.z, most.w)) > 0x7f800000u || gn_isnan(vec4(top)).x) m = uintBitsToFloat(0x7fc00000u);
         if (floatBitsToUint(m) != floatBitsToUint(top)) {
             vec4 f = gn_exp_below(vec4(top), m);
             s *= f;
