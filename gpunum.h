@@ -12275,7 +12275,8 @@ typedef enum gni_random_kind {
     GNI_RAND_UNIFORM,
     GNI_RAND_NORMAL,
     GNI_RAND_BITS,
-    GNI_RAND_RANGE
+    GNI_RAND_RANGE,
+    GNI_RAND_BELOW
 } gni_random_kind;
 // Element i comes from Philox block `counter` + i / 4, word i % 4. Elements of two words (see
 // gni_random_pairs) come two from a block.
@@ -12284,7 +12285,7 @@ typedef struct gni_random {
     uint64_t seed, counter;
     int64_t n;
     int64_t low;
-    uint64_t range; // GNI_RAND_RANGE: low + [0, range)
+    uint64_t range; // GNI_RAND_RANGE: low + [0, range). GNI_RAND_BELOW, of dtype bool: 2^24 times a number is below it
     gni_operand out;
 } gni_random;
 
@@ -24075,6 +24076,7 @@ static bool gni_cpu_scatter(gn_context *g, const void *job) {
 typedef struct gni_random_job {
     const gni_random *d;
     const gni_random_isa *isa;
+    gni_convert_fn store; // of bool
     char *out;
     bool pairs; // an element is two words
 } gni_random_job;
@@ -24166,6 +24168,12 @@ static void gni_random_halves(const gni_random_job *j, const uint32_t *w, uint16
 
 enum { GNI_RANDOM_BLOCKS = 256 }; // Philox blocks made at once
 
+// 1 where the 24 bits of a uniform number are below `most`, which is at most 2^24, else 0.
+static void gni_random_below(uint32_t *w, int64_t blocks, uint32_t most) {
+    for (int64_t b = 0; b < blocks; b += 4)
+        for (int i = 0; i < 16; i++) w[4 * b + i] = ((w[4 * b + i] >> 8) - most) >> 31;
+}
+
 // Items are runs of GNI_RANDOM_BLOCKS blocks.
 static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_random_job *j = (const gni_random_job *)arg;
@@ -24180,7 +24188,7 @@ static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
         char *to = j->out + at * item;
         bool in_place = item == 4 && n % 4 == 0 && d->kind != GNI_RAND_RANGE;
         void *made = in_place ? (void *)to : (void *)w;
-        bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind == GNI_RAND_RANGE ||
+        bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind >= GNI_RAND_RANGE ||
                      (item == 2 && d->kind == GNI_RAND_UNIFORM);
         if (words)
             j->isa->bits((uint32_t *)made, d->seed, first, blocks);
@@ -24189,14 +24197,18 @@ static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
         else
             j->isa->normal((float *)made, d->seed, first, blocks);
         if (in_place) continue;
-        if (d->kind == GNI_RAND_RANGE)
+        if (d->kind == GNI_RAND_RANGE) {
             gni_random_range(j, w, to, n);
-        else if (item == 8)
+        } else if (d->kind == GNI_RAND_BELOW) {
+            gni_random_below(w, blocks, (uint32_t)d->range);
+            j->store(to, w, n);
+        } else if (item == 8) {
             gni_random_doubles(j, w, (double *)(void *)to, n);
-        else if (item == 2)
+        } else if (item == 2) {
             gni_random_halves(j, w, (uint16_t *)(void *)to, n);
-        else
+        } else {
             memcpy(to, w, (size_t)(n * 4));
+        }
     }
 }
 
@@ -24205,6 +24217,7 @@ static bool gni_cpu_random(gn_context *g, const void *job) {
     gni_random_job j;
     j.d = d;
     j.isa = GNI_OF_ISA(g->isa, gni_random_table);
+    j.store = gni_cpu_isa_of(g->isa)->store[GN_BOOL];
     j.out = gni_operand_data(&d->out);
     j.pairs = gni_random_pairs(d);
     int64_t run = GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
@@ -24641,6 +24654,7 @@ static bool gni_cpu_takes_random(const gn_context *g, const void *job) {
     const gni_random *d = (const gni_random *)job;
     const gn_dtype t = d->out.dtype;
     if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
+    if (d->kind == GNI_RAND_BELOW) return t == GN_BOOL;
     return d->kind == GNI_RAND_RANGE ? gni_is_integer(t) || t == GN_BOOL : gni_is_float(t);
 }
 
@@ -34305,6 +34319,7 @@ static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
 static bool gni_job_random_ok(const gni_random *r) {
     bool real = r->kind == GNI_RAND_UNIFORM || r->kind == GNI_RAND_NORMAL;
     if (real) return r->out.dtype == GN_F32 || gni_job_is_half(r->out.dtype);
+    if (r->kind == GNI_RAND_BELOW) return r->out.dtype == GN_BOOL;
     return (r->out.dtype == GN_U32 || r->out.dtype == GN_I32) && r->range <= (uint64_t)1 << 32;
 }
 
@@ -49139,15 +49154,29 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
     return gni_end(g, y);
 }
 
+// Whether the uniform number (float32) of each place is below p, as job->seed and job->counter say.
+static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, gni_random *job) {
+    job->kind = GNI_RAND_BELOW;
+    job->range = (uint64_t)ceil((double)(float)p * 16777216.0);
+    return gni_random_at(g, fn, GN_BOOL, s, job);
+}
+
 GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p) {
     const char *fn = "gn_bernoulli";
     if (!gni_begin_context(fn, g)) return NULL;
     gn_array *y = NULL;
     gn_scope_begin(g);
-    if (!(p >= 0.0 && p <= 1.0))
+    if (!(p >= 0.0 && p <= 1.0)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: the probability %g is not between 0 and 1", fn, p);
-    else if (gni_shape_ok(g, fn, t, &s))
-        y = gn_cast(gn_lt_s(gni_public_random(fn, g, GN_F32, &s, GNI_RAND_UNIFORM), p), t);
+    } else if (gni_shape_ok(g, fn, t, &s)) {
+        gni_random job;
+        memset(&job, 0, sizeof job);
+        job.seed = g->seed;
+        job.counter = g->counter;
+        y = gni_adopt(g, gni_random_below_p(g, fn, &s, p, &job));
+        g->counter += ((uint64_t)job.n + 3) / 4;
+        if (y != NULL && t != GN_BOOL) y = gn_cast(y, t);
+    }
     return gni_end_scope(g, y);
 }
 
@@ -51485,10 +51514,9 @@ static bool gni_back_dropout(gn_context *g, gni_node *node, gn_array *gy, gn_arr
 }
 
 static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, gni_random *job) {
-    job->kind = GNI_RAND_UNIFORM;
     g->no_grad++; // recorded as one op
-    gn_array *u = gni_adopt(g, gni_random_at(g, "gn_dropout", GN_F32, &x->shape, job));
-    gn_array *y = gn_where(gn_lt_s(u, p), gni_zero_like(x), gn_mul_s(x, 1.0 / (1.0 - p)));
+    gn_array *drop = gni_adopt(g, gni_random_below_p(g, "gn_dropout", &x->shape, p, job));
+    gn_array *y = gn_where(drop, gni_zero_like(x), gn_mul_s(x, 1.0 / (1.0 - p)));
     g->no_grad--;
     gni_node *node = gni_record(g, y, "gn_dropout", gni_back_dropout, &x, 1);
     if (node != NULL) {

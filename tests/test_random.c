@@ -97,6 +97,15 @@ static void test_statistics(void **state) {
         assert_true(fabs(gn_item(gn_count_nonzero(far, GN_ALL)) / n - 0.05) <
                     six * sqrt(0.05 * 0.95));
     }
+    for (int i = 0; i < 40; i++) { // what the uniform numbers of that place in the stream say
+        static const double odds[] = {0.0, 1.0, 0.5, 0.3, 1e-7, 0.99999999, 5.9604644775390625e-08, 0.1};
+        const double p = odds[i % 8];
+        const int64_t size = i < 8 ? i : i < 16 ? 100003 : 1000 + i;
+        gn_seed(g, 100 + (unsigned)i);
+        gn_array *want = gn_lt_s(gn_rand(g, GN_F32, GN_SHAPE(size)), p);
+        gn_seed(g, 100 + (unsigned)i);
+        assert_true(gn_array_equal(gn_bernoulli(g, GN_BOOL, GN_SHAPE(size), p), want, false));
+    }
     gn_array *coin = gn_bernoulli(g, GN_F32, GN_SHAPE(200000), 0.3);
     assert_int_equal(gn_dtype_of(coin), GN_F32);
     assert_true(fabs(gn_item(gn_mean(coin, GN_ALL)) - 0.3) < six * sqrt(0.3 * 0.7));

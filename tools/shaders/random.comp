@@ -18,6 +18,7 @@ layout(constant_id = GNI_S_RANDOM_DTYPE) const uint GN_OUT = 0u;
 #define GN_NORMAL 1u
 #define GN_BITS 2u
 #define GN_RANGE 3u
+#define GN_BELOW 4u
 
 #define GN_N GN_PARAM(GNI_P_RANDOM_N)
 #define GN_OUT_BASE GN_PARAM(GNI_P_RANDOM_OUT_BASE)
@@ -44,6 +45,7 @@ uvec4 gn_random_block(uint b) {
         return gn_narrow(floatBitsToUint(vec4(v >> (32u - few)) * uintBitsToFloat((127u - few) << 23)), GN_OUT);
     if (GN_KIND == GN_NORMAL)
         return gn_narrow(floatBitsToUint(vec4(gn_normal2(v.x, v.y), gn_normal2(v.z, v.w))), GN_OUT);
+    if (GN_KIND == GN_BELOW) return uvec4(lessThan(v >> 8u, uvec4(GN_SPAN)));
     if (GN_KIND != GN_RANGE) return v;
     if (GN_PAIRS != 0u) return GN_LOW + uvec4(gn_pairs_below_span(v), 0u, 0u);
     uvec4 high, rest;

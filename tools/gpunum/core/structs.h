@@ -394,7 +394,8 @@ typedef enum gni_random_kind {
     GNI_RAND_UNIFORM,
     GNI_RAND_NORMAL,
     GNI_RAND_BITS,
-    GNI_RAND_RANGE
+    GNI_RAND_RANGE,
+    GNI_RAND_BELOW
 } gni_random_kind;
 // Element i comes from Philox block `counter` + i / 4, word i % 4. Elements of two words (see
 // gni_random_pairs) come two from a block.
@@ -403,7 +404,7 @@ typedef struct gni_random {
     uint64_t seed, counter;
     int64_t n;
     int64_t low;
-    uint64_t range; // GNI_RAND_RANGE: low + [0, range)
+    uint64_t range; // GNI_RAND_RANGE: low + [0, range). GNI_RAND_BELOW, of dtype bool: 2^24 times a number is below it
     gni_operand out;
 } gni_random;
 

@@ -404,6 +404,7 @@ static bool gni_cpu_scatter(gn_context *g, const void *job) {
 typedef struct gni_random_job {
     const gni_random *d;
     const gni_random_isa *isa;
+    gni_convert_fn store; // of bool
     char *out;
     bool pairs; // an element is two words
 } gni_random_job;
@@ -495,6 +496,12 @@ static void gni_random_halves(const gni_random_job *j, const uint32_t *w, uint16
 
 enum { GNI_RANDOM_BLOCKS = 256 }; // Philox blocks made at once
 
+// 1 where the 24 bits of a uniform number are below `most`, which is at most 2^24, else 0.
+static void gni_random_below(uint32_t *w, int64_t blocks, uint32_t most) {
+    for (int64_t b = 0; b < blocks; b += 4)
+        for (int i = 0; i < 16; i++) w[4 * b + i] = ((w[4 * b + i] >> 8) - most) >> 31;
+}
+
 // Items are runs of GNI_RANDOM_BLOCKS blocks.
 static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_random_job *j = (const gni_random_job *)arg;
@@ -509,7 +516,7 @@ static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
         char *to = j->out + at * item;
         bool in_place = item == 4 && n % 4 == 0 && d->kind != GNI_RAND_RANGE;
         void *made = in_place ? (void *)to : (void *)w;
-        bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind == GNI_RAND_RANGE ||
+        bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind >= GNI_RAND_RANGE ||
                      (item == 2 && d->kind == GNI_RAND_UNIFORM);
         if (words)
             j->isa->bits((uint32_t *)made, d->seed, first, blocks);
@@ -518,14 +525,18 @@ static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
         else
             j->isa->normal((float *)made, d->seed, first, blocks);
         if (in_place) continue;
-        if (d->kind == GNI_RAND_RANGE)
+        if (d->kind == GNI_RAND_RANGE) {
             gni_random_range(j, w, to, n);
-        else if (item == 8)
+        } else if (d->kind == GNI_RAND_BELOW) {
+            gni_random_below(w, blocks, (uint32_t)d->range);
+            j->store(to, w, n);
+        } else if (item == 8) {
             gni_random_doubles(j, w, (double *)(void *)to, n);
-        else if (item == 2)
+        } else if (item == 2) {
             gni_random_halves(j, w, (uint16_t *)(void *)to, n);
-        else
+        } else {
             memcpy(to, w, (size_t)(n * 4));
+        }
     }
 }
 
@@ -534,6 +545,7 @@ static bool gni_cpu_random(gn_context *g, const void *job) {
     gni_random_job j;
     j.d = d;
     j.isa = GNI_OF_ISA(g->isa, gni_random_table);
+    j.store = gni_cpu_isa_of(g->isa)->store[GN_BOOL];
     j.out = gni_operand_data(&d->out);
     j.pairs = gni_random_pairs(d);
     int64_t run = GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
@@ -970,5 +982,6 @@ static bool gni_cpu_takes_random(const gn_context *g, const void *job) {
     const gni_random *d = (const gni_random *)job;
     const gn_dtype t = d->out.dtype;
     if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
+    if (d->kind == GNI_RAND_BELOW) return t == GN_BOOL;
     return d->kind == GNI_RAND_RANGE ? gni_is_integer(t) || t == GN_BOOL : gni_is_float(t);
 }

@@ -1130,6 +1130,7 @@ static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
 static bool gni_job_random_ok(const gni_random *r) {
     bool real = r->kind == GNI_RAND_UNIFORM || r->kind == GNI_RAND_NORMAL;
     if (real) return r->out.dtype == GN_F32 || gni_job_is_half(r->out.dtype);
+    if (r->kind == GNI_RAND_BELOW) return r->out.dtype == GN_BOOL;
     return (r->out.dtype == GN_U32 || r->out.dtype == GN_I32) && r->range <= (uint64_t)1 << 32;
 }
 

@@ -128,15 +128,29 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
     return gni_end(g, y);
 }
 
+// Whether the uniform number (float32) of each place is below p, as job->seed and job->counter say.
+static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, gni_random *job) {
+    job->kind = GNI_RAND_BELOW;
+    job->range = (uint64_t)ceil((double)(float)p * 16777216.0);
+    return gni_random_at(g, fn, GN_BOOL, s, job);
+}
+
 GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p) {
     const char *fn = "gn_bernoulli";
     if (!gni_begin_context(fn, g)) return NULL;
     gn_array *y = NULL;
     gn_scope_begin(g);
-    if (!(p >= 0.0 && p <= 1.0))
+    if (!(p >= 0.0 && p <= 1.0)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: the probability %g is not between 0 and 1", fn, p);
-    else if (gni_shape_ok(g, fn, t, &s))
-        y = gn_cast(gn_lt_s(gni_public_random(fn, g, GN_F32, &s, GNI_RAND_UNIFORM), p), t);
+    } else if (gni_shape_ok(g, fn, t, &s)) {
+        gni_random job;
+        memset(&job, 0, sizeof job);
+        job.seed = g->seed;
+        job.counter = g->counter;
+        y = gni_adopt(g, gni_random_below_p(g, fn, &s, p, &job));
+        g->counter += ((uint64_t)job.n + 3) / 4;
+        if (y != NULL && t != GN_BOOL) y = gn_cast(y, t);
+    }
     return gni_end_scope(g, y);
 }
 
