@@ -49154,11 +49154,16 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
     return gni_end(g, y);
 }
 
-// Whether the uniform number (float32) of each place is below p, as job->seed and job->counter say.
+// Whether the uniform number (float32) of each place is below p, as job->seed and job->counter say. On a GPU truth values are a
+// quarter of what the numbers are in memory; on the CPU comparing is part of the program that asks.
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, gni_random *job) {
+    if (g->gpu == NULL) {
+        job->kind = GNI_RAND_UNIFORM;
+        return gn_lt_s(gni_adopt(g, gni_random_at(g, fn, GN_F32, s, job)), p);
+    }
     job->kind = GNI_RAND_BELOW;
     job->range = (uint64_t)ceil((double)(float)p * 16777216.0);
-    return gni_random_at(g, fn, GN_BOOL, s, job);
+    return gni_adopt(g, gni_random_at(g, fn, GN_BOOL, s, job));
 }
 
 GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p) {
@@ -49173,7 +49178,7 @@ GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double 
         memset(&job, 0, sizeof job);
         job.seed = g->seed;
         job.counter = g->counter;
-        y = gni_adopt(g, gni_random_below_p(g, fn, &s, p, &job));
+        y = gni_random_below_p(g, fn, &s, p, &job);
         g->counter += ((uint64_t)job.n + 3) / 4;
         if (y != NULL && t != GN_BOOL) y = gn_cast(y, t);
     }
@@ -51515,7 +51520,7 @@ static bool gni_back_dropout(gn_context *g, gni_node *node, gn_array *gy, gn_arr
 
 static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, gni_random *job) {
     g->no_grad++; // recorded as one op
-    gn_array *drop = gni_adopt(g, gni_random_below_p(g, "gn_dropout", &x->shape, p, job));
+    gn_array *drop = gni_random_below_p(g, "gn_dropout", &x->shape, p, job);
     gn_array *y = gn_where(drop, gni_zero_like(x), gn_mul_s(x, 1.0 / (1.0 - p)));
     g->no_grad--;
     gni_node *node = gni_record(g, y, "gn_dropout", gni_back_dropout, &x, 1);

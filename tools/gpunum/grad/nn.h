@@ -228,7 +228,7 @@ static bool gni_back_dropout(gn_context *g, gni_node *node, gn_array *gy, gn_arr
 
 static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, gni_random *job) {
     g->no_grad++; // recorded as one op
-    gn_array *drop = gni_adopt(g, gni_random_below_p(g, "gn_dropout", &x->shape, p, job));
+    gn_array *drop = gni_random_below_p(g, "gn_dropout", &x->shape, p, job);
     gn_array *y = gn_where(drop, gni_zero_like(x), gn_mul_s(x, 1.0 / (1.0 - p)));
     g->no_grad--;
     gni_node *node = gni_record(g, y, "gn_dropout", gni_back_dropout, &x, 1);

@@ -128,11 +128,16 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
     return gni_end(g, y);
 }
 
-// Whether the uniform number (float32) of each place is below p, as job->seed and job->counter say.
+// Whether the uniform number (float32) of each place, as job->seed and job->counter say, is below p. On a GPU truth values are a
+// quarter of what numbers are in memory; on the CPU comparing is part of the program that asks.
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, gni_random *job) {
+    if (g->gpu == NULL) {
+        job->kind = GNI_RAND_UNIFORM;
+        return gn_lt_s(gni_adopt(g, gni_random_at(g, fn, GN_F32, s, job)), p);
+    }
     job->kind = GNI_RAND_BELOW;
     job->range = (uint64_t)ceil((double)(float)p * 16777216.0);
-    return gni_random_at(g, fn, GN_BOOL, s, job);
+    return gni_adopt(g, gni_random_at(g, fn, GN_BOOL, s, job));
 }
 
 GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p) {
@@ -147,7 +152,7 @@ GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double 
         memset(&job, 0, sizeof job);
         job.seed = g->seed;
         job.counter = g->counter;
-        y = gni_adopt(g, gni_random_below_p(g, fn, &s, p, &job));
+        y = gni_random_below_p(g, fn, &s, p, &job);
         g->counter += ((uint64_t)job.n + 3) / 4;
         if (y != NULL && t != GN_BOOL) y = gn_cast(y, t);
     }
