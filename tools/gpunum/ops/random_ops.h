@@ -128,7 +128,7 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
     return gni_end(g, y);
 }
 
-// Whether the uniform number (float32) of each place, as job->seed and job->counter say, is below p. On a GPU truth values are a
+// Whether the uniform number (float32) of each place of the stream that job says is below p. On a GPU truth values are a
 // quarter of what numbers are in memory; on the CPU comparing is part of the program that asks.
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, gni_random *job) {
     if (g->gpu == NULL) {
