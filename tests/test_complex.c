@@ -392,6 +392,7 @@ static void test_more(void **state) {
     gn_array *zero = gn_zeros(g, GN_C128, GN_SHAPE(3)), *powers = gn_array_from(g, GN_F64, GN_SHAPE(3), (const double[]){0, 2, -1});
     gn_array *y = gn_pow(zero, powers);
     expect_values(gn_real(y), 1, 0, NAN);
+    expect_values(gn_imag(y), 0, 0, NAN);
     expect_values(gn_logical_and(gn_add_s(zero, 1), zero), 0, 0, 0);
     gn_array *far_out = gn_complex(gn_full(g, GN_F64, GN_SHAPE(2), 800), gn_array_from(g, GN_F64, GN_SHAPE(2), (const double[]){0, 1}));
     expect_values(gn_real(gn_tanh(far_out)), 1, 1);
@@ -563,6 +564,44 @@ static void test_exp_ends(void **state) {
     }
 }
 
+// Where exp of a part overflows: parts of results are finite on their own, as far as a small sine or cosine reaches.
+static void test_overflow(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const unary list[] = {{"gn_exp", gn_exp, 0},   {"gn_expm1", gn_expm1, 0}, {"gn_sinh", gn_sinh, 0},
+                          {"gn_cosh", gn_cosh, 0}, {"gn_sin", gn_sin, 1},     {"gn_cos", gn_cos, 1}};
+    const double large[2][8] = {{87.9, 88.6, 89.2, 95, 159.5, 160.5, 170, 230}, {708.9, 709.5, 710.3, 900, 1388, 1390, 1410, 2200}};
+    const double small[] = {0, -0.0, 1, 1.5707963267948966, -1.5707963267948966, 3.1415926535897931, -9, 1e-5, -1e-20, 1e-31, -2e-37, 1e-200, -1e-300};
+    enum { LARGE = 8, SMALL = sizeof small / sizeof *small, N = 2 * LARGE * SMALL };
+    double in[2 * N], y[2 * N];
+    for (int d = 0; d < 2; d++)
+        for (size_t f = 0; f < sizeof list / sizeof *list; f++) {
+            const int turned = list[f].bound > 0; // sin and cos grow along the imaginary axis
+            for (int i = 0; i < N; i++) {
+                const double x = large[d][i / 2 % LARGE] * (i % 2 ? -1 : 1), least = d ? 0 : 1e-37, angle = small[i / 2 / LARGE];
+                in[2 * i + turned] = x;
+                in[2 * i + 1 - turned] = fabs(angle) < least ? copysign(0.0, angle) : angle; // float32's normal numbers
+            }
+            gn_array *a = gn_array_from(g, GN_C128, GN_SHAPE(N), in);
+            if (!d) a = gn_cast(a, GN_C64);
+            assert_int_equal(gn_read(gn_cast(list[f].fn(a), GN_C128), y, sizeof y), GN_OK);
+            assert_int_equal(gn_read(gn_cast(a, GN_C128), in, sizeof in), GN_OK);
+            for (int i = 0; i < 2 * N; i++) {
+                const long double parts[2] = {(long double)in[i / 2 * 2], (long double)in[i / 2 * 2 + 1]};
+                const long double eps = d ? 0x1p-52L : 0x1p-23L, most = d ? (long double)DBL_MAX : (long double)FLT_MAX;
+                const long double least = d ? 0x1p-1022L : 0x1p-126L;
+                cx z, truth;
+                memcpy(&z, parts, sizeof z);
+                truth = unary_truth(list[f].name, z);
+                const long double have = (long double)y[i], want = i % 2 ? cimagl(truth) : creall(truth);
+                if (fabsl(fabsl(want) / most - 1) < 16 * eps) continue;
+                const bool same = fabsl(want) > most ? have == copysignl((long double)INFINITY, want)
+                                                     : fabsl(have - want) <= 8 * eps * fabsl(want) + least;
+                if (!same || !signbit(have) != !signbit(want))
+                    fail_msg("%s of %g%+gi, part %d: %.9Lg, expected %.9Lg", list[f].name, (double)parts[0], (double)parts[1], i % 2, have, want);
+            }
+        }
+}
+
 // The real part of log where the magnitude is near 1, against squares that are exact in wider numbers.
 static void test_log_near_one(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -664,6 +703,14 @@ static void test_special(void **state) {
     expect_values(gn_abs(one(g, nan, -inf)), inf);
     expect_values(gn_abs(one(g, nan, 1)), nan);
     expect_values(gn_abs(one(g, 3e38, 0)), (double)3e38f);
+    for (int d = 0; d < 2; d++) { // whose magnitude is out of range
+        const gn_dtype part = d ? GN_F64 : GN_F32;
+        const double most = d ? DBL_MAX : (double)FLT_MAX;
+        gn_array *z = gn_sign(gn_complex(gn_scalar(g, part, most), gn_scalar(g, part, -most)));
+        assert_true(fabs(gn_item(gn_real(z)) - sqrt(0.5)) < 1e-6 && fabs(gn_item(gn_imag(z)) + sqrt(0.5)) < 1e-6);
+    }
+    expect_one(gn_sign(one(g, 0x1p-126, 0)), 1, 0);
+    expect_one(gn_sign(one(g, 0, -0.0)), 0, 0);
     expect_values(gn_abs(one(g, 0, 0)), 0);
     for (int64_t n = 0; n < 2; n++) { // empty arrays
         gn_array *none = gn_zeros(g, GN_C64, GN_SHAPE(0, n));
@@ -1026,7 +1073,7 @@ static void test_allocations(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_unary),      GN_TEST(test_binary), GN_TEST(test_long_rows),   cmocka_unit_test(test_pairs), GN_TEST(test_scalars),   GN_TEST(test_choices), GN_TEST(test_more), GN_TEST(test_integers),
-        GN_TEST(test_pending),    GN_TEST(test_long_chains), GN_TEST(test_stored), GN_TEST(test_exp_ends),
+        GN_TEST(test_pending),    GN_TEST(test_long_chains), GN_TEST(test_stored), GN_TEST(test_exp_ends), GN_TEST(test_overflow),
         GN_TEST(test_log_near_one), GN_TEST(test_arcs),
         GN_TEST(test_special),    GN_TEST(test_reductions), GN_TEST(test_matrices), GN_TEST(test_systems), GN_TEST(test_vecdot), GN_TEST(test_gradients),
         GN_TEST(test_errors), GN_TEST(test_long_parts),     cmocka_unit_test(test_allocations),

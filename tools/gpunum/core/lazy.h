@@ -232,8 +232,10 @@ static void gni_expr_measure(gni_expr *e, gn_dtype result) {
 
 // What a program of a tree needs, each part of it counted once.
 typedef struct gni_tree {
-    int insns, leaves, consts;
+    int insns, leaves, consts, values; // values: how many of the constants are in `value`
     const void *leaf[GNI_MAX_INPUTS];
+    double value[GNI_MAX_CONSTS][2];
+    gn_dtype dtype[GNI_MAX_CONSTS];
     gn_array *most; // the pending complex array in it that needs most, or NULL
 } gni_tree;
 
@@ -242,6 +244,18 @@ static void gni_tree_leaf(gni_tree *t, const void *leaf) {
         if (t->leaf[i] == leaf) return;
     if (t->leaves < GNI_MAX_INPUTS) t->leaf[t->leaves] = leaf;
     t->leaves++;
+}
+
+static void gni_tree_const(gni_tree *t, double value, double low, gn_dtype dtype) {
+    double both[2];
+    both[0] = value, both[1] = low;
+    for (int i = 0; i < t->values; i++)
+        if (t->dtype[i] == dtype && memcmp(t->value[i], both, sizeof both) == 0) return;
+    if (t->values < GNI_MAX_CONSTS) {
+        memcpy(t->value[t->values], both, sizeof both);
+        t->dtype[t->values++] = dtype;
+    }
+    t->consts++;
 }
 
 static void gni_tree_take(gni_tree *t, gn_array *a, uint32_t walk) {
@@ -261,8 +275,10 @@ static void gni_tree_take(gni_tree *t, gn_array *a, uint32_t walk) {
     t->insns += gni_own_insns(e, a->dtype, &t->consts);
     for (int i = from; i < to; i++) {
         gn_array *s = e->src[i];
-        if (s == NULL || gni_is_const(s))
-            t->consts++;
+        if (s == NULL)
+            gni_tree_const(t, e->konst[i], 0.0, gni_source_dtype(e->op, i, e->compute));
+        else if (gni_is_const(s))
+            gni_tree_const(t, s->expr->konst[0], s->expr->konst[1], s->dtype);
         else if (!gni_is_pending(s) || gni_is_product(s))
             gni_tree_leaf(t, s);
         else if (s->expr->walk != walk)

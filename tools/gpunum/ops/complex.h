@@ -113,6 +113,13 @@ static void gni_computed(gn_array *a) {
     if (a != NULL) gni_materialize(a->ctx, a);
 }
 
+// Arrays that longer work needs, in one program.
+static void gni_all_computed(gn_array **a, int count) {
+    bool all = true;
+    for (int i = 0; i < count; i++) all = all && a[i] != NULL;
+    gn_eval_all(a, all ? count : 0);
+}
+
 static bool gni_has_complex(gn_array *a) { return a != NULL && gni_is_complex(a->dtype); }
 
 static gn_array *gni_complex_add(gn_array *a, gn_array *b) {
@@ -163,7 +170,7 @@ static gn_array *gni_complex_exp(gn_context *g, gn_array *a);
 
 static gn_array *gni_nonzero(gn_array *a) { return gni_has_complex(a) ? gn_ne_s(a, 0.0) : a; }
 
-// exp(b log a). 0 to a power is 1 for 0, 0 for a real part above 0, and else NaN.
+// exp(b log a). 0 to a power is 1 for 0, 0 for a real part above 0, and else NaN in both parts.
 static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
     const gn_dtype t = gn_promote(gn_dtype_of(a), gn_dtype_of(b));
     gn_array *base = gn_cast(a, t), *zero = gn_eq_s(base, 0.0), *none = gn_eq_s(b, 0.0);
@@ -171,7 +178,7 @@ static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
     gn_array *y = gni_complex_exp(g, size), *part = gni_re(y);
     gn_array *end = gn_where(none, gn_ones_like(part),
                              gn_where(gn_gt_s(gni_re(b), 0.0), gn_zeros_like(part), gn_full_like(part, GNI_NAN)));
-    return gn_where(gn_logical_or(zero, none), end, y);
+    return gn_where(gn_logical_or(zero, none), gn_complex(end, gn_mul_s(end, 0.0)), y);
 }
 
 static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
@@ -236,33 +243,37 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
-// exp(x) and into *again 1, or where that would overflow exp(x / 2) in both.
-static gn_array *gni_exp_twice(gn_array *x, gn_array **again) {
-    gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0),
-             *size = gn_exp(gn_where(beyond, gn_mul_s(x, 0.5), x));
-    *again = gn_where(beyond, size, gn_ones_like(x));
-    return size;
+// x less 0, 1 or 2 steps, so that exp of it is finite; exp of each step, or 1, becomes a factor of `turn`, the cosine and
+// sine that it is multiplied by. What is left where steps are taken is so large that its sinh is half of its exp.
+static gn_array *gni_exp_steps(gn_array *x, gn_array **turn) {
+    const bool wide = gn_dtype_of(x) == GN_F64;
+    const double most = wide ? 709.0 : 88.0, step = wide ? 680.0 : 72.0;
+    gn_array *one = gn_ones_like(x), *grown = gn_full_like(x, exp(step)), *less = gn_zeros_like(x);
+    for (int i = 0; i < 2; i++) {
+        gn_array *beyond = gn_gt_s(x, most + i * step), *by = gn_where(beyond, grown, one);
+        less = gn_where(beyond, gn_full_like(x, step * (i + 1)), less);
+        for (int k = 0; k < 2; k++) turn[k] = gn_mul(turn[k], by);
+    }
+    return gn_sub(x, less);
 }
 
-// exp(x) cos(y) and exp(x) sin(y), with the square of exp(x / 2) where exp(x) would overflow. Infinities and NaN are as
-// in C99's Annex G: an imaginary part of 0 stays, -inf gives 0 and inf an infinite real part whatever the angle.
+// exp(x) cos(y) and exp(x) sin(y), finite where exp(x) alone is not. Infinities and NaN are as in C99's Annex G: an imaginary
+// part of 0 stays, -inf gives 0 and inf an infinite real part whatever the angle. As long as a program may be.
 static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
     gni_computed(a);
     g->no_grad++; // recorded as one op
-    gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_ones_like(x), *again, *size = gni_exp_twice(x, &again);
-    gn_array *no_angle = gn_logical_not(gn_isfinite(y)),
-             *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
-    gn_array *s = gn_where(gn_logical_and(no_angle, gn_eq_s(x, -GNI_INF)), one, gn_sin(y));
-    gn_array *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(size, s), again));
-    gn_array *z = gn_complex(gn_mul(gn_mul(size, c), again), im);
+    gn_array *x = gni_re(a), *y = gni_im(a), *any = gn_logical_or(gn_isfinite(x), gn_isfinite(y)), *turn[2];
+    turn[0] = gn_where(any, gn_cos(y), gn_ones_like(x)), turn[1] = gn_sin(y);
+    gn_array *size = gn_exp(gni_exp_steps(x, turn)), *im = gn_where(any, gn_mul(turn[1], size), gn_sub(size, size));
+    gn_array *z = gn_complex(gn_mul(turn[0], size), gn_where(gn_eq_s(y, 0.0), y, im));
     g->no_grad--;
     gni_record(g, z, "gn_exp", gni_back_complex_exp, &a, 1);
     return z;
 }
 
-// A power of two by which float64 parts are multiplied without overflow of the magnitude: 1, or 1/16 where it is large.
+// A power of two by which parts are multiplied without overflow of the magnitude: 1, or 1/16 where it is large.
 static gn_array *gni_complex_scale(gn_array *x, gn_array *y) {
-    const double large = ldexp(1.0, 1020);
+    const double large = ldexp(1.0, gn_dtype_of(x) == GN_F64 ? 1020 : 124);
     gn_array *big = gn_logical_or(gn_gt_s(gn_abs(x), large), gn_gt_s(gn_abs(y), large));
     return gn_where(big, gn_full_like(x, 0.0625), gn_ones_like(x));
 }
@@ -348,6 +359,9 @@ static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
     return z;
 }
 
+// What is 0 or more or NaN, with the sign of x. gn_copysign would read the sign of `a` from memory.
+static gn_array *gni_signed_by(gn_array *a, gn_array *x) { return gn_where(gn_signbit(x), gn_neg(a), a); }
+
 // a / i.
 static gn_array *gni_turned_back(gn_array *a) { return gn_complex(gni_im(a), gn_neg(gni_re(a))); }
 
@@ -361,16 +375,33 @@ static gn_array *gni_or_infinite(gn_array *x, gn_array *y, gn_array *part) {
     return gn_where(gn_logical_and(gn_isinf(x), gn_logical_not(gn_isfinite(y))), gn_abs(x), part);
 }
 
-static gn_array *gni_complex_sinh(gn_array *x, gn_array *y) {
-    gn_array *re = gni_or_infinite(x, y, gni_zero_mul(gn_sinh(x), gn_cos(y)));
-    return gn_complex(re, gni_zero_mul(gn_sin(y), gn_cosh(x)));
+static bool gni_back_complex_sinh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_mul(gy, gn_conj(node->param[0] == GNI_OP_SINH ? gn_cosh(node->in[0]) : gn_sinh(node->in[0])));
+    return true;
 }
-static gn_array *gni_complex_cosh(gn_array *x, gn_array *y) {
-    gn_array *im = gn_mul(gn_sinh(x), gn_sin(y)), *flat = gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0));
-    flat = gn_logical_and(flat, gn_isnan(im)); // an infinity on an axis
-    gn_array *down = gn_ne(gn_signbit(x), gn_signbit(y)), *zero = gn_zeros_like(x),
-             *none = gn_where(down, gn_neg(zero), zero);
-    return gn_complex(gni_or_infinite(x, y, gn_mul(gn_cosh(x), gn_cos(y))), gn_where(flat, none, im));
+
+// sinh or cosh.
+static gn_array *gni_complex_sinh(gn_context *g, const char *fn, gni_op op, gn_array *a) {
+    g->no_grad++; // recorded as one op
+    gn_array *x = gni_re(a), *y = gni_im(a), *part[4], *re, *im;
+    part[0] = gn_cos(y), part[1] = gn_sin(y);
+    gn_array *left = gni_signed_by(gni_exp_steps(gni_real_abs(x), part), x);
+    part[2] = gn_sinh(left), part[3] = gn_cosh(left);
+    gni_all_computed(part, 4);
+    if (op == GNI_OP_SINH) {
+        re = gni_zero_mul(part[2], part[0]), im = gni_zero_mul(part[1], part[3]);
+    } else {
+        re = gn_mul(part[3], part[0]), im = gn_mul(part[2], part[1]);
+        gn_array *flat = gn_logical_and(gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0)), gn_isnan(im)); // an infinity on an axis
+        gn_array *zero = gn_zeros_like(x), *down = gn_ne(gn_signbit(x), gn_signbit(y));
+        im = gn_where(flat, gn_where(down, gn_neg(zero), zero), im);
+    }
+    gn_array *z = gn_complex(gni_or_infinite(x, y, re), im);
+    g->no_grad--;
+    gni_node *node = gni_record(g, z, fn, gni_back_complex_sinh, &a, 1);
+    if (node != NULL) node->param[0] = op;
+    return z;
 }
 
 static bool gni_back_complex_tanh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -395,13 +426,12 @@ static gn_array *gni_complex_tanh(gn_context *g, gn_array *a) {
     return z;
 }
 
-static gn_array *gni_complex_expm1(gn_array *x, gn_array *y) {
-    gn_array *half = gn_sin(gn_mul_s(y, 0.5)), *c = gn_cos(y), *again, *up = gni_exp_twice(x, &again);
-    gn_array *re = gn_sub(gn_mul(gn_expm1(x), c), gn_mul_s(gn_square(half), 2.0));
-    re = gn_where(gn_eq_s(again, 1.0), re, gn_mul(gn_mul(up, c), again));
-    gn_array *left = gn_eq_s(x, -GNI_INF), *none = gn_logical_and(left, gn_logical_not(gn_isfinite(y)));
-    re = gn_where(left, gn_full_like(x, -1.0), gni_or_infinite(x, y, re));
-    return gn_complex(re, gn_where(none, gn_zeros_like(x), gni_zero_mul(gni_zero_mul(gn_sin(y), up), again)));
+static gn_array *gni_complex_expm1(gn_context *g, gn_array *a) {
+    gn_array *x = gni_re(a), *y = gni_im(a), *up = gni_complex_exp(g, a), *half = gn_sin(gn_mul_s(y, 0.5));
+    gni_computed(up);
+    gn_array *re = gn_sub(gn_mul(gn_expm1(x), gn_cos(y)), gn_mul_s(gn_square(half), 2.0));
+    re = gn_where(gn_eq_s(x, -GNI_INF), gn_full_like(x, -1.0), gn_where(gn_gt_s(x, 80.0), gni_re(up), re));
+    return gn_complex(re, gni_im(up));
 }
 
 // Of small numbers half of log1p of what the square of |1 + a| is beyond 1.
@@ -412,9 +442,6 @@ static gn_array *gni_complex_log1p(gn_context *g, gn_array *a) {
     gn_array *re = gn_mul_s(gn_log1p(gn_add(gn_mul(u, gn_add_s(u, 2.0)), gn_square(v))), 0.5);
     return gn_complex(gn_where(close, re, gni_re(z)), gni_im(z));
 }
-
-// What is 0 or more or NaN, with the sign of x. gn_copysign would read the sign of `a` from memory.
-static gn_array *gni_signed_by(gn_array *a, gn_array *x) { return gn_where(gn_signbit(x), gn_neg(a), a); }
 
 static bool gni_back_complex_arc(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *a = node->in[0], *less = gn_rsub_s(a, 1.0), *more = gn_add_s(a, 1.0), *slope;
@@ -435,14 +462,6 @@ static gn_array *gni_complex_arc_end(gn_context *g, const char *fn, gni_op op, g
     return z;
 }
 
-// Two arrays that longer work needs, in one program.
-static void gni_both_computed(gn_array *a, gn_array *b) {
-    gn_array *both[2];
-    both[0] = a;
-    both[1] = b;
-    gn_eval_all(both, a != NULL && b != NULL ? 2 : 0);
-}
-
 // Kahan's arc sine and arc cosine (1987) in the quadrant x, y >= 0: with p + iq the root of 1 + z and u - iv that of 1 - z,
 // the angles of pu + qv + ix and 2 of p + iu, and asinh(uq + vp) for the other part. No sum there loses digits, as all
 // terms are 0 or more. Far out, where some of these are no numbers, asinh(|z| / 2) + log 2 and the angle of z.
@@ -456,14 +475,15 @@ static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_a
     gn_array *p = gni_root_size(more, y), *q = gn_mul_s(gn_div(y, p), 0.5), *t = gni_root_size(less, y);
     gn_array *s = gn_mul_s(gn_div(y, gn_maximum_s(t, wide ? 1e-300 : 1e-30)), 0.5); // where t is 0, y is as well
     gn_array *inside = gn_ge_s(less, 0.0), *u = gn_where(inside, t, s), *v = gn_where(inside, s, t);
-    gn_array *size = gn_fma(u, q, gn_mul(v, p)), *angle;
+    gn_array *size = gn_fma(u, q, gn_mul(v, p)), *angle, *both[2];
     if (op == GNI_OP_ASIN) {
         angle = gn_fma(p, u, gn_mul(q, v));
     } else {
         gn_array *left = gn_lt_s(re, 0.0);
         angle = gn_mul_s(gn_atan2(gn_where(left, p, u), gn_where(left, u, p)), 2.0);
     }
-    gni_both_computed(size, angle);
+    both[0] = size, both[1] = angle;
+    gni_all_computed(both, 2);
     gn_array *large = gn_hypot(gn_mul_s(x, 0.5), gn_mul_s(y, 0.5)), *beyond = gn_gt_s(large, most), *none = gn_zeros_like(x);
     size = gn_add(gn_asinh(gn_where(beyond, large, size)), gn_where(beyond, gn_full_like(x, GNI_LN2), none));
     size = gni_signed_by(size, im);
@@ -512,16 +532,17 @@ static gn_array *gni_complex_math(gn_context *g, const char *fn, gni_op op, gn_a
     case GNI_OP_ASINH: return gni_turned_back(gni_complex_asin(g, fn, GNI_OP_ASIN, gn_complex(gn_neg(im), re)));
     case GNI_OP_ATAN: return gni_turned_back(gni_complex_atanh(g, fn, gn_complex(gn_neg(im), re)));
     case GNI_OP_SIGN: // a over its magnitude; what is infinite in one part only goes along the axes
-        size = gni_complex_abs(g, a);
+        size = gni_complex_scale(re, im);
+        a = gn_complex(gn_mul(re, size), gn_mul(im, size)), size = gni_complex_abs(g, a);
         return gn_where(gn_eq_s(size, 0.0), gn_zeros_like(size),
                         gn_div(a, gn_where(gn_eq_s(size, 0.0), gn_ones_like(size), size)));
-    case GNI_OP_SINH: return gni_complex_sinh(re, im);
-    case GNI_OP_COSH: return gni_complex_cosh(re, im);
+    case GNI_OP_SINH:
+    case GNI_OP_COSH: return gni_complex_sinh(g, fn, op, a);
     case GNI_OP_TANH: return gni_complex_tanh(g, a);
-    case GNI_OP_SIN: return gni_turned_back(gni_complex_sinh(gn_neg(im), re));
-    case GNI_OP_COS: return gni_complex_cosh(gn_neg(im), re);
+    case GNI_OP_SIN: return gni_turned_back(gni_complex_sinh(g, fn, GNI_OP_SINH, gn_complex(gn_neg(im), re)));
+    case GNI_OP_COS: return gni_complex_sinh(g, fn, GNI_OP_COSH, gn_complex(gn_neg(im), re));
     case GNI_OP_TAN: return gni_turned_back(gni_complex_tanh(g, gn_complex(gn_neg(im), re)));
-    case GNI_OP_EXPM1: return gni_complex_expm1(re, im);
+    case GNI_OP_EXPM1: return gni_complex_expm1(g, a);
     case GNI_OP_LOG1P: return gni_complex_log1p(g, a);
     case GNI_OP_LOG2: return gn_mul_s(gni_complex_log(g, a), 1.0 / GNI_LN2);
     case GNI_OP_LOG10: return gn_mul_s(gni_complex_log(g, a), 1.0 / GNI_LN10);
