@@ -12,7 +12,7 @@
 enum { GNI_SCAN_BLOCK = 1024, GNI_SCAN_CHUNK = 1 << 16, GNI_SCAN_COLUMNS = 256 };
 
 // What the elements so far come to: a, of logsumexp the largest a and b = sum of exp(x - a); integers in i. Of products b is
-// not 0 where one of them was far from 1.
+// not 0 where one of them was far from 1. Of complex numbers a and b are the parts, and i is 1 in front of a first factor.
 typedef struct gni_scan_acc {
     double a, b;
     int64_t i;
@@ -23,7 +23,7 @@ typedef struct gni_scan_job {
     const char *x;
     char *y;
     int64_t item, chunk, chunks; // bytes of an element, elements of a part, parts of a row
-    bool is_float, totals;
+    bool is_float, totals, pairs; // pairs: parts of complex numbers in turns
     gni_convert_fn load, store;
     gni_scan_acc *parts; // by row and chunk: totals, then what is in front
 } gni_scan_job;
@@ -150,11 +150,46 @@ static void gni_scan_registers(gni_scan_op op, bool is_float, void *reg, const v
     }
 }
 
+// a x of complex numbers, as gn_mul has it.
+GNI_INLINE void gni_scan_factor(double *re, double *im, double xr, double xi) {
+    const double part = *re * xr - *im * xi;
+    *im = *re * xi + *im * xr;
+    *re = part;
+}
+
+// Sums and products of n / 2 complex numbers, the former in the order of gni_scan_doubles. Products of two float32 are not far.
+static void gni_scan_pairs(gni_scan_op op, double *y, const double *x, int64_t n, gni_scan_acc *acc) {
+    double re = acc->a, im = acc->b;
+    int64_t i = 0;
+    for (; op == GNI_SCAN_SUM && i + 8 <= n; i += 8)
+        for (int k = 0; k < 2; k++) {
+            const double *p = x + i + k, front = k == 0 ? re : im, x0 = p[0], x01 = x0 + p[2], x02 = x01 + p[4], x03 = x01 + (p[4] + p[6]);
+            double *q = y + i + k;
+            q[0] = front + x0, q[2] = front + x01, q[4] = front + x02;
+            *(k == 0 ? &re : &im) = q[6] = front + x03;
+        }
+    for (; i < n; i += 2, acc->i = 0) {
+        if (op == GNI_SCAN_SUM) re += x[i], im += x[i + 1];
+        else if (acc->i != 0) re = x[i], im = x[i + 1];
+        else if (y == x && i + 4 <= n) {
+            double xr = x[i], xi = x[i + 1], r = re, m = im;
+            gni_scan_factor(&r, &m, xr, xi);
+            gni_scan_factor(&xr, &xi, x[i + 2], x[i + 3]);
+            y[i] = r, y[i + 1] = m;
+            gni_scan_factor(&re, &im, xr, xi);
+            i += 2;
+        } else gni_scan_factor(&re, &im, x[i], x[i + 1]);
+        y[i] = re, y[i + 1] = im;
+    }
+    acc->a = re, acc->b = im;
+}
+
 static void gni_scan_join(gni_scan_op op, gni_scan_acc *acc, const gni_scan_acc *more) {
     if (op == GNI_SCAN_LOGSUMEXP)
         gni_scan_logsumexp(&acc->a, &acc->b, more->a, more->b);
     else
         acc->a = gni_scan_double(op, acc->a, more->a);
+    if (op == GNI_SCAN_SUM) acc->b += more->b;
     acc->i = gni_scan_integer(op, acc->i, more->i);
 }
 
@@ -178,7 +213,9 @@ static void gni_scan_task(void *arg, int64_t begin, int64_t end, int worker) {
             const int64_t n = GNI_MIN(to - i, (int64_t)GNI_SCAN_BLOCK), at = (row * j->d->n + i) * j->item;
             const bool here = j->store == NULL && !j->totals; // in the result itself
             void *reg = here ? (void *)(j->y + at) : (void *)block;
-            gni_scan_registers(j->d->op, j->is_float, reg, gni_scan_load(j, reg, j->x + at, n), n, &acc);
+            const void *x = gni_scan_load(j, reg, j->x + at, n);
+            if (j->pairs) gni_scan_pairs(j->d->op, (double *)reg, (const double *)x, n, &acc);
+            else gni_scan_registers(j->d->op, j->is_float, reg, x, n, &acc);
             if (!here && !j->totals) j->store(j->y + at, reg, n);
         }
         if (j->totals) j->parts[item] = acc;
@@ -214,6 +251,12 @@ static void gni_scan_columns_task(void *arg, int64_t begin, int64_t end, int wor
                 for (int64_t c = 0; c < n; c++) whole[c] = gni_scan_integer(d->op, front[c], k[c]);
             } else if (d->op == GNI_SCAN_SUM) {
                 for (int64_t c = 0; c < n; c++) y[c] = x[c] + last[c];
+            } else if (j->pairs) {
+                for (int64_t c = 0; c < n; c += 2) {
+                    double re = last[c], im = last[c + 1];
+                    gni_scan_factor(&re, &im, x[c], x[c + 1]);
+                    y[c] = re, y[c + 1] = im;
+                }
             } else {
                 for (int64_t c = 0; c < n; c++) y[c] = gni_scan_double(d->op, last[c], x[c]);
             }
@@ -224,12 +267,18 @@ static void gni_scan_columns_task(void *arg, int64_t begin, int64_t end, int wor
 }
 
 static bool gni_cpu_scan(gn_context *g, const void *job) {
-    const gni_scan *d = (const gni_scan *)job;
+    gni_scan own = *(const gni_scan *)job;
+    const gni_scan *d = &own;
     gni_scan_job j;
     memset(&j, 0, sizeof j);
     j.d = d;
     j.x = gni_operand_data(&d->in);
     j.y = gni_operand_data(&d->out);
+    j.pairs = gni_is_complex(d->in.dtype);
+    if (j.pairs) {
+        *(d->inner > 1 ? &own.inner : &own.n) *= 2;
+        own.in.dtype = gni_part_of(d->in.dtype);
+    }
     j.item = gni_item_size(d->in.dtype);
     j.is_float = gni_is_float(d->in.dtype);
     j.load = gni_cpu_isa_of(g->isa)->wide->load[d->in.dtype];
@@ -242,7 +291,8 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
     }
     // Where nothing is rounded, parts only serve threads.
     const bool exact = !j.is_float || d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN;
-    j.chunk = exact && gni_pool_threads(g->pool) == 1 ? d->n : (int64_t)GNI_SCAN_CHUNK;
+    const bool whole = (exact && gni_pool_threads(g->pool) == 1) || (j.pairs && d->op == GNI_SCAN_PROD); // those in order
+    j.chunk = whole ? d->n : (int64_t)GNI_SCAN_CHUNK << j.pairs;
     j.chunks = (d->n - 1) / j.chunk + 1;
     const int64_t grain = GNI_MAX(GNI_GRAIN / d->n, 1);
     int64_t items = d->outer * j.chunks;

@@ -130,17 +130,18 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     int at;
     gn_array *x = gni_one_axis(g, fn, a, axis, &at), *y = NULL;
     const bool sums = op == GNI_SCAN_SUM || op == GNI_SCAN_PROD;
-    if (x != NULL && gni_is_complex(x->dtype) && sums) {
+    const bool pairs = x != NULL && gni_is_complex(x->dtype) && sums;
+    if (pairs && (g->gpu != NULL || gni_tracks(g, &x, 1))) {
         if (op == GNI_SCAN_SUM) return gni_end_scope(g, gn_complex(gn_cumsum(gn_real(x), at), gn_cumsum(gn_imag(x), at)));
         y = gni_complex_cumprod(x, at);
         return gni_end_scope(g, y == a ? gn_copy(a) : y);
     }
-    if (x == NULL || !gni_real_only(g, fn, &x, 1)) return gni_end_scope(g, NULL);
+    if (x == NULL || (!pairs && !gni_real_only(g, fn, &x, 1))) return gni_end_scope(g, NULL);
     if (x->dtype == GN_U64 && !sums && op != GNI_SCAN_LOGSUMEXP) {
         y = gni_scan_axis(fn, op, gni_flip_sign(x), axis);
         return gni_end_scope(g, y != NULL ? gni_flip_sign(y) : NULL);
     }
-    if (!gni_is_float(x->dtype) && (sums || op == GNI_SCAN_LOGSUMEXP))
+    if (!gni_is_float(x->dtype) && !pairs && (sums || op == GNI_SCAN_LOGSUMEXP))
         x = gni_as(x, !sums ? GN_F32 : gni_is_unsigned(x->dtype) ? GN_U64 : GN_I64);
     const bool tracks = x != NULL && gni_elements(&x->shape) > 0 && gni_tracks(g, &x, 1),
                extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;

@@ -133,25 +133,36 @@ static gn_array *gni_flip_sign(gn_array *a) {
     return natural ? gn_xor_s(gn_cast(a, GN_I64), bit) : gn_cast(gn_xor_s(a, bit), GN_U64);
 }
 
-// A product of complex numbers: of the halves of the axes that are reduced, which stand last, again and again.
+// A product of complex numbers: of the halves of the axes that are reduced, again and again. They stand in front where the
+// last axis stays, so that halves are rows of memory, else last.
 static gn_array *gni_complex_prod(gn_context *g, gn_array *a, uint32_t set, bool keep) {
     const gn_shape out = gni_reduced_shape(&a->shape, set, keep), kept = gni_reduced_shape(&a->shape, set, false);
+    const int front = kept.rank > 0 && (set >> (a->shape.rank - 1) & 1u) == 0, axis = front ? 0 : kept.rank;
     int order[GN_MAX_RANK], at = 0;
     for (int last = 0; last < 2; last++)
         for (int i = 0; i < a->shape.rank; i++)
-            if ((int)(set >> i & 1u) == last) order[at++] = i;
+            if ((int)(set >> i & 1u) != (last == front)) order[at++] = i;
     int64_t n = 1;
     gn_shape s = kept;
-    for (int i = kept.rank; i < a->shape.rank; i++) n *= a->shape.dim[order[i]];
+    for (int i = 0; i < a->shape.rank; i++) n *= set >> i & 1u ? a->shape.dim[i] : 1;
     if (n == 0) return gn_ones(g, a->dtype, out);
     if (s.rank == GN_MAX_RANK) return gn_reshape(a, out); // nothing is reduced
-    s.dim[s.rank++] = n;
+    memmove(s.dim + axis + front, kept.dim + axis, sizeof(int64_t) * (size_t)(kept.rank - axis));
+    s.dim[axis] = n;
+    s.rank++;
     gn_array *y = gn_reshape(gn_permute_axes(a, order, a->shape.rank), s);
-    for (; n > 1 && y != NULL; n = (n + 1) / 2) {
-        gn_array *head = gn_slice(y, -1, 0, n / 2, 1), *tail = gn_slice(y, -1, (n + 1) / 2, n, 1), *part[2];
-        part[0] = gn_mul(head, tail);
-        part[1] = n % 2 != 0 ? gn_slice(y, -1, n / 2, n / 2 + 1, 1) : NULL;
-        y = part[1] != NULL ? gn_concat(part, 2, -1) : part[0];
+    for (int64_t half; n > 1 && y != NULL; n = half) {
+        gn_array *part[4];
+        half = (n + 1) / 2;
+        if (n % 4 == 0) { // twice in one program
+            half = n / 4;
+            for (int k = 0; k < 4; k++) part[k] = gn_slice(y, axis, k * half, (k + 1) * half, 1);
+            y = gn_mul(gn_mul(part[0], part[2]), gn_mul(part[1], part[3]));
+            continue;
+        }
+        part[0] = gn_mul(gn_slice(y, axis, 0, n / 2, 1), gn_slice(y, axis, half, n, 1));
+        part[1] = n % 2 != 0 ? gn_slice(y, axis, n / 2, half, 1) : NULL;
+        y = part[1] != NULL ? gn_concat(part, 2, axis) : part[0];
     }
     return gn_reshape(y, out);
 }

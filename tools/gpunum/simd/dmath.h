@@ -138,11 +138,13 @@ GNI_INLINE gni_vd gni_dratio(gni_vd a, gni_vd ar, gni_vd b, gni_vd br) {
 #define gni_dpow2 GNI_FN(gni_dm_pow2)
 #define gni_dscale GNI_FN(gni_dm_scale)
 #define gni_dexp_rest GNI_FN(gni_dm_exp_rest)
-#define gni_dexpm1_half GNI_FN(gni_dm_expm1_half)
+#define gni_dexpm1_part GNI_FN(gni_dm_expm1_part)
 #define gni_dexp GNI_FN(gni_dm_exp)
 #define gni_dexp2 GNI_FN(gni_dm_exp2)
 #define gni_dexpm1 GNI_FN(gni_dm_expm1)
 #define gni_dtanh GNI_FN(gni_dm_tanh)
+#define gni_dsinh GNI_FN(gni_dm_sinh)
+#define gni_dcosh GNI_FN(gni_dm_cosh)
 #define gni_dsigmoid GNI_FN(gni_dm_sigmoid)
 // Adding this leaves x, rounded to an integer, in the low bits of the sum; |x| < 2^51.
 #define GNI_D_MAGIC 6755399441055744.0
@@ -181,25 +183,37 @@ GNI_INLINE gni_vd gni_dexp2(gni_vd x) {
                  low = gni_dfma(f, gni_dset(0.69314718055994528623), -r) + f * 2.319046813846299616e-17;
     return gni_dscale(((gni_dexp_rest(r) + low) + r) + 1.0, n);
 }
-// (exp(x) - 1) / 2, so that n = 1024 does not overflow early, but for *low.
-GNI_INLINE gni_vd gni_dexpm1_half(gni_vd x, gni_vd *low) {
-    const gni_vd y = gni_dmin(gni_dmax(x, -40.0), 710.0);
+// (exp(x) - 1) part, but for *low, of x up to `most`: parts of 1/2 and 1/4 do not overflow early.
+GNI_INLINE gni_vd gni_dexpm1_part(gni_vd x, double part, double most, gni_vd *low) {
+    const gni_vd y = gni_dmin(gni_dmax(x, -40.0), most);
     gni_vd n, r = gni_dreduce(y, &n), rest = gni_dexp_rest(r);
     rest += gni_dfnma(n, gni_dset(2.319046813846299616e-17), gni_dfnma(n, gni_dset(0.69314718055994528623), y) - r);
-    const gni_vd s = gni_dpow2((n - 1.0) + GNI_D_MAGIC), p = r + rest, whole = s - 0.5, sum = gni_dfma(s, p, whole);
+    const gni_vd s = gni_dpow2((n - (part == 0.5 ? 1.0 : 2.0)) + GNI_D_MAGIC), p = r + rest, whole = s - part,
+                 sum = gni_dfma(s, p, whole);
     *low = gni_dfma(s, (r - p) + rest, gni_dfma(s, p, whole - sum));
     return sum;
 }
 GNI_INLINE gni_vd gni_dexpm1(gni_vd x) {
-    gni_vd low, y = gni_dexpm1_half(x, &low);
+    gni_vd low, y = gni_dexpm1_part(x, 0.5, 710.0, &low);
     y += low;
-    return gni_dcopysign(y + y, x);
+    return gni_dpick((gni_vl)(gni_dabs(x) < 1e-300), x, gni_dcopysign(y + y, x)); // whose part loses bits
 }
 // (e^2x - 1) / (e^2x + 1)
 GNI_INLINE gni_vd gni_dtanh(gni_vd x) {
     const gni_vd a = gni_dmin(gni_dabs(x), 20.0);
-    gni_vd low, over = gni_dexpm1_half(a + a, &low);
+    gni_vd low, over = gni_dexpm1_part(a + a, 0.5, 710.0, &low);
     return gni_dcopysign(gni_dratio(over, low, over + 1.0, (over - ((over + 1.0) - 1.0)) + low), x);
+}
+// With q = (e^x - 1) / 4 and w = e^x / 4: 2 (q + q / 4w), and 2 (w + 1 / 16w).
+GNI_INLINE gni_vd gni_dsinh(gni_vd x) {
+    gni_vd low, q = gni_dexpm1_part(gni_dabs(x), 0.25, 710.5, &low);
+    const gni_vd w = q + 0.25, y = q + gni_dfma(gni_dratio(q, low, w, (q - (w - 0.25)) + low), gni_dset(0.25), low);
+    return gni_dpick((gni_vl)(gni_dabs(x) < 1e-300), x, gni_dcopysign(y + y, x));
+}
+GNI_INLINE gni_vd gni_dcosh(gni_vd x) {
+    gni_vd low, q = gni_dexpm1_part(gni_dabs(x), 0.25, 710.5, &low);
+    const gni_vd w = q + 0.25, y = w + (0.0625 / w + (low + (q - (w - 0.25))));
+    return y + y;
 }
 GNI_INLINE gni_vd gni_dsigmoid(gni_vd x) {
     const gni_vd e = gni_dexp(-gni_dabs(x));

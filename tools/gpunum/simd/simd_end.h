@@ -201,11 +201,13 @@
 #undef gni_dpow2
 #undef gni_dscale
 #undef gni_dexp_rest
-#undef gni_dexpm1_half
+#undef gni_dexpm1_part
 #undef gni_dexp
 #undef gni_dexp2
 #undef gni_dexpm1
 #undef gni_dtanh
+#undef gni_dsinh
+#undef gni_dcosh
 #undef gni_dsigmoid
 #undef GNI_D_MAGIC
 #undef gni_dlog_split
