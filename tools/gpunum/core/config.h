@@ -176,7 +176,12 @@
 #define GNI_INLINE static inline
 #endif
 #define GNI_PRINTF(text, first) __attribute__((format(printf, text, first)))
+// gcc leaves registers' upper halves uncleared around a function of which it knows what it changes, and code of SSE2 waits.
+#if defined(__clang__) || __GNUC__ < 8
 #define GNI_NOINLINE __attribute__((noinline))
+#else
+#define GNI_NOINLINE __attribute__((noipa))
+#endif
 #define GNI_MAYBE_UNUSED __attribute__((unused))
 #else
 #define GNI_RESTRICT __restrict

@@ -20,7 +20,53 @@ typedef struct gni_reduce_job {
     int64_t parts, part; // parts of each reduction, tiles of a part
     gni_acc *acc;        // of each part, NULL if there is one only
     char *out;
+    gni_kernel pick; // the smaller or larger ones of items of 8 or 16 bits, or NULL
+    gn_dtype picked;
+    const gni_cpu_isa *full; // of registers of 32 bits
 } gni_reduce_job;
+
+enum { GNI_PICKED = 512 }; // bytes of extremes side by side
+
+// Folds n elements of a register, or of memory. Items of 8 and 16 bits: to a few by vectors, which may overlap.
+static void gni_reduce_fold(const gni_reduce_job *j, gni_acc *acc, const char *x, int64_t n, int64_t at) {
+    const int64_t width = j->plan.width, few = GNI_PICKED / width;
+    char most[GNI_PICKED];
+    int32_t wider[32];
+    if (j->pick != NULL) {
+        if (n > few) {
+            memcpy(most, x, sizeof most);
+            for (int64_t i = few; i < n; i += few) j->pick(most, most, x + GNI_MIN(i, n - few) * width, most, (int)few);
+            x = most, n = few;
+        }
+        for (int64_t half; n > 32; x = most, n = half) {
+            half = ((n + 1) / 2 + 15) & ~(int64_t)15;
+            j->pick(most, x, x + (n - half) * width, most, (int)half);
+        }
+        j->full->load[j->picked](wider, x, n);
+        x = (const char *)wider;
+    }
+    (j->pick != NULL ? j->full : j->plan.isa)->fold[(int)j->r->op * 3 + (int)j->r->domain](acc, x, n, at);
+}
+
+// The same of n columns side by side.
+static void gni_reduce_fold_columns(const gni_reduce_job *j, gni_acc_columns *acc, const char *x, int64_t rows, int64_t stride,
+                                    int64_t n, int64_t at) {
+    uint16_t most[GNI_BAND];
+    int32_t wider[GNI_BAND];
+    const char *from[3];
+    from[0] = from[2] = (const char *)most;
+    if (j->pick != NULL && rows > 0) {
+        memcpy(most, x, (size_t)(n * j->plan.width));
+        for (int64_t r = 1; r < rows; r++) {
+            from[1] = x + r * stride * j->plan.width;
+            gni_short_run(j->pick, (char *)most, from, n, j->plan.width);
+        }
+        j->full->load[j->picked](wider, most, n);
+        x = (const char *)wider, rows = 1, stride = n;
+    }
+    (j->pick != NULL ? j->full : j->plan.isa)
+        ->fold_columns[(int)j->r->op * 3 + (int)j->r->domain](acc, x, rows, stride, n, at);
+}
 
 static bool gni_acc_is_float(const gni_reduce *r) { return r->domain == GNI_F; }
 
@@ -149,7 +195,6 @@ static void gni_reduce_shift(const gni_reduce_job *j, int64_t row, int64_t *shif
 static void gni_reduce_rows_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_reduce_job *j = (const gni_reduce_job *)arg;
     const gni_reduce *r = j->r;
-    gni_fold_fn fold = j->plan.isa->fold[(int)r->op * 3 + (int)r->domain];
     char memory[GNI_SCRATCH + 64], *p[GNI_SPACE_OPS];
     int64_t shift[GNI_SPACE_OPS];
     gni_eval e;
@@ -166,7 +211,7 @@ static void gni_reduce_rows_task(void *arg, int64_t begin, int64_t end, int work
         for (int64_t t = first; t < last; t++) {
             for (int k = 0; k < j->space.ops; k++) p[k] = c.p[k] + shift[k];
             const char *x = gni_reduce_tile(j, &e, p, c.ext);
-            fold(&acc, x, gni_extent_size(c.ext), gni_cursor_place(&c, 0));
+            gni_reduce_fold(j, &acc, x, gni_extent_size(c.ext), gni_cursor_place(&c, 0));
             gni_cursor_next(&c);
         }
         if (j->acc != NULL)
@@ -179,7 +224,6 @@ static void gni_reduce_rows_task(void *arg, int64_t begin, int64_t end, int work
 // Rows that are folded where they lie, each at once.
 static void gni_reduce_bare_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_reduce_job *j = (const gni_reduce_job *)arg;
-    gni_fold_fn fold = j->plan.isa->fold[(int)j->r->op * 3 + (int)j->r->domain];
     int64_t shift[GNI_SPACE_OPS];
     gni_acc first;
     GNI_UNUSED(worker);
@@ -187,7 +231,7 @@ static void gni_reduce_bare_task(void *arg, int64_t begin, int64_t end, int work
     for (int64_t row = begin; row < end; row++) {
         gni_acc acc = first;
         gni_reduce_shift(j, row, shift);
-        fold(&acc, j->space.base[0] + shift[0], j->row, 0);
+        gni_reduce_fold(j, &acc, j->space.base[0] + shift[0], j->row, 0);
         gni_acc_store(j, row, &acc);
     }
 }
@@ -196,7 +240,6 @@ static void gni_reduce_bare_task(void *arg, int64_t begin, int64_t end, int work
 static void gni_reduce_short_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_reduce_job *j = (const gni_reduce_job *)arg;
     const gni_reduce *r = j->r;
-    gni_fold_fn fold = j->plan.isa->fold[(int)r->op * 3 + (int)r->domain];
     char memory[GNI_SCRATCH + 64];
     gni_eval e;
     gni_cursor c;
@@ -211,7 +254,7 @@ static void gni_reduce_short_task(void *arg, int64_t begin, int64_t end, int wor
         for (int64_t i = 0; i < rows; i++) {
             gni_acc acc;
             gni_acc_begin(r, &acc, 0);
-            fold(&acc, x + i * j->row * j->plan.width, j->row, 0);
+            gni_reduce_fold(j, &acc, x + i * j->row * j->plan.width, j->row, 0);
             gni_acc_store(j, index + i, &acc);
         }
         gni_cursor_next(&c);
@@ -322,7 +365,6 @@ static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, i
 static void gni_reduce_columns_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_reduce_job *j = (const gni_reduce_job *)arg;
     const gni_reduce *r = j->r;
-    gni_fold_columns_fn fold = j->plan.isa->fold_columns[(int)r->op * 3 + (int)r->domain];
     char memory[GNI_SCRATCH + 64], *p[GNI_SPACE_OPS];
     double v[GNI_BAND], low[GNI_BAND];
     int64_t at[GNI_BAND], shift[GNI_SPACE_OPS], bands = (j->columns - 1) / j->band + 1;
@@ -355,13 +397,13 @@ static void gni_reduce_columns_task(void *arg, int64_t begin, int64_t end, int w
                 x = p[0];
                 stride = j->space.stride[0][rank - 2] / j->plan.width;
                 const int64_t side = j->lots > 1 ? rows / j->lots : 0;
-                if (side > 0) fold(&acc, x, side, n * j->lots, n * j->lots, place);
+                if (side > 0) gni_reduce_fold_columns(j, &acc, x, side, n * j->lots, n * j->lots, place);
                 x += side * j->lots * n * j->plan.width;
                 rows -= side * j->lots;
             } else {
                 x = gni_reduce_tile(j, &e, p, ext);
             }
-            fold(&acc, x, rows, stride, n, place);
+            gni_reduce_fold_columns(j, &acc, x, rows, stride, n, place);
             gni_cursor_next(&c);
         }
         gni_columns_end(j, &acc, n, row * j->columns + column, item % j->parts);
@@ -560,10 +602,16 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     // Short rows are transposed into columns.
     bool columns =
         gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
-    gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes
+    gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes, extremes in 8 and 16 bits
     gni_program less;
-    if (!columns && (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL)) bytes = gni_narrow_program(&less, &r->program);
-    if (bytes != GN_DTYPE_COUNT && gn_dtype_size(bytes) > 1) bytes = GN_DTYPE_COUNT;
+    const bool extreme = (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) && r->program.n_insn == 0;
+    if (extreme || (!columns && (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL))) bytes = gni_narrow_program(&less, &r->program);
+    if (bytes != GN_DTYPE_COUNT && !extreme && gn_dtype_size(bytes) > 1) bytes = GN_DTYPE_COUNT;
+    if (bytes != GN_DTYPE_COUNT && extreme) {
+        j.pick = gni_narrow_kernel((uint32_t)(r->op == GNI_RED_MIN ? GNI_OP_MIN : GNI_OP_MAX) * 3u, bytes);
+        j.picked = bytes;
+        j.full = gni_cpu_isa_of(g->isa);
+    }
     gni_plan_make(&j.plan, bytes != GN_DTYPE_COUNT ? &less : &r->program, g, r->in, NULL, bytes);
     return columns ? gni_reduce_columns(g, &j, n) : gni_reduce_rows(g, &j, n);
 }

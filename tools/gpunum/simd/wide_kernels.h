@@ -376,21 +376,29 @@ GNI_FOLD_PLACE(gni_wide_fold_argmax_i, gni_wide_fold_max_i, int64_t, i, GNI_IS_N
 #undef GNI_IS_NAN
 #undef GNI_IS_NONE
 
-static void GNI_FN(gni_wide_fold_sum_i)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    const uint64_t *p = (const uint64_t *)x;
-    uint64_t r = (uint64_t)acc->i, t[4 * GNI_DW];
-    gni_vq s[4];
-    int64_t i = 0;
-    GNI_UNUSED(at);
-    memset(s, 0, sizeof s);
-    for (; i + 4 * GNI_DW <= n; i += 4 * GNI_DW)
-        GNI_FT_UNROLL
-        for (int k = 0; k < 4; k++) s[k] += (gni_vq)gni_lload(p, i + k * GNI_DW);
-    memcpy(t, s, sizeof t);
-    for (int k = 0; k < 4 * GNI_DW; k++) r += t[k];
-    for (; i < n; i++) r += p[i];
-    acc->i = (int64_t)r;
-}
+// Sums or products of integers, which no order changes.
+#define GNI_FOLD_RING(name, none, OP)                                                              \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+        const uint64_t *p = (const uint64_t *)x;                                                   \
+        uint64_t r = (uint64_t)acc->i, t[4 * GNI_DW];                                              \
+        gni_vq s[4];                                                                               \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (int k = 0; k < 4 * GNI_DW; k++) t[k] = none;                                          \
+        memcpy(s, t, sizeof s);                                                                    \
+        for (; i + 4 * GNI_DW <= n; i += 4 * GNI_DW)                                               \
+            GNI_FT_UNROLL                                                                          \
+            for (int k = 0; k < 4; k++) s[k] OP (gni_vq)gni_lload(p, i + k * GNI_DW);              \
+        s[0] OP s[1], s[2] OP s[3], s[0] OP s[2];                                                  \
+        memcpy(t, s, sizeof s[0]);                                                                 \
+        for (int k = 0; k < GNI_DW; k++) r OP t[k];                                                \
+        for (; i < n; i++) r OP p[i];                                                              \
+        acc->i = (int64_t)r;                                                                       \
+    }
+GNI_FOLD_RING(gni_wide_fold_sum_i, 0, +=)
+#if defined(GNI_PASS_AVX512)
+GNI_FOLD_RING(gni_wide_fold_prod_i, 1, *=)
+#else
 static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     const uint64_t *p = (const uint64_t *)x;
     uint64_t r = (uint64_t)acc->i, s = 1, t = 1, u = 1; // a product waits for the one before it
@@ -400,6 +408,8 @@ static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n,
     for (; i < n; i++) r *= p[i];
     acc->i = (int64_t)(r * s * (t * u));
 }
+#endif
+#undef GNI_FOLD_RING
 // Truth: all stops behind the first block with a 0, any behind one with something else.
 #define GNI_FOLD_TRUTH(name, T, load, STOP, VALUE)                                                 \
     static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
