@@ -66,7 +66,9 @@ GNI_INLINE void gni_acc_add(double *d, double *e, double x) {
     *e = rest;
 }
 
-// Takes n elements in; `at` is the place of the first. A place is an index among the reduced elements.
+// Takes n elements in; `at` is the place of the first. A place is an index among the reduced elements. Sums take the parts of
+// complex numbers with GNI_PAIRS_AT, those of real parts into the first of two accumulators.
+enum { GNI_PAIRS_AT = -1 };
 typedef void (*gni_fold_fn)(gni_acc *acc, const void *x, int64_t n, int64_t at);
 
 // Accumulators of neighbouring columns: 8 bytes each in `v` (float64 sums and products, int64, float32

@@ -221,7 +221,7 @@ static void gni_reduce_rows_task(void *arg, int64_t begin, int64_t end, int work
     }
 }
 
-// Rows that are folded where they lie, each at once.
+// Rows that are folded where they lie, each at once; those of complex numbers to two columns.
 static void gni_reduce_bare_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_reduce_job *j = (const gni_reduce_job *)arg;
     int64_t shift[GNI_SPACE_OPS];
@@ -229,10 +229,11 @@ static void gni_reduce_bare_task(void *arg, int64_t begin, int64_t end, int work
     GNI_UNUSED(worker);
     gni_acc_begin(j->r, &first, 0);
     for (int64_t row = begin; row < end; row++) {
-        gni_acc acc = first;
+        gni_acc acc[2];
+        acc[0] = acc[1] = first;
         gni_reduce_shift(j, row, shift);
-        gni_reduce_fold(j, &acc, j->space.base[0] + shift[0], j->row, 0);
-        gni_acc_store(j, row, &acc);
+        gni_reduce_fold(j, acc, j->space.base[0] + shift[0], j->row, j->columns > 1 ? GNI_PAIRS_AT : 0);
+        for (int64_t c = 0; c < j->columns; c++) gni_acc_store(j, row * j->columns + c, &acc[c]);
     }
 }
 
@@ -564,6 +565,23 @@ static bool gni_reduce_rows(gn_context *g, gni_reduce_job *j, int64_t n) {
     return gni_reduce_run(g, j, j->rows, n, bare && j->parts == 1 ? gni_reduce_bare_task : gni_reduce_rows_task);
 }
 
+// Sums of rows of complex numbers, which lie side by side: parts as the last dimension that is kept. Long ones are columns, which
+// threads share.
+static bool gni_reduce_pairs(gn_context *g, gni_reduce_job *j, int64_t n) {
+    const gni_reduce *r = j->r;
+    const int last = r->kept - 1;
+    if (r->op != GNI_RED_SUM || r->domain != GNI_F || last < 0 || r->rank != r->kept + 1 || r->dim[last] != 2 ||
+        r->in[0].stride[last] != 1 || r->in[0].stride[r->kept] != 2 || n > 8 * GNI_BLOCK)
+        return false;
+    gni_reduce_outer(j, last);
+    gni_reduce_space(j, last);
+    if (r->program.n_insn != 0 || r->program.n_in != 1 || j->plan.isa->load[r->program.in_dtype[0]] != NULL) return false;
+    j->columns = 2;
+    j->row = 2 * n;
+    j->parts = 1;
+    return gni_reduce_run(g, j, j->rows, n, gni_reduce_bare_task);
+}
+
 // Small integers need no 64-bit registers: folds of 32-bit ones gather in 64 bits all the same.
 static bool gni_reduce_narrowed(const gni_reduce *r, gni_reduce *narrow) {
     const gni_program *p = &r->program;
@@ -613,5 +631,6 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
         j.full = gni_cpu_isa_of(g->isa);
     }
     gni_plan_make(&j.plan, bytes != GN_DTYPE_COUNT ? &less : &r->program, g, r->in, NULL, bytes);
+    if (columns && gni_reduce_pairs(g, &j, n)) return true;
     return columns ? gni_reduce_columns(g, &j, n) : gni_reduce_rows(g, &j, n);
 }

@@ -23,7 +23,7 @@
 
 // 64 running sums whatever the width of a vector, joined in one order: the same bits from every pass.
 #define GNI_AT_ONCE (GNI_VW == 8 ? 2 : 1) // vectors of the 16, as many as registers hold: memory is read once
-static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
+static void GNI_FN(gni_sum_block)(const float *x, int64_t n, double *both) { // of even and of odd places
     float lane[16];
     int64_t whole = n & ~(int64_t)63;
     for (int g = 0; g < 16; g += GNI_VW * GNI_AT_ONCE) {
@@ -43,20 +43,24 @@ static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
     }
     double t[8];
     for (int i = 0; i < 8; i++) t[i] = (double)lane[i] + (double)lane[i + 8];
-    return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]));
+    for (int i = 0; i < 2; i++) both[i] = (t[i] + t[i + 4]) + (t[i + 2] + t[i + 6]);
 }
 #undef GNI_AT_ONCE
 static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    GNI_UNUSED(at);
+    const int parts = at == GNI_PAIRS_AT ? 2 : 1;
     for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
         const float *p = (const float *)x + i;
         int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK);
-        double s = GNI_FN(gni_sum_block)(p, m);
-        if (!(s - s == 0.0)) { // float64 has the range
-            s = 0.0;
-            for (int64_t k = 0; k < m; k++) s += (double)p[k];
+        double s[2];
+        GNI_FN(gni_sum_block)(p, m, s);
+        if (parts == 1) s[0] += s[1];
+        for (int j = 0; j < parts; j++) {
+            if (!(s[j] - s[j] == 0.0)) { // float64 has the range
+                s[j] = 0.0;
+                for (int64_t k = j; k < m; k += parts) s[j] += (double)p[k];
+            }
+            acc[j].d += s[j];
         }
-        acc->d += s;
     }
 }
 #define GNI_PROD_BLOCK 5 // float32 numbers that one within 2^-256 and 2^256 can be multiplied by in float64

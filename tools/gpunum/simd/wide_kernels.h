@@ -243,12 +243,12 @@ static GNI_NOINLINE void GNI_FN(gni_wide_add)(double *d, double *e, const double
 
 // 16 running sums whatever the width of a vector, as many of them as fit in each: the same bits from every pass.
 static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    GNI_UNUSED(at);
+    const int parts = at == GNI_PAIRS_AT ? 2 : 1;
     for (int64_t i = 0; i < n; i += 256) {
         const double *p = (const double *)x + i;
         int64_t m = GNI_MIN(n - i, 256), k = 0;
         gni_vd v[16 / GNI_DW];
-        double s[GNI_DW];
+        double s[GNI_MAX(GNI_DW, 2)];
         GNI_FT_UNROLL
         for (int g = 0; g < 16 / GNI_DW; g++) v[g] = gni_dset(0.0);
         for (; k + 16 <= m; k += 16)
@@ -261,16 +261,19 @@ static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, 
             for (int g = 0; g < 16 / GNI_DW; g++) v[g] += gni_dload(last, g * GNI_DW);
         }
         GNI_FT_UNROLL
-        for (int h = 8 / GNI_DW; h > 0; h /= 2)
+        for (int h = 8 / GNI_DW; h > (GNI_DW > 1 ? 0 : 1); h /= 2)
             GNI_FT_UNROLL
             for (int g = 0; g < h; g++) v[g] += v[g + h];
         memcpy(s, v, sizeof s);
         GNI_FT_UNROLL
-        for (int h = GNI_DW / 2; h > 0; h /= 2)
+        for (int h = GNI_DW / 2; h > 1; h /= 2)
             GNI_FT_UNROLL
             for (int j = 0; j < h; j++) s[j] += s[j + h];
-        const bool exact = s[0] - s[0] == 0.0;
-        GNI_FN(gni_wide_add)(&acc->d, &acc->e, exact ? s : p, exact ? 1 : m, 1);
+        if (parts == 1) s[0] += s[1];
+        for (int j = 0; j < parts; j++) {
+            const bool exact = s[j] - s[j] == 0.0;
+            GNI_FN(gni_wide_add)(&acc[j].d, &acc[j].e, exact ? s + j : p + j, exact ? 1 : m / parts, parts);
+        }
     }
 }
 static GNI_NOINLINE void GNI_FN(gni_wide_multiply)(gni_acc *acc, const double *x, int64_t n) {
