@@ -129,40 +129,43 @@ static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int6
         double m = (double)GNI_FN(BLOCK)((const float *)x, n);                                     \
         if (m != m || GNI_BETTER(m, acc->d)) acc->d = m;                                           \
     }
-// The place as well: a block is searched only when it has something better.
-#define GNI_FOLD_PLACE(name, BLOCK)                                                                \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const float *p = (const float *)x;                                                         \
-        for (int64_t i = 0; i < n && acc->d == acc->d; i += GNI_SUM_BLOCK) {                       \
-            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;                                      \
-            float best = GNI_FN(BLOCK)(p + i, m);                                                  \
-            if (best == best && !GNI_BETTER((double)best, acc->d)) continue;                       \
-            const int64_t last = best == best ? m - GNI_VW : -1;                                   \
-            const gni_vf b = gni_vset(best);                                                       \
-            for (const float *q = p + i; j <= last - 3 * GNI_VW; j += 4 * GNI_VW, q += 4 * GNI_VW) { \
-                const gni_vmask k = gni_kor(gni_keq(gni_vload(q), b), gni_keq(gni_vload(q + GNI_VW), b)); \
-                const gni_vmask l = gni_kor(gni_keq(gni_vload(q + 2 * GNI_VW), b), gni_keq(gni_vload(q + 3 * GNI_VW), b)); \
-                if (gni_kany(gni_kor(k, l))) break;                                                \
-            }                                                                                      \
-            while (j <= last && !gni_kany(gni_keq(gni_vload(p + i + j), b))) j += GNI_VW;          \
-            while (j < m && !(best == best ? p[i + j] == best : p[i + j] != p[i + j])) j++;        \
-            acc->d = (double)best;                                                                 \
-            acc->at = at + i + j;                                                                  \
-        }                                                                                          \
-    }
 #define GNI_BETTER(x, y) ((x) < (y))
 GNI_EXTREME_BLOCK(gni_min_block, gni_vminc)
 GNI_FOLD_EXTREME(gni_fold_min_f, gni_min_block)
-GNI_FOLD_PLACE(gni_fold_argmin_f, gni_min_block)
 #undef GNI_BETTER
 #define GNI_BETTER(x, y) ((x) > (y))
 GNI_EXTREME_BLOCK(gni_max_block, gni_vmaxc)
 GNI_FOLD_EXTREME(gni_fold_max_f, gni_max_block)
-GNI_FOLD_PLACE(gni_fold_argmax_f, gni_max_block)
 #undef GNI_BETTER
 #undef GNI_EXTREME_BLOCK
 #undef GNI_FOLD_EXTREME
-#undef GNI_FOLD_PLACE
+
+// The place as well, of the smallest (up = -1) or largest: a block is searched only when it has something better.
+static GNI_NOINLINE void GNI_FN(gni_fold_place_f)(gni_acc *acc, const float *p, int64_t n, int64_t at, double up,
+                                                  float (*block)(const float *p, int64_t n)) {
+    for (int64_t i = 0; i < n && acc->d == acc->d; i += GNI_SUM_BLOCK) {
+        int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;
+        float best = block(p + i, m);
+        if (best == best && !((double)best * up > acc->d * up)) continue;
+        const int64_t last = best == best ? m - GNI_VW : -1;
+        const gni_vf b = gni_vset(best);
+        for (const float *q = p + i; j <= last - 3 * GNI_VW; j += 4 * GNI_VW, q += 4 * GNI_VW) {
+            const gni_vmask k = gni_kor(gni_keq(gni_vload(q), b), gni_keq(gni_vload(q + GNI_VW), b));
+            const gni_vmask l = gni_kor(gni_keq(gni_vload(q + 2 * GNI_VW), b), gni_keq(gni_vload(q + 3 * GNI_VW), b));
+            if (gni_kany(gni_kor(k, l))) break;
+        }
+        while (j <= last && !gni_kany(gni_keq(gni_vload(p + i + j), b))) j += GNI_VW;
+        while (j < m && !(best == best ? p[i + j] == best : p[i + j] != p[i + j])) j++;
+        acc->d = (double)best;
+        acc->at = at + i + j;
+    }
+}
+static void GNI_FN(gni_fold_argmin_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    GNI_FN(gni_fold_place_f)(acc, (const float *)x, n, at, -1.0, GNI_FN(gni_min_block));
+}
+static void GNI_FN(gni_fold_argmax_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    GNI_FN(gni_fold_place_f)(acc, (const float *)x, n, at, 1.0, GNI_FN(gni_max_block));
+}
 
 // Truth: all stops at the first 0, any at the first that is not.
 #define GNI_FOLD_TRUTH(name, T, STOP, VALUE)                                                       \
@@ -212,16 +215,23 @@ GNI_FOLD_TRUTH(gni_fold_all_i, int32_t, ==, 0)
         for (int j = 0; j < 16; j++)                                                               \
             if ((int64_t)s[j] OP acc->i) acc->i = (int64_t)s[j];                                   \
     }
-#define GNI_FOLD_INT_PLACE(name, FOLD, T)                                                          \
+static GNI_NOINLINE void GNI_FN(gni_fold_place_i)(gni_acc *acc, const uint32_t *p, int64_t n, int64_t at, gni_fold_fn extreme) {
+    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
+        int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), before = acc->i, j = i;
+        extreme(acc, p + i, m, 0);
+        if (acc->i == before) continue;
+        const uint32_t best = (uint32_t)((uint64_t)acc->i & UINT32_MAX);
+        for (int found = 0; j + 16 <= n; j += 16) { // sixteen for a branch
+            for (int k = 0; k < 16; k++) found |= p[j + k] == best;
+            if (found != 0) break;
+        }
+        while (p[j] != best) j++;
+        acc->at = at + j;
+    }
+}
+#define GNI_FOLD_INT_PLACE(name, extreme)                                                          \
     static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const T *p = (const T *)x;                                                                 \
-        for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {                                           \
-            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), before = acc->i, j = 0;                     \
-            GNI_FN(FOLD)(acc, p + i, m, 0);                                                        \
-            if (acc->i == before) continue;                                                        \
-            while ((int64_t)p[i + j] != acc->i) j++;                                               \
-            acc->at = at + i + j;                                                                  \
-        }                                                                                          \
+        GNI_FN(gni_fold_place_i)(acc, (const uint32_t *)x, n, at, GNI_FN(extreme));                \
     }
 GNI_FOLD_INT(gni_fold_sum_i, int32_t, 0, +=)
 GNI_FOLD_INT(gni_fold_sum_u, uint32_t, 0, +=)
@@ -231,10 +241,10 @@ GNI_FOLD_INT_EXTREME(gni_fold_min_i, int32_t, <)
 GNI_FOLD_INT_EXTREME(gni_fold_min_u, uint32_t, <)
 GNI_FOLD_INT_EXTREME(gni_fold_max_i, int32_t, >)
 GNI_FOLD_INT_EXTREME(gni_fold_max_u, uint32_t, >)
-GNI_FOLD_INT_PLACE(gni_fold_argmin_i, gni_fold_min_i, int32_t)
-GNI_FOLD_INT_PLACE(gni_fold_argmin_u, gni_fold_min_u, uint32_t)
-GNI_FOLD_INT_PLACE(gni_fold_argmax_i, gni_fold_max_i, int32_t)
-GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u, uint32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmin_i, gni_fold_min_i)
+GNI_FOLD_INT_PLACE(gni_fold_argmin_u, gni_fold_min_u)
+GNI_FOLD_INT_PLACE(gni_fold_argmax_i, gni_fold_max_i)
+GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u)
 #undef GNI_FOLD_INT
 #undef GNI_FOLD_INT_EXTREME
 #undef GNI_FOLD_INT_PLACE

@@ -343,13 +343,13 @@ static void GNI_FN(gni_wide_fold_prod_f)(gni_acc *acc, const void *x, int64_t n,
         acc->FIELD = odds[0] != 0 ? IF_ODD : most;                                                 \
     }
 // And its place: a block is searched only when it has something better.
-#define GNI_FOLD_PLACE(name, EXTREME, T, FIELD, ODD)                                               \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+#define GNI_FOLD_PLACE(name, T, FIELD, ODD)                                                        \
+    static GNI_NOINLINE void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at, gni_fold_fn extreme) { \
         const T *p = (const T *)x;                                                                 \
         for (int64_t i = 0; i < n && !(ODD(acc->FIELD)); i += GNI_SUM_BLOCK) {                     \
             const T before = acc->FIELD;                                                           \
             int64_t j = i;                                                                         \
-            GNI_FN(EXTREME)(acc, p + i, GNI_MIN(n - i, GNI_SUM_BLOCK), 0);                         \
+            extreme(acc, p + i, GNI_MIN(n - i, GNI_SUM_BLOCK), 0);                                 \
             if (acc->FIELD == before) continue;                                                    \
             for (int found = 0; !(ODD(acc->FIELD)) && j + 8 <= n; j += 8) { /* eight for a branch */ \
                 for (int k = 0; k < 8; k++) found |= p[j + k] == acc->FIELD;                       \
@@ -368,10 +368,17 @@ GNI_EXTREME_F(gni_wide_fold_min_f, <)
 GNI_EXTREME_F(gni_wide_fold_max_f, >)
 GNI_EXTREME_I(gni_wide_fold_min_i, <)
 GNI_EXTREME_I(gni_wide_fold_max_i, >)
-GNI_FOLD_PLACE(gni_wide_fold_argmin_f, gni_wide_fold_min_f, double, d, GNI_IS_NAN)
-GNI_FOLD_PLACE(gni_wide_fold_argmax_f, gni_wide_fold_max_f, double, d, GNI_IS_NAN)
-GNI_FOLD_PLACE(gni_wide_fold_argmin_i, gni_wide_fold_min_i, int64_t, i, GNI_IS_NONE)
-GNI_FOLD_PLACE(gni_wide_fold_argmax_i, gni_wide_fold_max_i, int64_t, i, GNI_IS_NONE)
+GNI_FOLD_PLACE(gni_wide_fold_place_f, double, d, GNI_IS_NAN)
+GNI_FOLD_PLACE(gni_wide_fold_place_i, int64_t, i, GNI_IS_NONE)
+#define GNI_FOLD_PLACES(name, place, extreme)                                                      \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+        GNI_FN(place)(acc, x, n, at, GNI_FN(extreme));                                             \
+    }
+GNI_FOLD_PLACES(gni_wide_fold_argmin_f, gni_wide_fold_place_f, gni_wide_fold_min_f)
+GNI_FOLD_PLACES(gni_wide_fold_argmax_f, gni_wide_fold_place_f, gni_wide_fold_max_f)
+GNI_FOLD_PLACES(gni_wide_fold_argmin_i, gni_wide_fold_place_i, gni_wide_fold_min_i)
+GNI_FOLD_PLACES(gni_wide_fold_argmax_i, gni_wide_fold_place_i, gni_wide_fold_max_i)
+#undef GNI_FOLD_PLACES
 #undef GNI_FOLD_EXTREME
 #undef GNI_FOLD_PLACE
 #undef GNI_EXTREME_F
