@@ -170,11 +170,11 @@
     X(gn_shl, SHL, GNI_T(gni_ishl)(a, b), "GN_SHL_INT(a, b)") \
     X(gn_shr, SHR, GNI_T(gni_ishr)(a, b), "GN_SHR_INT(a, b)")
 
-// Rare and long functions of floats: one loop in double on the CPU (room cpu_special), none on a GPU.
+// Rare and long functions of floats: one loop in double on the CPU (room cpu_special; wide: of float64), none on a GPU.
 //      fn             NAME      D                   da
 #define GNI_UNARY_RARE(X) \
     X(gn_erfc,      ERFC,     erfc(a),            gn_neg(gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI)))) \
-    X(gn_erfinv,    ERFINV,   gni_derfinv(a),     gn_mul(gy, gn_mul_s(gn_exp(gn_square(y)), 1.0 / GNI_2_SQRTPI))) \
+    X(gn_erfinv,    ERFINV,   gni_derfinv(a, wide ? 3 : 1), gn_mul(gy, gn_mul_s(gn_exp(gn_square(y)), 1.0 / GNI_2_SQRTPI))) \
     X(gn_lgamma,    LGAMMA,   gni_dlgamma(a),     gn_mul(gy, gn_digamma(a))) \
     X(gn_digamma,   DIGAMMA,  gni_ddigamma(a),    gn_mul(gy, gni_trigamma(a)))
 #define GNI_UNARY_HIDDEN(X) \
