@@ -757,6 +757,47 @@ static void test_reductions(void **state) {
         }
 }
 
+// Sums of rows of n complex numbers; those that leave the range of float32 and come back, infinities and NaN of one part.
+static void check_row_sums(gn_context *g, gn_dtype t, int64_t n, int kind) {
+    enum { ROWS = 3, N = 9001 };
+    static double x[2 * ROWS * N];
+    double have[2 * ROWS];
+    const double size = kind != 2 ? 1.0 : t == GN_C64 ? 3e38 : 1e308, eps = t == GN_C64 ? 0x1p-23 : 0x1p-52;
+    for (int64_t i = 0; i < 2 * ROWS * n; i++) x[i] = kind == 2 ? (i / 2 % 3 == 1 ? -size : size / 2) : (double)(float)unit();
+    if (kind == 1) x[2 * (n / 2)] = (double)INFINITY, x[2 * (n + n / 3) + 1] = (double)NAN;
+    gn_array *a = gn_array_from(g, GN_C128, GN_SHAPE(ROWS, n), x);
+    if (t == GN_C64) a = gn_eval(gn_cast(a, t));
+    assert_int_equal(gn_read(gn_cast(gn_sum(a, 1), GN_C128), have, sizeof have), GN_OK);
+    for (int k = 0; k < 2 * ROWS; k++) {
+        long double sum = 0.0L, all = 0.0L;
+        for (int64_t i = 0; i < n; i++) {
+            const double v = x[2 * (k / 2 * n + i) + k % 2];
+            sum += t == GN_C64 ? (long double)(float)v : (long double)v, all += fabsl((long double)v);
+        }
+        const bool same = sum != sum ? have[k] != have[k] : isinf(sum) ? (long double)have[k] == sum
+                                                                        : fabsl((long double)have[k] - sum) <= 2 * (long double)eps * all;
+        if (!same) fail_msg("%s, n %d, kind %d, part %d: %.17g, not %.17Lg", gn_dtype_name(t), (int)n, kind, k, have[k], sum);
+    }
+}
+
+static void test_row_sums(void **state) {
+    (void)state;
+    static const int64_t lengths[] = {1, 2, 3, 16, 31, 300, 1000, 1025, 8192, 8193, 9001};
+    static const gn_cpu cpus[] = {GN_CPU_PLAIN, GN_CPU_BASE, GN_CPU_AVX2, GN_CPU_AVX512};
+    for (int k = 0; k < (test_on_vulkan() ? 1 : 4); k++) {
+        gn_options o = test_options();
+        o.cpu = cpus[k];
+        gn_context *g = test_share(&o);
+        for (int i = 0; i < 11; i++)
+            for (int kind = 0; kind < (test_on_vulkan() ? 1 : 3); kind++)
+                GN_SCOPE(g) {
+                    check_row_sums(g, GN_C64, lengths[i], kind);
+                    check_row_sums(g, GN_C128, lengths[i], kind);
+                }
+        assert_false(test_done(g, true));
+    }
+}
+
 static void test_matrices(void **state) {
     gn_context *g = (gn_context *)*state;
     const gn_dtype pairs[][3] = {{GN_C64, GN_C64, GN_C64}, {GN_F32, GN_C64, GN_C64},
@@ -1075,7 +1116,7 @@ int main(void) {
         GN_TEST(test_unary),      GN_TEST(test_binary), GN_TEST(test_long_rows),   cmocka_unit_test(test_pairs), GN_TEST(test_scalars),   GN_TEST(test_choices), GN_TEST(test_more), GN_TEST(test_integers),
         GN_TEST(test_pending),    GN_TEST(test_long_chains), GN_TEST(test_stored), GN_TEST(test_exp_ends), GN_TEST(test_overflow),
         GN_TEST(test_log_near_one), GN_TEST(test_arcs),
-        GN_TEST(test_special),    GN_TEST(test_reductions), GN_TEST(test_matrices), GN_TEST(test_systems), GN_TEST(test_vecdot), GN_TEST(test_gradients),
+        GN_TEST(test_special),    GN_TEST(test_reductions), cmocka_unit_test(test_row_sums), GN_TEST(test_matrices), GN_TEST(test_systems), GN_TEST(test_vecdot), GN_TEST(test_gradients),
         GN_TEST(test_errors), GN_TEST(test_long_parts),     cmocka_unit_test(test_allocations),
     };
     return test_run(tests);

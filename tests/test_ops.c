@@ -682,6 +682,138 @@ static void test_powers(void **state) {
     }
 }
 
+// Extremes, their places, sums and products of rows and columns of n numbers out of `data`, by plain loops.
+static double number_at(const void *p, gn_dtype t, int64_t i) {
+    return t == GN_F64 ? ((const double *)p)[i] : t == GN_F32 ? (double)((const float *)p)[i]
+         : t == GN_I64 ? (double)((const int64_t *)p)[i] : (double)narrow_at(p, t, i);
+}
+
+static void check_folds(gn_context *g, gn_dtype t, int64_t rows, int64_t n, const void *data, int64_t step) {
+    const bool real = t == GN_F32 || t == GN_F64;
+    double *have[6], total = 0.0;
+    gn_array *whole = gn_array_from(g, t, GN_SHAPE(rows, n * step), data);
+    gn_array *a = step > 1 ? gn_slice(whole, 1, 0, n * step, step) : whole;
+    for (int turned = 0; turned < 2; turned++) {
+        const int axis = 1 - turned;
+        gn_array *const x = turned ? gn_copy(gn_transpose(a)) : a;
+        gn_array *const y[] = {gn_min(x, axis),  gn_max(x, axis), gn_argmin(x, axis), gn_argmax(x, axis),
+                               gn_sum(x, axis), gn_prod(x, axis)};
+        for (int k = 0; k < 6; k++) {
+            have[k] = (double *)malloc(sizeof(double) * (size_t)rows);
+            assert_true(have[k] != NULL && y[k] != NULL);
+            assert_int_equal(gn_read(gn_cast(y[k], GN_F64), have[k], sizeof(double) * (size_t)rows), GN_OK);
+        }
+        for (int64_t r = 0; r < rows; r++) {
+            double best[2] = {0, 0}, size = 0.0, product = 1.0;
+            uint64_t ring = 1;
+            int64_t at[2] = {-1, -1};
+            total = 0.0;
+            for (int64_t i = 0; i < n; i++) {
+                const double v = number_at(data, t, r * n * step + i * step);
+                total += v, size += fabs(v), product *= v;
+                if (t == GN_I64) ring *= (uint64_t)((const int64_t *)data)[r * n * step + i * step];
+                for (int k = 0; k < 2; k++)
+                    if (at[k] < 0 || (best[k] == best[k] && (v != v || (k == 0 ? v < best[k] : v > best[k])))) best[k] = v, at[k] = i;
+            }
+            for (int k = 0; k < 2; k++) {
+                const bool same = best[k] != best[k] ? have[k][r] != have[k][r] : have[k][r] == best[k];
+                if (!same || have[2 + k][r] != (double)at[k])
+                    fail_msg("%s, row %d of %d x %d, step %d: extreme %d is %g at %g, not %g at %d", gn_dtype_name(t), (int)r, (int)rows, (int)n,
+                             (int)step, k, have[k][r], have[2 + k][r], best[k], (int)at[k]);
+            }
+            if (total != total ? have[4][r] == have[4][r] : !(fabs(have[4][r] - total) <= (t == GN_F32 ? 1e-6 : 1e-15) * size))
+                fail_msg("%s: sum of row %d of %d x %d is %.17g, not %.17g", gn_dtype_name(t), (int)r, (int)rows, (int)n, have[4][r], total);
+            if (real && !(product - product != 0.0 || fabs(product) < 1e-30 || fabs(product) > 1e30) &&
+                !(fabs(have[5][r] - product) <= (t == GN_F32 ? 1e-7 : 1e-15 * (double)n) * fabs(product)))
+                fail_msg("%s: product of row %d of %d x %d is %.17g, not %.17g", gn_dtype_name(t), (int)r, (int)rows, (int)n, have[5][r], product);
+            if (t == GN_I64 && have[5][r] != (double)(int64_t)ring)
+                fail_msg("product of row %d of %d x %d is %.17g", (int)r, (int)rows, (int)n, have[5][r]);
+        }
+        for (int k = 0; k < 6; k++) free(have[k]);
+    }
+}
+
+static void test_folds(void **state) {
+    (void)state;
+    enum { MOST = 2 * 3 * 5003 };
+    static const gn_dtype types[] = {GN_U8, GN_I8, GN_U16, GN_I16, GN_I32, GN_I64, GN_F32, GN_F64};
+    static const int64_t sizes[] = {1, 2, 15, 16, 17, 31, 32, 33, 47, 63, 65, 127, 256, 257, 300, 511, 512, 513, 1000, 1025, 5003};
+    static const gn_cpu cpus[] = {GN_CPU_PLAIN, GN_CPU_BASE, GN_CPU_AVX2, GN_CPU_AVX512};
+    static union {
+        uint8_t bytes[MOST * 8];
+        uint64_t words[MOST];
+        double d[MOST];
+        float f[MOST];
+        int32_t i[MOST];
+        int64_t l[MOST];
+    } data;
+    if (test_on_vulkan()) return;
+    for (int c = 0; c < 4; c++) {
+        gn_options o = test_options();
+        o.cpu = cpus[c];
+        gn_context *g = test_share(&o);
+        for (int k = 0; k < 8; k++)
+            for (int i = 0; i < 21; i++)
+                for (int kind = 0; kind < 3; kind++) {
+                    const gn_dtype t = types[k];
+                    for (int j = 0; j < MOST; j++) { // bits; sums of int64 that float64 holds; few values, so that there are several of each
+                        const double v = kind == 1 ? (double)draw(7) - 3 : ldexp((double)draw(1u << 30) - (double)(1 << 29), -29);
+                        if (t == GN_F64) data.d[j] = kind == 2 ? 1.0 + v / 64 : v;
+                        else if (t == GN_F32) data.f[j] = (float)(kind == 2 ? 1.0 + v / 64 : v);
+                        else if (t == GN_I64) data.l[j] = kind == 1 ? (int64_t)v : (int64_t)(v * 1e12);
+                        else if (t == GN_I32) data.i[j] = kind == 1 ? (int32_t)v : (int32_t)(v * 2147483647.0);
+                        else data.words[j] = kind == 1 ? 0x0101010101010101u * (uint64_t)draw(4) : (uint64_t)draw(1u << 31) << 33 ^ draw(1u << 31);
+                    }
+                    if (kind == 1 && i % 2 != 0 && t == GN_F64) data.d[draw((uint32_t)(3 * sizes[i]))] = (double)NAN;
+                    if (kind == 1 && i % 2 != 0 && t == GN_F32) data.f[draw((uint32_t)(3 * sizes[i]))] = NAN;
+                    GN_SCOPE(g) check_folds(g, t, 3, sizes[i], &data, 1 + kind % 2);
+                    if (sizes[i] <= 65) GN_SCOPE(g) check_folds(g, t, 101, sizes[i], &data, 1);
+                }
+        assert_false(test_done(g, true));
+    }
+}
+
+// Functions of float64 that vectors compute, against long double: tiny numbers, numbers of all sizes, those next to overflow.
+static void test_hyperbolic(void **state) {
+    (void)state;
+    enum { N = 20000 };
+    static const struct {
+        const char *name;
+        gn_array *(*fn)(gn_array *);
+        long double (*truth)(long double);
+        double ulp;
+    } list[] = {{"sinh", gn_sinh, sinhl, 2}, {"cosh", gn_cosh, coshl, 2}, {"tanh", gn_tanh, tanhl, 2.5}, {"expm1", gn_expm1, expm1l, 1.5}};
+    static const double special[] = {0.0, -0.0, 5e-324, -5e-324, 1e-308, -1e-300, 710.47, -710.47, 710.475, 710.476, 711, 1e300,
+                                     (double)INFINITY, -(double)INFINITY, (double)NAN};
+    static const gn_cpu cpus[] = {GN_CPU_PLAIN, GN_CPU_BASE, GN_CPU_AVX2, GN_CPU_AVX512};
+    static double x[N], y[N];
+    if (test_on_vulkan()) return;
+    for (int i = 0; i < N; i++) {
+        const double u = (double)draw(1u << 30) / (double)(1 << 29) - 1.0;
+        x[i] = i % 4 == 0 ? u : i % 4 == 1 ? 712 * u : i % 4 == 2 ? u * exp(-700.0 * (double)draw(1000) / 1000) : copysign(710.3 + fabs(u) / 5, u);
+    }
+    memcpy(x, special, sizeof special);
+    for (int c = 0; c < 4; c++) {
+        gn_options o = test_options();
+        o.cpu = cpus[c];
+        gn_context *g = test_share(&o);
+        for (int k = 0; k < 4; k++)
+            GN_SCOPE(g) {
+                assert_int_equal(gn_read(list[k].fn(gn_array_from(g, GN_F64, GN_SHAPE(N), x)), y, sizeof y), GN_OK);
+                for (int i = 0; i < N; i++) {
+                    const long double want = list[k].truth((long double)x[i]);
+                    const double near = (double)want, ulp = near - near == 0.0 ? nextafter(fabs(near), (double)INFINITY) - fabs(near) : 0.0;
+                    const bool same = want != want ? y[i] != y[i]
+                                      : near - near != 0.0 ? y[i] == near
+                                                           : fabsl((long double)y[i] - want) <= (long double)(list[k].ulp * ulp);
+                    if (!same || (want == want && !signbit(y[i]) != !signbit(near)))
+                        fail_msg("%s of %.17g: %.17g, not %.17Lg", list[k].name, x[i], y[i], want);
+                }
+            }
+        assert_false(test_done(g, true));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_like_numpy),
@@ -690,6 +822,8 @@ int main(void) {
         GN_TEST(test_narrow),
         GN_TEST(test_truth),
         GN_TEST(test_powers),
+        cmocka_unit_test(test_folds),
+        cmocka_unit_test(test_hyperbolic),
     };
     return test_run(tests);
 }

@@ -573,9 +573,58 @@ static void test_search_integers(void **state) {
     }
 }
 
+// Running sums and products of complex numbers, of rows and columns, against long double; infinities and NaN as numbers in order
+// have them.
+static void test_complex_scans(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { LONG = 70001 };
+    static const int64_t shapes[][3] = {{1, 0, 1}, {2, 1, 1}, {3, 2, 1}, {2, 7, 1}, {3, 511, 1}, {2, 513, 1}, {1, LONG, 1},
+                                        {1, 1, 9}, {1, 50, 3}, {2, 1031, 5}, {1, 300, 131}, {3, 9, 257}};
+    static double x[2 * LONG + 2], have[2 * LONG + 2];
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (int d = 0; d < 2; d++)
+            GN_SCOPE(g) {
+                const int64_t outer = shapes[s][0], n = shapes[s][1], inner = shapes[s][2], count = outer * n * inner;
+                const double eps = d ? 0x1p-52 : 0x1p-23;
+                if (count > LONG) fail_msg("too many");
+                for (int64_t i = 0; i < 2 * count; i++) x[i] = (double)draw(1u << 24) / (double)(1 << 23) - 1.0;
+                for (int64_t i = 0; i < count; i++) { // of about size 1
+                    const double size = hypot(x[2 * i], x[2 * i + 1]) + 1e-3;
+                    x[2 * i] = (double)(float)(x[2 * i] / size), x[2 * i + 1] = (double)(float)(x[2 * i + 1] / size);
+                }
+                gn_array *a = gn_array_from(g, GN_C128, GN_SHAPE(outer, n, inner), x);
+                if (!d) a = gn_cast(a, GN_C64);
+                for (int op = 0; op < 2; op++) {
+                    gn_array *y = op == 0 ? gn_cumsum(a, 1) : gn_cumprod(a, 1);
+                    assert_int_equal(gn_dtype_of(y), d ? GN_C128 : GN_C64);
+                    assert_int_equal(gn_read(gn_cast(y, GN_C128), have, sizeof(double) * 2 * (size_t)count), GN_OK);
+                    for (int64_t row = 0; row < outer * inner; row++) {
+                        long double re = op, im = 0.0L, size = 0.0L;
+                        for (int64_t i = 0; i < n; i++) {
+                            const int64_t at = 2 * ((row / inner * n + i) * inner + row % inner);
+                            const long double u = (long double)x[at], v = (long double)x[at + 1], part = op == 0 ? re + u : re * u - im * v;
+                            im = op == 0 ? im + v : re * v + im * u;
+                            re = part;
+                            size = op == 0 ? size + fabsl(u) + fabsl(v) : hypotl(re, im) * (long double)(i + 1);
+                            const long double off = hypotl((long double)have[at] - re, (long double)have[at + 1] - im);
+                            if (!(off <= (long double)eps * (size + 0x1p-100L)))
+                                fail_msg("shape %d, op %d, element %d: %g%+gi, not %Lg%+Lgi", (int)s, op, (int)i, have[at], have[at + 1], re, im);
+                        }
+                    }
+                }
+            }
+    if (test_on_vulkan()) return;
+    const float far[] = {INFINITY, 1, 1, 0, 0, 2}, up[] = {1e30f, 0, 1e30f, 0, 1e-30f, 0, 0, 1e-30f};
+    float y[8];
+    assert_int_equal(gn_read(gn_cumprod(gn_array_from(g, GN_C64, GN_SHAPE(3), far), 0), y, 24), GN_OK);
+    assert_true(isinf(y[0]) && y[1] == 1 && isinf(y[2]) && isnan(y[3]));
+    assert_int_equal(gn_read(gn_cumprod(gn_array_from(g, GN_C64, GN_SHAPE(4), up), 0), y, 32), GN_OK); // back in range
+    assert_true(isinf(y[2]) && fabsf(y[4] - 1e30f) < 1e24f && y[6] == 0 && fabsf(y[7] - 1) < 1e-6f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_partition), GN_TEST(test_gradients), GN_TEST(test_refusals),
-                                       GN_TEST(test_long_scans), GN_TEST(test_far_products), GN_TEST(test_wide_products), GN_TEST(test_long_special), GN_TEST(test_unique_of_many),
+                                       GN_TEST(test_long_scans), GN_TEST(test_far_products), GN_TEST(test_wide_products), GN_TEST(test_complex_scans), GN_TEST(test_long_special), GN_TEST(test_unique_of_many),
                                        cmocka_unit_test(test_ownership), cmocka_unit_test(test_selection), GN_TEST(test_lengths), GN_TEST(test_search_integers),
                                        GN_TEST(test_edges), cmocka_unit_test(test_bindings),
                                        cmocka_unit_test(test_threads)};
