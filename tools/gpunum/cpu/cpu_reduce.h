@@ -25,7 +25,7 @@ typedef struct gni_reduce_job {
     const gni_cpu_isa *full; // of registers of 32 bits
 } gni_reduce_job;
 
-enum { GNI_PICKED = 512 }; // bytes of extremes side by side
+enum { GNI_PICKED = 1024 }; // bytes of extremes side by side
 
 // Folds n elements of a register, or of memory. Items of 8 and 16 bits: to a few by vectors, which may overlap.
 static void gni_reduce_fold(const gni_reduce_job *j, gni_acc *acc, const char *x, int64_t n, int64_t at) {
@@ -34,8 +34,9 @@ static void gni_reduce_fold(const gni_reduce_job *j, gni_acc *acc, const char *x
     int32_t wider[32];
     if (j->pick != NULL) {
         if (n > few) {
-            memcpy(most, x, sizeof most);
-            for (int64_t i = few; i < n; i += few) j->pick(most, most, x + GNI_MIN(i, n - few) * width, most, (int)few);
+            const char *from = x;
+            for (int64_t i = few; i < n; i += few, from = most)
+                j->pick(most, from, x + GNI_MIN(i, n - few) * width, most, (int)few);
             x = most, n = few;
         }
         for (int64_t half; n > 32; x = most, n = half) {
