@@ -586,7 +586,7 @@ static void test_complex_scans(void **state) {
             GN_SCOPE(g) {
                 const int64_t outer = shapes[s][0], n = shapes[s][1], inner = shapes[s][2], count = outer * n * inner;
                 const double eps = d ? 0x1p-52 : 0x1p-23;
-                if (count > LONG) fail_msg("too many");
+                if (test_on_vulkan() && count > 600) continue; // made of ops of their own there
                 for (int64_t i = 0; i < 2 * count; i++) x[i] = (double)draw(1u << 24) / (double)(1 << 23) - 1.0;
                 for (int64_t i = 0; i < count; i++) { // of about size 1
                     const double size = hypot(x[2 * i], x[2 * i + 1]) + 1e-3;

@@ -84,6 +84,14 @@ static gn_array *run_tanh(const bench_case *c, gn_array *const *in) {
     (void)c;
     return gn_tanh(in[0]);
 }
+static gn_array *run_sinh(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_sinh(in[0]);
+}
+static gn_array *run_cosh(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_cosh(in[0]);
+}
 static gn_array *run_chain(const bench_case *c, gn_array *const *in) {
     (void)c;
     return gn_sigmoid(gn_add(gn_mul(gn_sin(in[0]), in[1]), in[0]));
@@ -602,6 +610,7 @@ static void bench_wide(gn_context *g, int64_t n, const bench_options *o, bench_r
     } list[] = {
         {"add", 24, run_add},      {"exp", 16, run_exp},          {"log", 16, run_log_of_size},
         {"sin", 16, run_sin},      {"tanh", 16, run_tanh},        {"greater", 17, run_greater},
+        {"sinh", 16, run_sinh},    {"cosh", 16, run_cosh},
         {"sum", 8, run_sum},       {"max", 8, run_max},           {"int64 to float32", 12, run_to_float32},
         {"float64 to int32", 12, run_to_int32}, {"cumsum of int64", 16, run_cumsum_int64}, {"bincount with weights", 16, run_bincount},
     };
@@ -649,6 +658,22 @@ static gn_array *run_max_of_columns(const bench_case *c, gn_array *const *in) {
     (void)c;
     return gn_max(in[0], 0);
 }
+static gn_array *run_argmax_of_rows(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_argmax(in[0], 1);
+}
+static gn_array *run_prod_of_rows(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_prod(in[0], 1);
+}
+static gn_array *run_cumsum_of_rows(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_cumsum(in[0], 1);
+}
+static gn_array *run_cumprod_of_rows(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_cumprod(in[0], 1);
+}
 static gn_array *run_mean(const bench_case *c, gn_array *const *in) {
     (void)c;
     return gn_mean(in[0], GN_ALL);
@@ -672,6 +697,10 @@ static void bench_dtypes(gn_context *g, int64_t n, const bench_options *o, bench
         {"any of columns", 1, true, run_any_of_columns},
         {"max of rows", 1, true, run_max_of_rows},
         {"max of columns", 1, true, run_max_of_columns},
+        {"argmax of rows", 1, true, run_argmax_of_rows},
+        {"prod of rows", 1, false, run_prod_of_rows},
+        {"cumsum of rows", 2, false, run_cumsum_of_rows},
+        {"cumprod of rows", 2, false, run_cumprod_of_rows},
     };
     static const gn_dtype types[] = {GN_F32, GN_F64, GN_U8, GN_I16, GN_I32, GN_I64, GN_C64, GN_C128};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)

@@ -158,6 +158,8 @@ def wide_runner(row, device):
         "log": lambda: torch.log(size),
         "sin": lambda: torch.sin(a),
         "tanh": lambda: torch.tanh(a),
+        "sinh": lambda: torch.sinh(a),
+        "cosh": lambda: torch.cosh(a),
         "greater": lambda: a > b,
         "sum": lambda: a.sum(),
         "max": lambda: a.max(),
@@ -193,6 +195,10 @@ def dtypes_runner(row, device):
         "any of columns": lambda: a.any(0),
         "max of rows": lambda: a.amax(1),
         "max of columns": lambda: a.amax(0),
+        "argmax of rows": lambda: a.argmax(1),
+        "prod of rows": lambda: a.prod(1),
+        "cumsum of rows": lambda: a.cumsum(1),
+        "cumprod of rows": lambda: a.cumprod(1),
     }[op]
 
 

@@ -157,13 +157,15 @@ GNI_INLINE void gni_scan_factor(double *re, double *im, double xr, double xi) {
     *re = part;
 }
 
-// Sums and products of n / 2 complex numbers, the former in the order of gni_scan_doubles. Products of two float32 are not far.
+// Sums and products of n / 2 complex numbers, the former in the order of gni_scan_doubles. Products of two complex64 are not
+// far.
 static void gni_scan_pairs(gni_scan_op op, double *y, const double *x, int64_t n, gni_scan_acc *acc) {
     double re = acc->a, im = acc->b;
     int64_t i = 0;
     for (; op == GNI_SCAN_SUM && i + 8 <= n; i += 8)
         for (int k = 0; k < 2; k++) {
-            const double *p = x + i + k, front = k == 0 ? re : im, x0 = p[0], x01 = x0 + p[2], x02 = x01 + p[4], x03 = x01 + (p[4] + p[6]);
+            const double *p = x + i + k, front = k == 0 ? re : im;
+            const double x0 = p[0], x01 = x0 + p[2], x02 = x01 + p[4], x03 = x01 + (p[4] + p[6]);
             double *q = y + i + k;
             q[0] = front + x0, q[2] = front + x01, q[4] = front + x02;
             *(k == 0 ? &re : &im) = q[6] = front + x03;

@@ -50,8 +50,8 @@ static void gni_reduce_fold(const gni_reduce_job *j, gni_acc *acc, const char *x
 }
 
 // The same of n columns side by side.
-static void gni_reduce_fold_columns(const gni_reduce_job *j, gni_acc_columns *acc, const char *x, int64_t rows, int64_t stride,
-                                    int64_t n, int64_t at) {
+static void gni_reduce_fold_columns(const gni_reduce_job *j, gni_acc_columns *acc, const char *x, int64_t rows,
+                                    int64_t stride, int64_t n, int64_t at) {
     uint16_t most[GNI_BAND];
     int32_t wider[GNI_BAND];
     const char *from[3];
@@ -566,8 +566,8 @@ static bool gni_reduce_rows(gn_context *g, gni_reduce_job *j, int64_t n) {
     return gni_reduce_run(g, j, j->rows, n, bare && j->parts == 1 ? gni_reduce_bare_task : gni_reduce_rows_task);
 }
 
-// Sums of rows of complex numbers, which lie side by side: parts as the last dimension that is kept. Long ones are columns, which
-// threads share.
+// Sums of rows of complex numbers, which lie side by side: parts as the last dimension that is kept. Long ones are columns,
+// which threads share.
 static bool gni_reduce_pairs(gn_context *g, gni_reduce_job *j, int64_t n) {
     const gni_reduce *r = j->r;
     const int last = r->kept - 1;
@@ -624,7 +624,8 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes, extremes in 8 and 16 bits
     gni_program less;
     const bool extreme = (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) && r->program.n_insn == 0;
-    if (extreme || (!columns && (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL))) bytes = gni_narrow_program(&less, &r->program);
+    if (extreme || (!columns && (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL)))
+        bytes = gni_narrow_program(&less, &r->program);
     if (bytes != GN_DTYPE_COUNT && !extreme && gn_dtype_size(bytes) > 1) bytes = GN_DTYPE_COUNT;
     if (bytes != GN_DTYPE_COUNT && extreme) {
         j.pick = gni_narrow_kernel((uint32_t)(r->op == GNI_RED_MIN ? GNI_OP_MIN : GNI_OP_MAX) * 3u, bytes);

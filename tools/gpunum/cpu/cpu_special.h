@@ -110,8 +110,8 @@ static double gni_dtetragamma(double x) {
     return y - (1.0 + p + 1.0 / x) * z;
 }
 
-// A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing: one is enough
-// for float32.
+// A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing: one is
+// enough for float32.
 static double gni_derfinv(double x, int steps) {
     static const double middle[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
                                     -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};

@@ -393,7 +393,8 @@ static gn_array *gni_complex_sinh(gn_context *g, const char *fn, gni_op op, gn_a
         re = gni_zero_mul(part[2], part[0]), im = gni_zero_mul(part[1], part[3]);
     } else {
         re = gn_mul(part[3], part[0]), im = gn_mul(part[2], part[1]);
-        gn_array *flat = gn_logical_and(gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0)), gn_isnan(im)); // an infinity on an axis
+        gn_array *flat = gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0));
+        flat = gn_logical_and(flat, gn_isnan(im)); // an infinity on an axis
         gn_array *zero = gn_zeros_like(x), *down = gn_ne(gn_signbit(x), gn_signbit(y));
         im = gn_where(flat, gn_where(down, gn_neg(zero), zero), im);
     }

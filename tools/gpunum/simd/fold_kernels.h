@@ -168,24 +168,31 @@ static void GNI_FN(gni_fold_argmax_f)(gni_acc *acc, const void *x, int64_t n, in
 }
 
 // Truth: all stops at the first 0, any at the first that is not.
-#define GNI_FOLD_TRUTH(name, T, STOP, VALUE)                                                       \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const T *p = (const T *)x;                                                                 \
+#define GNI_FOLD_TRUTH(name, STOP, VALUE)                                                          \
+    static GNI_NOINLINE void GNI_FN(name)(gni_acc * acc, const uint32_t *p, int64_t n, uint32_t mask) { \
         int64_t i = 0;                                                                             \
-        GNI_UNUSED(at);                                                                            \
         for (; n >= 64 && i < n && acc->i != VALUE; i += 64) { /* the last 64 overlap those before */  \
             i = GNI_MIN(i, n - 64);                                                                \
             int found = 0;                                                                         \
-            for (int j = 0; j < 64; j++) found |= p[i + j] STOP 0;                                 \
+            for (int j = 0; j < 64; j++) found |= (p[i + j] & mask) STOP 0;                        \
             if (found) acc->i = VALUE;                                                             \
         }                                                                                          \
         for (; i < n && acc->i != VALUE; i++)                                                      \
-            if (p[i] STOP 0) acc->i = VALUE;                                                       \
+            if ((p[i] & mask) STOP 0) acc->i = VALUE;                                              \
     }
-GNI_FOLD_TRUTH(gni_fold_any_f, float, !=, 1)
-GNI_FOLD_TRUTH(gni_fold_all_f, float, ==, 0)
-GNI_FOLD_TRUTH(gni_fold_any_i, int32_t, !=, 1)
-GNI_FOLD_TRUTH(gni_fold_all_i, int32_t, ==, 0)
+// Of a float the bits but for its sign.
+#define GNI_FOLD_TRUTHS(name, of, mask)                                                            \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        GNI_UNUSED(at);                                                                            \
+        GNI_FN(of)(acc, (const uint32_t *)x, n, mask);                                             \
+    }
+GNI_FOLD_TRUTH(gni_fold_any, !=, 1)
+GNI_FOLD_TRUTH(gni_fold_all, ==, 0)
+GNI_FOLD_TRUTHS(gni_fold_any_f, gni_fold_any, INT32_MAX)
+GNI_FOLD_TRUTHS(gni_fold_any_i, gni_fold_any, UINT32_MAX)
+GNI_FOLD_TRUTHS(gni_fold_all_f, gni_fold_all, INT32_MAX)
+GNI_FOLD_TRUTHS(gni_fold_all_i, gni_fold_all, UINT32_MAX)
+#undef GNI_FOLD_TRUTHS
 #undef GNI_FOLD_TRUTH
 
 #define GNI_FOLD_INT(name, T, UNIT, STEP)                                                          \
@@ -215,7 +222,8 @@ GNI_FOLD_TRUTH(gni_fold_all_i, int32_t, ==, 0)
         for (int j = 0; j < 16; j++)                                                               \
             if ((int64_t)s[j] OP acc->i) acc->i = (int64_t)s[j];                                   \
     }
-static GNI_NOINLINE void GNI_FN(gni_fold_place_i)(gni_acc *acc, const uint32_t *p, int64_t n, int64_t at, gni_fold_fn extreme) {
+static GNI_NOINLINE void GNI_FN(gni_fold_place_i)(gni_acc *acc, const uint32_t *p, int64_t n, int64_t at,
+                                                  gni_fold_fn extreme) {
     for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
         int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), before = acc->i, j = i;
         extreme(acc, p + i, m, 0);
@@ -306,7 +314,37 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
     }
 }
 
-// The columns' extremes, and their places.
+// The smallest (up = -1) or largest numbers of columns, and their places.
+static GNI_NOINLINE void GNI_FN(gni_columns_place_f)(gni_acc_columns *acc, const float *p, int64_t rows, int64_t stride,
+                                                     int64_t n, int64_t at, float up) {
+    const gni_vf turn = gni_vset(up);
+    float *v = (float *)acc->v;
+    int32_t where[GNI_BAND];
+    for (int64_t c = 0; c < n; c++) where[c] = -1;
+    for (int64_t r = 0; r < rows; r++, p += stride) {
+        int64_t c = 0;
+        for (; c + GNI_VW <= n; c += GNI_VW) {
+            gni_vf m = gni_vload(v + c), y = gni_vload(p + c);
+            gni_vmask k = gni_kor(gni_kgt(y * turn, m * turn), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));
+            if (!gni_kany(k)) continue;
+            gni_vstore(v + c, gni_ksel(k, y, m));
+            gni_vstorei(where + c, gni_kseli(k, gni_vseti((int32_t)r), gni_vloadi(where + c)));
+        }
+        for (; c < n; c++) {
+            if (v[c] != v[c] || !(p[c] != p[c] || p[c] * up > v[c] * up)) continue;
+            v[c] = p[c];
+            where[c] = (int32_t)r;
+        }
+    }
+    for (int64_t c = 0; c < n; c++)
+        if (where[c] >= 0) acc->at[c] = at + where[c];
+}
+#define GNI_COLUMNS_PLACE(name, up)                                                                \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        GNI_FN(gni_columns_place_f)(acc, (const float *)x, rows, stride, n, at, up);               \
+    }
+// The columns' extremes.
 #define GNI_COLUMNS_EXTREME(name, PICK, BETTER)                                                    \
     static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
                              int64_t n, int64_t at) {                                              \
@@ -330,36 +368,10 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
                 }                                                                                  \
         }                                                                                          \
     }
-#define GNI_COLUMNS_PLACE(name, BETTER_K, BETTER)                                                  \
-    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
-                             int64_t n, int64_t at) {                                              \
-        float *v = (float *)acc->v;                                                                \
-        int32_t where[GNI_BAND];                                                                   \
-        for (int64_t c = 0; c < n; c++) where[c] = -1;                                             \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            const float *p = (const float *)x + r * stride;                                        \
-            int64_t c = 0;                                                                         \
-            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
-                gni_vf m = gni_vload(v + c), y = gni_vload(p + c);                                 \
-                gni_vmask k = gni_kor(BETTER_K(y, m), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));  \
-                if (!gni_kany(k)) continue;                                                        \
-                gni_vstore(v + c, gni_ksel(k, y, m));                                              \
-                gni_vstorei(where + c,                                                             \
-                            gni_kseli(k, gni_vseti((int32_t)r), gni_vloadi(where + c)));           \
-            }                                                                                      \
-            for (; c < n; c++) {                                                                   \
-                if (v[c] != v[c] || !(p[c] != p[c] || p[c] BETTER v[c])) continue;                 \
-                v[c] = p[c];                                                                       \
-                where[c] = (int32_t)r;                                                             \
-            }                                                                                      \
-        }                                                                                          \
-        for (int64_t c = 0; c < n; c++)                                                            \
-            if (where[c] >= 0) acc->at[c] = at + where[c];                                         \
-    }
 GNI_COLUMNS_EXTREME(gni_columns_min_f, gni_vmin, <)
 GNI_COLUMNS_EXTREME(gni_columns_max_f, gni_vmax, >)
-GNI_COLUMNS_PLACE(gni_columns_argmin_f, gni_klt, <)
-GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
+GNI_COLUMNS_PLACE(gni_columns_argmin_f, -1.0f)
+GNI_COLUMNS_PLACE(gni_columns_argmax_f, 1.0f)
 #undef GNI_COLUMNS_EXTREME
 #undef GNI_COLUMNS_PLACE
 

@@ -421,26 +421,33 @@ static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n,
 #endif
 #undef GNI_FOLD_RING
 // Truth: all stops behind the first block with a 0, any behind one with something else.
-#define GNI_FOLD_TRUTH(name, T, load, STOP, VALUE)                                                 \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
-        const T *p = (const T *)x;                                                                 \
-        GNI_UNUSED(at);                                                                            \
+#define GNI_FOLD_TRUTH(name, STOP, VALUE)                                                          \
+    static GNI_NOINLINE void GNI_FN(name)(gni_acc *acc, const int64_t *p, int64_t n, int64_t mask) { \
         for (int64_t i = 0; i < n && acc->i != VALUE;) {                                           \
             const int64_t stop = GNI_MIN(i + 256, n);                                              \
             int64_t odds[GNI_DW];                                                                  \
             gni_vl odd;                                                                            \
             memset(&odd, 0, sizeof odd);                                                           \
-            for (; i + GNI_DW <= stop; i += GNI_DW) odd |= (gni_vl)(load(p, i) STOP 0);            \
+            for (; i + GNI_DW <= stop; i += GNI_DW) odd |= (gni_vl)((gni_lload(p, i) & mask) STOP 0); \
             memcpy(odds, &odd, sizeof odds);                                                       \
-            for (; i < stop; i++) odds[0] |= p[i] STOP 0;                                          \
+            for (; i < stop; i++) odds[0] |= (p[i] & mask) STOP 0;                                 \
             for (int k = 0; k < GNI_DW; k++)                                                       \
                 if (odds[k] != 0) acc->i = VALUE;                                                  \
         }                                                                                          \
     }
-GNI_FOLD_TRUTH(gni_wide_fold_any_f, double, gni_dload, !=, 1)
-GNI_FOLD_TRUTH(gni_wide_fold_any_i, int64_t, gni_lload, !=, 1)
-GNI_FOLD_TRUTH(gni_wide_fold_all_f, double, gni_dload, ==, 0)
-GNI_FOLD_TRUTH(gni_wide_fold_all_i, int64_t, gni_lload, ==, 0)
+// Of a float the bits but for its sign.
+#define GNI_FOLD_TRUTHS(name, of, mask)                                                            \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+        GNI_UNUSED(at);                                                                            \
+        GNI_FN(of)(acc, (const int64_t *)x, n, mask);                                                    \
+    }
+GNI_FOLD_TRUTH(gni_wide_fold_any, !=, 1)
+GNI_FOLD_TRUTH(gni_wide_fold_all, ==, 0)
+GNI_FOLD_TRUTHS(gni_wide_fold_any_f, gni_wide_fold_any, INT64_MAX)
+GNI_FOLD_TRUTHS(gni_wide_fold_any_i, gni_wide_fold_any, -1)
+GNI_FOLD_TRUTHS(gni_wide_fold_all_f, gni_wide_fold_all, INT64_MAX)
+GNI_FOLD_TRUTHS(gni_wide_fold_all_i, gni_wide_fold_all, -1)
+#undef GNI_FOLD_TRUTHS
 #undef GNI_FOLD_TRUTH
 
 #undef GNI_VALUES // which need no loops for unsigned numbers here
