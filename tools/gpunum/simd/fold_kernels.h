@@ -441,10 +441,19 @@ GNI_COLUMNS(gni_columns_min_i, int32_t, int32_t, GNI_SOME, v[c] = y < v[c] ? y :
 GNI_COLUMNS(gni_columns_min_u, uint32_t, uint32_t, GNI_SOME, v[c] = y < v[c] ? y : v[c])
 GNI_COLUMNS(gni_columns_max_i, int32_t, int32_t, GNI_SOME, v[c] = y > v[c] ? y : v[c])
 GNI_COLUMNS(gni_columns_max_u, uint32_t, uint32_t, GNI_SOME, v[c] = y > v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_any_f, float, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_all_f, float, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
+// Truth, whose `at` says which bits of an element tell: of a float those but for its sign.
+#define GNI_COLUMNS_TRUTH(name, of, mask)                                                          \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        GNI_UNUSED(at);                                                                            \
+        GNI_FN(of)(acc, x, rows, stride, n, mask);                                                 \
+    }
+GNI_COLUMNS(gni_columns_any, uint32_t, int32_t, GNI_SOME, v[c] |= (int32_t)((y & (uint32_t)at) != 0))
+GNI_COLUMNS(gni_columns_all, uint32_t, int32_t, GNI_SOME, v[c] &= (int32_t)((y & (uint32_t)at) != 0))
+GNI_COLUMNS_TRUTH(gni_columns_any_f, gni_columns_any, INT32_MAX)
+GNI_COLUMNS_TRUTH(gni_columns_any_i, gni_columns_any, -1)
+GNI_COLUMNS_TRUTH(gni_columns_all_f, gni_columns_all, INT32_MAX)
+GNI_COLUMNS_TRUTH(gni_columns_all_i, gni_columns_all, -1)
 GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, 1, GNI_PLACE_STEP(y < v[c]))
 GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(y < v[c]))
 GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, 1, GNI_PLACE_STEP(y > v[c]))

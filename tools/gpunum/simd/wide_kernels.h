@@ -557,14 +557,17 @@ GNI_COLUMNS(gni_wide_columns_argmin_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y < v[c] || y != y)))
 GNI_COLUMNS(gni_wide_columns_argmax_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y > v[c] || y != y)))
-GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0.0))
-GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0.0))
 GNI_COLUMNS(gni_wide_columns_prod_i, int64_t, uint64_t, GNI_SOME, v[c] *= (uint64_t)y)
-GNI_COLUMNS(gni_wide_columns_any_i, int64_t, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_wide_columns_all_i, int64_t, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
 GNI_COLUMNS(gni_wide_columns_argmin_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y < v[c]))
 GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y > v[c]))
+GNI_COLUMNS(gni_wide_columns_any, int64_t, int32_t, GNI_SOME, v[c] |= (int32_t)((y & at) != 0))
+GNI_COLUMNS(gni_wide_columns_all, int64_t, int32_t, GNI_SOME, v[c] &= (int32_t)((y & at) != 0))
+GNI_COLUMNS_TRUTH(gni_wide_columns_any_f, gni_wide_columns_any, INT64_MAX)
+GNI_COLUMNS_TRUTH(gni_wide_columns_any_i, gni_wide_columns_any, -1)
+GNI_COLUMNS_TRUTH(gni_wide_columns_all_f, gni_wide_columns_all, INT64_MAX)
+GNI_COLUMNS_TRUTH(gni_wide_columns_all_i, gni_wide_columns_all, -1)
 #undef GNI_COLUMNS
+#undef GNI_COLUMNS_TRUTH
 #undef GNI_PLACE_STEP
 
 #define GNI_LOOP(op, d) GNI_FN(gni_wide_columns_##op##_##d)
