@@ -154,7 +154,7 @@ static gn_array *gni_complex_prod(gn_context *g, gn_array *a, uint32_t set, bool
     for (int64_t half; n > 1 && y != NULL; n = half) {
         gn_array *part[4];
         half = (n + 1) / 2;
-        if (n % 4 == 0) { // twice in one program
+        if (n % 4 == 0 && gni_elements(&y->shape) >= 1 << 18) { // twice in one program, past the caches
             half = n / 4;
             for (int k = 0; k < 4; k++) part[k] = gn_slice(y, axis, k * half, (k + 1) * half, 1);
             y = gn_mul(gn_mul(part[0], part[2]), gn_mul(part[1], part[3]));
