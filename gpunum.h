@@ -2130,7 +2130,12 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 #define GNI_INLINE static inline
 #endif
 #define GNI_PRINTF(text, first) __attribute__((format(printf, text, first)))
+// gcc leaves registers' upper halves uncleared around a function of which it knows what it changes, and code of SSE2 waits.
+#if defined(__clang__) || __GNUC__ < 8
 #define GNI_NOINLINE __attribute__((noinline))
+#else
+#define GNI_NOINLINE __attribute__((noipa))
+#endif
 #define GNI_MAYBE_UNUSED __attribute__((unused))
 #else
 #define GNI_RESTRICT __restrict
@@ -2319,11 +2324,11 @@ inline array where(const array &condition, const array &a, const array &b) { ret
     X(gn_shl, SHL, GNI_T(gni_ishl)(a, b), "GN_SHL_INT(a, b)") \
     X(gn_shr, SHR, GNI_T(gni_ishr)(a, b), "GN_SHR_INT(a, b)")
 
-// Rare and long functions of floats: one loop in double on the CPU (room cpu_special), none on a GPU.
+// Rare and long functions of floats: one loop in double on the CPU (room cpu_special; wide: of float64), none on a GPU.
 //      fn             NAME      D                   da
 #define GNI_UNARY_RARE(X) \
     X(gn_erfc,      ERFC,     erfc(a),            gn_neg(gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI)))) \
-    X(gn_erfinv,    ERFINV,   gni_derfinv(a),     gn_mul(gy, gn_mul_s(gn_exp(gn_square(y)), 1.0 / GNI_2_SQRTPI))) \
+    X(gn_erfinv,    ERFINV,   gni_derfinv(a, wide ? 3 : 1), gn_mul(gy, gn_mul_s(gn_exp(gn_square(y)), 1.0 / GNI_2_SQRTPI))) \
     X(gn_lgamma,    LGAMMA,   gni_dlgamma(a),     gn_mul(gy, gn_digamma(a))) \
     X(gn_digamma,   DIGAMMA,  gni_ddigamma(a),    gn_mul(gy, gni_trigamma(a)))
 #define GNI_UNARY_HIDDEN(X) \
@@ -2511,7 +2516,9 @@ GNI_INLINE void gni_acc_add(double *d, double *e, double x) {
     *e = rest;
 }
 
-// Takes n elements in; `at` is the place of the first. A place is an index among the reduced elements.
+// Takes n elements in; `at` is the place of the first. A place is an index among the reduced elements. Sums take the parts of
+// complex numbers with GNI_PAIRS_AT, those of real parts into the first of two accumulators.
+enum { GNI_PAIRS_AT = -1 };
 typedef void (*gni_fold_fn)(gni_acc *acc, const void *x, int64_t n, int64_t at);
 
 // Accumulators of neighbouring columns: 8 bytes each in `v` (float64 sums and products, int64, float32
@@ -4626,7 +4633,7 @@ GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
 
 // 64 running sums whatever the width of a vector, joined in one order: the same bits from every pass.
 #define GNI_AT_ONCE (GNI_VW == 8 ? 2 : 1) // vectors of the 16, as many as registers hold: memory is read once
-static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
+static void GNI_FN(gni_sum_block)(const float *x, int64_t n, double *both) { // of even and of odd places
     float lane[16];
     int64_t whole = n & ~(int64_t)63;
     for (int g = 0; g < 16; g += GNI_VW * GNI_AT_ONCE) {
@@ -4646,20 +4653,24 @@ static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
     }
     double t[8];
     for (int i = 0; i < 8; i++) t[i] = (double)lane[i] + (double)lane[i + 8];
-    return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]));
+    for (int i = 0; i < 2; i++) both[i] = (t[i] + t[i + 4]) + (t[i + 2] + t[i + 6]);
 }
 #undef GNI_AT_ONCE
 static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    GNI_UNUSED(at);
+    const int parts = at == GNI_PAIRS_AT ? 2 : 1;
     for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
         const float *p = (const float *)x + i;
         int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK);
-        double s = GNI_FN(gni_sum_block)(p, m);
-        if (!(s - s == 0.0)) { // float64 has the range
-            s = 0.0;
-            for (int64_t k = 0; k < m; k++) s += (double)p[k];
+        double s[2];
+        GNI_FN(gni_sum_block)(p, m, s);
+        if (parts == 1) s[0] += s[1];
+        for (int j = 0; j < parts; j++) {
+            if (!(s[j] - s[j] == 0.0)) { // float64 has the range
+                s[j] = 0.0;
+                for (int64_t k = j; k < m; k += parts) s[j] += (double)p[k];
+            }
+            acc[j].d += s[j];
         }
-        acc->d += s;
     }
 }
 #define GNI_PROD_BLOCK 5 // float32 numbers that one within 2^-256 and 2^256 can be multiplied by in float64
@@ -4728,60 +4739,70 @@ static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int6
         double m = (double)GNI_FN(BLOCK)((const float *)x, n);                                     \
         if (m != m || GNI_BETTER(m, acc->d)) acc->d = m;                                           \
     }
-// The place as well: a block is searched only when it has something better.
-#define GNI_FOLD_PLACE(name, BLOCK)                                                                \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const float *p = (const float *)x;                                                         \
-        for (int64_t i = 0; i < n && acc->d == acc->d; i += GNI_SUM_BLOCK) {                       \
-            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;                                      \
-            float best = GNI_FN(BLOCK)(p + i, m);                                                  \
-            if (best == best && !GNI_BETTER((double)best, acc->d)) continue;                       \
-            const int64_t last = best == best ? m - GNI_VW : -1;                                   \
-            const gni_vf b = gni_vset(best);                                                       \
-            for (const float *q = p + i; j <= last - 3 * GNI_VW; j += 4 * GNI_VW, q += 4 * GNI_VW) { \
-                const gni_vmask k = gni_kor(gni_keq(gni_vload(q), b), gni_keq(gni_vload(q + GNI_VW), b)); \
-                const gni_vmask l = gni_kor(gni_keq(gni_vload(q + 2 * GNI_VW), b), gni_keq(gni_vload(q + 3 * GNI_VW), b)); \
-                if (gni_kany(gni_kor(k, l))) break;                                                \
-            }                                                                                      \
-            while (j <= last && !gni_kany(gni_keq(gni_vload(p + i + j), b))) j += GNI_VW;          \
-            while (j < m && !(best == best ? p[i + j] == best : p[i + j] != p[i + j])) j++;        \
-            acc->d = (double)best;                                                                 \
-            acc->at = at + i + j;                                                                  \
-        }                                                                                          \
-    }
 #define GNI_BETTER(x, y) ((x) < (y))
 GNI_EXTREME_BLOCK(gni_min_block, gni_vminc)
 GNI_FOLD_EXTREME(gni_fold_min_f, gni_min_block)
-GNI_FOLD_PLACE(gni_fold_argmin_f, gni_min_block)
 #undef GNI_BETTER
 #define GNI_BETTER(x, y) ((x) > (y))
 GNI_EXTREME_BLOCK(gni_max_block, gni_vmaxc)
 GNI_FOLD_EXTREME(gni_fold_max_f, gni_max_block)
-GNI_FOLD_PLACE(gni_fold_argmax_f, gni_max_block)
 #undef GNI_BETTER
 #undef GNI_EXTREME_BLOCK
 #undef GNI_FOLD_EXTREME
-#undef GNI_FOLD_PLACE
+
+// The place as well, of the smallest (up = -1) or largest: a block is searched only when it has something better.
+static GNI_NOINLINE void GNI_FN(gni_fold_place_f)(gni_acc *acc, const float *p, int64_t n, int64_t at, double up,
+                                                  float (*block)(const float *p, int64_t n)) {
+    for (int64_t i = 0; i < n && acc->d == acc->d; i += GNI_SUM_BLOCK) {
+        int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;
+        float best = block(p + i, m);
+        if (best == best && !((double)best * up > acc->d * up)) continue;
+        const int64_t last = best == best ? m - GNI_VW : -1;
+        const gni_vf b = gni_vset(best);
+        for (const float *q = p + i; j <= last - 3 * GNI_VW; j += 4 * GNI_VW, q += 4 * GNI_VW) {
+            const gni_vmask k = gni_kor(gni_keq(gni_vload(q), b), gni_keq(gni_vload(q + GNI_VW), b));
+            const gni_vmask l = gni_kor(gni_keq(gni_vload(q + 2 * GNI_VW), b), gni_keq(gni_vload(q + 3 * GNI_VW), b));
+            if (gni_kany(gni_kor(k, l))) break;
+        }
+        while (j <= last && !gni_kany(gni_keq(gni_vload(p + i + j), b))) j += GNI_VW;
+        while (j < m && !(best == best ? p[i + j] == best : p[i + j] != p[i + j])) j++;
+        acc->d = (double)best;
+        acc->at = at + i + j;
+    }
+}
+static void GNI_FN(gni_fold_argmin_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    GNI_FN(gni_fold_place_f)(acc, (const float *)x, n, at, -1.0, GNI_FN(gni_min_block));
+}
+static void GNI_FN(gni_fold_argmax_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    GNI_FN(gni_fold_place_f)(acc, (const float *)x, n, at, 1.0, GNI_FN(gni_max_block));
+}
 
 // Truth: all stops at the first 0, any at the first that is not.
-#define GNI_FOLD_TRUTH(name, T, STOP, VALUE)                                                       \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const T *p = (const T *)x;                                                                 \
+#define GNI_FOLD_TRUTH(name, STOP, VALUE)                                                          \
+    static GNI_NOINLINE void GNI_FN(name)(gni_acc * acc, const uint32_t *p, int64_t n, uint32_t mask) { \
         int64_t i = 0;                                                                             \
-        GNI_UNUSED(at);                                                                            \
         for (; n >= 64 && i < n && acc->i != VALUE; i += 64) { /* the last 64 overlap those before */  \
             i = GNI_MIN(i, n - 64);                                                                \
             int found = 0;                                                                         \
-            for (int j = 0; j < 64; j++) found |= p[i + j] STOP 0;                                 \
+            for (int j = 0; j < 64; j++) found |= (p[i + j] & mask) STOP 0;                        \
             if (found) acc->i = VALUE;                                                             \
         }                                                                                          \
         for (; i < n && acc->i != VALUE; i++)                                                      \
-            if (p[i] STOP 0) acc->i = VALUE;                                                       \
+            if ((p[i] & mask) STOP 0) acc->i = VALUE;                                              \
     }
-GNI_FOLD_TRUTH(gni_fold_any_f, float, !=, 1)
-GNI_FOLD_TRUTH(gni_fold_all_f, float, ==, 0)
-GNI_FOLD_TRUTH(gni_fold_any_i, int32_t, !=, 1)
-GNI_FOLD_TRUTH(gni_fold_all_i, int32_t, ==, 0)
+// Of a float the bits but for its sign.
+#define GNI_FOLD_TRUTHS(name, of, mask)                                                            \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        GNI_UNUSED(at);                                                                            \
+        GNI_FN(of)(acc, (const uint32_t *)x, n, mask);                                             \
+    }
+GNI_FOLD_TRUTH(gni_fold_any, !=, 1)
+GNI_FOLD_TRUTH(gni_fold_all, ==, 0)
+GNI_FOLD_TRUTHS(gni_fold_any_f, gni_fold_any, INT32_MAX)
+GNI_FOLD_TRUTHS(gni_fold_any_i, gni_fold_any, UINT32_MAX)
+GNI_FOLD_TRUTHS(gni_fold_all_f, gni_fold_all, INT32_MAX)
+GNI_FOLD_TRUTHS(gni_fold_all_i, gni_fold_all, UINT32_MAX)
+#undef GNI_FOLD_TRUTHS
 #undef GNI_FOLD_TRUTH
 
 #define GNI_FOLD_INT(name, T, UNIT, STEP)                                                          \
@@ -4811,16 +4832,24 @@ GNI_FOLD_TRUTH(gni_fold_all_i, int32_t, ==, 0)
         for (int j = 0; j < 16; j++)                                                               \
             if ((int64_t)s[j] OP acc->i) acc->i = (int64_t)s[j];                                   \
     }
-#define GNI_FOLD_INT_PLACE(name, FOLD, T)                                                          \
+static GNI_NOINLINE void GNI_FN(gni_fold_place_i)(gni_acc *acc, const uint32_t *p, int64_t n, int64_t at,
+                                                  gni_fold_fn extreme) {
+    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
+        int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), before = acc->i, j = i;
+        extreme(acc, p + i, m, 0);
+        if (acc->i == before) continue;
+        const uint32_t best = (uint32_t)((uint64_t)acc->i & UINT32_MAX);
+        for (int found = 0; j + 16 <= n; j += 16) { // sixteen for a branch
+            for (int k = 0; k < 16; k++) found |= p[j + k] == best;
+            if (found != 0) break;
+        }
+        while (p[j] != best) j++;
+        acc->at = at + j;
+    }
+}
+#define GNI_FOLD_INT_PLACE(name, extreme)                                                          \
     static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const T *p = (const T *)x;                                                                 \
-        for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {                                           \
-            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), before = acc->i, j = 0;                     \
-            GNI_FN(FOLD)(acc, p + i, m, 0);                                                        \
-            if (acc->i == before) continue;                                                        \
-            while ((int64_t)p[i + j] != acc->i) j++;                                               \
-            acc->at = at + i + j;                                                                  \
-        }                                                                                          \
+        GNI_FN(gni_fold_place_i)(acc, (const uint32_t *)x, n, at, GNI_FN(extreme));                \
     }
 GNI_FOLD_INT(gni_fold_sum_i, int32_t, 0, +=)
 GNI_FOLD_INT(gni_fold_sum_u, uint32_t, 0, +=)
@@ -4830,10 +4859,10 @@ GNI_FOLD_INT_EXTREME(gni_fold_min_i, int32_t, <)
 GNI_FOLD_INT_EXTREME(gni_fold_min_u, uint32_t, <)
 GNI_FOLD_INT_EXTREME(gni_fold_max_i, int32_t, >)
 GNI_FOLD_INT_EXTREME(gni_fold_max_u, uint32_t, >)
-GNI_FOLD_INT_PLACE(gni_fold_argmin_i, gni_fold_min_i, int32_t)
-GNI_FOLD_INT_PLACE(gni_fold_argmin_u, gni_fold_min_u, uint32_t)
-GNI_FOLD_INT_PLACE(gni_fold_argmax_i, gni_fold_max_i, int32_t)
-GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u, uint32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmin_i, gni_fold_min_i)
+GNI_FOLD_INT_PLACE(gni_fold_argmin_u, gni_fold_min_u)
+GNI_FOLD_INT_PLACE(gni_fold_argmax_i, gni_fold_max_i)
+GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u)
 #undef GNI_FOLD_INT
 #undef GNI_FOLD_INT_EXTREME
 #undef GNI_FOLD_INT_PLACE
@@ -4895,7 +4924,37 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
     }
 }
 
-// The columns' extremes, and their places.
+// The smallest (up = -1) or largest numbers of columns, and their places.
+static GNI_NOINLINE void GNI_FN(gni_columns_place_f)(gni_acc_columns *acc, const float *p, int64_t rows, int64_t stride,
+                                                     int64_t n, int64_t at, float up) {
+    const gni_vf turn = gni_vset(up);
+    float *v = (float *)acc->v;
+    int32_t where[GNI_BAND];
+    for (int64_t c = 0; c < n; c++) where[c] = -1;
+    for (int64_t r = 0; r < rows; r++, p += stride) {
+        int64_t c = 0;
+        for (; c + GNI_VW <= n; c += GNI_VW) {
+            gni_vf m = gni_vload(v + c), y = gni_vload(p + c);
+            gni_vmask k = gni_kor(gni_kgt(y * turn, m * turn), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));
+            if (!gni_kany(k)) continue;
+            gni_vstore(v + c, gni_ksel(k, y, m));
+            gni_vstorei(where + c, gni_kseli(k, gni_vseti((int32_t)r), gni_vloadi(where + c)));
+        }
+        for (; c < n; c++) {
+            if (v[c] != v[c] || !(p[c] != p[c] || p[c] * up > v[c] * up)) continue;
+            v[c] = p[c];
+            where[c] = (int32_t)r;
+        }
+    }
+    for (int64_t c = 0; c < n; c++)
+        if (where[c] >= 0) acc->at[c] = at + where[c];
+}
+#define GNI_COLUMNS_PLACE(name, up)                                                                \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        GNI_FN(gni_columns_place_f)(acc, (const float *)x, rows, stride, n, at, up);               \
+    }
+// The columns' extremes.
 #define GNI_COLUMNS_EXTREME(name, PICK, BETTER)                                                    \
     static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
                              int64_t n, int64_t at) {                                              \
@@ -4919,36 +4978,10 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
                 }                                                                                  \
         }                                                                                          \
     }
-#define GNI_COLUMNS_PLACE(name, BETTER_K, BETTER)                                                  \
-    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
-                             int64_t n, int64_t at) {                                              \
-        float *v = (float *)acc->v;                                                                \
-        int32_t where[GNI_BAND];                                                                   \
-        for (int64_t c = 0; c < n; c++) where[c] = -1;                                             \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            const float *p = (const float *)x + r * stride;                                        \
-            int64_t c = 0;                                                                         \
-            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
-                gni_vf m = gni_vload(v + c), y = gni_vload(p + c);                                 \
-                gni_vmask k = gni_kor(BETTER_K(y, m), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));  \
-                if (!gni_kany(k)) continue;                                                        \
-                gni_vstore(v + c, gni_ksel(k, y, m));                                              \
-                gni_vstorei(where + c,                                                             \
-                            gni_kseli(k, gni_vseti((int32_t)r), gni_vloadi(where + c)));           \
-            }                                                                                      \
-            for (; c < n; c++) {                                                                   \
-                if (v[c] != v[c] || !(p[c] != p[c] || p[c] BETTER v[c])) continue;                 \
-                v[c] = p[c];                                                                       \
-                where[c] = (int32_t)r;                                                             \
-            }                                                                                      \
-        }                                                                                          \
-        for (int64_t c = 0; c < n; c++)                                                            \
-            if (where[c] >= 0) acc->at[c] = at + where[c];                                         \
-    }
 GNI_COLUMNS_EXTREME(gni_columns_min_f, gni_vmin, <)
 GNI_COLUMNS_EXTREME(gni_columns_max_f, gni_vmax, >)
-GNI_COLUMNS_PLACE(gni_columns_argmin_f, gni_klt, <)
-GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
+GNI_COLUMNS_PLACE(gni_columns_argmin_f, -1.0f)
+GNI_COLUMNS_PLACE(gni_columns_argmax_f, 1.0f)
 #undef GNI_COLUMNS_EXTREME
 #undef GNI_COLUMNS_PLACE
 
@@ -5018,10 +5051,19 @@ GNI_COLUMNS(gni_columns_min_i, int32_t, int32_t, GNI_SOME, v[c] = y < v[c] ? y :
 GNI_COLUMNS(gni_columns_min_u, uint32_t, uint32_t, GNI_SOME, v[c] = y < v[c] ? y : v[c])
 GNI_COLUMNS(gni_columns_max_i, int32_t, int32_t, GNI_SOME, v[c] = y > v[c] ? y : v[c])
 GNI_COLUMNS(gni_columns_max_u, uint32_t, uint32_t, GNI_SOME, v[c] = y > v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_any_f, float, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_all_f, float, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
+// Truth, whose `at` says which bits of an element tell: of a float those but for its sign.
+#define GNI_COLUMNS_TRUTH(name, of, mask)                                                          \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        GNI_UNUSED(at);                                                                            \
+        GNI_FN(of)(acc, x, rows, stride, n, mask);                                                 \
+    }
+GNI_COLUMNS(gni_columns_any, uint32_t, int32_t, GNI_SOME, v[c] |= (int32_t)((y & (uint32_t)at) != 0))
+GNI_COLUMNS(gni_columns_all, uint32_t, int32_t, GNI_SOME, v[c] &= (int32_t)((y & (uint32_t)at) != 0))
+GNI_COLUMNS_TRUTH(gni_columns_any_f, gni_columns_any, INT32_MAX)
+GNI_COLUMNS_TRUTH(gni_columns_any_i, gni_columns_any, -1)
+GNI_COLUMNS_TRUTH(gni_columns_all_f, gni_columns_all, INT32_MAX)
+GNI_COLUMNS_TRUTH(gni_columns_all_i, gni_columns_all, -1)
 GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, 1, GNI_PLACE_STEP(y < v[c]))
 GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, 1, GNI_PLACE_STEP(y < v[c]))
 GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, 1, GNI_PLACE_STEP(y > v[c]))
@@ -6068,11 +6110,13 @@ GNI_INLINE gni_vd gni_dratio(gni_vd a, gni_vd ar, gni_vd b, gni_vd br) {
 #define gni_dpow2 GNI_FN(gni_dm_pow2)
 #define gni_dscale GNI_FN(gni_dm_scale)
 #define gni_dexp_rest GNI_FN(gni_dm_exp_rest)
-#define gni_dexpm1_half GNI_FN(gni_dm_expm1_half)
+#define gni_dexpm1_part GNI_FN(gni_dm_expm1_part)
 #define gni_dexp GNI_FN(gni_dm_exp)
 #define gni_dexp2 GNI_FN(gni_dm_exp2)
 #define gni_dexpm1 GNI_FN(gni_dm_expm1)
 #define gni_dtanh GNI_FN(gni_dm_tanh)
+#define gni_dsinh GNI_FN(gni_dm_sinh)
+#define gni_dcosh GNI_FN(gni_dm_cosh)
 #define gni_dsigmoid GNI_FN(gni_dm_sigmoid)
 // Adding this leaves x, rounded to an integer, in the low bits of the sum; |x| < 2^51.
 #define GNI_D_MAGIC 6755399441055744.0
@@ -6111,25 +6155,37 @@ GNI_INLINE gni_vd gni_dexp2(gni_vd x) {
                  low = gni_dfma(f, gni_dset(0.69314718055994528623), -r) + f * 2.319046813846299616e-17;
     return gni_dscale(((gni_dexp_rest(r) + low) + r) + 1.0, n);
 }
-// (exp(x) - 1) / 2, so that n = 1024 does not overflow early, but for *low.
-GNI_INLINE gni_vd gni_dexpm1_half(gni_vd x, gni_vd *low) {
-    const gni_vd y = gni_dmin(gni_dmax(x, -40.0), 710.0);
+// (exp(x) - 1) part, but for *low, of x up to `most`: parts of 1/2 and 1/4 do not overflow early.
+GNI_INLINE gni_vd gni_dexpm1_part(gni_vd x, double part, double most, gni_vd *low) {
+    const gni_vd y = gni_dmin(gni_dmax(x, -40.0), most);
     gni_vd n, r = gni_dreduce(y, &n), rest = gni_dexp_rest(r);
     rest += gni_dfnma(n, gni_dset(2.319046813846299616e-17), gni_dfnma(n, gni_dset(0.69314718055994528623), y) - r);
-    const gni_vd s = gni_dpow2((n - 1.0) + GNI_D_MAGIC), p = r + rest, whole = s - 0.5, sum = gni_dfma(s, p, whole);
+    const gni_vd s = gni_dpow2((n - (part == 0.5 ? 1.0 : 2.0)) + GNI_D_MAGIC), p = r + rest, whole = s - part,
+                 sum = gni_dfma(s, p, whole);
     *low = gni_dfma(s, (r - p) + rest, gni_dfma(s, p, whole - sum));
     return sum;
 }
 GNI_INLINE gni_vd gni_dexpm1(gni_vd x) {
-    gni_vd low, y = gni_dexpm1_half(x, &low);
+    gni_vd low, y = gni_dexpm1_part(x, 0.5, 710.0, &low);
     y += low;
-    return gni_dcopysign(y + y, x);
+    return gni_dpick((gni_vl)(gni_dabs(x) < 1e-300), x, gni_dcopysign(y + y, x)); // whose part loses bits
 }
 // (e^2x - 1) / (e^2x + 1)
 GNI_INLINE gni_vd gni_dtanh(gni_vd x) {
     const gni_vd a = gni_dmin(gni_dabs(x), 20.0);
-    gni_vd low, over = gni_dexpm1_half(a + a, &low);
+    gni_vd low, over = gni_dexpm1_part(a + a, 0.5, 710.0, &low);
     return gni_dcopysign(gni_dratio(over, low, over + 1.0, (over - ((over + 1.0) - 1.0)) + low), x);
+}
+// With q = (e^x - 1) / 4 and w = e^x / 4: 2 (q + q / 4w), and 2 (w + 1 / 16w).
+GNI_INLINE gni_vd gni_dsinh(gni_vd x) {
+    gni_vd low, q = gni_dexpm1_part(gni_dabs(x), 0.25, 710.5, &low);
+    const gni_vd w = q + 0.25, y = q + gni_dfma(gni_dratio(q, low, w, (q - (w - 0.25)) + low), gni_dset(0.25), low);
+    return gni_dpick((gni_vl)(gni_dabs(x) < 1e-300), x, gni_dcopysign(y + y, x));
+}
+GNI_INLINE gni_vd gni_dcosh(gni_vd x) {
+    gni_vd low, q = gni_dexpm1_part(gni_dabs(x), 0.25, 710.5, &low);
+    const gni_vd w = q + 0.25, y = w + (0.0625 / w + (low + (q - (w - 0.25))));
+    return y + y;
 }
 GNI_INLINE gni_vd gni_dsigmoid(gni_vd x) {
     const gni_vd e = gni_dexp(-gni_dabs(x));
@@ -6449,7 +6505,8 @@ GNI_WIDE_I(WRAP_I32, ((a & 0xffffffff) ^ 0x80000000) - 0x80000000)
     F(SQRT, gni_dsqrt(a)) F(RSQRT, 1.0 / gni_dsqrt(a)) F(EXP, gni_dexp(a)) F(EXP2, gni_dexp2(a)) F(EXPM1, gni_dexpm1(a)) \
     F(LOG, gni_dlog(a)) F(LOG2, gni_dlog2(a)) F(LOG10, gni_dlog10(a)) F(LOG1P, gni_dlog1p(a)) F(SIN, gni_dsin(a))     \
     F(COS, gni_dcos(a)) F(TAN, gni_dtan(a)) F(ASIN, gni_dasin(a)) F(ACOS, gni_dacos(a)) F(ATAN, gni_datan(a))         \
-    F(TANH, gni_dtanh(a)) F(SIGMOID, gni_dsigmoid(a)) F(SOFTPLUS, gni_dsoftplus(a))                                   \
+    F(SINH, gni_dsinh(a)) F(COSH, gni_dcosh(a)) F(TANH, gni_dtanh(a)) F(SIGMOID, gni_dsigmoid(a))                     \
+    F(SOFTPLUS, gni_dsoftplus(a))                                                                                     \
     F(SILU, gni_dpick((gni_vl)(a == -GNI_INF), gni_dset(-0.0), a * gni_dsigmoid(a)))                                  \
     F(FLOOR, gni_dfloor(a)) F(CEIL, gni_dceil(a)) F(ROUND, gni_drint(a)) F(TRUNC, gni_dtrunc(a))                      \
     F(ATAN2, gni_datan2(a, b)) F(HYPOT, gni_dhypot(a, b)) F(FMA, gni_dfma(a, b, gni_dload(pc, i)))
@@ -6611,12 +6668,12 @@ static GNI_NOINLINE void GNI_FN(gni_wide_add)(double *d, double *e, const double
 
 // 16 running sums whatever the width of a vector, as many of them as fit in each: the same bits from every pass.
 static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    GNI_UNUSED(at);
+    const int parts = at == GNI_PAIRS_AT ? 2 : 1;
     for (int64_t i = 0; i < n; i += 256) {
         const double *p = (const double *)x + i;
         int64_t m = GNI_MIN(n - i, 256), k = 0;
         gni_vd v[16 / GNI_DW];
-        double s[GNI_DW];
+        double s[GNI_MAX(GNI_DW, 2)];
         GNI_FT_UNROLL
         for (int g = 0; g < 16 / GNI_DW; g++) v[g] = gni_dset(0.0);
         for (; k + 16 <= m; k += 16)
@@ -6629,16 +6686,19 @@ static void GNI_FN(gni_wide_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, 
             for (int g = 0; g < 16 / GNI_DW; g++) v[g] += gni_dload(last, g * GNI_DW);
         }
         GNI_FT_UNROLL
-        for (int h = 8 / GNI_DW; h > 0; h /= 2)
+        for (int h = 8 / GNI_DW; h > (GNI_DW > 1 ? 0 : 1); h /= 2)
             GNI_FT_UNROLL
             for (int g = 0; g < h; g++) v[g] += v[g + h];
         memcpy(s, v, sizeof s);
         GNI_FT_UNROLL
-        for (int h = GNI_DW / 2; h > 0; h /= 2)
+        for (int h = GNI_DW / 2; h > 1; h /= 2)
             GNI_FT_UNROLL
             for (int j = 0; j < h; j++) s[j] += s[j + h];
-        const bool exact = s[0] - s[0] == 0.0;
-        GNI_FN(gni_wide_add)(&acc->d, &acc->e, exact ? s : p, exact ? 1 : m, 1);
+        if (parts == 1) s[0] += s[1];
+        for (int j = 0; j < parts; j++) {
+            const bool exact = s[j] - s[j] == 0.0;
+            GNI_FN(gni_wide_add)(&acc[j].d, &acc[j].e, exact ? s + j : p + j, exact ? 1 : m / parts, parts);
+        }
     }
 }
 static GNI_NOINLINE void GNI_FN(gni_wide_multiply)(gni_acc *acc, const double *x, int64_t n) {
@@ -6708,13 +6768,13 @@ static void GNI_FN(gni_wide_fold_prod_f)(gni_acc *acc, const void *x, int64_t n,
         acc->FIELD = odds[0] != 0 ? IF_ODD : most;                                                 \
     }
 // And its place: a block is searched only when it has something better.
-#define GNI_FOLD_PLACE(name, EXTREME, T, FIELD, ODD)                                               \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+#define GNI_FOLD_PLACE(name, T, FIELD, ODD)                                                        \
+    static GNI_NOINLINE void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at, gni_fold_fn extreme) { \
         const T *p = (const T *)x;                                                                 \
         for (int64_t i = 0; i < n && !(ODD(acc->FIELD)); i += GNI_SUM_BLOCK) {                     \
             const T before = acc->FIELD;                                                           \
             int64_t j = i;                                                                         \
-            GNI_FN(EXTREME)(acc, p + i, GNI_MIN(n - i, GNI_SUM_BLOCK), 0);                         \
+            extreme(acc, p + i, GNI_MIN(n - i, GNI_SUM_BLOCK), 0);                                 \
             if (acc->FIELD == before) continue;                                                    \
             for (int found = 0; !(ODD(acc->FIELD)) && j + 8 <= n; j += 8) { /* eight for a branch */ \
                 for (int k = 0; k < 8; k++) found |= p[j + k] == acc->FIELD;                       \
@@ -6733,10 +6793,17 @@ GNI_EXTREME_F(gni_wide_fold_min_f, <)
 GNI_EXTREME_F(gni_wide_fold_max_f, >)
 GNI_EXTREME_I(gni_wide_fold_min_i, <)
 GNI_EXTREME_I(gni_wide_fold_max_i, >)
-GNI_FOLD_PLACE(gni_wide_fold_argmin_f, gni_wide_fold_min_f, double, d, GNI_IS_NAN)
-GNI_FOLD_PLACE(gni_wide_fold_argmax_f, gni_wide_fold_max_f, double, d, GNI_IS_NAN)
-GNI_FOLD_PLACE(gni_wide_fold_argmin_i, gni_wide_fold_min_i, int64_t, i, GNI_IS_NONE)
-GNI_FOLD_PLACE(gni_wide_fold_argmax_i, gni_wide_fold_max_i, int64_t, i, GNI_IS_NONE)
+GNI_FOLD_PLACE(gni_wide_fold_place_f, double, d, GNI_IS_NAN)
+GNI_FOLD_PLACE(gni_wide_fold_place_i, int64_t, i, GNI_IS_NONE)
+#define GNI_FOLD_PLACES(name, place, extreme)                                                      \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+        GNI_FN(place)(acc, x, n, at, GNI_FN(extreme));                                             \
+    }
+GNI_FOLD_PLACES(gni_wide_fold_argmin_f, gni_wide_fold_place_f, gni_wide_fold_min_f)
+GNI_FOLD_PLACES(gni_wide_fold_argmax_f, gni_wide_fold_place_f, gni_wide_fold_max_f)
+GNI_FOLD_PLACES(gni_wide_fold_argmin_i, gni_wide_fold_place_i, gni_wide_fold_min_i)
+GNI_FOLD_PLACES(gni_wide_fold_argmax_i, gni_wide_fold_place_i, gni_wide_fold_max_i)
+#undef GNI_FOLD_PLACES
 #undef GNI_FOLD_EXTREME
 #undef GNI_FOLD_PLACE
 #undef GNI_EXTREME_F
@@ -6744,21 +6811,29 @@ GNI_FOLD_PLACE(gni_wide_fold_argmax_i, gni_wide_fold_max_i, int64_t, i, GNI_IS_N
 #undef GNI_IS_NAN
 #undef GNI_IS_NONE
 
-static void GNI_FN(gni_wide_fold_sum_i)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    const uint64_t *p = (const uint64_t *)x;
-    uint64_t r = (uint64_t)acc->i, t[4 * GNI_DW];
-    gni_vq s[4];
-    int64_t i = 0;
-    GNI_UNUSED(at);
-    memset(s, 0, sizeof s);
-    for (; i + 4 * GNI_DW <= n; i += 4 * GNI_DW)
-        GNI_FT_UNROLL
-        for (int k = 0; k < 4; k++) s[k] += (gni_vq)gni_lload(p, i + k * GNI_DW);
-    memcpy(t, s, sizeof t);
-    for (int k = 0; k < 4 * GNI_DW; k++) r += t[k];
-    for (; i < n; i++) r += p[i];
-    acc->i = (int64_t)r;
-}
+// Sums or products of integers, which no order changes.
+#define GNI_FOLD_RING(name, none, OP)                                                              \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+        const uint64_t *p = (const uint64_t *)x;                                                   \
+        uint64_t r = (uint64_t)acc->i, t[4 * GNI_DW];                                              \
+        gni_vq s[4];                                                                               \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (int k = 0; k < 4 * GNI_DW; k++) t[k] = none;                                          \
+        memcpy(s, t, sizeof s);                                                                    \
+        for (; i + 4 * GNI_DW <= n; i += 4 * GNI_DW)                                               \
+            GNI_FT_UNROLL                                                                          \
+            for (int k = 0; k < 4; k++) s[k] OP (gni_vq)gni_lload(p, i + k * GNI_DW);              \
+        s[0] OP s[1], s[2] OP s[3], s[0] OP s[2];                                                  \
+        memcpy(t, s, sizeof s[0]);                                                                 \
+        for (int k = 0; k < GNI_DW; k++) r OP t[k];                                                \
+        for (; i < n; i++) r OP p[i];                                                              \
+        acc->i = (int64_t)r;                                                                       \
+    }
+GNI_FOLD_RING(gni_wide_fold_sum_i, 0, +=)
+#if defined(GNI_PASS_AVX512)
+GNI_FOLD_RING(gni_wide_fold_prod_i, 1, *=)
+#else
 static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     const uint64_t *p = (const uint64_t *)x;
     uint64_t r = (uint64_t)acc->i, s = 1, t = 1, u = 1; // a product waits for the one before it
@@ -6768,27 +6843,36 @@ static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n,
     for (; i < n; i++) r *= p[i];
     acc->i = (int64_t)(r * s * (t * u));
 }
+#endif
+#undef GNI_FOLD_RING
 // Truth: all stops behind the first block with a 0, any behind one with something else.
-#define GNI_FOLD_TRUTH(name, T, load, STOP, VALUE)                                                 \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
-        const T *p = (const T *)x;                                                                 \
-        GNI_UNUSED(at);                                                                            \
+#define GNI_FOLD_TRUTH(name, STOP, VALUE)                                                          \
+    static GNI_NOINLINE void GNI_FN(name)(gni_acc *acc, const int64_t *p, int64_t n, int64_t mask) { \
         for (int64_t i = 0; i < n && acc->i != VALUE;) {                                           \
             const int64_t stop = GNI_MIN(i + 256, n);                                              \
             int64_t odds[GNI_DW];                                                                  \
             gni_vl odd;                                                                            \
             memset(&odd, 0, sizeof odd);                                                           \
-            for (; i + GNI_DW <= stop; i += GNI_DW) odd |= (gni_vl)(load(p, i) STOP 0);            \
+            for (; i + GNI_DW <= stop; i += GNI_DW) odd |= (gni_vl)((gni_lload(p, i) & mask) STOP 0); \
             memcpy(odds, &odd, sizeof odds);                                                       \
-            for (; i < stop; i++) odds[0] |= p[i] STOP 0;                                          \
+            for (; i < stop; i++) odds[0] |= (p[i] & mask) STOP 0;                                 \
             for (int k = 0; k < GNI_DW; k++)                                                       \
                 if (odds[k] != 0) acc->i = VALUE;                                                  \
         }                                                                                          \
     }
-GNI_FOLD_TRUTH(gni_wide_fold_any_f, double, gni_dload, !=, 1)
-GNI_FOLD_TRUTH(gni_wide_fold_any_i, int64_t, gni_lload, !=, 1)
-GNI_FOLD_TRUTH(gni_wide_fold_all_f, double, gni_dload, ==, 0)
-GNI_FOLD_TRUTH(gni_wide_fold_all_i, int64_t, gni_lload, ==, 0)
+// Of a float the bits but for its sign.
+#define GNI_FOLD_TRUTHS(name, of, mask)                                                            \
+    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+        GNI_UNUSED(at);                                                                            \
+        GNI_FN(of)(acc, (const int64_t *)x, n, mask);                                                    \
+    }
+GNI_FOLD_TRUTH(gni_wide_fold_any, !=, 1)
+GNI_FOLD_TRUTH(gni_wide_fold_all, ==, 0)
+GNI_FOLD_TRUTHS(gni_wide_fold_any_f, gni_wide_fold_any, INT64_MAX)
+GNI_FOLD_TRUTHS(gni_wide_fold_any_i, gni_wide_fold_any, -1)
+GNI_FOLD_TRUTHS(gni_wide_fold_all_f, gni_wide_fold_all, INT64_MAX)
+GNI_FOLD_TRUTHS(gni_wide_fold_all_i, gni_wide_fold_all, -1)
+#undef GNI_FOLD_TRUTHS
 #undef GNI_FOLD_TRUTH
 
 #undef GNI_VALUES // which need no loops for unsigned numbers here
@@ -6898,14 +6982,17 @@ GNI_COLUMNS(gni_wide_columns_argmin_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y < v[c] || y != y)))
 GNI_COLUMNS(gni_wide_columns_argmax_f, double, double, 1,
             GNI_PLACE_STEP(v[c] == v[c] && (y > v[c] || y != y)))
-GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0.0))
-GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0.0))
 GNI_COLUMNS(gni_wide_columns_prod_i, int64_t, uint64_t, GNI_SOME, v[c] *= (uint64_t)y)
-GNI_COLUMNS(gni_wide_columns_any_i, int64_t, int32_t, GNI_SOME, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_wide_columns_all_i, int64_t, int32_t, GNI_SOME, v[c] &= (int32_t)(y != 0))
 GNI_COLUMNS(gni_wide_columns_argmin_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y < v[c]))
 GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, 1, GNI_PLACE_STEP(y > v[c]))
+GNI_COLUMNS(gni_wide_columns_any, int64_t, int32_t, GNI_SOME, v[c] |= (int32_t)((y & at) != 0))
+GNI_COLUMNS(gni_wide_columns_all, int64_t, int32_t, GNI_SOME, v[c] &= (int32_t)((y & at) != 0))
+GNI_COLUMNS_TRUTH(gni_wide_columns_any_f, gni_wide_columns_any, INT64_MAX)
+GNI_COLUMNS_TRUTH(gni_wide_columns_any_i, gni_wide_columns_any, -1)
+GNI_COLUMNS_TRUTH(gni_wide_columns_all_f, gni_wide_columns_all, INT64_MAX)
+GNI_COLUMNS_TRUTH(gni_wide_columns_all_i, gni_wide_columns_all, -1)
 #undef GNI_COLUMNS
+#undef GNI_COLUMNS_TRUTH
 #undef GNI_PLACE_STEP
 
 #define GNI_LOOP(op, d) GNI_FN(gni_wide_columns_##op##_##d)
@@ -10668,11 +10755,13 @@ GNI_O1_END
 #undef gni_dpow2
 #undef gni_dscale
 #undef gni_dexp_rest
-#undef gni_dexpm1_half
+#undef gni_dexpm1_part
 #undef gni_dexp
 #undef gni_dexp2
 #undef gni_dexpm1
 #undef gni_dtanh
+#undef gni_dsinh
+#undef gni_dcosh
 #undef gni_dsigmoid
 #undef GNI_D_MAGIC
 #undef gni_dlog_split
@@ -14255,8 +14344,10 @@ static void gni_expr_measure(gni_expr *e, gn_dtype result) {
 
 // What a program of a tree needs, each part of it counted once.
 typedef struct gni_tree {
-    int insns, leaves, consts;
+    int insns, leaves, consts, values; // values: how many of the constants are in `value`
     const void *leaf[GNI_MAX_INPUTS];
+    double value[GNI_MAX_CONSTS][2];
+    gn_dtype dtype[GNI_MAX_CONSTS];
     gn_array *most; // the pending complex array in it that needs most, or NULL
 } gni_tree;
 
@@ -14265,6 +14356,18 @@ static void gni_tree_leaf(gni_tree *t, const void *leaf) {
         if (t->leaf[i] == leaf) return;
     if (t->leaves < GNI_MAX_INPUTS) t->leaf[t->leaves] = leaf;
     t->leaves++;
+}
+
+static void gni_tree_const(gni_tree *t, double value, double low, gn_dtype dtype) {
+    double both[2];
+    both[0] = value, both[1] = low;
+    for (int i = 0; i < t->values; i++)
+        if (t->dtype[i] == dtype && memcmp(t->value[i], both, sizeof both) == 0) return;
+    if (t->values < GNI_MAX_CONSTS) {
+        memcpy(t->value[t->values], both, sizeof both);
+        t->dtype[t->values++] = dtype;
+    }
+    t->consts++;
 }
 
 static void gni_tree_take(gni_tree *t, gn_array *a, uint32_t walk) {
@@ -14284,8 +14387,10 @@ static void gni_tree_take(gni_tree *t, gn_array *a, uint32_t walk) {
     t->insns += gni_own_insns(e, a->dtype, &t->consts);
     for (int i = from; i < to; i++) {
         gn_array *s = e->src[i];
-        if (s == NULL || gni_is_const(s))
-            t->consts++;
+        if (s == NULL)
+            gni_tree_const(t, e->konst[i], 0.0, gni_source_dtype(e->op, i, e->compute));
+        else if (gni_is_const(s))
+            gni_tree_const(t, s->expr->konst[0], s->expr->konst[1], s->dtype);
         else if (!gni_is_pending(s) || gni_is_product(s))
             gni_tree_leaf(t, s);
         else if (s->expr->walk != walk)
@@ -19705,8 +19810,9 @@ static double gni_dtetragamma(double x) {
     return y - (1.0 + p + 1.0 / x) * z;
 }
 
-// A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing.
-static double gni_derfinv(double x) {
+// A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing: one is
+// enough for float32.
+static double gni_derfinv(double x, int steps) {
     static const double middle[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
                                     -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
     static const double tail[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
@@ -19722,7 +19828,7 @@ static double gni_derfinv(double x) {
         w = -log(rest * 1.7724538509055160273);
         y = sqrt(w - 0.5 * log(w));
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < steps; i++) {
         const double f = size < 0.5 ? erf(y) - size : rest - erfc(y), u = f * exp(y * y) * 0.88622692545275801365;
         y -= u / (1.0 + u * y);
     }
@@ -21421,7 +21527,54 @@ typedef struct gni_reduce_job {
     int64_t parts, part; // parts of each reduction, tiles of a part
     gni_acc *acc;        // of each part, NULL if there is one only
     char *out;
+    gni_kernel pick; // the smaller or larger ones of items of 8 or 16 bits, or NULL
+    gn_dtype picked;
+    const gni_cpu_isa *full; // of registers of 32 bits
 } gni_reduce_job;
+
+enum { GNI_PICKED = 1024 }; // bytes of extremes side by side
+
+// Folds n elements of a register, or of memory. Items of 8 and 16 bits: to a few by vectors, which may overlap.
+static void gni_reduce_fold(const gni_reduce_job *j, gni_acc *acc, const char *x, int64_t n, int64_t at) {
+    const int64_t width = j->plan.width, few = GNI_PICKED / width;
+    char most[GNI_PICKED];
+    int32_t wider[32];
+    if (j->pick != NULL) {
+        if (n > few) {
+            const char *from = x;
+            for (int64_t i = few; i < n; i += few, from = most)
+                j->pick(most, from, x + GNI_MIN(i, n - few) * width, most, (int)few);
+            x = most, n = few;
+        }
+        for (int64_t half; n > 32; x = most, n = half) {
+            half = ((n + 1) / 2 + 15) & ~(int64_t)15;
+            j->pick(most, x, x + (n - half) * width, most, (int)half);
+        }
+        j->full->load[j->picked](wider, x, n);
+        x = (const char *)wider;
+    }
+    (j->pick != NULL ? j->full : j->plan.isa)->fold[(int)j->r->op * 3 + (int)j->r->domain](acc, x, n, at);
+}
+
+// The same of n columns side by side.
+static void gni_reduce_fold_columns(const gni_reduce_job *j, gni_acc_columns *acc, const char *x, int64_t rows,
+                                    int64_t stride, int64_t n, int64_t at) {
+    uint16_t most[GNI_BAND];
+    int32_t wider[GNI_BAND];
+    const char *from[3];
+    from[0] = from[2] = (const char *)most;
+    if (j->pick != NULL && rows > 0) {
+        memcpy(most, x, (size_t)(n * j->plan.width));
+        for (int64_t r = 1; r < rows; r++) {
+            from[1] = x + r * stride * j->plan.width;
+            gni_short_run(j->pick, (char *)most, from, n, j->plan.width);
+        }
+        j->full->load[j->picked](wider, most, n);
+        x = (const char *)wider, rows = 1, stride = n;
+    }
+    (j->pick != NULL ? j->full : j->plan.isa)
+        ->fold_columns[(int)j->r->op * 3 + (int)j->r->domain](acc, x, rows, stride, n, at);
+}
 
 static bool gni_acc_is_float(const gni_reduce *r) { return r->domain == GNI_F; }
 
@@ -21550,7 +21703,6 @@ static void gni_reduce_shift(const gni_reduce_job *j, int64_t row, int64_t *shif
 static void gni_reduce_rows_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_reduce_job *j = (const gni_reduce_job *)arg;
     const gni_reduce *r = j->r;
-    gni_fold_fn fold = j->plan.isa->fold[(int)r->op * 3 + (int)r->domain];
     char memory[GNI_SCRATCH + 64], *p[GNI_SPACE_OPS];
     int64_t shift[GNI_SPACE_OPS];
     gni_eval e;
@@ -21567,7 +21719,7 @@ static void gni_reduce_rows_task(void *arg, int64_t begin, int64_t end, int work
         for (int64_t t = first; t < last; t++) {
             for (int k = 0; k < j->space.ops; k++) p[k] = c.p[k] + shift[k];
             const char *x = gni_reduce_tile(j, &e, p, c.ext);
-            fold(&acc, x, gni_extent_size(c.ext), gni_cursor_place(&c, 0));
+            gni_reduce_fold(j, &acc, x, gni_extent_size(c.ext), gni_cursor_place(&c, 0));
             gni_cursor_next(&c);
         }
         if (j->acc != NULL)
@@ -21577,19 +21729,19 @@ static void gni_reduce_rows_task(void *arg, int64_t begin, int64_t end, int work
     }
 }
 
-// Rows that are folded where they lie, each at once.
+// Rows that are folded where they lie, each at once; those of complex numbers to two columns.
 static void gni_reduce_bare_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_reduce_job *j = (const gni_reduce_job *)arg;
-    gni_fold_fn fold = j->plan.isa->fold[(int)j->r->op * 3 + (int)j->r->domain];
     int64_t shift[GNI_SPACE_OPS];
     gni_acc first;
     GNI_UNUSED(worker);
     gni_acc_begin(j->r, &first, 0);
     for (int64_t row = begin; row < end; row++) {
-        gni_acc acc = first;
+        gni_acc acc[2];
+        acc[0] = acc[1] = first;
         gni_reduce_shift(j, row, shift);
-        fold(&acc, j->space.base[0] + shift[0], j->row, 0);
-        gni_acc_store(j, row, &acc);
+        gni_reduce_fold(j, acc, j->space.base[0] + shift[0], j->row, j->columns > 1 ? GNI_PAIRS_AT : 0);
+        for (int64_t c = 0; c < j->columns; c++) gni_acc_store(j, row * j->columns + c, &acc[c]);
     }
 }
 
@@ -21597,7 +21749,6 @@ static void gni_reduce_bare_task(void *arg, int64_t begin, int64_t end, int work
 static void gni_reduce_short_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_reduce_job *j = (const gni_reduce_job *)arg;
     const gni_reduce *r = j->r;
-    gni_fold_fn fold = j->plan.isa->fold[(int)r->op * 3 + (int)r->domain];
     char memory[GNI_SCRATCH + 64];
     gni_eval e;
     gni_cursor c;
@@ -21612,7 +21763,7 @@ static void gni_reduce_short_task(void *arg, int64_t begin, int64_t end, int wor
         for (int64_t i = 0; i < rows; i++) {
             gni_acc acc;
             gni_acc_begin(r, &acc, 0);
-            fold(&acc, x + i * j->row * j->plan.width, j->row, 0);
+            gni_reduce_fold(j, &acc, x + i * j->row * j->plan.width, j->row, 0);
             gni_acc_store(j, index + i, &acc);
         }
         gni_cursor_next(&c);
@@ -21723,7 +21874,6 @@ static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, i
 static void gni_reduce_columns_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_reduce_job *j = (const gni_reduce_job *)arg;
     const gni_reduce *r = j->r;
-    gni_fold_columns_fn fold = j->plan.isa->fold_columns[(int)r->op * 3 + (int)r->domain];
     char memory[GNI_SCRATCH + 64], *p[GNI_SPACE_OPS];
     double v[GNI_BAND], low[GNI_BAND];
     int64_t at[GNI_BAND], shift[GNI_SPACE_OPS], bands = (j->columns - 1) / j->band + 1;
@@ -21756,13 +21906,13 @@ static void gni_reduce_columns_task(void *arg, int64_t begin, int64_t end, int w
                 x = p[0];
                 stride = j->space.stride[0][rank - 2] / j->plan.width;
                 const int64_t side = j->lots > 1 ? rows / j->lots : 0;
-                if (side > 0) fold(&acc, x, side, n * j->lots, n * j->lots, place);
+                if (side > 0) gni_reduce_fold_columns(j, &acc, x, side, n * j->lots, n * j->lots, place);
                 x += side * j->lots * n * j->plan.width;
                 rows -= side * j->lots;
             } else {
                 x = gni_reduce_tile(j, &e, p, ext);
             }
-            fold(&acc, x, rows, stride, n, place);
+            gni_reduce_fold_columns(j, &acc, x, rows, stride, n, place);
             gni_cursor_next(&c);
         }
         gni_columns_end(j, &acc, n, row * j->columns + column, item % j->parts);
@@ -21923,6 +22073,23 @@ static bool gni_reduce_rows(gn_context *g, gni_reduce_job *j, int64_t n) {
     return gni_reduce_run(g, j, j->rows, n, bare && j->parts == 1 ? gni_reduce_bare_task : gni_reduce_rows_task);
 }
 
+// Sums of rows of complex numbers, which lie side by side: parts as the last dimension that is kept. Long ones are columns,
+// which threads share.
+static bool gni_reduce_pairs(gn_context *g, gni_reduce_job *j, int64_t n) {
+    const gni_reduce *r = j->r;
+    const int last = r->kept - 1;
+    if (r->op != GNI_RED_SUM || r->domain != GNI_F || last < 0 || r->rank != r->kept + 1 || r->dim[last] != 2 ||
+        r->in[0].stride[last] != 1 || r->in[0].stride[r->kept] != 2 || n > 8 * GNI_BLOCK)
+        return false;
+    gni_reduce_outer(j, last);
+    gni_reduce_space(j, last);
+    if (r->program.n_insn != 0 || r->program.n_in != 1 || j->plan.isa->load[r->program.in_dtype[0]] != NULL) return false;
+    j->columns = 2;
+    j->row = 2 * n;
+    j->parts = 1;
+    return gni_reduce_run(g, j, j->rows, n, gni_reduce_bare_task);
+}
+
 // Small integers need no 64-bit registers: folds of 32-bit ones gather in 64 bits all the same.
 static bool gni_reduce_narrowed(const gni_reduce *r, gni_reduce *narrow) {
     const gni_program *p = &r->program;
@@ -21961,11 +22128,19 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     // Short rows are transposed into columns.
     bool columns =
         gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
-    gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes
+    gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes, extremes in 8 and 16 bits
     gni_program less;
-    if (!columns && (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL)) bytes = gni_narrow_program(&less, &r->program);
-    if (bytes != GN_DTYPE_COUNT && gn_dtype_size(bytes) > 1) bytes = GN_DTYPE_COUNT;
+    const bool extreme = (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) && r->program.n_insn == 0;
+    if (extreme || (!columns && (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL)))
+        bytes = gni_narrow_program(&less, &r->program);
+    if (bytes != GN_DTYPE_COUNT && !extreme && gn_dtype_size(bytes) > 1) bytes = GN_DTYPE_COUNT;
+    if (bytes != GN_DTYPE_COUNT && extreme) {
+        j.pick = gni_narrow_kernel((uint32_t)(r->op == GNI_RED_MIN ? GNI_OP_MIN : GNI_OP_MAX) * 3u, bytes);
+        j.picked = bytes;
+        j.full = gni_cpu_isa_of(g->isa);
+    }
     gni_plan_make(&j.plan, bytes != GN_DTYPE_COUNT ? &less : &r->program, g, r->in, NULL, bytes);
+    if (columns && gni_reduce_pairs(g, &j, n)) return true;
     return columns ? gni_reduce_columns(g, &j, n) : gni_reduce_rows(g, &j, n);
 }
 
@@ -21978,7 +22153,7 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
 enum { GNI_SCAN_BLOCK = 1024, GNI_SCAN_CHUNK = 1 << 16, GNI_SCAN_COLUMNS = 256 };
 
 // What the elements so far come to: a, of logsumexp the largest a and b = sum of exp(x - a); integers in i. Of products b is
-// not 0 where one of them was far from 1.
+// not 0 where one of them was far from 1. Of complex numbers a and b are the parts, and i is 1 in front of a first factor.
 typedef struct gni_scan_acc {
     double a, b;
     int64_t i;
@@ -21989,7 +22164,7 @@ typedef struct gni_scan_job {
     const char *x;
     char *y;
     int64_t item, chunk, chunks; // bytes of an element, elements of a part, parts of a row
-    bool is_float, totals;
+    bool is_float, totals, pairs; // pairs: parts of complex numbers in turns
     gni_convert_fn load, store;
     gni_scan_acc *parts; // by row and chunk: totals, then what is in front
 } gni_scan_job;
@@ -22116,11 +22291,48 @@ static void gni_scan_registers(gni_scan_op op, bool is_float, void *reg, const v
     }
 }
 
+// a x of complex numbers, as gn_mul has it.
+GNI_INLINE void gni_scan_factor(double *re, double *im, double xr, double xi) {
+    const double part = *re * xr - *im * xi;
+    *im = *re * xi + *im * xr;
+    *re = part;
+}
+
+// Sums and products of n / 2 complex numbers, the former in the order of gni_scan_doubles. Products of two complex64 are not
+// far.
+static void gni_scan_pairs(gni_scan_op op, double *y, const double *x, int64_t n, gni_scan_acc *acc) {
+    double re = acc->a, im = acc->b;
+    int64_t i = 0;
+    for (; op == GNI_SCAN_SUM && i + 8 <= n; i += 8)
+        for (int k = 0; k < 2; k++) {
+            const double *p = x + i + k, front = k == 0 ? re : im;
+            const double x0 = p[0], x01 = x0 + p[2], x02 = x01 + p[4], x03 = x01 + (p[4] + p[6]);
+            double *q = y + i + k;
+            q[0] = front + x0, q[2] = front + x01, q[4] = front + x02;
+            *(k == 0 ? &re : &im) = q[6] = front + x03;
+        }
+    for (; i < n; i += 2, acc->i = 0) {
+        if (op == GNI_SCAN_SUM) re += x[i], im += x[i + 1];
+        else if (acc->i != 0) re = x[i], im = x[i + 1];
+        else if (y == x && i + 4 <= n) {
+            double xr = x[i], xi = x[i + 1], r = re, m = im;
+            gni_scan_factor(&r, &m, xr, xi);
+            gni_scan_factor(&xr, &xi, x[i + 2], x[i + 3]);
+            y[i] = r, y[i + 1] = m;
+            gni_scan_factor(&re, &im, xr, xi);
+            i += 2;
+        } else gni_scan_factor(&re, &im, x[i], x[i + 1]);
+        y[i] = re, y[i + 1] = im;
+    }
+    acc->a = re, acc->b = im;
+}
+
 static void gni_scan_join(gni_scan_op op, gni_scan_acc *acc, const gni_scan_acc *more) {
     if (op == GNI_SCAN_LOGSUMEXP)
         gni_scan_logsumexp(&acc->a, &acc->b, more->a, more->b);
     else
         acc->a = gni_scan_double(op, acc->a, more->a);
+    if (op == GNI_SCAN_SUM) acc->b += more->b;
     acc->i = gni_scan_integer(op, acc->i, more->i);
 }
 
@@ -22144,7 +22356,9 @@ static void gni_scan_task(void *arg, int64_t begin, int64_t end, int worker) {
             const int64_t n = GNI_MIN(to - i, (int64_t)GNI_SCAN_BLOCK), at = (row * j->d->n + i) * j->item;
             const bool here = j->store == NULL && !j->totals; // in the result itself
             void *reg = here ? (void *)(j->y + at) : (void *)block;
-            gni_scan_registers(j->d->op, j->is_float, reg, gni_scan_load(j, reg, j->x + at, n), n, &acc);
+            const void *x = gni_scan_load(j, reg, j->x + at, n);
+            if (j->pairs) gni_scan_pairs(j->d->op, (double *)reg, (const double *)x, n, &acc);
+            else gni_scan_registers(j->d->op, j->is_float, reg, x, n, &acc);
             if (!here && !j->totals) j->store(j->y + at, reg, n);
         }
         if (j->totals) j->parts[item] = acc;
@@ -22180,6 +22394,12 @@ static void gni_scan_columns_task(void *arg, int64_t begin, int64_t end, int wor
                 for (int64_t c = 0; c < n; c++) whole[c] = gni_scan_integer(d->op, front[c], k[c]);
             } else if (d->op == GNI_SCAN_SUM) {
                 for (int64_t c = 0; c < n; c++) y[c] = x[c] + last[c];
+            } else if (j->pairs) {
+                for (int64_t c = 0; c < n; c += 2) {
+                    double re = last[c], im = last[c + 1];
+                    gni_scan_factor(&re, &im, x[c], x[c + 1]);
+                    y[c] = re, y[c + 1] = im;
+                }
             } else {
                 for (int64_t c = 0; c < n; c++) y[c] = gni_scan_double(d->op, last[c], x[c]);
             }
@@ -22190,12 +22410,18 @@ static void gni_scan_columns_task(void *arg, int64_t begin, int64_t end, int wor
 }
 
 static bool gni_cpu_scan(gn_context *g, const void *job) {
-    const gni_scan *d = (const gni_scan *)job;
+    gni_scan own = *(const gni_scan *)job;
+    const gni_scan *d = &own;
     gni_scan_job j;
     memset(&j, 0, sizeof j);
     j.d = d;
     j.x = gni_operand_data(&d->in);
     j.y = gni_operand_data(&d->out);
+    j.pairs = gni_is_complex(d->in.dtype);
+    if (j.pairs) {
+        *(d->inner > 1 ? &own.inner : &own.n) *= 2;
+        own.in.dtype = gni_part_of(d->in.dtype);
+    }
     j.item = gni_item_size(d->in.dtype);
     j.is_float = gni_is_float(d->in.dtype);
     j.load = gni_cpu_isa_of(g->isa)->wide->load[d->in.dtype];
@@ -22208,7 +22434,8 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
     }
     // Where nothing is rounded, parts only serve threads.
     const bool exact = !j.is_float || d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN;
-    j.chunk = exact && gni_pool_threads(g->pool) == 1 ? d->n : (int64_t)GNI_SCAN_CHUNK;
+    const bool whole = (exact && gni_pool_threads(g->pool) == 1) || (j.pairs && d->op == GNI_SCAN_PROD); // those in order
+    j.chunk = whole ? d->n : (int64_t)GNI_SCAN_CHUNK << j.pairs;
     j.chunks = (d->n - 1) / j.chunk + 1;
     const int64_t grain = GNI_MAX(GNI_GRAIN / d->n, 1);
     int64_t items = d->outer * j.chunks;
@@ -39209,25 +39436,36 @@ static gn_array *gni_flip_sign(gn_array *a) {
     return natural ? gn_xor_s(gn_cast(a, GN_I64), bit) : gn_cast(gn_xor_s(a, bit), GN_U64);
 }
 
-// A product of complex numbers: of the halves of the axes that are reduced, which stand last, again and again.
+// A product of complex numbers: of the halves of the axes that are reduced, again and again. They stand in front where the
+// last axis stays, so that halves are rows of memory, else last.
 static gn_array *gni_complex_prod(gn_context *g, gn_array *a, uint32_t set, bool keep) {
     const gn_shape out = gni_reduced_shape(&a->shape, set, keep), kept = gni_reduced_shape(&a->shape, set, false);
+    const int front = kept.rank > 0 && (set >> (a->shape.rank - 1) & 1u) == 0, axis = front ? 0 : kept.rank;
     int order[GN_MAX_RANK], at = 0;
     for (int last = 0; last < 2; last++)
         for (int i = 0; i < a->shape.rank; i++)
-            if ((int)(set >> i & 1u) == last) order[at++] = i;
+            if ((int)(set >> i & 1u) != (last == front)) order[at++] = i;
     int64_t n = 1;
     gn_shape s = kept;
-    for (int i = kept.rank; i < a->shape.rank; i++) n *= a->shape.dim[order[i]];
+    for (int i = 0; i < a->shape.rank; i++) n *= set >> i & 1u ? a->shape.dim[i] : 1;
     if (n == 0) return gn_ones(g, a->dtype, out);
     if (s.rank == GN_MAX_RANK) return gn_reshape(a, out); // nothing is reduced
-    s.dim[s.rank++] = n;
+    memmove(s.dim + axis + front, kept.dim + axis, sizeof(int64_t) * (size_t)(kept.rank - axis));
+    s.dim[axis] = n;
+    s.rank++;
     gn_array *y = gn_reshape(gn_permute_axes(a, order, a->shape.rank), s);
-    for (; n > 1 && y != NULL; n = (n + 1) / 2) {
-        gn_array *head = gn_slice(y, -1, 0, n / 2, 1), *tail = gn_slice(y, -1, (n + 1) / 2, n, 1), *part[2];
-        part[0] = gn_mul(head, tail);
-        part[1] = n % 2 != 0 ? gn_slice(y, -1, n / 2, n / 2 + 1, 1) : NULL;
-        y = part[1] != NULL ? gn_concat(part, 2, -1) : part[0];
+    for (int64_t half; n > 1 && y != NULL; n = half) {
+        gn_array *part[4];
+        half = (n + 1) / 2;
+        if (n % 4 == 0 && gni_elements(&y->shape) >= 1 << 18) { // twice in one program, past the caches
+            half = n / 4;
+            for (int k = 0; k < 4; k++) part[k] = gn_slice(y, axis, k * half, (k + 1) * half, 1);
+            y = gn_mul(gn_mul(part[0], part[2]), gn_mul(part[1], part[3]));
+            continue;
+        }
+        part[0] = gn_mul(gn_slice(y, axis, 0, n / 2, 1), gn_slice(y, axis, half, n, 1));
+        part[1] = n % 2 != 0 ? gn_slice(y, axis, n / 2, half, 1) : NULL;
+        y = part[1] != NULL ? gn_concat(part, 2, axis) : part[0];
     }
     return gn_reshape(y, out);
 }
@@ -45553,6 +45791,13 @@ static void gni_computed(gn_array *a) {
     if (a != NULL) gni_materialize(a->ctx, a);
 }
 
+// Arrays that longer work needs, in one program.
+static void gni_all_computed(gn_array **a, int count) {
+    bool all = true;
+    for (int i = 0; i < count; i++) all = all && a[i] != NULL;
+    gn_eval_all(a, all ? count : 0);
+}
+
 static bool gni_has_complex(gn_array *a) { return a != NULL && gni_is_complex(a->dtype); }
 
 static gn_array *gni_complex_add(gn_array *a, gn_array *b) {
@@ -45603,7 +45848,7 @@ static gn_array *gni_complex_exp(gn_context *g, gn_array *a);
 
 static gn_array *gni_nonzero(gn_array *a) { return gni_has_complex(a) ? gn_ne_s(a, 0.0) : a; }
 
-// exp(b log a). 0 to a power is 1 for 0, 0 for a real part above 0, and else NaN.
+// exp(b log a). 0 to a power is 1 for 0, 0 for a real part above 0, and else NaN in both parts.
 static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
     const gn_dtype t = gn_promote(gn_dtype_of(a), gn_dtype_of(b));
     gn_array *base = gn_cast(a, t), *zero = gn_eq_s(base, 0.0), *none = gn_eq_s(b, 0.0);
@@ -45611,7 +45856,7 @@ static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
     gn_array *y = gni_complex_exp(g, size), *part = gni_re(y);
     gn_array *end = gn_where(none, gn_ones_like(part),
                              gn_where(gn_gt_s(gni_re(b), 0.0), gn_zeros_like(part), gn_full_like(part, GNI_NAN)));
-    return gn_where(gn_logical_or(zero, none), end, y);
+    return gn_where(gn_logical_or(zero, none), gn_complex(end, gn_mul_s(end, 0.0)), y);
 }
 
 static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
@@ -45676,33 +45921,37 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
-// exp(x) and into *again 1, or where that would overflow exp(x / 2) in both.
-static gn_array *gni_exp_twice(gn_array *x, gn_array **again) {
-    gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0),
-             *size = gn_exp(gn_where(beyond, gn_mul_s(x, 0.5), x));
-    *again = gn_where(beyond, size, gn_ones_like(x));
-    return size;
+// x less 0, 1 or 2 steps, so that exp of it is finite; exp of each step, or 1, becomes a factor of `turn`, the cosine and
+// sine that it is multiplied by. What is left where steps are taken is so large that its sinh is half of its exp.
+static gn_array *gni_exp_steps(gn_array *x, gn_array **turn) {
+    const bool wide = gn_dtype_of(x) == GN_F64;
+    const double most = wide ? 709.0 : 88.0, step = wide ? 680.0 : 72.0;
+    gn_array *one = gn_ones_like(x), *grown = gn_full_like(x, exp(step)), *less = gn_zeros_like(x);
+    for (int i = 0; i < 2; i++) {
+        gn_array *beyond = gn_gt_s(x, most + i * step), *by = gn_where(beyond, grown, one);
+        less = gn_where(beyond, gn_full_like(x, step * (i + 1)), less);
+        for (int k = 0; k < 2; k++) turn[k] = gn_mul(turn[k], by);
+    }
+    return gn_sub(x, less);
 }
 
-// exp(x) cos(y) and exp(x) sin(y), with the square of exp(x / 2) where exp(x) would overflow. Infinities and NaN are as
-// in C99's Annex G: an imaginary part of 0 stays, -inf gives 0 and inf an infinite real part whatever the angle.
+// exp(x) cos(y) and exp(x) sin(y), finite where exp(x) alone is not. Infinities and NaN are as in C99's Annex G: an imaginary
+// part of 0 stays, -inf gives 0 and inf an infinite real part whatever the angle. As long as a program may be.
 static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
     gni_computed(a);
     g->no_grad++; // recorded as one op
-    gn_array *x = gni_re(a), *y = gni_im(a), *one = gn_ones_like(x), *again, *size = gni_exp_twice(x, &again);
-    gn_array *no_angle = gn_logical_not(gn_isfinite(y)),
-             *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
-    gn_array *s = gn_where(gn_logical_and(no_angle, gn_eq_s(x, -GNI_INF)), one, gn_sin(y));
-    gn_array *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(size, s), again));
-    gn_array *z = gn_complex(gn_mul(gn_mul(size, c), again), im);
+    gn_array *x = gni_re(a), *y = gni_im(a), *any = gn_logical_or(gn_isfinite(x), gn_isfinite(y)), *turn[2];
+    turn[0] = gn_where(any, gn_cos(y), gn_ones_like(x)), turn[1] = gn_sin(y);
+    gn_array *size = gn_exp(gni_exp_steps(x, turn)), *im = gn_where(any, gn_mul(turn[1], size), gn_sub(size, size));
+    gn_array *z = gn_complex(gn_mul(turn[0], size), gn_where(gn_eq_s(y, 0.0), y, im));
     g->no_grad--;
     gni_record(g, z, "gn_exp", gni_back_complex_exp, &a, 1);
     return z;
 }
 
-// A power of two by which float64 parts are multiplied without overflow of the magnitude: 1, or 1/16 where it is large.
+// A power of two by which parts are multiplied without overflow of the magnitude: 1, or 1/16 where it is large.
 static gn_array *gni_complex_scale(gn_array *x, gn_array *y) {
-    const double large = ldexp(1.0, 1020);
+    const double large = ldexp(1.0, gn_dtype_of(x) == GN_F64 ? 1020 : 124);
     gn_array *big = gn_logical_or(gn_gt_s(gn_abs(x), large), gn_gt_s(gn_abs(y), large));
     return gn_where(big, gn_full_like(x, 0.0625), gn_ones_like(x));
 }
@@ -45788,6 +46037,9 @@ static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
     return z;
 }
 
+// What is 0 or more or NaN, with the sign of x. gn_copysign would read the sign of `a` from memory.
+static gn_array *gni_signed_by(gn_array *a, gn_array *x) { return gn_where(gn_signbit(x), gn_neg(a), a); }
+
 // a / i.
 static gn_array *gni_turned_back(gn_array *a) { return gn_complex(gni_im(a), gn_neg(gni_re(a))); }
 
@@ -45801,16 +46053,34 @@ static gn_array *gni_or_infinite(gn_array *x, gn_array *y, gn_array *part) {
     return gn_where(gn_logical_and(gn_isinf(x), gn_logical_not(gn_isfinite(y))), gn_abs(x), part);
 }
 
-static gn_array *gni_complex_sinh(gn_array *x, gn_array *y) {
-    gn_array *re = gni_or_infinite(x, y, gni_zero_mul(gn_sinh(x), gn_cos(y)));
-    return gn_complex(re, gni_zero_mul(gn_sin(y), gn_cosh(x)));
+static bool gni_back_complex_sinh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_mul(gy, gn_conj(node->param[0] == GNI_OP_SINH ? gn_cosh(node->in[0]) : gn_sinh(node->in[0])));
+    return true;
 }
-static gn_array *gni_complex_cosh(gn_array *x, gn_array *y) {
-    gn_array *im = gn_mul(gn_sinh(x), gn_sin(y)), *flat = gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0));
-    flat = gn_logical_and(flat, gn_isnan(im)); // an infinity on an axis
-    gn_array *down = gn_ne(gn_signbit(x), gn_signbit(y)), *zero = gn_zeros_like(x),
-             *none = gn_where(down, gn_neg(zero), zero);
-    return gn_complex(gni_or_infinite(x, y, gn_mul(gn_cosh(x), gn_cos(y))), gn_where(flat, none, im));
+
+// sinh or cosh.
+static gn_array *gni_complex_sinh(gn_context *g, const char *fn, gni_op op, gn_array *a) {
+    g->no_grad++; // recorded as one op
+    gn_array *x = gni_re(a), *y = gni_im(a), *part[4], *re, *im;
+    part[0] = gn_cos(y), part[1] = gn_sin(y);
+    gn_array *left = gni_signed_by(gni_exp_steps(gni_real_abs(x), part), x);
+    part[2] = gn_sinh(left), part[3] = gn_cosh(left);
+    gni_all_computed(part, 4);
+    if (op == GNI_OP_SINH) {
+        re = gni_zero_mul(part[2], part[0]), im = gni_zero_mul(part[1], part[3]);
+    } else {
+        re = gn_mul(part[3], part[0]), im = gn_mul(part[2], part[1]);
+        gn_array *flat = gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0));
+        flat = gn_logical_and(flat, gn_isnan(im)); // an infinity on an axis
+        gn_array *zero = gn_zeros_like(x), *down = gn_ne(gn_signbit(x), gn_signbit(y));
+        im = gn_where(flat, gn_where(down, gn_neg(zero), zero), im);
+    }
+    gn_array *z = gn_complex(gni_or_infinite(x, y, re), im);
+    g->no_grad--;
+    gni_node *node = gni_record(g, z, fn, gni_back_complex_sinh, &a, 1);
+    if (node != NULL) node->param[0] = op;
+    return z;
 }
 
 static bool gni_back_complex_tanh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -45835,13 +46105,12 @@ static gn_array *gni_complex_tanh(gn_context *g, gn_array *a) {
     return z;
 }
 
-static gn_array *gni_complex_expm1(gn_array *x, gn_array *y) {
-    gn_array *half = gn_sin(gn_mul_s(y, 0.5)), *c = gn_cos(y), *again, *up = gni_exp_twice(x, &again);
-    gn_array *re = gn_sub(gn_mul(gn_expm1(x), c), gn_mul_s(gn_square(half), 2.0));
-    re = gn_where(gn_eq_s(again, 1.0), re, gn_mul(gn_mul(up, c), again));
-    gn_array *left = gn_eq_s(x, -GNI_INF), *none = gn_logical_and(left, gn_logical_not(gn_isfinite(y)));
-    re = gn_where(left, gn_full_like(x, -1.0), gni_or_infinite(x, y, re));
-    return gn_complex(re, gn_where(none, gn_zeros_like(x), gni_zero_mul(gni_zero_mul(gn_sin(y), up), again)));
+static gn_array *gni_complex_expm1(gn_context *g, gn_array *a) {
+    gn_array *x = gni_re(a), *y = gni_im(a), *up = gni_complex_exp(g, a), *half = gn_sin(gn_mul_s(y, 0.5));
+    gni_computed(up);
+    gn_array *re = gn_sub(gn_mul(gn_expm1(x), gn_cos(y)), gn_mul_s(gn_square(half), 2.0));
+    re = gn_where(gn_eq_s(x, -GNI_INF), gn_full_like(x, -1.0), gn_where(gn_gt_s(x, 80.0), gni_re(up), re));
+    return gn_complex(re, gni_im(up));
 }
 
 // Of small numbers half of log1p of what the square of |1 + a| is beyond 1.
@@ -45852,9 +46121,6 @@ static gn_array *gni_complex_log1p(gn_context *g, gn_array *a) {
     gn_array *re = gn_mul_s(gn_log1p(gn_add(gn_mul(u, gn_add_s(u, 2.0)), gn_square(v))), 0.5);
     return gn_complex(gn_where(close, re, gni_re(z)), gni_im(z));
 }
-
-// What is 0 or more or NaN, with the sign of x. gn_copysign would read the sign of `a` from memory.
-static gn_array *gni_signed_by(gn_array *a, gn_array *x) { return gn_where(gn_signbit(x), gn_neg(a), a); }
 
 static bool gni_back_complex_arc(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *a = node->in[0], *less = gn_rsub_s(a, 1.0), *more = gn_add_s(a, 1.0), *slope;
@@ -45875,14 +46141,6 @@ static gn_array *gni_complex_arc_end(gn_context *g, const char *fn, gni_op op, g
     return z;
 }
 
-// Two arrays that longer work needs, in one program.
-static void gni_both_computed(gn_array *a, gn_array *b) {
-    gn_array *both[2];
-    both[0] = a;
-    both[1] = b;
-    gn_eval_all(both, a != NULL && b != NULL ? 2 : 0);
-}
-
 // Kahan's arc sine and arc cosine (1987) in the quadrant x, y >= 0: with p + iq the root of 1 + z and u - iv that of 1 - z,
 // the angles of pu + qv + ix and 2 of p + iu, and asinh(uq + vp) for the other part. No sum there loses digits, as all
 // terms are 0 or more. Far out, where some of these are no numbers, asinh(|z| / 2) + log 2 and the angle of z.
@@ -45896,14 +46154,15 @@ static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_a
     gn_array *p = gni_root_size(more, y), *q = gn_mul_s(gn_div(y, p), 0.5), *t = gni_root_size(less, y);
     gn_array *s = gn_mul_s(gn_div(y, gn_maximum_s(t, wide ? 1e-300 : 1e-30)), 0.5); // where t is 0, y is as well
     gn_array *inside = gn_ge_s(less, 0.0), *u = gn_where(inside, t, s), *v = gn_where(inside, s, t);
-    gn_array *size = gn_fma(u, q, gn_mul(v, p)), *angle;
+    gn_array *size = gn_fma(u, q, gn_mul(v, p)), *angle, *both[2];
     if (op == GNI_OP_ASIN) {
         angle = gn_fma(p, u, gn_mul(q, v));
     } else {
         gn_array *left = gn_lt_s(re, 0.0);
         angle = gn_mul_s(gn_atan2(gn_where(left, p, u), gn_where(left, u, p)), 2.0);
     }
-    gni_both_computed(size, angle);
+    both[0] = size, both[1] = angle;
+    gni_all_computed(both, 2);
     gn_array *large = gn_hypot(gn_mul_s(x, 0.5), gn_mul_s(y, 0.5)), *beyond = gn_gt_s(large, most), *none = gn_zeros_like(x);
     size = gn_add(gn_asinh(gn_where(beyond, large, size)), gn_where(beyond, gn_full_like(x, GNI_LN2), none));
     size = gni_signed_by(size, im);
@@ -45952,16 +46211,17 @@ static gn_array *gni_complex_math(gn_context *g, const char *fn, gni_op op, gn_a
     case GNI_OP_ASINH: return gni_turned_back(gni_complex_asin(g, fn, GNI_OP_ASIN, gn_complex(gn_neg(im), re)));
     case GNI_OP_ATAN: return gni_turned_back(gni_complex_atanh(g, fn, gn_complex(gn_neg(im), re)));
     case GNI_OP_SIGN: // a over its magnitude; what is infinite in one part only goes along the axes
-        size = gni_complex_abs(g, a);
+        size = gni_complex_scale(re, im);
+        a = gn_complex(gn_mul(re, size), gn_mul(im, size)), size = gni_complex_abs(g, a);
         return gn_where(gn_eq_s(size, 0.0), gn_zeros_like(size),
                         gn_div(a, gn_where(gn_eq_s(size, 0.0), gn_ones_like(size), size)));
-    case GNI_OP_SINH: return gni_complex_sinh(re, im);
-    case GNI_OP_COSH: return gni_complex_cosh(re, im);
+    case GNI_OP_SINH:
+    case GNI_OP_COSH: return gni_complex_sinh(g, fn, op, a);
     case GNI_OP_TANH: return gni_complex_tanh(g, a);
-    case GNI_OP_SIN: return gni_turned_back(gni_complex_sinh(gn_neg(im), re));
-    case GNI_OP_COS: return gni_complex_cosh(gn_neg(im), re);
+    case GNI_OP_SIN: return gni_turned_back(gni_complex_sinh(g, fn, GNI_OP_SINH, gn_complex(gn_neg(im), re)));
+    case GNI_OP_COS: return gni_complex_sinh(g, fn, GNI_OP_COSH, gn_complex(gn_neg(im), re));
     case GNI_OP_TAN: return gni_turned_back(gni_complex_tanh(g, gn_complex(gn_neg(im), re)));
-    case GNI_OP_EXPM1: return gni_complex_expm1(re, im);
+    case GNI_OP_EXPM1: return gni_complex_expm1(g, a);
     case GNI_OP_LOG1P: return gni_complex_log1p(g, a);
     case GNI_OP_LOG2: return gn_mul_s(gni_complex_log(g, a), 1.0 / GNI_LN2);
     case GNI_OP_LOG10: return gn_mul_s(gni_complex_log(g, a), 1.0 / GNI_LN10);
@@ -46821,17 +47081,18 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     int at;
     gn_array *x = gni_one_axis(g, fn, a, axis, &at), *y = NULL;
     const bool sums = op == GNI_SCAN_SUM || op == GNI_SCAN_PROD;
-    if (x != NULL && gni_is_complex(x->dtype) && sums) {
+    const bool pairs = x != NULL && gni_is_complex(x->dtype) && sums;
+    if (pairs && (g->gpu != NULL || gni_tracks(g, &x, 1))) {
         if (op == GNI_SCAN_SUM) return gni_end_scope(g, gn_complex(gn_cumsum(gn_real(x), at), gn_cumsum(gn_imag(x), at)));
         y = gni_complex_cumprod(x, at);
         return gni_end_scope(g, y == a ? gn_copy(a) : y);
     }
-    if (x == NULL || !gni_real_only(g, fn, &x, 1)) return gni_end_scope(g, NULL);
+    if (x == NULL || (!pairs && !gni_real_only(g, fn, &x, 1))) return gni_end_scope(g, NULL);
     if (x->dtype == GN_U64 && !sums && op != GNI_SCAN_LOGSUMEXP) {
         y = gni_scan_axis(fn, op, gni_flip_sign(x), axis);
         return gni_end_scope(g, y != NULL ? gni_flip_sign(y) : NULL);
     }
-    if (!gni_is_float(x->dtype) && (sums || op == GNI_SCAN_LOGSUMEXP))
+    if (!gni_is_float(x->dtype) && !pairs && (sums || op == GNI_SCAN_LOGSUMEXP))
         x = gni_as(x, !sums ? GN_F32 : gni_is_unsigned(x->dtype) ? GN_U64 : GN_I64);
     const bool tracks = x != NULL && gni_elements(&x->shape) > 0 && gni_tracks(g, &x, 1),
                extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;
@@ -49154,8 +49415,8 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
     return gni_end(g, y);
 }
 
-// Whether the uniform number (float32) of each place is below p, as job->seed and job->counter say. On a GPU truth values are a
-// quarter of what the numbers are in memory; on the CPU comparing is part of the program that asks.
+// Whether the uniform number (float32) of each place of the stream that job says is below p. On a GPU truth values are a
+// quarter of what numbers are in memory; on the CPU comparing is part of the program that asks.
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, gni_random *job) {
     if (g->gpu == NULL) {
         job->kind = GNI_RAND_UNIFORM;
