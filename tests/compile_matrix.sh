@@ -181,6 +181,13 @@ for switch in GPUNUM_NO_THREADS GPUNUM_NO_SIMD GPUNUM_NO_AVX512 GPUNUM_NO_FFT GP
     try "$switch" $quick -std=c99 $warnings -fsyntax-only -I$include -D$switch implementation.c
 done
 
+# On a big-endian machine, which the compiler is told that this is one, the implementation says why it does not compile.
+refuses() {
+    ! "$@" >log.refused 2>&1 && grep -q "error.*big-endian" log.refused || { cat log.refused; return 1; }
+}
+try "big-endian" refuses $quick -std=c99 -E -o refused.i -I$include -U__BYTE_ORDER__ \
+    -D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__ implementation.c
+
 # --- ways of including --------------------------------------------------------------------------
 
 # The programs of tests/hosts are gcc's.

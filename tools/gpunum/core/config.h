@@ -11,6 +11,12 @@
 #error "gpunum.h: -ffast-math breaks NaN, Inf and rounding; compile the implementation without it"
 #endif
 
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#error "gpunum.h: this is a big-endian machine, on which numbers would be wrong; a little-endian one is needed"
+#endif
+#endif
+
 // The SIMD rooms are compiled by including this file again under the name it is known by.
 #ifndef GPUNUM_SELF
 #define GPUNUM_SELF "gpunum.h"

@@ -9,13 +9,6 @@
 #include "../util/stream.h"
 #endif
 
-static bool gni_little_endian(void) {
-    const uint16_t one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
-
 // Reverses the bytes of n numbers of `size` bytes.
 static void gni_swap_bytes(void *data, int64_t n, size_t size) {
     unsigned char *p = (unsigned char *)data;
@@ -44,8 +37,7 @@ static gn_array *gni_file_array(gni_file *file, gn_dtype t, const gn_shape *s, b
         return NULL;
     }
     size_t word = gn_dtype_size(t) / (gni_is_complex(t) ? 2 : 1);
-    if (little != gni_little_endian() && word > 1)
-        gni_swap_bytes(data, (int64_t)(bytes / word), word);
+    if (!little && word > 1) gni_swap_bytes(data, (int64_t)(bytes / word), word);
     if (t == GN_BOOL)
         for (int64_t i = 0; i < n; i++) ((uint8_t *)data)[i] = ((uint8_t *)data)[i] != 0;
     return y;
@@ -152,7 +144,7 @@ static const gni_npy_type gni_npy_types[] = {
 // The dtype of a descr such as "<f4"; GN_DTYPE_COUNT after gni_fail.
 static gn_dtype gni_npy_dtype(const gni_file *file, const char *descr, bool *little) {
     char order = descr[0];
-    *little = order == '<' || (order != '>' && gni_little_endian());
+    *little = order != '>';
     const char *code =
         order == '<' || order == '>' || order == '=' || order == '|' ? descr + 1 : descr;
     for (int i = 0; i < GNI_COUNT(gni_npy_types); i++)
@@ -254,7 +246,7 @@ static size_t gni_npy_header(const gn_array *a, char *head, size_t size) {
     const char *code = "";
     for (int i = 0; i < GNI_COUNT(gni_npy_types); i++)
         if (gni_npy_types[i].t == a->dtype) code = gni_npy_types[i].code;
-    char order = gn_dtype_size(a->dtype) == 1 ? '|' : gni_little_endian() ? '<' : '>';
+    char order = gn_dtype_size(a->dtype) == 1 ? '|' : '<';
     int at = snprintf(head + 10, size - 10, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                       order, code);
     for (int i = 0; i < a->shape.rank; i++)

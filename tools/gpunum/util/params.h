@@ -284,7 +284,6 @@ static bool gni_params_lay(const gn_params *p) {
                  p->arrays.item[i].name);
         return false;
     }
-    if (!gni_little_endian()) gni_fail(p->ctx, GN_ERROR_UNSUPPORTED, "%s: not on a big-endian machine", p->ctx->call);
     return !p->ctx->call_failed;
 }
 
