@@ -79,7 +79,7 @@
 #define GNI_WASM 1
 #include <wasm_simd128.h>
 #endif
-#if defined(GNI_X86) || defined(GNI_WASM)
+#if defined(GNI_X86) || defined(GNI_NEON) || defined(GNI_WASM)
 #define GNI_NO_PLAIN 1 // has vectors of 128 bits wherever it runs: no pass without
 #endif
 #if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)

@@ -31,7 +31,11 @@ typedef double GNI_FN(gni_la_m) __attribute__((vector_size(GNI_VW * 4), aligned(
 #define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #else
 #define GNI_LA_SET(x) GNI_FN(gni_la_set)(x)
+#if GNI_V_NEON
+#define GNI_LA_FMA(a, b, c) ((GNI_LA_V)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#else
 #define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
+#endif
 GNI_INLINE GNI_LA_V GNI_FN(gni_la_set)(double x) {
     GNI_LA_V v = {x, x};
     return v;

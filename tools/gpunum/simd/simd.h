@@ -433,8 +433,13 @@ GNI_INLINE gni_vf gni_vmaxc(gni_vf x, gni_vf bound) {
     return gni_ksel(gni_klt(x, bound), bound, x);
 #endif
 }
+#if GNI_V_NEON // whose minimum is NaN if either is
+GNI_INLINE gni_vf gni_vmin(gni_vf a, gni_vf b) { return gni_vminc(a, b); }
+GNI_INLINE gni_vf gni_vmax(gni_vf a, gni_vf b) { return gni_vmaxc(a, b); }
+#else
 GNI_INLINE gni_vf gni_vmin(gni_vf a, gni_vf b) { return gni_ksel(gni_knan(b), b, gni_vminc(a, b)); }
 GNI_INLINE gni_vf gni_vmax(gni_vf a, gni_vf b) { return gni_ksel(gni_knan(b), b, gni_vmaxc(a, b)); }
+#endif
 
 // Rounding to an integral float; the sign of zero is kept. gni_vrint rounds half to even.
 #define gni_vrint GNI_FN(gni_s_rint)
@@ -511,6 +516,9 @@ GNI_INLINE gni_vi gni_vtoi_fast(gni_vf x) {
 #if GNI_V_WASM
 GNI_INLINE gni_vi gni_vtoi(gni_vf x) { return (gni_vi)wasm_i32x4_trunc_sat_f32x4((v128_t)x); }
 GNI_INLINE gni_vu gni_vtou(gni_vf x) { return (gni_vu)wasm_u32x4_trunc_sat_f32x4((v128_t)x); }
+#elif GNI_V_NEON
+GNI_INLINE gni_vi gni_vtoi(gni_vf x) { return gni_vtoi_fast(x); }
+GNI_INLINE gni_vu gni_vtou(gni_vf x) { return (gni_vu)vcvtq_u32_f32((float32x4_t)x); }
 #else
 GNI_INLINE gni_vi gni_vtoi(gni_vf x) {
     gni_vf top = gni_vset(2147483648.0f);
