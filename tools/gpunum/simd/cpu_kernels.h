@@ -381,6 +381,10 @@ GNI_INLINE gni_vi gni_vload_u8(const uint8_t *p) {
     memcpy(&t, p, sizeof t);
     __m128i zero = _mm_setzero_si128(), x = _mm_cvtsi32_si128(t);
     return (gni_vi)_mm_unpacklo_epi16(_mm_unpacklo_epi8(x, zero), zero);
+#elif GNI_V_NEON
+    uint32_t t;
+    memcpy(&t, p, sizeof t);
+    return (gni_vi)vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(t))));
 #elif GNI_VW == 1
     return *p;
 #else
@@ -403,6 +407,10 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
     __m128i t = _mm_packs_epi32((__m128i)y, (__m128i)y);
 #endif
     t = _mm_packus_epi16(t, t);
+    memcpy(p, &t, GNI_VW);
+#elif GNI_V_NEON
+    const uint16x4_t half = vmovn_u32((uint32x4_t)x);
+    const uint8x8_t t = vmovn_u16(vcombine_u16(half, half));
     memcpy(p, &t, GNI_VW);
 #elif GNI_VW == 1
     *p = (uint8_t)(x & 255);
@@ -461,26 +469,29 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
         SOME                                                                                       \
         for (; i < n; i++) d[i] = (TD)s[i];                                                        \
     }
-#if GNI_VW > 1
+#if GNI_V_NEON
+#define GNI_WIDEN(V, T)                                                                            \
+    for (; i + GNI_VW <= n; i += GNI_VW) gni_vstorei(d + i, (gni_vi)vmovl_##T(vld1_##T(s + i)));
+#elif GNI_VW > 1
 #define gni_vw GNI_FN(gni_vecw)
 #define gni_vwu GNI_FN(gni_vecwu)
 typedef int16_t gni_vw __attribute__((vector_size(2 * GNI_VW)));
 typedef uint16_t gni_vwu __attribute__((vector_size(2 * GNI_VW)));
-#define GNI_WIDEN(V)                                                                               \
+#define GNI_WIDEN(V, T)                                                                            \
     for (V x; i + GNI_VW <= n; i += GNI_VW) {                                                      \
         memcpy(&x, s + i, sizeof x);                                                               \
         gni_vstorei(d + i, __builtin_convertvector(x, gni_vi));                                    \
     }
 #else
-#define GNI_WIDEN(V)
+#define GNI_WIDEN(V, T)
 #endif
 #define GNI_CUT                                                                                    \
     for (uint16_t r[16]; i + 16 <= n; i += 16) {                                                   \
         for (int j = 0; j < 16; j++) r[j] = (uint16_t)s[i + j];                                    \
         memcpy(d + i, r, sizeof r);                                                                \
     }
-GNI_MOVE_16(gni_load_i16, int32_t, int16_t, GNI_WIDEN(gni_vw))
-GNI_MOVE_16(gni_load_u16, int32_t, uint16_t, GNI_WIDEN(gni_vwu))
+GNI_MOVE_16(gni_load_i16, int32_t, int16_t, GNI_WIDEN(gni_vw, s16))
+GNI_MOVE_16(gni_load_u16, int32_t, uint16_t, GNI_WIDEN(gni_vwu, u16))
 GNI_MOVE_16(gni_store_16, uint16_t, uint32_t, GNI_CUT)
 #undef GNI_WIDEN
 #undef GNI_CUT

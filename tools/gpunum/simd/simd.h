@@ -572,6 +572,8 @@ GNI_INLINE gni_vf gni_utov(gni_vu x) {
 GNI_INLINE gni_vu gni_vwiden(gni_vh x) {
 #if GNI_VW == 1
     return x;
+#elif GNI_V_NEON // gcc's own conversions of 64 bits to 128 go through other registers
+    return (gni_vu)vmovl_u16((uint16x4_t)x);
 #else
     return __builtin_convertvector(x, gni_vu);
 #endif
