@@ -1965,6 +1965,12 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 #error "gpunum.h: -ffast-math breaks NaN, Inf and rounding; compile the implementation without it"
 #endif
 
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#error "gpunum.h: this is a big-endian machine, on which numbers would be wrong; a little-endian one is needed"
+#endif
+#endif
+
 // The SIMD rooms are compiled by including this file again under the name it is known by.
 #ifndef GPUNUM_SELF
 #define GPUNUM_SELF "gpunum.h"
@@ -2027,7 +2033,7 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 #define GNI_WASM 1
 #include <wasm_simd128.h>
 #endif
-#if defined(GNI_X86) || defined(GNI_WASM)
+#if defined(GNI_X86) || defined(GNI_NEON) || defined(GNI_WASM)
 #define GNI_NO_PLAIN 1 // has vectors of 128 bits wherever it runs: no pass without
 #endif
 #if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
@@ -3507,8 +3513,13 @@ GNI_INLINE gni_vf gni_vmaxc(gni_vf x, gni_vf bound) {
     return gni_ksel(gni_klt(x, bound), bound, x);
 #endif
 }
+#if GNI_V_NEON // whose minimum is NaN if either is
+GNI_INLINE gni_vf gni_vmin(gni_vf a, gni_vf b) { return gni_vminc(a, b); }
+GNI_INLINE gni_vf gni_vmax(gni_vf a, gni_vf b) { return gni_vmaxc(a, b); }
+#else
 GNI_INLINE gni_vf gni_vmin(gni_vf a, gni_vf b) { return gni_ksel(gni_knan(b), b, gni_vminc(a, b)); }
 GNI_INLINE gni_vf gni_vmax(gni_vf a, gni_vf b) { return gni_ksel(gni_knan(b), b, gni_vmaxc(a, b)); }
+#endif
 
 // Rounding to an integral float; the sign of zero is kept. gni_vrint rounds half to even.
 #define gni_vrint GNI_FN(gni_s_rint)
@@ -3585,6 +3596,9 @@ GNI_INLINE gni_vi gni_vtoi_fast(gni_vf x) {
 #if GNI_V_WASM
 GNI_INLINE gni_vi gni_vtoi(gni_vf x) { return (gni_vi)wasm_i32x4_trunc_sat_f32x4((v128_t)x); }
 GNI_INLINE gni_vu gni_vtou(gni_vf x) { return (gni_vu)wasm_u32x4_trunc_sat_f32x4((v128_t)x); }
+#elif GNI_V_NEON
+GNI_INLINE gni_vi gni_vtoi(gni_vf x) { return gni_vtoi_fast(x); }
+GNI_INLINE gni_vu gni_vtou(gni_vf x) { return (gni_vu)vcvtq_u32_f32((float32x4_t)x); }
 #else
 GNI_INLINE gni_vi gni_vtoi(gni_vf x) {
     gni_vf top = gni_vset(2147483648.0f);
@@ -3638,6 +3652,8 @@ GNI_INLINE gni_vf gni_utov(gni_vu x) {
 GNI_INLINE gni_vu gni_vwiden(gni_vh x) {
 #if GNI_VW == 1
     return x;
+#elif GNI_V_NEON // gcc's own conversions of 64 bits to 128 go through other registers
+    return (gni_vu)vmovl_u16((uint16x4_t)x);
 #else
     return __builtin_convertvector(x, gni_vu);
 #endif
@@ -5450,6 +5466,10 @@ GNI_INLINE gni_vi gni_vload_u8(const uint8_t *p) {
     memcpy(&t, p, sizeof t);
     __m128i zero = _mm_setzero_si128(), x = _mm_cvtsi32_si128(t);
     return (gni_vi)_mm_unpacklo_epi16(_mm_unpacklo_epi8(x, zero), zero);
+#elif GNI_V_NEON
+    uint32_t t;
+    memcpy(&t, p, sizeof t);
+    return (gni_vi)vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(t))));
 #elif GNI_VW == 1
     return *p;
 #else
@@ -5472,6 +5492,10 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
     __m128i t = _mm_packs_epi32((__m128i)y, (__m128i)y);
 #endif
     t = _mm_packus_epi16(t, t);
+    memcpy(p, &t, GNI_VW);
+#elif GNI_V_NEON
+    const uint16x4_t half = vmovn_u32((uint32x4_t)x);
+    const uint8x8_t t = vmovn_u16(vcombine_u16(half, half));
     memcpy(p, &t, GNI_VW);
 #elif GNI_VW == 1
     *p = (uint8_t)(x & 255);
@@ -5530,26 +5554,29 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
         SOME                                                                                       \
         for (; i < n; i++) d[i] = (TD)s[i];                                                        \
     }
-#if GNI_VW > 1
+#if GNI_V_NEON
+#define GNI_WIDEN(V, T)                                                                            \
+    for (; i + GNI_VW <= n; i += GNI_VW) gni_vstorei(d + i, (gni_vi)vmovl_##T(vld1_##T(s + i)));
+#elif GNI_VW > 1
 #define gni_vw GNI_FN(gni_vecw)
 #define gni_vwu GNI_FN(gni_vecwu)
 typedef int16_t gni_vw __attribute__((vector_size(2 * GNI_VW)));
 typedef uint16_t gni_vwu __attribute__((vector_size(2 * GNI_VW)));
-#define GNI_WIDEN(V)                                                                               \
+#define GNI_WIDEN(V, T)                                                                            \
     for (V x; i + GNI_VW <= n; i += GNI_VW) {                                                      \
         memcpy(&x, s + i, sizeof x);                                                               \
         gni_vstorei(d + i, __builtin_convertvector(x, gni_vi));                                    \
     }
 #else
-#define GNI_WIDEN(V)
+#define GNI_WIDEN(V, T)
 #endif
 #define GNI_CUT                                                                                    \
     for (uint16_t r[16]; i + 16 <= n; i += 16) {                                                   \
         for (int j = 0; j < 16; j++) r[j] = (uint16_t)s[i + j];                                    \
         memcpy(d + i, r, sizeof r);                                                                \
     }
-GNI_MOVE_16(gni_load_i16, int32_t, int16_t, GNI_WIDEN(gni_vw))
-GNI_MOVE_16(gni_load_u16, int32_t, uint16_t, GNI_WIDEN(gni_vwu))
+GNI_MOVE_16(gni_load_i16, int32_t, int16_t, GNI_WIDEN(gni_vw, s16))
+GNI_MOVE_16(gni_load_u16, int32_t, uint16_t, GNI_WIDEN(gni_vwu, u16))
 GNI_MOVE_16(gni_store_16, uint16_t, uint32_t, GNI_CUT)
 #undef GNI_WIDEN
 #undef GNI_CUT
@@ -7229,7 +7256,11 @@ typedef double GNI_FN(gni_la_m) __attribute__((vector_size(GNI_VW * 4), aligned(
 #define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #else
 #define GNI_LA_SET(x) GNI_FN(gni_la_set)(x)
+#if GNI_V_NEON
+#define GNI_LA_FMA(a, b, c) ((GNI_LA_V)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#else
 #define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
+#endif
 GNI_INLINE GNI_LA_V GNI_FN(gni_la_set)(double x) {
     GNI_LA_V v = {x, x};
     return v;
@@ -56657,13 +56688,6 @@ static size_t gni_file_written(const gni_file *file) {
 // Array files: NumPy's .npy (format versions 1 to 3) and MNIST's IDX. Everything in a file is checked
 // before memory is asked for.
 
-static bool gni_little_endian(void) {
-    const uint16_t one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
-
 // Reverses the bytes of n numbers of `size` bytes.
 static void gni_swap_bytes(void *data, int64_t n, size_t size) {
     unsigned char *p = (unsigned char *)data;
@@ -56692,8 +56716,7 @@ static gn_array *gni_file_array(gni_file *file, gn_dtype t, const gn_shape *s, b
         return NULL;
     }
     size_t word = gn_dtype_size(t) / (gni_is_complex(t) ? 2 : 1);
-    if (little != gni_little_endian() && word > 1)
-        gni_swap_bytes(data, (int64_t)(bytes / word), word);
+    if (!little && word > 1) gni_swap_bytes(data, (int64_t)(bytes / word), word);
     if (t == GN_BOOL)
         for (int64_t i = 0; i < n; i++) ((uint8_t *)data)[i] = ((uint8_t *)data)[i] != 0;
     return y;
@@ -56800,7 +56823,7 @@ static const gni_npy_type gni_npy_types[] = {
 // The dtype of a descr such as "<f4"; GN_DTYPE_COUNT after gni_fail.
 static gn_dtype gni_npy_dtype(const gni_file *file, const char *descr, bool *little) {
     char order = descr[0];
-    *little = order == '<' || (order != '>' && gni_little_endian());
+    *little = order != '>';
     const char *code =
         order == '<' || order == '>' || order == '=' || order == '|' ? descr + 1 : descr;
     for (int i = 0; i < GNI_COUNT(gni_npy_types); i++)
@@ -56902,7 +56925,7 @@ static size_t gni_npy_header(const gn_array *a, char *head, size_t size) {
     const char *code = "";
     for (int i = 0; i < GNI_COUNT(gni_npy_types); i++)
         if (gni_npy_types[i].t == a->dtype) code = gni_npy_types[i].code;
-    char order = gn_dtype_size(a->dtype) == 1 ? '|' : gni_little_endian() ? '<' : '>';
+    char order = gn_dtype_size(a->dtype) == 1 ? '|' : '<';
     int at = snprintf(head + 10, size - 10, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                       order, code);
     for (int i = 0; i < a->shape.rank; i++)
@@ -59168,7 +59191,6 @@ static bool gni_params_lay(const gn_params *p) {
                  p->arrays.item[i].name);
         return false;
     }
-    if (!gni_little_endian()) gni_fail(p->ctx, GN_ERROR_UNSUPPORTED, "%s: not on a big-endian machine", p->ctx->call);
     return !p->ctx->call_failed;
 }
 
