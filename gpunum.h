@@ -34897,7 +34897,8 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     c.generic.spec[GNI_S_SCAN_THREADS] = fast->threads;
     c.generic.spec[GNI_S_SCAN_EACH] = fast->each;
     c.generic.spec[GNI_S_SCAN_LANES] = fast->lanes;
-    c.param[GNI_P_SCAN_EPOCH] = gni_job_state(gpu)->scan_epoch;
+    const gni_gpu_jobs *ops = gni_job_state(gpu); // which there is with posts, see gni_order_posts
+    c.param[GNI_P_SCAN_EPOCH] = ops != NULL ? ops->scan_epoch : 0;
     return gni_order_dispatch(&c, fast->module, groups);
 }
 
@@ -34907,7 +34908,10 @@ static bool gni_order_posts(gni_gpu *gpu, int64_t count, gni_gpu_mem *own, gni_g
     gni_gpu_jobs *ops = gni_job_state(gpu);
     const uint64_t bytes = (uint64_t)count * 16;
     memset(own, 0, sizeof *own);
-    if (ops == NULL) return false;
+    if (ops == NULL) {
+        gni_fail_memory(gpu->g, "scan", sizeof(gni_gpu_jobs));
+        return false;
+    }
     if (gpu->g->host_recording) {
         if (ops->scan_epoch == 0) ops->scan_epoch = 1;
         if (!gni_gpu_alloc(gpu, bytes, own)) {
@@ -35570,7 +35574,10 @@ static bool gni_faults_end(gn_context *g, gni_gpu_ticket *t) {
 static bool gni_job_fault(gni_job_call *c, const gni_places *at) {
     gni_gpu_jobs *ops = gni_job_state(c->gpu);
     const uint64_t bytes = (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES;
-    if (!ops) return false;
+    if (!ops) {
+        gni_fail_memory(c->gpu->g, at->fn, sizeof(gni_gpu_jobs));
+        return false;
+    }
     if (!ops->has_faults) {
         if (!gni_gpu_alloc(c->gpu, bytes, &ops->faults)) {
             gni_fail_memory(c->gpu->g, at->fn, bytes);

@@ -90,7 +90,8 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     c.generic.spec[GNI_S_SCAN_THREADS] = fast->threads;
     c.generic.spec[GNI_S_SCAN_EACH] = fast->each;
     c.generic.spec[GNI_S_SCAN_LANES] = fast->lanes;
-    c.param[GNI_P_SCAN_EPOCH] = gni_job_state(gpu)->scan_epoch;
+    const gni_gpu_jobs *ops = gni_job_state(gpu); // which there is with posts, see gni_order_posts
+    c.param[GNI_P_SCAN_EPOCH] = ops != NULL ? ops->scan_epoch : 0;
     return gni_order_dispatch(&c, fast->module, groups);
 }
 
@@ -100,7 +101,10 @@ static bool gni_order_posts(gni_gpu *gpu, int64_t count, gni_gpu_mem *own, gni_g
     gni_gpu_jobs *ops = gni_job_state(gpu);
     const uint64_t bytes = (uint64_t)count * 16;
     memset(own, 0, sizeof *own);
-    if (ops == NULL) return false;
+    if (ops == NULL) {
+        gni_fail_memory(gpu->g, "scan", sizeof(gni_gpu_jobs));
+        return false;
+    }
     if (gpu->g->host_recording) {
         if (ops->scan_epoch == 0) ops->scan_epoch = 1;
         if (!gni_gpu_alloc(gpu, bytes, own)) {

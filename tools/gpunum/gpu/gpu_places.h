@@ -29,7 +29,10 @@ static bool gni_faults_end(gn_context *g, gni_gpu_ticket *t) {
 static bool gni_job_fault(gni_job_call *c, const gni_places *at) {
     gni_gpu_jobs *ops = gni_job_state(c->gpu);
     const uint64_t bytes = (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES;
-    if (!ops) return false;
+    if (!ops) {
+        gni_fail_memory(c->gpu->g, at->fn, sizeof(gni_gpu_jobs));
+        return false;
+    }
     if (!ops->has_faults) {
         if (!gni_gpu_alloc(c->gpu, bytes, &ops->faults)) {
             gni_fail_memory(c->gpu->g, at->fn, bytes);
