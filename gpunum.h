@@ -1005,8 +1005,9 @@ GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges); // in par
 // product that only a scope holds may be computed again if it is asked for after its store was fused.
 // A large float32 operand that is itself pending elementwise work (a conversion, a scale, a mask) is made while
 // the product reads it, where the other operand is a vector and nobody else reads it; sums may round differently then.
-// Large operands of 16 bits whose rows are no multiples of 16 bytes are copied first on a GPU with matrix units. The copy stays with
-// its array, for the next product, until that is written or freed, while less than half of the device's memory is taken.
+// Large operands of 16 bits whose rows are no multiples of 16 bytes are copied first, on a GPU with matrix units. The
+// copy stays with its array, for the next product, until that is written or freed, while less than half of the device's
+// memory is taken.
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b);
 // NumPy's dot: inner product of 1-d arrays; else sums over the last axis of `a` and the last but one of `b`.
 GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b);
