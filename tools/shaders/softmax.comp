@@ -226,7 +226,8 @@ vec2 gn_measure(uint row, uint first, uint end) {
         }
         float m = max(gn_max4(max(max(x[0], x[1]), max(x[2], x[3]))), top);
         uvec4 most = max(max(GN_BITS_MAG(x[0]), GN_BITS_MAG(x[1])), max(GN_BITS_MAG(x[2]), GN_BITS_MAG(x[3])));
-        if (max(max(most.x, most.y), max(most.z, most.w)) > 0x7f800000u || gn_isnan(vec4(top)).x) m = uintBitsToFloat(0x7fc00000u);
+        uint largest = max(max(most.x, most.y), max(most.z, most.w));
+        if (largest > 0x7f800000u || gn_isnan(vec4(top)).x) m = uintBitsToFloat(largest | 0x7fc00000u);
         if (floatBitsToUint(m) != floatBitsToUint(top)) {
             vec4 f = gn_exp_below(vec4(top), m);
             s *= f;

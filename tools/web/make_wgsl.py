@@ -251,6 +251,7 @@ def functions(text):
 # more shared memory than every device of WebGPU has.
 FILES = ["matmul", "matvec", "softmax", "random", "take", "scatter", "scan", "sort", "select", "find", "fft", "fft_any", "fft_wide",
          "image"]
+LEFT_OUT = ["softmax_wide"]
 PUBLIC = {"gn_neutral_": "neutral", "gn_neutral_c_": "neutral_c", "gn_enter": "enter", "gn_join": "join", "gn_join_next": "join_next",
           "gn_leave": "leave", "gn_load_f16": "load_f16", "gn_store_f16": "store_f16", "gn_store_bf16": "store_bf16"}
 
@@ -389,6 +390,8 @@ def kernels(tmp, keep):
                 failed.append(name)
                 lines = [x for x in str(e).split("\n") if re.search(r"rror|unhandled|not supported|nvalid|more than", x)]
                 print("%s: %s" % (name, (lines or [str(e)])[-1][-200:]), file=sys.stderr)
+    if failed != LEFT_OUT:
+        sys.exit("make_wgsl.py: no form for WebGPU: %s; known: %s" % (", ".join(failed), ", ".join(LEFT_OUT)))
     return done, failed
 
 
