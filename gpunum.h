@@ -4810,18 +4810,17 @@ static void GNI_FN(gni_fold_argmax_f)(gni_acc *acc, const void *x, int64_t n, in
             if ((p[i] & mask) STOP 0) acc->i = VALUE;                                              \
     }
 // Of a float the bits but for its sign.
-#define GNI_FOLD_TRUTHS(name, of, mask)                                                            \
+#define GNI_FOLD_TRUTHS(name, of, T, mask)                                                         \
     static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
         GNI_UNUSED(at);                                                                            \
-        GNI_FN(of)(acc, (const uint32_t *)x, n, mask);                                             \
+        GNI_FN(of)(acc, (const T *)x, n, mask);                                                    \
     }
 GNI_FOLD_TRUTH(gni_fold_any, !=, 1)
 GNI_FOLD_TRUTH(gni_fold_all, ==, 0)
-GNI_FOLD_TRUTHS(gni_fold_any_f, gni_fold_any, INT32_MAX)
-GNI_FOLD_TRUTHS(gni_fold_any_i, gni_fold_any, UINT32_MAX)
-GNI_FOLD_TRUTHS(gni_fold_all_f, gni_fold_all, INT32_MAX)
-GNI_FOLD_TRUTHS(gni_fold_all_i, gni_fold_all, UINT32_MAX)
-#undef GNI_FOLD_TRUTHS
+GNI_FOLD_TRUTHS(gni_fold_any_f, gni_fold_any, uint32_t, INT32_MAX)
+GNI_FOLD_TRUTHS(gni_fold_any_i, gni_fold_any, uint32_t, UINT32_MAX)
+GNI_FOLD_TRUTHS(gni_fold_all_f, gni_fold_all, uint32_t, INT32_MAX)
+GNI_FOLD_TRUTHS(gni_fold_all_i, gni_fold_all, uint32_t, UINT32_MAX)
 #undef GNI_FOLD_TRUTH
 
 #define GNI_FOLD_INT(name, T, UNIT, STEP)                                                          \
@@ -6890,18 +6889,12 @@ static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n,
                 if (odds[k] != 0) acc->i = VALUE;                                                  \
         }                                                                                          \
     }
-// Of a float the bits but for its sign.
-#define GNI_FOLD_TRUTHS(name, of, mask)                                                            \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
-        GNI_UNUSED(at);                                                                            \
-        GNI_FN(of)(acc, (const int64_t *)x, n, mask);                                                    \
-    }
 GNI_FOLD_TRUTH(gni_wide_fold_any, !=, 1)
 GNI_FOLD_TRUTH(gni_wide_fold_all, ==, 0)
-GNI_FOLD_TRUTHS(gni_wide_fold_any_f, gni_wide_fold_any, INT64_MAX)
-GNI_FOLD_TRUTHS(gni_wide_fold_any_i, gni_wide_fold_any, -1)
-GNI_FOLD_TRUTHS(gni_wide_fold_all_f, gni_wide_fold_all, INT64_MAX)
-GNI_FOLD_TRUTHS(gni_wide_fold_all_i, gni_wide_fold_all, -1)
+GNI_FOLD_TRUTHS(gni_wide_fold_any_f, gni_wide_fold_any, int64_t, INT64_MAX)
+GNI_FOLD_TRUTHS(gni_wide_fold_any_i, gni_wide_fold_any, int64_t, -1)
+GNI_FOLD_TRUTHS(gni_wide_fold_all_f, gni_wide_fold_all, int64_t, INT64_MAX)
+GNI_FOLD_TRUTHS(gni_wide_fold_all_i, gni_wide_fold_all, int64_t, -1)
 #undef GNI_FOLD_TRUTHS
 #undef GNI_FOLD_TRUTH
 
@@ -11285,6 +11278,13 @@ static inline bool gni_gpu_alloc(gni_gpu *gpu, uint64_t bytes, gni_gpu_mem *out)
 static inline void gni_gpu_free(gni_gpu *gpu, gni_gpu_mem *mem) {
     if (gpu != NULL) gpu->layer->free(gpu, mem);
 }
+// Whether less than half of the device's memory is taken, so that what could be made again may stay.
+GNI_INLINE bool gni_gpu_roomy(const gni_gpu *gpu) {
+    gn_memory_stats m;
+    memset(&m, 0, sizeof m);
+    gpu->layer->memory_stats(gpu, &m);
+    return m.device_used < m.device_limit / 2;
+}
 static inline bool gni_gpu_upload(gni_gpu *gpu, const gni_gpu_mem *dst, uint64_t offset,
                                   const void *src, uint64_t bytes) {
     return gpu->layer->upload(gpu, dst, offset, src, bytes);
@@ -12060,11 +12060,17 @@ typedef struct gni_buffer {
     struct gni_even *even; // a copy of its lines on the GPU, or NULL: see room gpu_matmul
 } gni_buffer;
 
-// Lines of a buffer's contents of that version, each from 16 bytes on: step elements apart there, from `offset` on.
+// An operand of 16 bits as lines of neighbours, step elements apart.
+typedef struct gni_lines {
+    int64_t lines, length, step;
+} gni_lines;
+
+// Lines of a buffer's contents of that version, which are from `offset` on there, each from 16 bytes on here.
 typedef struct gni_even {
     gni_buffer buffer;
     uint32_t version;
-    int64_t offset, lines, length, step;
+    int64_t offset;
+    gni_lines lines;
 } gni_even;
 
 // Elementwise work not done yet. Sources broadcast against the array's shape. GNI_OP_PRODUCT: the matrix
@@ -34647,7 +34653,6 @@ static bool gni_job_softmax_long(gni_job_call *c, int64_t rows, int64_t n) {
     splits = gni_job_ceil(groups, chunk);
     c->generic.module = GNI_MODULE_softmax_long;
     c->generic.n_spec = GNI_S_SOFTMAX_PHASE + 1;
-    c->generic.spec[GNI_S_SOFTMAX_ALIGNED] = 0; // it looks where each row begins
     c->generic.spec[GNI_S_SOFTMAX_PHASE] =
         splits > 1 ? GNI_F_SOFTMAX_MEASURES : GNI_F_SOFTMAX_MEASURES | GNI_F_SOFTMAX_WRITES;
     c->param[GNI_P_SOFTMAX_SPLITS] = (uint32_t)splits;
@@ -34705,14 +34710,14 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     bool wide = s->n > 8192 && s->n <= 16384 && gpu->caps.max_invocations >= 512;
     int log_threads = wide ? 9 : 8;
     int log_lanes = GNI_MIN(gni_job_log2_up(gni_job_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
-    bool in_groups = *in % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0);
-    bool out_groups = *out % 4 == 0 && s->n % 4 == 0;
     c.generic.spec[GNI_S_SOFTMAX_KIND] = (uint32_t)s->kind;
     c.generic.spec[GNI_S_SOFTMAX_DTYPE] = (uint32_t)s->in.dtype | (uint32_t)s->out.dtype << 4;
     c.generic.spec[GNI_S_SOFTMAX_LOG_LANES] = (uint32_t)log_lanes;
+    if (s->n > 8192 && !wide) return gni_job_softmax_long(&c, s->rows, s->n); // which looks where each row begins
+    bool in_groups = *in % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0);
+    bool out_groups = *out % 4 == 0 && s->n % 4 == 0;
     c.generic.spec[GNI_S_SOFTMAX_ALIGNED] = gni_job_flag(in_groups, GNI_F_SOFTMAX_IN_GROUPS) |
                                             gni_job_flag(out_groups, GNI_F_SOFTMAX_OUT_GROUPS);
-    if (s->n > 8192 && !wide) return gni_job_softmax_long(&c, s->rows, s->n);
     c.generic.n_spec = GNI_S_SOFTMAX_PHASE;
     c.generic.module = s->n <= 16     ? GNI_MODULE_softmax_1
                        : s->n <= 4096 ? GNI_MODULE_softmax_4
@@ -36892,11 +36897,6 @@ static bool gni_job_matmul_fast(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
 
 enum { GNI_JOB_EVEN_LEAST = 512 }; // multiply-adds for each element from which a pass over it pays
 
-// An operand of 16 bits as lines of neighbours.
-typedef struct gni_job_lines {
-    int64_t lines, length, step;
-} gni_job_lines;
-
 static int64_t gni_job_even_pitch(int64_t length) { return 8 * gni_job_ceil(length, 8); }
 
 static bool gni_job_even_room(gni_gpu *gpu, int64_t lines, int64_t length, gni_buffer *buffer) {
@@ -36906,7 +36906,7 @@ static bool gni_job_even_room(gni_gpu *gpu, int64_t lines, int64_t length, gni_b
 
 // Whether the lines of an operand, rows x k, are worth moving. `often`: its elements are multiplied often enough.
 static bool gni_job_wants_even(const gni_operand *o, int64_t rows, int64_t rs, int64_t k, int64_t cs, bool often,
-                               gni_job_lines *l) {
+                               gni_lines *l) {
     const uint32_t layout = gni_job_operand_layout(rows, rs, k, cs, (uint32_t)(o->offset % 8), true, 8);
     const bool along = (layout & GNI_JOB_ALONG_M) != 0;
     l->lines = along ? k : rows;
@@ -36916,42 +36916,36 @@ static bool gni_job_wants_even(const gni_operand *o, int64_t rows, int64_t rs, i
            l->length > 8;
 }
 
-// Whether moved lines may stay with their array, for the next product of it: while most of the device's memory is free, and
-// nobody else writes the array.
-static bool gni_job_keeps_even(gni_gpu *gpu, const gni_buffer *b) {
-    gn_memory_stats m;
-    if (b->refs < 1 || b->exported || b->host_borrowed || b->device_borrowed || gpu->g->host_recording) return false;
-    memset(&m, 0, sizeof m);
-    gpu->layer->memory_stats(gpu, &m);
-    return m.device_used < m.device_limit / 2;
+// Whether moved lines may stay with their array, for the next product of it: nobody else writes the array.
+static bool gni_job_may_keep(const gni_gpu *gpu, const gni_buffer *b) {
+    return b->refs > 0 && !b->exported && !b->host_borrowed && !b->device_borrowed && !gpu->g->host_recording;
 }
 
 // What was kept of these lines, or NULL.
-static gni_even *gni_job_kept_even(gni_gpu *gpu, const gni_operand *o, const gni_job_lines *l) {
-    gni_even *e = o->buf->even;
-    const bool same = e != NULL && e->version == o->buf->version && e->offset == o->offset && e->lines == l->lines &&
-                      e->length == l->length && e->step == l->step;
-    return same && gni_job_keeps_even(gpu, o->buf) ? e : NULL;
+static gni_even *gni_job_kept_even(const gni_gpu *gpu, const gni_operand *o, const gni_lines *l) {
+    gni_even *e = gni_job_may_keep(gpu, o->buf) ? o->buf->even : NULL;
+    const bool same = e != NULL && e->version == o->buf->version && e->offset == o->offset &&
+                      memcmp(&e->lines, l, sizeof *l) == 0;
+    return same ? e : NULL;
 }
 
-// Takes over the memory of moved lines.
-static gni_even *gni_job_keep_even(gni_gpu *gpu, const gni_operand *o, const gni_job_lines *l, gni_buffer *moved) {
-    gni_even *e = gni_job_keeps_even(gpu, o->buf) ? (gni_even *)gni_calloc(gpu->g, sizeof(gni_even)) : NULL;
+// Takes over the memory of moved lines, or leaves it and gives NULL.
+static gni_even *gni_job_keep_even(gni_gpu *gpu, const gni_operand *o, const gni_lines *l, gni_buffer *moved) {
+    const bool keeps = gni_job_may_keep(gpu, o->buf) && gni_gpu_roomy(gpu);
+    gni_even *e = keeps ? (gni_even *)gni_calloc(gpu->g, sizeof(gni_even)) : NULL;
     if (e == NULL) return NULL;
     gni_even_drop(gpu->g, o->buf);
     e->buffer = *moved;
     e->version = o->buf->version;
     e->offset = o->offset;
-    e->lines = l->lines;
-    e->length = l->length;
-    e->step = l->step;
+    e->lines = *l;
     memset(moved, 0, sizeof *moved);
     o->buf->even = e;
     return e;
 }
 
 // Between lines go the first elements of the next one, so that what is written is one run. `buffer` is freed by the caller.
-static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_job_lines *l, int64_t *rs, int64_t *cs,
+static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_lines *l, int64_t *rs, int64_t *cs,
                            gni_buffer *buffer) {
     const int64_t pitch = gni_job_even_pitch(l->length), last = l->lines - 1;
     const bool along = l->step == *cs && *rs == 1;
@@ -36984,7 +36978,7 @@ static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
     const int64_t least = force ? 2 : 128, often = force ? 1 : GNI_JOB_EVEN_LEAST;
     gni_matmul x = *m;
     gni_buffer buffer[3];
-    gni_job_lines lines[2];
+    gni_lines lines[2];
     bool even[3];
     if (!gni_job_is_half(m->a.dtype) || m->a.dtype != m->b.dtype || m->prologue != 0) return false;
     if (gni_extent_product(m->batch_dim, m->batch_rank) != 1 || (!force && !gni_job_has_units(gpu, m->a.dtype)))
@@ -52782,11 +52776,7 @@ static bool gni_back_conv(gn_context *g, gni_node *node, gn_array *gy, gn_array 
 
 // Whether x's image stays in memory until the gradient of w reads it: while most of the device's is free.
 static bool gni_conv_keeps(gn_context *g, gn_array *w) {
-    gn_memory_stats m;
-    if (g->gpu == NULL || !gni_tracks(g, &w, 1)) return false;
-    memset(&m, 0, sizeof m);
-    g->gpu->layer->memory_stats(g->gpu, &m);
-    return m.device_used < m.device_limit / 2;
+    return g->gpu != NULL && gni_tracks(g, &w, 1) && gni_gpu_roomy(g->gpu);
 }
 
 // Forward of x and w, back of y and w, weight of x and y; entered in the record. `image`: x's, or NULL.

@@ -221,6 +221,13 @@ static inline bool gni_gpu_alloc(gni_gpu *gpu, uint64_t bytes, gni_gpu_mem *out)
 static inline void gni_gpu_free(gni_gpu *gpu, gni_gpu_mem *mem) {
     if (gpu != NULL) gpu->layer->free(gpu, mem);
 }
+// Whether less than half of the device's memory is taken, so that what could be made again may stay.
+GNI_INLINE bool gni_gpu_roomy(const gni_gpu *gpu) {
+    gn_memory_stats m;
+    memset(&m, 0, sizeof m);
+    gpu->layer->memory_stats(gpu, &m);
+    return m.device_used < m.device_limit / 2;
+}
 static inline bool gni_gpu_upload(gni_gpu *gpu, const gni_gpu_mem *dst, uint64_t offset,
                                   const void *src, uint64_t bytes) {
     return gpu->layer->upload(gpu, dst, offset, src, bytes);

@@ -56,11 +56,17 @@ typedef struct gni_buffer {
     struct gni_even *even; // a copy of its lines on the GPU, or NULL: see room gpu_matmul
 } gni_buffer;
 
-// Lines of a buffer's contents of that version, each from 16 bytes on: step elements apart there, from `offset` on.
+// An operand of 16 bits as lines of neighbours, step elements apart.
+typedef struct gni_lines {
+    int64_t lines, length, step;
+} gni_lines;
+
+// Lines of a buffer's contents of that version, which are from `offset` on there, each from 16 bytes on here.
 typedef struct gni_even {
     gni_buffer buffer;
     uint32_t version;
-    int64_t offset, lines, length, step;
+    int64_t offset;
+    gni_lines lines;
 } gni_even;
 
 // Elementwise work not done yet. Sources broadcast against the array's shape. GNI_OP_PRODUCT: the matrix

@@ -561,11 +561,6 @@ static bool gni_job_matmul_fast(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
 
 enum { GNI_JOB_EVEN_LEAST = 512 }; // multiply-adds for each element from which a pass over it pays
 
-// An operand of 16 bits as lines of neighbours.
-typedef struct gni_job_lines {
-    int64_t lines, length, step;
-} gni_job_lines;
-
 static int64_t gni_job_even_pitch(int64_t length) { return 8 * gni_job_ceil(length, 8); }
 
 static bool gni_job_even_room(gni_gpu *gpu, int64_t lines, int64_t length, gni_buffer *buffer) {
@@ -575,7 +570,7 @@ static bool gni_job_even_room(gni_gpu *gpu, int64_t lines, int64_t length, gni_b
 
 // Whether the lines of an operand, rows x k, are worth moving. `often`: its elements are multiplied often enough.
 static bool gni_job_wants_even(const gni_operand *o, int64_t rows, int64_t rs, int64_t k, int64_t cs, bool often,
-                               gni_job_lines *l) {
+                               gni_lines *l) {
     const uint32_t layout = gni_job_operand_layout(rows, rs, k, cs, (uint32_t)(o->offset % 8), true, 8);
     const bool along = (layout & GNI_JOB_ALONG_M) != 0;
     l->lines = along ? k : rows;
@@ -585,42 +580,36 @@ static bool gni_job_wants_even(const gni_operand *o, int64_t rows, int64_t rs, i
            l->length > 8;
 }
 
-// Whether moved lines may stay with their array, for the next product of it: while most of the device's memory is free, and
-// nobody else writes the array.
-static bool gni_job_keeps_even(gni_gpu *gpu, const gni_buffer *b) {
-    gn_memory_stats m;
-    if (b->refs < 1 || b->exported || b->host_borrowed || b->device_borrowed || gpu->g->host_recording) return false;
-    memset(&m, 0, sizeof m);
-    gpu->layer->memory_stats(gpu, &m);
-    return m.device_used < m.device_limit / 2;
+// Whether moved lines may stay with their array, for the next product of it: nobody else writes the array.
+static bool gni_job_may_keep(const gni_gpu *gpu, const gni_buffer *b) {
+    return b->refs > 0 && !b->exported && !b->host_borrowed && !b->device_borrowed && !gpu->g->host_recording;
 }
 
 // What was kept of these lines, or NULL.
-static gni_even *gni_job_kept_even(gni_gpu *gpu, const gni_operand *o, const gni_job_lines *l) {
-    gni_even *e = o->buf->even;
-    const bool same = e != NULL && e->version == o->buf->version && e->offset == o->offset && e->lines == l->lines &&
-                      e->length == l->length && e->step == l->step;
-    return same && gni_job_keeps_even(gpu, o->buf) ? e : NULL;
+static gni_even *gni_job_kept_even(const gni_gpu *gpu, const gni_operand *o, const gni_lines *l) {
+    gni_even *e = gni_job_may_keep(gpu, o->buf) ? o->buf->even : NULL;
+    const bool same = e != NULL && e->version == o->buf->version && e->offset == o->offset &&
+                      memcmp(&e->lines, l, sizeof *l) == 0;
+    return same ? e : NULL;
 }
 
-// Takes over the memory of moved lines.
-static gni_even *gni_job_keep_even(gni_gpu *gpu, const gni_operand *o, const gni_job_lines *l, gni_buffer *moved) {
-    gni_even *e = gni_job_keeps_even(gpu, o->buf) ? (gni_even *)gni_calloc(gpu->g, sizeof(gni_even)) : NULL;
+// Takes over the memory of moved lines, or leaves it and gives NULL.
+static gni_even *gni_job_keep_even(gni_gpu *gpu, const gni_operand *o, const gni_lines *l, gni_buffer *moved) {
+    const bool keeps = gni_job_may_keep(gpu, o->buf) && gni_gpu_roomy(gpu);
+    gni_even *e = keeps ? (gni_even *)gni_calloc(gpu->g, sizeof(gni_even)) : NULL;
     if (e == NULL) return NULL;
     gni_even_drop(gpu->g, o->buf);
     e->buffer = *moved;
     e->version = o->buf->version;
     e->offset = o->offset;
-    e->lines = l->lines;
-    e->length = l->length;
-    e->step = l->step;
+    e->lines = *l;
     memset(moved, 0, sizeof *moved);
     o->buf->even = e;
     return e;
 }
 
 // Between lines go the first elements of the next one, so that what is written is one run. `buffer` is freed by the caller.
-static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_job_lines *l, int64_t *rs, int64_t *cs,
+static bool gni_job_evened(gni_gpu *gpu, gni_operand *o, const gni_lines *l, int64_t *rs, int64_t *cs,
                            gni_buffer *buffer) {
     const int64_t pitch = gni_job_even_pitch(l->length), last = l->lines - 1;
     const bool along = l->step == *cs && *rs == 1;
@@ -653,7 +642,7 @@ static bool gni_job_matmul_even(gni_gpu *gpu, const gni_matmul *m, int64_t row, 
     const int64_t least = force ? 2 : 128, often = force ? 1 : GNI_JOB_EVEN_LEAST;
     gni_matmul x = *m;
     gni_buffer buffer[3];
-    gni_job_lines lines[2];
+    gni_lines lines[2];
     bool even[3];
     if (!gni_job_is_half(m->a.dtype) || m->a.dtype != m->b.dtype || m->prologue != 0) return false;
     if (gni_extent_product(m->batch_dim, m->batch_rank) != 1 || (!force && !gni_job_has_units(gpu, m->a.dtype)))

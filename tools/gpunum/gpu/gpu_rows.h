@@ -28,7 +28,6 @@ static bool gni_job_softmax_long(gni_job_call *c, int64_t rows, int64_t n) {
     splits = gni_job_ceil(groups, chunk);
     c->generic.module = GNI_MODULE_softmax_long;
     c->generic.n_spec = GNI_S_SOFTMAX_PHASE + 1;
-    c->generic.spec[GNI_S_SOFTMAX_ALIGNED] = 0; // it looks where each row begins
     c->generic.spec[GNI_S_SOFTMAX_PHASE] =
         splits > 1 ? GNI_F_SOFTMAX_MEASURES : GNI_F_SOFTMAX_MEASURES | GNI_F_SOFTMAX_WRITES;
     c->param[GNI_P_SOFTMAX_SPLITS] = (uint32_t)splits;
@@ -86,14 +85,14 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     bool wide = s->n > 8192 && s->n <= 16384 && gpu->caps.max_invocations >= 512;
     int log_threads = wide ? 9 : 8;
     int log_lanes = GNI_MIN(gni_job_log2_up(gni_job_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
-    bool in_groups = *in % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0);
-    bool out_groups = *out % 4 == 0 && s->n % 4 == 0;
     c.generic.spec[GNI_S_SOFTMAX_KIND] = (uint32_t)s->kind;
     c.generic.spec[GNI_S_SOFTMAX_DTYPE] = (uint32_t)s->in.dtype | (uint32_t)s->out.dtype << 4;
     c.generic.spec[GNI_S_SOFTMAX_LOG_LANES] = (uint32_t)log_lanes;
+    if (s->n > 8192 && !wide) return gni_job_softmax_long(&c, s->rows, s->n); // which looks where each row begins
+    bool in_groups = *in % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0);
+    bool out_groups = *out % 4 == 0 && s->n % 4 == 0;
     c.generic.spec[GNI_S_SOFTMAX_ALIGNED] = gni_job_flag(in_groups, GNI_F_SOFTMAX_IN_GROUPS) |
                                             gni_job_flag(out_groups, GNI_F_SOFTMAX_OUT_GROUPS);
-    if (s->n > 8192 && !wide) return gni_job_softmax_long(&c, s->rows, s->n);
     c.generic.n_spec = GNI_S_SOFTMAX_PHASE;
     c.generic.module = s->n <= 16     ? GNI_MODULE_softmax_1
                        : s->n <= 4096 ? GNI_MODULE_softmax_4

@@ -870,11 +870,7 @@ static bool gni_back_conv(gn_context *g, gni_node *node, gn_array *gy, gn_array 
 
 // Whether x's image stays in memory until the gradient of w reads it: while most of the device's is free.
 static bool gni_conv_keeps(gn_context *g, gn_array *w) {
-    gn_memory_stats m;
-    if (g->gpu == NULL || !gni_tracks(g, &w, 1)) return false;
-    memset(&m, 0, sizeof m);
-    g->gpu->layer->memory_stats(g->gpu, &m);
-    return m.device_used < m.device_limit / 2;
+    return g->gpu != NULL && gni_tracks(g, &w, 1) && gni_gpu_roomy(g->gpu);
 }
 
 // Forward of x and w, back of y and w, weight of x and y; entered in the record. `image`: x's, or NULL.

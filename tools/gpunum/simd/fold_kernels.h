@@ -181,18 +181,17 @@ static void GNI_FN(gni_fold_argmax_f)(gni_acc *acc, const void *x, int64_t n, in
             if ((p[i] & mask) STOP 0) acc->i = VALUE;                                              \
     }
 // Of a float the bits but for its sign.
-#define GNI_FOLD_TRUTHS(name, of, mask)                                                            \
+#define GNI_FOLD_TRUTHS(name, of, T, mask)                                                         \
     static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
         GNI_UNUSED(at);                                                                            \
-        GNI_FN(of)(acc, (const uint32_t *)x, n, mask);                                             \
+        GNI_FN(of)(acc, (const T *)x, n, mask);                                                    \
     }
 GNI_FOLD_TRUTH(gni_fold_any, !=, 1)
 GNI_FOLD_TRUTH(gni_fold_all, ==, 0)
-GNI_FOLD_TRUTHS(gni_fold_any_f, gni_fold_any, INT32_MAX)
-GNI_FOLD_TRUTHS(gni_fold_any_i, gni_fold_any, UINT32_MAX)
-GNI_FOLD_TRUTHS(gni_fold_all_f, gni_fold_all, INT32_MAX)
-GNI_FOLD_TRUTHS(gni_fold_all_i, gni_fold_all, UINT32_MAX)
-#undef GNI_FOLD_TRUTHS
+GNI_FOLD_TRUTHS(gni_fold_any_f, gni_fold_any, uint32_t, INT32_MAX)
+GNI_FOLD_TRUTHS(gni_fold_any_i, gni_fold_any, uint32_t, UINT32_MAX)
+GNI_FOLD_TRUTHS(gni_fold_all_f, gni_fold_all, uint32_t, INT32_MAX)
+GNI_FOLD_TRUTHS(gni_fold_all_i, gni_fold_all, uint32_t, UINT32_MAX)
 #undef GNI_FOLD_TRUTH
 
 #define GNI_FOLD_INT(name, T, UNIT, STEP)                                                          \

@@ -435,18 +435,12 @@ static void GNI_FN(gni_wide_fold_prod_i)(gni_acc *acc, const void *x, int64_t n,
                 if (odds[k] != 0) acc->i = VALUE;                                                  \
         }                                                                                          \
     }
-// Of a float the bits but for its sign.
-#define GNI_FOLD_TRUTHS(name, of, mask)                                                            \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
-        GNI_UNUSED(at);                                                                            \
-        GNI_FN(of)(acc, (const int64_t *)x, n, mask);                                                    \
-    }
 GNI_FOLD_TRUTH(gni_wide_fold_any, !=, 1)
 GNI_FOLD_TRUTH(gni_wide_fold_all, ==, 0)
-GNI_FOLD_TRUTHS(gni_wide_fold_any_f, gni_wide_fold_any, INT64_MAX)
-GNI_FOLD_TRUTHS(gni_wide_fold_any_i, gni_wide_fold_any, -1)
-GNI_FOLD_TRUTHS(gni_wide_fold_all_f, gni_wide_fold_all, INT64_MAX)
-GNI_FOLD_TRUTHS(gni_wide_fold_all_i, gni_wide_fold_all, -1)
+GNI_FOLD_TRUTHS(gni_wide_fold_any_f, gni_wide_fold_any, int64_t, INT64_MAX)
+GNI_FOLD_TRUTHS(gni_wide_fold_any_i, gni_wide_fold_any, int64_t, -1)
+GNI_FOLD_TRUTHS(gni_wide_fold_all_f, gni_wide_fold_all, int64_t, INT64_MAX)
+GNI_FOLD_TRUTHS(gni_wide_fold_all_i, gni_wide_fold_all, int64_t, -1)
 #undef GNI_FOLD_TRUTHS
 #undef GNI_FOLD_TRUTH
 
