@@ -149,6 +149,7 @@
 //     autograd         The record of what was computed, and the pass back over it
 //     gradients        The derivative of each op, as public calls
 //     nn               Layers and losses
+//     winograd         Convolutions with kernels of 3x3 by tiles, on a GPU
 //     conv             Convolutions, as products whose one operand is windows
 //     attention        Attention in parts
 //     sequences        Layers over sequences: rotary embedding, recurrent networks
@@ -11728,6 +11729,26 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_IMAGE_PARTS_WORDS 29
 #define GNI_IMAGE_SCANNED 8 // times 64 places for a workgroup
 
+// ---- convolutions by tiles: winograd.comp
+
+#define GNI_S_WINOGRAD_STEP 0
+#define GNI_S_WINOGRAD_GROUPS 1
+#define GNI_S_WINOGRAD_SPECS 2
+#define GNI_P_WINOGRAD_TILES 0    // of all images; of kernels c
+#define GNI_P_WINOGRAD_CHANNELS 1 // of one of the 36, of kernels o
+#define GNI_P_WINOGRAD_OF_X 2     // dividers: tiles beside each other, and rows of them
+#define GNI_P_WINOGRAD_OF_Y 5
+#define GNI_P_WINOGRAD_BEFORE 8  // columns and rows in front of x
+#define GNI_P_WINOGRAD_HAVE 10   // columns and rows of what is transformed, or of what comes out
+#define GNI_P_WINOGRAD_X_HAVE 12 // of x
+#define GNI_P_WINOGRAD_PLACES 14 // of y
+#define GNI_P_WINOGRAD_DEPTH 16  // channels or images that are summed over
+#define GNI_P_WINOGRAD_TO 17     // base of the 36
+#define GNI_P_WINOGRAD_PLAIN 18  // of what they are made of, or become: base, strides of n, channel, y and x
+#define GNI_P_WINOGRAD_X 23      // the same of x, buffer 2
+#define GNI_P_WINOGRAD_W 28      // and of buffer 3
+#define GNI_P_WINOGRAD_WORDS 33
+
 #define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
 #define GNI_S_MATVEC_SPECS 5
 #define GNI_F_MATVEC_COLUMNS 1u
@@ -12308,6 +12329,21 @@ typedef struct gni_image {
     int64_t first, lines, scans;
 } gni_image;
 
+// A step of a convolution by tiles of 4x4 results: winograd.comp says which there are and what each takes as its buffers
+// 0 to 3. Strides are those of x, w and y; what the tiles become is in C order. For GPUs.
+typedef enum gni_winograd_step {
+    GNI_WINOGRAD_IMAGE,
+    GNI_WINOGRAD_GRADIENT,
+    GNI_WINOGRAD_KERNEL,
+    GNI_WINOGRAD_RESULT,
+    GNI_WINOGRAD_KERNEL_RESULT
+} gni_winograd_step;
+typedef struct gni_winograd {
+    gni_winograd_step step;
+    int64_t n, c, o, in[2], out[2], before[2]; // images, channels; places of x and y, and in front of x: rows, columns
+    gni_operand use[4];
+} gni_winograd;
+
 // Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch,
 // head, row.
 typedef enum gni_attend_step {
@@ -12509,7 +12545,8 @@ typedef enum gni_job_kind {
     GNI_JOB_SORT,
     GNI_JOB_SEARCH,
     GNI_JOB_COUNT,
-    GNI_JOB_ATTEND // of room `attention`, which has another way where a GPU does not do it
+    GNI_JOB_ATTEND, // of room `attention`, which has another way where a GPU does not do it
+    GNI_JOB_WINOGRAD
 } gni_job_kind;
 // A kind of job: what the CPU takes of it, and how it does it. Who asks for a job hands its kind over, so that a program
 // that never does holds none of its loops. Every function returns false after gni_fail, or when it does not do the job:
@@ -12780,6 +12817,7 @@ static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_ma
                       gni_kind_rows = {GNI_JOB_ROWS, gni_cpu_takes_any, NULL}, // made of others there
                       gni_kind_attend = {GNI_JOB_ATTEND, gni_cpu_takes_attend, gni_cpu_attend},
                       gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
+                      gni_kind_winograd = {GNI_JOB_WINOGRAD, gni_cpu_takes_none, NULL},
                       gni_kind_keep = {GNI_JOB_KEEP, gni_cpu_takes_none, NULL};
 #ifndef GPUNUM_NO_FFT
 static gni_takes_fn gni_cpu_takes_fft;
@@ -15438,6 +15476,15 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &m->out;
         v->size = m->n * m->width * gni_extent_product(m->size, 3);
         v->name = "image";
+    } else if (kind == GNI_JOB_WINOGRAD) {
+        gni_winograd *m = (gni_winograd *)job;
+        v->op[v->n++] = &m->use[0];
+        for (int i = 2; i < 4; i++)
+            if (m->use[i].buf != NULL) v->op[v->n++] = &m->use[i];
+        v->n_in = v->n;
+        v->op[v->n++] = &m->use[1];
+        v->size = (m->c + m->o) * m->n * gni_extent_product(m->out, 2);
+        v->name = "convolution";
     } else if (kind == GNI_JOB_TAKE) {
         gni_take *t = (gni_take *)job;
         v->op[v->n++] = &t->in;
@@ -33532,6 +33579,7 @@ typedef struct gni_gpu_jobs {
     int n_waiting;
     bool gathers;
     bool even_force; // tests: lines of 16 bits that do not begin at 16 bytes are moved, whatever it takes
+    int winograd_force; // tests: 1 asks for it wherever it can work, -1 never
     int split_force; // tests: 1 to 3 asks for that mode of room `gpu_split` and above wherever it can work, -1 never
 } gni_gpu_jobs;
 
@@ -37390,6 +37438,97 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
                             gni_job_ceil(m->width, 32), 1);
 }
 
+// ---- by tiles of 4x4 results
+
+static bool gni_job_has_winograd(const gni_gpu *gpu) { return gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_winograd); }
+
+static int64_t gni_winograd_tiles(const gni_winograd *m) {
+    return m->n * gni_job_ceil(m->out[0], 4) * gni_job_ceil(m->out[1], 4);
+}
+
+// Microseconds of `batches` products of float32, exact or, of images, in parts.
+static double gni_job_conv_time(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t batches, bool parts) {
+    gni_matmul like;
+    int64_t splits;
+    memset(&like, 0, sizeof like);
+    like.m = m;
+    like.n = n;
+    like.k = k;
+    const gni_job_tile *t = parts ? gni_job_best_tile(gpu, gni_job_image_tiles, (int)GNI_COUNT(gni_job_image_tiles), &like,
+                                                      batches, &splits)
+                                  : gni_job_pick_tile(gpu, &like, batches, &splits);
+    return gni_job_tile_time(gpu, t, &like, batches, splits);
+}
+
+// Whether a convolution of kernels 3x3 goes by tiles, or the gradient of its kernels: GN_PRECISION_HIGH, where the device is
+// faster so. Takes up to 1 GiB for what the tiles become.
+static bool gni_job_winograd_pays(gni_gpu *gpu, const gni_winograd *d, bool kernel) {
+    const gni_gpu_jobs *ops = gni_job_state(gpu);
+    const int64_t tiles = gni_winograd_tiles(d), places = d->n * d->out[0] * d->out[1];
+    const double become = 144.0 * (double)tiles * (double)(d->c + d->o);
+    const int force = ops != NULL ? ops->winograd_force : 0;
+    if (!gni_job_has_winograd(gpu) || force < 0 || become > 0x1p30 || GNI_MAX(d->c, d->o) > 65535 ||
+        become > (double)gni_job_most_bytes(gpu) / 4.0 || 144.0 * (double)d->c * (double)d->o > 0x1p30)
+        return false;
+    if (force > 0) return true;
+    if (gpu->g->precision != GN_PRECISION_HIGH || (ops != NULL && ops->split_force != 0)) return false;
+    const int64_t n = kernel ? 9 * d->c : places, k = kernel ? places : 9 * d->c;
+    const double bytes = 4.0 * (double)places * (double)(d->c + d->o);
+    double direct = gni_job_conv_time(gpu, d->o, n, k, 1, false) + 5.0 + bytes / 2e6;
+    if (k >= 512 && gni_job_has_units(gpu, GN_F16))
+        direct = GNI_MIN(direct, gni_job_conv_time(gpu, d->o, n, k, 1, true) + 15.0 + 2.0 * bytes / 2e6);
+    return gni_job_conv_time(gpu, d->o, kernel ? d->c : tiles, kernel ? tiles : d->c, 36, false) + 10.0 +
+               (bytes + 2.0 * become) / 4e6 < direct;
+}
+
+static bool gni_job_winograd(gni_gpu *gpu, const gni_winograd *m) {
+    gni_job_call c;
+    const bool kernel = m->step == GNI_WINOGRAD_KERNEL || m->step == GNI_WINOGRAD_KERNEL_RESULT,
+               result = m->step == GNI_WINOGRAD_RESULT, image = m->step == GNI_WINOGRAD_IMAGE, back = m->step > GNI_WINOGRAD_KERNEL;
+    const int64_t tiles = kernel ? m->c : gni_winograd_tiles(m), channels = image ? m->c : m->o, all = 36 * channels * tiles,
+                  one = 1, x[4] = {m->n, m->c, m->in[0], m->in[1]}, y[4] = {m->n, m->o, m->out[0], m->out[1]},
+                  w[4] = {m->o, m->c, 3, 3}, *dim[4];
+    dim[back] = kernel ? w : image ? x : y;
+    dim[2] = x;
+    dim[3] = result ? w : y;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    c.n_use = back ? 4 : 2;
+    c.n_param = GNI_P_WINOGRAD_WORDS;
+    uint32_t *q = c.param;
+    for (int i = 0; i < c.n_use; i++) {
+        const gni_operand *o = &m->use[i];
+        if (i == !back) { // the 36
+            if (!gni_job_reach(gpu, o, &all, &one, 1, &c.use[i], &q[GNI_P_WINOGRAD_TO])) return false;
+            continue;
+        }
+        uint32_t *to = &q[i == 2 ? GNI_P_WINOGRAD_X : i == 3 ? GNI_P_WINOGRAD_W : GNI_P_WINOGRAD_PLAIN];
+        if (!gni_job_reach(gpu, o, dim[i], o->stride, 4, &c.use[i], to)) return false;
+        for (int k = 0; k < 4; k++) to[1 + k] = (uint32_t)o->stride[k];
+    }
+    c.use[1].write = true;
+    q[GNI_P_WINOGRAD_TILES] = (uint32_t)tiles;
+    q[GNI_P_WINOGRAD_CHANNELS] = (uint32_t)channels;
+    gni_job_divider(gni_job_ceil(m->out[1], 4), &q[GNI_P_WINOGRAD_OF_X]);
+    gni_job_divider(gni_job_ceil(m->out[0], 4), &q[GNI_P_WINOGRAD_OF_Y]);
+    for (int i = 0; i < 2; i++) {
+        q[GNI_P_WINOGRAD_BEFORE + i] = (uint32_t)m->before[1 - i];
+        q[GNI_P_WINOGRAD_HAVE + i] = (uint32_t)dim[back][3 - i];
+        q[GNI_P_WINOGRAD_X_HAVE + i] = (uint32_t)m->in[1 - i];
+        q[GNI_P_WINOGRAD_PLACES + i] = (uint32_t)m->out[1 - i];
+    }
+    q[GNI_P_WINOGRAD_DEPTH] = (uint32_t)(result ? m->c : m->n);
+    const gni_operand *plain = &m->use[back];
+    bool groups = !kernel && plain->stride[3] == 1 && dim[back][3] % 4 == 0 && q[GNI_P_WINOGRAD_PLAIN] % 4 == 0;
+    for (int i = 0; i < 3; i++) groups = groups && plain->stride[i] % 4 == 0;
+    if (image) groups = groups && m->before[1] == 1 && m->out[1] <= m->in[1];
+    c.generic.module = GNI_MODULE_winograd;
+    c.generic.n_spec = GNI_S_WINOGRAD_SPECS;
+    c.generic.spec[GNI_S_WINOGRAD_STEP] = (uint32_t)m->step;
+    c.generic.spec[GNI_S_WINOGRAD_GROUPS] = groups;
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), gni_job_ceil(tiles, 128), channels, 1);
+}
+
 // Divisions and steps of up to four indices, of which some may be one.
 static void gni_job_put_window(const int64_t *dim, const int64_t *step, uint32_t *w) {
     int64_t d[4], s[4];
@@ -38401,6 +38540,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         return gni_job_matmul_ok(gpu, &m);
     }
     case GNI_JOB_IMAGE: return gni_job_has_windows(gpu);
+    case GNI_JOB_WINOGRAD: return gni_job_has_winograd(gpu);
     case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
@@ -38443,6 +38583,7 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
         return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
     case GNI_JOB_CONV: return gni_job_conv(gpu, (const gni_conv *)job);
     case GNI_JOB_IMAGE: return gni_job_image(gpu, (const gni_image *)job);
+    case GNI_JOB_WINOGRAD: return gni_job_winograd(gpu, (const gni_winograd *)job);
     case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);
@@ -51912,6 +52053,67 @@ GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s) {
     return gni_end_scope(g, w);
 }
 
+// >>winograd
+// Convolutions with kernels of 3x3 by tiles of 4x4 results, on a GPU: what winograd.comp makes of the tiles and of the
+// kernels is multiplied as matrices, and made the result.
+
+#if GNI_GPU
+
+static void gni_winograd_put(gni_winograd *d, int i, const gn_array *a) {
+    memset(&d->use[i], 0, sizeof d->use[i]);
+    if (a == NULL) return;
+    d->use[i].buf = a->buf;
+    d->use[i].offset = a->offset;
+    d->use[i].dtype = a->dtype;
+    for (int k = 0; k < a->shape.rank; k++) d->use[i].stride[k] = a->stride[k];
+}
+
+// Buffers 2 and 3 may be NULL.
+static gn_array *gni_winograd_run(gn_context *g, const gni_winograd *plan, gni_winograd_step step, gn_array *from, gn_shape s,
+                                  gn_array *x, gn_array *w) {
+    gni_winograd d = *plan;
+    if (from == NULL || !gni_materialize(g, from)) return NULL;
+    gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", GN_F32, &s));
+    if (to == NULL) return NULL;
+    d.step = step;
+    gni_winograd_put(&d, 0, from);
+    gni_winograd_put(&d, 1, to);
+    gni_winograd_put(&d, 2, x);
+    gni_winograd_put(&d, 3, w);
+    return gni_run(g, &gni_kind_winograd, &d, to) ? to : NULL;
+}
+
+// a b of the 36, in C order.
+static gn_array *gni_winograd_product(gn_context *g, gn_array *a, gn_array *b) {
+    gn_array *y = gn_matmul(a, b);
+    return y == NULL || !gni_materialize(g, y) ? NULL : gni_adopt(g, gni_contiguous(g, y));
+}
+
+static gn_array *gni_winograd_image(gn_context *g, const gni_winograd *d, gn_array *x) {
+    return gni_winograd_run(g, d, GNI_WINOGRAD_IMAGE, x, GN_SHAPE(36, d->c, gni_winograd_tiles(d)), NULL, NULL);
+}
+
+// y of x and w. *image, where that is not NULL: what x's tiles became.
+static gn_array *gni_winograd_forward(gn_context *g, const gni_winograd *d, gn_array *x, gn_array *w, gn_array **image) {
+    gn_array *tiles = gni_winograd_image(g, d, x),
+             *kernels = gni_winograd_run(g, d, GNI_WINOGRAD_KERNEL, w, GN_SHAPE(36, d->o, d->c), NULL, NULL);
+    if (image != NULL) *image = tiles;
+    return gni_winograd_run(g, d, GNI_WINOGRAD_RESULT, gni_winograd_product(g, kernels, tiles),
+                            GN_SHAPE(d->n, d->o, d->out[0], d->out[1]), x, w);
+}
+
+// The gradient of w from x and that of y. `image`: what a forward pass gave, or NULL.
+static gn_array *gni_winograd_weight(gn_context *g, const gni_winograd *d, gn_array *x, gn_array *y, gn_array *image) {
+    if (image == NULL) image = gni_winograd_image(g, d, x);
+    else if (!gni_materialize(g, x)) return NULL;
+    gn_array *tiles =
+        gni_winograd_run(g, d, GNI_WINOGRAD_GRADIENT, y, GN_SHAPE(36, d->o, gni_winograd_tiles(d)), NULL, NULL);
+    return gni_winograd_run(g, d, GNI_WINOGRAD_KERNEL_RESULT, gni_winograd_product(g, tiles, gn_swap_axes(image, 1, 2)),
+                            GN_SHAPE(d->o, d->c, 3, 3), x, y);
+}
+
+#endif // GNI_GPU
+
 // >>conv
 // Convolutions. Each of the three (forward, transposed, gradient of the weights) is a product whose operand b is the windows
 // of an image, and the derivatives of each are the other two. From outside: gni_conv_op, gni_conv_frame.
@@ -52130,6 +52332,31 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
 #endif
 }
 
+// Whether a convolution goes by tiles, or the gradient of its weights; d says how. For those that gni_conv_direct takes.
+static bool gni_conv_by_tiles(gn_context *g, const gni_conv_plan *p, gn_dtype t, bool weight, gni_winograd *d) {
+#if GNI_GPU
+    memset(d, 0, sizeof *d);
+    if (t != GN_F32 || p->nd != 2 || p->groups != 1) return false;
+    d->n = p->n;
+    d->c = p->c;
+    d->o = p->o;
+    for (int i = 0; i < 2; i++) {
+        if (p->k[i] != 3 || p->stride[i] != 1 || p->dilation[i] != 1) return false;
+        d->in[i] = p->in[i];
+        d->out[i] = p->out[i];
+        d->before[i] = p->pad[i];
+    }
+    return gni_job_winograd_pays(g->gpu, d, weight);
+#else
+    GNI_UNUSED(g);
+    GNI_UNUSED(p);
+    GNI_UNUSED(t);
+    GNI_UNUSED(weight);
+    GNI_UNUSED(d);
+    return false;
+#endif
+}
+
 // An image job for x, whose strides may be any, as it is; `side`: operand a, 0, or b.
 static void gni_conv_image_of(gni_image *m, const gn_array *x, const gni_conv_parts *s, int side) {
     memset(m, 0, sizeof *m);
@@ -52299,11 +52526,16 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     gni_conv d;
     gni_conv_parts parts;
     const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
+    const bool tiled = image != NULL && image->shape.rank == 3 && p->nd == 2; // by gni_winograd_forward
+#if GNI_GPU
+    gni_winograd by;
+    if (gni_conv_by_tiles(g, p, x->dtype, true, &by)) return gni_winograd_weight(g, &by, x, y, tiled ? image : NULL);
+#endif
     if (!gni_conv_parts_begin(g, &parts, p, y, x, p->o / p->groups, taps * p->c, p->n * places, 1, true)) return NULL;
     const int64_t c = gni_conv_width(p->c, x->dtype, &parts), o = gni_conv_width(p->o, x->dtype, &parts);
     const gn_shape s = GN_SHAPE(p->o, taps * c);
     memset(&d, 0, sizeof d);
-    if (image == NULL || parts.control != NULL) image = gni_conv_frame_image(g, p, x, &parts);
+    if (image == NULL || tiled || parts.control != NULL) image = gni_conv_frame_image(g, p, x, &parts);
     y = gni_conv_image(g, y, none, p->out, o, &parts, 0);
     gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
     if (image == NULL || y == NULL || to == NULL) return NULL;
@@ -52414,6 +52646,14 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         gni_conv_direct(g, p, w, x, p->o / p->groups, p->c, 2)) {
         const gn_placement asked = g->placement;
         g->placement = GN_PLACE_GPU;
+#if GNI_GPU
+        gni_winograd by;
+        if (gni_conv_by_tiles(g, p, x->dtype, false, &by)) {
+            gn_array *y = gni_winograd_forward(g, &by, x, w, image);
+            g->placement = asked;
+            return y;
+        }
+#endif
         gni_conv_parts parts;
         const bool ok = gni_conv_parts_begin(g, &parts, p, w, x, p->o / p->groups, p->n * gni_conv_count(p->out, p->nd),
                                              p->c * gni_conv_count(p->k, p->nd), 1, false);
@@ -52528,10 +52768,8 @@ static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn
     return gni_conv_image(g, y, before, size, gni_conv_width(p->o / p->groups, y->dtype, s) * p->groups, s, 1);
 }
 
-// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and
-// the result is put into `to` if that is not NULL.
-static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
-                                   const gni_conv_phase *f, gn_array *to, const gni_conv_parts *parts) {
+// The convolution of y that a phase is.
+static gni_conv_plan gni_conv_plan_of_phase(const gni_conv_plan *p, const gni_conv_phase *f) {
     gni_conv_plan q = *p;
     q.c = p->o / p->groups;
     q.o = p->groups * p->c;
@@ -52543,6 +52781,14 @@ static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_arr
         q.k[i] = f[i].taps;
         q.out[i] = f[i].count;
     }
+    return q;
+}
+
+// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and
+// the result is put into `to` if that is not NULL.
+static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
+                                   const gni_conv_phase *f, gn_array *to, const gni_conv_parts *parts) {
+    const gni_conv_plan q = gni_conv_plan_of_phase(p, f);
     w = gni_conv_turned(p, w, f);
     return before == NULL ? gni_conv_forward(g, &q, y, w, NULL)
            : w == NULL    ? NULL
@@ -52640,6 +52886,12 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     const int64_t phases = gni_conv_count(begins, p->nd);
     const gn_placement asked = g->placement;
     const bool direct = phases <= 64 && gni_conv_direct(g, p, y, w, p->c, p->o / p->groups, 2);
+    if (direct && whole) {
+        for (int i = 0; i < p->nd; i++) f[i] = gni_conv_phase_of(p, i, 0);
+        const gni_conv_plan q = gni_conv_plan_of_phase(p, f);
+        gni_winograd by;
+        if (gni_conv_by_tiles(g, &q, y->dtype, false, &by)) return gni_conv_of_phase(g, p, y, NULL, w, f, NULL, NULL);
+    }
     if (direct) g->placement = GN_PLACE_GPU;
     const int64_t with_taps = direct && !whole ? gni_conv_with_taps(p) : 0;
     const bool lone = with_taps == 1 && phases > 2;

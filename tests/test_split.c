@@ -418,6 +418,176 @@ static void test_convolutions(void **state) {
     g->placement = asked;
 }
 
+// ---- convolutions by tiles (winograd.comp)
+
+typedef enum tile_numbers { TILE_ORDINARY, TILE_NAN_OF_X, TILE_INFINITY_OF_X, TILE_INFINITY_OF_W, TILE_INFINITY_OF_GY, TILE_KINDS } tile_numbers;
+typedef struct tile_shape {
+    int n, c, o, h, w, pad;
+} tile_shape;
+
+// Arrays: x, w, the gradient of y; results: the gradients of x and w, y. The sums of products, of zeros around x as well, and for
+// each result a bound: errors are those of sums of some numbers of both operands' norms, in a tile or of all places.
+static void tiles_expected(tile_shape s, float *const *of, double **want, double **norm) {
+    const int oh = s.h + 2 * s.pad - 2, ow = s.w + 2 * s.pad - 2;
+    double square[3] = {0, 0, 0};
+    const int count[3] = {s.n * s.c * s.h * s.w, s.o * s.c * 9, s.n * s.o * oh * ow};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < count[i]; k++)
+            if (isfinite(of[i][k])) square[i] = fmax(square[i], fabs((double)of[i][k]));
+    const double depth[3] = {s.o * 36.0, s.n * 24.0 * ((oh + 3) / 4) * ((ow + 3) / 4), s.c * 36.0};
+    for (int k = 0; k < 3; k++) *norm[k] = depth[k] / 3 * square[(k + 1) % 3] * square[(k + 2) % 3]; // of uniform numbers
+    for (int n = 0; n < s.n; n++)
+        for (int o = 0; o < s.o; o++)
+            for (int c = 0; c < s.c; c++)
+                for (int i = 0; i < oh * ow; i++)
+                    for (int t = 0; t < 9; t++) {
+                        const int row = i / ow + t / 3 - s.pad, column = i % ow + t % 3 - s.pad,
+                                  y = (n * s.o + o) * oh * ow + i, w = (o * s.c + c) * 9 + t;
+                        const bool inside = row >= 0 && row < s.h && column >= 0 && column < s.w;
+                        const int x = inside ? ((n * s.c + c) * s.h + row) * s.w + column : 0;
+                        const double value = inside ? (double)of[0][x] : 0.0;
+                        want[2][y] += value * (double)of[1][w];
+                        want[1][w] += value * (double)of[2][y];
+                        if (inside) want[0][x] += (double)of[1][w] * (double)of[2][y];
+                    }
+    // Zeros stand around the gradient of y as well where that of x is made.
+    for (int w = 0; w < count[1]; w++)
+        for (int x = 0; !isfinite(of[1][w]) && x < count[0]; x++) {
+            const int place = x % (s.h * s.w), row = place / s.w - w % 9 / 3 + s.pad, column = place % s.w - w % 3 + s.pad;
+            const bool outside = row < 0 || row >= oh || column < 0 || column >= ow;
+            if (x / s.h / s.w % s.c == w / 9 % s.c && outside) want[0][x] = (double)NAN;
+        }
+}
+
+static gn_array *tiles_operand(gn_context *g, const float *x, gn_shape s, int how) {
+    gn_array *a = gn_array_from(g, GN_F32, s, x);
+    if (how == 1) a = gn_swap_axes(gn_eval(gn_copy(gn_swap_axes(a, 1, 3))), 1, 3);
+    if (how == 2) a = gn_slice(gn_eval(gn_copy(gn_pad(a, (const int64_t[8]){0, 0, 0, 0, 1, 0, 1, 2}, 8, GN_PAD_CONSTANT, 7.0))), 2, 1, s.dim[2] + 1, 1);
+    if (how == 2) a = gn_slice(a, 3, 1, s.dim[3] + 1, 1);
+    if (how == 3) a = gn_flip(gn_eval(gn_copy(gn_flip(a, 3))), 3);
+    return gn_eval(a);
+}
+
+static void check_tiles(gn_context *g, tile_shape s, tile_numbers kind, int how) {
+    const int oh = s.h + 2 * s.pad - 2, ow = s.w + 2 * s.pad - 2, count[3] = {s.n * s.c * s.h * s.w, s.o * s.c * 9, s.n * s.o * oh * ow};
+    float *have[3], *of[3];
+    double *want[3], bound[3], *norm[3];
+    for (int i = 0; i < 3; i++) {
+        of[i] = (float *)malloc((size_t)count[i] * 4);
+        have[i] = (float *)malloc((size_t)count[i] * 4);
+        want[i] = (double *)calloc((size_t)count[i], 8);
+        norm[i] = &bound[i];
+        for (int k = 0; k < count[i]; k++) of[i][k] = (float)draw_unit();
+    }
+    if (kind == TILE_NAN_OF_X) of[0][count[0] / 3] = NAN;
+    if (kind == TILE_INFINITY_OF_X) of[0][count[0] / 2] = INFINITY;
+    if (kind == TILE_INFINITY_OF_W) of[1][count[1] / 2] = -INFINITY;
+    if (kind == TILE_INFINITY_OF_GY) of[2][count[2] / 2] = INFINITY;
+    tiles_expected(s, of, want, norm);
+    gn_scope_begin(g);
+    gn_conv_options options = {0};
+    options.pad = s.pad;
+    gn_array *x = gn_requires_grad(tiles_operand(g, of[0], GN_SHAPE(s.n, s.c, s.h, s.w), how), true);
+    gn_array *w = gn_requires_grad(tiles_operand(g, of[1], GN_SHAPE(s.o, s.c, 3, 3), how), true);
+    gn_array *gy = tiles_operand(g, of[2], GN_SHAPE(s.n, s.o, oh, ow), how), *y = gn_conv2d(x, w, NULL, &options);
+    assert_int_equal(gn_backward(gn_sum(gn_mul(y, gy), GN_ALL)), GN_OK);
+    gn_array *result[3] = {gn_grad(x), gn_grad(w), y};
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(gn_read(result[k], have[k], (size_t)count[k] * 4), GN_OK);
+        for (int i = 0; i < count[k]; i++) {
+            const double a = (double)have[k][i], b = want[k][i];
+            if (isnan(b) ? !isnan(a) : isinf(b) ? a != b : !(fabs(a - b) <= 4 * 0x1p-24 * bound[k]))
+                fail_msg("%d x %d -> %d channels, %d x %d, pad %d, numbers %d, layout %d: result %d, element %d is %.9g, not %.9g, within %.3g",
+                         s.n, s.c, s.o, s.h, s.w, s.pad, (int)kind, how, k, i, a, b, 4 * 0x1p-24 * bound[k]);
+        }
+    }
+    gn_scope_end(g);
+    for (int i = 0; i < 3; i++) {
+        free(of[i]);
+        free(have[i]);
+        free(want[i]);
+    }
+}
+
+static void test_tiles(void **state) {
+    gn_context *g = (gn_context *)*state;
+    if (!test_on_vulkan() || !g->gpu->caps.addresses) skip();
+    static const tile_shape all[] = {{2, 8, 8, 8, 8, 1},  {2, 16, 24, 12, 7, 1}, {1, 5, 9, 13, 17, 0}, {3, 17, 33, 5, 4, 2},
+                                       {2, 8, 8, 3, 3, 0}, {1, 2, 3, 9, 9, 4},   {1, 8, 8, 1, 1, 1},   {1, 3, 2, 1, 200, 1}};
+    const gn_placement asked = g->placement;
+    g->placement = GN_PLACE_GPU;
+    gni_job_state(g->gpu)->winograd_force = 1;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        for (int how = 0; how < 4; how++) check_tiles(g, all[i], TILE_ORDINARY, how);
+        for (int kind = 1; kind < TILE_KINDS; kind++) check_tiles(g, all[i], (tile_numbers)kind, kind % 4);
+    }
+    gni_job_state(g->gpu)->winograd_force = 0;
+    g->placement = asked;
+}
+
+static void bits_of_convolution(gn_context *g, int force, gn_precision precision, float *to, size_t bytes) {
+    const gn_precision before = g->precision;
+    gni_job_state(g->gpu)->winograd_force = force;
+    g->precision = precision;
+    gn_scope_begin(g);
+    gn_seed(g, 3);
+    gn_array *x = gn_randn(g, GN_F32, GN_SHAPE(16, 8, 16, 16)), *w = gn_randn(g, GN_F32, GN_SHAPE(8, 8, 3, 3));
+    gn_conv_options options = {0};
+    options.pad = 1;
+    assert_int_equal(gn_read(gn_conv2d(x, w, NULL, &options), to, bytes), GN_OK);
+    gn_scope_end(g);
+    g->precision = before;
+    gni_job_state(g->gpu)->winograd_force = 0;
+}
+
+// GN_PRECISION_HIGH takes them, and nothing else does.
+static void test_tiles_chosen(void **state) {
+    enum { COUNT = 16 * 8 * 16 * 16 };
+    gn_context *g = (gn_context *)*state;
+    if (!test_on_vulkan() || !g->gpu->caps.addresses) skip();
+    const gn_placement asked = g->placement;
+    g->placement = GN_PLACE_GPU;
+    float *by[4];
+    for (int i = 0; i < 4; i++) by[i] = (float *)malloc(COUNT * 4);
+    bits_of_convolution(g, 1, GN_PRECISION_HIGH, by[0], COUNT * 4);
+    bits_of_convolution(g, 0, GN_PRECISION_HIGH, by[1], COUNT * 4);
+    bits_of_convolution(g, -1, GN_PRECISION_F32, by[2], COUNT * 4);
+    bits_of_convolution(g, 0, GN_PRECISION_F32, by[3], COUNT * 4);
+    assert_memory_equal(by[0], by[1], COUNT * 4);
+    assert_memory_equal(by[2], by[3], COUNT * 4);
+    assert_true(memcmp(by[0], by[2], COUNT * 4) != 0);
+    for (int i = 0; i < 4; i++) free(by[i]);
+    g->placement = asked;
+}
+
+static void tiles_of_few(gn_context *g) {
+    const gn_placement asked = g->placement;
+    g->placement = GN_PLACE_GPU;
+    gni_job_state(g->gpu)->winograd_force = 1;
+    gn_scope_begin(g);
+    gn_conv_options options = {0};
+    options.pad = 1;
+    gn_array *x = gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(1, 2, 5, 5), 1.0), true);
+    gn_array *w = gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(3, 2, 3, 3), 0.5), true);
+    float have[9 * 6] = {0};
+    gn_array *y = gn_conv2d(x, w, NULL, &options);
+    if (y != NULL) gn_backward(gn_sum(y, GN_ALL));
+    if (gn_status_get(g) == GN_OK) gn_read(gn_grad(w), have, sizeof have);
+    if (gn_status_get(g) == GN_OK) {
+        assert_float_equal(have[4], 25.0, 1e-3);
+        assert_float_equal(have[0], 16.0, 1e-3);
+    }
+    gn_scope_end(g);
+    gni_job_state(g->gpu)->winograd_force = 0;
+    g->placement = asked;
+}
+
+static void test_tiles_memory(void **state) {
+    gn_context *g = (gn_context *)*state;
+    if (!test_on_vulkan() || !g->gpu->caps.addresses) skip();
+    test_most_allocations(tiles_of_few);
+}
+
 // ---- tiles of float16 and bfloat16
 
 // Makes `which` the tile that is chosen, with k in one part.
@@ -572,6 +742,9 @@ int main(void) {
         GN_TEST(test_bias),
         GN_TEST(test_images),
         GN_TEST(test_convolutions),
+        GN_TEST(test_tiles),
+        GN_TEST(test_tiles_chosen),
+        GN_TEST(test_tiles_memory),
     };
     return test_run(tests);
 }

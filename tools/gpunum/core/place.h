@@ -106,6 +106,15 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &m->out;
         v->size = m->n * m->width * gni_extent_product(m->size, 3);
         v->name = "image";
+    } else if (kind == GNI_JOB_WINOGRAD) {
+        gni_winograd *m = (gni_winograd *)job;
+        v->op[v->n++] = &m->use[0];
+        for (int i = 2; i < 4; i++)
+            if (m->use[i].buf != NULL) v->op[v->n++] = &m->use[i];
+        v->n_in = v->n;
+        v->op[v->n++] = &m->use[1];
+        v->size = (m->c + m->o) * m->n * gni_extent_product(m->out, 2);
+        v->name = "convolution";
     } else if (kind == GNI_JOB_TAKE) {
         gni_take *t = (gni_take *)job;
         v->op[v->n++] = &t->in;

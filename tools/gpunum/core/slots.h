@@ -423,6 +423,26 @@
 #define GNI_P_IMAGE_PARTS_WORDS 29
 #define GNI_IMAGE_SCANNED 8 // times 64 places for a workgroup
 
+// ---- convolutions by tiles: winograd.comp
+
+#define GNI_S_WINOGRAD_STEP 0
+#define GNI_S_WINOGRAD_GROUPS 1
+#define GNI_S_WINOGRAD_SPECS 2
+#define GNI_P_WINOGRAD_TILES 0    // of all images; of kernels c
+#define GNI_P_WINOGRAD_CHANNELS 1 // of one of the 36, of kernels o
+#define GNI_P_WINOGRAD_OF_X 2     // dividers: tiles beside each other, and rows of them
+#define GNI_P_WINOGRAD_OF_Y 5
+#define GNI_P_WINOGRAD_BEFORE 8  // columns and rows in front of x
+#define GNI_P_WINOGRAD_HAVE 10   // columns and rows of what is transformed, or of what comes out
+#define GNI_P_WINOGRAD_X_HAVE 12 // of x
+#define GNI_P_WINOGRAD_PLACES 14 // of y
+#define GNI_P_WINOGRAD_DEPTH 16  // channels or images that are summed over
+#define GNI_P_WINOGRAD_TO 17     // base of the 36
+#define GNI_P_WINOGRAD_PLAIN 18  // of what they are made of, or become: base, strides of n, channel, y and x
+#define GNI_P_WINOGRAD_X 23      // the same of x, buffer 2
+#define GNI_P_WINOGRAD_W 28      // and of buffer 3
+#define GNI_P_WINOGRAD_WORDS 33
+
 #define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
 #define GNI_S_MATVEC_SPECS 5
 #define GNI_F_MATVEC_COLUMNS 1u

@@ -304,6 +304,21 @@ typedef struct gni_image {
     int64_t first, lines, scans;
 } gni_image;
 
+// A step of a convolution by tiles of 4x4 results: winograd.comp says which there are and what each takes as its buffers
+// 0 to 3. Strides are those of x, w and y; what the tiles become is in C order. For GPUs.
+typedef enum gni_winograd_step {
+    GNI_WINOGRAD_IMAGE,
+    GNI_WINOGRAD_GRADIENT,
+    GNI_WINOGRAD_KERNEL,
+    GNI_WINOGRAD_RESULT,
+    GNI_WINOGRAD_KERNEL_RESULT
+} gni_winograd_step;
+typedef struct gni_winograd {
+    gni_winograd_step step;
+    int64_t n, c, o, in[2], out[2], before[2]; // images, channels; places of x and y, and in front of x: rows, columns
+    gni_operand use[4];
+} gni_winograd;
+
 // Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch,
 // head, row.
 typedef enum gni_attend_step {
@@ -505,7 +520,8 @@ typedef enum gni_job_kind {
     GNI_JOB_SORT,
     GNI_JOB_SEARCH,
     GNI_JOB_COUNT,
-    GNI_JOB_ATTEND // of room `attention`, which has another way where a GPU does not do it
+    GNI_JOB_ATTEND, // of room `attention`, which has another way where a GPU does not do it
+    GNI_JOB_WINOGRAD
 } gni_job_kind;
 // A kind of job: what the CPU takes of it, and how it does it. Who asks for a job hands its kind over, so that a program
 // that never does holds none of its loops. Every function returns false after gni_fail, or when it does not do the job:

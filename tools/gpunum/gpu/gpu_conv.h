@@ -99,6 +99,98 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
                             gni_job_ceil(m->width, 32), 1);
 }
 
+// ---- by tiles of 4x4 results
+
+static bool gni_job_has_winograd(const gni_gpu *gpu) { return gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_winograd); }
+
+static int64_t gni_winograd_tiles(const gni_winograd *m) {
+    return m->n * gni_job_ceil(m->out[0], 4) * gni_job_ceil(m->out[1], 4);
+}
+
+// Microseconds of `batches` products of float32, exact or, of images, in parts.
+static double gni_job_conv_time(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t batches, bool parts) {
+    gni_matmul like;
+    int64_t splits;
+    memset(&like, 0, sizeof like);
+    like.m = m;
+    like.n = n;
+    like.k = k;
+    const gni_job_tile *t = parts ? gni_job_best_tile(gpu, gni_job_image_tiles, (int)GNI_COUNT(gni_job_image_tiles), &like,
+                                                      batches, &splits)
+                                  : gni_job_pick_tile(gpu, &like, batches, &splits);
+    return gni_job_tile_time(gpu, t, &like, batches, splits);
+}
+
+// Whether a convolution of kernels 3x3 goes by tiles, or the gradient of its kernels: GN_PRECISION_HIGH, where the device is
+// faster so. Takes up to 1 GiB for what the tiles become.
+static bool gni_job_winograd_pays(gni_gpu *gpu, const gni_winograd *d, bool kernel) {
+    const gni_gpu_jobs *ops = gni_job_state(gpu);
+    const int64_t tiles = gni_winograd_tiles(d), places = d->n * d->out[0] * d->out[1];
+    const double become = 144.0 * (double)tiles * (double)(d->c + d->o);
+    const int force = ops != NULL ? ops->winograd_force : 0;
+    if (!gni_job_has_winograd(gpu) || force < 0 || become > 0x1p30 || GNI_MAX(d->c, d->o) > 65535 ||
+        become > (double)gni_job_most_bytes(gpu) / 4.0 || 144.0 * (double)d->c * (double)d->o > 0x1p30)
+        return false;
+    if (force > 0) return true;
+    if (gpu->g->precision != GN_PRECISION_HIGH || (ops != NULL && ops->split_force != 0)) return false;
+    if (GNI_MIN(d->c, d->o) >= 8 && tiles >= 256) return true; // measured: in all of 14 shapes
+    const int64_t n = kernel ? 9 * d->c : places, k = kernel ? places : 9 * d->c;
+    const double bytes = 4.0 * (double)places * (double)(d->c + d->o);
+    double direct = gni_job_conv_time(gpu, d->o, n, k, 1, false) + 5.0 + bytes / 2e6;
+    if (k >= 512 && gni_job_has_units(gpu, GN_F16))
+        direct = GNI_MIN(direct, gni_job_conv_time(gpu, d->o, n, k, 1, true) + 15.0 + 2.0 * bytes / 2e6);
+    return gni_job_conv_time(gpu, d->o, kernel ? d->c : tiles, kernel ? tiles : d->c, 36, false) + 10.0 +
+               (bytes + 2.0 * become) / 4e6 < direct;
+}
+
+static bool gni_job_winograd(gni_gpu *gpu, const gni_winograd *m) {
+    gni_job_call c;
+    const bool kernel = m->step == GNI_WINOGRAD_KERNEL || m->step == GNI_WINOGRAD_KERNEL_RESULT,
+               result = m->step == GNI_WINOGRAD_RESULT, image = m->step == GNI_WINOGRAD_IMAGE, back = m->step > GNI_WINOGRAD_KERNEL;
+    const int64_t tiles = kernel ? m->c : gni_winograd_tiles(m), channels = image ? m->c : m->o, all = 36 * channels * tiles,
+                  one = 1, x[4] = {m->n, m->c, m->in[0], m->in[1]}, y[4] = {m->n, m->o, m->out[0], m->out[1]},
+                  w[4] = {m->o, m->c, 3, 3}, *dim[4];
+    dim[back] = kernel ? w : image ? x : y;
+    dim[2] = x;
+    dim[3] = result ? w : y;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    c.n_use = back ? 4 : 2;
+    c.n_param = GNI_P_WINOGRAD_WORDS;
+    uint32_t *q = c.param;
+    for (int i = 0; i < c.n_use; i++) {
+        const gni_operand *o = &m->use[i];
+        if (i == !back) { // the 36
+            if (!gni_job_reach(gpu, o, &all, &one, 1, &c.use[i], &q[GNI_P_WINOGRAD_TO])) return false;
+            continue;
+        }
+        uint32_t *to = &q[i == 2 ? GNI_P_WINOGRAD_X : i == 3 ? GNI_P_WINOGRAD_W : GNI_P_WINOGRAD_PLAIN];
+        if (!gni_job_reach(gpu, o, dim[i], o->stride, 4, &c.use[i], to)) return false;
+        for (int k = 0; k < 4; k++) to[1 + k] = (uint32_t)o->stride[k];
+    }
+    c.use[1].write = true;
+    q[GNI_P_WINOGRAD_TILES] = (uint32_t)tiles;
+    q[GNI_P_WINOGRAD_CHANNELS] = (uint32_t)channels;
+    gni_job_divider(gni_job_ceil(m->out[1], 4), &q[GNI_P_WINOGRAD_OF_X]);
+    gni_job_divider(gni_job_ceil(m->out[0], 4), &q[GNI_P_WINOGRAD_OF_Y]);
+    for (int i = 0; i < 2; i++) {
+        q[GNI_P_WINOGRAD_BEFORE + i] = (uint32_t)m->before[1 - i];
+        q[GNI_P_WINOGRAD_HAVE + i] = (uint32_t)dim[back][3 - i];
+        q[GNI_P_WINOGRAD_X_HAVE + i] = (uint32_t)m->in[1 - i];
+        q[GNI_P_WINOGRAD_PLACES + i] = (uint32_t)m->out[1 - i];
+    }
+    q[GNI_P_WINOGRAD_DEPTH] = (uint32_t)(result ? m->c : m->n);
+    const gni_operand *plain = &m->use[back];
+    bool groups = !kernel && plain->stride[3] == 1 && dim[back][3] % 4 == 0 && q[GNI_P_WINOGRAD_PLAIN] % 4 == 0;
+    for (int i = 0; i < 3; i++) groups = groups && plain->stride[i] % 4 == 0;
+    if (image) groups = groups && m->before[1] == 1 && m->out[1] <= m->in[1];
+    c.generic.module = GNI_MODULE_winograd;
+    c.generic.n_spec = GNI_S_WINOGRAD_SPECS;
+    c.generic.spec[GNI_S_WINOGRAD_STEP] = (uint32_t)m->step;
+    c.generic.spec[GNI_S_WINOGRAD_GROUPS] = groups;
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), gni_job_ceil(tiles, 128), channels, 1);
+}
+
 // Divisions and steps of up to four indices, of which some may be one.
 static void gni_job_put_window(const int64_t *dim, const int64_t *step, uint32_t *w) {
     int64_t d[4], s[4];

@@ -5,9 +5,9 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../cpu/cpu_conv.h"
-#include "../gpu/gpu_conv.h"
 #include "../ops/random_ops.h"
 #include "../grad/autograd.h"
+#include "../grad/winograd.h"
 #endif
 
 // ---- products with windows
@@ -224,6 +224,31 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
 #endif
 }
 
+// Whether a convolution goes by tiles, or the gradient of its weights; d says how. For those that gni_conv_direct takes.
+static bool gni_conv_by_tiles(gn_context *g, const gni_conv_plan *p, gn_dtype t, bool weight, gni_winograd *d) {
+#if GNI_GPU
+    memset(d, 0, sizeof *d);
+    if (t != GN_F32 || p->nd != 2 || p->groups != 1) return false;
+    d->n = p->n;
+    d->c = p->c;
+    d->o = p->o;
+    for (int i = 0; i < 2; i++) {
+        if (p->k[i] != 3 || p->stride[i] != 1 || p->dilation[i] != 1) return false;
+        d->in[i] = p->in[i];
+        d->out[i] = p->out[i];
+        d->before[i] = p->pad[i];
+    }
+    return gni_job_winograd_pays(g->gpu, d, weight);
+#else
+    GNI_UNUSED(g);
+    GNI_UNUSED(p);
+    GNI_UNUSED(t);
+    GNI_UNUSED(weight);
+    GNI_UNUSED(d);
+    return false;
+#endif
+}
+
 // An image job for x, whose strides may be any, as it is; `side`: operand a, 0, or b.
 static void gni_conv_image_of(gni_image *m, const gn_array *x, const gni_conv_parts *s, int side) {
     memset(m, 0, sizeof *m);
@@ -393,11 +418,16 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     gni_conv d;
     gni_conv_parts parts;
     const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
+    const bool tiled = image != NULL && image->shape.rank == 3 && p->nd == 2; // by gni_winograd_forward
+#if GNI_GPU
+    gni_winograd by;
+    if (gni_conv_by_tiles(g, p, x->dtype, true, &by)) return gni_winograd_weight(g, &by, x, y, tiled ? image : NULL);
+#endif
     if (!gni_conv_parts_begin(g, &parts, p, y, x, p->o / p->groups, taps * p->c, p->n * places, 1, true)) return NULL;
     const int64_t c = gni_conv_width(p->c, x->dtype, &parts), o = gni_conv_width(p->o, x->dtype, &parts);
     const gn_shape s = GN_SHAPE(p->o, taps * c);
     memset(&d, 0, sizeof d);
-    if (image == NULL || parts.control != NULL) image = gni_conv_frame_image(g, p, x, &parts);
+    if (image == NULL || tiled || parts.control != NULL) image = gni_conv_frame_image(g, p, x, &parts);
     y = gni_conv_image(g, y, none, p->out, o, &parts, 0);
     gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
     if (image == NULL || y == NULL || to == NULL) return NULL;
@@ -508,6 +538,14 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         gni_conv_direct(g, p, w, x, p->o / p->groups, p->c, 2)) {
         const gn_placement asked = g->placement;
         g->placement = GN_PLACE_GPU;
+#if GNI_GPU
+        gni_winograd by;
+        if (gni_conv_by_tiles(g, p, x->dtype, false, &by)) {
+            gn_array *y = gni_winograd_forward(g, &by, x, w, image);
+            g->placement = asked;
+            return y;
+        }
+#endif
         gni_conv_parts parts;
         const bool ok = gni_conv_parts_begin(g, &parts, p, w, x, p->o / p->groups, p->n * gni_conv_count(p->out, p->nd),
                                              p->c * gni_conv_count(p->k, p->nd), 1, false);
@@ -622,10 +660,8 @@ static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn
     return gni_conv_image(g, y, before, size, gni_conv_width(p->o / p->groups, y->dtype, s) * p->groups, s, 1);
 }
 
-// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and
-// the result is put into `to` if that is not NULL.
-static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
-                                   const gni_conv_phase *f, gn_array *to, const gni_conv_parts *parts) {
+// The convolution of y that a phase is.
+static gni_conv_plan gni_conv_plan_of_phase(const gni_conv_plan *p, const gni_conv_phase *f) {
     gni_conv_plan q = *p;
     q.c = p->o / p->groups;
     q.o = p->groups * p->c;
@@ -637,6 +673,14 @@ static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_arr
         q.k[i] = f[i].taps;
         q.out[i] = f[i].count;
     }
+    return q;
+}
+
+// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and
+// the result is put into `to` if that is not NULL.
+static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
+                                   const gni_conv_phase *f, gn_array *to, const gni_conv_parts *parts) {
+    const gni_conv_plan q = gni_conv_plan_of_phase(p, f);
     w = gni_conv_turned(p, w, f);
     return before == NULL ? gni_conv_forward(g, &q, y, w, NULL)
            : w == NULL    ? NULL
@@ -734,6 +778,12 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     const int64_t phases = gni_conv_count(begins, p->nd);
     const gn_placement asked = g->placement;
     const bool direct = phases <= 64 && gni_conv_direct(g, p, y, w, p->c, p->o / p->groups, 2);
+    if (direct && whole) {
+        for (int i = 0; i < p->nd; i++) f[i] = gni_conv_phase_of(p, i, 0);
+        const gni_conv_plan q = gni_conv_plan_of_phase(p, f);
+        gni_winograd by;
+        if (gni_conv_by_tiles(g, &q, y->dtype, false, &by)) return gni_conv_of_phase(g, p, y, NULL, w, f, NULL, NULL);
+    }
     if (direct) g->placement = GN_PLACE_GPU;
     const int64_t with_taps = direct && !whole ? gni_conv_with_taps(p) : 0;
     const bool lone = with_taps == 1 && phases > 2;
