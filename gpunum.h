@@ -381,15 +381,21 @@ typedef enum gn_placement {
 
 typedef enum gn_precision {
     GN_PRECISION_F32,  // float32 inputs give float32 results, every product and sum rounded as float32
-    GN_PRECISION_FAST, // float32 operands may be rounded to bfloat16 for matrix units
+    // Float32 operands may be rounded to bfloat16 for matrix units, in products, convolutions and attention.
+    GN_PRECISION_FAST,
     // Large float32 products go through matrix units in two float16 parts that hold an operand to 2^-23, or three of
     // bfloat16 where its range asks for that, summed in float32 (after Ootomo and Yokota, 2022). Takes 6 bytes of
     // memory for each element of the operands. Errors are about a third of GN_PRECISION_F32's on most data, but
     // larger where neighbouring products cancel; infinities and NaN come out the same. Where the device has no such
-    // units, and for small products: GN_PRECISION_F32. Convolutions of 8 channels and more take the two float16 parts, with
-    // one scale for an image, or for a channel where weights get their gradient: numbers below 2^-27 of the largest one
-    // there are held to 2^-51 of that. Where 32 channels of a place, or 64 places of a channel, are all so small, and with
-    // infinities or NaN: GN_PRECISION_F32.
+    // units, and for small products: GN_PRECISION_F32.
+    //
+    // Convolutions with kernels of 3x3 and a stride of 1 go by tiles of 4x4 results in float32 (Winograd, 1980; on
+    // Vulkan): a quarter of the multiplications, up to 1 GiB of memory. Errors are about twice those of GN_PRECISION_F32,
+    // and of what is largest in a tile of 6x6 and its channels; results that are not finite are those of
+    // GN_PRECISION_F32. Other convolutions, of 8 channels and more, take the two float16 parts, with one scale for an
+    // image, or for a channel where weights get their gradient: numbers below 2^-27 of the largest one there are held to
+    // 2^-51 of that. Where 32 channels of a place, or 64 places of a channel, are all so small, and with infinities or
+    // NaN: GN_PRECISION_F32.
     GN_PRECISION_HIGH
 } gn_precision;
 
@@ -1272,7 +1278,7 @@ typedef struct gn_conv_options {
 } gn_conv_options;
 // x (n, in, spatial axes...) or without n, w (out, in / groups, kernel axes...), b (out) or NULL: (n, out, ...). x and w are
 // float arrays. Computed when called, without an array of windows on the CPU; on a GPU in pieces whose windows take 64 MiB
-// at most. Gradients of all three, of any order.
+// at most. Gradients of all three, of any order. gn_options.matmul says how a GPU multiplies float32.
 GPUNUM_API gn_array *gn_conv1d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 GPUNUM_API gn_array *gn_conv2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 GPUNUM_API gn_array *gn_conv3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
@@ -37472,6 +37478,7 @@ static bool gni_job_winograd_pays(gni_gpu *gpu, const gni_winograd *d, bool kern
         return false;
     if (force > 0) return true;
     if (gpu->g->precision != GN_PRECISION_HIGH || (ops != NULL && ops->split_force != 0)) return false;
+    if (GNI_MIN(d->c, d->o) >= 8 && tiles >= 256) return true; // measured: in all of 14 shapes
     const int64_t n = kernel ? 9 * d->c : places, k = kernel ? places : 9 * d->c;
     const double bytes = 4.0 * (double)places * (double)(d->c + d->o);
     double direct = gni_job_conv_time(gpu, d->o, n, k, 1, false) + 5.0 + bytes / 2e6;
@@ -37484,7 +37491,8 @@ static bool gni_job_winograd_pays(gni_gpu *gpu, const gni_winograd *d, bool kern
 static bool gni_job_winograd(gni_gpu *gpu, const gni_winograd *m) {
     gni_job_call c;
     const bool kernel = m->step == GNI_WINOGRAD_KERNEL || m->step == GNI_WINOGRAD_KERNEL_RESULT,
-               result = m->step == GNI_WINOGRAD_RESULT, image = m->step == GNI_WINOGRAD_IMAGE, back = m->step > GNI_WINOGRAD_KERNEL;
+               result = m->step == GNI_WINOGRAD_RESULT, image = m->step == GNI_WINOGRAD_IMAGE,
+               back = m->step > GNI_WINOGRAD_KERNEL;
     const int64_t tiles = kernel ? m->c : gni_winograd_tiles(m), channels = image ? m->c : m->o, all = 36 * channels * tiles,
                   one = 1, x[4] = {m->n, m->c, m->in[0], m->in[1]}, y[4] = {m->n, m->o, m->out[0], m->out[1]},
                   w[4] = {m->o, m->c, 3, 3}, *dim[4];
@@ -52264,6 +52272,17 @@ static void gni_conv_ones(gni_conv *d) {
 
 // ---- on a GPU: the images get their channels last, from which the product reads windows
 
+// What images of such numbers are made of: bfloat16 instead of float32 where GN_PRECISION_FAST allows it.
+static gn_dtype gni_conv_item(const gn_context *g, gn_dtype t) {
+#if GNI_GPU
+    const bool fast = t == GN_F32 && g->precision == GN_PRECISION_FAST && g->gpu != NULL;
+    if (fast && gni_job_has_units(g->gpu, GN_BF16)) return GN_BF16;
+#else
+    GNI_UNUSED(g);
+#endif
+    return t;
+}
+
 // Elements in 16 bytes.
 static int64_t gni_conv_each(gn_dtype t) { return 16 / (int64_t)gn_dtype_size(t); }
 
@@ -52289,11 +52308,10 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
                             int64_t most_times) {
 #if GNI_GPU
     gni_conv d;
-    const gn_dtype t = a->dtype;
+    const gn_dtype t = gni_conv_item(g, a->dtype);
     const int64_t each = gni_conv_each(t);
     if (GNI_CPU_ALONE || g->gpu == NULL || (t != GN_F32 && t != GN_F16 && t != GN_BF16)) return false;
     if (!gni_job_has_windows(g->gpu)) return false;
-    if (t == GN_F32 && g->precision == GN_PRECISION_FAST) return false;
     if (m < 2 || gni_conv_up(channels, t) > most_times * channels) return false;
     if (p->groups > 1 && (p->c % each != 0 || p->o / p->groups % each != 0)) return false;
     const int64_t most = gni_job_most_bytes(g->gpu) / 4;
@@ -52318,7 +52336,7 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
     d.batch_dim[1] = p->groups;
     d.a.buf = a->buf;
     d.b.buf = d.c.buf = b->buf;
-    d.a.dtype = d.b.dtype = d.c.dtype = t;
+    d.a.dtype = d.b.dtype = d.c.dtype = a->dtype;
     return gni_is_for_gpu(g, &gni_kind_conv, &d);
 #else
     GNI_UNUSED(g);
@@ -52394,9 +52412,10 @@ static gn_array *gni_conv_image(gn_context *g, gn_array *x, const int64_t *befor
         m.before[i] = before[i];
     }
     s.dim[s.rank++] = width;
-    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
+    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", gni_conv_item(g, x->dtype), &s));
     if (y == NULL) return NULL;
     m.out.buf = y->buf;
+    m.out.dtype = y->dtype;
     return gni_run(g, &gni_kind_image, &m, y) ? y : NULL;
 }
 
@@ -52459,7 +52478,7 @@ static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_con
 static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_array *x, const gni_conv_parts *s) {
     int64_t size[3];
     for (int i = 0; i < p->nd; i++) size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
-    return gni_conv_image(g, x, p->pad, size, p->groups * gni_conv_width(p->c, x->dtype, s), s, 1);
+    return gni_conv_image(g, x, p->pad, size, p->groups * gni_conv_width(p->c, gni_conv_item(g, x->dtype), s), s, 1);
 }
 
 static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y,
@@ -52502,8 +52521,8 @@ static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, 
                   c = gni_conv_width(p->c, t, parts);
     static const int64_t none[3] = {0, 0, 0};
     memset(&d, 0, sizeof d);
+    gn_array *y = to != NULL ? to : gni_adopt(g, gni_array_empty(g, "convolution", w->dtype, &s));
     w = gni_conv_image(g, w, none, p->k, c, parts, 0);
-    gn_array *y = to != NULL ? to : gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
     if (w == NULL || y == NULL) return NULL;
     d.c.offset = y->offset;
     d.m = p->o / p->groups;
@@ -52532,10 +52551,11 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     if (gni_conv_by_tiles(g, p, x->dtype, true, &by)) return gni_winograd_weight(g, &by, x, y, tiled ? image : NULL);
 #endif
     if (!gni_conv_parts_begin(g, &parts, p, y, x, p->o / p->groups, taps * p->c, p->n * places, 1, true)) return NULL;
-    const int64_t c = gni_conv_width(p->c, x->dtype, &parts), o = gni_conv_width(p->o, x->dtype, &parts);
+    const gn_dtype t = gni_conv_item(g, x->dtype);
+    const int64_t c = gni_conv_width(p->c, t, &parts), o = gni_conv_width(p->o, t, &parts);
     const gn_shape s = GN_SHAPE(p->o, taps * c);
     memset(&d, 0, sizeof d);
-    if (image == NULL || tiled || parts.control != NULL) image = gni_conv_frame_image(g, p, x, &parts);
+    if (image == NULL || image->dtype != t || tiled || parts.control != NULL) image = gni_conv_frame_image(g, p, x, &parts);
     y = gni_conv_image(g, y, none, p->out, o, &parts, 0);
     gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
     if (image == NULL || y == NULL || to == NULL) return NULL;
@@ -52765,7 +52785,8 @@ static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn
         if (before[i] < INT64_MIN / 4) before[i] = behind = 0; // no place has a tap
         size[i] = GNI_MAX(before[i] + behind, 1);
     }
-    return gni_conv_image(g, y, before, size, gni_conv_width(p->o / p->groups, y->dtype, s) * p->groups, s, 1);
+    const int64_t width = gni_conv_width(p->o / p->groups, gni_conv_item(g, y->dtype), s);
+    return gni_conv_image(g, y, before, size, width * p->groups, s, 1);
 }
 
 // The convolution of y that a phase is.
@@ -53683,6 +53704,26 @@ static bool gni_back_attention(gn_context *g, gni_node *node, gn_array *gy, gn_a
     return !g->call_failed && gni_attend_run(&c);
 }
 
+// Whether float32 operands are rounded to bfloat16: as GN_PRECISION_FAST allows, where a GPU's kernels have matrix units for
+// that and the work is worth them.
+static bool gni_attend_rounds(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v,
+                              const gn_array *mask) {
+#if GNI_GPU
+    if (g->precision != GN_PRECISION_FAST || g->gpu == NULL || g->placement == GN_PLACE_CPU || mask != NULL) return false;
+    if (q->dtype != GN_F32 || k->dtype != GN_F32 || v->dtype != GN_F32 || !gni_job_has_units(g->gpu, GN_BF16)) return false;
+    const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
+    return d % 8 == 0 && e % 8 == 0 && d <= 128 && e <= 128 &&
+           (double)gni_elements(&q->shape) * (double)k->shape.dim[k->shape.rank - 2] >= 1 << 22;
+#else
+    GNI_UNUSED(g);
+    GNI_UNUSED(q);
+    GNI_UNUSED(k);
+    GNI_UNUSED(v);
+    GNI_UNUSED(mask);
+    return false;
+#endif
+}
+
 GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
                                   const gn_attention_options *options) {
     gn_array *in[5];
@@ -53701,7 +53742,11 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
         gni_autocast_all(g, in, 3);
         return gni_end_scope(g, gn_attention(in[0], in[1], in[2], mask, options));
     }
-    if (gni_attend_ok(g, q, k, v, mask, &o)) {
+    if (!gni_attend_ok(g, q, k, v, mask, &o)) return gni_end_scope(g, NULL);
+    if (gni_attend_rounds(g, q, k, v, mask)) {
+        y = gn_attention(gn_cast(q, GN_BF16), gn_cast(k, GN_BF16), gn_cast(v, GN_BF16), NULL, options);
+        y = gn_cast(y, GN_F32);
+    } else {
         gni_attend c;
         const bool tracks = gni_tracks(g, in, 4);
         const int64_t d = q->shape.dim[q->shape.rank - 1], heads = gni_attend_heads(k);

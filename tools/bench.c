@@ -814,8 +814,9 @@ static void bench_train(gn_context *g, int64_t m, int64_t n, const bench_options
         }
 }
 
-// Layers on images (n, channels, side, side), forward and with the gradients.
-static void bench_conv(gn_context *g, const bench_options *o, bench_report *report) {
+// Layers on images (n, channels, side, side), forward and with the gradients. `word`: of the context's precision, then
+// convolutions alone.
+static void bench_conv(gn_context *g, const char *word, const bench_options *o, bench_report *report) {
     static const struct {
         const char *op;
         int n, c, side, out, kernel, stride, groups;
@@ -832,13 +833,14 @@ static void bench_conv(gn_context *g, const bench_options *o, bench_report *repo
         GN_SCOPE(g) {
             const int n = list[i / 2].n, channels = list[i / 2].c, side = list[i / 2].side, out = list[i / 2].out,
                       kernel = list[i / 2].kernel, stride = list[i / 2].stride, groups = list[i / 2].groups;
+            if (word[0] != 0 && strcmp(list[i / 2].op, "conv2d") != 0) break;
             const bool conv = strcmp(list[i / 2].op, "conv2d") == 0, all = i % 2 == 1;
             const double elements = (double)n * channels * side * side, places = (double)((side + stride - 1) / stride);
             char name[96];
             bench_case c;
             memset(&c, 0, sizeof c);
-            snprintf(name, sizeof name, "%s %d,%d,%d,%d,%d,%d,%d %s", list[i / 2].op, n, channels, side, out, kernel, stride, groups,
-                     all ? "gradients" : "forward");
+            snprintf(name, sizeof name, "%s %d,%d,%d,%d,%d,%d,%d %s%s", list[i / 2].op, n, channels, side, out, kernel, stride, groups,
+                     all ? "gradients" : "forward", word);
             c.family = "conv";
             c.name = name;
             c.m = n;
@@ -995,8 +997,8 @@ static void bench_more_matmul(gn_context *g, const bench_options *o, bench_repor
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) bench_product(g, list[i], "", o, report);
 }
 
-// float32 products in a context that asks for another precision.
-static void bench_precision(const gn_options *options, gn_precision precision, const char *name,
+// float32 products and convolutions in a context that asks for another precision; `after` the name of these.
+static void bench_precision(const gn_options *options, gn_precision precision, const char *name, const char *after,
                             const bench_options *o, bench_report *report) {
     gn_options other = *options;
     other.matmul = precision;
@@ -1006,6 +1008,7 @@ static void bench_precision(const gn_options *options, gn_precision precision, c
         product p = {GN_F32, 0, n, n, n, 0};
         bench_product(g, p, name, o, report);
     }
+    bench_conv(g, after, o, report);
     gn_close(g);
 }
 
@@ -1107,7 +1110,7 @@ static void bench_all(gn_context *g, const bench_options *o, bench_report *repor
     if (big) bench_more_matmul(g, o, report);
     bench_transforms(g, o, report);
     bench_train(g, 8192, 1000, o, report);
-    bench_conv(g, o, report);
+    bench_conv(g, "", o, report);
     if (big) bench_rows(g, o, report);
     bench_sequence(g, GN_F32, o, report);
     if (big) bench_sequence(g, GN_F16, o, report);
@@ -1450,8 +1453,8 @@ int main(int argc, char **argv) {
     if (report.json != NULL) fprintf(report.json, "{\"device\": \"%s\", \"rows\": [", info.name);
     bench_all(g, &o, &report);
     if (!report.on_cpu && !o.quick) {
-        bench_precision(&options, GN_PRECISION_HIGH, "high ", &o, &report);
-        bench_precision(&options, GN_PRECISION_FAST, "fast ", &o, &report);
+        bench_precision(&options, GN_PRECISION_HIGH, "high ", " high", &o, &report);
+        bench_precision(&options, GN_PRECISION_FAST, "fast ", " fast", &o, &report);
     }
     bench_mlp(&options, &o, &report);
     bench_fusions(&options, &o, &report);

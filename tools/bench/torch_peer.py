@@ -80,7 +80,8 @@ def index_runner(row, device):
 
 def image_runner(row, device):
     f = torch.nn.functional
-    op, sizes, what = row["name"].split()
+    op, sizes, what, *mode = row["name"].split()
+    torch.backends.cudnn.allow_tf32 = bool(mode)  # which gpunum's other precisions are compared with
     n, c, side, out, kernel, stride, groups = map(int, sizes.split(","))
     x = torch.randn(n, c, side, side, device=device, requires_grad=True)
     w = torch.randn(out, c // groups, kernel, kernel, device=device, requires_grad=True)

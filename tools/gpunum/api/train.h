@@ -108,7 +108,7 @@ typedef struct gn_conv_options {
 } gn_conv_options;
 // x (n, in, spatial axes...) or without n, w (out, in / groups, kernel axes...), b (out) or NULL: (n, out, ...). x and w are
 // float arrays. Computed when called, without an array of windows on the CPU; on a GPU in pieces whose windows take 64 MiB
-// at most. Gradients of all three, of any order.
+// at most. Gradients of all three, of any order. gn_options.matmul says how a GPU multiplies float32.
 GPUNUM_API gn_array *gn_conv1d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 GPUNUM_API gn_array *gn_conv2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 GPUNUM_API gn_array *gn_conv3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);

@@ -100,15 +100,21 @@ typedef enum gn_placement {
 
 typedef enum gn_precision {
     GN_PRECISION_F32,  // float32 inputs give float32 results, every product and sum rounded as float32
-    GN_PRECISION_FAST, // float32 operands may be rounded to bfloat16 for matrix units
+    // Float32 operands may be rounded to bfloat16 for matrix units, in products, convolutions and attention.
+    GN_PRECISION_FAST,
     // Large float32 products go through matrix units in two float16 parts that hold an operand to 2^-23, or three of
     // bfloat16 where its range asks for that, summed in float32 (after Ootomo and Yokota, 2022). Takes 6 bytes of
     // memory for each element of the operands. Errors are about a third of GN_PRECISION_F32's on most data, but
     // larger where neighbouring products cancel; infinities and NaN come out the same. Where the device has no such
-    // units, and for small products: GN_PRECISION_F32. Convolutions of 8 channels and more take the two float16 parts, with
-    // one scale for an image, or for a channel where weights get their gradient: numbers below 2^-27 of the largest one
-    // there are held to 2^-51 of that. Where 32 channels of a place, or 64 places of a channel, are all so small, and with
-    // infinities or NaN: GN_PRECISION_F32.
+    // units, and for small products: GN_PRECISION_F32.
+    //
+    // Convolutions with kernels of 3x3 and a stride of 1 go by tiles of 4x4 results in float32 (Winograd, 1980; on
+    // Vulkan): a quarter of the multiplications, up to 1 GiB of memory. Errors are about twice those of GN_PRECISION_F32,
+    // and of what is largest in a tile of 6x6 and its channels; results that are not finite are those of
+    // GN_PRECISION_F32. Other convolutions, of 8 channels and more, take the two float16 parts, with one scale for an
+    // image, or for a channel where weights get their gradient: numbers below 2^-27 of the largest one there are held to
+    // 2^-51 of that. Where 32 channels of a place, or 64 places of a channel, are all so small, and with infinities or
+    // NaN: GN_PRECISION_F32.
     GN_PRECISION_HIGH
 } gn_precision;
 

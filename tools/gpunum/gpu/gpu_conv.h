@@ -146,7 +146,8 @@ static bool gni_job_winograd_pays(gni_gpu *gpu, const gni_winograd *d, bool kern
 static bool gni_job_winograd(gni_gpu *gpu, const gni_winograd *m) {
     gni_job_call c;
     const bool kernel = m->step == GNI_WINOGRAD_KERNEL || m->step == GNI_WINOGRAD_KERNEL_RESULT,
-               result = m->step == GNI_WINOGRAD_RESULT, image = m->step == GNI_WINOGRAD_IMAGE, back = m->step > GNI_WINOGRAD_KERNEL;
+               result = m->step == GNI_WINOGRAD_RESULT, image = m->step == GNI_WINOGRAD_IMAGE,
+               back = m->step > GNI_WINOGRAD_KERNEL;
     const int64_t tiles = kernel ? m->c : gni_winograd_tiles(m), channels = image ? m->c : m->o, all = 36 * channels * tiles,
                   one = 1, x[4] = {m->n, m->c, m->in[0], m->in[1]}, y[4] = {m->n, m->o, m->out[0], m->out[1]},
                   w[4] = {m->o, m->c, 3, 3}, *dim[4];

@@ -472,6 +472,26 @@ static bool gni_back_attention(gn_context *g, gni_node *node, gn_array *gy, gn_a
     return !g->call_failed && gni_attend_run(&c);
 }
 
+// Whether float32 operands are rounded to bfloat16: as GN_PRECISION_FAST allows, where a GPU's kernels have matrix units for
+// that and the work is worth them.
+static bool gni_attend_rounds(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v,
+                              const gn_array *mask) {
+#if GNI_GPU
+    if (g->precision != GN_PRECISION_FAST || g->gpu == NULL || g->placement == GN_PLACE_CPU || mask != NULL) return false;
+    if (q->dtype != GN_F32 || k->dtype != GN_F32 || v->dtype != GN_F32 || !gni_job_has_units(g->gpu, GN_BF16)) return false;
+    const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
+    return d % 8 == 0 && e % 8 == 0 && d <= 128 && e <= 128 &&
+           (double)gni_elements(&q->shape) * (double)k->shape.dim[k->shape.rank - 2] >= 1 << 22;
+#else
+    GNI_UNUSED(g);
+    GNI_UNUSED(q);
+    GNI_UNUSED(k);
+    GNI_UNUSED(v);
+    GNI_UNUSED(mask);
+    return false;
+#endif
+}
+
 GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
                                   const gn_attention_options *options) {
     gn_array *in[5];
@@ -490,7 +510,11 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
         gni_autocast_all(g, in, 3);
         return gni_end_scope(g, gn_attention(in[0], in[1], in[2], mask, options));
     }
-    if (gni_attend_ok(g, q, k, v, mask, &o)) {
+    if (!gni_attend_ok(g, q, k, v, mask, &o)) return gni_end_scope(g, NULL);
+    if (gni_attend_rounds(g, q, k, v, mask)) {
+        y = gn_attention(gn_cast(q, GN_BF16), gn_cast(k, GN_BF16), gn_cast(v, GN_BF16), NULL, options);
+        y = gn_cast(y, GN_F32);
+    } else {
         gni_attend c;
         const bool tracks = gni_tracks(g, in, 4);
         const int64_t d = q->shape.dim[q->shape.rank - 1], heads = gni_attend_heads(k);

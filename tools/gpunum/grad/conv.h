@@ -156,6 +156,17 @@ static void gni_conv_ones(gni_conv *d) {
 
 // ---- on a GPU: the images get their channels last, from which the product reads windows
 
+// What images of such numbers are made of: bfloat16 instead of float32 where GN_PRECISION_FAST allows it.
+static gn_dtype gni_conv_item(const gn_context *g, gn_dtype t) {
+#if GNI_GPU
+    const bool fast = t == GN_F32 && g->precision == GN_PRECISION_FAST && g->gpu != NULL;
+    if (fast && gni_job_has_units(g->gpu, GN_BF16)) return GN_BF16;
+#else
+    GNI_UNUSED(g);
+#endif
+    return t;
+}
+
 // Elements in 16 bytes.
 static int64_t gni_conv_each(gn_dtype t) { return 16 / (int64_t)gn_dtype_size(t); }
 
@@ -181,11 +192,10 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
                             int64_t most_times) {
 #if GNI_GPU
     gni_conv d;
-    const gn_dtype t = a->dtype;
+    const gn_dtype t = gni_conv_item(g, a->dtype);
     const int64_t each = gni_conv_each(t);
     if (GNI_CPU_ALONE || g->gpu == NULL || (t != GN_F32 && t != GN_F16 && t != GN_BF16)) return false;
     if (!gni_job_has_windows(g->gpu)) return false;
-    if (t == GN_F32 && g->precision == GN_PRECISION_FAST) return false;
     if (m < 2 || gni_conv_up(channels, t) > most_times * channels) return false;
     if (p->groups > 1 && (p->c % each != 0 || p->o / p->groups % each != 0)) return false;
     const int64_t most = gni_job_most_bytes(g->gpu) / 4;
@@ -210,7 +220,7 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
     d.batch_dim[1] = p->groups;
     d.a.buf = a->buf;
     d.b.buf = d.c.buf = b->buf;
-    d.a.dtype = d.b.dtype = d.c.dtype = t;
+    d.a.dtype = d.b.dtype = d.c.dtype = a->dtype;
     return gni_is_for_gpu(g, &gni_kind_conv, &d);
 #else
     GNI_UNUSED(g);
@@ -286,9 +296,10 @@ static gn_array *gni_conv_image(gn_context *g, gn_array *x, const int64_t *befor
         m.before[i] = before[i];
     }
     s.dim[s.rank++] = width;
-    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
+    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", gni_conv_item(g, x->dtype), &s));
     if (y == NULL) return NULL;
     m.out.buf = y->buf;
+    m.out.dtype = y->dtype;
     return gni_run(g, &gni_kind_image, &m, y) ? y : NULL;
 }
 
@@ -351,7 +362,7 @@ static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_con
 static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_array *x, const gni_conv_parts *s) {
     int64_t size[3];
     for (int i = 0; i < p->nd; i++) size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
-    return gni_conv_image(g, x, p->pad, size, p->groups * gni_conv_width(p->c, x->dtype, s), s, 1);
+    return gni_conv_image(g, x, p->pad, size, p->groups * gni_conv_width(p->c, gni_conv_item(g, x->dtype), s), s, 1);
 }
 
 static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y,
@@ -394,8 +405,8 @@ static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, 
                   c = gni_conv_width(p->c, t, parts);
     static const int64_t none[3] = {0, 0, 0};
     memset(&d, 0, sizeof d);
+    gn_array *y = to != NULL ? to : gni_adopt(g, gni_array_empty(g, "convolution", w->dtype, &s));
     w = gni_conv_image(g, w, none, p->k, c, parts, 0);
-    gn_array *y = to != NULL ? to : gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
     if (w == NULL || y == NULL) return NULL;
     d.c.offset = y->offset;
     d.m = p->o / p->groups;
@@ -424,10 +435,11 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     if (gni_conv_by_tiles(g, p, x->dtype, true, &by)) return gni_winograd_weight(g, &by, x, y, tiled ? image : NULL);
 #endif
     if (!gni_conv_parts_begin(g, &parts, p, y, x, p->o / p->groups, taps * p->c, p->n * places, 1, true)) return NULL;
-    const int64_t c = gni_conv_width(p->c, x->dtype, &parts), o = gni_conv_width(p->o, x->dtype, &parts);
+    const gn_dtype t = gni_conv_item(g, x->dtype);
+    const int64_t c = gni_conv_width(p->c, t, &parts), o = gni_conv_width(p->o, t, &parts);
     const gn_shape s = GN_SHAPE(p->o, taps * c);
     memset(&d, 0, sizeof d);
-    if (image == NULL || tiled || parts.control != NULL) image = gni_conv_frame_image(g, p, x, &parts);
+    if (image == NULL || image->dtype != t || tiled || parts.control != NULL) image = gni_conv_frame_image(g, p, x, &parts);
     y = gni_conv_image(g, y, none, p->out, o, &parts, 0);
     gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
     if (image == NULL || y == NULL || to == NULL) return NULL;
@@ -657,7 +669,8 @@ static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn
         if (before[i] < INT64_MIN / 4) before[i] = behind = 0; // no place has a tap
         size[i] = GNI_MAX(before[i] + behind, 1);
     }
-    return gni_conv_image(g, y, before, size, gni_conv_width(p->o / p->groups, y->dtype, s) * p->groups, s, 1);
+    const int64_t width = gni_conv_width(p->o / p->groups, gni_conv_item(g, y->dtype), s);
+    return gni_conv_image(g, y, before, size, width * p->groups, s, 1);
 }
 
 // The convolution of y that a phase is.
