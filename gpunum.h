@@ -2591,6 +2591,8 @@ typedef struct gni_cpu_isa {
     // With z = (x - c[0]) c[1]: y = z w + b + c[2], with gy z c[4] + gy w c[3] + c[2]; y may be x
     void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n,
                        const float c[5]);
+    // gw += gy (x - mean) scale and gb += gy, each where it is not NULL
+    void (*norm_add)(float *gw, float *gb, const float *x, const float *gy, int64_t n, float mean, float scale);
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
     // Of complex numbers as they lie in memory, n parts; NULL: there are none.
     gni_kernel pair_product, pair_conj, pair_quotient;
@@ -5828,11 +5830,20 @@ GNI_TABLE gni_attend_isa GNI_FN(gni_attend_table) = {GNI_FN(gni_attend_fold), GN
 static void GNI_FN(gni_norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean) {
     const gni_vf m = gni_vset(mean);
     for (int64_t i = 0, stop; i < n; i = stop) {
-        gni_vf a = gni_vset(0.0f), b = a;
+        gni_vf a = gni_vset(0.0f), b = a, a1 = a, b1 = a;
         float t[2 * GNI_VW];
         double sum = 0.0, product = 0.0;
+        int64_t first = i;
         stop = GNI_MIN(n, i + GNI_SUM_BLOCK);
-        for (int64_t k = i; k < stop; k += GNI_VW) {
+        for (; first + 2 * GNI_VW <= stop; first += 2 * GNI_VW) { // two chains of each sum, without which they are waited for
+            const gni_vf z = gni_vload(x + first) - m, z1 = gni_vload(x + first + GNI_VW) - m;
+            gni_vf h = gy != NULL ? gni_vload(gy + first) : z, h1 = gy != NULL ? gni_vload(gy + first + GNI_VW) : z1;
+            if (w != NULL) h = h * gni_vload(w + first), h1 = h1 * gni_vload(w + first + GNI_VW);
+            a += h, a1 += h1;
+            b = gni_vfma(h, z, b), b1 = gni_vfma(h1, z1, b1);
+        }
+        a += a1, b += b1;
+        for (int64_t k = first; k < stop; k += GNI_VW) {
             const int left = (int)GNI_MIN(stop - k, GNI_VW);
             for (int q = left; q < GNI_VW; q++) t[q] = mean;
             if (left < GNI_VW) memcpy(t, x + k, (size_t)left * sizeof(float));
@@ -5876,6 +5887,19 @@ static void GNI_FN(gni_norm_write)(float *y, const float *x, const float *gy, co
             gni_vstore(y + i, v);
     }
 #undef GNI_NORM_TAKE
+}
+static void GNI_FN(gni_norm_add)(float *gw, float *gb, const float *x, const float *gy, int64_t n, float mean, float scale) {
+    const gni_vf m = gni_vset(mean), f = gni_vset(scale);
+    int64_t i = 0;
+    for (; i + GNI_VW <= n; i += GNI_VW) {
+        const gni_vf y = gni_vload(gy + i);
+        if (gw != NULL) gni_vstore(gw + i, gni_vfma(y, (gni_vload(x + i) - m) * f, gni_vload(gw + i)));
+        if (gb != NULL) gni_vstore(gb + i, gni_vload(gb + i) + y);
+    }
+    for (; i < n; i++) {
+        if (gw != NULL) gw[i] += gy[i] * ((x[i] - mean) * scale);
+        if (gb != NULL) gb[i] += gy[i];
+    }
 }
 
 // ---- random
@@ -6965,22 +6989,36 @@ static void GNI_FN(gni_wide_columns_sum_f)(gni_acc_columns *acc, const void *x, 
     }
 }
 
+// A vector of columns at a time, of up to eight rows; where a product leaves 2^-512 to 2^512, they are taken one by one.
 static void GNI_FN(gni_wide_columns_prod_f)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n,
                                             int64_t at) {
     double *v = (double *)acc->v;
+    const double *p = (const double *)x;
     GNI_UNUSED(at);
-    for (int64_t r = 0; r < rows; r++) {
-        const double *p = (const double *)x + r * stride;
-        int64_t c = 0;
-        for (; c + 8 <= n; c += 8) {
-            double y[8];
-            uint64_t beyond = 0;
-            for (int j = 0; j < 8; j++) y[j] = v[c + j] * p[c + j];
-            for (int j = 0; j < 8; j++) beyond |= gni_beyond(y[j], 10);
-            for (int j = 0; j < 8 && beyond != 0; j++) gni_acc_multiply(&v[c + j], &acc->e[c + j], p[c + j]);
-            if (beyond == 0) memcpy(v + c, y, sizeof y);
+    for (int64_t few; rows > 0; rows -= few, p += few * stride) {
+        few = GNI_MIN(rows, 8);
+        for (int64_t c = 0, some; c < n; c += some) {
+            some = GNI_MIN(n - c, GNI_DW);
+            uint64_t odds[GNI_DW], odd = 0;
+            if (some == GNI_DW) {
+                gni_vd y = gni_dload(v, c);
+                gni_vq bits, tops;
+                memset(&tops, 0, sizeof tops);
+                for (int64_t k = 0; k < few; k++) {
+                    y *= gni_dload(p + k * stride, c);
+                    memcpy(&bits, &y, sizeof bits);
+                    tops |= (bits << 1) - ((uint64_t)1 << 62);
+                }
+                memcpy(odds, &tops, sizeof odds);
+                for (int j = 0; j < GNI_DW; j++) odd |= odds[j];
+                if (odd >> 63 == 0) {
+                    memcpy(v + c, &y, sizeof y);
+                    continue;
+                }
+            }
+            for (int64_t j = c; j < c + some; j++)
+                for (int64_t k = 0; k < few; k++) gni_acc_multiply(&v[j], &acc->e[j], p[k * stride + j]);
         }
-        for (; c < n; c++) gni_acc_multiply(&v[c], &acc->e[c], p[c]);
     }
 }
 
@@ -7227,14 +7265,15 @@ static void GNI_FN(gni_fill)(void *dst, uint64_t word, int64_t bytes) {
 
 static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
-    GNI_FN(gni_wide_columns_table), NULL, GNI_FILL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product),
+    GNI_FN(gni_wide_columns_table), NULL, GNI_FILL, NULL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product),
     GNI_PAIRS(gni_wide_pair_conj), GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow),  GNI_FN(gni_load_table),    GNI_FN(gni_store_table),
     GNI_FN(gni_fold_table),      GNI_FN(gni_columns_table), GNI_FN(gni_stream),
     GNI_FILL,                    GNI_FN(gni_norm_sums),     GNI_FN(gni_norm_write),
-    GNI_FN(gni_net),             GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj),
+    GNI_FN(gni_norm_add),        GNI_FN(gni_net),           GNI_PAIRS(gni_pair_product),
+    GNI_PAIRS(gni_pair_conj),
     GNI_QUOTIENTS(gni_pair_quotient), &GNI_FN(gni_wide_table), GNI_FN(gni_wide_kernel)};
 #undef GNI_QUOTIENTS
 #undef GNI_PAIRS
@@ -20291,8 +20330,9 @@ static const gni_convert_fn gni_narrow_store[GN_DTYPE_COUNT] = {NULL, NULL, NULL
                                                                 NULL, NULL, NULL, NULL, gni_narrow_truth};
 static const gni_cpu_isa gni_narrow_isa[2] = {
     {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-     NULL},
-    {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+     NULL, NULL},
+    {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+     NULL}};
 
 static const gni_cpu_isa *gni_narrow_isa_of(gn_dtype t) { return &gni_narrow_isa[gn_dtype_size(t) - 1]; }
 
@@ -23394,38 +23434,50 @@ static bool gni_cpu_counts(gn_context *g, const void *job) {
 // Normalisation on the CPU, a row at a time while the caches have it. From outside: gni_norm_job, gni_cpu_norm.
 
 // Of x, gy and y a row is n elements in pieces of `piece` neighbours, `apart` from each other; row r begins at r * step.
-// Weights are those of a row's places (n), or `by_row` of rows. What is not there is NULL.
+// Weights are those of a row's places (n), or `by_row` of rows, or `by_piece` of pieces: of `period` rows, then again. What
+// is not there is NULL.
+enum { GNI_NORM_BLOCK = 32 };
 typedef struct gni_norm_job {
     int64_t rows, step, n, piece, apart;
-    bool by_row, centred;
+    bool by_row, by_piece, centred;
+    int64_t period;
     double eps;
     const float *x, *gy, *w, *b;
     float *y;                  // the result; with gy what comes to x
     float *mean, *scale, *var; // (rows), written; with gy read
-    float *gw, *gb;            // with gy and by_row: what comes to the weights
+    float *gw, *gb;            // with gy: what comes to weights, by_row, (rows, pieces) by_piece, else (blocks of rows, n)
     const gni_cpu_isa *isa;
 } gni_norm_job;
 
+// The weight of the piece that begins at `at`, by_piece.
+static int64_t gni_norm_weight_at(const gni_norm_job *j, int64_t r, int64_t at) {
+    return j->by_piece ? r % j->period * (j->n / j->piece) + at / j->apart : 0;
+}
+
 static void gni_norm_forward_row(const gni_norm_job *j, int64_t r) {
     const float *x = j->x + r * j->step;
-    const int64_t end = j->n / j->piece * j->apart;
+    const int64_t end = j->n / j->piece * j->apart, line = j->by_piece ? j->n : j->piece,
+                  next = j->by_piece ? j->n : j->apart; // pieces that follow each other are summed as one
     const double n = (double)j->n;
     double s[2] = {0.0, 0.0};
     gni_acc acc = {0, 0, 0, 0};
-    for (int64_t at = 0; at < end && j->centred; at += j->apart)
-        j->isa->fold[(int)GNI_RED_SUM * 3 + (int)GNI_F](&acc, x + at, j->piece, 0);
+    for (int64_t at = 0; at < end && j->centred; at += next)
+        j->isa->fold[(int)GNI_RED_SUM * 3 + (int)GNI_F](&acc, x + at, line, 0);
     const float mean = (float)((acc.d + acc.e) / n);
-    for (int64_t at = 0; at < end; at += j->apart) j->isa->norm_sums(s, x + at, NULL, NULL, j->piece, mean);
+    for (int64_t at = 0; at < end; at += next) j->isa->norm_sums(s, x + at, NULL, NULL, line, mean);
     const double off = j->centred ? s[0] / n : 0.0; // what rounding took from the mean
     double var = s[1] / n - off * off;
     if (var < 0.0) var = 0.0;
     const double scale = 1.0 / sqrt(var + j->eps);
     float c[5] = {mean, (float)scale, 0.0f, 0.0f, 0.0f};
-    if (j->by_row && j->w != NULL) c[1] = (float)(scale * (double)j->w[r]);
-    if (j->by_row && j->b != NULL) c[2] = j->b[r];
-    for (int64_t at = 0; at < end; at += j->apart)
-        j->isa->norm_write(j->y + r * j->step + at, x + at, NULL, j->by_row ? NULL : j->w, j->by_row ? NULL : j->b, j->piece,
+    const bool by_place = !j->by_row && !j->by_piece;
+    for (int64_t at = 0; at < end; at += j->apart) {
+        const int64_t i = j->by_row ? r : gni_norm_weight_at(j, r, at);
+        if (!by_place && j->w != NULL) c[1] = (float)(scale * (double)j->w[i]);
+        if (!by_place && j->b != NULL) c[2] = j->b[i];
+        j->isa->norm_write(j->y + r * j->step + at, x + at, NULL, by_place ? j->w : NULL, by_place ? j->b : NULL, j->piece,
                            c);
+    }
     if (j->mean != NULL) j->mean[r] = mean;
     j->scale[r] = (float)scale;
     j->var[r] = (float)var;
@@ -23433,18 +23485,39 @@ static void gni_norm_forward_row(const gni_norm_job *j, int64_t r) {
 
 // With z = (x - mean) scale and h = gy w: scale (h - mean(h) - z mean(h z)).
 static void gni_norm_back_row(const gni_norm_job *j, int64_t r) {
-    const float *x = j->x + r * j->step, *gy = j->gy + r * j->step, *w = j->by_row ? NULL : j->w;
+    const float *x = j->x + r * j->step, *gy = j->gy + r * j->step, *w = j->by_row || j->by_piece ? NULL : j->w;
     const int64_t end = j->n / j->piece * j->apart;
     const float mean = j->mean != NULL ? j->mean[r] : 0.0f;
     const double n = (double)j->n, scale = (double)j->scale[r],
                  factor = j->by_row && j->w != NULL ? scale * (double)j->w[r] : scale;
     double s[2] = {0.0, 0.0};
-    for (int64_t at = 0; at < end; at += j->apart) j->isa->norm_sums(s, x + at, gy + at, w, j->piece, mean);
+    for (int64_t at = 0; at < end; at += j->apart) {
+        double part[2] = {0.0, 0.0};
+        j->isa->norm_sums(j->by_piece ? part : s, x + at, gy + at, w, j->piece, mean);
+        if (!j->by_piece) continue;
+        const double weight = j->w != NULL ? (double)j->w[gni_norm_weight_at(j, r, at)] : 1.0;
+        const int64_t i = r * (j->n / j->piece) + at / j->apart;
+        s[0] += weight * part[0];
+        s[1] += weight * part[1];
+        if (j->gb != NULL) j->gb[i] = (float)part[0];
+        if (j->gw != NULL) j->gw[i] = (float)(part[1] * scale);
+    }
     // Of z, whose factor is 1 / std: that of x - mean would be its square, which may be no float.
-    const float c[5] = {mean, (float)scale, j->centred ? (float)(-factor * s[0] / n) : 0.0f, (float)factor,
-                        (float)(-factor * scale * s[1] / n)};
-    for (int64_t at = 0; at < end; at += j->apart)
+    float c[5] = {mean, (float)scale, j->centred ? (float)(-factor * s[0] / n) : 0.0f, (float)factor,
+                  (float)(-factor * scale * s[1] / n)};
+    for (int64_t at = 0; at < end; at += j->apart) {
+        if (j->by_piece && j->w != NULL) c[3] = (float)(scale * (double)j->w[gni_norm_weight_at(j, r, at)]);
         j->isa->norm_write(j->y + r * j->step + at, x + at, gy + at, w, NULL, j->piece, c);
+    }
+    if (j->by_piece) return;
+    if (!j->by_row && (j->gw != NULL || j->gb != NULL)) {
+        const int64_t at = r / GNI_NORM_BLOCK * j->n, bytes = j->n * (int64_t)sizeof(float);
+        float *gw = j->gw != NULL ? j->gw + at : NULL, *gb = j->gb != NULL ? j->gb + at : NULL;
+        if (r % GNI_NORM_BLOCK == 0 && gw != NULL) memset(gw, 0, (size_t)bytes);
+        if (r % GNI_NORM_BLOCK == 0 && gb != NULL) memset(gb, 0, (size_t)bytes);
+        j->isa->norm_add(gw, gb, x, gy, j->n, mean, (float)scale);
+        return;
+    }
     if (j->gb != NULL) j->gb[r] = (float)s[0];
     if (j->gw != NULL) j->gw[r] = (float)(s[1] * scale);
 }
@@ -23462,7 +23535,9 @@ static void gni_norm_task(void *arg, int64_t begin, int64_t end, int worker) {
 
 static void gni_cpu_norm(gn_context *g, gni_norm_job *j) {
     j->isa = gni_cpu_isa_of(g->isa);
-    gni_parallel(g->pool, j->rows, 1 + GNI_GRAIN / 4 / j->n, gni_norm_task, j);
+    const int64_t grain = 1 + GNI_GRAIN / 4 / j->n;
+    const int64_t blocks = (grain + GNI_NORM_BLOCK - 1) / GNI_NORM_BLOCK * GNI_NORM_BLOCK;
+    gni_parallel(g->pool, j->rows, j->by_row || j->by_piece ? grain : blocks, gni_norm_task, j);
 }
 
 // >>cpu_conv
@@ -55570,10 +55645,14 @@ static bool gni_norm_plain(const gn_context *g, gni_norm_job *j, const gn_array 
     const gn_shape *s = &x->shape;
     if (g->gpu != NULL || x->dtype != GN_F32) return false;
     memset(j, 0, sizeof *j);
-    if (gni_norm_rows(&r, x, set, w) && r.stretches == 0) {
+    if (gni_norm_rows(&r, x, set, w)) {
         j->rows = r.rows;
         j->n = j->step = j->piece = j->apart = r.n;
-        return true;
+        if (r.stretches == 0) return true;
+        j->by_piece = true;
+        j->period = r.period;
+        j->piece = j->apart = r.inner;
+        return j->piece >= 16;
     }
     if (s->rank < 3 || set != (((1u << s->rank) - 1u) & ~2u)) return false;
     j->by_row = true;
@@ -55629,18 +55708,20 @@ static bool gni_norm_back_plain(gn_context *g, const gni_node *node, gn_array *g
     if (!gni_norm_read(g, &j.x, x) || !gni_norm_read(g, &j.gy, gy) || !gni_norm_read(g, &j.w, w) ||
         !gni_norm_read(g, &mean, node->in[GNI_NORM_MEAN]) || !gni_norm_read(g, &scale, node->in[GNI_NORM_SCALE]))
         return false;
-    if (!j.by_row && !gni_wanted(node, GNI_NORM_X)) return false;
     to[0] = gni_norm_made(g, &x->shape, &j.y);
-    if (j.by_row && shape != NULL) {
-        to[1] = gni_norm_made(g, &shape->shape, &j.gw);
-        to[2] = gni_norm_made(g, &shape->shape, &j.gb);
+    // But by channel in parts, which are summed afterwards.
+    const int64_t parts = j.by_piece ? x->shape.dim[0] : (j.rows + GNI_NORM_BLOCK - 1) / GNI_NORM_BLOCK;
+    for (int i = 1; i < 3 && shape != NULL; i++) {
+        const gn_shape s = j.by_row ? shape->shape : GN_SHAPE(parts, gni_elements(&shape->shape));
+        if (node->in[i] != NULL && gni_wanted(node, i)) to[i] = gni_norm_made(g, &s, i == 1 ? &j.gw : &j.gb);
     }
     if (g->call_failed) return false;
     j.mean = (float *)(uintptr_t)mean; // read alone
     j.scale = (float *)(uintptr_t)scale;
     gni_cpu_norm(g, &j);
     for (int i = 0; i < 3; i++)
-        if (node->in[i] != NULL && gni_wanted(node, i)) gx[i] = to[i];
+        if (node->in[i] != NULL && gni_wanted(node, i))
+            gx[i] = i > 0 && !j.by_row ? gn_reshape(gn_sum(to[i], 0), shape->shape) : to[i];
     return true;
 }
 

@@ -124,6 +124,8 @@ typedef struct gni_cpu_isa {
     // With z = (x - c[0]) c[1]: y = z w + b + c[2], with gy z c[4] + gy w c[3] + c[2]; y may be x
     void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n,
                        const float c[5]);
+    // gw += gy (x - mean) scale and gb += gy, each where it is not NULL
+    void (*norm_add)(float *gw, float *gb, const float *x, const float *gy, int64_t n, float mean, float scale);
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
     // Of complex numbers as they lie in memory, n parts; NULL: there are none.
     gni_kernel pair_product, pair_conj, pair_quotient;
