@@ -96,6 +96,7 @@
 //     cpu_conv         Convolutions on the CPU: products with windows of images
 //     cpu_attend       Attention on the CPU
 //     cpu_jobs         The other jobs on the CPU: softmax, take, random, matmul
+//     conv_last        Convolutions on the CPU of images with channels last
 //     vulkan_loader    The Vulkan headers and the private table of function pointers
 //     vulkan_device    The types of all Vulkan rooms, the choice of a device
 //     vulkan_memory    The pool of device memory and the pools of staging memory
@@ -2590,6 +2591,8 @@ typedef struct gni_cpu_isa {
     // With z = (x - c[0]) c[1]: y = z w + b + c[2], with gy z c[4] + gy w c[3] + c[2]; y may be x
     void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n,
                        const float c[5]);
+    // gw += gy (x - mean) scale and gb += gy, each where it is not NULL
+    void (*norm_add)(float *gw, float *gb, const float *x, const float *gy, int64_t n, float mean, float scale);
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
     // Of complex numbers as they lie in memory, n parts; NULL: there are none.
     gni_kernel pair_product, pair_conj, pair_quotient;
@@ -2627,6 +2630,9 @@ typedef struct gni_gemm_tile {
     bool add;          // to what c holds
     bool fetch;        // c comes from far away
     const float *bias; // (cols) or NULL
+    // Of float32's whole tiles of many rows: a has so many lines (0 = 1) of k, a_jump behind the one before; b's follow each
+    // other.
+    int64_t lines, a_jump;
 } gni_gemm_tile;
 
 typedef void (*gni_gemm_tile_fn)(const gni_gemm_tile *t);
@@ -2640,6 +2646,7 @@ typedef void (*gni_gemm_pack_fn)(void *d, int64_t dw, const void *s, int64_t is,
 typedef struct gni_gemm_family {
     int rows;  // of the largest tile
     int lanes; // columns of a narrow tile; a wide one has two times as many, a half one half as many
+    int lined; // rows from which on tiles of float32 go along lines
     bool clip; // nothing of b is read past the columns that exist
     // [0 narrow, 1 wide, 2 half][rows], NULL where there is none
     gni_gemm_tile_fn tile[3][GNI_GEMM_MAX_ROWS + 1];
@@ -2693,6 +2700,9 @@ typedef struct gni_gemm_isa {
     int64_t (*least)(const uint16_t *p, int64_t n, uint16_t *least);
     void (*dots)(const gni_gemm_dots *d);
     void (*views)(const gni_gemm_views *d);
+    // c (rows,cols) = or += a b, element by element and summed over k and lines: a's (r,p) and b's p are `cols` neighbours,
+    // two vectors
+    void (*channels)(const gni_gemm_tile *t, int64_t rows);
     void (*add_rows)(const gni_gemm_rows *d);
     // s (rows,cols) with rows of `width` into c as (cols,rows): c[j * c_rs + i], bias along i
     void (*put_transposed)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,
@@ -5820,11 +5830,20 @@ GNI_TABLE gni_attend_isa GNI_FN(gni_attend_table) = {GNI_FN(gni_attend_fold), GN
 static void GNI_FN(gni_norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean) {
     const gni_vf m = gni_vset(mean);
     for (int64_t i = 0, stop; i < n; i = stop) {
-        gni_vf a = gni_vset(0.0f), b = a;
+        gni_vf a = gni_vset(0.0f), b = a, a1 = a, b1 = a;
         float t[2 * GNI_VW];
         double sum = 0.0, product = 0.0;
+        int64_t first = i;
         stop = GNI_MIN(n, i + GNI_SUM_BLOCK);
-        for (int64_t k = i; k < stop; k += GNI_VW) {
+        for (; first + 2 * GNI_VW <= stop; first += 2 * GNI_VW) { // two chains of each sum, without which they are waited for
+            const gni_vf z = gni_vload(x + first) - m, z1 = gni_vload(x + first + GNI_VW) - m;
+            gni_vf h = gy != NULL ? gni_vload(gy + first) : z, h1 = gy != NULL ? gni_vload(gy + first + GNI_VW) : z1;
+            if (w != NULL) h = h * gni_vload(w + first), h1 = h1 * gni_vload(w + first + GNI_VW);
+            a += h, a1 += h1;
+            b = gni_vfma(h, z, b), b1 = gni_vfma(h1, z1, b1);
+        }
+        a += a1, b += b1;
+        for (int64_t k = first; k < stop; k += GNI_VW) {
             const int left = (int)GNI_MIN(stop - k, GNI_VW);
             for (int q = left; q < GNI_VW; q++) t[q] = mean;
             if (left < GNI_VW) memcpy(t, x + k, (size_t)left * sizeof(float));
@@ -5868,6 +5887,19 @@ static void GNI_FN(gni_norm_write)(float *y, const float *x, const float *gy, co
             gni_vstore(y + i, v);
     }
 #undef GNI_NORM_TAKE
+}
+static void GNI_FN(gni_norm_add)(float *gw, float *gb, const float *x, const float *gy, int64_t n, float mean, float scale) {
+    const gni_vf m = gni_vset(mean), f = gni_vset(scale);
+    int64_t i = 0;
+    for (; i + GNI_VW <= n; i += GNI_VW) {
+        const gni_vf y = gni_vload(gy + i);
+        if (gw != NULL) gni_vstore(gw + i, gni_vfma(y, (gni_vload(x + i) - m) * f, gni_vload(gw + i)));
+        if (gb != NULL) gni_vstore(gb + i, gni_vload(gb + i) + y);
+    }
+    for (; i < n; i++) {
+        if (gw != NULL) gw[i] += gy[i] * ((x[i] - mean) * scale);
+        if (gb != NULL) gb[i] += gy[i];
+    }
 }
 
 // ---- random
@@ -6957,22 +6989,36 @@ static void GNI_FN(gni_wide_columns_sum_f)(gni_acc_columns *acc, const void *x, 
     }
 }
 
+// A vector of columns at a time, of up to eight rows; where a product leaves 2^-512 to 2^512, they are taken one by one.
 static void GNI_FN(gni_wide_columns_prod_f)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n,
                                             int64_t at) {
     double *v = (double *)acc->v;
+    const double *p = (const double *)x;
     GNI_UNUSED(at);
-    for (int64_t r = 0; r < rows; r++) {
-        const double *p = (const double *)x + r * stride;
-        int64_t c = 0;
-        for (; c + 8 <= n; c += 8) {
-            double y[8];
-            uint64_t beyond = 0;
-            for (int j = 0; j < 8; j++) y[j] = v[c + j] * p[c + j];
-            for (int j = 0; j < 8; j++) beyond |= gni_beyond(y[j], 10);
-            for (int j = 0; j < 8 && beyond != 0; j++) gni_acc_multiply(&v[c + j], &acc->e[c + j], p[c + j]);
-            if (beyond == 0) memcpy(v + c, y, sizeof y);
+    for (int64_t few; rows > 0; rows -= few, p += few * stride) {
+        few = GNI_MIN(rows, 8);
+        for (int64_t c = 0, some; c < n; c += some) {
+            some = GNI_MIN(n - c, GNI_DW);
+            uint64_t odds[GNI_DW], odd = 0;
+            if (some == GNI_DW) {
+                gni_vd y = gni_dload(v, c);
+                gni_vq bits, tops;
+                memset(&tops, 0, sizeof tops);
+                for (int64_t k = 0; k < few; k++) {
+                    y *= gni_dload(p + k * stride, c);
+                    memcpy(&bits, &y, sizeof bits);
+                    tops |= (bits << 1) - ((uint64_t)1 << 62);
+                }
+                memcpy(odds, &tops, sizeof odds);
+                for (int j = 0; j < GNI_DW; j++) odd |= odds[j];
+                if (odd >> 63 == 0) {
+                    memcpy(v + c, &y, sizeof y);
+                    continue;
+                }
+            }
+            for (int64_t j = c; j < c + some; j++)
+                for (int64_t k = 0; k < few; k++) gni_acc_multiply(&v[j], &acc->e[j], p[k * stride + j]);
         }
-        for (; c < n; c++) gni_acc_multiply(&v[c], &acc->e[c], p[c]);
     }
 }
 
@@ -7219,14 +7265,15 @@ static void GNI_FN(gni_fill)(void *dst, uint64_t word, int64_t bytes) {
 
 static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
-    GNI_FN(gni_wide_columns_table), NULL, GNI_FILL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product),
+    GNI_FN(gni_wide_columns_table), NULL, GNI_FILL, NULL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product),
     GNI_PAIRS(gni_wide_pair_conj), GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow),  GNI_FN(gni_load_table),    GNI_FN(gni_store_table),
     GNI_FN(gni_fold_table),      GNI_FN(gni_columns_table), GNI_FN(gni_stream),
     GNI_FILL,                    GNI_FN(gni_norm_sums),     GNI_FN(gni_norm_write),
-    GNI_FN(gni_net),             GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj),
+    GNI_FN(gni_norm_add),        GNI_FN(gni_net),           GNI_PAIRS(gni_pair_product),
+    GNI_PAIRS(gni_pair_conj),
     GNI_QUOTIENTS(gni_pair_quotient), &GNI_FN(gni_wide_table), GNI_FN(gni_wide_kernel)};
 #undef GNI_QUOTIENTS
 #undef GNI_PAIRS
@@ -7620,6 +7667,7 @@ GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
 // which a tile is made.
 #define GNI_GM_POINTER(F, q) const GNI_GM_A_##F *a##q = (const GNI_GM_A_##F *)t->a + 4 * q * a_rs;
 #define GNI_GM_ADVANCE(F, q) a##q += a_cs;
+#define GNI_GM_JUMP(F, q) a##q += t->a_jump;
 // Lines of c would otherwise be waited for at the end of the tile.
 #define GNI_GM_FETCH1(F, r, q, s)                                                                  \
     __builtin_prefetch(w, 1);                                                                      \
@@ -7687,6 +7735,14 @@ GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
         GNI_GM_G##R(GNI_GM_ADVANCE, F);                                                            \
     }
 
+// Of several lines of a, for tiles of many rows: of a few, the caller goes from line to line.
+#define GNI_GM_LINES(F, R, N, TAKE)                                                                \
+    for (int64_t line = t->lines;;) {                                                              \
+        GNI_GM_SUM(F, R, N, TAKE)                                                                  \
+        if (R < GNI_GM_LINED_##F || --line <= 0) break;                                            \
+        GNI_GM_G##R(GNI_GM_JUMP, F);                                                               \
+    }
+
 // The tile of R rows and N vectors. Every element is one chain of multiply-adds in the order of k, so
 // that its bits do not depend on the tile it falls into.
 #define GNI_GM_VECTOR_TILE(F, R, N)                                                                \
@@ -7718,12 +7774,13 @@ GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
     static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {                           \
         GNI_GM_T_##F sum[R * N * 4] = {0};                                                         \
         const GNI_GM_T_##F *a = (const GNI_GM_T_##F *)t->a, *b = (const GNI_GM_T_##F *)t->b;       \
-        for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs) {                           \
-            for (int i = 0; i < R; i++) {                                                          \
-                GNI_GM_T_##F x = a[i * t->a_rs];                                                   \
-                for (int j = 0; j < N * 4; j++) sum[i * N * 4 + j] += x * b[j];                    \
+        for (int64_t line = 0; line == 0 || line < t->lines; line++, a += t->a_jump)               \
+            for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs) {                       \
+                for (int i = 0; i < R; i++) {                                                      \
+                    GNI_GM_T_##F x = a[i * t->a_rs];                                               \
+                    for (int j = 0; j < N * 4; j++) sum[i * N * 4 + j] += x * b[j];                \
+                }                                                                                  \
             }                                                                                      \
-        }                                                                                          \
         gni_gm_put_##F(t, sum, R, N * 4);                                                          \
     }
 
@@ -7740,7 +7797,7 @@ GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
 // Masks cost something, in the sum above all; but stores to memory far away are faster with them.
 #define GNI_GM_SUM_PARTS(F, R, N)                                                                  \
     if (t->cols == N * GNI_GM_LANES_##F) {                                                         \
-        GNI_GM_SUM(F, R, N, GNI_GM_TAKE_##F)                                                       \
+        GNI_GM_LINES(F, R, N, GNI_GM_TAKE_##F)                                                     \
     } else {                                                                                       \
         GNI_GM_SUM(F, R, N, GNI_GM_GET_##F)                                                        \
     }
@@ -7802,6 +7859,7 @@ GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
     (KIND, F, 1) GNI_GM_JOIN(GNI_GM_MAKE, most)(KIND, F, 2) static const gni_gemm_family NAME = {  \
         most,                                                                                      \
         lanes,                                                                                     \
+        4,                                                                                         \
         false,                                                                                     \
         {GNI_GM_JOIN(GNI_GM_TILES, most)(F, 1), GNI_GM_JOIN(GNI_GM_TILES, most)(F, 2), {NULL}}};
 
@@ -7810,12 +7868,13 @@ GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
 #define GNI_GM_T_f32 float
 #define GNI_GM_V_f32 gni_vf
 #define GNI_GM_LANES_f32 GNI_VW
+#define GNI_GM_LINED_f32 4
 #define GNI_GM_ZERO_f32 gni_vset(0)
 #define GNI_GM_SET_f32(x) gni_vset(x)
 #define GNI_GM_FMA_f32(a, b, c) gni_vfma(a, b, c)
 #define GNI_GM_STORE_f32(p, v) gni_vstore(p, v)
 #define GNI_GM_GET_f32(p, i) gni_vload((p) + i * GNI_VW)
-#define GNI_GM_SUM_f32(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_f32)
+#define GNI_GM_SUM_f32(F, R, N) GNI_GM_LINES(F, R, N, GNI_GM_GET_f32)
 #define GNI_GM_RELU_f32(v) GNI_FN(gni_gm_relu)(v)
 #define GNI_GM_BEGIN_f32(F, R, N) GNI_GM_NOTHING(F, R, N)
 #define GNI_GM_EDGE_f32(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
@@ -7827,6 +7886,7 @@ GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
 #define GNI_GM_T_m32 float
 #define GNI_GM_V_m32 __m512
 #define GNI_GM_LANES_m32 16
+#define GNI_GM_LINED_m32 7
 #define GNI_GM_ZERO_m32 _mm512_setzero_ps()
 #define GNI_GM_SET_m32(x) _mm512_set1_ps(x)
 #define GNI_GM_FMA_m32(a, b, c) _mm512_fmadd_ps(a, b, c)
@@ -7848,6 +7908,7 @@ GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
 #define GNI_GM_T_h32 float
 #define GNI_GM_V_h32 __m256
 #define GNI_GM_LANES_h32 8
+#define GNI_GM_LINED_h32 99 // none
 #define GNI_GM_ZERO_h32 _mm256_setzero_ps()
 #define GNI_GM_SET_h32(x) _mm256_set1_ps(x)
 #define GNI_GM_FMA_h32(a, b, c) _mm256_fmadd_ps(a, b, c)
@@ -8057,6 +8118,17 @@ static void GNI_FN(gni_gm_views)(const gni_gemm_views *d) {
         }
 }
 
+static void GNI_FN(gni_gm_channels)(const gni_gemm_tile *t, int64_t rows) {
+    for (int64_t r = 0; r < rows; r++) {
+        float *c = (float *)t->c + r * t->c_rs;
+        const float *a = (const float *)t->a + r * t->a_rs, *b = (const float *)t->b;
+        for (int i = 0; i < t->cols && !t->add; i++) c[i] = 0;
+        for (int64_t line = 0; line == 0 || line < t->lines; line++, a += t->a_jump)
+            for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs)
+                for (int i = 0; i < t->cols; i++) c[i] += a[i] * b[i];
+    }
+}
+
 static void GNI_FN(gni_gm_add_rows)(const gni_gemm_rows *d) {
     for (int64_t p = 0; p < d->k; p++) {
         const float x = d->s[p * d->s_stride], *b = d->b + p * d->b_rs;
@@ -8136,7 +8208,7 @@ GNI_GM_MAKE14(VECTOR, m32, 1)
 GNI_GM_MAKE14(VECTOR, m32, 2)
 GNI_GM_MAKE14(VECTOR, h32, 1)
 static const gni_gemm_family GNI_FN(gni_gm_family_f32) = {
-    14, 16, true, {GNI_GM_TILES14(m32, 1), GNI_GM_TILES14(m32, 2), GNI_GM_TILES14(h32, 1)}};
+    14, 16, GNI_GM_LINED_m32, true, {GNI_GM_TILES14(m32, 1), GNI_GM_TILES14(m32, 2), GNI_GM_TILES14(h32, 1)}};
 GNI_GM_FAMILY(GNI_FN(gni_gm_family_bf16), VECTOR, b16, 8, 16)
 GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), VECTOR, f64, 14, 8)
 #define GNI_GM_MOST 8
@@ -8366,6 +8438,40 @@ static void GNI_FN(gni_gm_views)(const gni_gemm_views *d) {
         }
 }
 
+// Four rows at a time, two vectors wide; of fewer the last one again, which is stored once.
+#define GNI_GM_CHANNEL_ZERO(F, r, q, s) gni_vf c##r##_0 = gni_vset(0), c##r##_1 = c##r##_0;
+#define GNI_GM_CHANNEL_AT(F, r, q, s) const int64_t at##r = GNI_MIN(r, rows - 1) * t->a_rs;
+#define GNI_GM_CHANNEL_STEP(F, r, q, s)                                                            \
+    c##r##_0 = gni_vfma(gni_vload(p + at##r), b0, c##r##_0);                                       \
+    c##r##_1 = gni_vfma(gni_vload(p + at##r + GNI_VW), b1, c##r##_1);
+#define GNI_GM_CHANNEL_PUT(F, r, q, s)                                                             \
+    if (r < rows) {                                                                                \
+        gni_vstore(c, t->add ? gni_vload(c) + c##r##_0 : c##r##_0);                                \
+        gni_vstore(c + GNI_VW, t->add ? gni_vload(c + GNI_VW) + c##r##_1 : c##r##_1);              \
+        c += t->c_rs;                                                                              \
+    }
+static void GNI_FN(gni_gm_channels)(const gni_gemm_tile *t, int64_t rows) {
+    const float *a = (const float *)t->a;
+    float *c = (float *)t->c;
+    for (; rows > 0; rows -= 4, a += 4 * t->a_rs) {
+        const float *p = a, *b = (const float *)t->b;
+        GNI_GM_R4(GNI_GM_CHANNEL_ZERO, f32);
+        GNI_GM_R4(GNI_GM_CHANNEL_AT, f32);
+        for (int64_t line = t->lines;; p += t->a_jump) {
+            for (int64_t k = t->k; k > 0; k--, p += t->a_cs, b += t->b_rs) {
+                const gni_vf b0 = gni_vload(b), b1 = gni_vload(b + GNI_VW);
+                GNI_GM_R4(GNI_GM_CHANNEL_STEP, f32);
+            }
+            if (--line <= 0) break;
+        }
+        GNI_GM_R4(GNI_GM_CHANNEL_PUT, f32);
+    }
+}
+#undef GNI_GM_CHANNEL_ZERO
+#undef GNI_GM_CHANNEL_AT
+#undef GNI_GM_CHANNEL_STEP
+#undef GNI_GM_CHANNEL_PUT
+
 // y (n) += x (8) b (8,n).
 static void GNI_FN(gni_gm_add_8_rows)(float *y, const float *s, int64_t s_stride, const float *b,
                                       int64_t rs, int64_t n) {
@@ -8521,10 +8627,10 @@ GNI_GM_VECTOR_PACK(bf16, uint16_t)
 
 static void GNI_FN(gni_gm_put_transposed)(const gni_gemm_tile *t, const float *s, int64_t rows,
                                       int64_t cols, int64_t width) {
-    for (int64_t i0 = 0; i0 < rows; i0 += GNI_VW) {
-        const gni_vf bias =
-            t->bias == NULL ? gni_vset(-0.0f) : GNI_FN(gni_gm_part_f32)(t->bias + i0, rows - i0);
-        for (int64_t p = 0; p < cols; p += GNI_VW) {
+    for (int64_t p = 0; p < cols; p += GNI_VW) { // along c's rows
+        for (int64_t i0 = 0; i0 < rows; i0 += GNI_VW) {
+            const gni_vf bias =
+                t->bias == NULL ? gni_vset(-0.0f) : GNI_FN(gni_gm_part_f32)(t->bias + i0, rows - i0);
             const int64_t w = rows, is = width, k = cols;
             GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_f32))
             float *c = (float *)t->c + p * t->c_rs + i0;
@@ -8660,6 +8766,7 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
                                                   GNI_GM_LEAST,
                                                   GNI_FN(gni_gm_dots),
                                                   GNI_FN(gni_gm_views),
+                                                  GNI_FN(gni_gm_channels),
                                                   GNI_FN(gni_gm_add_rows),
                                                   GNI_GM_PUT_TRANSPOSED,
                                                   GNI_FN(gni_gm_narrow_f16),
@@ -17893,6 +18000,7 @@ static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int6
     const bool last = pc + kc >= j->k && (j->sums_apart ? gni_gemm_finishes_apart(j) : j->d->out == GN_F32);
     const char *packed_b = s->pack_b;
     gni_gemm_tile t;
+    t.lines = t.a_jump = 0;
     t.k = gni_gemm_steps(j, kc);
     t.a_rs = j->a_rs;
     t.a_cs = j->a_cs;
@@ -18314,6 +18422,7 @@ static void gni_gemm_small(const gni_gemm_isa *isa, const gni_gemm *d) {
         double f64[(GNI_GEMM_SMALL * 2 + 1) * GNI_GEMM_MAX_LANES / 2];
     } edge;
     gni_gemm_tile t;
+    t.lines = t.a_jump = 0;
     t.k = d->k;
     t.a_rs = d->a_rs;
     t.a_cs = d->a_cs;
@@ -20221,8 +20330,9 @@ static const gni_convert_fn gni_narrow_store[GN_DTYPE_COUNT] = {NULL, NULL, NULL
                                                                 NULL, NULL, NULL, NULL, gni_narrow_truth};
 static const gni_cpu_isa gni_narrow_isa[2] = {
     {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-     NULL},
-    {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+     NULL, NULL},
+    {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+     NULL}};
 
 static const gni_cpu_isa *gni_narrow_isa_of(gn_dtype t) { return &gni_narrow_isa[gn_dtype_size(t) - 1]; }
 
@@ -23324,38 +23434,50 @@ static bool gni_cpu_counts(gn_context *g, const void *job) {
 // Normalisation on the CPU, a row at a time while the caches have it. From outside: gni_norm_job, gni_cpu_norm.
 
 // Of x, gy and y a row is n elements in pieces of `piece` neighbours, `apart` from each other; row r begins at r * step.
-// Weights are those of a row's places (n), or `by_row` of rows. What is not there is NULL.
+// Weights are those of a row's places (n), or `by_row` of rows, or `by_piece` of pieces: of `period` rows, then again. What
+// is not there is NULL.
+enum { GNI_NORM_BLOCK = 32 };
 typedef struct gni_norm_job {
     int64_t rows, step, n, piece, apart;
-    bool by_row, centred;
+    bool by_row, by_piece, centred;
+    int64_t period;
     double eps;
     const float *x, *gy, *w, *b;
     float *y;                  // the result; with gy what comes to x
     float *mean, *scale, *var; // (rows), written; with gy read
-    float *gw, *gb;            // with gy and by_row: what comes to the weights
+    float *gw, *gb;            // with gy: what comes to weights, by_row, (rows, pieces) by_piece, else (blocks of rows, n)
     const gni_cpu_isa *isa;
 } gni_norm_job;
 
+// The weight of the piece that begins at `at`, by_piece.
+static int64_t gni_norm_weight_at(const gni_norm_job *j, int64_t r, int64_t at) {
+    return j->by_piece ? r % j->period * (j->n / j->piece) + at / j->apart : 0;
+}
+
 static void gni_norm_forward_row(const gni_norm_job *j, int64_t r) {
     const float *x = j->x + r * j->step;
-    const int64_t end = j->n / j->piece * j->apart;
+    const int64_t end = j->n / j->piece * j->apart, line = j->by_piece ? j->n : j->piece,
+                  next = j->by_piece ? j->n : j->apart; // pieces that follow each other are summed as one
     const double n = (double)j->n;
     double s[2] = {0.0, 0.0};
     gni_acc acc = {0, 0, 0, 0};
-    for (int64_t at = 0; at < end && j->centred; at += j->apart)
-        j->isa->fold[(int)GNI_RED_SUM * 3 + (int)GNI_F](&acc, x + at, j->piece, 0);
+    for (int64_t at = 0; at < end && j->centred; at += next)
+        j->isa->fold[(int)GNI_RED_SUM * 3 + (int)GNI_F](&acc, x + at, line, 0);
     const float mean = (float)((acc.d + acc.e) / n);
-    for (int64_t at = 0; at < end; at += j->apart) j->isa->norm_sums(s, x + at, NULL, NULL, j->piece, mean);
+    for (int64_t at = 0; at < end; at += next) j->isa->norm_sums(s, x + at, NULL, NULL, line, mean);
     const double off = j->centred ? s[0] / n : 0.0; // what rounding took from the mean
     double var = s[1] / n - off * off;
     if (var < 0.0) var = 0.0;
     const double scale = 1.0 / sqrt(var + j->eps);
     float c[5] = {mean, (float)scale, 0.0f, 0.0f, 0.0f};
-    if (j->by_row && j->w != NULL) c[1] = (float)(scale * (double)j->w[r]);
-    if (j->by_row && j->b != NULL) c[2] = j->b[r];
-    for (int64_t at = 0; at < end; at += j->apart)
-        j->isa->norm_write(j->y + r * j->step + at, x + at, NULL, j->by_row ? NULL : j->w, j->by_row ? NULL : j->b, j->piece,
+    const bool by_place = !j->by_row && !j->by_piece;
+    for (int64_t at = 0; at < end; at += j->apart) {
+        const int64_t i = j->by_row ? r : gni_norm_weight_at(j, r, at);
+        if (!by_place && j->w != NULL) c[1] = (float)(scale * (double)j->w[i]);
+        if (!by_place && j->b != NULL) c[2] = j->b[i];
+        j->isa->norm_write(j->y + r * j->step + at, x + at, NULL, by_place ? j->w : NULL, by_place ? j->b : NULL, j->piece,
                            c);
+    }
     if (j->mean != NULL) j->mean[r] = mean;
     j->scale[r] = (float)scale;
     j->var[r] = (float)var;
@@ -23363,18 +23485,39 @@ static void gni_norm_forward_row(const gni_norm_job *j, int64_t r) {
 
 // With z = (x - mean) scale and h = gy w: scale (h - mean(h) - z mean(h z)).
 static void gni_norm_back_row(const gni_norm_job *j, int64_t r) {
-    const float *x = j->x + r * j->step, *gy = j->gy + r * j->step, *w = j->by_row ? NULL : j->w;
+    const float *x = j->x + r * j->step, *gy = j->gy + r * j->step, *w = j->by_row || j->by_piece ? NULL : j->w;
     const int64_t end = j->n / j->piece * j->apart;
     const float mean = j->mean != NULL ? j->mean[r] : 0.0f;
     const double n = (double)j->n, scale = (double)j->scale[r],
                  factor = j->by_row && j->w != NULL ? scale * (double)j->w[r] : scale;
     double s[2] = {0.0, 0.0};
-    for (int64_t at = 0; at < end; at += j->apart) j->isa->norm_sums(s, x + at, gy + at, w, j->piece, mean);
+    for (int64_t at = 0; at < end; at += j->apart) {
+        double part[2] = {0.0, 0.0};
+        j->isa->norm_sums(j->by_piece ? part : s, x + at, gy + at, w, j->piece, mean);
+        if (!j->by_piece) continue;
+        const double weight = j->w != NULL ? (double)j->w[gni_norm_weight_at(j, r, at)] : 1.0;
+        const int64_t i = r * (j->n / j->piece) + at / j->apart;
+        s[0] += weight * part[0];
+        s[1] += weight * part[1];
+        if (j->gb != NULL) j->gb[i] = (float)part[0];
+        if (j->gw != NULL) j->gw[i] = (float)(part[1] * scale);
+    }
     // Of z, whose factor is 1 / std: that of x - mean would be its square, which may be no float.
-    const float c[5] = {mean, (float)scale, j->centred ? (float)(-factor * s[0] / n) : 0.0f, (float)factor,
-                        (float)(-factor * scale * s[1] / n)};
-    for (int64_t at = 0; at < end; at += j->apart)
+    float c[5] = {mean, (float)scale, j->centred ? (float)(-factor * s[0] / n) : 0.0f, (float)factor,
+                  (float)(-factor * scale * s[1] / n)};
+    for (int64_t at = 0; at < end; at += j->apart) {
+        if (j->by_piece && j->w != NULL) c[3] = (float)(scale * (double)j->w[gni_norm_weight_at(j, r, at)]);
         j->isa->norm_write(j->y + r * j->step + at, x + at, gy + at, w, NULL, j->piece, c);
+    }
+    if (j->by_piece) return;
+    if (!j->by_row && (j->gw != NULL || j->gb != NULL)) {
+        const int64_t at = r / GNI_NORM_BLOCK * j->n, bytes = j->n * (int64_t)sizeof(float);
+        float *gw = j->gw != NULL ? j->gw + at : NULL, *gb = j->gb != NULL ? j->gb + at : NULL;
+        if (r % GNI_NORM_BLOCK == 0 && gw != NULL) memset(gw, 0, (size_t)bytes);
+        if (r % GNI_NORM_BLOCK == 0 && gb != NULL) memset(gb, 0, (size_t)bytes);
+        j->isa->norm_add(gw, gb, x, gy, j->n, mean, (float)scale);
+        return;
+    }
     if (j->gb != NULL) j->gb[r] = (float)s[0];
     if (j->gw != NULL) j->gw[r] = (float)(s[1] * scale);
 }
@@ -23392,7 +23535,9 @@ static void gni_norm_task(void *arg, int64_t begin, int64_t end, int worker) {
 
 static void gni_cpu_norm(gn_context *g, gni_norm_job *j) {
     j->isa = gni_cpu_isa_of(g->isa);
-    gni_parallel(g->pool, j->rows, 1 + GNI_GRAIN / 4 / j->n, gni_norm_task, j);
+    const int64_t grain = 1 + GNI_GRAIN / 4 / j->n;
+    const int64_t blocks = (grain + GNI_NORM_BLOCK - 1) / GNI_NORM_BLOCK * GNI_NORM_BLOCK;
+    gni_parallel(g->pool, j->rows, j->by_row || j->by_piece ? grain : blocks, gni_norm_task, j);
 }
 
 // >>cpu_conv
@@ -24979,6 +25124,339 @@ static bool gni_cpu_takes_random(const gn_context *g, const void *job) {
 }
 
 GNI_OS_BEGIN
+// >>conv_last
+// Convolutions on the CPU of images with channels last: tiles of products whose rows are places, so that no window is copied.
+// From outside: gni_conv_last, gni_conv_last_begin, gni_conv_last_room, gni_conv_last_run.
+
+enum {
+    GNI_CONV_PHASES = 4,   // of an axis, at most
+    GNI_CONV_NEAR = 1 << 15, // floats that a task works on at a time
+    GNI_CONV_IMAGES = 1 << 16, // floats of images that are there at a time, of a thread
+    GNI_CONV_LINE = 256    // places of a row that are summed at a time
+};
+
+// Of an axis: place q of a phase takes elements first + q stride + t spread of the image, t < taps, by the kernel's at + t
+// by.
+typedef struct gni_conv_taps {
+    int64_t first, taps, spread, at, by;
+} gni_conv_taps;
+
+// Axes are the last ones of three. Phases of the result are the remainders of its places by `step`; for the gradient of w
+// the result is what comes in.
+typedef struct gni_conv_last {
+    const gni_gemm_isa *isa;
+    int64_t n, groups, c, o;             // channels of the image and columns, of a group
+    int64_t have[3], before[3], size[3]; // of x, and of its image, which begins so many places before
+    int64_t kernel[3], out[3], step[3], stride[3];
+    gni_conv_taps of[3][GNI_CONV_PHASES];
+    bool each;       // depthwise: of o groups, a channel and a column each; groups and c are 1 then
+    bool turned;     // w is (groups, c, o, kernel...), else (groups, o, c, kernel...)
+    const float *x;  // (n, groups, c, have...)
+    const float *w;
+    const float *gy; // (n, groups, o, out...): then it is the gradient of w
+    float *y;        // (n, groups, o, out...) or w's gradient
+    int64_t width, taps, band; // columns of whole panels; of the kernel; rows of a task
+    int64_t first, some, unit; // images that are there; those whose sums are taken together
+    int64_t all, all_gy;       // channels of images in memory, and of those of gy
+    int64_t at[GNI_CONV_PHASES * GNI_CONV_PHASES * GNI_CONV_PHASES]; // where weights of phases begin
+    float *image, *image_gy;   // (some, size..., all), (some, out..., all_gy)
+    float *rows, *panels;      // weights (c, kernel, width) of a group; (group, phase, panel, tap, c, column)
+    float *scratch;            // (band, width) of each worker
+} gni_conv_last;
+
+static int64_t gni_conv_last_places(const int64_t *dim) { return dim[0] * dim[1] * dim[2]; }
+
+// Floats of an image, and what packing writes past its end.
+static int64_t gni_conv_last_image(const int64_t *size, int64_t channels) {
+    return gni_conv_last_places(size) * channels + GNI_GEMM_MAX_LANES;
+}
+
+// An image of x (channels, have...) in `to` (size..., width): channel by channel of a vector's, so that x is read along its
+// planes.
+static void gni_conv_last_turn(const gni_conv_last *j, const float *x, float *to, const int64_t *have, const int64_t *before,
+                               const int64_t *size, int64_t channels, int64_t width) {
+    const int64_t places = gni_conv_last_places(have), lo = GNI_MIN(GNI_MAX(before[2], 0), size[2]),
+                  hi = GNI_MAX(GNI_MIN(have[2] + before[2], size[2]), lo), lanes = j->isa->f32->lanes;
+    const bool whole = memcmp(have, size, 3 * sizeof *have) == 0 && (before[0] | before[1] | before[2]) == 0;
+    gni_gemm_tile t;
+    memset(&t, 0, sizeof t);
+    t.c_rs = width;
+    if (channels != width) memset(to, 0, (size_t)(gni_conv_last_places(size) * width) * sizeof *to);
+    for (int64_t c = 0; c < channels; c += lanes, x += lanes * places)
+        for (int64_t r = 0; r < (whole ? 1 : size[0] * size[1]); r++) {
+            const int64_t i0 = r / size[1] - before[0], i1 = r % size[1] - before[1];
+            const bool inside = i0 >= 0 && i0 < have[0] && i1 >= 0 && i1 < have[1];
+            float *row = to + r * size[2] * width;
+            if (c == 0 && !whole) { // what lies around x
+                memset(row, 0, (size_t)((inside ? lo : size[2]) * width) * sizeof *row);
+                if (inside) memset(row + hi * width, 0, (size_t)((size[2] - hi) * width) * sizeof *row);
+            }
+            t.c = row + lo * width + c;
+            if (inside)
+                j->isa->put_transposed(&t, x + (i0 * have[1] + i1) * have[2] + lo - before[2], GNI_MIN(lanes, channels - c),
+                                       whole ? places : hi - lo, places);
+        }
+}
+
+// Items are images of x.
+static void gni_conv_last_turn_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_conv_last *j = (const gni_conv_last *)arg;
+    static const int64_t none[3] = {0, 0, 0};
+    const int64_t columns = j->groups * j->o, channels = j->each ? columns : j->groups * j->c;
+    GNI_UNUSED(worker);
+    for (int64_t i = begin; i < end; i++) {
+        gni_conv_last_turn(j, j->x + (j->first + i) * channels * gni_conv_last_places(j->have),
+                           j->image + i * gni_conv_last_image(j->size, j->all), j->have, j->before, j->size, channels,
+                           j->all);
+        if (j->gy != NULL)
+            gni_conv_last_turn(j, j->gy + (j->first + i) * columns * gni_conv_last_places(j->out),
+                               j->image_gy + i * gni_conv_last_image(j->out, j->all_gy), j->out, none, j->out, columns,
+                               j->all_gy);
+    }
+}
+
+// Tiles of `rows` rows, whose lines follow each other.
+static void gni_conv_last_tile(const gni_conv_last *j, gni_gemm_tile *t, int64_t rows) {
+    const int64_t lines = t->lines;
+    const char *a = (const char *)t->a, *b = (const char *)t->b;
+    if (j->each) {
+        j->isa->channels(t, rows);
+        return;
+    }
+    const gni_gemm_tile_fn tile = gni_gemm_tiles_of(j->isa->f32, t->cols)[rows];
+    if ((rows >= j->isa->f32->lined && t->cols >= j->isa->f32->lanes) || lines < 2) {
+        tile(t);
+        return;
+    }
+    t->lines = 1;
+    for (int64_t i = 0; i < lines; i++, t->add = true) {
+        tile(t);
+        t->a = a += (t->k * t->a_cs + t->a_jump) * (int64_t)sizeof(float);
+        t->b = b += t->k * t->b_rs * (int64_t)sizeof(float);
+    }
+    t->lines = lines;
+}
+
+// Weights of a group from rows to panels, or back.
+static void gni_conv_last_panels(gni_conv_last *j, int64_t group, bool back) {
+    float *p = j->panels + group * j->taps * j->c * j->width;
+    const float *begin = p;
+    for (int64_t ph = 0; ph < j->step[0] * j->step[1] * j->step[2]; ph++) {
+        const int64_t p2 = ph % j->step[2], p1 = ph / j->step[2] % j->step[1], p0 = ph / j->step[2] / j->step[1];
+        const gni_conv_taps *f0 = &j->of[0][p0], *f1 = &j->of[1][p1], *f2 = &j->of[2][p2];
+        j->at[ph] = p - begin;
+        for (int64_t col = 0, cols; col < j->width; col += cols) {
+            cols = gni_gemm_panel_cols(j->isa->f32, j->width - col);
+            for (int64_t t = 0; t < f0->taps * f1->taps * f2->taps; t++) {
+                const int64_t k0 = f0->at + t / f2->taps / f1->taps * f0->by, k1 = f1->at + t / f2->taps % f1->taps * f1->by,
+                              k2 = f2->at + t % f2->taps * f2->by, tap = (k0 * j->kernel[1] + k1) * j->kernel[2] + k2;
+                for (int64_t q = 0; q < j->c; q++, p += cols) {
+                    float *row = j->rows + (q * j->taps + tap) * j->width + col;
+                    memcpy(back ? row : p, back ? p : row, (size_t)cols * sizeof *p);
+                }
+            }
+        }
+    }
+}
+
+static void gni_conv_last_weights(gni_conv_last *j) {
+    const int64_t t = j->taps, each = j->turned ? j->c : 1, k = j->turned ? t : j->c * t;
+    for (int64_t g = 0; g < j->groups; g++) {
+        for (int64_t q = 0; q < each; q++)
+            j->isa->pack_f32(j->rows + q * k * j->width, j->width, j->w + (g * each + q) * k * j->o, k, 1, j->o, k);
+        gni_conv_last_panels(j, g, false);
+    }
+}
+
+// The columns col to col + cols of row (i0, i1) of the result, in `to`.
+static void gni_conv_last_row(const gni_conv_last *j, const float *image, int64_t group, int64_t i0, int64_t i1, int64_t col,
+                              int64_t cols, float *to) {
+    const int64_t all = j->all, p0 = i0 % j->step[0], p1 = i1 % j->step[1];
+    const gni_conv_taps *f0 = &j->of[0][p0], *f1 = &j->of[1][p1];
+    gni_gemm_tile t;
+    memset(&t, 0, sizeof t);
+    t.a_rs = j->stride[2] * all;
+    t.b_rs = cols;
+    t.c_rs = j->step[2] * j->width;
+    t.cols = (int)cols;
+    for (int64_t p2 = 0; p2 < j->step[2]; p2++) {
+        const gni_conv_taps *f2 = &j->of[2][p2];
+        const bool whole = j->each || (f2->spread == 1 && j->groups == 1);
+        const int64_t run = whole ? f2->taps * j->c : j->c, step = j->each ? f2->spread * all : 1,
+                      taps = f0->taps * f1->taps * f2->taps, places = (j->out[2] - p2 + j->step[2] - 1) / j->step[2];
+        const float *b = j->panels + group * j->taps * j->c * j->width +
+                         j->at[(p0 * j->step[1] + p1) * j->step[2] + p2] + col * taps * j->c,
+                    *a = image + (j->each ? col : group * j->c) +
+                         (((f0->first + i0 / j->step[0] * j->stride[0]) * j->size[1] + f1->first +
+                           i1 / j->step[1] * j->stride[1]) *
+                              j->size[2] +
+                          f2->first) *
+                             all;
+        const int64_t lines = whole ? f1->taps : f2->taps, outer = whole ? f0->taps : f0->taps * f1->taps;
+        t.k = taps > 0 ? run : 0; // without taps zeros
+        t.lines = taps > 0 ? lines : 0;
+        t.a_cs = step;
+        t.a_jump = (whole ? f1->spread * j->size[2] : f2->spread) * all - run * step;
+        for (int64_t q = 0, rows; q < places; q += rows) {
+            rows = j->each ? places - q : gni_gemm_panel_rows(j->isa->f32, places - q);
+            t.c = to + (p2 + q * j->step[2]) * j->width;
+            t.add = false;
+            for (int64_t r = 0; r < outer || r == 0; r++, t.add = true) {
+                const int64_t t1 = whole || taps == 0 ? 0 : r % f1->taps, t0 = whole ? r : taps == 0 ? 0 : r / f1->taps;
+                t.a = a + ((t0 * f0->spread * j->size[1] + t1 * f1->spread) * j->size[2] + q * j->stride[2]) * all;
+                t.b = b + r * lines * run * cols;
+                gni_conv_last_tile(j, &t, rows);
+            }
+        }
+    }
+}
+
+// Items are bands of rows of one group of an image.
+static void gni_conv_last_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_conv_last *j = (const gni_conv_last *)arg;
+    const int64_t rows = j->out[0] * j->out[1], bands = (rows + j->band - 1) / j->band, line = j->out[2] * j->width;
+    float *sums = j->scratch + worker * j->band * line;
+    gni_gemm_tile t;
+    memset(&t, 0, sizeof t);
+    t.c_rs = rows * j->out[2];
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t first = i % bands * j->band, group = i / bands % j->groups, n = i / bands / j->groups,
+                      count = GNI_MIN(j->band, rows - first);
+        const float *image = j->image + n * gni_conv_last_image(j->size, j->all);
+        for (int64_t col = 0, cols; col < j->width; col += cols) {
+            cols = gni_gemm_panel_cols(j->isa->f32, j->width - col);
+            for (int64_t r = 0; r < count; r++)
+                gni_conv_last_row(j, image, group, (first + r) / j->out[1], (first + r) % j->out[1], col, cols,
+                                  sums + r * line + col);
+        }
+        t.c = j->y + ((j->first + n) * j->groups + group) * j->o * t.c_rs + first * j->out[2];
+        j->isa->put_transposed(&t, sums, count * j->out[2], j->o, j->width);
+    }
+}
+
+// Items are runs of taps and channels, of one panel of columns: sums over rows of a band, and of these.
+static void gni_conv_last_weight_task(void *arg, int64_t begin, int64_t last, int worker) {
+    static const float one = 1;
+    const gni_conv_last *j = (const gni_conv_last *)arg;
+    const gni_conv_taps *f0 = &j->of[0][0], *f1 = &j->of[1][0], *f2 = &j->of[2][0];
+    const bool whole = j->each || (f2->spread == 1 && j->groups == 1);
+    const int64_t all = j->all, run = whole ? f2->taps * j->c : j->c, runs = whole ? 1 : f2->taps, each = j->out[2],
+                  items = f0->taps * f1->taps * runs, wide = j->all_gy, unit = j->unit * j->out[0] * j->out[1],
+                  rows = j->some * j->out[0] * j->out[1], panel = 2 * j->isa->f32->lanes,
+                  panels = (j->width + panel - 1) / panel;
+    float sums[GNI_GEMM_MAX_ROWS * 2 * GNI_GEMM_MAX_LANES];
+    gni_gemm_tile t;
+    gni_gemm_rows add;
+    memset(&t, 0, sizeof t);
+    t.a_rs = j->each ? f2->spread * all : 1;
+    t.a_cs = j->stride[2] * all;
+    t.b_rs = wide;
+    add.k = 1;
+    add.s = &one;
+    add.s_stride = add.b_rs = 0;
+    add.b = sums;
+    GNI_UNUSED(worker);
+    for (int64_t i = begin; i < last; i++) {
+        const int64_t r = i % items, col = i / items % panels * panel, group = i / items / panels, t2 = r % runs,
+                      t1 = r / runs % f1->taps, t0 = r / runs / f1->taps,
+                      cols = gni_gemm_panel_cols(j->isa->f32, j->width - col);
+        float *to = j->panels + (group * j->width + col) * j->taps * j->c +
+                    ((t0 * f1->taps + t1) * f2->taps + t2) * j->c * cols;
+        const float *a = j->image + (j->each ? col : group * j->c) +
+                         ((t0 * f0->spread * j->size[1] + t1 * f1->spread) * j->size[2] + t2 * f2->spread) * all,
+                    *b = j->image_gy + group * j->width + col;
+        t.c_rs = cols;
+        t.cols = (int)cols;
+        for (int64_t band = 0, end; band < rows; band = end) {
+            end = GNI_MIN(GNI_MIN(band + j->band, (band / unit + 1) * unit), rows);
+            for (int64_t q = 0, some; q < run; q += some) {
+                some = j->each ? GNI_MIN(run - q, (int64_t)GNI_GEMM_MAX_ROWS) : gni_gemm_panel_rows(j->isa->f32, run - q);
+                t.c = j->first + band == 0 ? to + q * cols : sums;
+                t.add = false;
+                for (int64_t at = band; at < end;) { // rows of one image and plane
+                    const int64_t i1 = at % j->out[1], i0 = at / j->out[1] % j->out[0], n = at / j->out[1] / j->out[0];
+                    const float *from = a + n * gni_conv_last_image(j->size, all) +
+                                        (i0 * j->stride[0] * j->size[1] + i1 * j->stride[1]) * j->size[2] * all +
+                                        q * t.a_rs,
+                                *by = b + n * gni_conv_last_image(j->out, wide) + (i0 * j->out[1] + i1) * each * wide;
+                    t.lines = each > GNI_CONV_LINE ? 1 : GNI_MIN(end - at, j->out[1] - i1);
+                    at += t.lines;
+                    for (int64_t p = 0; p < each; p += t.k, t.add = true) {
+                        t.k = GNI_MIN(each - p, (int64_t)GNI_CONV_LINE);
+                        t.a = from + p * j->stride[2] * all;
+                        t.a_jump = (j->stride[1] * j->size[2] - t.k * j->stride[2]) * all;
+                        t.b = by + p * wide;
+                        gni_conv_last_tile(j, &t, some);
+                    }
+                }
+                if (j->first + band == 0) continue;
+                add.n = some * cols;
+                add.y = to + q * cols;
+                j->isa->add_rows(&add);
+            }
+        }
+    }
+}
+
+// Floats that j needs for its images, weights and sums, each part whole lines; its pointers into `all` where that is not
+// NULL.
+static int64_t gni_conv_last_room(gn_context *g, gni_conv_last *j, float *all) {
+    const int64_t weights = j->groups * j->c * j->taps * j->width, line = j->out[2] * j->width;
+    const int64_t part[5] = {j->some * gni_conv_last_image(j->size, j->all),
+                             j->gy != NULL ? j->some * gni_conv_last_image(j->out, j->all_gy) : 0,
+                             weights / j->groups + GNI_GEMM_MAX_LANES, weights,
+                             j->gy != NULL ? 0 : gni_pool_threads(g->pool) * j->band * line};
+    float **const to[5] = {&j->image, &j->image_gy, &j->rows, &j->panels, &j->scratch};
+    int64_t sum = 0;
+    for (int i = 0; i < 5; i++) {
+        if (all != NULL) *to[i] = all + sum;
+        sum += (part[i] + 15) / 16 * 16;
+    }
+    return sum;
+}
+
+static void gni_conv_last_begin(gn_context *g, gni_conv_last *j) {
+    const int64_t panel = 2 * (j->isa = gni_gemm_isa_of((int)g->isa))->f32->lanes, rest = j->o % panel;
+    j->taps = gni_conv_last_places(j->kernel);
+    j->width = j->o - rest + (2 * rest > panel ? panel : rest > 0 ? gni_gemm_panel_cols(j->isa->f32, rest) : 0);
+    if (j->each) j->width = (j->o + panel - 1) / panel * panel;
+    j->all = j->each ? j->width : j->groups * j->c;
+    j->all_gy = j->groups * j->width;
+    const int64_t floats = j->out[2] * (j->gy != NULL ? j->stride[2] * j->all + panel : j->width),
+                  image = gni_conv_last_image(j->size, j->all) +
+                          (j->gy != NULL ? gni_conv_last_image(j->out, j->all_gy) : 0);
+    const int64_t weights = j->gy != NULL ? j->groups * j->c * j->taps * j->width : 0; // which are added to each time
+    j->band = GNI_MAX(GNI_CONV_NEAR / floats, 1);
+    if (j->gy == NULL) j->band = GNI_MIN(j->band, j->out[0] * j->out[1]);
+    j->unit = GNI_MAX(GNI_MAX(GNI_CONV_IMAGES, 2 * weights) / image, 1);
+    j->some = GNI_MIN(j->unit * gni_pool_threads(g->pool), j->n);
+}
+
+static void gni_conv_last_run(gn_context *g, gni_conv_last *j) {
+    const int64_t rows = j->out[0] * j->out[1], work = j->taps * j->c * j->width * j->out[2],
+                  panel = 2 * j->isa->f32->lanes, most = j->some,
+                  runs = j->each || (j->of[2][0].spread == 1 && j->groups == 1) ? j->taps / j->kernel[2] : j->taps;
+    if (j->gy == NULL) gni_conv_last_weights(j);
+    for (; j->first < j->n; j->first += most) {
+        j->some = GNI_MIN(most, j->n - j->first);
+        gni_parallel(g->pool, j->some, 1, gni_conv_last_turn_task, j);
+        if (j->gy == NULL)
+            gni_parallel(g->pool, j->some * j->groups * ((rows + j->band - 1) / j->band),
+                         1 + GNI_CONV_TASK / (work * j->band), gni_conv_last_task, j);
+        else
+            gni_parallel(g->pool, j->groups * ((j->width + panel - 1) / panel) * runs, 1, gni_conv_last_weight_task, j);
+    }
+    if (j->gy == NULL) return;
+    for (int64_t group = 0; group < j->groups; group++) {
+        gni_gemm_tile t;
+        memset(&t, 0, sizeof t);
+        gni_conv_last_panels(j, group, true);
+        t.c_rs = j->c * j->taps;
+        t.c = j->y + group * j->o * t.c_rs;
+        j->isa->put_transposed(&t, j->rows, t.c_rs, j->o, j->width);
+    }
+}
+
 // >>vulkan_loader
 // The Vulkan headers, the private table of function pointers and where it is filled from.
 // GNI_VULKAN is 1 where the Vulkan rooms exist. No vk* symbol is defined or linked.
@@ -52656,6 +53134,147 @@ static gn_array *gni_conv_combed(gn_context *g, const gni_conv_plan *p, gn_array
     return y;
 }
 
+typedef struct gni_conv_phase {
+    int64_t first, step, taps; // of the kernel
+    int64_t begin, count;      // places of x: begin, begin + stride, ...
+    int64_t before, spread;    // what comes in: places in front of its first, distance of taps
+} gni_conv_phase;
+
+static int64_t gni_gcd(int64_t a, int64_t b) {
+    while (b != 0) {
+        const int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+// The places begin, begin + stride, ... of axis `axis`.
+static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_t begin) {
+    gni_conv_phase f;
+    const int64_t s = p->stride[axis], d = p->dilation[axis], gcd = gni_gcd(s, d), r = (begin + p->pad[axis]) % s;
+    f.step = s / gcd;
+    f.spread = d / gcd;
+    f.begin = begin;
+    f.count = (p->in[axis] - begin + s - 1) / s;
+    for (f.first = 0; f.first < GNI_MIN(f.step, p->k[axis]) && f.first * d % s != r; f.first++) {
+    }
+    const bool none = f.first >= GNI_MIN(f.step, p->k[axis]);
+    f.taps = none ? 0 : (p->k[axis] - f.first + f.step - 1) / f.step;
+    // Tap first + j * step of place begin + q * stride takes element (begin + pad - r) / stride + q - e - j * spread.
+    const int64_t e = none ? 0 : (f.first * d - r) / s;
+    f.before = e + (f.taps - 1) * f.spread - (f.begin + p->pad[axis] - r) / s;
+    return f;
+}
+
+// ---- on a CPU that is alone: images with channels last
+
+static bool gni_conv_is_depthwise(const gni_conv_plan *p) { return p->c == 1 && p->o == p->groups && p->groups > 1; }
+
+// Neighbours in memory that the taps of a place take from an image with so many channels in a group; 0: it is not for a CPU
+// that is alone.
+static int64_t gni_conv_last_line(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t channels) {
+    const int last = p->nd - 1;
+    if (g->gpu != NULL || t != GN_F32) return 0;
+    for (int i = 0; i < p->nd; i++)
+        if (p->stride[i] > GNI_CONV_PHASES) return 0;
+    if (gni_conv_is_depthwise(p)) return p->groups;
+    return p->groups == 1 && p->dilation[last] == 1 ? channels * p->k[last] : channels;
+}
+
+// Whether places of the result, `line` of them in a row, take windows of such images. Lines that fill pairs of vectors are
+// faster by windows that stay where they are, of few columns or one of each channel.
+static bool gni_conv_last_pays(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t channels, int64_t columns,
+                               int64_t line) {
+    const int64_t whole = 2 * gni_gemm_isa_of((int)g->isa)->f32->lanes, rest = line % whole;
+    if (gni_conv_last_line(g, p, t, channels) < 16 || gni_conv_count(p->k, p->nd) < 2) return false;
+    if (p->stride[p->nd - 1] == 1 && columns <= 16 && (rest == 0 || 2 * rest > whole)) return false;
+    return columns >= 12 || gni_conv_is_depthwise(p) || (p->stride[p->nd - 1] > 1 && channels >= 32 && columns >= 8);
+}
+
+static void gni_conv_last_of(gni_conv_last *j, const gni_conv_plan *p) {
+    memset(j, 0, sizeof *j);
+    j->n = p->n;
+    j->groups = p->groups;
+    for (int a = 0; a < 3; a++) {
+        j->have[a] = j->size[a] = j->kernel[a] = j->out[a] = j->step[a] = j->stride[a] = 1;
+        j->of[a][0].taps = j->of[a][0].spread = j->of[a][0].by = 1;
+    }
+    for (int i = 0, a = 3 - p->nd; i < p->nd; i++, a++) {
+        gni_conv_taps *f = &j->of[a][0];
+        j->have[a] = p->in[i];
+        j->before[a] = p->pad[i];
+        j->size[a] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
+        j->out[a] = p->out[i];
+        j->stride[a] = p->stride[i];
+        j->kernel[a] = f->taps = p->k[i];
+        f->spread = p->dilation[i];
+    }
+    j->c = p->c;
+    j->o = p->o / p->groups;
+    j->each = gni_conv_is_depthwise(p);
+    if (!j->each) return;
+    j->groups = 1;
+    j->o = p->o;
+}
+
+// Places of x take what comes in from y.
+static void gni_conv_last_back(gni_conv_last *j, const gni_conv_plan *p) {
+    gni_conv_last_of(j, p);
+    j->turned = !j->each;
+    if (j->turned) {
+        j->c = p->o / p->groups;
+        j->o = p->c;
+    }
+    for (int i = 0, a = 3 - p->nd; i < p->nd; i++, a++) {
+        int64_t before = INT64_MIN / 2, behind = INT64_MIN / 2;
+        for (int64_t begin = 0; begin < p->stride[i]; begin++) {
+            const gni_conv_phase f = gni_conv_phase_of(p, i, begin);
+            gni_conv_taps *to = &j->of[a][begin];
+            to->first = -f.before;
+            to->taps = f.taps;
+            to->spread = f.spread;
+            to->at = f.first + (f.taps - 1) * f.step;
+            to->by = -f.step;
+            if (f.taps == 0 || begin >= p->in[i]) continue;
+            before = GNI_MAX(before, f.before);
+            behind = GNI_MAX(behind, f.count + (f.taps - 1) * f.spread - f.before);
+        }
+        if (before < INT64_MIN / 4) before = behind = 0;
+        for (int64_t begin = 0; begin < p->stride[i]; begin++) j->of[a][begin].first += before;
+        j->have[a] = p->out[i];
+        j->before[a] = before;
+        j->size[a] = GNI_MAX(before + behind, 1);
+        j->out[a] = p->in[i];
+        j->step[a] = p->stride[i];
+        j->stride[a] = 1;
+    }
+}
+
+// x (or y, for the gradient of x) and w, or with gy the gradient of w, of shape s.
+static gn_array *gni_conv_last_of_arrays(gn_context *g, gni_conv_last *j, gn_array *x, gn_array *w, gn_array *gy,
+                                          gn_shape s) {
+    void *data = NULL, *room = NULL;
+    gn_array *in[3];
+    in[0] = gni_conv_packed(g, x);
+    in[1] = w != NULL ? gni_conv_packed(g, w) : NULL;
+    in[2] = gy != NULL ? gni_conv_packed(g, gy) : NULL;
+    if (in[0] == NULL || (w != NULL && in[1] == NULL) || (gy != NULL && in[2] == NULL)) return NULL;
+    j->x = (const float *)gni_host(g, in[0]);
+    if (w != NULL) j->w = (const float *)gni_host(g, in[1]);
+    if (gy != NULL) j->gy = (const float *)gni_host(g, in[2]);
+    if (g->call_failed) return NULL;
+    gni_conv_last_begin(g, j);
+    const gn_shape floats = GN_SHAPE(gni_conv_last_room(g, j, NULL));
+    gn_array *y = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &s, &data));
+    gn_array *rooms = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &floats, &room));
+    if (y == NULL || rooms == NULL) return NULL;
+    j->y = (float *)data;
+    gni_conv_last_room(g, j, (float *)room);
+    gni_conv_last_run(g, j);
+    return y;
+}
+
 // y of x and w. *image, where that is not NULL: what windows of x were read from, if the gradient of w can read it too.
 static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *w, gn_array **image) {
     gni_conv d;
@@ -52682,6 +53301,12 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         if (image != NULL && parts.control == NULL) *image = x;
         g->placement = asked;
         return y;
+    }
+    if (gni_elements(&w->shape) > 0 &&
+        gni_conv_last_pays(g, p, x->dtype, p->c, p->o / p->groups, p->out[p->nd - 1])) {
+        gni_conv_last j;
+        gni_conv_last_of(&j, p);
+        return gni_conv_last_of_arrays(g, &j, x, w, NULL, s);
     }
     gni_conv_ones(&d);
     const bool beside = gni_conv_beside(g, p, x->dtype);
@@ -52720,39 +53345,6 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
 }
 
 // ---- transposed: for each remainder of the places by the stride a convolution of its own
-
-typedef struct gni_conv_phase {
-    int64_t first, step, taps; // of the kernel
-    int64_t begin, count;      // places of x: begin, begin + stride, ...
-    int64_t before, spread;    // what comes in: places in front of its first, distance of taps
-} gni_conv_phase;
-
-static int64_t gni_gcd(int64_t a, int64_t b) {
-    while (b != 0) {
-        const int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
-// The places begin, begin + stride, ... of axis `axis`.
-static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_t begin) {
-    gni_conv_phase f;
-    const int64_t s = p->stride[axis], d = p->dilation[axis], gcd = gni_gcd(s, d), r = (begin + p->pad[axis]) % s;
-    f.step = s / gcd;
-    f.spread = d / gcd;
-    f.begin = begin;
-    f.count = (p->in[axis] - begin + s - 1) / s;
-    for (f.first = 0; f.first < GNI_MIN(f.step, p->k[axis]) && f.first * d % s != r; f.first++) {
-    }
-    const bool none = f.first >= GNI_MIN(f.step, p->k[axis]);
-    f.taps = none ? 0 : (p->k[axis] - f.first + f.step - 1) / f.step;
-    // Tap first + j * step of place begin + q * stride takes element (begin + pad - r) / stride + q - e - j * spread.
-    const int64_t e = none ? 0 : (f.first * d - r) / s;
-    f.before = e + (f.taps - 1) * f.spread - (f.begin + p->pad[axis] - r) / s;
-    return f;
-}
 
 // w (o, c, k...) with the taps of the phases, turned round, as (groups * c, o / groups, k...).
 static gn_array *gni_conv_turned(const gni_conv_plan *p, gn_array *w, const gni_conv_phase *f) {
@@ -52904,6 +53496,11 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
         begins[i] = GNI_MIN(p->stride[i], p->in[i]); // behind x none begins
         whole = whole && p->stride[i] == 1;
     }
+    if (gni_conv_last_pays(g, p, y->dtype, p->o / p->groups, p->c, p->in[p->nd - 1])) {
+        gni_conv_last j;
+        gni_conv_last_back(&j, p);
+        return gni_conv_last_of_arrays(g, &j, y, w, NULL, s);
+    }
     const int64_t phases = gni_conv_count(begins, p->nd);
     const gn_placement asked = g->placement;
     const bool direct = phases <= 64 && gni_conv_direct(g, p, y, w, p->c, p->o / p->groups, 2);
@@ -53012,6 +53609,12 @@ static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array
         gn_array *w = gni_conv_direct_weight(g, p, x, y, image);
         g->placement = asked;
         return w;
+    }
+    const int64_t columns = p->o / p->groups, line = gni_conv_last_line(g, p, x->dtype, p->c);
+    if (line * columns >= 320 ? p->groups == 1 || columns % 32 == 0 : line >= 16 && gni_conv_is_depthwise(p)) {
+        gni_conv_last j;
+        gni_conv_last_of(&j, p);
+        return gni_conv_last_of_arrays(g, &j, x, NULL, y, s);
     }
     if (gni_conv_beside(g, p, x->dtype) && gni_conv_dots_pay(g, p)) return gni_conv_weight_beside(g, p, x, y);
     gni_conv_ones(&d);
@@ -55042,10 +55645,14 @@ static bool gni_norm_plain(const gn_context *g, gni_norm_job *j, const gn_array 
     const gn_shape *s = &x->shape;
     if (g->gpu != NULL || x->dtype != GN_F32) return false;
     memset(j, 0, sizeof *j);
-    if (gni_norm_rows(&r, x, set, w) && r.stretches == 0) {
+    if (gni_norm_rows(&r, x, set, w)) {
         j->rows = r.rows;
         j->n = j->step = j->piece = j->apart = r.n;
-        return true;
+        if (r.stretches == 0) return true;
+        j->by_piece = true;
+        j->period = r.period;
+        j->piece = j->apart = r.inner;
+        return j->piece >= 16;
     }
     if (s->rank < 3 || set != (((1u << s->rank) - 1u) & ~2u)) return false;
     j->by_row = true;
@@ -55101,18 +55708,20 @@ static bool gni_norm_back_plain(gn_context *g, const gni_node *node, gn_array *g
     if (!gni_norm_read(g, &j.x, x) || !gni_norm_read(g, &j.gy, gy) || !gni_norm_read(g, &j.w, w) ||
         !gni_norm_read(g, &mean, node->in[GNI_NORM_MEAN]) || !gni_norm_read(g, &scale, node->in[GNI_NORM_SCALE]))
         return false;
-    if (!j.by_row && !gni_wanted(node, GNI_NORM_X)) return false;
     to[0] = gni_norm_made(g, &x->shape, &j.y);
-    if (j.by_row && shape != NULL) {
-        to[1] = gni_norm_made(g, &shape->shape, &j.gw);
-        to[2] = gni_norm_made(g, &shape->shape, &j.gb);
+    // But by channel in parts, which are summed afterwards.
+    const int64_t parts = j.by_piece ? x->shape.dim[0] : (j.rows + GNI_NORM_BLOCK - 1) / GNI_NORM_BLOCK;
+    for (int i = 1; i < 3 && shape != NULL; i++) {
+        const gn_shape s = j.by_row ? shape->shape : GN_SHAPE(parts, gni_elements(&shape->shape));
+        if (node->in[i] != NULL && gni_wanted(node, i)) to[i] = gni_norm_made(g, &s, i == 1 ? &j.gw : &j.gb);
     }
     if (g->call_failed) return false;
     j.mean = (float *)(uintptr_t)mean; // read alone
     j.scale = (float *)(uintptr_t)scale;
     gni_cpu_norm(g, &j);
     for (int i = 0; i < 3; i++)
-        if (node->in[i] != NULL && gni_wanted(node, i)) gx[i] = to[i];
+        if (node->in[i] != NULL && gni_wanted(node, i))
+            gx[i] = i > 0 && !j.by_row ? gn_reshape(gn_sum(to[i], 0), shape->shape) : to[i];
     return true;
 }
 

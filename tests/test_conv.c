@@ -26,6 +26,15 @@ static problem problem_of(int nd, bool transposed, bool large) {
         p.c = 4 + 4 * (int)draw(3);
         p.o = p.groups * 4 * (1 + (int)draw(3));
     }
+    const uint32_t kind = test_on_vulkan() ? 0 : draw(4); // those for which CPUs have ways of their own
+    if (kind == 2 && !transposed) { // depthwise
+        p.c = 1;
+        p.o = p.groups = 2 + (int)draw(40);
+    }
+    if (kind == 3) { // many channels
+        p.c = 8 + (int)draw(32);
+        p.o = p.groups * (12 + (int)draw(60));
+    }
     p.same = !transposed && draw(5) == 0;
     for (int i = 0; i < 3; i++) p.in[i] = p.k[i] = p.out[i] = p.stride[i] = p.dilation[i] = 1;
     for (int i = 3 - nd; i < 3; i++) {
@@ -159,6 +168,39 @@ static void test_random(void **state) {
             problem p = problem_of(nd, nd == 2 && draw(3) == 0, !test_on_vulkan() && nd == 2 && draw(4) == 0);
             check(g, &p, kinds[kind], slack[kind]);
         }
+}
+
+// The same bits on any number of threads, where a CPU takes so many images at a time that they are several times.
+static void test_threads(void **state) {
+    gn_context *of[2] = {NULL, NULL};
+    gn_options o;
+    float *got[2] = {NULL, NULL};
+    const size_t sizes[3] = {(size_t)9 * 40 * 20 * 21, (size_t)9 * 24 * 39 * 41, (size_t)40 * 24 * 9};
+    const size_t all = sizes[0] + sizes[1] + sizes[2];
+    (void)state;
+    if (test_on_vulkan()) return;
+    for (int i = 0; i < 2; i++) {
+        memset(&o, 0, sizeof o);
+        o.backend = GN_BACKEND_CPU;
+        o.threads = i == 0 ? 1 : 3;
+        gn_context *g = of[i] = gn_open(&o);
+        assert_non_null(g);
+        float *to = got[i] = (float *)malloc(all * sizeof(float));
+        gn_array *leaf[2], *dx[2];
+        leaf[0] = gn_requires_grad(gn_randn(g, GN_F32, GN_SHAPE(9, 24, 39, 41)), true);
+        leaf[1] = gn_requires_grad(gn_randn(g, GN_F32, GN_SHAPE(40, 24, 3, 3)), true);
+        gn_conv_options c;
+        memset(&c, 0, sizeof c);
+        c.stride = 2, c.pad = 1;
+        gn_array *y = gn_conv2d(leaf[0], leaf[1], NULL, &c);
+        expect_shape(y, 9, 40, 20, 21);
+        assert_int_equal(gn_gradients(gn_sum(gn_square(y), GN_ALL), leaf, 2, false, dx), GN_OK);
+        assert_int_equal(gn_read(y, to, sizes[0] * sizeof(float)), GN_OK);
+        assert_int_equal(gn_read(dx[0], to + sizes[0], sizes[1] * sizeof(float)), GN_OK);
+        assert_int_equal(gn_read(dx[1], to + sizes[0] + sizes[1], sizes[2] * sizeof(float)), GN_OK);
+    }
+    assert_memory_equal(got[0], got[1], all * sizeof(float));
+    for (int i = 0; i < 2; i++) free(got[i]), gn_close(of[i]);
 }
 
 // ---- PyTorch
@@ -391,7 +433,7 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_random), GN_TEST(test_pytorch), GN_TEST(test_differences),
+    const struct CMUnitTest tests[] = {GN_TEST(test_random), GN_TEST(test_threads), GN_TEST(test_pytorch), GN_TEST(test_differences),
                                        GN_TEST(test_odd), GN_TEST(test_pieces), GN_TEST(test_weights), GN_TEST(test_refusals)};
     return test_run(tests);
 }

@@ -139,6 +139,30 @@ static void test_differences(void **state) {
         }
 }
 
+// Groups whose channels are long enough for a CPU to take them as rows of pieces: float32 against float64, which does not.
+static void test_long_groups(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int i = 0; i < 8; i++)
+        GN_SCOPE(g) {
+            gn_array *y[2], *dx[2][3], *leaf[3];
+            const int groups = i % 2 == 0 ? 3 : 6;
+            for (int k = 0; k < 2; k++) {
+                const gn_dtype t = k == 0 ? GN_F64 : GN_F32;
+                int n = 1;
+                leaf[0] = gn_requires_grad(series(g, t, GN_SHAPE(5, 6, 3, 7), 2.0, -0.5), true);
+                gn_array *w = i / 2 % 2 == 0 ? NULL : gn_requires_grad(series(g, t, GN_SHAPE(6), 1.0, 0.5), true);
+                gn_array *b = i / 4 == 0 ? NULL : gn_requires_grad(series(g, t, GN_SHAPE(6), -1.0, 0.2), true);
+                if (w != NULL) leaf[n++] = w;
+                if (b != NULL) leaf[n++] = b;
+                y[k] = groups == 3 ? gn_group_norm(leaf[0], 3, w, b, 1e-3) : gn_instance_norm(leaf[0], w, b, 1e-3);
+                assert_int_equal(gn_gradients(weigh(g, y[k]), leaf, n, false, dx[k]), GN_OK);
+                if (k == 0) continue;
+                assert_true(gn_allclose(y[1], y[0], 1e-5, 1e-5, false));
+                for (int q = 0; q < n; q++) assert_true(gn_allclose(dx[1][q], dx[0][q], 1e-4, 1e-5, false));
+            }
+        }
+}
+
 // ---- what is odd
 
 static gn_array *batch_norm_of(gn_context *g, gn_array *const *in, int n, void *user) {
@@ -343,7 +367,7 @@ static void test_spread(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_values),   GN_TEST(test_differences), GN_TEST(test_odd),
+    const struct CMUnitTest tests[] = {GN_TEST(test_values),   GN_TEST(test_differences), GN_TEST(test_long_groups), GN_TEST(test_odd),
                                        GN_TEST(test_refusals), GN_TEST(test_rows),        GN_TEST(test_moments),
                                        GN_TEST(test_spread),      GN_TEST(test_unwritten)};
     return test_run(tests);

@@ -112,6 +112,7 @@ GNI_O1_END
 #include "cpu/cpu_attend.h"          // Attention on the CPU
 #include "cpu/cpu_jobs.h"            // The other jobs on the CPU: softmax, take, random, matmul
 GNI_OS_BEGIN
+#include "cpu/conv_last.h"           // Convolutions on the CPU of images with channels last
 #include "vulkan/vulkan_loader.h"    // The Vulkan headers and the private table of function pointers
 #include "vulkan/vulkan_device.h"    // The types of all Vulkan rooms, the choice of a device
 #include "vulkan/vulkan_memory.h"    // The pool of device memory and the pools of staging memory

@@ -124,6 +124,8 @@ typedef struct gni_cpu_isa {
     // With z = (x - c[0]) c[1]: y = z w + b + c[2], with gy z c[4] + gy w c[3] + c[2]; y may be x
     void (*norm_write)(float *y, const float *x, const float *gy, const float *w, const float *b, int64_t n,
                        const float c[5]);
+    // gw += gy (x - mean) scale and gb += gy, each where it is not NULL
+    void (*norm_add)(float *gw, float *gb, const float *x, const float *gy, int64_t n, float mean, float scale);
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
     // Of complex numbers as they lie in memory, n parts; NULL: there are none.
     gni_kernel pair_product, pair_conj, pair_quotient;
@@ -161,6 +163,9 @@ typedef struct gni_gemm_tile {
     bool add;          // to what c holds
     bool fetch;        // c comes from far away
     const float *bias; // (cols) or NULL
+    // Of float32's whole tiles of many rows: a has so many lines (0 = 1) of k, a_jump behind the one before; b's follow each
+    // other.
+    int64_t lines, a_jump;
 } gni_gemm_tile;
 
 typedef void (*gni_gemm_tile_fn)(const gni_gemm_tile *t);
@@ -174,6 +179,7 @@ typedef void (*gni_gemm_pack_fn)(void *d, int64_t dw, const void *s, int64_t is,
 typedef struct gni_gemm_family {
     int rows;  // of the largest tile
     int lanes; // columns of a narrow tile; a wide one has two times as many, a half one half as many
+    int lined; // rows from which on tiles of float32 go along lines
     bool clip; // nothing of b is read past the columns that exist
     // [0 narrow, 1 wide, 2 half][rows], NULL where there is none
     gni_gemm_tile_fn tile[3][GNI_GEMM_MAX_ROWS + 1];
@@ -227,6 +233,9 @@ typedef struct gni_gemm_isa {
     int64_t (*least)(const uint16_t *p, int64_t n, uint16_t *least);
     void (*dots)(const gni_gemm_dots *d);
     void (*views)(const gni_gemm_views *d);
+    // c (rows,cols) = or += a b, element by element and summed over k and lines: a's (r,p) and b's p are `cols` neighbours,
+    // two vectors
+    void (*channels)(const gni_gemm_tile *t, int64_t rows);
     void (*add_rows)(const gni_gemm_rows *d);
     // s (rows,cols) with rows of `width` into c as (cols,rows): c[j * c_rs + i], bias along i
     void (*put_transposed)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,

@@ -305,6 +305,7 @@ static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int6
     const bool last = pc + kc >= j->k && (j->sums_apart ? gni_gemm_finishes_apart(j) : j->d->out == GN_F32);
     const char *packed_b = s->pack_b;
     gni_gemm_tile t;
+    t.lines = t.a_jump = 0;
     t.k = gni_gemm_steps(j, kc);
     t.a_rs = j->a_rs;
     t.a_cs = j->a_cs;
@@ -726,6 +727,7 @@ static void gni_gemm_small(const gni_gemm_isa *isa, const gni_gemm *d) {
         double f64[(GNI_GEMM_SMALL * 2 + 1) * GNI_GEMM_MAX_LANES / 2];
     } edge;
     gni_gemm_tile t;
+    t.lines = t.a_jump = 0;
     t.k = d->k;
     t.a_rs = d->a_rs;
     t.a_cs = d->a_cs;

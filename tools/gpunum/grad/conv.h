@@ -4,7 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../cpu/cpu_conv.h"
+#include "../cpu/conv_last.h"
 #include "../ops/random_ops.h"
 #include "../grad/autograd.h"
 #include "../grad/winograd.h"
@@ -540,6 +540,147 @@ static gn_array *gni_conv_combed(gn_context *g, const gni_conv_plan *p, gn_array
     return y;
 }
 
+typedef struct gni_conv_phase {
+    int64_t first, step, taps; // of the kernel
+    int64_t begin, count;      // places of x: begin, begin + stride, ...
+    int64_t before, spread;    // what comes in: places in front of its first, distance of taps
+} gni_conv_phase;
+
+static int64_t gni_gcd(int64_t a, int64_t b) {
+    while (b != 0) {
+        const int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+// The places begin, begin + stride, ... of axis `axis`.
+static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_t begin) {
+    gni_conv_phase f;
+    const int64_t s = p->stride[axis], d = p->dilation[axis], gcd = gni_gcd(s, d), r = (begin + p->pad[axis]) % s;
+    f.step = s / gcd;
+    f.spread = d / gcd;
+    f.begin = begin;
+    f.count = (p->in[axis] - begin + s - 1) / s;
+    for (f.first = 0; f.first < GNI_MIN(f.step, p->k[axis]) && f.first * d % s != r; f.first++) {
+    }
+    const bool none = f.first >= GNI_MIN(f.step, p->k[axis]);
+    f.taps = none ? 0 : (p->k[axis] - f.first + f.step - 1) / f.step;
+    // Tap first + j * step of place begin + q * stride takes element (begin + pad - r) / stride + q - e - j * spread.
+    const int64_t e = none ? 0 : (f.first * d - r) / s;
+    f.before = e + (f.taps - 1) * f.spread - (f.begin + p->pad[axis] - r) / s;
+    return f;
+}
+
+// ---- on a CPU that is alone: images with channels last
+
+static bool gni_conv_is_depthwise(const gni_conv_plan *p) { return p->c == 1 && p->o == p->groups && p->groups > 1; }
+
+// Neighbours in memory that the taps of a place take from an image with so many channels in a group; 0: it is not for a CPU
+// that is alone.
+static int64_t gni_conv_last_line(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t channels) {
+    const int last = p->nd - 1;
+    if (g->gpu != NULL || t != GN_F32) return 0;
+    for (int i = 0; i < p->nd; i++)
+        if (p->stride[i] > GNI_CONV_PHASES) return 0;
+    if (gni_conv_is_depthwise(p)) return p->groups;
+    return p->groups == 1 && p->dilation[last] == 1 ? channels * p->k[last] : channels;
+}
+
+// Whether places of the result, `line` of them in a row, take windows of such images. Lines that fill pairs of vectors are
+// faster by windows that stay where they are, of few columns or one of each channel.
+static bool gni_conv_last_pays(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t channels, int64_t columns,
+                               int64_t line) {
+    const int64_t whole = 2 * gni_gemm_isa_of((int)g->isa)->f32->lanes, rest = line % whole;
+    if (gni_conv_last_line(g, p, t, channels) < 16 || gni_conv_count(p->k, p->nd) < 2) return false;
+    if (p->stride[p->nd - 1] == 1 && columns <= 16 && (rest == 0 || 2 * rest > whole)) return false;
+    return columns >= 12 || gni_conv_is_depthwise(p) || (p->stride[p->nd - 1] > 1 && channels >= 32 && columns >= 8);
+}
+
+static void gni_conv_last_of(gni_conv_last *j, const gni_conv_plan *p) {
+    memset(j, 0, sizeof *j);
+    j->n = p->n;
+    j->groups = p->groups;
+    for (int a = 0; a < 3; a++) {
+        j->have[a] = j->size[a] = j->kernel[a] = j->out[a] = j->step[a] = j->stride[a] = 1;
+        j->of[a][0].taps = j->of[a][0].spread = j->of[a][0].by = 1;
+    }
+    for (int i = 0, a = 3 - p->nd; i < p->nd; i++, a++) {
+        gni_conv_taps *f = &j->of[a][0];
+        j->have[a] = p->in[i];
+        j->before[a] = p->pad[i];
+        j->size[a] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
+        j->out[a] = p->out[i];
+        j->stride[a] = p->stride[i];
+        j->kernel[a] = f->taps = p->k[i];
+        f->spread = p->dilation[i];
+    }
+    j->c = p->c;
+    j->o = p->o / p->groups;
+    j->each = gni_conv_is_depthwise(p);
+    if (!j->each) return;
+    j->groups = 1;
+    j->o = p->o;
+}
+
+// Places of x take what comes in from y.
+static void gni_conv_last_back(gni_conv_last *j, const gni_conv_plan *p) {
+    gni_conv_last_of(j, p);
+    j->turned = !j->each;
+    if (j->turned) {
+        j->c = p->o / p->groups;
+        j->o = p->c;
+    }
+    for (int i = 0, a = 3 - p->nd; i < p->nd; i++, a++) {
+        int64_t before = INT64_MIN / 2, behind = INT64_MIN / 2;
+        for (int64_t begin = 0; begin < p->stride[i]; begin++) {
+            const gni_conv_phase f = gni_conv_phase_of(p, i, begin);
+            gni_conv_taps *to = &j->of[a][begin];
+            to->first = -f.before;
+            to->taps = f.taps;
+            to->spread = f.spread;
+            to->at = f.first + (f.taps - 1) * f.step;
+            to->by = -f.step;
+            if (f.taps == 0 || begin >= p->in[i]) continue;
+            before = GNI_MAX(before, f.before);
+            behind = GNI_MAX(behind, f.count + (f.taps - 1) * f.spread - f.before);
+        }
+        if (before < INT64_MIN / 4) before = behind = 0;
+        for (int64_t begin = 0; begin < p->stride[i]; begin++) j->of[a][begin].first += before;
+        j->have[a] = p->out[i];
+        j->before[a] = before;
+        j->size[a] = GNI_MAX(before + behind, 1);
+        j->out[a] = p->in[i];
+        j->step[a] = p->stride[i];
+        j->stride[a] = 1;
+    }
+}
+
+// x (or y, for the gradient of x) and w, or with gy the gradient of w, of shape s.
+static gn_array *gni_conv_last_of_arrays(gn_context *g, gni_conv_last *j, gn_array *x, gn_array *w, gn_array *gy,
+                                          gn_shape s) {
+    void *data = NULL, *room = NULL;
+    gn_array *in[3];
+    in[0] = gni_conv_packed(g, x);
+    in[1] = w != NULL ? gni_conv_packed(g, w) : NULL;
+    in[2] = gy != NULL ? gni_conv_packed(g, gy) : NULL;
+    if (in[0] == NULL || (w != NULL && in[1] == NULL) || (gy != NULL && in[2] == NULL)) return NULL;
+    j->x = (const float *)gni_host(g, in[0]);
+    if (w != NULL) j->w = (const float *)gni_host(g, in[1]);
+    if (gy != NULL) j->gy = (const float *)gni_host(g, in[2]);
+    if (g->call_failed) return NULL;
+    gni_conv_last_begin(g, j);
+    const gn_shape floats = GN_SHAPE(gni_conv_last_room(g, j, NULL));
+    gn_array *y = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &s, &data));
+    gn_array *rooms = gni_adopt(g, gni_array_filled(g, g->call, GN_F32, &floats, &room));
+    if (y == NULL || rooms == NULL) return NULL;
+    j->y = (float *)data;
+    gni_conv_last_room(g, j, (float *)room);
+    gni_conv_last_run(g, j);
+    return y;
+}
+
 // y of x and w. *image, where that is not NULL: what windows of x were read from, if the gradient of w can read it too.
 static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *w, gn_array **image) {
     gni_conv d;
@@ -566,6 +707,12 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         if (image != NULL && parts.control == NULL) *image = x;
         g->placement = asked;
         return y;
+    }
+    if (gni_elements(&w->shape) > 0 &&
+        gni_conv_last_pays(g, p, x->dtype, p->c, p->o / p->groups, p->out[p->nd - 1])) {
+        gni_conv_last j;
+        gni_conv_last_of(&j, p);
+        return gni_conv_last_of_arrays(g, &j, x, w, NULL, s);
     }
     gni_conv_ones(&d);
     const bool beside = gni_conv_beside(g, p, x->dtype);
@@ -604,39 +751,6 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
 }
 
 // ---- transposed: for each remainder of the places by the stride a convolution of its own
-
-typedef struct gni_conv_phase {
-    int64_t first, step, taps; // of the kernel
-    int64_t begin, count;      // places of x: begin, begin + stride, ...
-    int64_t before, spread;    // what comes in: places in front of its first, distance of taps
-} gni_conv_phase;
-
-static int64_t gni_gcd(int64_t a, int64_t b) {
-    while (b != 0) {
-        const int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
-// The places begin, begin + stride, ... of axis `axis`.
-static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_t begin) {
-    gni_conv_phase f;
-    const int64_t s = p->stride[axis], d = p->dilation[axis], gcd = gni_gcd(s, d), r = (begin + p->pad[axis]) % s;
-    f.step = s / gcd;
-    f.spread = d / gcd;
-    f.begin = begin;
-    f.count = (p->in[axis] - begin + s - 1) / s;
-    for (f.first = 0; f.first < GNI_MIN(f.step, p->k[axis]) && f.first * d % s != r; f.first++) {
-    }
-    const bool none = f.first >= GNI_MIN(f.step, p->k[axis]);
-    f.taps = none ? 0 : (p->k[axis] - f.first + f.step - 1) / f.step;
-    // Tap first + j * step of place begin + q * stride takes element (begin + pad - r) / stride + q - e - j * spread.
-    const int64_t e = none ? 0 : (f.first * d - r) / s;
-    f.before = e + (f.taps - 1) * f.spread - (f.begin + p->pad[axis] - r) / s;
-    return f;
-}
 
 // w (o, c, k...) with the taps of the phases, turned round, as (groups * c, o / groups, k...).
 static gn_array *gni_conv_turned(const gni_conv_plan *p, gn_array *w, const gni_conv_phase *f) {
@@ -788,6 +902,11 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
         begins[i] = GNI_MIN(p->stride[i], p->in[i]); // behind x none begins
         whole = whole && p->stride[i] == 1;
     }
+    if (gni_conv_last_pays(g, p, y->dtype, p->o / p->groups, p->c, p->in[p->nd - 1])) {
+        gni_conv_last j;
+        gni_conv_last_back(&j, p);
+        return gni_conv_last_of_arrays(g, &j, y, w, NULL, s);
+    }
     const int64_t phases = gni_conv_count(begins, p->nd);
     const gn_placement asked = g->placement;
     const bool direct = phases <= 64 && gni_conv_direct(g, p, y, w, p->c, p->o / p->groups, 2);
@@ -896,6 +1015,12 @@ static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array
         gn_array *w = gni_conv_direct_weight(g, p, x, y, image);
         g->placement = asked;
         return w;
+    }
+    const int64_t columns = p->o / p->groups, line = gni_conv_last_line(g, p, x->dtype, p->c);
+    if (line * columns >= 320 ? p->groups == 1 || columns % 32 == 0 : line >= 16 && gni_conv_is_depthwise(p)) {
+        gni_conv_last j;
+        gni_conv_last_of(&j, p);
+        return gni_conv_last_of_arrays(g, &j, x, NULL, y, s);
     }
     if (gni_conv_beside(g, p, x->dtype) && gni_conv_dots_pay(g, p)) return gni_conv_weight_beside(g, p, x, y);
     gni_conv_ones(&d);

@@ -105,10 +105,14 @@ static bool gni_norm_plain(const gn_context *g, gni_norm_job *j, const gn_array 
     const gn_shape *s = &x->shape;
     if (g->gpu != NULL || x->dtype != GN_F32) return false;
     memset(j, 0, sizeof *j);
-    if (gni_norm_rows(&r, x, set, w) && r.stretches == 0) {
+    if (gni_norm_rows(&r, x, set, w)) {
         j->rows = r.rows;
         j->n = j->step = j->piece = j->apart = r.n;
-        return true;
+        if (r.stretches == 0) return true;
+        j->by_piece = true;
+        j->period = r.period;
+        j->piece = j->apart = r.inner;
+        return j->piece >= 16;
     }
     if (s->rank < 3 || set != (((1u << s->rank) - 1u) & ~2u)) return false;
     j->by_row = true;
@@ -164,18 +168,20 @@ static bool gni_norm_back_plain(gn_context *g, const gni_node *node, gn_array *g
     if (!gni_norm_read(g, &j.x, x) || !gni_norm_read(g, &j.gy, gy) || !gni_norm_read(g, &j.w, w) ||
         !gni_norm_read(g, &mean, node->in[GNI_NORM_MEAN]) || !gni_norm_read(g, &scale, node->in[GNI_NORM_SCALE]))
         return false;
-    if (!j.by_row && !gni_wanted(node, GNI_NORM_X)) return false;
     to[0] = gni_norm_made(g, &x->shape, &j.y);
-    if (j.by_row && shape != NULL) {
-        to[1] = gni_norm_made(g, &shape->shape, &j.gw);
-        to[2] = gni_norm_made(g, &shape->shape, &j.gb);
+    // But by channel in parts, which are summed afterwards.
+    const int64_t parts = j.by_piece ? x->shape.dim[0] : (j.rows + GNI_NORM_BLOCK - 1) / GNI_NORM_BLOCK;
+    for (int i = 1; i < 3 && shape != NULL; i++) {
+        const gn_shape s = j.by_row ? shape->shape : GN_SHAPE(parts, gni_elements(&shape->shape));
+        if (node->in[i] != NULL && gni_wanted(node, i)) to[i] = gni_norm_made(g, &s, i == 1 ? &j.gw : &j.gb);
     }
     if (g->call_failed) return false;
     j.mean = (float *)(uintptr_t)mean; // read alone
     j.scale = (float *)(uintptr_t)scale;
     gni_cpu_norm(g, &j);
     for (int i = 0; i < 3; i++)
-        if (node->in[i] != NULL && gni_wanted(node, i)) gx[i] = to[i];
+        if (node->in[i] != NULL && gni_wanted(node, i))
+            gx[i] = i > 0 && !j.by_row ? gn_reshape(gn_sum(to[i], 0), shape->shape) : to[i];
     return true;
 }
 

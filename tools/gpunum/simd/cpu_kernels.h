@@ -726,11 +726,20 @@ GNI_TABLE gni_attend_isa GNI_FN(gni_attend_table) = {GNI_FN(gni_attend_fold), GN
 static void GNI_FN(gni_norm_sums)(double s[2], const float *x, const float *gy, const float *w, int64_t n, float mean) {
     const gni_vf m = gni_vset(mean);
     for (int64_t i = 0, stop; i < n; i = stop) {
-        gni_vf a = gni_vset(0.0f), b = a;
+        gni_vf a = gni_vset(0.0f), b = a, a1 = a, b1 = a;
         float t[2 * GNI_VW];
         double sum = 0.0, product = 0.0;
+        int64_t first = i;
         stop = GNI_MIN(n, i + GNI_SUM_BLOCK);
-        for (int64_t k = i; k < stop; k += GNI_VW) {
+        for (; first + 2 * GNI_VW <= stop; first += 2 * GNI_VW) { // two chains of each sum, without which they are waited for
+            const gni_vf z = gni_vload(x + first) - m, z1 = gni_vload(x + first + GNI_VW) - m;
+            gni_vf h = gy != NULL ? gni_vload(gy + first) : z, h1 = gy != NULL ? gni_vload(gy + first + GNI_VW) : z1;
+            if (w != NULL) h = h * gni_vload(w + first), h1 = h1 * gni_vload(w + first + GNI_VW);
+            a += h, a1 += h1;
+            b = gni_vfma(h, z, b), b1 = gni_vfma(h1, z1, b1);
+        }
+        a += a1, b += b1;
+        for (int64_t k = first; k < stop; k += GNI_VW) {
             const int left = (int)GNI_MIN(stop - k, GNI_VW);
             for (int q = left; q < GNI_VW; q++) t[q] = mean;
             if (left < GNI_VW) memcpy(t, x + k, (size_t)left * sizeof(float));
@@ -774,6 +783,19 @@ static void GNI_FN(gni_norm_write)(float *y, const float *x, const float *gy, co
             gni_vstore(y + i, v);
     }
 #undef GNI_NORM_TAKE
+}
+static void GNI_FN(gni_norm_add)(float *gw, float *gb, const float *x, const float *gy, int64_t n, float mean, float scale) {
+    const gni_vf m = gni_vset(mean), f = gni_vset(scale);
+    int64_t i = 0;
+    for (; i + GNI_VW <= n; i += GNI_VW) {
+        const gni_vf y = gni_vload(gy + i);
+        if (gw != NULL) gni_vstore(gw + i, gni_vfma(y, (gni_vload(x + i) - m) * f, gni_vload(gw + i)));
+        if (gb != NULL) gni_vstore(gb + i, gni_vload(gb + i) + y);
+    }
+    for (; i < n; i++) {
+        if (gw != NULL) gw[i] += gy[i] * ((x[i] - mean) * scale);
+        if (gb != NULL) gb[i] += gy[i];
+    }
 }
 
 // ---- random

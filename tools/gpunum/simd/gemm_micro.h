@@ -50,6 +50,7 @@
 // which a tile is made.
 #define GNI_GM_POINTER(F, q) const GNI_GM_A_##F *a##q = (const GNI_GM_A_##F *)t->a + 4 * q * a_rs;
 #define GNI_GM_ADVANCE(F, q) a##q += a_cs;
+#define GNI_GM_JUMP(F, q) a##q += t->a_jump;
 // Lines of c would otherwise be waited for at the end of the tile.
 #define GNI_GM_FETCH1(F, r, q, s)                                                                  \
     __builtin_prefetch(w, 1);                                                                      \
@@ -117,6 +118,14 @@
         GNI_GM_G##R(GNI_GM_ADVANCE, F);                                                            \
     }
 
+// Of several lines of a, for tiles of many rows: of a few, the caller goes from line to line.
+#define GNI_GM_LINES(F, R, N, TAKE)                                                                \
+    for (int64_t line = t->lines;;) {                                                              \
+        GNI_GM_SUM(F, R, N, TAKE)                                                                  \
+        if (R < GNI_GM_LINED_##F || --line <= 0) break;                                            \
+        GNI_GM_G##R(GNI_GM_JUMP, F);                                                               \
+    }
+
 // The tile of R rows and N vectors. Every element is one chain of multiply-adds in the order of k, so
 // that its bits do not depend on the tile it falls into.
 #define GNI_GM_VECTOR_TILE(F, R, N)                                                                \
@@ -148,12 +157,13 @@
     static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {                           \
         GNI_GM_T_##F sum[R * N * 4] = {0};                                                         \
         const GNI_GM_T_##F *a = (const GNI_GM_T_##F *)t->a, *b = (const GNI_GM_T_##F *)t->b;       \
-        for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs) {                           \
-            for (int i = 0; i < R; i++) {                                                          \
-                GNI_GM_T_##F x = a[i * t->a_rs];                                                   \
-                for (int j = 0; j < N * 4; j++) sum[i * N * 4 + j] += x * b[j];                    \
+        for (int64_t line = 0; line == 0 || line < t->lines; line++, a += t->a_jump)               \
+            for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs) {                       \
+                for (int i = 0; i < R; i++) {                                                      \
+                    GNI_GM_T_##F x = a[i * t->a_rs];                                               \
+                    for (int j = 0; j < N * 4; j++) sum[i * N * 4 + j] += x * b[j];                \
+                }                                                                                  \
             }                                                                                      \
-        }                                                                                          \
         gni_gm_put_##F(t, sum, R, N * 4);                                                          \
     }
 
@@ -170,7 +180,7 @@
 // Masks cost something, in the sum above all; but stores to memory far away are faster with them.
 #define GNI_GM_SUM_PARTS(F, R, N)                                                                  \
     if (t->cols == N * GNI_GM_LANES_##F) {                                                         \
-        GNI_GM_SUM(F, R, N, GNI_GM_TAKE_##F)                                                       \
+        GNI_GM_LINES(F, R, N, GNI_GM_TAKE_##F)                                                     \
     } else {                                                                                       \
         GNI_GM_SUM(F, R, N, GNI_GM_GET_##F)                                                        \
     }
@@ -232,6 +242,7 @@
     (KIND, F, 1) GNI_GM_JOIN(GNI_GM_MAKE, most)(KIND, F, 2) static const gni_gemm_family NAME = {  \
         most,                                                                                      \
         lanes,                                                                                     \
+        4,                                                                                         \
         false,                                                                                     \
         {GNI_GM_JOIN(GNI_GM_TILES, most)(F, 1), GNI_GM_JOIN(GNI_GM_TILES, most)(F, 2), {NULL}}};
 
@@ -240,12 +251,13 @@
 #define GNI_GM_T_f32 float
 #define GNI_GM_V_f32 gni_vf
 #define GNI_GM_LANES_f32 GNI_VW
+#define GNI_GM_LINED_f32 4
 #define GNI_GM_ZERO_f32 gni_vset(0)
 #define GNI_GM_SET_f32(x) gni_vset(x)
 #define GNI_GM_FMA_f32(a, b, c) gni_vfma(a, b, c)
 #define GNI_GM_STORE_f32(p, v) gni_vstore(p, v)
 #define GNI_GM_GET_f32(p, i) gni_vload((p) + i * GNI_VW)
-#define GNI_GM_SUM_f32(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_f32)
+#define GNI_GM_SUM_f32(F, R, N) GNI_GM_LINES(F, R, N, GNI_GM_GET_f32)
 #define GNI_GM_RELU_f32(v) GNI_FN(gni_gm_relu)(v)
 #define GNI_GM_BEGIN_f32(F, R, N) GNI_GM_NOTHING(F, R, N)
 #define GNI_GM_EDGE_f32(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
@@ -257,6 +269,7 @@
 #define GNI_GM_T_m32 float
 #define GNI_GM_V_m32 __m512
 #define GNI_GM_LANES_m32 16
+#define GNI_GM_LINED_m32 7
 #define GNI_GM_ZERO_m32 _mm512_setzero_ps()
 #define GNI_GM_SET_m32(x) _mm512_set1_ps(x)
 #define GNI_GM_FMA_m32(a, b, c) _mm512_fmadd_ps(a, b, c)
@@ -278,6 +291,7 @@
 #define GNI_GM_T_h32 float
 #define GNI_GM_V_h32 __m256
 #define GNI_GM_LANES_h32 8
+#define GNI_GM_LINED_h32 99 // none
 #define GNI_GM_ZERO_h32 _mm256_setzero_ps()
 #define GNI_GM_SET_h32(x) _mm256_set1_ps(x)
 #define GNI_GM_FMA_h32(a, b, c) _mm256_fmadd_ps(a, b, c)
@@ -487,6 +501,17 @@ static void GNI_FN(gni_gm_views)(const gni_gemm_views *d) {
         }
 }
 
+static void GNI_FN(gni_gm_channels)(const gni_gemm_tile *t, int64_t rows) {
+    for (int64_t r = 0; r < rows; r++) {
+        float *c = (float *)t->c + r * t->c_rs;
+        const float *a = (const float *)t->a + r * t->a_rs, *b = (const float *)t->b;
+        for (int i = 0; i < t->cols && !t->add; i++) c[i] = 0;
+        for (int64_t line = 0; line == 0 || line < t->lines; line++, a += t->a_jump)
+            for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs)
+                for (int i = 0; i < t->cols; i++) c[i] += a[i] * b[i];
+    }
+}
+
 static void GNI_FN(gni_gm_add_rows)(const gni_gemm_rows *d) {
     for (int64_t p = 0; p < d->k; p++) {
         const float x = d->s[p * d->s_stride], *b = d->b + p * d->b_rs;
@@ -566,7 +591,7 @@ GNI_GM_MAKE14(VECTOR, m32, 1)
 GNI_GM_MAKE14(VECTOR, m32, 2)
 GNI_GM_MAKE14(VECTOR, h32, 1)
 static const gni_gemm_family GNI_FN(gni_gm_family_f32) = {
-    14, 16, true, {GNI_GM_TILES14(m32, 1), GNI_GM_TILES14(m32, 2), GNI_GM_TILES14(h32, 1)}};
+    14, 16, GNI_GM_LINED_m32, true, {GNI_GM_TILES14(m32, 1), GNI_GM_TILES14(m32, 2), GNI_GM_TILES14(h32, 1)}};
 GNI_GM_FAMILY(GNI_FN(gni_gm_family_bf16), VECTOR, b16, 8, 16)
 GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), VECTOR, f64, 14, 8)
 #define GNI_GM_MOST 8
@@ -796,6 +821,40 @@ static void GNI_FN(gni_gm_views)(const gni_gemm_views *d) {
         }
 }
 
+// Four rows at a time, two vectors wide; of fewer the last one again, which is stored once.
+#define GNI_GM_CHANNEL_ZERO(F, r, q, s) gni_vf c##r##_0 = gni_vset(0), c##r##_1 = c##r##_0;
+#define GNI_GM_CHANNEL_AT(F, r, q, s) const int64_t at##r = GNI_MIN(r, rows - 1) * t->a_rs;
+#define GNI_GM_CHANNEL_STEP(F, r, q, s)                                                            \
+    c##r##_0 = gni_vfma(gni_vload(p + at##r), b0, c##r##_0);                                       \
+    c##r##_1 = gni_vfma(gni_vload(p + at##r + GNI_VW), b1, c##r##_1);
+#define GNI_GM_CHANNEL_PUT(F, r, q, s)                                                             \
+    if (r < rows) {                                                                                \
+        gni_vstore(c, t->add ? gni_vload(c) + c##r##_0 : c##r##_0);                                \
+        gni_vstore(c + GNI_VW, t->add ? gni_vload(c + GNI_VW) + c##r##_1 : c##r##_1);              \
+        c += t->c_rs;                                                                              \
+    }
+static void GNI_FN(gni_gm_channels)(const gni_gemm_tile *t, int64_t rows) {
+    const float *a = (const float *)t->a;
+    float *c = (float *)t->c;
+    for (; rows > 0; rows -= 4, a += 4 * t->a_rs) {
+        const float *p = a, *b = (const float *)t->b;
+        GNI_GM_R4(GNI_GM_CHANNEL_ZERO, f32);
+        GNI_GM_R4(GNI_GM_CHANNEL_AT, f32);
+        for (int64_t line = t->lines;; p += t->a_jump) {
+            for (int64_t k = t->k; k > 0; k--, p += t->a_cs, b += t->b_rs) {
+                const gni_vf b0 = gni_vload(b), b1 = gni_vload(b + GNI_VW);
+                GNI_GM_R4(GNI_GM_CHANNEL_STEP, f32);
+            }
+            if (--line <= 0) break;
+        }
+        GNI_GM_R4(GNI_GM_CHANNEL_PUT, f32);
+    }
+}
+#undef GNI_GM_CHANNEL_ZERO
+#undef GNI_GM_CHANNEL_AT
+#undef GNI_GM_CHANNEL_STEP
+#undef GNI_GM_CHANNEL_PUT
+
 // y (n) += x (8) b (8,n).
 static void GNI_FN(gni_gm_add_8_rows)(float *y, const float *s, int64_t s_stride, const float *b,
                                       int64_t rs, int64_t n) {
@@ -951,10 +1010,10 @@ GNI_GM_VECTOR_PACK(bf16, uint16_t)
 
 static void GNI_FN(gni_gm_put_transposed)(const gni_gemm_tile *t, const float *s, int64_t rows,
                                       int64_t cols, int64_t width) {
-    for (int64_t i0 = 0; i0 < rows; i0 += GNI_VW) {
-        const gni_vf bias =
-            t->bias == NULL ? gni_vset(-0.0f) : GNI_FN(gni_gm_part_f32)(t->bias + i0, rows - i0);
-        for (int64_t p = 0; p < cols; p += GNI_VW) {
+    for (int64_t p = 0; p < cols; p += GNI_VW) { // along c's rows
+        for (int64_t i0 = 0; i0 < rows; i0 += GNI_VW) {
+            const gni_vf bias =
+                t->bias == NULL ? gni_vset(-0.0f) : GNI_FN(gni_gm_part_f32)(t->bias + i0, rows - i0);
             const int64_t w = rows, is = width, k = cols;
             GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_f32))
             float *c = (float *)t->c + p * t->c_rs + i0;
@@ -1090,6 +1149,7 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
                                                   GNI_GM_LEAST,
                                                   GNI_FN(gni_gm_dots),
                                                   GNI_FN(gni_gm_views),
+                                                  GNI_FN(gni_gm_channels),
                                                   GNI_FN(gni_gm_add_rows),
                                                   GNI_GM_PUT_TRANSPOSED,
                                                   GNI_FN(gni_gm_narrow_f16),

@@ -496,22 +496,36 @@ static void GNI_FN(gni_wide_columns_sum_f)(gni_acc_columns *acc, const void *x, 
     }
 }
 
+// A vector of columns at a time, of up to eight rows; where a product leaves 2^-512 to 2^512, they are taken one by one.
 static void GNI_FN(gni_wide_columns_prod_f)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n,
                                             int64_t at) {
     double *v = (double *)acc->v;
+    const double *p = (const double *)x;
     GNI_UNUSED(at);
-    for (int64_t r = 0; r < rows; r++) {
-        const double *p = (const double *)x + r * stride;
-        int64_t c = 0;
-        for (; c + 8 <= n; c += 8) {
-            double y[8];
-            uint64_t beyond = 0;
-            for (int j = 0; j < 8; j++) y[j] = v[c + j] * p[c + j];
-            for (int j = 0; j < 8; j++) beyond |= gni_beyond(y[j], 10);
-            for (int j = 0; j < 8 && beyond != 0; j++) gni_acc_multiply(&v[c + j], &acc->e[c + j], p[c + j]);
-            if (beyond == 0) memcpy(v + c, y, sizeof y);
+    for (int64_t few; rows > 0; rows -= few, p += few * stride) {
+        few = GNI_MIN(rows, 8);
+        for (int64_t c = 0, some; c < n; c += some) {
+            some = GNI_MIN(n - c, GNI_DW);
+            uint64_t odds[GNI_DW], odd = 0;
+            if (some == GNI_DW) {
+                gni_vd y = gni_dload(v, c);
+                gni_vq bits, tops;
+                memset(&tops, 0, sizeof tops);
+                for (int64_t k = 0; k < few; k++) {
+                    y *= gni_dload(p + k * stride, c);
+                    memcpy(&bits, &y, sizeof bits);
+                    tops |= (bits << 1) - ((uint64_t)1 << 62);
+                }
+                memcpy(odds, &tops, sizeof odds);
+                for (int j = 0; j < GNI_DW; j++) odd |= odds[j];
+                if (odd >> 63 == 0) {
+                    memcpy(v + c, &y, sizeof y);
+                    continue;
+                }
+            }
+            for (int64_t j = c; j < c + some; j++)
+                for (int64_t k = 0; k < few; k++) gni_acc_multiply(&v[j], &acc->e[j], p[k * stride + j]);
         }
-        for (; c < n; c++) gni_acc_multiply(&v[c], &acc->e[c], p[c]);
     }
 }
 
@@ -758,14 +772,15 @@ static void GNI_FN(gni_fill)(void *dst, uint64_t word, int64_t bytes) {
 
 static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
-    GNI_FN(gni_wide_columns_table), NULL, GNI_FILL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product),
+    GNI_FN(gni_wide_columns_table), NULL, GNI_FILL, NULL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product),
     GNI_PAIRS(gni_wide_pair_conj), GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow),  GNI_FN(gni_load_table),    GNI_FN(gni_store_table),
     GNI_FN(gni_fold_table),      GNI_FN(gni_columns_table), GNI_FN(gni_stream),
     GNI_FILL,                    GNI_FN(gni_norm_sums),     GNI_FN(gni_norm_write),
-    GNI_FN(gni_net),             GNI_PAIRS(gni_pair_product), GNI_PAIRS(gni_pair_conj),
+    GNI_FN(gni_norm_add),        GNI_FN(gni_net),           GNI_PAIRS(gni_pair_product),
+    GNI_PAIRS(gni_pair_conj),
     GNI_QUOTIENTS(gni_pair_quotient), &GNI_FN(gni_wide_table), GNI_FN(gni_wide_kernel)};
 #undef GNI_QUOTIENTS
 #undef GNI_PAIRS
