@@ -12169,6 +12169,7 @@ struct gni_node {
     gn_array **in;     // a reference each
     uint32_t *version; // of in[i] when recorded
     uint32_t made;     // of the output then: what works in several steps writes its result several times
+    bool reads_output; // `backward` reads its value, which gni_back_reads cannot see
     uint64_t serial;   // recording order
     int64_t param[12]; // the op's own
     double real[2];
@@ -51727,6 +51728,7 @@ static uint32_t gni_back_reads(const gni_node *node) {
         return 0;
 #ifndef GPUNUM_NO_LINALG
     if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
+    if (back == gni_back_complex_det && node->param[0] != 2) return 1u | GNI_READS_OUTPUT;
     if ((back == gni_back_eigh || back == gni_back_svd) && node->param[0] != 0)
         return 1u | GNI_READS_OUTPUT;
     if (back == gni_back_inv || back == gni_back_cholesky) return GNI_READS_OUTPUT;
@@ -51735,9 +51737,9 @@ static uint32_t gni_back_reads(const gni_node *node) {
     if (back == gni_back_take) return 2;
     if (back == gni_back_scatter) return node->param[2] == GNI_SCATTER_ADD ? 4u : 7u | GNI_READS_OUTPUT;
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
-    if (back == gni_back_complex_exp) return GNI_READS_OUTPUT;
+    if (back == gni_back_complex_exp || back == gni_back_complex_sqrt || back == gni_back_complex_tanh) return GNI_READS_OUTPUT;
     if (back == gni_back_minmax || back == gni_back_logsumexp || back == gni_back_logcumsumexp) return 1u | GNI_READS_OUTPUT;
-    return ~0u & ~GNI_READS_OUTPUT; // all operands
+    return node->reads_output ? ~0u : ~GNI_READS_OUTPUT; // all operands
 }
 
 GNI_OS_BEGIN
@@ -53778,6 +53780,7 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
             node->real[0] = scale;
             node->param[0] = o.causal;
             node->param[1] = o.workspace;
+            node->reads_output = true;
         }
     }
     return gni_end_scope(g, y);
@@ -54151,6 +54154,7 @@ static gn_array *gni_recur_layer(gni_recur *r, const char *fn) {
     if (node != NULL) {
         node->param[0] = r->reversed;
         node->param[1] = r->lstm;
+        node->reads_output = true;
     }
     return y;
 }
@@ -55754,6 +55758,7 @@ static gn_array *gni_custom(const char *fn, gn_function forward, gn_custom_gradi
         node->param[GNI_CUSTOM_SEED] = (int64_t)seed;
         node->param[GNI_CUSTOM_COUNTER] = (int64_t)counter;
         node->param[GNI_CUSTOM_AUTOCAST] = (int64_t)g->autocast;
+        node->reads_output = backward != NULL;
     }
     return gni_end_scope(g, y);
 }
