@@ -1117,11 +1117,12 @@ GPUNUM_API gn_array *gn_randn(gn_context *g, gn_dtype t, gn_shape s); // standar
 GPUNUM_API gn_array *gn_uniform(gn_context *g, gn_dtype t, gn_shape s, double low, double high);
 GPUNUM_API gn_array *gn_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation);
 GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t low, int64_t high); // [low, high)
-GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p); // 1 with probability p
+// 1 with probability p, which is rounded up to a multiple of 2^-24.
+GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p);
 GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n); // integers 0 to n - 1 in random order
 
 // These are made on the CPU in double and rounded to t; an element depends on the seed and its place, not on other elements.
-// Parameters outside of what is said are GN_ERROR_ARGUMENT.
+// Parameters outside of what is said are GN_ERROR_ARGUMENT, and so are a mean and n above 1e12.
 GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale); // mean `scale`
 GPUNUM_API gn_array *gn_gamma(gn_context *g, gn_dtype t, gn_shape s, double shape, double scale); // both above 0
 GPUNUM_API gn_array *gn_beta(gn_context *g, gn_dtype t, gn_shape s, double a, double b);          // both above 0
@@ -39925,6 +39926,24 @@ GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes) {
     return gni_end_scope(g, gn_sum(truth, axes));
 }
 
+static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a, gn_axes axes);
+
+// Places of more than 32 bits: those of pieces of the axis, and then the piece with the first smallest or largest of theirs.
+static gn_array *gni_arg_in_pieces(gn_context *g, const char *fn, gni_reduction op, gn_array *a, int axis) {
+    enum { MOST = 64 };
+    const int64_t n = a->shape.dim[axis], step = GNI_MAX((int64_t)1 << 30, n / MOST + 1);
+    gn_array *value[MOST], *place[MOST];
+    int count = 0;
+    for (int64_t at = 0; at < n; at += step, count++) {
+        gn_array *piece = gn_slice(a, axis, at, GNI_MIN(at + step, n), 1);
+        place[count] = gni_arg_reduction(fn, op, piece, GN_KEEP(axis));
+        value[count] = gn_take_along(piece, place[count], axis);
+        place[count] = gn_add(place[count], gn_full_int(g, GN_I64, GN_SHAPE(), at));
+    }
+    gn_array *best = gni_arg_reduction(fn, op, gn_concat(value, count, axis), GN_KEEP(axis));
+    return gn_take_along(gn_concat(place, count, axis), best, axis);
+}
+
 static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
@@ -39941,10 +39960,16 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
         set = ~0u;
     }
     if (set != ~0u && gni_real_only(g, fn, &a, 1) && gni_not_empty(g, fn, a, set)) {
-        if (gni_reduced_count(&a->shape, set) > INT32_MAX)
-            gni_fail(g, GN_ERROR_SHAPE, "%s: more than 2^31 - 1 elements to choose from", fn);
-        else
-            y = gni_reduce_axes(g, fn, op, a, a->dtype, GNI_CPU_ALONE || g->gpu == NULL ? GN_I64 : GN_I32, set, keep);
+        if (gni_reduced_count(&a->shape, set) > INT32_MAX) {
+            const bool all = (set & (set - 1)) != 0;
+            int axis = 0;
+            while (!all && (set >> axis & 1) == 0) axis++;
+            gn_scope_begin(g);
+            gn_shape s = gni_reduced_shape(&a->shape, set, keep);
+            y = gni_arg_in_pieces(g, fn, op, all ? gn_ravel(a) : a, axis);
+            return gni_end_scope(g, gn_reshape(y, s));
+        }
+        y = gni_reduce_axes(g, fn, op, a, a->dtype, GNI_CPU_ALONE || g->gpu == NULL ? GN_I64 : GN_I32, set, keep);
     }
     if (y != NULL && y->dtype == GN_I32) { // as kernels on a GPU write places
         gn_array *place = gni_apply(g, fn, GNI_OP_CAST, GN_I32, GN_I64, &y, NULL, 1);
@@ -56665,16 +56690,19 @@ GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *p
 // Learning rates as functions of the step's number. Nothing here is used elsewhere.
 
 GPUNUM_API double gn_lr_step(int64_t step, double lr, int64_t every, double gamma) {
-    return every > 0 ? lr * pow(gamma, (double)(step / every)) : GNI_NAN;
+    return every > 0 && step >= 0 ? lr * pow(gamma, (double)(step / every)) : GNI_NAN;
 }
 
 GPUNUM_API double gn_lr_multi_step(int64_t step, double lr, const int64_t *milestones, int count, double gamma) {
     int passed = 0;
+    if (step < 0) return GNI_NAN;
     for (int i = 0; i < count && milestones != NULL; i++) passed += milestones[i] <= step;
     return lr * pow(gamma, (double)passed);
 }
 
-GPUNUM_API double gn_lr_exponential(int64_t step, double lr, double gamma) { return lr * pow(gamma, (double)step); }
+GPUNUM_API double gn_lr_exponential(int64_t step, double lr, double gamma) {
+    return step >= 0 ? lr * pow(gamma, (double)step) : GNI_NAN;
+}
 
 // From `from` to `to` along half a wave.
 static double gni_cosine_way(double from, double to, double part) {
@@ -56682,7 +56710,7 @@ static double gni_cosine_way(double from, double to, double part) {
 }
 
 GPUNUM_API double gn_lr_cosine(int64_t step, double lr, int64_t steps, double least) {
-    return steps > 0 ? gni_cosine_way(lr, least, (double)step / (double)steps) : GNI_NAN;
+    return steps > 0 && step >= 0 ? gni_cosine_way(lr, least, (double)step / (double)steps) : GNI_NAN;
 }
 
 GPUNUM_API double gn_lr_cosine_restarts(int64_t step, double lr, int64_t steps, int64_t factor, double least) {
@@ -56696,14 +56724,14 @@ GPUNUM_API double gn_lr_cosine_restarts(int64_t step, double lr, int64_t steps, 
 }
 
 GPUNUM_API double gn_lr_linear(int64_t step, double lr, double first, double last, int64_t steps) {
-    if (steps <= 0) return GNI_NAN;
+    if (steps <= 0 || step < 0) return GNI_NAN;
     const double part = (double)(step < steps ? step : steps) / (double)steps;
     return lr * (first + (last - first) * part);
 }
 
 GPUNUM_API double gn_lr_one_cycle(int64_t step, double most, int64_t steps) {
     const double peak = 0.3 * (double)steps - 1.0, end = (double)steps - 1.0, at = (double)(step < steps ? step : steps - 1);
-    if (steps <= 0) return GNI_NAN;
+    if (steps <= 0 || step < 0) return GNI_NAN;
     return at <= peak ? gni_cosine_way(most / 25.0, most, at / peak)
                       : gni_cosine_way(most, most / 25e4, (at - peak) / (end - peak));
 }
