@@ -1534,7 +1534,8 @@ GPUNUM_API gn_array *gn_grid_sample(gn_array *x, gn_array *grid, const gn_grid_o
 // >>files
 // Array files: NumPy's .npy and .npz, tables as CSV, MNIST's IDX. Each also from and to memory.
 //
-// A save over a file that is there leaves that as it is until the new one is whole, and then takes its name.
+// A save over a file that is there leaves that as it is until the new one is whole, and then takes its name and its
+// permissions.
 // A save to memory returns the bytes of the whole, and 0 after an error. Of what does not fit into `capacity` nothing useful
 // is written: ask with a capacity of 0 first.
 
@@ -51762,7 +51763,8 @@ static uint32_t gni_back_reads(const gni_node *node) {
     if (back == gni_back_take) return 2;
     if (back == gni_back_scatter) return node->param[2] == GNI_SCATTER_ADD ? 4u : 7u | GNI_READS_OUTPUT;
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
-    if (back == gni_back_complex_exp || back == gni_back_complex_sqrt || back == gni_back_complex_tanh) return GNI_READS_OUTPUT;
+    if (back == gni_back_complex_exp || back == gni_back_complex_sqrt || back == gni_back_complex_tanh)
+        return GNI_READS_OUTPUT;
     if (back == gni_back_minmax || back == gni_back_logsumexp || back == gni_back_logcumsumexp) return 1u | GNI_READS_OUTPUT;
     return node->reads_output ? ~0u : ~GNI_READS_OUTPUT; // all operands
 }
@@ -56968,6 +56970,10 @@ static bool gni_file_create(gni_file *file) {
         memcpy(file->partial, file->path, n);
         memcpy(file->partial + n, ending, sizeof ending);
         file->f = fopen(file->partial, "wb");
+#ifndef _WIN32
+        struct stat is; // whoever may not read the old one may not read the new one
+        if (file->f != NULL && stat(file->path, &is) == 0) chmod(file->partial, is.st_mode & 0777);
+#endif
         if (file->f != NULL) return true;
         gni_free(file->g, file->partial);
         file->partial = NULL;

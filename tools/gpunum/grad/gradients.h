@@ -593,7 +593,8 @@ static uint32_t gni_back_reads(const gni_node *node) {
     if (back == gni_back_take) return 2;
     if (back == gni_back_scatter) return node->param[2] == GNI_SCATTER_ADD ? 4u : 7u | GNI_READS_OUTPUT;
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
-    if (back == gni_back_complex_exp || back == gni_back_complex_sqrt || back == gni_back_complex_tanh) return GNI_READS_OUTPUT;
+    if (back == gni_back_complex_exp || back == gni_back_complex_sqrt || back == gni_back_complex_tanh)
+        return GNI_READS_OUTPUT;
     if (back == gni_back_minmax || back == gni_back_logsumexp || back == gni_back_logcumsumexp) return 1u | GNI_READS_OUTPUT;
     return node->reads_output ? ~0u : ~GNI_READS_OUTPUT; // all operands
 }
