@@ -1118,11 +1118,12 @@ GPUNUM_API gn_array *gn_randn(gn_context *g, gn_dtype t, gn_shape s); // standar
 GPUNUM_API gn_array *gn_uniform(gn_context *g, gn_dtype t, gn_shape s, double low, double high);
 GPUNUM_API gn_array *gn_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation);
 GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t low, int64_t high); // [low, high)
-GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p); // 1 with probability p
+// 1 with probability p, which is rounded up to a multiple of 2^-24.
+GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p);
 GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n); // integers 0 to n - 1 in random order
 
 // These are made on the CPU in double and rounded to t; an element depends on the seed and its place, not on other elements.
-// Parameters outside of what is said are GN_ERROR_ARGUMENT.
+// Parameters outside of what is said are GN_ERROR_ARGUMENT, and so are a mean and n above 1e12.
 GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale); // mean `scale`
 GPUNUM_API gn_array *gn_gamma(gn_context *g, gn_dtype t, gn_shape s, double shape, double scale); // both above 0
 GPUNUM_API gn_array *gn_beta(gn_context *g, gn_dtype t, gn_shape s, double a, double b);          // both above 0
@@ -1166,7 +1167,8 @@ typedef gn_array *(*gn_function)(gn_context *g, gn_array *const *inputs, int cou
 GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int count, double step, void *user);
 // One op of the caller's. `forward` makes a float array of the `count` inputs and is not recorded. `backward` gets them, the
 // result `out` and the gradient `gy` of it, and puts the gradient of each input into gx[i], of its shape (NULL only for one
-// that needs none); made of gn_ functions it can be differentiated again.
+// that needs none); made of gn_ functions it can be differentiated again. Where in or out were overwritten it is not called,
+// which gn_backward reports.
 typedef void (*gn_custom_gradient)(gn_context *g, gn_array *const *in, int count, gn_array *out, gn_array *gy, gn_array **gx,
                                    void *user);
 GPUNUM_API gn_array *gn_custom(gn_function forward, gn_custom_gradient backward, gn_array *const *in, int count, void *user);
@@ -1534,7 +1536,8 @@ GPUNUM_API gn_array *gn_grid_sample(gn_array *x, gn_array *grid, const gn_grid_o
 // >>files
 // Array files: NumPy's .npy and .npz, tables as CSV, MNIST's IDX. Each also from and to memory.
 //
-// A save over a file that is there leaves that as it is until the new one is whole, and then takes its name.
+// A save over a file that is there leaves that as it is until the new one is whole, and then takes its name and its
+// permissions.
 // A save to memory returns the bytes of the whole, and 0 after an error. Of what does not fit into `capacity` nothing useful
 // is written: ask with a capacity of 0 first.
 
@@ -12276,6 +12279,7 @@ struct gni_node {
     gn_array **in;     // a reference each
     uint32_t *version; // of in[i] when recorded
     uint32_t made;     // of the output then: what works in several steps writes its result several times
+    bool reads_output; // `backward` reads its value, which gni_back_reads cannot see
     uint64_t serial;   // recording order
     int64_t param[12]; // the op's own
     double real[2];
@@ -40402,6 +40406,24 @@ GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes) {
     return gni_end_scope(g, gn_sum(truth, axes));
 }
 
+static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a, gn_axes axes);
+
+// Places of more than 32 bits: those of pieces of the axis, and then the piece with the first smallest or largest of theirs.
+static gn_array *gni_arg_in_pieces(gn_context *g, const char *fn, gni_reduction op, gn_array *a, int axis) {
+    enum { MOST = 64 };
+    const int64_t n = a->shape.dim[axis], step = GNI_MAX((int64_t)1 << 30, n / MOST + 1);
+    gn_array *value[MOST], *place[MOST];
+    int count = 0;
+    for (int64_t at = 0; at < n; at += step, count++) {
+        gn_array *piece = gn_slice(a, axis, at, GNI_MIN(at + step, n), 1);
+        place[count] = gni_arg_reduction(fn, op, piece, GN_KEEP(axis));
+        value[count] = gn_take_along(piece, place[count], axis);
+        place[count] = gn_add(place[count], gn_full_int(g, GN_I64, GN_SHAPE(), at));
+    }
+    gn_array *best = gni_arg_reduction(fn, op, gn_concat(value, count, axis), GN_KEEP(axis));
+    return gn_take_along(gn_concat(place, count, axis), best, axis);
+}
+
 static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
@@ -40418,10 +40440,16 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
         set = ~0u;
     }
     if (set != ~0u && gni_real_only(g, fn, &a, 1) && gni_not_empty(g, fn, a, set)) {
-        if (gni_reduced_count(&a->shape, set) > INT32_MAX)
-            gni_fail(g, GN_ERROR_SHAPE, "%s: more than 2^31 - 1 elements to choose from", fn);
-        else
-            y = gni_reduce_axes(g, fn, op, a, a->dtype, GNI_CPU_ALONE || g->gpu == NULL ? GN_I64 : GN_I32, set, keep);
+        if (gni_reduced_count(&a->shape, set) > INT32_MAX) {
+            const bool all = (set & (set - 1)) != 0;
+            int axis = 0;
+            while (!all && (set >> axis & 1) == 0) axis++;
+            gn_scope_begin(g);
+            gn_shape s = gni_reduced_shape(&a->shape, set, keep);
+            y = gni_arg_in_pieces(g, fn, op, all ? gn_ravel(a) : a, axis);
+            return gni_end_scope(g, gn_reshape(y, s));
+        }
+        y = gni_reduce_axes(g, fn, op, a, a->dtype, GNI_CPU_ALONE || g->gpu == NULL ? GN_I64 : GN_I32, set, keep);
     }
     if (y != NULL && y->dtype == GN_I32) { // as kernels on a GPU write places
         gn_array *place = gni_apply(g, fn, GNI_OP_CAST, GN_I32, GN_I64, &y, NULL, 1);
@@ -52205,6 +52233,7 @@ static uint32_t gni_back_reads(const gni_node *node) {
         return 0;
 #ifndef GPUNUM_NO_LINALG
     if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
+    if (back == gni_back_complex_det && node->param[0] != 2) return 1u | GNI_READS_OUTPUT;
     if ((back == gni_back_eigh || back == gni_back_svd) && node->param[0] != 0)
         return 1u | GNI_READS_OUTPUT;
     if (back == gni_back_inv || back == gni_back_cholesky) return GNI_READS_OUTPUT;
@@ -52213,9 +52242,10 @@ static uint32_t gni_back_reads(const gni_node *node) {
     if (back == gni_back_take) return 2;
     if (back == gni_back_scatter) return node->param[2] == GNI_SCATTER_ADD ? 4u : 7u | GNI_READS_OUTPUT;
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
-    if (back == gni_back_complex_exp) return GNI_READS_OUTPUT;
+    if (back == gni_back_complex_exp || back == gni_back_complex_sqrt || back == gni_back_complex_tanh)
+        return GNI_READS_OUTPUT;
     if (back == gni_back_minmax || back == gni_back_logsumexp || back == gni_back_logcumsumexp) return 1u | GNI_READS_OUTPUT;
-    return ~0u & ~GNI_READS_OUTPUT; // all operands
+    return node->reads_output ? ~0u : ~GNI_READS_OUTPUT; // all operands
 }
 
 GNI_OS_BEGIN
@@ -54381,6 +54411,7 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
             node->real[0] = scale;
             node->param[0] = o.causal;
             node->param[1] = o.workspace;
+            node->reads_output = true;
         }
     }
     return gni_end_scope(g, y);
@@ -54754,6 +54785,7 @@ static gn_array *gni_recur_layer(gni_recur *r, const char *fn) {
     if (node != NULL) {
         node->param[0] = r->reversed;
         node->param[1] = r->lstm;
+        node->reads_output = true;
     }
     return y;
 }
@@ -56363,6 +56395,7 @@ static gn_array *gni_custom(const char *fn, gn_function forward, gn_custom_gradi
         node->param[GNI_CUSTOM_SEED] = (int64_t)seed;
         node->param[GNI_CUSTOM_COUNTER] = (int64_t)counter;
         node->param[GNI_CUSTOM_AUTOCAST] = (int64_t)g->autocast;
+        node->reads_output = backward != NULL;
     }
     return gni_end_scope(g, y);
 }
@@ -57269,16 +57302,19 @@ GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *p
 // Learning rates as functions of the step's number. Nothing here is used elsewhere.
 
 GPUNUM_API double gn_lr_step(int64_t step, double lr, int64_t every, double gamma) {
-    return every > 0 ? lr * pow(gamma, (double)(step / every)) : GNI_NAN;
+    return every > 0 && step >= 0 ? lr * pow(gamma, (double)(step / every)) : GNI_NAN;
 }
 
 GPUNUM_API double gn_lr_multi_step(int64_t step, double lr, const int64_t *milestones, int count, double gamma) {
     int passed = 0;
+    if (step < 0) return GNI_NAN;
     for (int i = 0; i < count && milestones != NULL; i++) passed += milestones[i] <= step;
     return lr * pow(gamma, (double)passed);
 }
 
-GPUNUM_API double gn_lr_exponential(int64_t step, double lr, double gamma) { return lr * pow(gamma, (double)step); }
+GPUNUM_API double gn_lr_exponential(int64_t step, double lr, double gamma) {
+    return step >= 0 ? lr * pow(gamma, (double)step) : GNI_NAN;
+}
 
 // From `from` to `to` along half a wave.
 static double gni_cosine_way(double from, double to, double part) {
@@ -57286,7 +57322,7 @@ static double gni_cosine_way(double from, double to, double part) {
 }
 
 GPUNUM_API double gn_lr_cosine(int64_t step, double lr, int64_t steps, double least) {
-    return steps > 0 ? gni_cosine_way(lr, least, (double)step / (double)steps) : GNI_NAN;
+    return steps > 0 && step >= 0 ? gni_cosine_way(lr, least, (double)step / (double)steps) : GNI_NAN;
 }
 
 GPUNUM_API double gn_lr_cosine_restarts(int64_t step, double lr, int64_t steps, int64_t factor, double least) {
@@ -57300,14 +57336,14 @@ GPUNUM_API double gn_lr_cosine_restarts(int64_t step, double lr, int64_t steps, 
 }
 
 GPUNUM_API double gn_lr_linear(int64_t step, double lr, double first, double last, int64_t steps) {
-    if (steps <= 0) return GNI_NAN;
+    if (steps <= 0 || step < 0) return GNI_NAN;
     const double part = (double)(step < steps ? step : steps) / (double)steps;
     return lr * (first + (last - first) * part);
 }
 
 GPUNUM_API double gn_lr_one_cycle(int64_t step, double most, int64_t steps) {
     const double peak = 0.3 * (double)steps - 1.0, end = (double)steps - 1.0, at = (double)(step < steps ? step : steps - 1);
-    if (steps <= 0) return GNI_NAN;
+    if (steps <= 0 || step < 0) return GNI_NAN;
     return at <= peak ? gni_cosine_way(most / 25.0, most, at / peak)
                       : gni_cosine_way(most, most / 25e4, (at - peak) / (end - peak));
 }
@@ -57544,6 +57580,10 @@ static bool gni_file_create(gni_file *file) {
         memcpy(file->partial, file->path, n);
         memcpy(file->partial + n, ending, sizeof ending);
         file->f = fopen(file->partial, "wb");
+#ifndef _WIN32
+        struct stat is; // whoever may not read the old one may not read the new one
+        if (file->f != NULL && stat(file->path, &is) == 0) chmod(file->partial, is.st_mode & 0777);
+#endif
         if (file->f != NULL) return true;
         gni_free(file->g, file->partial);
         file->partial = NULL;

@@ -370,6 +370,63 @@ static void test_overwritten(void **state) {
     expect_error(g, GN_ERROR_GRADIENT, "gn_backward: gn_assign has no derivative");
 }
 
+// Functions of x (4, 4) whose derivative reads their result.
+static gn_array *attended(gn_array *x) { return gn_attention(x, x, x, NULL, NULL); }
+static gn_array *recurrent(gn_array *x, bool lstm) {
+    const gn_rnn_options options = {.no_bias = true};
+    gn_array *w[2] = {gn_tile(x, GN_SHAPE(lstm ? 4 : 3, 1)), NULL}, *steps = gn_expand_dims(x, 1);
+    w[1] = gn_mul_s(w[0], 0.5);
+    return lstm ? gn_lstm(steps, w, 2, NULL, NULL, &options, NULL, NULL) : gn_gru(steps, w, 2, NULL, &options, NULL);
+}
+static gn_array *by_lstm(gn_array *x) { return recurrent(x, true); }
+static gn_array *by_gru(gn_array *x) { return recurrent(x, false); }
+static gn_array *own_exp(gn_context *g, gn_array *const *in, int count, void *user) {
+    (void)g, (void)count, (void)user;
+    return gn_exp(in[0]);
+}
+static void own_exp_back(gn_context *g, gn_array *const *in, int count, gn_array *out, gn_array *gy, gn_array **gx, void *user) {
+    (void)g, (void)in, (void)count, (void)user;
+    gx[0] = gn_mul(gy, out);
+}
+static gn_array *by_custom(gn_array *x) { return gn_custom(own_exp, own_exp_back, &x, 1, NULL); }
+static gn_array *turned(gn_array *x) { return gn_complex(x, gn_flip(x, 1)); }
+static gn_array *complex_root(gn_array *x) { return gn_real(gn_sqrt(turned(x))); }
+static gn_array *complex_tanh(gn_array *x) { return gn_real(gn_tanh(turned(x))); }
+static gn_array *complex_det(gn_array *x) { return gn_real(gn_det(turned(x))); }
+static gn_array *complex_sign(gn_array *x) { return gn_real(gn_slogdet(turned(x), NULL)); }
+
+// A result that its derivative reads is overwritten, through a view and where no record is made: said, and no gradient.
+static void test_overwritten_results(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const struct {
+        gn_array *(*fn)(gn_array *x);
+        const char *name;
+    } made[] = {
+        {attended, "gn_attention"}, {by_lstm, "gn_lstm"},      {by_gru, "gn_gru"},       {by_custom, "gn_custom"},
+        {complex_root, "gn_sqrt"},  {complex_tanh, "gn_tanh"}, {complex_det, "gn_det"}, {complex_sign, "gn_slogdet"},
+    };
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
+        for (int way = 0; way < 3; way++) {
+            char text[64];
+            gn_scope_begin(g);
+            gn_array *x = gn_add(gn_eye(g, GN_F32, 4, 4, 0), gn_mul_s(gn_rand(g, GN_F32, GN_SHAPE(4, 4)), 0.3));
+            gn_requires_grad(x, true);
+            gn_array *y = made[i].fn(x), *loss = gn_sum(gn_mul_s(y, 2), GN_ALL);
+            if (way == 1) gn_no_grad_begin(g);
+            assert_int_equal(gn_assign(way == 2 ? gn_index(y, "...") : y, gn_scalar(g, GN_F32, 7)), GN_OK);
+            if (way == 1) gn_no_grad_end(g);
+            assert_int_equal(gn_backward(loss), GN_ERROR_GRADIENT);
+            snprintf(text, sizeof text, "the result of %s,", made[i].name);
+            assert_non_null(strstr(gn_error(g), text));
+            gn_error_clear(g);
+            assert_null(gn_grad(x));
+            // What is not overwritten has its gradient.
+            assert_int_equal(gn_backward(gn_sum(made[i].fn(x), GN_ALL)), GN_OK);
+            assert_non_null(gn_grad(x));
+            gn_scope_end(g);
+        }
+}
+
 // NumPy's answers.
 static void test_siblings(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -662,7 +719,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_like_numpy), GN_TEST(test_siblings), GN_TEST(test_told_later), GN_TEST(test_unsigned_indices), GN_TEST(test_many_true), GN_TEST(test_many_places), GN_TEST(test_kept), GN_TEST(test_sums),
         GN_TEST(test_assign_values),   GN_TEST(test_assign_dtypes), GN_TEST(test_assign_hazards), GN_TEST(test_assign_often), GN_TEST(test_assign_stencil),
-        GN_TEST(test_assign_refusals), GN_TEST(test_gradients),     GN_TEST(test_overwritten),    cmocka_unit_test(test_out_of_memory),
+        GN_TEST(test_assign_refusals), GN_TEST(test_gradients),     GN_TEST(test_overwritten),
+        GN_TEST(test_overwritten_results), cmocka_unit_test(test_out_of_memory),
     };
     return test_run(tests);
 }

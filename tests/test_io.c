@@ -5,6 +5,7 @@
 #ifndef _WIN32
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #endif
 
 static void test_numpy_files(void **state) {
@@ -92,8 +93,16 @@ static void test_replaced(void **state) {
 #endif
     expect_values(gn_load_npy(g, "replaced.npy"), 0, 1, 2, 3);
     assert_null(fopen("replaced.npy.partial", "rb"));
+#if !defined(_WIN32) && !defined(__EMSCRIPTEN__)
+    struct stat is;
+    assert_int_equal(chmod("replaced.npy", 0600), 0);
+#endif
     assert_int_equal(gn_save_npy(b, "replaced.npy"), GN_OK);
     assert_int_equal(gn_size(gn_load_npy(g, "replaced.npy")), 4096);
+#if !defined(_WIN32) && !defined(__EMSCRIPTEN__)
+    assert_int_equal(stat("replaced.npy", &is), 0);
+    assert_int_equal(is.st_mode & 0777, 0600);
+#endif
     assert_null(fopen("replaced.npy.partial", "rb"));
 }
 

@@ -155,6 +155,22 @@ static void test_products(void **state) {
     }
 }
 
+// Places beyond 32 bits, of one axis, of all and of a view from the end.
+static void test_places(void **state) {
+    gn_context *g = (gn_context *)*state;
+    need(16);
+    const int64_t m = 65536, n = m + 1, all = m * n, at[] = {all - 3, 5, m * m - 1};
+    gn_array *a = gn_zeros(g, GN_I8, GN_SHAPE(all)), *wide = gn_reshape(a, GN_SHAPE(m, n));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(gn_assign(gn_slice(a, 0, at[i], at[i] + 1, 1), gn_scalar(g, GN_I8, 1 + i)), GN_OK);
+        assert_int_equal(gn_item_int(gn_argmax(a, 0)), at[i]);
+        assert_int_equal(gn_item_int(gn_argmax(wide, GN_KEEP(GN_ALL))), at[i]);
+        assert_int_equal(gn_item_int(gn_argmax(gn_flip(a, 0), GN_ALL)), all - 1 - at[i]);
+        assert_int_equal(gn_item_int(gn_argmin(gn_neg(a), 0)), at[i]);
+        assert_int_equal(gn_item_int(gn_argmin(a, 0)), 0);
+    }
+}
+
 // ---- transforms: of a few spikes, whose spectrum is a sum of a few exponentials
 
 enum { SPIKES = 3 };
@@ -230,7 +246,7 @@ static void test_batches(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_elementwise), GN_TEST(test_reductions), GN_TEST(test_take),
-        GN_TEST(test_products),    GN_TEST(test_transforms), GN_TEST(test_batches),
+        GN_TEST(test_products),    GN_TEST(test_places),     GN_TEST(test_transforms), GN_TEST(test_batches),
     };
     return test_run(tests);
 }

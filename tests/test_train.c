@@ -426,6 +426,9 @@ static void test_schedules(void **state) {
     assert_true(isnan(gn_lr_linear(1, 1, 1, 1, 0)) && isnan(gn_lr_one_cycle(1, 1, 0)) && isnan(gn_lr_plateau(NULL, 1)));
     assert_true(isnan(gn_lr_cosine_restarts(-1, 1, 5, 1, 0)) && gn_lr_cosine_restarts(INT64_MAX, 1, INT64_MAX / 2, 3, 0) < 1);
     assert_true(gn_lr_one_cycle(99, 0.7, 40) == gn_lr_one_cycle(39, 0.7, 40));
+    const int64_t third = 3; // steps begin at 0
+    assert_true(isnan(gn_lr_step(-1, 1, 2, 0.5)) && isnan(gn_lr_multi_step(-1, 1, &third, 1, 0.5)) && isnan(gn_lr_exponential(-1, 1, 0.9)));
+    assert_true(isnan(gn_lr_cosine(-1, 1, 5, 0)) && isnan(gn_lr_linear(-1, 1, 0.1, 1, 5)) && isnan(gn_lr_one_cycle(-1, 1, 50)));
 }
 
 // A group moves at a rate of its own, and decays on its own; gradients of parts of a batch add up.

@@ -1,7 +1,8 @@
 // >>files
 // Array files: NumPy's .npy and .npz, tables as CSV, MNIST's IDX. Each also from and to memory.
 //
-// A save over a file that is there leaves that as it is until the new one is whole, and then takes its name.
+// A save over a file that is there leaves that as it is until the new one is whole, and then takes its name and its
+// permissions.
 // A save to memory returns the bytes of the whole, and 0 after an error. Of what does not fit into `capacity` nothing useful
 // is written: ask with a capacity of 0 first.
 

@@ -33,7 +33,8 @@ typedef gn_array *(*gn_function)(gn_context *g, gn_array *const *inputs, int cou
 GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int count, double step, void *user);
 // One op of the caller's. `forward` makes a float array of the `count` inputs and is not recorded. `backward` gets them, the
 // result `out` and the gradient `gy` of it, and puts the gradient of each input into gx[i], of its shape (NULL only for one
-// that needs none); made of gn_ functions it can be differentiated again.
+// that needs none); made of gn_ functions it can be differentiated again. Where in or out were overwritten it is not called,
+// which gn_backward reports.
 typedef void (*gn_custom_gradient)(gn_context *g, gn_array *const *in, int count, gn_array *out, gn_array *gy, gn_array **gx,
                                    void *user);
 GPUNUM_API gn_array *gn_custom(gn_function forward, gn_custom_gradient backward, gn_array *const *in, int count, void *user);

@@ -15,11 +15,12 @@ GPUNUM_API gn_array *gn_randn(gn_context *g, gn_dtype t, gn_shape s); // standar
 GPUNUM_API gn_array *gn_uniform(gn_context *g, gn_dtype t, gn_shape s, double low, double high);
 GPUNUM_API gn_array *gn_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation);
 GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t low, int64_t high); // [low, high)
-GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p); // 1 with probability p
+// 1 with probability p, which is rounded up to a multiple of 2^-24.
+GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p);
 GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n); // integers 0 to n - 1 in random order
 
 // These are made on the CPU in double and rounded to t; an element depends on the seed and its place, not on other elements.
-// Parameters outside of what is said are GN_ERROR_ARGUMENT.
+// Parameters outside of what is said are GN_ERROR_ARGUMENT, and so are a mean and n above 1e12.
 GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale); // mean `scale`
 GPUNUM_API gn_array *gn_gamma(gn_context *g, gn_dtype t, gn_shape s, double shape, double scale); // both above 0
 GPUNUM_API gn_array *gn_beta(gn_context *g, gn_dtype t, gn_shape s, double a, double b);          // both above 0

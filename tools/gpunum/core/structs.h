@@ -138,6 +138,7 @@ struct gni_node {
     gn_array **in;     // a reference each
     uint32_t *version; // of in[i] when recorded
     uint32_t made;     // of the output then: what works in several steps writes its result several times
+    bool reads_output; // `backward` reads its value, which gni_back_reads cannot see
     uint64_t serial;   // recording order
     int64_t param[12]; // the op's own
     double real[2];

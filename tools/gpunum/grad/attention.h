@@ -546,6 +546,7 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
             node->real[0] = scale;
             node->param[0] = o.causal;
             node->param[1] = o.workspace;
+            node->reads_output = true;
         }
     }
     return gni_end_scope(g, y);

@@ -47,6 +47,7 @@ static gn_array *gni_custom(const char *fn, gn_function forward, gn_custom_gradi
         node->param[GNI_CUSTOM_SEED] = (int64_t)seed;
         node->param[GNI_CUSTOM_COUNTER] = (int64_t)counter;
         node->param[GNI_CUSTOM_AUTOCAST] = (int64_t)g->autocast;
+        node->reads_output = backward != NULL;
     }
     return gni_end_scope(g, y);
 }

@@ -584,6 +584,7 @@ static uint32_t gni_back_reads(const gni_node *node) {
         return 0;
 #ifndef GPUNUM_NO_LINALG
     if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
+    if (back == gni_back_complex_det && node->param[0] != 2) return 1u | GNI_READS_OUTPUT;
     if ((back == gni_back_eigh || back == gni_back_svd) && node->param[0] != 0)
         return 1u | GNI_READS_OUTPUT;
     if (back == gni_back_inv || back == gni_back_cholesky) return GNI_READS_OUTPUT;
@@ -592,7 +593,8 @@ static uint32_t gni_back_reads(const gni_node *node) {
     if (back == gni_back_take) return 2;
     if (back == gni_back_scatter) return node->param[2] == GNI_SCATTER_ADD ? 4u : 7u | GNI_READS_OUTPUT;
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
-    if (back == gni_back_complex_exp) return GNI_READS_OUTPUT;
+    if (back == gni_back_complex_exp || back == gni_back_complex_sqrt || back == gni_back_complex_tanh)
+        return GNI_READS_OUTPUT;
     if (back == gni_back_minmax || back == gni_back_logsumexp || back == gni_back_logcumsumexp) return 1u | GNI_READS_OUTPUT;
-    return ~0u & ~GNI_READS_OUTPUT; // all operands
+    return node->reads_output ? ~0u : ~GNI_READS_OUTPUT; // all operands
 }

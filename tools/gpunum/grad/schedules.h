@@ -7,16 +7,19 @@
 #endif
 
 GPUNUM_API double gn_lr_step(int64_t step, double lr, int64_t every, double gamma) {
-    return every > 0 ? lr * pow(gamma, (double)(step / every)) : GNI_NAN;
+    return every > 0 && step >= 0 ? lr * pow(gamma, (double)(step / every)) : GNI_NAN;
 }
 
 GPUNUM_API double gn_lr_multi_step(int64_t step, double lr, const int64_t *milestones, int count, double gamma) {
     int passed = 0;
+    if (step < 0) return GNI_NAN;
     for (int i = 0; i < count && milestones != NULL; i++) passed += milestones[i] <= step;
     return lr * pow(gamma, (double)passed);
 }
 
-GPUNUM_API double gn_lr_exponential(int64_t step, double lr, double gamma) { return lr * pow(gamma, (double)step); }
+GPUNUM_API double gn_lr_exponential(int64_t step, double lr, double gamma) {
+    return step >= 0 ? lr * pow(gamma, (double)step) : GNI_NAN;
+}
 
 // From `from` to `to` along half a wave.
 static double gni_cosine_way(double from, double to, double part) {
@@ -24,7 +27,7 @@ static double gni_cosine_way(double from, double to, double part) {
 }
 
 GPUNUM_API double gn_lr_cosine(int64_t step, double lr, int64_t steps, double least) {
-    return steps > 0 ? gni_cosine_way(lr, least, (double)step / (double)steps) : GNI_NAN;
+    return steps > 0 && step >= 0 ? gni_cosine_way(lr, least, (double)step / (double)steps) : GNI_NAN;
 }
 
 GPUNUM_API double gn_lr_cosine_restarts(int64_t step, double lr, int64_t steps, int64_t factor, double least) {
@@ -38,14 +41,14 @@ GPUNUM_API double gn_lr_cosine_restarts(int64_t step, double lr, int64_t steps, 
 }
 
 GPUNUM_API double gn_lr_linear(int64_t step, double lr, double first, double last, int64_t steps) {
-    if (steps <= 0) return GNI_NAN;
+    if (steps <= 0 || step < 0) return GNI_NAN;
     const double part = (double)(step < steps ? step : steps) / (double)steps;
     return lr * (first + (last - first) * part);
 }
 
 GPUNUM_API double gn_lr_one_cycle(int64_t step, double most, int64_t steps) {
     const double peak = 0.3 * (double)steps - 1.0, end = (double)steps - 1.0, at = (double)(step < steps ? step : steps - 1);
-    if (steps <= 0) return GNI_NAN;
+    if (steps <= 0 || step < 0) return GNI_NAN;
     return at <= peak ? gni_cosine_way(most / 25.0, most, at / peak)
                       : gni_cosine_way(most, most / 25e4, (at - peak) / (end - peak));
 }

@@ -372,6 +372,7 @@ static gn_array *gni_recur_layer(gni_recur *r, const char *fn) {
     if (node != NULL) {
         node->param[0] = r->reversed;
         node->param[1] = r->lstm;
+        node->reads_output = true;
     }
     return y;
 }

@@ -437,6 +437,24 @@ GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes) {
     return gni_end_scope(g, gn_sum(truth, axes));
 }
 
+static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a, gn_axes axes);
+
+// Places of more than 32 bits: those of pieces of the axis, and then the piece with the first smallest or largest of theirs.
+static gn_array *gni_arg_in_pieces(gn_context *g, const char *fn, gni_reduction op, gn_array *a, int axis) {
+    enum { MOST = 64 };
+    const int64_t n = a->shape.dim[axis], step = GNI_MAX((int64_t)1 << 30, n / MOST + 1);
+    gn_array *value[MOST], *place[MOST];
+    int count = 0;
+    for (int64_t at = 0; at < n; at += step, count++) {
+        gn_array *piece = gn_slice(a, axis, at, GNI_MIN(at + step, n), 1);
+        place[count] = gni_arg_reduction(fn, op, piece, GN_KEEP(axis));
+        value[count] = gn_take_along(piece, place[count], axis);
+        place[count] = gn_add(place[count], gn_full_int(g, GN_I64, GN_SHAPE(), at));
+    }
+    gn_array *best = gni_arg_reduction(fn, op, gn_concat(value, count, axis), GN_KEEP(axis));
+    return gn_take_along(gn_concat(place, count, axis), best, axis);
+}
+
 static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
@@ -453,10 +471,16 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
         set = ~0u;
     }
     if (set != ~0u && gni_real_only(g, fn, &a, 1) && gni_not_empty(g, fn, a, set)) {
-        if (gni_reduced_count(&a->shape, set) > INT32_MAX)
-            gni_fail(g, GN_ERROR_SHAPE, "%s: more than 2^31 - 1 elements to choose from", fn);
-        else
-            y = gni_reduce_axes(g, fn, op, a, a->dtype, GNI_CPU_ALONE || g->gpu == NULL ? GN_I64 : GN_I32, set, keep);
+        if (gni_reduced_count(&a->shape, set) > INT32_MAX) {
+            const bool all = (set & (set - 1)) != 0;
+            int axis = 0;
+            while (!all && (set >> axis & 1) == 0) axis++;
+            gn_scope_begin(g);
+            gn_shape s = gni_reduced_shape(&a->shape, set, keep);
+            y = gni_arg_in_pieces(g, fn, op, all ? gn_ravel(a) : a, axis);
+            return gni_end_scope(g, gn_reshape(y, s));
+        }
+        y = gni_reduce_axes(g, fn, op, a, a->dtype, GNI_CPU_ALONE || g->gpu == NULL ? GN_I64 : GN_I32, set, keep);
     }
     if (y != NULL && y->dtype == GN_I32) { // as kernels on a GPU write places
         gn_array *place = gni_apply(g, fn, GNI_OP_CAST, GN_I32, GN_I64, &y, NULL, 1);

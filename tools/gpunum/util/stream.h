@@ -211,6 +211,10 @@ static bool gni_file_create(gni_file *file) {
         memcpy(file->partial, file->path, n);
         memcpy(file->partial + n, ending, sizeof ending);
         file->f = fopen(file->partial, "wb");
+#ifndef _WIN32
+        struct stat is; // whoever may not read the old one may not read the new one
+        if (file->f != NULL && stat(file->path, &is) == 0) chmod(file->partial, is.st_mode & 0777);
+#endif
         if (file->f != NULL) return true;
         gni_free(file->g, file->partial);
         file->partial = NULL;
