@@ -525,7 +525,8 @@ static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, c
     p->adaptive = p->in[0] % GNI_MAX(height, 1) != 0 || p->in[1] % GNI_MAX(width, 1) != 0;
     for (int i = 0; i < 2; i++)
         if (p->out[i] < 1 || p->out[i] > INT32_MAX) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: a result of (%lld,%lld)", fn, (long long)height, (long long)width);
+            gni_fail(g, GN_ERROR_SHAPE, "%s: a result of (%lld,%lld): not between 1 and 2^31 - 1", fn, (long long)height,
+                     (long long)width);
             return false;
         }
     if (!gni_pooled_ok(g, fn, x, s, p)) return false;
@@ -619,7 +620,8 @@ GPUNUM_API gn_array *gn_interpolate(gn_array *x, int64_t height, int64_t width, 
     p.out[0] = height;
     p.out[1] = width;
     if (!g->call_failed && (height < 1 || width < 1 || height > INT32_MAX || width > INT32_MAX))
-        gni_fail(g, GN_ERROR_SHAPE, "gn_interpolate: a result of (%lld,%lld)", (long long)height, (long long)width);
+        gni_fail(g, GN_ERROR_SHAPE, "gn_interpolate: a result of (%lld,%lld): not between 1 and 2^31 - 1", (long long)height,
+                 (long long)width);
     if (!g->call_failed && gni_pooled_ok(g, "gn_interpolate", x, &s, &p)) {
         y = x;
         // First the axis that shrinks more, so that nothing larger than x and y comes about.
