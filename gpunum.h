@@ -34067,7 +34067,7 @@ typedef struct gni_gpu_jobs {
     int n_waiting;
     bool gathers;
     bool even_force; // tests: lines of 16 bits that do not begin at 16 bytes are moved, whatever it takes
-    int winograd_force; // tests: 1 asks for it wherever it can work, -1 never
+    int winograd_force; // tests: 1 asks for it wherever it can work, 2 image by image, -1 never
     int split_force; // tests: 1 to 3 asks for that mode of room `gpu_split` and above wherever it can work, -1 never
 } gni_gpu_jobs;
 
@@ -37934,6 +37934,15 @@ static int64_t gni_winograd_tiles(const gni_winograd *m) {
     return m->n * gni_job_ceil(m->out[0], 4) * gni_job_ceil(m->out[1], 4);
 }
 
+// Images that go at once, so that what their tiles become takes 1 GiB at most. 0: not one does.
+static int64_t gni_winograd_images(gni_gpu *gpu, const gni_winograd *m) {
+    const gni_gpu_jobs *ops = gni_job_state(gpu);
+    const double most = GNI_MIN(0x1p30, (double)gni_job_most_bytes(gpu) / 4.0),
+                 each = 144.0 * (double)gni_winograd_tiles(m) / (double)m->n * (double)(m->c + m->o);
+    const int64_t fit = (int64_t)(most / each), pieces = fit < 1 ? 0 : gni_job_ceil(m->n, fit);
+    return fit < 1 ? 0 : ops != NULL && ops->winograd_force == 2 ? 1 : gni_job_ceil(m->n, pieces);
+}
+
 // Microseconds of `batches` products of float32, exact or, of images, in parts.
 static double gni_job_conv_time(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t batches, bool parts) {
     gni_matmul like;
@@ -37949,14 +37958,14 @@ static double gni_job_conv_time(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, i
 }
 
 // Whether a convolution of kernels 3x3 goes by tiles, or the gradient of its kernels: GN_PRECISION_HIGH, where the device is
-// faster so. Takes up to 1 GiB for what the tiles become.
+// faster so.
 static bool gni_job_winograd_pays(gni_gpu *gpu, const gni_winograd *d, bool kernel) {
     const gni_gpu_jobs *ops = gni_job_state(gpu);
     const int64_t tiles = gni_winograd_tiles(d), places = d->n * d->out[0] * d->out[1];
     const double become = 144.0 * (double)tiles * (double)(d->c + d->o);
     const int force = ops != NULL ? ops->winograd_force : 0;
-    if (!gni_job_has_winograd(gpu) || force < 0 || become > 0x1p30 || GNI_MAX(d->c, d->o) > 65535 ||
-        become > (double)gni_job_most_bytes(gpu) / 4.0 || 144.0 * (double)d->c * (double)d->o > 0x1p30)
+    if (!gni_job_has_winograd(gpu) || force < 0 || GNI_MAX(d->c, d->o) > 65535 ||
+        144.0 * (double)d->c * (double)d->o > 0x1p30 || gni_winograd_images(gpu, d) == 0)
         return false;
     if (force > 0) return true;
     if (gpu->g->precision != GN_PRECISION_HIGH || (ops != NULL && ops->split_force != 0)) return false;
@@ -52584,19 +52593,29 @@ static void gni_winograd_put(gni_winograd *d, int i, const gn_array *a) {
     for (int k = 0; k < a->shape.rank; k++) d->use[i].stride[k] = a->stride[k];
 }
 
-// Buffers 2 and 3 may be NULL.
-static gn_array *gni_winograd_run(gn_context *g, const gni_winograd *plan, gni_winograd_step step, gn_array *from, gn_shape s,
-                                  gn_array *x, gn_array *w) {
+// Into `to`. Buffers 2 and 3 may be NULL.
+static bool gni_winograd_into(gn_context *g, const gni_winograd *plan, gni_winograd_step step, gn_array *from, gn_array *to,
+                              gn_array *x, gn_array *w) {
     gni_winograd d = *plan;
-    if (from == NULL || !gni_materialize(g, from)) return NULL;
-    gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", GN_F32, &s));
-    if (to == NULL) return NULL;
+    if (from == NULL || to == NULL || !gni_materialize(g, from)) return false;
     d.step = step;
     gni_winograd_put(&d, 0, from);
     gni_winograd_put(&d, 1, to);
     gni_winograd_put(&d, 2, x);
     gni_winograd_put(&d, 3, w);
-    return gni_run(g, &gni_kind_winograd, &d, to) ? to : NULL;
+    return gni_run(g, &gni_kind_winograd, &d, to);
+}
+
+static gn_array *gni_winograd_empty(gn_context *g, gn_shape s) {
+    return gni_adopt(g, gni_array_empty(g, "convolution", GN_F32, &s));
+}
+
+// What images, gradients or kernels become.
+static gn_array *gni_winograd_run(gn_context *g, const gni_winograd *d, gni_winograd_step step, gn_array *from) {
+    const bool kernel = step == GNI_WINOGRAD_KERNEL;
+    gn_array *to = gni_winograd_empty(
+        g, GN_SHAPE(36, step == GNI_WINOGRAD_IMAGE ? d->c : d->o, kernel ? d->c : gni_winograd_tiles(d)));
+    return gni_winograd_into(g, d, step, from, to, NULL, NULL) ? to : NULL;
 }
 
 // a b of the 36, in C order.
@@ -52605,27 +52624,47 @@ static gn_array *gni_winograd_product(gn_context *g, gn_array *a, gn_array *b) {
     return y == NULL || !gni_materialize(g, y) ? NULL : gni_adopt(g, gni_contiguous(g, y));
 }
 
-static gn_array *gni_winograd_image(gn_context *g, const gni_winograd *d, gn_array *x) {
-    return gni_winograd_run(g, d, GNI_WINOGRAD_IMAGE, x, GN_SHAPE(36, d->c, gni_winograd_tiles(d)), NULL, NULL);
-}
-
-// y of x and w. *image, where that is not NULL: what x's tiles became.
+// y of x and w. *image, where that is not NULL: what x's tiles became, if they went at once.
 static gn_array *gni_winograd_forward(gn_context *g, const gni_winograd *d, gn_array *x, gn_array *w, gn_array **image) {
-    gn_array *tiles = gni_winograd_image(g, d, x),
-             *kernels = gni_winograd_run(g, d, GNI_WINOGRAD_KERNEL, w, GN_SHAPE(36, d->o, d->c), NULL, NULL);
-    if (image != NULL) *image = tiles;
-    return gni_winograd_run(g, d, GNI_WINOGRAD_RESULT, gni_winograd_product(g, kernels, tiles),
-                            GN_SHAPE(d->n, d->o, d->out[0], d->out[1]), x, w);
+    const int64_t each = gni_winograd_images(g->gpu, d);
+    gn_array *y = gni_winograd_empty(g, GN_SHAPE(d->n, d->o, d->out[0], d->out[1])),
+             *kernels = gni_winograd_run(g, d, GNI_WINOGRAD_KERNEL, w);
+    bool ok = y != NULL && kernels != NULL && gni_materialize(g, x);
+    for (int64_t at = 0; at < d->n && ok; at += each) {
+        gni_winograd part = *d;
+        part.n = GNI_MIN(each, d->n - at);
+        const bool whole = part.n == d->n;
+        if (!whole) gn_scope_begin(g);
+        gn_array *from = whole ? x : gn_slice(x, 0, at, at + part.n, 1), *to = whole ? y : gn_slice(y, 0, at, at + part.n, 1),
+                 *tiles = gni_winograd_run(g, &part, GNI_WINOGRAD_IMAGE, from);
+        if (whole && image != NULL) *image = tiles;
+        ok = tiles != NULL &&
+             gni_winograd_into(g, &part, GNI_WINOGRAD_RESULT, gni_winograd_product(g, kernels, tiles), to, from, w);
+        if (!whole) gn_scope_end(g);
+    }
+    return ok ? y : NULL;
 }
 
 // The gradient of w from x and that of y. `image`: what a forward pass gave, or NULL.
 static gn_array *gni_winograd_weight(gn_context *g, const gni_winograd *d, gn_array *x, gn_array *y, gn_array *image) {
-    if (image == NULL) image = gni_winograd_image(g, d, x);
-    else if (!gni_materialize(g, x)) return NULL;
-    gn_array *tiles =
-        gni_winograd_run(g, d, GNI_WINOGRAD_GRADIENT, y, GN_SHAPE(36, d->o, gni_winograd_tiles(d)), NULL, NULL);
-    return gni_winograd_run(g, d, GNI_WINOGRAD_KERNEL_RESULT, gni_winograd_product(g, tiles, gn_swap_axes(image, 1, 2)),
-                            GN_SHAPE(d->o, d->c, 3, 3), x, y);
+    const int64_t each = gni_winograd_images(g->gpu, d);
+    gn_array *sum = NULL, *to = gni_winograd_empty(g, GN_SHAPE(d->o, d->c, 3, 3));
+    bool ok = to != NULL && gni_materialize(g, x) && gni_materialize(g, y);
+    for (int64_t at = 0; at < d->n && ok; at += each) {
+        gni_winograd part = *d;
+        part.n = GNI_MIN(each, d->n - at);
+        const bool whole = part.n == d->n;
+        gn_scope_begin(g);
+        gn_array *from = whole ? x : gn_slice(x, 0, at, at + part.n, 1), *of = whole ? y : gn_slice(y, 0, at, at + part.n, 1);
+        if (image == NULL || !whole) image = gni_winograd_run(g, &part, GNI_WINOGRAD_IMAGE, from);
+        gn_array *tiles = gni_winograd_run(g, &part, GNI_WINOGRAD_GRADIENT, of),
+                 *more = gni_winograd_product(g, tiles, gn_swap_axes(image, 1, 2));
+        sum = sum == NULL ? more : gn_eval(gn_add(sum, more));
+        ok = more != NULL && sum != NULL;
+        if (ok) gn_keep(sum);
+        gn_scope_end(g);
+    }
+    return ok && gni_winograd_into(g, d, GNI_WINOGRAD_KERNEL_RESULT, sum, to, x, y) ? to : NULL;
 }
 
 #endif // GNI_GPU

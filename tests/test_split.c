@@ -522,10 +522,12 @@ static void test_tiles(void **state) {
                                        {2, 8, 8, 3, 3, 0}, {1, 2, 3, 9, 9, 4},   {1, 8, 8, 1, 1, 1},   {1, 3, 2, 1, 200, 1}};
     const gn_placement asked = g->placement;
     g->placement = GN_PLACE_GPU;
-    gni_job_state(g->gpu)->winograd_force = 1;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        gni_job_state(g->gpu)->winograd_force = 1;
         for (int how = 0; how < 4; how++) check_tiles(g, all[i], TILE_ORDINARY, how);
         for (int kind = 1; kind < TILE_KINDS; kind++) check_tiles(g, all[i], (tile_numbers)kind, kind % 4);
+        gni_job_state(g->gpu)->winograd_force = 2;
+        check_tiles(g, all[i], (tile_numbers)(i % 2), (int)i % 4);
     }
     gni_job_state(g->gpu)->winograd_force = 0;
     g->placement = asked;
@@ -569,19 +571,19 @@ static void test_tiles_chosen(void **state) {
 static void tiles_of_few(gn_context *g) {
     const gn_placement asked = g->placement;
     g->placement = GN_PLACE_GPU;
-    gni_job_state(g->gpu)->winograd_force = 1;
+    gni_job_state(g->gpu)->winograd_force = 2;
     gn_scope_begin(g);
     gn_conv_options options = {0};
     options.pad = 1;
-    gn_array *x = gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(1, 2, 5, 5), 1.0), true);
+    gn_array *x = gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(2, 2, 5, 5), 1.0), true);
     gn_array *w = gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(3, 2, 3, 3), 0.5), true);
     float have[9 * 6] = {0};
     gn_array *y = gn_conv2d(x, w, NULL, &options);
     if (y != NULL) gn_backward(gn_sum(y, GN_ALL));
     if (gn_status_get(g) == GN_OK) gn_read(gn_grad(w), have, sizeof have);
     if (gn_status_get(g) == GN_OK) {
-        assert_float_equal(have[4], 25.0, 1e-3);
-        assert_float_equal(have[0], 16.0, 1e-3);
+        assert_float_equal(have[4], 50.0, 1e-3);
+        assert_float_equal(have[0], 32.0, 1e-3);
     }
     gn_scope_end(g);
     gni_job_state(g->gpu)->winograd_force = 0;

@@ -107,6 +107,15 @@ static int64_t gni_winograd_tiles(const gni_winograd *m) {
     return m->n * gni_job_ceil(m->out[0], 4) * gni_job_ceil(m->out[1], 4);
 }
 
+// Images that go at once, so that what their tiles become takes 1 GiB at most. 0: not one does.
+static int64_t gni_winograd_images(gni_gpu *gpu, const gni_winograd *m) {
+    const gni_gpu_jobs *ops = gni_job_state(gpu);
+    const double most = GNI_MIN(0x1p30, (double)gni_job_most_bytes(gpu) / 4.0),
+                 each = 144.0 * (double)gni_winograd_tiles(m) / (double)m->n * (double)(m->c + m->o);
+    const int64_t fit = (int64_t)(most / each), pieces = fit < 1 ? 0 : gni_job_ceil(m->n, fit);
+    return fit < 1 ? 0 : ops != NULL && ops->winograd_force == 2 ? 1 : gni_job_ceil(m->n, pieces);
+}
+
 // Microseconds of `batches` products of float32, exact or, of images, in parts.
 static double gni_job_conv_time(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t batches, bool parts) {
     gni_matmul like;
@@ -122,14 +131,14 @@ static double gni_job_conv_time(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, i
 }
 
 // Whether a convolution of kernels 3x3 goes by tiles, or the gradient of its kernels: GN_PRECISION_HIGH, where the device is
-// faster so. Takes up to 1 GiB for what the tiles become.
+// faster so.
 static bool gni_job_winograd_pays(gni_gpu *gpu, const gni_winograd *d, bool kernel) {
     const gni_gpu_jobs *ops = gni_job_state(gpu);
     const int64_t tiles = gni_winograd_tiles(d), places = d->n * d->out[0] * d->out[1];
     const double become = 144.0 * (double)tiles * (double)(d->c + d->o);
     const int force = ops != NULL ? ops->winograd_force : 0;
-    if (!gni_job_has_winograd(gpu) || force < 0 || become > 0x1p30 || GNI_MAX(d->c, d->o) > 65535 ||
-        become > (double)gni_job_most_bytes(gpu) / 4.0 || 144.0 * (double)d->c * (double)d->o > 0x1p30)
+    if (!gni_job_has_winograd(gpu) || force < 0 || GNI_MAX(d->c, d->o) > 65535 ||
+        144.0 * (double)d->c * (double)d->o > 0x1p30 || gni_winograd_images(gpu, d) == 0)
         return false;
     if (force > 0) return true;
     if (gpu->g->precision != GN_PRECISION_HIGH || (ops != NULL && ops->split_force != 0)) return false;
