@@ -25432,7 +25432,7 @@ static void gni_conv_last_begin(gn_context *g, gni_conv_last *j) {
     const int64_t weights = j->gy != NULL ? j->groups * j->c * j->taps * j->width : 0; // which are added to each time
     j->band = GNI_MAX(GNI_CONV_NEAR / floats, 1);
     if (j->gy == NULL) j->band = GNI_MIN(j->band, j->out[0] * j->out[1]);
-    j->unit = GNI_MAX(GNI_MAX(GNI_CONV_IMAGES, 2 * weights) / image, 1);
+    j->unit = GNI_MAX(GNI_MAX((int64_t)GNI_CONV_IMAGES, 2 * weights) / image, 1);
     j->some = GNI_MIN(j->unit * gni_pool_threads(g->pool), j->n);
 }
 
@@ -37928,16 +37928,18 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
 
 // ---- by tiles of 4x4 results
 
+#define GNI_WINOGRAD_BYTES 1073741824.0 // that what the tiles become may take
+
 static bool gni_job_has_winograd(const gni_gpu *gpu) { return gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_winograd); }
 
 static int64_t gni_winograd_tiles(const gni_winograd *m) {
     return m->n * gni_job_ceil(m->out[0], 4) * gni_job_ceil(m->out[1], 4);
 }
 
-// Images that go at once, so that what their tiles become takes 1 GiB at most. 0: not one does.
+// Images that go at once. 0: not one does.
 static int64_t gni_winograd_images(gni_gpu *gpu, const gni_winograd *m) {
     const gni_gpu_jobs *ops = gni_job_state(gpu);
-    const double most = GNI_MIN(0x1p30, (double)gni_job_most_bytes(gpu) / 4.0),
+    const double most = GNI_MIN(GNI_WINOGRAD_BYTES, (double)gni_job_most_bytes(gpu) / 4.0),
                  each = 144.0 * (double)gni_winograd_tiles(m) / (double)m->n * (double)(m->c + m->o);
     const int64_t fit = (int64_t)(most / each), pieces = fit < 1 ? 0 : gni_job_ceil(m->n, fit);
     return fit < 1 ? 0 : ops != NULL && ops->winograd_force == 2 ? 1 : gni_job_ceil(m->n, pieces);
@@ -37965,7 +37967,7 @@ static bool gni_job_winograd_pays(gni_gpu *gpu, const gni_winograd *d, bool kern
     const double become = 144.0 * (double)tiles * (double)(d->c + d->o);
     const int force = ops != NULL ? ops->winograd_force : 0;
     if (!gni_job_has_winograd(gpu) || force < 0 || GNI_MAX(d->c, d->o) > 65535 ||
-        144.0 * (double)d->c * (double)d->o > 0x1p30 || gni_winograd_images(gpu, d) == 0)
+        144.0 * (double)d->c * (double)d->o > GNI_WINOGRAD_BYTES || gni_winograd_images(gpu, d) == 0)
         return false;
     if (force > 0) return true;
     if (gpu->g->precision != GN_PRECISION_HIGH || (ops != NULL && ops->split_force != 0)) return false;

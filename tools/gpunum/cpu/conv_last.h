@@ -307,7 +307,7 @@ static void gni_conv_last_begin(gn_context *g, gni_conv_last *j) {
     const int64_t weights = j->gy != NULL ? j->groups * j->c * j->taps * j->width : 0; // which are added to each time
     j->band = GNI_MAX(GNI_CONV_NEAR / floats, 1);
     if (j->gy == NULL) j->band = GNI_MIN(j->band, j->out[0] * j->out[1]);
-    j->unit = GNI_MAX(GNI_MAX(GNI_CONV_IMAGES, 2 * weights) / image, 1);
+    j->unit = GNI_MAX(GNI_MAX((int64_t)GNI_CONV_IMAGES, 2 * weights) / image, 1);
     j->some = GNI_MIN(j->unit * gni_pool_threads(g->pool), j->n);
 }
 
