@@ -45,6 +45,11 @@ typedef struct gni_conv_last {
 
 static int64_t gni_conv_last_places(const int64_t *dim) { return dim[0] * dim[1] * dim[2]; }
 
+// Whether taps of a row are neighbours, channels included, or it is depthwise: a sum then goes along all of them at once.
+static bool gni_conv_last_whole(const gni_conv_last *j, const gni_conv_taps *row) {
+    return j->each || (row->spread == 1 && j->groups == 1);
+}
+
 // Floats of an image, and what packing writes past its end.
 static int64_t gni_conv_last_image(const int64_t *size, int64_t channels) {
     return gni_conv_last_places(size) * channels + GNI_GEMM_MAX_LANES;
@@ -160,7 +165,7 @@ static void gni_conv_last_row(const gni_conv_last *j, const float *image, int64_
     t.cols = (int)cols;
     for (int64_t p2 = 0; p2 < j->step[2]; p2++) {
         const gni_conv_taps *f2 = &j->of[2][p2];
-        const bool whole = j->each || (f2->spread == 1 && j->groups == 1);
+        const bool whole = gni_conv_last_whole(j, f2);
         const int64_t run = whole ? f2->taps * j->c : j->c, step = j->each ? f2->spread * all : 1,
                       taps = f0->taps * f1->taps * f2->taps, places = (j->out[2] - p2 + j->step[2] - 1) / j->step[2];
         const float *b = j->panels + group * j->taps * j->c * j->width +
@@ -218,7 +223,7 @@ static void gni_conv_last_weight_task(void *arg, int64_t begin, int64_t last, in
     static const float one = 1;
     const gni_conv_last *j = (const gni_conv_last *)arg;
     const gni_conv_taps *f0 = &j->of[0][0], *f1 = &j->of[1][0], *f2 = &j->of[2][0];
-    const bool whole = j->each || (f2->spread == 1 && j->groups == 1);
+    const bool whole = gni_conv_last_whole(j, f2);
     const int64_t all = j->all, run = whole ? f2->taps * j->c : j->c, runs = whole ? 1 : f2->taps, each = j->out[2],
                   items = f0->taps * f1->taps * runs, wide = j->all_gy, unit = j->unit * j->out[0] * j->out[1],
                   rows = j->some * j->out[0] * j->out[1], panel = 2 * j->isa->f32->lanes,
@@ -314,7 +319,7 @@ static void gni_conv_last_begin(gn_context *g, gni_conv_last *j) {
 static void gni_conv_last_run(gn_context *g, gni_conv_last *j) {
     const int64_t rows = j->out[0] * j->out[1], work = j->taps * j->c * j->width * j->out[2],
                   panel = 2 * j->isa->f32->lanes, most = j->some,
-                  runs = j->each || (j->of[2][0].spread == 1 && j->groups == 1) ? j->taps / j->kernel[2] : j->taps;
+                  runs = gni_conv_last_whole(j, &j->of[2][0]) ? j->taps / j->kernel[2] : j->taps;
     if (j->gy == NULL) gni_conv_last_weights(j);
     for (; j->first < j->n; j->first += most) {
         j->some = GNI_MIN(most, j->n - j->first);

@@ -5,22 +5,19 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/macros.h"
-#include "../core/place.h"
+#include "../ops/views_ops.h"
 #include "../gpu/gpu_conv.h"
 #endif
 
 #if GNI_GPU
 
 static void gni_winograd_put(gni_winograd *d, int i, const gn_array *a) {
-    memset(&d->use[i], 0, sizeof d->use[i]);
     if (a == NULL) return;
-    d->use[i].buf = a->buf;
-    d->use[i].offset = a->offset;
-    d->use[i].dtype = a->dtype;
+    gni_take_operand(a, &d->use[i]);
     for (int k = 0; k < a->shape.rank; k++) d->use[i].stride[k] = a->stride[k];
 }
 
-// Into `to`. Buffers 2 and 3 may be NULL.
+// Into `to`. Buffers 2 and 3 may be NULL, as all of the plan's are.
 static bool gni_winograd_into(gn_context *g, const gni_winograd *plan, gni_winograd_step step, gn_array *from, gn_array *to,
                               gn_array *x, gn_array *w) {
     gni_winograd d = *plan;
