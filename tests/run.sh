@@ -44,6 +44,8 @@ if [ $everything = ON ]; then
     configure
     cmake --build "$build" --parallel "$jobs" --target gpunum_implementation >>"$log" 2>&1 || { cat "$log"; exit 1; }
     wait $drivers
+    # Emscripten while all else is compiled; tests that need it wait for it.
+    [ "${GPUNUM_CHECKS:-ON}" = OFF ] || "$root/tools/web/setup.sh" >"$build/emscripten.log" 2>&1 </dev/null &
 fi
 configure
 names=$(cd "$build" && ctest -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p')

@@ -28,6 +28,11 @@ usable() {
 }
 
 usable && exit 0
+# One at a time.
+mkdir -p "$root/build"
+if [ -z "${GPUNUM_SETUP:-}" ] && command -v flock >/dev/null; then
+    GPUNUM_SETUP=1 exec flock "$root/build/emscripten.lock" "$0"
+fi
 rm -rf "$bin"
 mkdir -p "$bin"
 
@@ -84,7 +89,7 @@ find "$dest/root/usr" -type l | while read -r link; do # the absolute ones
     /*) ln -sfn "$dest/root$(readlink "$link")" "$link" ;;
     esac
 done
-for tool in emcc em++ emar; do
+for tool in em++ emar emcc; do # emcc last: with it they are usable
     cat >"$bin/$tool" <<WRAPPER
 #!/bin/sh
 EM_CONFIG="$dest/config" NODE_PATH="$dest/root/usr/share/nodejs" exec python3 "$dest/root/usr/share/emscripten/$tool.py" "\$@"
