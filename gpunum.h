@@ -390,13 +390,16 @@ typedef enum gn_precision {
     // larger where neighbouring products cancel; infinities and NaN come out the same. Where the device has no such
     // units, and for small products: GN_PRECISION_F32.
     //
-    // Convolutions with kernels of 3x3 and a stride of 1 go by tiles of 4x4 results in float32 (Winograd, 1980; on
-    // Vulkan): a quarter of the multiplications, up to 1 GiB of memory, of which a forward pass leaves 2.25 times x until
-    // the gradient of w, while most memory is free. Errors are about twice those of GN_PRECISION_F32, and of what is
-    // largest in a tile of 6x6 and its channels; results that are not finite are those of GN_PRECISION_F32. Other
-    // convolutions, of 8 channels and more, take the two float16 parts, with one scale for an image, or for a channel
-    // where weights get their gradient: numbers below 2^-27 of the largest one there are held to 2^-51 of that. Where 32
-    // channels of a place, or 64 places of a channel, are all so small, and with infinities or NaN: GN_PRECISION_F32.
+    // Convolutions with kernels of 3x3 and a stride of 1 go by tiles of 4x4 results (Winograd, 1980; on Vulkan): a quarter
+    // of the multiplications, up to 1 GiB of memory, of which a forward pass leaves 2.25 times x until the gradient of w,
+    // while most memory is free. Errors are about twice those of GN_PRECISION_F32, and of what is largest in a tile of 6x6
+    // and its channels; results that are not finite are those of GN_PRECISION_F32. With channels in eights their products
+    // take the two float16 parts, with one scale for 128 tiles that follow each other and one for 64 kernels, or, where
+    // weights get their gradient, for 64 channels of many tiles: numbers below 2^-29 of the largest one there are held to
+    // 2^-51 of that. Other convolutions, of 8 channels and more, take the two parts with one scale for an image, or for a
+    // channel where weights get their gradient: numbers below 2^-27 of the largest one there are held to 2^-51 of that.
+    // Where 32 channels of a place, or 64 places of a channel, are all so small, and with infinities or NaN:
+    // GN_PRECISION_F32.
     GN_PRECISION_HIGH
 } gn_precision;
 
@@ -11814,6 +11817,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_MATMUL_BATCH_RANK 17
 #define GNI_P_MATMUL_BATCH 18 // 8 x (extent, stride in a, stride in b)
 #define GNI_P_MATMUL_C_ROW 46
+#define GNI_P_MATMUL_ZERO 47        // 0, which compilers do not know
 #define GNI_P_MATMUL_STRIPE 48      // rows of tiles that are taken column by column
 #define GNI_P_MATMUL_WHOLE_TILES 49 // with splits: the first so many, counted over all batches, are not split
 #define GNI_P_MATMUL_WORDS 50
@@ -11863,7 +11867,8 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_WINOGRAD_PLAIN 18  // of what they are made of, or become: base, strides of n, channel, y and x
 #define GNI_P_WINOGRAD_X 23      // the same of x, buffer 2
 #define GNI_P_WINOGRAD_W 28      // and of buffer 3
-#define GNI_P_WINOGRAD_WORDS 33
+#define GNI_P_WINOGRAD_IMAGES 33 // tiles of further ones are zeros
+#define GNI_P_WINOGRAD_WORDS 34
 
 #define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
 #define GNI_S_MATVEC_SPECS 5
@@ -11928,6 +11933,12 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_PARTS_A_INFO 101
 #define GNI_P_PARTS_B_INFO 102
 #define GNI_P_PARTS_WORDS 103
+// Of operands that the kernel takes apart: where the numbers lie that tell what is largest in each row's 128 neighbours,
+// and how many a row has.
+#define GNI_FLOATS_LINE 128 // neighbours that one such number is of
+#define GNI_P_FLOATS_A_LARGEST 96
+#define GNI_P_FLOATS_B_LARGEST 98
+#define GNI_P_FLOATS_WORDS 100
 // Of images instead: divider of columns by those of an image, or by channels.
 #define GNI_P_IMAGES_LINE 96
 #define GNI_P_IMAGES_LINES_A 99
@@ -12402,6 +12413,7 @@ typedef struct gni_matmul {
     // column, nothing is fused and there is no bias.
     int prologue;
     bool as_prologue; // by the tiles of a product with a prologue, whose rounding it is to have
+    bool in_parts;    // a kernel may take float32 apart: what winograd.comp made, with what is largest there behind it
     gni_program load;
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;
@@ -34072,6 +34084,7 @@ typedef struct gni_gpu_jobs {
     int n_waiting;
     bool gathers;
     bool even_force; // tests: lines of 16 bits that do not begin at 16 bytes are moved, whatever it takes
+    bool floats_force; // tests: products of tiles are taken apart wherever they can be
     int winograd_force; // tests: 1 asks for it wherever it can work, 2 image by image, -1 never
     int split_force; // tests: 1 to 3 asks for that mode of room `gpu_split` and above wherever it can work, -1 never
 } gni_gpu_jobs;
@@ -36562,6 +36575,11 @@ static const gni_job_tile gni_job_image_tiles[] = {
     {GNI_MODULE_matmul_images_128x128, 128, 128, 32, 41476, 400, 280, 2, 96, true},
     {GNI_MODULE_matmul_images_64x128, 64, 128, 32, 31236, 300, 170, 3, 96, true},
 };
+// Of float32 that the kernel takes apart (matmul_floats.glsl).
+static const gni_job_tile gni_job_float_tiles[] = {
+    {GNI_MODULE_matmul_floats_64x128, 64, 128, 32, 30760, 318, 180, 2, 96, true},
+    {GNI_MODULE_matmul_floats_64x64, 64, 64, 32, 20504, 230, 120, 4, 96, true},
+};
 static const gni_job_tile gni_job_int_tile = {
     GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, 48, false};
 // A CPU's tiles are small, since its compilers are slow with much unrolled code: the last of these, and the next.
@@ -36694,7 +36712,11 @@ static double gni_job_tile_time(const gni_gpu *gpu, const gni_job_tile *t, const
             each = gni_job_ceil(tiles * splits, units), whole = tiles;
     double area = (double)t->bm * (double)t->bn, time, bytes;
     if (t->units) {
-        time = (double)each * area * gni_job_tile_steps(t, chunk) / gni_job_tile_rate(gpu, t, each);
+        // What is left of the last round has its multiprocessors for itself.
+        const int64_t resident = gni_job_tile_rates(gpu, t).resident, left = m->in_parts ? each % resident : 0;
+        time = (double)(each - left) / gni_job_tile_rate(gpu, t, each);
+        if (left > 0) time += (double)left / gni_job_tile_rate(gpu, t, left);
+        time *= area * gni_job_tile_steps(t, chunk);
         bytes = (double)(splits * batches) * (double)m->m * (double)m->n * 8.0 / 3e6;
     } else {
         whole = gni_job_whole_tiles(gpu, t, tiles, splits);
@@ -36797,7 +36819,16 @@ static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmu
         tiles = gni_job_prologue_tiles;
         count = (int)(sizeof gni_job_prologue_tiles / sizeof gni_job_prologue_tiles[0]);
     }
-    return gni_job_best_tile(gpu, tiles, count, m, batches, splits);
+    const gni_job_tile *t = gni_job_best_tile(gpu, tiles, count, m, batches, splits);
+    if (!m->in_parts) return t;
+    int64_t parts;
+    const gni_job_tile *u =
+        gni_job_best_tile(gpu, gni_job_float_tiles, (int)GNI_COUNT(gni_job_float_tiles), m, batches, &parts);
+    const gni_gpu_jobs *ops = (gni_gpu_jobs *)gpu->jobs;
+    const bool force = ops != NULL && ops->floats_force;
+    if (!force && gni_job_tile_time(gpu, u, m, batches, parts) >= gni_job_tile_time(gpu, t, m, batches, *splits)) return t;
+    *splits = parts;
+    return u;
 }
 
 // What both kinds of matrix kernels are told. The strides are those of the kernel's own a and b.
@@ -37100,6 +37131,16 @@ static bool gni_job_sums_pay(const gni_gpu *gpu, const gni_job_tile *t, const gn
 // Of room `gpu_conv`.
 static void gni_job_put_windows(gni_job_call *c, const gni_job_tile *t, uint32_t *layout);
 
+// Where what is largest in the operands lies: behind them, as winograd.comp leaves it.
+static void gni_job_put_floats(gni_job_call *c, const gni_matmul *m, int64_t batches, bool along_k) {
+    uint32_t *w = c->param;
+    w[GNI_P_FLOATS_A_LARGEST] = w[GNI_P_MATMUL_A_BASE] + (uint32_t)(batches * m->m * m->k);
+    w[GNI_P_FLOATS_A_LARGEST + 1] = (uint32_t)gni_job_ceil(m->k, GNI_FLOATS_LINE);
+    w[GNI_P_FLOATS_B_LARGEST] = w[GNI_P_MATMUL_B_BASE] + (uint32_t)(batches * m->n * m->k);
+    w[GNI_P_FLOATS_B_LARGEST + 1] = (uint32_t)gni_job_ceil(along_k ? m->k : m->n, GNI_FLOATS_LINE);
+    c->n_param = GNI_P_FLOATS_WORDS;
+}
+
 static bool gni_job_matmul_sums(gni_gpu *gpu, const gni_matmul *m);
 static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled);
 
@@ -37162,6 +37203,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     if (c->spare.mem != NULL && !c->parts) *layout |= GNI_F_MATMUL_SPARE;
     if (sums) *layout |= GNI_F_MATMUL_SUMS;
     if (c->windows != NULL) gni_job_put_windows(c, t, layout);
+    if (m->in_parts && t->units) gni_job_put_floats(c, m, batches, !(b & GNI_JOB_ALONG_M));
     gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);
     if (pipeline != NULL && m->prologue != 0)
         gni_log(c->gpu->g, GN_LOG_DEBUG, "gn_matmul: makes operand %d while it reads it", m->prologue);
@@ -37309,6 +37351,7 @@ static bool gni_job_matmul_halves(gni_gpu *gpu, const gni_matmul *m, int64_t row
 static bool gni_job_matmul_parts(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     gni_matmul part = *m;
     int64_t half;
+    part.in_parts = false; // what is largest lies behind all of an operand
     for (int d = 0; d < m->batch_rank; d++) {
         if (m->batch_dim[d] < 2) continue;
         int64_t inner = m->m * row;
@@ -37829,7 +37872,7 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     c.gpu = gpu;
     gni_job_matrix_params(&c, &x, batches, use, base);
     if (real && x.n == 1 && !tiled) return gni_job_matvec(&c, m, &x, batches, row, flip);
-    if (!tiled && gni_job_matmul_split(&c, &x, batches, row, &done)) return done;
+    if (!tiled && !m->in_parts && gni_job_matmul_split(&c, &x, batches, row, &done)) return done;
     return gni_job_matmul_tiled(&c, &x, batches, row);
 }
 
@@ -37937,8 +37980,9 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
 
 static bool gni_job_has_winograd(const gni_gpu *gpu) { return gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_winograd); }
 
+// Eights of them, as matrix units read them: those behind the last image's are zeros.
 static int64_t gni_winograd_tiles(const gni_winograd *m) {
-    return m->n * gni_job_ceil(m->out[0], 4) * gni_job_ceil(m->out[1], 4);
+    return 8 * gni_job_ceil(m->n * gni_job_ceil(m->out[0], 4) * gni_job_ceil(m->out[1], 4), 8);
 }
 
 // Images that go at once. 0: not one does.
@@ -37991,8 +38035,9 @@ static bool gni_job_winograd(gni_gpu *gpu, const gni_winograd *m) {
     const bool kernel = m->step == GNI_WINOGRAD_KERNEL || m->step == GNI_WINOGRAD_KERNEL_RESULT,
                result = m->step == GNI_WINOGRAD_RESULT, image = m->step == GNI_WINOGRAD_IMAGE,
                back = m->step > GNI_WINOGRAD_KERNEL;
-    const int64_t tiles = kernel ? m->c : gni_winograd_tiles(m), channels = image ? m->c : m->o, all = 36 * channels * tiles,
-                  one = 1, x[4] = {m->n, m->c, m->in[0], m->in[1]}, y[4] = {m->n, m->o, m->out[0], m->out[1]},
+    const int64_t tiles = kernel ? m->c : gni_winograd_tiles(m), channels = image ? m->c : m->o,
+                  lines = gni_job_ceil(tiles, GNI_FLOATS_LINE), all = channels * (36 * tiles + (back ? 0 : lines)), one = 1,
+                  x[4] = {m->n, m->c, m->in[0], m->in[1]}, y[4] = {m->n, m->o, m->out[0], m->out[1]},
                   w[4] = {m->o, m->c, 3, 3}, *dim[4];
     dim[back] = kernel ? w : image ? x : y;
     dim[2] = x;
@@ -38023,6 +38068,7 @@ static bool gni_job_winograd(gni_gpu *gpu, const gni_winograd *m) {
         q[GNI_P_WINOGRAD_X_HAVE + i] = (uint32_t)m->in[1 - i];
         q[GNI_P_WINOGRAD_PLACES + i] = (uint32_t)m->out[1 - i];
     }
+    q[GNI_P_WINOGRAD_IMAGES] = (uint32_t)m->n;
     q[GNI_P_WINOGRAD_DEPTH] = (uint32_t)(result ? m->c : m->n);
     const gni_operand *plain = &m->use[back];
     bool groups = !kernel && plain->stride[3] == 1 && dim[back][3] % 4 == 0 && q[GNI_P_WINOGRAD_PLAIN] % 4 == 0;
@@ -38032,7 +38078,7 @@ static bool gni_job_winograd(gni_gpu *gpu, const gni_winograd *m) {
     c.generic.n_spec = GNI_S_WINOGRAD_SPECS;
     c.generic.spec[GNI_S_WINOGRAD_STEP] = (uint32_t)m->step;
     c.generic.spec[GNI_S_WINOGRAD_GROUPS] = groups;
-    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), gni_job_ceil(tiles, 128), channels, 1);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), lines, channels, 1);
 }
 
 // Divisions and steps of up to four indices, of which some may be one.
@@ -52614,18 +52660,29 @@ static gn_array *gni_winograd_empty(gn_context *g, gn_shape s) {
     return gni_adopt(g, gni_array_empty(g, "convolution", GN_F32, &s));
 }
 
-// What images, gradients or kernels become.
+// What images, gradients or kernels become, and behind it what is largest there.
 static gn_array *gni_winograd_run(gn_context *g, const gni_winograd *d, gni_winograd_step step, gn_array *from) {
-    const bool kernel = step == GNI_WINOGRAD_KERNEL;
-    gn_array *to = gni_winograd_empty(
-        g, GN_SHAPE(36, step == GNI_WINOGRAD_IMAGE ? d->c : d->o, kernel ? d->c : gni_winograd_tiles(d)));
+    const gn_shape s = GN_SHAPE(36, step == GNI_WINOGRAD_IMAGE ? d->c : d->o,
+                                step == GNI_WINOGRAD_KERNEL ? d->c : gni_winograd_tiles(d));
+    const int64_t most = s.dim[1] * gni_job_ceil(s.dim[2], GNI_FLOATS_LINE), stride[3] = {s.dim[1] * s.dim[2], s.dim[2], 1};
+    gn_array *all = gni_winograd_empty(g, GN_SHAPE(36 * stride[0] + most)),
+             *to = all == NULL ? NULL : gni_adopt(g, gni_array_view(g, "convolution", all, &s, stride, 0));
     return gni_winograd_into(g, d, step, from, to, NULL, NULL) ? to : NULL;
 }
 
-// a b of the 36, in C order.
+// a b of the 36, in C order. Both are in memory.
 static gn_array *gni_winograd_product(gn_context *g, gn_array *a, gn_array *b) {
-    gn_array *y = gn_matmul(a, b);
-    return y == NULL || !gni_materialize(g, y) ? NULL : gni_adopt(g, gni_contiguous(g, y));
+    gni_matmul m;
+    gn_shape shape;
+    memset(&m, 0, sizeof m);
+    if (a == NULL || b == NULL || !gni_matmul_shapes(g, "convolution", a, b, &m, &shape)) return NULL;
+    gn_array *y = gni_winograd_empty(g, shape);
+    if (y == NULL) return NULL;
+    gni_take_operand(a, &m.a);
+    gni_take_operand(b, &m.b);
+    gni_take_operand(y, &m.c);
+    m.in_parts = gni_job_has_units(g->gpu, GN_F16) && m.k % 8 == 0; // as is n, where it is tiles
+    return gni_run(g, &gni_kind_matmul, &m, y) ? y : NULL;
 }
 
 // y of x and w. *image, where that is not NULL: what x's tiles became, if they went at once.

@@ -519,10 +519,14 @@ static void test_tiles(void **state) {
     gn_context *g = (gn_context *)*state;
     if (!test_on_vulkan() || !g->gpu->caps.addresses) skip();
     static const tile_shape all[] = {{2, 8, 8, 8, 8, 1},  {2, 16, 24, 12, 7, 1}, {1, 5, 9, 13, 17, 0}, {3, 17, 33, 5, 4, 2},
-                                       {2, 8, 8, 3, 3, 0}, {1, 2, 3, 9, 9, 4},   {1, 8, 8, 1, 1, 1},   {1, 3, 2, 1, 200, 1}};
+                                       {2, 8, 8, 3, 3, 0}, {1, 2, 3, 9, 9, 4},   {1, 8, 8, 1, 1, 1},   {1, 3, 2, 1, 200, 1},
+                                       {3, 72, 40, 10, 6, 1}};
     const gn_placement asked = g->placement;
     g->placement = GN_PLACE_GPU;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    // With matrix units, both kinds of products.
+    for (size_t k = 0; k < (gni_job_has_units(g->gpu, GN_F16) ? 2 : 1) * sizeof all / sizeof *all; k++) {
+        const size_t i = k % (sizeof all / sizeof *all);
+        gni_job_state(g->gpu)->floats_force = k != i;
         gni_job_state(g->gpu)->winograd_force = 1;
         for (int how = 0; how < 4; how++) check_tiles(g, all[i], TILE_ORDINARY, how);
         for (int kind = 1; kind < TILE_KINDS; kind++) check_tiles(g, all[i], (tile_numbers)kind, kind % 4);
@@ -530,6 +534,7 @@ static void test_tiles(void **state) {
         check_tiles(g, all[i], (tile_numbers)(i % 2), (int)i % 4);
     }
     gni_job_state(g->gpu)->winograd_force = 0;
+    gni_job_state(g->gpu)->floats_force = false;
     g->placement = asked;
 }
 

@@ -13,11 +13,13 @@
 //! variant matmul_split3_128x128 --env=vulkan1.3 --bfloat16 -DGN_PARTS=3 -DGN_STAGES=1 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=64
 //! variant matmul_images_128x128 --env=vulkan1.3 -DGN_IMAGES -DGN_PARTS=2 -DGN_STAGES=1 -DGN_DEEP=2 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=64
 //! variant matmul_images_64x128 --env=vulkan1.3 -DGN_IMAGES -DGN_PARTS=2 -DGN_STAGES=1 -DGN_DEEP=2 -DGN_BM=64 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=32
+//! variant matmul_floats_64x128 --env=vulkan1.3 -DGN_FLOATS -DGN_PARTS=2 -DGN_BM=64 -DGN_BN=128 -DGN_BK=32 -DGN_WM=64 -DGN_WN=32
+//! variant matmul_floats_64x64 --env=vulkan1.3 -DGN_FLOATS -DGN_PARTS=2 -DGN_BM=64 -DGN_BN=64 -DGN_BK=32 -DGN_WM=64 -DGN_WN=32
 //! variant matmul_patch --env=vulkan1.3 -DGN_PATCH -DGN_PARTS=2 -DGN_STAGES=1 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_WM=16 -DGN_WN=32
 //! no-bindings
 //
 // With GN_PARTS the operands are float32 in parts (matmul_split.glsl), with GN_IMAGES images and windows of them, GN_PATCH
-// makes what was not packed.
+// makes what was not packed, and with GN_FLOATS they are made parts on the way (matmul_floats.glsl).
 //
 // A subgroup makes WM x WN of a workgroup's BM x BN. While a slice is multiplied, the next one is on its way in
 // registers. Slices lie in shared memory the way they lie in memory,
@@ -28,6 +30,7 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
 #define GN_BUFFERS 8 // 6 and 7 are epilogue.glsl's, or 6 for the parts' control words or the sums of b's columns
 #define GN_READONLY 0xb
 #include "gn.glsl"
@@ -96,7 +99,9 @@ uvec4 gn_native_round(uvec4 u) {
 // At the end the same memory takes 16 rows of float32 sums from every subgroup.
 #define GN_OUT_PITCH (GN_WN / 4 + 1)
 #define GN_OUT_SIZE (GN_SUBGROUPS * 16 * GN_OUT_PITCH)
-#ifdef GN_PARTS
+#ifdef GN_FLOATS
+#include "matmul_floats.glsl"
+#elif defined(GN_PARTS)
 #include "matmul_split.glsl"
 #else
 shared uvec4 gn_tile[GN_MAX(GN_A_SLICE + GN_B_SLICE, GN_OUT_SIZE)];
@@ -325,7 +330,9 @@ void main() {
     GN_UNIT_C sum[GN_UNITS_M][GN_UNITS_N];
     [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
         [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) sum[i][j] = GN_UNIT_C(0.0);
-#ifdef GN_PARTS
+#ifdef GN_FLOATS
+    GN_FLOATS_LOOP
+#elif defined(GN_PARTS)
     if (gn_load(GN_CONTROL, GN_MODE) != GN_PARTS - 2u) return;
     GN_SPLIT_LOOP
 #else
@@ -487,7 +494,7 @@ void main() {
         for (uint e = lane; e < 4u * GN_WN; e += GN_SUBGROUP) {
             uint r = e / (GN_WN / 4), c = e % (GN_WN / 4);
             vec4 v = uintBitsToFloat(gn_tile[out0 + r * GN_OUT_PITCH + c]);
-#ifdef GN_PARTS
+#if defined(GN_PARTS) && !defined(GN_FLOATS)
             v = gn_unscaled(row + r, column + 4u * c, batch, v);
 #endif
             gn_write_run(row + r, column + 4u * c, batch, v);

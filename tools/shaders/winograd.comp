@@ -9,12 +9,17 @@
 //   step 3   (36, o, tiles) to y                                  A' m A
 //   step 4   (36, o, c) to the gradient of w                      G' m G
 //
+// Behind the 36 of steps 0 to 2 lies what is largest in each workgroup's, infinities and NaN left out: for each channel one
+// number of 128 tiles or c.
+//
 // An invocation has one tile of a channel (steps 2 and 4: one c of an o). Results that are not finite are made again as they
 // are defined: one number too large in a tile spoils the whole of it. They are rare, or all is lost anyway.
 //
 //! no-bindings
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
 #define GN_BUFFERS 4     // 0: what is transformed, 1: what comes out. Steps 3 and 4: 2: x, 3: w or the gradient of y
 #define GN_READONLY 0xd
 #include "gn.glsl"
@@ -110,11 +115,13 @@ float gn_slow_kernel(uint o, uint c, uvec2 shift) {
     }
     return gn_sums[0];
 }
-shared uint gn_spoilt[4];
+shared uint gn_spoilt[4], gn_most;
 
 void main() {
     uint me = gl_LocalInvocationIndex, t = gl_WorkGroupID.x * 128u + me, channel = gl_WorkGroupID.y;
-    bool there = t < GN_TILES, images = GN_STEP != 2u && GN_STEP != 4u;
+    if (me == 0u) gn_most = 0u;
+    barrier();
+    bool there = t < GN_TILES, exists = true, images = GN_STEP != 2u && GN_STEP != 4u;
     uint n = channel, inner = t; // of kernels
     uvec2 at = uvec2(0u);
     if (images) {
@@ -122,6 +129,7 @@ void main() {
         at = 4u * uvec2(t - row * GN_PARAM(GNI_P_WINOGRAD_OF_X), row - q * GN_PARAM(GNI_P_WINOGRAD_OF_Y));
         n = q;
         inner = channel;
+        exists = n < GN_PARAM(GNI_P_WINOGRAD_IMAGES);
     }
     const uint have = GN_STEP == 1u ? 4u : GN_STEP == 2u ? 3u : 6u, give = GN_STEP == 3u ? 4u : GN_STEP == 4u ? 3u : 6u;
     float d[6][6]; // rows
@@ -132,7 +140,7 @@ void main() {
         uint row = GN_PARAM(GNI_P_WINOGRAD_PLAIN + 3u), column = GN_PARAM(GNI_P_WINOGRAD_PLAIN + 4u);
         uint place = gn_place(GNI_P_WINOGRAD_PLAIN, n, inner, from), lead = GN_STEP == 0u ? 1u : 0u;
         [[unroll]] for (uint i = 0u; i < 6u; i++) {
-            bool inside = there && i < have && from.y + i < size.y; // what is in front of the image is very large
+            bool inside = there && exists && i < have && from.y + i < size.y; // what is in front of the image is very large
             uint first = place + i * row;
             d[i] = float[6](0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
             if (GN_GROUPS != 0u) {
@@ -155,10 +163,19 @@ void main() {
         [[unroll]] for (uint i = 0u; i < 6u; i++) d[i][j] = column[i];
     }
     if (GN_STEP < 3u) {
-        [[unroll]] for (uint i = 0u; i < 36u; i++)
-            if (there) gn_store(1u, e + i * step, floatBitsToUint(d[i / 6u][i % 6u]));
+        uint most = 0u;
+        [[unroll]] for (uint i = 0u; i < 36u; i++) {
+            uint v = floatBitsToUint(d[i / 6u][i % 6u]), size = v & 0x7fffffffu;
+            if (there) gn_store(1u, e + i * step, v);
+            if (size < 0x7f800000u) most = max(most, size);
+        }
+        most = subgroupMax(most);
+        if (subgroupElect()) atomicMax(gn_most, most);
+        barrier();
+        if (me == 0u) gn_store(1u, GN_PARAM(GNI_P_WINOGRAD_TO) + 36u * step + channel * ((GN_TILES + 127u) / 128u) + gl_WorkGroupID.x, gn_most);
         return;
     }
+    if (!exists) return;
     bool spoilt = false;
     [[unroll]] for (uint i = 0u; i < 4u; i++)
         [[unroll]] for (uint j = 0u; j < 4u; j++) spoilt = spoilt || (i < give && j < give && !gn_is_finite(d[i][j]));

@@ -108,13 +108,16 @@ typedef enum gn_precision {
     // larger where neighbouring products cancel; infinities and NaN come out the same. Where the device has no such
     // units, and for small products: GN_PRECISION_F32.
     //
-    // Convolutions with kernels of 3x3 and a stride of 1 go by tiles of 4x4 results in float32 (Winograd, 1980; on
-    // Vulkan): a quarter of the multiplications, up to 1 GiB of memory, of which a forward pass leaves 2.25 times x until
-    // the gradient of w, while most memory is free. Errors are about twice those of GN_PRECISION_F32, and of what is
-    // largest in a tile of 6x6 and its channels; results that are not finite are those of GN_PRECISION_F32. Other
-    // convolutions, of 8 channels and more, take the two float16 parts, with one scale for an image, or for a channel
-    // where weights get their gradient: numbers below 2^-27 of the largest one there are held to 2^-51 of that. Where 32
-    // channels of a place, or 64 places of a channel, are all so small, and with infinities or NaN: GN_PRECISION_F32.
+    // Convolutions with kernels of 3x3 and a stride of 1 go by tiles of 4x4 results (Winograd, 1980; on Vulkan): a quarter
+    // of the multiplications, up to 1 GiB of memory, of which a forward pass leaves 2.25 times x until the gradient of w,
+    // while most memory is free. Errors are about twice those of GN_PRECISION_F32, and of what is largest in a tile of 6x6
+    // and its channels; results that are not finite are those of GN_PRECISION_F32. With channels in eights their products
+    // take the two float16 parts, with one scale for 128 tiles that follow each other and one for 64 kernels, or, where
+    // weights get their gradient, for 64 channels of many tiles: numbers below 2^-29 of the largest one there are held to
+    // 2^-51 of that. Other convolutions, of 8 channels and more, take the two parts with one scale for an image, or for a
+    // channel where weights get their gradient: numbers below 2^-27 of the largest one there are held to 2^-51 of that.
+    // Where 32 channels of a place, or 64 places of a channel, are all so small, and with infinities or NaN:
+    // GN_PRECISION_F32.
     GN_PRECISION_HIGH
 } gn_precision;
 

@@ -392,6 +392,7 @@
 #define GNI_P_MATMUL_BATCH_RANK 17
 #define GNI_P_MATMUL_BATCH 18 // 8 x (extent, stride in a, stride in b)
 #define GNI_P_MATMUL_C_ROW 46
+#define GNI_P_MATMUL_ZERO 47        // 0, which compilers do not know
 #define GNI_P_MATMUL_STRIPE 48      // rows of tiles that are taken column by column
 #define GNI_P_MATMUL_WHOLE_TILES 49 // with splits: the first so many, counted over all batches, are not split
 #define GNI_P_MATMUL_WORDS 50
@@ -441,7 +442,8 @@
 #define GNI_P_WINOGRAD_PLAIN 18  // of what they are made of, or become: base, strides of n, channel, y and x
 #define GNI_P_WINOGRAD_X 23      // the same of x, buffer 2
 #define GNI_P_WINOGRAD_W 28      // and of buffer 3
-#define GNI_P_WINOGRAD_WORDS 33
+#define GNI_P_WINOGRAD_IMAGES 33 // tiles of further ones are zeros
+#define GNI_P_WINOGRAD_WORDS 34
 
 #define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
 #define GNI_S_MATVEC_SPECS 5
@@ -506,6 +508,12 @@
 #define GNI_P_PARTS_A_INFO 101
 #define GNI_P_PARTS_B_INFO 102
 #define GNI_P_PARTS_WORDS 103
+// Of operands that the kernel takes apart: where the numbers lie that tell what is largest in each row's 128 neighbours,
+// and how many a row has.
+#define GNI_FLOATS_LINE 128 // neighbours that one such number is of
+#define GNI_P_FLOATS_A_LARGEST 96
+#define GNI_P_FLOATS_B_LARGEST 98
+#define GNI_P_FLOATS_WORDS 100
 // Of images instead: divider of columns by those of an image, or by channels.
 #define GNI_P_IMAGES_LINE 96
 #define GNI_P_IMAGES_LINES_A 99

@@ -261,6 +261,7 @@ typedef struct gni_matmul {
     // column, nothing is fused and there is no bias.
     int prologue;
     bool as_prologue; // by the tiles of a product with a prologue, whose rounding it is to have
+    bool in_parts;    // a kernel may take float32 apart: what winograd.comp made, with what is largest there behind it
     gni_program load;
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;

@@ -105,8 +105,9 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
 
 static bool gni_job_has_winograd(const gni_gpu *gpu) { return gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_winograd); }
 
+// Eights of them, as matrix units read them: those behind the last image's are zeros.
 static int64_t gni_winograd_tiles(const gni_winograd *m) {
-    return m->n * gni_job_ceil(m->out[0], 4) * gni_job_ceil(m->out[1], 4);
+    return 8 * gni_job_ceil(m->n * gni_job_ceil(m->out[0], 4) * gni_job_ceil(m->out[1], 4), 8);
 }
 
 // Images that go at once. 0: not one does.
@@ -159,8 +160,9 @@ static bool gni_job_winograd(gni_gpu *gpu, const gni_winograd *m) {
     const bool kernel = m->step == GNI_WINOGRAD_KERNEL || m->step == GNI_WINOGRAD_KERNEL_RESULT,
                result = m->step == GNI_WINOGRAD_RESULT, image = m->step == GNI_WINOGRAD_IMAGE,
                back = m->step > GNI_WINOGRAD_KERNEL;
-    const int64_t tiles = kernel ? m->c : gni_winograd_tiles(m), channels = image ? m->c : m->o, all = 36 * channels * tiles,
-                  one = 1, x[4] = {m->n, m->c, m->in[0], m->in[1]}, y[4] = {m->n, m->o, m->out[0], m->out[1]},
+    const int64_t tiles = kernel ? m->c : gni_winograd_tiles(m), channels = image ? m->c : m->o,
+                  lines = gni_job_ceil(tiles, GNI_FLOATS_LINE), all = channels * (36 * tiles + (back ? 0 : lines)), one = 1,
+                  x[4] = {m->n, m->c, m->in[0], m->in[1]}, y[4] = {m->n, m->o, m->out[0], m->out[1]},
                   w[4] = {m->o, m->c, 3, 3}, *dim[4];
     dim[back] = kernel ? w : image ? x : y;
     dim[2] = x;
@@ -191,6 +193,7 @@ static bool gni_job_winograd(gni_gpu *gpu, const gni_winograd *m) {
         q[GNI_P_WINOGRAD_X_HAVE + i] = (uint32_t)m->in[1 - i];
         q[GNI_P_WINOGRAD_PLACES + i] = (uint32_t)m->out[1 - i];
     }
+    q[GNI_P_WINOGRAD_IMAGES] = (uint32_t)m->n;
     q[GNI_P_WINOGRAD_DEPTH] = (uint32_t)(result ? m->c : m->n);
     const gni_operand *plain = &m->use[back];
     bool groups = !kernel && plain->stride[3] == 1 && dim[back][3] % 4 == 0 && q[GNI_P_WINOGRAD_PLAIN] % 4 == 0;
@@ -200,7 +203,7 @@ static bool gni_job_winograd(gni_gpu *gpu, const gni_winograd *m) {
     c.generic.n_spec = GNI_S_WINOGRAD_SPECS;
     c.generic.spec[GNI_S_WINOGRAD_STEP] = (uint32_t)m->step;
     c.generic.spec[GNI_S_WINOGRAD_GROUPS] = groups;
-    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), gni_job_ceil(tiles, 128), channels, 1);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), lines, channels, 1);
 }
 
 // Divisions and steps of up to four indices, of which some may be one.

@@ -76,6 +76,7 @@ typedef struct gni_gpu_jobs {
     int n_waiting;
     bool gathers;
     bool even_force; // tests: lines of 16 bits that do not begin at 16 bytes are moved, whatever it takes
+    bool floats_force; // tests: products of tiles are taken apart wherever they can be
     int winograd_force; // tests: 1 asks for it wherever it can work, 2 image by image, -1 never
     int split_force; // tests: 1 to 3 asks for that mode of room `gpu_split` and above wherever it can work, -1 never
 } gni_gpu_jobs;

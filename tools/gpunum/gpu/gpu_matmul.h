@@ -223,6 +223,16 @@ static bool gni_job_sums_pay(const gni_gpu *gpu, const gni_job_tile *t, const gn
 // Of room `gpu_conv`.
 static void gni_job_put_windows(gni_job_call *c, const gni_job_tile *t, uint32_t *layout);
 
+// Where what is largest in the operands lies: behind them, as winograd.comp leaves it.
+static void gni_job_put_floats(gni_job_call *c, const gni_matmul *m, int64_t batches, bool along_k) {
+    uint32_t *w = c->param;
+    w[GNI_P_FLOATS_A_LARGEST] = w[GNI_P_MATMUL_A_BASE] + (uint32_t)(batches * m->m * m->k);
+    w[GNI_P_FLOATS_A_LARGEST + 1] = (uint32_t)gni_job_ceil(m->k, GNI_FLOATS_LINE);
+    w[GNI_P_FLOATS_B_LARGEST] = w[GNI_P_MATMUL_B_BASE] + (uint32_t)(batches * m->n * m->k);
+    w[GNI_P_FLOATS_B_LARGEST + 1] = (uint32_t)gni_job_ceil(along_k ? m->k : m->n, GNI_FLOATS_LINE);
+    c->n_param = GNI_P_FLOATS_WORDS;
+}
+
 static bool gni_job_matmul_sums(gni_gpu *gpu, const gni_matmul *m);
 static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled);
 
@@ -285,6 +295,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     if (c->spare.mem != NULL && !c->parts) *layout |= GNI_F_MATMUL_SPARE;
     if (sums) *layout |= GNI_F_MATMUL_SUMS;
     if (c->windows != NULL) gni_job_put_windows(c, t, layout);
+    if (m->in_parts && t->units) gni_job_put_floats(c, m, batches, !(b & GNI_JOB_ALONG_M));
     gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);
     if (pipeline != NULL && m->prologue != 0)
         gni_log(c->gpu->g, GN_LOG_DEBUG, "gn_matmul: makes operand %d while it reads it", m->prologue);
@@ -432,6 +443,7 @@ static bool gni_job_matmul_halves(gni_gpu *gpu, const gni_matmul *m, int64_t row
 static bool gni_job_matmul_parts(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     gni_matmul part = *m;
     int64_t half;
+    part.in_parts = false; // what is largest lies behind all of an operand
     for (int d = 0; d < m->batch_rank; d++) {
         if (m->batch_dim[d] < 2) continue;
         int64_t inner = m->m * row;
@@ -952,7 +964,7 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     c.gpu = gpu;
     gni_job_matrix_params(&c, &x, batches, use, base);
     if (real && x.n == 1 && !tiled) return gni_job_matvec(&c, m, &x, batches, row, flip);
-    if (!tiled && gni_job_matmul_split(&c, &x, batches, row, &done)) return done;
+    if (!tiled && !m->in_parts && gni_job_matmul_split(&c, &x, batches, row, &done)) return done;
     return gni_job_matmul_tiled(&c, &x, batches, row);
 }
 

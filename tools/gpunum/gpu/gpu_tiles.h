@@ -64,6 +64,11 @@ static const gni_job_tile gni_job_image_tiles[] = {
     {GNI_MODULE_matmul_images_128x128, 128, 128, 32, 41476, 400, 280, 2, 96, true},
     {GNI_MODULE_matmul_images_64x128, 64, 128, 32, 31236, 300, 170, 3, 96, true},
 };
+// Of float32 that the kernel takes apart (matmul_floats.glsl).
+static const gni_job_tile gni_job_float_tiles[] = {
+    {GNI_MODULE_matmul_floats_64x128, 64, 128, 32, 30760, 318, 180, 2, 96, true},
+    {GNI_MODULE_matmul_floats_64x64, 64, 64, 32, 20504, 230, 120, 4, 96, true},
+};
 static const gni_job_tile gni_job_int_tile = {
     GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, 48, false};
 // A CPU's tiles are small, since its compilers are slow with much unrolled code: the last of these, and the next.
@@ -196,7 +201,11 @@ static double gni_job_tile_time(const gni_gpu *gpu, const gni_job_tile *t, const
             each = gni_job_ceil(tiles * splits, units), whole = tiles;
     double area = (double)t->bm * (double)t->bn, time, bytes;
     if (t->units) {
-        time = (double)each * area * gni_job_tile_steps(t, chunk) / gni_job_tile_rate(gpu, t, each);
+        // What is left of the last round has its multiprocessors for itself.
+        const int64_t resident = gni_job_tile_rates(gpu, t).resident, left = m->in_parts ? each % resident : 0;
+        time = (double)(each - left) / gni_job_tile_rate(gpu, t, each);
+        if (left > 0) time += (double)left / gni_job_tile_rate(gpu, t, left);
+        time *= area * gni_job_tile_steps(t, chunk);
         bytes = (double)(splits * batches) * (double)m->m * (double)m->n * 8.0 / 3e6;
     } else {
         whole = gni_job_whole_tiles(gpu, t, tiles, splits);
@@ -299,7 +308,16 @@ static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmu
         tiles = gni_job_prologue_tiles;
         count = (int)(sizeof gni_job_prologue_tiles / sizeof gni_job_prologue_tiles[0]);
     }
-    return gni_job_best_tile(gpu, tiles, count, m, batches, splits);
+    const gni_job_tile *t = gni_job_best_tile(gpu, tiles, count, m, batches, splits);
+    if (!m->in_parts) return t;
+    int64_t parts;
+    const gni_job_tile *u =
+        gni_job_best_tile(gpu, gni_job_float_tiles, (int)GNI_COUNT(gni_job_float_tiles), m, batches, &parts);
+    const gni_gpu_jobs *ops = (gni_gpu_jobs *)gpu->jobs;
+    const bool force = ops != NULL && ops->floats_force;
+    if (!force && gni_job_tile_time(gpu, u, m, batches, parts) >= gni_job_tile_time(gpu, t, m, batches, *splits)) return t;
+    *splits = parts;
+    return u;
 }
 
 // What both kinds of matrix kernels are told. The strides are those of the kernel's own a and b.

@@ -5,6 +5,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/macros.h"
+#include "../core/product.h"
 #include "../ops/views_ops.h"
 #include "../gpu/gpu_conv.h"
 #endif
@@ -34,18 +35,29 @@ static gn_array *gni_winograd_empty(gn_context *g, gn_shape s) {
     return gni_adopt(g, gni_array_empty(g, "convolution", GN_F32, &s));
 }
 
-// What images, gradients or kernels become.
+// What images, gradients or kernels become, and behind it what is largest there.
 static gn_array *gni_winograd_run(gn_context *g, const gni_winograd *d, gni_winograd_step step, gn_array *from) {
-    const bool kernel = step == GNI_WINOGRAD_KERNEL;
-    gn_array *to = gni_winograd_empty(
-        g, GN_SHAPE(36, step == GNI_WINOGRAD_IMAGE ? d->c : d->o, kernel ? d->c : gni_winograd_tiles(d)));
+    const gn_shape s = GN_SHAPE(36, step == GNI_WINOGRAD_IMAGE ? d->c : d->o,
+                                step == GNI_WINOGRAD_KERNEL ? d->c : gni_winograd_tiles(d));
+    const int64_t most = s.dim[1] * gni_job_ceil(s.dim[2], GNI_FLOATS_LINE), stride[3] = {s.dim[1] * s.dim[2], s.dim[2], 1};
+    gn_array *all = gni_winograd_empty(g, GN_SHAPE(36 * stride[0] + most)),
+             *to = all == NULL ? NULL : gni_adopt(g, gni_array_view(g, "convolution", all, &s, stride, 0));
     return gni_winograd_into(g, d, step, from, to, NULL, NULL) ? to : NULL;
 }
 
-// a b of the 36, in C order.
+// a b of the 36, in C order. Both are in memory.
 static gn_array *gni_winograd_product(gn_context *g, gn_array *a, gn_array *b) {
-    gn_array *y = gn_matmul(a, b);
-    return y == NULL || !gni_materialize(g, y) ? NULL : gni_adopt(g, gni_contiguous(g, y));
+    gni_matmul m;
+    gn_shape shape;
+    memset(&m, 0, sizeof m);
+    if (a == NULL || b == NULL || !gni_matmul_shapes(g, "convolution", a, b, &m, &shape)) return NULL;
+    gn_array *y = gni_winograd_empty(g, shape);
+    if (y == NULL) return NULL;
+    gni_take_operand(a, &m.a);
+    gni_take_operand(b, &m.b);
+    gni_take_operand(y, &m.c);
+    m.in_parts = gni_job_has_units(g->gpu, GN_F16) && m.k % 8 == 0; // as is n, where it is tiles
+    return gni_run(g, &gni_kind_matmul, &m, y) ? y : NULL;
 }
 
 // y of x and w. *image, where that is not NULL: what x's tiles became, if they went at once.
