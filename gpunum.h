@@ -57667,7 +57667,7 @@ static gn_array *gni_file_data(gn_context *g, gn_array *a, const void **data) {
 // A file that has something in it stays as it is until the new one, beside it, is whole. What is empty (a device, say) is
 // written itself, and so is a file in a folder that takes no other.
 static bool gni_file_create(gni_file *file) {
-    static const char ending[] = ".partial";
+    static const char ending[] = ".partial00"; // the first number of a hundred that no file has
     if (!gni_file_has_path(file)) return false;
     FILE *old = fopen(file->path, "rb");
     const uint64_t had = old != NULL ? gni_file_measure(old) : 0;
@@ -57681,7 +57681,14 @@ static bool gni_file_create(gni_file *file) {
         }
         memcpy(file->partial, file->path, n);
         memcpy(file->partial + n, ending, sizeof ending);
-        file->f = fopen(file->partial, "wb");
+        file->f = NULL;
+        for (int i = 0; i < 100 && file->f == NULL; i++) {
+            file->partial[n + sizeof ending - 3] = (char)('0' + i / 10);
+            file->partial[n + sizeof ending - 2] = (char)('0' + i % 10);
+            errno = 0;
+            file->f = fopen(file->partial, "wbx");
+            if (file->f == NULL && errno != EEXIST) break;
+        }
 #ifndef _WIN32
         struct stat is; // whoever may not read the old one may not read the new one
         if (file->f != NULL && stat(file->path, &is) == 0) chmod(file->partial, is.st_mode & 0777);
@@ -59307,7 +59314,7 @@ typedef struct gni_csv {
     char delimiter;
     gn_dtype t;
     char point[8]; // what strtod takes for the decimal point
-    char field[128];
+    char field[1208]; // the longest double in full takes 1077
 } gni_csv;
 
 static void gni_csv_begin(gni_csv *c, gni_file *file, gn_dtype t, char delimiter) {
@@ -59379,7 +59386,7 @@ static bool gni_csv_field(gni_csv *c, int64_t column, bool *last) {
     }
     size_t n = (size_t)(stop - from);
     if (n == 0) return gni_csv_fail(c, column, "there is no number");
-    if (n + sizeof c->point > sizeof c->field) return gni_csv_fail(c, column, "the number is longer than 119 characters");
+    if (n + sizeof c->point > sizeof c->field) return gni_csv_fail(c, column, "the number is longer than 1200 characters");
     size_t k = 0;
     for (size_t i = 0; i < n; i++) {
         if (from[i] == 0) return gni_csv_fail(c, column, "there is a zero byte");

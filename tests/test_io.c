@@ -92,7 +92,7 @@ static void test_replaced(void **state) {
     expect_error(g, GN_ERROR_IO, "gn_save_npy: cannot write replaced.npy: File too large");
 #endif
     expect_values(gn_load_npy(g, "replaced.npy"), 0, 1, 2, 3);
-    assert_null(fopen("replaced.npy.partial", "rb"));
+    assert_null(fopen("replaced.npy.partial00", "rb"));
 #if !defined(_WIN32) && !defined(__EMSCRIPTEN__)
     struct stat is;
     assert_int_equal(chmod("replaced.npy", 0600), 0);
@@ -103,7 +103,19 @@ static void test_replaced(void **state) {
     assert_int_equal(stat("replaced.npy", &is), 0);
     assert_int_equal(is.st_mode & 0777, 0600);
 #endif
-    assert_null(fopen("replaced.npy.partial", "rb"));
+    assert_null(fopen("replaced.npy.partial00", "rb"));
+    FILE *other = fopen("replaced.npy.partial00", "wb"); // somebody's, or of a save at the same time
+    fputs("stays", other);
+    fclose(other);
+    char text[6] = "";
+    assert_int_equal(gn_save_npy(a, "replaced.npy"), GN_OK);
+    expect_values(gn_load_npy(g, "replaced.npy"), 0, 1, 2, 3);
+    other = fopen("replaced.npy.partial00", "rb");
+    assert_non_null(fgets(text, sizeof text, other));
+    fclose(other);
+    remove("replaced.npy.partial00");
+    assert_string_equal(text, "stays");
+    assert_null(fopen("replaced.npy.partial01", "rb"));
 }
 
 // An .npy file of 24 bytes of data with that header.
@@ -422,6 +434,14 @@ static void test_csv_text(void **state) {
         snprintf(says, sizeof says, "gn_load_csv_memory: memory: line 1, column %d: there is no number", column);
         expect_error(g, GN_ERROR_FORMAT, says);
     }
+    // As printf writes doubles in full.
+    char digits[1500];
+    snprintf(digits, sizeof digits, "%f,-%.1074f", 1.7976931348623157e308, 4.9406564584124654e-324);
+    expect_values(csv(g, digits, GN_F64), 1.7976931348623157e308, -4.9406564584124654e-324);
+    memset(digits, '0', 1201);
+    digits[1201] = 0;
+    assert_null(csv(g, digits, GN_F64));
+    expect_error(g, GN_ERROR_FORMAT, "gn_load_csv_memory: memory: line 1, column 1: the number is longer than 1200 characters");
     size_t n = gn_save_csv_memory(a, "a,b,c", 0, out, sizeof out - 1);
     assert_string_equal(out, "a,b,c\n0,0.1,0.2\n0.3,0.4,0.5\n");
     assert_int_equal(n, strlen(out));

@@ -16,7 +16,7 @@ typedef struct gni_csv {
     char delimiter;
     gn_dtype t;
     char point[8]; // what strtod takes for the decimal point
-    char field[128];
+    char field[1208]; // the longest double in full takes 1077
 } gni_csv;
 
 static void gni_csv_begin(gni_csv *c, gni_file *file, gn_dtype t, char delimiter) {
@@ -88,7 +88,7 @@ static bool gni_csv_field(gni_csv *c, int64_t column, bool *last) {
     }
     size_t n = (size_t)(stop - from);
     if (n == 0) return gni_csv_fail(c, column, "there is no number");
-    if (n + sizeof c->point > sizeof c->field) return gni_csv_fail(c, column, "the number is longer than 119 characters");
+    if (n + sizeof c->point > sizeof c->field) return gni_csv_fail(c, column, "the number is longer than 1200 characters");
     size_t k = 0;
     for (size_t i = 0; i < n; i++) {
         if (from[i] == 0) return gni_csv_fail(c, column, "there is a zero byte");

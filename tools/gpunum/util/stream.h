@@ -196,7 +196,7 @@ static gn_array *gni_file_data(gn_context *g, gn_array *a, const void **data) {
 // A file that has something in it stays as it is until the new one, beside it, is whole. What is empty (a device, say) is
 // written itself, and so is a file in a folder that takes no other.
 static bool gni_file_create(gni_file *file) {
-    static const char ending[] = ".partial";
+    static const char ending[] = ".partial00"; // the first number of a hundred that no file has
     if (!gni_file_has_path(file)) return false;
     FILE *old = fopen(file->path, "rb");
     const uint64_t had = old != NULL ? gni_file_measure(old) : 0;
@@ -210,7 +210,14 @@ static bool gni_file_create(gni_file *file) {
         }
         memcpy(file->partial, file->path, n);
         memcpy(file->partial + n, ending, sizeof ending);
-        file->f = fopen(file->partial, "wb");
+        file->f = NULL;
+        for (int i = 0; i < 100 && file->f == NULL; i++) {
+            file->partial[n + sizeof ending - 3] = (char)('0' + i / 10);
+            file->partial[n + sizeof ending - 2] = (char)('0' + i % 10);
+            errno = 0;
+            file->f = fopen(file->partial, "wbx");
+            if (file->f == NULL && errno != EEXIST) break;
+        }
 #ifndef _WIN32
         struct stat is; // whoever may not read the old one may not read the new one
         if (file->f != NULL && stat(file->path, &is) == 0) chmod(file->partial, is.st_mode & 0777);
