@@ -1,7 +1,7 @@
 // shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
-// Sources: 0213c1d3f08bbcc7aa49f7bd0233585889ee251073bf37988f50bf259d9071c9
+// Sources: 8e1f7e977d990fec242be4e554f1292343638bd570f73b61bd5413e664184770
 #ifdef GNI_WGSL_WANTED
 #ifndef GNI_SHADERS_WGSL_H
 #define GNI_SHADERS_WGSL_H

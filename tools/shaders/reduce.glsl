@@ -19,6 +19,7 @@
 // what a lane takes at a time is added up before it joins (s, c). Of moments both outputs are x: sums of what x is more than a
 // number near its mean and of the squares of that become the variance and the mean.
 
+#extension GL_EXT_control_flow_attributes : require
 #define GN_BUFFERS 11
 #define GN_READONLY 0xff
 #include "gn.glsl"
@@ -461,6 +462,54 @@ void gn_take_step(uvec4 v, uint unit, uint t, bool first, inout uvec4 s, inout u
     }
 }
 
+// Of a sum of floats what a lane takes at a time is added up before it joins (s, c).
+#define GN_FOURS (GN_CODE == GN_SUM && GN_N_OUT != 2u)
+
+// Sums whose loop does not look at the range: of what is not finite afterwards it is gone through again, for scaled numbers. Pairs
+// of rows are faster the other way.
+#define GN_REDOES (GN_CODE == GN_SUM && (GN_COLUMNS || GN_N_OUT != 2u))
+// Of both outputs: 1, or GN_NEAR for elements whose sums have left the range.
+GN_REAL gn_sum_scale, gn_second_scale;
+
+// As gn_join_sums with one number, but it does not look at the range.
+void gn_add_number(inout uvec4 s, inout uvec4 c, uvec4 p) {
+    GN_REAL a = GN_TO_REAL(s), b = GN_TO_REAL(p);
+    precise GN_REAL sum = a + b;
+    precise GN_REAL t = sum - a;
+    precise GN_REAL lost = (a - (sum - t)) + (b - t);
+    precise GN_REAL rest = GN_TO_REAL(c) + lost;
+    s = GN_FROM_REAL(sum);
+    c = GN_FROM_REAL(rest);
+}
+// Whether elements of a sum are to be made again, for which `scale` is changed.
+bool gn_is_beyond(uvec4 s, uvec4 c, inout GN_REAL scale) {
+    GN_BOOLS near = GN_BOTH(gn_isfinite(GN_TO_REAL(s)), gn_isfinite(GN_TO_REAL(c)));
+    scale = mix(GN_REAL(GN_NEAR), GN_REAL(1.0), near);
+    return !all(near);
+}
+// A sum of scaled numbers as what gn_join_sums takes. Where it is infinite c is NaN.
+void gn_mark_scaled(inout uvec4 s, inout uvec4 c, GN_REAL scale) {
+    precise GN_REAL both = GN_TO_REAL(s) + GN_TO_REAL(c), sum = mix(both, GN_TO_REAL(s), gn_isnan(GN_TO_REAL(c)));
+    GN_BOOLS near = equal(scale, GN_REAL(1.0));
+    s = GN_PICK(near, s, GN_FROM_REAL(sum));
+    c = GN_PICK(near, c, GN_NAN);
+}
+// Whether a lane has its sums, `again`: which it made for the second time.
+bool gn_is_made(bool again, inout uvec4 s, inout uvec4 c) {
+    bool beyond = false;
+    if (GN_REDOES) {
+        if (again) {
+            gn_mark_scaled(s, c, gn_sum_scale);
+            if (GN_PAIR) gn_mark_scaled(gn_second_s, gn_second_c, gn_second_scale);
+        } else {
+            beyond = gn_is_beyond(s, c, gn_sum_scale);
+            if (GN_PAIR && gn_is_beyond(gn_second_s, gn_second_c, gn_second_scale)) beyond = true;
+            if (beyond) s = c = gn_second_s = gn_second_c = uvec4(0u);
+        }
+    }
+    return !beyond;
+}
+
 // What the program made of step t, added to what `u` steps before it gave.
 void gn_add_step(uint unit, uint t, uint u, inout uvec4 p, inout uvec4 q) {
     uvec4 v = gn_r[GN_OUT_REG(0)], w = gn_r[GN_OUT_REG(1)];
@@ -479,19 +528,15 @@ void gn_add_step(uint unit, uint t, uint u, inout uvec4 p, inout uvec4 q) {
         w = mix(w, uvec4(0u), outside);
 #endif
     }
+    precise GN_REAL scaled = GN_TO_REAL(v) * gn_sum_scale, second = GN_TO_REAL(w) * gn_second_scale;
+    v = GN_FROM_REAL(scaled);
+    w = GN_FROM_REAL(second);
     precise GN_REAL x = GN_TO_REAL(p) + GN_TO_REAL(v);
     precise GN_REAL y = GN_TO_REAL(q) + GN_TO_REAL(w);
     p = u == 0u ? v : GN_FROM_REAL(x);
     q = u == 0u ? w : GN_FROM_REAL(y);
 }
-void gn_join_steps(uvec4 p, uvec4 q, inout uvec4 s, inout uvec4 c) {
-    gn_join_sums(s, c, p, uvec4(0u));
-    gn_join_sums(gn_second_s, gn_second_c, q, uvec4(0u));
-}
-
-// Of a sum of floats what a lane takes at a time is added up before it joins (s, c), as long as that stays in the range.
-#define GN_FOURS (GN_CODE == GN_SUM && !GN_PAIR)
-void gn_add_sum(uvec4 v, uint unit, uint t, uint u, inout uvec4 p, inout uvec4 s, inout uvec4 c) {
+void gn_add_sum(uvec4 v, uint unit, uint t, uint u, inout uvec4 p) {
     uint i = gn_step_index(unit, t);
     if (!GN_COLUMNS && i + GN_GROUP_SIZE > GN_REDUCED) {
 #ifdef GN_X64
@@ -500,16 +545,17 @@ void gn_add_sum(uvec4 v, uint unit, uint t, uint u, inout uvec4 p, inout uvec4 s
         v = mix(v, uvec4(0u), greaterThanEqual(i + uvec4(0u, 1u, 2u, 3u), uvec4(GN_REDUCED)));
 #endif
     }
-    if (u == 0u) {
-        p = v;
-        return;
-    }
-    precise GN_REAL x = GN_TO_REAL(p) + GN_TO_REAL(v);
-    if (all(gn_isfinite(x))) {
-        p = GN_FROM_REAL(x);
-    } else {
+    precise GN_REAL scaled = GN_TO_REAL(v) * gn_sum_scale, x = GN_TO_REAL(p) + scaled;
+    p = GN_FROM_REAL(u == 0u ? scaled : x);
+}
+// What was added up joins (s, c) and, of pairs, the second.
+void gn_join_steps(uvec4 p, uvec4 q, inout uvec4 s, inout uvec4 c) {
+    if (GN_REDOES) {
+        gn_add_number(s, c, p);
+        if (GN_PAIR) gn_add_number(gn_second_s, gn_second_c, q);
+    } else if (GN_PAIR) {
         gn_join_sums(s, c, p, uvec4(0u));
-        p = v;
+        gn_join_sums(gn_second_s, gn_second_c, q, uvec4(0u));
     }
 }
 
@@ -583,20 +629,21 @@ void gn_interpret_steps(uint unit, bool samples, uint steps, uint first, uint en
             gn_take_step(gn_r[GN_OUT_REG(0)], unit, t, t == first + lane, s, c);
             continue;
         }
-        if (GN_FOURS) gn_add_sum(gn_r[GN_OUT_REG(0)], unit, t, u++, p, s, c);
+        if (GN_FOURS) gn_add_sum(gn_r[GN_OUT_REG(0)], unit, t, u++, p);
         else gn_add_step(unit, t, u++, p, q);
         if (u < GN_PER_LANE && t + GN_LANES < end) continue;
-        if (GN_FOURS) gn_join_sums(s, c, p, uvec4(0u));
-        else gn_join_steps(p, q, s, c);
+        gn_join_steps(p, q, s, c);
         u = 0u;
     }
 }
 
 void gn_reduce_steps(uint unit, uint steps, uint first, uint end, uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
     GN_REAL mean = GN_REAL(0.0);
-    for (uint turn = GN_MOMENTS ? 0u : 1u; turn < 2u; turn++) {
+    gn_sum_scale = gn_second_scale = GN_REAL(1.0);
+    for (uint turn = GN_MOMENTS ? 0u : 1u; turn < 3u; turn++) {
         gn_interpret_steps(unit, turn == 0u, steps, first, end, lane, s, c, mean);
         if (turn == 0u) gn_join_shift(mean, lane, lane_step);
+        else if (gn_is_made(turn == 2u, s, c)) break;
     }
 }
 
@@ -632,7 +679,9 @@ void gn_reduce_steps(uint unit, uint steps, uint first, uint end, uint lane, uin
     uint n = GN_COLUMNS ? GN_KEPT : GN_REDUCED;
     if (GN_MOMENTS) gn_find_shift(unit, steps, lane, lane_step);
     if (!GN_COLUMNS) gn_place_scalar(unit);
-    for (uint t = first + lane; t < end; t += GN_LANES * GN_PER_LANE) {
+    gn_sum_scale = gn_second_scale = GN_REAL(1.0);
+    [[dont_unroll]] for (uint turn = 0u; turn < 2u; turn++) {
+        for (uint t = first + lane; t < end; t += GN_LANES * GN_PER_LANE) {
 #define GN_LOAD_STEP(U)                                                                            \
     {                                                                                              \
         uint u = min(t + U * GN_LANES, end - 1u);                                                  \
@@ -643,14 +692,15 @@ void gn_reduce_steps(uint unit, uint steps, uint first, uint end, uint lane, uin
     if (t + U * GN_LANES < end) {                                                                  \
         gn_run_group(U);                                                                           \
         if (GN_PAIR) gn_add_step(unit, t + U * GN_LANES, U, p, q);                                 \
-        else if (GN_FOURS) gn_add_sum(gn_r[GN_OUT_REG(0)], unit, t + U * GN_LANES, U, p, s, c);    \
+        else if (GN_FOURS) gn_add_sum(gn_r[GN_OUT_REG(0)], unit, t + U * GN_LANES, U, p);          \
         else gn_take_step(gn_r[GN_OUT_REG(0)], unit, t + U * GN_LANES, U == 0u && t == first + lane, s, c); \
     }
-        uvec4 p = uvec4(0u), q = uvec4(0u);
-        GN_FOR_GROUPS(GN_LOAD_STEP)
-        GN_FOR_GROUPS(GN_JOIN_STEP)
-        if (GN_PAIR) gn_join_steps(p, q, s, c);
-        else if (GN_FOURS) gn_join_sums(s, c, p, uvec4(0u));
+            uvec4 p = uvec4(0u), q = uvec4(0u);
+            GN_FOR_GROUPS(GN_LOAD_STEP)
+            GN_FOR_GROUPS(GN_JOIN_STEP)
+            gn_join_steps(p, q, s, c);
+        }
+        if (gn_is_made(turn == 1u, s, c)) break;
     }
 }
 
