@@ -119,8 +119,10 @@ shared uint gn_spoilt[4], gn_most;
 
 void main() {
     uint me = gl_LocalInvocationIndex, t = gl_WorkGroupID.x * 128u + me, channel = gl_WorkGroupID.y;
-    if (me == 0u) gn_most = 0u;
-    barrier();
+    if (GN_STEP < 3u) {
+        if (me == 0u) gn_most = 0u;
+        barrier();
+    }
     bool there = t < GN_TILES, exists = true, images = GN_STEP != 2u && GN_STEP != 4u;
     uint n = channel, inner = t; // of kernels
     uvec2 at = uvec2(0u);
@@ -172,7 +174,7 @@ void main() {
         most = subgroupMax(most);
         if (subgroupElect()) atomicMax(gn_most, most);
         barrier();
-        if (me == 0u) gn_store(1u, GN_PARAM(GNI_P_WINOGRAD_TO) + 36u * step + channel * ((GN_TILES + 127u) / 128u) + gl_WorkGroupID.x, gn_most);
+        if (me == 0u) gn_store(1u, GN_PARAM(GNI_P_WINOGRAD_TO) + 36u * step + channel * gl_NumWorkGroups.x + gl_WorkGroupID.x, gn_most);
         return;
     }
     if (!exists) return;
