@@ -12291,6 +12291,7 @@ struct gni_node {
     uint32_t *version; // of in[i] when recorded
     uint32_t made;     // of the output then: what works in several steps writes its result several times
     bool reads_output; // `backward` reads its value, which gni_back_reads cannot see
+    bool remade;       // the output, pending, reads one array of its size, and `backward` reads that anyway
     uint64_t serial;   // recording order
     int64_t param[12]; // the op's own
     double real[2];
@@ -51770,8 +51771,12 @@ static gn_array *gni_grad_gelu(gn_array *gy, gn_array *a) {
     return gni_slope_by(gy, gn_add(big_phi, gn_mul(a, phi)));
 }
 
-// 0 at 0, as in PyTorch. A choice, not a product: infinity times 0 would be NaN.
+// 0 at 0, as in PyTorch. A choice, not a product: infinity times 0 would be NaN. On a GPU, where reading is what takes
+// time, a norm's result is made again: its gradient reads what it is made of, but not y.
 static gn_array *gni_grad_relu(gn_array *gy, gn_array *y) {
+    gn_array *a = y->node != NULL && y->node->n_in == 1 ? y->node->in[0] : NULL;
+    const bool remade = y->on_gpu && gni_is_input(gy) && a != NULL && a->node != NULL && a->node->remade && gni_is_pending(a);
+    if (remade) y = a;
     return gn_where(gn_le_s(y, 0.0), gni_zero_like(gy), gy);
 }
 
@@ -55873,6 +55878,17 @@ static void gni_norm_back_weights(gn_context *g, gn_array *gy, gn_array *z, cons
     if (product && (!sum || set == 0)) y[1] = gni_unbroadcast(in[1], &w->shape);
 }
 
+// How many arrays of so many elements a pending one reads.
+static int gni_norm_reads(const gn_array *a, int64_t elements, uint32_t walk) {
+    gni_expr *e = gni_is_pending(a) ? a->expr : NULL;
+    int reads = 0;
+    if (e == NULL) return gni_elements(&a->shape) >= elements;
+    if (e->walk == walk) return 0;
+    e->walk = walk;
+    for (int i = 0; i < e->n_src; i++) reads += e->src[i] != NULL ? gni_norm_reads(e->src[i], elements, walk) : 0;
+    return reads;
+}
+
 // With z = (x - mean) scale and h = gy w: scale (h - mean(h) - z mean(h z)). Sums over the axes of w serve where w does not
 // vary along those of the moments.
 static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -55888,7 +55904,7 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gy = gni_as(gy, x->dtype);
     if (gy == NULL || z == NULL) return false;
     // Sums and the gradient of x both read it, and what comes by other ways may: of many arrays it is made once.
-    if (gni_is_pending(gy) && gy->expr->leaves > 3 && !gni_materialize(g, gy)) return false;
+    if (gni_norm_reads(gy, gni_elements(&x->shape), ++g->walk) > 3 && !gni_materialize(g, gy)) return false;
     gx[GNI_NORM_X] = gni_wanted(node, GNI_NORM_X) ? gni_norm_back_rows(g, node, gy) : NULL;
     if (g->call_failed) return false;
     if (gx[GNI_NORM_X] == NULL && gni_norm_back_plain(g, node, gy, gx) && (gx[GNI_NORM_W] != NULL || gx[GNI_NORM_B] != NULL))
@@ -55968,6 +55984,7 @@ static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_arr
     if (node != NULL) {
         node->param[0] = set;
         node->real[0] = eps;
+        node->remade = centred;
     }
     return y;
 }

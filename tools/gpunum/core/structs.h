@@ -139,6 +139,7 @@ struct gni_node {
     uint32_t *version; // of in[i] when recorded
     uint32_t made;     // of the output then: what works in several steps writes its result several times
     bool reads_output; // `backward` reads its value, which gni_back_reads cannot see
+    bool remade;       // the output, pending, reads one array of its size, and `backward` reads that anyway
     uint64_t serial;   // recording order
     int64_t param[12]; // the op's own
     double real[2];

@@ -59,8 +59,12 @@ static gn_array *gni_grad_gelu(gn_array *gy, gn_array *a) {
     return gni_slope_by(gy, gn_add(big_phi, gn_mul(a, phi)));
 }
 
-// 0 at 0, as in PyTorch. A choice, not a product: infinity times 0 would be NaN.
+// 0 at 0, as in PyTorch. A choice, not a product: infinity times 0 would be NaN. On a GPU, where reading is what takes
+// time, a norm's result is made again: its gradient reads what it is made of, but not y.
 static gn_array *gni_grad_relu(gn_array *gy, gn_array *y) {
+    gn_array *a = y->node != NULL && y->node->n_in == 1 ? y->node->in[0] : NULL;
+    const bool remade = y->on_gpu && gni_is_input(gy) && a != NULL && a->node != NULL && a->node->remade && gni_is_pending(a);
+    if (remade) y = a;
     return gn_where(gn_le_s(y, 0.0), gni_zero_like(gy), gy);
 }
 

@@ -199,6 +199,17 @@ static void gni_norm_back_weights(gn_context *g, gn_array *gy, gn_array *z, cons
     if (product && (!sum || set == 0)) y[1] = gni_unbroadcast(in[1], &w->shape);
 }
 
+// How many arrays of so many elements a pending one reads.
+static int gni_norm_reads(const gn_array *a, int64_t elements, uint32_t walk) {
+    gni_expr *e = gni_is_pending(a) ? a->expr : NULL;
+    int reads = 0;
+    if (e == NULL) return gni_elements(&a->shape) >= elements;
+    if (e->walk == walk) return 0;
+    e->walk = walk;
+    for (int i = 0; i < e->n_src; i++) reads += e->src[i] != NULL ? gni_norm_reads(e->src[i], elements, walk) : 0;
+    return reads;
+}
+
 // With z = (x - mean) scale and h = gy w: scale (h - mean(h) - z mean(h z)). Sums over the axes of w serve where w does not
 // vary along those of the moments.
 static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -214,7 +225,7 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gy = gni_as(gy, x->dtype);
     if (gy == NULL || z == NULL) return false;
     // Sums and the gradient of x both read it, and what comes by other ways may: of many arrays it is made once.
-    if (gni_is_pending(gy) && gy->expr->leaves > 3 && !gni_materialize(g, gy)) return false;
+    if (gni_norm_reads(gy, gni_elements(&x->shape), ++g->walk) > 3 && !gni_materialize(g, gy)) return false;
     gx[GNI_NORM_X] = gni_wanted(node, GNI_NORM_X) ? gni_norm_back_rows(g, node, gy) : NULL;
     if (g->call_failed) return false;
     if (gx[GNI_NORM_X] == NULL && gni_norm_back_plain(g, node, gy, gx) && (gx[GNI_NORM_W] != NULL || gx[GNI_NORM_B] != NULL))
@@ -294,6 +305,7 @@ static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_arr
     if (node != NULL) {
         node->param[0] = set;
         node->real[0] = eps;
+        node->remade = centred;
     }
     return y;
 }
