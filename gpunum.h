@@ -598,6 +598,7 @@ GPUNUM_API gn_array *gn_array_from(gn_context *g, gn_dtype t, gn_shape s, const 
 // pending (gn_eval). Bytes of GN_BOOL must be 0 or 1.
 GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *data,
                                    gn_free_fn release, void *user);
+
 GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s); // memory on first use; 0 where never written
 GPUNUM_API gn_array *gn_zeros(gn_context *g, gn_dtype t, gn_shape s);
 GPUNUM_API gn_array *gn_ones(gn_context *g, gn_dtype t, gn_shape s);
@@ -918,6 +919,7 @@ GPUNUM_API gn_array *gn_all(gn_array *a, gn_axes axes);  // bool: are all of the
 // raveled array.
 GPUNUM_API gn_array *gn_argmin(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_argmax(gn_array *a, gn_axes axis);
+
 GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes); // integers give float32
 GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof); // over n - ddof
 GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, double ddof);

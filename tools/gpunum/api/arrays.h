@@ -40,6 +40,7 @@ GPUNUM_API gn_array *gn_array_from(gn_context *g, gn_dtype t, gn_shape s, const 
 // pending (gn_eval). Bytes of GN_BOOL must be 0 or 1.
 GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *data,
                                    gn_free_fn release, void *user);
+
 GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s); // memory on first use; 0 where never written
 GPUNUM_API gn_array *gn_zeros(gn_context *g, gn_dtype t, gn_shape s);
 GPUNUM_API gn_array *gn_ones(gn_context *g, gn_dtype t, gn_shape s);

@@ -20,6 +20,7 @@ GPUNUM_API gn_array *gn_all(gn_array *a, gn_axes axes);  // bool: are all of the
 // raveled array.
 GPUNUM_API gn_array *gn_argmin(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_argmax(gn_array *a, gn_axes axis);
+
 GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes); // integers give float32
 GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof); // over n - ddof
 GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, double ddof);
