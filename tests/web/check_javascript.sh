@@ -35,7 +35,7 @@ weighs "core.wasm" package/core.wasm 309500
 weighs "core-relaxed.wasm" package/core-relaxed.wasm 310400
 weighs "core-gpu.wasm" package/core-gpu.wasm 486000
 weighs "core.mjs" package/core.mjs 7000
-weighs "gpunum.js" package/gpunum.js 13400
+weighs "gpunum.js" package/gpunum.js 13950
 emcc() {
     "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -DNDEBUG -msimd128 -Oz "$@"
 }

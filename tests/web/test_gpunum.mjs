@@ -242,6 +242,7 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         assert.throws(() => kept.deep[0].add(lost), /its scope has ended/);
         assert.throws(() => g.scope(() => { g.ones([3]); throw new RangeError('x'); }), RangeError);
         assert.throws(() => g.scope(async () => {}), /cannot wait/);
+        assert.throws(() => g.scope(null), /^TypeError: gpunum: null where a function is asked for/);
         kept.deep[0].dispose();
         kept.deep[0].dispose(); // does nothing
         if (Symbol.dispose) {
@@ -303,6 +304,56 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
             assert.throws(() => g.array(bad), /gpunum|array/);
         assert.deepEqual(g.array(new Uint8ClampedArray([3, 4])).dtype, 'u8');
         assert.throws(() => g.zeros([4]).write(new Float64Array(2)), /takes Float32Array/);
+    });
+    it('makes no other number of one that its dtype does not have', () => {
+        const outside = (list, dtype) => assert.throws(() => g.array(list, undefined, dtype), e => e instanceof GpunumError && e.status === 1 && /outside of/.test(e.message), `${list} ${dtype}`);
+        outside([1, 300], 'u8');
+        outside([-1], 'u64');
+        outside([1e20], 'i32');
+        outside([NaN], 'i32');
+        outside([2n ** 63n], 'i64');
+        outside([2 ** 63], 'i64');
+        for (const bad of ['a', null, undefined, NaN, {}]) assert.throws(() => g.array([1, bad], undefined, 'i64'), /^TypeError: gpunum: /);
+        assert.deepEqual(g.array([1.5, -1.5, 2n], undefined, 'i64').toArray(), [1n, -1n, 2n]); // as full and NumPy cut
+        assert.deepEqual(g.array([1.5, -0.5, true], undefined, 'i32').toArray(), [1, 0, 1]);
+        assert.deepEqual(g.array([2n ** 64n - 1n], undefined, 'u64').toArray(), [2n ** 64n - 1n]);
+        assert.deepEqual(g.array([0.5, 256, NaN, 0, -0], undefined, 'bool').toArray(), [1, 1, 1, 0, 0]);
+        assert.deepEqual(g.array(Float64Array.of(1, 2, 3, 4), [2], 'c64').toArray(), [[1, 2], [3, 4]]);
+        assert.deepEqual(g.array(Int32Array.of(1, 2), [2], 'c128').toArray(), [[1, 0], [2, 0]]);
+        assert.deepEqual(g.array([1, 2, 3, 4], [2n, 2]).toArray(), [[1, 2], [3, 4]]);
+        const i = g.array([1, 2], undefined, 'i32');
+        assert.deepEqual(i.add([2 ** 40, 1]).toArray(), [2n ** 40n + 1n, 3n]);
+        assert.deepEqual(i.add(2n ** 40n).toArray(), [2n ** 40n + 1n, 2n ** 40n + 2n]);
+        assert.deepEqual(i.cast('u8').lt(300n).toArray(), [1, 1]);
+        assert.equal(i.add(1n).dtype, 'i32');
+        for (const f of [() => g.zeros([2 ** 64]), () => g.zeros([2n ** 64n + 2n]), () => i.roll(2n ** 63n), () => g.seed(2n ** 64n), () => g.seed(-(2n ** 63n) - 1n)])
+            assert.throws(f, /where a whole number of 64 bits is asked for/);
+        g.seed(2n ** 64n - 1n);
+        for (const f of [() => g.zeros(new Array(2)), () => g.zeros([, 3]), () => i.sum([, 0]), () => i.splitAt([, 1]), () => g.concat([i, , i]), () => i.fftn([, 2])]) // lists with holes
+            assert.throws(f, /^TypeError: gpunum: .*undefined where (a number|an array) is asked for/);
+    });
+    it('takes numbers for what the arrays beside them are', () => {
+        const m = g.array([true, false]), long = g.array([2n ** 60n + 1n, 5n], undefined, 'i64');
+        assert.deepEqual(m.where(long, 0).toArray(), [2n ** 60n + 1n, 0n]);
+        assert.deepEqual(m.where(0, long).toArray(), [0n, 5n]);
+        assert.deepEqual(g.array([2.5, 0]).where(long, 7).toArray(), [2n ** 60n + 1n, 7n]); // whatever the condition is
+        assert.equal(m.where(g.ones([2], 'f16'), 1).dtype, 'f16');
+        assert.equal(m.where(1, 2).dtype, 'f32');
+        assert.equal(m.where(true, false).dtype, 'bool');
+        assert.deepEqual(m.and(true).toArray(), [1, 0]);
+        assert.equal(m.or(false).dtype, 'bool');
+        assert.deepEqual([g.randint([5], 0, 10).dtype, g.permutation(4).dtype, g.randint([2], 0, 9, 'u8').dtype], ['i64', 'i64', 'u8']);
+        assert.equal(JSON.stringify({ at: m.argmax(), big: [g.array([3n, -4n], undefined, 'i64')] }), '{"at":0,"big":[[3,-4]]}');
+    });
+    it('takes lists and text that are longer than a stack', () => {
+        const a = g.array([1, 2]), many = Array(300000).fill(a), places = Array(300000).fill(1);
+        assert.equal(g.concat(many).sum().item(), 900000);
+        assert.throws(() => a.pad(places), GpunumError);
+        assert.throws(() => a.sum(places), GpunumError);
+        assert.throws(() => a.normalize(places, places), GpunumError);
+        assert.throws(() => g.einsum('i'.repeat(2 ** 21), [a]), GpunumError);
+        assert.equal(g.lrMultiStep(0, 0.5, places.map((_, i) => i + 1)), 0.5);
+        assert.deepEqual([g.large.length, a.add(1).toArray()], [0, [2, 3]]);
     });
     it('has defaults where NumPy and PyTorch have them, and says where none', () => {
         const x = g.array([[-1, 2], [3, Infinity]]), i = g.array([1, 4, 9], undefined, 'i32');
@@ -509,6 +560,7 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         assert.deepEqual(new Float32Array(saved.slice(from + 10 + view.readUInt16LE(from + 8)).slice(0, 24).buffer), a);
         assert.deepEqual(g.loadNpz(saved)['ä'].toArray(), [1, 2]);
         assert.throws(() => g.saveNpz({ x: 3 }), /number where an array/);
+        assert.deepEqual([g.saveNpz({}).length, g.loadNpz(g.saveNpz({}))], [22, {}]);
         assert.deepEqual(g.loadNpy(npy([6], a)).readSync(), a);
         assert.deepEqual(g.loadIdx(Uint8Array.of(0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 255)).toArray(), [[1, 2, 3], [4, 5, 255]]);
         assert.throws(() => g.loadIdx(Uint8Array.of(0, 0, 8, 1, 0, 0, 0, 9, 1)), /gn_load_idx_memory/);
@@ -522,6 +574,7 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
             ['1,,2', /line 1, column 2: ''/], ['0x10', /not a number/], ['256', /'256' is out of the range of u8/, 'u8'], ['1.5', /not a number of dtype i32/, 'i32']])
             assert.throws(() => g.loadCsv(text, 0, ',', dtype), e => e instanceof GpunumError && e.status === 7 && why.test(e.message), text);
         assert.throws(() => g.loadCsv('1', 0, '.'), /'.' cannot separate numbers/);
+        assert.throws(() => g.loadCsv('1', 0, ',', 'zz'), /no dtype zz/);
         assert.throws(() => g.loadCsv('1', 0, ',', 'c64'), /c64 has no form/);
         assert.equal(g.array([[1, 0.1], [-Infinity, 1e30]]).saveCsv('a,b'), 'a,b\n1,0.1\n-inf,1e+30\n');
         assert.equal(g.array([1n, -(2n ** 62n)], undefined, 'i64').saveCsv(), '1\n-4611686018427387904\n');
@@ -552,6 +605,8 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         assert.deepEqual(q.load(safetensors({ w: ['F32', [2, 3], w.map(v => -v)], extra: ['F32', [1], Float32Array.of(9)] })).get('extra').item(), 9);
         assert.throws(() => q.add('w', b), GpunumError);
         assert.throws(() => q.add('v', 3), /number where an array/);
+        assert.throws(() => q.add('v\0w', a), /a text with a 0 in it/);
+        assert.throws(() => q.note('v', 'w\0x'), /a text with a 0 in it/);
         assert.throws(() => g.loadSafetensors(file.subarray(0, 40)), e => e.status === 7 && /gn_load_safetensors_memory/.test(e.message));
         assert.throws(() => q.load(3), /number where bytes/);
         for (const list of [p, q, host]) list.dispose();
@@ -729,8 +784,24 @@ test('a program ends while workers wait', () => {
         console.log(g.ones([100, 100]).sum().item(), g.device.threads))`], { timeout: 60000 });
     assert.equal(String(said), '10000 2\n');
 });
+test('goes on where memory is more than 2 GB', async () => {
+    for (const threads of [1, 2]) {
+        const g = await open({ backend: 'cpu', threads }), held = Array.from({ length: 11 }, () => g.ones([50e6]).eval());
+        assert.ok(g.m.HEAPU8.length > 2.2e9);
+        const x = g.arange(6), w = g.ones([3]).requiresGrad();
+        assert.deepEqual([...await x.read(), ...x.add(1).readSync()], [0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 6]);
+        assert.deepEqual(x.split(2).map(p => p.toArray()), [[0, 1, 2], [3, 4, 5]]);
+        g.custom(v => v.mul(2), gy => gy.mul(5), [w]).sum().backward();
+        assert.deepEqual(w.grad.toArray(), [5, 5, 5]);
+        assert.deepEqual(g.loadNpz(g.saveNpz({ x })).x.toArray(), x.toArray());
+        assert.deepEqual(g.loadSafetensors(g.params({ x }).save()).get('x').toArray(), x.toArray());
+        assert.equal(String(g.concat(Array(2000).fill(x)).sum()), 'array(30000., dtype=float32)');
+        assert.equal(held[10].index('49999999').item(), 1);
+        g.close();
+    }
+});
 test('says in words what is wrong with arguments', async () => {
-    const g = await open({ backend: 'cpu' }), internal = new Set(`constructor close dispose check room copied mine own shape list axes answer borrow parts bytes cstring
+    const g = await open({ backend: 'cpu' }), internal = new Set(`constructor close dispose check room copied mine own shape list axes piece numbersOf answer borrow parts bytes cstring
         saved called lent handed numbered recorded stacked forget scope sync toString toJSON`.split(/\s+/));
     const junk = [undefined, null, NaN, 1.5, -1, 1e10, 'x', '', {}, { a: 1 }, [], [1.5], ['x'], [null], [[1], [2, 3]], () => 1, true, 10n, new Date(), new Map(),
         new Uint8Array(3), new BigInt64Array(2), new ArrayBuffer(8), new DataView(new ArrayBuffer(4))];

@@ -48,7 +48,7 @@ emcc $flags -Os -pthread -I"$work" -c "$root/tools/web/web.c" -o web_threads.o
 # Passes that make it smaller by gzip, and as fast; the order of functions by the same wasm-opt, where it is at hand.
 passes=-sBINARYEN_EXTRA_PASSES=--flatten,--rereloop,-O1,-Oz
 wasm_opt=$root/build/emscripten/root/usr/bin/wasm-opt
-runtime=HEAPU8,HEAP32,HEAPU32,HEAP64,HEAPF64,UTF8ToString,stringToUTF8OnStack,stackSave,stackRestore,stackAlloc
+runtime=HEAPU8,HEAP32,HEAPU32,HEAP64,HEAPF64,UTF8ToString,stackSave,stackRestore,stackAlloc
 link() { # name, objects...
     name=$1
     shift

@@ -76,7 +76,7 @@ export class Context implements Disposable {
     sync(): Promise<void>;
     close(): void;
     [Symbol.dispose](): void;
-    array(data: Numbers | TypedArray, shape?: Shape, dtype?: Dtype): NDArray;
+    array(data: Numbers | TypedArray, shape?: Shape | number, dtype?: Dtype): NDArray;
     scalar(value: number, dtype?: Dtype): NDArray;
     /** A bigint for i64 and u64 keeps all of its digits; a complex number is a pair. */
     full(shape: Shape | number, value: number | bigint | boolean | [number, number], dtype?: Dtype): NDArray;

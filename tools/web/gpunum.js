@@ -152,7 +152,7 @@ async function openGpu(folder, seed, log, place, threads) {
 export async function open({ backend = 'auto', placement, relaxed, threads = 1, seed = 0, log, folder, ...others } = {}) {
     for (const name in others) refuse(`open: no option ${name}`);
     threads = Math.min(number(threads, 'open: ') || (globalThis.navigator?.hardwareConcurrency ?? 1), 64);
-    seed = big(seed, 'open: ');
+    seed = big(seed, 'open: ', true);
     log = log === undefined ? 0 : 2 + wordNumber(['error', 'warning', 'info', 'debug'], log);
     wordNumber(['auto', 'cpu', 'webgpu'], backend);
     const place = placement === undefined ? -1 : wordNumber(['auto', 'cpu', 'gpu', 'stay'], placement);
@@ -213,13 +213,14 @@ export class Context {
         this.open = ptr;
         this.relaxed = relaxed;
         this.scopes = [];
+        this.large = [];
         this.functions = new Map(); // by number, those that C calls
         this.numbers = 0;
         m.gnCall = (n, list, count) => this.called(n, ({ forward }, s) => this.handed(s, [forward(...this.lent(list, count))])[0]) ?? 0;
         m.gnDerive = (n, list, count, y, gy, gx) => this.called(n, ({ backward }, s) => {
             const found = backward(...this.lent([gy, y]), ...this.lent(list, count)), all = Array.isArray(found) ? found : [found];
             if (all.length !== count) refuse(`custom: ${all.length} gradients of ${count} inputs`);
-            m.HEAPU32.set(this.handed(s, all), gx >> 2);
+            m.HEAPU32.set(this.handed(s, all), gx >>> 2);
         });
         m.gnForget = n => this.functions.delete(n);
     }
@@ -266,12 +267,16 @@ export class Context {
             if (typeof data[0] === 'boolean') t = BOOL;
         }
         if (t < 0) refuse('no dtype for this kind of typed array');
-        const into = dtype === undefined ? t : dtypeNumber(dtype), count = shape.reduce((n, d) => n * d, 1);
+        const into = dtype === undefined ? t : dtypeNumber(dtype), count = shape.reduce((n, d) => n * Number(d), 1);
         const [, T, each] = dtypes[into], whole = each === 1 || data.length === 2 * count;
+        if (ArrayBuffer.isView(data) && each === 2 && whole) data = T.from(data, Number);
         if (!ArrayBuffer.isView(data)) { // complex numbers as pairs, or real ones, which are cast as those for float16 are
             t = whole && T !== Uint16Array || dtype === 'u16' ? into : F64;
-            const N = dtypes[t][1];
-            data = N.from(data, N === BigInt64Array || N === BigUint64Array ? BigInt : v => number(v));
+            const N = dtypes[t][1], integers = /^[iu]/.test(dtypes[t][0]), wide = N === BigInt64Array || N === BigUint64Array;
+            const one = v => wide && typeof v === 'bigint' ? v : wide ? big(Math.trunc(number(v)), '', true) : integers ? Math.trunc(number(v)) : t === BOOL ? number(v) !== 0 : number(v);
+            const list = data;
+            data = N.from(list, one);
+            if (integers) list.forEach((v, i) => { if (data[i] !== one(v)) throw new GpunumError(`array: ${v} is outside of ${dtype}`, 1); });
         } else if (whole && T === data.constructor) {
             t = into; // pairs, or the bits of float16
         }
@@ -356,7 +361,7 @@ export class Context {
     loadCsv(text, skipLines = 0, delimiter = ',', dtype = 'f32') {
         const values = [], skip = integer(skipLines, 'loadCsv: '), by = separator(delimiter);
         let columns = 0, rows = 0;
-        if (/^c/.test(dtype)) throw new GpunumError(`loadCsv: ${dtype} has no form in a table of numbers`, 3);
+        if (dtypes[dtypeNumber(dtype)][2] > 1) throw new GpunumError(`loadCsv: ${dtype} has no form in a table of numbers`, 3);
         (typeof text === 'string' ? text : new TextDecoder().decode(bytesOf(text))).split('\n').forEach((line, i) => {
             if (i < skip || /^\s*$/.test(line)) return;
             const found = line.replace(/\r$/, '').split(by);
@@ -375,14 +380,11 @@ export class Context {
     saveNpz(arrays) {
         object(arrays, 'an object of arrays');
         return this.stacked(m => {
-            const list = this.list(Object.values(arrays)), names = Object.keys(arrays), p = m.stackAlloc(4 * names.length + 4);
-            const strings = names.map(name => this.copied(new TextEncoder().encode(name + '\0')));
-            m.HEAPU32.set(strings, p >> 2);
-            try {
-                return this.saved((to, n) => m._gn_save_npz_memory(list, p, names.length, to, n));
-            } finally {
-                for (const text of strings) m._free(text);
-            }
+            const list = this.list(Object.values(arrays)), strings = [], p = this.piece(4 * Object.keys(arrays).length);
+            for (const name of Object.keys(arrays)) argument(this, 'z', name, strings);
+            if (strings.length === 0) return Uint8Array.of(80, 75, 5, 6, ...new Array(18).fill(0)); // the end of an archive
+            m.HEAPU32.set(strings, p >>> 2);
+            return this.saved((to, n) => m._gn_save_npz_memory(list, p, strings.length, to, n));
         });
     }
     // Named arrays: the parameters of a model.
@@ -398,7 +400,7 @@ export class Context {
         const l = this.stacked(m => {
             const list = this.list(arrays);
             if (arrays.length < 1 || arrays.length > 32) refuse(`loader: ${arrays.length} arrays where 1 to 32 can be`);
-            return m._gn_web_loader(this.ptr, list, arrays.length, big(batch, 'loader: '), shuffle ? 1 : 0, dropLast ? 1 : 0, big(seed, 'loader: '));
+            return m._gn_web_loader(this.ptr, list, arrays.length, big(batch, 'loader: '), shuffle ? 1 : 0, dropLast ? 1 : 0, big(seed, 'loader: ', true));
         });
         this.check();
         return new Loader(this, l, arrays.length);
@@ -408,7 +410,7 @@ export class Context {
         const s = new Scope(this);
         if (fn === undefined) return s;
         try {
-            const value = fn(s);
+            const value = fun(fn)(s);
             if (typeof value?.then === 'function') refuse('a scope by function cannot wait; write `using s = g.scope()`');
             return s.keep(value);
         } finally {
@@ -482,9 +484,9 @@ export class Context {
         m._gn_error_clear(ptr);
         throw new GpunumError(status === 4 ? `${text}; ${arrays} arrays are alive, of which a scope or dispose() would let go at once` : text, status);
     }
-    // Memory for so many bytes, and bytes in it.
+    // Memory for so many bytes, and bytes in it. Addresses beyond 2 GB are no int32: they are shifted by >>>.
     room(bytes) {
-        const p = bytes < 2 ** 32 ? this.m._malloc(bytes) : 0;
+        const p = bytes < 2 ** 32 ? this.m._malloc(bytes) >>> 0 : 0;
         if (p === 0) throw new GpunumError(`out of memory (${bytes} bytes)`, 4);
         return p;
     }
@@ -501,7 +503,7 @@ export class Context {
     }
     own(ptr) {
         if (ptr === 0) this.check();
-        if (ptr === 0) throw new GpunumError('there is no array', 1);
+        if (ptr === 0) throw new GpunumError('there is no array in the list', 1);
         const a = new NDArray(this, ptr);
         this.scopes[this.scopes.length - 1]?.made.add(a);
         return a;
@@ -512,14 +514,29 @@ export class Context {
         a.borrowed = true;
         return a;
     }
-    // What f gives, whose room on the stack is free again afterwards.
+    // What f gives. Room that it takes, on the stack or where that would be too much, is free again afterwards.
     stacked(f) {
-        const { m } = this, sp = m.stackSave();
+        const { m, large } = this, sp = m.stackSave(), n = large.length;
         try {
             return f(m);
         } finally {
             m.stackRestore(sp);
+            for (const p of large.splice(n)) m._free(p);
         }
+    }
+    piece(bytes) {
+        if (bytes < 4096) return this.m.stackAlloc(bytes + 8) + 7 & ~7;
+        const p = this.room(bytes);
+        this.large.push(p);
+        return p;
+    }
+    // A list of whole numbers, of 32 bits or of 64. What a list lacks is undefined and refused.
+    numbersOf(list, wide) {
+        if (!Array.isArray(list)) refuse('a list of numbers is asked for');
+        const all = Array.from(list, v => wide ? big(v) : integer(v)), p = this.piece(all.length * 8);
+        if (wide) this.m.HEAP64.set(all, p >>> 3);
+        else this.m.HEAP32.set(all, p >>> 2);
+        return p;
     }
     // Arrays that f writes, so many of them.
     parts(count, f) {
@@ -527,7 +544,7 @@ export class Context {
         try {
             f(out);
             this.check();
-            return [...m.HEAPU32.slice(out >> 2, (out >> 2) + n)].map(p => this.own(p));
+            return [...m.HEAPU32.subarray(out >>> 2, (out >>> 2) + n)].map(p => this.own(p));
         } finally {
             m._free(out);
         }
@@ -542,6 +559,7 @@ export class Context {
         }
     }
     cstring(text, f) {
+        if (`${text}`.includes('\0')) refuse('a text with a 0 in it');
         return this.bytes(new TextEncoder().encode(`${text}\0`), f);
     }
     // What f writes, asked first how much that is.
@@ -567,7 +585,7 @@ export class Context {
         }
     }
     lent(list, count) {
-        const found = Array.isArray(list) ? list : [...this.m.HEAPU32.slice(list >> 2, (list >> 2) + count)];
+        const found = Array.isArray(list) ? list : [...this.m.HEAPU32.subarray(list >>> 2, (list >>> 2) + count)];
         return found.map(p => this.borrow(p));
     }
     handed(scope, arrays) {
@@ -590,25 +608,20 @@ export class Context {
     shape(dims) {
         if (!Array.isArray(dims)) refuse(`${kindOf(dims)} where a shape is asked for`);
         if (dims.length > 8) throw new GpunumError(`rank ${dims.length} is not in 0..8`, 2);
-        const p = this.m.stackAlloc(72);
+        const p = this.numbersOf([0, ...dims], true);
         this.m.HEAP32[p >> 2] = dims.length;
-        dims.forEach((d, i) => { this.m.HEAP64[(p >> 3) + 1 + i] = big(d); });
         return p;
     }
     list(arrays) {
         if (!Array.isArray(arrays)) refuse('a list of arrays is asked for');
-        const found = arrays.map(a => this.mine(a)), p = this.m.stackAlloc(4 * arrays.length + 4);
-        this.m.HEAPU32.set(found, p >> 2);
+        const found = Array.from(arrays, a => this.mine(a)), p = this.piece(4 * found.length + 4);
+        this.m.HEAPU32.set(found, p >>> 2);
         return p;
     }
     axes(x) {
         if (x === undefined || x === null) return ALL;
         if (typeof x === 'number') return integer(x);
-        if (Array.isArray(x)) {
-            const p = this.m.stackAlloc(4 * x.length + 4);
-            x.forEach((v, i) => { this.m.HEAP32[(p >> 2) + i] = integer(v); });
-            return this.m._gn_axes_from(x.length, p);
-        }
+        if (Array.isArray(x)) return this.stacked(m => m._gn_axes_from(x.length, this.numbersOf(x)));
         if (typeof x !== 'object' || !('keep' in x)) refuse(`${typeof x} where axes are asked for`);
         return this.m._gn_axes_keep(this.axes(x.keep));
     }
@@ -637,12 +650,13 @@ function integer(v, where = '') {
     return n;
 }
 
-// Of 64 bits.
-function big(v, where = '') {
-    if (typeof v === 'bigint') return v;
-    const n = number(v, where);
-    if (!Number.isInteger(n)) refuse(`${where}${v} where a whole number is asked for`);
-    return BigInt(n);
+// Of 64 bits; seeds have no sign.
+function big(v, where = '', seed = false) {
+    const n = typeof v === 'bigint' ? v : number(v, where);
+    if (typeof n === 'number' && !Number.isInteger(n)) refuse(`${where}${v} where a whole number is asked for`);
+    const b = BigInt(n);
+    if (b !== BigInt.asIntN(64, b) && !(seed && b === BigInt.asUintN(64, b))) refuse(`${where}${v} where a whole number of 64 bits is asked for`);
+    return b;
 }
 
 function object(x, what) {
@@ -738,11 +752,11 @@ export class NDArray extends Held {
     get dtype() { return dtypes[this.context.m._gn_dtype_of(this.address)][0]; }
     // The elements in C order. Complex ones are pairs, float16 and bfloat16 bits, bool bytes.
     async read() {
-        const { m } = this.context, n = m._gn_bytes(this.address), p = this.context.room(n + 24), state = (p + n + 7) & ~7, dtype = this.dtype;
-        m._gn_web_read(this.ptr, p, n, state);
+        const { m } = this.context, n = m._gn_bytes(this.address), p = this.context.room(n + 24), state = p + n + 7 >>> 3 << 1, dtype = this.dtype;
+        m._gn_web_read(this.ptr, p, n, 4 * state);
         m._gn_poll(this.context.ptr);
-        while (m.HEAP32[state >> 2] === 0 && this.context.alive) await this.context.answer(); // gn_close calls back
-        const status = m.HEAP32[(state >> 2) + 1];
+        while (m.HEAP32[state] === 0 && this.context.alive) await this.context.answer(); // gn_close calls back
+        const status = m.HEAP32[state + 1];
         return this.#taken(p, n, dtype, status);
     }
     // The same without a promise, for backends that need not be waited for.
@@ -869,8 +883,8 @@ export class NDArray extends Held {
         const both = [mean, deviation].map(list => [list].flat().map(v => number(v, 'normalize: '))), [n, k] = both.map(list => list.length);
         if (n !== k) refuse(`normalize: ${n} means with ${k} deviations`);
         return this.context.own(this.context.stacked(m => m._gn_normalize(this.address, ...both.map(list => {
-            const p = m.stackAlloc(8 * n + 8) + 7 & ~7;
-            m.HEAPF64.set(list, p >> 3);
+            const p = this.context.piece(8 * n);
+            m.HEAPF64.set(list, p >>> 3);
             return p;
         }), n)));
     }
@@ -1056,7 +1070,10 @@ NDArray.prototype[INSPECT] = function () {
         return `NDArray { ${this.ptr !== 0 && this.context.alive ? `(${this.shape}) ${this.dtype}` : e.message} }`;
     }
 };
-NDArray.prototype.toJSON = function () { return this.toArray(); };
+NDArray.prototype.toJSON = function () { // JSON has no bigint
+    const plain = v => Array.isArray(v) ? v.map(plain) : typeof v !== 'bigint' || v !== BigInt(Number(v)) ? v : Number(v);
+    return plain(this.toArray());
+};
 NDArray.prototype[Symbol.toPrimitive] = function (hint) {
     if (hint === 'number')
         refuse('arrays have no operators in JavaScript: a.mul(b) is a * b, a.lt(b) a < b; numbers come by read(), value() and item()');
@@ -1076,17 +1093,17 @@ function argument(g, kind, x, out, options, made, like) {
     const { m } = g;
     switch (kind) {
     case 'k':
-        like = 'i32'; // falls through
+        like = () => 'i32'; // falls through
     case 'a': {
         if (x === undefined || x === null) return out.push(0); // an operand that may be left out; gpunum says where it may not
         if (!(x instanceof NDArray)) { // whole numbers beside integers are some, others are floats that hold them
-            const list = Array.isArray(x), all = [x].flat(list ? Infinity : 0), integers = /^[iu]/.test(like), whole = all.every(v => Number.isInteger(Number(v)));
-            const t = list && typeof all[0] === 'boolean' ? 'bool' : like === 'f64' || like === 'c128' ? 'f64' : !integers || !whole ? 'f32' :
-                like === 'u64' && all.every(v => v >= 0) ? like : /64/.test(like) ? 'i64' : 'i32';
+            const of = like(), list = Array.isArray(x), all = [x].flat(list ? Infinity : 0), integers = /^[iu]/.test(of), whole = all.every(v => Number.isInteger(Number(v)));
+            const t = list && typeof all[0] === 'boolean' ? 'bool' : of === 'f64' || of === 'c128' ? 'f64' : !integers || !whole ? 'f32' :
+                of === 'u64' && all.every(v => v >= 0) ? of : /64/.test(of) || all.some(v => v != Number(v) >> 0) ? 'i64' : 'i32';
             if (typeof x === 'object' && !list && !ArrayBuffer.isView(x)) refuse('an object where an array or numbers are asked for');
-            if (typeof x === 'bigint') x = g.array([x], [], integers ? like : 'i64');
+            if (typeof x === 'bigint') x = g.array([x], [], !integers ? 'i64' : BigInt(dtypes[dtypeNumber(of)][1].of(of.endsWith('64') ? x : Number(x))[0]) === x ? of : t);
             else if (ArrayBuffer.isView(x)) x = g.array(x);
-            else x = list ? g.array(x, undefined, t) : g.scalar(number(x), like === 'bool' || integers && !whole ? 'f32' : like);
+            else x = list ? g.array(x, undefined, t) : g.scalar(number(x), of === 'bool' && typeof x !== 'boolean' || integers && !whole ? 'f32' : of);
             made.push(x);
         }
         return out.push(g.mine(x));
@@ -1097,17 +1114,16 @@ function argument(g, kind, x, out, options, made, like) {
     case 'y': return out.push(x === undefined ? -1 : g.axes(x));
     case 'i': return out.push(integer(x));
     case 'j': return out.push(integer(x ?? -1));
-    case 'l': case 'u': return out.push(big(x));
+    case 'l': case 'u': return out.push(big(x, '', kind === 'u'));
     case 'd': return out.push(number(x));
     case 'b': return out.push(x ? 1 : 0);
-    case 'z': return out.push(m.stringToUTF8OnStack(String(x)));
-    case 'A': return out.push(g.list(x), x.length);
-    case 'I': case 'N': {
-        if (!Array.isArray(x)) refuse('a list of numbers is asked for');
-        const p = m.stackAlloc(8 * x.length + 8) + 7 & ~7;
-        x.forEach((v, i) => { if (kind === 'I') m.HEAP32[(p >> 2) + i] = integer(v); else m.HEAP64[(p >> 3) + i] = big(v); });
-        return out.push(p, x.length);
+    case 'z': {
+        const text = new TextEncoder().encode(String(x) + '\0'), p = g.piece(text.length);
+        m.HEAPU8.set(text, p);
+        return out.push(p);
     }
+    case 'A': return out.push(g.list(x), x.length);
+    case 'I': case 'N': return out.push(g.numbersOf(x, kind === 'N'), x.length);
     case 'O': case 'P': {
         if ((x === undefined || x === null) && kind === 'O') return out.push(0);
         const known = Object.keys(options).slice(0, -1).join(', ');
@@ -1152,40 +1168,43 @@ for (const [owner, method, name, result, kinds, options, defaults = {}] of calls
     classes[owner].prototype[method] = function (...given) {
         const g = owner === 'Context' ? this : this.context, { m } = g;
         if (given.length > takes.length) refuse(`${method}: ${given.length} arguments where there are ${takes.length} at the most`);
-        const sp = m.stackSave(), c = [], made = [], outs = [];
+        const c = [], made = [], outs = [];
         let value, f = m['_' + name], at;
+        // Of which dtype numbers become: that of the array, or of what is chosen by one.
+        const like = () => owner !== 'NDArray' ? 'f32' : [name === 'gn_where' ? 0 : this, ...given].find(x => x instanceof NDArray && x.dtype !== 'bool')?.dtype ?? 'bool';
         try {
-            if (scalar !== '' && typeof given[0] === 'number' && m[scalar] !== undefined) {
-                f = m[scalar];
-                c.push(this.address, given[0]);
-            } else {
-                [...kinds].forEach((k, i) => {
-                    if (i < first) return c.push(owner === 'Context' ? this.ptr : this.address);
-                    const x = given[places[i]] ?? defaults[i];
-                    at = places[i] + 1;
-                    if (x === undefined && 'dilu'.includes(k)) refuse('it is a number');
-                    if (x === undefined && name === 'gn_cast') refuse('it is a dtype');
-                    if (k === 'w' && !x) return c.push(0);
-                    if (k !== 'o' && k !== 'w') return argument(g, k, x, c, options, made, owner === 'NDArray' ? this.dtype : 'f32');
-                    const p = m.stackAlloc(4);
-                    m.HEAPU32[p >> 2] = 0;
-                    outs.push(p);
-                    return c.push(p);
-                });
-            }
-            at = undefined;
-            value = f(...c);
-            outs.forEach((p, i) => { outs[i] = m.HEAPU32[p >> 2]; });
-            if (kinds[0] === 'P') // what it says about itself
-                for (const [key, [k, from]] of Object.entries(options))
-                    if (k === 'd') given[0][key] = m.HEAPF64[(c[0] + from) >> 3];
-                    else if (k !== '') given[0][key] = k === 'b' ? m.HEAPU8[c[0] + from] !== 0 : m.HEAP32[(c[0] + from) >> 2];
+            g.stacked(() => {
+                if (scalar !== '' && typeof given[0] === 'number' && m[scalar] !== undefined) {
+                    f = m[scalar];
+                    c.push(this.address, given[0]);
+                } else {
+                    [...kinds].forEach((k, i) => {
+                        if (i < first) return c.push(owner === 'Context' ? this.ptr : this.address);
+                        const x = given[places[i]] ?? defaults[i];
+                        at = places[i] + 1;
+                        if (x === undefined && 'dilu'.includes(k)) refuse('it is a number');
+                        if (x === undefined && name === 'gn_cast') refuse('it is a dtype');
+                        if (k === 'w' && !x) return c.push(0);
+                        if (k !== 'o' && k !== 'w') return argument(g, k, x, c, options, made, like);
+                        const p = m.stackAlloc(4);
+                        m.HEAPU32[p >> 2] = 0;
+                        outs.push(p);
+                        return c.push(p);
+                    });
+                }
+                at = undefined;
+                value = f(...c);
+                outs.forEach((p, i) => { outs[i] = m.HEAPU32[p >> 2]; });
+                if (kinds[0] === 'P') // what it says about itself
+                    for (const [key, [k, from]] of Object.entries(options))
+                        if (k === 'd') given[0][key] = m.HEAPF64[(c[0] + from) >> 3];
+                        else if (k !== '') given[0][key] = k === 'b' ? m.HEAPU8[c[0] + from] !== 0 : m.HEAP32[(c[0] + from) >> 2];
+            });
         } catch (e) {
             if (at !== undefined && !(e instanceof GpunumError))
                 e.message = `gpunum: ${method}: argument ${at}: ${e.message.replace(/^gpunum: /, '')}`;
             throw e;
         } finally {
-            m.stackRestore(sp);
             for (const a of made) a.dispose();
         }
         g.check();

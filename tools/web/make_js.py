@@ -18,13 +18,13 @@ ENUMS = ['gn_fft_norm', 'gn_convolution', 'gn_norm_order', 'gn_reduction', 'gn_p
 KIND.update((e, str(i)) for i, e in enumerate(ENUMS))
 RESULT = {'gn_array *': 'a', 'gn_optimizer *': 'p', 'double': 'd', 'int64_t': 'l', 'int': 'i', '_Bool': 'b', 'void': 'v',
           'gn_status': 'v', 'const char *': 'z', 'uint64_t': 'U'}
-TYPE = {'a': 'Operand', 's': 'Shape', 't': 'Dtype', 'i': 'number', 'l': 'number | bigint', 'u': 'number | bigint', 'd': 'number',
+TYPE = {'a': 'Operand', 's': 'Shape | number', 't': 'Dtype', 'i': 'number', 'l': 'number | bigint', 'u': 'number | bigint', 'd': 'number',
         'x': 'Axes', 'y': 'Axes', 'j': 'number', 'b': 'boolean', 'z': 'string', 'k': 'Operand', 'A': 'NDArray[]', 'I': 'number[]',
         'N': 'number[]', 'v': 'void', 'p': 'Optimizer', 'P': 'Plateau', 'U': 'bigint', 'w': 'boolean'}
 # What stands where a number is left out, of parameters by their name, or by the function and it; of all others it may not be.
 NONE = '-(2n ** 63n)'
 DEFAULTS = {'gn_linspace count': '50', 'gn_linspace_open count': '50', 'gn_logspace count': '50', 'gn_logspace base': '10',
-            'k': '0', 'gn_topk k': None, 'gn_randint high': None, 'seed': '0', 'low': '0', 'high': '1', 'deviation': '1', 'scale': '1', 'gn_normal mean': '0', 'gn_truncated_normal mean': '0',
+            'k': '0', 'gn_topk k': None, 'gn_randint high': None, 'gn_randint t': "'i64'", 'gn_permutation t': "'i64'", 'seed': '0', 'low': '0', 'high': '1', 'deviation': '1', 'scale': '1', 'gn_normal mean': '0', 'gn_truncated_normal mean': '0',
             'gn_truncated_normal low': '-Infinity', 'gn_truncated_normal high': 'Infinity', 'gn_bernoulli p': '.5', 'd': '1',
             'gn_elu alpha': '1', 'gn_leaky_relu slope': '.01', 'gn_clamp low': '-Infinity', 'gn_clamp high': 'Infinity', 'nan': '0',
             'posinf': 'NaN', 'neginf': 'NaN', 'gn_slice start': NONE, 'gn_slice stop': NONE, 'gn_slice step': NONE, 'gn_pad value': '0', 'gn_diff n': '1', 'ddof': '0',
@@ -216,7 +216,7 @@ def main():
         owner = {'a': 'NDArray', 'p': 'Optimizer'}.get(ps[0][0], 'Context')
         outs = [p for p in ps if p[0] in 'ow']
         layout = next((p[2] for p in ps if p[0] in 'OP'), None)
-        given = ', '.join('%d: %s' % (i, default(name, w, k)) for i, (k, w, _) in enumerate(ps) if k in 'dilubj' and default(name, w, k) not in (None, 'false'))
+        given = ', '.join('%d: %s' % (i, default(name, w, k)) for i, (k, w, _) in enumerate(ps) if k in 'dilubjt' and default(name, w, k) not in (None, 'false'))
         fields = fields_of(layout) if layout else 'null'
         more = ', %s, {%s}' % (fields, given) if given else ', ' + fields if layout else ''
         rows.append('    [%r, %r, %r, %r, %r%s],' % (owner, word, name, result, ''.join(p[0] for p in ps), more))
@@ -233,7 +233,7 @@ def main():
             if k in 'ak' and may(k, w):
                 kind += ' | null'
             if 'shape' not in [p[1] for p in inputs]: # gamma's
-                w = {'s': 'shape', 't': 'dtype', 'r': 'reduction'}.get(w, w)
+                w = {'ss': 'shape', 'tt': 'dtype', '3r': 'reduction'}.get(k + w, w)
             w = camel(w)
             wants.append('%s%s: %s' % (w + '_' if w in ('default', 'in', 'var') else w, '' if i <= needed else '?', kind))
         lines = doc(said.get(name), said.get(kinds[name]))
