@@ -229,6 +229,8 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         opt.dispose();
         const image = g.ones([1, 1, 4, 5]), kernel = g.ones([2, 1, 3, 3]);
         assert.deepEqual(image.conv2d(kernel, undefined, { pads: [1, 0] }).shape, [1, 2, 4, 3]);
+        assert.throws(() => image.conv2d(kernel, undefined, { pads: [1, 0, 2, 1] }), /4 numbers of pads where 3 can be/);
+        assert.deepEqual(image.conv2d(kernel, null, null).shape, [1, 2, 2, 3]);
         assert.deepEqual(image.conv2d(kernel, null, { stride: 2, pad: 1 }).toArray()[0][0], [[4, 6, 4], [6, 9, 6]]);
     });
     it('disposes of what a scope made', () => {

@@ -1141,6 +1141,7 @@ function argument(g, kind, x, out, options, made, like) {
                 m.HEAP32[(p + at) >> 2] = one[0];
                 continue;
             }
+            if (many > 1 && value?.length > many) refuse(`${value.length} numbers of ${name} where ${many} can be`);
             for (let i = 0; i < many; i++) {
                 const v = Array.isArray(value) && many > 1 ? value[i] ?? 0 : value;
                 if (k[0] === 'd') m.HEAPF64[((p + at) >> 3) + i] = number(v);

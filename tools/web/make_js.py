@@ -230,7 +230,7 @@ def main():
         wants = []
         for i, (k, w, lay) in enumerate(inputs):
             kind = TYPE.get(k) or '{ ' + '; '.join('%s?: %s' % (camel(f[0]), TYPE[f[1][0]] + (' | number[]' if f[1][1:] else '')) for f in lay[:-1]) + ' }'
-            if k in 'ak' and may(k, w):
+            if k in 'akO' and may(k, w):
                 kind += ' | null'
             if 'shape' not in [p[1] for p in inputs]: # gamma's
                 w = {'ss': 'shape', 'tt': 'dtype', '3r': 'reduction'}.get(k + w, w)
