@@ -572,6 +572,7 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         assert.deepEqual(g.loadCsv(utf8('9223372036854775807;-1'), 0, ';', 'i64').toArray(), [[2n ** 63n - 1n, -1n]]);
         assert.deepEqual(g.loadCsv('1 0 true', 0, ' ', 'bool').toArray(), [[1, 0, 1]]);
         assert.deepEqual(g.loadCsv('').shape, [0, 0]);
+        assert.deepEqual(g.loadCsv(new Uint8Array(new SharedArrayBuffer(3)).fill(49)).toArray(), [[111]]);
         for (const [text, why, dtype] of [['1,2\n3,4x', /line 2, column 2: '4x' is not a number of dtype f32/], ['1,2\n3', /line 2 has 1 columns, the lines before have 2/],
             ['1,,2', /line 1, column 2: ''/], ['0x10', /not a number/], ['256', /'256' is out of the range of u8/, 'u8'], ['1.5', /not a number of dtype i32/, 'i32']])
             assert.throws(() => g.loadCsv(text, 0, ',', dtype), e => e instanceof GpunumError && e.status === 7 && why.test(e.message), text);

@@ -362,7 +362,7 @@ export class Context {
         const values = [], skip = integer(skipLines, 'loadCsv: '), by = separator(delimiter);
         let columns = 0, rows = 0;
         if (dtypes[dtypeNumber(dtype)][2] > 1) throw new GpunumError(`loadCsv: ${dtype} has no form in a table of numbers`, 3);
-        (typeof text === 'string' ? text : new TextDecoder().decode(bytesOf(text))).split('\n').forEach((line, i) => {
+        (typeof text === 'string' ? text : new TextDecoder().decode(viewOf(bytesOf(text)).slice())).split('\n').forEach((line, i) => {
             if (i < skip || /^\s*$/.test(line)) return;
             const found = line.replace(/\r$/, '').split(by);
             if (rows++ === 0) columns = found.length;
@@ -492,7 +492,7 @@ export class Context {
     }
     copied(data) {
         const p = this.room(data.byteLength + 1);
-        this.m.HEAPU8.set(new Uint8Array(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength), p);
+        this.m.HEAPU8.set(viewOf(data), p);
         return p;
     }
     // The address of an array of this context: another one's memory is another.
@@ -674,6 +674,9 @@ function bytesOf(data) {
     return data;
 }
 
+// Memory that is shared is no text for a browser's TextDecoder: it takes a slice of this.
+const viewOf = data => new Uint8Array(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength);
+
 function fun(f) {
     if (typeof f !== 'function') refuse(`${kindOf(f)} where a function is asked for`);
     return f;
@@ -711,8 +714,7 @@ function shortest(v, dtype) {
 
 // The keys of a safetensors file's metadata, which was read without an error.
 function notesOf(bytes) {
-    const view = new DataView(bytes.buffer ?? bytes, bytes.byteOffset ?? 0, bytes.byteLength), n = view.getUint32(0, true);
-    const all = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+    const all = viewOf(bytes), n = new DataView(all.buffer, all.byteOffset).getUint32(0, true);
     return Object.keys(JSON.parse(new TextDecoder().decode(all.slice(8, 8 + n)))['__metadata__'] ?? {});
 }
 
