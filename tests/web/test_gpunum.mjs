@@ -237,6 +237,9 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         const before = g.memory.arrays;
         const kept = g.scope(() => { g.ones([3]); return { deep: [g.ones([2])] }; });
         assert.equal(g.memory.arrays, before + 1);
+        const ring = g.scope(() => { const o = { a: g.ones([1]), list: [] }; o.list.push(o); return o; });
+        assert.equal(ring.a.item(), 1);
+        ring.a.dispose();
         assert.deepEqual(kept.deep[0].toArray(), [1, 1]);
         let lost;
         g.scope(() => { lost = g.ones([3]); });
@@ -840,6 +843,13 @@ test('tells the console what it is asked to, and knows its options', async () =>
     assert.match(String(stderr), /gpunum error: gn_matmul/);
     await assert.rejects(open({ log: 'loud' }), /'loud' is none of error, warning, info, debug/);
     await assert.rejects(open({ thread: 2 }), /open: no option thread/);
+    for (const threads of [1.5, -1, NaN, 'many']) await assert.rejects(open({ backend: 'cpu', threads }), /^TypeError: gpunum: open: /);
+    await assert.rejects(open(2), /gpunum: number where an object of options/);
+    const plain = await open(null);
+    plain.close();
+    const able = execFileSync(process.execPath, ['-e', `WebAssembly.validate = () => false; // as an engine without relaxed SIMD
+        import('${where}/gpunum.js').then(({ open }) => open({ backend: 'cpu', relaxed: true })).catch(e => console.log(e.message))`], { timeout: 60000 });
+    assert.equal(String(able), 'open: this engine has no relaxed SIMD\n');
     const far = await open({ backend: 'cpu', folder: new URL(`file://${where}/`) });
     assert.equal(far.ones([3]).sum().item(), 3);
     far.close();

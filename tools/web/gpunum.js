@@ -149,9 +149,11 @@ async function openGpu(folder, seed, log, place, threads) {
 // cross-origin isolated, else device.whyOneThread says why not; `seed` of random numbers; `log`: how urgent must be what is
 // told to the console, 'error', 'warning', 'info' or 'debug'; left out: nothing is; `folder`: where the package's files are
 // served, if a bundler took gpunum.js from beside them.
-export async function open({ backend = 'auto', placement, relaxed, threads = 1, seed = 0, log, folder, ...others } = {}) {
+export async function open(options) {
+    let { backend = 'auto', placement, relaxed, threads = 1, seed = 0, log, folder, ...others } = object(options ?? {}, 'an object of options');
     for (const name in others) refuse(`open: no option ${name}`);
-    threads = Math.min(number(threads, 'open: ') || (globalThis.navigator?.hardwareConcurrency ?? 1), 64);
+    if (integer(threads, 'open: ') < 0) refuse(`open: ${threads} threads`);
+    threads = Math.min(Number(threads) || (globalThis.navigator?.hardwareConcurrency ?? 1), 64);
     seed = big(seed, 'open: ', true);
     log = log === undefined ? 0 : 2 + wordNumber(['error', 'warning', 'info', 'debug'], log);
     wordNumber(['auto', 'cpu', 'webgpu'], backend);
@@ -167,7 +169,8 @@ export async function open({ backend = 'auto', placement, relaxed, threads = 1, 
             why = e.message;
         }
     }
-    const fast = relaxed ?? WebAssembly.validate(RELAXED), form = fast ? '-relaxed' : '';
+    const able = WebAssembly.validate(RELAXED), fast = relaxed ?? able, form = fast ? '-relaxed' : '';
+    if (fast && !able) throw new GpunumError('open: this engine has no relaxed SIMD', 8);
     let whyOne = threads > 1 ? whyOneThread() : '', m;
     if (threads > 1 && whyOne === '') m = await loadThreads(folder, `core-threads${form}.wasm`, threads).catch(e => {
         whyOne = e.message + (folder === undefined ? '; in a bundle: open({ folder }) says where the files of the package are' : '');
@@ -186,11 +189,12 @@ class Scope {
         g.scopes.push(this);
     }
     // Leaves arrays, also those in lists and objects, to the scope around this one.
-    keep(value) {
+    keep(value, seen = new Set()) {
         if (value instanceof NDArray) {
             if (this.made.delete(value)) this.#outer()?.made.add(value);
-        } else if (Array.isArray(value) || Object.getPrototypeOf(value ?? 0) === Object.prototype) {
-            for (const v of Object.values(value)) this.keep(v);
+        } else if ((Array.isArray(value) || Object.getPrototypeOf(value ?? 0) === Object.prototype) && !seen.has(value)) {
+            seen.add(value);
+            for (const v of Object.values(value)) this.keep(v, seen);
         }
         return value;
     }
