@@ -92,10 +92,10 @@ GPUNUM_API gn_array *gn_nanmin(gn_array *a, gn_axes axes) {
     return gni_nan_reduction("gn_nanmin", gn_min, a, axes, GNI_INF, true);
 }
 
-// Numbers that are not NaN, as they are counted in x's dtype.
+// Numbers that are not NaN, as they are counted in x's dtype: there are GPUs that have no int64.
 static gn_array *gni_nan_count(gn_array *x, gn_array *nan, gn_axes axes) {
     const gn_dtype t = gn_dtype_of(x) == GN_F64 || gn_dtype_of(x) == GN_C128 ? GN_F64 : GN_F32;
-    return gn_cast(gn_sum(gn_logical_not(nan), axes), t);
+    return gn_sum(gn_cast(gn_logical_not(nan), t), axes);
 }
 
 GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes) {
