@@ -190,11 +190,13 @@ const checks = {
             list.load(bytes);
             opt.restore(list, 'opt');
             const again = await w.read(), [rows] = g.loader([await w.host()], { batch: 1500 });
-            const found = [gradient.every((v, i) => v === before[i]), trained.every((v, i) => v === before[i] / 2), again.every((v, i) => v === trained[i]),
+            const roots = trained.map(Math.sqrt).filter(v => v === v), mean = roots.reduce((t, v) => t + v) / roots.length;
+            const counted = Math.abs(await w.sqrt().nanmean().value() - mean) < 1e-5;
+            const found = [counted, gradient.every((v, i) => v === before[i]), trained.every((v, i) => v === before[i] / 2), again.every((v, i) => v === trained[i]),
                 list.noted('from'), g.functions.size, rows[0].ptr, told.slice(0, 80), g.memory.gpuBytes > 8000];
             g.close();
             return found;
-        })`), [true, true, true, 'a page', 0, 0, 'gn_params_save_memory: the value is on the GPU, for which a page cannot wait: re', true]);
+        })`), [true, true, true, true, 'a page', 0, 0, 'gn_params_save_memory: the value is on the GPU, for which a page cannot wait: re', true]);
         await p.picture('gpu.png');
         await p.close();
         const start = Date.now();
