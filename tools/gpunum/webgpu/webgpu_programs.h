@@ -453,9 +453,11 @@ static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p, bool quic
     for (int k = 0; k < p->n_insn; k++) {
         uint32_t insn = p->word[GNI_P_PROGRAM_STEPS + k];
         // Compilers see one instruction at a time, so that a chain gives the bits that its steps give. A second exclusive or
-        // with the same zero would undo that of the op; an or does not.
-        gni_wg_say(t, "{ var a = r%u; var b = r%u; var c = r%u; r%d = %c%u(&a, &b, &c) | vec4<u32>(gn_zero); }\n",
-                   insn >> 11 & 127u, insn >> 18 & 127u, insn >> 25, 16 + k,
+        // with the same zero would undo that of the op; an or does not. Nor may they see that x - x has one operand, which is
+        // 0 for them where x is infinite or NaN.
+        const bool difference = (insn & 2047u) == GNI_OP_SUB * 3u + GNI_F;
+        gni_wg_say(t, "{ var a = r%u; var b = r%u%s; var c = r%u; r%d = %c%u(&a, &b, &c) | vec4<u32>(gn_zero); }\n",
+                   insn >> 11 & 127u, insn >> 18 & 127u, difference ? " & ~vec4<u32>(gn_zero)" : "", insn >> 25, 16 + k,
                    quick && gni_wg_find_op(t->w, 'f', insn & 2047u) ? 'f' : 'o', insn & 2047u);
     }
 }
