@@ -114,6 +114,23 @@ static void test_less_itself(void **state) {
     }
 }
 
+// A device may take a subnormal number for 0, but no magnitude becomes infinite by that.
+static void test_subnormal(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const float x[] = {1e-40F, 0, -1e-40F, 1.4e-45F, 1e-40F, 1}, y[] = {0, 1e-40F, 1e-40F, 0, 1e-39F, 1e-40F};
+    float have[6];
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(6), x), *b = gn_array_from(g, GN_F32, GN_SHAPE(6), y);
+    gn_array *sizes[] = {gn_hypot(a, b), gn_abs(gn_complex(a, b)), gn_abs(gn_sqrt(gn_complex(a, b))), gn_atan2(a, b)};
+    for (int k = 0; k < 4; k++) {
+        assert_int_equal(gn_read(sizes[k], have, sizeof have), GN_OK);
+        for (int i = 0; i < 6; i++) {
+            double most = k == 3 ? 3.2 : i == 5 ? 1.0 : k == 2 ? 4e-20 : 1.2e-38;
+            if (!(fabs((double)have[i]) <= most))
+                fail_msg("%d of %g and %g is %g", k, (double)x[i], (double)y[i], (double)have[i]);
+        }
+    }
+}
+
 static void test_in_place(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *of[2];
@@ -420,7 +437,7 @@ static void test_poll(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_rounds_each_step), GN_TEST(test_less_itself),
-                                       GN_TEST(test_in_place), GN_TEST(test_eight_bytes),
+                                       GN_TEST(test_subnormal), GN_TEST(test_in_place), GN_TEST(test_eight_bytes),
                                        GN_TEST(test_reductions), GN_TEST(test_compensation), GN_TEST(test_products),
                                        GN_TEST(test_rows), GN_TEST(test_rows_and_batches), GN_TEST(test_orders), GN_TEST(test_attention), GN_TEST(test_many),
                                        GN_TEST(test_device), GN_TEST(test_poll)};

@@ -432,7 +432,7 @@ vec4 gn_atan(vec4 x) {
 }
 vec4 gn_atan2(vec4 y, vec4 x) {
     vec4 ay = abs(y), ax = abs(x);
-    bvec4 steep = greaterThan(ay, ax), same = equal(GN_BITS_F(ay), GN_BITS_F(ax));
+    bvec4 steep = greaterThan(GN_BITS_F(ay), GN_BITS_F(ax)), same = equal(GN_BITS_F(ay), GN_BITS_F(ax));
     vec4 num = mix(ay, ax, steep), den = mix(ax, ay, steep), t = gn_div(num, den);
     // 0/0 stands for 0 and Inf/Inf for 1.
     t = mix(t, mix(vec4(1.0), vec4(0.0), equal(GN_BITS_F(ay), uvec4(0u))), same);
@@ -603,8 +603,10 @@ vec4 gn_cbrt(vec4 x) {
     return gn_keep_nan(gn_copysign(c, x), x);
 }
 // The larger and the smaller magnitude of x and y, multiplied by 4^-h where their squares would not be ordinary numbers.
+// By their bits, which no device takes for 0 where a number is subnormal.
 void gn_magnitudes(vec4 x, vec4 y, out vec4 a, out vec4 b, out ivec4 h) {
-    a = max(abs(x), abs(y)), b = min(abs(x), abs(y)), h = ivec4(0);
+    uvec4 u = GN_BITS_MAG(x), v = GN_BITS_MAG(y);
+    a = uintBitsToFloat(max(u, v)), b = uintBitsToFloat(min(u, v)), h = ivec4(0);
     bvec4 usual = lessThan(GN_BITS_F(a) - 0x26000000u, uvec4(0x37000000u));
     if (!all(usual)) {
         ivec4 e, eb;
@@ -635,7 +637,7 @@ vec4 gn_root_size(vec4 x, vec4 y) {
     vec4 a, b;
     ivec4 e;
     gn_magnitudes(x, y, a, b, e);
-    vec4 part = mix(a, b, greaterThan(abs(y), abs(x)));
+    vec4 part = mix(a, b, greaterThan(GN_BITS_MAG(y), GN_BITS_MAG(x)));
     return gn_size_ends(x, y, gn_sqrt_mid(0.5 * (part + gn_hypot_mid(a, b))) * gn_pow2(e), 0u);
 }
 // What rounding took from p = a a, and from s = a + b (Knuth).
