@@ -14097,10 +14097,10 @@ GPUNUM_API void gn_scope_begin(gn_context *g) {
 GPUNUM_API void gn_scope_end(gn_context *g) {
     if (!gni_begin_context("gn_scope_end", g)) return;
     gni_stack *stack = g->stack;
-    if (stack == NULL && g->lost_scopes > 0) {
-        g->lost_scopes--;
-    } else if (stack != NULL && stack->lost > 0) {
+    if (stack != NULL && stack->lost > 0) {
         stack->lost--;
+    } else if ((stack == NULL || stack->count == 0) && g->lost_scopes > 0) { // a later call may have made the stack
+        g->lost_scopes--;
     } else if (stack == NULL || stack->count == 0) {
         // The first error alone is logged as one.
         if (g->status != GN_OK) gni_log(g, GN_LOG_WARNING, "gn_scope_end: no scope is open");

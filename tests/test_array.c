@@ -206,6 +206,28 @@ static void test_null_and_foreign_arguments(void **state) {
     gn_scope_begin(g);
 }
 
+// A scope that could not begin ends as any other, though there is memory for those of the calls in between.
+static void test_scope_without_memory(void **state) {
+    (void)state;
+    gn_context *g = test_open();
+    test_refuse(0, false);
+    gn_scope_begin(g);
+    test_refuse(-1, false);
+    expect_error(g, GN_ERROR_OUT_OF_MEMORY, NULL);
+    gn_array *a = gn_ones(g, GN_F32, GN_SHAPE(3, 3)), *y = gn_std(a, GN_ALL, 0);
+    assert_true(gn_item(y) == 0.0);
+    gn_scope_begin(g);
+    gn_neg(a);
+    gn_scope_end(g);
+    gn_scope_end(g);
+    assert_int_equal(gn_status_get(g), GN_OK);
+    gn_scope_end(g);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_scope_end: no scope is open");
+    gn_release(a);
+    gn_release(y);
+    test_close(g);
+}
+
 static void test_null_lists(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *x = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true), *out[1];
@@ -807,6 +829,7 @@ int main(void) {
         cmocka_unit_test(test_close_frees_everything),
         GN_TEST(test_first_error_stays),
         GN_TEST(test_null_and_foreign_arguments),
+        cmocka_unit_test(test_scope_without_memory),
         GN_TEST(test_null_lists),
         GN_TEST(test_stale_pointers),
         GN_TEST(test_bad_shapes_and_dtypes),
