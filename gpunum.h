@@ -1601,7 +1601,9 @@ GPUNUM_API gn_array *gn_from_dlpack(gn_context *g, struct DLManagedTensor *tenso
 GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *offset, uint64_t *size);
 // An array over a host's VkBuffer (storage buffer and transfer usage, and shader device address unless
 // GN_VULKAN_NO_ADDRESSES), from an offset on that is a multiple of 16, without addresses of 256. The
-// host keeps the buffer alive until the array is gone.
+// host keeps the buffer alive until the array is gone. Work on it may run on the CPU, too: gn_sync, or gn_vulkan_buffer of
+// the array, comes before the host uses the buffer outside of recorded commands. Then it holds what was written here, and
+// what the host writes is seen.
 GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t offset, gn_dtype t, gn_shape s);
 // Between begin and end, work goes into the host's VkCommandBuffer (recording, outside a render pass)
 // instead of gpunum's queue. The host submits it, and when it has finished calls gn_vulkan_record_done
@@ -12783,6 +12785,7 @@ struct gn_context {
     char *slot_next; // of those that no header was in
     int slots_left;
     uint64_t array_count;
+    bool wraps; // there were arrays over buffers of the host's device
     gni_stack *stacks; // one for each thread that has open scopes
     gni_stack *stack;  // of the thread inside the lock; NULL: it has none
     int lost_scopes;   // begun when there was no memory for a stack
@@ -61495,9 +61498,16 @@ GPUNUM_API gn_status gn_flush(gn_context *g) {
     return gni_end_status(g);
 }
 
+// The host's buffers get what the CPU wrote to the arrays over them. What they hold then is the value.
+static void gni_wraps_return(gn_context *g) {
+    for (gn_array *a = g->arrays; a != NULL; a = a->all_next)
+        if (a->buf != NULL && a->buf->device_borrowed && gni_buffer_need(g, a->buf, GNI_ON_GPU)) a->buf->where = GNI_ON_GPU;
+}
+
 GPUNUM_API gn_status gn_sync(gn_context *g) {
     gni_gpu_ticket faults;
     if (!gni_begin_context("gn_sync", g)) return GN_ERROR_ARGUMENT;
+    if (g->wraps && !g->host_recording) gni_wraps_return(g);
     if (gni_faults_begin(g, &faults)) gni_faults_end(g, &faults);
     if (g->gpu != NULL && !g->gpu->layer->wait(g->gpu))
         gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_sync: waiting failed");
@@ -61560,7 +61570,7 @@ GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t off
         y = gni_array_empty(g, "gn_vulkan_wrap", t, &s);
     if (y != NULL) {
         if (g->gpu->layer->wrap(g->gpu, buffer, offset, y->buf->bytes, &y->buf->device)) {
-            y->buf->has_device = y->buf->device_borrowed = true;
+            y->buf->has_device = y->buf->device_borrowed = g->wraps = true;
             y->buf->where = GNI_ON_GPU;
         } else {
             if (!g->call_failed)

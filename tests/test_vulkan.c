@@ -547,6 +547,35 @@ static void test_recorded_writes(void **state) {
     test_close(g);
 }
 
+// A host's buffer has what the CPU wrote to the array over it, and the array what the host wrote, after gn_sync.
+static void test_wrap_on_cpu(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    gn_options o = test_options();
+    o.placement = GN_PLACE_CPU;
+    gn_context *g = test_share(&o);
+    gni_vk *vk = (gni_vk *)(void *)g->gpu;
+    gni_gpu_mem m;
+    float have[64], data[64];
+    for (int i = 0; i < 64; i++) data[i] = (float)i;
+    assert_true(gni_vk_alloc(vk, sizeof data, &m) && gni_vk_upload(vk, &m, 0, data, sizeof data));
+    gn_array *x = gn_vulkan_wrap(g, m.handle, m.offset, GN_F32, GN_SHAPE(64));
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(gn_assign(x, gn_add_s(x, 0.5)), GN_OK);
+        assert_non_null(strstr(gn_explain(x), "on the CPU"));
+        assert_int_equal(gn_sync(g), GN_OK);
+        assert_true(gni_vk_download(vk, &m, 0, have, sizeof have));
+        for (int i = 0; i < 64; i++) assert_true(have[i] == data[i] + 0.5F);
+        for (int i = 0; i < 64; i++) data[i] = (float)(i * round);
+        assert_true(gni_vk_upload(vk, &m, 0, data, sizeof data));
+        assert_true(gn_item(gn_index(x, "5")) == 5.0 * round);
+        assert_int_equal(gn_sync(g), GN_OK);
+    }
+    gn_release(x);
+    gni_vk_free(vk, &m);
+    test_close(g);
+}
+
 // ---- profiling
 
 static void test_profile(void **state) {
@@ -1122,6 +1151,7 @@ int main(void) {
         cmocka_unit_test(test_large_buffers), cmocka_unit_test(test_limit),
         cmocka_unit_test(test_pool_ranges),   cmocka_unit_test(test_pool_limits),
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_recording), cmocka_unit_test(test_recorded_writes),
+        cmocka_unit_test(test_wrap_on_cpu),
         cmocka_unit_test(test_profile),       cmocka_unit_test(test_cache),
         cmocka_unit_test(test_cache_folder),
         cmocka_unit_test(test_specialise),    cmocka_unit_test(test_specialise_leaves_out),

@@ -629,6 +629,7 @@ struct gn_context {
     char *slot_next; // of those that no header was in
     int slots_left;
     uint64_t array_count;
+    bool wraps; // there were arrays over buffers of the host's device
     gni_stack *stacks; // one for each thread that has open scopes
     gni_stack *stack;  // of the thread inside the lock; NULL: it has none
     int lost_scopes;   // begun when there was no memory for a stack

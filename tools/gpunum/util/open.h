@@ -313,9 +313,16 @@ GPUNUM_API gn_status gn_flush(gn_context *g) {
     return gni_end_status(g);
 }
 
+// The host's buffers get what the CPU wrote to the arrays over them. What they hold then is the value.
+static void gni_wraps_return(gn_context *g) {
+    for (gn_array *a = g->arrays; a != NULL; a = a->all_next)
+        if (a->buf != NULL && a->buf->device_borrowed && gni_buffer_need(g, a->buf, GNI_ON_GPU)) a->buf->where = GNI_ON_GPU;
+}
+
 GPUNUM_API gn_status gn_sync(gn_context *g) {
     gni_gpu_ticket faults;
     if (!gni_begin_context("gn_sync", g)) return GN_ERROR_ARGUMENT;
+    if (g->wraps && !g->host_recording) gni_wraps_return(g);
     if (gni_faults_begin(g, &faults)) gni_faults_end(g, &faults);
     if (g->gpu != NULL && !g->gpu->layer->wait(g->gpu))
         gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_sync: waiting failed");
@@ -378,7 +385,7 @@ GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t off
         y = gni_array_empty(g, "gn_vulkan_wrap", t, &s);
     if (y != NULL) {
         if (g->gpu->layer->wrap(g->gpu, buffer, offset, y->buf->bytes, &y->buf->device)) {
-            y->buf->has_device = y->buf->device_borrowed = true;
+            y->buf->has_device = y->buf->device_borrowed = g->wraps = true;
             y->buf->where = GNI_ON_GPU;
         } else {
             if (!g->call_failed)
