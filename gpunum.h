@@ -11836,7 +11836,8 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 
 #define GNI_S_IMAGE_IN_DTYPE 0
 #define GNI_S_IMAGE_OUT_DTYPE 1
-#define GNI_S_IMAGE_SPECS 2
+#define GNI_S_IMAGE_LARGEST 2 // what is largest goes behind the image
+#define GNI_S_IMAGE_SPECS 3
 #define GNI_P_IMAGE_PLACES 0 // of all images
 #define GNI_P_IMAGE_CHANNELS 1
 #define GNI_P_IMAGE_WIDTH 2 // channels that come out
@@ -11845,13 +11846,8 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_IMAGE_STEP_CHANNEL 5
 #define GNI_P_IMAGE_STEP_IMAGE 6
 #define GNI_P_IMAGE_AXIS 7 // 3, the last one first: (divider, places in front, places that there are, step)
-#define GNI_P_IMAGE_WORDS 25
-#define GNI_P_IMAGE_INFO 25 // first word of the operand's lines
-#define GNI_P_IMAGE_BY_CHANNEL 26
-#define GNI_P_IMAGE_LINES 27 // of both operands
-#define GNI_P_IMAGE_SCANS 28 // workgroups that scan them
-#define GNI_P_IMAGE_PARTS_WORDS 29
-#define GNI_IMAGE_SCANNED 8 // times 64 places for a workgroup
+#define GNI_P_IMAGE_LARGEST 25
+#define GNI_P_IMAGE_WORDS 26
 
 // ---- convolutions by tiles: winograd.comp
 
@@ -11938,15 +11934,13 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_PARTS_B_INFO 102
 #define GNI_P_PARTS_WORDS 103
 // Of operands that the kernel takes apart: where the numbers lie that tell what is largest in each row's 128 neighbours,
-// and how many a row has.
+// and how many a row has. With windows: in 64 places of 32 channels of an image; how many there are of the same places;
+// divider of k or columns by those of an image, and its places.
 #define GNI_FLOATS_LINE 128 // neighbours that one such number is of
+#define GNI_FLOATS_PLACES 64
 #define GNI_P_FLOATS_A_LARGEST 96
-#define GNI_P_FLOATS_B_LARGEST 98
-#define GNI_P_FLOATS_WORDS 100
-// Of images instead: divider of columns by those of an image, or by channels.
-#define GNI_P_IMAGES_LINE 96
-#define GNI_P_IMAGES_LINES_A 99
-#define GNI_P_IMAGES_WORDS 100
+#define GNI_P_FLOATS_B_LARGEST 102
+#define GNI_P_FLOATS_WORDS 108
 
 // ---- Fourier transforms: fft.glsl, fft.comp, fft_any.comp
 
@@ -12425,6 +12419,11 @@ typedef struct gni_matmul {
 
 // c (batch, m, n) contiguous = a times b, as gni_matmul, but the rows and columns of b are counted by several indices each,
 // the last one fastest: windows of an image are such a matrix.
+// Where an image's numbers lie that tell what is largest: from that element on, so many of the same places; and how many of k
+// or of columns are one image's, of so many places.
+typedef struct gni_magnitudes {
+    int64_t from, groups, each, places;
+} gni_magnitudes;
 typedef struct gni_conv {
     int64_t m, n, k; // n and k are the products of n_dim and k_dim
     int64_t a_rs, a_cs;
@@ -12441,26 +12440,18 @@ typedef struct gni_conv {
     // On a GPU, where b has its channels last: runs of c's columns that follow each other, where the next run and the next
     // row begin.
     int64_t c_run, c_jump, c_row;
-    // With a buffer, on a GPU: a and b are images in parts, where these control words say so. Lines of b, which come behind
-    // those of a, are channels, else images.
-    gni_operand control;
-    int64_t a_lines;
-    bool by_channel;
+    // On a GPU: a kernel may take float32 apart. What is largest in a and b lies behind them, see gni_image.
+    bool in_parts;
+    gni_magnitudes largest[2];
 } gni_conv;
 
 // out (n, out..., width) contiguous = in (n, channels, in...) of any strides as if it began `before` places earlier, with
-// zeros around it, or cut; channels behind its own are zeros. For GPUs. Image.comp says what they are.
-typedef enum gni_image_step { GNI_IMAGE_PLAIN, GNI_IMAGE_SCAN, GNI_IMAGE_PARTS } gni_image_step;
+// zeros around it, or cut; channels behind its own are zeros. For GPUs.
 typedef struct gni_image {
     int64_t n, channels, width;
     int64_t have[3], before[3], size[3];
     gni_operand in, out; // in's strides: of n, channels and three axes
-    // Of scans, which write to `control` and have it as `out`, and of parts: the operand's first line, those of both
-    // operands, and all workgroups of their scans.
-    gni_image_step step;
-    gni_operand control;
-    bool by_channel;
-    int64_t first, lines, scans;
+    bool tells; // what is largest in 64 places of 32 channels, behind them all
 } gni_image;
 
 // A step of a convolution by tiles of 4x4 results: winograd.comp says which there are and what each takes as its buffers
@@ -15596,7 +15587,6 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         gni_conv *c = (gni_conv *)job;
         v->op[v->n++] = &c->a;
         v->op[v->n++] = &c->b;
-        if (c->control.buf != NULL) v->op[v->n++] = &c->control;
         v->n_in = v->n;
         v->op[v->n++] = &c->c;
         const double work = (double)c->m * (double)c->n * (double)GNI_MAX(c->k, 1) *
@@ -15606,7 +15596,6 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     } else if (kind == GNI_JOB_IMAGE) {
         gni_image *m = (gni_image *)job;
         v->op[v->n++] = &m->in;
-        if (m->control.buf != NULL) v->op[v->n++] = &m->control;
         v->n_in = v->n;
         v->op[v->n++] = &m->out;
         v->size = m->n * m->width * gni_extent_product(m->size, 3);
@@ -34109,7 +34098,6 @@ typedef struct gni_job_call {
     int n_scratch;
     gni_gpu_use spare; // of gni_job_matmul_tiled: see room `gpu_split`
     const gni_conv *windows; // of gni_job_matmul_tiled: how b's rows and columns are counted
-    bool parts;              // of windows: images in parts, and `spare` are their control words
     bool waits;        // for `special` to be compiled
 } gni_job_call;
 
@@ -36578,15 +36566,11 @@ static const gni_job_tile gni_job_bfloat_tiles[] = {
     {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
     {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
 };
-// Of images in parts.
-static const gni_job_tile gni_job_image_tiles[] = {
-    {GNI_MODULE_matmul_images_128x128, 128, 128, 32, 41476, 400, 280, 2, 96, true},
-    {GNI_MODULE_matmul_images_64x128, 64, 128, 32, 31236, 300, 170, 3, 96, true},
-};
 // Of float32 that the kernel takes apart (matmul_floats.glsl).
 static const gni_job_tile gni_job_float_tiles[] = {
-    {GNI_MODULE_matmul_floats_64x128, 64, 128, 32, 30760, 318, 180, 2, 96, true},
-    {GNI_MODULE_matmul_floats_64x64, 64, 64, 32, 20504, 230, 120, 4, 96, true},
+    {GNI_MODULE_matmul_floats_128x128, 128, 128, 32, 41512, 337, 337, 1, 96, true},
+    {GNI_MODULE_matmul_floats_64x128, 64, 128, 32, 31272, 318, 180, 2, 96, true},
+    {GNI_MODULE_matmul_floats_64x64, 64, 64, 32, 20760, 230, 120, 4, 96, true},
 };
 static const gni_job_tile gni_job_int_tile = {
     GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, 48, false};
@@ -37139,14 +37123,23 @@ static bool gni_job_sums_pay(const gni_gpu *gpu, const gni_job_tile *t, const gn
 // Of room `gpu_conv`.
 static void gni_job_put_windows(gni_job_call *c, const gni_job_tile *t, uint32_t *layout);
 
-// Where what is largest in the operands lies: behind them, as winograd.comp leaves it.
+// Where what is largest in the operands lies: behind them, as winograd.comp and image.comp leave it.
 static void gni_job_put_floats(gni_job_call *c, const gni_matmul *m, int64_t batches, bool along_k) {
     uint32_t *w = c->param;
+    c->n_param = GNI_P_FLOATS_WORDS;
+    for (int i = 0; i < 2 && c->windows != NULL; i++) {
+        const gni_magnitudes *of = &c->windows->largest[i];
+        uint32_t *p = &w[i == 0 ? GNI_P_FLOATS_A_LARGEST : GNI_P_FLOATS_B_LARGEST];
+        p[0] = (uint32_t)of->from;
+        p[1] = (uint32_t)of->groups;
+        gni_job_divider(of->each, &p[2]);
+        p[5] = (uint32_t)of->places;
+    }
+    if (c->windows != NULL) return;
     w[GNI_P_FLOATS_A_LARGEST] = w[GNI_P_MATMUL_A_BASE] + (uint32_t)(batches * m->m * m->k);
     w[GNI_P_FLOATS_A_LARGEST + 1] = (uint32_t)gni_job_ceil(m->k, GNI_FLOATS_LINE);
     w[GNI_P_FLOATS_B_LARGEST] = w[GNI_P_MATMUL_B_BASE] + (uint32_t)(batches * m->n * m->k);
     w[GNI_P_FLOATS_B_LARGEST + 1] = (uint32_t)gni_job_ceil(along_k ? m->k : m->n, GNI_FLOATS_LINE);
-    c->n_param = GNI_P_FLOATS_WORDS;
 }
 
 static bool gni_job_matmul_sums(gni_gpu *gpu, const gni_matmul *m);
@@ -37155,9 +37148,7 @@ static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled
 static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t batches,
                                  int64_t row) {
     int64_t splits = 1, one = 1;
-    const gni_job_tile *t = c->parts ? gni_job_best_tile(c->gpu, gni_job_image_tiles, (int)GNI_COUNT(gni_job_image_tiles), m,
-                                                         batches, &splits)
-                                     : gni_job_pick_tile(c->gpu, m, batches, &splits);
+    const gni_job_tile *t = gni_job_pick_tile(c->gpu, m, batches, &splits);
     bool sums = m->sums.buf != NULL;
     if (sums && !gni_job_sums_pay(c->gpu, t, m, splits)) return gni_job_matmul_sums(c->gpu, m);
     int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
@@ -37208,7 +37199,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
         return gni_job_matmul_apart(c->gpu, m);
     if (m->prologue != 0 && c->gpu->caps.keep_half_denorms) *layout |= GNI_F_MATMUL_EXACT;
     if (m->prologue != 0 && !gni_job_put_load(c, m)) return gni_job_prologue_apart(c->gpu, m, true);
-    if (c->spare.mem != NULL && !c->parts) *layout |= GNI_F_MATMUL_SPARE;
+    if (c->spare.mem != NULL) *layout |= GNI_F_MATMUL_SPARE;
     if (sums) *layout |= GNI_F_MATMUL_SUMS;
     if (c->windows != NULL) gni_job_put_windows(c, t, layout);
     if (m->in_parts && t->units) gni_job_put_floats(c, m, batches, !(b & GNI_JOB_ALONG_M));
@@ -37902,37 +37893,27 @@ static bool gni_job_windows_fit(const gni_gpu *gpu, int64_t m, int64_t n, int64_
            gni_job_ceil(m, 4) <= (int64_t)gpu->caps.max_groups[1];
 }
 
-static int64_t gni_job_image_groups(const gni_image *m) {
-    return gni_job_ceil(m->n * gni_extent_product(m->size, 3), 64 * (m->step == GNI_IMAGE_SCAN ? GNI_IMAGE_SCANNED : 1));
+// Workgroups of an image: places, channels.
+static void gni_job_image_groups(const gni_image *m, int64_t *groups) {
+    groups[0] = gni_job_ceil(m->n * gni_extent_product(m->size, 3), GNI_FLOATS_PLACES);
+    groups[1] = gni_job_ceil(m->width, 32);
 }
 
-// Whether `times` products of float32 images, of which so many bytes are read, are to be done in parts: GN_PRECISION_HIGH.
-static bool gni_job_wants_parts(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t groups, double times, double bytes) {
+// Whether kernels may take the images of a product of so many k apart: GN_PRECISION_HIGH.
+static bool gni_job_wants_parts(gni_gpu *gpu, int64_t k) {
     const gni_gpu_jobs *ops = gni_job_state(gpu);
     const int force = ops != NULL ? ops->split_force : 0;
-    gni_matmul like;
-    int64_t splits;
     if (force > 1 || force < 0 || (force == 0 && gpu->g->precision != GN_PRECISION_HIGH)) return false;
-    if (!gni_job_has_units(gpu, GN_F16) || gpu->caps.max_buffers < 7 ||
-        gni_job_image_tiles[1].shared > gpu->caps.shared_bytes)
-        return false;
-    if (force == 1) return true;
-    memset(&like, 0, sizeof like);
-    like.m = m;
-    like.n = n;
-    like.k = k;
-    const gni_job_tile *t = gni_job_pick_tile(gpu, &like, groups, &splits);
-    const double exact = gni_job_tile_time(gpu, t, &like, groups, splits);
-    t = gni_job_best_tile(gpu, gni_job_image_tiles, (int)GNI_COUNT(gni_job_image_tiles), &like, groups, &splits);
     // Shorter sums would show that parts hold an element to 2^-23 only.
-    return k >= 512 && times * gni_job_tile_time(gpu, t, &like, groups, splits) + 15.0 + bytes / 2e6 < times * exact;
+    return gni_job_has_units(gpu, GN_F16) && gpu->caps.max_buffers >= 7 && (force == 1 || k >= 64);
 }
 
 static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
     gni_job_call c;
-    const bool scan = m->step == GNI_IMAGE_SCAN;
-    const int64_t places = m->n * gni_extent_product(m->size, 3), one = 1, words = GNI_SPLIT_CONTROL + 2 * m->lines,
-                  all = scan ? words : places * m->width;
+    const int64_t places = m->n * gni_extent_product(m->size, 3), one = 1;
+    int64_t groups[2];
+    gni_job_image_groups(m, groups);
+    const int64_t all = places * m->width + (m->tells ? groups[0] * groups[1] : 0);
     const int64_t dim[5] = {m->n, m->channels, m->have[0], m->have[1], m->have[2]};
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
@@ -37954,32 +37935,13 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
         w[4] = (uint32_t)m->have[2 - i];
         w[5] = (uint32_t)m->in.stride[4 - i];
     }
-    if (m->step != GNI_IMAGE_PLAIN) {
-        uint32_t base = 0;
-        if (!gni_job_reach(gpu, &m->control, &words, &one, 1, &c.use[5], &base)) return false;
-        if (scan) { // both may run at once: each is said to write its lines, and what they share is read after both
-            const int64_t lines = m->by_channel ? gni_job_ceil(m->width, 16) * 16 : m->n,
-                          from = m->first > 0 ? GNI_SPLIT_CONTROL + 2 * m->first : 0;
-            c.use[4] = c.use[5];
-            c.use[4].offset += (uint64_t)from * 4;
-            c.use[4].bytes = (uint64_t)(GNI_SPLIT_CONTROL + 2 * (m->first + lines) - from) * 4;
-            c.use[4].write = true;
-            c.use[5].bytes = 0;
-            c.use[1].bytes = 0;
-        }
-        c.n_use = 6;
-        c.n_param = GNI_P_IMAGE_PARTS_WORDS;
-        c.param[GNI_P_IMAGE_INFO] = (uint32_t)(GNI_SPLIT_CONTROL + 2 * m->first);
-        c.param[GNI_P_IMAGE_BY_CHANNEL] = m->by_channel;
-        c.param[GNI_P_IMAGE_LINES] = (uint32_t)m->lines;
-        c.param[GNI_P_IMAGE_SCANS] = (uint32_t)m->scans;
-    }
-    c.generic.module = scan ? GNI_MODULE_image_scan : m->step == GNI_IMAGE_PARTS ? GNI_MODULE_image_parts : GNI_MODULE_image;
+    c.param[GNI_P_IMAGE_LARGEST] = c.param[GNI_P_IMAGE_OUT_BASE] + (uint32_t)(places * m->width);
+    c.generic.module = GNI_MODULE_image;
     c.generic.n_spec = GNI_S_IMAGE_SPECS;
     c.generic.spec[GNI_S_IMAGE_IN_DTYPE] = (uint32_t)m->in.dtype;
-    c.generic.spec[GNI_S_IMAGE_OUT_DTYPE] = (uint32_t)(scan ? m->in.dtype : m->out.dtype);
-    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), gni_job_image_groups(m),
-                            gni_job_ceil(m->width, 32), 1);
+    c.generic.spec[GNI_S_IMAGE_OUT_DTYPE] = (uint32_t)m->out.dtype;
+    c.generic.spec[GNI_S_IMAGE_LARGEST] = m->tells;
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups[0], groups[1], 1);
 }
 
 // ---- by tiles of 4x4 results
@@ -38002,7 +37964,7 @@ static int64_t gni_winograd_images(gni_gpu *gpu, const gni_winograd *m) {
     return fit < 1 ? 0 : ops != NULL && ops->winograd_force == 2 ? 1 : gni_job_ceil(m->n, pieces);
 }
 
-// Microseconds of `batches` products of float32, exact or, of images, in parts.
+// Microseconds of `batches` products of float32, exact or taken apart.
 static double gni_job_conv_time(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t batches, bool parts) {
     gni_matmul like;
     int64_t splits;
@@ -38010,9 +37972,8 @@ static double gni_job_conv_time(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, i
     like.m = m;
     like.n = n;
     like.k = k;
-    const gni_job_tile *t = parts ? gni_job_best_tile(gpu, gni_job_image_tiles, (int)GNI_COUNT(gni_job_image_tiles), &like,
-                                                      batches, &splits)
-                                  : gni_job_pick_tile(gpu, &like, batches, &splits);
+    like.in_parts = parts;
+    const gni_job_tile *t = gni_job_pick_tile(gpu, &like, batches, &splits);
     return gni_job_tile_time(gpu, t, &like, batches, splits);
 }
 
@@ -38031,9 +37992,7 @@ static bool gni_job_winograd_pays(gni_gpu *gpu, const gni_winograd *d, bool kern
     if (GNI_MIN(d->c, d->o) >= 8 && tiles >= 256) return true; // measured: in all of 14 shapes
     const int64_t n = kernel ? 9 * d->c : places, k = kernel ? places : 9 * d->c;
     const double bytes = 4.0 * (double)places * (double)(d->c + d->o);
-    double direct = gni_job_conv_time(gpu, d->o, n, k, 1, false) + 5.0 + bytes / 2e6;
-    if (k >= 512 && gni_job_has_units(gpu, GN_F16))
-        direct = GNI_MIN(direct, gni_job_conv_time(gpu, d->o, n, k, 1, true) + 15.0 + 2.0 * bytes / 2e6);
+    const double direct = gni_job_conv_time(gpu, d->o, n, k, 1, gni_job_has_units(gpu, GN_F16)) + 5.0 + bytes / 2e6;
     return gni_job_conv_time(gpu, d->o, kernel ? d->c : tiles, kernel ? tiles : d->c, 36, false) + 10.0 +
                (bytes + 2.0 * become) / 4e6 < direct;
 }
@@ -38122,11 +38081,6 @@ static void gni_job_put_windows(gni_job_call *c, const gni_job_tile *t, uint32_t
     gni_job_divider(d->c_run, &w[GNI_P_WINDOWS_C]);
     w[GNI_P_WINDOWS_C + 3] = (uint32_t)(d->c_jump - d->c_run);
     c->n_param = GNI_P_WINDOWS_WORDS;
-    if (c->parts) {
-        gni_job_divider(d->by_channel ? d->n_dim[3] : d->c_run, &w[GNI_P_IMAGES_LINE]);
-        w[GNI_P_IMAGES_LINES_A] = (uint32_t)d->a_lines;
-        c->n_param = GNI_P_IMAGES_WORDS;
-    }
     *layout |= GNI_F_MATMUL_WINDOWS;
     const int64_t inner = w[GNI_P_WINDOWS_K] == 0 ? d->k : (int64_t)w[GNI_P_WINDOWS_K + 2];
     if (inner % t->bk == 0) *layout |= GNI_F_MATMUL_EVEN;
@@ -38159,6 +38113,11 @@ static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d) {
     const bool along_k = d->b_k[3] == 1 && d->k_dim[3] > 1; // else along n
     m.b_rs = along_k ? 1 : 8;
     m.b_cs = along_k ? 8 : 1;
+    // Measured: where it should be less than a sixth faster it is slower.
+    const gni_gpu_jobs *ops = gni_job_state(gpu);
+    m.in_parts = d->in_parts && ((ops != NULL && ops->floats_force) ||
+                                 1.2 * gni_job_conv_time(gpu, d->m, d->n, d->k, d->batch_dim[1], true) <
+                                     gni_job_conv_time(gpu, d->m, d->n, d->k, d->batch_dim[1], false));
     for (int i = 0; i < 4; i++) {
         dim[i] = d->n_dim[i];
         step[i] = d->b_n[i];
@@ -38183,17 +38142,17 @@ static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d) {
     step[2] = 1;
     if (!gni_job_reach(gpu, &d->c, dim, step, 3, &use[2], &base[2])) return false;
     use[2].write = true;
+    for (int i = 0; i < 2 && d->in_parts; i++) { // with what tells of them
+        const gni_operand *o = i == 0 ? &d->a : &d->b;
+        gni_operand all = *o;
+        const int64_t words = (int64_t)(o->buf->bytes / 4), one = 1;
+        all.offset = 0;
+        if (!gni_job_reach(gpu, &all, &words, &one, 1, &use[i], &base[i])) return false;
+        base[i] = (uint32_t)o->offset;
+    }
     use[3] = use[1];
     gni_job_matrix_params(&c, &m, d->batch_dim[1], use, base);
     c.windows = d;
-    if (d->control.buf != NULL) {
-        gni_job_call parts;
-        const int64_t words = (int64_t)(d->control.buf->bytes / 4), one = 1;
-        if (!gni_job_reach(gpu, &d->control, &words, &one, 1, &c.spare, &base[0])) return false;
-        parts = c;
-        parts.parts = true;
-        if (!gni_job_matmul_tiled(&parts, &m, d->batch_dim[1], d->c_row)) return false;
-    }
     return gni_job_matmul_tiled(&c, &m, d->batch_dim[1], d->c_row);
 }
 
@@ -52910,15 +52869,15 @@ static int64_t gni_conv_up(int64_t n, gn_dtype t) {
     return (n + gni_conv_each(t) - 1) / gni_conv_each(t) * gni_conv_each(t);
 }
 
-// A product in parts (GN_PRECISION_HIGH) has control words, and images of whole sixteens of channels.
+// Whether kernels may take the images of a product apart (GN_PRECISION_HIGH): these tell then what is largest in them, and
+// have whole eights of channels.
 typedef struct gni_conv_parts {
-    gn_array *control; // NULL: not in parts
-    int64_t lines[2], scans;
-    bool by_channel;
+    bool on;
+    gni_magnitudes largest[2];
 } gni_conv_parts;
 
 static int64_t gni_conv_width(int64_t n, gn_dtype t, const gni_conv_parts *s) {
-    return s->control != NULL ? (n + 15) / 16 * 16 : gni_conv_up(n, t);
+    return s->on ? (n + 7) / 8 * 8 : gni_conv_up(n, t);
 }
 
 // Whether a convolution of a and b is done so: a product of m rows for each group, of images with so many channels in a
@@ -52995,107 +52954,82 @@ static bool gni_conv_by_tiles(gn_context *g, const gni_conv_plan *p, gn_dtype t,
 #endif
 }
 
-// An image job for x, whose strides may be any, as it is; `side`: operand a, 0, or b.
-static void gni_conv_image_of(gni_image *m, const gn_array *x, const gni_conv_parts *s, int side) {
-    memset(m, 0, sizeof *m);
-    m->n = x->shape.dim[0];
-    m->channels = m->width = x->shape.dim[1];
-    m->in.stride[0] = x->stride[0];
-    m->in.stride[1] = x->stride[1];
-    for (int i = 0; i < 3; i++) m->have[i] = m->size[i] = 1;
-    for (int i = 0; i + 2 < x->shape.rank; i++) {
-        m->have[i] = m->size[i] = x->shape.dim[2 + i];
-        m->in.stride[2 + i] = x->stride[2 + i];
-    }
-    m->in.buf = x->buf;
-    m->in.offset = x->offset;
-    m->in.dtype = m->out.dtype = x->dtype;
-    if (s->control == NULL) return;
-    m->step = GNI_IMAGE_PARTS;
-    m->control.buf = s->control->buf;
-    m->by_channel = s->by_channel;
-    m->first = side == 0 ? 0 : s->lines[0];
-    m->lines = s->lines[0] + s->lines[1];
-    m->scans = s->scans;
+// Where an image of shape s tells what is largest, which is for so many images of the product.
+static void gni_conv_tells(gni_magnitudes *of, const gn_shape *s, int64_t images) {
+    const int64_t width = s->dim[s->rank - 1];
+    of->from = gni_elements(s);
+    of->groups = (width + 31) / 32;
+    of->places = of->from / width / images;
+    of->each = INT32_MAX / 2;
 }
 
-// x as (n, size..., width), which begins `before` places earlier.
+// x, whose strides may be any, as (n, size..., width), which begins `before` places earlier; `side`: operand a, 0, or b.
 static gn_array *gni_conv_image(gn_context *g, gn_array *x, const int64_t *before, const int64_t *size, int64_t width,
-                                const gni_conv_parts *parts, int side) {
+                                gni_conv_parts *parts, int side) {
     gni_image m;
     gn_shape s = GN_SHAPE(x->shape.dim[0]);
     if (!gni_materialize(g, x)) return NULL;
-    gni_conv_image_of(&m, x, parts, side);
+    memset(&m, 0, sizeof m);
+    m.n = x->shape.dim[0];
+    m.channels = x->shape.dim[1];
     m.width = width;
+    m.in.stride[0] = x->stride[0];
+    m.in.stride[1] = x->stride[1];
+    for (int i = 0; i < 3; i++) m.have[i] = m.size[i] = 1;
     for (int i = 0; i + 2 < x->shape.rank; i++) {
+        m.have[i] = x->shape.dim[2 + i];
+        m.in.stride[2 + i] = x->stride[2 + i];
         s.dim[s.rank++] = m.size[i] = size[i];
         m.before[i] = before[i];
     }
     s.dim[s.rank++] = width;
-    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", gni_conv_item(g, x->dtype), &s));
+    m.in.buf = x->buf;
+    m.in.offset = x->offset;
+    m.in.dtype = x->dtype;
+    const gn_dtype t = gni_conv_item(g, x->dtype);
+    gn_shape room = s;
+#if GNI_GPU
+    if (parts->on) {
+        int64_t groups[2];
+        gni_job_image_groups(&m, groups);
+        gni_conv_tells(&parts->largest[side], &s, side == 0 ? 1 : m.n);
+        room = GN_SHAPE(gni_elements(&s) + groups[0] * groups[1]);
+        m.tells = true;
+    }
+#else
+    GNI_UNUSED(side);
+#endif
+    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", t, &room));
+    if (y != NULL && parts->on) {
+        int64_t stride[GN_MAX_RANK];
+        gni_strides_of(&s, stride);
+        y = gni_adopt(g, gni_array_view(g, "convolution", y, &s, stride, 0));
+    }
     if (y == NULL) return NULL;
     m.out.buf = y->buf;
     m.out.dtype = y->dtype;
     return gni_run(g, &gni_kind_image, &m, y) ? y : NULL;
 }
 
+// Whether products of images of p, of k for each group, may be taken apart.
+static gni_conv_parts gni_conv_parts_of(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t k) {
+    gni_conv_parts s;
+    memset(&s, 0, sizeof s);
 #if GNI_GPU
-// Gives s the control words of a product of images a and b. False: it failed.
-static bool gni_conv_scan(gn_context *g, gni_conv_parts *s, gn_array *a, gn_array *b, bool by_channel) {
-    gni_image of[2];
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    s->by_channel = by_channel;
-    for (int i = 0; i < 2; i++) {
-        if (!gni_materialize(g, in[i])) return false;
-        gni_conv_image_of(&of[i], in[i], s, i);
-        of[i].step = GNI_IMAGE_SCAN;
-        s->lines[i] = by_channel ? (in[i]->shape.dim[1] + 15) / 16 * 16 : (in[i]->shape.dim[0] + 1) / 2 * 2; // of 16 bytes
-        s->scans += gni_job_image_groups(&of[i]) * gni_job_ceil(of[i].width, 32);
-    }
-    s->control = gn_eval(gn_zeros(g, GN_I32, GN_SHAPE(GNI_SPLIT_CONTROL + 2 * (s->lines[0] + s->lines[1]))));
-    for (int i = 0; i < 2 && s->control != NULL; i++) {
-        gni_conv_image_of(&of[i], in[i], s, i);
-        of[i].step = GNI_IMAGE_SCAN;
-        of[i].out = of[i].control;
-        of[i].out.dtype = GN_I32;
-        if (!gni_run(g, &gni_kind_image, &of[i], s->control)) return false;
-    }
-    return s->control != NULL;
-}
-#endif
-
-// Whether `times` products of images a and b, m rows and n columns of k for each group, go in parts: then s gets control
-// words. `by_channel`: its rows and columns are channels. False: it failed.
-static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_conv_plan *p, gn_array *a, gn_array *b,
-                                 int64_t m, int64_t n, int64_t k, int64_t times, bool by_channel) {
-    memset(s, 0, sizeof *s);
-#if GNI_GPU
-    const double bytes = 4.0 * ((double)gni_elements(&a->shape) + (double)gni_elements(&b->shape));
     const int64_t c = p->c, o = p->o / p->groups;
-    if (a->dtype != GN_F32 || c < 8 || o < 8 || (p->groups > 1 && (c % 16 != 0 || o % 16 != 0))) return true;
-    // With room for twice the channels and for what lies around images.
-    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 ||
-        !gni_job_wants_parts(g->gpu, m, n, k, p->groups, (double)times, bytes))
-        return true;
-    return gni_conv_scan(g, s, a, b, by_channel);
+    const bool eights = p->groups == 1 || (c % 8 == 0 && o % 8 == 0);
+    s.on = t == GN_F32 && c >= 8 && o >= 8 && eights && gni_job_wants_parts(g->gpu, k);
 #else
     GNI_UNUSED(g);
     GNI_UNUSED(p);
-    GNI_UNUSED(a);
-    GNI_UNUSED(b);
-    GNI_UNUSED(m);
-    GNI_UNUSED(n);
+    GNI_UNUSED(t);
     GNI_UNUSED(k);
-    GNI_UNUSED(times);
-    GNI_UNUSED(by_channel);
-    return true;
 #endif
+    return s;
 }
 
 // The part of x that the windows of p cover.
-static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_array *x, const gni_conv_parts *s) {
+static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_array *x, gni_conv_parts *s) {
     int64_t size[3];
     for (int i = 0; i < p->nd; i++) size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
     return gni_conv_image(g, x, p->pad, size, p->groups * gni_conv_width(p->c, gni_conv_item(g, x->dtype), s), s, 1);
@@ -53103,10 +53037,8 @@ static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_
 
 static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y,
                                      const gni_conv_parts *s) {
-    if (s->control != NULL) d->control.buf = s->control->buf;
-    d->control.dtype = GN_I32;
-    d->a_lines = s->lines[0];
-    d->by_channel = s->by_channel;
+    d->in_parts = s->on;
+    memcpy(d->largest, s->largest, sizeof d->largest);
     d->a.buf = a->buf;
     d->b.buf = b->buf;
     d->c.buf = y->buf;
@@ -53133,7 +53065,7 @@ static void gni_conv_windows(const gni_conv_plan *p, const gn_array *image, int6
 
 // y of w and an image of x that begins `before` places in front of it; in `to` if that is not NULL.
 static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, gn_array *image, const int64_t *before,
-                                         gn_array *w, gn_array *to, const gni_conv_parts *parts) {
+                                         gn_array *w, gn_array *to, gni_conv_parts *parts) {
     gni_conv d;
     const gn_dtype t = image->dtype;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
@@ -53157,29 +53089,32 @@ static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, 
     for (int i = 0; i < p->nd; i++) d.b.offset += (before[i] - p->pad[i]) * image->stride[1 + i];
     d.c_run = d.c_row = places;
     d.c_jump = p->o * places;
+    parts->largest[1].each = places;
     return gni_conv_direct_run(g, &d, w, image, y, parts);
 }
 
 static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y, gn_array *image) {
     static const int64_t none[3] = {0, 0, 0};
     gni_conv d;
-    gni_conv_parts parts;
     const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
     const bool tiled = image != NULL && image->shape.rank == 3 && p->nd == 2; // by gni_winograd_forward
 #if GNI_GPU
     gni_winograd by;
     if (gni_conv_by_tiles(g, p, x->dtype, true, &by)) return gni_winograd_weight(g, &by, x, y, tiled ? image : NULL);
 #endif
-    if (!gni_conv_parts_begin(g, &parts, p, y, x, p->o / p->groups, taps * p->c, p->n * places, 1, true)) return NULL;
+    gni_conv_parts parts = gni_conv_parts_of(g, p, x->dtype, p->n * places);
+    const bool tells = gni_conv_parts_of(g, p, x->dtype, p->c * taps).on; // what forward left
     const gn_dtype t = gni_conv_item(g, x->dtype);
     const int64_t c = gni_conv_width(p->c, t, &parts), o = gni_conv_width(p->o, t, &parts);
-    const gn_shape s = GN_SHAPE(p->o, taps * c);
+    const gn_shape s = GN_SHAPE(parts.on ? o : p->o, taps * c);
     memset(&d, 0, sizeof d);
-    if (image == NULL || image->dtype != t || tiled || parts.control != NULL) image = gni_conv_frame_image(g, p, x, &parts);
+    if (image == NULL || image->dtype != t || tiled || tells != parts.on)
+        image = gni_conv_frame_image(g, p, x, &parts);
+    else if (parts.on) gni_conv_tells(&parts.largest[1], &image->shape, p->n);
     y = gni_conv_image(g, y, none, p->out, o, &parts, 0);
     gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
     if (image == NULL || y == NULL || to == NULL) return NULL;
-    d.m = p->o / p->groups;
+    d.m = s.dim[0] / p->groups;
     d.k = p->n * places;
     d.n = taps * c;
     d.a_rs = 1;
@@ -53190,8 +53125,10 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     d.b_batch[1] = c;
     gni_conv_windows(p, image, c, d.k_dim, d.b_k, d.n_dim, d.b_n);
     d.c_run = d.c_row = d.n;
+    parts.largest[0].each = parts.largest[1].each = places;
+    parts.largest[0].places = places;
     gn_array *w = gni_conv_direct_run(g, &d, y, image, to, &parts);
-    w = gn_slice(gn_reshape(w, GN_SHAPE(p->o, taps, c)), 2, 0, p->c, 1);
+    w = gn_slice(gn_slice(gn_reshape(w, GN_SHAPE(s.dim[0], taps, c)), 0, 0, p->o, 1), 2, 0, p->c, 1);
     return gn_reshape(gn_swap_axes(w, 1, 2), gni_conv_shape(p, p->o, p->c, p->k));
 }
 
@@ -53435,12 +53372,10 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
             return y;
         }
 #endif
-        gni_conv_parts parts;
-        const bool ok = gni_conv_parts_begin(g, &parts, p, w, x, p->o / p->groups, p->n * gni_conv_count(p->out, p->nd),
-                                             p->c * gni_conv_count(p->k, p->nd), 1, false);
-        x = ok ? gni_conv_frame_image(g, p, x, &parts) : NULL;
+        gni_conv_parts parts = gni_conv_parts_of(g, p, x->dtype, p->c * gni_conv_count(p->k, p->nd));
+        x = gni_conv_frame_image(g, p, x, &parts);
         gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
-        if (image != NULL && parts.control == NULL) *image = x;
+        if (image != NULL) *image = x;
         g->placement = asked;
         return y;
     }
@@ -53505,7 +53440,7 @@ static gn_array *gni_conv_turned(const gni_conv_plan *p, gn_array *w, const gni_
 
 // What y's image has to hold for the phases of all places.
 static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn_array *y, int64_t *before,
-                                       const gni_conv_parts *s) {
+                                       gni_conv_parts *s) {
     int64_t size[3];
     for (int i = 0; i < p->nd; i++) {
         int64_t behind = INT64_MIN / 2;
@@ -53542,7 +53477,7 @@ static gni_conv_plan gni_conv_plan_of_phase(const gni_conv_plan *p, const gni_co
 // What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and
 // the result is put into `to` if that is not NULL.
 static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
-                                   const gni_conv_phase *f, gn_array *to, const gni_conv_parts *parts) {
+                                   const gni_conv_phase *f, gn_array *to, gni_conv_parts *parts) {
     const gni_conv_plan q = gni_conv_plan_of_phase(p, f);
     w = gni_conv_turned(p, w, f);
     return before == NULL ? gni_conv_forward(g, &q, y, w, NULL)
@@ -53612,20 +53547,6 @@ static gn_array *gni_conv_spread(gn_context *g, const gni_conv_plan *p, gn_array
     return gn_reshape(gn_where(is, part, gn_scalar(g, part->dtype, 0.0)), *x);
 }
 
-// Lines are those of all phases.
-static bool gni_conv_parts_of_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w, int64_t phases,
-                                   gni_conv_parts *s) {
-    gni_conv_phase all[3];
-    for (int i = 0; i < p->nd; i++) {
-        all[i].first = 0;
-        all[i].step = 1;
-        all[i].taps = p->k[i];
-    }
-    w = gni_conv_turned(p, w, all);
-    return w != NULL && gni_conv_parts_begin(g, s, p, w, y, p->c, p->n * gni_conv_count(p->in, p->nd) / phases,
-                                             p->o / p->groups * gni_conv_count(p->k, p->nd) / phases, phases, false);
-}
-
 // The gradient of x from that of y.
 static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w) {
     const gn_shape s = gni_conv_shape(p, p->n, p->groups * p->c, p->in);
@@ -53657,11 +53578,10 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     const bool lone = with_taps == 1 && phases > 2;
     if (with_taps > 0) room = gni_conv_phases_room(g, p, y->dtype, phases, with_taps);
     if (!whole && !lone && room == NULL) x = gn_eval(gn_zeros(g, y->dtype, s));
-    gni_conv_parts parts;
-    memset(&parts, 0, sizeof parts);
-    bool ok = !direct || gni_conv_parts_of_back(g, p, y, w, phases, &parts);
-    if (direct && ok) y = gni_conv_phases_image(g, p, y, before, &parts);
-    ok = ok && y != NULL && (whole || lone || room != NULL || x != NULL);
+    gni_conv_parts parts = gni_conv_parts_of(g, p, direct ? y->dtype : GN_F64,
+                                             p->o / p->groups * gni_conv_count(p->k, p->nd) / GNI_MAX(phases, 1));
+    if (direct) y = gni_conv_phases_image(g, p, y, before, &parts);
+    bool ok = y != NULL && (whole || lone || room != NULL || x != NULL);
     for (int64_t phase = 0; phase < phases && ok; phase++) {
         gn_array *place = x;
         bool empty = false;
@@ -55911,7 +55831,7 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gy = gni_as(gy, x->dtype);
     if (gy == NULL || z == NULL) return false;
     // Sums and the gradient of x both read it, and what comes by other ways may: of many arrays it is made once.
-    if (gni_norm_reads(gy, gni_elements(&x->shape), ++g->walk) > 3 && !gni_materialize(g, gy)) return false;
+    if (gni_norm_reads(gy, gni_elements(&x->shape), ++g->walk) > 2 && !gni_materialize(g, gy)) return false;
     gx[GNI_NORM_X] = gni_wanted(node, GNI_NORM_X) ? gni_norm_back_rows(g, node, gy) : NULL;
     if (g->call_failed) return false;
     if (gx[GNI_NORM_X] == NULL && gni_norm_back_plain(g, node, gy, gx) && (gx[GNI_NORM_W] != NULL || gx[GNI_NORM_B] != NULL))

@@ -11,15 +11,14 @@
 //! variant matmul_bfloat_32x64 --env=vulkan1.3 --bfloat16 -DGN_BFLOAT -DGN_BM=32 -DGN_BN=64 -DGN_BK=64 -DGN_WM=16 -DGN_WN=32
 //! variant matmul_split_128x128 --env=vulkan1.3 -DGN_PARTS=2 -DGN_STAGES=1 -DGN_DEEP=2 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=64
 //! variant matmul_split3_128x128 --env=vulkan1.3 --bfloat16 -DGN_PARTS=3 -DGN_STAGES=1 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=64
-//! variant matmul_images_128x128 --env=vulkan1.3 -DGN_IMAGES -DGN_PARTS=2 -DGN_STAGES=1 -DGN_DEEP=2 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=64
-//! variant matmul_images_64x128 --env=vulkan1.3 -DGN_IMAGES -DGN_PARTS=2 -DGN_STAGES=1 -DGN_DEEP=2 -DGN_BM=64 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=32
+//! variant matmul_floats_128x128 --env=vulkan1.3 -DGN_FLOATS -DGN_PARTS=2 -DGN_BM=128 -DGN_BN=128 -DGN_BK=32 -DGN_WM=64 -DGN_WN=32
 //! variant matmul_floats_64x128 --env=vulkan1.3 -DGN_FLOATS -DGN_PARTS=2 -DGN_BM=64 -DGN_BN=128 -DGN_BK=32 -DGN_WM=64 -DGN_WN=32
 //! variant matmul_floats_64x64 --env=vulkan1.3 -DGN_FLOATS -DGN_PARTS=2 -DGN_BM=64 -DGN_BN=64 -DGN_BK=32 -DGN_WM=64 -DGN_WN=32
 //! variant matmul_patch --env=vulkan1.3 -DGN_PATCH -DGN_PARTS=2 -DGN_STAGES=1 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_WM=16 -DGN_WN=32
 //! no-bindings
 //
-// With GN_PARTS the operands are float32 in parts (matmul_split.glsl), with GN_IMAGES images and windows of them, GN_PATCH
-// makes what was not packed, and with GN_FLOATS they are made parts on the way (matmul_floats.glsl).
+// With GN_PARTS the operands are float32 in parts (matmul_split.glsl), GN_PATCH makes what was not packed, and with GN_FLOATS
+// they are made parts on the way (matmul_floats.glsl).
 //
 // A subgroup makes WM x WN of a workgroup's BM x BN. While a slice is multiplied, the next one is on its way in
 // registers. Slices lie in shared memory the way they lie in memory,
@@ -494,7 +493,9 @@ void main() {
         for (uint e = lane; e < 4u * GN_WN; e += GN_SUBGROUP) {
             uint r = e / (GN_WN / 4), c = e % (GN_WN / 4);
             vec4 v = uintBitsToFloat(gn_tile[out0 + r * GN_OUT_PITCH + c]);
-#if defined(GN_PARTS) && !defined(GN_FLOATS)
+#ifdef GN_FLOATS
+            v = gn_made_finite(row + r, column + 4u * c, batch, v);
+#elif defined(GN_PARTS)
             v = gn_unscaled(row + r, column + 4u * c, batch, v);
 #endif
             gn_write_run(row + r, column + 4u * c, batch, v);

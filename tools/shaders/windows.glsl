@@ -4,7 +4,7 @@
 #if defined(GN_BINDINGS) && !defined(GN_WGSL) // Vulkan's kernels with bindings do without
 #define GN_NO_WINDOWS
 #endif
-#if defined(GN_NO_WINDOWS) || defined(GN_INT32) || defined(GN_X64) || (defined(GN_PARTS) && !defined(GN_IMAGES))
+#if defined(GN_NO_WINDOWS) || defined(GN_INT32) || defined(GN_X64) || (defined(GN_PARTS) && !defined(GN_FLOATS))
 #define GN_WINDOWS false
 #else
 #define GN_WINDOWS ((GN_LAYOUT & GNI_F_MATMUL_WINDOWS) != 0u)

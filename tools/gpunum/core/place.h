@@ -91,7 +91,6 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         gni_conv *c = (gni_conv *)job;
         v->op[v->n++] = &c->a;
         v->op[v->n++] = &c->b;
-        if (c->control.buf != NULL) v->op[v->n++] = &c->control;
         v->n_in = v->n;
         v->op[v->n++] = &c->c;
         const double work = (double)c->m * (double)c->n * (double)GNI_MAX(c->k, 1) *
@@ -101,7 +100,6 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     } else if (kind == GNI_JOB_IMAGE) {
         gni_image *m = (gni_image *)job;
         v->op[v->n++] = &m->in;
-        if (m->control.buf != NULL) v->op[v->n++] = &m->control;
         v->n_in = v->n;
         v->op[v->n++] = &m->out;
         v->size = m->n * m->width * gni_extent_product(m->size, 3);

@@ -407,7 +407,8 @@
 
 #define GNI_S_IMAGE_IN_DTYPE 0
 #define GNI_S_IMAGE_OUT_DTYPE 1
-#define GNI_S_IMAGE_SPECS 2
+#define GNI_S_IMAGE_LARGEST 2 // what is largest goes behind the image
+#define GNI_S_IMAGE_SPECS 3
 #define GNI_P_IMAGE_PLACES 0 // of all images
 #define GNI_P_IMAGE_CHANNELS 1
 #define GNI_P_IMAGE_WIDTH 2 // channels that come out
@@ -416,13 +417,8 @@
 #define GNI_P_IMAGE_STEP_CHANNEL 5
 #define GNI_P_IMAGE_STEP_IMAGE 6
 #define GNI_P_IMAGE_AXIS 7 // 3, the last one first: (divider, places in front, places that there are, step)
-#define GNI_P_IMAGE_WORDS 25
-#define GNI_P_IMAGE_INFO 25 // first word of the operand's lines
-#define GNI_P_IMAGE_BY_CHANNEL 26
-#define GNI_P_IMAGE_LINES 27 // of both operands
-#define GNI_P_IMAGE_SCANS 28 // workgroups that scan them
-#define GNI_P_IMAGE_PARTS_WORDS 29
-#define GNI_IMAGE_SCANNED 8 // times 64 places for a workgroup
+#define GNI_P_IMAGE_LARGEST 25
+#define GNI_P_IMAGE_WORDS 26
 
 // ---- convolutions by tiles: winograd.comp
 
@@ -509,15 +505,13 @@
 #define GNI_P_PARTS_B_INFO 102
 #define GNI_P_PARTS_WORDS 103
 // Of operands that the kernel takes apart: where the numbers lie that tell what is largest in each row's 128 neighbours,
-// and how many a row has.
+// and how many a row has. With windows: in 64 places of 32 channels of an image; how many there are of the same places;
+// divider of k or columns by those of an image, and its places.
 #define GNI_FLOATS_LINE 128 // neighbours that one such number is of
+#define GNI_FLOATS_PLACES 64
 #define GNI_P_FLOATS_A_LARGEST 96
-#define GNI_P_FLOATS_B_LARGEST 98
-#define GNI_P_FLOATS_WORDS 100
-// Of images instead: divider of columns by those of an image, or by channels.
-#define GNI_P_IMAGES_LINE 96
-#define GNI_P_IMAGES_LINES_A 99
-#define GNI_P_IMAGES_WORDS 100
+#define GNI_P_FLOATS_B_LARGEST 102
+#define GNI_P_FLOATS_WORDS 108
 
 // ---- Fourier transforms: fft.glsl, fft.comp, fft_any.comp
 

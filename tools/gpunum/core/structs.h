@@ -269,6 +269,11 @@ typedef struct gni_matmul {
 
 // c (batch, m, n) contiguous = a times b, as gni_matmul, but the rows and columns of b are counted by several indices each,
 // the last one fastest: windows of an image are such a matrix.
+// Where an image's numbers lie that tell what is largest: from that element on, so many of the same places; and how many of k
+// or of columns are one image's, of so many places.
+typedef struct gni_magnitudes {
+    int64_t from, groups, each, places;
+} gni_magnitudes;
 typedef struct gni_conv {
     int64_t m, n, k; // n and k are the products of n_dim and k_dim
     int64_t a_rs, a_cs;
@@ -285,26 +290,18 @@ typedef struct gni_conv {
     // On a GPU, where b has its channels last: runs of c's columns that follow each other, where the next run and the next
     // row begin.
     int64_t c_run, c_jump, c_row;
-    // With a buffer, on a GPU: a and b are images in parts, where these control words say so. Lines of b, which come behind
-    // those of a, are channels, else images.
-    gni_operand control;
-    int64_t a_lines;
-    bool by_channel;
+    // On a GPU: a kernel may take float32 apart. What is largest in a and b lies behind them, see gni_image.
+    bool in_parts;
+    gni_magnitudes largest[2];
 } gni_conv;
 
 // out (n, out..., width) contiguous = in (n, channels, in...) of any strides as if it began `before` places earlier, with
-// zeros around it, or cut; channels behind its own are zeros. For GPUs. Image.comp says what they are.
-typedef enum gni_image_step { GNI_IMAGE_PLAIN, GNI_IMAGE_SCAN, GNI_IMAGE_PARTS } gni_image_step;
+// zeros around it, or cut; channels behind its own are zeros. For GPUs.
 typedef struct gni_image {
     int64_t n, channels, width;
     int64_t have[3], before[3], size[3];
     gni_operand in, out; // in's strides: of n, channels and three axes
-    // Of scans, which write to `control` and have it as `out`, and of parts: the operand's first line, those of both
-    // operands, and all workgroups of their scans.
-    gni_image_step step;
-    gni_operand control;
-    bool by_channel;
-    int64_t first, lines, scans;
+    bool tells; // what is largest in 64 places of 32 channels, behind them all
 } gni_image;
 
 // A step of a convolution by tiles of 4x4 results: winograd.comp says which there are and what each takes as its buffers

@@ -19,37 +19,27 @@ static bool gni_job_windows_fit(const gni_gpu *gpu, int64_t m, int64_t n, int64_
            gni_job_ceil(m, 4) <= (int64_t)gpu->caps.max_groups[1];
 }
 
-static int64_t gni_job_image_groups(const gni_image *m) {
-    return gni_job_ceil(m->n * gni_extent_product(m->size, 3), 64 * (m->step == GNI_IMAGE_SCAN ? GNI_IMAGE_SCANNED : 1));
+// Workgroups of an image: places, channels.
+static void gni_job_image_groups(const gni_image *m, int64_t *groups) {
+    groups[0] = gni_job_ceil(m->n * gni_extent_product(m->size, 3), GNI_FLOATS_PLACES);
+    groups[1] = gni_job_ceil(m->width, 32);
 }
 
-// Whether `times` products of float32 images, of which so many bytes are read, are to be done in parts: GN_PRECISION_HIGH.
-static bool gni_job_wants_parts(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t groups, double times, double bytes) {
+// Whether kernels may take the images of a product of so many k apart: GN_PRECISION_HIGH.
+static bool gni_job_wants_parts(gni_gpu *gpu, int64_t k) {
     const gni_gpu_jobs *ops = gni_job_state(gpu);
     const int force = ops != NULL ? ops->split_force : 0;
-    gni_matmul like;
-    int64_t splits;
     if (force > 1 || force < 0 || (force == 0 && gpu->g->precision != GN_PRECISION_HIGH)) return false;
-    if (!gni_job_has_units(gpu, GN_F16) || gpu->caps.max_buffers < 7 ||
-        gni_job_image_tiles[1].shared > gpu->caps.shared_bytes)
-        return false;
-    if (force == 1) return true;
-    memset(&like, 0, sizeof like);
-    like.m = m;
-    like.n = n;
-    like.k = k;
-    const gni_job_tile *t = gni_job_pick_tile(gpu, &like, groups, &splits);
-    const double exact = gni_job_tile_time(gpu, t, &like, groups, splits);
-    t = gni_job_best_tile(gpu, gni_job_image_tiles, (int)GNI_COUNT(gni_job_image_tiles), &like, groups, &splits);
     // Shorter sums would show that parts hold an element to 2^-23 only.
-    return k >= 512 && times * gni_job_tile_time(gpu, t, &like, groups, splits) + 15.0 + bytes / 2e6 < times * exact;
+    return gni_job_has_units(gpu, GN_F16) && gpu->caps.max_buffers >= 7 && (force == 1 || k >= 64);
 }
 
 static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
     gni_job_call c;
-    const bool scan = m->step == GNI_IMAGE_SCAN;
-    const int64_t places = m->n * gni_extent_product(m->size, 3), one = 1, words = GNI_SPLIT_CONTROL + 2 * m->lines,
-                  all = scan ? words : places * m->width;
+    const int64_t places = m->n * gni_extent_product(m->size, 3), one = 1;
+    int64_t groups[2];
+    gni_job_image_groups(m, groups);
+    const int64_t all = places * m->width + (m->tells ? groups[0] * groups[1] : 0);
     const int64_t dim[5] = {m->n, m->channels, m->have[0], m->have[1], m->have[2]};
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
@@ -71,32 +61,13 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
         w[4] = (uint32_t)m->have[2 - i];
         w[5] = (uint32_t)m->in.stride[4 - i];
     }
-    if (m->step != GNI_IMAGE_PLAIN) {
-        uint32_t base = 0;
-        if (!gni_job_reach(gpu, &m->control, &words, &one, 1, &c.use[5], &base)) return false;
-        if (scan) { // both may run at once: each is said to write its lines, and what they share is read after both
-            const int64_t lines = m->by_channel ? gni_job_ceil(m->width, 16) * 16 : m->n,
-                          from = m->first > 0 ? GNI_SPLIT_CONTROL + 2 * m->first : 0;
-            c.use[4] = c.use[5];
-            c.use[4].offset += (uint64_t)from * 4;
-            c.use[4].bytes = (uint64_t)(GNI_SPLIT_CONTROL + 2 * (m->first + lines) - from) * 4;
-            c.use[4].write = true;
-            c.use[5].bytes = 0;
-            c.use[1].bytes = 0;
-        }
-        c.n_use = 6;
-        c.n_param = GNI_P_IMAGE_PARTS_WORDS;
-        c.param[GNI_P_IMAGE_INFO] = (uint32_t)(GNI_SPLIT_CONTROL + 2 * m->first);
-        c.param[GNI_P_IMAGE_BY_CHANNEL] = m->by_channel;
-        c.param[GNI_P_IMAGE_LINES] = (uint32_t)m->lines;
-        c.param[GNI_P_IMAGE_SCANS] = (uint32_t)m->scans;
-    }
-    c.generic.module = scan ? GNI_MODULE_image_scan : m->step == GNI_IMAGE_PARTS ? GNI_MODULE_image_parts : GNI_MODULE_image;
+    c.param[GNI_P_IMAGE_LARGEST] = c.param[GNI_P_IMAGE_OUT_BASE] + (uint32_t)(places * m->width);
+    c.generic.module = GNI_MODULE_image;
     c.generic.n_spec = GNI_S_IMAGE_SPECS;
     c.generic.spec[GNI_S_IMAGE_IN_DTYPE] = (uint32_t)m->in.dtype;
-    c.generic.spec[GNI_S_IMAGE_OUT_DTYPE] = (uint32_t)(scan ? m->in.dtype : m->out.dtype);
-    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), gni_job_image_groups(m),
-                            gni_job_ceil(m->width, 32), 1);
+    c.generic.spec[GNI_S_IMAGE_OUT_DTYPE] = (uint32_t)m->out.dtype;
+    c.generic.spec[GNI_S_IMAGE_LARGEST] = m->tells;
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups[0], groups[1], 1);
 }
 
 // ---- by tiles of 4x4 results
@@ -119,7 +90,7 @@ static int64_t gni_winograd_images(gni_gpu *gpu, const gni_winograd *m) {
     return fit < 1 ? 0 : ops != NULL && ops->winograd_force == 2 ? 1 : gni_job_ceil(m->n, pieces);
 }
 
-// Microseconds of `batches` products of float32, exact or, of images, in parts.
+// Microseconds of `batches` products of float32, exact or taken apart.
 static double gni_job_conv_time(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t batches, bool parts) {
     gni_matmul like;
     int64_t splits;
@@ -127,9 +98,8 @@ static double gni_job_conv_time(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, i
     like.m = m;
     like.n = n;
     like.k = k;
-    const gni_job_tile *t = parts ? gni_job_best_tile(gpu, gni_job_image_tiles, (int)GNI_COUNT(gni_job_image_tiles), &like,
-                                                      batches, &splits)
-                                  : gni_job_pick_tile(gpu, &like, batches, &splits);
+    like.in_parts = parts;
+    const gni_job_tile *t = gni_job_pick_tile(gpu, &like, batches, &splits);
     return gni_job_tile_time(gpu, t, &like, batches, splits);
 }
 
@@ -148,9 +118,7 @@ static bool gni_job_winograd_pays(gni_gpu *gpu, const gni_winograd *d, bool kern
     if (GNI_MIN(d->c, d->o) >= 8 && tiles >= 256) return true; // measured: in all of 14 shapes
     const int64_t n = kernel ? 9 * d->c : places, k = kernel ? places : 9 * d->c;
     const double bytes = 4.0 * (double)places * (double)(d->c + d->o);
-    double direct = gni_job_conv_time(gpu, d->o, n, k, 1, false) + 5.0 + bytes / 2e6;
-    if (k >= 512 && gni_job_has_units(gpu, GN_F16))
-        direct = GNI_MIN(direct, gni_job_conv_time(gpu, d->o, n, k, 1, true) + 15.0 + 2.0 * bytes / 2e6);
+    const double direct = gni_job_conv_time(gpu, d->o, n, k, 1, gni_job_has_units(gpu, GN_F16)) + 5.0 + bytes / 2e6;
     return gni_job_conv_time(gpu, d->o, kernel ? d->c : tiles, kernel ? tiles : d->c, 36, false) + 10.0 +
                (bytes + 2.0 * become) / 4e6 < direct;
 }
@@ -239,11 +207,6 @@ static void gni_job_put_windows(gni_job_call *c, const gni_job_tile *t, uint32_t
     gni_job_divider(d->c_run, &w[GNI_P_WINDOWS_C]);
     w[GNI_P_WINDOWS_C + 3] = (uint32_t)(d->c_jump - d->c_run);
     c->n_param = GNI_P_WINDOWS_WORDS;
-    if (c->parts) {
-        gni_job_divider(d->by_channel ? d->n_dim[3] : d->c_run, &w[GNI_P_IMAGES_LINE]);
-        w[GNI_P_IMAGES_LINES_A] = (uint32_t)d->a_lines;
-        c->n_param = GNI_P_IMAGES_WORDS;
-    }
     *layout |= GNI_F_MATMUL_WINDOWS;
     const int64_t inner = w[GNI_P_WINDOWS_K] == 0 ? d->k : (int64_t)w[GNI_P_WINDOWS_K + 2];
     if (inner % t->bk == 0) *layout |= GNI_F_MATMUL_EVEN;
@@ -276,6 +239,11 @@ static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d) {
     const bool along_k = d->b_k[3] == 1 && d->k_dim[3] > 1; // else along n
     m.b_rs = along_k ? 1 : 8;
     m.b_cs = along_k ? 8 : 1;
+    // Measured: where it should be less than a sixth faster it is slower.
+    const gni_gpu_jobs *ops = gni_job_state(gpu);
+    m.in_parts = d->in_parts && ((ops != NULL && ops->floats_force) ||
+                                 1.2 * gni_job_conv_time(gpu, d->m, d->n, d->k, d->batch_dim[1], true) <
+                                     gni_job_conv_time(gpu, d->m, d->n, d->k, d->batch_dim[1], false));
     for (int i = 0; i < 4; i++) {
         dim[i] = d->n_dim[i];
         step[i] = d->b_n[i];
@@ -300,17 +268,17 @@ static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d) {
     step[2] = 1;
     if (!gni_job_reach(gpu, &d->c, dim, step, 3, &use[2], &base[2])) return false;
     use[2].write = true;
+    for (int i = 0; i < 2 && d->in_parts; i++) { // with what tells of them
+        const gni_operand *o = i == 0 ? &d->a : &d->b;
+        gni_operand all = *o;
+        const int64_t words = (int64_t)(o->buf->bytes / 4), one = 1;
+        all.offset = 0;
+        if (!gni_job_reach(gpu, &all, &words, &one, 1, &use[i], &base[i])) return false;
+        base[i] = (uint32_t)o->offset;
+    }
     use[3] = use[1];
     gni_job_matrix_params(&c, &m, d->batch_dim[1], use, base);
     c.windows = d;
-    if (d->control.buf != NULL) {
-        gni_job_call parts;
-        const int64_t words = (int64_t)(d->control.buf->bytes / 4), one = 1;
-        if (!gni_job_reach(gpu, &d->control, &words, &one, 1, &c.spare, &base[0])) return false;
-        parts = c;
-        parts.parts = true;
-        if (!gni_job_matmul_tiled(&parts, &m, d->batch_dim[1], d->c_row)) return false;
-    }
     return gni_job_matmul_tiled(&c, &m, d->batch_dim[1], d->c_row);
 }
 

@@ -93,7 +93,6 @@ typedef struct gni_job_call {
     int n_scratch;
     gni_gpu_use spare; // of gni_job_matmul_tiled: see room `gpu_split`
     const gni_conv *windows; // of gni_job_matmul_tiled: how b's rows and columns are counted
-    bool parts;              // of windows: images in parts, and `spare` are their control words
     bool waits;        // for `special` to be compiled
 } gni_job_call;
 

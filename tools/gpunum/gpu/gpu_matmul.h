@@ -223,14 +223,23 @@ static bool gni_job_sums_pay(const gni_gpu *gpu, const gni_job_tile *t, const gn
 // Of room `gpu_conv`.
 static void gni_job_put_windows(gni_job_call *c, const gni_job_tile *t, uint32_t *layout);
 
-// Where what is largest in the operands lies: behind them, as winograd.comp leaves it.
+// Where what is largest in the operands lies: behind them, as winograd.comp and image.comp leave it.
 static void gni_job_put_floats(gni_job_call *c, const gni_matmul *m, int64_t batches, bool along_k) {
     uint32_t *w = c->param;
+    c->n_param = GNI_P_FLOATS_WORDS;
+    for (int i = 0; i < 2 && c->windows != NULL; i++) {
+        const gni_magnitudes *of = &c->windows->largest[i];
+        uint32_t *p = &w[i == 0 ? GNI_P_FLOATS_A_LARGEST : GNI_P_FLOATS_B_LARGEST];
+        p[0] = (uint32_t)of->from;
+        p[1] = (uint32_t)of->groups;
+        gni_job_divider(of->each, &p[2]);
+        p[5] = (uint32_t)of->places;
+    }
+    if (c->windows != NULL) return;
     w[GNI_P_FLOATS_A_LARGEST] = w[GNI_P_MATMUL_A_BASE] + (uint32_t)(batches * m->m * m->k);
     w[GNI_P_FLOATS_A_LARGEST + 1] = (uint32_t)gni_job_ceil(m->k, GNI_FLOATS_LINE);
     w[GNI_P_FLOATS_B_LARGEST] = w[GNI_P_MATMUL_B_BASE] + (uint32_t)(batches * m->n * m->k);
     w[GNI_P_FLOATS_B_LARGEST + 1] = (uint32_t)gni_job_ceil(along_k ? m->k : m->n, GNI_FLOATS_LINE);
-    c->n_param = GNI_P_FLOATS_WORDS;
 }
 
 static bool gni_job_matmul_sums(gni_gpu *gpu, const gni_matmul *m);
@@ -239,9 +248,7 @@ static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled
 static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t batches,
                                  int64_t row) {
     int64_t splits = 1, one = 1;
-    const gni_job_tile *t = c->parts ? gni_job_best_tile(c->gpu, gni_job_image_tiles, (int)GNI_COUNT(gni_job_image_tiles), m,
-                                                         batches, &splits)
-                                     : gni_job_pick_tile(c->gpu, m, batches, &splits);
+    const gni_job_tile *t = gni_job_pick_tile(c->gpu, m, batches, &splits);
     bool sums = m->sums.buf != NULL;
     if (sums && !gni_job_sums_pay(c->gpu, t, m, splits)) return gni_job_matmul_sums(c->gpu, m);
     int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
@@ -292,7 +299,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
         return gni_job_matmul_apart(c->gpu, m);
     if (m->prologue != 0 && c->gpu->caps.keep_half_denorms) *layout |= GNI_F_MATMUL_EXACT;
     if (m->prologue != 0 && !gni_job_put_load(c, m)) return gni_job_prologue_apart(c->gpu, m, true);
-    if (c->spare.mem != NULL && !c->parts) *layout |= GNI_F_MATMUL_SPARE;
+    if (c->spare.mem != NULL) *layout |= GNI_F_MATMUL_SPARE;
     if (sums) *layout |= GNI_F_MATMUL_SUMS;
     if (c->windows != NULL) gni_job_put_windows(c, t, layout);
     if (m->in_parts && t->units) gni_job_put_floats(c, m, batches, !(b & GNI_JOB_ALONG_M));

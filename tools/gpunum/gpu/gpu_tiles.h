@@ -59,15 +59,11 @@ static const gni_job_tile gni_job_bfloat_tiles[] = {
     {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
     {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
 };
-// Of images in parts.
-static const gni_job_tile gni_job_image_tiles[] = {
-    {GNI_MODULE_matmul_images_128x128, 128, 128, 32, 41476, 400, 280, 2, 96, true},
-    {GNI_MODULE_matmul_images_64x128, 64, 128, 32, 31236, 300, 170, 3, 96, true},
-};
 // Of float32 that the kernel takes apart (matmul_floats.glsl).
 static const gni_job_tile gni_job_float_tiles[] = {
-    {GNI_MODULE_matmul_floats_64x128, 64, 128, 32, 30760, 318, 180, 2, 96, true},
-    {GNI_MODULE_matmul_floats_64x64, 64, 64, 32, 20504, 230, 120, 4, 96, true},
+    {GNI_MODULE_matmul_floats_128x128, 128, 128, 32, 41512, 337, 337, 1, 96, true},
+    {GNI_MODULE_matmul_floats_64x128, 64, 128, 32, 31272, 318, 180, 2, 96, true},
+    {GNI_MODULE_matmul_floats_64x64, 64, 64, 32, 20760, 230, 120, 4, 96, true},
 };
 static const gni_job_tile gni_job_int_tile = {
     GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, 48, false};

@@ -174,15 +174,15 @@ static int64_t gni_conv_up(int64_t n, gn_dtype t) {
     return (n + gni_conv_each(t) - 1) / gni_conv_each(t) * gni_conv_each(t);
 }
 
-// A product in parts (GN_PRECISION_HIGH) has control words, and images of whole sixteens of channels.
+// Whether kernels may take the images of a product apart (GN_PRECISION_HIGH): these tell then what is largest in them, and
+// have whole eights of channels.
 typedef struct gni_conv_parts {
-    gn_array *control; // NULL: not in parts
-    int64_t lines[2], scans;
-    bool by_channel;
+    bool on;
+    gni_magnitudes largest[2];
 } gni_conv_parts;
 
 static int64_t gni_conv_width(int64_t n, gn_dtype t, const gni_conv_parts *s) {
-    return s->control != NULL ? (n + 15) / 16 * 16 : gni_conv_up(n, t);
+    return s->on ? (n + 7) / 8 * 8 : gni_conv_up(n, t);
 }
 
 // Whether a convolution of a and b is done so: a product of m rows for each group, of images with so many channels in a
@@ -259,107 +259,82 @@ static bool gni_conv_by_tiles(gn_context *g, const gni_conv_plan *p, gn_dtype t,
 #endif
 }
 
-// An image job for x, whose strides may be any, as it is; `side`: operand a, 0, or b.
-static void gni_conv_image_of(gni_image *m, const gn_array *x, const gni_conv_parts *s, int side) {
-    memset(m, 0, sizeof *m);
-    m->n = x->shape.dim[0];
-    m->channels = m->width = x->shape.dim[1];
-    m->in.stride[0] = x->stride[0];
-    m->in.stride[1] = x->stride[1];
-    for (int i = 0; i < 3; i++) m->have[i] = m->size[i] = 1;
-    for (int i = 0; i + 2 < x->shape.rank; i++) {
-        m->have[i] = m->size[i] = x->shape.dim[2 + i];
-        m->in.stride[2 + i] = x->stride[2 + i];
-    }
-    m->in.buf = x->buf;
-    m->in.offset = x->offset;
-    m->in.dtype = m->out.dtype = x->dtype;
-    if (s->control == NULL) return;
-    m->step = GNI_IMAGE_PARTS;
-    m->control.buf = s->control->buf;
-    m->by_channel = s->by_channel;
-    m->first = side == 0 ? 0 : s->lines[0];
-    m->lines = s->lines[0] + s->lines[1];
-    m->scans = s->scans;
+// Where an image of shape s tells what is largest, which is for so many images of the product.
+static void gni_conv_tells(gni_magnitudes *of, const gn_shape *s, int64_t images) {
+    const int64_t width = s->dim[s->rank - 1];
+    of->from = gni_elements(s);
+    of->groups = (width + 31) / 32;
+    of->places = of->from / width / images;
+    of->each = INT32_MAX / 2;
 }
 
-// x as (n, size..., width), which begins `before` places earlier.
+// x, whose strides may be any, as (n, size..., width), which begins `before` places earlier; `side`: operand a, 0, or b.
 static gn_array *gni_conv_image(gn_context *g, gn_array *x, const int64_t *before, const int64_t *size, int64_t width,
-                                const gni_conv_parts *parts, int side) {
+                                gni_conv_parts *parts, int side) {
     gni_image m;
     gn_shape s = GN_SHAPE(x->shape.dim[0]);
     if (!gni_materialize(g, x)) return NULL;
-    gni_conv_image_of(&m, x, parts, side);
+    memset(&m, 0, sizeof m);
+    m.n = x->shape.dim[0];
+    m.channels = x->shape.dim[1];
     m.width = width;
+    m.in.stride[0] = x->stride[0];
+    m.in.stride[1] = x->stride[1];
+    for (int i = 0; i < 3; i++) m.have[i] = m.size[i] = 1;
     for (int i = 0; i + 2 < x->shape.rank; i++) {
+        m.have[i] = x->shape.dim[2 + i];
+        m.in.stride[2 + i] = x->stride[2 + i];
         s.dim[s.rank++] = m.size[i] = size[i];
         m.before[i] = before[i];
     }
     s.dim[s.rank++] = width;
-    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", gni_conv_item(g, x->dtype), &s));
+    m.in.buf = x->buf;
+    m.in.offset = x->offset;
+    m.in.dtype = x->dtype;
+    const gn_dtype t = gni_conv_item(g, x->dtype);
+    gn_shape room = s;
+#if GNI_GPU
+    if (parts->on) {
+        int64_t groups[2];
+        gni_job_image_groups(&m, groups);
+        gni_conv_tells(&parts->largest[side], &s, side == 0 ? 1 : m.n);
+        room = GN_SHAPE(gni_elements(&s) + groups[0] * groups[1]);
+        m.tells = true;
+    }
+#else
+    GNI_UNUSED(side);
+#endif
+    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", t, &room));
+    if (y != NULL && parts->on) {
+        int64_t stride[GN_MAX_RANK];
+        gni_strides_of(&s, stride);
+        y = gni_adopt(g, gni_array_view(g, "convolution", y, &s, stride, 0));
+    }
     if (y == NULL) return NULL;
     m.out.buf = y->buf;
     m.out.dtype = y->dtype;
     return gni_run(g, &gni_kind_image, &m, y) ? y : NULL;
 }
 
+// Whether products of images of p, of k for each group, may be taken apart.
+static gni_conv_parts gni_conv_parts_of(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t k) {
+    gni_conv_parts s;
+    memset(&s, 0, sizeof s);
 #if GNI_GPU
-// Gives s the control words of a product of images a and b. False: it failed.
-static bool gni_conv_scan(gn_context *g, gni_conv_parts *s, gn_array *a, gn_array *b, bool by_channel) {
-    gni_image of[2];
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    s->by_channel = by_channel;
-    for (int i = 0; i < 2; i++) {
-        if (!gni_materialize(g, in[i])) return false;
-        gni_conv_image_of(&of[i], in[i], s, i);
-        of[i].step = GNI_IMAGE_SCAN;
-        s->lines[i] = by_channel ? (in[i]->shape.dim[1] + 15) / 16 * 16 : (in[i]->shape.dim[0] + 1) / 2 * 2; // of 16 bytes
-        s->scans += gni_job_image_groups(&of[i]) * gni_job_ceil(of[i].width, 32);
-    }
-    s->control = gn_eval(gn_zeros(g, GN_I32, GN_SHAPE(GNI_SPLIT_CONTROL + 2 * (s->lines[0] + s->lines[1]))));
-    for (int i = 0; i < 2 && s->control != NULL; i++) {
-        gni_conv_image_of(&of[i], in[i], s, i);
-        of[i].step = GNI_IMAGE_SCAN;
-        of[i].out = of[i].control;
-        of[i].out.dtype = GN_I32;
-        if (!gni_run(g, &gni_kind_image, &of[i], s->control)) return false;
-    }
-    return s->control != NULL;
-}
-#endif
-
-// Whether `times` products of images a and b, m rows and n columns of k for each group, go in parts: then s gets control
-// words. `by_channel`: its rows and columns are channels. False: it failed.
-static bool gni_conv_parts_begin(gn_context *g, gni_conv_parts *s, const gni_conv_plan *p, gn_array *a, gn_array *b,
-                                 int64_t m, int64_t n, int64_t k, int64_t times, bool by_channel) {
-    memset(s, 0, sizeof *s);
-#if GNI_GPU
-    const double bytes = 4.0 * ((double)gni_elements(&a->shape) + (double)gni_elements(&b->shape));
     const int64_t c = p->c, o = p->o / p->groups;
-    if (a->dtype != GN_F32 || c < 8 || o < 8 || (p->groups > 1 && (c % 16 != 0 || o % 16 != 0))) return true;
-    // With room for twice the channels and for what lies around images.
-    if (bytes > (double)gni_job_most_bytes(g->gpu) / 16 ||
-        !gni_job_wants_parts(g->gpu, m, n, k, p->groups, (double)times, bytes))
-        return true;
-    return gni_conv_scan(g, s, a, b, by_channel);
+    const bool eights = p->groups == 1 || (c % 8 == 0 && o % 8 == 0);
+    s.on = t == GN_F32 && c >= 8 && o >= 8 && eights && gni_job_wants_parts(g->gpu, k);
 #else
     GNI_UNUSED(g);
     GNI_UNUSED(p);
-    GNI_UNUSED(a);
-    GNI_UNUSED(b);
-    GNI_UNUSED(m);
-    GNI_UNUSED(n);
+    GNI_UNUSED(t);
     GNI_UNUSED(k);
-    GNI_UNUSED(times);
-    GNI_UNUSED(by_channel);
-    return true;
 #endif
+    return s;
 }
 
 // The part of x that the windows of p cover.
-static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_array *x, const gni_conv_parts *s) {
+static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_array *x, gni_conv_parts *s) {
     int64_t size[3];
     for (int i = 0; i < p->nd; i++) size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
     return gni_conv_image(g, x, p->pad, size, p->groups * gni_conv_width(p->c, gni_conv_item(g, x->dtype), s), s, 1);
@@ -367,10 +342,8 @@ static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_
 
 static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y,
                                      const gni_conv_parts *s) {
-    if (s->control != NULL) d->control.buf = s->control->buf;
-    d->control.dtype = GN_I32;
-    d->a_lines = s->lines[0];
-    d->by_channel = s->by_channel;
+    d->in_parts = s->on;
+    memcpy(d->largest, s->largest, sizeof d->largest);
     d->a.buf = a->buf;
     d->b.buf = b->buf;
     d->c.buf = y->buf;
@@ -397,7 +370,7 @@ static void gni_conv_windows(const gni_conv_plan *p, const gn_array *image, int6
 
 // y of w and an image of x that begins `before` places in front of it; in `to` if that is not NULL.
 static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, gn_array *image, const int64_t *before,
-                                         gn_array *w, gn_array *to, const gni_conv_parts *parts) {
+                                         gn_array *w, gn_array *to, gni_conv_parts *parts) {
     gni_conv d;
     const gn_dtype t = image->dtype;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
@@ -421,29 +394,32 @@ static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, 
     for (int i = 0; i < p->nd; i++) d.b.offset += (before[i] - p->pad[i]) * image->stride[1 + i];
     d.c_run = d.c_row = places;
     d.c_jump = p->o * places;
+    parts->largest[1].each = places;
     return gni_conv_direct_run(g, &d, w, image, y, parts);
 }
 
 static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y, gn_array *image) {
     static const int64_t none[3] = {0, 0, 0};
     gni_conv d;
-    gni_conv_parts parts;
     const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
     const bool tiled = image != NULL && image->shape.rank == 3 && p->nd == 2; // by gni_winograd_forward
 #if GNI_GPU
     gni_winograd by;
     if (gni_conv_by_tiles(g, p, x->dtype, true, &by)) return gni_winograd_weight(g, &by, x, y, tiled ? image : NULL);
 #endif
-    if (!gni_conv_parts_begin(g, &parts, p, y, x, p->o / p->groups, taps * p->c, p->n * places, 1, true)) return NULL;
+    gni_conv_parts parts = gni_conv_parts_of(g, p, x->dtype, p->n * places);
+    const bool tells = gni_conv_parts_of(g, p, x->dtype, p->c * taps).on; // what forward left
     const gn_dtype t = gni_conv_item(g, x->dtype);
     const int64_t c = gni_conv_width(p->c, t, &parts), o = gni_conv_width(p->o, t, &parts);
-    const gn_shape s = GN_SHAPE(p->o, taps * c);
+    const gn_shape s = GN_SHAPE(parts.on ? o : p->o, taps * c);
     memset(&d, 0, sizeof d);
-    if (image == NULL || image->dtype != t || tiled || parts.control != NULL) image = gni_conv_frame_image(g, p, x, &parts);
+    if (image == NULL || image->dtype != t || tiled || tells != parts.on)
+        image = gni_conv_frame_image(g, p, x, &parts);
+    else if (parts.on) gni_conv_tells(&parts.largest[1], &image->shape, p->n);
     y = gni_conv_image(g, y, none, p->out, o, &parts, 0);
     gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
     if (image == NULL || y == NULL || to == NULL) return NULL;
-    d.m = p->o / p->groups;
+    d.m = s.dim[0] / p->groups;
     d.k = p->n * places;
     d.n = taps * c;
     d.a_rs = 1;
@@ -454,8 +430,10 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     d.b_batch[1] = c;
     gni_conv_windows(p, image, c, d.k_dim, d.b_k, d.n_dim, d.b_n);
     d.c_run = d.c_row = d.n;
+    parts.largest[0].each = parts.largest[1].each = places;
+    parts.largest[0].places = places;
     gn_array *w = gni_conv_direct_run(g, &d, y, image, to, &parts);
-    w = gn_slice(gn_reshape(w, GN_SHAPE(p->o, taps, c)), 2, 0, p->c, 1);
+    w = gn_slice(gn_slice(gn_reshape(w, GN_SHAPE(s.dim[0], taps, c)), 0, 0, p->o, 1), 2, 0, p->c, 1);
     return gn_reshape(gn_swap_axes(w, 1, 2), gni_conv_shape(p, p->o, p->c, p->k));
 }
 
@@ -699,12 +677,10 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
             return y;
         }
 #endif
-        gni_conv_parts parts;
-        const bool ok = gni_conv_parts_begin(g, &parts, p, w, x, p->o / p->groups, p->n * gni_conv_count(p->out, p->nd),
-                                             p->c * gni_conv_count(p->k, p->nd), 1, false);
-        x = ok ? gni_conv_frame_image(g, p, x, &parts) : NULL;
+        gni_conv_parts parts = gni_conv_parts_of(g, p, x->dtype, p->c * gni_conv_count(p->k, p->nd));
+        x = gni_conv_frame_image(g, p, x, &parts);
         gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
-        if (image != NULL && parts.control == NULL) *image = x;
+        if (image != NULL) *image = x;
         g->placement = asked;
         return y;
     }
@@ -769,7 +745,7 @@ static gn_array *gni_conv_turned(const gni_conv_plan *p, gn_array *w, const gni_
 
 // What y's image has to hold for the phases of all places.
 static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn_array *y, int64_t *before,
-                                       const gni_conv_parts *s) {
+                                       gni_conv_parts *s) {
     int64_t size[3];
     for (int i = 0; i < p->nd; i++) {
         int64_t behind = INT64_MIN / 2;
@@ -806,7 +782,7 @@ static gni_conv_plan gni_conv_plan_of_phase(const gni_conv_plan *p, const gni_co
 // What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier, and
 // the result is put into `to` if that is not NULL.
 static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
-                                   const gni_conv_phase *f, gn_array *to, const gni_conv_parts *parts) {
+                                   const gni_conv_phase *f, gn_array *to, gni_conv_parts *parts) {
     const gni_conv_plan q = gni_conv_plan_of_phase(p, f);
     w = gni_conv_turned(p, w, f);
     return before == NULL ? gni_conv_forward(g, &q, y, w, NULL)
@@ -876,20 +852,6 @@ static gn_array *gni_conv_spread(gn_context *g, const gni_conv_plan *p, gn_array
     return gn_reshape(gn_where(is, part, gn_scalar(g, part->dtype, 0.0)), *x);
 }
 
-// Lines are those of all phases.
-static bool gni_conv_parts_of_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w, int64_t phases,
-                                   gni_conv_parts *s) {
-    gni_conv_phase all[3];
-    for (int i = 0; i < p->nd; i++) {
-        all[i].first = 0;
-        all[i].step = 1;
-        all[i].taps = p->k[i];
-    }
-    w = gni_conv_turned(p, w, all);
-    return w != NULL && gni_conv_parts_begin(g, s, p, w, y, p->c, p->n * gni_conv_count(p->in, p->nd) / phases,
-                                             p->o / p->groups * gni_conv_count(p->k, p->nd) / phases, phases, false);
-}
-
 // The gradient of x from that of y.
 static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w) {
     const gn_shape s = gni_conv_shape(p, p->n, p->groups * p->c, p->in);
@@ -921,11 +883,10 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     const bool lone = with_taps == 1 && phases > 2;
     if (with_taps > 0) room = gni_conv_phases_room(g, p, y->dtype, phases, with_taps);
     if (!whole && !lone && room == NULL) x = gn_eval(gn_zeros(g, y->dtype, s));
-    gni_conv_parts parts;
-    memset(&parts, 0, sizeof parts);
-    bool ok = !direct || gni_conv_parts_of_back(g, p, y, w, phases, &parts);
-    if (direct && ok) y = gni_conv_phases_image(g, p, y, before, &parts);
-    ok = ok && y != NULL && (whole || lone || room != NULL || x != NULL);
+    gni_conv_parts parts = gni_conv_parts_of(g, p, direct ? y->dtype : GN_F64,
+                                             p->o / p->groups * gni_conv_count(p->k, p->nd) / GNI_MAX(phases, 1));
+    if (direct) y = gni_conv_phases_image(g, p, y, before, &parts);
+    bool ok = y != NULL && (whole || lone || room != NULL || x != NULL);
     for (int64_t phase = 0; phase < phases && ok; phase++) {
         gn_array *place = x;
         bool empty = false;

@@ -225,7 +225,7 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gy = gni_as(gy, x->dtype);
     if (gy == NULL || z == NULL) return false;
     // Sums and the gradient of x both read it, and what comes by other ways may: of many arrays it is made once.
-    if (gni_norm_reads(gy, gni_elements(&x->shape), ++g->walk) > 3 && !gni_materialize(g, gy)) return false;
+    if (gni_norm_reads(gy, gni_elements(&x->shape), ++g->walk) > 2 && !gni_materialize(g, gy)) return false;
     gx[GNI_NORM_X] = gni_wanted(node, GNI_NORM_X) ? gni_norm_back_rows(g, node, gy) : NULL;
     if (g->call_failed) return false;
     if (gx[GNI_NORM_X] == NULL && gni_norm_back_plain(g, node, gy, gx) && (gx[GNI_NORM_W] != NULL || gx[GNI_NORM_B] != NULL))
