@@ -114,9 +114,9 @@ typedef enum gn_precision {
     // and its channels; results that are not finite are those of GN_PRECISION_F32. With channels in eights their products
     // take the two float16 parts, with one scale for 128 tiles that follow each other and one for 64 kernels, or, where
     // weights get their gradient, for 64 channels of many tiles: numbers below 2^-29 of the largest one there are held to
-    // 2^-51 of that. Other convolutions, of 8 channels and more, take the two parts with one scale for an image, or for a
-    // channel where weights get their gradient: numbers below 2^-27 of the largest one there are held to 2^-51 of that.
-    // Where 32 channels of a place, or 64 places of a channel, are all so small, and with infinities or NaN:
+    // 2^-51 of that. Other convolutions, of 8 channels and more, take the two parts with one scale for all weights and one
+    // for the images of 128 results that follow each other, or, where weights get their gradient, for many images: what
+    // is as small beside the largest number there is held as above. Results that are not finite are those of
     // GN_PRECISION_F32.
     GN_PRECISION_HIGH
 } gn_precision;
