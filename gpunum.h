@@ -37899,15 +37899,6 @@ static void gni_job_image_groups(const gni_image *m, int64_t *groups) {
     groups[1] = gni_job_ceil(m->width, 32);
 }
 
-// Whether kernels may take the images of a product of so many k apart: GN_PRECISION_HIGH.
-static bool gni_job_wants_parts(gni_gpu *gpu, int64_t k) {
-    const gni_gpu_jobs *ops = gni_job_state(gpu);
-    const int force = ops != NULL ? ops->split_force : 0;
-    if (force > 1 || force < 0 || (force == 0 && gpu->g->precision != GN_PRECISION_HIGH)) return false;
-    // Shorter sums would show that parts hold an element to 2^-23 only.
-    return gni_job_has_units(gpu, GN_F16) && gpu->caps.max_buffers >= 7 && (force == 1 || k >= 64);
-}
-
 static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
     gni_job_call c;
     const int64_t places = m->n * gni_extent_product(m->size, 3), one = 1;
@@ -37975,6 +37966,17 @@ static double gni_job_conv_time(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, i
     like.in_parts = parts;
     const gni_job_tile *t = gni_job_pick_tile(gpu, &like, batches, &splits);
     return gni_job_tile_time(gpu, t, &like, batches, splits);
+}
+
+// Whether kernels are to take the images of such products apart: GN_PRECISION_HIGH.
+static bool gni_job_wants_parts(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t batches) {
+    const gni_gpu_jobs *ops = gni_job_state(gpu);
+    const int force = ops != NULL ? ops->split_force : 0;
+    if (force > 1 || force < 0 || (force == 0 && gpu->g->precision != GN_PRECISION_HIGH)) return false;
+    if (!gni_job_has_units(gpu, GN_F16) || gpu->caps.max_buffers < 7) return false;
+    if (force == 1) return true;
+    // Shorter sums would show that parts hold an element to 2^-23 only; what should be less than a sixth faster was slower.
+    return k >= 64 && 1.2 * gni_job_conv_time(gpu, m, n, k, batches, true) < gni_job_conv_time(gpu, m, n, k, batches, false);
 }
 
 // Whether a convolution of kernels 3x3 goes by tiles, or the gradient of its kernels: GN_PRECISION_HIGH, where the device is
@@ -38113,11 +38115,7 @@ static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d) {
     const bool along_k = d->b_k[3] == 1 && d->k_dim[3] > 1; // else along n
     m.b_rs = along_k ? 1 : 8;
     m.b_cs = along_k ? 8 : 1;
-    // Measured: where it should be less than a sixth faster it is slower.
-    const gni_gpu_jobs *ops = gni_job_state(gpu);
-    m.in_parts = d->in_parts && ((ops != NULL && ops->floats_force) ||
-                                 1.2 * gni_job_conv_time(gpu, d->m, d->n, d->k, d->batch_dim[1], true) <
-                                     gni_job_conv_time(gpu, d->m, d->n, d->k, d->batch_dim[1], false));
+    m.in_parts = d->in_parts;
     for (int i = 0; i < 4; i++) {
         dim[i] = d->n_dim[i];
         step[i] = d->b_n[i];
@@ -53011,21 +53009,29 @@ static gn_array *gni_conv_image(gn_context *g, gn_array *x, const int64_t *befor
     return gni_run(g, &gni_kind_image, &m, y) ? y : NULL;
 }
 
-// Whether products of images of p, of k for each group, may be taken apart.
-static gni_conv_parts gni_conv_parts_of(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t k) {
+// Whether products of images of p, m x n of k for each group, are taken apart.
+static gni_conv_parts gni_conv_parts_of(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t m, int64_t n,
+                                        int64_t k) {
     gni_conv_parts s;
     memset(&s, 0, sizeof s);
 #if GNI_GPU
     const int64_t c = p->c, o = p->o / p->groups;
     const bool eights = p->groups == 1 || (c % 8 == 0 && o % 8 == 0);
-    s.on = t == GN_F32 && c >= 8 && o >= 8 && eights && gni_job_wants_parts(g->gpu, k);
+    s.on = t == GN_F32 && c >= 8 && o >= 8 && eights && gni_job_wants_parts(g->gpu, m, n, k, p->groups);
 #else
     GNI_UNUSED(g);
     GNI_UNUSED(p);
     GNI_UNUSED(t);
+    GNI_UNUSED(m);
+    GNI_UNUSED(n);
     GNI_UNUSED(k);
 #endif
     return s;
+}
+
+static gni_conv_parts gni_conv_parts_of_forward(const gn_context *g, const gni_conv_plan *p, gn_dtype t) {
+    const int64_t places = gni_conv_count(p->out, p->nd), taps = gni_conv_count(p->k, p->nd);
+    return gni_conv_parts_of(g, p, t, p->o / p->groups, p->n * places, p->c * taps);
 }
 
 // The part of x that the windows of p cover.
@@ -53102,14 +53108,15 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     gni_winograd by;
     if (gni_conv_by_tiles(g, p, x->dtype, true, &by)) return gni_winograd_weight(g, &by, x, y, tiled ? image : NULL);
 #endif
-    gni_conv_parts parts = gni_conv_parts_of(g, p, x->dtype, p->n * places);
-    const bool tells = gni_conv_parts_of(g, p, x->dtype, p->c * taps).on; // what forward left
+    gni_conv_parts parts = gni_conv_parts_of(g, p, x->dtype, p->o / p->groups, p->c * taps, p->n * places);
+    const bool tells = gni_conv_parts_of_forward(g, p, x->dtype).on; // what it left
     const gn_dtype t = gni_conv_item(g, x->dtype);
     const int64_t c = gni_conv_width(p->c, t, &parts), o = gni_conv_width(p->o, t, &parts);
     const gn_shape s = GN_SHAPE(parts.on ? o : p->o, taps * c);
     memset(&d, 0, sizeof d);
-    if (image == NULL || image->dtype != t || tiled || tells != parts.on)
-        image = gni_conv_frame_image(g, p, x, &parts);
+    const bool fits = image != NULL && image->dtype == t && !tiled && (tells || !parts.on) &&
+                      image->shape.dim[image->shape.rank - 1] == p->groups * c;
+    if (!fits) image = gni_conv_frame_image(g, p, x, &parts);
     else if (parts.on) gni_conv_tells(&parts.largest[1], &image->shape, p->n);
     y = gni_conv_image(g, y, none, p->out, o, &parts, 0);
     gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
@@ -53372,7 +53379,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
             return y;
         }
 #endif
-        gni_conv_parts parts = gni_conv_parts_of(g, p, x->dtype, p->c * gni_conv_count(p->k, p->nd));
+        gni_conv_parts parts = gni_conv_parts_of_forward(g, p, x->dtype);
         x = gni_conv_frame_image(g, p, x, &parts);
         gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
         if (image != NULL) *image = x;
@@ -53578,8 +53585,9 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     const bool lone = with_taps == 1 && phases > 2;
     if (with_taps > 0) room = gni_conv_phases_room(g, p, y->dtype, phases, with_taps);
     if (!whole && !lone && room == NULL) x = gn_eval(gn_zeros(g, y->dtype, s));
-    gni_conv_parts parts = gni_conv_parts_of(g, p, direct ? y->dtype : GN_F64,
-                                             p->o / p->groups * gni_conv_count(p->k, p->nd) / GNI_MAX(phases, 1));
+    const int64_t each = GNI_MAX(phases, 1), places = gni_conv_count(p->in, p->nd), taps = gni_conv_count(p->k, p->nd);
+    gni_conv_parts parts = gni_conv_parts_of(g, p, direct ? y->dtype : GN_F64, p->c, p->n * places / each,
+                                             p->o / p->groups * taps / each);
     if (direct) y = gni_conv_phases_image(g, p, y, before, &parts);
     bool ok = y != NULL && (whole || lone || room != NULL || x != NULL);
     for (int64_t phase = 0; phase < phases && ok; phase++) {

@@ -25,15 +25,6 @@ static void gni_job_image_groups(const gni_image *m, int64_t *groups) {
     groups[1] = gni_job_ceil(m->width, 32);
 }
 
-// Whether kernels may take the images of a product of so many k apart: GN_PRECISION_HIGH.
-static bool gni_job_wants_parts(gni_gpu *gpu, int64_t k) {
-    const gni_gpu_jobs *ops = gni_job_state(gpu);
-    const int force = ops != NULL ? ops->split_force : 0;
-    if (force > 1 || force < 0 || (force == 0 && gpu->g->precision != GN_PRECISION_HIGH)) return false;
-    // Shorter sums would show that parts hold an element to 2^-23 only.
-    return gni_job_has_units(gpu, GN_F16) && gpu->caps.max_buffers >= 7 && (force == 1 || k >= 64);
-}
-
 static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
     gni_job_call c;
     const int64_t places = m->n * gni_extent_product(m->size, 3), one = 1;
@@ -101,6 +92,17 @@ static double gni_job_conv_time(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, i
     like.in_parts = parts;
     const gni_job_tile *t = gni_job_pick_tile(gpu, &like, batches, &splits);
     return gni_job_tile_time(gpu, t, &like, batches, splits);
+}
+
+// Whether kernels are to take the images of such products apart: GN_PRECISION_HIGH.
+static bool gni_job_wants_parts(gni_gpu *gpu, int64_t m, int64_t n, int64_t k, int64_t batches) {
+    const gni_gpu_jobs *ops = gni_job_state(gpu);
+    const int force = ops != NULL ? ops->split_force : 0;
+    if (force > 1 || force < 0 || (force == 0 && gpu->g->precision != GN_PRECISION_HIGH)) return false;
+    if (!gni_job_has_units(gpu, GN_F16) || gpu->caps.max_buffers < 7) return false;
+    if (force == 1) return true;
+    // Shorter sums would show that parts hold an element to 2^-23 only; what should be less than a sixth faster was slower.
+    return k >= 64 && 1.2 * gni_job_conv_time(gpu, m, n, k, batches, true) < gni_job_conv_time(gpu, m, n, k, batches, false);
 }
 
 // Whether a convolution of kernels 3x3 goes by tiles, or the gradient of its kernels: GN_PRECISION_HIGH, where the device is
@@ -239,11 +241,7 @@ static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d) {
     const bool along_k = d->b_k[3] == 1 && d->k_dim[3] > 1; // else along n
     m.b_rs = along_k ? 1 : 8;
     m.b_cs = along_k ? 8 : 1;
-    // Measured: where it should be less than a sixth faster it is slower.
-    const gni_gpu_jobs *ops = gni_job_state(gpu);
-    m.in_parts = d->in_parts && ((ops != NULL && ops->floats_force) ||
-                                 1.2 * gni_job_conv_time(gpu, d->m, d->n, d->k, d->batch_dim[1], true) <
-                                     gni_job_conv_time(gpu, d->m, d->n, d->k, d->batch_dim[1], false));
+    m.in_parts = d->in_parts;
     for (int i = 0; i < 4; i++) {
         dim[i] = d->n_dim[i];
         step[i] = d->b_n[i];

@@ -316,21 +316,29 @@ static gn_array *gni_conv_image(gn_context *g, gn_array *x, const int64_t *befor
     return gni_run(g, &gni_kind_image, &m, y) ? y : NULL;
 }
 
-// Whether products of images of p, of k for each group, may be taken apart.
-static gni_conv_parts gni_conv_parts_of(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t k) {
+// Whether products of images of p, m x n of k for each group, are taken apart.
+static gni_conv_parts gni_conv_parts_of(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t m, int64_t n,
+                                        int64_t k) {
     gni_conv_parts s;
     memset(&s, 0, sizeof s);
 #if GNI_GPU
     const int64_t c = p->c, o = p->o / p->groups;
     const bool eights = p->groups == 1 || (c % 8 == 0 && o % 8 == 0);
-    s.on = t == GN_F32 && c >= 8 && o >= 8 && eights && gni_job_wants_parts(g->gpu, k);
+    s.on = t == GN_F32 && c >= 8 && o >= 8 && eights && gni_job_wants_parts(g->gpu, m, n, k, p->groups);
 #else
     GNI_UNUSED(g);
     GNI_UNUSED(p);
     GNI_UNUSED(t);
+    GNI_UNUSED(m);
+    GNI_UNUSED(n);
     GNI_UNUSED(k);
 #endif
     return s;
+}
+
+static gni_conv_parts gni_conv_parts_of_forward(const gn_context *g, const gni_conv_plan *p, gn_dtype t) {
+    const int64_t places = gni_conv_count(p->out, p->nd), taps = gni_conv_count(p->k, p->nd);
+    return gni_conv_parts_of(g, p, t, p->o / p->groups, p->n * places, p->c * taps);
 }
 
 // The part of x that the windows of p cover.
@@ -407,14 +415,15 @@ static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, g
     gni_winograd by;
     if (gni_conv_by_tiles(g, p, x->dtype, true, &by)) return gni_winograd_weight(g, &by, x, y, tiled ? image : NULL);
 #endif
-    gni_conv_parts parts = gni_conv_parts_of(g, p, x->dtype, p->n * places);
-    const bool tells = gni_conv_parts_of(g, p, x->dtype, p->c * taps).on; // what forward left
+    gni_conv_parts parts = gni_conv_parts_of(g, p, x->dtype, p->o / p->groups, p->c * taps, p->n * places);
+    const bool tells = gni_conv_parts_of_forward(g, p, x->dtype).on; // what it left
     const gn_dtype t = gni_conv_item(g, x->dtype);
     const int64_t c = gni_conv_width(p->c, t, &parts), o = gni_conv_width(p->o, t, &parts);
     const gn_shape s = GN_SHAPE(parts.on ? o : p->o, taps * c);
     memset(&d, 0, sizeof d);
-    if (image == NULL || image->dtype != t || tiled || tells != parts.on)
-        image = gni_conv_frame_image(g, p, x, &parts);
+    const bool fits = image != NULL && image->dtype == t && !tiled && (tells || !parts.on) &&
+                      image->shape.dim[image->shape.rank - 1] == p->groups * c;
+    if (!fits) image = gni_conv_frame_image(g, p, x, &parts);
     else if (parts.on) gni_conv_tells(&parts.largest[1], &image->shape, p->n);
     y = gni_conv_image(g, y, none, p->out, o, &parts, 0);
     gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
@@ -677,7 +686,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
             return y;
         }
 #endif
-        gni_conv_parts parts = gni_conv_parts_of(g, p, x->dtype, p->c * gni_conv_count(p->k, p->nd));
+        gni_conv_parts parts = gni_conv_parts_of_forward(g, p, x->dtype);
         x = gni_conv_frame_image(g, p, x, &parts);
         gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
         if (image != NULL) *image = x;
@@ -883,8 +892,9 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     const bool lone = with_taps == 1 && phases > 2;
     if (with_taps > 0) room = gni_conv_phases_room(g, p, y->dtype, phases, with_taps);
     if (!whole && !lone && room == NULL) x = gn_eval(gn_zeros(g, y->dtype, s));
-    gni_conv_parts parts = gni_conv_parts_of(g, p, direct ? y->dtype : GN_F64,
-                                             p->o / p->groups * gni_conv_count(p->k, p->nd) / GNI_MAX(phases, 1));
+    const int64_t each = GNI_MAX(phases, 1), places = gni_conv_count(p->in, p->nd), taps = gni_conv_count(p->k, p->nd);
+    gni_conv_parts parts = gni_conv_parts_of(g, p, direct ? y->dtype : GN_F64, p->c, p->n * places / each,
+                                             p->o / p->groups * taps / each);
     if (direct) y = gni_conv_phases_image(g, p, y, before, &parts);
     bool ok = y != NULL && (whole || lone || room != NULL || x != NULL);
     for (int64_t phase = 0; phase < phases && ok; phase++) {
