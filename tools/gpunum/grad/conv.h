@@ -185,6 +185,20 @@ static int64_t gni_conv_width(int64_t n, gn_dtype t, const gni_conv_parts *s) {
     return s->on ? (n + 7) / 8 * 8 : gni_conv_up(n, t);
 }
 
+// The elements of the largest image that a convolution or its gradients make, of so many channels' multiples, and at most how
+// many places images have.
+static double gni_conv_most(const gni_conv_plan *p, int64_t each, double *places) {
+    const double c = (double)((p->c + each - 1) / each * each), o = (double)((p->o + each - 1) / each * each);
+    double most = (double)gni_conv_count(p->k, p->nd) * c * o;
+    *places = (double)p->n;
+    for (int i = 0; i < p->nd; i++) {
+        const int64_t around = GNI_MAX(p->pad[i], (p->k[i] - 1) * p->dilation[i]);
+        *places *= (double)GNI_MAX(p->in[i], p->out[i]) + 2.0 * (double)around + (double)p->stride[i];
+    }
+    most = GNI_MAX(most, *places * c * (double)p->groups);
+    return GNI_MAX(most, *places * o);
+}
+
 // Whether a convolution of a and b is done so: a product of m rows for each group, of images with so many channels in a
 // group, which grow up to `most` times. On an H200 that was faster for 3 rows, and 3 channels as 4; 3 as 8 only for the
 // weights.
@@ -199,17 +213,9 @@ static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, 
     if (m < 2 || gni_conv_up(channels, t) > most_times * channels) return false;
     if (p->groups > 1 && (p->c % each != 0 || p->o / p->groups % each != 0)) return false;
     const int64_t most = gni_job_most_bytes(g->gpu) / 4;
-    double size = (double)p->n, places = (double)p->n, taps = 1;
-    for (int i = 0; i < p->nd; i++) {
-        const int64_t around = GNI_MAX(p->pad[i], (p->k[i] - 1) * p->dilation[i]);
-        size *= (double)GNI_MAX(p->in[i], p->out[i]) + 2.0 * (double)around + (double)p->stride[i];
-        places *= (double)GNI_MAX(p->in[i], p->out[i]);
-        taps *= (double)p->k[i];
-    }
-    if (size * (double)(gni_conv_up(p->c, t) * p->groups) > (double)most ||
-        size * (double)gni_conv_up(p->o, t) > (double)most ||
-        taps * (double)gni_conv_up(p->c, t) * (double)gni_conv_up(p->o, t) > (double)most)
-        return false;
+    double size, places = (double)p->n, taps = (double)gni_conv_count(p->k, p->nd);
+    for (int i = 0; i < p->nd; i++) places *= (double)GNI_MAX(p->in[i], p->out[i]);
+    if (gni_conv_most(p, gni_conv_each(t), &size) > (double)most) return false;
     memset(&d, 0, sizeof d);
     d.m = GNI_MAX(p->o / p->groups, p->c);
     d.n = (int64_t)places;
@@ -324,7 +330,9 @@ static gni_conv_parts gni_conv_parts_of(const gn_context *g, const gni_conv_plan
 #if GNI_GPU
     const int64_t c = p->c, o = p->o / p->groups;
     const bool eights = p->groups == 1 || (c % 8 == 0 && o % 8 == 0);
-    s.on = t == GN_F32 && c >= 8 && o >= 8 && eights && gni_job_wants_parts(g->gpu, m, n, k, p->groups);
+    double places;
+    s.on = t == GN_F32 && c >= 8 && o >= 8 && eights && gni_job_wants_parts(g->gpu, m, n, k, p->groups) &&
+           1.01 * gni_conv_most(p, 8, &places) < (double)gni_job_most_bytes(g->gpu) / 4; // with what they tell
 #else
     GNI_UNUSED(g);
     GNI_UNUSED(p);
