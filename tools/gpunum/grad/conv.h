@@ -185,6 +185,7 @@ static int64_t gni_conv_width(int64_t n, gn_dtype t, const gni_conv_parts *s) {
     return s->on ? (n + 7) / 8 * 8 : gni_conv_up(n, t);
 }
 
+#if GNI_GPU
 // The elements of the largest image that a convolution or its gradients make, of so many channels' multiples, and at most how
 // many places images have.
 static double gni_conv_most(const gni_conv_plan *p, int64_t each, double *places) {
@@ -198,6 +199,7 @@ static double gni_conv_most(const gni_conv_plan *p, int64_t each, double *places
     most = GNI_MAX(most, *places * c * (double)p->groups);
     return GNI_MAX(most, *places * o);
 }
+#endif
 
 // Whether a convolution of a and b is done so: a product of m rows for each group, of images with so many channels in a
 // group, which grow up to `most` times. On an H200 that was faster for 3 rows, and 3 channels as 4; 3 as 8 only for the
