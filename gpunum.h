@@ -12417,13 +12417,14 @@ typedef struct gni_matmul {
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;
 
-// c (batch, m, n) contiguous = a times b, as gni_matmul, but the rows and columns of b are counted by several indices each,
-// the last one fastest: windows of an image are such a matrix.
 // Where an image's numbers lie that tell what is largest: from that element on, so many of the same places; and how many of k
 // or of columns are one image's, of so many places.
 typedef struct gni_magnitudes {
     int64_t from, groups, each, places;
 } gni_magnitudes;
+
+// c (batch, m, n) contiguous = a times b, as gni_matmul, but the rows and columns of b are counted by several indices each,
+// the last one fastest: windows of an image are such a matrix.
 typedef struct gni_conv {
     int64_t m, n, k; // n and k are the products of n_dim and k_dim
     int64_t a_rs, a_cs;
