@@ -12266,7 +12266,7 @@ struct gn_array {
     bool apart;            // made by gn_detach, or a view of what was: autograd sees no writing to others' memory through it
     bool is_grad;          // another array's gradient: one of user_refs is that array's
     bool warned;           // that gn_grad gives nothing here
-    bool rewritten;        // while gni_rewrites_take looks for the records that have it
+    int32_t rewritten;     // while gni_rewrites_take looks for the records that have it: its place there, from 1 on
     int32_t steppers;      // optimizers that step it
     int32_t lazy_refs;     // pending expressions that read this array
     bool orphan;           // only pending work holds it
@@ -15488,7 +15488,8 @@ static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int 
     // When only `a` shows the buffer to whom the new values matter, and all of it goes, another one is cheaper than
     // computing the readers, and those that nobody asks for are never computed.
     bool whole = !a->buf->host_borrowed && !a->buf->device_borrowed && gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
-    if (whole && a->buf->refs - held - gni_views_of_readers(g, a) == 1)
+    const int others = a->buf->refs - held - 1;
+    if (whole && (others == 0 || others == gni_views_of_readers(g, a)))
         return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
     for (;;) {
         gn_array *reader = gni_find_reader(g, a, walk);
@@ -47567,22 +47568,21 @@ static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
         old->node = now->node;
         if (old->node != NULL) old->node->output = old;
         now->node = NULL;
-        now->rewritten = true;
+        now->rewritten = i + 1;
     }
     for (gn_array *p = count > 0 ? g->arrays : NULL; p != NULL; p = p->all_next)
         for (int k = 0; p->node != NULL && k < p->node->n_in; k++) {
             gn_array *now = p->node->in[k];
-            int i = 0;
-            if (now == NULL || !now->rewritten) continue;
-            while (rewrites[i].now != now) i++;
-            p->node->in[k] = rewrites[i].old;
-            gni_ref(rewrites[i].old);
+            if (now == NULL || now->rewritten == 0) continue;
+            gn_array *old = rewrites[now->rewritten - 1].old;
+            p->node->in[k] = old;
+            gni_ref(old);
             now->refs--; // it has an owner
         }
     for (int i = 0; i < count; i++) {
         gni_node *node = rewrites[i].node;
         rewrites[i].now->node = node;
-        rewrites[i].now->rewritten = false;
+        rewrites[i].now->rewritten = 0;
         rewrites[i].node = NULL;
         if (node == NULL) continue;
         node->output = rewrites[i].now;
@@ -50692,7 +50692,9 @@ GPUNUM_API gn_array *gn_random_flip(gn_array *x, double p) {
         return gni_end_scope(g, NULL);
     }
     const int64_t w = x->shape.dim[3];
-    gn_array *flips = gn_bernoulli(g, GN_BOOL, GN_SHAPE(x->shape.dim[0], 1, 1, 1), p), *column = gni_pixel_axis(g, w, 3);
+    gn_array *flips = gn_bernoulli(g, GN_BOOL, GN_SHAPE(x->shape.dim[0], 1, 1, 1), p);
+    if (gni_elements(&x->shape) == 0) return gni_end_scope(g, gn_copy(x)); // whose rows may be longer than memory
+    gn_array *column = gni_pixel_axis(g, w, 3);
     return gni_end_scope(g, gn_take_along(x, gn_where(flips, gn_rsub_s(column, (double)(w - 1)), column), 3));
 }
 

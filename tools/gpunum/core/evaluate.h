@@ -771,7 +771,8 @@ static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int 
     // When only `a` shows the buffer to whom the new values matter, and all of it goes, another one is cheaper than
     // computing the readers, and those that nobody asks for are never computed.
     bool whole = !a->buf->host_borrowed && !a->buf->device_borrowed && gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
-    if (whole && a->buf->refs - held - gni_views_of_readers(g, a) == 1)
+    const int others = a->buf->refs - held - 1;
+    if (whole && (others == 0 || others == gni_views_of_readers(g, a)))
         return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
     for (;;) {
         gn_array *reader = gni_find_reader(g, a, walk);

@@ -116,7 +116,7 @@ struct gn_array {
     bool apart;            // made by gn_detach, or a view of what was: autograd sees no writing to others' memory through it
     bool is_grad;          // another array's gradient: one of user_refs is that array's
     bool warned;           // that gn_grad gives nothing here
-    bool rewritten;        // while gni_rewrites_take looks for the records that have it
+    int32_t rewritten;     // while gni_rewrites_take looks for the records that have it: its place there, from 1 on
     int32_t steppers;      // optimizers that step it
     int32_t lazy_refs;     // pending expressions that read this array
     bool orphan;           // only pending work holds it

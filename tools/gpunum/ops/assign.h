@@ -191,22 +191,21 @@ static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
         old->node = now->node;
         if (old->node != NULL) old->node->output = old;
         now->node = NULL;
-        now->rewritten = true;
+        now->rewritten = i + 1;
     }
     for (gn_array *p = count > 0 ? g->arrays : NULL; p != NULL; p = p->all_next)
         for (int k = 0; p->node != NULL && k < p->node->n_in; k++) {
             gn_array *now = p->node->in[k];
-            int i = 0;
-            if (now == NULL || !now->rewritten) continue;
-            while (rewrites[i].now != now) i++;
-            p->node->in[k] = rewrites[i].old;
-            gni_ref(rewrites[i].old);
+            if (now == NULL || now->rewritten == 0) continue;
+            gn_array *old = rewrites[now->rewritten - 1].old;
+            p->node->in[k] = old;
+            gni_ref(old);
             now->refs--; // it has an owner
         }
     for (int i = 0; i < count; i++) {
         gni_node *node = rewrites[i].node;
         rewrites[i].now->node = node;
-        rewrites[i].now->rewritten = false;
+        rewrites[i].now->rewritten = 0;
         rewrites[i].node = NULL;
         if (node == NULL) continue;
         node->output = rewrites[i].now;

@@ -99,7 +99,9 @@ GPUNUM_API gn_array *gn_random_flip(gn_array *x, double p) {
         return gni_end_scope(g, NULL);
     }
     const int64_t w = x->shape.dim[3];
-    gn_array *flips = gn_bernoulli(g, GN_BOOL, GN_SHAPE(x->shape.dim[0], 1, 1, 1), p), *column = gni_pixel_axis(g, w, 3);
+    gn_array *flips = gn_bernoulli(g, GN_BOOL, GN_SHAPE(x->shape.dim[0], 1, 1, 1), p);
+    if (gni_elements(&x->shape) == 0) return gni_end_scope(g, gn_copy(x)); // whose rows may be longer than memory
+    gn_array *column = gni_pixel_axis(g, w, 3);
     return gni_end_scope(g, gn_take_along(x, gn_where(flips, gn_rsub_s(column, (double)(w - 1)), column), 3));
 }
 
