@@ -50,7 +50,7 @@ def test(name):
     program = built("test_" + name, "-O1", "-static", "-DGPUNUM_PART=%d" % private, source, *objects[private:], "-lm", "-lpthread")
     folder = work + "/run_" + name
     os.makedirs(folder, exist_ok=True)
-    environment = dict(os.environ, GN_TEST_BACKEND="cpu", GN_SOURCE_DIR=root, CM_WITHOUT=without)
+    environment = dict(os.environ, GN_TEST_BACKEND="cpu", GN_SOURCE_DIR=root, CM_WITHOUT=without, GN_TEST_AGAIN="1")
     code, text = run([QEMU, program], env=environment, cwd=folder, timeout=900)
     return name, code, text, time.time() - start
 

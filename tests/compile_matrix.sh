@@ -196,26 +196,37 @@ try "big-endian" refuses $quick -std=c99 -E -o refused.i -I$include -U__BYTE_ORD
     try "$host" $quick -std=c99 $warnings -fsyntax-only -I$include $with_volk $host.c
 done
 
+# Warnings that come only when optimised: of C by the build's own objects and tools/weight.py. Not position independent: so that
+# constant tables with pointers count as read-only below. Among a host's macros. With everything in one object, and as C++;
+# without Vulkan in parts, beside a user that links them.
+whole=${configs##* }
 for config in $configs; do
     flags="$warnings -I$include -D$config"
     try "twice $config" $quick -std=c99 $flags -fsyntax-only twice.c
-    # Warnings that come only when optimised: of C by the build's own objects and tools/weight.py. Not position
-    # independent: so that constant tables with pointers count as read-only below. Among a host's macros.
-    try "object $config" gcc -std=c99 -O0 -fno-pic $flags -c hostile.c -o $config.o
     for unity in unity_first unity_last; do
         try "$unity $config" $quick -std=c99 $flags -fsyntax-only $unity.c
     done
+    if [ $config = $whole ]; then
+        try "object $config" gcc -std=c99 -O0 -fno-pic $flags -c hostile.c -o $config.o
+        try "implementation as C++ $config" g++ -std=c++11 -O0 $flags -c hostile.cpp -o cpp_$config.o
+        try "C user of C++ implementation $config" gcc -std=c99 -c $flags main.c -o main.o
+        try "link C with C++ implementation $config" g++ main.o cpp_$config.o -o app -lm -lpthread -ldl
+        try "run, C user of C++ implementation $config" ./app
+    else
+        for part in 1 2 3 4; do
+            try "part $part $config" gcc -std=c99 -O0 -fno-pic $flags -DGPUNUM_PART=$part -c hostile.c -o part_$part.o
+        done
+        try "link the parts $config" gcc -std=c99 $flags -DGPUNUM_PART=0 implementation.c main.c part_1.o part_2.o part_3.o \
+            part_4.o -no-pie -o app -lm -lpthread -ldl
+        try "run the parts $config" ./app
+        try "parts in one object $config" ld -r part_1.o part_2.o part_3.o part_4.o -o $config.o
+    fi
     try "two files, C $config" gcc -std=c99 $flags main.c public.c $config.o -no-pie -o app \
         -lm -lpthread -ldl
     try "run, C $config" ./app
     try "two files, C++ user $config" g++ -std=c++11 $flags main.cpp public.cpp $config.o -no-pie \
         -o app -lm -lpthread -ldl
     try "run, C++ user $config" ./app
-    try "implementation as C++ $config" g++ -std=c++11 -O0 $flags -c hostile.cpp \
-        -o cpp_$config.o
-    try "C user of C++ implementation $config" gcc -std=c99 -c $flags main.c -o main.o
-    try "link C with C++ implementation $config" g++ main.o cpp_$config.o -o app -lm -lpthread -ldl
-    try "run, C user of C++ implementation $config" ./app
 done
 
 # Without transforms and decompositions: their functions say so, the others work.
@@ -247,16 +258,8 @@ int main(void) {
     return !ok;
 }
 TEXT
-try "without" gcc -std=c99 -O0 $warnings -I$include without.c -o without -lm -lpthread
+try "without" $quick -std=c99 -O0 $warnings -I$include without.c -o without -lm -lpthread
 try "run, without" ./without
-
-# In parts, and beside a user that links them.
-for part in 1 2 3 4; do
-    try "part $part" gcc -std=c99 -O0 $warnings -I$include -DGPUNUM_PART=$part -c implementation.c -o part_$part.o
-done
-try "link the parts" gcc -std=c99 -I$include -DGPUNUM_PART=0 implementation.c main.c part_1.o part_2.o part_3.o part_4.o \
-    -o app -lm -lpthread -ldl
-try "run the parts" ./app
 
 # The kernels under another name.
 if [ -n "$vulkan" ]; then
@@ -280,7 +283,8 @@ fi
 
 # --- symbols ------------------------------------------------------------------------------------
 
-escaping() { nm -g --defined-only "$1" | awk '$3 !~ /^gn_/ { print "escapes: " $3 }'; }
+# Parts know each other's tables by names that begin with gni_.
+escaping() { nm -g --defined-only "$1" | awk '$3 !~ /^'"${2:-gn}"'_/ { print "escapes: " $3 }'; }
 # What belongs to a thread is no global; how often the process was forked, and the devices whose threads end with it, belong to
 # the process alone.
 mutable() {
@@ -292,8 +296,10 @@ forbidden() {
 }
 for config in $configs; do
     [ -f $config.o ] || continue
-    try "only gn_ symbols $config" silent escaping $config.o
-    try "only gn_ symbols, C++ $config" silent escaping cpp_$config.o
+    own=gn
+    [ $config = $whole ] || own="gni?"
+    try "only gn_ symbols $config" silent escaping $config.o "$own"
+    [ ! -f cpp_$config.o ] || try "only gn_ symbols, C++ $config" silent escaping cpp_$config.o
     try "no mutable globals $config" silent mutable $config.o
     try "no abort, exit or vk symbol $config" silent forbidden $config.o
 done
@@ -317,8 +323,9 @@ if have x86_64-w64-mingw32-gcc; then
     done
     for config in $configs; do
         flags="$warnings -I$include -isystem windows -D$config"
-        try "mingw-w64 C $config" x86_64-w64-mingw32-gcc -std=c99 -O0 $flags main.c public.c \
-            implementation.c -o app.exe
+        linked="-o app.exe"
+        [ $config = $whole ] || linked=-fsyntax-only
+        try "mingw-w64 C $config" x86_64-w64-mingw32-gcc -std=c99 -O0 $flags main.c public.c implementation.c $linked
         have x86_64-w64-mingw32-g++ && try "mingw-w64 C++ $config" x86_64-w64-mingw32-g++ -std=c++11 \
             $flags -fsyntax-only implementation.cpp
     done

@@ -329,7 +329,9 @@ static bool run_case(gn_context *g, const op_case *c, int layout) {
 static void test_like_numpy(void **state) {
     gn_context *g = (gn_context *)*state;
     const char *only = getenv("GN_TEST_OP"), *ready = getenv("GN_TEST_CASES");
-    bool all = getenv("GN_TEST_ALL") != NULL;
+    const bool all = getenv("GN_TEST_ALL") != NULL;
+    // One layout of each case: software devices and sanitizers are slow, and another compiler's build has the same layouts.
+    const bool one = test_on_vulkan() || TEST_SANITIZER || getenv("GN_TEST_AGAIN") != NULL;
     test_cases f;
     op_case c;
     int failed = 0;
@@ -347,9 +349,8 @@ static void test_like_numpy(void **state) {
         if ((c.flags & MORE) && test_on_vulkan() && !all) continue;
         if (TEST_THREAD_SANITIZER && i % 5 != 0) continue; // most are too small for a second thread
         bool good = true;
-        // Software devices are slow, and so is the thread sanitizer: one layout of each case.
         for (int layout = 0; layout < LAYOUTS && good; layout++)
-            if (!(test_on_vulkan() || TEST_THREAD_SANITIZER) || layout == i % LAYOUTS) good = run_case(g, &c, layout);
+            if (!one || layout == i % LAYOUTS) good = run_case(g, &c, layout);
         if (!good && ++failed > (all ? 1000000 : 10)) break;
     }
     for (int i = 0; i < worst_count && all; i++)
