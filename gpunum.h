@@ -188,7 +188,8 @@
 // Errors. Nothing aborts or prints. A function that makes an array returns NULL on failure and the
 // context keeps the first error (gn_status_get, gn_error) until gn_error_clear. Its message starts with the function
 // that was called. Every function accepts NULL arrays, so check once at the end of a chain. A released array is an
-// error, GN_ERROR_STALE, as long as its address is not another one's: for 10,000 arrays at least.
+// error, GN_ERROR_STALE, as long as its address is not another one's: for 10,000 arrays at least. So is a handle of another
+// kind, an optimizer in the place of an array.
 //
 // Log. gn_options.log is told errors as they happen, and at gn_close of errors that nobody asked for, scopes that are
 // still open and arrays still alive. GPUNUM_LOG=error, warning, info or debug in the environment writes to stderr what
@@ -12248,11 +12249,25 @@ typedef struct gni_math gni_math;               // tables of functions, see core
 typedef struct gni_derivatives gni_derivatives;
 typedef struct gni_pass gni_pass;
 
+// What the caller holds, all of which begins with a gni_handle, so that one of another kind is seen for what it is.
+typedef enum gni_handle_kind {
+    GNI_IS_ARRAY,
+    GNI_IS_CONTEXT,
+    GNI_IS_OPTIMIZER,
+    GNI_IS_PARAMS,
+    GNI_IS_LOADER,
+    GNI_IS_NONE
+} gni_handle_kind;
+typedef struct gni_handle {
+    uintptr_t magic; // gni_magic_of; anything else is a stale or foreign pointer
+    gn_context *ctx;
+} gni_handle;
+
 struct gn_array {
-    uintptr_t magic;   // gni_magic_of; anything else is a stale or foreign pointer
+    uintptr_t magic;
+    gn_context *ctx;
     int32_t refs;      // all references
     int32_t user_refs; // of the caller and of scopes
-    gn_context *ctx;
     gn_dtype dtype;
     gn_shape shape;
     int64_t stride[GN_MAX_RANK]; // elements, may be 0 or negative
@@ -12734,6 +12749,7 @@ typedef struct gni_learn {
 } gni_learn;
 
 struct gn_context {
+    gni_handle handle;
     gni_lock lock;
     gn_options options; // strings copied
     // In force: those of the options, but while a large decomposition runs on the GPU.
@@ -12819,7 +12835,28 @@ static gn_context *gni_home(const gn_array *a) {
 }
 
 // In a live header: no other word in a slab is equal to it.
-static uintptr_t gni_magic_of(const gn_array *a) { return (uintptr_t)a ^ (uintptr_t)0x6e756d216e756d21u; }
+static uintptr_t gni_magic_of(const void *handle, gni_handle_kind kind) {
+    return (uintptr_t)handle ^ (uintptr_t)0x6e756d216e756d21u ^ (uintptr_t)kind;
+}
+
+// GNI_IS_NONE of NULL and of an array that was released: headers stand at multiples of 8, so that no other array's magic
+// number in its place is taken for one of these.
+static gni_handle_kind gni_kind_of(const void *handle) {
+    if (handle == NULL) return GNI_IS_NONE;
+    const uintptr_t kind = gni_magic_of(handle, GNI_IS_ARRAY) ^ ((const gni_handle *)handle)->magic;
+    return kind < GNI_IS_NONE ? (gni_handle_kind)kind : GNI_IS_NONE;
+}
+
+// The context of a handle; NULL unless it is of that kind.
+static gn_context *gni_home_of(const void *handle, gni_handle_kind kind) {
+    return gni_kind_of(handle) == kind ? ((const gni_handle *)handle)->ctx : NULL;
+}
+
+static void gni_handle_init(gn_context *g, void *handle, gni_handle_kind kind) {
+    gni_handle *h = (gni_handle *)handle;
+    h->magic = gni_magic_of(handle, kind);
+    h->ctx = g;
+}
 
 // >>internal
 // The functions that rooms offer each other, by the room that defines them.
@@ -13254,16 +13291,16 @@ static gn_status gni_status_read(const gn_context *g, bool told) {
 }
 
 GPUNUM_API gn_status gn_status_get(const gn_context *g) {
-    return g != NULL ? gni_status_read(g, true) : GN_ERROR_ARGUMENT;
+    return gni_kind_of(g) == GNI_IS_CONTEXT ? gni_status_read(g, true) : GN_ERROR_ARGUMENT;
 }
 
 GPUNUM_API const char *gn_error(const gn_context *g) {
-    if (g == NULL) return "gn_error: no context";
+    if (gni_kind_of(g) != GNI_IS_CONTEXT) return "gn_error: no context";
     return gn_status_get(g) == GN_OK ? "" : g->message; // which stays until gn_error_clear
 }
 
 GPUNUM_API void gn_error_clear(gn_context *g) {
-    if (g == NULL) return;
+    if (gni_kind_of(g) != GNI_IS_CONTEXT) return;
     gni_lock_enter(&g->lock);
     g->status = GN_OK;
     g->call_failed = false;
@@ -13333,26 +13370,56 @@ static gn_status gni_end_status(gn_context *g) {
     return status;
 }
 
-static bool gni_begin_context(const char *fn, gn_context *g) {
-    if (g == NULL) return false;
+static const char *gni_handle_name(gni_handle_kind kind) {
+    static const char *const names[] = {"array", "context", "optimizer", "params", "loader"};
+    return names[kind];
+}
+
+// With a handle of that kind; NULL for none, and after gni_fail for another one.
+GNI_NOINLINE static gn_context *gni_begin_with(const char *fn, const void *handle, gni_handle_kind wanted) {
+    const gni_handle_kind kind = gni_kind_of(handle);
+    if (kind == GNI_IS_NONE) return NULL;
+    gn_context *g = ((const gni_handle *)handle)->ctx;
     gni_call_enter(g, fn);
-    return true;
+    if (kind == wanted) return g;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: a gn_%s was given as a gn_%s", fn, gni_handle_name(kind), gni_handle_name(wanted));
+    gni_end_plain(g);
+    return NULL;
+}
+
+// Whether it is one of that kind: else the context of what it is told of that.
+static bool gni_is_a(const char *fn, const void *handle, gni_handle_kind kind) {
+    if (gni_kind_of(handle) == kind) return true;
+    gni_begin_with(fn, handle, kind);
+    return false;
+}
+
+GNI_NOINLINE static bool gni_begin_context(const char *fn, gn_context *g) {
+    return gni_begin_with(fn, g, GNI_IS_CONTEXT) != NULL;
+}
+
+// Also of a stale array, and of what was given as an array.
+GNI_NOINLINE static gn_context *gni_home_given(const gn_array *a) {
+    return gni_kind_of(a) != GNI_IS_NONE ? a->ctx : gni_home(a);
 }
 
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count) {
     gn_context *g = NULL;
     for (int i = 0; i < count && arrays != NULL && g == NULL; i++)
-        if (arrays[i] != NULL) g = gni_home(arrays[i]);
+        if (arrays[i] != NULL) g = gni_home_given(arrays[i]);
     if (g == NULL) return NULL;
     gni_call_enter(g, fn);
     for (int i = 0; i < count; i++) {
         const gn_array *a = arrays[i];
+        const gni_handle_kind kind = gni_kind_of(a);
         if (a == NULL) // usually the result of a call that failed: that error came first
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d is NULL", fn, i + 1);
-        else if (gni_home(a) != g)
+        else if (gni_home_given(a) != g)
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
                      i + 1);
-        else if (a->magic != gni_magic_of(a) || (g->call_depth == 1 && a->user_refs <= 0))
+        else if (kind != GNI_IS_ARRAY && kind != GNI_IS_NONE)
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d is a gn_%s", fn, i + 1, gni_handle_name(kind));
+        else if (kind == GNI_IS_NONE || (g->call_depth == 1 && a->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released; gn_keep keeps one beyond its scope", fn, i + 1);
         else
             continue;
@@ -13853,8 +13920,7 @@ static gn_array *gni_header_new(gn_context *g) {
         a = gni_slot_next(a);
     }
     gni_header_clear(a);
-    a->magic = gni_magic_of(a);
-    a->ctx = g;
+    gni_handle_init(g, a, GNI_IS_ARRAY);
     a->refs = 1;
     a->maker = "";
     a->scope_slot = -1;
@@ -14209,12 +14275,9 @@ static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_sha
 // True for a live array; a stale one is an error.
 static bool gni_known(const char *fn, const gn_array *a) {
     if (a == NULL) return false;
-    if (a->magic == gni_magic_of(a)) return true;
-    gn_context *g = gni_home(a);
-    if (gni_begin_context(fn, g)) {
-        gni_fail(g, GN_ERROR_STALE, "%s: array argument 1 was released; gn_keep keeps one beyond its scope", fn);
-        gni_end_plain(g);
-    }
+    if (a->magic == gni_magic_of(a, GNI_IS_ARRAY)) return true;
+    gn_array *list = (gn_array *)(uintptr_t)a;
+    gni_begin(fn, &list, 1); // says what is wrong
     return false;
 }
 
@@ -14235,7 +14298,7 @@ GPUNUM_API int64_t gn_dim(const gn_array *a, int axis) {
     int at = axis < 0 ? axis + a->shape.rank : axis;
     return at >= 0 && at < a->shape.rank ? a->shape.dim[at] : -1;
 }
-GPUNUM_API gn_context *gn_context_of(const gn_array *a) { return a != NULL ? gni_home(a) : NULL; }
+GPUNUM_API gn_context *gn_context_of(const gn_array *a) { return a != NULL ? gni_home_given(a) : NULL; }
 
 GPUNUM_API size_t gn_dtype_size(gn_dtype t) {
     static const uint8_t size[] = {
@@ -16263,7 +16326,7 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
 
 // What a function with a status returns when gni_begin found its array to be NULL or stale.
 static gn_status gni_null_status(const gn_array *a) {
-    gn_status status = a != NULL ? gni_status_read(gni_home(a), false) : GN_ERROR_ARGUMENT;
+    gn_status status = a != NULL ? gni_status_read(gni_home_given(a), false) : GN_ERROR_ARGUMENT;
     return status != GN_OK ? status : GN_ERROR_ARGUMENT;
 }
 
@@ -39406,7 +39469,7 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
 
 static const gni_math gni_math_table = {gni_math_kernel, gni_rare_kernel, gni_complex_math, gni_complex_pow};
 static void gni_math_use(const gn_array *a) {
-    if (a != NULL) gni_pointer_store(&gni_home(a)->math, &gni_math_table);
+    if (a != NULL) gni_pointer_store(&gni_home_given(a)->math, &gni_math_table);
 }
 static gn_array *gni_unary_math(const char *fn, gni_op op, gn_array *a) {
     gni_math_use(a);
@@ -51472,9 +51535,10 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
     if (count > 0 && (params == NULL || out == NULL))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_gradients: params or out is NULL");
     for (int i = 0; i < count && !g->call_failed; i++) {
-        if (params[i] != NULL && (params[i]->magic != gni_magic_of(params[i]) || params[i]->user_refs <= 0))
+        const gni_handle_kind kind = params[i] != NULL ? gni_kind_of(params[i]) : GNI_IS_CONTEXT;
+        if (kind == GNI_IS_NONE || (kind == GNI_IS_ARRAY && params[i]->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "gn_gradients: parameter %d was released", i + 1);
-        else if (params[i] == NULL || gni_home(params[i]) != g)
+        else if (kind != GNI_IS_ARRAY || gni_home(params[i]) != g)
             gni_fail(g, GN_ERROR_ARGUMENT,
                      "gn_gradients: parameter %d is not an array of this context", i + 1);
         else if (!gni_wants_grad(params[i]))
@@ -56557,7 +56621,7 @@ typedef struct gni_optimized {
 } gni_optimized;
 
 struct gn_optimizer {
-    gn_context *ctx;
+    gni_handle handle;
     gn_optimizer *next;
     gni_optimizer_kind kind;
     const char *name;
@@ -56580,6 +56644,7 @@ static void gni_optimizer_release(gn_context *g, gn_optimizer *opt) {
         for (int k = 0; k < GNI_OPTIMIZER_STATES; k++) gni_unref(g, item->state[k]);
     }
     gni_free(g, opt->items);
+    opt->handle.magic = 0;
     gni_free(g, opt);
 }
 
@@ -56651,7 +56716,7 @@ static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimi
         gni_free(g, opt);
         return NULL;
     }
-    opt->ctx = g;
+    gni_handle_init(g, opt, GNI_IS_OPTIMIZER);
     opt->name = fn;
     opt->lr = lr;
     opt->states = 1;
@@ -56668,8 +56733,8 @@ GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *
     gn_context *g = gni_begin(fn, params, count);
     if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
     settings[0] = lr_factor, settings[1] = weight_decay;
-    if (g != opt->ctx)
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the parameters belong to another context", fn);
+    if (gni_home_of(opt, GNI_IS_OPTIMIZER) != g)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
     else if (gni_settings_ok(g, fn, settings, 2))
         gni_optimizer_add(g, fn, opt, params, count, lr_factor, weight_decay);
     return gni_end_status(g);
@@ -57119,9 +57184,8 @@ static void gni_step_all(gn_context *g, gn_optimizer *opt) {
 }
 
 GPUNUM_API gn_status gn_step(gn_optimizer *opt) {
-    if (opt == NULL) return GN_ERROR_ARGUMENT;
-    gn_context *g = opt->ctx;
-    if (!gni_begin_context("gn_step", g)) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin_with("gn_step", opt, GNI_IS_OPTIMIZER);
+    if (g == NULL) return GN_ERROR_ARGUMENT;
     bool any = false;
     for (int i = 0; i < opt->count; i++) any = any || opt->items[i].param->grad != NULL;
     if (!any)
@@ -57224,9 +57288,10 @@ GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t 
     if (g == NULL) return gni_null_status(scale);
     gn_scope_begin(g);
     g->no_grad++;
-    if (g != opt->ctx || (interval < 0 && interval != GN_NONE) || !(max_norm >= 0.0))
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: interval %lld, max_norm %g, or another context's scale", fn, (long long)interval,
-                 max_norm);
+    if (gni_home_of(opt, GNI_IS_OPTIMIZER) != g)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
+    else if ((interval < 0 && interval != GN_NONE) || !(max_norm >= 0.0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: interval %lld, max_norm %g", fn, (long long)interval, max_norm);
     else if (gni_is_scale(g, fn, scale)) {
         gn_array *now = gn_index(scale, "0"), *steps = gn_index(scale, "1"), *next[2];
         gni_step_judge(g, opt, now, max_norm);
@@ -57252,23 +57317,26 @@ GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t 
 }
 
 GPUNUM_API void gn_zero_grads(gn_optimizer *opt) {
-    if (opt == NULL || !gni_begin_context("gn_zero_grads", opt->ctx)) return;
-    for (int i = 0; i < opt->count; i++) gni_set_grad(opt->ctx, opt->items[i].param, NULL);
-    gni_end_plain(opt->ctx);
+    gn_context *g = gni_begin_with("gn_zero_grads", opt, GNI_IS_OPTIMIZER);
+    if (g == NULL) return;
+    for (int i = 0; i < opt->count; i++) gni_set_grad(g, opt->items[i].param, NULL);
+    gni_end_plain(g);
 }
 
 GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr) {
-    if (opt == NULL || !gni_begin_context("gn_lr_set", opt->ctx)) return;
-    if (gni_settings_ok(opt->ctx, "gn_lr_set", &lr, 1)) opt->lr = lr;
-    gni_end_plain(opt->ctx);
+    gn_context *g = gni_begin_with("gn_lr_set", opt, GNI_IS_OPTIMIZER);
+    if (g == NULL) return;
+    if (gni_settings_ok(g, "gn_lr_set", &lr, 1)) opt->lr = lr;
+    gni_end_plain(g);
 }
 
-GPUNUM_API double gn_lr_get(const gn_optimizer *opt) { return opt != NULL ? opt->lr : GNI_NAN; }
+GPUNUM_API double gn_lr_get(const gn_optimizer *opt) {
+    return gni_is_a("gn_lr_get", opt, GNI_IS_OPTIMIZER) ? opt->lr : GNI_NAN;
+}
 
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt) {
-    if (opt == NULL) return;
-    gn_context *g = opt->ctx;
-    if (!gni_begin_context("gn_optimizer_free", g)) return;
+    gn_context *g = gni_begin_with("gn_optimizer_free", opt, GNI_IS_OPTIMIZER);
+    if (g == NULL) return;
     gn_optimizer **at = &g->optimizers;
     while (*at != NULL && *at != opt) at = &(*at)->next;
     if (*at == opt) {
@@ -59951,7 +60019,7 @@ typedef struct gni_names {
 } gni_names;
 
 struct gn_params {
-    gn_context *ctx;
+    gni_handle handle;
     gn_params *next;
     gni_names arrays, notes;
 };
@@ -60017,19 +60085,20 @@ static gn_params *gni_params_new(gn_context *g) {
         gni_fail_memory(g, g->call, sizeof(gn_params));
         return NULL;
     }
-    p->ctx = g;
+    gni_handle_init(g, p, GNI_IS_PARAMS);
     p->next = g->params;
     g->params = p;
     return p;
 }
 
 static void gni_params_release(gn_params *p) {
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     gn_params **at = &g->params;
     while (*at != NULL && *at != p) at = &(*at)->next;
     if (*at == p) *at = p->next;
     gni_names_free(g, &p->arrays);
     gni_names_free(g, &p->notes);
+    p->handle.magic = 0;
     gni_free(g, p);
 }
 
@@ -60041,9 +60110,8 @@ GPUNUM_API gn_params *gn_params_new(gn_context *g) {
 }
 
 GPUNUM_API void gn_params_free(gn_params *p) {
-    if (p == NULL) return;
-    gn_context *g = p->ctx;
-    if (!gni_begin_context("gn_params_free", g)) return;
+    gn_context *g = gni_begin_with("gn_params_free", p, GNI_IS_PARAMS);
+    if (g == NULL) return;
     gni_params_release(p);
     gni_end_plain(g);
 }
@@ -60059,12 +60127,12 @@ static bool gni_name_ok(gn_context *g, const char *name) {
 static bool gni_params_has_room(gn_params *p, const char *name, bool state) {
     const gni_named *e = gni_names_find(&p->arrays, name);
     if (e == NULL || (state && e->state)) return true;
-    gni_fail(p->ctx, GN_ERROR_ARGUMENT, "%s: there is a '%.200s' already", p->ctx->call, name);
+    gni_fail(p->handle.ctx, GN_ERROR_ARGUMENT, "%s: there is a '%.200s' already", p->handle.ctx->call, name);
     return false;
 }
 
 static void gni_params_put(gn_params *p, const char *name, gn_array *a, bool state) {
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     if (!gni_params_has_room(p, name, state)) return;
     gni_named *e = gni_names_find(&p->arrays, name);
     if (e == NULL) e = gni_names_add(g, &p->arrays, name);
@@ -60079,46 +60147,49 @@ static void gni_params_put(gn_params *p, const char *name, gn_array *a, bool sta
 GPUNUM_API gn_status gn_params_add(gn_params *p, const char *name, gn_array *a) {
     gn_context *g = gni_begin("gn_params_add", &a, 1);
     if (g == NULL) return gni_null_status(a);
-    if (p == NULL || p->ctx != g)
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_params_add: the list is NULL or of another context");
+    if (gni_home_of(p, GNI_IS_PARAMS) != g)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_params_add: the list is none, or of another context");
     else if (gni_name_ok(g, name) && !g->call_failed)
         gni_params_put(p, name, a, false);
     return gni_end_status(g);
 }
 
 GPUNUM_API int gn_params_count(const gn_params *p) {
-    if (p == NULL || !gni_begin_context("gn_params_count", p->ctx)) return 0;
+    gn_context *g = gni_begin_with("gn_params_count", p, GNI_IS_PARAMS);
+    if (g == NULL) return 0;
     const int count = p->arrays.count;
-    gni_end_plain(p->ctx);
+    gni_end_plain(g);
     return count;
 }
 
 GPUNUM_API const char *gn_params_name(const gn_params *p, int i) {
-    if (p == NULL || !gni_begin_context("gn_params_name", p->ctx)) return NULL;
+    gn_context *g = gni_begin_with("gn_params_name", p, GNI_IS_PARAMS);
+    if (g == NULL) return NULL;
     const char *name = i >= 0 && i < p->arrays.count ? p->arrays.item[i].name : NULL;
-    gni_end_plain(p->ctx);
+    gni_end_plain(g);
     return name;
 }
 
 GPUNUM_API gn_array *gn_params_at(const gn_params *p, int i) {
-    if (p == NULL || !gni_begin_context("gn_params_at", p->ctx)) return NULL;
+    gn_context *g = gni_begin_with("gn_params_at", p, GNI_IS_PARAMS);
+    if (g == NULL) return NULL;
     gn_array *a = i >= 0 && i < p->arrays.count ? p->arrays.item[i].a : NULL;
-    gni_end_plain(p->ctx);
+    gni_end_plain(g);
     return a;
 }
 
 GPUNUM_API gn_array *gn_params_get(const gn_params *p, const char *name) {
-    if (p == NULL || name == NULL || !gni_begin_context("gn_params_get", p->ctx)) return NULL;
+    gn_context *g = name != NULL ? gni_begin_with("gn_params_get", p, GNI_IS_PARAMS) : NULL;
+    if (g == NULL) return NULL;
     const gni_named *e = gni_names_find(&p->arrays, name);
     gn_array *a = e != NULL ? e->a : NULL;
-    gni_end_plain(p->ctx);
+    gni_end_plain(g);
     return a;
 }
 
 GPUNUM_API gn_status gn_params_note(gn_params *p, const char *key, const char *text) {
-    if (p == NULL) return GN_ERROR_ARGUMENT;
-    gn_context *g = p->ctx;
-    if (!gni_begin_context("gn_params_note", g)) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin_with("gn_params_note", p, GNI_IS_PARAMS);
+    if (g == NULL) return GN_ERROR_ARGUMENT;
     if (key == NULL || text == NULL || !gni_is_utf8(key, strlen(key)) || !gni_is_utf8(text, strlen(text))) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_params_note: the key or the text is NULL or not UTF-8");
         return gni_end_status(g);
@@ -60136,10 +60207,11 @@ GPUNUM_API gn_status gn_params_note(gn_params *p, const char *key, const char *t
 }
 
 GPUNUM_API const char *gn_params_noted(const gn_params *p, const char *key) {
-    if (p == NULL || key == NULL || !gni_begin_context("gn_params_noted", p->ctx)) return NULL;
+    gn_context *g = key != NULL ? gni_begin_with("gn_params_noted", p, GNI_IS_PARAMS) : NULL;
+    if (g == NULL) return NULL;
     const gni_named *e = gni_names_find(&p->notes, key);
     const char *text = e != NULL ? e->text : NULL;
-    gni_end_plain(p->ctx);
+    gni_end_plain(g);
     return text;
 }
 
@@ -60207,15 +60279,15 @@ static bool gni_params_lay(const gn_params *p) {
         }
     for (int i = 0; i < p->arrays.count; i++) {
         if (p->arrays.item[i].a->dtype != GN_C128) continue;
-        gni_fail(p->ctx, GN_ERROR_DTYPE, "%s: %.200s is complex128, which safetensors has not", p->ctx->call,
+        gni_fail(p->handle.ctx, GN_ERROR_DTYPE, "%s: %.200s is complex128, which safetensors has not", p->handle.ctx->call,
                  p->arrays.item[i].name);
         return false;
     }
-    return !p->ctx->call_failed;
+    return !p->handle.ctx->call_failed;
 }
 
 static void gni_params_write(gni_file *file, const gn_params *p) {
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     unsigned char head[8];
     gni_file count = gni_file_of(g, file->fn, file->path);
     gni_safetensors_header(&count, p);
@@ -60236,9 +60308,8 @@ static void gni_params_write(gni_file *file, const gn_params *p) {
 }
 
 GPUNUM_API gn_status gn_params_save(const gn_params *p, const char *path) {
-    if (p == NULL) return GN_ERROR_ARGUMENT;
-    gn_context *g = p->ctx;
-    if (!gni_begin_context("gn_params_save", g)) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin_with("gn_params_save", p, GNI_IS_PARAMS);
+    if (g == NULL) return GN_ERROR_ARGUMENT;
     gni_file file = gni_file_of(g, "gn_params_save", path);
     // Before the file is touched.
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) gni_materialize(g, p->arrays.item[i].a);
@@ -60250,9 +60321,8 @@ GPUNUM_API gn_status gn_params_save(const gn_params *p, const char *path) {
 }
 
 GPUNUM_API size_t gn_params_save_memory(const gn_params *p, void *out, size_t capacity) {
-    if (p == NULL) return 0;
-    gn_context *g = p->ctx;
-    if (!gni_begin_context("gn_params_save_memory", g)) return 0;
+    gn_context *g = gni_begin_with("gn_params_save_memory", p, GNI_IS_PARAMS);
+    if (g == NULL) return 0;
     gni_file file = gni_file_of(g, "gn_params_save_memory", "memory");
     file.to = (unsigned char *)out;
     file.size = capacity;
@@ -60408,9 +60478,9 @@ static bool gni_json_notes(gni_json *j, gn_params *p) {
     if (gni_json_is(j, '}')) return true;
     do {
         const char *key = gni_json_take(j);
-        gni_named *e = key != NULL && gni_json_need(j, ':') ? gni_names_add(p->ctx, &p->notes, key) : NULL;
+        gni_named *e = key != NULL && gni_json_need(j, ':') ? gni_names_add(p->handle.ctx, &p->notes, key) : NULL;
         const char *text = e != NULL ? gni_json_take(j) : NULL;
-        if (text == NULL || (e->text = gni_text_copy(p->ctx, text)) == NULL) return false;
+        if (text == NULL || (e->text = gni_text_copy(p->handle.ctx, text)) == NULL) return false;
     } while (gni_json_is(j, ','));
     return gni_json_need(j, '}');
 }
@@ -60425,7 +60495,7 @@ static bool gni_json_header(gni_json *j, gn_params *p) {
             const bool notes = strcmp(name, "__metadata__") == 0;
             if (notes && noted) return gni_json_wrong(j, "a name is there twice");
             noted = noted || notes;
-            gni_named *e = notes ? NULL : gni_names_add(p->ctx, &p->arrays, name);
+            gni_named *e = notes ? NULL : gni_names_add(p->handle.ctx, &p->arrays, name);
             if (notes ? !gni_json_notes(j, p) : e == NULL || !gni_json_entry(j, e)) return false;
         } while (gni_json_is(j, ','));
         if (!gni_json_need(j, '}')) return false;
@@ -60562,7 +60632,7 @@ static bool gni_params_fit(gn_context *g, const gn_array *from, const gn_array *
 
 // What `of` has beside the names in `from`, as a list of its own; *rest may be NULL.
 static void gni_params_rest(gn_params *of, gn_params *from, gn_params **rest) {
-    gn_params *p = rest != NULL && !of->ctx->call_failed ? gni_params_new(of->ctx) : NULL;
+    gn_params *p = rest != NULL && !of->handle.ctx->call_failed ? gni_params_new(of->handle.ctx) : NULL;
     if (rest != NULL) *rest = p;
     for (int i = 0; i < of->arrays.count && p != NULL; i++) {
         const gni_named *e = &of->arrays.item[i];
@@ -60572,7 +60642,7 @@ static void gni_params_rest(gn_params *of, gn_params *from, gn_params **rest) {
 
 // All are compared before the first is written.
 static void gni_params_take(gn_params *p, gn_params *from, bool matching) {
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
         const gni_named *e = &p->arrays.item[i];
         gn_array *a = gn_params_get(from, e->name);
@@ -60600,20 +60670,22 @@ static gn_status gni_params_load(gn_params *p, gni_file *file, bool opened) {
         gni_params_take(p, from, false);
         gni_params_release(from);
     }
-    return gni_end_status(p->ctx);
+    return gni_end_status(p->handle.ctx);
 }
 
 GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path) {
-    if (p == NULL || !gni_begin_context("gn_params_load", p->ctx)) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin_with("gn_params_load", p, GNI_IS_PARAMS);
+    if (g == NULL) return GN_ERROR_ARGUMENT;
     gni_file file;
-    const bool opened = gni_file_open(&file, p->ctx, "gn_params_load", path);
+    const bool opened = gni_file_open(&file, g, "gn_params_load", path);
     return gni_params_load(p, &file, opened);
 }
 
 GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes) {
-    if (p == NULL || !gni_begin_context("gn_params_load_memory", p->ctx)) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin_with("gn_params_load_memory", p, GNI_IS_PARAMS);
+    if (g == NULL) return GN_ERROR_ARGUMENT;
     gni_file file;
-    const bool opened = gni_file_open_memory(&file, p->ctx, "gn_params_load_memory", data, bytes);
+    const bool opened = gni_file_open_memory(&file, g, "gn_params_load_memory", data, bytes);
     return gni_params_load(p, &file, opened);
 }
 
@@ -60621,12 +60693,12 @@ GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_
 static bool gni_matching_begin(gn_params *p, const char *fn, gn_params **missing, gn_params **unused) {
     if (missing != NULL) *missing = NULL;
     if (unused != NULL) *unused = NULL;
-    return p != NULL && gni_begin_context(fn, p->ctx);
+    return gni_begin_with(fn, p, GNI_IS_PARAMS) != NULL;
 }
 
 static gn_status gni_params_load_matching(gn_params *p, gni_file *file, bool opened, gn_params **missing,
                                           gn_params **unused) {
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     gn_params *from = opened ? gni_safetensors_load(file) : NULL, **lists[2];
     lists[0] = missing, lists[1] = unused;
     if (from != NULL) {
@@ -60646,7 +60718,7 @@ static gn_status gni_params_load_matching(gn_params *p, gni_file *file, bool ope
 GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused) {
     if (!gni_matching_begin(p, "gn_params_load_matching", missing, unused)) return GN_ERROR_ARGUMENT;
     gni_file file;
-    const bool opened = gni_file_open(&file, p->ctx, "gn_params_load_matching", path);
+    const bool opened = gni_file_open(&file, p->handle.ctx, "gn_params_load_matching", path);
     return gni_params_load_matching(p, &file, opened, missing, unused);
 }
 
@@ -60654,7 +60726,7 @@ GPUNUM_API gn_status gn_params_load_matching_memory(gn_params *p, const void *da
                                                     gn_params **unused) {
     if (!gni_matching_begin(p, "gn_params_load_matching_memory", missing, unused)) return GN_ERROR_ARGUMENT;
     gni_file file;
-    const bool opened = gni_file_open_memory(&file, p->ctx, "gn_params_load_matching_memory", data, bytes);
+    const bool opened = gni_file_open_memory(&file, p->handle.ctx, "gn_params_load_matching_memory", data, bytes);
     return gni_params_load_matching(p, &file, opened, missing, unused);
 }
 
@@ -60664,10 +60736,12 @@ GPUNUM_API gn_status gn_params_load_matching_memory(gn_params *p, const void *da
 enum { GNI_OPTIMIZER_NUMBERS = 5 };
 
 static bool gni_optimizer_named(gn_params *p, const char *fn, const char *name, const gn_optimizer *opt) {
-    gn_context *g = p->ctx;
-    if (!gni_begin_context(fn, g)) return false;
-    if (opt->ctx != g || (gni_name_ok(g, name) && strlen(name) > 200))
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: an optimizer of another context, or a name of more than 200 bytes", fn);
+    gn_context *g = gni_begin_with(fn, p, GNI_IS_PARAMS);
+    if (g == NULL) return false;
+    if (gni_home_of(opt, GNI_IS_OPTIMIZER) != g)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
+    else if (gni_name_ok(g, name) && strlen(name) > 200)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: a name of more than 200 bytes", fn);
     if (!g->call_failed) return true;
     gni_end_plain(g);
     return false;
@@ -60683,7 +60757,7 @@ GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_
     char text[256];
     void *data = NULL;
     if (p == NULL || opt == NULL || !gni_optimizer_named(p, fn, name, opt)) return GN_ERROR_ARGUMENT;
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     for (int i = -1; i < opt->count; i++) // before the first is added
         for (int k = 0; k < (i < 0 ? 1 : opt->states) && !g->call_failed; k++) {
             gni_state_name(text, sizeof text, name, i, k);
@@ -60714,7 +60788,7 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
     static const char *const fn = "gn_optimizer_restore";
     char text[256];
     if (p == NULL || opt == NULL || !gni_optimizer_named(p, fn, name, opt)) return GN_ERROR_ARGUMENT;
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     gni_state_name(text, sizeof text, name, -1, 0);
     gn_array *numbers = gn_params_get(p, text);
     const int64_t count = GNI_OPTIMIZER_NUMBERS + opt->count;
@@ -60774,7 +60848,7 @@ typedef struct gni_loader_from {
 } gni_loader_from;
 
 struct gn_loader {
-    gn_context *ctx;
+    gni_handle handle;
     gn_loader *next;
     gn_loader_options options;
     gni_loader_from *field;
@@ -60906,7 +60980,7 @@ static void gni_loader_give_back(gn_loader *l, gni_loader_slot *slot) {
 
 // Memory and thread; whatever of them there is.
 static void gni_loader_release(gn_loader *l) {
-    gn_context *g = l->ctx;
+    gn_context *g = l->handle.ctx;
     gn_loader **at = &g->loaders;
     while (*at != NULL && *at != l) at = &(*at)->next;
     if (*at == l) *at = l->next;
@@ -60925,6 +60999,7 @@ static void gni_loader_release(gn_loader *l) {
 #endif
         gni_mutex_free(&l->lock);
     }
+    l->handle.magic = 0;
     gni_free(g, l);
 }
 
@@ -60936,7 +61011,7 @@ static void *gni_loader_room(gn_context *g, uint64_t bytes) {
 
 // Field i as it is read. False after gni_fail.
 static bool gni_loader_field(gn_loader *l, int i, const gn_loader_field *from) {
-    gn_context *g = l->ctx;
+    gn_context *g = l->handle.ctx;
     gni_loader_from *f = &l->field[i];
     gn_array *a = from->array;
     gn_shape s = from->s;
@@ -60979,7 +61054,7 @@ static bool gni_loader_field(gn_loader *l, int i, const gn_loader_field *from) {
 
 // All that a loader has but for its thread. False after gni_fail.
 static bool gni_loader_set_up(gn_loader *l, const gn_loader_field *fields) {
-    gn_context *g = l->ctx;
+    gn_context *g = l->handle.ctx;
     l->field = (gni_loader_from *)gni_loader_room(g, sizeof(gni_loader_from) * (uint64_t)l->fields);
     l->slot = (gni_loader_slot *)gni_loader_room(g, sizeof(gni_loader_slot) * (uint64_t)l->slots);
     l->order =
@@ -61023,7 +61098,7 @@ GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields
                  fields != NULL ? count : 0, (long long)samples, (long long)o.batch);
     for (int i = 0; i < count && !g->call_failed; i++) {
         const gn_array *a = fields[i].array;
-        if (a != NULL && (gni_home(a) != g || a->magic != gni_magic_of(a) || a->user_refs <= 0))
+        if (a != NULL && (gni_home_of(a, GNI_IS_ARRAY) != g || a->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "gn_loader_new: the array of field %d was released or is another context's", i);
     }
     gn_loader *l = g->call_failed ? NULL : (gn_loader *)gni_loader_room(g, sizeof(gn_loader));
@@ -61033,7 +61108,7 @@ GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields
     }
     l->batches = o.drop_last ? samples / o.batch : samples / o.batch + (samples % o.batch != 0);
     o.batch = GNI_MAX(GNI_MIN(o.batch, samples), 1);
-    l->ctx = g;
+    gni_handle_init(g, l, GNI_IS_LOADER);
     l->options = o;
     l->fields = count;
     l->samples = samples;
@@ -61058,21 +61133,23 @@ GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields
 
 // A thread does not come through a fork, and `fill` would wait for itself.
 static bool gni_loader_ready(gn_loader *l, const char *fn, bool living) {
+    if (!gni_is_a(fn, l, GNI_IS_LOADER)) return false;
     const gn_loader *at = gni_loader_filling;
     while (at != NULL && at != l) at = at->outer;
     if (at == NULL && (!living || l->forks == gni_forks)) return true;
-    if (gni_begin_context(fn, l->ctx)) {
-        gni_fail(l->ctx, GN_ERROR_UNSUPPORTED, "%s: the loader %s", fn,
+    if (gni_begin_context(fn, l->handle.ctx)) {
+        gni_fail(l->handle.ctx, GN_ERROR_UNSUPPORTED, "%s: the loader %s", fn,
                  at != NULL ? "is waiting for this fill" : "is of the process that forked: make one here");
-        gni_end_plain(l->ctx);
+        gni_end_plain(l->handle.ctx);
     }
     return false;
 }
 
 GPUNUM_API bool gn_loader_next(gn_loader *l, gn_array **batch) {
-    for (int i = 0; l != NULL && i < l->fields && batch != NULL; i++) batch[i] = NULL;
-    if (l == NULL || !gni_loader_ready(l, "gn_loader_next", true)) return false;
-    gn_context *g = l->ctx;
+    if (!gni_is_a("gn_loader_next", l, GNI_IS_LOADER)) return false;
+    for (int i = 0; i < l->fields && batch != NULL; i++) batch[i] = NULL;
+    if (!gni_loader_ready(l, "gn_loader_next", true)) return false;
+    gn_context *g = l->handle.ctx;
     gni_loader_slot *slot = batch != NULL ? gni_loader_take(l) : NULL; // not inside the context's lock
     if ((batch != NULL && slot == NULL) || !gni_begin_context("gn_loader_next", g)) return false;
     if (batch == NULL)
@@ -61090,12 +61167,14 @@ GPUNUM_API bool gn_loader_next(gn_loader *l, gn_array **batch) {
     return ok;
 }
 
-GPUNUM_API int64_t gn_loader_batches(const gn_loader *l) { return l != NULL ? l->batches : 0; }
+GPUNUM_API int64_t gn_loader_batches(const gn_loader *l) {
+    return gni_is_a("gn_loader_batches", l, GNI_IS_LOADER) ? l->batches : 0;
+}
 
 GPUNUM_API gn_status gn_loader_seek(gn_loader *l, int64_t epoch, int64_t batch) {
-    if (l == NULL) return GN_ERROR_ARGUMENT;
+    if (!gni_is_a("gn_loader_seek", l, GNI_IS_LOADER)) return GN_ERROR_ARGUMENT;
     if (!gni_loader_ready(l, "gn_loader_seek", true)) return GN_ERROR_UNSUPPORTED;
-    gn_context *g = l->ctx;
+    gn_context *g = l->handle.ctx;
     if (epoch < 0 || epoch > INT64_MAX / 2 || batch < 0 || batch > l->batches) { // epochs are made ahead
         if (!gni_begin_context("gn_loader_seek", g)) return GN_ERROR_ARGUMENT;
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_seek: there is no batch %lld of epoch %lld: an epoch has %lld",
@@ -61120,8 +61199,8 @@ GPUNUM_API gn_status gn_loader_seek(gn_loader *l, int64_t epoch, int64_t batch) 
 }
 
 GPUNUM_API void gn_loader_free(gn_loader *l) {
-    if (l == NULL || !gni_loader_ready(l, "gn_loader_free", false)) return;
-    gn_context *g = l->ctx;
+    if (!gni_loader_ready(l, "gn_loader_free", false)) return;
+    gn_context *g = l->handle.ctx;
 #ifndef GPUNUM_NO_THREADS
     if (l->threaded && l->forks == gni_forks) { // `fill` may be inside a call
         gni_mutex_lock(&l->lock);
@@ -61175,6 +61254,7 @@ static gn_context *gni_context_new(const gn_options *o) {
     gn_context *g = (gn_context *)allocator.allocate(allocator.user, sizeof(gn_context));
     if (g == NULL) return NULL;
     memset(g, 0, sizeof *g);
+    gni_handle_init(g, g, GNI_IS_CONTEXT);
     g->allocator = allocator;
     g->options = *o;
     g->options.cache_dir = NULL;
@@ -61377,9 +61457,10 @@ static void gni_close_report(gn_context *g) {
 }
 
 GPUNUM_API void gn_close(gn_context *g) {
-    for (gn_loader *l = g != NULL ? g->loaders : NULL; l != NULL; l = l->next)
+    if (!gni_is_a("gn_close", g, GNI_IS_CONTEXT)) return;
+    for (gn_loader *l = g->loaders; l != NULL; l = l->next)
         if (!gni_loader_ready(l, "gn_close", false)) return;
-    while (g != NULL && g->loaders != NULL) gn_loader_free(g->loaders); // their threads may be inside calls
+    while (g->loaders != NULL) gn_loader_free(g->loaders); // their threads may be inside calls
     if (!gni_begin_context("gn_close", g)) return;
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
@@ -61419,13 +61500,14 @@ GPUNUM_API void gn_close(gn_context *g) {
     gni_mutex_free(&g->lock.mutex);
     gni_mutex_free(&g->stats_lock);
     gn_allocator allocator = g->allocator;
+    g->handle.magic = 0;
     allocator.release(allocator.user, g, sizeof(gn_context));
 }
 
 GPUNUM_API void gn_device_get(const gn_context *g, gn_device_info *out) {
     if (out == NULL) return;
     memset(out, 0, sizeof *out);
-    if (g != NULL) *out = g->info;
+    if (gni_is_a("gn_device_get", g, GNI_IS_CONTEXT)) *out = g->info;
 }
 
 GPUNUM_API int gn_device_list(gn_device_info *out, int capacity) {

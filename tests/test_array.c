@@ -206,6 +206,96 @@ static void test_null_and_foreign_arguments(void **state) {
     gn_scope_begin(g);
 }
 
+// A handle of another kind, of which a compiler of C only warns, is told from the right one before it is used.
+static void test_handles_of_other_kinds(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true), *out[1];
+    gn_optimizer *opt = gn_sgd(&a, 1, NULL);
+    gn_params *params = gn_params_new(g);
+    gn_loader_field field;
+    memset(&field, 0, sizeof field);
+    field.array = a;
+    gn_loader *loader = gn_loader_new(g, &field, 1, 2, NULL);
+    void *array = a, *context = g, *optimizer = opt, *list = params, *deals = loader;
+    gn_device_info info;
+
+    gn_zero_grad((gn_array *)optimizer);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_zero_grad: array argument 1 is a gn_optimizer");
+    assert_null(gn_add(a, (gn_array *)list));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_add: array argument 2 is a gn_params");
+    assert_null(gn_exp((gn_array *)context));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_exp: array argument 1 is a gn_context");
+    assert_int_equal(gn_backward((gn_array *)deals), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_backward: array argument 1 is a gn_loader");
+    assert_int_equal(gn_size((gn_array *)optimizer), 0);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_size: array argument 1 is a gn_optimizer");
+    assert_ptr_equal(gn_context_of((gn_array *)optimizer), g);
+    gn_array *both[2];
+    both[0] = a, both[1] = (gn_array *)optimizer;
+    assert_null(gn_adam(both, 2, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_adam: array argument 2 is a gn_optimizer");
+    assert_int_equal(gn_gradients(gn_sum(a, GN_ALL), both + 1, 1, false, out), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_gradients: parameter 1 is not an array of this context");
+    field.array = (gn_array *)optimizer;
+    assert_null(gn_loader_new(g, &field, 1, 2, NULL));
+    expect_error(g, GN_ERROR_STALE, "gn_loader_new: the array of field 0 was released or is another context's");
+
+    assert_int_equal(gn_step((gn_optimizer *)array), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_step: a gn_array was given as a gn_optimizer");
+    gn_zero_grads((gn_optimizer *)list);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_zero_grads: a gn_params was given as a gn_optimizer");
+    gn_lr_set((gn_optimizer *)context, 1);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_lr_set: a gn_context was given as a gn_optimizer");
+    assert_true(isnan(gn_lr_get((gn_optimizer *)array)));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_lr_get: a gn_array was given as a gn_optimizer");
+    gn_optimizer_free((gn_optimizer *)list);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_optimizer_free: a gn_params was given as a gn_optimizer");
+    assert_int_equal(gn_optimizer_add_group((gn_optimizer *)list, &a, 1, 1, 0), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_optimizer_add_group: the optimizer is none, or of another context");
+    gn_array *scale = gn_ones(g, GN_F32, GN_SHAPE(2));
+    assert_int_equal(gn_step_scaled((gn_optimizer *)array, scale, 0, 0), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_step_scaled: the optimizer is none, or of another context");
+
+    gn_params_free((gn_params *)optimizer);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_params_free: a gn_optimizer was given as a gn_params");
+    assert_int_equal(gn_params_count((gn_params *)array), 0);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_params_count: a gn_array was given as a gn_params");
+    assert_null(gn_params_get((gn_params *)array, "x"));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_params_get: a gn_array was given as a gn_params");
+    assert_int_equal(gn_params_add((gn_params *)optimizer, "x", a), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_params_add: the list is none, or of another context");
+    assert_int_equal(gn_params_load((gn_params *)deals, "x"), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_params_load: a gn_loader was given as a gn_params");
+    assert_int_equal(gn_params_add_optimizer(params, "x", (gn_optimizer *)array), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_params_add_optimizer: the optimizer is none, or of another context");
+    assert_int_equal(gn_optimizer_restore(opt, (gn_params *)optimizer, "x"), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_optimizer_restore: a gn_optimizer was given as a gn_params");
+
+    assert_false(gn_loader_next((gn_loader *)array, out));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_loader_next: a gn_array was given as a gn_loader");
+    assert_int_equal(gn_loader_batches((gn_loader *)list), 0);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_loader_batches: a gn_params was given as a gn_loader");
+    assert_int_equal(gn_loader_seek((gn_loader *)list, 0, 0), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_loader_seek: a gn_params was given as a gn_loader");
+    gn_loader_free((gn_loader *)context);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_loader_free: a gn_context was given as a gn_loader");
+
+    gn_close((gn_context *)optimizer);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_close: a gn_optimizer was given as a gn_context");
+    assert_null(gn_zeros((gn_context *)array, GN_F32, GN_SHAPE(2)));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_zeros: a gn_array was given as a gn_context");
+    gn_device_get((gn_context *)array, &info);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_device_get: a gn_array was given as a gn_context");
+    assert_int_equal(gn_status_get((gn_context *)array), GN_ERROR_ARGUMENT);
+    assert_string_equal(gn_error((gn_context *)list), "gn_error: no context");
+    gn_error_clear((gn_context *)array);
+
+    gn_loader_free(loader);
+    gn_params_free(params);
+    gn_optimizer_free(opt);
+    assert_int_equal(gn_status_get(g), GN_OK);
+}
+
 // A scope that could not begin ends as any other, though there is memory for those of the calls in between.
 static void test_scope_without_memory(void **state) {
     (void)state;
@@ -829,6 +919,7 @@ int main(void) {
         cmocka_unit_test(test_close_frees_everything),
         GN_TEST(test_first_error_stays),
         GN_TEST(test_null_and_foreign_arguments),
+        GN_TEST(test_handles_of_other_kinds),
         cmocka_unit_test(test_scope_without_memory),
         GN_TEST(test_null_lists),
         GN_TEST(test_stale_pointers),

@@ -91,7 +91,7 @@ static void test_list(void **state) {
     assert_int_equal(gn_params_add(p, "\xff", a), GN_ERROR_ARGUMENT);
     expect_error(g, GN_ERROR_ARGUMENT, NULL);
     assert_int_equal(gn_params_add(NULL, "b", a), GN_ERROR_ARGUMENT);
-    expect_error(g, GN_ERROR_ARGUMENT, "gn_params_add: the list is NULL or of another context");
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_params_add: the list is none, or of another context");
     assert_int_equal(gn_params_note(p, NULL, "b"), GN_ERROR_ARGUMENT);
     expect_error(g, GN_ERROR_ARGUMENT, "gn_params_note: the key or the text is NULL or not UTF-8");
     assert_null(gn_params_get(p, "b"));

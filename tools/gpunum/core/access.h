@@ -60,7 +60,7 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
 
 // What a function with a status returns when gni_begin found its array to be NULL or stale.
 static gn_status gni_null_status(const gn_array *a) {
-    gn_status status = a != NULL ? gni_status_read(gni_home(a), false) : GN_ERROR_ARGUMENT;
+    gn_status status = a != NULL ? gni_status_read(gni_home_given(a), false) : GN_ERROR_ARGUMENT;
     return status != GN_OK ? status : GN_ERROR_ARGUMENT;
 }
 

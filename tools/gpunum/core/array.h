@@ -407,8 +407,7 @@ static gn_array *gni_header_new(gn_context *g) {
         a = gni_slot_next(a);
     }
     gni_header_clear(a);
-    a->magic = gni_magic_of(a);
-    a->ctx = g;
+    gni_handle_init(g, a, GNI_IS_ARRAY);
     a->refs = 1;
     a->maker = "";
     a->scope_slot = -1;
@@ -763,12 +762,9 @@ static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_sha
 // True for a live array; a stale one is an error.
 static bool gni_known(const char *fn, const gn_array *a) {
     if (a == NULL) return false;
-    if (a->magic == gni_magic_of(a)) return true;
-    gn_context *g = gni_home(a);
-    if (gni_begin_context(fn, g)) {
-        gni_fail(g, GN_ERROR_STALE, "%s: array argument 1 was released; gn_keep keeps one beyond its scope", fn);
-        gni_end_plain(g);
-    }
+    if (a->magic == gni_magic_of(a, GNI_IS_ARRAY)) return true;
+    gn_array *list = (gn_array *)(uintptr_t)a;
+    gni_begin(fn, &list, 1); // says what is wrong
     return false;
 }
 
@@ -789,7 +785,7 @@ GPUNUM_API int64_t gn_dim(const gn_array *a, int axis) {
     int at = axis < 0 ? axis + a->shape.rank : axis;
     return at >= 0 && at < a->shape.rank ? a->shape.dim[at] : -1;
 }
-GPUNUM_API gn_context *gn_context_of(const gn_array *a) { return a != NULL ? gni_home(a) : NULL; }
+GPUNUM_API gn_context *gn_context_of(const gn_array *a) { return a != NULL ? gni_home_given(a) : NULL; }
 
 GPUNUM_API size_t gn_dtype_size(gn_dtype t) {
     static const uint8_t size[] = {

@@ -3,6 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../simd/wide_kernels.h"
 #include "../core/memory.h"
 #include "../core/log.h"
 #endif
@@ -57,26 +58,56 @@ static gn_status gni_end_status(gn_context *g) {
     return status;
 }
 
-static bool gni_begin_context(const char *fn, gn_context *g) {
-    if (g == NULL) return false;
+static const char *gni_handle_name(gni_handle_kind kind) {
+    static const char *const names[] = {"array", "context", "optimizer", "params", "loader"};
+    return names[kind];
+}
+
+// With a handle of that kind; NULL for none, and after gni_fail for another one.
+GNI_NOINLINE static gn_context *gni_begin_with(const char *fn, const void *handle, gni_handle_kind wanted) {
+    const gni_handle_kind kind = gni_kind_of(handle);
+    if (kind == GNI_IS_NONE) return NULL;
+    gn_context *g = ((const gni_handle *)handle)->ctx;
     gni_call_enter(g, fn);
-    return true;
+    if (kind == wanted) return g;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: a gn_%s was given as a gn_%s", fn, gni_handle_name(kind), gni_handle_name(wanted));
+    gni_end_plain(g);
+    return NULL;
+}
+
+// Whether it is one of that kind: else the context of what it is told of that.
+static bool gni_is_a(const char *fn, const void *handle, gni_handle_kind kind) {
+    if (gni_kind_of(handle) == kind) return true;
+    gni_begin_with(fn, handle, kind);
+    return false;
+}
+
+GNI_NOINLINE static bool gni_begin_context(const char *fn, gn_context *g) {
+    return gni_begin_with(fn, g, GNI_IS_CONTEXT) != NULL;
+}
+
+// Also of a stale array, and of what was given as an array.
+GNI_NOINLINE static gn_context *gni_home_given(const gn_array *a) {
+    return gni_kind_of(a) != GNI_IS_NONE ? a->ctx : gni_home(a);
 }
 
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count) {
     gn_context *g = NULL;
     for (int i = 0; i < count && arrays != NULL && g == NULL; i++)
-        if (arrays[i] != NULL) g = gni_home(arrays[i]);
+        if (arrays[i] != NULL) g = gni_home_given(arrays[i]);
     if (g == NULL) return NULL;
     gni_call_enter(g, fn);
     for (int i = 0; i < count; i++) {
         const gn_array *a = arrays[i];
+        const gni_handle_kind kind = gni_kind_of(a);
         if (a == NULL) // usually the result of a call that failed: that error came first
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d is NULL", fn, i + 1);
-        else if (gni_home(a) != g)
+        else if (gni_home_given(a) != g)
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
                      i + 1);
-        else if (a->magic != gni_magic_of(a) || (g->call_depth == 1 && a->user_refs <= 0))
+        else if (kind != GNI_IS_ARRAY && kind != GNI_IS_NONE)
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d is a gn_%s", fn, i + 1, gni_handle_name(kind));
+        else if (kind == GNI_IS_NONE || (g->call_depth == 1 && a->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released; gn_keep keeps one beyond its scope", fn, i + 1);
         else
             continue;

@@ -4,7 +4,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/half.h"
 #include "../core/lazy.h"
 #endif
 

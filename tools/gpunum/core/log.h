@@ -86,16 +86,16 @@ static gn_status gni_status_read(const gn_context *g, bool told) {
 }
 
 GPUNUM_API gn_status gn_status_get(const gn_context *g) {
-    return g != NULL ? gni_status_read(g, true) : GN_ERROR_ARGUMENT;
+    return gni_kind_of(g) == GNI_IS_CONTEXT ? gni_status_read(g, true) : GN_ERROR_ARGUMENT;
 }
 
 GPUNUM_API const char *gn_error(const gn_context *g) {
-    if (g == NULL) return "gn_error: no context";
+    if (gni_kind_of(g) != GNI_IS_CONTEXT) return "gn_error: no context";
     return gn_status_get(g) == GN_OK ? "" : g->message; // which stays until gn_error_clear
 }
 
 GPUNUM_API void gn_error_clear(gn_context *g) {
-    if (g == NULL) return;
+    if (gni_kind_of(g) != GNI_IS_CONTEXT) return;
     gni_lock_enter(&g->lock);
     g->status = GN_OK;
     g->call_failed = false;

@@ -98,11 +98,25 @@ typedef struct gni_math gni_math;               // tables of functions, see core
 typedef struct gni_derivatives gni_derivatives;
 typedef struct gni_pass gni_pass;
 
+// What the caller holds, all of which begins with a gni_handle, so that one of another kind is seen for what it is.
+typedef enum gni_handle_kind {
+    GNI_IS_ARRAY,
+    GNI_IS_CONTEXT,
+    GNI_IS_OPTIMIZER,
+    GNI_IS_PARAMS,
+    GNI_IS_LOADER,
+    GNI_IS_NONE
+} gni_handle_kind;
+typedef struct gni_handle {
+    uintptr_t magic; // gni_magic_of; anything else is a stale or foreign pointer
+    gn_context *ctx;
+} gni_handle;
+
 struct gn_array {
-    uintptr_t magic;   // gni_magic_of; anything else is a stale or foreign pointer
+    uintptr_t magic;
+    gn_context *ctx;
     int32_t refs;      // all references
     int32_t user_refs; // of the caller and of scopes
-    gn_context *ctx;
     gn_dtype dtype;
     gn_shape shape;
     int64_t stride[GN_MAX_RANK]; // elements, may be 0 or negative
@@ -584,6 +598,7 @@ typedef struct gni_learn {
 } gni_learn;
 
 struct gn_context {
+    gni_handle handle;
     gni_lock lock;
     gn_options options; // strings copied
     // In force: those of the options, but while a large decomposition runs on the GPU.
@@ -669,4 +684,25 @@ static gn_context *gni_home(const gn_array *a) {
 }
 
 // In a live header: no other word in a slab is equal to it.
-static uintptr_t gni_magic_of(const gn_array *a) { return (uintptr_t)a ^ (uintptr_t)0x6e756d216e756d21u; }
+static uintptr_t gni_magic_of(const void *handle, gni_handle_kind kind) {
+    return (uintptr_t)handle ^ (uintptr_t)0x6e756d216e756d21u ^ (uintptr_t)kind;
+}
+
+// GNI_IS_NONE of NULL and of an array that was released: headers stand at multiples of 8, so that no other array's magic
+// number in its place is taken for one of these.
+static gni_handle_kind gni_kind_of(const void *handle) {
+    if (handle == NULL) return GNI_IS_NONE;
+    const uintptr_t kind = gni_magic_of(handle, GNI_IS_ARRAY) ^ ((const gni_handle *)handle)->magic;
+    return kind < GNI_IS_NONE ? (gni_handle_kind)kind : GNI_IS_NONE;
+}
+
+// The context of a handle; NULL unless it is of that kind.
+static gn_context *gni_home_of(const void *handle, gni_handle_kind kind) {
+    return gni_kind_of(handle) == kind ? ((const gni_handle *)handle)->ctx : NULL;
+}
+
+static void gni_handle_init(gn_context *g, void *handle, gni_handle_kind kind) {
+    gni_handle *h = (gni_handle *)handle;
+    h->magic = gni_magic_of(handle, kind);
+    h->ctx = g;
+}

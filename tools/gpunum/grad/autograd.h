@@ -521,9 +521,10 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
     if (count > 0 && (params == NULL || out == NULL))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_gradients: params or out is NULL");
     for (int i = 0; i < count && !g->call_failed; i++) {
-        if (params[i] != NULL && (params[i]->magic != gni_magic_of(params[i]) || params[i]->user_refs <= 0))
+        const gni_handle_kind kind = params[i] != NULL ? gni_kind_of(params[i]) : GNI_IS_CONTEXT;
+        if (kind == GNI_IS_NONE || (kind == GNI_IS_ARRAY && params[i]->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "gn_gradients: parameter %d was released", i + 1);
-        else if (params[i] == NULL || gni_home(params[i]) != g)
+        else if (kind != GNI_IS_ARRAY || gni_home(params[i]) != g)
             gni_fail(g, GN_ERROR_ARGUMENT,
                      "gn_gradients: parameter %d is not an array of this context", i + 1);
         else if (!gni_wants_grad(params[i]))

@@ -27,7 +27,7 @@ typedef struct gni_optimized {
 } gni_optimized;
 
 struct gn_optimizer {
-    gn_context *ctx;
+    gni_handle handle;
     gn_optimizer *next;
     gni_optimizer_kind kind;
     const char *name;
@@ -50,6 +50,7 @@ static void gni_optimizer_release(gn_context *g, gn_optimizer *opt) {
         for (int k = 0; k < GNI_OPTIMIZER_STATES; k++) gni_unref(g, item->state[k]);
     }
     gni_free(g, opt->items);
+    opt->handle.magic = 0;
     gni_free(g, opt);
 }
 
@@ -121,7 +122,7 @@ static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimi
         gni_free(g, opt);
         return NULL;
     }
-    opt->ctx = g;
+    gni_handle_init(g, opt, GNI_IS_OPTIMIZER);
     opt->name = fn;
     opt->lr = lr;
     opt->states = 1;
@@ -138,8 +139,8 @@ GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *
     gn_context *g = gni_begin(fn, params, count);
     if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
     settings[0] = lr_factor, settings[1] = weight_decay;
-    if (g != opt->ctx)
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the parameters belong to another context", fn);
+    if (gni_home_of(opt, GNI_IS_OPTIMIZER) != g)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
     else if (gni_settings_ok(g, fn, settings, 2))
         gni_optimizer_add(g, fn, opt, params, count, lr_factor, weight_decay);
     return gni_end_status(g);
@@ -589,9 +590,8 @@ static void gni_step_all(gn_context *g, gn_optimizer *opt) {
 }
 
 GPUNUM_API gn_status gn_step(gn_optimizer *opt) {
-    if (opt == NULL) return GN_ERROR_ARGUMENT;
-    gn_context *g = opt->ctx;
-    if (!gni_begin_context("gn_step", g)) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin_with("gn_step", opt, GNI_IS_OPTIMIZER);
+    if (g == NULL) return GN_ERROR_ARGUMENT;
     bool any = false;
     for (int i = 0; i < opt->count; i++) any = any || opt->items[i].param->grad != NULL;
     if (!any)
@@ -694,9 +694,10 @@ GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t 
     if (g == NULL) return gni_null_status(scale);
     gn_scope_begin(g);
     g->no_grad++;
-    if (g != opt->ctx || (interval < 0 && interval != GN_NONE) || !(max_norm >= 0.0))
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: interval %lld, max_norm %g, or another context's scale", fn, (long long)interval,
-                 max_norm);
+    if (gni_home_of(opt, GNI_IS_OPTIMIZER) != g)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
+    else if ((interval < 0 && interval != GN_NONE) || !(max_norm >= 0.0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: interval %lld, max_norm %g", fn, (long long)interval, max_norm);
     else if (gni_is_scale(g, fn, scale)) {
         gn_array *now = gn_index(scale, "0"), *steps = gn_index(scale, "1"), *next[2];
         gni_step_judge(g, opt, now, max_norm);
@@ -722,23 +723,26 @@ GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t 
 }
 
 GPUNUM_API void gn_zero_grads(gn_optimizer *opt) {
-    if (opt == NULL || !gni_begin_context("gn_zero_grads", opt->ctx)) return;
-    for (int i = 0; i < opt->count; i++) gni_set_grad(opt->ctx, opt->items[i].param, NULL);
-    gni_end_plain(opt->ctx);
+    gn_context *g = gni_begin_with("gn_zero_grads", opt, GNI_IS_OPTIMIZER);
+    if (g == NULL) return;
+    for (int i = 0; i < opt->count; i++) gni_set_grad(g, opt->items[i].param, NULL);
+    gni_end_plain(g);
 }
 
 GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr) {
-    if (opt == NULL || !gni_begin_context("gn_lr_set", opt->ctx)) return;
-    if (gni_settings_ok(opt->ctx, "gn_lr_set", &lr, 1)) opt->lr = lr;
-    gni_end_plain(opt->ctx);
+    gn_context *g = gni_begin_with("gn_lr_set", opt, GNI_IS_OPTIMIZER);
+    if (g == NULL) return;
+    if (gni_settings_ok(g, "gn_lr_set", &lr, 1)) opt->lr = lr;
+    gni_end_plain(g);
 }
 
-GPUNUM_API double gn_lr_get(const gn_optimizer *opt) { return opt != NULL ? opt->lr : GNI_NAN; }
+GPUNUM_API double gn_lr_get(const gn_optimizer *opt) {
+    return gni_is_a("gn_lr_get", opt, GNI_IS_OPTIMIZER) ? opt->lr : GNI_NAN;
+}
 
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt) {
-    if (opt == NULL) return;
-    gn_context *g = opt->ctx;
-    if (!gni_begin_context("gn_optimizer_free", g)) return;
+    gn_context *g = gni_begin_with("gn_optimizer_free", opt, GNI_IS_OPTIMIZER);
+    if (g == NULL) return;
     gn_optimizer **at = &g->optimizers;
     while (*at != NULL && *at != opt) at = &(*at)->next;
     if (*at == opt) {

@@ -29,7 +29,7 @@ typedef struct gni_loader_from {
 } gni_loader_from;
 
 struct gn_loader {
-    gn_context *ctx;
+    gni_handle handle;
     gn_loader *next;
     gn_loader_options options;
     gni_loader_from *field;
@@ -161,7 +161,7 @@ static void gni_loader_give_back(gn_loader *l, gni_loader_slot *slot) {
 
 // Memory and thread; whatever of them there is.
 static void gni_loader_release(gn_loader *l) {
-    gn_context *g = l->ctx;
+    gn_context *g = l->handle.ctx;
     gn_loader **at = &g->loaders;
     while (*at != NULL && *at != l) at = &(*at)->next;
     if (*at == l) *at = l->next;
@@ -180,6 +180,7 @@ static void gni_loader_release(gn_loader *l) {
 #endif
         gni_mutex_free(&l->lock);
     }
+    l->handle.magic = 0;
     gni_free(g, l);
 }
 
@@ -191,7 +192,7 @@ static void *gni_loader_room(gn_context *g, uint64_t bytes) {
 
 // Field i as it is read. False after gni_fail.
 static bool gni_loader_field(gn_loader *l, int i, const gn_loader_field *from) {
-    gn_context *g = l->ctx;
+    gn_context *g = l->handle.ctx;
     gni_loader_from *f = &l->field[i];
     gn_array *a = from->array;
     gn_shape s = from->s;
@@ -234,7 +235,7 @@ static bool gni_loader_field(gn_loader *l, int i, const gn_loader_field *from) {
 
 // All that a loader has but for its thread. False after gni_fail.
 static bool gni_loader_set_up(gn_loader *l, const gn_loader_field *fields) {
-    gn_context *g = l->ctx;
+    gn_context *g = l->handle.ctx;
     l->field = (gni_loader_from *)gni_loader_room(g, sizeof(gni_loader_from) * (uint64_t)l->fields);
     l->slot = (gni_loader_slot *)gni_loader_room(g, sizeof(gni_loader_slot) * (uint64_t)l->slots);
     l->order =
@@ -278,7 +279,7 @@ GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields
                  fields != NULL ? count : 0, (long long)samples, (long long)o.batch);
     for (int i = 0; i < count && !g->call_failed; i++) {
         const gn_array *a = fields[i].array;
-        if (a != NULL && (gni_home(a) != g || a->magic != gni_magic_of(a) || a->user_refs <= 0))
+        if (a != NULL && (gni_home_of(a, GNI_IS_ARRAY) != g || a->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "gn_loader_new: the array of field %d was released or is another context's", i);
     }
     gn_loader *l = g->call_failed ? NULL : (gn_loader *)gni_loader_room(g, sizeof(gn_loader));
@@ -288,7 +289,7 @@ GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields
     }
     l->batches = o.drop_last ? samples / o.batch : samples / o.batch + (samples % o.batch != 0);
     o.batch = GNI_MAX(GNI_MIN(o.batch, samples), 1);
-    l->ctx = g;
+    gni_handle_init(g, l, GNI_IS_LOADER);
     l->options = o;
     l->fields = count;
     l->samples = samples;
@@ -313,21 +314,23 @@ GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields
 
 // A thread does not come through a fork, and `fill` would wait for itself.
 static bool gni_loader_ready(gn_loader *l, const char *fn, bool living) {
+    if (!gni_is_a(fn, l, GNI_IS_LOADER)) return false;
     const gn_loader *at = gni_loader_filling;
     while (at != NULL && at != l) at = at->outer;
     if (at == NULL && (!living || l->forks == gni_forks)) return true;
-    if (gni_begin_context(fn, l->ctx)) {
-        gni_fail(l->ctx, GN_ERROR_UNSUPPORTED, "%s: the loader %s", fn,
+    if (gni_begin_context(fn, l->handle.ctx)) {
+        gni_fail(l->handle.ctx, GN_ERROR_UNSUPPORTED, "%s: the loader %s", fn,
                  at != NULL ? "is waiting for this fill" : "is of the process that forked: make one here");
-        gni_end_plain(l->ctx);
+        gni_end_plain(l->handle.ctx);
     }
     return false;
 }
 
 GPUNUM_API bool gn_loader_next(gn_loader *l, gn_array **batch) {
-    for (int i = 0; l != NULL && i < l->fields && batch != NULL; i++) batch[i] = NULL;
-    if (l == NULL || !gni_loader_ready(l, "gn_loader_next", true)) return false;
-    gn_context *g = l->ctx;
+    if (!gni_is_a("gn_loader_next", l, GNI_IS_LOADER)) return false;
+    for (int i = 0; i < l->fields && batch != NULL; i++) batch[i] = NULL;
+    if (!gni_loader_ready(l, "gn_loader_next", true)) return false;
+    gn_context *g = l->handle.ctx;
     gni_loader_slot *slot = batch != NULL ? gni_loader_take(l) : NULL; // not inside the context's lock
     if ((batch != NULL && slot == NULL) || !gni_begin_context("gn_loader_next", g)) return false;
     if (batch == NULL)
@@ -345,12 +348,14 @@ GPUNUM_API bool gn_loader_next(gn_loader *l, gn_array **batch) {
     return ok;
 }
 
-GPUNUM_API int64_t gn_loader_batches(const gn_loader *l) { return l != NULL ? l->batches : 0; }
+GPUNUM_API int64_t gn_loader_batches(const gn_loader *l) {
+    return gni_is_a("gn_loader_batches", l, GNI_IS_LOADER) ? l->batches : 0;
+}
 
 GPUNUM_API gn_status gn_loader_seek(gn_loader *l, int64_t epoch, int64_t batch) {
-    if (l == NULL) return GN_ERROR_ARGUMENT;
+    if (!gni_is_a("gn_loader_seek", l, GNI_IS_LOADER)) return GN_ERROR_ARGUMENT;
     if (!gni_loader_ready(l, "gn_loader_seek", true)) return GN_ERROR_UNSUPPORTED;
-    gn_context *g = l->ctx;
+    gn_context *g = l->handle.ctx;
     if (epoch < 0 || epoch > INT64_MAX / 2 || batch < 0 || batch > l->batches) { // epochs are made ahead
         if (!gni_begin_context("gn_loader_seek", g)) return GN_ERROR_ARGUMENT;
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_seek: there is no batch %lld of epoch %lld: an epoch has %lld",
@@ -375,8 +380,8 @@ GPUNUM_API gn_status gn_loader_seek(gn_loader *l, int64_t epoch, int64_t batch) 
 }
 
 GPUNUM_API void gn_loader_free(gn_loader *l) {
-    if (l == NULL || !gni_loader_ready(l, "gn_loader_free", false)) return;
-    gn_context *g = l->ctx;
+    if (!gni_loader_ready(l, "gn_loader_free", false)) return;
+    gn_context *g = l->handle.ctx;
 #ifndef GPUNUM_NO_THREADS
     if (l->threaded && l->forks == gni_forks) { // `fill` may be inside a call
         gni_mutex_lock(&l->lock);

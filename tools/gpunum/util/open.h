@@ -49,6 +49,7 @@ static gn_context *gni_context_new(const gn_options *o) {
     gn_context *g = (gn_context *)allocator.allocate(allocator.user, sizeof(gn_context));
     if (g == NULL) return NULL;
     memset(g, 0, sizeof *g);
+    gni_handle_init(g, g, GNI_IS_CONTEXT);
     g->allocator = allocator;
     g->options = *o;
     g->options.cache_dir = NULL;
@@ -251,9 +252,10 @@ static void gni_close_report(gn_context *g) {
 }
 
 GPUNUM_API void gn_close(gn_context *g) {
-    for (gn_loader *l = g != NULL ? g->loaders : NULL; l != NULL; l = l->next)
+    if (!gni_is_a("gn_close", g, GNI_IS_CONTEXT)) return;
+    for (gn_loader *l = g->loaders; l != NULL; l = l->next)
         if (!gni_loader_ready(l, "gn_close", false)) return;
-    while (g != NULL && g->loaders != NULL) gn_loader_free(g->loaders); // their threads may be inside calls
+    while (g->loaders != NULL) gn_loader_free(g->loaders); // their threads may be inside calls
     if (!gni_begin_context("gn_close", g)) return;
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
@@ -293,13 +295,14 @@ GPUNUM_API void gn_close(gn_context *g) {
     gni_mutex_free(&g->lock.mutex);
     gni_mutex_free(&g->stats_lock);
     gn_allocator allocator = g->allocator;
+    g->handle.magic = 0;
     allocator.release(allocator.user, g, sizeof(gn_context));
 }
 
 GPUNUM_API void gn_device_get(const gn_context *g, gn_device_info *out) {
     if (out == NULL) return;
     memset(out, 0, sizeof *out);
-    if (g != NULL) *out = g->info;
+    if (gni_is_a("gn_device_get", g, GNI_IS_CONTEXT)) *out = g->info;
 }
 
 GPUNUM_API int gn_device_list(gn_device_info *out, int capacity) {

@@ -24,7 +24,7 @@ typedef struct gni_names {
 } gni_names;
 
 struct gn_params {
-    gn_context *ctx;
+    gni_handle handle;
     gn_params *next;
     gni_names arrays, notes;
 };
@@ -90,19 +90,20 @@ static gn_params *gni_params_new(gn_context *g) {
         gni_fail_memory(g, g->call, sizeof(gn_params));
         return NULL;
     }
-    p->ctx = g;
+    gni_handle_init(g, p, GNI_IS_PARAMS);
     p->next = g->params;
     g->params = p;
     return p;
 }
 
 static void gni_params_release(gn_params *p) {
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     gn_params **at = &g->params;
     while (*at != NULL && *at != p) at = &(*at)->next;
     if (*at == p) *at = p->next;
     gni_names_free(g, &p->arrays);
     gni_names_free(g, &p->notes);
+    p->handle.magic = 0;
     gni_free(g, p);
 }
 
@@ -114,9 +115,8 @@ GPUNUM_API gn_params *gn_params_new(gn_context *g) {
 }
 
 GPUNUM_API void gn_params_free(gn_params *p) {
-    if (p == NULL) return;
-    gn_context *g = p->ctx;
-    if (!gni_begin_context("gn_params_free", g)) return;
+    gn_context *g = gni_begin_with("gn_params_free", p, GNI_IS_PARAMS);
+    if (g == NULL) return;
     gni_params_release(p);
     gni_end_plain(g);
 }
@@ -132,12 +132,12 @@ static bool gni_name_ok(gn_context *g, const char *name) {
 static bool gni_params_has_room(gn_params *p, const char *name, bool state) {
     const gni_named *e = gni_names_find(&p->arrays, name);
     if (e == NULL || (state && e->state)) return true;
-    gni_fail(p->ctx, GN_ERROR_ARGUMENT, "%s: there is a '%.200s' already", p->ctx->call, name);
+    gni_fail(p->handle.ctx, GN_ERROR_ARGUMENT, "%s: there is a '%.200s' already", p->handle.ctx->call, name);
     return false;
 }
 
 static void gni_params_put(gn_params *p, const char *name, gn_array *a, bool state) {
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     if (!gni_params_has_room(p, name, state)) return;
     gni_named *e = gni_names_find(&p->arrays, name);
     if (e == NULL) e = gni_names_add(g, &p->arrays, name);
@@ -152,46 +152,49 @@ static void gni_params_put(gn_params *p, const char *name, gn_array *a, bool sta
 GPUNUM_API gn_status gn_params_add(gn_params *p, const char *name, gn_array *a) {
     gn_context *g = gni_begin("gn_params_add", &a, 1);
     if (g == NULL) return gni_null_status(a);
-    if (p == NULL || p->ctx != g)
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_params_add: the list is NULL or of another context");
+    if (gni_home_of(p, GNI_IS_PARAMS) != g)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_params_add: the list is none, or of another context");
     else if (gni_name_ok(g, name) && !g->call_failed)
         gni_params_put(p, name, a, false);
     return gni_end_status(g);
 }
 
 GPUNUM_API int gn_params_count(const gn_params *p) {
-    if (p == NULL || !gni_begin_context("gn_params_count", p->ctx)) return 0;
+    gn_context *g = gni_begin_with("gn_params_count", p, GNI_IS_PARAMS);
+    if (g == NULL) return 0;
     const int count = p->arrays.count;
-    gni_end_plain(p->ctx);
+    gni_end_plain(g);
     return count;
 }
 
 GPUNUM_API const char *gn_params_name(const gn_params *p, int i) {
-    if (p == NULL || !gni_begin_context("gn_params_name", p->ctx)) return NULL;
+    gn_context *g = gni_begin_with("gn_params_name", p, GNI_IS_PARAMS);
+    if (g == NULL) return NULL;
     const char *name = i >= 0 && i < p->arrays.count ? p->arrays.item[i].name : NULL;
-    gni_end_plain(p->ctx);
+    gni_end_plain(g);
     return name;
 }
 
 GPUNUM_API gn_array *gn_params_at(const gn_params *p, int i) {
-    if (p == NULL || !gni_begin_context("gn_params_at", p->ctx)) return NULL;
+    gn_context *g = gni_begin_with("gn_params_at", p, GNI_IS_PARAMS);
+    if (g == NULL) return NULL;
     gn_array *a = i >= 0 && i < p->arrays.count ? p->arrays.item[i].a : NULL;
-    gni_end_plain(p->ctx);
+    gni_end_plain(g);
     return a;
 }
 
 GPUNUM_API gn_array *gn_params_get(const gn_params *p, const char *name) {
-    if (p == NULL || name == NULL || !gni_begin_context("gn_params_get", p->ctx)) return NULL;
+    gn_context *g = name != NULL ? gni_begin_with("gn_params_get", p, GNI_IS_PARAMS) : NULL;
+    if (g == NULL) return NULL;
     const gni_named *e = gni_names_find(&p->arrays, name);
     gn_array *a = e != NULL ? e->a : NULL;
-    gni_end_plain(p->ctx);
+    gni_end_plain(g);
     return a;
 }
 
 GPUNUM_API gn_status gn_params_note(gn_params *p, const char *key, const char *text) {
-    if (p == NULL) return GN_ERROR_ARGUMENT;
-    gn_context *g = p->ctx;
-    if (!gni_begin_context("gn_params_note", g)) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin_with("gn_params_note", p, GNI_IS_PARAMS);
+    if (g == NULL) return GN_ERROR_ARGUMENT;
     if (key == NULL || text == NULL || !gni_is_utf8(key, strlen(key)) || !gni_is_utf8(text, strlen(text))) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_params_note: the key or the text is NULL or not UTF-8");
         return gni_end_status(g);
@@ -209,10 +212,11 @@ GPUNUM_API gn_status gn_params_note(gn_params *p, const char *key, const char *t
 }
 
 GPUNUM_API const char *gn_params_noted(const gn_params *p, const char *key) {
-    if (p == NULL || key == NULL || !gni_begin_context("gn_params_noted", p->ctx)) return NULL;
+    gn_context *g = key != NULL ? gni_begin_with("gn_params_noted", p, GNI_IS_PARAMS) : NULL;
+    if (g == NULL) return NULL;
     const gni_named *e = gni_names_find(&p->notes, key);
     const char *text = e != NULL ? e->text : NULL;
-    gni_end_plain(p->ctx);
+    gni_end_plain(g);
     return text;
 }
 
@@ -280,15 +284,15 @@ static bool gni_params_lay(const gn_params *p) {
         }
     for (int i = 0; i < p->arrays.count; i++) {
         if (p->arrays.item[i].a->dtype != GN_C128) continue;
-        gni_fail(p->ctx, GN_ERROR_DTYPE, "%s: %.200s is complex128, which safetensors has not", p->ctx->call,
+        gni_fail(p->handle.ctx, GN_ERROR_DTYPE, "%s: %.200s is complex128, which safetensors has not", p->handle.ctx->call,
                  p->arrays.item[i].name);
         return false;
     }
-    return !p->ctx->call_failed;
+    return !p->handle.ctx->call_failed;
 }
 
 static void gni_params_write(gni_file *file, const gn_params *p) {
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     unsigned char head[8];
     gni_file count = gni_file_of(g, file->fn, file->path);
     gni_safetensors_header(&count, p);
@@ -309,9 +313,8 @@ static void gni_params_write(gni_file *file, const gn_params *p) {
 }
 
 GPUNUM_API gn_status gn_params_save(const gn_params *p, const char *path) {
-    if (p == NULL) return GN_ERROR_ARGUMENT;
-    gn_context *g = p->ctx;
-    if (!gni_begin_context("gn_params_save", g)) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin_with("gn_params_save", p, GNI_IS_PARAMS);
+    if (g == NULL) return GN_ERROR_ARGUMENT;
     gni_file file = gni_file_of(g, "gn_params_save", path);
     // Before the file is touched.
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) gni_materialize(g, p->arrays.item[i].a);
@@ -323,9 +326,8 @@ GPUNUM_API gn_status gn_params_save(const gn_params *p, const char *path) {
 }
 
 GPUNUM_API size_t gn_params_save_memory(const gn_params *p, void *out, size_t capacity) {
-    if (p == NULL) return 0;
-    gn_context *g = p->ctx;
-    if (!gni_begin_context("gn_params_save_memory", g)) return 0;
+    gn_context *g = gni_begin_with("gn_params_save_memory", p, GNI_IS_PARAMS);
+    if (g == NULL) return 0;
     gni_file file = gni_file_of(g, "gn_params_save_memory", "memory");
     file.to = (unsigned char *)out;
     file.size = capacity;
@@ -481,9 +483,9 @@ static bool gni_json_notes(gni_json *j, gn_params *p) {
     if (gni_json_is(j, '}')) return true;
     do {
         const char *key = gni_json_take(j);
-        gni_named *e = key != NULL && gni_json_need(j, ':') ? gni_names_add(p->ctx, &p->notes, key) : NULL;
+        gni_named *e = key != NULL && gni_json_need(j, ':') ? gni_names_add(p->handle.ctx, &p->notes, key) : NULL;
         const char *text = e != NULL ? gni_json_take(j) : NULL;
-        if (text == NULL || (e->text = gni_text_copy(p->ctx, text)) == NULL) return false;
+        if (text == NULL || (e->text = gni_text_copy(p->handle.ctx, text)) == NULL) return false;
     } while (gni_json_is(j, ','));
     return gni_json_need(j, '}');
 }
@@ -498,7 +500,7 @@ static bool gni_json_header(gni_json *j, gn_params *p) {
             const bool notes = strcmp(name, "__metadata__") == 0;
             if (notes && noted) return gni_json_wrong(j, "a name is there twice");
             noted = noted || notes;
-            gni_named *e = notes ? NULL : gni_names_add(p->ctx, &p->arrays, name);
+            gni_named *e = notes ? NULL : gni_names_add(p->handle.ctx, &p->arrays, name);
             if (notes ? !gni_json_notes(j, p) : e == NULL || !gni_json_entry(j, e)) return false;
         } while (gni_json_is(j, ','));
         if (!gni_json_need(j, '}')) return false;
@@ -635,7 +637,7 @@ static bool gni_params_fit(gn_context *g, const gn_array *from, const gn_array *
 
 // What `of` has beside the names in `from`, as a list of its own; *rest may be NULL.
 static void gni_params_rest(gn_params *of, gn_params *from, gn_params **rest) {
-    gn_params *p = rest != NULL && !of->ctx->call_failed ? gni_params_new(of->ctx) : NULL;
+    gn_params *p = rest != NULL && !of->handle.ctx->call_failed ? gni_params_new(of->handle.ctx) : NULL;
     if (rest != NULL) *rest = p;
     for (int i = 0; i < of->arrays.count && p != NULL; i++) {
         const gni_named *e = &of->arrays.item[i];
@@ -645,7 +647,7 @@ static void gni_params_rest(gn_params *of, gn_params *from, gn_params **rest) {
 
 // All are compared before the first is written.
 static void gni_params_take(gn_params *p, gn_params *from, bool matching) {
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
         const gni_named *e = &p->arrays.item[i];
         gn_array *a = gn_params_get(from, e->name);
@@ -673,20 +675,22 @@ static gn_status gni_params_load(gn_params *p, gni_file *file, bool opened) {
         gni_params_take(p, from, false);
         gni_params_release(from);
     }
-    return gni_end_status(p->ctx);
+    return gni_end_status(p->handle.ctx);
 }
 
 GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path) {
-    if (p == NULL || !gni_begin_context("gn_params_load", p->ctx)) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin_with("gn_params_load", p, GNI_IS_PARAMS);
+    if (g == NULL) return GN_ERROR_ARGUMENT;
     gni_file file;
-    const bool opened = gni_file_open(&file, p->ctx, "gn_params_load", path);
+    const bool opened = gni_file_open(&file, g, "gn_params_load", path);
     return gni_params_load(p, &file, opened);
 }
 
 GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes) {
-    if (p == NULL || !gni_begin_context("gn_params_load_memory", p->ctx)) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin_with("gn_params_load_memory", p, GNI_IS_PARAMS);
+    if (g == NULL) return GN_ERROR_ARGUMENT;
     gni_file file;
-    const bool opened = gni_file_open_memory(&file, p->ctx, "gn_params_load_memory", data, bytes);
+    const bool opened = gni_file_open_memory(&file, g, "gn_params_load_memory", data, bytes);
     return gni_params_load(p, &file, opened);
 }
 
@@ -694,12 +698,12 @@ GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_
 static bool gni_matching_begin(gn_params *p, const char *fn, gn_params **missing, gn_params **unused) {
     if (missing != NULL) *missing = NULL;
     if (unused != NULL) *unused = NULL;
-    return p != NULL && gni_begin_context(fn, p->ctx);
+    return gni_begin_with(fn, p, GNI_IS_PARAMS) != NULL;
 }
 
 static gn_status gni_params_load_matching(gn_params *p, gni_file *file, bool opened, gn_params **missing,
                                           gn_params **unused) {
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     gn_params *from = opened ? gni_safetensors_load(file) : NULL, **lists[2];
     lists[0] = missing, lists[1] = unused;
     if (from != NULL) {
@@ -719,7 +723,7 @@ static gn_status gni_params_load_matching(gn_params *p, gni_file *file, bool ope
 GPUNUM_API gn_status gn_params_load_matching(gn_params *p, const char *path, gn_params **missing, gn_params **unused) {
     if (!gni_matching_begin(p, "gn_params_load_matching", missing, unused)) return GN_ERROR_ARGUMENT;
     gni_file file;
-    const bool opened = gni_file_open(&file, p->ctx, "gn_params_load_matching", path);
+    const bool opened = gni_file_open(&file, p->handle.ctx, "gn_params_load_matching", path);
     return gni_params_load_matching(p, &file, opened, missing, unused);
 }
 
@@ -727,7 +731,7 @@ GPUNUM_API gn_status gn_params_load_matching_memory(gn_params *p, const void *da
                                                     gn_params **unused) {
     if (!gni_matching_begin(p, "gn_params_load_matching_memory", missing, unused)) return GN_ERROR_ARGUMENT;
     gni_file file;
-    const bool opened = gni_file_open_memory(&file, p->ctx, "gn_params_load_matching_memory", data, bytes);
+    const bool opened = gni_file_open_memory(&file, p->handle.ctx, "gn_params_load_matching_memory", data, bytes);
     return gni_params_load_matching(p, &file, opened, missing, unused);
 }
 
@@ -737,10 +741,12 @@ GPUNUM_API gn_status gn_params_load_matching_memory(gn_params *p, const void *da
 enum { GNI_OPTIMIZER_NUMBERS = 5 };
 
 static bool gni_optimizer_named(gn_params *p, const char *fn, const char *name, const gn_optimizer *opt) {
-    gn_context *g = p->ctx;
-    if (!gni_begin_context(fn, g)) return false;
-    if (opt->ctx != g || (gni_name_ok(g, name) && strlen(name) > 200))
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: an optimizer of another context, or a name of more than 200 bytes", fn);
+    gn_context *g = gni_begin_with(fn, p, GNI_IS_PARAMS);
+    if (g == NULL) return false;
+    if (gni_home_of(opt, GNI_IS_OPTIMIZER) != g)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
+    else if (gni_name_ok(g, name) && strlen(name) > 200)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: a name of more than 200 bytes", fn);
     if (!g->call_failed) return true;
     gni_end_plain(g);
     return false;
@@ -756,7 +762,7 @@ GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_
     char text[256];
     void *data = NULL;
     if (p == NULL || opt == NULL || !gni_optimizer_named(p, fn, name, opt)) return GN_ERROR_ARGUMENT;
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     for (int i = -1; i < opt->count; i++) // before the first is added
         for (int k = 0; k < (i < 0 ? 1 : opt->states) && !g->call_failed; k++) {
             gni_state_name(text, sizeof text, name, i, k);
@@ -787,7 +793,7 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
     static const char *const fn = "gn_optimizer_restore";
     char text[256];
     if (p == NULL || opt == NULL || !gni_optimizer_named(p, fn, name, opt)) return GN_ERROR_ARGUMENT;
-    gn_context *g = p->ctx;
+    gn_context *g = p->handle.ctx;
     gni_state_name(text, sizeof text, name, -1, 0);
     gn_array *numbers = gn_params_get(p, text);
     const int64_t count = GNI_OPTIMIZER_NUMBERS + opt->count;
