@@ -12796,7 +12796,8 @@ struct gn_context {
     bool wraps; // there were arrays over buffers of the host's device
     gni_stack *stacks; // one for each thread that has open scopes
     gni_stack *stack;  // of the thread inside the lock; NULL: it has none
-    int lost_scopes;   // begun when there was no memory for a stack
+    int lost_scopes;   // begun when there was no memory for a stack,
+    int lost_no_grad, lost_autocast; // and these, or where there was no room for one more
     // lazy
     gn_array *pending_first, *pending_last;
     uint64_t lazy_bytes; // memory held only by pending work
@@ -13327,13 +13328,20 @@ static gni_stack *gni_stack_here(gn_context *g, bool make) {
     if (!make) return NULL;
     gni_stack *s = (gni_stack *)gni_calloc(g, sizeof(gni_stack));
     if (s == NULL) {
-        gni_fail_memory(g, "gn_scope_begin", sizeof(gni_stack));
+        gni_fail_memory(g, g->call, sizeof(gni_stack));
         return NULL;
     }
     s->owner = g->lock.owner;
     s->next = g->stacks;
     g->stacks = s;
     return s;
+}
+
+// Whether the thread has one: it counts what it has begun there, and what it could not is lost, so that the matching end
+// ends no other.
+static bool gni_stack_need(gn_context *g) {
+    if (g->stack == NULL) g->stack = gni_stack_here(g, true);
+    return g->stack != NULL;
 }
 
 static void gni_call_enter(gn_context *g, const char *fn) {
@@ -13354,7 +13362,6 @@ static void gni_deliver_reads(gn_context *g, bool wait);
 static void gni_end_plain(gn_context *g) {
     if (g->call_depth == 1) {
         if (g->reads != NULL) gni_deliver_reads(g, false);
-        if (g->stack == NULL && (g->no_grad > 0 || g->autocast != 0)) g->stack = gni_stack_here(g, true);
         if (g->stack != NULL) {
             g->stack->no_grad = g->no_grad;
             g->stack->autocast = g->autocast;
@@ -14145,9 +14152,8 @@ static bool gni_stack_grow(gn_context *g, gni_stack *stack) {
 
 GPUNUM_API void gn_scope_begin(gn_context *g) {
     if (!gni_begin_context("gn_scope_begin", g)) return;
-    if (g->stack == NULL) g->stack = gni_stack_here(g, true);
-    if (g->stack == NULL)
-        g->lost_scopes++; // so that the matching gn_scope_end closes no other
+    if (!gni_stack_need(g))
+        g->lost_scopes++;
     else if (g->stack->lost > 0 || !gni_stack_grow(g, g->stack))
         g->stack->lost++;
     else
@@ -51617,7 +51623,10 @@ GPUNUM_API gn_array *gn_detach(gn_array *a) {
 
 GPUNUM_API void gn_no_grad_begin(gn_context *g) {
     if (!gni_begin_context("gn_no_grad_begin", g)) return;
-    g->no_grad++;
+    if (gni_stack_need(g))
+        g->no_grad++;
+    else
+        g->lost_no_grad++;
     gni_end_plain(g);
 }
 
@@ -51625,6 +51634,8 @@ GPUNUM_API void gn_no_grad_end(gn_context *g) {
     if (!gni_begin_context("gn_no_grad_end", g)) return;
     if (g->no_grad > 0)
         g->no_grad--;
+    else if (g->lost_no_grad > 0) // outside of those of a stack that was made later
+        g->lost_no_grad--;
     else
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_no_grad_end: no gn_no_grad_begin before it");
     gni_end_plain(g);
@@ -52357,14 +52368,21 @@ GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t) {
         gni_fail(g, GN_ERROR_DTYPE, "gn_autocast_begin: %s is not float16, bfloat16 or float32", gn_dtype_name(t));
     else if (g->autocast >> 62 != 0)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_autocast_begin: 32 of them are open");
-    if (g->autocast >> 62 == 0) g->autocast = g->autocast << 2 | bits; // after a wrong dtype too: an end will follow
+    if (!gni_stack_need(g) || g->autocast >> 62 != 0)
+        g->lost_autocast++;
+    else
+        g->autocast = g->autocast << 2 | bits; // after a wrong dtype too: an end will follow
     gni_end_plain(g);
 }
 
 GPUNUM_API void gn_autocast_end(gn_context *g) {
     if (!gni_begin_context("gn_autocast_end", g)) return;
-    if (g->autocast == 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_autocast_end: no gn_autocast_begin before it");
-    g->autocast >>= 2;
+    if (g->lost_autocast > 0 && (g->autocast == 0 || g->autocast >> 62 != 0)) // outside of all others, or the innermost
+        g->lost_autocast--;
+    else if (g->autocast == 0)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_autocast_end: no gn_autocast_begin before it");
+    else
+        g->autocast >>= 2;
     gni_end_plain(g);
 }
 
@@ -61435,7 +61453,7 @@ static void gni_stacks_free(gn_context *g) {
 
 // What a program may want to know about itself at its end.
 static void gni_close_report(gn_context *g) {
-    int scopes = g->lost_scopes, no_grad = 0, arrays = 0;
+    int scopes = g->lost_scopes, no_grad = g->lost_no_grad, arrays = 0;
     uint64_t bytes = 0;
     for (const gni_stack *s = g->stacks; s != NULL; s = s->next) {
         scopes += s->count + s->lost;

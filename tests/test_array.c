@@ -318,6 +318,51 @@ static void test_scope_without_memory(void **state) {
     test_close(g);
 }
 
+// So do gn_no_grad_begin and gn_autocast_begin, whose names are in the message.
+static void test_modes_without_memory(void **state) {
+    (void)state;
+    for (int mode = 0; mode < 2; mode++) {
+        gn_context *g = test_open();
+        test_refuse(0, false);
+        if (mode) gn_autocast_begin(g, GN_F16);
+        else gn_no_grad_begin(g);
+        test_refuse(-1, false);
+        assert_non_null(strstr(gn_error(g), mode ? "gn_autocast_begin: out of memory" : "gn_no_grad_begin: out of memory"));
+        expect_error(g, GN_ERROR_OUT_OF_MEMORY, NULL);
+        gn_array *w = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(3, 3)), true), *y = NULL;
+        for (int open = 2; open >= 0; open--) { // the second one begins, and is the first to end
+            if (open == 2 && mode) gn_autocast_begin(g, GN_F16);
+            if (open == 2 && !mode) gn_no_grad_begin(g);
+            gn_set(&y, gn_matmul(w, w));
+            if (mode) assert_int_equal(gn_dtype_of(y), open == 2 ? GN_F16 : GN_F32);
+            else assert_int_equal(gn_needs_grad(y), open < 2);
+            if (mode) gn_autocast_end(g);
+            else gn_no_grad_end(g);
+            if (open > 0) assert_int_equal(gn_status_get(g), GN_OK);
+        }
+        expect_error(g, GN_ERROR_ARGUMENT, mode ? "gn_autocast_end: no gn_autocast_begin before it"
+                                                : "gn_no_grad_end: no gn_no_grad_begin before it");
+        gn_release(w);
+        gn_release(y);
+        test_close(g);
+    }
+}
+
+// Of 33 that are open the last one is refused, and ends as the last one.
+static void test_too_many_autocasts(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_ones(g, GN_F32, GN_SHAPE(2, 2));
+    for (int i = 0; i < 33; i++) gn_autocast_begin(g, i == 31 ? GN_BF16 : GN_F16);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_autocast_begin: 32 of them are open");
+    gn_autocast_end(g);
+    assert_int_equal(gn_dtype_of(gn_matmul(a, a)), GN_BF16);
+    for (int i = 0; i < 32; i++) gn_autocast_end(g);
+    assert_int_equal(gn_dtype_of(gn_matmul(a, a)), GN_F32);
+    assert_int_equal(gn_status_get(g), GN_OK);
+    gn_autocast_end(g);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_autocast_end: no gn_autocast_begin before it");
+}
+
 static void test_null_lists(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *x = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true), *out[1];
@@ -921,6 +966,8 @@ int main(void) {
         GN_TEST(test_null_and_foreign_arguments),
         GN_TEST(test_handles_of_other_kinds),
         cmocka_unit_test(test_scope_without_memory),
+        cmocka_unit_test(test_modes_without_memory),
+        GN_TEST(test_too_many_autocasts),
         GN_TEST(test_null_lists),
         GN_TEST(test_stale_pointers),
         GN_TEST(test_bad_shapes_and_dtypes),

@@ -632,9 +632,8 @@ static bool gni_stack_grow(gn_context *g, gni_stack *stack) {
 
 GPUNUM_API void gn_scope_begin(gn_context *g) {
     if (!gni_begin_context("gn_scope_begin", g)) return;
-    if (g->stack == NULL) g->stack = gni_stack_here(g, true);
-    if (g->stack == NULL)
-        g->lost_scopes++; // so that the matching gn_scope_end closes no other
+    if (!gni_stack_need(g))
+        g->lost_scopes++;
     else if (g->stack->lost > 0 || !gni_stack_grow(g, g->stack))
         g->stack->lost++;
     else

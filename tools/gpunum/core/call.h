@@ -15,13 +15,20 @@ static gni_stack *gni_stack_here(gn_context *g, bool make) {
     if (!make) return NULL;
     gni_stack *s = (gni_stack *)gni_calloc(g, sizeof(gni_stack));
     if (s == NULL) {
-        gni_fail_memory(g, "gn_scope_begin", sizeof(gni_stack));
+        gni_fail_memory(g, g->call, sizeof(gni_stack));
         return NULL;
     }
     s->owner = g->lock.owner;
     s->next = g->stacks;
     g->stacks = s;
     return s;
+}
+
+// Whether the thread has one: it counts what it has begun there, and what it could not is lost, so that the matching end
+// ends no other.
+static bool gni_stack_need(gn_context *g) {
+    if (g->stack == NULL) g->stack = gni_stack_here(g, true);
+    return g->stack != NULL;
 }
 
 static void gni_call_enter(gn_context *g, const char *fn) {
@@ -42,7 +49,6 @@ static void gni_deliver_reads(gn_context *g, bool wait);
 static void gni_end_plain(gn_context *g) {
     if (g->call_depth == 1) {
         if (g->reads != NULL) gni_deliver_reads(g, false);
-        if (g->stack == NULL && (g->no_grad > 0 || g->autocast != 0)) g->stack = gni_stack_here(g, true);
         if (g->stack != NULL) {
             g->stack->no_grad = g->no_grad;
             g->stack->autocast = g->autocast;

@@ -645,7 +645,8 @@ struct gn_context {
     bool wraps; // there were arrays over buffers of the host's device
     gni_stack *stacks; // one for each thread that has open scopes
     gni_stack *stack;  // of the thread inside the lock; NULL: it has none
-    int lost_scopes;   // begun when there was no memory for a stack
+    int lost_scopes;   // begun when there was no memory for a stack,
+    int lost_no_grad, lost_autocast; // and these, or where there was no room for one more
     // lazy
     gn_array *pending_first, *pending_last;
     uint64_t lazy_bytes; // memory held only by pending work

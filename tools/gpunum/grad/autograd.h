@@ -603,7 +603,10 @@ GPUNUM_API gn_array *gn_detach(gn_array *a) {
 
 GPUNUM_API void gn_no_grad_begin(gn_context *g) {
     if (!gni_begin_context("gn_no_grad_begin", g)) return;
-    g->no_grad++;
+    if (gni_stack_need(g))
+        g->no_grad++;
+    else
+        g->lost_no_grad++;
     gni_end_plain(g);
 }
 
@@ -611,6 +614,8 @@ GPUNUM_API void gn_no_grad_end(gn_context *g) {
     if (!gni_begin_context("gn_no_grad_end", g)) return;
     if (g->no_grad > 0)
         g->no_grad--;
+    else if (g->lost_no_grad > 0) // outside of those of a stack that was made later
+        g->lost_no_grad--;
     else
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_no_grad_end: no gn_no_grad_begin before it");
     gni_end_plain(g);

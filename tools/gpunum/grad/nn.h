@@ -14,14 +14,21 @@ GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t) {
         gni_fail(g, GN_ERROR_DTYPE, "gn_autocast_begin: %s is not float16, bfloat16 or float32", gn_dtype_name(t));
     else if (g->autocast >> 62 != 0)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_autocast_begin: 32 of them are open");
-    if (g->autocast >> 62 == 0) g->autocast = g->autocast << 2 | bits; // after a wrong dtype too: an end will follow
+    if (!gni_stack_need(g) || g->autocast >> 62 != 0)
+        g->lost_autocast++;
+    else
+        g->autocast = g->autocast << 2 | bits; // after a wrong dtype too: an end will follow
     gni_end_plain(g);
 }
 
 GPUNUM_API void gn_autocast_end(gn_context *g) {
     if (!gni_begin_context("gn_autocast_end", g)) return;
-    if (g->autocast == 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_autocast_end: no gn_autocast_begin before it");
-    g->autocast >>= 2;
+    if (g->lost_autocast > 0 && (g->autocast == 0 || g->autocast >> 62 != 0)) // outside of all others, or the innermost
+        g->lost_autocast--;
+    else if (g->autocast == 0)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_autocast_end: no gn_autocast_begin before it");
+    else
+        g->autocast >>= 2;
     gni_end_plain(g);
 }
 

@@ -230,7 +230,7 @@ static void gni_stacks_free(gn_context *g) {
 
 // What a program may want to know about itself at its end.
 static void gni_close_report(gn_context *g) {
-    int scopes = g->lost_scopes, no_grad = 0, arrays = 0;
+    int scopes = g->lost_scopes, no_grad = g->lost_no_grad, arrays = 0;
     uint64_t bytes = 0;
     for (const gni_stack *s = g->stacks; s != NULL; s = s->next) {
         scopes += s->count + s->lost;
