@@ -253,6 +253,19 @@ static void no_backward(gn_context *g, gn_array *const *in, int n, gn_array *out
     (void)g, (void)in, (void)n, (void)out, (void)gy, (void)gx, (void)user;
 }
 
+// What a scope of theirs frees.
+static gn_array *lost_forward(gn_context *g, gn_array *const *in, int n, void *user) {
+    gn_array *y = NULL;
+    (void)n, (void)user;
+    GN_SCOPE(g) y = gn_eval(gn_exp(in[0]));
+    return y;
+}
+
+static void lost_backward(gn_context *g, gn_array *const *in, int n, gn_array *out, gn_array *gy, gn_array **gx, void *user) {
+    own_backward(g, in, n, out, gy, gx, user);
+    GN_SCOPE(g) gx[1] = gn_eval(gn_neg(gy));
+}
+
 static gn_array *own(gn_context *g, gn_array *const *in, int n, void *user) {
     (void)g;
     return gn_sum(gn_square(gn_custom(own_forward, own_backward, in, n, user)), GN_ALL);
@@ -333,6 +346,11 @@ static void test_own_ops(void **state) {
         expect_error(g, GN_ERROR_GRADIENT, "gn_backward: gn_custom has no derivative");
         assert_int_equal(gn_backward(gn_sum(gn_custom(own_forward, no_backward, x, 2, NULL), GN_ALL)), GN_ERROR_GRADIENT);
         expect_error(g, GN_ERROR_GRADIENT, "gn_backward: gn_custom has no derivative with respect to operand 1");
+        assert_null(gn_custom(lost_forward, own_backward, x, 2, NULL));
+        expect_error(g, GN_ERROR_STALE, "gn_custom: array argument 1 was released; gn_keep keeps one beyond its scope");
+        assert_int_equal(gn_backward(gn_sum(gn_custom(own_forward, lost_backward, x, 2, NULL), GN_ALL)), GN_ERROR_STALE);
+        expect_error(g, GN_ERROR_STALE,
+                     "gn_backward: gn_custom's gradient of operand 2 was released, or is no array of this context");
         // The same numbers as without, twice in a row, and the same numbers behind it.
         gn_array *sum[2], *behind[2];
         for (int kept = 0; kept < 2; kept++) {
