@@ -205,6 +205,55 @@ static void test_values(void **state) {
 
 // ---- what they share and what they refuse
 
+// Of sin(pi x) / (pi x): the value and its first two derivatives, by their series or divided by x.
+static void sinc_of(long double x, long double *s) {
+    const long double p = 3.14159265358979323846264338327950288L;
+    s[0] = s[1] = s[2] = 0;
+    if (fabsl(x) > 0.4L) {
+        s[0] = sinl(p * x) / (p * x);
+        s[1] = (cosl(p * x) - s[0]) / x;
+        s[2] = -p * p * s[0] - 2 * s[1] / x;
+        return;
+    }
+    long double term = 1; // (-1)^k p^(2k) x^(2k-2) / (2k+1)!, of k = 0 times x^2
+    s[0] = 1;
+    for (int k = 1; k < 16; k++) {
+        term *= -p * p / (2 * k * (2 * k + 1)) * (k > 1 ? x * x : 1);
+        s[0] += term * x * x;
+        s[1] += 2 * k * term * x;
+        s[2] += 2 * k * (2 * k - 1) * term;
+    }
+}
+
+static void test_sinc_derivatives(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const double at[] = {0, -1e-30, 1e-8, 1e-4, -1e-3, 0.01, 0.1, -0.2, 0.249, 0.25, -0.3, 0.5, 0.9, -1, 1.7, 3.25};
+    enum { N = sizeof at / sizeof *at };
+    for (int wide = 0; wide < 2; wide++) {
+        gn_array *x = gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(N), at), wide ? GN_F64 : GN_F32), *y[3], *back;
+        double have[N], exact[N];
+        back = gn_cast(x, GN_F64);
+        gn_read(back, exact, sizeof exact);
+        gn_requires_grad(x, true);
+        y[0] = gn_sinc(x);
+        gn_gradients(gn_sum(y[0], GN_ALL), &x, 1, true, &y[1]);
+        gn_gradients(gn_sum(y[1], GN_ALL), &x, 1, false, &y[2]);
+        assert_int_equal(gn_status_get(g), GN_OK);
+        for (int d = 0; d < 3; d++) {
+            gn_read(gn_cast(y[d], GN_F64), have, sizeof have);
+            for (int i = 0; i < N; i++) {
+                long double want[3];
+                sinc_of((long double)exact[i], want);
+                const double error = fabs(have[i] - (double)want[d]), allowed = (d == 2 ? 32 : 8) * (wide ? 2.3e-16 : 1.2e-7);
+                if (!(error <= allowed * (1 + fabs((double)want[d])))) {
+                    print_error("derivative %d at %g: %.9g, not %.9g\n", d, exact[i], have[i], (double)want[d]);
+                    fail();
+                }
+            }
+        }
+    }
+}
+
 static void test_views(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *a = gn_eval(gn_reshape(gn_arange(g, GN_F32, 0, 6, 1), GN_SHAPE(2, 3))), *part[3];
@@ -309,7 +358,8 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_gradients), GN_TEST(test_views), GN_TEST(test_memory_of_their_own),
+    const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_gradients), GN_TEST(test_sinc_derivatives),
+                                       GN_TEST(test_views), GN_TEST(test_memory_of_their_own),
                                        GN_TEST(test_values), cmocka_unit_test(test_ownership), GN_TEST(test_refusals)};
     return test_run(tests);
 }
