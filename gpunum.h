@@ -13383,7 +13383,7 @@ static const char *gni_handle_name(gni_handle_kind kind) {
 }
 
 // With a handle of that kind; NULL for none, and after gni_fail for another one.
-GNI_NOINLINE static gn_context *gni_begin_with(const char *fn, const void *handle, gni_handle_kind wanted) {
+static GNI_NOINLINE gn_context *gni_begin_with(const char *fn, const void *handle, gni_handle_kind wanted) {
     const gni_handle_kind kind = gni_kind_of(handle);
     if (kind == GNI_IS_NONE) return NULL;
     gn_context *g = ((const gni_handle *)handle)->ctx;
@@ -13401,12 +13401,12 @@ static bool gni_is_a(const char *fn, const void *handle, gni_handle_kind kind) {
     return false;
 }
 
-GNI_NOINLINE static bool gni_begin_context(const char *fn, gn_context *g) {
+static GNI_NOINLINE bool gni_begin_context(const char *fn, gn_context *g) {
     return gni_begin_with(fn, g, GNI_IS_CONTEXT) != NULL;
 }
 
 // Also of a stale array, and of what was given as an array.
-GNI_NOINLINE static gn_context *gni_home_given(const gn_array *a) {
+static GNI_NOINLINE gn_context *gni_home_given(const gn_array *a) {
     return gni_kind_of(a) != GNI_IS_NONE ? a->ctx : gni_home(a);
 }
 
