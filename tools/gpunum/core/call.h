@@ -8,27 +8,26 @@
 #include "../core/log.h"
 #endif
 
-// The scope stack of the calling thread, made when `make` says so.
-static gni_stack *gni_stack_here(gn_context *g, bool make) {
-    for (gni_stack *s = g->stacks; s != NULL; s = s->next)
-        if (s->owner == g->lock.owner) return s;
-    if (!make) return NULL;
-    gni_stack *s = (gni_stack *)gni_calloc(g, sizeof(gni_stack));
-    if (s == NULL) {
-        gni_fail_memory(g, g->call, sizeof(gni_stack));
-        return NULL;
-    }
-    s->owner = g->lock.owner;
-    s->next = g->stacks;
-    g->stacks = s;
+// The scope stack of the calling thread, or NULL.
+static gni_stack *gni_stack_here(const gn_context *g) {
+    gni_stack *s = g->stacks;
+    while (s != NULL && s->owner != g->lock.owner) s = s->next;
     return s;
 }
 
-// Whether the thread has one: it counts what it has begun there, and what it could not is lost, so that the matching end
-// ends no other.
-static bool gni_stack_need(gn_context *g) {
-    if (g->stack == NULL) g->stack = gni_stack_here(g, true);
-    return g->stack != NULL;
+// Whether the thread has one, which counts what it begins. What it cannot count is lost, so that the matching end ends no
+// other.
+static GNI_NOINLINE bool gni_stack_need(gn_context *g) {
+    if (g->stack != NULL) return true;
+    gni_stack *s = (gni_stack *)gni_calloc(g, sizeof(gni_stack));
+    if (s == NULL) {
+        gni_fail_memory(g, g->call, sizeof(gni_stack));
+        return false;
+    }
+    s->owner = g->lock.owner;
+    s->next = g->stacks;
+    g->stacks = g->stack = s;
+    return true;
 }
 
 static void gni_call_enter(gn_context *g, const char *fn) {
@@ -39,7 +38,7 @@ static void gni_call_enter(gn_context *g, const char *fn) {
     g->learn.count += g->learn.count < INT32_MAX;
     if (g->forks != gni_forks) gni_after_fork(g);
     g->call_failed = false;
-    g->stack = gni_stack_here(g, false);
+    g->stack = gni_stack_here(g);
     g->no_grad = g->stack != NULL ? g->stack->no_grad : 0;
     g->autocast = g->stack != NULL ? g->stack->autocast : 0;
 }
