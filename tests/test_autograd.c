@@ -725,6 +725,38 @@ static void test_requires_grad_refuses(void **state) {
     close_context(g);
 }
 
+// The derivative of its input, which needs a record.
+static gn_array *derivative(gn_context *g, gn_array *const *in, int count, void *user) {
+    gn_array *x = gn_requires_grad(gn_detach(in[0]), true), *dx = NULL;
+    (void)g, (void)count, (void)user;
+    gn_gradients(gn_square(x), &x, 1, true, &dx);
+    return dx;
+}
+
+// Where nothing is recorded the message says so, as a gn_no_grad_end that was forgotten is far from there.
+static void test_gradients_without_record(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    static const char text[] = ": the loss depends on no array that requires a gradient; nothing is recorded here, since "
+                               "gn_no_grad_begin or while gn_checkpoint or gn_custom runs forward";
+    GN_SCOPE(g) {
+        gn_array *x = scalar_leaf(g, 3.0), *dx;
+        gn_no_grad_begin(g);
+        assert_int_equal(gn_backward(gn_square(x)), GN_ERROR_GRADIENT);
+        expect_error(g, GN_ERROR_GRADIENT, text);
+        assert_int_equal(gn_gradients(gn_square(x), &x, 1, true, &dx), GN_ERROR_GRADIENT);
+        expect_error(g, GN_ERROR_GRADIENT, text);
+        gn_no_grad_end(g);
+        assert_null(gn_checkpoint(derivative, &x, 1, NULL));
+        expect_error(g, GN_ERROR_GRADIENT, text);
+        assert_int_equal(gn_backward(gn_scalar(g, GN_F32, 1.0)), GN_ERROR_GRADIENT);
+        assert_null(strstr(gn_error(g), "recorded"));
+        gn_error_clear(g);
+        assert_int_equal(gn_backward(gn_square(x)), GN_OK);
+    }
+    close_context(g);
+}
+
 static void test_what_can_be_a_loss(void **state) {
     (void)state;
     gn_context *g = open_context();
@@ -1028,6 +1060,7 @@ int main(void) {
         cmocka_unit_test(test_accumulation),
         cmocka_unit_test(test_what_is_recorded),
         cmocka_unit_test(test_requires_grad_refuses),
+        cmocka_unit_test(test_gradients_without_record),
         cmocka_unit_test(test_what_can_be_a_loss),
         cmocka_unit_test(test_graph_is_used_once),
         cmocka_unit_test(test_gradients_by_name),

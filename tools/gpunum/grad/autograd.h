@@ -88,6 +88,7 @@ struct gni_pass {
     const char *fn;
     bool leaves;     // every array that requires a gradient is a target
     bool keep;       // the graph stays usable
+    bool off;        // nothing is recorded where it was asked for
     gn_array **list; // all arrays with a record under the loss, a reference each
     int64_t count, capacity;
     int widest; // operands of a record
@@ -376,8 +377,10 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
         return false;
     }
     if (!gni_wants_grad(loss)) {
-        gni_fail(g, GN_ERROR_GRADIENT, "%s: the loss depends on no array that requires a gradient",
-                 p->fn);
+        gni_fail(g, GN_ERROR_GRADIENT, "%s: the loss depends on no array that requires a gradient%s", p->fn,
+                 p->off ? "; nothing is recorded here, since gn_no_grad_begin or while gn_checkpoint or gn_custom "
+                          "runs forward"
+                        : "");
         return false;
     }
     if (!gni_pass_collect(p, loss)) return false;
@@ -484,6 +487,7 @@ GPUNUM_API gn_status gn_backward(gn_array *loss) {
     p.g = g;
     p.fn = "gn_backward";
     p.leaves = true;
+    p.off = g->no_grad > 0;
     g->no_grad++; // the ops of derivatives are not recorded themselves
     if (gni_pass_begin(&p) && gni_pass_run(&p, loss)) gni_pass_accumulate(&p);
     gni_pass_end(&p);
@@ -538,6 +542,7 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
     p.fn = "gn_gradients";
     p.keep = create_graph;
     int no_grad = g->no_grad;
+    p.off = no_grad > 0;
     g->no_grad = create_graph ? 0 : no_grad + 1;
     if (gni_pass_begin(&p)) gni_gradients(&p, loss, params, count, out);
     gni_pass_end(&p);
