@@ -286,8 +286,8 @@ GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
     return gni_end_scope(g, t == GN_F16 || t == GN_BF16 ? gn_cast(y, t) : y);
 }
 
-// sin(pi x) / (pi x), with x brought to -1/2 .. 1/2 first, where nothing is lost. Below 1/4 Taylor's series in (pi x)^2, whose
-// derivatives do not divide by x.
+// sin(pi x) / (pi x), with x brought to -1/2 .. 1/2 first, where nothing is lost. Below 1/4 Taylor's series in (pi x)^2,
+// whose derivatives do not divide by x.
 GPUNUM_API gn_array *gn_sinc(gn_array *a) {
     const double pi = 3.14159265358979323846;
     gn_context *g = gni_begin("gn_sinc", &a, 1);
