@@ -66,8 +66,8 @@ static bool gni_back_custom(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     g->call_base = base;
     for (int i = 0; i < node->n_in; i++) {
         if (gx[i] == NULL || gni_home_of(gx[i], GNI_IS_ARRAY) == g) continue;
-        gni_fail(g, GN_ERROR_STALE, "%s: gn_custom's gradient of operand %d was released, or is no array of this context", call,
-                 i + 1);
+        gni_fail(g, GN_ERROR_STALE, "%s: gn_custom's gradient of operand %d was released, or is no array of this context",
+                 call, i + 1);
         return false;
     }
     return true;
