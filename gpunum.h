@@ -12256,7 +12256,7 @@ typedef enum gni_handle_kind {
     GNI_IS_OPTIMIZER,
     GNI_IS_PARAMS,
     GNI_IS_LOADER,
-    GNI_IS_NONE
+    GNI_NO_HANDLE
 } gni_handle_kind;
 typedef struct gni_handle {
     uintptr_t magic; // gni_magic_of; anything else is a stale or foreign pointer
@@ -12840,12 +12840,12 @@ static uintptr_t gni_magic_of(const void *handle, gni_handle_kind kind) {
     return (uintptr_t)handle ^ (uintptr_t)0x6e756d216e756d21u ^ (uintptr_t)kind;
 }
 
-// GNI_IS_NONE of NULL and of an array that was released: headers stand at multiples of 8, so that no other array's magic
+// GNI_NO_HANDLE of NULL and of an array that was released: headers stand at multiples of 8, so that no other array's magic
 // number in its place is taken for one of these.
 static gni_handle_kind gni_kind_of(const void *handle) {
-    if (handle == NULL) return GNI_IS_NONE;
+    if (handle == NULL) return GNI_NO_HANDLE;
     const uintptr_t kind = gni_magic_of(handle, GNI_IS_ARRAY) ^ ((const gni_handle *)handle)->magic;
-    return kind < GNI_IS_NONE ? (gni_handle_kind)kind : GNI_IS_NONE;
+    return kind < GNI_NO_HANDLE ? (gni_handle_kind)kind : GNI_NO_HANDLE;
 }
 
 // The context of a handle; NULL unless it is of that kind.
@@ -13384,7 +13384,7 @@ static const char *gni_handle_name(gni_handle_kind kind) {
 // With a handle of that kind; NULL for none, and after gni_fail for another one.
 static GNI_NOINLINE gn_context *gni_begin_with(const char *fn, const void *handle, gni_handle_kind wanted) {
     const gni_handle_kind kind = gni_kind_of(handle);
-    if (kind == GNI_IS_NONE) return NULL;
+    if (kind == GNI_NO_HANDLE) return NULL;
     gn_context *g = ((const gni_handle *)handle)->ctx;
     gni_call_enter(g, fn);
     if (kind == wanted) return g;
@@ -13406,7 +13406,7 @@ static GNI_NOINLINE bool gni_begin_context(const char *fn, gn_context *g) {
 
 // Also of a stale array, and of what was given as an array.
 static GNI_NOINLINE gn_context *gni_home_given(const gn_array *a) {
-    return gni_kind_of(a) != GNI_IS_NONE ? a->ctx : gni_home(a);
+    return gni_kind_of(a) != GNI_NO_HANDLE ? a->ctx : gni_home(a);
 }
 
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count) {
@@ -13423,9 +13423,9 @@ static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count)
         else if (gni_home_given(a) != g)
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
                      i + 1);
-        else if (kind != GNI_IS_ARRAY && kind != GNI_IS_NONE)
+        else if (kind != GNI_IS_ARRAY && kind != GNI_NO_HANDLE)
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d is a gn_%s", fn, i + 1, gni_handle_name(kind));
-        else if (kind == GNI_IS_NONE || (g->call_depth == 1 && a->user_refs <= 0))
+        else if (kind == GNI_NO_HANDLE || (g->call_depth == 1 && a->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released; gn_keep keeps one beyond its scope", fn, i + 1);
         else
             continue;
@@ -51549,7 +51549,7 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_gradients: params or out is NULL");
     for (int i = 0; i < count && !g->call_failed; i++) {
         const gni_handle_kind kind = params[i] != NULL ? gni_kind_of(params[i]) : GNI_IS_CONTEXT;
-        if (kind == GNI_IS_NONE || (kind == GNI_IS_ARRAY && params[i]->user_refs <= 0))
+        if (kind == GNI_NO_HANDLE || (kind == GNI_IS_ARRAY && params[i]->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "gn_gradients: parameter %d was released", i + 1);
         else if (kind != GNI_IS_ARRAY || gni_home(params[i]) != g)
             gni_fail(g, GN_ERROR_ARGUMENT,

@@ -3,7 +3,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../simd/wide_kernels.h"
 #include "../core/memory.h"
 #include "../core/log.h"
 #endif
@@ -71,7 +70,7 @@ static const char *gni_handle_name(gni_handle_kind kind) {
 // With a handle of that kind; NULL for none, and after gni_fail for another one.
 static GNI_NOINLINE gn_context *gni_begin_with(const char *fn, const void *handle, gni_handle_kind wanted) {
     const gni_handle_kind kind = gni_kind_of(handle);
-    if (kind == GNI_IS_NONE) return NULL;
+    if (kind == GNI_NO_HANDLE) return NULL;
     gn_context *g = ((const gni_handle *)handle)->ctx;
     gni_call_enter(g, fn);
     if (kind == wanted) return g;
@@ -93,7 +92,7 @@ static GNI_NOINLINE bool gni_begin_context(const char *fn, gn_context *g) {
 
 // Also of a stale array, and of what was given as an array.
 static GNI_NOINLINE gn_context *gni_home_given(const gn_array *a) {
-    return gni_kind_of(a) != GNI_IS_NONE ? a->ctx : gni_home(a);
+    return gni_kind_of(a) != GNI_NO_HANDLE ? a->ctx : gni_home(a);
 }
 
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count) {
@@ -110,9 +109,9 @@ static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count)
         else if (gni_home_given(a) != g)
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
                      i + 1);
-        else if (kind != GNI_IS_ARRAY && kind != GNI_IS_NONE)
+        else if (kind != GNI_IS_ARRAY && kind != GNI_NO_HANDLE)
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d is a gn_%s", fn, i + 1, gni_handle_name(kind));
-        else if (kind == GNI_IS_NONE || (g->call_depth == 1 && a->user_refs <= 0))
+        else if (kind == GNI_NO_HANDLE || (g->call_depth == 1 && a->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released; gn_keep keeps one beyond its scope", fn, i + 1);
         else
             continue;

@@ -105,7 +105,7 @@ typedef enum gni_handle_kind {
     GNI_IS_OPTIMIZER,
     GNI_IS_PARAMS,
     GNI_IS_LOADER,
-    GNI_IS_NONE
+    GNI_NO_HANDLE
 } gni_handle_kind;
 typedef struct gni_handle {
     uintptr_t magic; // gni_magic_of; anything else is a stale or foreign pointer
@@ -689,12 +689,12 @@ static uintptr_t gni_magic_of(const void *handle, gni_handle_kind kind) {
     return (uintptr_t)handle ^ (uintptr_t)0x6e756d216e756d21u ^ (uintptr_t)kind;
 }
 
-// GNI_IS_NONE of NULL and of an array that was released: headers stand at multiples of 8, so that no other array's magic
+// GNI_NO_HANDLE of NULL and of an array that was released: headers stand at multiples of 8, so that no other array's magic
 // number in its place is taken for one of these.
 static gni_handle_kind gni_kind_of(const void *handle) {
-    if (handle == NULL) return GNI_IS_NONE;
+    if (handle == NULL) return GNI_NO_HANDLE;
     const uintptr_t kind = gni_magic_of(handle, GNI_IS_ARRAY) ^ ((const gni_handle *)handle)->magic;
-    return kind < GNI_IS_NONE ? (gni_handle_kind)kind : GNI_IS_NONE;
+    return kind < GNI_NO_HANDLE ? (gni_handle_kind)kind : GNI_NO_HANDLE;
 }
 
 // The context of a handle; NULL unless it is of that kind.

@@ -526,7 +526,7 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_gradients: params or out is NULL");
     for (int i = 0; i < count && !g->call_failed; i++) {
         const gni_handle_kind kind = params[i] != NULL ? gni_kind_of(params[i]) : GNI_IS_CONTEXT;
-        if (kind == GNI_IS_NONE || (kind == GNI_IS_ARRAY && params[i]->user_refs <= 0))
+        if (kind == GNI_NO_HANDLE || (kind == GNI_IS_ARRAY && params[i]->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "gn_gradients: parameter %d was released", i + 1);
         else if (kind != GNI_IS_ARRAY || gni_home(params[i]) != g)
             gni_fail(g, GN_ERROR_ARGUMENT,
