@@ -380,7 +380,7 @@ static void test_edges(void **state) {
         gn_array *edges;
         assert_true(edge != NULL && x != NULL && have != NULL && want != NULL);
         for (int k = 0; k <= bins; k++) {
-            const double step = ranges[i].high / bins - ranges[i].low / bins;
+            const double step = (ranges[i].high - ranges[i].low) / bins;
             edge[k] = (float)(k == bins ? ranges[i].high : ranges[i].low + k * step);
             x[3 * k] = edge[k];
             x[3 * k + 1] = nextafterf(edge[k], -INFINITY);

@@ -7,7 +7,7 @@
 #endif
 
 // Each element becomes what it and all in front of it come to, along one axis, or with GN_ALL of the raveled array. Sums and
-// products of integers and bool are int64, as of gn_sum, and wrap. NaN stays from where it is. gn_cumprod of
+// products of integers and bool are int64, of unsigned ones uint64, and wrap. NaN stays from where it is. gn_cumprod of
 // float64 that is 0 or infinite stays so; of narrower floats what is in front has float64's range or more, and may come
 // back.
 GPUNUM_API gn_array *gn_cumsum(gn_array *a, gn_axes axis);
@@ -54,7 +54,7 @@ GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b);    // of one of them
 // NULL, their sum in float64.
 GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length);
 // How many elements are in each of `bins` equal parts of low to high, which is in the last one; both 0: of what there is, for
-// which it waits. Into *edges (unless NULL) their bins + 1 bounds, float32, or float64 of float64 and integers beyond 16
+// which it waits. Into *edges (unless NULL) their bins + 1 bounds, float32, or float64 of float64 and integers beyond 8
 // bits.
 GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges);
 GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges); // in parts between rising edges
