@@ -86,7 +86,9 @@ int main(void) {
 TEXT
 cp main.c main.cpp
 cp implementation.c implementation.cpp
+# With a g of its own, which GCC sees in the header's templates wherever it stands.
 cp "$root/tests/test_cpp.cpp" user.cpp
+echo 'extern gn_context *g;' >>user.cpp
 cat >twice.c <<'TEXT'
 #define GPUNUM_IMPLEMENTATION
 #include "gpunum.h"

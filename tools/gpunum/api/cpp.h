@@ -79,16 +79,17 @@ class array {
     array(array &&other) noexcept : a_(other.a_) { other.a_ = nullptr; }
     ~array() { gn_release(a_); }
     // gn::array x(g, {1.f, 2.f}), or rows of one length: gn::array x(g, {{1, 2}, {3, 4}}). The dtype is that of the numbers.
-    template <class T> array(gn_context *g, std::initializer_list<T> list) : a_(nullptr) {
-        gn_set(&a_, gn_array_from(g, number<T>::dtype(), GN_SHAPE(list.size()), list.begin()));
+    // (Not g: GCC would warn of a program's own g when it makes these.)
+    template <class T> array(gn_context *of, std::initializer_list<T> list) : a_(nullptr) {
+        gn_set(&a_, gn_array_from(of, number<T>::dtype(), GN_SHAPE(list.size()), list.begin()));
     }
-    template <class T> array(gn_context *g, std::initializer_list<std::initializer_list<T>> rows) : a_(nullptr) {
+    template <class T> array(gn_context *of, std::initializer_list<std::initializer_list<T>> rows) : a_(nullptr) {
         const size_t length = rows.size() == 0 ? 0 : rows.begin()->size();
-        array made(gn_empty(g, number<T>::dtype(), GN_SHAPE(rows.size(), length)));
+        array made(gn_empty(of, number<T>::dtype(), GN_SHAPE(rows.size(), length)));
         int64_t row = 0;
         for (const std::initializer_list<T> &list : rows) {
             if (list.size() != length) { // an error that shows both lengths
-                const array first(g, *rows.begin()), other(g, list);
+                const array first(of, *rows.begin()), other(of, list);
                 gn_array *const both[] = {first, other};
                 gn_stack(both, 2, 0);
                 return;
@@ -190,15 +191,21 @@ class array {
     GNI_COMPOUND(-=, sub)
     GNI_COMPOUND(*=, mul)
     GNI_COMPOUND(/=, div)
+    GNI_COMPOUND(%=, mod)
+    GNI_COMPOUND(&=, and)
+    GNI_COMPOUND(|=, or)
+    GNI_COMPOUND(^=, xor)
 #undef GNI_COMPOUND
 };
 
-// Numbers are doubles and do not promote, as in C's forms that end in _s.
-#define GNI_OPERATOR(op, name, turned)                                                             \
-    inline array operator op(const array &a, const array &b) { return array(gn_##name(a, b)); }    \
-    GNI_FOR_NUMBERS inline array operator op(const array &a, S b) {                                \
+// Numbers are doubles and do not promote, as in C's forms that end in _s. Masks are joined by & and |: (x > 0) & (x < 1).
+#define GNI_OF_TWO(what, name)                                                                     \
+    inline array what(const array &a, const array &b) { return array(gn_##name(a, b)); }           \
+    GNI_FOR_NUMBERS inline array what(const array &a, S b) {                                       \
         return array(gn_##name##_s(a, static_cast<double>(b)));                                    \
-    }                                                                                              \
+    }
+#define GNI_OPERATOR(op, name, turned)                                                             \
+    GNI_OF_TWO(operator op, name)                                                                  \
     GNI_FOR_NUMBERS inline array operator op(S a, const array &b) {                                \
         return array(gn_##turned##_s(b, static_cast<double>(a)));                                  \
     }
@@ -206,15 +213,24 @@ GNI_OPERATOR(+, add, add)
 GNI_OPERATOR(-, sub, rsub)
 GNI_OPERATOR(*, mul, mul)
 GNI_OPERATOR(/, div, rdiv)
+GNI_OF_TWO(operator%, mod)
+GNI_OPERATOR(&, and, and)
+GNI_OPERATOR(|, or, or)
+GNI_OPERATOR(^, xor, xor)
 GNI_OPERATOR(==, eq, eq)
 GNI_OPERATOR(!=, ne, ne)
 GNI_OPERATOR(<, lt, gt)
 GNI_OPERATOR(<=, le, ge)
 GNI_OPERATOR(>, gt, lt)
 GNI_OPERATOR(>=, ge, le)
+GNI_OF_TWO(maximum, maximum)
+GNI_OF_TWO(minimum, minimum)
+GNI_OF_TWO(pow, pow)
 #undef GNI_OPERATOR
+#undef GNI_OF_TWO
 #undef GNI_FOR_NUMBERS
 inline array operator-(const array &a) { return array(gn_neg(a)); }
+inline array operator~(const array &a) { return array(gn_invert(a)); }
 
 // What chains are made of: of gn::array, so that nothing in between is left to a scope.
 #define GNI_OF_ONE(name)                                                                           \
