@@ -1085,6 +1085,41 @@ static void test_scans_that_wait(void **state) {
     test_close(g);
 }
 
+// Sums where some lanes go through their elements again, for NaN, and others do not, in the kernel that interprets.
+static void test_sums_again(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    enum { MOST = 33 * 5 };
+    static const int shapes[][2] = {{4, 3}, {5, 4}, {7, 3}, {9, 2}, {33, 5}};
+    gn_options o = test_options();
+    o.vulkan_flags |= GN_VULKAN_NO_SPECIALIZATION;
+    gn_context *g = gn_open(&o);
+    assert_non_null(g);
+    uint32_t r = 1;
+    for (int round = 0; round < 20; round++)
+        GN_SCOPE(g) {
+            const int rows = shapes[round % 5][0], columns = shapes[round % 5][1];
+            const gn_dtype t = round / 5 % 2 ? GN_F64 : GN_F32;
+            double x[MOST], less[5], want[5], have[5];
+            for (int k = 0; k < rows * columns; k++) {
+                r = r * 1664525u + 1013904223u;
+                x[k] = r >> 24 < 60 ? NAN : (double)(r >> 16 & 7) - 3.0;
+            }
+            for (int j = 0; j < columns; j++) {
+                less[j] = j - 1.0, want[j] = 0;
+                for (int i = 0; i < rows; i++) want[j] += (x[i * columns + j] - less[j]) * (x[i * columns + j] - less[j]);
+            }
+            gn_array *a = gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(rows, columns), x), t);
+            gn_array *b = gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(1, columns), less), t);
+            gn_array *y = gn_sum(gn_square(gn_sub(a, b)), 0);
+            assert_int_equal(gn_read(gn_cast(y, GN_F64), have, (size_t)columns * 8), GN_OK);
+            for (int j = 0; j < columns; j++)
+                if (have[j] != want[j] && !(isnan(have[j]) && isnan(want[j])))
+                    fail_msg("round %d, column %d: %g, not %g", round, j, have[j], want[j]);
+        }
+    test_close(g);
+}
+
 static void test_list(void **state) {
     (void)state;
     if (!test_on_vulkan()) skip();
@@ -1148,6 +1183,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_leaves_early),
         cmocka_unit_test(test_list),          cmocka_unit_test(test_random_work), cmocka_unit_test(test_scans_that_wait),
+        cmocka_unit_test(test_sums_again),
         cmocka_unit_test(test_large_buffers), cmocka_unit_test(test_limit),
         cmocka_unit_test(test_pool_ranges),   cmocka_unit_test(test_pool_limits),
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_recording), cmocka_unit_test(test_recorded_writes),

@@ -640,10 +640,11 @@ void gn_interpret_steps(uint unit, bool samples, uint steps, uint first, uint en
 void gn_reduce_steps(uint unit, uint steps, uint first, uint end, uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
     GN_REAL mean = GN_REAL(0.0);
     gn_sum_scale = gn_second_scale = GN_REAL(1.0);
+    bool made = false; // lanes that are done stay: lavapipe of Mesa 22 mixes up their sums with the others' where they leave the loop
     for (uint turn = GN_MOMENTS ? 0u : 1u; turn < 3u; turn++) {
-        gn_interpret_steps(unit, turn == 0u, steps, first, end, lane, s, c, mean);
+        gn_interpret_steps(unit, turn == 0u, steps, first, made ? 0u : end, lane, s, c, mean);
         if (turn == 0u) gn_join_shift(mean, lane, lane_step);
-        else if (gn_is_made(turn == 2u, s, c)) break;
+        else if (!made) made = gn_is_made(turn == 2u, s, c);
     }
 }
 
