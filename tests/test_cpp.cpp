@@ -65,6 +65,9 @@ static void test_operators(gn_context *g) {
     CHECK(is(bits, {4, 3}) && !(a & b) && failed(g, GN_ERROR_DTYPE, "gn_and"));
     CHECK(is(gn::maximum(a, b), {4.f, 2.f, 4.f}) && is(gn::minimum(a, 2), {1.f, 2.f, 2.f}));
     CHECK(is(gn::pow(a, b), {1.f, 4.f, 4.f}) && is(gn::pow(a, 2), {1.f, 4.f, 16.f}));
+    CHECK(is(gn::where(a > 1, a, 0), {0.f, 2.f, 4.f}) && is(gn::where(a > 1, -1, bits["0"]), {4, -1, -1}));
+    CHECK(gn::where(a > 1, bits["0"], 2.5).dtype() == GN_F32 && gn::where(a > 1, bits["0"], 2).dtype() == GN_I32);
+    CHECK(!gn::where(a > 1, gn::array(), 1) && failed(g, GN_ERROR_ARGUMENT, "gn_where: array argument 2 is NULL"));
     CHECK((a * 2).dtype() == GN_F32 && (a == b).dtype() == GN_BOOL);
     gn::array x = a;
     x += b;

@@ -228,6 +228,13 @@ GNI_OF_TWO(minimum, minimum)
 GNI_OF_TWO(pow, pow)
 #undef GNI_OPERATOR
 #undef GNI_OF_TWO
+inline array where(const array &condition, const array &a, const array &b) { return array(gn_where(condition, a, b)); }
+GNI_FOR_NUMBERS inline array where(const array &condition, const array &a, S b) { // gn::where(x > 0, x, 0)
+    return where(condition, a, array(gn_zeros(a.context(), a.dtype(), GN_SHAPE())) + b);
+}
+GNI_FOR_NUMBERS inline array where(const array &condition, S a, const array &b) {
+    return where(condition, array(gn_zeros(b.context(), b.dtype(), GN_SHAPE())) + a, b);
+}
 #undef GNI_FOR_NUMBERS
 inline array operator-(const array &a) { return array(gn_neg(a)); }
 inline array operator~(const array &a) { return array(gn_invert(a)); }
@@ -261,7 +268,6 @@ GNI_OF_AXES(argmax)
 #undef GNI_OF_AXES
 inline array matmul(const array &a, const array &b) { return array(gn_matmul(a, b)); }
 inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis)); }
-inline array where(const array &condition, const array &a, const array &b) { return array(gn_where(condition, a, b)); }
 
 } // namespace gn
 #endif
