@@ -48548,8 +48548,8 @@ GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double 
         if (low == high) low -= 0.5, high += 0.5;
         if (!g->call_failed) line = gni_adopt(g, gni_array_filled(g, "gn_histogram", t, &s, &more));
         if (line != NULL) bounds = gni_adopt(g, gni_array_filled(g, "gn_histogram", t, &s, &data));
-        double step = (high - low) / (double)bins; // NumPy's, so that what is on an edge there is on it here
-        if (step - step != 0.0) step = high / (double)bins - low / (double)bins;
+        // NumPy's (high - low) / bins to the bit, so that what is on an edge there is on it here. Of halves: no overflow.
+        const double step = (0.5 * high - 0.5 * low) / (double)bins * 2.0;
         for (int64_t i = 0; i <= bins && bounds != NULL; i++) {
             const double v = i == bins ? high : low + (double)i * step;
             if (t == GN_F64) ((double *)data)[i] = v;
