@@ -347,7 +347,6 @@ static void test_like_numpy(void **state) {
         if (only != NULL && strcmp(only, c.op) != 0) continue;
         if ((c.flags & SUBNORMAL) && test_on_vulkan()) continue; // devices may flush them
         if ((c.flags & MORE) && test_on_vulkan() && !all) continue;
-        if (TEST_THREAD_SANITIZER && i % 5 != 0) continue; // most are too small for a second thread
         bool good = true;
         for (int layout = 0; layout < LAYOUTS && good; layout++)
             if (!one || layout == i % LAYOUTS) good = run_case(g, &c, layout);
