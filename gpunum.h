@@ -828,6 +828,7 @@ GPUNUM_API gn_array *gn_broadcast_to(gn_array *a, gn_shape s);
 GPUNUM_API gn_array *gn_slice(gn_array *a, int axis, int64_t start, int64_t stop, int64_t step);
 // NumPy's basic indexing as text: "1:5, ::-2, ..., -1, None".
 GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript);
+GPUNUM_API gn_array *gn_at(gn_array *a, int64_t i); // a[i]: an axis less; -1 is the last one
 GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes);
 
 // Writes `value` to the elements of `a`, a view mostly: gn_assign(gn_index(x, "::2"), y) is x[::2] = y. It broadcasts to a's
@@ -1855,14 +1856,7 @@ class array {
     // An axis less, or NumPy's indexing as text: x[-1], x["1:, ::-1"].
     GNI_FOR_NUMBERS array operator[](S index) const {
         static_assert(static_cast<S>(1) / 2 == 0, "an index is a whole number");
-        char text[24], *at = text + sizeof text;
-        const int64_t value = static_cast<int64_t>(index);
-        uint64_t rest = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
-        *--at = 0;
-        do *--at = static_cast<char>('0' + rest % 10);
-        while ((rest /= 10) != 0);
-        if (value < 0) *--at = '-';
-        return array(gn_index(a_, at));
+        return array(gn_at(a_, static_cast<int64_t>(index)));
     }
     array operator[](const char *subscript) const { return array(gn_index(a_, subscript)); }
     array slice(int axis, int64_t start, int64_t stop, int64_t step = 1) const {
@@ -17221,24 +17215,27 @@ static void gni_parse_subscript(gni_subscript *p) {
     }
 }
 
-// Takes one integer or slice out of the array; the axis stays, with size 1 for an integer.
-static gn_array *gni_index_axis(gn_context *g, gn_array *a, int axis, const gni_item *item) {
-    int64_t n = a->shape.dim[axis], i = item->start;
-    if (item->kind == GNI_ITEM_SLICE) {
-        if (i == GN_NONE && item->stop == GN_NONE && (item->step == GN_NONE || item->step == 1)) {
-            gni_ref(a);
-            return a;
-        }
-        return gni_sliced(g, "gn_index", a, axis, i, item->stop, item->step);
-    }
+// One place of an axis, which stays with size 1.
+static gn_array *gni_one_place(gn_context *g, const char *fn, gn_array *a, int axis, int64_t i) {
+    const int64_t n = a->shape.dim[axis];
     if (i < -n || i >= n) {
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "gn_index: index %lld is out of bounds for axis %d with size %lld", (long long)i,
-                 axis, (long long)n);
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", fn, (long long)i, axis,
+                 (long long)n);
         return NULL;
     }
     if (i < 0) i += n;
-    return gni_sliced(g, "gn_index", a, axis, i, i + 1, 1);
+    return gni_sliced(g, fn, a, axis, i, i + 1, 1);
+}
+
+// Takes one integer or slice out of the array; the axis stays, with size 1 for an integer.
+static gn_array *gni_index_axis(gn_context *g, gn_array *a, int axis, const gni_item *item) {
+    const int64_t i = item->start;
+    if (item->kind != GNI_ITEM_SLICE) return gni_one_place(g, "gn_index", a, axis, i);
+    if (i == GN_NONE && item->stop == GN_NONE && (item->step == GN_NONE || item->step == 1)) {
+        gni_ref(a);
+        return a;
+    }
+    return gni_sliced(g, "gn_index", a, axis, i, item->stop, item->step);
 }
 
 static gn_array *gni_indexed(gn_context *g, gn_array *a, const gni_subscript *p) {
@@ -17290,6 +17287,15 @@ GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript) {
         return gni_end(g, NULL);
     }
     return gni_end(g, gni_indexed(g, a, &p));
+}
+
+GPUNUM_API gn_array *gn_at(gn_array *a, int64_t i) {
+    gn_context *g = gni_begin("gn_at", &a, 1);
+    if (g == NULL) return NULL;
+    gn_array *one = gni_axis(g, "gn_at", 0, a->shape.rank) == 0 ? gni_one_place(g, "gn_at", a, 0, i) : NULL, *y = NULL;
+    if (one != NULL) y = gni_reshaped(g, "gn_at", one, gn_shape_from(one->shape.rank - 1, one->shape.dim + 1));
+    gni_unref(g, one);
+    return gni_end(g, y);
 }
 
 // ---- joins
@@ -56657,7 +56663,7 @@ GPUNUM_API gn_array *gn_checkpoint(gn_function fn, gn_array *const *in, int coun
 // >>optim
 // Optimizers. A step is one program, run for each parameter, which writes it and its state in place.
 
-typedef enum gni_optimizer_kind {
+typedef enum gni_optimizer_kind { // files have these numbers
     GNI_SGD,
     GNI_ADAM,
     GNI_ADAMW,
@@ -60786,7 +60792,7 @@ GPUNUM_API gn_status gn_params_load_matching_memory(gn_params *p, const void *da
 }
 
 // ---- optimizers: their states as NAME.PARAMETER.STATE, and NAME.numbers: the rate, seed and place of the random stream in
-// halves, and the steps of each parameter
+// halves, above the seed's first one the kind from 1 on (0: an older file), and the steps of each parameter
 
 enum { GNI_OPTIMIZER_NUMBERS = 5 };
 
@@ -60829,7 +60835,7 @@ GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_
     if (numbers != NULL) {
         double *v = (double *)data;
         v[0] = opt->lr;
-        v[1] = (double)(g->seed >> 32), v[2] = (double)(g->seed & 0xffffffffu);
+        v[1] = (double)(((uint64_t)opt->kind + 1) << 32 | g->seed >> 32), v[2] = (double)(g->seed & 0xffffffffu);
         v[3] = (double)(g->counter >> 32), v[4] = (double)(g->counter & 0xffffffffu);
         for (int i = 0; i < opt->count; i++) v[GNI_OPTIMIZER_NUMBERS + i] = (double)opt->items[i].steps;
         gni_state_name(text, sizeof text, name, -1, 0);
@@ -60853,9 +60859,13 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
     const double *v = c != NULL ? (const double *)gni_host(g, c) : NULL;
     bool ok = v != NULL && v[0] >= 0.0;
     for (int i = 1; i < count && ok; i++)
-        ok = v[i] >= 0.0 && v[i] <= (i < GNI_OPTIMIZER_NUMBERS ? 4294967295.0 : 9007199254740992.0) && v[i] == floor(v[i]);
+        ok = v[i] >= 0.0 && v[i] <= (i > 1 && i < GNI_OPTIMIZER_NUMBERS ? 4294967295.0 : 9007199254740992.0) &&
+             v[i] == floor(v[i]);
+    const uint64_t kind = ok ? (uint64_t)v[1] >> 32 : 0;
     if (!ok && !g->call_failed)
         gni_fail(g, GN_ERROR_FORMAT, "%s: %s is not that of an optimizer with %d parameters", fn, text, opt->count);
+    if (kind != 0 && kind != (uint64_t)opt->kind + 1)
+        gni_fail(g, GN_ERROR_FORMAT, "%s: %s is of another kind of optimizer", fn, text);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < opt->count && !g->call_failed && gni_states(g, opt, &opt->items[i]); i++)
             for (int k = 0; k <= opt->states && !g->call_failed; k++) {

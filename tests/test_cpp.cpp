@@ -84,8 +84,8 @@ static void test_views(gn_context *g) {
     gn::array a(g, {{1, 2, 3}, {4, 5, 6}});
     CHECK(is(a[0], {1, 2, 3}) && is(a[-1L], {4, 5, 6}) && a[1][size_t(2)].item() == 6);
     CHECK(is(a["::-1, 1:"], {5, 6, 2, 3}) && is(a.slice(1, 0, 2), {1, 2, 4, 5}) && is(a.t(), {1, 4, 2, 5, 3, 6}));
-    CHECK(!a[2] && failed(g, GN_ERROR_ARGUMENT, "gn_index"));
-    CHECK(!a[INT64_MIN] && failed(g, GN_ERROR_ARGUMENT, "gn_index"));
+    CHECK(!a[2] && failed(g, GN_ERROR_ARGUMENT, "gn_at"));
+    CHECK(!a[INT64_MIN] && failed(g, GN_ERROR_ARGUMENT, "gn_at"));
     gn::array same = a, row = a[0];
     a[0][0] = a[0][1] = 40; // from the right
     CHECK(is(a[0], {40, 40, 3}));

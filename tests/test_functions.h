@@ -762,6 +762,7 @@ static gn_array *call_facts(calls *c) {
     X(gn_broadcast_to, HUGE_OK, call_broadcast(c))                                                 \
     X(gn_slice, HUGE_OK, gn_slice(any_of(c), small(c, 0), whole(c, 1), whole(c, 3), whole(c, 1)))  \
     X(gn_index, HUGE_OK, gn_index(any_of(c), c->wild &&draw(2) ? "..., None, -1" : "1:3, ::-2"))   \
+    X(gn_at, HUGE_OK, gn_at(any_of(c), whole(c, 1)))                                               \
     X(gn_flip, HUGE_OK, gn_flip(any_of(c), axes(c)))                                               \
     X(gn_assign, SEVERAL, call_assign(c))                                                          \
     X(gn_concat, 0, call_list(c, gn_concat))                                                       \

@@ -267,6 +267,11 @@ static void test_views(void **state) {
     expect_shape(gn_slice(none, 0, H - 1, INT64_MIN + 1, -1), H - 1, 0);
     expect_shape(gn_slice(none, 0, 5, H, 2), H / 2 - 2, 0);
     expect_shape(gn_slice(none, 1, -5, 5, H), H, 0);
+    expect_shape(gn_at(none, H - 1), 0);
+    expect_shape(gn_at(none, -H), 0);
+    FAILS(ARGUMENT, "gn_at", gn_at(none, H));
+    FAILS(ARGUMENT, "gn_at", gn_at(none, INT64_MIN));
+    FAILS(ARGUMENT, "gn_at", gn_at(gn_transpose(none), 0));
     expect_shape(gn_index(none, "::-9223372036854775807, 0:9223372036854775807"), 1, 0);
     // Steps as long as can be take one element; GN_NONE, the one beyond, leaves the step out.
     gn_array *a = gn_arange(g, GN_F32, 0, 5, 1);

@@ -225,6 +225,23 @@ static void test_index_messages(void **state) {
         assert_null(gn_index(a, bad[i][0]));
         expect_error(g, i == 11 ? GN_ERROR_SHAPE : GN_ERROR_ARGUMENT, bad[i][1]);
     }
+    assert_null(gn_at(a, 2));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_at: index 2 is out of bounds for axis 0 with size 2");
+    assert_null(gn_at(gn_at(a, 0), -4));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_at: index -4 is out of bounds for axis 0 with size 3");
+    assert_null(gn_at(gn_scalar(g, GN_F32, 1), 0));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_at: axis 0 is out of bounds for array of rank 0");
+    assert_null(gn_at(NULL, 0));
+    expect_values(gn_at(a, 0), 0, 1, 2);
+    expect_values(gn_at(a, -1), 3, 4, 5);
+    expect_values(gn_at(gn_at(a, 1), -3), 3);
+    expect_values(gn_at(gn_transpose(a), 1), 1, 4);
+    gn_array *x = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2, 3)), true);
+    assert_int_equal(gn_backward(gn_sum(gn_mul(gn_at(x, -1), gn_at(a, 0)), GN_ALL)), GN_OK);
+    expect_values(gn_grad(x), 0, 0, 0, 0, 1, 2);
+    gn_assign(gn_at(gn_at(a, 1), 0), gn_scalar(g, GN_F32, 7)); // a view
+    expect_values(a, 0, 1, 2, 7, 4, 5);
+    gn_assign(gn_at(gn_at(a, 1), 0), gn_scalar(g, GN_F32, 3));
     expect_values(gn_index(a, " 1 , "), 3, 4, 5);
     expect_values(gn_index(a, ""), 0, 1, 2, 3, 4, 5);
     expect_values(gn_index(a, NULL), 0, 1, 2, 3, 4, 5);

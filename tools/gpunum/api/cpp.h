@@ -130,14 +130,7 @@ class array {
     // An axis less, or NumPy's indexing as text: x[-1], x["1:, ::-1"].
     GNI_FOR_NUMBERS array operator[](S index) const {
         static_assert(static_cast<S>(1) / 2 == 0, "an index is a whole number");
-        char text[24], *at = text + sizeof text;
-        const int64_t value = static_cast<int64_t>(index);
-        uint64_t rest = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
-        *--at = 0;
-        do *--at = static_cast<char>('0' + rest % 10);
-        while ((rest /= 10) != 0);
-        if (value < 0) *--at = '-';
-        return array(gn_index(a_, at));
+        return array(gn_at(a_, static_cast<int64_t>(index)));
     }
     array operator[](const char *subscript) const { return array(gn_index(a_, subscript)); }
     array slice(int axis, int64_t start, int64_t stop, int64_t step = 1) const {

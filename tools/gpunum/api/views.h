@@ -21,6 +21,7 @@ GPUNUM_API gn_array *gn_broadcast_to(gn_array *a, gn_shape s);
 GPUNUM_API gn_array *gn_slice(gn_array *a, int axis, int64_t start, int64_t stop, int64_t step);
 // NumPy's basic indexing as text: "1:5, ::-2, ..., -1, None".
 GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript);
+GPUNUM_API gn_array *gn_at(gn_array *a, int64_t i); // a[i]: an axis less; -1 is the last one
 GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes);
 
 // Writes `value` to the elements of `a`, a view mostly: gn_assign(gn_index(x, "::2"), y) is x[::2] = y. It broadcasts to a's

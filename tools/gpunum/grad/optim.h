@@ -8,7 +8,7 @@
 #include "../grad/autograd.h"
 #endif
 
-typedef enum gni_optimizer_kind {
+typedef enum gni_optimizer_kind { // files have these numbers
     GNI_SGD,
     GNI_ADAM,
     GNI_ADAMW,

@@ -408,24 +408,27 @@ static void gni_parse_subscript(gni_subscript *p) {
     }
 }
 
-// Takes one integer or slice out of the array; the axis stays, with size 1 for an integer.
-static gn_array *gni_index_axis(gn_context *g, gn_array *a, int axis, const gni_item *item) {
-    int64_t n = a->shape.dim[axis], i = item->start;
-    if (item->kind == GNI_ITEM_SLICE) {
-        if (i == GN_NONE && item->stop == GN_NONE && (item->step == GN_NONE || item->step == 1)) {
-            gni_ref(a);
-            return a;
-        }
-        return gni_sliced(g, "gn_index", a, axis, i, item->stop, item->step);
-    }
+// One place of an axis, which stays with size 1.
+static gn_array *gni_one_place(gn_context *g, const char *fn, gn_array *a, int axis, int64_t i) {
+    const int64_t n = a->shape.dim[axis];
     if (i < -n || i >= n) {
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "gn_index: index %lld is out of bounds for axis %d with size %lld", (long long)i,
-                 axis, (long long)n);
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", fn, (long long)i, axis,
+                 (long long)n);
         return NULL;
     }
     if (i < 0) i += n;
-    return gni_sliced(g, "gn_index", a, axis, i, i + 1, 1);
+    return gni_sliced(g, fn, a, axis, i, i + 1, 1);
+}
+
+// Takes one integer or slice out of the array; the axis stays, with size 1 for an integer.
+static gn_array *gni_index_axis(gn_context *g, gn_array *a, int axis, const gni_item *item) {
+    const int64_t i = item->start;
+    if (item->kind != GNI_ITEM_SLICE) return gni_one_place(g, "gn_index", a, axis, i);
+    if (i == GN_NONE && item->stop == GN_NONE && (item->step == GN_NONE || item->step == 1)) {
+        gni_ref(a);
+        return a;
+    }
+    return gni_sliced(g, "gn_index", a, axis, i, item->stop, item->step);
 }
 
 static gn_array *gni_indexed(gn_context *g, gn_array *a, const gni_subscript *p) {
@@ -477,6 +480,15 @@ GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript) {
         return gni_end(g, NULL);
     }
     return gni_end(g, gni_indexed(g, a, &p));
+}
+
+GPUNUM_API gn_array *gn_at(gn_array *a, int64_t i) {
+    gn_context *g = gni_begin("gn_at", &a, 1);
+    if (g == NULL) return NULL;
+    gn_array *one = gni_axis(g, "gn_at", 0, a->shape.rank) == 0 ? gni_one_place(g, "gn_at", a, 0, i) : NULL, *y = NULL;
+    if (one != NULL) y = gni_reshaped(g, "gn_at", one, gn_shape_from(one->shape.rank - 1, one->shape.dim + 1));
+    gni_unref(g, one);
+    return gni_end(g, y);
 }
 
 // ---- joins

@@ -736,7 +736,7 @@ GPUNUM_API gn_status gn_params_load_matching_memory(gn_params *p, const void *da
 }
 
 // ---- optimizers: their states as NAME.PARAMETER.STATE, and NAME.numbers: the rate, seed and place of the random stream in
-// halves, and the steps of each parameter
+// halves, above the seed's first one the kind from 1 on (0: an older file), and the steps of each parameter
 
 enum { GNI_OPTIMIZER_NUMBERS = 5 };
 
@@ -779,7 +779,7 @@ GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_
     if (numbers != NULL) {
         double *v = (double *)data;
         v[0] = opt->lr;
-        v[1] = (double)(g->seed >> 32), v[2] = (double)(g->seed & 0xffffffffu);
+        v[1] = (double)(((uint64_t)opt->kind + 1) << 32 | g->seed >> 32), v[2] = (double)(g->seed & 0xffffffffu);
         v[3] = (double)(g->counter >> 32), v[4] = (double)(g->counter & 0xffffffffu);
         for (int i = 0; i < opt->count; i++) v[GNI_OPTIMIZER_NUMBERS + i] = (double)opt->items[i].steps;
         gni_state_name(text, sizeof text, name, -1, 0);
@@ -803,9 +803,13 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
     const double *v = c != NULL ? (const double *)gni_host(g, c) : NULL;
     bool ok = v != NULL && v[0] >= 0.0;
     for (int i = 1; i < count && ok; i++)
-        ok = v[i] >= 0.0 && v[i] <= (i < GNI_OPTIMIZER_NUMBERS ? 4294967295.0 : 9007199254740992.0) && v[i] == floor(v[i]);
+        ok = v[i] >= 0.0 && v[i] <= (i > 1 && i < GNI_OPTIMIZER_NUMBERS ? 4294967295.0 : 9007199254740992.0) &&
+             v[i] == floor(v[i]);
+    const uint64_t kind = ok ? (uint64_t)v[1] >> 32 : 0;
     if (!ok && !g->call_failed)
         gni_fail(g, GN_ERROR_FORMAT, "%s: %s is not that of an optimizer with %d parameters", fn, text, opt->count);
+    if (kind != 0 && kind != (uint64_t)opt->kind + 1)
+        gni_fail(g, GN_ERROR_FORMAT, "%s: %s is of another kind of optimizer", fn, text);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < opt->count && !g->call_failed && gni_states(g, opt, &opt->items[i]); i++)
             for (int k = 0; k <= opt->states && !g->call_failed; k++) {
