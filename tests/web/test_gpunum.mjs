@@ -188,6 +188,8 @@ for (const [relaxed, threads] of [[false, 1], [true, 1], [false, 3], [true, 3]])
         assert.equal(a.argmax().item(), 23);
         assert.deepEqual(a.softmax().sum(-1).shape, [2, 3]);
         assert.deepEqual(a.index('1, ::-2, 0').toArray(), [20, 12]);
+        assert.equal(a.at(1).at(-1).at(0).item(), 20);
+        assert.throws(() => a.at(2), /at: index 2 is out of bounds for axis 0 with size 2/);
         assert.deepEqual(a.sort(undefined, true).index('0, 0').toArray(), [3, 2, 1, 0]);
     });
     it('multiplies, transforms and decomposes', () => {
