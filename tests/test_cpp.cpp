@@ -5,6 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
+
+static_assert(std::is_constructible<bool, gn::array>::value, "if (y) asks whether y is there");
+static_assert(!std::is_constructible<bool, gn::comparison>::value, "if (a == b) does not compile");
 
 static int failures = 0;
 #define CHECK(what) ((what) ? (void)0 : (void)(failures++, std::printf("line %d: %s\n", __LINE__, #what)))

@@ -191,34 +191,41 @@ class array {
 #undef GNI_COMPOUND
 };
 
+// What == and its kin give. It has many truths, so `if (a == b)` does not compile: gn_array_equal gives one.
+class comparison : public array {
+  public:
+    explicit comparison(gn_array *made) : array(made) {}
+    explicit operator bool() const = delete;
+};
+
 // Numbers are doubles and do not promote, as in C's forms that end in _s. Masks are joined by & and |: (x > 0) & (x < 1).
-#define GNI_OF_TWO(what, name)                                                                     \
-    inline array what(const array &a, const array &b) { return array(gn_##name(a, b)); }           \
-    GNI_FOR_NUMBERS inline array what(const array &a, S b) {                                       \
-        return array(gn_##name##_s(a, static_cast<double>(b)));                                    \
+#define GNI_OF_TWO(type, what, name)                                                               \
+    inline type what(const array &a, const array &b) { return type(gn_##name(a, b)); }             \
+    GNI_FOR_NUMBERS inline type what(const array &a, S b) {                                        \
+        return type(gn_##name##_s(a, static_cast<double>(b)));                                     \
     }
-#define GNI_OPERATOR(op, name, turned)                                                             \
-    GNI_OF_TWO(operator op, name)                                                                  \
-    GNI_FOR_NUMBERS inline array operator op(S a, const array &b) {                                \
-        return array(gn_##turned##_s(b, static_cast<double>(a)));                                  \
+#define GNI_OPERATOR(type, op, name, turned)                                                       \
+    GNI_OF_TWO(type, operator op, name)                                                            \
+    GNI_FOR_NUMBERS inline type operator op(S a, const array &b) {                                 \
+        return type(gn_##turned##_s(b, static_cast<double>(a)));                                   \
     }
-GNI_OPERATOR(+, add, add)
-GNI_OPERATOR(-, sub, rsub)
-GNI_OPERATOR(*, mul, mul)
-GNI_OPERATOR(/, div, rdiv)
-GNI_OF_TWO(operator%, mod)
-GNI_OPERATOR(&, and, and)
-GNI_OPERATOR(|, or, or)
-GNI_OPERATOR(^, xor, xor)
-GNI_OPERATOR(==, eq, eq)
-GNI_OPERATOR(!=, ne, ne)
-GNI_OPERATOR(<, lt, gt)
-GNI_OPERATOR(<=, le, ge)
-GNI_OPERATOR(>, gt, lt)
-GNI_OPERATOR(>=, ge, le)
-GNI_OF_TWO(maximum, maximum)
-GNI_OF_TWO(minimum, minimum)
-GNI_OF_TWO(pow, pow)
+GNI_OPERATOR(array, +, add, add)
+GNI_OPERATOR(array, -, sub, rsub)
+GNI_OPERATOR(array, *, mul, mul)
+GNI_OPERATOR(array, /, div, rdiv)
+GNI_OF_TWO(array, operator%, mod)
+GNI_OPERATOR(array, &, and, and)
+GNI_OPERATOR(array, |, or, or)
+GNI_OPERATOR(array, ^, xor, xor)
+GNI_OPERATOR(comparison, ==, eq, eq)
+GNI_OPERATOR(comparison, !=, ne, ne)
+GNI_OPERATOR(comparison, <, lt, gt)
+GNI_OPERATOR(comparison, <=, le, ge)
+GNI_OPERATOR(comparison, >, gt, lt)
+GNI_OPERATOR(comparison, >=, ge, le)
+GNI_OF_TWO(array, maximum, maximum)
+GNI_OF_TWO(array, minimum, minimum)
+GNI_OF_TWO(array, pow, pow)
 #undef GNI_OPERATOR
 #undef GNI_OF_TWO
 inline array where(const array &condition, const array &a, const array &b) { return array(gn_where(condition, a, b)); }
