@@ -47384,14 +47384,14 @@ GPUNUM_API gn_array *gn_sinc(gn_array *a) {
     const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
     gn_array *x = a->dtype == GN_F64 || a->dtype == GN_F32 ? a : gn_cast(a, GN_F32);
     g->no_grad++; // these are constant between their steps
-    gn_array *small = gn_lt_s(gn_abs(x), 0.25), *n = gn_round(x), *sign = gn_rsub_s(gn_mul_s(gn_mod_s(n, 2.0), 2.0), 1.0);
-    gn_array *large = gn_logical_not(small);
+    gn_array *little = gn_lt_s(gn_abs(x), 0.25), *n = gn_round(x), *sign = gn_rsub_s(gn_mul_s(gn_mod_s(n, 2.0), 2.0), 1.0);
+    gn_array *large = gn_logical_not(little);
     g->no_grad--;
     gn_array *y = gn_mul(gn_sin(gn_mul_s(gn_sub(x, n), pi)), sign);
-    y = gn_div(y, gn_mul_s(gni_nan_as(x, small, 1.0), pi));
+    y = gn_div(y, gn_mul_s(gni_nan_as(x, little, 1.0), pi));
     gn_array *z = gn_square(gn_mul_s(gni_nan_as(x, large, 0.0), pi)), *series = gn_rsub_s(gn_div_s(z, 272.0), 1.0);
     for (int k = 14; k > 0; k -= 2) series = gn_rsub_s(gn_mul(gn_mul_s(z, 1.0 / (k * (k + 1))), series), 1.0);
-    y = gn_where(small, series, y);
+    y = gn_where(little, series, y);
     return gni_end_scope(g, t != gn_dtype_of(y) ? gn_cast(y, t) : y);
 }
 
