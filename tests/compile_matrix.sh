@@ -209,6 +209,7 @@ for config in $configs; do
     for unity in unity_first unity_last; do
         try "$unity $config" $quick -std=c99 $flags -fsyntax-only $unity.c
     done
+    : >$config.shared
     if [ $config = $whole ]; then
         try "object $config" gcc -std=c99 -O0 -fno-pic $flags -c hostile.c -o $config.o
         try "implementation as C++ $config" g++ -std=c++11 -O0 $flags -c hostile.cpp -o cpp_$config.o
@@ -222,6 +223,7 @@ for config in $configs; do
         try "link the parts $config" gcc -std=c99 $flags -DGPUNUM_PART=0 implementation.c main.c part_1.o part_2.o part_3.o \
             part_4.o -no-pie -o app -lm -lpthread -ldl
         try "run the parts $config" ./app
+        nm -u part_*.o | awk '$2 ~ /^gni_/ { print $2 }' >$config.shared
         try "parts in one object $config" ld -r part_1.o part_2.o part_3.o part_4.o -o $config.o
     fi
     try "two files, C $config" gcc -std=c99 $flags main.c public.c $config.o -no-pie -o app \
@@ -286,8 +288,8 @@ fi
 
 # --- symbols ------------------------------------------------------------------------------------
 
-# Parts know each other's tables by names that begin with gni_.
-escaping() { nm -g --defined-only "$1" | awk '$3 !~ /^'"${2:-gn}"'_/ { print "escapes: " $3 }'; }
+# Parts know each other's tables by name: what another one asks for is in the file $2.
+escaping() { nm -g --defined-only "$1" | awk '$3 !~ /^gn_/ { print $3 }' | grep -vxF -f "$2" | sed 's/^/escapes: /'; }
 # What belongs to a thread is no global; how often the process was forked, and the devices whose threads end with it, belong to
 # the process alone.
 mutable() {
@@ -299,10 +301,8 @@ forbidden() {
 }
 for config in $configs; do
     [ -f $config.o ] || continue
-    own=gn
-    [ $config = $whole ] || own="gni?"
-    try "only gn_ symbols $config" silent escaping $config.o "$own"
-    [ ! -f cpp_$config.o ] || try "only gn_ symbols, C++ $config" silent escaping cpp_$config.o
+    try "only gn_ symbols $config" silent escaping $config.o $config.shared
+    [ ! -f cpp_$config.o ] || try "only gn_ symbols, C++ $config" silent escaping cpp_$config.o $config.shared
     try "no mutable globals $config" silent mutable $config.o
     try "no abort, exit or vk symbol $config" silent forbidden $config.o
 done
