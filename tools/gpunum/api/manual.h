@@ -41,8 +41,8 @@
 // Errors. Nothing aborts or prints. A function that makes an array returns NULL on failure and the
 // context keeps the first error (gn_status_get, gn_error) until gn_error_clear. Its message starts with the function
 // that was called. Every function accepts NULL arrays, so check once at the end of a chain. A released array is an
-// error, GN_ERROR_STALE, as long as its address is not another one's: for 10,000 arrays at least. So is a handle of another
-// kind, an optimizer in the place of an array.
+// error, GN_ERROR_STALE, as long as its address is not another one's: for 10,000 arrays at least. A handle of another
+// kind, an optimizer in the place of an array, is GN_ERROR_ARGUMENT.
 //
 // Log. gn_options.log is told errors as they happen, and at gn_close of errors that nobody asked for, scopes that are
 // still open and arrays still alive. GPUNUM_LOG=error, warning, info or debug in the environment writes to stderr what

@@ -131,6 +131,13 @@ static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimi
     return opt;
 }
 
+// Whether it is an optimizer of this context. False after gni_fail.
+static bool gni_optimizer_ok(gn_context *g, const char *fn, const gn_optimizer *opt) {
+    if (gni_home_of(opt, GNI_IS_OPTIMIZER) == g) return true;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
+    return false;
+}
+
 GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *params, int count, double lr_factor,
                                             double weight_decay) {
     static const char *const fn = "gn_optimizer_add_group";
@@ -139,9 +146,7 @@ GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *
     gn_context *g = gni_begin(fn, params, count);
     if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
     settings[0] = lr_factor, settings[1] = weight_decay;
-    if (gni_home_of(opt, GNI_IS_OPTIMIZER) != g)
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
-    else if (gni_settings_ok(g, fn, settings, 2))
+    if (gni_optimizer_ok(g, fn, opt) && gni_settings_ok(g, fn, settings, 2))
         gni_optimizer_add(g, fn, opt, params, count, lr_factor, weight_decay);
     return gni_end_status(g);
 }
@@ -694,11 +699,10 @@ GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t 
     if (g == NULL) return gni_null_status(scale);
     gn_scope_begin(g);
     g->no_grad++;
-    if (gni_home_of(opt, GNI_IS_OPTIMIZER) != g)
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
-    else if ((interval < 0 && interval != GN_NONE) || !(max_norm >= 0.0))
+    const bool ours = gni_optimizer_ok(g, fn, opt);
+    if (ours && ((interval < 0 && interval != GN_NONE) || !(max_norm >= 0.0)))
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: interval %lld, max_norm %g", fn, (long long)interval, max_norm);
-    else if (gni_is_scale(g, fn, scale)) {
+    else if (ours && gni_is_scale(g, fn, scale)) {
         gn_array *now = gn_index(scale, "0"), *steps = gn_index(scale, "1"), *next[2];
         gni_step_judge(g, opt, now, max_norm);
         if (opt->ok != NULL && !g->call_failed) {

@@ -743,9 +743,7 @@ enum { GNI_OPTIMIZER_NUMBERS = 5 };
 static bool gni_optimizer_named(gn_params *p, const char *fn, const char *name, const gn_optimizer *opt) {
     gn_context *g = gni_begin_with(fn, p, GNI_IS_PARAMS);
     if (g == NULL) return false;
-    if (gni_home_of(opt, GNI_IS_OPTIMIZER) != g)
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
-    else if (gni_name_ok(g, name) && strlen(name) > 200)
+    if (gni_optimizer_ok(g, fn, opt) && gni_name_ok(g, name) && strlen(name) > 200)
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: a name of more than 200 bytes", fn);
     if (!g->call_failed) return true;
     gni_end_plain(g);
