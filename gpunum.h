@@ -41,6 +41,7 @@
 //     watch            Profiles in Chrome's trace format
 //     host             Sharing with other libraries and with a program that has its own Vulkan device
 //     transforms       Fourier, cosine and sine transforms, complex numbers, convolution
+//     curves_api       Derivatives, integrals and polynomials of samples, windows
 //     macros           Lists of arguments as macros and templates
 //     cpp              gn::array and gn::context, in C++
 //     config           Switches resolved, system headers, compiler set-up
@@ -145,6 +146,7 @@
 //     indexing         Gathers and scatters by an index for each element, masks
 //     products         Kronecker and cross products, norms, powers, pseudo-inverses
 //     fft              The public transforms
+//     curves           Derivatives, integrals and polynomials of samples, windows
 //     random_ops       Random arrays
 //     augment          Images varied at random, and sampled anywhere
 //     autograd         The record of what was computed, and the pass back over it
@@ -798,6 +800,7 @@ GPUNUM_API gn_array *gn_leaky_relu(gn_array *a, double slope);               // 
 GPUNUM_API gn_array *gn_elu(gn_array *a, double alpha);                      // a, or alpha (exp(a) - 1) below 0
 GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high);         // min(max(a, low), high)
 GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b); // a where true, else b
+GPUNUM_API gn_array *gn_masked_fill(gn_array *a, gn_array *mask, double value); // that number where true, else a; a's dtype
 GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c);           // a * b + c
 GPUNUM_API gn_array *gn_lerp(gn_array *a, gn_array *b, gn_array *t);          // a + t * (b - a)
 // These numbers for NaN and the infinities; NaN as posinf or neginf stands for the largest number of the dtype.
@@ -830,6 +833,8 @@ GPUNUM_API gn_array *gn_slice(gn_array *a, int axis, int64_t start, int64_t stop
 GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript);
 GPUNUM_API gn_array *gn_at(gn_array *a, int64_t i); // a[i]: an axis less; -1 is the last one
 GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes);
+// Turned by k right angles from axis1 towards axis2: of (h, w), by 1, counterclockwise.
+GPUNUM_API gn_array *gn_rot90(gn_array *a, int k, int axis1, int axis2);
 
 // Writes `value` to the elements of `a`, a view mostly: gn_assign(gn_index(x, "::2"), y) is x[::2] = y. It broadcasts to a's
 // shape and is converted as by gn_cast; where both share memory the old values are written. All that shows that memory has
@@ -857,6 +862,16 @@ GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *valu
 GPUNUM_API gn_array *gn_scatter_add(gn_array *a, gn_array *indices, gn_array *values, int axis);
 GPUNUM_API gn_array *gn_scatter_max(gn_array *a, gn_array *indices, gn_array *values, int axis);
 GPUNUM_API gn_array *gn_scatter_min(gn_array *a, gn_array *indices, gn_array *values, int axis);
+
+// a[i, j, ...] and a[i, j, ...] = value: an integer array for each of the first `count` axes, which broadcast together; their
+// shape takes the place of those axes. Of equal places the last value is written, as by gn_assign.
+GPUNUM_API gn_array *gn_index_arrays(gn_array *a, gn_array *const *indices, int count);
+GPUNUM_API gn_status gn_assign_arrays(gn_array *a, gn_array *const *indices, int count, gn_array *value);
+// The int64 numbers of such places in C order, as gn_take and the scatters count in a raveled array of shape s, which has an
+// axis for each; where one is out of range as many as there are elements. And back: (rank, ...), row i has the indices on
+// axis i.
+GPUNUM_API gn_array *gn_ravel_multi_index(gn_array *const *indices, int count, gn_shape s);
+GPUNUM_API gn_array *gn_unravel_index(gn_array *a, gn_shape s);
 
 // What is true. The shapes of these results depend on values, for which they wait: GN_ERROR_UNSUPPORTED while a host
 // records. Places of elements that are not 0, int64: row i has the indices on axis i (NumPy's tuple), in C order; or of the
@@ -943,6 +958,9 @@ GPUNUM_API gn_array *gn_nanmax(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, double ddof);
 GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, double ddof);
+// Of nothing but NaN the first one's index.
+GPUNUM_API gn_array *gn_nanargmin(gn_array *a, gn_axes axis);
+GPUNUM_API gn_array *gn_nanargmax(gn_array *a, gn_axes axis);
 // Of variables in rows and observations in columns (variables, variables); 0-d of one variable, as a 1-d array is. NumPy's
 // ddof is 1.
 GPUNUM_API gn_array *gn_cov(gn_array *a, int ddof);
@@ -965,6 +983,8 @@ GPUNUM_API gn_array *gn_cumprod(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cummax(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cummin(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_logcumsumexp(gn_array *a, gn_axes axis); // integers give float32
+GPUNUM_API gn_array *gn_nancumsum(gn_array *a, gn_axes axis); // NaN counts as 0, and as 1
+GPUNUM_API gn_array *gn_nancumprod(gn_array *a, gn_axes axis);
 
 // Sorted along one axis, or with GN_ALL the raveled array. Equal elements keep their order, also in descending order; NaN
 // comes last in both. Indices are int64. Sorted themselves, zeros with a minus sign count as less than those without.
@@ -983,6 +1003,10 @@ GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis);
 GPUNUM_API gn_array *gn_median(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes);
 GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes);
+// Of the elements that are no NaN.
+GPUNUM_API gn_array *gn_nanmedian(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_nanquantile(gn_array *a, double q, gn_axes axes);
+GPUNUM_API gn_array *gn_nanpercentile(gn_array *a, double percent, gn_axes axes);
 
 // Where values go into a sorted 1-d array to keep it sorted: in front of equal elements, with `right` behind them.
 GPUNUM_API gn_array *gn_searchsorted(gn_array *sorted, gn_array *values, bool right);
@@ -1040,6 +1064,8 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
 // Diagonal j - i = k of (..., n, m) as a view, its sum, and the elements on and below (j - i <= k) or on and
 // above it with zeros elsewhere.
 GPUNUM_API gn_array *gn_diagonal(gn_array *a, int64_t k);
+// The other way round: of (n) the matrix of n + |k| rows with `a` on diagonal k, and zeros; of a matrix a copy of it.
+GPUNUM_API gn_array *gn_diag(gn_array *a, int64_t k);
 GPUNUM_API gn_array *gn_trace(gn_array *a, int64_t k); // integers sum to int64
 GPUNUM_API gn_array *gn_tril(gn_array *a, int64_t k);
 GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
@@ -1091,6 +1117,7 @@ GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet);
 // The pseudo-inverse (..., n, m). Singular values up to rtol times the largest count as 0; rtol below 0 stands for the
 // larger of m and n times the dtype's epsilon. The derivative is that of matrices whose rank stays.
 GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol);
+GPUNUM_API gn_array *gn_cond(gn_array *a); // the largest singular value over the smallest; infinite where that is 0
 GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol); // int64: how many singular values count
 // The shortest x for which a x - b is the shortest: a (..., m, n), b (m) or (..., m, k).
 // Into *residuals and *rank, unless they are NULL, go the sums of squares of a x - b, (...) or (..., k), and gn_matrix_rank
@@ -1284,7 +1311,7 @@ typedef struct gn_conv_options {
     int64_t strides[3], pads[3], dilations[3]; // by axis: count instead of the number where one of the three is not 0
     int64_t groups;                            // 0 = 1; as many as channels: depthwise
     bool same;                                 // y as large as x: pads, where uneven more behind. Stride 1
-    int64_t output_pad, output_pads[3];        // gn_conv_transpose2d alone: so much more at the end of each axis
+    int64_t output_pad, output_pads[3];        // transposed ones alone: so much more at the end of each axis
 } gn_conv_options;
 // x (n, in, spatial axes...) or without n, w (out, in / groups, kernel axes...), b (out) or NULL: (n, out, ...). x and w are
 // float arrays. Computed when called, without an array of windows on the CPU; on a GPU in pieces whose windows take 64 MiB
@@ -1292,8 +1319,11 @@ typedef struct gn_conv_options {
 GPUNUM_API gn_array *gn_conv1d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 GPUNUM_API gn_array *gn_conv2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 GPUNUM_API gn_array *gn_conv3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
-// What takes gn_conv2d's gradient back to its x: x (n, in, h, w), w (in, out / groups, kh, kw).
+// What takes gn_conv1d's, gn_conv2d's and gn_conv3d's gradients back to their x: x (n, in, spatial axes...), w (in,
+// out / groups, kernel axes...).
+GPUNUM_API gn_array *gn_conv_transpose1d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 GPUNUM_API gn_array *gn_conv_transpose2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
+GPUNUM_API gn_array *gn_conv_transpose3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 
 // Pooling of x (..., h, w), a float array with axes in front of these two or without: as in PyTorch.
 typedef struct gn_pool_options {
@@ -1690,6 +1720,27 @@ GPUNUM_API gn_array *gn_correlate(gn_array *a, gn_array *b, gn_convolution mode)
 // 2-d and of any rank, with SciPy's rules (`a` says what "same" means).
 GPUNUM_API gn_array *gn_convolve2d(gn_array *a, gn_array *b, gn_convolution mode);
 GPUNUM_API gn_array *gn_fftconvolve(gn_array *a, gn_array *b, gn_convolution mode); // always by FFT
+
+// >>curves_api
+// Numbers that are samples along an axis: derivative and integral, angles, polynomials through them, windows.
+
+// The derivative along an axis of 2 elements or more: central differences, at both ends those of neighbours. Samples are
+// taken at the 1-d points x, or with NULL dx apart. Integers give float32, here and below.
+GPUNUM_API gn_array *gn_gradient(gn_array *a, gn_array *x, double dx, int axis);
+// The integral along an axis by the trapezoidal rule, of samples at x, 1-d or with all axes, or with NULL dx apart.
+GPUNUM_API gn_array *gn_trapezoid(gn_array *a, gn_array *x, double dx, int axis);
+// Angles in radians whose neighbours differ by pi at most: multiples of 2 pi are added to them.
+GPUNUM_API gn_array *gn_unwrap(gn_array *a, int axis);
+// Polynomials, the highest power first. The coefficients (degree + 1), or (degree + 1, k), of the one that comes closest, by
+// the sum of squares and in float64, to y (m), or (m, k), at the points x (m); the value of one at any x; and the powers
+// n - 1 ... 0 of x (m) as columns (m, n), or with `rising` 0 ... n - 1.
+GPUNUM_API gn_array *gn_polyfit(gn_array *x, gn_array *y, int degree);
+GPUNUM_API gn_array *gn_polyval(gn_array *coefficients, gn_array *x);
+GPUNUM_API gn_array *gn_vander(gn_array *x, int64_t n, bool rising);
+// NumPy's windows of n points, symmetric: the first n of n + 1 are the periodic ones. t is GN_F32 or GN_F64.
+GPUNUM_API gn_array *gn_hanning(gn_context *g, gn_dtype t, int64_t n);
+GPUNUM_API gn_array *gn_hamming(gn_context *g, gn_dtype t, int64_t n);
+GPUNUM_API gn_array *gn_blackman(gn_context *g, gn_dtype t, int64_t n);
 
 #ifdef __cplusplus
 } // extern "C"
@@ -39789,6 +39840,19 @@ GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes) {
     return gni_end_scope(g, set == ~0u ? NULL : y == a ? gn_copy(a) : y);
 }
 
+GPUNUM_API gn_array *gn_rot90(gn_array *a, int k, int axis1, int axis2) {
+    gn_context *g = gni_begin("gn_rot90", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int from = gni_axis(g, "gn_rot90", axis1, a->shape.rank);
+    const int to = from < 0 ? -1 : gni_axis(g, "gn_rot90", axis2, a->shape.rank);
+    gn_array *y = NULL;
+    if (to >= 0 && from == to) gni_fail(g, GN_ERROR_ARGUMENT, "gn_rot90: axis %d twice", axis1);
+    else if (to >= 0) y = k & 1 ? gn_swap_axes(a, from, to) : gn_reshape(a, a->shape);
+    if (y != NULL && (k & 3)) y = gn_flip(y, (k & 3) == 2 ? GN_AXES(from, to) : (k & 3) == 1 ? from : to);
+    return gni_end_scope(g, y);
+}
+
 // ---- repetitions
 
 // A repetition of a single element is a view until here.
@@ -40952,6 +41016,24 @@ static gn_array *gni_diagonal(const char *fn, gn_array *a, int64_t k) {
 
 GPUNUM_API gn_array *gn_diagonal(gn_array *a, int64_t k) {
     return gni_diagonal("gn_diagonal", a, k);
+}
+
+GPUNUM_API gn_array *gn_diag(gn_array *a, int64_t k) {
+    gn_context *g = gni_begin("gn_diag", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_shape s = GN_SHAPE(0, 0);
+    char text[200];
+    if (a->shape.rank == 2) return gni_end_scope(g, gn_copy(gni_diagonal("gn_diag", a, k)));
+    if (a->shape.rank == 1) {
+        const int64_t n = a->shape.dim[0];
+        const uint64_t away = k < 0 ? 0 - (uint64_t)k : (uint64_t)k;
+        s.dim[0] = s.dim[1] = away > (uint64_t)(INT64_MAX - n) ? INT64_MAX : n + (int64_t)away;
+        if (gni_shape_ok(g, "gn_diag", a->dtype, &s)) return gni_end_scope(g, gni_scatter_diagonal(g, a, &s, 0, 1, k));
+    } else {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_diag: %s is neither 1-d nor 2-d", gni_shape_text(text, sizeof text, &a->shape));
+    }
+    return gni_end_scope(g, NULL);
 }
 
 GPUNUM_API gn_array *gn_trace(gn_array *a, int64_t k) {
@@ -47152,7 +47234,7 @@ GPUNUM_API gn_array *gn_average(gn_array *a, gn_array *weights, gn_axes axes) {
 // Whether the dtype has NaN.
 static bool gni_has_nan(gn_dtype t) { return gni_is_float(t) || gni_is_complex(t); }
 
-// `a` with `value` in the place of NaN.
+// `a` with `value` in the place of NaN, or of whatever else is named.
 static gn_array *gni_nan_as(gn_array *a, gn_array *nan, double value) { return gn_where(nan, gn_full_like(a, value), a); }
 
 static gn_array *gni_nan_reduction(const char *fn, gn_array *(*reduce)(gn_array *, gn_axes), gn_array *a, gn_axes axes,
@@ -47177,6 +47259,19 @@ GPUNUM_API gn_array *gn_nanmax(gn_array *a, gn_axes axes) {
 }
 GPUNUM_API gn_array *gn_nanmin(gn_array *a, gn_axes axes) {
     return gni_nan_reduction("gn_nanmin", gn_min, a, axes, GNI_INF, true);
+}
+
+GPUNUM_API gn_array *gn_nanargmax(gn_array *a, gn_axes axis) {
+    return gni_nan_reduction("gn_nanargmax", gn_argmax, a, axis, -GNI_INF, false);
+}
+GPUNUM_API gn_array *gn_nanargmin(gn_array *a, gn_axes axis) {
+    return gni_nan_reduction("gn_nanargmin", gn_argmin, a, axis, GNI_INF, false);
+}
+GPUNUM_API gn_array *gn_nancumsum(gn_array *a, gn_axes axis) {
+    return gni_nan_reduction("gn_nancumsum", gn_cumsum, a, axis, 0.0, false);
+}
+GPUNUM_API gn_array *gn_nancumprod(gn_array *a, gn_axes axis) {
+    return gni_nan_reduction("gn_nancumprod", gn_cumprod, a, axis, 1.0, false);
 }
 
 // Numbers that are not NaN, as they are counted in x's dtype: there are GPUs that have no int64.
@@ -47341,6 +47436,16 @@ GPUNUM_API gn_array *gn_nan_to_num(gn_array *a, double nan, double posinf, doubl
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     return gni_end_scope(g, gni_nan_to_num(a, nan, posinf, neginf));
+}
+
+GPUNUM_API gn_array *gn_masked_fill(gn_array *a, gn_array *mask, double value) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = mask;
+    gn_context *g = gni_begin("gn_masked_fill", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_nan_as(a, mask, value));
 }
 
 GPUNUM_API gn_array *gn_clip(gn_array *a, gn_array *low, gn_array *high) {
@@ -48094,7 +48199,26 @@ GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis) {
 
 // ---- quantiles
 
+// The element at part `q` of the way through each sorted row of x, and the one behind it, as (..., 2); *part is how far it
+// is to the latter. NaN comes last and does not count.
+static gn_array *gni_counted_pair(gn_context *g, const char *fn, gn_array *x, double q, gn_array **part) {
+    const int last = x->shape.rank - 1;
+    const int64_t n = x->shape.dim[last];
+    const gn_dtype t = x->dtype == GN_F64 || n > 1 << 24 ? GN_F64 : GN_F32, i = n < INT32_MAX ? GN_I32 : GN_I64;
+    gn_array *pair[2], *sorted = gni_sorted_axis(g, fn, x, last, 0, n, false, NULL);
+    g->no_grad++;
+    gn_array *most = gn_maximum_s(gn_sub_s(gn_sum(gn_cast(gn_logical_not(gn_isnan(x)), t), GN_KEEP(-1)), 1.0), 0.0);
+    gn_array *at = gn_mul_s(most, q), *first = gn_floor(at);
+    *part = gn_sub(at, first);
+    pair[0] = gn_cast(first, i);
+    pair[1] = gn_cast(gn_ceil(at), i);
+    gn_array *index = gn_concat(pair, 2, -1);
+    g->no_grad--;
+    return gn_take_along(sorted, index, -1);
+}
+
 static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axes, bool middle) {
+    const bool counts = strncmp(fn, "gn_nan", 6) == 0 && a != NULL && gni_has_nan(a->dtype);
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -48103,8 +48227,8 @@ static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axe
     const int rank = a->shape.rank;
     const uint32_t set = gni_axes(g, fn, axes, rank, &keep);
     if (set != ~0u && !(q >= 0.0 && q <= 1.0))
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not in 0 to %d", fn, strcmp(fn, "gn_percentile") == 0 ? 100.0 * q : q,
-                 strcmp(fn, "gn_percentile") == 0 ? 100 : 1);
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not in 0 to %d", fn, strstr(fn, "percentile") != NULL ? 100.0 * q : q,
+                 strstr(fn, "percentile") != NULL ? 100 : 1);
     if (g->call_failed || !gni_real_only(g, fn, &a, 1)) return gni_end_scope(g, NULL);
     gn_shape s = gn_shape_from(0, NULL);
     const gn_shape out = gni_reduced_shape(&a->shape, set, keep);
@@ -48126,16 +48250,22 @@ static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axe
                                         : gn_reshape(a, GN_SHAPE(gni_elements(&out), n));
     if (x == NULL) return gni_end_scope(g, NULL);
     const double at = q * (double)(n - 1), first = floor(at), part = at - first;
-    gn_array *y = gni_sorted_axis(g, fn, x, x->shape.rank - 1, (int64_t)first, part > 0.0 ? 2 : 1, false, NULL);
+    gn_array *parts = NULL, *y;
+    if (counts) y = gni_counted_pair(g, fn, x, q, &parts);
+    else y = gni_sorted_axis(g, fn, x, x->shape.rank - 1, (int64_t)first, part > 0.0 ? 2 : 1, false, NULL);
     y = gni_in_moments(y);
-    if (part > 0.0 && middle) {
+    if ((part > 0.0 || counts) && middle) {
         y = gn_mean(y, -1);
+    } else if (counts) {
+        gn_array *low = gn_slice(y, -1, 0, 1, 1), *high = gn_slice(y, -1, 1, 2, 1), *rest = gn_sub(high, low);
+        gn_array *up = gn_add(low, gn_mul(rest, parts)), *down = gn_sub(high, gn_mul(rest, gn_rsub_s(parts, 1.0)));
+        y = gn_where(gn_eq_s(parts, 0.0), low, gn_where(gn_lt_s(parts, 0.5), up, down)); // of infinities low itself
     } else if (part > 0.0) {
         gn_array *low = gn_slice(y, -1, 0, 1, 1), *high = gn_slice(y, -1, 1, 2, 1), *rest = gn_sub(high, low);
         y = part < 0.5 ? gn_add(low, gn_mul_s(rest, part)) : gn_sub(high, gn_mul_s(rest, 1.0 - part));
     }
     y = gn_reshape(y, out);
-    if (gni_is_float(a->dtype)) y = gni_nan_as(y, gn_reshape(gn_any(gn_isnan(x), -1), out), GNI_NAN);
+    if (gni_is_float(a->dtype) && !counts) y = gni_nan_as(y, gn_reshape(gn_any(gn_isnan(x), -1), out), GNI_NAN);
     return gni_end_scope(g, gni_from_moments(y, t));
 }
 
@@ -48145,6 +48275,13 @@ GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes) {
 }
 GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes) {
     return gni_quantile("gn_percentile", a, percent / 100.0, axes, false);
+}
+GPUNUM_API gn_array *gn_nanmedian(gn_array *a, gn_axes axes) { return gni_quantile("gn_nanmedian", a, 0.5, axes, true); }
+GPUNUM_API gn_array *gn_nanquantile(gn_array *a, double q, gn_axes axes) {
+    return gni_quantile("gn_nanquantile", a, q, axes, false);
+}
+GPUNUM_API gn_array *gn_nanpercentile(gn_array *a, double percent, gn_axes axes) {
+    return gni_quantile("gn_nanpercentile", a, percent / 100.0, axes, false);
 }
 
 // ---- places in sorted arrays
@@ -48813,6 +48950,127 @@ GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *valu
     return gni_end_scope(g, gn_where(gn_gt_s(last, 0), new_ones, a));
 }
 
+// ---- places by an index array for each axis
+
+// Their numbers in C order where the first axes are dim, as of gn_ravel_multi_index; int32 or int64, the scope's.
+static gn_array *gni_joined_indices(gn_context *g, const char *fn, gn_array *const *indices, int count, const int64_t *dim,
+                                    int64_t n) {
+    gn_dtype t = n < INT32_MAX ? GN_I32 : GN_I64;
+    gn_array *y = NULL, *inside = NULL;
+    for (int i = 0; i < count; i++)
+        if (dim[i] > INT32_MAX) t = GN_I64;
+    g->no_grad++;
+    for (int i = 0; i < count; i++) {
+        gn_array *k = gni_need_integers(g, fn, indices[i]) ? gni_signed_indices(g, indices[i]) : NULL;
+        gn_array *extent = gn_full_int(g, t, GN_SHAPE(), dim[i]);
+        gn_array *is = gn_logical_and(gn_ge(k, gn_neg(extent)), gn_lt(k, extent));
+        if (k != NULL) k = gn_cast(k, t);
+        k = gn_where(gn_lt_s(k, 0.0), gn_add(k, extent), k);
+        y = i == 0 ? k : gn_add(gn_mul(y, extent), k);
+        inside = i == 0 ? is : gn_logical_and(inside, is);
+        if (y == NULL || inside == NULL) break;
+    }
+    if (y != NULL) y = gn_where(inside, y, gn_full_int(g, t, GN_SHAPE(), n));
+    g->no_grad--;
+    return y;
+}
+
+// `a` with the first axes as one, and the numbers of places on it; ends a call of its own where that fails.
+static gn_context *gni_begin_places(const char *fn, gn_array *a, gn_array *const *indices, int count, gn_array **value,
+                                    gn_array **rows, gn_array **index) {
+    gn_array *in[GN_MAX_RANK + 2];
+    char text[200];
+    int n = 0;
+    if (count > 0 && indices == NULL) return NULL;
+    in[n++] = a;
+    for (int i = 0; i < count && i < GN_MAX_RANK; i++) in[n++] = indices[i];
+    if (value != NULL) in[n++] = *value;
+    gn_context *g = gni_begin(fn, in, n);
+    *rows = *index = NULL;
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_shape s = gn_shape_from(count == 1, a->shape.dim);
+    if (count < 1 || count > a->shape.rank) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d index arrays for %s", fn, count, gni_shape_text(text, sizeof text, &a->shape));
+        return g;
+    }
+    if (count > 1) s.dim[s.rank++] = gni_extent_product(a->shape.dim, count);
+    if (s.dim[0] < 0)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: the first %d axes of %s have too many elements", fn, count,
+                 gni_shape_text(text, sizeof text, &a->shape));
+    else *index = gni_joined_indices(g, fn, indices, count, a->shape.dim, s.dim[0]);
+    for (int i = count; i < a->shape.rank; i++) s.dim[s.rank++] = a->shape.dim[i];
+    if (*index != NULL && (*index)->shape.rank + s.rank - 1 > GN_MAX_RANK)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, (*index)->shape.rank + s.rank - 1,
+                 GN_MAX_RANK);
+    else if (*index != NULL) *rows = count == 1 ? a : gn_reshape(a, s);
+    return g;
+}
+
+GPUNUM_API gn_array *gn_index_arrays(gn_array *a, gn_array *const *indices, int count) {
+    const char *fn = "gn_index_arrays";
+    gn_array *rows, *index;
+    gn_context *g = gni_begin_places(fn, a, indices, count, NULL, &rows, &index);
+    if (g == NULL) return NULL;
+    return gni_end_scope(g, rows == NULL ? NULL : gni_adopt(g, gni_take_any(g, fn, rows, index, 0, false)));
+}
+
+GPUNUM_API gn_status gn_assign_arrays(gn_array *a, gn_array *const *indices, int count, gn_array *value) {
+    const char *fn = "gn_assign_arrays";
+    gn_array *rows = NULL, *index = NULL;
+    gn_context *g = gni_begin_places(fn, a, indices, count, &value, &rows, &index);
+    if (g == NULL) return gni_null_status(a != NULL ? a : value);
+    if (rows != NULL) {
+        gn_shape s = rows->shape, all = index->shape, line = gni_shape_of_rank(s.rank);
+        for (int i = 1; i < s.rank; i++) all.dim[all.rank++] = s.dim[i], line.dim[i] = 1;
+        s.dim[0] = line.dim[0] = gni_elements(&index->shape);
+        gn_array *values = gn_reshape(gn_broadcast_to(value, all), s);
+        gn_array *y = gn_reshape(gn_put_along(rows, gn_reshape(index, line), values, 0), a->shape);
+        if (y != NULL) gni_assign(g, fn, a, y);
+    }
+    gn_scope_end(g);
+    return gni_end_status(g);
+}
+
+GPUNUM_API gn_array *gn_ravel_multi_index(gn_array *const *indices, int count, gn_shape s) {
+    const char *fn = "gn_ravel_multi_index";
+    gn_context *g = count > 0 && indices != NULL ? gni_begin(fn, indices, count) : NULL;
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    char text[200];
+    gn_array *y = NULL;
+    if (gni_shape_ok(g, fn, GN_I8, &s)) {
+        if (count != s.rank)
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d index arrays for %s", fn, count, gni_shape_text(text, sizeof text, &s));
+        else if ((y = gni_joined_indices(g, fn, indices, count, s.dim, gni_elements(&s))) != NULL)
+            y = gn_cast(y, GN_I64);
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_unravel_index(gn_array *a, gn_shape s) {
+    const char *fn = "gn_unravel_index";
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *row[GN_MAX_RANK];
+    if (!gni_need_integers(g, fn, a) || !gni_shape_ok(g, fn, GN_I8, &s)) return gni_end_scope(g, NULL);
+    if (s.rank == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: rank 0 has no axes that an index could be on", fn);
+        return gni_end_scope(g, NULL);
+    }
+    gn_array *k = gni_signed_indices(g, a), *n = gn_full_int(g, GN_I64, GN_SHAPE(), gni_elements(&s));
+    if (k != NULL) k = gn_cast(k, GN_I64);
+    k = gn_where(gn_lt_s(k, 0.0), gn_add(k, n), k);
+    for (int i = s.rank - 1; i > 0; i--) {
+        gn_array *d = gn_full_int(g, GN_I64, GN_SHAPE(), s.dim[i]);
+        row[i] = gn_mod(k, d);
+        k = gn_floor_div(k, d);
+    }
+    row[0] = k; // what is out of range stays so
+    return gni_end_scope(g, gn_stack(row, s.rank, 0));
+}
+
 // ---- what is true
 
 // Of each element in C order whether it is true; the scope's.
@@ -49238,6 +49496,15 @@ GPUNUM_API gn_array *gn_eigvalsh(gn_array *a) {
 GPUNUM_API gn_array *gn_svdvals(gn_array *a) {
     gn_context *g = gni_begin("gn_svdvals", &a, 1);
     return g == NULL ? NULL : (gn_scope_begin(g), gni_end_scope(g, gn_svd(a, false, NULL, NULL)));
+}
+
+GPUNUM_API gn_array *gn_cond(gn_array *a) {
+    gn_context *g = gni_begin("gn_cond", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *s = gn_svd(a, false, NULL, NULL), *least = s == NULL ? NULL : gn_min(s, -1);
+    gn_array *none = gn_eq_s(least, 0.0);
+    return gni_end_scope(g, gni_nan_as(gn_div(gn_max(s, -1), gni_nan_as(least, none, 1.0)), none, GNI_INF));
 }
 
 // Which singular values count: those above rtol times the largest; below 0 stands for the larger extent times epsilon.
@@ -50115,6 +50382,210 @@ GPUNUM_API gn_array *gn_convolve2d(gn_array *a, gn_array *b, gn_convolution mode
 
 GPUNUM_API gn_array *gn_fftconvolve(gn_array *a, gn_array *b, gn_convolution mode) {
     return gni_convolved("gn_fftconvolve", a, b, 0, mode, true);
+}
+
+// >>curves
+// Numbers that are samples along an axis: their derivative and integral, angles, polynomials through them, and windows for
+// transforms of them. Compositions, which bring their derivatives.
+
+// Places first to stop of an axis, which has them.
+static gn_array *gni_stretch(gn_array *a, int axis, int64_t first, int64_t stop) { return gn_slice(a, axis, first, stop, 1); }
+
+// The distances of points along axis `at` of `a`: 1-d ones, or with `many` such of a's rank too. NULL after an error.
+static gn_array *gni_distances(gn_context *g, const char *fn, gn_array *a, gn_array *x, int at, bool many) {
+    char ta[200], tx[200];
+    const int rank = a->shape.rank, own = x->shape.rank == 1 ? 0 : at;
+    const bool line = x->shape.rank == 1, fits = line || (many && x->shape.rank == rank);
+    if (!fits || x->shape.dim[own] != a->shape.dim[at]) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: points %s for axis %d of %s", fn, gni_shape_text(tx, sizeof tx, &x->shape), at,
+                 gni_shape_text(ta, sizeof ta, &a->shape));
+        return NULL;
+    }
+    gn_array *d = gn_diff(gni_in_moments(x), 1, own);
+    gn_shape s = gni_shape_of_rank(rank);
+    for (int i = 0; i < rank; i++) s.dim[i] = i == at && d != NULL ? d->shape.dim[0] : 1;
+    return line ? gn_reshape(d, s) : d;
+}
+
+// Begins a call on samples and their points, which may be NULL; *at is the axis, below 0 after an error.
+static gn_context *gni_begin_samples(const char *fn, gn_array *a, gn_array *x, int axis, int *at) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = x;
+    gn_context *g = gni_begin(fn, in, x != NULL ? 2 : 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    *at = gni_axis(g, fn, axis, a->shape.rank);
+    return g;
+}
+
+// What was made of samples and their points, in the dtype that such have: integers count as float32.
+static gn_array *gni_as_samples(gn_array *y, const gn_array *a, const gn_array *x) {
+    gn_dtype t = gni_is_float(a->dtype) || gni_is_complex(a->dtype) ? a->dtype : GN_F32;
+    if (x != NULL && (gni_is_float(x->dtype) || gni_is_complex(x->dtype))) t = gn_promote(t, x->dtype);
+    return y == NULL || y->dtype == t ? y : gn_cast(y, t);
+}
+
+GPUNUM_API gn_array *gn_gradient(gn_array *a, gn_array *x, double dx, int axis) {
+    const char *fn = "gn_gradient";
+    int at;
+    char text[200];
+    gn_context *g = gni_begin_samples(fn, a, x, axis, &at);
+    if (g == NULL) return NULL;
+    const int64_t n = at >= 0 ? a->shape.dim[at] : 2;
+    if (n < 2)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d of %s has not 2 elements", fn, at,
+                 gni_shape_text(text, sizeof text, &a->shape));
+    gn_array *d = at >= 0 && n > 1 && x != NULL ? gni_distances(g, fn, a, x, at, false) : NULL, *part[3];
+    if (at < 0 || g->call_failed) return gni_end_scope(g, NULL);
+    gn_array *y = gni_in_moments(a), *steps = gn_diff(y, 1, at);
+    if (d == NULL) {
+        part[1] = gn_div_s(gn_sub(gni_stretch(y, at, 2, n), gni_stretch(y, at, 0, n - 2)), 2.0 * dx);
+        steps = gn_div_s(steps, dx);
+    } else { // the slopes on both sides, each with the other one's distance as its weight
+        gn_array *left = gni_stretch(d, at, 0, n - 2), *right = gni_stretch(d, at, 1, n - 1);
+        steps = gn_div(steps, d);
+        part[1] = gn_add(gn_mul(gni_stretch(steps, at, 0, n - 2), right), gn_mul(gni_stretch(steps, at, 1, n - 1), left));
+        part[1] = gn_div(part[1], gn_add(left, right));
+    }
+    part[0] = gni_stretch(steps, at, 0, 1);
+    part[2] = gni_stretch(steps, at, n - 2, n - 1);
+    return gni_end_scope(g, gni_as_samples(gn_concat(part, 3, at), a, x));
+}
+
+GPUNUM_API gn_array *gn_trapezoid(gn_array *a, gn_array *x, double dx, int axis) {
+    int at;
+    gn_context *g = gni_begin_samples("gn_trapezoid", a, x, axis, &at);
+    if (g == NULL) return NULL;
+    gn_array *d = at >= 0 && x != NULL ? gni_distances(g, "gn_trapezoid", a, x, at, true) : NULL;
+    if (at < 0 || g->call_failed) return gni_end_scope(g, NULL);
+    const int64_t n = GNI_MAX(a->shape.dim[at], 1);
+    gn_array *y = gni_in_moments(a);
+    y = gn_add(gni_stretch(y, at, 0, n - 1), gni_stretch(y, at, 1, n));
+    y = gn_mul_s(gn_sum(d != NULL ? gn_mul(y, d) : y, at), d != NULL ? 0.5 : 0.5 * dx);
+    return gni_end_scope(g, gni_as_samples(y, a, x));
+}
+
+GPUNUM_API gn_array *gn_unwrap(gn_array *a, int axis) {
+    const double pi = 3.14159265358979323846;
+    int at;
+    gn_context *g = gni_begin_samples("gn_unwrap", a, NULL, axis, &at);
+    if (g == NULL) return NULL;
+    if (at < 0 || !gni_real_only(g, "gn_unwrap", &a, 1)) return gni_end_scope(g, NULL);
+    gn_array *y = gni_in_moments(a), *part[2];
+    const int64_t n = a->shape.dim[at];
+    if (n > 1) {
+        g->no_grad++; // multiples of 2 pi have no derivative
+        gn_array *step = gn_diff(y, 1, at), *within = gn_sub_s(gn_mod_s(gn_add_s(step, pi), 2.0 * pi), pi);
+        within = gni_nan_as(within, gn_logical_and(gn_eq_s(within, -pi), gn_gt_s(step, 0.0)), pi);
+        gn_array *more = gn_cumsum(gni_nan_as(gn_sub(within, step), gn_lt_s(gn_abs(step), pi), 0.0), at);
+        g->no_grad--;
+        part[0] = gni_stretch(y, at, 0, 1);
+        part[1] = gn_add(gni_stretch(y, at, 1, n), more);
+        y = gn_concat(part, 2, at);
+    }
+    return gni_end_scope(g, gni_as_samples(y == a ? gn_copy(a) : y, a, NULL));
+}
+
+// ---- polynomials
+
+// Whether the rank is that; says what it should be.
+static bool gni_of_rank(gn_context *g, const char *fn, const char *what, const gn_array *a, int rank) {
+    char text[200];
+    if (a->shape.rank == rank) return true;
+    gni_fail(g, GN_ERROR_SHAPE, "%s: %s %s are not %d-d", fn, what, gni_shape_text(text, sizeof text, &a->shape), rank);
+    return false;
+}
+
+static gn_array *gni_vander(gn_context *g, gn_array *x, int64_t n, bool rising) {
+    gn_array *part[2];
+    if (x == NULL) return NULL;
+    const int64_t m = x->shape.dim[0];
+    part[0] = gn_full(g, x->dtype, GN_SHAPE(m, GNI_MIN(n, 1)), 1.0);
+    part[1] = gn_broadcast_to(gn_expand_dims(x, 1), GN_SHAPE(m, GNI_MAX(n - 1, 0)));
+    gn_array *y = gn_cumprod(gn_concat(part, 2, 1), 1);
+    return rising ? y : gn_flip(y, 1);
+}
+
+GPUNUM_API gn_array *gn_vander(gn_array *x, int64_t n, bool rising) {
+    gn_context *g = gni_begin("gn_vander", &x, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const bool ok = gni_of_rank(g, "gn_vander", "points", x, 1);
+    if (n < 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_vander: %lld powers", (long long)n);
+    return gni_end_scope(g, ok && n >= 0 ? gni_vander(g, x, n, rising) : NULL);
+}
+
+GPUNUM_API gn_array *gn_polyfit(gn_array *x, gn_array *y, int degree) {
+    const char *fn = "gn_polyfit";
+    gn_array *in[2];
+    char tx[200], ty[200];
+    in[0] = x;
+    in[1] = y;
+    gn_context *g = gni_begin(fn, in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const bool ok = gni_of_rank(g, fn, "points", x, 1);
+    const int rank = y->shape.rank;
+    if (ok && (rank < 1 || rank > 2 || y->shape.dim[0] != x->shape.dim[0] || x->shape.dim[0] == 0))
+        gni_fail(g, GN_ERROR_SHAPE, "%s: values %s for points %s", fn, gni_shape_text(ty, sizeof ty, &y->shape),
+                 gni_shape_text(tx, sizeof tx, &x->shape));
+    if (degree < 0) gni_fail(g, GN_ERROR_ARGUMENT, "%s: degree %d", fn, degree);
+    if (g->call_failed) return gni_end_scope(g, NULL);
+    const gn_dtype inner = gni_is_complex(x->dtype) || gni_is_complex(y->dtype) ? GN_C128 : GN_F64;
+    gn_array *powers = gni_vander(g, gn_cast(x, gni_is_complex(x->dtype) ? GN_C128 : GN_F64), (int64_t)degree + 1, false);
+    gn_array *scale = gn_norm(powers, 0); // columns of length 1
+    scale = gni_nan_as(scale, gn_eq_s(scale, 0.0), 1.0);
+    gn_array *c = gn_lstsq(gn_div(powers, scale), gn_cast(y, inner), ldexp((double)x->shape.dim[0], -52), NULL, NULL);
+    c = gn_div(c, rank == 2 ? gn_expand_dims(scale, 1) : scale);
+    return gni_end_scope(g, gni_as_samples(c, y, x));
+}
+
+GPUNUM_API gn_array *gn_polyval(gn_array *coefficients, gn_array *x) {
+    gn_array *in[2], *y = NULL;
+    in[0] = coefficients;
+    in[1] = x;
+    gn_context *g = gni_begin("gn_polyval", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_of_rank(g, "gn_polyval", "coefficients", coefficients, 1)) return gni_end_scope(g, NULL);
+    const int64_t n = coefficients->shape.dim[0], most = 1 << 16;
+    if (n > most)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_polyval: %lld coefficients, the most are %lld", (long long)n, (long long)most);
+    else y = gn_zeros(g, gn_promote(coefficients->dtype, x->dtype), x->shape);
+    for (int64_t i = 0; i < n && y != NULL; i++)
+        y = i == 0 ? gn_add(y, gn_at(coefficients, 0)) : gn_add(gn_mul(y, x), gn_at(coefficients, i));
+    return gni_end_scope(g, y);
+}
+
+// ---- windows
+
+// first - second cos(2 pi i / (n - 1)) + third cos(4 pi i / (n - 1))
+static gn_array *gni_window_of(const char *fn, gn_context *g, gn_dtype t, int64_t n, double first, double second,
+                               double third) {
+    gn_array *y = NULL;
+    void *data = NULL;
+    if (!gni_begin_context(fn, g)) return NULL;
+    const gn_shape s = gn_shape_from(1, &n);
+    if (t != GN_F32 && t != GN_F64)
+        gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither float32 nor float64", fn, gn_dtype_name(t));
+    else if (gni_shape_ok(g, fn, t, &s)) y = gni_array_filled(g, fn, t, &s, &data);
+    for (int64_t i = 0; y != NULL && i < n; i++) {
+        const double angle = 6.28318530717958647693 * (double)i / (double)(n - 1);
+        const double value = n == 1 ? 1.0 : first - second * cos(angle) + third * cos(2.0 * angle);
+        gni_store_double(t, data, i, value);
+    }
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_hanning(gn_context *g, gn_dtype t, int64_t n) {
+    return gni_window_of("gn_hanning", g, t, n, 0.5, 0.5, 0.0);
+}
+GPUNUM_API gn_array *gn_hamming(gn_context *g, gn_dtype t, int64_t n) {
+    return gni_window_of("gn_hamming", g, t, n, 0.54, 0.46, 0.0);
+}
+GPUNUM_API gn_array *gn_blackman(gn_context *g, gn_dtype t, int64_t n) {
+    return gni_window_of("gn_blackman", g, t, n, 0.42, 0.5, 0.08);
 }
 
 GNI_OS_END
@@ -54044,8 +54515,14 @@ GPUNUM_API gn_array *gn_conv2d(gn_array *x, gn_array *w, gn_array *b, const gn_c
 GPUNUM_API gn_array *gn_conv3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
     return gni_conv_public("gn_conv3d", x, w, b, options, 3, false);
 }
+GPUNUM_API gn_array *gn_conv_transpose1d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
+    return gni_conv_public("gn_conv_transpose1d", x, w, b, options, 1, true);
+}
 GPUNUM_API gn_array *gn_conv_transpose2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
     return gni_conv_public("gn_conv_transpose2d", x, w, b, options, 2, true);
+}
+GPUNUM_API gn_array *gn_conv_transpose3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
+    return gni_conv_public("gn_conv_transpose3d", x, w, b, options, 3, true);
 }
 
 // >>attention

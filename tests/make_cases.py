@@ -1298,6 +1298,14 @@ def arrange_cases(cases, rng):
         case('roll_flat', [shift], lambda: [np.roll(a, shift % max(a.size, 1))])
         if a.ndim > 1:
             case('roll_two', [shift], lambda: [np.roll(a, (shift, shift), (0, -1))])
+            turned = [int(v) for v in rng.integers(-a.ndim, a.ndim, 2)]
+            quarters = int(rng.integers(-5, 6))
+            case('rot90', [quarters] + turned, lambda: [np.rot90(a, quarters, turned)] if (turned[0] - turned[1]) % a.ndim else None)
+        diagonal = int(rng.integers(-3, 4))
+        case('diag', [diagonal], lambda: [np.diag(a, diagonal)])
+        mask = np.asarray(rng.integers(0, 2, a.shape[int(rng.integers(0, a.ndim + 1)):]) > 0)
+        filled = lambda: np.where(mask, np.asarray(1).astype(a.dtype), a)
+        cases.add('masked_fill', operands + [(mask, '')], [1], out=[filled()], as_dtype=as_dtype)
         repeats = [int(v) for v in rng.choice([0, 1, 1, 2, 3], rng.integers(0, 4))]
         case('tile', repeats, lambda: [np.tile(a, repeats)])
         many = int(rng.choice([0, 1, 2, 3, 4]))
@@ -1384,6 +1392,12 @@ def statistics_cases(cases, rng):
             case('nanprod', np.nanprod(wide(np.sign(a) if a.dtype.kind != 'b' else a), axis, keepdims=keep), total, [bits],
                  ins=operands if a.dtype.kind == 'b' else [(np.sign(base), subscript)])
             if not empty:
+                k = int(rng.integers(-1, a.ndim)) # -1: of the raveled array
+                for name, f in (('nanargmax', np.nanargmax), ('nanargmin', np.nanargmin)):
+                    try:
+                        case(name, f(a, None if k < 0 else k), 'int64', [k])
+                    except ValueError:
+                        pass # all of them are NaN
                 case('nanmax', np.nanmax(a, axis, keepdims=keep), dtype, [bits])
                 case('nanmin', np.nanmin(a, axis, keepdims=keep), dtype, [bits])
                 if dtype != 'bool':
@@ -1477,6 +1491,10 @@ def matrix_cases(cases, rng):
         base, subscript, a = array_operand(rng, dtype, None, (1, 2, 3, 5), special=i % 3 == 0)
         bits, axis, keep = some_axes(rng, a.ndim)
         if dtype != 'bool':
+            if a.ndim > 1 and np.isfinite(a).all() and a.dtype.kind != 'c':
+                value = np.linalg.cond(wide(a).astype('f8'))
+                case('cond', [(base, subscript)], value, result, near=20 * NEAR[result] * min(1e4, np.max(value, initial=1.0)))\
+                    if np.max(value, initial=0.0) < 1e4 else None
             for order in (0, 1, 2, 3, -1, 0.5, np.inf, -np.inf):
                 size = np.abs(wide(a)).astype('f8')
                 with np.errstate(all='ignore'):
@@ -1578,9 +1596,12 @@ def row_cases(cases, rng, base, subscript, a, axis, as_dtype=None):
     few = (a / 16).astype(dtype) if a.dtype.kind in 'fc' else np.sign(a) if a.dtype.kind != 'b' else a
     if not as_dtype:
         case('cumsum', back(scan_values(rows, 'cumsum')).astype(total), near=2 * NEAR.get(total, 1e-300))
+        case('nancumsum', back(np.nancumsum(wide(rows), -1)).astype(total), near=2 * NEAR.get(total, 1e-300))
         few_rows = few.reshape(-1) if flat else np.moveaxis(few, axis, -1)
         if few_rows.shape[-1] < 20:
             cases.add('cumprod', [(few, '')], p, [], [back(scan_values(few_rows, 'cumprod')).astype(total)],
+                      near=4 * NEAR.get(total, 1e-300))
+            cases.add('nancumprod', [(few, '')], p, [], [back(np.nancumprod(wide(few_rows), -1)).astype(total)],
                       near=4 * NEAR.get(total, 1e-300))
     if not real:
         for name in ('cummax', 'logcumsumexp', 'sort', 'argsort', 'topk'):
@@ -1618,6 +1639,12 @@ def quantile_cases(cases, base, subscript, a, bits, axis, keep):
     cases.add('median', [(base, subscript)], [bits], [], [np.asarray(out).astype(result)], near=NEAR[result])
     cases.add('percentile', [(base, subscript)], [bits], [50.0], [np.asarray(out).astype(result)], near=NEAR[result])
     cases.add('percentile', [(base, subscript)], [bits], [100.5])
+    for q in (0.5, 0.0, 1.0, 0.3, 0.77):
+        out = np.nanquantile(values, q, axis, keepdims=keep) if a.size else np.full(np.sum(values, axis, keepdims=keep).shape, np.nan)
+        for name, x in (('nanquantile', q), ('nanpercentile', 100 * q)):
+            cases.add(name, [(base, subscript)], [bits], [x], [np.asarray(out).astype(result)], near=NEAR[result])
+    out = np.nanmedian(values, axis, keepdims=keep) if a.size else out
+    cases.add('nanmedian', [(base, subscript)], [bits], [], [np.asarray(out).astype(result)], near=NEAR[result])
     cases.add('quantile', [(base, subscript)], [bits], [np.nan])
 
 
@@ -1706,7 +1733,7 @@ def order_cases(path):
                 continue
             base, subscript, a = array_operand(rng, dtype)
             if a.dtype.kind == 'f' and a.size and i % 2:
-                base.reshape(-1)[rng.integers(0, base.size)] = np.nan
+                base.reshape(-1)[rng.integers(0, base.size, 1 + i % 4 * base.size // 6)] = np.nan
             quantile_cases(cases, base, subscript, a, *some_axes(rng, a.ndim))
             place_cases(cases, rng, dtype)
         for n in (1, 2, 11, 13, 599, 601, 4099):
@@ -1738,6 +1765,88 @@ def order_cases(path):
             for axis in (0, 1, -1):
                 cases.add('lexsort', [(k, '') for k in keys], [axis], [], [np.lexsort(keys, axis)], near=1e-300)
             cases.add('lexsort', [(keys[0], ''), (keys[1][:2].copy(), '')], [0])
+    cases.write(path)
+
+
+# --- samples along an axis -----------------------------------------------------------------------
+
+def curve_cases(path):
+    rng = np.random.default_rng(41)
+    cases = ArrayCases()
+    names = [n for n in DTYPES if n not in ('bfloat16', 'bool')]
+    for i in range(20 * len(names)):
+        dtype = names[i % len(names)]
+        base, subscript, a = array_operand(rng, dtype, dims=(1, 2, 3, 5, 17), special=i % 4 == 3)
+        result = floating(dtype)
+        real = a.dtype.kind != 'c'
+        axis = int(rng.integers(-a.ndim - (i % 11 == 0), max(a.ndim, 1)))
+
+        def case(name, operands, p, f, x=(), near=None, t=result):
+            try:
+                with np.errstate(all='ignore'):
+                    out = f()
+                out = None if out is None else [np.asarray(out).astype(t)]
+            except (ValueError, IndexError, TypeError):
+                out = None
+            cases.add(name, operands, p, x, out, near=NEAR.get(t, 1e-300) if near is None else near)
+
+        operand, values = (base, subscript), wide(a).astype('c16' if not real else 'f8')
+        n = a.shape[axis] if a.ndim and -a.ndim <= axis < a.ndim else 3
+        points = np.cumsum(rng.integers(1, 5, n)).astype(str(rng.choice(['float32', 'int32', 'uint8'])))
+        mixed = {'float64': 'float64', 'complex64': 'complex64', 'complex128': 'complex128', 'float16': 'float16'}.get(dtype, 'float32')
+        if mixed == 'float16' and points.dtype != 'uint8':
+            mixed = 'float32' if points.dtype == 'float32' else 'float16'
+        most = np.max(np.abs(values)[np.isfinite(values)], initial=0.0)
+        slack = lambda y: (1 + min(most / max(np.max(np.abs(y)[np.isfinite(y)], initial=0.0), 1e-9), 1e6))
+        dx = float(rng.choice([1.0, 0.25, -3.0]))
+        f = lambda: np.gradient(values, dx, axis=axis) if a.ndim else None
+        case('gradient', [operand], [axis], f, [dx])
+        if np.isfinite(values).all(): # NumPy's formula keeps some infinities where slopes have none
+            case('gradient', [operand, (points, '')], [axis], lambda: np.gradient(values, points.astype('f8'), axis=axis) if a.ndim else None,
+                 [1.0], NEAR[mixed] * 20, mixed)
+        case('gradient', [operand, (points[:-1].copy(), '')], [axis], lambda: np.zeros(-1), [1.0])
+        f = lambda x, d: np.trapz(values, x, d, axis) if a.ndim else None
+        case('trapezoid', [operand], [axis], lambda: f(None, dx), [dx], NEAR[result] * (slack(f(None, 1.0)) if a.ndim and axis >= -a.ndim else 1))
+        if a.ndim and -a.ndim <= axis:
+            size = slack(f(points.astype('f8'), 1.0))
+            case('trapezoid', [operand, (points, '')], [axis], lambda: f(points.astype('f8'), 1.0), [1.0], 4 * NEAR[mixed] * size, mixed)
+            many = np.cumsum(rng.integers(1, 5, a.shape), axis).astype('float32')
+            t = 'float32' if mixed == 'float16' else mixed
+            case('trapezoid', [operand, (many, '')], [axis], lambda: f(many.astype('f8'), 1.0), [1.0], 4 * NEAR[t] * slack(f(many.astype('f8'), 1.0)), t)
+        if real and dtype in ('float32', 'float64', 'int32') and i % 4 != 3:
+            case('unwrap', [operand], [axis], lambda: np.unwrap(values, axis=axis) if a.ndim else None)
+        # polynomials
+        line = array_values(rng, (int(rng.integers(0, 6)),), dtype)
+        p, x = (line / 8).astype(dtype) if a.dtype.kind in 'fc' else line, (a / 16).astype(dtype) if a.dtype.kind in 'fc' else a
+        small = a.dtype.kind in 'fc'
+        reach = np.polyval(np.abs(wide(p)), np.abs(wide(x))) if small else 0.0
+        with np.errstate(all='ignore'):
+            value = np.polyval(wide(p), wide(x)) if small else np.zeros(a.shape, dtype)
+            for c in [] if small else p:
+                value = (value * x + c).astype(dtype)
+        if not small or np.isfinite(wide(x)).all():
+            worst = np.max(np.abs(reach) / np.maximum(np.abs(value), 1e-9), initial=1.0) if small else 1.0
+            case('polyval', [(p, ''), (x, '')], [], lambda: value, (), NEAR.get(dtype, 1e-300) * 4 * min(worst, 1e6), dtype)
+        k, rising = int(rng.integers(0, 6)), int(rng.integers(0, 2))
+        v = (line / 16).astype(dtype) if small else np.sign(line)
+        total = dtype if small else 'uint64' if a.dtype.kind == 'u' else 'int64'
+        case('vander', [(v, '')], [k, rising], lambda: np.vander(wide(v), k, bool(rising)), (), NEAR.get(dtype, 1e-300), total)
+        case('vander', [(a, '')], [-1, 0], lambda: np.zeros(-1))
+        m, degree = int(rng.integers(1, 12)), int(rng.integers(0, 4))
+        x = (np.arange(m) - m // 3).astype(dtype if real and a.dtype.kind != 'u' else 'float32')
+        for shape in ((m,), (m, 3)):
+            y = array_values(rng, shape, dtype)
+            if m <= degree:
+                continue
+            want = np.polyfit(x.astype('f8'), wide(y).astype('c16' if not real else 'f8'), degree)
+            t = result
+            near = NEAR[t] * (1 + np.max(np.abs(want)) / np.maximum(np.min(np.abs(want)), 1e-6))
+            case('polyfit', [(x, ''), (y, '')], [degree], lambda: want, (), min(near, 1.0) if t != 'float16' else near, t)
+        case('polyfit', [(x, ''), (array_values(rng, (m + 1,), dtype), '')], [2], lambda: np.zeros(-1))
+    for n in (0, 1, 2, 3, 8, 51, 256):
+        for k, f in enumerate((np.hanning, np.hamming, np.blackman)):
+            for t in ('float32', 'float64'):
+                cases.add('window', [], [k, CODE[t], n], [], [f(n).astype(t)], near={'float32': 1e-7, 'float64': 1e-15}[t] * 8)
     cases.write(path)
 
 
@@ -1808,6 +1917,34 @@ def index_cases(path):
             case('assign_mask', [(m, ''), (values, '')], [], assigned)
         if not a.ndim:
             continue
+        places = int(rng.integers(1, a.ndim + 1))
+        shapes = [int(v) for v in rng.choice([0, 1, 2, 3], rng.integers(0, 3))]
+        pairs = [index_operand(rng, [1 if rng.integers(0, 4) == 0 else n for n in shapes[rng.integers(0, len(shapes) + 1):]],
+                               a.shape[k], outside) for k in range(places)]
+        try:
+            at = np.broadcast_arrays(*[i for _, i in pairs])
+        except ValueError:
+            at = None
+        beyond = at is not None and any(((i < -n) | (i >= n)).any() for i, n in zip(at, a.shape))
+        if at is not None and not (beyond and 0 in a.shape): # nobody looks where there is none
+            operands, tuples = [o for o, _ in pairs], tuple(i.astype('int64') for i in at)
+            case('index_arrays', operands, [places], lambda: [a[tuples]])
+            full = tuples[0].shape + a.shape[places:]
+            shape = full[int(rng.integers(0, len(full) + 1)):]
+            values = array_values(rng, shape, 'int32' if as_dtype else dtype)
+            values = values.astype('float32') if as_dtype else values
+
+            def written():
+                y = np.array(a)
+                y[tuples] = values
+                return [y]
+            case('assign_arrays', operands + [(values, '')], [places], written)
+            if places == a.ndim and min(a.shape) > 0:
+                inside = [np.where(i < 0, i + n, i) for i, n in zip(tuples, a.shape)]
+                if not beyond:
+                    number = np.asarray(np.ravel_multi_index(inside, a.shape))
+                    case('ravel_multi_index', operands, [places], lambda: [number.astype('int64')])
+                    case('unravel_index', [(number, '')], [places], lambda: [np.array(inside).reshape((a.ndim,) + number.shape).astype('int64')])
         for where in (axis, None):
             n = a.size if where is None else extent
             counts = rng.integers(0, 4, 1 if rng.integers(0, 4) == 0 else n) - (rng.integers(0, 20) == 0)
@@ -2049,7 +2186,7 @@ def trace_check(path):
 
 if __name__ == '__main__':
     what, where = sys.argv[1:3]
-    {'print': print_cases, 'create': create_cases, 'random': random_cases, 'views': view_cases, 'ops': op_cases, 'arrays': array_cases, 'order': order_cases, 'index': index_cases, 'npy': npy_files,
+    {'print': print_cases, 'create': create_cases, 'random': random_cases, 'views': view_cases, 'ops': op_cases, 'arrays': array_cases, 'order': order_cases, 'index': index_cases, 'curves': curve_cases, 'npy': npy_files,
      'npy_check': npy_check, 'npz': npz_files, 'npz_check': npz_check, 'csv': csv_files, 'csv_check': csv_check,
      'safetensors_check': safetensors_check,
      'random_check': random_check, 'trace_check': trace_check}[what](where)

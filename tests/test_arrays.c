@@ -16,6 +16,12 @@ static bool apply(array_case *c) {
     if (is(c, "roll")) c->out[0] = gn_roll(a, p[0], i1);
     else if (is(c, "roll_flat")) c->out[0] = gn_roll(a, p[0], GN_ALL);
     else if (is(c, "roll_two")) c->out[0] = gn_roll(a, p[0], GN_AXES(0, -1));
+    else if (is(c, "rot90")) c->out[0] = gn_rot90(a, i0, i1, (int)p[2]);
+    else if (is(c, "diag")) c->out[0] = gn_diag(a, p[0]);
+    else if (is(c, "masked_fill")) c->out[0] = gn_masked_fill(a, c->in[1], (double)p[0]);
+    else if (is(c, "nanargmax")) c->out[0] = gn_nanargmax(a, i0 < 0 ? GN_ALL : i0);
+    else if (is(c, "nanargmin")) c->out[0] = gn_nanargmin(a, i0 < 0 ? GN_ALL : i0);
+    else if (is(c, "cond")) c->out[0] = gn_cond(a);
     else if (is(c, "tile")) c->out[0] = gn_tile(a, gn_shape_from(c->n_p, p));
     else if (is(c, "repeat")) c->out[0] = gn_repeat(a, p[0], i1);
     else if (is(c, "repeat_flat")) c->out[0] = gn_repeat(a, p[0], GN_ALL);
@@ -83,6 +89,12 @@ static gn_array *grad_edge(gn_array *a) { return pad(a, GN_PAD_EDGE); }
 static gn_array *grad_reflect(gn_array *a) { return pad(a, GN_PAD_REFLECT); }
 static gn_array *grad_symmetric(gn_array *a) { return pad(a, GN_PAD_SYMMETRIC); }
 static gn_array *grad_wrap(gn_array *a) { return pad(a, GN_PAD_WRAP); }
+static gn_array *grad_places(gn_array *a) {
+    gn_array *turned = gn_rot90(a, 1, 0, 1), *diagonal = gn_diag(gn_at(a, 1), -2), *fill = gn_masked_fill(a, gn_gt_s(a, 0.2), 0.5);
+    return gn_add(gn_sum(gn_mul(turned, gn_square(gn_transpose(a))), GN_ALL),
+                  gn_add(gn_sum(gn_square(diagonal), GN_ALL), gn_mul(fill, gn_sum(gn_diag(a, 1), GN_ALL))));
+}
+static gn_array *grad_cond(gn_array *a) { return gn_cond(a); }
 static gn_array *grad_diff(gn_array *a) { return gn_diff(a, 2, 1); }
 static gn_array *grad_window(gn_array *a) { return gn_sliding_window(gn_sliding_window(a, 3, -1), 2, 0); }
 static gn_array *grad_parts(gn_array *a) {
@@ -127,7 +139,7 @@ static const arrangement arrangements[] = {
     {"nan", grad_nan},         {"average", grad_average},     {"cov", grad_cov},       {"ptp", grad_ptp},
     {"clip", grad_clip},       {"elements", grad_elements},   {"kron", grad_kron},     {"cross", grad_cross},
     {"norms", grad_norms},     {"singular", grad_singular},   {"pinv", grad_pinv},     {"lstsq", grad_lstsq},
-    {"power", grad_power},
+    {"power", grad_power},     {"places", grad_places},       {"cond", grad_cond},
     {"roll", grad_roll},       {"tile", grad_tile},           {"repeat", grad_repeat}, {"constant", grad_constant},
     {"edge", grad_edge},       {"reflect", grad_reflect},     {"symmetric", grad_symmetric}, {"wrap", grad_wrap},
     {"diff", grad_diff},       {"window", grad_window},       {"parts", grad_parts},

@@ -716,6 +716,25 @@ static gn_array *call_facts(calls *c) {
     return NULL;
 }
 
+static gn_array *call_index_arrays(calls *c, bool writes) {
+    gn_array *a = any_of(c), *list[2];
+    const int count = c->wild ? small(c, 1) : 1;
+    list[0] = c->find(c, INDEX, 1);
+    list[1] = c->find(c, INDEX, 2);
+    if (count > 2) return gn_index_arrays(a, NULL, 0);
+    if (!writes) return gn_index_arrays(a, list, count);
+    a = gn_copy(a);
+    gn_assign_arrays(a, list, count, c->wild ? second(c) : gn_ones(c->g, GN_F32, GN_SHAPE()));
+    return a;
+}
+
+static gn_array *call_multi_index(calls *c) {
+    gn_array *list[2];
+    list[0] = c->find(c, INDEX, 1);
+    list[1] = gn_mul_s(list[0], 1.0);
+    return gn_ravel_multi_index(list, 2, c->wild ? shape(c) : GN_SHAPE(3, 4));
+}
+
 // X(name, flags, expression)
 #define CALLS(X)                                                                                   \
     X(gn_array_from, HUGE_OK, call_from(c))                                                        \
@@ -773,6 +792,32 @@ static gn_array *call_facts(calls *c) {
     X(gn_scatter_add, 0, gn_scatter_add(any_of(c), along(c), second(c), small(c, 0)))              \
     X(gn_scatter_max, 0, gn_scatter_max(floats(c), along(c), second(c), small(c, 0)))              \
     X(gn_scatter_min, ALIKE, gn_scatter_min(floats(c), along(c), second(c), small(c, 0)))          \
+    X(gn_index_arrays, 0, call_index_arrays(c, false))                                             \
+    X(gn_assign_arrays, SEVERAL, call_index_arrays(c, true))                                       \
+    X(gn_ravel_multi_index, SEVERAL, call_multi_index(c))                                          \
+    X(gn_unravel_index, 0, gn_unravel_index(c->find(c, INDEX, 1), c->wild ? shape(c) : GN_SHAPE(3, 2, 2)))  \
+    X(gn_rot90, HUGE_OK, gn_rot90(any_of(c), small(c, 1), small(c, 0), small(c, 1)))               \
+    X(gn_diag, 0, gn_diag(c->wild && draw(2) ? any_of(c) : c->find(c, ROW, 0), whole(c, 1)))       \
+    X(gn_masked_fill, HUGE_OK, gn_masked_fill(any_of(c), c->find(c, TRUTH, 2), number(c, 1.0)))    \
+    X(gn_nanargmin, 0, gn_nanargmin(floats(c), axes(c)))                                           \
+    X(gn_nanargmax, ALIKE, gn_nanargmax(floats(c), axes(c)))                                       \
+    X(gn_nancumsum, 0, gn_nancumsum(floats(c), axes(c)))                                           \
+    X(gn_nancumprod, ALIKE, gn_nancumprod(floats(c), axes(c)))                                     \
+    X(gn_nanmedian, 0, gn_nanmedian(floats(c), axes(c)))                                           \
+    X(gn_nanquantile, ALIKE, gn_nanquantile(floats(c), c->wild && draw(2) ? (double)draw(9) / 7 : 0.3, axes(c)))  \
+    X(gn_nanpercentile, ALIKE, gn_nanpercentile(floats(c), number(c, 30.0), axes(c)))              \
+    X(gn_cond, SLOW, gn_cond(floats(c)))                                                           \
+    X(gn_gradient, 0, gn_gradient(floats(c), c->wild && draw(2) ? c->find(c, ROW, 1) : NULL, number(c, 2.0), small(c, 0)))  \
+    X(gn_trapezoid, 0, gn_trapezoid(floats(c), c->wild && draw(2) ? second(c) : NULL, number(c, 2.0), small(c, 0)))  \
+    X(gn_unwrap, 0, gn_unwrap(floats(c), small(c, 0)))                                             \
+    X(gn_polyfit, SLOW, gn_polyfit(c->find(c, ROW, 0), c->wild && draw(2) ? second(c) : c->find(c, ROW, 1), c->wild ? (int)few(c, 3) : 2)) \
+    X(gn_polyval, 0, gn_polyval(c->find(c, ROW, 0), second(c)))                                    \
+    X(gn_vander, 0, gn_vander(c->find(c, ROW, 0), few(c, 3), c->wild && draw(2)))                  \
+    X(gn_hanning, HUGE_OK, gn_hanning(c->g, type(c, GN_F32), few(c, 9)))                           \
+    X(gn_hamming, HUGE_OK | ALIKE, gn_hamming(c->g, type(c, GN_F32), few(c, 9)))                   \
+    X(gn_blackman, HUGE_OK | ALIKE, gn_blackman(c->g, type(c, GN_F32), few(c, 9)))                 \
+    X(gn_conv_transpose1d, SEVERAL | ALIKE, call_conv(c, gn_conv_transpose1d, -1))                 \
+    X(gn_conv_transpose3d, SEVERAL | ALIKE, call_conv(c, gn_conv_transpose3d, -3))                 \
     X(gn_nonzero, 0, gn_nonzero(any_of(c)))                                                        \
     X(gn_flatnonzero, 0, gn_flatnonzero(any_of(c)))                                                \
     X(gn_compress, 0, gn_compress(c->find(c, ROW, 0), any_of(c), axes(c)))           \

@@ -5,7 +5,7 @@
 
 // ---- against NumPy
 
-enum { MOST = 3 };
+enum { MOST = 5 };
 
 typedef struct index_case {
     char name[32];
@@ -31,6 +31,10 @@ static gn_array *apply(const index_case *c) {
     if (is(c, "repeat_counts")) return gn_repeat_counts(a, b, axis);
     if (is(c, "repeat_counts_flat")) return gn_repeat_counts(a, b, GN_ALL);
     if (is(c, "mask")) return gn_mask(a, b);
+    if (is(c, "index_arrays")) return gn_index_arrays(a, c->in + 1, axis);
+    if (is(c, "assign_arrays")) return gn_assign_arrays(a, c->in + 1, axis, c->in[axis + 1]) == GN_OK ? a : NULL;
+    if (is(c, "ravel_multi_index")) return gn_ravel_multi_index(c->in + 1, axis, gn_shape_of(a));
+    if (is(c, "unravel_index")) return gn_unravel_index(b, gn_shape_of(a));
     if (is(c, "assign_mask")) return gn_assign_mask(a, b, c->in[2]) == GN_OK ? a : NULL;
     fail_msg("%s is not known", c->name);
     return NULL;

@@ -577,14 +577,14 @@ static gn_array *op_ConvTranspose(node *n) {
     const bool same = says(n, "auto_pad", "SAME_UPPER", false), lower = says(n, "auto_pad", "SAME_LOWER", false);
     gn_conv_options o;
     memset(&o, 0, sizeof o);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         o.strides[i] = i < b.axes ? b.stride[i] : 1;
         o.dilations[i] = i < b.axes ? b.dilation[i] : 1;
     }
     o.groups = integer(n, "group", 1);
-    gn_array *y = b.axes == 1 ? gn_conv_transpose2d(gn_expand_dims(x, 3), gn_expand_dims(w, 3), NULL, &o)
-                              : gn_conv_transpose2d(x, w, NULL, &o);
-    if (b.axes == 1) y = gn_squeeze(y, 3);
+    gn_array *y = b.axes == 1   ? gn_conv_transpose1d(x, w, NULL, &o)
+                  : b.axes == 2 ? gn_conv_transpose2d(x, w, NULL, &o)
+                                : gn_conv_transpose3d(x, w, NULL, &o);
     for (int i = 0; i < b.axes; i++) {
         const int64_t reach = gn_dim(y, 2 + i), behind = more != NULL ? more->integer[i] : 0;
         int64_t front = b.front[i], size = reach + behind - b.front[i] - b.back[i], widths[10] = {0};

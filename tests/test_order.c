@@ -13,6 +13,11 @@ static bool apply(array_case *c) {
     c->n_out = 1;
     if (is(c, "cumsum")) c->out[0] = gn_cumsum(a, axis);
     else if (is(c, "cumprod")) c->out[0] = gn_cumprod(a, axis);
+    else if (is(c, "nancumsum")) c->out[0] = gn_nancumsum(a, axis);
+    else if (is(c, "nancumprod")) c->out[0] = gn_nancumprod(a, axis);
+    else if (is(c, "nanmedian")) c->out[0] = gn_nanmedian(a, set);
+    else if (is(c, "nanquantile")) c->out[0] = gn_nanquantile(a, c->x[0], set);
+    else if (is(c, "nanpercentile")) c->out[0] = gn_nanpercentile(a, c->x[0], set);
     else if (is(c, "cummax")) c->out[0] = gn_cummax(a, axis);
     else if (is(c, "cummin")) c->out[0] = gn_cummin(a, axis);
     else if (is(c, "logcumsumexp")) c->out[0] = gn_logcumsumexp(a, axis);
@@ -87,6 +92,11 @@ static gn_array *grad_topk(gn_array *a) { return gn_add(gn_topk(a, 2, 0, NULL), 
 static gn_array *grad_quantile(gn_array *a) {
     return gn_add(gn_mul(gn_median(a, 1), gn_quantile(a, 0.4, 1)), gn_mul(gn_median(a, GN_ALL), gn_percentile(a, 12, GN_ALL)));
 }
+static gn_array *grad_nan_quantile(gn_array *a) {
+    gn_array *x = gn_where(gn_lt_s(a, -0.7), gn_full_like(a, NAN), a);
+    gn_array *y = gn_mul(gn_nanmedian(x, 1), gn_add(gn_nanquantile(x, 0.4, 1), gn_nanpercentile(x, 12, GN_ALL)));
+    return gn_add(y, gn_sum(gn_mul(gn_nancumsum(x, 1), gn_nancumprod(x, 0)), 1));
+}
 static gn_array *grad_interp(gn_array *a) {
     gn_array *points = gn_linspace(gn_context_of(a), GN_F64, -1.02, 0.9, 4);
     return gn_interp(a, points, gn_square(gn_slice(gn_reshape(a, GN_SHAPE(12)), 0, 0, 4, 1)));
@@ -98,7 +108,7 @@ static void test_gradients(void **state) {
         test_function fn;
     } own[] = {{"cumsum", grad_cumsum},     {"cumprod", grad_cumprod},   {"zeros", grad_zeros}, {"extremes", grad_extremes},
                {"logcumsumexp", grad_logcumsumexp}, {"sort", grad_sort}, {"quantile", grad_quantile}, {"interp", grad_interp},
-               {"topk", grad_topk}};
+               {"topk", grad_topk}, {"nan quantile", grad_nan_quantile}};
     gn_context *g = (gn_context *)*state;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) test_derivatives(g, own[i].name, own[i].fn);
     // Of equal ones the last gets it; a product's zeros leave the others a slope; all of -inf has none.

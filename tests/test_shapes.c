@@ -19,6 +19,7 @@ enum {
     SHAPE = 1 << GN_ERROR_SHAPE,
     MEMORY = 1 << GN_ERROR_OUT_OF_MEMORY,
     ARGUMENT = 1 << GN_ERROR_ARGUMENT,
+    DTYPE = 1 << GN_ERROR_DTYPE,
     UNSUPPORTED = 1 << GN_ERROR_UNSUPPORTED
 };
 
@@ -436,6 +437,79 @@ static void test_compositions(void **state) {
     expect_values(log, 0, 0);
 }
 
+// Samples along an axis, places by several indices.
+static void test_samples(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *none = gn_empty(g, GN_F32, GN_SHAPE(H, 0)), *row = gn_arange(g, GN_F32, 0, 3, 1), *huge = wide(g, GN_F32, GN_SHAPE(P * P / 16));
+    gn_array *nobody = gn_empty(g, GN_F32, GN_SHAPE(0)), *eight = gn_ones(g, GN_F32, GN_SHAPE(1, 1, 1, 1, 1, 1, 1, 1)), *deep = gn_zeros(g, GN_I32, GN_SHAPE(1, 1));
+    gn_array *index[9], *places = gn_zeros(g, GN_I64, GN_SHAPE(0, H));
+    for (int i = 0; i < 9; i++) index[i] = gn_full(g, GN_I32, GN_SHAPE(2), 1);
+    expect_shape(gn_eval(gn_gradient(none, NULL, 1, 0)), H, 0);
+    FAILS(SHAPE, "gn_gradient", gn_gradient(none, NULL, 1, 1));
+    FAILS(SHAPE, "gn_gradient", gn_gradient(none, row, 1, 0));
+    FAILS(MEMORY, "gn_gradient", gn_eval(gn_gradient(huge, NULL, 1, 0)));
+    expect_values(gn_trapezoid(nobody, NULL, 1, 0), 0);
+    expect_shape(gn_eval(gn_trapezoid(none, NULL, 1, 0)), 0);
+    FAILS(SHAPE, "gn_trapezoid", gn_trapezoid(none, row, 1, 1));
+    FAILS(ARGUMENT, "gn_trapezoid", gn_trapezoid(none, NULL, 1, 2));
+    expect_shape(gn_eval(gn_unwrap(none, 0)), H, 0);
+    expect_shape(gn_eval(gn_unwrap(none, 1)), H, 0);
+    FAILS(SHAPE, "gn_polyfit", gn_polyfit(nobody, nobody, 0));
+    FAILS(SHAPE | MEMORY, "gn_polyfit", gn_polyfit(row, row, INT32_MAX));
+    expect_shape(gn_eval(gn_polyval(nobody, none)), H, 0);
+    FAILS(SHAPE, "gn_polyval", gn_polyval(huge, row));
+    FAILS(SHAPE, "gn_vander", gn_vander(row, H, true));
+    FAILS(SHAPE, "gn_vander", gn_vander(none, 2, true));
+    expect_shape(gn_vander(nobody, P, true), 0, P);
+    expect_shape(gn_vander(row, 0, false), 3, 0);
+    expect_shape(gn_hanning(g, GN_F32, 0), 0);
+    FAILS(SHAPE, "gn_hamming", gn_hamming(g, GN_F64, -1));
+    FAILS(SHAPE | MEMORY, "gn_blackman", gn_blackman(g, GN_F64, H));
+    expect_shape(gn_diag(none, -5), H > 5 ? 0 : 1);
+    FAILS(SHAPE, "gn_diag", gn_diag(row, INT64_MIN));
+    FAILS(SHAPE, "gn_diag", gn_diag(row, P * 2));
+    FAILS(SHAPE, "gn_diag", gn_diag(eight, 0));
+    expect_shape(gn_rot90(none, INT32_MIN + 1, 0, 1), 0, H);
+    FAILS(ARGUMENT, "gn_rot90", gn_rot90(none, 1, 1, -1));
+    FAILS(ARGUMENT, "gn_rot90", gn_rot90(row, 1, 0, 1));
+    expect_shape(gn_eval(gn_masked_fill(none, gn_zeros(g, GN_BOOL, GN_SHAPE(0)), 2)), H, 0);
+    FAILS(SHAPE, "gn_masked_fill", gn_masked_fill(none, gn_zeros(g, GN_BOOL, GN_SHAPE(3)), 2));
+    FAILS(ARGUMENT, "gn_masked_fill", gn_masked_fill(gn_zeros(g, GN_I8, GN_SHAPE(3)), gn_zeros(g, GN_BOOL, GN_SHAPE(3)), 200));
+    FAILS(SHAPE, "gn_nanargmax", gn_nanargmax(none, 1));
+    FAILS(SHAPE, "gn_nanargmin", gn_nanargmin(nobody, GN_ALL));
+    expect_shape(gn_eval(gn_nancumsum(none, 0)), H, 0);
+    expect_shape(gn_eval(gn_nancumprod(none, GN_ALL)), 0);
+    expect_shape(gn_nanmedian(none, 0), 0);
+    expect_values(gn_nanquantile(nobody, 0.5, GN_KEEP(0)), NAN);
+    FAILS(ARGUMENT, "gn_nanpercentile", gn_nanpercentile(row, 101, 0));
+    FAILS(SHAPE, "gn_cond", gn_cond(row));
+    FAILS(SHAPE, "gn_cond", gn_cond(gn_transpose(gn_slice(none, 0, 0, 3, 1))));
+    FAILS(ARGUMENT, "gn_index_arrays", gn_index_arrays(row, index, 0));
+    FAILS(ARGUMENT, "gn_index_arrays", gn_index_arrays(row, index, 2));
+    FAILS(ARGUMENT, "gn_index_arrays", gn_index_arrays(eight, index, 9));
+    FAILS(SHAPE, "gn_index_arrays", gn_index_arrays(eight, &deep, 1));
+    FAILS(SHAPE, "gn_index_arrays", gn_index_arrays(gn_transpose(none), index, 1));
+    FAILS(ARGUMENT, "gn_index_arrays", gn_index_arrays(nobody, index, 1));
+    expect_shape(gn_index_arrays(none, &places, 1), 0, H, 0);
+    index[8] = row;
+    FAILS(DTYPE, "gn_index_arrays", gn_index_arrays(row, &index[8], 1));
+    assert_int_equal(gn_assign_arrays(row, index, 1, gn_zeros(g, GN_F32, GN_SHAPE(3))), GN_ERROR_SHAPE);
+    FAILS(SHAPE, "gn_assign_arrays", NULL);
+    assert_int_equal(gn_assign_arrays(row, index, 1, NULL), GN_ERROR_ARGUMENT);
+    FAILS(ARGUMENT, "gn_assign_arrays", NULL);
+    assert_int_equal(gn_assign_arrays(row, index, 1, gn_full(g, GN_F32, GN_SHAPE(), 7)), GN_OK);
+    expect_values(row, 0, 7, 2);
+    FAILS(SHAPE, "gn_ravel_multi_index", gn_ravel_multi_index(index, 2, GN_SHAPE(H, H)));
+    FAILS(ARGUMENT, "gn_ravel_multi_index", gn_ravel_multi_index(index, 2, GN_SHAPE(3)));
+    expect_values(gn_ravel_multi_index(index, 3, GN_SHAPE(2, P, 5)), (double)(P + 1) * 5 + 1, (double)(P + 1) * 5 + 1);
+    expect_values(gn_ravel_multi_index(index, 2, GN_SHAPE(1, 5)), 5, 5);
+    FAILS(SHAPE, "gn_unravel_index", gn_unravel_index(index[0], GN_SHAPE()));
+    FAILS(SHAPE, "gn_unravel_index", gn_unravel_index(index[0], GN_SHAPE(-1)));
+    FAILS(DTYPE, "gn_unravel_index", gn_unravel_index(row, GN_SHAPE(3)));
+    FAILS(SHAPE, "gn_unravel_index", gn_unravel_index(gn_zeros(g, GN_I32, GN_SHAPE(1, 1, 1, 1, 1, 1, 1, 1)), GN_SHAPE(3)));
+    expect_shape(gn_eval(gn_unravel_index(places, GN_SHAPE(3, 2))), 2, 0, H);
+}
+
 // Scans, sorts and what stands on them.
 static void test_orders(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -603,6 +677,8 @@ static void test_layers(void **state) {
     expect_shape(gn_eval(gn_conv2d(none, w, NULL, NULL)), 0, 4, H / 4 - 1, H / 4 - 1);
     FAILS(SHAPE, "gn_conv2d", gn_conv2d(gn_zeros(g, GN_F32, GN_SHAPE(0, 3, H, H)), w, NULL, NULL));
     expect_shape(gn_eval(gn_conv_transpose2d(gn_zeros(g, GN_F32, GN_SHAPE(0, 4, 5, 5)), w, NULL, NULL)), 0, 3, 6, 6);
+    expect_shape(gn_eval(gn_conv_transpose1d(gn_zeros(g, GN_F32, GN_SHAPE(0, 1, P)), gn_ones(g, GN_F32, GN_SHAPE(1, 1, 2)), NULL, NULL)), 0, 1, P + 1);
+    FAILS(SHAPE, "gn_conv_transpose3d", gn_conv_transpose3d(none, w, NULL, NULL));
     FAILS(SHAPE, "gn_conv2d", gn_conv2d(blank, w, NULL, NULL));
     FAILS(MEMORY, "gn_conv2d", gn_conv2d(gn_zeros(g, GN_F32, GN_SHAPE(1, 3, 2, 2)), many, NULL, NULL));
     FAILS(SHAPE, "gn_conv1d", gn_conv1d(one, gn_expand_dims(line, 0), NULL, NULL));
@@ -1211,7 +1287,7 @@ static void test_all_are_here(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_makers),       GN_TEST(test_counts),   GN_TEST(test_elementwise), GN_TEST(test_views),    GN_TEST(test_arrangements), GN_TEST(test_compositions), GN_TEST(test_orders),
+        GN_TEST(test_makers),       GN_TEST(test_counts),   GN_TEST(test_elementwise), GN_TEST(test_views),    GN_TEST(test_arrangements), GN_TEST(test_compositions), GN_TEST(test_samples), GN_TEST(test_orders),
         GN_TEST(test_reductions),   GN_TEST(test_losses), GN_TEST(test_layers), GN_TEST(test_images), GN_TEST(test_products), GN_TEST(test_matrices),    GN_TEST(test_transforms),
         GN_TEST(test_convolutions), GN_TEST(test_padding),  GN_TEST(test_unwritten),   GN_TEST(test_arguments),
         cmocka_unit_test(test_transform_allocations), cmocka_unit_test(test_fork), cmocka_unit_test(test_all_are_here)};

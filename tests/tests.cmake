@@ -83,7 +83,7 @@ elseif(GPUNUM_PYTHON)
     list(APPEND common "GN_CASES=${PROJECT_BINARY_DIR}/cases")
     file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/cases)
     execute_process(COMMAND ${GPUNUM_PYTHON} -c "import scipy" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
-    set(names ops print create random views arrays order index linalg)
+    set(names ops print create random views arrays order index curves linalg)
     if(NOT failed)
         list(APPEND names fft)
     elseif(GPUNUM_REQUIRE_ALL)
@@ -307,7 +307,7 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
         option(GPUNUM_TEST_DAWN_MORE "More of the tests through Dawn, half an hour of them" OFF)
         if(GPUNUM_TEST_DAWN_MORE)
             # random asks NumPy while it runs, which cannot be started from under another C library.
-            list(APPEND suites array arrays autograd complex create epilogue fft leaves losses matmul norm ops order pool prologue
+            list(APPEND suites array arrays autograd complex create curves epilogue fft leaves losses matmul norm ops order pool prologue
                 sequences train)
         endif()
         # Random programs, whose texts Tint reads.

@@ -207,6 +207,9 @@ def convolutions():
         "conv3d": ((1, 2, 4, 3, 5), (3, 2, 2, 3, 2), 3, lambda x, w, b: f.conv3d(x, w, b, stride=(1, 2, 3), padding=1)),
         "conv_transpose2d": ((2, 4, 3, 4), (4, 2, 3, 2), 4, lambda x, w, b: f.conv_transpose2d(
             x, w, b, stride=(2, 3), padding=(1, 0), output_padding=(1, 2), groups=2, dilation=(2, 1))),
+        "conv_transpose1d": ((2, 4, 5), (4, 3, 3), 3, lambda x, w, b: f.conv_transpose1d(x, w, b, stride=2, padding=1, output_padding=1)),
+        "conv_transpose3d": ((1, 2, 2, 3, 2), (2, 2, 2, 2, 3), 2, lambda x, w, b: f.conv_transpose3d(
+            x, w, b, stride=(1, 2, 2), padding=(1, 0, 1))),
     }
 
     def of(*shape, scale=2.0, shift=-1.0):

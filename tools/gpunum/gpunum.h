@@ -27,6 +27,7 @@ extern "C" {
 #include "api/watch.h"               // Profiles in Chrome's trace format
 #include "api/host.h"                // Sharing with other libraries and with a program that has its own Vulkan device
 #include "api/transforms.h"          // Fourier, cosine and sine transforms, complex numbers, convolution
+#include "api/curves_api.h"          // Derivatives, integrals and polynomials of samples, windows
 #ifdef __cplusplus
 } // extern "C"
 #endif
@@ -196,6 +197,7 @@ GNI_O1_END
 GNI_OS_BEGIN
 #include "linalg/products.h"         // Kronecker and cross products, norms, powers, pseudo-inverses
 #include "ops/fft.h"                 // The public transforms
+#include "ops/curves.h"              // Derivatives, integrals and polynomials of samples, windows
 GNI_OS_END
 GNI_O1_BEGIN
 #include "ops/random_ops.h"          // Random arrays

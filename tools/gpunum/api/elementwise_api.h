@@ -131,6 +131,7 @@ GPUNUM_API gn_array *gn_leaky_relu(gn_array *a, double slope);               // 
 GPUNUM_API gn_array *gn_elu(gn_array *a, double alpha);                      // a, or alpha (exp(a) - 1) below 0
 GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high);         // min(max(a, low), high)
 GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b); // a where true, else b
+GPUNUM_API gn_array *gn_masked_fill(gn_array *a, gn_array *mask, double value); // that number where true, else a; a's dtype
 GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c);           // a * b + c
 GPUNUM_API gn_array *gn_lerp(gn_array *a, gn_array *b, gn_array *t);          // a + t * (b - a)
 // These numbers for NaN and the infinities; NaN as posinf or neginf stands for the largest number of the dtype.

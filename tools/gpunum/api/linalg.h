@@ -34,6 +34,8 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
 // Diagonal j - i = k of (..., n, m) as a view, its sum, and the elements on and below (j - i <= k) or on and
 // above it with zeros elsewhere.
 GPUNUM_API gn_array *gn_diagonal(gn_array *a, int64_t k);
+// The other way round: of (n) the matrix of n + |k| rows with `a` on diagonal k, and zeros; of a matrix a copy of it.
+GPUNUM_API gn_array *gn_diag(gn_array *a, int64_t k);
 GPUNUM_API gn_array *gn_trace(gn_array *a, int64_t k); // integers sum to int64
 GPUNUM_API gn_array *gn_tril(gn_array *a, int64_t k);
 GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
@@ -85,6 +87,7 @@ GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet);
 // The pseudo-inverse (..., n, m). Singular values up to rtol times the largest count as 0; rtol below 0 stands for the
 // larger of m and n times the dtype's epsilon. The derivative is that of matrices whose rank stays.
 GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol);
+GPUNUM_API gn_array *gn_cond(gn_array *a); // the largest singular value over the smallest; infinite where that is 0
 GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol); // int64: how many singular values count
 // The shortest x for which a x - b is the shortest: a (..., m, n), b (m) or (..., m, k).
 // Into *residuals and *rank, unless they are NULL, go the sums of squares of a x - b, (...) or (..., k), and gn_matrix_rank

@@ -15,6 +15,8 @@ GPUNUM_API gn_array *gn_cumprod(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cummax(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_cummin(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_logcumsumexp(gn_array *a, gn_axes axis); // integers give float32
+GPUNUM_API gn_array *gn_nancumsum(gn_array *a, gn_axes axis); // NaN counts as 0, and as 1
+GPUNUM_API gn_array *gn_nancumprod(gn_array *a, gn_axes axis);
 
 // Sorted along one axis, or with GN_ALL the raveled array. Equal elements keep their order, also in descending order; NaN
 // comes last in both. Indices are int64. Sorted themselves, zeros with a minus sign count as less than those without.
@@ -33,6 +35,10 @@ GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis);
 GPUNUM_API gn_array *gn_median(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes);
 GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes);
+// Of the elements that are no NaN.
+GPUNUM_API gn_array *gn_nanmedian(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_nanquantile(gn_array *a, double q, gn_axes axes);
+GPUNUM_API gn_array *gn_nanpercentile(gn_array *a, double percent, gn_axes axes);
 
 // Where values go into a sorted 1-d array to keep it sorted: in front of equal elements, with `right` behind them.
 GPUNUM_API gn_array *gn_searchsorted(gn_array *sorted, gn_array *values, bool right);

@@ -42,6 +42,9 @@ GPUNUM_API gn_array *gn_nanmax(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, double ddof);
 GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, double ddof);
+// Of nothing but NaN the first one's index.
+GPUNUM_API gn_array *gn_nanargmin(gn_array *a, gn_axes axis);
+GPUNUM_API gn_array *gn_nanargmax(gn_array *a, gn_axes axis);
 // Of variables in rows and observations in columns (variables, variables); 0-d of one variable, as a 1-d array is. NumPy's
 // ddof is 1.
 GPUNUM_API gn_array *gn_cov(gn_array *a, int ddof);

@@ -104,7 +104,7 @@ typedef struct gn_conv_options {
     int64_t strides[3], pads[3], dilations[3]; // by axis: count instead of the number where one of the three is not 0
     int64_t groups;                            // 0 = 1; as many as channels: depthwise
     bool same;                                 // y as large as x: pads, where uneven more behind. Stride 1
-    int64_t output_pad, output_pads[3];        // gn_conv_transpose2d alone: so much more at the end of each axis
+    int64_t output_pad, output_pads[3];        // transposed ones alone: so much more at the end of each axis
 } gn_conv_options;
 // x (n, in, spatial axes...) or without n, w (out, in / groups, kernel axes...), b (out) or NULL: (n, out, ...). x and w are
 // float arrays. Computed when called, without an array of windows on the CPU; on a GPU in pieces whose windows take 64 MiB
@@ -112,8 +112,11 @@ typedef struct gn_conv_options {
 GPUNUM_API gn_array *gn_conv1d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 GPUNUM_API gn_array *gn_conv2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 GPUNUM_API gn_array *gn_conv3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
-// What takes gn_conv2d's gradient back to its x: x (n, in, h, w), w (in, out / groups, kh, kw).
+// What takes gn_conv1d's, gn_conv2d's and gn_conv3d's gradients back to their x: x (n, in, spatial axes...), w (in,
+// out / groups, kernel axes...).
+GPUNUM_API gn_array *gn_conv_transpose1d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 GPUNUM_API gn_array *gn_conv_transpose2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
+GPUNUM_API gn_array *gn_conv_transpose3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 
 // Pooling of x (..., h, w), a float array with axes in front of these two or without: as in PyTorch.
 typedef struct gn_pool_options {

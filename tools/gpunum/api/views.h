@@ -23,6 +23,8 @@ GPUNUM_API gn_array *gn_slice(gn_array *a, int axis, int64_t start, int64_t stop
 GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript);
 GPUNUM_API gn_array *gn_at(gn_array *a, int64_t i); // a[i]: an axis less; -1 is the last one
 GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes);
+// Turned by k right angles from axis1 towards axis2: of (h, w), by 1, counterclockwise.
+GPUNUM_API gn_array *gn_rot90(gn_array *a, int k, int axis1, int axis2);
 
 // Writes `value` to the elements of `a`, a view mostly: gn_assign(gn_index(x, "::2"), y) is x[::2] = y. It broadcasts to a's
 // shape and is converted as by gn_cast; where both share memory the old values are written. All that shows that memory has
@@ -50,6 +52,16 @@ GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *valu
 GPUNUM_API gn_array *gn_scatter_add(gn_array *a, gn_array *indices, gn_array *values, int axis);
 GPUNUM_API gn_array *gn_scatter_max(gn_array *a, gn_array *indices, gn_array *values, int axis);
 GPUNUM_API gn_array *gn_scatter_min(gn_array *a, gn_array *indices, gn_array *values, int axis);
+
+// a[i, j, ...] and a[i, j, ...] = value: an integer array for each of the first `count` axes, which broadcast together; their
+// shape takes the place of those axes. Of equal places the last value is written, as by gn_assign.
+GPUNUM_API gn_array *gn_index_arrays(gn_array *a, gn_array *const *indices, int count);
+GPUNUM_API gn_status gn_assign_arrays(gn_array *a, gn_array *const *indices, int count, gn_array *value);
+// The int64 numbers of such places in C order, as gn_take and the scatters count in a raveled array of shape s, which has an
+// axis for each; where one is out of range as many as there are elements. And back: (rank, ...), row i has the indices on
+// axis i.
+GPUNUM_API gn_array *gn_ravel_multi_index(gn_array *const *indices, int count, gn_shape s);
+GPUNUM_API gn_array *gn_unravel_index(gn_array *a, gn_shape s);
 
 // What is true. The shapes of these results depend on values, for which they wait: GN_ERROR_UNSUPPORTED while a host
 // records. Places of elements that are not 0, int64: row i has the indices on axis i (NumPy's tuple), in C order; or of the

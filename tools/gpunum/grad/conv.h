@@ -1222,6 +1222,12 @@ GPUNUM_API gn_array *gn_conv2d(gn_array *x, gn_array *w, gn_array *b, const gn_c
 GPUNUM_API gn_array *gn_conv3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
     return gni_conv_public("gn_conv3d", x, w, b, options, 3, false);
 }
+GPUNUM_API gn_array *gn_conv_transpose1d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
+    return gni_conv_public("gn_conv_transpose1d", x, w, b, options, 1, true);
+}
 GPUNUM_API gn_array *gn_conv_transpose2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
     return gni_conv_public("gn_conv_transpose2d", x, w, b, options, 2, true);
+}
+GPUNUM_API gn_array *gn_conv_transpose3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
+    return gni_conv_public("gn_conv_transpose3d", x, w, b, options, 3, true);
 }

@@ -142,6 +142,15 @@ GPUNUM_API gn_array *gn_svdvals(gn_array *a) {
     return g == NULL ? NULL : (gn_scope_begin(g), gni_end_scope(g, gn_svd(a, false, NULL, NULL)));
 }
 
+GPUNUM_API gn_array *gn_cond(gn_array *a) {
+    gn_context *g = gni_begin("gn_cond", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *s = gn_svd(a, false, NULL, NULL), *least = s == NULL ? NULL : gn_min(s, -1);
+    gn_array *none = gn_eq_s(least, 0.0);
+    return gni_end_scope(g, gni_nan_as(gn_div(gn_max(s, -1), gni_nan_as(least, none, 1.0)), none, GNI_INF));
+}
+
 // Which singular values count: those above rtol times the largest; below 0 stands for the larger extent times epsilon.
 static gn_array *gni_singular(const gn_array *a, gn_array *s, double rtol) {
     if (s == NULL) return NULL;

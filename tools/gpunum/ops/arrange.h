@@ -51,6 +51,19 @@ GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes) {
     return gni_end_scope(g, set == ~0u ? NULL : y == a ? gn_copy(a) : y);
 }
 
+GPUNUM_API gn_array *gn_rot90(gn_array *a, int k, int axis1, int axis2) {
+    gn_context *g = gni_begin("gn_rot90", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int from = gni_axis(g, "gn_rot90", axis1, a->shape.rank);
+    const int to = from < 0 ? -1 : gni_axis(g, "gn_rot90", axis2, a->shape.rank);
+    gn_array *y = NULL;
+    if (to >= 0 && from == to) gni_fail(g, GN_ERROR_ARGUMENT, "gn_rot90: axis %d twice", axis1);
+    else if (to >= 0) y = k & 1 ? gn_swap_axes(a, from, to) : gn_reshape(a, a->shape);
+    if (y != NULL && (k & 3)) y = gn_flip(y, (k & 3) == 2 ? GN_AXES(from, to) : (k & 3) == 1 ? from : to);
+    return gni_end_scope(g, y);
+}
+
 // ---- repetitions
 
 // A repetition of a single element is a view until here.

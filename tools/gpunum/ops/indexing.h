@@ -210,6 +210,127 @@ GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *valu
     return gni_end_scope(g, gn_where(gn_gt_s(last, 0), new_ones, a));
 }
 
+// ---- places by an index array for each axis
+
+// Their numbers in C order where the first axes are dim, as of gn_ravel_multi_index; int32 or int64, the scope's.
+static gn_array *gni_joined_indices(gn_context *g, const char *fn, gn_array *const *indices, int count, const int64_t *dim,
+                                    int64_t n) {
+    gn_dtype t = n < INT32_MAX ? GN_I32 : GN_I64;
+    gn_array *y = NULL, *inside = NULL;
+    for (int i = 0; i < count; i++)
+        if (dim[i] > INT32_MAX) t = GN_I64;
+    g->no_grad++;
+    for (int i = 0; i < count; i++) {
+        gn_array *k = gni_need_integers(g, fn, indices[i]) ? gni_signed_indices(g, indices[i]) : NULL;
+        gn_array *extent = gn_full_int(g, t, GN_SHAPE(), dim[i]);
+        gn_array *is = gn_logical_and(gn_ge(k, gn_neg(extent)), gn_lt(k, extent));
+        if (k != NULL) k = gn_cast(k, t);
+        k = gn_where(gn_lt_s(k, 0.0), gn_add(k, extent), k);
+        y = i == 0 ? k : gn_add(gn_mul(y, extent), k);
+        inside = i == 0 ? is : gn_logical_and(inside, is);
+        if (y == NULL || inside == NULL) break;
+    }
+    if (y != NULL) y = gn_where(inside, y, gn_full_int(g, t, GN_SHAPE(), n));
+    g->no_grad--;
+    return y;
+}
+
+// `a` with the first axes as one, and the numbers of places on it; ends a call of its own where that fails.
+static gn_context *gni_begin_places(const char *fn, gn_array *a, gn_array *const *indices, int count, gn_array **value,
+                                    gn_array **rows, gn_array **index) {
+    gn_array *in[GN_MAX_RANK + 2];
+    char text[200];
+    int n = 0;
+    if (count > 0 && indices == NULL) return NULL;
+    in[n++] = a;
+    for (int i = 0; i < count && i < GN_MAX_RANK; i++) in[n++] = indices[i];
+    if (value != NULL) in[n++] = *value;
+    gn_context *g = gni_begin(fn, in, n);
+    *rows = *index = NULL;
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_shape s = gn_shape_from(count == 1, a->shape.dim);
+    if (count < 1 || count > a->shape.rank) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d index arrays for %s", fn, count, gni_shape_text(text, sizeof text, &a->shape));
+        return g;
+    }
+    if (count > 1) s.dim[s.rank++] = gni_extent_product(a->shape.dim, count);
+    if (s.dim[0] < 0)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: the first %d axes of %s have too many elements", fn, count,
+                 gni_shape_text(text, sizeof text, &a->shape));
+    else *index = gni_joined_indices(g, fn, indices, count, a->shape.dim, s.dim[0]);
+    for (int i = count; i < a->shape.rank; i++) s.dim[s.rank++] = a->shape.dim[i];
+    if (*index != NULL && (*index)->shape.rank + s.rank - 1 > GN_MAX_RANK)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, (*index)->shape.rank + s.rank - 1,
+                 GN_MAX_RANK);
+    else if (*index != NULL) *rows = count == 1 ? a : gn_reshape(a, s);
+    return g;
+}
+
+GPUNUM_API gn_array *gn_index_arrays(gn_array *a, gn_array *const *indices, int count) {
+    const char *fn = "gn_index_arrays";
+    gn_array *rows, *index;
+    gn_context *g = gni_begin_places(fn, a, indices, count, NULL, &rows, &index);
+    if (g == NULL) return NULL;
+    return gni_end_scope(g, rows == NULL ? NULL : gni_adopt(g, gni_take_any(g, fn, rows, index, 0, false)));
+}
+
+GPUNUM_API gn_status gn_assign_arrays(gn_array *a, gn_array *const *indices, int count, gn_array *value) {
+    const char *fn = "gn_assign_arrays";
+    gn_array *rows = NULL, *index = NULL;
+    gn_context *g = gni_begin_places(fn, a, indices, count, &value, &rows, &index);
+    if (g == NULL) return gni_null_status(a != NULL ? a : value);
+    if (rows != NULL) {
+        gn_shape s = rows->shape, all = index->shape, line = gni_shape_of_rank(s.rank);
+        for (int i = 1; i < s.rank; i++) all.dim[all.rank++] = s.dim[i], line.dim[i] = 1;
+        s.dim[0] = line.dim[0] = gni_elements(&index->shape);
+        gn_array *values = gn_reshape(gn_broadcast_to(value, all), s);
+        gn_array *y = gn_reshape(gn_put_along(rows, gn_reshape(index, line), values, 0), a->shape);
+        if (y != NULL) gni_assign(g, fn, a, y);
+    }
+    gn_scope_end(g);
+    return gni_end_status(g);
+}
+
+GPUNUM_API gn_array *gn_ravel_multi_index(gn_array *const *indices, int count, gn_shape s) {
+    const char *fn = "gn_ravel_multi_index";
+    gn_context *g = count > 0 && indices != NULL ? gni_begin(fn, indices, count) : NULL;
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    char text[200];
+    gn_array *y = NULL;
+    if (gni_shape_ok(g, fn, GN_I8, &s)) {
+        if (count != s.rank)
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d index arrays for %s", fn, count, gni_shape_text(text, sizeof text, &s));
+        else if ((y = gni_joined_indices(g, fn, indices, count, s.dim, gni_elements(&s))) != NULL)
+            y = gn_cast(y, GN_I64);
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_unravel_index(gn_array *a, gn_shape s) {
+    const char *fn = "gn_unravel_index";
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *row[GN_MAX_RANK];
+    if (!gni_need_integers(g, fn, a) || !gni_shape_ok(g, fn, GN_I8, &s)) return gni_end_scope(g, NULL);
+    if (s.rank == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: rank 0 has no axes that an index could be on", fn);
+        return gni_end_scope(g, NULL);
+    }
+    gn_array *k = gni_signed_indices(g, a), *n = gn_full_int(g, GN_I64, GN_SHAPE(), gni_elements(&s));
+    if (k != NULL) k = gn_cast(k, GN_I64);
+    k = gn_where(gn_lt_s(k, 0.0), gn_add(k, n), k);
+    for (int i = s.rank - 1; i > 0; i--) {
+        gn_array *d = gn_full_int(g, GN_I64, GN_SHAPE(), s.dim[i]);
+        row[i] = gn_mod(k, d);
+        k = gn_floor_div(k, d);
+    }
+    row[0] = k; // what is out of range stays so
+    return gni_end_scope(g, gn_stack(row, s.rank, 0));
+}
+
 // ---- what is true
 
 // Of each element in C order whether it is true; the scope's.

@@ -119,6 +119,24 @@ GPUNUM_API gn_array *gn_diagonal(gn_array *a, int64_t k) {
     return gni_diagonal("gn_diagonal", a, k);
 }
 
+GPUNUM_API gn_array *gn_diag(gn_array *a, int64_t k) {
+    gn_context *g = gni_begin("gn_diag", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_shape s = GN_SHAPE(0, 0);
+    char text[200];
+    if (a->shape.rank == 2) return gni_end_scope(g, gn_copy(gni_diagonal("gn_diag", a, k)));
+    if (a->shape.rank == 1) {
+        const int64_t n = a->shape.dim[0];
+        const uint64_t away = k < 0 ? 0 - (uint64_t)k : (uint64_t)k;
+        s.dim[0] = s.dim[1] = away > (uint64_t)(INT64_MAX - n) ? INT64_MAX : n + (int64_t)away;
+        if (gni_shape_ok(g, "gn_diag", a->dtype, &s)) return gni_end_scope(g, gni_scatter_diagonal(g, a, &s, 0, 1, k));
+    } else {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_diag: %s is neither 1-d nor 2-d", gni_shape_text(text, sizeof text, &a->shape));
+    }
+    return gni_end_scope(g, NULL);
+}
+
 GPUNUM_API gn_array *gn_trace(gn_array *a, int64_t k) {
     gn_context *g = gni_begin("gn_trace", &a, 1);
     if (g == NULL) return NULL;

@@ -3,7 +3,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../api/order.h"
 #include "../cpu/cpu_order.h"
 #include "../ops/statistics.h"
 #endif
@@ -318,7 +317,26 @@ GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis) {
 
 // ---- quantiles
 
+// The element at part `q` of the way through each sorted row of x, and the one behind it, as (..., 2); *part is how far it
+// is to the latter. NaN comes last and does not count.
+static gn_array *gni_counted_pair(gn_context *g, const char *fn, gn_array *x, double q, gn_array **part) {
+    const int last = x->shape.rank - 1;
+    const int64_t n = x->shape.dim[last];
+    const gn_dtype t = x->dtype == GN_F64 || n > 1 << 24 ? GN_F64 : GN_F32, i = n < INT32_MAX ? GN_I32 : GN_I64;
+    gn_array *pair[2], *sorted = gni_sorted_axis(g, fn, x, last, 0, n, false, NULL);
+    g->no_grad++;
+    gn_array *most = gn_maximum_s(gn_sub_s(gn_sum(gn_cast(gn_logical_not(gn_isnan(x)), t), GN_KEEP(-1)), 1.0), 0.0);
+    gn_array *at = gn_mul_s(most, q), *first = gn_floor(at);
+    *part = gn_sub(at, first);
+    pair[0] = gn_cast(first, i);
+    pair[1] = gn_cast(gn_ceil(at), i);
+    gn_array *index = gn_concat(pair, 2, -1);
+    g->no_grad--;
+    return gn_take_along(sorted, index, -1);
+}
+
 static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axes, bool middle) {
+    const bool counts = strncmp(fn, "gn_nan", 6) == 0 && a != NULL && gni_has_nan(a->dtype);
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -327,8 +345,8 @@ static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axe
     const int rank = a->shape.rank;
     const uint32_t set = gni_axes(g, fn, axes, rank, &keep);
     if (set != ~0u && !(q >= 0.0 && q <= 1.0))
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not in 0 to %d", fn, strcmp(fn, "gn_percentile") == 0 ? 100.0 * q : q,
-                 strcmp(fn, "gn_percentile") == 0 ? 100 : 1);
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not in 0 to %d", fn, strstr(fn, "percentile") != NULL ? 100.0 * q : q,
+                 strstr(fn, "percentile") != NULL ? 100 : 1);
     if (g->call_failed || !gni_real_only(g, fn, &a, 1)) return gni_end_scope(g, NULL);
     gn_shape s = gn_shape_from(0, NULL);
     const gn_shape out = gni_reduced_shape(&a->shape, set, keep);
@@ -350,16 +368,22 @@ static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axe
                                         : gn_reshape(a, GN_SHAPE(gni_elements(&out), n));
     if (x == NULL) return gni_end_scope(g, NULL);
     const double at = q * (double)(n - 1), first = floor(at), part = at - first;
-    gn_array *y = gni_sorted_axis(g, fn, x, x->shape.rank - 1, (int64_t)first, part > 0.0 ? 2 : 1, false, NULL);
+    gn_array *parts = NULL, *y;
+    if (counts) y = gni_counted_pair(g, fn, x, q, &parts);
+    else y = gni_sorted_axis(g, fn, x, x->shape.rank - 1, (int64_t)first, part > 0.0 ? 2 : 1, false, NULL);
     y = gni_in_moments(y);
-    if (part > 0.0 && middle) {
+    if ((part > 0.0 || counts) && middle) {
         y = gn_mean(y, -1);
+    } else if (counts) {
+        gn_array *low = gn_slice(y, -1, 0, 1, 1), *high = gn_slice(y, -1, 1, 2, 1), *rest = gn_sub(high, low);
+        gn_array *up = gn_add(low, gn_mul(rest, parts)), *down = gn_sub(high, gn_mul(rest, gn_rsub_s(parts, 1.0)));
+        y = gn_where(gn_eq_s(parts, 0.0), low, gn_where(gn_lt_s(parts, 0.5), up, down)); // of infinities low itself
     } else if (part > 0.0) {
         gn_array *low = gn_slice(y, -1, 0, 1, 1), *high = gn_slice(y, -1, 1, 2, 1), *rest = gn_sub(high, low);
         y = part < 0.5 ? gn_add(low, gn_mul_s(rest, part)) : gn_sub(high, gn_mul_s(rest, 1.0 - part));
     }
     y = gn_reshape(y, out);
-    if (gni_is_float(a->dtype)) y = gni_nan_as(y, gn_reshape(gn_any(gn_isnan(x), -1), out), GNI_NAN);
+    if (gni_is_float(a->dtype) && !counts) y = gni_nan_as(y, gn_reshape(gn_any(gn_isnan(x), -1), out), GNI_NAN);
     return gni_end_scope(g, gni_from_moments(y, t));
 }
 
@@ -369,6 +393,13 @@ GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes) {
 }
 GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes) {
     return gni_quantile("gn_percentile", a, percent / 100.0, axes, false);
+}
+GPUNUM_API gn_array *gn_nanmedian(gn_array *a, gn_axes axes) { return gni_quantile("gn_nanmedian", a, 0.5, axes, true); }
+GPUNUM_API gn_array *gn_nanquantile(gn_array *a, double q, gn_axes axes) {
+    return gni_quantile("gn_nanquantile", a, q, axes, false);
+}
+GPUNUM_API gn_array *gn_nanpercentile(gn_array *a, double percent, gn_axes axes) {
+    return gni_quantile("gn_nanpercentile", a, percent / 100.0, axes, false);
 }
 
 // ---- places in sorted arrays

@@ -4,6 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../api/order.h"
 #include "../ops/reduce_ops.h"
 #include "../ops/complex.h"
 #endif
@@ -65,7 +66,7 @@ GPUNUM_API gn_array *gn_average(gn_array *a, gn_array *weights, gn_axes axes) {
 // Whether the dtype has NaN.
 static bool gni_has_nan(gn_dtype t) { return gni_is_float(t) || gni_is_complex(t); }
 
-// `a` with `value` in the place of NaN.
+// `a` with `value` in the place of NaN, or of whatever else is named.
 static gn_array *gni_nan_as(gn_array *a, gn_array *nan, double value) { return gn_where(nan, gn_full_like(a, value), a); }
 
 static gn_array *gni_nan_reduction(const char *fn, gn_array *(*reduce)(gn_array *, gn_axes), gn_array *a, gn_axes axes,
@@ -90,6 +91,19 @@ GPUNUM_API gn_array *gn_nanmax(gn_array *a, gn_axes axes) {
 }
 GPUNUM_API gn_array *gn_nanmin(gn_array *a, gn_axes axes) {
     return gni_nan_reduction("gn_nanmin", gn_min, a, axes, GNI_INF, true);
+}
+
+GPUNUM_API gn_array *gn_nanargmax(gn_array *a, gn_axes axis) {
+    return gni_nan_reduction("gn_nanargmax", gn_argmax, a, axis, -GNI_INF, false);
+}
+GPUNUM_API gn_array *gn_nanargmin(gn_array *a, gn_axes axis) {
+    return gni_nan_reduction("gn_nanargmin", gn_argmin, a, axis, GNI_INF, false);
+}
+GPUNUM_API gn_array *gn_nancumsum(gn_array *a, gn_axes axis) {
+    return gni_nan_reduction("gn_nancumsum", gn_cumsum, a, axis, 0.0, false);
+}
+GPUNUM_API gn_array *gn_nancumprod(gn_array *a, gn_axes axis) {
+    return gni_nan_reduction("gn_nancumprod", gn_cumprod, a, axis, 1.0, false);
 }
 
 // Numbers that are not NaN, as they are counted in x's dtype: there are GPUs that have no int64.
@@ -254,6 +268,16 @@ GPUNUM_API gn_array *gn_nan_to_num(gn_array *a, double nan, double posinf, doubl
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     return gni_end_scope(g, gni_nan_to_num(a, nan, posinf, neginf));
+}
+
+GPUNUM_API gn_array *gn_masked_fill(gn_array *a, gn_array *mask, double value) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = mask;
+    gn_context *g = gni_begin("gn_masked_fill", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_nan_as(a, mask, value));
 }
 
 GPUNUM_API gn_array *gn_clip(gn_array *a, gn_array *low, gn_array *high) {
