@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 static_assert(std::is_constructible<bool, gn::array>::value, "if (y) asks whether y is there");
 static_assert(!std::is_constructible<bool, gn::comparison>::value, "if (a == b) does not compile");
@@ -43,6 +44,10 @@ static void test_make(gn_context *g) {
     CHECK(gn::array(g, {int64_t(1) << 60}).dtype() == GN_I64 && gn::array(g, {uint8_t(7)}).item() == 7);
     gn::array ragged(g, {{1, 2, 3}, {4}});
     CHECK(!ragged && failed(g, GN_ERROR_SHAPE, "array 0 has shape (3,), array 1 has (1,)"));
+    const std::vector<double> numbers = {1.5, -2}, none;
+    CHECK(is(gn::array(g, numbers), {1.5, -2.}) && gn::array(g, numbers).dtype() == GN_F64);
+    CHECK(gn::array(g, none).size() == 0 && gn::array(g, none).to<std::vector<int>>().empty());
+    CHECK(b.to<std::vector<float>>() == std::vector<float>({1, 2, 3, 4, 5, 6}) && gn::array().to<std::vector<int>>().empty());
     float two[2];
     CHECK(a.read(two, 2) != GN_OK && failed(g, GN_ERROR_ARGUMENT, "gn_read"));
 }
