@@ -258,6 +258,53 @@ static void test_assign_refusals(void **state) {
     assert_false(gn_needs_grad(gn_detach(leaf)));
 }
 
+// Places by arrays: what reads the memory, shows it or is it while it is written to.
+static void test_assign_places(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const int32_t some[] = {4, -6, 4};
+    for (int typed = 0; typed < 3; typed++) { // in place, or not
+        const gn_dtype t = typed == 0 ? GN_F32 : typed == 1 ? GN_I32 : GN_I16;
+        gn_array *a = numbers(g, t, 6), *at = gn_array_from(g, GN_I32, GN_SHAPE(3), some), *view = gn_index(a, "::2");
+        gn_array *before = gn_mul_s(a, 10), *shown = gn_add_s(view, 1);
+        assert_int_equal(gn_assign_arrays(a, &at, 1, gn_slice(a, 0, 3, 6, 1)), GN_OK); // of both for place 4 the last
+        expect_values(before, 0, 10, 20, 30, 40, 50);
+        expect_values(shown, 1, 3, 5);
+        expect_values(a, 4, 1, 2, 3, 5, 5);
+        expect_values(view, 4, 2, 5);
+        gn_array *alone = numbers(g, t, 4), *late = gn_mul_s(alone, 2); // nothing else shows its memory
+        assert_int_equal(gn_assign_arrays(alone, &at, 1, late), GN_ERROR_SHAPE);
+        expect_error(g, GN_ERROR_SHAPE, NULL);
+        if (!test_on_vulkan()) { // there is no place 4, which a GPU tells later
+            assert_int_equal(gn_assign_arrays(alone, &at, 1, gn_index(late, "1:")), GN_ERROR_ARGUMENT);
+            expect_error(g, GN_ERROR_ARGUMENT, NULL);
+        }
+        at = gn_index(at, "0:1");
+        assert_int_equal(gn_assign_arrays(a, &at, 1, gn_index(late, "3")), GN_OK);
+        expect_values(late, 0, 2, 4, 6);
+        expect_values(alone, 0, 1, 2, 3);
+        expect_values(a, 4, 1, 2, 3, 6, 5);
+        if (t != GN_F32) { // it says itself where
+            gn_array *self = numbers(g, t, 3), *none = gn_empty(g, t, GN_SHAPE(2, 3)), *rows = gn_cast(gn_index(self, "1:2"), GN_I8);
+            assert_int_equal(gn_assign_arrays(self, &self, 1, gn_flip(self, 0)), GN_OK);
+            expect_values(self, 2, 1, 0);
+            assert_int_equal(gn_assign_arrays(none, &rows, 1, self), GN_OK); // never written before
+            expect_values(none, 0, 0, 0, 2, 1, 0);
+        }
+    }
+    gn_array *leaf = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(3)), true), *one = gn_full(g, GN_I64, GN_SHAPE(1), 1);
+    assert_int_equal(gn_assign_arrays(leaf, &one, 1, gn_scalar(g, GN_F32, 2)), GN_ERROR_GRADIENT);
+    expect_error(g, GN_ERROR_GRADIENT, NULL);
+    gn_no_grad_begin(g);
+    assert_int_equal(gn_assign_arrays(leaf, &one, 1, gn_scalar(g, GN_F32, 2)), GN_OK);
+    gn_no_grad_end(g);
+    expect_values(leaf, 1, 2, 1);
+    gn_array *y = gn_square(leaf), *z = gn_eval(gn_exp(y)); // whose value its derivative needs
+    gn_array *inner = gn_detach(z);
+    assert_int_equal(gn_assign_arrays(inner, &one, 1, gn_scalar(g, GN_F32, 0)), GN_OK);
+    assert_int_equal(gn_backward(gn_sum(z, GN_ALL)), GN_ERROR_GRADIENT);
+    expect_error(g, GN_ERROR_GRADIENT, NULL);
+}
+
 static void note_status(void *user, gn_status status) { *(gn_status *)user = status; }
 
 // ---- derivatives
@@ -327,6 +374,13 @@ static gn_array *scatter_extremes(gn_array *a) {
     gn_array *y = gn_scatter_max(gn_sin(a), index_of(a, GN_SHAPE(6, 4), 3), gn_concat((gn_array *const[]){gn_mul_s(a, 0.8), a}, 2, 0), 0);
     return gn_mul(y, gn_scatter_min(gn_square(a), index_of(a, GN_SHAPE(1, 3), 4), cut(a, ":, 1:"), 1));
 }
+static gn_array *places(gn_array *a) {
+    gn_array *const at[] = {index_of(a, GN_SHAPE(2, 5), 3), index_of(a, GN_SHAPE(5), 4)};
+    gn_array *y = gn_mul_s(gn_sin(a), 2);
+    gn_assign_arrays(y, at, 2, gn_index(gn_square(a), "1, :1"));
+    gn_assign_arrays(gn_transpose(y), at + 1, 1, gn_index(a, ":, 1"));
+    return gn_mul(gn_index_arrays(y, at, 2), gn_sum(gn_index_arrays(gn_square(a), at, 1), GN_ALL));
+}
 static gn_array *masks(gn_array *a) {
     gn_array *m = gn_gt_s(cut(a, ":, 0"), -0.5), *all = gn_lt_s(a, 0.3), *y = gn_mul_s(a, 2), *some = gn_mask(gn_sin(a), all);
     gn_assign_mask(y, all, gn_square(some));
@@ -337,7 +391,7 @@ static gn_array *masks(gn_array *a) {
 
 static const function functions[] = {
     {"take", take}, {"take_along", take_along}, {"put_along", put_along}, {"scatter_add", scatter_add},
-    {"scatter_extremes", scatter_extremes}, {"masks", masks},
+    {"scatter_extremes", scatter_extremes}, {"masks", masks}, {"places", places},
     {"constant", assign_constant}, {"to_constant", assign_to_constant}, {"both", assign_both}, {"broadcast", assign_broadcast},
     {"repeated", assign_repeated},
 };
@@ -723,7 +777,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_like_numpy), GN_TEST(test_siblings), GN_TEST(test_told_later), GN_TEST(test_unsigned_indices), GN_TEST(test_many_true), GN_TEST(test_many_places), GN_TEST(test_kept), GN_TEST(test_sums),
         GN_TEST(test_assign_values),   GN_TEST(test_assign_dtypes), GN_TEST(test_assign_hazards), GN_TEST(test_assign_often), GN_TEST(test_assign_stencil),
-        GN_TEST(test_assign_refusals), GN_TEST(test_gradients),     GN_TEST(test_overwritten),
+        GN_TEST(test_assign_refusals), GN_TEST(test_assign_places), GN_TEST(test_gradients),     GN_TEST(test_overwritten),
         GN_TEST(test_overwritten_results), cmocka_unit_test(test_out_of_memory),
     };
     return test_run(tests);

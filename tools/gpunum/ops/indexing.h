@@ -275,6 +275,45 @@ GPUNUM_API gn_array *gn_index_arrays(gn_array *a, gn_array *const *indices, int 
     return gni_end_scope(g, rows == NULL ? NULL : gni_adopt(g, gni_take_any(g, fn, rows, index, 0, false)));
 }
 
+// Writes the values to those places among a's rows where it has them in its own memory one behind the other and autograd is
+// not concerned: what else it has is not looked at. False: otherwise, or after an error.
+static bool gni_put_in_place(gn_context *g, const char *fn, gn_array *a, gn_array *rows, gn_array *index, gn_array *values) {
+    gn_array *in[2];
+    gni_scatter job;
+    gni_rewrite *rewrites;
+    int count;
+    memset(&job, 0, sizeof job);
+    in[0] = a;
+    in[1] = values;
+    if (gni_is_pending(a) || !gni_is_contiguous(a) || (g->gpu != NULL && g->gpu->caps.texts) || gni_tracks(g, in, 2) ||
+        gni_scatter_dtype(a->dtype) != a->dtype || gni_is_complex(values->dtype) || gni_elements(&values->shape) == 0)
+        return false;
+    if (!gni_can_write(g, fn, a) || !gni_rewrites_make(g, fn, a, NULL, &rewrites, &count)) return false;
+    gni_rewrites_drop(g, rewrites, count);
+    if (count > 0) return false;
+    if (values->dtype != a->dtype) values = gn_cast(values, a->dtype);
+    if (values != NULL && gni_may_overlap(a, values)) values = gn_copy(values);
+    gn_array *from = values != NULL ? gni_contiguous(g, values) : NULL, *places = gni_take_indices(g, index);
+    gni_buffer *was = a->buf;
+    was->refs++;
+    bool ok = from != NULL && places != NULL && gni_places_of(g, fn, &rows->shape, places, 0, false, &job.at) &&
+              gni_before_overwrite(g, a, 0, 1);
+    if (ok && was->where == 0) ok = gni_buffer_need(g, was, g->host_recording ? GNI_ON_GPU : GNI_ON_CPU); // zeros
+    if (ok) {
+        job.op = GNI_SCATTER_PUT;
+        gni_take_operand(a, &job.out);
+        if (a->buf != was) job.base = job.out, job.base.buf = was; // its readers have kept it
+        gni_take_operand(from, &job.in);
+        gni_take_operand(places, &job.index);
+        ok = gni_run(g, &gni_kind_scatter, &job, NULL);
+    }
+    if (!ok) gni_restore_buffer(g, a, was);
+    gni_buffer_release(g, was);
+    gni_unref(g, from);
+    gni_unref(g, places);
+    return ok;
+}
+
 GPUNUM_API gn_status gn_assign_arrays(gn_array *a, gn_array *const *indices, int count, gn_array *value) {
     const char *fn = "gn_assign_arrays";
     gn_array *rows = NULL, *index = NULL;
@@ -285,8 +324,10 @@ GPUNUM_API gn_status gn_assign_arrays(gn_array *a, gn_array *const *indices, int
         for (int i = 1; i < s.rank; i++) all.dim[all.rank++] = s.dim[i], line.dim[i] = 1;
         s.dim[0] = line.dim[0] = gni_elements(&index->shape);
         gn_array *values = gn_reshape(gn_broadcast_to(value, all), s);
-        gn_array *y = gn_reshape(gn_put_along(rows, gn_reshape(index, line), values, 0), a->shape);
-        if (y != NULL) gni_assign(g, fn, a, y);
+        if (values != NULL && !gni_put_in_place(g, fn, a, rows, index, values) && !g->call_failed) {
+            gn_array *y = gn_reshape(gn_put_along(rows, gn_reshape(index, line), values, 0), a->shape);
+            if (y != NULL) gni_assign(g, fn, a, y);
+        }
     }
     gn_scope_end(g);
     return gni_end_status(g);
