@@ -55522,15 +55522,11 @@ static bool gni_recurrent_ok(gni_recurrent *r, gn_array *x, int count, gn_array 
     char tx[200];
     const int gates = r->lstm ? 4 : 3, needed = r->layers * r->ways * r->each;
     if (r->weights == NULL) count = 0;
-    for (int i = 0; i < count; i++)
-        if (r->weights[i] == NULL) {
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: weight %d is NULL", r->fn, i + 1);
-            return false;
-        }
-    gn_context *home = count > 0 ? gni_begin(r->fn, r->weights, count) : g;
-    if (count > 0 && home != NULL) gni_end_plain(home);
-    if (home != g) {
-        if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the weights belong to another context", r->fn);
+    for (int i = 0; i < count; i++) {
+        const gn_array *w = r->weights[i];
+        if (gni_home_of(w, GNI_IS_ARRAY) == g) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: weight %d %s", r->fn, i + 1,
+                 w == NULL ? "is NULL" : "was released, or is no array of this context");
         return false;
     }
     if (!gni_need_float(g, r->fn, x->dtype)) return false;
@@ -55599,7 +55595,7 @@ static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h
 static gn_array *gni_recurrent_run(const char *fn, bool lstm, gn_array *x, gn_array *const *weights, int count, gn_array *h0,
                                    gn_array *c0, const gn_rnn_options *options, gn_array **hn, gn_array **cn) {
     gni_recurrent r;
-    gn_array *in[4], **last, *y = NULL;
+    gn_array *in[4], **last, *y = NULL, *more[2] = {NULL, NULL}, **place[2];
     int n = 0;
     memset(&r, 0, sizeof r);
     if (hn != NULL) *hn = NULL;
@@ -55623,21 +55619,12 @@ static gn_array *gni_recurrent_run(const char *fn, bool lstm, gn_array *x, gn_ar
         last = (gn_array **)gni_calloc(g, 2 * sizeof(gn_array *) * (size_t)lines);
         if (last == NULL) gni_fail_memory(g, fn, 2 * sizeof(gn_array *) * (size_t)lines);
         if (last != NULL) y = gni_recurrent_layers(&r, x, h0, c0, last, last + lines);
-        if (y != NULL && hn != NULL) *hn = gni_as(gn_stack(last, lines, 0), x->dtype);
-        if (y != NULL && cn != NULL) *cn = gni_as(gn_stack(last + lines, lines, 0), x->dtype);
+        if (y != NULL && hn != NULL) more[0] = gni_as(gn_stack(last, lines, 0), x->dtype);
+        if (y != NULL && cn != NULL) more[1] = gni_as(gn_stack(last + lines, lines, 0), x->dtype);
         gni_free(g, last);
     }
-    gn_array **more[2];
-    more[0] = hn;
-    more[1] = cn;
-    for (int i = 0; i < 2; i++) {
-        if (more[i] == NULL) continue;
-        if (g->call_failed)
-            *more[i] = NULL;
-        else
-            gn_keep(*more[i]);
-    }
-    return gni_end_scope(g, y);
+    place[0] = hn, place[1] = cn;
+    return gni_end_with(g, y, more, place, 2);
 }
 
 GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0,

@@ -723,10 +723,16 @@ static void test_odd_nets(void **state) {
     zeros[4] = NULL;
     assert_null(gn_lstm(in[0], zeros + 3, 4, NULL, NULL, NULL, NULL, NULL));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_lstm: weight 2 is NULL");
+    zeros[4] = in[4];
+    gn_array *gone = gn_zeros(g, GN_F32, GN_SHAPE(16));
+    zeros[5] = gone;
+    gn_release(gone);
+    assert_null(gn_lstm(in[0], zeros + 3, 4, NULL, NULL, NULL, NULL, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_lstm: weight 3 was released, or is no array of this context");
     gn_context *other = test_open();
     gn_array *abroad = gn_zeros(other, GN_F32, GN_SHAPE(5, 2, 3));
     assert_null(gn_gru(abroad, in + 3, 4, NULL, NULL, NULL));
-    expect_error(other, GN_ERROR_ARGUMENT, "gn_gru: the weights belong to another context");
+    expect_error(other, GN_ERROR_ARGUMENT, "gn_gru: weight 1 was released, or is no array of this context");
     assert_null(gn_softmax(abroad, 7)); // its own name: the call before has ended
     expect_error(other, GN_ERROR_ARGUMENT, "gn_softmax: axis 7 is out of bounds for array of rank 3");
     gn_release(abroad);
@@ -737,9 +743,34 @@ static void test_odd_nets(void **state) {
     expect_error(g, GN_ERROR_DTYPE, "gn_gru: int32 is not a float dtype");
 }
 
+// All of what a net gives or nothing, also where a full scope has no room for the last of it.
+static void test_nets_without_room(void **state) {
+    (void)state;
+    for (int beside = 20; beside < 31; beside++)
+        for (int64_t k = 0, left = 1; left != 0 && !test_on_vulkan(); k++) {
+            gn_context *g = test_open();
+            gn_scope_begin(g);
+            gn_array *in[24], *hn = NULL, *cn = NULL;
+            net p = nets[0];
+            make_net(g, &p, GN_F32, in);
+            for (int i = 0; i < beside; i++) gn_scalar(g, GN_F32, 1.0);
+            const int64_t refused = test_heap.refused;
+            test_refuse(k, false);
+            gn_array *y = gn_lstm(in[0], in + 3, 4, in[1], in[2], NULL, &hn, &cn);
+            test_refuse(-1, false);
+            left = test_heap.refused - refused;
+            assert_true((y != NULL) == (hn != NULL) && (y != NULL) == (cn != NULL));
+            assert_true((y != NULL) == (gn_status_get(g) == GN_OK));
+            gn_error_clear(g);
+            gn_scope_end(g);
+            test_close(g);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST(test_dropout), GN_TEST(test_fused), cmocka_unit_test(test_blocks), cmocka_unit_test(test_failing_memory), GN_TEST_FRESH(test_memory_used),
                                        GN_TEST(test_odd_values), GN_TEST(test_refusals), GN_TEST(test_rope),
-                                       GN_TEST(test_nets), GN_TEST(test_nets_twice), GN_TEST(test_odd_nets)};
+                                       GN_TEST(test_nets), GN_TEST(test_nets_twice), GN_TEST(test_odd_nets),
+                                       cmocka_unit_test(test_nets_without_room)};
     return test_run(tests);
 }
