@@ -136,6 +136,8 @@ static void test_headers(void **state) {
         "{\"shape\":(2,3),\"fortran_order\":True,\"descr\":\"<f4\"}",
         "  { 'descr' : '|u1' , 'shape' : ( 24L , ) , 'fortran_order' : False }  ",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (), }",
+        "{u'descr': u'<f4', u'fortran_order': False, u'shape': (2L, 3L)}", // as Python 2 has text
+        "{'descr': 'complex64', 'fortran_order': False, 'shape': (3,)}",
     };
     static const char *const bad[][2] = {
         {"", "the header is not a dict"},
@@ -175,6 +177,17 @@ static void test_headers(void **state) {
         assert_null(gn_load_npy(g, "header.npy"));
         snprintf(text, sizeof text, "gn_load_npy: header.npy: %s", bad[i][1]);
         expect_error(g, GN_ERROR_FORMAT, text);
+    }
+    for (int t = 0; t < GN_DTYPE_COUNT; t++) { // NumPy takes the names as well, but not with an order in front of them
+        for (int order = 0; order < 2; order++) {
+            snprintf(text, sizeof text, "{'descr': '%s%s', 'fortran_order': False, 'shape': (1,)}", order ? "<" : "",
+                     gn_dtype_name((gn_dtype)t));
+            write_npy("header.npy", text);
+            gn_array *a = gn_load_npy(g, "header.npy");
+            assert_int_equal(a == NULL, t == GN_BF16 || order);
+            if (a != NULL) assert_int_equal(gn_dtype_of(a), t);
+            else expect_error(g, GN_ERROR_DTYPE, NULL);
+        }
     }
     write_npy("header.npy", "{'descr': '<i3', 'fortran_order': False, 'shape': (2,)}");
     assert_null(gn_load_npy(g, "header.npy"));

@@ -64,9 +64,10 @@ static bool gni_npy_accept(const char **p, const char *word) {
     return true;
 }
 
-// A Python string without escapes. Longer ones are cut, they are no key and no dtype.
+// A Python string without escapes, Python 2's u'' too. Longer ones are cut, they are no key and no dtype.
 static bool gni_npy_string(const char **p, char *text, size_t size) {
     gni_npy_blanks(p);
+    if (**p == 'u') ++*p;
     char quote = **p;
     if (quote != '\'' && quote != '"') return false;
     size_t n = 0;
@@ -141,14 +142,15 @@ static const gni_npy_type gni_npy_types[] = {
     {"i1", GN_I8},  {"u4", GN_U32}, {"b1", GN_BOOL}, {"c8", GN_C64}, {"c16", GN_C128},
     {"i2", GN_I16}, {"u2", GN_U16}, {"u8", GN_U64}};
 
-// The dtype of a descr such as "<f4"; GN_DTYPE_COUNT after gni_fail.
+// The dtype of a descr such as "<f4" or "float32"; GN_DTYPE_COUNT after gni_fail.
 static gn_dtype gni_npy_dtype(const gni_file *file, const char *descr, bool *little) {
     char order = descr[0];
     *little = order != '>';
     const char *code =
         order == '<' || order == '>' || order == '=' || order == '|' ? descr + 1 : descr;
     for (int i = 0; i < GNI_COUNT(gni_npy_types); i++)
-        if (strcmp(code, gni_npy_types[i].code) == 0) return gni_npy_types[i].t;
+        if (strcmp(code, gni_npy_types[i].code) == 0 || strcmp(descr, gn_dtype_name(gni_npy_types[i].t)) == 0)
+            return gni_npy_types[i].t;
     gni_fail(file->g, GN_ERROR_DTYPE, "%s: %.200s: dtype '%s' has no counterpart here", file->fn,
              file->path, descr);
     return GN_DTYPE_COUNT;
