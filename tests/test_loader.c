@@ -603,6 +603,32 @@ static void test_cifar10(void **state) {
     assert_null(labels);
 }
 
+// Memory of the array of images is the moment at which the file changes.
+static int images_then;
+static void *changes_cifar(void *user, size_t size) {
+    if (size > 3 * 3072) write_cifar("test_batch.bin", images_then, 7);
+    return test_allocate(user, size);
+}
+
+static void test_changed_cifar(void **state) {
+    (void)state;
+    gn_options o = test_options();
+    o.backend = GN_BACKEND_CPU; // where nobody else asks for memory
+    o.allocator.allocate = changes_cifar;
+    for (images_then = 1; images_then < 6; images_then++) {
+        write_cifar("test_batch.bin", 3, 7);
+        gn_context *g = test_open_with(&o);
+        write_cifar("test_batch.bin", 3, 7);
+        gn_array *labels = NULL, *x = gn_load_cifar10(g, ".", false, &labels);
+        assert_int_equal(x != NULL, images_then == 3);
+        assert_int_equal(labels != NULL, images_then == 3);
+        if (x == NULL) expect_error(g, GN_ERROR_IO, "gn_load_cifar10: .: a file changed while it was read");
+        gn_release(x);
+        gn_release(labels);
+        test_close(g);
+    }
+}
+
 static void load_cifar(gn_context *g) {
     gn_scope_begin(g);
     gn_array *labels;
@@ -623,6 +649,6 @@ int main(void) {
 #if !defined(GPUNUM_NO_THREADS) && !defined(_WIN32)
         GN_TEST(test_threads), GN_TEST(test_fill_uses_context),
 #endif
-        GN_TEST(test_cifar10), cmocka_unit_test(test_cifar_allocations)};
+        GN_TEST(test_cifar10), cmocka_unit_test(test_changed_cifar), cmocka_unit_test(test_cifar_allocations)};
     return test_run(tests);
 }

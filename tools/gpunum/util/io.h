@@ -378,14 +378,15 @@ GPUNUM_API gn_array *gn_load_idx_memory(gn_context *g, const void *data, size_t 
 
 enum { GNI_CIFAR_IMAGE = 3 * 32 * 32 };
 
-// Records of a file from row `at` on; -1 after gni_fail. NULL for the memory: how many there are.
-static int64_t gni_cifar_load(gni_file *file, int64_t at, uint8_t *images, uint8_t *labels) {
+// Records of a file from row `at` on, where there is room for `most`; -1 after gni_fail. NULL for the memory: how many there
+// are.
+static int64_t gni_cifar_load(gni_file *file, int64_t at, int64_t most, uint8_t *images, uint8_t *labels) {
     const int64_t n = (int64_t)(file->size / (GNI_CIFAR_IMAGE + 1));
     if (file->size == UINT64_MAX || file->size % (GNI_CIFAR_IMAGE + 1) != 0) {
         gni_file_malformed(file, "the size is no multiple of 3073 bytes, a label and an image");
         return -1;
     }
-    for (int64_t i = at; images != NULL && i < at + n; i++) {
+    for (int64_t i = at; images != NULL && i < GNI_MIN(at + n, most); i++) {
         if (!gni_file_read(file, labels + i, 1) || !gni_file_read(file, images + i * GNI_CIFAR_IMAGE, GNI_CIFAR_IMAGE))
             return -1;
         if (labels[i] < 10) continue;
@@ -401,6 +402,7 @@ static gn_array *gni_cifar_folder(gn_context *g, const char *fn, const char *fol
     gn_array *x = NULL, *y = NULL;
     void *images = NULL, *classes = NULL;
     char path[1024];
+    int64_t total = 0;
     for (int pass = 0; pass < 2 && !g->call_failed; pass++) {
         int64_t rows = 0;
         for (int i = 1; i <= (train ? 5 : 1) && !g->call_failed; i++) {
@@ -410,12 +412,15 @@ static gn_array *gni_cifar_folder(gn_context *g, const char *fn, const char *fol
             if (length < 0 || length >= (int)sizeof path) {
                 gni_fail(g, GN_ERROR_ARGUMENT, "%s: the path is too long", fn);
             } else if (gni_file_open(&file, g, fn, path)) {
-                const int64_t n = gni_cifar_load(&file, rows, (uint8_t *)images, (uint8_t *)classes);
+                const int64_t n = gni_cifar_load(&file, rows, total, (uint8_t *)images, (uint8_t *)classes);
                 gni_file_close(&file);
                 rows += n;
             }
         }
+        if (pass > 0 && rows != total && !g->call_failed)
+            gni_fail(g, GN_ERROR_IO, "%s: %.200s: a file changed while it was read", fn, folder);
         if (pass > 0 || g->call_failed) break;
+        total = rows;
         const gn_shape xs = GN_SHAPE(rows, 3, 32, 32), ys = GN_SHAPE(rows);
         x = gni_array_filled(g, fn, GN_U8, &xs, &images);
         if (x != NULL) y = gni_array_filled(g, fn, GN_U8, &ys, &classes);
