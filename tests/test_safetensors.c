@@ -127,6 +127,17 @@ static void test_list(void **state) {
     gn_params_add(right, "a", half);
     assert_int_equal(gn_params_load_memory(right, memory, bytes), GN_OK);
     expect_values(half, 1, 1, 1, 1, 1, 1);
+    // Nor is one written where another one, which an op made, would be refused.
+    gn_params *made = gn_params_new(g);
+    gn_array *leaf = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(2, 3)), true);
+    gn_params_add(made, "a", leaf);
+    gn_params_add(made, "b", gn_mul_s(leaf, 3.0));
+    const size_t both = gn_params_save_memory(made, memory, sizeof memory);
+    assert_true(both > 0 && both < sizeof memory);
+    gn_write(leaf, (const float[]){1, 2, 3, 4, 5, 6}, 24);
+    assert_int_equal(gn_params_load_memory(made, memory, both), GN_ERROR_GRADIENT);
+    expect_error(g, GN_ERROR_GRADIENT, "gn_params_load_memory: gn_mul_s made b");
+    expect_values(leaf, 1, 2, 3, 4, 5, 6);
     gn_params_free(p);
     gn_params_free(NULL);
     test_close(g); // frees the others

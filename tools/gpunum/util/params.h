@@ -624,6 +624,10 @@ static bool gni_params_copy(gn_context *g, gn_array *from, gn_array *to) {
 
 static bool gni_params_fit(gn_context *g, const gn_array *from, const gn_array *to, const char *name) {
     char tx[200], ty[200];
+    if (to->node != NULL) {
+        gni_fail(g, GN_ERROR_GRADIENT, "%s: %s made %.200s", g->call, to->maker, name);
+        return false;
+    }
     if (from != NULL && gni_same_shape(&from->shape, &to->shape) && gni_is_complex(from->dtype) == gni_is_complex(to->dtype))
         return gni_is_pending(to) || gni_elements(&to->shape) == 0 || gni_can_write(g, g->call, to);
     if (from == NULL)
