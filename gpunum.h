@@ -41587,7 +41587,7 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
     gn_context *home = gni_begin("gn_einsum", arrays, count);
     if (home != g) {
         if (home != NULL) gni_end_plain(home);
-        gni_begin_context("gn_einsum", g);
+        if (!gni_begin_context("gn_einsum", g)) return NULL;
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_einsum: operands are NULL or belong to another context");
         return gni_end(g, NULL);
     }
@@ -50723,8 +50723,7 @@ GPUNUM_API gn_array *gn_uniform(gn_context *g, gn_dtype t, gn_shape s, double lo
 
 GPUNUM_API gn_array *gn_normal(gn_context *g, gn_dtype t, gn_shape s, double mean,
                                double deviation) {
-    if (deviation < 0.0 && g != NULL) {
-        gni_begin_context("gn_normal", g);
+    if (deviation < 0.0 && gni_begin_context("gn_normal", g)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_normal: the deviation %g is negative", deviation);
         return gni_end(g, NULL);
     }

@@ -282,6 +282,10 @@ static void test_handles_of_other_kinds(void **state) {
 
     gn_close((gn_context *)optimizer);
     expect_error(g, GN_ERROR_ARGUMENT, "gn_close: a gn_optimizer was given as a gn_context");
+    assert_null(gn_normal((gn_context *)array, GN_F32, GN_SHAPE(2), 0, -1));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_normal: a gn_array was given as a gn_context");
+    assert_null(gn_einsum_list((gn_context *)array, "i", &a, 1));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_einsum: a gn_array was given as a gn_context");
     assert_null(gn_zeros((gn_context *)array, GN_F32, GN_SHAPE(2)));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_zeros: a gn_array was given as a gn_context");
     gn_device_get((gn_context *)array, &info);

@@ -679,7 +679,7 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
     gn_context *home = gni_begin("gn_einsum", arrays, count);
     if (home != g) {
         if (home != NULL) gni_end_plain(home);
-        gni_begin_context("gn_einsum", g);
+        if (!gni_begin_context("gn_einsum", g)) return NULL;
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_einsum: operands are NULL or belong to another context");
         return gni_end(g, NULL);
     }

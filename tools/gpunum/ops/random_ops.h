@@ -89,8 +89,7 @@ GPUNUM_API gn_array *gn_uniform(gn_context *g, gn_dtype t, gn_shape s, double lo
 
 GPUNUM_API gn_array *gn_normal(gn_context *g, gn_dtype t, gn_shape s, double mean,
                                double deviation) {
-    if (deviation < 0.0 && g != NULL) {
-        gni_begin_context("gn_normal", g);
+    if (deviation < 0.0 && gni_begin_context("gn_normal", g)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_normal: the deviation %g is negative", deviation);
         return gni_end(g, NULL);
     }
