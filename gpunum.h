@@ -16400,7 +16400,7 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
             gni_fail(g, GN_ERROR_ARGUMENT, "gn_array_wrap: data is not aligned to %d bytes",
                      (int)item);
         else
-            y = gni_array_empty(g, "gn_array_wrap", t, &s);
+            y = gni_adopt(g, gni_array_empty(g, "gn_array_wrap", t, &s)); // what fails does not release
     }
     if (y != NULL) {
         y->buf->host = data;
@@ -16409,7 +16409,8 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
         y->buf->host_user = user;
         y->buf->where = GNI_ON_CPU;
     }
-    return gni_end(g, y);
+    gni_end_plain(g);
+    return y;
 }
 
 // What a function with a status returns when gni_begin found its array to be NULL or stale.
@@ -60388,9 +60389,10 @@ GPUNUM_API gn_array *gn_from_dlpack(gn_context *g, struct DLManagedTensor *tenso
     memcpy(&m, tensor, sizeof m);
     if (!gni_dl_look(g, &m, &t, &s, stride, &first, &last)) return gni_end(g, NULL);
     if (gni_elements(&s) == 0) {
-        gn_array *y = gni_array_empty(g, fn, t, &s);
+        gn_array *y = gni_adopt(g, gni_array_empty(g, fn, t, &s));
         if (y != NULL) gni_dl_release(NULL, tensor);
-        return gni_end(g, y);
+        gni_end_plain(g);
+        return y;
     }
     const int64_t item = (int64_t)gn_dtype_size(t);
     const gn_shape flat = {1, {last - first + 1}};
@@ -60405,7 +60407,7 @@ GPUNUM_API gn_array *gn_from_dlpack(gn_context *g, struct DLManagedTensor *tenso
         return gni_end(g, NULL);
     }
     gn_array *all = gni_array_empty(g, fn, t, &flat);
-    if (all != NULL) y = gni_array_view(g, fn, all, &s, stride, -first);
+    if (all != NULL) y = gni_adopt(g, gni_array_view(g, fn, all, &s, stride, -first));
     if (y != NULL) {
         y->buf->host = data + first * item;
         y->buf->host_borrowed = true;
@@ -60414,7 +60416,8 @@ GPUNUM_API gn_array *gn_from_dlpack(gn_context *g, struct DLManagedTensor *tenso
         y->buf->where = GNI_ON_CPU;
     }
     gni_unref(g, all);
-    return gni_end(g, y);
+    gni_end_plain(g);
+    return y;
 }
 
 // >>profile

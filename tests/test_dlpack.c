@@ -153,6 +153,29 @@ static void test_import(void **state) {
     assert_int_equal(deleted, 6);
 }
 
+// A call that fails leaves the tensor to the caller.
+static void test_no_memory(void **state) {
+    (void)state;
+    int32_t data[6] = {0, 1, 2, 3, 4, 5};
+    int64_t shape[] = {2, 3};
+    for (int empty = 0; empty < 2; empty++)
+        for (int64_t k = 0, failed = 1; failed; k++) {
+            gn_context *g = test_open();
+            gn_scope_begin(g);
+            deleted = 0;
+            shape[1] = empty ? 0 : 3;
+            DLManagedTensor t = tensor_of(data, kDLInt, 32, 2, shape, NULL);
+            test_refuse(k, true);
+            failed = gn_from_dlpack(g, &t) == NULL;
+            test_refuse(-1, false);
+            assert_int_equal(deleted, !failed && empty);
+            if (failed) expect_error(g, GN_ERROR_OUT_OF_MEMORY, NULL);
+            gn_scope_end(g);
+            assert_int_equal(deleted, !failed);
+            test_close(g);
+        }
+}
+
 static void test_refused(void **state) {
     gn_context *g = (gn_context *)*state;
     static double data[4];
@@ -211,6 +234,6 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_every_dtype), GN_TEST(test_export), GN_TEST(test_outlives), GN_TEST(test_import),
-                                       GN_TEST(test_refused)};
+                                       cmocka_unit_test(test_no_memory), GN_TEST(test_refused)};
     return test_run(tests);
 }

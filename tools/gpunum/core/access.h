@@ -46,7 +46,7 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
             gni_fail(g, GN_ERROR_ARGUMENT, "gn_array_wrap: data is not aligned to %d bytes",
                      (int)item);
         else
-            y = gni_array_empty(g, "gn_array_wrap", t, &s);
+            y = gni_adopt(g, gni_array_empty(g, "gn_array_wrap", t, &s)); // what fails does not release
     }
     if (y != NULL) {
         y->buf->host = data;
@@ -55,7 +55,8 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
         y->buf->host_user = user;
         y->buf->where = GNI_ON_CPU;
     }
-    return gni_end(g, y);
+    gni_end_plain(g);
+    return y;
 }
 
 // What a function with a status returns when gni_begin found its array to be NULL or stale.

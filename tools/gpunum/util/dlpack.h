@@ -151,9 +151,10 @@ GPUNUM_API gn_array *gn_from_dlpack(gn_context *g, struct DLManagedTensor *tenso
     memcpy(&m, tensor, sizeof m);
     if (!gni_dl_look(g, &m, &t, &s, stride, &first, &last)) return gni_end(g, NULL);
     if (gni_elements(&s) == 0) {
-        gn_array *y = gni_array_empty(g, fn, t, &s);
+        gn_array *y = gni_adopt(g, gni_array_empty(g, fn, t, &s));
         if (y != NULL) gni_dl_release(NULL, tensor);
-        return gni_end(g, y);
+        gni_end_plain(g);
+        return y;
     }
     const int64_t item = (int64_t)gn_dtype_size(t);
     const gn_shape flat = {1, {last - first + 1}};
@@ -168,7 +169,7 @@ GPUNUM_API gn_array *gn_from_dlpack(gn_context *g, struct DLManagedTensor *tenso
         return gni_end(g, NULL);
     }
     gn_array *all = gni_array_empty(g, fn, t, &flat);
-    if (all != NULL) y = gni_array_view(g, fn, all, &s, stride, -first);
+    if (all != NULL) y = gni_adopt(g, gni_array_view(g, fn, all, &s, stride, -first));
     if (y != NULL) {
         y->buf->host = data + first * item;
         y->buf->host_borrowed = true;
@@ -177,5 +178,6 @@ GPUNUM_API gn_array *gn_from_dlpack(gn_context *g, struct DLManagedTensor *tenso
         y->buf->where = GNI_ON_CPU;
     }
     gni_unref(g, all);
-    return gni_end(g, y);
+    gni_end_plain(g);
+    return y;
 }
