@@ -595,8 +595,8 @@ GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims);
 
 // Copies gn_size x itemsize bytes in C order from `data`.
 GPUNUM_API gn_array *gn_array_from(gn_context *g, gn_dtype t, gn_shape s, const void *data);
-// Borrows `data` (C order, aligned to the item); it must stay valid until `release` is called with it, which
-// a call that fails does not. `release` may be NULL; called by gn_close it may let go of arrays, but not compute.
+// Borrows `data` (C order, aligned to the item); it must stay valid until `release` is called with it at the end of a call,
+// but not of one that fails. `release` may be NULL; called by gn_close it may let go of arrays, but not compute.
 // The CPU backend reads and writes it in place: what the program writes there is seen by work that is still
 // pending (gn_eval). Bytes of GN_BOOL must be 0 or 1.
 GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *data,
@@ -12281,7 +12281,8 @@ typedef struct gni_buffer {
     uint64_t read; // bytes of that version that jobs have read on the CPU: see gni_note_reads
     uint64_t bytes;
     void *host;           // NULL: no CPU memory yet
-    gn_free_fn host_free; // of borrowed memory
+    gn_free_fn host_free; // of borrowed memory, called when the call that lets go of it ends
+    struct gni_buffer *next; // until then
     void *host_user;
     bool host_borrowed, device_borrowed;
     bool exported; // others look at `host`, which stays as long as the buffer
@@ -12876,6 +12877,7 @@ struct gn_context {
     char *slot_next; // of those that no header was in
     int slots_left;
     uint64_t array_count;
+    gni_buffer *ended; // which wait for their host_free
     bool wraps; // there were arrays over buffers of the host's device
     gni_stack *stacks; // one for each thread that has open scopes
     gni_stack *stack;  // of the thread inside the lock; NULL: it has none
@@ -13439,11 +13441,32 @@ static void gni_call_enter(gn_context *g, const char *fn) {
     g->autocast = g->stack != NULL ? g->stack->autocast : 0;
 }
 
-static void gni_deliver_reads(gn_context *g, bool wait);
+// Around a function of the caller's, whose calls have names of their own in messages.
+typedef struct gni_away {
+    const char *call;
+    int base;
+} gni_away;
+
+static gni_away gni_away_begin(gn_context *g) {
+    gni_away a;
+    a.call = g->call;
+    a.base = g->call_base;
+    g->call = NULL;
+    g->call_base = g->call_depth;
+    return a;
+}
+
+static void gni_away_end(gn_context *g, gni_away a) {
+    g->call = a.call;
+    g->call_base = a.base;
+}
+
+static void gni_deliver_reads(gn_context *g, bool wait), gni_buffers_end(gn_context *g);
 
 static void gni_end_plain(gn_context *g) {
     if (g->call_depth == 1) {
         if (g->reads != NULL) gni_deliver_reads(g, false);
+        if (g->ended != NULL) gni_buffers_end(g);
         if (g->stack != NULL) {
             g->stack->no_grad = g->no_grad;
             g->stack->autocast = g->autocast;
@@ -13879,10 +13902,28 @@ static void gni_buffer_release(gn_context *g, gni_buffer *b) {
     b->refs--;
     gni_lazy_count(g, b);
     if (b->refs > 0) return;
-    gni_buffer_drop_host(g, b);
     if (b->has_device && !b->device_borrowed) gni_gpu_free(g->gpu, &b->device);
     gni_even_drop(g, b);
+    if (b->host_free != NULL) {
+        b->next = g->ended;
+        g->ended = b;
+        return;
+    }
+    gni_buffer_drop_host(g, b);
     gni_host_give(g, b, sizeof *b);
+}
+
+// Lets go of memory that callers lent: their functions may compute, and find no work half done.
+static void gni_buffers_end(gn_context *g) {
+    const gni_away away = gni_away_begin(g);
+    while (g->ended != NULL) {
+        gni_buffer *b = g->ended;
+        g->ended = b->next;
+        g->call_failed = false;
+        gni_buffer_drop_host(g, b);
+        gni_host_give(g, b, sizeof *b);
+    }
+    gni_away_end(g, away);
 }
 
 // Memory on that side, contents undefined. Sizes are padded so that kernels may read whole vectors.
@@ -39299,14 +39340,10 @@ static void gni_read_finish(gn_context *g, gni_read *r, bool ok) {
     gn_status status = ok ? GN_OK : g->status != GN_OK ? g->status : GN_ERROR_DEVICE_LOST;
     gni_unref(g, r->array);
     bool failed = g->call_failed; // of the call that delivers, not of those that `done` makes
-    const char *call = g->call;
-    const int base = g->call_base;
+    const gni_away away = gni_away_begin(g);
     g->call_failed = false;
-    g->call = NULL;
-    g->call_base = g->call_depth;
     r->done(r->user, status);
-    g->call = call;
-    g->call_base = base;
+    gni_away_end(g, away);
     g->call_failed = failed;
     gni_free(g, r);
 }
@@ -57065,17 +57102,13 @@ GPUNUM_API gn_array *gn_nll_loss(gn_array *log_p, gn_array *labels, const gn_cro
 // param: the caller's functions, and what they are given.
 enum { GNI_CUSTOM_FORWARD, GNI_CUSTOM_BACKWARD, GNI_CUSTOM_USER, GNI_CUSTOM_SEED, GNI_CUSTOM_COUNTER, GNI_CUSTOM_AUTOCAST };
 
-// Runs the caller's function, whose calls have names of their own in messages. A result of it that nobody else has.
+// Runs the caller's function. A result of it that nobody else has.
 static gn_array *gni_custom_run(gn_context *g, gn_function fn, gn_array *const *in, int count, void *user) {
-    const char *call = g->call;
-    const int base = g->call_base;
-    g->call = NULL;
-    g->call_base = g->call_depth;
+    const gni_away away = gni_away_begin(g);
     gn_array *y = fn(g, in, count, user);
-    g->call = call;
-    g->call_base = base;
+    gni_away_end(g, away);
     if (gn_context_of(y) == g) return gn_cast(y, y->dtype);
-    if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the function gave no array of this context", call);
+    if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the function gave no array of this context", g->call);
     return NULL;
 }
 
@@ -57112,17 +57145,13 @@ static bool gni_back_custom(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     void *user;
     memcpy(&backward, &node->param[GNI_CUSTOM_BACKWARD], sizeof backward);
     memcpy(&user, &node->param[GNI_CUSTOM_USER], sizeof user);
-    const char *call = g->call;
-    const int base = g->call_base;
-    g->call = NULL;
-    g->call_base = g->call_depth;
+    const gni_away away = gni_away_begin(g);
     backward(g, node->in, node->n_in, node->output, gy, gx, user);
-    g->call = call;
-    g->call_base = base;
+    gni_away_end(g, away);
     for (int i = 0; i < node->n_in; i++) {
         if (gx[i] == NULL || gni_home_of(gx[i], GNI_IS_ARRAY) == g) continue;
         gni_fail(g, GN_ERROR_STALE, "%s: gn_custom's gradient of operand %d was released, or is no array of this context",
-                 call, i + 1);
+                 g->call, i + 1);
         return false;
     }
     return true;
@@ -62066,6 +62095,7 @@ GPUNUM_API void gn_close(gn_context *g) {
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
     while (g->params != NULL) gn_params_free(g->params);
+    gni_buffers_end(g);
     gni_close_report(g);
     // Whatever holds what: none goes before all have let go of each other.
     for (gn_array *a = g->arrays; a != NULL; a = a->all_next) a->refs++;
@@ -62078,6 +62108,7 @@ GPUNUM_API void gn_close(gn_context *g) {
     while (g->arrays != NULL) {
         g->arrays->refs = 1;
         gni_unref(g, g->arrays);
+        gni_buffers_end(g);
     }
     gni_host_cache_trim(g);
     gni_stacks_free(g);

@@ -34,8 +34,8 @@ GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims);
 
 // Copies gn_size x itemsize bytes in C order from `data`.
 GPUNUM_API gn_array *gn_array_from(gn_context *g, gn_dtype t, gn_shape s, const void *data);
-// Borrows `data` (C order, aligned to the item); it must stay valid until `release` is called with it, which
-// a call that fails does not. `release` may be NULL; called by gn_close it may let go of arrays, but not compute.
+// Borrows `data` (C order, aligned to the item); it must stay valid until `release` is called with it at the end of a call,
+// but not of one that fails. `release` may be NULL; called by gn_close it may let go of arrays, but not compute.
 // The CPU backend reads and writes it in place: what the program writes there is seen by work that is still
 // pending (gn_eval). Bytes of GN_BOOL must be 0 or 1.
 GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *data,

@@ -277,10 +277,28 @@ static void gni_buffer_release(gn_context *g, gni_buffer *b) {
     b->refs--;
     gni_lazy_count(g, b);
     if (b->refs > 0) return;
-    gni_buffer_drop_host(g, b);
     if (b->has_device && !b->device_borrowed) gni_gpu_free(g->gpu, &b->device);
     gni_even_drop(g, b);
+    if (b->host_free != NULL) {
+        b->next = g->ended;
+        g->ended = b;
+        return;
+    }
+    gni_buffer_drop_host(g, b);
     gni_host_give(g, b, sizeof *b);
+}
+
+// Lets go of memory that callers lent: their functions may compute, and find no work half done.
+static void gni_buffers_end(gn_context *g) {
+    const gni_away away = gni_away_begin(g);
+    while (g->ended != NULL) {
+        gni_buffer *b = g->ended;
+        g->ended = b->next;
+        g->call_failed = false;
+        gni_buffer_drop_host(g, b);
+        gni_host_give(g, b, sizeof *b);
+    }
+    gni_away_end(g, away);
 }
 
 // Memory on that side, contents undefined. Sizes are padded so that kernels may read whole vectors.

@@ -42,11 +42,32 @@ static void gni_call_enter(gn_context *g, const char *fn) {
     g->autocast = g->stack != NULL ? g->stack->autocast : 0;
 }
 
-static void gni_deliver_reads(gn_context *g, bool wait);
+// Around a function of the caller's, whose calls have names of their own in messages.
+typedef struct gni_away {
+    const char *call;
+    int base;
+} gni_away;
+
+static gni_away gni_away_begin(gn_context *g) {
+    gni_away a;
+    a.call = g->call;
+    a.base = g->call_base;
+    g->call = NULL;
+    g->call_base = g->call_depth;
+    return a;
+}
+
+static void gni_away_end(gn_context *g, gni_away a) {
+    g->call = a.call;
+    g->call_base = a.base;
+}
+
+static void gni_deliver_reads(gn_context *g, bool wait), gni_buffers_end(gn_context *g);
 
 static void gni_end_plain(gn_context *g) {
     if (g->call_depth == 1) {
         if (g->reads != NULL) gni_deliver_reads(g, false);
+        if (g->ended != NULL) gni_buffers_end(g);
         if (g->stack != NULL) {
             g->stack->no_grad = g->no_grad;
             g->stack->autocast = g->autocast;

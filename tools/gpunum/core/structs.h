@@ -47,7 +47,8 @@ typedef struct gni_buffer {
     uint64_t read; // bytes of that version that jobs have read on the CPU: see gni_note_reads
     uint64_t bytes;
     void *host;           // NULL: no CPU memory yet
-    gn_free_fn host_free; // of borrowed memory
+    gn_free_fn host_free; // of borrowed memory, called when the call that lets go of it ends
+    struct gni_buffer *next; // until then
     void *host_user;
     bool host_borrowed, device_borrowed;
     bool exported; // others look at `host`, which stays as long as the buffer
@@ -642,6 +643,7 @@ struct gn_context {
     char *slot_next; // of those that no header was in
     int slots_left;
     uint64_t array_count;
+    gni_buffer *ended; // which wait for their host_free
     bool wraps; // there were arrays over buffers of the host's device
     gni_stack *stacks; // one for each thread that has open scopes
     gni_stack *stack;  // of the thread inside the lock; NULL: it has none

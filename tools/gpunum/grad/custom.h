@@ -10,17 +10,13 @@
 // param: the caller's functions, and what they are given.
 enum { GNI_CUSTOM_FORWARD, GNI_CUSTOM_BACKWARD, GNI_CUSTOM_USER, GNI_CUSTOM_SEED, GNI_CUSTOM_COUNTER, GNI_CUSTOM_AUTOCAST };
 
-// Runs the caller's function, whose calls have names of their own in messages. A result of it that nobody else has.
+// Runs the caller's function. A result of it that nobody else has.
 static gn_array *gni_custom_run(gn_context *g, gn_function fn, gn_array *const *in, int count, void *user) {
-    const char *call = g->call;
-    const int base = g->call_base;
-    g->call = NULL;
-    g->call_base = g->call_depth;
+    const gni_away away = gni_away_begin(g);
     gn_array *y = fn(g, in, count, user);
-    g->call = call;
-    g->call_base = base;
+    gni_away_end(g, away);
     if (gn_context_of(y) == g) return gn_cast(y, y->dtype);
-    if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the function gave no array of this context", call);
+    if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the function gave no array of this context", g->call);
     return NULL;
 }
 
@@ -57,17 +53,13 @@ static bool gni_back_custom(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     void *user;
     memcpy(&backward, &node->param[GNI_CUSTOM_BACKWARD], sizeof backward);
     memcpy(&user, &node->param[GNI_CUSTOM_USER], sizeof user);
-    const char *call = g->call;
-    const int base = g->call_base;
-    g->call = NULL;
-    g->call_base = g->call_depth;
+    const gni_away away = gni_away_begin(g);
     backward(g, node->in, node->n_in, node->output, gy, gx, user);
-    g->call = call;
-    g->call_base = base;
+    gni_away_end(g, away);
     for (int i = 0; i < node->n_in; i++) {
         if (gx[i] == NULL || gni_home_of(gx[i], GNI_IS_ARRAY) == g) continue;
         gni_fail(g, GN_ERROR_STALE, "%s: gn_custom's gradient of operand %d was released, or is no array of this context",
-                 call, i + 1);
+                 g->call, i + 1);
         return false;
     }
     return true;

@@ -11,14 +11,10 @@ static void gni_read_finish(gn_context *g, gni_read *r, bool ok) {
     gn_status status = ok ? GN_OK : g->status != GN_OK ? g->status : GN_ERROR_DEVICE_LOST;
     gni_unref(g, r->array);
     bool failed = g->call_failed; // of the call that delivers, not of those that `done` makes
-    const char *call = g->call;
-    const int base = g->call_base;
+    const gni_away away = gni_away_begin(g);
     g->call_failed = false;
-    g->call = NULL;
-    g->call_base = g->call_depth;
     r->done(r->user, status);
-    g->call = call;
-    g->call_base = base;
+    gni_away_end(g, away);
     g->call_failed = failed;
     gni_free(g, r);
 }

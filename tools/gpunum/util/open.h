@@ -260,6 +260,7 @@ GPUNUM_API void gn_close(gn_context *g) {
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
     while (g->params != NULL) gn_params_free(g->params);
+    gni_buffers_end(g);
     gni_close_report(g);
     // Whatever holds what: none goes before all have let go of each other.
     for (gn_array *a = g->arrays; a != NULL; a = a->all_next) a->refs++;
@@ -272,6 +273,7 @@ GPUNUM_API void gn_close(gn_context *g) {
     while (g->arrays != NULL) {
         g->arrays->refs = 1;
         gni_unref(g, g->arrays);
+        gni_buffers_end(g);
     }
     gni_host_cache_trim(g);
     gni_stacks_free(g);
