@@ -44,10 +44,8 @@ static void gni_deliver_reads(gn_context *g, bool wait) {
         if (r->on_gpu) {
             memcpy(r->dst, r->ticket.data, r->bytes);
             g->gpu->layer->ticket_release(g->gpu, &r->ticket);
-            gni_read_finish(g, r, !r->watched || gni_faults_end(g, &r->faults));
-            continue;
         }
-        gni_read_finish(g, r, gni_copy_out(g, r->array, r->dst, r->bytes));
+        gni_read_finish(g, r, !r->watched || gni_faults_end(g, &r->faults));
     }
     g->delivering = false;
 }
@@ -88,6 +86,9 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
         } else {
             r->watched = gni_faults_begin(g, &r->faults);
         }
+    } else if (r != NULL && !gni_copy_out(g, c, dst, bytes)) { // now: later it may have been written to
+        gni_free(g, r);
+        r = NULL;
     }
     if (r == NULL) {
         gn_status status = g->status;
