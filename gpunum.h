@@ -544,7 +544,7 @@ GPUNUM_API gn_status gn_status_get(const gn_context *g);
 // Its message, such as "gn_matmul: (3,4) x (5,6): inner dimensions 4 and 5 differ"; "" if none.
 // Valid until the next gn_error_clear or gn_close.
 GPUNUM_API const char *gn_error(const gn_context *g);
-GPUNUM_API void gn_error_clear(gn_context *g);
+GPUNUM_API void gn_error_clear(gn_context *g); // nothing in gn_options.log, which a call under way calls
 GPUNUM_API const char *gn_status_string(gn_status status);
 // A function for gn_options.log: writes one line to stderr, such as "gpunum error: gn_matmul: ...". `user` may be NULL.
 GPUNUM_API void gn_log_stderr(void *user, gn_log_level level, const char *text);
@@ -13388,9 +13388,11 @@ GPUNUM_API const char *gn_error(const gn_context *g) {
 GPUNUM_API void gn_error_clear(gn_context *g) {
     if (gni_kind_of(g) != GNI_IS_CONTEXT) return;
     gni_lock_enter(&g->lock);
-    g->status = GN_OK;
-    g->call_failed = false;
-    g->message[0] = 0;
+    if (g->call_depth == g->call_base) { // what failed in a call under way has to end it
+        g->status = GN_OK;
+        g->call_failed = false;
+        g->message[0] = 0;
+    }
     gni_lock_leave(&g->lock);
 }
 
@@ -62088,7 +62090,11 @@ static void gni_close_report(gn_context *g) {
 }
 
 GPUNUM_API void gn_close(gn_context *g) {
-    if (!gni_is_a("gn_close", g, GNI_IS_CONTEXT)) return;
+    if (!gni_begin_context("gn_close", g)) return;
+    const bool inside = g->call_depth > 1;
+    if (inside) gni_fail(g, GN_ERROR_ARGUMENT, "gn_close: called within another call on this context");
+    gni_end_plain(g);
+    if (inside) return;
     for (gn_loader *l = g->loaders; l != NULL; l = l->next)
         if (!gni_loader_ready(l, "gn_close", false)) return;
     while (g->loaders != NULL) gn_loader_free(g->loaders); // their threads may be inside calls

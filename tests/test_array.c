@@ -658,6 +658,60 @@ static void test_wrap(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_array_wrap: data is not aligned to 4 bytes");
 }
 
+// A call that fails lets go of nothing that was lent to it.
+static void test_wrap_without_memory(void **state) {
+    (void)state;
+    float v[4] = {1, 2, 3, 4};
+    int one = 1;
+    for (int64_t k = 0, failed = 1; failed; k++) {
+        gn_context *g = test_open();
+        gn_scope_begin(g);
+        freed = 0;
+        test_refuse(k, true);
+        failed = gn_array_wrap(g, GN_F32, GN_SHAPE(4), v, count_free, &one) == NULL;
+        test_refuse(-1, false);
+        assert_int_equal(freed, 0);
+        if (failed) expect_error(g, GN_ERROR_OUT_OF_MEMORY, NULL);
+        gn_scope_end(g);
+        assert_int_equal(freed, !failed);
+        test_close(g);
+    }
+}
+
+// Functions that take lent memory back may begin scopes and compute, also what the call that lets go of it is about.
+typedef struct taking_back {
+    gn_array *other;
+    double sum;
+} taking_back;
+static void computes_back(void *data, void *user) {
+    taking_back *t = (taking_back *)user;
+    gn_context *g = gn_context_of(t->other);
+    assert_true(((float *)data)[0] == 1);
+    for (int i = 0; i < 40; i++) gn_scope_begin(g);
+    assert_null(gn_reshape(t->other, GN_SHAPE(9)));
+    expect_error(g, GN_ERROR_SHAPE, "gn_reshape: cannot reshape array of size 4 into shape (9,)");
+    gn_eval(t->other);
+    t->sum = gn_item(gn_sum(t->other, GN_ALL));
+    for (int i = 0; i < 40; i++) gn_scope_end(g);
+}
+
+static void test_release_computes(void **state) {
+    gn_context *g = (gn_context *)*state;
+    float v[4] = {1, 2, 3, 4};
+    gn_array *x = gn_eval(gn_full(g, GN_F32, GN_SHAPE(4), 5.0)), *both[2];
+    taking_back t = {gn_add_s(x, 3.0), 0.0};
+    gn_array *lent = gn_array_wrap(g, GN_F32, GN_SHAPE(4), v, computes_back, &t);
+    both[0] = gn_mul_s(lent, 2.0), both[1] = t.other;
+    gn_release(lent);
+    assert_int_equal(gn_eval_all(both, 2), GN_OK); // the first of them is all that holds it
+    expect_values(both[0], 2, 4, 6, 8);
+    expect_values(both[1], 8, 8, 8, 8);
+    assert_true(t.sum == 32);
+    t.sum = 0;
+    GN_SCOPE(g) gn_array_wrap(g, GN_F32, GN_SHAPE(4), v, computes_back, &t);
+    assert_true(t.sum == 32);
+}
+
 typedef struct delivery {
     int calls;
     gn_status status;
@@ -691,6 +745,74 @@ static void test_read_async(void **state) {
     assert_int_equal(bad.calls, 1);
     assert_int_equal(bad.status, GN_ERROR_ARGUMENT);
     gn_error_clear(g);
+}
+
+// The values are those of the time of the call, whenever they are delivered.
+static gn_array *reads_and_writes(gn_context *g, gn_array *const *in, int n, void *user) {
+    static float out[2];
+    static const float other[] = {8, 9};
+    delivery *d = (delivery *)user;
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(2), (const float[]){1, 2});
+    assert_int_equal(n, 1);
+    gn_read_async(a, out, sizeof out, delivered, d);
+    gn_write(a, other, sizeof other);
+    gn_array *sum = gn_add(in[0], a);
+    gn_sync(g);
+    assert_true(d->calls == 1 && out[0] == 1 && out[1] == 2);
+    return sum;
+}
+
+static void test_read_async_and_write(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static float large[700 * 700];
+    float out[3];
+    delivery first = {0, GN_ERROR_IO}, d = {0, GN_ERROR_IO}, inside = {0, GN_ERROR_IO};
+    gn_array *x = gn_to(gn_ones(g, GN_F32, GN_SHAPE(700, 700)), GN_DEVICE_GPU);
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(3), (const float[]){1, 2, 3});
+    for (int i = 0; i < 4; i++) x = gn_eval(gn_mul_s(gn_matmul(x, x), 1.0 / 700));
+    gn_read_async(x, large, sizeof large, delivered, &first); // on a GPU behind work, and others behind it
+    gn_read_async(a, out, sizeof out, delivered, &d);
+    gn_write(a, (const float[]){5, 6, 7}, 3 * sizeof(float));
+    gn_sync(g);
+    assert_true(first.calls == 1 && d.calls == 1 && out[0] == 1 && out[1] == 2 && out[2] == 3);
+    gn_array *in = gn_ones(g, GN_F32, GN_SHAPE(2));
+    expect_values(gn_custom(reads_and_writes, NULL, &in, 1, &inside), 9, 10);
+}
+
+// A context does not go away under a call.
+static void closes(void *user, gn_status status) {
+    (void)status;
+    gn_close((gn_context *)user);
+}
+static void test_close_within_a_call(void **state) {
+    gn_context *g = (gn_context *)*state;
+    float out[2];
+    gn_read_async(gn_add_s(gn_zeros(g, GN_F32, GN_SHAPE(2)), 3.0), out, sizeof out, closes, g);
+    gn_sync(g);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_close: called within another call on this context");
+    assert_true(out[1] == 3);
+}
+
+// An error ends the call that it is in, whatever gn_options.log does.
+static void clears(void *user, gn_log_level level, const char *text) {
+    gn_context **g = (gn_context **)user;
+    if (level == GN_LOG_ERROR && *g != NULL && text[0] != 0) gn_error_clear(*g);
+}
+static void test_clear_in_the_log(void **state) {
+    (void)state;
+    gn_context *g = NULL;
+    gn_options o = test_options();
+    o.log = clears;
+    o.log_user = &g;
+    g = test_open_with(&o);
+    gn_array *a = gn_ones(g, GN_F32, GN_SHAPE(4, 4));
+    const int64_t widths[] = {-3, 4, -2, 2};
+    assert_null(gn_pad(a, widths, 4, GN_PAD_CONSTANT, 0));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_pad: width -3 is negative");
+    assert_int_equal(gn_write(a, NULL, 5), GN_ERROR_ARGUMENT);
+    gn_error_clear(g);
+    gn_release(a);
+    test_close(g);
 }
 
 // What a callback computes does not fail with the call that happens to deliver it.
@@ -984,7 +1106,12 @@ int main(void) {
         GN_TEST(test_write_repeated),
         cmocka_unit_test(test_failed_writes_change_nothing),
         GN_TEST(test_wrap),
+        cmocka_unit_test(test_wrap_without_memory),
+        GN_TEST(test_release_computes),
         GN_TEST(test_read_async),
+        GN_TEST(test_read_async_and_write),
+        GN_TEST(test_close_within_a_call),
+        cmocka_unit_test(test_clear_in_the_log),
         GN_TEST(test_callbacks_in_failing_calls),
         GN_TEST(test_large_and_empty),
         GN_TEST(test_long_expressions),

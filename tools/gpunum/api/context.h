@@ -33,7 +33,7 @@ GPUNUM_API gn_status gn_status_get(const gn_context *g);
 // Its message, such as "gn_matmul: (3,4) x (5,6): inner dimensions 4 and 5 differ"; "" if none.
 // Valid until the next gn_error_clear or gn_close.
 GPUNUM_API const char *gn_error(const gn_context *g);
-GPUNUM_API void gn_error_clear(gn_context *g);
+GPUNUM_API void gn_error_clear(gn_context *g); // nothing in gn_options.log, which a call under way calls
 GPUNUM_API const char *gn_status_string(gn_status status);
 // A function for gn_options.log: writes one line to stderr, such as "gpunum error: gn_matmul: ...". `user` may be NULL.
 GPUNUM_API void gn_log_stderr(void *user, gn_log_level level, const char *text);

@@ -97,9 +97,11 @@ GPUNUM_API const char *gn_error(const gn_context *g) {
 GPUNUM_API void gn_error_clear(gn_context *g) {
     if (gni_kind_of(g) != GNI_IS_CONTEXT) return;
     gni_lock_enter(&g->lock);
-    g->status = GN_OK;
-    g->call_failed = false;
-    g->message[0] = 0;
+    if (g->call_depth == g->call_base) { // what failed in a call under way has to end it
+        g->status = GN_OK;
+        g->call_failed = false;
+        g->message[0] = 0;
+    }
     gni_lock_leave(&g->lock);
 }
 

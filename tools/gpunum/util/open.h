@@ -252,7 +252,11 @@ static void gni_close_report(gn_context *g) {
 }
 
 GPUNUM_API void gn_close(gn_context *g) {
-    if (!gni_is_a("gn_close", g, GNI_IS_CONTEXT)) return;
+    if (!gni_begin_context("gn_close", g)) return;
+    const bool inside = g->call_depth > 1;
+    if (inside) gni_fail(g, GN_ERROR_ARGUMENT, "gn_close: called within another call on this context");
+    gni_end_plain(g);
+    if (inside) return;
     for (gn_loader *l = g->loaders; l != NULL; l = l->next)
         if (!gni_loader_ready(l, "gn_close", false)) return;
     while (g->loaders != NULL) gn_loader_free(g->loaders); // their threads may be inside calls
