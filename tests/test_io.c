@@ -1,11 +1,15 @@
 // .npy, .npz, CSV and IDX files: NumPy's own, damaged ones, and ones that cannot be written.
 
+#if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L // symlink, which strict C99 leaves out
+#endif
 #include "test.h"
 
 #ifndef _WIN32
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #endif
 
 static void test_numpy_files(void **state) {
@@ -115,6 +119,14 @@ static void test_replaced(void **state) {
     fclose(other);
     remove("replaced.npy.partial00");
     assert_string_equal(text, "stays");
+#if !defined(_WIN32) && !defined(__EMSCRIPTEN__)
+    remove("link.npy");
+    assert_int_equal(symlink("replaced.npy", "link.npy"), 0);
+    assert_int_equal(gn_save_npy(b, "link.npy"), GN_OK); // into the file that the link leads to
+    assert_int_equal(gn_size(gn_load_npy(g, "replaced.npy")), 4096);
+    assert_int_equal(gn_save_npy(a, "replaced.npy"), GN_OK); // and that it still leads to
+    expect_values(gn_load_npy(g, "link.npy"), 0, 1, 2, 3);
+#endif
     assert_null(fopen("replaced.npy.partial01", "rb"));
 }
 

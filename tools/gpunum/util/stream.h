@@ -9,7 +9,7 @@
 typedef struct gni_file {
     gn_context *g;
     const char *fn, *path;     // the path of memory is "memory"
-    char *partial;             // what is written, if `path` is a file that stays until this is whole
+    char *partial;             // what is written, if `path` is a file that stays until this is whole; behind it that one's name
     FILE *f;                   // or one of these two
     const unsigned char *from; // memory that is read, of `size` bytes
     unsigned char *to;         // memory that is written, of `size` bytes; what does not fit is only counted
@@ -193,8 +193,12 @@ static gn_array *gni_file_data(gn_context *g, gn_array *a, const void **data) {
     return NULL;
 }
 
-// A file that has something in it stays as it is until the new one, beside it, is whole. What is empty (a device, say) is
-// written itself, and so is a file in a folder that takes no other.
+#if !defined(_WIN32) && !defined(__cplusplus)
+char *realpath(const char *path, char *to); // which strict modes hide
+#endif
+
+// A file that has something in it stays as it is until the new one, beside it, is whole; of a link that is the file that it
+// leads to. What is empty (a device, say) is written itself, and so is a file in a folder that takes no other.
 static bool gni_file_create(gni_file *file) {
     static const char ending[] = ".partial00"; // the first number of a hundred that no file has
     if (!gni_file_has_path(file)) return false;
@@ -202,14 +206,23 @@ static bool gni_file_create(gni_file *file) {
     const uint64_t had = old != NULL ? gni_file_measure(old) : 0;
     if (old != NULL) fclose(old);
     if (had > 0 && had < UINT64_MAX) {
-        const size_t n = strlen(file->path);
-        file->partial = (char *)gni_alloc(file->g, n + sizeof ending);
+        char *linked = NULL;
+#ifndef _WIN32
+        linked = realpath(file->path, NULL);
+#endif
+        const char *path = linked != NULL ? linked : file->path;
+        const size_t n = strlen(path), bytes = 2 * n + 1 + sizeof ending;
+        file->partial = (char *)gni_alloc(file->g, bytes);
+        if (file->partial != NULL) {
+            memcpy(file->partial, path, n);
+            memcpy(file->partial + n, ending, sizeof ending);
+            memcpy(file->partial + n + sizeof ending, path, n + 1);
+        }
+        free(linked);
         if (file->partial == NULL) {
-            gni_fail_memory(file->g, file->fn, n + sizeof ending);
+            gni_fail_memory(file->g, file->fn, bytes);
             return false;
         }
-        memcpy(file->partial, file->path, n);
-        memcpy(file->partial + n, ending, sizeof ending);
         file->f = NULL;
         for (int i = 0; i < 100 && file->f == NULL; i++) {
             file->partial[n + sizeof ending - 3] = (char)('0' + i / 10);
@@ -250,10 +263,11 @@ static void gni_file_finish(gni_file *file) {
     if (fclose(file->f) != 0 && !file->g->call_failed) gni_file_fail(file, "close");
     file->f = NULL;
     if (file->partial != NULL) {
+        const char *to = file->partial + strlen(file->partial) + 1;
 #ifdef _WIN32 // where a file does not take another's name
-        if (!file->g->call_failed) remove(file->path);
+        if (!file->g->call_failed) remove(to);
 #endif
-        if (!file->g->call_failed && rename(file->partial, file->path) != 0) gni_file_fail(file, "replace");
+        if (!file->g->call_failed && rename(file->partial, to) != 0) gni_file_fail(file, "replace");
         if (file->g->call_failed) remove(file->partial);
         gni_free(file->g, file->partial);
         file->partial = NULL;
