@@ -406,8 +406,8 @@ static bool gni_recurrent_ok(gni_recurrent *r, gn_array *x, int count, gn_array 
     for (int i = 0; i < count; i++) {
         const gn_array *w = r->weights[i];
         if (gni_home_of(w, GNI_IS_ARRAY) == g) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: weight %d %s", r->fn, i + 1,
-                 w == NULL ? "is NULL" : "was released, or is no array of this context");
+        gni_fail(g, w != NULL && gni_kind_of(w) == GNI_NO_HANDLE ? GN_ERROR_STALE : GN_ERROR_ARGUMENT, "%s: weight %d %s",
+                 r->fn, i + 1, w == NULL ? "is NULL" : "was released, or is no array of this context");
         return false;
     }
     if (!gni_need_float(g, r->fn, x->dtype)) return false;
