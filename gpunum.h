@@ -58131,7 +58131,7 @@ GPUNUM_API double gn_lr_plateau(gn_plateau *p, double metric) {
 typedef struct gni_file {
     gn_context *g;
     const char *fn, *path;     // the path of memory is "memory"
-    char *partial;             // what is written, if `path` is a file that stays until this is whole; behind it that one's name
+    char *partial;             // what is written, if `path` is a file that stays until this is whole, and behind it its name
     FILE *f;                   // or one of these two
     const unsigned char *from; // memory that is read, of `size` bytes
     unsigned char *to;         // memory that is written, of `size` bytes; what does not fit is only counted
