@@ -8,8 +8,44 @@ static TEST_MAYBE_UNUSED bool is_on_gpu(gn_array *a) {
     return strstr(gn_explain(a), "computed on the GPU") != NULL;
 }
 
+// Residuals are computed on the CPU where the device is none: lavapipe takes half a second to compile each of the sums
+// over products that they are, and half of what it compiled for these tests were those.
+static TEST_MAYBE_UNUSED gn_context *test_residual_context;
+static void close_residuals(void) { gn_close(test_residual_context); }
+
+static TEST_MAYBE_UNUSED gn_context *residuals(gn_context *g) {
+    if (!test_on_vulkan() || !test_on_software(g)) return g;
+    if (test_residual_context == NULL) {
+        gn_options o = test_options();
+        o.backend = GN_BACKEND_CPU;
+        o.placement = GN_PLACE_AUTO;
+        test_residual_context = gn_open(&o);
+        assert_non_null(test_residual_context);
+        assert_int_equal(atexit(close_residuals), 0);
+    }
+    return test_residual_context;
+}
+
+// a, or its copy in context g.
+static TEST_MAYBE_UNUSED gn_array *brought(gn_context *g, gn_array *a) {
+    if (g == gn_context_of(a)) return a;
+    const size_t bytes = (size_t)gn_size(a) * gn_dtype_size(gn_dtype_of(a));
+    void *data = malloc(bytes + 1);
+    assert_non_null(data);
+    assert_int_equal(gn_read(a, data, bytes), GN_OK);
+    gn_array *copy = gn_array_from(g, gn_dtype_of(a), gn_shape_of(a), data);
+    free(data);
+    assert_non_null(copy);
+    return copy;
+}
+
 static TEST_MAYBE_UNUSED double largest(gn_array *a) {
-    return gn_size(a) == 0 ? 0.0 : gn_item(gn_max(gn_abs(a), GN_ALL));
+    if (gn_size(a) == 0) return 0.0;
+    gn_context *g = residuals(gn_context_of(a));
+    gn_scope_begin(g);
+    const double most = gn_item(gn_max(gn_abs(brought(g, a)), GN_ALL));
+    gn_scope_end(g);
+    return most;
 }
 
 static TEST_MAYBE_UNUSED bool is_complex(gn_array *a) { return gn_dtype_of(a) == GN_C64 || gn_dtype_of(a) == GN_C128; }
@@ -26,7 +62,19 @@ static TEST_MAYBE_UNUSED gn_array *normal(gn_context *g, gn_dtype t, gn_shape s)
     return gn_complex(re, gn_randn(g, part, s));
 }
 
-static TEST_MAYBE_UNUSED gn_array *wide(gn_array *a) { return gn_cast(a, GN_F64); }
+// In float64, where residuals are computed.
+static TEST_MAYBE_UNUSED gn_array *wide(gn_array *a) {
+    return gn_cast(brought(residuals(gn_context_of(a)), a), GN_F64);
+}
+
+// The largest of their differences.
+static TEST_MAYBE_UNUSED double differ_by(gn_array *a, gn_array *b) {
+    gn_context *g = residuals(gn_context_of(a));
+    gn_scope_begin(g);
+    const double most = largest(gn_sub(wide(a), wide(b)));
+    gn_scope_end(g);
+    return most;
+}
 
 static TEST_MAYBE_UNUSED double eps_of(gn_dtype t) { return t == GN_F64 ? 2.3e-16 : 1.2e-7; }
 
