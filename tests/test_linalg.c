@@ -1,5 +1,7 @@
 // Products and decompositions of matrices against NumPy, by their residuals, and their gradients against
 // differences.
+#include <float.h>
+
 #include "test_matrices.h"
 
 // ---- NumPy
@@ -310,6 +312,21 @@ static void test_known_values(void **state) {
     gn_array *mixed =
         gn_mul(gn_eye(g, GN_F64, 4, 4, 0), gn_array_from(g, GN_F64, GN_SHAPE(4), scales));
     assert_true(fabs(gn_item(gn_det(mixed)) - 1.0) < 1e-14);
+}
+
+// Tridiagonal matrices t = 2 + eps x with x of small integers: all their eigenvalues are 2 but for roundings.
+static void test_nearly_equal_values(void **state) {
+    static const int x[][7] = {{6, 4, -2, 0, 3, 10, 9}, {4, 0, 8, 6, 7, 12, 3}, {2, -6, 4, 8, 11, 13, 4}};
+    gn_context *g = (gn_context *)*state;
+    for (int i = 0; i < 3; i++) {
+        double m[4][4] = {{0}};
+        for (int j = 0; j < 4; j++) m[j][j] = x[i][j];
+        for (int j = 0; j < 3; j++) m[j][j + 1] = m[j + 1][j] = x[i][4 + j];
+        gn_array *a = gn_array_from(g, GN_F64, GN_SHAPE(4, 4), m);
+        gn_array *t = gn_add(gn_mul_s(gn_eye(g, GN_F64, 4, 4, 0), 2.0), gn_mul_s(a, DBL_EPSILON));
+        gn_array *off = gn_sub(gn_sub_s(gn_eigvalsh(t), 2.0), gn_mul_s(gn_eigvalsh(a), DBL_EPSILON));
+        assert_true(largest(off) <= 8.0 * DBL_EPSILON);
+    }
 }
 
 // The same bits for any number of threads, and for a batch as for its matrices.
@@ -831,6 +848,7 @@ int main(void) {
                                        GN_TEST(test_residuals),
                                        GN_TEST(test_ill_conditioned),
                                        GN_TEST(test_known_values),
+                                       GN_TEST(test_nearly_equal_values),
                                        GN_TEST(test_same_bits),
                                        GN_TEST(test_half_and_integers),
                                        GN_TEST(test_nan),

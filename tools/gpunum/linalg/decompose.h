@@ -688,8 +688,8 @@ static bool gni_la_negligible(double e, double d0, double d1) {
            fabs(e) < 1e-300;
 }
 
-static bool gni_la_negligible_square(double e, double d0, double d1) {
-    return e <= 4.9303806576313238e-32 * fabs(d0 * d1) || e < 1e-300;
+static bool gni_la_negligible_square(double e, double d0, double d1, double weight) {
+    return e <= weight * 4.9303806576313238e-32 * fabs(d0 * d1) || e < 1e-300;
 }
 
 // One implicit QL step on the `count` elements from `lo` on, or with dir -1 the same backwards (QR), so that
@@ -743,13 +743,17 @@ static void gni_la_ql_squares(double *d, double *e, int64_t lo, int64_t count, i
 static void gni_la_tridiagonal_values(gni_la *w, double *d, double *e, int64_t n,
                                       gni_la_rotations *rotations) {
     const bool alone = rotations->z == NULL;
-    int64_t steps = 0;
+    int64_t steps = 0, same = 0, last = -1;
     for (int64_t i = 0; alone && i < n - 1; i++) e[i] *= e[i];
     for (int64_t lo = 0; lo < n;) {
         int64_t hi = lo;
-        while (hi < n - 1 && !(alone ? gni_la_negligible_square(e[hi], d[hi], d[hi + 1])
+        // Equal values can lead the squares in circles, a few roundings from 0: they weigh less the longer a block stays.
+        const double weight = (double)(GNI_MAX(same, 30) - 29);
+        while (hi < n - 1 && !(alone ? gni_la_negligible_square(e[hi], d[hi], d[hi + 1], weight * weight)
                                      : gni_la_negligible(e[hi], d[hi], d[hi + 1])))
             hi++;
+        same = lo * n + hi == last ? same + 1 : 0;
+        last = lo * n + hi;
         if (hi < n - 1) e[hi] = 0.0;
         if (hi == lo) {
             lo++;
