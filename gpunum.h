@@ -49747,7 +49747,7 @@ GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
     // determinant tell singular matrices apart.
     gn_array *sum = gn_sum(gn_log(gn_diagonal(r, 0)), -1);
     gn_array *beyond = gn_gt_s(gn_abs(sum), gn_dtype_of(sum) == GN_F64 ? 600.0 : 70.0);
-    gn_array *none = gn_eq_s(sum, -GNI_INF), *turn = gn_round(gn_det(q));
+    gn_array *none = gn_eq_s(sum, -GNI_INF), *turn = gn_sign(gn_det(q));
     gn_array *sign = gn_where(beyond, gn_where(none, gn_zeros_like(turn), turn), gn_sign(det));
     gn_array *log = gni_from_moments(gn_where(beyond, sum, gn_log(gn_abs(det))), a->dtype);
     g->no_grad--;
