@@ -44832,7 +44832,7 @@ static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb,
     w->ok = w->ok && gni_run(w->g, &gni_kind_matmul, &d, NULL);
     gni_lg_product(w, &flat, &ones, &sums);
     gni_lg_root(w, &gram, j);
-    gni_lg_solve_panel(w, gram, gni_lg_transposed(x), false, false);
+    gni_lg_solve_panel(w, gram, gni_lg_transposed(x), false, w->t == GN_F64);
     gni_lg_copy(w, to, &x);
 }
 

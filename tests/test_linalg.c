@@ -754,6 +754,9 @@ static void test_large(void **state) {
     check_tall(g, turned(gn_randn(g, GN_F32, GN_SHAPE(300, 140))), true, 1.2e-7);
     check_tall(g, gn_cast(gn_mul_s(gn_randn(g, GN_F32, GN_SHAPE(40, 30)), 9.0), GN_I32), true,
                1.2e-7);
+    // Independent columns, but close to each other: the condition is 5e6.
+    gn_array *steep = gn_mul_s(gn_triu(gn_ones(g, GN_F64, GN_SHAPE(130, 14)), 0), -0.7);
+    check_tall(g, gn_add(steep, gn_mul_s(gn_eye(g, GN_F64, 130, 14, 0), 1.1)), true, 2.3e-16);
     // Rank-deficient ones are left to the CPU.
     gn_array *thin = gn_randn(g, GN_F32, GN_SHAPE(150, 2));
     check_tall(g, gn_matmul(thin, gn_transpose(thin)), false, 1.2e-7);
