@@ -96,6 +96,14 @@ static void test_reductions(void **state) {
     }
 }
 
+// Where one lane's loop has many rounds, over numbers that take no memory.
+static void test_rounds(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const int64_t n = (int64_t)1 << 28;
+    gn_array *a = gn_broadcast_to(gn_scalar(g, GN_F32, 2), GN_SHAPE(n));
+    assert_true(fabs(gn_item(gn_sum(gn_add_s(a, 1), GN_ALL)) - 3.0 * (double)n) <= 1e-6 * (double)n);
+}
+
 static void test_take(void **state) {
     gn_context *g = (gn_context *)*state;
     need(16);
@@ -245,7 +253,7 @@ static void test_batches(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_elementwise), GN_TEST(test_reductions), GN_TEST(test_take),
+        GN_TEST(test_elementwise), GN_TEST(test_reductions), GN_TEST(test_rounds), GN_TEST(test_take),
         GN_TEST(test_products),    GN_TEST(test_places),     GN_TEST(test_transforms), GN_TEST(test_batches),
     };
     return test_run(tests);
