@@ -455,7 +455,7 @@ static void test_samples(void **state) {
     expect_shape(gn_eval(gn_unwrap(none, 0)), H, 0);
     expect_shape(gn_eval(gn_unwrap(none, 1)), H, 0);
     FAILS(SHAPE, "gn_polyfit", gn_polyfit(nobody, nobody, 0));
-    FAILS(SHAPE | MEMORY, "gn_polyfit", gn_polyfit(row, row, INT32_MAX));
+    FAILS(SHAPE | MEMORY, "gn_polyfit", gn_polyfit(huge, huge, 1));
     expect_shape(gn_eval(gn_polyval(nobody, none)), H, 0);
     FAILS(SHAPE, "gn_polyval", gn_polyval(huge, row));
     FAILS(SHAPE, "gn_vander", gn_vander(row, H, true));

@@ -100,11 +100,12 @@ class array {
         gn_set(&a_, gn_retain(made.a_));
     }
     // Of what has size() and data(), as std::vector; and the other way round, 1-d: x.to<std::vector<float>>().
-    template <class C, class T = typename C::value_type> array(gn_context *of, const C &values) : a_(nullptr) {
+    template <class Numbers, class T = typename Numbers::value_type>
+    array(gn_context *of, const Numbers &values) : a_(nullptr) {
         gn_set(&a_, gn_array_from(of, number<T>::dtype(), GN_SHAPE(values.size()), values.data()));
     }
-    template <class C> C to() const {
-        C values(static_cast<size_t>(size()));
+    template <class Numbers> Numbers to() const {
+        Numbers values(static_cast<size_t>(size()));
         read(values.data(), values.size());
         return values;
     }
