@@ -32,9 +32,9 @@ weighs() { # name, file, most
     [ "$have" -le "$3" ]
 }
 weighs "core.wasm" package/core.wasm 315000
-weighs "core-relaxed.wasm" package/core-relaxed.wasm 310400
+weighs "core-relaxed.wasm" package/core-relaxed.wasm 314000
 weighs "core-gpu.wasm" package/core-gpu.wasm 490500
-weighs "core.mjs" package/core.mjs 7000
+weighs "core.mjs" package/core.mjs 7100
 weighs "gpunum.js" package/gpunum.js 13950
 emcc() {
     "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -DNDEBUG -msimd128 -Oz "$@"
@@ -47,7 +47,7 @@ emcc --no-entry $c_only -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sFILESYSTEM=0 -s
     -sBINARYEN_EXTRA_PASSES=--flatten,--rereloop,-O1,-Oz
 wasm_opt=$root/build/emscripten/root/usr/bin/wasm-opt
 [ ! -x "$wasm_opt" ] || python3 "$root/tools/web/order_wasm.py" "$wasm_opt" small.wasm
-weighs "the whole library, -Oz" small.wasm 272000
+weighs "the whole library, -Oz" small.wasm 278500
 # A stack that is too small is told, and not written beyond.
 emcc -DGPUNUM_PART=0 $c_only -O1 -sSTACK_SIZE=64KB "$root/tests/web/stack.c" "$work/host.o" small.o -o stack.js
 "$root/build/emscripten/bin/node" stack.js
