@@ -1493,8 +1493,9 @@ def matrix_cases(cases, rng):
         if dtype != 'bool':
             if a.ndim > 1 and np.isfinite(a).all() and a.dtype.kind != 'c':
                 value = np.linalg.cond(wide(a).astype('f8'))
-                case('cond', [(base, subscript)], value, result, near=20 * NEAR[result] * min(1e4, np.max(value, initial=1.0)))\
-                    if np.max(value, initial=0.0) < 1e4 else None
+                most = np.max(value, initial=1.0)
+                if most < 1e4:
+                    case('cond', [(base, subscript)], value, result, near=20 * NEAR[result] * most)
             for order in (0, 1, 2, 3, -1, 0.5, np.inf, -np.inf):
                 size = np.abs(wide(a)).astype('f8')
                 with np.errstate(all='ignore'):
