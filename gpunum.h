@@ -958,7 +958,7 @@ GPUNUM_API gn_array *gn_nanmax(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, double ddof);
 GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, double ddof);
-// Of nothing but NaN the first one's index.
+// Of nothing but NaN, or of NaN and the infinity that every number is better than, the first one's index, as NumPy has it.
 GPUNUM_API gn_array *gn_nanargmin(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_nanargmax(gn_array *a, gn_axes axis);
 // Of variables in rows and observations in columns (variables, variables); 0-d of one variable, as a 1-d array is. NumPy's
@@ -48307,19 +48307,21 @@ static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axe
                                         : gn_reshape(a, GN_SHAPE(gni_elements(&out), n));
     if (x == NULL) return gni_end_scope(g, NULL);
     const double at = q * (double)(n - 1), first = floor(at), part = at - first;
+    const bool pairs = counts || part > 0.0;
     gn_array *parts = NULL, *y;
     if (counts) y = gni_counted_pair(g, fn, x, q, &parts);
-    else y = gni_sorted_axis(g, fn, x, x->shape.rank - 1, (int64_t)first, part > 0.0 ? 2 : 1, false, NULL);
+    else y = gni_sorted_axis(g, fn, x, x->shape.rank - 1, (int64_t)first, pairs ? 2 : 1, false, NULL);
     y = gni_in_moments(y);
-    if ((part > 0.0 || counts) && middle) {
+    if (pairs && middle) {
         y = gn_mean(y, -1);
-    } else if (counts) {
+    } else if (pairs) {
         gn_array *low = gn_slice(y, -1, 0, 1, 1), *high = gn_slice(y, -1, 1, 2, 1), *rest = gn_sub(high, low);
-        gn_array *up = gn_add(low, gn_mul(rest, parts)), *down = gn_sub(high, gn_mul(rest, gn_rsub_s(parts, 1.0)));
-        y = gn_where(gn_eq_s(parts, 0.0), low, gn_where(gn_lt_s(parts, 0.5), up, down)); // of infinities low itself
-    } else if (part > 0.0) {
-        gn_array *low = gn_slice(y, -1, 0, 1, 1), *high = gn_slice(y, -1, 1, 2, 1), *rest = gn_sub(high, low);
-        y = part < 0.5 ? gn_add(low, gn_mul_s(rest, part)) : gn_sub(high, gn_mul_s(rest, 1.0 - part));
+        if (counts) {
+            gn_array *up = gn_add(low, gn_mul(rest, parts)), *down = gn_sub(high, gn_mul(rest, gn_rsub_s(parts, 1.0)));
+            y = gn_where(gn_eq_s(parts, 0.0), low, gn_where(gn_lt_s(parts, 0.5), up, down)); // of infinities low itself
+        } else {
+            y = part < 0.5 ? gn_add(low, gn_mul_s(rest, part)) : gn_sub(high, gn_mul_s(rest, 1.0 - part));
+        }
     }
     y = gn_reshape(y, out);
     if (gni_is_float(a->dtype) && !counts) y = gni_nan_as(y, gn_reshape(gn_any(gn_isnan(x), -1), out), GNI_NAN);
@@ -49032,7 +49034,7 @@ static gn_array *gni_joined_indices(gn_context *g, const char *fn, gn_array *con
     return y;
 }
 
-// `a` with the first axes as one, and the numbers of places on it; ends a call of its own where that fails.
+// Begins a call and a scope: `a` with the first axes as one, and the numbers of places on it. *rows is NULL after an error.
 static gn_context *gni_begin_places(const char *fn, gn_array *a, gn_array *const *indices, int count, gn_array **value,
                                     gn_array **rows, gn_array **index) {
     gn_array *in[GN_MAX_RANK + 2];
@@ -50536,18 +50538,19 @@ GPUNUM_API gn_array *gn_gradient(gn_array *a, gn_array *x, double dx, int axis) 
                  gni_shape_text(text, sizeof text, &a->shape));
     gn_array *d = at >= 0 && n > 1 && x != NULL ? gni_distances(g, fn, a, x, at, false) : NULL, *part[3];
     if (at < 0 || g->call_failed) return gni_end_scope(g, NULL);
-    gn_array *y = gni_in_moments(a), *steps = gn_diff(y, 1, at);
+    gn_array *y = gni_in_moments(a);
     if (d == NULL) {
+        part[0] = gn_div_s(gn_diff(gni_stretch(y, at, 0, 2), 1, at), dx);
         part[1] = gn_div_s(gn_sub(gni_stretch(y, at, 2, n), gni_stretch(y, at, 0, n - 2)), 2.0 * dx);
-        steps = gn_div_s(steps, dx);
+        part[2] = gn_div_s(gn_diff(gni_stretch(y, at, n - 2, n), 1, at), dx);
     } else { // the slopes on both sides, each with the other one's distance as its weight
         gn_array *left = gni_stretch(d, at, 0, n - 2), *right = gni_stretch(d, at, 1, n - 1);
-        steps = gn_div(steps, d);
-        part[1] = gn_add(gn_mul(gni_stretch(steps, at, 0, n - 2), right), gn_mul(gni_stretch(steps, at, 1, n - 1), left));
+        gn_array *slope = gn_div(gn_diff(y, 1, at), d);
+        part[0] = gni_stretch(slope, at, 0, 1);
+        part[1] = gn_add(gn_mul(gni_stretch(slope, at, 0, n - 2), right), gn_mul(gni_stretch(slope, at, 1, n - 1), left));
         part[1] = gn_div(part[1], gn_add(left, right));
+        part[2] = gni_stretch(slope, at, n - 2, n - 1);
     }
-    part[0] = gni_stretch(steps, at, 0, 1);
-    part[2] = gni_stretch(steps, at, n - 2, n - 1);
     return gni_end_scope(g, gni_as_samples(gn_concat(part, 3, at), a, x));
 }
 
@@ -50667,7 +50670,7 @@ static gn_array *gni_window_of(const char *fn, gn_context *g, gn_dtype t, int64_
     const gn_shape s = gn_shape_from(1, &n);
     if (t != GN_F32 && t != GN_F64)
         gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither float32 nor float64", fn, gn_dtype_name(t));
-    else if (gni_shape_ok(g, fn, t, &s)) y = gni_array_filled(g, fn, t, &s, &data);
+    else y = gni_array_filled(g, fn, t, &s, &data);
     for (int64_t i = 0; y != NULL && i < n; i++) {
         const double angle = 6.28318530717958647693 * (double)i / (double)(n - 1);
         const double value = n == 1 ? 1.0 : first - second * cos(angle) + third * cos(2.0 * angle);

@@ -42,7 +42,7 @@ GPUNUM_API gn_array *gn_nanmax(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, double ddof);
 GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, double ddof);
-// Of nothing but NaN the first one's index.
+// Of nothing but NaN, or of NaN and the infinity that every number is better than, the first one's index, as NumPy has it.
 GPUNUM_API gn_array *gn_nanargmin(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_nanargmax(gn_array *a, gn_axes axis);
 // Of variables in rows and observations in columns (variables, variables); 0-d of one variable, as a 1-d array is. NumPy's

@@ -59,18 +59,19 @@ GPUNUM_API gn_array *gn_gradient(gn_array *a, gn_array *x, double dx, int axis) 
                  gni_shape_text(text, sizeof text, &a->shape));
     gn_array *d = at >= 0 && n > 1 && x != NULL ? gni_distances(g, fn, a, x, at, false) : NULL, *part[3];
     if (at < 0 || g->call_failed) return gni_end_scope(g, NULL);
-    gn_array *y = gni_in_moments(a), *steps = gn_diff(y, 1, at);
+    gn_array *y = gni_in_moments(a);
     if (d == NULL) {
+        part[0] = gn_div_s(gn_diff(gni_stretch(y, at, 0, 2), 1, at), dx);
         part[1] = gn_div_s(gn_sub(gni_stretch(y, at, 2, n), gni_stretch(y, at, 0, n - 2)), 2.0 * dx);
-        steps = gn_div_s(steps, dx);
+        part[2] = gn_div_s(gn_diff(gni_stretch(y, at, n - 2, n), 1, at), dx);
     } else { // the slopes on both sides, each with the other one's distance as its weight
         gn_array *left = gni_stretch(d, at, 0, n - 2), *right = gni_stretch(d, at, 1, n - 1);
-        steps = gn_div(steps, d);
-        part[1] = gn_add(gn_mul(gni_stretch(steps, at, 0, n - 2), right), gn_mul(gni_stretch(steps, at, 1, n - 1), left));
+        gn_array *slope = gn_div(gn_diff(y, 1, at), d);
+        part[0] = gni_stretch(slope, at, 0, 1);
+        part[1] = gn_add(gn_mul(gni_stretch(slope, at, 0, n - 2), right), gn_mul(gni_stretch(slope, at, 1, n - 1), left));
         part[1] = gn_div(part[1], gn_add(left, right));
+        part[2] = gni_stretch(slope, at, n - 2, n - 1);
     }
-    part[0] = gni_stretch(steps, at, 0, 1);
-    part[2] = gni_stretch(steps, at, n - 2, n - 1);
     return gni_end_scope(g, gni_as_samples(gn_concat(part, 3, at), a, x));
 }
 
@@ -190,7 +191,7 @@ static gn_array *gni_window_of(const char *fn, gn_context *g, gn_dtype t, int64_
     const gn_shape s = gn_shape_from(1, &n);
     if (t != GN_F32 && t != GN_F64)
         gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither float32 nor float64", fn, gn_dtype_name(t));
-    else if (gni_shape_ok(g, fn, t, &s)) y = gni_array_filled(g, fn, t, &s, &data);
+    else y = gni_array_filled(g, fn, t, &s, &data);
     for (int64_t i = 0; y != NULL && i < n; i++) {
         const double angle = 6.28318530717958647693 * (double)i / (double)(n - 1);
         const double value = n == 1 ? 1.0 : first - second * cos(angle) + third * cos(2.0 * angle);

@@ -235,7 +235,7 @@ static gn_array *gni_joined_indices(gn_context *g, const char *fn, gn_array *con
     return y;
 }
 
-// `a` with the first axes as one, and the numbers of places on it; ends a call of its own where that fails.
+// Begins a call and a scope: `a` with the first axes as one, and the numbers of places on it. *rows is NULL after an error.
 static gn_context *gni_begin_places(const char *fn, gn_array *a, gn_array *const *indices, int count, gn_array **value,
                                     gn_array **rows, gn_array **index) {
     gn_array *in[GN_MAX_RANK + 2];

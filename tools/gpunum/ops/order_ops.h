@@ -368,19 +368,21 @@ static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axe
                                         : gn_reshape(a, GN_SHAPE(gni_elements(&out), n));
     if (x == NULL) return gni_end_scope(g, NULL);
     const double at = q * (double)(n - 1), first = floor(at), part = at - first;
+    const bool pairs = counts || part > 0.0;
     gn_array *parts = NULL, *y;
     if (counts) y = gni_counted_pair(g, fn, x, q, &parts);
-    else y = gni_sorted_axis(g, fn, x, x->shape.rank - 1, (int64_t)first, part > 0.0 ? 2 : 1, false, NULL);
+    else y = gni_sorted_axis(g, fn, x, x->shape.rank - 1, (int64_t)first, pairs ? 2 : 1, false, NULL);
     y = gni_in_moments(y);
-    if ((part > 0.0 || counts) && middle) {
+    if (pairs && middle) {
         y = gn_mean(y, -1);
-    } else if (counts) {
+    } else if (pairs) {
         gn_array *low = gn_slice(y, -1, 0, 1, 1), *high = gn_slice(y, -1, 1, 2, 1), *rest = gn_sub(high, low);
-        gn_array *up = gn_add(low, gn_mul(rest, parts)), *down = gn_sub(high, gn_mul(rest, gn_rsub_s(parts, 1.0)));
-        y = gn_where(gn_eq_s(parts, 0.0), low, gn_where(gn_lt_s(parts, 0.5), up, down)); // of infinities low itself
-    } else if (part > 0.0) {
-        gn_array *low = gn_slice(y, -1, 0, 1, 1), *high = gn_slice(y, -1, 1, 2, 1), *rest = gn_sub(high, low);
-        y = part < 0.5 ? gn_add(low, gn_mul_s(rest, part)) : gn_sub(high, gn_mul_s(rest, 1.0 - part));
+        if (counts) {
+            gn_array *up = gn_add(low, gn_mul(rest, parts)), *down = gn_sub(high, gn_mul(rest, gn_rsub_s(parts, 1.0)));
+            y = gn_where(gn_eq_s(parts, 0.0), low, gn_where(gn_lt_s(parts, 0.5), up, down)); // of infinities low itself
+        } else {
+            y = part < 0.5 ? gn_add(low, gn_mul_s(rest, part)) : gn_sub(high, gn_mul_s(rest, 1.0 - part));
+        }
     }
     y = gn_reshape(y, out);
     if (gni_is_float(a->dtype) && !counts) y = gni_nan_as(y, gn_reshape(gn_any(gn_isnan(x), -1), out), GNI_NAN);
