@@ -18,7 +18,6 @@ cd "$tmp" || exit 1
 include=include
 mkdir $include
 cp "$folder/gpunum.h" "$folder/shaders.h" $include
-export GLIBC_TUNABLES=glibc.malloc.hugetlb=1 # large pages: a fifth of clang's time
 failed=0
 done=0
 

@@ -1840,9 +1840,8 @@ def curve_cases(path):
             if m <= degree:
                 continue
             want = np.polyfit(x.astype('f8'), wide(y).astype('c16' if not real else 'f8'), degree)
-            t = result
-            near = NEAR[t] * (1 + np.max(np.abs(want)) / np.maximum(np.min(np.abs(want)), 1e-6))
-            case('polyfit', [(x, ''), (y, '')], [degree], lambda: want, (), min(near, 1.0) if t != 'float16' else near, t)
+            near = NEAR[result] * (1 + np.max(np.abs(want)) / np.maximum(np.min(np.abs(want)), 1e-6))
+            case('polyfit', [(x, ''), (y, '')], [degree], lambda: want, (), min(near, 1.0) if result != 'float16' else near)
         case('polyfit', [(x, ''), (array_values(rng, (m + 1,), dtype), '')], [2], lambda: np.zeros(-1))
     for n in (0, 1, 2, 3, 8, 51, 256):
         for k, f in enumerate((np.hanning, np.hamming, np.blackman)):

@@ -5,7 +5,6 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 folder=$1
 shift
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-export GLIBC_TUNABLES=glibc.malloc.hugetlb=1 # large pages: a fifth of clang's time
 launcher=
 ! command -v ccache >/dev/null || launcher="-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache"
 cmake -S "$root" -B "$folder" -G Ninja $launcher "$@" >"$folder.log" 2>&1 || { cat "$folder.log"; exit 1; }

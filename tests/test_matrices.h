@@ -29,7 +29,7 @@ static TEST_MAYBE_UNUSED gn_context *residuals(gn_context *g) {
 // a, or its copy in context g.
 static TEST_MAYBE_UNUSED gn_array *brought(gn_context *g, gn_array *a) {
     if (g == gn_context_of(a)) return a;
-    const size_t bytes = (size_t)gn_size(a) * gn_dtype_size(gn_dtype_of(a));
+    const size_t bytes = gn_bytes(a);
     void *data = malloc(bytes + 1);
     assert_non_null(data);
     assert_int_equal(gn_read(a, data, bytes), GN_OK);

@@ -465,7 +465,7 @@ static void test_samples(void **state) {
     expect_shape(gn_hanning(g, GN_F32, 0), 0);
     FAILS(SHAPE, "gn_hamming", gn_hamming(g, GN_F64, -1));
     FAILS(SHAPE | MEMORY, "gn_blackman", gn_blackman(g, GN_F64, H));
-    expect_shape(gn_diag(none, -5), H > 5 ? 0 : 1);
+    expect_shape(gn_diag(none, -5), 0);
     FAILS(SHAPE, "gn_diag", gn_diag(row, INT64_MIN));
     FAILS(SHAPE, "gn_diag", gn_diag(row, P * 2));
     FAILS(SHAPE, "gn_diag", gn_diag(eight, 0));
