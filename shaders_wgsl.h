@@ -1,7 +1,7 @@
 // shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
-// Sources: 1a8f671fe9a3e06a5c65bc4c5d66af0db2988f368dc8ac754c32b419e6afbe00
+// Sources: fffedb4608cbb0842c59b9a335b04faa197fea069fb7c6f2692a62305c297b7f
 #ifdef GNI_WGSL_WANTED
 #ifndef GNI_SHADERS_WGSL_H
 #define GNI_SHADERS_WGSL_H

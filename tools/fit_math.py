@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Derives the polynomial coefficients of the vector math (room vmath of gpunum.h, tools/shaders/math.glsl).
 
-Needs python3-numpy and python3-mpmath. Prints each polynomial as float32 constants (those of room dmath, whose names begin with d_, as
-float64 ones), lowest power first, with the largest error that is left after the coefficients were rounded, relative to the function (in
-units of 2^-24 or 2^-53).
+Needs python3-numpy and python3-mpmath. Prints each polynomial as float32 constants (those of room dmath and math64.glsl, whose names
+begin with d_, as float64 ones), lowest power first, with the largest error that is left after the coefficients were rounded, relative to
+the function (in units of 2^-24 or 2^-53).
 
     fit_math.py            every polynomial
     fit_math.py exp tan    only these
@@ -133,17 +133,47 @@ POLYS = {
     # asin(x) = x + x^3 P(x^2) up to 1/2, atan(x) the same up to tan(pi/8)
     "d_asin": (lambda z: odd(asin, z), weight_odd(asin), 0, 0.25, 11),
     "d_atan": (lambda z: odd(atan, z), weight_odd(atan), 0, tan(pi / 8) ** 2 * 1.01, 11),
+    # erf(x) = x + x P(x^2) up to 0.84
+    "d_erf": (lambda z: erf(sqrt(z)) / sqrt(z) - 1, lambda z: sqrt(z) / erf(sqrt(z)), 0, mpf("0.84") ** 2, 11),
 }
 
 
+def erfcx(x):
+    return exp(x * x) * erfc(x)
+
+
+# Too close to what float64 holds for the method above: polynomials through the function where Chebyshev's is zero.
+# name: (function, low end, high end, degree)
+THROUGH = {
+    # log((1 + s) / (1 - s)) = 2 s + 2/3 s^3 + s^5 P(s^2)
+    "d_pow": (lambda z: (odd(lambda s: 2 * atanh(s), z, 2) - mpf(2) / 3) / z, mpf(2) ** -40, ((R2 - 1) / (R2 + 1) * 1.001) ** 2, 8),
+    # exp(x^2) erfc(x) = P((x - 1.6) / (x + 1.6)) from 0.83 to 3
+    "d_erfcx": (lambda u: erfcx(mpf("1.6") * (1 + u) / (1 - u)), mpf("-0.77") / mpf("2.43"), mpf("1.4") / mpf("4.6"), 14),
+    # x exp(x^2) erfc(x) = P(1 / x - 0.18) from 3 to 28
+    "d_erfcx_far": (lambda t: erfcx(1 / (t + mpf("0.18"))) / (t + mpf("0.18")), 1 / mpf(28) - mpf("0.18"),
+                    1 / mpf(3) - mpf("0.18"), 16),
+}
+
+
+def through(g, lo, hi, degree):
+    at = [(lo + hi) / 2 + (hi - lo) / 2 * cos(pi * (2 * i + 1) / (2 * (degree + 1))) for i in range(degree + 1)]
+    c = mp.lu_solve(mp.matrix([[t**p for p in range(degree + 1)] for t in at]), mp.matrix([g(t) for t in at]))
+    c = [rounded(x, 53) for x in c]
+    grid = [lo + (hi - lo) * i / 2000 for i in range(2001)]
+    return c, max(abs(1 - sum(x * t**p for p, x in enumerate(c)) / g(t)) for t in grid) * 2**53
+
+
 def show(name):
-    g, w, lo, hi, degree = POLYS[name]
     bits, digits = (53, "%.17g") if name.startswith("d_") else (24, "%.9gf")
-    c, worst = fit(lambda t: series(g, t), lambda t: series(w, t), lo, hi, degree, bits)
+    if name in THROUGH:
+        c, worst = through(*THROUGH[name])
+    else:
+        g, w, lo, hi, degree = POLYS[name]
+        c, worst = fit(lambda t: series(g, t), lambda t: series(w, t), lo, hi, degree, bits)
     print("%s: error %s * 2^-%d" % (name, mp.nstr(worst, 3), bits))
     print("    " + ", ".join(digits % float(x) for x in c))
 
 
 if __name__ == "__main__":
-    for poly in sys.argv[1:] or POLYS:
+    for poly in sys.argv[1:] or [*POLYS, *THROUGH]:
         show(poly)

@@ -8,28 +8,17 @@
 #include "gpunum.h"
 #include <stdio.h>
 
-// Float ops that wide.glsl has.
-static bool wide_float(gni_op op) {
-    switch (op) {
-    case GNI_OP_SQRT:
-    case GNI_OP_RSQRT:
-    case GNI_OP_RECIP:
-    case GNI_OP_DIV: return true;
-    case GNI_OP_FLOOR_DIV:
-    case GNI_OP_MOD:
-    case GNI_OP_POW: return false;
-    default: return op >= GNI_OP_NEG && (op < GNI_OP_ATAN2 || op > GNI_OP_ROOT_SIZE);
-    }
-}
+// Float ops that wide.glsl has, and those that are math64.glsl's, which interpreters do without.
+static bool wide_float(gni_op op) { return op != GNI_OP_LOG_SIZE && op != GNI_OP_ROOT_SIZE; }
 
 static void row(const char *kind, gni_op op, gni_domain domain, const char *glsl) {
     bool narrow = (domain == GNI_U && !gni_wide_unsigned(op)) || (domain == GNI_F && !wide_float(op)),
-         few = gni_in_stores(op, domain);
-    if (narrow && !few) puts("#if !defined(GN_X64) && !defined(GN_FEW)");
-    else if (narrow) puts("#ifndef GN_X64");
-    else if (!few) puts("#ifndef GN_FEW");
+         function = domain == GNI_F && wide_float(op) && gni_is_function64(op), few = gni_in_stores(op, domain);
+    const char *unless[2] = {narrow ? "GN_X64" : function ? "GN_NO_MATH64" : NULL, few ? NULL : "GN_FEW"};
+    if (unless[0] && unless[1]) printf("#if !defined(%s) && !defined(%s)\n", unless[0], unless[1]);
+    else if (unless[0] || unless[1]) printf("#ifndef %s\n", unless[0] ? unless[0] : unless[1]);
     printf("    case %uu: GN_%s_%c(%s)\n", (unsigned)op * 3u + (unsigned)domain, kind, "FIU"[domain], glsl);
-    if (narrow || !few) puts("#endif");
+    if (unless[0] || unless[1]) puts("#endif");
 }
 
 static void comment(const char *name) { printf("    // %s\n", name); }

@@ -21,105 +21,105 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
     // RSQRT
     case 3u: GN_VALUE_F(gn_rsqrt(a))
     // CBRT
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 6u: GN_VALUE_F(gn_cbrt(a))
 #endif
     // RECIP
     case 9u: GN_VALUE_F(gn_div(GN_F(1.0), a))
     // EXP
-#ifndef GN_X64
+#ifndef GN_NO_MATH64
     case 12u: GN_VALUE_F(gn_exp(a))
 #endif
     // EXP2
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 15u: GN_VALUE_F(gn_exp2(a))
 #endif
     // EXPM1
-#ifndef GN_X64
+#ifndef GN_NO_MATH64
     case 18u: GN_VALUE_F(gn_expm1(a))
 #endif
     // LOG
-#ifndef GN_X64
+#ifndef GN_NO_MATH64
     case 21u: GN_VALUE_F(gn_log(a))
 #endif
     // LOG2
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 24u: GN_VALUE_F(gn_log2(a))
 #endif
     // LOG10
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 27u: GN_VALUE_F(gn_log10(a))
 #endif
     // LOG1P
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 30u: GN_VALUE_F(gn_log1p(a))
 #endif
     // SIN
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 33u: GN_VALUE_F(gn_sin(a))
 #endif
     // COS
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 36u: GN_VALUE_F(gn_cos(a))
 #endif
     // TAN
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 39u: GN_VALUE_F(gn_tan(a))
 #endif
     // ASIN
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 42u: GN_VALUE_F(gn_asin(a))
 #endif
     // ACOS
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 45u: GN_VALUE_F(gn_acos(a))
 #endif
     // ATAN
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 48u: GN_VALUE_F(gn_atan(a))
 #endif
     // SINH
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 51u: GN_VALUE_F(gn_sinh(a))
 #endif
     // COSH
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 54u: GN_VALUE_F(gn_cosh(a))
 #endif
     // TANH
-#ifndef GN_X64
+#ifndef GN_NO_MATH64
     case 57u: GN_VALUE_F(gn_tanh(a))
 #endif
     // ASINH
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 60u: GN_VALUE_F(gn_asinh(a))
 #endif
     // ACOSH
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 63u: GN_VALUE_F(gn_acosh(a))
 #endif
     // ATANH
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 66u: GN_VALUE_F(gn_atanh(a))
 #endif
     // ERF
-#ifndef GN_X64
+#ifndef GN_NO_MATH64
     case 69u: GN_VALUE_F(gn_erf(a))
 #endif
     // SIGMOID
-#ifndef GN_X64
+#ifndef GN_NO_MATH64
     case 72u: GN_VALUE_F(gn_sigmoid(a))
 #endif
     // SILU
-#ifndef GN_X64
+#ifndef GN_NO_MATH64
     case 75u: GN_VALUE_F(gn_silu(a))
 #endif
     // GELU
-#ifndef GN_X64
+#ifndef GN_NO_MATH64
     case 78u: GN_VALUE_F(gn_gelu(a))
 #endif
     // SOFTPLUS
-#ifndef GN_X64
+#ifndef GN_NO_MATH64
     case 81u: GN_VALUE_F(gn_softplus(a))
 #endif
     // NEG
@@ -237,11 +237,11 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
     // DIV
     case 123u: GN_VALUE_F(gn_div(a, b))
     // ATAN2
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 126u: GN_VALUE_F(gn_atan2(a, b))
 #endif
     // HYPOT
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 129u: GN_VALUE_F(gn_hypot(a, b))
 #endif
     // LOG_SIZE
@@ -277,7 +277,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
     case 146u: GN_VALUE_U(a * b)
 #endif
     // FLOOR_DIV
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 147u: GN_VALUE_F(gn_floor_div(a, b))
 #endif
 #ifndef GN_FEW
@@ -287,7 +287,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
     case 149u: GN_VALUE_U(GN_FLOOR_DIV_INT(a, b))
 #endif
     // MOD
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 150u: GN_VALUE_F(gn_mod(a, b))
 #endif
 #ifndef GN_FEW
@@ -297,7 +297,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
     case 152u: GN_VALUE_U(GN_MOD_INT(a, b))
 #endif
     // POW
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 153u: GN_VALUE_F(gn_pow(a, b))
 #endif
 #ifndef GN_FEW

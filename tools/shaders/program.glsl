@@ -105,6 +105,11 @@ uvec4 gn_r[GN_REGISTERS];
 #if !defined(GN_X64) && !defined(GN_RAW64)
 #include "narrow.glsl"
 #endif
+#if defined(GN_X64) && !defined(GN_GENERIC)
+#include "math64.glsl"
+#elif defined(GN_X64)
+#define GN_NO_MATH64
+#endif
 #ifndef GN_RAW64
 #include "ops.glsl"
 #endif

@@ -1,5 +1,5 @@
 // What ops.glsl needs for 64-bit registers: a group is 2 elements, dvec2 or i64vec2 in a uvec4.
-// Functions without exact means in GLSL (exp, sin, ...) are left out: such programs run on the CPU.
+// exp, sin and the like are math64.glsl's.
 
 #extension GL_ARB_gpu_shader_int64 : require
 

@@ -82,6 +82,21 @@ GNI_MAYBE_UNUSED static bool gni_wide_unsigned(gni_op op) {
     }
 }
 
+// Functions of float64 that GPUs have in kernels of programs' own, and that the interpreter of programs leaves out.
+GNI_MAYBE_UNUSED static bool gni_is_function64(gni_op op) {
+    switch (op) {
+    case GNI_OP_SQRT:
+    case GNI_OP_RSQRT:
+    case GNI_OP_RECIP: return false;
+    case GNI_OP_FLOOR_DIV:
+    case GNI_OP_MOD:
+    case GNI_OP_POW:
+    case GNI_OP_ATAN2:
+    case GNI_OP_HYPOT: return true;
+    default: return op < GNI_OP_NEG;
+    }
+}
+
 // One instruction in one word: op * 3 + domain in bits 0-10, operand registers in 11-17, 18-24, 25-31.
 // Instruction i writes register n_in + n_const + i.
 #define GNI_INSN(op, domain, a, b, c)                                                              \

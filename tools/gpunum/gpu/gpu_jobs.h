@@ -241,24 +241,13 @@ static bool gni_job_put_operand(gni_job_call *c, const gni_job_space *s, const g
 
 // ---- programs
 
-// Instructions that wide.glsl has.
-static bool gni_job_wide_has(uint32_t code) {
-    uint32_t op = code / 3u, domain = code % 3u;
-    if (op >= GNI_OP_WHERE && op != GNI_OP_FMA) return true;
-    if (domain == GNI_U) return gni_wide_unsigned((gni_op)op);
-    if (domain == GNI_I) return true;
-    switch (op) {
-    case GNI_OP_SQRT:
-    case GNI_OP_RSQRT:
-    case GNI_OP_RECIP:
-    case GNI_OP_DIV: return true;
-    case GNI_OP_FLOOR_DIV:
-    case GNI_OP_MOD:
-    case GNI_OP_POW:
-    case GNI_OP_ATAN2:
-    case GNI_OP_HYPOT: return false;
-    default: return op >= GNI_OP_NEG;
+// Whether the interpreter lacks something of it.
+static bool gni_job_has_functions(const gni_program *p) {
+    for (int i = 0; i < p->n_insn && p->wide; i++) {
+        uint32_t code = GNI_INSN_CODE(p->insn[i]);
+        if (code % 3u == GNI_F && gni_is_function64((gni_op)(code / 3u))) return true;
     }
+    return false;
 }
 
 static bool gni_job_is_long(gn_dtype t) { return gni_is_wide(t) || t == GN_C64; }
@@ -288,8 +277,7 @@ static bool gni_job_program_ok(const gni_gpu *gpu, const gni_program *p, int ext
         if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
     if (p->wide) {
         if (!gpu->caps.int64 || !gpu->caps.float64) return false;
-        for (int i = 0; i < p->n_insn; i++)
-            if (!gni_job_wide_has(GNI_INSN_CODE(p->insn[i]))) return false;
+        if ((gpu->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION) && gni_job_has_functions(p)) return false;
     }
     for (int i = 0; i < p->n_in; i++)
         if (gni_is_complex(p->in_dtype[i]) || (!p->wide && gni_job_is_long(p->in_dtype[i]))) return false;
@@ -368,11 +356,11 @@ static bool gni_job_seen(gni_gpu *gpu, const gni_gpu_kernel *k) {
 // longer, but only once: until it is there, the specialised one is worth waiting for. gn_close waits for what
 // is being compiled, so that programs of a few kernels do without it. A CPU compiles on the cores that it
 // computes with: there, programs that come once are interpreted, after the first few.
-// c->special.module -1: there is none.
+// c->special.module -1: there is none, and so with c->generic.
 static gni_gpu_pipeline *gni_job_pipeline(gni_job_call *c) {
     gni_gpu *gpu = c->gpu;
     uint32_t flags = gpu->g->options.vulkan_flags;
-    if (gpu->caps.texts) return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
+    if (gpu->caps.texts || c->generic.module < 0) return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
     if (c->special.module < 0 || (flags & GN_VULKAN_NO_SPECIALIZATION))
         return gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT);
     if (flags & GN_VULKAN_NO_ASYNC_PIPELINES)
@@ -453,7 +441,7 @@ static bool gni_job_counters(gni_job_call *c, int64_t count, uint32_t *first) {
 // ---- elementwise
 
 static void gni_job_set_modules(gni_job_call *c, const gni_program *p, int special, int generic) {
-    c->generic.module = generic;
+    c->generic.module = gni_job_has_functions(p) ? -1 : generic;
     c->special.module = special;
     c->special.n_spec = GNI_P_PROGRAM_STEPS + (uint32_t)p->n_insn;
     memcpy(c->special.spec, c->param, c->special.n_spec * sizeof(uint32_t));
