@@ -34494,6 +34494,27 @@ static bool gni_job_is_copy64(const gni_program *p) {
     return true;
 }
 
+// Complex128 that only moves: GPUs take it as two elements of 8 bytes.
+static bool gni_job_is_copy128(const gni_map *m) {
+    const gni_program *p = &m->program;
+    return p->n_insn == 0 && p->n_in == 1 && p->n_out == 1 && p->in_dtype[0] == GN_C128 && p->out_dtype[0] == GN_C128 &&
+           m->rank < GN_MAX_RANK;
+}
+
+static gni_map gni_job_halves(const gni_map *m) {
+    gni_map h = *m;
+    gni_operand *o[2] = {&h.in[0], &h.out[0]};
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < m->rank; i++) o[k]->stride[i] *= 2;
+        o[k]->stride[m->rank] = 1;
+        o[k]->offset *= 2;
+        o[k]->dtype = GN_C64;
+    }
+    h.program.in_dtype[0] = h.program.out_dtype[0] = GN_C64;
+    h.dim[h.rank++] = 2;
+    return h;
+}
+
 static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     // With bindings kernels declare all that programs may have.
     bool own = gpu->caps.addresses || gpu->caps.texts;
@@ -34972,6 +34993,10 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     int64_t n = 1;
     for (int i = 0; i < m->rank; i++) n *= m->dim[i];
     if (n == 0) return true;
+    if (gni_job_is_copy128(m)) {
+        const gni_map halves = gni_job_halves(m);
+        return gni_job_map(gpu, &halves);
+    }
     if (gpu->caps.texts && gni_job_outputs_meet(m, false)) { // bound once each: one after the other
         gni_map one = *m;
         one.program.n_out = 1;
@@ -35624,8 +35649,9 @@ static bool gni_order_operand(const gni_gpu *gpu, const gni_operand *o, int64_t 
 
 typedef struct gni_order_scan {
     gni_scan_op op;
-    uint32_t dtype, flags; // GNI_T_C64: values of two words
+    uint32_t dtype, flags; // GNI_T_C64: values of two words, or of four
     bool integer;
+    bool four; // values have four words: the kernels of float64 arithmetic; `integer` says of complex numbers
     int64_t outer, n, inner;
     gni_gpu_use in, out;
     uint32_t in_base, out_base;
@@ -35665,7 +35691,7 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     c.param[GNI_P_SCAN_IN_BASE] = s->in_base;
     c.param[GNI_P_SCAN_OUT_BASE] = s->out_base;
     c.param[GNI_P_SCAN_TILES] = (uint32_t)tiles;
-    if (fast == NULL) return gni_order_dispatch(&c, GNI_MODULE_scan, groups);
+    if (fast == NULL) return gni_order_dispatch(&c, s->four ? GNI_MODULE_scan_double : GNI_MODULE_scan, groups);
     c.generic.subgroup = gpu->caps.subgroup_control ? gpu->caps.subgroup : 0;
     c.generic.spec[GNI_S_SCAN_THREADS] = fast->threads;
     c.generic.spec[GNI_S_SCAN_EACH] = fast->each;
@@ -35677,9 +35703,9 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
 
 // Memory for the posts of so many tiles and blocks: none of them is of the epoch that begins with it. What a host records
 // may run again, so that it gets memory of its own.
-static bool gni_order_posts(gni_gpu *gpu, int64_t count, gni_gpu_mem *own, gni_gpu_use *use) {
+static bool gni_order_posts(gni_gpu *gpu, int64_t count, bool four, gni_gpu_mem *own, gni_gpu_use *use) {
     gni_gpu_jobs *ops = gni_job_state(gpu);
-    const uint64_t bytes = (uint64_t)count * 16;
+    const uint64_t bytes = (uint64_t)count * (four ? 32 : 16);
     memset(own, 0, sizeof *own);
     if (ops == NULL) {
         gni_fail_memory(gpu->g, "scan", sizeof(gni_gpu_jobs));
@@ -35721,7 +35747,7 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s);
 // Tiles' totals, their scan, then the tiles.
 static bool gni_order_scan_parts(gni_gpu *gpu, const gni_order_scan *s, int64_t tiles, int64_t groups,
                                  const gni_order_shape *fast) {
-    const uint64_t bytes = (uint64_t)(s->outer * tiles * s->inner) * 8;
+    const uint64_t bytes = (uint64_t)(s->outer * tiles * s->inner) * (s->four ? 16 : 8);
     gni_gpu_mem mem;
     if (!gni_gpu_alloc(gpu, bytes, &mem)) {
         gni_fail_memory(gpu->g, "scan: device memory", bytes);
@@ -35753,7 +35779,7 @@ static bool gni_order_scan_columns(gni_gpu *gpu, const gni_order_scan *s) {
     const int64_t some = (int64_t)GNI_MAX(caps->multiprocessors, 1u), parts = s->dtype == GNI_T_C64 ? 1 : s->n / 1024;
     const bool few = parts > 1 && s->outer * gni_job_ceil(s->inner, 32) < some * 3 / 4;
     gni_order_shape shape;
-    shape.module = GNI_MODULE_scan_columns;
+    shape.module = s->four ? GNI_MODULE_scan_columns_double : GNI_MODULE_scan_columns;
     shape.lanes = GNI_MIN(few ? 16u : 8u, caps->subgroup);
     while (shape.lanes > 1 && s->inner <= 2 * (int64_t)shape.lanes) shape.lanes /= 2;
     // As some devices ask for.
@@ -35775,7 +35801,7 @@ static bool gni_order_scan_rows(gni_gpu *gpu, const gni_order_scan *s, const gni
     gni_order_scan one = *s;
     if (tiles == 1) return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_TILES, 1, s->outer, shape);
     const int64_t groups = s->outer * tiles, blocks = s->outer * ((tiles - 1) / gpu->caps.subgroup + 2);
-    if (!gni_order_posts(gpu, groups + blocks, &mem, &posts)) return false;
+    if (!gni_order_posts(gpu, groups + blocks, s->four, &mem, &posts)) return false;
     if (gni_job_state(gpu)->scan_stall) one.flags |= GNI_F_SCAN_STALL;
     const bool ok = gni_order_scan_phase(gpu, &one, &posts, GNI_F_SCAN_ONE_PASS, tiles, groups, shape);
     gni_gpu_free(gpu, &mem);
@@ -35785,17 +35811,20 @@ static bool gni_order_scan_rows(gni_gpu *gpu, const gni_order_scan *s, const gni
 static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
     const bool even = s->in_base % 4 == 0 && (s->outer == 1 || s->n % 4 == 0);
     if (gni_order_has_fast(&gpu->caps) && s->inner > 1) return gni_order_scan_columns(gpu, s);
-    if (gni_order_has_fast(&gpu->caps)) {
+    // Products of parts that have exponents are scan.comp's.
+    if (gni_order_has_fast(&gpu->caps) && !(s->dtype == GNI_T_C64 && s->op == GNI_SCAN_PROD)) {
         const int64_t n = s->n + (even ? 0 : 3); // tiles begin where groups of four do
         gni_order_shape shape;
-        shape.module = GNI_MODULE_scan_rows;
+        shape.module = s->four ? GNI_MODULE_scan_rows_double : GNI_MODULE_scan_rows;
         shape.lanes = 0;
         shape.threads = n <= 256 ? 64 : 256;
-        shape.each = s->integer || s->op == GNI_SCAN_LOGSUMEXP || s->outer * n < GNI_ORDER_FEW ? 4 : 8;
+        shape.each = s->integer || s->four || s->op == GNI_SCAN_LOGSUMEXP || s->outer * n < GNI_ORDER_FEW ? 4 : 8;
         while (shape.each > 1 && n <= 2 * (int64_t)shape.threads * shape.each) shape.each /= 2;
         const int64_t tiles = gni_job_ceil(n, 4 * (int64_t)shape.threads * shape.each);
-        // In place a tile that is looked at late may have been written.
-        if (tiles == 1 || s->in.mem != s->out.mem) return gni_order_scan_rows(gpu, s, &shape, tiles);
+        // In place a tile that is looked at late may have been written. A tile may have to find out about all in front of it, but
+        // lavapipe before Mesa 25 ends a workgroup's loops after 65535 rounds.
+        const bool waits = s->in.mem != s->out.mem && (gpu->caps.kind != GNI_GPU_CPU || tiles <= 128);
+        if (tiles == 1 || waits) return gni_order_scan_rows(gpu, s, &shape, tiles);
     }
     const int64_t tiles = gni_job_ceil(s->n, GNI_SCAN_TILE);
     if (s->inner > 1)
@@ -35806,8 +35835,11 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
 
 static bool gni_job_scan_ok(const gni_gpu *gpu, const gni_scan *s) {
     const gn_dtype t = s->in.dtype;
-    const bool sums = s->op == GNI_SCAN_SUM || s->op == GNI_SCAN_PROD, has = t != GN_F64 && (t != GN_U64 || sums);
-    return has && gpu->caps.max_buffers >= 3 &&
+    const bool sums = s->op == GNI_SCAN_SUM || s->op == GNI_SCAN_PROD, pairs = gni_is_complex(t);
+    if (t == GN_U64 && !sums) return false;
+    if (t == GN_F64 && s->op == GNI_SCAN_LOGSUMEXP) return false;
+    if ((pairs || (t == GN_F64 && sums)) && !gpu->caps.float64) return false;
+    return (!pairs || s->op == GNI_SCAN_SUM) && gpu->caps.max_buffers >= 3 &&
            gni_order_reaches(gpu, s->outer * s->n * s->inner, GNI_MAX((int64_t)gn_dtype_size(t), 8));
 }
 
@@ -35815,10 +35847,12 @@ static bool gni_job_scan(gni_gpu *gpu, const gni_scan *d) {
     gni_order_scan s;
     memset(&s, 0, sizeof s);
     const int64_t count = d->outer * d->n * d->inner;
-    s.op = d->op;
-    s.dtype = d->in.dtype == GN_U64 ? GNI_T_I64 : (uint32_t)d->in.dtype;
+    const gn_dtype t = d->in.dtype;
     const bool extreme = d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN; // of which smaller ones are compared as words
-    s.integer = !gni_is_float(d->in.dtype) && (!extreme || d->in.dtype == GN_I64);
+    s.op = d->op;
+    s.dtype = t == GN_U64 ? GNI_T_I64 : t == GN_C64 ? GNI_T_F64 : t == GN_C128 ? GNI_T_C64 : (uint32_t)t;
+    s.four = gni_is_complex(t) || (t == GN_F64 && !extreme);
+    s.integer = extreme ? gni_is_wide(t) : !gni_is_float(t);
     s.outer = d->outer;
     s.n = d->n;
     s.inner = d->inner;
@@ -39258,7 +39292,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;
         if (gpu->caps.texts && gni_job_outputs_meet((const gni_map *)job, true)) return false;
-        if (gni_job_is_copy64(p)) return gni_job_enough_places(gpu, p, p->n_out);
+        if (gni_job_is_copy64(p) || gni_job_is_copy128((const gni_map *)job)) return gni_job_enough_places(gpu, p, p->n_out);
         return gni_job_program_ok(gpu, p, p->n_out);
     }
     case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
@@ -40389,9 +40423,26 @@ static gn_array *gni_complex_prod(gn_context *g, gn_array *a, uint32_t set, bool
 }
 
 // Whether both parts of complex numbers are summed in one pass: as two columns, which are few on a GPU.
-static bool gni_sums_both(gn_context *g, gn_array *a) {
+static bool gni_sums_both(gn_context *g, gn_array *a, uint32_t set) {
+    enum { ENOUGH = 8 };
+    const int last = a->shape.rank - 1;
     if (gni_tracks(g, &a, 1) || a->shape.rank == GN_MAX_RANK || !gni_materialize(g, a)) return false;
-    return (a->buf->where & GNI_ON_GPU) == 0;
+    return (a->buf->where & GNI_ON_GPU) == 0 || (last >= 0 && (set >> last & 1u) == 0 && a->shape.dim[last] >= ENOUGH);
+}
+// Sums of long rows on a GPU: of every FOLD-th element first, which are columns. NULL: not of such.
+static gn_array *gni_complex_folds(gn_array *a, gn_axes axes, uint32_t set) {
+    enum { FOLD = 64, LONG = 1024 };
+    gn_shape s = a->shape;
+    const int last = s.rank - 1;
+    if (last < 0 || s.rank + 1 >= GN_MAX_RANK || (set >> last & 1u) == 0 || s.dim[last] < LONG || a->stride[last] != 1) return NULL;
+    const int64_t n = s.dim[last], whole = n / FOLD * FOLD;
+    s.dim[last] = whole / FOLD;
+    s.dim[s.rank++] = FOLD;
+    gn_array *y = gn_sum(gn_reshape(gn_slice(a, last, 0, whole, 1), s), gn_axes_keep(last));
+    s.dim[last] = FOLD;
+    s.rank--;
+    y = gn_sum(gn_reshape(y, s), axes);
+    return whole == n ? y : gn_add(y, gn_sum(gn_slice(a, last, whole, n, 1), axes));
 }
 static gn_array *gni_complex_sum(gn_context *g, const char *fn, gn_array *a, uint32_t set, bool keep) {
     gn_shape s = a->shape, out = gni_reduced_shape(&s, set, keep);
@@ -40414,7 +40465,9 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
         bool keep_axes;
         const uint32_t which = gni_axes(g, fn, axes, a->shape.rank, &keep_axes);
         gn_scope_begin(g);
-        gn_array *y = which == ~0u || !gni_sums_both(g, a) ? NULL : gni_complex_sum(g, fn, a, which, keep_axes);
+        gn_array *y = NULL;
+        if (which != ~0u && gni_sums_both(g, a, which)) y = gni_complex_sum(g, fn, a, which, keep_axes);
+        else if (which != ~0u && !gni_tracks(g, &a, 1) && !gni_is_pending(a)) y = gni_complex_folds(a, axes, which);
         if (y == NULL && !g->call_failed) y = gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes));
         return gni_end_scope(g, y);
     }
@@ -48064,6 +48117,14 @@ static gn_array *gni_scan_choice(gn_context *g, gn_array *x, gn_array *y, int at
     return gni_from_last(gn_take_along(x, index, -1), at);
 }
 
+// Whether there is a GPU that adds up no complex numbers as they are, but their parts.
+static bool gni_scans_parts(gn_context *g, gn_dtype t) {
+    gni_scan one;
+    memset(&one, 0, sizeof one);
+    one.in.dtype = one.out.dtype = t;
+    return g->gpu != NULL && !gni_backend_gpu()->supports(g, GNI_JOB_SCAN, &one);
+}
+
 static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_axes axis) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
@@ -48072,8 +48133,9 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     gn_array *x = gni_one_axis(g, fn, a, axis, &at), *y = NULL;
     const bool sums = op == GNI_SCAN_SUM || op == GNI_SCAN_PROD;
     const bool pairs = x != NULL && gni_is_complex(x->dtype) && sums;
-    if (pairs && (g->gpu != NULL || gni_tracks(g, &x, 1))) {
-        if (op == GNI_SCAN_SUM) return gni_end_scope(g, gn_complex(gn_cumsum(gn_real(x), at), gn_cumsum(gn_imag(x), at)));
+    const bool parts = pairs && op == GNI_SCAN_SUM && gni_scans_parts(g, x->dtype);
+    if (parts || (pairs && op == GNI_SCAN_PROD && (g->gpu != NULL || gni_tracks(g, &x, 1)))) {
+        if (parts) return gni_end_scope(g, gn_complex(gn_cumsum(gn_real(x), at), gn_cumsum(gn_imag(x), at)));
         y = gni_complex_cumprod(x, at);
         return gni_end_scope(g, y == a ? gn_copy(a) : y);
     }

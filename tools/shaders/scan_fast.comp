@@ -11,6 +11,8 @@
 //! no-bindings
 //! variant scan_rows
 //! variant scan_columns -DGN_COLUMNS
+//! variant scan_rows_double -DGN_DOUBLE
+//! variant scan_columns_double -DGN_COLUMNS -DGN_DOUBLE
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -35,83 +37,106 @@ layout(constant_id = GNI_S_SCAN_EACH) const uint GN_E = 8u; // groups of four el
 #define GN_OUT_BASE GN_PARAM(GNI_P_SCAN_OUT_BASE)
 #define GN_TILES GN_PARAM(GNI_P_SCAN_TILES)
 
-const bool GN_LONG = GN_DTYPE == GN_T_I64 || GN_DTYPE == GN_T_C64;
-const bool GN_PAIR = GN_INTEGER != 0u || GN_OP == GN_LOGSUMEXP || GN_OP == GN_PROD; // both words of a value count
+const bool GN_PAIR = GN_INTEGER != 0u || GN_OP == GN_LOGSUMEXP || GN_OP == GN_PROD; // all words of a value count
+
+#ifndef GN_DOUBLE
+// Four elements below 8 bytes.
+#define GN_GET_FOUR(at, group)                                                                                                    \
+    uvec4 w = gn_widen(gn_read_raw(GN_OPEN(0u), at, GN_DTYPE, false, group), GN_DTYPE);                                           \
+    v0 = gn_value(w.x), v1 = gn_value(w.y), v2 = gn_value(w.z), v3 = gn_value(w.w)
+#endif
+
+GN_V gn_get_one(uint j) { return GN_VALUES ? GN_LOAD_V(0u, j) : gn_value2(gn_load2(0u, j)); }
 
 // Elements j to j + 3, of which those from `low` up to `high` count; of rows j is a multiple of 4.
-void gn_get_group(uint j, uint low, uint high, out uvec2 v0, out uvec2 v1, out uvec2 v2, out uvec2 v3) {
+void gn_get_group(uint j, uint low, uint high, out GN_V v0, out GN_V v1, out GN_V v2, out GN_V v3) {
     v0 = v1 = v2 = v3 = gn_none();
     if (j >= high) return;
+    uvec4 at = min(uvec4(j) + uvec4(0u, 1u, 2u, 3u), uvec4(high - 1u));
 #ifdef GN_COLUMNS
-    if ((j & 3u) != 0u) {
-        uvec4 at = min(uvec4(j) + uvec4(0u, 1u, 2u, 3u), uvec4(high - 1u));
-        if (GN_LONG) {
-            v0 = gn_load2(0u, at.x);
-            v1 = gn_load2(0u, at.y);
-            v2 = gn_load2(0u, at.z);
-            v3 = gn_load2(0u, at.w);
-        } else {
-            uvec4 w = gn_widen(gn_read_raw(GN_OPEN(0u), at, GN_DTYPE, false, false), GN_DTYPE);
-            v0 = gn_value(w.x);
-            v1 = gn_value(w.y);
-            v2 = gn_value(w.z);
-            v3 = gn_value(w.w);
-        }
-    } else
+    bool even = (j & 3u) == 0u;
+#else
+    const bool even = true;
 #endif
-    if (GN_LONG) {
+#ifdef GN_DOUBLE
+    if (GN_VALUES || !even) {
+#else
+    if ((GN_VALUES || GN_LONG) && !even) {
+#endif
+        v0 = gn_get_one(at.x);
+        v1 = gn_get_one(at.y);
+        v2 = gn_get_one(at.z);
+        v3 = gn_get_one(at.w);
+    } else if (GN_VALUES || GN_LONG) {
         uvec4 a = gn_load4(0u, j >> 1), b = uvec4(0u);
         if (j + 2u < high) b = gn_load4(0u, (j >> 1) + 1u);
-        v0 = a.xy;
-        v1 = a.zw;
-        v2 = b.xy;
-        v3 = b.zw;
-    } else {
-        uvec4 w = gn_widen(gn_read_raw(GN_OPEN(0u), uvec4(j), GN_DTYPE, false, true), GN_DTYPE);
-        v0 = gn_value(w.x);
-        v1 = gn_value(w.y);
-        v2 = gn_value(w.z);
-        v3 = gn_value(w.w);
+        v0 = gn_value2(a.xy);
+        v1 = gn_value2(a.zw);
+        v2 = gn_value2(b.xy);
+        v3 = gn_value2(b.zw);
     }
+#ifndef GN_DOUBLE
+    else if (even) {
+        GN_GET_FOUR(uvec4(j), true);
+    } else {
+        GN_GET_FOUR(at, false);
+    }
+#endif
     if (j >= low && j + 4u <= high) return;
-    uvec2 none = gn_none();
+    GN_V none = gn_none();
     if (j < low) v0 = none;
     if (j + 1u < low || j + 1u >= high) v1 = none;
     if (j + 2u < low || j + 2u >= high) v2 = none;
     if (j + 3u < low || j + 3u >= high) v3 = none;
 }
 
-void gn_put_one(uint j, uvec2 v) {
-    if (GN_LONG) gn_store2(1u, j, v);
+void gn_put_one(uint j, GN_V v) {
+    if (GN_VALUES) GN_STORE_V(1u, j, v);
+    else if (GN_LONG) gn_store2(1u, j, gn_outcome2(v));
+#ifndef GN_DOUBLE
     else gn_write_one(GN_OPEN(1u), j, gn_packing(GN_DTYPE), gn_narrow(uvec4(gn_outcome(v)), GN_DTYPE).x);
+#endif
 }
 
 // Those from number `first` up to `end` as elements j to j + 3.
-void gn_put_group(uint j, uint first, uint end, uvec2 v0, uvec2 v1, uvec2 v2, uvec2 v3) {
-    if (first == 0u && end >= 4u && (j & 3u) == 0u) {
-        if (GN_LONG) {
-            gn_store4(1u, j >> 1, uvec4(v0, v1));
-            gn_store4(1u, (j >> 1) + 1u, uvec4(v2, v3));
-        } else {
-            uvec4 w = uvec4(gn_outcome(v0), gn_outcome(v1), gn_outcome(v2), gn_outcome(v3));
-            gn_write_group(GN_OPEN(1u), j, GN_DTYPE, gn_narrow(w, GN_DTYPE));
-        }
+void gn_put_group(uint j, uint first, uint end, GN_V v0, GN_V v1, GN_V v2, GN_V v3) {
+#ifdef GN_DOUBLE
+    bool whole = !GN_VALUES && first == 0u && end >= 4u && (j & 3u) == 0u;
+#else
+    bool whole = first == 0u && end >= 4u && (j & 3u) == 0u;
+#endif
+    if (whole && (GN_VALUES || GN_LONG)) {
+        gn_store4(1u, j >> 1, uvec4(gn_outcome2(v0), gn_outcome2(v1)));
+        gn_store4(1u, (j >> 1) + 1u, uvec4(gn_outcome2(v2), gn_outcome2(v3)));
         return;
     }
+#ifndef GN_DOUBLE
+    if (whole) {
+        uvec4 w = uvec4(gn_outcome(v0), gn_outcome(v1), gn_outcome(v2), gn_outcome(v3));
+        gn_write_group(GN_OPEN(1u), j, GN_DTYPE, gn_narrow(w, GN_DTYPE));
+        return;
+    }
+#endif
     if (first == 0u && end > 0u) gn_put_one(j, v0);
     if (first <= 1u && end > 1u) gn_put_one(j + 1u, v1);
     if (first <= 2u && end > 2u) gn_put_one(j + 2u, v2);
     if (first <= 3u && end > 3u) gn_put_one(j + 3u, v3);
 }
 
-uvec2 gn_shuffle(uvec2 v, uint lane) {
-    uvec2 r = uvec2(subgroupShuffle(v.x, lane), 0u);
+GN_V gn_shuffle(GN_V v, uint lane) {
+#ifdef GN_DOUBLE
+    GN_V r = GN_V(subgroupShuffle(v.xy, lane), 0u, 0u);
+    if (GN_PAIR) r.z = subgroupShuffle(v.z, lane);
+    if (GN_PAIRS) r.w = subgroupShuffle(v.w, lane);
+#else
+    GN_V r = GN_V(subgroupShuffle(v.x, lane), 0u);
     if (GN_PAIR) r.y = subgroupShuffle(v.y, lane);
+#endif
     return r;
 }
 
 // Elements as gn_get_group gets them, for joins.
-void gn_get_factors(uint j, uint low, uint high, out uvec2 v0, out uvec2 v1, out uvec2 v2, out uvec2 v3) {
+void gn_get_factors(uint j, uint low, uint high, out GN_V v0, out GN_V v1, out GN_V v2, out GN_V v3) {
     gn_get_group(j, low, high, v0, v1, v2, v3);
     v0 = gn_factor(v0);
     v1 = gn_factor(v1);
@@ -124,56 +149,78 @@ void gn_get_factors(uint j, uint low, uint high, out uvec2 v0, out uvec2 v1, out
 // ---- rows
 
 layout(buffer_reference, std430, buffer_reference_align = 16) coherent volatile buffer gn_posts { uvec4 v[]; };
+#ifdef GN_DOUBLE
+#define gn_exponent(v) (v).z
+#else
+#define gn_exponent(v) (v).y
+#endif
 
 #define GN_EPOCH GN_PARAM(GNI_P_SCAN_EPOCH) // in the high halves of words that this dispatch has posted
 const uint GN_ROW_TILE = 4u * GN_E * GN_T;
 const uint GN_PATIENCE = 64u;
 
-shared uvec2 gn_totals[128];
-shared uvec2 gn_front;
+shared GN_V gn_totals[128];
+shared GN_V gn_front;
 shared uint gn_missing;
 
 // Joins over the invocations of the subgroup up to this one.
-uvec2 gn_lanes(uvec2 v) {
+GN_V gn_lanes(GN_V v) {
     uint lane = gl_SubgroupInvocationID;
     for (uint d = 1u; d < gl_SubgroupSize; d *= 2u) {
-        uvec2 u = gn_shuffle(v, (lane - d) & (gl_SubgroupSize - 1u));
+        GN_V u = gn_shuffle(v, (lane - d) & (gl_SubgroupSize - 1u));
         if (lane >= d) v = gn_join(u, v);
     }
     return v;
 }
 
 // Inside a tile products of floats are floats while all of them stay within 2^-64 and 2^64: the highest bit says that one has not.
+// Of doubles within 2^-511 and 2^512.
 uint gn_beyond = 0u;
-void gn_watch(uint x) {
-    if (GN_FACTORS) gn_beyond |= (x << 1) - (63u << 24);
+void gn_watch(GN_V v) {
+#ifdef GN_DOUBLE
+    if (GN_FACTORS) gn_beyond |= (v.y << 1) - (511u << 21);
+#else
+    if (GN_FACTORS) gn_beyond |= (v.x << 1) - (63u << 24);
+#endif
 }
-uvec2 gn_near(uvec2 a, uvec2 b) {
+// A product without a second word.
+GN_V gn_plain_product(GN_V a, GN_V b) {
+#ifdef GN_DOUBLE
+    return gn_as(gn_of(a) * gn_of(b), uvec2(0u));
+#else
+    return GN_V(floatBitsToUint(uintBitsToFloat(a.x) * uintBitsToFloat(b.x)), 0u);
+#endif
+}
+GN_V gn_near(GN_V a, GN_V b) {
     if (!GN_FACTORS) return gn_join(a, b);
-    uint x = floatBitsToUint(uintBitsToFloat(a.x) * uintBitsToFloat(b.x));
-    gn_watch(x);
-    return uvec2(x, 0u);
+    GN_V v = gn_plain_product(a, b);
+    gn_watch(v);
+    return v;
 }
-uvec2 gn_near_shuffle(uvec2 v, uint lane) {
+GN_V gn_near_shuffle(GN_V v, uint lane) {
     if (!GN_FACTORS) return gn_shuffle(v, lane);
-    return uvec2(subgroupShuffle(v.x, lane), 0u);
+#ifdef GN_DOUBLE
+    return GN_V(subgroupShuffle(v.xy, lane), 0u, 0u);
+#else
+    return GN_V(subgroupShuffle(v.x, lane), 0u);
+#endif
 }
-uvec2 gn_near_lanes(uvec2 v) {
+GN_V gn_near_lanes(GN_V v) {
     if (!GN_FACTORS) return gn_lanes(v);
     uint lane = gl_SubgroupInvocationID;
     for (uint d = 1u; d < gl_SubgroupSize; d *= 2u) {
-        uvec2 u = gn_near_shuffle(v, (lane - d) & (gl_SubgroupSize - 1u));
+        GN_V u = gn_near_shuffle(v, (lane - d) & (gl_SubgroupSize - 1u));
         if (lane >= d) v = gn_near(u, v);
     }
     return v;
 }
 
 shared uint gn_beyonds[128];
-uvec2 gn_tile_front; // what is in front of this subgroup in the tile
+GN_V gn_tile_front; // what is in front of this subgroup in the tile
 
 // What a tile comes to whose first element would be `start`: the same joins as in main.
-uvec2 gn_tile_total(uint start, uint low, uint high) {
-    uvec2 sum = gn_none(), v0, v1, v2, v3;
+GN_V gn_tile_total(uint start, uint low, uint high) {
+    GN_V sum = gn_none(), v0, v1, v2, v3;
     start += gl_SubgroupID * 4u * GN_E * gl_SubgroupSize + 4u * gl_SubgroupInvocationID;
     [[dont_unroll]] for (uint e = 0u; e < GN_E; e++) {
         gn_get_factors(start + 4u * gl_SubgroupSize * e, low, high, v0, v1, v2, v3);
@@ -191,14 +238,14 @@ uvec2 gn_tile_total(uint start, uint low, uint high) {
 }
 
 // Scans a tile whose products go far, with `front` in front of this subgroup.
-void gn_scan_far(uint at, uint low, uint high, uint to, uvec2 front) {
+void gn_scan_far(uint at, uint low, uint high, uint to, GN_V front) {
     uint lane = gl_SubgroupInvocationID;
-    uvec2 v[4];
+    GN_V v[4];
     [[dont_unroll]] for (uint e = 0u; e < GN_E; e++) {
         uint j = at + 4u * gl_SubgroupSize * e;
         gn_get_factors(j, low, high, v[0], v[1], v[2], v[3]);
         [[unroll]] for (uint k = 1u; k < 4u; k++) v[k] = gn_join(v[k - 1u], v[k]);
-        uvec2 s = gn_lanes(v[3]), u = gn_shuffle(s, (lane - 1u) & (gl_SubgroupSize - 1u));
+        GN_V s = gn_lanes(v[3]), u = gn_shuffle(s, (lane - 1u) & (gl_SubgroupSize - 1u));
         u = lane > 0u ? gn_join(front, u) : front;
         [[unroll]] for (uint k = 0u; k < 4u; k++) v[k] = gn_join(u, v[k]);
         front = gn_join(front, gn_shuffle(s, gl_SubgroupSize - 1u));
@@ -206,42 +253,79 @@ void gn_scan_far(uint at, uint low, uint high, uint to, uvec2 front) {
     }
 }
 
-uvec4 gn_posted(uvec2 v) { return (uvec4(v.x, v.x >> 16, v.y, v.y >> 16) & 0xffffu) | (GN_EPOCH << 16); }
+// Post i, a uvec4 or two of them. False: it is not there yet.
+uvec4 gn_halves(uvec2 v) { return (uvec4(v.x, v.x >> 16, v.y, v.y >> 16) & 0xffffu) | (GN_EPOCH << 16); }
+uvec2 gn_whole(uvec4 w) { return (w.xz & 0xffffu) | (w.yw << 16); }
 bool gn_is_posted(uvec4 w) { return (w >> 16) == uvec4(GN_EPOCH); }
-uvec2 gn_post(uvec4 w) { return (w.xz & 0xffffu) | (w.yw << 16); }
+#ifdef GN_DOUBLE
+void gn_put_post(uint i, GN_V v) {
+    gn_posts posts = gn_posts(gn_address2);
+    posts.v[2u * i] = gn_halves(v.xy);
+    posts.v[2u * i + 1u] = gn_halves(v.zw);
+}
+bool gn_get_post(uint i, out GN_V v) {
+    gn_posts posts = gn_posts(gn_address2);
+    uvec4 a = posts.v[2u * i], b = posts.v[2u * i + 1u];
+    v = GN_V(gn_whole(a), gn_whole(b));
+    return gn_is_posted(a) && gn_is_posted(b);
+}
+#else
+void gn_put_post(uint i, GN_V v) {
+    gn_posts posts = gn_posts(gn_address2);
+    posts.v[i] = gn_halves(v);
+}
+bool gn_get_post(uint i, out GN_V v) {
+    gn_posts posts = gn_posts(gn_address2);
+    uvec4 w = posts.v[i];
+    v = gn_whole(w);
+    return gn_is_posted(w);
+}
+#endif
 
 // The front of a block and what the block comes to. Of float sums the second word is what the first one lacks.
-uvec2 gn_advance(uvec2 front, uvec2 block) {
+#ifdef GN_DOUBLE
+GN_V gn_advance(GN_V front, GN_V block) {
+    if (GN_OP != GN_SUM || GN_PAIRS) return gn_join(front, block);
+    precise double a = gn_of(front), b = gn_of(block), s = a + b, c = s - a, lack = (a - (s - c)) + (b - c);
+    uvec2 w = unpackDouble2x32(s);
+    if ((w.y & 0x7ff00000u) == 0x7ff00000u) lack = 0.0lf;
+    precise double low = packDouble2x32(front.zw) + lack;
+    return GN_V(w, unpackDouble2x32(low));
+}
+GN_V gn_advanced(GN_V front) {
+    if (GN_OP != GN_SUM || GN_PAIRS) return front;
+    precise double s = gn_of(front) + packDouble2x32(front.zw);
+    return gn_as(s, uvec2(0u));
+}
+#else
+GN_V gn_advance(GN_V front, GN_V block) {
     if (GN_OP != GN_SUM || GN_INTEGER != 0u) return gn_join(front, block);
     float a = uintBitsToFloat(front.x), b = uintBitsToFloat(block.x);
     precise float s = a + b, c = s - a, lack = (a - (s - c)) + (b - c);
     if ((floatBitsToUint(s) & 0x7f800000u) == 0x7f800000u) lack = 0.0;
     precise float low = uintBitsToFloat(front.y) + lack;
-    return uvec2(floatBitsToUint(s), floatBitsToUint(low));
+    return GN_V(floatBitsToUint(s), floatBitsToUint(low));
 }
-uvec2 gn_advanced(uvec2 front) {
+GN_V gn_advanced(GN_V front) {
     if (GN_OP != GN_SUM || GN_INTEGER != 0u) return front;
     precise float s = uintBitsToFloat(front.x) + uintBitsToFloat(front.y);
-    return uvec2(floatBitsToUint(s), 0u);
+    return GN_V(floatBitsToUint(s), 0u);
 }
+#endif
 
 // What is in front of tile `tile` of the row, which comes to `total`, for the first subgroup. False: it has waited too long for
 // gn_missing.
-bool gn_look_back(uint first_post, uint first_front, uint tile, uvec2 total, out uvec2 front) {
-    gn_posts posts = gn_posts(gn_address2);
+bool gn_look_back(uint first_post, uint first_front, uint tile, GN_V total, out GN_V front) {
     uint lane = gl_SubgroupInvocationID, last = gl_SubgroupSize - 1u, block = tile / gl_SubgroupSize, me = tile % gl_SubgroupSize;
     uint patience = GN_PATIENCE;
-    uvec2 none = gn_none(), v, sums = none; // of invocation k: what block `at` + k comes to
-    uvec2 base = none;
+    GN_V none = gn_none(), v, sums = none; // of invocation k: what block `at` + k comes to
+    GN_V base = none;
     front = none;
     // This block up to the tile.
-    uvec4 w = uvec4(0u);
+    GN_V w = none;
     for (;;) {
         bool there = true;
-        if (lane < me) {
-            w = posts.v[first_post + block * gl_SubgroupSize + lane];
-            there = gn_is_posted(w);
-        }
+        if (lane < me) there = gn_get_post(first_post + block * gl_SubgroupSize + lane, w);
         uvec4 away = subgroupBallot(!there);
         if (away == uvec4(0u)) break;
         if (--patience == 0u) {
@@ -249,32 +333,30 @@ bool gn_look_back(uint first_post, uint first_front, uint tile, uvec2 total, out
             return false;
         }
     }
-    v = gn_lanes(lane < me ? gn_post(w) : lane == me ? total : none);
-    uvec2 own = gn_shuffle(v, (me - 1u) & last), all = gn_shuffle(v, last);
+    v = gn_lanes(lane < me ? w : lane == me ? total : none);
+    GN_V own = gn_shuffle(v, (me - 1u) & last), all = gn_shuffle(v, last);
     if (me == 0u) own = none;
     // Blocks in front, until there is one whose front is known. The front of a block that is too far in front is found first.
     uint at = block, kept = 0u, goal = block;
     for (;;) {
-        bool known = at == 0u;
+        bool known = at == 0u, there = false;
         if (!known) {
-            w = posts.v[first_post + (at - 1u) * gl_SubgroupSize + lane];
-            uvec4 f = posts.v[first_front + at];
-            known = subgroupBallot(!gn_is_posted(f)) == uvec4(0u);
-            base = gn_post(f);
+            there = gn_get_post(first_post + (at - 1u) * gl_SubgroupSize + lane, w);
+            known = gn_get_post(first_front + at, base);
+            known = subgroupBallot(!known) == uvec4(0u);
         }
         if (known) {
-            if (at == 0u) base = GN_OP == GN_SUM ? uvec2(0u) : none;
+            if (at == 0u) base = GN_OP == GN_SUM ? GN_V(0u) : none;
             for (; kept > 0u; kept--) {
-                uvec2 b = gn_shuffle(sums, kept - 1u);
+                GN_V b = gn_shuffle(sums, kept - 1u);
                 base = gn_advance(base, b);
             }
             if (goal == block) break;
-            uvec4 p = gn_posted(base);
-            if (lane == 0u) posts.v[first_front + goal] = p;
+            if (lane == 0u) gn_put_post(first_front + goal, base);
             at = goal = block;
             continue;
         }
-        uvec4 away = subgroupBallot(!gn_is_posted(w));
+        uvec4 away = subgroupBallot(!there);
         if (away != uvec4(0u)) {
             if (--patience == 0u) {
                 if (lane == 0u) gn_missing = (at - 1u) * gl_SubgroupSize + subgroupBallotFindLSB(away);
@@ -286,14 +368,14 @@ bool gn_look_back(uint first_post, uint first_front, uint tile, uvec2 total, out
             goal = at;
             kept = 0u;
         }
-        v = gn_shuffle(gn_lanes(gn_post(w)), last);
+        v = gn_shuffle(gn_lanes(w), last);
         if (lane == kept) sums = v;
         kept++;
         at--;
     }
     if (me == last) {
-        uvec4 p = gn_posted(gn_advance(base, all));
-        if (lane == 0u) posts.v[first_front + block + 1u] = p;
+        GN_V p = gn_advance(base, all);
+        if (lane == 0u) gn_put_post(first_front + block + 1u, p);
     }
     front = gn_advanced(gn_advance(base, own));
     return true;
@@ -304,13 +386,13 @@ void main() {
     if (row >= GN_OUTER) return;
     uint low = GN_IN_BASE + row * GN_N, high = low + GN_N, origin = low & ~3u, step = 4u * gl_SubgroupSize;
     uint start = origin + tile * GN_ROW_TILE, at = start + gl_SubgroupID * GN_E * step + 4u * lane;
-    uvec2 own[4u * GN_E], before[GN_E], none = gn_none(), sum = none;
+    GN_V own[4u * GN_E], before[GN_E], none = gn_none(), sum = none;
     [[unroll]] for (uint e = 0u; e < GN_E; e++)
         gn_get_group(at + step * e, low, high, own[4u * e], own[4u * e + 1u], own[4u * e + 2u], own[4u * e + 3u]);
     [[unroll]] for (uint e = 0u; e < GN_E; e++) {
-        gn_watch(own[4u * e].x);
+        gn_watch(own[4u * e]);
         [[unroll]] for (uint k = 1u; k < 4u; k++) own[4u * e + k] = gn_near(own[4u * e + k - 1u], own[4u * e + k]);
-        uvec2 v = gn_near_lanes(own[4u * e + 3u]), front = gn_near_shuffle(v, (lane - 1u) & (gl_SubgroupSize - 1u));
+        GN_V v = gn_near_lanes(own[4u * e + 3u]), front = gn_near_shuffle(v, (lane - 1u) & (gl_SubgroupSize - 1u));
         before[e] = lane > 0u ? gn_near(sum, front) : sum;
         sum = gn_near(sum, gn_near_shuffle(v, gl_SubgroupSize - 1u));
     }
@@ -321,7 +403,7 @@ void main() {
         gn_beyond = 0u;
     }
     barrier();
-    uvec2 front = none, total = none;
+    GN_V front = none, total = none;
     for (uint s = 0u; s < gl_NumSubgroups; s++) {
         if (s == gl_SubgroupID) front = total;
         total = gn_near(total, gn_totals[s]);
@@ -335,19 +417,18 @@ void main() {
     front = gn_factor(front);
     total = gn_factor(total);
     if (GN_PHASE == GNI_F_SCAN_TOTALS) {
-        if (me == 0u) gn_store2(2u, row * GN_TILES + tile, total);
+        if (me == 0u) GN_STORE_V(2u, row * GN_TILES + tile, total);
         return;
     }
-    if ((GN_FLAGS & GNI_F_SCAN_CARRY) != 0u) front = gn_join(gn_load2(2u, row * GN_TILES + tile), front);
+    if ((GN_FLAGS & GNI_F_SCAN_CARRY) != 0u) front = gn_join(GN_LOAD_V(2u, row * GN_TILES + tile), front);
     if (GN_PHASE == GNI_F_SCAN_ONE_PASS) {
-        gn_posts posts = gn_posts(gn_address2);
         uint blocks = (GN_TILES - 1u) / gl_SubgroupSize + 2u;
         uint first_post = row * GN_TILES, first_front = GN_OUTER * GN_TILES + row * blocks;
-        if (me == 0u && !((GN_FLAGS & GNI_F_SCAN_STALL) != 0u && tile % 3u == 1u)) posts.v[first_post + tile] = gn_posted(total);
+        if (me == 0u && !((GN_FLAGS & GNI_F_SCAN_STALL) != 0u && tile % 3u == 1u)) gn_put_post(first_post + tile, total);
         for (;;) {
             barrier();
             if (gl_SubgroupID == 0u) {
-                uvec2 f;
+                GN_V f;
                 bool found = gn_look_back(first_post, first_front, tile, total, f);
                 if (lane == 0u) {
                     gn_front = f;
@@ -357,8 +438,8 @@ void main() {
             barrier();
             uint missing = gn_missing;
             if (missing == 0xffffffffu) break;
-            uvec2 v = gn_tile_total(origin + missing * GN_ROW_TILE, low, high);
-            if (me == 0u) posts.v[first_post + missing] = gn_posted(v);
+            GN_V v = gn_tile_total(origin + missing * GN_ROW_TILE, low, high);
+            if (me == 0u) gn_put_post(first_post + missing, v);
         }
         front = gn_join(gn_front, front);
     }
@@ -367,14 +448,14 @@ void main() {
         return;
     }
     [[unroll]] for (uint e = 0u; e < GN_E; e++) {
-        uvec2 f = gn_join(front, gn_factor(before[e])), v[4];
+        GN_V f = gn_join(front, gn_factor(before[e])), v[4];
         uint j = at + step * e;
         if (j >= high) break;
         if ((GN_FLAGS & GNI_F_SCAN_EXCLUSIVE) != 0u) {
             v[0] = f;
             [[unroll]] for (uint k = 1u; k < 4u; k++) v[k] = gn_join(f, own[4u * e + k - 1u]);
-        } else if (GN_FACTORS && f.y == 0u) {
-            [[unroll]] for (uint k = 0u; k < 4u; k++) v[k] = uvec2(floatBitsToUint(uintBitsToFloat(f.x) * uintBitsToFloat(own[4u * e + k].x)), 0u);
+        } else if (GN_FACTORS && gn_exponent(f) == 0u) {
+            [[unroll]] for (uint k = 0u; k < 4u; k++) v[k] = gn_plain_product(f, own[4u * e + k]);
         } else {
             [[unroll]] for (uint k = 0u; k < 4u; k++) v[k] = gn_join(f, own[4u * e + k]);
         }
@@ -388,13 +469,13 @@ void main() {
 
 layout(constant_id = GNI_S_SCAN_LANES) const uint GN_WIDTH = 8u; // groups of four columns of a strip, at most a subgroup
 
-shared uvec2 gn_strip[4][GNI_SCAN_STRIP];
+shared GN_V gn_strip[4][GNI_SCAN_STRIP];
 
 // Joins over the invocations of the subgroup that have the same columns, up to this one.
-uvec2 gn_slots(uvec2 v) {
+GN_V gn_slots(GN_V v) {
     uint lane = gl_SubgroupInvocationID;
     for (uint d = GN_WIDTH; d < gl_SubgroupSize; d *= 2u) {
-        uvec2 u = gn_shuffle(v, (lane - d) & (gl_SubgroupSize - 1u));
+        GN_V u = gn_shuffle(v, (lane - d) & (gl_SubgroupSize - 1u));
         if (lane >= d) v = gn_join(u, v);
     }
     return v;
@@ -408,10 +489,10 @@ void main() {
     uint column = 4u * (strip * GN_WIDTH + lane % GN_WIDTH), slots = GN_T / GN_WIDTH;
     uint slot = gl_SubgroupID * (gl_SubgroupSize / GN_WIDTH) + lane / GN_WIDTH, part = ((o * chunks + chunk) * GN_INNER) + column;
     uint last = gl_SubgroupSize - GN_WIDTH + lane % GN_WIDTH, many = min(GN_INNER - min(column, GN_INNER), 4u);
-    uvec2 none = gn_none(), carry[4], own[4u * GN_E], v[4], front[4];
+    GN_V none = gn_none(), carry[4], own[4u * GN_E], v[4], front[4];
     [[unroll]] for (uint k = 0u; k < 4u; k++) {
         carry[k] = none;
-        if ((GN_FLAGS & GNI_F_SCAN_CARRY) != 0u && k < many) carry[k] = gn_load2(2u, part + k);
+        if ((GN_FLAGS & GNI_F_SCAN_CARRY) != 0u && k < many) carry[k] = GN_LOAD_V(2u, part + k);
     }
     for (uint i = begin; i < end; i += slots * GN_E) {
         uint from = i + slot * GN_E;
@@ -422,7 +503,7 @@ void main() {
         }
         [[unroll]] for (uint k = 0u; k < 4u; k++) {
             [[unroll]] for (uint e = 1u; e < GN_E; e++) own[4u * e + k] = gn_join(own[4u * e + k - 4u], own[4u * e + k]);
-            uvec2 s = gn_slots(own[4u * GN_E - 4u + k]);
+            GN_V s = gn_slots(own[4u * GN_E - 4u + k]);
             v[k] = gn_shuffle(s, (lane - GN_WIDTH) & (gl_SubgroupSize - 1u));
             if (lane < GN_WIDTH) v[k] = none;
             if (lane + GN_WIDTH >= gl_SubgroupSize) gn_strip[k][gl_SubgroupID * GN_WIDTH + lane % GN_WIDTH] = s;
@@ -447,7 +528,7 @@ void main() {
         }
     }
     if (GN_PHASE == GNI_F_SCAN_TOTALS && gl_LocalInvocationIndex < GN_WIDTH)
-        for (uint k = 0u; k < many; k++) gn_store2(2u, part + k, carry[k]);
+        for (uint k = 0u; k < many; k++) GN_STORE_V(2u, part + k, carry[k]);
 }
 
 #endif

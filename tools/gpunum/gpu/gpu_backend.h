@@ -47,7 +47,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;
         if (gpu->caps.texts && gni_job_outputs_meet((const gni_map *)job, true)) return false;
-        if (gni_job_is_copy64(p)) return gni_job_enough_places(gpu, p, p->n_out);
+        if (gni_job_is_copy64(p) || gni_job_is_copy128((const gni_map *)job)) return gni_job_enough_places(gpu, p, p->n_out);
         return gni_job_program_ok(gpu, p, p->n_out);
     }
     case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);

@@ -264,6 +264,27 @@ static bool gni_job_is_copy64(const gni_program *p) {
     return true;
 }
 
+// Complex128 that only moves: GPUs take it as two elements of 8 bytes.
+static bool gni_job_is_copy128(const gni_map *m) {
+    const gni_program *p = &m->program;
+    return p->n_insn == 0 && p->n_in == 1 && p->n_out == 1 && p->in_dtype[0] == GN_C128 && p->out_dtype[0] == GN_C128 &&
+           m->rank < GN_MAX_RANK;
+}
+
+static gni_map gni_job_halves(const gni_map *m) {
+    gni_map h = *m;
+    gni_operand *o[2] = {&h.in[0], &h.out[0]};
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < m->rank; i++) o[k]->stride[i] *= 2;
+        o[k]->stride[m->rank] = 1;
+        o[k]->offset *= 2;
+        o[k]->dtype = GN_C64;
+    }
+    h.program.in_dtype[0] = h.program.out_dtype[0] = GN_C64;
+    h.dim[h.rank++] = 2;
+    return h;
+}
+
 static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     // With bindings kernels declare all that programs may have.
     bool own = gpu->caps.addresses || gpu->caps.texts;
@@ -742,6 +763,10 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     int64_t n = 1;
     for (int i = 0; i < m->rank; i++) n *= m->dim[i];
     if (n == 0) return true;
+    if (gni_job_is_copy128(m)) {
+        const gni_map halves = gni_job_halves(m);
+        return gni_job_map(gpu, &halves);
+    }
     if (gpu->caps.texts && gni_job_outputs_meet(m, false)) { // bound once each: one after the other
         gni_map one = *m;
         one.program.n_out = 1;

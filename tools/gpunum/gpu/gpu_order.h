@@ -44,8 +44,9 @@ static bool gni_order_operand(const gni_gpu *gpu, const gni_operand *o, int64_t 
 
 typedef struct gni_order_scan {
     gni_scan_op op;
-    uint32_t dtype, flags; // GNI_T_C64: values of two words
+    uint32_t dtype, flags; // GNI_T_C64: values of two words, or of four
     bool integer;
+    bool four; // values have four words: the kernels of float64 arithmetic; `integer` says of complex numbers
     int64_t outer, n, inner;
     gni_gpu_use in, out;
     uint32_t in_base, out_base;
@@ -85,7 +86,7 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     c.param[GNI_P_SCAN_IN_BASE] = s->in_base;
     c.param[GNI_P_SCAN_OUT_BASE] = s->out_base;
     c.param[GNI_P_SCAN_TILES] = (uint32_t)tiles;
-    if (fast == NULL) return gni_order_dispatch(&c, GNI_MODULE_scan, groups);
+    if (fast == NULL) return gni_order_dispatch(&c, s->four ? GNI_MODULE_scan_double : GNI_MODULE_scan, groups);
     c.generic.subgroup = gpu->caps.subgroup_control ? gpu->caps.subgroup : 0;
     c.generic.spec[GNI_S_SCAN_THREADS] = fast->threads;
     c.generic.spec[GNI_S_SCAN_EACH] = fast->each;
@@ -97,9 +98,9 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
 
 // Memory for the posts of so many tiles and blocks: none of them is of the epoch that begins with it. What a host records
 // may run again, so that it gets memory of its own.
-static bool gni_order_posts(gni_gpu *gpu, int64_t count, gni_gpu_mem *own, gni_gpu_use *use) {
+static bool gni_order_posts(gni_gpu *gpu, int64_t count, bool four, gni_gpu_mem *own, gni_gpu_use *use) {
     gni_gpu_jobs *ops = gni_job_state(gpu);
-    const uint64_t bytes = (uint64_t)count * 16;
+    const uint64_t bytes = (uint64_t)count * (four ? 32 : 16);
     memset(own, 0, sizeof *own);
     if (ops == NULL) {
         gni_fail_memory(gpu->g, "scan", sizeof(gni_gpu_jobs));
@@ -141,7 +142,7 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s);
 // Tiles' totals, their scan, then the tiles.
 static bool gni_order_scan_parts(gni_gpu *gpu, const gni_order_scan *s, int64_t tiles, int64_t groups,
                                  const gni_order_shape *fast) {
-    const uint64_t bytes = (uint64_t)(s->outer * tiles * s->inner) * 8;
+    const uint64_t bytes = (uint64_t)(s->outer * tiles * s->inner) * (s->four ? 16 : 8);
     gni_gpu_mem mem;
     if (!gni_gpu_alloc(gpu, bytes, &mem)) {
         gni_fail_memory(gpu->g, "scan: device memory", bytes);
@@ -173,7 +174,7 @@ static bool gni_order_scan_columns(gni_gpu *gpu, const gni_order_scan *s) {
     const int64_t some = (int64_t)GNI_MAX(caps->multiprocessors, 1u), parts = s->dtype == GNI_T_C64 ? 1 : s->n / 1024;
     const bool few = parts > 1 && s->outer * gni_job_ceil(s->inner, 32) < some * 3 / 4;
     gni_order_shape shape;
-    shape.module = GNI_MODULE_scan_columns;
+    shape.module = s->four ? GNI_MODULE_scan_columns_double : GNI_MODULE_scan_columns;
     shape.lanes = GNI_MIN(few ? 16u : 8u, caps->subgroup);
     while (shape.lanes > 1 && s->inner <= 2 * (int64_t)shape.lanes) shape.lanes /= 2;
     // As some devices ask for.
@@ -195,7 +196,7 @@ static bool gni_order_scan_rows(gni_gpu *gpu, const gni_order_scan *s, const gni
     gni_order_scan one = *s;
     if (tiles == 1) return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_TILES, 1, s->outer, shape);
     const int64_t groups = s->outer * tiles, blocks = s->outer * ((tiles - 1) / gpu->caps.subgroup + 2);
-    if (!gni_order_posts(gpu, groups + blocks, &mem, &posts)) return false;
+    if (!gni_order_posts(gpu, groups + blocks, s->four, &mem, &posts)) return false;
     if (gni_job_state(gpu)->scan_stall) one.flags |= GNI_F_SCAN_STALL;
     const bool ok = gni_order_scan_phase(gpu, &one, &posts, GNI_F_SCAN_ONE_PASS, tiles, groups, shape);
     gni_gpu_free(gpu, &mem);
@@ -205,17 +206,20 @@ static bool gni_order_scan_rows(gni_gpu *gpu, const gni_order_scan *s, const gni
 static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
     const bool even = s->in_base % 4 == 0 && (s->outer == 1 || s->n % 4 == 0);
     if (gni_order_has_fast(&gpu->caps) && s->inner > 1) return gni_order_scan_columns(gpu, s);
-    if (gni_order_has_fast(&gpu->caps)) {
+    // Products of parts that have exponents are scan.comp's.
+    if (gni_order_has_fast(&gpu->caps) && !(s->dtype == GNI_T_C64 && s->op == GNI_SCAN_PROD)) {
         const int64_t n = s->n + (even ? 0 : 3); // tiles begin where groups of four do
         gni_order_shape shape;
-        shape.module = GNI_MODULE_scan_rows;
+        shape.module = s->four ? GNI_MODULE_scan_rows_double : GNI_MODULE_scan_rows;
         shape.lanes = 0;
         shape.threads = n <= 256 ? 64 : 256;
-        shape.each = s->integer || s->op == GNI_SCAN_LOGSUMEXP || s->outer * n < GNI_ORDER_FEW ? 4 : 8;
+        shape.each = s->integer || s->four || s->op == GNI_SCAN_LOGSUMEXP || s->outer * n < GNI_ORDER_FEW ? 4 : 8;
         while (shape.each > 1 && n <= 2 * (int64_t)shape.threads * shape.each) shape.each /= 2;
         const int64_t tiles = gni_job_ceil(n, 4 * (int64_t)shape.threads * shape.each);
-        // In place a tile that is looked at late may have been written.
-        if (tiles == 1 || s->in.mem != s->out.mem) return gni_order_scan_rows(gpu, s, &shape, tiles);
+        // In place a tile that is looked at late may have been written. A tile may have to find out about all in front of it, but
+        // lavapipe before Mesa 25 ends a workgroup's loops after 65535 rounds.
+        const bool waits = s->in.mem != s->out.mem && (gpu->caps.kind != GNI_GPU_CPU || tiles <= 128);
+        if (tiles == 1 || waits) return gni_order_scan_rows(gpu, s, &shape, tiles);
     }
     const int64_t tiles = gni_job_ceil(s->n, GNI_SCAN_TILE);
     if (s->inner > 1)
@@ -226,8 +230,11 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
 
 static bool gni_job_scan_ok(const gni_gpu *gpu, const gni_scan *s) {
     const gn_dtype t = s->in.dtype;
-    const bool sums = s->op == GNI_SCAN_SUM || s->op == GNI_SCAN_PROD, has = t != GN_F64 && (t != GN_U64 || sums);
-    return has && gpu->caps.max_buffers >= 3 &&
+    const bool sums = s->op == GNI_SCAN_SUM || s->op == GNI_SCAN_PROD, pairs = gni_is_complex(t);
+    if (t == GN_U64 && !sums) return false;
+    if (t == GN_F64 && s->op == GNI_SCAN_LOGSUMEXP) return false;
+    if ((pairs || (t == GN_F64 && sums)) && !gpu->caps.float64) return false;
+    return (!pairs || s->op == GNI_SCAN_SUM) && gpu->caps.max_buffers >= 3 &&
            gni_order_reaches(gpu, s->outer * s->n * s->inner, GNI_MAX((int64_t)gn_dtype_size(t), 8));
 }
 
@@ -235,10 +242,12 @@ static bool gni_job_scan(gni_gpu *gpu, const gni_scan *d) {
     gni_order_scan s;
     memset(&s, 0, sizeof s);
     const int64_t count = d->outer * d->n * d->inner;
-    s.op = d->op;
-    s.dtype = d->in.dtype == GN_U64 ? GNI_T_I64 : (uint32_t)d->in.dtype;
+    const gn_dtype t = d->in.dtype;
     const bool extreme = d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN; // of which smaller ones are compared as words
-    s.integer = !gni_is_float(d->in.dtype) && (!extreme || d->in.dtype == GN_I64);
+    s.op = d->op;
+    s.dtype = t == GN_U64 ? GNI_T_I64 : t == GN_C64 ? GNI_T_F64 : t == GN_C128 ? GNI_T_C64 : (uint32_t)t;
+    s.four = gni_is_complex(t) || (t == GN_F64 && !extreme);
+    s.integer = extreme ? gni_is_wide(t) : !gni_is_float(t);
     s.outer = d->outer;
     s.n = d->n;
     s.inner = d->inner;

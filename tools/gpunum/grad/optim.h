@@ -3,7 +3,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../gpu/gpu_backend.h"
 #include "../ops/random_ops.h"
 #include "../grad/autograd.h"
 #endif

@@ -3,7 +3,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../gpu/gpu_backend.h"
 #include "../ops/arrange.h"
 #include "../ops/assign.h"
 #include "../ops/order_ops.h"

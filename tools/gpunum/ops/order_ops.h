@@ -3,7 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../cpu/cpu_order.h"
+#include "../gpu/gpu_backend.h"
 #include "../ops/statistics.h"
 #endif
 
@@ -122,6 +122,14 @@ static gn_array *gni_scan_choice(gn_context *g, gn_array *x, gn_array *y, int at
     return gni_from_last(gn_take_along(x, index, -1), at);
 }
 
+// Whether there is a GPU that adds up no complex numbers as they are, but their parts.
+static bool gni_scans_parts(gn_context *g, gn_dtype t) {
+    gni_scan one;
+    memset(&one, 0, sizeof one);
+    one.in.dtype = one.out.dtype = t;
+    return g->gpu != NULL && !gni_backend_gpu()->supports(g, GNI_JOB_SCAN, &one);
+}
+
 static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_axes axis) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
@@ -130,8 +138,9 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     gn_array *x = gni_one_axis(g, fn, a, axis, &at), *y = NULL;
     const bool sums = op == GNI_SCAN_SUM || op == GNI_SCAN_PROD;
     const bool pairs = x != NULL && gni_is_complex(x->dtype) && sums;
-    if (pairs && (g->gpu != NULL || gni_tracks(g, &x, 1))) {
-        if (op == GNI_SCAN_SUM) return gni_end_scope(g, gn_complex(gn_cumsum(gn_real(x), at), gn_cumsum(gn_imag(x), at)));
+    const bool parts = pairs && op == GNI_SCAN_SUM && gni_scans_parts(g, x->dtype);
+    if (parts || (pairs && op == GNI_SCAN_PROD && (g->gpu != NULL || gni_tracks(g, &x, 1)))) {
+        if (parts) return gni_end_scope(g, gn_complex(gn_cumsum(gn_real(x), at), gn_cumsum(gn_imag(x), at)));
         y = gni_complex_cumprod(x, at);
         return gni_end_scope(g, y == a ? gn_copy(a) : y);
     }

@@ -6,7 +6,6 @@
 #pragma once
 #include "../api/random.h"
 #include "../ops/create.h"
-#include "../cpu/cpu_jobs.h"
 #include "../ops/order_ops.h"
 #endif
 

@@ -168,9 +168,26 @@ static gn_array *gni_complex_prod(gn_context *g, gn_array *a, uint32_t set, bool
 }
 
 // Whether both parts of complex numbers are summed in one pass: as two columns, which are few on a GPU.
-static bool gni_sums_both(gn_context *g, gn_array *a) {
+static bool gni_sums_both(gn_context *g, gn_array *a, uint32_t set) {
+    enum { ENOUGH = 8 };
+    const int last = a->shape.rank - 1;
     if (gni_tracks(g, &a, 1) || a->shape.rank == GN_MAX_RANK || !gni_materialize(g, a)) return false;
-    return (a->buf->where & GNI_ON_GPU) == 0;
+    return (a->buf->where & GNI_ON_GPU) == 0 || (last >= 0 && (set >> last & 1u) == 0 && a->shape.dim[last] >= ENOUGH);
+}
+// Sums of long rows on a GPU: of every FOLD-th element first, which are columns. NULL: not of such.
+static gn_array *gni_complex_folds(gn_array *a, gn_axes axes, uint32_t set) {
+    enum { FOLD = 64, LONG = 1024 };
+    gn_shape s = a->shape;
+    const int last = s.rank - 1;
+    if (last < 0 || s.rank + 1 >= GN_MAX_RANK || (set >> last & 1u) == 0 || s.dim[last] < LONG || a->stride[last] != 1) return NULL;
+    const int64_t n = s.dim[last], whole = n / FOLD * FOLD;
+    s.dim[last] = whole / FOLD;
+    s.dim[s.rank++] = FOLD;
+    gn_array *y = gn_sum(gn_reshape(gn_slice(a, last, 0, whole, 1), s), gn_axes_keep(last));
+    s.dim[last] = FOLD;
+    s.rank--;
+    y = gn_sum(gn_reshape(y, s), axes);
+    return whole == n ? y : gn_add(y, gn_sum(gn_slice(a, last, whole, n, 1), axes));
 }
 static gn_array *gni_complex_sum(gn_context *g, const char *fn, gn_array *a, uint32_t set, bool keep) {
     gn_shape s = a->shape, out = gni_reduced_shape(&s, set, keep);
@@ -193,7 +210,9 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
         bool keep_axes;
         const uint32_t which = gni_axes(g, fn, axes, a->shape.rank, &keep_axes);
         gn_scope_begin(g);
-        gn_array *y = which == ~0u || !gni_sums_both(g, a) ? NULL : gni_complex_sum(g, fn, a, which, keep_axes);
+        gn_array *y = NULL;
+        if (which != ~0u && gni_sums_both(g, a, which)) y = gni_complex_sum(g, fn, a, which, keep_axes);
+        else if (which != ~0u && !gni_tracks(g, &a, 1) && !gni_is_pending(a)) y = gni_complex_folds(a, axes, which);
         if (y == NULL && !g->call_failed) y = gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes));
         return gni_end_scope(g, y);
     }

@@ -6,7 +6,6 @@
 #include "../api/host.h"
 #include "../vulkan/vulkan_layer.h"
 #include "../webgpu/webgpu_layer.h"
-#include "../gpu/gpu_fft_tables.h"
 #include "../ops/async.h"
 #include "../grad/autograd.h"
 #include "../util/profile.h"
