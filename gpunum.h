@@ -40429,21 +40429,6 @@ static bool gni_sums_both(gn_context *g, gn_array *a, uint32_t set) {
     if (gni_tracks(g, &a, 1) || a->shape.rank == GN_MAX_RANK || !gni_materialize(g, a)) return false;
     return (a->buf->where & GNI_ON_GPU) == 0 || (last >= 0 && (set >> last & 1u) == 0 && a->shape.dim[last] >= ENOUGH);
 }
-// Sums of long rows on a GPU: of every FOLD-th element first, which are columns. NULL: not of such.
-static gn_array *gni_complex_folds(gn_array *a, gn_axes axes, uint32_t set) {
-    enum { FOLD = 64, LONG = 1024 };
-    gn_shape s = a->shape;
-    const int last = s.rank - 1;
-    if (last < 0 || s.rank + 1 >= GN_MAX_RANK || (set >> last & 1u) == 0 || s.dim[last] < LONG || a->stride[last] != 1) return NULL;
-    const int64_t n = s.dim[last], whole = n / FOLD * FOLD;
-    s.dim[last] = whole / FOLD;
-    s.dim[s.rank++] = FOLD;
-    gn_array *y = gn_sum(gn_reshape(gn_slice(a, last, 0, whole, 1), s), gn_axes_keep(last));
-    s.dim[last] = FOLD;
-    s.rank--;
-    y = gn_sum(gn_reshape(y, s), axes);
-    return whole == n ? y : gn_add(y, gn_sum(gn_slice(a, last, whole, n, 1), axes));
-}
 static gn_array *gni_complex_sum(gn_context *g, const char *fn, gn_array *a, uint32_t set, bool keep) {
     gn_shape s = a->shape, out = gni_reduced_shape(&s, set, keep);
     int64_t stride[GN_MAX_RANK];
@@ -40457,6 +40442,29 @@ static gn_array *gni_complex_sum(gn_context *g, const char *fn, gn_array *a, uin
     return gni_reduce_into(g, fn, GNI_RED_SUM, parts, t, t, set, false, y, 0);
 }
 
+// Sums of long rows on a GPU: of every FOLD-th element first, which are columns. NULL: not of such.
+static gn_array *gni_complex_folds(gn_context *g, const char *fn, gn_array *a, uint32_t set, bool keep) {
+    enum { FOLD = 64, LONG = 1024 };
+    gn_shape s = a->shape;
+    const gn_shape out = gni_reduced_shape(&s, set, keep);
+    if (set == (1u << s.rank) - 1u && gni_is_contiguous(a)) { // one row
+        s.dim[0] = gni_elements(&s);
+        s.rank = 1;
+        set = 1;
+    }
+    const int last = s.rank - 1;
+    if (last < 0 || s.rank + 1 >= GN_MAX_RANK || (set >> last & 1u) == 0 || s.dim[last] < LONG || a->stride[a->shape.rank - 1] != 1)
+        return NULL;
+    const int64_t n = s.dim[last], whole = n / FOLD * FOLD;
+    gn_array *x = gn_reshape(a, s), *rest = whole < n ? gn_sum(gn_slice(x, last, whole, n, 1), gni_axes_of(set)) : NULL;
+    s.dim[last] = whole / FOLD;
+    s.dim[s.rank++] = FOLD;
+    x = gn_reshape(gn_slice(x, last, 0, whole, 1), s);
+    gn_array *y = x == NULL || !gni_materialize(g, x) ? NULL : gni_complex_sum(g, fn, x, 1u << last, false);
+    if (y != NULL) y = gni_complex_sum(g, fn, y, set, false);
+    return gn_reshape(whole < n ? gn_add(y, rest) : y, out);
+}
+
 static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_backward_fn backward,
                                       gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
@@ -40467,7 +40475,7 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
         gn_scope_begin(g);
         gn_array *y = NULL;
         if (which != ~0u && gni_sums_both(g, a, which)) y = gni_complex_sum(g, fn, a, which, keep_axes);
-        else if (which != ~0u && !gni_tracks(g, &a, 1) && !gni_is_pending(a)) y = gni_complex_folds(a, axes, which);
+        else if (which != ~0u && !gni_tracks(g, &a, 1) && !gni_is_pending(a)) y = gni_complex_folds(g, fn, a, which, keep_axes);
         if (y == NULL && !g->call_failed) y = gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes));
         return gni_end_scope(g, y);
     }
