@@ -29,7 +29,8 @@ log=$build/build.log
 launcher=
 if command -v ccache >/dev/null; then
     launcher="-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache"
-    export CCACHE_DIR="${CCACHE_DIR:-$root/build/ccache}" CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1
+    # What is not in it is not preprocessed first: the compiler says itself what it read.
+    export CCACHE_DIR="${CCACHE_DIR:-$root/build/ccache}" CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
 fi
 configure() {
     cmake -S "$root" -B "$build" -G Ninja $launcher -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 -DGPUNUM_OWN_FLAGS=-O0 \
