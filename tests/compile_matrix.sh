@@ -20,6 +20,7 @@ mkdir $include
 cp "$folder/gpunum.h" "$folder/shaders.h" $include
 failed=0
 done=0
+[ -z "${GPUNUM_COMPILERS_LOAD:-}" ] || export LD_PRELOAD="$GPUNUM_COMPILERS_LOAD" # of run.sh
 
 have() { command -v "$1" >/dev/null; }
 

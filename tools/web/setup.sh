@@ -112,13 +112,14 @@ def some_files(library):
 PYTHON
     grep -v '^#' "$root/tools/web/libc.txt" >"$dest/part"
 fi
+python=$(python3 -c 'import sys; print(sys.executable)') # pyenv's python3 is a script, which takes half a second to find it
 for tool in em++ emar emcc; do # emcc last: with it they are usable
     cat >"$bin/$tool" <<WRAPPER
 #!/bin/sh
-export EM_CONFIG="$dest/config" NODE_PATH="$dest/root/usr/share/nodejs"
+export EM_CONFIG="$dest/config" NODE_PATH="$dest/root/usr/share/nodejs" EMSDK_PYTHON="$python"
 if [ -e "$dest/part" ]; then
     said=\$(mktemp)
-    python3 "$dest/root/usr/share/emscripten/$tool.py" "\$@" 2>"\$said"
+    "$python" "$dest/root/usr/share/emscripten/$tool.py" "\$@" 2>"\$said"
     status=\$?
     lacks=0
     [ \$status = 0 ] || lacks=\$(grep -c 'undefined symbol' "\$said")
@@ -128,7 +129,7 @@ if [ -e "$dest/part" ]; then
     echo "compiles all of the C library, of which it had a part" >&2
     flock "$dest/part.lock" sh -c 'cd "$dest"; [ ! -e part ] || { find cache -name "lib*.a" -exec rm -f {} +; rm part; }'
 fi
-exec python3 "$dest/root/usr/share/emscripten/$tool.py" "\$@"
+exec "$python" "$dest/root/usr/share/emscripten/$tool.py" "\$@"
 WRAPPER
     chmod +x "$bin/$tool"
 done
