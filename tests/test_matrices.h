@@ -1,4 +1,4 @@
-// What the tests of matrix decompositions share.
+// What the tests of matrix decompositions and of programs around products share.
 #ifndef GN_TEST_MATRICES_H
 #define GN_TEST_MATRICES_H
 
@@ -19,6 +19,7 @@ static TEST_MAYBE_UNUSED gn_context *residuals(gn_context *g) {
         gn_options o = test_options();
         o.backend = GN_BACKEND_CPU;
         o.placement = GN_PLACE_AUTO;
+        memset(&o.allocator, 0, sizeof o.allocator); // what it holds is nobody's leak
         test_residual_context = gn_open(&o);
         assert_non_null(test_residual_context);
         assert_int_equal(atexit(close_residuals), 0);

@@ -1,7 +1,7 @@
 // Elementwise work on the operand of a product with a vector or a narrow matrix, made while the product reads it:
 // against float64 and against the same in two steps, counted in jobs.
 
-#include "test.h"
+#include "test_matrices.h"
 
 static gn_array *values(gn_context *g, gn_dtype t, gn_shape s) {
     int64_t n = 1;
@@ -82,8 +82,11 @@ static gn_array *view(gn_context *g, gn_dtype t, int64_t batch, int64_t m, int64
     return how == 2 ? a : gn_flip(a, -1);
 }
 
+static gn_array *exact(gn_array *a) { return wide(a); } // where a variable is called wide
+
 // `side` 1: made x times a vector, 2: a vector times it. `form`: 0 the vector is 1-d, 1 a column or row.
 static void check(gn_context *g, int64_t batch, int64_t m, int64_t n, gn_dtype t, maker f, int side, int form, int how) {
+    GN_SCOPE(residuals(g))
     GN_SCOPE(g) {
         others o;
         gn_array *x = view(g, t, batch, m, n, how);
@@ -100,10 +103,10 @@ static void check(gn_context *g, int64_t batch, int64_t m, int64_t n, gn_dtype t
             if (side == 2) v = gn_transpose(v);
         }
         gn_array *whole = gn_eval(f(x, &o));
-        gn_array *want = side == 1 ? gn_matmul(gn_cast(whole, GN_F64), gn_cast(v, GN_F64))
-                                   : gn_matmul(gn_cast(v, GN_F64), gn_cast(whole, GN_F64));
-        gn_array *bound = side == 1 ? gn_matmul(gn_abs(gn_cast(whole, GN_F64)), gn_abs(gn_cast(v, GN_F64)))
-                                    : gn_matmul(gn_abs(gn_cast(v, GN_F64)), gn_abs(gn_cast(whole, GN_F64)));
+        gn_array *want = side == 1 ? gn_matmul(exact(whole), exact(v))
+                                   : gn_matmul(exact(v), exact(whole));
+        gn_array *bound = side == 1 ? gn_matmul(gn_abs(exact(whole)), gn_abs(exact(v)))
+                                    : gn_matmul(gn_abs(exact(v)), gn_abs(exact(whole)));
         gn_array *made = f(x, &o), *y = side == 1 ? gn_matmul(made, v) : gn_matmul(v, made);
         int count = count_jobs(g, y);
         bool large = (batch > 0 ? batch : 1) * m * n >= 4096;
@@ -111,7 +114,7 @@ static void check(gn_context *g, int64_t batch, int64_t m, int64_t n, gn_dtype t
             fail_msg("%lld of %lld x %lld, side %d: %d jobs, not one product", (long long)batch, (long long)m,
                      (long long)n, side, count);
         assert_true(gn_rank(y) == gn_rank(want) && gn_size(y) == gn_size(want));
-        gn_array *off = gn_sub(gn_abs(gn_sub(gn_cast(y, GN_F64), want)),
+        gn_array *off = gn_sub(gn_abs(gn_sub(exact(y), want)),
                                gn_mul_s(gn_add_s(bound, 1e-6), (double)(k + 4) * 0x1p-23));
         if (gn_size(y) > 0 && !(gn_item(gn_max(off, GN_ALL)) <= 0.0))
             fail_msg("%lld of %lld x %lld %s, side %d, form %d, layout %d: off by %g too much", (long long)batch,
@@ -134,6 +137,7 @@ static gn_array *followed(gn_array *y, int after, gn_array *bias, gn_array *full
 // As check, with `wide` rows or columns. `shared`: all batches of a made operand of side 1 meet one matrix.
 static void check_wide(gn_context *g, int64_t batch, int64_t m, int64_t n, int64_t wide, gn_dtype t, maker f, int side,
                        int how, int after, bool shared) {
+    GN_SCOPE(residuals(g))
     GN_SCOPE(g) {
         others o;
         gn_array *x = view(g, t, batch, m, n, how);
@@ -144,18 +148,18 @@ static void check_wide(gn_context *g, int64_t batch, int64_t m, int64_t n, int64
         o.truth = view(g, GN_BOOL, batch, m, n, 0);
         gn_array *v = view(g, GN_F32, shared ? 0 : batch, side == 1 ? k : wide, side == 1 ? wide : k, (how + 1) % 3);
         gn_array *bias = values(g, GN_F32, GN_SHAPE(columns)), *full = view(g, GN_F32, batch, rows, columns, 0);
-        gn_array *whole = gn_eval(f(x, &o)), *w64 = gn_cast(whole, GN_F64), *v64 = gn_cast(v, GN_F64);
+        gn_array *whole = gn_eval(f(x, &o)), *w64 = exact(whole), *v64 = exact(v);
         gn_array *want = side == 1 ? gn_matmul(w64, v64) : gn_matmul(v64, w64);
         gn_array *bound = side == 1 ? gn_matmul(gn_abs(w64), gn_abs(v64)) : gn_matmul(gn_abs(v64), gn_abs(w64));
         gn_array *made = f(x, &o), *y = side == 1 ? gn_matmul(made, v) : gn_matmul(v, made);
         int count = count_jobs(g, y = followed(y, after, bias, full));
-        want = followed(want, after == NARROWED ? ALONE : after, gn_cast(bias, GN_F64), gn_cast(full, GN_F64));
+        want = followed(want, after == NARROWED ? ALONE : after, exact(bias), exact(full));
         if (test_on_vulkan() && (batch > 0 ? batch : 1) * m * n >= 4096 && wide > 1 && t != GN_F32 && count != 100)
             fail_msg("%lld of %lld x %lld by %lld, side %d, after %d: %d jobs, not one product", (long long)batch,
                      (long long)m, (long long)n, (long long)wide, side, after, count);
         double each = (double)(k + 6) * 0x1p-23, last = after == NARROWED ? 0x1p-8 : 0x1p-22;
         gn_array *most = gn_add(gn_mul_s(gn_add_s(bound, 1e-6), each), gn_mul_s(gn_add_s(gn_abs(want), 1.0), last));
-        gn_array *off = gn_sub(gn_abs(gn_sub(gn_cast(y, GN_F64), want)), most);
+        gn_array *off = gn_sub(gn_abs(gn_sub(exact(y), want)), most);
         if (gn_size(y) > 0 && !(gn_item(gn_max(off, GN_ALL)) <= 0.0))
             fail_msg("%lld of %lld x %lld %s by %lld, side %d, layout %d, after %d: off by %g too much", (long long)batch,
                      (long long)m, (long long)n, gn_dtype_name(t), (long long)wide, side, how, after,

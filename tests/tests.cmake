@@ -271,7 +271,7 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
             gpunum_vulkan_test(${name}.vulkan $<TARGET_FILE:${target}> ${which})
             # Interpreted: half of their time is lavapipe's compiling of elementwise programs (of linalg a sixth), which
             # ops, array, views, train and the fuzzers test. 4 is GN_VULKAN_NO_SPECIALIZATION.
-            if(name MATCHES "^(arrays|augment|autograd|complex|conv|index|linalg|linalg_gpu|losses|norm|onnx|pool|random|range|sequences)$")
+            if(name MATCHES "^(arrays|augment|autograd|complex|conv|index|linalg|linalg_gpu|losses|norm|onnx|order|pool|random|range|sequences)$")
                 set_property(TEST ${name}.vulkan APPEND PROPERTY ENVIRONMENT GN_TEST_VULKAN_FLAGS=4)
             endif()
             # LLVM 19 ends with an error ("Cannot emit physreg copy instruction") on what these compile where the CPU has
