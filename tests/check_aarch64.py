@@ -28,7 +28,8 @@ def built(out, *arguments):
     """Compiles where the rooms or the tests are younger."""
     out = work + "/" + out
     if not os.path.exists(out) or os.path.getmtime(out) < newest:
-        code, text = run([CC, *FLAGS, *arguments, "-o", out], env=dict(os.environ, LD_PRELOAD=os.environ.get("GPUNUM_COMPILERS_LOAD", "")))
+        loads = dict(os.environ, LD_PRELOAD=os.environ.get("GPUNUM_COMPILERS_LOAD", "")) # of run.sh
+        code, text = run([CC, *FLAGS, *arguments, "-o", out], env=loads)
         if code != 0:
             sys.exit(text)
     return out

@@ -1,5 +1,5 @@
-// Loaded into compilers: gcc takes its memory in pieces of its own size, which get small pages; here they come out of rooms of large
-// ones. A tenth less time, where a new page takes the kernel longer than gcc takes to fill it.
+// Loaded into compilers: gcc takes its memory in pieces of its own size, which get small pages; here they come out of rooms
+// of large ones. A tenth less time, where a new page takes the kernel longer than it takes gcc to fill it.
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>
