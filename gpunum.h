@@ -134,6 +134,7 @@
 //     divide           Eigenvectors and singular vectors by divide and conquer
 //     factor_cpu       Decompositions of a batch on the CPU
 //     complex_factor   Decompositions of complex matrices on the CPU
+//     general          Eigenvalues of matrices that need not be symmetric
 //     factor_gpu       Decompositions of large matrices on the GPU, by blocks
 //     factor_batch     The same on the GPU: large matrices, batches of small ones
 //     values_gpu       Eigenvalues and singular values of large matrices on the GPU
@@ -1102,6 +1103,14 @@ GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r);
 // does not exist, and the gradient of the whole matrix has infinities and NaN in it, without an error, also where the
 // loss does not depend on how the vectors of that pair are chosen; where two are close it is as large as 1 / difference.
 GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v);
+// Eigenvalues (..., n) of any square matrices, in no order, and into *v (unless NULL) eigenvectors as columns: a v =
+// v diag(w). Both are always complex, also where all parts that are imaginary are 0: complex128 of float64 and complex128,
+// else complex64 (NumPy's dtype depends on the values). Computed on the CPU in float64, by QR steps with shifts. Vectors have
+// length 1 and a real number where they are largest, but those of equal values may be the same, or nearly. NaN and infinity
+// are errors, and so are matrices for which the steps do not converge. Derivatives divide by the differences of eigenvalues,
+// as gn_eigh's, those of the values too: they solve with v, which equal values may leave singular. A loss that depends on the
+// phases of the vectors has none.
+GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v);
 // Singular values (..., k) in descending order, k = min(m, n), and into *u and *vt (unless NULL) the vectors:
 // a = u diag(s) vt with u (..., m, k) and vt (..., k, n), or with `full` (..., m, m) and (..., n, n). NaN and
 // infinity are errors. The derivative of the values is finite always. That of the vectors divides by the differences of
@@ -1110,6 +1119,7 @@ GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v);
 GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt);
 
 GPUNUM_API gn_array *gn_eigvalsh(gn_array *a); // gn_eigh's values alone
+GPUNUM_API gn_array *gn_eigvals(gn_array *a);  // gn_eig's
 GPUNUM_API gn_array *gn_svdvals(gn_array *a);  // gn_svd's
 // The sign of the determinant (...), 0 for singular matrices (of complex ones det / |det|), and into *logdet (unless NULL)
 // the logarithm of its magnitude.
@@ -43262,6 +43272,7 @@ typedef enum gni_la_kind {
     GNI_LA_CHOLESKY,
     GNI_LA_QR,
     GNI_LA_EIGH,
+    GNI_LA_EIG,
     GNI_LA_SVD
 } gni_la_kind;
 
@@ -43723,7 +43734,7 @@ GNI_O1_BEGIN
 #ifndef GPUNUM_NO_LINALG
 // >>complex_factor
 // Cholesky, QR, eigenvalues and singular values of complex matrices on the CPU. From outside: gni_lc_do (lc: linear
-// algebra of complex numbers).
+// algebra of complex numbers) and, for the room below, what it does with one number, row or reflection.
 //
 // A row of n complex numbers is one of 2n real ones, the parts in turns. On it a reflection I - tau v v^H with a real tau is
 // the product of two real ones, with v and i v, which are orthogonal there: the blocks of reflections of room `decompose`
@@ -44241,11 +44252,14 @@ static void gni_lc_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_lc_store(&tall, !wide, index, u + n * ldu, ldu, k - n, m, NULL);
 }
 
+static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index); // of the room below
+
 static void gni_lc_do(gni_la *w, const gni_la_job *d, int64_t index) {
     switch (d->kind) {
     case GNI_LA_CHOLESKY: gni_lc_cholesky(w, d, index); break;
     case GNI_LA_QR: gni_lc_do_qr(w, d, index); break;
     case GNI_LA_EIGH: gni_lc_do_eigh(w, d, index); break;
+    case GNI_LA_EIG: gni_lc_do_eig(w, d, index); break;
     default: gni_lc_do_svd(w, d, index);
     }
 }
@@ -44254,6 +44268,269 @@ static void gni_lc_do(gni_la *w, const gni_la_job *d, int64_t index) {
 GNI_O1_END
 GNI_OS_BEGIN
 #ifndef GPUNUM_NO_LINALG
+// >>general
+// Eigenvalues and eigenvectors of matrices that need not be symmetric, on the CPU: of complex numbers, real ones among them.
+// From outside: gni_lc_do_eig. Balanced, reduced to Hessenberg form by reflections and to a triangle by QR steps with single
+// shifts (GVL 7; Parlett and Reinsch 1969; Wilkinson 1965).
+
+// y += f x for n complex numbers.
+static void gni_lc_add(double *y, const double *f, const double *x, int64_t n) {
+    const double re = f[0], im = f[1];
+    for (int64_t i = 0; i < 2 * n; i += 2) {
+        y[i] += re * x[i] - im * x[i + 1];
+        y[i + 1] += re * x[i + 1] + im * x[i];
+    }
+}
+
+// y = x / f
+static void gni_lc_over(double *y, const double *x, const double *f) {
+    double turn[2];
+    const double size = gni_lc_phase(f, turn);
+    turn[1] = -turn[1];
+    y[0] = x[0] / size;
+    y[1] = x[1] / size;
+    gni_lc_times(y, turn);
+}
+
+static double gni_lc_size(const double *x) { return fabs(x[0]) + fabs(x[1]); }
+
+// Rows of a (m,n) become (I - tau u v^T) a. y has room for a row.
+static void gni_lc_reflect(double *a, int64_t ld, int64_t m, int64_t n, double tau, const double *u, const double *v,
+                           double *y) {
+    gni_la_clear(y, 0, 1, 2 * n);
+    for (int64_t i = 0; i < m; i++) gni_lc_add(y, v + 2 * i, a + i * ld, n);
+    for (int64_t i = 0; i < 2 * n; i++) y[i] *= -tau;
+    for (int64_t i = 0; i < m; i++) gni_lc_add(a + i * ld, u + 2 * i, y, n);
+}
+
+// x and y, numbers that are `step` apart, become c x + s y and c y - conj(s) x; of columns s is conjugated.
+static void gni_lc_rotate(double *x, double *y, int64_t step, int64_t n, double c, double re, double im) {
+    for (int64_t i = 0; i < n; i++, x += step, y += step) {
+        const double x0 = x[0], x1 = x[1], y0 = y[0], y1 = y[1];
+        x[0] = c * x0 + re * y0 - im * y1;
+        x[1] = c * x1 + re * y1 + im * y0;
+        y[0] = c * y0 - re * x0 - im * x1;
+        y[1] = c * y1 - re * x1 + im * x0;
+    }
+}
+
+// Row i and column i times inverse powers of two that make them about as long (Parlett and Reinsch 1969); scale (n) is their
+// product.
+static void gni_lc_balance(double *a, int64_t ld, int64_t n, double *scale) {
+    bool more = true;
+    for (int64_t i = 0; i < n; i++) scale[i] = 1.0;
+    for (int round = 0; more && round < 100; round++) {
+        more = false;
+        for (int64_t i = 0; i < n; i++) {
+            double down = 0.0, along = 0.0;
+            int power = 0;
+            for (int64_t j = 0; j < n; j++) {
+                down += j != i ? gni_lc_size(a + j * ld + 2 * i) : 0.0;
+                along += j != i ? gni_lc_size(a + i * ld + 2 * j) : 0.0;
+            }
+            if (down == 0.0 || along == 0.0) continue;
+            frexp(sqrt(along) / sqrt(down), &power);
+            const double f = ldexp(0.5, power), other = ldexp(2.0, -power);
+            if (!(down * f + along * other < 0.95 * (down + along))) continue;
+            more = true;
+            scale[i] *= f;
+            for (int64_t j = 0; j < n; j++) {
+                double *x = a + j * ld + 2 * i, *y = a + i * ld + 2 * j;
+                for (int k = 0; k < 2; k++) x[k] *= f;
+                for (int k = 0; k < 2; k++) y[k] *= other;
+            }
+        }
+    }
+}
+
+// a becomes Z^H a Z, zero below the first subdiagonal; rows of z, unless it is NULL, become those of Z^T.
+static void gni_lc_hessenberg(gni_la *w, double *a, int64_t ld, int64_t n, double *z) {
+    double *v = gni_la_take(w, 2 * n), *conj = gni_la_take(w, 2 * n), *room = gni_la_take(w, 2 * n), tau[2], s[2];
+    for (int64_t k = 0; k + 2 < n; k++) {
+        const int64_t m = n - k - 1;
+        double *below = a + (k + 1) * ld + 2 * k;
+        for (int64_t i = 0; i < m; i++) memcpy(v + 2 * i, below + i * ld, 2 * sizeof(double));
+        gni_lc_reflector(w, v, m, tau, below);
+        for (int64_t i = 1; i < m; i++) gni_la_clear(below + i * ld, 0, 1, 2);
+        memcpy(conj, v, (size_t)(2 * m) * sizeof(double));
+        gni_lc_conj(conj, 0, 1, m);
+        gni_lc_reflect(below + 2, ld, m, m, tau[0], v, conj, room);
+        for (int64_t i = 0; i < n; i++) {
+            double *row = a + i * ld + 2 * (k + 1);
+            s[0] = s[1] = 0.0;
+            for (int64_t j = 0; j < m; j++) gni_lc_add(s, v + 2 * j, row + 2 * j, 1);
+            for (int j = 0; j < 2; j++) s[j] *= -tau[0];
+            gni_lc_add(row, s, conj, m);
+        }
+        if (z != NULL) gni_lc_reflect(z + (k + 1) * ld, ld, m, n, tau[0], conj, v, room);
+    }
+}
+
+// The eigenvalue of the rows and columns m - 1 and m that is next to the last element (Wilkinson 1968).
+static void gni_lc_shift(const double *a, int64_t ld, int64_t m, double *shift) {
+    const double *b = a + (m - 1) * ld + 2 * m, *c = b + ld - 2, *d = c + 2;
+    double t[2], q[2], bc[2], size, root;
+    for (int i = 0; i < 2; i++) {
+        shift[i] = d[i];
+        bc[i] = b[i];
+        q[i] = t[i] = 0.5 * (b[i - 2] - d[i]);
+    }
+    gni_lc_times(bc, c);
+    gni_lc_times(q, t);
+    for (int i = 0; i < 2; i++) q[i] += bc[i];
+    size = hypot(q[0], q[1]);
+    root = sqrt(0.5 * (size + fabs(q[0]))); // of q, of which the larger part has all digits
+    const double other = root > 0.0 ? 0.5 * q[1] / root : 0.0;
+    q[1] = q[0] < 0.0 ? root : other;
+    q[0] = q[0] < 0.0 ? other : root;
+    const double sign = q[0] * t[0] + q[1] * t[1] < 0.0 ? -1.0 : 1.0;
+    for (int i = 0; i < 2; i++) t[i] += sign * q[i];
+    if (gni_lc_size(t) == 0.0) return;
+    gni_lc_over(q, bc, t);
+    for (int i = 0; i < 2; i++) shift[i] -= q[i];
+}
+
+// The Hessenberg matrix a becomes a triangle by QR steps with a shift, its diagonal the eigenvalues; with z the whole of it,
+// and z changes along.
+static void gni_lc_triangle(gni_la *w, double *a, int64_t ld, int64_t n, double *z) {
+    int64_t left = 30 * GNI_MAX(n, 10), tries = 0;
+    for (int64_t m = n - 1, low; m > 0;) {
+        for (low = m; low > 0; low--) {
+            double *sub = a + low * ld + 2 * (low - 1);
+            if (gni_lc_size(sub) > 2.3e-16 * (gni_lc_size(sub - ld) + gni_lc_size(sub + 2)) + 1e-290) continue;
+            sub[0] = sub[1] = 0.0;
+            break;
+        }
+        if (low == m) {
+            m--;
+            tries = 0;
+            continue;
+        }
+        if (left-- == 0) {
+            w->info = GNI_LA_NO_CONVERGENCE;
+            return;
+        }
+        double f[2], g[2], phase[2], shift[2];
+        gni_lc_shift(a, ld, m, shift);
+        if (++tries % 10 == 0) shift[0] += gni_lc_size(a + m * ld + 2 * (m - 1)); // out of a circle
+        for (int64_t k = low; k < m; k++) {
+            const int64_t from = k > low ? k - 1 : k, top = z != NULL ? 0 : low, end = z != NULL ? n : m + 1;
+            double *row = a + k * ld;
+            for (int i = 0; i < 2; i++) {
+                f[i] = row[2 * from + i] - (k > low ? 0.0 : shift[i]);
+                g[i] = row[ld + 2 * from + i];
+            }
+            const double x = gni_lc_phase(f, phase), y = hypot(g[0], g[1]), size = hypot(x, y);
+            const double by = size > 0.0 ? 1.0 / size : 1.0, c = size > 0.0 ? x * by : 1.0;
+            g[1] = -g[1];
+            gni_lc_times(g, phase);
+            for (int i = 0; i < 2; i++) g[i] *= by;
+            gni_lc_rotate(row + 2 * from, row + ld + 2 * from, 2, end - from, c, g[0], g[1]);
+            if (k > low) row[ld + 2 * from] = row[ld + 2 * from + 1] = 0.0;
+            double *column = a + top * ld + 2 * k;
+            gni_lc_rotate(column, column + 2, ld, GNI_MIN(k + 2, m) + 1 - top, c, g[0], -g[1]);
+            if (z != NULL) gni_lc_rotate(z + k * ld, z + (k + 1) * ld, 2, n, c, g[0], -g[1]);
+        }
+    }
+}
+
+// Rows of v become the eigenvectors of the matrix whose triangle and Z^T are here, of length 1 and with a real number where
+// they are largest.
+static void gni_lc_vectors(gni_la *w, const double *a, const double *z, int64_t ld, int64_t n, const double *scale, double *v) {
+    double *x = gni_la_take(w, 2 * n), r[2], gap[2], phase[2];
+    for (int64_t k = 0; k < n; k++, v += ld) {
+        const double *value = a + k * ld + 2 * k, least = GNI_MAX(2.3e-16 * gni_lc_size(value), 1e-290);
+        gni_lc_unit(x, 0, 1, n);
+        gni_la_clear(v, 0, 1, 2 * n);
+        x[0] = k > 0 ? 0.0 : 1.0;
+        x[2 * k] = 1.0;
+        for (int64_t i = k - 1; i >= 0; i--) {
+            const double *row = a + i * ld;
+            r[0] = r[1] = 0.0;
+            for (int64_t j = i + 1; j <= k; j++) gni_lc_add(r, x + 2 * j, row + 2 * j, 1);
+            for (int j = 0; j < 2; j++) gap[j] = value[j] - row[2 * i + j];
+            if (gni_lc_size(gap) < least) {
+                gap[0] = least;
+                gap[1] = 0.0;
+            }
+            gni_lc_over(x + 2 * i, r, gap);
+            const double size = gni_lc_size(x + 2 * i);
+            for (int64_t j = 2 * i; j <= 2 * k + 1 && size > 1e8; j++) x[j] /= size;
+        }
+        for (int64_t j = 0; j <= k; j++) gni_lc_add(v, x + 2 * j, z + j * ld, n);
+        int64_t most = 0;
+        for (int64_t i = 0; i < n; i++) {
+            for (int j = 0; j < 2; j++) v[2 * i + j] *= scale[i];
+            if (hypot(v[2 * i], v[2 * i + 1]) > hypot(v[2 * most], v[2 * most + 1])) most = i;
+        }
+        gni_lc_phase(v + 2 * most, phase);
+        phase[1] = -phase[1];
+        const double length = gni_la_norm(w, v, 2 * n);
+        for (int64_t i = 0; i < n; i++) {
+            gni_lc_times(v + 2 * i, phase);
+            for (int j = 0; j < 2; j++) v[2 * i + j] /= length;
+        }
+        v[2 * most + 1] = 0.0;
+    }
+}
+
+// Values of a real matrix that are real or conjugated but for roundings become so. taken (n) is written to.
+static void gni_lc_conjugate(double *x, int64_t n, double *v, int64_t ld, double *taken) {
+    double slack = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        slack = GNI_MAX(slack, 1e-15 * (double)n * gni_lc_size(x + 2 * i));
+        taken[i] = 0.0;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const double *a = x + 2 * i;
+        double least = 2.0 * a[1];
+        int64_t at = i;
+        for (int64_t j = 0; j < n && a[1] > 0.0; j++) {
+            const double *b = x + 2 * j, off = fabs(a[0] - b[0]) + fabs(a[1] + b[1]);
+            if (b[1] >= 0.0 || taken[j] != 0.0 || off > least) continue;
+            least = off;
+            at = j;
+        }
+        if (at == i || least > slack) continue;
+        taken[i] = taken[at] = 1.0;
+        x[2 * at] = a[0];
+        x[2 * at + 1] = -a[1];
+        if (v == NULL) continue;
+        memcpy(v + at * ld, v + i * ld, (size_t)(2 * n) * sizeof(double));
+        gni_lc_conj(v + at * ld, 0, 1, n);
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (taken[i] == 0.0 && fabs(x[2 * i + 1]) <= slack) x[2 * i + 1] = 0.0;
+}
+
+static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, ld = gni_la_ld(2 * n);
+    const bool vectors = d->out[1].data != NULL;
+    bool real = true;
+    int power = 0;
+    if (!gni_la_reserve(w, (vectors ? 3 : 1) * n * ld + 11 * n + 128)) return;
+    double *a = gni_la_take(w, n * ld), *scale = gni_la_take(w, n), *values = gni_la_take(w, 2 * n);
+    double *z = vectors ? gni_la_take(w, n * ld) : NULL, *v = vectors ? gni_la_take(w, n * ld) : NULL;
+    gni_lc_load(&d->in[0], index, a, ld, 2, n, n);
+    if (!gni_la_scale(a, ld, n, 2 * n, &power)) {
+        w->info = GNI_LA_NOT_FINITE;
+        return;
+    }
+    for (int64_t i = 0; i < n && real; i++)
+        for (int64_t j = 0; j < n; j++) real = real && a[i * ld + 2 * j + 1] == 0.0;
+    if (vectors) gni_lc_unit(z, ld, n, n);
+    gni_lc_balance(a, ld, n, scale);
+    gni_lc_hessenberg(w, a, ld, n, z);
+    gni_lc_triangle(w, a, ld, n, z);
+    if (w->info != 0) return;
+    if (vectors) gni_lc_vectors(w, a, z, ld, n, scale, v);
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < 2; j++) values[2 * i + j] = ldexp(a[i * ld + 2 * i + j], power);
+    if (real) gni_lc_conjugate(values, n, v, ld, scale);
+    gni_lc_store(&d->out[0], false, index, values, 2, n, 1, NULL);
+    gni_lc_store(&d->out[1], true, index, v, ld, n, n, NULL);
+}
+
 // >>factor_gpu
 // Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
 // by matrix products. From outside: gni_lg_wanted and what room factor_batch calls (lg: linear algebra on the GPU).
@@ -46313,6 +46590,7 @@ static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array *
 static bool gni_back_cholesky(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_eig(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 
@@ -46403,7 +46681,7 @@ static gn_array *gni_la_return(gn_context *g, gn_array **y, gn_array **const *pl
     return y[0];
 }
 
-// gn_qr, gn_eigh and gn_svd: one result that is returned, and others for which there is a place.
+// gn_qr, gn_eigh, gn_eig and gn_svd: one result that is returned, and others for which there is a place.
 static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_array *a, bool full,
                            gn_array **y, gn_array **const *place) {
     gni_la_job d;
@@ -46412,7 +46690,7 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
     gni_la_begin(&d, g, kind, fn, a, &batch);
     gni_la_batch(&d, &batch);
     const int64_t m = d.m, n = d.n, k = GNI_MIN(m, n);
-    const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR;
+    const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR, eig = kind == GNI_LA_EIG;
     d.k = full ? GNI_MAX(m, n) : k;
     const gn_dtype result = gni_la_result(a->dtype);
     const bool on_gpu = !d.is_complex;
@@ -46426,7 +46704,7 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
                                  gni_lv_values(&d, a, t, &batch, full, y, place))) {
         for (int i = 0; i < 3; i++) y[i] = gni_lg_result(&d, y[i], result);
     } else {
-        const gn_dtype first = qr || !d.is_complex ? t : t == GN_C64 ? GN_F32 : GN_F64;
+        const gn_dtype first = qr || eig || !d.is_complex ? t : t == GN_C64 ? GN_F32 : GN_F64;
         gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
         if (x != NULL) y[0] = gni_la_output(&d, 0, first, &batch, qr ? 2 : 1, qr ? m : k, k);
         if (y[0] != NULL && place[1] != NULL)
@@ -46440,7 +46718,7 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
         if (y[i] == NULL || !gni_tracks(g, &a, 1)) continue;
         // Vectors that only complete a basis are not determined.
         bool more = svd && full && i > 0 && (i == 1 ? m : n) > k;
-        gni_backward_fn back = qr ? gni_back_qr : svd ? gni_back_svd : gni_back_eigh;
+        gni_backward_fn back = qr ? gni_back_qr : svd ? gni_back_svd : eig ? gni_back_eig : gni_back_eigh;
         gni_node *node = gni_record(g, y[i], fn, more ? NULL : back, &a, 1);
         if (node == NULL) continue;
         node->param[0] = i;
@@ -46466,6 +46744,19 @@ GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) {
     if (g == NULL) return NULL;
     if (gni_is_square(g, "gn_eigh", a))
         gni_la_several(g, "gn_eigh", GNI_LA_EIGH, a, false, y, place);
+    return gni_la_return(g, y, place);
+}
+
+GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v) {
+    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
+    place[1] = v;
+    if (v != NULL) *v = NULL;
+    gn_context *g = gni_begin("gn_eig", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *x = gni_is_square(g, "gn_eig", a) ? gn_cast(a, a->dtype == GN_F64 || a->dtype == GN_C128 ? GN_C128 : GN_C64) : NULL;
+    if (x != NULL) gni_la_several(g, "gn_eig", GNI_LA_EIG, x, false, y, place);
+    gn_scope_end(g);
     return gni_la_return(g, y, place);
 }
 
@@ -46588,6 +46879,22 @@ static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     return true;
 }
 
+// v^-H (diag(gw) + (v^H gv - v^H v diag(Re(v^H gv))) / conj(w[j] - w[i])) v^H, the last part off the diagonal: vectors keep
+// their length (Boeddeker and others 2017).
+static bool gni_back_eig(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *v = NULL, *w = gn_eig(node->in[0], &v), *t = gni_adjoint(v), *inner;
+    if (w == NULL || t == NULL) return false;
+    if (node->param[0] == 0) {
+        inner = gn_mul(gn_expand_dims(gy, -1), t);
+    } else {
+        inner = gn_matmul(t, gy);
+        gn_array *along = gn_expand_dims(gn_real(gn_diagonal(inner, 0)), -2);
+        inner = gn_matmul(gni_over_gaps(g, gn_sub(inner, gn_mul(gn_matmul(t, v), along)), gn_conj(w)), t);
+    }
+    gx[0] = gn_solve(t, inner);
+    return true;
+}
+
 // Of a matrix that is not wide: (gq + q S) r^-T with S symmetric, its lower triangle that of r gr^T - gq^T q
 // (Walter and Lehmann 2010). gr may be NULL, and so may gq.
 static gn_array *gni_back_qr_tall(gn_array *q, gn_array *r, gn_array *gq, gn_array *gr) {
@@ -46695,6 +47002,11 @@ GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r) {
 GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) {
     if (v != NULL) *v = NULL;
     return gni_no_linalg("gn_eigh", &a, 1);
+}
+
+GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v) {
+    if (v != NULL) *v = NULL;
+    return gni_no_linalg("gn_eig", &a, 1);
 }
 
 GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt) {
@@ -49664,6 +49976,11 @@ GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n) {
 GPUNUM_API gn_array *gn_eigvalsh(gn_array *a) {
     gn_context *g = gni_begin("gn_eigvalsh", &a, 1);
     return g == NULL ? NULL : (gn_scope_begin(g), gni_end_scope(g, gn_eigh(a, NULL)));
+}
+
+GPUNUM_API gn_array *gn_eigvals(gn_array *a) {
+    gn_context *g = gni_begin("gn_eigvals", &a, 1);
+    return g == NULL ? NULL : (gn_scope_begin(g), gni_end_scope(g, gn_eig(a, NULL)));
 }
 
 GPUNUM_API gn_array *gn_svdvals(gn_array *a) {

@@ -169,6 +169,12 @@ def square(rng):
                     yield case('cholesky', [s], np.linalg.cholesky(wide(viewed(s, view))), dtype, view=view)
                 s = a + adjoint(a)
                 yield case('eigvalsh', [s], np.linalg.eigvalsh(wide(viewed(s, view))), REAL.get(dtype, dtype), view=view)
+                values = np.linalg.eigvals(x) + 0j  # in another order: the test says how far apart they are
+                yield case('eigvals', [a, values], np.zeros(x.shape[:-2]), np.float64, view=view, scale=values)
+    for dtype in np.float16, np.int32, np.bool_, np.uint8:
+        a = sample(rng, (3, 5, 5), dtype)
+        values = np.linalg.eigvals(a.astype(np.float64)) + 0j
+        yield case('eigvals', [a, values], np.zeros(3), np.float64, scale=values)
     a, b = sample(rng, (2, 1, 4, 4), np.float64), sample(rng, (3, 4, 2), np.float64)
     yield case('solve', [a, b], np.linalg.solve(a, np.broadcast_to(b, (2, 3, 4, 2))), np.float64)
     a, b = sample(rng, (4, 4), np.int32) + 20 * np.eye(4, dtype=np.int32), sample(rng, (4, 2), np.int32)

@@ -903,6 +903,8 @@ static gn_array *call_multi_index(calls *c) {
     X(gn_cholesky, SLOW, gn_cholesky(floats(c)))                                                   \
     X(gn_qr, SLOW, gn_qr(floats(c), &c->more[0]))                                                  \
     X(gn_eigh, SLOW, gn_eigh(floats(c), &c->more[0]))                                              \
+    X(gn_eig, SLOW, gn_eig(floats(c), &c->more[0]))                                                \
+    X(gn_eigvals, SLOW | ALIKE, gn_eigvals(floats(c)))                                             \
     X(gn_svd, SLOW, call_svd(c))                                                                   \
     X(gn_rand, HUGE_OK, gn_rand(c->g, type(c, GN_F32), shape(c)))                                  \
     X(gn_randn, HUGE_OK, gn_randn(c->g, type(c, GN_F32), shape(c)))                                \

@@ -800,6 +800,9 @@ static void test_matrices(void **state) {
     FAILS(MEMORY, "gn_cholesky", gn_cholesky(batch));
     FAILS(MEMORY, "gn_qr", gn_qr(batch, &u));
     FAILS(MEMORY, "gn_eigh", gn_eigh(batch, &u));
+    FAILS(MEMORY, "gn_eig", gn_eig(batch, &u));
+    FAILS(MEMORY, "gn_eigvals", gn_eigvals(batch));
+    FAILS(SHAPE, "gn_eig", gn_eig(none, &u));
     FAILS(MEMORY, "gn_svd", gn_svd(batch, false, &u, &v));
     FAILS(SHAPE, "gn_svd", gn_svd(none, true, &u, &v));
     FAILS(SHAPE, "gn_det", gn_det(points));
@@ -814,6 +817,9 @@ static void test_matrices(void **state) {
     expect_shape(u, 0, 0);
     expect_shape(gn_eigh(points, &u), H, P, 0);
     expect_shape(u, H, P, 0, 0);
+    expect_shape(gn_eig(no_batch, &u), H, H, 0, 2);
+    expect_shape(u, H, H, 0, 2, 2);
+    expect_shape(gn_eigvals(points), H, P, 0);
     expect_shape(gn_svd(gn_empty(g, GN_F32, GN_SHAPE(2, 0)), true, &u, &v), 0);
     expect_values(u, 1, 0, 0, 1);
     expect_shape(v, 0, 0);

@@ -171,6 +171,7 @@ GNI_O1_BEGIN
 GNI_O1_END
 GNI_OS_BEGIN
 #ifndef GPUNUM_NO_LINALG
+#include "linalg/general.h"          // Eigenvalues of matrices that need not be symmetric
 #include "linalg/factor_gpu.h"       // Decompositions of large matrices on the GPU, by blocks
 #include "linalg/factor_batch.h"     // The same on the GPU: large matrices, batches of small ones
 #include "linalg/values_gpu.h"       // Eigenvalues and singular values of large matrices on the GPU

@@ -43,7 +43,7 @@ LEFT_OUT = {'gn_clip': 'low high', 'gn_bincount': 'weights', 'gn_choice': 'weigh
             'gn_bce_with_logits': 'pos_weight'}
 INTEGERS = {'indices', 'labels', 'counts', 'positions'}
 # What the first of several results is. Of these the others are given where they are asked for, letter w; else always.
-FIRST = {'gn_topk': 'values', 'gn_unique': 'values', 'gn_histogram': 'counts', 'gn_qr': 'q', 'gn_eigh': 'values', 'gn_svd': 's', 'gn_slogdet': 'sign',
+FIRST = {'gn_topk': 'values', 'gn_unique': 'values', 'gn_histogram': 'counts', 'gn_qr': 'q', 'gn_eigh': 'values', 'gn_eig': 'values', 'gn_svd': 's', 'gn_slogdet': 'sign',
          'gn_lstsq': 'x', 'gn_lstm': 'y', 'gn_gru': 'y', 'gn_mixup': 'x', 'gn_max_pool2d': 'y', 'gn_adaptive_max_pool2d': 'y'}
 WANTED = {'gn_max_pool2d', 'gn_adaptive_max_pool2d'}
 # What the header's words become: (pattern, text or function of the match).

@@ -72,6 +72,14 @@ GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r);
 // does not exist, and the gradient of the whole matrix has infinities and NaN in it, without an error, also where the
 // loss does not depend on how the vectors of that pair are chosen; where two are close it is as large as 1 / difference.
 GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v);
+// Eigenvalues (..., n) of any square matrices, in no order, and into *v (unless NULL) eigenvectors as columns: a v =
+// v diag(w). Both are always complex, also where all parts that are imaginary are 0: complex128 of float64 and complex128,
+// else complex64 (NumPy's dtype depends on the values). Computed on the CPU in float64, by QR steps with shifts. Vectors have
+// length 1 and a real number where they are largest, but those of equal values may be the same, or nearly. NaN and infinity
+// are errors, and so are matrices for which the steps do not converge. Derivatives divide by the differences of eigenvalues,
+// as gn_eigh's, those of the values too: they solve with v, which equal values may leave singular. A loss that depends on the
+// phases of the vectors has none.
+GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v);
 // Singular values (..., k) in descending order, k = min(m, n), and into *u and *vt (unless NULL) the vectors:
 // a = u diag(s) vt with u (..., m, k) and vt (..., k, n), or with `full` (..., m, m) and (..., n, n). NaN and
 // infinity are errors. The derivative of the values is finite always. That of the vectors divides by the differences of
@@ -80,6 +88,7 @@ GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v);
 GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt);
 
 GPUNUM_API gn_array *gn_eigvalsh(gn_array *a); // gn_eigh's values alone
+GPUNUM_API gn_array *gn_eigvals(gn_array *a);  // gn_eig's
 GPUNUM_API gn_array *gn_svdvals(gn_array *a);  // gn_svd's
 // The sign of the determinant (...), 0 for singular matrices (of complex ones det / |det|), and into *logdet (unless NULL)
 // the logarithm of its magnitude.

@@ -1,6 +1,6 @@
 // >>complex_factor
 // Cholesky, QR, eigenvalues and singular values of complex matrices on the CPU. From outside: gni_lc_do (lc: linear
-// algebra of complex numbers).
+// algebra of complex numbers) and, for the room below, what it does with one number, row or reflection.
 //
 // A row of n complex numbers is one of 2n real ones, the parts in turns. On it a reflection I - tau v v^H with a real tau is
 // the product of two real ones, with v and i v, which are orthogonal there: the blocks of reflections of room `decompose`
@@ -524,11 +524,14 @@ static void gni_lc_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_lc_store(&tall, !wide, index, u + n * ldu, ldu, k - n, m, NULL);
 }
 
+static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index); // of the room below
+
 static void gni_lc_do(gni_la *w, const gni_la_job *d, int64_t index) {
     switch (d->kind) {
     case GNI_LA_CHOLESKY: gni_lc_cholesky(w, d, index); break;
     case GNI_LA_QR: gni_lc_do_qr(w, d, index); break;
     case GNI_LA_EIGH: gni_lc_do_eigh(w, d, index); break;
+    case GNI_LA_EIG: gni_lc_do_eig(w, d, index); break;
     default: gni_lc_do_svd(w, d, index);
     }
 }

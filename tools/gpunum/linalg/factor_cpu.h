@@ -15,6 +15,7 @@ typedef enum gni_la_kind {
     GNI_LA_CHOLESKY,
     GNI_LA_QR,
     GNI_LA_EIGH,
+    GNI_LA_EIG,
     GNI_LA_SVD
 } gni_la_kind;
 

@@ -42,6 +42,11 @@ GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) {
     return gni_no_linalg("gn_eigh", &a, 1);
 }
 
+GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v) {
+    if (v != NULL) *v = NULL;
+    return gni_no_linalg("gn_eig", &a, 1);
+}
+
 GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt) {
     (void)full;
     if (u != NULL) *u = NULL;

@@ -124,6 +124,7 @@ static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array *
 static bool gni_back_cholesky(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_eig(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 
@@ -214,7 +215,7 @@ static gn_array *gni_la_return(gn_context *g, gn_array **y, gn_array **const *pl
     return y[0];
 }
 
-// gn_qr, gn_eigh and gn_svd: one result that is returned, and others for which there is a place.
+// gn_qr, gn_eigh, gn_eig and gn_svd: one result that is returned, and others for which there is a place.
 static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_array *a, bool full,
                            gn_array **y, gn_array **const *place) {
     gni_la_job d;
@@ -223,7 +224,7 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
     gni_la_begin(&d, g, kind, fn, a, &batch);
     gni_la_batch(&d, &batch);
     const int64_t m = d.m, n = d.n, k = GNI_MIN(m, n);
-    const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR;
+    const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR, eig = kind == GNI_LA_EIG;
     d.k = full ? GNI_MAX(m, n) : k;
     const gn_dtype result = gni_la_result(a->dtype);
     const bool on_gpu = !d.is_complex;
@@ -237,7 +238,7 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
                                  gni_lv_values(&d, a, t, &batch, full, y, place))) {
         for (int i = 0; i < 3; i++) y[i] = gni_lg_result(&d, y[i], result);
     } else {
-        const gn_dtype first = qr || !d.is_complex ? t : t == GN_C64 ? GN_F32 : GN_F64;
+        const gn_dtype first = qr || eig || !d.is_complex ? t : t == GN_C64 ? GN_F32 : GN_F64;
         gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
         if (x != NULL) y[0] = gni_la_output(&d, 0, first, &batch, qr ? 2 : 1, qr ? m : k, k);
         if (y[0] != NULL && place[1] != NULL)
@@ -251,7 +252,7 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
         if (y[i] == NULL || !gni_tracks(g, &a, 1)) continue;
         // Vectors that only complete a basis are not determined.
         bool more = svd && full && i > 0 && (i == 1 ? m : n) > k;
-        gni_backward_fn back = qr ? gni_back_qr : svd ? gni_back_svd : gni_back_eigh;
+        gni_backward_fn back = qr ? gni_back_qr : svd ? gni_back_svd : eig ? gni_back_eig : gni_back_eigh;
         gni_node *node = gni_record(g, y[i], fn, more ? NULL : back, &a, 1);
         if (node == NULL) continue;
         node->param[0] = i;
@@ -277,6 +278,19 @@ GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) {
     if (g == NULL) return NULL;
     if (gni_is_square(g, "gn_eigh", a))
         gni_la_several(g, "gn_eigh", GNI_LA_EIGH, a, false, y, place);
+    return gni_la_return(g, y, place);
+}
+
+GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v) {
+    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
+    place[1] = v;
+    if (v != NULL) *v = NULL;
+    gn_context *g = gni_begin("gn_eig", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *x = gni_is_square(g, "gn_eig", a) ? gn_cast(a, a->dtype == GN_F64 || a->dtype == GN_C128 ? GN_C128 : GN_C64) : NULL;
+    if (x != NULL) gni_la_several(g, "gn_eig", GNI_LA_EIG, x, false, y, place);
+    gn_scope_end(g);
     return gni_la_return(g, y, place);
 }
 
@@ -397,6 +411,22 @@ static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gn_array *inner = gni_over_gaps(g, gn_matmul(t, gy), w);
     gn_array *s = gn_matmul(gn_matmul(v, inner), t);
     gx[0] = gn_mul_s(gn_add(s, gni_adjoint(s)), 0.5);
+    return true;
+}
+
+// v^-H (diag(gw) + (v^H gv - v^H v diag(Re(v^H gv))) / conj(w[j] - w[i])) v^H, the last part off the diagonal: vectors keep
+// their length (Boeddeker and others 2017).
+static bool gni_back_eig(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *v = NULL, *w = gn_eig(node->in[0], &v), *t = gni_adjoint(v), *inner;
+    if (w == NULL || t == NULL) return false;
+    if (node->param[0] == 0) {
+        inner = gn_mul(gn_expand_dims(gy, -1), t);
+    } else {
+        inner = gn_matmul(t, gy);
+        gn_array *along = gn_expand_dims(gn_real(gn_diagonal(inner, 0)), -2);
+        inner = gn_matmul(gni_over_gaps(g, gn_sub(inner, gn_mul(gn_matmul(t, v), along)), gn_conj(w)), t);
+    }
+    gx[0] = gn_solve(t, inner);
     return true;
 }
 

@@ -137,6 +137,11 @@ GPUNUM_API gn_array *gn_eigvalsh(gn_array *a) {
     return g == NULL ? NULL : (gn_scope_begin(g), gni_end_scope(g, gn_eigh(a, NULL)));
 }
 
+GPUNUM_API gn_array *gn_eigvals(gn_array *a) {
+    gn_context *g = gni_begin("gn_eigvals", &a, 1);
+    return g == NULL ? NULL : (gn_scope_begin(g), gni_end_scope(g, gn_eig(a, NULL)));
+}
+
 GPUNUM_API gn_array *gn_svdvals(gn_array *a) {
     gn_context *g = gni_begin("gn_svdvals", &a, 1);
     return g == NULL ? NULL : (gn_scope_begin(g), gni_end_scope(g, gn_svd(a, false, NULL, NULL)));
