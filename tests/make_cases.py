@@ -1818,6 +1818,14 @@ def curve_cases(path):
             case('unwrap', [operand], [axis], lambda: np.unwrap(values, axis=axis) if a.ndim else None)
         # polynomials
         line = array_values(rng, (int(rng.integers(0, 6)),), dtype)
+        p = array_values(rng, (int(rng.integers(0, 9)),), dtype)
+        p[:int(rng.integers(0, 3))] = 0
+        p[p.size - int(rng.integers(0, 3)):] = 0
+        with np.errstate(all='ignore'):
+            want = np.roots(wide(p).astype('f8' if real else 'c16')) + 0j
+        # In another order: the test says by how much they differ, with 1 added.
+        case('roots', [(p, ''), (want.astype('c16'), '')], [], lambda: 1.0, near=1e-10 if dtype in ('float64', 'complex128') else 1e-6, t='float64')
+        case('roots', [(p[::-1].copy(), '::-1'), (want.astype('c16'), '')], [], lambda: 1.0, near=1e-6, t='float64')
         p, x = (line / 8).astype(dtype) if a.dtype.kind in 'fc' else line, (a / 16).astype(dtype) if a.dtype.kind in 'fc' else a
         small = a.dtype.kind in 'fc'
         reach = np.polyval(np.abs(wide(p)), np.abs(wide(x))) if small else 0.0

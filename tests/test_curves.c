@@ -3,6 +3,17 @@
 
 #include "array_cases.h"
 
+// How far the roots are from those that are wanted, in any order, over the largest; with 1 added.
+static gn_array *roots_apart(gn_array *p, gn_array *want) {
+    gn_array *y = gn_roots(p), *most = gn_add_s(gn_max(gn_abs(want), GN_ALL), 1e-300);
+    const gn_dtype t = gn_dtype_of(p);
+    if (gn_dtype_of(y) != (t == GN_F64 || t == GN_C128 ? GN_C128 : GN_C64) || gn_size(y) != gn_size(want)) return NULL;
+    if (gn_size(y) == 0) return gn_error_clear(gn_context_of(p)), gn_ones(gn_context_of(p), GN_F64, GN_SHAPE());
+    gn_array *d = gn_abs(gn_sub(gn_expand_dims(gn_cast(y, GN_C128), 1), want));
+    d = gn_add(gn_max(gn_min(d, 1), GN_ALL), gn_max(gn_min(d, 0), GN_ALL));
+    return gn_add_s(gn_div(d, most), 1);
+}
+
 // Fills c->out; false for a name that is not known.
 static bool apply(array_case *c) {
     typedef gn_array *(*window_fn)(gn_context *, gn_dtype, int64_t);
@@ -16,6 +27,7 @@ static bool apply(array_case *c) {
     else if (is(c, "unwrap")) c->out[0] = gn_unwrap(a, axis);
     else if (is(c, "polyfit")) c->out[0] = gn_polyfit(a, b, axis);
     else if (is(c, "polyval")) c->out[0] = gn_polyval(a, b);
+    else if (is(c, "roots")) c->out[0] = roots_apart(a, b);
     else if (is(c, "vander")) c->out[0] = gn_vander(a, p[0], p[1] != 0);
     else if (is(c, "window")) c->out[0] = windows[p[0]](c->g, (gn_dtype)p[1], p[2]);
     else return false;
@@ -41,11 +53,16 @@ static gn_array *grad_polynomials(gn_array *a) {
     return gn_add(gn_sum(gn_square(c), GN_ALL), gn_polyval(gn_at(a, 0), gn_vander(gn_at(a, 2), 3, false)));
 }
 
+static gn_array *grad_roots(gn_array *a) {
+    gn_array *y = gn_roots(gn_concat((gn_array *[]){gn_at(a, 1), gn_zeros(gn_context_of(a), GN_F64, GN_SHAPE(1))}, 2, 0));
+    return gn_add(gn_sum(gn_square(gn_real(y)), GN_ALL), gn_sum(gn_mul_s(gn_abs(gn_slice(y, 0, 0, 2, 1)), 0.3), GN_ALL));
+}
+
 static void test_gradients(void **state) {
     static const struct {
         const char *name;
         test_function fn;
-    } own[] = {{"gradient", grad_gradient}, {"trapezoid", grad_trapezoid}, {"unwrap", grad_unwrap}, {"polynomials", grad_polynomials}};
+    } own[] = {{"gradient", grad_gradient}, {"trapezoid", grad_trapezoid}, {"unwrap", grad_unwrap}, {"polynomials", grad_polynomials}, {"roots", grad_roots}};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) test_derivatives((gn_context *)*state, own[i].name, own[i].fn);
 }
 
@@ -66,6 +83,17 @@ static void test_refused(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_polyfit: degree -1");
     assert_null(gn_polyval(m, a));
     expect_error(g, GN_ERROR_SHAPE, "gn_polyval: coefficients (3,1) are not 1-d");
+    assert_null(gn_roots(m));
+    expect_error(g, GN_ERROR_SHAPE, "gn_roots: coefficients (3,1) are not 1-d");
+    assert_null(gn_roots(gn_mul_s(a, (double)NAN)));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_roots: the matrix holds NaN or infinity");
+    assert_int_equal(gn_dtype_of(gn_roots(gn_zeros(g, GN_U8, GN_SHAPE(4)))), GN_C64);
+    assert_int_equal(gn_size(gn_roots(gn_zeros(g, GN_F64, GN_SHAPE(4)))), 0);
+    assert_int_equal(gn_size(gn_roots(gn_index(a, ":1"))), 0);
+    const double cubic[] = {0, 2, -12, 22, -12, 0}; // 2 x (x - 1) (x - 2) (x - 3)
+    gn_array *found = gn_roots(gn_array_from(g, GN_F64, GN_SHAPE(6), cubic));
+    expect_values(gn_imag(found), 0, 0, 0, 0);
+    expect_values(gn_round(gn_mul_s(gn_sort(gn_real(found), 0, false), 1e10)), 0, 1e10, 2e10, 3e10);
     assert_null(gn_hanning(g, GN_I32, 3));
     expect_error(g, GN_ERROR_DTYPE, "gn_hanning: int32 is neither float32 nor float64");
     assert_null(gn_hamming(g, GN_F32, -1));

@@ -812,6 +812,7 @@ static gn_array *call_multi_index(calls *c) {
     X(gn_unwrap, 0, gn_unwrap(floats(c), small(c, 0)))                                             \
     X(gn_polyfit, SLOW, gn_polyfit(c->find(c, ROW, 0), c->wild && draw(2) ? second(c) : c->find(c, ROW, 1), c->wild ? (int)few(c, 3) : 2)) \
     X(gn_polyval, 0, gn_polyval(c->find(c, ROW, 0), second(c)))                                    \
+    X(gn_roots, SLOW, gn_roots(c->find(c, ROW, 0)))                                                \
     X(gn_vander, 0, gn_vander(c->find(c, ROW, 0), few(c, 3), c->wild && draw(2)))                  \
     X(gn_hanning, HUGE_OK, gn_hanning(c->g, type(c, GN_F32), few(c, 9)))                           \
     X(gn_hamming, HUGE_OK | ALIKE, gn_hamming(c->g, type(c, GN_F32), few(c, 9)))                   \

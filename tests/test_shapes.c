@@ -458,6 +458,9 @@ static void test_samples(void **state) {
     FAILS(SHAPE | MEMORY, "gn_polyfit", gn_polyfit(huge, huge, 1));
     expect_shape(gn_eval(gn_polyval(nobody, none)), H, 0);
     FAILS(SHAPE, "gn_polyval", gn_polyval(huge, row));
+    expect_shape(gn_roots(nobody), 0);
+    FAILS(SHAPE, "gn_roots", gn_roots(none));
+    FAILS(SHAPE | MEMORY, "gn_roots", gn_roots(gn_ones(g, GN_F32, GN_SHAPE(P >> 9))));
     FAILS(SHAPE, "gn_vander", gn_vander(row, H, true));
     FAILS(SHAPE, "gn_vander", gn_vander(none, 2, true));
     expect_shape(gn_vander(nobody, P, true), 0, P);

@@ -19,6 +19,11 @@ GPUNUM_API gn_array *gn_unwrap(gn_array *a, int axis);
 GPUNUM_API gn_array *gn_polyfit(gn_array *x, gn_array *y, int degree);
 GPUNUM_API gn_array *gn_polyval(gn_array *coefficients, gn_array *x);
 GPUNUM_API gn_array *gn_vander(gn_array *x, int64_t n, bool rising);
+// The values at which the polynomial is 0, in no order and always complex: complex128 of float64 and complex128, else
+// complex64. Zeros in front of all coefficients do not count, each zero behind them is a root 0. Computed in float64 by
+// gn_eigvals, for which it waits: GN_ERROR_UNSUPPORTED while a host's commands are recorded. NaN, infinity and overflow in
+// dividing by the first coefficient are errors. Derivatives, as gn_eigvals', are those of roots that differ.
+GPUNUM_API gn_array *gn_roots(gn_array *coefficients);
 // NumPy's windows of n points, symmetric: the first n of n + 1 are the periodic ones. t is GN_F32 or GN_F64.
 GPUNUM_API gn_array *gn_hanning(gn_context *g, gn_dtype t, int64_t n);
 GPUNUM_API gn_array *gn_hamming(gn_context *g, gn_dtype t, int64_t n);

@@ -180,6 +180,30 @@ GPUNUM_API gn_array *gn_polyval(gn_array *coefficients, gn_array *x) {
     return gni_end_scope(g, y);
 }
 
+GPUNUM_API gn_array *gn_roots(gn_array *coefficients) {
+    const char *fn = "gn_roots";
+    gn_context *g = gni_begin(fn, &coefficients, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const bool ok = gni_of_rank(g, fn, "coefficients", coefficients, 1) && gni_may_wait(g, fn);
+    const gn_dtype t = coefficients->dtype, result = t == GN_F64 || t == GN_C128 ? GN_C128 : GN_C64;
+    gn_array *places = ok ? gn_flatnonzero(coefficients) : NULL, *part[2];
+    if (places == NULL) return gni_end_scope(g, NULL);
+    const int64_t count = places->shape.dim[0];
+    if (count == 0) return gni_end_scope(g, gn_zeros(g, result, GN_SHAPE(0)));
+    const int64_t first = (int64_t)gn_item(gn_at(places, 0)), last = (int64_t)gn_item(gn_at(places, -1)), n = last - first;
+    gn_array *p = gn_cast(coefficients, gni_is_complex(t) ? GN_C128 : GN_F64);
+    part[0] = gn_zeros(g, GN_C128, GN_SHAPE(0));
+    if (n > 0) { // the eigenvalues of the companion matrix
+        gn_array *row = gn_div(gn_neg(gni_stretch(p, 0, first + 1, last + 1)), gni_stretch(p, 0, first, first + 1));
+        part[0] = gn_expand_dims(row, 0);
+        part[1] = gn_eye(g, GN_F64, n - 1, n, 0);
+        part[0] = gn_eigvals(gn_concat(part, 2, 0));
+    }
+    part[1] = gn_zeros(g, GN_C128, GN_SHAPE(coefficients->shape.dim[0] - 1 - last));
+    return gni_end_scope(g, gn_cast(gn_concat(part, 2, 0), result));
+}
+
 // ---- windows
 
 // first - second cos(2 pi i / (n - 1)) + third cos(4 pi i / (n - 1))
