@@ -1089,6 +1089,10 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
 // exactly 0 is an error.
 GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b);
+// The same of the lower or the upper triangle of `a`, whose other elements count as 0, whatever they are; with `transposed`
+// of a^T (not conjugated), with `unit` as if its diagonal were 1. A diagonal with 0 is an error. Large ones are solved on the
+// GPU, complex ones and small ones, batches of them too, on the CPU.
+GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, bool transposed, bool unit);
 GPUNUM_API gn_array *gn_inv(gn_array *a);
 GPUNUM_API gn_array *gn_det(gn_array *a); // (...); 0 for singular matrices
 // Lower L with L L^T = a. Reads the lower triangle; the gradient is symmetric. Not positive definite is an error.
@@ -43271,6 +43275,7 @@ static void gni_dc_run_values(gni_la *w, double *d, const double *e, double *u, 
 
 typedef enum gni_la_kind {
     GNI_LA_SOLVE,
+    GNI_LA_TRIANGULAR, // of the lower triangle
     GNI_LA_INV,
     GNI_LA_DET,
     GNI_LA_COMPLEX_DET,
@@ -43294,6 +43299,7 @@ typedef struct gni_la_job {
     gn_context *g;
     gni_la_kind kind;
     bool is_complex; // left to room complex_factor
+    bool unit, upper; // of triangles: with a diagonal of 1; read backwards, so that an upper one is lower
     const char *fn;
     int64_t batch, m, n, k; // matrices a (m,n); k columns of b or of u
     gni_la_operand in[2], out[3];
@@ -43371,15 +43377,26 @@ static bool gni_la_scale(double *a, int64_t ld, int64_t m, int64_t n, int *power
 
 // ---- one matrix
 
+// Whether no number on the triangle's diagonal, `step` from column to column, is 0; w->info tells of the first one.
+static bool gni_la_has_diagonal(gni_la *w, const gni_la_job *d, const double *a, int64_t ld, int64_t step) {
+    for (int64_t i = d->n - 1; i >= 0 && !d->unit; i--) {
+        const double *x = a + (d->upper ? d->n - 1 - i : i) * (ld + step);
+        if (x[0] == 0.0 && x[step - 1] == 0.0) w->info = i + 1;
+    }
+    return w->info == 0;
+}
+
 static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
-    const int64_t n = d->n, k = d->kind == GNI_LA_SOLVE ? d->k : d->kind == GNI_LA_INV ? n : 0;
+    const bool triangle = d->kind == GNI_LA_TRIANGULAR, given = triangle || d->kind == GNI_LA_SOLVE;
+    const int64_t n = d->n, k = given ? d->k : d->kind == GNI_LA_INV ? n : 0;
     const int64_t ld = gni_la_ld(n), ldb = k == 1 ? 1 : gni_la_ld(k);
     if (!gni_la_reserve(w, n * (ld + ldb) + n * n / 4 + 2 * n + 64)) return;
     double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, n * ldb);
     int64_t *pivot = (int64_t *)(void *)gni_la_take(w, n);
     w->aside = gni_la_take(w, n * n / 4);
     gni_la_load(&d->in[0], index, a, ld, 1, n, n);
-    gni_la_lu(w, gni_la_rows(a, ld, n, n), pivot);
+    if (triangle) gni_la_has_diagonal(w, d, a, ld, 1);
+    else gni_la_lu(w, gni_la_rows(a, ld, n, n), pivot);
     if (d->kind == GNI_LA_DET) {
         int exponent = 0; // apart, so that no product on the way overflows
         double det = 1.0;
@@ -43394,12 +43411,13 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
         return;
     }
     if (w->info != 0) return;
-    if (d->kind == GNI_LA_SOLVE) {
+    if (given) {
         gni_la_load(&d->in[1], index, b, ldb, 1, n, k);
     } else {
         gni_la_unit(b, ldb, n, n);
     }
-    gni_la_lu_solve(w, gni_la_rows(a, ld, n, n), pivot, gni_la_rows(b, ldb, n, k));
+    if (triangle) gni_la_solve_lower(w, gni_la_rows(a, ld, n, n), gni_la_rows(b, ldb, n, k), d->unit);
+    else gni_la_lu_solve(w, gni_la_rows(a, ld, n, n), pivot, gni_la_rows(b, ldb, n, k));
     gni_la_store(&d->out[0], index, b, ldb, 1, n, k, NULL);
 }
 
@@ -44257,13 +44275,16 @@ static void gni_lc_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_lc_store(&tall, !wide, index, u + n * ldu, ldu, k - n, m, NULL);
 }
 
-static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index); // of the room below
+// Of the room below.
+static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index);
+static void gni_lc_do_triangular(gni_la *w, const gni_la_job *d, int64_t index);
 
 static void gni_lc_do(gni_la *w, const gni_la_job *d, int64_t index) {
     switch (d->kind) {
     case GNI_LA_CHOLESKY: gni_lc_cholesky(w, d, index); break;
     case GNI_LA_QR: gni_lc_do_qr(w, d, index); break;
     case GNI_LA_EIGH: gni_lc_do_eigh(w, d, index); break;
+    case GNI_LA_TRIANGULAR: gni_lc_do_triangular(w, d, index); break;
     case GNI_LA_EIG: gni_lc_do_eig(w, d, index); break;
     default: gni_lc_do_svd(w, d, index);
     }
@@ -44275,8 +44296,10 @@ GNI_OS_BEGIN
 #ifndef GPUNUM_NO_LINALG
 // >>general
 // Eigenvalues and eigenvectors of matrices that need not be symmetric, on the CPU: of complex numbers, real ones among them.
-// From outside: gni_lc_do_eig. Balanced, reduced to Hessenberg form by reflections and to a triangle by QR steps with single
-// shifts (GVL 7; Parlett and Reinsch 1969; Wilkinson 1965).
+// From outside: gni_lc_do_eig, and gni_lc_do_triangular, which solves with complex triangles.
+//
+// A matrix is balanced, reduced to Hessenberg form by reflections and to a triangle by QR steps with single shifts (GVL 7;
+// Parlett and Reinsch 1969; Wilkinson 1965).
 
 // y += f x for n complex numbers.
 static void gni_lc_add(double *y, const double *f, const double *x, int64_t n) {
@@ -44441,7 +44464,8 @@ static void gni_lc_triangle(gni_la *w, double *a, int64_t ld, int64_t n, double 
 
 // Rows of v become the eigenvectors of the matrix whose triangle and Z^T are here, of length 1 and with a real number where
 // they are largest.
-static void gni_lc_vectors(gni_la *w, const double *a, const double *z, int64_t ld, int64_t n, const double *scale, double *v) {
+static void gni_lc_vectors(gni_la *w, const double *a, const double *z, int64_t ld, int64_t n, const double *scale,
+                           double *v) {
     double *x = gni_la_take(w, 2 * n), r[2], gap[2], phase[2];
     for (int64_t k = 0; k < n; k++, v += ld) {
         const double *value = a + k * ld + 2 * k, least = GNI_MAX(2.3e-16 * gni_lc_size(value), 1e-290);
@@ -44536,6 +44560,23 @@ static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_lc_store(&d->out[1], true, index, v, ld, n, n, NULL);
 }
 
+// b = l^-1 b
+static void gni_lc_do_triangular(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, k = d->k, ld = gni_la_ld(2 * n), ldb = gni_la_ld(2 * k);
+    if (!gni_la_reserve(w, n * (ld + ldb) + 16)) return;
+    double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, n * ldb);
+    gni_lc_load(&d->in[0], index, a, ld, 2, n, n);
+    gni_lc_load(&d->in[1], index, b, ldb, 2, n, k);
+    if (!gni_la_has_diagonal(w, d, a, ld, 2)) return;
+    for (int64_t i = 0; i < n; i++) {
+        double *row = a + i * ld, *y = b + i * ldb;
+        for (int64_t j = 0; j < 2 * i; j++) row[j] = -row[j];
+        for (int64_t j = 0; j < i; j++) gni_lc_add(y, row + 2 * j, b + j * ldb, k);
+        for (int64_t j = 0; j < k && !d->unit; j++) gni_lc_over(y + 2 * j, y + 2 * j, row + 2 * i);
+    }
+    gni_lc_store(&d->out[0], false, index, b, ldb, n, k, NULL);
+}
+
 // >>factor_gpu
 // Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
 // by matrix products. From outside: gni_lg_wanted and what room factor_batch calls (lg: linear algebra on the GPU).
@@ -44564,7 +44605,7 @@ typedef struct gni_lg {
     int64_t n, ld, order; // order: place of the rows' numbers in the state
     gn_array *work, *state, *block, *temp;
     gni_lg_matrix a;
-    bool ok;
+    bool ok, triangle, full; // the matrix is a lower triangle; its diagonal is not 1
 } gni_lg;
 
 static gni_lg_matrix gni_lg_matrix_of(gn_array *of, int64_t offset, int64_t m, int64_t n,
@@ -44862,12 +44903,12 @@ static int64_t gni_lg_width(int64_t rest, int64_t columns) {
     return GNI_MIN(rest, pair ? 2 * GNI_LG_PANEL : GNI_LG_PANEL);
 }
 
-// b = l^-1 b, with l the unit lower triangle of the columns from j to end.
+// b = l^-1 b, with l the lower triangle of the columns from j to end, of an LU's with a diagonal of 1.
 static void gni_lg_solve_lower(gni_lg *w, int64_t j, int64_t end, gni_lg_matrix b) {
     for (int64_t i = j; i < end; i += GNI_LG_PANEL) {
         const int64_t stop = GNI_MIN(i + GNI_LG_PANEL, end), ib = stop - i;
         gni_lg_matrix x = gni_lg_part(b, i - j, 0, ib, b.n);
-        gni_lg_solve_panel(w, gni_lg_part(w->a, i, i, ib, ib), x, true, false);
+        gni_lg_solve_panel(w, gni_lg_part(w->a, i, i, ib, ib), x, !w->full, w->full);
         gni_lg_subtract(w, gni_lg_part(b, stop - j, 0, end - stop, b.n),
                         gni_lg_part(w->a, stop, i, end - stop, ib), x, false);
     }
@@ -45038,7 +45079,8 @@ static void gni_lg_solve_item(gni_lg *w, gn_array *x, gn_array *y, int64_t k, in
     if (cast == NULL) w->ok = false;
     gni_lg_matrix b = gni_lg_matrix_of(y, index * w->n * k, w->n, k, k);
     if (w->ok) gni_lg_permute(w, cast, y, k, b.offset);
-    gni_lg_lu_solve(w, b);
+    if (w->triangle) gni_lg_solve_lower(w, 0, w->n, b);
+    else gni_lg_lu_solve(w, b);
     gni_unref(w->g, cast);
 }
 
@@ -45313,11 +45355,11 @@ static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
         gni_unref(g, x);
         if (d->kind == GNI_LA_CHOLESKY) {
             gni_lg_do_cholesky(w, y, i);
-        } else {
+        } else if (!w->triangle) {
             gni_lg_lu(w);
         }
         if (d->kind == GNI_LA_INV) gni_lg_do_inv(w, y, i);
-        if (d->kind == GNI_LA_SOLVE && w->ok) {
+        if (b != NULL && w->ok) {
             right = gni_lg_item(g, b, batch, i, matrix);
             gni_lg_solve_item(w, right, y, d->k, i);
             gni_unref(g, right);
@@ -45343,6 +45385,8 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if ((b != NULL && !gni_materialize(g, b)) || !gni_lg_begin(&w, g, d->fn, t, d->n, matrix > 1 ? d->k : 1))
         return g->call_failed;
+    w.triangle = d->kind == GNI_LA_TRIANGULAR;
+    w.full = w.triangle && !d->unit;
     if (matrix > 0) s.dim[s.rank++] = d->n;
     if (matrix > 1) s.dim[s.rank++] = d->k;
     gn_array *out =
@@ -46632,7 +46676,8 @@ static bool gni_la_solve_shapes(gn_context *g, const gn_array *a, const gn_array
     return false;
 }
 
-static gn_array *gni_la_solve(gn_context *g, gn_array *a, gn_array *b) {
+static gn_array *gni_la_solve(gn_context *g, gni_la_kind kind, gn_array *a, gn_array *b, bool unit, bool upper) {
+    const bool triangle = kind == GNI_LA_TRIANGULAR;
     int matrix = GNI_MIN(b->shape.rank, 2);
     gn_shape batch;
     gni_la_job d;
@@ -46640,11 +46685,17 @@ static gn_array *gni_la_solve(gn_context *g, gn_array *a, gn_array *b) {
     if (!gni_la_solve_shapes(g, a, b, matrix, &batch)) return NULL;
     gn_dtype result = gni_la_result(gn_promote(a->dtype, b->dtype)), t = gni_la_dtype(result);
     gn_shape own;
-    gni_la_begin(&d, g, GNI_LA_SOLVE, "gn_solve", a, &own);
+    gni_la_begin(&d, g, kind, triangle ? "gn_solve_triangular" : "gn_solve", a, &own);
+    d.is_complex = gni_is_complex(t);
+    d.unit = unit;
+    d.upper = upper;
     gni_la_batch(&d, &batch);
     d.k = matrix == 2 ? b->shape.dim[b->shape.rank - 1] : 1;
-    if (d.k > 0 && (gni_ls_run(&d, a, b, &batch, matrix, t, &y) ||
-                    gni_lg_run(&d, a, b, &batch, matrix, t, &y)))
+    // The kernels say nothing of a diagonal with 0.
+    const bool on_gpu = d.k > 0 && !d.is_complex &&
+                        (!triangle || (gni_lg_wanted(g, a, t) && (unit || !gni_has_zero(gn_diagonal(a, 0)))));
+    if (on_gpu && ((!triangle && gni_ls_run(&d, a, b, &batch, matrix, t, &y)) ||
+                   gni_lg_run(&d, a, b, &batch, matrix, t, &y)))
         return gni_lg_result(&d, y, result);
     xa = gni_la_input(&d, 0, a, t, &batch, 2);
     if (xa != NULL) xb = gni_la_input(&d, 1, b, t, &batch, matrix);
@@ -46667,9 +46718,61 @@ GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
         bool ok = gni_is_square(g, "gn_solve", a) && gni_la_solve_shapes(g, a, b, GNI_MIN(b->shape.rank, 2), &batch);
         return gni_end_scope(g, ok ? gni_complex_solve(g, a, b) : NULL);
     }
-    if (gni_is_square(g, "gn_solve", a)) y = gni_la_solve(g, a, b);
+    if (gni_is_square(g, "gn_solve", a)) y = gni_la_solve(g, GNI_LA_SOLVE, a, b, false, false);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_solve", gni_back_solve, in, 2);
     return gni_end(g, y);
+}
+
+// x = l^-1 b, l = a^T with `transposed` (param[1]): gb = l^-H gx, and l's gradient -gb x^H where there is a triangle.
+static bool gni_back_triangular(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *a = node->in[0], *b = node->in[1], *x = node->output;
+    const bool vector = b->shape.rank == 1, lower = node->param[0] != 0, transposed = node->param[1] != 0;
+    const int64_t unit = node->param[2];
+    if (vector) {
+        gy = gn_expand_dims(gy, -1);
+        x = gn_expand_dims(x, -1);
+    }
+    gn_array *gb = gn_solve_triangular(gni_is_complex(a->dtype) ? gn_conj(a) : a, gy, lower, !transposed, unit != 0);
+    if (gni_wanted(node, 0)) {
+        gn_array *ga = gn_neg(gn_matmul(gb, gni_adjoint(x)));
+        if (transposed) ga = gni_transposed(ga);
+        gx[0] = gni_unbroadcast(lower ? gn_tril(ga, -unit) : gn_triu(ga, unit), &a->shape);
+    }
+    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(vector ? gn_squeeze(gb, -1) : gb, &b->shape);
+    return true;
+}
+
+GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, bool transposed, bool unit) {
+    const char *fn = "gn_solve_triangular";
+    gn_array *in[2], *y = NULL;
+    gn_shape batch;
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin(fn, in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_is_square(g, fn, a) || !gni_la_solve_shapes(g, a, b, GNI_MIN(b->shape.rank, 2), &batch))
+        return gni_end_scope(g, NULL);
+    const gn_dtype t = gni_la_result(gn_promote(a->dtype, b->dtype));
+    const bool upper = lower == transposed; // which is a lower one read backwards
+    const int rows = b->shape.rank == 1 ? -1 : -2;
+    for (int i = 0; i < 2; i++) in[i] = gni_as(in[i], t);
+    g->no_grad++; // recorded as one op
+    a = transposed && in[0] != NULL ? gni_transposed(in[0]) : in[0];
+    b = upper ? gn_flip(in[1], rows) : in[1];
+    if (upper) a = gn_flip(a, GN_AXES(-2, -1));
+    if (a != NULL && b != NULL) y = gni_la_solve(g, GNI_LA_TRIANGULAR, a, b, unit, upper);
+    if (y != NULL) y = gni_adopt(g, y);
+    if (upper) y = gn_flip(y, rows);
+    g->no_grad--;
+    gni_node *node = y != NULL && gni_tracks(g, in, 2) ? gni_record(g, y, fn, gni_back_triangular, in, 2) : NULL;
+    if (node != NULL) {
+        node->param[0] = lower;
+        node->param[1] = transposed;
+        node->param[2] = unit;
+    }
+    return gni_end_scope(g, y);
 }
 
 // Hands the results to the caller, all or none, and ends the call.
@@ -46759,7 +46862,8 @@ GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v) {
     gn_context *g = gni_begin("gn_eig", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    gn_array *x = gni_is_square(g, "gn_eig", a) ? gn_cast(a, a->dtype == GN_F64 || a->dtype == GN_C128 ? GN_C128 : GN_C64) : NULL;
+    const gn_dtype t = a->dtype == GN_F64 || a->dtype == GN_C128 ? GN_C128 : GN_C64;
+    gn_array *x = gni_is_square(g, "gn_eig", a) ? gn_cast(a, t) : NULL;
     if (x != NULL) gni_la_several(g, "gn_eig", GNI_LA_EIG, x, false, y, place);
     gn_scope_end(g);
     return gni_la_return(g, y, place);
@@ -46997,6 +47101,14 @@ GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
     in[0] = a;
     in[1] = b;
     return gni_no_linalg("gn_solve", in, 2);
+}
+
+GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, bool transposed, bool unit) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    (void)(lower + transposed + unit);
+    return gni_no_linalg("gn_solve_triangular", in, 2);
 }
 
 GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r) {

@@ -160,6 +160,19 @@ def square(rng):
                 b = sample(rng, (m,), dtype)
                 yield case('solve', [a, b], np.linalg.solve(x, np.broadcast_to(wide(b)[:, None], x.shape[:-1] + (1,)))[..., 0],
                            dtype, view=view)
+                flags = [int(f) for f in rng.integers(0, 2, 3)]
+                lower, transposed, unit = flags
+                t = (a / (1 + np.sqrt(m)) + 2 * np.eye(n)).astype(dtype)
+                z = wide(viewed(t, view))
+                z = np.tril(z, -unit) if lower else np.triu(z, unit)
+                z = z + unit * np.eye(m)
+                z = np.swapaxes(z, -1, -2) if transposed else z
+                for right in ((m,), (m, 1), (m, 5), (1, m, 33)):
+                    b = sample(rng, right, dtype)
+                    many = wide(b)[:, None] if len(right) == 1 else wide(b)
+                    many = np.broadcast_to(many, np.broadcast_shapes(z.shape[:-2], many.shape[:-2]) + many.shape[-2:])
+                    y = np.linalg.solve(np.broadcast_to(z, many.shape[:-2] + z.shape[-2:]), many)
+                    yield case('solve_triangular', [t, b], y[..., 0] if len(right) == 1 else y, dtype, view=view, numbers=flags)
                 for k in (1, 3, 40):
                     b = sample(rng, (m, k), dtype)
                     many = np.broadcast_to(wide(b), x.shape[:-2] + b.shape)  # old NumPys read (n, m) as vectors
@@ -179,6 +192,12 @@ def square(rng):
     yield case('solve', [a, b], np.linalg.solve(a, np.broadcast_to(b, (2, 3, 4, 2))), np.float64)
     a, b = sample(rng, (4, 4), np.int32) + 20 * np.eye(4, dtype=np.int32), sample(rng, (4, 2), np.int32)
     yield case('solve', [a, b], np.linalg.solve(a, b), np.float32)
+    for dtype in np.uint8, np.float16:
+        x, y = (a.astype(np.float16) / 4).astype(dtype), sample(rng, (2, 4), np.float32)
+        want = np.linalg.solve(np.triu(wide(x).astype(np.float64)), wide(y).T).T
+        yield case('solve_triangular', [x, np.ascontiguousarray(y.T)], want.T, np.float32, numbers=[0, 0, 0])
+    x, y = a.astype(np.float32), sample(rng, (4, 2), np.complex64)
+    yield case('solve_triangular', [x, y], np.linalg.solve(np.tril(wide(x)), wide(y)), np.complex64, numbers=[1, 0, 0])
     yield case('inv', [a], np.linalg.inv(a), np.float32)
     yield case('det', [a], np.linalg.det(a), np.float32)
     # The lower triangle alone counts, and of the diagonal the real part.

@@ -899,6 +899,7 @@ static gn_array *call_multi_index(calls *c) {
     X(gn_tril, 0, gn_tril(floats(c), whole(c, 0)))                                                 \
     X(gn_triu, 0, gn_triu(floats(c), whole(c, 1)))                                                 \
     X(gn_solve, SLOW, gn_solve(floats(c), second(c)))                                              \
+    X(gn_solve_triangular, SLOW, gn_solve_triangular(floats(c), second(c), c->wild && draw(2), c->wild && draw(2), c->wild && draw(2)))  \
     X(gn_inv, SLOW, gn_inv(floats(c)))                                                             \
     X(gn_det, SLOW, gn_det(floats(c)))                                                             \
     X(gn_cholesky, SLOW, gn_cholesky(floats(c)))                                                   \

@@ -25,6 +25,7 @@ static gn_array *product(gn_context *g, const char *name, const char *subscripts
     if (strcmp(name, "tril") == 0) return gn_tril(x[0], v[0]);
     if (strcmp(name, "triu") == 0) return gn_triu(x[0], v[0]);
     if (strcmp(name, "diagonal") == 0) return gn_diagonal(x[0], v[0]);
+    if (strcmp(name, "solve_triangular") == 0) return gn_solve_triangular(x[0], x[1], v[0] != 0, v[1] != 0, v[2] != 0);
     if (strcmp(name, "trace") == 0) return gn_trace(x[0], v[0]);
     return NULL;
 }
@@ -573,6 +574,20 @@ static void test_errors(void **state) {
     assert_null(gn_qr(gn_index(z, "0"), &r));
     expect_error(g, GN_ERROR_SHAPE, "gn_qr: (3,) is not a matrix or a batch of matrices");
     expect_values(gn_det(s), 0.0);
+    assert_null(gn_solve_triangular(a, v, true, false, false));
+    expect_error(g, GN_ERROR_SHAPE, "gn_solve_triangular: (2,3): the matrices are not square");
+    assert_null(gn_solve_triangular(s, gn_ones(g, GN_F32, GN_SHAPE(2)), true, false, false));
+    expect_error(g, GN_ERROR_SHAPE, "gn_solve_triangular: (3,3) and (2,): 3 equations, 2 rows of right-hand sides");
+    assert_null(gn_solve_triangular(s, gn_ones(g, GN_F32, GN_SHAPE()), false, false, false));
+    expect_error(g, GN_ERROR_SHAPE, "gn_solve_triangular: the right-hand side is 0-d");
+    const float holes[] = {1, 5, 5, 5, 0, 5, 5, 5, 0};
+    gn_array *hole = gn_array_from(g, GN_F32, GN_SHAPE(3, 3), holes);
+    for (int i = 0; i < 8; i++) {
+        gn_array *x = i % 2 ? gn_complex(hole, gn_zeros_like(hole)) : hole;
+        assert_null(gn_solve_triangular(x, v, i / 2 % 2 != 0, i / 4 != 0, false));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_solve_triangular: the matrix is singular (pivot 1 is 0)");
+        assert_non_null(gn_solve_triangular(x, v, i / 2 % 2 != 0, i / 4 != 0, true));
+    }
     assert_null(gn_inv(NULL));
     assert_null(gn_qr(NULL, &r));
 }
@@ -585,6 +600,7 @@ static void use_everything_of(gn_context *g, gn_dtype t) {
     gn_tensordot(a, turned(s), NULL, NULL, 3);
     gn_trace(gn_tril(a, 0), 1);
     gn_solve(a, s);
+    gn_solve_triangular(a, s, false, false, false);
     gn_inv(a);
     gn_det(a);
     gn_cholesky(s);
@@ -698,6 +714,9 @@ static gn_array *loss_of(gn_context *g, gn_array *const *x, int count, void *use
     case 48:
         n = gn_eig(gn_complex(a, b), &v);
         return gn_add(weighted(g, gn_abs(v)), both(g, gn_matmul(gn_mul(v, gn_expand_dims(n, -2)), turned(v))));
+    case 49: n = gn_solve_triangular(a, b, true, false, false); return gn_add(weighted(g, n), weighted(g, gn_solve_triangular(a, b, false, true, false)));
+    case 50: return weighted(g, gn_solve_triangular(gn_sum(a, 0), gn_sum(b, GN_AXES(0, 1)), false, false, true));
+    case 51: n = gn_complex(a, b); return gn_add(both(g, gn_solve_triangular(n, b, true, true, true)), both(g, gn_solve_triangular(a, n, false, false, false)));
     case 44:
         n = gn_complex(a, b);
         return gn_add(weighted(g, gn_matrix_norm(n, GN_NORM_NUCLEAR)), weighted(g, gn_matrix_norm(n, GN_NORM_2)));
@@ -718,7 +737,7 @@ static gn_array *loss_of_gradient(gn_context *g, gn_array *const *x, int count, 
 
 static void test_gradients(void **state) {
     gn_context *g = (gn_context *)*state;
-    for (int kind = 0; kind < 49; kind++) {
+    for (int kind = 0; kind < 52; kind++) {
         if (TEST_THREAD_SANITIZER && kind % 5 != 0) continue; // none has a second thread
         gn_scope_begin(g);
         gn_array *x[2];
@@ -819,6 +838,44 @@ static void check_tall(gn_context *g, gn_array *a, bool on_gpu, double eps) {
     assert_true(is_on_gpu(q) == on_gpu);
     assert_true(largest(gn_sub(gn_matmul(q64, gn_cast(r, GN_F64)), a)) <= size * eps * largest(a));
     assert_true(skew(g, q64) <= size * eps);
+}
+
+// What is not of the triangle is NaN, with `unit` its diagonal too.
+static void check_triangle(gn_context *g, gn_dtype t, int64_t n, int64_t k, int flags, bool large) {
+    const bool lower = flags % 2, transposed = flags / 2 % 2, unit = flags / 4 % 2;
+    gn_array *ones = gn_ones(g, t, GN_SHAPE(n, n)), *eye = gn_eye(g, t, n, n, 0), *b = gn_randn(g, t, GN_SHAPE(2, n, k));
+    gn_array *own = gn_cast(lower ? gn_tril(ones, -unit) : gn_triu(ones, unit), GN_BOOL);
+    gn_array *a = gn_add(gn_mul_s(gn_randn(g, t, GN_SHAPE(n, n)), 0.5 / sqrt((double)n)), gn_mul_s(eye, 1.5));
+    gn_array *x = gn_solve_triangular(gn_where(own, a, gn_full(g, t, GN_SHAPE(), (double)NAN)), b, lower, transposed, unit);
+    assert_true(!large || lower == transposed || is_on_gpu(x));
+    gn_array *z = gn_add(gn_mul(wide(a), wide(own)), unit ? wide(eye) : gn_zeros(residuals(g), GN_F64, GN_SHAPE()));
+    const double most = largest(gn_sub(gn_matmul(transposed ? gn_transpose(z) : z, wide(x)), wide(b)));
+    if (!(most <= 4.0 * eps_of(t) * (double)(n + 10) * largest(x))) fail_msg("%d, flags %d: %g", (int)n, flags, most);
+}
+
+static void test_triangles(void **state) {
+    gn_context *g = (gn_context *)*state, *h = open_large(1);
+    static const int64_t sizes[] = {1, 31, 128, 129, 261};
+    for (int i = 0; i < 5; i++)
+        for (int flags = 0; flags < 8; flags++) {
+            gn_scope_begin(g);
+            check_triangle(g, GN_F32, sizes[i], 3, flags, false);
+            check_triangle(g, GN_F64, sizes[i], flags == 3 ? 150 : 1, flags, false);
+            gn_scope_end(g);
+            if (h == NULL) continue;
+            gn_scope_begin(h);
+            check_triangle(h, GN_F32, sizes[i], 3 + 200 * (flags == 5), flags, true);
+            check_triangle(h, GN_F64, sizes[i], 1, flags, true);
+            gn_scope_end(h);
+        }
+    if (h == NULL) return;
+    gn_scope_begin(h);
+    gn_array *hole = gn_sub(gn_ones(h, GN_F32, GN_SHAPE(140, 140)), gn_eye(h, GN_F32, 140, 140, 0));
+    assert_null(gn_solve_triangular(hole, hole, false, false, false));
+    expect_error(h, GN_ERROR_ARGUMENT, "gn_solve_triangular: the matrix is singular (pivot 0 is 0)");
+    assert_true(is_on_gpu(gn_solve_triangular(hole, hole, true, false, true)));
+    gn_scope_end(h);
+    test_close(h);
 }
 
 static void test_large(void **state) {
@@ -944,6 +1001,7 @@ int main(void) {
                                        GN_TEST(test_gradients),
                                        GN_TEST(test_singular_gradient),
                                        GN_TEST(test_no_gradient),
+                                       GN_TEST(test_triangles),
                                        cmocka_unit_test(test_large),
                                        cmocka_unit_test(test_qr_sides),
                                        cmocka_unit_test(test_large_allocations)};

@@ -798,6 +798,10 @@ static void test_matrices(void **state) {
     FAILS(MEMORY, "gn_solve", gn_solve(one, wide(g, GN_F32, GN_SHAPE(1, P * P / 16))));
     FAILS(SHAPE, "gn_solve", gn_solve(wide(g, GN_F32, GN_SHAPE(P, 1, 1)), wide(g, GN_F32, GN_SHAPE(P, 1, 1, 1))));
     FAILS(SHAPE, "gn_solve", gn_solve(none, none));
+    FAILS(MEMORY, "gn_solve_triangular", gn_solve_triangular(one, wide(g, GN_F32, GN_SHAPE(1, P * P / 16)), true, false, false));
+    FAILS(SHAPE, "gn_solve_triangular", gn_solve_triangular(one, none, true, false, false));
+    expect_shape(gn_solve_triangular(no_batch, no_batch, false, false, false), H, H, 0, 2, 2);
+    expect_shape(gn_solve_triangular(points, gn_empty(g, GN_F32, GN_SHAPE(0, 3)), true, true, true), H, P, 0, 3);
     FAILS(MEMORY, "gn_inv", gn_inv(batch));
     FAILS(MEMORY, "gn_det", gn_det(batch));
     FAILS(MEMORY, "gn_cholesky", gn_cholesky(batch));

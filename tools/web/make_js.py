@@ -33,7 +33,7 @@ DEFAULTS = {'gn_linspace count': '50', 'gn_linspace_open count': '50', 'gn_logsp
             'gn_smooth_l1_loss beta': '1', 'delta': '1', 'eps': '1e-5', 'gn_cosine_similarity eps': '1e-8', 'margin': '0', 'momentum': '.1',
             'lr_factor': '1', 'weight_decay': '0', 'interval': '0', 'gn_step_scaled max_norm': '0', 'pad': '0', 'gn_random_flip p': '.5',
             'gn_concat axis': '0', 'gn_stack axis': '0', 'gn_shuffle axis': '0', 'brightness': '0', 'contrast': '0', 'saturation': '0', 'gn_mixup alpha': '1', 'type': '2',
-            'dx': '1', 'gn_rot90 k': '1', 'gn_rot90 axis1': '0', 'gn_rot90 axis2': '1', 'gn_lr_step gamma': '.1', 'gn_lr_multi_step gamma': '.1', 'least': '0', 'gn_lr_cosine_restarts factor': '1'}
+            'dx': '1', 'gn_solve_triangular transposed': 'false', 'gn_solve_triangular unit': 'false', 'gn_rot90 k': '1', 'gn_rot90 axis1': '0', 'gn_rot90 axis2': '1', 'gn_lr_step gamma': '.1', 'gn_lr_multi_step gamma': '.1', 'least': '0', 'gn_lr_cosine_restarts factor': '1'}
 LENGTHS = re.compile('gn_i?([hr]?fft|dct|dst)$') # whose n is a length, 0 that of the axis
 # Arrays that may be left out, by the function; of integers, for which numbers and lists of them become int32: letter k.
 LEFT_OUT = {'gn_clip': 'low high', 'gn_bincount': 'weights', 'gn_choice': 'weights', 'gn_linear': 'b', 'gn_attention': 'mask', 'gn_rope': 'positions',

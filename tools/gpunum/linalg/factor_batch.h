@@ -57,11 +57,11 @@ static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
         gni_unref(g, x);
         if (d->kind == GNI_LA_CHOLESKY) {
             gni_lg_do_cholesky(w, y, i);
-        } else {
+        } else if (!w->triangle) {
             gni_lg_lu(w);
         }
         if (d->kind == GNI_LA_INV) gni_lg_do_inv(w, y, i);
-        if (d->kind == GNI_LA_SOLVE && w->ok) {
+        if (b != NULL && w->ok) {
             right = gni_lg_item(g, b, batch, i, matrix);
             gni_lg_solve_item(w, right, y, d->k, i);
             gni_unref(g, right);
@@ -87,6 +87,8 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if ((b != NULL && !gni_materialize(g, b)) || !gni_lg_begin(&w, g, d->fn, t, d->n, matrix > 1 ? d->k : 1))
         return g->call_failed;
+    w.triangle = d->kind == GNI_LA_TRIANGULAR;
+    w.full = w.triangle && !d->unit;
     if (matrix > 0) s.dim[s.rank++] = d->n;
     if (matrix > 1) s.dim[s.rank++] = d->k;
     gn_array *out =

@@ -9,6 +9,7 @@
 
 typedef enum gni_la_kind {
     GNI_LA_SOLVE,
+    GNI_LA_TRIANGULAR, // of the lower triangle
     GNI_LA_INV,
     GNI_LA_DET,
     GNI_LA_COMPLEX_DET,
@@ -32,6 +33,7 @@ typedef struct gni_la_job {
     gn_context *g;
     gni_la_kind kind;
     bool is_complex; // left to room complex_factor
+    bool unit, upper; // of triangles: with a diagonal of 1; read backwards, so that an upper one is lower
     const char *fn;
     int64_t batch, m, n, k; // matrices a (m,n); k columns of b or of u
     gni_la_operand in[2], out[3];
@@ -109,15 +111,26 @@ static bool gni_la_scale(double *a, int64_t ld, int64_t m, int64_t n, int *power
 
 // ---- one matrix
 
+// Whether no number on the triangle's diagonal, `step` from column to column, is 0; w->info tells of the first one.
+static bool gni_la_has_diagonal(gni_la *w, const gni_la_job *d, const double *a, int64_t ld, int64_t step) {
+    for (int64_t i = d->n - 1; i >= 0 && !d->unit; i--) {
+        const double *x = a + (d->upper ? d->n - 1 - i : i) * (ld + step);
+        if (x[0] == 0.0 && x[step - 1] == 0.0) w->info = i + 1;
+    }
+    return w->info == 0;
+}
+
 static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
-    const int64_t n = d->n, k = d->kind == GNI_LA_SOLVE ? d->k : d->kind == GNI_LA_INV ? n : 0;
+    const bool triangle = d->kind == GNI_LA_TRIANGULAR, given = triangle || d->kind == GNI_LA_SOLVE;
+    const int64_t n = d->n, k = given ? d->k : d->kind == GNI_LA_INV ? n : 0;
     const int64_t ld = gni_la_ld(n), ldb = k == 1 ? 1 : gni_la_ld(k);
     if (!gni_la_reserve(w, n * (ld + ldb) + n * n / 4 + 2 * n + 64)) return;
     double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, n * ldb);
     int64_t *pivot = (int64_t *)(void *)gni_la_take(w, n);
     w->aside = gni_la_take(w, n * n / 4);
     gni_la_load(&d->in[0], index, a, ld, 1, n, n);
-    gni_la_lu(w, gni_la_rows(a, ld, n, n), pivot);
+    if (triangle) gni_la_has_diagonal(w, d, a, ld, 1);
+    else gni_la_lu(w, gni_la_rows(a, ld, n, n), pivot);
     if (d->kind == GNI_LA_DET) {
         int exponent = 0; // apart, so that no product on the way overflows
         double det = 1.0;
@@ -132,12 +145,13 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
         return;
     }
     if (w->info != 0) return;
-    if (d->kind == GNI_LA_SOLVE) {
+    if (given) {
         gni_la_load(&d->in[1], index, b, ldb, 1, n, k);
     } else {
         gni_la_unit(b, ldb, n, n);
     }
-    gni_la_lu_solve(w, gni_la_rows(a, ld, n, n), pivot, gni_la_rows(b, ldb, n, k));
+    if (triangle) gni_la_solve_lower(w, gni_la_rows(a, ld, n, n), gni_la_rows(b, ldb, n, k), d->unit);
+    else gni_la_lu_solve(w, gni_la_rows(a, ld, n, n), pivot, gni_la_rows(b, ldb, n, k));
     gni_la_store(&d->out[0], index, b, ldb, 1, n, k, NULL);
 }
 

@@ -33,7 +33,7 @@ typedef struct gni_lg {
     int64_t n, ld, order; // order: place of the rows' numbers in the state
     gn_array *work, *state, *block, *temp;
     gni_lg_matrix a;
-    bool ok;
+    bool ok, triangle, full; // the matrix is a lower triangle; its diagonal is not 1
 } gni_lg;
 
 static gni_lg_matrix gni_lg_matrix_of(gn_array *of, int64_t offset, int64_t m, int64_t n,
@@ -331,12 +331,12 @@ static int64_t gni_lg_width(int64_t rest, int64_t columns) {
     return GNI_MIN(rest, pair ? 2 * GNI_LG_PANEL : GNI_LG_PANEL);
 }
 
-// b = l^-1 b, with l the unit lower triangle of the columns from j to end.
+// b = l^-1 b, with l the lower triangle of the columns from j to end, of an LU's with a diagonal of 1.
 static void gni_lg_solve_lower(gni_lg *w, int64_t j, int64_t end, gni_lg_matrix b) {
     for (int64_t i = j; i < end; i += GNI_LG_PANEL) {
         const int64_t stop = GNI_MIN(i + GNI_LG_PANEL, end), ib = stop - i;
         gni_lg_matrix x = gni_lg_part(b, i - j, 0, ib, b.n);
-        gni_lg_solve_panel(w, gni_lg_part(w->a, i, i, ib, ib), x, true, false);
+        gni_lg_solve_panel(w, gni_lg_part(w->a, i, i, ib, ib), x, !w->full, w->full);
         gni_lg_subtract(w, gni_lg_part(b, stop - j, 0, end - stop, b.n),
                         gni_lg_part(w->a, stop, i, end - stop, ib), x, false);
     }
@@ -507,7 +507,8 @@ static void gni_lg_solve_item(gni_lg *w, gn_array *x, gn_array *y, int64_t k, in
     if (cast == NULL) w->ok = false;
     gni_lg_matrix b = gni_lg_matrix_of(y, index * w->n * k, w->n, k, k);
     if (w->ok) gni_lg_permute(w, cast, y, k, b.offset);
-    gni_lg_lu_solve(w, b);
+    if (w->triangle) gni_lg_solve_lower(w, 0, w->n, b);
+    else gni_lg_lu_solve(w, b);
     gni_unref(w->g, cast);
 }
 

@@ -32,6 +32,14 @@ GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
     return gni_no_linalg("gn_solve", in, 2);
 }
 
+GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, bool transposed, bool unit) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    (void)(lower + transposed + unit);
+    return gni_no_linalg("gn_solve_triangular", in, 2);
+}
+
 GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r) {
     if (r != NULL) *r = NULL;
     return gni_no_linalg("gn_qr", &a, 1);

@@ -161,7 +161,8 @@ static bool gni_la_solve_shapes(gn_context *g, const gn_array *a, const gn_array
     return false;
 }
 
-static gn_array *gni_la_solve(gn_context *g, gn_array *a, gn_array *b) {
+static gn_array *gni_la_solve(gn_context *g, gni_la_kind kind, gn_array *a, gn_array *b, bool unit, bool upper) {
+    const bool triangle = kind == GNI_LA_TRIANGULAR;
     int matrix = GNI_MIN(b->shape.rank, 2);
     gn_shape batch;
     gni_la_job d;
@@ -169,11 +170,17 @@ static gn_array *gni_la_solve(gn_context *g, gn_array *a, gn_array *b) {
     if (!gni_la_solve_shapes(g, a, b, matrix, &batch)) return NULL;
     gn_dtype result = gni_la_result(gn_promote(a->dtype, b->dtype)), t = gni_la_dtype(result);
     gn_shape own;
-    gni_la_begin(&d, g, GNI_LA_SOLVE, "gn_solve", a, &own);
+    gni_la_begin(&d, g, kind, triangle ? "gn_solve_triangular" : "gn_solve", a, &own);
+    d.is_complex = gni_is_complex(t);
+    d.unit = unit;
+    d.upper = upper;
     gni_la_batch(&d, &batch);
     d.k = matrix == 2 ? b->shape.dim[b->shape.rank - 1] : 1;
-    if (d.k > 0 && (gni_ls_run(&d, a, b, &batch, matrix, t, &y) ||
-                    gni_lg_run(&d, a, b, &batch, matrix, t, &y)))
+    // The kernels say nothing of a diagonal with 0.
+    const bool on_gpu = d.k > 0 && !d.is_complex &&
+                        (!triangle || (gni_lg_wanted(g, a, t) && (unit || !gni_has_zero(gn_diagonal(a, 0)))));
+    if (on_gpu && ((!triangle && gni_ls_run(&d, a, b, &batch, matrix, t, &y)) ||
+                   gni_lg_run(&d, a, b, &batch, matrix, t, &y)))
         return gni_lg_result(&d, y, result);
     xa = gni_la_input(&d, 0, a, t, &batch, 2);
     if (xa != NULL) xb = gni_la_input(&d, 1, b, t, &batch, matrix);
@@ -196,9 +203,61 @@ GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
         bool ok = gni_is_square(g, "gn_solve", a) && gni_la_solve_shapes(g, a, b, GNI_MIN(b->shape.rank, 2), &batch);
         return gni_end_scope(g, ok ? gni_complex_solve(g, a, b) : NULL);
     }
-    if (gni_is_square(g, "gn_solve", a)) y = gni_la_solve(g, a, b);
+    if (gni_is_square(g, "gn_solve", a)) y = gni_la_solve(g, GNI_LA_SOLVE, a, b, false, false);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_solve", gni_back_solve, in, 2);
     return gni_end(g, y);
+}
+
+// x = l^-1 b, l = a^T with `transposed` (param[1]): gb = l^-H gx, and l's gradient -gb x^H where there is a triangle.
+static bool gni_back_triangular(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *a = node->in[0], *b = node->in[1], *x = node->output;
+    const bool vector = b->shape.rank == 1, lower = node->param[0] != 0, transposed = node->param[1] != 0;
+    const int64_t unit = node->param[2];
+    if (vector) {
+        gy = gn_expand_dims(gy, -1);
+        x = gn_expand_dims(x, -1);
+    }
+    gn_array *gb = gn_solve_triangular(gni_is_complex(a->dtype) ? gn_conj(a) : a, gy, lower, !transposed, unit != 0);
+    if (gni_wanted(node, 0)) {
+        gn_array *ga = gn_neg(gn_matmul(gb, gni_adjoint(x)));
+        if (transposed) ga = gni_transposed(ga);
+        gx[0] = gni_unbroadcast(lower ? gn_tril(ga, -unit) : gn_triu(ga, unit), &a->shape);
+    }
+    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(vector ? gn_squeeze(gb, -1) : gb, &b->shape);
+    return true;
+}
+
+GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, bool transposed, bool unit) {
+    const char *fn = "gn_solve_triangular";
+    gn_array *in[2], *y = NULL;
+    gn_shape batch;
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin(fn, in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_is_square(g, fn, a) || !gni_la_solve_shapes(g, a, b, GNI_MIN(b->shape.rank, 2), &batch))
+        return gni_end_scope(g, NULL);
+    const gn_dtype t = gni_la_result(gn_promote(a->dtype, b->dtype));
+    const bool upper = lower == transposed; // which is a lower one read backwards
+    const int rows = b->shape.rank == 1 ? -1 : -2;
+    for (int i = 0; i < 2; i++) in[i] = gni_as(in[i], t);
+    g->no_grad++; // recorded as one op
+    a = transposed && in[0] != NULL ? gni_transposed(in[0]) : in[0];
+    b = upper ? gn_flip(in[1], rows) : in[1];
+    if (upper) a = gn_flip(a, GN_AXES(-2, -1));
+    if (a != NULL && b != NULL) y = gni_la_solve(g, GNI_LA_TRIANGULAR, a, b, unit, upper);
+    if (y != NULL) y = gni_adopt(g, y);
+    if (upper) y = gn_flip(y, rows);
+    g->no_grad--;
+    gni_node *node = y != NULL && gni_tracks(g, in, 2) ? gni_record(g, y, fn, gni_back_triangular, in, 2) : NULL;
+    if (node != NULL) {
+        node->param[0] = lower;
+        node->param[1] = transposed;
+        node->param[2] = unit;
+    }
+    return gni_end_scope(g, y);
 }
 
 // Hands the results to the caller, all or none, and ends the call.
@@ -288,7 +347,8 @@ GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v) {
     gn_context *g = gni_begin("gn_eig", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    gn_array *x = gni_is_square(g, "gn_eig", a) ? gn_cast(a, a->dtype == GN_F64 || a->dtype == GN_C128 ? GN_C128 : GN_C64) : NULL;
+    const gn_dtype t = a->dtype == GN_F64 || a->dtype == GN_C128 ? GN_C128 : GN_C64;
+    gn_array *x = gni_is_square(g, "gn_eig", a) ? gn_cast(a, t) : NULL;
     if (x != NULL) gni_la_several(g, "gn_eig", GNI_LA_EIG, x, false, y, place);
     gn_scope_end(g);
     return gni_la_return(g, y, place);

@@ -1,7 +1,9 @@
 // >>general
 // Eigenvalues and eigenvectors of matrices that need not be symmetric, on the CPU: of complex numbers, real ones among them.
-// From outside: gni_lc_do_eig. Balanced, reduced to Hessenberg form by reflections and to a triangle by QR steps with single
-// shifts (GVL 7; Parlett and Reinsch 1969; Wilkinson 1965).
+// From outside: gni_lc_do_eig, and gni_lc_do_triangular, which solves with complex triangles.
+//
+// A matrix is balanced, reduced to Hessenberg form by reflections and to a triangle by QR steps with single shifts (GVL 7;
+// Parlett and Reinsch 1969; Wilkinson 1965).
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -171,7 +173,8 @@ static void gni_lc_triangle(gni_la *w, double *a, int64_t ld, int64_t n, double 
 
 // Rows of v become the eigenvectors of the matrix whose triangle and Z^T are here, of length 1 and with a real number where
 // they are largest.
-static void gni_lc_vectors(gni_la *w, const double *a, const double *z, int64_t ld, int64_t n, const double *scale, double *v) {
+static void gni_lc_vectors(gni_la *w, const double *a, const double *z, int64_t ld, int64_t n, const double *scale,
+                           double *v) {
     double *x = gni_la_take(w, 2 * n), r[2], gap[2], phase[2];
     for (int64_t k = 0; k < n; k++, v += ld) {
         const double *value = a + k * ld + 2 * k, least = GNI_MAX(2.3e-16 * gni_lc_size(value), 1e-290);
@@ -264,4 +267,21 @@ static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index) {
     if (real) gni_lc_conjugate(values, n, v, ld, scale);
     gni_lc_store(&d->out[0], false, index, values, 2, n, 1, NULL);
     gni_lc_store(&d->out[1], true, index, v, ld, n, n, NULL);
+}
+
+// b = l^-1 b
+static void gni_lc_do_triangular(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, k = d->k, ld = gni_la_ld(2 * n), ldb = gni_la_ld(2 * k);
+    if (!gni_la_reserve(w, n * (ld + ldb) + 16)) return;
+    double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, n * ldb);
+    gni_lc_load(&d->in[0], index, a, ld, 2, n, n);
+    gni_lc_load(&d->in[1], index, b, ldb, 2, n, k);
+    if (!gni_la_has_diagonal(w, d, a, ld, 2)) return;
+    for (int64_t i = 0; i < n; i++) {
+        double *row = a + i * ld, *y = b + i * ldb;
+        for (int64_t j = 0; j < 2 * i; j++) row[j] = -row[j];
+        for (int64_t j = 0; j < i; j++) gni_lc_add(y, row + 2 * j, b + j * ldb, k);
+        for (int64_t j = 0; j < k && !d->unit; j++) gni_lc_over(y + 2 * j, y + 2 * j, row + 2 * i);
+    }
+    gni_lc_store(&d->out[0], false, index, b, ldb, n, k, NULL);
 }
