@@ -260,6 +260,7 @@ int main(void) {
     ok = ok && said(g, gn_qr(a, &other), "gn_qr: ") && said(g, gn_eigh(a, &other), "gn_eigh: ");
     ok = ok && said(g, gn_eig(a, &other), "gn_eig: ") && said(g, gn_eigvals(a), "gn_eigvals: ");
     ok = ok && said(g, gn_solve_triangular(a, a, true, false, false), "gn_solve_triangular: ");
+    ok = ok && said(g, gn_expm(a), "gn_expm: ");
     ok = ok && said(g, gn_roots(x), "gn_roots: ");
     ok = ok && said(g, gn_svd(a, true, &other, NULL), "gn_svd: ") && other == NULL;
     gn_close(g);

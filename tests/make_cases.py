@@ -1465,6 +1465,20 @@ def exact_sinc(x):
     return np.where(x == 0, 1.0, y)
 
 
+def exponential(a):
+    """Of matrices, by Taylor's series in extended precision"""
+    a = a.astype(np.clongdouble if a.dtype.kind == 'c' else np.longdouble)
+    times = 10 + int(np.ceil(np.log2(np.max(np.abs(a), initial=1.0) * max(a.shape[-1], 1))))
+    x = a / np.longdouble(2) ** times
+    y = term = np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape)
+    for k in range(1, 12):
+        term = term @ x / k
+        y = y + term
+    for _ in range(times):
+        y = y @ y
+    return y.astype('c16' if a.dtype.kind == 'c' else 'f8')
+
+
 def matrix_cases(cases, rng):
     names = ['float32', 'float64', 'int32', 'float16', 'complex64', 'uint8', 'complex128', 'int64', 'bool']
     orders = ['fro', 'nuc', 1, -1, 2, -2, np.inf, -np.inf]
@@ -1516,6 +1530,20 @@ def matrix_cases(cases, rng):
             for power in (0, 1, 2, 5):
                 case('matrix_power', [(square, '')], np.linalg.matrix_power(wide(square), power), dtype, [power],
                      near=20 * NEAR.get(dtype, 0.0))
+        for size in (0.03, 1.0, 8.0, 40.0):
+            shape = [(0, 0), (1, 1), (n, n), (2, n, n), (3, 1, 7, 7), (2, 0, 3, 3)][int(rng.integers(0, 6))]
+            x = array_values(rng, shape, dtype)
+            if x.dtype.kind in 'fc':
+                x = (x / 16 * size / max(shape[-1], 1) - (0 if size < 5 else size) * np.eye(shape[-1])).astype(dtype)
+            elif x.dtype.kind != 'b':
+                x = np.where(np.eye(shape[-1]) > 0, 1, x % 3).astype(dtype)
+            want = exponential(wide(x)) if dtype != 'bfloat16' else None
+            if dtype == 'bfloat16' or np.max(np.abs(want), initial=0.0) > 6e4:
+                continue
+            # A squaring is for each power of two of the norm.
+            norm = 1 + np.max(np.sum(np.abs(wide(x).astype('c16')), -2), initial=0.0)
+            case('expm', [(x, '')], want, result, near=NEAR[result] * 4 * norm)
+            case('expm', [(np.ascontiguousarray(np.swapaxes(x, -1, -2)), '')], np.swapaxes(want, -1, -2), result, near=NEAR[result] * 4 * norm)
         if dtype in ('float32', 'float64', 'complex64', 'complex128'):
             t = dtype
             loose = 100 * NEAR[t]

@@ -55,6 +55,7 @@ static bool apply(array_case *c) {
     else if (is(c, "cross")) c->out[0] = gn_cross(a, c->in[1], i0);
     else if (is(c, "vector_norm")) c->out[0] = gn_vector_norm(a, axes_of_bits((uint32_t)p[0]), c->x[0]);
     else if (is(c, "matrix_norm")) c->out[0] = gn_matrix_norm(a, orders[i0]);
+    else if (is(c, "expm")) c->out[0] = gn_expm(a);
     else if (is(c, "matrix_power")) c->out[0] = gn_matrix_power(a, p[0]);
     else if (is(c, "slogdet")) c->n_out = 2, c->out[0] = gn_slogdet(a, &c->out[1]);
     else if (is(c, "eigvalsh")) c->out[0] = gn_eigvalsh(a);
@@ -129,6 +130,10 @@ static gn_array *grad_norms(gn_array *a) {
 static gn_array *grad_singular(gn_array *a) { return gn_add(gn_matrix_norm(a, GN_NORM_NUCLEAR), gn_svdvals(a)); }
 static gn_array *grad_pinv(gn_array *a) { return gn_pinv(a, -1); }
 static gn_array *grad_lstsq(gn_array *a) { return gn_lstsq(gn_transpose(a), gn_transpose(gn_flip(a, 1)), -1, NULL, NULL); }
+static gn_array *grad_expm(gn_array *a) { // of a batch, one of which is squared
+    gn_array *m = gn_slice(a, 1, 0, 3, 1), *pair[2] = {m, gn_mul_s(m, 6)};
+    return gn_add(gn_sum(gn_expm(gn_transpose(m)), GN_ALL), gn_mul_s(gn_expm(gn_stack(pair, 2, 0)), 0.1));
+}
 static gn_array *grad_power(gn_array *a) {
     gn_array *m = gn_slice(a, 1, 0, 3, 1), *log = NULL;
     gn_slogdet(m, &log);
@@ -139,7 +144,7 @@ static const arrangement arrangements[] = {
     {"nan", grad_nan},         {"average", grad_average},     {"cov", grad_cov},       {"ptp", grad_ptp},
     {"clip", grad_clip},       {"elements", grad_elements},   {"kron", grad_kron},     {"cross", grad_cross},
     {"norms", grad_norms},     {"singular", grad_singular},   {"pinv", grad_pinv},     {"lstsq", grad_lstsq},
-    {"power", grad_power},     {"places", grad_places},       {"cond", grad_cond},
+    {"power", grad_power}, {"expm", grad_expm},     {"places", grad_places},       {"cond", grad_cond},
     {"roll", grad_roll},       {"tile", grad_tile},           {"repeat", grad_repeat}, {"constant", grad_constant},
     {"edge", grad_edge},       {"reflect", grad_reflect},     {"symmetric", grad_symmetric}, {"wrap", grad_wrap},
     {"diff", grad_diff},       {"window", grad_window},       {"parts", grad_parts},
@@ -175,6 +180,13 @@ static void test_values(void **state) {
     expect_error(g, GN_ERROR_SHAPE, NULL);
     assert_null(gn_average(a, gn_ones(g, GN_F32, GN_SHAPE(4)), 0));
     expect_error(g, GN_ERROR_SHAPE, "gn_average: weights (4,) for (5,): they have its shape, or that of the one axis");
+    assert_null(gn_expm(a));
+    expect_error(g, GN_ERROR_SHAPE, "gn_expm: (5,) is not a matrix or a batch of matrices");
+    const double spin[] = {0, -3.0, 3.0, 0, NAN, 0, 0, 1, 1e4, 0, 0, 1};
+    gn_array *turn = gn_expm(gn_array_from(g, GN_F64, GN_SHAPE(3, 2, 2), spin)), *cosine = gn_cos(gn_scalar(g, GN_F64, 3));
+    assert_true(gn_allclose(gn_index(turn, "0, 0, 0"), cosine, 1e-14, 0, false) && gn_allclose(gn_index(turn, "0, 1, 1"), cosine, 1e-14, 0, false));
+    assert_true(isnan(gn_item(gn_index(turn, "1, 0, 0"))) && !isfinite(gn_item(gn_index(turn, "2, 0, 0"))));
+    expect_values(gn_expm(gn_zeros(g, GN_U8, GN_SHAPE(2, 2))), 1, 0, 0, 1);
     assert_null(gn_cross(a, a, 0));
     expect_error(g, GN_ERROR_SHAPE, "gn_cross: axis 0 of (5,) or (5,) has not 3 elements");
     assert_null(gn_ptp(gn_eq(a, a), 0));

@@ -862,6 +862,7 @@ static gn_array *call_multi_index(calls *c) {
     X(gn_vector_norm, 0, gn_vector_norm(floats(c), axes(c), number(c, 3.0)))                       \
     X(gn_matrix_norm, SLOW, gn_matrix_norm(floats(c), (gn_norm_order)(c->wild ? draw(9) : 1)))     \
     X(gn_matrix_power, SLOW, gn_matrix_power(floats(c), c->wild ? few(c, 3) - 2 : 3))              \
+    X(gn_expm, SLOW, gn_expm(floats(c)))                                                           \
     X(gn_slogdet, SLOW, gn_slogdet(floats(c), &c->more[0]))                                        \
     X(gn_eigvalsh, SLOW, gn_eigvalsh(floats(c)))                                                   \
     X(gn_svdvals, SLOW, gn_svdvals(floats(c)))                                                     \

@@ -426,6 +426,8 @@ static void test_compositions(void **state) {
     FAILS(SHAPE, "gn_vector_norm", gn_vector_norm(rows, 1, (double)INFINITY));
     expect_values(gn_matrix_norm(rows, GN_NORM_NUCLEAR), 0);
     FAILS(SHAPE, "gn_matrix_norm", gn_matrix_norm(rows, GN_NORM_2));
+    FAILS(SHAPE, "gn_expm", gn_expm(rows));
+    expect_shape(gn_eval(gn_expm(points)), H, 0, 0);
     FAILS(SHAPE, "gn_matrix_power", gn_matrix_power(rows, 2));
     expect_shape(gn_matrix_power(points, 3), H, 0, 0);
     expect_shape(gn_eigvalsh(points), H, 0);
