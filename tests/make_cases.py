@@ -1728,6 +1728,32 @@ def place_cases(cases, rng, dtype):
         # What is in which part is for the edges as they are rounded to say.
         counts = np.histogram(x, edges)[0] if x.size else counts
         case('histogram', [operand], [counts, edges], [bins], [low, high])
+        weights = array_values(rng, a.shape, 'float32')
+        heavy = weights.reshape(-1).astype('f8')
+        exact = edges.astype('f8')
+        with np.errstate(all='ignore'):
+            density = counts / (np.sum(counts, dtype='f8') * np.diff(exact))
+            sums = np.histogram(x, edges, weights=heavy)[0]
+            heights = sums / (np.sum(sums) * np.diff(exact))
+        close = 1e-12 * (1 + np.sum(np.abs(heavy)) / max(np.max(np.abs(sums), initial=0.0), 1e-9))
+        case('histogram_with', [operand], [counts, edges], [bins, 0], [low, high])
+        case('histogram_with', [operand], [density, edges], [bins, 1], [low, high], near=1e-12)
+        case('histogram_with', [operand, (weights, '')], [sums, edges], [bins, 0], [low, high], near=close)
+        if abs(np.sum(sums)) > 1e-3 * np.sum(np.abs(heavy)):
+            case('histogram_with', [operand, (weights, '')], [heights, edges], [bins, 1], [low, high], near=1e3 * close)
+        if low < high and x.size:
+            other = array_values(rng, a.shape, 'float64')
+            below = np.histogram(other, 3, (-20.0, 30.0))[1]
+            table = np.histogram2d(x, other.reshape(-1), [exact, below])[0]
+            case('histogram2d', [operand, (other, '')], [table.astype('i8'), edges, below], [bins, 3, 0], [low, high, -20, 30])
+            table = np.histogram2d(x, other.reshape(-1), [exact, below], weights=heavy)[0]
+            case('histogram2d', [operand, (other, ''), (weights, '')], [table, edges, below], [bins, 3, 0], [low, high, -20, 30], near=close)
+            with np.errstate(all='ignore'):
+                table = np.histogram2d(other.reshape(-1), x, [below, exact], density=True)[0]
+            case('histogram2d', [(other, ''), operand], [table, below, edges], [3, bins, 1], [-20, 30, low, high], near=1e-10)
+    case('histogram_with', [operand], None, [0, 0], [0, 1])
+    case('histogram2d', [operand, operand], None, [2, 2, 0], [0, 1, np.nan, 1])
+    case('histogram2d', [operand, (np.zeros(a.shape + (2,)), '')], None, [2, 2, 0], [0, 1, 0, 1])
     case('histogram', [operand], None, [0], [0, 1])
     case('histogram', [operand], None, [3], [1, 0])
     case('histogram', [operand], None, [3], [0, np.inf])

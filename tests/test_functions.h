@@ -888,6 +888,8 @@ static gn_array *call_multi_index(calls *c) {
     X(gn_setxor1d, 0, gn_setxor1d(any_of(c), second(c)))                                           \
     X(gn_bincount, SEVERAL, call_bincount(c))                                                      \
     X(gn_histogram, 0, gn_histogram(floats(c), few(c, 4), number(c, 0.0), number(c, 0.0), &c->more[0]))\
+    X(gn_histogram_with, 0, gn_histogram_with(floats(c), c->wild && draw(2) ? NULL : second(c), few(c, 4), number(c, 0.0), number(c, 0.0), c->wild && draw(2), &c->more[0]))\
+    X(gn_histogram2d, 0, gn_histogram2d(floats(c), second(c), c->wild && draw(2) ? NULL : second(c), few(c, 4), few(c, 3), number(c, 0.0), number(c, 0.0), number(c, -1.0), number(c, 1.0), c->wild && draw(2), &c->more[0], &c->more[1]))\
     X(gn_histogram_edges, SEVERAL, call_histogram_edges(c))                                        \
     X(gn_matmul, 0, gn_matmul(floats(c), second(c)))                                               \
     X(gn_dot, 0, gn_dot(floats(c), second(c)))                                                     \

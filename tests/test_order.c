@@ -40,6 +40,10 @@ static bool apply(array_case *c) {
     else if (is(c, "setxor1d")) c->out[0] = gn_setxor1d(a, b);
     else if (is(c, "bincount")) c->out[0] = gn_bincount(a, c->n_in > 1 ? b : NULL, p[0]);
     else if (is(c, "histogram")) c->n_out = 2, c->out[0] = gn_histogram(a, p[0], c->x[0], c->x[1], &c->out[1]);
+    else if (is(c, "histogram_with")) c->n_out = 2, c->out[0] = gn_histogram_with(a, b, p[0], c->x[0], c->x[1], p[1] != 0, &c->out[1]);
+    else if (is(c, "histogram2d"))
+        c->n_out = 3, c->out[0] = gn_histogram2d(a, b, c->n_in > 2 ? c->in[2] : NULL, p[0], p[1], c->x[0], c->x[1], c->x[2], c->x[3],
+                                                 p[2] != 0, &c->out[1], &c->out[2]);
     else if (is(c, "histogram_edges")) c->out[0] = gn_histogram_edges(a, b);
     else return false;
     return true;
@@ -319,6 +323,15 @@ static void test_refusals(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_histogram: 0 bins");
     assert_null(gn_histogram(a, 2, 0, NAN, NULL));
     expect_error(g, GN_ERROR_ARGUMENT, NULL);
+    assert_null(gn_histogram_with(a, row, 2, 0, 1, true, &more));
+    expect_error(g, GN_ERROR_SHAPE, "gn_histogram_with: weights (6,) for (2,3)");
+    assert_null(gn_histogram_with(a, NULL, 2, 1, 0, true, &more));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_histogram_with: the range 1 to 0 does not rise or is not finite");
+    assert_null(gn_histogram2d(a, row, NULL, 2, 2, 0, 0, 0, 0, false, &more, NULL));
+    expect_error(g, GN_ERROR_SHAPE, "gn_histogram2d: coordinates (6,) for (2,3)");
+    assert_null(gn_histogram2d(row, row, NULL, 2, -1, 0, 0, 0, 0, false, &more, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_histogram2d: -1 bins");
+    expect_values(gn_histogram2d(row, gn_neg(row), NULL, 2, 3, 0, 0, 0, 0, false, NULL, NULL), 0, 1, 2, 2, 1, 0);
     assert_null(gn_histogram_edges(a, gn_slice(row, 0, 0, 1, 1)));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_histogram_edges: two or more edges that rise are asked for");
     const double at[] = {0, 1, 2, 3}, heights[] = {0, 5, INFINITY, 7}, places[] = {0.5, 1, 1.5, 2, 2.5, 3};

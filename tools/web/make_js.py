@@ -29,21 +29,22 @@ DEFAULTS = {'gn_linspace count': '50', 'gn_linspace_open count': '50', 'gn_logsp
             'gn_elu alpha': '1', 'gn_leaky_relu slope': '.01', 'gn_clamp low': '-Infinity', 'gn_clamp high': 'Infinity', 'nan': '0',
             'posinf': 'NaN', 'neginf': 'NaN', 'gn_slice start': NONE, 'gn_slice stop': NONE, 'gn_slice step': NONE, 'gn_pad value': '0', 'gn_diff n': '1', 'ddof': '0',
             'gn_cov ddof': '1', 'rtol': '-1', 'gn_isclose rtol': '1e-5', 'gn_allclose rtol': '1e-5', 'atol': '1e-8', 'length': '0',
-            'gn_histogram bins': '10', 'gn_histogram high': '0', 'order': '2', 'gn_dropout p': '.5', 'training': 'true', 'padding': NONE,
+            'gn_histogram bins': '10', 'gn_histogram high': '0', 'gn_histogram_with bins': '10', 'gn_histogram_with high': '0',
+            'x_bins': '10', 'y_bins': '10', 'x_low': '0', 'x_high': '0', 'y_low': '0', 'y_high': '0', 'order': '2', 'gn_dropout p': '.5', 'training': 'true', 'padding': NONE,
             'gn_smooth_l1_loss beta': '1', 'delta': '1', 'eps': '1e-5', 'gn_cosine_similarity eps': '1e-8', 'margin': '0', 'momentum': '.1',
             'lr_factor': '1', 'weight_decay': '0', 'interval': '0', 'gn_step_scaled max_norm': '0', 'pad': '0', 'gn_random_flip p': '.5',
             'gn_concat axis': '0', 'gn_stack axis': '0', 'gn_shuffle axis': '0', 'brightness': '0', 'contrast': '0', 'saturation': '0', 'gn_mixup alpha': '1', 'type': '2',
             'dx': '1', 'gn_solve_triangular transposed': 'false', 'gn_solve_triangular unit': 'false', 'gn_rot90 k': '1', 'gn_rot90 axis1': '0', 'gn_rot90 axis2': '1', 'gn_lr_step gamma': '.1', 'gn_lr_multi_step gamma': '.1', 'least': '0', 'gn_lr_cosine_restarts factor': '1'}
 LENGTHS = re.compile('gn_i?([hr]?fft|dct|dst)$') # whose n is a length, 0 that of the axis
 # Arrays that may be left out, by the function; of integers, for which numbers and lists of them become int32: letter k.
-LEFT_OUT = {'gn_clip': 'low high', 'gn_bincount': 'weights', 'gn_choice': 'weights', 'gn_linear': 'b', 'gn_attention': 'mask', 'gn_rope': 'positions',
+LEFT_OUT = {'gn_histogram_with': 'weights', 'gn_histogram2d': 'weights', 'gn_clip': 'low high', 'gn_bincount': 'weights', 'gn_choice': 'weights', 'gn_linear': 'b', 'gn_attention': 'mask', 'gn_rope': 'positions',
             'gn_lstm': 'h0 c0', 'gn_gru': 'h0', 'gn_conv1d': 'b', 'gn_conv2d': 'b', 'gn_conv3d': 'b', 'gn_conv_transpose1d': 'b', 'gn_conv_transpose2d': 'b',
             'gn_conv_transpose3d': 'b', 'gn_gradient': 'x', 'gn_trapezoid': 'x',
             'gn_batch_norm': 'mean var w b', 'gn_layer_norm': 'w b', 'gn_rms_norm': 'w', 'gn_group_norm': 'w b', 'gn_instance_norm': 'w b',
             'gn_bce_with_logits': 'pos_weight'}
 INTEGERS = {'indices', 'labels', 'counts', 'positions'}
 # What the first of several results is. Of these the others are given where they are asked for, letter w; else always.
-FIRST = {'gn_topk': 'values', 'gn_unique': 'values', 'gn_histogram': 'counts', 'gn_qr': 'q', 'gn_eigh': 'values', 'gn_eig': 'values', 'gn_svd': 's', 'gn_slogdet': 'sign',
+FIRST = {'gn_topk': 'values', 'gn_unique': 'values', 'gn_histogram': 'counts', 'gn_histogram_with': 'counts', 'gn_histogram2d': 'counts', 'gn_qr': 'q', 'gn_eigh': 'values', 'gn_eig': 'values', 'gn_svd': 's', 'gn_slogdet': 'sign',
          'gn_lstsq': 'x', 'gn_lstm': 'y', 'gn_gru': 'y', 'gn_mixup': 'x', 'gn_max_pool2d': 'y', 'gn_adaptive_max_pool2d': 'y'}
 WANTED = {'gn_max_pool2d', 'gn_adaptive_max_pool2d'}
 # What the header's words become: (pattern, text or function of the match).

@@ -109,8 +109,8 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **
 GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n); // below 0 of the inverse
 // The exponential of square matrices, the sum of a^k / k!, by scaling and squaring in their own dtype, halves in float32,
 // integers in float64 and rounded to it; errors are of the order of epsilon times the norm of `a`, and more where the sum's
-// terms cancel. It waits for the norm: GN_ERROR_UNSUPPORTED while a host's commands are recorded. NaN where there is one, and what overflows
-// is infinite or NaN.
+// terms cancel. It waits for the norm: GN_ERROR_UNSUPPORTED while a host's commands are recorded. NaN where there is one, and
+// what overflows is infinite or NaN.
 GPUNUM_API gn_array *gn_expm(gn_array *a);
 GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b);       // blocks a[i, j] b, of any rank
 GPUNUM_API gn_array *gn_cross(gn_array *a, gn_array *b, int axis); // of vectors of 3 elements along that axis

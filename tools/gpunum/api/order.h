@@ -64,3 +64,12 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
 // bits.
 GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges);
 GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges); // in parts between rising edges
+// gn_histogram with the sums of weights of a's shape in float64, unless they are NULL; or with `density`, float64, over the
+// sum of all and the width of each part, so that the integral is 1. No derivatives.
+GPUNUM_API gn_array *gn_histogram_with(gn_array *a, gn_array *weights, int64_t bins, double low, double high, bool density,
+                                       gn_array **edges);
+// The same of points (x, y), arrays of one shape: (x_bins, y_bins), x in rows. Into *x_edges and *y_edges, unless they are
+// NULL, go the bounds.
+GPUNUM_API gn_array *gn_histogram2d(gn_array *x, gn_array *y, gn_array *weights, int64_t x_bins, int64_t y_bins,
+                                    double x_low, double x_high, double y_low, double y_high, bool density,
+                                    gn_array **x_edges, gn_array **y_edges);

@@ -803,45 +803,129 @@ static gn_array *gni_histogram(gn_context *g, const char *fn, gn_array *x, gn_ar
     return gni_counted(g, fn, gni_searched(g, fn, bounds, x, true, start, step), NULL, NULL, 0.0, 0.0, 1, bins);
 }
 
+// The bins + 1 edges of equal parts of low to high, both 0: of what is in x; *line has the next number instead of the last.
+static gn_array *gni_equal_edges(gn_context *g, const char *fn, gn_array *x, int64_t bins, double *low, double high,
+                                 double *step, gn_array **line) {
+    void *data = NULL, *more = NULL;
+    gn_array *bounds = NULL;
+    if (bins < 1 || bins == INT64_MAX) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %lld bins", fn, (long long)bins);
+        return NULL;
+    }
+    if (x == NULL) return NULL;
+    const gn_dtype t = x->dtype;
+    const gn_shape s = GN_SHAPE(bins + 1);
+    if (*low == 0.0 && high == 0.0 && gni_elements(&x->shape) > 0) {
+        if (gni_may_wait(g, fn)) *low = gn_item(gn_min(x, 0)), high = gn_item(gn_max(x, 0));
+    } else if (*low == 0.0 && high == 0.0) {
+        high = 1.0;
+    }
+    if (!(*low <= high) || *low - *low != 0.0 || high - high != 0.0)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the range %g to %g does not rise or is not finite", fn, *low, high);
+    if (*low == high) *low -= 0.5, high += 0.5;
+    *line = g->call_failed ? NULL : gni_adopt(g, gni_array_filled(g, fn, t, &s, &more));
+    if (*line != NULL) bounds = gni_adopt(g, gni_array_filled(g, fn, t, &s, &data));
+    // NumPy's (high - low) / bins to the bit, so that what is on an edge there is on it here. Of halves: no overflow.
+    *step = (0.5 * high - 0.5 * *low) / (double)bins * 2.0;
+    for (int64_t i = 0; i <= bins && bounds != NULL; i++) {
+        const double v = i == bins ? high : *low + (double)i * *step;
+        if (t == GN_F64) ((double *)data)[i] = v;
+        else ((float *)data)[i] = (float)v;
+    }
+    if (bounds == NULL) return NULL;
+    memcpy(more, data, (size_t)(bins + 1) * gn_dtype_size(t));
+    gni_above(t, (char *)more + (size_t)bins * gn_dtype_size(t));
+    return bounds;
+}
+
 GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges) {
     if (edges != NULL) *edges = NULL;
     gn_context *g = gni_begin("gn_histogram", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    void *data = NULL, *more = NULL;
-    gn_array *bounds = NULL, *line = NULL, *y = NULL;
+    double step = 0.0;
+    gn_array *line = NULL, *y = NULL;
     g->no_grad++;
-    if (bins < 1 || bins == INT64_MAX)
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram: %lld bins", (long long)bins);
-    else if (gni_real_only(g, "gn_histogram", &a, 1)) {
-        const gn_dtype t = gni_moment_dtype(a->dtype);
-        const gn_shape s = GN_SHAPE(bins + 1);
-        gn_array *x = gn_ravel(a->dtype == t ? a : gn_cast(a, t));
-        if (low == 0.0 && high == 0.0 && gni_elements(&a->shape) > 0) {
-            if (gni_may_wait(g, "gn_histogram")) low = gn_item(gn_min(x, 0)), high = gn_item(gn_max(x, 0));
-        } else if (low == 0.0 && high == 0.0) {
-            high = 1.0;
-        }
-        if (!(low <= high) || low - low != 0.0 || high - high != 0.0)
-            gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram: the range %g to %g does not rise or is not finite", low, high);
-        if (low == high) low -= 0.5, high += 0.5;
-        if (!g->call_failed) line = gni_adopt(g, gni_array_filled(g, "gn_histogram", t, &s, &more));
-        if (line != NULL) bounds = gni_adopt(g, gni_array_filled(g, "gn_histogram", t, &s, &data));
-        // NumPy's (high - low) / bins to the bit, so that what is on an edge there is on it here. Of halves: no overflow.
-        const double step = (0.5 * high - 0.5 * low) / (double)bins * 2.0;
-        for (int64_t i = 0; i <= bins && bounds != NULL; i++) {
-            const double v = i == bins ? high : low + (double)i * step;
-            if (t == GN_F64) ((double *)data)[i] = v;
-            else ((float *)data)[i] = (float)v;
-        }
-        if (bounds != NULL) {
-            memcpy(more, data, (size_t)(bins + 1) * gn_dtype_size(t));
-            gni_above(t, (char *)more + (size_t)bins * gn_dtype_size(t));
-            y = gni_histogram(g, "gn_histogram", x, line, low, step);
-        }
-    }
+    gn_array *x = gni_real_only(g, "gn_histogram", &a, 1) ? gn_ravel(gni_in_moments(a)) : NULL;
+    gn_array *bounds = x != NULL ? gni_equal_edges(g, "gn_histogram", x, bins, &low, high, &step, &line) : NULL;
+    if (bounds != NULL) y = gni_histogram(g, "gn_histogram", x, line, low, step);
     g->no_grad--;
     return gni_end_with(g, y, &bounds, &edges, 1);
+}
+
+// Of n axes, 1 or 2, each with its points, number of bins, low and high, and place for edges.
+static gn_array *gni_histogram_with(const char *fn, gn_array **in, int n, gn_array *weights, const int64_t *bins,
+                                    const double *range, bool density, gn_array **const *place) {
+    char text[200], other[200];
+    gn_array *edges[2] = {NULL, NULL}, *at = NULL, *width = NULL, *y = NULL;
+    for (int k = 0; k < n; k++)
+        if (place[k] != NULL) *place[k] = NULL;
+    in[n] = weights;
+    const int count = n + (weights != NULL);
+    gn_context *g = gni_begin(fn, in, count);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    g->no_grad++;
+    for (int k = 1; k < count; k++) {
+        if (gni_same_shape(&in[0]->shape, &in[k]->shape)) continue;
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %s %s for %s", fn, k < n ? "coordinates" : "weights",
+                 gni_shape_text(text, sizeof text, &in[k]->shape), gni_shape_text(other, sizeof other, &in[0]->shape));
+        break;
+    }
+    bool ok = !g->call_failed && gni_real_only(g, fn, in, count);
+    for (int k = 0; k < n && ok; k++) { // numbers of parts from 1 on
+        double low = range[2 * k], step = 0.0;
+        gn_array *line = NULL, *x = gn_ravel(gni_in_moments(in[k])), *part;
+        edges[k] = gni_equal_edges(g, fn, x, bins[k], &low, range[2 * k + 1], &step, &line);
+        ok = edges[k] != NULL;
+        part = gni_searched(g, fn, line, x, true, low, step);
+        x = gn_diff(gn_cast(edges[k], GN_F64), 1, 0);
+        width = k == 0 ? x : gn_mul(gn_expand_dims(width, 1), x);
+        if (n > 1) part = gn_mul(part, gn_le_s(part, (double)bins[k])); // 0 of what is outside
+        gn_array *both = k == 0 ? NULL : gn_and(gn_gt_s(at, 0.0), gn_gt_s(part, 0.0));
+        at = k == 0 ? part : gn_mul(gn_add(gn_mul_s(gn_sub_s(at, 1.0), (double)bins[k]), part), both);
+    }
+    const gn_shape s = gn_shape_from(n, bins);
+    if (ok && at != NULL && gni_shape_ok(g, fn, GN_F64, &s)) {
+        gn_array *w = weights != NULL ? gn_ravel(gni_as(weights, GN_F64)) : NULL;
+        if (!g->call_failed) y = gni_counted(g, fn, at, w, NULL, 0.0, 0.0, 1, gni_elements(&s));
+        y = gn_reshape(y, s);
+    }
+    if (density) {
+        y = gn_cast(y, GN_F64);
+        y = gn_div(y, gn_mul(gn_sum(y, GN_ALL), width));
+    }
+    g->no_grad--;
+    return gni_end_with(g, y, edges, place, n);
+}
+
+GPUNUM_API gn_array *gn_histogram_with(gn_array *a, gn_array *weights, int64_t bins, double low, double high, bool density,
+                                       gn_array **edges) {
+    gn_array *in[2];
+    double range[2];
+    in[0] = a;
+    range[0] = low;
+    range[1] = high;
+    return gni_histogram_with("gn_histogram_with", in, 1, weights, &bins, range, density, &edges);
+}
+
+GPUNUM_API gn_array *gn_histogram2d(gn_array *x, gn_array *y, gn_array *weights, int64_t x_bins, int64_t y_bins,
+                                    double x_low, double x_high, double y_low, double y_high, bool density,
+                                    gn_array **x_edges, gn_array **y_edges) {
+    gn_array *in[3], **place[2];
+    int64_t bins[2];
+    double range[4];
+    in[0] = x;
+    in[1] = y;
+    bins[0] = x_bins;
+    bins[1] = y_bins;
+    range[0] = x_low;
+    range[1] = x_high;
+    range[2] = y_low;
+    range[3] = y_high;
+    place[0] = x_edges;
+    place[1] = y_edges;
+    return gni_histogram_with("gn_histogram2d", in, 2, weights, bins, range, density, place);
 }
 
 GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
