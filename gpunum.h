@@ -995,6 +995,7 @@ GPUNUM_API gn_array *gn_argsort(gn_array *a, gn_axes axis, bool descending);
 GPUNUM_API gn_array *gn_topk(gn_array *a, int64_t k, gn_axes axis, gn_array **indices);
 // The element at kth is the one that sorting puts there, those in front of it are not larger, those behind it not smaller.
 GPUNUM_API gn_array *gn_partition(gn_array *a, int64_t kth, gn_axes axis);
+GPUNUM_API gn_array *gn_argpartition(gn_array *a, int64_t kth, gn_axes axis); // gn_partition's places
 // Indices that sort by the last of the arrays, where it has equal elements by the one in front of it, and so on.
 GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis);
 
@@ -1004,6 +1005,9 @@ GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis);
 GPUNUM_API gn_array *gn_median(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes);
 GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes);
+// Those at each q of a 1-d array as a first axis (k, ...), for one sort. It waits for q: GN_ERROR_UNSUPPORTED while a host's
+// commands are recorded.
+GPUNUM_API gn_array *gn_quantiles(gn_array *a, gn_array *q, gn_axes axes);
 // Of the elements that are no NaN.
 GPUNUM_API gn_array *gn_nanmedian(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanquantile(gn_array *a, double q, gn_axes axes);
@@ -1021,6 +1025,9 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values);
 // which of them each element is, in a's shape; how often each is there. What gives as many elements as there turn out to
 // be waits for them: GN_ERROR_UNSUPPORTED while a host's commands are recorded. So do the sets.
 GPUNUM_API gn_array *gn_unique(gn_array *a, gn_array **index, gn_array **inverse, gn_array **counts);
+// The same of the slices along an axis, in the order of their first elements, of equal ones the next and so on; a slice with
+// NaN equals none. The inverse is 1-d.
+GPUNUM_API gn_array *gn_unique_axis(gn_array *a, int axis, gn_array **index, gn_array **inverse, gn_array **counts);
 GPUNUM_API gn_array *gn_union1d(gn_array *a, gn_array *b);     // elements of either
 GPUNUM_API gn_array *gn_intersect1d(gn_array *a, gn_array *b); // of both
 GPUNUM_API gn_array *gn_setdiff1d(gn_array *a, gn_array *b);   // of `a` alone
@@ -48688,20 +48695,36 @@ GPUNUM_API gn_array *gn_sort(gn_array *a, gn_axes axis, bool descending) {
     return gni_end_scope(g, y);
 }
 
-GPUNUM_API gn_array *gn_argsort(gn_array *a, gn_axes axis, bool descending) {
-    gn_context *g = gni_begin("gn_argsort", &a, 1);
+// Element kth of n, from the end below 0; -1 after gni_fail.
+static int64_t gni_kth(gn_context *g, const char *fn, int64_t kth, int64_t n) {
+    if (kth >= -n && kth < n) return kth < 0 ? kth + n : kth;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: element %lld of %lld is asked for", fn, (long long)kth, (long long)n);
+    return -1;
+}
+
+// Where the sorted elements are, or with `kth` those parted there.
+static gn_array *gni_sorted_places(const char *fn, gn_array *a, gn_axes axis, bool descending, const int64_t *kth) {
+    gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     int at;
-    gn_array *x = gni_one_axis(g, "gn_argsort", a, axis, &at), *y = NULL;
-    if (x != NULL && gni_real_only(g, "gn_argsort", &x, 1)) {
+    gn_array *x = gni_one_axis(g, fn, a, axis, &at), *y = NULL;
+    if (x != NULL && gni_real_only(g, fn, &x, 1)) {
+        const int64_t n = x->shape.dim[at], first = kth != NULL ? gni_kth(g, fn, *kth, n) : 0;
         g->no_grad++;
         x = gni_to_last(x, at);
-        if (x != NULL) gni_sorted(g, "gn_argsort", x, 0, x->shape.dim[x->shape.rank - 1], descending, NULL, &y);
+        if (x != NULL && first >= 0) gni_sorted(g, fn, x, first, n, descending, NULL, &y);
         y = gni_from_last(y, at);
         g->no_grad--;
     }
     return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_argsort(gn_array *a, gn_axes axis, bool descending) {
+    return gni_sorted_places("gn_argsort", a, axis, descending, NULL);
+}
+GPUNUM_API gn_array *gn_argpartition(gn_array *a, int64_t kth, gn_axes axis) {
+    return gni_sorted_places("gn_argpartition", a, axis, false, &kth);
 }
 
 // Ends a call that gives y and n more arrays, into places that may be NULL; all of them or none.
@@ -48742,11 +48765,9 @@ GPUNUM_API gn_array *gn_partition(gn_array *a, int64_t kth, gn_axes axis) {
     gn_scope_begin(g);
     int at;
     gn_array *x = gni_one_axis(g, "gn_partition", a, axis, &at), *y = NULL;
-    const int64_t n = x != NULL ? x->shape.dim[at] : 0;
-    if (x != NULL && (kth < -n || kth >= n))
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_partition: element %lld of %lld is asked for", (long long)kth, (long long)n);
-    else if (x != NULL && gni_real_only(g, "gn_partition", &x, 1))
-        y = gni_sorted_axis(g, "gn_partition", x, at, kth < 0 ? kth + n : kth, n, false, NULL);
+    const int64_t n = x != NULL ? x->shape.dim[at] : 0, first = x != NULL ? gni_kth(g, "gn_partition", kth, n) : -1;
+    if (first >= 0 && gni_real_only(g, "gn_partition", &x, 1))
+        y = gni_sorted_axis(g, "gn_partition", x, at, first, n, false, NULL);
     return gni_end_scope(g, y);
 }
 
@@ -48772,6 +48793,9 @@ GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis) {
 
 // ---- quantiles
 
+static bool gni_may_wait(gn_context *g, const char *fn);
+static gn_context *gni_begin_pair(const char *fn, gn_array *a, gn_array *b);
+
 // The element at part `q` of the way through each sorted row of x, and the one behind it, as (..., 2); *part is how far it
 // is to the latter. NaN comes last and does not count.
 static gn_array *gni_counted_pair(gn_context *g, const char *fn, gn_array *x, double q, gn_array **part) {
@@ -48790,7 +48814,34 @@ static gn_array *gni_counted_pair(gn_context *g, const char *fn, gn_array *x, do
     return gn_take_along(sorted, index, -1);
 }
 
-static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axes, bool middle) {
+// Elements at `count` parts of the way through each row of x, which is sorted once, as (count, ...) of that shape and dtype.
+static gn_array *gni_quantile_list(gn_context *g, const char *fn, gn_array *x, const double *q, int64_t count,
+                                   const gn_shape *s, gn_dtype t) {
+    const int last = x->shape.rank - 1;
+    const int64_t n = x->shape.dim[last];
+    void *data[3] = {NULL, NULL, NULL};
+    const gn_shape line = GN_SHAPE(count);
+    gn_array *at[3] = {NULL, NULL, NULL}, *sorted = gni_in_moments(gni_sorted_axis(g, fn, x, last, 0, n, false, NULL));
+    if (sorted == NULL) return NULL;
+    for (int k = 0; k < 3; k++) { // the element, the one behind it, and how far to that
+        at[k] = gni_adopt(g, gni_array_filled(g, fn, k < 2 ? GN_I64 : sorted->dtype, &line, &data[k]));
+        if (at[k] == NULL) return NULL;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const double place = q[i] * (double)(n - 1);
+        ((int64_t *)data[0])[i] = (int64_t)place;
+        ((int64_t *)data[1])[i] = (int64_t)ceil(place);
+        gni_store_double(sorted->dtype, data[2], i, place - floor(place));
+    }
+    gn_array *low = gn_take(sorted, at[0], last), *high = gn_take(sorted, at[1], last), *rest = gn_sub(high, low);
+    gn_array *up = gn_add(low, gn_mul(rest, at[2])), *down = gn_sub(high, gn_mul(rest, gn_rsub_s(at[2], 1.0)));
+    gn_array *y = gn_where(gn_eq_s(at[2], 0.0), low, gn_where(gn_lt_s(at[2], 0.5), up, down)); // of infinities low itself
+    if (gni_is_float(x->dtype)) y = gni_nan_as(y, gn_isnan(gn_slice(sorted, last, n - 1, n, 1)), GNI_NAN);
+    return gni_from_moments(gn_reshape(gn_move_axis(y, last, 0), *s), t);
+}
+
+// The `count` parts q, which become the first axis, or for a count below 0 the one.
+static gn_array *gni_quantiles(const char *fn, gn_array *a, const double *q, int64_t count, gn_axes axes, bool middle) {
     const bool counts = strncmp(fn, "gn_nan", 6) == 0 && a != NULL && gni_has_nan(a->dtype);
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
@@ -48799,16 +48850,23 @@ static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axe
     int order[GN_MAX_RANK], kept = 0;
     const int rank = a->shape.rank;
     const uint32_t set = gni_axes(g, fn, axes, rank, &keep);
-    if (set != ~0u && !(q >= 0.0 && q <= 1.0))
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not in 0 to %d", fn, strstr(fn, "percentile") != NULL ? 100.0 * q : q,
-                 strstr(fn, "percentile") != NULL ? 100 : 1);
+    const int most = strstr(fn, "percentile") != NULL ? 100 : 1;
+    for (int64_t i = 0; i < (count < 0 ? 1 : count) && set != ~0u && !g->call_failed; i++)
+        if (!(q[i] >= 0.0 && q[i] <= 1.0))
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not in 0 to %d", fn, most * q[i], most);
     if (g->call_failed || !gni_real_only(g, fn, &a, 1)) return gni_end_scope(g, NULL);
     gn_shape s = gn_shape_from(0, NULL);
     const gn_shape out = gni_reduced_shape(&a->shape, set, keep);
+    gn_shape all = out;
     const int64_t n = gni_reduced_count(&a->shape, set);
     const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
-    if (!gni_shape_ok(g, fn, t, &out)) return gni_end_scope(g, NULL);
-    if (n == 0 || gni_elements(&out) == 0) return gni_end_scope(g, gn_full(g, t, out, GNI_NAN));
+    if (count >= 0) {
+        for (int i = GN_MAX_RANK - 1; i > 0; i--) all.dim[i] = all.dim[i - 1];
+        all.rank++;
+        all.dim[0] = count;
+    }
+    if (!gni_shape_ok(g, fn, t, &all)) return gni_end_scope(g, NULL);
+    if (n == 0 || gni_elements(&all) == 0) return gni_end_scope(g, gn_full(g, t, all, GNI_NAN));
     for (int i = 0; i < rank; i++) {
         if (set >> i & 1u) continue;
         order[s.rank++] = i;
@@ -48822,10 +48880,11 @@ static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axe
     gn_array *x = s.rank <= GN_MAX_RANK ? gn_reshape(rank > 0 ? gn_permute_axes(a, order, rank) : a, s)
                                         : gn_reshape(a, GN_SHAPE(gni_elements(&out), n));
     if (x == NULL) return gni_end_scope(g, NULL);
-    const double at = q * (double)(n - 1), first = floor(at), part = at - first;
+    if (count >= 0) return gni_end_scope(g, gni_quantile_list(g, fn, x, q, count, &all, t));
+    const double at = *q * (double)(n - 1), first = floor(at), part = at - first;
     const bool pairs = counts || part > 0.0;
     gn_array *parts = NULL, *y;
-    if (counts) y = gni_counted_pair(g, fn, x, q, &parts);
+    if (counts) y = gni_counted_pair(g, fn, x, *q, &parts);
     else y = gni_sorted_axis(g, fn, x, x->shape.rank - 1, (int64_t)first, pairs ? 2 : 1, false, NULL);
     y = gni_in_moments(y);
     if (pairs && middle) {
@@ -48842,6 +48901,29 @@ static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axe
     y = gn_reshape(y, out);
     if (gni_is_float(a->dtype) && !counts) y = gni_nan_as(y, gn_reshape(gn_any(gn_isnan(x), -1), out), GNI_NAN);
     return gni_end_scope(g, gni_from_moments(y, t));
+}
+
+static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axes, bool middle) {
+    return gni_quantiles(fn, a, &q, -1, axes, middle);
+}
+
+GPUNUM_API gn_array *gn_quantiles(gn_array *a, gn_array *q, gn_axes axes) {
+    char text[200];
+    gn_context *g = gni_begin_pair("gn_quantiles", a, q);
+    if (g == NULL) return NULL;
+    const int64_t count = q->shape.rank == 1 ? q->shape.dim[0] : 0;
+    gn_array *y = NULL;
+    if (q->shape.rank != 1)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_quantiles: parts %s are not 1-d", gni_shape_text(text, sizeof text, &q->shape));
+    if (g->call_failed || !gni_real_only(g, "gn_quantiles", &q, 1) || !gni_may_wait(g, "gn_quantiles"))
+        return gni_end_scope(g, NULL);
+    const size_t bytes = (size_t)count * sizeof(double);
+    double *parts = (double *)gni_alloc(g, bytes + sizeof(double));
+    if (parts == NULL) gni_fail_memory(g, "gn_quantiles", bytes);
+    else if (gn_read(gn_cast(gn_detach(q), GN_F64), parts, bytes) == GN_OK)
+        y = gni_quantiles("gn_quantiles", a, parts, count, axes, false);
+    gni_free(g, parts);
+    return gni_end_scope(g, y);
 }
 
 GPUNUM_API gn_array *gn_median(gn_array *a, gn_axes axes) { return gni_quantile("gn_median", a, 0.5, axes, true); }
@@ -49018,6 +49100,21 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) 
 
 enum { GNI_ORDER_HOST = 1 << 16 }; // elements that are as soon looked at by the host
 
+// The groups of sorted ones, of which each but the first differs from the one in front of it or not.
+static gn_array *gni_groups(gn_array *sorted, gn_array *order, gn_array *differs, const gn_shape *s, gn_array **index,
+                            gn_array **inverse, gn_array **counts) {
+    gn_array *first = gni_bordered(differs, 0, 1, 0, 1.0), *y = gn_compress(first, sorted, 0);
+    if (y == NULL) return NULL;
+    const int64_t n = sorted->shape.dim[0];
+    if (index != NULL) *index = gn_compress(first, order, 0);
+    if (counts != NULL) *counts = gn_diff(gni_bordered(gn_flatnonzero(first), 0, 0, 1, (double)n), 1, 0);
+    if (inverse != NULL) {
+        gn_array *number = gn_scatter_add(gn_mul_s(order, 0.0), order, gn_sub_s(gn_cumsum(first, 0), 1.0), 0);
+        *inverse = gn_reshape(number, *s);
+    }
+    return y;
+}
+
 // The same from the sorted elements and their places where those are: an element is the first of its kind if the one in
 // front is another one. NaN are all the last ones.
 static gn_array *gni_unique_there(gn_array *a, gn_array *sorted, gn_array *order, gn_array **index, gn_array **inverse,
@@ -49025,15 +49122,7 @@ static gn_array *gni_unique_there(gn_array *a, gn_array *sorted, gn_array *order
     const int64_t n = gni_elements(&sorted->shape);
     gn_array *front = gn_slice(sorted, 0, 0, n - 1, 1), *differs = gn_ne(front, gn_slice(sorted, 0, 1, n, 1));
     if (gni_is_float(sorted->dtype)) differs = gn_logical_and(differs, gn_eq(front, front));
-    gn_array *first = gni_bordered(differs, 0, 1, 0, 1.0), *y = gn_compress(first, sorted, 0);
-    if (y == NULL) return NULL;
-    if (index != NULL) *index = gn_compress(first, order, 0);
-    if (counts != NULL) *counts = gn_diff(gni_bordered(gn_flatnonzero(first), 0, 0, 1, (double)n), 1, 0);
-    if (inverse != NULL) {
-        gn_array *number = gn_scatter_add(gn_mul_s(order, 0.0), order, gn_sub_s(gn_cumsum(first, 0), 1.0), 0);
-        *inverse = gn_reshape(number, a->shape);
-    }
-    return y;
+    return gni_groups(sorted, order, differs, &a->shape, index, inverse, counts);
 }
 
 // What gn_unique finds: the elements, and those of the others that are not NULL.
@@ -49098,6 +49187,42 @@ GPUNUM_API gn_array *gn_unique(gn_array *a, gn_array **index, gn_array **inverse
     gn_scope_begin(g);
     gn_array *y = gni_unique(g, "gn_unique", a, index != NULL ? &more[0] : NULL, inverse != NULL ? &more[1] : NULL,
                              counts != NULL ? &more[2] : NULL);
+    return gni_end_with(g, y, more, place, 3);
+}
+
+GPUNUM_API gn_array *gn_unique_axis(gn_array *a, int axis, gn_array **index, gn_array **inverse, gn_array **counts) {
+    const char *fn = "gn_unique_axis";
+    gn_array *more[3] = {NULL, NULL, NULL}, **place[3], *order = NULL, *y = NULL;
+    place[0] = index;
+    place[1] = inverse;
+    place[2] = counts;
+    for (int i = 0; i < 3; i++)
+        if (place[i] != NULL) *place[i] = NULL;
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    g->no_grad++;
+    const int at = gni_axis(g, fn, axis, a->shape.rank);
+    gn_array *x = at >= 0 && gni_real_only(g, fn, &a, 1) && gni_may_wait(g, fn) ? gn_move_axis(a, at, 0) : NULL;
+    if (x != NULL) {
+        gn_shape s = x->shape;
+        const int64_t n = s.dim[0], m = gni_extent_product(s.dim + 1, s.rank - 1);
+        gn_array *rows = gn_reshape(x, GN_SHAPE(n, m)), *keys = gni_is_float(x->dtype) ? gn_add_s(rows, 0.0) : rows; // no -0
+        order = gn_arange(g, GN_I64, 0.0, (double)n, 1.0);
+        for (int64_t j = m - 1; j >= 0 && n > 0 && order != NULL; j--) {
+            gn_array *key = gn_take(gn_squeeze(gn_slice(keys, 1, j, j + 1, 1), 1), order, 0);
+            order = gn_take(order, gn_argsort(key, 0, false), 0);
+        }
+        rows = gn_take(rows, order, 0);
+        gn_array *differs = gn_any(gn_ne(gn_slice(rows, 0, 1, n, 1), gn_slice(rows, 0, 0, n - 1, 1)), 1);
+        const gn_shape line = GN_SHAPE(n);
+        y = n == 0 ? rows : gni_groups(rows, order, differs, &line, index != NULL ? &more[0] : NULL,
+                                       inverse != NULL ? &more[1] : NULL, counts != NULL ? &more[2] : NULL);
+        for (int i = 0; i < 3 && n == 0; i++) more[i] = gn_zeros(g, GN_I64, line);
+        if (y != NULL) s.dim[0] = y->shape.dim[0];
+        y = gn_move_axis(gn_reshape(y, s), 0, at);
+    }
+    g->no_grad--;
     return gni_end_with(g, y, more, place, 3);
 }
 

@@ -1656,6 +1656,8 @@ def row_cases(cases, rng, base, subscript, a, axis, as_dtype=None):
         case('partition', None, [n])
         if n:
             case('partition', back(np.sort(rows, -1)), [int(rng.integers(-n, n))])
+            case('argpartition', back(np.sort(rows, -1)), [int(rng.integers(-n, n))])
+        case('argpartition', None, [-n - 1])
 
 
 def quantile_cases(cases, base, subscript, a, bits, axis, keep):
@@ -1664,6 +1666,12 @@ def quantile_cases(cases, base, subscript, a, bits, axis, keep):
     for q in (0.5, 0.0, 1.0, 0.3, 0.77, 2.0 ** -30):
         out = np.quantile(values, q, axis, keepdims=keep) if a.size else np.full(np.sum(values, axis, keepdims=keep).shape, np.nan)
         cases.add('quantile', [(base, subscript)], [bits], [q], [np.asarray(out).astype(result)], near=NEAR[result])
+    for parts in ([0.5, 0.0, 1.0, 0.3, 0.77, 2.0 ** -30], [0.25], []):
+        many = np.quantile(values, parts, axis, keepdims=keep) if a.size else np.full((len(parts),) + np.asarray(out).shape, np.nan)
+        cases.add('quantiles', [(base, subscript), (np.array(parts), '')], [bits], [], [many.astype(result)] if a.ndim - (0 if keep else 1) < 8 else None,
+                  near=NEAR[result])
+    cases.add('quantiles', [(base, subscript), (np.array([0.5, 1.5]), '')], [bits])
+    cases.add('quantiles', [(base, subscript), (np.array([[0.5]]), '')], [bits])
     out = np.median(values, axis, keepdims=keep) if a.size else out
     cases.add('median', [(base, subscript)], [bits], [], [np.asarray(out).astype(result)], near=NEAR[result])
     cases.add('percentile', [(base, subscript)], [bits], [50.0], [np.asarray(out).astype(result)], near=NEAR[result])
@@ -1675,6 +1683,23 @@ def quantile_cases(cases, base, subscript, a, bits, axis, keep):
     out = np.nanmedian(values, axis, keepdims=keep) if a.size else out
     cases.add('nanmedian', [(base, subscript)], [bits], [], [np.asarray(out).astype(result)], near=NEAR[result])
     cases.add('quantile', [(base, subscript)], [bits], [np.nan])
+
+
+def unique_slices(a, axis):
+    """np.unique along an axis: a slice with NaN equals none, a zero the one with a minus sign"""
+    rows = np.moveaxis(a, axis, 0)
+    flat = rows.reshape(rows.shape[0], int(np.prod(rows.shape[1:])))
+    keys = [tuple((bool(v != v), 0 if v != v else v) for v in row) for row in flat.tolist()]
+    order = sorted(range(len(keys)), key=lambda i: keys[i])
+    index, counts, inverse = [], [], np.zeros(len(keys), 'i8')
+    for i in order:
+        if not index or keys[i] != keys[index[-1]] or any(nan for nan, _ in keys[i]):
+            index.append(i)
+            counts.append(0)
+        counts[-1] += 1
+        inverse[i] = len(index) - 1
+    index = np.array(index, 'i8')
+    return [np.moveaxis(rows[index], 0, axis), index, inverse, np.array(counts, 'i8')]
 
 
 def place_cases(cases, rng, dtype):
@@ -1699,6 +1724,13 @@ def place_cases(cases, rng, dtype):
     case('isin', [operand, (other, '')], np.isin(a.astype('f8'), other.astype('f8')))
     found = np.unique(a, True, True, True)
     case('unique', [operand], [found[0], found[1], found[2].reshape(a.shape), found[3]])
+    if a.ndim:
+        k = int(rng.integers(-a.ndim, a.ndim))
+        few = np.take(a, rng.integers(0, max(a.shape[k], 1), 2 * a.shape[k]), k) if a.size else a
+        found = unique_slices(few, k)
+        cases.add('unique_axis', [(few, '')], [k], [], found)
+        cases.add('unique_axis', [(np.ascontiguousarray(np.flip(few)), '...' + ', ::-1' * a.ndim)], [k], [], found)
+        cases.add('unique_axis', [(few, '')], [a.ndim], [], None)
     sets = a.reshape(-1)
     if kind == 'f': # NaN is none of the elements in NumPy's joins of two sets, with exceptions
         base, subscript, a = array_operand(rng, dtype)

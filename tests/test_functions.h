@@ -135,6 +135,12 @@ static gn_array *call_unique(calls *c) {
     return y;
 }
 
+static gn_array *call_unique_axis(calls *c) {
+    gn_array *inverse = NULL, *y = gn_unique_axis(any_of(c), small(c, 0), &c->more[0], &inverse, &c->more[1]);
+    if (inverse != NULL) gn_release(inverse);
+    return y;
+}
+
 static gn_array *call_bincount(calls *c) {
     gn_array *numbers = c->find(c, INDEX, 0);
     if (!c->wild || draw(2)) c->more[0] = numbers = gn_mod_s(gn_ravel(numbers), 50.0);
@@ -873,6 +879,9 @@ static gn_array *call_multi_index(calls *c) {
     X(gn_argsort, 0, gn_argsort(any_of(c), axes(c), c->wild && draw(2)))                           \
     X(gn_topk, 0, gn_topk(floats(c), few(c, 2), axes(c), &c->more[0]))                             \
     X(gn_partition, 0, gn_partition(floats(c), few(c, 1), axes(c)))                                \
+    X(gn_argpartition, 0, gn_argpartition(floats(c), few(c, 1), axes(c)))                          \
+    X(gn_quantiles, 0, gn_quantiles(floats(c), c->wild && draw(2) ? c->find(c, ROW, 1) : gn_mul_s(gn_cos(c->find(c, ROW, 1)), 0.0), axes(c)))  \
+    X(gn_unique_axis, SEVERAL, call_unique_axis(c))                                                \
     X(gn_lexsort, 0, call_list(c, gn_lexsort))                                                     \
     X(gn_median, 0, gn_median(floats(c), axes(c)))                                                 \
     X(gn_quantile, 0, gn_quantile(floats(c), c->wild && draw(2) ? (double)draw(9) / 7 : 0.3, axes(c)))\

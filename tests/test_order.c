@@ -5,6 +5,18 @@
 
 static gn_axes axis_of(int64_t p) { return p == 99 ? GN_ALL : (gn_axes)p; }
 
+// The sorted elements if those at the places are parted at kth, each taken once.
+static gn_array *is_argpartition(gn_array *a, int64_t kth, gn_axes axis) {
+    gn_array *places = gn_argpartition(a, kth, axis), *x = axis == GN_ALL ? gn_ravel(a) : a;
+    const int at = axis == GN_ALL ? 0 : (int)axis;
+    if (places == NULL || gn_dtype_of(places) != GN_I64) return NULL;
+    gn_array *y = gn_take_along(x, places, at), *sorted = gn_sort(x, at, false), *each = gn_sort(places, at, false);
+    const int64_t k = kth < 0 ? kth + gn_dim(x, at) : kth;
+    gn_array *have = gn_slice(y, at, k, k + 1, 1), *want = gn_slice(sorted, at, k, k + 1, 1);
+    if (!gn_array_equal(have, want, true) || !gn_array_equal(each, gn_sort(gn_argsort(x, at, false), at, false), false)) return NULL;
+    return gn_sort(y, at, false);
+}
+
 // Fills c->out; false for a name that is not known.
 static bool apply(array_case *c) {
     gn_array *a = c->in[0], *b = c->in[1];
@@ -25,6 +37,9 @@ static bool apply(array_case *c) {
     else if (is(c, "argsort")) c->out[0] = gn_argsort(a, axis, p[1] != 0);
     else if (is(c, "topk")) c->n_out = 2, c->out[0] = gn_topk(a, p[1], axis, &c->out[1]);
     else if (is(c, "partition")) c->out[0] = gn_sort(gn_partition(a, p[1], axis), axis, false); // and test_partition
+    else if (is(c, "argpartition")) c->out[0] = is_argpartition(a, p[1], axis);
+    else if (is(c, "quantiles")) c->out[0] = gn_quantiles(a, b, set);
+    else if (is(c, "unique_axis")) c->n_out = 4, c->out[0] = gn_unique_axis(a, (int)p[0], &c->out[1], &c->out[2], &c->out[3]);
     else if (is(c, "lexsort")) c->out[0] = gn_lexsort(c->in, c->n_in, (int)p[0]);
     else if (is(c, "median")) c->out[0] = gn_median(a, set);
     else if (is(c, "quantile")) c->out[0] = gn_quantile(a, c->x[0], set);
@@ -93,6 +108,10 @@ static gn_array *grad_extremes(gn_array *a) { return gn_add(gn_cummax(a, 1), gn_
 static gn_array *grad_logcumsumexp(gn_array *a) { return gn_logcumsumexp(gn_mul_s(a, 3), 0); }
 static gn_array *grad_sort(gn_array *a) { return gn_add(gn_sort(a, 1, false), gn_sort(a, 0, true)); }
 static gn_array *grad_topk(gn_array *a) { return gn_add(gn_topk(a, 2, 0, NULL), gn_partition(gn_slice(a, 0, 0, 2, 1), 1, 1)); }
+static gn_array *grad_quantiles(gn_array *a) {
+    gn_array *q = gn_linspace(gn_context_of(a), GN_F64, 0.1, 0.9, 3);
+    return gn_add(gn_sum(gn_square(gn_quantiles(a, q, 1)), GN_ALL), gn_mul(gn_quantiles(a, q, GN_KEEP(GN_ALL)), a));
+}
 static gn_array *grad_quantile(gn_array *a) {
     return gn_add(gn_mul(gn_median(a, 1), gn_quantile(a, 0.4, 1)), gn_mul(gn_median(a, GN_ALL), gn_percentile(a, 12, GN_ALL)));
 }
@@ -111,7 +130,7 @@ static void test_gradients(void **state) {
         const char *name;
         test_function fn;
     } own[] = {{"cumsum", grad_cumsum},     {"cumprod", grad_cumprod},   {"zeros", grad_zeros}, {"extremes", grad_extremes},
-               {"logcumsumexp", grad_logcumsumexp}, {"sort", grad_sort}, {"quantile", grad_quantile}, {"interp", grad_interp},
+               {"logcumsumexp", grad_logcumsumexp}, {"sort", grad_sort}, {"quantile", grad_quantile}, {"quantiles", grad_quantiles}, {"interp", grad_interp},
                {"topk", grad_topk}, {"nan quantile", grad_nan_quantile}};
     gn_context *g = (gn_context *)*state;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) test_derivatives(g, own[i].name, own[i].fn);
@@ -304,6 +323,17 @@ static void test_refusals(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_topk: 4 of 3 elements are asked for");
     assert_null(gn_partition(a, 2, 0));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_partition: element 2 of 2 is asked for");
+    assert_null(gn_argpartition(a, -3, 0));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_argpartition: element -3 of 2 is asked for");
+    assert_null(gn_quantiles(row, gn_full(g, GN_F32, GN_SHAPE(2), 1.5), 0));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_quantiles: 1.5 is not in 0 to 1");
+    assert_null(gn_quantiles(row, a, 0));
+    expect_error(g, GN_ERROR_SHAPE, "gn_quantiles: parts (2,3) are not 1-d");
+    expect_values(gn_quantiles(row, gn_array_from(g, GN_F32, GN_SHAPE(2), (const float[]){0.5f, 0.1f}), 0), 2.5, 0.5);
+    assert_null(gn_unique_axis(a, 2, NULL, NULL, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, NULL);
+    expect_values(gn_unique_axis(gn_and(gn_cast(a, GN_I32), gn_full(g, GN_I32, GN_SHAPE(), 1)), 1, NULL, NULL, &more), 0, 1, 1, 0);
+    expect_values(more, 2, 1);
     assert_null(gn_quantile(a, 1.5, 0));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_quantile: 1.5 is not in 0 to 1");
     assert_null(gn_percentile(a, -1, 0));

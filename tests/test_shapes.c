@@ -539,6 +539,12 @@ static void test_orders(void **state) {
     FAILS(ARGUMENT, "gn_topk", gn_topk(row, H, 0, NULL));
     expect_shape(gn_partition(none, H - 1, 0), H, 0);
     FAILS(ARGUMENT, "gn_partition", gn_partition(none, 0, 1));
+    expect_shape(gn_argpartition(none, H - 1, 0), H, 0);
+    FAILS(ARGUMENT, "gn_argpartition", gn_argpartition(none, 0, 1));
+    expect_shape(gn_eval(gn_quantiles(none, gn_mul_s(row, 0.5), 0)), 3, 0);
+    expect_shape(gn_eval(gn_quantiles(none, nobody, 1)), 0, H);
+    expect_shape(gn_unique_axis(gn_zeros(g, GN_F32, GN_SHAPE(3, 0, 2)), 0, NULL, NULL, NULL), 1, 0, 2);
+    expect_shape(gn_unique_axis(gn_zeros(g, GN_F32, GN_SHAPE(3, 0, 2)), -2, NULL, NULL, NULL), 3, 0, 2);
     expect_shape(gn_lexsort(many, 2, 0), H, 0);
     FAILS(SHAPE, "gn_lexsort", gn_lexsort(uneven, 2, 0));
     expect_shape(gn_median(none, 0), 0);

@@ -44,7 +44,7 @@ LEFT_OUT = {'gn_histogram_with': 'weights', 'gn_histogram2d': 'weights', 'gn_cli
             'gn_bce_with_logits': 'pos_weight'}
 INTEGERS = {'indices', 'labels', 'counts', 'positions'}
 # What the first of several results is. Of these the others are given where they are asked for, letter w; else always.
-FIRST = {'gn_topk': 'values', 'gn_unique': 'values', 'gn_histogram': 'counts', 'gn_histogram_with': 'counts', 'gn_histogram2d': 'counts', 'gn_qr': 'q', 'gn_eigh': 'values', 'gn_eig': 'values', 'gn_svd': 's', 'gn_slogdet': 'sign',
+FIRST = {'gn_topk': 'values', 'gn_unique': 'values', 'gn_unique_axis': 'values', 'gn_histogram': 'counts', 'gn_histogram_with': 'counts', 'gn_histogram2d': 'counts', 'gn_qr': 'q', 'gn_eigh': 'values', 'gn_eig': 'values', 'gn_svd': 's', 'gn_slogdet': 'sign',
          'gn_lstsq': 'x', 'gn_lstm': 'y', 'gn_gru': 'y', 'gn_mixup': 'x', 'gn_max_pool2d': 'y', 'gn_adaptive_max_pool2d': 'y'}
 WANTED = {'gn_max_pool2d', 'gn_adaptive_max_pool2d'}
 # What the header's words become: (pattern, text or function of the match).
@@ -53,7 +53,7 @@ SAID = [(r'\bgn_(\w+)', lambda m: camel(re.sub('_(s|list)$', '', m.group(1)))), 
         (r'\bGN_(?:REDUCE|FFT|PAD|CONV)_(\w+)', lambda m: "'%s'" % camel(m.group(1).lower())),
         (r'\bGN_([FIUC]\d+|BF16|BOOL)\b', lambda m: "'%s'" % m.group(1).lower()),
         (r'\b[a-z]+(?:_[a-z0-9]+)+\b', lambda m: camel(m.group()))]
-LAST_AXIS = {'gn_sort', 'gn_argsort', 'gn_topk', 'gn_partition'}
+LAST_AXIS = {'gn_sort', 'gn_argsort', 'gn_topk', 'gn_partition', 'gn_argpartition'}
 
 
 def camel(name):

@@ -26,6 +26,7 @@ GPUNUM_API gn_array *gn_argsort(gn_array *a, gn_axes axis, bool descending);
 GPUNUM_API gn_array *gn_topk(gn_array *a, int64_t k, gn_axes axis, gn_array **indices);
 // The element at kth is the one that sorting puts there, those in front of it are not larger, those behind it not smaller.
 GPUNUM_API gn_array *gn_partition(gn_array *a, int64_t kth, gn_axes axis);
+GPUNUM_API gn_array *gn_argpartition(gn_array *a, int64_t kth, gn_axes axis); // gn_partition's places
 // Indices that sort by the last of the arrays, where it has equal elements by the one in front of it, and so on.
 GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis);
 
@@ -35,6 +36,9 @@ GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis);
 GPUNUM_API gn_array *gn_median(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes);
 GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes);
+// Those at each q of a 1-d array as a first axis (k, ...), for one sort. It waits for q: GN_ERROR_UNSUPPORTED while a host's
+// commands are recorded.
+GPUNUM_API gn_array *gn_quantiles(gn_array *a, gn_array *q, gn_axes axes);
 // Of the elements that are no NaN.
 GPUNUM_API gn_array *gn_nanmedian(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanquantile(gn_array *a, double q, gn_axes axes);
@@ -52,6 +56,9 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values);
 // which of them each element is, in a's shape; how often each is there. What gives as many elements as there turn out to
 // be waits for them: GN_ERROR_UNSUPPORTED while a host's commands are recorded. So do the sets.
 GPUNUM_API gn_array *gn_unique(gn_array *a, gn_array **index, gn_array **inverse, gn_array **counts);
+// The same of the slices along an axis, in the order of their first elements, of equal ones the next and so on; a slice with
+// NaN equals none. The inverse is 1-d.
+GPUNUM_API gn_array *gn_unique_axis(gn_array *a, int axis, gn_array **index, gn_array **inverse, gn_array **counts);
 GPUNUM_API gn_array *gn_union1d(gn_array *a, gn_array *b);     // elements of either
 GPUNUM_API gn_array *gn_intersect1d(gn_array *a, gn_array *b); // of both
 GPUNUM_API gn_array *gn_setdiff1d(gn_array *a, gn_array *b);   // of `a` alone
