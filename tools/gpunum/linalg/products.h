@@ -5,7 +5,7 @@
 #pragma once
 #include "../ops/arrange.h"
 #include "../linalg/factor_ops.h"
-#include "../ops/statistics.h"
+#include "../ops/order_ops.h"
 #endif
 
 GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b) {

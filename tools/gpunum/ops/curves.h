@@ -6,7 +6,7 @@
 #pragma once
 #include "../api/curves_api.h"
 #include "../ops/arrange.h"
-#include "../ops/statistics.h"
+#include "../ops/order_ops.h"
 #endif
 
 // Places first to stop of an axis, which has them.

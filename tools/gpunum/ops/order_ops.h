@@ -3,6 +3,8 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../api/grad.h"
+#include "../ops/create.h"
 #include "../gpu/gpu_backend.h"
 #include "../ops/statistics.h"
 #endif

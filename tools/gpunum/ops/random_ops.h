@@ -5,7 +5,6 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/random.h"
-#include "../ops/create.h"
 #include "../ops/order_ops.h"
 #endif
 
