@@ -20357,8 +20357,14 @@ GNI_INLINE double gni_dsilu(double a) { return a == -GNI_INF ? -0.0 : a * gni_ds
 GNI_INLINE double gni_dsoftplus(double a) {
     return (a > 0.0 ? a : a == a ? 0.0 : a) + log1p(exp(-fabs(a)));
 }
+// erfc falls as exp(-t^2): what t^2 lacks of a^2 / 2, by heads of 24 bits, is a factor.
 GNI_INLINE double gni_dgelu(double a) {
-    return a == -GNI_INF ? -0.0 : 0.5 * a * erfc(-a * GNI_SQRT1_2);
+    const double t = -a * GNI_SQRT1_2;
+    if (!(t > 1.0)) return 0.5 * a * erfc(t);
+    if (t > 30.0) return -0.0;
+    const double th = (float)t, tl = t - th, ah = (float)a, al = a - ah;
+    const double y = 0.5 * a * erfc(t);
+    return y + y * ((th * th - 0.5 * (ah * ah)) + ((2.0 * th * tl - ah * al) + (tl * tl - 0.5 * (al * al))));
 }
 GNI_INLINE double gni_drint(double a) { return rint(a); }
 // The remainder has the divisor's sign, as in Python and NumPy.
@@ -35861,8 +35867,8 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
         shape.each = s->integer || s->four || s->op == GNI_SCAN_LOGSUMEXP || s->outer * n < GNI_ORDER_FEW ? 4 : 8;
         while (shape.each > 1 && n <= 2 * (int64_t)shape.threads * shape.each) shape.each /= 2;
         const int64_t tiles = gni_job_ceil(n, 4 * (int64_t)shape.threads * shape.each);
-        // In place a tile that is looked at late may have been written. A tile may have to find out about all in front of it, but
-        // lavapipe before Mesa 25 ends a workgroup's loops after 65535 rounds.
+        // In place a tile that is looked at late may have been written. One may have to find out about all in front of it,
+        // but lavapipe before Mesa 25 ends a workgroup's loops after 65535 rounds.
         const bool waits = s->in.mem != s->out.mem && (gpu->caps.kind != GNI_GPU_CPU || tiles <= 128);
         if (tiles == 1 || waits) return gni_order_scan_rows(gpu, s, &shape, tiles);
     }
@@ -40493,10 +40499,11 @@ static gn_array *gni_complex_folds(gn_context *g, const char *fn, gn_array *a, u
         set = 1;
     }
     const int last = s.rank - 1;
-    if (last < 0 || s.rank + 1 >= GN_MAX_RANK || (set >> last & 1u) == 0 || s.dim[last] < LONG || a->stride[a->shape.rank - 1] != 1)
-        return NULL;
+    const bool rows = last >= 0 && (set >> last & 1u) != 0 && s.dim[last] >= LONG && a->stride[a->shape.rank - 1] == 1;
+    if (!rows || s.rank + 1 >= GN_MAX_RANK) return NULL;
     const int64_t n = s.dim[last], whole = n / FOLD * FOLD;
-    gn_array *x = gn_reshape(a, s), *rest = whole < n ? gn_sum(gn_slice(x, last, whole, n, 1), gni_axes_of(set)) : NULL;
+    gn_array *x = gn_reshape(a, s), *rest = NULL;
+    if (whole < n) rest = gn_sum(gn_slice(x, last, whole, n, 1), gni_axes_of(set));
     s.dim[last] = whole / FOLD;
     s.dim[s.rank++] = FOLD;
     x = gn_reshape(gn_slice(x, last, 0, whole, 1), s);
@@ -40514,8 +40521,10 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
         const uint32_t which = gni_axes(g, fn, axes, a->shape.rank, &keep_axes);
         gn_scope_begin(g);
         gn_array *y = NULL;
-        if (which != ~0u && gni_sums_both(g, a, which)) y = gni_complex_sum(g, fn, a, which, keep_axes);
-        else if (which != ~0u && !gni_tracks(g, &a, 1) && !gni_is_pending(a)) y = gni_complex_folds(g, fn, a, which, keep_axes);
+        if (which != ~0u && gni_sums_both(g, a, which))
+            y = gni_complex_sum(g, fn, a, which, keep_axes);
+        else if (which != ~0u && !gni_tracks(g, &a, 1) && !gni_is_pending(a))
+            y = gni_complex_folds(g, fn, a, which, keep_axes);
         if (y == NULL && !g->call_failed) y = gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes));
         return gni_end_scope(g, y);
     }

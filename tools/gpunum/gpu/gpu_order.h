@@ -216,8 +216,8 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
         shape.each = s->integer || s->four || s->op == GNI_SCAN_LOGSUMEXP || s->outer * n < GNI_ORDER_FEW ? 4 : 8;
         while (shape.each > 1 && n <= 2 * (int64_t)shape.threads * shape.each) shape.each /= 2;
         const int64_t tiles = gni_job_ceil(n, 4 * (int64_t)shape.threads * shape.each);
-        // In place a tile that is looked at late may have been written. A tile may have to find out about all in front of it, but
-        // lavapipe before Mesa 25 ends a workgroup's loops after 65535 rounds.
+        // In place a tile that is looked at late may have been written. One may have to find out about all in front of it,
+        // but lavapipe before Mesa 25 ends a workgroup's loops after 65535 rounds.
         const bool waits = s->in.mem != s->out.mem && (gpu->caps.kind != GNI_GPU_CPU || tiles <= 128);
         if (tiles == 1 || waits) return gni_order_scan_rows(gpu, s, &shape, tiles);
     }

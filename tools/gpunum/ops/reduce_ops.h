@@ -198,10 +198,11 @@ static gn_array *gni_complex_folds(gn_context *g, const char *fn, gn_array *a, u
         set = 1;
     }
     const int last = s.rank - 1;
-    if (last < 0 || s.rank + 1 >= GN_MAX_RANK || (set >> last & 1u) == 0 || s.dim[last] < LONG || a->stride[a->shape.rank - 1] != 1)
-        return NULL;
+    const bool rows = last >= 0 && (set >> last & 1u) != 0 && s.dim[last] >= LONG && a->stride[a->shape.rank - 1] == 1;
+    if (!rows || s.rank + 1 >= GN_MAX_RANK) return NULL;
     const int64_t n = s.dim[last], whole = n / FOLD * FOLD;
-    gn_array *x = gn_reshape(a, s), *rest = whole < n ? gn_sum(gn_slice(x, last, whole, n, 1), gni_axes_of(set)) : NULL;
+    gn_array *x = gn_reshape(a, s), *rest = NULL;
+    if (whole < n) rest = gn_sum(gn_slice(x, last, whole, n, 1), gni_axes_of(set));
     s.dim[last] = whole / FOLD;
     s.dim[s.rank++] = FOLD;
     x = gn_reshape(gn_slice(x, last, 0, whole, 1), s);
@@ -219,8 +220,10 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
         const uint32_t which = gni_axes(g, fn, axes, a->shape.rank, &keep_axes);
         gn_scope_begin(g);
         gn_array *y = NULL;
-        if (which != ~0u && gni_sums_both(g, a, which)) y = gni_complex_sum(g, fn, a, which, keep_axes);
-        else if (which != ~0u && !gni_tracks(g, &a, 1) && !gni_is_pending(a)) y = gni_complex_folds(g, fn, a, which, keep_axes);
+        if (which != ~0u && gni_sums_both(g, a, which))
+            y = gni_complex_sum(g, fn, a, which, keep_axes);
+        else if (which != ~0u && !gni_tracks(g, &a, 1) && !gni_is_pending(a))
+            y = gni_complex_folds(g, fn, a, which, keep_axes);
         if (y == NULL && !g->call_failed) y = gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes));
         return gni_end_scope(g, y);
     }
