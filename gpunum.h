@@ -2420,7 +2420,7 @@ inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis
     X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), \
       gn_mul(gy, gn_div(b, y)))
 #define GNI_BINARY_FLOAT(X) GNI_BINARY_DIV(X) GNI_BINARY_ANGLE(X)
-// Parts of functions of complex64 a + bi: the logarithm of its magnitude; the root of half of that and |a|.
+// Parts of functions of complex a + bi: the logarithm of its magnitude; of float32 alone the root of half of that and |a|.
 //      NAME        F                       gF
 #define GNI_BINARY_PARTS(X) \
     X(LOG_SIZE,   gni_vlog_size(a, b),    "gn_log_size(a, b)") \
@@ -2593,7 +2593,8 @@ GNI_MAYBE_UNUSED static bool gni_is_function64(gni_op op) {
     case GNI_OP_MOD:
     case GNI_OP_POW:
     case GNI_OP_ATAN2:
-    case GNI_OP_HYPOT: return true;
+    case GNI_OP_HYPOT:
+    case GNI_OP_LOG_SIZE: return true;
     default: return op < GNI_OP_NEG;
     }
 }
@@ -20366,6 +20367,32 @@ GNI_INLINE double gni_dgelu(double a) {
     const double y = 0.5 * a * erfc(t);
     return y + y * ((th * th - 0.5 * (ah * ah)) + ((2.0 * th * tl - ah * al) + (tl * tl - 0.5 * (al * al))));
 }
+// What rounding took from p = a a, by halves whose products are exact (Dekker 1971), and from s = a + b (Knuth).
+GNI_INLINE double gni_dsquare_rest(double a, double p) {
+    const double c = a * 134217729.0, h = c - (c - a), l = a - h; // 2^27 + 1
+    return ((h * h - p) + 2.0 * h * l) + l * l;
+}
+GNI_INLINE double gni_dsum_rest(double a, double b, double s) {
+    const double t = s - a;
+    return (a - (s - t)) + (b - t);
+}
+// The logarithm of the magnitude; near 1 of the squares' sum without their rounding errors, which is all that is left there.
+GNI_INLINE double gni_dlog_size(double x, double y) {
+    double a = fabs(x), b = fabs(y), most = a > b ? a : b;
+    int e = 0;
+    if (a == GNI_INF || b == GNI_INF) return GNI_INF;
+    if (!(most > 0.0) || x != x || y != y) return most == 0.0 && a == b ? -GNI_INF : x + y;
+    if (most > 1e150 || most < 1e-120) {
+        (void)frexp(most, &e);
+        a = ldexp(a, -e);
+        b = ldexp(b, -e);
+    }
+    const double p = a * a, q = b * b, s = p + q;
+    if (e != 0 || s < 0.5 || s > 2.0) return 0.5 * log(s) + e * GNI_LN2;
+    const double p1 = gni_dsquare_rest(a, p), q1 = gni_dsquare_rest(b, q), u = p1 + q1;
+    const double lost = gni_dsum_rest(p, q, s), w = lost + u, f = s - 1.0, t = f + w;
+    return 0.5 * log1p(t + (gni_dsum_rest(f, w, t) + (gni_dsum_rest(lost, u, w) + gni_dsum_rest(p1, q1, u))));
+}
 GNI_INLINE double gni_drint(double a) { return rint(a); }
 // The remainder has the divisor's sign, as in Python and NumPy.
 GNI_INLINE double gni_dmod(double a, double b) {
@@ -20406,7 +20433,7 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 // What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them. MATH: of gni_math.
 #define GNI_HOST_MATH(F, I, U)                                                                                         \
     F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_dpow(a, b)) F(ATAN2, atan2(a, b)) \
-    F(HYPOT, hypot(a, b)) \
+    F(HYPOT, hypot(a, b)) F(LOG_SIZE, gni_dlog_size(a, b)) \
     I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
     U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
 #define GNI_HOST_OPS(F, I, U, X)                                                                                       \
@@ -40490,7 +40517,7 @@ static gn_array *gni_complex_sum(gn_context *g, const char *fn, gn_array *a, uin
 
 // Sums of long rows on a GPU: of every FOLD-th element first, which are columns. NULL: not of such.
 static gn_array *gni_complex_folds(gn_context *g, const char *fn, gn_array *a, uint32_t set, bool keep) {
-    enum { FOLD = 64, LONG = 1024 };
+    enum { FOLD = 64, MANY = 1024 };
     gn_shape s = a->shape;
     const gn_shape out = gni_reduced_shape(&s, set, keep);
     if (set == (1u << s.rank) - 1u && gni_is_contiguous(a)) { // one row
@@ -40499,7 +40526,7 @@ static gn_array *gni_complex_folds(gn_context *g, const char *fn, gn_array *a, u
         set = 1;
     }
     const int last = s.rank - 1;
-    const bool rows = last >= 0 && (set >> last & 1u) != 0 && s.dim[last] >= LONG && a->stride[a->shape.rank - 1] == 1;
+    const bool rows = last >= 0 && (set >> last & 1u) != 0 && s.dim[last] >= MANY && a->stride[a->shape.rank - 1] == 1;
     if (!rows || s.rank + 1 >= GN_MAX_RANK) return NULL;
     const int64_t n = s.dim[last], whole = n / FOLD * FOLD;
     gn_array *x = gn_reshape(a, s), *rest = NULL;
@@ -47476,46 +47503,16 @@ static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
     return z;
 }
 
-// What rounding took from y = x * x, by halves whose products are exact (Dekker 1971).
-static gn_array *gni_square_rest(gn_array *x, gn_array *y) {
-    gn_array *c = gn_mul_s(x, 134217729.0); // 2^27 + 1
-    gn_array *head = gn_sub(c, gn_sub(c, x)), *tail = gn_sub(x, head);
-    gn_array *rest = gn_add(gn_sub(gn_mul(head, head), y), gn_mul_s(gn_mul(head, tail), 2.0));
-    return gn_add(rest, gn_mul(tail, tail));
-}
-
-// What rounding took from sum = a + b (Knuth).
-static gn_array *gni_sum_rest(gn_array *a, gn_array *b, gn_array *sum) {
-    gn_array *t = gn_sub(sum, a);
-    return gn_add(gn_sub(a, gn_sub(sum, t)), gn_sub(b, t));
-}
-
 static bool gni_back_complex_log(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
     gx[0] = gn_div(gy, gn_conj(node->in[0]));
     return true;
 }
 
-// The log of a float64 magnitude, of parts that are scaled where it overflows. Near 1 half of log1p of p + q - 1, the
-// sum of the parts' squares without their rounding errors, which is all that is left there.
-static gn_array *gni_log_size(gn_array *re, gn_array *im) {
-    gn_array *scale = gni_complex_scale(re, im);
-    gn_array *size = gn_log(gn_hypot(gn_mul(re, scale), gn_mul(im, scale)));
-    gn_array *p = gn_square(re), *q = gn_square(im), *pq = gn_add(p, q);
-    gn_array *p1 = gni_square_rest(re, p), *q1 = gni_square_rest(im, q), *u = gn_add(p1, q1);
-    gn_array *pq1 = gni_sum_rest(p, q, pq), *u1 = gni_sum_rest(p1, q1, u);
-    gn_array *w = gn_add(pq1, u), *w1 = gni_sum_rest(pq1, u, w), *most = gn_sub_s(pq, 1.0);
-    gn_array *sum = gn_add(most, w), *rest = gn_add(gn_add(gni_sum_rest(most, w, sum), w1), u1);
-    gn_array *by_one = gn_logical_and(gn_gt_s(pq, 0.25), gn_lt_s(pq, 4.0));
-    gn_array *close = gn_mul_s(gn_log1p(gn_add(sum, rest)), 0.5);
-    return gn_where(by_one, close, gn_sub(size, gn_log(scale)));
-}
-
 static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
     gn_array *re = gni_re(a), *im = gni_im(a);
-    gn_array *size = gn_dtype_of(a) == GN_C128 ? gni_log_size(re, im) : gni_binary("gn_log", GNI_OP_LOG_SIZE, re, im);
-    gn_array *z = gn_complex(size, gn_atan2(im, re));
+    gn_array *z = gn_complex(gni_binary("gn_log", GNI_OP_LOG_SIZE, re, im), gn_atan2(im, re));
     g->no_grad--;
     gni_record(g, z, "gn_log", gni_back_complex_log, &a, 1);
     return z;

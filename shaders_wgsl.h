@@ -1,7 +1,7 @@
 // shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
-// Sources: 9fc2f6b873531361994a2414ebd887873ac56b81fb881093ce70cd79e58a0d71
+// Sources: 077f1f37855bff1c4df6585b79cb46d95b21fb1860e2ea5124186319c7c2949b
 #ifdef GNI_WGSL_WANTED
 #ifndef GNI_SHADERS_WGSL_H
 #define GNI_SHADERS_WGSL_H

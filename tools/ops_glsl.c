@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 // Float ops that wide.glsl has, and those that are math64.glsl's, which interpreters do without.
-static bool wide_float(gni_op op) { return op != GNI_OP_LOG_SIZE && op != GNI_OP_ROOT_SIZE; }
+static bool wide_float(gni_op op) { return op != GNI_OP_ROOT_SIZE; }
 
 static void row(const char *kind, gni_op op, gni_domain domain, const char *glsl) {
     bool narrow = (domain == GNI_U && !gni_wide_unsigned(op)) || (domain == GNI_F && !wide_float(op)),

@@ -446,6 +446,37 @@ dvec2 gn_hypot(dvec2 x, dvec2 y) {
     h = gn_keep_nan(gn_keep_nan(h, x), y);
     return mix(h, gn_inf_of(ax), GN_OR(gn_isinf(x), gn_isinf(y)));
 }
+// All that rounding took from p = a a, by halves of 26 bits with signs (gn_lost's have 26 and 27), and from s = a + b (Knuth).
+dvec2 gn_square_rest(dvec2 a, dvec2 p) {
+    precise dvec2 c = a * 134217729.0lf, h = c - (c - a), l = a - h, m = h * l, r = ((h * h - p) + (m + m)) + l * l; // 2^27 + 1
+    return r;
+}
+dvec2 gn_sum_rest(dvec2 a, dvec2 b, dvec2 s) {
+    precise dvec2 t = s - a, r = (a - (s - t)) + (b - t);
+    return r;
+}
+// The logarithm of the magnitude; near 1 of the squares' sum without their rounding errors, which is all that is left there.
+dvec2 gn_log_size(dvec2 x, dvec2 y) {
+    dvec2 a = abs(x), b = abs(y), most = max(a, b), one = dvec2(1.0lf), k;
+    bvec2 large = greaterThan(most, dvec2(3.273390607896142e150lf)), less = lessThan(most, dvec2(3.8725919148493183e-121lf));
+    dvec2 scale = mix(mix(one, dvec2(2.409919865102884e-181lf), large), dvec2(4.149515568880993e180lf), less); // 2^-600, 2^600
+    dvec2 up = mix(mix(dvec2(0.0lf), dvec2(1200.0lf), large), dvec2(-1200.0lf), less);
+    a *= scale;
+    b *= scale;
+    precise dvec2 p = a * a, q = b * b, s = p + q;
+    dvec2 f = gn_log_split(s, k), r = gn_log_near1(k + up, f, dvec2(0.0lf));
+    bvec2 near = GN_AND(equal(up, dvec2(0.0lf)), GN_AND(greaterThan(s, dvec2(0.5lf)), lessThan(s, dvec2(2.0lf))));
+    if (near.x || near.y) {
+        precise dvec2 p1 = gn_square_rest(a, p), q1 = gn_square_rest(b, q), u = p1 + q1;
+        precise dvec2 lost = gn_sum_rest(p, q, s), w = lost + u, g = s - 1.0lf, t = g + w;
+        precise dvec2 rest = gn_sum_rest(g, w, t) + (gn_sum_rest(lost, u, w) + gn_sum_rest(p1, q1, u));
+        precise dvec2 sum = t + rest;
+        r = mix(r, gn_log1p(sum), near);
+    }
+    r = mix(r * 0.5lf, -gn_inf_of(most), equal(most, dvec2(0.0lf)));
+    r = gn_keep_nan(gn_keep_nan(r, x), y);
+    return mix(r, gn_inf_of(most), GN_OR(gn_isinf(x), gn_isinf(y)));
+}
 // x = m 8^k, 1 <= m < 8; a float's root is brought to a double's by one step of Halley's.
 dvec2 gn_cbrt(dvec2 x) {
     dvec2 a = abs(x);

@@ -245,7 +245,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
     case 129u: GN_VALUE_F(gn_hypot(a, b))
 #endif
     // LOG_SIZE
-#if !defined(GN_X64) && !defined(GN_FEW)
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
     case 132u: GN_VALUE_F(gn_log_size(a, b))
 #endif
     // ROOT_SIZE

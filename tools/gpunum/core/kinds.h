@@ -92,7 +92,8 @@ GNI_MAYBE_UNUSED static bool gni_is_function64(gni_op op) {
     case GNI_OP_MOD:
     case GNI_OP_POW:
     case GNI_OP_ATAN2:
-    case GNI_OP_HYPOT: return true;
+    case GNI_OP_HYPOT:
+    case GNI_OP_LOG_SIZE: return true;
     default: return op < GNI_OP_NEG;
     }
 }

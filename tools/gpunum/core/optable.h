@@ -114,7 +114,7 @@
     X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), \
       gn_mul(gy, gn_div(b, y)))
 #define GNI_BINARY_FLOAT(X) GNI_BINARY_DIV(X) GNI_BINARY_ANGLE(X)
-// Parts of functions of complex64 a + bi: the logarithm of its magnitude; the root of half of that and |a|.
+// Parts of functions of complex a + bi: the logarithm of its magnitude; of float32 alone the root of half of that and |a|.
 //      NAME        F                       gF
 #define GNI_BINARY_PARTS(X) \
     X(LOG_SIZE,   gni_vlog_size(a, b),    "gn_log_size(a, b)") \

@@ -29,6 +29,32 @@ GNI_INLINE double gni_dgelu(double a) {
     const double y = 0.5 * a * erfc(t);
     return y + y * ((th * th - 0.5 * (ah * ah)) + ((2.0 * th * tl - ah * al) + (tl * tl - 0.5 * (al * al))));
 }
+// What rounding took from p = a a, by halves whose products are exact (Dekker 1971), and from s = a + b (Knuth).
+GNI_INLINE double gni_dsquare_rest(double a, double p) {
+    const double c = a * 134217729.0, h = c - (c - a), l = a - h; // 2^27 + 1
+    return ((h * h - p) + 2.0 * h * l) + l * l;
+}
+GNI_INLINE double gni_dsum_rest(double a, double b, double s) {
+    const double t = s - a;
+    return (a - (s - t)) + (b - t);
+}
+// The logarithm of the magnitude; near 1 of the squares' sum without their rounding errors, which is all that is left there.
+GNI_INLINE double gni_dlog_size(double x, double y) {
+    double a = fabs(x), b = fabs(y), most = a > b ? a : b;
+    int e = 0;
+    if (a == GNI_INF || b == GNI_INF) return GNI_INF;
+    if (!(most > 0.0) || x != x || y != y) return most == 0.0 && a == b ? -GNI_INF : x + y;
+    if (most > 1e150 || most < 1e-120) {
+        (void)frexp(most, &e);
+        a = ldexp(a, -e);
+        b = ldexp(b, -e);
+    }
+    const double p = a * a, q = b * b, s = p + q;
+    if (e != 0 || s < 0.5 || s > 2.0) return 0.5 * log(s) + e * GNI_LN2;
+    const double p1 = gni_dsquare_rest(a, p), q1 = gni_dsquare_rest(b, q), u = p1 + q1;
+    const double lost = gni_dsum_rest(p, q, s), w = lost + u, f = s - 1.0, t = f + w;
+    return 0.5 * log1p(t + (gni_dsum_rest(f, w, t) + (gni_dsum_rest(lost, u, w) + gni_dsum_rest(p1, q1, u))));
+}
 GNI_INLINE double gni_drint(double a) { return rint(a); }
 // The remainder has the divisor's sign, as in Python and NumPy.
 GNI_INLINE double gni_dmod(double a, double b) {
@@ -69,7 +95,7 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 // What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them. MATH: of gni_math.
 #define GNI_HOST_MATH(F, I, U)                                                                                         \
     F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_dpow(a, b)) F(ATAN2, atan2(a, b)) \
-    F(HYPOT, hypot(a, b)) \
+    F(HYPOT, hypot(a, b)) F(LOG_SIZE, gni_dlog_size(a, b)) \
     I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
     U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
 #define GNI_HOST_OPS(F, I, U, X)                                                                                       \

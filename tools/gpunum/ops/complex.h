@@ -314,46 +314,16 @@ static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
     return z;
 }
 
-// What rounding took from y = x * x, by halves whose products are exact (Dekker 1971).
-static gn_array *gni_square_rest(gn_array *x, gn_array *y) {
-    gn_array *c = gn_mul_s(x, 134217729.0); // 2^27 + 1
-    gn_array *head = gn_sub(c, gn_sub(c, x)), *tail = gn_sub(x, head);
-    gn_array *rest = gn_add(gn_sub(gn_mul(head, head), y), gn_mul_s(gn_mul(head, tail), 2.0));
-    return gn_add(rest, gn_mul(tail, tail));
-}
-
-// What rounding took from sum = a + b (Knuth).
-static gn_array *gni_sum_rest(gn_array *a, gn_array *b, gn_array *sum) {
-    gn_array *t = gn_sub(sum, a);
-    return gn_add(gn_sub(a, gn_sub(sum, t)), gn_sub(b, t));
-}
-
 static bool gni_back_complex_log(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
     gx[0] = gn_div(gy, gn_conj(node->in[0]));
     return true;
 }
 
-// The log of a float64 magnitude, of parts that are scaled where it overflows. Near 1 half of log1p of p + q - 1, the
-// sum of the parts' squares without their rounding errors, which is all that is left there.
-static gn_array *gni_log_size(gn_array *re, gn_array *im) {
-    gn_array *scale = gni_complex_scale(re, im);
-    gn_array *size = gn_log(gn_hypot(gn_mul(re, scale), gn_mul(im, scale)));
-    gn_array *p = gn_square(re), *q = gn_square(im), *pq = gn_add(p, q);
-    gn_array *p1 = gni_square_rest(re, p), *q1 = gni_square_rest(im, q), *u = gn_add(p1, q1);
-    gn_array *pq1 = gni_sum_rest(p, q, pq), *u1 = gni_sum_rest(p1, q1, u);
-    gn_array *w = gn_add(pq1, u), *w1 = gni_sum_rest(pq1, u, w), *most = gn_sub_s(pq, 1.0);
-    gn_array *sum = gn_add(most, w), *rest = gn_add(gn_add(gni_sum_rest(most, w, sum), w1), u1);
-    gn_array *by_one = gn_logical_and(gn_gt_s(pq, 0.25), gn_lt_s(pq, 4.0));
-    gn_array *close = gn_mul_s(gn_log1p(gn_add(sum, rest)), 0.5);
-    return gn_where(by_one, close, gn_sub(size, gn_log(scale)));
-}
-
 static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
     gn_array *re = gni_re(a), *im = gni_im(a);
-    gn_array *size = gn_dtype_of(a) == GN_C128 ? gni_log_size(re, im) : gni_binary("gn_log", GNI_OP_LOG_SIZE, re, im);
-    gn_array *z = gn_complex(size, gn_atan2(im, re));
+    gn_array *z = gn_complex(gni_binary("gn_log", GNI_OP_LOG_SIZE, re, im), gn_atan2(im, re));
     g->no_grad--;
     gni_record(g, z, "gn_log", gni_back_complex_log, &a, 1);
     return z;

@@ -189,7 +189,7 @@ static gn_array *gni_complex_sum(gn_context *g, const char *fn, gn_array *a, uin
 
 // Sums of long rows on a GPU: of every FOLD-th element first, which are columns. NULL: not of such.
 static gn_array *gni_complex_folds(gn_context *g, const char *fn, gn_array *a, uint32_t set, bool keep) {
-    enum { FOLD = 64, LONG = 1024 };
+    enum { FOLD = 64, MANY = 1024 };
     gn_shape s = a->shape;
     const gn_shape out = gni_reduced_shape(&s, set, keep);
     if (set == (1u << s.rank) - 1u && gni_is_contiguous(a)) { // one row
@@ -198,7 +198,7 @@ static gn_array *gni_complex_folds(gn_context *g, const char *fn, gn_array *a, u
         set = 1;
     }
     const int last = s.rank - 1;
-    const bool rows = last >= 0 && (set >> last & 1u) != 0 && s.dim[last] >= LONG && a->stride[a->shape.rank - 1] == 1;
+    const bool rows = last >= 0 && (set >> last & 1u) != 0 && s.dim[last] >= MANY && a->stride[a->shape.rank - 1] == 1;
     if (!rows || s.rank + 1 >= GN_MAX_RANK) return NULL;
     const int64_t n = s.dim[last], whole = n / FOLD * FOLD;
     gn_array *x = gn_reshape(a, s), *rest = NULL;
