@@ -1,7 +1,7 @@
 // shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
-// Sources: 077f1f37855bff1c4df6585b79cb46d95b21fb1860e2ea5124186319c7c2949b
+// Sources: e06e05cd1edc2f3731d9752cfd33f3b4bb59115d363c587f620dd4d7c7fd86c7
 #ifdef GNI_WGSL_WANTED
 #ifndef GNI_SHADERS_WGSL_H
 #define GNI_SHADERS_WGSL_H

@@ -8,12 +8,10 @@
 #include "gpunum.h"
 #include <stdio.h>
 
-// Float ops that wide.glsl has, and those that are math64.glsl's, which interpreters do without.
-static bool wide_float(gni_op op) { return op != GNI_OP_ROOT_SIZE; }
-
 static void row(const char *kind, gni_op op, gni_domain domain, const char *glsl) {
-    bool narrow = (domain == GNI_U && !gni_wide_unsigned(op)) || (domain == GNI_F && !wide_float(op)),
-         function = domain == GNI_F && wide_float(op) && gni_is_function64(op), few = gni_in_stores(op, domain);
+    bool narrow = (domain == GNI_U && !gni_wide_unsigned(op)) || op == GNI_OP_ROOT_SIZE,
+         function = domain == GNI_F && gni_is_function64(op), // math64.glsl's, which interpreters do without
+         few = gni_in_stores(op, domain);
     const char *unless[2] = {narrow ? "GN_X64" : function ? "GN_NO_MATH64" : NULL, few ? NULL : "GN_FEW"};
     if (unless[0] && unless[1]) printf("#if !defined(%s) && !defined(%s)\n", unless[0], unless[1]);
     else if (unless[0] || unless[1]) printf("#ifndef %s\n", unless[0] ? unless[0] : unless[1]);

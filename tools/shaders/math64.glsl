@@ -69,13 +69,17 @@ dvec2 gn_exp_rest(dvec2 r) {
     p = p * r + 0.5000000000000014lf;
     return p * (r * r);
 }
+// exp(r + low + more), of which `low` is below a rounding of r and `more` a few of 1.
+dvec2 gn_exp_sum(dvec2 r, dvec2 low, dvec2 more) {
+    dvec2 rest = gn_exp_rest(r), beside = low + (more + more * (r + rest));
+    precise dvec2 y = (rest + beside) + r, z = y + 1.0lf;
+    return z;
+}
 // exp(x + more) = y 2^n for |x| < 2^20, `more` being small.
 dvec2 gn_exp_parts(dvec2 x, dvec2 more, out ivec2 n) {
     dvec2 whole, low, r = gn_exp_reduce(x, whole, low);
     n = ivec2(whole);
-    dvec2 rest = gn_exp_rest(r), beside = low + (more + more * (r + rest));
-    precise dvec2 y = (rest + beside) + r, z = y + 1.0lf;
-    return z;
+    return gn_exp_sum(r, low, more);
 }
 dvec2 gn_exp(dvec2 x) {
     ivec2 n;
@@ -86,10 +90,8 @@ dvec2 gn_exp(dvec2 x) {
 dvec2 gn_exp2_parts(dvec2 x, dvec2 more, out ivec2 n) {
     dvec2 whole = gn_whole(x);
     n = ivec2(whole);
-    precise dvec2 f = x - whole, r = f * GN_LN2, rest = gn_exp_rest(r), m = more * GN_LN2;
-    precise dvec2 low = gn_lost(f, dvec2(GN_LN2), r) + (f * GN_LN2_LO + (m + m * (r + rest)));
-    precise dvec2 y = (rest + low) + r, z = y + 1.0lf;
-    return z;
+    precise dvec2 f = x - whole, r = f * GN_LN2, low = gn_lost(f, dvec2(GN_LN2), r) + f * GN_LN2_LO;
+    return gn_exp_sum(r, low, more * GN_LN2);
 }
 dvec2 gn_exp2(dvec2 x) {
     ivec2 n;
@@ -129,19 +131,21 @@ dvec2 gn_cosh(dvec2 x) {
     precise dvec2 w = q + 0.25lf, y = w + (0.0625lf / w + (low + (q - (w - 0.25lf))));
     return gn_keep_nan(y + y, x);
 }
-// exp(-|x|) times `by`.
-dvec2 gn_decay(dvec2 x, dvec2 by) {
+// exp(-|x|) = y 2^n.
+dvec2 gn_decay_parts(dvec2 x, out ivec2 n) { return gn_exp_parts(-min(abs(x), dvec2(800.0lf)), dvec2(0.0lf), n); }
+dvec2 gn_decay(dvec2 x) {
     ivec2 n;
-    dvec2 y = gn_exp_parts(-min(abs(x), dvec2(800.0lf)), dvec2(0.0lf), n);
-    return gn_scale(y * by, n);
+    dvec2 y = gn_decay_parts(x, n);
+    return gn_scale(y, n);
 }
 dvec2 gn_sigmoid(dvec2 x) {
-    dvec2 e = gn_decay(x, dvec2(1.0lf));
+    dvec2 e = gn_decay(x);
     return gn_keep_nan(mix(dvec2(1.0lf), e, gn_minus(x)) / (e + 1.0lf), x);
 }
 dvec2 gn_silu(dvec2 x) {
-    dvec2 e = gn_decay(x, dvec2(1.0lf)), by = max(x, dvec2(-800.0lf));
-    return gn_keep_nan(mix(x, gn_decay(x, by), gn_minus(x)) / (e + 1.0lf), x);
+    ivec2 n;
+    dvec2 y = gn_decay_parts(x, n), below = gn_scale(y * max(x, dvec2(-800.0lf)), n); // x exp(x)
+    return gn_keep_nan(mix(x, below, gn_minus(x)) / (gn_scale(y, n) + 1.0lf), x);
 }
 
 // ---- log and its kin
@@ -206,7 +210,7 @@ dvec2 gn_log1p_up(dvec2 x, dvec2 up) {
 }
 dvec2 gn_log1p(dvec2 x) { return gn_log1p_up(x, dvec2(0.0lf)); }
 dvec2 gn_softplus(dvec2 x) {
-    dvec2 y = max(x, dvec2(0.0lf)) + gn_log1p(gn_decay(x, dvec2(1.0lf)));
+    dvec2 y = max(x, dvec2(0.0lf)) + gn_log1p(gn_decay(x));
     return gn_keep_nan(y, x);
 }
 // Beyond 2^60, log(2 |x|).

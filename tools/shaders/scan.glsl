@@ -170,6 +170,11 @@ uvec2 gn_outcome2(uvec2 v) {
 
 #endif
 
-// Whether elements are values, which parts are; of 8 bytes.
+// Whether elements are values, which parts are; values that take 16 bytes; elements of 8.
 const bool GN_VALUES = GN_DTYPE == GN_T_C64;
+#ifdef GN_DOUBLE
+const bool GN_LARGE = GN_VALUES;
+#else
+const bool GN_LARGE = false;
+#endif
 const bool GN_LONG = GN_DTYPE == uint(GNI_T_I64) || GN_DTYPE == uint(GNI_T_F64);

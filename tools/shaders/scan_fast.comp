@@ -58,11 +58,7 @@ void gn_get_group(uint j, uint low, uint high, out GN_V v0, out GN_V v1, out GN_
 #else
     const bool even = true;
 #endif
-#ifdef GN_DOUBLE
-    if (GN_VALUES || !even) {
-#else
-    if ((GN_VALUES || GN_LONG) && !even) {
-#endif
+    if ((GN_VALUES || GN_LONG) && (GN_LARGE || !even)) {
         v0 = gn_get_one(at.x);
         v1 = gn_get_one(at.y);
         v2 = gn_get_one(at.z);
@@ -100,11 +96,7 @@ void gn_put_one(uint j, GN_V v) {
 
 // Those from number `first` up to `end` as elements j to j + 3.
 void gn_put_group(uint j, uint first, uint end, GN_V v0, GN_V v1, GN_V v2, GN_V v3) {
-#ifdef GN_DOUBLE
-    bool whole = !GN_VALUES && first == 0u && end >= 4u && (j & 3u) == 0u;
-#else
-    bool whole = first == 0u && end >= 4u && (j & 3u) == 0u;
-#endif
+    bool whole = !GN_LARGE && first == 0u && end >= 4u && (j & 3u) == 0u;
     if (whole && (GN_VALUES || GN_LONG)) {
         gn_store4(1u, j >> 1, uvec4(gn_outcome2(v0), gn_outcome2(v1)));
         gn_store4(1u, (j >> 1) + 1u, uvec4(gn_outcome2(v2), gn_outcome2(v3)));
