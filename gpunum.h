@@ -13153,6 +13153,7 @@ static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b
 static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t);
 static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b); // bilinear f
 static gn_dtype gni_part_of(gn_dtype t); // of the parts of such numbers, float32 or float64
+static gn_dtype gni_complex_of(gn_dtype t); // of the numbers of such parts, complex64 or complex128
 
 // What only programs need that call one of the functions of UNARY_FLOAT, BINARY_ANGLE, BINARY_DIVIDE, UNARY_SIZE or a rare
 // one: these set it, and the linker leaves all of it out of a program that has none of them.
@@ -46919,8 +46920,7 @@ GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v) {
     gn_context *g = gni_begin("gn_eig", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    const gn_dtype t = a->dtype == GN_F64 || a->dtype == GN_C128 ? GN_C128 : GN_C64;
-    gn_array *x = gni_is_square(g, "gn_eig", a) ? gn_cast(a, t) : NULL;
+    gn_array *x = gni_is_square(g, "gn_eig", a) ? gn_cast(a, gni_complex_of(a->dtype)) : NULL;
     if (x != NULL) gni_la_several(g, "gn_eig", GNI_LA_EIG, x, false, y, place);
     gn_scope_end(g);
     return gni_la_return(g, y, place);
@@ -48820,6 +48820,13 @@ static gn_array *gni_counted_pair(gn_context *g, const char *fn, gn_array *x, do
     return gn_take_along(sorted, index, -1);
 }
 
+// What is `part` of the way from low to high, both infinite too: low itself for a part of 0.
+static gn_array *gni_between(gn_array *low, gn_array *high, gn_array *part) {
+    gn_array *rest = gn_sub(high, low), *up = gn_add(low, gn_mul(rest, part));
+    gn_array *down = gn_sub(high, gn_mul(rest, gn_rsub_s(part, 1.0)));
+    return gn_where(gn_eq_s(part, 0.0), low, gn_where(gn_lt_s(part, 0.5), up, down));
+}
+
 // Elements at `count` parts of the way through each row of x, which is sorted once, as (count, ...) of that shape and dtype.
 static gn_array *gni_quantile_list(gn_context *g, const char *fn, gn_array *x, const double *q, int64_t count,
                                    const gn_shape *s, gn_dtype t) {
@@ -48839,9 +48846,7 @@ static gn_array *gni_quantile_list(gn_context *g, const char *fn, gn_array *x, c
         ((int64_t *)data[1])[i] = (int64_t)ceil(place);
         gni_store_double(sorted->dtype, data[2], i, place - floor(place));
     }
-    gn_array *low = gn_take(sorted, at[0], last), *high = gn_take(sorted, at[1], last), *rest = gn_sub(high, low);
-    gn_array *up = gn_add(low, gn_mul(rest, at[2])), *down = gn_sub(high, gn_mul(rest, gn_rsub_s(at[2], 1.0)));
-    gn_array *y = gn_where(gn_eq_s(at[2], 0.0), low, gn_where(gn_lt_s(at[2], 0.5), up, down)); // of infinities low itself
+    gn_array *y = gni_between(gn_take(sorted, at[0], last), gn_take(sorted, at[1], last), at[2]);
     if (gni_is_float(x->dtype)) y = gni_nan_as(y, gn_isnan(gn_slice(sorted, last, n - 1, n, 1)), GNI_NAN);
     return gni_from_moments(gn_reshape(gn_move_axis(y, last, 0), *s), t);
 }
@@ -48896,11 +48901,11 @@ static gn_array *gni_quantiles(const char *fn, gn_array *a, const double *q, int
     if (pairs && middle) {
         y = gn_mean(y, -1);
     } else if (pairs) {
-        gn_array *low = gn_slice(y, -1, 0, 1, 1), *high = gn_slice(y, -1, 1, 2, 1), *rest = gn_sub(high, low);
+        gn_array *low = gn_slice(y, -1, 0, 1, 1), *high = gn_slice(y, -1, 1, 2, 1);
         if (counts) {
-            gn_array *up = gn_add(low, gn_mul(rest, parts)), *down = gn_sub(high, gn_mul(rest, gn_rsub_s(parts, 1.0)));
-            y = gn_where(gn_eq_s(parts, 0.0), low, gn_where(gn_lt_s(parts, 0.5), up, down)); // of infinities low itself
+            y = gni_between(low, high, parts);
         } else {
+            gn_array *rest = gn_sub(high, low);
             y = part < 0.5 ? gn_add(low, gn_mul_s(rest, part)) : gn_sub(high, gn_mul_s(rest, 1.0 - part));
         }
     }
@@ -51440,7 +51445,7 @@ GPUNUM_API gn_array *gn_roots(gn_array *coefficients) {
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     const bool ok = gni_of_rank(g, fn, "coefficients", coefficients, 1) && gni_may_wait(g, fn);
-    const gn_dtype t = coefficients->dtype, result = t == GN_F64 || t == GN_C128 ? GN_C128 : GN_C64;
+    const gn_dtype t = coefficients->dtype, result = gni_complex_of(t);
     gn_array *places = ok ? gn_flatnonzero(coefficients) : NULL, *part[2];
     if (places == NULL) return gni_end_scope(g, NULL);
     const int64_t count = places->shape.dim[0];

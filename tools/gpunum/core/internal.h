@@ -155,6 +155,7 @@ static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b
 static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t);
 static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b); // bilinear f
 static gn_dtype gni_part_of(gn_dtype t); // of the parts of such numbers, float32 or float64
+static gn_dtype gni_complex_of(gn_dtype t); // of the numbers of such parts, complex64 or complex128
 
 // What only programs need that call one of the functions of UNARY_FLOAT, BINARY_ANGLE, BINARY_DIVIDE, UNARY_SIZE or a rare
 // one: these set it, and the linker leaves all of it out of a program that has none of them.

@@ -348,8 +348,7 @@ GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v) {
     gn_context *g = gni_begin("gn_eig", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    const gn_dtype t = a->dtype == GN_F64 || a->dtype == GN_C128 ? GN_C128 : GN_C64;
-    gn_array *x = gni_is_square(g, "gn_eig", a) ? gn_cast(a, t) : NULL;
+    gn_array *x = gni_is_square(g, "gn_eig", a) ? gn_cast(a, gni_complex_of(a->dtype)) : NULL;
     if (x != NULL) gni_la_several(g, "gn_eig", GNI_LA_EIG, x, false, y, place);
     gn_scope_end(g);
     return gni_la_return(g, y, place);

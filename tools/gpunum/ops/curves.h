@@ -186,7 +186,7 @@ GPUNUM_API gn_array *gn_roots(gn_array *coefficients) {
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     const bool ok = gni_of_rank(g, fn, "coefficients", coefficients, 1) && gni_may_wait(g, fn);
-    const gn_dtype t = coefficients->dtype, result = t == GN_F64 || t == GN_C128 ? GN_C128 : GN_C64;
+    const gn_dtype t = coefficients->dtype, result = gni_complex_of(t);
     gn_array *places = ok ? gn_flatnonzero(coefficients) : NULL, *part[2];
     if (places == NULL) return gni_end_scope(g, NULL);
     const int64_t count = places->shape.dim[0];
