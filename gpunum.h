@@ -96,7 +96,8 @@
 //     cpu_norm         Normalisation on the CPU
 //     cpu_conv         Convolutions on the CPU: products with windows of images
 //     cpu_attend       Attention on the CPU
-//     cpu_jobs         The other jobs on the CPU: softmax, take, random, matmul
+//     cpu_random       Random numbers on the CPU: uniform and normal ones, ranges, distributions
+//     cpu_jobs         The other jobs on the CPU: softmax, take, matmul
 //     conv_last        Convolutions on the CPU of images with channels last
 //     vulkan_loader    The Vulkan headers and the private table of function pointers
 //     vulkan_device    The types of all Vulkan rooms, the choice of a device
@@ -2476,7 +2477,8 @@ inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis
     X(gn_shl, SHL, GNI_T(gni_ishl)(a, b), "GN_SHL_INT(a, b)") \
     X(gn_shr, SHR, GNI_T(gni_ishr)(a, b), "GN_SHR_INT(a, b)")
 
-// Rare and long functions of floats: one loop in double on the CPU (room cpu_special; wide: of float64), none on a GPU.
+// Rare and long functions of floats, in float64: one loop on the CPU (room cpu_special; wide: of float64), math64.glsl's
+// functions on a GPU that has float64.
 //      fn             NAME      D                   da
 #define GNI_UNARY_RARE(X) \
     X(gn_erfc,      ERFC,     erfc(a),            gn_neg(gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI)))) \
@@ -2595,7 +2597,7 @@ GNI_MAYBE_UNUSED static bool gni_is_function64(gni_op op) {
     case GNI_OP_ATAN2:
     case GNI_OP_HYPOT:
     case GNI_OP_LOG_SIZE: return true;
-    default: return op < GNI_OP_NEG;
+    default: return op < GNI_OP_NEG || op >= GNI_OP_ERFC;
     }
 }
 
@@ -11916,6 +11918,40 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_RANDOM_RANGE 7 // 0: 2^32
 #define GNI_P_RANDOM_WORDS 8
 
+// ---- draw.comp: the same specialisation, and the same parameters but for these
+
+#define GNI_P_DRAW_LOW 6      // two words
+#define GNI_P_DRAW_RANGE 8    // two words
+#define GNI_P_DRAW_NUMBERS 10 // of a distribution, two words each:
+#define GNI_P_DRAW_WORDS 34
+
+#define GNI_D_GAMMA_SHAPE 0 // of the gamma distribution, and of the first of the two that a number of beta is made of
+#define GNI_D_GAMMA_D 1
+#define GNI_D_GAMMA_C 2
+#define GNI_D_GAMMA_OTHER 3 // the same three of the second
+#define GNI_D_SCALE 6       // of the exponential distribution too
+#define GNI_D_LEAST 0       // poisson: exp(-mean), or 0 where the mean is from 10 on. binomial: -log(q), or 0 where n p is
+#define GNI_D_MEAN 1        // of what is drawn from a wider curve and rejected
+#define GNI_D_A 2
+#define GNI_D_B 3
+#define GNI_D_TOP 4
+#define GNI_D_FACTOR 5
+#define GNI_D_LOG 6         // of the mean, or of p / q
+#define GNI_D_MODE 7        // binomial
+#define GNI_D_HEIGHT 8
+#define GNI_D_TRIALS 9
+#define GNI_D_SWAP 10       // 1: counted is what fails, since p is above 1/2
+#define GNI_D_WAY 0         // truncated: gni_truncated_way
+#define GNI_D_LOW 1         // in deviations from the mean, with the sides exchanged where both are below it
+#define GNI_D_HIGH 2
+#define GNI_D_CENTER 3
+#define GNI_D_SPREAD 4      // below 0 where the sides are exchanged
+#define GNI_D_BOUND 5       // the caller's, and the other one
+#define GNI_D_RATE 7
+#define GNI_D_PEAK 8
+#define GNI_D_ROUNDS 8      // of permutations, a word each
+#define GNI_D_COUNT 12
+
 // ---- matrix products: matrix.glsl, matmul.comp, matmul_half.comp, matvec.comp
 
 #define GNI_S_MATMUL_A_DTYPE 0
@@ -12723,16 +12759,24 @@ typedef enum gni_random_kind {
     GNI_RAND_NORMAL,
     GNI_RAND_BITS,
     GNI_RAND_RANGE,
-    GNI_RAND_BELOW
+    GNI_RAND_BELOW,
+    GNI_RAND_EXPONENTIAL, // and other distributions, whose numbers (room slots) say what they are
+    GNI_RAND_GAMMA,
+    GNI_RAND_BETA,
+    GNI_RAND_POISSON,
+    GNI_RAND_BINOMIAL,
+    GNI_RAND_TRUNCATED,
+    GNI_RAND_PERMUTATION // of the numbers below `range`, whose places have 2 `low` bits or one more; numbers: keys of the rounds
 } gni_random_kind;
 // Element i comes from Philox block `counter` + i / 4, word i % 4. Elements of two words (see
-// gni_random_pairs) come two from a block.
+// gni_random_pairs) come two from a block. An element of a distribution has a stream of its own, `counter` + i.
 typedef struct gni_random {
     gni_random_kind kind;
     uint64_t seed, counter;
     int64_t n;
     int64_t low;
     uint64_t range; // GNI_RAND_RANGE: low + [0, range). GNI_RAND_BELOW, of dtype bool: 2^24 times a number is below it
+    double numbers[GNI_D_COUNT];
     gni_operand out;
 } gni_random;
 
@@ -24452,6 +24496,388 @@ static bool gni_cpu_takes_attend(const gn_context *g, const void *job) {
     return a->q.dtype != GN_F64 && a->m > 0 && a->d > 0 && a->e > 0;
 }
 
+// >>cpu_random
+// Random numbers on the CPU: uniform and normal ones, ranges, distributions.
+
+typedef struct gni_random_job {
+    const gni_random *d;
+    const gni_random_isa *isa;
+    gni_convert_fn store; // of bool
+    char *out;
+    bool pairs; // an element is two words
+} gni_random_job;
+
+static uint64_t gni_mulhi64(uint64_t a, uint64_t b) {
+    uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
+    uint64_t mid = a1 * b0 + ((a0 * b0) >> 32), low = a0 * b1 + (mid & 0xffffffffu);
+    return a1 * b1 + (mid >> 32) + (low >> 32);
+}
+
+static uint64_t gni_random_pair(const uint32_t *w) { return (uint64_t)w[1] << 32 | w[0]; }
+
+static void gni_random_range(const gni_random_job *j, const uint32_t *w, char *to, int64_t n) {
+    const gni_random *d = j->d;
+    int64_t item = gni_item_size(d->out.dtype);
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t x = j->pairs ? gni_mulhi64(gni_random_pair(w + 2 * i), d->range)
+                              : ((uint64_t)w[i] * d->range) >> 32;
+        gni_put_int(d->out.dtype, to + i * item, (int64_t)((uint64_t)d->low + x));
+    }
+}
+
+// -log(u) for 0 < u <= 1: u = 2^k m with m near 1, log(m) as the series of 2 atanh((m - 1) / (m + 1)).
+static double gni_random_log(double u) {
+    uint64_t bits;
+    memcpy(&bits, &u, 8);
+    bits -= 0x3fe6a09e667f3bcdu; // sqrt(1/2)
+    int64_t k = (int64_t)bits >> 52;
+    bits = (bits & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu;
+    double m;
+    memcpy(&m, &bits, 8);
+    static const double odd[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
+                                 1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3};
+    double s = (m - 1.0) / (m + 1.0), z = s * s, p = 0.0;
+    for (int i = 0; i < 11; i++) p = (p + odd[i]) * z;
+    return -((double)k * GNI_LN2 + (s + s) * (p + 1.0));
+}
+
+// A normal pair is the two elements of a block (Box & Muller 1958): the angle is one of eight octants,
+// which are exchanges and signs, and 50 bits within it. Only + - * / and the square root: the same bits everywhere.
+static void gni_random_normal_pair(const uint32_t *w, double *n0, double *n1) {
+    uint64_t b = gni_random_pair(w + 2);
+    double u = 1.0 - (double)(gni_random_pair(w) >> 11) * 1.1102230246251565e-16;
+    double r = sqrt(2.0 * gni_random_log(u));
+    static const double sine[] = {1.0 / 272, 1.0 / 210, 1.0 / 156, 1.0 / 110,
+                                  1.0 / 72,  1.0 / 42,  1.0 / 20,  1.0 / 6};
+    static const double cosine[] = {1.0 / 240, 1.0 / 182, 1.0 / 132, 1.0 / 90,
+                                    1.0 / 56,  1.0 / 30,  1.0 / 12,  1.0 / 2};
+    double x = ((double)(b >> 11 & 0x3ffffffffffffu) + 0.5) * 6.9757369960172635e-16, z = x * x,
+           p = 0.0, q = 0.0;
+    for (int i = 0; i < 8; i++) {
+        p = (1.0 - p) * (z * sine[i]);
+        q = (1.0 - q) * (z * cosine[i]);
+    }
+    p = r * (x * (1.0 - p)); // sine
+    q = r * (1.0 - q);       // cosine
+    bool swap = (b >> 61 & 1) != 0;
+    *n0 = swap ? q : p;
+    *n1 = swap ? p : q;
+    if (b >> 63 != 0) *n0 = -*n0;
+    if ((b >> 62 & 1) != 0) *n1 = -*n1;
+}
+
+static void gni_random_doubles(const gni_random_job *j, const uint32_t *w, double *to, int64_t n) {
+    if (j->d->kind == GNI_RAND_UNIFORM) {
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (double)(gni_random_pair(w + 2 * i) >> 11) * 1.1102230246251565e-16;
+        return;
+    }
+    for (int64_t i = 0; i < n; i += 2) {
+        double n0, n1;
+        gni_random_normal_pair(w + 2 * i, &n0, &n1);
+        to[i] = n0;
+        if (i + 1 < n) to[i + 1] = n1;
+    }
+}
+
+// Uniform halves take the leading bits that they can hold, since rounding could give 1.
+static void gni_random_halves(const gni_random_job *j, const uint32_t *w, uint16_t *to, int64_t n) {
+    bool bf16 = j->d->out.dtype == GN_BF16;
+    for (int64_t i = 0; i < n; i++) {
+        float f;
+        memcpy(&f, &w[i], 4);
+        if (j->d->kind == GNI_RAND_UNIFORM)
+            f = bf16 ? (float)(w[i] >> 24) * 0.00390625f : (float)(w[i] >> 21) * 0.00048828125f;
+        to[i] = bf16 ? gni_f32_to_bf16(f) : gni_f32_to_f16(f);
+    }
+}
+
+enum { GNI_RANDOM_BLOCKS = 256 }; // Philox blocks made at once
+
+// 1 where the 24 bits of a uniform number are below `most`, which is at most 2^24, else 0.
+static void gni_random_below(uint32_t *w, int64_t blocks, uint32_t most) {
+    for (int64_t b = 0; b < blocks; b += 4)
+        for (int i = 0; i < 16; i++) w[4 * b + i] = ((w[4 * b + i] >> 8) - most) >> 31;
+}
+
+// Items are runs of GNI_RANDOM_BLOCKS blocks.
+static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_random_job *j = (const gni_random_job *)arg;
+    const gni_random *d = j->d;
+    int64_t per = j->pairs ? 2 : 4, item = gni_item_size(d->out.dtype);
+    uint32_t w[4 * GNI_RANDOM_BLOCKS + 4];
+    GNI_UNUSED(worker);
+    for (int64_t t = begin; t < end; t++) {
+        int64_t at = t * GNI_RANDOM_BLOCKS * per, n = GNI_MIN(d->n - at, GNI_RANDOM_BLOCKS * per);
+        int64_t blocks = (n - 1) / per + 1;
+        uint64_t first = d->counter + (uint64_t)t * GNI_RANDOM_BLOCKS;
+        char *to = j->out + at * item;
+        bool in_place = item == 4 && n % 4 == 0 && d->kind != GNI_RAND_RANGE;
+        void *made = in_place ? (void *)to : (void *)w;
+        bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind >= GNI_RAND_RANGE ||
+                     (item == 2 && d->kind == GNI_RAND_UNIFORM);
+        if (words)
+            j->isa->bits((uint32_t *)made, d->seed, first, blocks);
+        else if (d->kind == GNI_RAND_UNIFORM)
+            j->isa->uniform((float *)made, d->seed, first, blocks);
+        else
+            j->isa->normal((float *)made, d->seed, first, blocks);
+        if (in_place) continue;
+        if (d->kind == GNI_RAND_RANGE) {
+            gni_random_range(j, w, to, n);
+        } else if (d->kind == GNI_RAND_BELOW) {
+            gni_random_below(w, blocks, (uint32_t)d->range);
+            j->store(to, w, n);
+        } else if (item == 8) {
+            gni_random_doubles(j, w, (double *)(void *)to, n);
+        } else if (item == 2) {
+            gni_random_halves(j, w, (uint16_t *)(void *)to, n);
+        } else {
+            memcpy(to, w, (size_t)(n * 4));
+        }
+    }
+}
+
+// exp(x) for x between -700 and 700: 2^n and a series of what is left.
+static double gni_random_exp(double x) {
+    static const double part[] = {1.0 / 14, 1.0 / 13, 1.0 / 12, 1.0 / 11, 1.0 / 10, 1.0 / 9, 1.0 / 8,
+                                  1.0 / 7,  1.0 / 6,  1.0 / 5,  1.0 / 4,  1.0 / 3,  1.0 / 2, 1.0};
+    const double n = floor(x * 1.4426950408889634 + 0.5);
+    const double r = (x - n * 0.69314718036912382) - n * 1.9082149292705877e-10; // ln 2, of which 32 bits first
+    double p = 1.0, scale;
+    for (int i = 0; i < GNI_COUNT(part); i++) p = 1.0 + r * part[i] * p;
+    const uint64_t bits = (uint64_t)((int64_t)n + 1023) << 52;
+    memcpy(&scale, &bits, 8);
+    return p * scale;
+}
+
+// ---- distributions: an element's own words are Philox blocks of its counter with a third word that the common streams
+// leave at 0. What is returned takes + - * / and the square root alone: the same bits everywhere (draw.comp).
+
+enum { GNI_DRAW_RUN = 256 }; // elements of an item of work
+
+typedef struct gni_element_stream {
+    uint32_t counter[4], key[2], word[4];
+    int at;
+} gni_element_stream;
+
+static void gni_philox_block(const uint32_t *counter, const uint32_t *key, uint32_t *word) {
+    uint32_t c[4], k0 = key[0], k1 = key[1];
+    memcpy(c, counter, sizeof c);
+    for (int i = 0; i < 10; i++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
+        const uint64_t a = (uint64_t)c[0] * 0xd2511f53u, b = (uint64_t)c[2] * 0xcd9e8d57u;
+        const uint32_t w1 = c[1], w3 = c[3];
+        c[0] = (uint32_t)(b >> 32) ^ w1 ^ k0;
+        c[1] = (uint32_t)(b & 0xffffffffu);
+        c[2] = (uint32_t)(a >> 32) ^ w3 ^ k1;
+        c[3] = (uint32_t)(a & 0xffffffffu);
+    }
+    memcpy(word, c, sizeof c);
+}
+
+static gni_element_stream gni_element_of(uint64_t seed, uint64_t counter, uint32_t tag) {
+    gni_element_stream s;
+    memset(&s, 0, sizeof s);
+    s.counter[0] = (uint32_t)(counter & 0xffffffffu);
+    s.counter[1] = (uint32_t)(counter >> 32);
+    s.counter[3] = tag;
+    s.key[0] = (uint32_t)(seed & 0xffffffffu);
+    s.key[1] = (uint32_t)(seed >> 32);
+    s.at = 4;
+    return s;
+}
+
+static void gni_element_more(gni_element_stream *s) {
+    s->counter[2]++;
+    gni_philox_block(s->counter, s->key, s->word);
+    s->at = 0;
+}
+
+// In (0, 1].
+static double gni_element_uniform(gni_element_stream *s) {
+    if (s->at > 2) gni_element_more(s);
+    const uint64_t pair = gni_random_pair(s->word + s->at);
+    s->at += 2;
+    return 1.0 - (double)(pair >> 11) * 1.1102230246251565e-16;
+}
+
+static double gni_element_normal(gni_element_stream *s) {
+    double x, other;
+    gni_element_more(s);
+    gni_random_normal_pair(s->word, &x, &other);
+    s->at = 4;
+    return x;
+}
+
+static double gni_element_exponential(gni_element_stream *s) { return gni_random_log(gni_element_uniform(s)); }
+
+// Marsaglia & Tsang (2000) for a shape of 1 and more; *log_boost is to be added to the logarithm of what smaller ones have.
+static double gni_element_gamma(gni_element_stream *s, const double *p, double *log_boost) {
+    const double shape = p[GNI_D_GAMMA_SHAPE], d = p[GNI_D_GAMMA_D], c = p[GNI_D_GAMMA_C];
+    *log_boost = 0.0;
+    for (;;) {
+        const double x = gni_element_normal(s), u = 1.0 + c * x, v = u * u * u;
+        if (u <= 0.0) continue;
+        if (-gni_element_exponential(s) >= 0.5 * x * x + d * (1.0 - v - gni_random_log(v))) continue;
+        if (shape < 1.0) *log_boost = -gni_element_exponential(s) / shape;
+        return d * v;
+    }
+}
+
+// Hoermann, The transformed rejection method for generating Poisson random variables (1993); small means by products.
+static double gni_element_poisson(gni_element_stream *s, const double *p) {
+    double k = 0.0;
+    if (p[GNI_D_LEAST] > 0.0) {
+        for (double product = gni_element_uniform(s); product > p[GNI_D_LEAST]; product *= gni_element_uniform(s)) k += 1.0;
+        return k;
+    }
+    const double mean = p[GNI_D_MEAN], a = p[GNI_D_A], b = p[GNI_D_B];
+    for (;;) {
+        const double u = gni_element_uniform(s) - 0.5, v = gni_element_uniform(s), near_end = 0.5 - fabs(u);
+        if (near_end <= 0.0) continue;
+        k = floor((2.0 * a / near_end + b) * u + mean + 0.43);
+        if (near_end >= 0.07 && v <= p[GNI_D_TOP]) return k;
+        if (k < 0.0 || (near_end < 0.013 && v > near_end)) continue;
+        if (log(v * p[GNI_D_FACTOR] / (a / (near_end * near_end) + b)) <= k * p[GNI_D_LOG] - mean - gni_dlgamma(k + 1.0))
+            return k;
+    }
+}
+
+// Hoermann, The generation of binomial random variates (1993), BTRS; small means by the gaps between successes.
+static double gni_element_binomial(gni_element_stream *s, const double *p) {
+    const double n = p[GNI_D_TRIALS], mode = p[GNI_D_MODE], a = p[GNI_D_A], b = p[GNI_D_B];
+    double k = 0.0;
+    bool takes = false;
+    if (p[GNI_D_LEAST] > 0.0) {
+        double at = floor(gni_element_exponential(s) / p[GNI_D_LEAST]) + 1.0;
+        for (; at <= n; k += 1.0) at += floor(gni_element_exponential(s) / p[GNI_D_LEAST]) + 1.0;
+        takes = true;
+    }
+    while (!takes) {
+        const double u = gni_element_uniform(s) - 0.5, v = gni_element_uniform(s), near_end = 0.5 - fabs(u);
+        if (near_end <= 0.0) continue;
+        k = floor((2.0 * a / near_end + b) * u + p[GNI_D_MEAN] + 0.5);
+        if (k < 0.0 || k > n) continue;
+        takes = near_end >= 0.07 && v <= p[GNI_D_TOP];
+        takes = takes || log(v * p[GNI_D_FACTOR] / (a / (near_end * near_end) + b)) <=
+                             p[GNI_D_HEIGHT] - gni_dlgamma(k + 1.0) - gni_dlgamma(n - k + 1.0) + (k - mode) * p[GNI_D_LOG];
+    }
+    return p[GNI_D_SWAP] != 0.0 ? n - k : k;
+}
+
+typedef enum gni_truncated_way {
+    GNI_CUT_EVENLY, // rejected from even numbers, from exponential ones, from all normal ones
+    GNI_CUT_TAIL,
+    GNI_CUT_NORMAL,
+    GNI_CUT_POINT, // one number as far as the deviation's digits tell
+    GNI_CUT_FAR    // an exponential distribution but for rounding; not on a GPU
+} gni_truncated_way;
+
+// Robert, Simulation of truncated normal variables (1995).
+static double gni_element_truncated(gni_element_stream *s, const double *p) {
+    const double low = p[GNI_D_LOW], high = p[GNI_D_HIGH], rate = p[GNI_D_RATE], peak = p[GNI_D_PEAK];
+    const gni_truncated_way way = (gni_truncated_way)(int)p[GNI_D_WAY];
+    if (way == GNI_CUT_POINT) return low;
+    if (way == GNI_CUT_FAR) return low - log1p(expm1(-low * (high - low)) * (1.0 - gni_element_uniform(s))) / low;
+    for (;;) {
+        double x;
+        if (way == GNI_CUT_EVENLY) {
+            x = low + gni_element_uniform(s) * (high - low);
+            if (gni_element_exponential(s) < 0.5 * (x - peak) * (x + peak)) continue;
+        } else if (way == GNI_CUT_TAIL) {
+            x = low + gni_element_exponential(s) / rate;
+            if (gni_element_exponential(s) < 0.5 * (x - rate) * (x - rate)) continue;
+        } else {
+            x = gni_element_normal(s);
+        }
+        if (x >= low && x <= high) return x;
+    }
+}
+
+static double gni_element_draw(const gni_random *d, gni_element_stream *s) {
+    const double *p = d->numbers;
+    double boost = 0.0, more = 0.0, x, y;
+    switch (d->kind) {
+    case GNI_RAND_EXPONENTIAL: return p[GNI_D_SCALE] * gni_element_exponential(s);
+    case GNI_RAND_GAMMA:
+        x = gni_element_gamma(s, p, &boost);
+        return p[GNI_D_SCALE] * (boost == 0.0 ? x : boost < -700.0 ? 0.0 : x * gni_random_exp(boost));
+    case GNI_RAND_BETA: // by logarithms: both may be below the smallest number
+        x = gni_element_gamma(s, p, &boost);
+        y = gni_element_gamma(s, p + GNI_D_GAMMA_OTHER, &more);
+        more -= boost;
+        return more > 700.0 ? 0.0 : 1.0 / (1.0 + y / x * (more < -700.0 ? 0.0 : gni_random_exp(more)));
+    case GNI_RAND_POISSON: return gni_element_poisson(s, p);
+    case GNI_RAND_BINOMIAL: return gni_element_binomial(s, p);
+    default:
+        x = p[GNI_D_CENTER] + p[GNI_D_SPREAD] * gni_element_truncated(s, p);
+        return GNI_MAX(p[GNI_D_BOUND], GNI_MIN(x, p[GNI_D_BOUND + 1]));
+    }
+}
+
+// Number x of a permutation: rounds that exchange the halves of its bits as block ciphers do (Luby & Rackoff 1988), again where
+// the result is no number of it (Black & Rogaway 2002). What makes a half other is MurmurHash3's last step (Appleby).
+static uint64_t gni_random_place(const gni_random *d, uint64_t x) {
+    uint32_t half[2], mask[2], key[GNI_D_ROUNDS];
+    const int low = (int)d->low;
+    mask[0] = ((uint32_t)1 << low) - 1u;
+    mask[1] = (d->range - 1) >> (2 * low) == 0 ? mask[0] : 2u * mask[0] + 1u;
+    memcpy(key, d->numbers, sizeof key);
+    do {
+        half[0] = (uint32_t)x & mask[0];
+        half[1] = (uint32_t)(x >> low);
+        for (int i = 0; i < GNI_D_ROUNDS; i++) {
+            uint32_t h = half[i & 1] ^ key[i];
+            h = (h ^ h >> 16) * 0x85ebca6bu;
+            h = (h ^ h >> 13) * 0xc2b2ae35u;
+            half[~i & 1] ^= (h ^ h >> 16) & mask[~i & 1];
+        }
+        x = (uint64_t)half[1] << low | half[0];
+    } while (x >= d->range);
+    return x;
+}
+
+static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_random *d = (const gni_random *)arg;
+    char *out = gni_operand_data(&d->out);
+    GNI_UNUSED(worker);
+    for (int64_t i = begin * GNI_DRAW_RUN; i < GNI_MIN(end * GNI_DRAW_RUN, d->n); i++) {
+        if (d->kind == GNI_RAND_PERMUTATION) {
+            gni_put_int(d->out.dtype, out + i * gni_item_size(d->out.dtype), (int64_t)gni_random_place(d, d->counter + (uint64_t)i));
+            continue;
+        }
+        gni_element_stream s = gni_element_of(d->seed, d->counter + (uint64_t)i, 0);
+        gni_store_double(d->out.dtype, out, i, gni_element_draw(d, &s));
+    }
+}
+
+static bool gni_cpu_random(gn_context *g, const void *job) {
+    const gni_random *d = (const gni_random *)job;
+    gni_random_job j;
+    if (d->kind >= GNI_RAND_EXPONENTIAL) {
+        if (d->n > 0) gni_parallel(g->pool, (d->n - 1) / GNI_DRAW_RUN + 1, 4, gni_draw_task, (void *)(uintptr_t)d);
+        return true;
+    }
+    j.d = d;
+    j.isa = GNI_OF_ISA(g->isa, gni_random_table);
+    j.store = gni_cpu_isa_of(g->isa)->store[GN_BOOL];
+    j.out = gni_operand_data(&d->out);
+    j.pairs = gni_random_pairs(d);
+    int64_t run = GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
+    if (d->n > 0) gni_parallel(g->pool, (d->n - 1) / run + 1, 8, gni_random_task, &j);
+    return true;
+}
+
+static bool gni_cpu_takes_random(const gn_context *g, const void *job) {
+    GNI_UNUSED(g);
+    const gni_random *d = (const gni_random *)job;
+    const gn_dtype t = d->out.dtype;
+    if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
+    if (d->kind == GNI_RAND_BELOW) return t == GN_BOOL;
+    if (d->kind >= GNI_RAND_EXPONENTIAL) return gni_is_float(t) || gni_is_integer(t);
+    return d->kind == GNI_RAND_RANGE ? gni_is_integer(t) || t == GN_BOOL : gni_is_float(t);
+}
+
 // >>cpu_jobs
 // The other jobs on the CPU (softmax, take, random, matmul), and which of all jobs the CPU takes.
 
@@ -24843,160 +25269,6 @@ static bool gni_cpu_scatter(gn_context *g, const void *job) {
     if (work == 0) return true;
     gni_parallel(g->pool, d->at.outer * j.parts, GNI_MAX(GNI_GRAIN * j.parts / (work / d->at.outer + 1), 1),
                  gni_scatter_task, &j);
-    return true;
-}
-
-// ---- random
-
-typedef struct gni_random_job {
-    const gni_random *d;
-    const gni_random_isa *isa;
-    gni_convert_fn store; // of bool
-    char *out;
-    bool pairs; // an element is two words
-} gni_random_job;
-
-static uint64_t gni_mulhi64(uint64_t a, uint64_t b) {
-    uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
-    uint64_t mid = a1 * b0 + ((a0 * b0) >> 32), low = a0 * b1 + (mid & 0xffffffffu);
-    return a1 * b1 + (mid >> 32) + (low >> 32);
-}
-
-static uint64_t gni_random_pair(const uint32_t *w) { return (uint64_t)w[1] << 32 | w[0]; }
-
-static void gni_random_range(const gni_random_job *j, const uint32_t *w, char *to, int64_t n) {
-    const gni_random *d = j->d;
-    int64_t item = gni_item_size(d->out.dtype);
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t x = j->pairs ? gni_mulhi64(gni_random_pair(w + 2 * i), d->range)
-                              : ((uint64_t)w[i] * d->range) >> 32;
-        gni_put_int(d->out.dtype, to + i * item, (int64_t)((uint64_t)d->low + x));
-    }
-}
-
-// -log(u) for 0 < u <= 1: u = 2^k m with m near 1, log(m) as the series of 2 atanh((m - 1) / (m + 1)).
-static double gni_random_log(double u) {
-    uint64_t bits;
-    memcpy(&bits, &u, 8);
-    bits -= 0x3fe6a09e667f3bcdu; // sqrt(1/2)
-    int64_t k = (int64_t)bits >> 52;
-    bits = (bits & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu;
-    double m;
-    memcpy(&m, &bits, 8);
-    static const double odd[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
-                                 1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3};
-    double s = (m - 1.0) / (m + 1.0), z = s * s, p = 0.0;
-    for (int i = 0; i < 11; i++) p = (p + odd[i]) * z;
-    return -((double)k * GNI_LN2 + (s + s) * (p + 1.0));
-}
-
-// A normal pair is the two elements of a block (Box & Muller 1958): the angle is one of eight octants,
-// which are exchanges and signs, and 50 bits within it. Only + - * / and the square root: the same bits everywhere.
-static void gni_random_normal_pair(const uint32_t *w, double *n0, double *n1) {
-    uint64_t b = gni_random_pair(w + 2);
-    double u = 1.0 - (double)(gni_random_pair(w) >> 11) * 1.1102230246251565e-16;
-    double r = sqrt(2.0 * gni_random_log(u));
-    static const double sine[] = {1.0 / 272, 1.0 / 210, 1.0 / 156, 1.0 / 110,
-                                  1.0 / 72,  1.0 / 42,  1.0 / 20,  1.0 / 6};
-    static const double cosine[] = {1.0 / 240, 1.0 / 182, 1.0 / 132, 1.0 / 90,
-                                    1.0 / 56,  1.0 / 30,  1.0 / 12,  1.0 / 2};
-    double x = ((double)(b >> 11 & 0x3ffffffffffffu) + 0.5) * 6.9757369960172635e-16, z = x * x,
-           p = 0.0, q = 0.0;
-    for (int i = 0; i < 8; i++) {
-        p = (1.0 - p) * (z * sine[i]);
-        q = (1.0 - q) * (z * cosine[i]);
-    }
-    p = r * (x * (1.0 - p)); // sine
-    q = r * (1.0 - q);       // cosine
-    bool swap = (b >> 61 & 1) != 0;
-    *n0 = swap ? q : p;
-    *n1 = swap ? p : q;
-    if (b >> 63 != 0) *n0 = -*n0;
-    if ((b >> 62 & 1) != 0) *n1 = -*n1;
-}
-
-static void gni_random_doubles(const gni_random_job *j, const uint32_t *w, double *to, int64_t n) {
-    if (j->d->kind == GNI_RAND_UNIFORM) {
-        for (int64_t i = 0; i < n; i++)
-            to[i] = (double)(gni_random_pair(w + 2 * i) >> 11) * 1.1102230246251565e-16;
-        return;
-    }
-    for (int64_t i = 0; i < n; i += 2) {
-        double n0, n1;
-        gni_random_normal_pair(w + 2 * i, &n0, &n1);
-        to[i] = n0;
-        if (i + 1 < n) to[i + 1] = n1;
-    }
-}
-
-// Uniform halves take the leading bits that they can hold, since rounding could give 1.
-static void gni_random_halves(const gni_random_job *j, const uint32_t *w, uint16_t *to, int64_t n) {
-    bool bf16 = j->d->out.dtype == GN_BF16;
-    for (int64_t i = 0; i < n; i++) {
-        float f;
-        memcpy(&f, &w[i], 4);
-        if (j->d->kind == GNI_RAND_UNIFORM)
-            f = bf16 ? (float)(w[i] >> 24) * 0.00390625f : (float)(w[i] >> 21) * 0.00048828125f;
-        to[i] = bf16 ? gni_f32_to_bf16(f) : gni_f32_to_f16(f);
-    }
-}
-
-enum { GNI_RANDOM_BLOCKS = 256 }; // Philox blocks made at once
-
-// 1 where the 24 bits of a uniform number are below `most`, which is at most 2^24, else 0.
-static void gni_random_below(uint32_t *w, int64_t blocks, uint32_t most) {
-    for (int64_t b = 0; b < blocks; b += 4)
-        for (int i = 0; i < 16; i++) w[4 * b + i] = ((w[4 * b + i] >> 8) - most) >> 31;
-}
-
-// Items are runs of GNI_RANDOM_BLOCKS blocks.
-static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_random_job *j = (const gni_random_job *)arg;
-    const gni_random *d = j->d;
-    int64_t per = j->pairs ? 2 : 4, item = gni_item_size(d->out.dtype);
-    uint32_t w[4 * GNI_RANDOM_BLOCKS + 4];
-    GNI_UNUSED(worker);
-    for (int64_t t = begin; t < end; t++) {
-        int64_t at = t * GNI_RANDOM_BLOCKS * per, n = GNI_MIN(d->n - at, GNI_RANDOM_BLOCKS * per);
-        int64_t blocks = (n - 1) / per + 1;
-        uint64_t first = d->counter + (uint64_t)t * GNI_RANDOM_BLOCKS;
-        char *to = j->out + at * item;
-        bool in_place = item == 4 && n % 4 == 0 && d->kind != GNI_RAND_RANGE;
-        void *made = in_place ? (void *)to : (void *)w;
-        bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind >= GNI_RAND_RANGE ||
-                     (item == 2 && d->kind == GNI_RAND_UNIFORM);
-        if (words)
-            j->isa->bits((uint32_t *)made, d->seed, first, blocks);
-        else if (d->kind == GNI_RAND_UNIFORM)
-            j->isa->uniform((float *)made, d->seed, first, blocks);
-        else
-            j->isa->normal((float *)made, d->seed, first, blocks);
-        if (in_place) continue;
-        if (d->kind == GNI_RAND_RANGE) {
-            gni_random_range(j, w, to, n);
-        } else if (d->kind == GNI_RAND_BELOW) {
-            gni_random_below(w, blocks, (uint32_t)d->range);
-            j->store(to, w, n);
-        } else if (item == 8) {
-            gni_random_doubles(j, w, (double *)(void *)to, n);
-        } else if (item == 2) {
-            gni_random_halves(j, w, (uint16_t *)(void *)to, n);
-        } else {
-            memcpy(to, w, (size_t)(n * 4));
-        }
-    }
-}
-
-static bool gni_cpu_random(gn_context *g, const void *job) {
-    const gni_random *d = (const gni_random *)job;
-    gni_random_job j;
-    j.d = d;
-    j.isa = GNI_OF_ISA(g->isa, gni_random_table);
-    j.store = gni_cpu_isa_of(g->isa)->store[GN_BOOL];
-    j.out = gni_operand_data(&d->out);
-    j.pairs = gni_random_pairs(d);
-    int64_t run = GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
-    if (d->n > 0) gni_parallel(g->pool, (d->n - 1) / run + 1, 8, gni_random_task, &j);
     return true;
 }
 
@@ -25422,15 +25694,6 @@ static bool gni_cpu_takes_take(const gn_context *g, const void *job) {
     GNI_UNUSED(g);
     const gn_dtype t = ((const gni_take *)job)->index.dtype;
     return t == GN_I32 || t == GN_I64 || t == GN_U32; // others are converted
-}
-
-static bool gni_cpu_takes_random(const gn_context *g, const void *job) {
-    GNI_UNUSED(g);
-    const gni_random *d = (const gni_random *)job;
-    const gn_dtype t = d->out.dtype;
-    if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
-    if (d->kind == GNI_RAND_BELOW) return t == GN_BOOL;
-    return d->kind == GNI_RAND_RANGE ? gni_is_integer(t) || t == GN_BOOL : gni_is_float(t);
 }
 
 GNI_OS_BEGIN
@@ -34599,7 +34862,7 @@ static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int 
 static bool gni_job_program_ok(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     if (!gni_job_enough_places(gpu, p, extra_buffers)) return false;
     for (int i = 0; i < p->n_insn; i++)
-        if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
+        if (!p->wide && GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
     if (p->wide) {
         if (!gpu->caps.int64 || !gpu->caps.float64) return false;
         if ((gpu->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION) && gni_job_has_functions(p)) return false;
@@ -35447,7 +35710,20 @@ static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
 
 // ---- random
 
-static bool gni_job_random_ok(const gni_random *r) {
+// What takes float64 or int64, which draw.comp has.
+static bool gni_job_is_draw(const gni_random *r) {
+    if (r->kind >= GNI_RAND_EXPONENTIAL) return true;
+    const gn_dtype t = r->out.dtype;
+    return t == GN_F64 || (r->kind == GNI_RAND_RANGE && (t == GN_I64 || t == GN_U64));
+}
+
+static bool gni_job_random_ok(const gni_gpu *gpu, const gni_random *r) {
+    if (gni_job_is_draw(r)) {
+        if (!gpu->caps.addresses || !gpu->caps.float64 || !gpu->caps.int64) return false;
+        if (r->kind == GNI_RAND_TRUNCATED && r->numbers[GNI_D_WAY] > (double)GNI_CUT_NORMAL) return false;
+        if (r->kind == GNI_RAND_PERMUTATION) return gn_dtype_size(r->out.dtype) >= 4;
+        return r->kind < GNI_RAND_EXPONENTIAL || r->out.dtype == GN_F32 || r->out.dtype == GN_F64;
+    }
     bool real = r->kind == GNI_RAND_UNIFORM || r->kind == GNI_RAND_NORMAL;
     if (real) return r->out.dtype == GN_F32 || gni_job_is_half(r->out.dtype);
     if (r->kind == GNI_RAND_BELOW) return r->out.dtype == GN_BOOL;
@@ -35466,7 +35742,7 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
         if (r->n < 8) return false;
         part.n = r->n / 2 / 4 * 4;
         if (!gni_job_random(gpu, &part)) return false;
-        part.counter += (uint64_t)part.n / (gni_random_pairs(r) ? 2 : 4);
+        part.counter += (uint64_t)part.n / (r->kind >= GNI_RAND_EXPONENTIAL ? 1 : gni_random_pairs(r) ? 2 : 4);
         part.out.offset += part.n;
         part.n = r->n - part.n;
         return gni_job_random(gpu, &part);
@@ -35482,12 +35758,19 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
     c.param[GNI_P_RANDOM_LOW] = (uint32_t)r->low;
     c.param[GNI_P_RANDOM_RANGE] = (uint32_t)r->range;
     c.generic.module = GNI_MODULE_random;
+    if (gni_job_is_draw(r)) {
+        c.n_param = GNI_P_DRAW_WORDS;
+        memcpy(&c.param[GNI_P_DRAW_LOW], &r->low, 8);
+        memcpy(&c.param[GNI_P_DRAW_RANGE], &r->range, 8);
+        memcpy(&c.param[GNI_P_DRAW_NUMBERS], r->numbers, sizeof r->numbers);
+        c.generic.module = GNI_MODULE_draw;
+    }
     c.generic.n_spec = GNI_S_RANDOM_SPECS;
     c.generic.spec[GNI_S_RANDOM_KIND] = (uint32_t)r->kind;
     c.generic.spec[GNI_S_RANDOM_PAIRS] = gni_random_pairs(r);
     c.generic.spec[GNI_S_RANDOM_DTYPE] = (uint32_t)r->out.dtype;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
-                            gni_job_ceil(r->n, 4096), 1, 1);
+                            gni_job_ceil(r->n, gni_job_is_draw(r) ? 512 : 4096), 1, 1);
 }
 
 #endif // GNI_GPU
@@ -39389,7 +39672,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_SCATTER: return gni_job_scatter_ok(gpu, (const gni_scatter *)job);
     case GNI_JOB_KEEP: return gni_job_keep_ok(gpu, (const gni_keep *)job);
     case GNI_JOB_ATTEND: return gni_job_attend_ok(gpu, (const gni_attend_job *)job);
-    case GNI_JOB_RANDOM: return gni_job_random_ok((const gni_random *)job);
+    case GNI_JOB_RANDOM: return gni_job_random_ok(gpu, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
 #endif
@@ -39578,6 +39861,16 @@ static void gni_record_op(gn_context *g, gn_array *y, const char *fn, gni_op op,
     node->real[0] = konst;
 }
 
+// Rare functions of shorter floats where a GPU has float64: its kernels have them in that. In the caller's scope.
+static gn_array *gni_rare_by_doubles(gn_context *g, const char *fn, gni_op op, gn_array *a, gn_dtype t) {
+    g->no_grad++;
+    gn_array *wide = gn_cast(a, GN_F64), *y = NULL;
+    if (wide != NULL) y = gn_cast(gni_adopt(g, gni_apply(g, fn, op, GN_F64, GN_F64, &wide, NULL, 1)), t);
+    g->no_grad--;
+    gni_record_op(g, y, fn, op, &a, 1, 0, 0.0);
+    return y;
+}
+
 static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
@@ -39589,6 +39882,10 @@ static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     gn_dtype t = a->dtype;
     // Ranges of ops are in the order of the op table.
     if ((op <= GNI_OP_SOFTPLUS || op >= GNI_OP_ERFC) && !gni_is_float(t)) t = GN_F32;
+    if (op >= GNI_OP_ERFC && t != GN_F64 && g->gpu != NULL && g->gpu->caps.float64 && g->gpu->caps.int64) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_rare_by_doubles(g, fn, op, a, t));
+    }
     bool truth = op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT;
     if (a->dtype == GN_BOOL && op == GNI_OP_NEG)
         gni_fail(g, GN_ERROR_DTYPE, "%s: bool has no negative; use gn_logical_not", fn);
@@ -51647,268 +51944,136 @@ GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double 
     return gni_end_scope(g, y);
 }
 
-// ---- distributions: numbers of the CPU, by element
+// ---- distributions
 
-typedef enum gni_distribution {
-    GNI_EXPONENTIAL, // p: scale
-    GNI_GAMMA,       // shape, scale
-    GNI_BETA,        // a, b
-    GNI_POISSON,     // mean
-    GNI_BINOMIAL,    // number of trials, probability
-    GNI_TRUNCATED    // bounds of a standard normal number, mean, deviation
-} gni_distribution;
-
-typedef struct gni_distribution_job {
-    gni_distribution kind;
-    double p[4];
-    gn_dtype t;
-    char *out;
-    int64_t n;
-    uint64_t seed, counter;
-} gni_distribution_job;
-
-enum { GNI_DISTRIBUTION_RUN = 256 }; // elements of an item of work
-
-// An element's own words: Philox blocks of its counter with a third word that the common streams leave at 0.
-typedef struct gni_element_stream {
-    uint32_t counter[4], key[2], word[4];
-    int at;
-} gni_element_stream;
-
-static void gni_philox_block(const uint32_t *counter, const uint32_t *key, uint32_t *word) {
-    uint32_t c[4], k0 = key[0], k1 = key[1];
-    memcpy(c, counter, sizeof c);
-    for (int i = 0; i < 10; i++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
-        const uint64_t a = (uint64_t)c[0] * 0xd2511f53u, b = (uint64_t)c[2] * 0xcd9e8d57u;
-        const uint32_t w1 = c[1], w3 = c[3];
-        c[0] = (uint32_t)(b >> 32) ^ w1 ^ k0;
-        c[1] = (uint32_t)(b & 0xffffffffu);
-        c[2] = (uint32_t)(a >> 32) ^ w3 ^ k1;
-        c[3] = (uint32_t)(a & 0xffffffffu);
-    }
-    memcpy(word, c, sizeof c);
-}
-
-static gni_element_stream gni_element_of(uint64_t seed, uint64_t counter, uint32_t tag) {
-    gni_element_stream s;
-    memset(&s, 0, sizeof s);
-    s.counter[0] = (uint32_t)(counter & 0xffffffffu);
-    s.counter[1] = (uint32_t)(counter >> 32);
-    s.counter[3] = tag;
-    s.key[0] = (uint32_t)(seed & 0xffffffffu);
-    s.key[1] = (uint32_t)(seed >> 32);
-    s.at = 4;
-    return s;
-}
-
-static void gni_element_more(gni_element_stream *s) {
-    s->counter[2]++;
-    gni_philox_block(s->counter, s->key, s->word);
-    s->at = 0;
-}
-
-// In (0, 1].
-static double gni_element_uniform(gni_element_stream *s) {
-    if (s->at > 2) gni_element_more(s);
-    const uint64_t pair = gni_random_pair(s->word + s->at);
-    s->at += 2;
-    return 1.0 - (double)(pair >> 11) * 1.1102230246251565e-16;
-}
-
-static double gni_element_normal(gni_element_stream *s) {
-    double x, other;
-    gni_element_more(s);
-    gni_random_normal_pair(s->word, &x, &other);
-    s->at = 4;
-    return x;
-}
-
-static double gni_element_exponential(gni_element_stream *s) { return gni_random_log(gni_element_uniform(s)); }
-
-// Marsaglia & Tsang (2000) for a shape of 1 and more; *log_boost is to be added to the logarithm of what smaller ones have.
-static double gni_element_gamma(gni_element_stream *s, double shape, double *log_boost) {
-    const double a = shape < 1.0 ? shape + 1.0 : shape, d = a - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
-    *log_boost = 0.0;
-    for (;;) {
-        const double x = gni_element_normal(s), u = 1.0 + c * x, v = u * u * u;
-        if (u <= 0.0) continue;
-        if (-gni_element_exponential(s) >= 0.5 * x * x + d * (1.0 - v - gni_random_log(v))) continue;
-        if (shape < 1.0) *log_boost = -gni_element_exponential(s) / shape;
-        return d * v;
-    }
-}
-
-// Hoermann, The transformed rejection method for generating Poisson random variables (1993); small means by products.
-static double gni_element_poisson(gni_element_stream *s, double mean) {
-    double k = 0.0;
-    if (mean < 10.0) {
-        const double least = exp(-mean);
-        for (double product = gni_element_uniform(s); product > least; product *= gni_element_uniform(s)) k += 1.0;
-        return k;
-    }
-    const double b = 0.931 + 2.53 * sqrt(mean), a = -0.059 + 0.02483 * b, log_mean = log(mean);
-    const double inverse = 1.1239 + 1.1328 / (b - 3.4), most = 0.9277 - 3.6224 / (b - 2.0);
-    for (;;) {
-        const double u = gni_element_uniform(s) - 0.5, v = gni_element_uniform(s), near_end = 0.5 - fabs(u);
-        if (near_end <= 0.0) continue;
-        k = floor((2.0 * a / near_end + b) * u + mean + 0.43);
-        if (near_end >= 0.07 && v <= most) return k;
-        if (k < 0.0 || (near_end < 0.013 && v > near_end)) continue;
-        if (log(v * inverse / (a / (near_end * near_end) + b)) <= k * log_mean - mean - gni_dlgamma(k + 1.0)) return k;
-    }
-}
-
-// Hoermann, The generation of binomial random variates (1993), BTRS; small means by the gaps between successes.
-static double gni_element_binomial(gni_element_stream *s, double n, double p) {
-    const bool swap = p > 0.5;
-    const double q = swap ? p : 1.0 - p;
-    double k = 0.0;
-    p = swap ? 1.0 - p : p;
-    if (p == 0.0 || n == 0.0) return swap ? n : 0.0;
-    if (n * p < 10.0) {
-        const double log_q = -log1p(-p);
-        for (double at = 0.0;; k += 1.0) {
-            at += floor(gni_element_exponential(s) / log_q) + 1.0;
-            if (at > n) return swap ? n - k : k;
-        }
-    }
-    const double spread = sqrt(n * p * q), b = 1.15 + 2.53 * spread, a = -0.0873 + 0.0248 * b + 0.01 * p;
-    const double alpha = (2.83 + 5.1 / b) * spread, most = 0.92 - 4.2 / b, mode = floor((n + 1.0) * p);
-    const double height = gni_dlgamma(mode + 1.0) + gni_dlgamma(n - mode + 1.0), odds = log(p / q);
-    for (;;) {
-        const double u = gni_element_uniform(s) - 0.5, v = gni_element_uniform(s), near_end = 0.5 - fabs(u);
-        if (near_end <= 0.0) continue;
-        k = floor((2.0 * a / near_end + b) * u + n * p + 0.5);
-        if (k < 0.0 || k > n) continue;
-        bool takes = near_end >= 0.07 && v <= most;
-        takes = takes || log(v * alpha / (a / (near_end * near_end) + b)) <=
-                             height - gni_dlgamma(k + 1.0) - gni_dlgamma(n - k + 1.0) + (k - mode) * odds;
-        if (takes) return swap ? n - k : k;
-    }
-}
-
-// Robert, Simulation of truncated normal variables (1995).
-static double gni_element_truncated(gni_element_stream *s, double low, double high) {
-    if (low >= high) return low; // one number as far as the deviation's digits tell
-    if (high <= 0.0) return -gni_element_truncated(s, -high, -low);
-    if (low > 1e7) { // an exponential distribution but for rounding
-        const double cut = -expm1(-low * (high - low));
-        return low - log1p(-cut * (1.0 - gni_element_uniform(s))) / low;
-    }
-    const double peak = low > 0.0 ? low : 0.0, rate = 0.5 * (low + sqrt(low * low + 4.0));
-    const bool even = high - low < (low > 0.0 ? 1.0 / rate : 2.5); // evenly, or else from a distribution with tails
-    for (;;) {
-        double x;
-        if (even) {
-            x = low + gni_element_uniform(s) * (high - low);
-            if (gni_element_exponential(s) < 0.5 * (x - peak) * (x + peak)) continue;
-        } else if (low > 0.0) {
-            x = low + gni_element_exponential(s) / rate;
-            if (gni_element_exponential(s) < 0.5 * (x - rate) * (x - rate)) continue;
-        } else {
-            x = gni_element_normal(s);
-        }
-        if (x >= low && x <= high) return x;
-    }
-}
-
-static double gni_element_draw(const gni_distribution_job *j, gni_element_stream *s) {
-    const double *p = j->p;
-    double boost = 0.0, more = 0.0, x, y;
-    switch (j->kind) {
-    case GNI_EXPONENTIAL: return p[0] * gni_element_exponential(s);
-    case GNI_GAMMA:
-        x = gni_element_gamma(s, p[0], &boost);
-        return p[1] * (boost == 0.0 ? x : x * exp(boost));
-    case GNI_BETA: // by logarithms: both may be below the smallest number
-        x = gni_element_gamma(s, p[0], &boost);
-        y = gni_element_gamma(s, p[1], &more);
-        return 1.0 / (1.0 + y / x * exp(more - boost));
-    case GNI_POISSON: return gni_element_poisson(s, p[0]);
-    case GNI_BINOMIAL: return gni_element_binomial(s, p[0], p[1]);
-    default:
-        x = p[2] + p[3] * gni_element_truncated(s, (p[0] - p[2]) / p[3], (p[1] - p[2]) / p[3]);
-        return GNI_MAX(p[0], GNI_MIN(x, p[1]));
-    }
-}
-
-static void gni_distribution_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_distribution_job *j = (const gni_distribution_job *)arg;
-    GNI_UNUSED(worker);
-    for (int64_t i = begin * GNI_DISTRIBUTION_RUN; i < GNI_MIN(end * GNI_DISTRIBUTION_RUN, j->n); i++) {
-        gni_element_stream s = gni_element_of(j->seed, j->counter + (uint64_t)i, 0);
-        gni_store_double(j->t, j->out, i, gni_element_draw(j, &s));
-    }
-}
-
-// `wrong`: what is wrong with the parameters, or NULL.
-static gn_array *gni_distributed(const char *fn, gn_context *g, gn_dtype t, const gn_shape *s, gni_distribution kind,
-                                 const double *p, const char *wrong) {
+// One number from each element's own stream. `wrong`: what is wrong with the parameters p, or NULL.
+static gn_array *gni_distributed(const char *fn, gn_context *g, gn_dtype t, const gn_shape *s, gni_random *job,
+                                 const char *wrong, double p0, double p1) {
     if (!gni_begin_context(fn, g)) return NULL;
-    const bool counts = kind == GNI_POISSON || kind == GNI_BINOMIAL;
-    gni_distribution_job j;
-    memset(&j, 0, sizeof j);
-    void *data = NULL;
+    const bool counts = job->kind == GNI_RAND_POISSON || job->kind == GNI_RAND_BINOMIAL;
+    // A GPU makes floats of 32 and 64 bits.
+    const gn_dtype made = g->gpu == NULL || t == GN_F32 || !g->gpu->caps.float64 ? t : GN_F64;
     gn_array *y = NULL;
     if (!gni_shape_ok(g, fn, t, s)) return gni_end(g, NULL);
+    gn_scope_begin(g);
     if (wrong != NULL)
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s (%g, %g)", fn, wrong, p[0], p[1]);
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s (%g, %g)", fn, wrong, p0, p1);
     else if (counts && !gni_is_float(t) && !gni_is_integer(t))
         gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither a float nor an integer dtype", fn, gn_dtype_name(t));
-    else if (counts || gni_need_float(g, fn, t))
-        y = gni_array_filled(g, fn, t, s, &data);
-    if (y == NULL) return gni_end(g, NULL);
-    j.kind = kind;
-    memcpy(j.p, p, sizeof j.p);
-    j.t = t;
-    j.out = (char *)data;
-    j.n = gni_elements(s);
-    j.seed = g->seed;
-    j.counter = g->counter;
-    g->counter += (uint64_t)j.n;
-    if (j.n > 0) gni_parallel(g->pool, (j.n - 1) / GNI_DISTRIBUTION_RUN + 1, 4, gni_distribution_task, &j);
-    return gni_end(g, y);
+    else if (counts || gni_need_float(g, fn, t)) {
+        job->seed = g->seed;
+        job->counter = g->counter;
+        y = gni_adopt(g, gni_random_at(g, fn, made, s, job));
+        g->counter += (uint64_t)job->n;
+        if (made != t) y = gn_cast(y, t);
+    }
+    return gni_end_scope(g, y);
 }
 
 static bool gni_is_positive(double x) { return x > 0.0 && x < GNI_INF; }
 
+static gni_random gni_random_of(gni_random_kind kind) {
+    gni_random job;
+    memset(&job, 0, sizeof job);
+    job.kind = kind;
+    job.numbers[GNI_D_SCALE] = 1.0;
+    return job;
+}
+
+static void gni_gamma_numbers(double *p, double shape) {
+    const double a = shape < 1.0 ? shape + 1.0 : shape;
+    p[GNI_D_GAMMA_SHAPE] = shape;
+    p[GNI_D_GAMMA_D] = a - 1.0 / 3.0;
+    p[GNI_D_GAMMA_C] = 1.0 / sqrt(9.0 * p[GNI_D_GAMMA_D]);
+}
+
 GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale) {
-    const double p[4] = {scale, 0.0, 0.0, 0.0};
+    gni_random job = gni_random_of(GNI_RAND_EXPONENTIAL);
     const bool ok = scale == 0.0 || gni_is_positive(scale);
-    return gni_distributed("gn_exponential", g, t, &s, GNI_EXPONENTIAL, p, ok ? NULL : "the scale is no number from 0 on");
+    job.numbers[GNI_D_SCALE] = scale;
+    return gni_distributed("gn_exponential", g, t, &s, &job, ok ? NULL : "the scale is no number from 0 on", scale, 0.0);
 }
 
 GPUNUM_API gn_array *gn_gamma(gn_context *g, gn_dtype t, gn_shape s, double shape, double scale) {
-    const double p[4] = {shape, scale, 0.0, 0.0};
+    gni_random job = gni_random_of(GNI_RAND_GAMMA);
     const bool ok = gni_is_positive(shape) && gni_is_positive(scale);
-    return gni_distributed("gn_gamma", g, t, &s, GNI_GAMMA, p, ok ? NULL : "shape and scale are not both above 0");
+    gni_gamma_numbers(job.numbers, shape);
+    job.numbers[GNI_D_SCALE] = scale;
+    return gni_distributed("gn_gamma", g, t, &s, &job, ok ? NULL : "shape and scale are not both above 0", shape, scale);
 }
 
 GPUNUM_API gn_array *gn_beta(gn_context *g, gn_dtype t, gn_shape s, double a, double b) {
-    const double p[4] = {a, b, 0.0, 0.0};
+    gni_random job = gni_random_of(GNI_RAND_BETA);
     const bool ok = gni_is_positive(a) && gni_is_positive(b);
-    return gni_distributed("gn_beta", g, t, &s, GNI_BETA, p, ok ? NULL : "a and b are not both above 0");
+    gni_gamma_numbers(job.numbers, a);
+    gni_gamma_numbers(job.numbers + GNI_D_GAMMA_OTHER, b);
+    return gni_distributed("gn_beta", g, t, &s, &job, ok ? NULL : "a and b are not both above 0", a, b);
 }
 
 GPUNUM_API gn_array *gn_poisson(gn_context *g, gn_dtype t, gn_shape s, double mean) {
-    const double p[4] = {mean, 0.0, 0.0, 0.0};
+    gni_random job = gni_random_of(GNI_RAND_POISSON);
+    double *p = job.numbers;
     const bool ok = mean >= 0.0 && mean <= 1e12;
-    return gni_distributed("gn_poisson", g, t, &s, GNI_POISSON, p, ok ? NULL : "the mean is not between 0 and 1e12");
+    if (ok && mean < 10.0) {
+        p[GNI_D_LEAST] = exp(-mean);
+    } else if (ok) {
+        p[GNI_D_MEAN] = mean;
+        p[GNI_D_B] = 0.931 + 2.53 * sqrt(mean);
+        p[GNI_D_A] = -0.059 + 0.02483 * p[GNI_D_B];
+        p[GNI_D_LOG] = log(mean);
+        p[GNI_D_FACTOR] = 1.1239 + 1.1328 / (p[GNI_D_B] - 3.4);
+        p[GNI_D_TOP] = 0.9277 - 3.6224 / (p[GNI_D_B] - 2.0);
+    }
+    return gni_distributed("gn_poisson", g, t, &s, &job, ok ? NULL : "the mean is not between 0 and 1e12", mean, 0.0);
 }
 
 GPUNUM_API gn_array *gn_binomial(gn_context *g, gn_dtype t, gn_shape s, int64_t n, double p) {
-    const double q[4] = {(double)n, p, 0.0, 0.0};
+    gni_random job = gni_random_of(GNI_RAND_BINOMIAL);
+    double *v = job.numbers;
     const bool ok = n >= 0 && n <= 1000000000000 && p >= 0.0 && p <= 1.0;
-    return gni_distributed("gn_binomial", g, t, &s, GNI_BINOMIAL, q,
-                           ok ? NULL : "n is not from 0 to 1e12 or p not from 0 to 1");
+    const double few = p > 0.5 ? 1.0 - p : p, many = p > 0.5 ? p : 1.0 - p, size = (double)n, mean = size * few;
+    v[GNI_D_TRIALS] = size;
+    v[GNI_D_SWAP] = p > 0.5;
+    if (ok && mean < 10.0) {
+        // Of none a gap ends beyond all trials.
+        v[GNI_D_LEAST] = mean == 0.0 ? 1e-300 : -log1p(-few);
+    } else if (ok) {
+        const double spread = sqrt(mean * many);
+        v[GNI_D_MEAN] = mean;
+        v[GNI_D_B] = 1.15 + 2.53 * spread;
+        v[GNI_D_A] = -0.0873 + 0.0248 * v[GNI_D_B] + 0.01 * few;
+        v[GNI_D_FACTOR] = (2.83 + 5.1 / v[GNI_D_B]) * spread;
+        v[GNI_D_TOP] = 0.92 - 4.2 / v[GNI_D_B];
+        v[GNI_D_MODE] = floor((size + 1.0) * few);
+        v[GNI_D_HEIGHT] = gni_dlgamma(v[GNI_D_MODE] + 1.0) + gni_dlgamma(size - v[GNI_D_MODE] + 1.0);
+        v[GNI_D_LOG] = log(few / many);
+    }
+    return gni_distributed("gn_binomial", g, t, &s, &job, ok ? NULL : "n is not from 0 to 1e12 or p not from 0 to 1",
+                           size, p);
 }
 
 GPUNUM_API gn_array *gn_truncated_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation, double low,
                                          double high) {
-    const double p[4] = {low, high, mean, deviation};
-    const bool ok = gni_is_positive(deviation) && fabs(mean) < GNI_INF && low < high;
-    return gni_distributed("gn_truncated_normal", g, t, &s, GNI_TRUNCATED, p,
-                           ok ? NULL : "the deviation is not above 0 or low not below high");
+    gni_random job = gni_random_of(GNI_RAND_TRUNCATED);
+    double *p = job.numbers, from = (low - mean) / deviation, to = (high - mean) / deviation;
+    const bool ok = gni_is_positive(deviation) && fabs(mean) < GNI_INF && low < high, below = to <= 0.0;
+    gni_truncated_way way = from >= to ? GNI_CUT_POINT : GNI_CUT_NORMAL;
+    p[GNI_D_SPREAD] = below && way != GNI_CUT_POINT ? -deviation : deviation;
+    p[GNI_D_LOW] = below && way != GNI_CUT_POINT ? -to : from;
+    p[GNI_D_HIGH] = below ? -from : to;
+    from = p[GNI_D_LOW];
+    to = p[GNI_D_HIGH];
+    p[GNI_D_CENTER] = mean;
+    p[GNI_D_BOUND] = low;
+    p[GNI_D_BOUND + 1] = high;
+    p[GNI_D_PEAK] = from > 0.0 ? from : 0.0;
+    p[GNI_D_RATE] = 0.5 * (from + sqrt(from * from + 4.0));
+    if (way != GNI_CUT_POINT && from > 1e7) way = GNI_CUT_FAR;
+    else if (way != GNI_CUT_POINT && to - from < (from > 0.0 ? 1.0 / p[GNI_D_RATE] : 2.5)) way = GNI_CUT_EVENLY;
+    else if (way != GNI_CUT_POINT && from > 0.0) way = GNI_CUT_TAIL;
+    p[GNI_D_WAY] = (double)way;
+    return gni_distributed("gn_truncated_normal", g, t, &s, &job,
+                           ok ? NULL : "the deviation is not above 0 or low not below high", low, high);
 }
 
 GPUNUM_API uint64_t gn_seed_split(gn_context *g) {
@@ -51921,7 +52086,10 @@ GPUNUM_API uint64_t gn_seed_split(gn_context *g) {
 
 // ---- permutations
 
-enum { GNI_DRAWS = 4096 };
+enum {
+    GNI_DRAWS = 4096,
+    GNI_SHUFFLED = 32768 // up to so many are shuffled one after the other; longer permutations are worked out place by place
+};
 
 // Random words for work on the CPU, made in batches.
 typedef struct gni_draws {
@@ -52005,6 +52173,17 @@ GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_permutation: 0 to %lld does not fit %s", (long long)n - 1,
                  gn_dtype_name(t));
         ok = false;
+    }
+    if (ok && n > GNI_SHUFFLED) {
+        gni_random job = gni_random_of(GNI_RAND_PERMUTATION);
+        for (int b = 0; b < GNI_D_ROUNDS / 4; b++) {
+            gni_element_stream e = gni_element_of(g->seed, g->counter++, 2);
+            gni_element_more(&e);
+            memcpy((char *)job.numbers + 16 * b, e.word, 16);
+        }
+        job.range = (uint64_t)n;
+        while ((uint64_t)(n - 1) >> (2 * job.low + 1) != 0) job.low++;
+        return gni_end(g, gni_random_at(g, "gn_permutation", t, &s, &job));
     }
     gn_array *y = ok ? gni_array_filled(g, "gn_permutation", t, &s, &data) : NULL;
     if (y != NULL && n > 1 && !gni_shuffled(g, t, data, n)) {

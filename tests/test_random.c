@@ -45,36 +45,79 @@ static void test_philox(void **state) {
     test_cases_close(&c);
 }
 
+static gn_array *make_uniform(gn_context *g, gn_dtype t, gn_shape s) { return gn_rand(g, t, s); }
+static gn_array *make_normal(gn_context *g, gn_dtype t, gn_shape s) { return gn_randn(g, t, s); }
+static gn_array *make_range(gn_context *g, gn_dtype t, gn_shape s) { return gn_randint(g, t, s, -5, 120); }
+static gn_array *make_wide_range(gn_context *g, gn_dtype t, gn_shape s) {
+    return gn_randint(g, t, s, -7, (int64_t)(t == GN_I32 ? INT32_MAX : INT64_MAX));
+}
+static gn_array *make_exponential(gn_context *g, gn_dtype t, gn_shape s) { return gn_exponential(g, t, s, 1.7); }
+static gn_array *make_gamma(gn_context *g, gn_dtype t, gn_shape s) { return gn_gamma(g, t, s, 3.3, 0.7); }
+static gn_array *make_small_gamma(gn_context *g, gn_dtype t, gn_shape s) { return gn_gamma(g, t, s, 0.11, 2); }
+static gn_array *make_beta(gn_context *g, gn_dtype t, gn_shape s) { return gn_beta(g, t, s, 0.4, 2.5); }
+static gn_array *make_small_beta(gn_context *g, gn_dtype t, gn_shape s) { return gn_beta(g, t, s, 0.003, 0.001); }
+static gn_array *make_few(gn_context *g, gn_dtype t, gn_shape s) { return gn_poisson(g, t, s, 3.5); }
+static gn_array *make_many(gn_context *g, gn_dtype t, gn_shape s) { return gn_poisson(g, t, s, 80); }
+static gn_array *make_trials(gn_context *g, gn_dtype t, gn_shape s) { return gn_binomial(g, t, s, 30, 0.8); }
+static gn_array *make_many_trials(gn_context *g, gn_dtype t, gn_shape s) { return gn_binomial(g, t, s, 100, 0.41); }
+static gn_array *make_cut(gn_context *g, gn_dtype t, gn_shape s) { return gn_truncated_normal(g, t, s, 1, 2, -3, 0.5); }
+static gn_array *make_tail(gn_context *g, gn_dtype t, gn_shape s) {
+    return gn_truncated_normal(g, t, s, 1, 2, 9, (double)INFINITY);
+}
+static gn_array *make_low_tail(gn_context *g, gn_dtype t, gn_shape s) {
+    return gn_truncated_normal(g, t, s, 1, 2, -(double)INFINITY, -5);
+}
+static gn_array *make_whole(gn_context *g, gn_dtype t, gn_shape s) { return gn_truncated_normal(g, t, s, 1, 2, -9, 30); }
+static gn_array *make_permutation(gn_context *g, gn_dtype t, gn_shape s) { return gn_permutation(g, t, 5 * s.dim[0]); }
+static gn_array *make_far(gn_context *g, gn_dtype t, gn_shape s) { return gn_truncated_normal(g, t, s, 0, 1, 2e7, 3e7); }
+
 // The numbers of this test's backend and of the plain CPU, bit for bit.
 static void test_same_everywhere(void **state) {
+    static const struct {
+        const char *name;
+        gn_array *(*make)(gn_context *g, gn_dtype t, gn_shape s);
+        char kinds; // of dtypes: floats, integers, both
+    } makers[] = {
+        {"rand", make_uniform, 'f'}, {"randn", make_normal, 'f'}, {"randint", make_range, 'i'},
+        {"randint, wide", make_wide_range, 'w'}, {"exponential", make_exponential, 'f'}, {"gamma", make_gamma, 'f'},
+        {"gamma(0.11)", make_small_gamma, 'f'}, {"beta", make_beta, 'f'}, {"beta, small", make_small_beta, 'f'},
+        {"poisson(3.5)", make_few, 'b'}, {"poisson(80)", make_many, 'b'}, {"binomial(30)", make_trials, 'b'},
+        {"binomial(100)", make_many_trials, 'b'}, {"truncated", make_cut, 'f'}, {"tail", make_tail, 'f'},
+        {"low tail", make_low_tail, 'f'}, {"truncated far out", make_whole, 'f'}, {"far", make_far, 'f'},
+        {"permutation", make_permutation, 'w'},
+    };
     gn_context *g = (gn_context *)*state;
     gn_options o = test_options();
     o.backend = GN_BACKEND_CPU;
     o.cpu = GN_CPU_PLAIN;
     o.threads = 1;
     gn_context *plain = test_open_with(&o);
-    static const gn_dtype types[] = {GN_F32, GN_F64, GN_F16, GN_BF16};
+    static const gn_dtype types[] = {GN_F32, GN_F64, GN_F16, GN_BF16, GN_I8, GN_I16, GN_I32, GN_I64};
     gn_seed(g, 99);
     gn_seed(plain, 99);
-    for (int i = 0; i < 8; i++) {
-        gn_dtype t = types[i % 4];
-        gn_shape s = GN_SHAPE(10007);
-        gn_array *a = i < 4 ? gn_rand(g, t, s) : gn_randn(g, t, s);
-        gn_array *b = i < 4 ? gn_rand(plain, t, s) : gn_randn(plain, t, s);
-        size_t bytes = gn_bytes(a);
-        unsigned char *x = (unsigned char *)malloc(2 * bytes);
-        assert_int_equal(gn_read(a, x, bytes), GN_OK);
-        assert_int_equal(gn_read(b, x + bytes, bytes), GN_OK);
-        size_t differ = 0;
-        for (size_t k = 0; k < bytes; k += gn_dtype_size(t))
-            differ += memcmp(x + k, x + bytes + k, gn_dtype_size(t)) != 0;
-        if (differ > 0)
-            print_error("%s %s: %lld of 10007 differ\n", i < 4 ? "rand" : "randn", gn_dtype_name(t),
-                        (long long)differ);
-        free(x);
-        gn_release(b);
-        assert_true(differ == 0);
+    bool all_same = true;
+    for (int m = 0; m < (int)(sizeof makers / sizeof *makers); m++) {
+        const char kinds = makers[m].kinds;
+        for (int i = kinds == 'i' ? 4 : kinds == 'w' ? 6 : 0; i < (kinds == 'f' ? 4 : 8); i++) {
+            gn_dtype t = types[i];
+            gn_shape s = GN_SHAPE(10007);
+            gn_array *a = makers[m].make(g, t, s), *b = makers[m].make(plain, t, s);
+            assert_true(a != NULL && b != NULL);
+            size_t bytes = gn_bytes(a);
+            unsigned char *x = (unsigned char *)malloc(2 * bytes);
+            assert_int_equal(gn_read(a, x, bytes), GN_OK);
+            assert_int_equal(gn_read(b, x + bytes, bytes), GN_OK);
+            size_t differ = 0;
+            for (size_t k = 0; k < bytes; k += gn_dtype_size(t))
+                differ += memcmp(x + k, x + bytes + k, gn_dtype_size(t)) != 0;
+            if (differ > 0) print_error("%s %s: %lld of 10007 differ\n", makers[m].name, gn_dtype_name(t), (long long)differ);
+            free(x);
+            gn_release(a);
+            gn_release(b);
+            all_same = all_same && differ == 0;
+        }
     }
+    assert_true(all_same);
     gn_close(plain);
 }
 
@@ -138,6 +181,33 @@ static void test_permutation(void **state) {
         }
         free(at);
         free(seen);
+    }
+    // Long ones: where a number of one sixteenth goes, and what follows a number of one.
+    for (int64_t n = 32769; n < 200000; n = n * 2 + 1001) {
+        double to[256] = {0}, after[256] = {0}, chi[2] = {0, 0};
+        gn_array *p = gn_permutation(g, GN_I64, n);
+        int64_t *at = (int64_t *)malloc(sizeof(int64_t) * (size_t)n);
+        assert_int_equal(gn_read(p, at, gn_bytes(p)), GN_OK);
+        for (int64_t k = 0; k < n; k++) {
+            to[16 * (k * 16 / n) + at[k] * 16 / n]++;
+            after[16 * (at[k] * 16 / n) + at[(k + 1) % n] * 16 / n]++;
+        }
+        for (int k = 0; k < 256; k++) {
+            const double e = (double)n / 256;
+            chi[0] += (to[k] - e) * (to[k] - e) / e;
+            chi[1] += (after[k] - e) * (after[k] - e) / e;
+        }
+        // 225 degrees of freedom: seven standard deviations
+        for (int k = 0; k < 2; k++) assert_true(chi[k] > 225 - 7 * 21.2 && chi[k] < 225 + 7 * 21.2);
+        free(at);
+        for (int k = 0; k < 3; k++) {
+            static const gn_dtype longer[] = {GN_I32, GN_U32, GN_U16};
+            if (k == 2 && n > 65536) continue;
+            gn_seed(g, 11);
+            gn_array *first = gn_permutation(g, GN_I64, n);
+            gn_seed(g, 11);
+            assert_true(gn_array_equal(first, gn_permutation(g, longer[k], n), false));
+        }
     }
     // The same order in every dtype that holds it.
     static const gn_dtype types[] = {GN_I32, GN_I64, GN_U8, GN_I8, GN_U32};

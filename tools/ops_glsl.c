@@ -121,6 +121,14 @@ int main(void) {
            (unsigned)GNI_OP_TO_ODD * 3u + 1u, (unsigned)GNI_OP_TO_ODD * 3u + 2u);
     bits("WRAP_U16", GNI_OP_WRAP_U16, "GN_WRAP_U16");
     bits("WRAP_I16", GNI_OP_WRAP_I16, "GN_WRAP_I16");
+    puts("#if defined(GN_X64) && !defined(GN_NO_MATH64) && !defined(GN_FEW)");
+#define GN_X(fn, NAME, D, da)                                                                      \
+    comment(#NAME);                                                                                \
+    printf("    case %uu: GN_VALUE_F(gn%s(a))\n", (unsigned)GNI_OP_##NAME * 3u, strchr(#fn, '_'));
+    GNI_UNARY_RARE(GN_X)
+    GNI_UNARY_HIDDEN(GN_X)
+#undef GN_X
+    puts("#endif");
     puts("    default: break;\n"
          "    }\n"
          "    return r;\n"

@@ -111,7 +111,8 @@ GNI_O1_END
 #include "cpu/cpu_norm.h"            // Normalisation on the CPU
 #include "cpu/cpu_conv.h"            // Convolutions on the CPU: products with windows of images
 #include "cpu/cpu_attend.h"          // Attention on the CPU
-#include "cpu/cpu_jobs.h"            // The other jobs on the CPU: softmax, take, random, matmul
+#include "cpu/cpu_random.h"          // Random numbers on the CPU: uniform and normal ones, ranges, distributions
+#include "cpu/cpu_jobs.h"            // The other jobs on the CPU: softmax, take, matmul
 GNI_OS_BEGIN
 #include "cpu/conv_last.h"           // Convolutions on the CPU of images with channels last
 #include "vulkan/vulkan_loader.h"    // The Vulkan headers and the private table of function pointers

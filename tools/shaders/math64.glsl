@@ -572,6 +572,128 @@ dvec2 gn_gelu(dvec2 x) {
     return gn_keep_nan(mix(large, small, little), x);
 }
 
+// ---- erfc, its inverse, and gamma's functions: what room cpu_special of gpunum.h does
+
+dvec2 gn_erfc(dvec2 x) {
+    dvec2 a = min(abs(x), dvec2(28.0lf)), b = clamp(x, dvec2(-0.83lf), dvec2(0.83lf));
+    dvec2 tail = gn_bell(a, gn_erfcx(max(a, dvec2(0.83lf))));
+    precise dvec2 near = (1.0lf - b) - b * gn_erf_part(b * b);
+    return gn_keep_nan(mix(mix(tail, 2.0lf - tail, gn_minus(x)), near, lessThan(a, dvec2(0.83lf))), x);
+}
+// A first value after Giles (2012), or of the tail; then Halley's steps.
+dvec2 gn_erfinv(dvec2 x) {
+    const double c[18] = double[18](
+        2.81022636e-08lf, 3.43273939e-07lf, -3.5233877e-06lf, -4.39150654e-06lf, 0.00021858087lf, -0.00125372503lf,
+        -0.00417768164lf, 0.246640727lf, 1.50140941lf, -0.000200214257lf, 0.000100950558lf, 0.00134934322lf,
+        -0.00367342844lf, 0.00573950773lf, -0.0076224613lf, 0.00943887047lf, 1.00167406lf, 2.83297682lf);
+    dvec2 a = abs(x), rest = 1.0lf - a, w = -gn_log(rest * (1.0lf + a)), y = dvec2(0.0lf);
+    bvec2 tail = greaterThanEqual(w, dvec2(5.0lf)), far = greaterThanEqual(w, dvec2(16.0lf));
+    dvec2 t = mix(w - 2.5lf, sqrt(w) - 3.0lf, tail);
+    for (int i = 0; i < 9; i++) y = y * t + mix(dvec2(c[i]), dvec2(c[9 + i]), tail);
+    y *= a;
+    bool is_far = far.x || far.y;
+    if (is_far) {
+        w = -gn_log(rest * 1.7724538509055160273lf);
+        y = mix(y, sqrt(w - 0.5lf * gn_log(w)), far);
+    }
+    for (int i = is_far ? 0 : 2; i < 3; i++) {
+        precise dvec2 less = (y - a) + y * gn_erf_part(y * y);
+        dvec2 f = mix(rest - gn_erfc(y), less, lessThan(a, dvec2(0.5lf)));
+        dvec2 u = f * gn_exp(y * y) * 0.88622692545275801365lf;
+        y -= u / (1.0lf + u * y);
+    }
+    y = mix(y, gn_inf_of(a), equal(a, dvec2(1.0lf)));
+    return gn_keep_nan(mix(gn_with_sign(y, x), gn_nan_of(x), greaterThan(a, dvec2(1.0lf))), x);
+}
+// log Gamma(2 + z) for |z| up to 1/2.
+dvec2 gn_lgamma_near_2(dvec2 z) {
+    const double c[27] = double[27](
+        1.3304764374244489481e-10lf, -2.7595228851242331452e-10lf, 5.7313672416788620133e-10lf, -1.1921401405860912074e-9lf,
+        2.4836745438024783172e-9lf, -5.1834750419700466551e-9lf, 1.0838659214896954091e-8lf, -2.271109460894316491e-8lf,
+        4.7698101693639805658e-8lf, -1.0043224823968099609e-7lf, 2.1207184805554665869e-7lf, -4.4924691987645660433e-7lf,
+        9.5514121304074198329e-7lf, -2.0392157538013662368e-6lf, 4.3748667899074878042e-6lf, -9.439488275268395904e-6lf,
+        0.000020507212775670691553lf, -0.0000449262367381331417lf, 0.000099457512781808533715lf,
+        -0.00022315475845357937976lf, 0.00050966952474304242234lf, -0.0011927539117032609771lf, 0.0028905103307415232858lf,
+        -0.0073855510286739852663lf, 0.020580808427784547879lf, -0.067352301053198095133lf, 0.32246703342411321824lf);
+    dvec2 p = dvec2(0.0lf);
+    for (int i = 0; i < 27; i++) p = p * z + c[i];
+    return (p * z + 0.42278433509846713939lf) * z;
+}
+// For x > 0; one logarithm serves all parts.
+dvec2 gn_lgamma_positive(dvec2 x) {
+    const double c[8] = double[8](
+        -0.029550653594771242lf, 0.00641025641025641lf, -0.0019175269175269176lf, 0.0008417508417508417lf,
+        -0.0005952380952380953lf, 0.0007936507936507937lf, -0.002777777777777778lf, 0.08333333333333333lf);
+    bvec2 low = lessThan(x, dvec2(0.5lf)), middle = lessThan(x, dvec2(1.5lf)), big = greaterThanEqual(x, dvec2(8.0lf));
+    dvec2 y = mix(x, dvec2(2.0lf), big), product = dvec2(1.0lf), p = dvec2(0.0lf);
+    for (int i = 0; i < 6; i++) {
+        bvec2 more = greaterThan(y, dvec2(2.5lf));
+        y = mix(y, y - 1.0lf, more);
+        product = mix(product, product * y, more);
+    }
+    dvec2 l = gn_log(mix(mix(product, mix(x, x * (1.0lf + x), low), middle), x, big));
+    dvec2 near = gn_lgamma_near_2(mix(y - 2.0lf, mix(x - 1.0lf, x, low), middle)) + mix(l, -l, middle);
+    dvec2 u = 1.0lf / x, z = u * u;
+    for (int i = 0; i < 8; i++) p = p * z + c[i];
+    dvec2 far = (x - 0.5lf) * l - x + (0.91893853320467274178lf + p * u);
+    return mix(near, mix(far, x * (l - 1.0lf), greaterThan(x, dvec2(1e300lf))), big);
+}
+// sin(pi x) and cos(pi x), both times -1 where the nearest integer n is odd.
+dvec2 gn_sine_pi(dvec2 x, out dvec2 n, out dvec2 cosine) {
+    n = gn_floor(x + 0.5lf);
+    dvec2 r = (x - n) * 3.14159265358979323846lf;
+    cosine = gn_cos(r);
+    return gn_sin(r);
+}
+dvec2 gn_lgamma(dvec2 x) {
+    dvec2 a = abs(x), y = gn_lgamma_positive(a), n, cosine;
+    bvec2 minus = lessThan(x, dvec2(0.0lf));
+    if (minus.x || minus.y) {
+        dvec2 size = abs(x * gn_sine_pi(x, n, cosine));
+        y = mix(y, gn_log(3.14159265358979323846lf / size) - y, minus);
+        y = mix(y, -gn_log(a), GN_AND(minus, lessThan(a, dvec2(1e-100lf))));
+        y = mix(y, gn_inf_of(a), GN_AND(minus, equal(n, x)));
+    }
+    return gn_keep_nan(mix(y, gn_inf_of(a), GN_OR(equal(x, dvec2(0.0lf)), gn_isinf(x))), x);
+}
+// The derivative of lgamma, the one of that, and so on: up to 10 by the recurrence, then by the asymptotic series.
+dvec2 gn_polygamma(dvec2 x, int order) {
+    const double c[24] = double[24](
+        -0.4432598039215686lf, 0.08333333333333333lf, -0.021092796092796094lf, 0.007575757575757576lf,
+        -0.004166666666666667lf, 0.003968253968253968lf, -0.008333333333333333lf, 0.08333333333333333lf,
+        -7.092156862745098lf, 1.1666666666666667lf, -0.2531135531135531lf, 0.07575757575757576lf,
+        -0.03333333333333333lf, 0.023809523809523808lf, -0.03333333333333333lf, 0.16666666666666666lf,
+        -120.56666666666666lf, 17.5lf, -3.2904761904761903lf, 0.8333333333333334lf, -0.3lf,
+        0.16666666666666666lf, -0.16666666666666666lf, 0.5lf);
+    dvec2 zero = dvec2(0.0lf), n, cosine, y = zero, p = zero;
+    bvec2 minus = order == 1 ? lessThanEqual(x, zero) : lessThan(x, zero);
+    dvec2 a = mix(x, 1.0lf - x, minus);
+    for (int i = 0; i < 10; i++) {
+        dvec2 u = 1.0lf / a, v = order == 0 ? u : u * u;
+        if (order == 2) v *= u + u;
+        bvec2 more = lessThan(a, dvec2(10.0lf));
+        y = mix(y, y + v, more);
+        a = mix(a, a + 1.0lf, more);
+    }
+    dvec2 u = 1.0lf / a, z = u * u;
+    for (int i = 0; i < 8; i++) p = (p + c[8 * order + i]) * z;
+    if (order == 0) y = (gn_log(a) - 0.5lf * u - p) - y;
+    else if (order == 1) y = y + (1.0lf + p + 0.5lf * u) * u;
+    else y = -y - (1.0lf + p + u) * z;
+    if (minus.x || minus.y) {
+        dvec2 t = 3.14159265358979323846lf / gn_sine_pi(x, n, cosine);
+        dvec2 other = order == 0 ? y - t * cosine : order == 1 ? t * t - y : y - 2.0lf * cosine * t * t * t;
+        y = mix(y, other, minus);
+        bvec2 poles = GN_AND(minus, equal(gn_floor(x), x));
+        y = mix(y, order == 1 ? gn_inf_of(abs(x)) : gn_nan_of(x), poles);
+    }
+    if (order != 1) y = mix(y, -gn_inf_of(x), equal(x, zero));
+    return gn_keep_nan(y, x);
+}
+dvec2 gn_digamma(dvec2 x) { return gn_polygamma(x, 0); }
+dvec2 gn_trigamma(dvec2 x) { return gn_polygamma(x, 1); }
+dvec2 gn_tetragamma(dvec2 x) { return gn_polygamma(x, 2); }
+
 // ---- pow
 
 // log2(a) in two parts for a > 0.

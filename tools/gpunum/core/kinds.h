@@ -94,7 +94,7 @@ GNI_MAYBE_UNUSED static bool gni_is_function64(gni_op op) {
     case GNI_OP_ATAN2:
     case GNI_OP_HYPOT:
     case GNI_OP_LOG_SIZE: return true;
-    default: return op < GNI_OP_NEG;
+    default: return op < GNI_OP_NEG || op >= GNI_OP_ERFC;
     }
 }
 

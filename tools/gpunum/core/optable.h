@@ -170,7 +170,8 @@
     X(gn_shl, SHL, GNI_T(gni_ishl)(a, b), "GN_SHL_INT(a, b)") \
     X(gn_shr, SHR, GNI_T(gni_ishr)(a, b), "GN_SHR_INT(a, b)")
 
-// Rare and long functions of floats: one loop in double on the CPU (room cpu_special; wide: of float64), none on a GPU.
+// Rare and long functions of floats, in float64: one loop on the CPU (room cpu_special; wide: of float64), math64.glsl's
+// functions on a GPU that has float64.
 //      fn             NAME      D                   da
 #define GNI_UNARY_RARE(X) \
     X(gn_erfc,      ERFC,     erfc(a),            gn_neg(gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI)))) \

@@ -346,6 +346,40 @@
 #define GNI_P_RANDOM_RANGE 7 // 0: 2^32
 #define GNI_P_RANDOM_WORDS 8
 
+// ---- draw.comp: the same specialisation, and the same parameters but for these
+
+#define GNI_P_DRAW_LOW 6      // two words
+#define GNI_P_DRAW_RANGE 8    // two words
+#define GNI_P_DRAW_NUMBERS 10 // of a distribution, two words each:
+#define GNI_P_DRAW_WORDS 34
+
+#define GNI_D_GAMMA_SHAPE 0 // of the gamma distribution, and of the first of the two that a number of beta is made of
+#define GNI_D_GAMMA_D 1
+#define GNI_D_GAMMA_C 2
+#define GNI_D_GAMMA_OTHER 3 // the same three of the second
+#define GNI_D_SCALE 6       // of the exponential distribution too
+#define GNI_D_LEAST 0       // poisson: exp(-mean), or 0 where the mean is from 10 on. binomial: -log(q), or 0 where n p is
+#define GNI_D_MEAN 1        // of what is drawn from a wider curve and rejected
+#define GNI_D_A 2
+#define GNI_D_B 3
+#define GNI_D_TOP 4
+#define GNI_D_FACTOR 5
+#define GNI_D_LOG 6         // of the mean, or of p / q
+#define GNI_D_MODE 7        // binomial
+#define GNI_D_HEIGHT 8
+#define GNI_D_TRIALS 9
+#define GNI_D_SWAP 10       // 1: counted is what fails, since p is above 1/2
+#define GNI_D_WAY 0         // truncated: gni_truncated_way
+#define GNI_D_LOW 1         // in deviations from the mean, with the sides exchanged where both are below it
+#define GNI_D_HIGH 2
+#define GNI_D_CENTER 3
+#define GNI_D_SPREAD 4      // below 0 where the sides are exchanged
+#define GNI_D_BOUND 5       // the caller's, and the other one
+#define GNI_D_RATE 7
+#define GNI_D_PEAK 8
+#define GNI_D_ROUNDS 8      // of permutations, a word each
+#define GNI_D_COUNT 12
+
 // ---- matrix products: matrix.glsl, matmul.comp, matmul_half.comp, matvec.comp
 
 #define GNI_S_MATMUL_A_DTYPE 0

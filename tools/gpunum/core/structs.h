@@ -9,6 +9,7 @@
 #include "../api/data.h"
 #include "../core/platform.h"
 #include "../core/device.h"
+#include "../core/slots.h"
 #endif
 
 enum {
@@ -432,16 +433,24 @@ typedef enum gni_random_kind {
     GNI_RAND_NORMAL,
     GNI_RAND_BITS,
     GNI_RAND_RANGE,
-    GNI_RAND_BELOW
+    GNI_RAND_BELOW,
+    GNI_RAND_EXPONENTIAL, // and other distributions, whose numbers (room slots) say what they are
+    GNI_RAND_GAMMA,
+    GNI_RAND_BETA,
+    GNI_RAND_POISSON,
+    GNI_RAND_BINOMIAL,
+    GNI_RAND_TRUNCATED,
+    GNI_RAND_PERMUTATION // of the numbers below `range`, whose places have 2 `low` bits or one more; numbers: keys of the rounds
 } gni_random_kind;
 // Element i comes from Philox block `counter` + i / 4, word i % 4. Elements of two words (see
-// gni_random_pairs) come two from a block.
+// gni_random_pairs) come two from a block. An element of a distribution has a stream of its own, `counter` + i.
 typedef struct gni_random {
     gni_random_kind kind;
     uint64_t seed, counter;
     int64_t n;
     int64_t low;
     uint64_t range; // GNI_RAND_RANGE: low + [0, range). GNI_RAND_BELOW, of dtype bool: 2^24 times a number is below it
+    double numbers[GNI_D_COUNT];
     gni_operand out;
 } gni_random;
 

@@ -70,7 +70,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_SCATTER: return gni_job_scatter_ok(gpu, (const gni_scatter *)job);
     case GNI_JOB_KEEP: return gni_job_keep_ok(gpu, (const gni_keep *)job);
     case GNI_JOB_ATTEND: return gni_job_attend_ok(gpu, (const gni_attend_job *)job);
-    case GNI_JOB_RANDOM: return gni_job_random_ok((const gni_random *)job);
+    case GNI_JOB_RANDOM: return gni_job_random_ok(gpu, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
 #endif

@@ -3,7 +3,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/slots.h"
 #include "../cpu/fft_cpu.h"
 #include "../vulkan/vulkan_pipelines.h"
 #endif

@@ -4,8 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/slots.h"
-#include "../core/array.h"
+#include "../cpu/cpu_random.h"
 #include "../vulkan/vulkan_pipelines.h"
 #endif
 
@@ -295,7 +294,7 @@ static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int 
 static bool gni_job_program_ok(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     if (!gni_job_enough_places(gpu, p, extra_buffers)) return false;
     for (int i = 0; i < p->n_insn; i++)
-        if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
+        if (!p->wide && GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
     if (p->wide) {
         if (!gpu->caps.int64 || !gpu->caps.float64) return false;
         if ((gpu->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION) && gni_job_has_functions(p)) return false;
@@ -1143,7 +1142,20 @@ static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
 
 // ---- random
 
-static bool gni_job_random_ok(const gni_random *r) {
+// What takes float64 or int64, which draw.comp has.
+static bool gni_job_is_draw(const gni_random *r) {
+    if (r->kind >= GNI_RAND_EXPONENTIAL) return true;
+    const gn_dtype t = r->out.dtype;
+    return t == GN_F64 || (r->kind == GNI_RAND_RANGE && (t == GN_I64 || t == GN_U64));
+}
+
+static bool gni_job_random_ok(const gni_gpu *gpu, const gni_random *r) {
+    if (gni_job_is_draw(r)) {
+        if (!gpu->caps.addresses || !gpu->caps.float64 || !gpu->caps.int64) return false;
+        if (r->kind == GNI_RAND_TRUNCATED && r->numbers[GNI_D_WAY] > (double)GNI_CUT_NORMAL) return false;
+        if (r->kind == GNI_RAND_PERMUTATION) return gn_dtype_size(r->out.dtype) >= 4;
+        return r->kind < GNI_RAND_EXPONENTIAL || r->out.dtype == GN_F32 || r->out.dtype == GN_F64;
+    }
     bool real = r->kind == GNI_RAND_UNIFORM || r->kind == GNI_RAND_NORMAL;
     if (real) return r->out.dtype == GN_F32 || gni_job_is_half(r->out.dtype);
     if (r->kind == GNI_RAND_BELOW) return r->out.dtype == GN_BOOL;
@@ -1162,7 +1174,7 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
         if (r->n < 8) return false;
         part.n = r->n / 2 / 4 * 4;
         if (!gni_job_random(gpu, &part)) return false;
-        part.counter += (uint64_t)part.n / (gni_random_pairs(r) ? 2 : 4);
+        part.counter += (uint64_t)part.n / (r->kind >= GNI_RAND_EXPONENTIAL ? 1 : gni_random_pairs(r) ? 2 : 4);
         part.out.offset += part.n;
         part.n = r->n - part.n;
         return gni_job_random(gpu, &part);
@@ -1178,12 +1190,19 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
     c.param[GNI_P_RANDOM_LOW] = (uint32_t)r->low;
     c.param[GNI_P_RANDOM_RANGE] = (uint32_t)r->range;
     c.generic.module = GNI_MODULE_random;
+    if (gni_job_is_draw(r)) {
+        c.n_param = GNI_P_DRAW_WORDS;
+        memcpy(&c.param[GNI_P_DRAW_LOW], &r->low, 8);
+        memcpy(&c.param[GNI_P_DRAW_RANGE], &r->range, 8);
+        memcpy(&c.param[GNI_P_DRAW_NUMBERS], r->numbers, sizeof r->numbers);
+        c.generic.module = GNI_MODULE_draw;
+    }
     c.generic.n_spec = GNI_S_RANDOM_SPECS;
     c.generic.spec[GNI_S_RANDOM_KIND] = (uint32_t)r->kind;
     c.generic.spec[GNI_S_RANDOM_PAIRS] = gni_random_pairs(r);
     c.generic.spec[GNI_S_RANDOM_DTYPE] = (uint32_t)r->out.dtype;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
-                            gni_job_ceil(r->n, 4096), 1, 1);
+                            gni_job_ceil(r->n, gni_job_is_draw(r) ? 512 : 4096), 1, 1);
 }
 
 #endif // GNI_GPU

@@ -30,6 +30,16 @@ static void gni_record_op(gn_context *g, gn_array *y, const char *fn, gni_op op,
     node->real[0] = konst;
 }
 
+// Rare functions of shorter floats where a GPU has float64: its kernels have them in that. In the caller's scope.
+static gn_array *gni_rare_by_doubles(gn_context *g, const char *fn, gni_op op, gn_array *a, gn_dtype t) {
+    g->no_grad++;
+    gn_array *wide = gn_cast(a, GN_F64), *y = NULL;
+    if (wide != NULL) y = gn_cast(gni_adopt(g, gni_apply(g, fn, op, GN_F64, GN_F64, &wide, NULL, 1)), t);
+    g->no_grad--;
+    gni_record_op(g, y, fn, op, &a, 1, 0, 0.0);
+    return y;
+}
+
 static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
@@ -41,6 +51,10 @@ static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     gn_dtype t = a->dtype;
     // Ranges of ops are in the order of the op table.
     if ((op <= GNI_OP_SOFTPLUS || op >= GNI_OP_ERFC) && !gni_is_float(t)) t = GN_F32;
+    if (op >= GNI_OP_ERFC && t != GN_F64 && g->gpu != NULL && g->gpu->caps.float64 && g->gpu->caps.int64) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_rare_by_doubles(g, fn, op, a, t));
+    }
     bool truth = op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT;
     if (a->dtype == GN_BOOL && op == GNI_OP_NEG)
         gni_fail(g, GN_ERROR_DTYPE, "%s: bool has no negative; use gn_logical_not", fn);

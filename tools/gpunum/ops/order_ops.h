@@ -4,7 +4,6 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/grad.h"
-#include "../ops/create.h"
 #include "../gpu/gpu_backend.h"
 #include "../ops/statistics.h"
 #endif

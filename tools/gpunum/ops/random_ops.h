@@ -156,268 +156,136 @@ GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double 
     return gni_end_scope(g, y);
 }
 
-// ---- distributions: numbers of the CPU, by element
+// ---- distributions
 
-typedef enum gni_distribution {
-    GNI_EXPONENTIAL, // p: scale
-    GNI_GAMMA,       // shape, scale
-    GNI_BETA,        // a, b
-    GNI_POISSON,     // mean
-    GNI_BINOMIAL,    // number of trials, probability
-    GNI_TRUNCATED    // bounds of a standard normal number, mean, deviation
-} gni_distribution;
-
-typedef struct gni_distribution_job {
-    gni_distribution kind;
-    double p[4];
-    gn_dtype t;
-    char *out;
-    int64_t n;
-    uint64_t seed, counter;
-} gni_distribution_job;
-
-enum { GNI_DISTRIBUTION_RUN = 256 }; // elements of an item of work
-
-// An element's own words: Philox blocks of its counter with a third word that the common streams leave at 0.
-typedef struct gni_element_stream {
-    uint32_t counter[4], key[2], word[4];
-    int at;
-} gni_element_stream;
-
-static void gni_philox_block(const uint32_t *counter, const uint32_t *key, uint32_t *word) {
-    uint32_t c[4], k0 = key[0], k1 = key[1];
-    memcpy(c, counter, sizeof c);
-    for (int i = 0; i < 10; i++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
-        const uint64_t a = (uint64_t)c[0] * 0xd2511f53u, b = (uint64_t)c[2] * 0xcd9e8d57u;
-        const uint32_t w1 = c[1], w3 = c[3];
-        c[0] = (uint32_t)(b >> 32) ^ w1 ^ k0;
-        c[1] = (uint32_t)(b & 0xffffffffu);
-        c[2] = (uint32_t)(a >> 32) ^ w3 ^ k1;
-        c[3] = (uint32_t)(a & 0xffffffffu);
-    }
-    memcpy(word, c, sizeof c);
-}
-
-static gni_element_stream gni_element_of(uint64_t seed, uint64_t counter, uint32_t tag) {
-    gni_element_stream s;
-    memset(&s, 0, sizeof s);
-    s.counter[0] = (uint32_t)(counter & 0xffffffffu);
-    s.counter[1] = (uint32_t)(counter >> 32);
-    s.counter[3] = tag;
-    s.key[0] = (uint32_t)(seed & 0xffffffffu);
-    s.key[1] = (uint32_t)(seed >> 32);
-    s.at = 4;
-    return s;
-}
-
-static void gni_element_more(gni_element_stream *s) {
-    s->counter[2]++;
-    gni_philox_block(s->counter, s->key, s->word);
-    s->at = 0;
-}
-
-// In (0, 1].
-static double gni_element_uniform(gni_element_stream *s) {
-    if (s->at > 2) gni_element_more(s);
-    const uint64_t pair = gni_random_pair(s->word + s->at);
-    s->at += 2;
-    return 1.0 - (double)(pair >> 11) * 1.1102230246251565e-16;
-}
-
-static double gni_element_normal(gni_element_stream *s) {
-    double x, other;
-    gni_element_more(s);
-    gni_random_normal_pair(s->word, &x, &other);
-    s->at = 4;
-    return x;
-}
-
-static double gni_element_exponential(gni_element_stream *s) { return gni_random_log(gni_element_uniform(s)); }
-
-// Marsaglia & Tsang (2000) for a shape of 1 and more; *log_boost is to be added to the logarithm of what smaller ones have.
-static double gni_element_gamma(gni_element_stream *s, double shape, double *log_boost) {
-    const double a = shape < 1.0 ? shape + 1.0 : shape, d = a - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
-    *log_boost = 0.0;
-    for (;;) {
-        const double x = gni_element_normal(s), u = 1.0 + c * x, v = u * u * u;
-        if (u <= 0.0) continue;
-        if (-gni_element_exponential(s) >= 0.5 * x * x + d * (1.0 - v - gni_random_log(v))) continue;
-        if (shape < 1.0) *log_boost = -gni_element_exponential(s) / shape;
-        return d * v;
-    }
-}
-
-// Hoermann, The transformed rejection method for generating Poisson random variables (1993); small means by products.
-static double gni_element_poisson(gni_element_stream *s, double mean) {
-    double k = 0.0;
-    if (mean < 10.0) {
-        const double least = exp(-mean);
-        for (double product = gni_element_uniform(s); product > least; product *= gni_element_uniform(s)) k += 1.0;
-        return k;
-    }
-    const double b = 0.931 + 2.53 * sqrt(mean), a = -0.059 + 0.02483 * b, log_mean = log(mean);
-    const double inverse = 1.1239 + 1.1328 / (b - 3.4), most = 0.9277 - 3.6224 / (b - 2.0);
-    for (;;) {
-        const double u = gni_element_uniform(s) - 0.5, v = gni_element_uniform(s), near_end = 0.5 - fabs(u);
-        if (near_end <= 0.0) continue;
-        k = floor((2.0 * a / near_end + b) * u + mean + 0.43);
-        if (near_end >= 0.07 && v <= most) return k;
-        if (k < 0.0 || (near_end < 0.013 && v > near_end)) continue;
-        if (log(v * inverse / (a / (near_end * near_end) + b)) <= k * log_mean - mean - gni_dlgamma(k + 1.0)) return k;
-    }
-}
-
-// Hoermann, The generation of binomial random variates (1993), BTRS; small means by the gaps between successes.
-static double gni_element_binomial(gni_element_stream *s, double n, double p) {
-    const bool swap = p > 0.5;
-    const double q = swap ? p : 1.0 - p;
-    double k = 0.0;
-    p = swap ? 1.0 - p : p;
-    if (p == 0.0 || n == 0.0) return swap ? n : 0.0;
-    if (n * p < 10.0) {
-        const double log_q = -log1p(-p);
-        for (double at = 0.0;; k += 1.0) {
-            at += floor(gni_element_exponential(s) / log_q) + 1.0;
-            if (at > n) return swap ? n - k : k;
-        }
-    }
-    const double spread = sqrt(n * p * q), b = 1.15 + 2.53 * spread, a = -0.0873 + 0.0248 * b + 0.01 * p;
-    const double alpha = (2.83 + 5.1 / b) * spread, most = 0.92 - 4.2 / b, mode = floor((n + 1.0) * p);
-    const double height = gni_dlgamma(mode + 1.0) + gni_dlgamma(n - mode + 1.0), odds = log(p / q);
-    for (;;) {
-        const double u = gni_element_uniform(s) - 0.5, v = gni_element_uniform(s), near_end = 0.5 - fabs(u);
-        if (near_end <= 0.0) continue;
-        k = floor((2.0 * a / near_end + b) * u + n * p + 0.5);
-        if (k < 0.0 || k > n) continue;
-        bool takes = near_end >= 0.07 && v <= most;
-        takes = takes || log(v * alpha / (a / (near_end * near_end) + b)) <=
-                             height - gni_dlgamma(k + 1.0) - gni_dlgamma(n - k + 1.0) + (k - mode) * odds;
-        if (takes) return swap ? n - k : k;
-    }
-}
-
-// Robert, Simulation of truncated normal variables (1995).
-static double gni_element_truncated(gni_element_stream *s, double low, double high) {
-    if (low >= high) return low; // one number as far as the deviation's digits tell
-    if (high <= 0.0) return -gni_element_truncated(s, -high, -low);
-    if (low > 1e7) { // an exponential distribution but for rounding
-        const double cut = -expm1(-low * (high - low));
-        return low - log1p(-cut * (1.0 - gni_element_uniform(s))) / low;
-    }
-    const double peak = low > 0.0 ? low : 0.0, rate = 0.5 * (low + sqrt(low * low + 4.0));
-    const bool even = high - low < (low > 0.0 ? 1.0 / rate : 2.5); // evenly, or else from a distribution with tails
-    for (;;) {
-        double x;
-        if (even) {
-            x = low + gni_element_uniform(s) * (high - low);
-            if (gni_element_exponential(s) < 0.5 * (x - peak) * (x + peak)) continue;
-        } else if (low > 0.0) {
-            x = low + gni_element_exponential(s) / rate;
-            if (gni_element_exponential(s) < 0.5 * (x - rate) * (x - rate)) continue;
-        } else {
-            x = gni_element_normal(s);
-        }
-        if (x >= low && x <= high) return x;
-    }
-}
-
-static double gni_element_draw(const gni_distribution_job *j, gni_element_stream *s) {
-    const double *p = j->p;
-    double boost = 0.0, more = 0.0, x, y;
-    switch (j->kind) {
-    case GNI_EXPONENTIAL: return p[0] * gni_element_exponential(s);
-    case GNI_GAMMA:
-        x = gni_element_gamma(s, p[0], &boost);
-        return p[1] * (boost == 0.0 ? x : x * exp(boost));
-    case GNI_BETA: // by logarithms: both may be below the smallest number
-        x = gni_element_gamma(s, p[0], &boost);
-        y = gni_element_gamma(s, p[1], &more);
-        return 1.0 / (1.0 + y / x * exp(more - boost));
-    case GNI_POISSON: return gni_element_poisson(s, p[0]);
-    case GNI_BINOMIAL: return gni_element_binomial(s, p[0], p[1]);
-    default:
-        x = p[2] + p[3] * gni_element_truncated(s, (p[0] - p[2]) / p[3], (p[1] - p[2]) / p[3]);
-        return GNI_MAX(p[0], GNI_MIN(x, p[1]));
-    }
-}
-
-static void gni_distribution_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_distribution_job *j = (const gni_distribution_job *)arg;
-    GNI_UNUSED(worker);
-    for (int64_t i = begin * GNI_DISTRIBUTION_RUN; i < GNI_MIN(end * GNI_DISTRIBUTION_RUN, j->n); i++) {
-        gni_element_stream s = gni_element_of(j->seed, j->counter + (uint64_t)i, 0);
-        gni_store_double(j->t, j->out, i, gni_element_draw(j, &s));
-    }
-}
-
-// `wrong`: what is wrong with the parameters, or NULL.
-static gn_array *gni_distributed(const char *fn, gn_context *g, gn_dtype t, const gn_shape *s, gni_distribution kind,
-                                 const double *p, const char *wrong) {
+// One number from each element's own stream. `wrong`: what is wrong with the parameters p, or NULL.
+static gn_array *gni_distributed(const char *fn, gn_context *g, gn_dtype t, const gn_shape *s, gni_random *job,
+                                 const char *wrong, double p0, double p1) {
     if (!gni_begin_context(fn, g)) return NULL;
-    const bool counts = kind == GNI_POISSON || kind == GNI_BINOMIAL;
-    gni_distribution_job j;
-    memset(&j, 0, sizeof j);
-    void *data = NULL;
+    const bool counts = job->kind == GNI_RAND_POISSON || job->kind == GNI_RAND_BINOMIAL;
+    // A GPU makes floats of 32 and 64 bits.
+    const gn_dtype made = g->gpu == NULL || t == GN_F32 || !g->gpu->caps.float64 ? t : GN_F64;
     gn_array *y = NULL;
     if (!gni_shape_ok(g, fn, t, s)) return gni_end(g, NULL);
+    gn_scope_begin(g);
     if (wrong != NULL)
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s (%g, %g)", fn, wrong, p[0], p[1]);
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s (%g, %g)", fn, wrong, p0, p1);
     else if (counts && !gni_is_float(t) && !gni_is_integer(t))
         gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither a float nor an integer dtype", fn, gn_dtype_name(t));
-    else if (counts || gni_need_float(g, fn, t))
-        y = gni_array_filled(g, fn, t, s, &data);
-    if (y == NULL) return gni_end(g, NULL);
-    j.kind = kind;
-    memcpy(j.p, p, sizeof j.p);
-    j.t = t;
-    j.out = (char *)data;
-    j.n = gni_elements(s);
-    j.seed = g->seed;
-    j.counter = g->counter;
-    g->counter += (uint64_t)j.n;
-    if (j.n > 0) gni_parallel(g->pool, (j.n - 1) / GNI_DISTRIBUTION_RUN + 1, 4, gni_distribution_task, &j);
-    return gni_end(g, y);
+    else if (counts || gni_need_float(g, fn, t)) {
+        job->seed = g->seed;
+        job->counter = g->counter;
+        y = gni_adopt(g, gni_random_at(g, fn, made, s, job));
+        g->counter += (uint64_t)job->n;
+        if (made != t) y = gn_cast(y, t);
+    }
+    return gni_end_scope(g, y);
 }
 
 static bool gni_is_positive(double x) { return x > 0.0 && x < GNI_INF; }
 
+static gni_random gni_random_of(gni_random_kind kind) {
+    gni_random job;
+    memset(&job, 0, sizeof job);
+    job.kind = kind;
+    job.numbers[GNI_D_SCALE] = 1.0;
+    return job;
+}
+
+static void gni_gamma_numbers(double *p, double shape) {
+    const double a = shape < 1.0 ? shape + 1.0 : shape;
+    p[GNI_D_GAMMA_SHAPE] = shape;
+    p[GNI_D_GAMMA_D] = a - 1.0 / 3.0;
+    p[GNI_D_GAMMA_C] = 1.0 / sqrt(9.0 * p[GNI_D_GAMMA_D]);
+}
+
 GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale) {
-    const double p[4] = {scale, 0.0, 0.0, 0.0};
+    gni_random job = gni_random_of(GNI_RAND_EXPONENTIAL);
     const bool ok = scale == 0.0 || gni_is_positive(scale);
-    return gni_distributed("gn_exponential", g, t, &s, GNI_EXPONENTIAL, p, ok ? NULL : "the scale is no number from 0 on");
+    job.numbers[GNI_D_SCALE] = scale;
+    return gni_distributed("gn_exponential", g, t, &s, &job, ok ? NULL : "the scale is no number from 0 on", scale, 0.0);
 }
 
 GPUNUM_API gn_array *gn_gamma(gn_context *g, gn_dtype t, gn_shape s, double shape, double scale) {
-    const double p[4] = {shape, scale, 0.0, 0.0};
+    gni_random job = gni_random_of(GNI_RAND_GAMMA);
     const bool ok = gni_is_positive(shape) && gni_is_positive(scale);
-    return gni_distributed("gn_gamma", g, t, &s, GNI_GAMMA, p, ok ? NULL : "shape and scale are not both above 0");
+    gni_gamma_numbers(job.numbers, shape);
+    job.numbers[GNI_D_SCALE] = scale;
+    return gni_distributed("gn_gamma", g, t, &s, &job, ok ? NULL : "shape and scale are not both above 0", shape, scale);
 }
 
 GPUNUM_API gn_array *gn_beta(gn_context *g, gn_dtype t, gn_shape s, double a, double b) {
-    const double p[4] = {a, b, 0.0, 0.0};
+    gni_random job = gni_random_of(GNI_RAND_BETA);
     const bool ok = gni_is_positive(a) && gni_is_positive(b);
-    return gni_distributed("gn_beta", g, t, &s, GNI_BETA, p, ok ? NULL : "a and b are not both above 0");
+    gni_gamma_numbers(job.numbers, a);
+    gni_gamma_numbers(job.numbers + GNI_D_GAMMA_OTHER, b);
+    return gni_distributed("gn_beta", g, t, &s, &job, ok ? NULL : "a and b are not both above 0", a, b);
 }
 
 GPUNUM_API gn_array *gn_poisson(gn_context *g, gn_dtype t, gn_shape s, double mean) {
-    const double p[4] = {mean, 0.0, 0.0, 0.0};
+    gni_random job = gni_random_of(GNI_RAND_POISSON);
+    double *p = job.numbers;
     const bool ok = mean >= 0.0 && mean <= 1e12;
-    return gni_distributed("gn_poisson", g, t, &s, GNI_POISSON, p, ok ? NULL : "the mean is not between 0 and 1e12");
+    if (ok && mean < 10.0) {
+        p[GNI_D_LEAST] = exp(-mean);
+    } else if (ok) {
+        p[GNI_D_MEAN] = mean;
+        p[GNI_D_B] = 0.931 + 2.53 * sqrt(mean);
+        p[GNI_D_A] = -0.059 + 0.02483 * p[GNI_D_B];
+        p[GNI_D_LOG] = log(mean);
+        p[GNI_D_FACTOR] = 1.1239 + 1.1328 / (p[GNI_D_B] - 3.4);
+        p[GNI_D_TOP] = 0.9277 - 3.6224 / (p[GNI_D_B] - 2.0);
+    }
+    return gni_distributed("gn_poisson", g, t, &s, &job, ok ? NULL : "the mean is not between 0 and 1e12", mean, 0.0);
 }
 
 GPUNUM_API gn_array *gn_binomial(gn_context *g, gn_dtype t, gn_shape s, int64_t n, double p) {
-    const double q[4] = {(double)n, p, 0.0, 0.0};
+    gni_random job = gni_random_of(GNI_RAND_BINOMIAL);
+    double *v = job.numbers;
     const bool ok = n >= 0 && n <= 1000000000000 && p >= 0.0 && p <= 1.0;
-    return gni_distributed("gn_binomial", g, t, &s, GNI_BINOMIAL, q,
-                           ok ? NULL : "n is not from 0 to 1e12 or p not from 0 to 1");
+    const double few = p > 0.5 ? 1.0 - p : p, many = p > 0.5 ? p : 1.0 - p, size = (double)n, mean = size * few;
+    v[GNI_D_TRIALS] = size;
+    v[GNI_D_SWAP] = p > 0.5;
+    if (ok && mean < 10.0) {
+        // Of none a gap ends beyond all trials.
+        v[GNI_D_LEAST] = mean == 0.0 ? 1e-300 : -log1p(-few);
+    } else if (ok) {
+        const double spread = sqrt(mean * many);
+        v[GNI_D_MEAN] = mean;
+        v[GNI_D_B] = 1.15 + 2.53 * spread;
+        v[GNI_D_A] = -0.0873 + 0.0248 * v[GNI_D_B] + 0.01 * few;
+        v[GNI_D_FACTOR] = (2.83 + 5.1 / v[GNI_D_B]) * spread;
+        v[GNI_D_TOP] = 0.92 - 4.2 / v[GNI_D_B];
+        v[GNI_D_MODE] = floor((size + 1.0) * few);
+        v[GNI_D_HEIGHT] = gni_dlgamma(v[GNI_D_MODE] + 1.0) + gni_dlgamma(size - v[GNI_D_MODE] + 1.0);
+        v[GNI_D_LOG] = log(few / many);
+    }
+    return gni_distributed("gn_binomial", g, t, &s, &job, ok ? NULL : "n is not from 0 to 1e12 or p not from 0 to 1",
+                           size, p);
 }
 
 GPUNUM_API gn_array *gn_truncated_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation, double low,
                                          double high) {
-    const double p[4] = {low, high, mean, deviation};
-    const bool ok = gni_is_positive(deviation) && fabs(mean) < GNI_INF && low < high;
-    return gni_distributed("gn_truncated_normal", g, t, &s, GNI_TRUNCATED, p,
-                           ok ? NULL : "the deviation is not above 0 or low not below high");
+    gni_random job = gni_random_of(GNI_RAND_TRUNCATED);
+    double *p = job.numbers, from = (low - mean) / deviation, to = (high - mean) / deviation;
+    const bool ok = gni_is_positive(deviation) && fabs(mean) < GNI_INF && low < high, below = to <= 0.0;
+    gni_truncated_way way = from >= to ? GNI_CUT_POINT : GNI_CUT_NORMAL;
+    p[GNI_D_SPREAD] = below && way != GNI_CUT_POINT ? -deviation : deviation;
+    p[GNI_D_LOW] = below && way != GNI_CUT_POINT ? -to : from;
+    p[GNI_D_HIGH] = below ? -from : to;
+    from = p[GNI_D_LOW];
+    to = p[GNI_D_HIGH];
+    p[GNI_D_CENTER] = mean;
+    p[GNI_D_BOUND] = low;
+    p[GNI_D_BOUND + 1] = high;
+    p[GNI_D_PEAK] = from > 0.0 ? from : 0.0;
+    p[GNI_D_RATE] = 0.5 * (from + sqrt(from * from + 4.0));
+    if (way != GNI_CUT_POINT && from > 1e7) way = GNI_CUT_FAR;
+    else if (way != GNI_CUT_POINT && to - from < (from > 0.0 ? 1.0 / p[GNI_D_RATE] : 2.5)) way = GNI_CUT_EVENLY;
+    else if (way != GNI_CUT_POINT && from > 0.0) way = GNI_CUT_TAIL;
+    p[GNI_D_WAY] = (double)way;
+    return gni_distributed("gn_truncated_normal", g, t, &s, &job,
+                           ok ? NULL : "the deviation is not above 0 or low not below high", low, high);
 }
 
 GPUNUM_API uint64_t gn_seed_split(gn_context *g) {
@@ -430,7 +298,10 @@ GPUNUM_API uint64_t gn_seed_split(gn_context *g) {
 
 // ---- permutations
 
-enum { GNI_DRAWS = 4096 };
+enum {
+    GNI_DRAWS = 4096,
+    GNI_SHUFFLED = 32768 // up to so many are shuffled one after the other; longer permutations are worked out place by place
+};
 
 // Random words for work on the CPU, made in batches.
 typedef struct gni_draws {
@@ -514,6 +385,17 @@ GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_permutation: 0 to %lld does not fit %s", (long long)n - 1,
                  gn_dtype_name(t));
         ok = false;
+    }
+    if (ok && n > GNI_SHUFFLED) {
+        gni_random job = gni_random_of(GNI_RAND_PERMUTATION);
+        for (int b = 0; b < GNI_D_ROUNDS / 4; b++) {
+            gni_element_stream e = gni_element_of(g->seed, g->counter++, 2);
+            gni_element_more(&e);
+            memcpy((char *)job.numbers + 16 * b, e.word, 16);
+        }
+        job.range = (uint64_t)n;
+        while ((uint64_t)(n - 1) >> (2 * job.low + 1) != 0) job.low++;
+        return gni_end(g, gni_random_at(g, "gn_permutation", t, &s, &job));
     }
     gn_array *y = ok ? gni_array_filled(g, "gn_permutation", t, &s, &data) : NULL;
     if (y != NULL && n > 1 && !gni_shuffled(g, t, data, n)) {

@@ -4,8 +4,8 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../cpu/cpu_random.h"
 #include "../ops/arrange.h"
-#include "../ops/random_ops.h"
 #include "../util/stream.h"
 #endif
 

@@ -4,8 +4,10 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/host.h"
+#include "../cpu/gemm_cpu.h"
 #include "../vulkan/vulkan_layer.h"
 #include "../webgpu/webgpu_layer.h"
+#include "../gpu/gpu_fft_tables.h"
 #include "../ops/async.h"
 #include "../grad/autograd.h"
 #include "../util/profile.h"

@@ -6,7 +6,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/slots.h"
 #include "../vulkan/vulkan_pipelines.h"
 #include "../webgpu/webgpu_device.h"
 #endif
