@@ -154,6 +154,7 @@
 //     autograd         The record of what was computed, and the pass back over it
 //     gradients        The derivative of each op, as public calls
 //     nn               Layers and losses
+//     depthwise        Convolutions of each channel with a kernel of its own, on a GPU
 //     winograd         Convolutions with kernels of 3x3 by tiles, on a GPU
 //     conv             Convolutions, as products whose one operand is windows
 //     attention        Attention in parts
@@ -12047,6 +12048,33 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_WINOGRAD_IMAGES 33 // tiles of further ones are zeros
 #define GNI_P_WINOGRAD_WORDS 34
 
+// ---- convolutions of single channels: depth.comp
+
+#define GNI_S_DEPTH_STEP 0 // gni_depth_step
+#define GNI_DEPTH_FORWARD 0u
+#define GNI_DEPTH_BACK 1u
+#define GNI_DEPTH_WEIGHT 2u
+#define GNI_S_DEPTH_IN 1 // dtypes
+#define GNI_S_DEPTH_OUT 2
+#define GNI_S_DEPTH_ROWS 3 // of kernels
+#define GNI_S_DEPTH_COLUMNS 4
+#define GNI_S_DEPTH_DOWN 5 // strides
+#define GNI_S_DEPTH_ACROSS 6
+#define GNI_S_DEPTH_SPECS 7
+#define GNI_DEPTH_TAPS 25 // of kernels at most
+#define GNI_P_DEPTH_N 0
+#define GNI_P_DEPTH_FROM 1     // rows and columns of what is read by taps
+#define GNI_P_DEPTH_PAD 3      // rows and columns
+#define GNI_P_DEPTH_DILATION 5
+#define GNI_P_DEPTH_PARTS 7
+#define GNI_P_DEPTH_TO_W 8     // dividers: columns and rows of places, channels
+#define GNI_P_DEPTH_TO_H 11
+#define GNI_P_DEPTH_CHANNELS 14
+#define GNI_P_DEPTH_IN 17      // base, strides of n, channel, row and column
+#define GNI_P_DEPTH_OTHER 22   // the same, of w's four dimensions or those of y's gradient
+#define GNI_P_DEPTH_OUT 27
+#define GNI_P_DEPTH_WORDS 28
+
 #define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
 #define GNI_S_MATVEC_SPECS 5
 #define GNI_F_MATVEC_COLUMNS 1u
@@ -12662,6 +12690,14 @@ typedef struct gni_winograd {
     gni_operand use[4];
 } gni_winograd;
 
+// A convolution of each of c channels with a kernel of its own, forward or a gradient of it (depth.comp): `in` (n, c, from) is
+// read by taps at places `to`. For GPUs.
+typedef struct gni_depth {
+    uint32_t step; // GNI_DEPTH_FORWARD, ...
+    int64_t n, c, k[2], stride[2], pad[2], dilation[2], from[2], to[2], parts;
+    gni_operand in, other, out; // other: w, or the gradient of y
+} gni_depth;
+
 // Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch,
 // head, row.
 typedef enum gni_attend_step {
@@ -12872,7 +12908,8 @@ typedef enum gni_job_kind {
     GNI_JOB_SEARCH,
     GNI_JOB_COUNT,
     GNI_JOB_ATTEND, // of room `attention`, which has another way where a GPU does not do it
-    GNI_JOB_WINOGRAD
+    GNI_JOB_WINOGRAD,
+    GNI_JOB_DEPTH
 } gni_job_kind;
 // A kind of job: what the CPU takes of it, and how it does it. Who asks for a job hands its kind over, so that a program
 // that never does holds none of its loops. Every function returns false after gni_fail, or when it does not do the job:
@@ -13169,6 +13206,7 @@ static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_ma
                       gni_kind_attend = {GNI_JOB_ATTEND, gni_cpu_takes_attend, gni_cpu_attend},
                       gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
                       gni_kind_winograd = {GNI_JOB_WINOGRAD, gni_cpu_takes_none, NULL},
+                      gni_kind_depth = {GNI_JOB_DEPTH, gni_cpu_takes_none, NULL},
                       gni_kind_keep = {GNI_JOB_KEEP, gni_cpu_takes_none, NULL};
 #ifndef GPUNUM_NO_FFT
 static gni_takes_fn gni_cpu_takes_fft;
@@ -15898,6 +15936,14 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &m->out;
         v->size = m->n * m->width * gni_extent_product(m->size, 3);
         v->name = "image";
+    } else if (kind == GNI_JOB_DEPTH) {
+        gni_depth *d = (gni_depth *)job;
+        v->op[v->n++] = &d->in;
+        v->op[v->n++] = &d->other;
+        v->n_in = v->n;
+        v->op[v->n++] = &d->out;
+        v->size = d->n * d->c * d->to[0] * d->to[1] * d->k[0] * d->k[1];
+        v->name = "depthwise convolution";
     } else if (kind == GNI_JOB_WINOGRAD) {
         gni_winograd *m = (gni_winograd *)job;
         v->op[v->n++] = &m->use[0];
@@ -38541,6 +38587,51 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups[0], groups[1], 1);
 }
 
+// ---- each channel with a kernel of its own
+
+static bool gni_job_has_depth(const gni_gpu *gpu) { return gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_depth); }
+
+static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
+    gni_job_call c;
+    const bool weight = d->step == GNI_DEPTH_WEIGHT;
+    const int64_t from[4] = {d->n, d->c, d->from[0], d->from[1]}, to[4] = {d->n, d->c, d->to[0], d->to[1]},
+                  kernel[4] = {d->c, 1, d->k[0], d->k[1]}, places = d->n * d->to[0] * d->to[1], one = 1,
+                  results = weight ? d->parts * d->c * d->k[0] * d->k[1] : places * d->c;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    uint32_t *p = c.param;
+    if (!gni_job_reach(gpu, &d->in, from, d->in.stride, 4, &c.use[0], &p[GNI_P_DEPTH_IN]) ||
+        !gni_job_reach(gpu, &d->other, weight ? to : kernel, d->other.stride, 4, &c.use[1], &p[GNI_P_DEPTH_OTHER]) ||
+        !gni_job_reach(gpu, &d->out, &results, &one, 1, &c.use[2], &p[GNI_P_DEPTH_OUT]))
+        return false;
+    c.use[2].write = true;
+    c.n_use = 3;
+    c.n_param = GNI_P_DEPTH_WORDS;
+    p[GNI_P_DEPTH_N] = (uint32_t)(weight ? places : results);
+    p[GNI_P_DEPTH_PARTS] = (uint32_t)d->parts;
+    for (int i = 0; i < 2; i++) {
+        p[GNI_P_DEPTH_FROM + i] = (uint32_t)d->from[i];
+        p[GNI_P_DEPTH_PAD + i] = (uint32_t)d->pad[i];
+        p[GNI_P_DEPTH_DILATION + i] = (uint32_t)d->dilation[i];
+        c.generic.spec[GNI_S_DEPTH_ROWS + i] = (uint32_t)d->k[i];
+        c.generic.spec[GNI_S_DEPTH_DOWN + i] = (uint32_t)d->stride[i];
+    }
+    gni_job_divider(d->to[1], &p[GNI_P_DEPTH_TO_W]);
+    gni_job_divider(d->to[0], &p[GNI_P_DEPTH_TO_H]);
+    gni_job_divider(d->c, &p[GNI_P_DEPTH_CHANNELS]);
+    for (int i = 0; i < 4; i++) {
+        p[GNI_P_DEPTH_IN + 1 + i] = (uint32_t)d->in.stride[i];
+        p[GNI_P_DEPTH_OTHER + 1 + i] = (uint32_t)d->other.stride[i];
+    }
+    c.generic.module = GNI_MODULE_depth;
+    c.generic.n_spec = GNI_S_DEPTH_SPECS;
+    c.generic.spec[GNI_S_DEPTH_STEP] = d->step;
+    c.generic.spec[GNI_S_DEPTH_IN] = (uint32_t)d->in.dtype;
+    c.generic.spec[GNI_S_DEPTH_OUT] = (uint32_t)d->out.dtype;
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
+                            weight ? d->parts * d->c : gni_job_ceil(results, 512), 1, 1);
+}
+
 // ---- by tiles of 4x4 results
 
 #define GNI_WINOGRAD_BYTES 1073741824.0 // that what the tiles become may take
@@ -39664,6 +39755,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     }
     case GNI_JOB_IMAGE: return gni_job_has_windows(gpu);
     case GNI_JOB_WINOGRAD: return gni_job_has_winograd(gpu);
+    case GNI_JOB_DEPTH: return gni_job_has_depth(gpu);
     case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
@@ -39707,6 +39799,7 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_CONV: return gni_job_conv(gpu, (const gni_conv *)job);
     case GNI_JOB_IMAGE: return gni_job_image(gpu, (const gni_image *)job);
     case GNI_JOB_WINOGRAD: return gni_job_winograd(gpu, (const gni_winograd *)job);
+    case GNI_JOB_DEPTH: return gni_job_depth(gpu, (const gni_depth *)job);
     case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);
@@ -54283,6 +54376,34 @@ GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s) {
     return gni_end_scope(g, w);
 }
 
+// >>depthwise
+// Convolutions of each channel with a kernel of its own, on a GPU: depth.comp, without an image made for it.
+
+#if GNI_GPU
+
+static void gni_depth_put(gni_operand *o, const gn_array *a) {
+    gni_take_operand(a, o);
+    for (int i = 0; i < a->shape.rank; i++) o->stride[i] = a->stride[i];
+}
+
+// Of `in` (n, c, h, w) and w, or the gradient of y, what the job says, (n, c, rows, columns) or (c, 1, taps...).
+static gn_array *gni_depth_run(gn_context *g, gni_depth *d, gn_array *in, gn_array *other) {
+    const bool weight = d->step == GNI_DEPTH_WEIGHT;
+    // Some 2048 workgroups, each of at least 4096 elements.
+    const int64_t most = GNI_MAX(d->n * d->to[0] * d->to[1] / 4096, 1);
+    d->parts = weight ? GNI_MAX(GNI_MIN(2048 / d->c, most), 1) : 1;
+    const gn_shape s = weight ? GN_SHAPE(d->parts, d->c, d->k[0] * d->k[1]) : GN_SHAPE(d->n, d->c, d->to[0], d->to[1]);
+    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", weight ? GN_F32 : in->dtype, &s));
+    if (y == NULL) return NULL;
+    gni_depth_put(&d->in, in);
+    gni_depth_put(&d->other, other);
+    gni_take_operand(y, &d->out);
+    if (!gni_run(g, &gni_kind_depth, d, y)) return NULL;
+    return weight ? gn_reshape(gn_cast(gn_sum(y, 0), in->dtype), GN_SHAPE(d->c, 1, d->k[0], d->k[1])) : y;
+}
+
+#endif
+
 // >>winograd
 // Convolutions with kernels of 3x3 by tiles of 4x4 results, on a GPU: what winograd.comp makes of the tiles and of the
 // kernels is multiplied as matrices, and made the result.
@@ -54950,6 +55071,45 @@ static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_
 
 static bool gni_conv_is_depthwise(const gni_conv_plan *p) { return p->c == 1 && p->o == p->groups && p->groups > 1; }
 
+// What a GPU makes of a convolution of single channels, or of its gradients: `from` is read by taps. False: it is left to the
+// other ways, unless g->call_failed.
+static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, gn_array *from, gn_array *other, gn_array **y) {
+#if GNI_GPU
+    gni_depth d;
+    const bool back = step == GNI_DEPTH_BACK;
+    const int64_t taps = gni_conv_count(p->k, p->nd), most = INT32_MAX / 4;
+    if (GNI_CPU_ALONE || g->gpu == NULL || !gni_conv_is_depthwise(p) || p->nd != 2 || taps < 1 || taps > GNI_DEPTH_TAPS) return false;
+    if (from->dtype == GN_F64 || other->dtype != from->dtype || !gni_job_has_depth(g->gpu)) return false;
+    for (int i = 0; i < 2; i++)
+        if (p->pad[i] > most / 64 || p->dilation[i] > most / 64 || p->stride[i] > most / 64) return false;
+    memset(&d, 0, sizeof d);
+    d.step = step;
+    d.n = p->n;
+    d.c = p->groups;
+    for (int i = 0; i < 2; i++) {
+        d.k[i] = p->k[i];
+        d.stride[i] = p->stride[i];
+        d.pad[i] = p->pad[i];
+        d.dilation[i] = p->dilation[i];
+        d.from[i] = back ? p->out[i] : p->in[i];
+        d.to[i] = back ? p->in[i] : p->out[i];
+    }
+    // Indices are of 31 bits.
+    if ((double)d.n * (double)d.c * (double)GNI_MAX(d.from[0], d.to[0]) * (double)GNI_MAX(d.from[1], d.to[1]) > (double)most)
+        return false;
+    if (!gni_materialize(g, from) || !gni_materialize(g, other)) return false;
+    const gn_placement asked = g->placement;
+    if (asked == GN_PLACE_CPU || (asked != GN_PLACE_GPU && !(from->buf->where & GNI_ON_GPU))) return false;
+    g->placement = GN_PLACE_GPU;
+    *y = gni_depth_run(g, &d, from, other);
+    g->placement = asked;
+    return *y != NULL;
+#else
+    GNI_UNUSED(g), GNI_UNUSED(p), GNI_UNUSED(step), GNI_UNUSED(from), GNI_UNUSED(other), GNI_UNUSED(y);
+    return false;
+#endif
+}
+
 // Neighbours in memory that the taps of a place take from an image with so many channels in a group; 0: it is not for a CPU
 // that is alone.
 static int64_t gni_conv_last_line(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t channels) {
@@ -55059,7 +55219,10 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
     if (x == NULL || w == NULL) return NULL;
+    gn_array *y = NULL;
     if (gni_elements(&s) == 0) return gn_zeros(g, x->dtype, s);
+    if (gni_elements(&w->shape) > 0 && gni_conv_deep(g, p, GNI_DEPTH_FORWARD, x, w, &y)) return y;
+    if (g->call_failed) return NULL;
     if (gni_elements(&w->shape) > 0 && !gni_conv_is_product(p, x->dtype) &&
         gni_conv_direct(g, p, w, x, p->o / p->groups, p->c, 2)) {
         const gn_placement asked = g->placement;
@@ -55067,14 +55230,14 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
 #if GNI_GPU
         gni_winograd by;
         if (gni_conv_by_tiles(g, p, x->dtype, false, &by)) {
-            gn_array *y = gni_winograd_forward(g, &by, x, w, image);
+            y = gni_winograd_forward(g, &by, x, w, image);
             g->placement = asked;
             return y;
         }
 #endif
         gni_conv_parts parts = gni_conv_parts_of_forward(g, p, x->dtype);
         x = gni_conv_frame_image(g, p, x, &parts);
-        gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
+        y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
         if (image != NULL) *image = x;
         g->placement = asked;
         return y;
@@ -55116,7 +55279,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         d.b_n[p->nd] = 1;
         d.b_k[p->nd] = 0;
     }
-    gn_array *y = gni_conv_run(g, &d, w, x);
+    y = gni_conv_run(g, &d, w, x);
     if (one) y = gn_move_axis(gn_reshape(y, GN_SHAPE(p->groups, d.m, p->n, places)), 2, 0);
     return gn_reshape(y, s);
 }
@@ -55255,6 +55418,8 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     gn_array *x = NULL, *room = NULL;
     gni_conv_phase f[3];
     if (gni_elements(&s) == 0 || p->o == 0 || gni_conv_count(p->out, p->nd) == 0) return gn_zeros(g, y->dtype, s);
+    if (gni_conv_deep(g, p, GNI_DEPTH_BACK, y, w, &x)) return x;
+    if (g->call_failed) return NULL;
     for (int i = 0; i < p->nd; i++) {
         begins[i] = GNI_MIN(p->stride[i], p->in[i]); // behind x none begins
         whole = whole && p->stride[i] == 1;
@@ -55365,11 +55530,14 @@ static gn_array *gni_conv_weight_beside(gn_context *g, const gni_conv_plan *p, g
 static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y, gn_array *image) {
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->o, p->c, p->k), of_y = gni_conv_shape(p, p->n, p->o, p->out);
+    gn_array *w = NULL;
     if (gni_elements(&s) == 0 || gni_elements(&of_y) == 0) return gn_zeros(g, x->dtype, s);
+    if (gni_conv_deep(g, p, GNI_DEPTH_WEIGHT, x, y, &w)) return w;
+    if (g->call_failed) return NULL;
     if (gni_conv_direct(g, p, y, x, p->o / p->groups, p->c, 3)) {
         const gn_placement asked = g->placement;
         g->placement = GN_PLACE_GPU;
-        gn_array *w = gni_conv_direct_weight(g, p, x, y, image);
+        w = gni_conv_direct_weight(g, p, x, y, image);
         g->placement = asked;
         return w;
     }
@@ -55403,7 +55571,7 @@ static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array
         d.n_dim[i] = p->k[i];
         d.b_n[i] = p->dilation[i] * x->stride[1 + i];
     }
-    gn_array *w = gni_conv_run(g, &d, y, x);
+    w = gni_conv_run(g, &d, y, x);
     w = gn_move_axis(gn_reshape(w, GN_SHAPE(p->o, taps, p->c)), 2, 1);
     return gn_reshape(w, s);
 }

@@ -211,6 +211,7 @@ GNI_OS_END
 #include "grad/gradients.h"          // The derivative of each op, as public calls
 GNI_OS_BEGIN
 #include "grad/nn.h"                 // Layers and losses
+#include "grad/depthwise.h"          // Convolutions of each channel with a kernel of its own, on a GPU
 #include "grad/winograd.h"           // Convolutions with kernels of 3x3 by tiles, on a GPU
 #include "grad/conv.h"               // Convolutions, as products whose one operand is windows
 #include "grad/attention.h"          // Attention in parts

@@ -103,6 +103,14 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &m->out;
         v->size = m->n * m->width * gni_extent_product(m->size, 3);
         v->name = "image";
+    } else if (kind == GNI_JOB_DEPTH) {
+        gni_depth *d = (gni_depth *)job;
+        v->op[v->n++] = &d->in;
+        v->op[v->n++] = &d->other;
+        v->n_in = v->n;
+        v->op[v->n++] = &d->out;
+        v->size = d->n * d->c * d->to[0] * d->to[1] * d->k[0] * d->k[1];
+        v->name = "depthwise convolution";
     } else if (kind == GNI_JOB_WINOGRAD) {
         gni_winograd *m = (gni_winograd *)job;
         v->op[v->n++] = &m->use[0];

@@ -475,6 +475,33 @@
 #define GNI_P_WINOGRAD_IMAGES 33 // tiles of further ones are zeros
 #define GNI_P_WINOGRAD_WORDS 34
 
+// ---- convolutions of single channels: depth.comp
+
+#define GNI_S_DEPTH_STEP 0 // gni_depth_step
+#define GNI_DEPTH_FORWARD 0u
+#define GNI_DEPTH_BACK 1u
+#define GNI_DEPTH_WEIGHT 2u
+#define GNI_S_DEPTH_IN 1 // dtypes
+#define GNI_S_DEPTH_OUT 2
+#define GNI_S_DEPTH_ROWS 3 // of kernels
+#define GNI_S_DEPTH_COLUMNS 4
+#define GNI_S_DEPTH_DOWN 5 // strides
+#define GNI_S_DEPTH_ACROSS 6
+#define GNI_S_DEPTH_SPECS 7
+#define GNI_DEPTH_TAPS 25 // of kernels at most
+#define GNI_P_DEPTH_N 0
+#define GNI_P_DEPTH_FROM 1     // rows and columns of what is read by taps
+#define GNI_P_DEPTH_PAD 3      // rows and columns
+#define GNI_P_DEPTH_DILATION 5
+#define GNI_P_DEPTH_PARTS 7
+#define GNI_P_DEPTH_TO_W 8     // dividers: columns and rows of places, channels
+#define GNI_P_DEPTH_TO_H 11
+#define GNI_P_DEPTH_CHANNELS 14
+#define GNI_P_DEPTH_IN 17      // base, strides of n, channel, row and column
+#define GNI_P_DEPTH_OTHER 22   // the same, of w's four dimensions or those of y's gradient
+#define GNI_P_DEPTH_OUT 27
+#define GNI_P_DEPTH_WORDS 28
+
 #define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
 #define GNI_S_MATVEC_SPECS 5
 #define GNI_F_MATVEC_COLUMNS 1u

@@ -336,6 +336,14 @@ typedef struct gni_winograd {
     gni_operand use[4];
 } gni_winograd;
 
+// A convolution of each of c channels with a kernel of its own, forward or a gradient of it (depth.comp): `in` (n, c, from) is
+// read by taps at places `to`. For GPUs.
+typedef struct gni_depth {
+    uint32_t step; // GNI_DEPTH_FORWARD, ...
+    int64_t n, c, k[2], stride[2], pad[2], dilation[2], from[2], to[2], parts;
+    gni_operand in, other, out; // other: w, or the gradient of y
+} gni_depth;
+
 // Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch,
 // head, row.
 typedef enum gni_attend_step {
@@ -546,7 +554,8 @@ typedef enum gni_job_kind {
     GNI_JOB_SEARCH,
     GNI_JOB_COUNT,
     GNI_JOB_ATTEND, // of room `attention`, which has another way where a GPU does not do it
-    GNI_JOB_WINOGRAD
+    GNI_JOB_WINOGRAD,
+    GNI_JOB_DEPTH
 } gni_job_kind;
 // A kind of job: what the CPU takes of it, and how it does it. Who asks for a job hands its kind over, so that a program
 // that never does holds none of its loops. Every function returns false after gni_fail, or when it does not do the job:

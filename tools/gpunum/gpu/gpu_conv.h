@@ -61,6 +61,51 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups[0], groups[1], 1);
 }
 
+// ---- each channel with a kernel of its own
+
+static bool gni_job_has_depth(const gni_gpu *gpu) { return gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_depth); }
+
+static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
+    gni_job_call c;
+    const bool weight = d->step == GNI_DEPTH_WEIGHT;
+    const int64_t from[4] = {d->n, d->c, d->from[0], d->from[1]}, to[4] = {d->n, d->c, d->to[0], d->to[1]},
+                  kernel[4] = {d->c, 1, d->k[0], d->k[1]}, places = d->n * d->to[0] * d->to[1], one = 1,
+                  results = weight ? d->parts * d->c * d->k[0] * d->k[1] : places * d->c;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    uint32_t *p = c.param;
+    if (!gni_job_reach(gpu, &d->in, from, d->in.stride, 4, &c.use[0], &p[GNI_P_DEPTH_IN]) ||
+        !gni_job_reach(gpu, &d->other, weight ? to : kernel, d->other.stride, 4, &c.use[1], &p[GNI_P_DEPTH_OTHER]) ||
+        !gni_job_reach(gpu, &d->out, &results, &one, 1, &c.use[2], &p[GNI_P_DEPTH_OUT]))
+        return false;
+    c.use[2].write = true;
+    c.n_use = 3;
+    c.n_param = GNI_P_DEPTH_WORDS;
+    p[GNI_P_DEPTH_N] = (uint32_t)(weight ? places : results);
+    p[GNI_P_DEPTH_PARTS] = (uint32_t)d->parts;
+    for (int i = 0; i < 2; i++) {
+        p[GNI_P_DEPTH_FROM + i] = (uint32_t)d->from[i];
+        p[GNI_P_DEPTH_PAD + i] = (uint32_t)d->pad[i];
+        p[GNI_P_DEPTH_DILATION + i] = (uint32_t)d->dilation[i];
+        c.generic.spec[GNI_S_DEPTH_ROWS + i] = (uint32_t)d->k[i];
+        c.generic.spec[GNI_S_DEPTH_DOWN + i] = (uint32_t)d->stride[i];
+    }
+    gni_job_divider(d->to[1], &p[GNI_P_DEPTH_TO_W]);
+    gni_job_divider(d->to[0], &p[GNI_P_DEPTH_TO_H]);
+    gni_job_divider(d->c, &p[GNI_P_DEPTH_CHANNELS]);
+    for (int i = 0; i < 4; i++) {
+        p[GNI_P_DEPTH_IN + 1 + i] = (uint32_t)d->in.stride[i];
+        p[GNI_P_DEPTH_OTHER + 1 + i] = (uint32_t)d->other.stride[i];
+    }
+    c.generic.module = GNI_MODULE_depth;
+    c.generic.n_spec = GNI_S_DEPTH_SPECS;
+    c.generic.spec[GNI_S_DEPTH_STEP] = d->step;
+    c.generic.spec[GNI_S_DEPTH_IN] = (uint32_t)d->in.dtype;
+    c.generic.spec[GNI_S_DEPTH_OUT] = (uint32_t)d->out.dtype;
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
+                            weight ? d->parts * d->c : gni_job_ceil(results, 512), 1, 1);
+}
+
 // ---- by tiles of 4x4 results
 
 #define GNI_WINOGRAD_BYTES 1073741824.0 // that what the tiles become may take

@@ -7,6 +7,7 @@
 #include "../cpu/conv_last.h"
 #include "../ops/random_ops.h"
 #include "../grad/autograd.h"
+#include "../grad/depthwise.h"
 #include "../grad/winograd.h"
 #endif
 
@@ -574,6 +575,45 @@ static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_
 
 static bool gni_conv_is_depthwise(const gni_conv_plan *p) { return p->c == 1 && p->o == p->groups && p->groups > 1; }
 
+// What a GPU makes of a convolution of single channels, or of its gradients: `from` is read by taps. False: it is left to the
+// other ways, unless g->call_failed.
+static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, gn_array *from, gn_array *other, gn_array **y) {
+#if GNI_GPU
+    gni_depth d;
+    const bool back = step == GNI_DEPTH_BACK;
+    const int64_t taps = gni_conv_count(p->k, p->nd), most = INT32_MAX / 4;
+    if (GNI_CPU_ALONE || g->gpu == NULL || !gni_conv_is_depthwise(p) || p->nd != 2 || taps < 1 || taps > GNI_DEPTH_TAPS) return false;
+    if (from->dtype == GN_F64 || other->dtype != from->dtype || !gni_job_has_depth(g->gpu)) return false;
+    for (int i = 0; i < 2; i++)
+        if (p->pad[i] > most / 64 || p->dilation[i] > most / 64 || p->stride[i] > most / 64) return false;
+    memset(&d, 0, sizeof d);
+    d.step = step;
+    d.n = p->n;
+    d.c = p->groups;
+    for (int i = 0; i < 2; i++) {
+        d.k[i] = p->k[i];
+        d.stride[i] = p->stride[i];
+        d.pad[i] = p->pad[i];
+        d.dilation[i] = p->dilation[i];
+        d.from[i] = back ? p->out[i] : p->in[i];
+        d.to[i] = back ? p->in[i] : p->out[i];
+    }
+    // Indices are of 31 bits.
+    if ((double)d.n * (double)d.c * (double)GNI_MAX(d.from[0], d.to[0]) * (double)GNI_MAX(d.from[1], d.to[1]) > (double)most)
+        return false;
+    if (!gni_materialize(g, from) || !gni_materialize(g, other)) return false;
+    const gn_placement asked = g->placement;
+    if (asked == GN_PLACE_CPU || (asked != GN_PLACE_GPU && !(from->buf->where & GNI_ON_GPU))) return false;
+    g->placement = GN_PLACE_GPU;
+    *y = gni_depth_run(g, &d, from, other);
+    g->placement = asked;
+    return *y != NULL;
+#else
+    GNI_UNUSED(g), GNI_UNUSED(p), GNI_UNUSED(step), GNI_UNUSED(from), GNI_UNUSED(other), GNI_UNUSED(y);
+    return false;
+#endif
+}
+
 // Neighbours in memory that the taps of a place take from an image with so many channels in a group; 0: it is not for a CPU
 // that is alone.
 static int64_t gni_conv_last_line(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t channels) {
@@ -683,7 +723,10 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
     if (x == NULL || w == NULL) return NULL;
+    gn_array *y = NULL;
     if (gni_elements(&s) == 0) return gn_zeros(g, x->dtype, s);
+    if (gni_elements(&w->shape) > 0 && gni_conv_deep(g, p, GNI_DEPTH_FORWARD, x, w, &y)) return y;
+    if (g->call_failed) return NULL;
     if (gni_elements(&w->shape) > 0 && !gni_conv_is_product(p, x->dtype) &&
         gni_conv_direct(g, p, w, x, p->o / p->groups, p->c, 2)) {
         const gn_placement asked = g->placement;
@@ -691,14 +734,14 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
 #if GNI_GPU
         gni_winograd by;
         if (gni_conv_by_tiles(g, p, x->dtype, false, &by)) {
-            gn_array *y = gni_winograd_forward(g, &by, x, w, image);
+            y = gni_winograd_forward(g, &by, x, w, image);
             g->placement = asked;
             return y;
         }
 #endif
         gni_conv_parts parts = gni_conv_parts_of_forward(g, p, x->dtype);
         x = gni_conv_frame_image(g, p, x, &parts);
-        gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
+        y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w, NULL, &parts);
         if (image != NULL) *image = x;
         g->placement = asked;
         return y;
@@ -740,7 +783,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
         d.b_n[p->nd] = 1;
         d.b_k[p->nd] = 0;
     }
-    gn_array *y = gni_conv_run(g, &d, w, x);
+    y = gni_conv_run(g, &d, w, x);
     if (one) y = gn_move_axis(gn_reshape(y, GN_SHAPE(p->groups, d.m, p->n, places)), 2, 0);
     return gn_reshape(y, s);
 }
@@ -879,6 +922,8 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     gn_array *x = NULL, *room = NULL;
     gni_conv_phase f[3];
     if (gni_elements(&s) == 0 || p->o == 0 || gni_conv_count(p->out, p->nd) == 0) return gn_zeros(g, y->dtype, s);
+    if (gni_conv_deep(g, p, GNI_DEPTH_BACK, y, w, &x)) return x;
+    if (g->call_failed) return NULL;
     for (int i = 0; i < p->nd; i++) {
         begins[i] = GNI_MIN(p->stride[i], p->in[i]); // behind x none begins
         whole = whole && p->stride[i] == 1;
@@ -989,11 +1034,14 @@ static gn_array *gni_conv_weight_beside(gn_context *g, const gni_conv_plan *p, g
 static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y, gn_array *image) {
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->o, p->c, p->k), of_y = gni_conv_shape(p, p->n, p->o, p->out);
+    gn_array *w = NULL;
     if (gni_elements(&s) == 0 || gni_elements(&of_y) == 0) return gn_zeros(g, x->dtype, s);
+    if (gni_conv_deep(g, p, GNI_DEPTH_WEIGHT, x, y, &w)) return w;
+    if (g->call_failed) return NULL;
     if (gni_conv_direct(g, p, y, x, p->o / p->groups, p->c, 3)) {
         const gn_placement asked = g->placement;
         g->placement = GN_PLACE_GPU;
-        gn_array *w = gni_conv_direct_weight(g, p, x, y, image);
+        w = gni_conv_direct_weight(g, p, x, y, image);
         g->placement = asked;
         return w;
     }
@@ -1027,7 +1075,7 @@ static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array
         d.n_dim[i] = p->k[i];
         d.b_n[i] = p->dilation[i] * x->stride[1 + i];
     }
-    gn_array *w = gni_conv_run(g, &d, y, x);
+    w = gni_conv_run(g, &d, y, x);
     w = gn_move_axis(gn_reshape(w, GN_SHAPE(p->o, taps, p->c)), 2, 1);
     return gn_reshape(w, s);
 }
