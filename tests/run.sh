@@ -31,7 +31,7 @@ if command -v ccache >/dev/null; then
     launcher="-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache"
     # What is not in it is not preprocessed first: the compiler says itself what it read.
     export CCACHE_DIR="${CCACHE_DIR:-$root/build/ccache}" CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
-    # Compilers with large pages; GPUNUM_COMPILERS_LOAD is for checks that start them by themselves.
+    # Memory of compilers; GPUNUM_COMPILERS_LOAD is for checks that start them by themselves.
     case $build in *" "*) ;; *)
         if cc -O1 -shared -fPIC -o "$build/large_pages.so" "$root/tests/large_pages.c" 2>/dev/null &&
             [ "$(LD_PRELOAD="$build/large_pages.so" sh -c 'echo loads' 2>&1)" = loads ]; then
