@@ -17,7 +17,14 @@
 #include "test_vulkan.c"
 #undef main
 
-int main(int argc, char **argv) {
+// With a sanitizer other programs link the implementation out of this file, and so its main is elsewhere (tests.cmake).
+#ifdef GN_TEST_INSIDE
+int GN_TEST_INSIDE(int argc, char **argv);
+#else
+#define GN_TEST_INSIDE main
+#endif
+
+int GN_TEST_INSIDE(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "learn") == 0) return test_learn();
     if (strcmp(name, "split") == 0) return test_split();
