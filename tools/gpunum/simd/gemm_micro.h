@@ -375,7 +375,7 @@
 #define GNI_GM_EPILOGUE_i64(F, R, N) GNI_GM_NOTHING(F, R, N)
 
 // Stores `spill` (rows,width) where t says, clipped to its columns.
-GNI_MAYBE_UNUSED static void gni_gm_put_f32(const gni_gemm_tile *t, const float *spill, int rows, int width) {
+GNI_MAYBE_UNUSED GNI_NOINLINE static void gni_gm_put_f32(const gni_gemm_tile *t, const float *spill, int rows, int width) {
     float *c = (float *)t->c;
     for (int i = 0; i < rows; i++, c += t->c_rs, spill += width) {
         for (int j = 0; j < t->cols; j++) {
@@ -387,8 +387,8 @@ GNI_MAYBE_UNUSED static void gni_gm_put_f32(const gni_gemm_tile *t, const float 
 }
 
 #define GNI_GM_DEFINE_PUT(F)                                                                       \
-    static void gni_gm_put_##F(const gni_gemm_tile *t, const GNI_GM_T_##F *spill, int rows,        \
-                               int width) {                                                        \
+    GNI_NOINLINE static void gni_gm_put_##F(const gni_gemm_tile *t, const GNI_GM_T_##F *spill,     \
+                                            int rows, int width) {                                 \
         GNI_GM_T_##F *c = (GNI_GM_T_##F *)t->c;                                                    \
         for (int i = 0; i < rows; i++, c += t->c_rs, spill += width) {                             \
             for (int j = 0; j < t->cols; j++) c[j] = t->add ? c[j] + spill[j] : spill[j];          \
