@@ -44747,7 +44747,8 @@ GNI_OS_BEGIN
 // From outside: gni_lc_do_eig, and gni_lc_do_triangular, which solves with complex triangles.
 //
 // A matrix is balanced, reduced to Hessenberg form by reflections and to a triangle by QR steps with single shifts (GVL 7;
-// Parlett and Reinsch 1969; Wilkinson 1965).
+// Parlett and Reinsch 1969; Wilkinson 1965); a real one first by steps with double shifts in real numbers, up to blocks of two
+// (Francis 1961).
 
 // y += f x for n complex numbers.
 static void gni_lc_add(double *y, const double *f, const double *x, int64_t n) {
@@ -44769,15 +44770,6 @@ static void gni_lc_over(double *y, const double *x, const double *f) {
 }
 
 static double gni_lc_size(const double *x) { return fabs(x[0]) + fabs(x[1]); }
-
-// Rows of a (m,n) become (I - tau u v^T) a. y has room for a row.
-static void gni_lc_reflect(double *a, int64_t ld, int64_t m, int64_t n, double tau, const double *u, const double *v,
-                           double *y) {
-    gni_la_clear(y, 0, 1, 2 * n);
-    for (int64_t i = 0; i < m; i++) gni_lc_add(y, v + 2 * i, a + i * ld, n);
-    for (int64_t i = 0; i < 2 * n; i++) y[i] *= -tau;
-    for (int64_t i = 0; i < m; i++) gni_lc_add(a + i * ld, u + 2 * i, y, n);
-}
 
 // x and y, numbers that are `step` apart, become c x + s y and c y - conj(s) x; of columns s is conjugated.
 static void gni_lc_rotate(double *x, double *y, int64_t step, int64_t n, double c, double re, double im) {
@@ -44806,10 +44798,10 @@ static void gni_lc_balance(double *a, int64_t ld, int64_t n, double *scale) {
             }
             if (down == 0.0 || along == 0.0) continue;
             frexp(sqrt(along) / sqrt(down), &power);
-            const double f = ldexp(0.5, power), other = ldexp(2.0, -power);
-            if (!(down * f + along * other < 0.95 * (down + along))) continue;
+            const double f = ldexp(0.5, power), other = ldexp(2.0, -power), all = scale[i] * f;
+            if (!(down * f + along * other < 0.95 * (down + along)) || !(all > 1e-140 && all < 1e140)) continue;
             more = true;
-            scale[i] *= f;
+            scale[i] = all;
             for (int64_t j = 0; j < n; j++) {
                 double *x = a + j * ld + 2 * i, *y = a + i * ld + 2 * j;
                 for (int k = 0; k < 2; k++) x[k] *= f;
@@ -44819,26 +44811,89 @@ static void gni_lc_balance(double *a, int64_t ld, int64_t n, double *scale) {
     }
 }
 
-// a becomes Z^H a Z, zero below the first subdiagonal; rows of z, unless it is NULL, become those of Z^T.
-static void gni_lc_hessenberg(gni_la *w, double *a, int64_t ld, int64_t n, double *z) {
-    double *v = gni_la_take(w, 2 * n), *conj = gni_la_take(w, 2 * n), *room = gni_la_take(w, 2 * n), tau[2], s[2];
+// a (n,n), of numbers with `parts` real ones, becomes Z^H a Z, zero below the first subdiagonal. Row k of q, unless it is
+// NULL, gets the vector of reflection k from column k + 1 on. Sums are taken in one pass over a, which then changes in one.
+static void gni_lc_hessenberg(gni_la *w, double *a, int64_t ld, int64_t n, int64_t parts, double *q, double *tau) {
+    double *sums = gni_la_take(w, 4 * ld), *by = sums + parts * ld, *room = gni_la_take(w, ld), *right = gni_la_take(w, 2 * n),
+           *left = gni_la_take(w, 2 * n);
     for (int64_t k = 0; k + 2 < n; k++) {
-        const int64_t m = n - k - 1;
-        double *below = a + (k + 1) * ld + 2 * k;
-        for (int64_t i = 0; i < m; i++) memcpy(v + 2 * i, below + i * ld, 2 * sizeof(double));
-        gni_lc_reflector(w, v, m, tau, below);
-        for (int64_t i = 1; i < m; i++) gni_la_clear(below + i * ld, 0, 1, 2);
-        memcpy(conj, v, (size_t)(2 * m) * sizeof(double));
-        gni_lc_conj(conj, 0, 1, m);
-        gni_lc_reflect(below + 2, ld, m, m, tau[0], v, conj, room);
-        for (int64_t i = 0; i < n; i++) {
-            double *row = a + i * ld + 2 * (k + 1);
-            s[0] = s[1] = 0.0;
-            for (int64_t j = 0; j < m; j++) gni_lc_add(s, v + 2 * j, row + 2 * j, 1);
-            for (int j = 0; j < 2; j++) s[j] *= -tau[0];
-            gni_lc_add(row, s, conj, m);
+        const int64_t at = (k + 1) * parts, m = n - k - 1, width = m * parts;
+        double *below = a + (k + 1) * ld + at - parts, *v = (q != NULL ? q + k * ld : room) + at, *t = tau + k * parts;
+        double f[4], along[2] = {0.0, 0.0};
+        for (int64_t i = 0; i < m; i++) memcpy(v + i * parts, below + i * ld, (size_t)parts * sizeof(double));
+        if (parts == 2)
+            gni_lc_reflector(w, v, m, t, below);
+        else
+            below[0] = gni_la_reflector(w, v, m, t);
+        gni_la_clear(below + ld, ld, m - 1, parts);
+        gni_la_clear(left, n, 2, n);
+        gni_la_clear(sums, ld, 2, width);
+        for (int64_t i = 0; i < width; i++) left[i % parts * n + k + 1 + i / parts] = v[i];
+        memcpy(by, v, (size_t)width * sizeof(double));
+        if (parts == 2) {
+            gni_lc_conj(by, 0, 1, m);
+            gni_lc_turn(by + ld, by, width);
         }
-        if (z != NULL) gni_lc_reflect(z + (k + 1) * ld, ld, m, n, tau[0], conj, v, room);
+        for (int64_t i = 0; i < n; i += 4) {
+            const int64_t rows = GNI_MIN(n - i, 4);
+            for (int64_t j = 0; j < parts; j++) {
+                w->isa->rows_dot(right + j * n + i, a + i * ld + at, ld, by + j * ld, rows, width);
+                if (i + rows > k) w->isa->rows_add(sums + j * ld, a + i * ld + at, ld, left + j * n + i, rows, width);
+            }
+        }
+        if (parts == 2) {
+            for (int64_t i = 0; i < width; i += 2) {
+                sums[i] += sums[ld + i + 1];
+                sums[i + 1] -= sums[ld + i];
+            }
+            gni_lc_turn(sums + ld, sums, width);
+        }
+        for (int64_t j = 0; j < parts; j++) along[j] = t[0] * w->isa->dot(sums, by + j * ld, width);
+        for (int64_t i = 0; i < n; i++) {
+            const double x = left[i], y = left[n + i];
+            f[0] = x;
+            f[1] = y;
+            f[parts] = right[i] - x * along[0] + y * along[1];
+            if (parts == 2) f[3] = right[n + i] - x * along[1] - y * along[0];
+            for (int64_t j = 0; j < 2 * parts; j++) f[j] *= -t[0];
+            w->isa->rows_add(a + i * ld + at, sums, ld, f, 2 * parts, width);
+        }
+    }
+}
+
+// Of a real Hessenberg matrix a QR step with both shifts, the values of the rows and columns m - 1 and m, in rows and columns
+// low to m. Rows of z change along.
+static void gni_lc_double_step(gni_la *w, double *a, int64_t ld, int64_t n, int64_t low, int64_t m, bool odd, double *z,
+                               double *room) {
+    const int64_t top = z != NULL ? 0 : low, end = z != NULL ? n : m + 1;
+    const double *h = a + low * (ld + 1), *e = a + (m - 1) * (ld + 1), f = odd ? 1.5 * fabs(e[ld]) : 0.0;
+    double d0 = e[0] + f, d1 = e[ld + 1] + f, size = fabs(h[0] - d1) + fabs(h[ld]), below = h[ld] / size, v[3], tau;
+    v[0] = (h[0] - d0) * ((h[0] - d1) / size) - e[1] * (e[ld] / size) + h[1] * below;
+    v[1] = (h[0] - d0 + h[ld + 1] - d1) * below;
+    v[2] = h[2 * ld + 1] * below;
+    for (int64_t k = low; k < m; k++) {
+        const int64_t count = GNI_MIN(m - k + 1, 3);
+        double *row = a + k * ld + k;
+        for (int64_t i = 0; i < count && k > low; i++) v[i] = row[i * ld - 1];
+        const double beta = gni_la_reflector(w, v, count, &tau);
+        if (k > low) {
+            gni_la_clear(row - 1, ld, count, 1);
+            row[-1] = beta;
+        }
+        if (count < 3) v[2] = 0.0;
+        for (int side = 0; side < 1 + (z != NULL); side++) {
+            double *x = side > 0 ? z + k * ld : row;
+            const int64_t width = side > 0 ? n : end - k;
+            memcpy(room, x, (size_t)width * sizeof(double));
+            w->isa->rows_add(room, x + ld, ld, v + 1, count - 1, width);
+            for (int64_t i = 0; i < count; i++) w->isa->axpy(x + i * ld, -tau * v[i], room, width);
+        }
+        for (int64_t i = top; i <= GNI_MIN(k + 3, m); i++) {
+            double *x = a + i * ld + k, s = tau * (x[0] + v[1] * x[1] + v[2] * x[2]);
+            x[0] -= s;
+            x[1] -= s * v[1];
+            x[2] -= s * v[2];
+        }
     }
 }
 
@@ -44866,19 +44921,23 @@ static void gni_lc_shift(const double *a, int64_t ld, int64_t m, double *shift) 
     for (int i = 0; i < 2; i++) shift[i] -= q[i];
 }
 
-// The Hessenberg matrix a becomes a triangle by QR steps with a shift, its diagonal the eigenvalues; with z the whole of it,
-// and z changes along.
-static void gni_lc_triangle(gni_la *w, double *a, int64_t ld, int64_t n, double *z) {
+// The Hessenberg matrix a becomes a triangle by QR steps with a shift, its diagonal the eigenvalues; one of real numbers a
+// triangle but for blocks of two on the diagonal. With z the whole of it, and z changes along.
+static void gni_lc_triangle(gni_la *w, double *a, int64_t ld, int64_t n, int64_t parts, double *z, double *room) {
     int64_t left = 30 * GNI_MAX(n, 10), tries = 0;
     for (int64_t m = n - 1, low; m > 0;) {
         for (low = m; low > 0; low--) {
-            double *sub = a + low * ld + 2 * (low - 1);
-            if (gni_lc_size(sub) > 2.3e-16 * (gni_lc_size(sub - ld) + gni_lc_size(sub + 2)) + 1e-290) continue;
-            sub[0] = sub[1] = 0.0;
+            double *sub = a + low * ld + parts * (low - 1), size = 0.0, beside = 0.0;
+            for (int64_t i = 0; i < parts; i++) {
+                size += fabs(sub[i]);
+                beside += fabs(sub[i - ld]) + fabs(sub[i + parts]);
+            }
+            if (size > 2.3e-16 * beside + 1e-290) continue;
+            gni_la_clear(sub, 0, 1, parts);
             break;
         }
-        if (low == m) {
-            m--;
+        if (low > m - parts % 2 - 1) {
+            m = low - 1;
             tries = 0;
             continue;
         }
@@ -44886,9 +44945,14 @@ static void gni_lc_triangle(gni_la *w, double *a, int64_t ld, int64_t n, double 
             w->info = GNI_LA_NO_CONVERGENCE;
             return;
         }
+        tries++;
+        if (parts == 1) {
+            gni_lc_double_step(w, a, ld, n, low, m, tries % 10 == 0, z, room);
+            continue;
+        }
         double f[2], g[2], phase[2], shift[2];
         gni_lc_shift(a, ld, m, shift);
-        if (++tries % 10 == 0) shift[0] += gni_lc_size(a + m * ld + 2 * (m - 1)); // out of a circle
+        if (tries % 10 == 0) shift[0] += gni_lc_size(a + m * ld + 2 * (m - 1)); // out of a circle
         for (int64_t k = low; k < m; k++) {
             const int64_t from = k > low ? k - 1 : k, top = z != NULL ? 0 : low, end = z != NULL ? n : m + 1;
             double *row = a + k * ld;
@@ -44910,44 +44974,55 @@ static void gni_lc_triangle(gni_la *w, double *a, int64_t ld, int64_t n, double 
     }
 }
 
-// Rows of v become the eigenvectors of the matrix whose triangle and Z^T are here, of length 1 and with a real number where
-// they are largest.
-static void gni_lc_vectors(gni_la *w, const double *a, const double *z, int64_t ld, int64_t n, const double *scale,
-                           double *v) {
-    double *x = gni_la_take(w, 2 * n), r[2], gap[2], phase[2];
-    for (int64_t k = 0; k < n; k++, v += ld) {
+// Rows of z become the eigenvectors of the matrix whose triangle and Z^T are here, of length 1 and with a real number where
+// they are largest. v (n,2n) and behind a another n rows are written to.
+static void gni_lc_vectors(gni_la *w, double *a, double *z, int64_t ld, int64_t n, const double *scale, double *v) {
+    enum { PART = 64 }; // vectors at a time
+    double *x = gni_la_take(w, 2 * n), *ix = gni_la_take(w, 2 * n), r[2], gap[2], phase[2];
+    for (int64_t k = 0; k < n; k++) {
         const double *value = a + k * ld + 2 * k, least = GNI_MAX(2.3e-16 * gni_lc_size(value), 1e-290);
-        gni_lc_unit(x, 0, 1, n);
-        gni_la_clear(v, 0, 1, 2 * n);
-        x[0] = k > 0 ? 0.0 : 1.0;
-        x[2 * k] = 1.0;
+        double *y = v + k * ld;
+        gni_la_clear(y, 0, 1, 2 * n);
+        y[2 * k] = x[2 * k] = ix[2 * k + 1] = 1.0;
+        x[2 * k + 1] = ix[2 * k] = 0.0; // conjugated, and i times that
         for (int64_t i = k - 1; i >= 0; i--) {
             const double *row = a + i * ld;
-            r[0] = r[1] = 0.0;
-            for (int64_t j = i + 1; j <= k; j++) gni_lc_add(r, x + 2 * j, row + 2 * j, 1);
+            const int64_t from = 2 * i + 2, count = 2 * (k - i);
+            r[0] = w->isa->dot(row + from, x + from, count);
+            r[1] = w->isa->dot(row + from, ix + from, count);
             for (int j = 0; j < 2; j++) gap[j] = value[j] - row[2 * i + j];
             if (gni_lc_size(gap) < least) {
                 gap[0] = least;
                 gap[1] = 0.0;
             }
-            gni_lc_over(x + 2 * i, r, gap);
-            const double size = gni_lc_size(x + 2 * i);
-            for (int64_t j = 2 * i; j <= 2 * k + 1 && size > 1e8; j++) x[j] /= size;
+            gni_lc_over(y + 2 * i, r, gap);
+            const double size = gni_lc_size(y + 2 * i);
+            for (int64_t j = 2 * i; j < 2 * k + 2 && size > 1e8; j++) y[j] /= size;
+            const int64_t stale = size > 1e8 ? 2 * k + 2 : from;
+            memcpy(x + 2 * i, y + 2 * i, (size_t)(stale - 2 * i) * sizeof(double));
+            gni_lc_conj(x + 2 * i, 0, 1, stale / 2 - i);
+            gni_lc_turn(ix + 2 * i, x + 2 * i, stale - 2 * i);
         }
-        for (int64_t j = 0; j <= k; j++) gni_lc_add(v, x + 2 * j, z + j * ld, n);
+    }
+    for (int64_t i = 0; i < n; i++) gni_lc_pair(a + 2 * i * ld, ld, z + i * ld, 0, 2 * n);
+    for (int64_t i = 0; i < n; i += PART) {
+        const int64_t rows = GNI_MIN(n - i, (int64_t)PART), count = 2 * (i + rows);
+        gni_la_gemm(w, gni_la_rows(z + i * ld, ld, rows, 2 * n), gni_la_rows(v + i * ld, ld, rows, count),
+                    gni_la_rows(a, ld, count, 2 * n), false);
+    }
+    for (int64_t k = 0; k < n; k++, z += ld) {
         int64_t most = 0;
-        for (int64_t i = 0; i < n; i++) {
-            for (int j = 0; j < 2; j++) v[2 * i + j] *= scale[i];
-            if (hypot(v[2 * i], v[2 * i + 1]) > hypot(v[2 * most], v[2 * most + 1])) most = i;
-        }
-        gni_lc_phase(v + 2 * most, phase);
+        for (int64_t i = 0; i < 2 * n; i++) z[i] *= scale[i / 2];
+        for (int64_t i = 0; i < n; i++)
+            if (hypot(z[2 * i], z[2 * i + 1]) > hypot(z[2 * most], z[2 * most + 1])) most = i;
+        gni_lc_phase(z + 2 * most, phase);
         phase[1] = -phase[1];
-        const double length = gni_la_norm(w, v, 2 * n);
+        const double length = gni_la_norm(w, z, 2 * n);
         for (int64_t i = 0; i < n; i++) {
-            gni_lc_times(v + 2 * i, phase);
-            for (int j = 0; j < 2; j++) v[2 * i + j] /= length;
+            gni_lc_times(z + 2 * i, phase);
+            for (int j = 0; j < 2; j++) z[2 * i + j] /= length;
         }
-        v[2 * most + 1] = 0.0;
+        z[2 * most + 1] = 0.0;
     }
 }
 
@@ -44980,14 +45055,27 @@ static void gni_lc_conjugate(double *x, int64_t n, double *v, int64_t ld, double
         if (taken[i] == 0.0 && fabs(x[2 * i + 1]) <= slack) x[2 * i + 1] = 0.0;
 }
 
+// Real numbers at the beginning of each row become complex ones, or the other way round.
+static void gni_lc_widen(double *a, int64_t ld, int64_t n, bool back) {
+    for (int64_t i = 0; i < n; i++, a += ld) {
+        for (int64_t j = 0; j < n && back; j++) a[j] = a[2 * j];
+        for (int64_t j = n - 1; j >= 0 && !back; j--) {
+            a[2 * j] = a[j];
+            a[2 * j + 1] = 0.0;
+        }
+    }
+}
+
 static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index) {
     const int64_t n = d->n, ld = gni_la_ld(2 * n);
     const bool vectors = d->out[1].data != NULL;
     bool real = true;
     int power = 0;
-    if (!gni_la_reserve(w, (vectors ? 3 : 1) * n * ld + 11 * n + 128)) return;
-    double *a = gni_la_take(w, n * ld), *scale = gni_la_take(w, n), *values = gni_la_take(w, 2 * n);
-    double *z = vectors ? gni_la_take(w, n * ld) : NULL, *v = vectors ? gni_la_take(w, n * ld) : NULL;
+    gni_la_block b;
+    if (!gni_la_reserve(w, (vectors ? 4 : 1) * n * ld + 5 * ld + 13 * n + gni_la_block_memory(n, 2 * n) + 128)) return;
+    double *a = gni_la_take(w, (vectors ? 2 : 1) * n * ld), *scale = gni_la_take(w, n), *values = gni_la_take(w, 2 * n);
+    double *z = vectors ? gni_la_take(w, n * ld) : NULL, *v = vectors ? gni_la_take(w, n * ld) : NULL, *tau = gni_la_take(w, 2 * n);
+    gni_la_block_take(w, &b, n, 2 * n);
     gni_lc_load(&d->in[0], index, a, ld, 2, n, n);
     if (!gni_la_scale(a, ld, n, 2 * n, &power)) {
         w->info = GNI_LA_NOT_FINITE;
@@ -44995,17 +45083,29 @@ static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index) {
     }
     for (int64_t i = 0; i < n && real; i++)
         for (int64_t j = 0; j < n; j++) real = real && a[i * ld + 2 * j + 1] == 0.0;
-    if (vectors) gni_lc_unit(z, ld, n, n);
     gni_lc_balance(a, ld, n, scale);
-    gni_lc_hessenberg(w, a, ld, n, z);
-    gni_lc_triangle(w, a, ld, n, z);
+    if (real) gni_lc_widen(a, ld, n, true);
+    gni_lc_hessenberg(w, a, ld, n, real ? 1 : 2, v, tau);
+    if (vectors && real) {
+        gni_la_unit(z, ld, n, n);
+        if (n > 2) gni_la_apply_q(w, gni_la_rows(v + 1, ld, n - 2, n - 1), tau, gni_la_rows(z + 1, ld, n, n - 1), &b);
+    } else if (vectors) {
+        gni_lc_unit(z, ld, n, n);
+        if (n > 2) gni_lc_apply_q(w, v + 2, ld, n - 2, tau, z + 2, ld, n, n - 1, &b);
+    }
+    if (real) {
+        gni_lc_triangle(w, a, ld, n, 1, z, tau);
+        gni_lc_widen(a, ld, n, false);
+        if (vectors) gni_lc_widen(z, ld, n, false);
+    }
+    gni_lc_triangle(w, a, ld, n, 2, z, NULL);
     if (w->info != 0) return;
-    if (vectors) gni_lc_vectors(w, a, z, ld, n, scale, v);
     for (int64_t i = 0; i < n; i++)
         for (int j = 0; j < 2; j++) values[2 * i + j] = ldexp(a[i * ld + 2 * i + j], power);
-    if (real) gni_lc_conjugate(values, n, v, ld, scale);
+    if (vectors) gni_lc_vectors(w, a, z, ld, n, scale, v);
+    if (real) gni_lc_conjugate(values, n, z, ld, scale);
     gni_lc_store(&d->out[0], false, index, values, 2, n, 1, NULL);
-    gni_lc_store(&d->out[1], true, index, v, ld, n, n, NULL);
+    gni_lc_store(&d->out[1], true, index, z, ld, n, n, NULL);
 }
 
 // b = l^-1 b
