@@ -260,6 +260,101 @@ static void test_fresh_contexts(void **state) {
     }
 }
 
+enum { TAKERS = 5 };
+
+// Of float32, in a dtype that converts, a column of a matrix, read by what is pending, and a pending one.
+static gn_params *takers(gn_context *g, gn_array **reader, double first) {
+    gn_array *a[TAKERS], *matrix = gn_full(g, GN_F32, GN_SHAPE(6, 3), first);
+    gn_params *p = gn_params_new(g);
+    for (int i = 0; i < TAKERS; i++) {
+        char name[8];
+        a[i] = i == 2 ? gn_slice(matrix, 1, 1, 2, 1) : gn_full(g, i == 1 ? GN_F16 : GN_F32, GN_SHAPE(6, 1), first + i);
+        if (i < 4) gn_eval(a[i]);
+        snprintf(name, sizeof name, "%d", i);
+        gn_params_add(p, name, a[i]);
+    }
+    if (reader != NULL) *reader = gn_add_s(a[3], 0.5);
+    return p;
+}
+
+static double total(gn_params *p, int i) { return gn_item(gn_sum(gn_cast(gn_params_at(p, i), GN_F64), GN_ALL)); }
+
+// A file's values come whole, or not at all; so do an optimizer's states.
+static void test_whole_or_not(void **state) {
+    static unsigned char file[8192];
+    (void)state;
+    gn_context *g = open_steady();
+    int failed = 0;
+    gn_params *from = takers(g, NULL, 7.0);
+    const size_t bytes = gn_params_save_memory(from, file, sizeof file);
+    assert_true(bytes > 0 && bytes <= sizeof file && gn_status_get(g) == GN_OK);
+    for (int once = 0; once < 2; once++)
+        for (int64_t k = 0, more = 1; more > 0; k++) {
+            GN_SCOPE(g) {
+                gn_array *reader = NULL;
+                gn_params *p = takers(g, &reader, 1.0);
+                gn_memory_trim(g);
+                const int64_t had = test_heap.refused;
+                test_refuse(k, once != 0);
+                const gn_status status = gn_params_load_memory(p, file, bytes);
+                test_refuse(-1, false);
+                more = test_heap.refused - had;
+                assert_true(status == GN_OK || status == GN_ERROR_OUT_OF_MEMORY);
+                gn_error_clear(g);
+                failed += status != GN_OK;
+                for (int i = 0; i < TAKERS; i++) {
+                    const double want = 6.0 * (status == GN_OK ? (i == 2 ? 7.0 : 7.0 + i) : i == 2 ? 1.0 : 1.0 + i);
+                    if (total(p, i) != want) fail_msg("allocation %d, array %d: %g, not %g", (int)k, i, total(p, i), want);
+                }
+                assert_true(gn_item(gn_sum(reader, GN_ALL)) == 27.0);
+                gn_params_free(p);
+            }
+        }
+    gn_params_free(from);
+    assert_true(failed > 20);
+    failed = 0;
+    for (int64_t k = 0, more = 1; more > 0; k++) {
+        GN_SCOPE(g) {
+            gn_array *w[2][2];
+            gn_optimizer *opt[2];
+            for (int j = 0; j < 2; j++) {
+                for (int i = 0; i < 2; i++) w[j][i] = gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(5), 1.0 + j), true);
+                opt[j] = gn_adam(w[j], 2, NULL);
+                for (int step = 0; step < 2 - j; step++) {
+                    gn_backward(gn_sum(gn_add(gn_square(w[j][0]), w[j][1]), GN_ALL));
+                    gn_step(opt[j]);
+                    gn_zero_grads(opt[j]);
+                }
+            }
+            gn_params *p = gn_params_new(g), *before = gn_params_new(g), *now = gn_params_new(g);
+            assert_int_equal(gn_params_add_optimizer(p, "o", opt[0]), GN_OK);
+            gn_params_add_optimizer(before, "o", opt[1]);
+            double was[5] = {0};
+            for (int i = 0; i < 5; i++) was[i] = total(before, i);
+            gn_memory_trim(g);
+            const int64_t had = test_heap.refused;
+            test_refuse(k, false);
+            const gn_status status = gn_optimizer_restore(opt[1], p, "o");
+            test_refuse(-1, false);
+            more = test_heap.refused - had;
+            assert_true(status == GN_OK || status == GN_ERROR_OUT_OF_MEMORY);
+            gn_error_clear(g);
+            failed += status != GN_OK;
+            assert_int_equal(gn_params_add_optimizer(now, "o", opt[1]), GN_OK);
+            for (int i = 0; i < 5; i++)
+                if (i < 4 || status != GN_OK) assert_true(total(now, i) == (status == GN_OK ? total(p, i) : was[i]));
+            gn_params_free(p);
+            gn_params_free(before);
+            gn_params_free(now);
+            gn_optimizer_free(opt[0]);
+            gn_optimizer_free(opt[1]);
+        }
+    }
+    assert_true(failed > 3);
+    gn_scope_end(g);
+    test_close(g);
+}
+
 // ---- the list of functions against the header's
 
 static bool is_known(const char *name) {
@@ -311,6 +406,7 @@ static void test_list_is_whole(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_list_is_whole),
+                                       cmocka_unit_test(test_whole_or_not),
                                        cmocka_unit_test(test_every_function),
                                        cmocka_unit_test(test_fresh_contexts)};
     return test_run(tests);

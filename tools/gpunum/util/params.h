@@ -608,18 +608,61 @@ GPUNUM_API gn_params *gn_load_safetensors_memory(gn_context *g, const void *data
     return p;
 }
 
-// Writes `from` over `to`, of the same shape, in to's dtype.
-static bool gni_params_copy(gn_context *g, gn_array *from, gn_array *to) {
+// Values that are to be written over arrays of their shapes: all of them, or where memory runs out none.
+typedef struct gni_writes {
+    gn_array **item; // to, value, to, value, ...
+    int count;
+} gni_writes;
+
+// Everything that may fail of writing `from` over `to`, in to's dtype.
+static void gni_writes_add(gn_context *g, gni_writes *w, gn_array *from, gn_array *to) {
     const void *data;
+    const size_t had = 2 * sizeof *w->item * (size_t)w->count;
+    gn_array *reader, **item = (gn_array **)gni_realloc(g, w->item, had, had + 2 * sizeof *w->item);
+    if (item == NULL) {
+        gni_fail_memory(g, g->call, had);
+        return;
+    }
+    w->item = item;
     gn_scope_begin(g);
     g->no_grad++;
     gn_array *value = from->dtype != to->dtype ? gn_cast(from, to->dtype) : from;
-    gn_array *c = value != NULL ? gni_file_data(g, value, &data) : NULL;
-    if (c != NULL) gn_write(to, data, gn_bytes(to));
-    gni_unref(g, c);
+    value = value != NULL ? gni_file_data(g, value, &data) : NULL;
+    if (value != NULL) {
+        item[2 * w->count] = to;
+        item[2 * w->count++ + 1] = value;
+        bool ok = gni_elements(&to->shape) == 0 || gni_materialize(g, to);
+        if (ok && to->buf != NULL)
+            ok = gn_bytes(to) == to->buf->bytes ? gni_buffer_memory(g, to->buf, GNI_ON_CPU)
+                                                : gni_buffer_need(g, to->buf, GNI_ON_CPU);
+        while (ok && to->buf != NULL && (reader = gni_find_reader(g, to, 0)) != NULL) ok = gni_materialize(g, reader);
+    }
     g->no_grad--;
     gn_scope_end(g);
-    return !g->call_failed;
+}
+
+// Writes unless something failed.
+static void gni_writes_end(gn_context *g, gni_writes *w) {
+    for (int i = 0; i < w->count; i++) {
+        gn_array *to = w->item[2 * i], *value = w->item[2 * i + 1];
+        const int64_t count = g->call_failed ? 0 : gni_elements(&to->shape);
+        const size_t size = gn_dtype_size(to->dtype);
+        const bool whole = gni_is_contiguous(to);
+        const char *data = count > 0 ? (const char *)value->buf->host + (size_t)value->offset * size : NULL;
+        int64_t at = to->offset, index[GN_MAX_RANK] = {0};
+        if (count > 0) gni_buffer_claim(g, to->buf, GNI_ON_CPU);
+        for (int64_t k = 0; k < (whole ? GNI_MIN(count, 1) : count); k++, data += size) {
+            memcpy((char *)to->buf->host + (size_t)at * size, data, whole ? (size_t)count * size : size);
+            for (int d = to->shape.rank - 1; d >= 0; d--) {
+                at += to->stride[d];
+                if (++index[d] < to->shape.dim[d]) break;
+                at -= to->stride[d] * index[d];
+                index[d] = 0;
+            }
+        }
+        gni_unref(g, value);
+    }
+    gni_free(g, w->item);
 }
 
 static bool gni_params_fit(gn_context *g, const gn_array *from, const gn_array *to, const char *name) {
@@ -652,6 +695,7 @@ static void gni_params_rest(gn_params *of, gn_params *from, gn_params **rest) {
 // All are compared before the first is written.
 static void gni_params_take(gn_params *p, gn_params *from, bool matching) {
     gn_context *g = p->handle.ctx;
+    gni_writes writes = {NULL, 0};
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
         const gni_named *e = &p->arrays.item[i];
         gn_array *a = gn_params_get(from, e->name);
@@ -665,8 +709,9 @@ static void gni_params_take(gn_params *p, gn_params *from, bool matching) {
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
         const gni_named *e = &p->arrays.item[i];
         gn_array *a = gn_params_get(from, e->name);
-        if (a != NULL) gni_params_copy(g, a, e->a);
+        if (a != NULL) gni_writes_add(g, &writes, a, e->a);
     }
+    gni_writes_end(g, &writes);
     if (g->call_failed) return;
     gni_names notes = p->notes;
     p->notes = from->notes;
@@ -796,6 +841,7 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
     char text[256];
     if (p == NULL || opt == NULL || !gni_optimizer_named(p, fn, name, opt)) return GN_ERROR_ARGUMENT;
     gn_context *g = p->handle.ctx;
+    gni_writes writes = {NULL, 0};
     gni_state_name(text, sizeof text, name, -1, 0);
     gn_array *numbers = gn_params_get(p, text);
     const int64_t count = GNI_OPTIMIZER_NUMBERS + opt->count;
@@ -823,8 +869,9 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
                 }
                 gn_array *state = opt->items[i].state[k], *from = gn_params_get(p, text);
                 if (pass == 0) gni_params_fit(g, from, state, text);
-                else if (from != state) gni_params_copy(g, from, state);
+                else if (from != state) gni_writes_add(g, &writes, from, state);
             }
+    gni_writes_end(g, &writes);
     if (!g->call_failed) {
         opt->lr = v[0];
         g->seed = (uint64_t)v[1] << 32 | (uint64_t)v[2];
