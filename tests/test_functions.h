@@ -482,7 +482,10 @@ static gn_array *call_optimizer(calls *c, int which) {
                         : which == 4 ? gn_adagrad(&x, 1, &adagrad)
                         : which == 5 ? gn_lion(&x, 1, NULL)
                                      : gn_muon(&x, 1, NULL);
+    gn_group_options group = {0.5, 0.1, 0, 0, 0.5, 0, 0, 1e-3, 0, 0, 0, 0};
+    if (c->wild) group.momentum = number(c, 0.5), group.dampening = number(c, 0.1), group.nesterov = (int)number(c, 1);
     if (which == 0) gn_optimizer_add_group(opt, &y, 1, number(c, 0.5), number(c, 0.1));
+    if (which == 1) gn_optimizer_add_group_with(opt, &y, 1, &group);
     for (int i = 0; i < 2; i++) {
         gn_backward(gn_sum(gn_square(x), GN_ALL));
         gn_step(opt);
@@ -1069,7 +1072,7 @@ static const char *const other_functions[] = {
     "gn_shape_from", "gn_axes_from", "gn_axes_keep", "gn_shape_of", "gn_dtype_of", "gn_bytes",
     "gn_rank", "gn_dim", "gn_context_of", "gn_dtype_size", "gn_dtype_name", "gn_promote",
     "gn_explain", "gn_print", "gn_string_free", "gn_seed", "gn_seed_split", "gn_needs_grad", "gn_grad",
-    "gn_zero_grad", "gn_no_grad_end", "gn_autocast_end", "gn_step_scaled", "gn_step", "gn_zero_grads", "gn_lr_set", "gn_lr_get", "gn_optimizer_add_group", "gn_clip_grad_value", "gn_ema_update",
+    "gn_zero_grad", "gn_no_grad_end", "gn_autocast_end", "gn_step_scaled", "gn_step", "gn_zero_grads", "gn_lr_set", "gn_lr_get", "gn_optimizer_add_group", "gn_optimizer_add_group_with", "gn_clip_grad_value", "gn_ema_update",
     "gn_lr_step", "gn_lr_multi_step", "gn_lr_exponential", "gn_lr_cosine", "gn_lr_cosine_restarts", "gn_lr_linear",
     "gn_lr_one_cycle", "gn_lr_plateau", "gn_params_free", "gn_params_count", "gn_params_name", "gn_params_at", "gn_params_get",
     "gn_params_note", "gn_params_noted", "gn_params_save", "gn_params_save_memory", "gn_params_load", "gn_params_load_memory",

@@ -394,7 +394,8 @@ static gn_optimizer *optimizer_of(gn_array *const *w, int count, int kind) {
     }
 }
 
-static model model_of(gn_context *g, int kind) {
+// `other`: with settings of the group that are not those of the file.
+static model model_of(gn_context *g, int kind, bool other) {
     static const char *const called[] = {"first", "second", "third"};
     model m;
     memset(&m, 0, sizeof m);
@@ -402,7 +403,12 @@ static model model_of(gn_context *g, int kind) {
         m.w[i] = gn_requires_grad(gn_detach(gn_eval(gn_cast(gn_full(g, GN_F64, GN_SHAPE(3, 4), 0.5 + i), i == 1 ? GN_F16 : GN_F32))), true);
     m.average = gn_copy(gn_detach(m.w[0]));
     m.opt = optimizer_of(m.w, 2, kind);
-    assert_int_equal(gn_optimizer_add_group(m.opt, m.w + 2, 1, 0.5, 0.02), GN_OK);
+    gn_group_options group = {0.5, 0.02, 0.7, 0, 0.8, 0.9, 0.95, 1e-4, 0.02, 0.1, 0, 0};
+    if (other) group.lr_factor = group.momentum = group.alpha = group.beta1 = group.beta2 = group.eps = group.lr_decay = 0.25;
+    if (kind % 2 == 0)
+        assert_int_equal(gn_optimizer_add_group(m.opt, m.w + 2, 1, 0.5, 0.02), GN_OK);
+    else
+        assert_int_equal(gn_optimizer_add_group_with(m.opt, m.w + 2, 1, &group), GN_OK);
     m.plateau.lr = 0.1;
     m.plateau.patience = 1;
     m.list = gn_params_new(g);
@@ -451,7 +457,7 @@ static void test_resume(void **state) {
         GN_SCOPE(g) {
             const int stop = 1 + (int)draw(7), end = 9;
             gn_seed(g, 21);
-            model a = model_of(g, kind);
+            model a = model_of(g, kind, false);
             train(g, &a, kind, 0, stop - 1);
             assert_int_equal(gn_params_add_optimizer(a.list, "opt", a.opt), GN_OK);
             train(g, &a, kind, stop - 1, stop);
@@ -461,7 +467,7 @@ static void test_resume(void **state) {
             const double before = gn_lr_get(a.opt);
             train(g, &a, kind, stop, end);
             gn_seed(g, 99);
-            model b = model_of(g, kind), c = model_of(g, kind);
+            model b = model_of(g, kind, true), c = model_of(g, kind, true);
             assert_int_equal(gn_params_add_optimizer(b.list, "opt", b.opt), GN_OK);
             assert_int_equal(gn_params_load(b.list, "model.safetensors"), GN_OK);
             assert_int_equal(gn_optimizer_restore(b.opt, b.list, "opt"), GN_OK);

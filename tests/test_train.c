@@ -476,6 +476,77 @@ static void test_groups(void **state) {
     close_context(g);
 }
 
+// Two parameters of one optimizer go the ways that PyTorch has for their settings.
+static void test_group_settings(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    const gn_sgd_options sgd = {0.05, 0, 0, 0, false}, nesterov = {0.05, 0.8, 0, 0, true};
+    const gn_adam_options adamw = {0.1, 0, 0, 0, 0};
+    const gn_rmsprop_options centered = {0, 0, 0, 0, 0, true};
+    const gn_lion_options lion = {0.02, 0, 0, 0.1};
+    const gn_muon_options muon = {0.05, 0, 0, false};
+    // lr_factor, weight_decay, momentum, dampening, beta1, beta2, alpha, eps, lr_decay, initial, nesterov, centered
+    static const gn_group_options groups[] = {{0, 0.02, 0.9, 0.1, 0, 0, 0, 0, 0, 0, 0, 0},
+                                              {1, 0, 0.8, 0, 0, 0, 0, 0, 0, 0, 1, 0},
+                                              {0, 0.02, 0.9, 0.1, 0, 0, 0, 0, 0, 0, -1, 0},
+                                              {100, 0.1, 0, 0, 0.8, 0.95, 0, 1e-4, 0, 0, 0, 0},
+                                              {0.5, 0.2, 0, 0, 0.7, 0.9, 0, 1e-3, 0, 0, 0, 0},
+                                              {2, 0.1, 0.5, 0, 0, 0, 0.9, 1e-3, 0, 0, 0, 1},
+                                              {0, 0, 0.9, 0, 0, 0, 0, 0, 0, 0, 0, -1},
+                                              {20, 0.1, 0, 0, 0, 0, 0, 1e-3, 0.1, 0.3, 0, 0},
+                                              {1.5, 1e-30, 0, 0, 0.7, 0.8, 0, 0, 0, 0, 0, 0},
+                                              {0.4, 0.3, 0.8, 0, 0, 0, 0, 0, 0, 0, -1, 0}};
+    static const double *const want[][2] = {{torch_sgd, torch_sgd_momentum},     {torch_sgd, torch_sgd_nesterov},
+                                            {torch_sgd_nesterov, torch_sgd_momentum}, {torch_adam, torch_adam_decay},
+                                            {torch_adamw, torch_adamw_more},     {torch_rmsprop, torch_rmsprop_more},
+                                            {torch_rmsprop_centered, torch_rmsprop_momentum},
+                                            {torch_adagrad, torch_adagrad_more}, {torch_lion, torch_lion_more},
+                                            {torch_muon_tall, torch_muon_plain}};
+    for (int kind = 0; kind < 10; kind++)
+        GN_SCOPE(g) {
+            const gn_shape s = kind == 9 ? GN_SHAPE(3, 2) : GN_SHAPE(5);
+            gn_array *p[2], *c = series(g, GN_F64, s, 1.5, 0.2), *target = series(g, GN_F64, s, -1.0, 0.5);
+            for (int i = 0; i < 2; i++) p[i] = gn_requires_grad(series(g, GN_F64, s, 2.0, -1.0), true);
+            gn_optimizer *opt = kind < 2    ? gn_sgd(p, 1, &sgd)
+                                : kind == 2 ? gn_sgd(p, 1, &nesterov)
+                                : kind == 3 ? gn_adam(p, 1, NULL)
+                                : kind == 4 ? gn_adamw(p, 1, &adamw)
+                                : kind == 5 ? gn_rmsprop(p, 1, NULL)
+                                : kind == 6 ? gn_rmsprop(p, 1, &centered)
+                                : kind == 7 ? gn_adagrad(p, 1, NULL)
+                                : kind == 8 ? gn_lion(p, 1, &lion)
+                                            : gn_muon(p, 1, &muon);
+            assert_int_equal(gn_optimizer_add_group_with(opt, p + 1, 1, &groups[kind]), GN_OK);
+            for (int step = 1, row = 0; step <= 20; step++) {
+                gn_zero_grads(opt);
+                for (int i = 0; i < 2; i++)
+                    gn_backward(gn_sum(gn_add(gn_mul(c, gn_square(gn_square(gn_sub(p[i], target)))), p[i]), GN_ALL));
+                assert_int_equal(gn_step(opt), GN_OK);
+                const int n = (int)gn_size(p[0]);
+                if (step != 1 && step != 2 && step % 5 != 0) continue;
+                if (step == 15) continue;
+                for (int i = 0; i < 2; i++) expect_values(p[i], want[kind][i] + n * row, n, 1e-12);
+                row++;
+            }
+            gn_optimizer_free(opt);
+        }
+    GN_SCOPE(g) {
+        gn_array *p = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true), *q = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true);
+        gn_optimizer *opt = gn_adam(&p, 1, NULL);
+        gn_group_options bad = {0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}, negative = {0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0};
+        assert_int_equal(gn_optimizer_add_group_with(opt, &q, 1, &bad), GN_ERROR_ARGUMENT);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_optimizer_add_group_with: beta1 0.9 and beta2 1 must be below 1");
+        assert_int_equal(gn_optimizer_add_group_with(opt, &q, 1, &negative), GN_ERROR_ARGUMENT);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_optimizer_add_group_with: -1");
+        gn_group_options turn = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0};
+        assert_int_equal(gn_optimizer_add_group_with(opt, &q, 1, &turn), GN_ERROR_ARGUMENT);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_optimizer_add_group_with: nesterov needs momentum and no dampening");
+        assert_int_equal(gn_optimizer_add_group_with(opt, &q, 1, NULL), GN_OK);
+        gn_optimizer_free(opt);
+    }
+    close_context(g);
+}
+
 static void test_clipping(void **state) {
     (void)state;
     gn_context *g = open_context();
@@ -877,6 +948,7 @@ int main(void) {
         cmocka_unit_test(test_own_ops), cmocka_unit_test(test_own_integers), cmocka_unit_test(test_passes_within),
         cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_group_settings),
         cmocka_unit_test(test_clipping),
         cmocka_unit_test(test_averages),
         cmocka_unit_test(test_many),

@@ -193,6 +193,14 @@ GPUNUM_API gn_optimizer *gn_muon(gn_array *const *params, int count, const gn_mu
 // More parameters, with a learning rate of lr_factor times the optimizer's and a weight decay of their own.
 GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *params, int count, double lr_factor,
                                             double weight_decay);
+// With more settings of their own, of those that the optimizer has: 0 = as the optimizer's, lr_factor 1. Of the integers 1
+// is yes, -1 no. These are saved with the optimizer.
+typedef struct gn_group_options {
+    double lr_factor, weight_decay, momentum, dampening, beta1, beta2, alpha, eps, lr_decay, initial;
+    int nesterov, centered;
+} gn_group_options;
+GPUNUM_API gn_status gn_optimizer_add_group_with(gn_optimizer *opt, gn_array *const *params, int count,
+                                                 const gn_group_options *options);
 // Between gn_backward and gn_step. The gradients times min(1, max_norm / (norm + 1e-6)) with the norm of all of them
 // together, which is returned and not waited for; or their elements between -value and value.
 GPUNUM_API gn_array *gn_clip_grad_norm(gn_array *const *params, int count, double max_norm);

@@ -19,10 +19,21 @@ typedef enum gni_optimizer_kind { // files have these numbers
 
 enum { GNI_OPTIMIZER_STATES = 3 }; // arrays beside a parameter, at most
 
+// Settings, which are compared byte by byte. Files have them in this order.
+typedef struct gni_group {
+    double lr_factor, weight_decay;
+    double momentum, dampening; // SGD, RMSprop, Muon
+    double beta1, beta2, eps;   // beta2 is RMSprop's alpha, too
+    double lr_decay, initial;   // Adagrad
+    double nesterov, centered;  // 1 or 0
+} gni_group;
+
+enum { GNI_GROUP_NUMBERS = sizeof(gni_group) / sizeof(double) };
+
 typedef struct gni_optimized {
     gn_array *param, *state[GNI_OPTIMIZER_STATES];
     int64_t steps;
-    double lr_factor, weight_decay; // of its group
+    gni_group set;
 } gni_optimized;
 
 struct gn_optimizer {
@@ -30,15 +41,23 @@ struct gn_optimizer {
     gn_optimizer *next;
     gni_optimizer_kind kind;
     const char *name;
-    int count, states;
+    int count;
     gni_optimized *items;
     double lr;
-    double momentum, dampening; // SGD, RMSprop, Muon
-    bool nesterov, centered;
-    double beta1, beta2, eps; // beta2 is RMSprop's alpha, too
-    double lr_decay, initial; // Adagrad
-    gn_array *ok, *factor;    // during gn_step_scaled: whether to step, and what gradients are multiplied by
+    gni_group set;   // of parameters without a group of their own
+    bool own;        // some have more settings of their own than gn_optimizer_add_group takes: they are saved
+    gn_array *ok, *factor; // during gn_step_scaled: whether to step, and what gradients are multiplied by
 };
+
+// Arrays beside the parameter.
+static int gni_states_of(const gn_optimizer *opt, const gni_optimized *item) {
+    const int momentum = item->set.momentum != 0.0;
+    switch (opt->kind) {
+    case GNI_SGD: return momentum;
+    case GNI_RMSPROP: return 1 + momentum + (int)item->set.centered;
+    default: return 1 + (opt->kind == GNI_ADAM || opt->kind == GNI_ADAMW);
+    }
+}
 
 static void gni_optimizer_release(gn_context *g, gn_optimizer *opt) {
     for (int i = 0; i < opt->count; i++) {
@@ -85,8 +104,14 @@ static bool gni_betas_ok(gn_context *g, const char *fn, double beta1, double bet
     return false;
 }
 
+static bool gni_nesterov_ok(gn_context *g, const char *fn, bool nesterov, double momentum, double dampening) {
+    if (!nesterov || (momentum != 0.0 && dampening == 0.0)) return true;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: nesterov needs momentum and no dampening", fn);
+    return false;
+}
+
 static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, gn_array *const *params, int count,
-                              double lr_factor, double weight_decay) {
+                              const gni_group *set) {
     const size_t had = sizeof(gni_optimized) * (size_t)opt->count, more = sizeof(gni_optimized) * (size_t)count;
     for (int i = 0; i < count; i++)
         if (!gni_can_optimize(g, fn, opt, params, i)) return false;
@@ -101,8 +126,7 @@ static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, 
     for (int i = 0; i < count; i++) {
         gni_optimized *item = &items[opt->count++];
         item->param = params[i];
-        item->lr_factor = lr_factor;
-        item->weight_decay = weight_decay;
+        item->set = *set;
         gni_ref(params[i]);
         params[i]->steppers++;
     }
@@ -110,21 +134,21 @@ static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, 
 }
 
 static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimizer_kind kind, gn_array *const *params,
-                                       int count, double lr, double weight_decay) {
+                                       int count, double lr, const gni_group *set) {
     gn_optimizer *opt = (gn_optimizer *)gni_calloc(g, sizeof(gn_optimizer));
     if (opt == NULL) {
         gni_fail_memory(g, fn, sizeof(gn_optimizer));
         return NULL;
     }
     opt->kind = kind;
-    if (!gni_optimizer_add(g, fn, opt, params, count, 1.0, weight_decay)) {
+    opt->set = *set;
+    if (!gni_optimizer_add(g, fn, opt, params, count, set)) {
         gni_free(g, opt);
         return NULL;
     }
     gni_handle_init(g, opt, GNI_IS_OPTIMIZER);
     opt->name = fn;
     opt->lr = lr;
-    opt->states = 1;
     opt->next = g->optimizers;
     g->optimizers = opt;
     return opt;
@@ -145,13 +169,54 @@ GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *
     gn_context *g = gni_begin(fn, params, count);
     if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
     settings[0] = lr_factor, settings[1] = weight_decay;
-    if (gni_optimizer_ok(g, fn, opt) && gni_settings_ok(g, fn, settings, 2))
-        gni_optimizer_add(g, fn, opt, params, count, lr_factor, weight_decay);
+    if (gni_optimizer_ok(g, fn, opt) && gni_settings_ok(g, fn, settings, 2)) {
+        gni_group set = opt->set;
+        set.lr_factor = lr_factor;
+        set.weight_decay = weight_decay;
+        gni_optimizer_add(g, fn, opt, params, count, &set);
+    }
     return gni_end_status(g);
 }
 
 // What a setting is where none is given.
 static double gni_setting(double given, double otherwise) { return given > 0.0 ? given : otherwise; }
+
+GPUNUM_API gn_status gn_optimizer_add_group_with(gn_optimizer *opt, gn_array *const *params, int count,
+                                                 const gn_group_options *options) {
+    static const char *const fn = "gn_optimizer_add_group_with";
+    if (opt == NULL) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin(fn, params, count);
+    if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
+    gn_group_options o;
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    double given[GNI_GROUP_NUMBERS], was[GNI_GROUP_NUMBERS];
+    gni_group set;
+    given[0] = o.lr_factor, given[1] = o.weight_decay, given[2] = o.momentum, given[3] = o.dampening, given[4] = o.beta1;
+    given[6] = o.eps, given[7] = o.lr_decay, given[8] = o.initial, given[9] = o.nesterov > 0, given[10] = o.centered > 0;
+    if (gni_optimizer_ok(g, fn, opt)) {
+        given[5] = opt->kind == GNI_RMSPROP ? o.alpha : o.beta2;
+        memcpy(was, &opt->set, sizeof was);
+        for (int i = 0; i < GNI_GROUP_NUMBERS; i++) was[i] = given[i] > 0.0 ? given[i] : was[i];
+        if (o.nesterov < 0) was[9] = 0.0;
+        if (o.centered < 0) was[10] = 0.0;
+        memcpy(&set, was, sizeof was);
+        if (gni_settings_ok(g, fn, given, GNI_GROUP_NUMBERS) && gni_betas_ok(g, fn, set.beta1, set.beta2) &&
+            gni_nesterov_ok(g, fn, set.nesterov != 0.0, set.momentum, set.dampening) &&
+            gni_optimizer_add(g, fn, opt, params, count, &set))
+            opt->own = true;
+    }
+    return gni_end_status(g);
+}
+
+// A group with this weight decay and nothing else.
+static gni_group gni_group_of(double weight_decay) {
+    gni_group set;
+    memset(&set, 0, sizeof set);
+    set.lr_factor = 1.0;
+    set.weight_decay = weight_decay;
+    return set;
+}
 
 GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd_options *options) {
     gn_context *g = gni_begin("gn_sgd", params, count);
@@ -163,16 +228,12 @@ GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd
     settings[0] = o.lr, settings[1] = o.momentum, settings[2] = o.dampening,
     settings[3] = o.weight_decay;
     gn_optimizer *opt = NULL;
-    if (o.nesterov && (o.momentum == 0.0 || o.dampening != 0.0))
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_sgd: nesterov needs momentum and no dampening");
-    else if (gni_settings_ok(g, "gn_sgd", settings, 4))
-        opt = gni_optimizer_new(g, "gn_sgd", GNI_SGD, params, count, gni_setting(o.lr, 0.01), o.weight_decay);
-    if (opt != NULL) {
-        opt->states = o.momentum != 0.0;
-        opt->momentum = o.momentum;
-        opt->dampening = o.dampening;
-        opt->nesterov = o.nesterov;
-    }
+    gni_group set = gni_group_of(o.weight_decay);
+    set.momentum = o.momentum;
+    set.dampening = o.dampening;
+    set.nesterov = o.nesterov;
+    if (gni_nesterov_ok(g, "gn_sgd", o.nesterov, o.momentum, o.dampening) && gni_settings_ok(g, "gn_sgd", settings, 4))
+        opt = gni_optimizer_new(g, "gn_sgd", GNI_SGD, params, count, gni_setting(o.lr, 0.01), &set);
     gni_end_plain(g);
     return opt;
 }
@@ -188,15 +249,12 @@ static gn_optimizer *gni_adam(const char *fn, gni_optimizer_kind kind, gn_array 
     settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.eps;
     settings[4] = o.weight_decay;
     gn_optimizer *opt = NULL;
+    gni_group set = gni_group_of(kind == GNI_ADAM ? o.weight_decay : gni_setting(o.weight_decay, 0.01));
+    set.beta1 = gni_setting(o.beta1, 0.9);
+    set.beta2 = gni_setting(o.beta2, 0.999);
+    set.eps = gni_setting(o.eps, 1e-8);
     if (gni_betas_ok(g, fn, o.beta1, o.beta2) && gni_settings_ok(g, fn, settings, 5))
-        opt = gni_optimizer_new(g, fn, kind, params, count, gni_setting(o.lr, 1e-3),
-                                kind == GNI_ADAM ? o.weight_decay : gni_setting(o.weight_decay, 0.01));
-    if (opt != NULL) {
-        opt->states = 2;
-        opt->beta1 = gni_setting(o.beta1, 0.9);
-        opt->beta2 = gni_setting(o.beta2, 0.999);
-        opt->eps = gni_setting(o.eps, 1e-8);
-    }
+        opt = gni_optimizer_new(g, fn, kind, params, count, gni_setting(o.lr, 1e-3), &set);
     gni_end_plain(g);
     return opt;
 }
@@ -220,16 +278,14 @@ GPUNUM_API gn_optimizer *gn_rmsprop(gn_array *const *params, int count, const gn
     double settings[5];
     settings[0] = o.lr, settings[1] = o.alpha, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.momentum;
     gn_optimizer *opt = NULL;
+    gni_group set = gni_group_of(o.weight_decay);
+    set.beta2 = gni_setting(o.alpha, 0.99);
+    set.eps = gni_setting(o.eps, 1e-8);
+    set.momentum = o.momentum;
+    set.centered = o.centered;
     if (o.alpha >= 1.0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_rmsprop: alpha %g must be below 1", o.alpha);
     else if (gni_settings_ok(g, "gn_rmsprop", settings, 5))
-        opt = gni_optimizer_new(g, "gn_rmsprop", GNI_RMSPROP, params, count, gni_setting(o.lr, 0.01), o.weight_decay);
-    if (opt != NULL) {
-        opt->states = 1 + (o.momentum != 0.0) + o.centered;
-        opt->beta2 = gni_setting(o.alpha, 0.99);
-        opt->eps = gni_setting(o.eps, 1e-8);
-        opt->momentum = o.momentum;
-        opt->centered = o.centered;
-    }
+        opt = gni_optimizer_new(g, "gn_rmsprop", GNI_RMSPROP, params, count, gni_setting(o.lr, 0.01), &set);
     gni_end_plain(g);
     return opt;
 }
@@ -243,13 +299,12 @@ GPUNUM_API gn_optimizer *gn_adagrad(gn_array *const *params, int count, const gn
     double settings[5];
     settings[0] = o.lr, settings[1] = o.lr_decay, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.initial;
     gn_optimizer *opt = NULL;
+    gni_group set = gni_group_of(o.weight_decay);
+    set.eps = gni_setting(o.eps, 1e-10);
+    set.lr_decay = o.lr_decay;
+    set.initial = o.initial;
     if (gni_settings_ok(g, "gn_adagrad", settings, 5))
-        opt = gni_optimizer_new(g, "gn_adagrad", GNI_ADAGRAD, params, count, gni_setting(o.lr, 0.01), o.weight_decay);
-    if (opt != NULL) {
-        opt->eps = gni_setting(o.eps, 1e-10);
-        opt->lr_decay = o.lr_decay;
-        opt->initial = o.initial;
-    }
+        opt = gni_optimizer_new(g, "gn_adagrad", GNI_ADAGRAD, params, count, gni_setting(o.lr, 0.01), &set);
     gni_end_plain(g);
     return opt;
 }
@@ -263,12 +318,11 @@ GPUNUM_API gn_optimizer *gn_lion(gn_array *const *params, int count, const gn_li
     double settings[4];
     settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.weight_decay;
     gn_optimizer *opt = NULL;
+    gni_group set = gni_group_of(o.weight_decay);
+    set.beta1 = gni_setting(o.beta1, 0.9);
+    set.beta2 = gni_setting(o.beta2, 0.99);
     if (gni_betas_ok(g, "gn_lion", o.beta1, o.beta2) && gni_settings_ok(g, "gn_lion", settings, 4))
-        opt = gni_optimizer_new(g, "gn_lion", GNI_LION, params, count, gni_setting(o.lr, 1e-4), o.weight_decay);
-    if (opt != NULL) {
-        opt->beta1 = gni_setting(o.beta1, 0.9);
-        opt->beta2 = gni_setting(o.beta2, 0.99);
-    }
+        opt = gni_optimizer_new(g, "gn_lion", GNI_LION, params, count, gni_setting(o.lr, 1e-4), &set);
     gni_end_plain(g);
     return opt;
 }
@@ -282,13 +336,11 @@ GPUNUM_API gn_optimizer *gn_muon(gn_array *const *params, int count, const gn_mu
     double settings[3];
     settings[0] = o.lr, settings[1] = o.momentum, settings[2] = o.weight_decay;
     gn_optimizer *opt = NULL;
+    gni_group set = gni_group_of(gni_setting(o.weight_decay, 0.1));
+    set.momentum = gni_setting(o.momentum, 0.95);
+    set.nesterov = !o.plain;
     if (gni_settings_ok(g, "gn_muon", settings, 3))
-        opt = gni_optimizer_new(g, "gn_muon", GNI_MUON, params, count, gni_setting(o.lr, 1e-3),
-                                gni_setting(o.weight_decay, 0.1));
-    if (opt != NULL) {
-        opt->momentum = gni_setting(o.momentum, 0.95);
-        opt->nesterov = !o.plain;
-    }
+        opt = gni_optimizer_new(g, "gn_muon", GNI_MUON, params, count, gni_setting(o.lr, 1e-3), &set);
     gni_end_plain(g);
     return opt;
 }
@@ -311,64 +363,64 @@ static gn_array *gni_moved(gn_array *p, gn_array *by, double lr) { return gn_sub
 
 // Sutskever et al., 2013, as PyTorch has it.
 static void gni_sgd_step(gni_step *s) {
-    const gn_optimizer *opt = s->opt;
+    const gni_group *set = &s->item->set;
     gn_array *move = s->d;
-    if (opt->momentum != 0.0) {
+    if (set->momentum != 0.0) {
         // The first gradient becomes the momentum as it is; the program stays the same.
         bool first = s->item->steps == 0;
-        double keep = first ? 0.0 : opt->momentum, add = first ? 1.0 : 1.0 - opt->dampening;
+        double keep = first ? 0.0 : set->momentum, add = first ? 1.0 : 1.0 - set->dampening;
         s->root[1] = gni_blend(s->item->state[0], keep, s->d, add);
-        move = opt->nesterov ? gn_add(s->d, gn_mul_s(s->root[1], opt->momentum)) : s->root[1];
+        move = set->nesterov != 0.0 ? gn_add(s->d, gn_mul_s(s->root[1], set->momentum)) : s->root[1];
     }
     s->root[0] = gni_moved(s->p, move, s->lr);
 }
 
 // Kingma and Ba, 2015, arXiv:1412.6980; AdamW: Loshchilov and Hutter, 2019, arXiv:1711.05101.
 static void gni_adam_step(gni_step *s) {
-    const gn_optimizer *opt = s->opt;
+    const gni_group *set = &s->item->set;
     double n = (double)(s->item->steps + 1);
-    double correct1 = 1.0 - pow(opt->beta1, n), correct2 = 1.0 - pow(opt->beta2, n);
-    s->root[1] = gni_blend(s->item->state[0], opt->beta1, s->d, 1.0 - opt->beta1);
-    s->root[2] = gni_blend(s->item->state[1], opt->beta2, gn_square(s->d), 1.0 - opt->beta2);
-    gn_array *size = gn_add_s(gn_mul_s(gn_sqrt(s->root[2]), 1.0 / sqrt(correct2)), opt->eps);
+    double correct1 = 1.0 - pow(set->beta1, n), correct2 = 1.0 - pow(set->beta2, n);
+    s->root[1] = gni_blend(s->item->state[0], set->beta1, s->d, 1.0 - set->beta1);
+    s->root[2] = gni_blend(s->item->state[1], set->beta2, gn_square(s->d), 1.0 - set->beta2);
+    gn_array *size = gn_add_s(gn_mul_s(gn_sqrt(s->root[2]), 1.0 / sqrt(correct2)), set->eps);
     s->root[0] = gni_moved(s->p, gn_div(s->root[1], size), s->lr / correct1);
 }
 
 // Hinton, 2012; centered: Graves, 2013, arXiv:1308.0850. States: squares, the momentum, and the mean.
 static void gni_rmsprop_step(gni_step *s) {
-    const gn_optimizer *opt = s->opt;
-    const double alpha = opt->beta2;
+    const gni_group *set = &s->item->set;
+    const double alpha = set->beta2;
     gn_array *square = s->root[1] = gni_blend(s->item->state[0], alpha, gn_square(s->d), 1.0 - alpha);
-    if (opt->centered) {
-        const int last = opt->states;
+    if (set->centered != 0.0) {
+        const int last = gni_states_of(s->opt, s->item);
         s->root[last] = gni_blend(s->item->state[last - 1], alpha, s->d, 1.0 - alpha);
         square = gn_sub(square, gn_square(s->root[last]));
     }
-    gn_array *move = gn_div(s->d, gn_add_s(gn_sqrt(square), opt->eps));
-    if (opt->momentum != 0.0) move = s->root[2] = gn_add(gn_mul_s(s->item->state[1], opt->momentum), move);
+    gn_array *move = gn_div(s->d, gn_add_s(gn_sqrt(square), set->eps));
+    if (set->momentum != 0.0) move = s->root[2] = gn_add(gn_mul_s(s->item->state[1], set->momentum), move);
     s->root[0] = gni_moved(s->p, move, s->lr);
 }
 
 // Duchi et al., 2011.
 static void gni_adagrad_step(gni_step *s) {
     s->root[1] = gn_add(s->item->state[0], gn_square(s->d));
-    gn_array *move = gn_div(s->d, gn_add_s(gn_sqrt(s->root[1]), s->opt->eps));
-    s->root[0] = gni_moved(s->p, move, s->lr / (1.0 + (double)s->item->steps * s->opt->lr_decay));
+    gn_array *move = gn_div(s->d, gn_add_s(gn_sqrt(s->root[1]), s->item->set.eps));
+    s->root[0] = gni_moved(s->p, move, s->lr / (1.0 + (double)s->item->steps * s->item->set.lr_decay));
 }
 
 // Chen et al., 2023, arXiv:2302.06675.
 static void gni_lion_step(gni_step *s) {
-    const gn_optimizer *opt = s->opt;
+    const gni_group *set = &s->item->set;
     gn_array *m = s->item->state[0];
-    s->root[0] = gni_moved(s->p, gn_sign(gni_blend(m, opt->beta1, s->d, 1.0 - opt->beta1)), s->lr);
-    s->root[1] = gni_blend(m, opt->beta2, s->d, 1.0 - opt->beta2);
+    s->root[0] = gni_moved(s->p, gn_sign(gni_blend(m, set->beta1, s->d, 1.0 - set->beta1)), s->lr);
+    s->root[1] = gni_blend(m, set->beta2, s->d, 1.0 - set->beta2);
 }
 
 // Jordan et al., 2024: the momentum's nearest orthogonal matrix, by five steps of Newton and Schulz.
 static void gni_muon_step(gni_step *s) {
-    const double momentum = s->opt->momentum, rows = (double)s->p->shape.dim[0], columns = (double)s->p->shape.dim[1];
+    const double momentum = s->item->set.momentum, rows = (double)s->p->shape.dim[0], columns = (double)s->p->shape.dim[1];
     s->root[1] = gni_blend(s->item->state[0], momentum, s->d, 1.0 - momentum);
-    gn_array *x = s->opt->nesterov ? gni_blend(s->d, 1.0 - momentum, s->root[1], momentum) : s->root[1];
+    gn_array *x = s->item->set.nesterov != 0.0 ? gni_blend(s->d, 1.0 - momentum, s->root[1], momentum) : s->root[1];
     if (rows > columns) x = gn_transpose(x);
     x = gn_div(x, gn_maximum_s(gn_norm(x, GN_ALL), 1e-7));
     for (int i = 0; i < 5; i++) {
@@ -383,9 +435,9 @@ static void gni_muon_step(gni_step *s) {
 // States are filled with `initial`, in memory of their own.
 static bool gni_states(gn_context *g, const gn_optimizer *opt, gni_optimized *item) {
     const gn_dtype t = item->param->dtype == GN_F64 ? GN_F64 : GN_F32;
-    for (int k = 0; k < opt->states; k++) {
+    for (int k = 0; k < gni_states_of(opt, item); k++) {
         gn_array **state = &item->state[k];
-        if (*state == NULL) *state = gni_const(g, opt->name, t, &item->param->shape, opt->initial);
+        if (*state == NULL) *state = gni_const(g, opt->name, t, &item->param->shape, item->set.initial);
         if (*state == NULL || !gni_materialize(g, *state)) return false;
     }
     return true;
@@ -399,12 +451,12 @@ static void gni_step_roots(const gn_optimizer *opt, const gni_optimized *item, g
     memset(s, 0, sizeof *s);
     s->opt = opt;
     s->item = item;
-    s->lr = opt->lr * item->lr_factor;
+    s->lr = opt->lr * item->set.lr_factor;
     s->p = gni_as(p, t);
     s->d = gni_as(grad, t);
     if (opt->factor != NULL) s->d = gn_mul(s->d, opt->factor);
-    if (item->weight_decay != 0.0 && decays_gradient) s->d = gn_add(s->d, gn_mul_s(s->p, item->weight_decay));
-    if (item->weight_decay != 0.0 && !decays_gradient) s->p = gn_mul_s(s->p, 1.0 - s->lr * item->weight_decay);
+    if (item->set.weight_decay != 0.0 && decays_gradient) s->d = gn_add(s->d, gn_mul_s(s->p, item->set.weight_decay));
+    if (item->set.weight_decay != 0.0 && !decays_gradient) s->p = gn_mul_s(s->p, 1.0 - s->lr * item->set.weight_decay);
     switch (s->p == NULL || s->d == NULL ? -1 : (int)opt->kind) {
     case GNI_SGD: gni_sgd_step(s); break;
     case GNI_ADAM:
@@ -416,7 +468,7 @@ static void gni_step_roots(const gn_optimizer *opt, const gni_optimized *item, g
     default: break;
     }
     s->root[0] = s->root[0] != NULL ? gni_as(s->root[0], p->dtype) : NULL;
-    for (int k = 0; k <= opt->states && opt->ok != NULL; k++)
+    for (int k = 0; k <= gni_states_of(opt, item) && opt->ok != NULL; k++)
         s->root[k] = gn_where(opt->ok, s->root[k], k == 0 ? p : item->state[k - 1]);
 }
 
@@ -537,8 +589,8 @@ static void gni_step_arrays(const gn_optimizer *opt, const gni_optimized *item, 
 static bool gni_step_plan_fits(const gni_step_plan *plan, const gni_optimized *item, gn_array *const *by_role) {
     const gni_optimized *of = plan->of;
     return of != NULL && of->param->dtype == item->param->dtype && plan->grad == by_role[1]->dtype &&
-           plan->clip == by_role[2] && of->steps == item->steps + 1 && of->lr_factor == item->lr_factor &&
-           of->weight_decay == item->weight_decay;
+           plan->clip == by_role[2] && of->steps == item->steps + 1 &&
+           memcmp(&of->set, &item->set, sizeof of->set) == 0;
 }
 
 enum { GNI_STEP_PLANS = 4 }; // kept at a time: weights and biases may differ in what they decay
@@ -553,7 +605,7 @@ static const gni_step_plan *gni_step_plan_of(gn_context *g, const gn_optimizer *
     gni_step_plan *plan = &plans[(item - opt->items) % GNI_STEP_PLANS];
     gn_scope_begin(g);
     gni_step_roots(opt, item, &s);
-    const bool made = gni_many_make(g, s.root, 1 + opt->states, by_role, &plan->many);
+    const bool made = gni_many_make(g, s.root, 1 + gni_states_of(opt, item), by_role, &plan->many);
     gn_scope_end(g);
     plan->of = made ? item : NULL;
     plan->grad = by_role[1]->dtype;
@@ -582,7 +634,7 @@ static void gni_step_one(gn_context *g, gn_optimizer *opt, gni_optimized *item, 
     if (!gni_gather_end(g) || g->call_failed || !gni_materialize(g, p->grad)) return;
     gn_scope_begin(g);
     gni_step_roots(opt, item, &s);
-    if (!g->call_failed && gni_evaluate(g, s.root, into, 1 + opt->states)) item->steps++;
+    if (!g->call_failed && gni_evaluate(g, s.root, into, 1 + gni_states_of(opt, item))) item->steps++;
     gn_scope_end(g);
 }
 

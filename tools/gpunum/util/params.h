@@ -785,7 +785,8 @@ GPUNUM_API gn_status gn_params_load_matching_memory(gn_params *p, const void *da
 }
 
 // ---- optimizers: their states as NAME.PARAMETER.STATE, and NAME.numbers: the rate, seed and place of the random stream in
-// halves, above the seed's first one the kind from 1 on (0: an older file), and the steps of each parameter
+// halves, above the seed's first one the kind from 1 on (0: an older file), and the steps of each parameter. Where some have
+// settings of their own, NAME.settings: those of each.
 
 enum { GNI_OPTIMIZER_NUMBERS = 5 };
 
@@ -800,7 +801,7 @@ static bool gni_optimizer_named(gn_params *p, const char *fn, const char *name, 
 }
 
 static void gni_state_name(char *text, size_t size, const char *name, int item, int state) {
-    if (item < 0) snprintf(text, size, "%s.numbers", name);
+    if (item < 0) snprintf(text, size, "%s.%s", name, state == 0 ? "numbers" : "settings");
     else snprintf(text, size, "%s.%d.%d", name, item, state);
 }
 
@@ -811,12 +812,12 @@ GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_
     if (p == NULL || opt == NULL || !gni_optimizer_named(p, fn, name, opt)) return GN_ERROR_ARGUMENT;
     gn_context *g = p->handle.ctx;
     for (int i = -1; i < opt->count; i++) // before the first is added
-        for (int k = 0; k < (i < 0 ? 1 : opt->states) && !g->call_failed; k++) {
+        for (int k = 0; k < (i < 0 ? 1 + opt->own : gni_states_of(opt, &opt->items[i])) && !g->call_failed; k++) {
             gni_state_name(text, sizeof text, name, i, k);
             gni_params_has_room(p, text, true);
         }
     for (int i = 0; i < opt->count && !g->call_failed && gni_states(g, opt, &opt->items[i]); i++)
-        for (int k = 0; k < opt->states && !g->call_failed; k++) {
+        for (int k = 0; k < gni_states_of(opt, &opt->items[i]) && !g->call_failed; k++) {
             gni_state_name(text, sizeof text, name, i, k);
             gni_params_put(p, text, opt->items[i].state[k], true);
         }
@@ -833,7 +834,40 @@ GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_
         gni_params_put(p, text, numbers, true);
         gni_unref(g, numbers);
     }
+    const gn_shape table = GN_SHAPE(opt->count, GNI_GROUP_NUMBERS);
+    gn_array *settings = opt->own && !g->call_failed ? gni_array_filled(g, fn, GN_F64, &table, &data) : NULL;
+    if (settings != NULL) {
+        for (int i = 0; i < opt->count; i++) memcpy((gni_group *)data + i, &opt->items[i].set, sizeof(gni_group));
+        gni_state_name(text, sizeof text, name, -1, 1);
+        gni_params_put(p, text, settings, true);
+        gni_unref(g, settings);
+    }
     return gni_end_status(g);
+}
+
+// The settings of an optimizer's items in a list, or NULL, after gni_fail unless there are none: numbers that leave each its
+// states. The caller has a reference.
+static gn_array *gni_optimizer_settings(const gn_optimizer *opt, gn_params *p, const char *name, const gni_group **sets) {
+    gn_context *g = p->handle.ctx;
+    const gn_shape table = GN_SHAPE(opt->count, GNI_GROUP_NUMBERS);
+    const void *data = NULL;
+    gn_array *a = opt->own ? gn_params_get(p, name) : NULL;
+    bool ok = a != NULL && a->dtype == GN_F64 && gni_same_shape(&a->shape, &table);
+    a = ok ? gni_file_data(g, a, &data) : NULL;
+    *sets = (const gni_group *)data;
+    ok = a != NULL;
+    for (int i = 0; i < opt->count && ok; i++) {
+        gni_optimized item = opt->items[i];
+        const int states = gni_states_of(opt, &item);
+        const double *v = (const double *)(const void *)&(*sets)[i];
+        for (int k = 0; k < GNI_GROUP_NUMBERS && ok; k++) ok = v[k] >= 0.0 && (k < 9 || v[k] == 0.0 || v[k] == 1.0);
+        item.set = (*sets)[i];
+        ok = ok && item.set.beta1 < 1.0 && item.set.beta2 < 1.0 && gni_states_of(opt, &item) == states;
+    }
+    if (ok || !opt->own) return a;
+    if (!g->call_failed) gni_fail(g, GN_ERROR_FORMAT, "%s: %s are not those of these parameters", g->call, name);
+    gni_unref(g, a);
+    return NULL;
 }
 
 GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const char *name) {
@@ -842,6 +876,7 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
     if (p == NULL || opt == NULL || !gni_optimizer_named(p, fn, name, opt)) return GN_ERROR_ARGUMENT;
     gn_context *g = p->handle.ctx;
     gni_writes writes = {NULL, 0};
+    const gni_group *sets = NULL;
     gni_state_name(text, sizeof text, name, -1, 0);
     gn_array *numbers = gn_params_get(p, text);
     const int64_t count = GNI_OPTIMIZER_NUMBERS + opt->count;
@@ -858,11 +893,13 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
         gni_fail(g, GN_ERROR_FORMAT, "%s: %s is not that of an optimizer with %d parameters", fn, text, opt->count);
     if (kind != 0 && kind != (uint64_t)opt->kind + 1)
         gni_fail(g, GN_ERROR_FORMAT, "%s: %s is of another kind of optimizer", fn, text);
+    gni_state_name(text, sizeof text, name, -1, 1);
+    gn_array *settings = !g->call_failed ? gni_optimizer_settings(opt, p, text, &sets) : NULL;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < opt->count && !g->call_failed && gni_states(g, opt, &opt->items[i]); i++)
-            for (int k = 0; k <= opt->states && !g->call_failed; k++) {
+            for (int k = 0, states = gni_states_of(opt, &opt->items[i]); k <= states && !g->call_failed; k++) {
                 gni_state_name(text, sizeof text, name, i, k);
-                if (k == opt->states) {
+                if (k == states) {
                     if (gni_names_find(&p->arrays, text) != NULL)
                         gni_fail(g, GN_ERROR_FORMAT, "%s: %s is of another kind of optimizer", fn, text);
                     break;
@@ -877,7 +914,9 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
         g->seed = (uint64_t)v[1] << 32 | (uint64_t)v[2];
         g->counter = (uint64_t)v[3] << 32 | (uint64_t)v[4];
         for (int i = 0; i < opt->count; i++) opt->items[i].steps = (int64_t)v[GNI_OPTIMIZER_NUMBERS + i];
+        for (int i = 0; i < opt->count && settings != NULL; i++) opt->items[i].set = sets[i];
     }
     gni_unref(g, c);
+    gni_unref(g, settings);
     return gni_end_status(g);
 }
