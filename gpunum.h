@@ -1540,7 +1540,8 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
 // Batches of samples for training, and images as they are varied.
 
 // Deals samples out in batches, which a thread makes ahead of time in memory of its own: it does not use the context, and
-// next to a running training step nothing waits. The order depends on the seed and the epoch alone, on every backend.
+// next to a running training step nothing waits. The order depends on the seed and the epoch alone, on every backend,
+// and has no random numbers in common with a context of the same seed.
 typedef struct gn_loader gn_loader;
 
 // One array of a batch. Its samples are the rows of `array`, which are copied to the CPU once; or they stand in `data` one
@@ -62923,13 +62924,14 @@ struct gn_loader {
 #endif
 };
 
-// The order of an epoch (Fisher and Yates). Numbers of the seed's own stream at a place that is the epoch's.
+// The order of an epoch (Fisher and Yates). Philox blocks of the seed with the epoch in the third word, and its upper half in
+// the fourth above a 2, which no other stream has there (the elements' have 0 and gn_seed_split 1).
 static void gni_loader_shuffle(gn_loader *l, int64_t epoch) {
     uint32_t key[2], counter[4] = {0, 0, 0, 0}, word[4];
     key[0] = (uint32_t)(l->options.seed & 0xffffffffu);
     key[1] = (uint32_t)(l->options.seed >> 32);
     counter[2] = (uint32_t)((uint64_t)epoch & 0xffffffffu);
-    counter[3] = (uint32_t)((uint64_t)epoch >> 32);
+    counter[3] = (uint32_t)((uint64_t)epoch >> 32 << 2) | 2;
     for (int64_t i = 0; i < l->samples; i++) l->order[i] = i;
     for (int64_t i = l->samples - 1; i > 0; i--) {
         const uint64_t choices = (uint64_t)i + 1, even = UINT64_MAX - UINT64_MAX % choices;

@@ -7,7 +7,8 @@
 #endif
 
 // Deals samples out in batches, which a thread makes ahead of time in memory of its own: it does not use the context, and
-// next to a running training step nothing waits. The order depends on the seed and the epoch alone, on every backend.
+// next to a running training step nothing waits. The order depends on the seed and the epoch alone, on every backend,
+// and has no random numbers in common with a context of the same seed.
 typedef struct gn_loader gn_loader;
 
 // One array of a batch. Its samples are the rows of `array`, which are copied to the CPU once; or they stand in `data` one
