@@ -12991,6 +12991,7 @@ struct gn_context {
     gn_status status;
     bool told;        // somebody asked for the error in `status`
     bool call_failed; // something failed inside the public call under way
+    bool trying;      // what fails is done in another way, and told to nobody
     int call_depth;
     int forks; // gni_forks when it was opened, or looked at last
     int call_base;    // its value while a callback of the caller's runs, else 0: a call one above is the caller's
@@ -13484,7 +13485,7 @@ static void gni_log_environment(gn_options *o) {
 
 static void gni_fail(gn_context *g, gn_status status, const char *format, ...) {
     g->call_failed = true;
-    if (g->status != GN_OK) return;
+    if (g->status != GN_OK || g->trying) return;
     g->status = status;
     g->told = false;
     char text[sizeof g->message - 80]; // two names are shorter than that
@@ -55704,10 +55705,23 @@ static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_p
     in[1] = b;
     in[2] = NULL;
     const bool keeps = kind == GNI_CONV_FORWARD && gni_conv_keeps(g, b);
+    const gn_placement asked = g->placement;
+    gn_array *y;
     g->no_grad++; // recorded as one op
-    gn_array *y = kind == GNI_CONV_FORWARD ? gni_conv_forward(g, p, a, b, keeps ? &in[2] : NULL)
-                  : kind == GNI_CONV_BACK  ? gni_conv_back(g, p, a, b)
-                                           : gni_conv_weight(g, p, a, b, image);
+    g->trying = !GNI_CPU_ALONE && g->gpu != NULL && asked == GN_PLACE_AUTO && !g->host_recording && !g->call_failed;
+    for (;;) {
+        y = kind == GNI_CONV_FORWARD ? gni_conv_forward(g, p, a, b, keeps ? &in[2] : NULL)
+            : kind == GNI_CONV_BACK  ? gni_conv_back(g, p, a, b)
+                                     : gni_conv_weight(g, p, a, b, image);
+        if (!g->trying || !g->call_failed) break;
+        // Images that only a GPU makes found no room there.
+        g->trying = g->call_failed = false;
+        g->placement = GN_PLACE_CPU;
+        in[2] = NULL;
+        gni_log(g, GN_LOG_INFO, "convolution runs on the CPU: device memory is full");
+    }
+    g->trying = false;
+    g->placement = asked;
     g->no_grad--;
     gni_node *node = gni_record(g, y, "convolution", gni_back_conv, in, 3);
     if (node == NULL) return y;

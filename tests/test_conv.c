@@ -438,8 +438,46 @@ static void test_refusals(void **state) {
     expect_error(g, GN_ERROR_SHAPE, NULL);
 }
 
+// A convolution that finds no room on the device goes to the CPU where placement is automatic; told to be on the GPU it fails.
+static void test_full_device(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    double sums[3][3];
+    for (int kind = 0; kind < 3; kind++) {
+        gn_options o = test_options();
+        o.backend = kind == 0 ? GN_BACKEND_CPU : GN_BACKEND_VULKAN;
+        o.placement = kind == 2 ? GN_PLACE_GPU : GN_PLACE_AUTO;
+        o.memory_limit = (uint64_t)8 << 20;
+        o.thresholds.matmul = kind == 1;
+        gn_context *g = test_open_with(&o);
+        gn_conv_options pad = {0};
+        pad.pad = 1;
+        gn_seed(g, 5);
+        GN_SCOPE(g) {
+            gn_array *x = gn_requires_grad(gn_detach(gn_eval(gn_cast(gn_randint(g, GN_I32, GN_SHAPE(8, 32, 64, 64), -2, 3), GN_F32))), true),
+                     *w = gn_requires_grad(gn_detach(gn_eval(gn_cast(gn_randint(g, GN_I32, GN_SHAPE(32, 32, 3, 3), -2, 3), GN_F32))), true);
+            gn_array *y = gn_conv2d(x, w, NULL, &pad); // of whole numbers: every sum is exact
+            gn_array *loss = gn_sum(gn_mul(y, gn_mod_s(y, 3)), GN_ALL);
+            if (kind == 2) {
+                assert_true(y == NULL || loss == NULL);
+                assert_int_equal(gn_status_get(g), GN_ERROR_OUT_OF_MEMORY);
+                gn_error_clear(g);
+            } else {
+                gn_backward(loss);
+                sums[kind][0] = gn_item(gn_sum(gn_mul(gn_cast(y, GN_F64), gn_mod_s(gn_cast(y, GN_F64), 5)), GN_ALL));
+                sums[kind][1] = gn_item(gn_sum(gn_abs(gn_cast(gn_grad(x), GN_F64)), GN_ALL));
+                sums[kind][2] = gn_item(gn_sum(gn_abs(gn_cast(gn_grad(w), GN_F64)), GN_ALL));
+                if (gn_status_get(g) != GN_OK) fail_msg("%d: %s", kind, gn_error(g));
+            }
+        }
+        test_close(g);
+    }
+    for (int i = 0; i < 3; i++)
+        if (sums[1][i] != sums[0][i] || sums[0][i] == 0.0) fail_msg("%d: %.17g on the GPU's side, %.17g on the CPU", i, sums[1][i], sums[0][i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_random), GN_TEST(test_threads), GN_TEST(test_pytorch), GN_TEST(test_differences),
-                                       GN_TEST(test_odd), GN_TEST(test_pieces), GN_TEST(test_weights), GN_TEST(test_refusals)};
+                                       GN_TEST(test_odd), GN_TEST(test_pieces), GN_TEST(test_weights), GN_TEST(test_refusals), cmocka_unit_test(test_full_device)};
     return test_run(tests);
 }

@@ -44,7 +44,7 @@ static void gni_log_environment(gn_options *o) {
 
 static void gni_fail(gn_context *g, gn_status status, const char *format, ...) {
     g->call_failed = true;
-    if (g->status != GN_OK) return;
+    if (g->status != GN_OK || g->trying) return;
     g->status = status;
     g->told = false;
     char text[sizeof g->message - 80]; // two names are shorter than that

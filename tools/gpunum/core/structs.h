@@ -628,6 +628,7 @@ struct gn_context {
     gn_status status;
     bool told;        // somebody asked for the error in `status`
     bool call_failed; // something failed inside the public call under way
+    bool trying;      // what fails is done in another way, and told to nobody
     int call_depth;
     int forks; // gni_forks when it was opened, or looked at last
     int call_base;    // its value while a callback of the caller's runs, else 0: a call one above is the caller's
