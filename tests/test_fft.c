@@ -346,6 +346,22 @@ static void test_not_finite(void **state) {
                 if ((test_on_vulkan() || TEST_THREAD_SANITIZER) && (i + (size_t)kind + (size_t)form) % 3 != 0) continue;
                 check_not_finite(g, form > 1 ? GN_F64 : GN_F32, sizes[i], kind, form % 2 != 0);
             }
+    // Of length 1 what is there, infinite or not.
+    const double one[] = {-INFINITY, INFINITY, 1.5, -2.0};
+    for (int kind = 0; kind < 5; kind++) {
+        gn_array *x = gn_array_from(g, GN_F64, GN_SHAPE(4, 1), one);
+        x = gn_cast(x, kind % 2 ? GN_F64 : GN_F32);
+        gn_array *y = kind == 0   ? gn_fft(x, 0, -1, GN_FFT_BACKWARD)
+                      : kind == 1 ? gn_ifft(gn_cast(x, GN_C128), 1, 1, GN_FFT_ORTHO)
+                      : kind == 2 ? gn_rfft(x, 0, -1, GN_FFT_FORWARD)
+                      : kind == 3 ? gn_irfft(gn_cast(x, GN_C128), 1, -1, GN_FFT_BACKWARD)
+                                  : gn_fft2(gn_expand_dims(x, -1), GN_FFT_BACKWARD);
+        expect_values(gn_ravel(kind == 3 ? y : gn_real(y)), -INFINITY, INFINITY, 1.5, -2.0);
+        if (kind != 3) expect_values(gn_ravel(gn_imag(y)), 0, 0, 0, 0);
+    }
+    gn_array *leaf = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(2, 1), (float[]){1, 2}), true);
+    gn_backward(gn_sum(gn_real(gn_mul_s(gn_fft(leaf, 0, -1, GN_FFT_BACKWARD), 3)), GN_ALL));
+    expect_values(gn_ravel(gn_grad(leaf)), 3, 3);
     // Along both axes: everything.
     gn_array *x = gn_where(gn_eq_s(gn_reshape(gn_arange(g, GN_I32, 0, 1024, 1), GN_SHAPE(32, 32)), 333.0),
                            gn_scalar(g, GN_F32, (double)INFINITY), gn_ones(g, GN_F32, GN_SHAPE(1)));

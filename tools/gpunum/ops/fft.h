@@ -55,12 +55,21 @@ static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t
 // Whether the next axis can be transformed where the last one left its numbers: the CPU reads the rows or columns that
 // it works on before it writes them, unless a vector of columns reaches back.
 static bool gni_fft_in_place(gn_context *g, gni_fft_kind kind, int64_t n, int axis, gn_array *y) {
-    if (g->gpu != NULL || kind != GNI_FFT_C2C || y->shape.dim[axis] != n || gni_tracks(g, &y, 1))
+    if (g->gpu != NULL || kind != GNI_FFT_C2C || n == 1 || y->shape.dim[axis] != n || gni_tracks(g, &y, 1))
         return false;
     if (y->buf == NULL || y->buf->refs != 1 || y->dtype != gni_complex_of(y->dtype)) return false;
     for (int i = 0; i < y->shape.rank; i++)
         if (i != axis && y->shape.dim[i] % 16 != 0) return false;
     return true;
+}
+
+// The axis cut or padded with zeros.
+static gn_array *gni_resize_axis(gn_array *a, int axis, int64_t n) {
+    if (a == NULL || a->shape.dim[axis] == n) return a;
+    if (a->shape.dim[axis] > n) return gn_slice(a, axis, 0, n, 1);
+    gn_shape s = a->shape;
+    s.dim[axis] = n;
+    return gni_scatter_slice(a->ctx, a, &s, axis, 0, 1);
 }
 
 // Inside of a public call: a reference for gni_end, or NULL after gni_fail.
@@ -69,7 +78,17 @@ static gn_array *gni_fft_make(gn_context *g, const char *fn, gni_fft_kind kind, 
     gn_shape shape = a->shape;
     shape.dim[axis] = kind == GNI_FFT_R2C ? n / 2 + 1 : n;
     gn_dtype t = kind == GNI_FFT_C2R ? gni_part_of(a->dtype) : gni_complex_of(a->dtype);
-    if (!gni_shape_ok(g, fn, t, &shape) || !gni_materialize(g, a)) return NULL;
+    if (!gni_shape_ok(g, fn, t, &shape)) return NULL;
+    if (n == 1) { // infinity is not multiplied by a factor's zero
+        gn_scope_begin(g);
+        gn_array *one = gni_resize_axis(a, axis, n);
+        one = kind == GNI_FFT_C2R ? gn_real(one) : gn_cast(one, t);
+        one = gn_eval(scale != 1.0 ? gn_mul_s(one, scale) : gn_copy(one));
+        if (one != NULL) gni_ref(one);
+        gn_scope_end(g);
+        return one;
+    }
+    if (!gni_materialize(g, a)) return NULL;
     gn_array *y = gni_array_empty(g, fn, t, &shape);
     if (y == NULL) return NULL;
     if (!gni_fft_fill(g, kind, inverse, n, axis, scale, a, y)) {
@@ -93,15 +112,6 @@ static gn_array *gni_fft_axis(const char *fn, gni_fft_kind kind, bool inverse, i
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     return gni_end(g, gni_fft_make(g, fn, kind, inverse, n, axis, scale, a));
-}
-
-// The axis cut or padded with zeros.
-static gn_array *gni_resize_axis(gn_array *a, int axis, int64_t n) {
-    if (a == NULL || a->shape.dim[axis] == n) return a;
-    if (a->shape.dim[axis] > n) return gn_slice(a, axis, 0, n, 1);
-    gn_shape s = a->shape;
-    s.dim[axis] = n;
-    return gni_scatter_slice(a->ctx, a, &s, axis, 0, 1);
 }
 
 // A vector along `axis` of an array of that rank.
