@@ -3,8 +3,8 @@
 // From outside: gni_lc_do_eig, and gni_lc_do_triangular, which solves with complex triangles.
 //
 // A matrix is balanced, reduced to Hessenberg form by reflections and to a triangle by QR steps with single shifts (GVL 7;
-// Parlett and Reinsch 1969; Wilkinson 1965); a real one first by steps with double shifts in real numbers, up to blocks of two
-// (Francis 1961).
+// Parlett and Reinsch 1969; Wilkinson 1965); a real one first by steps with double shifts in real numbers, up to blocks of
+// two (Francis 1961).
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -75,8 +75,8 @@ static void gni_lc_balance(double *a, int64_t ld, int64_t n, double *scale) {
 // a (n,n), of numbers with `parts` real ones, becomes Z^H a Z, zero below the first subdiagonal. Row k of q, unless it is
 // NULL, gets the vector of reflection k from column k + 1 on. Sums are taken in one pass over a, which then changes in one.
 static void gni_lc_hessenberg(gni_la *w, double *a, int64_t ld, int64_t n, int64_t parts, double *q, double *tau) {
-    double *sums = gni_la_take(w, 4 * ld), *by = sums + parts * ld, *room = gni_la_take(w, ld), *right = gni_la_take(w, 2 * n),
-           *left = gni_la_take(w, 2 * n);
+    double *sums = gni_la_take(w, 4 * ld), *by = sums + parts * ld, *room = gni_la_take(w, ld);
+    double *right = gni_la_take(w, 2 * n), *left = gni_la_take(w, 2 * n);
     for (int64_t k = 0; k + 2 < n; k++) {
         const int64_t at = (k + 1) * parts, m = n - k - 1, width = m * parts;
         double *below = a + (k + 1) * ld + at - parts, *v = (q != NULL ? q + k * ld : room) + at, *t = tau + k * parts;
@@ -335,7 +335,8 @@ static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_la_block b;
     if (!gni_la_reserve(w, (vectors ? 4 : 1) * n * ld + 5 * ld + 13 * n + gni_la_block_memory(n, 2 * n) + 128)) return;
     double *a = gni_la_take(w, (vectors ? 2 : 1) * n * ld), *scale = gni_la_take(w, n), *values = gni_la_take(w, 2 * n);
-    double *z = vectors ? gni_la_take(w, n * ld) : NULL, *v = vectors ? gni_la_take(w, n * ld) : NULL, *tau = gni_la_take(w, 2 * n);
+    double *z = vectors ? gni_la_take(w, n * ld) : NULL, *v = vectors ? gni_la_take(w, n * ld) : NULL;
+    double *tau = gni_la_take(w, 2 * n);
     gni_la_block_take(w, &b, n, 2 * n);
     gni_lc_load(&d->in[0], index, a, ld, 2, n, n);
     if (!gni_la_scale(a, ld, n, 2 * n, &power)) {
