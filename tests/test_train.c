@@ -479,7 +479,9 @@ static void test_groups(void **state) {
 // Two parameters of one optimizer go the ways that PyTorch has for their settings.
 static void test_group_settings(void **state) {
     (void)state;
-    gn_context *g = open_context();
+    gn_options options = test_options();
+    if (test_on_vulkan()) options.vulkan_flags |= GN_VULKAN_NO_SPECIALIZATION; // compiling all kinds takes long
+    gn_context *g = test_share(&options);
     const gn_sgd_options sgd = {0.05, 0, 0, 0, false}, nesterov = {0.05, 0.8, 0, 0, true};
     const gn_adam_options adamw = {0.1, 0, 0, 0, 0};
     const gn_rmsprop_options centered = {0, 0, 0, 0, 0, true};
