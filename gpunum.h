@@ -37765,6 +37765,14 @@ static uint32_t gni_job_store_layout(const gni_job_call *c, const gni_matmul *m,
            gni_job_flag(m->act == 1, GNI_F_MATMUL_RELU);
 }
 
+// How operands are read, of what gni_job_operand_layout says.
+static uint32_t gni_job_layout_flags(uint32_t a, uint32_t b) {
+    return gni_job_flag(a & GNI_JOB_ALONG_M, GNI_F_MATMUL_A_ALONG_M) |
+           gni_job_flag(a & GNI_JOB_GROUPS, GNI_F_MATMUL_A_GROUPS) |
+           gni_job_flag(!(b & GNI_JOB_ALONG_M), GNI_F_MATMUL_B_ALONG_K) |
+           gni_job_flag(b & GNI_JOB_GROUPS, GNI_F_MATMUL_B_GROUPS);
+}
+
 // More for results of 16 bits.
 static uint32_t gni_job_half_store(const gni_job_call *c, int64_t row) {
     bool exact = c->gpu->caps.round_half && c->gpu->caps.keep_half_denorms;
@@ -37832,11 +37840,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
     c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
     uint32_t *layout = &c->generic.spec[GNI_S_MATMUL_LAYOUT];
-    *layout = gni_job_flag(a & GNI_JOB_ALONG_M, GNI_F_MATMUL_A_ALONG_M) |
-              gni_job_flag(a & GNI_JOB_GROUPS, GNI_F_MATMUL_A_GROUPS) |
-              gni_job_flag(!(b & GNI_JOB_ALONG_M), GNI_F_MATMUL_B_ALONG_K) |
-              gni_job_flag(b & GNI_JOB_GROUPS, GNI_F_MATMUL_B_GROUPS) |
-              gni_job_flag(t->units && (a & GNI_JOB_NEIGHBOURS), GNI_F_MATMUL_A_RUNS) |
+    *layout = gni_job_layout_flags(a, b) | gni_job_flag(t->units && (a & GNI_JOB_NEIGHBOURS), GNI_F_MATMUL_A_RUNS) |
               gni_job_flag(t->units && (b & GNI_JOB_NEIGHBOURS), GNI_F_MATMUL_B_RUNS) |
               gni_job_store_layout(c, m, row);
     gni_log(c->gpu->g, GN_LOG_DEBUG, "gn_matmul: kernel %s, %d part%s of k in %d of %d tiles",
@@ -38288,6 +38292,54 @@ static bool gni_job_matmul_outer(gni_gpu *gpu, const gni_matmul *m, int64_t row)
     return gni_job_map(gpu, &job);
 }
 
+// ---- batches of small ones
+
+enum {
+    GNI_JOB_SMALL_BATCHES = 64, // at least
+    GNI_JOB_SMALL_AREA = 1024,  // elements of c at most, and of 16 bits
+    GNI_JOB_SMALL_HALVES = 256,
+    GNI_JOB_SMALL_DEPTH = 64, // k at most, and of vectors, which have a kernel of their own
+    GNI_JOB_SMALL_VECTOR = 16
+};
+
+static int64_t gni_job_squares(const gni_matmul *m) {
+    const int64_t each = m->c.dtype == GN_F64 ? 2 : 4;
+    return gni_job_ceil(m->m, each) * gni_job_ceil(m->n, each);
+}
+
+// Whether tiles of workgroups would be mostly empty: an invocation makes a square of c by itself (products.comp).
+static bool gni_job_is_small(const gni_gpu *gpu, const gni_matmul *m, int64_t batches) {
+    const bool wide = m->c.dtype == GN_F64, half = gni_job_is_half(m->a.dtype) && gni_job_is_half(m->b.dtype);
+    const bool vector = !wide && (m->m == 1 || m->n == 1);
+    if (!gpu->caps.addresses || !(wide || m->c.dtype == GN_F32 || gni_job_is_half(m->c.dtype))) return false;
+    if (m->prologue != 0 || m->sums.buf != NULL || m->in_parts || batches < GNI_JOB_SMALL_BATCHES || m->k < 1) return false;
+    return m->k <= (vector ? GNI_JOB_SMALL_VECTOR : GNI_JOB_SMALL_DEPTH) &&
+           m->m * m->n <= (half ? GNI_JOB_SMALL_HALVES : GNI_JOB_SMALL_AREA) && batches * gni_job_squares(m) < INT32_MAX / 2;
+}
+
+static bool gni_job_matmul_small(gni_job_call *c, const gni_matmul *m, int64_t batches, int64_t row) {
+    const bool wide = m->c.dtype == GN_F64;
+    const int64_t group = wide ? 2 : 4;
+    const uint32_t *p = c->param, a = gni_job_operand_layout(m->m, m->a_rs, m->k, m->a_cs, p[GNI_P_MATMUL_A_BASE],
+                                                             gni_job_batch_even(m, m->a_batch, group), group),
+                   b = gni_job_operand_layout(m->n, m->b_cs, m->k, m->b_rs, p[GNI_P_MATMUL_B_BASE],
+                                              gni_job_batch_even(m, m->b_batch, group), group);
+    c->generic.module = wide ? GNI_MODULE_products64 : GNI_MODULE_products;
+    c->generic.n_spec = GNI_S_MATMUL_SPECS;
+    c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
+    c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
+    c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
+    const bool whole = m->m % group == 0 && m->n % group == 0 && m->k % group == 0;
+    c->generic.spec[GNI_S_MATMUL_LAYOUT] =
+        gni_job_layout_flags(a, b) | gni_job_store_layout(c, m, row) | gni_job_flag(whole, GNI_F_MATMUL_WHOLE);
+    c->param[GNI_P_MATMUL_C_ROW] = (uint32_t)row;
+    if (m->fused && !gni_job_put_store(c, m, false)) return gni_job_matmul_apart(c->gpu, m);
+    gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);
+    if (pipeline == NULL) return m->fused && !c->gpu->g->call_failed && gni_job_matmul_apart(c->gpu, m);
+    if (m->fused) c->n_use = GNI_JOB_STORE_USES;
+    return gni_job_dispatch(c, pipeline, gni_job_ceil(batches * gni_job_squares(m), 256), 1, 1);
+}
+
 // ---- the sums of b's columns
 
 // By a pass of its own over b.
@@ -38406,13 +38458,14 @@ static const gni_operand *gni_job_prologue_main(const gni_matmul *m) {
 static bool gni_job_prologue_pays(const gni_gpu *gpu, const gni_matmul *m, int64_t batches) {
     gni_matmul plain = *m;
     int64_t splits, apart;
+    plain.prologue = 0;
+    if (gni_job_is_small(gpu, &plain, batches)) return false;
     // A CPU compiles on the cores that it computes with.
     if (gpu->caps.kind == GNI_GPU_CPU)
         return (gpu->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES) != 0;
     // These may round operands first, or take them apart.
     if (gpu->g->precision != GN_PRECISION_F32 && m->m >= 64 && m->n >= 64 && m->k >= 64)
         return false;
-    plain.prologue = 0;
     const gni_job_tile *t = gni_job_pick_tile(gpu, m, batches, &splits);
     const gni_job_tile *u = gni_job_pick_tile(gpu, &plain, batches, &apart);
     double elements = (double)batches * (double)m->k * (double)(m->prologue == 1 ? m->m : m->n);
@@ -38512,10 +38565,11 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     if (!tiled && gni_job_matmul_even(gpu, m, row, &done)) return done;
     if (m->fused && !gni_job_store_pays(gpu, m)) return gni_job_matmul_apart(gpu, m);
     bool real = m->c.dtype == GN_F32 || gni_job_is_half(m->c.dtype);
-    bool flip = real && m->m == 1 && !tiled;
+    const bool small = !tiled && gni_job_is_small(gpu, m, batches);
+    bool flip = real && m->m == 1 && !tiled && !small;
     gni_matmul x = flip ? gni_job_flipped(m) : *m;
     bool fits =
-        batches <= (x.n == 1 && real ? INT32_MAX - 1 : (int64_t)gpu->caps.max_groups[2]) &&
+        batches <= (small || (x.n == 1 && real) ? INT32_MAX - 1 : (int64_t)gpu->caps.max_groups[2]) &&
         m->m < INT32_MAX / 2 && m->n < INT32_MAX / 2 &&
         gni_job_ceil(m->m, 32) * gni_job_ceil(m->n, 32) <= (int64_t)gpu->caps.max_groups[0] &&
         gni_job_matrix_reach(gpu, m, &x.a, x.m, x.a_rs, x.k, x.a_cs, x.a_batch, &use[0],
@@ -38532,6 +38586,7 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
     gni_job_matrix_params(&c, &x, batches, use, base);
+    if (small) return gni_job_matmul_small(&c, &x, batches, row);
     if (real && x.n == 1 && !tiled) return gni_job_matvec(&c, m, &x, batches, row, flip);
     if (!tiled && !m->in_parts && gni_job_matmul_split(&c, &x, batches, row, &done)) return done;
     return gni_job_matmul_tiled(&c, &x, batches, row);

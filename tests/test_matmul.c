@@ -268,6 +268,58 @@ static void test_many_batches(void **state) {
     product(g, GN_F32, s, PLAIN, PLAIN, 0);
 }
 
+static const int64_t small_sizes[][3] = {{4, 4, 4}, {3, 3, 3}, {4, 1, 4}, {1, 5, 3}, {2, 2, 2}, {8, 12, 16}, {5, 7, 9}, {17, 3, 64}, {1, 1, 8}, {31, 33, 2}};
+
+// Each in many batches, more than enough for kernels that have a matrix for few invocations; odd sizes and every layout.
+static void test_small_batches(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int i = 0; i < 10; i++)
+        for (int d = 0; d < 4; d++) {
+            shape s = sized(small_sizes[i][0], small_sizes[i][1], small_sizes[i][2]);
+            s.batch = 64 + draw(20);
+            s.a_batched = draw(4) != 0;
+            s.b_batched = !s.a_batched || draw(4) != 0;
+            for (int how = 0; how < KINDS; how++) product(g, dtypes[d], s, (kind)how, i % 2 ? (kind)how : (kind)draw(KINDS), 0);
+        }
+    // Batches that are no run: (5, 1, 6, 4) x (17, 4, 3).
+    double *a = doubles(5 * 6 * 4), *b = doubles(17 * 4 * 3), *aa = doubles(85 * 6 * 4), *bb = doubles(85 * 4 * 3);
+    gn_array *x = make(g, GN_F32, 5, 6, 4, PLAIN, a), *z = make(g, GN_F32, 17, 4, 3, TRANSPOSED, b);
+    for (int i = 0; i < 85; i++) {
+        memcpy(aa + i * 24, a + i / 17 * 24, 24 * sizeof *a);
+        memcpy(bb + i * 12, b + i % 17 * 12, 12 * sizeof *b);
+    }
+    shape s = sized(6, 3, 4);
+    s.batch = 85;
+    s.a_batched = s.b_batched = true;
+    compare(gn_matmul(gn_expand_dims(x, 1), z), GN_F32, s, aa, bb, NULL, 0, "broadcast batches");
+    free(a);
+    free(b);
+    free(aa);
+    free(bb);
+}
+
+// What follows such products changes no bits of the sums.
+static void test_small_fused(void **state) {
+    (void)state;
+    gn_options o = test_options();
+    o.vulkan_flags |= GN_VULKAN_NO_ASYNC_PIPELINES;
+    gn_context *h = test_open_with(&o);
+    for (int i = 0; i < 10; i++) {
+        gn_scope_begin(h);
+        shape s2 = sized(small_sizes[i][0], small_sizes[i][1], small_sizes[i][2]);
+        gn_array *u = gn_uniform(h, GN_F32, GN_SHAPE(5, 14, s2.m, s2.k), -1, 1), *v = gn_uniform(h, GN_F32, GN_SHAPE(14, s2.k, s2.n), -1, 1);
+        gn_array *w = gn_uniform(h, GN_F32, GN_SHAPE(s2.m, 1), -1, 1), *r = gn_uniform(h, GN_F32, GN_SHAPE(5, 14, s2.m, s2.n), -1, 1);
+        gn_array *p[2], *y[2];
+        p[0] = gn_eval(gn_matmul(gn_eval(u), gn_eval(v)));
+        p[1] = gn_matmul(u, v);
+        for (int k = 0; k < 2; k++)
+            y[k] = gn_eval(gn_where(gn_lt(gn_eval(r), p[k]), gn_abs(p[k]), gn_mul(gn_neg(p[k]), gn_eval(w))));
+        assert_true(gn_item(gn_all(gn_eq(y[0], y[1]), GN_ALL)) == 1.0);
+        gn_scope_end(h);
+    }
+    test_close(h);
+}
+
 static void test_bias(void **state) {
     gn_context *g = (gn_context *)*state;
     static const int64_t size[][3] = {{40, 24, 17}, {33, 129, 70}, {5, 7, 100}, {100, 3, 64}};
@@ -425,6 +477,8 @@ int main(void) {
         GN_TEST(test_subnormals),
         GN_TEST(test_thin),
         GN_TEST(test_many_batches),
+        GN_TEST(test_small_batches),
+        cmocka_unit_test(test_small_fused),
         cmocka_unit_test(test_last_tiles),
         GN_TEST(test_backwards),
         GN_TEST(test_repeats),

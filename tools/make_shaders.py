@@ -55,7 +55,8 @@ AS_COMPILED = ("matmul", "split", "attention")
 # Files whose modules are packed together since they have much in common, those that programs need first in front: a
 # block is decoded as far as it is needed. The other files are blocks of their own.
 TOGETHER = {"elementwise": ["elementwise_small", "reduce_small", "elementwise_fast", "reduce_fast", "elementwise",
-                            "reduce"]}
+                            "reduce"],
+            "matvec": ["matvec", "products"]}
 
 HEAD = """\
 // shaders.h - gpunum's compute shaders as SPIR-V. Public domain or MIT, see LICENSE.

@@ -73,17 +73,7 @@
 #define GN_ROWS (GN_TM / GN_TEAMS) // that an invocation writes
 layout(local_size_x = GN_THREADS) in;
 
-layout(constant_id = GNI_S_MATMUL_A_DTYPE) const uint GN_A_DTYPE = 0u;
-layout(constant_id = GNI_S_MATMUL_B_DTYPE) const uint GN_B_DTYPE = 0u;
-layout(constant_id = GNI_S_MATMUL_C_DTYPE) const uint GN_C_DTYPE = 0u;
-layout(constant_id = GNI_S_MATMUL_LAYOUT) const uint GN_LAYOUT = 0u;
-#define GN_A_ALONG_M ((GN_LAYOUT & GNI_F_MATMUL_A_ALONG_M) != 0u)
-#define GN_A_GROUPS ((GN_LAYOUT & GNI_F_MATMUL_A_GROUPS) != 0u)
-#define GN_B_ALONG_K ((GN_LAYOUT & GNI_F_MATMUL_B_ALONG_K) != 0u)
-#define GN_B_GROUPS ((GN_LAYOUT & GNI_F_MATMUL_B_GROUPS) != 0u)
-#define GN_C_GROUPS ((GN_LAYOUT & GNI_F_MATMUL_C_GROUPS) != 0u)
-#define GN_HAS_BIAS ((GN_LAYOUT & GNI_F_MATMUL_BIAS) != 0u)
-#define GN_HAS_RELU ((GN_LAYOUT & GNI_F_MATMUL_RELU) != 0u)
+#include "store.glsl"
 #ifdef GN_WGSL // no workgroup waits for another one
 #define GN_HAS_SPLITS false
 #else
@@ -99,8 +89,6 @@ layout(constant_id = GNI_S_MATMUL_LAYOUT) const uint GN_LAYOUT = 0u;
 #define GN_HAS_SUMS ((GN_LAYOUT & GNI_F_MATMUL_SUMS) != 0u)
 #endif
 
-#define GN_C_ROW GN_PARAM(GNI_P_MATMUL_C_ROW)
-#include "windows.glsl"
 #define GN_WHOLE_TILES GN_PARAM(GNI_P_MATMUL_WHOLE_TILES)
 
 // Slices by k, rows skewed by a group so that transposed writes meet few banks twice.
@@ -209,19 +197,6 @@ GN_VALUES gn_b_keep(uint stage, uint i, uvec4 raw, uint inside) {
     else
         [[unroll]] for (uint e = 0u; e < GN_EACH; e++) gn_slices[at + e * GN_B_PITCH][(p.y ^ GN_ODD) % GN_EACH] = v[e];
     return v;
-}
-
-void gn_write_run(uint row, uint column, uint batch, GN_VALUES v, GN_VALUES bias) {
-    uint count = row < GN_M ? gn_inside(column, GN_N) : 0u;
-    if (count == 0u) return;
-#if !defined(GN_INT32) && !defined(GN_X64)
-    if (GN_HAS_BIAS) v += bias;
-    if (GN_HAS_RELU) v = mix(v, vec4(0.0), lessThan(v, vec4(0.0)));
-    if (GN_HAS_PROGRAM) v = gn_epilogue(v, row, column, batch, count);
-#endif
-    uvec4 r = gn_narrow(GN_FROM_VALUES(v), GN_C_DTYPE);
-    if (GN_C_GROUPS && count == GN_EACH) gn_write_group(GN_OPEN(GN_C), gn_c_place(row, column, batch), GN_C_DTYPE, r);
-    else gn_write_each(GN_OPEN(GN_C), gn_c_places(row, column, batch), GN_C_DTYPE, r, count);
 }
 
 // ---- the sums of b's columns, which the workgroups of the first row of tiles make of what they load anyway
