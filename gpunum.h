@@ -1108,8 +1108,8 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // exactly 0 is an error.
 GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b);
 // The same of the lower or the upper triangle of `a`, whose other elements count as 0, whatever they are; with `transposed`
-// of a^T (not conjugated), with `unit` as if its diagonal were 1. A diagonal with 0 is an error. Large ones are solved on the
-// GPU, complex ones and small ones, batches of them too, on the CPU.
+// of a^T (not conjugated), with `unit` as if its diagonal were 1. A diagonal with 0 is an error. Large ones and
+// batches are solved on the GPU, complex ones and small ones on the CPU.
 GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, bool transposed, bool unit);
 GPUNUM_API gn_array *gn_inv(gn_array *a);
 GPUNUM_API gn_array *gn_det(gn_array *a); // (...); 0 for singular matrices
@@ -12300,8 +12300,14 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_SMALL_MORE 10  // back: columns of b; qr: columns
 #define GNI_P_SMALL_FIRST 11 // cholesky: of a large matrix
 #define GNI_P_SMALL_MODE 12
+#define GNI_P_SMALL_A 13 // triangle, as the first four
+#define GNI_P_SMALL_A_ROW 14
+#define GNI_P_SMALL_A_COLUMN 15
+#define GNI_P_SMALL_A_STEP 16
 #define GNI_SMALL_DETERMINANT 1 // lu
 #define GNI_SMALL_IDENTITY 1    // back: b is the identity
+#define GNI_SMALL_UNIT 1        // triangle: as if its diagonal were 1
+#define GNI_SMALL_UPPER 2       // triangle: of an upper one read backwards, the last 0 on the diagonal is told of
 
 // ---- eigenvalues and singular values of batches: eigen.glsl
 
@@ -12851,7 +12857,7 @@ typedef struct gni_fft {
 // their buffers hold and what the words mean. Up to GNI_FACTOR_UPDATE a is the matrix, b the state (uint32) or a triangle,
 // c the block, all may be written, and there is no d. Of the others a is read and b written; c and d are read by
 // GNI_FACTOR_BACK, written by the rest. From GNI_FACTOR_SINGULAR on there is e, and it and d are written where they are
-// there. From GNI_FACTOR_SIZE on: reflections, in room gpu_factor.
+// there. From GNI_FACTOR_SIZE on: reflections, in room gpu_factor. GNI_FACTOR_TRIANGLE writes c and reads d.
 typedef enum gni_factor_step {
     GNI_FACTOR_PICK,
     GNI_FACTOR_SWAP,
@@ -12863,6 +12869,7 @@ typedef enum gni_factor_step {
     GNI_FACTOR_LU,
     GNI_FACTOR_BACK,
     GNI_FACTOR_QR,
+    GNI_FACTOR_TRIANGLE,
     GNI_FACTOR_SINGULAR, // eigen.glsl; vectors are the step behind
     GNI_FACTOR_SINGULAR_VECTORS,
     GNI_FACTOR_EIGEN,
@@ -12872,7 +12879,7 @@ typedef enum gni_factor_step {
     GNI_FACTOR_REFLECT, // reflect.comp, all columns: a the matrix, b the vectors; both are written
     GNI_FACTOR_STEPS
 } gni_factor_step;
-enum { GNI_FACTOR_WORDS = 13 };
+enum { GNI_FACTOR_WORDS = 17 };
 // The words of GNI_FACTOR_REFLECT: sizes, places and distances of rows in a and b. The others are GNI_P_ of
 // room slots.
 enum {
@@ -16001,7 +16008,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         const bool reads = f->step >= GNI_FACTOR_CHOLESKY && f->step != GNI_FACTOR_REFLECT;
         if (reads) v->op[v->n++] = &f->a;
         if (f->step == GNI_FACTOR_BACK) v->op[v->n++] = &f->c;
-        if (f->step == GNI_FACTOR_BACK) v->op[v->n++] = &f->d;
+        if (f->step == GNI_FACTOR_BACK || f->step == GNI_FACTOR_TRIANGLE) v->op[v->n++] = &f->d;
         v->n_in = v->n;
         if (!reads) v->op[v->n++] = &f->a;
         v->op[v->n++] = &f->b;
@@ -39687,7 +39694,7 @@ static bool gni_job_factor_run(gni_gpu *gpu, const gni_factor *f, int module, co
     gni_job_factor_use(&c.use[1], &f->b,
                        f->step != GNI_FACTOR_SOLVE && f->step != GNI_FACTOR_UPDATE);
     gni_job_factor_use(&c.use[2], &f->c, alone ? !back : f->step == GNI_FACTOR_PICK);
-    if (alone) gni_job_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back);
+    if (alone) gni_job_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back && f->step != GNI_FACTOR_TRIANGLE);
     c.n_use = alone ? 4 : 3;
     c.n_param = GNI_FACTOR_WORDS;
     for (int i = 0; i < GNI_FACTOR_WORDS; i++) c.param[i] = (uint32_t)word[i];
@@ -39720,6 +39727,10 @@ static int gni_job_small(const gni_factor *f, int64_t *groups) {
     const int wide = f->a.dtype == GN_F64, step = (int)f->step - (int)GNI_FACTOR_CHOLESKY;
     const int size = f->order <= 16 ? 0 : f->order <= 32 ? 1 : f->order <= 64 ? 2 : 3;
     *groups = f->items;
+    if (f->step == GNI_FACTOR_TRIANGLE) {
+        *groups = gni_job_ceil(f->items * f->word[GNI_P_SMALL_MORE], 32);
+        return wide ? GNI_MODULE_factor64_triangle : GNI_MODULE_factor_triangle;
+    }
     if (f->step == GNI_FACTOR_BACK)
         *groups *= gni_job_ceil(f->word[GNI_P_SMALL_MORE], 32);
     else if (size == 0)
@@ -46250,6 +46261,21 @@ static void gni_ls_solve(gni_ls *s, gn_array *y, int matrix) {
     gni_ls_go(s, &f, w->block);
 }
 
+// y (n,k) = a^-1 b, of which the lower triangle counts.
+static void gni_ls_triangle(gni_ls *s, gn_array *y, int matrix) {
+    gni_factor f;
+    if (!s->w.ok) return;
+    const int64_t *stride = s->x->stride + s->x->shape.rank - 2;
+    gni_ls_step_of(s, &f, GNI_FACTOR_TRIANGLE, s->b, matrix, s->b_step, y, s->d->k);
+    f.word[GNI_P_SMALL_MORE] = s->d->k;
+    f.word[GNI_P_SMALL_MODE] = s->d->unit ? GNI_SMALL_UNIT : s->d->upper ? GNI_SMALL_UPPER : 0;
+    f.word[GNI_P_SMALL_A] = s->x->offset;
+    f.word[GNI_P_SMALL_A_ROW] = stride[0];
+    f.word[GNI_P_SMALL_A_COLUMN] = stride[1];
+    f.word[GNI_P_SMALL_A_STEP] = s->x_step;
+    gni_ls_go(s, &f, s->x);
+}
+
 // What went wrong, into d->info. Waits for the GPU; of a large batch one word says whether it is worth more.
 static void gni_ls_info(gni_ls *s) {
     gni_lg *w = &s->w;
@@ -46300,9 +46326,13 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
         gni_ls_cholesky(&s, out);
     else if (d->kind == GNI_LA_DET)
         gni_ls_det(&s, out);
+    else if (d->kind == GNI_LA_TRIANGULAR)
+        gni_ls_triangle(&s, out, matrix);
     else
         gni_ls_solve(&s, out, matrix);
-    if (d->kind != GNI_LA_DET) gni_ls_info(&s);
+    if (d->kind != GNI_LA_DET && !d->unit) gni_ls_info(&s);
+    for (int64_t i = 0; i < d->batch && d->upper && s.w.ok; i++)
+        if (d->info[i] > 0) d->info[i] = d->n + 1 - d->info[i];
     const bool ok = s.w.ok && gni_la_report(d);
     gni_ls_end(&s);
     gni_free(g, d->info);
@@ -47305,11 +47335,11 @@ static gn_array *gni_la_solve(gn_context *g, gni_la_kind kind, gn_array *a, gn_a
     d.upper = upper;
     gni_la_batch(&d, &batch);
     d.k = matrix == 2 ? b->shape.dim[b->shape.rank - 1] : 1;
-    // The kernels say nothing of a diagonal with 0.
-    const bool on_gpu = d.k > 0 && !d.is_complex &&
-                        (!triangle || (gni_lg_wanted(g, a, t) && (unit || !gni_has_zero(gn_diagonal(a, 0)))));
-    if (on_gpu && ((!triangle && gni_ls_run(&d, a, b, &batch, matrix, t, &y)) ||
-                   gni_lg_run(&d, a, b, &batch, matrix, t, &y)))
+    const bool on_gpu = d.k > 0 && !d.is_complex;
+    if (on_gpu && gni_ls_run(&d, a, b, &batch, matrix, t, &y)) return gni_lg_result(&d, y, result);
+    // The kernels for large ones say nothing of a diagonal with 0.
+    if (on_gpu && (!triangle || (gni_lg_wanted(g, a, t) && (unit || !gni_has_zero(gn_diagonal(a, 0))))) &&
+        gni_lg_run(&d, a, b, &batch, matrix, t, &y))
         return gni_lg_result(&d, y, result);
     xa = gni_la_input(&d, 0, a, t, &batch, 2);
     if (xa != NULL) xb = gni_la_input(&d, 1, b, t, &batch, matrix);

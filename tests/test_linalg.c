@@ -860,6 +860,20 @@ static void check_triangle(gn_context *g, gn_dtype t, int64_t n, int64_t k, int 
     if (!(most <= 4.0 * eps_of(t) * (double)(n + 10) * largest(x))) fail_msg("%d, flags %d: %g", (int)n, flags, most);
 }
 
+// Batches of their own on both sides: (3,1,n,n) and (2,n,k), as views.
+static void check_triangles(gn_context *g, gn_dtype t, int64_t n, int flags, int64_t k) {
+    const bool lower = flags % 2, transposed = flags / 2 % 2, unit = flags / 4 % 2;
+    gn_array *a = gn_mul_s(gn_randn(g, t, GN_SHAPE(3, 1, n + 1, n + 2)), 0.5 / sqrt((double)n));
+    gn_array *b = gn_swap_axes(gn_randn(g, t, GN_SHAPE(2, k, n)), 1, 2), *eye = gn_eye(g, t, n, n, 0);
+    a = gn_index(a, "..., 1:, 2:");
+    gn_array *x = gn_solve_triangular(gn_eval(gn_add(a, gn_mul_s(eye, 1.5))), b, lower, transposed, unit);
+    assert_true(is_on_gpu(x) || lower == transposed); // or a view of that
+    gn_array *z = wide(lower ? gn_tril(a, -unit) : gn_triu(a, unit));
+    z = gn_add(z, gn_mul_s(wide(eye), unit ? 1.0 : 1.5));
+    const double most = largest(gn_sub(gn_matmul(transposed ? gn_swap_axes(z, -2, -1) : z, wide(x)), wide(b)));
+    if (!(most <= 4.0 * eps_of(t) * (double)(n + 10) * largest(x))) fail_msg("(3,1,%d): flags %d: %g", (int)n, flags, most);
+}
+
 static void test_triangles(void **state) {
     gn_context *g = (gn_context *)*state, *h = open_large(1);
     static const int64_t sizes[] = {1, 31, 128, 129, 261};
@@ -876,6 +890,23 @@ static void test_triangles(void **state) {
             gn_scope_end(h);
         }
     if (h == NULL) return;
+    for (int i = 0; i < 16; i++) {
+        const gn_dtype t = i / 8 ? GN_F64 : GN_F32;
+        gn_scope_begin(h);
+        check_triangles(h, t, i % 3 == 0 ? 3 : i % 3 == 1 ? 16 : 39, i % 8, i % 2 ? 5 : 1);
+        gn_scope_end(h);
+    }
+    gn_scope_begin(h);
+    gn_array *holes = gn_sub(gn_ones(h, GN_F32, GN_SHAPE(5, 20, 20)), gn_eye(h, GN_F32, 20, 20, 3)), *right = gn_ones(h, GN_F32, GN_SHAPE(20));
+    holes = gn_sub(holes, gn_mul(gn_eye(h, GN_F32, 20, 20, 0), gn_reshape(gn_arange(h, GN_F32, -2, 3, 1), GN_SHAPE(5, 1, 1))));
+    gn_array *ahead = gn_index(holes, "3:, 3:, 3:"), *behind = gn_index(holes, "1:3");
+    assert_true(is_on_gpu(gn_solve_triangular(behind, right, true, false, false)));
+    assert_null(gn_solve_triangular(holes, right, false, false, false));
+    expect_error(h, GN_ERROR_ARGUMENT, "gn_solve_triangular: matrix 3 of 5 is singular (pivot 0 is 0)");
+    assert_null(gn_solve_triangular(ahead, gn_slice(right, 0, 3, 20, 1), true, false, false));
+    expect_error(h, GN_ERROR_ARGUMENT, "gn_solve_triangular: matrix 0 of 2 is singular (pivot 0 is 0)");
+    assert_non_null(gn_solve_triangular(holes, right, true, true, true));
+    gn_scope_end(h);
     gn_scope_begin(h);
     gn_array *hole = gn_sub(gn_ones(h, GN_F32, GN_SHAPE(140, 140)), gn_eye(h, GN_F32, 140, 140, 0));
     assert_null(gn_solve_triangular(hole, hole, false, false, false));

@@ -1,15 +1,16 @@
-// Decompositions of batches of matrices up to GN_P x GN_P: a matrix for each
+// Decompositions of batches of matrices up to GN_P x GN_P (triangle: of any size): a matrix for each
 // workgroup, two of 16 x 16. A thread keeps a row (Cholesky, LU) or a column (triangles, QR) in registers, what all
 // need of it goes through shared memory.
 //
 // cholesky  L L^T = a
 // lu        P a = L U by partial pivoting, or the determinant
 // back      U^-1 L^-1 P b
+// triangle  L^-1 b: a thread has a column of b, GN_P rows of it in registers, and reads what it needs of L itself
 // qr        Householder's reflections; rows of r and columns of q change signs so that r's diagonal is positive
 //
 // Blocks of GN_S columns (or rows) turn in their registers: the one that is next is always the first of the block.
 // The others stay where they are, so that their loops unroll, without one over the columns that would.
-// What may be defined: GN_CHOLESKY, GN_LU, GN_BACK or GN_QR; GN_P; GN_DOUBLE.
+// What may be defined: GN_CHOLESKY, GN_LU, GN_BACK, GN_TRIANGLE or GN_QR; GN_P; GN_DOUBLE.
 #extension GL_EXT_control_flow_attributes : require
 #if defined(GN_LU) && GN_P > 32
 #extension GL_KHR_shader_subgroup_basic : require
@@ -23,7 +24,7 @@
 #else
 #define GN_S 16u
 #endif
-#ifdef GN_BACK
+#if defined(GN_BACK) || defined(GN_TRIANGLE)
 #define GN_T 32u // threads
 #define GN_M 1u  // matrices
 #else
@@ -77,8 +78,17 @@ layout(local_size_x = 32) in;
 
 #define GN_DETERMINANT uint(GNI_SMALL_DETERMINANT)
 #define GN_IDENTITY uint(GNI_SMALL_IDENTITY)
+#define GN_UNIT uint(GNI_SMALL_UNIT)
+#define GN_UPPER uint(GNI_SMALL_UPPER)
 
 #define GN_LINES(i, count) [[unroll]] for (uint i = 0u; i < uint(count); i++)
+
+// What went wrong with a matrix first; word 0 says whether anything did.
+void gn_wrong(uint item, uint info) {
+    if (item >= GN_BATCH || gn_load(2u, 1u + item) != 0u) return;
+    gn_store(2u, 1u + item, info);
+    gn_atomic_max(2u, 0u, 1u);
+}
 
 #if defined(GN_CHOLESKY) || defined(GN_LU) // --------------------------------------------------
 
@@ -126,13 +136,6 @@ void gn_store_rows(GN_R x[GN_P], uint to) {
             }
         }
     }
-}
-
-// What went wrong with a matrix first; word 0 says whether anything did.
-void gn_wrong(uint item, uint info) {
-    if (item >= GN_BATCH || gn_load(2u, 1u + item) != 0u) return;
-    gn_store(2u, 1u + item, info);
-    gn_atomic_max(2u, 0u, 1u);
 }
 #endif
 
@@ -406,6 +409,46 @@ void main() {
     }
     GN_LINES(k, GN_P)
         if (live && k < GN_N) gn_put(1u, GN_TO + item * GN_TO_STEP + k * GN_TO_ROW + c * GN_TO_COLUMN, x[k]);
+}
+
+#elif defined(GN_TRIANGLE) // -----------------------------------------------------------------
+
+// Buffers: right-hand sides, solutions, info, triangles.
+#define GN_A GN_PARAM(GNI_P_SMALL_A)
+#define GN_A_ROW GN_PARAM(GNI_P_SMALL_A_ROW)
+#define GN_A_COLUMN GN_PARAM(GNI_P_SMALL_A_COLUMN)
+#define GN_A_STEP GN_PARAM(GNI_P_SMALL_A_STEP)
+
+void main() {
+    uint t = GN_GROUP * GN_T + gl_LocalInvocationIndex, item = t / GN_MORE, c = t % GN_MORE, n = GN_N, wrong = 0u;
+    if (item >= GN_BATCH) return;
+    uint from = GN_BASE + item * GN_STEP + c * GN_COLUMN, to = GN_TO + item * GN_TO_STEP + c * GN_TO_COLUMN;
+    for (uint b = 0u; b < n; b += GN_P) {
+        GN_R x[GN_P];
+        GN_LINES(r, GN_P) x[r] = gn_get(0u, from + min(b + r, n - 1u) * GN_ROW);
+        uint a = GN_A + item * GN_A_STEP;
+        for (uint q = 0u; q < b; q += GN_P) {
+            GN_R y[GN_P];
+            GN_LINES(k, GN_P) y[k] = gn_get(1u, to + (q + k) * GN_TO_ROW);
+            GN_LINES(r, GN_P) {
+                uint row = a + min(b + r, n - 1u) * GN_A_ROW + q * GN_A_COLUMN;
+                GN_LINES(k, GN_P) x[r] -= gn_get(3u, row + k * GN_A_COLUMN) * y[k];
+            }
+        }
+        GN_LINES(r, GN_P) {
+            if (b + r < n) {
+                uint row = a + (b + r) * GN_A_ROW + b * GN_A_COLUMN;
+                GN_LINES(k, r) x[r] -= gn_get(3u, row + k * GN_A_COLUMN) * x[k];
+                if (GN_MODE != GN_UNIT) {
+                    GN_R d = gn_get(3u, row + r * GN_A_COLUMN);
+                    if (d == GN_R(0) && (wrong == 0u || GN_MODE == GN_UPPER)) wrong = b + r + 1u;
+                    x[r] /= d;
+                }
+                gn_put(1u, to + (b + r) * GN_TO_ROW, x[r]);
+            }
+        }
+    }
+    if (wrong != 0u && c == 0u) gn_wrong(item, wrong);
 }
 
 #else // GN_QR ----------------------------------------------------------------------------------

@@ -59,8 +59,8 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // exactly 0 is an error.
 GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b);
 // The same of the lower or the upper triangle of `a`, whose other elements count as 0, whatever they are; with `transposed`
-// of a^T (not conjugated), with `unit` as if its diagonal were 1. A diagonal with 0 is an error. Large ones are solved on the
-// GPU, complex ones and small ones, batches of them too, on the CPU.
+// of a^T (not conjugated), with `unit` as if its diagonal were 1. A diagonal with 0 is an error. Large ones and
+// batches are solved on the GPU, complex ones and small ones on the CPU.
 GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, bool transposed, bool unit);
 GPUNUM_API gn_array *gn_inv(gn_array *a);
 GPUNUM_API gn_array *gn_det(gn_array *a); // (...); 0 for singular matrices

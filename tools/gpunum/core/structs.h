@@ -488,7 +488,7 @@ typedef struct gni_fft {
 // their buffers hold and what the words mean. Up to GNI_FACTOR_UPDATE a is the matrix, b the state (uint32) or a triangle,
 // c the block, all may be written, and there is no d. Of the others a is read and b written; c and d are read by
 // GNI_FACTOR_BACK, written by the rest. From GNI_FACTOR_SINGULAR on there is e, and it and d are written where they are
-// there. From GNI_FACTOR_SIZE on: reflections, in room gpu_factor.
+// there. From GNI_FACTOR_SIZE on: reflections, in room gpu_factor. GNI_FACTOR_TRIANGLE writes c and reads d.
 typedef enum gni_factor_step {
     GNI_FACTOR_PICK,
     GNI_FACTOR_SWAP,
@@ -500,6 +500,7 @@ typedef enum gni_factor_step {
     GNI_FACTOR_LU,
     GNI_FACTOR_BACK,
     GNI_FACTOR_QR,
+    GNI_FACTOR_TRIANGLE,
     GNI_FACTOR_SINGULAR, // eigen.glsl; vectors are the step behind
     GNI_FACTOR_SINGULAR_VECTORS,
     GNI_FACTOR_EIGEN,
@@ -509,7 +510,7 @@ typedef enum gni_factor_step {
     GNI_FACTOR_REFLECT, // reflect.comp, all columns: a the matrix, b the vectors; both are written
     GNI_FACTOR_STEPS
 } gni_factor_step;
-enum { GNI_FACTOR_WORDS = 13 };
+enum { GNI_FACTOR_WORDS = 17 };
 // The words of GNI_FACTOR_REFLECT: sizes, places and distances of rows in a and b. The others are GNI_P_ of
 // room slots.
 enum {

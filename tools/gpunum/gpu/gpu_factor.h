@@ -319,7 +319,7 @@ static bool gni_job_factor_run(gni_gpu *gpu, const gni_factor *f, int module, co
     gni_job_factor_use(&c.use[1], &f->b,
                        f->step != GNI_FACTOR_SOLVE && f->step != GNI_FACTOR_UPDATE);
     gni_job_factor_use(&c.use[2], &f->c, alone ? !back : f->step == GNI_FACTOR_PICK);
-    if (alone) gni_job_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back);
+    if (alone) gni_job_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back && f->step != GNI_FACTOR_TRIANGLE);
     c.n_use = alone ? 4 : 3;
     c.n_param = GNI_FACTOR_WORDS;
     for (int i = 0; i < GNI_FACTOR_WORDS; i++) c.param[i] = (uint32_t)word[i];
@@ -352,6 +352,10 @@ static int gni_job_small(const gni_factor *f, int64_t *groups) {
     const int wide = f->a.dtype == GN_F64, step = (int)f->step - (int)GNI_FACTOR_CHOLESKY;
     const int size = f->order <= 16 ? 0 : f->order <= 32 ? 1 : f->order <= 64 ? 2 : 3;
     *groups = f->items;
+    if (f->step == GNI_FACTOR_TRIANGLE) {
+        *groups = gni_job_ceil(f->items * f->word[GNI_P_SMALL_MORE], 32);
+        return wide ? GNI_MODULE_factor64_triangle : GNI_MODULE_factor_triangle;
+    }
     if (f->step == GNI_FACTOR_BACK)
         *groups *= gni_job_ceil(f->word[GNI_P_SMALL_MORE], 32);
     else if (size == 0)

@@ -338,6 +338,21 @@ static void gni_ls_solve(gni_ls *s, gn_array *y, int matrix) {
     gni_ls_go(s, &f, w->block);
 }
 
+// y (n,k) = a^-1 b, of which the lower triangle counts.
+static void gni_ls_triangle(gni_ls *s, gn_array *y, int matrix) {
+    gni_factor f;
+    if (!s->w.ok) return;
+    const int64_t *stride = s->x->stride + s->x->shape.rank - 2;
+    gni_ls_step_of(s, &f, GNI_FACTOR_TRIANGLE, s->b, matrix, s->b_step, y, s->d->k);
+    f.word[GNI_P_SMALL_MORE] = s->d->k;
+    f.word[GNI_P_SMALL_MODE] = s->d->unit ? GNI_SMALL_UNIT : s->d->upper ? GNI_SMALL_UPPER : 0;
+    f.word[GNI_P_SMALL_A] = s->x->offset;
+    f.word[GNI_P_SMALL_A_ROW] = stride[0];
+    f.word[GNI_P_SMALL_A_COLUMN] = stride[1];
+    f.word[GNI_P_SMALL_A_STEP] = s->x_step;
+    gni_ls_go(s, &f, s->x);
+}
+
 // What went wrong, into d->info. Waits for the GPU; of a large batch one word says whether it is worth more.
 static void gni_ls_info(gni_ls *s) {
     gni_lg *w = &s->w;
@@ -388,9 +403,13 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
         gni_ls_cholesky(&s, out);
     else if (d->kind == GNI_LA_DET)
         gni_ls_det(&s, out);
+    else if (d->kind == GNI_LA_TRIANGULAR)
+        gni_ls_triangle(&s, out, matrix);
     else
         gni_ls_solve(&s, out, matrix);
-    if (d->kind != GNI_LA_DET) gni_ls_info(&s);
+    if (d->kind != GNI_LA_DET && !d->unit) gni_ls_info(&s);
+    for (int64_t i = 0; i < d->batch && d->upper && s.w.ok; i++)
+        if (d->info[i] > 0) d->info[i] = d->n + 1 - d->info[i];
     const bool ok = s.w.ok && gni_la_report(d);
     gni_ls_end(&s);
     gni_free(g, d->info);

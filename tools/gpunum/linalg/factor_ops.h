@@ -177,11 +177,11 @@ static gn_array *gni_la_solve(gn_context *g, gni_la_kind kind, gn_array *a, gn_a
     d.upper = upper;
     gni_la_batch(&d, &batch);
     d.k = matrix == 2 ? b->shape.dim[b->shape.rank - 1] : 1;
-    // The kernels say nothing of a diagonal with 0.
-    const bool on_gpu = d.k > 0 && !d.is_complex &&
-                        (!triangle || (gni_lg_wanted(g, a, t) && (unit || !gni_has_zero(gn_diagonal(a, 0)))));
-    if (on_gpu && ((!triangle && gni_ls_run(&d, a, b, &batch, matrix, t, &y)) ||
-                   gni_lg_run(&d, a, b, &batch, matrix, t, &y)))
+    const bool on_gpu = d.k > 0 && !d.is_complex;
+    if (on_gpu && gni_ls_run(&d, a, b, &batch, matrix, t, &y)) return gni_lg_result(&d, y, result);
+    // The kernels for large ones say nothing of a diagonal with 0.
+    if (on_gpu && (!triangle || (gni_lg_wanted(g, a, t) && (unit || !gni_has_zero(gn_diagonal(a, 0))))) &&
+        gni_lg_run(&d, a, b, &batch, matrix, t, &y))
         return gni_lg_result(&d, y, result);
     xa = gni_la_input(&d, 0, a, t, &batch, 2);
     if (xa != NULL) xb = gni_la_input(&d, 1, b, t, &batch, matrix);
