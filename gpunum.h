@@ -41380,6 +41380,30 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
     return x != NULL ? gni_softmax_last(g, fn, kind, x, t) : NULL;
 }
 
+// Whether what float64 numbers are, which get their data, is made on the GPU: they are there, or all is.
+static bool gni_is_there(gn_context *g, gn_array *x) {
+    if (g->gpu == NULL || !g->gpu->caps.float64 || g->placement == GN_PLACE_CPU || !gni_materialize(g, x)) return false;
+    return g->placement == GN_PLACE_GPU || (x->buf->where & GNI_ON_GPU);
+}
+
+// Over the axes in `set`, of float64 on a GPU, whose kernels of rows are float32's: of maxima and sums. *y stays NULL where
+// that is not so; false after an error.
+static bool gni_softmax_made(gn_context *g, gni_softmax_kind kind, gn_array *x, uint32_t set, bool keep, gn_array **y) {
+    if (x == NULL || x->dtype != GN_F64 || gni_elements(&x->shape) == 0 || !gni_is_there(g, x)) return !g->call_failed;
+    const gn_axes axes = GN_KEEP(gni_axes_of(set));
+    gn_array *most = gn_max(x, axes);
+    if (kind != GNI_SOFTMAX) most = gn_eval(gn_where(gn_isfinite(most), most, gn_scalar(g, GN_F64, 0.0)));
+    gn_array *sum = gn_sum(gn_exp(gn_sub(x, most)), axes);
+    if (kind == GNI_SOFTMAX) {
+        *y = gn_div(gn_exp(gn_sub(x, most)), sum);
+    } else {
+        gn_array *log = gn_eval(gn_log(sum));
+        *y = kind == GNI_LOGSUMEXP ? gn_add(most, log) : gn_sub(gn_sub(x, most), log);
+    }
+    if (kind == GNI_LOGSUMEXP) *y = gn_reshape(*y, gni_reduced_shape(&x->shape, set, keep));
+    return *y != NULL;
+}
+
 static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_backward_fn backward,
                                   gn_array *a, int axis) {
     gn_context *g = gni_begin(fn, &a, 1);
@@ -41391,8 +41415,8 @@ static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_bac
     if (at >= 0 && gni_real_only(g, fn, &a, 1)) {
         g->no_grad++; // recorded as one op
         gn_array *x = gni_is_float(a->dtype) ? a : gn_cast(a, GN_F32);
-        bool last = at == a->shape.rank - 1;
-        gn_array *moved = last ? x : gn_move_axis(x, at, -1);
+        bool last = at == a->shape.rank - 1, made = gni_softmax_made(g, kind, x, 1u << at, true, &y);
+        gn_array *moved = !made || y != NULL ? NULL : last ? x : gn_move_axis(x, at, -1);
         if (moved != NULL) {
             gn_array *result = gni_softmax_last(g, fn, kind, moved, moved->dtype);
             result = gni_adopt(g, result);
@@ -41414,6 +41438,19 @@ GPUNUM_API gn_array *gn_log_softmax(gn_array *a, int axis) {
     return gni_softmax_axis("gn_log_softmax", GNI_LOG_SOFTMAX, gni_back_log_softmax, a, axis);
 }
 
+// Reduced axes as one behind the others, which are one too.
+static gn_array *gni_reduced_rows(gn_array *x, uint32_t set) {
+    int order[GN_MAX_RANK], n = 0;
+    if (x == NULL) return NULL;
+    const gn_shape others = gni_reduced_shape(&x->shape, set, false);
+    const int64_t count = gni_reduced_count(&x->shape, set), all = gni_elements(&others);
+    for (int i = 0; i < x->shape.rank; i++)
+        if (!(set >> i & 1u)) order[n++] = i;
+    for (int i = 0; i < x->shape.rank; i++)
+        if (set >> i & 1u) order[n++] = i;
+    return gn_reshape(n > 0 ? gn_permute_axes(x, order, n) : x, GN_SHAPE(all, count));
+}
+
 GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_logsumexp", &a, 1);
     if (g == NULL) return NULL;
@@ -41427,18 +41464,12 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
         gni_shape_ok(g, "gn_logsumexp", a->dtype, &shape)) {
         g->no_grad++;
         gn_array *x = gni_is_float(a->dtype) ? gni_widening_of(g, a) : gn_cast(a, GN_F32);
-        // Reduced axes to the back, as one.
-        int order[GN_MAX_RANK], n = 0;
-        for (int i = 0; i < a->shape.rank; i++)
-            if (!(set >> i & 1u)) order[n++] = i;
-        for (int i = 0; i < a->shape.rank; i++)
-            if (set >> i & 1u) order[n++] = i;
-        gn_array *moved = a->shape.rank > 0 && x != NULL ? gn_permute_axes(x, order, n) : x;
-        gn_array *rows = gn_reshape(moved, GN_SHAPE(gni_elements(&shape), gni_reduced_count(&a->shape, set)));
-        gn_array *result = rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows,
-                                                           gni_is_float(a->dtype) ? a->dtype : GN_F32)
-                                        : NULL;
-        y = gn_reshape(gni_adopt(g, result), shape);
+        if (gni_softmax_made(g, GNI_LOGSUMEXP, x, set, keep, &y) && y == NULL) {
+            gn_array *rows = gni_reduced_rows(x, set), *result = NULL;
+            const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
+            if (rows != NULL) result = gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows, t);
+            y = gn_reshape(gni_adopt(g, result), shape);
+        }
         g->no_grad--;
         gni_record_reduction(g, y, "gn_logsumexp", gni_back_logsumexp, a, set, keep);
     }
@@ -49143,16 +49174,46 @@ static bool gni_back_logcumsumexp(gn_context *g, gni_node *node, gn_array *gy, g
     return true;
 }
 
-// Of complex numbers, by doubling.
-static gn_array *gni_complex_cumprod(gn_array *x, int at) {
+// By doubling.
+static gn_array *gni_scan_doubled(gn_array *x, int at, gn_array *(*op)(gn_array *, gn_array *)) {
     const int64_t n = x->shape.dim[at];
     gn_array *part[2];
     for (int64_t step = 1; step < n && x != NULL; step *= 2) {
         part[0] = gn_slice(x, at, 0, step, 1);
-        part[1] = gn_mul(gn_slice(x, at, step, n, 1), gn_slice(x, at, 0, n - step, 1));
+        part[1] = op(gn_slice(x, at, step, n, 1), gn_slice(x, at, 0, n - step, 1));
         x = part[0] == NULL || part[1] == NULL ? NULL : gn_concat(part, 2, at);
     }
     return x;
+}
+
+enum { GNI_SCAN_FEW = 16 };
+
+// The running logarithm of sums of exponentials, in blocks that are scanned by doubling, and what is in front of each: a scan
+// of the blocks' last.
+static gn_array *gni_logcumsumexp_made(gn_context *g, gn_array *x, int at) {
+    if (x == NULL || x->shape.dim[at] <= GNI_SCAN_FEW || x->shape.rank == GN_MAX_RANK)
+        return x == NULL ? NULL : gni_scan_doubled(x, at, gn_logaddexp);
+    const int64_t n = x->shape.dim[at], blocks = (n + GNI_SCAN_FEW - 1) / GNI_SCAN_FEW;
+    gn_array *part[2];
+    gn_shape s = x->shape, one, more = x->shape;
+    part[0] = x;
+    s.dim[at] = blocks * GNI_SCAN_FEW - n;
+    if (s.dim[at] > 0) {
+        part[1] = gn_full(g, x->dtype, s, -GNI_INF);
+        x = gn_concat(part, 2, at);
+    }
+    for (int i = more.rank++; i > at; i--) more.dim[i] = more.dim[i - 1];
+    more.dim[at] = blocks;
+    more.dim[at + 1] = GNI_SCAN_FEW;
+    x = gn_reshape(x, more);
+    x = x != NULL ? gni_scan_doubled(x, at + 1, gn_logaddexp) : NULL;
+    one = more;
+    one.dim[at] = one.dim[at + 1] = 1;
+    part[1] = gni_logcumsumexp_made(g, gn_squeeze(gn_slice(x, at + 1, GNI_SCAN_FEW - 1, GNI_SCAN_FEW, 1), at + 1), at);
+    part[0] = gn_full(g, GN_F64, one, -GNI_INF);
+    part[1] = gn_expand_dims(gn_slice(part[1], at, 0, blocks - 1, 1), at + 1);
+    s.dim[at] = blocks * GNI_SCAN_FEW;
+    return gn_slice(gn_reshape(gn_logaddexp(x, gn_concat(part, 2, at)), s), at, 0, n, 1);
 }
 
 // The running extreme y of x as a choice among x's elements, for its derivative: the last that is as large or small.
@@ -49167,10 +49228,11 @@ static gn_array *gni_scan_choice(gn_context *g, gn_array *x, gn_array *y, int at
     return gni_from_last(gn_take_along(x, index, -1), at);
 }
 
-// Whether there is a GPU that adds up no complex numbers as they are, but their parts.
-static bool gni_scans_parts(gn_context *g, gn_dtype t) {
+// Whether there is a GPU that has no such scan: it adds up parts of complex numbers.
+static bool gni_scans_parts(gn_context *g, gni_scan_op op, gn_dtype t) {
     gni_scan one;
     memset(&one, 0, sizeof one);
+    one.op = op;
     one.in.dtype = one.out.dtype = t;
     return g->gpu != NULL && !gni_backend_gpu()->supports(g, GNI_JOB_SCAN, &one);
 }
@@ -49183,10 +49245,10 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     gn_array *x = gni_one_axis(g, fn, a, axis, &at), *y = NULL;
     const bool sums = op == GNI_SCAN_SUM || op == GNI_SCAN_PROD;
     const bool pairs = x != NULL && gni_is_complex(x->dtype) && sums;
-    const bool parts = pairs && op == GNI_SCAN_SUM && gni_scans_parts(g, x->dtype);
+    const bool parts = pairs && op == GNI_SCAN_SUM && gni_scans_parts(g, op, x->dtype);
     if (parts || (pairs && op == GNI_SCAN_PROD && (g->gpu != NULL || gni_tracks(g, &x, 1)))) {
         if (parts) return gni_end_scope(g, gn_complex(gn_cumsum(gn_real(x), at), gn_cumsum(gn_imag(x), at)));
-        y = gni_complex_cumprod(x, at);
+        y = gni_scan_doubled(x, at, gn_mul);
         return gni_end_scope(g, y == a ? gn_copy(a) : y);
     }
     if (x == NULL || (!pairs && !gni_real_only(g, fn, &x, 1))) return gni_end_scope(g, NULL);
@@ -49203,7 +49265,11 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     const int64_t inner = gni_extent_product(x->shape.dim + at + 1, x->shape.rank - at - 1);
     const bool turn = inner > 1 && inner < 16 && x->shape.dim[at] > 1024; // few columns
     gn_array *rows = turn ? gni_to_last(x, at) : x;
-    if (rows != NULL) y = gni_scanned(g, fn, op, rows, turn ? x->shape.rank - 1 : at);
+    const bool made = op == GNI_SCAN_LOGSUMEXP && rows != NULL && gni_is_there(g, rows) && gni_scans_parts(g, op, x->dtype);
+    const int along = turn ? x->shape.rank - 1 : at;
+    if (made) y = gni_logcumsumexp_made(g, rows, along);
+    else if (rows != NULL && !g->call_failed) y = gni_scanned(g, fn, op, rows, along);
+    if (y != NULL && y == rows) y = gn_copy(y);
     if (turn) y = gni_from_last(y, at);
     g->no_grad--;
     if (y != NULL && tracks && extreme) y = gni_scan_choice(g, x, y, at);

@@ -444,17 +444,17 @@ static void test_fused(void **state) {
 
 // Rows with one special value among ordinary ones, or nothing but that: whether all of log_softmax, and
 // what logsumexp is. SciPy's rules; softmax of such rows is NaN throughout.
-static void check_special_row(gn_context *g, int64_t n, float special, bool only, double logsumexp) {
+static void check_special_row(gn_context *g, gn_dtype t, int64_t n, float special, bool only, double logsumexp) {
     float *x = (float *)malloc(sizeof(float) * (size_t)n), *y = (float *)malloc(sizeof(float) * (size_t)n);
     int64_t at = n * 2 / 3;
     if (x == NULL || y == NULL) fail_msg("out of memory");
     for (int64_t i = 0; i < n; i++) x[i] = only || i == at ? special : (float)(i % 17) * 0.25f;
-    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(1, n), x);
+    gn_array *a = gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(1, n), x), t);
     expect_values(gn_logsumexp(a, GN_ALL), logsumexp);
-    assert_int_equal(gn_read(gn_softmax(a, 1), y, sizeof(float) * (size_t)n), GN_OK);
+    assert_int_equal(gn_read(gn_cast(gn_softmax(a, 1), GN_F32), y, sizeof(float) * (size_t)n), GN_OK);
     for (int64_t i = 0; i < n; i++)
         if (y[i] == y[i]) fail_msg("softmax of %lld: %g at %lld", (long long)n, (double)y[i], (long long)i);
-    assert_int_equal(gn_read(gn_log_softmax(a, 1), y, sizeof(float) * (size_t)n), GN_OK);
+    assert_int_equal(gn_read(gn_cast(gn_log_softmax(a, 1), GN_F32), y, sizeof(float) * (size_t)n), GN_OK);
     for (int64_t i = 0; i < n; i++) {
         bool nan = only || special != special || i == at;
         if (nan ? y[i] == y[i] : y[i] != -INFINITY)
@@ -467,10 +467,11 @@ static void check_special_row(gn_context *g, int64_t n, float special, bool only
 static void test_special_rows(void **state) {
     gn_context *g = (gn_context *)*state;
     static const int64_t sizes[] = {5, 100, 5000, 10000, 20001, 70000};
-    for (int i = 0; i < 6; i++) {
-        check_special_row(g, sizes[i], INFINITY, false, (double)INFINITY);
-        check_special_row(g, sizes[i], NAN, false, (double)NAN);
-        check_special_row(g, sizes[i], -INFINITY, true, -(double)INFINITY);
+    for (int i = 0; i < 12; i++) {
+        const gn_dtype t = i < 6 ? GN_F32 : GN_F64;
+        check_special_row(g, t, sizes[i % 6], INFINITY, false, (double)INFINITY);
+        check_special_row(g, t, sizes[i % 6], NAN, false, (double)NAN);
+        check_special_row(g, t, sizes[i % 6], -INFINITY, true, -(double)INFINITY);
     }
     // The functions that end in straight lines.
     float ends[3] = {-INFINITY, INFINITY, NAN};
@@ -479,6 +480,39 @@ static void test_special_rows(void **state) {
     expect_values(gn_softplus(a), 0.0, (double)INFINITY, (double)NAN);
     expect_values(gn_abs(gn_silu(a)), 0.0, (double)INFINITY, (double)NAN);
     expect_values(gn_abs(gn_gelu(a)), 0.0, (double)INFINITY, (double)NAN);
+}
+
+// Softmax and its kin of float64 along every axis, where maxima lie far apart, against sums in long double.
+static void test_wide_softmax(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { A = 3, B = 37, C = 11 };
+    static double x[A * B * C], y[3][A * B * C];
+    for (int i = 0; i < A * B * C; i++) x[i] = ((double)draw(1u << 20) / 65536.0 - 8.0) * (i % 5 == 0 ? 400.0 : 1.0);
+    gn_array *a = gn_array_from(g, GN_F64, GN_SHAPE(A, B, C), x);
+    const int64_t dim[3] = {A, B, C};
+    for (int axis = 0; axis < 3; axis++) {
+        const int64_t step = axis == 0 ? B * C : axis == 1 ? C : 1;
+        gn_array *sum = gn_logsumexp(a, axis), *made[3];
+        made[0] = gn_softmax(a, axis);
+        made[1] = gn_log_softmax(a, axis);
+        made[2] = gn_broadcast_to(gn_expand_dims(sum, axis), GN_SHAPE(A, B, C));
+        for (int k = 0; k < 3; k++) assert_int_equal(gn_read(gn_copy(made[k]), y[k], sizeof y[k]), GN_OK);
+        for (int64_t i = 0; i < A * B * C; i++) {
+            const int64_t first = i - i / step % dim[axis] * step;
+            long double most = -INFINITY, all = 0.0L;
+            for (int64_t j = 0; j < dim[axis]; j++) most = fmaxl(most, (long double)x[first + j * step]);
+            for (int64_t j = 0; j < dim[axis]; j++) all += expl((long double)x[first + j * step] - most);
+            const long double want[3] = {expl((long double)x[i] - most) / all, (long double)x[i] - most - logl(all), most + logl(all)};
+            for (int k = 0; k < 3; k++) {
+                const long double off = fabsl((long double)y[k][i] - want[k]);
+                // What is subtracted rounds where it is large, an exponential its argument's.
+                const long double bound = (k == 0 ? want[0] * (4.0L + fabsl((long double)x[i] - most)) : 2.0L * fabsl(want[k]) + 2.0L) *
+                                              2.3e-16L + 2.3e-308L;
+                if (!(off <= bound))
+                    fail_msg("axis %d, function %d: %.17g at %d, not %.17Lg", axis, k, y[k][i], (int)i, want[k]);
+            }
+        }
+    }
 }
 
 // ---- integers of 8 and 16 bits, which long arrays keep in registers as narrow as they are
@@ -819,6 +853,7 @@ int main(void) {
         GN_TEST(test_like_numpy),
         GN_TEST(test_fused),
         GN_TEST(test_special_rows),
+        GN_TEST(test_wide_softmax),
         GN_TEST(test_narrow),
         GN_TEST(test_truth),
         GN_TEST(test_powers),

@@ -307,6 +307,32 @@ static void test_long_special(void **state) {
     }
 }
 
+// Of float64: values that fall and rise by more than exponentials have room for, none at first, and in columns.
+static void test_wide_logcumsumexp(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { N = 1237, M = 3 };
+    static double x[M][N], have[M * N];
+    for (int k = 0; k < M; k++)
+        for (int i = 0; i < N; i++)
+            x[k][i] = k == 0 ? -1.5 * i : k == 1 ? 3000.0 * sin(0.01 * i) + 5.0 * sin(1.0 * i * i) : i < 70 ? -(double)INFINITY : 0.001 * i;
+    gn_array *a = gn_array_from(g, GN_F64, GN_SHAPE(M, N), x);
+    for (int turned = 0; turned < 2; turned++) {
+        gn_array *y = turned ? gn_transpose(gn_logcumsumexp(gn_copy(gn_transpose(a)), 0)) : gn_logcumsumexp(a, 1);
+        assert_int_equal(gn_read(gn_copy(y), have, sizeof have), GN_OK);
+        for (int k = 0; k < M; k++) {
+            long double most = -INFINITY, sum = 0.0L;
+            for (int i = 0; i < N; i++) {
+                const long double v = (long double)x[k][i], next = fmaxl(most, v);
+                if (isfinite(next)) sum = sum * expl(most - next) + expl(v - next);
+                most = next;
+                const long double want = most + logl(sum), off = fabsl((long double)have[k * N + i] - want);
+                if (isinf(want) ? (double)want != have[k * N + i] : !(off <= 6.0e-16L * (fabsl(want) + 12.0L) + (test_on_vulkan() ? 0.0L : 1.2e-16L * i)))
+                    fail_msg("row %d: %.17g at %d, not %.17Lg", k, have[k * N + i], i, want);
+            }
+        }
+    }
+}
+
 // ---- what they refuse, who owns what they give
 
 static void test_refusals(void **state) {
@@ -677,7 +703,7 @@ static void test_complex_scans(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_partition), GN_TEST(test_gradients), GN_TEST(test_refusals),
-                                       GN_TEST(test_long_scans), GN_TEST(test_far_products), GN_TEST(test_wide_products), GN_TEST(test_complex_scans), GN_TEST(test_long_special), GN_TEST(test_unique_of_many),
+                                       GN_TEST(test_long_scans), GN_TEST(test_far_products), GN_TEST(test_wide_products), GN_TEST(test_complex_scans), GN_TEST(test_long_special), GN_TEST(test_wide_logcumsumexp), GN_TEST(test_unique_of_many),
                                        cmocka_unit_test(test_ownership), cmocka_unit_test(test_selection), GN_TEST(test_lengths), GN_TEST(test_search_integers),
                                        GN_TEST(test_edges), cmocka_unit_test(test_bindings),
                                        cmocka_unit_test(test_threads)};

@@ -99,16 +99,46 @@ static bool gni_back_logcumsumexp(gn_context *g, gni_node *node, gn_array *gy, g
     return true;
 }
 
-// Of complex numbers, by doubling.
-static gn_array *gni_complex_cumprod(gn_array *x, int at) {
+// By doubling.
+static gn_array *gni_scan_doubled(gn_array *x, int at, gn_array *(*op)(gn_array *, gn_array *)) {
     const int64_t n = x->shape.dim[at];
     gn_array *part[2];
     for (int64_t step = 1; step < n && x != NULL; step *= 2) {
         part[0] = gn_slice(x, at, 0, step, 1);
-        part[1] = gn_mul(gn_slice(x, at, step, n, 1), gn_slice(x, at, 0, n - step, 1));
+        part[1] = op(gn_slice(x, at, step, n, 1), gn_slice(x, at, 0, n - step, 1));
         x = part[0] == NULL || part[1] == NULL ? NULL : gn_concat(part, 2, at);
     }
     return x;
+}
+
+enum { GNI_SCAN_FEW = 16 };
+
+// The running logarithm of sums of exponentials, in blocks that are scanned by doubling, and what is in front of each: a scan
+// of the blocks' last.
+static gn_array *gni_logcumsumexp_made(gn_context *g, gn_array *x, int at) {
+    if (x == NULL || x->shape.dim[at] <= GNI_SCAN_FEW || x->shape.rank == GN_MAX_RANK)
+        return x == NULL ? NULL : gni_scan_doubled(x, at, gn_logaddexp);
+    const int64_t n = x->shape.dim[at], blocks = (n + GNI_SCAN_FEW - 1) / GNI_SCAN_FEW;
+    gn_array *part[2];
+    gn_shape s = x->shape, one, more = x->shape;
+    part[0] = x;
+    s.dim[at] = blocks * GNI_SCAN_FEW - n;
+    if (s.dim[at] > 0) {
+        part[1] = gn_full(g, x->dtype, s, -GNI_INF);
+        x = gn_concat(part, 2, at);
+    }
+    for (int i = more.rank++; i > at; i--) more.dim[i] = more.dim[i - 1];
+    more.dim[at] = blocks;
+    more.dim[at + 1] = GNI_SCAN_FEW;
+    x = gn_reshape(x, more);
+    x = x != NULL ? gni_scan_doubled(x, at + 1, gn_logaddexp) : NULL;
+    one = more;
+    one.dim[at] = one.dim[at + 1] = 1;
+    part[1] = gni_logcumsumexp_made(g, gn_squeeze(gn_slice(x, at + 1, GNI_SCAN_FEW - 1, GNI_SCAN_FEW, 1), at + 1), at);
+    part[0] = gn_full(g, GN_F64, one, -GNI_INF);
+    part[1] = gn_expand_dims(gn_slice(part[1], at, 0, blocks - 1, 1), at + 1);
+    s.dim[at] = blocks * GNI_SCAN_FEW;
+    return gn_slice(gn_reshape(gn_logaddexp(x, gn_concat(part, 2, at)), s), at, 0, n, 1);
 }
 
 // The running extreme y of x as a choice among x's elements, for its derivative: the last that is as large or small.
@@ -123,10 +153,11 @@ static gn_array *gni_scan_choice(gn_context *g, gn_array *x, gn_array *y, int at
     return gni_from_last(gn_take_along(x, index, -1), at);
 }
 
-// Whether there is a GPU that adds up no complex numbers as they are, but their parts.
-static bool gni_scans_parts(gn_context *g, gn_dtype t) {
+// Whether there is a GPU that has no such scan: it adds up parts of complex numbers.
+static bool gni_scans_parts(gn_context *g, gni_scan_op op, gn_dtype t) {
     gni_scan one;
     memset(&one, 0, sizeof one);
+    one.op = op;
     one.in.dtype = one.out.dtype = t;
     return g->gpu != NULL && !gni_backend_gpu()->supports(g, GNI_JOB_SCAN, &one);
 }
@@ -139,10 +170,10 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     gn_array *x = gni_one_axis(g, fn, a, axis, &at), *y = NULL;
     const bool sums = op == GNI_SCAN_SUM || op == GNI_SCAN_PROD;
     const bool pairs = x != NULL && gni_is_complex(x->dtype) && sums;
-    const bool parts = pairs && op == GNI_SCAN_SUM && gni_scans_parts(g, x->dtype);
+    const bool parts = pairs && op == GNI_SCAN_SUM && gni_scans_parts(g, op, x->dtype);
     if (parts || (pairs && op == GNI_SCAN_PROD && (g->gpu != NULL || gni_tracks(g, &x, 1)))) {
         if (parts) return gni_end_scope(g, gn_complex(gn_cumsum(gn_real(x), at), gn_cumsum(gn_imag(x), at)));
-        y = gni_complex_cumprod(x, at);
+        y = gni_scan_doubled(x, at, gn_mul);
         return gni_end_scope(g, y == a ? gn_copy(a) : y);
     }
     if (x == NULL || (!pairs && !gni_real_only(g, fn, &x, 1))) return gni_end_scope(g, NULL);
@@ -159,7 +190,11 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     const int64_t inner = gni_extent_product(x->shape.dim + at + 1, x->shape.rank - at - 1);
     const bool turn = inner > 1 && inner < 16 && x->shape.dim[at] > 1024; // few columns
     gn_array *rows = turn ? gni_to_last(x, at) : x;
-    if (rows != NULL) y = gni_scanned(g, fn, op, rows, turn ? x->shape.rank - 1 : at);
+    const bool made = op == GNI_SCAN_LOGSUMEXP && rows != NULL && gni_is_there(g, rows) && gni_scans_parts(g, op, x->dtype);
+    const int along = turn ? x->shape.rank - 1 : at;
+    if (made) y = gni_logcumsumexp_made(g, rows, along);
+    else if (rows != NULL && !g->call_failed) y = gni_scanned(g, fn, op, rows, along);
+    if (y != NULL && y == rows) y = gn_copy(y);
     if (turn) y = gni_from_last(y, at);
     g->no_grad--;
     if (y != NULL && tracks && extreme) y = gni_scan_choice(g, x, y, at);

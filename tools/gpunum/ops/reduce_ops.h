@@ -585,6 +585,30 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
     return x != NULL ? gni_softmax_last(g, fn, kind, x, t) : NULL;
 }
 
+// Whether what float64 numbers are, which get their data, is made on the GPU: they are there, or all is.
+static bool gni_is_there(gn_context *g, gn_array *x) {
+    if (g->gpu == NULL || !g->gpu->caps.float64 || g->placement == GN_PLACE_CPU || !gni_materialize(g, x)) return false;
+    return g->placement == GN_PLACE_GPU || (x->buf->where & GNI_ON_GPU);
+}
+
+// Over the axes in `set`, of float64 on a GPU, whose kernels of rows are float32's: of maxima and sums. *y stays NULL where
+// that is not so; false after an error.
+static bool gni_softmax_made(gn_context *g, gni_softmax_kind kind, gn_array *x, uint32_t set, bool keep, gn_array **y) {
+    if (x == NULL || x->dtype != GN_F64 || gni_elements(&x->shape) == 0 || !gni_is_there(g, x)) return !g->call_failed;
+    const gn_axes axes = GN_KEEP(gni_axes_of(set));
+    gn_array *most = gn_max(x, axes);
+    if (kind != GNI_SOFTMAX) most = gn_eval(gn_where(gn_isfinite(most), most, gn_scalar(g, GN_F64, 0.0)));
+    gn_array *sum = gn_sum(gn_exp(gn_sub(x, most)), axes);
+    if (kind == GNI_SOFTMAX) {
+        *y = gn_div(gn_exp(gn_sub(x, most)), sum);
+    } else {
+        gn_array *log = gn_eval(gn_log(sum));
+        *y = kind == GNI_LOGSUMEXP ? gn_add(most, log) : gn_sub(gn_sub(x, most), log);
+    }
+    if (kind == GNI_LOGSUMEXP) *y = gn_reshape(*y, gni_reduced_shape(&x->shape, set, keep));
+    return *y != NULL;
+}
+
 static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_backward_fn backward,
                                   gn_array *a, int axis) {
     gn_context *g = gni_begin(fn, &a, 1);
@@ -596,8 +620,8 @@ static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_bac
     if (at >= 0 && gni_real_only(g, fn, &a, 1)) {
         g->no_grad++; // recorded as one op
         gn_array *x = gni_is_float(a->dtype) ? a : gn_cast(a, GN_F32);
-        bool last = at == a->shape.rank - 1;
-        gn_array *moved = last ? x : gn_move_axis(x, at, -1);
+        bool last = at == a->shape.rank - 1, made = gni_softmax_made(g, kind, x, 1u << at, true, &y);
+        gn_array *moved = !made || y != NULL ? NULL : last ? x : gn_move_axis(x, at, -1);
         if (moved != NULL) {
             gn_array *result = gni_softmax_last(g, fn, kind, moved, moved->dtype);
             result = gni_adopt(g, result);
@@ -619,6 +643,19 @@ GPUNUM_API gn_array *gn_log_softmax(gn_array *a, int axis) {
     return gni_softmax_axis("gn_log_softmax", GNI_LOG_SOFTMAX, gni_back_log_softmax, a, axis);
 }
 
+// Reduced axes as one behind the others, which are one too.
+static gn_array *gni_reduced_rows(gn_array *x, uint32_t set) {
+    int order[GN_MAX_RANK], n = 0;
+    if (x == NULL) return NULL;
+    const gn_shape others = gni_reduced_shape(&x->shape, set, false);
+    const int64_t count = gni_reduced_count(&x->shape, set), all = gni_elements(&others);
+    for (int i = 0; i < x->shape.rank; i++)
+        if (!(set >> i & 1u)) order[n++] = i;
+    for (int i = 0; i < x->shape.rank; i++)
+        if (set >> i & 1u) order[n++] = i;
+    return gn_reshape(n > 0 ? gn_permute_axes(x, order, n) : x, GN_SHAPE(all, count));
+}
+
 GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_logsumexp", &a, 1);
     if (g == NULL) return NULL;
@@ -632,18 +669,12 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
         gni_shape_ok(g, "gn_logsumexp", a->dtype, &shape)) {
         g->no_grad++;
         gn_array *x = gni_is_float(a->dtype) ? gni_widening_of(g, a) : gn_cast(a, GN_F32);
-        // Reduced axes to the back, as one.
-        int order[GN_MAX_RANK], n = 0;
-        for (int i = 0; i < a->shape.rank; i++)
-            if (!(set >> i & 1u)) order[n++] = i;
-        for (int i = 0; i < a->shape.rank; i++)
-            if (set >> i & 1u) order[n++] = i;
-        gn_array *moved = a->shape.rank > 0 && x != NULL ? gn_permute_axes(x, order, n) : x;
-        gn_array *rows = gn_reshape(moved, GN_SHAPE(gni_elements(&shape), gni_reduced_count(&a->shape, set)));
-        gn_array *result = rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows,
-                                                           gni_is_float(a->dtype) ? a->dtype : GN_F32)
-                                        : NULL;
-        y = gn_reshape(gni_adopt(g, result), shape);
+        if (gni_softmax_made(g, GNI_LOGSUMEXP, x, set, keep, &y) && y == NULL) {
+            gn_array *rows = gni_reduced_rows(x, set), *result = NULL;
+            const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
+            if (rows != NULL) result = gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows, t);
+            y = gn_reshape(gni_adopt(g, result), shape);
+        }
         g->no_grad--;
         gni_record_reduction(g, y, "gn_logsumexp", gni_back_logsumexp, a, set, keep);
     }
