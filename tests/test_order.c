@@ -307,6 +307,56 @@ static void test_long_special(void **state) {
     }
 }
 
+// Sums of weights against those in long double: a number's largest weight says how exact its sum is, whatever the others have.
+static void test_weights(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { N = 20011, BINS = 5000 };
+    static int64_t x[N];
+    static double w[N], have[BINS + 1], again[BINS + 1];
+    static long double sum[BINS], size[BINS];
+    static const int numbers[] = {1, 3, 100, 2048, BINS};
+    for (int i = 0; i < 5; i++)
+        for (int kind = 0; kind < 4; kind++) {
+            const int m = numbers[i];
+            gn_scope_begin(g);
+            memset(sum, 0, sizeof sum);
+            memset(size, 0, sizeof size);
+            for (int k = 0; k < N; k++) {
+                x[k] = draw((uint32_t)m);
+                w[k] = ((double)draw(1u << 31) / 1073741824.0 - 1.0) * (1.0 + (double)draw(1u << 31) * 0x1p-60);
+                if (kind == 1) w[k] = ldexp(w[k], -(int)(x[k] % 7 * 300) + 900 - (int)draw(40)); // down to subnormal numbers
+                if (kind == 2) w[k] = fabs(w[k]) * (x[k] % 3 == 0 ? 1e300 : 1e-3);
+                if (kind == 3) w[k] = draw(5) == 0 ? w[k] * 1e-30 : draw(9) == 0 ? 0.0 : w[k];
+                if (k < 8) continue; // of a view
+                sum[x[k]] += (long double)w[k];
+                size[x[k]] = fmaxl(size[x[k]], fabsl((long double)w[k]));
+            }
+            gn_array *at = gn_array_from(g, GN_I64, GN_SHAPE(N), x), *by = gn_array_from(g, GN_F64, GN_SHAPE(N), w);
+            at = gn_slice(at, 0, 8, N, 1);
+            by = gn_slice(by, 0, 8, N, 1);
+            assert_int_equal(gn_read(gn_bincount(at, by, m), have, (size_t)m * 8), GN_OK);
+            assert_int_equal(gn_read(gn_bincount(at, by, m), again, (size_t)m * 8), GN_OK);
+            assert_memory_equal(have, again, (size_t)m * 8);
+            for (int k = 0; k < m; k++) {
+                const long double off = fabsl((long double)have[k] - sum[k]);
+                const long double most = size[k] * (long double)(N / m + 50);
+                // On a GPU it is rounded as good as once; on the CPU with each weight.
+                if (!(off <= (test_on_vulkan() ? 1.4e-16L * fabsl(sum[k]) + most * 0x1p-70L : 3e-14L * most) + 5e-324L))
+                    fail_msg("%d numbers, kind %d: %.17g for %d, not %.17Lg", m, kind, have[k], k, sum[k]);
+            }
+            gn_scope_end(g);
+        }
+    const double special[8] = {INFINITY, 1.0, -INFINITY, NAN, INFINITY, -INFINITY, -1.5, 0.0};
+    const int32_t place[8] = {0, 0, 1, 2, 3, 3, 4, 6};
+    expect_values(gn_bincount(gn_array_from(g, GN_I32, GN_SHAPE(8), place), gn_array_from(g, GN_F64, GN_SHAPE(8), special), 8),
+                  (double)INFINITY, -(double)INFINITY, (double)NAN, (double)NAN, -1.5, 0.0, 0.0, 0.0);
+    // From 1 on, with what is outside.
+    const float points[6] = {-1.0f, 0.1f, 0.6f, 0.7f, 1.0f, 5.0f}, weights[6] = {8, 1, 2, 4, 16, 32};
+    gn_array *p = gn_array_from(g, GN_F32, GN_SHAPE(6), points), *v = gn_array_from(g, GN_F32, GN_SHAPE(6), weights);
+    expect_values(gn_histogram_with(p, v, 2, 0, 1, false, NULL), 1, 22);
+    expect_values(gn_ravel(gn_histogram2d(p, gn_neg(p), v, 2, 2, 0, 1, -1, 0, false, NULL, NULL)), 0, 1, 22, 0);
+}
+
 // Of float64: values that fall and rise by more than exponentials have room for, none at first, and in columns.
 static void test_wide_logcumsumexp(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -703,7 +753,7 @@ static void test_complex_scans(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_partition), GN_TEST(test_gradients), GN_TEST(test_refusals),
-                                       GN_TEST(test_long_scans), GN_TEST(test_far_products), GN_TEST(test_wide_products), GN_TEST(test_complex_scans), GN_TEST(test_long_special), GN_TEST(test_wide_logcumsumexp), GN_TEST(test_unique_of_many),
+                                       GN_TEST(test_long_scans), GN_TEST(test_far_products), GN_TEST(test_wide_products), GN_TEST(test_complex_scans), GN_TEST(test_long_special), GN_TEST(test_wide_logcumsumexp), GN_TEST(test_weights), GN_TEST(test_unique_of_many),
                                        cmocka_unit_test(test_ownership), cmocka_unit_test(test_selection), GN_TEST(test_lengths), GN_TEST(test_search_integers),
                                        GN_TEST(test_edges), cmocka_unit_test(test_bindings),
                                        cmocka_unit_test(test_threads)};

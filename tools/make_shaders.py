@@ -56,7 +56,7 @@ AS_COMPILED = ("matmul", "split", "attention")
 # block is decoded as far as it is needed. The other files are blocks of their own.
 TOGETHER = {"elementwise": ["elementwise_small", "reduce_small", "elementwise_fast", "reduce_fast", "elementwise",
                             "reduce"],
-            "matvec": ["matvec", "products"]}
+            "matvec": ["matvec", "products"], "count": ["count", "weigh"]}
 
 HEAD = """\
 // shaders.h - gpunum's compute shaders as SPIR-V. Public domain or MIT, see LICENSE.

@@ -263,12 +263,15 @@
 #define GNI_P_FIND_LEAST 6 // the first number that is counted
 #define GNI_P_FIND_START 7 // count.comp, float32: edges are about evenly apart from there on
 #define GNI_P_FIND_SCALE 8 // 1 / how far, or 0: they are anywhere
-#define GNI_P_FIND_WORDS 9
+#define GNI_P_FIND_BITS 9  // weigh.comp
+#define GNI_P_FIND_WORDS 10
 #define GNI_S_FIND_COPIES 3 // of each count in shared memory
 #define GNI_S_FIND_EDGES 4  // numbers are how many edges are not above an element
+#define GNI_S_FIND_STEP 4   // weigh.comp
 #define GNI_S_FIND_SPECS 5
 #define GNI_COUNT_HOLDS 5120 // words of counts in shared memory
 #define GNI_COUNT_EDGES 2048 // most parts between edges
+#define GNI_WEIGH_HOLDS 2048 // sums of weights in shared memory
 
 // ---- scan.comp
 

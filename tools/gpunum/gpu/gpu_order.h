@@ -676,7 +676,9 @@ static bool gni_job_search(gni_gpu *gpu, const gni_search *s) {
 static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d) {
     if (d->edges.buf != NULL && (gpu->caps.texts || d->bins > GNI_COUNT_EDGES || d->in.dtype != GN_F32)) return false;
     if (!gpu->caps.texts && gpu->caps.shared_bytes < 28680) return false; // count.comp's
-    return d->weight.buf == NULL && d->least >= 0 && d->least < INT32_MAX && gpu->caps.max_buffers >= 3 &&
+    const bool weighs = gpu->caps.addresses && gpu->caps.float64 && gpu->caps.shared_bytes >= 16 * GNI_WEIGH_HOLDS;
+    if (d->weight.buf != NULL && (!weighs || !gni_order_reaches(gpu, d->bins, 16))) return false;
+    return d->least >= 0 && d->least < INT32_MAX && gpu->caps.max_buffers >= 3 &&
            gni_order_reaches(gpu, d->n, 8) && gni_order_reaches(gpu, d->bins, 8);
 }
 
@@ -715,7 +717,40 @@ static bool gni_job_count_once(gni_gpu *gpu, const gni_count *d) {
                               GNI_MAX(few, GNI_MIN(gni_job_ceil(d->n, 4096), GNI_COUNT_GROUPS * units)));
 }
 
+// Sums of weights: how large they are, the sums as fixed-point numbers, and the results (weigh.comp).
+static bool gni_job_weigh(gni_gpu *gpu, const gni_count *d) {
+    gni_job_call c;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    uint32_t *p = c.param;
+    if (!gni_order_operand(gpu, &d->in, d->n, &c.use[0], &p[GNI_P_FIND_IN_BASE], false) ||
+        !gni_order_operand(gpu, &d->weight, d->n, &c.use[1], &p[GNI_P_FIND_LINE_BASE], false) ||
+        !gni_order_operand(gpu, &d->out, d->bins, &c.use[2], &p[GNI_P_FIND_OUT_BASE], true))
+        return false;
+    c.n_use = 3;
+    const uint64_t bytes = (uint64_t)d->bins * 16;
+    bool ok = gni_job_scratch(&c, bytes, "gn_bincount") && gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
+    gni_order_key(&c.generic, GN_F64, false, true);
+    c.generic.n_spec = GNI_S_FIND_SPECS;
+    int64_t copies = 16;
+    while (copies > 0 && copies * d->bins > GNI_WEIGH_HOLDS) copies /= 2;
+    c.generic.spec[GNI_S_FIND_COPIES] = (uint32_t)copies;
+    c.n_param = GNI_P_FIND_WORDS;
+    p[GNI_P_FIND_N] = (uint32_t)d->n;
+    p[GNI_P_FIND_LINE] = (uint32_t)d->bins;
+    p[GNI_P_FIND_LEAST] = (uint32_t)d->least;
+    p[GNI_P_FIND_BITS] = (uint32_t)(94 - gni_job_log2_up(d->n));
+    const int64_t most = 4 * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
+    for (uint32_t step = 0; step < 3; step++) {
+        c.generic.spec[GNI_S_FIND_STEP] = step;
+        ok = ok && gni_order_dispatch(&c, GNI_MODULE_weigh, GNI_MIN(gni_job_ceil(step < 2 ? d->n : d->bins, 256), most));
+    }
+    gni_job_drop_scratch(&c);
+    return ok;
+}
+
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
+    if (d->weight.buf != NULL) return gni_job_weigh(gpu, d);
     if (!gpu->caps.texts) return gni_job_count_once(gpu, d);
     gni_job_call c;
     memset(&c, 0, sizeof c);
