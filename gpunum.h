@@ -706,8 +706,8 @@ GPUNUM_API gn_array *gn_asinh(gn_array *a);    // inverse hyperbolic sine
 GPUNUM_API gn_array *gn_acosh(gn_array *a);    // inverse hyperbolic cosine, from 1
 GPUNUM_API gn_array *gn_atanh(gn_array *a);    // inverse hyperbolic tangent, -1 to 1
 GPUNUM_API gn_array *gn_erf(gn_array *a);      // error function
-// The next four are computed in double, on the CPU in any case. gn_lgamma and its derivatives are exact to some 1e-15 of the
-// larger of the value and 1, so that relative errors grow next to their roots.
+// The next four are computed in double, on the CPU or a GPU that has float64. gn_lgamma and its derivatives are exact to some
+// 1e-15 of the larger of the value and 1, so that relative errors grow next to their roots.
 GPUNUM_API gn_array *gn_erfc(gn_array *a);     // 1 - erf(a), exact where that is small
 GPUNUM_API gn_array *gn_erfinv(gn_array *a);   // the number whose error function is a; infinite at -1 and 1, NaN beyond
 GPUNUM_API gn_array *gn_lgamma(gn_array *a);   // log |Gamma(a)|; Inf at 0, -1, -2, ...
@@ -1191,9 +1191,12 @@ GPUNUM_API gn_array *gn_normal(gn_context *g, gn_dtype t, gn_shape s, double mea
 GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t low, int64_t high); // [low, high)
 // 1 with probability p, which is rounded up to a multiple of 2^-24.
 GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p);
+// Up to 32768 are shuffled on the CPU; of more each place is worked out by itself, by a block cipher on as many numbers.
 GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n); // integers 0 to n - 1 in random order
 
-// These are made on the CPU in double and rounded to t; an element depends on the seed and its place, not on other elements.
+// These are made in double, on a GPU that has float64 and int64 too, and rounded to t: the same bits everywhere but for
+// truncated normal numbers some 1e7 deviations out, which are the CPU's. An element depends on the seed and its place, not on
+// other elements.
 // Parameters outside of what is said are GN_ERROR_ARGUMENT, and so are a mean and n above 1e12.
 GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale); // mean `scale`
 GPUNUM_API gn_array *gn_gamma(gn_context *g, gn_dtype t, gn_shape s, double shape, double scale); // both above 0
@@ -12072,8 +12075,10 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_S_DEPTH_COLUMNS 4
 #define GNI_S_DEPTH_DOWN 5 // strides
 #define GNI_S_DEPTH_ACROSS 6
-#define GNI_S_DEPTH_SPECS 7
-#define GNI_DEPTH_TAPS 25 // of kernels at most
+#define GNI_S_DEPTH_EXACT 7 // the device's own conversions of float16 are right
+#define GNI_S_DEPTH_SPECS 8
+#define GNI_DEPTH_TAPS 49 // of kernels at most; kernels of up to GNI_DEPTH_FEW have a module with fewer registers
+#define GNI_DEPTH_FEW 25
 #define GNI_P_DEPTH_N 0
 #define GNI_P_DEPTH_FROM 1     // rows and columns of what is read by taps
 #define GNI_P_DEPTH_PAD 3      // rows and columns
@@ -12708,8 +12713,8 @@ typedef struct gni_winograd {
     gni_operand use[4];
 } gni_winograd;
 
-// A convolution of each of c channels with a kernel of its own, forward or a gradient of it (depth.comp): `in` (n, c, from) is
-// read by taps at places `to`. For GPUs.
+// A convolution of each of c channels with a kernel of its own, forward or a gradient of it (depth.comp): `in` (n, c, from)
+// is read by taps at places `to`. For GPUs.
 typedef struct gni_depth {
     uint32_t step; // GNI_DEPTH_FORWARD, ...
     int64_t n, c, k[2], stride[2], pad[2], dilation[2], from[2], to[2], parts;
@@ -12820,7 +12825,7 @@ typedef enum gni_random_kind {
     GNI_RAND_POISSON,
     GNI_RAND_BINOMIAL,
     GNI_RAND_TRUNCATED,
-    GNI_RAND_PERMUTATION // of the numbers below `range`, whose places have 2 `low` bits or one more; numbers: keys of the rounds
+    GNI_RAND_PERMUTATION // of the numbers below `range`, which have 2 `low` bits or one more; `numbers` are its keys
 } gni_random_kind;
 // Element i comes from Philox block `counter` + i / 4, word i % 4. Elements of two words (see
 // gni_random_pairs) come two from a block. An element of a distribution has a stream of its own, `counter` + i.
@@ -16572,6 +16577,36 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
 // >>access
 // Data in and out of arrays: from, wrap, read, write, item, eval, to.
 
+// An integer of dtype t: truncated and saturated; NaN gives 0. Of uint64 the same bits.
+static int64_t gni_double_to_int(gn_dtype t, double x) {
+    double low, high;
+    gni_integer_range(t, &low, &high);
+    if (x != x) return 0;
+    if (x <= low) return (int64_t)low;
+    if (x >= high) return t == GN_U64 ? -1 : t == GN_I64 ? INT64_MAX : (int64_t)high;
+    return t == GN_U64 ? (int64_t)(uint64_t)x : (int64_t)x;
+}
+
+// Element i of `data` becomes x, converted as gn_cast does.
+static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
+    switch (t) {
+    case GN_F32: ((float *)data)[i] = (float)x; break;
+    case GN_F16: ((uint16_t *)data)[i] = gni_f32_to_f16(gni_round_odd(x)); break;
+    case GN_BF16: ((uint16_t *)data)[i] = gni_f32_to_bf16(gni_round_odd(x)); break;
+    case GN_F64: ((double *)data)[i] = x; break;
+    case GN_BOOL: ((uint8_t *)data)[i] = (uint8_t)(x != 0.0); break;
+    case GN_C64:
+        ((float *)data)[2 * i] = (float)x;
+        ((float *)data)[2 * i + 1] = 0.0f;
+        break;
+    case GN_C128:
+        ((double *)data)[2 * i] = x;
+        ((double *)data)[2 * i + 1] = 0.0;
+        break;
+    default: gni_put_int(t, (char *)data + i * (int64_t)gn_dtype_size(t), gni_double_to_int(t, x)); break;
+    }
+}
+
 // Any byte but 0 means true; the loops count on 1.
 static void gni_make_truth(gn_dtype t, void *data, size_t bytes) {
     uint8_t *p = (uint8_t *)data;
@@ -16847,37 +16882,6 @@ GPUNUM_API gn_array *gn_to(gn_array *a, gn_device device) {
 
 // >>create
 // Arrays from nothing: constants (lazy) and sequences (computed in double on the CPU, as NumPy does).
-// From outside: gni_store_double.
-
-// An integer of dtype t: truncated and saturated; NaN gives 0. Of uint64 the same bits.
-static int64_t gni_double_to_int(gn_dtype t, double x) {
-    double low, high;
-    gni_integer_range(t, &low, &high);
-    if (x != x) return 0;
-    if (x <= low) return (int64_t)low;
-    if (x >= high) return t == GN_U64 ? -1 : t == GN_I64 ? INT64_MAX : (int64_t)high;
-    return t == GN_U64 ? (int64_t)(uint64_t)x : (int64_t)x;
-}
-
-// Element i of `data` becomes x, converted as gn_cast does.
-static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
-    switch (t) {
-    case GN_F32: ((float *)data)[i] = (float)x; break;
-    case GN_F16: ((uint16_t *)data)[i] = gni_f32_to_f16(gni_round_odd(x)); break;
-    case GN_BF16: ((uint16_t *)data)[i] = gni_f32_to_bf16(gni_round_odd(x)); break;
-    case GN_F64: ((double *)data)[i] = x; break;
-    case GN_BOOL: ((uint8_t *)data)[i] = (uint8_t)(x != 0.0); break;
-    case GN_C64:
-        ((float *)data)[2 * i] = (float)x;
-        ((float *)data)[2 * i + 1] = 0.0f;
-        break;
-    case GN_C128:
-        ((double *)data)[2 * i] = x;
-        ((double *)data)[2 * i + 1] = 0.0;
-        break;
-    default: gni_put_int(t, (char *)data + i * (int64_t)gn_dtype_size(t), gni_double_to_int(t, x)); break;
-    }
-}
 
 // start + i step for all i; the common dtypes in loops of their own.
 static void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, double step) {
@@ -24881,8 +24885,8 @@ static double gni_element_draw(const gni_random *d, gni_element_stream *s) {
     }
 }
 
-// Number x of a permutation: rounds that exchange the halves of its bits as block ciphers do (Luby & Rackoff 1988), again where
-// the result is no number of it (Black & Rogaway 2002). What makes a half other is MurmurHash3's last step (Appleby).
+// Number x of a permutation: rounds that exchange the halves of its bits as block ciphers do (Luby & Rackoff 1988), again
+// where the result is no number of it (Black & Rogaway 2002). What makes a half other is MurmurHash3's last step (Appleby).
 static uint64_t gni_random_place(const gni_random *d, uint64_t x) {
     uint32_t half[2], mask[2], key[GNI_D_ROUNDS];
     const int low = (int)d->low;
@@ -24909,7 +24913,8 @@ static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
     GNI_UNUSED(worker);
     for (int64_t i = begin * GNI_DRAW_RUN; i < GNI_MIN(end * GNI_DRAW_RUN, d->n); i++) {
         if (d->kind == GNI_RAND_PERMUTATION) {
-            gni_put_int(d->out.dtype, out + i * gni_item_size(d->out.dtype), (int64_t)gni_random_place(d, d->counter + (uint64_t)i));
+            const int64_t place = (int64_t)gni_random_place(d, d->counter + (uint64_t)i);
+            gni_put_int(d->out.dtype, out + i * gni_item_size(d->out.dtype), place);
             continue;
         }
         gni_element_stream s = gni_element_of(d->seed, d->counter + (uint64_t)i, 0);
@@ -38341,8 +38346,8 @@ static bool gni_job_matmul_outer(gni_gpu *gpu, const gni_matmul *m, int64_t row)
 
 enum {
     GNI_JOB_SMALL_BATCHES = 64, // at least
-    GNI_JOB_SMALL_AREA = 1024,  // elements of c at most, and of 16 bits
-    GNI_JOB_SMALL_HALVES = 256,
+    GNI_JOB_SMALL_AREA = 1024,  // elements of c at most, of float32 and of others
+    GNI_JOB_SMALL_OTHERS = 256,
     GNI_JOB_SMALL_DEPTH = 64, // k at most, and of vectors, which have a kernel of their own
     GNI_JOB_SMALL_VECTOR = 16
 };
@@ -38354,12 +38359,13 @@ static int64_t gni_job_squares(const gni_matmul *m) {
 
 // Whether tiles of workgroups would be mostly empty: an invocation makes a square of c by itself (products.comp).
 static bool gni_job_is_small(const gni_gpu *gpu, const gni_matmul *m, int64_t batches) {
-    const bool wide = m->c.dtype == GN_F64, half = gni_job_is_half(m->a.dtype) && gni_job_is_half(m->b.dtype);
+    const bool wide = m->c.dtype == GN_F64, narrow = m->c.dtype == GN_F32 && !gni_job_is_half(m->a.dtype);
     const bool vector = !wide && (m->m == 1 || m->n == 1);
     if (!gpu->caps.addresses || !(wide || m->c.dtype == GN_F32 || gni_job_is_half(m->c.dtype))) return false;
     if (m->prologue != 0 || m->sums.buf != NULL || m->in_parts || batches < GNI_JOB_SMALL_BATCHES || m->k < 1) return false;
     return m->k <= (vector ? GNI_JOB_SMALL_VECTOR : GNI_JOB_SMALL_DEPTH) &&
-           m->m * m->n <= (half ? GNI_JOB_SMALL_HALVES : GNI_JOB_SMALL_AREA) && batches * gni_job_squares(m) < INT32_MAX / 2;
+           m->m * m->n <= (narrow ? GNI_JOB_SMALL_AREA : GNI_JOB_SMALL_OTHERS) &&
+           batches * gni_job_squares(m) < INT32_MAX / 2;
 }
 
 static bool gni_job_matmul_small(gni_job_call *c, const gni_matmul *m, int64_t batches, int64_t row) {
@@ -38733,9 +38739,10 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
         p[GNI_P_DEPTH_IN + 1 + i] = (uint32_t)d->in.stride[i];
         p[GNI_P_DEPTH_OTHER + 1 + i] = (uint32_t)d->other.stride[i];
     }
-    c.generic.module = GNI_MODULE_depth;
+    c.generic.module = d->k[0] * d->k[1] > GNI_DEPTH_FEW ? GNI_MODULE_depth_large : GNI_MODULE_depth;
     c.generic.n_spec = GNI_S_DEPTH_SPECS;
     c.generic.spec[GNI_S_DEPTH_STEP] = d->step;
+    c.generic.spec[GNI_S_DEPTH_EXACT] = gni_job_exact_halves(gpu);
     c.generic.spec[GNI_S_DEPTH_IN] = (uint32_t)d->in.dtype;
     c.generic.spec[GNI_S_DEPTH_OUT] = (uint32_t)d->out.dtype;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
@@ -55383,13 +55390,15 @@ static bool gni_conv_is_depthwise(const gni_conv_plan *p) { return p->c == 1 && 
 
 // What a GPU makes of a convolution of single channels, or of its gradients: `from` is read by taps. False: it is left to the
 // other ways, unless g->call_failed.
-static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, gn_array *from, gn_array *other, gn_array **y) {
+static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, gn_array *from, gn_array *other,
+                          gn_array **y) {
 #if GNI_GPU
     gni_depth d;
     const bool back = step == GNI_DEPTH_BACK;
     const int64_t taps = gni_conv_count(p->k, p->nd), most = INT32_MAX / 4;
-    if (GNI_CPU_ALONE || g->gpu == NULL || !gni_conv_is_depthwise(p) || p->nd != 2 || taps < 1 || taps > GNI_DEPTH_TAPS) return false;
-    if (from->dtype == GN_F64 || other->dtype != from->dtype || !gni_job_has_depth(g->gpu)) return false;
+    if (GNI_CPU_ALONE || g->gpu == NULL || !gni_conv_is_depthwise(p) || p->nd != 2) return false;
+    if (taps < 1 || taps > GNI_DEPTH_TAPS || !gni_job_has_depth(g->gpu)) return false;
+    if (from->dtype == GN_F64 || other->dtype != from->dtype) return false;
     for (int i = 0; i < 2; i++)
         if (p->pad[i] > most / 64 || p->dilation[i] > most / 64 || p->stride[i] > most / 64) return false;
     memset(&d, 0, sizeof d);

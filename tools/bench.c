@@ -170,6 +170,19 @@ static gn_array *run_uniform(const bench_case *c, gn_array *const *in) {
 static gn_array *run_normal(const bench_case *c, gn_array *const *in) {
     return gn_randn(gn_context_of(in[0]), GN_F32, GN_SHAPE(c->m));
 }
+static gn_array *run_exponential(const bench_case *c, gn_array *const *in) {
+    return gn_exponential(gn_context_of(in[0]), GN_F32, GN_SHAPE(c->m), 1);
+}
+static gn_array *run_gamma(const bench_case *c, gn_array *const *in) {
+    return gn_gamma(gn_context_of(in[0]), GN_F32, GN_SHAPE(c->m), 2, 1);
+}
+static gn_array *run_permutation(const bench_case *c, gn_array *const *in) {
+    return gn_permutation(gn_context_of(in[0]), GN_I64, c->m);
+}
+static gn_array *run_lgamma(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_lgamma(in[0]);
+}
 
 // in: two vectors, random places in them, a random mask
 static gn_array *run_gather(const bench_case *c, gn_array *const *in) {
@@ -523,6 +536,8 @@ static void bench_vector(gn_context *g, int64_t n, const bench_options *o, bench
         {"elementwise", "tanh", 2, run_tanh},     {"chain", "sigmoid(sin(a)*b+a)", 3, run_chain},
         {"reduce", "sum", 1, run_sum},            {"reduce", "max", 1, run_max},
         {"reduce", "var", 1, run_var},            {"reduce", "argmax", 1, run_argmax},
+        {"elementwise", "lgamma", 2, run_lgamma}, {"random", "exponential", 1, run_exponential},
+        {"random", "gamma(2)", 1, run_gamma},     {"random", "permutation", 2, run_permutation},
         {"random", "uniform", 1, run_uniform},    {"random", "normal", 1, run_normal},
         {"order", "cumsum", 2, run_cumsum},       {"order", "sort", 2, run_sort},
         {"order", "argsort", 3, run_argsort},     {"order", "topk(100)", 1, run_topk},

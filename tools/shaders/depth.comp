@@ -6,11 +6,14 @@
 // GNI_DEPTH_WEIGHT   that of w from x and that of y, of a part of the images for each workgroup: (parts, c, taps), float32
 //
 //! no-bindings
-//! variant depth
+//! variant depth -DGN_TAPS=GNI_DEPTH_FEW
+//! variant depth_large -DGN_TAPS=GNI_DEPTH_TAPS
 #extension GL_GOOGLE_include_directive : require
 #define GN_BUFFERS 3
 #define GN_READONLY 2
 #include "gn.glsl"
+layout(constant_id = GNI_S_DEPTH_EXACT) const bool GN_EXACT = false;
+#define GN_EXACT_HALVES GN_EXACT
 #define GN_INPUTS_CONST
 #include "memory.glsl"
 
@@ -111,8 +114,8 @@ void gn_results() {
 shared float gn_sums[256];
 
 void gn_weights() {
-    float sum[GNI_DEPTH_TAPS];
-    for (uint k = 0u; k < GNI_DEPTH_TAPS; k++) sum[k] = 0.0;
+    float sum[GN_TAPS];
+    for (uint k = 0u; k < GN_TAPS; k++) sum[k] = 0.0;
     uint me = gl_LocalInvocationIndex, channels = GN_PARAM(GNI_P_DEPTH_CHANNELS), part = GN_GROUP / channels;
     uint channel = GN_GROUP - part * channels, each = (GN_N + GN_PARTS - 1u) / GN_PARTS;
     if (part >= GN_PARTS) return;

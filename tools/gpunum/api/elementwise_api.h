@@ -34,8 +34,8 @@ GPUNUM_API gn_array *gn_asinh(gn_array *a);    // inverse hyperbolic sine
 GPUNUM_API gn_array *gn_acosh(gn_array *a);    // inverse hyperbolic cosine, from 1
 GPUNUM_API gn_array *gn_atanh(gn_array *a);    // inverse hyperbolic tangent, -1 to 1
 GPUNUM_API gn_array *gn_erf(gn_array *a);      // error function
-// The next four are computed in double, on the CPU in any case. gn_lgamma and its derivatives are exact to some 1e-15 of the
-// larger of the value and 1, so that relative errors grow next to their roots.
+// The next four are computed in double, on the CPU or a GPU that has float64. gn_lgamma and its derivatives are exact to some
+// 1e-15 of the larger of the value and 1, so that relative errors grow next to their roots.
 GPUNUM_API gn_array *gn_erfc(gn_array *a);     // 1 - erf(a), exact where that is small
 GPUNUM_API gn_array *gn_erfinv(gn_array *a);   // the number whose error function is a; infinite at -1 and 1, NaN beyond
 GPUNUM_API gn_array *gn_lgamma(gn_array *a);   // log |Gamma(a)|; Inf at 0, -1, -2, ...

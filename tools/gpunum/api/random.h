@@ -17,9 +17,12 @@ GPUNUM_API gn_array *gn_normal(gn_context *g, gn_dtype t, gn_shape s, double mea
 GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t low, int64_t high); // [low, high)
 // 1 with probability p, which is rounded up to a multiple of 2^-24.
 GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p);
+// Up to 32768 are shuffled on the CPU; of more each place is worked out by itself, by a block cipher on as many numbers.
 GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n); // integers 0 to n - 1 in random order
 
-// These are made on the CPU in double and rounded to t; an element depends on the seed and its place, not on other elements.
+// These are made in double, on a GPU that has float64 and int64 too, and rounded to t: the same bits everywhere but for
+// truncated normal numbers some 1e7 deviations out, which are the CPU's. An element depends on the seed and its place, not on
+// other elements.
 // Parameters outside of what is said are GN_ERROR_ARGUMENT, and so are a mean and n above 1e12.
 GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale); // mean `scale`
 GPUNUM_API gn_array *gn_gamma(gn_context *g, gn_dtype t, gn_shape s, double shape, double scale); // both above 0

@@ -7,6 +7,36 @@
 #include "../core/evaluate.h"
 #endif
 
+// An integer of dtype t: truncated and saturated; NaN gives 0. Of uint64 the same bits.
+static int64_t gni_double_to_int(gn_dtype t, double x) {
+    double low, high;
+    gni_integer_range(t, &low, &high);
+    if (x != x) return 0;
+    if (x <= low) return (int64_t)low;
+    if (x >= high) return t == GN_U64 ? -1 : t == GN_I64 ? INT64_MAX : (int64_t)high;
+    return t == GN_U64 ? (int64_t)(uint64_t)x : (int64_t)x;
+}
+
+// Element i of `data` becomes x, converted as gn_cast does.
+static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
+    switch (t) {
+    case GN_F32: ((float *)data)[i] = (float)x; break;
+    case GN_F16: ((uint16_t *)data)[i] = gni_f32_to_f16(gni_round_odd(x)); break;
+    case GN_BF16: ((uint16_t *)data)[i] = gni_f32_to_bf16(gni_round_odd(x)); break;
+    case GN_F64: ((double *)data)[i] = x; break;
+    case GN_BOOL: ((uint8_t *)data)[i] = (uint8_t)(x != 0.0); break;
+    case GN_C64:
+        ((float *)data)[2 * i] = (float)x;
+        ((float *)data)[2 * i + 1] = 0.0f;
+        break;
+    case GN_C128:
+        ((double *)data)[2 * i] = x;
+        ((double *)data)[2 * i + 1] = 0.0;
+        break;
+    default: gni_put_int(t, (char *)data + i * (int64_t)gn_dtype_size(t), gni_double_to_int(t, x)); break;
+    }
+}
+
 // Any byte but 0 means true; the loops count on 1.
 static void gni_make_truth(gn_dtype t, void *data, size_t bytes) {
     uint8_t *p = (uint8_t *)data;

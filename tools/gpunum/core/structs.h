@@ -336,8 +336,8 @@ typedef struct gni_winograd {
     gni_operand use[4];
 } gni_winograd;
 
-// A convolution of each of c channels with a kernel of its own, forward or a gradient of it (depth.comp): `in` (n, c, from) is
-// read by taps at places `to`. For GPUs.
+// A convolution of each of c channels with a kernel of its own, forward or a gradient of it (depth.comp): `in` (n, c, from)
+// is read by taps at places `to`. For GPUs.
 typedef struct gni_depth {
     uint32_t step; // GNI_DEPTH_FORWARD, ...
     int64_t n, c, k[2], stride[2], pad[2], dilation[2], from[2], to[2], parts;
@@ -448,7 +448,7 @@ typedef enum gni_random_kind {
     GNI_RAND_POISSON,
     GNI_RAND_BINOMIAL,
     GNI_RAND_TRUNCATED,
-    GNI_RAND_PERMUTATION // of the numbers below `range`, whose places have 2 `low` bits or one more; numbers: keys of the rounds
+    GNI_RAND_PERMUTATION // of the numbers below `range`, which have 2 `low` bits or one more; `numbers` are its keys
 } gni_random_kind;
 // Element i comes from Philox block `counter` + i / 4, word i % 4. Elements of two words (see
 // gni_random_pairs) come two from a block. An element of a distribution has a stream of its own, `counter` + i.

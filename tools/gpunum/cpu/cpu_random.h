@@ -3,7 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../ops/create.h"
+#include "../core/access.h"
 #include "../cpu/cpu_special.h"
 #include "../cpu/cpu.h"
 #endif
@@ -324,8 +324,8 @@ static double gni_element_draw(const gni_random *d, gni_element_stream *s) {
     }
 }
 
-// Number x of a permutation: rounds that exchange the halves of its bits as block ciphers do (Luby & Rackoff 1988), again where
-// the result is no number of it (Black & Rogaway 2002). What makes a half other is MurmurHash3's last step (Appleby).
+// Number x of a permutation: rounds that exchange the halves of its bits as block ciphers do (Luby & Rackoff 1988), again
+// where the result is no number of it (Black & Rogaway 2002). What makes a half other is MurmurHash3's last step (Appleby).
 static uint64_t gni_random_place(const gni_random *d, uint64_t x) {
     uint32_t half[2], mask[2], key[GNI_D_ROUNDS];
     const int low = (int)d->low;
@@ -352,7 +352,8 @@ static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
     GNI_UNUSED(worker);
     for (int64_t i = begin * GNI_DRAW_RUN; i < GNI_MIN(end * GNI_DRAW_RUN, d->n); i++) {
         if (d->kind == GNI_RAND_PERMUTATION) {
-            gni_put_int(d->out.dtype, out + i * gni_item_size(d->out.dtype), (int64_t)gni_random_place(d, d->counter + (uint64_t)i));
+            const int64_t place = (int64_t)gni_random_place(d, d->counter + (uint64_t)i);
+            gni_put_int(d->out.dtype, out + i * gni_item_size(d->out.dtype), place);
             continue;
         }
         gni_element_stream s = gni_element_of(d->seed, d->counter + (uint64_t)i, 0);

@@ -734,8 +734,8 @@ static bool gni_job_matmul_outer(gni_gpu *gpu, const gni_matmul *m, int64_t row)
 
 enum {
     GNI_JOB_SMALL_BATCHES = 64, // at least
-    GNI_JOB_SMALL_AREA = 1024,  // elements of c at most, and of 16 bits
-    GNI_JOB_SMALL_HALVES = 256,
+    GNI_JOB_SMALL_AREA = 1024,  // elements of c at most, of float32 and of others
+    GNI_JOB_SMALL_OTHERS = 256,
     GNI_JOB_SMALL_DEPTH = 64, // k at most, and of vectors, which have a kernel of their own
     GNI_JOB_SMALL_VECTOR = 16
 };
@@ -747,12 +747,13 @@ static int64_t gni_job_squares(const gni_matmul *m) {
 
 // Whether tiles of workgroups would be mostly empty: an invocation makes a square of c by itself (products.comp).
 static bool gni_job_is_small(const gni_gpu *gpu, const gni_matmul *m, int64_t batches) {
-    const bool wide = m->c.dtype == GN_F64, half = gni_job_is_half(m->a.dtype) && gni_job_is_half(m->b.dtype);
+    const bool wide = m->c.dtype == GN_F64, narrow = m->c.dtype == GN_F32 && !gni_job_is_half(m->a.dtype);
     const bool vector = !wide && (m->m == 1 || m->n == 1);
     if (!gpu->caps.addresses || !(wide || m->c.dtype == GN_F32 || gni_job_is_half(m->c.dtype))) return false;
     if (m->prologue != 0 || m->sums.buf != NULL || m->in_parts || batches < GNI_JOB_SMALL_BATCHES || m->k < 1) return false;
     return m->k <= (vector ? GNI_JOB_SMALL_VECTOR : GNI_JOB_SMALL_DEPTH) &&
-           m->m * m->n <= (half ? GNI_JOB_SMALL_HALVES : GNI_JOB_SMALL_AREA) && batches * gni_job_squares(m) < INT32_MAX / 2;
+           m->m * m->n <= (narrow ? GNI_JOB_SMALL_AREA : GNI_JOB_SMALL_OTHERS) &&
+           batches * gni_job_squares(m) < INT32_MAX / 2;
 }
 
 static bool gni_job_matmul_small(gni_job_call *c, const gni_matmul *m, int64_t batches, int64_t row) {

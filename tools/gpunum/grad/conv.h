@@ -577,13 +577,15 @@ static bool gni_conv_is_depthwise(const gni_conv_plan *p) { return p->c == 1 && 
 
 // What a GPU makes of a convolution of single channels, or of its gradients: `from` is read by taps. False: it is left to the
 // other ways, unless g->call_failed.
-static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, gn_array *from, gn_array *other, gn_array **y) {
+static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, gn_array *from, gn_array *other,
+                          gn_array **y) {
 #if GNI_GPU
     gni_depth d;
     const bool back = step == GNI_DEPTH_BACK;
     const int64_t taps = gni_conv_count(p->k, p->nd), most = INT32_MAX / 4;
-    if (GNI_CPU_ALONE || g->gpu == NULL || !gni_conv_is_depthwise(p) || p->nd != 2 || taps < 1 || taps > GNI_DEPTH_TAPS) return false;
-    if (from->dtype == GN_F64 || other->dtype != from->dtype || !gni_job_has_depth(g->gpu)) return false;
+    if (GNI_CPU_ALONE || g->gpu == NULL || !gni_conv_is_depthwise(p) || p->nd != 2) return false;
+    if (taps < 1 || taps > GNI_DEPTH_TAPS || !gni_job_has_depth(g->gpu)) return false;
+    if (from->dtype == GN_F64 || other->dtype != from->dtype) return false;
     for (int i = 0; i < 2; i++)
         if (p->pad[i] > most / 64 || p->dilation[i] > most / 64 || p->stride[i] > most / 64) return false;
     memset(&d, 0, sizeof d);

@@ -4,7 +4,6 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/macros.h"
-#include "../core/access.h"
 #include "../ops/create.h"
 #include "../ops/views_ops.h"
 #endif

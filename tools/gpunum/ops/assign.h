@@ -6,7 +6,6 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../core/place.h"
-#include "../core/access.h"
 #include "../ops/create.h"
 #endif
 

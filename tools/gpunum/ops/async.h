@@ -3,7 +3,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/access.h"
 #include "../gpu/gpu_places.h"
 #endif
 
