@@ -120,7 +120,13 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
         job.kind = GNI_RAND_RANGE;
         job.low = low;
         job.range = (uint64_t)high - (uint64_t)low;
-        y = gni_random_array(g, fn, t, &s, &job);
+        // A GPU makes integers of 32 and 64 bits; shorter ones are the low bits of these.
+        const gn_dtype made = g->gpu != NULL && gn_dtype_size(t) < 4 ? GN_I32 : t;
+        y = gni_random_array(g, fn, made, &s, &job);
+        if (y != NULL && made != t) {
+            gn_scope_begin(g);
+            return gni_end_scope(g, gn_cast(gni_adopt(g, y), t));
+        }
     }
     return gni_end(g, y);
 }
