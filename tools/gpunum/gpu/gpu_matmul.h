@@ -1004,11 +1004,11 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     if (!tiled && gni_job_matmul_even(gpu, m, row, &done)) return done;
     if (m->fused && !gni_job_store_pays(gpu, m)) return gni_job_matmul_apart(gpu, m);
     bool real = m->c.dtype == GN_F32 || gni_job_is_half(m->c.dtype);
-    const bool small = !tiled && gni_job_is_small(gpu, m, batches);
-    bool flip = real && m->m == 1 && !tiled && !small;
+    const bool squares = !tiled && gni_job_is_small(gpu, m, batches);
+    bool flip = real && m->m == 1 && !tiled && !squares;
     gni_matmul x = flip ? gni_job_flipped(m) : *m;
     bool fits =
-        batches <= (small || (x.n == 1 && real) ? INT32_MAX - 1 : (int64_t)gpu->caps.max_groups[2]) &&
+        batches <= (squares || (x.n == 1 && real) ? INT32_MAX - 1 : (int64_t)gpu->caps.max_groups[2]) &&
         m->m < INT32_MAX / 2 && m->n < INT32_MAX / 2 &&
         gni_job_ceil(m->m, 32) * gni_job_ceil(m->n, 32) <= (int64_t)gpu->caps.max_groups[0] &&
         gni_job_matrix_reach(gpu, m, &x.a, x.m, x.a_rs, x.k, x.a_cs, x.a_batch, &use[0],
@@ -1025,7 +1025,7 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
     gni_job_matrix_params(&c, &x, batches, use, base);
-    if (small) return gni_job_matmul_small(&c, &x, batches, row);
+    if (squares) return gni_job_matmul_small(&c, &x, batches, row);
     if (real && x.n == 1 && !tiled) return gni_job_matvec(&c, m, &x, batches, row, flip);
     if (!tiled && !m->in_parts && gni_job_matmul_split(&c, &x, batches, row, &done)) return done;
     return gni_job_matmul_tiled(&c, &x, batches, row);
