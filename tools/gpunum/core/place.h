@@ -242,6 +242,7 @@ static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
     case GNI_JOB_ROWS:
     case GNI_JOB_SOFTMAX: return t->reduction;
     case GNI_JOB_CONV:
+    case GNI_JOB_DEPTH:
     case GNI_JOB_ATTEND:
     case GNI_JOB_MATMUL: return t->matmul;
     case GNI_JOB_RANDOM: return t->random;
@@ -367,6 +368,12 @@ static bool gni_is_for_gpu(gn_context *g, const gni_kind *kind, void *job) {
     gni_reason why;
     gni_view_job(kind->id, job, &v);
     return gni_place(g, kind, job, &v, &why) == GNI_ON_GPU;
+}
+
+// Whether what is made of `a`, which has its data, is made on a GPU whatever its size: the data is there, or all is.
+static bool gni_stays_on_gpu(const gn_context *g, const gn_array *a) {
+    if (g->gpu == NULL || g->placement == GN_PLACE_CPU) return false;
+    return g->placement == GN_PLACE_GPU || (a->buf->where & GNI_ON_GPU) != 0;
 }
 
 // Memory for every operand, without an error when there is none: the CPU can take the job then.

@@ -586,13 +586,12 @@ static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, 
     if (GNI_CPU_ALONE || g->gpu == NULL || !gni_conv_is_depthwise(p) || p->nd != 2) return false;
     if (taps < 1 || taps > GNI_DEPTH_TAPS || !gni_job_has_depth(g->gpu)) return false;
     if (from->dtype == GN_F64 || other->dtype != from->dtype) return false;
-    for (int i = 0; i < 2; i++)
-        if (p->pad[i] > most / 64 || p->dilation[i] > most / 64 || p->stride[i] > most / 64) return false;
     memset(&d, 0, sizeof d);
     d.step = step;
     d.n = p->n;
     d.c = p->groups;
     for (int i = 0; i < 2; i++) {
+        if (p->pad[i] > most / 64 || p->dilation[i] > most / 64 || p->stride[i] > most / 64) return false;
         d.k[i] = p->k[i];
         d.stride[i] = p->stride[i];
         d.pad[i] = p->pad[i];
@@ -604,11 +603,7 @@ static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, 
     if ((double)d.n * (double)d.c * (double)GNI_MAX(d.from[0], d.to[0]) * (double)GNI_MAX(d.from[1], d.to[1]) > (double)most)
         return false;
     if (!gni_materialize(g, from) || !gni_materialize(g, other)) return false;
-    const gn_placement asked = g->placement;
-    if (asked == GN_PLACE_CPU || (asked != GN_PLACE_GPU && !(from->buf->where & GNI_ON_GPU))) return false;
-    g->placement = GN_PLACE_GPU;
     *y = gni_depth_run(g, &d, from, other);
-    g->placement = asked;
     return *y != NULL;
 #else
     GNI_UNUSED(g), GNI_UNUSED(p), GNI_UNUSED(step), GNI_UNUSED(from), GNI_UNUSED(other), GNI_UNUSED(y);

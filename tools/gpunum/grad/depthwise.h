@@ -10,12 +10,8 @@
 
 #if GNI_GPU
 
-static void gni_depth_put(gni_operand *o, const gn_array *a) {
-    gni_take_operand(a, o);
-    for (int i = 0; i < a->shape.rank; i++) o->stride[i] = a->stride[i];
-}
-
-// Of `in` (n, c, h, w) and w, or the gradient of y, what the job says, (n, c, rows, columns) or (c, 1, taps...).
+// Of `in` (n, c, h, w) and w, or the gradient of y, what the job says, (n, c, rows, columns) or (c, 1, taps...). NULL: it is
+// left to the caller, unless g->call_failed.
 static gn_array *gni_depth_run(gn_context *g, gni_depth *d, gn_array *in, gn_array *other) {
     const bool weight = d->step == GNI_DEPTH_WEIGHT;
     // Some 2048 workgroups, each of at least 4096 elements.
@@ -24,10 +20,10 @@ static gn_array *gni_depth_run(gn_context *g, gni_depth *d, gn_array *in, gn_arr
     const gn_shape s = weight ? GN_SHAPE(d->parts, d->c, d->k[0] * d->k[1]) : GN_SHAPE(d->n, d->c, d->to[0], d->to[1]);
     gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", weight ? GN_F32 : in->dtype, &s));
     if (y == NULL) return NULL;
-    gni_depth_put(&d->in, in);
-    gni_depth_put(&d->other, other);
+    gni_take_strided(in, &d->in);
+    gni_take_strided(other, &d->other);
     gni_take_operand(y, &d->out);
-    if (!gni_run(g, &gni_kind_depth, d, y)) return NULL;
+    if (!gni_run_on_gpu(g, &gni_kind_depth, d, y)) return NULL;
     return weight ? gn_reshape(gn_cast(gn_sum(y, 0), in->dtype), GN_SHAPE(d->c, 1, d->k[0], d->k[1])) : y;
 }
 

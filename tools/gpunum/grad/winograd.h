@@ -13,9 +13,7 @@
 #if GNI_GPU
 
 static void gni_winograd_put(gni_winograd *d, int i, const gn_array *a) {
-    if (a == NULL) return;
-    gni_take_operand(a, &d->use[i]);
-    for (int k = 0; k < a->shape.rank; k++) d->use[i].stride[k] = a->stride[k];
+    if (a != NULL) gni_take_strided(a, &d->use[i]);
 }
 
 // Into `to`. Buffers 2 and 3 may be NULL, as all of the plan's are.

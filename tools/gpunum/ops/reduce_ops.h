@@ -383,8 +383,7 @@ static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, do
     const gn_shape shape = gni_reduced_shape(&a->shape, set, true), pair = GN_SHAPE(2, gni_elements(&shape));
     const double n = (double)gni_reduced_count(&a->shape, set);
     if (g->gpu == NULL || gni_is_pending(a) || gni_elements(&a->shape) < 1 || gni_tracks(g, &a, 1)) return false;
-    if (gni_is_wide(a->dtype) && !gni_is_wide(t)) return false;
-    if (g->placement == GN_PLACE_CPU || (g->placement != GN_PLACE_GPU && !(a->buf->where & GNI_ON_GPU))) return false;
+    if ((gni_is_wide(a->dtype) && !gni_is_wide(t)) || !gni_stays_on_gpu(g, a)) return false;
     gni_build_begin(&b, g, &a->shape, gni_is_wide(t));
     gni_program *p = &b.map.program;
     p->n_out = 2;
@@ -588,7 +587,7 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
 // Whether what float64 numbers are, which get their data, is made on the GPU: they are there, or all is.
 static bool gni_is_there(gn_context *g, gn_array *x) {
     if (g->gpu == NULL || !g->gpu->caps.float64 || g->placement == GN_PLACE_CPU || !gni_materialize(g, x)) return false;
-    return g->placement == GN_PLACE_GPU || (x->buf->where & GNI_ON_GPU);
+    return gni_stays_on_gpu(g, x);
 }
 
 // Over the axes in `set`, of float64 on a GPU, whose kernels of rows are float32's: of maxima and sums. *y stays NULL where

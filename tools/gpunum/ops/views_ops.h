@@ -675,6 +675,11 @@ static void gni_take_operand(const gn_array *a, gni_operand *o) {
     o->offset = a->offset;
 }
 
+static GNI_MAYBE_UNUSED void gni_take_strided(const gn_array *a, gni_operand *o) {
+    gni_take_operand(a, o);
+    for (int i = 0; i < a->shape.rank; i++) o->stride[i] = a->stride[i];
+}
+
 // Indices that the CPU has are checked, unless they are never looked at, or by a job that is the CPU's for sure.
 static bool gni_indices_in_range(gn_context *g, gni_places *at, const gn_array *indices) {
     gni_operand o;
