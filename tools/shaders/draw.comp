@@ -10,26 +10,9 @@
 #define GN_BUFFERS 1
 #include "gn.glsl"
 #include "math.glsl"
+#include "random.glsl"
 
 layout(local_size_x = 128) in;
-
-layout(constant_id = GNI_S_RANDOM_KIND) const uint GN_KIND = 0u;
-layout(constant_id = GNI_S_RANDOM_PAIRS) const uint GN_PAIRS = 0u;
-layout(constant_id = GNI_S_RANDOM_DTYPE) const uint GN_OUT = 0u;
-#define GN_UNIFORM 0u
-#define GN_NORMAL 1u
-#define GN_RANGE 3u
-#define GN_EXPONENTIAL 5u
-#define GN_GAMMA 6u
-#define GN_BETA 7u
-#define GN_POISSON 8u
-#define GN_BINOMIAL 9u
-#define GN_PERMUTATION 11u
-
-#define GN_N GN_PARAM(GNI_P_RANDOM_N)
-#define GN_OUT_BASE GN_PARAM(GNI_P_RANDOM_OUT_BASE)
-#define GN_COUNTER uvec2(GN_PARAM(GNI_P_RANDOM_COUNTER), GN_PARAM(GNI_P_RANDOM_COUNTER + 1))
-#define GN_KEY uvec2(GN_PARAM(GNI_P_RANDOM_KEY), GN_PARAM(GNI_P_RANDOM_KEY + 1))
 
 double gn_number(int i) {
     return packDouble2x32(uvec2(GN_PARAM(GNI_P_DRAW_NUMBERS + 2 * i), GN_PARAM(GNI_P_DRAW_NUMBERS + 2 * i + 1)));
@@ -282,8 +265,7 @@ uint64_t gn_place(uint64_t x) {
 void main() {
     uint n = GN_N, all = gl_NumWorkGroups.x * 128u, each = GN_KIND >= GN_EXPONENTIAL ? 1u : GN_PAIRS != 0u ? 2u : 4u;
     for (uint b = gl_GlobalInvocationID.x; b < (n + each - 1u) / each; b += all) {
-        uint carry, low = uaddCarry(GN_COUNTER.x, b, carry);
-        gn_element = uvec2(low, GN_COUNTER.y + carry);
+        gn_element = gn_counter(b);
         gn_part = 0u;
         gn_at = 4u;
         if (GN_KIND == GN_PERMUTATION) {

@@ -8,22 +8,10 @@
 #include "gn.glsl"
 #include "math.glsl"
 #include "memory.glsl"
+#include "random.glsl"
 
 layout(local_size_x = 256) in;
 
-layout(constant_id = GNI_S_RANDOM_KIND) const uint GN_KIND = 0u;
-layout(constant_id = GNI_S_RANDOM_PAIRS) const uint GN_PAIRS = 0u;
-layout(constant_id = GNI_S_RANDOM_DTYPE) const uint GN_OUT = 0u;
-#define GN_UNIFORM 0u
-#define GN_NORMAL 1u
-#define GN_BITS 2u
-#define GN_RANGE 3u
-#define GN_BELOW 4u
-
-#define GN_N GN_PARAM(GNI_P_RANDOM_N)
-#define GN_OUT_BASE GN_PARAM(GNI_P_RANDOM_OUT_BASE)
-#define GN_COUNTER uvec2(GN_PARAM(GNI_P_RANDOM_COUNTER), GN_PARAM(GNI_P_RANDOM_COUNTER + 1))
-#define GN_KEY uvec2(GN_PARAM(GNI_P_RANDOM_KEY), GN_PARAM(GNI_P_RANDOM_KEY + 1))
 #define GN_LOW GN_PARAM(GNI_P_RANDOM_LOW)
 #define GN_SPAN GN_PARAM(GNI_P_RANDOM_RANGE)
 
@@ -37,8 +25,7 @@ uvec2 gn_pairs_below_span(uvec4 v) {
 }
 
 uvec4 gn_random_block(uint b) {
-    uint carry, low = uaddCarry(GN_COUNTER.x, b, carry);
-    uvec4 v = gn_philox(uvec4(low, GN_COUNTER.y + carry, 0u, 0u), GN_KEY);
+    uvec4 v = gn_philox(uvec4(gn_counter(b), 0u, 0u), GN_KEY);
     // Halves take the leading bits that they can hold, since rounding could give 1.
     uint few = GN_OUT == GN_T_F16 ? 11u : GN_OUT == GN_T_BF16 ? 8u : 24u;
     if (GN_KIND == GN_UNIFORM)

@@ -468,6 +468,10 @@ GNI_INLINE bool gni_random_pairs(const gni_random *r) {
     if (r->kind == GNI_RAND_RANGE) return r->range > (uint64_t)1 << 20;
     return r->out.dtype == GN_F64;
 }
+// Elements that a block gives.
+GNI_INLINE int64_t gni_random_each(const gni_random *r) {
+    return r->kind >= GNI_RAND_EXPONENTIAL ? 1 : gni_random_pairs(r) ? 2 : 4;
+}
 
 typedef enum gni_fft_kind { GNI_FFT_C2C, GNI_FFT_R2C, GNI_FFT_C2R } gni_fft_kind;
 // Transforms of n points along one axis, over all other dimensions: sums with exp(-2 pi i j k / n), or

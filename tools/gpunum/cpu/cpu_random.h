@@ -165,6 +165,9 @@ static double gni_random_exp(double x) {
 
 enum { GNI_DRAW_RUN = 256 }; // elements of an item of work
 
+// The low bits of the fourth word, which keep streams apart.
+enum { GNI_STREAM_ELEMENT, GNI_STREAM_SEED, GNI_STREAM_LOADER, GNI_STREAM_PERMUTATION, GNI_STREAM_BITS = 2 };
+
 typedef struct gni_element_stream {
     uint32_t counter[4], key[2], word[4];
     int at;
@@ -356,7 +359,7 @@ static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
             gni_put_int(d->out.dtype, out + i * gni_item_size(d->out.dtype), place);
             continue;
         }
-        gni_element_stream s = gni_element_of(d->seed, d->counter + (uint64_t)i, 0);
+        gni_element_stream s = gni_element_of(d->seed, d->counter + (uint64_t)i, GNI_STREAM_ELEMENT);
         gni_store_double(d->out.dtype, out, i, gni_element_draw(d, &s));
     }
 }

@@ -1164,6 +1164,7 @@ static bool gni_job_random_ok(const gni_gpu *gpu, const gni_random *r) {
 
 static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
     gni_job_call c;
+    const bool draw = gni_job_is_draw(r);
     int64_t one = 1;
     if (r->n == 0) return true;
     memset(&c, 0, sizeof c);
@@ -1174,35 +1175,36 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
         if (r->n < 8) return false;
         part.n = r->n / 2 / 4 * 4;
         if (!gni_job_random(gpu, &part)) return false;
-        part.counter += (uint64_t)part.n / (r->kind >= GNI_RAND_EXPONENTIAL ? 1 : gni_random_pairs(r) ? 2 : 4);
+        part.counter += (uint64_t)(part.n / gni_random_each(r));
         part.out.offset += part.n;
         part.n = r->n - part.n;
         return gni_job_random(gpu, &part);
     }
     c.use[0].write = true;
     c.n_use = 1;
-    c.n_param = GNI_P_RANDOM_WORDS;
     c.param[GNI_P_RANDOM_N] = (uint32_t)r->n;
     c.param[GNI_P_RANDOM_COUNTER] = (uint32_t)r->counter;
     c.param[GNI_P_RANDOM_COUNTER + 1] = (uint32_t)(r->counter >> 32);
     c.param[GNI_P_RANDOM_KEY] = (uint32_t)r->seed;
     c.param[GNI_P_RANDOM_KEY + 1] = (uint32_t)(r->seed >> 32);
-    c.param[GNI_P_RANDOM_LOW] = (uint32_t)r->low;
-    c.param[GNI_P_RANDOM_RANGE] = (uint32_t)r->range;
-    c.generic.module = GNI_MODULE_random;
-    if (gni_job_is_draw(r)) {
+    if (draw) {
         c.n_param = GNI_P_DRAW_WORDS;
         memcpy(&c.param[GNI_P_DRAW_LOW], &r->low, 8);
         memcpy(&c.param[GNI_P_DRAW_RANGE], &r->range, 8);
         memcpy(&c.param[GNI_P_DRAW_NUMBERS], r->numbers, sizeof r->numbers);
         c.generic.module = GNI_MODULE_draw;
+    } else {
+        c.n_param = GNI_P_RANDOM_WORDS;
+        c.param[GNI_P_RANDOM_LOW] = (uint32_t)r->low;
+        c.param[GNI_P_RANDOM_RANGE] = (uint32_t)r->range;
+        c.generic.module = GNI_MODULE_random;
     }
     c.generic.n_spec = GNI_S_RANDOM_SPECS;
     c.generic.spec[GNI_S_RANDOM_KIND] = (uint32_t)r->kind;
     c.generic.spec[GNI_S_RANDOM_PAIRS] = gni_random_pairs(r);
     c.generic.spec[GNI_S_RANDOM_DTYPE] = (uint32_t)r->out.dtype;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
-                            gni_job_ceil(r->n, gni_job_is_draw(r) ? 512 : 4096), 1, 1);
+                            gni_job_ceil(r->n, draw ? 512 : 4096), 1, 1);
 }
 
 #endif // GNI_GPU

@@ -34,8 +34,8 @@ static gn_array *gni_random_array(gn_context *g, const char *fn, gn_dtype t, con
     job->seed = g->seed;
     job->counter = g->counter;
     gn_array *y = gni_random_at(g, fn, t, s, job);
-    int64_t per_block = gni_random_pairs(job) ? 2 : 4;
-    g->counter += (uint64_t)(job->n / per_block + (job->n % per_block != 0));
+    const int64_t each = gni_random_each(job);
+    g->counter += (uint64_t)(job->n / each + (job->n % each != 0));
     return y;
 }
 
@@ -178,13 +178,9 @@ static gn_array *gni_distributed(const char *fn, gn_context *g, gn_dtype t, cons
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s (%g, %g)", fn, wrong, p0, p1);
     else if (counts && !gni_is_float(t) && !gni_is_integer(t))
         gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither a float nor an integer dtype", fn, gn_dtype_name(t));
-    else if (counts || gni_need_float(g, fn, t)) {
-        job->seed = g->seed;
-        job->counter = g->counter;
-        y = gni_adopt(g, gni_random_at(g, fn, made, s, job));
-        g->counter += (uint64_t)job->n;
-        if (made != t) y = gn_cast(y, t);
-    }
+    else if (counts || gni_need_float(g, fn, t))
+        y = gni_adopt(g, gni_random_array(g, fn, made, s, job));
+    if (y != NULL && made != t) y = gn_cast(y, t);
     return gni_end_scope(g, y);
 }
 
@@ -296,7 +292,7 @@ GPUNUM_API gn_array *gn_truncated_normal(gn_context *g, gn_dtype t, gn_shape s, 
 
 GPUNUM_API uint64_t gn_seed_split(gn_context *g) {
     if (!gni_begin_context("gn_seed_split", g)) return 0;
-    gni_element_stream s = gni_element_of(g->seed, g->counter++, 1);
+    gni_element_stream s = gni_element_of(g->seed, g->counter++, GNI_STREAM_SEED);
     gni_element_more(&s);
     gni_end_plain(g);
     return gni_random_pair(s.word);
@@ -395,7 +391,7 @@ GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n) {
     if (ok && n > GNI_SHUFFLED) {
         gni_random job = gni_random_of(GNI_RAND_PERMUTATION);
         for (int b = 0; b < GNI_D_ROUNDS / 4; b++) {
-            gni_element_stream e = gni_element_of(g->seed, g->counter++, 2);
+            gni_element_stream e = gni_element_of(g->seed, g->counter++, GNI_STREAM_PERMUTATION);
             gni_element_more(&e);
             memcpy((char *)job.numbers + 16 * b, e.word, 16);
         }

@@ -51,13 +51,13 @@ struct gn_loader {
 };
 
 // The order of an epoch (Fisher and Yates). Philox blocks of the seed with the epoch in the third word, and its upper half in
-// the fourth above a 2, which no other stream has there (the elements' have 0 and gn_seed_split 1).
+// the fourth above what says that the stream is the loader's.
 static void gni_loader_shuffle(gn_loader *l, int64_t epoch) {
     uint32_t key[2], counter[4] = {0, 0, 0, 0}, word[4];
     key[0] = (uint32_t)(l->options.seed & 0xffffffffu);
     key[1] = (uint32_t)(l->options.seed >> 32);
     counter[2] = (uint32_t)((uint64_t)epoch & 0xffffffffu);
-    counter[3] = (uint32_t)((uint64_t)epoch >> 32 << 2) | 2;
+    counter[3] = (uint32_t)((uint64_t)epoch >> 32 << GNI_STREAM_BITS) | GNI_STREAM_LOADER;
     for (int64_t i = 0; i < l->samples; i++) l->order[i] = i;
     for (int64_t i = l->samples - 1; i > 0; i--) {
         const uint64_t choices = (uint64_t)i + 1, even = UINT64_MAX - UINT64_MAX % choices;
