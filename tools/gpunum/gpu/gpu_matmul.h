@@ -203,6 +203,12 @@ static uint32_t gni_job_store_layout(const gni_job_call *c, const gni_matmul *m,
            gni_job_flag(m->act == 1, GNI_F_MATMUL_RELU);
 }
 
+static void gni_job_put_dtypes(gni_job_call *c, const gni_matmul *m) {
+    c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
+    c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
+    c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
+}
+
 // How operands are read, of what gni_job_operand_layout says.
 static uint32_t gni_job_layout_flags(uint32_t a, uint32_t b) {
     return gni_job_flag(a & GNI_JOB_ALONG_M, GNI_F_MATMUL_A_ALONG_M) |
@@ -274,9 +280,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     c->generic.module = t->module;
     c->generic.n_spec = GNI_S_MATMUL_SPECS;
     c->generic.subgroup = t->units && c->gpu->caps.subgroup_control ? 32 : 0;
-    c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
-    c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
-    c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
+    gni_job_put_dtypes(c, m);
     uint32_t *layout = &c->generic.spec[GNI_S_MATMUL_LAYOUT];
     *layout = gni_job_layout_flags(a, b) | gni_job_flag(t->units && (a & GNI_JOB_NEIGHBOURS), GNI_F_MATMUL_A_RUNS) |
               gni_job_flag(t->units && (b & GNI_JOB_NEIGHBOURS), GNI_F_MATMUL_B_RUNS) |
@@ -362,9 +366,7 @@ static bool gni_job_matvec(gni_job_call *c, const gni_matmul *job, const gni_mat
     if (want > 1 && !gpu->caps.texts) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
     c->generic.module = GNI_MODULE_matvec;
     c->generic.n_spec = GNI_S_MATVEC_SPECS;
-    c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
-    c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
-    c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
+    gni_job_put_dtypes(c, m);
     c->generic.spec[GNI_S_MATMUL_LAYOUT] =
         gni_job_flag(columns, GNI_F_MATVEC_COLUMNS) |
         gni_job_flag(x_groups, GNI_F_MATVEC_X_GROUPS) |
@@ -765,9 +767,7 @@ static bool gni_job_matmul_small(gni_job_call *c, const gni_matmul *m, int64_t b
                                               gni_job_batch_even(m, m->b_batch, group), group);
     c->generic.module = wide ? GNI_MODULE_products64 : GNI_MODULE_products;
     c->generic.n_spec = GNI_S_MATMUL_SPECS;
-    c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
-    c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
-    c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
+    gni_job_put_dtypes(c, m);
     const bool whole = m->m % group == 0 && m->n % group == 0 && m->k % group == 0;
     c->generic.spec[GNI_S_MATMUL_LAYOUT] =
         gni_job_layout_flags(a, b) | gni_job_store_layout(c, m, row) | gni_job_flag(whole, GNI_F_MATMUL_WHOLE);

@@ -28,7 +28,10 @@ typedef struct gni_group {
     double nesterov, centered;  // 1 or 0
 } gni_group;
 
-enum { GNI_GROUP_NUMBERS = sizeof(gni_group) / sizeof(double) };
+enum {
+    GNI_GROUP_NUMBERS = sizeof(gni_group) / sizeof(double),
+    GNI_GROUP_FLAGS = offsetof(gni_group, nesterov) / sizeof(double) // the first that is 1 or 0
+};
 
 typedef struct gni_optimized {
     gn_array *param, *state[GNI_OPTIMIZER_STATES];
@@ -190,18 +193,26 @@ GPUNUM_API gn_status gn_optimizer_add_group_with(gn_optimizer *opt, gn_array *co
     gn_group_options o;
     memset(&o, 0, sizeof o);
     if (options != NULL) o = *options;
-    double given[GNI_GROUP_NUMBERS], was[GNI_GROUP_NUMBERS];
-    gni_group set;
-    given[0] = o.lr_factor, given[1] = o.weight_decay, given[2] = o.momentum, given[3] = o.dampening, given[4] = o.beta1;
-    given[6] = o.eps, given[7] = o.lr_decay, given[8] = o.initial, given[9] = o.nesterov > 0, given[10] = o.centered > 0;
+    gni_group given, set;
+    given.lr_factor = o.lr_factor;
+    given.weight_decay = o.weight_decay;
+    given.momentum = o.momentum;
+    given.dampening = o.dampening;
+    given.beta1 = o.beta1;
+    given.eps = o.eps;
+    given.lr_decay = o.lr_decay;
+    given.initial = o.initial;
+    given.nesterov = o.nesterov > 0;
+    given.centered = o.centered > 0;
     if (gni_optimizer_ok(g, fn, opt)) {
-        given[5] = opt->kind == GNI_RMSPROP ? o.alpha : o.beta2;
-        memcpy(was, &opt->set, sizeof was);
-        for (int i = 0; i < GNI_GROUP_NUMBERS; i++) was[i] = given[i] > 0.0 ? given[i] : was[i];
-        if (o.nesterov < 0) was[9] = 0.0;
-        if (o.centered < 0) was[10] = 0.0;
-        memcpy(&set, was, sizeof was);
-        if (gni_settings_ok(g, fn, given, GNI_GROUP_NUMBERS) && gni_betas_ok(g, fn, set.beta1, set.beta2) &&
+        given.beta2 = opt->kind == GNI_RMSPROP ? o.alpha : o.beta2;
+        set = opt->set;
+        const double *from = (const double *)(const void *)&given;
+        double *to = (double *)(void *)&set;
+        for (int i = 0; i < GNI_GROUP_NUMBERS; i++) to[i] = gni_setting(from[i], to[i]);
+        if (o.nesterov < 0) set.nesterov = 0.0;
+        if (o.centered < 0) set.centered = 0.0;
+        if (gni_settings_ok(g, fn, from, GNI_GROUP_NUMBERS) && gni_betas_ok(g, fn, set.beta1, set.beta2) &&
             gni_nesterov_ok(g, fn, set.nesterov != 0.0, set.momentum, set.dampening) &&
             gni_optimizer_add(g, fn, opt, params, count, &set))
             opt->own = true;

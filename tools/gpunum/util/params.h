@@ -860,7 +860,8 @@ static gn_array *gni_optimizer_settings(const gn_optimizer *opt, gn_params *p, c
         gni_optimized item = opt->items[i];
         const int states = gni_states_of(opt, &item);
         const double *v = (const double *)(const void *)&(*sets)[i];
-        for (int k = 0; k < GNI_GROUP_NUMBERS && ok; k++) ok = v[k] >= 0.0 && (k < 9 || v[k] == 0.0 || v[k] == 1.0);
+        for (int k = 0; k < GNI_GROUP_NUMBERS && ok; k++)
+            ok = v[k] >= 0.0 && (k < GNI_GROUP_FLAGS || v[k] == 0.0 || v[k] == 1.0);
         item.set = (*sets)[i];
         ok = ok && item.set.beta1 < 1.0 && item.set.beta2 < 1.0 && gni_states_of(opt, &item) == states;
     }
