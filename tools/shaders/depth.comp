@@ -16,6 +16,7 @@ layout(constant_id = GNI_S_DEPTH_EXACT) const bool GN_EXACT = false;
 #define GN_EXACT_HALVES GN_EXACT
 #define GN_INPUTS_CONST
 #include "memory.glsl"
+#include "divide.glsl"
 
 layout(local_size_x = 256) in;
 
@@ -39,13 +40,6 @@ layout(constant_id = GNI_S_DEPTH_ACROSS) const uint GN_ACROSS = 1u;
 #define GN_STEP_OTHER(i) GN_PARAM(GNI_P_DEPTH_OTHER + 1 + (i))
 #define GN_OUT_BASE GN_PARAM(GNI_P_DEPTH_OUT)
 #define GN_PARTS GN_PARAM(GNI_P_DEPTH_PARTS)
-
-// i / d by the divider at p, whose first word is d.
-uint gn_over(uint i, uint p) {
-    uint high, low;
-    umulExtended(i, GN_PARAM(p + 1u), high, low);
-    return (high + i) >> GN_PARAM(p + 2u);
-}
 
 // Elements j.x and j.y of a buffer, or 0.
 vec2 gn_pair(uint k, uvec2 j, bvec2 inside) {

@@ -2,6 +2,8 @@
 // with GN_ALONG for each element. Include memory.glsl first. Buffer 1 has the indices, word 0 of buffer 3 becomes 1 where one of
 // them is none.
 
+#include "divide.glsl"
+
 layout(constant_id = GNI_S_TAKE_INDEX_DTYPE) const uint GN_INDEX_DTYPE = 0u;
 layout(constant_id = GNI_S_TAKE_ALONG) const bool GN_ALONG = false;
 
@@ -12,12 +14,6 @@ layout(constant_id = GNI_S_TAKE_ALONG) const bool GN_ALONG = false;
 #define GN_IN_BASE GN_PARAM(GNI_P_TAKE_IN_BASE)
 #define GN_INDEX_BASE GN_PARAM(GNI_P_TAKE_INDEX_BASE)
 #define GN_OUT_BASE GN_PARAM(GNI_P_TAKE_OUT_BASE)
-
-uint gn_over(uint i, uint p) {
-    uint high, low;
-    umulExtended(i, GN_PARAM(p + 1u), high, low);
-    return (high + i) >> GN_PARAM(p + 2u);
-}
 
 // Row number `c` of the index; negative ones count from the end, others outside are clamped and told of.
 uint gn_pick(uint c) {

@@ -125,18 +125,14 @@ uvec4 gn_r[GN_REGISTERS];
 uvec4 gn_coord[8];
 uint gn_scalar_coord[8];
 
-// i / d by the multiplier and shift that the host worked out; i < 2^31.
+#include "divide.glsl"
 #define GN_DIM(d) GN_PARAM(GN_P_DIM + 3u * (d))
 uvec4 gn_divide4(uvec4 i, uint d) {
     uvec4 high, low;
     umulExtended(i, uvec4(GN_PARAM(GN_P_DIM + 3u * d + 1u)), high, low);
     return (high + i) >> GN_PARAM(GN_P_DIM + 3u * d + 2u);
 }
-uint gn_divide(uint i, uint d) {
-    uint high, low;
-    umulExtended(i, GN_PARAM(GN_P_DIM + 3u * d + 1u), high, low);
-    return (high + i) >> GN_PARAM(GN_P_DIM + 3u * d + 2u);
-}
+#define gn_divide(i, d) gn_over(i, GN_P_DIM + 3u * (d))
 
 // Sets gn_coord for the group that starts at vector index i of n.
 void gn_place_vector(uint i, uint n) {

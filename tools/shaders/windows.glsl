@@ -14,12 +14,7 @@
 #ifdef GN_NO_WINDOWS
 uint gn_window(uint p, uint i) { return i; }
 #else
-// i / d, of i below 2^31.
-uint gn_over(uint i, uint p) {
-    uint high, low;
-    umulExtended(i, GN_PARAM(p + 1u), high, low);
-    return (high + i) >> GN_PARAM(p + 2u);
-}
+#include "divide.glsl"
 // Where row or column i begins.
 uint gn_window(uint p, uint i) {
     uint at = 0u, step = GN_PARAM(p + 1u), n = GN_PARAM(p);

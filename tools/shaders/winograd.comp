@@ -23,6 +23,7 @@
 #define GN_BUFFERS 4     // 0: what is transformed, 1: what comes out. Steps 3 and 4: 2: x, 3: w or the gradient of y
 #define GN_READONLY 0xd
 #include "gn.glsl"
+#include "divide.glsl"
 
 layout(local_size_x = 128) in;
 layout(constant_id = GNI_S_WINOGRAD_STEP) const uint GN_STEP = 0u;
@@ -30,12 +31,6 @@ layout(constant_id = GNI_S_WINOGRAD_GROUPS) const uint GN_GROUPS = 0u; // rows o
 
 #define GN_TILES GN_PARAM(GNI_P_WINOGRAD_TILES)
 #define GN_CHANNELS GN_PARAM(GNI_P_WINOGRAD_CHANNELS)
-
-uint gn_over(uint i, uint p) {
-    uint high, low;
-    umulExtended(i, GN_PARAM(p + 1u), high, low);
-    return (high + i) >> GN_PARAM(p + 2u);
-}
 
 // Where element (n, channel, y, x) of buffer k is, whose base and strides are parameters from p on.
 uint gn_place(uint p, uint n, uint channel, uvec2 at) {

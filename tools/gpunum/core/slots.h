@@ -480,7 +480,7 @@
 
 // ---- convolutions of single channels: depth.comp
 
-#define GNI_S_DEPTH_STEP 0 // gni_depth_step
+#define GNI_S_DEPTH_STEP 0
 #define GNI_DEPTH_FORWARD 0u
 #define GNI_DEPTH_BACK 1u
 #define GNI_DEPTH_WEIGHT 2u
