@@ -12065,7 +12065,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 
 // ---- convolutions of single channels: depth.comp
 
-#define GNI_S_DEPTH_STEP 0 // gni_depth_step
+#define GNI_S_DEPTH_STEP 0
 #define GNI_DEPTH_FORWARD 0u
 #define GNI_DEPTH_BACK 1u
 #define GNI_DEPTH_WEIGHT 2u
@@ -12844,6 +12844,10 @@ typedef struct gni_random {
 GNI_INLINE bool gni_random_pairs(const gni_random *r) {
     if (r->kind == GNI_RAND_RANGE) return r->range > (uint64_t)1 << 20;
     return r->out.dtype == GN_F64;
+}
+// Elements that a block gives.
+GNI_INLINE int64_t gni_random_each(const gni_random *r) {
+    return r->kind >= GNI_RAND_EXPONENTIAL ? 1 : gni_random_pairs(r) ? 2 : 4;
 }
 
 typedef enum gni_fft_kind { GNI_FFT_C2C, GNI_FFT_R2C, GNI_FFT_C2R } gni_fft_kind;
@@ -16100,6 +16104,7 @@ static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
     case GNI_JOB_ROWS:
     case GNI_JOB_SOFTMAX: return t->reduction;
     case GNI_JOB_CONV:
+    case GNI_JOB_DEPTH:
     case GNI_JOB_ATTEND:
     case GNI_JOB_MATMUL: return t->matmul;
     case GNI_JOB_RANDOM: return t->random;
@@ -16225,6 +16230,12 @@ static bool gni_is_for_gpu(gn_context *g, const gni_kind *kind, void *job) {
     gni_reason why;
     gni_view_job(kind->id, job, &v);
     return gni_place(g, kind, job, &v, &why) == GNI_ON_GPU;
+}
+
+// Whether what is made of `a`, which has its data, is made on a GPU whatever its size: the data is there, or all is.
+static bool gni_stays_on_gpu(const gn_context *g, const gn_array *a) {
+    if (g->gpu == NULL || g->placement == GN_PLACE_CPU) return false;
+    return g->placement == GN_PLACE_GPU || (a->buf->where & GNI_ON_GPU) != 0;
 }
 
 // Memory for every operand, without an error when there is none: the CPU can take the job then.
@@ -17763,6 +17774,11 @@ static void gni_take_operand(const gn_array *a, gni_operand *o) {
     o->buf = a->buf;
     o->dtype = a->dtype;
     o->offset = a->offset;
+}
+
+static GNI_MAYBE_UNUSED void gni_take_strided(const gn_array *a, gni_operand *o) {
+    gni_take_operand(a, o);
+    for (int i = 0; i < a->shape.rank; i++) o->stride[i] = a->stride[i];
 }
 
 // Indices that the CPU has are checked, unless they are never looked at, or by a job that is the CPU's for sure.
@@ -24726,6 +24742,9 @@ static double gni_random_exp(double x) {
 
 enum { GNI_DRAW_RUN = 256 }; // elements of an item of work
 
+// The low bits of the fourth word, which keep streams apart.
+enum { GNI_STREAM_ELEMENT, GNI_STREAM_SEED, GNI_STREAM_LOADER, GNI_STREAM_PERMUTATION, GNI_STREAM_BITS = 2 };
+
 typedef struct gni_element_stream {
     uint32_t counter[4], key[2], word[4];
     int at;
@@ -24917,7 +24936,7 @@ static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
             gni_put_int(d->out.dtype, out + i * gni_item_size(d->out.dtype), place);
             continue;
         }
-        gni_element_stream s = gni_element_of(d->seed, d->counter + (uint64_t)i, 0);
+        gni_element_stream s = gni_element_of(d->seed, d->counter + (uint64_t)i, GNI_STREAM_ELEMENT);
         gni_store_double(d->out.dtype, out, i, gni_element_draw(d, &s));
     }
 }
@@ -35803,6 +35822,7 @@ static bool gni_job_random_ok(const gni_gpu *gpu, const gni_random *r) {
 
 static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
     gni_job_call c;
+    const bool draw = gni_job_is_draw(r);
     int64_t one = 1;
     if (r->n == 0) return true;
     memset(&c, 0, sizeof c);
@@ -35813,35 +35833,36 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
         if (r->n < 8) return false;
         part.n = r->n / 2 / 4 * 4;
         if (!gni_job_random(gpu, &part)) return false;
-        part.counter += (uint64_t)part.n / (r->kind >= GNI_RAND_EXPONENTIAL ? 1 : gni_random_pairs(r) ? 2 : 4);
+        part.counter += (uint64_t)(part.n / gni_random_each(r));
         part.out.offset += part.n;
         part.n = r->n - part.n;
         return gni_job_random(gpu, &part);
     }
     c.use[0].write = true;
     c.n_use = 1;
-    c.n_param = GNI_P_RANDOM_WORDS;
     c.param[GNI_P_RANDOM_N] = (uint32_t)r->n;
     c.param[GNI_P_RANDOM_COUNTER] = (uint32_t)r->counter;
     c.param[GNI_P_RANDOM_COUNTER + 1] = (uint32_t)(r->counter >> 32);
     c.param[GNI_P_RANDOM_KEY] = (uint32_t)r->seed;
     c.param[GNI_P_RANDOM_KEY + 1] = (uint32_t)(r->seed >> 32);
-    c.param[GNI_P_RANDOM_LOW] = (uint32_t)r->low;
-    c.param[GNI_P_RANDOM_RANGE] = (uint32_t)r->range;
-    c.generic.module = GNI_MODULE_random;
-    if (gni_job_is_draw(r)) {
+    if (draw) {
         c.n_param = GNI_P_DRAW_WORDS;
         memcpy(&c.param[GNI_P_DRAW_LOW], &r->low, 8);
         memcpy(&c.param[GNI_P_DRAW_RANGE], &r->range, 8);
         memcpy(&c.param[GNI_P_DRAW_NUMBERS], r->numbers, sizeof r->numbers);
         c.generic.module = GNI_MODULE_draw;
+    } else {
+        c.n_param = GNI_P_RANDOM_WORDS;
+        c.param[GNI_P_RANDOM_LOW] = (uint32_t)r->low;
+        c.param[GNI_P_RANDOM_RANGE] = (uint32_t)r->range;
+        c.generic.module = GNI_MODULE_random;
     }
     c.generic.n_spec = GNI_S_RANDOM_SPECS;
     c.generic.spec[GNI_S_RANDOM_KIND] = (uint32_t)r->kind;
     c.generic.spec[GNI_S_RANDOM_PAIRS] = gni_random_pairs(r);
     c.generic.spec[GNI_S_RANDOM_DTYPE] = (uint32_t)r->out.dtype;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
-                            gni_job_ceil(r->n, gni_job_is_draw(r) ? 512 : 4096), 1, 1);
+                            gni_job_ceil(r->n, draw ? 512 : 4096), 1, 1);
 }
 
 #endif // GNI_GPU
@@ -37815,6 +37836,12 @@ static uint32_t gni_job_store_layout(const gni_job_call *c, const gni_matmul *m,
            gni_job_flag(m->act == 1, GNI_F_MATMUL_RELU);
 }
 
+static void gni_job_put_dtypes(gni_job_call *c, const gni_matmul *m) {
+    c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
+    c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
+    c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
+}
+
 // How operands are read, of what gni_job_operand_layout says.
 static uint32_t gni_job_layout_flags(uint32_t a, uint32_t b) {
     return gni_job_flag(a & GNI_JOB_ALONG_M, GNI_F_MATMUL_A_ALONG_M) |
@@ -37886,9 +37913,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     c->generic.module = t->module;
     c->generic.n_spec = GNI_S_MATMUL_SPECS;
     c->generic.subgroup = t->units && c->gpu->caps.subgroup_control ? 32 : 0;
-    c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
-    c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
-    c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
+    gni_job_put_dtypes(c, m);
     uint32_t *layout = &c->generic.spec[GNI_S_MATMUL_LAYOUT];
     *layout = gni_job_layout_flags(a, b) | gni_job_flag(t->units && (a & GNI_JOB_NEIGHBOURS), GNI_F_MATMUL_A_RUNS) |
               gni_job_flag(t->units && (b & GNI_JOB_NEIGHBOURS), GNI_F_MATMUL_B_RUNS) |
@@ -37974,9 +37999,7 @@ static bool gni_job_matvec(gni_job_call *c, const gni_matmul *job, const gni_mat
     if (want > 1 && !gpu->caps.texts) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
     c->generic.module = GNI_MODULE_matvec;
     c->generic.n_spec = GNI_S_MATVEC_SPECS;
-    c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
-    c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
-    c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
+    gni_job_put_dtypes(c, m);
     c->generic.spec[GNI_S_MATMUL_LAYOUT] =
         gni_job_flag(columns, GNI_F_MATVEC_COLUMNS) |
         gni_job_flag(x_groups, GNI_F_MATVEC_X_GROUPS) |
@@ -38377,9 +38400,7 @@ static bool gni_job_matmul_small(gni_job_call *c, const gni_matmul *m, int64_t b
                                               gni_job_batch_even(m, m->b_batch, group), group);
     c->generic.module = wide ? GNI_MODULE_products64 : GNI_MODULE_products;
     c->generic.n_spec = GNI_S_MATMUL_SPECS;
-    c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
-    c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
-    c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
+    gni_job_put_dtypes(c, m);
     const bool whole = m->m % group == 0 && m->n % group == 0 && m->k % group == 0;
     c->generic.spec[GNI_S_MATMUL_LAYOUT] =
         gni_job_layout_flags(a, b) | gni_job_store_layout(c, m, row) | gni_job_flag(whole, GNI_F_MATMUL_WHOLE);
@@ -41223,8 +41244,7 @@ static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, do
     const gn_shape shape = gni_reduced_shape(&a->shape, set, true), pair = GN_SHAPE(2, gni_elements(&shape));
     const double n = (double)gni_reduced_count(&a->shape, set);
     if (g->gpu == NULL || gni_is_pending(a) || gni_elements(&a->shape) < 1 || gni_tracks(g, &a, 1)) return false;
-    if (gni_is_wide(a->dtype) && !gni_is_wide(t)) return false;
-    if (g->placement == GN_PLACE_CPU || (g->placement != GN_PLACE_GPU && !(a->buf->where & GNI_ON_GPU))) return false;
+    if ((gni_is_wide(a->dtype) && !gni_is_wide(t)) || !gni_stays_on_gpu(g, a)) return false;
     gni_build_begin(&b, g, &a->shape, gni_is_wide(t));
     gni_program *p = &b.map.program;
     p->n_out = 2;
@@ -41428,7 +41448,7 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
 // Whether what float64 numbers are, which get their data, is made on the GPU: they are there, or all is.
 static bool gni_is_there(gn_context *g, gn_array *x) {
     if (g->gpu == NULL || !g->gpu->caps.float64 || g->placement == GN_PLACE_CPU || !gni_materialize(g, x)) return false;
-    return g->placement == GN_PLACE_GPU || (x->buf->where & GNI_ON_GPU);
+    return gni_stays_on_gpu(g, x);
 }
 
 // Over the axes in `set`, of float64 on a GPU, whose kernels of rows are float32's: of maxima and sums. *y stays NULL where
@@ -52232,8 +52252,8 @@ static gn_array *gni_random_array(gn_context *g, const char *fn, gn_dtype t, con
     job->seed = g->seed;
     job->counter = g->counter;
     gn_array *y = gni_random_at(g, fn, t, s, job);
-    int64_t per_block = gni_random_pairs(job) ? 2 : 4;
-    g->counter += (uint64_t)(job->n / per_block + (job->n % per_block != 0));
+    const int64_t each = gni_random_each(job);
+    g->counter += (uint64_t)(job->n / each + (job->n % each != 0));
     return y;
 }
 
@@ -52376,13 +52396,9 @@ static gn_array *gni_distributed(const char *fn, gn_context *g, gn_dtype t, cons
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s (%g, %g)", fn, wrong, p0, p1);
     else if (counts && !gni_is_float(t) && !gni_is_integer(t))
         gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither a float nor an integer dtype", fn, gn_dtype_name(t));
-    else if (counts || gni_need_float(g, fn, t)) {
-        job->seed = g->seed;
-        job->counter = g->counter;
-        y = gni_adopt(g, gni_random_at(g, fn, made, s, job));
-        g->counter += (uint64_t)job->n;
-        if (made != t) y = gn_cast(y, t);
-    }
+    else if (counts || gni_need_float(g, fn, t))
+        y = gni_adopt(g, gni_random_array(g, fn, made, s, job));
+    if (y != NULL && made != t) y = gn_cast(y, t);
     return gni_end_scope(g, y);
 }
 
@@ -52494,7 +52510,7 @@ GPUNUM_API gn_array *gn_truncated_normal(gn_context *g, gn_dtype t, gn_shape s, 
 
 GPUNUM_API uint64_t gn_seed_split(gn_context *g) {
     if (!gni_begin_context("gn_seed_split", g)) return 0;
-    gni_element_stream s = gni_element_of(g->seed, g->counter++, 1);
+    gni_element_stream s = gni_element_of(g->seed, g->counter++, GNI_STREAM_SEED);
     gni_element_more(&s);
     gni_end_plain(g);
     return gni_random_pair(s.word);
@@ -52593,7 +52609,7 @@ GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n) {
     if (ok && n > GNI_SHUFFLED) {
         gni_random job = gni_random_of(GNI_RAND_PERMUTATION);
         for (int b = 0; b < GNI_D_ROUNDS / 4; b++) {
-            gni_element_stream e = gni_element_of(g->seed, g->counter++, 2);
+            gni_element_stream e = gni_element_of(g->seed, g->counter++, GNI_STREAM_PERMUTATION);
             gni_element_more(&e);
             memcpy((char *)job.numbers + 16 * b, e.word, 16);
         }
@@ -54704,12 +54720,8 @@ GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s) {
 
 #if GNI_GPU
 
-static void gni_depth_put(gni_operand *o, const gn_array *a) {
-    gni_take_operand(a, o);
-    for (int i = 0; i < a->shape.rank; i++) o->stride[i] = a->stride[i];
-}
-
-// Of `in` (n, c, h, w) and w, or the gradient of y, what the job says, (n, c, rows, columns) or (c, 1, taps...).
+// Of `in` (n, c, h, w) and w, or the gradient of y, what the job says, (n, c, rows, columns) or (c, 1, taps...). NULL: it is
+// left to the caller, unless g->call_failed.
 static gn_array *gni_depth_run(gn_context *g, gni_depth *d, gn_array *in, gn_array *other) {
     const bool weight = d->step == GNI_DEPTH_WEIGHT;
     // Some 2048 workgroups, each of at least 4096 elements.
@@ -54718,10 +54730,10 @@ static gn_array *gni_depth_run(gn_context *g, gni_depth *d, gn_array *in, gn_arr
     const gn_shape s = weight ? GN_SHAPE(d->parts, d->c, d->k[0] * d->k[1]) : GN_SHAPE(d->n, d->c, d->to[0], d->to[1]);
     gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", weight ? GN_F32 : in->dtype, &s));
     if (y == NULL) return NULL;
-    gni_depth_put(&d->in, in);
-    gni_depth_put(&d->other, other);
+    gni_take_strided(in, &d->in);
+    gni_take_strided(other, &d->other);
     gni_take_operand(y, &d->out);
-    if (!gni_run(g, &gni_kind_depth, d, y)) return NULL;
+    if (!gni_run_on_gpu(g, &gni_kind_depth, d, y)) return NULL;
     return weight ? gn_reshape(gn_cast(gn_sum(y, 0), in->dtype), GN_SHAPE(d->c, 1, d->k[0], d->k[1])) : y;
 }
 
@@ -54734,9 +54746,7 @@ static gn_array *gni_depth_run(gn_context *g, gni_depth *d, gn_array *in, gn_arr
 #if GNI_GPU
 
 static void gni_winograd_put(gni_winograd *d, int i, const gn_array *a) {
-    if (a == NULL) return;
-    gni_take_operand(a, &d->use[i]);
-    for (int k = 0; k < a->shape.rank; k++) d->use[i].stride[k] = a->stride[k];
+    if (a != NULL) gni_take_strided(a, &d->use[i]);
 }
 
 // Into `to`. Buffers 2 and 3 may be NULL, as all of the plan's are.
@@ -55405,13 +55415,12 @@ static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, 
     if (GNI_CPU_ALONE || g->gpu == NULL || !gni_conv_is_depthwise(p) || p->nd != 2) return false;
     if (taps < 1 || taps > GNI_DEPTH_TAPS || !gni_job_has_depth(g->gpu)) return false;
     if (from->dtype == GN_F64 || other->dtype != from->dtype) return false;
-    for (int i = 0; i < 2; i++)
-        if (p->pad[i] > most / 64 || p->dilation[i] > most / 64 || p->stride[i] > most / 64) return false;
     memset(&d, 0, sizeof d);
     d.step = step;
     d.n = p->n;
     d.c = p->groups;
     for (int i = 0; i < 2; i++) {
+        if (p->pad[i] > most / 64 || p->dilation[i] > most / 64 || p->stride[i] > most / 64) return false;
         d.k[i] = p->k[i];
         d.stride[i] = p->stride[i];
         d.pad[i] = p->pad[i];
@@ -55423,11 +55432,7 @@ static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, 
     if ((double)d.n * (double)d.c * (double)GNI_MAX(d.from[0], d.to[0]) * (double)GNI_MAX(d.from[1], d.to[1]) > (double)most)
         return false;
     if (!gni_materialize(g, from) || !gni_materialize(g, other)) return false;
-    const gn_placement asked = g->placement;
-    if (asked == GN_PLACE_CPU || (asked != GN_PLACE_GPU && !(from->buf->where & GNI_ON_GPU))) return false;
-    g->placement = GN_PLACE_GPU;
     *y = gni_depth_run(g, &d, from, other);
-    g->placement = asked;
     return *y != NULL;
 #else
     GNI_UNUSED(g), GNI_UNUSED(p), GNI_UNUSED(step), GNI_UNUSED(from), GNI_UNUSED(other), GNI_UNUSED(y);
@@ -58736,7 +58741,10 @@ typedef struct gni_group {
     double nesterov, centered;  // 1 or 0
 } gni_group;
 
-enum { GNI_GROUP_NUMBERS = sizeof(gni_group) / sizeof(double) };
+enum {
+    GNI_GROUP_NUMBERS = sizeof(gni_group) / sizeof(double),
+    GNI_GROUP_FLAGS = offsetof(gni_group, nesterov) / sizeof(double) // the first that is 1 or 0
+};
 
 typedef struct gni_optimized {
     gn_array *param, *state[GNI_OPTIMIZER_STATES];
@@ -58898,18 +58906,26 @@ GPUNUM_API gn_status gn_optimizer_add_group_with(gn_optimizer *opt, gn_array *co
     gn_group_options o;
     memset(&o, 0, sizeof o);
     if (options != NULL) o = *options;
-    double given[GNI_GROUP_NUMBERS], was[GNI_GROUP_NUMBERS];
-    gni_group set;
-    given[0] = o.lr_factor, given[1] = o.weight_decay, given[2] = o.momentum, given[3] = o.dampening, given[4] = o.beta1;
-    given[6] = o.eps, given[7] = o.lr_decay, given[8] = o.initial, given[9] = o.nesterov > 0, given[10] = o.centered > 0;
+    gni_group given, set;
+    given.lr_factor = o.lr_factor;
+    given.weight_decay = o.weight_decay;
+    given.momentum = o.momentum;
+    given.dampening = o.dampening;
+    given.beta1 = o.beta1;
+    given.eps = o.eps;
+    given.lr_decay = o.lr_decay;
+    given.initial = o.initial;
+    given.nesterov = o.nesterov > 0;
+    given.centered = o.centered > 0;
     if (gni_optimizer_ok(g, fn, opt)) {
-        given[5] = opt->kind == GNI_RMSPROP ? o.alpha : o.beta2;
-        memcpy(was, &opt->set, sizeof was);
-        for (int i = 0; i < GNI_GROUP_NUMBERS; i++) was[i] = given[i] > 0.0 ? given[i] : was[i];
-        if (o.nesterov < 0) was[9] = 0.0;
-        if (o.centered < 0) was[10] = 0.0;
-        memcpy(&set, was, sizeof was);
-        if (gni_settings_ok(g, fn, given, GNI_GROUP_NUMBERS) && gni_betas_ok(g, fn, set.beta1, set.beta2) &&
+        given.beta2 = opt->kind == GNI_RMSPROP ? o.alpha : o.beta2;
+        set = opt->set;
+        const double *from = (const double *)(const void *)&given;
+        double *to = (double *)(void *)&set;
+        for (int i = 0; i < GNI_GROUP_NUMBERS; i++) to[i] = gni_setting(from[i], to[i]);
+        if (o.nesterov < 0) set.nesterov = 0.0;
+        if (o.centered < 0) set.centered = 0.0;
+        if (gni_settings_ok(g, fn, from, GNI_GROUP_NUMBERS) && gni_betas_ok(g, fn, set.beta1, set.beta2) &&
             gni_nesterov_ok(g, fn, set.nesterov != 0.0, set.momentum, set.dampening) &&
             gni_optimizer_add(g, fn, opt, params, count, &set))
             opt->own = true;
@@ -63047,7 +63063,8 @@ static gn_array *gni_optimizer_settings(const gn_optimizer *opt, gn_params *p, c
         gni_optimized item = opt->items[i];
         const int states = gni_states_of(opt, &item);
         const double *v = (const double *)(const void *)&(*sets)[i];
-        for (int k = 0; k < GNI_GROUP_NUMBERS && ok; k++) ok = v[k] >= 0.0 && (k < 9 || v[k] == 0.0 || v[k] == 1.0);
+        for (int k = 0; k < GNI_GROUP_NUMBERS && ok; k++)
+            ok = v[k] >= 0.0 && (k < GNI_GROUP_FLAGS || v[k] == 0.0 || v[k] == 1.0);
         item.set = (*sets)[i];
         ok = ok && item.set.beta1 < 1.0 && item.set.beta2 < 1.0 && gni_states_of(opt, &item) == states;
     }
@@ -63154,13 +63171,13 @@ struct gn_loader {
 };
 
 // The order of an epoch (Fisher and Yates). Philox blocks of the seed with the epoch in the third word, and its upper half in
-// the fourth above a 2, which no other stream has there (the elements' have 0 and gn_seed_split 1).
+// the fourth above what says that the stream is the loader's.
 static void gni_loader_shuffle(gn_loader *l, int64_t epoch) {
     uint32_t key[2], counter[4] = {0, 0, 0, 0}, word[4];
     key[0] = (uint32_t)(l->options.seed & 0xffffffffu);
     key[1] = (uint32_t)(l->options.seed >> 32);
     counter[2] = (uint32_t)((uint64_t)epoch & 0xffffffffu);
-    counter[3] = (uint32_t)((uint64_t)epoch >> 32 << 2) | 2;
+    counter[3] = (uint32_t)((uint64_t)epoch >> 32 << GNI_STREAM_BITS) | GNI_STREAM_LOADER;
     for (int64_t i = 0; i < l->samples; i++) l->order[i] = i;
     for (int64_t i = l->samples - 1; i > 0; i--) {
         const uint64_t choices = (uint64_t)i + 1, even = UINT64_MAX - UINT64_MAX % choices;
