@@ -8,9 +8,9 @@
 
 A .comp file says in comment lines which modules it becomes:
 
-  //! variant NAME [-DX=Y ...] [--env=vulkan1.3] [--bfloat16]   one module; without such a line the
-                                                    file is one module of its own name
-  //! no-bindings                                   see below
+  //! variant NAME [-DX=Y ...] [--env=vulkan1.3] [--bfloat16] [--no-bindings]   one module; without such a
+                                                    line the file is one module of its own name
+  //! no-bindings                                   for all of the file, see below
 
 Each variant becomes two modules: NAME, whose buffers are 64-bit addresses, and NAME_b, compiled
 with -DGN_BINDINGS, whose buffers are descriptors; "no-bindings" leaves the second out.
@@ -174,8 +174,8 @@ def read_sources(folder, name, seen):
 
 
 def read_variants(file, text):
-    """What the //! lines ask for: [(name, env, defines)], bindings."""
-    variants, bindings = [], True
+    """What the //! lines ask for: [(name, env, defines, bfloat16)], and which of these have a form with descriptors."""
+    variants, bindings, without = [], True, set()
     for line in re.findall(r"^//!(.*)$", text, re.M):
         words = line.split()
         if words == ["no-bindings"]:
@@ -187,6 +187,8 @@ def read_variants(file, text):
                     env = word[len("--env="):]
                 elif word == "--bfloat16":
                     bfloat16 = True
+                elif word == "--no-bindings":
+                    without.add(words[1])
                 elif re.match(r"-D\w", word):
                     defines.append(word)
                 else:
@@ -194,7 +196,8 @@ def read_variants(file, text):
             variants.append((words[1], env, defines, bfloat16))
         else:
             raise Problem("%s: cannot read the line '//!%s'" % (file, line))
-    return variants or [(file[:-len(".comp")], "vulkan1.2", [], False)], bindings
+    variants = variants or [(file[:-len(".comp")], "vulkan1.2", [], False)]
+    return variants, {v[0] for v in variants if bindings} - without
 
 
 def read_modules(folder):
@@ -205,7 +208,7 @@ def read_modules(folder):
             variants, bindings = read_variants(file, f.read())
         for name, env, defines, bfloat16 in variants:
             found = [Module(name, file, env, defines, bfloat16, blob)]
-            if bindings:
+            if name in bindings:
                 found.append(Module(name + "_b", file, env, defines + ["-DGN_BINDINGS"], bfloat16,
                                     blob))
             for m in found:

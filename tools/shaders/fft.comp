@@ -23,6 +23,11 @@
 //! variant fft_five_160 -DGN_FFT_SHARED=3424 -DGN_FFT_THREADS=160 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
 //! variant fft_five_256 -DGN_FFT_SHARED=5632 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
 //! variant fft_five_512 -DGN_FFT_SHARED=10752 -DGN_FFT_THREADS=512 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
+//! variant fft_two_128d -DGN_FFT_SHARED=2688 -DGN_FFT_THREADS=128 -DGN_FFT_RADICES=2 -DGN_FFT_SPLIT -DGN_FFT_DOUBLE
+//! variant fft_two_256d -DGN_FFT_SHARED=5376 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=2 -DGN_FFT_SPLIT -DGN_FFT_DOUBLE
+//! variant fft_five_128d -DGN_FFT_SHARED=2560 -DGN_FFT_THREADS=128 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT -DGN_FFT_DOUBLE
+//! variant fft_five_256d -DGN_FFT_SHARED=5632 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT -DGN_FFT_DOUBLE
+//! variant fft_all_256d -DGN_FFT_SHARED=5632 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=13 -DGN_FFT_SPLIT -DGN_FFT_DOUBLE
 //! variant fft_all_256 -DGN_FFT_SHARED=5632 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=13 -DGN_FFT_SPLIT
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -47,16 +52,16 @@ const uint POINTS = RADIX0 * RADIX1 * RADIX2 * RADIX3;
 #include "fft.glsl"
 
 #ifdef GN_FFT_SPLIT
-shared float points[GN_FFT_SHARED];
-const uint BANKS = 32u;
+shared real points[GN_FFT_SHARED];
+const uint BANKS = 128u >> (NUMBER_SHIFT - 1u);
 #else
-shared vec2 points[GN_FFT_SHARED];
-const uint BANKS = 16u;
+shared complex points[GN_FFT_SHARED];
+const uint BANKS = 128u >> NUMBER_SHIFT;
 #endif
 #ifndef GN_FFT_POWERS
 #define GN_FFT_POWERS GN_FFT_THREADS
 #endif
-shared vec2 powers[GN_FFT_POWERS]; // of a line's turn between two passes
+shared complex powers[GN_FFT_POWERS]; // of a line's turn between two passes
 
 #define S1 RADIX0
 #define S2 (RADIX0 * RADIX1)
@@ -213,30 +218,30 @@ const uint CREW = TEAM * WEAVE;
     ODD_BUTTERFLIES(r)                                                                             \
     LARGE_BUTTERFLIES(r)
 
-// The address of number i of 8 bytes of a buffer, so that those after it are at constant distances.
+// The address of number i of a buffer, so that those after it are at constant distances.
 uvec2 address_at(uvec2 buffer_address, uint i) {
-    uint carry, low = uaddCarry(buffer_address.x, i << 3, carry);
-    return uvec2(low, buffer_address.y + (i >> 29) + carry);
+    uint carry, low = uaddCarry(buffer_address.x, i << NUMBER_SHIFT, carry);
+    return uvec2(low, buffer_address.y + (i >> (32u - NUMBER_SHIFT)) + carry);
 }
 
 // After the butterflies of radix r at s: the turns, which start at `table`. Those of number q of a butterfly
 // are products of two that are loaded: registers are dearer than instructions here.
 #define TURNED(r, s, q)                                                                            \
-    uintBitsToFloat(turns.v[((q) - 1u) * (POINTS / ((r) * (s))) +                                  \
+    number_of(turns.v[((q) - 1u) * (POINTS / ((r) * (s))) +                                  \
                             (TURN(r) == 0u        ? 0u                                             \
                              : TEAM % (s) == 0u ? TEAM / (s) * TURN(r)                             \
                                                 : BUTTERFLY(r) / (s) - number / (s))])
 #define TURNS(r, s, table)                                                                         \
     {                                                                                              \
-        gn_const2 turns = gn_const2(address_at(gn_address2, (table) + number / (s)));              \
-        vec2 low1, low2, low3, high;                                                               \
+        gn_const_number turns = gn_const_number(address_at(gn_address2, (table) + number / (s)));              \
+        complex low1, low2, low3, high;                                                               \
         EACH_POINT(r) {                                                                            \
             uint q = WHICH(r), fine = q % 4u;                                                      \
             if (q == 1u) low1 = TURNED(r, s, 1u);                                                  \
             if (q == 2u) low2 = TURNED(r, s, 2u);                                                  \
             if (q == 3u) low3 = TURNED(r, s, 3u);                                                  \
             if (q >= 4u && fine == 0u) high = TURNED(r, s, q);                                     \
-            vec2 w = fine == 0u ? high : fine == 1u ? low1 : fine == 2u ? low2 : low3;             \
+            complex w = fine == 0u ? high : fine == 1u ? low1 : fine == 2u ? low2 : low3;             \
             if (q > 4u && fine != 0u) w = times(high, w);                                          \
             if (q != 0u) x[z] = times(x[z], w);                                                    \
         }                                                                                          \
@@ -245,7 +250,7 @@ uvec2 address_at(uvec2 buffer_address, uint i) {
 // Results of a stage of radix r after s to where the stage of radix n finds its points.
 #if GN_FFT_HALVES == 2
 // The upper half of the numbers comes from the upper half of the butterflies.
-float re[REGISTERS], im[REGISTERS];
+real re[REGISTERS], im[REGISTERS];
 #define UPPER(r) (COUNT(r) % 2u == 0u ? TURN(r) >= COUNT(r) / 2u : number >= TEAM / 2u)
 #define PASS_HALF(e, r, n, across, h, from_part, to_part)                                       \
     {                                                                                              \
@@ -268,10 +273,10 @@ float re[REGISTERS], im[REGISTERS];
         PASS_HALF(e, r, n, across, 0u, x[z].y, im)                                                 \
         barrier();                                                                                 \
         PASS_HALF(e, r, n, across, 1u, x[z].y, im)                                                 \
-        EACH_POINT(n) x[z] = vec2(re[z], im[z]);                                                   \
+        EACH_POINT(n) x[z] = complex(re[z], im[z]);                                                   \
     }
 #elif defined GN_FFT_SPLIT
-float re[REGISTERS];
+real re[REGISTERS];
 #define PASS_ON(e, r, n, across)                                                                   \
     {                                                                                              \
         uint old_slot = slot, old_number = number;                                                 \
@@ -285,7 +290,7 @@ float re[REGISTERS];
         EACH_POINT(r) points[PUT_AT(e, r)] = x[z].y;                                               \
         barrier();                                                                                 \
         take_place(across);                                                                        \
-        EACH_POINT(n) x[z] = vec2(re[z], points[GET_AT(e, n)]);                                 \
+        EACH_POINT(n) x[z] = complex(re[z], points[GET_AT(e, n)]);                                 \
     }
 #else
 #define PASS_ON(e, r, n, across)                                                                   \
@@ -320,7 +325,7 @@ uint place(uint where, uint p) { return ACROSS_BOTH ? p * LINES + where : where 
         FOLD_HALF(r, 0u, x[z].x, re)                                                               \
         FOLD_HALF(r, 1u, x[z].y, im)                                                               \
         FOLD_HALF(r, 0u, x[z].y, im)                                                               \
-        if (inside) EACH_POINT(r) write_folded(POINT(r), x[z], vec2(re[z], im[z]), z == 0u);       \
+        if (inside) EACH_POINT(r) write_folded(POINT(r), x[z], complex(re[z], im[z]), z == 0u);       \
     }
 #elif defined GN_FFT_SPLIT
 #define FOLD(r)                                                                                    \
@@ -332,7 +337,7 @@ uint place(uint where, uint p) { return ACROSS_BOTH ? p * LINES + where : where 
         barrier();                                                                                 \
         EACH_POINT(r) points[OWN_AT(r)] = x[z].y;                                                  \
         barrier();                                                                                 \
-        if (inside) EACH_POINT(r) write_folded(POINT(r), x[z], vec2(re[z], points[MIRROR_AT(r)]), z == 0u); \
+        if (inside) EACH_POINT(r) write_folded(POINT(r), x[z], complex(re[z], points[MIRROR_AT(r)]), z == 0u); \
     }
 #else
 #define FOLD(r)                                                                                    \
@@ -354,7 +359,7 @@ void make_powers() {
         powers[i] = twist_part(i / LINES * (POINTS / LAST));
 }
 #define TWISTED(r)                                                                                 \
-    (!HAS(TWIST) ? vec2(0.0)                                                                       \
+    (!HAS(TWIST) ? complex(0.0)                                                                       \
      : POWERS_FIT ? times(twist_part(BUTTERFLY(r)), powers[WHICH(r) * LINES + slot])               \
                   : twist(BUTTERFLY(r), WHICH(r) * (POINTS / (r))))
 
@@ -362,34 +367,34 @@ void make_powers() {
 // first one's times a constant, as LAST pairs make half a turn.
 #ifdef GN_FFT_DEEP
 const uint PART_TURN = LAST <= 32u ? 32u / LAST : 0u;
-#define FOLD_TURN(w) ((w) == 0u ? first_turn : times(first_turn, vec2(C64[(w) * PART_TURN], -C64[16u - (w) * PART_TURN])))
+#define FOLD_TURN(w) ((w) == 0u ? first_turn : times(first_turn, complex(C64[(w) * PART_TURN], -C64[16u - (w) * PART_TURN])))
 #else
-#define FOLD_TURN(w) uintBitsToFloat(turns.v[(w) * 2u * TEAM])
+#define FOLD_TURN(w) number_of(turns.v[(w) * 2u * TEAM])
 #endif
 // Numbers k and POINTS - k of a fold, k at `up` in the result, its mirror image at `down`; f is k's turn.
 #define FOLD_PAIR(up, down, a, b, f)                                                               \
     {                                                                                              \
-        precise vec2 e = vec2((a).x + (b).x, (a).y - (b).y);                                       \
-        precise vec2 o = times(vec2((a).x - (b).x, (a).y + (b).y), f);                             \
-        precise vec2 y = vec2(e.x + o.y, e.y - o.x) * (0.5 * scale);                               \
-        precise vec2 v = vec2(e.x - o.y, -e.y - o.x) * (0.5 * scale);                              \
+        precise complex e = complex((a).x + (b).x, (a).y - (b).y);                                       \
+        precise complex o = times(complex((a).x - (b).x, (a).y + (b).y), f);                             \
+        precise complex y = complex(e.x + o.y, e.y - o.x) * (0.5 * scale);                               \
+        precise complex v = complex(e.x - o.y, -e.y - o.x) * (0.5 * scale);                              \
         if (HAS(CONJ)) y.y = -y.y, v.y = -v.y;                                                     \
-        above.v[(up) * STEP_OUT] = floatBitsToUint(y);                                             \
-        below.v[(down) * STEP_OUT] = floatBitsToUint(v);                                           \
+        above.v[(up) * STEP_OUT] = words_of(y);                                             \
+        below.v[(down) * STEP_OUT] = words_of(v);                                           \
     }
 #define FOLD_AT(up, down)                                                                          \
-    turns = gn_const2(address_at(gn_address4, up));                                                \
-    first_turn = uintBitsToFloat(turns.v[0]);                                                      \
-    above = gn_words2(address_at(gn_address1, to + (up) * STEP_OUT));                              \
-    below = gn_words2(address_at(gn_address1, to + (down) * STEP_OUT));
+    turns = gn_const_number(address_at(gn_address4, up));                                                \
+    first_turn = number_of(turns.v[0]);                                                      \
+    above = gn_words_number(address_at(gn_address1, to + (up) * STEP_OUT));                              \
+    below = gn_words_number(address_at(gn_address1, to + (down) * STEP_OUT));
 // Butterfly `number` with its mirror image 2 TEAM - number. Invocation 0 has 0 and TEAM, which are their own:
 // turn w does pair w of the first up to LAST / 2, pair w - LAST / 2 of the second above that and at 0.
 void fold_pairs() {
     const uint r = LAST, middle = LAST / 2u, apart = 2u * TEAM;
     const bool own = number == 0u;
-    gn_const2 turns;
-    vec2 first_turn;
-    gn_words2 above, below;
+    gn_const_number turns;
+    complex first_turn;
+    gn_words_number above, below;
     FOLD_AT(own ? TEAM : number, POINTS - (own ? TEAM : number))
     FOLD_PAIR(0u, 0u, own ? x[r] : x[0], x[2u * r - 1u], first_turn)
     FOLD_AT(number + apart, POINTS / 2u - number)
@@ -401,10 +406,10 @@ void fold_pairs() {
         FOLD_PAIR((w - middle - 1u) * apart, (r - 1u - w) * apart, own ? x[r + w - middle] : x[w],
                   own ? x[2u * r - 1u - (w - middle)] : x[2u * r - 1u - w], FOLD_TURN(w - middle - 1u))
     if (own) {
-        gn_words2 result = gn_words2(address_at(gn_address1, to));
-        precise vec2 ends = vec2(x[0].x + x[0].y, x[0].x - x[0].y) * scale;
-        result.v[0] = floatBitsToUint(vec2(ends.x, imaginary(ends.x, HAS(CONJ) ? -0.0 : 0.0)));
-        result.v[POINTS * STEP_OUT] = floatBitsToUint(vec2(ends.y, imaginary(ends.x, 0.0)));
+        gn_words_number result = gn_words_number(address_at(gn_address1, to));
+        precise complex ends = complex(x[0].x + x[0].y, x[0].x - x[0].y) * scale;
+        result.v[0] = words_of(complex(ends.x, imaginary(ends.x, HAS(CONJ) ? -0.0 : 0.0)));
+        result.v[POINTS * STEP_OUT] = words_of(complex(ends.y, imaginary(ends.x, 0.0)));
     }
 }
 
@@ -422,9 +427,9 @@ void finish() {
     } else if (HAS(FOLD_OUT)) {
         FOLD(LAST)
     } else if (inside && PLAIN_OUT) {
-        gn_words2 result = gn_words2(address_at(gn_address1, to + number * STEP_OUT));
+        gn_words_number result = gn_words_number(address_at(gn_address1, to + number * STEP_OUT));
         EACH_POINT(LAST) result.v[(TURN(LAST) * TEAM + WHICH(LAST) * (POINTS / LAST)) * STEP_OUT] =
-            floatBitsToUint(finished(0u, x[z], TWISTED(LAST)));
+            words_of(finished(0u, x[z], TWISTED(LAST)));
     } else if (inside) {
         EACH_POINT(LAST) write_point(POINT(LAST), x[z], TWISTED(LAST));
     }
@@ -436,9 +441,9 @@ void main() {
     line_at(line_of(slot));
     if (HAS(TWIST)) make_powers();
     if (PLAIN_IN) {
-        gn_words2 operand = gn_words2(address_at(gn_address0, from + number * STEP_IN));
+        gn_words_number operand = gn_words_number(address_at(gn_address0, from + number * STEP_IN));
         EACH_POINT(RADIX0) {
-            x[z] = uintBitsToFloat(operand.v[(TURN(RADIX0) * TEAM + WHICH(RADIX0) * (POINTS / RADIX0)) * STEP_IN]);
+            x[z] = number_of(operand.v[(TURN(RADIX0) * TEAM + WHICH(RADIX0) * (POINTS / RADIX0)) * STEP_IN]);
             if (HAS(SWAP_IN) != HAS(SWAP_IN_2)) x[z] = x[z].yx;
         }
     } else {

@@ -5,6 +5,7 @@
 //! variant fft_any_1k -DGN_FFT_SHARED=1024
 //! variant fft_any_2k -DGN_FFT_SHARED=2048
 //! variant fft_any_3k -DGN_FFT_SHARED=3072
+//! variant fft_any_1kd -DGN_FFT_SHARED=1024 -DGN_FFT_DOUBLE --no-bindings
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "slots.glsl"
@@ -23,18 +24,18 @@ layout(constant_id = GNI_S_FFT_ANY_RADICES) const uint RADICES = 0;
 #include "fft.glsl"
 
 #ifdef GN_FFT_ALONE
-vec2 points[2 * GN_FFT_SHARED];
+complex points[2 * GN_FFT_SHARED];
 #else
-shared vec2 points[2 * GN_FFT_SHARED];
+shared complex points[2 * GN_FFT_SHARED];
 #endif
 
 // The turn of number q of a butterfly as fft.comp has it.
-vec2 turned_by(uint at, uint apart, uint q) {
+complex turned_by(uint at, uint apart, uint q) {
     uint fine = q % 4u;
-    vec2 low = vec2(0.0), high = vec2(0.0);
-    if (fine != 0u) low = uintBitsToFloat(gn_fetch2(2, at + (fine - 1u) * apart));
+    complex low = complex(0.0), high = complex(0.0);
+    if (fine != 0u) low = number_of(gn_fetch_number(2, at + (fine - 1u) * apart));
     if (q < 4u) return low;
-    high = uintBitsToFloat(gn_fetch2(2, at + (q - fine - 1u) * apart));
+    high = number_of(gn_fetch_number(2, at + (q - fine - 1u) * apart));
     return fine == 0u ? high : times(high, low);
 }
 
@@ -45,9 +46,9 @@ vec2 turned_by(uint at, uint apart, uint q) {
     case R:                                                                                        \
         if ((RADICES >> R & 1u) == 0u) break;                                                      \
         for (uint j = 0u; j < each / s; j++) {                                                     \
-            vec2 w[R];                                                                             \
+            complex w[R];                                                                             \
             [[unroll]] for (uint q = 1u; q < R; q++)                                               \
-                w[q] = s * R == n ? vec2(0.0) : turned_by(table + j, each / s, q);                 \
+                w[q] = s * R == n ? complex(0.0) : turned_by(table + j, each / s, q);                 \
             uint at = source * GN_FFT_SHARED + j * s, put = (1u - source) * GN_FFT_SHARED + s * R * j; \
             for (uint end = at + s; at < end; at++, put++) {                                       \
                 [[unroll]] for (uint q = 0u; q < R; q++) x[q] = points[at + q * each];             \
@@ -120,19 +121,19 @@ void main() {
     }
 #ifdef GN_FFT_ALONE
     for (uint k = 0u; inside && k < n; k++) {
-        vec2 v = points[source * GN_FFT_SHARED + k];
+        complex v = points[source * GN_FFT_SHARED + k];
         if (HAS(FOLD_OUT)) write_folded(k, v, points[source * GN_FFT_SHARED + (k == 0u ? 0u : n - k)], true);
-        else write_point(k, v, HAS(TWIST) ? twist(k % last, k / last * last) : vec2(0.0));
+        else write_point(k, v, HAS(TWIST) ? twist(k % last, k / last * last) : complex(0.0));
     }
 #else
     for (uint i = gl_LocalInvocationIndex; i < lines * n; i += GN_FFT_THREADS) {
         uint slot = HAS(ACROSS_OUT) ? i % lines : i / n, k = HAS(ACROSS_OUT) ? i / lines : i % n;
         line_at(line_of(slot));
         if (!inside) continue;
-        vec2 v = points[source * GN_FFT_SHARED + slot * n + k];
+        complex v = points[source * GN_FFT_SHARED + slot * n + k];
         uvec2 other = mirrored(slot, k);
         if (HAS(FOLD_OUT)) write_folded(k, v, points[source * GN_FFT_SHARED + other.x * n + other.y], true);
-        else write_point(k, v, HAS(TWIST) ? twist(k % last, k / last * last) : vec2(0.0));
+        else write_point(k, v, HAS(TWIST) ? twist(k % last, k / last * last) : complex(0.0));
     }
 #endif
 }

@@ -369,11 +369,11 @@ def kernels(tmp, keep):
         file = stem + ".comp"
         with open(os.path.join(SHADERS, file)) as f:
             text = f.read()
-        variants = make_shaders.read_variants(file, text)[0]
+        variants, with_bindings = make_shaders.read_variants(file, text)
         if stem == "fft_any":  # the form for devices that are CPUs comes last, and there in the place of one for more memory
             variants = variants + [("fft_any_3k", "", ["-DGN_FFT_SHARED=1024", "-DGN_FFT_ALONE"], False)]
         for name, env, defines, bfloat16 in variants:
-            bindings = make_shaders.read_variants(file, text)[1] or name == "image"  # which Vulkan has no other way for
+            bindings = name in with_bindings or name == "image"  # which Vulkan has no other way for
             if re.search(r"DOUBLE|X64", " ".join(defines)) or bfloat16 or not bindings:
                 continue
             body = re.sub(r"^#version.*\n", "", text, flags=re.M)

@@ -622,7 +622,7 @@
 #define GNI_P_FFT_OUT 4 // and the same for the result
 #define GNI_P_FFT_OUT_STEP 5
 #define GNI_P_FFT_OUT_COUNT 6
-#define GNI_P_FFT_SCALE 7
+#define GNI_P_FFT_IN_EACH 7  // step between elements of a sequence
 #define GNI_P_FFT_SPAN 8     // point j of a line is element j * span + unit of the operand,
 #define GNI_P_FFT_OUT_SPAN 9 // and of the result
 #define GNI_P_FFT_TWIST 10   // points of the transform that this pass is a part of
@@ -632,11 +632,11 @@
 #define GNI_P_FFT_TOGETHER 14 // lines in a workgroup
 #define GNI_P_FFT_POINTS 15
 #define GNI_P_FFT_RADIX 16         // 6, first applied first, 1 from the last one on
-#define GNI_P_FFT_TWIST_INVERSE 22 // 1 / twist in two parts
-#define GNI_P_FFT_FOLD_INVERSE 24  // 1 / (2 full) in two parts
-#define GNI_P_FFT_IN_EACH 26       // step between elements of a sequence
-#define GNI_P_FFT_OUT_EACH 27
-#define GNI_P_FFT_DIM 28 // size, 2^(31 + shift) / size, shift, step in the operand, in the result, unit, out unit
+#define GNI_P_FFT_TWIST_INVERSE 22 // 1 / twist, as two floats or one double
+#define GNI_P_FFT_FOLD_INVERSE 24  // 1 / (2 full) alike
+#define GNI_P_FFT_SCALE 26         // a float or a double
+#define GNI_P_FFT_OUT_EACH 28
+#define GNI_P_FFT_DIM 29 // size, 2^(31 + shift) / size, shift, step in the operand, in the result, unit, out unit
 #define GNI_P_FFT_DIM_WORDS 7
 
 // fft_wide.comp

@@ -14,7 +14,7 @@
 
 // Points that a workgroup of the kernel for all lengths holds.
 static int64_t gni_fft_gpu_points(const gni_gpu *gpu) {
-    return gpu->caps.alone ? 1024 : gpu->caps.shared_bytes >= 49152 ? 3072 : gpu->caps.shared_bytes >= 32768 ? 2048 : 1024;
+    return gpu->caps.alone || gpu->g->fft_gpu->doubles ? 1024 : gpu->caps.shared_bytes >= 49152 ? 3072 : gpu->caps.shared_bytes >= 32768 ? 2048 : 1024;
 }
 
 // Kernels for one length take a device made of CPU threads a second to compile.
@@ -23,34 +23,38 @@ static bool gni_fft_gpu_slow(const gni_gpu *gpu) {
            !(gpu->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
 }
 
-// Lines of GNI_FFT_GPU_LARGEST points in one workgroup.
-static bool gni_fft_gpu_has_large(const gni_gpu *gpu) {
-    return !gni_fft_gpu_slow(gpu) && gpu->caps.addresses && gpu->caps.shared_bytes >= 49152 &&
-           gpu->caps.max_invocations >= 512;
+// Points that kernels for one length, a power of two, do in one workgroup; 0 without these.
+static int64_t gni_fft_gpu_largest(const gni_gpu *gpu) {
+    if (gni_fft_gpu_slow(gpu) || !gpu->caps.addresses || gpu->caps.shared_bytes < 49152 || gpu->caps.max_invocations < 512)
+        return 0;
+    return gpu->g->fft_gpu->doubles ? GNI_FFT_GPU_LARGEST_DOUBLES : GNI_FFT_GPU_LARGEST;
 }
+
+static bool gni_fft_gpu_has_special(const gni_gpu *gpu, int64_t n, bool apart, bool pairs);
 
 // Parts of at most `points` each, as equal as can be, the largest first; where the kernels for one length do both
 // of two powers of two, the smaller one, because its pass across both ways is the dearer one. Returns how many.
 static int gni_fft_gpu_cut_now(const gni_gpu *gpu, int64_t n, bool apart, int64_t *part) {
-    const int64_t points = gni_fft_gpu_points(gpu), two = GNI_MIN(points, 2048);
+    const int64_t points = gni_fft_gpu_points(gpu), largest = gni_fft_gpu_largest(gpu);
+    const int64_t two = largest != 0 ? 2048 : GNI_MIN(points, 2048);
     int64_t divisor[512], best = INT64_MAX;
     int count = 0, parts = 0;
     if (!gni_fft_gpu_smooth(n)) return 0;
     part[0] = n;
     if (n <= points && (n <= two || !apart)) return 1;
-    if ((n & (n - 1)) == 0 && n <= GNI_FFT_GPU_LARGEST && !apart && gni_fft_gpu_has_large(gpu))
-        return 1;
-    for (int64_t d = 2; d <= points && count < GNI_COUNT(divisor); d++)
+    if ((n & (n - 1)) == 0 && n <= largest && !apart) return 1;
+    if (n <= (apart ? two : largest) && gni_fft_gpu_has_special(gpu, n, apart, false)) return 1;
+    for (int64_t d = 2; d <= GNI_MAX(points, two) && count < GNI_COUNT(divisor); d++)
         if (n % d == 0) divisor[count++] = d;
     for (int i = 0; i < count; i++) {
         int64_t rest = n / divisor[i], most = GNI_MAX(divisor[i], rest);
-        if (most > two || most >= best) continue;
+        if (most > two || most >= best || (most > points && !gni_fft_gpu_has_special(gpu, most, true, true))) continue;
         best = most;
         part[0] = GNI_MAX(divisor[i], rest);
         part[1] = GNI_MIN(divisor[i], rest);
         parts = 2;
     }
-    if (parts == 2 && (n & (n - 1)) == 0 && gni_fft_gpu_has_large(gpu)) {
+    if (parts == 2 && (n & (n - 1)) == 0 && largest != 0) {
         best = part[0];
         part[0] = part[1];
         part[1] = best;
@@ -72,9 +76,10 @@ static int gni_fft_gpu_cut_now(const gni_gpu *gpu, int64_t n, bool apart, int64_
 
 static int gni_fft_gpu_cut(gn_context *g, int64_t n, bool apart, int64_t *part) {
     gni_fft_gpu_parts *c = &g->fft_gpu->cuts[(uint64_t)(n * 2 + apart) % GNI_FFT_GPU_CUTS];
-    if (c->n != n || c->apart != apart) {
+    if (c->n != n || c->apart != apart || c->doubles != g->fft_gpu->doubles) {
         c->n = n;
         c->apart = apart;
+        c->doubles = g->fft_gpu->doubles;
         c->count = gni_fft_gpu_cut_now(g->gpu, n, apart, c->part);
     }
     memcpy(part, c->part, sizeof c->part);
@@ -109,29 +114,35 @@ static int64_t gni_fft_gpu_convolution(int64_t n) {
 typedef struct gni_fft_gpu_module {
     int module, prime;  // largest prime factor of its radices
     int threads, cells; // of a workgroup: invocations, and points that its memory has room for
-    bool split;         // a cell is a float
+    bool split;         // a cell is a real number
     int hold;           // points that an invocation can hold
     int halves;         // in which points are exchanged
     int powers;         // turns that its memory has room for
+    bool doubles;
 } gni_fft_gpu_module;
 
 static const gni_fft_gpu_module gni_fft_gpu_modules[] = {
-    {GNI_MODULE_fft_two_64, 2, 64, 1344, false, 20, 1, 64},
-    {GNI_MODULE_fft_two_128, 2, 128, 2688, false, 20, 1, 128},
-    {GNI_MODULE_fft_two_128s, 2, 128, 2688, true, 20, 1, 128},
-    {GNI_MODULE_fft_two_256, 2, 256, 5376, true, 20, 1, 256},
-    {GNI_MODULE_fft_two_256w, 2, 256, 4864, false, 20, 1, 256},
-    {GNI_MODULE_fft_two_512, 2, 512, 10752, true, 20, 1, 512},
-    {GNI_MODULE_fft_deep_128, 2, 128, 4480, true, 32, 1, 256},
-    {GNI_MODULE_fft_deep_256, 2, 256, 8960, true, 32, 1, 512},
-    {GNI_MODULE_fft_deep_512, 2, 512, 8960, true, 32, 2, 512},
-    {GNI_MODULE_fft_five_64, 5, 64, 1280, true, 20, 1, 64},
-    {GNI_MODULE_fft_five_96, 5, 96, 2112, true, 20, 1, 96},
-    {GNI_MODULE_fft_five_128, 5, 128, 2560, false, 20, 1, 128},
-    {GNI_MODULE_fft_five_160, 5, 160, 3424, true, 20, 1, 160},
-    {GNI_MODULE_fft_five_256, 5, 256, 5632, true, 20, 1, 256},
-    {GNI_MODULE_fft_five_512, 5, 512, 10752, true, 20, 1, 512},
-    {GNI_MODULE_fft_all_256, 13, 256, 5632, true, 20, 1, 256},
+    {GNI_MODULE_fft_two_64, 2, 64, 1344, false, 20, 1, 64, false},
+    {GNI_MODULE_fft_two_128, 2, 128, 2688, false, 20, 1, 128, false},
+    {GNI_MODULE_fft_two_128s, 2, 128, 2688, true, 20, 1, 128, false},
+    {GNI_MODULE_fft_two_256, 2, 256, 5376, true, 20, 1, 256, false},
+    {GNI_MODULE_fft_two_256w, 2, 256, 4864, false, 20, 1, 256, false},
+    {GNI_MODULE_fft_two_512, 2, 512, 10752, true, 20, 1, 512, false},
+    {GNI_MODULE_fft_deep_128, 2, 128, 4480, true, 32, 1, 256, false},
+    {GNI_MODULE_fft_deep_256, 2, 256, 8960, true, 32, 1, 512, false},
+    {GNI_MODULE_fft_deep_512, 2, 512, 8960, true, 32, 2, 512, false},
+    {GNI_MODULE_fft_five_64, 5, 64, 1280, true, 20, 1, 64, false},
+    {GNI_MODULE_fft_five_96, 5, 96, 2112, true, 20, 1, 96, false},
+    {GNI_MODULE_fft_five_128, 5, 128, 2560, false, 20, 1, 128, false},
+    {GNI_MODULE_fft_five_160, 5, 160, 3424, true, 20, 1, 160, false},
+    {GNI_MODULE_fft_five_256, 5, 256, 5632, true, 20, 1, 256, false},
+    {GNI_MODULE_fft_five_512, 5, 512, 10752, true, 20, 1, 512, false},
+    {GNI_MODULE_fft_all_256, 13, 256, 5632, true, 20, 1, 256, false},
+    {GNI_MODULE_fft_two_128d, 2, 128, 2688, true, 20, 1, 128, true},
+    {GNI_MODULE_fft_two_256d, 2, 256, 5376, true, 20, 1, 256, true},
+    {GNI_MODULE_fft_five_128d, 5, 128, 2560, true, 20, 1, 128, true},
+    {GNI_MODULE_fft_five_256d, 5, 256, 5632, true, 20, 1, 256, true},
+    {GNI_MODULE_fft_all_256d, 13, 256, 5632, true, 20, 1, 256, true},
 };
 
 // Which of them does a pass best, measured on an H200; the first row that fits counts, and where its module does
@@ -239,20 +250,25 @@ static int64_t gni_fft_gpu_cells(const int *radix, int stages, int64_t lines, in
     return lines * (team < banks ? round + team : most | 1);
 }
 
+// Bytes of a module's cells.
+static int64_t gni_fft_gpu_cell(const gni_fft_gpu_module *m) {
+    return (int64_t)gni_ft_item(m->doubles) / (m->split ? 2 : 1);
+}
+
 // Lines that a workgroup of a module does.
 static int64_t gni_fft_gpu_lines(const gni_fft_gpu_module *m, const int *radix, int stages,
                                  int64_t team, uint32_t flags) {
     int64_t lines = m->threads / team;
-    while (lines > 0 && gni_fft_gpu_cells(radix, stages, lines, team, flags, m->split ? 32 : 16,
-                                          m->halves) > m->cells)
+    const int64_t banks = 128 / gni_fft_gpu_cell(m);
+    while (lines > 0 && gni_fft_gpu_cells(radix, stages, lines, team, flags, banks, m->halves) > m->cells)
         lines--;
     return flags & GNI_F_FFT_FOLD_OUT && lines > 1 ? lines & ~(int64_t)1 : lines;
 }
 
 static bool gni_fft_gpu_has_module(const gni_gpu *gpu, const gni_fft_gpu_module *m) {
-    const int64_t bytes = (int64_t)m->cells * (m->split ? 4 : 8) + m->powers * 8;
-    return bytes <= (int64_t)gpu->caps.shared_bytes &&
-           m->threads <= (int64_t)gpu->caps.max_invocations;
+    const int64_t bytes = m->cells * gni_fft_gpu_cell(m) + m->powers * (int64_t)gni_ft_item(m->doubles);
+    return bytes <= (int64_t)gpu->caps.shared_bytes && m->threads <= (int64_t)gpu->caps.max_invocations &&
+           m->doubles == gpu->g->fft_gpu->doubles;
 }
 
 // Lines of a workgroup if this module does the pass, 0 if it cannot.
@@ -284,7 +300,7 @@ static bool gni_fft_gpu_specialise(const gni_gpu *gpu, int64_t n, int64_t lines,
         prime = GNI_MAX(prime, radix[i] == 7 || radix[i] == 11 || radix[i] == 13 ? 13
                                : (radix[i] & (radix[i] - 1)) != 0                ? 5
                                                                                  : 2);
-    for (int i = 0; i < GNI_COUNT(gni_fft_gpu_choices); i++) {
+    for (int i = 0; i < GNI_COUNT(gni_fft_gpu_choices) && !gpu->g->fft_gpu->doubles; i++) {
         const gni_fft_gpu_choice *c = &gni_fft_gpu_choices[i];
         const bool fits = c->kind == GNI_FFT_GPU_ALONE   ? !across && few
                           : c->kind == GNI_FFT_GPU_FULL  ? !across && !few
@@ -315,6 +331,16 @@ static bool gni_fft_gpu_specialise(const gni_gpu *gpu, int64_t n, int64_t lines,
     return best.lines >= least;
 }
 
+// Whether a kernel of one length does lines of so many float64 points, which may be more than the kernel for all lengths.
+static bool gni_fft_gpu_has_special(const gni_gpu *gpu, int64_t n, bool apart, bool pairs) {
+    int radix[64];
+    gni_fft_gpu_special k;
+    const int stages = gni_fft_gpu_factor(n, radix);
+    const uint32_t flags = GNI_F_FFT_FOLD_OUT | (apart ? (uint32_t)GNI_F_FFT_ACROSS_OUT : 0u);
+    return gpu->g->fft_gpu->doubles && stages > 0 &&
+           gni_fft_gpu_specialise(gpu, n, 1, flags, pairs, radix, stages, &k);
+}
+
 enum { GNI_FFT_GPU_TWOS = 1 << 2 | 1 << 4 | 1 << 8 | 1 << 16 }; // one kernel for powers of two, one for the rest
 
 static uint32_t gni_fft_gpu_radices(const uint32_t *param) {
@@ -329,8 +355,8 @@ static gni_gpu_pipeline *gni_fft_gpu_pipeline(gni_gpu *gpu, const gni_fft_gpu_pa
                                               int64_t *each, bool *deep) {
     const int64_t points = gni_fft_gpu_points(gpu), n = param[GNI_P_FFT_POINTS];
     const bool pairs = (param[GNI_P_FFT_FLAGS] & GNI_F_FFT_FOLD_OUT) && param[GNI_P_FFT_OUT_SPAN] > 1;
-    const bool slow = gni_fft_gpu_slow(gpu);
-    int radix[64], stages = gni_fft_gpu_deep(n, param[GNI_P_FFT_FLAGS], radix);
+    const bool slow = gni_fft_gpu_slow(gpu), doubles = gpu->g->fft_gpu->doubles;
+    int radix[64], stages = doubles ? 0 : gni_fft_gpu_deep(n, param[GNI_P_FFT_FLAGS], radix);
     gni_gpu_kernel kernel;
     gni_fft_gpu_special special;
     memset(&kernel, 0, sizeof kernel);
@@ -351,9 +377,9 @@ static gni_gpu_pipeline *gni_fft_gpu_pipeline(gni_gpu *gpu, const gni_fft_gpu_pa
         kernel.spec[GNI_S_FFT_TEAM] = (uint32_t)special.team;
         kernel.spec[GNI_S_FFT_FLAGS] = param[GNI_P_FFT_FLAGS];
         // Distances of constants stay far below 32 bits of bytes.
-        if ((p->in_fixed || p->in_step == 1) && n * p->in_step <= GNI_FFT_GPU_FIXED)
+        if ((p->in_fixed || p->in_step == 1) && n * p->in_step <= GNI_FFT_GPU_FIXED >> doubles)
             kernel.spec[GNI_S_FFT_STEP_IN] = param[GNI_P_FFT_IN_STEP];
-        if ((p->out_fixed || p->out_step == 1) && n * p->out_step <= GNI_FFT_GPU_FIXED)
+        if ((p->out_fixed || p->out_step == 1) && n * p->out_step <= GNI_FFT_GPU_FIXED >> doubles)
             kernel.spec[GNI_S_FFT_STEP_OUT] = param[GNI_P_FFT_OUT_STEP];
         *each = special.lines;
         return gni_gpu_pipeline_get(gpu, &kernel, mode);
@@ -363,7 +389,8 @@ static gni_gpu_pipeline *gni_fft_gpu_pipeline(gni_gpu *gpu, const gni_fft_gpu_pa
     if (*each < 1) return NULL;
     while ((*each & (*each - 1)) != 0) *each &= *each - 1; // the power of two below
     param[GNI_P_FFT_TOGETHER] = (uint32_t)*each;
-    kernel.module = points == 3072 || alone ? GNI_MODULE_fft_any_3k
+    kernel.module = doubles                  ? GNI_MODULE_fft_any_1kd
+                    : points == 3072 || alone ? GNI_MODULE_fft_any_3k
                     : points == 2048 ? GNI_MODULE_fft_any_2k
                                      : GNI_MODULE_fft_any_1k;
     kernel.n_spec = GNI_S_FFT_ANY_SPECS;
@@ -374,11 +401,14 @@ static gni_gpu_pipeline *gni_fft_gpu_pipeline(gni_gpu *gpu, const gni_fft_gpu_pa
     return gni_gpu_pipeline_get(gpu, &kernel, mode);
 }
 
-static void gni_fft_gpu_inverse(uint32_t *word, int64_t n) {
-    gni_fft_gpu_two_floats(word, 1.0 / (double)GNI_MAX(n, 1));
+// 1 / n as a double or as two floats.
+static void gni_fft_gpu_inverse(uint32_t *word, int64_t n, bool doubles) {
+    const double inverse = 1.0 / (double)GNI_MAX(n, 1);
+    if (doubles) memcpy(word, &inverse, 8);
+    else gni_fft_gpu_two_floats(word, inverse);
 }
 
-static void gni_fft_gpu_params(const gni_fft_gpu_pass *p, const gni_fft_gpu_end *in,
+static void gni_fft_gpu_params(const gni_fft_gpu_pass *p, bool doubles, const gni_fft_gpu_end *in,
                                const gni_fft_gpu_end *out, uint32_t flags, double scale,
                                uint32_t *param) {
     for (int i = 0; i < p->rank; i++) {
@@ -396,7 +426,8 @@ static void gni_fft_gpu_params(const gni_fft_gpu_pass *p, const gni_fft_gpu_end 
     param[GNI_P_FFT_OUT] = (uint32_t)out->offset;
     param[GNI_P_FFT_OUT_STEP] = (uint32_t)p->out_step;
     param[GNI_P_FFT_OUT_COUNT] = (uint32_t)GNI_MIN(out->count, UINT32_MAX);
-    param[GNI_P_FFT_SCALE] = gni_fft_gpu_bits(scale);
+    if (doubles) memcpy(&param[GNI_P_FFT_SCALE], &scale, 8);
+    else param[GNI_P_FFT_SCALE] = gni_fft_gpu_bits(scale);
     param[GNI_P_FFT_SPAN] = (uint32_t)p->span;
     param[GNI_P_FFT_OUT_SPAN] = (uint32_t)p->out_span;
     param[GNI_P_FFT_TWIST] = (uint32_t)p->twist;
@@ -404,8 +435,8 @@ static void gni_fft_gpu_params(const gni_fft_gpu_pass *p, const gni_fft_gpu_end 
     param[GNI_P_FFT_RANK] = (uint32_t)p->rank;
     param[GNI_P_FFT_FLAGS] = flags;
     param[GNI_P_FFT_POINTS] = (uint32_t)p->n;
-    gni_fft_gpu_inverse(&param[GNI_P_FFT_TWIST_INVERSE], p->twist);
-    gni_fft_gpu_inverse(&param[GNI_P_FFT_FOLD_INVERSE], 2 * p->full);
+    gni_fft_gpu_inverse(&param[GNI_P_FFT_TWIST_INVERSE], p->twist, doubles);
+    gni_fft_gpu_inverse(&param[GNI_P_FFT_FOLD_INVERSE], 2 * p->full, doubles);
     param[GNI_P_FFT_IN_EACH] = (uint32_t)in->each;
     param[GNI_P_FFT_OUT_EACH] = (uint32_t)out->each;
 }
@@ -422,7 +453,7 @@ static bool gni_fft_gpu_dispatch(gn_context *g, const gni_fft_gpu_pass *p,
     memset(use, 0, sizeof use);
     memset(param, 0, sizeof param);
     for (int i = 0; i < p->rank; i++) lines *= p->dim[i][0];
-    gni_fft_gpu_params(p, in, out, flags, scale, param);
+    gni_fft_gpu_params(p, g->fft_gpu->doubles, in, out, flags, scale, param);
     param[GNI_P_FFT_LINES] = (uint32_t)lines;
     const gni_fft_gpu_table *fold = NULL;
     if ((flags & (GNI_F_FFT_FOLD_IN | GNI_F_FFT_FOLD_OUT)) && p->full <= GNI_FFT_GPU_FOLDED) {
@@ -439,7 +470,7 @@ static bool gni_fft_gpu_dispatch(gn_context *g, const gni_fft_gpu_pass *p,
         const gni_fft_gpu_table *t = i == 3 ? in->factor : i == 4 ? out->factor : NULL;
         if (i > 2 && fold != NULL) t = fold;
         use[i].mem = t != NULL ? &t->mem : &roots->mem;
-        use[i].bytes = (uint64_t)(t != NULL ? t->size : roots->size) * 8;
+        use[i].bytes = gni_fft_gpu_bytes(g, t != NULL ? t->size : roots->size);
     }
     use[0].mem = in->mem;
     use[0].offset = in->start;
@@ -546,7 +577,7 @@ static bool gni_fft_gpu_several(gn_context *g, const gni_fft *f, int64_t n, cons
     const uint32_t across = GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT;
     gni_fft_gpu_pass pass[3];
     gni_fft_gpu_end middle = gni_fft_gpu_between(f, n, fast, temporary,
-                                                 (uint64_t)(n * gni_extent_product(f->dim, f->rank)) * 8);
+                                                 gni_fft_gpu_bytes(g, n * gni_extent_product(f->dim, f->rank)));
     const int64_t step = middle.step;
     uint32_t flags[3] = {0};
     memset(pass, 0, sizeof pass);
@@ -608,7 +639,7 @@ static bool gni_fft_gpu_transform(gn_context *g, const gni_fft *f, int64_t n,
     memset(&temporary, 0, sizeof temporary);
     if (mode == GNI_GPU_ASYNC)
         return gni_fft_gpu_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
-    uint64_t bytes = (uint64_t)(n * gni_extent_product(f->dim, f->rank)) * 8;
+    uint64_t bytes = gni_fft_gpu_bytes(g, n * gni_extent_product(f->dim, f->rank));
     if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
         gni_fail_memory(g, "gn_fft: device memory", bytes);
         return false;
@@ -618,11 +649,27 @@ static bool gni_fft_gpu_transform(gn_context *g, const gni_fft *f, int64_t n,
     return ok;
 }
 
+// The chirp's conjugate, there and mirrored, transformed by the same kernels.
+static bool gni_fft_gpu_make_kernel_doubles(gn_context *g, const gni_fft_gpu_table *t) {
+    const uint64_t bytes = gni_fft_gpu_bytes(g, t->size);
+    gni_fft f;
+    gni_gpu_mem conjugate;
+    memset(&f, 0, sizeof f);
+    f.n = t->size;
+    if (!gni_gpu_alloc(g->gpu, bytes, &conjugate)) return false;
+    const gni_fft_gpu_end in = gni_fft_gpu_between(&f, t->size, -1, &conjugate, bytes);
+    const gni_fft_gpu_end out = gni_fft_gpu_between(&f, t->size, -1, &t->mem, bytes);
+    const bool ok = gni_fft_gpu_upload(g, t, &conjugate) &&
+                    gni_fft_gpu_transform(g, &f, t->size, &in, &out, 1.0 / (double)t->size, GNI_GPU_WAIT);
+    gni_gpu_free(g->gpu, &conjugate);
+    return ok;
+}
+
 // Bluestein: times the chirp, convolved with its conjugate, times the chirp.
 static bool gni_fft_gpu_chirped(gn_context *g, const gni_fft *f, gni_fft_gpu_end *in,
                                 gni_fft_gpu_end *out) {
     const int64_t n = f->n, m = gni_fft_gpu_convolution(n);
-    uint64_t bytes = (uint64_t)(m * gni_extent_product(f->dim, f->rank)) * 8;
+    uint64_t bytes = gni_fft_gpu_bytes(g, m * gni_extent_product(f->dim, f->rank));
     gni_gpu_mem temporary;
     if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
         gni_fail_memory(g, "gn_fft: device memory", bytes);
@@ -635,14 +682,14 @@ static bool gni_fft_gpu_chirped(gn_context *g, const gni_fft *f, gni_fft_gpu_end
     in->count = GNI_MIN(in->count, n);
     out->flags |= GNI_F_FFT_SWAP_OUT | GNI_F_FFT_FACTOR_OUT |
                   (f->inverse ? GNI_F_FFT_SWAP_OUT_2 : 0u);
-    gni_fft_gpu_wide_pipeline(g->gpu, GNI_GPU_ASYNC); // all compile at the same time
+    if (!g->fft_gpu->doubles) gni_fft_gpu_wide_pipeline(g->gpu, GNI_GPU_ASYNC); // all compile at the same time
     bool ok = gni_fft_gpu_transform(g, f, m, in, &first, 1.0, GNI_GPU_ASYNC) &&
               gni_fft_gpu_transform(g, f, m, &second, out, f->scale, GNI_GPU_ASYNC);
     if (ok) {
         in->factor = out->factor = gni_fft_gpu_table_get(g, GNI_FFT_GPU_CHIRP, n, 0);
         first.factor =
             in->factor != NULL ? gni_fft_gpu_table_get(g, GNI_FFT_GPU_KERNEL, n, m) : NULL;
-        if (first.factor == NULL) gni_fail_memory(g, "gn_fft: device memory", (uint64_t)m * 8);
+        if (first.factor == NULL) gni_fail_memory(g, "gn_fft: device memory", gni_fft_gpu_bytes(g, m));
     }
     ok = first.factor != NULL && gni_fft_gpu_transform(g, f, m, in, &first, 1.0, GNI_GPU_WAIT) &&
          gni_fft_gpu_transform(g, f, m, &second, out, f->scale, GNI_GPU_WAIT);
@@ -677,6 +724,11 @@ static int64_t gni_fft_gpu_extent(const gni_fft *f, bool output, int64_t *first)
     return (high - low + 1) * (int64_t)gn_dtype_size(o->dtype);
 }
 
+static void gni_fft_gpu_begin(gn_context *g, const gni_fft *f) {
+    g->fft_gpu->call++;
+    g->fft_gpu->doubles = f->in.dtype == GN_F64 || f->in.dtype == GN_C128;
+}
+
 static bool gni_fft_gpu_supports(gn_context *g, const gni_fft *f) {
     const gni_gpu *gpu = g->gpu;
     int64_t part[3], batch = gni_extent_product(f->dim, f->rank);
@@ -685,10 +737,11 @@ static bool gni_fft_gpu_supports(gn_context *g, const gni_fft *f) {
     if (g->fft_gpu == NULL || gpu->caps.shared_bytes < 16384 ||
         gpu->caps.max_invocations < GNI_FFT_GPU_THREADS || gpu->caps.max_buffers < 5)
         return false;
-    if (f->in.dtype != GN_F32 && f->in.dtype != GN_C64) return false;
+    gni_fft_gpu_begin(g, f);
+    if (g->fft_gpu->doubles && !(gpu->caps.float64 && gpu->caps.addresses && gpu->caps.shared_bytes >= 32768)) return false;
     int64_t n = gni_fft_gpu_worked(g, f);
     // A line has to be within a kernel's reach; more of them are done in parts.
-    if (n > GNI_GPU_REACH / 8 || batch > INT64_MAX / 16 / n ||
+    if (n > GNI_GPU_REACH / (int64_t)gni_fft_gpu_bytes(g, 1) || batch > INT64_MAX / 16 / n ||
         gni_fft_gpu_cut(g, n, false, part) == 0)
         return false;
     if (f->in.buf == NULL || f->out.buf == NULL) return false;
@@ -738,7 +791,7 @@ static bool gni_fft_gpu_halves(gn_context *g, const gni_fft *f, const gni_fft_gp
     // The fold wants pairs of lines in the last pass.
     const int64_t last = parts > 0 ? part[parts - 1] : 0;
     const bool fits = 2 * last <= gni_fft_gpu_points(g->gpu) ||
-                      (gni_fft_gpu_has_large(g->gpu) && (last & (last - 1)) == 0);
+                      (gni_fft_gpu_largest(g->gpu) >= last && (last & (last - 1)) == 0);
     if (parts == 0 || (forward && parts > 1 && (h.n / last % 2 != 0 || !fits))) return false;
     *ok = gni_fft_gpu_transform(g, &h, h.n, &a, &b, f->scale, GNI_GPU_WAIT);
     return true;
@@ -768,7 +821,7 @@ static bool gni_fft_gpu_run(gn_context *g, const gni_fft *f) {
     memcpy(in.stride, f->in.stride, sizeof in.stride);
     memcpy(out.stride, f->out.stride, sizeof out.stride);
     if (gni_fft_gpu_halves(g, f, &in, &out, &ok)) return ok;
-    if (f->in.dtype == GN_F32) in.flags |= GNI_F_FFT_REAL_IN;
+    if (!gni_is_complex(f->in.dtype)) in.flags |= GNI_F_FFT_REAL_IN;
     if (f->kind == GNI_FFT_C2R) in.flags |= GNI_F_FFT_HALF_IN, out.flags |= GNI_F_FFT_REAL_OUT;
     if (f->inverse) in.flags |= GNI_F_FFT_SWAP_IN;
     if (gni_fft_gpu_cut(g, f->n, in.step != 1 || out.step != 1, part) == 0)
@@ -780,7 +833,7 @@ static bool gni_fft_gpu_run(gn_context *g, const gni_fft *f) {
 // Whether the lines, or the numbers between two passes, are more than a kernel reaches, or counts.
 static bool gni_fft_gpu_too_far(gn_context *g, const gni_fft *f, int64_t batch) {
     int64_t first;
-    return batch > GNI_GPU_REACH / 8 / gni_fft_gpu_worked(g, f) ||
+    return batch > GNI_GPU_REACH / (int64_t)gni_fft_gpu_bytes(g, gni_fft_gpu_worked(g, f)) ||
            gni_fft_gpu_extent(f, false, &first) > GNI_GPU_REACH ||
            gni_fft_gpu_extent(f, true, &first) > GNI_GPU_REACH;
 }
@@ -804,7 +857,7 @@ static bool gni_fft_gpu_in_parts(gn_context *g, const gni_fft *f) {
 
 // Operands are on the GPU.
 static bool gni_fft_gpu(gn_context *g, const gni_fft *f) {
-    g->fft_gpu->call++; // made when support was asked for
+    gni_fft_gpu_begin(g, f); // the state was made when support was asked for
     return gni_extent_product(f->dim, f->rank) == 0 || gni_fft_gpu_in_parts(g, f);
 }
 
@@ -813,3 +866,5 @@ static bool gni_fft_gpu(gn_context *g, const gni_fft *f) {
 static void gni_fft_gpu_free(gn_context *g) { GNI_UNUSED(g); }
 
 #endif // GNI_GPU
+
+#endif

@@ -15,6 +15,7 @@ enum {
     GNI_FFT_GPU_SPECIAL_STAGES = 4, // of kernels for one length
     GNI_FFT_GPU_REGISTERS = 20,     // points that an invocation of theirs can hold
     GNI_FFT_GPU_LARGEST = 16384,    // points of a line of theirs
+    GNI_FFT_GPU_LARGEST_DOUBLES = 4096,
     GNI_FFT_GPU_MANY = 32, // lines from which those of GNI_FFT_GPU_LARGEST points are one pass
     GNI_FFT_GPU_FIXED = 1 << 27, // points apart up to which a kernel knows the step between them
     GNI_FFT_GPU_FOLDED = 65536,  // points up to which the turns of a fold are a table
@@ -37,6 +38,7 @@ typedef struct gni_fft_gpu_table {
     struct gni_fft_gpu_table *next;
     gni_fft_gpu_kind kind;
     int64_t n, size; // numbers that it has
+    bool doubles;    // these are of float64
     uint64_t used;
     gni_gpu_mem mem;
 } gni_fft_gpu_table;
@@ -45,6 +47,7 @@ typedef struct gni_fft_gpu_table {
 typedef struct gni_fft_gpu_parts {
     int64_t n, part[3];
     bool apart; // the points do not follow each other in memory
+    bool doubles;
     int count;  // 0: it is not
 } gni_fft_gpu_parts;
 
@@ -53,6 +56,7 @@ typedef struct gni_fft_gpu_parts {
 typedef struct gni_fft_gpu_state {
     gni_fft_gpu_table *tables;
     uint64_t bytes, call;
+    bool doubles; // the call's numbers are of float64
     gni_fft_gpu_parts cuts[GNI_FFT_GPU_CUTS];
 } gni_fft_gpu_state;
 
@@ -156,6 +160,11 @@ static int64_t gni_fft_gpu_table_size(gni_fft_gpu_kind kind, int64_t n, int64_t 
     return GNI_MAX(sum, 1);
 }
 
+// Bytes of the call's complex numbers.
+static uint64_t gni_fft_gpu_bytes(const gn_context *g, int64_t numbers) {
+    return (uint64_t)numbers * gni_ft_item(g->fft_gpu->doubles);
+}
+
 static uint32_t gni_fft_gpu_bits(double value) {
     float f = (float)value;
     uint32_t bits;
@@ -183,42 +192,42 @@ static void gni_fft_gpu_fill_circle(int64_t n, float *out) {
     }
 }
 
-// The numbers of a table are products of two in float64: an exact evaluation costs ten times as much.
-static bool gni_fft_gpu_fill_roots(gn_context *g, gni_fft_gpu_kind kind, int64_t n, float *out) {
-    int radix[64], count = gni_fft_gpu_radices_of(kind, n, radix);
-    gni_ft_circle c;
-    if (!gni_ft_circle_make(g, &c, n, false)) return false;
-    for (int64_t i = 0, step = 1; i + 1 < count; step *= radix[i++]) {
-        const int64_t m = n / step / radix[i];
+static void gni_fft_gpu_fill_roots(const gni_fft_gpu_table *t, const gni_ft_circle *c, void *out) {
+    int radix[64], count = gni_fft_gpu_radices_of(t->kind, t->n, radix);
+    for (int64_t i = 0, step = 1, at = 0; i + 1 < count; step *= radix[i++]) {
+        const int64_t m = t->n / step / radix[i];
         for (int q = 1; q < radix[i]; q++)
-            for (int64_t j = 0; j < m; j++, out += 2) {
+            for (int64_t j = 0; j < m; j++) {
                 double re, im;
-                gni_ft_circle_get(&c, j * q * step, &re, &im);
-                out[0] = (float)re;
-                out[1] = (float)im;
+                gni_ft_circle_get(c, j * q * step, &re, &im);
+                gni_ft_set(out, t->doubles, at++, re, im);
             }
     }
-    gni_ft_circle_free(g, &c);
-    return true;
 }
 
-static bool gni_fft_gpu_fill_fold(gn_context *g, int64_t n, float *out) {
-    gni_ft_circle c;
-    if (!gni_ft_circle_make(g, &c, 2 * n, false)) return false;
-    for (int64_t i = 0; i <= n; i++) {
-        double re, im;
-        gni_ft_circle_get(&c, i, &re, &im);
-        out[2 * i] = (float)re;
-        out[2 * i + 1] = (float)im;
+// Each number of a table of float64; and what is transformed to become the spectrum of the chirp's conjugate.
+static void gni_fft_gpu_fill_each(const gni_fft_gpu_table *t, const gni_ft_circle *c, void *out) {
+    for (int64_t i = 0; i < t->size; i++) {
+        const int64_t k = t->kind == GNI_FFT_GPU_KERNEL && i >= t->n ? t->size - i : i;
+        double re = 0.0, im = 0.0;
+        if (t->kind == GNI_FFT_GPU_FOLD) gni_ft_circle_get(c, k, &re, &im);
+        else if (k < t->n) gni_ft_circle_get(c, (int64_t)((uint64_t)k * (uint64_t)k % (uint64_t)(2 * t->n)), &re, &im);
+        gni_ft_set(out, t->doubles, i, re, t->kind == GNI_FFT_GPU_KERNEL ? -im : im);
     }
-    gni_ft_circle_free(g, &c);
-    return true;
 }
 
-static bool gni_fft_gpu_fill(gn_context *g, const gni_fft_gpu_table *t, float *out) {
-    if (t->kind == GNI_FFT_GPU_FOLD) return gni_fft_gpu_fill_fold(g, t->n, out);
-    if (t->kind != GNI_FFT_GPU_CIRCLE) return gni_fft_gpu_fill_roots(g, t->kind, t->n, out);
-    gni_fft_gpu_fill_circle(t->n, out);
+// The numbers of a table of floats are products of two in float64: an exact evaluation costs ten times as much.
+static bool gni_fft_gpu_fill(gn_context *g, const gni_fft_gpu_table *t, void *out) {
+    const bool roots = t->kind == GNI_FFT_GPU_ROOTS || t->kind == GNI_FFT_GPU_DEEP;
+    gni_ft_circle c;
+    if (t->kind == GNI_FFT_GPU_CIRCLE) {
+        gni_fft_gpu_fill_circle(t->n, (float *)out);
+        return true;
+    }
+    if (!gni_ft_circle_make(g, &c, roots ? t->n : 2 * t->n, t->doubles)) return false;
+    if (roots) gni_fft_gpu_fill_roots(t, &c, out);
+    else gni_fft_gpu_fill_each(t, &c, out);
+    gni_ft_circle_free(g, &c);
     return true;
 }
 
@@ -255,18 +264,26 @@ static void gni_fft_gpu_evict(gn_context *g, uint64_t room) {
     }
 }
 
-static bool gni_fft_gpu_make_chirp(gn_context *g, const gni_fft_gpu_table *t);
-static bool gni_fft_gpu_make_kernel(gn_context *g, const gni_fft_gpu_table *t);
-
 // In pieces that need no more staging memory than there is for little things.
-static bool gni_fft_gpu_upload(gn_context *g, const gni_fft_gpu_table *t) {
-    const uint64_t bytes = (uint64_t)t->size * 8, most = (uint64_t)256 << 10;
+static bool gni_fft_gpu_upload(gn_context *g, const gni_fft_gpu_table *t, const gni_gpu_mem *mem) {
+    const uint64_t bytes = gni_fft_gpu_bytes(g, t->size), most = (uint64_t)256 << 10;
     char *data = (char *)gni_alloc(g, (size_t)bytes);
-    bool ok = data != NULL && gni_fft_gpu_fill(g, t, (float *)(void *)data);
+    bool ok = data != NULL && gni_fft_gpu_fill(g, t, data);
     for (uint64_t at = 0; at < bytes && ok; at += most)
-        ok = gni_gpu_upload(g->gpu, &t->mem, at, data + at, GNI_MIN(bytes - at, most));
+        ok = gni_gpu_upload(g->gpu, mem, at, data + at, GNI_MIN(bytes - at, most));
     gni_free(g, data);
     return ok;
+}
+
+static bool gni_fft_gpu_make_chirp(gn_context *g, const gni_fft_gpu_table *t);
+static bool gni_fft_gpu_make_kernel(gn_context *g, const gni_fft_gpu_table *t);
+static bool gni_fft_gpu_make_kernel_doubles(gn_context *g, const gni_fft_gpu_table *t); // in room gpu_fft
+
+static bool gni_fft_gpu_table_make(gn_context *g, const gni_fft_gpu_table *t) {
+    if (t->kind == GNI_FFT_GPU_KERNEL)
+        return t->doubles ? gni_fft_gpu_make_kernel_doubles(g, t) : gni_fft_gpu_make_kernel(g, t);
+    if (t->kind == GNI_FFT_GPU_CHIRP && !t->doubles) return gni_fft_gpu_make_chirp(g, t);
+    return gni_fft_gpu_upload(g, t, &t->mem);
 }
 
 static const gni_fft_gpu_table *gni_fft_gpu_table_get(gn_context *g, gni_fft_gpu_kind kind,
@@ -274,7 +291,7 @@ static const gni_fft_gpu_table *gni_fft_gpu_table_get(gn_context *g, gni_fft_gpu
     gni_fft_gpu_state *s = g->fft_gpu;
     size = gni_fft_gpu_table_size(kind, n, size);
     for (gni_fft_gpu_table *t = s->tables; t != NULL; t = t->next)
-        if (t->kind == kind && t->n == n && t->size == size) {
+        if (t->kind == kind && t->n == n && t->size == size && t->doubles == s->doubles) {
             t->used = s->call;
             return t;
         }
@@ -283,15 +300,14 @@ static const gni_fft_gpu_table *gni_fft_gpu_table_get(gn_context *g, gni_fft_gpu
     t->kind = kind;
     t->n = n;
     t->size = size;
+    t->doubles = s->doubles;
     t->used = s->call;
-    gni_fft_gpu_evict(g, (uint64_t)size * 8);
-    if (!gni_gpu_alloc(g->gpu, GNI_MAX((uint64_t)size * 8, 16), &t->mem)) {
+    gni_fft_gpu_evict(g, gni_fft_gpu_bytes(g, size));
+    if (!gni_gpu_alloc(g->gpu, gni_fft_gpu_bytes(g, GNI_MAX(size, 2)), &t->mem)) {
         gni_free(g, t);
         return NULL;
     }
-    if (!(kind == GNI_FFT_GPU_CHIRP    ? gni_fft_gpu_make_chirp(g, t)
-          : kind == GNI_FFT_GPU_KERNEL ? gni_fft_gpu_make_kernel(g, t)
-                                       : gni_fft_gpu_upload(g, t))) {
+    if (!gni_fft_gpu_table_make(g, t)) {
         gni_fft_gpu_table_free(g, t);
         return NULL;
     }
