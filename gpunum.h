@@ -12207,7 +12207,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_FFT_OUT 4 // and the same for the result
 #define GNI_P_FFT_OUT_STEP 5
 #define GNI_P_FFT_OUT_COUNT 6
-#define GNI_P_FFT_SCALE 7
+#define GNI_P_FFT_IN_EACH 7  // step between elements of a sequence
 #define GNI_P_FFT_SPAN 8     // point j of a line is element j * span + unit of the operand,
 #define GNI_P_FFT_OUT_SPAN 9 // and of the result
 #define GNI_P_FFT_TWIST 10   // points of the transform that this pass is a part of
@@ -12217,11 +12217,11 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_FFT_TOGETHER 14 // lines in a workgroup
 #define GNI_P_FFT_POINTS 15
 #define GNI_P_FFT_RADIX 16         // 6, first applied first, 1 from the last one on
-#define GNI_P_FFT_TWIST_INVERSE 22 // 1 / twist in two parts
-#define GNI_P_FFT_FOLD_INVERSE 24  // 1 / (2 full) in two parts
-#define GNI_P_FFT_IN_EACH 26       // step between elements of a sequence
-#define GNI_P_FFT_OUT_EACH 27
-#define GNI_P_FFT_DIM 28 // size, 2^(31 + shift) / size, shift, step in the operand, in the result, unit, out unit
+#define GNI_P_FFT_TWIST_INVERSE 22 // 1 / twist, as two floats or one double
+#define GNI_P_FFT_FOLD_INVERSE 24  // 1 / (2 full) alike
+#define GNI_P_FFT_SCALE 26         // a float or a double
+#define GNI_P_FFT_OUT_EACH 28
+#define GNI_P_FFT_DIM 29 // size, 2^(31 + shift) / size, shift, step in the operand, in the result, unit, out unit
 #define GNI_P_FFT_DIM_WORDS 7
 
 // fft_wide.comp
@@ -33463,6 +33463,7 @@ enum {
     GNI_FFT_GPU_SPECIAL_STAGES = 4, // of kernels for one length
     GNI_FFT_GPU_REGISTERS = 20,     // points that an invocation of theirs can hold
     GNI_FFT_GPU_LARGEST = 16384,    // points of a line of theirs
+    GNI_FFT_GPU_LARGEST_DOUBLES = 4096,
     GNI_FFT_GPU_MANY = 32, // lines from which those of GNI_FFT_GPU_LARGEST points are one pass
     GNI_FFT_GPU_FIXED = 1 << 27, // points apart up to which a kernel knows the step between them
     GNI_FFT_GPU_FOLDED = 65536,  // points up to which the turns of a fold are a table
@@ -33485,6 +33486,7 @@ typedef struct gni_fft_gpu_table {
     struct gni_fft_gpu_table *next;
     gni_fft_gpu_kind kind;
     int64_t n, size; // numbers that it has
+    bool doubles;    // these are of float64
     uint64_t used;
     gni_gpu_mem mem;
 } gni_fft_gpu_table;
@@ -33493,6 +33495,7 @@ typedef struct gni_fft_gpu_table {
 typedef struct gni_fft_gpu_parts {
     int64_t n, part[3];
     bool apart; // the points do not follow each other in memory
+    bool doubles;
     int count;  // 0: it is not
 } gni_fft_gpu_parts;
 
@@ -33501,6 +33504,7 @@ typedef struct gni_fft_gpu_parts {
 typedef struct gni_fft_gpu_state {
     gni_fft_gpu_table *tables;
     uint64_t bytes, call;
+    bool doubles; // the call's numbers are of float64
     gni_fft_gpu_parts cuts[GNI_FFT_GPU_CUTS];
 } gni_fft_gpu_state;
 
@@ -33604,6 +33608,11 @@ static int64_t gni_fft_gpu_table_size(gni_fft_gpu_kind kind, int64_t n, int64_t 
     return GNI_MAX(sum, 1);
 }
 
+// Bytes of the call's complex numbers.
+static uint64_t gni_fft_gpu_bytes(const gn_context *g, int64_t numbers) {
+    return (uint64_t)numbers * gni_ft_item(g->fft_gpu->doubles);
+}
+
 static uint32_t gni_fft_gpu_bits(double value) {
     float f = (float)value;
     uint32_t bits;
@@ -33631,42 +33640,42 @@ static void gni_fft_gpu_fill_circle(int64_t n, float *out) {
     }
 }
 
-// The numbers of a table are products of two in float64: an exact evaluation costs ten times as much.
-static bool gni_fft_gpu_fill_roots(gn_context *g, gni_fft_gpu_kind kind, int64_t n, float *out) {
-    int radix[64], count = gni_fft_gpu_radices_of(kind, n, radix);
-    gni_ft_circle c;
-    if (!gni_ft_circle_make(g, &c, n, false)) return false;
-    for (int64_t i = 0, step = 1; i + 1 < count; step *= radix[i++]) {
-        const int64_t m = n / step / radix[i];
+static void gni_fft_gpu_fill_roots(const gni_fft_gpu_table *t, const gni_ft_circle *c, void *out) {
+    int radix[64], count = gni_fft_gpu_radices_of(t->kind, t->n, radix);
+    for (int64_t i = 0, step = 1, at = 0; i + 1 < count; step *= radix[i++]) {
+        const int64_t m = t->n / step / radix[i];
         for (int q = 1; q < radix[i]; q++)
-            for (int64_t j = 0; j < m; j++, out += 2) {
+            for (int64_t j = 0; j < m; j++) {
                 double re, im;
-                gni_ft_circle_get(&c, j * q * step, &re, &im);
-                out[0] = (float)re;
-                out[1] = (float)im;
+                gni_ft_circle_get(c, j * q * step, &re, &im);
+                gni_ft_set(out, t->doubles, at++, re, im);
             }
     }
-    gni_ft_circle_free(g, &c);
-    return true;
 }
 
-static bool gni_fft_gpu_fill_fold(gn_context *g, int64_t n, float *out) {
-    gni_ft_circle c;
-    if (!gni_ft_circle_make(g, &c, 2 * n, false)) return false;
-    for (int64_t i = 0; i <= n; i++) {
-        double re, im;
-        gni_ft_circle_get(&c, i, &re, &im);
-        out[2 * i] = (float)re;
-        out[2 * i + 1] = (float)im;
+// Each number of a table of float64; and what is transformed to become the spectrum of the chirp's conjugate.
+static void gni_fft_gpu_fill_each(const gni_fft_gpu_table *t, const gni_ft_circle *c, void *out) {
+    for (int64_t i = 0; i < t->size; i++) {
+        const int64_t k = t->kind == GNI_FFT_GPU_KERNEL && i >= t->n ? t->size - i : i;
+        double re = 0.0, im = 0.0;
+        if (t->kind == GNI_FFT_GPU_FOLD) gni_ft_circle_get(c, k, &re, &im);
+        else if (k < t->n) gni_ft_circle_get(c, (int64_t)((uint64_t)k * (uint64_t)k % (uint64_t)(2 * t->n)), &re, &im);
+        gni_ft_set(out, t->doubles, i, re, t->kind == GNI_FFT_GPU_KERNEL ? -im : im);
     }
-    gni_ft_circle_free(g, &c);
-    return true;
 }
 
-static bool gni_fft_gpu_fill(gn_context *g, const gni_fft_gpu_table *t, float *out) {
-    if (t->kind == GNI_FFT_GPU_FOLD) return gni_fft_gpu_fill_fold(g, t->n, out);
-    if (t->kind != GNI_FFT_GPU_CIRCLE) return gni_fft_gpu_fill_roots(g, t->kind, t->n, out);
-    gni_fft_gpu_fill_circle(t->n, out);
+// The numbers of a table of floats are products of two in float64: an exact evaluation costs ten times as much.
+static bool gni_fft_gpu_fill(gn_context *g, const gni_fft_gpu_table *t, void *out) {
+    const bool roots = t->kind == GNI_FFT_GPU_ROOTS || t->kind == GNI_FFT_GPU_DEEP;
+    gni_ft_circle c;
+    if (t->kind == GNI_FFT_GPU_CIRCLE) {
+        gni_fft_gpu_fill_circle(t->n, (float *)out);
+        return true;
+    }
+    if (!gni_ft_circle_make(g, &c, roots ? t->n : 2 * t->n, t->doubles)) return false;
+    if (roots) gni_fft_gpu_fill_roots(t, &c, out);
+    else gni_fft_gpu_fill_each(t, &c, out);
+    gni_ft_circle_free(g, &c);
     return true;
 }
 
@@ -33703,18 +33712,26 @@ static void gni_fft_gpu_evict(gn_context *g, uint64_t room) {
     }
 }
 
-static bool gni_fft_gpu_make_chirp(gn_context *g, const gni_fft_gpu_table *t);
-static bool gni_fft_gpu_make_kernel(gn_context *g, const gni_fft_gpu_table *t);
-
 // In pieces that need no more staging memory than there is for little things.
-static bool gni_fft_gpu_upload(gn_context *g, const gni_fft_gpu_table *t) {
-    const uint64_t bytes = (uint64_t)t->size * 8, most = (uint64_t)256 << 10;
+static bool gni_fft_gpu_upload(gn_context *g, const gni_fft_gpu_table *t, const gni_gpu_mem *mem) {
+    const uint64_t bytes = gni_fft_gpu_bytes(g, t->size), most = (uint64_t)256 << 10;
     char *data = (char *)gni_alloc(g, (size_t)bytes);
-    bool ok = data != NULL && gni_fft_gpu_fill(g, t, (float *)(void *)data);
+    bool ok = data != NULL && gni_fft_gpu_fill(g, t, data);
     for (uint64_t at = 0; at < bytes && ok; at += most)
-        ok = gni_gpu_upload(g->gpu, &t->mem, at, data + at, GNI_MIN(bytes - at, most));
+        ok = gni_gpu_upload(g->gpu, mem, at, data + at, GNI_MIN(bytes - at, most));
     gni_free(g, data);
     return ok;
+}
+
+static bool gni_fft_gpu_make_chirp(gn_context *g, const gni_fft_gpu_table *t);
+static bool gni_fft_gpu_make_kernel(gn_context *g, const gni_fft_gpu_table *t);
+static bool gni_fft_gpu_make_kernel_doubles(gn_context *g, const gni_fft_gpu_table *t); // in room gpu_fft
+
+static bool gni_fft_gpu_table_make(gn_context *g, const gni_fft_gpu_table *t) {
+    if (t->kind == GNI_FFT_GPU_KERNEL)
+        return t->doubles ? gni_fft_gpu_make_kernel_doubles(g, t) : gni_fft_gpu_make_kernel(g, t);
+    if (t->kind == GNI_FFT_GPU_CHIRP && !t->doubles) return gni_fft_gpu_make_chirp(g, t);
+    return gni_fft_gpu_upload(g, t, &t->mem);
 }
 
 static const gni_fft_gpu_table *gni_fft_gpu_table_get(gn_context *g, gni_fft_gpu_kind kind,
@@ -33722,7 +33739,7 @@ static const gni_fft_gpu_table *gni_fft_gpu_table_get(gn_context *g, gni_fft_gpu
     gni_fft_gpu_state *s = g->fft_gpu;
     size = gni_fft_gpu_table_size(kind, n, size);
     for (gni_fft_gpu_table *t = s->tables; t != NULL; t = t->next)
-        if (t->kind == kind && t->n == n && t->size == size) {
+        if (t->kind == kind && t->n == n && t->size == size && t->doubles == s->doubles) {
             t->used = s->call;
             return t;
         }
@@ -33731,15 +33748,14 @@ static const gni_fft_gpu_table *gni_fft_gpu_table_get(gn_context *g, gni_fft_gpu
     t->kind = kind;
     t->n = n;
     t->size = size;
+    t->doubles = s->doubles;
     t->used = s->call;
-    gni_fft_gpu_evict(g, (uint64_t)size * 8);
-    if (!gni_gpu_alloc(g->gpu, GNI_MAX((uint64_t)size * 8, 16), &t->mem)) {
+    gni_fft_gpu_evict(g, gni_fft_gpu_bytes(g, size));
+    if (!gni_gpu_alloc(g->gpu, gni_fft_gpu_bytes(g, GNI_MAX(size, 2)), &t->mem)) {
         gni_free(g, t);
         return NULL;
     }
-    if (!(kind == GNI_FFT_GPU_CHIRP    ? gni_fft_gpu_make_chirp(g, t)
-          : kind == GNI_FFT_GPU_KERNEL ? gni_fft_gpu_make_kernel(g, t)
-                                       : gni_fft_gpu_upload(g, t))) {
+    if (!gni_fft_gpu_table_make(g, t)) {
         gni_fft_gpu_table_free(g, t);
         return NULL;
     }
@@ -33861,7 +33877,7 @@ static bool gni_fft_gpu_make_kernel(gn_context *g, const gni_fft_gpu_table *t) {
 
 // Points that a workgroup of the kernel for all lengths holds.
 static int64_t gni_fft_gpu_points(const gni_gpu *gpu) {
-    return gpu->caps.alone ? 1024 : gpu->caps.shared_bytes >= 49152 ? 3072 : gpu->caps.shared_bytes >= 32768 ? 2048 : 1024;
+    return gpu->caps.alone || gpu->g->fft_gpu->doubles ? 1024 : gpu->caps.shared_bytes >= 49152 ? 3072 : gpu->caps.shared_bytes >= 32768 ? 2048 : 1024;
 }
 
 // Kernels for one length take a device made of CPU threads a second to compile.
@@ -33870,34 +33886,38 @@ static bool gni_fft_gpu_slow(const gni_gpu *gpu) {
            !(gpu->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
 }
 
-// Lines of GNI_FFT_GPU_LARGEST points in one workgroup.
-static bool gni_fft_gpu_has_large(const gni_gpu *gpu) {
-    return !gni_fft_gpu_slow(gpu) && gpu->caps.addresses && gpu->caps.shared_bytes >= 49152 &&
-           gpu->caps.max_invocations >= 512;
+// Points that kernels for one length, a power of two, do in one workgroup; 0 without these.
+static int64_t gni_fft_gpu_largest(const gni_gpu *gpu) {
+    if (gni_fft_gpu_slow(gpu) || !gpu->caps.addresses || gpu->caps.shared_bytes < 49152 || gpu->caps.max_invocations < 512)
+        return 0;
+    return gpu->g->fft_gpu->doubles ? GNI_FFT_GPU_LARGEST_DOUBLES : GNI_FFT_GPU_LARGEST;
 }
+
+static bool gni_fft_gpu_has_special(const gni_gpu *gpu, int64_t n, bool apart, bool pairs);
 
 // Parts of at most `points` each, as equal as can be, the largest first; where the kernels for one length do both
 // of two powers of two, the smaller one, because its pass across both ways is the dearer one. Returns how many.
 static int gni_fft_gpu_cut_now(const gni_gpu *gpu, int64_t n, bool apart, int64_t *part) {
-    const int64_t points = gni_fft_gpu_points(gpu), two = GNI_MIN(points, 2048);
+    const int64_t points = gni_fft_gpu_points(gpu), largest = gni_fft_gpu_largest(gpu);
+    const int64_t two = largest != 0 ? 2048 : GNI_MIN(points, 2048);
     int64_t divisor[512], best = INT64_MAX;
     int count = 0, parts = 0;
     if (!gni_fft_gpu_smooth(n)) return 0;
     part[0] = n;
     if (n <= points && (n <= two || !apart)) return 1;
-    if ((n & (n - 1)) == 0 && n <= GNI_FFT_GPU_LARGEST && !apart && gni_fft_gpu_has_large(gpu))
-        return 1;
-    for (int64_t d = 2; d <= points && count < GNI_COUNT(divisor); d++)
+    if ((n & (n - 1)) == 0 && n <= largest && !apart) return 1;
+    if (n <= (apart ? two : largest) && gni_fft_gpu_has_special(gpu, n, apart, false)) return 1;
+    for (int64_t d = 2; d <= GNI_MAX(points, two) && count < GNI_COUNT(divisor); d++)
         if (n % d == 0) divisor[count++] = d;
     for (int i = 0; i < count; i++) {
         int64_t rest = n / divisor[i], most = GNI_MAX(divisor[i], rest);
-        if (most > two || most >= best) continue;
+        if (most > two || most >= best || (most > points && !gni_fft_gpu_has_special(gpu, most, true, true))) continue;
         best = most;
         part[0] = GNI_MAX(divisor[i], rest);
         part[1] = GNI_MIN(divisor[i], rest);
         parts = 2;
     }
-    if (parts == 2 && (n & (n - 1)) == 0 && gni_fft_gpu_has_large(gpu)) {
+    if (parts == 2 && (n & (n - 1)) == 0 && largest != 0) {
         best = part[0];
         part[0] = part[1];
         part[1] = best;
@@ -33919,9 +33939,10 @@ static int gni_fft_gpu_cut_now(const gni_gpu *gpu, int64_t n, bool apart, int64_
 
 static int gni_fft_gpu_cut(gn_context *g, int64_t n, bool apart, int64_t *part) {
     gni_fft_gpu_parts *c = &g->fft_gpu->cuts[(uint64_t)(n * 2 + apart) % GNI_FFT_GPU_CUTS];
-    if (c->n != n || c->apart != apart) {
+    if (c->n != n || c->apart != apart || c->doubles != g->fft_gpu->doubles) {
         c->n = n;
         c->apart = apart;
+        c->doubles = g->fft_gpu->doubles;
         c->count = gni_fft_gpu_cut_now(g->gpu, n, apart, c->part);
     }
     memcpy(part, c->part, sizeof c->part);
@@ -33956,29 +33977,35 @@ static int64_t gni_fft_gpu_convolution(int64_t n) {
 typedef struct gni_fft_gpu_module {
     int module, prime;  // largest prime factor of its radices
     int threads, cells; // of a workgroup: invocations, and points that its memory has room for
-    bool split;         // a cell is a float
+    bool split;         // a cell is a real number
     int hold;           // points that an invocation can hold
     int halves;         // in which points are exchanged
     int powers;         // turns that its memory has room for
+    bool doubles;
 } gni_fft_gpu_module;
 
 static const gni_fft_gpu_module gni_fft_gpu_modules[] = {
-    {GNI_MODULE_fft_two_64, 2, 64, 1344, false, 20, 1, 64},
-    {GNI_MODULE_fft_two_128, 2, 128, 2688, false, 20, 1, 128},
-    {GNI_MODULE_fft_two_128s, 2, 128, 2688, true, 20, 1, 128},
-    {GNI_MODULE_fft_two_256, 2, 256, 5376, true, 20, 1, 256},
-    {GNI_MODULE_fft_two_256w, 2, 256, 4864, false, 20, 1, 256},
-    {GNI_MODULE_fft_two_512, 2, 512, 10752, true, 20, 1, 512},
-    {GNI_MODULE_fft_deep_128, 2, 128, 4480, true, 32, 1, 256},
-    {GNI_MODULE_fft_deep_256, 2, 256, 8960, true, 32, 1, 512},
-    {GNI_MODULE_fft_deep_512, 2, 512, 8960, true, 32, 2, 512},
-    {GNI_MODULE_fft_five_64, 5, 64, 1280, true, 20, 1, 64},
-    {GNI_MODULE_fft_five_96, 5, 96, 2112, true, 20, 1, 96},
-    {GNI_MODULE_fft_five_128, 5, 128, 2560, false, 20, 1, 128},
-    {GNI_MODULE_fft_five_160, 5, 160, 3424, true, 20, 1, 160},
-    {GNI_MODULE_fft_five_256, 5, 256, 5632, true, 20, 1, 256},
-    {GNI_MODULE_fft_five_512, 5, 512, 10752, true, 20, 1, 512},
-    {GNI_MODULE_fft_all_256, 13, 256, 5632, true, 20, 1, 256},
+    {GNI_MODULE_fft_two_64, 2, 64, 1344, false, 20, 1, 64, false},
+    {GNI_MODULE_fft_two_128, 2, 128, 2688, false, 20, 1, 128, false},
+    {GNI_MODULE_fft_two_128s, 2, 128, 2688, true, 20, 1, 128, false},
+    {GNI_MODULE_fft_two_256, 2, 256, 5376, true, 20, 1, 256, false},
+    {GNI_MODULE_fft_two_256w, 2, 256, 4864, false, 20, 1, 256, false},
+    {GNI_MODULE_fft_two_512, 2, 512, 10752, true, 20, 1, 512, false},
+    {GNI_MODULE_fft_deep_128, 2, 128, 4480, true, 32, 1, 256, false},
+    {GNI_MODULE_fft_deep_256, 2, 256, 8960, true, 32, 1, 512, false},
+    {GNI_MODULE_fft_deep_512, 2, 512, 8960, true, 32, 2, 512, false},
+    {GNI_MODULE_fft_five_64, 5, 64, 1280, true, 20, 1, 64, false},
+    {GNI_MODULE_fft_five_96, 5, 96, 2112, true, 20, 1, 96, false},
+    {GNI_MODULE_fft_five_128, 5, 128, 2560, false, 20, 1, 128, false},
+    {GNI_MODULE_fft_five_160, 5, 160, 3424, true, 20, 1, 160, false},
+    {GNI_MODULE_fft_five_256, 5, 256, 5632, true, 20, 1, 256, false},
+    {GNI_MODULE_fft_five_512, 5, 512, 10752, true, 20, 1, 512, false},
+    {GNI_MODULE_fft_all_256, 13, 256, 5632, true, 20, 1, 256, false},
+    {GNI_MODULE_fft_two_128d, 2, 128, 2688, true, 20, 1, 128, true},
+    {GNI_MODULE_fft_two_256d, 2, 256, 5376, true, 20, 1, 256, true},
+    {GNI_MODULE_fft_five_128d, 5, 128, 2560, true, 20, 1, 128, true},
+    {GNI_MODULE_fft_five_256d, 5, 256, 5632, true, 20, 1, 256, true},
+    {GNI_MODULE_fft_all_256d, 13, 256, 5632, true, 20, 1, 256, true},
 };
 
 // Which of them does a pass best, measured on an H200; the first row that fits counts, and where its module does
@@ -34086,20 +34113,25 @@ static int64_t gni_fft_gpu_cells(const int *radix, int stages, int64_t lines, in
     return lines * (team < banks ? round + team : most | 1);
 }
 
+// Bytes of a module's cells.
+static int64_t gni_fft_gpu_cell(const gni_fft_gpu_module *m) {
+    return (int64_t)gni_ft_item(m->doubles) / (m->split ? 2 : 1);
+}
+
 // Lines that a workgroup of a module does.
 static int64_t gni_fft_gpu_lines(const gni_fft_gpu_module *m, const int *radix, int stages,
                                  int64_t team, uint32_t flags) {
     int64_t lines = m->threads / team;
-    while (lines > 0 && gni_fft_gpu_cells(radix, stages, lines, team, flags, m->split ? 32 : 16,
-                                          m->halves) > m->cells)
+    const int64_t banks = 128 / gni_fft_gpu_cell(m);
+    while (lines > 0 && gni_fft_gpu_cells(radix, stages, lines, team, flags, banks, m->halves) > m->cells)
         lines--;
     return flags & GNI_F_FFT_FOLD_OUT && lines > 1 ? lines & ~(int64_t)1 : lines;
 }
 
 static bool gni_fft_gpu_has_module(const gni_gpu *gpu, const gni_fft_gpu_module *m) {
-    const int64_t bytes = (int64_t)m->cells * (m->split ? 4 : 8) + m->powers * 8;
-    return bytes <= (int64_t)gpu->caps.shared_bytes &&
-           m->threads <= (int64_t)gpu->caps.max_invocations;
+    const int64_t bytes = m->cells * gni_fft_gpu_cell(m) + m->powers * (int64_t)gni_ft_item(m->doubles);
+    return bytes <= (int64_t)gpu->caps.shared_bytes && m->threads <= (int64_t)gpu->caps.max_invocations &&
+           m->doubles == gpu->g->fft_gpu->doubles;
 }
 
 // Lines of a workgroup if this module does the pass, 0 if it cannot.
@@ -34131,7 +34163,7 @@ static bool gni_fft_gpu_specialise(const gni_gpu *gpu, int64_t n, int64_t lines,
         prime = GNI_MAX(prime, radix[i] == 7 || radix[i] == 11 || radix[i] == 13 ? 13
                                : (radix[i] & (radix[i] - 1)) != 0                ? 5
                                                                                  : 2);
-    for (int i = 0; i < GNI_COUNT(gni_fft_gpu_choices); i++) {
+    for (int i = 0; i < GNI_COUNT(gni_fft_gpu_choices) && !gpu->g->fft_gpu->doubles; i++) {
         const gni_fft_gpu_choice *c = &gni_fft_gpu_choices[i];
         const bool fits = c->kind == GNI_FFT_GPU_ALONE   ? !across && few
                           : c->kind == GNI_FFT_GPU_FULL  ? !across && !few
@@ -34162,6 +34194,16 @@ static bool gni_fft_gpu_specialise(const gni_gpu *gpu, int64_t n, int64_t lines,
     return best.lines >= least;
 }
 
+// Whether a kernel of one length does lines of so many float64 points, which may be more than the kernel for all lengths.
+static bool gni_fft_gpu_has_special(const gni_gpu *gpu, int64_t n, bool apart, bool pairs) {
+    int radix[64];
+    gni_fft_gpu_special k;
+    const int stages = gni_fft_gpu_factor(n, radix);
+    const uint32_t flags = GNI_F_FFT_FOLD_OUT | (apart ? (uint32_t)GNI_F_FFT_ACROSS_OUT : 0u);
+    return gpu->g->fft_gpu->doubles && stages > 0 &&
+           gni_fft_gpu_specialise(gpu, n, 1, flags, pairs, radix, stages, &k);
+}
+
 enum { GNI_FFT_GPU_TWOS = 1 << 2 | 1 << 4 | 1 << 8 | 1 << 16 }; // one kernel for powers of two, one for the rest
 
 static uint32_t gni_fft_gpu_radices(const uint32_t *param) {
@@ -34176,8 +34218,8 @@ static gni_gpu_pipeline *gni_fft_gpu_pipeline(gni_gpu *gpu, const gni_fft_gpu_pa
                                               int64_t *each, bool *deep) {
     const int64_t points = gni_fft_gpu_points(gpu), n = param[GNI_P_FFT_POINTS];
     const bool pairs = (param[GNI_P_FFT_FLAGS] & GNI_F_FFT_FOLD_OUT) && param[GNI_P_FFT_OUT_SPAN] > 1;
-    const bool slow = gni_fft_gpu_slow(gpu);
-    int radix[64], stages = gni_fft_gpu_deep(n, param[GNI_P_FFT_FLAGS], radix);
+    const bool slow = gni_fft_gpu_slow(gpu), doubles = gpu->g->fft_gpu->doubles;
+    int radix[64], stages = doubles ? 0 : gni_fft_gpu_deep(n, param[GNI_P_FFT_FLAGS], radix);
     gni_gpu_kernel kernel;
     gni_fft_gpu_special special;
     memset(&kernel, 0, sizeof kernel);
@@ -34198,9 +34240,9 @@ static gni_gpu_pipeline *gni_fft_gpu_pipeline(gni_gpu *gpu, const gni_fft_gpu_pa
         kernel.spec[GNI_S_FFT_TEAM] = (uint32_t)special.team;
         kernel.spec[GNI_S_FFT_FLAGS] = param[GNI_P_FFT_FLAGS];
         // Distances of constants stay far below 32 bits of bytes.
-        if ((p->in_fixed || p->in_step == 1) && n * p->in_step <= GNI_FFT_GPU_FIXED)
+        if ((p->in_fixed || p->in_step == 1) && n * p->in_step <= GNI_FFT_GPU_FIXED >> doubles)
             kernel.spec[GNI_S_FFT_STEP_IN] = param[GNI_P_FFT_IN_STEP];
-        if ((p->out_fixed || p->out_step == 1) && n * p->out_step <= GNI_FFT_GPU_FIXED)
+        if ((p->out_fixed || p->out_step == 1) && n * p->out_step <= GNI_FFT_GPU_FIXED >> doubles)
             kernel.spec[GNI_S_FFT_STEP_OUT] = param[GNI_P_FFT_OUT_STEP];
         *each = special.lines;
         return gni_gpu_pipeline_get(gpu, &kernel, mode);
@@ -34210,7 +34252,8 @@ static gni_gpu_pipeline *gni_fft_gpu_pipeline(gni_gpu *gpu, const gni_fft_gpu_pa
     if (*each < 1) return NULL;
     while ((*each & (*each - 1)) != 0) *each &= *each - 1; // the power of two below
     param[GNI_P_FFT_TOGETHER] = (uint32_t)*each;
-    kernel.module = points == 3072 || alone ? GNI_MODULE_fft_any_3k
+    kernel.module = doubles                  ? GNI_MODULE_fft_any_1kd
+                    : points == 3072 || alone ? GNI_MODULE_fft_any_3k
                     : points == 2048 ? GNI_MODULE_fft_any_2k
                                      : GNI_MODULE_fft_any_1k;
     kernel.n_spec = GNI_S_FFT_ANY_SPECS;
@@ -34221,11 +34264,14 @@ static gni_gpu_pipeline *gni_fft_gpu_pipeline(gni_gpu *gpu, const gni_fft_gpu_pa
     return gni_gpu_pipeline_get(gpu, &kernel, mode);
 }
 
-static void gni_fft_gpu_inverse(uint32_t *word, int64_t n) {
-    gni_fft_gpu_two_floats(word, 1.0 / (double)GNI_MAX(n, 1));
+// 1 / n as a double or as two floats.
+static void gni_fft_gpu_inverse(uint32_t *word, int64_t n, bool doubles) {
+    const double inverse = 1.0 / (double)GNI_MAX(n, 1);
+    if (doubles) memcpy(word, &inverse, 8);
+    else gni_fft_gpu_two_floats(word, inverse);
 }
 
-static void gni_fft_gpu_params(const gni_fft_gpu_pass *p, const gni_fft_gpu_end *in,
+static void gni_fft_gpu_params(const gni_fft_gpu_pass *p, bool doubles, const gni_fft_gpu_end *in,
                                const gni_fft_gpu_end *out, uint32_t flags, double scale,
                                uint32_t *param) {
     for (int i = 0; i < p->rank; i++) {
@@ -34243,7 +34289,8 @@ static void gni_fft_gpu_params(const gni_fft_gpu_pass *p, const gni_fft_gpu_end 
     param[GNI_P_FFT_OUT] = (uint32_t)out->offset;
     param[GNI_P_FFT_OUT_STEP] = (uint32_t)p->out_step;
     param[GNI_P_FFT_OUT_COUNT] = (uint32_t)GNI_MIN(out->count, UINT32_MAX);
-    param[GNI_P_FFT_SCALE] = gni_fft_gpu_bits(scale);
+    if (doubles) memcpy(&param[GNI_P_FFT_SCALE], &scale, 8);
+    else param[GNI_P_FFT_SCALE] = gni_fft_gpu_bits(scale);
     param[GNI_P_FFT_SPAN] = (uint32_t)p->span;
     param[GNI_P_FFT_OUT_SPAN] = (uint32_t)p->out_span;
     param[GNI_P_FFT_TWIST] = (uint32_t)p->twist;
@@ -34251,8 +34298,8 @@ static void gni_fft_gpu_params(const gni_fft_gpu_pass *p, const gni_fft_gpu_end 
     param[GNI_P_FFT_RANK] = (uint32_t)p->rank;
     param[GNI_P_FFT_FLAGS] = flags;
     param[GNI_P_FFT_POINTS] = (uint32_t)p->n;
-    gni_fft_gpu_inverse(&param[GNI_P_FFT_TWIST_INVERSE], p->twist);
-    gni_fft_gpu_inverse(&param[GNI_P_FFT_FOLD_INVERSE], 2 * p->full);
+    gni_fft_gpu_inverse(&param[GNI_P_FFT_TWIST_INVERSE], p->twist, doubles);
+    gni_fft_gpu_inverse(&param[GNI_P_FFT_FOLD_INVERSE], 2 * p->full, doubles);
     param[GNI_P_FFT_IN_EACH] = (uint32_t)in->each;
     param[GNI_P_FFT_OUT_EACH] = (uint32_t)out->each;
 }
@@ -34269,7 +34316,7 @@ static bool gni_fft_gpu_dispatch(gn_context *g, const gni_fft_gpu_pass *p,
     memset(use, 0, sizeof use);
     memset(param, 0, sizeof param);
     for (int i = 0; i < p->rank; i++) lines *= p->dim[i][0];
-    gni_fft_gpu_params(p, in, out, flags, scale, param);
+    gni_fft_gpu_params(p, g->fft_gpu->doubles, in, out, flags, scale, param);
     param[GNI_P_FFT_LINES] = (uint32_t)lines;
     const gni_fft_gpu_table *fold = NULL;
     if ((flags & (GNI_F_FFT_FOLD_IN | GNI_F_FFT_FOLD_OUT)) && p->full <= GNI_FFT_GPU_FOLDED) {
@@ -34286,7 +34333,7 @@ static bool gni_fft_gpu_dispatch(gn_context *g, const gni_fft_gpu_pass *p,
         const gni_fft_gpu_table *t = i == 3 ? in->factor : i == 4 ? out->factor : NULL;
         if (i > 2 && fold != NULL) t = fold;
         use[i].mem = t != NULL ? &t->mem : &roots->mem;
-        use[i].bytes = (uint64_t)(t != NULL ? t->size : roots->size) * 8;
+        use[i].bytes = gni_fft_gpu_bytes(g, t != NULL ? t->size : roots->size);
     }
     use[0].mem = in->mem;
     use[0].offset = in->start;
@@ -34393,7 +34440,7 @@ static bool gni_fft_gpu_several(gn_context *g, const gni_fft *f, int64_t n, cons
     const uint32_t across = GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT;
     gni_fft_gpu_pass pass[3];
     gni_fft_gpu_end middle = gni_fft_gpu_between(f, n, fast, temporary,
-                                                 (uint64_t)(n * gni_extent_product(f->dim, f->rank)) * 8);
+                                                 gni_fft_gpu_bytes(g, n * gni_extent_product(f->dim, f->rank)));
     const int64_t step = middle.step;
     uint32_t flags[3] = {0};
     memset(pass, 0, sizeof pass);
@@ -34455,7 +34502,7 @@ static bool gni_fft_gpu_transform(gn_context *g, const gni_fft *f, int64_t n,
     memset(&temporary, 0, sizeof temporary);
     if (mode == GNI_GPU_ASYNC)
         return gni_fft_gpu_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
-    uint64_t bytes = (uint64_t)(n * gni_extent_product(f->dim, f->rank)) * 8;
+    uint64_t bytes = gni_fft_gpu_bytes(g, n * gni_extent_product(f->dim, f->rank));
     if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
         gni_fail_memory(g, "gn_fft: device memory", bytes);
         return false;
@@ -34465,11 +34512,27 @@ static bool gni_fft_gpu_transform(gn_context *g, const gni_fft *f, int64_t n,
     return ok;
 }
 
+// The chirp's conjugate, there and mirrored, transformed by the same kernels.
+static bool gni_fft_gpu_make_kernel_doubles(gn_context *g, const gni_fft_gpu_table *t) {
+    const uint64_t bytes = gni_fft_gpu_bytes(g, t->size);
+    gni_fft f;
+    gni_gpu_mem conjugate;
+    memset(&f, 0, sizeof f);
+    f.n = t->size;
+    if (!gni_gpu_alloc(g->gpu, bytes, &conjugate)) return false;
+    const gni_fft_gpu_end in = gni_fft_gpu_between(&f, t->size, -1, &conjugate, bytes);
+    const gni_fft_gpu_end out = gni_fft_gpu_between(&f, t->size, -1, &t->mem, bytes);
+    const bool ok = gni_fft_gpu_upload(g, t, &conjugate) &&
+                    gni_fft_gpu_transform(g, &f, t->size, &in, &out, 1.0 / (double)t->size, GNI_GPU_WAIT);
+    gni_gpu_free(g->gpu, &conjugate);
+    return ok;
+}
+
 // Bluestein: times the chirp, convolved with its conjugate, times the chirp.
 static bool gni_fft_gpu_chirped(gn_context *g, const gni_fft *f, gni_fft_gpu_end *in,
                                 gni_fft_gpu_end *out) {
     const int64_t n = f->n, m = gni_fft_gpu_convolution(n);
-    uint64_t bytes = (uint64_t)(m * gni_extent_product(f->dim, f->rank)) * 8;
+    uint64_t bytes = gni_fft_gpu_bytes(g, m * gni_extent_product(f->dim, f->rank));
     gni_gpu_mem temporary;
     if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
         gni_fail_memory(g, "gn_fft: device memory", bytes);
@@ -34482,14 +34545,14 @@ static bool gni_fft_gpu_chirped(gn_context *g, const gni_fft *f, gni_fft_gpu_end
     in->count = GNI_MIN(in->count, n);
     out->flags |= GNI_F_FFT_SWAP_OUT | GNI_F_FFT_FACTOR_OUT |
                   (f->inverse ? GNI_F_FFT_SWAP_OUT_2 : 0u);
-    gni_fft_gpu_wide_pipeline(g->gpu, GNI_GPU_ASYNC); // all compile at the same time
+    if (!g->fft_gpu->doubles) gni_fft_gpu_wide_pipeline(g->gpu, GNI_GPU_ASYNC); // all compile at the same time
     bool ok = gni_fft_gpu_transform(g, f, m, in, &first, 1.0, GNI_GPU_ASYNC) &&
               gni_fft_gpu_transform(g, f, m, &second, out, f->scale, GNI_GPU_ASYNC);
     if (ok) {
         in->factor = out->factor = gni_fft_gpu_table_get(g, GNI_FFT_GPU_CHIRP, n, 0);
         first.factor =
             in->factor != NULL ? gni_fft_gpu_table_get(g, GNI_FFT_GPU_KERNEL, n, m) : NULL;
-        if (first.factor == NULL) gni_fail_memory(g, "gn_fft: device memory", (uint64_t)m * 8);
+        if (first.factor == NULL) gni_fail_memory(g, "gn_fft: device memory", gni_fft_gpu_bytes(g, m));
     }
     ok = first.factor != NULL && gni_fft_gpu_transform(g, f, m, in, &first, 1.0, GNI_GPU_WAIT) &&
          gni_fft_gpu_transform(g, f, m, &second, out, f->scale, GNI_GPU_WAIT);
@@ -34524,6 +34587,11 @@ static int64_t gni_fft_gpu_extent(const gni_fft *f, bool output, int64_t *first)
     return (high - low + 1) * (int64_t)gn_dtype_size(o->dtype);
 }
 
+static void gni_fft_gpu_begin(gn_context *g, const gni_fft *f) {
+    g->fft_gpu->call++;
+    g->fft_gpu->doubles = f->in.dtype == GN_F64 || f->in.dtype == GN_C128;
+}
+
 static bool gni_fft_gpu_supports(gn_context *g, const gni_fft *f) {
     const gni_gpu *gpu = g->gpu;
     int64_t part[3], batch = gni_extent_product(f->dim, f->rank);
@@ -34532,10 +34600,11 @@ static bool gni_fft_gpu_supports(gn_context *g, const gni_fft *f) {
     if (g->fft_gpu == NULL || gpu->caps.shared_bytes < 16384 ||
         gpu->caps.max_invocations < GNI_FFT_GPU_THREADS || gpu->caps.max_buffers < 5)
         return false;
-    if (f->in.dtype != GN_F32 && f->in.dtype != GN_C64) return false;
+    gni_fft_gpu_begin(g, f);
+    if (g->fft_gpu->doubles && !(gpu->caps.float64 && gpu->caps.addresses && gpu->caps.shared_bytes >= 32768)) return false;
     int64_t n = gni_fft_gpu_worked(g, f);
     // A line has to be within a kernel's reach; more of them are done in parts.
-    if (n > GNI_GPU_REACH / 8 || batch > INT64_MAX / 16 / n ||
+    if (n > GNI_GPU_REACH / (int64_t)gni_fft_gpu_bytes(g, 1) || batch > INT64_MAX / 16 / n ||
         gni_fft_gpu_cut(g, n, false, part) == 0)
         return false;
     if (f->in.buf == NULL || f->out.buf == NULL) return false;
@@ -34585,7 +34654,7 @@ static bool gni_fft_gpu_halves(gn_context *g, const gni_fft *f, const gni_fft_gp
     // The fold wants pairs of lines in the last pass.
     const int64_t last = parts > 0 ? part[parts - 1] : 0;
     const bool fits = 2 * last <= gni_fft_gpu_points(g->gpu) ||
-                      (gni_fft_gpu_has_large(g->gpu) && (last & (last - 1)) == 0);
+                      (gni_fft_gpu_largest(g->gpu) >= last && (last & (last - 1)) == 0);
     if (parts == 0 || (forward && parts > 1 && (h.n / last % 2 != 0 || !fits))) return false;
     *ok = gni_fft_gpu_transform(g, &h, h.n, &a, &b, f->scale, GNI_GPU_WAIT);
     return true;
@@ -34615,7 +34684,7 @@ static bool gni_fft_gpu_run(gn_context *g, const gni_fft *f) {
     memcpy(in.stride, f->in.stride, sizeof in.stride);
     memcpy(out.stride, f->out.stride, sizeof out.stride);
     if (gni_fft_gpu_halves(g, f, &in, &out, &ok)) return ok;
-    if (f->in.dtype == GN_F32) in.flags |= GNI_F_FFT_REAL_IN;
+    if (!gni_is_complex(f->in.dtype)) in.flags |= GNI_F_FFT_REAL_IN;
     if (f->kind == GNI_FFT_C2R) in.flags |= GNI_F_FFT_HALF_IN, out.flags |= GNI_F_FFT_REAL_OUT;
     if (f->inverse) in.flags |= GNI_F_FFT_SWAP_IN;
     if (gni_fft_gpu_cut(g, f->n, in.step != 1 || out.step != 1, part) == 0)
@@ -34627,7 +34696,7 @@ static bool gni_fft_gpu_run(gn_context *g, const gni_fft *f) {
 // Whether the lines, or the numbers between two passes, are more than a kernel reaches, or counts.
 static bool gni_fft_gpu_too_far(gn_context *g, const gni_fft *f, int64_t batch) {
     int64_t first;
-    return batch > GNI_GPU_REACH / 8 / gni_fft_gpu_worked(g, f) ||
+    return batch > GNI_GPU_REACH / (int64_t)gni_fft_gpu_bytes(g, gni_fft_gpu_worked(g, f)) ||
            gni_fft_gpu_extent(f, false, &first) > GNI_GPU_REACH ||
            gni_fft_gpu_extent(f, true, &first) > GNI_GPU_REACH;
 }
@@ -34651,7 +34720,7 @@ static bool gni_fft_gpu_in_parts(gn_context *g, const gni_fft *f) {
 
 // Operands are on the GPU.
 static bool gni_fft_gpu(gn_context *g, const gni_fft *f) {
-    g->fft_gpu->call++; // made when support was asked for
+    gni_fft_gpu_begin(g, f); // the state was made when support was asked for
     return gni_extent_product(f->dim, f->rank) == 0 || gni_fft_gpu_in_parts(g, f);
 }
 
@@ -34660,6 +34729,8 @@ static bool gni_fft_gpu(gn_context *g, const gni_fft *f) {
 static void gni_fft_gpu_free(gn_context *g) { GNI_UNUSED(g); }
 
 #endif // GNI_GPU
+
+#endif
 
 #endif
 // >>gpu_jobs

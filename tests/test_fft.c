@@ -454,7 +454,7 @@ static void test_kernels_of_lengths(void **state) {
     }
     assert_int_equal(gn_status_get(g), GN_OK);
     assert_int_equal(gn_status_get(cpu), GN_OK);
-    test_close(cpu);
+    gn_close(cpu);
     test_close(g);
 }
 
