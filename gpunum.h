@@ -33877,7 +33877,8 @@ static bool gni_fft_gpu_make_kernel(gn_context *g, const gni_fft_gpu_table *t) {
 
 // Points that a workgroup of the kernel for all lengths holds.
 static int64_t gni_fft_gpu_points(const gni_gpu *gpu) {
-    return gpu->caps.alone || gpu->g->fft_gpu->doubles ? 1024 : gpu->caps.shared_bytes >= 49152 ? 3072 : gpu->caps.shared_bytes >= 32768 ? 2048 : 1024;
+    if (gpu->caps.alone || gpu->g->fft_gpu->doubles) return 1024;
+    return gpu->caps.shared_bytes >= 49152 ? 3072 : gpu->caps.shared_bytes >= 32768 ? 2048 : 1024;
 }
 
 // Kernels for one length take a device made of CPU threads a second to compile.
@@ -34729,8 +34730,6 @@ static bool gni_fft_gpu(gn_context *g, const gni_fft *f) {
 static void gni_fft_gpu_free(gn_context *g) { GNI_UNUSED(g); }
 
 #endif // GNI_GPU
-
-#endif
 
 #endif
 // >>gpu_jobs

@@ -1042,8 +1042,8 @@ static void report_fft(const bench_case *c, double seconds, double first, double
     report->rows++;
 }
 
-// `n` points `batch` times; of rank 2 and 3 a square and a cube of n points a side.
-static void bench_fft(gn_context *g, const char *kind, int64_t n, int64_t batch, int rank, const bench_options *o,
+// `n` points of float32 or float64 `batch` times; of rank 2 and 3 a square and a cube of n points a side.
+static void bench_fft(gn_context *g, gn_dtype t, const char *kind, int64_t n, int64_t batch, int rank, const bench_options *o,
                       bench_report *report) {
     GN_SCOPE(g) {
         bench_case c;
@@ -1051,8 +1051,9 @@ static void bench_fft(gn_context *g, const char *kind, int64_t n, int64_t batch,
         memset(&c, 0, sizeof c);
         const bool r2c = strcmp(kind, "r2c") == 0, c2r = strcmp(kind, "c2r") == 0;
         const double points = (rank == 3 ? (double)n * (double)n : rank == 2 ? (double)n : 1.0) * (double)(n * batch);
-        if (rank > 1) snprintf(name, sizeof name, "%s %lld^%d", kind, (long long)n, rank);
-        else snprintf(name, sizeof name, "%s %lld x %lld", kind, (long long)n, (long long)batch);
+        const char *of = t == GN_F64 ? "float64 " : "";
+        if (rank > 1) snprintf(name, sizeof name, "%s %s%lld^%d", kind, of, (long long)n, rank);
+        else snprintf(name, sizeof name, "%s %s%lld x %lld", kind, of, (long long)n, (long long)batch);
         c.family = "fft";
         c.name = name;
         c.m = n;
@@ -1060,13 +1061,14 @@ static void bench_fft(gn_context *g, const char *kind, int64_t n, int64_t batch,
         c.k = rank;
         c.run = r2c ? run_rfft : c2r ? run_irfft : rank > 1 ? run_fft : run_fft_one;
         c.bytes = r2c || c2r ? (4.0 * (double)n + 8.0 * (double)(n / 2 + 1)) * (double)batch : 16.0 * points;
+        if (t == GN_F64) c.bytes *= 2.0;
         c.flops = (r2c || c2r ? 2.5 : 5.0) * points * log2((double)n) * rank;
         if (o->only == NULL || strstr(c.family, o->only) != NULL || strstr(name, o->only) != NULL) {
             gn_shape s = rank == 3   ? GN_SHAPE(n, n, n)
                          : rank == 2 ? GN_SHAPE(n, n)
                                      : GN_SHAPE(batch, c2r ? n / 2 + 1 : n);
-            gn_array *re = gn_eval(gn_randn(g, GN_F32, s));
-            c.in[0] = r2c ? re : gn_eval(gn_complex(re, gn_randn(g, GN_F32, s)));
+            gn_array *re = gn_eval(gn_randn(g, t, s));
+            c.in[0] = r2c ? re : gn_eval(gn_complex(re, gn_randn(g, t, s)));
             gn_sync(g);
             double first = now(), fftw = 0.0, plan = 0.0;
             GN_SCOPE(g) { gn_eval(c.run(&c, c.in)); }
@@ -1077,7 +1079,7 @@ static void bench_fft(gn_context *g, const char *kind, int64_t n, int64_t batch,
                 printf("%-12s %-22s failed: %s\n", c.family, name, gn_error(g));
                 gn_error_clear(g);
             } else {
-                if (report->on_cpu && report->fftw.c2c != NULL) fftw = time_fftw(&report->fftw, &c, o, &plan);
+                if (report->on_cpu && report->fftw.c2c != NULL && t == GN_F32) fftw = time_fftw(&report->fftw, &c, o, &plan);
                 report_fft(&c, seconds, first, fftw, plan, report);
             }
         }
@@ -1088,20 +1090,27 @@ static void bench_transforms(gn_context *g, const bench_options *o, bench_report
     static const int64_t odd[][2] = {{1000, 65536}, {7919, 4096}, {59049, 1024}, {100003, 64}};
     const int most = o->quick ? 12 : 24;
     const int64_t points = (int64_t)1 << (o->quick ? 14 : report->on_cpu ? 20 : 26);
-    for (int i = 8; i <= most; i++) bench_fft(g, "c2c", (int64_t)1 << i, 1, 1, o, report);
+    for (int i = 8; i <= most; i++) bench_fft(g, GN_F32, "c2c", (int64_t)1 << i, 1, 1, o, report);
     for (int i = 8; i <= most && (int64_t)2 << i <= points; i++)
-        bench_fft(g, "c2c", (int64_t)1 << i, points >> i, 1, o, report);
+        bench_fft(g, GN_F32, "c2c", (int64_t)1 << i, points >> i, 1, o, report);
     for (int i = 0; i < (o->quick ? 1 : 4); i++) {
         const int64_t n = odd[i][0], batch = report->on_cpu || o->quick ? points / n : odd[i][1];
-        bench_fft(g, "c2c", n, 1, 1, o, report);
-        bench_fft(g, "c2c", n, batch, 1, o, report);
+        bench_fft(g, GN_F32, "c2c", n, 1, 1, o, report);
+        bench_fft(g, GN_F32, "c2c", n, batch, 1, o, report);
     }
     for (int i = 8; i <= (o->quick ? 10 : 20); i += 2) {
-        bench_fft(g, "r2c", (int64_t)1 << i, points >> i, 1, o, report);
-        bench_fft(g, "c2r", (int64_t)1 << i, points >> i, 1, o, report);
+        bench_fft(g, GN_F32, "r2c", (int64_t)1 << i, points >> i, 1, o, report);
+        bench_fft(g, GN_F32, "c2r", (int64_t)1 << i, points >> i, 1, o, report);
     }
-    bench_fft(g, "c2c", o->quick ? 64 : report->on_cpu ? 1024 : 4096, 1, 2, o, report);
-    bench_fft(g, "c2c", o->quick ? 16 : report->on_cpu ? 128 : 256, 1, 3, o, report);
+    bench_fft(g, GN_F32, "c2c", o->quick ? 64 : report->on_cpu ? 1024 : 4096, 1, 2, o, report);
+    bench_fft(g, GN_F32, "c2c", o->quick ? 16 : report->on_cpu ? 128 : 256, 1, 3, o, report);
+    static const int64_t wide[][2] = {{1024, 4096}, {4096, 1024}, {65536, 64}, {1000, 4096}, {7919, 512}, {1 << 20, 4}, {1 << 22, 1}};
+    for (int i = 0; i < (o->quick ? 1 : 7); i++) {
+        const int64_t n = wide[i][0], batch = o->quick ? 16 : wide[i][1];
+        bench_fft(g, GN_F64, "c2c", n, batch, 1, o, report);
+        if (i == 0 || i == 5) bench_fft(g, GN_F64, "r2c", n, 2 * batch, 1, o, report);
+        if (i == 0 || i == 5) bench_fft(g, GN_F64, "c2r", n, 2 * batch, 1, o, report);
+    }
 }
 
 static void bench_all(gn_context *g, const bench_options *o, bench_report *report) {

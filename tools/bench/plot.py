@@ -39,7 +39,7 @@ def draw_matmul(data, axes):
 
 def draw_fft(data, axes):
     """Lines through powers of two; other lengths are points of the same colour."""
-    rows = [r for r in data["rows"] if r["family"] == "fft" and r["name"].startswith("c2c") and r["k"] == 1]
+    rows = [r for r in data["rows"] if r["family"] == "fft" and r["name"].startswith("c2c") and r["k"] == 1 and "float64" not in r["name"]]
     on_cpu = data["device"].startswith("CPU")
     peers = ([("FFTW (MEASURE)", "fftw_seconds", "tab:orange"), ("pocketfft (SciPy)", "pocketfft_seconds", "tab:green")]
              if on_cpu else [(f"cuFFT (PyTorch {data['torch']})", "torch_seconds", "tab:orange"),

@@ -29,8 +29,9 @@ def transform_shape(row):
 
 
 def transform_runner(row, device):
-    kind = row["name"][:3]
-    a = torch.randn(*transform_shape(row), device=device, dtype=torch.float32 if kind == "r2c" else torch.complex64)
+    kind, wide = row["name"][:3], "float64" in row["name"]
+    real, number = (torch.float64, torch.complex128) if wide else (torch.float32, torch.complex64)
+    a = torch.randn(*transform_shape(row), device=device, dtype=real if kind == "r2c" else number)
     if row["k"] > 1:
         return lambda: torch.fft.fftn(a)
     return {"c2c": lambda: torch.fft.fft(a), "r2c": lambda: torch.fft.rfft(a),
@@ -44,10 +45,10 @@ def pocketfft_runner(row, threads):
         import scipy.fft
     except ImportError:
         return None
-    kind, shape = row["name"][:3], transform_shape(row)
-    a = numpy.random.default_rng(1).standard_normal(shape, dtype=numpy.float32)
+    kind, shape, wide = row["name"][:3], transform_shape(row), "float64" in row["name"]
+    a = numpy.random.default_rng(1).standard_normal(shape, dtype=numpy.float64 if wide else numpy.float32)
     if kind != "r2c":
-        a = a.astype(numpy.complex64)
+        a = a.astype(numpy.complex128 if wide else numpy.complex64)
     # More workers than transforms bring nothing: it has no threads inside of one.
     if row["k"] > 1:
         return lambda: scipy.fft.fftn(a, workers=threads)
