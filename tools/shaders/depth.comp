@@ -12,8 +12,6 @@
 #define GN_BUFFERS 3
 #define GN_READONLY 2
 #include "gn.glsl"
-layout(constant_id = GNI_S_DEPTH_EXACT) const bool GN_EXACT = false;
-#define GN_EXACT_HALVES GN_EXACT
 #define GN_INPUTS_CONST
 #include "memory.glsl"
 #include "divide.glsl"

@@ -4,7 +4,7 @@
 //   if (GN_HAS_PROGRAM) v = gn_epilogue(v, row, column, batch, count);
 //
 // Registers as in program.glsl: 0 is the product, 1 to 3 are other operands, 8 to 15 constants, 16 + i is what
-// instruction i writes. Buffer arguments 3, 6 and 7. GN_E_WIDEN(raw, dtype) and GN_E_ROUND_F16(bits) may be the kernel's own.
+// instruction i writes. Buffer arguments 3, 6 and 7.
 // Not with bindings: there the program is a pass of its own.
 
 #if defined(GN_BINDINGS) || defined(GN_INT32) || defined(GN_X64)
@@ -39,10 +39,6 @@ layout(constant_id = GNI_S_PROLOGUE) const uint GN_PROLOGUE = 0u;
 
 #define GN_FEW
 #include "narrow.glsl"
-#ifdef GN_E_ROUND_F16
-#undef GN_ROUND_F16
-#define GN_ROUND_F16 GN_E_ROUND_F16(ra)
-#endif
 #include "ops.glsl"
 
 uvec4 gn_r[24];
@@ -56,17 +52,14 @@ uvec4 gn_r[24];
     GN_E_STEP(0u, GN_E0) GN_E_STEP(1u, GN_E1) GN_E_STEP(2u, GN_E2) GN_E_STEP(3u, GN_E3)                                \
     GN_E_STEP(4u, GN_E4) GN_E_STEP(5u, GN_E5) GN_E_STEP(6u, GN_E6) GN_E_STEP(7u, GN_E7)
 
-#ifndef GN_E_WIDEN
-#define GN_E_WIDEN(raw, dtype) gn_widen(raw, dtype)
-#endif
 // `count` elements of input k that belong to the run.
 uvec4 gn_epilogue_input(uint k, GN_HANDLE h, uint row, uint column, uint batch, uint count) {
     uint step = GN_E_PARAM(4u * k + 2u), dtype = GN_E_DTYPE(k);
     uint at = GN_E_PARAM(4u * k) + row * GN_E_PARAM(4u * k + 1u) + column * step + batch * GN_E_PARAM(4u * k + 3u);
-    if (GN_E_ONE(k)) return GN_E_WIDEN(gn_read_raw(h, uvec4(at), dtype, true, false), dtype);
-    if (GN_E_GROUPS(k) && count == 4u) return GN_E_WIDEN(gn_read_raw(h, uvec4(at), dtype, false, true), dtype);
+    if (GN_E_ONE(k)) return gn_widen(gn_read_raw(h, uvec4(at), dtype, true, false), dtype);
+    if (GN_E_GROUPS(k) && count == 4u) return gn_widen(gn_read_raw(h, uvec4(at), dtype, false, true), dtype);
     uvec4 j = at + step * min(uvec4(0u, 1u, 2u, 3u), uvec4(count - 1u));
-    return GN_E_WIDEN(gn_read_raw(h, j, dtype, false, false), dtype);
+    return gn_widen(gn_read_raw(h, j, dtype, false, false), dtype);
 }
 
 // What the program makes of the sums v at columns column to column + count - 1 of a row, 1 <= count <= 4.

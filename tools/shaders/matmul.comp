@@ -80,7 +80,6 @@ layout(local_size_x = GN_THREADS) in;
 #define GN_HAS_SPLITS ((GN_LAYOUT & GNI_F_MATMUL_SPLITS) != 0u)
 #endif
 #define GN_WHOLE ((GN_LAYOUT & GNI_F_MATMUL_WHOLE) != 0u)
-#define GN_NATIVE ((GN_LAYOUT & GNI_F_MATMUL_EXACT) != 0u)
 #define GN_IS_SPARE ((GN_LAYOUT & GNI_F_MATMUL_SPARE) != 0u)
 
 #if defined(GN_BINDINGS) || defined(GN_INT32) || defined(GN_X64)

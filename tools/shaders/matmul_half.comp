@@ -55,7 +55,6 @@ layout(constant_id = GNI_S_MATMUL_LAYOUT) const uint GN_LAYOUT = 0u;
 #define GN_B_RUNS ((GN_LAYOUT & GNI_F_MATMUL_B_RUNS) != 0u)
 #define GN_HAS_SPLITS ((GN_LAYOUT & GNI_F_MATMUL_SPLITS) != 0u)
 #define GN_WHOLE ((GN_LAYOUT & GNI_F_MATMUL_WHOLE) != 0u)
-#define GN_ROUNDS ((GN_LAYOUT & GNI_F_MATMUL_EXACT) != 0u)
 #define GN_C_EIGHTS ((GN_LAYOUT & GNI_F_MATMUL_C_EIGHTS) != 0u)
 #define GN_INSIDE ((GN_LAYOUT & GNI_F_MATMUL_INSIDE) != 0u)
 #ifdef GN_PARTS
@@ -68,18 +67,6 @@ layout(constant_id = GNI_S_MATMUL_LAYOUT) const uint GN_LAYOUT = 0u;
 #define GN_HAS_PROGRAM false
 #define gn_epilogue(v, row, column, batch, count) (v)
 #else
-#ifndef GN_BFLOAT // conversions by the device where it rounds as we do
-uvec4 gn_native_widen(uvec4 h) {
-    uvec4 own = floatBitsToUint(vec4(unpackHalf2x16(h.x | h.y << 16), unpackHalf2x16(h.z | h.w << 16)));
-    return mix(own, (h & 0x7fffu) << 13 | 0x7f800000u | (h & 0x8000u) << 16, greaterThanEqual(h & 0x7fffu, uvec4(0x7c00u)));
-}
-uvec4 gn_native_round(uvec4 u) {
-    uvec4 own = floatBitsToUint(vec4(f16vec4(uintBitsToFloat(u)))), size = u & 0x7fffffffu;
-    return mix(own, max(u & 0x7fffe000u, uvec4(0x7f800000u)) | (u & 0x80000000u), greaterThanEqual(size, uvec4(0x477ff000u)));
-}
-#define GN_E_WIDEN(raw, dtype) ((dtype) == GN_T_F16 && GN_ROUNDS ? gn_native_widen(raw) : gn_widen(raw, dtype))
-#define GN_E_ROUND_F16(ra) (GN_ROUNDS ? gn_native_round(ra) : gn_unpack_f16(gn_pack_f16(ra)))
-#endif
 #include "epilogue.glsl"
 #endif
 
@@ -197,7 +184,7 @@ uvec4 gn_b_keep(uint i, uvec4 v, uint inside) {
 
 vec4 gn_from_halves(uvec2 w) {
 #ifndef GN_BFLOAT
-    if (GN_ROUNDS) return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y));
+    if (GN_EXACT_HALVES) return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y));
 #endif
     return uintBitsToFloat(gn_widen(uvec4(w.x & 0xffffu, w.x >> 16, w.y & 0xffffu, w.y >> 16), GN_B_DTYPE));
 }
@@ -243,7 +230,7 @@ vec4 gn_gather_columns(vec4 columns[2]) {
 #define GN_HALF_PITCH (GN_WN / 8 + 1)
 // Whole tiles of float16 with nothing to do at the store but to round.
 #define GN_BARE                                                                                                        \
-    (GN_C_DTYPE == GN_T_F16 && GN_ROUNDS && GN_C_EIGHTS && GN_INSIDE && !GN_HAS_BIAS && !GN_HAS_RELU && !GN_HAS_PROGRAM)
+    (GN_C_DTYPE == GN_T_F16 && GN_EXACT_HALVES && GN_C_EIGHTS && GN_INSIDE && !GN_HAS_BIAS && !GN_HAS_RELU && !GN_HAS_PROGRAM)
 
 // Sums of columns column to column + count - 1 of a row, 1 <= count <= 4, with all that is added before the store.
 vec4 gn_finish(uint row, uint column, uint batch, vec4 v, uint count) {
@@ -263,7 +250,7 @@ void gn_write_run(uint row, uint column, uint batch, vec4 v) {
 // where k is small.
 uvec2 gn_halves(vec4 v) {
 #ifndef GN_BFLOAT
-    if (GN_C_DTYPE == GN_T_F16 && GN_ROUNDS)
+    if (GN_C_DTYPE == GN_T_F16 && GN_EXACT_HALVES)
         return uvec2(packFloat2x16(f16vec2(v.xy)), packFloat2x16(f16vec2(v.zw)));
 #endif
     uvec4 r = gn_narrow(floatBitsToUint(v), GN_C_DTYPE);

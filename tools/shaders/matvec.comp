@@ -28,7 +28,6 @@ layout(constant_id = GNI_S_MATVEC_LOG_LANES) const uint GN_LOG_LANES = 6u;
 #define GN_X_GROUPS ((GN_LAYOUT & GNI_F_MATVEC_X_GROUPS) != 0u)
 #define GN_Y_GROUPS ((GN_LAYOUT & GNI_F_MATVEC_Y_GROUPS) != 0u)
 #define GN_EIGHTS ((GN_LAYOUT & GNI_F_MATVEC_EIGHTS) != 0u)
-#define GN_NATIVE ((GN_LAYOUT & GNI_F_MATVEC_EXACT) != 0u)
 #define GN_HAS_BIAS ((GN_LAYOUT & GNI_F_MATVEC_BIAS) != 0u)
 #define GN_HAS_RELU ((GN_LAYOUT & GNI_F_MATVEC_RELU) != 0u)
 #define GN_LANES (1u << GN_LOG_LANES)
@@ -64,7 +63,7 @@ void gn_write_unit(uint unit, uint batch, vec4 v[2]) {
 vec4 gn_values(uvec4 raw, uint dtype, uint last) {
     if (!GN_EIGHTS) return uintBitsToFloat(gn_widen(raw, dtype));
     uvec2 w = last == 0u ? raw.xy : raw.zw;
-    if (dtype == GN_T_F16 && GN_NATIVE) return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y));
+    if (dtype == GN_T_F16 && GN_EXACT_HALVES) return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y));
     if (dtype == GN_T_BF16) return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xffff0000u, w.y << 16, w.y & 0xffff0000u));
     return uintBitsToFloat(gn_widen(uvec4(w.x & 0xffffu, w.x >> 16, w.y & 0xffffu, w.y >> 16), dtype));
 }
@@ -76,9 +75,7 @@ float gn_one(GN_HANDLE h, uint at, uint dtype) {
 }
 // Four elements of y.
 vec4 gn_four(GN_HANDLE h, uint at, uint dtype) {
-    uvec4 raw = gn_read_raw(h, uvec4(at), dtype, false, true);
-    if (dtype == GN_T_F16 && GN_NATIVE) return vec4(unpackHalf2x16(raw.x | raw.y << 16), unpackHalf2x16(raw.z | raw.w << 16));
-    return uintBitsToFloat(gn_widen(raw, dtype));
+    return uintBitsToFloat(gn_widen(gn_read_raw(h, uvec4(at), dtype, false, true), dtype));
 }
 
 // Loads that are under way at once, so that memory is kept busy.

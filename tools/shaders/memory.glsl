@@ -6,8 +6,8 @@
 //   gn_write_group, gn_write_each, gn_write_one
 //
 // GN_INPUTS_CONST: what is read is not written by the same dispatch.
-// GN_EXACT_HALVES: true where the device's own conversions of float16 keep subnormals and round to nearest. What is no finite
-// number there is not left to them.
+// GN_EXACT_HALVES: true where the device's own conversions of float16 keep subnormals, infinities and NaN and round to
+// nearest; each module is told when it becomes a pipeline.
 
 #define GN_T_F32 uint(GNI_T_F32)
 #define GN_T_F16 uint(GNI_T_F16)
@@ -31,17 +31,17 @@
 #define GN_FOUR
 #endif
 
-#ifndef GN_EXACT_HALVES
+#ifdef GN_WGSL
 #define GN_EXACT_HALVES false
+#else
+layout(constant_id = GNI_S_EXACT_HALVES) const bool GN_EXACT_HALVES = false;
 #endif
 
 // ---- float16 and bfloat16 by integer code: exact, whatever the device does with subnormals
 
 uvec4 gn_unpack_f16(uvec4 h) {
-    if (GN_EXACT_HALVES) {
-        uvec4 own = floatBitsToUint(vec4(unpackHalf2x16(h.x | h.y << 16), unpackHalf2x16(h.z | h.w << 16)));
-        return mix(own, (h & 0x7fffu) << 13 | 0x7f800000u | (h & 0x8000u) << 16, greaterThanEqual(h & 0x7fffu, uvec4(0x7c00u)));
-    }
+    if (GN_EXACT_HALVES)
+        return floatBitsToUint(vec4(unpackHalf2x16(h.x | h.y << 16), unpackHalf2x16(h.z | h.w << 16)));
     uvec4 em = (h & 0x7fffu) << 13;
     precise vec4 small = uintBitsToFloat(em + 0x38800000u) - 6.103515625e-05;
     uvec4 r = em + 0x38000000u;
@@ -53,9 +53,7 @@ uvec4 gn_unpack_f16(uvec4 h) {
 uvec4 gn_pack_f16(uvec4 u) {
     if (GN_EXACT_HALVES) {
         uvec2 p = uvec2(packHalf2x16(uintBitsToFloat(u.xy)), packHalf2x16(uintBitsToFloat(u.zw)));
-        uvec4 own = uvec4(p.x & 0xffffu, p.x >> 16, p.y & 0xffffu, p.y >> 16), size = u & 0x7fffffffu;
-        uvec4 beyond = mix(uvec4(0x7c00u), ((size >> 13) & 0x3ffu) | 0x7e00u, greaterThan(size, uvec4(0x7f800000u)));
-        return mix(own, beyond | ((u >> 16) & 0x8000u), greaterThanEqual(size, uvec4(0x477ff000u))); // 65520, a tie, is rounded up
+        return uvec4(p.x & 0xffffu, p.x >> 16, p.y & 0xffffu, p.y >> 16);
     }
     uvec4 a = u & 0x7fffffffu;
     precise vec4 small = uintBitsToFloat(a) + 0.5;

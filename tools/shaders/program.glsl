@@ -95,9 +95,6 @@ layout(constant_id = GNI_P_PROGRAM_STEPS + 23) const uint GN_I23 = 0u;
 #define GN_FIRST_OUT GN_N_IN
 #endif
 
-#ifndef GN_WGSL
-#define GN_EXACT_HALVES (((GN_W0 >> 25) & 1u) != 0u)
-#endif
 #include "memory.glsl"
 
 uvec4 gn_r[GN_REGISTERS];

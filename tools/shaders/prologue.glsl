@@ -15,16 +15,11 @@ uvec4 gn_prologue_read(uint k, GN_HANDLE h, uint x, uint y, uint batch, bool alo
     if (GN_E_GROUPS(k)) return gn_read_raw(h, uvec4(at), dtype, false, true);
     return gn_read_raw(h, at + (along ? step_x : step_y) * min(uvec4(0u, 1u, 2u, 3u), uvec4(most)), dtype, false, false);
 }
-uvec4 gn_prologue_widen(uvec4 raw, uint dtype) {
-    if (dtype == GN_T_F16 && GN_NATIVE)
-        return floatBitsToUint(vec4(unpackHalf2x16(raw.x | raw.y << 16), unpackHalf2x16(raw.z | raw.w << 16)));
-    return gn_widen(raw, dtype);
-}
 // What the program makes of its inputs, as bits of float32.
 uvec4 gn_prologue_make(uvec4 u, uvec4 v, uvec4 w) {
-    gn_r[1] = gn_prologue_widen(u, GN_E_DTYPE(0u));
-    if (GN_E_COUNT > 1u) gn_r[2] = gn_prologue_widen(v, GN_E_DTYPE(1u));
-    if (GN_E_COUNT > 2u) gn_r[3] = gn_prologue_widen(w, GN_E_DTYPE(2u));
+    gn_r[1] = gn_widen(u, GN_E_DTYPE(0u));
+    if (GN_E_COUNT > 1u) gn_r[2] = gn_widen(v, GN_E_DTYPE(1u));
+    if (GN_E_COUNT > 2u) gn_r[3] = gn_widen(w, GN_E_DTYPE(2u));
     GN_E_RUN
     return gn_r[GN_E_RESULT];
 }

@@ -29,7 +29,6 @@ layout(constant_id = GNI_S_ROWS_HOW) const uint GN_HOW = 0u;
 #define GN_HAS(flag) ((GN_HOW & uint(flag)) != 0u)
 
 #define GN_INPUTS_CONST
-#define GN_EXACT_HALVES GN_HAS(GNI_F_ROWS_EXACT)
 #include "memory.glsl"
 #include "math.glsl"
 

@@ -43,9 +43,11 @@
 #define GNI_K_RE 8      // every element on its own: parts of complex numbers, read and written as numbers
 #define GNI_K_IM 9
 
+#define GNI_S_EXACT_HALVES 100 // see memory.glsl; of all kernels, set as their default value
+
 // Words that are specialisation constants of the same number as well.
 #define GNI_P_PROGRAM_COUNTS 0    // inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar
-                                  // ones 20-23, bit 24: some operand needs the vector coordinates, bit 25: GN_EXACT_HALVES
+                                  // ones 20-23, bit 24: some operand needs the vector coordinates
 #define GNI_P_PROGRAM_IN_DTYPES 1 // 4 bits each
 #define GNI_P_PROGRAM_IN_KINDS 2  // 4 bits each
 #define GNI_P_PROGRAM_OUTPUTS 3   // dtypes from bit 0, kinds from bit 16, 4 bits each
@@ -132,7 +134,6 @@
 #define GNI_F_ROWS_WEIGHT 4u
 #define GNI_F_ROWS_BIAS 8u
 #define GNI_F_ROWS_STRETCHES 16u // one weight for several places
-#define GNI_F_ROWS_EXACT 32u     // see GN_EXACT_HALVES
 #define GNI_S_ROWS_SPECS 4
 
 #define GNI_P_ROWS_ROWS 0
@@ -401,7 +402,6 @@
 #define GNI_F_MATMUL_B_RUNS 256u
 #define GNI_F_MATMUL_SPLITS 512u
 #define GNI_F_MATMUL_WHOLE 1024u     // k is a multiple of a tile's
-#define GNI_F_MATMUL_EXACT 2048u     // conversions from and to float16 keep subnormals, and round to nearest
 #define GNI_F_MATMUL_C_EIGHTS 4096u  // c is written in aligned groups of 8
 #define GNI_F_MATMUL_SPARE 65536u    // works if split.comp chose mode 2
 #define GNI_F_MATMUL_INSIDE 131072u  // all tiles are whole
@@ -490,8 +490,7 @@
 #define GNI_S_DEPTH_COLUMNS 4
 #define GNI_S_DEPTH_DOWN 5 // strides
 #define GNI_S_DEPTH_ACROSS 6
-#define GNI_S_DEPTH_EXACT 7 // the device's own conversions of float16 are right
-#define GNI_S_DEPTH_SPECS 8
+#define GNI_S_DEPTH_SPECS 7
 #define GNI_DEPTH_TAPS 49 // of kernels at most; kernels of up to GNI_DEPTH_FEW have a module with fewer registers
 #define GNI_DEPTH_FEW 25
 #define GNI_P_DEPTH_N 0
@@ -513,7 +512,6 @@
 #define GNI_F_MATVEC_X_GROUPS 2u
 #define GNI_F_MATVEC_Y_GROUPS 4u // y has aligned groups along k
 #define GNI_F_MATVEC_EIGHTS 8u   // x has aligned groups of 8 elements of 16 bits
-#define GNI_F_MATVEC_EXACT 16u   // conversions from float16 keep subnormals
 #define GNI_F_MATVEC_BIAS 32u
 #define GNI_F_MATVEC_RELU 64u
 #define GNI_P_MATVEC_C_LONG 42 // steps in c and in bias

@@ -100,7 +100,6 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
     c.generic.module = d->k[0] * d->k[1] > GNI_DEPTH_FEW ? GNI_MODULE_depth_large : GNI_MODULE_depth;
     c.generic.n_spec = GNI_S_DEPTH_SPECS;
     c.generic.spec[GNI_S_DEPTH_STEP] = d->step;
-    c.generic.spec[GNI_S_DEPTH_EXACT] = gni_job_exact_halves(gpu);
     c.generic.spec[GNI_S_DEPTH_IN] = (uint32_t)d->in.dtype;
     c.generic.spec[GNI_S_DEPTH_OUT] = (uint32_t)d->out.dtype;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),

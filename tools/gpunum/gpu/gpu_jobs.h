@@ -313,11 +313,6 @@ static uint32_t gni_job_reg(const gni_program *p, uint32_t r) {
     return r - (uint32_t)(p->n_in + p->n_const) + 16u;
 }
 
-// Whether the device's own conversions of float16 are right in all cases.
-static bool gni_job_exact_halves(const gni_gpu *gpu) {
-    return !gpu->caps.texts && gpu->caps.round_half && gpu->caps.keep_half_denorms;
-}
-
 // The words that say what the program is, and the constants.
 static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni_job_space *s,
                                 const gni_operand_kind *in_kind, const gni_operand_kind *out_kind) {
@@ -336,8 +331,7 @@ static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni
     }
     w[GNI_P_PROGRAM_COUNTS] = (uint32_t)p->n_in | (uint32_t)p->n_out << 4 |
                               (uint32_t)p->n_insn << 8 | (uint32_t)s->vectors << 16 |
-                              (uint32_t)s->scalars << 20 | (uint32_t)coords << 24 |
-                              (uint32_t)gni_job_exact_halves(c->gpu) << 25;
+                              (uint32_t)s->scalars << 20 | (uint32_t)coords << 24;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
         w[GNI_P_PROGRAM_STEPS + i] =

@@ -219,9 +219,8 @@ static uint32_t gni_job_layout_flags(uint32_t a, uint32_t b) {
 
 // More for results of 16 bits.
 static uint32_t gni_job_half_store(const gni_job_call *c, int64_t row) {
-    bool exact = c->gpu->caps.round_half && c->gpu->caps.keep_half_denorms;
     bool eights = c->param[GNI_P_MATMUL_C_BASE] % 8 == 0 && row % 8 == 0;
-    return gni_job_flag(exact, GNI_F_MATMUL_EXACT) | gni_job_flag(eights, GNI_F_MATMUL_C_EIGHTS);
+    return gni_job_flag(eights, GNI_F_MATMUL_C_EIGHTS);
 }
 
 // Whether the sums of b's columns are better made by the kernel than by a pass over b. On an H200 the kernel takes
@@ -305,7 +304,6 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
                  t->module != GNI_MODULE_matmul_128x128;
     if (m->fused && (apart || !gni_job_put_store(c, m, false)))
         return gni_job_matmul_apart(c->gpu, m);
-    if (m->prologue != 0 && c->gpu->caps.keep_half_denorms) *layout |= GNI_F_MATMUL_EXACT;
     if (m->prologue != 0 && !gni_job_put_load(c, m)) return gni_job_prologue_apart(c->gpu, m, true);
     if (c->spare.mem != NULL) *layout |= GNI_F_MATMUL_SPARE;
     if (sums) *layout |= GNI_F_MATMUL_SUMS;
@@ -371,7 +369,6 @@ static bool gni_job_matvec(gni_job_call *c, const gni_matmul *job, const gni_mat
         gni_job_flag(columns, GNI_F_MATVEC_COLUMNS) |
         gni_job_flag(x_groups, GNI_F_MATVEC_X_GROUPS) |
         gni_job_flag(y_groups, GNI_F_MATVEC_Y_GROUPS) | gni_job_flag(eights, GNI_F_MATVEC_EIGHTS) |
-        gni_job_flag(gpu->caps.keep_half_denorms, GNI_F_MATVEC_EXACT) |
         gni_job_flag(m->bias.buf != NULL, GNI_F_MATVEC_BIAS) |
         gni_job_flag(m->act == 1, GNI_F_MATVEC_RELU);
     c->generic.spec[GNI_S_MATVEC_LOG_LANES] = (uint32_t)log_lanes;

@@ -174,7 +174,6 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
     c.generic.spec[GNI_S_ROWS_LOG_LANES] = (uint32_t)log_lanes;
     c.generic.spec[GNI_S_ROWS_HOW] = how | gni_job_flag(r->weight.buf != NULL, GNI_F_ROWS_WEIGHT) |
                                      gni_job_flag(r->bias.buf != NULL, GNI_F_ROWS_BIAS) |
-                                     gni_job_flag(gni_job_exact_halves(gpu), GNI_F_ROWS_EXACT) |
                                      gni_job_flag(r->stretches > 0, GNI_F_ROWS_STRETCHES);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
                             gni_job_ceil(r->rows, (int64_t)1 << (log_threads - log_lanes)), 1, 1);

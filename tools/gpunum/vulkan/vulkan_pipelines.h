@@ -81,7 +81,7 @@ static bool gni_vk_needs_code(const gni_gpu_kernel *k, uint32_t code) {
 typedef struct gni_vk_float_mode {
     uint32_t capability, mode, bits;
 } gni_vk_float_mode;
-enum { GNI_VK_MODES = 4, GNI_VK_MODE_WORDS = GNI_VK_MODES * 6 };
+enum { GNI_VK_MODES = 5, GNI_VK_MODE_WORDS = GNI_VK_MODES * 6 };
 
 static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
     int n = 0;
@@ -96,10 +96,11 @@ static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
         out[n].mode = 4462;
         out[n++].bits = 16;
     }
-    if (vk->gpu.caps.keep_nan) {
+    for (uint32_t bits = 16; bits <= 32; bits += 16) {
+        if (!(bits == 16 ? vk->gpu.caps.keep_half_nan : vk->gpu.caps.keep_nan)) continue;
         out[n].capability = 4466; // SignedZeroInfNanPreserve
         out[n].mode = 4461;
-        out[n++].bits = 32;
+        out[n++].bits = bits;
     }
     return n;
 }
@@ -118,14 +119,15 @@ static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_gpu_kernel *k, ui
     return at;
 }
 
-// Copies a module with the float modes of the device, and without the cases of its large switch that the
-// kernel does not need. Drivers inline that switch once for every instruction of a program, so that a full
-// one takes them a second. `out` has GNI_VK_MODE_WORDS more than n words. Returns the number of words.
+// Copies a module with the float modes of the device and what these say of float16 (GNI_S_EXACT_HALVES), and without
+// the cases of its large switch that the kernel does not need. Drivers inline that switch once for every instruction
+// of a program, so that a full one takes them a second. `out` has GNI_VK_MODE_WORDS more than n words. Returns the
+// number of words.
 static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n,
                                    const gni_gpu_kernel *k, uint32_t *out) {
     gni_vk_float_mode modes[GNI_VK_MODES];
     int mode_count = gni_vk_float_modes(vk, modes);
-    uint32_t at = 5;
+    uint32_t at = 5, exact = 0; // exact: the constant's id
     memcpy(out, w, 5 * sizeof *w);
     for (int m = 0; m < mode_count; m++) {
         out[at++] = 2u << 16 | 17u; // OpCapability
@@ -139,6 +141,8 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
             continue;
         }
         memcpy(out + at, w + i, count * sizeof *w);
+        if (op == 71u && count == 4 && w[i + 2] == 1u && w[i + 3] == GNI_S_EXACT_HALVES) exact = w[i + 1]; // OpDecorate, SpecId
+        if (op == 49u && w[i + 2] == exact && vk->gpu.caps.exact_halves) out[at] = 3u << 16 | 48u; // a true OpSpecConstant
         at += count;
         if (op != 15u) continue; // OpEntryPoint: modes follow, in any order
         for (int m = 0; m < mode_count; m++) {
