@@ -11468,8 +11468,9 @@ typedef struct gni_gpu_caps {
     bool mapped;                // device memory is visible to the host and cached there
     bool int64, atomic64, float64, float16, int8, int16, storage8, storage16, memory_model;
     bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
-    bool keep_half_denorms;      // and float16 subnormals, in unpackHalf2x16 too
+    bool keep_half_denorms, keep_half_nan; // and float16's, in unpackHalf2x16 too
     bool round_half;             // and to round what becomes float16 to nearest, ties to even
+    bool exact_halves;           // all three: the device's own conversions of float16 are right
     bool bfloat16, bfloat16_coop;
     bool coop, coop2;
     int coop_count;
@@ -11628,9 +11629,11 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_K_RE 8      // every element on its own: parts of complex numbers, read and written as numbers
 #define GNI_K_IM 9
 
+#define GNI_S_EXACT_HALVES 100 // see memory.glsl; of all kernels, set as their default value
+
 // Words that are specialisation constants of the same number as well.
 #define GNI_P_PROGRAM_COUNTS 0    // inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar
-                                  // ones 20-23, bit 24: some operand needs the vector coordinates, bit 25: GN_EXACT_HALVES
+                                  // ones 20-23, bit 24: some operand needs the vector coordinates
 #define GNI_P_PROGRAM_IN_DTYPES 1 // 4 bits each
 #define GNI_P_PROGRAM_IN_KINDS 2  // 4 bits each
 #define GNI_P_PROGRAM_OUTPUTS 3   // dtypes from bit 0, kinds from bit 16, 4 bits each
@@ -11717,7 +11720,6 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_F_ROWS_WEIGHT 4u
 #define GNI_F_ROWS_BIAS 8u
 #define GNI_F_ROWS_STRETCHES 16u // one weight for several places
-#define GNI_F_ROWS_EXACT 32u     // see GN_EXACT_HALVES
 #define GNI_S_ROWS_SPECS 4
 
 #define GNI_P_ROWS_ROWS 0
@@ -11986,7 +11988,6 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_F_MATMUL_B_RUNS 256u
 #define GNI_F_MATMUL_SPLITS 512u
 #define GNI_F_MATMUL_WHOLE 1024u     // k is a multiple of a tile's
-#define GNI_F_MATMUL_EXACT 2048u     // conversions from and to float16 keep subnormals, and round to nearest
 #define GNI_F_MATMUL_C_EIGHTS 4096u  // c is written in aligned groups of 8
 #define GNI_F_MATMUL_SPARE 65536u    // works if split.comp chose mode 2
 #define GNI_F_MATMUL_INSIDE 131072u  // all tiles are whole
@@ -12075,8 +12076,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_S_DEPTH_COLUMNS 4
 #define GNI_S_DEPTH_DOWN 5 // strides
 #define GNI_S_DEPTH_ACROSS 6
-#define GNI_S_DEPTH_EXACT 7 // the device's own conversions of float16 are right
-#define GNI_S_DEPTH_SPECS 8
+#define GNI_S_DEPTH_SPECS 7
 #define GNI_DEPTH_TAPS 49 // of kernels at most; kernels of up to GNI_DEPTH_FEW have a module with fewer registers
 #define GNI_DEPTH_FEW 25
 #define GNI_P_DEPTH_N 0
@@ -12098,7 +12098,6 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_F_MATVEC_X_GROUPS 2u
 #define GNI_F_MATVEC_Y_GROUPS 4u // y has aligned groups along k
 #define GNI_F_MATVEC_EIGHTS 8u   // x has aligned groups of 8 elements of 16 bits
-#define GNI_F_MATVEC_EXACT 16u   // conversions from float16 keep subnormals
 #define GNI_F_MATVEC_BIAS 32u
 #define GNI_F_MATVEC_RELU 64u
 #define GNI_P_MATVEC_C_LONG 42 // steps in c and in bias
@@ -27123,6 +27122,8 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     c->round_half = v12.shaderRoundingModeRTEFloat16 &&
                     v12.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
     c->keep_nan = v12.shaderSignedZeroInfNanPreserveFloat32 != 0;
+    c->keep_half_nan = v12.shaderSignedZeroInfNanPreserveFloat16 != 0;
+    c->exact_halves = c->keep_half_denorms && c->keep_half_nan && c->round_half;
     if (has[GNI_VK_EXT_SUBGROUP]) {
         c->subgroup_min = subgroup.least;
         c->subgroup_max = subgroup.most;
@@ -29712,7 +29713,7 @@ static bool gni_vk_needs_code(const gni_gpu_kernel *k, uint32_t code) {
 typedef struct gni_vk_float_mode {
     uint32_t capability, mode, bits;
 } gni_vk_float_mode;
-enum { GNI_VK_MODES = 4, GNI_VK_MODE_WORDS = GNI_VK_MODES * 6 };
+enum { GNI_VK_MODES = 5, GNI_VK_MODE_WORDS = GNI_VK_MODES * 6 };
 
 static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
     int n = 0;
@@ -29727,10 +29728,11 @@ static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
         out[n].mode = 4462;
         out[n++].bits = 16;
     }
-    if (vk->gpu.caps.keep_nan) {
+    for (uint32_t bits = 16; bits <= 32; bits += 16) {
+        if (!(bits == 16 ? vk->gpu.caps.keep_half_nan : vk->gpu.caps.keep_nan)) continue;
         out[n].capability = 4466; // SignedZeroInfNanPreserve
         out[n].mode = 4461;
-        out[n++].bits = 32;
+        out[n++].bits = bits;
     }
     return n;
 }
@@ -29749,14 +29751,15 @@ static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_gpu_kernel *k, ui
     return at;
 }
 
-// Copies a module with the float modes of the device, and without the cases of its large switch that the
-// kernel does not need. Drivers inline that switch once for every instruction of a program, so that a full
-// one takes them a second. `out` has GNI_VK_MODE_WORDS more than n words. Returns the number of words.
+// Copies a module with the float modes of the device and what these say of float16 (GNI_S_EXACT_HALVES), and without
+// the cases of its large switch that the kernel does not need. Drivers inline that switch once for every instruction
+// of a program, so that a full one takes them a second. `out` has GNI_VK_MODE_WORDS more than n words. Returns the
+// number of words.
 static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n,
                                    const gni_gpu_kernel *k, uint32_t *out) {
     gni_vk_float_mode modes[GNI_VK_MODES];
     int mode_count = gni_vk_float_modes(vk, modes);
-    uint32_t at = 5;
+    uint32_t at = 5, exact = 0; // exact: the constant's id
     memcpy(out, w, 5 * sizeof *w);
     for (int m = 0; m < mode_count; m++) {
         out[at++] = 2u << 16 | 17u; // OpCapability
@@ -29770,6 +29773,8 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
             continue;
         }
         memcpy(out + at, w + i, count * sizeof *w);
+        if (op == 71u && count == 4 && w[i + 2] == 1u && w[i + 3] == GNI_S_EXACT_HALVES) exact = w[i + 1]; // OpDecorate, SpecId
+        if (op == 49u && w[i + 2] == exact && vk->gpu.caps.exact_halves) out[at] = 3u << 16 | 48u; // a true OpSpecConstant
         at += count;
         if (op != 15u) continue; // OpEntryPoint: modes follow, in any order
         for (int m = 0; m < mode_count; m++) {
@@ -35041,11 +35046,6 @@ static uint32_t gni_job_reg(const gni_program *p, uint32_t r) {
     return r - (uint32_t)(p->n_in + p->n_const) + 16u;
 }
 
-// Whether the device's own conversions of float16 are right in all cases.
-static bool gni_job_exact_halves(const gni_gpu *gpu) {
-    return !gpu->caps.texts && gpu->caps.round_half && gpu->caps.keep_half_denorms;
-}
-
 // The words that say what the program is, and the constants.
 static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni_job_space *s,
                                 const gni_operand_kind *in_kind, const gni_operand_kind *out_kind) {
@@ -35064,8 +35064,7 @@ static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni
     }
     w[GNI_P_PROGRAM_COUNTS] = (uint32_t)p->n_in | (uint32_t)p->n_out << 4 |
                               (uint32_t)p->n_insn << 8 | (uint32_t)s->vectors << 16 |
-                              (uint32_t)s->scalars << 20 | (uint32_t)coords << 24 |
-                              (uint32_t)gni_job_exact_halves(c->gpu) << 25;
+                              (uint32_t)s->scalars << 20 | (uint32_t)coords << 24;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
         w[GNI_P_PROGRAM_STEPS + i] =
@@ -36108,7 +36107,6 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
     c.generic.spec[GNI_S_ROWS_LOG_LANES] = (uint32_t)log_lanes;
     c.generic.spec[GNI_S_ROWS_HOW] = how | gni_job_flag(r->weight.buf != NULL, GNI_F_ROWS_WEIGHT) |
                                      gni_job_flag(r->bias.buf != NULL, GNI_F_ROWS_BIAS) |
-                                     gni_job_flag(gni_job_exact_halves(gpu), GNI_F_ROWS_EXACT) |
                                      gni_job_flag(r->stretches > 0, GNI_F_ROWS_STRETCHES);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
                             gni_job_ceil(r->rows, (int64_t)1 << (log_threads - log_lanes)), 1, 1);
@@ -37922,9 +37920,8 @@ static uint32_t gni_job_layout_flags(uint32_t a, uint32_t b) {
 
 // More for results of 16 bits.
 static uint32_t gni_job_half_store(const gni_job_call *c, int64_t row) {
-    bool exact = c->gpu->caps.round_half && c->gpu->caps.keep_half_denorms;
     bool eights = c->param[GNI_P_MATMUL_C_BASE] % 8 == 0 && row % 8 == 0;
-    return gni_job_flag(exact, GNI_F_MATMUL_EXACT) | gni_job_flag(eights, GNI_F_MATMUL_C_EIGHTS);
+    return gni_job_flag(eights, GNI_F_MATMUL_C_EIGHTS);
 }
 
 // Whether the sums of b's columns are better made by the kernel than by a pass over b. On an H200 the kernel takes
@@ -38008,7 +38005,6 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
                  t->module != GNI_MODULE_matmul_128x128;
     if (m->fused && (apart || !gni_job_put_store(c, m, false)))
         return gni_job_matmul_apart(c->gpu, m);
-    if (m->prologue != 0 && c->gpu->caps.keep_half_denorms) *layout |= GNI_F_MATMUL_EXACT;
     if (m->prologue != 0 && !gni_job_put_load(c, m)) return gni_job_prologue_apart(c->gpu, m, true);
     if (c->spare.mem != NULL) *layout |= GNI_F_MATMUL_SPARE;
     if (sums) *layout |= GNI_F_MATMUL_SUMS;
@@ -38074,7 +38070,6 @@ static bool gni_job_matvec(gni_job_call *c, const gni_matmul *job, const gni_mat
         gni_job_flag(columns, GNI_F_MATVEC_COLUMNS) |
         gni_job_flag(x_groups, GNI_F_MATVEC_X_GROUPS) |
         gni_job_flag(y_groups, GNI_F_MATVEC_Y_GROUPS) | gni_job_flag(eights, GNI_F_MATVEC_EIGHTS) |
-        gni_job_flag(gpu->caps.keep_half_denorms, GNI_F_MATVEC_EXACT) |
         gni_job_flag(m->bias.buf != NULL, GNI_F_MATVEC_BIAS) |
         gni_job_flag(m->act == 1, GNI_F_MATVEC_RELU);
     c->generic.spec[GNI_S_MATVEC_LOG_LANES] = (uint32_t)log_lanes;
@@ -38833,7 +38828,6 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
     c.generic.module = d->k[0] * d->k[1] > GNI_DEPTH_FEW ? GNI_MODULE_depth_large : GNI_MODULE_depth;
     c.generic.n_spec = GNI_S_DEPTH_SPECS;
     c.generic.spec[GNI_S_DEPTH_STEP] = d->step;
-    c.generic.spec[GNI_S_DEPTH_EXACT] = gni_job_exact_halves(gpu);
     c.generic.spec[GNI_S_DEPTH_IN] = (uint32_t)d->in.dtype;
     c.generic.spec[GNI_S_DEPTH_OUT] = (uint32_t)d->out.dtype;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),

