@@ -464,6 +464,25 @@ static void check_special_row(gn_context *g, gn_dtype t, int64_t n, float specia
     free(y);
 }
 
+// A row that begins with minus infinity, and whose numbers grow towards its end.
+static void check_late_row(gn_context *g, int64_t n) {
+    float *x = (float *)malloc(sizeof(float) * (size_t)n), *y = (float *)malloc(sizeof(float) * (size_t)n);
+    double sum = 0.0;
+    if (x == NULL || y == NULL) fail_msg("out of memory");
+    for (int64_t i = 0; i < n; i++) x[i] = i < n / 2 ? -INFINITY : (float)(i % 7) + 300.0f * (float)i / (float)n;
+    for (int64_t i = n / 2; i < n; i++) sum += exp((double)x[i] - 306.0);
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(1, n), x);
+    assert_true(fabs(gn_item(gn_logsumexp(a, GN_ALL)) - (306.0 + log(sum))) < 4e-5);
+    assert_int_equal(gn_read(gn_softmax(a, 1), y, sizeof(float) * (size_t)n), GN_OK);
+    for (int64_t i = 0; i < n; i++) {
+        const double want = i < n / 2 ? 0.0 : exp((double)x[i] - 306.0) / sum;
+        if (!(fabs((double)y[i] - want) <= 4e-6 * want + 1e-38)) fail_msg("softmax of %lld: %g at %lld, not %g", (long long)n,
+                                                                      (double)y[i], (long long)i, want);
+    }
+    free(x);
+    free(y);
+}
+
 static void test_special_rows(void **state) {
     gn_context *g = (gn_context *)*state;
     static const int64_t sizes[] = {5, 100, 5000, 10000, 20001, 70000};
@@ -473,6 +492,7 @@ static void test_special_rows(void **state) {
         check_special_row(g, t, sizes[i % 6], NAN, false, (double)NAN);
         check_special_row(g, t, sizes[i % 6], -INFINITY, true, -(double)INFINITY);
     }
+    for (int i = 0; i < 6; i++) check_late_row(g, sizes[i]);
     // The functions that end in straight lines.
     float ends[3] = {-INFINITY, INFINITY, NAN};
     gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(3), ends);

@@ -62,9 +62,11 @@ uint gn_lead(uint row) { return (GN_IN_BASE + row * GN_ROW_STRIDE) & 3u; }
 vec4 gn_row_read(uint row, uint g) {
     uint at = GN_IN_BASE + row * GN_ROW_STRIDE, lead = at & 3u;
     uvec4 v = gn_widen(gn_read_raw(GN_OPEN(0u), uvec4(at - lead + 4u * g), GN_DTYPE, false, true), GN_DTYPE);
+    uint i = 4u * g - lead;
     // Those in front of the row are far behind its end.
-    bvec4 outside = greaterThanEqual(4u * g - lead + uvec4(0u, 1u, 2u, 3u), uvec4(GN_N));
-    return uintBitsToFloat(mix(v, uvec4(0xff800000u), outside));
+    if (i >= GN_N || i + 4u > GN_N)
+        v = mix(v, uvec4(0xff800000u), greaterThanEqual(i + uvec4(0u, 1u, 2u, 3u), uvec4(GN_N)));
+    return uintBitsToFloat(v);
 }
 
 void gn_row_write(uint row, uint g, vec4 y) {
@@ -193,6 +195,14 @@ vec4 gn_exp_below(vec4 v, float top) {
     return gn_scale_down(gn_exp_poly(r) + 1.0, gn_int(n));
 }
 
+// The same for a sum that has a 1 among its terms: e^-87 for all that is less. `top` is finite, or what comes out is not used.
+vec4 gn_exp_term(vec4 v, float top) {
+    precise vec4 y = max(v - top, vec4(-87.0)), t = fma(y, vec4(1.44269502), vec4(12582912.0)); // rounds to an integer
+    precise vec4 n = t - 12582912.0, r = fma(n, vec4(-0.693145752), y);
+    r = fma(n, vec4(-1.42860677e-06), r);
+    return (gn_exp_poly(r) + 1.0) * uintBitsToFloat((floatBitsToUint(t) << 23) + 0x3f800000u);
+}
+
 // (top, sum) over the workgroup, for all of it.
 vec2 gn_all_join(float top, float sum) {
     uint me = gl_LocalInvocationIndex;
@@ -228,15 +238,19 @@ vec2 gn_measure(uint row, uint first, uint end) {
         uvec4 most = max(max(GN_BITS_MAG(x[0]), GN_BITS_MAG(x[1])), max(GN_BITS_MAG(x[2]), GN_BITS_MAG(x[3])));
         uint largest = max(max(most.x, most.y), max(most.z, most.w));
         if (largest > 0x7f800000u || gn_isnan(vec4(top)).x) m = uintBitsToFloat(largest | 0x7fc00000u);
-        if (floatBitsToUint(m) != floatBitsToUint(top)) {
+        if (floatBitsToUint(m) != floatBitsToUint(top)) { // from -inf on: what was summed up is nothing
             vec4 f = gn_exp_below(vec4(top), m);
             s *= f;
             c *= f;
             top = m;
         }
-        [[unroll]] for (uint u = 0u; u < 4u; u++) gn_add_to(s, c, gn_exp_below(x[u], top));
+        float shift = floatBitsToUint(top) == 0xff800000u ? 0.0 : top;
+        [[unroll]] for (uint u = 0u; u < 4u; u++) x[u] = gn_exp_term(x[u], shift);
+        gn_add_to(s, c, (x[0] + x[1]) + (x[2] + x[3]));
     }
-    return vec2(top, (s.x + s.y) + (s.z + s.w));
+    float sum = (s.x + s.y) + (s.z + s.w);
+    if (!gn_isfinite(vec4(top)).x) sum = floatBitsToUint(top) == 0xff800000u ? 0.0 : gn_nan_of(vec4(top)).x;
+    return vec2(top, sum);
 }
 
 void main() {
