@@ -17,6 +17,8 @@ enum {
     GNI_JOB_LOG_CHOICES = 6,   // log2 of the choices remembered
     GNI_JOB_FEW = 4,           // pipelines of a program that is over soon
     GNI_JOB_FEW_SLOW = 24,     // the same where the kernels that interpret take as long as these to compile
+    GNI_JOB_SEEN = 1,          // times that a program has come before it is compiled,
+    GNI_JOB_SEEN_SLOW = 3,     // and on a CPU, which takes far longer to compile it; at most 3
     GNI_JOB_COUNTERS = 1 << 14, // words
     GNI_JOB_FAULTS = 32,
     GNI_JOB_FAULT_BYTES = 256 // of each flag, so that jobs do not wait for each other
@@ -353,23 +355,30 @@ static uint64_t gni_job_hash(const gni_gpu_kernel *k) {
     return h | 1u;
 }
 
-// Whether the kernel was asked for before. Programs that come once are not worth a pipeline.
+// Whether the kernel was asked for before. Programs that come once are not worth a pipeline, nor on a CPU those that come
+// a few times.
 static bool gni_job_seen(gni_gpu *gpu, const gni_gpu_kernel *k) {
     gni_gpu_jobs *ops = gni_job_state(gpu);
     if (!ops) return true;
-    // The last ones of each set: with one place, two that take turns would push each other out forever.
-    uint64_t h = gni_job_hash(k), *set = &ops->seen[(h >> 32) % (GNI_JOB_HITS / GNI_JOB_HIT_SET) * GNI_JOB_HIT_SET];
+    // The last ones of each set: with one place, two that take turns would push each other out forever. Two bits count.
+    const uint64_t times = gpu->caps.kind == GNI_GPU_CPU ? GNI_JOB_SEEN_SLOW : GNI_JOB_SEEN;
+    const uint64_t h = gni_job_hash(k) & ~(uint64_t)3;
+    uint64_t *set = &ops->seen[(h >> 32) % (GNI_JOB_HITS / GNI_JOB_HIT_SET) * GNI_JOB_HIT_SET];
     for (int i = 0; i < GNI_JOB_HIT_SET; i++)
-        if (set[i] == h) return true;
+        if ((set[i] & ~(uint64_t)3) == h) {
+            if ((set[i] & 3u) >= times) return true;
+            set[i]++;
+            return false;
+        }
     memmove(set + 1, set, (GNI_JOB_HIT_SET - 1) * sizeof *set);
-    set[0] = h;
+    set[0] = h | 1u;
     return false;
 }
 
 // The specialised pipeline if it is there. Else the one that interprets, whose compilation takes far
 // longer, but only once: until it is there, the specialised one is worth waiting for. gn_close waits for what
 // is being compiled, so that programs of a few kernels do without it. A CPU compiles on the cores that it
-// computes with: there, programs that come once are interpreted, after the first few.
+// computes with: there, programs that come a few times are interpreted, after the first few.
 // c->special.module -1: there is none, and so with c->generic.
 static gni_gpu_pipeline *gni_job_pipeline(gni_job_call *c) {
     gni_gpu *gpu = c->gpu;
