@@ -115,7 +115,8 @@ typedef struct gni_gpu_caps {
     uint32_t vendor_id, device_id, driver_version;
     uint32_t api_version;                          // what both the device and the instance have
     uint32_t subgroup, subgroup_min, subgroup_max; // min = max = subgroup without size control
-    bool subgroup_control;                         // gni_gpu_kernel.subgroup works
+    bool subgroup_control;                         // gni_gpu_kernel.subgroup works,
+    uint32_t subgroups;                            // then of a workgroup, at most
     bool subgroup_arithmetic, subgroup_ballot, subgroup_shuffle, subgroup_vote;
     uint32_t max_invocations, max_size[3], max_groups[3], shared_bytes;
     uint64_t max_storage_range; // bytes of one buffer argument without addresses

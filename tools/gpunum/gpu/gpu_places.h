@@ -370,7 +370,8 @@ static bool gni_job_keep_ok(const gni_gpu *gpu, const gni_keep *k) {
     return k->n < INT32_MAX / 2 && k->n * size < most && k->count * GNI_MAX(k->rank, 1) < INT32_MAX / 2 &&
            k->count * GNI_MAX(k->rank, 1) * size < most && gpu->caps.max_buffers >= 4 &&
            gpu->caps.subgroup_arithmetic && gpu->caps.shared_bytes >= 17408 && gpu->caps.subgroup >= 4 &&
-           (gpu->caps.subgroup_control || gpu->caps.subgroup_min == gpu->caps.subgroup_max);
+           (gpu->caps.subgroup_control ? gpu->caps.subgroup * gpu->caps.subgroups >= GNI_JOB_THREADS
+                                       : gpu->caps.subgroup_min == gpu->caps.subgroup_max);
 }
 
 static bool gni_job_keep(gni_gpu *gpu, const gni_keep *k) {

@@ -667,6 +667,7 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     if (has[GNI_VK_EXT_SUBGROUP]) {
         c->subgroup_min = subgroup.least;
         c->subgroup_max = subgroup.most;
+        c->subgroups = subgroup.subgroups_per_workgroup;
         if (!(subgroup.required_stages & VK_SHADER_STAGE_COMPUTE_BIT)) c->subgroup_control = false;
     }
     bool compute = (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
