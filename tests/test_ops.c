@@ -326,8 +326,35 @@ static bool run_case(gn_context *g, const op_case *c, int layout) {
     return good;
 }
 
+// What a kernel computes in: wide numbers, floats or integers.
+static unsigned arithmetic(gn_dtype t) {
+    return t == GN_F64 || t == GN_I64 || t == GN_U64 ? 2 : is_float(t) && t != GN_F64 ? 1 : 0;
+}
+
+// Whether no case before had this op in this arithmetic: of its widest operand and of its result. Casts are of each dtype from
+// and to each arithmetic.
+static bool is_new(const op_case *c) {
+    static struct {
+        char op[32];
+        uint64_t from, to;
+    } had[256];
+    int k = 0;
+    unsigned most = 0, result = arithmetic(c->result);
+    for (int i = 0; i < c->n_in; i++) most = arithmetic(c->in[i].t) > most ? arithmetic(c->in[i].t) : most;
+    while (k < 255 && had[k].op[0] != 0 && strcmp(had[k].op, c->op) != 0) k++;
+    assert_true(k < 255);
+    memcpy(had[k].op, c->op, sizeof c->op);
+    const bool cast = strcmp(c->op, "gn_cast") == 0;
+    const uint64_t from = (uint64_t)1 << (cast ? (unsigned)c->in[0].t * 3 + result : most * 3 + result),
+                   to = (uint64_t)1 << (cast ? (unsigned)c->result * 3 + most : 0);
+    const bool is = (had[k].from & from) == 0 || (had[k].to & to) == 0;
+    had[k].from |= from;
+    had[k].to |= to;
+    return is;
+}
+
 static void test_like_numpy(void **state) {
-    gn_context *g = (gn_context *)*state;
+    gn_context *g = (gn_context *)*state, *compiled = NULL;
     const char *only = getenv("GN_TEST_OP"), *ready = getenv("GN_TEST_CASES");
     const bool all = getenv("GN_TEST_ALL") != NULL;
     // One layout of each case: software devices and sanitizers are slow, and another compiler's build has the same layouts.
@@ -342,6 +369,16 @@ static void test_like_numpy(void **state) {
     } else if (!test_cases_open(&f, "ops")) {
         skip();
     }
+    // Vulkan's programs are compiled once they have come a few times and a thread is done with them, interpreted until then.
+    // All cases are interpreted here, and each op in each arithmetic is compiled as well, in the same order every time.
+    if (test_on_vulkan() && !test_on_webgpu()) {
+        gn_options o = test_options();
+        const uint32_t flags = o.vulkan_flags;
+        o.vulkan_flags = flags | GN_VULKAN_NO_SPECIALIZATION;
+        g = test_share(&o);
+        o.vulkan_flags = flags | GN_VULKAN_NO_ASYNC_PIPELINES;
+        compiled = test_share(&o);
+    }
     for (int32_t i = 0; i < f.count; i++) {
         take_case(&f, &c);
         if (only != NULL && strcmp(only, c.op) != 0) continue;
@@ -350,6 +387,7 @@ static void test_like_numpy(void **state) {
         bool good = true;
         for (int layout = 0; layout < LAYOUTS && good; layout++)
             if (!one || layout == i % LAYOUTS) good = run_case(g, &c, layout);
+        if (good && compiled != NULL && !c.refused && is_new(&c)) good = run_case(compiled, &c, i % LAYOUTS);
         if (!good && ++failed > (all ? 1000000 : 10)) break;
     }
     for (int i = 0; i < worst_count && all; i++)
@@ -359,6 +397,7 @@ static void test_like_numpy(void **state) {
         test_cases_close(&f);
     else
         free(f.data);
+    if (compiled != NULL) test_close(g), test_close(compiled);
     assert_int_equal(failed, 0);
 }
 
