@@ -40,6 +40,26 @@ static TEST_MAYBE_UNUSED gn_array *brought(gn_context *g, gn_array *a) {
     return copy;
 }
 
+// gn_gradcheck, which evaluates fn twice for each element. Where the device is lavapipe the CPU does that, and the gradients
+// of the device are compared with those.
+static TEST_MAYBE_UNUSED double gradients_apart(gn_context *g, gn_function fn, gn_array *const *x, int count, double step, void *user) {
+    gn_context *cpu = residuals(g);
+    gn_array *y[2], *have[2] = {NULL, NULL}, *want[2] = {NULL, NULL};
+    if (cpu == g) return gn_gradcheck(fn, x, count, step, user);
+    gn_scope_begin(cpu);
+    for (int i = 0; i < count; i++) y[i] = gn_requires_grad(brought(cpu, x[i]), true);
+    double error = gn_gradcheck(fn, y, count, step, user);
+    bool ok = gn_gradients(fn(g, x, count, user), x, count, false, have) == GN_OK;
+    ok = ok && gn_gradients(fn(cpu, y, count, user), y, count, false, want) == GN_OK;
+    for (int i = 0; i < count && ok; i++) {
+        gn_array *d = gn_div(gn_abs(gn_sub(brought(cpu, have[i]), want[i])), gn_maximum_s(gn_abs(want[i]), 1.0));
+        const double most = gn_item(gn_max(d, GN_ALL));
+        if (!(most <= error)) error = most;
+    }
+    gn_scope_end(cpu);
+    return ok ? error : (double)NAN;
+}
+
 static TEST_MAYBE_UNUSED double largest(gn_array *a) {
     if (gn_size(a) == 0) return 0.0;
     gn_context *g = residuals(gn_context_of(a));
