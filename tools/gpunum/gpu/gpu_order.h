@@ -213,6 +213,7 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
         shape.module = s->four ? GNI_MODULE_scan_rows_double : GNI_MODULE_scan_rows;
         shape.lanes = 0;
         shape.threads = n <= 256 ? 64 : 256;
+        while (gpu->caps.subgroup_control && shape.threads > gpu->caps.subgroup * gpu->caps.subgroups) shape.threads /= 2;
         shape.each = s->integer || s->four || s->op == GNI_SCAN_LOGSUMEXP || s->outer * n < GNI_ORDER_FEW ? 4 : 8;
         while (shape.each > 1 && n <= 2 * (int64_t)shape.threads * shape.each) shape.each /= 2;
         const int64_t tiles = gni_job_ceil(n, 4 * (int64_t)shape.threads * shape.each);
