@@ -197,7 +197,7 @@ endfunction()
 # lavapipe compiles in half the time without LLVM's passes and with vectors of 128 bits, where a subgroup has 4 invocations.
 # In these it has 8, of 256 bits: each kind of kernel with subgroups is in one of them. For other tests LLVM 19 ends with an
 # error ("Cannot emit physreg copy instruction") at 256 bits where the CPU has AVX512-FP16.
-set(wide_subgroups conv eigen_gpu index linalg norm random sequences vulkan)
+set(wide_subgroups conv eigen_gpu index norm random sequences vulkan)
 
 # One that runs on Vulkan; what the validation layer says is a failure.
 function(gpunum_vulkan_test name)
