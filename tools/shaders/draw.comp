@@ -79,11 +79,12 @@ double gn_lgamma64(double x) {
     const double c[8] = double[8](
         -0.029550653594771242lf, 0.00641025641025641lf, -0.0019175269175269176lf, 0.0008417508417508417lf,
         -0.0005952380952380953lf, 0.0007936507936507937lf, -0.002777777777777778lf, 0.08333333333333333lf);
-    double product = 1.0lf, p = 0.0lf;
+    precise double product = 1.0lf, p = 0.0lf;
     for (; x < 8.0lf; x += 1.0lf) product *= x;
-    double u = 1.0lf / x, z = u * u;
+    precise double u = 1.0lf / x, z = u * u;
     for (int i = 0; i < 8; i++) p = p * z + c[i];
-    return gn_minus_log(product) - (x - 0.5lf) * gn_minus_log(x) - x + (0.91893853320467274178lf + p * u);
+    precise double y = gn_minus_log(product) - (x - 0.5lf) * gn_minus_log(x) - x + (0.91893853320467274178lf + p * u);
+    return y;
 }
 
 // ---- an element's own stream
@@ -143,8 +144,11 @@ double gn_poisson64() {
         if (near_end <= 0.0lf) continue;
         precise double at = (2.0lf * a / near_end + b) * u + mean + 0.43lf, k = floor(at);
         takes = near_end >= 0.07lf && v <= top;
-        if (!takes && k >= 0.0lf && (near_end >= 0.013lf || v <= near_end))
-            takes = -gn_minus_log(v * factor / (a / (near_end * near_end) + b)) <= k * log_mean - mean - gn_lgamma64(k + 1.0lf);
+        if (!takes && k >= 0.0lf && (near_end >= 0.013lf || v <= near_end)) {
+            precise double have = -gn_minus_log(v * factor / (a / (near_end * near_end) + b));
+            precise double most = k * log_mean - mean - gn_lgamma64(k + 1.0lf);
+            takes = have <= most;
+        }
         if (takes) found = k;
     }
     return found;
@@ -167,9 +171,11 @@ double gn_binomial64() {
         precise double at = (2.0lf * a / near_end + b) * u + mean + 0.5lf, k = floor(at);
         if (k < 0.0lf || k > n) continue;
         takes = near_end >= 0.07lf && v <= top;
-        if (!takes)
-            takes = -gn_minus_log(v * factor / (a / (near_end * near_end) + b)) <=
-                    height - gn_lgamma64(k + 1.0lf) - gn_lgamma64(n - k + 1.0lf) + (k - mode) * odds;
+        if (!takes) {
+            precise double have = -gn_minus_log(v * factor / (a / (near_end * near_end) + b));
+            precise double most = height - gn_lgamma64(k + 1.0lf) - gn_lgamma64(n - k + 1.0lf) + (k - mode) * odds;
+            takes = have <= most;
+        }
         if (takes) found = k;
     }
     return gn_number(GNI_D_SWAP) != 0.0lf ? n - found : found;

@@ -50,6 +50,17 @@ static double gni_random_log(double u) {
     return -((double)k * GNI_LN2 + (s + s) * (p + 1.0));
 }
 
+// log Gamma(x) for x from 1 on, by Stirling's series.
+static double gni_random_lgamma(double x) {
+    static const double c[] = {-0.029550653594771242,   0.00641025641025641,   -0.0019175269175269176, 0.0008417508417508417,
+                               -0.0005952380952380953, 0.0007936507936507937, -0.002777777777777778,  0.08333333333333333};
+    double product = 1.0, p = 0.0;
+    for (; x < 8.0; x += 1.0) product *= x;
+    const double u = 1.0 / x, z = u * u;
+    for (int i = 0; i < GNI_COUNT(c); i++) p = p * z + c[i];
+    return gni_random_log(product) - (x - 0.5) * gni_random_log(x) - x + (0.91893853320467274178 + p * u);
+}
+
 // A normal pair is the two elements of a block (Box & Muller 1958): the angle is one of eight octants,
 // which are exchanges and signs, and 50 bits within it. Only + - * / and the square root: the same bits everywhere.
 static void gni_random_normal_pair(const uint32_t *w, double *n0, double *n1) {
@@ -250,8 +261,8 @@ static double gni_element_poisson(gni_element_stream *s, const double *p) {
         k = floor((2.0 * a / near_end + b) * u + mean + 0.43);
         if (near_end >= 0.07 && v <= p[GNI_D_TOP]) return k;
         if (k < 0.0 || (near_end < 0.013 && v > near_end)) continue;
-        if (log(v * p[GNI_D_FACTOR] / (a / (near_end * near_end) + b)) <= k * p[GNI_D_LOG] - mean - gni_dlgamma(k + 1.0))
-            return k;
+        const double have = -gni_random_log(v * p[GNI_D_FACTOR] / (a / (near_end * near_end) + b));
+        if (have <= k * p[GNI_D_LOG] - mean - gni_random_lgamma(k + 1.0)) return k;
     }
 }
 
@@ -271,8 +282,9 @@ static double gni_element_binomial(gni_element_stream *s, const double *p) {
         k = floor((2.0 * a / near_end + b) * u + p[GNI_D_MEAN] + 0.5);
         if (k < 0.0 || k > n) continue;
         takes = near_end >= 0.07 && v <= p[GNI_D_TOP];
-        takes = takes || log(v * p[GNI_D_FACTOR] / (a / (near_end * near_end) + b)) <=
-                             p[GNI_D_HEIGHT] - gni_dlgamma(k + 1.0) - gni_dlgamma(n - k + 1.0) + (k - mode) * p[GNI_D_LOG];
+        if (takes) break;
+        const double have = -gni_random_log(v * p[GNI_D_FACTOR] / (a / (near_end * near_end) + b));
+        takes = have <= p[GNI_D_HEIGHT] - gni_random_lgamma(k + 1.0) - gni_random_lgamma(n - k + 1.0) + (k - mode) * p[GNI_D_LOG];
     }
     return p[GNI_D_SWAP] != 0.0 ? n - k : k;
 }

@@ -259,7 +259,7 @@ GPUNUM_API gn_array *gn_binomial(gn_context *g, gn_dtype t, gn_shape s, int64_t 
         v[GNI_D_FACTOR] = (2.83 + 5.1 / v[GNI_D_B]) * spread;
         v[GNI_D_TOP] = 0.92 - 4.2 / v[GNI_D_B];
         v[GNI_D_MODE] = floor((size + 1.0) * few);
-        v[GNI_D_HEIGHT] = gni_dlgamma(v[GNI_D_MODE] + 1.0) + gni_dlgamma(size - v[GNI_D_MODE] + 1.0);
+        v[GNI_D_HEIGHT] = gni_random_lgamma(v[GNI_D_MODE] + 1.0) + gni_random_lgamma(size - v[GNI_D_MODE] + 1.0);
         v[GNI_D_LOG] = log(few / many);
     }
     return gni_distributed("gn_binomial", g, t, &s, &job, ok ? NULL : "n is not from 0 to 1e12 or p not from 0 to 1",
