@@ -58,6 +58,9 @@ static gn_array *make_beta(gn_context *g, gn_dtype t, gn_shape s) { return gn_be
 static gn_array *make_small_beta(gn_context *g, gn_dtype t, gn_shape s) { return gn_beta(g, t, s, 0.003, 0.001); }
 static gn_array *make_few(gn_context *g, gn_dtype t, gn_shape s) { return gn_poisson(g, t, s, 3.5); }
 static gn_array *make_many(gn_context *g, gn_dtype t, gn_shape s) { return gn_poisson(g, t, s, 80); }
+static gn_array *make_huge(gn_context *g, gn_dtype t, gn_shape s) { return gn_poisson(g, t, s, 1e11); }
+static gn_array *make_huge_trials(gn_context *g, gn_dtype t, gn_shape s) { return gn_binomial(g, t, s, 1000000000000, 0.3); }
+static gn_array *make_tiny_beta(gn_context *g, gn_dtype t, gn_shape s) { return gn_beta(g, t, s, 5e-324, 1e-323); }
 static gn_array *make_trials(gn_context *g, gn_dtype t, gn_shape s) { return gn_binomial(g, t, s, 30, 0.8); }
 static gn_array *make_many_trials(gn_context *g, gn_dtype t, gn_shape s) { return gn_binomial(g, t, s, 100, 0.41); }
 static gn_array *make_cut(gn_context *g, gn_dtype t, gn_shape s) { return gn_truncated_normal(g, t, s, 1, 2, -3, 0.5); }
@@ -84,7 +87,8 @@ static void test_same_everywhere(void **state) {
         {"poisson(3.5)", make_few, 'b'}, {"poisson(80)", make_many, 'b'}, {"binomial(30)", make_trials, 'b'},
         {"binomial(100)", make_many_trials, 'b'}, {"truncated", make_cut, 'f'}, {"tail", make_tail, 'f'},
         {"low tail", make_low_tail, 'f'}, {"truncated far out", make_whole, 'f'}, {"far", make_far, 'f'},
-        {"permutation", make_permutation, 'w'},
+        {"permutation", make_permutation, 'w'}, {"poisson(1e11)", make_huge, 'b'}, {"binomial(1e12)", make_huge_trials, 'b'},
+        {"beta, tiny", make_tiny_beta, 'f'},
     };
     gn_context *g = (gn_context *)*state;
     gn_options o = test_options();
@@ -130,6 +134,9 @@ static void test_statistics(void **state) {
     assert_true(gn_item(gn_min(u, GN_ALL)) >= -3 && gn_item(gn_max(u, GN_ALL)) <= 5);
     assert_true(fabs(gn_item(gn_mean(u, GN_ALL)) - 1) < six * 8 / sqrt(12));
     assert_true(fabs(gn_item(gn_var(u, GN_ALL, 0)) - 64.0 / 12) < six * 64 / sqrt(180));
+    gn_array *ends = gn_beta(g, GN_F64, GN_SHAPE(200000), 5e-324, 1e-323); // 1 a third of the time, else 0
+    assert_true(gn_array_equal(ends, gn_square(ends), false));
+    assert_true(fabs(gn_item(gn_mean(ends, GN_ALL)) - 1.0 / 3) < six * sqrt(2) / 3);
     static const gn_dtype types[] = {GN_F32, GN_F64};
     for (int i = 0; i < 2; i++) {
         gn_array *z = gn_normal(g, types[i], GN_SHAPE(200000), 2, 3);

@@ -219,8 +219,10 @@ GPUNUM_API gn_array *gn_gamma(gn_context *g, gn_dtype t, gn_shape s, double shap
 GPUNUM_API gn_array *gn_beta(gn_context *g, gn_dtype t, gn_shape s, double a, double b) {
     gni_random job = gni_random_of(GNI_RAND_BETA);
     const bool ok = gni_is_positive(a) && gni_is_positive(b);
-    gni_gamma_numbers(job.numbers, a);
-    gni_gamma_numbers(job.numbers + GNI_D_GAMMA_OTHER, b);
+    // Where both are tiny all but their ratio rounds away: kept from logarithms that are both infinite.
+    const double scale = a < 1e-290 && b < 1e-290 ? 1e60 : 1.0;
+    gni_gamma_numbers(job.numbers, a * scale);
+    gni_gamma_numbers(job.numbers + GNI_D_GAMMA_OTHER, b * scale);
     return gni_distributed("gn_beta", g, t, &s, &job, ok ? NULL : "a and b are not both above 0", a, b);
 }
 
