@@ -682,6 +682,8 @@ def rare(cases, rng):
                 edge = 1 - np.array([2.0 ** -k for k in range(1, 54)])
                 a = Values(np.concatenate([a.v, edge, -edge, rng.uniform(-1, 1, 60)]), t)
             elif is_float(t):
+                if t == 'float64':  # odd integers to which a half cannot be added
+                    a = Values(np.concatenate([a.v, -2.0 ** 52 - np.array([1, 2, 3, 2.0 ** 52 - 1])]), t)
                 a = Values(np.concatenate([a.v, rng.uniform(-20, 20, 60), rng.uniform(0.9, 2.6, 30)]), t)
             result = t if is_float(t) else 'float32'
 

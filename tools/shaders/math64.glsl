@@ -652,7 +652,7 @@ dvec2 gn_lgamma(dvec2 x) {
         dvec2 size = abs(x * gn_sine_pi(x, n, cosine));
         y = mix(y, gn_log(3.14159265358979323846lf / size) - y, minus);
         y = mix(y, -gn_log(a), GN_AND(minus, lessThan(a, dvec2(1e-100lf))));
-        y = mix(y, gn_inf_of(a), GN_AND(minus, equal(n, x)));
+        y = mix(y, gn_inf_of(a), GN_AND(minus, equal(gn_floor(x), x)));
     }
     return gn_keep_nan(mix(y, gn_inf_of(a), GN_OR(equal(x, dvec2(0.0lf)), gn_isinf(x))), x);
 }
