@@ -145,6 +145,14 @@ static void test_gradients(void **state) {
     x = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(4), least), true);
     assert_int_equal(gn_backward(gn_sum(gn_slice(gn_logcumsumexp(x, 0), 0, 2, 4, 1), GN_ALL)), GN_OK);
     expect_values(gn_grad(x), 0, 0, 1.5, 0.5);
+    // Of nothing there is a gradient, too.
+    gn_array *(*const scans[])(gn_array *, gn_axes) = {gn_cumsum, gn_cumprod, gn_cummax, gn_cummin, gn_logcumsumexp};
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++)
+        for (int axis = 0; axis < 2; axis++) {
+            x = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(0, 3)), true);
+            assert_int_equal(gn_backward(gn_sum(scans[i](x, axis), GN_ALL)), GN_OK);
+            assert_int_equal(gn_dim(gn_grad(x), 1), 3);
+        }
 }
 
 // ---- more than a workgroup takes

@@ -183,7 +183,7 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     }
     if (!gni_is_float(x->dtype) && !pairs && (sums || op == GNI_SCAN_LOGSUMEXP))
         x = gni_as(x, !sums ? GN_F32 : gni_is_unsigned(x->dtype) ? GN_U64 : GN_I64);
-    const bool tracks = x != NULL && gni_elements(&x->shape) > 0 && gni_tracks(g, &x, 1),
+    const bool tracks = x != NULL && gni_tracks(g, &x, 1),
                extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;
     if (x == NULL) return gni_end_scope(g, NULL);
     g->no_grad++; // recorded as one op
