@@ -1081,6 +1081,31 @@ static void test_device_memory_limit(void **state) {
     test_close(g);
 }
 
+// Work whose inputs and results fit, but not what it needs on the way.
+static void test_full_device(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    for (int stays = 0; stays < 2; stays++) {
+        gn_options o = test_options();
+        o.memory_limit = 1600000;
+        o.placement = stays ? GN_PLACE_STAY : GN_PLACE_AUTO;
+        gn_context *g = test_open_with(&o);
+        GN_SCOPE(g) {
+            gn_array *x = gn_to(gn_eval(gn_cast(gn_mod_s(gn_mul_s(gn_arange(g, GN_I32, 0, 90000, 1), 7919), 90000), GN_F32)), GN_DEVICE_GPU);
+            gn_array *y = gn_sort(x, 0, false);
+            assert_true(gn_array_equal(y, gn_arange(g, GN_F32, 0, 90000, 1), false));
+            assert_non_null(strstr(gn_explain(y), "device memory is full"));
+        }
+        GN_SCOPE(g) { // a prime number of points: of a constant all but the first are 0
+            gn_array *x = gn_to(gn_eval(gn_ones(g, GN_F32, GN_SHAPE(50, 1009))), GN_DEVICE_GPU);
+            gn_array *y = gn_fft(x, 0, -1, GN_FFT_BACKWARD);
+            assert_true(fabs(gn_item(gn_sum(gn_abs(y), GN_ALL)) - 50 * 1009) < 1);
+        }
+        if (gn_status_get(g) != GN_OK) fail_msg("%s", gn_error(g));
+        test_close(g);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_scopes),
@@ -1125,6 +1150,7 @@ int main(void) {
 #endif
         cmocka_unit_test(test_every_allocation_fails_once),
         cmocka_unit_test(test_device_memory_limit),
+        cmocka_unit_test(test_full_device),
     };
     return test_run(tests);
 }

@@ -399,6 +399,24 @@ static bool gni_bring(gn_context *g, const gni_job_view *v, uint32_t side) {
     return true;
 }
 
+// On the CPU what a GPU could not do, of which nobody was told.
+static GNI_NOINLINE bool gni_run_instead(gn_context *g, const gni_kind *kind, void *job, const gni_job_view *v, gn_array *y) {
+    g->call_failed = false;
+    if (g->gpu->lost) {
+        gni_fail(g, GN_ERROR_DEVICE_LOST, "%s: the device is lost", v->name);
+        return false;
+    }
+    gni_log(g, GN_LOG_INFO, "%s of %lld elements runs on the CPU: device memory is full", v->name, (long long)v->size);
+    if (y != NULL) {
+        y->reason = (uint8_t)GNI_WHY_NO_ROOM;
+        y->on_gpu = false;
+    }
+    if (!gni_bring(g, v, GNI_ON_CPU)) return false;
+    const bool ok = kind->run != NULL && kind->run(g, job);
+    if (!ok && !g->call_failed) gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the cpu backend", v->name);
+    return ok;
+}
+
 static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y) {
     gni_job_view v;
     gni_reason why;
@@ -421,10 +439,19 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y)
     if (why == GNI_WHY_SMALL) gni_note_reads(&v, kind->id, job);
     if (why == GNI_WHY_SMALL) g->learn.little++;
     else if (side == GNI_ON_GPU && why < GNI_WHY_TRIAL) g->learn.by_rule++;
+    // What a GPU needs on its way to new arrays may find no room: the CPU makes them then.
+    bool tries = !GNI_CPU_ALONE && side == GNI_ON_GPU && why != GNI_WHY_GPU_ONLY && g->placement != GN_PLACE_GPU &&
+                 !g->trying && !g->call_failed;
+    for (int i = v.n_in; i < v.n; i++) tries = tries && v.op[i]->buf->where == 0;
     if (!gni_bring(g, &v, side)) return false;
     const char *name = side == GNI_ON_GPU ? "gpu" : "cpu";
     gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, name);
+    g->trying = g->trying || tries;
     bool ok = side == GNI_ON_GPU ? gni_backend_gpu()->run(g, kind->id, job) : kind->run != NULL && kind->run(g, job);
+    if (tries) {
+        g->trying = false;
+        if (!ok) return gni_run_instead(g, kind, job, &v, y);
+    }
     if (!ok && !g->call_failed)
         gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the %s backend", v.name, name);
     if (g->profile != NULL)

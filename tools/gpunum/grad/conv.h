@@ -1099,7 +1099,7 @@ static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_p
     const gn_placement asked = g->placement;
     gn_array *y;
     g->no_grad++; // recorded as one op
-    g->trying = !GNI_CPU_ALONE && g->gpu != NULL && asked == GN_PLACE_AUTO && !g->host_recording && !g->call_failed;
+    g->trying = !GNI_CPU_ALONE && g->gpu != NULL && asked != GN_PLACE_GPU && !g->host_recording && !g->call_failed;
     for (;;) {
         y = kind == GNI_CONV_FORWARD ? gni_conv_forward(g, p, a, b, keeps ? &in[2] : NULL)
             : kind == GNI_CONV_BACK  ? gni_conv_back(g, p, a, b)
