@@ -4,7 +4,6 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../core/access.h"
-#include "../cpu/cpu_special.h"
 #include "../cpu/cpu.h"
 #endif
 
@@ -284,7 +283,8 @@ static double gni_element_binomial(gni_element_stream *s, const double *p) {
         takes = near_end >= 0.07 && v <= p[GNI_D_TOP];
         if (takes) break;
         const double have = -gni_random_log(v * p[GNI_D_FACTOR] / (a / (near_end * near_end) + b));
-        takes = have <= p[GNI_D_HEIGHT] - gni_random_lgamma(k + 1.0) - gni_random_lgamma(n - k + 1.0) + (k - mode) * p[GNI_D_LOG];
+        takes = have <= p[GNI_D_HEIGHT] - gni_random_lgamma(k + 1.0) - gni_random_lgamma(n - k + 1.0) +
+                            (k - mode) * p[GNI_D_LOG];
     }
     return p[GNI_D_SWAP] != 0.0 ? n - k : k;
 }
