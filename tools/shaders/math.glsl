@@ -34,7 +34,7 @@ vec4 gn_sign(vec4 a) {
     vec4 y = mix(vec4(0.0), mix(vec4(1.0), vec4(-1.0), lessThan(a, vec4(0.0))), notEqual(GN_BITS_MAG(a), uvec4(0u)));
     return gn_keep_nan(y, a);
 }
-vec4 gn_rint(vec4 a) { return mix(a, gn_copysign(roundEven(a), a), lessThan(GN_BITS_MAG(a), uvec4(0x4b000000u))); }
+vec4 gn_rint(vec4 a) { return gn_copysign(mix(a, roundEven(a), lessThan(GN_BITS_MAG(a), uvec4(0x4b000000u))), a); }
 
 // ---- building blocks
 
