@@ -196,7 +196,9 @@ GPUNUM_API gn_array *gn_roots(gn_array *coefficients) {
     part[0] = gn_zeros(g, GN_C128, GN_SHAPE(0));
     if (n > 0) { // the eigenvalues of the companion matrix
         gn_array *row = gn_div(gn_neg(gni_stretch(p, 0, first + 1, last + 1)), gni_stretch(p, 0, first, first + 1));
-        part[0] = gn_expand_dims(row, 0);
+        if (row != NULL && gn_item(gn_all(gn_isfinite(row), GN_ALL)) == 0.0)
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: the coefficients, over the first that is not 0, hold NaN or infinity", fn);
+        part[0] = g->call_failed ? NULL : gn_expand_dims(row, 0);
         part[1] = gn_eye(g, GN_F64, n - 1, n, 0);
         part[0] = gn_eigvals(gn_concat(part, 2, 0));
     }
