@@ -1106,6 +1106,20 @@ static void test_full_device(void **state) {
     }
 }
 
+// Of one number, by a program compiled for it: lavapipe computes apart what all invocations share.
+static void test_rounded_alone(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    gn_options o = test_options();
+    o.placement = GN_PLACE_GPU;
+    o.vulkan_flags &= ~(uint32_t)GN_VULKAN_NO_SPECIALIZATION;
+    gn_context *g = test_open_with(&o);
+    static const float values[] = {2.5f, -1.75f, 0.75f, -0.25f, 1e9f}, rounded[] = {2, -2, 1, 0, 1e9f};
+    for (int i = 0; i < 5; i++)
+        GN_SCOPE(g) assert_true(gn_item(gn_round(gn_to(gn_array_from(g, GN_F32, GN_SHAPE(1), values + i), GN_DEVICE_GPU))) == (double)rounded[i]);
+    test_close(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_scopes),
@@ -1151,6 +1165,7 @@ int main(void) {
         cmocka_unit_test(test_every_allocation_fails_once),
         cmocka_unit_test(test_device_memory_limit),
         cmocka_unit_test(test_full_device),
+        cmocka_unit_test(test_rounded_alone),
     };
     return test_run(tests);
 }
