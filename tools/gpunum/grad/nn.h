@@ -177,6 +177,7 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     }
     if (!gni_cross_entropy_ok(g, logits, labels)) return gni_end(g, NULL);
     gn_scope_begin(g);
+    const bool tracked = gni_tracks(g, &logits, 1);
     g->no_grad++; // recorded as one op
     int64_t classes = logits->shape.dim[1];
     gn_array *at = gni_label_places(g, "gn_cross_entropy", labels, classes, false, 0), *y = NULL, *hit = NULL, *lse = NULL;
@@ -185,8 +186,10 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
         gn_array *picked =
             from == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_cross_entropy", from, gn_expand_dims(at, 1), 1, true));
         if (picked != NULL && from != logits) picked = gn_cast(picked, logits->dtype);
-        hit =
-            gn_eq(gn_expand_dims(labels, 1), gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0));
+        if (tracked) {
+            gn_array *all = gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0);
+            hit = gn_eq(gn_expand_dims(labels, 1), all);
+        }
         lse = gn_logsumexp(logits, GN_KEEP(1));
         y = gn_mean(gn_sub(lse, picked), GN_ALL);
     }

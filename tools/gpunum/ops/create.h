@@ -8,7 +8,8 @@
 
 // start + i step for all i; the common dtypes in loops of their own.
 static void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, double step) {
-    const bool whole = t == GN_I64 && fabs(start) < 9e18 && fabs(start + (double)n * step) < 9e18; // none is saturated
+    const double most = GNI_MAX(fabs(start), fabs(start + (double)n * step));
+    const bool whole = t == GN_I64 && most < 9e18, small_whole = t == GN_I32 && most < 2147483647.0; // none is saturated
     int64_t i = 0;
     double at = 0.0; // loops over 16 are what compilers turn into vectors
     if (t == GN_F32) {
@@ -19,6 +20,10 @@ static void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, dou
         for (; i + 16 <= n; i += 16, at += 16.0)
             for (int j = 0; j < 16; j++) ((double *)data + i)[j] = start + (at + (double)j) * step;
         for (; i < n; i++) ((double *)data)[i] = start + (double)i * step;
+    } else if (small_whole) {
+        for (; i + 16 <= n; i += 16, at += 16.0)
+            for (int j = 0; j < 16; j++) ((int32_t *)data + i)[j] = (int32_t)(start + (at + (double)j) * step);
+        for (; i < n; i++) ((int32_t *)data)[i] = (int32_t)(start + (double)i * step);
     } else if (whole) {
         for (; i < n; i++) ((int64_t *)data)[i] = (int64_t)(start + (double)i * step);
     } else {

@@ -141,7 +141,8 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
             continue;
         }
         memcpy(out + at, w + i, count * sizeof *w);
-        if (op == 71u && count == 4 && w[i + 2] == 1u && w[i + 3] == GNI_S_EXACT_HALVES) exact = w[i + 1]; // OpDecorate, SpecId
+        // OpDecorate with SpecId.
+        if (op == 71u && count == 4 && w[i + 2] == 1u && w[i + 3] == GNI_S_EXACT_HALVES) exact = w[i + 1];
         if (op == 49u && w[i + 2] == exact && vk->gpu.caps.exact_halves) out[at] = 3u << 16 | 48u; // a true OpSpecConstant
         at += count;
         if (op != 15u) continue; // OpEntryPoint: modes follow, in any order
