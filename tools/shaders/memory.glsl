@@ -64,6 +64,17 @@ uvec4 gn_pack_f16(uvec4 u) {
     return r | ((u >> 16) & 0x8000u);
 }
 
+// What float16 leaves of floats.
+uvec4 gn_round_f16(uvec4 u) {
+#ifndef GN_WGSL
+    if (GN_EXACT_HALVES) { // drivers take the one conversion for the other's inverse where nothing is between them
+        uvec2 p = uvec2(packHalf2x16(uintBitsToFloat(u.xy)), packHalf2x16(uintBitsToFloat(u.zw))) | GN_UNKNOWN_ZERO;
+        return floatBitsToUint(vec4(unpackHalf2x16(p.x), unpackHalf2x16(p.y)));
+    }
+#endif
+    return gn_unpack_f16(gn_pack_f16(u));
+}
+
 uvec4 gn_pack_bf16(uvec4 u) {
     uvec4 r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
     return mix(r, (u >> 16) | 0x40u, greaterThan(u & 0x7fffffffu, uvec4(0x7f800000u)));

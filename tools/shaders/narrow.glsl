@@ -106,7 +106,7 @@ uvec4 gn_int_odd(uvec4 a, uvec4 size) {
 #define GN_F_TO_U gn_f_to_u(uintBitsToFloat(ra))
 #define GN_F_TO_BOOL uvec4(notEqual(ra & 0x7fffffffu, uvec4(0u)))
 #define GN_I_TO_BOOL uvec4(notEqual(ra, uvec4(0u)))
-#define GN_ROUND_F16 gn_unpack_f16(gn_pack_f16(ra))
+#define GN_ROUND_F16 gn_round_f16(ra)
 #define GN_ROUND_BF16 (gn_pack_bf16(ra) << 16)
 #define GN_ROUND_F32 ra
 #define GN_WRAP_U8 (ra & 0xffu)

@@ -219,7 +219,7 @@ uvec4 gn_narrow(uvec4 v, uint t) {
 #define GN_F_TO_U gn_bits(gn_f_to_u(gn_double(ra)))
 #define GN_F_TO_BOOL gn_bits(gn_truth(gn_double(ra)))
 #define GN_I_TO_BOOL uvec4((ra.x | ra.y) != 0u ? 1u : 0u, 0u, (ra.z | ra.w) != 0u ? 1u : 0u, 0u)
-#define GN_ROUND_F16 gn_float_to_double(gn_unpack_f16(gn_pack_f16(gn_round_odd(gn_double(ra)))).xxyy)
+#define GN_ROUND_F16 gn_float_to_double(gn_round_f16(gn_round_odd(gn_double(ra))).xxyy)
 #define GN_ROUND_BF16 gn_float_to_double((gn_pack_bf16(gn_round_odd(gn_double(ra))) << 16).xxyy)
 #define GN_ROUND_F32 gn_bits(dvec2(uintBitsToFloat(gn_float_bits(gn_double(ra)))))
 #define GN_WRAP_U8 (ra & uvec4(0xffu, 0u, 0xffu, 0u))
