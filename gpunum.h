@@ -16261,22 +16261,30 @@ static bool gni_bring(gn_context *g, const gni_job_view *v, uint32_t side) {
     return true;
 }
 
-// On the CPU what a GPU could not do, of which nobody was told.
-static GNI_NOINLINE bool gni_run_instead(gn_context *g, const gni_kind *kind, void *job, const gni_job_view *v, gn_array *y) {
+static void gni_log_no_room(gn_context *g, const gni_job_view *v) {
+    gni_log(g, GN_LOG_INFO, "%s of %lld elements runs on the CPU: device memory is full", v->name, (long long)v->size);
+}
+
+static void gni_explain_by(gn_array *y, uint32_t side, gni_reason why) {
+    if (y == NULL) return;
+    y->reason = (uint8_t)why;
+    y->on_gpu = side == GNI_ON_GPU;
+}
+
+// To the CPU what a GPU could not do, of which nobody was told.
+static GNI_NOINLINE bool gni_bring_back(gn_context *g, const gni_job_view *v, gn_array *y) {
     g->call_failed = false;
     if (g->gpu->lost) {
         gni_fail(g, GN_ERROR_DEVICE_LOST, "%s: the device is lost", v->name);
         return false;
     }
-    gni_log(g, GN_LOG_INFO, "%s of %lld elements runs on the CPU: device memory is full", v->name, (long long)v->size);
-    if (y != NULL) {
-        y->reason = (uint8_t)GNI_WHY_NO_ROOM;
-        y->on_gpu = false;
-    }
-    if (!gni_bring(g, v, GNI_ON_CPU)) return false;
-    const bool ok = kind->run != NULL && kind->run(g, job);
-    if (!ok && !g->call_failed) gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the cpu backend", v->name);
-    return ok;
+    gni_log_no_room(g, v);
+    gni_explain_by(y, GNI_ON_CPU, GNI_WHY_NO_ROOM);
+    return gni_bring(g, v, GNI_ON_CPU);
+}
+
+static bool gni_run_at(gn_context *g, const gni_kind *kind, void *job, uint32_t side) {
+    return side == GNI_ON_GPU ? gni_backend_gpu()->run(g, kind->id, job) : kind->run != NULL && kind->run(g, job);
 }
 
 static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y) {
@@ -16290,13 +16298,9 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y)
     if (side == GNI_ON_GPU && why != GNI_WHY_GPU_ONLY && !gni_device_room(g, &v)) {
         side = GNI_ON_CPU;
         why = GNI_WHY_NO_ROOM;
-        gni_log(g, GN_LOG_INFO, "%s of %lld elements runs on the CPU: device memory is full",
-                v.name, (long long)v.size);
+        gni_log_no_room(g, &v);
     }
-    if (y != NULL) {
-        y->reason = (uint8_t)why;
-        y->on_gpu = side == GNI_ON_GPU;
-    }
+    gni_explain_by(y, side, why);
     uint64_t start = g->profile != NULL ? gni_now_ns() : 0;
     if (why == GNI_WHY_SMALL) gni_note_reads(&v, kind->id, job);
     if (why == GNI_WHY_SMALL) g->learn.little++;
@@ -16309,10 +16313,13 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y)
     const char *name = side == GNI_ON_GPU ? "gpu" : "cpu";
     gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, name);
     g->trying = g->trying || tries;
-    bool ok = side == GNI_ON_GPU ? gni_backend_gpu()->run(g, kind->id, job) : kind->run != NULL && kind->run(g, job);
-    if (tries) {
-        g->trying = false;
-        if (!ok) return gni_run_instead(g, kind, job, &v, y);
+    bool ok = gni_run_at(g, kind, job, side);
+    if (tries) g->trying = false;
+    if (tries && !ok) {
+        if (!gni_bring_back(g, &v, y)) return false;
+        side = GNI_ON_CPU;
+        name = "cpu";
+        ok = gni_run_at(g, kind, job, side);
     }
     if (!ok && !g->call_failed)
         gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the %s backend", v.name, name);
@@ -16921,30 +16928,28 @@ GPUNUM_API gn_array *gn_to(gn_array *a, gn_device device) {
 // >>create
 // Arrays from nothing: constants (lazy) and sequences (computed in double on the CPU, as NumPy does).
 
-// start + i step for all i; the common dtypes in loops of their own.
+// start + i step for all i; the common dtypes in loops of their own, over 16, which compilers turn into vectors.
+#define GNI_STEPS_OF(T)                                                                            \
+    for (; i + 16 <= n; i += 16, at += 16.0)                                                       \
+        for (int j = 0; j < 16; j++) ((T *)data + i)[j] = (T)(start + (at + (double)j) * step);    \
+    for (; i < n; i++) ((T *)data)[i] = (T)(start + (double)i * step);
 static void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, double step) {
     const double most = GNI_MAX(fabs(start), fabs(start + (double)n * step));
-    const bool whole = t == GN_I64 && most < 9e18, small_whole = t == GN_I32 && most < 2147483647.0; // none is saturated
     int64_t i = 0;
-    double at = 0.0; // loops over 16 are what compilers turn into vectors
+    double at = 0.0;
     if (t == GN_F32) {
-        for (; i + 16 <= n; i += 16, at += 16.0)
-            for (int j = 0; j < 16; j++) ((float *)data + i)[j] = (float)(start + (at + (double)j) * step);
-        for (; i < n; i++) ((float *)data)[i] = (float)(start + (double)i * step);
+        GNI_STEPS_OF(float)
     } else if (t == GN_F64) {
-        for (; i + 16 <= n; i += 16, at += 16.0)
-            for (int j = 0; j < 16; j++) ((double *)data + i)[j] = start + (at + (double)j) * step;
-        for (; i < n; i++) ((double *)data)[i] = start + (double)i * step;
-    } else if (small_whole) {
-        for (; i + 16 <= n; i += 16, at += 16.0)
-            for (int j = 0; j < 16; j++) ((int32_t *)data + i)[j] = (int32_t)(start + (at + (double)j) * step);
-        for (; i < n; i++) ((int32_t *)data)[i] = (int32_t)(start + (double)i * step);
-    } else if (whole) {
-        for (; i < n; i++) ((int64_t *)data)[i] = (int64_t)(start + (double)i * step);
+        GNI_STEPS_OF(double)
+    } else if (t == GN_I32 && most < 2147483647.0) { // none is saturated
+        GNI_STEPS_OF(int32_t)
+    } else if (t == GN_I64 && most < 9e18) {
+        GNI_STEPS_OF(int64_t)
     } else {
         for (; i < n; i++) gni_store_double(t, data, i, start + (double)i * step);
     }
 }
+#undef GNI_STEPS_OF
 
 static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
                                double value) {

@@ -163,6 +163,19 @@ static gn_context *test_open(void) {
     return test_open_with(&o);
 }
 
+// a, or its copy in context g.
+static TEST_MAYBE_UNUSED gn_array *brought(gn_context *g, gn_array *a) {
+    if (g == gn_context_of(a)) return a;
+    const size_t bytes = gn_bytes(a);
+    void *data = malloc(bytes + 1);
+    assert_non_null(data);
+    assert_int_equal(gn_read(a, data, bytes), GN_OK);
+    gn_array *copy = gn_array_from(g, gn_dtype_of(a), gn_shape_of(a), data);
+    free(data);
+    assert_non_null(copy);
+    return copy;
+}
+
 // Contexts that tests of one program share, and their memory: others are opened and closed beside them.
 static struct {
     gn_options options;

@@ -401,15 +401,6 @@ static void test_dtypes(void **state) {
         }
 }
 
-// `a` in context g.
-static gn_array *brought(gn_context *g, gn_array *a) {
-    void *data = malloc(gn_bytes(a));
-    gn_read(a, data, gn_bytes(a));
-    gn_array *b = gn_array_from(g, gn_dtype_of(a), gn_shape_of(a), data);
-    free(data);
-    return b;
-}
-
 // Relative distance of y, brought from another context, from z.
 static double apart_by(gn_array *y, gn_array *z) {
     y = gn_cast(brought(gn_context_of(z), y), GN_C128);

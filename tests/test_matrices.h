@@ -27,19 +27,6 @@ static TEST_MAYBE_UNUSED gn_context *residuals(gn_context *g) {
     return test_residual_context;
 }
 
-// a, or its copy in context g.
-static TEST_MAYBE_UNUSED gn_array *brought(gn_context *g, gn_array *a) {
-    if (g == gn_context_of(a)) return a;
-    const size_t bytes = gn_bytes(a);
-    void *data = malloc(bytes + 1);
-    assert_non_null(data);
-    assert_int_equal(gn_read(a, data, bytes), GN_OK);
-    gn_array *copy = gn_array_from(g, gn_dtype_of(a), gn_shape_of(a), data);
-    free(data);
-    assert_non_null(copy);
-    return copy;
-}
-
 // gn_gradcheck, which evaluates fn twice for each element. Where the device is lavapipe the CPU does that, and the gradients
 // of the device are compared with those.
 static TEST_MAYBE_UNUSED double gradients_apart(gn_context *g, gn_function fn, gn_array *const *x, int count, double step, void *user) {

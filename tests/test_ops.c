@@ -328,7 +328,7 @@ static bool run_case(gn_context *g, const op_case *c, int layout) {
 
 // What a kernel computes in: wide numbers, floats or integers.
 static unsigned arithmetic(gn_dtype t) {
-    return t == GN_F64 || t == GN_I64 || t == GN_U64 ? 2 : is_float(t) && t != GN_F64 ? 1 : 0;
+    return t == GN_F64 || t == GN_I64 || t == GN_U64 ? 2 : is_float(t) ? 1 : 0;
 }
 
 // Whether no case before had this op in this arithmetic: of its widest operand and of its result. Casts are of each dtype from

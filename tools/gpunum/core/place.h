@@ -399,22 +399,30 @@ static bool gni_bring(gn_context *g, const gni_job_view *v, uint32_t side) {
     return true;
 }
 
-// On the CPU what a GPU could not do, of which nobody was told.
-static GNI_NOINLINE bool gni_run_instead(gn_context *g, const gni_kind *kind, void *job, const gni_job_view *v, gn_array *y) {
+static void gni_log_no_room(gn_context *g, const gni_job_view *v) {
+    gni_log(g, GN_LOG_INFO, "%s of %lld elements runs on the CPU: device memory is full", v->name, (long long)v->size);
+}
+
+static void gni_explain_by(gn_array *y, uint32_t side, gni_reason why) {
+    if (y == NULL) return;
+    y->reason = (uint8_t)why;
+    y->on_gpu = side == GNI_ON_GPU;
+}
+
+// To the CPU what a GPU could not do, of which nobody was told.
+static GNI_NOINLINE bool gni_bring_back(gn_context *g, const gni_job_view *v, gn_array *y) {
     g->call_failed = false;
     if (g->gpu->lost) {
         gni_fail(g, GN_ERROR_DEVICE_LOST, "%s: the device is lost", v->name);
         return false;
     }
-    gni_log(g, GN_LOG_INFO, "%s of %lld elements runs on the CPU: device memory is full", v->name, (long long)v->size);
-    if (y != NULL) {
-        y->reason = (uint8_t)GNI_WHY_NO_ROOM;
-        y->on_gpu = false;
-    }
-    if (!gni_bring(g, v, GNI_ON_CPU)) return false;
-    const bool ok = kind->run != NULL && kind->run(g, job);
-    if (!ok && !g->call_failed) gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the cpu backend", v->name);
-    return ok;
+    gni_log_no_room(g, v);
+    gni_explain_by(y, GNI_ON_CPU, GNI_WHY_NO_ROOM);
+    return gni_bring(g, v, GNI_ON_CPU);
+}
+
+static bool gni_run_at(gn_context *g, const gni_kind *kind, void *job, uint32_t side) {
+    return side == GNI_ON_GPU ? gni_backend_gpu()->run(g, kind->id, job) : kind->run != NULL && kind->run(g, job);
 }
 
 static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y) {
@@ -428,13 +436,9 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y)
     if (side == GNI_ON_GPU && why != GNI_WHY_GPU_ONLY && !gni_device_room(g, &v)) {
         side = GNI_ON_CPU;
         why = GNI_WHY_NO_ROOM;
-        gni_log(g, GN_LOG_INFO, "%s of %lld elements runs on the CPU: device memory is full",
-                v.name, (long long)v.size);
+        gni_log_no_room(g, &v);
     }
-    if (y != NULL) {
-        y->reason = (uint8_t)why;
-        y->on_gpu = side == GNI_ON_GPU;
-    }
+    gni_explain_by(y, side, why);
     uint64_t start = g->profile != NULL ? gni_now_ns() : 0;
     if (why == GNI_WHY_SMALL) gni_note_reads(&v, kind->id, job);
     if (why == GNI_WHY_SMALL) g->learn.little++;
@@ -447,10 +451,13 @@ static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y)
     const char *name = side == GNI_ON_GPU ? "gpu" : "cpu";
     gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, name);
     g->trying = g->trying || tries;
-    bool ok = side == GNI_ON_GPU ? gni_backend_gpu()->run(g, kind->id, job) : kind->run != NULL && kind->run(g, job);
-    if (tries) {
-        g->trying = false;
-        if (!ok) return gni_run_instead(g, kind, job, &v, y);
+    bool ok = gni_run_at(g, kind, job, side);
+    if (tries) g->trying = false;
+    if (tries && !ok) {
+        if (!gni_bring_back(g, &v, y)) return false;
+        side = GNI_ON_CPU;
+        name = "cpu";
+        ok = gni_run_at(g, kind, job, side);
     }
     if (!ok && !g->call_failed)
         gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the %s backend", v.name, name);

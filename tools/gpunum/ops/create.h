@@ -6,30 +6,28 @@
 #include "../core/access.h"
 #endif
 
-// start + i step for all i; the common dtypes in loops of their own.
+// start + i step for all i; the common dtypes in loops of their own, over 16, which compilers turn into vectors.
+#define GNI_STEPS_OF(T)                                                                            \
+    for (; i + 16 <= n; i += 16, at += 16.0)                                                       \
+        for (int j = 0; j < 16; j++) ((T *)data + i)[j] = (T)(start + (at + (double)j) * step);    \
+    for (; i < n; i++) ((T *)data)[i] = (T)(start + (double)i * step);
 static void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, double step) {
     const double most = GNI_MAX(fabs(start), fabs(start + (double)n * step));
-    const bool whole = t == GN_I64 && most < 9e18, small_whole = t == GN_I32 && most < 2147483647.0; // none is saturated
     int64_t i = 0;
-    double at = 0.0; // loops over 16 are what compilers turn into vectors
+    double at = 0.0;
     if (t == GN_F32) {
-        for (; i + 16 <= n; i += 16, at += 16.0)
-            for (int j = 0; j < 16; j++) ((float *)data + i)[j] = (float)(start + (at + (double)j) * step);
-        for (; i < n; i++) ((float *)data)[i] = (float)(start + (double)i * step);
+        GNI_STEPS_OF(float)
     } else if (t == GN_F64) {
-        for (; i + 16 <= n; i += 16, at += 16.0)
-            for (int j = 0; j < 16; j++) ((double *)data + i)[j] = start + (at + (double)j) * step;
-        for (; i < n; i++) ((double *)data)[i] = start + (double)i * step;
-    } else if (small_whole) {
-        for (; i + 16 <= n; i += 16, at += 16.0)
-            for (int j = 0; j < 16; j++) ((int32_t *)data + i)[j] = (int32_t)(start + (at + (double)j) * step);
-        for (; i < n; i++) ((int32_t *)data)[i] = (int32_t)(start + (double)i * step);
-    } else if (whole) {
-        for (; i < n; i++) ((int64_t *)data)[i] = (int64_t)(start + (double)i * step);
+        GNI_STEPS_OF(double)
+    } else if (t == GN_I32 && most < 2147483647.0) { // none is saturated
+        GNI_STEPS_OF(int32_t)
+    } else if (t == GN_I64 && most < 9e18) {
+        GNI_STEPS_OF(int64_t)
     } else {
         for (; i < n; i++) gni_store_double(t, data, i, start + (double)i * step);
     }
 }
+#undef GNI_STEPS_OF
 
 static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
                                double value) {
