@@ -215,8 +215,9 @@
 //
 // Accuracy. float32 means float32. exp, log, sin, cos, tanh and erf are within 2 ulp over the whole range
 // on the CPU and the GPU, other functions within 4; + - * and sqrt are correctly rounded on the CPU, and
-// division and sqrt within 1 ulp on the GPU. Sums are compensated or pairwise. The same input on the same device
-// gives the same bits on every run. GPUs may flush subnormal numbers to zero.
+// division and sqrt within 1 ulp on the GPU. Where a float16 or bfloat16 is all that becomes of them, Vulkan's own
+// arithmetic computes exp, log, sqrt, tanh, sigmoid, silu and gelu: within .51 ulp of that dtype. Sums are compensated or
+// pairwise. The same input on the same device gives the same bits on every run. GPUs may flush subnormal numbers to zero.
 //
 // Threads. Any thread may use a context; calls on one context are serialised by a lock inside it.
 // Scopes and gn_no_grad_begin count per thread. In the child of a fork() a context computes on one thread of the
@@ -2414,6 +2415,16 @@ inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis
 #define GNI_UNARY_ANY(X) GNI_UNARY_NEG(X) GNI_UNARY_SIZE(X) GNI_UNARY_WHOLE(X)
 
 //      fn              NAME        F                       D                   I               gF                       gI
+// What Vulkan's kernels have in a coarser form, too, for results that become float16 or bfloat16 at once.
+#define GNI_UNARY_COARSE(X) \
+    X(SQRT, "gn_coarse_sqrt(a)") \
+    X(EXP, "gn_coarse_exp(a)") \
+    X(LOG, "gn_coarse_log(a)") \
+    X(TANH, "gn_coarse_tanh(a)") \
+    X(SIGMOID, "gn_coarse_sigmoid(a)") \
+    X(SILU, "gn_coarse_silu(a)") \
+    X(GELU, "gn_coarse_gelu(a)")
+
 #define GNI_UNARY_BOOL(X) \
     X(gn_isnan,       ISNAN,      gni_vne(a, a),          a != a,             (T)(0 * a),     "gn_isnan(a)", \
       "notEqual(a, a)") \
@@ -2620,6 +2631,7 @@ GNI_MAYBE_UNUSED static bool gni_is_function64(gni_op op) {
     ((uint32_t)((uint32_t)(op)*3u + (uint32_t)(domain)) | ((uint32_t)(a) << 11) |                  \
      ((uint32_t)(b) << 18) | ((uint32_t)(c) << 25))
 #define GNI_INSN_CODE(insn) ((insn)&0x7ffu)
+#define GNI_INSN_COARSE 1024u // in kernels' words: the form of GNI_UNARY_COARSE
 #define GNI_INSN_A(insn) (((insn) >> 11) & 127u)
 #define GNI_INSN_B(insn) (((insn) >> 18) & 127u)
 #define GNI_INSN_C(insn) ((insn) >> 25)
@@ -11471,7 +11483,7 @@ typedef struct gni_gpu_caps {
     bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
     bool keep_half_denorms, keep_half_nan; // and float16's, in unpackHalf2x16 too
     bool round_half;             // and to round what becomes float16 to nearest, ties to even
-    bool exact_halves;           // all three: the device's own conversions of float16 are right
+    bool exact_halves;           // all of them: the device's own conversions of float16 are right
     bool bfloat16, bfloat16_coop;
     bool coop, coop2;
     int coop_count;
@@ -27174,7 +27186,7 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
                     v12.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
     c->keep_nan = v12.shaderSignedZeroInfNanPreserveFloat32 != 0;
     c->keep_half_nan = v12.shaderSignedZeroInfNanPreserveFloat16 != 0;
-    c->exact_halves = c->keep_half_denorms && c->keep_half_nan && c->round_half;
+    c->exact_halves = c->keep_half_denorms && c->keep_half_nan && c->round_half && c->keep_nan;
     if (has[GNI_VK_EXT_SUBGROUP]) {
         c->subgroup_min = subgroup.least;
         c->subgroup_max = subgroup.most;
@@ -35101,6 +35113,26 @@ static uint32_t gni_job_reg(const gni_program *p, uint32_t r) {
     return r - (uint32_t)(p->n_in + p->n_const) + 16u;
 }
 
+// Whether all that becomes of instruction i's result is a float16 or a bfloat16, and its op has a form for that.
+static bool gni_job_is_coarse(const gni_gpu *gpu, const gni_program *p, int i) {
+    const int reg = p->n_in + p->n_const + i;
+    bool coarse = !p->wide && !gpu->caps.texts && gpu->caps.keep_nan;
+    switch (GNI_INSN_CODE(p->insn[i])) {
+#define GN_X(NAME, form) case GNI_OP_##NAME * 3u + GNI_F:
+        GNI_UNARY_COARSE(GN_X) break;
+#undef GN_X
+    default: return false;
+    }
+    for (int k = i + 1; k < p->n_insn && coarse; k++) {
+        const uint32_t w = p->insn[k], op = GNI_INSN_CODE(w) / 3u;
+        if ((int)GNI_INSN_A(w) == reg || (int)GNI_INSN_B(w) == reg || (int)GNI_INSN_C(w) == reg)
+            coarse = op == GNI_OP_ROUND_F16 || op == GNI_OP_ROUND_BF16;
+    }
+    for (int k = 0; k < p->n_out && coarse; k++)
+        if (p->out_reg[k] == reg) coarse = p->out_dtype[k] == GN_F16 || p->out_dtype[k] == GN_BF16;
+    return coarse;
+}
+
 // The words that say what the program is, and the constants.
 static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni_job_space *s,
                                 const gni_operand_kind *in_kind, const gni_operand_kind *out_kind) {
@@ -35123,7 +35155,8 @@ static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
         w[GNI_P_PROGRAM_STEPS + i] =
-            GNI_INSN_CODE(insn) | gni_job_reg(p, GNI_INSN_A(insn)) << 11 |
+            GNI_INSN_CODE(insn) | (gni_job_is_coarse(c->gpu, p, i) ? GNI_INSN_COARSE : 0u) |
+            gni_job_reg(p, GNI_INSN_A(insn)) << 11 |
             gni_job_reg(p, GNI_INSN_B(insn)) << 18 | gni_job_reg(p, GNI_INSN_C(insn)) << 25;
     }
     for (int i = 0; i < p->n_const; i++) {
@@ -35287,10 +35320,20 @@ static uint32_t gni_job_map_groups(const gni_gpu *gpu, const gni_map *m) {
 
 // ---- tiles
 
+// Whether rows of a result that follow each other without gaps are better written as one stretch, each element read where
+// it is: short ones fill a tile's rows badly, and where they do not begin at groups of four, tiles write one by one.
+static bool gni_job_is_stretch(const gni_map *m) {
+    const int64_t row = m->dim[m->rank - 1];
+    const bool little = gn_dtype_size(m->out[0].dtype) < 4;
+    if (m->out[0].stride[m->rank - 2] != row) return false;
+    return row % 4 != 0 ? little || row < 512 : row < 32 && (little || row > 8);
+}
+
 // The dimension along which some input's elements are neighbours where the last one's are not, or -1.
 static int gni_job_tile_dim(const gni_map *m) {
     int last = m->rank - 1;
     if (m->rank < 2 || m->rank > 4 || m->dim[last] < 8 || m->out[0].stride[last] != 1) return -1;
+    if (gni_job_is_stretch(m)) return -1;
     for (int i = 0; i < m->program.n_in; i++) {
         const int64_t *s = m->in[i].stride;
         if (s[last] == 0 || s[last] == 1) continue;

@@ -129,6 +129,13 @@ int main(void) {
     GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
     puts("#endif");
+    puts("#if !defined(GN_X64) && !defined(GN_FEW) && !defined(GN_WGSL)");
+#define GN_X(NAME, glsl)                                                                           \
+    comment("coarse " #NAME);                                                                      \
+    printf("    case %uu: GN_VALUE_F(%s)\n", GNI_INSN_COARSE + (unsigned)GNI_OP_##NAME * 3u, glsl);
+    GNI_UNARY_COARSE(GN_X)
+#undef GN_X
+    puts("#endif");
     puts("    default: break;\n"
          "    }\n"
          "    return r;\n"

@@ -580,6 +580,62 @@ vec4 gn_softplus(vec4 x) {
     return gn_keep_nan(mix(y, x, equal(GN_BITS_F(x), uvec4(0x7f800000u))), x);
 }
 
+// ---- for results that become float16 or bfloat16: the device's own functions, within 2^-17 of the value. They may take a
+// subnormal float32 for 0, sums and products do not.
+
+#if !defined(GN_WGSL) && !defined(GN_FEW)
+bool gn_any_subnormal(vec4 x) { return any(lessThan(GN_BITS_MAG(x) - 1u, uvec4(0x7fffffu))); }
+
+vec4 gn_coarse_sqrt(vec4 x) {
+    if (gn_any_subnormal(x)) return gn_sqrt(x);
+    return sqrt(x);
+}
+// exp(x) for x < -80.
+vec4 gn_coarse_exp_low(vec4 x) { return exp2(x * 1.44269502 + 64.0) * 5.42101086e-20; }
+vec4 gn_coarse_exp(vec4 x) {
+    vec4 y = exp2(x * 1.44269502);
+    bvec4 low = lessThan(x, vec4(-80.0));
+    if (any(low)) y = mix(y, gn_coarse_exp_low(x), low);
+    return y;
+}
+vec4 gn_coarse_log(vec4 x) {
+    if (gn_any_subnormal(x)) return gn_log(x);
+    vec4 f = x - 1.0, p = (f * 0.189942986 - 0.259657562) * f + 0.333893865;
+    p = ((p * f - 0.49988547) * f + 0.999997437) * f;
+    return mix(log2(x) * 0.693147182, p, lessThan(abs(f - 0.025), vec4(0.225)));
+}
+// x times a quotient of polynomials in x^2.
+vec4 gn_coarse_tanh(vec4 x) {
+    vec4 z = min(x * x, vec4(25.0)), p = (z * 0.0016365021 + 0.116608448) * z + 0.999997854;
+    vec4 q = ((z * 6.44218890e-05 + 0.0183002949) * z + 0.449925184) * z + 1.0;
+    return mix(x * p * (1.0 / q), gn_copysign(vec4(1.0), x), greaterThan(abs(x), vec4(5.0)));
+}
+vec4 gn_coarse_sigmoid(vec4 x) {
+    vec4 y = 1.0 / (1.0 + exp2(x * -1.44269502));
+    bvec4 low = lessThan(x, vec4(-80.0));
+    if (any(low)) y = mix(y, gn_coarse_exp_low(x), low);
+    return y;
+}
+vec4 gn_coarse_silu(vec4 x) {
+    vec4 y = x * (1.0 / (1.0 + exp2(x * -1.44269502)));
+    bvec4 low = lessThan(x, vec4(-80.0));
+    if (any(low)) y = mix(y, gn_coarse_exp_low(x) * max(x, vec4(-200.0)), low);
+    return y;
+}
+// As gn_gelu; Phi(-t) exp(t^2 / 2) is s times a polynomial in s = 1 / (1 + .31 t).
+vec4 gn_coarse_gelu(vec4 x) {
+    vec4 s = 1.0 / (abs(x) * 0.31 + 1.0), p = s * -0.0739371738 + 0.180472709;
+    p = p * s + 0.0157216821;
+    p = p * s + 0.133440614;
+    p = p * s + 0.120438959;
+    p = (p * s + 0.123860882) * s;
+    vec4 h = p * exp2(x * x * -0.721347511), y = x * mix(h, 1.0 - h, greaterThan(x, vec4(0.0)));
+    bvec4 low = lessThan(x, vec4(-12.0));
+    if (any(low)) y = mix(y, p * exp2(x * x * -0.721347511 + 64.0) * max(x, vec4(-20.0)) * 5.42101086e-20, low);
+    return y;
+}
+#endif
+
 // ---- cbrt, hypot, pow
 
 // A third-order and a Newton step for y = m^(-1/3) from a guess made with the exponent bits, then m y^2 and one more there.

@@ -77,6 +77,9 @@ uvec4 gn_round_f16(uvec4 u) {
 
 uvec4 gn_pack_bf16(uvec4 u) {
     uvec4 r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+#ifndef GN_WGSL
+    if (GN_EXACT_HALVES && !any(isnan(uintBitsToFloat(u)))) return r; // two instructions of an element less
+#endif
     return mix(r, (u >> 16) | 0x40u, greaterThan(u & 0x7fffffffu, uvec4(0x7f800000u)));
 }
 

@@ -513,6 +513,22 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
     // TETRAGAMMA
     case 276u: GN_VALUE_F(gn_tetragamma(a))
 #endif
+#if !defined(GN_X64) && !defined(GN_FEW) && !defined(GN_WGSL)
+    // coarse SQRT
+    case 1024u: GN_VALUE_F(gn_coarse_sqrt(a))
+    // coarse EXP
+    case 1036u: GN_VALUE_F(gn_coarse_exp(a))
+    // coarse LOG
+    case 1045u: GN_VALUE_F(gn_coarse_log(a))
+    // coarse TANH
+    case 1081u: GN_VALUE_F(gn_coarse_tanh(a))
+    // coarse SIGMOID
+    case 1096u: GN_VALUE_F(gn_coarse_sigmoid(a))
+    // coarse SILU
+    case 1099u: GN_VALUE_F(gn_coarse_silu(a))
+    // coarse GELU
+    case 1102u: GN_VALUE_F(gn_coarse_gelu(a))
+#endif
     default: break;
     }
     return r;

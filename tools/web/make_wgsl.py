@@ -195,7 +195,7 @@ def library_source():
             raise make_shaders.Problem("reduce.glsl has no '%s'" % old)
         reduce = reduce.replace(old, new)
     with open(os.path.join(SHADERS, "ops.glsl")) as f:
-        ops = re.sub(r"^#if defined\(GN_X64\).*?^#endif$", "", f.read(), flags=re.M | re.S)
+        ops = re.sub(r"^#if (?:defined\(GN_X64\)|[^\n]*!defined\(GN_WGSL\)).*?^#endif$", "", f.read(), flags=re.M | re.S)
     text = [FRONT, '#include "wgsl.glsl"\n#define GN_GENERIC\n', reduce]
     for kind, types in (("VALUE_F", "vec4 a = uintBitsToFloat(ra), b = uintBitsToFloat(rb), c = uintBitsToFloat(rc); precise vec4 y = x; return floatBitsToUint(y);"),
                         ("VALUE_I", "ivec4 a = ivec4(ra), b = ivec4(rb), c = ivec4(rc); return uvec4(x);"),

@@ -134,7 +134,7 @@ typedef struct gni_gpu_caps {
     bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
     bool keep_half_denorms, keep_half_nan; // and float16's, in unpackHalf2x16 too
     bool round_half;             // and to round what becomes float16 to nearest, ties to even
-    bool exact_halves;           // all three: the device's own conversions of float16 are right
+    bool exact_halves;           // all of them: the device's own conversions of float16 are right
     bool bfloat16, bfloat16_coop;
     bool coop, coop2;
     int coop_count;

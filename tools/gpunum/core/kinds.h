@@ -104,6 +104,7 @@ GNI_MAYBE_UNUSED static bool gni_is_function64(gni_op op) {
     ((uint32_t)((uint32_t)(op)*3u + (uint32_t)(domain)) | ((uint32_t)(a) << 11) |                  \
      ((uint32_t)(b) << 18) | ((uint32_t)(c) << 25))
 #define GNI_INSN_CODE(insn) ((insn)&0x7ffu)
+#define GNI_INSN_COARSE 1024u // in kernels' words: the form of GNI_UNARY_COARSE
 #define GNI_INSN_A(insn) (((insn) >> 11) & 127u)
 #define GNI_INSN_B(insn) (((insn) >> 18) & 127u)
 #define GNI_INSN_C(insn) ((insn) >> 25)

@@ -94,6 +94,16 @@
 #define GNI_UNARY_ANY(X) GNI_UNARY_NEG(X) GNI_UNARY_SIZE(X) GNI_UNARY_WHOLE(X)
 
 //      fn              NAME        F                       D                   I               gF                       gI
+// What Vulkan's kernels have in a coarser form, too, for results that become float16 or bfloat16 at once.
+#define GNI_UNARY_COARSE(X) \
+    X(SQRT, "gn_coarse_sqrt(a)") \
+    X(EXP, "gn_coarse_exp(a)") \
+    X(LOG, "gn_coarse_log(a)") \
+    X(TANH, "gn_coarse_tanh(a)") \
+    X(SIGMOID, "gn_coarse_sigmoid(a)") \
+    X(SILU, "gn_coarse_silu(a)") \
+    X(GELU, "gn_coarse_gelu(a)")
+
 #define GNI_UNARY_BOOL(X) \
     X(gn_isnan,       ISNAN,      gni_vne(a, a),          a != a,             (T)(0 * a),     "gn_isnan(a)", \
       "notEqual(a, a)") \

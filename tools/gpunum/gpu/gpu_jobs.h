@@ -315,6 +315,26 @@ static uint32_t gni_job_reg(const gni_program *p, uint32_t r) {
     return r - (uint32_t)(p->n_in + p->n_const) + 16u;
 }
 
+// Whether all that becomes of instruction i's result is a float16 or a bfloat16, and its op has a form for that.
+static bool gni_job_is_coarse(const gni_gpu *gpu, const gni_program *p, int i) {
+    const int reg = p->n_in + p->n_const + i;
+    bool coarse = !p->wide && !gpu->caps.texts && gpu->caps.keep_nan;
+    switch (GNI_INSN_CODE(p->insn[i])) {
+#define GN_X(NAME, form) case GNI_OP_##NAME * 3u + GNI_F:
+        GNI_UNARY_COARSE(GN_X) break;
+#undef GN_X
+    default: return false;
+    }
+    for (int k = i + 1; k < p->n_insn && coarse; k++) {
+        const uint32_t w = p->insn[k], op = GNI_INSN_CODE(w) / 3u;
+        if ((int)GNI_INSN_A(w) == reg || (int)GNI_INSN_B(w) == reg || (int)GNI_INSN_C(w) == reg)
+            coarse = op == GNI_OP_ROUND_F16 || op == GNI_OP_ROUND_BF16;
+    }
+    for (int k = 0; k < p->n_out && coarse; k++)
+        if (p->out_reg[k] == reg) coarse = p->out_dtype[k] == GN_F16 || p->out_dtype[k] == GN_BF16;
+    return coarse;
+}
+
 // The words that say what the program is, and the constants.
 static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni_job_space *s,
                                 const gni_operand_kind *in_kind, const gni_operand_kind *out_kind) {
@@ -337,7 +357,8 @@ static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
         w[GNI_P_PROGRAM_STEPS + i] =
-            GNI_INSN_CODE(insn) | gni_job_reg(p, GNI_INSN_A(insn)) << 11 |
+            GNI_INSN_CODE(insn) | (gni_job_is_coarse(c->gpu, p, i) ? GNI_INSN_COARSE : 0u) |
+            gni_job_reg(p, GNI_INSN_A(insn)) << 11 |
             gni_job_reg(p, GNI_INSN_B(insn)) << 18 | gni_job_reg(p, GNI_INSN_C(insn)) << 25;
     }
     for (int i = 0; i < p->n_const; i++) {
@@ -501,10 +522,20 @@ static uint32_t gni_job_map_groups(const gni_gpu *gpu, const gni_map *m) {
 
 // ---- tiles
 
+// Whether rows of a result that follow each other without gaps are better written as one stretch, each element read where
+// it is: short ones fill a tile's rows badly, and where they do not begin at groups of four, tiles write one by one.
+static bool gni_job_is_stretch(const gni_map *m) {
+    const int64_t row = m->dim[m->rank - 1];
+    const bool little = gn_dtype_size(m->out[0].dtype) < 4;
+    if (m->out[0].stride[m->rank - 2] != row) return false;
+    return row % 4 != 0 ? little || row < 512 : row < 32 && (little || row > 8);
+}
+
 // The dimension along which some input's elements are neighbours where the last one's are not, or -1.
 static int gni_job_tile_dim(const gni_map *m) {
     int last = m->rank - 1;
     if (m->rank < 2 || m->rank > 4 || m->dim[last] < 8 || m->out[0].stride[last] != 1) return -1;
+    if (gni_job_is_stretch(m)) return -1;
     for (int i = 0; i < m->program.n_in; i++) {
         const int64_t *s = m->in[i].stride;
         if (s[last] == 0 || s[last] == 1) continue;

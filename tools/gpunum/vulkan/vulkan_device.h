@@ -663,7 +663,7 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
                     v12.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
     c->keep_nan = v12.shaderSignedZeroInfNanPreserveFloat32 != 0;
     c->keep_half_nan = v12.shaderSignedZeroInfNanPreserveFloat16 != 0;
-    c->exact_halves = c->keep_half_denorms && c->keep_half_nan && c->round_half;
+    c->exact_halves = c->keep_half_denorms && c->keep_half_nan && c->round_half && c->keep_nan;
     if (has[GNI_VK_EXT_SUBGROUP]) {
         c->subgroup_min = subgroup.least;
         c->subgroup_max = subgroup.most;
