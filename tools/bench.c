@@ -649,6 +649,50 @@ static void bench_wide(gn_context *g, int64_t n, const bench_options *o, bench_r
     }
 }
 
+static gn_array *run_relu(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_relu(in[0]);
+}
+static gn_array *run_silu(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_silu(in[0]);
+}
+static gn_array *run_gelu(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_gelu(in[0]);
+}
+static gn_array *run_turned_25(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_copy(gn_transpose(in[1]));
+}
+
+// What becomes float16 or bfloat16 at once is computed in the device's arithmetic; 25 rows become columns without tiles.
+static void bench_half(gn_context *g, int64_t n, const bench_options *o, bench_report *report) {
+    static const struct {
+        const char *name;
+        gn_array *(*run)(const bench_case *c, gn_array *const *in);
+    } list[] = {
+        {"relu", run_relu}, {"exp", run_exp}, {"tanh", run_tanh}, {"silu", run_silu}, {"gelu", run_gelu}, {"25 rows turned", run_turned_25},
+    };
+    static const gn_dtype dtypes[] = {GN_F16, GN_BF16};
+    for (int t = 0; t < 2; t++) GN_SCOPE(g) {
+        bench_case c;
+        memset(&c, 0, sizeof c);
+        c.in[0] = gn_eval(gn_cast(gn_randn(g, GN_F32, GN_SHAPE(n)), dtypes[t]));
+        c.in[1] = gn_eval(gn_cast(gn_randn(g, GN_F32, GN_SHAPE(25, n / 25)), dtypes[t]));
+        c.family = "half";
+        c.m = n;
+        c.bytes = 4.0 * (double)n;
+        for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s %s %gM", list[i].name, gn_dtype_name(dtypes[t]), (double)n * 1e-6);
+            c.name = name;
+            c.run = list[i].run;
+            run_case(g, &c, o, report);
+        }
+    }
+}
+
 static gn_array *run_neg(const bench_case *c, gn_array *const *in) {
     (void)c;
     return gn_neg(in[0]);
@@ -1123,6 +1167,7 @@ static void bench_all(gn_context *g, const bench_options *o, bench_report *repor
     for (int i = 0; i < (big ? 5 : o->quick ? 2 : 3); i++) bench_vector(g, vectors[i], o, report);
     for (int i = 1; i < (big ? 4 : o->quick ? 2 : 3); i++) bench_index(g, vectors[i], o, report);
     for (int i = 1; i < (o->quick ? 2 : 3); i++) bench_wide(g, vectors[i], o, report);
+    for (int i = 1; i < (o->quick ? 2 : 3); i++) bench_half(g, vectors[i], o, report);
     if (!o->quick) bench_dtypes(g, big ? 4000 : 1000, o, report);
     for (int i = 0; i < (big ? 3 : o->quick ? 1 : 2); i++) bench_square(g, squares[i], o, report);
     for (int i = 0; i < (big ? 8 : o->quick ? 4 : 6); i++)

@@ -173,6 +173,19 @@ def wide_runner(row, device):
     return ops[row["name"].rsplit(" ", 1)[0]]
 
 
+def half_runner(row, device):
+    op, dtype, _ = row["name"].rsplit(" ", 2)
+    a = torch.randn(row["m"], device=device).to(getattr(torch, dtype))
+    return {
+        "relu": lambda: torch.relu(a),
+        "exp": lambda: torch.exp(a),
+        "tanh": lambda: torch.tanh(a),
+        "silu": lambda: torch.nn.functional.silu(a),
+        "gelu": lambda: torch.nn.functional.gelu(a),
+        "25 rows turned": lambda: a.reshape(25, -1).t().contiguous(),
+    }[op]
+
+
 def dtypes_runner(row, device):
     op, dtype, n = row["name"].rsplit(" ", 2)
     n, dtype = int(n), getattr(torch, dtype)
@@ -254,6 +267,8 @@ def runner(row, device):
         return wide_runner(row, device)
     if row["family"] == "dtypes":
         return dtypes_runner(row, device)
+    if row["family"] == "half":
+        return half_runner(row, device)
     if row["family"] == "conv":
         return image_runner(row, device)
     if row["family"] == "rows":
