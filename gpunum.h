@@ -16945,7 +16945,7 @@ GPUNUM_API gn_array *gn_to(gn_array *a, gn_device device) {
     for (; i + 16 <= n; i += 16, at += 16.0)                                                       \
         for (int j = 0; j < 16; j++) ((T *)data + i)[j] = (T)(start + (at + (double)j) * step);    \
     for (; i < n; i++) ((T *)data)[i] = (T)(start + (double)i * step);
-static void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, double step) {
+static GNI_NOINLINE void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, double step) {
     const double most = GNI_MAX(fabs(start), fabs(start + (double)n * step));
     int64_t i = 0;
     double at = 0.0;
