@@ -197,13 +197,12 @@ static gn_array *gni_spaced(const char *fn, gn_context *g, gn_dtype t, double st
     gn_array *y = ok ? gni_array_filled(g, fn, t, &s, &data) : NULL;
     if (y == NULL) return gni_end(g, NULL);
     bool whole = gni_is_integer(t);
-    // Rounding down is cutting off where nothing is below 0.
-    const bool steps = base == NULL && count > 1 && step != 0 && (!whole || GNI_MIN(start, stop) >= 0);
-    if (steps) {
-        gni_store_steps(t, data, count, start, step);
-        if (!open) gni_store_double(t, data, count - 1, whole ? floor(stop) : stop);
+    int64_t i = 0;
+    if (base == NULL && count > 1 && step != 0 && (!whole || (start >= 0 && stop >= 0))) { // floor is cutting off
+        i = count - 1;
+        gni_store_steps(t, data, i, start, step);
     }
-    for (int64_t i = steps ? count : 0; i < count; i++) {
+    for (; i < count; i++) {
         double x = count == 1 ? start
                    : step == 0
                        ? (double)i / divisions * delta + start // step is below the smallest number
