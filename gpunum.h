@@ -13074,6 +13074,7 @@ struct gn_context {
     const gni_derivatives *derivatives; // NULL until gn_requires_grad was called
     bool repeats; // gn_checkpoint runs its function for the second time
     gni_pass *pass; // back over the record: the innermost one under way
+    bool pass_on_gpu; // some of what that has to do with is there
     uint64_t serial;
     gn_optimizer *optimizers;
     gn_params *params;
@@ -16196,8 +16197,12 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
         *why = heavy ? GNI_WHY_MOSTLY_CPU : GNI_WHY_RESIDENT;
         return heavy ? GNI_ON_CPU : GNI_ON_GPU;
     }
+    // Constants alone are made as soon as random numbers; those of a gradient where the arrays are.
+    const bool constant = kind == GNI_JOB_MAP && v->n_in == 0;
     *why = GNI_WHY_SMALL;
-    if (v->size >= gni_threshold(g, kind))
+    if (constant && g->pass_on_gpu)
+        *why = GNI_WHY_RESIDENT;
+    else if (v->size >= gni_threshold(g, constant ? GNI_JOB_RANDOM : kind))
         *why = GNI_WHY_LARGE;
     else if (!own && reads >= GNI_LEAST_READ && both >= GNI_LEAST_MOVED && both / 4 >= cpu_only)
         *why = GNI_WHY_BOTH;
@@ -53615,7 +53620,13 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     gn_array **gx = (gn_array **)gni_alloc(g, sizeof(gn_array *) * (size_t)GNI_MAX(p->widest, 1));
     if (gx == NULL) gni_fail_memory(g, p->fn, sizeof(gn_array *) * (size_t)p->widest);
     const uint64_t autocast = g->autocast;
+    const bool on_gpu = g->pass_on_gpu;
     g->autocast = 0; // what was computed in halves has its gradients in halves
+    g->pass_on_gpu = false;
+    for (int64_t at = 0; at < p->count && !g->pass_on_gpu; at++) {
+        const gni_buffer *b = p->list[at]->buf;
+        g->pass_on_gpu = b != NULL && (b->where & GNI_ON_GPU) != 0;
+    }
     loss->node->gy = gni_const(g, p->fn, loss->dtype, &loss->shape, 1.0);
     bool ok = gx != NULL && loss->node->gy != NULL;
     for (int64_t at = 0; at < p->count && ok; at++) {
@@ -53625,6 +53636,7 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     }
     gni_free(g, gx);
     g->autocast = autocast;
+    g->pass_on_gpu = on_gpu;
     return ok;
 }
 
@@ -54232,16 +54244,21 @@ static gn_axes gni_kept_axes(const gni_node *node) {
     return GN_KEEP(gni_axes_of((uint32_t)node->param[0]));
 }
 
-static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    GNI_UNUSED(g);
-    gx[0] = gn_broadcast_to(gni_with_axes(node, gy), node->in[0]->shape);
+// gy by `by` for all that was summed up. The gradient of a loss is a constant, and stays one.
+static bool gni_back_spread(gn_context *g, gni_node *node, gn_array *gy, double by, gn_array **gx) {
+    const gn_shape *s = &node->in[0]->shape;
+    if (gni_is_const(gy)) gx[0] = gni_const(g, node->name, gy->dtype, s, gy->expr->konst[0] / by);
+    else gx[0] = gn_broadcast_to(gni_with_axes(node, by == 1.0 ? gy : gn_div_s(gy, by)), *s);
     return true;
+}
+
+static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    return gni_back_spread(g, node, gy, 1.0, gx);
 }
 
 static bool gni_back_mean(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     int64_t all = gni_elements(&node->in[0]->shape), kept = gni_elements(&node->output->shape);
-    double n = kept > 0 ? (double)all / (double)kept : 1.0;
-    return gni_back_sum(g, node, gn_div_s(gy, n), gx);
+    return gni_back_spread(g, node, gy, kept > 0 ? (double)all / (double)kept : 1.0, gx);
 }
 
 // x moved back by `by` along the axis, ones in front.

@@ -61,11 +61,12 @@ void main() {
     if (GN_EDGES)
         for (uint i = me; i <= GN_BINS; i += 256u) gn_edges[i] = gn_key_of(uvec2(gn_fetch(2u, GN_EDGE_BASE + i), 0u)).x;
     barrier();
-    // About how far edges, rounded as they are, and a product may be from where they should; closer ones are compared.
-    float doubt = 1.0;
+    // About how far edges, rounded as they are, and a product may be from where they should is taken from half a bin: what is
+    // farther from the middle of one is compared.
+    float sure = 0.0;
     if (GN_EDGES && GN_SCALE > 0.0) {
         float most = max(abs(uintBitsToFloat(gn_fetch(2u, GN_EDGE_BASE))), abs(uintBitsToFloat(gn_fetch(2u, GN_EDGE_BASE + GN_BINS))));
-        doubt = 4.8e-7 * (GN_SCALE * most + float(GN_BINS)) + 4.8e-38 * GN_SCALE;
+        sure = 0.5 - (4.8e-7 * (GN_SCALE * most + float(GN_BINS)) + 4.8e-38 * GN_SCALE);
     }
     // 16 bytes at a time, of which some at both ends are none of the elements; four such in flight.
     const uint EACH = GN_EDGES ? 4u : 2u;
@@ -74,20 +75,25 @@ void main() {
         uvec4 w[4];
         [[unroll]] for (uint k = 0u; k < 4u; k++) w[k] = gn_fetch4(0u, min(first + k * step, groups - 1u));
         bool all = first * EACH >= begin && (first + 3u * step + 1u) * EACH <= end;
+        uint unsure = 0u;
         [[unroll]] for (uint k = 0u; k < 4u; k++)
             [[unroll]] for (uint e = 0u; e < EACH; e++) {
                 uint j = (first + k * step) * EACH + e;
                 if (!all && (j < begin || j >= end)) continue;
                 if (GN_EDGES) {
-                    float about = gn_about(w[k][e]), whole = floor(about), part = about - whole;
-                    bool sure = part > doubt && part < 1.0 - doubt;
-                    if (!sure) gn_count_one(gn_behind(w[k][e]) - 1u, few, copy);
-                    else if (whole >= 0.0 && whole < float(GN_BINS)) gn_count_one(uint(whole), few, copy);
+                    // The integer nearest to half a bin less, by a sum whose last bit counts 1: conversions are slow.
+                    precise float less = gn_about(w[k][e]) - 0.5, sum = less + 12582912.0, part = less - (sum - 12582912.0);
+                    if (abs(part) < sure) gn_count_one(floatBitsToUint(sum) - 0x4b400000u, few, copy);
+                    else unsure |= 1u << (4u * k + e);
                 } else {
                     uvec2 u = e == 0u ? w[k].xy : w[k].zw;
                     if (u.y == 0u) gn_count_one(u.x - GN_LEAST, few, copy);
                 }
             }
+        for (; unsure != 0u; unsure &= unsure - 1u) {
+            uint i = uint(findLSB(unsure));
+            gn_count_one(gn_behind(gn_fetch(0u, (first + i / 4u * step) * 4u + i % 4u)) - 1u, few, copy);
+        }
     }
     barrier();
     for (uint i = me; i < few; i += 256u) {

@@ -237,9 +237,19 @@ void gn_put(uint i, double y) {
     else gn_words2(gn_address(0u)).v[GN_OUT_BASE + i] = unpackDouble2x32(y);
 }
 
-void gn_put_range(uint i, uint64_t x) {
-    uint64_t low = packUint2x32(uvec2(GN_PARAM(GNI_P_DRAW_LOW), GN_PARAM(GNI_P_DRAW_LOW + 1)));
-    gn_words2(gn_address(0u)).v[GN_OUT_BASE + i] = unpackUint2x32(low + x);
+// Elements i and i + 1 of 8 bytes.
+void gn_put_pair(uint i, uvec4 v) {
+    uint at = GN_OUT_BASE + i;
+    if ((at & 1u) == 0u && i + 2u <= GN_N) {
+        gn_words4(gn_address(0u)).v[at / 2u] = v;
+        return;
+    }
+    if (i < GN_N) gn_words2(gn_address(0u)).v[at] = v.xy;
+    if (i + 1u < GN_N) gn_words2(gn_address(0u)).v[at + 1u] = v.zw;
+}
+
+uvec2 gn_from_low(uint64_t x) {
+    return unpackUint2x32(packUint2x32(uvec2(GN_PARAM(GNI_P_DRAW_LOW), GN_PARAM(GNI_P_DRAW_LOW + 1))) + x);
 }
 
 // The high word of a b.
@@ -287,14 +297,17 @@ void main() {
         uvec4 w = gn_philox(uvec4(gn_element, 0u, 0u), GN_KEY);
         if (GN_KIND == GN_RANGE) {
             uvec2 range = uvec2(GN_PARAM(GNI_P_DRAW_RANGE), GN_PARAM(GNI_P_DRAW_RANGE + 1));
-            for (uint e = 0u; e < each && each * b + e < n; e++) {
-                uint64_t x = GN_PAIRS == 0u ? (uint64_t(w[e]) * range.x) >> 32 : gn_high64(e == 0u ? w.xy : w.zw, range);
-                gn_put_range(each * b + e, x);
+            for (uint e = 0u; e < each; e += 2u) {
+                uint64_t x = gn_high64(w.xy, range), y = gn_high64(w.zw, range);
+                if (GN_PAIRS == 0u) {
+                    x = (uint64_t(w[e]) * range.x) >> 32;
+                    y = (uint64_t(w[e + 1u]) * range.x) >> 32;
+                }
+                gn_put_pair(each * b + e, uvec4(gn_from_low(x), gn_from_low(y)));
             }
         } else {
             dvec2 y = GN_KIND == GN_UNIFORM ? dvec2(gn_fraction(w.xy), gn_fraction(w.zw)) : gn_normals(w);
-            gn_put(2u * b, y.x);
-            if (2u * b + 1u < n) gn_put(2u * b + 1u, y.y);
+            gn_put_pair(2u * b, uvec4(unpackDouble2x32(y.x), unpackDouble2x32(y.y)));
         }
     }
 }

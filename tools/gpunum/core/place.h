@@ -322,8 +322,12 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
         *why = heavy ? GNI_WHY_MOSTLY_CPU : GNI_WHY_RESIDENT;
         return heavy ? GNI_ON_CPU : GNI_ON_GPU;
     }
+    // Constants alone are made as soon as random numbers; those of a gradient where the arrays are.
+    const bool constant = kind == GNI_JOB_MAP && v->n_in == 0;
     *why = GNI_WHY_SMALL;
-    if (v->size >= gni_threshold(g, kind))
+    if (constant && g->pass_on_gpu)
+        *why = GNI_WHY_RESIDENT;
+    else if (v->size >= gni_threshold(g, constant ? GNI_JOB_RANDOM : kind))
         *why = GNI_WHY_LARGE;
     else if (!own && reads >= GNI_LEAST_READ && both >= GNI_LEAST_MOVED && both / 4 >= cpu_only)
         *why = GNI_WHY_BOTH;

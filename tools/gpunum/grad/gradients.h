@@ -267,16 +267,21 @@ static gn_axes gni_kept_axes(const gni_node *node) {
     return GN_KEEP(gni_axes_of((uint32_t)node->param[0]));
 }
 
-static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    GNI_UNUSED(g);
-    gx[0] = gn_broadcast_to(gni_with_axes(node, gy), node->in[0]->shape);
+// gy by `by` for all that was summed up. The gradient of a loss is a constant, and stays one.
+static bool gni_back_spread(gn_context *g, gni_node *node, gn_array *gy, double by, gn_array **gx) {
+    const gn_shape *s = &node->in[0]->shape;
+    if (gni_is_const(gy)) gx[0] = gni_const(g, node->name, gy->dtype, s, gy->expr->konst[0] / by);
+    else gx[0] = gn_broadcast_to(gni_with_axes(node, by == 1.0 ? gy : gn_div_s(gy, by)), *s);
     return true;
+}
+
+static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    return gni_back_spread(g, node, gy, 1.0, gx);
 }
 
 static bool gni_back_mean(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     int64_t all = gni_elements(&node->in[0]->shape), kept = gni_elements(&node->output->shape);
-    double n = kept > 0 ? (double)all / (double)kept : 1.0;
-    return gni_back_sum(g, node, gn_div_s(gy, n), gx);
+    return gni_back_spread(g, node, gy, kept > 0 ? (double)all / (double)kept : 1.0, gx);
 }
 
 // x moved back by `by` along the axis, ones in front.
