@@ -270,7 +270,7 @@ static gn_axes gni_kept_axes(const gni_node *node) {
 // gy by `by` for all that was summed up. The gradient of a loss is a constant, and stays one.
 static bool gni_back_spread(gn_context *g, gni_node *node, gn_array *gy, double by, gn_array **gx) {
     const gn_shape *s = &node->in[0]->shape;
-    if (gni_is_const(gy)) gx[0] = gni_const(g, node->name, gy->dtype, s, gy->expr->konst[0] / by);
+    if (gni_is_const(gy)) gx[0] = gni_adopt(g, gni_const(g, node->name, gy->dtype, s, gy->expr->konst[0] / by));
     else gx[0] = gn_broadcast_to(gni_with_axes(node, by == 1.0 ? gy : gn_div_s(gy, by)), *s);
     return true;
 }

@@ -220,7 +220,7 @@ static gn_array *gni_class_losses(gn_context *g, const char *fn, gn_array *x, gn
     gn_shape column = gn_shape_from(x->shape.rank - axis, x->shape.dim + axis);
     for (int i = 1; i < column.rank; i++) column.dim[i] = 1;
     gn_array *all = gn_reshape(gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0), column);
-    gn_array *hit = gn_eq(gn_expand_dims(labels, axis), all),
+    gn_array *hit = gn_eq(gn_expand_dims(gni_labels_as(g, labels, all), axis), all),
              *places = gni_label_places(g, fn, labels, classes, o->ignores, o->ignored);
     if (places == NULL || all == NULL) return NULL;
     if (w == NULL && (places->buf == NULL || places->buf->where == GNI_ON_GPU)) // that job looks at them

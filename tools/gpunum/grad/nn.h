@@ -139,6 +139,12 @@ static gn_array *gni_ignored(gn_context *g, gn_array *labels, int64_t ignored, b
     return same ? gn_eq(labels, whole) : gn_ne(labels, whole);
 }
 
+// Labels to compare with all classes, in the dtype of these: of int64 all that is fused with the answer would be in 64 bits.
+static gn_array *gni_labels_as(gn_context *g, gn_array *labels, const gn_array *all) {
+    gn_array *y = all != NULL && all->dtype != labels->dtype ? gn_cast(labels, all->dtype) : labels;
+    return y != NULL && gni_materialize(g, y) ? y : NULL;
+}
+
 // Labels as indices of the classes, those that are ignored as 0. One that there is not is told at once where the CPU has
 // them, else by the job that takes these indices: there a negative one is none, either. The scope's; NULL after gni_fail.
 static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *labels, int64_t classes, bool ignores,
@@ -188,7 +194,7 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
         if (picked != NULL && from != logits) picked = gn_cast(picked, logits->dtype);
         if (tracked) {
             gn_array *all = gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0);
-            hit = gn_eq(gn_expand_dims(labels, 1), all);
+            hit = gn_eq(gn_expand_dims(gni_labels_as(g, labels, all), 1), all);
         }
         lse = gn_logsumexp(logits, GN_KEEP(1));
         y = gn_mean(gn_sub(lse, picked), GN_ALL);
