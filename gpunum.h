@@ -53990,13 +53990,33 @@ GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int coun
 // gx; they belong to the scope that gn_backward holds open around it. Elementwise ops: table `optable`.
 
 // Sums over what broadcasting repeated: from gx's shape back to `shape`.
+// What curves of several steps, losses and pools take, so that a half is rounded once, and the way back.
+static gn_array *gni_half_up(gn_array *a) {
+    return a != NULL && (a->dtype == GN_F16 || a->dtype == GN_BF16) ? gn_cast(a, GN_F32) : a;
+}
+
+// Sums, of halves in float32, or maxima along an axis of a few elements, which is kept, one after the other in one program: a
+// GPU's kernels for sums share each among lanes.
+static gn_array *gni_joined(gn_array *x, int axis, bool largest) {
+    gn_array *y = NULL;
+    for (int64_t i = 0; x != NULL && i < x->shape.dim[axis]; i++) {
+        gn_array *part = gn_slice(x, axis, i, i + 1, 1);
+        if (!largest) part = gni_half_up(part);
+        y = i == 0 ? part : largest ? gn_maximum(y, part) : gn_add(y, part);
+    }
+    return y;
+}
+
 static gn_array *gni_unbroadcast(gn_array *gx, const gn_shape *shape) {
     if (gx == NULL || gni_same_shape(&gx->shape, shape)) return gx;
-    int lead = gx->shape.rank - shape->rank;
+    int lead = gx->shape.rank - shape->rank, axis = 0;
     uint32_t set = 0;
     for (int i = 0; i < gx->shape.rank; i++)
-        if (i < lead || (shape->dim[i - lead] == 1 && gx->shape.dim[i] != 1)) set |= 1u << i;
-    if (set != 0) gx = gn_sum(gx, GN_KEEP(gni_axes_of(set)));
+        if (i < lead || (shape->dim[i - lead] == 1 && gx->shape.dim[i] != 1)) set |= 1u << i, axis = i;
+    const int64_t extent = gx->shape.dim[axis];
+    const bool few = set == 1u << axis && extent > 0 && extent <= GNI_MAX_INPUTS && gni_is_float(gx->dtype);
+    if (few && !gni_is_pending(gx) && gni_stays_on_gpu(gx->ctx, gx)) gx = gni_as(gni_joined(gx, axis, false), gx->dtype);
+    else if (set != 0) gx = gn_sum(gx, GN_KEEP(gni_axes_of(set)));
     return gx == NULL || gni_same_shape(&gx->shape, shape) ? gx : gn_reshape(gx, *shape);
 }
 
@@ -54013,10 +54033,6 @@ static gn_array *gni_sum_squares(gn_array *gy, gn_array *a, gn_array *b) {
     return gn_add(gn_square(gni_widened(a, gy)), gn_square(gni_widened(b, gy)));
 }
 
-// What curves of several steps, losses and pools take, so that a half is rounded once, and the way back.
-static gn_array *gni_half_up(gn_array *a) {
-    return a != NULL && (a->dtype == GN_F16 || a->dtype == GN_BF16) ? gn_cast(a, GN_F32) : a;
-}
 static gn_array *gni_slope_by(gn_array *gy, gn_array *slope) {
     return gy == NULL ? NULL : gni_as(gn_mul(gni_half_up(gy), slope), gy->dtype);
 }
@@ -57671,26 +57687,27 @@ static gn_array *gni_max_pool_end(gn_context *g, const gni_pooled_plan *p, gn_ar
     return y;
 }
 
-// Whether windows side by side are sooner reduced along one axis after the other than tap by tap: of 2x2 on an H100 92 us by
-// taps and 290 by one reduction.
+// Whether windows side by side are sooner reduced along one axis after the other than tap by tap.
 static bool gni_pooled_is_large(const gn_context *g, const gni_pooled_plan *p) {
     return g->gpu != NULL && gni_pooled_tiles(p) && p->size[0] * p->size[1] > 4;
 }
 
-// Maxima, or sums in float32 of float16: rows of windows, which follow each other in memory, then what is left of each.
+static gn_array *gni_pooled_along(gn_array *x, int axis, bool largest) {
+    if (x == NULL || x->shape.dim[axis] <= GNI_MAX_INPUTS) return gni_joined(x, axis, largest);
+    return largest ? gn_max(x, GN_KEEP(axis)) : gn_sum(gni_half_up(x), GN_KEEP(axis));
+}
+
+// Maxima or averages: rows of windows, which follow each other in memory, then what is left of each.
 static gn_array *gni_pooled_reduced(const gni_pooled_plan *p, gn_array *x, bool largest) {
     for (int i = 0; i < 2; i++) x = gn_slice(x, 2 + i, 0, p->out[i] * p->size[i], 1);
     if (x == NULL) return NULL;
     const int64_t n = x->shape.dim[0], c = x->shape.dim[1];
-    gn_array *y = NULL, *rows = gn_reshape(x, GN_SHAPE(n, c, p->out[0], p->size[0], p->out[1] * p->size[1]));
-    if (p->size[0] > GNI_MAX_INPUTS) y = largest ? gn_max(rows, 3) : gn_sum(gni_half_up(rows), 3);
-    for (int64_t t = 0; t < p->size[0] && p->size[0] <= GNI_MAX_INPUTS; t++) {
-        gn_array *row = gn_slice(rows, 3, t, t + 1, 1);
-        if (!largest) row = gni_half_up(row);
-        y = t == 0 ? row : largest ? gn_maximum(y, row) : gn_add(y, row);
-    }
-    y = gn_reshape(y, GN_SHAPE(n, c, p->out[0], p->out[1], p->size[1]));
-    return largest ? gn_max(y, 4) : gn_sum(y, 4);
+    const gn_dtype t = x->dtype;
+    x = gn_reshape(x, GN_SHAPE(n, c, p->out[0], p->size[0], p->out[1] * p->size[1]));
+    x = gn_reshape(gni_pooled_along(x, 3, largest), GN_SHAPE(n, c, p->out[0], p->out[1], p->size[1]));
+    x = gni_pooled_along(x, 4, largest);
+    if (!largest) x = gn_div_s(x, (double)(p->size[0] * p->size[1]));
+    return gn_reshape(x == NULL ? NULL : gni_as(x, t), GN_SHAPE(n, c, p->out[0], p->out[1]));
 }
 
 static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array **indices) {
@@ -57791,13 +57808,13 @@ static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     }
     gn_array *y = NULL;
     g->no_grad++; // recorded as one op
-    if (large) y = gni_pooled_reduced(p, x, false);
     gn_array *framed = large ? NULL : gni_pooled_framed(p, gni_half_up(x), 0.0);
     for (int64_t t = 0; t < p->size[0] * p->size[1] && !large; t++) {
         gn_array *v = gni_pooled_tap(g, p, framed, t);
         y = t == 0 ? v : gn_add(y, v);
     }
-    y = y == NULL ? NULL : gni_as(gni_pooled_divided(g, p, y), x->dtype);
+    if (large) y = gni_pooled_reduced(p, x, false);
+    else y = y == NULL ? NULL : gni_as(gni_pooled_divided(g, p, y), x->dtype);
     g->no_grad--;
     gni_node *node = gni_record(g, y, "avg_pool2d", gni_back_avg_pool, &x, 1);
     if (node != NULL) gni_pooled_keep(node, p);

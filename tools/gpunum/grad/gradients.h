@@ -13,13 +13,33 @@
 #endif
 
 // Sums over what broadcasting repeated: from gx's shape back to `shape`.
+// What curves of several steps, losses and pools take, so that a half is rounded once, and the way back.
+static gn_array *gni_half_up(gn_array *a) {
+    return a != NULL && (a->dtype == GN_F16 || a->dtype == GN_BF16) ? gn_cast(a, GN_F32) : a;
+}
+
+// Sums, of halves in float32, or maxima along an axis of a few elements, which is kept, one after the other in one program: a
+// GPU's kernels for sums share each among lanes.
+static gn_array *gni_joined(gn_array *x, int axis, bool largest) {
+    gn_array *y = NULL;
+    for (int64_t i = 0; x != NULL && i < x->shape.dim[axis]; i++) {
+        gn_array *part = gn_slice(x, axis, i, i + 1, 1);
+        if (!largest) part = gni_half_up(part);
+        y = i == 0 ? part : largest ? gn_maximum(y, part) : gn_add(y, part);
+    }
+    return y;
+}
+
 static gn_array *gni_unbroadcast(gn_array *gx, const gn_shape *shape) {
     if (gx == NULL || gni_same_shape(&gx->shape, shape)) return gx;
-    int lead = gx->shape.rank - shape->rank;
+    int lead = gx->shape.rank - shape->rank, axis = 0;
     uint32_t set = 0;
     for (int i = 0; i < gx->shape.rank; i++)
-        if (i < lead || (shape->dim[i - lead] == 1 && gx->shape.dim[i] != 1)) set |= 1u << i;
-    if (set != 0) gx = gn_sum(gx, GN_KEEP(gni_axes_of(set)));
+        if (i < lead || (shape->dim[i - lead] == 1 && gx->shape.dim[i] != 1)) set |= 1u << i, axis = i;
+    const int64_t extent = gx->shape.dim[axis];
+    const bool few = set == 1u << axis && extent > 0 && extent <= GNI_MAX_INPUTS && gni_is_float(gx->dtype);
+    if (few && !gni_is_pending(gx) && gni_stays_on_gpu(gx->ctx, gx)) gx = gni_as(gni_joined(gx, axis, false), gx->dtype);
+    else if (set != 0) gx = gn_sum(gx, GN_KEEP(gni_axes_of(set)));
     return gx == NULL || gni_same_shape(&gx->shape, shape) ? gx : gn_reshape(gx, *shape);
 }
 
@@ -36,10 +56,6 @@ static gn_array *gni_sum_squares(gn_array *gy, gn_array *a, gn_array *b) {
     return gn_add(gn_square(gni_widened(a, gy)), gn_square(gni_widened(b, gy)));
 }
 
-// What curves of several steps, losses and pools take, so that a half is rounded once, and the way back.
-static gn_array *gni_half_up(gn_array *a) {
-    return a != NULL && (a->dtype == GN_F16 || a->dtype == GN_BF16) ? gn_cast(a, GN_F32) : a;
-}
 static gn_array *gni_slope_by(gn_array *gy, gn_array *slope) {
     return gy == NULL ? NULL : gni_as(gn_mul(gni_half_up(gy), slope), gy->dtype);
 }
