@@ -74,25 +74,31 @@ void main() {
     for (uint first = begin / EACH + gl_GlobalInvocationID.x; first < groups; first += 4u * step) {
         uvec4 w[4];
         [[unroll]] for (uint k = 0u; k < 4u; k++) w[k] = gn_fetch4(0u, min(first + k * step, groups - 1u));
-        bool all = first * EACH >= begin && (first + 3u * step + 1u) * EACH <= end;
         uint unsure = 0u;
+        if (first * EACH < begin || (first + 3u * step + 1u) * EACH > end) { // in place of what is none: NaN, or beyond int32
+            [[unroll]] for (uint k = 0u; k < 4u; k++)
+                [[unroll]] for (uint e = 0u; e < 4u; e++) {
+                    uint j = (first + k * step) * EACH + (GN_EDGES ? e : e / 2u);
+                    if (j < begin || j >= end) w[k][e] = 0xffffffffu;
+                }
+        }
         [[unroll]] for (uint k = 0u; k < 4u; k++)
             [[unroll]] for (uint e = 0u; e < EACH; e++) {
-                uint j = (first + k * step) * EACH + e;
-                if (!all && (j < begin || j >= end)) continue;
                 if (GN_EDGES) {
                     // The integer nearest to half a bin less, by a sum whose last bit counts 1: conversions are slow.
                     precise float less = gn_about(w[k][e]) - 0.5, sum = less + 12582912.0, part = less - (sum - 12582912.0);
-                    if (abs(part) < sure) gn_count_one(floatBitsToUint(sum) - 0x4b400000u, few, copy);
-                    else unsure |= 1u << (4u * k + e);
+                    uint bin = floatBitsToUint(sum) - 0x4b400000u;
+                    bool clear = abs(part) < sure;
+                    if (clear && bin < few) atomicAdd(gn_counts[bin * GN_COPIES + copy], 1u); // all that there are
+                    unsure |= clear ? 0u : 1u << (4u * k + e);
                 } else {
                     uvec2 u = e == 0u ? w[k].xy : w[k].zw;
                     if (u.y == 0u) gn_count_one(u.x - GN_LEAST, few, copy);
                 }
             }
         for (; unsure != 0u; unsure &= unsure - 1u) {
-            uint i = uint(findLSB(unsure));
-            gn_count_one(gn_behind(gn_fetch(0u, (first + i / 4u * step) * 4u + i % 4u)) - 1u, few, copy);
+            uint i = uint(findLSB(unsure)), j = (first + i / 4u * step) * 4u + i % 4u;
+            if (j >= begin && j < end) gn_count_one(gn_behind(gn_fetch(0u, j)) - 1u, few, copy);
         }
     }
     barrier();

@@ -39,66 +39,110 @@ layout(constant_id = GNI_S_DEPTH_ACROSS) const uint GN_ACROSS = 1u;
 #define GN_OUT_BASE GN_PARAM(GNI_P_DEPTH_OUT)
 #define GN_PARTS GN_PARAM(GNI_P_DEPTH_PARTS)
 
-// Elements j.x and j.y of a buffer, or 0.
-vec2 gn_pair(uint k, uvec2 j, bvec2 inside) {
+// Element j of a buffer.
+float gn_one(uint k, uint j) {
     uint s = gn_packing(GN_IN);
-    uvec4 w = uvec4(0u);
-    if (inside.x) w.x = gn_fetch(k, j.x >> s);
-    if (inside.y) w.y = gn_fetch(k, j.y >> s);
-    return uintBitsToFloat(gn_widen(gn_extract(w, j.xyxy, s), GN_IN)).xy;
+    return uintBitsToFloat(gn_widen(gn_extract(uvec4(gn_fetch(k, j >> s)), uvec4(j), s), GN_IN).x);
 }
 
-// Where a tap of the places `at` reads on an axis: false where that is outside.
-bvec2 gn_read_at(inout uvec2 at, uint tap, uint stride, uint pad, uint dilation, uint have) {
+// Where a tap of the place `at` reads on an axis: false where that is outside.
+bool gn_read_at(inout uint at, uint tap, uint stride, uint pad, uint dilation, uint have) {
     if (GN_STEP == GNI_DEPTH_BACK) {
-        at = at + pad - tap * dilation;
-        uvec2 q = at / stride; // what is below 0 is large
-        bvec2 ok = equal(q * stride, at);
+        at = at + pad - tap * dilation; // what is below 0 is large
+        uint q = at / stride;
+        bool ok = q * stride == at;
         at = q;
-        return bvec2(ok.x && q.x < have, ok.y && q.y < have);
+        return ok && q < have;
     }
     at = at * stride + tap * dilation - pad;
-    return lessThan(at, uvec2(have));
+    return at < have;
 }
 
-// Places of elements e: image, channel, row and column.
-void gn_places(uvec2 e, out uvec2 n, out uvec2 c, out uvec2 y, out uvec2 x) {
-    for (uint i = 0u; i < 2u; i++) {
-        uint row = gn_over(e[i], GNI_P_DEPTH_TO_W), plane = gn_over(row, GNI_P_DEPTH_TO_H);
-        x[i] = e[i] - row * GN_PARAM(GNI_P_DEPTH_TO_W);
-        y[i] = row - plane * GN_PARAM(GNI_P_DEPTH_TO_H);
-        n[i] = GN_STEP == GNI_DEPTH_WEIGHT ? plane : gn_over(plane, GNI_P_DEPTH_CHANNELS);
-        c[i] = plane - n[i] * GN_PARAM(GNI_P_DEPTH_CHANNELS);
+// Places of element e: image, channel, row and column.
+void gn_places(uint e, out uint n, out uint c, out uint y, out uint x) {
+    uint row = gn_over(e, GNI_P_DEPTH_TO_W), plane = gn_over(row, GNI_P_DEPTH_TO_H);
+    x = e - row * GN_PARAM(GNI_P_DEPTH_TO_W);
+    y = row - plane * GN_PARAM(GNI_P_DEPTH_TO_H);
+    n = GN_STEP == GNI_DEPTH_WEIGHT ? plane : gn_over(plane, GNI_P_DEPTH_CHANNELS);
+    c = plane - n * GN_PARAM(GNI_P_DEPTH_CHANNELS);
+}
+
+// ---- four results of a row
+
+// What the taps of a row of a kernel read for four neighbours from column `first` on, one stretch of the line at `line`.
+const uint GN_HALVES = (GN_COLUMNS + 6u) / 4u; // twice two of them, in words of halves
+float gn_window[4u * GN_HALVES];
+
+void gn_load_window(uint line, int first) {
+    if (GN_STEP == GNI_DEPTH_BACK) first += int(GN_PAD_W) + 1 - int(GN_COLUMNS);
+    else first -= int(GN_PAD_W);
+    uint s = gn_packing(GN_IN);
+    int at = int(line) + first, low = int(line >> s), high = int((line + GN_FROM_W - 1u) >> s);
+    if (s == 1u) {
+        uint w[2u * GN_HALVES + 1u];
+        bool odd = (at & 1) != 0;
+        for (uint k = 0u; k <= 2u * GN_HALVES; k++) w[k] = gn_fetch(0u, uint(clamp((at >> 1) + int(k), low, high)));
+        for (uint k = 0u; k < 2u * GN_HALVES; k++) w[k] = odd ? w[k] >> 16 | w[k + 1u] << 16 : w[k];
+        for (uint k = 0u; k < GN_HALVES; k++) {
+            uvec2 u = uvec2(w[2u * k], w[2u * k + 1u]);
+            vec4 v = uintBitsToFloat(gn_widen(uvec4(u.x & 0xffffu, u.x >> 16, u.y & 0xffffu, u.y >> 16), GN_IN));
+            for (uint e = 0u; e < 4u; e++) gn_window[4u * k + e] = v[e];
+        }
+    } else {
+        for (uint k = 0u; k < GN_COLUMNS + 3u; k++)
+            gn_window[k] = uintBitsToFloat(gn_fetch(0u, uint(clamp(at + int(k), low, high))));
     }
+    for (uint k = 0u; k < GN_COLUMNS + 3u; k++)
+        if (uint(first + int(k)) >= GN_FROM_W) gn_window[k] = 0.0;
 }
 
 void gn_results() {
-    uint s = gn_packing(GN_OUT), first = GN_OUT_BASE & s; // so that words of two halves are whole
-    for (uint t = gl_GlobalInvocationID.x; 2u * t < GN_N + first; t += gl_NumWorkGroups.x * 256u) {
-        uvec2 e = 2u * t + uvec2(0u, 1u) - first, n, c, y, x;
-        bvec2 real = lessThan(e, uvec2(GN_N));
-        gn_places(min(e, uvec2(GN_N - 1u)), n, c, y, x);
-        uvec2 plane = GN_PARAM(GNI_P_DEPTH_IN) + n * GN_STEP_IN(0) + c * GN_STEP_IN(1);
-        uvec2 kernel = GN_PARAM(GNI_P_DEPTH_OTHER) + c * GN_STEP_OTHER(0);
-        vec2 sum = vec2(0.0);
+    uint s = gn_packing(GN_OUT), width = GN_PARAM(GNI_P_DEPTH_TO_W), rows = gn_over(GN_N, GNI_P_DEPTH_TO_W);
+    // Groups of four are those of memory, so that rows may begin and end within one.
+    uint across = ((width | GN_OUT_BASE) & 3u) == 0u ? width / 4u : (width + 6u) / 4u;
+    bool near = GN_ACROSS == 1u && GN_DILATION_W == 1u && GN_STEP_IN(3) == 1u;
+    for (uint t = gl_GlobalInvocationID.x; t < rows * across; t += gl_NumWorkGroups.x * 256u) {
+        uint row = t / across, to = GN_OUT_BASE + row * width, n, c, y, x;
+        int first = int(4u * (t - row * across)) - int(to & 3u);
+        if (first >= int(width)) continue;
+        gn_places(row * width, n, c, y, x);
+        uint plane = GN_PARAM(GNI_P_DEPTH_IN) + n * GN_STEP_IN(0) + c * GN_STEP_IN(1);
+        uint kernel = GN_PARAM(GNI_P_DEPTH_OTHER) + c * GN_STEP_OTHER(0);
+        vec4 sum = vec4(0.0);
         for (uint ky = 0u; ky < GN_ROWS; ky++) {
-            uvec2 row = y;
-            bvec2 rows = gn_read_at(row, ky, GN_DOWN, GN_PAD_H, GN_DILATION_H, GN_FROM_H);
+            uint line = y;
+            bool inside = gn_read_at(line, ky, GN_DOWN, GN_PAD_H, GN_DILATION_H, GN_FROM_H);
+            line = plane + line * GN_STEP_IN(2);
+            if (near && inside) gn_load_window(line, first);
             for (uint kx = 0u; kx < GN_COLUMNS; kx++) {
-                uvec2 column = x;
-                bvec2 ok = gn_read_at(column, kx, GN_ACROSS, GN_PAD_W, GN_DILATION_W, GN_FROM_W);
-                ok = bvec2(ok.x && rows.x, ok.y && rows.y);
-                vec2 w = gn_pair(1u, kernel + ky * GN_STEP_OTHER(2) + kx * GN_STEP_OTHER(3), bvec2(true));
-                sum += w * gn_pair(0u, plane + row * GN_STEP_IN(2) + column * GN_STEP_IN(3), ok);
+                vec4 v = vec4(0.0);
+                uint k = GN_STEP == GNI_DEPTH_BACK ? GN_COLUMNS - 1u - kx : kx;
+                if (near && inside) {
+                    v = vec4(gn_window[k], gn_window[k + 1u], gn_window[k + 2u], gn_window[k + 3u]);
+                } else if (inside) {
+                    for (uint e = 0u; e < 4u; e++) {
+                        uint column = uint(first) + e;
+                        if (gn_read_at(column, kx, GN_ACROSS, GN_PAD_W, GN_DILATION_W, GN_FROM_W))
+                            v[e] = gn_one(0u, line + column * GN_STEP_IN(3));
+                    }
+                }
+                sum += gn_one(1u, kernel + ky * GN_STEP_OTHER(2) + kx * GN_STEP_OTHER(3)) * v;
             }
         }
-        uvec4 v = gn_narrow(floatBitsToUint(sum.xyxy), GN_OUT);
-        if (s == 1u && real.x && real.y) {
-            uint word = v.x | v.y << 16;
-            gn_store(2u, (GN_OUT_BASE + e.x) >> 1, word);
-        } else {
-            if (real.x) gn_write_one(GN_OPEN(2u), GN_OUT_BASE + e.x, s, v.x);
-            if (real.y) gn_write_one(GN_OPEN(2u), GN_OUT_BASE + e.y, s, v.y);
+        uvec4 v = gn_narrow(floatBitsToUint(sum), GN_OUT);
+        if (first >= 0 && first + 4 <= int(width)) {
+            gn_write_group(GN_OPEN(2u), to + uint(first), GN_OUT, v);
+            continue;
+        }
+        for (uint e = 0u; e < 4u; e++) {
+            bool real = uint(first) + e < width, next = uint(first) + e + 1u < width;
+            if (s == 1u && (e & 1u) == 0u && real && next) {
+                uint word = v[e] | v[e + 1u] << 16;
+                gn_store(2u, (to + uint(first) + e) >> 1, word);
+                e++;
+            } else if (real) {
+                gn_write_one(GN_OPEN(2u), to + uint(first) + e, s, v[e]);
+            }
         }
     }
 }
@@ -112,19 +156,18 @@ void gn_weights() {
     uint channel = GN_GROUP - part * channels, each = (GN_N + GN_PARTS - 1u) / GN_PARTS;
     if (part >= GN_PARTS) return;
     for (uint e = part * each + me; e < min((part + 1u) * each, GN_N); e += 256u) {
-        uvec2 n, c, y, x;
-        gn_places(uvec2(e), n, c, y, x);
-        uint from = GN_PARAM(GNI_P_DEPTH_IN) + n.x * GN_STEP_IN(0) + channel * GN_STEP_IN(1);
-        uint at = GN_PARAM(GNI_P_DEPTH_OTHER) + n.x * GN_STEP_OTHER(0) + channel * GN_STEP_OTHER(1) + y.x * GN_STEP_OTHER(2);
-        float gy = gn_pair(1u, uvec2(at + x.x * GN_STEP_OTHER(3)), bvec2(true, false)).x;
+        uint n, c, y, x;
+        gn_places(e, n, c, y, x);
+        uint from = GN_PARAM(GNI_P_DEPTH_IN) + n * GN_STEP_IN(0) + channel * GN_STEP_IN(1);
+        uint at = GN_PARAM(GNI_P_DEPTH_OTHER) + n * GN_STEP_OTHER(0) + channel * GN_STEP_OTHER(1) + y * GN_STEP_OTHER(2);
+        float gy = gn_one(1u, at + x * GN_STEP_OTHER(3));
         for (uint ky = 0u; ky < GN_ROWS; ky++) {
-            uvec2 row = y;
-            bvec2 rows = gn_read_at(row, ky, GN_DOWN, GN_PAD_H, GN_DILATION_H, GN_FROM_H);
+            uint row = y;
+            bool inside = gn_read_at(row, ky, GN_DOWN, GN_PAD_H, GN_DILATION_H, GN_FROM_H);
             for (uint kx = 0u; kx < GN_COLUMNS; kx++) {
-                uvec2 column = x;
-                bvec2 ok = gn_read_at(column, kx, GN_ACROSS, GN_PAD_W, GN_DILATION_W, GN_FROM_W);
-                uvec2 j = uvec2(from + row.x * GN_STEP_IN(2) + column.x * GN_STEP_IN(3));
-                sum[ky * GN_COLUMNS + kx] += gy * gn_pair(0u, j, bvec2(ok.x && rows.x, false)).x;
+                uint column = x;
+                if (gn_read_at(column, kx, GN_ACROSS, GN_PAD_W, GN_DILATION_W, GN_FROM_W) && inside)
+                    sum[ky * GN_COLUMNS + kx] += gy * gn_one(0u, from + row * GN_STEP_IN(2) + column * GN_STEP_IN(3));
             }
         }
     }

@@ -103,7 +103,7 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
     c.generic.spec[GNI_S_DEPTH_IN] = (uint32_t)d->in.dtype;
     c.generic.spec[GNI_S_DEPTH_OUT] = (uint32_t)d->out.dtype;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
-                            weight ? d->parts * d->c : gni_job_ceil(results, 512), 1, 1);
+                            weight ? d->parts * d->c : gni_job_ceil(results, 1024), 1, 1);
 }
 
 // ---- by tiles of 4x4 results

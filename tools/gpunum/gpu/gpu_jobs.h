@@ -315,24 +315,33 @@ static uint32_t gni_job_reg(const gni_program *p, uint32_t r) {
     return r - (uint32_t)(p->n_in + p->n_const) + 16u;
 }
 
-// Whether all that becomes of instruction i's result is a float16 or a bfloat16, and its op has a form for that.
-static bool gni_job_is_coarse(const gni_gpu *gpu, const gni_program *p, int i) {
-    const int reg = p->n_in + p->n_const + i;
-    bool coarse = !p->wide && !gpu->caps.texts && gpu->caps.keep_nan;
-    switch (GNI_INSN_CODE(p->insn[i])) {
+// Whether an op has a form for results that only become 16-bit floats.
+static bool gni_job_has_coarse(uint32_t code) {
+    switch (code) {
 #define GN_X(NAME, form) case GNI_OP_##NAME * 3u + GNI_F:
-        GNI_UNARY_COARSE(GN_X) break;
+        GNI_UNARY_COARSE(GN_X) return true;
 #undef GN_X
     default: return false;
     }
-    for (int k = i + 1; k < p->n_insn && coarse; k++) {
-        const uint32_t w = p->insn[k], op = GNI_INSN_CODE(w) / 3u;
-        if ((int)GNI_INSN_A(w) == reg || (int)GNI_INSN_B(w) == reg || (int)GNI_INSN_C(w) == reg)
-            coarse = op == GNI_OP_ROUND_F16 || op == GNI_OP_ROUND_BF16;
+}
+
+// The instructions, as bits, of whose results nothing becomes but float16 and bfloat16, maybe by way of products.
+static uint64_t gni_job_short_ends(const gni_gpu *gpu, const gni_program *p) {
+    uint64_t set = 0;
+    if (p->wide || gpu->caps.texts || !gpu->caps.keep_nan) return 0;
+    for (int i = p->n_insn; i-- > 0;) {
+        const int reg = p->n_in + p->n_const + i;
+        bool ends = true;
+        for (int k = i + 1; k < p->n_insn && ends; k++) {
+            const uint32_t w = p->insn[k], op = GNI_INSN_CODE(w) / 3u;
+            if ((int)GNI_INSN_A(w) == reg || (int)GNI_INSN_B(w) == reg || (int)GNI_INSN_C(w) == reg)
+                ends = op == GNI_OP_ROUND_F16 || op == GNI_OP_ROUND_BF16 || (op == GNI_OP_MUL && (set >> k & 1u) != 0);
+        }
+        for (int k = 0; k < p->n_out && ends; k++)
+            if (p->out_reg[k] == reg) ends = p->out_dtype[k] == GN_F16 || p->out_dtype[k] == GN_BF16;
+        set |= (uint64_t)ends << i;
     }
-    for (int k = 0; k < p->n_out && coarse; k++)
-        if (p->out_reg[k] == reg) coarse = p->out_dtype[k] == GN_F16 || p->out_dtype[k] == GN_BF16;
-    return coarse;
+    return set;
 }
 
 // The words that say what the program is, and the constants.
@@ -354,10 +363,12 @@ static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni
     w[GNI_P_PROGRAM_COUNTS] = (uint32_t)p->n_in | (uint32_t)p->n_out << 4 |
                               (uint32_t)p->n_insn << 8 | (uint32_t)s->vectors << 16 |
                               (uint32_t)s->scalars << 20 | (uint32_t)coords << 24;
+    const uint64_t ends = gni_job_short_ends(c->gpu, p);
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
+        const bool coarse = (ends >> i & 1u) != 0 && gni_job_has_coarse(GNI_INSN_CODE(insn));
         w[GNI_P_PROGRAM_STEPS + i] =
-            GNI_INSN_CODE(insn) | (gni_job_is_coarse(c->gpu, p, i) ? GNI_INSN_COARSE : 0u) |
+            GNI_INSN_CODE(insn) | (coarse ? GNI_INSN_COARSE : 0u) |
             gni_job_reg(p, GNI_INSN_A(insn)) << 11 |
             gni_job_reg(p, GNI_INSN_B(insn)) << 18 | gni_job_reg(p, GNI_INSN_C(insn)) << 25;
     }

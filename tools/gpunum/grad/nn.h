@@ -177,11 +177,12 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     in[1] = labels;
     gn_context *g = gni_begin("gn_cross_entropy", in, 2);
     if (g == NULL) return NULL;
-    if (gni_autocasts_back(g, logits)) {
-        gn_scope_begin(g);
-        return gni_end_scope(g, gn_cross_entropy(gn_cast(logits, GN_F32), labels));
-    }
     if (!gni_cross_entropy_ok(g, logits, labels)) return gni_end(g, NULL);
+    if (logits->dtype == GN_F16 || logits->dtype == GN_BF16) { // read as they are, and rounded once
+        gn_scope_begin(g);
+        gn_array *y = gn_cross_entropy(gn_cast(logits, GN_F32), labels);
+        return gni_end_scope(g, gni_autocasts_back(g, logits) ? y : gni_as(y, logits->dtype));
+    }
     gn_scope_begin(g);
     const bool tracked = gni_tracks(g, &logits, 1);
     g->no_grad++; // recorded as one op
