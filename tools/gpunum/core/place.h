@@ -294,6 +294,13 @@ static void gni_note_reads(const gni_job_view *v, gni_job_kind kind, const void 
     }
 }
 
+// The bytes of the results, about.
+static uint64_t gni_made_bytes(const gni_job_view *v) {
+    uint64_t bytes = 0;
+    for (int i = v->n_in; i < v->n; i++) bytes += (uint64_t)v->size * (uint64_t)gn_dtype_size(v->op[i]->dtype);
+    return bytes;
+}
+
 static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const void *job,
                                const gni_job_view *v, gni_reason *why) {
     uint64_t cpu_only = 0, gpu_only = 0, both = 0, again = 0, reads = 0;
@@ -322,12 +329,12 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
         *why = heavy ? GNI_WHY_MOSTLY_CPU : GNI_WHY_RESIDENT;
         return heavy ? GNI_ON_CPU : GNI_ON_GPU;
     }
-    // Constants alone are made as soon as random numbers; those of a gradient where the arrays are.
-    const bool constant = kind == GNI_JOB_MAP && v->n_in == 0;
+    // What is made of nearly nothing is so as soon as random numbers; of a gradient where the arrays are.
+    const bool made = !own && kind == GNI_JOB_MAP && cpu_only + both <= gni_made_bytes(v) / 16;
     *why = GNI_WHY_SMALL;
-    if (constant && g->pass_on_gpu)
+    if (made && g->pass_on_gpu)
         *why = GNI_WHY_RESIDENT;
-    else if (v->size >= gni_threshold(g, constant ? GNI_JOB_RANDOM : kind))
+    else if (v->size >= gni_threshold(g, made ? GNI_JOB_RANDOM : kind))
         *why = GNI_WHY_LARGE;
     else if (!own && reads >= GNI_LEAST_READ && both >= GNI_LEAST_MOVED && both / 4 >= cpu_only)
         *why = GNI_WHY_BOTH;

@@ -56,12 +56,13 @@ static gn_array *gni_rope_turns(gn_array *n, gn_array *f, gn_array *rest) {
     return gn_add(gn_sub(p, gn_round(p)), gn_mul(n, rest));
 }
 
-// Cosines and signed sines over (..., n) and the axes of pairs.
-static bool gni_rope_angles(gn_context *g, gn_array *pos, gn_dtype t, const gn_rope_options *o, int64_t dims, gn_array **c,
+// Cosines and signed sines over (..., n) and the axes of pairs, made where x is.
+static bool gni_rope_angles(gn_context *g, gn_array *x, gn_array *pos, const gn_rope_options *o, int64_t dims, gn_array **c,
                             gn_array **s) {
+    const gn_dtype t = x->dtype == GN_F64 ? GN_F64 : GN_F32;
     const int64_t h = dims / 2;
-    const size_t bytes = sizeof(double) * (size_t)GNI_MAX(4 * h, 1);
-    double *f = (double *)gni_alloc(g, bytes), sign[2];
+    const size_t bytes = sizeof(double) * (size_t)(4 * h + 2);
+    double *f = (double *)gni_alloc(g, bytes);
     if (f == NULL) {
         gni_fail_memory(g, "gn_rope", bytes);
         return false;
@@ -73,13 +74,15 @@ static bool gni_rope_angles(gn_context *g, gn_array *pos, gn_dtype t, const gn_r
             f[k * h + i] = floor(turn * 4096.0) / 4096.0;
             f[(k + 1) * h + i] = turn - f[k * h + i];
         }
-    const gn_axes axes = o->interleaved ? GN_AXES(-1) : GN_AXES(-2);
-    gn_array *of[4];
-    for (int i = 0; i < 4; i++) of[i] = gn_expand_dims(gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(h), f + i * h), t), axes);
+    f[4 * h] = -1.0;
+    f[4 * h + 1] = 1.0;
+    gn_array *all = gn_eval(gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(4 * h + 2), f), t)), *of[4];
     gni_free(g, f);
-    sign[0] = -1.0;
-    sign[1] = 1.0;
-    gn_array *signs = gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(2), sign), t);
+    if (all == NULL || !gni_materialize(g, x)) return false;
+    if (gni_stays_on_gpu(g, x) && gn_to(all, GN_DEVICE_GPU) == NULL) return false;
+    const gn_axes axes = o->interleaved ? GN_AXES(-1) : GN_AXES(-2);
+    for (int i = 0; i < 4; i++) of[i] = gn_expand_dims(gn_slice(all, 0, i * h, (i + 1) * h, 1), axes);
+    gn_array *signs = gn_slice(all, 0, 4 * h, 4 * h + 2, 1);
     if (!o->interleaved) signs = gn_expand_dims(signs, 1);
     pos = gn_cast(gn_expand_dims(pos, GN_AXES(-1, -2)), t);
     gn_array *high = gn_floor(gn_mul_s(pos, 1.0 / 4096.0)), *low = gn_sub(pos, gn_mul_s(high, 4096.0));
@@ -118,10 +121,9 @@ GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_opt
     else if (gni_elements(&x->shape) == 0 || dims == 0)
         y = gn_cast(x, x->dtype);
     else {
-        const gn_dtype t = x->dtype == GN_F64 ? GN_F64 : GN_F32;
         g->no_grad++;
         gn_array *pos = positions != NULL ? positions : gn_arange(g, GN_I32, 0.0, (double)x->shape.dim[rank - 2], 1.0);
-        const bool ok = gni_rope_angles(g, pos, t, &o, dims, &c, &s);
+        const bool ok = gni_rope_angles(g, x, pos, &o, dims, &c, &s);
         g->no_grad--;
         if (ok) y = gni_rotated(g, x, c, s, dims, o.interleaved);
     }
