@@ -13074,7 +13074,7 @@ struct gn_context {
     const gni_derivatives *derivatives; // NULL until gn_requires_grad was called
     bool repeats; // gn_checkpoint runs its function for the second time
     gni_pass *pass; // back over the record: the innermost one under way
-    bool pass_on_gpu; // some of what that has to do with is there
+    bool near_gpu; // what is made of nothing goes with arrays that are there
     uint64_t serial;
     gn_optimizer *optimizers;
     gn_params *params;
@@ -16204,10 +16204,10 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
         *why = heavy ? GNI_WHY_MOSTLY_CPU : GNI_WHY_RESIDENT;
         return heavy ? GNI_ON_CPU : GNI_ON_GPU;
     }
-    // What is made of nearly nothing is so as soon as random numbers; of a gradient where the arrays are.
-    const bool made = !own && kind == GNI_JOB_MAP && cpu_only + both <= gni_made_bytes(v) / 16;
+    // What is made of nearly nothing is so as soon as random numbers, or where the arrays are that it goes with.
+    const bool made = !own && (kind == GNI_JOB_MAP || kind == GNI_JOB_RANDOM) && cpu_only + both <= gni_made_bytes(v) / 16;
     *why = GNI_WHY_SMALL;
-    if (made && g->pass_on_gpu)
+    if (made && g->near_gpu)
         *why = GNI_WHY_RESIDENT;
     else if (v->size >= gni_threshold(g, made ? GNI_JOB_RANDOM : kind))
         *why = GNI_WHY_LARGE;
@@ -16260,6 +16260,13 @@ static bool gni_is_for_gpu(gn_context *g, const gni_kind *kind, void *job) {
 static bool gni_stays_on_gpu(const gn_context *g, const gn_array *a) {
     if (g->gpu == NULL || g->placement == GN_PLACE_CPU) return false;
     return g->placement == GN_PLACE_GPU || (a->buf->where & GNI_ON_GPU) != 0;
+}
+
+// Whether some of what `a` is, or is made of, is on the GPU.
+static bool gni_reads_gpu(const gn_array *a) {
+    bool reads = a != NULL && a->buf != NULL && (a->buf->where & GNI_ON_GPU) != 0;
+    for (int i = 0; gni_is_pending(a) && i < a->expr->n_src && !reads; i++) reads = gni_reads_gpu(a->expr->src[i]);
+    return reads;
 }
 
 // Memory for every operand, without an error when there is none: the CPU can take the job then.
@@ -53638,13 +53645,10 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     gn_array **gx = (gn_array **)gni_alloc(g, sizeof(gn_array *) * (size_t)GNI_MAX(p->widest, 1));
     if (gx == NULL) gni_fail_memory(g, p->fn, sizeof(gn_array *) * (size_t)p->widest);
     const uint64_t autocast = g->autocast;
-    const bool on_gpu = g->pass_on_gpu;
+    const bool near_gpu = g->near_gpu;
     g->autocast = 0; // what was computed in halves has its gradients in halves
-    g->pass_on_gpu = false;
-    for (int64_t at = 0; at < p->count && !g->pass_on_gpu; at++) {
-        const gni_buffer *b = p->list[at]->buf;
-        g->pass_on_gpu = b != NULL && (b->where & GNI_ON_GPU) != 0;
-    }
+    g->near_gpu = false;
+    for (int64_t at = 0; at < p->count && !g->near_gpu; at++) g->near_gpu = gni_reads_gpu(p->list[at]);
     loss->node->gy = gni_const(g, p->fn, loss->dtype, &loss->shape, 1.0);
     bool ok = gx != NULL && loss->node->gy != NULL;
     for (int64_t at = 0; at < p->count && ok; at++) {
@@ -53654,7 +53658,7 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     }
     gni_free(g, gx);
     g->autocast = autocast;
-    g->pass_on_gpu = on_gpu;
+    g->near_gpu = near_gpu;
     return ok;
 }
 
@@ -54860,8 +54864,11 @@ static bool gni_back_dropout(gn_context *g, gni_node *node, gn_array *gy, gn_arr
 }
 
 static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, gni_random *job) {
+    const bool near_gpu = g->near_gpu;
     g->no_grad++; // recorded as one op
+    g->near_gpu = near_gpu || gni_reads_gpu(x);
     gn_array *drop = gni_random_below_p(g, "gn_dropout", &x->shape, p, job);
+    g->near_gpu = near_gpu;
     gn_array *y = gn_where(drop, gni_zero_like(x), gn_mul_s(x, 1.0 / (1.0 - p)));
     g->no_grad--;
     gni_node *node = gni_record(g, y, "gn_dropout", gni_back_dropout, &x, 1);

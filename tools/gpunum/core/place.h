@@ -329,10 +329,10 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
         *why = heavy ? GNI_WHY_MOSTLY_CPU : GNI_WHY_RESIDENT;
         return heavy ? GNI_ON_CPU : GNI_ON_GPU;
     }
-    // What is made of nearly nothing is so as soon as random numbers; of a gradient where the arrays are.
-    const bool made = !own && kind == GNI_JOB_MAP && cpu_only + both <= gni_made_bytes(v) / 16;
+    // What is made of nearly nothing is so as soon as random numbers, or where the arrays are that it goes with.
+    const bool made = !own && (kind == GNI_JOB_MAP || kind == GNI_JOB_RANDOM) && cpu_only + both <= gni_made_bytes(v) / 16;
     *why = GNI_WHY_SMALL;
-    if (made && g->pass_on_gpu)
+    if (made && g->near_gpu)
         *why = GNI_WHY_RESIDENT;
     else if (v->size >= gni_threshold(g, made ? GNI_JOB_RANDOM : kind))
         *why = GNI_WHY_LARGE;
@@ -385,6 +385,13 @@ static bool gni_is_for_gpu(gn_context *g, const gni_kind *kind, void *job) {
 static bool gni_stays_on_gpu(const gn_context *g, const gn_array *a) {
     if (g->gpu == NULL || g->placement == GN_PLACE_CPU) return false;
     return g->placement == GN_PLACE_GPU || (a->buf->where & GNI_ON_GPU) != 0;
+}
+
+// Whether some of what `a` is, or is made of, is on the GPU.
+static bool gni_reads_gpu(const gn_array *a) {
+    bool reads = a != NULL && a->buf != NULL && (a->buf->where & GNI_ON_GPU) != 0;
+    for (int i = 0; gni_is_pending(a) && i < a->expr->n_src && !reads; i++) reads = gni_reads_gpu(a->expr->src[i]);
+    return reads;
 }
 
 // Memory for every operand, without an error when there is none: the CPU can take the job then.

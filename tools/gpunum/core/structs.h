@@ -685,7 +685,7 @@ struct gn_context {
     const gni_derivatives *derivatives; // NULL until gn_requires_grad was called
     bool repeats; // gn_checkpoint runs its function for the second time
     gni_pass *pass; // back over the record: the innermost one under way
-    bool pass_on_gpu; // some of what that has to do with is there
+    bool near_gpu; // what is made of nothing goes with arrays that are there
     uint64_t serial;
     gn_optimizer *optimizers;
     gn_params *params;

@@ -389,13 +389,10 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     gn_array **gx = (gn_array **)gni_alloc(g, sizeof(gn_array *) * (size_t)GNI_MAX(p->widest, 1));
     if (gx == NULL) gni_fail_memory(g, p->fn, sizeof(gn_array *) * (size_t)p->widest);
     const uint64_t autocast = g->autocast;
-    const bool on_gpu = g->pass_on_gpu;
+    const bool near_gpu = g->near_gpu;
     g->autocast = 0; // what was computed in halves has its gradients in halves
-    g->pass_on_gpu = false;
-    for (int64_t at = 0; at < p->count && !g->pass_on_gpu; at++) {
-        const gni_buffer *b = p->list[at]->buf;
-        g->pass_on_gpu = b != NULL && (b->where & GNI_ON_GPU) != 0;
-    }
+    g->near_gpu = false;
+    for (int64_t at = 0; at < p->count && !g->near_gpu; at++) g->near_gpu = gni_reads_gpu(p->list[at]);
     loss->node->gy = gni_const(g, p->fn, loss->dtype, &loss->shape, 1.0);
     bool ok = gx != NULL && loss->node->gy != NULL;
     for (int64_t at = 0; at < p->count && ok; at++) {
@@ -405,7 +402,7 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     }
     gni_free(g, gx);
     g->autocast = autocast;
-    g->pass_on_gpu = on_gpu;
+    g->near_gpu = near_gpu;
     return ok;
 }
 
