@@ -56945,8 +56945,9 @@ static gn_array *gni_rotated(gn_context *g, gn_array *x, gn_array *c, gn_array *
     pairs.rank = rank + 1;
     pairs.dim[rank - 1] = interleaved ? dims / 2 : 2;
     pairs.dim[rank] = interleaved ? 2 : dims / 2;
-    part = gn_cast(gn_reshape(part, pairs), c->dtype);
-    y[0] = gn_add(gn_mul(part, c), gn_mul(gn_flip(part, interleaved ? -1 : -2), s));
+    part = gn_reshape(part, pairs);
+    gn_array *turned = gni_as(gn_flip(part, interleaved ? -1 : -2), c->dtype);
+    y[0] = gn_add(gn_mul(gni_as(part, c->dtype), c), gn_mul(turned, s));
     y[0] = gn_reshape(gn_cast(y[0], x->dtype), flat);
     if (dims < d) {
         y[1] = gn_slice(x, -1, dims, d, 1);
