@@ -897,6 +897,30 @@ static void test_explain(void **state) {
     assert_non_null(strstr(gn_explain(y), test_on_vulkan() ? "GPU" : "CPU"));
 }
 
+// What is made of nearly nothing goes to the GPU where it is large, or goes with arrays that are there.
+static void test_made(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    gn_options o = test_options();
+    o.placement = GN_PLACE_AUTO;
+    gn_context *g = test_open_with(&o);
+    gn_scope_begin(g);
+    gn_array *row = gn_arange(g, GN_F32, 0, 1024, 1), *column = gn_expand_dims(row, 1), *grad;
+    assert_non_null(strstr(gn_explain(gn_eval(gn_mul(gn_slice(column, 0, 0, 128, 1), row))), "CPU: too small"));
+    assert_non_null(strstr(gn_explain(gn_eval(gn_mul(column, row))), "GPU: large enough"));
+    assert_non_null(strstr(gn_explain(gn_eval(gn_mul(column, gn_ones(g, GN_F32, GN_SHAPE(1024, 1024))))), "GPU: large enough"));
+    for (int there = 0; there < 2; there++) { // the gradient of a sum is constant, and is summed up from behind
+        gn_array *x = gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(5, 7), 2), true);
+        if (there) gn_to(x, GN_DEVICE_GPU);
+        assert_int_equal(gn_gradients(gn_mean(gn_cumsum(x, 1), GN_ALL), &x, 1, false, &grad), GN_OK);
+        assert_non_null(strstr(gn_explain(gn_eval(grad)), there ? "on the GPU" : "on the CPU"));
+        assert_true(fabs(gn_item(gn_index(grad, "2,3")) - 4.0 / 35.0) < 1e-7);
+        if (there) assert_non_null(strstr(gn_explain(gn_eval(gn_dropout(x, 0.5, true))), "on the GPU"));
+    }
+    gn_scope_end(g);
+    test_close(g);
+}
+
 // Data on the CPU that is read as often as an upload costs goes to the GPU.
 static void test_read_again(void **state) {
     (void)state;
@@ -1157,6 +1181,7 @@ int main(void) {
         GN_TEST(test_long_expressions),
         GN_TEST(test_shared_subexpressions),
         GN_TEST(test_explain),
+        cmocka_unit_test(test_made),
         cmocka_unit_test(test_read_again),
         GN_TEST(test_to_moves),
 #if !defined(GPUNUM_NO_THREADS) && !defined(_WIN32)
