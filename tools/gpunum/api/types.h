@@ -156,7 +156,8 @@ typedef struct gn_allocator {
 // which GN_PLACE_AUTO takes the GPU when all operands are on the CPU. 0 = built-in default. linalg: of the
 // matrices of one decomposition; those that are on the GPU stay there from a quarter of it on. Where the
 // default holds, operands of 16 MiB and more that were read on the CPU twice since they were last written go to
-// the GPU, but for memory of gn_array_wrap.
+// the GPU, but for memory of gn_array_wrap, and elementwise results of 16 times their operands' bytes do so as
+// random numbers do.
 typedef struct gn_thresholds {
     int64_t elementwise, reduction, matmul, random, copy, fft, linalg;
 } gn_thresholds;
