@@ -265,49 +265,41 @@ static void gni_reduce_short_task(void *arg, int64_t begin, int64_t end, int wor
 
 // ---- reductions along columns: neighbouring kept elements side by side
 
+// The dtype of what the columns hold.
+static gn_dtype gni_columns_as(const gni_reduce *r) {
+    const bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL, sums = r->op == GNI_RED_SUM || r->op == GNI_RED_PROD;
+    const bool narrow = truth || (!sums && !r->program.wide);
+    if (r->domain == GNI_F && !truth) return narrow ? GN_F32 : GN_F64;
+    return !narrow ? GN_I64 : r->domain == GNI_U ? GN_U32 : GN_I32;
+}
+
 static void gni_columns_begin(const gni_reduce *r, gni_acc_columns *a, int64_t n, int64_t at) {
     gni_acc one;
     gni_acc_begin(r, &one, at);
-    float f = (float)one.d;
-    bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
-    bool sums = r->op == GNI_RED_SUM || r->op == GNI_RED_PROD;
-    bool narrow = truth || (!sums && !r->program.wide);
+    const float f = (float)one.d;
+    const uint32_t low = (uint32_t)((uint64_t)one.i & 0xffffffffu);
+    const gn_dtype as = gni_columns_as(r);
+    const void *word = as == GN_F32 ? (const void *)&f : as == GN_F64 ? (const void *)&one.d : (const void *)&one.i;
+    if (gn_dtype_size(as) == 4 && as != GN_F32) word = &low;
     memset(a->e, 0, sizeof(double) * (size_t)n);
-    for (int64_t c = 0; c < n; c++) a->at[c] = at;
-    for (int64_t c = 0; narrow && !truth && r->domain == GNI_F && c < n; c++) ((float *)a->v)[c] = f;
-    for (int64_t c = 0; narrow && (truth || r->domain != GNI_F) && c < n; c++)
-        ((uint32_t *)a->v)[c] = (uint32_t)((uint64_t)one.i & 0xffffffffu);
-    for (int64_t c = 0; !narrow && r->domain == GNI_F && c < n; c++) ((double *)a->v)[c] = one.d;
-    for (int64_t c = 0; !narrow && r->domain != GNI_F && c < n; c++) ((int64_t *)a->v)[c] = one.i;
+    gni_copy_repeat((char *)a->at, (const char *)&at, n, 8);
+    gni_copy_repeat((char *)a->v, (const char *)word, n, (int64_t)gn_dtype_size(as));
 }
 
 static void gni_columns_get(const gni_reduce *r, const gni_acc_columns *a, int64_t c,
                             gni_acc *acc) {
-    bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
-    bool sums = r->op == GNI_RED_SUM || r->op == GNI_RED_PROD;
-    bool narrow = truth || (!sums && !r->program.wide);
+    const gn_dtype as = gni_columns_as(r);
     acc->d = 0.0;
     acc->i = 0;
     acc->e = a->e[c];
     acc->at = a->at[c];
-    if (narrow && !truth && r->domain == GNI_F)
-        acc->d = (double)((const float *)a->v)[c];
-    else if (narrow && r->domain == GNI_U)
-        acc->i = (int64_t)((const uint32_t *)a->v)[c];
-    else if (narrow)
-        acc->i = (int64_t)((const int32_t *)a->v)[c];
-    else if (r->domain == GNI_F)
-        acc->d = ((const double *)a->v)[c];
-    else
-        acc->i = ((const int64_t *)a->v)[c];
-}
-
-// The dtype whose values the columns hold themselves, or GN_DTYPE_COUNT where they have to be put together.
-static gn_dtype gni_columns_as(const gni_reduce *r) {
-    const bool extreme = r->op == GNI_RED_MIN || r->op == GNI_RED_MAX, wide = r->program.wide;
-    if (extreme && r->domain == GNI_F) return wide ? GN_F64 : GN_F32;
-    if (extreme) return wide ? GN_I64 : r->domain == GNI_U ? GN_U32 : GN_I32;
-    return (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD) && r->domain != GNI_F ? GN_I64 : GN_DTYPE_COUNT;
+    switch (as) {
+    case GN_F32: acc->d = (double)((const float *)a->v)[c]; break;
+    case GN_F64: acc->d = ((const double *)a->v)[c]; break;
+    case GN_U32: acc->i = (int64_t)((const uint32_t *)a->v)[c]; break;
+    case GN_I32: acc->i = (int64_t)((const int32_t *)a->v)[c]; break;
+    default: acc->i = ((const int64_t *)a->v)[c]; break;
+    }
 }
 
 // Joins the lots of n columns' sums two and two, as gni_acc_join does. How many are left: all, where a sum might be past
@@ -334,23 +326,24 @@ static int64_t gni_columns_join(double *v, double *e, int64_t n, int64_t lots) {
 static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, int64_t n, int64_t first, int64_t part) {
     const gni_reduce *r = j->r;
     double *v = (double *)a->v;
-    const bool sums = r->op == GNI_RED_SUM && r->domain == GNI_F;
+    const gn_dtype as = gni_columns_as(r), t = r->out.dtype;
+    const bool sums = r->op == GNI_RED_SUM && as == GN_F64, places = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
     const int64_t lots = sums ? gni_columns_join(v, a->e, n, j->lots) : j->lots;
-    if (lots == 1 && j->acc == NULL && gni_columns_as(r) == r->out.dtype) {
-        const size_t item = gn_dtype_size(r->out.dtype);
-        memcpy(j->out + (size_t)first * item, a->v, (size_t)n * item);
-        return;
-    }
-    if (sums && lots == 1 && j->acc == NULL && r->out.dtype == GN_F32) {
-        float *out = (float *)(void *)j->out + first;
-        for (int64_t c = 0; c < n; c++) out[c] = (float)(a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR);
-        return;
+    if (lots == 1 && j->acc == NULL && !places && gni_is_float(as) == gni_is_float(t)) { // as they are, or by vectors
+        const gni_convert_fn store = (gn_dtype_size(as) == 8 ? j->full->wide : j->full)->store[t];
+        char *out = j->out + first * gni_item_size(t);
+        double odd = store == NULL && gn_dtype_size(as) != gn_dtype_size(t); // or a power of 2 that a product has
+        for (int64_t c = 0; c < n && r->op == GNI_RED_PROD; c++) odd += a->e[c] * a->e[c];
+        for (int64_t c = 0; c < n && sums; c++) v[c] = a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR;
+        if (odd == 0.0 && store != NULL)
+            store(out, v, n);
+        else if (odd == 0.0)
+            memcpy(out, v, (size_t)(n * gni_item_size(t)));
+        if (odd == 0.0) return;
     }
     for (int64_t c = 0; c < n; c++) {
         gni_acc one = {0.0, 0.0, 0, 0};
-        one.d = v[c];
-        one.e = a->e[c];
-        if (!sums) gni_columns_get(r, a, c, &one);
+        gni_columns_get(r, a, c, &one);
         for (int64_t l = 1; l < lots; l++) {
             gni_acc more;
             gni_columns_get(r, a, c + l * n, &more);
@@ -605,6 +598,7 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     gni_reduce_job j;
     memset(&j, 0, sizeof j);
     j.r = r;
+    j.full = gni_cpu_isa_of(g->isa);
     j.columns = j.lots = 1;
     j.out = gni_operand_data(&r->out);
     int64_t results = 1, n = 1;
@@ -630,7 +624,6 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     if (bytes != GN_DTYPE_COUNT && extreme) {
         j.pick = gni_narrow_kernel((uint32_t)(r->op == GNI_RED_MIN ? GNI_OP_MIN : GNI_OP_MAX) * 3u, bytes);
         j.picked = bytes;
-        j.full = gni_cpu_isa_of(g->isa);
     }
     gni_plan_make(&j.plan, bytes != GN_DTYPE_COUNT ? &less : &r->program, g, r->in, NULL, bytes);
     if (columns && gni_reduce_pairs(g, &j, n)) return true;
