@@ -40,7 +40,11 @@ static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
 // Any byte but 0 means true; the loops count on 1.
 static void gni_make_truth(gn_dtype t, void *data, size_t bytes) {
     uint8_t *p = (uint8_t *)data;
-    for (size_t i = 0; i < bytes && t == GN_BOOL; i++) p[i] = p[i] != 0;
+    size_t i = 0;
+    if (t != GN_BOOL) return;
+    for (; i + 16 <= bytes; i += 16)
+        for (int k = 0; k < 16; k++) p[i + (size_t)k] = p[i + (size_t)k] != 0;
+    for (; i < bytes; i++) p[i] = p[i] != 0;
 }
 
 static gn_array *gni_from_bytes(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
