@@ -171,25 +171,37 @@ static int64_t gni_pad_source(gn_pad_mode mode, int64_t i, int64_t n) {
     return at < n ? at : period - edge - at;
 }
 
-static gn_array *gni_pad_axis(gn_context *g, gn_array *a, int axis, gn_pad_mode mode, int64_t before, int64_t count) {
+// Places first to first + count - 1 of an axis, that may lie outside of it.
+static gn_array *gni_pad_part(gn_context *g, gn_array *a, int axis, gn_pad_mode mode, int64_t first, int64_t count) {
     void *data = NULL;
-    const int64_t n = a != NULL ? a->shape.dim[axis] : 0;
     const gn_dtype t = count < INT32_MAX ? GN_I32 : GN_I64;
-    gn_shape s = gn_shape_from(1, &count);
-    if (a == NULL) return NULL;
-    if (n == 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_pad: axis %d is empty: around it there is only GN_PAD_CONSTANT", axis);
-        return NULL;
-    }
+    const gn_shape s = gn_shape_from(1, &count);
     gn_array *index = gni_array_filled(g, "gn_pad", t, &s, &data);
     for (int64_t i = 0; i < count && index != NULL; i++) {
-        const int64_t from = gni_pad_source(mode, i - before, n);
+        const int64_t from = gni_pad_source(mode, first + i, a->shape.dim[axis]);
         if (t == GN_I32)
             ((int32_t *)data)[i] = (int32_t)from;
         else
             ((int64_t *)data)[i] = from;
     }
     return gn_take(a, gni_adopt(g, index), axis);
+}
+
+static gn_array *gni_pad_axis(gn_context *g, gn_array *a, int axis, gn_pad_mode mode, int64_t before, int64_t count) {
+    const int64_t n = a->shape.dim[axis], behind = count - n - before;
+    enum { FEW = 4096 };
+    gn_array *part[3];
+    int parts = 0;
+    if (n == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_pad: axis %d is empty: around it there is only GN_PAD_CONSTANT", axis);
+        return NULL;
+    }
+    if (g->gpu != NULL || before + behind > n || gni_elements(&a->shape) < FEW || !gni_is_contiguous(a))
+        return gni_pad_part(g, a, axis, mode, -before, count); // one kernel, or few copies
+    if (before > 0) part[parts++] = gni_pad_part(g, a, axis, mode, -before, before);
+    part[parts++] = a;
+    if (behind > 0) part[parts++] = gni_pad_part(g, a, axis, mode, n, behind);
+    return gn_concat(part, parts, axis);
 }
 
 GPUNUM_API gn_array *gn_pad(gn_array *a, const int64_t *widths, int count, gn_pad_mode mode, double value) {
