@@ -380,19 +380,20 @@ GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes) {
 
 // ---- cosine and sine transforms of the last axis
 
-// Element k is the real (part 0) or imaginary part (1) of exp(-2 pi i (a k + b) / period) times scale.
-static gn_array *gni_twiddles(gn_context *g, gn_dtype t, int64_t n, int64_t a, int64_t b,
-                           int64_t period, int part, double scale) {
-    gn_shape s = gn_shape_from(1, &n);
-    void *data = NULL;
-    if (!gni_begin_context("gn_dct", g)) return NULL;
-    gn_array *y = gni_array_filled(g, "gn_dct", t, &s, &data);
-    for (int64_t k = 0; y != NULL && k < n; k++) {
-        double re, im;
-        gni_ft_twiddle(a * k + b, period, &re, &im);
-        gni_store_double(t, data, k, scale * (part == 0 ? re : im));
+// The real and the imaginary parts of exp(-2 pi i (a k + b) / period): products of those of runs and those within one.
+static void gni_twiddles(gn_context *g, gn_dtype t, int64_t n, int64_t a, int64_t b, int64_t period, gn_array *y[2]) {
+    enum { RUN = 64 };
+    const gn_shape s = gn_shape_from(1, &n);
+    double re[RUN], im[RUN], c = 1.0, d = 0.0;
+    void *data[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++) y[i] = gni_adopt(g, gni_array_filled(g, "gn_dct", t, &s, &data[i]));
+    for (int64_t k = 0; k < GNI_MIN(n, (int64_t)RUN); k++) gni_ft_twiddle(a * k, period, &re[k], &im[k]);
+    for (int64_t k = 0; y[0] != NULL && y[1] != NULL && k < n; k++) {
+        const int64_t j = k % RUN;
+        if (j == 0) gni_ft_twiddle(a * k + b, period, &c, &d);
+        gni_store_double(t, data[0], k, c * re[j] - d * im[j]);
+        gni_store_double(t, data[1], k, c * im[j] + d * re[j]);
     }
-    return gni_end(g, y);
 }
 
 // The first and last elements of the last axis times factors.
@@ -431,8 +432,9 @@ static gn_array *gni_dct_2(gn_context *g, gn_array *x, int64_t n) {
     int last = x->shape.rank - 1;
     gn_array *v = gn_take(x, gni_fold_order(g, n, false), last);
     gn_array *f = gni_fft_axis("gn_dct", GNI_FFT_C2C, false, n, last, 2.0, v);
-    return gn_sub(gn_mul(gn_real(f), gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
-                  gn_mul(gn_imag(f), gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
+    gn_array *w[2];
+    gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, w);
+    return gn_sub(gn_mul(gn_real(f), w[0]), gn_mul(gn_imag(f), w[1]));
 }
 
 // x[0] + 2 sum x[j] cos(pi (2 k + 1) j / (2 n)), the same backwards.
@@ -441,8 +443,9 @@ static gn_array *gni_dct_3(gn_context *g, gn_array *x, int64_t n) {
     int64_t h = n / 2;
     gn_array *a = gn_slice(x, last, 0, h + 1, 1);
     if (n > 1) {
-        gn_array *c = gni_twiddles(g, x->dtype, h + 1, 1, 0, 4 * n, 0, 1.0);
-        gn_array *s = gni_twiddles(g, x->dtype, h + 1, 1, 0, 4 * n, 1, -1.0);
+        gn_array *w[2], *c, *s;
+        gni_twiddles(g, x->dtype, h + 1, 1, 0, 4 * n, w);
+        c = w[0], s = gn_neg(w[1]);
         // x[n - k], and 0 for k = 0
         gn_array *b = gn_flip(gn_slice(x, last, n - h, n, 1), -1);
         gn_shape shape = a != NULL ? a->shape : gn_shape_from(0, NULL);
@@ -470,12 +473,13 @@ static gn_array *gni_dct_1(gn_context *g, gn_array *x, int64_t n) {
 // 2 sum x[j] cos(pi (2 k + 1) (2 j + 1) / (4 n)), by a transform of 2 n points.
 static gn_array *gni_dct_4(gn_context *g, gn_array *x, int64_t n) {
     int last = x->shape.rank - 1;
-    gn_array *z = gn_complex(gn_mul(x, gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
-                             gn_mul(x, gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
+    gn_array *w[2], *v[2];
+    gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, w);
+    gni_twiddles(g, x->dtype, n, 2, 1, 8 * n, v);
+    gn_array *z = gn_complex(gn_mul(x, w[0]), gn_mul(x, w[1]));
     gn_array *f =
         gn_slice(gni_fft_axis("gn_dct", GNI_FFT_C2C, false, 2 * n, last, 2.0, z), last, 0, n, 1);
-    return gn_sub(gn_mul(gn_real(f), gni_twiddles(g, x->dtype, n, 2, 1, 8 * n, 0, 1.0)),
-                  gn_mul(gn_imag(f), gni_twiddles(g, x->dtype, n, 2, 1, 8 * n, 1, 1.0)));
+    return gn_sub(gn_mul(gn_real(f), v[0]), gn_mul(gn_imag(f), v[1]));
 }
 
 // 2 sum x[j] sin(pi (k + 1) (j + 1) / (n + 1)): an odd sequence's transform.
@@ -494,7 +498,10 @@ static gn_array *gni_dst_1(gn_context *g, gn_array *x, int64_t n) {
 
 // 1, -1, 1, ... on the last axis.
 static gn_array *gni_alternate(gn_context *g, gn_array *x, int64_t n) {
-    return x == NULL ? NULL : gn_mul(x, gni_twiddles(g, x->dtype, n, 1, 0, 2, 0, 1.0));
+    gn_array *w[2];
+    if (x == NULL) return NULL;
+    gni_twiddles(g, x->dtype, n, 1, 0, 2, w);
+    return gn_mul(x, w[0]);
 }
 
 static gn_array *gni_cosine(gn_context *g, gn_array *x, int type, int64_t n, bool sine) {
