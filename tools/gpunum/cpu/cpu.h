@@ -249,10 +249,13 @@ static void gni_copy_repeat(char *d, const char *s, int64_t n, int64_t item) {
 }
 
 #if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
+typedef uint8_t gni_turn8 __attribute__((vector_size(16)));
 typedef uint16_t gni_turn16 __attribute__((vector_size(16)));
 typedef uint32_t gni_turn32 __attribute__((vector_size(16)));
 typedef uint64_t gni_turn64 __attribute__((vector_size(16)));
 #ifdef __clang__
+#define GNI_LOW8(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define GNI_HIGH8(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #define GNI_LOW16(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define GNI_HIGH16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 #define GNI_LOW32(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
@@ -262,11 +265,15 @@ typedef uint64_t gni_turn64 __attribute__((vector_size(16)));
 #define GNI_EVEN32(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
 #define GNI_ODD32(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #else
+static const gni_turn8 gni_low8 = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23},
+                       gni_high8 = {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
 static const gni_turn16 gni_low16 = {0, 8, 1, 9, 2, 10, 3, 11},
                         gni_high16 = {4, 12, 5, 13, 6, 14, 7, 15};
 static const gni_turn32 gni_low32 = {0, 4, 1, 5}, gni_high32 = {2, 6, 3, 7}, gni_even32 = {0, 2, 4, 6},
                         gni_odd32 = {1, 3, 5, 7};
 static const gni_turn64 gni_low64 = {0, 2}, gni_high64 = {1, 3};
+#define GNI_LOW8(a, b) __builtin_shuffle(a, b, gni_low8)
+#define GNI_HIGH8(a, b) __builtin_shuffle(a, b, gni_high8)
 #define GNI_LOW16(a, b) __builtin_shuffle(a, b, gni_low16)
 #define GNI_HIGH16(a, b) __builtin_shuffle(a, b, gni_high16)
 #define GNI_LOW32(a, b) __builtin_shuffle(a, b, gni_low32)
@@ -372,6 +379,15 @@ static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t
 // d[i][j] = s[j][i] for i < rows and j < columns; inside, both sides are contiguous. Squares of items
 // that fill vectors of 16 bytes are transposed by interleaving halves, the edges item by item.
 #ifdef GNI_LOW32
+static void gni_turn_square8(char *d, int64_t ds, const char *s, int64_t ss) {
+    gni_turn8 x[16], y[16];
+    for (int i = 0; i < 16; i++) memcpy(&x[i], s + i * ss, 16);
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < 8; i++) y[2 * i] = GNI_LOW8(x[i], x[i + 8]), y[2 * i + 1] = GNI_HIGH8(x[i], x[i + 8]);
+        for (int i = 0; i < 8; i++) x[2 * i] = GNI_LOW8(y[i], y[i + 8]), x[2 * i + 1] = GNI_HIGH8(y[i], y[i + 8]);
+    }
+    for (int i = 0; i < 16; i++) memcpy(d + i * ds, &x[i], 16);
+}
 GNI_INLINE void gni_turn_square16(char *d, int64_t ds, const char *s, int64_t ss) {
     gni_turn16 x0, x1, x2, x3, x4, x5, x6, x7, y0, y1, y2, y3, y4, y5, y6, y7;
     memcpy(&x0, s, 16), memcpy(&x1, s + ss, 16), memcpy(&x2, s + 2 * ss, 16),
@@ -426,7 +442,9 @@ static void gni_turn(char *d, int64_t ds, const char *s, int64_t ss, int64_t row
                      int64_t item) {
     int64_t i = 0;
 #ifdef GNI_TURN_SQUARES
-    if (item == 2) {
+    if (item == 1) {
+        GNI_TURN_SQUARES(16, gni_turn_square8)
+    } else if (item == 2) {
         GNI_TURN_SQUARES(8, gni_turn_square16)
     } else if (item == 4) {
         GNI_TURN_SQUARES(4, gni_turn_square32)
