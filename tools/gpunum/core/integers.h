@@ -14,12 +14,12 @@
     GNI_INLINE T gni_ifloor_div_##S(T a, T b) {                                                    \
         if (b == 0) return 0;                                                                      \
         if (b == -1) return (T)((UT)0 - (UT)a);                                                    \
-        return (T)(a / b - (T)(a % b != 0 && (a < 0) != (b < 0)));                                 \
+        return (T)(a / b - (T)((a % b != 0) & ((a ^ b) < 0))); /* no branch that nothing foresees */ \
     }                                                                                              \
     GNI_INLINE T gni_imod_##S(T a, T b) {                                                          \
         if (b == 0 || b == -1) return 0;                                                           \
-        T r = (T)(a % b);                                                                          \
-        return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r);                                      \
+        const T r = (T)(a % b);                                                                    \
+        return (T)(r + (b & -(T)((r != 0) & ((r ^ b) < 0))));                                      \
     }                                                                                              \
     GNI_INLINE T gni_ipow_##S(T a, T b) {                                                          \
         if (b < 0) return (T)(a == 1 ? 1 : a == -1 ? ((b & 1) != 0 ? -1 : 1) : 0);                 \
