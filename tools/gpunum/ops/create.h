@@ -84,6 +84,8 @@ GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t 
         if (gni_is_integer(t)) gni_integer_range(t, &low, &high);
         if (high != 0.0 && gn_dtype_size(t) < 8 ? (double)value < low || (double)value > high : t == GN_U64 && value < 0)
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: %lld is outside of %s", fn, (long long)value, gn_dtype_name(t));
+        else if (value >> 52 == 0) // float64 holds it
+            return gni_end_scope(g, gni_adopt(g, gni_make_full(g, fn, t, &s, (double)value)));
         else
             y = gni_adopt(g, gni_const(g, fn, GN_I64, &s, (double)(value & ~(int64_t)1023)));
         if (y != NULL) {
