@@ -758,8 +758,48 @@ static void test_narrow(void **state) {
         check_narrow(a, gn_index(b, "0, 0"), t, "one");
         check_narrow(gn_transpose(a), gn_index(b, "5"), t, "a row");
         check_narrow(gn_index(a, ":, :16"), gn_index(b, ":61, 3:19"), t, "corners");
+        int64_t least[83];
+        assert_int_equal(gn_read(gn_min(gn_cast(a, GN_I64), 0), least, sizeof least), GN_OK);
+        for (int i = 0; i < 83; i++) {
+            int64_t want = narrow_at(noise_a, t, i);
+            for (int r = 1; r < 61; r++) want = narrow_at(noise_a, t, 83 * r + i) < want ? narrow_at(noise_a, t, 83 * r + i) : want;
+            assert_int_equal(least[i], want);
+        }
         gn_scope_end(g);
     }
+}
+
+// (a - b) row of arrays whose axes are in any order, small whole numbers that every dtype holds; of complex numbers the
+// imaginary parts as well.
+static void test_orders(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { A = 17, B = 23, C = 19, N = A * B * C };
+    static const gn_dtype types[] = {GN_F32, GN_F64, GN_I16, GN_C64, GN_C128};
+    static const int orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static double x[2 * N], y[2 * N], row[C + B], z[2 * N];
+    const int64_t dim[] = {A, B, C}, step[] = {B * C, C, 1};
+    for (int i = 0; i < 2 * N; i++) x[i] = (double)draw(31) - 15, y[i] = (double)draw(31) - 15;
+    for (int i = 0; i < C + B; i++) row[i] = (double)draw(9) - 4;
+    for (int k = 0; k < 5; k++)
+        for (int o = 0; o < 6; o++) GN_SCOPE(g) {
+            const int *p = orders[o], parts = k < 3 ? 1 : 2;
+            const gn_shape s = GN_SHAPE(dim[p[0]], dim[p[1]], dim[p[2]]);
+            gn_array *in[3];
+            for (int i = 0; i < 2; i++) {
+                gn_array *made = gn_array_from(g, parts == 1 ? GN_F64 : GN_C128, GN_SHAPE(A, B, C), i == 0 ? x : y);
+                in[i] = gn_permute_axes(gn_eval(gn_copy(gn_cast(made, types[k]))), p, 3);
+            }
+            in[2] = gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(s.dim[2]), row), parts == 1 ? types[k] : types[k] == GN_C64 ? GN_F32 : GN_F64);
+            gn_array *made = gn_cast(gn_eval(gn_mul(gn_sub(in[0], in[1]), in[2])), parts == 1 ? GN_F64 : GN_C128);
+            assert_int_equal(gn_read(made, z, gn_bytes(made)), GN_OK);
+            for (int64_t i = 0; i < N; i++) {
+                const int64_t last = i % s.dim[2], from = i / s.dim[2] / s.dim[1] * step[p[0]] + i / s.dim[2] % s.dim[1] * step[p[1]] +
+                                                          last * step[p[2]];
+                for (int c = 0; c < parts; c++)
+                    if (z[parts * i + c] != (x[parts * from + c] - y[parts * from + c]) * row[last])
+                        fail_msg("%s, order %d: %g at %lld", gn_dtype_name(types[k]), o, z[parts * i + c], (long long)i);
+            }
+        }
 }
 
 // The powers that are other functions, with pow's values: of C's pow, whose root and reciprocal are exact to half an ulp.
@@ -924,6 +964,7 @@ int main(void) {
         GN_TEST(test_special_rows),
         GN_TEST(test_wide_softmax),
         GN_TEST(test_narrow),
+        GN_TEST(test_orders),
         GN_TEST(test_truth),
         GN_TEST(test_powers),
         cmocka_unit_test(test_folds),
