@@ -120,8 +120,9 @@ static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b)
         return gni_end_scope(g, gni_compare_signs(fn, op, a, b));
     }
     gn_dtype t = gni_binary_dtype(op, gn_promote(a->dtype, b->dtype));
+    const gni_op truth = op == GNI_OP_ADD ? GNI_OP_LOGICAL_OR : op == GNI_OP_MUL ? GNI_OP_LOGICAL_AND : op; // of bool
     if (gni_binary_ok(g, fn, op, t))
-        y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, in, NULL, 2);
+        y = gni_apply(g, fn, t == GN_BOOL ? truth : op, t, gni_is_compare(op) ? GN_BOOL : t, in, NULL, 2);
     if (!gni_is_compare(op)) gni_record_op(g, y, fn, op, in, 2, 0, 0.0);
     return gni_end(g, y);
 }
