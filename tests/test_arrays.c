@@ -202,6 +202,18 @@ static void test_values(void **state) {
     assert_int_equal(gn_backward(gn_sum(gn_logaddexp(x, y), GN_ALL)), GN_OK);
     expect_values(gn_grad(x), 0.5);
     expect_values(gn_grad(y), 0.5);
+    // Of equal numbers the second derivatives are those of others, p (1 - p).
+    const double equal[] = {0, -3, 1}, third[] = {0, -3, 0};
+    gn_array *d;
+    x = gn_requires_grad(gn_array_from(g, GN_F64, GN_SHAPE(3), equal), true);
+    y = gn_array_from(g, GN_F64, GN_SHAPE(3), third);
+    assert_int_equal(gn_gradients(gn_sum(gn_logaddexp(x, y), GN_ALL), &x, 1, true, &d), GN_OK);
+    assert_int_equal(gn_gradients(gn_sum(d, GN_ALL), &x, 1, false, &d), GN_OK);
+    expect_values(d, 0.25, 0.25, 0.19661193324148185);
+    gn_array *zeros = gn_requires_grad(gn_zeros(g, GN_F64, GN_SHAPE(2)), true);
+    assert_int_equal(gn_gradients(gn_at(gn_logcumsumexp(zeros, 0), 1), &zeros, 1, true, &d), GN_OK);
+    assert_int_equal(gn_gradients(gn_at(d, 0), &zeros, 1, false, &d), GN_OK);
+    expect_values(d, 0.25, -0.25);
     const int8_t least[] = {-128, 127}; // the first has no magnitude in int8
     b = gn_array_from(g, GN_I8, GN_SHAPE(2), least);
     expect_values(gn_vector_norm(b, 0, (double)INFINITY), 128);

@@ -185,6 +185,16 @@ static void test_odd_values(void **state) {
     gn_array *far_off = number(g, INFINITY), *none = number(g, NAN), *zero = gn_zeros(g, GN_F32, GN_SHAPE(1));
     assert_true(grad_item(gn_smooth_l1_loss(far_off, zero, 1.0, GN_REDUCE_SUM), far_off) == 1.0);
     assert_true(isnan(gn_item(gn_huber_loss(none, zero, 1.0, GN_REDUCE_SUM))));
+    // Their parabola has a second derivative where the difference is 0, too.
+    const double apart[] = {0, 0.1, -0.1, 2}, flat[] = {0, 0, 0, 0}, twos[] = {2, 2, 2, 0}, ones[] = {1, 1, 1, 0};
+    gn_array *p = gn_requires_grad(gn_array_from(g, GN_F64, GN_SHAPE(4), apart), true);
+    gn_array *t = gn_array_from(g, GN_F64, GN_SHAPE(4), flat);
+    for (int huber = 0; huber < 2; huber++) {
+        gn_array *y = huber ? gn_huber_loss(p, t, 0.5, GN_REDUCE_SUM) : gn_smooth_l1_loss(p, t, 0.5, GN_REDUCE_SUM);
+        assert_int_equal(gn_gradients(y, &p, 1, true, &dx), GN_OK);
+        assert_int_equal(gn_gradients(gn_sum(dx, GN_ALL), &p, 1, false, &dx), GN_OK);
+        expect_doubles("second", dx, GN_F64, huber ? ones : twos, 4, 0.0);
+    }
     assert_true(isnan(gn_item(gn_bce_loss(none, zero, GN_REDUCE_SUM))));
     // Large logits of either sign: no overflow.
     gn_array *big = number(g, -1e30), *one = gn_ones(g, GN_F32, GN_SHAPE(1));

@@ -64,13 +64,19 @@ GPUNUM_API gn_array *gn_mse_loss_with(gn_array *prediction, gn_array *target, gn
     return gni_loss_end(&l, gn_square(gn_sub(l.x, l.y)), r);
 }
 
-// With m = min(d, beta): m (d - m / 2) / beta, whose derivative is finite where d is infinite.
+// With m = d between -beta and beta: m (d - m / 2) / beta, whose derivative is finite where d is infinite. Not of |d|, which
+// has no second derivative at 0.
 static gn_array *gni_huber(const char *fn, gn_array *x, gn_array *y, double beta, double factor, gn_reduction r) {
     gni_loss l;
     if (!gni_loss_begin(&l, fn, x, y, NULL, 2, beta)) return NULL;
     if (factor == 0.0) gni_fail(l.g, GN_ERROR_ARGUMENT, "%s: delta is 0, as every loss would be", fn);
-    gn_array *d = gn_abs(gn_sub(l.x, l.y)), *m = gn_minimum_s(d, beta);
-    if (beta > 0.0) d = gn_mul_s(gn_mul(m, gn_sub(d, gn_mul_s(m, 0.5))), factor / beta);
+    gn_array *d = gn_sub(l.x, l.y);
+    if (beta > 0.0) {
+        gn_array *m = gn_clamp(d, -beta, beta);
+        d = gn_mul_s(gn_mul(m, gn_sub(d, gn_mul_s(m, 0.5))), factor / beta);
+    } else {
+        d = gn_abs(d);
+    }
     return gni_loss_end(&l, d, r);
 }
 

@@ -294,6 +294,21 @@ GPUNUM_API gn_array *gn_clip(gn_array *a, gn_array *low, gn_array *high) {
     return gni_end_scope(g, y == a ? gn_copy(a) : y);
 }
 
+// a - b, 0 where both are the same infinity.
+static gn_array *gni_apart(gn_array *a, gn_array *b) {
+    return gni_nan_as(gn_sub(a, b), gn_logical_and(gn_eq(a, b), gn_isinf(a)), 0.0);
+}
+
+// Smooth where a = b, as |a - b| is not.
+static bool gni_back_logaddexp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *apart = gni_apart(node->in[0], node->in[1]);
+    GNI_UNUSED(g);
+    for (int i = 0; i < 2; i++)
+        if (gni_wanted(node, i))
+            gx[i] = gni_unbroadcast(gn_mul(gy, gn_sigmoid(i == 0 ? apart : gn_neg(apart))), &node->in[i]->shape);
+    return true;
+}
+
 GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
     gn_array *in[2];
     in[0] = a;
@@ -302,11 +317,13 @@ GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     if (!gni_real_only(g, "gn_logaddexp", in, 2)) return gni_end_scope(g, NULL);
-    const gn_dtype t = gn_promote(a->dtype, b->dtype);
-    if (t != GN_F32 && t != GN_F64) a = gn_cast(a, GN_F32), b = gn_cast(b, GN_F32); // rounded once at the end
-    gn_array *apart = gn_sub(a, b);
-    apart = gn_where(gn_eq(a, b), gn_zeros_like(apart), apart); // infinities have no difference
-    gn_array *y = gn_add(gn_maximum(a, b), gn_log1p(gn_exp(gn_neg(gn_abs(apart)))));
+    const gn_dtype t = gn_promote(a->dtype, b->dtype), wide = t == GN_F64 ? GN_F64 : GN_F32; // rounded once at the end
+    in[0] = gni_as(a, wide);
+    in[1] = gni_as(b, wide);
+    g->no_grad++; // recorded as one op
+    gn_array *y = gn_add(gn_maximum(in[0], in[1]), gn_log1p(gn_exp(gn_neg(gn_abs(gni_apart(in[0], in[1]))))));
+    g->no_grad--;
+    if (in[0] != NULL && in[1] != NULL) gni_record(g, y, "gn_logaddexp", gni_back_logaddexp, in, 2);
     return gni_end_scope(g, t == GN_F16 || t == GN_BF16 ? gn_cast(y, t) : y);
 }
 
