@@ -21,7 +21,7 @@ GPUNUM_API gn_array *gn_load_npz(gn_context *g, const char *path, const char *na
 GPUNUM_API gn_array *gn_load_npz_memory(gn_context *g, const void *data, size_t bytes, const char *name);
 GPUNUM_API char *gn_npz_names(gn_context *g, const char *path); // its names, one a line; gn_string_free takes them back
 GPUNUM_API char *gn_npz_names_memory(gn_context *g, const void *data, size_t bytes);
-// Stored, not compressed, with a name for each of the `count` arrays.
+// Stored, not compressed, with a name for each of the `count` arrays, of which there is one at least.
 GPUNUM_API gn_status gn_save_npz(const char *path, gn_array *const *arrays, const char *const *names, int count);
 GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const *names, int count, void *out,
                                      size_t capacity);

@@ -63,7 +63,7 @@ GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b);
 // batches are solved on the GPU, complex ones and small ones on the CPU.
 GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, bool transposed, bool unit);
 GPUNUM_API gn_array *gn_inv(gn_array *a);
-GPUNUM_API gn_array *gn_det(gn_array *a); // (...); 0 for singular matrices
+GPUNUM_API gn_array *gn_det(gn_array *a); // (...); 0 for singular matrices, whose derivative has none itself
 // Lower L with L L^T = a. Reads the lower triangle; the gradient is symmetric. Not positive definite is an error.
 GPUNUM_API gn_array *gn_cholesky(gn_array *a);
 // a (..., m, n) = q r with q (..., m, k) orthonormal columns, r (..., k, n) upper, k = min(m, n). `r` may be
