@@ -91,6 +91,7 @@
 //     cpu_narrow       Elementwise programs on items of 8 and 16 bits
 //     cpu_pairs        Elementwise programs on complex numbers as they lie in memory
 //     cpu              The CPU backend
+//     cpu_turned       Elementwise programs on the CPU whose operands are transposed all alike
 //     cpu_reduce       Reductions on the CPU, along rows and columns
 //     cpu_order        Scans, sorts, searches and counts on the CPU
 //     cpu_norm         Normalisation on the CPU
@@ -445,7 +446,8 @@ typedef struct gn_allocator {
 // which GN_PLACE_AUTO takes the GPU when all operands are on the CPU. 0 = built-in default. linalg: of the
 // matrices of one decomposition; those that are on the GPU stay there from a quarter of it on. Where the
 // default holds, operands of 16 MiB and more that were read on the CPU twice since they were last written go to
-// the GPU, but for memory of gn_array_wrap.
+// the GPU, but for memory of gn_array_wrap, and elementwise results of 16 times their operands' bytes do so as
+// random numbers do.
 typedef struct gn_thresholds {
     int64_t elementwise, reduction, matmul, random, copy, fft, linalg;
 } gn_thresholds;
@@ -1113,7 +1115,7 @@ GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b);
 // batches are solved on the GPU, complex ones and small ones on the CPU.
 GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, bool transposed, bool unit);
 GPUNUM_API gn_array *gn_inv(gn_array *a);
-GPUNUM_API gn_array *gn_det(gn_array *a); // (...); 0 for singular matrices
+GPUNUM_API gn_array *gn_det(gn_array *a); // (...); 0 for singular matrices, whose derivative has none itself
 // Lower L with L L^T = a. Reads the lower triangle; the gradient is symmetric. Not positive definite is an error.
 GPUNUM_API gn_array *gn_cholesky(gn_array *a);
 // a (..., m, n) = q r with q (..., m, k) orthonormal columns, r (..., k, n) upper, k = min(m, n). `r` may be
@@ -1305,8 +1307,9 @@ GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, g
                              const gn_rnn_options *options, gn_array **hn, gn_array **cn);
 GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options,
                             gn_array **hn);
-// Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label that is not from 0
-// to classes - 1 is GN_ERROR_ARGUMENT: at once where the CPU has the labels, else of the next call that waits for the GPU.
+// Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers; halves are computed in
+// float32. A label that is not from 0 to classes - 1 is GN_ERROR_ARGUMENT: at once where the CPU has the labels, else of the
+// next call that waits for the GPU.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);
 GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target); // mean of squares
 
@@ -1638,7 +1641,7 @@ GPUNUM_API gn_array *gn_load_npz(gn_context *g, const char *path, const char *na
 GPUNUM_API gn_array *gn_load_npz_memory(gn_context *g, const void *data, size_t bytes, const char *name);
 GPUNUM_API char *gn_npz_names(gn_context *g, const char *path); // its names, one a line; gn_string_free takes them back
 GPUNUM_API char *gn_npz_names_memory(gn_context *g, const void *data, size_t bytes);
-// Stored, not compressed, with a name for each of the `count` arrays.
+// Stored, not compressed, with a name for each of the `count` arrays, of which there is one at least.
 GPUNUM_API gn_status gn_save_npz(const char *path, gn_array *const *arrays, const char *const *names, int count);
 GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const *names, int count, void *out,
                                      size_t capacity);
@@ -3099,12 +3102,12 @@ GNI_TABLES(avx512)
     GNI_INLINE T gni_ifloor_div_##S(T a, T b) {                                                    \
         if (b == 0) return 0;                                                                      \
         if (b == -1) return (T)((UT)0 - (UT)a);                                                    \
-        return (T)(a / b - (T)(a % b != 0 && (a < 0) != (b < 0)));                                 \
+        return (T)(a / b - (T)((a % b != 0) & ((a ^ b) < 0))); /* no branch that nothing foresees */ \
     }                                                                                              \
     GNI_INLINE T gni_imod_##S(T a, T b) {                                                          \
         if (b == 0 || b == -1) return 0;                                                           \
-        T r = (T)(a % b);                                                                          \
-        return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r);                                      \
+        const T r = (T)(a % b);                                                                    \
+        return (T)(r + (b & -(T)((r != 0) & ((r ^ b) < 0))));                                      \
     }                                                                                              \
     GNI_INLINE T gni_ipow_##S(T a, T b) {                                                          \
         if (b < 0) return (T)(a == 1 ? 1 : a == -1 ? ((b & 1) != 0 ? -1 : 1) : 0);                 \
@@ -16686,7 +16689,11 @@ static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
 // Any byte but 0 means true; the loops count on 1.
 static void gni_make_truth(gn_dtype t, void *data, size_t bytes) {
     uint8_t *p = (uint8_t *)data;
-    for (size_t i = 0; i < bytes && t == GN_BOOL; i++) p[i] = p[i] != 0;
+    size_t i = 0;
+    if (t != GN_BOOL) return;
+    for (; i + 16 <= bytes; i += 16)
+        for (int k = 0; k < 16; k++) p[i + (size_t)k] = p[i + (size_t)k] != 0;
+    for (; i < bytes; i++) p[i] = p[i] != 0;
 }
 
 static gn_array *gni_from_bytes(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
@@ -17037,6 +17044,8 @@ GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t 
         if (gni_is_integer(t)) gni_integer_range(t, &low, &high);
         if (high != 0.0 && gn_dtype_size(t) < 8 ? (double)value < low || (double)value > high : t == GN_U64 && value < 0)
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: %lld is outside of %s", fn, (long long)value, gn_dtype_name(t));
+        else if (value >> 52 == 0) // float64 holds it
+            return gni_end_scope(g, gni_adopt(g, gni_make_full(g, fn, t, &s, (double)value)));
         else
             y = gni_adopt(g, gni_const(g, fn, GN_I64, &s, (double)(value & ~(int64_t)1023)));
         if (y != NULL) {
@@ -21422,10 +21431,13 @@ static void gni_copy_repeat(char *d, const char *s, int64_t n, int64_t item) {
 }
 
 #if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
+typedef uint8_t gni_turn8 __attribute__((vector_size(16)));
 typedef uint16_t gni_turn16 __attribute__((vector_size(16)));
 typedef uint32_t gni_turn32 __attribute__((vector_size(16)));
 typedef uint64_t gni_turn64 __attribute__((vector_size(16)));
 #ifdef __clang__
+#define GNI_LOW8(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define GNI_HIGH8(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #define GNI_LOW16(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define GNI_HIGH16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 #define GNI_LOW32(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
@@ -21435,11 +21447,15 @@ typedef uint64_t gni_turn64 __attribute__((vector_size(16)));
 #define GNI_EVEN32(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
 #define GNI_ODD32(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #else
+static const gni_turn8 gni_low8 = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23},
+                       gni_high8 = {8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
 static const gni_turn16 gni_low16 = {0, 8, 1, 9, 2, 10, 3, 11},
                         gni_high16 = {4, 12, 5, 13, 6, 14, 7, 15};
 static const gni_turn32 gni_low32 = {0, 4, 1, 5}, gni_high32 = {2, 6, 3, 7}, gni_even32 = {0, 2, 4, 6},
                         gni_odd32 = {1, 3, 5, 7};
 static const gni_turn64 gni_low64 = {0, 2}, gni_high64 = {1, 3};
+#define GNI_LOW8(a, b) __builtin_shuffle(a, b, gni_low8)
+#define GNI_HIGH8(a, b) __builtin_shuffle(a, b, gni_high8)
 #define GNI_LOW16(a, b) __builtin_shuffle(a, b, gni_low16)
 #define GNI_HIGH16(a, b) __builtin_shuffle(a, b, gni_high16)
 #define GNI_LOW32(a, b) __builtin_shuffle(a, b, gni_low32)
@@ -21545,6 +21561,15 @@ static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t
 // d[i][j] = s[j][i] for i < rows and j < columns; inside, both sides are contiguous. Squares of items
 // that fill vectors of 16 bytes are transposed by interleaving halves, the edges item by item.
 #ifdef GNI_LOW32
+static void gni_turn_square8(char *d, int64_t ds, const char *s, int64_t ss) {
+    gni_turn8 x[16], y[16];
+    for (int i = 0; i < 16; i++) memcpy(&x[i], s + i * ss, 16);
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < 8; i++) y[2 * i] = GNI_LOW8(x[i], x[i + 8]), y[2 * i + 1] = GNI_HIGH8(x[i], x[i + 8]);
+        for (int i = 0; i < 8; i++) x[2 * i] = GNI_LOW8(y[i], y[i + 8]), x[2 * i + 1] = GNI_HIGH8(y[i], y[i + 8]);
+    }
+    for (int i = 0; i < 16; i++) memcpy(d + i * ds, &x[i], 16);
+}
 GNI_INLINE void gni_turn_square16(char *d, int64_t ds, const char *s, int64_t ss) {
     gni_turn16 x0, x1, x2, x3, x4, x5, x6, x7, y0, y1, y2, y3, y4, y5, y6, y7;
     memcpy(&x0, s, 16), memcpy(&x1, s + ss, 16), memcpy(&x2, s + 2 * ss, 16),
@@ -21599,7 +21624,9 @@ static void gni_turn(char *d, int64_t ds, const char *s, int64_t ss, int64_t row
                      int64_t item) {
     int64_t i = 0;
 #ifdef GNI_TURN_SQUARES
-    if (item == 2) {
+    if (item == 1) {
+        GNI_TURN_SQUARES(16, gni_turn_square8)
+    } else if (item == 2) {
         GNI_TURN_SQUARES(8, gni_turn_square16)
     } else if (item == 4) {
         GNI_TURN_SQUARES(4, gni_turn_square32)
@@ -22082,8 +22109,11 @@ static bool gni_is_copy(const gni_program *p) {
            p->in_dtype[p->out_reg[0]] == p->out_dtype[0];
 }
 
+static bool gni_map_turned(gn_context *g, const gni_map *m); // of room `cpu_turned`
+
 static bool gni_cpu_map(gn_context *g, const void *job) {
     const gni_map *m = (const gni_map *)job;
+    if (gni_map_turned(g, m)) return true;
     gni_pairs pairs;
     const bool paired = gni_pair_map(&pairs, m, gni_cpu_isa_of(g->isa));
     if (paired) m = &pairs.map;
@@ -22226,6 +22256,92 @@ static GNI_NOINLINE bool gni_cpu_short(gn_context *g, gn_array *a) { // whose st
     return true;
 }
 
+GNI_OS_BEGIN
+// >>cpu_turned
+// Elementwise programs on the CPU whose operands are transposed all alike. From outside: gni_map_turned.
+
+typedef struct gni_turned_job {
+    gn_context *g;
+    const gni_map *m;
+    gni_map turned, copy; // to memory in the operands' order, and from there
+    char *memory;         // of each worker
+    size_t bytes;
+    int along; // the outermost axis there, taken in parts
+    int64_t part;
+} gni_turned_job;
+
+static void gni_turned_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_turned_job *j = (const gni_turned_job *)arg;
+    const gni_map *m = j->m;
+    gni_map turned = j->turned, copy = j->copy;
+    gni_buffer spare = *m->out->buf;
+    spare.host = j->memory + (size_t)worker * j->bytes;
+    copy.in[0].buf = turned.out[0].buf = turned.out[1].buf = &spare;
+    for (int64_t at = begin * j->part; at < GNI_MIN(end * j->part, m->dim[j->along]); at += j->part) {
+        turned.dim[0] = copy.dim[j->along] = GNI_MIN(j->part, m->dim[j->along] - at);
+        for (int k = 0; k < m->program.n_in; k++) turned.in[k].offset = m->in[k].offset + at * m->in[k].stride[j->along];
+        copy.out[0].offset = (m->out->offset + at * m->out->stride[j->along]) / m->program.n_out;
+        gni_cpu_map(j->g, &turned);
+        gni_cpu_map(j->g, &copy);
+    }
+}
+
+// Where all that is read is dense in one order of axes, and it is not the result's: parts of the result in that order,
+// which are then transposed as they are, whatever the program. False: the map stays to be done.
+static bool gni_map_turned(gn_context *g, const gni_map *m) {
+    enum { MANY = 4096, PART = 1 << 15 };
+    const gni_operand *out = m->out;
+    const int last = m->rank - 1, outs = m->program.n_out;
+    int order[GN_MAX_RANK], lead = -1;
+    int64_t want[GN_MAX_RANK], n = 1;
+    if (last < 1 || outs > 2 || gni_is_copy(&m->program) || out->stride[last] != outs) return false;
+    if (outs == 2 && (out[1].buf != out->buf || out[1].offset != out->offset + 1)) return false; // parts of complex numbers
+    for (int k = 0; k < m->program.n_in; k++) {
+        const int64_t *stride = m->in[k].stride;
+        bool full = true, alike = true;
+        for (int i = 0; i <= last; i++) full = full && stride[i] > 0;
+        if (!full) continue; // the same again along an axis: as good in any order
+        for (int i = 0; i <= last && lead < 0; i++) {
+            int to = i;
+            for (; to > 0 && stride[order[to - 1]] < stride[i]; to--) order[to] = order[to - 1];
+            order[to] = i;
+        }
+        for (int i = last; i >= 0 && lead < 0; i--) want[order[i]] = n, n *= m->dim[order[i]];
+        lead = k;
+        for (int i = 0; i <= last; i++) alike = alike && stride[i] == want[i] * stride[order[last]];
+        if (!alike || order[last] == last) return false;
+    }
+    if (lead < 0 || n < MANY) return false;
+    gni_turned_job j;
+    const gn_dtype t = outs == 1 ? out->dtype : out->dtype == GN_F32 ? GN_C64 : GN_C128;
+    const int64_t wide = m->dim[order[0]];
+    j.g = g, j.m = m, j.along = order[0];
+    j.part = GNI_MIN(wide, GNI_MAX(PART / (n / wide), 16));
+    j.bytes = (size_t)(n / wide * j.part) * gn_dtype_size(t);
+    j.memory = (char *)gni_alloc(g, j.bytes * (size_t)gni_pool_threads(g->pool));
+    if (j.memory == NULL) return false;
+    j.turned = *m;
+    memset(&j.copy, 0, sizeof j.copy);
+    j.copy.rank = m->rank;
+    memcpy(j.copy.dim, m->dim, sizeof j.copy.dim);
+    j.copy.program.n_in = j.copy.program.n_out = 1;
+    j.copy.in[0].dtype = j.copy.program.in_dtype[0] = j.copy.program.out_dtype[0] = t;
+    j.copy.out[0] = *out;
+    j.copy.out[0].dtype = t;
+    for (int i = 0; i <= last; i++) {
+        j.turned.dim[i] = m->dim[order[i]];
+        for (int k = 0; k < m->program.n_in; k++) j.turned.in[k].stride[i] = m->in[k].stride[order[i]];
+        for (int k = 0; k < outs; k++) j.turned.out[k].stride[i] = want[order[i]] * outs;
+        j.copy.in[0].stride[i] = want[i];
+        j.copy.out[0].stride[i] = out->stride[i] / outs;
+    }
+    for (int k = 0; k < outs; k++) j.turned.out[k].offset = k;
+    gni_parallel(g->pool, (wide - 1) / j.part + 1, 1, gni_turned_task, &j);
+    gni_free(g, j.memory);
+    return true;
+}
+
+GNI_OS_END
 // >>cpu_reduce
 // Reductions on the CPU: what was gathered so far, and the ways along rows and columns.
 
@@ -22488,49 +22604,41 @@ static void gni_reduce_short_task(void *arg, int64_t begin, int64_t end, int wor
 
 // ---- reductions along columns: neighbouring kept elements side by side
 
+// The dtype of what the columns hold.
+static gn_dtype gni_columns_as(const gni_reduce *r) {
+    const bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL, sums = r->op == GNI_RED_SUM || r->op == GNI_RED_PROD;
+    const bool narrow = truth || (!sums && !r->program.wide);
+    if (r->domain == GNI_F && !truth) return narrow ? GN_F32 : GN_F64;
+    return !narrow ? GN_I64 : r->domain == GNI_U ? GN_U32 : GN_I32;
+}
+
 static void gni_columns_begin(const gni_reduce *r, gni_acc_columns *a, int64_t n, int64_t at) {
     gni_acc one;
     gni_acc_begin(r, &one, at);
-    float f = (float)one.d;
-    bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
-    bool sums = r->op == GNI_RED_SUM || r->op == GNI_RED_PROD;
-    bool narrow = truth || (!sums && !r->program.wide);
+    const float f = (float)one.d;
+    const uint32_t low = (uint32_t)((uint64_t)one.i & 0xffffffffu);
+    const gn_dtype as = gni_columns_as(r);
+    const void *word = as == GN_F32 ? (const void *)&f : as == GN_F64 ? (const void *)&one.d : (const void *)&one.i;
+    if (gn_dtype_size(as) == 4 && as != GN_F32) word = &low;
     memset(a->e, 0, sizeof(double) * (size_t)n);
-    for (int64_t c = 0; c < n; c++) a->at[c] = at;
-    for (int64_t c = 0; narrow && !truth && r->domain == GNI_F && c < n; c++) ((float *)a->v)[c] = f;
-    for (int64_t c = 0; narrow && (truth || r->domain != GNI_F) && c < n; c++)
-        ((uint32_t *)a->v)[c] = (uint32_t)((uint64_t)one.i & 0xffffffffu);
-    for (int64_t c = 0; !narrow && r->domain == GNI_F && c < n; c++) ((double *)a->v)[c] = one.d;
-    for (int64_t c = 0; !narrow && r->domain != GNI_F && c < n; c++) ((int64_t *)a->v)[c] = one.i;
+    gni_copy_repeat((char *)a->at, (const char *)&at, n, 8);
+    gni_copy_repeat((char *)a->v, (const char *)word, n, (int64_t)gn_dtype_size(as));
 }
 
 static void gni_columns_get(const gni_reduce *r, const gni_acc_columns *a, int64_t c,
                             gni_acc *acc) {
-    bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
-    bool sums = r->op == GNI_RED_SUM || r->op == GNI_RED_PROD;
-    bool narrow = truth || (!sums && !r->program.wide);
+    const gn_dtype as = gni_columns_as(r);
     acc->d = 0.0;
     acc->i = 0;
     acc->e = a->e[c];
     acc->at = a->at[c];
-    if (narrow && !truth && r->domain == GNI_F)
-        acc->d = (double)((const float *)a->v)[c];
-    else if (narrow && r->domain == GNI_U)
-        acc->i = (int64_t)((const uint32_t *)a->v)[c];
-    else if (narrow)
-        acc->i = (int64_t)((const int32_t *)a->v)[c];
-    else if (r->domain == GNI_F)
-        acc->d = ((const double *)a->v)[c];
-    else
-        acc->i = ((const int64_t *)a->v)[c];
-}
-
-// The dtype whose values the columns hold themselves, or GN_DTYPE_COUNT where they have to be put together.
-static gn_dtype gni_columns_as(const gni_reduce *r) {
-    const bool extreme = r->op == GNI_RED_MIN || r->op == GNI_RED_MAX, wide = r->program.wide;
-    if (extreme && r->domain == GNI_F) return wide ? GN_F64 : GN_F32;
-    if (extreme) return wide ? GN_I64 : r->domain == GNI_U ? GN_U32 : GN_I32;
-    return (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD) && r->domain != GNI_F ? GN_I64 : GN_DTYPE_COUNT;
+    switch (as) {
+    case GN_F32: acc->d = (double)((const float *)a->v)[c]; break;
+    case GN_F64: acc->d = ((const double *)a->v)[c]; break;
+    case GN_U32: acc->i = (int64_t)((const uint32_t *)a->v)[c]; break;
+    case GN_I32: acc->i = (int64_t)((const int32_t *)a->v)[c]; break;
+    default: acc->i = ((const int64_t *)a->v)[c]; break;
+    }
 }
 
 // Joins the lots of n columns' sums two and two, as gni_acc_join does. How many are left: all, where a sum might be past
@@ -22557,23 +22665,24 @@ static int64_t gni_columns_join(double *v, double *e, int64_t n, int64_t lots) {
 static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, int64_t n, int64_t first, int64_t part) {
     const gni_reduce *r = j->r;
     double *v = (double *)a->v;
-    const bool sums = r->op == GNI_RED_SUM && r->domain == GNI_F;
+    const gn_dtype as = gni_columns_as(r), t = r->out.dtype;
+    const bool sums = r->op == GNI_RED_SUM && as == GN_F64, places = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
     const int64_t lots = sums ? gni_columns_join(v, a->e, n, j->lots) : j->lots;
-    if (lots == 1 && j->acc == NULL && gni_columns_as(r) == r->out.dtype) {
-        const size_t item = gn_dtype_size(r->out.dtype);
-        memcpy(j->out + (size_t)first * item, a->v, (size_t)n * item);
-        return;
-    }
-    if (sums && lots == 1 && j->acc == NULL && r->out.dtype == GN_F32) {
-        float *out = (float *)(void *)j->out + first;
-        for (int64_t c = 0; c < n; c++) out[c] = (float)(a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR);
-        return;
+    if (lots == 1 && j->acc == NULL && !places && gni_is_float(as) == gni_is_float(t)) { // as they are, or by vectors
+        const gni_convert_fn store = (gn_dtype_size(as) == 8 ? j->full->wide : j->full)->store[t];
+        char *out = j->out + first * gni_item_size(t);
+        double odd = store == NULL && gn_dtype_size(as) != gn_dtype_size(t); // or a power of 2 that a product has
+        for (int64_t c = 0; c < n && r->op == GNI_RED_PROD; c++) odd += a->e[c] * a->e[c];
+        for (int64_t c = 0; c < n && sums; c++) v[c] = a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR;
+        if (odd == 0.0 && store != NULL)
+            store(out, v, n);
+        else if (odd == 0.0)
+            memcpy(out, v, (size_t)(n * gni_item_size(t)));
+        if (odd == 0.0) return;
     }
     for (int64_t c = 0; c < n; c++) {
         gni_acc one = {0.0, 0.0, 0, 0};
-        one.d = v[c];
-        one.e = a->e[c];
-        if (!sums) gni_columns_get(r, a, c, &one);
+        gni_columns_get(r, a, c, &one);
         for (int64_t l = 1; l < lots; l++) {
             gni_acc more;
             gni_columns_get(r, a, c + l * n, &more);
@@ -22828,6 +22937,7 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     gni_reduce_job j;
     memset(&j, 0, sizeof j);
     j.r = r;
+    j.full = gni_cpu_isa_of(g->isa);
     j.columns = j.lots = 1;
     j.out = gni_operand_data(&r->out);
     int64_t results = 1, n = 1;
@@ -22853,7 +22963,6 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     if (bytes != GN_DTYPE_COUNT && extreme) {
         j.pick = gni_narrow_kernel((uint32_t)(r->op == GNI_RED_MIN ? GNI_OP_MIN : GNI_OP_MAX) * 3u, bytes);
         j.picked = bytes;
-        j.full = gni_cpu_isa_of(g->isa);
     }
     gni_plan_make(&j.plan, bytes != GN_DTYPE_COUNT ? &less : &r->program, g, r->in, NULL, bytes);
     if (columns && gni_reduce_pairs(g, &j, n)) return true;
@@ -40393,8 +40502,9 @@ static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b)
         return gni_end_scope(g, gni_compare_signs(fn, op, a, b));
     }
     gn_dtype t = gni_binary_dtype(op, gn_promote(a->dtype, b->dtype));
+    const gni_op truth = op == GNI_OP_ADD ? GNI_OP_LOGICAL_OR : op == GNI_OP_MUL ? GNI_OP_LOGICAL_AND : op; // of bool
     if (gni_binary_ok(g, fn, op, t))
-        y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, in, NULL, 2);
+        y = gni_apply(g, fn, t == GN_BOOL ? truth : op, t, gni_is_compare(op) ? GN_BOOL : t, in, NULL, 2);
     if (!gni_is_compare(op)) gni_record_op(g, y, fn, op, in, 2, 0, 0.0);
     return gni_end(g, y);
 }
@@ -40864,25 +40974,37 @@ static int64_t gni_pad_source(gn_pad_mode mode, int64_t i, int64_t n) {
     return at < n ? at : period - edge - at;
 }
 
-static gn_array *gni_pad_axis(gn_context *g, gn_array *a, int axis, gn_pad_mode mode, int64_t before, int64_t count) {
+// Places first to first + count - 1 of an axis, that may lie outside of it.
+static gn_array *gni_pad_part(gn_context *g, gn_array *a, int axis, gn_pad_mode mode, int64_t first, int64_t count) {
     void *data = NULL;
-    const int64_t n = a != NULL ? a->shape.dim[axis] : 0;
     const gn_dtype t = count < INT32_MAX ? GN_I32 : GN_I64;
-    gn_shape s = gn_shape_from(1, &count);
-    if (a == NULL) return NULL;
-    if (n == 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_pad: axis %d is empty: around it there is only GN_PAD_CONSTANT", axis);
-        return NULL;
-    }
+    const gn_shape s = gn_shape_from(1, &count);
     gn_array *index = gni_array_filled(g, "gn_pad", t, &s, &data);
     for (int64_t i = 0; i < count && index != NULL; i++) {
-        const int64_t from = gni_pad_source(mode, i - before, n);
+        const int64_t from = gni_pad_source(mode, first + i, a->shape.dim[axis]);
         if (t == GN_I32)
             ((int32_t *)data)[i] = (int32_t)from;
         else
             ((int64_t *)data)[i] = from;
     }
     return gn_take(a, gni_adopt(g, index), axis);
+}
+
+static gn_array *gni_pad_axis(gn_context *g, gn_array *a, int axis, gn_pad_mode mode, int64_t before, int64_t count) {
+    const int64_t n = a->shape.dim[axis], behind = count - n - before;
+    enum { FEW = 4096 };
+    gn_array *part[3];
+    int parts = 0;
+    if (n == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_pad: axis %d is empty: around it there is only GN_PAD_CONSTANT", axis);
+        return NULL;
+    }
+    if (g->gpu != NULL || before + behind > n || gni_elements(&a->shape) < FEW || !gni_is_contiguous(a))
+        return gni_pad_part(g, a, axis, mode, -before, count); // one kernel, or few copies
+    if (before > 0) part[parts++] = gni_pad_part(g, a, axis, mode, -before, before);
+    part[parts++] = a;
+    if (behind > 0) part[parts++] = gni_pad_part(g, a, axis, mode, n, behind);
+    return gn_concat(part, parts, axis);
 }
 
 GPUNUM_API gn_array *gn_pad(gn_array *a, const int64_t *widths, int count, gn_pad_mode mode, double value) {
@@ -41658,10 +41780,13 @@ static bool gni_is_there(gn_context *g, gn_array *x) {
     return gni_stays_on_gpu(g, x);
 }
 
-// Over the axes in `set`, of float64 on a GPU, whose kernels of rows are float32's: of maxima and sums. *y stays NULL where
-// that is not so; false after an error.
+// Over the axes in `set`, of maxima and sums: of float64 on a GPU, whose kernels of rows are float32's, and of many short
+// rows. *y stays NULL where that is not so; false after an error.
 static bool gni_softmax_made(gn_context *g, gni_softmax_kind kind, gn_array *x, uint32_t set, bool keep, gn_array **y) {
-    if (x == NULL || x->dtype != GN_F64 || gni_elements(&x->shape) == 0 || !gni_is_there(g, x)) return !g->call_failed;
+    enum { SHORT = 32, MANY = 2048 };
+    if (x == NULL || x->dtype != GN_F64 || gni_elements(&x->shape) == 0) return !g->call_failed;
+    const bool lots = gni_reduced_count(&x->shape, set) <= SHORT && gni_elements(&x->shape) >= MANY;
+    if (!lots && !gni_is_there(g, x)) return !g->call_failed;
     const gn_axes axes = GN_KEEP(gni_axes_of(set));
     gn_array *most = gn_max(x, axes);
     if (kind != GNI_SOFTMAX) most = gn_eval(gn_where(gn_isfinite(most), most, gn_scalar(g, GN_F64, 0.0)));
@@ -48928,6 +49053,21 @@ GPUNUM_API gn_array *gn_clip(gn_array *a, gn_array *low, gn_array *high) {
     return gni_end_scope(g, y == a ? gn_copy(a) : y);
 }
 
+// a - b, 0 where both are the same infinity.
+static gn_array *gni_apart(gn_array *a, gn_array *b) {
+    return gni_nan_as(gn_sub(a, b), gn_logical_and(gn_eq(a, b), gn_isinf(a)), 0.0);
+}
+
+// Smooth where a = b, as |a - b| is not.
+static bool gni_back_logaddexp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *apart = gni_apart(node->in[0], node->in[1]);
+    GNI_UNUSED(g);
+    for (int i = 0; i < 2; i++)
+        if (gni_wanted(node, i))
+            gx[i] = gni_unbroadcast(gn_mul(gy, gn_sigmoid(i == 0 ? apart : gn_neg(apart))), &node->in[i]->shape);
+    return true;
+}
+
 GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
     gn_array *in[2];
     in[0] = a;
@@ -48936,11 +49076,13 @@ GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     if (!gni_real_only(g, "gn_logaddexp", in, 2)) return gni_end_scope(g, NULL);
-    const gn_dtype t = gn_promote(a->dtype, b->dtype);
-    if (t != GN_F32 && t != GN_F64) a = gn_cast(a, GN_F32), b = gn_cast(b, GN_F32); // rounded once at the end
-    gn_array *apart = gn_sub(a, b);
-    apart = gn_where(gn_eq(a, b), gn_zeros_like(apart), apart); // infinities have no difference
-    gn_array *y = gn_add(gn_maximum(a, b), gn_log1p(gn_exp(gn_neg(gn_abs(apart)))));
+    const gn_dtype t = gn_promote(a->dtype, b->dtype), wide = t == GN_F64 ? GN_F64 : GN_F32; // rounded once at the end
+    in[0] = gni_as(a, wide);
+    in[1] = gni_as(b, wide);
+    g->no_grad++; // recorded as one op
+    gn_array *y = gn_add(gn_maximum(in[0], in[1]), gn_log1p(gn_exp(gn_neg(gn_abs(gni_apart(in[0], in[1]))))));
+    g->no_grad--;
+    if (in[0] != NULL && in[1] != NULL) gni_record(g, y, "gn_logaddexp", gni_back_logaddexp, in, 2);
     return gni_end_scope(g, t == GN_F16 || t == GN_BF16 ? gn_cast(y, t) : y);
 }
 
@@ -51839,19 +51981,20 @@ GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes) {
 
 // ---- cosine and sine transforms of the last axis
 
-// Element k is the real (part 0) or imaginary part (1) of exp(-2 pi i (a k + b) / period) times scale.
-static gn_array *gni_twiddles(gn_context *g, gn_dtype t, int64_t n, int64_t a, int64_t b,
-                           int64_t period, int part, double scale) {
-    gn_shape s = gn_shape_from(1, &n);
-    void *data = NULL;
-    if (!gni_begin_context("gn_dct", g)) return NULL;
-    gn_array *y = gni_array_filled(g, "gn_dct", t, &s, &data);
-    for (int64_t k = 0; y != NULL && k < n; k++) {
-        double re, im;
-        gni_ft_twiddle(a * k + b, period, &re, &im);
-        gni_store_double(t, data, k, scale * (part == 0 ? re : im));
+// The real and the imaginary parts of exp(-2 pi i (a k + b) / period): products of those of runs and those within one.
+static void gni_twiddles(gn_context *g, gn_dtype t, int64_t n, int64_t a, int64_t b, int64_t period, gn_array *y[2]) {
+    enum { RUN = 64 };
+    const gn_shape s = gn_shape_from(1, &n);
+    double re[RUN], im[RUN], c = 1.0, d = 0.0;
+    void *data[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++) y[i] = gni_adopt(g, gni_array_filled(g, "gn_dct", t, &s, &data[i]));
+    for (int64_t k = 0; k < GNI_MIN(n, (int64_t)RUN); k++) gni_ft_twiddle(a * k, period, &re[k], &im[k]);
+    for (int64_t k = 0; y[0] != NULL && y[1] != NULL && k < n; k++) {
+        const int64_t j = k % RUN;
+        if (j == 0) gni_ft_twiddle(a * k + b, period, &c, &d);
+        gni_store_double(t, data[0], k, c * re[j] - d * im[j]);
+        gni_store_double(t, data[1], k, c * im[j] + d * re[j]);
     }
-    return gni_end(g, y);
 }
 
 // The first and last elements of the last axis times factors.
@@ -51890,8 +52033,9 @@ static gn_array *gni_dct_2(gn_context *g, gn_array *x, int64_t n) {
     int last = x->shape.rank - 1;
     gn_array *v = gn_take(x, gni_fold_order(g, n, false), last);
     gn_array *f = gni_fft_axis("gn_dct", GNI_FFT_C2C, false, n, last, 2.0, v);
-    return gn_sub(gn_mul(gn_real(f), gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
-                  gn_mul(gn_imag(f), gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
+    gn_array *w[2];
+    gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, w);
+    return gn_sub(gn_mul(gn_real(f), w[0]), gn_mul(gn_imag(f), w[1]));
 }
 
 // x[0] + 2 sum x[j] cos(pi (2 k + 1) j / (2 n)), the same backwards.
@@ -51900,8 +52044,9 @@ static gn_array *gni_dct_3(gn_context *g, gn_array *x, int64_t n) {
     int64_t h = n / 2;
     gn_array *a = gn_slice(x, last, 0, h + 1, 1);
     if (n > 1) {
-        gn_array *c = gni_twiddles(g, x->dtype, h + 1, 1, 0, 4 * n, 0, 1.0);
-        gn_array *s = gni_twiddles(g, x->dtype, h + 1, 1, 0, 4 * n, 1, -1.0);
+        gn_array *w[2], *c, *s;
+        gni_twiddles(g, x->dtype, h + 1, 1, 0, 4 * n, w);
+        c = w[0], s = gn_neg(w[1]);
         // x[n - k], and 0 for k = 0
         gn_array *b = gn_flip(gn_slice(x, last, n - h, n, 1), -1);
         gn_shape shape = a != NULL ? a->shape : gn_shape_from(0, NULL);
@@ -51929,12 +52074,13 @@ static gn_array *gni_dct_1(gn_context *g, gn_array *x, int64_t n) {
 // 2 sum x[j] cos(pi (2 k + 1) (2 j + 1) / (4 n)), by a transform of 2 n points.
 static gn_array *gni_dct_4(gn_context *g, gn_array *x, int64_t n) {
     int last = x->shape.rank - 1;
-    gn_array *z = gn_complex(gn_mul(x, gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
-                             gn_mul(x, gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
+    gn_array *w[2], *v[2];
+    gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, w);
+    gni_twiddles(g, x->dtype, n, 2, 1, 8 * n, v);
+    gn_array *z = gn_complex(gn_mul(x, w[0]), gn_mul(x, w[1]));
     gn_array *f =
         gn_slice(gni_fft_axis("gn_dct", GNI_FFT_C2C, false, 2 * n, last, 2.0, z), last, 0, n, 1);
-    return gn_sub(gn_mul(gn_real(f), gni_twiddles(g, x->dtype, n, 2, 1, 8 * n, 0, 1.0)),
-                  gn_mul(gn_imag(f), gni_twiddles(g, x->dtype, n, 2, 1, 8 * n, 1, 1.0)));
+    return gn_sub(gn_mul(gn_real(f), v[0]), gn_mul(gn_imag(f), v[1]));
 }
 
 // 2 sum x[j] sin(pi (k + 1) (j + 1) / (n + 1)): an odd sequence's transform.
@@ -51953,7 +52099,10 @@ static gn_array *gni_dst_1(gn_context *g, gn_array *x, int64_t n) {
 
 // 1, -1, 1, ... on the last axis.
 static gn_array *gni_alternate(gn_context *g, gn_array *x, int64_t n) {
-    return x == NULL ? NULL : gn_mul(x, gni_twiddles(g, x->dtype, n, 1, 0, 2, 0, 1.0));
+    gn_array *w[2];
+    if (x == NULL) return NULL;
+    gni_twiddles(g, x->dtype, n, 1, 0, 2, w);
+    return gn_mul(x, w[0]);
 }
 
 static gn_array *gni_cosine(gn_context *g, gn_array *x, int type, int64_t n, bool sine) {
@@ -58736,13 +58885,19 @@ GPUNUM_API gn_array *gn_mse_loss_with(gn_array *prediction, gn_array *target, gn
     return gni_loss_end(&l, gn_square(gn_sub(l.x, l.y)), r);
 }
 
-// With m = min(d, beta): m (d - m / 2) / beta, whose derivative is finite where d is infinite.
+// With m = d between -beta and beta: m (d - m / 2) / beta, whose derivative is finite where d is infinite. Not of |d|, which
+// has no second derivative at 0.
 static gn_array *gni_huber(const char *fn, gn_array *x, gn_array *y, double beta, double factor, gn_reduction r) {
     gni_loss l;
     if (!gni_loss_begin(&l, fn, x, y, NULL, 2, beta)) return NULL;
     if (factor == 0.0) gni_fail(l.g, GN_ERROR_ARGUMENT, "%s: delta is 0, as every loss would be", fn);
-    gn_array *d = gn_abs(gn_sub(l.x, l.y)), *m = gn_minimum_s(d, beta);
-    if (beta > 0.0) d = gn_mul_s(gn_mul(m, gn_sub(d, gn_mul_s(m, 0.5))), factor / beta);
+    gn_array *d = gn_sub(l.x, l.y);
+    if (beta > 0.0) {
+        gn_array *m = gn_clamp(d, -beta, beta);
+        d = gn_mul_s(gn_mul(m, gn_sub(d, gn_mul_s(m, 0.5))), factor / beta);
+    } else {
+        d = gn_abs(d);
+    }
     return gni_loss_end(&l, d, r);
 }
 

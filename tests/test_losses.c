@@ -185,6 +185,18 @@ static void test_odd_values(void **state) {
     gn_array *far_off = number(g, INFINITY), *none = number(g, NAN), *zero = gn_zeros(g, GN_F32, GN_SHAPE(1));
     assert_true(grad_item(gn_smooth_l1_loss(far_off, zero, 1.0, GN_REDUCE_SUM), far_off) == 1.0);
     assert_true(isnan(gn_item(gn_huber_loss(none, zero, 1.0, GN_REDUCE_SUM))));
+    // Halves are computed in float32: a logarithm of the sum that is rounded to them would be wrong by 1/4 here.
+    const double high[] = {100, 101, 99.5};
+    const int32_t second[] = {1};
+    const double sum = exp(-1.0) + 1.0 + exp(-1.5), slope[] = {exp(-1.0) / sum, 1.0 / sum - 1.0, exp(-1.5) / sum}, high_loss = log(sum);
+    for (int i = 0; i < 2; i++) {
+        const gn_dtype half = i ? GN_BF16 : GN_F16;
+        gn_array *z = gn_requires_grad(gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(1, 3), high), half), true);
+        gn_array *y = gn_cross_entropy(z, gn_array_from(g, GN_I32, GN_SHAPE(1), second));
+        assert_int_equal(gn_backward(y), GN_OK);
+        expect_doubles("half", y, half, &high_loss, 1, i ? 0x1p-8 : 0x1p-11);
+        expect_doubles("half gradient", gn_grad(z), half, slope, 3, i ? 0x1p-8 : 0x1p-11);
+    }
     // Their parabola has a second derivative where the difference is 0, too.
     const double apart[] = {0, 0.1, -0.1, 2}, flat[] = {0, 0, 0, 0}, twos[] = {2, 2, 2, 0}, ones[] = {1, 1, 1, 0};
     gn_array *p = gn_requires_grad(gn_array_from(g, GN_F64, GN_SHAPE(4), apart), true);

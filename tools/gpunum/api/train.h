@@ -57,8 +57,9 @@ GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, g
                              const gn_rnn_options *options, gn_array **hn, gn_array **cn);
 GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options,
                             gn_array **hn);
-// Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label that is not from 0
-// to classes - 1 is GN_ERROR_ARGUMENT: at once where the CPU has the labels, else of the next call that waits for the GPU.
+// Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers; halves are computed in
+// float32. A label that is not from 0 to classes - 1 is GN_ERROR_ARGUMENT: at once where the CPU has the labels, else of the
+// next call that waits for the GPU.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);
 GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target); // mean of squares
 
