@@ -767,10 +767,40 @@ static void test_nets_without_room(void **state) {
         }
 }
 
+// Keys and values that have a large part in common: of the gradient of the queries it cancels.
+static void test_common_part(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { N = 5, D = 4 };
+    double x[N][D], weight[N][D], want[N * D];
+    float numbers[N][D];
+    for (int i = 0; i < N; i++)
+        for (int d = 0; d < D; d++) {
+            x[i][d] = numbers[i][d] = (float)(20.0 + ((i * 7 + d * 5) % 11) / 16.0); // exact
+            weight[i][d] = ((i * 3 + d * 7) % 5) - 2;
+        }
+    for (int i = 0; i < N; i++) { // softmax's derivative by the scores, p (dp - the sum of p dp), times the keys
+        double p[N], dp[N], sum = 0, mean = 0, most = 0;
+        for (int j = 0; j < N; j++) {
+            p[j] = dp[j] = 0;
+            for (int d = 0; d < D; d++) p[j] += x[i][d] * x[j][d] / 2.0, dp[j] += weight[i][d] * x[j][d];
+            most = fmax(most, p[j]);
+        }
+        for (int j = 0; j < N; j++) sum += p[j] = exp(p[j] - most);
+        for (int j = 0; j < N; j++) mean += p[j] / sum * dp[j];
+        for (int d = 0; d < D; d++) want[i * D + d] = 0;
+        for (int j = 0; j < N; j++)
+            for (int d = 0; d < D; d++) want[i * D + d] += p[j] / sum * (dp[j] - mean) * x[j][d] / 2.0;
+    }
+    gn_array *k = gn_array_from(g, GN_F32, GN_SHAPE(1, 1, N, D), numbers), *q = gn_requires_grad(gn_copy(k), true);
+    gn_array *w = gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(1, 1, N, D), weight), GN_F32);
+    assert_int_equal(gn_backward(gn_sum(gn_mul(gn_attention(q, k, k, NULL, NULL), w), GN_ALL)), GN_OK);
+    expect_doubles("common part", gn_grad(q), GN_F32, want, N * D, 1e-4);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST(test_dropout), GN_TEST(test_fused), cmocka_unit_test(test_blocks), cmocka_unit_test(test_failing_memory), GN_TEST_FRESH(test_memory_used),
                                        GN_TEST(test_odd_values), GN_TEST(test_refusals), GN_TEST(test_rope),
-                                       GN_TEST(test_nets), GN_TEST(test_nets_twice), GN_TEST(test_odd_nets),
+                                       GN_TEST(test_nets), GN_TEST(test_nets_twice), GN_TEST(test_odd_nets), GN_TEST(test_common_part),
                                        cmocka_unit_test(test_nets_without_room)};
     return test_run(tests);
 }

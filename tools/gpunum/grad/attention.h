@@ -104,18 +104,20 @@ static bool gni_attend_add(gn_array *to, gn_array *x) {
     return to == NULL || gn_assign(to, gn_add(to, gni_unbroadcast(x, &to->shape))) == GN_OK;
 }
 
-// The derivatives by scores, from the weights p: p (gy v^T - the sum of p gy v^T, which is that of gy y).
-static gn_array *gni_attend_ds(const gni_attend *c, gn_array *p, gn_array *gy, gn_array *dot) {
-    return gn_mul(p, gn_sub(gni_attend_product(c, gy, gn_swap_axes(c->a[GNI_ATTEND_V], -1, -2)), dot));
+// The derivatives by scores, from the weights p: p (gy v^T - the sum of p gy v^T). That of gy y is the same but for y's
+// rounding, which grows with what all of v or k have in common.
+static gn_array *gni_attend_ds(const gni_attend *c, gn_array *p, gn_array *gy) {
+    gn_array *dp = gn_eval(gni_attend_product(c, gy, gn_swap_axes(c->a[GNI_ATTEND_V], -1, -2)));
+    return gn_mul(p, gn_sub(dp, gn_sum(gn_mul(p, dp), GN_KEEP(-1))));
 }
 
 static bool gni_attend_backward(const gni_attend *c) {
     gn_array *const *a = c->a;
     gn_array *gy = a[GNI_ATTEND_GY];
     const gn_dtype t = a[GNI_ATTEND_Q]->dtype;
-    gn_array *dot = gn_sum(gn_mul(gni_as(gy, c->t), gni_as(a[GNI_ATTEND_Y], c->t)), GN_KEEP(-1));
-    gn_array *p = gn_eval(gn_exp(gn_sub(gni_attend_scores(c), a[GNI_ATTEND_LSE])));
-    gn_array *ds = gn_eval(gni_attend_ds(c, p, gy, gn_eval(dot)));
+    gn_array *s = gni_attend_scores(c); // large ones have few digits left in the logarithm of their sum
+    gn_array *p = gn_eval(a[GNI_ATTEND_MASK] == NULL ? gn_softmax(s, -1) : gn_exp(gn_sub(s, a[GNI_ATTEND_LSE])));
+    gn_array *ds = gn_eval(gni_attend_ds(c, p, gy));
     bool ok = ds != NULL && gni_attend_add(a[GNI_ATTEND_DMASK], ds);
     if (ok && a[GNI_ATTEND_DV] != NULL)
         ok = gni_attend_add(a[GNI_ATTEND_DV], gni_attend_product(c, gn_swap_axes(gni_as(p, t), -1, -2), gy));
