@@ -22109,7 +22109,11 @@ static bool gni_is_copy(const gni_program *p) {
            p->in_dtype[p->out_reg[0]] == p->out_dtype[0];
 }
 
+#ifdef __EMSCRIPTEN__ // where its bytes count for more
+#define gni_map_turned(g, m) false
+#else
 static bool gni_map_turned(gn_context *g, const gni_map *m); // of room `cpu_turned`
+#endif
 
 static bool gni_cpu_map(gn_context *g, const void *job) {
     const gni_map *m = (const gni_map *)job;
@@ -22260,6 +22264,8 @@ GNI_OS_BEGIN
 // >>cpu_turned
 // Elementwise programs on the CPU whose operands are transposed all alike. From outside: gni_map_turned.
 
+#ifndef __EMSCRIPTEN__
+
 typedef struct gni_turned_job {
     gn_context *g;
     const gni_map *m;
@@ -22340,6 +22346,8 @@ static bool gni_map_turned(gn_context *g, const gni_map *m) {
     gni_free(g, j.memory);
     return true;
 }
+
+#endif // __EMSCRIPTEN__
 
 GNI_OS_END
 // >>cpu_reduce
@@ -41783,9 +41791,9 @@ static bool gni_is_there(gn_context *g, gn_array *x) {
 // Over the axes in `set`, of maxima and sums: of float64 on a GPU, whose kernels of rows are float32's, and of many short
 // rows. *y stays NULL where that is not so; false after an error.
 static bool gni_softmax_made(gn_context *g, gni_softmax_kind kind, gn_array *x, uint32_t set, bool keep, gn_array **y) {
-    enum { SHORT = 32, MANY = 2048 };
+    enum { FEW = 32, MANY = 2048 };
     if (x == NULL || x->dtype != GN_F64 || gni_elements(&x->shape) == 0) return !g->call_failed;
-    const bool lots = gni_reduced_count(&x->shape, set) <= SHORT && gni_elements(&x->shape) >= MANY;
+    const bool lots = gni_reduced_count(&x->shape, set) <= FEW && gni_elements(&x->shape) >= MANY;
     if (!lots && !gni_is_there(g, x)) return !g->call_failed;
     const gn_axes axes = GN_KEEP(gni_axes_of(set));
     gn_array *most = gn_max(x, axes);
@@ -56617,18 +56625,20 @@ static bool gni_attend_add(gn_array *to, gn_array *x) {
     return to == NULL || gn_assign(to, gn_add(to, gni_unbroadcast(x, &to->shape))) == GN_OK;
 }
 
-// The derivatives by scores, from the weights p: p (gy v^T - the sum of p gy v^T, which is that of gy y).
-static gn_array *gni_attend_ds(const gni_attend *c, gn_array *p, gn_array *gy, gn_array *dot) {
-    return gn_mul(p, gn_sub(gni_attend_product(c, gy, gn_swap_axes(c->a[GNI_ATTEND_V], -1, -2)), dot));
+// The derivatives by scores, from the weights p: p (gy v^T - the sum of p gy v^T). That of gy y is the same but for y's
+// rounding, which grows with what all of v or k have in common.
+static gn_array *gni_attend_ds(const gni_attend *c, gn_array *p, gn_array *gy) {
+    gn_array *dp = gn_eval(gni_attend_product(c, gy, gn_swap_axes(c->a[GNI_ATTEND_V], -1, -2)));
+    return gn_mul(p, gn_sub(dp, gn_sum(gn_mul(p, dp), GN_KEEP(-1))));
 }
 
 static bool gni_attend_backward(const gni_attend *c) {
     gn_array *const *a = c->a;
     gn_array *gy = a[GNI_ATTEND_GY];
     const gn_dtype t = a[GNI_ATTEND_Q]->dtype;
-    gn_array *dot = gn_sum(gn_mul(gni_as(gy, c->t), gni_as(a[GNI_ATTEND_Y], c->t)), GN_KEEP(-1));
-    gn_array *p = gn_eval(gn_exp(gn_sub(gni_attend_scores(c), a[GNI_ATTEND_LSE])));
-    gn_array *ds = gn_eval(gni_attend_ds(c, p, gy, gn_eval(dot)));
+    gn_array *s = gni_attend_scores(c); // large ones have few digits left in the logarithm of their sum
+    gn_array *p = gn_eval(a[GNI_ATTEND_MASK] == NULL ? gn_softmax(s, -1) : gn_exp(gn_sub(s, a[GNI_ATTEND_LSE])));
+    gn_array *ds = gn_eval(gni_attend_ds(c, p, gy));
     bool ok = ds != NULL && gni_attend_add(a[GNI_ATTEND_DMASK], ds);
     if (ok && a[GNI_ATTEND_DV] != NULL)
         ok = gni_attend_add(a[GNI_ATTEND_DV], gni_attend_product(c, gn_swap_axes(gni_as(p, t), -1, -2), gy));
@@ -58224,7 +58234,10 @@ static bool gni_back_bilinear(gn_context *g, gni_node *node, gn_array *gy, gn_ar
     const int64_t n = node->in[0]->shape.dim[axis], size = node->output->shape.dim[axis];
     const gn_shape s = GN_SHAPE(n), along = axis == 2 ? GN_SHAPE(n, 1) : s;
     int64_t *first = (int64_t *)gni_alloc(g, sizeof *first * (size_t)n);
-    if (first == NULL) return gni_fail_memory(g, node->name, sizeof *first * (size_t)n), false;
+    if (first == NULL) {
+        gni_fail_memory(g, node->name, sizeof *first * (size_t)n);
+        return false;
+    }
     const int64_t reach = gni_bilinear_reach(first, n, size, node->param[1] != 0);
     gn_array *wide = gni_half_up(gy), *sum = NULL;
     for (int64_t k = 0; k < reach && wide != NULL; k++) {

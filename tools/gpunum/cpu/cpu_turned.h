@@ -6,6 +6,8 @@
 #include "../cpu/cpu.h"
 #endif
 
+#ifndef __EMSCRIPTEN__
+
 typedef struct gni_turned_job {
     gn_context *g;
     const gni_map *m;
@@ -86,3 +88,5 @@ static bool gni_map_turned(gn_context *g, const gni_map *m) {
     gni_free(g, j.memory);
     return true;
 }
+
+#endif // __EMSCRIPTEN__

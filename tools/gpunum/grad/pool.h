@@ -644,7 +644,10 @@ static bool gni_back_bilinear(gn_context *g, gni_node *node, gn_array *gy, gn_ar
     const int64_t n = node->in[0]->shape.dim[axis], size = node->output->shape.dim[axis];
     const gn_shape s = GN_SHAPE(n), along = axis == 2 ? GN_SHAPE(n, 1) : s;
     int64_t *first = (int64_t *)gni_alloc(g, sizeof *first * (size_t)n);
-    if (first == NULL) return gni_fail_memory(g, node->name, sizeof *first * (size_t)n), false;
+    if (first == NULL) {
+        gni_fail_memory(g, node->name, sizeof *first * (size_t)n);
+        return false;
+    }
     const int64_t reach = gni_bilinear_reach(first, n, size, node->param[1] != 0);
     gn_array *wide = gni_half_up(gy), *sum = NULL;
     for (int64_t k = 0; k < reach && wide != NULL; k++) {

@@ -593,9 +593,9 @@ static bool gni_is_there(gn_context *g, gn_array *x) {
 // Over the axes in `set`, of maxima and sums: of float64 on a GPU, whose kernels of rows are float32's, and of many short
 // rows. *y stays NULL where that is not so; false after an error.
 static bool gni_softmax_made(gn_context *g, gni_softmax_kind kind, gn_array *x, uint32_t set, bool keep, gn_array **y) {
-    enum { SHORT = 32, MANY = 2048 };
+    enum { FEW = 32, MANY = 2048 };
     if (x == NULL || x->dtype != GN_F64 || gni_elements(&x->shape) == 0) return !g->call_failed;
-    const bool lots = gni_reduced_count(&x->shape, set) <= SHORT && gni_elements(&x->shape) >= MANY;
+    const bool lots = gni_reduced_count(&x->shape, set) <= FEW && gni_elements(&x->shape) >= MANY;
     if (!lots && !gni_is_there(g, x)) return !g->call_failed;
     const gn_axes axes = GN_KEEP(gni_axes_of(set));
     gn_array *most = gn_max(x, axes);
