@@ -897,14 +897,21 @@ static void test_explain(void **state) {
     assert_non_null(strstr(gn_explain(y), test_on_vulkan() ? "GPU" : "CPU"));
 }
 
+// A context that places by itself, with a scope. matmul: its threshold, 0 the default.
+static gn_context *open_to_place(int64_t matmul) {
+    gn_options o = test_options();
+    o.placement = GN_PLACE_AUTO;
+    o.thresholds.matmul = matmul;
+    gn_context *g = test_open_with(&o);
+    gn_scope_begin(g);
+    return g;
+}
+
 // What is made of nearly nothing goes to the GPU where it is large, or goes with arrays that are there.
 static void test_made(void **state) {
     (void)state;
     if (!test_on_vulkan()) skip();
-    gn_options o = test_options();
-    o.placement = GN_PLACE_AUTO;
-    gn_context *g = test_open_with(&o);
-    gn_scope_begin(g);
+    gn_context *g = open_to_place(0);
     gn_array *row = gn_arange(g, GN_F32, 0, 1024, 1), *column = gn_expand_dims(row, 1), *grad;
     assert_non_null(strstr(gn_explain(gn_eval(gn_mul(gn_slice(column, 0, 0, 128, 1), row))), "CPU: too small"));
     assert_non_null(strstr(gn_explain(gn_eval(gn_mul(column, row))), "GPU: large enough"));
@@ -925,10 +932,7 @@ static void test_made(void **state) {
 static void test_read_again(void **state) {
     (void)state;
     if (!test_on_vulkan()) skip();
-    gn_options o = test_options();
-    o.placement = GN_PLACE_AUTO;
-    gn_context *g = test_open_with(&o);
-    gn_scope_begin(g);
+    gn_context *g = open_to_place(0);
     const int64_t n = 2048;
     float *data = (float *)calloc((size_t)(n * n), sizeof(float));
     assert_non_null(data);
@@ -962,9 +966,7 @@ static void test_read_again(void **state) {
     gn_scope_end(g);
     gn_close(g);
     free(data);
-    o.thresholds.matmul = INT64_MAX;
-    g = test_open_with(&o);
-    gn_scope_begin(g);
+    g = open_to_place(INT64_MAX);
     x = gn_eval(gn_to(gn_ones(g, GN_F32, GN_SHAPE(n, n)), GN_DEVICE_CPU));
     v = gn_to(gn_ones(g, GN_F32, GN_SHAPE(n)), GN_DEVICE_CPU);
     for (int i = 0; i < 4; i++)
