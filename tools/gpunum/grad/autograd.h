@@ -392,7 +392,7 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     const bool near_gpu = g->near_gpu;
     g->autocast = 0; // what was computed in halves has its gradients in halves
     g->near_gpu = false;
-    for (int64_t at = 0; at < p->count && !g->near_gpu; at++) g->near_gpu = gni_reads_gpu(p->list[at]);
+    for (int64_t at = 0; g->gpu != NULL && at < p->count && !g->near_gpu; at++) g->near_gpu = gni_reads_gpu(p->list[at]);
     loss->node->gy = gni_const(g, p->fn, loss->dtype, &loss->shape, 1.0);
     bool ok = gx != NULL && loss->node->gy != NULL;
     for (int64_t at = 0; at < p->count && ok; at++) {

@@ -12,7 +12,6 @@
 #include "../grad/autograd.h"
 #endif
 
-// Sums over what broadcasting repeated: from gx's shape back to `shape`.
 // What curves of several steps, losses and pools take, so that a half is rounded once, and the way back.
 static gn_array *gni_half_up(gn_array *a) {
     return a != NULL && (a->dtype == GN_F16 || a->dtype == GN_BF16) ? gn_cast(a, GN_F32) : a;
@@ -30,6 +29,7 @@ static gn_array *gni_joined(gn_array *x, int axis, bool largest) {
     return y;
 }
 
+// Sums over what broadcasting repeated: from gx's shape back to `shape`.
 static gn_array *gni_unbroadcast(gn_array *gx, const gn_shape *shape) {
     if (gx == NULL || gni_same_shape(&gx->shape, shape)) return gx;
     int lead = gx->shape.rank - shape->rank, axis = 0;

@@ -290,6 +290,12 @@ static bool gni_pooled_is_large(const gn_context *g, const gni_pooled_plan *p) {
     return g->gpu != NULL && gni_pooled_tiles(p) && p->size[0] * p->size[1] > 4;
 }
 
+// x without the end that no window covers.
+static gn_array *gni_pooled_covered(const gni_pooled_plan *p, gn_array *x) {
+    for (int i = 0; i < 2; i++) x = gn_slice(x, 2 + i, 0, p->out[i] * p->size[i], 1);
+    return x;
+}
+
 static gn_array *gni_pooled_along(gn_array *x, int axis, bool largest) {
     if (x == NULL || x->shape.dim[axis] <= GNI_MAX_INPUTS) return gni_joined(x, axis, largest);
     return largest ? gn_max(x, GN_KEEP(axis)) : gn_sum(gni_half_up(x), GN_KEEP(axis));
@@ -297,7 +303,7 @@ static gn_array *gni_pooled_along(gn_array *x, int axis, bool largest) {
 
 // Maxima or averages: rows of windows, which follow each other in memory, then what is left of each.
 static gn_array *gni_pooled_reduced(const gni_pooled_plan *p, gn_array *x, bool largest) {
-    for (int i = 0; i < 2; i++) x = gn_slice(x, 2 + i, 0, p->out[i] * p->size[i], 1);
+    x = gni_pooled_covered(p, x);
     if (x == NULL) return NULL;
     const int64_t n = x->shape.dim[0], c = x->shape.dim[1];
     const gn_dtype t = x->dtype;
@@ -399,20 +405,23 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
 static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x) {
     const bool large = gni_pooled_is_large(g, p);
     if (!large && gni_pooled_tiles(p) && p->size[0] * p->size[1] > 16) {
-        for (int i = 0; i < 2; i++) x = gn_slice(x, 2 + i, 0, p->out[i] * p->size[i], 1);
+        x = gni_pooled_covered(p, x);
         if (x == NULL) return NULL;
         const gn_shape s = GN_SHAPE(x->shape.dim[0], x->shape.dim[1], p->out[0], p->size[0], p->out[1], p->size[1]);
         return gn_mean(gn_reshape(x, s), GN_AXES(3, 5));
     }
     gn_array *y = NULL;
     g->no_grad++; // recorded as one op
-    gn_array *framed = large ? NULL : gni_pooled_framed(p, gni_half_up(x), 0.0);
-    for (int64_t t = 0; t < p->size[0] * p->size[1] && !large; t++) {
-        gn_array *v = gni_pooled_tap(g, p, framed, t);
-        y = t == 0 ? v : gn_add(y, v);
+    if (large) {
+        y = gni_pooled_reduced(p, x, false);
+    } else {
+        gn_array *framed = gni_pooled_framed(p, gni_half_up(x), 0.0);
+        for (int64_t t = 0; t < p->size[0] * p->size[1]; t++) {
+            gn_array *v = gni_pooled_tap(g, p, framed, t);
+            y = t == 0 ? v : gn_add(y, v);
+        }
+        y = y == NULL ? NULL : gni_as(gni_pooled_divided(g, p, y), x->dtype);
     }
-    if (large) y = gni_pooled_reduced(p, x, false);
-    else y = y == NULL ? NULL : gni_as(gni_pooled_divided(g, p, y), x->dtype);
     g->no_grad--;
     gni_node *node = gni_record(g, y, "avg_pool2d", gni_back_avg_pool, &x, 1);
     if (node != NULL) gni_pooled_keep(node, p);
