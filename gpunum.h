@@ -1272,16 +1272,17 @@ typedef struct gn_attention_options {
     double scale;      // 0 = 1 / sqrt(d)
     bool causal;       // query i sees keys 0 to i
     int64_t workspace; // bytes of scores that may be there at a time; 0 = 64 MiB, without a GPU 4 MiB
-    double dropout;    // of the weights, where training: all of them are there at a time then, and again for the gradient
+    double dropout;    // of the weights, where training. What takes a workspace needs one for all of them at a time then
 } gn_attention_options;
 // softmax(scale q k^T + mask) v, PyTorch's scaled_dot_product_attention: q (..., heads, n, d), k (..., key heads, m, d) and
 // v (..., key heads, m, e) give (..., heads, n, e). Of heads there are as many as key heads, or a multiple: each of these
 // serves neighbours. The mask broadcasts to (..., heads, n, m): bool, of keys that a query sees, or a float, which is added
-// to the scores. A query that sees no key gives zeros. What is hidden should be finite. Float16 and bfloat16 are summed in
-// float32. One float dtype, any strides; `mask` and `options` may be NULL. The gradient computes scores again, within the
-// same workspace; only a graph of it has all of them. On a GPU, but for browsers', all but float64 without a mask, with d
-// and e multiples of 8 up to 128, takes no workspace. On a CPU all but float64 with 8 queries and 32 keys or more takes 64
-// KB of it a thread, but for the gradient of a mask; where less is allowed, the way is that of the others.
+// to the scores; -1e30 and less hides a key. A query that sees no key gives zeros. What is hidden should be finite. Float16
+// and bfloat16 are summed in float32. One float dtype, any strides; `mask` and `options` may be NULL. The gradient computes
+// scores again, within the same workspace; only a graph of it has all of them. On a GPU, but for browsers', all but float64
+// with d and e multiples of 8 up to 128 takes no workspace, but for the gradient of a mask. On a CPU all but float64 with 8
+// queries and 32 keys or more takes 64 KB of it a thread, but for that gradient and dropout; where less is allowed, the way
+// is that of the others.
 GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
                                   const gn_attention_options *options);
 typedef struct gn_rope_options {
@@ -11923,6 +11924,10 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_F_ATTEND_ASKS 16u  // is to write only these flags, in place of a logarithm
 #define GNI_F_ATTEND_KNOWN 32u // and these are the places that attention.comp knows
 #define GNI_F_ATTEND_CUTS 64u  // conversions to first operands cut off instead of rounding
+#define GNI_F_ATTEND_MASK 128u
+#define GNI_F_ATTEND_TRUTHS 256u // which is bool
+#define GNI_F_ATTEND_OF_KEYS 512u // and the same for all queries
+#define GNI_F_ATTEND_DROPS 1024u
 #define GNI_P_ATTEND_N 0      // queries
 #define GNI_P_ATTEND_M 1      // keys
 #define GNI_P_ATTEND_SHARE 2  // heads to a key head
@@ -11935,7 +11940,13 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_ATTEND_DV 24
 #define GNI_P_ATTEND_LSE 28
 #define GNI_P_ATTEND_DOT 29
-#define GNI_P_ATTEND_WORDS 30
+#define GNI_P_ATTEND_MASK 30    // base, strides of batch, head, row, key, in elements
+#define GNI_P_ATTEND_KEY 35     // of dropout's random numbers, two words; so the next
+#define GNI_P_ATTEND_COUNTER 37
+#define GNI_P_ATTEND_BELOW 39   // where the upper 24 bits are below it, a weight is dropped
+#define GNI_P_ATTEND_KEEP 40    // what the others are multiplied by
+#define GNI_P_ATTEND_WORDS 41
+#define GNI_ATTEND_HIDES -1.0e30 // and less: what a mask hides
 
 // ---- random.comp
 
@@ -12750,7 +12761,10 @@ typedef struct gni_attend_job {
     double scale;
     bool causal;
     gni_operand q, k, v, gy, lse, dot, y, dq, dk, dv;
-    gni_operand mask; // on a CPU: bool or float32, with a stride[3] of keys; without a buffer there is none
+    gni_operand mask; // bool or float32, with a stride[3] of keys; without a buffer there is none
+    uint32_t below; // dropout, on a GPU: weights go whose numbers' upper 24 bits are below it, `keep` scales the others
+    float keep;
+    uint64_t seed, counter; // where in the stream the numbers begin; which they are gni_attend_staying says
 } gni_attend_job;
 
 // Where indices lead: into the axis in the middle of (outer, extent, inner). They are `count`, int32 or int64, or with
@@ -24521,6 +24535,8 @@ static void gni_attend_turn(const gni_attend_block *b, const gni_operand *o, int
     }
 }
 
+static float gni_attend_added(float x) { return x <= (float)GNI_ATTEND_HIDES ? -(float)INFINITY : x; }
+
 // A mask's rows are read one after the other; one that all queries share, a key at a time.
 static void gni_attend_mask_scores(const gni_operand *m, const char *at, float *s, int64_t queries, int64_t keys) {
     const int64_t rs = m->stride[2], ks = m->stride[3], step = gni_attend_step_of();
@@ -24541,12 +24557,12 @@ static void gni_attend_mask_scores(const gni_operand *m, const char *at, float *
             }
     } else if (rs == 0) {
         for (int64_t i = 0; i < keys; i++) {
-            const float x = f[i * ks];
+            const float x = gni_attend_added(f[i * ks]);
             for (int64_t q = 0; q < queries; q++) s[i * step + q] += x;
         }
     } else {
         for (int64_t q = 0; q < queries; q++)
-            for (int64_t i = 0; i < keys; i++) s[i * step + q] += f[q * rs + i * ks];
+            for (int64_t i = 0; i < keys; i++) s[i * step + q] += gni_attend_added(f[q * rs + i * ks]);
     }
 }
 
@@ -39343,9 +39359,12 @@ static bool gni_attend_on_units(const gni_gpu *gpu, const gni_attend_job *a) {
 
 static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a) {
     const gn_dtype t = a->q.dtype;
-    if (a->mask.buf != NULL || a->step == GNI_ATTEND_ALL) return false;
+    if (a->step == GNI_ATTEND_ALL) return false;
+    for (int i = 0; i < 4 && a->mask.buf != NULL; i++)
+        if (a->mask.stride[i] < 0) return false;
     if (!(gni_attend_scale(a) > 0.0f)) return false; // what is masked would not be the least
-    if (t == GN_F64 || gpu->caps.texts || !gpu->caps.addresses || gpu->caps.shared_bytes < 27 << 10) return false;
+    if (t == GN_F64 || gpu->caps.texts || !gpu->caps.addresses) return false;
+    if (gpu->caps.shared_bytes < (a->below > 0 ? 31u : 27u) << 10) return false;
     // On an H200 wider heads, which registers do not hold, are up to three times as fast in parts.
     if (a->d % 8 != 0 || a->e % 8 != 0 || a->d > 128 || a->e > 128 || a->d == 0 || a->e == 0) return false;
     if (a->heads > 65535 || a->batches > 65535 || a->n > INT32_MAX / 2 || a->m > INT32_MAX / 2 || a->m == 0) return false;
@@ -39363,6 +39382,26 @@ static bool gni_attend_put(gni_job_call *c, const gni_attend_job *a, const gni_o
     c->param[param] = base / 8;
     for (int i = 0; i < 3; i++) c->param[param + 1 + i] = (uint32_t)(o->stride[i] / 8);
     return true;
+}
+
+// The mask, and what dropout draws.
+static bool gni_attend_put_rest(gni_job_call *c, const gni_attend_job *a) {
+    const int64_t dim[4] = {a->batches, a->heads, a->n, a->m};
+    const gni_operand *m = &a->mask;
+    for (int i = 0; i < 4 && m->buf != NULL; i++) c->param[GNI_P_ATTEND_MASK + 1 + i] = (uint32_t)m->stride[i];
+    memcpy(&c->param[GNI_P_ATTEND_KEY], &a->seed, 8);
+    memcpy(&c->param[GNI_P_ATTEND_COUNTER], &a->counter, 8);
+    c->param[GNI_P_ATTEND_BELOW] = a->below;
+    memcpy(&c->param[GNI_P_ATTEND_KEEP], &a->keep, 4);
+    return m->buf == NULL || gni_job_reach(c->gpu, m, dim, m->stride, 4, &c->use[8], &c->param[GNI_P_ATTEND_MASK]);
+}
+
+static uint32_t gni_attend_flags(const gni_attend_job *a) {
+    return gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE) |
+           gni_job_flag(a->q.dtype == GN_BF16, GNI_F_ATTEND_BF16) | gni_job_flag(a->mask.buf != NULL, GNI_F_ATTEND_MASK) |
+           gni_job_flag(a->mask.buf != NULL && a->mask.dtype == GN_BOOL, GNI_F_ATTEND_TRUTHS) |
+           gni_job_flag(a->mask.buf != NULL && a->mask.stride[2] == 0, GNI_F_ATTEND_OF_KEYS) |
+           gni_job_flag(a->below > 0, GNI_F_ATTEND_DROPS);
 }
 
 static bool gni_attend_put_row(gni_job_call *c, const gni_attend_job *a, const gni_operand *o, int at, int param) {
@@ -39409,8 +39448,7 @@ static bool gni_attend_plain(gni_job_call *c, const gni_attend_job *a) {
     c->generic.n_spec = GNI_S_ATTEND_DTYPE + 1;
     spec[GNI_S_ATTEND_D] = (uint32_t)a->d;
     spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
-    spec[GNI_S_ATTEND_FLAGS] =
-        gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE);
+    spec[GNI_S_ATTEND_FLAGS] = gni_attend_flags(a);
     spec[GNI_S_ATTEND_STEP] = (uint32_t)a->step;
     spec[GNI_S_ATTEND_DTYPE] = (uint32_t)a->q.dtype;
     return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT),
@@ -39426,8 +39464,8 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     bool ok = gni_attend_put(&c, a, &a->q, 0, GNI_P_ATTEND_Q, a->heads, a->n, a->d) &&
               gni_attend_put(&c, a, &a->k, 1, GNI_P_ATTEND_K, key_heads, a->m, a->d) &&
               gni_attend_put(&c, a, &a->v, 2, GNI_P_ATTEND_V, key_heads, a->m, a->e) &&
-              gni_attend_put_row(&c, a, &a->lse, 4, GNI_P_ATTEND_LSE);
-    c.n_use = forward ? (a->lse.buf != NULL ? 5 : 4) : keys ? 8 : 7;
+              gni_attend_put_row(&c, a, &a->lse, 4, GNI_P_ATTEND_LSE) && gni_attend_put_rest(&c, a);
+    c.n_use = a->mask.buf != NULL ? 9 : forward ? (a->lse.buf != NULL ? 5 : 4) : keys ? 8 : 7;
     if (forward)
         ok = ok && gni_attend_put(&c, a, &a->y, 3, GNI_P_ATTEND_Y, a->heads, a->n, a->e);
     else
@@ -39466,9 +39504,7 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     c.generic.spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
     c.generic.spec[GNI_S_ATTEND_BLOCKS] = (uint32_t)blocks;
     c.generic.spec[GNI_S_ATTEND_KEYS] = wide ? 32 : 64;
-    c.generic.spec[GNI_S_ATTEND_FLAGS] = gni_attend_same(gpu, a->q.dtype) | gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) |
-                                         gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE) |
-                                         gni_job_flag(bfloat, GNI_F_ATTEND_BF16);
+    c.generic.spec[GNI_S_ATTEND_FLAGS] = gni_attend_same(gpu, a->q.dtype) | gni_attend_flags(a);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
                             gni_job_ceil(all_rows, 64 * blocks), keys ? key_heads : a->heads, a->batches);
 }
@@ -52715,6 +52751,9 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
     return gni_end(g, y);
 }
 
+// What the upper 24 bits of a number's are below where it is below p.
+static uint32_t gni_random_limit(double p) { return (uint32_t)ceil((double)(float)p * 16777216.0); }
+
 // Whether the uniform number (float32) of each place of the stream that job says is below p. On a GPU truth values are a
 // quarter of what numbers are in memory; on the CPU comparing is part of the program that asks.
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, gni_random *job) {
@@ -52723,7 +52762,7 @@ static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shap
         return gn_lt_s(gni_adopt(g, gni_random_at(g, fn, GN_F32, s, job)), p);
     }
     job->kind = GNI_RAND_BELOW;
-    job->range = (uint64_t)ceil((double)(float)p * 16777216.0);
+    job->range = gni_random_limit(p);
     return gni_adopt(g, gni_random_at(g, fn, GN_BOOL, s, job));
 }
 
@@ -56553,6 +56592,8 @@ typedef struct gni_attend {
     gn_dtype t;        // of scores
     int rank;
     int64_t row;       // of the part's first query, among all
+    double dropout;    // of all weights at once, from this place of the stream
+    uint64_t seed, counter;
     gn_array *a[GNI_ATTEND_ARRAYS]; // NULL: there is none
 } gni_attend;
 
@@ -56594,7 +56635,8 @@ static gn_array *gni_attend_scores(const gni_attend *c) {
     gn_context *g = c->g;
     gn_array *mask = c->a[GNI_ATTEND_MASK], *low = gn_scalar(g, c->t, -GNI_INF), *k = c->a[GNI_ATTEND_K];
     gn_array *s = gn_mul_s(gni_attend_product(c, c->a[GNI_ATTEND_Q], gn_swap_axes(k, -1, -2)), c->scale);
-    if (mask != NULL) s = mask->dtype == GN_BOOL ? gn_where(mask, s, low) : gn_add(s, gni_as(mask, c->t));
+    if (mask != NULL && mask->dtype == GN_BOOL) s = gn_where(mask, s, low);
+    else if (mask != NULL) s = gn_where(gn_le_s(mask, GNI_ATTEND_HIDES), low, gn_add(s, gni_as(mask, c->t)));
     if (!c->causal || s == NULL) return s;
     const int64_t n = s->shape.dim[c->rank - 2], m = s->shape.dim[c->rank - 1];
     gn_array *row = gn_arange(g, GN_I32, (double)c->row, (double)(c->row + n), 1.0),
@@ -56731,14 +56773,17 @@ static bool gni_attend_pays(const gn_array *q, const gn_array *k, int64_t worksp
            (workspace == 0 || workspace >= bytes);
 }
 
+static double gni_attend_keep(const gni_attend *c) { return c->dropout < 1.0 ? 1.0 / (1.0 - c->dropout) : 0.0; }
+static int64_t gni_attend_over_16(int64_t x) { return (x + 15) / 16; }
+
 // Whether it may be one: asked for before anything is copied for it.
 static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v,
                              const gn_array *mask, int64_t workspace) {
     const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
     if (q->dtype == GN_F64 || gni_elements(&q->shape) == 0 || gni_elements(&k->shape) == 0 || gni_elements(&v->shape) == 0)
         return false;
-    if (g->gpu != NULL && mask == NULL && d % 8 == 0 && e % 8 == 0) return true;
-    return gni_attend_pays(q, k, workspace) && (mask == NULL || q->shape.rank <= 4);
+    if (mask != NULL && q->shape.rank > 4) return false;
+    return (g->gpu != NULL && d % 8 == 0 && e % 8 == 0) || gni_attend_pays(q, k, workspace);
 }
 
 // A mask as a job reads it, with steps of 0 along axes that it repeats.
@@ -56756,8 +56801,9 @@ static bool gni_attend_mask(gni_attend_job *j, gn_context *g, gn_array *q, gn_ar
 }
 
 // Fills j but for what its step writes. False: not without more memory, or not at all.
-static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
-                                 double scale, bool causal) {
+static bool gni_attend_job_begin(gni_attend_job *j, const gni_attend *c, gn_array *const *x) {
+    gn_context *g = c->g;
+    gn_array *q = x[0], *k = x[1], *v = x[2];
     const gn_shape *s = &q->shape;
     const int rank = s->rank;
     memset(j, 0, sizeof *j);
@@ -56769,10 +56815,14 @@ static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, 
     j->m = k->shape.dim[rank - 2];
     j->d = s->dim[rank - 1];
     j->e = v->shape.dim[rank - 1];
-    j->scale = scale;
-    j->causal = causal;
+    j->scale = c->scale;
+    j->causal = c->causal;
+    j->below = gni_random_limit(c->dropout);
+    j->keep = (float)gni_attend_keep(c);
+    j->seed = c->seed;
+    j->counter = c->counter;
     return gni_attend_given(g, q, &j->q) != NULL && gni_attend_given(g, k, &j->k) != NULL &&
-           gni_attend_given(g, v, &j->v) != NULL && gni_attend_mask(j, g, q, k, mask);
+           gni_attend_given(g, v, &j->v) != NULL && gni_attend_mask(j, g, q, k, x[3]);
 }
 
 // (..., heads, n, d), in memory as (..., n, heads, d) where x is.
@@ -56794,14 +56844,14 @@ static bool gni_attend_on_cpu(gn_context *g, gni_attend_job *j, gn_array *const 
            gni_attend_pays(x[0], x[1], workspace);
 }
 
-static bool gni_attend_job_forward(gn_context *g, gn_array *const *x, double scale, const gn_attention_options *o,
-                                   gn_array *y, gn_array *lse) {
+static bool gni_attend_job_forward(const gni_attend *c, gn_array *const *x, int64_t workspace, gn_array *y) {
     gni_attend_job j;
-    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], x[3], scale, o->causal) || gni_attend_given(g, y, &j.y) == NULL)
-        return false;
+    gn_context *g = c->g;
+    gn_array *lse = c->a[GNI_ATTEND_LSE];
+    if (!gni_attend_job_begin(&j, c, x) || gni_attend_given(g, y, &j.y) == NULL) return false;
     if (lse != NULL) gni_take_operand(lse, &j.lse);
     if (j.y.buf != y->buf) return false;
-    if (gni_attend_on_cpu(g, &j, x, o->workspace)) return gni_run(g, &gni_kind_attend, &j, y);
+    if (gni_attend_on_cpu(g, &j, x, workspace)) return j.below == 0 && gni_run(g, &gni_kind_attend, &j, y);
     return gni_run_on_gpu(g, &gni_kind_attend, &j, y);
 }
 
@@ -56810,8 +56860,9 @@ static bool gni_attend_job_step(gn_context *g, gni_attend_job *j, gni_attend_ste
     return (step == GNI_ATTEND_ALL ? gni_run : gni_run_on_gpu)(g, &gni_kind_attend, j, y);
 }
 
-static bool gni_attend_job_backward(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+static bool gni_attend_job_backward(const gni_attend *c, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_attend_job j;
+    gn_context *g = c->g;
     gn_array *const *x = node->in, *y = node->output;
     if (!gni_attend_whole(g, x[0], x[1], x[2], x[3], node->param[1]) || gy->dtype != x[0]->dtype) return false;
     if (x[3] != NULL && gni_wanted(node, 3)) return false;
@@ -56819,14 +56870,13 @@ static bool gni_attend_job_backward(gn_context *g, gni_node *node, gn_array *gy,
     if (!gni_materialize(g, gy)) return false;
     gn_array *dot = gn_sum(gn_mul(gni_as(gy, GN_F32), gni_as(y, GN_F32)), GN_KEEP(-1));
     if (dot == NULL || !gni_materialize(g, dot) || !gni_materialize(g, x[4])) return false;
-    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], x[3], node->real[0], node->param[0] != 0) ||
-        gni_attend_given(g, gy, &j.gy) == NULL)
-        return false;
+    if (!gni_attend_job_begin(&j, c, x) || gni_attend_given(g, gy, &j.gy) == NULL) return false;
     gni_take_operand(dot, &j.dot);
     gni_take_operand(x[4], &j.lse);
     gn_array *to[3];
     j.step = GNI_ATTEND_QUERIES;
     const bool cpu = gni_attend_on_cpu(g, &j, x, node->param[1]);
+    if (cpu && j.below > 0) return false;
     for (int i = 0; i < 3; i++) {
         const bool unwanted = !gni_wanted(node, i) && (cpu || i == 0); // a GPU's kernel makes dk and dv
         to[i] = unwanted ? NULL : gni_attend_like(g, cpu && i > 0 ? GN_F32 : x[i]->dtype, x[i], x[i]->shape);
@@ -56928,18 +56978,46 @@ static gn_array *gni_attend_weights(const gni_attend *c) {
     return gn_where(none, zero, gn_softmax(gn_where(none, zero, s), -1));
 }
 
+// What dropout multiplies the weights by, as attend.glsl has it; NULL without. A block of 4 numbers of the stream is
+// of query 16 i + q and key 16 j + k, q and k below 8, and of those 8 behind, in the order i, j, q, k.
+static gn_array *gni_attend_staying(const gni_attend *c, const gn_array *weights) {
+    static const int order[7] = {0, 1, 5, 3, 2, 6, 4};
+    if (c->dropout == 0.0 || weights == NULL) return NULL;
+    const gn_shape *s = &weights->shape;
+    const int64_t n = s->dim[c->rank - 2], m = s->dim[c->rank - 1], i = gni_attend_over_16(n), j = gni_attend_over_16(m);
+    int64_t heads = 1;
+    for (int k = 0; k < c->rank - 2; k++) heads *= s->dim[k];
+    const gn_shape blocks = {7, {heads, i, j, 8, 8, 2, 2}};
+    gni_random job;
+    memset(&job, 0, sizeof job);
+    job.seed = c->seed;
+    job.counter = c->counter;
+    gn_array *drop = gn_permute_axes(gni_random_below_p(c->g, "gn_attention", &blocks, c->dropout, &job), order, 7);
+    drop = gn_reshape(drop, GN_SHAPE(heads, 16 * i, 16 * j));
+    drop = gn_reshape(gn_slice(gn_slice(drop, 1, 0, n, 1), 2, 0, m, 1), *s);
+    return gn_where(drop, gn_scalar(c->g, c->t, 0.0), gn_scalar(c->g, c->t, gni_attend_keep(c)));
+}
+
+static bool gni_attend_dropped(const gni_attend *c) {
+    gn_array *p = gni_attend_weights(c), *y = c->a[GNI_ATTEND_Y];
+    p = gn_mul(p, gni_attend_staying(c, p));
+    return gn_assign(y, gn_matmul(gni_as(p, y->dtype), c->a[GNI_ATTEND_V])) == GN_OK;
+}
+
 // The gradients made likewise, to be differentiated again.
 static bool gni_attend_graph(gni_attend *c, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *q = c->a[GNI_ATTEND_Q], *k = c->a[GNI_ATTEND_K], *v = c->a[GNI_ATTEND_V], *mask = node->in[3];
-    gn_array *p = gni_attend_weights(c);
+    gn_array *p = gni_attend_weights(c), *staying = gni_attend_staying(c, p);
     gy = gni_attend_split(gy, gni_attend_heads(node->in[1]));
     gn_array *dp = gni_attend_product(c, gy, gn_swap_axes(v, -1, -2));
+    if (staying != NULL) dp = gn_mul(dp, staying);
     gn_array *ds = gn_mul(p, gn_sub(dp, gn_sum(gn_mul(p, dp), GN_KEEP(-1)))), *back = gn_swap_axes(ds, -1, -2);
     if (back == NULL) return false;
     if (gni_wanted(node, 0)) gx[0] = gn_reshape(gn_mul_s(gni_attend_product(c, ds, k), c->scale), node->in[0]->shape);
     if (gni_wanted(node, 1))
         gx[1] =
             gn_reshape(gni_unbroadcast(gn_mul_s(gni_attend_product(c, back, q), c->scale), &k->shape), node->in[1]->shape);
+    if (staying != NULL) p = gn_mul(p, staying);
     if (gni_wanted(node, 2))
         gx[2] =
             gn_reshape(gni_unbroadcast(gni_attend_product(c, gn_swap_axes(p, -1, -2), gy), &v->shape), node->in[2]->shape);
@@ -56973,16 +57051,19 @@ static gn_array *gni_attend_gradient(gni_attend *c, gni_node *node, int i, gn_ar
     return gn_reshape(gx[i], s);
 }
 
-// in: q, k, v, mask, lse. real[0]: the scale, param: causal, workspace.
+// in: q, k, v, mask, lse. real: the scale, dropout; param: causal, workspace, the place in the stream.
 static bool gni_back_attention(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_attend c;
     gn_array *k = node->in[1];
     const int64_t heads = gni_attend_heads(k);
     gni_attend_begin(&c, g, node->in[0], k, node->in[2], node->in[3], node->real[0], node->param[0] != 0, node->param[1]);
+    c.dropout = node->real[1];
+    c.seed = (uint64_t)node->param[2];
+    c.counter = (uint64_t)node->param[3];
     if (g->call_failed) return false;
-    if (g->no_grad == 0) return gni_attend_graph(&c, node, gy, gx);
-    if (gni_attend_job_backward(g, node, gy, gx)) return true;
+    if (g->no_grad > 0 && gni_attend_job_backward(&c, node, gy, gx)) return true;
     if (g->call_failed) return false;
+    if (g->no_grad == 0 || c.dropout > 0.0) return gni_attend_graph(&c, node, gy, gx);
     c.back = true;
     c.a[GNI_ATTEND_Y] = gni_attend_split(node->output, heads);
     c.a[GNI_ATTEND_LSE] = node->in[4];
@@ -56998,9 +57079,10 @@ static bool gni_back_attention(gn_context *g, gni_node *node, gn_array *gy, gn_a
 // Whether float32 operands are rounded to bfloat16: as GN_PRECISION_FAST allows, where a GPU's kernels have matrix units for
 // that and the work is worth them.
 static bool gni_attend_rounds(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v,
-                              const gn_array *mask) {
+                              gn_array *mask) {
 #if GNI_GPU
-    if (g->precision != GN_PRECISION_FAST || g->gpu == NULL || g->placement == GN_PLACE_CPU || mask != NULL) return false;
+    if (g->precision != GN_PRECISION_FAST || g->gpu == NULL || g->placement == GN_PLACE_CPU) return false;
+    if (mask != NULL && (q->shape.rank > 4 || gni_tracks(g, &mask, 1))) return false;
     if (q->dtype != GN_F32 || k->dtype != GN_F32 || v->dtype != GN_F32 || !gni_job_has_units(g->gpu, GN_BF16)) return false;
     const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
     return d % 8 == 0 && e % 8 == 0 && d <= 128 && e <= 128 &&
@@ -57035,7 +57117,7 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
     }
     if (!gni_attend_ok(g, q, k, v, mask, &o)) return gni_end_scope(g, NULL);
     if (gni_attend_rounds(g, q, k, v, mask)) {
-        y = gn_attention(gn_cast(q, GN_BF16), gn_cast(k, GN_BF16), gn_cast(v, GN_BF16), NULL, options);
+        y = gn_attention(gn_cast(q, GN_BF16), gn_cast(k, GN_BF16), gn_cast(v, GN_BF16), mask, options);
         y = gn_cast(y, GN_F32);
     } else {
         gni_attend c;
@@ -57044,23 +57126,26 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
         const double scale = o.scale != 0.0 ? o.scale : d > 0 ? 1.0 / sqrt((double)d) : 1.0;
         gn_shape s = q->shape;
         s.dim[s.rank - 1] = v->shape.dim[s.rank - 1];
-        if (o.dropout > 0.0) {
-            gni_attend_begin(&c, g, q, k, v, mask, scale, o.causal, 0);
-            gn_array *p = gn_dropout(gni_attend_weights(&c), o.dropout, true);
-            return gni_end_scope(g, gn_reshape(gn_matmul(gni_as(p, q->dtype), c.a[GNI_ATTEND_V]), s));
-        }
         g->no_grad++; // recorded as one op
         gni_attend_begin(&c, g, q, k, v, mask, scale, o.causal, o.workspace);
+        c.dropout = o.dropout;
+        c.seed = g->seed;
+        c.counter = g->counter;
         if (tracks && c.a[GNI_ATTEND_Q] != NULL) {
             gn_shape rows = c.a[GNI_ATTEND_Q]->shape;
             rows.dim[rows.rank - 1] = 1;
             c.a[GNI_ATTEND_LSE] = gn_empty(g, c.t, rows);
         }
         if (gni_attend_whole(g, q, k, v, mask, o.workspace)) y = gni_attend_like(g, q->dtype, q, s);
-        if (y == NULL || !gni_attend_job_forward(g, in, scale, &o, y, c.a[GNI_ATTEND_LSE])) {
+        if (o.dropout > 0.0) {
+            const gn_shape w = gni_attend_shape(q, k);
+            g->counter += (uint64_t)(gni_elements(&w) / GNI_MAX(w.dim[w.rank - 2] * w.dim[w.rank - 1], 1)) *
+                          (uint64_t)(gni_attend_over_16(w.dim[w.rank - 2]) * gni_attend_over_16(w.dim[w.rank - 1])) * 64;
+        }
+        if (y == NULL || !gni_attend_job_forward(&c, in, o.workspace, y)) {
             y = g->call_failed ? NULL : gn_empty(g, q->dtype, s);
             c.a[GNI_ATTEND_Y] = gni_attend_split(y, heads);
-            if (g->call_failed || !gni_attend_run(&c)) y = NULL;
+            if (g->call_failed || !(o.dropout > 0.0 ? gni_attend_dropped(&c) : gni_attend_run(&c))) y = NULL;
         }
         g->no_grad--;
         in[4] = c.a[GNI_ATTEND_LSE];
@@ -57069,6 +57154,9 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
             node->real[0] = scale;
             node->param[0] = o.causal;
             node->param[1] = o.workspace;
+            node->real[1] = o.dropout;
+            node->param[2] = (int64_t)c.seed;
+            node->param[3] = (int64_t)c.counter;
             node->reads_output = true;
         }
     }

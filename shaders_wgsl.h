@@ -1,7 +1,7 @@
 // shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
-// Sources: f28cade0759878b4dddc722ad9e3c31ecf395fd121f04389f6e300dc356f5462
+// Sources: 840a17eda46537d02f104282f7e172888562442dfdc802e9a999d8247ac24d84
 #ifdef GNI_WGSL_WANTED
 #ifndef GNI_SHADERS_WGSL_H
 #define GNI_SHADERS_WGSL_H

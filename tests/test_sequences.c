@@ -133,7 +133,14 @@ static gn_array *formula(gn_array *q, gn_array *k, gn_array *v, bool causal) {
     return gn_matmul(gn_softmax(s, -1), v);
 }
 
-// Dropout of the weights: PyTorch's formula with the mask that gn_dropout draws from the same place of the stream.
+// Dropout of the weights: PyTorch's formula with the numbers that gn_dropout draws from the same place of the stream. Four
+// that follow each other are of queries i and i + 8 and of keys j and j + 8 of a tile of 16 by 16.
+static gn_array *staying(gn_context *g, gn_dtype t, int64_t heads, int64_t n, int64_t m, double p) {
+    gn_array *a = gn_dropout(gn_ones(g, t, GN_SHAPE(heads, (n + 15) / 16, (m + 15) / 16, 8, 8, 2, 2)), p, true);
+    a = gn_reshape(gn_permute(a, 0, 1, 5, 3, 2, 6, 4), GN_SHAPE(heads, (n + 15) / 16 * 16, (m + 15) / 16 * 16));
+    return gn_slice(gn_slice(a, 1, 0, n, 1), 2, 0, m, 1);
+}
+
 static gn_array *dropped(gn_context *g, gn_array *const *x, int n, void *user) {
     const problem *p = (const problem *)user;
     gn_attention_options o = {p->scale, p->causal, 0, 0.4};
@@ -164,7 +171,7 @@ static void test_dropout(void **state) {
                 gn_seed(g, 9);
                 gn_array *y = gn_attention(turned(q), key, turned(v), mask, &o);
                 gn_seed(g, 9);
-                gn_array *kept = gn_reshape(gn_dropout(gn_ones(g, inner, GN_SHAPE(2, h, p.n, p.m)), 0.4, true), GN_SHAPE(2, h, p.n, p.m));
+                gn_array *kept = gn_reshape(staying(g, inner, 2 * h, p.n, p.m, 0.4), GN_SHAPE(2, h, p.n, p.m));
                 gn_array *low = gn_scalar(g, GN_F64, -INFINITY), *q64 = gn_cast(q, GN_F64);
                 gn_array *s = gn_matmul(q64, gn_swap_axes(gn_repeat(gn_cast(key, GN_F64), h / kh, 1), -1, -2));
                 s = gn_mul_s(s, p.scale != 0.0 ? p.scale : 0.5);
@@ -285,6 +292,81 @@ static void test_fused(void **state) {
             assert_int_equal(gn_gradients(gn_sum(gn_cast(gn_mul(y, w), GN_F32), GN_ALL), x, 3, false, dx), GN_OK);
             for (int j = 0; j < 2; j++) assert_true(gn_item(gn_max(gn_abs(dx[j]), GN_ALL)) < 1e-4);
         }
+}
+
+// (batch, heads, n, m), true where a query sees a key, and what is added; NULL where nothing is.
+static gn_array *seen_of(gn_array *mask, gn_shape s) {
+    return gn_broadcast_to(gn_dtype_of(mask) == GN_BOOL ? mask : gn_gt_s(gn_cast(mask, GN_F64), -1e30), s);
+}
+static gn_array *hidden_formula(gn_array *const *x, gn_array *mask, gn_array *kept, bool causal) {
+    gn_context *g = gn_context_of(x[0]);
+    const int64_t share = gn_dim(x[0], 1) / gn_dim(x[1], 1);
+    gn_array *s = gn_mul_s(gn_matmul(x[0], gn_swap_axes(gn_repeat(x[1], share, 1), -1, -2)), 1.0 / sqrt((double)gn_dim(x[0], -1)));
+    gn_array *seen = gn_broadcast_to(gn_full(g, GN_BOOL, GN_SHAPE(1, 1), 1.0), gn_shape_of(s)), *zero = gn_scalar(g, GN_F64, 0.0);
+    if (mask != NULL) seen = seen_of(mask, gn_shape_of(s));
+    if (mask != NULL && gn_dtype_of(mask) != GN_BOOL) s = gn_add(s, gn_where(seen, gn_cast(mask, GN_F64), zero));
+    if (causal) seen = gn_logical_and(seen, gn_tril(gn_ones(g, GN_BOOL, GN_SHAPE(gn_dim(s, -2), gn_dim(s, -1))), 0));
+    gn_array *p = gn_where(seen, gn_softmax(gn_where(seen, s, gn_scalar(g, GN_F64, -1e9)), -1), zero); // a row without any: zeros
+    if (kept != NULL) p = gn_mul(p, kept);
+    return gn_matmul(p, gn_repeat(x[2], share, 1));
+}
+
+// Masks and dropout, as test_fused: by the same kernels on a GPU.
+static void test_hidden(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const struct {
+        int64_t heads, key_heads, n, m, d, e;
+        bool causal;
+        int mask; // 1 bool (n, m), 2 bool (batch, 1, 1, m), 3 float32 (heads, n, m), 4 float16 (n, m) with what hides, 5 bool of rows
+        double dropout;
+    } cases[] = {{2, 2, 64, 64, 64, 64, false, 2, 0.0}, {4, 2, 37, 45, 16, 24, false, 1, 0.3}, {2, 1, 70, 131, 40, 8, true, 3, 0.0},
+                 {1, 1, 131, 67, 72, 128, false, 4, 0.5}, {3, 3, 67, 131, 64, 16, true, 5, 0.1}, {2, 1, 200, 257, 64, 64, true, 0, 0.2},
+                 {4, 2, 70, 70, 72, 40, false, 4, 0.0}, {2, 1, 33, 20, 12, 7, true, 5, 0.4}, {2, 2, 1, 1, 8, 8, false, 3, 0.6}};
+    static const gn_dtype types[] = {GN_F32, GN_F16, GN_BF16};
+    static const double slacks[] = {1e-5, 5e-3, 4e-2};
+    const bool slow = test_on_software(g);
+    for (int i = 0; i < 9; i++)
+        for (int kind = 0; kind < 3; kind++)
+            GN_SCOPE(g) {
+                const gn_dtype t = types[kind];
+                const double slack = slacks[kind];
+                const int64_t h = cases[i].heads, n = cases[i].n, m = cases[i].m;
+                if (slow && kind != i % 3) continue;
+                gn_array *x[2][3], *y[2], *dx[2][3], *mask = NULL, *kept = NULL;
+                for (int k = 0; k < 3; k++) {
+                    const int64_t width = k == 2 ? cases[i].e : cases[i].d;
+                    gn_array *a = gn_cast(gn_normal(g, GN_F32, GN_SHAPE(2, k == 0 ? h : cases[i].key_heads, k == 0 ? n : m, width), 0.0, 1.0), t);
+                    x[0][k] = gn_requires_grad(gn_eval(gn_cast(a, GN_F64)), true);
+                    x[1][k] = gn_requires_grad(gn_eval(gn_cast(a, t)), true);
+                }
+                if (cases[i].mask == 1) mask = gn_bernoulli(g, GN_BOOL, GN_SHAPE(n, m), 0.6);
+                if (cases[i].mask == 2) mask = gn_lt(gn_reshape(gn_arange(g, GN_F32, 0, (double)m, 1), GN_SHAPE(1, 1, 1, -1)),
+                                                     gn_reshape(gn_arange(g, GN_F32, 20, 100, 40), GN_SHAPE(2, 1, 1, 1)));
+                if (cases[i].mask == 3) mask = gn_swap_axes(gn_normal(g, GN_F32, GN_SHAPE(h, m, n), 0.0, 2.0), -1, -2);
+                if (cases[i].mask == 4) mask = gn_where(gn_bernoulli(g, GN_BOOL, GN_SHAPE(n, m), 0.3), gn_scalar(g, GN_F16, -INFINITY),
+                                                        gn_normal(g, GN_F16, GN_SHAPE(n, m), 0.0, 1.0));
+                if (cases[i].mask == 5) mask = gn_logical_and(gn_bernoulli(g, GN_BOOL, GN_SHAPE(n, 1), 0.7), gn_bernoulli(g, GN_BOOL, GN_SHAPE(2, 1, n, m), 0.7));
+                gn_array *w = gn_normal(g, GN_F64, GN_SHAPE(2, h, n, cases[i].e), 0.0, 1.0);
+                gn_attention_options o = {0, cases[i].causal, 0, cases[i].dropout};
+                gn_seed(g, 5 + (unsigned)i);
+                if (o.dropout > 0.0) kept = gn_reshape(staying(g, GN_F64, 2 * h, n, m, o.dropout), GN_SHAPE(2, h, n, m));
+                gn_seed(g, 5 + (unsigned)i);
+                for (int k = 0; k < 2; k++) {
+                    y[k] = k == 0 ? hidden_formula(x[k], mask, kept, o.causal) : gn_attention(x[k][0], x[k][1], x[k][2], mask, &o);
+                    assert_int_equal(gn_gradients(gn_sum(gn_mul(gn_cast(y[k], GN_F64), w), GN_ALL), x[k], 3, false, dx[k]), GN_OK);
+                }
+                if (!gn_allclose(gn_cast(y[1], GN_F64), y[0], slack, slack, false)) fail_msg("case %d, %s", i, gn_dtype_name(t));
+                for (int k = 0; k < 3; k++)
+                    if (!gn_allclose(gn_cast(dx[1][k], GN_F64), dx[0][k], 3.0 * slack, 3.0 * slack, false)) fail_msg("case %d, %s: gradient %d", i, gn_dtype_name(t), k);
+            }
+    // The least of floats hides, too, also from rows that see nothing else, and takes no NaN anywhere.
+    gn_array *q = gn_normal(g, GN_F32, GN_SHAPE(2, 16, 8), 0.0, 1.0), *least = gn_full(g, GN_F32, GN_SHAPE(16), -3.4028234e38), *y;
+    for (int i = 0; i < 2; i++) {
+        gn_array *mask = i == 0 ? least : gn_where(gn_lt_s(gn_arange(g, GN_F32, 0, 16, 1), 15.5 - 8 * i), gn_zeros(g, GN_F32, GN_SHAPE(16)), least);
+        y = gn_attention(q, q, q, mask, NULL);
+        gn_array *want = i == 0 ? gn_zeros(g, GN_F32, GN_SHAPE(2, 16, 8)) : gn_attention(q, gn_slice(q, 1, 0, 8, 1), gn_slice(q, 1, 0, 8, 1), NULL, NULL);
+        assert_true(gn_allclose(y, want, 1e-5, 1e-5, false));
+    }
 }
 
 // ---- a CPU's blocks
@@ -798,7 +880,7 @@ static void test_common_part(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST(test_dropout), GN_TEST(test_fused), cmocka_unit_test(test_blocks), cmocka_unit_test(test_failing_memory), GN_TEST_FRESH(test_memory_used),
+    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST(test_dropout), GN_TEST(test_fused), GN_TEST(test_hidden), cmocka_unit_test(test_blocks), cmocka_unit_test(test_failing_memory), GN_TEST_FRESH(test_memory_used),
                                        GN_TEST(test_odd_values), GN_TEST(test_refusals), GN_TEST(test_rope),
                                        GN_TEST(test_nets), GN_TEST(test_nets_twice), GN_TEST(test_odd_nets), GN_TEST(test_common_part),
                                        cmocka_unit_test(test_nets_without_room)};

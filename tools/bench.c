@@ -334,17 +334,17 @@ static gn_array *run_rows(const bench_case *c, gn_array *const *in) {
     return dx[0];
 }
 
-// Layers over sequences: m, n, k are (batch, steps, size); of attention c->batch is the heads. With `turned` causal, or with gradients.
-enum { CAUSAL = 1, ALL_GRADIENTS = 2 };
+// Layers over sequences: m, n, k are (batch, steps, size); of attention c->batch is the heads, and in[4] the mask. `turned`:
+enum { CAUSAL = 1, ALL_GRADIENTS = 2, MASKED = 4, DROPPED = 8 };
 static gn_array *run_sequence(const bench_case *c, gn_array *const *in) {
-    const gn_attention_options causal = {0.0, (c->turned & CAUSAL) != 0, 0, 0.0};
+    const gn_attention_options o = {0.0, (c->turned & CAUSAL) != 0, 0, (c->turned & DROPPED) != 0 ? 0.1 : 0.0};
     gn_array *y, *leaf[4], *dx[4] = {NULL, NULL, NULL, NULL};
     const bool attention = strncmp(c->name, "attention", 9) == 0;
     gn_array *weights[2] = {in[1], in[2]};
     const gn_rnn_options bare = {0, false, false, true, 0.0};
     if ((c->turned & ALL_GRADIENTS) == 0) gn_no_grad_begin(c->g);
     if (attention)
-        y = gn_attention(in[0], in[1], in[2], NULL, &causal);
+        y = gn_attention(in[0], in[1], in[2], in[4], &o);
     else if (strncmp(c->name, "lstm", 4) == 0)
         y = gn_lstm(in[0], weights, 2, NULL, NULL, &bare, NULL, NULL);
     else
@@ -954,13 +954,14 @@ static void bench_rows(gn_context *g, const bench_options *o, bench_report *repo
 static void bench_sequence(gn_context *g, gn_dtype t, const bench_options *o, bench_report *report) {
     static const struct {
         const char *op;
-        int batch, heads, n, size;
-        bool causal;
+        int batch, heads, n, size, how;
     } list[] = {
-        {"attention", 8, 4, 128, 64, true},   {"attention", 4, 8, 512, 64, false}, {"attention", 4, 8, 512, 64, true},
-        {"attention", 1, 4, 2048, 64, false}, {"attention", 1, 4, 2048, 64, true}, {"attention", 16, 16, 2048, 64, false},
-        {"lstm", 32, 0, 100, 256, false},     {"gru", 32, 0, 100, 256, false},     {"lstm", 1, 0, 200, 128, false},
+        {"attention", 8, 4, 128, 64, CAUSAL},       {"attention", 4, 8, 512, 64, 0},       {"attention", 4, 8, 512, 64, CAUSAL},
+        {"attention", 1, 4, 2048, 64, 0},           {"attention", 1, 4, 2048, 64, CAUSAL}, {"attention", 16, 16, 2048, 64, 0},
+        {"attention", 16, 16, 2048, 64, MASKED},    {"attention", 16, 16, 2048, 64, DROPPED},
+        {"lstm", 32, 0, 100, 256, 0},               {"gru", 32, 0, 100, 256, 0},           {"lstm", 1, 0, 200, 128, 0},
     };
+    static const char *const words[] = {"", "causal ", "", "", "masked ", "", "", "", "dropped "};
     if (o->only != NULL && strstr("sequence", o->only) == NULL) return;
     for (size_t i = 0; i < 2 * sizeof list / sizeof list[0]; i++)
         GN_SCOPE(g) {
@@ -972,16 +973,16 @@ static void bench_sequence(gn_context *g, gn_dtype t, const bench_options *o, be
             bench_case c;
             memset(&c, 0, sizeof c);
             snprintf(name, sizeof name, "%s %s %d,%d,%d,%d %s%s", list[i / 2].op, gn_dtype_name(t), batch, heads, n, size,
-                     list[i / 2].causal ? "causal " : "", all ? "gradients" : "forward");
+                     words[list[i / 2].how], all ? "gradients" : "forward");
             c.family = "sequence";
             c.name = name;
             c.m = batch;
             c.n = n;
             c.k = size;
             c.batch = heads;
-            c.turned = (list[i / 2].causal ? CAUSAL : 0) | (all ? ALL_GRADIENTS : 0);
+            c.turned = list[i / 2].how | (all ? ALL_GRADIENTS : 0);
             c.g = g;
-            const double pairs = (double)n * n * (list[i / 2].causal ? 0.5 : 1.0);
+            const double pairs = (double)n * n * (list[i / 2].how == CAUSAL ? 0.5 : 1.0);
             c.flops = heads > 0 ? (all ? 14.0 : 4.0) * batch * heads * pairs * size
                                 : (all ? 6.0 : 2.0) * batch * n * (lstm ? 4.0 : 3.0) * size * 2.0 * size;
             c.run = run_sequence;
@@ -992,6 +993,8 @@ static void bench_sequence(gn_context *g, gn_dtype t, const bench_options *o, be
                                            : gn_uniform(g, GN_F32, GN_SHAPE(gates, size), -0.06, 0.06);
                 c.in[k] = gn_requires_grad(gn_eval(gn_cast(x, t)), k < 3);
             }
+            if (list[i / 2].how == MASKED) // of each image of the batch another number of keys is seen
+                c.in[4] = gn_eval(gn_lt(gn_arange(g, GN_F32, 0, n, 1), gn_reshape(gn_linspace(g, GN_F32, n / 2, n, batch), GN_SHAPE(-1, 1, 1, 1))));
             run_case(g, &c, o, report);
         }
 }

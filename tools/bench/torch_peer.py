@@ -141,14 +141,19 @@ def train_runner(row, device):
     return gradients
 
 
-def attention(q, k, v, causal):
+def attention(q, k, v, causal, masked, dropout):
     """PyTorch's fused one, or where it is older than that its formula."""
+    n = k.shape[-2]
+    seen = torch.linspace(n // 2, n, len(k), device=k.device).reshape(-1, 1, 1, 1)
+    mask = torch.arange(n, device=k.device) < seen if masked else None
     if hasattr(torch.nn.functional, "scaled_dot_product_attention"):
-        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, dropout, causal)
     s = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
     if causal:
         s = s.masked_fill(torch.ones(s.shape[-2:], dtype=torch.bool, device=s.device).triu(1), float("-inf"))
-    return torch.softmax(s, -1) @ v
+    if masked:
+        s = s.masked_fill(~mask, float("-inf"))
+    return torch.dropout(torch.softmax(s, -1), dropout, True) @ v
 
 
 def wide_runner(row, device):
@@ -223,7 +228,7 @@ def sequence_runner(row, device):
     dtype = getattr(torch, dtype)
     if heads:
         leaves = tuple(torch.randn(batch, heads, n, size, device=device).to(dtype).requires_grad_() for _ in range(3))
-        forward = lambda: attention(*leaves, "causal" in words)
+        forward = lambda: attention(*leaves, "causal" in words, "masked" in words, 0.1 if "dropped" in words else 0.0)
     else:
         net = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[op](size, size, bias=False).to(device)
         leaves = (torch.randn(n, batch, size, device=device).requires_grad_(), *net.parameters())

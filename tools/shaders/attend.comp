@@ -10,7 +10,7 @@
 // what is gone through.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-#define GN_BUFFERS 8
+#define GN_BUFFERS 9
 #define GN_INPUTS_CONST
 #include "gn.glsl"
 #include "memory.glsl"
@@ -30,6 +30,7 @@ layout(constant_id = GNI_S_ATTEND_DTYPE) const uint GN_DTYPE = 0u;
 #define GN_LOW -3.0e38
 #define GN_SLACK 8.0 // of the exponent of 2: less growth of a maximum scales nothing
 #define GN_LOG2_E 1.4426950408889634
+#include "attend.glsl"
 
 // In blocks of 64 columns: sums of t's rows (dq, dk), and of u's (y, dv).
 const uint GN_DB = GN_STEP == 0u || GN_D == 0u ? 1u : (GN_D + 63u) / 64u;
@@ -38,6 +39,8 @@ const uint GN_EB = GN_STEP == 1u || GN_E == 0u ? 1u : (GN_E + 63u) / 64u;
 #define GN_PITCH 17u // of a row of 64, in groups of 4
 shared vec4 gn_rows[16u * GN_PITCH], gn_others[16u * GN_PITCH], gn_weights[64u * GN_PITCH];
 shared uint gn_grown;
+const uint GN_DRAWS = GN_DROPS ? 1024u : 1u;
+shared uint gn_staying[GN_DRAWS]; // of 64 queries and 64 keys: a bit for each number of gn_drawn
 
 // Where rows are: `base` and `step` in groups of 8.
 struct gn_matrix {
@@ -142,6 +145,22 @@ void gn_over_rows(inout float v[8], bool add) {
             }                                                                                                          \
     }
 
+// Which weights of 64 queries and 64 keys stay.
+void gn_draw(uint head, uint query, uint key) {
+    barrier();
+    for (uint i = gl_LocalInvocationIndex; i < GN_DRAWS; i += GN_THREADS) {
+        uvec4 drawn = gn_drawn(head, query + i / 256u * 16u, key + i / 64u % 4u * 16u, i / 8u % 8u, i % 8u);
+        uint bits = 0u;
+        [[unroll]] for (uint k = 0u; k < 4u; k++) bits |= gn_stays(drawn[k]) ? 1u << k : 0u;
+        gn_staying[i] = bits;
+    }
+    barrier();
+}
+float gn_staying_of(uint q, uint k) {
+    uint bits = gn_staying[(q / 16u * 4u + k / 16u) * 64u + q % 8u * 8u + k % 8u];
+    return (bits >> (q / 8u % 2u * 2u + k / 8u % 2u) & 1u) != 0u ? 1.0 : 0.0;
+}
+
 void main() {
     uint me = gl_LocalInvocationIndex, head = gl_WorkGroupID.y, batch = gl_WorkGroupID.z, share = GN_PARAM(GNI_P_ATTEND_SHARE);
     uint n = GN_PARAM(GNI_P_ATTEND_N), m = GN_PARAM(GNI_P_ATTEND_M), rows = GN_BY_KEYS ? m : n, others = GN_BY_KEYS ? n : m;
@@ -149,7 +168,8 @@ void main() {
     uint from = GN_CAUSAL && GN_BY_KEYS ? min(row0, others) / 64u * 64u : 0u;
     uint end = GN_CAUSAL && !GN_BY_KEYS ? min(others, row0 + 64u) : others;
     uint heads = gl_NumWorkGroups.y * (GN_BY_KEYS ? share : 1u); // of queries
-    float scale = GN_PARAM_F(GNI_P_ATTEND_SCALE);
+    float scale = GN_PARAM_F(GNI_P_ATTEND_SCALE), factor = GN_MASKED ? 1.0 : scale;
+    float keep = GN_DROPS ? GN_PARAM_F(GNI_P_ATTEND_KEEP) : 1.0;
     vec4 by_t[GN_DB][8], by_u[GN_EB][8];
     float most[8], sum[8];
     [[unroll]] for (uint r = 0u; r < 8u; r++) {
@@ -177,14 +197,23 @@ void main() {
             vec4 s[8], ds[8];
             if (GN_BY_KEYS) gn_scores(k, row0, q, other, s);
             else gn_scores(q, row0, k, other, s);
-            uint c0 = other + me % 16u * 4u;
+            uint c0 = other + me % 16u * 4u, r0 = row0 + me / 16u * 8u;
+            if (GN_MASKED) {
+                uint mask0 = gn_mask_of(batch, q_head);
+                [[unroll]] for (uint r = 0u; r < 8u; r++)
+                    [[unroll]] for (uint e = 0u; e < 4u; e++) {
+                        uint at = mask0 + (GN_BY_KEYS ? gn_mask_at(c0 + e, r0 + r, true) : gn_mask_at(r0 + r, c0 + e, true));
+                        s[r][e] = gn_masked(s[r][e], scale, at);
+                    }
+            }
+            if (GN_DROPS) gn_draw(batch * heads + q_head, GN_BY_KEYS ? other : row0, GN_BY_KEYS ? row0 : other);
             if (GN_FORWARD) {
                 bool grows = false;
                 float top[8];
                 [[unroll]] for (uint r = 0u; r < 8u; r++) {
-                    uint row = row0 + me / 16u * 8u + r, seen = min(GN_CAUSAL ? row + 1u : m, m);
+                    uint row = r0 + r, seen = min(GN_CAUSAL ? row + 1u : m, m);
                     [[unroll]] for (uint e = 0u; e < 4u; e++)
-                        s[r][e] = c0 + e < seen ? s[r][e] * scale : uintBitsToFloat(0xff800000u);
+                        s[r][e] = c0 + e < seen ? s[r][e] * factor : GN_HIDDEN;
                     top[r] = gn_join(s[r], false);
                     grows = grows || top[r] - most[r] > GN_SLACK;
                 }
@@ -203,6 +232,8 @@ void main() {
                 [[unroll]] for (uint r = 0u; r < 8u; r++) {
                     s[r] = exp2(s[r] - most[r]);
                     sum[r] += gn_join(s[r], true);
+                    if (GN_DROPS)
+                        [[unroll]] for (uint e = 0u; e < 4u; e++) s[r][e] *= gn_staying_of(r0 + r - row0, c0 + e - other);
                 }
                 gn_put_weights(s);
                 GN_ADD_PRODUCT(by_u, GN_EB, v, other)
@@ -219,11 +250,16 @@ void main() {
                 }
             } else gn_scores(gy, row0, v, other, ds);
             [[unroll]] for (uint r = 0u; r < 8u; r++) {
-                uint row = row0 + me / 16u * 8u + r;
+                uint row = r0 + r;
                 [[unroll]] for (uint e = 0u; e < 4u; e++) {
                     bool seen = c0 + e < others && (!GN_CAUSAL || (GN_BY_KEYS ? c0 + e >= row : c0 + e <= row));
-                    s[r][e] = seen ? exp2(fma(s[r][e], scale, -(GN_BY_KEYS ? lse[e] : most[r]))) : 0.0;
+                    s[r][e] = seen ? exp2(fma(s[r][e], factor, -(GN_BY_KEYS ? lse[e] : most[r]))) : 0.0;
+                    float stays = 1.0;
+                    if (GN_DROPS)
+                        stays = GN_BY_KEYS ? gn_staying_of(c0 + e - other, row - row0) : gn_staying_of(row - row0, c0 + e - other);
+                    if (GN_DROPS) ds[r][e] *= stays * keep;
                     ds[r][e] = seen ? s[r][e] * (ds[r][e] - (GN_BY_KEYS ? dot_[e] : sum[r])) : 0.0;
+                    if (GN_DROPS) s[r][e] *= stays;
                 }
             }
             if (GN_BY_KEYS) {
@@ -241,12 +277,12 @@ void main() {
         [[unroll]] for (uint r = 0u; r < 8u; r++) {
             if (GN_HAS_LSE && me % 16u == 0u && row0 + me / 16u * 8u + r < n)
                 GN_PUT(GN_OPEN(4u), lse0 + line + r, floatBitsToUint(sum[r] == 0.0 ? 0.0 : (most[r] + log2(sum[r])) * 0.6931471805599453));
-            float by = sum[r] == 0.0 ? 0.0 : 1.0 / sum[r];
+            float by = sum[r] == 0.0 ? 0.0 : keep / sum[r];
             [[unroll]] for (uint i = 0u; i < GN_EB; i++) by_u[i][r] *= by;
         }
         GN_WRITE(3u, GNI_P_ATTEND_Y, head, n, GN_E, by_u, GN_EB, 1.0)
     } else {
         GN_WRITE(3u, GNI_P_ATTEND_Y, head, rows, GN_D, by_t, GN_DB, scale * 0.6931471805599453)
-        if (GN_BY_KEYS) GN_WRITE(7u, GNI_P_ATTEND_DV, head, m, GN_E, by_u, GN_EB, 1.0)
+        if (GN_BY_KEYS) GN_WRITE(7u, GNI_P_ATTEND_DV, head, m, GN_E, by_u, GN_EB, keep)
     }
 }

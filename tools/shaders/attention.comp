@@ -28,11 +28,11 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_vote : require
 #extension GL_KHR_shader_subgroup_shuffle : require
-#define GN_BUFFERS 8
+#define GN_BUFFERS 9
 #if GN_STEP == 0
-#define GN_READONLY 7
+#define GN_READONLY 0x107
 #else
-#define GN_READONLY 0x77
+#define GN_READONLY 0x177
 #endif
 #include "gn.glsl"
 #include "memory.glsl"
@@ -54,6 +54,7 @@ layout(constant_id = GNI_S_ATTEND_KEYS) const uint GN_KEYS = 64u;
 
 #define GN_N GN_PARAM(GNI_P_ATTEND_N)
 #define GN_M GN_PARAM(GNI_P_ATTEND_M)
+#include "attend.glsl"
 
 // In units of 16, and in groups of 8 with one more to skew rows by.
 const uint GN_DU = (GN_D + 15u) / 16u, GN_EU = (GN_E + 15u) / 16u, GN_JU = GN_KEYS / 16u;
@@ -91,6 +92,14 @@ uint gn_place_of(uint lane, int e) { return lane / 4u * 16u + lane % 4u * 2u + u
 
 // A logarithm of a sum as it is stored, for powers of 2 that are lifted.
 float gn_lse_of(uint stored) { return fma(1.4426950408889634, uintBitsToFloat(stored), -GN_LIFT); }
+
+#if GN_STEP == 2
+#define GN_OF_QUERY(place) ((place) % 16u)
+#define GN_OF_KEY(place) ((place) / 16u)
+#else
+#define GN_OF_QUERY(place) ((place) / 16u)
+#define GN_OF_KEY(place) ((place) % 16u)
+#endif
 
 // Whether the score at a place of a matrix does not count.
 bool gn_hidden(uint place, uint row, uint column, uint others) {
@@ -222,6 +231,28 @@ GN_UNIT_C gn_over_row(GN_UNIT_C x, uint own, uint lane, bool add) {
     return y;
 }
 
+// The score x at a place of a matrix, as a power of 2 and masked.
+#define GN_MASK(x, place, row, column)                                                                                 \
+    {                                                                                                                  \
+        uint r = (row) + (place) / 16u, c = (column) + (place) % 16u;                                                  \
+        x = gn_masked(x, scale, mask0 + (GN_STEP == 2 ? gn_mask_at(c, r, true) : gn_mask_at(r, c, edge)));             \
+    }
+
+// 1, or 0 where dropout takes the weight away, of a matrix of scores.
+#define GN_STAYING(f, head, query, key)                                                                                \
+    if (GN_KNOWN) {                                                                                                    \
+        [[unroll]] for (int e = 0; e < 2; e++) {                                                                       \
+            uint p = gn_place_of(lane, e);                                                                             \
+            uvec4 drawn = gn_drawn(head, query, key, GN_OF_QUERY(p), GN_OF_KEY(p));                                    \
+            [[unroll]] for (int of = 0; of < 4; of++)                                                                  \
+                f[e + 2 * of] = gn_stays(drawn[GN_STEP == 2 ? of / 2 + of % 2 * 2 : of]) ? 1.0 : 0.0;                  \
+        }                                                                                                              \
+    } else                                                                                                             \
+        [[unroll]] for (int e = 0; e < place.length(); e++) {                                                          \
+            uint p = uint(place[e]), q = GN_OF_QUERY(p), k = GN_OF_KEY(p);                                             \
+            f[e] = gn_stays(gn_drawn(head, query, key, q % 8u, k % 8u)[q / 8u * 2u + k / 8u]) ? 1.0 : 0.0;             \
+        }
+
 void main() {
     uint me = gl_LocalInvocationIndex, lane = me % GN_SUBGROUP, unit = me / GN_SUBGROUP;
     uint head = gl_WorkGroupID.y, batch = gl_WorkGroupID.z;
@@ -239,7 +270,8 @@ void main() {
     uint turn = (GN_CAUSAL ? min(others, tile0 + 1u) : others) / GN_KEYS * GN_KEYS;
 #endif
     uint t_step = GN_PARAM(GN_T_PARAM + 3), u_step = GN_PARAM(GN_U_PARAM + 3);
-    float scale = GN_PARAM_F(GNI_P_ATTEND_SCALE);
+    float scale = GN_PARAM_F(GNI_P_ATTEND_SCALE), factor = GN_MASKED ? 1.0 : scale; // of scores as they are, and once masked
+    uint mask0 = GN_MASKED && GN_STEP != 2 ? gn_mask_of(batch, head) : 0u;
 
     uint next = from, next_head = head0, t_base = GN_BASE(GN_T_PARAM, batch, head0), u_base = GN_BASE(GN_U_PARAM, batch, head0);
     float next_lse = 0.0, next_dot = 0.0;
@@ -354,9 +386,13 @@ void main() {
     }
 #endif
 #endif
+    float keep = GN_DROPS ? GN_PARAM_F(GNI_P_ATTEND_KEEP) : 1.0;
+    uint of_head = batch * gl_NumWorkGroups.y + head; // of all queries' heads
     uint now = 0u; // where the tile is
 #if GN_STEP == 2
     for (uint h = 0u; h < heads; h++) {
+        of_head = batch * gl_NumWorkGroups.y * heads + head0 + h;
+        if (GN_MASKED) mask0 = gn_mask_of(batch, head0 + h);
 #endif
     uint other = from;
     [[unroll]] for (uint phase = 0u; phase < 2u; phase++) for (; other < (phase == 0u ? turn : end); other += GN_KEYS) {
@@ -389,10 +425,14 @@ void main() {
                     [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) s[i][j] = coopMatMulAdd(x[i][k], b, s[i][j]);
                 }
             [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
+                if (GN_MASKED)
+                    [[unroll]] for (uint j = 0u; j < GN_JU; j++)
+                        [[unroll]] for (int e = 0; e < place.length(); e++)
+                            GN_MASK(s[i][j][e], GN_PLACE(e), row0 + 16u * i, other + 16u * j)
                 if (edge)
                     [[unroll]] for (uint j = 0u; j < GN_JU; j++)
                         [[unroll]] for (int e = 0; e < place.length(); e++)
-                            if (gn_hidden(GN_PLACE(e), row0 + 16u * i, other + 16u * j, others)) s[i][j][e] = uintBitsToFloat(0xff800000u);
+                            if (gn_hidden(GN_PLACE(e), row0 + 16u * i, other + 16u * j, others)) s[i][j][e] = GN_HIDDEN;
                 GN_UNIT_C top = s[i][0];
                 bool grows = false;
                 [[unroll]] for (int e = 0; e < top.length(); e++) {
@@ -403,7 +443,7 @@ void main() {
                         top[e] = max(max(top[e], top[e + 1]), max(top[e + 2], top[e + 3]));
                 [[unroll]] for (int e = 0; e < top.length(); e++)
                     if (GN_IN_ROW(e) == e) {
-                        top[e] = fma(top[e], scale, -GN_LIFT);
+                        top[e] = fma(top[e], factor, -GN_LIFT);
                         grows = grows || top[e] - most[i][e] > GN_SLACK;
                     }
                 if (subgroupAny(grows)) {
@@ -420,8 +460,14 @@ void main() {
                 }
                 [[unroll]] for (uint j = 0u; j < GN_JU; j++)
                     [[unroll]] for (int e = 0; e < top.length(); e++) {
-                        s[i][j][e] = exp2(fma(s[i][j][e], scale, -most[i][GN_IN_ROW(e)]));
+                        s[i][j][e] = exp2(fma(s[i][j][e], factor, -most[i][GN_IN_ROW(e)]));
                         sum[i][GN_IN_ROW(e)] += s[i][j][e];
+                    }
+                if (GN_DROPS)
+                    [[unroll]] for (uint j = 0u; j < GN_JU; j++) {
+                        GN_UNIT_C stays;
+                        GN_STAYING(stays, of_head, row0 + 16u * i, other + 16u * j)
+                        [[unroll]] for (int e = 0; e < place.length(); e++) s[i][j][e] *= stays[e];
                     }
             }
         }
@@ -450,7 +496,7 @@ void main() {
             [[unroll]] for (uint i = 0u; i < GN_VJ; i++) GN_FETCH_U(next_u[i], j * GN_VJ + i, GN_VJ * GN_JU)
             if (!skip) {
                 GN_UNIT_A a[GN_BLOCKS];
-                GN_UNIT_C s[GN_BLOCKS], ds[GN_BLOCKS];
+                GN_UNIT_C s[GN_BLOCKS], ds[GN_BLOCKS], stays[GN_BLOCKS];
                 [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) s[i] = GN_UNIT_C(0.0);
                 [[unroll]] for (uint k = 0u; k < GN_DU; k++) {
                     GN_UNIT_B b;
@@ -475,15 +521,25 @@ void main() {
 #define GN_LESS_DOT(v, e) ((v) - dot_[GN_IN_COLUMN(e)])
 #else
 #define GN_LSE lse[i][GN_IN_ROW(e)]
-#define GN_LESS_DOT(v, e) (v) // as sums began
+#define GN_LESS_DOT(v, e) (GN_DROPS ? (v) + dot_[i][GN_IN_ROW(e)] : (v)) // as sums began
 #endif
                 [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++)
                     [[unroll]] for (int e = 0; e < place.length(); e++) {
-                        s[i][e] = exp2(fma(s[i][e], scale, -GN_LSE));
+                        if (GN_MASKED) GN_MASK(s[i][e], GN_PLACE(e), row0 + 16u * i, other + 16u * j)
+                        s[i][e] = exp2(fma(s[i][e], factor, -GN_LSE));
                         if (edge && gn_hidden(GN_PLACE(e), row0 + 16u * i, other + 16u * j, others)) s[i][e] = 0.0;
                     }
+                if (GN_DROPS)
+                    [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++)
+                        GN_STAYING(stays[i], of_head, GN_STEP == 2 ? other + 16u * j : row0 + 16u * i,
+                                   GN_STEP == 2 ? row0 + 16u * i : other + 16u * j)
 #if GN_STEP == 2
-                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) GN_AS_A(a[i], s[i])
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
+                    GN_UNIT_C w = s[i];
+                    if (GN_DROPS)
+                        [[unroll]] for (int e = 0; e < place.length(); e++) w[e] *= stays[i][e];
+                    GN_AS_A(a[i], w)
+                }
                 [[unroll]] for (uint k = 0u; k < GN_EU; k++) {
                     GN_UNIT_B b;
                     coopMatLoad(b, gn_tile, now + GN_V0 + 16u * j * GN_EP + 2u * k, GN_EP, GN_ROWS);
@@ -493,7 +549,10 @@ void main() {
 #if GN_STEP == 2
                 [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) ds[i] = GN_UNIT_C(0.0);
 #else
-                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) ds[i] = dot_[i];
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
+                    ds[i] = dot_[i];
+                    if (GN_DROPS) ds[i] = GN_UNIT_C(0.0);
+                }
 #endif
                 [[unroll]] for (uint k = 0u; k < GN_EU; k++) {
                     GN_UNIT_B b;
@@ -502,6 +561,7 @@ void main() {
                 }
                 [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
                     [[unroll]] for (int e = 0; e < place.length(); e++) {
+                        if (GN_DROPS) ds[i][e] *= stays[i][e] * keep;
                         ds[i][e] = s[i][e] * GN_LESS_DOT(ds[i][e], e);
                         if (edge && gn_hidden(GN_PLACE(e), row0 + 16u * i, other + 16u * j, others)) ds[i][e] = 0.0;
                     }
@@ -552,7 +612,7 @@ void main() {
             }
             subgroupBarrier();
         }
-        [[unroll]] for (int e = 0; e < total.length(); e++) total[e] = total[e] == 0.0 ? 0.0 : GN_LIFTED / total[e];
+        [[unroll]] for (int e = 0; e < total.length(); e++) total[e] = total[e] == 0.0 ? 0.0 : (GN_DROPS ? keep : 1.0) * GN_LIFTED / total[e];
         [[unroll]] for (uint j = 0u; j < GN_EU; j++) {
             [[unroll]] for (int e = 0; e < total.length(); e++) y[i][j][e] *= total[GN_IN_ROW(e)];
             gn_put(y[i][j], 3u, base, step, first, rows, j, GN_E, own, lane);
@@ -561,7 +621,10 @@ void main() {
         [[unroll]] for (uint j = 0u; j < GN_DU; j++)
             gn_put(dx[i][j] * (scale * 0.6931471805599453), 3u, base, step, first, rows, j, GN_D, own, lane);
 #if GN_STEP == 2
-        [[unroll]] for (uint j = 0u; j < GN_EU; j++) gn_put(dz[i][j], 7u, base_z, step_z, first, rows, j, GN_E, own, lane);
+        [[unroll]] for (uint j = 0u; j < GN_EU; j++) {
+            if (GN_DROPS) dz[i][j] *= keep;
+            gn_put(dz[i][j], 7u, base_z, step_z, first, rows, j, GN_E, own, lane);
+        }
 #endif
 #endif
     }

@@ -839,17 +839,7 @@ vec4 gn_floor_div(vec4 x, vec4 y) {
 
 // ---- random numbers: bit for bit what room vmath computes; only sums, products and integer operations
 
-// Philox 4x32-10 (Salmon et al., SC 2011).
-uvec4 gn_philox(uvec4 c, uvec2 key) {
-    for (int i = 0; i < 10; i++) {
-        uint h0, l0, h1, l1;
-        umulExtended(0xd2511f53u, c.x, h0, l0);
-        umulExtended(0xcd9e8d57u, c.z, h1, l1);
-        c = uvec4(h1 ^ c.y ^ key.x, l1, h0 ^ c.w ^ key.y, l0);
-        key += uvec2(0x9e3779b9u, 0xbb67ae85u);
-    }
-    return c;
-}
+#include "philox.glsl"
 // -log((bits + 1/2) / 2^32): exponentially distributed, from 1.2e-10 to 22.9.
 float gn_exponential(uint bits) {
     // The upper half is turned round, so that v / 2^32 is u or 1 - u with all its bits.

@@ -22,16 +22,17 @@ typedef struct gn_attention_options {
     double scale;      // 0 = 1 / sqrt(d)
     bool causal;       // query i sees keys 0 to i
     int64_t workspace; // bytes of scores that may be there at a time; 0 = 64 MiB, without a GPU 4 MiB
-    double dropout;    // of the weights, where training: all of them are there at a time then, and again for the gradient
+    double dropout;    // of the weights, where training. What takes a workspace needs one for all of them at a time then
 } gn_attention_options;
 // softmax(scale q k^T + mask) v, PyTorch's scaled_dot_product_attention: q (..., heads, n, d), k (..., key heads, m, d) and
 // v (..., key heads, m, e) give (..., heads, n, e). Of heads there are as many as key heads, or a multiple: each of these
 // serves neighbours. The mask broadcasts to (..., heads, n, m): bool, of keys that a query sees, or a float, which is added
-// to the scores. A query that sees no key gives zeros. What is hidden should be finite. Float16 and bfloat16 are summed in
-// float32. One float dtype, any strides; `mask` and `options` may be NULL. The gradient computes scores again, within the
-// same workspace; only a graph of it has all of them. On a GPU, but for browsers', all but float64 without a mask, with d
-// and e multiples of 8 up to 128, takes no workspace. On a CPU all but float64 with 8 queries and 32 keys or more takes 64
-// KB of it a thread, but for the gradient of a mask; where less is allowed, the way is that of the others.
+// to the scores; -1e30 and less hides a key. A query that sees no key gives zeros. What is hidden should be finite. Float16
+// and bfloat16 are summed in float32. One float dtype, any strides; `mask` and `options` may be NULL. The gradient computes
+// scores again, within the same workspace; only a graph of it has all of them. On a GPU, but for browsers', all but float64
+// with d and e multiples of 8 up to 128 takes no workspace, but for the gradient of a mask. On a CPU all but float64 with 8
+// queries and 32 keys or more takes 64 KB of it a thread, but for that gradient and dropout; where less is allowed, the way
+// is that of the others.
 GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
                                   const gn_attention_options *options);
 typedef struct gn_rope_options {

@@ -321,6 +321,10 @@
 #define GNI_F_ATTEND_ASKS 16u  // is to write only these flags, in place of a logarithm
 #define GNI_F_ATTEND_KNOWN 32u // and these are the places that attention.comp knows
 #define GNI_F_ATTEND_CUTS 64u  // conversions to first operands cut off instead of rounding
+#define GNI_F_ATTEND_MASK 128u
+#define GNI_F_ATTEND_TRUTHS 256u // which is bool
+#define GNI_F_ATTEND_OF_KEYS 512u // and the same for all queries
+#define GNI_F_ATTEND_DROPS 1024u
 #define GNI_P_ATTEND_N 0      // queries
 #define GNI_P_ATTEND_M 1      // keys
 #define GNI_P_ATTEND_SHARE 2  // heads to a key head
@@ -333,7 +337,13 @@
 #define GNI_P_ATTEND_DV 24
 #define GNI_P_ATTEND_LSE 28
 #define GNI_P_ATTEND_DOT 29
-#define GNI_P_ATTEND_WORDS 30
+#define GNI_P_ATTEND_MASK 30    // base, strides of batch, head, row, key, in elements
+#define GNI_P_ATTEND_KEY 35     // of dropout's random numbers, two words; so the next
+#define GNI_P_ATTEND_COUNTER 37
+#define GNI_P_ATTEND_BELOW 39   // where the upper 24 bits are below it, a weight is dropped
+#define GNI_P_ATTEND_KEEP 40    // what the others are multiplied by
+#define GNI_P_ATTEND_WORDS 41
+#define GNI_ATTEND_HIDES -1.0e30 // and less: what a mask hides
 
 // ---- random.comp
 

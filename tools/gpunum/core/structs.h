@@ -358,7 +358,10 @@ typedef struct gni_attend_job {
     double scale;
     bool causal;
     gni_operand q, k, v, gy, lse, dot, y, dq, dk, dv;
-    gni_operand mask; // on a CPU: bool or float32, with a stride[3] of keys; without a buffer there is none
+    gni_operand mask; // bool or float32, with a stride[3] of keys; without a buffer there is none
+    uint32_t below; // dropout, on a GPU: weights go whose numbers' upper 24 bits are below it, `keep` scales the others
+    float keep;
+    uint64_t seed, counter; // where in the stream the numbers begin; which they are gni_attend_staying says
 } gni_attend_job;
 
 // Where indices lead: into the axis in the middle of (outer, extent, inner). They are `count`, int32 or int64, or with

@@ -165,6 +165,8 @@ static void gni_attend_turn(const gni_attend_block *b, const gni_operand *o, int
     }
 }
 
+static float gni_attend_added(float x) { return x <= (float)GNI_ATTEND_HIDES ? -(float)INFINITY : x; }
+
 // A mask's rows are read one after the other; one that all queries share, a key at a time.
 static void gni_attend_mask_scores(const gni_operand *m, const char *at, float *s, int64_t queries, int64_t keys) {
     const int64_t rs = m->stride[2], ks = m->stride[3], step = gni_attend_step_of();
@@ -185,12 +187,12 @@ static void gni_attend_mask_scores(const gni_operand *m, const char *at, float *
             }
     } else if (rs == 0) {
         for (int64_t i = 0; i < keys; i++) {
-            const float x = f[i * ks];
+            const float x = gni_attend_added(f[i * ks]);
             for (int64_t q = 0; q < queries; q++) s[i * step + q] += x;
         }
     } else {
         for (int64_t q = 0; q < queries; q++)
-            for (int64_t i = 0; i < keys; i++) s[i * step + q] += f[q * rs + i * ks];
+            for (int64_t i = 0; i < keys; i++) s[i * step + q] += gni_attend_added(f[q * rs + i * ks]);
     }
 }
 

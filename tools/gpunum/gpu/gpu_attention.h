@@ -31,9 +31,12 @@ static bool gni_attend_on_units(const gni_gpu *gpu, const gni_attend_job *a) {
 
 static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a) {
     const gn_dtype t = a->q.dtype;
-    if (a->mask.buf != NULL || a->step == GNI_ATTEND_ALL) return false;
+    if (a->step == GNI_ATTEND_ALL) return false;
+    for (int i = 0; i < 4 && a->mask.buf != NULL; i++)
+        if (a->mask.stride[i] < 0) return false;
     if (!(gni_attend_scale(a) > 0.0f)) return false; // what is masked would not be the least
-    if (t == GN_F64 || gpu->caps.texts || !gpu->caps.addresses || gpu->caps.shared_bytes < 27 << 10) return false;
+    if (t == GN_F64 || gpu->caps.texts || !gpu->caps.addresses) return false;
+    if (gpu->caps.shared_bytes < (a->below > 0 ? 31u : 27u) << 10) return false;
     // On an H200 wider heads, which registers do not hold, are up to three times as fast in parts.
     if (a->d % 8 != 0 || a->e % 8 != 0 || a->d > 128 || a->e > 128 || a->d == 0 || a->e == 0) return false;
     if (a->heads > 65535 || a->batches > 65535 || a->n > INT32_MAX / 2 || a->m > INT32_MAX / 2 || a->m == 0) return false;
@@ -51,6 +54,26 @@ static bool gni_attend_put(gni_job_call *c, const gni_attend_job *a, const gni_o
     c->param[param] = base / 8;
     for (int i = 0; i < 3; i++) c->param[param + 1 + i] = (uint32_t)(o->stride[i] / 8);
     return true;
+}
+
+// The mask, and what dropout draws.
+static bool gni_attend_put_rest(gni_job_call *c, const gni_attend_job *a) {
+    const int64_t dim[4] = {a->batches, a->heads, a->n, a->m};
+    const gni_operand *m = &a->mask;
+    for (int i = 0; i < 4 && m->buf != NULL; i++) c->param[GNI_P_ATTEND_MASK + 1 + i] = (uint32_t)m->stride[i];
+    memcpy(&c->param[GNI_P_ATTEND_KEY], &a->seed, 8);
+    memcpy(&c->param[GNI_P_ATTEND_COUNTER], &a->counter, 8);
+    c->param[GNI_P_ATTEND_BELOW] = a->below;
+    memcpy(&c->param[GNI_P_ATTEND_KEEP], &a->keep, 4);
+    return m->buf == NULL || gni_job_reach(c->gpu, m, dim, m->stride, 4, &c->use[8], &c->param[GNI_P_ATTEND_MASK]);
+}
+
+static uint32_t gni_attend_flags(const gni_attend_job *a) {
+    return gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE) |
+           gni_job_flag(a->q.dtype == GN_BF16, GNI_F_ATTEND_BF16) | gni_job_flag(a->mask.buf != NULL, GNI_F_ATTEND_MASK) |
+           gni_job_flag(a->mask.buf != NULL && a->mask.dtype == GN_BOOL, GNI_F_ATTEND_TRUTHS) |
+           gni_job_flag(a->mask.buf != NULL && a->mask.stride[2] == 0, GNI_F_ATTEND_OF_KEYS) |
+           gni_job_flag(a->below > 0, GNI_F_ATTEND_DROPS);
 }
 
 static bool gni_attend_put_row(gni_job_call *c, const gni_attend_job *a, const gni_operand *o, int at, int param) {
@@ -97,8 +120,7 @@ static bool gni_attend_plain(gni_job_call *c, const gni_attend_job *a) {
     c->generic.n_spec = GNI_S_ATTEND_DTYPE + 1;
     spec[GNI_S_ATTEND_D] = (uint32_t)a->d;
     spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
-    spec[GNI_S_ATTEND_FLAGS] =
-        gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) | gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE);
+    spec[GNI_S_ATTEND_FLAGS] = gni_attend_flags(a);
     spec[GNI_S_ATTEND_STEP] = (uint32_t)a->step;
     spec[GNI_S_ATTEND_DTYPE] = (uint32_t)a->q.dtype;
     return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT),
@@ -114,8 +136,8 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     bool ok = gni_attend_put(&c, a, &a->q, 0, GNI_P_ATTEND_Q, a->heads, a->n, a->d) &&
               gni_attend_put(&c, a, &a->k, 1, GNI_P_ATTEND_K, key_heads, a->m, a->d) &&
               gni_attend_put(&c, a, &a->v, 2, GNI_P_ATTEND_V, key_heads, a->m, a->e) &&
-              gni_attend_put_row(&c, a, &a->lse, 4, GNI_P_ATTEND_LSE);
-    c.n_use = forward ? (a->lse.buf != NULL ? 5 : 4) : keys ? 8 : 7;
+              gni_attend_put_row(&c, a, &a->lse, 4, GNI_P_ATTEND_LSE) && gni_attend_put_rest(&c, a);
+    c.n_use = a->mask.buf != NULL ? 9 : forward ? (a->lse.buf != NULL ? 5 : 4) : keys ? 8 : 7;
     if (forward)
         ok = ok && gni_attend_put(&c, a, &a->y, 3, GNI_P_ATTEND_Y, a->heads, a->n, a->e);
     else
@@ -154,9 +176,7 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     c.generic.spec[GNI_S_ATTEND_E] = (uint32_t)a->e;
     c.generic.spec[GNI_S_ATTEND_BLOCKS] = (uint32_t)blocks;
     c.generic.spec[GNI_S_ATTEND_KEYS] = wide ? 32 : 64;
-    c.generic.spec[GNI_S_ATTEND_FLAGS] = gni_attend_same(gpu, a->q.dtype) | gni_job_flag(a->causal, GNI_F_ATTEND_CAUSAL) |
-                                         gni_job_flag(a->lse.buf != NULL, GNI_F_ATTEND_LSE) |
-                                         gni_job_flag(bfloat, GNI_F_ATTEND_BF16);
+    c.generic.spec[GNI_S_ATTEND_FLAGS] = gni_attend_same(gpu, a->q.dtype) | gni_attend_flags(a);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
                             gni_job_ceil(all_rows, 64 * blocks), keys ? key_heads : a->heads, a->batches);
 }

@@ -5,6 +5,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../cpu/cpu_attend.h"
+#include "../ops/random_ops.h"
 #include "../grad/gradients.h"
 #endif
 
@@ -32,6 +33,8 @@ typedef struct gni_attend {
     gn_dtype t;        // of scores
     int rank;
     int64_t row;       // of the part's first query, among all
+    double dropout;    // of all weights at once, from this place of the stream
+    uint64_t seed, counter;
     gn_array *a[GNI_ATTEND_ARRAYS]; // NULL: there is none
 } gni_attend;
 
@@ -73,7 +76,8 @@ static gn_array *gni_attend_scores(const gni_attend *c) {
     gn_context *g = c->g;
     gn_array *mask = c->a[GNI_ATTEND_MASK], *low = gn_scalar(g, c->t, -GNI_INF), *k = c->a[GNI_ATTEND_K];
     gn_array *s = gn_mul_s(gni_attend_product(c, c->a[GNI_ATTEND_Q], gn_swap_axes(k, -1, -2)), c->scale);
-    if (mask != NULL) s = mask->dtype == GN_BOOL ? gn_where(mask, s, low) : gn_add(s, gni_as(mask, c->t));
+    if (mask != NULL && mask->dtype == GN_BOOL) s = gn_where(mask, s, low);
+    else if (mask != NULL) s = gn_where(gn_le_s(mask, GNI_ATTEND_HIDES), low, gn_add(s, gni_as(mask, c->t)));
     if (!c->causal || s == NULL) return s;
     const int64_t n = s->shape.dim[c->rank - 2], m = s->shape.dim[c->rank - 1];
     gn_array *row = gn_arange(g, GN_I32, (double)c->row, (double)(c->row + n), 1.0),
@@ -210,14 +214,17 @@ static bool gni_attend_pays(const gn_array *q, const gn_array *k, int64_t worksp
            (workspace == 0 || workspace >= bytes);
 }
 
+static double gni_attend_keep(const gni_attend *c) { return c->dropout < 1.0 ? 1.0 / (1.0 - c->dropout) : 0.0; }
+static int64_t gni_attend_over_16(int64_t x) { return (x + 15) / 16; }
+
 // Whether it may be one: asked for before anything is copied for it.
 static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v,
                              const gn_array *mask, int64_t workspace) {
     const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
     if (q->dtype == GN_F64 || gni_elements(&q->shape) == 0 || gni_elements(&k->shape) == 0 || gni_elements(&v->shape) == 0)
         return false;
-    if (g->gpu != NULL && mask == NULL && d % 8 == 0 && e % 8 == 0) return true;
-    return gni_attend_pays(q, k, workspace) && (mask == NULL || q->shape.rank <= 4);
+    if (mask != NULL && q->shape.rank > 4) return false;
+    return (g->gpu != NULL && d % 8 == 0 && e % 8 == 0) || gni_attend_pays(q, k, workspace);
 }
 
 // A mask as a job reads it, with steps of 0 along axes that it repeats.
@@ -235,8 +242,9 @@ static bool gni_attend_mask(gni_attend_job *j, gn_context *g, gn_array *q, gn_ar
 }
 
 // Fills j but for what its step writes. False: not without more memory, or not at all.
-static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
-                                 double scale, bool causal) {
+static bool gni_attend_job_begin(gni_attend_job *j, const gni_attend *c, gn_array *const *x) {
+    gn_context *g = c->g;
+    gn_array *q = x[0], *k = x[1], *v = x[2];
     const gn_shape *s = &q->shape;
     const int rank = s->rank;
     memset(j, 0, sizeof *j);
@@ -248,10 +256,14 @@ static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, 
     j->m = k->shape.dim[rank - 2];
     j->d = s->dim[rank - 1];
     j->e = v->shape.dim[rank - 1];
-    j->scale = scale;
-    j->causal = causal;
+    j->scale = c->scale;
+    j->causal = c->causal;
+    j->below = gni_random_limit(c->dropout);
+    j->keep = (float)gni_attend_keep(c);
+    j->seed = c->seed;
+    j->counter = c->counter;
     return gni_attend_given(g, q, &j->q) != NULL && gni_attend_given(g, k, &j->k) != NULL &&
-           gni_attend_given(g, v, &j->v) != NULL && gni_attend_mask(j, g, q, k, mask);
+           gni_attend_given(g, v, &j->v) != NULL && gni_attend_mask(j, g, q, k, x[3]);
 }
 
 // (..., heads, n, d), in memory as (..., n, heads, d) where x is.
@@ -273,14 +285,14 @@ static bool gni_attend_on_cpu(gn_context *g, gni_attend_job *j, gn_array *const 
            gni_attend_pays(x[0], x[1], workspace);
 }
 
-static bool gni_attend_job_forward(gn_context *g, gn_array *const *x, double scale, const gn_attention_options *o,
-                                   gn_array *y, gn_array *lse) {
+static bool gni_attend_job_forward(const gni_attend *c, gn_array *const *x, int64_t workspace, gn_array *y) {
     gni_attend_job j;
-    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], x[3], scale, o->causal) || gni_attend_given(g, y, &j.y) == NULL)
-        return false;
+    gn_context *g = c->g;
+    gn_array *lse = c->a[GNI_ATTEND_LSE];
+    if (!gni_attend_job_begin(&j, c, x) || gni_attend_given(g, y, &j.y) == NULL) return false;
     if (lse != NULL) gni_take_operand(lse, &j.lse);
     if (j.y.buf != y->buf) return false;
-    if (gni_attend_on_cpu(g, &j, x, o->workspace)) return gni_run(g, &gni_kind_attend, &j, y);
+    if (gni_attend_on_cpu(g, &j, x, workspace)) return j.below == 0 && gni_run(g, &gni_kind_attend, &j, y);
     return gni_run_on_gpu(g, &gni_kind_attend, &j, y);
 }
 
@@ -289,8 +301,9 @@ static bool gni_attend_job_step(gn_context *g, gni_attend_job *j, gni_attend_ste
     return (step == GNI_ATTEND_ALL ? gni_run : gni_run_on_gpu)(g, &gni_kind_attend, j, y);
 }
 
-static bool gni_attend_job_backward(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+static bool gni_attend_job_backward(const gni_attend *c, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_attend_job j;
+    gn_context *g = c->g;
     gn_array *const *x = node->in, *y = node->output;
     if (!gni_attend_whole(g, x[0], x[1], x[2], x[3], node->param[1]) || gy->dtype != x[0]->dtype) return false;
     if (x[3] != NULL && gni_wanted(node, 3)) return false;
@@ -298,14 +311,13 @@ static bool gni_attend_job_backward(gn_context *g, gni_node *node, gn_array *gy,
     if (!gni_materialize(g, gy)) return false;
     gn_array *dot = gn_sum(gn_mul(gni_as(gy, GN_F32), gni_as(y, GN_F32)), GN_KEEP(-1));
     if (dot == NULL || !gni_materialize(g, dot) || !gni_materialize(g, x[4])) return false;
-    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], x[3], node->real[0], node->param[0] != 0) ||
-        gni_attend_given(g, gy, &j.gy) == NULL)
-        return false;
+    if (!gni_attend_job_begin(&j, c, x) || gni_attend_given(g, gy, &j.gy) == NULL) return false;
     gni_take_operand(dot, &j.dot);
     gni_take_operand(x[4], &j.lse);
     gn_array *to[3];
     j.step = GNI_ATTEND_QUERIES;
     const bool cpu = gni_attend_on_cpu(g, &j, x, node->param[1]);
+    if (cpu && j.below > 0) return false;
     for (int i = 0; i < 3; i++) {
         const bool unwanted = !gni_wanted(node, i) && (cpu || i == 0); // a GPU's kernel makes dk and dv
         to[i] = unwanted ? NULL : gni_attend_like(g, cpu && i > 0 ? GN_F32 : x[i]->dtype, x[i], x[i]->shape);
@@ -407,18 +419,46 @@ static gn_array *gni_attend_weights(const gni_attend *c) {
     return gn_where(none, zero, gn_softmax(gn_where(none, zero, s), -1));
 }
 
+// What dropout multiplies the weights by, as attend.glsl has it; NULL without. A block of 4 numbers of the stream is
+// of query 16 i + q and key 16 j + k, q and k below 8, and of those 8 behind, in the order i, j, q, k.
+static gn_array *gni_attend_staying(const gni_attend *c, const gn_array *weights) {
+    static const int order[7] = {0, 1, 5, 3, 2, 6, 4};
+    if (c->dropout == 0.0 || weights == NULL) return NULL;
+    const gn_shape *s = &weights->shape;
+    const int64_t n = s->dim[c->rank - 2], m = s->dim[c->rank - 1], i = gni_attend_over_16(n), j = gni_attend_over_16(m);
+    int64_t heads = 1;
+    for (int k = 0; k < c->rank - 2; k++) heads *= s->dim[k];
+    const gn_shape blocks = {7, {heads, i, j, 8, 8, 2, 2}};
+    gni_random job;
+    memset(&job, 0, sizeof job);
+    job.seed = c->seed;
+    job.counter = c->counter;
+    gn_array *drop = gn_permute_axes(gni_random_below_p(c->g, "gn_attention", &blocks, c->dropout, &job), order, 7);
+    drop = gn_reshape(drop, GN_SHAPE(heads, 16 * i, 16 * j));
+    drop = gn_reshape(gn_slice(gn_slice(drop, 1, 0, n, 1), 2, 0, m, 1), *s);
+    return gn_where(drop, gn_scalar(c->g, c->t, 0.0), gn_scalar(c->g, c->t, gni_attend_keep(c)));
+}
+
+static bool gni_attend_dropped(const gni_attend *c) {
+    gn_array *p = gni_attend_weights(c), *y = c->a[GNI_ATTEND_Y];
+    p = gn_mul(p, gni_attend_staying(c, p));
+    return gn_assign(y, gn_matmul(gni_as(p, y->dtype), c->a[GNI_ATTEND_V])) == GN_OK;
+}
+
 // The gradients made likewise, to be differentiated again.
 static bool gni_attend_graph(gni_attend *c, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *q = c->a[GNI_ATTEND_Q], *k = c->a[GNI_ATTEND_K], *v = c->a[GNI_ATTEND_V], *mask = node->in[3];
-    gn_array *p = gni_attend_weights(c);
+    gn_array *p = gni_attend_weights(c), *staying = gni_attend_staying(c, p);
     gy = gni_attend_split(gy, gni_attend_heads(node->in[1]));
     gn_array *dp = gni_attend_product(c, gy, gn_swap_axes(v, -1, -2));
+    if (staying != NULL) dp = gn_mul(dp, staying);
     gn_array *ds = gn_mul(p, gn_sub(dp, gn_sum(gn_mul(p, dp), GN_KEEP(-1)))), *back = gn_swap_axes(ds, -1, -2);
     if (back == NULL) return false;
     if (gni_wanted(node, 0)) gx[0] = gn_reshape(gn_mul_s(gni_attend_product(c, ds, k), c->scale), node->in[0]->shape);
     if (gni_wanted(node, 1))
         gx[1] =
             gn_reshape(gni_unbroadcast(gn_mul_s(gni_attend_product(c, back, q), c->scale), &k->shape), node->in[1]->shape);
+    if (staying != NULL) p = gn_mul(p, staying);
     if (gni_wanted(node, 2))
         gx[2] =
             gn_reshape(gni_unbroadcast(gni_attend_product(c, gn_swap_axes(p, -1, -2), gy), &v->shape), node->in[2]->shape);
@@ -452,16 +492,19 @@ static gn_array *gni_attend_gradient(gni_attend *c, gni_node *node, int i, gn_ar
     return gn_reshape(gx[i], s);
 }
 
-// in: q, k, v, mask, lse. real[0]: the scale, param: causal, workspace.
+// in: q, k, v, mask, lse. real: the scale, dropout; param: causal, workspace, the place in the stream.
 static bool gni_back_attention(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_attend c;
     gn_array *k = node->in[1];
     const int64_t heads = gni_attend_heads(k);
     gni_attend_begin(&c, g, node->in[0], k, node->in[2], node->in[3], node->real[0], node->param[0] != 0, node->param[1]);
+    c.dropout = node->real[1];
+    c.seed = (uint64_t)node->param[2];
+    c.counter = (uint64_t)node->param[3];
     if (g->call_failed) return false;
-    if (g->no_grad == 0) return gni_attend_graph(&c, node, gy, gx);
-    if (gni_attend_job_backward(g, node, gy, gx)) return true;
+    if (g->no_grad > 0 && gni_attend_job_backward(&c, node, gy, gx)) return true;
     if (g->call_failed) return false;
+    if (g->no_grad == 0 || c.dropout > 0.0) return gni_attend_graph(&c, node, gy, gx);
     c.back = true;
     c.a[GNI_ATTEND_Y] = gni_attend_split(node->output, heads);
     c.a[GNI_ATTEND_LSE] = node->in[4];
@@ -477,9 +520,10 @@ static bool gni_back_attention(gn_context *g, gni_node *node, gn_array *gy, gn_a
 // Whether float32 operands are rounded to bfloat16: as GN_PRECISION_FAST allows, where a GPU's kernels have matrix units for
 // that and the work is worth them.
 static bool gni_attend_rounds(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v,
-                              const gn_array *mask) {
+                              gn_array *mask) {
 #if GNI_GPU
-    if (g->precision != GN_PRECISION_FAST || g->gpu == NULL || g->placement == GN_PLACE_CPU || mask != NULL) return false;
+    if (g->precision != GN_PRECISION_FAST || g->gpu == NULL || g->placement == GN_PLACE_CPU) return false;
+    if (mask != NULL && (q->shape.rank > 4 || gni_tracks(g, &mask, 1))) return false;
     if (q->dtype != GN_F32 || k->dtype != GN_F32 || v->dtype != GN_F32 || !gni_job_has_units(g->gpu, GN_BF16)) return false;
     const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
     return d % 8 == 0 && e % 8 == 0 && d <= 128 && e <= 128 &&
@@ -514,7 +558,7 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
     }
     if (!gni_attend_ok(g, q, k, v, mask, &o)) return gni_end_scope(g, NULL);
     if (gni_attend_rounds(g, q, k, v, mask)) {
-        y = gn_attention(gn_cast(q, GN_BF16), gn_cast(k, GN_BF16), gn_cast(v, GN_BF16), NULL, options);
+        y = gn_attention(gn_cast(q, GN_BF16), gn_cast(k, GN_BF16), gn_cast(v, GN_BF16), mask, options);
         y = gn_cast(y, GN_F32);
     } else {
         gni_attend c;
@@ -523,23 +567,26 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
         const double scale = o.scale != 0.0 ? o.scale : d > 0 ? 1.0 / sqrt((double)d) : 1.0;
         gn_shape s = q->shape;
         s.dim[s.rank - 1] = v->shape.dim[s.rank - 1];
-        if (o.dropout > 0.0) {
-            gni_attend_begin(&c, g, q, k, v, mask, scale, o.causal, 0);
-            gn_array *p = gn_dropout(gni_attend_weights(&c), o.dropout, true);
-            return gni_end_scope(g, gn_reshape(gn_matmul(gni_as(p, q->dtype), c.a[GNI_ATTEND_V]), s));
-        }
         g->no_grad++; // recorded as one op
         gni_attend_begin(&c, g, q, k, v, mask, scale, o.causal, o.workspace);
+        c.dropout = o.dropout;
+        c.seed = g->seed;
+        c.counter = g->counter;
         if (tracks && c.a[GNI_ATTEND_Q] != NULL) {
             gn_shape rows = c.a[GNI_ATTEND_Q]->shape;
             rows.dim[rows.rank - 1] = 1;
             c.a[GNI_ATTEND_LSE] = gn_empty(g, c.t, rows);
         }
         if (gni_attend_whole(g, q, k, v, mask, o.workspace)) y = gni_attend_like(g, q->dtype, q, s);
-        if (y == NULL || !gni_attend_job_forward(g, in, scale, &o, y, c.a[GNI_ATTEND_LSE])) {
+        if (o.dropout > 0.0) {
+            const gn_shape w = gni_attend_shape(q, k);
+            g->counter += (uint64_t)(gni_elements(&w) / GNI_MAX(w.dim[w.rank - 2] * w.dim[w.rank - 1], 1)) *
+                          (uint64_t)(gni_attend_over_16(w.dim[w.rank - 2]) * gni_attend_over_16(w.dim[w.rank - 1])) * 64;
+        }
+        if (y == NULL || !gni_attend_job_forward(&c, in, o.workspace, y)) {
             y = g->call_failed ? NULL : gn_empty(g, q->dtype, s);
             c.a[GNI_ATTEND_Y] = gni_attend_split(y, heads);
-            if (g->call_failed || !gni_attend_run(&c)) y = NULL;
+            if (g->call_failed || !(o.dropout > 0.0 ? gni_attend_dropped(&c) : gni_attend_run(&c))) y = NULL;
         }
         g->no_grad--;
         in[4] = c.a[GNI_ATTEND_LSE];
@@ -548,6 +595,9 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
             node->real[0] = scale;
             node->param[0] = o.causal;
             node->param[1] = o.workspace;
+            node->real[1] = o.dropout;
+            node->param[2] = (int64_t)c.seed;
+            node->param[3] = (int64_t)c.counter;
             node->reads_output = true;
         }
     }

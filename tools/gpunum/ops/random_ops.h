@@ -131,6 +131,9 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
     return gni_end(g, y);
 }
 
+// What the upper 24 bits of a number's are below where it is below p.
+static uint32_t gni_random_limit(double p) { return (uint32_t)ceil((double)(float)p * 16777216.0); }
+
 // Whether the uniform number (float32) of each place of the stream that job says is below p. On a GPU truth values are a
 // quarter of what numbers are in memory; on the CPU comparing is part of the program that asks.
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, gni_random *job) {
@@ -139,7 +142,7 @@ static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shap
         return gn_lt_s(gni_adopt(g, gni_random_at(g, fn, GN_F32, s, job)), p);
     }
     job->kind = GNI_RAND_BELOW;
-    job->range = (uint64_t)ceil((double)(float)p * 16777216.0);
+    job->range = gni_random_limit(p);
     return gni_adopt(g, gni_random_at(g, fn, GN_BOOL, s, job));
 }
 
