@@ -9,6 +9,7 @@
 //! variant depth -DGN_TAPS=GNI_DEPTH_FEW
 //! variant depth_large -DGN_TAPS=GNI_DEPTH_TAPS
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #define GN_BUFFERS 3
 #define GN_READONLY 2
 #include "gn.glsl"
@@ -70,6 +71,7 @@ void gn_places(uint e, out uint n, out uint c, out uint y, out uint x) {
 // ---- four results of a row
 
 // What the taps of a row of a kernel read for four neighbours from column `first` on, one stretch of the line at `line`.
+#define GN_SIDE_BY_SIDE (GN_ACROSS == 1u && GN_DILATION_W == 1u && GN_STEP_IN(3) == 1u)
 const uint GN_HALVES = (GN_COLUMNS + 6u) / 4u; // twice two of them, in words of halves
 float gn_window[4u * GN_HALVES];
 
@@ -100,7 +102,6 @@ void gn_results() {
     uint s = gn_packing(GN_OUT), width = GN_PARAM(GNI_P_DEPTH_TO_W), rows = gn_over(GN_N, GNI_P_DEPTH_TO_W);
     // Groups of four are those of memory, so that rows may begin and end within one.
     uint across = ((width | GN_OUT_BASE) & 3u) == 0u ? width / 4u : (width + 6u) / 4u;
-    bool near = GN_ACROSS == 1u && GN_DILATION_W == 1u && GN_STEP_IN(3) == 1u;
     for (uint t = gl_GlobalInvocationID.x; t < rows * across; t += gl_NumWorkGroups.x * 256u) {
         uint row = t / across, to = GN_OUT_BASE + row * width, n, c, y, x;
         int first = int(4u * (t - row * across)) - int(to & 3u);
@@ -113,11 +114,11 @@ void gn_results() {
             uint line = y;
             bool inside = gn_read_at(line, ky, GN_DOWN, GN_PAD_H, GN_DILATION_H, GN_FROM_H);
             line = plane + line * GN_STEP_IN(2);
-            if (near && inside) gn_load_window(line, first);
+            if (GN_SIDE_BY_SIDE && inside) gn_load_window(line, first);
             for (uint kx = 0u; kx < GN_COLUMNS; kx++) {
                 vec4 v = vec4(0.0);
                 uint k = GN_STEP == GNI_DEPTH_BACK ? GN_COLUMNS - 1u - kx : kx;
-                if (near && inside) {
+                if (GN_SIDE_BY_SIDE && inside) {
                     v = vec4(gn_window[k], gn_window[k + 1u], gn_window[k + 2u], gn_window[k + 3u]);
                 } else if (inside) {
                     for (uint e = 0u; e < 4u; e++) {
@@ -153,21 +154,38 @@ void gn_weights() {
     float sum[GN_TAPS];
     for (uint k = 0u; k < GN_TAPS; k++) sum[k] = 0.0;
     uint me = gl_LocalInvocationIndex, channels = GN_PARAM(GNI_P_DEPTH_CHANNELS), part = GN_GROUP / channels;
-    uint channel = GN_GROUP - part * channels, each = (GN_N + GN_PARTS - 1u) / GN_PARTS;
+    // Fours of a row of the gradient of y.
+    uint width = GN_PARAM(GNI_P_DEPTH_TO_W), across = (width + 3u) / 4u, fours = gn_over(GN_N, GNI_P_DEPTH_TO_W) * across;
+    uint channel = GN_GROUP - part * channels, each = (fours + GN_PARTS - 1u) / GN_PARTS;
     if (part >= GN_PARTS) return;
-    for (uint e = part * each + me; e < min((part + 1u) * each, GN_N); e += 256u) {
-        uint n, c, y, x;
-        gn_places(e, n, c, y, x);
+    for (uint t = part * each + me; t < min((part + 1u) * each, fours); t += 256u) {
+        uint row = t / across, first = 4u * (t - row * across), n, c, y, x;
+        gn_places(row * width, n, c, y, x);
         uint from = GN_PARAM(GNI_P_DEPTH_IN) + n * GN_STEP_IN(0) + channel * GN_STEP_IN(1);
         uint at = GN_PARAM(GNI_P_DEPTH_OTHER) + n * GN_STEP_OTHER(0) + channel * GN_STEP_OTHER(1) + y * GN_STEP_OTHER(2);
-        float gy = gn_one(1u, at + x * GN_STEP_OTHER(3));
-        for (uint ky = 0u; ky < GN_ROWS; ky++) {
-            uint row = y;
-            bool inside = gn_read_at(row, ky, GN_DOWN, GN_PAD_H, GN_DILATION_H, GN_FROM_H);
-            for (uint kx = 0u; kx < GN_COLUMNS; kx++) {
-                uint column = x;
-                if (gn_read_at(column, kx, GN_ACROSS, GN_PAD_W, GN_DILATION_W, GN_FROM_W) && inside)
-                    sum[ky * GN_COLUMNS + kx] += gy * gn_one(0u, from + row * GN_STEP_IN(2) + column * GN_STEP_IN(3));
+        vec4 gy = vec4(0.0);
+        for (uint e = 0u; e < 4u; e++)
+            if (first + e < width) gy[e] = gn_one(1u, at + (first + e) * GN_STEP_OTHER(3));
+        [[unroll]] for (uint ky = 0u; ky < GN_ROWS; ky++) {
+            uint line = y;
+            bool inside = gn_read_at(line, ky, GN_DOWN, GN_PAD_H, GN_DILATION_H, GN_FROM_H);
+            line = from + line * GN_STEP_IN(2);
+            if (GN_SIDE_BY_SIDE && inside) gn_load_window(line, int(first));
+            [[unroll]] for (uint kx = 0u; kx < GN_COLUMNS; kx++) {
+                vec4 v = vec4(0.0);
+                if (!inside) continue;
+                if (GN_SIDE_BY_SIDE) {
+                    v = vec4(gn_window[kx], gn_window[kx + 1u], gn_window[kx + 2u], gn_window[kx + 3u]);
+                } else {
+                    for (uint e = 0u; e < 4u; e++) {
+                        uint column = first + e;
+                        if (gn_read_at(column, kx, GN_ACROSS, GN_PAD_W, GN_DILATION_W, GN_FROM_W) && first + e < width)
+                            v[e] = gn_one(0u, line + column * GN_STEP_IN(3));
+                    }
+                }
+                for (uint e = 1u; e < 4u; e++)
+                    if (first + e >= width) v[e] = 0.0;
+                sum[ky * GN_COLUMNS + kx] += dot(gy, v);
             }
         }
     }

@@ -138,8 +138,8 @@ GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_opt
 typedef struct gni_recur_in { // the operands of the record
     // (n, batch, in), (gates, in), (gates, h), (gates) twice or NULL, (batch, h) twice.
     gn_array *x, *w, *u, *b, *c, *h0, *c0;
-    gn_array *gates; // (n, batch, gates) before their functions; GRU: the input's part
-    gn_array *more;  // GRU: the state's part; LSTM: states c (n, batch, h)
+    gn_array *gates; // (n, batch, gates), an LSTM's before their functions
+    gn_array *more;  // GRU: the state's part (n, batch, gates); LSTM: states c (n, batch, h)
 } gni_recur_in;
 enum { GNI_RECUR_ARRAYS = 9 };
 typedef struct gni_recur {
@@ -175,10 +175,10 @@ static gn_array *gni_recur_part(const gni_recur *r, gn_array *all, int64_t t, in
     return all != NULL ? gni_recur_gate(r, gni_recur_at(all, t), i) : NULL;
 }
 
-// The state behind step t, and what the gradient needs of the step. With room for all h and c they go there.
+// The state behind step t, and what the gradient needs of the step. With room for all h, c or a GRU's gates they go there.
 static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, gn_array *h, gn_array **c, gn_array **kept,
-                                gn_array *const all[2]) {
-    gn_array *y[2], *to[2];
+                                gn_array *const all[3]) {
+    gn_array *y[4], *to[4];
     gn_array *sum = gn_matmul(h, gn_transpose(r->in.u)), *from_x = gni_recur_at(input, t);
     if (r->lstm) {
         kept[0] = sum = gn_eval(gn_add(sum, from_x));
@@ -190,14 +190,15 @@ static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, 
         gni_recur_eval(r, y, to, 2);
         return y[0];
     }
-    kept[0] = from_x;
     kept[1] = sum = gn_eval(gni_recur_plus(sum, r->in.c));
-    gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 0), gni_recur_gate(r, sum, 0)));
-    gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 1), gni_recur_gate(r, sum, 1)));
-    gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, from_x, 2), gn_mul(reset, gni_recur_gate(r, sum, 2))));
-    y[0] = gn_add(n, gn_mul(z, gn_sub(h, n)));
+    y[1] = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 0), gni_recur_gate(r, sum, 0)));
+    y[2] = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 1), gni_recur_gate(r, sum, 1)));
+    y[3] = gn_tanh(gn_add(gni_recur_gate(r, from_x, 2), gn_mul(y[1], gni_recur_gate(r, sum, 2))));
+    y[0] = gn_add(y[3], gn_mul(y[2], gn_sub(h, y[3])));
     to[0] = gni_recur_part(r, all[0], t, 0);
-    gni_recur_eval(r, y, to, 1);
+    for (int k = 1; k < 4; k++) to[k] = gni_recur_part(r, all[2], t, k - 1);
+    gni_recur_eval(r, y, to, r->keep ? 4 : 1);
+    kept[0] = r->keep && all[2] == NULL ? gn_concat(y + 1, 3, -1) : NULL;
     return y[0];
 }
 
@@ -207,8 +208,9 @@ static gn_array *gni_recur_forward(gni_recur *r) {
     const size_t bytes = sizeof(gn_array *) * (size_t)(3 * r->n + 1);
     gn_array **h = (gn_array **)gni_calloc(g, bytes), **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0,
              *c = r->in.c0;
-    gn_array *const all[2] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h),
-                              r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL};
+    gn_array *const all[3] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h),
+                              r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL,
+                              !r->lstm && r->keep ? gni_recur_room(r, r->n, 3 * r->h) : NULL};
     if (h == NULL) {
         gni_fail_memory(g, g->call, bytes);
         return NULL;
@@ -222,7 +224,7 @@ static gn_array *gni_recur_forward(gni_recur *r) {
         gn_scope_begin(g);
         state = gni_recur_step(r, t, input, state, &c, kept, all);
         h[t] = gn_keep(state);
-        gates[t] = r->lstm && r->keep ? gn_keep(kept[0]) : NULL;
+        gates[t] = r->keep && all[2] == NULL ? gn_keep(kept[0]) : NULL;
         more[t] = r->lstm || r->keep ? gn_keep(kept[1]) : NULL;
         gn_scope_end(g);
     }
@@ -234,7 +236,7 @@ static gn_array *gni_recur_forward(gni_recur *r) {
             gn_array *last = gni_recur_at(y, r->n);
             if (last != NULL) gni_copy_into(g, last->buf, last->dtype, last->offset, last->stride, c);
         }
-        r->in.gates = !r->lstm ? input : r->keep ? gn_stack(gates, (int)r->n, 0) : NULL;
+        r->in.gates = all[2] != NULL ? all[2] : r->keep ? gn_stack(gates, (int)r->n, 0) : NULL;
         r->in.more = all[1] != NULL ? all[1] : r->keep ? gn_stack(more, (int)r->n, 0) : NULL;
     }
     gni_free(g, h);
@@ -245,10 +247,11 @@ static gn_array *gni_recur_forward(gni_recur *r) {
 static gn_array *gni_recur_sigmoid(gn_array *d, gn_array *s) { return gn_mul(d, gn_mul(s, gn_rsub_s(s, 1.0))); }
 static gn_array *gni_recur_tanh(gn_array *d, gn_array *t) { return gn_mul(d, gn_rsub_s(gn_square(t), 1.0)); }
 
-// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before.
-// `all`: room for the gates' parts, or NULL.
-static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx,
-                                gn_array **du, gn_array *const all[2]) {
+// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before, to
+// which `more_dh` is added where there is one. `all`: room for the gates' parts, or NULL; a GRU's are by n, r, z and by the
+// state's part of n there.
+static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array *more_dh,
+                                gn_array **dc, gn_array **dx, gn_array **du, gn_array *all) {
     gn_array *y[4], *to[4] = {NULL, NULL, NULL, NULL};
     gn_array *gates = gni_recur_at(r->in.gates, t), *more = gni_recur_at(r->in.more, t), *d[4];
     if (r->lstm) {
@@ -259,53 +262,39 @@ static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before,
         y[0] = c;
         y[1] = *dc = gn_mul(c, f);
         y[2] = d[3] = gni_recur_sigmoid(gn_mul(dh, tc), o);
-        to[2] = gni_recur_part(r, all[0], t, 3);
+        to[2] = gni_recur_part(r, all, t, 3);
         gni_recur_eval(r, y, to, 3);
         d[0] = gni_recur_sigmoid(gn_mul(c, g), i);
         d[1] = gni_recur_sigmoid(gn_mul(c, before), f);
         d[2] = gni_recur_tanh(gn_mul(c, i), g);
-        if (all[0] != NULL) { // where d[3] is already
-            for (int k = 0; k < 3; k++) to[k] = gni_recur_part(r, all[0], t, k);
+        if (all != NULL) { // where d[3] is already
+            for (int k = 0; k < 3; k++) to[k] = gni_recur_part(r, all, t, k);
             gni_recur_eval(r, d, to, 3);
-            *dx = *du = gni_recur_at(all[0], t);
+            *dx = *du = gni_recur_at(all, t);
         } else {
             *dx = *du = gn_concat(d, 4, -1);
         }
-        return gn_matmul(*du, r->in.u);
+        return gni_recur_plus(gn_matmul(*du, r->in.u), more_dh);
     }
-    gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 0), gni_recur_gate(r, more, 0)));
-    gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 1), gni_recur_gate(r, more, 1))),
-             *state = gni_recur_gate(r, more, 2);
-    gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, gates, 2), gn_mul(reset, state)));
-    y[0] = d[2] = gni_recur_tanh(gn_mul(dh, gn_rsub_s(z, 1.0)), n);
-    y[1] = gn_mul(d[2], reset);
-    y[2] = n;
-    y[3] = reset;
-    to[0] = gni_recur_part(r, all[0], t, 2);
-    to[1] = gni_recur_part(r, all[1], t, 2);
+    gn_array *reset = gni_recur_gate(r, gates, 0), *z = gni_recur_gate(r, gates, 1), *n = gni_recur_gate(r, gates, 2);
+    y[0] = gni_recur_tanh(gn_mul(dh, gn_rsub_s(z, 1.0)), n);
+    y[1] = gni_recur_sigmoid(gn_mul(y[0], gni_recur_gate(r, more, 2)), reset);
+    y[2] = gni_recur_sigmoid(gn_mul(dh, gn_sub(before, n)), z);
+    y[3] = gn_mul(y[0], reset);
+    for (int k = 0; k < 4; k++) to[k] = gni_recur_part(r, all, t, k);
     gni_recur_eval(r, y, to, 4);
-    y[2] = d[0] = gni_recur_sigmoid(gn_mul(d[2], state), reset);
-    y[3] = d[1] = gni_recur_sigmoid(gn_mul(dh, gn_sub(before, n)), z);
-    for (int i = 0; i < 2; i++) to[2 + i] = gni_recur_part(r, all[0], t, i);
-    gni_recur_eval(r, y + 2, to + 2, 2);
-    if (all[0] != NULL) {
-        *dx = gni_recur_at(all[0], t);
-        *du = gni_recur_at(all[1], t);
-        gn_array *from = gn_slice(*dx, -1, 0, 2 * r->h, 1), *part = gn_slice(*du, -1, 0, 2 * r->h, 1);
-        if (from != NULL && part != NULL) gni_copy_into(r->g, part->buf, part->dtype, part->offset, part->stride, from);
-    } else {
-        *dx = gn_concat(d, 3, -1);
-        d[2] = y[1];
-        *du = gn_concat(d, 3, -1);
-    }
-    return gn_add(gn_matmul(*du, r->in.u), gn_mul(dh, z));
+    *dx = all != NULL ? NULL : gn_concat(y, 3, -1);
+    *du = all != NULL ? gn_slice(gni_recur_at(all, t), -1, r->h, 4 * r->h, 1) : gn_concat(y + 1, 3, -1);
+    return gn_add(gni_recur_plus(gn_matmul(*du, r->in.u), more_dh), gn_mul(dh, z));
 }
 
-// Gradients of w, u, b and c by those of all steps' gates: one product or sum each.
+// Gradients of w, u, b and c by those of all steps' gates: one product or sum each. A GRU's are by n, r, z in dx.
 static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, gn_array *du, gn_array *y, gn_array **gx) {
     gn_array *from = gni_as_rows(dx), *of = gni_as_rows(du), *part[2];
-    if (gni_wanted(node, 0)) gx[0] = gn_matmul(dx, r->in.w);
+    const int64_t turn = r->lstm ? 0 : r->h;
+    if (gni_wanted(node, 0)) gx[0] = gn_matmul(dx, turn > 0 ? gn_roll(r->in.w, turn, 0) : r->in.w);
     if (gni_wanted(node, 1)) gx[1] = gn_matmul(gn_transpose(from), gni_as_rows(r->in.x));
+    if (gni_wanted(node, 1) && turn > 0) gx[1] = gn_roll(gx[1], -turn, 0);
     if (gni_wanted(node, 2)) {
         gn_array *all = gn_slice(y, 0, r->reversed ? 1 : 0, r->reversed ? r->n : r->n - 1, 1),
                  *first = gn_expand_dims(r->in.h0, 0);
@@ -313,7 +302,7 @@ static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, 
         part[1] = r->reversed ? first : all;
         gx[2] = gn_matmul(gn_transpose(of), gni_as_rows(gn_concat(part, 2, 0)));
     }
-    if (r->in.b != NULL && gni_wanted(node, 3)) gx[3] = gn_sum(from, 0);
+    if (r->in.b != NULL && gni_wanted(node, 3)) gx[3] = turn > 0 ? gn_roll(gn_sum(from, 0), -turn, 0) : gn_sum(from, 0);
     if (r->in.c != NULL && gni_wanted(node, 4)) gx[4] = gn_sum(of, 0);
 }
 
@@ -330,8 +319,7 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     gn_array *y = node->output, *dh = NULL, *dc = r.lstm ? gni_recur_at(gy, r.n) : NULL;
     r.keep = true;
     if (g->no_grad == 0) y = gni_recur_forward(&r); // once more, recorded
-    gn_array *const room[2] = {gni_recur_room(&r, r.n, (r.lstm ? 4 : 3) * r.h),
-                               r.lstm ? NULL : gni_recur_room(&r, r.n, 3 * r.h)};
+    gn_array *room = gni_recur_room(&r, r.n, 4 * r.h);
     const size_t bytes = 2 * sizeof(gn_array *) * (size_t)r.n;
     gn_array **dx = (gn_array **)gni_calloc(g, bytes), **du = dx + r.n;
     if (dx == NULL) gni_fail_memory(g, node->name, bytes);
@@ -342,18 +330,20 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
         gn_array *before = r.lstm  ? (first ? r.in.c0 : gni_recur_at(r.in.more, last))
                            : first ? r.in.h0
                                    : gni_recur_at(y, last);
-        gn_array *here = gni_recur_at(gy, t);
-        dh = gni_recur_back(&r, t, before, dh != NULL ? gn_eval(gn_add(here, dh)) : here, &dc, &dx[t], &du[t], room);
+        if (dh == NULL) dh = gni_recur_at(gy, t);
+        dh = gn_eval(gni_recur_back(&r, t, before, dh, first ? NULL : gni_recur_at(gy, last), &dc, &dx[t], &du[t], room));
         gn_keep(dh);
         if (r.lstm) gn_keep(dc);
-        gn_keep(dx[t]);
+        if (dx[t] != NULL) gn_keep(dx[t]);
         if (!r.lstm) gn_keep(du[t]);
         gn_scope_end(g);
     }
     const bool ok = !g->call_failed;
     if (ok) {
-        gn_array *all = room[0] != NULL ? room[0] : gn_stack(dx, (int)r.n, 0);
-        gni_recur_weights(&r, node, all, r.lstm ? all : room[1] != NULL ? room[1] : gn_stack(du, (int)r.n, 0), y, gx);
+        const int64_t h = r.lstm ? 0 : r.h;
+        gn_array *x_part = room == NULL ? gn_stack(dx, (int)r.n, 0) : gn_slice(room, -1, 0, 4 * r.h - h, 1);
+        gn_array *u_part = r.lstm ? x_part : room == NULL ? gn_stack(du, (int)r.n, 0) : gn_slice(room, -1, h, 4 * r.h, 1);
+        gni_recur_weights(&r, node, x_part, u_part, y, gx);
         gx[5] = dh;
         if (r.lstm) gx[6] = dc;
     }
