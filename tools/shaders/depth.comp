@@ -1,13 +1,12 @@
 #version 450
-// Convolutions of each channel with a kernel of its own, of images (n, c, h, w) with any strides. Results are in C order.
+// Convolutions of groups of few channels, often one, of images (n, c, h, w) with any strides. Results are in C order.
 //
-// GNI_DEPTH_FORWARD  y[Y, X] takes x[Y stride + ky dilation - pad, ...] w[ky, kx]
+// GNI_DEPTH_FORWARD  y[Y, X] takes x[Y stride + ky dilation - pad, ...] w[ky, kx], of GN_READ channels for each of GN_MADE
 // GNI_DEPTH_BACK     the gradient of x from that of y
-// GNI_DEPTH_WEIGHT   that of w from x and that of y, of a part of the images for each workgroup: (parts, c, taps), float32
+// GNI_DEPTH_WEIGHT   that of w from x and that of y, of a part of the images for each workgroup: (parts, kernels, taps), float32
 //
 //! no-bindings
-//! variant depth -DGN_TAPS=GNI_DEPTH_FEW
-//! variant depth_large -DGN_TAPS=GNI_DEPTH_TAPS
+//! variant depth
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #define GN_BUFFERS 3
@@ -26,6 +25,9 @@ layout(constant_id = GNI_S_DEPTH_ROWS) const uint GN_ROWS = 3u;
 layout(constant_id = GNI_S_DEPTH_COLUMNS) const uint GN_COLUMNS = 3u;
 layout(constant_id = GNI_S_DEPTH_DOWN) const uint GN_DOWN = 1u; // strides
 layout(constant_id = GNI_S_DEPTH_ACROSS) const uint GN_ACROSS = 1u;
+layout(constant_id = GNI_S_DEPTH_READ) const uint GN_READ = 1u;
+layout(constant_id = GNI_S_DEPTH_MADE) const uint GN_MADE = 1u;
+layout(constant_id = GNI_S_DEPTH_BLOCK) const uint GN_BLOCK = 1u; // results' channels that an invocation has
 
 // Buffers: what is read by taps; w, or the gradient of y; results.
 #define GN_N GN_PARAM(GNI_P_DEPTH_N) // elements of the result, or of the gradient of y in a channel
@@ -98,26 +100,52 @@ void gn_load_window(uint line, int first) {
         if (uint(first + int(k)) >= GN_FROM_W) gn_window[k] = 0.0;
 }
 
+// Four neighbours from column `first` on, those that the row at `to` has.
+void gn_put_four(uint to, int first, uint width, vec4 sum) {
+    uint s = gn_packing(GN_OUT);
+    uvec4 v = gn_narrow(floatBitsToUint(sum), GN_OUT);
+    if (first >= 0 && first + 4 <= int(width)) {
+        gn_write_group(GN_OPEN(2u), to + uint(first), GN_OUT, v);
+        return;
+    }
+    for (uint e = 0u; e < 4u; e++) {
+        bool real = uint(first) + e < width, next = uint(first) + e + 1u < width;
+        if (s == 1u && (e & 1u) == 0u && real && next) {
+            uint word = v[e] | v[e + 1u] << 16;
+            gn_store(2u, (to + uint(first) + e) >> 1, word);
+            e++;
+        } else if (real) {
+            gn_write_one(GN_OPEN(2u), to + uint(first) + e, s, v[e]);
+        }
+    }
+}
+
 void gn_results() {
-    uint s = gn_packing(GN_OUT), width = GN_PARAM(GNI_P_DEPTH_TO_W), rows = gn_over(GN_N, GNI_P_DEPTH_TO_W);
+    uint width = GN_PARAM(GNI_P_DEPTH_TO_W), rows = gn_over(GN_N, GNI_P_DEPTH_TO_W);
     // Groups of four are those of memory, so that rows may begin and end within one.
     uint across = ((width | GN_OUT_BASE) & 3u) == 0u ? width / 4u : (width + 6u) / 4u;
     for (uint t = gl_GlobalInvocationID.x; t < rows * across; t += gl_NumWorkGroups.x * 256u) {
-        uint row = t / across, to = GN_OUT_BASE + row * width, n, c, y, x;
+        uint row = t / across, n, c, y, x;
+        gn_places(row * width, n, c, y, x);
+        uint to = GN_OUT_BASE + (row + (row - y) * (GN_BLOCK - 1u)) * width;
         int first = int(4u * (t - row * across)) - int(to & 3u);
         if (first >= int(width)) continue;
-        gn_places(row * width, n, c, y, x);
-        uint plane = GN_PARAM(GNI_P_DEPTH_IN) + n * GN_STEP_IN(0) + c * GN_STEP_IN(1);
-        uint kernel = GN_PARAM(GNI_P_DEPTH_OTHER) + c * GN_STEP_OTHER(0);
-        vec4 sum = vec4(0.0);
-        for (uint ky = 0u; ky < GN_ROWS; ky++) {
-            uint line = y;
+        uint from = c * GN_BLOCK / GN_MADE * GN_READ; // the first channel that is read
+        uint plane = GN_PARAM(GNI_P_DEPTH_IN) + n * GN_STEP_IN(0) + from * GN_STEP_IN(1), kernel = GN_PARAM(GNI_P_DEPTH_OTHER);
+        bool back = GN_STEP == GNI_DEPTH_BACK;
+        uint of_made = back ? GN_STEP_OTHER(1) : GN_STEP_OTHER(0), of_read = back ? GN_STEP_OTHER(0) : GN_STEP_OTHER(1);
+        kernel += (back ? c * GN_BLOCK % GN_MADE : c * GN_BLOCK) * of_made + (back ? from * of_read : 0u);
+        vec4 sum[GN_BLOCK];
+        [[unroll]] for (uint o = 0u; o < GN_BLOCK; o++) sum[o] = vec4(0.0);
+        for (uint taps = 0u; taps < GN_READ * GN_ROWS; taps++) {
+            uint r = taps / GN_ROWS, ky = taps % GN_ROWS, line = y;
             bool inside = gn_read_at(line, ky, GN_DOWN, GN_PAD_H, GN_DILATION_H, GN_FROM_H);
-            line = plane + line * GN_STEP_IN(2);
+            line = plane + r * GN_STEP_IN(1) + line * GN_STEP_IN(2);
+            uint weights = kernel + r * of_read + ky * GN_STEP_OTHER(2);
             if (GN_SIDE_BY_SIDE && inside) gn_load_window(line, first);
             for (uint kx = 0u; kx < GN_COLUMNS; kx++) {
                 vec4 v = vec4(0.0);
-                uint k = GN_STEP == GNI_DEPTH_BACK ? GN_COLUMNS - 1u - kx : kx;
+                uint k = back ? GN_COLUMNS - 1u - kx : kx;
                 if (GN_SIDE_BY_SIDE && inside) {
                     v = vec4(gn_window[k], gn_window[k + 1u], gn_window[k + 2u], gn_window[k + 3u]);
                 } else if (inside) {
@@ -127,45 +155,35 @@ void gn_results() {
                             v[e] = gn_one(0u, line + column * GN_STEP_IN(3));
                     }
                 }
-                sum += gn_one(1u, kernel + ky * GN_STEP_OTHER(2) + kx * GN_STEP_OTHER(3)) * v;
+                [[unroll]] for (uint o = 0u; o < GN_BLOCK; o++)
+                    sum[o] += gn_one(1u, weights + o * of_made + kx * GN_STEP_OTHER(3)) * v;
             }
         }
-        uvec4 v = gn_narrow(floatBitsToUint(sum), GN_OUT);
-        if (first >= 0 && first + 4 <= int(width)) {
-            gn_write_group(GN_OPEN(2u), to + uint(first), GN_OUT, v);
-            continue;
-        }
-        for (uint e = 0u; e < 4u; e++) {
-            bool real = uint(first) + e < width, next = uint(first) + e + 1u < width;
-            if (s == 1u && (e & 1u) == 0u && real && next) {
-                uint word = v[e] | v[e + 1u] << 16;
-                gn_store(2u, (to + uint(first) + e) >> 1, word);
-                e++;
-            } else if (real) {
-                gn_write_one(GN_OPEN(2u), to + uint(first) + e, s, v[e]);
-            }
-        }
+        [[unroll]] for (uint o = 0u; o < GN_BLOCK; o++) gn_put_four(to + o * GN_PARAM(GNI_P_DEPTH_TO_H) * width, first, width, sum[o]);
     }
 }
 
+const uint GN_TAPS = GN_ROWS * GN_COLUMNS, GN_SUMS = GN_STEP == GNI_DEPTH_WEIGHT ? GN_TAPS * GN_BLOCK : 1u;
 shared float gn_sums[256];
 
 void gn_weights() {
-    float sum[GN_TAPS];
-    for (uint k = 0u; k < GN_TAPS; k++) sum[k] = 0.0;
+    float sum[GN_SUMS];
+    for (uint k = 0u; k < GN_SUMS; k++) sum[k] = 0.0;
     uint me = gl_LocalInvocationIndex, channels = GN_PARAM(GNI_P_DEPTH_CHANNELS), part = GN_GROUP / channels;
     // Fours of a row of the gradient of y.
     uint width = GN_PARAM(GNI_P_DEPTH_TO_W), across = (width + 3u) / 4u, fours = gn_over(GN_N, GNI_P_DEPTH_TO_W) * across;
-    uint channel = GN_GROUP - part * channels, each = (fours + GN_PARTS - 1u) / GN_PARTS;
+    uint kernel = GN_GROUP - part * channels, made = kernel / GN_READ * GN_BLOCK, read = made / GN_MADE * GN_READ + kernel % GN_READ;
+    uint each = (fours + GN_PARTS - 1u) / GN_PARTS;
     if (part >= GN_PARTS) return;
     for (uint t = part * each + me; t < min((part + 1u) * each, fours); t += 256u) {
         uint row = t / across, first = 4u * (t - row * across), n, c, y, x;
         gn_places(row * width, n, c, y, x);
-        uint from = GN_PARAM(GNI_P_DEPTH_IN) + n * GN_STEP_IN(0) + channel * GN_STEP_IN(1);
-        uint at = GN_PARAM(GNI_P_DEPTH_OTHER) + n * GN_STEP_OTHER(0) + channel * GN_STEP_OTHER(1) + y * GN_STEP_OTHER(2);
-        vec4 gy = vec4(0.0);
-        for (uint e = 0u; e < 4u; e++)
-            if (first + e < width) gy[e] = gn_one(1u, at + (first + e) * GN_STEP_OTHER(3));
+        uint from = GN_PARAM(GNI_P_DEPTH_IN) + n * GN_STEP_IN(0) + read * GN_STEP_IN(1);
+        uint at = GN_PARAM(GNI_P_DEPTH_OTHER) + n * GN_STEP_OTHER(0) + made * GN_STEP_OTHER(1) + y * GN_STEP_OTHER(2);
+        vec4 gy[GN_BLOCK];
+        [[unroll]] for (uint o = 0u; o < GN_BLOCK; o++)
+            for (uint e = 0u; e < 4u; e++)
+                gy[o][e] = first + e < width ? gn_one(1u, at + o * GN_STEP_OTHER(1) + (first + e) * GN_STEP_OTHER(3)) : 0.0;
         [[unroll]] for (uint ky = 0u; ky < GN_ROWS; ky++) {
             uint line = y;
             bool inside = gn_read_at(line, ky, GN_DOWN, GN_PAD_H, GN_DILATION_H, GN_FROM_H);
@@ -185,12 +203,11 @@ void gn_weights() {
                 }
                 for (uint e = 1u; e < 4u; e++)
                     if (first + e >= width) v[e] = 0.0;
-                sum[ky * GN_COLUMNS + kx] += dot(gy, v);
+                [[unroll]] for (uint o = 0u; o < GN_BLOCK; o++) sum[o * GN_TAPS + ky * GN_COLUMNS + kx] += dot(gy[o], v);
             }
         }
     }
-    uint taps = GN_ROWS * GN_COLUMNS;
-    for (uint k = 0u; k < taps; k++) {
+    for (uint k = 0u; k < GN_SUMS; k++) {
         gn_sums[me] = sum[k];
         for (uint half_of = 128u; half_of > 0u; half_of /= 2u) {
             barrier();
@@ -198,7 +215,8 @@ void gn_weights() {
         }
         if (me == 0u) {
             float all = gn_sums[0];
-            gn_store(2u, GN_OUT_BASE + GN_GROUP * taps + k, floatBitsToUint(all));
+            uint of = part * channels * GN_BLOCK + (made + k / GN_TAPS) * GN_READ + kernel % GN_READ;
+            gn_store(2u, GN_OUT_BASE + of * GN_TAPS + k % GN_TAPS, floatBitsToUint(all));
         }
         barrier();
     }

@@ -500,9 +500,11 @@
 #define GNI_S_DEPTH_COLUMNS 4
 #define GNI_S_DEPTH_DOWN 5 // strides
 #define GNI_S_DEPTH_ACROSS 6
-#define GNI_S_DEPTH_SPECS 7
-#define GNI_DEPTH_TAPS 49 // of kernels at most; kernels of up to GNI_DEPTH_FEW have a module with fewer registers
-#define GNI_DEPTH_FEW 25
+#define GNI_S_DEPTH_READ 7 // channels of a group that are read for each that is made, and how many are made of them
+#define GNI_S_DEPTH_MADE 8
+#define GNI_S_DEPTH_BLOCK 9 // of those that are made, which divides them: an invocation's
+#define GNI_S_DEPTH_SPECS 10
+#define GNI_DEPTH_TAPS 49 // of kernels at most
 #define GNI_P_DEPTH_N 0
 #define GNI_P_DEPTH_FROM 1     // rows and columns of what is read by taps
 #define GNI_P_DEPTH_PAD 3      // rows and columns

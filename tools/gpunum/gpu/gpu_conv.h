@@ -61,15 +61,18 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups[0], groups[1], 1);
 }
 
-// ---- each channel with a kernel of its own
+// ---- groups of few channels
 
 static bool gni_job_has_depth(const gni_gpu *gpu) { return gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_depth); }
 
 static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
     gni_job_call c;
     const bool weight = d->step == GNI_DEPTH_WEIGHT;
-    const int64_t from[4] = {d->n, d->c, d->from[0], d->from[1]}, to[4] = {d->n, d->c, d->to[0], d->to[1]},
-                  kernel[4] = {d->c, 1, d->k[0], d->k[1]}, places = d->n * d->to[0] * d->to[1], one = 1,
+    const bool back = d->step == GNI_DEPTH_BACK;
+    const int64_t made = weight ? d->c / d->read : d->c, read = made / d->made * d->read;
+    const int64_t from[4] = {d->n, read, d->from[0], d->from[1]}, to[4] = {d->n, made, d->to[0], d->to[1]},
+                  kernel[4] = {back ? read : made, back ? d->made : d->read, d->k[0], d->k[1]},
+                  places = d->n * d->to[0] * d->to[1], one = 1,
                   results = weight ? d->parts * d->c * d->k[0] * d->k[1] : places * d->c;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
@@ -81,7 +84,7 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
     c.use[2].write = true;
     c.n_use = 3;
     c.n_param = GNI_P_DEPTH_WORDS;
-    p[GNI_P_DEPTH_N] = (uint32_t)(weight ? places : results);
+    p[GNI_P_DEPTH_N] = (uint32_t)(weight ? places : results / d->block);
     p[GNI_P_DEPTH_PARTS] = (uint32_t)d->parts;
     for (int i = 0; i < 2; i++) {
         p[GNI_P_DEPTH_FROM + i] = (uint32_t)d->from[i];
@@ -92,18 +95,21 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
     }
     gni_job_divider(d->to[1], &p[GNI_P_DEPTH_TO_W]);
     gni_job_divider(d->to[0], &p[GNI_P_DEPTH_TO_H]);
-    gni_job_divider(d->c, &p[GNI_P_DEPTH_CHANNELS]);
+    gni_job_divider(d->c / d->block, &p[GNI_P_DEPTH_CHANNELS]);
     for (int i = 0; i < 4; i++) {
         p[GNI_P_DEPTH_IN + 1 + i] = (uint32_t)d->in.stride[i];
         p[GNI_P_DEPTH_OTHER + 1 + i] = (uint32_t)d->other.stride[i];
     }
-    c.generic.module = d->k[0] * d->k[1] > GNI_DEPTH_FEW ? GNI_MODULE_depth_large : GNI_MODULE_depth;
+    c.generic.module = GNI_MODULE_depth;
     c.generic.n_spec = GNI_S_DEPTH_SPECS;
     c.generic.spec[GNI_S_DEPTH_STEP] = d->step;
+    c.generic.spec[GNI_S_DEPTH_READ] = (uint32_t)d->read;
+    c.generic.spec[GNI_S_DEPTH_MADE] = (uint32_t)d->made;
+    c.generic.spec[GNI_S_DEPTH_BLOCK] = (uint32_t)d->block;
     c.generic.spec[GNI_S_DEPTH_IN] = (uint32_t)d->in.dtype;
     c.generic.spec[GNI_S_DEPTH_OUT] = (uint32_t)d->out.dtype;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
-                            weight ? d->parts * d->c : gni_job_ceil(results, 1024), 1, 1);
+                            weight ? d->parts * d->c / d->block : gni_job_ceil(results / d->block, 1024), 1, 1);
 }
 
 // ---- by tiles of 4x4 results

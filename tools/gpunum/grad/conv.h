@@ -575,7 +575,7 @@ static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_
 
 static bool gni_conv_is_depthwise(const gni_conv_plan *p) { return p->c == 1 && p->o == p->groups && p->groups > 1; }
 
-// What a GPU makes of a convolution of single channels, or of its gradients: `from` is read by taps. False: it is left to the
+// What a GPU makes of a convolution of groups of few channels, or of its gradients: `from` is read by taps. False: it is left to the
 // other ways, unless g->call_failed.
 static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, gn_array *from, gn_array *other,
                           gn_array **y) {
@@ -583,13 +583,20 @@ static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, 
     gni_depth d;
     const bool back = step == GNI_DEPTH_BACK;
     const int64_t taps = gni_conv_count(p->k, p->nd), most = INT32_MAX / 4;
-    if (GNI_CPU_ALONE || g->gpu == NULL || !gni_conv_is_depthwise(p) || p->nd != 2) return false;
+    const int64_t out = p->groups > 0 ? p->o / p->groups : 0;
+    if (GNI_CPU_ALONE || g->gpu == NULL || p->groups < 2 || p->nd != 2) return false;
+    // More are faster as products, the more so on matrix units.
+    const bool units = gni_job_is_half(from->dtype) && gni_job_has_units(g->gpu, from->dtype);
+    const int64_t most_channels = !units ? 16 : step == GNI_DEPTH_WEIGHT ? 4 : 8;
+    if (GNI_MIN(out, p->c) < 1 || GNI_MAX(out, p->c) > most_channels) return false;
     if (taps < 1 || taps > GNI_DEPTH_TAPS || !gni_job_has_depth(g->gpu)) return false;
     if (from->dtype == GN_F64 || other->dtype != from->dtype) return false;
     memset(&d, 0, sizeof d);
     d.step = step;
     d.n = p->n;
-    d.c = p->groups;
+    d.read = back ? out : p->c;
+    d.made = back ? p->c : out;
+    d.c = p->groups * d.made * (step == GNI_DEPTH_WEIGHT ? p->c : 1);
     for (int i = 0; i < 2; i++) {
         if (p->pad[i] > most / 64 || p->dilation[i] > most / 64 || p->stride[i] > most / 64) return false;
         d.k[i] = p->k[i];
@@ -600,7 +607,9 @@ static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, 
         d.to[i] = back ? p->in[i] : p->out[i];
     }
     // Indices are of 31 bits.
-    if ((double)d.n * (double)d.c * (double)GNI_MAX(d.from[0], d.to[0]) * (double)GNI_MAX(d.from[1], d.to[1]) > (double)most)
+    if ((double)d.n * (double)(p->groups * GNI_MAX(out, p->c)) * (double)GNI_MAX(d.from[0], d.to[0]) *
+            (double)GNI_MAX(d.from[1], d.to[1]) >
+        (double)most)
         return false;
     if (!gni_materialize(g, from) || !gni_materialize(g, other)) return false;
     *y = gni_depth_run(g, &d, from, other);
