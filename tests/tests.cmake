@@ -238,7 +238,7 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
         # Small arrays, of which one thread does all, or (prologue) the products that matmul has: nothing for the thread sanitizer.
         # The address sanitizer watches those.
         if(GPUNUM_SANITIZE STREQUAL "thread" AND source MATCHES
-            "test_(allocation|augment|autograd|create|leaves|losses|names|onnx|ops|pool|precision|print|prologue|shapes|standard|train|unpack)[.]c$")
+            "test_(allocation|augment|autograd|create|leaves|losses|models|names|onnx|ops|pool|precision|print|prologue|shapes|standard|train|unpack)[.]c$")
             continue()
         endif()
         if(source MATCHES "test_webgpu")
