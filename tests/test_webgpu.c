@@ -196,11 +196,35 @@ static void test_reductions(void **state) {
                 gn_axes axes = kind < 5 && k == 3 && axis ? GN_ALL : GN_AXES(axis);
                 gn_array *a = numbers(g, t, size[k][0], size[k][1]), *b = numbers(other, t, size[k][0], size[k][1]);
                 gn_array *y = gn_eval(reduced(g, kind, a, axes, axis));
-                if (t == GN_F32 && k == 4 && kind < 5) assert_non_null(strstr(gn_explain(y), "on the GPU"));
+                if (t == GN_F32 && k == 4 && kind < 7) assert_non_null(strstr(gn_explain(y), "on the GPU"));
                 same(what, y, reduced(other, kind, b, axes, axis), gn_dtype_size(t) == 2 ? 1e4 : 4);
                 gn_scope_end(other);
                 gn_scope_end(g);
             }
+}
+
+// Gradients of pools whose windows overlap, or differ in size: a page cannot wait for what the CPU would do of them.
+static void test_pools(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_pool_options o;
+    memset(&o, 0, sizeof o);
+    o.stride = 2, o.pad = 1;
+    for (int kind = 0; kind < 3; kind++) {
+        gn_scope_begin(g);
+        gn_scope_begin(other);
+        gn_array *dx[2], *at[2] = {NULL, NULL};
+        for (int i = 0; i < 2; i++) {
+            gn_array *x = gn_requires_grad(gn_detach(gn_eval(gn_reshape(numbers(i ? other : g, GN_F32, 12, 90), GN_SHAPE(4, 3, 10, 9)))), true);
+            gn_array *y = kind ? gn_adaptive_max_pool2d(x, kind == 1 ? 4 : 1, kind == 1 ? 4 : 1, &at[i]) : gn_max_pool2d(x, 3, &o, &at[i]);
+            assert_int_equal(gn_gradients(gn_sum(gn_mul(y, y), GN_ALL), &x, 1, false, &dx[i]), GN_OK);
+            gn_eval(dx[i]);
+        }
+        assert_non_null(strstr(gn_explain(dx[0]), "on the GPU"));
+        same("gradient of a pool", dx[0], dx[1], 4);
+        same("places of a pool", at[0], at[1], 0);
+        gn_scope_end(other);
+        gn_scope_end(g);
+    }
 }
 
 // Sums whose roundings would be larger than they are, unless what is cut off is kept.
@@ -438,7 +462,7 @@ static void test_poll(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_rounds_each_step), GN_TEST(test_less_itself),
                                        GN_TEST(test_subnormal), GN_TEST(test_in_place), GN_TEST(test_eight_bytes),
-                                       GN_TEST(test_reductions), GN_TEST(test_compensation), GN_TEST(test_products),
+                                       GN_TEST(test_reductions), GN_TEST(test_pools), GN_TEST(test_compensation), GN_TEST(test_products),
                                        GN_TEST(test_rows), GN_TEST(test_rows_and_batches), GN_TEST(test_orders), GN_TEST(test_attention), GN_TEST(test_many),
                                        GN_TEST(test_device), GN_TEST(test_poll)};
     return test_end(cmocka_run_group_tests(tests, open_other, close_other));

@@ -192,11 +192,17 @@ const checks = {
             const again = await w.read(), [rows] = g.loader([await w.host()], { batch: 1500 });
             const roots = trained.map(Math.sqrt).filter(v => v === v), mean = roots.reduce((t, v) => t + v) / roots.length;
             const counted = Math.abs(await w.sqrt().nanmean().value() - mean) < 1e-5;
-            const found = [counted, gradient.every((v, i) => v === before[i]), trained.every((v, i) => v === before[i] / 2), again.every((v, i) => v === trained[i]),
+            // Places, which are int64, and a gradient by such: no int64 is computed on such a GPU.
+            const images = g.randn([8, 4, 20, 20]).requiresGrad(), largest = images.maxPool2d(3, { stride: 2, pad: 1 });
+            const at = await images.reshape([32, 400]).argmax(-1).read(), pixels = await images.read();
+            const first = at.every((i, k) => Number(i) === pixels.subarray(400 * k, 400 * k + 400).indexOf(Math.max(...pixels.subarray(400 * k, 400 * k + 400))));
+            largest.sum().backward();
+            const windows = (await images.grad.read()).reduce((t, v) => t + v) === largest.size;
+            const found = [first, windows, counted, gradient.every((v, i) => v === before[i]), trained.every((v, i) => v === before[i] / 2), again.every((v, i) => v === trained[i]),
                 list.noted('from'), g.functions.size, rows[0].ptr, told.slice(0, 80), g.memory.gpuBytes > 8000];
             g.close();
             return found;
-        })`), [true, true, true, true, 'a page', 0, 0, 'gn_params_save_memory: the value is on the GPU, for which a page cannot wait: re', true]);
+        })`), [true, true, true, true, true, true, 'a page', 0, 0, 'gn_params_save_memory: the value is on the GPU, for which a page cannot wait: re', true]);
         await p.picture('gpu.png');
         await p.close();
         const start = Date.now();

@@ -33,11 +33,12 @@ static bool gni_pooled_tiles(const gni_pooled_plan *p) {
 }
 
 // Where the windows begin: a column for axis 0, a row for axis 1.
-static gn_array *gni_pooled_begins(gn_context *g, const gni_pooled_plan *p, int axis) {
+static gn_array *gni_pooled_begins(gn_context *g, const gni_pooled_plan *p, int axis, gn_dtype t) {
     void *data = NULL;
     const gn_shape s = axis == 0 ? GN_SHAPE(p->out[0], 1) : GN_SHAPE(p->out[1]);
-    gn_array *y = gni_array_filled(g, g->call, GN_I64, &s, &data);
-    for (int64_t i = 0; i < p->out[axis] && y != NULL; i++) ((int64_t *)data)[i] = gni_pooled_begin(p, axis, i);
+    gn_array *y = gni_array_filled(g, g->call, t, &s, &data);
+    for (int64_t i = 0; i < p->out[axis] && y != NULL; i++)
+        gni_put_int(t, (char *)data + i * (int64_t)gn_dtype_size(t), gni_pooled_begin(p, axis, i));
     return gni_adopt(g, y);
 }
 
@@ -71,12 +72,13 @@ static gn_array *gni_pooled_framed(const gni_pooled_plan *p, gn_array *x, double
 
 // ---- the largest
 
-// Where the taps are in x, as offsets in its images.
+// Where the taps are in x, as offsets in its images: int32, where these fit, which every GPU has.
 static gn_array *gni_pooled_places(gn_context *g, const gni_pooled_plan *p, gn_array *taps) {
-    gn_array *t = gn_cast(taps, GN_I64), *row = gn_floor_div_s(t, (double)p->size[1]);
+    const gn_dtype as = p->in[0] * p->in[1] > INT32_MAX / 2 ? GN_I64 : GN_I32;
+    gn_array *t = gn_cast(taps, as), *row = gn_floor_div_s(t, (double)p->size[1]);
     gn_array *column = gn_sub(t, gn_mul_s(row, (double)p->size[1]));
-    row = gn_add(gn_mul_s(row, (double)p->dilation[0]), gni_pooled_begins(g, p, 0));
-    column = gn_add(gn_mul_s(column, (double)p->dilation[1]), gni_pooled_begins(g, p, 1));
+    row = gn_add(gn_mul_s(row, (double)p->dilation[0]), gni_pooled_begins(g, p, 0, as));
+    column = gn_add(gn_mul_s(column, (double)p->dilation[1]), gni_pooled_begins(g, p, 1, as));
     // The pad is nowhere the largest, or all are -inf.
     row = gn_clamp(row, 0.0, (double)(p->in[0] - 1));
     column = gn_clamp(column, 0.0, (double)(p->in[1] - 1));
@@ -276,7 +278,7 @@ static gn_array *gni_max_pool_end(gn_context *g, const gni_pooled_plan *p, gn_ar
     both[1] = at;
     // Pending, the places would hold y, whose record holds them.
     if (at != NULL && gn_eval_all(both, 2) != GN_OK) at = NULL;
-    if (indices != NULL && at != NULL) *indices = gni_pooled_places(g, p, at);
+    if (indices != NULL && at != NULL) *indices = gn_cast(gni_pooled_places(g, p, at), GN_I64);
     g->no_grad--;
     in[0] = x;
     in[1] = at;
@@ -326,7 +328,8 @@ static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     if (taps == p->in[0] * p->in[1] && gni_pooled_tiles(p)) {
         gn_array *rows = gn_reshape(x, GN_SHAPE(x->shape.dim[0], x->shape.dim[1], 1, taps));
         y = gn_max(rows, GN_KEEP(3));
-        if (places) at = gn_cast(gn_expand_dims(gn_argmax(rows, 3), 3), GN_I32);
+        if (places && rows != NULL)
+            at = gni_adopt(g, gni_reduce_axes(g, g->call, GNI_RED_ARGMAX, rows, rows->dtype, GN_I32, 8u, true));
         return gni_max_pool_end(g, p, x, y, at, indices);
     }
     if (!places && gni_pooled_is_large(g, p)) return gni_max_pool_end(g, p, x, gni_pooled_reduced(p, x, true), NULL, NULL);

@@ -509,12 +509,7 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
             y = gni_arg_in_pieces(g, fn, op, all ? gn_ravel(a) : a, axis);
             return gni_end_scope(g, gn_reshape(y, s));
         }
-        y = gni_reduce_axes(g, fn, op, a, a->dtype, GNI_CPU_ALONE || g->gpu == NULL ? GN_I64 : GN_I32, set, keep);
-    }
-    if (y != NULL && y->dtype == GN_I32) { // as kernels on a GPU write places
-        gn_array *place = gni_apply(g, fn, GNI_OP_CAST, GN_I32, GN_I64, &y, NULL, 1);
-        gni_unref(g, y);
-        y = place;
+        y = gni_reduce_axes(g, fn, op, a, a->dtype, GN_I64, set, keep); // which GPUs without int64 write, too
     }
     return gni_end(g, y);
 }
