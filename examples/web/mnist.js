@@ -16,7 +16,7 @@ worker.onmessage = ({ data }) => {
     if (data.device) sayDevice(data.device);
     if (data.losses) {
         for (const l of data.losses) loss.add(l);
-        of('speed').textContent = `${data.steps} steps of 128 digits, ${data.ms.toFixed(1)} ms each`;
+        of('speed').textContent = `${data.steps} steps of ${data.batch} digits, ${data.ms.toFixed(1)} ms each`;
         document.body.dataset.steps = data.steps;
     }
     if (data.accuracy !== undefined) {

@@ -2,7 +2,8 @@
 import { open } from './gpunum/gpunum.js';
 import { backend, threads } from './page.js';
 
-const SIZES = [784, 256, 128, 10], BATCH = 128;
+const CHANNELS = [1, 6, 16], SIZES = [16 * 7 * 7, 64, 10];
+const BATCH = Number(new URLSearchParams(location.search).get('batch') ?? 128);
 
 async function idx(g, name) {
     const answer = await fetch(`mnist/${name}`);
@@ -15,10 +16,15 @@ async function main() {
     postMessage({ device: g.device });
     const [x, labels, tx, testLabels] = await Promise.all(['train-images-idx3-ubyte', 'train-labels-idx1-ubyte', 't10k-images-idx3-ubyte',
         't10k-labels-idx1-ubyte'].map(name => idx(g, name)));
-    const images = x.reshape([60000, 784]), testImages = tx.reshape([10000, 784]);
-    const layers = SIZES.slice(1).map((n, i) => ({ w: g.heNormal([SIZES[i], n]), b: g.zeros([n]).requiresGrad() }));
-    const optimizer = g.adam(layers.flatMap(l => [l.w, l.b]), { lr: 1e-3 });
-    const forward = batch => layers.reduce((h, l, i) => i < 2 ? h.linear(l.w, l.b).relu() : h.linear(l.w, l.b), batch);
+    const images = x.expandDims(1), testImages = tx.expandDims(1);
+    const bias = n => g.zeros([n]).requiresGrad();
+    const convs = [0, 1].map(i => ({ w: g.heNormal([CHANNELS[i + 1], CHANNELS[i], 5, 5]), b: bias(CHANNELS[i + 1]) }));
+    const [hidden, last] = [0, 1].map(i => ({ w: g.heNormal([SIZES[i], SIZES[i + 1]]), b: bias(SIZES[i + 1]) }));
+    const optimizer = g.adam([...convs, hidden, last].flatMap(l => [l.w, l.b]), { lr: 2e-3 });
+    const forward = batch => {
+        const h = convs.reduce((h, l) => h.conv2d(l.w, l.b, { same: true }).relu().maxPool2d(2), batch);
+        return h.reshape([-1, SIZES[0]]).linear(hidden.w, hidden.b).relu().linear(last.w, last.b);
+    };
     const pixels = a => a.cast('f32').div(255);
 
     let running = true, order = null, at = 0, steps = 0;
@@ -50,7 +56,7 @@ async function main() {
         })));
         return right.filter((r, i) => r === Number(guess[i])).length / right.length;
     };
-    const chances = async digit => [...(await values([g.scope(() => g.noGrad(() => forward(g.array(digit, [1, 784])).softmax()))]))[0]];
+    const chances = async digit => [...(await values([g.scope(() => g.noGrad(() => forward(g.array(digit, [1, 1, 28, 28])).softmax()))]))[0]];
 
     let many = 1; // steps at a time
     for (;;) {
@@ -66,7 +72,7 @@ async function main() {
                 list.push(step());
             }
             const losses = (await values(list)).map(l => l[0]), ms = performance.now() - start;
-            postMessage({ losses, steps, ms: ms / many });
+            postMessage({ losses, steps, batch: BATCH, ms: ms / many });
             many = Math.max(1, Math.min(2 * many, Math.round(many * 60 / ms)));
             if (Math.floor(steps / 50) > Math.floor(before / 50)) postMessage({ accuracy: await accuracy() });
         }

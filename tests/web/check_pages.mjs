@@ -207,7 +207,7 @@ const checks = {
         await p.close();
         const start = Date.now();
         for (const [name, more, there] of [['bench', '&only=gpunum-webgpu,gpunum&rows=chain,softmax,small', 'document.body.dataset.ready'],
-            ['waves', '', 'Number(document.body.dataset.frames) > 2'], ['mnist', '', 'Number(document.body.dataset.steps) > 2']]) {
+            ['waves', '', 'Number(document.body.dataset.frames) > 2'], ['mnist', '&batch=8', 'Number(document.body.dataset.steps) > 2']]) {
             if (Date.now() - start > 30000) { // compilers of this machine are slow
                 console.log(`WebGPU: no time for ${name}`);
                 continue;
@@ -242,7 +242,7 @@ const checks = {
         const p = await Page.open(send, 'mnist.html');
         await p.until('Number(document.body.dataset.steps) > 5', 60);
         const before = await p.pixels('#loss');
-        await p.until('Number(document.body.dataset.accuracy) > 0.95', 120);
+        await p.until('Number(document.body.dataset.accuracy) > 0.97', 120);
         assert.notEqual((await p.pixels('#loss')).hash, before.hash, 'the chart stands still');
         for (const [digit, lines] of [[1, ONE], [7, SEVEN], [0, ZERO]]) {
             await p.value("document.getElementById('clear').click()");
