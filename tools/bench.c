@@ -5,7 +5,7 @@
 // Each figure is the median of many batches. A batch runs the op often enough to last about 20 ms
 // (2 ms with --quick) and waits for the device once at its end. Data is random. GB/s counts the bytes
 // that the op has to read and write; GFLOP/s counts 2 m n k for a matrix product.
-// Family `fusions` times what is computed in one go against its parts, with gn_eval after each, and ends with status 1
+// Family `fusions` times what is computed in one go, layers and their gradients too, against its parts, with gn_eval after each, and ends with status 1
 // where one loses to them by more than 7 % and 2 us.
 // With OpenBLAS at run time (libopenblas.so.0), float32 products on the CPU are timed against it too, and
 // with FFTW (libfftw3f_threads.so.3) the Fourier transforms: its plans are measured ones, which takes minutes.
@@ -1333,6 +1333,98 @@ static gn_array *run_fusion(const bench_case *c, gn_array *const *in) {
     return fusions[c->k].run(c->turned != 0, in);
 }
 
+// Layers, of in[0] and weights; `m` of the case: with gradients.
+static gn_array *layer_conv(bool cut, gn_array *const *in) { // x, w (out, in, 3, 3), b
+    gn_conv_options o;
+    memset(&o, 0, sizeof o);
+    o.pad = 1;
+    if (!cut) return gn_conv2d(in[0], in[1], in[2], &o);
+    const int64_t pad[] = {0, 0, 0, 0, 1, 1, 1, 1}, n = gn_dim(in[0], 0), c = gn_dim(in[0], 1), h = gn_dim(in[0], 2), w = gn_dim(in[0], 3);
+    gn_array *x = gn_sliding_window(gn_sliding_window(gn_eval(gn_pad(in[0], pad, 8, GN_PAD_CONSTANT, 0)), 3, 2), 3, 3); // (n, c, h, w, 3, 3)
+    x = gn_eval(gn_reshape(gn_permute(x, 0, 2, 3, 1, 4, 5), GN_SHAPE(n * h * w, c * 9)));
+    x = gn_eval(gn_matmul(x, gn_transpose(gn_reshape(in[1], GN_SHAPE(-1, c * 9)))));
+    return gn_permute(gn_reshape(gn_eval(gn_add(x, in[2])), GN_SHAPE(n, h, w, -1)), 0, 3, 1, 2);
+}
+static gn_array *layer_affine(gn_array *x, gn_array *mean, gn_array *var, gn_array *w, gn_array *b) {
+    x = gn_eval(gn_div(gn_eval(gn_sub(x, mean)), gn_eval(gn_sqrt(gn_add_s(var, 1e-5)))));
+    return gn_add(gn_eval(gn_mul(x, w)), b);
+}
+static gn_array *layer_batch_norm(bool cut, gn_array *const *in) {
+    if (!cut) return gn_batch_norm(in[0], NULL, NULL, in[1], in[2], true, 0.1, 1e-5);
+    gn_array *w = gn_expand_dims(in[1], GN_AXES(1, 2)), *b = gn_expand_dims(in[2], GN_AXES(1, 2));
+    return layer_affine(in[0], gn_eval(gn_mean(in[0], GN_KEEP(GN_AXES(0, 2, 3)))), gn_eval(gn_var(in[0], GN_KEEP(GN_AXES(0, 2, 3)), 0)), w, b);
+}
+static gn_array *layer_group_norm(bool cut, gn_array *const *in) {
+    if (!cut) return gn_group_norm(in[0], 8, in[1], in[2], 1e-5);
+    gn_array *w = gn_reshape(in[1], GN_SHAPE(8, -1, 1, 1)), *b = gn_reshape(in[2], GN_SHAPE(8, -1, 1, 1));
+    gn_array *x = gn_reshape(in[0], GN_SHAPE(gn_dim(in[0], 0), 8, -1, gn_dim(in[0], 2), gn_dim(in[0], 3)));
+    x = layer_affine(x, gn_eval(gn_mean(x, GN_KEEP(GN_AXES(2, 3, 4)))), gn_eval(gn_var(x, GN_KEEP(GN_AXES(2, 3, 4)), 0)), w, b);
+    return gn_reshape(x, gn_shape_of(in[0]));
+}
+static gn_array *layer_layer_norm(bool cut, gn_array *const *in) {
+    if (!cut) return gn_layer_norm(in[0], 1, in[1], in[2], 1e-5);
+    return layer_affine(in[0], gn_eval(gn_mean(in[0], GN_KEEP(-1))), gn_eval(gn_var(in[0], GN_KEEP(-1), 0)), in[1], in[2]);
+}
+static gn_array *layer_rms_norm(bool cut, gn_array *const *in) {
+    if (!cut) return gn_rms_norm(in[0], 1, in[1], 1e-5);
+    gn_array *mean = gn_eval(gn_mean(gn_eval(gn_square(in[0])), GN_KEEP(-1)));
+    return gn_mul(gn_eval(gn_div(in[0], gn_eval(gn_sqrt(gn_add_s(mean, 1e-5))))), in[1]);
+}
+static gn_array *layer_attend(bool cut, gn_array *const *in, bool causal) {
+    const gn_attention_options o = {0.0, causal, 0, 0.0};
+    if (!cut) return gn_attention(in[0], in[1], in[2], NULL, &o);
+    const int64_t n = gn_dim(in[0], -2);
+    gn_array *s = gn_eval(gn_mul_s(gn_eval(gn_matmul(in[0], gn_swap_axes(in[1], -1, -2))), 1.0 / sqrt((double)gn_dim(in[0], -1))));
+    if (causal) {
+        gn_array *at = gn_arange(gn_context_of(s), GN_I32, 0, (double)n, 1), *seen = gn_ge(gn_expand_dims(at, 1), at);
+        s = gn_eval(gn_where(seen, s, gn_scalar(gn_context_of(s), gn_dtype_of(s), -INFINITY)));
+    }
+    return gn_matmul(gn_eval(gn_softmax(s, -1)), in[2]);
+}
+static gn_array *layer_attention(bool cut, gn_array *const *in) { return layer_attend(cut, in, false); }
+static gn_array *layer_causal(bool cut, gn_array *const *in) { return layer_attend(cut, in, true); }
+
+static const struct layer {
+    const char *name;
+    fusion_fn run;
+    int64_t x[4], w[4]; // shapes: x, and its weights or (norms) the size of both; attention: of all three
+} layers[] = {
+    {"conv2d+b 32x64x28x28", layer_conv, {32, 64, 28, 28}, {64, 64, 3, 3}},
+    {"conv2d+b 8x16x56x56", layer_conv, {8, 16, 56, 56}, {32, 16, 3, 3}},
+    {"batch_norm 32x64x28x28", layer_batch_norm, {32, 64, 28, 28}, {64}},
+    {"batch_norm 128x32x14x14", layer_batch_norm, {128, 32, 14, 14}, {32}},
+    {"group_norm 32x64x28x28", layer_group_norm, {32, 64, 28, 28}, {64}},
+    {"layer_norm 4096x768", layer_layer_norm, {4096, 768}, {768}},
+    {"layer_norm 512x128", layer_layer_norm, {512, 128}, {128}},
+    {"rms_norm 4096x768", layer_rms_norm, {4096, 768}, {768}},
+    {"attention 4x8x256x64", layer_attention, {4, 8, 256, 64}, {0}},
+    {"attention 1x4x1024x64", layer_attention, {1, 4, 1024, 64}, {0}},
+    {"causal 4x8x256x64", layer_causal, {4, 8, 256, 64}, {0}},
+    {"causal 1x4x1024x64", layer_causal, {1, 4, 1024, 64}, {0}},
+};
+enum { LAYERS = (int)(sizeof layers / sizeof layers[0]) };
+
+static gn_array *run_layer(const bench_case *c, gn_array *const *in) {
+    const bool cut = c->turned != 0, rms = layers[c->k].run == layer_rms_norm;
+    if (c->m == 0) gn_no_grad_begin(c->g);
+    gn_array *y = layers[c->k].run(cut, in), *dx[3] = {NULL, NULL, NULL};
+    if (c->m == 0) gn_no_grad_end(c->g);
+    if (c->m == 0) return y;
+    gn_gradients(gn_sum(gn_mul(part(cut, y), in[3]), GN_ALL), in, rms ? 2 : 3, false, dx);
+    gn_eval_all(dx, rms ? 2 : 3);
+    return dx[0];
+}
+
+static gn_shape shape_from(const int64_t *dim) {
+    int rank = 0;
+    while (rank < 4 && dim[rank] > 0) rank++;
+    return gn_shape_from(rank, dim);
+}
+
+static gn_array *layer_operand(gn_context *g, gn_dtype t, gn_shape s) {
+    return gn_requires_grad(gn_detach(gn_eval(gn_cast(gn_mul_s(gn_randn(g, GN_F32, s), s.rank == 4 && s.dim[3] == 3 ? 0.05 : 1.0), t))), true);
+}
+
 // The median of a few short batches.
 static double time_briefly(gn_context *g, const bench_case *c, const bench_options *o) {
     double samples[7], aim = 0.2 * o->batch_seconds;
@@ -1429,6 +1521,33 @@ static void bench_fusions(const gn_options *options, const bench_options *o, ben
                     c.k = i;
                     time_fusion(g, &c, o, report);
                 }
+            }
+    for (int d = 0; d < 3; d++) // layers, and these with gradients
+        for (int k = 0; k < 2 * LAYERS; k++)
+            GN_SCOPE(g) {
+                const struct layer *l = &layers[k / 2];
+                const gn_dtype t = dtypes[d];
+                if (o->only != NULL && strlen(o->only) > 8 && strcmp(o->only + 8, gn_dtype_name(t)) != 0) continue;
+                bench_case c;
+                char name[96];
+                memset(&c, 0, sizeof c);
+                const gn_shape x = shape_from(l->x), w = l->w[0] > 0 ? shape_from(l->w) : x;
+                c.in[0] = layer_operand(g, t, x);
+                c.in[1] = layer_operand(g, t, w);
+                c.in[2] = layer_operand(g, t, w.rank == 4 && l->w[0] > 0 ? GN_SHAPE(w.dim[0]) : w);
+                snprintf(name, sizeof name, "%s %s%s", gn_dtype_name(t), l->name, k % 2 ? " gradients" : "");
+                c.family = "fusions";
+                c.name = name;
+                c.run = run_layer;
+                c.k = k / 2;
+                c.m = k % 2;
+                c.g = g;
+                c.in[3] = c.in[0];
+                gn_array *y = l->run(false, c.in);
+                if (y == NULL) continue;
+                c.in[3] = gn_detach(gn_eval(gn_cast(gn_randn(g, GN_F32, gn_shape_of(y)), t)));
+                for (c.turned = 0; c.turned < 2; c.turned++) gn_eval(c.run(&c, c.in)); // pipelines
+                time_fusion(g, &c, o, report);
             }
     gn_close(g);
 }

@@ -7,6 +7,9 @@
 // A kernel makes products of as many of its tiles as the device has multiprocessors, and of up to eight times as
 // many. `alone` is its rate in the first, `rate` the best, `resident` the fewest tiles on a multiprocessor that come
 // within 3 % of it.
+//
+// Convolutions are products of these kernels. Norms and attention have a kernel for each dtype, whose blocks follow from the
+// shapes and the multiprocessors: nothing to choose.
 
 #define GPUNUM_IMPLEMENTATION
 #include "gpunum.h"
