@@ -139,7 +139,7 @@ typedef struct gni_recur_in { // the operands of the record
     // (n, batch, in), (gates, in), (gates, h), (gates) twice or NULL, (batch, h) twice.
     gn_array *x, *w, *u, *b, *c, *h0, *c0;
     gn_array *gates; // (n, batch, gates), an LSTM's before their functions
-    gn_array *more;  // GRU: the state's part (n, batch, gates); LSTM: states c (n, batch, h)
+    gn_array *more;  // LSTM: states c (n, batch, h); of a GRU the gradient makes the state's part of n, of that shape
 } gni_recur_in;
 enum { GNI_RECUR_ARRAYS = 9 };
 typedef struct gni_recur {
@@ -190,7 +190,7 @@ static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, 
         gni_recur_eval(r, y, to, 2);
         return y[0];
     }
-    kept[1] = sum = gn_eval(gni_recur_plus(sum, r->in.c));
+    sum = gn_eval(gni_recur_plus(sum, r->in.c));
     y[1] = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 0), gni_recur_gate(r, sum, 0)));
     y[2] = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 1), gni_recur_gate(r, sum, 1)));
     y[3] = gn_tanh(gn_add(gni_recur_gate(r, from_x, 2), gn_mul(y[1], gni_recur_gate(r, sum, 2))));
@@ -199,6 +199,7 @@ static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, 
     for (int k = 1; k < 4; k++) to[k] = gni_recur_part(r, all[2], t, k - 1);
     gni_recur_eval(r, y, to, r->keep ? 4 : 1);
     kept[0] = r->keep && all[2] == NULL ? gn_concat(y + 1, 3, -1) : NULL;
+    kept[1] = NULL;
     return y[0];
 }
 
@@ -225,7 +226,7 @@ static gn_array *gni_recur_forward(gni_recur *r) {
         state = gni_recur_step(r, t, input, state, &c, kept, all);
         h[t] = gn_keep(state);
         gates[t] = r->keep && all[2] == NULL ? gn_keep(kept[0]) : NULL;
-        more[t] = r->lstm || r->keep ? gn_keep(kept[1]) : NULL;
+        more[t] = r->lstm ? gn_keep(kept[1]) : NULL;
         gn_scope_end(g);
     }
     gn_array *y = NULL;
@@ -237,7 +238,7 @@ static gn_array *gni_recur_forward(gni_recur *r) {
             if (last != NULL) gni_copy_into(g, last->buf, last->dtype, last->offset, last->stride, c);
         }
         r->in.gates = all[2] != NULL ? all[2] : r->keep ? gn_stack(gates, (int)r->n, 0) : NULL;
-        r->in.more = all[1] != NULL ? all[1] : r->keep ? gn_stack(more, (int)r->n, 0) : NULL;
+        r->in.more = all[1] != NULL ? all[1] : r->lstm && r->keep ? gn_stack(more, (int)r->n, 0) : NULL;
     }
     gni_free(g, h);
     return y;
@@ -278,7 +279,7 @@ static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before,
     }
     gn_array *reset = gni_recur_gate(r, gates, 0), *z = gni_recur_gate(r, gates, 1), *n = gni_recur_gate(r, gates, 2);
     y[0] = gni_recur_tanh(gn_mul(dh, gn_rsub_s(z, 1.0)), n);
-    y[1] = gni_recur_sigmoid(gn_mul(y[0], gni_recur_gate(r, more, 2)), reset);
+    y[1] = gni_recur_sigmoid(gn_mul(y[0], more), reset);
     y[2] = gni_recur_sigmoid(gn_mul(dh, gn_sub(before, n)), z);
     y[3] = gn_mul(y[0], reset);
     for (int k = 0; k < 4; k++) to[k] = gni_recur_part(r, all, t, k);
@@ -288,20 +289,23 @@ static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before,
     return gn_add(gni_recur_plus(gn_matmul(*du, r->in.u), more_dh), gn_mul(dh, z));
 }
 
+// The states before all steps.
+static gn_array *gni_recur_before(const gni_recur *r, gn_array *y) {
+    gn_array *part[2];
+    part[!r->reversed] = gn_slice(y, 0, r->reversed ? 1 : 0, r->reversed ? r->n : r->n - 1, 1);
+    part[r->reversed] = gn_expand_dims(r->in.h0, 0);
+    return gn_concat(part, 2, 0);
+}
+
 // Gradients of w, u, b and c by those of all steps' gates: one product or sum each. A GRU's are by n, r, z in dx.
-static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, gn_array *du, gn_array *y, gn_array **gx) {
-    gn_array *from = gni_as_rows(dx), *of = gni_as_rows(du), *part[2];
+static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, gn_array *du, gn_array *before,
+                              gn_array **gx) {
+    gn_array *from = gni_as_rows(dx), *of = gni_as_rows(du);
     const int64_t turn = r->lstm ? 0 : r->h;
     if (gni_wanted(node, 0)) gx[0] = gn_matmul(dx, turn > 0 ? gn_roll(r->in.w, turn, 0) : r->in.w);
     if (gni_wanted(node, 1)) gx[1] = gn_matmul(gn_transpose(from), gni_as_rows(r->in.x));
     if (gni_wanted(node, 1) && turn > 0) gx[1] = gn_roll(gx[1], -turn, 0);
-    if (gni_wanted(node, 2)) {
-        gn_array *all = gn_slice(y, 0, r->reversed ? 1 : 0, r->reversed ? r->n : r->n - 1, 1),
-                 *first = gn_expand_dims(r->in.h0, 0);
-        part[0] = r->reversed ? all : first;
-        part[1] = r->reversed ? first : all;
-        gx[2] = gn_matmul(gn_transpose(of), gni_as_rows(gn_concat(part, 2, 0)));
-    }
+    if (gni_wanted(node, 2)) gx[2] = gn_matmul(gn_transpose(of), gni_as_rows(before));
     if (r->in.b != NULL && gni_wanted(node, 3)) gx[3] = turn > 0 ? gn_roll(gn_sum(from, 0), -turn, 0) : gn_sum(from, 0);
     if (r->in.c != NULL && gni_wanted(node, 4)) gx[4] = gn_sum(of, 0);
 }
@@ -319,7 +323,13 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     gn_array *y = node->output, *dh = NULL, *dc = r.lstm ? gni_recur_at(gy, r.n) : NULL;
     r.keep = true;
     if (g->no_grad == 0) y = gni_recur_forward(&r); // once more, recorded
-    gn_array *room = gni_recur_room(&r, r.n, 4 * r.h);
+    gn_array *room = gni_recur_room(&r, r.n, 4 * r.h), *states = NULL;
+    if (!r.lstm || gni_wanted(node, 2)) states = gni_recur_before(&r, y);
+    if (!r.lstm) {
+        gn_array *of_n = gn_transpose(gn_slice(r.in.u, 0, 2 * r.h, 3 * r.h, 1));
+        r.in.more = gni_recur_plus(gn_matmul(states, of_n), r.in.c != NULL ? gni_recur_gate(&r, r.in.c, 2) : NULL);
+        r.in.more = gn_eval(r.in.more);
+    }
     const size_t bytes = 2 * sizeof(gn_array *) * (size_t)r.n;
     gn_array **dx = (gn_array **)gni_calloc(g, bytes), **du = dx + r.n;
     if (dx == NULL) gni_fail_memory(g, node->name, bytes);
@@ -343,7 +353,7 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
         const int64_t h = r.lstm ? 0 : r.h;
         gn_array *x_part = room == NULL ? gn_stack(dx, (int)r.n, 0) : gn_slice(room, -1, 0, 4 * r.h - h, 1);
         gn_array *u_part = r.lstm ? x_part : room == NULL ? gn_stack(du, (int)r.n, 0) : gn_slice(room, -1, h, 4 * r.h, 1);
-        gni_recur_weights(&r, node, x_part, u_part, y, gx);
+        gni_recur_weights(&r, node, x_part, u_part, states, gx);
         gx[5] = dh;
         if (r.lstm) gx[6] = dc;
     }
