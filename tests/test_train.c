@@ -835,7 +835,7 @@ static void test_losses_refuse(void **state) {
         gn_array *logits = gn_ones(g, GN_F32, GN_SHAPE(4, 3)),
                  *labels = gn_zeros(g, GN_I32, GN_SHAPE(4));
         assert_null(gn_cross_entropy(logits, gn_zeros(g, GN_I32, GN_SHAPE(3))));
-        expect_error(g, GN_ERROR_SHAPE, "gn_cross_entropy: logits (4,3) and labels (3,)");
+        expect_error(g, GN_ERROR_SHAPE, "gn_cross_entropy: (4,3) and labels (3,)");
         assert_null(gn_cross_entropy(logits, gn_zeros(g, GN_F32, GN_SHAPE(4))));
         expect_error(g, GN_ERROR_DTYPE, "float32 and labels float32");
         assert_null(gn_mse_loss(labels, gn_zeros(g, GN_I32, GN_SHAPE(4, 1))));

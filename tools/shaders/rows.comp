@@ -131,7 +131,7 @@ vec4 x[GN_VECTORS], g[GN_VECTORS];
 
 // What is taken off before exp is the maximum, unless that is infinite: the sum is infinite, 0 or NaN then, as it should be. In
 // softmax such a row is all NaN. NaN may get lost in the maximum; it comes back with the sum.
-float gn_softmax(uint lane) {
+vec2 gn_softmax(uint lane) {
     vec4 top4 = vec4(-gn_inf), sum4 = vec4(0.0);
     GN_EACH {
         x[v] = mix(vec4(-gn_inf), x[v], gn_inside(4u * (lane + v * GN_LANES)));
@@ -147,7 +147,7 @@ float gn_softmax(uint lane) {
     float sum = gn_team_join(vec2(gn_sum4(sum4), 0.0), true).x;
     float f = GN_IS(GNI_ROWS_SOFTMAX) ? 1.0 / sum : gn_log(vec4(sum)).x;
     GN_EACH x[v] = GN_IS(GNI_ROWS_SOFTMAX) ? x[v] * f : x[v] - f;
-    return shift + f;
+    return vec2(shift, f);
 }
 
 // y (g - sum(y g)), or g - exp(y) sum(g).
@@ -211,7 +211,7 @@ void main() {
     for (uint first = gl_WorkGroupID.x * teams; first < GN_ROWS; first += gl_NumWorkGroups.x * teams) {
         // Lanes of rows that do not exist work on the last one and write nothing.
         uint row = first + (gn_me >> GN_LOG_LANES), from = min(row, GN_ROWS - 1u);
-        float f = 0.0;
+        vec2 f = vec2(0.0);
         GN_EACH {
             x[v] = g[v] = vec4(0.0);
             if (lane + v * GN_LANES < groups) {
@@ -224,8 +224,10 @@ void main() {
         else if (GN_IS(GNI_ROWS_BACK_NORM) || GN_IS(GNI_ROWS_BACK_RMS)) gn_normalise_back(from, lane);
         else gn_softmax_back(lane);
         if (GN_IS(GNI_ROWS_LOGSUMEXP)) {
-            uvec4 r = gn_narrow(floatBitsToUint(vec4(f)), GN_Y_DTYPE);
-            if (lane == 0u && row < GN_ROWS) gn_write_one(GN_OPEN(GN_Y), GN_BASE(GN_Y) + row, gn_packing(GN_Y_DTYPE), r.x);
+            if (lane == 0u && row < GN_ROWS) {
+                gn_store(GN_Y, GN_BASE(GN_Y) + 2u * row, floatBitsToUint(f.x));
+                gn_store(GN_Y, GN_BASE(GN_Y) + 2u * row + 1u, floatBitsToUint(f.y));
+            }
         } else if (row < GN_ROWS) {
             GN_EACH gn_row_write(row, lane + v * GN_LANES, x[v]);
         }

@@ -100,12 +100,8 @@ void gn_row_write(uint row, uint g, vec4 y) {
 // 0 or NaN then, as it should be. In softmax such a row is all NaN.
 float gn_row_shift(float top) { return GN_KIND != GN_SOFTMAX && gn_isinf(vec4(top)).x ? 0.0 : top; }
 
-// From the shift and the sum to what finishes an element; for logsumexp the result itself.
-float gn_row_finish(float shift, float sum) {
-    if (GN_KIND == GN_SOFTMAX) return 1.0 / sum;
-    float l = gn_log(vec4(sum)).x;
-    return GN_KIND == GN_LOG_SOFTMAX ? l : shift + l;
-}
+// From the sum to what finishes an element.
+float gn_row_finish(float sum) { return GN_KIND == GN_SOFTMAX ? 1.0 / sum : gn_log(vec4(sum)).x; }
 
 // exp(x) for x that is not above 0, or +infinity, which softmax never comes to.
 vec4 gn_exp_row(vec4 x) {
@@ -115,9 +111,9 @@ vec4 gn_exp_row(vec4 x) {
     return gn_scale(gn_exp_poly(r) + 1.0, ivec4(n));
 }
 
-void gn_row_result(uint row, float v) {
-    uvec4 r = gn_narrow(floatBitsToUint(vec4(v)), GN_OUT_DTYPE);
-    gn_write_one(GN_OPEN(1u), GN_OUT_BASE + row, gn_packing(GN_OUT_DTYPE), r.x);
+void gn_row_result(uint row, float shift, float l) {
+    gn_store(1u, GN_OUT_BASE + 2u * row, floatBitsToUint(shift));
+    gn_store(1u, GN_OUT_BASE + 2u * row + 1u, floatBitsToUint(l));
 }
 
 #ifndef GN_LONG
@@ -166,10 +162,10 @@ void main() {
             x[v] = GN_KIND == GN_SOFTMAX ? e : x[v] - shift;
         }
         float sum = gn_team_join(lane, (sum4.x + sum4.y) + (sum4.z + sum4.w), true);
-        float f = gn_row_finish(shift, sum);
+        float f = gn_row_finish(sum);
         // One end for all, so that barriers stay in uniform control flow.
         if (GN_KIND == GN_LOGSUMEXP) {
-            if (lane == 0u && row < GN_ROWS) gn_row_result(row, f);
+            if (lane == 0u && row < GN_ROWS) gn_row_result(row, shift, f);
         } else if (row < GN_ROWS) {
             [[unroll]] for (uint v = 0u; v < GN_VECTORS; v++)
                 gn_row_write(row, lane + v * GN_LANES, GN_KIND == GN_SOFTMAX ? x[v] * f : x[v] - f);
@@ -274,9 +270,9 @@ void main() {
         float shift = gn_row_shift(r.x);
         // What was summed up is relative to the maximum.
         if (GN_KIND != GN_SOFTMAX && floatBitsToUint(r.x) == 0x7f800000u) r.y = gn_inf;
-        float f = gn_row_finish(shift, r.y);
+        float f = gn_row_finish(r.y);
         if (GN_KIND == GN_LOGSUMEXP) {
-            if (me == 0u) gn_row_result(row, f);
+            if (me == 0u) gn_row_result(row, shift, f);
             continue;
         }
         for (uint g = first + me; g < end; g += 1024u) {

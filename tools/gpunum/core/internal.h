@@ -196,7 +196,7 @@ static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array *
 static bool gni_back_mean(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_prod(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_minmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
-static bool gni_back_logsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_log_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_log_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_matmul(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);

@@ -235,7 +235,8 @@ typedef struct gni_reduce {
 } gni_reduce;
 
 // Rows of `n` elements; the input has any row stride and unit stride inside, the output is contiguous
-// (rows, n), or (rows) for logsumexp. float32, float16, bfloat16; float64 on the CPU.
+// (rows, n), or (rows, 2) for logsumexp: what is taken off the elements, the largest one or 0 where that is not finite, and
+// the logarithm of the sum, float32 of halves. float32, float16, bfloat16; float64 on the CPU.
 typedef struct gni_softmax {
     gni_softmax_kind kind;
     int64_t rows, n, row_stride;
@@ -244,7 +245,7 @@ typedef struct gni_softmax {
 
 // Work on rows that needs a sum or two over each row first, on GPUs only: rows.comp says what `kind` (GNI_ROWS_) does. All
 // operands are contiguous, those that a kind does not have are without a buffer: x, gy (the gradient) and out (rows, n), or
-// out (rows) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and
+// out (rows, 2) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and
 // bias float32, (n) or, where stretches > 0, (period, stretches): one for `inner` places, and for every row that many
 // periods on.
 typedef struct gni_rows {

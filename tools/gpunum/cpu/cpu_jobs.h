@@ -13,7 +13,7 @@ enum { GNI_SOFT_BLOCK = 2048, GNI_SOFT_PARTS = 64 };
 typedef struct gni_softmax_job {
     const gni_softmax *d;
     const gni_softmax_fns *fns;
-    int64_t item, width; // bytes of an element in memory and in a register
+    int64_t item, out_item; // bytes of an element
     gni_convert_fn load, store;
     int64_t blocks;          // of a row
     gni_softmax_part *parts; // of the row at hand
@@ -70,13 +70,14 @@ static void gni_softmax_join(gni_softmax_job *j) {
 
 static void gni_softmax_row(gni_softmax_job *j, int64_t row) {
     j->x = gni_operand_data(&j->d->in) + row * j->d->row_stride * j->item;
-    j->y =
-        gni_operand_data(&j->d->out) + row * (j->d->kind == GNI_LOGSUMEXP ? 1 : j->d->n) * j->item;
+    j->y = gni_operand_data(&j->d->out) + row * (j->d->kind == GNI_LOGSUMEXP ? 2 : j->d->n) * j->out_item;
 }
 
 static void gni_softmax_end(const gni_softmax_job *j) {
     if (j->d->kind != GNI_LOGSUMEXP) return;
-    gni_put_float(j->d->out.dtype, j->y, fabs(j->most) < GNI_INF ? j->most + log(j->sum) : j->most);
+    const bool finite = fabs(j->most) < GNI_INF;
+    gni_put_float(j->d->out.dtype, j->y, finite ? j->most : 0.0);
+    gni_put_float(j->d->out.dtype, j->y + j->out_item, finite ? log(j->sum) : j->most);
 }
 
 static void gni_softmax_rows_task(void *arg, int64_t begin, int64_t end, int worker) {
@@ -109,7 +110,7 @@ static void gni_softmax_finish_task(void *arg, int64_t begin, int64_t end, int w
 static void gni_softmax_short_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_softmax_job *j = (const gni_softmax_job *)arg;
     const gni_softmax *d = j->d;
-    int64_t n = d->n, out = d->kind == GNI_LOGSUMEXP ? 1 : n,
+    int64_t n = d->n, out = d->kind == GNI_LOGSUMEXP ? 2 : n,
             per = GNI_SOFT_BLOCK / n & ~(int64_t)15;
     float t[GNI_SOFT_BLOCK], raw[GNI_SOFT_BLOCK];
     GNI_UNUSED(worker);
@@ -117,7 +118,7 @@ static void gni_softmax_short_task(void *arg, int64_t begin, int64_t end, int wo
         int64_t rows = GNI_MIN(per, end - row), wide = (rows + 15) & ~(int64_t)15,
                 step = d->row_stride * j->item;
         const char *x = gni_operand_data(&d->in) + row * step;
-        char *y = gni_operand_data(&d->out) + row * out * j->item;
+        char *y = gni_operand_data(&d->out) + row * out * j->out_item;
         if (j->load != NULL) {
             for (int64_t i = 0; i < rows; i++) j->load(raw + i * n, x + i * step, n);
             x = (const char *)raw;
@@ -138,12 +139,13 @@ static bool gni_cpu_softmax(gn_context *g, const void *job) {
     memset(&j, 0, sizeof j);
     j.d = d;
     j.item = gni_item_size(d->in.dtype);
+    j.out_item = gni_item_size(d->out.dtype);
     j.fns = d->in.dtype == GN_F64 ? GNI_OF_ISA(g->isa, gni_wide_softmax_table) : GNI_OF_ISA(g->isa, gni_softmax_table);
     if (j.item == 2) {
         j.load = gni_cpu_isa_of(g->isa)->load[d->in.dtype];
-        j.store = gni_cpu_isa_of(g->isa)->store[d->in.dtype];
+        if (j.out_item == 2) j.store = gni_cpu_isa_of(g->isa)->store[d->in.dtype];
     }
-    if (d->n > 0 && d->n <= 64 && d->rows >= 8 && j.item <= 4) {
+    if (d->n > (d->kind == GNI_LOGSUMEXP) && d->n <= 64 && d->rows >= 8 && j.item <= 4) {
         gni_parallel(g->pool, d->rows, GNI_MAX(GNI_GRAIN / 4 / d->n & ~(int64_t)15, 16),
                      gni_softmax_short_task, &j);
         return true;

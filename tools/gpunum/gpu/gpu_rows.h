@@ -14,8 +14,7 @@ enum { GNI_ROWS_LONGEST = 16384 }; // of those in registers
 
 static bool gni_job_softmax_ok(const gni_gpu *gpu, const gni_softmax *s) {
     gn_dtype t = s->in.dtype;
-    const bool same = s->out.dtype == t || (s->kind == GNI_LOGSUMEXP && s->out.dtype == GN_F32);
-    return (t == GN_F32 || gni_job_is_half(t)) && same && s->n < INT32_MAX / 2 &&
+    return (t == GN_F32 || gni_job_is_half(t)) && s->n < INT32_MAX / 2 &&
            s->n * (int64_t)gn_dtype_size(t) <= gni_job_most_bytes(gpu);
 }
 
@@ -50,21 +49,21 @@ static bool gni_job_softmax_rows(gni_gpu *gpu, const gni_softmax *s);
 
 static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     gni_job_call c;
-    int64_t out_n = s->kind == GNI_LOGSUMEXP ? 1 : s->n, dim[2], in_stride[2], out_stride[2];
+    const int64_t out_n = s->kind == GNI_LOGSUMEXP ? 2 : s->n;
+    int64_t dim[2], out_dim[2], in_stride[2], out_stride[2];
     if (s->rows == 0 || s->n == 0) return true;
     if (s->n > 16 && s->row_stride == s->n && gpu->caps.subgroup_shuffle && !gpu->caps.texts && s->n <= GNI_ROWS_LONGEST / 2)
         return gni_job_softmax_rows(gpu, s);
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
-    dim[0] = s->rows;
+    dim[0] = out_dim[0] = s->rows;
     dim[1] = s->n;
     in_stride[0] = s->row_stride;
-    in_stride[1] = 1;
-    out_stride[0] = out_n;
-    out_stride[1] = s->kind == GNI_LOGSUMEXP ? 0 : 1;
+    out_stride[0] = out_dim[1] = out_n;
+    in_stride[1] = out_stride[1] = 1;
     uint32_t *in = &c.param[GNI_P_SOFTMAX_IN_BASE], *out = &c.param[GNI_P_SOFTMAX_OUT_BASE];
     if (!gni_job_reach(gpu, &s->in, dim, in_stride, 2, &c.use[0], in) ||
-        !gni_job_reach(gpu, &s->out, dim, out_stride, 2, &c.use[1], out) ||
+        !gni_job_reach(gpu, &s->out, out_dim, out_stride, 2, &c.use[1], out) ||
         s->rows >= INT32_MAX / 2) {
         gni_softmax part = *s;
         if (s->rows < 2) return false;
@@ -124,6 +123,7 @@ static int gni_job_rows_plan(const gni_gpu *gpu, int64_t n, int *module, int *lo
 static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
     const gni_operand *const all[GNI_P_ROWS_OPERANDS] = {&r->x, &r->gy, &r->weight, &r->bias, &r->mean, &r->scale, &r->out};
     const bool sums = r->kind == GNI_ROWS_LOGSUMEXP, writes = r->kind == GNI_ROWS_NORM || r->kind == GNI_ROWS_RMS;
+    const int64_t out_n = sums ? 2 : r->n;
     gni_job_call c;
     uint32_t *p = c.param, how = GNI_F_ROWS_GROUPS | GNI_F_ROWS_WEIGHT_GROUPS;
     bool fits = r->rows < INT32_MAX / 2;
@@ -136,7 +136,7 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
         c.use[i] = c.use[0];
         if (all[i]->buf == NULL) continue;
         dim[0] = weight ? GNI_MAX(r->period, 1) : r->rows;
-        dim[1] = row ? 1 : weight && r->stretches > 0 ? r->stretches : r->n;
+        dim[1] = i == 6 ? out_n : row ? 1 : weight && r->stretches > 0 ? r->stretches : r->n;
         stride[0] = weight ? r->stretches : dim[1];
         stride[1] = 1;
         fits = gni_job_reach(gpu, all[i], dim, stride, 2, &c.use[i], &p[GNI_P_ROWS_BASE + i]);
@@ -153,7 +153,7 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
         part.rows = first;
         if (!gni_job_rows(gpu, &part)) return false;
         for (int i = 0; i < GNI_P_ROWS_OPERANDS; i++)
-            if (i != 2 && i != 3) op[i]->offset += first * (i == 4 || i == 5 || (i == 6 && sums) ? 1 : r->n);
+            if (i != 2 && i != 3) op[i]->offset += first * (i == 6 ? out_n : i == 4 || i == 5 ? 1 : r->n);
         part.rows = r->rows - first;
         return gni_job_rows(gpu, &part);
     }

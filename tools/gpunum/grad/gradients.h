@@ -381,10 +381,10 @@ static bool gni_back_minmax(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     return true;
 }
 
-static bool gni_back_logsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+// in: x, and what was taken off it.
+static bool gni_back_log_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gn_array *p = gn_exp(gn_sub(node->in[0], gni_with_axes(node, node->output)));
-    gx[0] = gn_mul(gni_with_axes(node, gy), p);
+    gx[0] = gn_mul(gy, gn_exp(gn_sub(gn_sub(node->in[0], node->in[1]), node->output)));
     return true;
 }
 
@@ -620,6 +620,6 @@ static uint32_t gni_back_reads(const gni_node *node) {
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
     if (back == gni_back_complex_exp || back == gni_back_complex_sqrt || back == gni_back_complex_tanh)
         return GNI_READS_OUTPUT;
-    if (back == gni_back_minmax || back == gni_back_logsumexp || back == gni_back_logcumsumexp) return 1u | GNI_READS_OUTPUT;
+    if (back == gni_back_minmax || back == gni_back_log_sum || back == gni_back_logcumsumexp) return 3u | GNI_READS_OUTPUT;
     return node->reads_output ? ~0u : ~GNI_READS_OUTPUT; // all operands
 }

@@ -4,7 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../grad/nn.h"
+#include "../grad/gradients.h"
 #endif
 
 typedef struct gni_loss {
@@ -193,6 +193,82 @@ GPUNUM_API gn_array *gn_cosine_embedding_loss(gn_array *a, gn_array *b, gn_array
 
 // ---- losses of classes
 
+// Where the label is the one that is ignored, or another one. No double has all labels.
+static gn_array *gni_ignored(gn_context *g, gn_array *labels, int64_t ignored, bool same) {
+    const int64_t exact = (int64_t)1 << 53;
+    if (ignored >= -exact && ignored <= exact)
+        return same ? gn_eq_s(labels, (double)ignored) : gn_ne_s(labels, (double)ignored);
+    gn_array *whole = gn_full_int(g, GN_I64, gn_shape_from(0, NULL), ignored);
+    return same ? gn_eq(labels, whole) : gn_ne(labels, whole);
+}
+
+// Where the class along x's axis is the label, pending; *all: the classes, on that axis. Labels are compared in the dtype of
+// these: of int64 all that is fused with the answer would be in 64 bits.
+static gn_array *gni_label_hits(gn_context *g, gn_array *labels, const gn_array *x, int axis, gn_array **all) {
+    gn_shape column = x->shape;
+    const int64_t classes = column.dim[axis];
+    for (int i = 0; i < column.rank; i++) column.dim[i] = i == axis ? classes : 1;
+    *all = gn_reshape(gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0), column);
+    gn_array *y = *all != NULL ? gni_as(labels, (*all)->dtype) : NULL;
+    return y != NULL && gni_materialize(g, y) ? gn_eq(y, *all) : NULL;
+}
+
+// Labels as indices of the classes, those that are ignored as 0. One that there is not is told at once where the CPU has
+// them, else by the job that takes these indices: there a negative one is none, either. The scope's; NULL after gni_fail.
+static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *labels, int64_t classes, bool ignores,
+                                  int64_t ignored) {
+    gn_array *at = gni_adopt(g, gni_take_indices(g, labels));
+    const int64_t n = gni_elements(&labels->shape);
+    if (at == NULL || n == 0) return at;
+    gn_array *zero = gn_scalar(g, at->dtype, 0.0);
+    if (at->buf->where == GNI_ON_GPU) {
+        gn_array *found = gn_where(gn_lt_s(at, 0.0), gn_scalar(g, at->dtype, (double)classes), at);
+        return ignores ? gn_where(gni_ignored(g, at, ignored, true), zero, found) : found;
+    }
+    const void *data = gni_host(g, at);
+    if (data == NULL) return NULL;
+    bool some = false;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t label = at->dtype == GN_I64 ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i];
+        if (label >= 0 && label < classes) continue;
+        some = ignores && label == ignored;
+        if (some) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: label %lld is none of %lld classes", fn, (long long)label, (long long)classes);
+        return NULL;
+    }
+    return some ? gn_where(gni_ignored(g, at, ignored, true), zero, at) : at;
+}
+
+// in: x, one hot (bool, pending), and of logits the parts of logsumexp: (softmax(x) - one hot) gy, or -gy where it is.
+static bool gni_back_label_losses(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *x = node->in[0], *hit = node->in[1], *top = node->in[2];
+    if (top == NULL) {
+        gx[0] = gn_where(hit, gn_neg(gy), gn_scalar(g, gy->dtype, 0.0));
+        return true;
+    }
+    gn_array *p = g->no_grad > 0 ? gn_exp(gn_sub(gn_sub(x, top), node->in[3])) : gn_softmax(x, (int)node->param[0]);
+    gx[0] = gn_mul(gn_sub(p, gn_cast(hit, x->dtype)), gy);
+    return true;
+}
+
+// -log(p) of the labels, with the axis; x are logits or log(p) itself. These are read once, and it is recorded as one op.
+static gn_array *gni_label_losses(gn_context *g, const char *fn, gn_array *x, gn_array *labels, gn_array *places, int axis,
+                                  bool logits) {
+    gn_array *in[4], *all;
+    memset(in, 0, sizeof in);
+    in[0] = x;
+    if (gni_tracks(g, in, 1)) in[1] = gni_label_hits(g, labels, x, axis, &all);
+    g->no_grad++;
+    gn_array *from = gni_widening_of(g, x), *y = NULL;
+    if (from != NULL) y = gni_as(gni_adopt(g, gni_take_any(g, fn, from, places, axis, true)), x->dtype);
+    if (logits) in[3] = gni_log_sum(g, x, 1u << axis, &in[2]);
+    y = logits ? gn_sub(in[3], gn_sub(y, in[2])) : gn_neg(y);
+    g->no_grad--;
+    gni_node *node = gni_record(g, y, fn, gni_back_label_losses, in, 4);
+    if (node != NULL) node->param[0] = axis;
+    return y;
+}
+
 static bool gni_class_loss_ok(gn_context *g, const char *fn, const gn_array *x, const gn_array *labels,
                               const gn_cross_entropy_options *o, int axis, bool logits) {
     char tx[200], ty[200];
@@ -215,42 +291,38 @@ static bool gni_class_loss_ok(gn_context *g, const char *fn, const gn_array *x, 
     return !g->call_failed;
 }
 
-// The sum over the classes of -w target x, and for logits logsumexp(x) times the sum of w target: neither an array of
-// log-probabilities nor one of targets is made.
+// The sum over the classes of -w target log(p): neither an array of log-probabilities nor one of targets is made.
 static gn_array *gni_class_losses(gn_context *g, const char *fn, gn_array *x, gn_array *labels,
                                   const gn_cross_entropy_options *o, int axis, bool logits) {
     const int64_t classes = x->shape.dim[axis];
     const double kept = 1.0 - o->label_smoothing, spread = o->label_smoothing / (double)classes;
     const gn_dtype t = x->dtype;
-    gn_array *none = gn_scalar(g, t, 0.0), *w = o->weight, *row_weight = NULL, *counts = NULL;
-    gn_shape column = gn_shape_from(x->shape.rank - axis, x->shape.dim + axis);
-    for (int i = 1; i < column.rank; i++) column.dim[i] = 1;
-    gn_array *all = gn_reshape(gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0), column);
-    gn_array *hit = gn_eq(gn_expand_dims(gni_labels_as(g, labels, all), axis), all),
-             *places = gni_label_places(g, fn, labels, classes, o->ignores, o->ignored);
-    if (places == NULL || all == NULL) return NULL;
-    if (w == NULL && (places->buf == NULL || places->buf->where == GNI_ON_GPU)) // that job looks at them
-        gni_adopt(g, gni_take_any(g, fn, gn_ravel(all), places, 0, false));
-    gn_array *shares = gn_where(hit, gn_scalar(g, t, kept + spread), gn_scalar(g, t, spread));
-    gn_array *target = spread > 0.0 ? gn_mul(x, shares) : gn_where(hit, x, none); // a choice: 0 times infinity is NaN
+    gn_array *none = gn_scalar(g, t, 0.0), *w = o->weight, *row_weight = NULL, *counts = NULL, *all, *top, *each;
+    labels = gn_expand_dims(labels, axis);
+    gn_array *places = labels != NULL ? gni_label_places(g, fn, labels, classes, o->ignores, o->ignored) : NULL;
+    if (places == NULL) return NULL;
     if (o->ignores) counts = gni_ignored(g, labels, o->ignored, false);
     if (w != NULL) {
-        if (w->dtype != t) w = gn_cast(w, t);
+        w = gni_as(w, t);
         row_weight = gni_adopt(g, gni_take_any(g, fn, w, places, 0, false));
-        target = gn_mul(target, gn_reshape(w, column));
     }
-    gn_array *each = gn_neg(gn_sum(target, axis));
-    if (logits) {
-        gn_array *top = gn_logsumexp(x, axis);
+    if (spread > 0.0) {
+        gn_array *hit = gni_label_hits(g, labels, x, axis, &all), *log = gni_log_sum(g, x, 1u << axis, &top);
+        if (hit == NULL || log == NULL) return NULL;
+        if (w == NULL && (places->buf == NULL || places->buf->where == GNI_ON_GPU)) // that job looks at them
+            gni_adopt(g, gni_take_any(g, fn, gn_ravel(all), places, 0, false));
+        each = gn_mul(gn_sub(x, top), gn_where(hit, gn_scalar(g, t, kept + spread), gn_scalar(g, t, spread)));
         if (w != NULL) {
-            gn_array *total = gn_mul_s(row_weight, kept);
-            if (spread > 0.0) total = gn_add(total, gn_mul_s(gn_sum(w, GN_ALL), spread));
-            top = gn_mul(top, total);
+            each = gn_mul(each, gn_reshape(w, all->shape));
+            log = gn_mul(log, gn_add(gn_mul_s(row_weight, kept), gn_mul_s(gn_sum(w, GN_ALL), spread)));
         }
-        each = gn_add(top, each);
+        each = gn_sub(log, gn_sum(each, GN_KEEP(axis)));
+    } else {
+        each = gni_label_losses(g, fn, x, labels, places, axis, logits);
+        if (w != NULL) each = gn_mul(each, row_weight);
     }
     if (counts != NULL) each = gn_where(counts, each, none);
-    if (o->reduction == GN_REDUCE_NONE) return each;
+    if (o->reduction == GN_REDUCE_NONE) return gn_squeeze(each, axis);
     if (o->reduction == GN_REDUCE_SUM) return gn_sum(each, GN_ALL);
     if (row_weight == NULL && counts == NULL) return gn_mean(each, GN_ALL);
     if (row_weight == NULL) row_weight = gn_cast(counts, t);
@@ -276,6 +348,9 @@ static gn_array *gni_class_loss(const char *fn, gn_array *x, gn_array *labels, c
     return gni_end_scope(g, gni_autocasts_back(g, x) ? y : gni_as(y, x->dtype));
 }
 
+GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
+    return gni_class_loss("gn_cross_entropy", logits, labels, NULL, true);
+}
 GPUNUM_API gn_array *gn_cross_entropy_with(gn_array *logits, gn_array *labels, const gn_cross_entropy_options *options) {
     return gni_class_loss("gn_cross_entropy_with", logits, labels, options, true);
 }

@@ -544,13 +544,13 @@ static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array 
     return gni_run_on_gpu(g, &gni_kind_rows, j, y) ? y : NULL;
 }
 
-// Over the last axis of `a`, which is float; logsumexp drops that axis. Its result, on a GPU, may be float32 of narrower
-// numbers: t.
-static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind, gn_array *a, gn_dtype t) {
+// Over the last axis of `a`, which is float; logsumexp leaves two numbers of it there, see gni_softmax.
+static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind, gn_array *a) {
+    const gn_dtype t = kind == GNI_LOGSUMEXP && a->dtype != GN_F64 ? GN_F32 : a->dtype;
     gn_array *x = gni_contiguous(g, a);
     if (x == NULL) return NULL;
     gn_shape shape = a->shape;
-    if (kind == GNI_LOGSUMEXP) shape.dim[--shape.rank] = 0;
+    if (kind == GNI_LOGSUMEXP) shape.dim[shape.rank - 1] = 2;
     if (kind == GNI_LOGSUMEXP && a->shape.dim[a->shape.rank - 1] == 0) { // of nothing
         gni_unref(g, x);
         return gni_const(g, fn, t, &shape, -GNI_INF);
@@ -569,14 +569,12 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
         s.in.offset = x->offset;
         s.out.buf = y->buf;
         s.out.dtype = t;
-        ok = (t == a->dtype ? gni_run : gni_run_on_gpu)(g, &gni_kind_softmax, &s, y);
+        ok = gni_run(g, &gni_kind_softmax, &s, y);
     }
     gni_unref(g, x);
     if (ok) return y;
     gni_unref(g, y);
-    if (t == a->dtype || g->call_failed) return NULL;
-    x = gn_cast(a, t);
-    return x != NULL ? gni_softmax_last(g, fn, kind, x, t) : NULL;
+    return NULL;
 }
 
 // Whether what float64 numbers are, which get their data, is made on the GPU: they are there, or all is.
@@ -585,9 +583,9 @@ static bool gni_is_there(gn_context *g, gn_array *x) {
     return gni_stays_on_gpu(g, x);
 }
 
-// Over the axes in `set`, of maxima and sums: of float64 on a GPU, whose kernels of rows are float32's, and of many short
-// rows. *y stays NULL where that is not so; false after an error.
-static bool gni_softmax_made(gn_context *g, gni_softmax_kind kind, gn_array *x, uint32_t set, bool keep, gn_array **y) {
+// Over the axes in `set`, which stay, of maxima and sums: of float64 on a GPU, whose kernels of rows are float32's, and of
+// many short rows. *y stays NULL where that is not so; false after an error. logsumexp has two results, as in gni_log_sum.
+static bool gni_softmax_made(gn_context *g, gni_softmax_kind kind, gn_array *x, uint32_t set, gn_array **top, gn_array **y) {
     enum { FEW = 32, MANY = 2048 };
     if (x == NULL || x->dtype != GN_F64 || gni_elements(&x->shape) == 0) return !g->call_failed;
     const bool lots = gni_reduced_count(&x->shape, set) <= FEW && gni_elements(&x->shape) >= MANY;
@@ -600,9 +598,9 @@ static bool gni_softmax_made(gn_context *g, gni_softmax_kind kind, gn_array *x, 
         *y = gn_div(gn_exp(gn_sub(x, most)), sum);
     } else {
         gn_array *log = gn_eval(gn_log(sum));
-        *y = kind == GNI_LOGSUMEXP ? gn_add(most, log) : gn_sub(gn_sub(x, most), log);
+        *y = kind == GNI_LOGSUMEXP ? log : gn_sub(gn_sub(x, most), log);
     }
-    if (kind == GNI_LOGSUMEXP) *y = gn_reshape(*y, gni_reduced_shape(&x->shape, set, keep));
+    if (kind == GNI_LOGSUMEXP) *top = most;
     return *y != NULL;
 }
 
@@ -617,10 +615,10 @@ static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_bac
     if (at >= 0 && gni_real_only(g, fn, &a, 1)) {
         g->no_grad++; // recorded as one op
         gn_array *x = gni_is_float(a->dtype) ? a : gn_cast(a, GN_F32);
-        bool last = at == a->shape.rank - 1, made = gni_softmax_made(g, kind, x, 1u << at, true, &y);
+        bool last = at == a->shape.rank - 1, made = gni_softmax_made(g, kind, x, 1u << at, NULL, &y);
         gn_array *moved = !made || y != NULL ? NULL : last ? x : gn_move_axis(x, at, -1);
         if (moved != NULL) {
-            gn_array *result = gni_softmax_last(g, fn, kind, moved, moved->dtype);
+            gn_array *result = gni_softmax_last(g, fn, kind, moved);
             result = gni_adopt(g, result);
             y = last || result == NULL ? result : gn_move_axis(result, -1, at);
         }
@@ -653,6 +651,29 @@ static gn_array *gni_reduced_rows(gn_array *x, uint32_t set) {
     return gn_reshape(n > 0 ? gn_permute_axes(x, order, n) : x, GN_SHAPE(all, count));
 }
 
+// The logarithm of the sum of exp(x - top) over the axes in `set`, which stay. Not with the largest x, *top, for which
+// rounding would take digits from it.
+static gn_array *gni_log_sum(gn_context *g, gn_array *x, uint32_t set, gn_array **top) {
+    gn_array *in[2], *y = *top = NULL;
+    g->no_grad++;
+    gn_array *from = gni_widening_of(g, x);
+    if (from != NULL && gni_softmax_made(g, GNI_LOGSUMEXP, from, set, top, &y) && y == NULL) {
+        const gn_shape shape = gni_reduced_shape(&x->shape, set, true);
+        int64_t stride[GN_MAX_RANK];
+        gn_array *both = gni_reduced_rows(from, set);
+        if (both != NULL) both = gni_adopt(g, gni_softmax_last(g, g->call, GNI_LOGSUMEXP, both));
+        gni_strides_of(&shape, stride);
+        for (int i = 0; i < shape.rank; i++) stride[i] *= 2;
+        for (int i = 0; i < 2 && both != NULL; i++)
+            *(i == 0 ? top : &y) = gni_adopt(g, gni_array_view(g, g->call, both, &shape, stride, both->offset + i));
+    }
+    g->no_grad--;
+    in[0] = x;
+    in[1] = *top;
+    gni_record(g, y, g->call, gni_back_log_sum, in, 2);
+    return y;
+}
+
 GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_logsumexp", &a, 1);
     if (g == NULL) return NULL;
@@ -664,16 +685,10 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
     gn_shape shape = gni_reduced_shape(&a->shape, set, keep);
     if (set != ~0u && gni_real_only(g, "gn_logsumexp", &a, 1) &&
         gni_shape_ok(g, "gn_logsumexp", a->dtype, &shape)) {
-        g->no_grad++;
-        gn_array *x = gni_is_float(a->dtype) ? gni_widening_of(g, a) : gn_cast(a, GN_F32);
-        if (gni_softmax_made(g, GNI_LOGSUMEXP, x, set, keep, &y) && y == NULL) {
-            gn_array *rows = gni_reduced_rows(x, set), *result = NULL;
-            const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
-            if (rows != NULL) result = gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows, t);
-            y = gn_reshape(gni_adopt(g, result), shape);
-        }
-        g->no_grad--;
-        gni_record_reduction(g, y, "gn_logsumexp", gni_back_logsumexp, a, set, keep);
+        gn_array *x = gni_is_float(a->dtype) ? a : gn_cast(a, GN_F32), *top = NULL;
+        if (x != NULL) y = gni_log_sum(g, x, set, &top);
+        y = gn_add(gn_reshape(top, shape), gn_reshape(y, shape));
+        if (y != NULL) y = gni_as(y, x->dtype);
     }
     return gni_end_scope(g, y);
 }

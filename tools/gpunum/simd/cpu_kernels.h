@@ -641,7 +641,7 @@ GNI_SOFTMAX_EMIT(gni_softmax_emit_log,
                  gni_vf f = gni_vset((float)low), (a - m) - f)
 #undef GNI_SOFTMAX_EMIT
 // Short rows side by side: x (n, rows), rows a multiple of 16. The result takes the place of x, or for
-// logsumexp of its first row.
+// logsumexp of its first two rows.
 static void GNI_FN(gni_softmax_columns)(float *x, int64_t n, int64_t rows, gni_softmax_kind kind) {
     for (int64_t r = 0; r < rows; r += GNI_VW) {
         float *p = x + r;
@@ -658,7 +658,7 @@ static void GNI_FN(gni_softmax_columns)(float *x, int64_t n, int64_t rows, gni_s
             continue;
         }
         s = gni_vlog(s);
-        if (kind == GNI_LOGSUMEXP) gni_vstore(p, m + s);
+        if (kind == GNI_LOGSUMEXP) gni_vstore(p, m), gni_vstore(p + rows, s);
         for (int64_t i = 0; i < n && kind == GNI_LOG_SOFTMAX; i++)
             gni_vstore(p + i * rows, (gni_vload(p + i * rows) - m) - s);
     }
