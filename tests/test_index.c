@@ -2,6 +2,7 @@
 // derivatives; what readers that are pending see; what they refuse.
 
 #include "test.h"
+#include <time.h>
 
 // ---- against NumPy
 
@@ -208,6 +209,97 @@ static void test_assign_often(void **state) {
     assert_int_equal(gn_backward(gn_sum(gn_add(y, gn_index(b, "1")), GN_ALL)), GN_OK);
     expect_values(y, 1 + recorded, 1 + recorded);
     expect_values(gn_grad(x), 2, 2);
+}
+
+// x[i] = x[i - 1] / 2 + w[i], recorded, of `n` elements. Returns the seconds that the writes took.
+static double recurrence(gn_context *g, int n) {
+    gn_scope_begin(g);
+    gn_array *w = gn_requires_grad(gn_ones(g, GN_F64, GN_SHAPE(n)), true), *x = gn_zeros(g, GN_F64, GN_SHAPE(n)), *dw = NULL;
+    const clock_t from = clock();
+    for (int i = 0; i < n; i++)
+        GN_SCOPE(g) {
+            gn_array *last = gn_eval(gn_mul_s(gn_at(x, i > 0 ? i - 1 : 0), 0.5));
+            assert_int_equal(gn_assign(gn_at(x, i), gn_eval(gn_add(last, gn_at(w, i)))), GN_OK);
+        }
+    const double took = (double)(clock() - from) / CLOCKS_PER_SEC;
+    assert_int_equal(gn_gradients(gn_sum(x, GN_ALL), &w, 1, false, &dw), GN_OK);
+    assert_true(fabs(gn_item(gn_at(dw, n - 1)) - 1) < 1e-15 && fabs(gn_item(gn_at(dw, n - 3)) - 1.75) < 1e-15);
+    assert_true(fabs(gn_item(gn_at(dw, 0)) - 2) < 1e-15 || n < 60);
+    gn_scope_end(g);
+    return took;
+}
+
+// While gradients are recorded a write takes as long however many there were.
+static void test_assign_grows(void **state) {
+    gn_context *g = (gn_context *)*state;
+    if (test_on_vulkan()) {
+        recurrence(g, 20);
+        return;
+    }
+    double best = 99;
+    for (int i = 0; i < 5 && best > 7; i++) { // 16 where each looks at all that came before
+        const double few = recurrence(g, 1000), many = recurrence(g, 4000);
+        best = fmin(best, many / fmax(few, 1e-3));
+    }
+    if (best > 9) fail_msg("4,000 writes take %.1f times as long as 1,000", best);
+}
+
+// Writes through views, some of which stay, and readers of them, some of whose operands nobody else has: all are sums of w
+// by known factors.
+static void test_assign_mixed(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { N = 8, K = 3, VIEWS = 4, READERS = 40 };
+    for (int round = 0; round < (test_on_vulkan() ? 3 : 60); round++)
+        GN_SCOPE(g) {
+            const double start[K] = {1, 2, 3};
+            double x[N][K] = {{0}}, want[K] = {0}, have[K];
+            gn_array *w = gn_requires_grad(gn_array_from(g, GN_F64, GN_SHAPE(K), start), true), *a = gn_zeros(g, GN_F64, GN_SHAPE(N));
+            gn_array *view[VIEWS] = {NULL}, *loss = gn_scalar(g, GN_F64, 0), *dw = NULL;
+            int from[VIEWS] = {0}, readers = 0;
+            for (int step = 0; step < 60; step++) {
+                const int v = (int)draw(VIEWS), i = (int)draw(N), k = (int)draw(K);
+                const double c = 0.25 * (double)(1 + draw(5));
+                if (view[v] == NULL || draw(4) == 0) { // of three elements
+                    from[v] = (int)draw(N - 2);
+                    gn_set(&view[v], gn_slice(a, 0, from[v], from[v] + 3, 1));
+                }
+                gn_scope_begin(g);
+                switch (draw(4)) {
+                case 0: // an element of w, through a view that goes or one that stays
+                    assert_int_equal(gn_assign(gn_at(a, i), gn_mul_s(gn_at(w, k), c)), GN_OK);
+                    for (int j = 0; j < K; j++) x[i][j] = j == k ? c : 0;
+                    break;
+                case 1:
+                    assert_int_equal(gn_assign(view[v], gn_mul_s(gn_at(w, k), c)), GN_OK);
+                    for (int e = 0; e < 3; e++)
+                        for (int j = 0; j < K; j++) x[from[v] + e][j] = j == k ? c : 0;
+                    break;
+                case 2: // an element of the same memory
+                    assert_int_equal(gn_assign(gn_at(view[v], 1), gn_mul_s(gn_at(a, i), c)), GN_OK);
+                    for (int j = 0; j < K; j++) x[from[v] + 1][j] = x[i][j] * c;
+                    break;
+                default: // a reader, which keeps what is there
+                    if (readers++ == READERS) break;
+                    gn_array *y = gn_mul_s(gn_at(view[v], 2), c);
+                    gn_set(&loss, gn_add(loss, step % 2 ? y : gn_eval(y)));
+                    for (int j = 0; j < K; j++) want[j] += x[from[v] + 2][j] * c;
+                }
+                gn_scope_end(g);
+            }
+            loss = gn_add(loss, gn_sum(a, GN_ALL));
+            for (int v = 0; v < VIEWS; v++)
+                if (view[v] != NULL) loss = gn_add(loss, gn_sum(view[v], GN_ALL));
+            for (int j = 0; j < K; j++) {
+                for (int i = 0; i < N; i++) want[j] += x[i][j];
+                for (int v = 0; v < VIEWS; v++)
+                    for (int e = 0; e < 3 && view[v] != NULL; e++) want[j] += x[from[v] + e][j];
+            }
+            assert_int_equal(gn_gradients(loss, &w, 1, false, &dw), GN_OK);
+            assert_int_equal(gn_read(dw, have, sizeof have), GN_OK);
+            for (int v = 0; v < VIEWS; v++) gn_release(view[v]);
+            for (int j = 0; j < K; j++)
+                if (!(fabs(have[j] - want[j]) <= 1e-12 * (1 + fabs(want[j])))) fail_msg("round %d: slope %d is %.17g, not %.17g", round, j, have[j], want[j]);
+        }
 }
 
 // Life of cells that nobody writes in a loop without an update through a view: the same as with whole arrays.
@@ -776,7 +868,7 @@ static void test_out_of_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_like_numpy), GN_TEST(test_siblings), GN_TEST(test_told_later), GN_TEST(test_unsigned_indices), GN_TEST(test_many_true), GN_TEST(test_many_places), GN_TEST(test_kept), GN_TEST(test_sums),
-        GN_TEST(test_assign_values),   GN_TEST(test_assign_dtypes), GN_TEST(test_assign_hazards), GN_TEST(test_assign_often), GN_TEST(test_assign_stencil),
+        GN_TEST(test_assign_values),   GN_TEST(test_assign_dtypes), GN_TEST(test_assign_hazards), GN_TEST(test_assign_often), GN_TEST(test_assign_grows), GN_TEST(test_assign_mixed), GN_TEST(test_assign_stencil),
         GN_TEST(test_assign_refusals), GN_TEST(test_assign_places), GN_TEST(test_gradients),     GN_TEST(test_overwritten),
         GN_TEST(test_overwritten_results), cmocka_unit_test(test_out_of_memory),
     };

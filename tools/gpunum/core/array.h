@@ -412,6 +412,20 @@ static gn_array *gni_slot_next(gn_array *a) {
     return (gn_array *)(slot + (at + sizeof(gn_array) <= GNI_SLOT_BYTES ? at : 0));
 }
 
+// Into the list of live arrays, in front, and out of it.
+static void gni_header_link(gn_context *g, gn_array *a) {
+    a->all_prev = NULL;
+    a->all_next = g->arrays;
+    if (g->arrays != NULL) g->arrays->all_prev = a;
+    g->arrays = a;
+}
+
+static void gni_header_unlink(gn_context *g, gn_array *a) {
+    if (a->all_prev != NULL) a->all_prev->all_next = a->all_next;
+    else g->arrays = a->all_next;
+    if (a->all_next != NULL) a->all_next->all_prev = a->all_prev;
+}
+
 static gn_array *gni_header_new(gn_context *g) {
     gn_array *a = g->free_count >= GNI_SLOTS_FREE ? NULL : gni_slot_fresh(g);
     if (a == NULL) {
@@ -429,9 +443,7 @@ static gn_array *gni_header_new(gn_context *g) {
     a->refs = 1;
     a->maker = "";
     a->scope_slot = -1;
-    a->all_next = g->arrays;
-    if (g->arrays != NULL) g->arrays->all_prev = a;
-    g->arrays = a;
+    gni_header_link(g, a);
     g->array_count++;
     return a;
 }
@@ -502,16 +514,13 @@ static void gni_header_empty(gn_context *g, gn_array *a, gn_array **todo) {
         node->n_in = 0;
         gni_node_free(g, node);
     }
+    if (a->passed) a->buf->passed--;
     gni_buffer_release(g, a->buf);
 }
 
 // Unlinks a header without references from the list of live ones and queues it.
 static void gni_header_doom(gn_context *g, gn_array *a, gn_array **todo) {
-    if (a->all_prev != NULL)
-        a->all_prev->all_next = a->all_next;
-    else
-        g->arrays = a->all_next;
-    if (a->all_next != NULL) a->all_next->all_prev = a->all_prev;
+    gni_header_unlink(g, a);
     g->array_count--;
     a->magic = 0;
     a->all_next = *todo;
@@ -599,6 +608,12 @@ static void gni_user_release(gn_context *g, gn_array *a) {
     gni_unref(g, a);
 }
 
+// Of an array that is `passed`: it has an owner, by which room assign looks for it.
+static void gni_set_found(gn_array *a) {
+    a->passed = false;
+    a->buf->passed--;
+}
+
 // The creator's reference becomes the caller's, or that of the scope that is open.
 static gn_array *gni_adopt(gn_context *g, gn_array *y) {
     if (y != NULL && y->user_refs > 0) { // has an owner already: hand out a second header
@@ -607,6 +622,7 @@ static gn_array *gni_adopt(gn_context *g, gn_array *y) {
         y = view;
     }
     if (y == NULL) return NULL;
+    if (y->passed) gni_set_found(y);
     y->user_refs = 1;
     if (!g->call_failed && gni_scope_add(g, g->stack, g->stack != NULL ? g->stack->count : 0, y))
         return y;

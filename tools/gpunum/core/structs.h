@@ -41,6 +41,7 @@ enum { GNI_KEPT = 64 }; // kinds of matrix products that are remembered
 typedef struct gni_buffer {
     int32_t refs;
     int32_t orphans; // arrays among these that only pending work holds
+    int32_t passed;  // and those that are `passed`
     bool counted;    // in the context's lazy_bytes: they are all
     uint32_t version; // of the contents; autograd compares it
     uint32_t where;   // GNI_ON_CPU | GNI_ON_GPU: which sides hold the current contents
@@ -130,6 +131,7 @@ struct gn_array {
     int scope, scope_slot; // slot -1: owned by the caller
     bool wants_grad;       // gn_requires_grad
     bool apart;            // made by gn_detach, or a view of what was: autograd sees no writing to others' memory through it
+    bool passed;           // had no owner when its memory was written to: room assign looks for it no more
     bool is_grad;          // another array's gradient: one of user_refs is that array's
     bool warned;           // that gn_grad gives nothing here
     int32_t rewritten;     // while gni_rewrites_take looks for the records that have it: its place there, from 1 on

@@ -149,9 +149,20 @@ static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_arr
     if (g->no_grad > 0 || g->derivatives == NULL) return true;
     if (!gni_tracks(g, &value, 1)) value = NULL;
     bool any = value != NULL;
-    int n = 0;
-    const bool alone = a->buf->refs == 1; // nothing else shows this memory
-    for (gn_array *h = alone ? a : g->arrays; h != NULL; h = alone ? NULL : h->all_next) {
+    if (a->passed) gni_set_found(a);
+    int n = 0, left = a->buf->refs - a->buf->passed;
+    // Those that show this memory come to the front: the next write finds them among the arrays made since.
+    for (gn_array *h = left == 1 ? a : g->arrays, *next; h != NULL && left > 0; h = next) {
+        next = h->all_next;
+        if (h->buf != a->buf || h->passed) continue;
+        left--;
+        if (!gni_has_owner(h)) {
+            h->passed = true;
+            h->buf->passed++;
+            continue;
+        }
+        gni_header_unlink(g, h);
+        gni_header_link(g, h);
         if (!gni_is_rewritten(h, a)) continue;
         n++;
         any = any || h->node != NULL;
@@ -170,7 +181,7 @@ static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_arr
     }
     int made = 0;
     bool ok = true;
-    for (gn_array *h = alone ? a : g->arrays, *next; h != NULL && ok && made < n; h = next) {
+    for (gn_array *h = g->arrays, *next; h != NULL && ok && made < n; h = next) {
         next = h->all_next; // new headers come in front
         if (gni_is_rewritten(h, a)) ok = gni_rewrite_make(g, fn, &list[made++], h, a, value);
     }
@@ -185,14 +196,16 @@ static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_arr
 
 // After the writing.
 static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
+    int64_t left = 0; // references to them that may be those of records
     for (int i = 0; i < count; i++) {
         gn_array *now = rewrites[i].now, *old = rewrites[i].old;
         old->node = now->node;
         if (old->node != NULL) old->node->output = old;
         now->node = NULL;
         now->rewritten = i + 1;
+        left += now->refs - now->user_refs - now->lazy_refs;
     }
-    for (gn_array *p = count > 0 ? g->arrays : NULL; p != NULL; p = p->all_next)
+    for (gn_array *p = g->arrays; p != NULL && left > 0; p = p->all_next)
         for (int k = 0; p->node != NULL && k < p->node->n_in; k++) {
             gn_array *now = p->node->in[k];
             if (now == NULL || now->rewritten == 0) continue;
@@ -200,6 +213,7 @@ static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
             p->node->in[k] = old;
             gni_ref(old);
             now->refs--; // it has an owner
+            left--;
         }
     for (int i = 0; i < count; i++) {
         gni_node *node = rewrites[i].node;
