@@ -343,7 +343,7 @@ typedef struct gni_winograd {
 // is read by taps at places `to`. For GPUs.
 typedef struct gni_depth {
     uint32_t step; // GNI_DEPTH_FORWARD, ...
-    int64_t n, c, read, made, block; // c: results' channels, or kernels. `read` channels of a group give `made`, `block` at once
+    int64_t n, c, read, made, block; // c: results' channels, or kernels; of a group `read` give `made`, `block` at once
     int64_t k[2], stride[2], pad[2], dilation[2], from[2], to[2], parts;
     gni_operand in, other, out; // other: w, or the gradient of y
 } gni_depth;
