@@ -5927,7 +5927,7 @@ GNI_SOFTMAX_EMIT(gni_softmax_emit_log,
                  gni_vf f = gni_vset((float)low), (a - m) - f)
 #undef GNI_SOFTMAX_EMIT
 // Short rows side by side: x (n, rows), rows a multiple of 16. The result takes the place of x, or for
-// logsumexp of its first row.
+// logsumexp of its first two rows.
 static void GNI_FN(gni_softmax_columns)(float *x, int64_t n, int64_t rows, gni_softmax_kind kind) {
     for (int64_t r = 0; r < rows; r += GNI_VW) {
         float *p = x + r;
@@ -5944,7 +5944,7 @@ static void GNI_FN(gni_softmax_columns)(float *x, int64_t n, int64_t rows, gni_s
             continue;
         }
         s = gni_vlog(s);
-        if (kind == GNI_LOGSUMEXP) gni_vstore(p, m + s);
+        if (kind == GNI_LOGSUMEXP) gni_vstore(p, m), gni_vstore(p + rows, s);
         for (int64_t i = 0; i < n && kind == GNI_LOG_SOFTMAX; i++)
             gni_vstore(p + i * rows, (gni_vload(p + i * rows) - m) - s);
     }
@@ -12103,9 +12103,11 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_S_DEPTH_COLUMNS 4
 #define GNI_S_DEPTH_DOWN 5 // strides
 #define GNI_S_DEPTH_ACROSS 6
-#define GNI_S_DEPTH_SPECS 7
-#define GNI_DEPTH_TAPS 49 // of kernels at most; kernels of up to GNI_DEPTH_FEW have a module with fewer registers
-#define GNI_DEPTH_FEW 25
+#define GNI_S_DEPTH_READ 7 // channels of a group that are read for each that is made, and how many are made of them
+#define GNI_S_DEPTH_MADE 8
+#define GNI_S_DEPTH_BLOCK 9 // of those that are made, which divides them: an invocation's
+#define GNI_S_DEPTH_SPECS 10
+#define GNI_DEPTH_TAPS 49 // of kernels at most
 #define GNI_P_DEPTH_N 0
 #define GNI_P_DEPTH_FROM 1     // rows and columns of what is read by taps
 #define GNI_P_DEPTH_PAD 3      // rows and columns
@@ -12444,6 +12446,7 @@ enum { GNI_KEPT = 64 }; // kinds of matrix products that are remembered
 typedef struct gni_buffer {
     int32_t refs;
     int32_t orphans; // arrays among these that only pending work holds
+    int32_t passed;  // and those that are `passed`
     bool counted;    // in the context's lazy_bytes: they are all
     uint32_t version; // of the contents; autograd compares it
     uint32_t where;   // GNI_ON_CPU | GNI_ON_GPU: which sides hold the current contents
@@ -12533,6 +12536,7 @@ struct gn_array {
     int scope, scope_slot; // slot -1: owned by the caller
     bool wants_grad;       // gn_requires_grad
     bool apart;            // made by gn_detach, or a view of what was: autograd sees no writing to others' memory through it
+    bool passed;           // had no owner when its memory was written to: room assign looks for it no more
     bool is_grad;          // another array's gradient: one of user_refs is that array's
     bool warned;           // that gn_grad gives nothing here
     int32_t rewritten;     // while gni_rewrites_take looks for the records that have it: its place there, from 1 on
@@ -12638,7 +12642,8 @@ typedef struct gni_reduce {
 } gni_reduce;
 
 // Rows of `n` elements; the input has any row stride and unit stride inside, the output is contiguous
-// (rows, n), or (rows) for logsumexp. float32, float16, bfloat16; float64 on the CPU.
+// (rows, n), or (rows, 2) for logsumexp: what is taken off the elements, the largest one or 0 where that is not finite, and
+// the logarithm of the sum, float32 of halves. float32, float16, bfloat16; float64 on the CPU.
 typedef struct gni_softmax {
     gni_softmax_kind kind;
     int64_t rows, n, row_stride;
@@ -12647,7 +12652,7 @@ typedef struct gni_softmax {
 
 // Work on rows that needs a sum or two over each row first, on GPUs only: rows.comp says what `kind` (GNI_ROWS_) does. All
 // operands are contiguous, those that a kind does not have are without a buffer: x, gy (the gradient) and out (rows, n), or
-// out (rows) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and
+// out (rows, 2) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and
 // bias float32, (n) or, where stretches > 0, (period, stretches): one for `inner` places, and for every row that many
 // periods on.
 typedef struct gni_rows {
@@ -12743,7 +12748,8 @@ typedef struct gni_winograd {
 // is read by taps at places `to`. For GPUs.
 typedef struct gni_depth {
     uint32_t step; // GNI_DEPTH_FORWARD, ...
-    int64_t n, c, k[2], stride[2], pad[2], dilation[2], from[2], to[2], parts;
+    int64_t n, c, read, made, block; // c: results' channels, or kernels; of a group `read` give `made`, `block` at once
+    int64_t k[2], stride[2], pad[2], dilation[2], from[2], to[2], parts;
     gni_operand in, other, out; // other: w, or the gradient of y
 } gni_depth;
 
@@ -13334,7 +13340,7 @@ static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array *
 static bool gni_back_mean(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_prod(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_minmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
-static bool gni_back_logsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_log_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_log_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_matmul(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
@@ -14238,6 +14244,20 @@ static gn_array *gni_slot_next(gn_array *a) {
     return (gn_array *)(slot + (at + sizeof(gn_array) <= GNI_SLOT_BYTES ? at : 0));
 }
 
+// Into the list of live arrays, in front, and out of it.
+static void gni_header_link(gn_context *g, gn_array *a) {
+    a->all_prev = NULL;
+    a->all_next = g->arrays;
+    if (g->arrays != NULL) g->arrays->all_prev = a;
+    g->arrays = a;
+}
+
+static void gni_header_unlink(gn_context *g, gn_array *a) {
+    if (a->all_prev != NULL) a->all_prev->all_next = a->all_next;
+    else g->arrays = a->all_next;
+    if (a->all_next != NULL) a->all_next->all_prev = a->all_prev;
+}
+
 static gn_array *gni_header_new(gn_context *g) {
     gn_array *a = g->free_count >= GNI_SLOTS_FREE ? NULL : gni_slot_fresh(g);
     if (a == NULL) {
@@ -14255,9 +14275,7 @@ static gn_array *gni_header_new(gn_context *g) {
     a->refs = 1;
     a->maker = "";
     a->scope_slot = -1;
-    a->all_next = g->arrays;
-    if (g->arrays != NULL) g->arrays->all_prev = a;
-    g->arrays = a;
+    gni_header_link(g, a);
     g->array_count++;
     return a;
 }
@@ -14328,16 +14346,13 @@ static void gni_header_empty(gn_context *g, gn_array *a, gn_array **todo) {
         node->n_in = 0;
         gni_node_free(g, node);
     }
+    if (a->passed) a->buf->passed--;
     gni_buffer_release(g, a->buf);
 }
 
 // Unlinks a header without references from the list of live ones and queues it.
 static void gni_header_doom(gn_context *g, gn_array *a, gn_array **todo) {
-    if (a->all_prev != NULL)
-        a->all_prev->all_next = a->all_next;
-    else
-        g->arrays = a->all_next;
-    if (a->all_next != NULL) a->all_next->all_prev = a->all_prev;
+    gni_header_unlink(g, a);
     g->array_count--;
     a->magic = 0;
     a->all_next = *todo;
@@ -14425,6 +14440,12 @@ static void gni_user_release(gn_context *g, gn_array *a) {
     gni_unref(g, a);
 }
 
+// Of an array that is `passed`: it has an owner, by which room assign looks for it.
+static void gni_set_found(gn_array *a) {
+    a->passed = false;
+    a->buf->passed--;
+}
+
 // The creator's reference becomes the caller's, or that of the scope that is open.
 static gn_array *gni_adopt(gn_context *g, gn_array *y) {
     if (y != NULL && y->user_refs > 0) { // has an owner already: hand out a second header
@@ -14433,6 +14454,7 @@ static gn_array *gni_adopt(gn_context *g, gn_array *y) {
         y = view;
     }
     if (y == NULL) return NULL;
+    if (y->passed) gni_set_found(y);
     y->user_refs = 1;
     if (!g->call_failed && gni_scope_add(g, g->stack, g->stack != NULL ? g->stack->count : 0, y))
         return y;
@@ -25195,7 +25217,7 @@ enum { GNI_SOFT_BLOCK = 2048, GNI_SOFT_PARTS = 64 };
 typedef struct gni_softmax_job {
     const gni_softmax *d;
     const gni_softmax_fns *fns;
-    int64_t item, width; // bytes of an element in memory and in a register
+    int64_t item, out_item; // bytes of an element
     gni_convert_fn load, store;
     int64_t blocks;          // of a row
     gni_softmax_part *parts; // of the row at hand
@@ -25252,13 +25274,14 @@ static void gni_softmax_join(gni_softmax_job *j) {
 
 static void gni_softmax_row(gni_softmax_job *j, int64_t row) {
     j->x = gni_operand_data(&j->d->in) + row * j->d->row_stride * j->item;
-    j->y =
-        gni_operand_data(&j->d->out) + row * (j->d->kind == GNI_LOGSUMEXP ? 1 : j->d->n) * j->item;
+    j->y = gni_operand_data(&j->d->out) + row * (j->d->kind == GNI_LOGSUMEXP ? 2 : j->d->n) * j->out_item;
 }
 
 static void gni_softmax_end(const gni_softmax_job *j) {
     if (j->d->kind != GNI_LOGSUMEXP) return;
-    gni_put_float(j->d->out.dtype, j->y, fabs(j->most) < GNI_INF ? j->most + log(j->sum) : j->most);
+    const bool finite = fabs(j->most) < GNI_INF;
+    gni_put_float(j->d->out.dtype, j->y, finite ? j->most : 0.0);
+    gni_put_float(j->d->out.dtype, j->y + j->out_item, finite ? log(j->sum) : j->most);
 }
 
 static void gni_softmax_rows_task(void *arg, int64_t begin, int64_t end, int worker) {
@@ -25291,7 +25314,7 @@ static void gni_softmax_finish_task(void *arg, int64_t begin, int64_t end, int w
 static void gni_softmax_short_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_softmax_job *j = (const gni_softmax_job *)arg;
     const gni_softmax *d = j->d;
-    int64_t n = d->n, out = d->kind == GNI_LOGSUMEXP ? 1 : n,
+    int64_t n = d->n, out = d->kind == GNI_LOGSUMEXP ? 2 : n,
             per = GNI_SOFT_BLOCK / n & ~(int64_t)15;
     float t[GNI_SOFT_BLOCK], raw[GNI_SOFT_BLOCK];
     GNI_UNUSED(worker);
@@ -25299,7 +25322,7 @@ static void gni_softmax_short_task(void *arg, int64_t begin, int64_t end, int wo
         int64_t rows = GNI_MIN(per, end - row), wide = (rows + 15) & ~(int64_t)15,
                 step = d->row_stride * j->item;
         const char *x = gni_operand_data(&d->in) + row * step;
-        char *y = gni_operand_data(&d->out) + row * out * j->item;
+        char *y = gni_operand_data(&d->out) + row * out * j->out_item;
         if (j->load != NULL) {
             for (int64_t i = 0; i < rows; i++) j->load(raw + i * n, x + i * step, n);
             x = (const char *)raw;
@@ -25320,12 +25343,13 @@ static bool gni_cpu_softmax(gn_context *g, const void *job) {
     memset(&j, 0, sizeof j);
     j.d = d;
     j.item = gni_item_size(d->in.dtype);
+    j.out_item = gni_item_size(d->out.dtype);
     j.fns = d->in.dtype == GN_F64 ? GNI_OF_ISA(g->isa, gni_wide_softmax_table) : GNI_OF_ISA(g->isa, gni_softmax_table);
     if (j.item == 2) {
         j.load = gni_cpu_isa_of(g->isa)->load[d->in.dtype];
-        j.store = gni_cpu_isa_of(g->isa)->store[d->in.dtype];
+        if (j.out_item == 2) j.store = gni_cpu_isa_of(g->isa)->store[d->in.dtype];
     }
-    if (d->n > 0 && d->n <= 64 && d->rows >= 8 && j.item <= 4) {
+    if (d->n > (d->kind == GNI_LOGSUMEXP) && d->n <= 64 && d->rows >= 8 && j.item <= 4) {
         gni_parallel(g->pool, d->rows, GNI_MAX(GNI_GRAIN / 4 / d->n & ~(int64_t)15, 16),
                      gni_softmax_short_task, &j);
         return true;
@@ -36221,8 +36245,7 @@ enum { GNI_ROWS_LONGEST = 16384 }; // of those in registers
 
 static bool gni_job_softmax_ok(const gni_gpu *gpu, const gni_softmax *s) {
     gn_dtype t = s->in.dtype;
-    const bool same = s->out.dtype == t || (s->kind == GNI_LOGSUMEXP && s->out.dtype == GN_F32);
-    return (t == GN_F32 || gni_job_is_half(t)) && same && s->n < INT32_MAX / 2 &&
+    return (t == GN_F32 || gni_job_is_half(t)) && s->n < INT32_MAX / 2 &&
            s->n * (int64_t)gn_dtype_size(t) <= gni_job_most_bytes(gpu);
 }
 
@@ -36257,21 +36280,21 @@ static bool gni_job_softmax_rows(gni_gpu *gpu, const gni_softmax *s);
 
 static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     gni_job_call c;
-    int64_t out_n = s->kind == GNI_LOGSUMEXP ? 1 : s->n, dim[2], in_stride[2], out_stride[2];
+    const int64_t out_n = s->kind == GNI_LOGSUMEXP ? 2 : s->n;
+    int64_t dim[2], out_dim[2], in_stride[2], out_stride[2];
     if (s->rows == 0 || s->n == 0) return true;
     if (s->n > 16 && s->row_stride == s->n && gpu->caps.subgroup_shuffle && !gpu->caps.texts && s->n <= GNI_ROWS_LONGEST / 2)
         return gni_job_softmax_rows(gpu, s);
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
-    dim[0] = s->rows;
+    dim[0] = out_dim[0] = s->rows;
     dim[1] = s->n;
     in_stride[0] = s->row_stride;
-    in_stride[1] = 1;
-    out_stride[0] = out_n;
-    out_stride[1] = s->kind == GNI_LOGSUMEXP ? 0 : 1;
+    out_stride[0] = out_dim[1] = out_n;
+    in_stride[1] = out_stride[1] = 1;
     uint32_t *in = &c.param[GNI_P_SOFTMAX_IN_BASE], *out = &c.param[GNI_P_SOFTMAX_OUT_BASE];
     if (!gni_job_reach(gpu, &s->in, dim, in_stride, 2, &c.use[0], in) ||
-        !gni_job_reach(gpu, &s->out, dim, out_stride, 2, &c.use[1], out) ||
+        !gni_job_reach(gpu, &s->out, out_dim, out_stride, 2, &c.use[1], out) ||
         s->rows >= INT32_MAX / 2) {
         gni_softmax part = *s;
         if (s->rows < 2) return false;
@@ -36331,6 +36354,7 @@ static int gni_job_rows_plan(const gni_gpu *gpu, int64_t n, int *module, int *lo
 static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
     const gni_operand *const all[GNI_P_ROWS_OPERANDS] = {&r->x, &r->gy, &r->weight, &r->bias, &r->mean, &r->scale, &r->out};
     const bool sums = r->kind == GNI_ROWS_LOGSUMEXP, writes = r->kind == GNI_ROWS_NORM || r->kind == GNI_ROWS_RMS;
+    const int64_t out_n = sums ? 2 : r->n;
     gni_job_call c;
     uint32_t *p = c.param, how = GNI_F_ROWS_GROUPS | GNI_F_ROWS_WEIGHT_GROUPS;
     bool fits = r->rows < INT32_MAX / 2;
@@ -36343,7 +36367,7 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
         c.use[i] = c.use[0];
         if (all[i]->buf == NULL) continue;
         dim[0] = weight ? GNI_MAX(r->period, 1) : r->rows;
-        dim[1] = row ? 1 : weight && r->stretches > 0 ? r->stretches : r->n;
+        dim[1] = i == 6 ? out_n : row ? 1 : weight && r->stretches > 0 ? r->stretches : r->n;
         stride[0] = weight ? r->stretches : dim[1];
         stride[1] = 1;
         fits = gni_job_reach(gpu, all[i], dim, stride, 2, &c.use[i], &p[GNI_P_ROWS_BASE + i]);
@@ -36360,7 +36384,7 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
         part.rows = first;
         if (!gni_job_rows(gpu, &part)) return false;
         for (int i = 0; i < GNI_P_ROWS_OPERANDS; i++)
-            if (i != 2 && i != 3) op[i]->offset += first * (i == 4 || i == 5 || (i == 6 && sums) ? 1 : r->n);
+            if (i != 2 && i != 3) op[i]->offset += first * (i == 6 ? out_n : i == 4 || i == 5 ? 1 : r->n);
         part.rows = r->rows - first;
         return gni_job_rows(gpu, &part);
     }
@@ -39065,15 +39089,18 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups[0], groups[1], 1);
 }
 
-// ---- each channel with a kernel of its own
+// ---- groups of few channels
 
 static bool gni_job_has_depth(const gni_gpu *gpu) { return gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_depth); }
 
 static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
     gni_job_call c;
     const bool weight = d->step == GNI_DEPTH_WEIGHT;
-    const int64_t from[4] = {d->n, d->c, d->from[0], d->from[1]}, to[4] = {d->n, d->c, d->to[0], d->to[1]},
-                  kernel[4] = {d->c, 1, d->k[0], d->k[1]}, places = d->n * d->to[0] * d->to[1], one = 1,
+    const bool back = d->step == GNI_DEPTH_BACK;
+    const int64_t made = weight ? d->c / d->read : d->c, read = made / d->made * d->read;
+    const int64_t from[4] = {d->n, read, d->from[0], d->from[1]}, to[4] = {d->n, made, d->to[0], d->to[1]},
+                  kernel[4] = {back ? read : made, back ? d->made : d->read, d->k[0], d->k[1]},
+                  places = d->n * d->to[0] * d->to[1], one = 1,
                   results = weight ? d->parts * d->c * d->k[0] * d->k[1] : places * d->c;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
@@ -39085,7 +39112,7 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
     c.use[2].write = true;
     c.n_use = 3;
     c.n_param = GNI_P_DEPTH_WORDS;
-    p[GNI_P_DEPTH_N] = (uint32_t)(weight ? places : results);
+    p[GNI_P_DEPTH_N] = (uint32_t)(weight ? places : results / d->block);
     p[GNI_P_DEPTH_PARTS] = (uint32_t)d->parts;
     for (int i = 0; i < 2; i++) {
         p[GNI_P_DEPTH_FROM + i] = (uint32_t)d->from[i];
@@ -39096,18 +39123,21 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
     }
     gni_job_divider(d->to[1], &p[GNI_P_DEPTH_TO_W]);
     gni_job_divider(d->to[0], &p[GNI_P_DEPTH_TO_H]);
-    gni_job_divider(d->c, &p[GNI_P_DEPTH_CHANNELS]);
+    gni_job_divider(d->c / d->block, &p[GNI_P_DEPTH_CHANNELS]);
     for (int i = 0; i < 4; i++) {
         p[GNI_P_DEPTH_IN + 1 + i] = (uint32_t)d->in.stride[i];
         p[GNI_P_DEPTH_OTHER + 1 + i] = (uint32_t)d->other.stride[i];
     }
-    c.generic.module = d->k[0] * d->k[1] > GNI_DEPTH_FEW ? GNI_MODULE_depth_large : GNI_MODULE_depth;
+    c.generic.module = GNI_MODULE_depth;
     c.generic.n_spec = GNI_S_DEPTH_SPECS;
     c.generic.spec[GNI_S_DEPTH_STEP] = d->step;
+    c.generic.spec[GNI_S_DEPTH_READ] = (uint32_t)d->read;
+    c.generic.spec[GNI_S_DEPTH_MADE] = (uint32_t)d->made;
+    c.generic.spec[GNI_S_DEPTH_BLOCK] = (uint32_t)d->block;
     c.generic.spec[GNI_S_DEPTH_IN] = (uint32_t)d->in.dtype;
     c.generic.spec[GNI_S_DEPTH_OUT] = (uint32_t)d->out.dtype;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
-                            weight ? d->parts * d->c : gni_job_ceil(results, 1024), 1, 1);
+                            weight ? d->parts * d->c / d->block : gni_job_ceil(results / d->block, 1024), 1, 1);
 }
 
 // ---- by tiles of 4x4 results
@@ -41743,12 +41773,7 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
             y = gni_arg_in_pieces(g, fn, op, all ? gn_ravel(a) : a, axis);
             return gni_end_scope(g, gn_reshape(y, s));
         }
-        y = gni_reduce_axes(g, fn, op, a, a->dtype, GNI_CPU_ALONE || g->gpu == NULL ? GN_I64 : GN_I32, set, keep);
-    }
-    if (y != NULL && y->dtype == GN_I32) { // as kernels on a GPU write places
-        gn_array *place = gni_apply(g, fn, GNI_OP_CAST, GN_I32, GN_I64, &y, NULL, 1);
-        gni_unref(g, y);
-        y = place;
+        y = gni_reduce_axes(g, fn, op, a, a->dtype, GN_I64, set, keep); // which GPUs without int64 write, too
     }
     return gni_end(g, y);
 }
@@ -41783,13 +41808,13 @@ static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array 
     return gni_run_on_gpu(g, &gni_kind_rows, j, y) ? y : NULL;
 }
 
-// Over the last axis of `a`, which is float; logsumexp drops that axis. Its result, on a GPU, may be float32 of narrower
-// numbers: t.
-static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind, gn_array *a, gn_dtype t) {
+// Over the last axis of `a`, which is float; logsumexp leaves two numbers of it there, see gni_softmax.
+static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind, gn_array *a) {
+    const gn_dtype t = kind == GNI_LOGSUMEXP && a->dtype != GN_F64 ? GN_F32 : a->dtype;
     gn_array *x = gni_contiguous(g, a);
     if (x == NULL) return NULL;
     gn_shape shape = a->shape;
-    if (kind == GNI_LOGSUMEXP) shape.dim[--shape.rank] = 0;
+    if (kind == GNI_LOGSUMEXP) shape.dim[shape.rank - 1] = 2;
     if (kind == GNI_LOGSUMEXP && a->shape.dim[a->shape.rank - 1] == 0) { // of nothing
         gni_unref(g, x);
         return gni_const(g, fn, t, &shape, -GNI_INF);
@@ -41808,14 +41833,12 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
         s.in.offset = x->offset;
         s.out.buf = y->buf;
         s.out.dtype = t;
-        ok = (t == a->dtype ? gni_run : gni_run_on_gpu)(g, &gni_kind_softmax, &s, y);
+        ok = gni_run(g, &gni_kind_softmax, &s, y);
     }
     gni_unref(g, x);
     if (ok) return y;
     gni_unref(g, y);
-    if (t == a->dtype || g->call_failed) return NULL;
-    x = gn_cast(a, t);
-    return x != NULL ? gni_softmax_last(g, fn, kind, x, t) : NULL;
+    return NULL;
 }
 
 // Whether what float64 numbers are, which get their data, is made on the GPU: they are there, or all is.
@@ -41824,9 +41847,9 @@ static bool gni_is_there(gn_context *g, gn_array *x) {
     return gni_stays_on_gpu(g, x);
 }
 
-// Over the axes in `set`, of maxima and sums: of float64 on a GPU, whose kernels of rows are float32's, and of many short
-// rows. *y stays NULL where that is not so; false after an error.
-static bool gni_softmax_made(gn_context *g, gni_softmax_kind kind, gn_array *x, uint32_t set, bool keep, gn_array **y) {
+// Over the axes in `set`, which stay, of maxima and sums: of float64 on a GPU, whose kernels of rows are float32's, and of
+// many short rows. *y stays NULL where that is not so; false after an error. logsumexp has two results, as in gni_log_sum.
+static bool gni_softmax_made(gn_context *g, gni_softmax_kind kind, gn_array *x, uint32_t set, gn_array **top, gn_array **y) {
     enum { FEW = 32, MANY = 2048 };
     if (x == NULL || x->dtype != GN_F64 || gni_elements(&x->shape) == 0) return !g->call_failed;
     const bool lots = gni_reduced_count(&x->shape, set) <= FEW && gni_elements(&x->shape) >= MANY;
@@ -41839,9 +41862,9 @@ static bool gni_softmax_made(gn_context *g, gni_softmax_kind kind, gn_array *x, 
         *y = gn_div(gn_exp(gn_sub(x, most)), sum);
     } else {
         gn_array *log = gn_eval(gn_log(sum));
-        *y = kind == GNI_LOGSUMEXP ? gn_add(most, log) : gn_sub(gn_sub(x, most), log);
+        *y = kind == GNI_LOGSUMEXP ? log : gn_sub(gn_sub(x, most), log);
     }
-    if (kind == GNI_LOGSUMEXP) *y = gn_reshape(*y, gni_reduced_shape(&x->shape, set, keep));
+    if (kind == GNI_LOGSUMEXP) *top = most;
     return *y != NULL;
 }
 
@@ -41856,10 +41879,10 @@ static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_bac
     if (at >= 0 && gni_real_only(g, fn, &a, 1)) {
         g->no_grad++; // recorded as one op
         gn_array *x = gni_is_float(a->dtype) ? a : gn_cast(a, GN_F32);
-        bool last = at == a->shape.rank - 1, made = gni_softmax_made(g, kind, x, 1u << at, true, &y);
+        bool last = at == a->shape.rank - 1, made = gni_softmax_made(g, kind, x, 1u << at, NULL, &y);
         gn_array *moved = !made || y != NULL ? NULL : last ? x : gn_move_axis(x, at, -1);
         if (moved != NULL) {
-            gn_array *result = gni_softmax_last(g, fn, kind, moved, moved->dtype);
+            gn_array *result = gni_softmax_last(g, fn, kind, moved);
             result = gni_adopt(g, result);
             y = last || result == NULL ? result : gn_move_axis(result, -1, at);
         }
@@ -41892,6 +41915,29 @@ static gn_array *gni_reduced_rows(gn_array *x, uint32_t set) {
     return gn_reshape(n > 0 ? gn_permute_axes(x, order, n) : x, GN_SHAPE(all, count));
 }
 
+// The logarithm of the sum of exp(x - top) over the axes in `set`, which stay. Not with the largest x, *top, for which
+// rounding would take digits from it.
+static gn_array *gni_log_sum(gn_context *g, gn_array *x, uint32_t set, gn_array **top) {
+    gn_array *in[2], *y = *top = NULL;
+    g->no_grad++;
+    gn_array *from = gni_widening_of(g, x);
+    if (from != NULL && gni_softmax_made(g, GNI_LOGSUMEXP, from, set, top, &y) && y == NULL) {
+        const gn_shape shape = gni_reduced_shape(&x->shape, set, true);
+        int64_t stride[GN_MAX_RANK];
+        gn_array *both = gni_reduced_rows(from, set);
+        if (both != NULL) both = gni_adopt(g, gni_softmax_last(g, g->call, GNI_LOGSUMEXP, both));
+        gni_strides_of(&shape, stride);
+        for (int i = 0; i < shape.rank; i++) stride[i] *= 2;
+        for (int i = 0; i < 2 && both != NULL; i++)
+            *(i == 0 ? top : &y) = gni_adopt(g, gni_array_view(g, g->call, both, &shape, stride, both->offset + i));
+    }
+    g->no_grad--;
+    in[0] = x;
+    in[1] = *top;
+    gni_record(g, y, g->call, gni_back_log_sum, in, 2);
+    return y;
+}
+
 GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_logsumexp", &a, 1);
     if (g == NULL) return NULL;
@@ -41903,16 +41949,10 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
     gn_shape shape = gni_reduced_shape(&a->shape, set, keep);
     if (set != ~0u && gni_real_only(g, "gn_logsumexp", &a, 1) &&
         gni_shape_ok(g, "gn_logsumexp", a->dtype, &shape)) {
-        g->no_grad++;
-        gn_array *x = gni_is_float(a->dtype) ? gni_widening_of(g, a) : gn_cast(a, GN_F32);
-        if (gni_softmax_made(g, GNI_LOGSUMEXP, x, set, keep, &y) && y == NULL) {
-            gn_array *rows = gni_reduced_rows(x, set), *result = NULL;
-            const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
-            if (rows != NULL) result = gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows, t);
-            y = gn_reshape(gni_adopt(g, result), shape);
-        }
-        g->no_grad--;
-        gni_record_reduction(g, y, "gn_logsumexp", gni_back_logsumexp, a, set, keep);
+        gn_array *x = gni_is_float(a->dtype) ? a : gn_cast(a, GN_F32), *top = NULL;
+        if (x != NULL) y = gni_log_sum(g, x, set, &top);
+        y = gn_add(gn_reshape(top, shape), gn_reshape(y, shape));
+        if (y != NULL) y = gni_as(y, x->dtype);
     }
     return gni_end_scope(g, y);
 }
@@ -49391,9 +49431,20 @@ static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_arr
     if (g->no_grad > 0 || g->derivatives == NULL) return true;
     if (!gni_tracks(g, &value, 1)) value = NULL;
     bool any = value != NULL;
-    int n = 0;
-    const bool alone = a->buf->refs == 1; // nothing else shows this memory
-    for (gn_array *h = alone ? a : g->arrays; h != NULL; h = alone ? NULL : h->all_next) {
+    if (a->passed) gni_set_found(a);
+    int n = 0, left = a->buf->refs - a->buf->passed;
+    // Those that show this memory come to the front: the next write finds them among the arrays made since.
+    for (gn_array *h = left == 1 ? a : g->arrays, *next; h != NULL && left > 0; h = next) {
+        next = h->all_next;
+        if (h->buf != a->buf || h->passed) continue;
+        left--;
+        if (!gni_has_owner(h)) {
+            h->passed = true;
+            h->buf->passed++;
+            continue;
+        }
+        gni_header_unlink(g, h);
+        gni_header_link(g, h);
         if (!gni_is_rewritten(h, a)) continue;
         n++;
         any = any || h->node != NULL;
@@ -49412,7 +49463,7 @@ static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_arr
     }
     int made = 0;
     bool ok = true;
-    for (gn_array *h = alone ? a : g->arrays, *next; h != NULL && ok && made < n; h = next) {
+    for (gn_array *h = g->arrays, *next; h != NULL && ok && made < n; h = next) {
         next = h->all_next; // new headers come in front
         if (gni_is_rewritten(h, a)) ok = gni_rewrite_make(g, fn, &list[made++], h, a, value);
     }
@@ -49427,14 +49478,16 @@ static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_arr
 
 // After the writing.
 static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
+    int64_t left = 0; // references to them that may be those of records
     for (int i = 0; i < count; i++) {
         gn_array *now = rewrites[i].now, *old = rewrites[i].old;
         old->node = now->node;
         if (old->node != NULL) old->node->output = old;
         now->node = NULL;
         now->rewritten = i + 1;
+        left += now->refs - now->user_refs - now->lazy_refs;
     }
-    for (gn_array *p = count > 0 ? g->arrays : NULL; p != NULL; p = p->all_next)
+    for (gn_array *p = g->arrays; p != NULL && left > 0; p = p->all_next)
         for (int k = 0; p->node != NULL && k < p->node->n_in; k++) {
             gn_array *now = p->node->in[k];
             if (now == NULL || now->rewritten == 0) continue;
@@ -49442,6 +49495,7 @@ static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
             p->node->in[k] = old;
             gni_ref(old);
             now->refs--; // it has an owner
+            left--;
         }
     for (int i = 0; i < count; i++) {
         gni_node *node = rewrites[i].node;
@@ -54576,10 +54630,10 @@ static bool gni_back_minmax(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     return true;
 }
 
-static bool gni_back_logsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+// in: x, and what was taken off it.
+static bool gni_back_log_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gn_array *p = gn_exp(gn_sub(node->in[0], gni_with_axes(node, node->output)));
-    gx[0] = gn_mul(gni_with_axes(node, gy), p);
+    gx[0] = gn_mul(gy, gn_exp(gn_sub(gn_sub(node->in[0], node->in[1]), node->output)));
     return true;
 }
 
@@ -54815,7 +54869,7 @@ static uint32_t gni_back_reads(const gni_node *node) {
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
     if (back == gni_back_complex_exp || back == gni_back_complex_sqrt || back == gni_back_complex_tanh)
         return GNI_READS_OUTPUT;
-    if (back == gni_back_minmax || back == gni_back_logsumexp || back == gni_back_logcumsumexp) return 1u | GNI_READS_OUTPUT;
+    if (back == gni_back_minmax || back == gni_back_log_sum || back == gni_back_logcumsumexp) return 3u | GNI_READS_OUTPUT;
     return node->reads_output ? ~0u : ~GNI_READS_OUTPUT; // all operands
 }
 
@@ -54915,111 +54969,6 @@ GPUNUM_API gn_array *gn_gelu_tanh(gn_array *a) {
     gn_array *x = gni_half_up(a), *y = gni_as(gn_mul(x, gni_gelu_gate(x)), a->dtype);
     g->no_grad--;
     gni_record(g, y, "gn_gelu_tanh", gni_back_gelu_tanh, &a, 1);
-    return gni_end_scope(g, y);
-}
-
-// d loss / d logits = (softmax(logits) - one hot) gy / n. in: logits, one hot (bool, pending), logsumexp.
-static bool gni_back_cross_entropy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    gn_array *logits = node->in[0], *picked = gn_cast(node->in[1], logits->dtype);
-    gn_array *p = g->no_grad > 0 ? gn_exp(gn_sub(logits, node->in[2])) : gn_softmax(logits, 1);
-    double n = (double)GNI_MAX(logits->shape.dim[0], 1);
-    gx[0] = gn_mul(gn_sub(p, picked), gn_div_s(gy, n));
-    return true;
-}
-
-static bool gni_cross_entropy_ok(gn_context *g, const gn_array *logits, const gn_array *labels) {
-    char ta[200], tb[200];
-    if (logits->shape.rank != 2 || labels->shape.rank != 1 ||
-        labels->shape.dim[0] != logits->shape.dim[0]) {
-        gni_fail(g, GN_ERROR_SHAPE,
-                 "gn_cross_entropy: logits %s and labels %s are not (n, classes) and (n)",
-                 gni_shape_text(ta, sizeof ta, &logits->shape),
-                 gni_shape_text(tb, sizeof tb, &labels->shape));
-        return false;
-    }
-    if (!gni_is_float(logits->dtype) || !gni_is_integer(labels->dtype)) {
-        gni_fail(g, GN_ERROR_DTYPE,
-                 "gn_cross_entropy: logits are %s and labels %s, not floats and integers",
-                 gn_dtype_name(logits->dtype), gn_dtype_name(labels->dtype));
-        return false;
-    }
-    return true;
-}
-
-// Where the label is the one that is ignored, or another one. No double has all labels.
-static gn_array *gni_ignored(gn_context *g, gn_array *labels, int64_t ignored, bool same) {
-    const int64_t exact = (int64_t)1 << 53;
-    if (ignored >= -exact && ignored <= exact)
-        return same ? gn_eq_s(labels, (double)ignored) : gn_ne_s(labels, (double)ignored);
-    gn_array *whole = gn_full_int(g, GN_I64, gn_shape_from(0, NULL), ignored);
-    return same ? gn_eq(labels, whole) : gn_ne(labels, whole);
-}
-
-// Labels to compare with all classes, in the dtype of these: of int64 all that is fused with the answer would be in 64 bits.
-static gn_array *gni_labels_as(gn_context *g, gn_array *labels, const gn_array *all) {
-    gn_array *y = all != NULL && all->dtype != labels->dtype ? gn_cast(labels, all->dtype) : labels;
-    return y != NULL && gni_materialize(g, y) ? y : NULL;
-}
-
-// Labels as indices of the classes, those that are ignored as 0. One that there is not is told at once where the CPU has
-// them, else by the job that takes these indices: there a negative one is none, either. The scope's; NULL after gni_fail.
-static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *labels, int64_t classes, bool ignores,
-                                  int64_t ignored) {
-    gn_array *at = gni_adopt(g, gni_take_indices(g, labels));
-    const int64_t n = gni_elements(&labels->shape);
-    if (at == NULL || n == 0) return at;
-    gn_array *zero = gn_scalar(g, at->dtype, 0.0);
-    if (at->buf->where == GNI_ON_GPU) {
-        gn_array *found = gn_where(gn_lt_s(at, 0.0), gn_scalar(g, at->dtype, (double)classes), at);
-        return ignores ? gn_where(gni_ignored(g, at, ignored, true), zero, found) : found;
-    }
-    const void *data = gni_host(g, at);
-    if (data == NULL) return NULL;
-    bool some = false;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t label = at->dtype == GN_I64 ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i];
-        if (label >= 0 && label < classes) continue;
-        some = ignores && label == ignored;
-        if (some) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: label %lld is none of %lld classes", fn, (long long)label, (long long)classes);
-        return NULL;
-    }
-    return some ? gn_where(gni_ignored(g, at, ignored, true), zero, at) : at;
-}
-
-GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
-    gn_array *in[3];
-    in[0] = logits;
-    in[1] = labels;
-    gn_context *g = gni_begin("gn_cross_entropy", in, 2);
-    if (g == NULL) return NULL;
-    if (!gni_cross_entropy_ok(g, logits, labels)) return gni_end(g, NULL);
-    if (logits->dtype == GN_F16 || logits->dtype == GN_BF16) { // read as they are, and rounded once
-        gn_scope_begin(g);
-        gn_array *y = gn_cross_entropy(gn_cast(logits, GN_F32), labels);
-        return gni_end_scope(g, gni_autocasts_back(g, logits) ? y : gni_as(y, logits->dtype));
-    }
-    gn_scope_begin(g);
-    const bool tracked = gni_tracks(g, &logits, 1);
-    g->no_grad++; // recorded as one op
-    int64_t classes = logits->shape.dim[1];
-    gn_array *at = gni_label_places(g, "gn_cross_entropy", labels, classes, false, 0), *y = NULL, *hit = NULL, *lse = NULL;
-    if (at != NULL) {
-        gn_array *from = gni_widening_of(g, logits);
-        gn_array *picked =
-            from == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_cross_entropy", from, gn_expand_dims(at, 1), 1, true));
-        if (picked != NULL && from != logits) picked = gn_cast(picked, logits->dtype);
-        if (tracked) {
-            gn_array *all = gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0);
-            hit = gn_eq(gn_expand_dims(gni_labels_as(g, labels, all), 1), all);
-        }
-        lse = gn_logsumexp(logits, GN_KEEP(1));
-        y = gn_mean(gn_sub(lse, picked), GN_ALL);
-    }
-    g->no_grad--;
-    in[1] = hit;
-    in[2] = lse;
-    gni_record(g, y, "gn_cross_entropy", gni_back_cross_entropy, in, 3);
     return gni_end_scope(g, y);
 }
 
@@ -55161,25 +55110,33 @@ GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s) {
 }
 
 // >>depthwise
-// Convolutions of each channel with a kernel of its own, on a GPU: depth.comp, without an image made for it.
+// Convolutions of groups of few channels, on a GPU: depth.comp, without an image made for it.
 
 #if GNI_GPU
 
-// Of `in` (n, c, h, w) and w, or the gradient of y, what the job says, (n, c, rows, columns) or (c, 1, taps...). NULL: it is
-// left to the caller, unless g->call_failed.
+// Of `in` (n, c, h, w) and w, or the gradient of y, what the job says: (n, c, rows, columns) or (outputs, read, taps...).
+// NULL: it is left to the caller, unless g->call_failed.
 static gn_array *gni_depth_run(gn_context *g, gni_depth *d, gn_array *in, gn_array *other) {
     const bool weight = d->step == GNI_DEPTH_WEIGHT;
     // Some 2048 workgroups, each of at least 4096 elements.
     const int64_t most = GNI_MAX(d->n * d->to[0] * d->to[1] / 4096, 1);
-    d->parts = weight ? GNI_MAX(GNI_MIN(2048 / d->c, most), 1) : 1;
-    const gn_shape s = weight ? GN_SHAPE(d->parts, d->c, d->k[0] * d->k[1]) : GN_SHAPE(d->n, d->c, d->to[0], d->to[1]);
+    const int64_t taps = d->k[0] * d->k[1];
+    d->block = d->made % 4 == 0 ? 4 : d->made % 2 == 0 ? 2 : 1;
+    while (weight && d->block * taps > GNI_DEPTH_TAPS && d->block > 1) d->block /= 2;
+    if (!weight && d->to[0] * d->to[1] % 4 != 0) d->block = 1; // groups of four would begin elsewhere
+    d->parts = weight ? GNI_MAX(GNI_MIN(2048 * d->block / d->c, most), 1) : 1;
+    const gn_shape s = weight ? GN_SHAPE(d->parts, d->c, taps) : GN_SHAPE(d->n, d->c, d->to[0], d->to[1]);
     gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", weight ? GN_F32 : in->dtype, &s));
     if (y == NULL) return NULL;
+    // Elements of a row side by side: channels last are read up to ten times as slowly as they are copied.
+    if (in->stride[3] != 1) in = gn_copy(in);
+    if (weight && other->stride[3] != 1) other = gn_copy(other);
+    if (in == NULL || other == NULL || !gni_materialize(g, in) || !gni_materialize(g, other)) return NULL;
     gni_take_strided(in, &d->in);
     gni_take_strided(other, &d->other);
     gni_take_operand(y, &d->out);
     if (!gni_run_on_gpu(g, &gni_kind_depth, d, y)) return NULL;
-    return weight ? gn_reshape(gn_cast(gn_sum(y, 0), in->dtype), GN_SHAPE(d->c, 1, d->k[0], d->k[1])) : y;
+    return weight ? gn_reshape(gn_cast(gn_sum(y, 0), in->dtype), GN_SHAPE(d->c / d->read, d->read, d->k[0], d->k[1])) : y;
 }
 
 #endif
@@ -55849,21 +55806,28 @@ static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_
 
 static bool gni_conv_is_depthwise(const gni_conv_plan *p) { return p->c == 1 && p->o == p->groups && p->groups > 1; }
 
-// What a GPU makes of a convolution of single channels, or of its gradients: `from` is read by taps. False: it is left to the
-// other ways, unless g->call_failed.
+// What a GPU makes of a convolution of groups of few channels, or of its gradients: `from` is read by taps. False: it is left
+// to the other ways, unless g->call_failed.
 static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, gn_array *from, gn_array *other,
                           gn_array **y) {
 #if GNI_GPU
     gni_depth d;
     const bool back = step == GNI_DEPTH_BACK;
     const int64_t taps = gni_conv_count(p->k, p->nd), most = INT32_MAX / 4;
-    if (GNI_CPU_ALONE || g->gpu == NULL || !gni_conv_is_depthwise(p) || p->nd != 2) return false;
+    const int64_t out = p->groups > 0 ? p->o / p->groups : 0;
+    if (GNI_CPU_ALONE || g->gpu == NULL || p->groups < 2 || p->nd != 2) return false;
+    // More are faster as products, the more so on matrix units.
+    const bool units = gni_job_is_half(from->dtype) && gni_job_has_units(g->gpu, from->dtype);
+    const int64_t most_channels = !units ? 16 : step == GNI_DEPTH_WEIGHT ? 4 : 8;
+    if (GNI_MIN(out, p->c) < 1 || GNI_MAX(out, p->c) > most_channels) return false;
     if (taps < 1 || taps > GNI_DEPTH_TAPS || !gni_job_has_depth(g->gpu)) return false;
     if (from->dtype == GN_F64 || other->dtype != from->dtype) return false;
     memset(&d, 0, sizeof d);
     d.step = step;
     d.n = p->n;
-    d.c = p->groups;
+    d.read = back ? out : p->c;
+    d.made = back ? p->c : out;
+    d.c = p->groups * d.made * (step == GNI_DEPTH_WEIGHT ? p->c : 1);
     for (int i = 0; i < 2; i++) {
         if (p->pad[i] > most / 64 || p->dilation[i] > most / 64 || p->stride[i] > most / 64) return false;
         d.k[i] = p->k[i];
@@ -55874,7 +55838,9 @@ static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, 
         d.to[i] = back ? p->in[i] : p->out[i];
     }
     // Indices are of 31 bits.
-    if ((double)d.n * (double)d.c * (double)GNI_MAX(d.from[0], d.to[0]) * (double)GNI_MAX(d.from[1], d.to[1]) > (double)most)
+    if ((double)d.n * (double)(p->groups * GNI_MAX(out, p->c)) * (double)GNI_MAX(d.from[0], d.to[0]) *
+            (double)GNI_MAX(d.from[1], d.to[1]) >
+        (double)most)
         return false;
     if (!gni_materialize(g, from) || !gni_materialize(g, other)) return false;
     *y = gni_depth_run(g, &d, from, other);
@@ -57297,8 +57263,8 @@ GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_opt
 typedef struct gni_recur_in { // the operands of the record
     // (n, batch, in), (gates, in), (gates, h), (gates) twice or NULL, (batch, h) twice.
     gn_array *x, *w, *u, *b, *c, *h0, *c0;
-    gn_array *gates; // (n, batch, gates) before their functions; GRU: the input's part
-    gn_array *more;  // GRU: the state's part; LSTM: states c (n, batch, h)
+    gn_array *gates; // (n, batch, gates), an LSTM's before their functions
+    gn_array *more;  // LSTM: states c (n, batch, h); of a GRU the gradient makes the state's part of n, of that shape
 } gni_recur_in;
 enum { GNI_RECUR_ARRAYS = 9 };
 typedef struct gni_recur {
@@ -57334,10 +57300,10 @@ static gn_array *gni_recur_part(const gni_recur *r, gn_array *all, int64_t t, in
     return all != NULL ? gni_recur_gate(r, gni_recur_at(all, t), i) : NULL;
 }
 
-// The state behind step t, and what the gradient needs of the step. With room for all h and c they go there.
+// The state behind step t, and what the gradient needs of the step. With room for all h, c or a GRU's gates they go there.
 static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, gn_array *h, gn_array **c, gn_array **kept,
-                                gn_array *const all[2]) {
-    gn_array *y[2], *to[2];
+                                gn_array *const all[3]) {
+    gn_array *y[4], *to[4];
     gn_array *sum = gn_matmul(h, gn_transpose(r->in.u)), *from_x = gni_recur_at(input, t);
     if (r->lstm) {
         kept[0] = sum = gn_eval(gn_add(sum, from_x));
@@ -57349,14 +57315,16 @@ static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, 
         gni_recur_eval(r, y, to, 2);
         return y[0];
     }
-    kept[0] = from_x;
-    kept[1] = sum = gn_eval(gni_recur_plus(sum, r->in.c));
-    gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 0), gni_recur_gate(r, sum, 0)));
-    gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 1), gni_recur_gate(r, sum, 1)));
-    gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, from_x, 2), gn_mul(reset, gni_recur_gate(r, sum, 2))));
-    y[0] = gn_add(n, gn_mul(z, gn_sub(h, n)));
+    sum = gn_eval(gni_recur_plus(sum, r->in.c));
+    y[1] = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 0), gni_recur_gate(r, sum, 0)));
+    y[2] = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 1), gni_recur_gate(r, sum, 1)));
+    y[3] = gn_tanh(gn_add(gni_recur_gate(r, from_x, 2), gn_mul(y[1], gni_recur_gate(r, sum, 2))));
+    y[0] = gn_add(y[3], gn_mul(y[2], gn_sub(h, y[3])));
     to[0] = gni_recur_part(r, all[0], t, 0);
-    gni_recur_eval(r, y, to, 1);
+    for (int k = 1; k < 4; k++) to[k] = gni_recur_part(r, all[2], t, k - 1);
+    gni_recur_eval(r, y, to, r->keep ? 4 : 1);
+    kept[0] = r->keep && all[2] == NULL ? gn_concat(y + 1, 3, -1) : NULL;
+    kept[1] = NULL;
     return y[0];
 }
 
@@ -57366,8 +57334,9 @@ static gn_array *gni_recur_forward(gni_recur *r) {
     const size_t bytes = sizeof(gn_array *) * (size_t)(3 * r->n + 1);
     gn_array **h = (gn_array **)gni_calloc(g, bytes), **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0,
              *c = r->in.c0;
-    gn_array *const all[2] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h),
-                              r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL};
+    gn_array *const all[3] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h),
+                              r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL,
+                              !r->lstm && r->keep ? gni_recur_room(r, r->n, 3 * r->h) : NULL};
     if (h == NULL) {
         gni_fail_memory(g, g->call, bytes);
         return NULL;
@@ -57381,8 +57350,8 @@ static gn_array *gni_recur_forward(gni_recur *r) {
         gn_scope_begin(g);
         state = gni_recur_step(r, t, input, state, &c, kept, all);
         h[t] = gn_keep(state);
-        gates[t] = r->lstm && r->keep ? gn_keep(kept[0]) : NULL;
-        more[t] = r->lstm || r->keep ? gn_keep(kept[1]) : NULL;
+        gates[t] = r->keep && all[2] == NULL ? gn_keep(kept[0]) : NULL;
+        more[t] = r->lstm ? gn_keep(kept[1]) : NULL;
         gn_scope_end(g);
     }
     gn_array *y = NULL;
@@ -57393,8 +57362,8 @@ static gn_array *gni_recur_forward(gni_recur *r) {
             gn_array *last = gni_recur_at(y, r->n);
             if (last != NULL) gni_copy_into(g, last->buf, last->dtype, last->offset, last->stride, c);
         }
-        r->in.gates = !r->lstm ? input : r->keep ? gn_stack(gates, (int)r->n, 0) : NULL;
-        r->in.more = all[1] != NULL ? all[1] : r->keep ? gn_stack(more, (int)r->n, 0) : NULL;
+        r->in.gates = all[2] != NULL ? all[2] : r->keep ? gn_stack(gates, (int)r->n, 0) : NULL;
+        r->in.more = all[1] != NULL ? all[1] : r->lstm && r->keep ? gn_stack(more, (int)r->n, 0) : NULL;
     }
     gni_free(g, h);
     return y;
@@ -57404,10 +57373,11 @@ static gn_array *gni_recur_forward(gni_recur *r) {
 static gn_array *gni_recur_sigmoid(gn_array *d, gn_array *s) { return gn_mul(d, gn_mul(s, gn_rsub_s(s, 1.0))); }
 static gn_array *gni_recur_tanh(gn_array *d, gn_array *t) { return gn_mul(d, gn_rsub_s(gn_square(t), 1.0)); }
 
-// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before.
-// `all`: room for the gates' parts, or NULL.
-static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx,
-                                gn_array **du, gn_array *const all[2]) {
+// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before, to
+// which `more_dh` is added where there is one. `all`: room for the gates' parts, or NULL; a GRU's are by n, r, z and by the
+// state's part of n there.
+static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array *more_dh,
+                                gn_array **dc, gn_array **dx, gn_array **du, gn_array *all) {
     gn_array *y[4], *to[4] = {NULL, NULL, NULL, NULL};
     gn_array *gates = gni_recur_at(r->in.gates, t), *more = gni_recur_at(r->in.more, t), *d[4];
     if (r->lstm) {
@@ -57418,61 +57388,50 @@ static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before,
         y[0] = c;
         y[1] = *dc = gn_mul(c, f);
         y[2] = d[3] = gni_recur_sigmoid(gn_mul(dh, tc), o);
-        to[2] = gni_recur_part(r, all[0], t, 3);
+        to[2] = gni_recur_part(r, all, t, 3);
         gni_recur_eval(r, y, to, 3);
         d[0] = gni_recur_sigmoid(gn_mul(c, g), i);
         d[1] = gni_recur_sigmoid(gn_mul(c, before), f);
         d[2] = gni_recur_tanh(gn_mul(c, i), g);
-        if (all[0] != NULL) { // where d[3] is already
-            for (int k = 0; k < 3; k++) to[k] = gni_recur_part(r, all[0], t, k);
+        if (all != NULL) { // where d[3] is already
+            for (int k = 0; k < 3; k++) to[k] = gni_recur_part(r, all, t, k);
             gni_recur_eval(r, d, to, 3);
-            *dx = *du = gni_recur_at(all[0], t);
+            *dx = *du = gni_recur_at(all, t);
         } else {
             *dx = *du = gn_concat(d, 4, -1);
         }
-        return gn_matmul(*du, r->in.u);
+        return gni_recur_plus(gn_matmul(*du, r->in.u), more_dh);
     }
-    gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 0), gni_recur_gate(r, more, 0)));
-    gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 1), gni_recur_gate(r, more, 1))),
-             *state = gni_recur_gate(r, more, 2);
-    gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, gates, 2), gn_mul(reset, state)));
-    y[0] = d[2] = gni_recur_tanh(gn_mul(dh, gn_rsub_s(z, 1.0)), n);
-    y[1] = gn_mul(d[2], reset);
-    y[2] = n;
-    y[3] = reset;
-    to[0] = gni_recur_part(r, all[0], t, 2);
-    to[1] = gni_recur_part(r, all[1], t, 2);
+    gn_array *reset = gni_recur_gate(r, gates, 0), *z = gni_recur_gate(r, gates, 1), *n = gni_recur_gate(r, gates, 2);
+    y[0] = gni_recur_tanh(gn_mul(dh, gn_rsub_s(z, 1.0)), n);
+    y[1] = gni_recur_sigmoid(gn_mul(y[0], more), reset);
+    y[2] = gni_recur_sigmoid(gn_mul(dh, gn_sub(before, n)), z);
+    y[3] = gn_mul(y[0], reset);
+    for (int k = 0; k < 4; k++) to[k] = gni_recur_part(r, all, t, k);
     gni_recur_eval(r, y, to, 4);
-    y[2] = d[0] = gni_recur_sigmoid(gn_mul(d[2], state), reset);
-    y[3] = d[1] = gni_recur_sigmoid(gn_mul(dh, gn_sub(before, n)), z);
-    for (int i = 0; i < 2; i++) to[2 + i] = gni_recur_part(r, all[0], t, i);
-    gni_recur_eval(r, y + 2, to + 2, 2);
-    if (all[0] != NULL) {
-        *dx = gni_recur_at(all[0], t);
-        *du = gni_recur_at(all[1], t);
-        gn_array *from = gn_slice(*dx, -1, 0, 2 * r->h, 1), *part = gn_slice(*du, -1, 0, 2 * r->h, 1);
-        if (from != NULL && part != NULL) gni_copy_into(r->g, part->buf, part->dtype, part->offset, part->stride, from);
-    } else {
-        *dx = gn_concat(d, 3, -1);
-        d[2] = y[1];
-        *du = gn_concat(d, 3, -1);
-    }
-    return gn_add(gn_matmul(*du, r->in.u), gn_mul(dh, z));
+    *dx = all != NULL ? NULL : gn_concat(y, 3, -1);
+    *du = all != NULL ? gn_slice(gni_recur_at(all, t), -1, r->h, 4 * r->h, 1) : gn_concat(y + 1, 3, -1);
+    return gn_add(gni_recur_plus(gn_matmul(*du, r->in.u), more_dh), gn_mul(dh, z));
 }
 
-// Gradients of w, u, b and c by those of all steps' gates: one product or sum each.
-static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, gn_array *du, gn_array *y, gn_array **gx) {
-    gn_array *from = gni_as_rows(dx), *of = gni_as_rows(du), *part[2];
-    if (gni_wanted(node, 0)) gx[0] = gn_matmul(dx, r->in.w);
+// The states before all steps.
+static gn_array *gni_recur_before(const gni_recur *r, gn_array *y) {
+    gn_array *part[2];
+    part[!r->reversed] = gn_slice(y, 0, r->reversed ? 1 : 0, r->reversed ? r->n : r->n - 1, 1);
+    part[r->reversed] = gn_expand_dims(r->in.h0, 0);
+    return gn_concat(part, 2, 0);
+}
+
+// Gradients of w, u, b and c by those of all steps' gates: one product or sum each. A GRU's are by n, r, z in dx.
+static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, gn_array *du, gn_array *before,
+                              gn_array **gx) {
+    gn_array *from = gni_as_rows(dx), *of = gni_as_rows(du);
+    const int64_t turn = r->lstm ? 0 : r->h;
+    if (gni_wanted(node, 0)) gx[0] = gn_matmul(dx, turn > 0 ? gn_roll(r->in.w, turn, 0) : r->in.w);
     if (gni_wanted(node, 1)) gx[1] = gn_matmul(gn_transpose(from), gni_as_rows(r->in.x));
-    if (gni_wanted(node, 2)) {
-        gn_array *all = gn_slice(y, 0, r->reversed ? 1 : 0, r->reversed ? r->n : r->n - 1, 1),
-                 *first = gn_expand_dims(r->in.h0, 0);
-        part[0] = r->reversed ? all : first;
-        part[1] = r->reversed ? first : all;
-        gx[2] = gn_matmul(gn_transpose(of), gni_as_rows(gn_concat(part, 2, 0)));
-    }
-    if (r->in.b != NULL && gni_wanted(node, 3)) gx[3] = gn_sum(from, 0);
+    if (gni_wanted(node, 1) && turn > 0) gx[1] = gn_roll(gx[1], -turn, 0);
+    if (gni_wanted(node, 2)) gx[2] = gn_matmul(gn_transpose(of), gni_as_rows(before));
+    if (r->in.b != NULL && gni_wanted(node, 3)) gx[3] = turn > 0 ? gn_roll(gn_sum(from, 0), -turn, 0) : gn_sum(from, 0);
     if (r->in.c != NULL && gni_wanted(node, 4)) gx[4] = gn_sum(of, 0);
 }
 
@@ -57489,8 +57448,13 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     gn_array *y = node->output, *dh = NULL, *dc = r.lstm ? gni_recur_at(gy, r.n) : NULL;
     r.keep = true;
     if (g->no_grad == 0) y = gni_recur_forward(&r); // once more, recorded
-    gn_array *const room[2] = {gni_recur_room(&r, r.n, (r.lstm ? 4 : 3) * r.h),
-                               r.lstm ? NULL : gni_recur_room(&r, r.n, 3 * r.h)};
+    gn_array *room = gni_recur_room(&r, r.n, 4 * r.h), *states = NULL;
+    if (!r.lstm || gni_wanted(node, 2)) states = gni_recur_before(&r, y);
+    if (!r.lstm) {
+        gn_array *of_n = gn_transpose(gn_slice(r.in.u, 0, 2 * r.h, 3 * r.h, 1));
+        r.in.more = gni_recur_plus(gn_matmul(states, of_n), r.in.c != NULL ? gni_recur_gate(&r, r.in.c, 2) : NULL);
+        r.in.more = gn_eval(r.in.more);
+    }
     const size_t bytes = 2 * sizeof(gn_array *) * (size_t)r.n;
     gn_array **dx = (gn_array **)gni_calloc(g, bytes), **du = dx + r.n;
     if (dx == NULL) gni_fail_memory(g, node->name, bytes);
@@ -57501,18 +57465,20 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
         gn_array *before = r.lstm  ? (first ? r.in.c0 : gni_recur_at(r.in.more, last))
                            : first ? r.in.h0
                                    : gni_recur_at(y, last);
-        gn_array *here = gni_recur_at(gy, t);
-        dh = gni_recur_back(&r, t, before, dh != NULL ? gn_eval(gn_add(here, dh)) : here, &dc, &dx[t], &du[t], room);
+        if (dh == NULL) dh = gni_recur_at(gy, t);
+        dh = gn_eval(gni_recur_back(&r, t, before, dh, first ? NULL : gni_recur_at(gy, last), &dc, &dx[t], &du[t], room));
         gn_keep(dh);
         if (r.lstm) gn_keep(dc);
-        gn_keep(dx[t]);
+        if (dx[t] != NULL) gn_keep(dx[t]);
         if (!r.lstm) gn_keep(du[t]);
         gn_scope_end(g);
     }
     const bool ok = !g->call_failed;
     if (ok) {
-        gn_array *all = room[0] != NULL ? room[0] : gn_stack(dx, (int)r.n, 0);
-        gni_recur_weights(&r, node, all, r.lstm ? all : room[1] != NULL ? room[1] : gn_stack(du, (int)r.n, 0), y, gx);
+        const int64_t h = r.lstm ? 0 : r.h;
+        gn_array *x_part = room == NULL ? gn_stack(dx, (int)r.n, 0) : gn_slice(room, -1, 0, 4 * r.h - h, 1);
+        gn_array *u_part = r.lstm ? x_part : room == NULL ? gn_stack(du, (int)r.n, 0) : gn_slice(room, -1, h, 4 * r.h, 1);
+        gni_recur_weights(&r, node, x_part, u_part, states, gx);
         gx[5] = dh;
         if (r.lstm) gx[6] = dc;
     }
@@ -57711,11 +57677,12 @@ static bool gni_pooled_tiles(const gni_pooled_plan *p) {
 }
 
 // Where the windows begin: a column for axis 0, a row for axis 1.
-static gn_array *gni_pooled_begins(gn_context *g, const gni_pooled_plan *p, int axis) {
+static gn_array *gni_pooled_begins(gn_context *g, const gni_pooled_plan *p, int axis, gn_dtype t) {
     void *data = NULL;
     const gn_shape s = axis == 0 ? GN_SHAPE(p->out[0], 1) : GN_SHAPE(p->out[1]);
-    gn_array *y = gni_array_filled(g, g->call, GN_I64, &s, &data);
-    for (int64_t i = 0; i < p->out[axis] && y != NULL; i++) ((int64_t *)data)[i] = gni_pooled_begin(p, axis, i);
+    gn_array *y = gni_array_filled(g, g->call, t, &s, &data);
+    for (int64_t i = 0; i < p->out[axis] && y != NULL; i++)
+        gni_put_int(t, (char *)data + i * (int64_t)gn_dtype_size(t), gni_pooled_begin(p, axis, i));
     return gni_adopt(g, y);
 }
 
@@ -57749,12 +57716,13 @@ static gn_array *gni_pooled_framed(const gni_pooled_plan *p, gn_array *x, double
 
 // ---- the largest
 
-// Where the taps are in x, as offsets in its images.
+// Where the taps are in x, as offsets in its images: int32, where these fit, which every GPU has.
 static gn_array *gni_pooled_places(gn_context *g, const gni_pooled_plan *p, gn_array *taps) {
-    gn_array *t = gn_cast(taps, GN_I64), *row = gn_floor_div_s(t, (double)p->size[1]);
+    const gn_dtype as = p->in[0] * p->in[1] > INT32_MAX / 2 ? GN_I64 : GN_I32;
+    gn_array *t = gn_cast(taps, as), *row = gn_floor_div_s(t, (double)p->size[1]);
     gn_array *column = gn_sub(t, gn_mul_s(row, (double)p->size[1]));
-    row = gn_add(gn_mul_s(row, (double)p->dilation[0]), gni_pooled_begins(g, p, 0));
-    column = gn_add(gn_mul_s(column, (double)p->dilation[1]), gni_pooled_begins(g, p, 1));
+    row = gn_add(gn_mul_s(row, (double)p->dilation[0]), gni_pooled_begins(g, p, 0, as));
+    column = gn_add(gn_mul_s(column, (double)p->dilation[1]), gni_pooled_begins(g, p, 1, as));
     // The pad is nowhere the largest, or all are -inf.
     row = gn_clamp(row, 0.0, (double)(p->in[0] - 1));
     column = gn_clamp(column, 0.0, (double)(p->in[1] - 1));
@@ -57954,7 +57922,7 @@ static gn_array *gni_max_pool_end(gn_context *g, const gni_pooled_plan *p, gn_ar
     both[1] = at;
     // Pending, the places would hold y, whose record holds them.
     if (at != NULL && gn_eval_all(both, 2) != GN_OK) at = NULL;
-    if (indices != NULL && at != NULL) *indices = gni_pooled_places(g, p, at);
+    if (indices != NULL && at != NULL) *indices = gn_cast(gni_pooled_places(g, p, at), GN_I64);
     g->no_grad--;
     in[0] = x;
     in[1] = at;
@@ -58004,7 +57972,8 @@ static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     if (taps == p->in[0] * p->in[1] && gni_pooled_tiles(p)) {
         gn_array *rows = gn_reshape(x, GN_SHAPE(x->shape.dim[0], x->shape.dim[1], 1, taps));
         y = gn_max(rows, GN_KEEP(3));
-        if (places) at = gn_cast(gn_expand_dims(gn_argmax(rows, 3), 3), GN_I32);
+        if (places && rows != NULL)
+            at = gni_adopt(g, gni_reduce_axes(g, g->call, GNI_RED_ARGMAX, rows, rows->dtype, GN_I32, 8u, true));
         return gni_max_pool_end(g, p, x, y, at, indices);
     }
     if (!places && gni_pooled_is_large(g, p)) return gni_max_pool_end(g, p, x, gni_pooled_reduced(p, x, true), NULL, NULL);
@@ -59124,6 +59093,82 @@ GPUNUM_API gn_array *gn_cosine_embedding_loss(gn_array *a, gn_array *b, gn_array
 
 // ---- losses of classes
 
+// Where the label is the one that is ignored, or another one. No double has all labels.
+static gn_array *gni_ignored(gn_context *g, gn_array *labels, int64_t ignored, bool same) {
+    const int64_t exact = (int64_t)1 << 53;
+    if (ignored >= -exact && ignored <= exact)
+        return same ? gn_eq_s(labels, (double)ignored) : gn_ne_s(labels, (double)ignored);
+    gn_array *whole = gn_full_int(g, GN_I64, gn_shape_from(0, NULL), ignored);
+    return same ? gn_eq(labels, whole) : gn_ne(labels, whole);
+}
+
+// Where the class along x's axis is the label, pending; *all: the classes, on that axis. Labels are compared in the dtype of
+// these: of int64 all that is fused with the answer would be in 64 bits.
+static gn_array *gni_label_hits(gn_context *g, gn_array *labels, const gn_array *x, int axis, gn_array **all) {
+    gn_shape column = x->shape;
+    const int64_t classes = column.dim[axis];
+    for (int i = 0; i < column.rank; i++) column.dim[i] = i == axis ? classes : 1;
+    *all = gn_reshape(gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0), column);
+    gn_array *y = *all != NULL ? gni_as(labels, (*all)->dtype) : NULL;
+    return y != NULL && gni_materialize(g, y) ? gn_eq(y, *all) : NULL;
+}
+
+// Labels as indices of the classes, those that are ignored as 0. One that there is not is told at once where the CPU has
+// them, else by the job that takes these indices: there a negative one is none, either. The scope's; NULL after gni_fail.
+static gn_array *gni_label_places(gn_context *g, const char *fn, gn_array *labels, int64_t classes, bool ignores,
+                                  int64_t ignored) {
+    gn_array *at = gni_adopt(g, gni_take_indices(g, labels));
+    const int64_t n = gni_elements(&labels->shape);
+    if (at == NULL || n == 0) return at;
+    gn_array *zero = gn_scalar(g, at->dtype, 0.0);
+    if (at->buf->where == GNI_ON_GPU) {
+        gn_array *found = gn_where(gn_lt_s(at, 0.0), gn_scalar(g, at->dtype, (double)classes), at);
+        return ignores ? gn_where(gni_ignored(g, at, ignored, true), zero, found) : found;
+    }
+    const void *data = gni_host(g, at);
+    if (data == NULL) return NULL;
+    bool some = false;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t label = at->dtype == GN_I64 ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i];
+        if (label >= 0 && label < classes) continue;
+        some = ignores && label == ignored;
+        if (some) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: label %lld is none of %lld classes", fn, (long long)label, (long long)classes);
+        return NULL;
+    }
+    return some ? gn_where(gni_ignored(g, at, ignored, true), zero, at) : at;
+}
+
+// in: x, one hot (bool, pending), and of logits the parts of logsumexp: (softmax(x) - one hot) gy, or -gy where it is.
+static bool gni_back_label_losses(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *x = node->in[0], *hit = node->in[1], *top = node->in[2];
+    if (top == NULL) {
+        gx[0] = gn_where(hit, gn_neg(gy), gn_scalar(g, gy->dtype, 0.0));
+        return true;
+    }
+    gn_array *p = g->no_grad > 0 ? gn_exp(gn_sub(gn_sub(x, top), node->in[3])) : gn_softmax(x, (int)node->param[0]);
+    gx[0] = gn_mul(gn_sub(p, gn_cast(hit, x->dtype)), gy);
+    return true;
+}
+
+// -log(p) of the labels, with the axis; x are logits or log(p) itself. These are read once, and it is recorded as one op.
+static gn_array *gni_label_losses(gn_context *g, const char *fn, gn_array *x, gn_array *labels, gn_array *places, int axis,
+                                  bool logits) {
+    gn_array *in[4], *all;
+    memset(in, 0, sizeof in);
+    in[0] = x;
+    if (gni_tracks(g, in, 1)) in[1] = gni_label_hits(g, labels, x, axis, &all);
+    g->no_grad++;
+    gn_array *from = gni_widening_of(g, x), *y = NULL;
+    if (from != NULL) y = gni_as(gni_adopt(g, gni_take_any(g, fn, from, places, axis, true)), x->dtype);
+    if (logits) in[3] = gni_log_sum(g, x, 1u << axis, &in[2]);
+    y = logits ? gn_sub(in[3], gn_sub(y, in[2])) : gn_neg(y);
+    g->no_grad--;
+    gni_node *node = gni_record(g, y, fn, gni_back_label_losses, in, 4);
+    if (node != NULL) node->param[0] = axis;
+    return y;
+}
+
 static bool gni_class_loss_ok(gn_context *g, const char *fn, const gn_array *x, const gn_array *labels,
                               const gn_cross_entropy_options *o, int axis, bool logits) {
     char tx[200], ty[200];
@@ -59146,42 +59191,38 @@ static bool gni_class_loss_ok(gn_context *g, const char *fn, const gn_array *x, 
     return !g->call_failed;
 }
 
-// The sum over the classes of -w target x, and for logits logsumexp(x) times the sum of w target: neither an array of
-// log-probabilities nor one of targets is made.
+// The sum over the classes of -w target log(p): neither an array of log-probabilities nor one of targets is made.
 static gn_array *gni_class_losses(gn_context *g, const char *fn, gn_array *x, gn_array *labels,
                                   const gn_cross_entropy_options *o, int axis, bool logits) {
     const int64_t classes = x->shape.dim[axis];
     const double kept = 1.0 - o->label_smoothing, spread = o->label_smoothing / (double)classes;
     const gn_dtype t = x->dtype;
-    gn_array *none = gn_scalar(g, t, 0.0), *w = o->weight, *row_weight = NULL, *counts = NULL;
-    gn_shape column = gn_shape_from(x->shape.rank - axis, x->shape.dim + axis);
-    for (int i = 1; i < column.rank; i++) column.dim[i] = 1;
-    gn_array *all = gn_reshape(gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0), column);
-    gn_array *hit = gn_eq(gn_expand_dims(gni_labels_as(g, labels, all), axis), all),
-             *places = gni_label_places(g, fn, labels, classes, o->ignores, o->ignored);
-    if (places == NULL || all == NULL) return NULL;
-    if (w == NULL && (places->buf == NULL || places->buf->where == GNI_ON_GPU)) // that job looks at them
-        gni_adopt(g, gni_take_any(g, fn, gn_ravel(all), places, 0, false));
-    gn_array *shares = gn_where(hit, gn_scalar(g, t, kept + spread), gn_scalar(g, t, spread));
-    gn_array *target = spread > 0.0 ? gn_mul(x, shares) : gn_where(hit, x, none); // a choice: 0 times infinity is NaN
+    gn_array *none = gn_scalar(g, t, 0.0), *w = o->weight, *row_weight = NULL, *counts = NULL, *all, *top, *each;
+    labels = gn_expand_dims(labels, axis);
+    gn_array *places = labels != NULL ? gni_label_places(g, fn, labels, classes, o->ignores, o->ignored) : NULL;
+    if (places == NULL) return NULL;
     if (o->ignores) counts = gni_ignored(g, labels, o->ignored, false);
     if (w != NULL) {
-        if (w->dtype != t) w = gn_cast(w, t);
+        w = gni_as(w, t);
         row_weight = gni_adopt(g, gni_take_any(g, fn, w, places, 0, false));
-        target = gn_mul(target, gn_reshape(w, column));
     }
-    gn_array *each = gn_neg(gn_sum(target, axis));
-    if (logits) {
-        gn_array *top = gn_logsumexp(x, axis);
+    if (spread > 0.0) {
+        gn_array *hit = gni_label_hits(g, labels, x, axis, &all), *log = gni_log_sum(g, x, 1u << axis, &top);
+        if (hit == NULL || log == NULL) return NULL;
+        if (w == NULL && (places->buf == NULL || places->buf->where == GNI_ON_GPU)) // that job looks at them
+            gni_adopt(g, gni_take_any(g, fn, gn_ravel(all), places, 0, false));
+        each = gn_mul(gn_sub(x, top), gn_where(hit, gn_scalar(g, t, kept + spread), gn_scalar(g, t, spread)));
         if (w != NULL) {
-            gn_array *total = gn_mul_s(row_weight, kept);
-            if (spread > 0.0) total = gn_add(total, gn_mul_s(gn_sum(w, GN_ALL), spread));
-            top = gn_mul(top, total);
+            each = gn_mul(each, gn_reshape(w, all->shape));
+            log = gn_mul(log, gn_add(gn_mul_s(row_weight, kept), gn_mul_s(gn_sum(w, GN_ALL), spread)));
         }
-        each = gn_add(top, each);
+        each = gn_sub(log, gn_sum(each, GN_KEEP(axis)));
+    } else {
+        each = gni_label_losses(g, fn, x, labels, places, axis, logits);
+        if (w != NULL) each = gn_mul(each, row_weight);
     }
     if (counts != NULL) each = gn_where(counts, each, none);
-    if (o->reduction == GN_REDUCE_NONE) return each;
+    if (o->reduction == GN_REDUCE_NONE) return gn_squeeze(each, axis);
     if (o->reduction == GN_REDUCE_SUM) return gn_sum(each, GN_ALL);
     if (row_weight == NULL && counts == NULL) return gn_mean(each, GN_ALL);
     if (row_weight == NULL) row_weight = gn_cast(counts, t);
@@ -59207,6 +59248,9 @@ static gn_array *gni_class_loss(const char *fn, gn_array *x, gn_array *labels, c
     return gni_end_scope(g, gni_autocasts_back(g, x) ? y : gni_as(y, x->dtype));
 }
 
+GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
+    return gni_class_loss("gn_cross_entropy", logits, labels, NULL, true);
+}
 GPUNUM_API gn_array *gn_cross_entropy_with(gn_array *logits, gn_array *labels, const gn_cross_entropy_options *options) {
     return gni_class_loss("gn_cross_entropy_with", logits, labels, options, true);
 }

@@ -575,8 +575,8 @@ static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_
 
 static bool gni_conv_is_depthwise(const gni_conv_plan *p) { return p->c == 1 && p->o == p->groups && p->groups > 1; }
 
-// What a GPU makes of a convolution of groups of few channels, or of its gradients: `from` is read by taps. False: it is left to the
-// other ways, unless g->call_failed.
+// What a GPU makes of a convolution of groups of few channels, or of its gradients: `from` is read by taps. False: it is left
+// to the other ways, unless g->call_failed.
 static bool gni_conv_deep(gn_context *g, const gni_conv_plan *p, uint32_t step, gn_array *from, gn_array *other,
                           gn_array **y) {
 #if GNI_GPU

@@ -10,8 +10,8 @@
 
 #if GNI_GPU
 
-// Of `in` (n, c, h, w) and w, or the gradient of y, what the job says, (n, c, rows, columns) or (outputs, read, taps...). NULL: it is
-// left to the caller, unless g->call_failed.
+// Of `in` (n, c, h, w) and w, or the gradient of y, what the job says: (n, c, rows, columns) or (outputs, read, taps...).
+// NULL: it is left to the caller, unless g->call_failed.
 static gn_array *gni_depth_run(gn_context *g, gni_depth *d, gn_array *in, gn_array *other) {
     const bool weight = d->step == GNI_DEPTH_WEIGHT;
     // Some 2048 workgroups, each of at least 4096 elements.
