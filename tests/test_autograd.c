@@ -500,6 +500,18 @@ static void test_prod_with_zeros(void **state) {
         const double mixed[] = {0, 0, 0, 0, 0, 5, 0, 0, 0};
         expect_values(second, mixed, 9, 1e-6);
     }
+    // What PyTorch 1.13 says of infinities, NaN and an overflow beside zeros.
+    const float inf = INFINITY, odd[] = {inf, 0, 2, 0, -inf, 0, 0, inf, inf, NAN, 0, 2, 0, 0, NAN, 1e30f, 0, 1e30f};
+    const float slopes[] = {0, inf, NAN, NAN, 0, NAN, inf, NAN, NAN, 0, NAN, NAN, NAN, NAN, 0, 0, inf, 0};
+    GN_SCOPE(g) {
+        gn_array *x = leaf(g, GN_SHAPE(6, 3), odd);
+        float have[18];
+        gn_backward(gn_sum(gn_prod(x, 1), GN_ALL));
+        assert_int_equal(gn_read(gn_grad(x), have, sizeof have), GN_OK);
+        for (int i = 0; i < 18; i++)
+            if (!(have[i] == slopes[i] || (have[i] != have[i] && slopes[i] != slopes[i])))
+                fail_msg("slope %d is %g, not %g", i, (double)have[i], (double)slopes[i]);
+    }
     close_context(g);
 }
 

@@ -349,14 +349,16 @@ static gn_array *gni_products_of_others(const gni_node *node) {
 }
 
 // The same by division, good for one differentiation: rows with one zero have a product of the others
-// only there, rows with more have none.
+// only there, rows with more have none. Of no number there is no multiple.
 static gn_array *gni_quotients(const gni_node *node) {
     gn_array *x = node->in[0];
     gn_array *zero = gn_eq_s(x, 0.0);
     gn_array *zeros = gn_sum(gn_cast(zero, GN_F32), gni_kept_axes(node));
     gn_array *rest = gn_where(zero, gn_scalar(x->ctx, x->dtype, 1.0), x);
     gn_array *product = gn_prod(rest, gni_kept_axes(node));
-    gn_array *none = gni_zero_like(x);
+    gn_array *odd = gn_cast(gn_logical_not(gn_isfinite(x)), GN_F32);
+    odd = gn_gt(gn_sum(odd, gni_kept_axes(node)), odd); // among the others
+    gn_array *none = gn_where(odd, gn_scalar(x->ctx, x->dtype, GNI_NAN), gni_zero_like(x));
     gn_array *at_zero = gn_where(gn_le_s(zeros, 1.0), product, none);
     gn_array *elsewhere = gn_where(gn_eq_s(zeros, 0.0), gn_div(product, rest), none);
     return gn_where(zero, at_zero, elsewhere);
