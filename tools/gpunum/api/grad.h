@@ -23,7 +23,8 @@ GPUNUM_API void gn_zero_grad(gn_array *a);
 GPUNUM_API gn_array *gn_detach(gn_array *a); // the same memory, not recorded
 GPUNUM_API void gn_no_grad_begin(gn_context *g);
 GPUNUM_API void gn_no_grad_end(gn_context *g);
-// d loss / d params[i] into out[i] (new arrays) without touching gn_grad; an unused parameter gives zeros.
+// d loss / d params[i] into out[i] (new arrays) without touching gn_grad; an unused parameter gives zeros, a loss
+// that depends on none GN_ERROR_GRADIENT.
 // With create_graph the gradients can be differentiated again.
 GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int count, bool create_graph,
                                   gn_array **out);

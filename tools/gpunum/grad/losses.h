@@ -58,10 +58,16 @@ static gn_array *gni_loss_end(const gni_loss *l, gn_array *each, gn_reduction r)
     return gni_end_scope(l->g, y);
 }
 
-GPUNUM_API gn_array *gn_mse_loss_with(gn_array *prediction, gn_array *target, gn_reduction r) {
+static gn_array *gni_mse(const char *fn, gn_array *x, gn_array *y, gn_reduction r) {
     gni_loss l;
-    if (!gni_loss_begin(&l, "gn_mse_loss_with", prediction, target, NULL, 2, 0.0)) return NULL;
-    return gni_loss_end(&l, gn_square(gn_sub(l.x, l.y)), r);
+    return gni_loss_begin(&l, fn, x, y, NULL, 2, 0.0) ? gni_loss_end(&l, gn_square(gn_sub(l.x, l.y)), r) : NULL;
+}
+
+GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target) {
+    return gni_mse("gn_mse_loss", prediction, target, GN_REDUCE_MEAN);
+}
+GPUNUM_API gn_array *gn_mse_loss_with(gn_array *prediction, gn_array *target, gn_reduction r) {
+    return gni_mse("gn_mse_loss_with", prediction, target, r);
 }
 
 // With m = d between -beta and beta: m (d - m / 2) / beta, whose derivative is finite where d is infinite. Not of |d|, which

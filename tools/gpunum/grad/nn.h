@@ -102,28 +102,6 @@ GPUNUM_API gn_array *gn_gelu_tanh(gn_array *a) {
     return gni_end_scope(g, y);
 }
 
-GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target) {
-    gn_array *in[2];
-    in[0] = prediction;
-    in[1] = target;
-    gn_context *g = gni_begin("gn_mse_loss", in, 2);
-    if (g == NULL) return NULL;
-    if (gni_autocasts_back(g, prediction)) {
-        gn_scope_begin(g);
-        return gni_end_scope(g, gn_mse_loss(gn_cast(prediction, GN_F32), target));
-    }
-    if (!gni_same_shape(&prediction->shape, &target->shape)) { // broadcasting hides mistakes here
-        char ta[200], tb[200];
-        gni_fail(g, GN_ERROR_SHAPE,
-                 "gn_mse_loss: prediction %s and target %s have different shapes",
-                 gni_shape_text(ta, sizeof ta, &prediction->shape),
-                 gni_shape_text(tb, sizeof tb, &target->shape));
-        return gni_end(g, NULL);
-    }
-    gn_scope_begin(g);
-    return gni_end_scope(g, gn_mean(gn_square(gn_sub(prediction, target)), GN_ALL));
-}
-
 // ---- dropout: the numbers are drawn again where the gradient needs them
 
 static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, gni_random *job);
