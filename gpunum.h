@@ -1234,7 +1234,8 @@ GPUNUM_API void gn_zero_grad(gn_array *a);
 GPUNUM_API gn_array *gn_detach(gn_array *a); // the same memory, not recorded
 GPUNUM_API void gn_no_grad_begin(gn_context *g);
 GPUNUM_API void gn_no_grad_end(gn_context *g);
-// d loss / d params[i] into out[i] (new arrays) without touching gn_grad; an unused parameter gives zeros.
+// d loss / d params[i] into out[i] (new arrays) without touching gn_grad; an unused parameter gives zeros, a loss
+// that depends on none GN_ERROR_GRADIENT.
 // With create_graph the gradients can be differentiated again.
 GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int count, bool create_graph,
                                   gn_array **out);
@@ -54598,14 +54599,16 @@ static gn_array *gni_products_of_others(const gni_node *node) {
 }
 
 // The same by division, good for one differentiation: rows with one zero have a product of the others
-// only there, rows with more have none.
+// only there, rows with more have none. Of no number there is no multiple.
 static gn_array *gni_quotients(const gni_node *node) {
     gn_array *x = node->in[0];
     gn_array *zero = gn_eq_s(x, 0.0);
     gn_array *zeros = gn_sum(gn_cast(zero, GN_F32), gni_kept_axes(node));
     gn_array *rest = gn_where(zero, gn_scalar(x->ctx, x->dtype, 1.0), x);
     gn_array *product = gn_prod(rest, gni_kept_axes(node));
-    gn_array *none = gni_zero_like(x);
+    gn_array *odd = gn_cast(gn_logical_not(gn_isfinite(x)), GN_F32);
+    odd = gn_gt(gn_sum(odd, gni_kept_axes(node)), odd); // among the others
+    gn_array *none = gn_where(odd, gn_scalar(x->ctx, x->dtype, GNI_NAN), gni_zero_like(x));
     gn_array *at_zero = gn_where(gn_le_s(zeros, 1.0), product, none);
     gn_array *elsewhere = gn_where(gn_eq_s(zeros, 0.0), gn_div(product, rest), none);
     return gn_where(zero, at_zero, elsewhere);
@@ -54970,28 +54973,6 @@ GPUNUM_API gn_array *gn_gelu_tanh(gn_array *a) {
     g->no_grad--;
     gni_record(g, y, "gn_gelu_tanh", gni_back_gelu_tanh, &a, 1);
     return gni_end_scope(g, y);
-}
-
-GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target) {
-    gn_array *in[2];
-    in[0] = prediction;
-    in[1] = target;
-    gn_context *g = gni_begin("gn_mse_loss", in, 2);
-    if (g == NULL) return NULL;
-    if (gni_autocasts_back(g, prediction)) {
-        gn_scope_begin(g);
-        return gni_end_scope(g, gn_mse_loss(gn_cast(prediction, GN_F32), target));
-    }
-    if (!gni_same_shape(&prediction->shape, &target->shape)) { // broadcasting hides mistakes here
-        char ta[200], tb[200];
-        gni_fail(g, GN_ERROR_SHAPE,
-                 "gn_mse_loss: prediction %s and target %s have different shapes",
-                 gni_shape_text(ta, sizeof ta, &prediction->shape),
-                 gni_shape_text(tb, sizeof tb, &target->shape));
-        return gni_end(g, NULL);
-    }
-    gn_scope_begin(g);
-    return gni_end_scope(g, gn_mean(gn_square(gn_sub(prediction, target)), GN_ALL));
 }
 
 // ---- dropout: the numbers are drawn again where the gradient needs them
@@ -58958,10 +58939,16 @@ static gn_array *gni_loss_end(const gni_loss *l, gn_array *each, gn_reduction r)
     return gni_end_scope(l->g, y);
 }
 
-GPUNUM_API gn_array *gn_mse_loss_with(gn_array *prediction, gn_array *target, gn_reduction r) {
+static gn_array *gni_mse(const char *fn, gn_array *x, gn_array *y, gn_reduction r) {
     gni_loss l;
-    if (!gni_loss_begin(&l, "gn_mse_loss_with", prediction, target, NULL, 2, 0.0)) return NULL;
-    return gni_loss_end(&l, gn_square(gn_sub(l.x, l.y)), r);
+    return gni_loss_begin(&l, fn, x, y, NULL, 2, 0.0) ? gni_loss_end(&l, gn_square(gn_sub(l.x, l.y)), r) : NULL;
+}
+
+GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target) {
+    return gni_mse("gn_mse_loss", prediction, target, GN_REDUCE_MEAN);
+}
+GPUNUM_API gn_array *gn_mse_loss_with(gn_array *prediction, gn_array *target, gn_reduction r) {
+    return gni_mse("gn_mse_loss_with", prediction, target, r);
 }
 
 // With m = d between -beta and beta: m (d - m / 2) / beta, whose derivative is finite where d is infinite. Not of |d|, which

@@ -28,6 +28,9 @@ layout(constant_id = GNI_S_DEPTH_ACROSS) const uint GN_ACROSS = 1u;
 layout(constant_id = GNI_S_DEPTH_READ) const uint GN_READ = 1u;
 layout(constant_id = GNI_S_DEPTH_MADE) const uint GN_MADE = 1u;
 layout(constant_id = GNI_S_DEPTH_BLOCK) const uint GN_BLOCK = 1u; // results' channels that an invocation has
+const uint GN_TAPS = GN_ROWS * GN_COLUMNS, GN_SUMS = GN_TAPS * GN_BLOCK;
+// Of arrays, which have a size whatever the constants are.
+const uint GN_BLOCK_ROOM = GN_BLOCK > 0u ? GN_BLOCK : 1u, GN_SUMS_ROOM = GN_STEP == GNI_DEPTH_WEIGHT && GN_SUMS > 0u ? GN_SUMS : 1u;
 
 // Buffers: what is read by taps; w, or the gradient of y; results.
 #define GN_N GN_PARAM(GNI_P_DEPTH_N) // elements of the result, or of the gradient of y in a channel
@@ -135,7 +138,7 @@ void gn_results() {
         bool back = GN_STEP == GNI_DEPTH_BACK;
         uint of_made = back ? GN_STEP_OTHER(1) : GN_STEP_OTHER(0), of_read = back ? GN_STEP_OTHER(0) : GN_STEP_OTHER(1);
         kernel += (back ? c * GN_BLOCK % GN_MADE : c * GN_BLOCK) * of_made + (back ? from * of_read : 0u);
-        vec4 sum[GN_BLOCK];
+        vec4 sum[GN_BLOCK_ROOM];
         [[unroll]] for (uint o = 0u; o < GN_BLOCK; o++) sum[o] = vec4(0.0);
         for (uint taps = 0u; taps < GN_READ * GN_ROWS; taps++) {
             uint r = taps / GN_ROWS, ky = taps % GN_ROWS, line = y;
@@ -163,12 +166,11 @@ void gn_results() {
     }
 }
 
-const uint GN_TAPS = GN_ROWS * GN_COLUMNS, GN_SUMS = GN_STEP == GNI_DEPTH_WEIGHT ? GN_TAPS * GN_BLOCK : 1u;
 shared float gn_sums[256];
 
 void gn_weights() {
-    float sum[GN_SUMS];
-    for (uint k = 0u; k < GN_SUMS; k++) sum[k] = 0.0;
+    float sum[GN_SUMS_ROOM];
+    for (uint k = 0u; k < GN_SUMS_ROOM; k++) sum[k] = 0.0;
     uint me = gl_LocalInvocationIndex, channels = GN_PARAM(GNI_P_DEPTH_CHANNELS), part = GN_GROUP / channels;
     // Fours of a row of the gradient of y.
     uint width = GN_PARAM(GNI_P_DEPTH_TO_W), across = (width + 3u) / 4u, fours = gn_over(GN_N, GNI_P_DEPTH_TO_W) * across;
@@ -180,7 +182,7 @@ void gn_weights() {
         gn_places(row * width, n, c, y, x);
         uint from = GN_PARAM(GNI_P_DEPTH_IN) + n * GN_STEP_IN(0) + read * GN_STEP_IN(1);
         uint at = GN_PARAM(GNI_P_DEPTH_OTHER) + n * GN_STEP_OTHER(0) + made * GN_STEP_OTHER(1) + y * GN_STEP_OTHER(2);
-        vec4 gy[GN_BLOCK];
+        vec4 gy[GN_BLOCK_ROOM];
         [[unroll]] for (uint o = 0u; o < GN_BLOCK; o++)
             for (uint e = 0u; e < 4u; e++)
                 gy[o][e] = first + e < width ? gn_one(1u, at + o * GN_STEP_OTHER(1) + (first + e) * GN_STEP_OTHER(3)) : 0.0;
@@ -207,7 +209,7 @@ void gn_weights() {
             }
         }
     }
-    for (uint k = 0u; k < GN_SUMS; k++) {
+    for (uint k = 0u; k < GN_SUMS_ROOM; k++) {
         gn_sums[me] = sum[k];
         for (uint half_of = 128u; half_of > 0u; half_of /= 2u) {
             barrier();
