@@ -166,6 +166,65 @@ static void test_eight_bytes(void **state) {
     }
 }
 
+// What int64 and uint64 are without kernels of 64 bits: conversions, sums, differences, comparisons, choices, what is counted.
+static gn_array *words(gn_context *g, int kind, gn_dtype t, gn_dtype u) {
+    static const int64_t of[] = {0, 1, -1, 2147483647, 2147483648, -2147483648LL, -2147483649LL, 4294967295, 4294967296, -4294967296LL,
+                                 1099511627776, -1099511627777LL, INT64_MAX, INT64_MIN, 255, 256, -129, 65536, 16777217, -33554435};
+    enum { N = sizeof of / sizeof of[0] };
+    gn_array *a = gn_array_from(g, GN_I64, GN_SHAPE(N, 1), of), *b = gn_array_from(g, GN_I64, GN_SHAPE(1, N), of), *x, *y;
+    x = gn_eval(gn_cast(gn_sub(numbers(g, GN_I32, 7, 31), gn_full(g, GN_I32, GN_SHAPE(1), 3)), t)); // small ones, of t
+    y = gn_eval(gn_cast(a, u));
+    if (u == GN_U64) a = y, b = gn_transpose(y);
+    switch (kind) {
+    case 0: return gn_cast(x, u);
+    case 1: return gn_cast(a, t);
+    case 2: return gn_add(a, b);
+    case 3: return gn_sub(gn_sub(b, a), gn_add_s(b, 3));
+    case 4: return gn_eq(a, b);
+    case 5: return gn_lt(a, b);
+    case 6: return gn_le(a, b);
+    case 7: return gn_gt(a, b);
+    case 8: return gn_ge(a, b);
+    case 9: return gn_ne(a, gn_transpose(gn_index(b, ":, ::-1")));
+    case 10: return gn_where(gn_gt(a, b), a, gn_or(gn_and(a, b), gn_xor_s(b, 5)));
+    case 11: return gn_add(gn_cast(x, u), gn_index(a, ":1"));
+    case 12: return gn_logical_or(gn_eq_s(a, 1), gn_logical_not(gn_cast(b, GN_BOOL)));
+    case 13: return gn_sum(x, GN_AXES(0));
+    case 14: return gn_sum(gn_ge_s(x, 2), GN_AXES(1));
+    case 15: return gn_dtype_size(t) < 4 ? gn_mean(x, GN_AXES(1)) : gn_sum(x, GN_ALL);
+    case 16: return gn_prod(x, GN_AXES(0));
+    case 17: return gn_count_nonzero(x, GN_ALL);
+    case 18: return gn_mean(gn_eq(gn_argmax(gn_cast(x, GN_F32), 1), gn_cast(numbers(g, GN_F32, 1, 7), u)), GN_ALL);
+    default: return gn_cast(gn_sum(gn_cast(a, GN_I32), GN_ALL), GN_BOOL);
+    }
+}
+
+static void test_words(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const gn_dtype narrow[] = {GN_I32, GN_U32, GN_U8, GN_I8, GN_BOOL, GN_I16, GN_U16};
+    for (int kind = 0; kind < 20; kind++)
+        for (int i = 0; i < 7; i += kind < 2 || kind == 11 || (kind > 12 && kind < 18) ? 1 : 7)
+            for (int k = 0; k < 2; k++) {
+                char what[64];
+                const gn_dtype t = narrow[i], u = k ? GN_U64 : GN_I64;
+                gn_scope_begin(g);
+                gn_scope_begin(other);
+                snprintf(what, sizeof what, "words %d of %s, %s", kind, gn_dtype_name(t), gn_dtype_name(u));
+                gn_array *y = gn_eval(words(g, kind, t, u)), *z = words(other, kind, t, u);
+                assert_non_null(y);
+                if (strstr(gn_explain(y), "on the GPU") == NULL) fail_msg("%s: %s", what, gn_explain(y));
+                same(what, y, z, gn_dtype_of(y) == GN_F32 ? 2 : 0);
+                int64_t have[400], want[400]; // which float64 does not tell apart
+                if (gn_dtype_size(gn_dtype_of(y)) == 8) {
+                    assert_int_equal(gn_read(y, have, gn_bytes(y)), GN_OK);
+                    assert_int_equal(gn_read(z, want, gn_bytes(z)), GN_OK);
+                    assert_memory_equal(have, want, gn_bytes(y));
+                }
+                gn_scope_end(other);
+                gn_scope_end(g);
+            }
+}
+
 static gn_array *reduced(gn_context *g, int kind, gn_array *a, gn_axes axes, int axis) {
     (void)g;
     switch (kind) {
@@ -461,7 +520,7 @@ static void test_poll(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_rounds_each_step), GN_TEST(test_less_itself),
-                                       GN_TEST(test_subnormal), GN_TEST(test_in_place), GN_TEST(test_eight_bytes),
+                                       GN_TEST(test_subnormal), GN_TEST(test_in_place), GN_TEST(test_eight_bytes), GN_TEST(test_words),
                                        GN_TEST(test_reductions), GN_TEST(test_pools), GN_TEST(test_compensation), GN_TEST(test_products),
                                        GN_TEST(test_rows), GN_TEST(test_rows_and_batches), GN_TEST(test_orders), GN_TEST(test_attention), GN_TEST(test_many),
                                        GN_TEST(test_device), GN_TEST(test_poll)};

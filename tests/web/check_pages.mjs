@@ -192,17 +192,24 @@ const checks = {
             const again = await w.read(), [rows] = g.loader([await w.host()], { batch: 1500 });
             const roots = trained.map(Math.sqrt).filter(v => v === v), mean = roots.reduce((t, v) => t + v) / roots.length;
             const counted = Math.abs(await w.sqrt().nanmean().value() - mean) < 1e-5;
-            // Places, which are int64, and a gradient by such: no int64 is computed on such a GPU.
+            // Places, which are int64, and a gradient by such; what is counted. Such a GPU has int64 as two words.
             const images = g.randn([8, 4, 20, 20]).requiresGrad(), largest = images.maxPool2d(3, { stride: 2, pad: 1 });
             const at = await images.reshape([32, 400]).argmax(-1).read(), pixels = await images.read();
             const first = at.every((i, k) => Number(i) === pixels.subarray(400 * k, 400 * k + 400).indexOf(Math.max(...pixels.subarray(400 * k, 400 * k + 400))));
             largest.sum().backward();
             const windows = (await images.grad.read()).reduce((t, v) => t + v) === largest.size;
-            const found = [first, windows, counted, gradient.every((v, i) => v === before[i]), trained.every((v, i) => v === before[i] / 2), again.every((v, i) => v === trained[i]),
+            const rows32 = images.detach().reshape([32, 400]), down = pixels.filter(v => v < 0).length, labels = await rows32.argmin(1).host();
+            const sums = Number(await rows32.lt(0).sum().value()) === down && Math.abs(await rows32.lt(0).mean().value() * pixels.length / down - 1) < 1e-6;
+            const total = Number(await rows32.mul(1e8).cast('i32').sum().value()), exact = pixels.reduce((t, v) => t + Math.trunc(Math.fround(v * 1e8)), 0);
+            const right = await rows32.neg().argmax(1).eq(labels).mean().value() === 1 && await rows32.argmax(1).eq(labels).mean().value() === 0;
+            const [, places] = rows32.reshape([8, 4, 20, 20]).maxPool2d(20, {}, true);
+            const poolPlaces = (await places.read()).every((v, i) => v === at[i]), numbers = await rows32.argmax(1).sub(3).cast('i32').read();
+            const counts = sums && total === exact && right && poolPlaces && numbers.every((v, i) => v === Number(at[i]) - 3);
+            const found = [first, windows, counts, counted, gradient.every((v, i) => v === before[i]), trained.every((v, i) => v === before[i] / 2), again.every((v, i) => v === trained[i]),
                 list.noted('from'), g.functions.size, rows[0].ptr, told.slice(0, 80), g.memory.gpuBytes > 8000];
             g.close();
             return found;
-        })`), [true, true, true, true, true, true, 'a page', 0, 0, 'gn_params_save_memory: the value is on the GPU, for which a page cannot wait: re', true]);
+        })`), [true, true, true, true, true, true, true, 'a page', 0, 0, 'gn_params_save_memory: the value is on the GPU, for which a page cannot wait: re', true]);
         await p.picture('gpu.png');
         await p.close();
         const start = Date.now();

@@ -139,6 +139,7 @@ GNI_OS_BEGIN
 #include "gpu/gpu_fft_tables.h"      // Tables of the FFT on the GPU, made by the host or by the device
 #include "gpu/gpu_fft.h"             // The FFT on the GPU: the passes that a length is cut into
 #endif
+#include "gpu/gpu_words.h"           // Programs of int64 for GPUs that have none
 #include "gpu/gpu_jobs.h"            // Jobs on a GPU: elementwise programs, reductions, copies, random numbers
 #include "gpu/gpu_rows.h"            // Jobs on a GPU over rows as a whole: softmax, norms
 #include "gpu/gpu_order.h"           // Scans, sorts, searches and counts on a GPU

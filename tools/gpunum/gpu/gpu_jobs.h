@@ -6,6 +6,7 @@
 #pragma once
 #include "../cpu/cpu_random.h"
 #include "../vulkan/vulkan_pipelines.h"
+#include "../gpu/gpu_words.h"
 #endif
 
 #if GNI_GPU
@@ -810,6 +811,10 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     if (gni_job_is_copy128(m)) {
         const gni_map halves = gni_job_halves(m);
         return gni_job_map(gpu, &halves);
+    }
+    if (m->program.wide && !gpu->caps.int64 && !gni_job_is_copy64(&m->program)) {
+        gni_builder words;
+        return gni_job_words(m, &words) && gni_job_map(gpu, &words.map);
     }
     if (gpu->caps.texts && gni_job_outputs_meet(m, false)) { // bound once each: one after the other
         gni_map one = *m;

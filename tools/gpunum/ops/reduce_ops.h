@@ -126,6 +126,11 @@ static bool gni_not_empty(gn_context *g, const char *fn, const gn_array *a, uint
     return true;
 }
 
+// Whether the GPU has no int64: its kernels of 32 bits add integers of so many up in two words.
+static bool gni_sums_words(const gn_context *g, const gn_array *a) {
+    return !GNI_CPU_ALONE && g->gpu != NULL && !g->gpu->caps.int64 && !gni_is_float(a->dtype) && gn_dtype_size(a->dtype) < 8;
+}
+
 // uint64 as int64 of the same order, and back.
 static gn_array *gni_flip_sign(gn_array *a) {
     bool natural = gn_dtype_of(a) == GN_U64;
@@ -246,8 +251,10 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
     bool keep;
     uint32_t set = gni_axes(g, fn, axes, a->shape.rank, &keep);
     gn_dtype t = a->dtype, compute = t;
-    if (op == GNI_RED_SUM || op == GNI_RED_PROD)
+    if (op == GNI_RED_SUM || op == GNI_RED_PROD) {
         t = compute = gni_is_float(t) ? t : gni_is_unsigned(t) ? GN_U64 : GN_I64;
+        if (gni_sums_words(g, a)) compute = a->dtype == GN_U32 ? GN_U32 : GN_I32;
+    }
     if (op == GNI_RED_ANY || op == GNI_RED_ALL) t = compute = GN_BOOL;
     if (set != ~0u && gni_real_only(g, fn, &a, 1)) {
         bool extreme = op == GNI_RED_MIN || op == GNI_RED_MAX;
@@ -293,6 +300,7 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
         // The sum of many float16 leaves their range long before the mean does; that of int64 wraps.
         bool exact = !gni_is_float(a->dtype) && gn_dtype_size(a->dtype) < 8;
         gn_dtype acc = exact ? GN_I64 : gni_moment_dtype(a->dtype);
+        if (gn_dtype_size(a->dtype) < 4 && gni_sums_words(g, a)) acc = GN_F32; // which holds these, and no float64 is there
         total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, keep);
         if (total != NULL) {
             gn_array *src[2];
