@@ -160,23 +160,23 @@ static float gni_pooled_window(const gni_pooled_plan *p, const float *x, const i
 // The same for windows of 2 x 2 side by side, which most networks have: a row of results, number n and on, from x on; or its
 // gradient.
 static void gni_pooled_fours(const gni_pooled_job *j, int64_t x, int64_t n) {
-    const int64_t next = j->p->in[1];
-    for (const int64_t end = n + j->p->out[1]; n < end; n++, x += 2) {
-        if (j->gx != NULL) {
-            j->gx[x + (j->at[n] & 1) + (j->at[n] >> 1) * next] += j->gy[n];
-            continue;
+    const int64_t next = j->p->in[1], end = n + j->p->out[1];
+    int32_t *at = j->at;
+    if (j->gx != NULL) {
+        const float *gy = j->gy;
+        for (float *gx = j->gx + x; n < end; n++, gx += 2) gx[(at[n] & 1) + (at[n] >> 1) * next] = gy[n];
+        return;
+    }
+    float *y = j->y;
+    for (const float *v = j->x + x, *w = v + next; n < end; n++, v += 2, w += 2) {
+        const int32_t right = v[1] > v[0], under = w[1] > w[0];
+        const float upper = right ? v[1] : v[0], lower = under ? w[1] : w[0], sum = v[0] + v[1] + w[0] + w[1];
+        y[n] = lower > upper ? lower : upper;
+        at[n] = right + ((2 + under - right) & -(int32_t)(lower > upper)); // a jump could not be foreseen
+        for (int32_t i = 3; i >= 0 && sum != sum; i--) {
+            const float some = i < 2 ? v[i] : w[i - 2];
+            if (some != some) y[n] = some, at[n] = i;
         }
-        const float v[4] = {j->x[x], j->x[x + 1], j->x[x + next], j->x[x + next + 1]};
-        float most = v[0];
-        int32_t tap = 0;
-        for (int32_t i = 1; i < 4; i++) {
-            tap += (i - tap) & -(int32_t)(v[i] > most); // a jump could not be foreseen
-            most = v[i] > most ? v[i] : most;
-        }
-        for (int32_t i = 0; i < 4 && v[0] + v[1] + v[2] + v[3] != v[0] + v[1] + v[2] + v[3]; i++)
-            if (most == most && v[i] != v[i]) most = v[i], tap = i;
-        j->y[n] = most;
-        j->at[n] = tap;
     }
 }
 
