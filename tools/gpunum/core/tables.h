@@ -163,9 +163,9 @@ typedef struct gni_gemm_tile {
     bool add;          // to what c holds
     bool fetch;        // c comes from far away
     const float *bias; // (cols) or NULL
-    // Of float32's whole tiles of many rows: a has so many lines (0 = 1) of k, a_jump behind the one before; b's follow each
-    // other.
-    int64_t lines, a_jump;
+    // Of float32's whole tiles of many rows: a has so many lines (0 = 1) of k, a_jump behind the one before, and b, b_jump
+    // behind.
+    int64_t lines, a_jump, b_jump;
 } gni_gemm_tile;
 
 typedef void (*gni_gemm_tile_fn)(const gni_gemm_tile *t);

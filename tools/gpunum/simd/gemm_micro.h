@@ -123,6 +123,7 @@
     for (int64_t line = t->lines;;) {                                                              \
         GNI_GM_SUM(F, R, N, TAKE)                                                                  \
         if (R < GNI_GM_LINED_##F || --line <= 0) break;                                            \
+        b += t->b_jump;                                                                            \
         GNI_GM_G##R(GNI_GM_JUMP, F);                                                               \
     }
 
@@ -157,7 +158,7 @@
     static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {                           \
         GNI_GM_T_##F sum[R * N * 4] = {0};                                                         \
         const GNI_GM_T_##F *a = (const GNI_GM_T_##F *)t->a, *b = (const GNI_GM_T_##F *)t->b;       \
-        for (int64_t line = 0; line == 0 || line < t->lines; line++, a += t->a_jump)               \
+        for (int64_t line = 0; line == 0 || line < t->lines; line++, a += t->a_jump, b += t->b_jump) \
             for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs) {                       \
                 for (int i = 0; i < R; i++) {                                                      \
                     GNI_GM_T_##F x = a[i * t->a_rs];                                               \
