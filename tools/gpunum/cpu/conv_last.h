@@ -68,6 +68,8 @@ static void gni_conv_last_turn(const gni_conv_last *j, const float *x, float *to
     t.c_rs = width;
     if (channels != width) memset(to, 0, (size_t)(gni_conv_last_places(size) * width) * sizeof *to);
     for (int64_t c = 0; c < channels; c += lanes, x += lanes * places) {
+        for (int64_t f = 0; f < lanes * places && places <= 256; f += 16) // the next one's
+            GNI_FT_PREFETCH(x + lanes * places + f);
         for (int64_t r = 0; r < (whole ? 1 : size[0] * size[1]); r++) {
             const int64_t i0 = r / size[1] - before[0], i1 = r % size[1] - before[1];
             float *row = to + r * size[2] * width;
@@ -254,6 +256,8 @@ static void gni_conv_last_task(void *arg, int64_t begin, int64_t end, int worker
                 float *y = j->y + (((j->first + n) * j->groups + group) * j->o + col) * t.c_rs + first * j->out[2];
                 t.c = y;
                 for (int64_t r = 0; r < count; r++) {
+                    for (int64_t c = r * keep / count; c < (r + 1) * keep / count; c++) // what is written then
+                        for (int64_t f = 0; f < count * j->out[2]; f += 16) GNI_FT_PREFETCH_2(y + c * t.c_rs + f);
                     gni_conv_last_row(j, j->image + n * gni_conv_last_image(j->size, j->all), group, (first + r) / j->out[1],
                                       (first + r) % j->out[1], col, cols, sums + r * j->out[2] * cols);
                 }
