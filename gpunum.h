@@ -115,6 +115,7 @@
 //     webgpu_layer     Kernels on a WebGPU device, and its functions as a device layer
 //     gpu_fft_tables   Tables of the FFT on the GPU, made by the host or by the device
 //     gpu_fft          The FFT on the GPU: the passes that a length is cut into
+//     gpu_words        Programs of int64 for GPUs that have none
 //     gpu_jobs         Jobs on a GPU: elementwise programs, reductions, copies, random numbers
 //     gpu_rows         Jobs on a GPU over rows as a whole: softmax, norms
 //     gpu_order        Scans, sorts, searches and counts on a GPU
@@ -2813,9 +2814,9 @@ typedef struct gni_gemm_tile {
     bool add;          // to what c holds
     bool fetch;        // c comes from far away
     const float *bias; // (cols) or NULL
-    // Of float32's whole tiles of many rows: a has so many lines (0 = 1) of k, a_jump behind the one before; b's follow each
-    // other.
-    int64_t lines, a_jump;
+    // Of float32's whole tiles of many rows: a has so many lines (0 = 1) of k, a_jump behind the one before, and b, b_jump
+    // behind.
+    int64_t lines, a_jump, b_jump;
 } gni_gemm_tile;
 
 typedef void (*gni_gemm_tile_fn)(const gni_gemm_tile *t);
@@ -7923,6 +7924,7 @@ GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
     for (int64_t line = t->lines;;) {                                                              \
         GNI_GM_SUM(F, R, N, TAKE)                                                                  \
         if (R < GNI_GM_LINED_##F || --line <= 0) break;                                            \
+        b += t->b_jump;                                                                            \
         GNI_GM_G##R(GNI_GM_JUMP, F);                                                               \
     }
 
@@ -7957,7 +7959,7 @@ GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
     static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {                           \
         GNI_GM_T_##F sum[R * N * 4] = {0};                                                         \
         const GNI_GM_T_##F *a = (const GNI_GM_T_##F *)t->a, *b = (const GNI_GM_T_##F *)t->b;       \
-        for (int64_t line = 0; line == 0 || line < t->lines; line++, a += t->a_jump)               \
+        for (int64_t line = 0; line == 0 || line < t->lines; line++, a += t->a_jump, b += t->b_jump) \
             for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs) {                       \
                 for (int i = 0; i < R; i++) {                                                      \
                     GNI_GM_T_##F x = a[i * t->a_rs];                                               \
@@ -26063,12 +26065,13 @@ typedef struct gni_conv_last {
     const float *gy; // (n, groups, o, out...): then it is the gradient of w
     float *y;        // (n, groups, o, out...) or w's gradient
     int64_t width, taps, band; // columns of whole panels; of the kernel; rows of a task
+    int64_t beside;            // images that take weights of a panel one after the other
     int64_t first, some, unit; // images that are there; those whose sums are taken together
     int64_t all, all_gy;       // channels of images in memory, and of those of gy
     int64_t at[GNI_CONV_PHASES * GNI_CONV_PHASES * GNI_CONV_PHASES]; // where weights of phases begin
     float *image, *image_gy;   // (some, size..., all), (some, out..., all_gy)
     float *rows, *panels;      // weights (c, kernel, width) of a group; (group, phase, panel, tap, c, column)
-    float *scratch;            // (band, width) of each worker
+    float *scratch;            // (band, panel) of each worker
 } gni_conv_last;
 
 static int64_t gni_conv_last_places(const int64_t *dim) { return dim[0] * dim[1] * dim[2]; }
@@ -26094,20 +26097,22 @@ static void gni_conv_last_turn(const gni_conv_last *j, const float *x, float *to
     memset(&t, 0, sizeof t);
     t.c_rs = width;
     if (channels != width) memset(to, 0, (size_t)(gni_conv_last_places(size) * width) * sizeof *to);
-    for (int64_t c = 0; c < channels; c += lanes, x += lanes * places)
+    for (int64_t c = 0; c < channels; c += lanes, x += lanes * places) {
+        for (int64_t f = 0; f < lanes * places && places <= 256; f += 16) // the next one's
+            GNI_FT_PREFETCH(x + lanes * places + f);
         for (int64_t r = 0; r < (whole ? 1 : size[0] * size[1]); r++) {
             const int64_t i0 = r / size[1] - before[0], i1 = r % size[1] - before[1];
-            const bool inside = i0 >= 0 && i0 < have[0] && i1 >= 0 && i1 < have[1];
             float *row = to + r * size[2] * width;
-            if (c == 0 && !whole) { // what lies around x
-                memset(row, 0, (size_t)((inside ? lo : size[2]) * width) * sizeof *row);
-                if (inside) memset(row + hi * width, 0, (size_t)((size[2] - hi) * width) * sizeof *row);
+            if (i0 < 0 || i0 >= have[0] || i1 < 0 || i1 >= have[1]) continue; // never read
+            if (c == 0 && !whole) {
+                memset(row, 0, (size_t)(lo * width) * sizeof *row);
+                memset(row + hi * width, 0, (size_t)((size[2] - hi) * width) * sizeof *row);
             }
             t.c = row + lo * width + c;
-            if (inside)
-                j->isa->put_transposed(&t, x + (i0 * have[1] + i1) * have[2] + lo - before[2], GNI_MIN(lanes, channels - c),
-                                       whole ? places : hi - lo, places);
+            j->isa->put_transposed(&t, x + (i0 * have[1] + i1) * have[2] + lo - before[2], GNI_MIN(lanes, channels - c),
+                                   whole ? places : hi - lo, places);
         }
+    }
 }
 
 // Items are images of x.
@@ -26144,7 +26149,7 @@ static void gni_conv_last_tile(const gni_conv_last *j, gni_gemm_tile *t, int64_t
     for (int64_t i = 0; i < lines; i++, t->add = true) {
         tile(t);
         t->a = a += (t->k * t->a_cs + t->a_jump) * (int64_t)sizeof(float);
-        t->b = b += t->k * t->b_rs * (int64_t)sizeof(float);
+        t->b = b += (t->k * t->b_rs + t->b_jump) * (int64_t)sizeof(float);
     }
     t->lines = lines;
 }
@@ -26180,70 +26185,121 @@ static void gni_conv_last_weights(gni_conv_last *j) {
     }
 }
 
+// How many of `count` elements at + i step of an axis of the image, from *lo on, are of x: the others are zeros.
+GNI_NOINLINE static int64_t gni_conv_last_inside(const gni_conv_last *j, int axis, int64_t at, int64_t step, int64_t count,
+                                                 int64_t *lo) {
+    const int64_t before = j->before[axis], end = before + j->have[axis];
+    int64_t i = 0;
+    while (i < count && at + i * step < before) i++;
+    while (count > i && at + (count - 1) * step >= end) count--;
+    *lo = i;
+    return count - i;
+}
+
+// Of a tile of so many rows from element `at` on: those, from *lo on, that a tile is left to do where the others meet zeros
+// alone, in `work` products of each column.
+GNI_NOINLINE static int64_t gni_conv_last_cut(const gni_conv_last *j, int64_t at, int64_t rows, int64_t work, int64_t *lo) {
+    int64_t some = gni_conv_last_inside(j, 2, at, j->stride[2], rows, lo);
+    while (j->isa->f32->tile[0][some] == NULL) some++;
+    if ((rows - some) * work < 8 * rows) some = rows; // it costs a tile more
+    *lo = GNI_MIN(*lo, rows - some);
+    return some;
+}
+
 // The columns col to col + cols of row (i0, i1) of the result, in `to`.
-static void gni_conv_last_row(const gni_conv_last *j, const float *image, int64_t group, int64_t i0, int64_t i1, int64_t col,
-                              int64_t cols, float *to) {
+GNI_NOINLINE static void gni_conv_last_row(const gni_conv_last *j, const float *image, int64_t group, int64_t i0, int64_t i1,
+                                           int64_t col, int64_t cols, float *to) {
     const int64_t all = j->all, p0 = i0 % j->step[0], p1 = i1 % j->step[1];
     const gni_conv_taps *f0 = &j->of[0][p0], *f1 = &j->of[1][p1];
+    const int64_t at0 = f0->first + i0 / j->step[0] * j->stride[0], at1 = f1->first + i1 / j->step[1] * j->stride[1];
+    int64_t lo0, lo1;
+    const int64_t some0 = gni_conv_last_inside(j, 0, at0, f0->spread, f0->taps, &lo0),
+                  some1 = gni_conv_last_inside(j, 1, at1, f1->spread, f1->taps, &lo1);
     gni_gemm_tile t;
     memset(&t, 0, sizeof t);
     t.a_rs = j->stride[2] * all;
     t.b_rs = cols;
-    t.c_rs = j->step[2] * j->width;
+    t.c_rs = j->step[2] * cols;
     t.cols = (int)cols;
     for (int64_t p2 = 0; p2 < j->step[2]; p2++) {
         const gni_conv_taps *f2 = &j->of[2][p2];
-        const bool whole = gni_conv_last_whole(j, f2);
-        const int64_t run = whole ? f2->taps * j->c : j->c, step = j->each ? f2->spread * all : 1,
-                      taps = f0->taps * f1->taps * f2->taps, places = (j->out[2] - p2 + j->step[2] - 1) / j->step[2];
-        const float *b = j->panels + group * j->taps * j->c * j->width +
-                         j->at[(p0 * j->step[1] + p1) * j->step[2] + p2] + col * taps * j->c,
-                    *a = image + (j->each ? col : group * j->c) +
-                         (((f0->first + i0 / j->step[0] * j->stride[0]) * j->size[1] + f1->first +
-                           i1 / j->step[1] * j->stride[1]) *
-                              j->size[2] +
-                          f2->first) *
-                             all;
-        const int64_t lines = whole ? f1->taps : f2->taps, outer = whole ? f0->taps : f0->taps * f1->taps;
-        t.k = taps > 0 ? run : 0; // without taps zeros
-        t.lines = taps > 0 ? lines : 0;
+        const bool whole = gni_conv_last_whole(j, f2), some = some0 * some1 * f2->taps > 0;
+        const int64_t run = j->c, step = j->each ? f2->spread * all : 1, line = f2->taps * run,
+                      places = (j->out[2] - p2 + j->step[2] - 1) / j->step[2], inner = whole || !some ? 1 : some1;
+        const float *b = j->panels + group * j->taps * run * j->width +
+                         j->at[(p0 * j->step[1] + p1) * j->step[2] + p2] + col * f0->taps * f1->taps * line +
+                         (lo0 * f1->taps + lo1) * line * cols,
+                    *a = image + (j->each ? col : group * run) +
+                         (((at0 + lo0 * f0->spread) * j->size[1] + at1 + lo1 * f1->spread) * j->size[2] + f2->first) * all;
+        t.lines = !some ? 0 : whole ? some1 : f2->taps;
         t.a_cs = step;
-        t.a_jump = (whole ? f1->spread * j->size[2] : f2->spread) * all - run * step;
         for (int64_t q = 0, rows; q < places; q += rows) {
             rows = j->each ? places - q : gni_gemm_panel_rows(j->isa->f32, places - q);
-            t.c = to + (p2 + q * j->step[2]) * j->width;
+            // Taps from `t2` on, and round, those together that are left the same rows; to begin with all of them.
+            const int64_t at = f2->first + q * j->stride[2], work = some1 * run;
+            const bool cuts = whole && some && !j->each &&
+                              (at < j->before[2] ||
+                               at + (rows - 1) * j->stride[2] + f2->taps > j->before[2] + j->have[2]);
+            int64_t t2 = 0, left = rows, lo = 0, done = 0, taps, next;
+            while (cuts && t2 < f2->taps && gni_conv_last_cut(j, at + t2, rows, work, &lo) < rows) t2++;
+            const bool cut = cuts && t2 < f2->taps;
+            if (!cut) t2 = lo = 0;
             t.add = false;
-            for (int64_t r = 0; r < outer || r == 0; r++, t.add = true) {
-                const int64_t t1 = whole || taps == 0 ? 0 : r % f1->taps, t0 = whole ? r : taps == 0 ? 0 : r / f1->taps;
-                t.a = a + ((t0 * f0->spread * j->size[1] + t1 * f1->spread) * j->size[2] + q * j->stride[2]) * all;
-                t.b = b + r * lines * run * cols;
-                gni_conv_last_tile(j, &t, rows);
+            do {
+                taps = cut ? 1 : f2->taps;
+                if (cut) left = gni_conv_last_cut(j, at + t2, rows, work, &lo);
+                while (cut && t2 + taps < f2->taps && gni_conv_last_cut(j, at + t2 + taps, rows, work, &next) == left &&
+                       next == lo)
+                    taps++;
+                t.k = !some ? 0 : whole ? taps * run : run; // without taps zeros
+                t.a_jump = (whole ? f1->spread * j->size[2] : f2->spread) * all - t.k * step;
+                t.b_jump = whole ? (line - t.k) * cols : 0;
+                t.c = to + (p2 + (q + lo) * j->step[2]) * cols;
+                for (int64_t r = 0; r < some0 * inner || r == 0; r++, t.add = true) {
+                    const int64_t t0 = r / inner, t1 = r % inner;
+                    t.a = a + ((t0 * f0->spread * j->size[1] + t1 * f1->spread) * j->size[2] + (q + lo) * j->stride[2] + t2) *
+                                  all;
+                    t.b = b + ((t0 * f1->taps + t1) * line + t2 * run) * cols;
+                    gni_conv_last_tile(j, &t, left);
+                }
+                t2 = t2 + taps == f2->taps ? 0 : t2 + taps;
+            } while ((done += taps) < f2->taps);
+        }
+    }
+}
+
+// Items are bands of rows of one group of `beside` images.
+static void gni_conv_last_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_conv_last *j = (const gni_conv_last *)arg;
+    const int64_t rows = j->out[0] * j->out[1], bands = (rows + j->band - 1) / j->band, panel = 2 * j->isa->f32->lanes;
+    float *sums = j->scratch + worker * j->band * j->out[2] * panel;
+    gni_gemm_tile t;
+    memset(&t, 0, sizeof t);
+    t.c_rs = rows * j->out[2];
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t first = i % bands * j->band, group = i / bands % j->groups, from = i / bands / j->groups * j->beside,
+                      count = GNI_MIN(j->band, rows - first);
+        for (int64_t col = 0, cols; col < j->width; col += cols) {
+            cols = gni_gemm_panel_cols(j->isa->f32, j->width - col);
+            for (int64_t n = from; n < GNI_MIN(from + j->beside, j->some); n++) {
+                const int64_t keep = GNI_MIN(cols, j->o - col);
+                float *y = j->y + (((j->first + n) * j->groups + group) * j->o + col) * t.c_rs + first * j->out[2];
+                t.c = y;
+                for (int64_t r = 0; r < count; r++) {
+                    for (int64_t c = r * keep / count; c < (r + 1) * keep / count; c++) // what is written then
+                        for (int64_t f = 0; f < count * j->out[2]; f += 16) GNI_FT_PREFETCH_2(y + c * t.c_rs + f);
+                    gni_conv_last_row(j, j->image + n * gni_conv_last_image(j->size, j->all), group, (first + r) / j->out[1],
+                                      (first + r) % j->out[1], col, cols, sums + r * j->out[2] * cols);
+                }
+                j->isa->put_transposed(&t, sums, count * j->out[2], keep, cols);
             }
         }
     }
 }
 
-// Items are bands of rows of one group of an image.
-static void gni_conv_last_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_conv_last *j = (const gni_conv_last *)arg;
-    const int64_t rows = j->out[0] * j->out[1], bands = (rows + j->band - 1) / j->band, line = j->out[2] * j->width;
-    float *sums = j->scratch + worker * j->band * line;
-    gni_gemm_tile t;
-    memset(&t, 0, sizeof t);
-    t.c_rs = rows * j->out[2];
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t first = i % bands * j->band, group = i / bands % j->groups, n = i / bands / j->groups,
-                      count = GNI_MIN(j->band, rows - first);
-        const float *image = j->image + n * gni_conv_last_image(j->size, j->all);
-        for (int64_t col = 0, cols; col < j->width; col += cols) {
-            cols = gni_gemm_panel_cols(j->isa->f32, j->width - col);
-            for (int64_t r = 0; r < count; r++)
-                gni_conv_last_row(j, image, group, (first + r) / j->out[1], (first + r) % j->out[1], col, cols,
-                                  sums + r * line + col);
-        }
-        t.c = j->y + ((j->first + n) * j->groups + group) * j->o * t.c_rs + first * j->out[2];
-        j->isa->put_transposed(&t, sums, count * j->out[2], j->o, j->width);
-    }
+// Whether the taps of a row are in one sum of the gradient of w. Apart, they leave out what lies around x.
+static bool gni_conv_last_joined(const gni_conv_last *j) {
+    return gni_conv_last_whole(j, &j->of[2][0]) && (j->each || j->c < 16 || j->size[2] == j->have[2]);
 }
 
 // Items are runs of taps and channels, of one panel of columns: sums over rows of a band, and of these.
@@ -26251,7 +26307,7 @@ static void gni_conv_last_weight_task(void *arg, int64_t begin, int64_t last, in
     static const float one = 1;
     const gni_conv_last *j = (const gni_conv_last *)arg;
     const gni_conv_taps *f0 = &j->of[0][0], *f1 = &j->of[1][0], *f2 = &j->of[2][0];
-    const bool whole = gni_conv_last_whole(j, f2);
+    const bool whole = gni_conv_last_joined(j);
     const int64_t all = j->all, run = whole ? f2->taps * j->c : j->c, runs = whole ? 1 : f2->taps, each = j->out[2],
                   items = f0->taps * f1->taps * runs, wide = j->all_gy, unit = j->unit * j->out[0] * j->out[1],
                   rows = j->some * j->out[0] * j->out[1], panel = 2 * j->isa->f32->lanes,
@@ -26272,6 +26328,10 @@ static void gni_conv_last_weight_task(void *arg, int64_t begin, int64_t last, in
         const int64_t r = i % items, col = i / items % panels * panel, group = i / items / panels, t2 = r % runs,
                       t1 = r / runs % f1->taps, t0 = r / runs / f1->taps,
                       cols = gni_gemm_panel_cols(j->isa->f32, j->width - col);
+        int64_t lo0, lo1, lo2 = 0; // places that meet x
+        const int64_t end0 = gni_conv_last_inside(j, 0, t0 * f0->spread, j->stride[0], j->out[0], &lo0) + lo0,
+                      end1 = gni_conv_last_inside(j, 1, t1 * f1->spread, j->stride[1], j->out[1], &lo1) + lo1,
+                      end2 = whole ? each : gni_conv_last_inside(j, 2, t2 * f2->spread, j->stride[2], each, &lo2) + lo2;
         float *to = j->panels + (group * j->width + col) * j->taps * j->c +
                     ((t0 * f1->taps + t1) * f2->taps + t2) * j->c * cols;
         const float *a = j->image + (j->each ? col : group * j->c) +
@@ -26285,22 +26345,26 @@ static void gni_conv_last_weight_task(void *arg, int64_t begin, int64_t last, in
                 some = j->each ? GNI_MIN(run - q, (int64_t)GNI_GEMM_MAX_ROWS) : gni_gemm_panel_rows(j->isa->f32, run - q);
                 t.c = j->first + band == 0 ? to + q * cols : sums;
                 t.add = false;
-                for (int64_t at = band; at < end;) { // rows of one image and plane
-                    const int64_t i1 = at % j->out[1], i0 = at / j->out[1] % j->out[0], n = at / j->out[1] / j->out[0];
+                for (int64_t at = band, next; at < end; at = next) { // rows of one image and plane
+                    const int64_t row = at % j->out[1], i1 = GNI_MAX(row, lo1), i0 = at / j->out[1] % j->out[0],
+                                  n = at / j->out[1] / j->out[0];
                     const float *from = a + n * gni_conv_last_image(j->size, all) +
                                         (i0 * j->stride[0] * j->size[1] + i1 * j->stride[1]) * j->size[2] * all +
                                         q * t.a_rs,
                                 *by = b + n * gni_conv_last_image(j->out, wide) + (i0 * j->out[1] + i1) * each * wide;
-                    t.lines = each > GNI_CONV_LINE ? 1 : GNI_MIN(end - at, j->out[1] - i1);
-                    at += t.lines;
-                    for (int64_t p = 0; p < each; p += t.k, t.add = true) {
-                        t.k = GNI_MIN(each - p, (int64_t)GNI_CONV_LINE);
+                    next = each > GNI_CONV_LINE ? at + 1 : GNI_MIN(end, at - row + j->out[1]);
+                    t.lines = GNI_MIN(row + next - at, end1) - i1;
+                    if (t.lines <= 0 || i0 < lo0 || i0 >= end0) continue;
+                    for (int64_t p = lo2; p < end2; p += t.k, t.add = true) {
+                        t.k = GNI_MIN(end2 - p, (int64_t)GNI_CONV_LINE);
                         t.a = from + p * j->stride[2] * all;
                         t.a_jump = (j->stride[1] * j->size[2] - t.k * j->stride[2]) * all;
                         t.b = by + p * wide;
+                        t.b_jump = (each - t.k) * wide;
                         gni_conv_last_tile(j, &t, some);
                     }
                 }
+                if (!t.add) memset(t.c, 0, (size_t)(some * cols) * sizeof(float));
                 if (j->first + band == 0) continue;
                 add.n = some * cols;
                 add.y = to + q * cols;
@@ -26313,7 +26377,7 @@ static void gni_conv_last_weight_task(void *arg, int64_t begin, int64_t last, in
 // Floats that j needs for its images, weights and sums, each part whole lines; its pointers into `all` where that is not
 // NULL.
 static int64_t gni_conv_last_room(gn_context *g, gni_conv_last *j, float *all) {
-    const int64_t weights = j->groups * j->c * j->taps * j->width, line = j->out[2] * j->width;
+    const int64_t weights = j->groups * j->c * j->taps * j->width, line = j->out[2] * 2 * j->isa->f32->lanes;
     const int64_t part[5] = {j->some * gni_conv_last_image(j->size, j->all),
                              j->gy != NULL ? j->some * gni_conv_last_image(j->out, j->all_gy) : 0,
                              weights / j->groups + GNI_GEMM_MAX_LANES, weights,
@@ -26334,26 +26398,29 @@ static void gni_conv_last_begin(gn_context *g, gni_conv_last *j) {
     if (j->each) j->width = (j->o + panel - 1) / panel * panel;
     j->all = j->each ? j->width : j->groups * j->c;
     j->all_gy = j->groups * j->width;
-    const int64_t floats = j->out[2] * (j->gy != NULL ? j->stride[2] * j->all + panel : j->width),
+    const int64_t floats = j->out[2] * (j->gy != NULL ? j->stride[2] * j->all + panel : j->each ? j->width : panel),
                   image = gni_conv_last_image(j->size, j->all) +
                           (j->gy != NULL ? gni_conv_last_image(j->out, j->all_gy) : 0);
-    const int64_t weights = j->gy != NULL ? j->groups * j->c * j->taps * j->width : 0; // which are added to each time
+    const int64_t weights = j->groups * j->c * j->taps * j->width, rows = j->out[0] * j->out[1],
+                  threads = gni_pool_threads(g->pool);
+    // Weights' gradients are added to each time.
+    j->unit = GNI_MAX(GNI_MAX((int64_t)GNI_CONV_IMAGES, j->gy != NULL ? 2 * weights : weights / 4) / image, 1);
+    j->some = GNI_MIN(j->unit * threads, j->n);
     j->band = GNI_MAX(GNI_CONV_NEAR / floats, 1);
-    if (j->gy == NULL) j->band = GNI_MIN(j->band, j->out[0] * j->out[1]);
-    j->unit = GNI_MAX(GNI_MAX((int64_t)GNI_CONV_IMAGES, 2 * weights) / image, 1);
-    j->some = GNI_MIN(j->unit * gni_pool_threads(g->pool), j->n);
+    if (j->gy == NULL) j->band = GNI_MIN(j->band, GNI_MIN((j->some * j->groups * rows - 1) / (4 * threads) + 1, rows));
+    j->beside = j->band < rows || weights < 1 << 16 ? 1 : GNI_MAX(j->some / threads, 1);
 }
 
 static void gni_conv_last_run(gn_context *g, gni_conv_last *j) {
     const int64_t rows = j->out[0] * j->out[1], work = j->taps * j->c * j->width * j->out[2],
                   panel = 2 * j->isa->f32->lanes, most = j->some,
-                  runs = gni_conv_last_whole(j, &j->of[2][0]) ? j->taps / j->kernel[2] : j->taps;
+                  runs = gni_conv_last_joined(j) ? j->taps / j->kernel[2] : j->taps;
     if (j->gy == NULL) gni_conv_last_weights(j);
     for (; j->first < j->n; j->first += most) {
         j->some = GNI_MIN(most, j->n - j->first);
         gni_parallel(g->pool, j->some, 1, gni_conv_last_turn_task, j);
         if (j->gy == NULL)
-            gni_parallel(g->pool, j->some * j->groups * ((rows + j->band - 1) / j->band),
+            gni_parallel(g->pool, (j->some + j->beside - 1) / j->beside * j->groups * ((rows + j->band - 1) / j->band),
                          1 + GNI_CONV_TASK / (work * j->band), gni_conv_last_task, j);
         else
             gni_parallel(g->pool, j->groups * ((j->width + panel - 1) / panel) * runs, 1, gni_conv_last_weight_task, j);
@@ -34984,6 +35051,124 @@ static void gni_fft_gpu_free(gn_context *g) { GNI_UNUSED(g); }
 #endif // GNI_GPU
 
 #endif
+// >>gpu_words
+// Elementwise programs of int64 and uint64 for GPUs that do not have these: each is a low and a high word, which registers of
+// 32 bits hold. From outside: gni_job_words.
+
+#if GNI_GPU
+
+static int gni_word_op(gni_builder *b, gni_op op, gni_domain d, int x, int y, int z) {
+    int r[3];
+    r[0] = x, r[1] = y, r[2] = z;
+    return gni_build_insn(b, op, d, r);
+}
+
+// The word that goes on with the sign of x.
+static int gni_word_sign(gni_builder *b, int x) {
+    return gni_word_op(b, GNI_OP_SHR, GNI_I, x, gni_build_const(b, 31.0, 0.0, GN_I32), 0);
+}
+
+// The high word of what an instruction makes of operands x, whose high words are in h, and in *low the low one. -1: there is
+// no such form.
+static int gni_word_insn(gni_builder *b, gni_op op, gni_domain d, const int *x, int *h, int zero, int *low) {
+    int high = zero;
+    switch (op) {
+    case GNI_OP_WHERE: h[0] = x[0]; // fall through
+    case GNI_OP_ADD:
+    case GNI_OP_SUB:
+    case GNI_OP_AND:
+    case GNI_OP_OR:
+    case GNI_OP_XOR:
+        *low = gni_word_op(b, op, GNI_I, x[0], x[1], x[2]);
+        high = gni_word_op(b, op, GNI_I, h[0], h[1], h[2]);
+        if (op > GNI_OP_SUB) return high;
+        return gni_word_op(b, op, GNI_I, high, // the carry or what is borrowed
+                           op == GNI_OP_ADD ? gni_word_op(b, GNI_OP_LT, GNI_U, *low, x[0], 0)
+                                            : gni_word_op(b, GNI_OP_LT, GNI_U, x[0], x[1], 0),
+                           0);
+    case GNI_OP_TO_BOOL:
+    case GNI_OP_LOGICAL_NOT:
+    case GNI_OP_LOGICAL_AND:
+    case GNI_OP_LOGICAL_OR:
+    case GNI_OP_LOGICAL_XOR:
+        *low = gni_word_op(b, op, GNI_I, gni_word_op(b, GNI_OP_OR, GNI_I, x[0], h[0], 0),
+                           gni_word_op(b, GNI_OP_OR, GNI_I, x[1], h[1], 0), 0);
+        break;
+    case GNI_OP_EQ:
+    case GNI_OP_NE:
+    case GNI_OP_LT:
+    case GNI_OP_LE:
+    case GNI_OP_GT:
+    case GNI_OP_GE:
+        *low = gni_word_op(b, GNI_OP_WHERE, GNI_I, gni_word_op(b, GNI_OP_EQ, GNI_I, h[0], h[1], 0),
+                           gni_word_op(b, op, GNI_U, x[0], x[1], 0), gni_word_op(b, op, d, h[0], h[1], 0));
+        break;
+    case GNI_OP_WRAP_U8:
+    case GNI_OP_WRAP_I8:
+    case GNI_OP_WRAP_U16:
+    case GNI_OP_WRAP_I16: *low = gni_word_op(b, op, GNI_I, x[0], 0, 0); return gni_word_sign(b, *low);
+    case GNI_OP_WRAP_I32: high = gni_word_sign(b, x[0]); // fall through
+    case GNI_OP_WRAP_U32: *low = x[0]; break;
+    default: return -1;
+    }
+    return high;
+}
+
+// Operand o, of int64 both its words, as a program's operands and their dtypes from `*n` on.
+static void gni_word_operands(const gni_operand *o, gni_operand *to, gn_dtype *dtype, int *n) {
+    for (int k = 0; k < (gni_is_wide(o->dtype) ? 2 : 1); k++, ++*n) {
+        gni_operand *w = &to[*n];
+        *w = *o;
+        if (gni_is_wide(o->dtype)) {
+            gni_operand_part(w, k);
+            w->dtype = GN_I32;
+        }
+        dtype[*n] = w->dtype;
+    }
+}
+
+// The wide program of m as b's narrow one. False: it does what words have no form for.
+static bool gni_job_words(const gni_map *m, gni_builder *b) {
+    const gni_program *p = &m->program;
+    gni_program *q = &b->map.program;
+    int low[GNI_MAX_INPUTS + GNI_MAX_CONSTS + GNI_MAX_INSNS], high[GNI_MAX_INPUTS + GNI_MAX_CONSTS + GNI_MAX_INSNS], n = 0;
+    memset(b, 0, sizeof *b);
+    b->map = *m;
+    memset(q, 0, sizeof *q);
+    if (p->n_in > GNI_MAX_INPUTS / 2 || p->n_out > GNI_MAX_OUTPUTS / 2) return false;
+    const int zero = gni_build_const(b, 0.0, 0.0, GN_I32);
+    for (int i = 0; i < p->n_in; i++, n++) {
+        const gn_dtype t = p->in_dtype[i];
+        if (gni_is_float(t)) return false;
+        low[n] = high[n] = q->n_in;
+        gni_word_operands(&m->in[i], b->map.in, q->in_dtype, &q->n_in);
+        if (gni_is_wide(t)) high[n]++;
+        else high[n] = t == GN_U32 ? zero : gni_word_sign(b, low[n]);
+    }
+    for (int i = 0; i < p->n_const; i++, n++) {
+        low[n] = gni_build_const(b, (double)(uint32_t)p->konst[i], 0.0, GN_I32);
+        high[n] = gni_build_const(b, (double)(p->konst[i] >> 32), 0.0, GN_I32);
+    }
+    for (int i = 0; i < p->n_insn; i++, n++) {
+        const uint32_t w = p->insn[i], from[3] = {GNI_INSN_A(w), GNI_INSN_B(w), GNI_INSN_C(w)}, code = GNI_INSN_CODE(w);
+        int x[3], h[3];
+        for (int k = 0; k < 3; k++) x[k] = low[from[k]], h[k] = high[from[k]];
+        high[n] = gni_word_insn(b, (gni_op)(code / 3u), (gni_domain)(code % 3u), x, h, zero, &low[n]);
+        if (code % 3u == GNI_F || high[n] < 0) return false;
+    }
+    for (int i = 0; i < p->n_out; i++) {
+        const int at = q->n_out;
+        if (gni_is_float(p->out_dtype[i])) return false;
+        gni_word_operands(&m->out[i], b->map.out, q->out_dtype, &q->n_out);
+        q->out_reg[at] = low[p->out_reg[i]];
+        if (at + 1 < q->n_out) q->out_reg[at + 1] = high[p->out_reg[i]];
+    }
+    gni_build_finish(q);
+    return !b->full;
+}
+
+#endif // GNI_GPU
+
 // >>gpu_jobs
 // Jobs on the GPU: which kernel of tools/shaders does one, in how many pieces, with which
 // specialisation constants and parameters. Room `gpu_backend` calls them.
@@ -35790,6 +35975,10 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     if (gni_job_is_copy128(m)) {
         const gni_map halves = gni_job_halves(m);
         return gni_job_map(gpu, &halves);
+    }
+    if (m->program.wide && !gpu->caps.int64 && !gni_job_is_copy64(&m->program)) {
+        gni_builder words;
+        return gni_job_words(m, &words) && gni_job_map(gpu, &words.map);
     }
     if (gpu->caps.texts && gni_job_outputs_meet(m, false)) { // bound once each: one after the other
         gni_map one = *m;
@@ -40272,9 +40461,11 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     switch (kind) {
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;
+        gni_builder words;
         if (gpu->caps.texts && gni_job_outputs_meet((const gni_map *)job, true)) return false;
         if (gni_job_is_copy64(p) || gni_job_is_copy128((const gni_map *)job)) return gni_job_enough_places(gpu, p, p->n_out);
-        return gni_job_program_ok(gpu, p, p->n_out);
+        if (!p->wide || gpu->caps.int64) return gni_job_program_ok(gpu, p, p->n_out);
+        return gni_job_words((const gni_map *)job, &words) && gni_gpu_supports(g, kind, &words.map);
     }
     case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
     case GNI_JOB_SOFTMAX: return gni_job_softmax_ok(gpu, (const gni_softmax *)job);
@@ -41391,6 +41582,11 @@ static bool gni_not_empty(gn_context *g, const char *fn, const gn_array *a, uint
     return true;
 }
 
+// Whether the GPU has no int64: its kernels of 32 bits add integers of so many up in two words.
+static bool gni_sums_words(const gn_context *g, const gn_array *a) {
+    return !GNI_CPU_ALONE && g->gpu != NULL && !g->gpu->caps.int64 && !gni_is_float(a->dtype) && gn_dtype_size(a->dtype) < 8;
+}
+
 // uint64 as int64 of the same order, and back.
 static gn_array *gni_flip_sign(gn_array *a) {
     bool natural = gn_dtype_of(a) == GN_U64;
@@ -41511,8 +41707,10 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
     bool keep;
     uint32_t set = gni_axes(g, fn, axes, a->shape.rank, &keep);
     gn_dtype t = a->dtype, compute = t;
-    if (op == GNI_RED_SUM || op == GNI_RED_PROD)
+    if (op == GNI_RED_SUM || op == GNI_RED_PROD) {
         t = compute = gni_is_float(t) ? t : gni_is_unsigned(t) ? GN_U64 : GN_I64;
+        if (gni_sums_words(g, a)) compute = a->dtype == GN_U32 ? GN_U32 : GN_I32;
+    }
     if (op == GNI_RED_ANY || op == GNI_RED_ALL) t = compute = GN_BOOL;
     if (set != ~0u && gni_real_only(g, fn, &a, 1)) {
         bool extreme = op == GNI_RED_MIN || op == GNI_RED_MAX;
@@ -41558,6 +41756,7 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
         // The sum of many float16 leaves their range long before the mean does; that of int64 wraps.
         bool exact = !gni_is_float(a->dtype) && gn_dtype_size(a->dtype) < 8;
         gn_dtype acc = exact ? GN_I64 : gni_moment_dtype(a->dtype);
+        if (gn_dtype_size(a->dtype) < 4 && gni_sums_words(g, a)) acc = GN_F32; // which holds these, and no float64 is there
         total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, keep);
         if (total != NULL) {
             gn_array *src[2];
@@ -57785,23 +57984,23 @@ static float gni_pooled_window(const gni_pooled_plan *p, const float *x, const i
 // The same for windows of 2 x 2 side by side, which most networks have: a row of results, number n and on, from x on; or its
 // gradient.
 static void gni_pooled_fours(const gni_pooled_job *j, int64_t x, int64_t n) {
-    const int64_t next = j->p->in[1];
-    for (const int64_t end = n + j->p->out[1]; n < end; n++, x += 2) {
-        if (j->gx != NULL) {
-            j->gx[x + (j->at[n] & 1) + (j->at[n] >> 1) * next] += j->gy[n];
-            continue;
+    const int64_t next = j->p->in[1], end = n + j->p->out[1];
+    int32_t *at = j->at;
+    if (j->gx != NULL) {
+        const float *gy = j->gy;
+        for (float *gx = j->gx + x; n < end; n++, gx += 2) gx[(at[n] & 1) + (at[n] >> 1) * next] = gy[n];
+        return;
+    }
+    float *y = j->y;
+    for (const float *v = j->x + x, *w = v + next; n < end; n++, v += 2, w += 2) {
+        const int32_t right = v[1] > v[0], under = w[1] > w[0];
+        const float upper = right ? v[1] : v[0], lower = under ? w[1] : w[0], sum = v[0] + v[1] + w[0] + w[1];
+        y[n] = lower > upper ? lower : upper;
+        at[n] = right + ((2 + under - right) & -(int32_t)(lower > upper)); // a jump could not be foreseen
+        for (int32_t i = 3; i >= 0 && sum != sum; i--) {
+            const float some = i < 2 ? v[i] : w[i - 2];
+            if (some != some) y[n] = some, at[n] = i;
         }
-        const float v[4] = {j->x[x], j->x[x + 1], j->x[x + next], j->x[x + next + 1]};
-        float most = v[0];
-        int32_t tap = 0;
-        for (int32_t i = 1; i < 4; i++) {
-            tap += (i - tap) & -(int32_t)(v[i] > most); // a jump could not be foreseen
-            most = v[i] > most ? v[i] : most;
-        }
-        for (int32_t i = 0; i < 4 && v[0] + v[1] + v[2] + v[3] != v[0] + v[1] + v[2] + v[3]; i++)
-            if (most == most && v[i] != v[i]) most = v[i], tap = i;
-        j->y[n] = most;
-        j->at[n] = tap;
     }
 }
 
