@@ -57642,15 +57642,13 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
         const int64_t t = r.reversed ? i : r.n - 1 - i, last = r.reversed ? t + 1 : t - 1;
         const bool first = last < 0 || last >= r.n;
         gn_scope_begin(g);
-        gn_array *before = r.lstm  ? (first ? r.in.c0 : gni_recur_at(r.in.more, last))
-                           : first ? r.in.h0
-                                   : gni_recur_at(y, last);
+        gn_array *before = !r.lstm ? gni_recur_at(states, t) : first ? r.in.c0 : gni_recur_at(r.in.more, last);
         if (dh == NULL) dh = gni_recur_at(gy, t);
         dh = gn_eval(gni_recur_back(&r, t, before, dh, first ? NULL : gni_recur_at(gy, last), &dc, &dx[t], &du[t], room));
         gn_keep(dh);
         if (r.lstm) gn_keep(dc);
-        if (dx[t] != NULL) gn_keep(dx[t]);
-        if (!r.lstm) gn_keep(du[t]);
+        if (room == NULL) gn_keep(dx[t]);
+        if (room == NULL && !r.lstm) gn_keep(du[t]);
         gn_scope_end(g);
     }
     const bool ok = !g->call_failed;
