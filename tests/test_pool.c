@@ -238,7 +238,50 @@ static void test_fours(void **state) {
     free(v);
 }
 
+// Gradients of relu's result in windows of 2 x 3, also where it goes elsewhere as well, before and behind or in part, and where its own
+// is asked for. Against what relu holds back of where each window's first largest number is.
+static void check_relu(gn_context *g, gn_dtype t, bool again) {
+    enum { ROWS = 6, COLUMNS = 9, N = ROWS * COLUMNS, OUT = 9 };
+    static const gn_pool_options windows = {0, 0, 0, {2, 3}, {0, 0}, {0, 0}, {0, 0}, false, false};
+    double v[N], gy[OUT];
+    for (int i = 0; i < N; i++) v[i] = i % COLUMNS < 3 ? -(double)(i % 4) : (double)((i * 29 + i * i) % 7 - 4); // a third of the windows have none above 0
+    for (int i = 0; i < OUT; i++) gy[i] = 1.0 + i;
+    for (int way = 0; way < 5; way++)
+        GN_SCOPE(g) {
+            double want_h[N] = {0}, want_x[N];
+            for (int w = 0; w < OUT; w++) {
+                int best = w / 3 * 2 * COLUMNS + w % 3 * 3;
+                for (int i = 0; i < 6; i++) {
+                    const int at = (w / 3 * 2 + i / 3) * COLUMNS + w % 3 * 3 + i % 3;
+                    if (fmax(v[at], 0) > fmax(v[best], 0)) best = at;
+                }
+                want_h[best] += gy[w];
+            }
+            gn_array *in[2] = {gn_requires_grad(gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(1, 1, ROWS, COLUMNS), v), t), true), NULL}, *out[2] = {NULL, NULL};
+            gn_array *h = in[1] = gn_relu(in[0]), *more = NULL;
+            if (way == 3) more = gn_sum(gn_square(gn_add_s(gn_slice(h, 3, 1, 3, 1), 1)), GN_ALL);
+            if (way == 1) more = gn_sum(gn_square(gn_add_s(h, 1)), GN_ALL);
+            gn_array *y = gn_max_pool2d(h, 1, &windows, NULL), *loss = gn_sum(gn_mul(y, gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(1, 1, 3, 3), gy), t)), GN_ALL);
+            if (way == 2) more = gn_sum(gn_square(gn_add_s(h, 1)), GN_ALL);
+            if (more != NULL) loss = gn_add(more, loss);
+            for (int i = 0; i < N; i++) {
+                if (way == 1 || way == 2 || (way == 3 && (i % COLUMNS == 1 || i % COLUMNS == 2))) want_h[i] += 2 * (fmax(v[i], 0) + 1);
+                want_x[i] = v[i] > 0 ? want_h[i] : 0;
+            }
+            assert_int_equal(gn_gradients(loss, in, way == 4 ? 2 : 1, again, out), GN_OK);
+            expect_doubles("relu", out[0], t, want_x, N, 0);
+            if (way == 4) expect_doubles("relu itself", out[1], t, want_h, N, 0);
+        }
+}
+
+static void test_relu(void **state) {
+    gn_context *g = (gn_context *)*state;
+    check_relu(g, GN_F32, false);
+    check_relu(g, GN_F32, true);
+    check_relu(g, GN_F64, false);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd), GN_TEST(test_fours), GN_TEST(test_refusals)};
+    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd), GN_TEST(test_fours), GN_TEST(test_relu), GN_TEST(test_refusals)};
     return test_run(tests);
 }

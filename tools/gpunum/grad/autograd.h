@@ -73,7 +73,8 @@ static void gni_node_free(gn_context *g, gni_node *node) {
 enum {
     GNI_VISITED = 1, // bits of gni_node.visited: is on the list of the pass,
     GNI_TARGET = 2,  // its gradient is asked for,
-    GNI_NEEDED = 4   // or leads to one that is
+    GNI_NEEDED = 4,  // or leads to one that is;
+    GNI_HELD = 8     // relu's, its gradient is 0 already where relu holds it back
 };
 
 // What a pass has noted in a record.
@@ -258,7 +259,10 @@ static bool gni_pass_give(gni_pass *p, gni_node *node, int i, gn_array *gx) {
         return false;
     }
     gx = gni_gradient_as(gx, a->dtype);
-    if (a->node->gy != NULL) gx = gni_gradient_sum(a->node->gy, gx);
+    if (a->node->gy != NULL) {
+        a->node->visited &= ~(uint32_t)GNI_HELD;
+        gx = gni_gradient_sum(a->node->gy, gx);
+    }
     if (gx == NULL) return false;
     gni_ref(gx);
     gni_unref(g, a->node->gy);
@@ -314,6 +318,7 @@ static bool gni_pass_add_slice(gni_pass *p, const gni_node *node) {
     gn_context *g = p->g;
     gn_array *whole = node->in[0]->node->gy;
     const int axis = (int)node->param[0];
+    node->in[0]->node->visited &= ~(uint32_t)GNI_HELD;
     gn_shape s = node->gy->shape;
     int64_t stride[GN_MAX_RANK], offset = whole->offset + node->param[1] * whole->stride[axis];
     memcpy(stride, whole->stride, sizeof stride);

@@ -78,6 +78,7 @@ static gn_array *gni_grad_gelu(gn_array *gy, gn_array *a) {
 // 0 at 0, as in PyTorch. A choice, not a product: infinity times 0 would be NaN. On a GPU, where reading is what takes
 // time, a norm's result is made again: its gradient reads what it is made of, but not y.
 static gn_array *gni_grad_relu(gn_array *gy, gn_array *y) {
+    if (y->node != NULL && y->node->visited & GNI_HELD) return gy;
     gn_array *a = y->node != NULL && y->node->n_in == 1 ? y->node->in[0] : NULL;
     const bool remade = y->on_gpu && gni_is_input(gy) && a != NULL && a->node != NULL && a->node->remade && gni_is_pending(a);
     if (remade) y = a;

@@ -248,9 +248,22 @@ static gn_array *gni_back_max_pool_plain(gn_context *g, const gni_pooled_plan *p
     return result;
 }
 
+// Where x is relu's, its gradient is held back here, where there is less of it.
+static gn_array *gni_pooled_held(const gni_node *node, gn_array *gy) {
+    gni_node *relu = node->in[0]->node;
+    gn_array *y = node->output;
+    if (relu->backward != gni_back_elementwise || relu->param[0] != GNI_OP_RELU ||
+        relu->visited & GNI_TARGET || relu->gy != NULL || y->buf == NULL || gni_version(y) != node->made)
+        return gy;
+    relu->visited |= GNI_HELD;
+    return gni_grad_relu(gy, y);
+}
+
 // in[1]: the number of each window's tap.
 static bool gni_back_max_pool(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_pooled_plan p;
+    gy = gni_pooled_held(node, gy);
+    if (gy == NULL) return false;
     gni_pooled_recall(node, &p);
     const gn_shape s = node->in[0]->shape;
     if (g->no_grad > 0 && gni_pooled_plain(g, &p, gy->dtype)) {
@@ -475,9 +488,10 @@ static gn_context *gni_pooled_open(const char *fn, gn_array **x, gn_shape *s, gn
         p->in[i] = s->dim[lead + i];
         p->dilation[i] = p->stride[i] = 1;
     }
-    *x = n < 0 ? NULL
-               : gn_reshape(*x, GN_SHAPE(lead > 1 ? n / GNI_MAX(s->dim[lead - 1], 1) : 1, lead > 1 ? s->dim[lead - 1] : n,
-                                         p->in[0], p->in[1]));
+    if (lead != 2)
+        *x = n < 0 ? NULL
+                   : gn_reshape(*x, GN_SHAPE(lead > 1 ? n / GNI_MAX(s->dim[lead - 1], 1) : 1,
+                                             lead > 1 ? s->dim[lead - 1] : n, p->in[0], p->in[1]));
     return g;
 }
 
