@@ -768,6 +768,12 @@ GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims) {
     return s;
 }
 
+static bool gni_rank_ok(gn_context *g, const char *fn, int rank) {
+    if (rank > GN_MAX_RANK)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, rank, GN_MAX_RANK);
+    return rank <= GN_MAX_RANK;
+}
+
 static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
     char text[200];
     if ((unsigned)t >= (unsigned)GN_DTYPE_COUNT) {

@@ -320,9 +320,7 @@ GPUNUM_API gn_status gn_meshgrid(gn_array *const *arrays, int count, bool ij, gn
     gn_context *g = count > 0 && arrays != NULL ? gni_begin("gn_meshgrid", arrays, count) : NULL;
     if (g == NULL) return count > 0 && arrays != NULL ? gni_null_status(arrays[0]) : GN_ERROR_ARGUMENT;
     gn_shape all = gni_shape_of_rank(GNI_MIN(count, GN_MAX_RANK));
-    if (count > GN_MAX_RANK)
-        gni_fail(g, GN_ERROR_SHAPE, "gn_meshgrid: the rank would be %d, the most is %d", count, GN_MAX_RANK);
-    if (grids == NULL) gni_fail(g, GN_ERROR_ARGUMENT, "gn_meshgrid: no room for the grids");
+    if (gni_rank_ok(g, "gn_meshgrid", count) && grids == NULL) gni_fail(g, GN_ERROR_ARGUMENT, "gn_meshgrid: no room for the grids");
     const bool swap = !ij && count > 1; // the first array runs along axis 1
     for (int i = 0; i < count && !g->call_failed; i++) all.dim[swap && i < 2 ? 1 - i : i] = gni_elements(&arrays[i]->shape);
     gn_scope_begin(g);
@@ -382,12 +380,11 @@ GPUNUM_API gn_array *gn_sliding_window(gn_array *a, int64_t window, int axis) {
     gn_scope_begin(g);
     gn_array *y = NULL;
     const int rank = a->shape.rank, at = gni_axis(g, "gn_sliding_window", axis, rank);
-    if (at >= 0 && rank == GN_MAX_RANK)
-        gni_fail(g, GN_ERROR_SHAPE, "gn_sliding_window: the rank would be %d, the most is %d", rank + 1, GN_MAX_RANK);
-    else if (at >= 0 && (window < 1 || window > a->shape.dim[at]))
+    if (at < 0 || !gni_rank_ok(g, "gn_sliding_window", rank + 1)) return gni_end_scope(g, NULL);
+    if (window < 1 || window > a->shape.dim[at])
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_sliding_window: a window of %lld on axis %d with size %lld", (long long)window,
                  at, (long long)a->shape.dim[at]);
-    else if (at >= 0)
+    else
         y = gn_move_axis(gni_adopt(g, gni_windows(g, a, at, window)), at + 1, -1);
     return gni_end_scope(g, y);
 }

@@ -259,10 +259,7 @@ static gn_context *gni_begin_places(const char *fn, gn_array *a, gn_array *const
                  gni_shape_text(text, sizeof text, &a->shape));
     else *index = gni_joined_indices(g, fn, indices, count, a->shape.dim, s.dim[0]);
     for (int i = count; i < a->shape.rank; i++) s.dim[s.rank++] = a->shape.dim[i];
-    if (*index != NULL && (*index)->shape.rank + s.rank - 1 > GN_MAX_RANK)
-        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, (*index)->shape.rank + s.rank - 1,
-                 GN_MAX_RANK);
-    else if (*index != NULL) *rows = count == 1 ? a : gn_reshape(a, s);
+    if (*index != NULL && gni_rank_ok(g, fn, (*index)->shape.rank + s.rank - 1)) *rows = count == 1 ? a : gn_reshape(a, s);
     return g;
 }
 
@@ -565,9 +562,7 @@ static bool gni_mask_fits(gn_context *g, const char *fn, const gn_array *a, cons
     else if (!fits)
         gni_fail(g, GN_ERROR_SHAPE, "%s: mask %s does not cover the first axes of %s", fn,
                  gni_shape_text(tm, sizeof tm, &m->shape), gni_shape_text(ta, sizeof ta, &a->shape));
-    else if (m->shape.rank == 0 && a->shape.rank == GN_MAX_RANK)
-        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, GN_MAX_RANK + 1, GN_MAX_RANK);
-    if (g->call_failed) return false;
+    if (g->call_failed || !gni_rank_ok(g, fn, 1 + a->shape.rank - m->shape.rank)) return false;
     *s = gni_shape_of_rank(1 + a->shape.rank - m->shape.rank);
     s->dim[0] = gni_elements(&m->shape);
     for (int i = 1; i < s->rank; i++) s->dim[i] = a->shape.dim[m->shape.rank + i - 1];

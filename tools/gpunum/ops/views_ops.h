@@ -109,12 +109,7 @@ GPUNUM_API gn_array *gn_expand_dims(gn_array *a, gn_axes axes) {
         return gni_end(g, NULL);
     }
     uint32_t set = gni_axes(g, "gn_expand_dims", axes, rank, NULL);
-    if (set == ~0u) return gni_end(g, NULL);
-    if (rank > GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_expand_dims: the rank would be %d, the most is %d", rank,
-                 GN_MAX_RANK);
-        return gni_end(g, NULL);
-    }
+    if (set == ~0u || !gni_rank_ok(g, "gn_expand_dims", rank)) return gni_end(g, NULL);
     for (int i = rank - 1, from = s.rank; i >= 0; i--) s.dim[i] = set >> i & 1u ? 1 : s.dim[--from];
     s.rank = rank;
     return gni_end(g, gni_reshaped(g, "gn_expand_dims", a, s));
@@ -585,11 +580,7 @@ static gn_array *gni_stacked(gn_context *g, gn_dtype t, gn_array *const *arrays,
     if (at < 0) return NULL;
     for (int i = 1; i < count; i++)
         if (!gni_join_fits(g, fn, arrays, i, -1)) return NULL;
-    if (s.rank == GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, s.rank + 1,
-                 GN_MAX_RANK);
-        return NULL;
-    }
+    if (!gni_rank_ok(g, fn, s.rank + 1)) return NULL;
     for (int i = s.rank++; i > at; i--) s.dim[i] = s.dim[i - 1];
     s.dim[at] = count;
     gn_array *y = gni_array_empty(g, fn, t, &s);
@@ -759,12 +750,9 @@ GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis) {
     gn_context *g = gni_begin("gn_take", in, 2);
     if (g == NULL) return NULL;
     int at = gni_axis(g, "gn_take", axis, a->shape.rank);
-    if (at < 0 || !gni_need_integers(g, "gn_take", indices)) return gni_end(g, NULL);
-    if (a->shape.rank - 1 + indices->shape.rank > GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_take: the rank would be %d, the most is %d",
-                 a->shape.rank - 1 + indices->shape.rank, GN_MAX_RANK);
+    if (at < 0 || !gni_need_integers(g, "gn_take", indices) ||
+        !gni_rank_ok(g, "gn_take", a->shape.rank - 1 + indices->shape.rank))
         return gni_end(g, NULL);
-    }
     return gni_end(g, gni_take_any(g, "gn_take", a, indices, at, false));
 }
 
@@ -775,10 +763,7 @@ GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes) 
     gn_scope_begin(g);
     if (classes < 1) { // 0: likely the dtype in the place of the number
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_one_hot: %lld classes", (long long)classes);
-    } else if (indices->shape.rank == GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_one_hot: the rank would be %d, the most is %d",
-                 GN_MAX_RANK + 1, GN_MAX_RANK);
-    } else if (gni_need_integers(g, "gn_one_hot", indices)) {
+    } else if (gni_rank_ok(g, "gn_one_hot", indices->shape.rank + 1) && gni_need_integers(g, "gn_one_hot", indices)) {
         gn_shape s = indices->shape;
         s.dim[s.rank++] = classes;
         if (!gni_shape_ok(g, "gn_one_hot", t, &s)) return gni_end_scope(g, NULL);
