@@ -208,7 +208,7 @@ GPUNUM_API gn_array *gn_roots(gn_array *coefficients) {
 
 // ---- windows
 
-// first - second cos(2 pi i / (n - 1)) + third cos(4 pi i / (n - 1))
+// first - second cos(2 pi i / (n - 1)) + third cos(4 pi i / (n - 1)), the same from both ends.
 static gn_array *gni_window_of(const char *fn, gn_context *g, gn_dtype t, int64_t n, double first, double second,
                                double third) {
     gn_array *y = NULL;
@@ -218,10 +218,11 @@ static gn_array *gni_window_of(const char *fn, gn_context *g, gn_dtype t, int64_
     if (t != GN_F32 && t != GN_F64)
         gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither float32 nor float64", fn, gn_dtype_name(t));
     else y = gni_array_filled(g, fn, t, &s, &data);
-    for (int64_t i = 0; y != NULL && i < n; i++) {
-        const double angle = 6.28318530717958647693 * (double)i / (double)(n - 1);
-        const double value = n == 1 ? 1.0 : first - second * cos(angle) + third * cos(2.0 * angle);
+    for (int64_t i = 0; y != NULL && 2 * i < n; i++) {
+        const double x = n == 1 ? 1.0 : cos(3.14159265358979323846 * (double)(n - 1 - 2 * i) / (double)(n - 1));
+        const double value = first + second * x + third * (2.0 * x * x - 1.0);
         gni_store_double(t, data, i, value);
+        gni_store_double(t, data, n - 1 - i, value);
     }
     return gni_end(g, y);
 }
