@@ -22,6 +22,9 @@ typedef enum gni_isa {
 #define GNI_COLUMN_BLOCK 32 // the same for rows of column sums
 #define GNI_BAND 1024       // columns at once at most
 
+// A root takes a tenth of the time; pow has other values for two numbers.
+GNI_INLINE double gni_pow(double a, double b) { return b == 0.5 ? fabs(sqrt(a == -GNI_INF ? GNI_INF : a)) : pow(a, b); }
+
 // One instruction on a block: n elements, a multiple of 16; dst may be any of the sources.
 typedef void (*gni_kernel)(void *dst, const void *a, const void *b, const void *c, int n);
 // n elements of memory to a register, or of a register to memory.

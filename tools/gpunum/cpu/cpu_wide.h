@@ -14,8 +14,6 @@ GNI_INLINE double gni_dsigmoid(double a) {
     double e = exp(-fabs(a));
     return (a >= 0.0 ? 1.0 : e) / (1.0 + e);
 }
-// A root takes a tenth of the time; pow has other values for two numbers.
-GNI_INLINE double gni_dpow(double a, double b) { return b == 0.5 ? fabs(sqrt(a == -GNI_INF ? GNI_INF : a)) : pow(a, b); }
 GNI_INLINE double gni_dsilu(double a) { return a == -GNI_INF ? -0.0 : a * gni_dsigmoid(a); }
 GNI_INLINE double gni_dsoftplus(double a) {
     return (a > 0.0 ? a : a == a ? 0.0 : a) + log1p(exp(-fabs(a)));
@@ -94,7 +92,7 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 
 // What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them. MATH: of gni_math.
 #define GNI_HOST_MATH(F, I, U)                                                                                         \
-    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_dpow(a, b)) F(ATAN2, atan2(a, b)) \
+    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_pow(a, b)) F(ATAN2, atan2(a, b)) \
     F(HYPOT, hypot(a, b)) F(LOG_SIZE, gni_dlog_size(a, b)) \
     I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
     U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))

@@ -287,6 +287,56 @@ GNI_INLINE gni_vd gni_dlog1p(gni_vd x) {
 }
 GNI_INLINE gni_vd gni_dsoftplus(gni_vd x) { return gni_dmax(x, 0.0) + gni_dlog1p(gni_dexp(-gni_dabs(x))); }
 
+#define gni_dlog2_pair GNI_FN(gni_dm_log2_pair)
+#define gni_dpow GNI_FN(gni_dm_pow)
+
+// log2(x) in two parts for x > 0.
+GNI_INLINE gni_vd gni_dlog2_pair(gni_vd x, gni_vd *rest) {
+    static const double c[] = {0.40000000000000002, 0.28571428571428564, 0.22222222222228513,
+                               0.18181818179631651, 0.15384615764848786, 0.13333296245726053,
+                               0.11766825597780622, 0.10456047960220455, 0.10764953135221728};
+    gni_vd k, f = gni_dlog_split(x, &k);
+    // s = f / (f + 2) and z = s^2, each in two parts
+    const gni_vd d = f + 2.0, one = 1.0 / d, s = f * one, s_low = (gni_dfnma(s, d, f) - s * (f - (d - 2.0))) * one;
+    const gni_vd z = s * s, z_low = gni_dfma(s, s, -z) + (s + s) * s_low;
+    // log(1 + f) = s (2 + z (2/3 + z q))
+    const gni_vd q = gni_dpoly(z, c) * z, a = q + 0.66666666666666663;
+    const gni_vd a_low = (q - (a - 0.66666666666666663)) + 3.7007434154171883e-17;
+    const gni_vd v = z * a, v_low = (gni_dfma(z, a, -v) + z * a_low) + z_low * a;
+    const gni_vd u = v + 2.0, u_low = (v - (u - 2.0)) + v_low;
+    const gni_vd l = s * u, l_low = (gni_dfma(s, u, -l) + s * u_low) + s_low * u;
+    // times 1 / ln 2, and k
+    const gni_vd to = gni_dset(1.4426950408889634), m = l * to;
+    const gni_vd m_low = gni_dfma(l, to, -m) + (l * 2.0355273740931033e-17 + l_low * to);
+    const gni_vd sum = k + m, sum_low = (m - (sum - k)) + m_low, y = sum + sum_low;
+    *rest = (sum - y) + sum_low;
+    return y;
+}
+// As C's pow, which computes what is out of the ordinary.
+GNI_INLINE gni_vd gni_dpow(gni_vd x, gni_vd y) {
+    const gni_vd inf = gni_dset(GNI_INF), ln2 = gni_dset(0.69314718055994528623), e = gni_dmin(gni_dmax(y, -1e21), 1e21);
+    gni_vd rest, head = gni_dlog2_pair(x, &rest), w = e * head;
+    rest = gni_dfma(e, head, -w) + e * rest;
+    rest = gni_dpick((gni_vl)(gni_dabs(w) < 1100.0), rest, gni_dset(0.0));
+    w = gni_dmin(gni_dmax(w, -1100.0), 1100.0);
+    // (f + rest) ln 2 in two parts
+    const gni_vd n = gni_drint(w), f = w - n, p = f * ln2;
+    const gni_vd p_low = gni_dfma(f, ln2, -p) + (f * 2.319046813846299616e-17 + rest * ln2), r = p + p_low;
+    const gni_vd most = r + 1.0, least = (r - (most - 1.0)) + ((p - r) + p_low);
+    gni_vd power = gni_dscale(most + (least + gni_dexp_rest(r)), n);
+    const gni_vl plain = (gni_vl)(x > 0.0) & (gni_vl)(x < inf) & (gni_vl)(gni_dabs(y) < inf) & (gni_vl)(y != 0.5);
+    if (gni_dany(~plain)) {
+        double a[GNI_DW], b[GNI_DW], c[GNI_DW];
+        memcpy(a, &x, sizeof a);
+        memcpy(b, &y, sizeof b);
+        for (int i = 0; i < GNI_DW; i++) c[i] = gni_pow(a[i], b[i]);
+        gni_vd other;
+        memcpy(&other, c, sizeof other);
+        power = gni_dpick(plain, power, other);
+    }
+    return power;
+}
+
 // ---- trigonometry
 
 #define gni_dquadrant GNI_FN(gni_dm_quadrant)

@@ -219,6 +219,8 @@
 #undef gni_dlog10
 #undef gni_dlog1p
 #undef gni_dsoftplus
+#undef gni_dlog2_pair
+#undef gni_dpow
 #undef gni_dquadrant
 #undef gni_dsin_part
 #undef gni_dcos_part

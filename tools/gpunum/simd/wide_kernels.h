@@ -84,7 +84,7 @@ GNI_WIDE_I(WRAP_I32, ((a & 0xffffffff) ^ 0x80000000) - 0x80000000)
     F(SOFTPLUS, gni_dsoftplus(a))                                                                                     \
     F(SILU, gni_dpick((gni_vl)(a == -GNI_INF), gni_dset(-0.0), a * gni_dsigmoid(a)))                                  \
     F(FLOOR, gni_dfloor(a)) F(CEIL, gni_dceil(a)) F(ROUND, gni_drint(a)) F(TRUNC, gni_dtrunc(a))                      \
-    F(ATAN2, gni_datan2(a, b)) F(HYPOT, gni_dhypot(a, b)) F(FMA, gni_dfma(a, b, gni_dload(pc, i)))
+    F(ATAN2, gni_datan2(a, b)) F(HYPOT, gni_dhypot(a, b)) F(POW, gni_dpow(a, b)) F(FMA, gni_dfma(a, b, gni_dload(pc, i)))
 GNI_WIDE_MATH(GNI_WIDE_F)
 #endif
 #undef GNI_WIDE_F
