@@ -62,9 +62,8 @@ static double gni_random_lgamma(double x) {
 
 // A normal pair is the two elements of a block (Box & Muller 1958): the angle is one of eight octants,
 // which are exchanges and signs, and 50 bits within it. Only + - * / and the square root: the same bits everywhere.
-static void gni_random_normal_pair(const uint32_t *w, double *n0, double *n1) {
-    uint64_t b = gni_random_pair(w + 2);
-    double u = 1.0 - (double)(gni_random_pair(w) >> 11) * 1.1102230246251565e-16;
+static void gni_random_normal_pair(uint64_t a, uint64_t b, double *n0, double *n1) {
+    double u = 1.0 - (double)(a >> 11) * 1.1102230246251565e-16;
     double r = sqrt(2.0 * gni_random_log(u));
     static const double sine[] = {1.0 / 272, 1.0 / 210, 1.0 / 156, 1.0 / 110,
                                   1.0 / 72,  1.0 / 42,  1.0 / 20,  1.0 / 6};
@@ -93,7 +92,7 @@ static void gni_random_doubles(const gni_random_job *j, const uint32_t *w, doubl
     }
     for (int64_t i = 0; i < n; i += 2) {
         double n0, n1;
-        gni_random_normal_pair(w + 2 * i, &n0, &n1);
+        gni_random_normal_pair(gni_random_pair(w + 2 * i), gni_random_pair(w + 2 * i + 2), &n0, &n1);
         to[i] = n0;
         if (i + 1 < n) to[i + 1] = n1;
     }
@@ -179,55 +178,49 @@ enum { GNI_DRAW_RUN = 256 }; // elements of an item of work
 enum { GNI_STREAM_ELEMENT, GNI_STREAM_SEED, GNI_STREAM_LOADER, GNI_STREAM_PERMUTATION, GNI_STREAM_BITS = 2 };
 
 typedef struct gni_element_stream {
-    uint32_t counter[4], key[2], word[4];
+    uint64_t seed, counter, word[2];
+    uint32_t block, tag;
     int at;
 } gni_element_stream;
 
-static void gni_philox_block(const uint32_t *counter, const uint32_t *key, uint32_t *word) {
-    uint32_t c[4], k0 = key[0], k1 = key[1];
-    memcpy(c, counter, sizeof c);
+// Philox4x32-10 of a counter of 128 bits. Words go in pairs: as single ones they would be written apart and read together.
+static void gni_philox(uint64_t low, uint64_t high, uint64_t key, uint64_t *word) {
+    uint32_t k0 = (uint32_t)(key & 0xffffffffu), k1 = (uint32_t)(key >> 32);
     for (int i = 0; i < 10; i++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
-        const uint64_t a = (uint64_t)c[0] * 0xd2511f53u, b = (uint64_t)c[2] * 0xcd9e8d57u;
-        const uint32_t w1 = c[1], w3 = c[3];
-        c[0] = (uint32_t)(b >> 32) ^ w1 ^ k0;
-        c[1] = (uint32_t)(b & 0xffffffffu);
-        c[2] = (uint32_t)(a >> 32) ^ w3 ^ k1;
-        c[3] = (uint32_t)(a & 0xffffffffu);
+        const uint64_t a = (low & 0xffffffffu) * 0xd2511f53u, b = (high & 0xffffffffu) * 0xcd9e8d57u;
+        low = (b >> 32 ^ low >> 32 ^ k0) | b << 32;
+        high = (a >> 32 ^ high >> 32 ^ k1) | a << 32;
     }
-    memcpy(word, c, sizeof c);
+    word[0] = low;
+    word[1] = high;
 }
 
 static gni_element_stream gni_element_of(uint64_t seed, uint64_t counter, uint32_t tag) {
     gni_element_stream s;
-    memset(&s, 0, sizeof s);
-    s.counter[0] = (uint32_t)(counter & 0xffffffffu);
-    s.counter[1] = (uint32_t)(counter >> 32);
-    s.counter[3] = tag;
-    s.key[0] = (uint32_t)(seed & 0xffffffffu);
-    s.key[1] = (uint32_t)(seed >> 32);
-    s.at = 4;
+    s.seed = seed;
+    s.counter = counter;
+    s.tag = tag;
+    s.block = 0;
+    s.at = 2;
     return s;
 }
 
 static void gni_element_more(gni_element_stream *s) {
-    s->counter[2]++;
-    gni_philox_block(s->counter, s->key, s->word);
+    gni_philox(s->counter, (uint64_t)s->tag << 32 | ++s->block, s->seed, s->word);
     s->at = 0;
 }
 
 // In (0, 1].
 static double gni_element_uniform(gni_element_stream *s) {
-    if (s->at > 2) gni_element_more(s);
-    const uint64_t pair = gni_random_pair(s->word + s->at);
-    s->at += 2;
-    return 1.0 - (double)(pair >> 11) * 1.1102230246251565e-16;
+    if (s->at > 1) gni_element_more(s);
+    return 1.0 - (double)(s->word[s->at++] >> 11) * 1.1102230246251565e-16;
 }
 
 static double gni_element_normal(gni_element_stream *s) {
     double x, other;
     gni_element_more(s);
-    gni_random_normal_pair(s->word, &x, &other);
-    s->at = 4;
+    gni_random_normal_pair(s->word[0], s->word[1], &x, &other);
+    s->at = 2;
     return x;
 }
 
@@ -322,7 +315,6 @@ static double gni_element_draw(const gni_random *d, gni_element_stream *s) {
     const double *p = d->numbers;
     double boost = 0.0, more = 0.0, x, y;
     switch (d->kind) {
-    case GNI_RAND_EXPONENTIAL: return p[GNI_D_SCALE] * gni_element_exponential(s);
     case GNI_RAND_GAMMA:
         x = gni_element_gamma(s, p, &boost);
         return p[GNI_D_SCALE] * (boost == 0.0 ? x : boost < -700.0 ? 0.0 : x * gni_random_exp(boost));
@@ -365,7 +357,19 @@ static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_random *d = (const gni_random *)arg;
     char *out = gni_operand_data(&d->out);
     GNI_UNUSED(worker);
-    for (int64_t i = begin * GNI_DRAW_RUN; i < GNI_MIN(end * GNI_DRAW_RUN, d->n); i++) {
+    begin *= GNI_DRAW_RUN;
+    end = GNI_MIN(end * GNI_DRAW_RUN, d->n);
+    for (; d->kind == GNI_RAND_EXPONENTIAL && begin < end; begin += GNI_DRAW_RUN) { // words first: logarithms then overlap
+        double u[GNI_DRAW_RUN];
+        const int64_t n = GNI_MIN(end - begin, GNI_DRAW_RUN);
+        for (int64_t i = 0; i < n; i++) {
+            gni_element_stream s = gni_element_of(d->seed, d->counter + (uint64_t)(begin + i), GNI_STREAM_ELEMENT);
+            u[i] = gni_element_uniform(&s);
+        }
+        for (int64_t i = 0; i < n; i++)
+            gni_store_double(d->out.dtype, out, begin + i, d->numbers[GNI_D_SCALE] * gni_random_log(u[i]));
+    }
+    for (int64_t i = begin; i < end; i++) {
         if (d->kind == GNI_RAND_PERMUTATION) {
             const int64_t place = (int64_t)gni_random_place(d, d->counter + (uint64_t)i);
             gni_put_int(d->out.dtype, out + i * gni_item_size(d->out.dtype), place);

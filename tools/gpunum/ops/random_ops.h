@@ -300,7 +300,7 @@ GPUNUM_API uint64_t gn_seed_split(gn_context *g) {
     gni_element_stream s = gni_element_of(g->seed, g->counter++, GNI_STREAM_SEED);
     gni_element_more(&s);
     gni_end_plain(g);
-    return gni_random_pair(s.word);
+    return s.word[0];
 }
 
 // ---- permutations

@@ -53,19 +53,15 @@ struct gn_loader {
 // The order of an epoch (Fisher and Yates). Philox blocks of the seed with the epoch in the third word, and its upper half in
 // the fourth above what says that the stream is the loader's.
 static void gni_loader_shuffle(gn_loader *l, int64_t epoch) {
-    uint32_t key[2], counter[4] = {0, 0, 0, 0}, word[4];
-    key[0] = (uint32_t)(l->options.seed & 0xffffffffu);
-    key[1] = (uint32_t)(l->options.seed >> 32);
-    counter[2] = (uint32_t)((uint64_t)epoch & 0xffffffffu);
-    counter[3] = (uint32_t)((uint64_t)epoch >> 32 << GNI_STREAM_BITS) | GNI_STREAM_LOADER;
+    const uint64_t e = (uint64_t)epoch, stream = (e >> 32 << GNI_STREAM_BITS | GNI_STREAM_LOADER) << 32 | (e & 0xffffffffu);
+    uint64_t counter = 0, word[2];
     for (int64_t i = 0; i < l->samples; i++) l->order[i] = i;
     for (int64_t i = l->samples - 1; i > 0; i--) {
         const uint64_t choices = (uint64_t)i + 1, even = UINT64_MAX - UINT64_MAX % choices;
         uint64_t r;
         do { // until all choices are as likely
-            gni_philox_block(counter, key, word);
-            if (++counter[0] == 0) counter[1]++;
-            r = (uint64_t)word[0] << 32 | word[1];
+            gni_philox(counter++, stream, l->options.seed, word);
+            r = word[0] << 32 | word[0] >> 32;
         } while (r >= even);
         const int64_t k = (int64_t)(r % choices), kept = l->order[i];
         l->order[i] = l->order[k];
