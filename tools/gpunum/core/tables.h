@@ -143,9 +143,9 @@ typedef struct gni_math_isa {
 
 // Philox blocks first to first + blocks - 1, four words each.
 typedef struct gni_random_isa {
-    void (*bits)(uint32_t *dst, uint64_t seed, uint64_t first, int64_t blocks);
-    void (*uniform)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
-    void (*normal)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
+    void (*bits)(uint32_t *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
+    void (*uniform)(float *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
+    void (*normal)(float *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
 } gni_random_isa;
 
 // ---- matrix products

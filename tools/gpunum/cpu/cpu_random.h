@@ -135,11 +135,11 @@ static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
         bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind >= GNI_RAND_RANGE ||
                      (item == 2 && d->kind == GNI_RAND_UNIFORM);
         if (words)
-            j->isa->bits((uint32_t *)made, d->seed, first, blocks);
+            j->isa->bits((uint32_t *)made, d->seed, first, 0, blocks);
         else if (d->kind == GNI_RAND_UNIFORM)
-            j->isa->uniform((float *)made, d->seed, first, blocks);
+            j->isa->uniform((float *)made, d->seed, first, 0, blocks);
         else
-            j->isa->normal((float *)made, d->seed, first, blocks);
+            j->isa->normal((float *)made, d->seed, first, 0, blocks);
         if (in_place) continue;
         if (d->kind == GNI_RAND_RANGE) {
             gni_random_range(j, w, to, n);
@@ -218,7 +218,7 @@ static double gni_element_uniform(gni_element_stream *s) {
 
 static double gni_element_normal(gni_element_stream *s) {
     double x, other;
-    gni_element_more(s);
+    if (s->at != 0) gni_element_more(s);
     gni_random_normal_pair(s->word[0], s->word[1], &x, &other);
     s->at = 2;
     return x;
@@ -315,6 +315,7 @@ static double gni_element_draw(const gni_random *d, gni_element_stream *s) {
     const double *p = d->numbers;
     double boost = 0.0, more = 0.0, x, y;
     switch (d->kind) {
+    case GNI_RAND_EXPONENTIAL: return p[GNI_D_SCALE] * gni_element_exponential(s);
     case GNI_RAND_GAMMA:
         x = gni_element_gamma(s, p, &boost);
         return p[GNI_D_SCALE] * (boost == 0.0 ? x : boost < -700.0 ? 0.0 : x * gni_random_exp(boost));
@@ -354,45 +355,44 @@ static uint64_t gni_random_place(const gni_random *d, uint64_t x) {
 }
 
 static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_random *d = (const gni_random *)arg;
-    char *out = gni_operand_data(&d->out);
+    const gni_random_job *j = (const gni_random_job *)arg;
+    const gni_random *d = j->d;
+    uint32_t w[4 * GNI_DRAW_RUN];
     GNI_UNUSED(worker);
-    begin *= GNI_DRAW_RUN;
     end = GNI_MIN(end * GNI_DRAW_RUN, d->n);
-    for (; d->kind == GNI_RAND_EXPONENTIAL && begin < end; begin += GNI_DRAW_RUN) { // words first: logarithms then overlap
-        double u[GNI_DRAW_RUN];
-        const int64_t n = GNI_MIN(end - begin, GNI_DRAW_RUN);
+    for (int64_t at = begin * GNI_DRAW_RUN; at < end; at += GNI_DRAW_RUN) {
+        const int64_t n = GNI_MIN(end - at, GNI_DRAW_RUN);
+        const uint64_t first = d->counter + (uint64_t)at;
+        if (d->kind != GNI_RAND_PERMUTATION) j->isa->bits(w, d->seed, first, 1, n);
         for (int64_t i = 0; i < n; i++) {
-            gni_element_stream s = gni_element_of(d->seed, d->counter + (uint64_t)(begin + i), GNI_STREAM_ELEMENT);
-            u[i] = gni_element_uniform(&s);
+            if (d->kind == GNI_RAND_PERMUTATION) {
+                const int64_t place = (int64_t)gni_random_place(d, first + (uint64_t)i);
+                gni_put_int(d->out.dtype, j->out + (at + i) * gni_item_size(d->out.dtype), place);
+                continue;
+            }
+            gni_element_stream s = gni_element_of(d->seed, first + (uint64_t)i, GNI_STREAM_ELEMENT);
+            s.word[0] = gni_random_pair(w + 4 * i);
+            s.word[1] = gni_random_pair(w + 4 * i + 2);
+            s.block = 1;
+            s.at = 0;
+            gni_store_double(d->out.dtype, j->out, at + i, gni_element_draw(d, &s));
         }
-        for (int64_t i = 0; i < n; i++)
-            gni_store_double(d->out.dtype, out, begin + i, d->numbers[GNI_D_SCALE] * gni_random_log(u[i]));
-    }
-    for (int64_t i = begin; i < end; i++) {
-        if (d->kind == GNI_RAND_PERMUTATION) {
-            const int64_t place = (int64_t)gni_random_place(d, d->counter + (uint64_t)i);
-            gni_put_int(d->out.dtype, out + i * gni_item_size(d->out.dtype), place);
-            continue;
-        }
-        gni_element_stream s = gni_element_of(d->seed, d->counter + (uint64_t)i, GNI_STREAM_ELEMENT);
-        gni_store_double(d->out.dtype, out, i, gni_element_draw(d, &s));
     }
 }
 
 static bool gni_cpu_random(gn_context *g, const void *job) {
     const gni_random *d = (const gni_random *)job;
     gni_random_job j;
-    if (d->kind >= GNI_RAND_EXPONENTIAL) {
-        if (d->n > 0) gni_parallel(g->pool, (d->n - 1) / GNI_DRAW_RUN + 1, 4, gni_draw_task, (void *)(uintptr_t)d);
-        return true;
-    }
     j.d = d;
     j.isa = GNI_OF_ISA(g->isa, gni_random_table);
     j.store = gni_cpu_isa_of(g->isa)->store[GN_BOOL];
     j.out = gni_operand_data(&d->out);
     j.pairs = gni_random_pairs(d);
     int64_t run = GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
+    if (d->n > 0 && d->kind >= GNI_RAND_EXPONENTIAL) {
+        gni_parallel(g->pool, (d->n - 1) / GNI_DRAW_RUN + 1, 4, gni_draw_task, &j);
+        return true;
+    }
     if (d->n > 0) gni_parallel(g->pool, (d->n - 1) / run + 1, 8, gni_random_task, &j);
     return true;
 }

@@ -804,7 +804,7 @@ static void GNI_FN(gni_norm_add)(float *gw, float *gb, const float *x, const flo
 // leaves every vector with four blocks' words in order.
 #define gni_vblocks GNI_FN(gni_ck_blocks)
 #define gni_vtranspose GNI_FN(gni_ck_turn)
-GNI_INLINE void gni_vblocks(uint64_t seed, uint64_t first, gni_vu w[4]) {
+GNI_INLINE void gni_vblocks(uint64_t seed, uint64_t first, uint32_t third, gni_vu w[4]) {
 #if GNI_VW == 16
     static const uint32_t order[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
 #elif GNI_VW == 8
@@ -815,7 +815,7 @@ GNI_INLINE void gni_vblocks(uint64_t seed, uint64_t first, gni_vu w[4]) {
     gni_vu lane = gni_vloadu(order), lo = gni_vsetu((uint32_t)first) + lane;
     gni_vu carry = gni_vi_u(gni_kmask(gni_kult(lo, lane))) & gni_vsetu(1);
     gni_vu hi = gni_vsetu((uint32_t)(first >> 32)) + carry;
-    gni_vphilox(lo, hi, gni_vsetu(0), gni_vsetu(0), (uint32_t)seed, (uint32_t)(seed >> 32), w);
+    gni_vphilox(lo, hi, gni_vsetu(third), gni_vsetu(0), (uint32_t)seed, (uint32_t)(seed >> 32), w);
 }
 // Stores w[k] of lane j as element 4 * j' + k, j' being the lane's block: 4 * GNI_VW words.
 GNI_INLINE void gni_vtranspose(uint32_t *dst, const gni_vu w[4]) {
@@ -863,11 +863,11 @@ GNI_INLINE void gni_vtranspose(uint32_t *dst, const gni_vu w[4]) {
 #endif
 }
 #define GNI_RANDOM(name, T, MAKE)                                                                  \
-    static void GNI_FN(name)(T * dst, uint64_t seed, uint64_t first, int64_t blocks) {             \
+    static void GNI_FN(name)(T * dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks) { \
         for (int64_t i = 0; i < blocks; i += GNI_VW) {                                             \
             gni_vu w[4];                                                                           \
             uint32_t t[4 * GNI_VW];                                                                \
-            gni_vblocks(seed, first + (uint64_t)i, w);                                             \
+            gni_vblocks(seed, first + (uint64_t)i, third, w);                                      \
             MAKE;                                                                                  \
             if (i + GNI_VW <= blocks) {                                                            \
                 gni_vtranspose((uint32_t *)(void *)(dst + 4 * i), w);                                   \
