@@ -320,7 +320,8 @@ GPUNUM_API gn_status gn_meshgrid(gn_array *const *arrays, int count, bool ij, gn
     gn_context *g = count > 0 && arrays != NULL ? gni_begin("gn_meshgrid", arrays, count) : NULL;
     if (g == NULL) return count > 0 && arrays != NULL ? gni_null_status(arrays[0]) : GN_ERROR_ARGUMENT;
     gn_shape all = gni_shape_of_rank(GNI_MIN(count, GN_MAX_RANK));
-    if (gni_rank_ok(g, "gn_meshgrid", count) && grids == NULL) gni_fail(g, GN_ERROR_ARGUMENT, "gn_meshgrid: no room for the grids");
+    if (gni_rank_ok(g, "gn_meshgrid", count) && grids == NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_meshgrid: no room for the grids");
     const bool swap = !ij && count > 1; // the first array runs along axis 1
     for (int i = 0; i < count && !g->call_failed; i++) all.dim[swap && i < 2 ? 1 - i : i] = gni_elements(&arrays[i]->shape);
     gn_scope_begin(g);

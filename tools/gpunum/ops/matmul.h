@@ -103,6 +103,72 @@ static gn_array *gni_matmul_named(gn_context *g, const char *fn, gn_array *a, gn
     return y;
 }
 
+// Complex products on a CPU read one operand once, as it lies in memory, parts side by side: a (m, k) with dense rows as
+// (m, 2 k). The other's parts are copied.
+static gn_array *gni_parts_beside(gn_context *g, gn_array *a) {
+    gn_shape s = a->shape;
+    int64_t stride[GN_MAX_RANK];
+    if (!gni_materialize(g, a)) return NULL;
+    stride[0] = 2 * a->stride[0];
+    stride[1] = 1;
+    s.dim[1] *= 2;
+    gn_array *y = gni_adopt(g, gni_array_view(g, "gn_matmul", a, &s, stride, 2 * a->offset));
+    if (y != NULL) y->dtype = gni_part_of(a->dtype);
+    return y;
+}
+
+// Number i of axis 0 and l of the last one.
+static gn_array *gni_part_at(gn_array *a, int64_t i, int64_t l) {
+    return gn_squeeze(gn_slice(gn_slice(a, 0, i, i + 1, 1), -1, l, l + 1, 1), GN_AXES(0, -1));
+}
+
+// Dense rows on the right: the parts of a below each other, (2 m, k), by b's (k, 2 n).
+static gn_array *gni_complex_rows(gn_context *g, gn_array *a, gn_array *b) {
+    if (a == NULL || b == NULL) return NULL;
+    gn_array *half[2];
+    half[0] = gn_real(a);
+    half[1] = gn_imag(a);
+    gn_array *y = gn_matmul(gn_concat(half, 2, 0), gni_parts_beside(g, b));
+    y = gn_reshape(y, GN_SHAPE(2, a->shape.dim[0], b->shape.dim[1], 2));
+    return gn_complex(gn_sub(gni_part_at(y, 0, 0), gni_part_at(y, 1, 1)), gn_add(gni_part_at(y, 0, 1), gni_part_at(y, 1, 0)));
+}
+
+// Dense rows on the left: a's (m, 2 k) by rows re, im and -im, re of b, (2 k, 2 n).
+static gn_array *gni_complex_columns(gn_context *g, gn_array *a, gn_array *b) {
+    if (a == NULL || b == NULL) return NULL;
+    gn_array *half[2], *row[2], *re = gn_real(b), *im = gn_imag(b);
+    half[0] = re;
+    half[1] = im;
+    row[0] = gn_stack(half, 2, -1);
+    half[0] = gn_neg(im);
+    half[1] = re;
+    row[1] = gn_stack(half, 2, -1);
+    const gn_shape s = GN_SHAPE(2 * b->shape.dim[0], 2 * b->shape.dim[1]);
+    gn_array *y = gn_matmul(gni_parts_beside(g, a), gn_reshape(gn_stack(row, 2, 1), s));
+    y = gn_reshape(y, GN_SHAPE(1, a->shape.dim[0], b->shape.dim[1], 2));
+    return gn_complex(gni_part_at(y, 0, 0), gni_part_at(y, 0, 1));
+}
+
+// NULL where there are many rows and columns, or dense ones are not where they would help.
+static gn_array *gni_complex_few(gn_context *g, gn_array *a, gn_array *b) {
+    enum { FEW = 512 }; // with more, packing costs little
+    const int ra = a->shape.rank, rb = b->shape.rank;
+    if (g->gpu != NULL || a->dtype != b->dtype || ra < 1 || ra > 2 || rb < 1 || rb > 2) return NULL;
+    if (a->shape.dim[ra - 1] != b->shape.dim[0]) return NULL;
+    gn_array *x = ra == 1 ? gn_expand_dims(a, 0) : a, *z = rb == 1 ? gn_expand_dims(b, 1) : b, *y = NULL;
+    if (x == NULL || z == NULL) return NULL;
+    const int64_t m = x->shape.dim[0], n = z->shape.dim[1];
+    if (m <= n && m <= FEW) {
+        if (z->stride[1] == 1) y = gni_complex_rows(g, x, z);
+        else if (z->stride[0] == 1) y = gn_transpose(gni_complex_columns(g, gn_transpose(z), gn_transpose(x)));
+    } else if (n < m && n <= FEW) {
+        if (x->stride[1] == 1) y = gni_complex_columns(g, x, z);
+        else if (x->stride[0] == 1) y = gn_transpose(gni_complex_rows(g, gn_transpose(z), gn_transpose(x)));
+    }
+    if (y != NULL && rb == 1) y = gn_squeeze(y, -1);
+    return y != NULL && ra == 1 ? gn_squeeze(y, 0) : y;
+}
+
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     gn_array *in[2];
     in[0] = a;
@@ -116,7 +182,8 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     }
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
         gn_scope_begin(g);
-        return gni_end_scope(g, gni_complex_product(gn_matmul, a, b));
+        gn_array *few = gni_tracks(g, in, 2) ? NULL : gni_complex_few(g, a, b);
+        return gni_end_scope(g, few != NULL || g->call_failed ? few : gni_complex_product(gn_matmul, a, b));
     }
     gn_array *y = gni_matmul_named(g, "gn_matmul", a, b);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_matmul", gni_back_matmul, in, 2);
