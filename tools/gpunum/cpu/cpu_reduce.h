@@ -615,6 +615,16 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     // Short rows are transposed into columns.
     bool columns =
         gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
+    // Of bools the largest is any, the least all: these stop early along rows, those have many columns in a vector.
+    static const gni_reduction same[2][2] = {{GNI_RED_MAX, GNI_RED_MIN}, {GNI_RED_ANY, GNI_RED_ALL}};
+    const bool bools = r->program.n_insn == 0 && r->program.n_in == 1 && r->program.in_dtype[0] == GN_BOOL;
+    for (int i = 0; i < 2 && bools; i++) {
+        if (r->op != same[columns ? 1 : 0][i]) continue;
+        if (r != &narrow) narrow = *r;
+        narrow.op = same[columns ? 0 : 1][i];
+        j.r = r = &narrow;
+        break;
+    }
     gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes, extremes in 8 and 16 bits
     gni_program less;
     const bool extreme = (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) && r->program.n_insn == 0;
