@@ -586,7 +586,7 @@ static void test_wide_softmax(void **state) {
 
 // ---- integers of 8 and 16 bits, which long arrays keep in registers as narrow as they are
 
-enum { NARROW_OPS = 17, NARROW_CHAINS = 13 };
+enum { NARROW_OPS = 17, NARROW_CHAINS = 14 };
 
 static int64_t narrow_value(int64_t v, gn_dtype t) {
     const int64_t size = (int64_t)1 << (8 * gn_dtype_size(t)), low = v & (size - 1);
@@ -625,6 +625,7 @@ static int64_t narrow_expect(int op, int64_t a, int64_t b, gn_dtype t) {
     case 26: return narrow_value(a < 0 ? -a : a, t);
     case 27: return narrow_value(a * a, t);
     case 28: return narrow_value(a < 0 ? -a : a, t) > narrow_value(-narrow_value(b * b, t), t);
+    case 29: return (uint32_t)a < (uint32_t)b;
     default: return narrow_value((narrow_value(a * 7, t) < b ? narrow_value(a * 7, t) : b) - 1, t);
     }
 }
@@ -647,6 +648,7 @@ static gn_array *narrow_make(int op, gn_array *a, gn_array *b) {
     case 26: return gn_abs(a);
     case 27: return gn_square(a);
     case 28: return gn_gt(gn_abs(a), gn_neg(gn_square(b)));
+    case 29: return gn_lt(gn_cast(a, GN_U32), gn_cast(b, GN_U32));
     default: return gn_sub_s(gn_minimum(gn_mul_s(a, 7), b), 1);
     }
 }

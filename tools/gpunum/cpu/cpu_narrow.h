@@ -217,7 +217,8 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
         reg[first + i] = reg[a];
         if (op == GNI_OP_TO_BOOL && has[a] == GNI_NARROW_TRUTH && a >= (uint32_t)first) continue;
         if (op == GNI_OP_TO_BOOL) op = GNI_OP_LOGICAL_OR, b = a;
-        const int makes = code % 3u == GNI_F ? -1 : gni_narrow_op(&op, t, has[a], has[b], has[c]);
+        const bool other = code % 3u == GNI_F || (code % 3u == GNI_U && (t == GN_I8 || t == GN_I16)); // than of the items
+        const int makes = other ? -1 : gni_narrow_op(&op, t, has[a], has[b], has[c]);
         if (makes < 0) return GN_DTYPE_COUNT;
         has[first + i] = makes;
         if (gni_narrow_kernel(op * 3u, t) == NULL) {
