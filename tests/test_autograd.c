@@ -481,6 +481,22 @@ static void test_digamma_twice(void **state) {
     close_context(g);
 }
 
+// 1 / sqrt(a^2 + 1) and 1 / sqrt(a^2 - 1) of numbers whose squares are out of range.
+static void test_arcs_far_out(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    const gn_dtype types[] = {GN_F16, GN_F32, GN_F64};
+    const double size[] = {1000, 1e25, 1e200}, near[] = {1e-3, 1e-6, 1e-15};
+    for (int i = 0; i < 3; i++) GN_SCOPE(g) {
+        for (int arc = 0; arc < 2; arc++) {
+            gn_array *x = gn_requires_grad(gn_scalar(g, types[i], size[i]), true);
+            assert_int_equal(gn_backward(arc ? gn_acosh(x) : gn_asinh(x)), GN_OK);
+            assert_true(fabs(gn_item(gn_grad(x)) * size[i] - 1) <= near[i]);
+        }
+    }
+    close_context(g);
+}
+
 // Products with one zero and with two, where division does not help.
 static void test_prod_with_zeros(void **state) {
     (void)state;
@@ -1061,6 +1077,7 @@ int main(void) {
         cmocka_unit_test(test_every_op_float32),
         cmocka_unit_test(test_derivatives_of_derivatives),
         cmocka_unit_test(test_digamma_twice),
+        cmocka_unit_test(test_arcs_far_out),
         cmocka_unit_test(test_prod_with_zeros),
         cmocka_unit_test(test_gradients_are_separate),
         cmocka_unit_test(test_ties_share),

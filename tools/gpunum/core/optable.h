@@ -56,9 +56,9 @@
     X(gn_tanh,        TANH,       gni_vtanh(a),           tanh(a),            "gn_tanh(a)", \
       gn_mul(gy, gn_rsub_s(gn_square(y), 1.0))) \
     X(gn_asinh,       ASINH,      gni_vasinh(a),          asinh(a),           "gn_asinh(a)", \
-      gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), 1.0)))) \
+      gn_div(gy, gn_hypot_s(a, 1.0))) \
     X(gn_acosh,       ACOSH,      gni_vacosh(a),          acosh(a),           "gn_acosh(a)", \
-      gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), -1.0)))) \
+      gn_mul(gy, gn_mul(gn_rsqrt(gn_add_s(a, -1.0)), gn_rsqrt(gn_add_s(a, 1.0))))) \
     X(gn_atanh,       ATANH,      gni_vatanh(a),          atanh(a),           "gn_atanh(a)", \
       gn_div(gy, gn_rsub_s(gn_square(a), 1.0))) \
     X(gn_erf,         ERF,        gni_verf(a),            erf(a),             "gn_erf(a)", \

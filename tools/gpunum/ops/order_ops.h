@@ -94,8 +94,10 @@ static gn_array *gni_logsumexp_part(gn_array *x, gn_array *y, gn_array *gy, int 
 static bool gni_back_logcumsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
     gn_array *x = node->in[0], *y = node->output;
+    const gn_dtype t = x->dtype;
     const int at = (int)node->param[0];
-    gx[0] = gn_sub(gni_logsumexp_part(x, y, gy, at), gni_logsumexp_part(x, y, gn_neg(gy), at));
+    if (gn_dtype_size(t) == 2) x = gn_cast(x, GN_F32), gy = gn_cast(gy, GN_F32), y = gn_logcumsumexp(x, at); // not rounded
+    gx[0] = gni_as(gn_sub(gni_logsumexp_part(x, y, gy, at), gni_logsumexp_part(x, y, gn_neg(gy), at)), t);
     return true;
 }
 
