@@ -202,6 +202,11 @@ static iv above(iv a, iv b, bool or_equal) {
     return a.hi < b.lo || (!or_equal && a.hi <= b.lo) ? point(0) : ends(0, 1);
 }
 
+static iv length(iv a, iv b) {
+    iv p = apply(ABS, a), q = apply(ABS, b);
+    return says_nothing(p) || says_nothing(q) ? anything() : grown(ends(hypotl(p.lo, q.lo), hypotl(p.hi, q.hi)), T == GN_F64 ? 2 : 4, 0, T);
+}
+
 // The gradient of the operand a from gy, that of y: the forms that gpunum.h documents beside its ops.
 static iv slope(unary u, iv gy, iv a, iv y) {
     const real ln2 = logl(2), ln10 = logl(10), one = 1;
@@ -226,8 +231,8 @@ static iv slope(unary u, iv gy, iv a, iv y) {
     case SINH: return mul(gy, apply(COSH, a));
     case COSH: return mul(gy, apply(SINH, a));
     case TANH: return mul(gy, sub(point(one), square(y)));
-    case ASINH: return mul(gy, apply(RSQRT, add(square(a), point(one))));
-    case ACOSH: return mul(gy, apply(RSQRT, add(square(a), point(-one))));
+    case ASINH: return quotient(gy, length(a, point(one)));
+    case ACOSH: return mul(gy, mul(apply(RSQRT, add(a, point(-one))), apply(RSQRT, add(a, point(one)))));
     case ATANH: return quotient(gy, sub(point(one), square(a)));
     case ERF: return mul(gy, mul(apply(EXP, neg(square(a))), konst(2 / sqrtl(acosl(-1)))));
     case SIGMOID: return mul(gy, mul(y, sub(point(one), y)));
@@ -427,10 +432,7 @@ static iv element(const node *x, int64_t i) {
         iv y = ends(atan2l(a.lo, a.lo > 0 ? b.hi : b.lo), atan2l(a.hi, a.hi > 0 ? b.lo : b.hi));
         return grown(y, T == GN_F64 ? 2 : 4, 0, T);
     }
-    case HYPOT: {
-        iv p = apply(ABS, a), q = apply(ABS, b);
-        return says_nothing(p) || says_nothing(q) ? anything() : grown(ends(hypotl(p.lo, q.lo), hypotl(p.hi, q.hi)), T == GN_F64 ? 2 : 4, 0, T);
-    }
+    case HYPOT: return length(a, b);
     case FMA: {
         iv p = times(a, b); // fused or not
         return says_nothing(p) ? p : grown(ends(p.lo + c.lo, p.hi + c.hi), 0.5L, eps_of(wide_of(T)) * size_of(p), T);
@@ -519,8 +521,8 @@ static iv slope_of(const node *x, int k, int64_t i) {
     case MINIMUM: return mul(gy, k == 0 ? share(b, a) : share(a, b));
     case MAXIMUM: return mul(gy, k == 0 ? share(a, b) : share(b, a));
     case ATAN2: {
-        iv r = add(square(a), square(b));
-        return k == 0 ? quotient(mul(gy, b), r) : neg(quotient(mul(gy, a), r));
+        iv r = length(a, b), s = quotient(mul(gy, quotient(k == 0 ? b : a, r)), r);
+        return k == 0 ? s : neg(s);
     }
     case HYPOT: return mul(gy, quotient(k == 0 ? a : b, y));
     case FMA: return k == 2 ? gy : mul(gy, k == 0 ? b : a);

@@ -493,6 +493,12 @@ static void test_arcs_far_out(void **state) {
             assert_int_equal(gn_backward(arc ? gn_acosh(x) : gn_asinh(x)), GN_OK);
             assert_true(fabs(gn_item(gn_grad(x)) * size[i] - 1) <= near[i]);
         }
+        for (int part = 0; part < 2; part++) { // of the angle of (3, 4): 4 / 25 and -3 / 25 by the size
+            gn_array *y = gn_requires_grad(gn_scalar(g, types[i], 3 * size[i]), true);
+            gn_array *x = gn_requires_grad(gn_scalar(g, types[i], 4 * size[i]), true);
+            assert_int_equal(gn_backward(gn_atan2(y, x)), GN_OK);
+            assert_true(fabs(gn_item(gn_grad(part ? x : y)) * size[i] / (part ? -0.12 : 0.16) - 1) <= near[i]);
+        }
     }
     close_context(g);
 }

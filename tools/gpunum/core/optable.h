@@ -120,7 +120,7 @@
       gn_neg(gn_div(gn_mul(gy, y), b)))
 #define GNI_BINARY_ANGLE(X) \
     X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", \
-      gn_div(gn_mul(gy, b), gni_sum_squares(gy, a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(gy, a, b)))) \
+      gni_grad_angle(gy, b, a), gn_neg(gni_grad_angle(gy, a, b))) \
     X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), \
       gn_mul(gy, gn_div(b, y)))
 #define GNI_BINARY_FLOAT(X) GNI_BINARY_DIV(X) GNI_BINARY_ANGLE(X)

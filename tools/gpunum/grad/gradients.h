@@ -52,8 +52,10 @@ static gn_array *gni_widened(gn_array *a, const gn_array *gy) {
     return gni_as(a, gy->dtype);
 }
 
-static gn_array *gni_sum_squares(gn_array *gy, gn_array *a, gn_array *b) {
-    return gn_add(gn_square(gni_widened(a, gy)), gn_square(gni_widened(b, gy)));
+// gy a / (a^2 + b^2), whose squares may be out of range.
+static gn_array *gni_grad_angle(gn_array *gy, gn_array *a, gn_array *b) {
+    gn_array *size = gn_hypot(a, b);
+    return gn_div(gn_mul(gy, gn_div(a, size)), size);
 }
 
 static gn_array *gni_slope_by(gn_array *gy, gn_array *slope) {
