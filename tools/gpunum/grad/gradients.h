@@ -625,6 +625,6 @@ static uint32_t gni_back_reads(const gni_node *node) {
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
     if (back == gni_back_complex_exp || back == gni_back_complex_sqrt || back == gni_back_complex_tanh)
         return GNI_READS_OUTPUT;
-    if (back == gni_back_minmax || back == gni_back_log_sum || back == gni_back_logcumsumexp) return 3u | GNI_READS_OUTPUT;
+    if (back == gni_back_minmax || back == gni_back_log_sum) return 3u | GNI_READS_OUTPUT;
     return node->reads_output ? ~0u : ~GNI_READS_OUTPUT; // all operands
 }

@@ -92,11 +92,18 @@ static gn_array *gni_logsumexp_part(gn_array *x, gn_array *y, gn_array *gy, int 
 }
 
 static bool gni_back_logcumsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    GNI_UNUSED(g);
-    gn_array *x = node->in[0], *y = node->output;
-    const gn_dtype t = x->dtype;
+    const gn_dtype t = node->in[0]->dtype;
     const int at = (int)node->param[0];
-    if (gn_dtype_size(t) == 2) x = gn_cast(x, GN_F32), gy = gn_cast(gy, GN_F32), y = gn_logcumsumexp(x, at); // not rounded
+    gn_array *x = gn_dtype_size(t) == 2 ? gn_cast(node->in[0], GN_F32) : node->in[0];
+    if (x != NULL && x->shape.dim[at] > 0) { // so that log gy is not lost beside large ones
+        g->no_grad++;
+        gn_array *top = gn_max(x, GN_KEEP(at));
+        top = gn_where(gn_isfinite(top), top, gn_zeros_like(top));
+        g->no_grad--;
+        x = gn_sub(x, top);
+    }
+    gn_array *y = gn_logcumsumexp(x, at);
+    gy = gni_as(gy, gn_dtype_of(x));
     gx[0] = gni_as(gn_sub(gni_logsumexp_part(x, y, gy, at), gni_logsumexp_part(x, y, gn_neg(gy), at)), t);
     return true;
 }
