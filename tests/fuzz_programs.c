@@ -248,7 +248,7 @@ static iv slope(unary u, iv gy, iv a, iv y) {
     case SOFTPLUS: return mul(gy, apply(SIGMOID, a));
     case NEG: return neg(gy);
     case ABS: return mul(gy, apply(SIGN, a));
-    case SQUARE: return mul(gy, mul(a, konst(2)));
+    case SQUARE: return mul(mul(gy, a), konst(2));
     case RELU: return pick(above(y, point(0), false), gy, point(0));
     default: return point(0); // steps are flat
     }

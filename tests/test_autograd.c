@@ -503,6 +503,20 @@ static void test_arcs_far_out(void **state) {
     close_context(g);
 }
 
+// Where twice the number is out of range, second derivatives of what is flat there are 0.
+static void test_flat_far_out(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    gn_array *(*const flat[])(gn_array *) = {gn_erf, gn_erfc, gn_gelu, gn_atan};
+    for (int i = 0; i < 4; i++) GN_SCOPE(g) {
+        gn_array *x = gn_requires_grad(gn_scalar(g, GN_F32, 3e38), true), *first = NULL, *second = NULL;
+        assert_int_equal(gn_gradients(flat[i](x), &x, 1, true, &first), GN_OK);
+        assert_int_equal(gn_gradients(first, &x, 1, false, &second), GN_OK);
+        assert_true(gn_item(second) == 0);
+    }
+    close_context(g);
+}
+
 // Products with one zero and with two, where division does not help.
 static void test_prod_with_zeros(void **state) {
     (void)state;
@@ -1084,6 +1098,7 @@ int main(void) {
         cmocka_unit_test(test_derivatives_of_derivatives),
         cmocka_unit_test(test_digamma_twice),
         cmocka_unit_test(test_arcs_far_out),
+        cmocka_unit_test(test_flat_far_out),
         cmocka_unit_test(test_prod_with_zeros),
         cmocka_unit_test(test_gradients_are_separate),
         cmocka_unit_test(test_ties_share),

@@ -80,7 +80,7 @@
       "GN_SIGN_INT(a)", gn_zeros_like(gy))
 #define GNI_UNARY_WHOLE(X) \
     X(gn_square,      SQUARE,     a * a,                  a * a,              (T)((UT)a * (UT)a),  "a * a", \
-      "a * a",  gn_mul(gy, gn_mul_s(a, 2.0))) \
+      "a * a",  gn_mul_s(gn_mul(gy, a), 2.0)) \
     X(gn_floor,       FLOOR,      gni_vfloor(a),          floor(a),           a,                   "floor(a)",     "a", \
       gn_zeros_like(gy)) \
     X(gn_ceil,        CEIL,       gni_vceil(a),           ceil(a),            a,                   "ceil(a)",      "a", \
