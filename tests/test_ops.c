@@ -708,6 +708,21 @@ static void check_truth(gn_context *g, gn_dtype t, int64_t n, int64_t at) {
                 if (any[r] != (other ? n > 1 || !has : has) || all[r] != (other ? !has : has && n == 1))
                     fail_msg("rows of %lld, other at %lld: any %d, all %d", (long long)n, (long long)at, any[r], all[r]);
             }
+            for (int pending = 0; pending < 2; pending++) { // where the first 1 and the first 0 are
+                gn_array *m = pending ? gn_ne_s(ways[k], 0) : gn_cast(ways[k], GN_BOOL);
+                int64_t first[2][ROWS];
+                char most[2][ROWS];
+                for (int value = 0; value < 2; value++) {
+                    assert_int_equal(gn_read(value ? gn_argmax(m, 1) : gn_argmin(m, 1), first[value], sizeof first[value]), GN_OK);
+                    assert_int_equal(gn_read(value ? gn_max(m, 1) : gn_min(m, 1), most[value], sizeof most[value]), GN_OK);
+                    for (int r = 0; r < ROWS; r++) {
+                        int64_t i = 0;
+                        while (i < n && ((at >= 0 && r == 1 && i == at) == (other == 0)) != value) i++;
+                        assert_int_equal(first[value][r], i < n ? i : 0);
+                        assert_int_equal(most[value][r], i < n ? value : !value);
+                    }
+                }
+            }
         }
         expect_values(gn_any(a, GN_ALL), at >= 0 || other ? 1.0 : 0.0);
         expect_values(gn_all(a, GN_ALL), at < 0 && other ? 1.0 : 0.0);

@@ -138,11 +138,12 @@
       "a - b",        gy, gn_neg(gy)) \
     X(gn_mul,         MUL,        a * b,                  a * b,              (T)((UT)a * (UT)b),      "a * b", \
       "a * b",        gn_mul(gy, b), gn_mul(gy, a))
-#define GNI_BINARY_DIVIDE(X) \
+#define GNI_BINARY_QUOTIENT(X) \
     X(gn_floor_div,   FLOOR_DIV,  gni_vfloor_div(a, b),   gni_dfloor_div(a, b), GNI_T(gni_ifloor_div)(a, b), \
       "gn_floor_div(a, b)", "GN_FLOOR_DIV_INT(a, b)", gn_zeros_like(gy), gn_zeros_like(gy)) \
     X(gn_mod,         MOD,        gni_vmod(a, b),         gni_dmod(a, b),     GNI_T(gni_imod)(a, b),   "gn_mod(a, b)", \
-      "GN_MOD_INT(a, b)", gy, gn_neg(gn_mul(gy, gn_floor_div(a, b)))) \
+      "GN_MOD_INT(a, b)", gy, gn_neg(gn_mul(gy, gn_floor_div(a, b))))
+#define GNI_BINARY_POWER(X) \
     X(gn_pow,         POW,        gni_vpow(a, b),         pow(a, b),          GNI_T(gni_ipow)(a, b),   "gn_pow(a, b)", \
       "GN_POW_INT(a, b)", gni_grad_pow_base(gy, a, b), gni_grad_pow_exponent(gy, a, b, y))
 #define GNI_BINARY_BOUND(X) \
@@ -150,6 +151,7 @@
       "min(a, b)",    gni_grad_pick(gy, b, a), gni_grad_pick(gy, a, b)) \
     X(gn_maximum,     MAX,        gni_vmax(a, b),         gni_dmax(a, b),     a > b ? a : b,           "gn_max(a, b)", \
       "max(a, b)",    gni_grad_pick(gy, a, b), gni_grad_pick(gy, b, a))
+#define GNI_BINARY_DIVIDE(X) GNI_BINARY_QUOTIENT(X) GNI_BINARY_POWER(X)
 #define GNI_BINARY_ANY(X) GNI_BINARY_RING(X) GNI_BINARY_DIVIDE(X) GNI_BINARY_BOUND(X)
 
 //      fn              NAME        F                       D            I             gF                        gI

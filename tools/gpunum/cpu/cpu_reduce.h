@@ -20,6 +20,7 @@ typedef struct gni_reduce_job {
     int64_t parts, part; // parts of each reduction, tiles of a part
     gni_acc *acc;        // of each part, NULL if there is one only
     char *out;
+    bool stops;      // argmin and argmax of truth values: at the first 0 or 1
     gni_kernel pick; // the smaller or larger ones of items of 8 or 16 bits, or NULL
     gn_dtype picked;
     const gni_cpu_isa *full; // of registers of 32 bits
@@ -213,6 +214,7 @@ static void gni_reduce_rows_task(void *arg, int64_t begin, int64_t end, int work
             for (int k = 0; k < j->space.ops; k++) p[k] = c.p[k] + shift[k];
             const char *x = gni_reduce_tile(j, &e, p, c.ext);
             gni_reduce_fold(j, &acc, x, gni_extent_size(c.ext), gni_cursor_place(&c, 0));
+            if (j->stops && acc.i == (r->op == GNI_RED_ARGMAX)) break;
             gni_cursor_next(&c);
         }
         if (j->acc != NULL)
@@ -625,6 +627,10 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
         j.r = r = &narrow;
         break;
     }
+    const gni_program *p = &r->program;
+    const uint32_t last = p->n_insn > 0 ? GNI_INSN_CODE(p->insn[p->n_insn - 1]) / 3u : GNI_OP_EQ;
+    j.stops = (r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX) && last >= GNI_OP_EQ && last <= GNI_OP_LOGICAL_XOR &&
+              (p->n_insn > 0 ? p->out_reg[0] == p->n_in + p->n_const + p->n_insn - 1 : bools) && r->domain == GNI_I;
     gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes, extremes in 8 and 16 bits
     gni_program less;
     const bool extreme = (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) && r->program.n_insn == 0;

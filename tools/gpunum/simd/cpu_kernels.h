@@ -125,7 +125,8 @@ GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
     }
 #define GNI_INT_TABLES                                                                             \
     GNI_UNARY_ANY(GNI_X1)                                                                          \
-    GNI_UNARY_BOOL(GNI_X1B) GNI_BINARY_ANY(GNI_X2) GNI_COMPARE(GNI_X2B) GNI_BINARY_INT(GNI_X2I)
+    GNI_UNARY_BOOL(GNI_X1B) GNI_BINARY_RING(GNI_X2) GNI_BINARY_POWER(GNI_X2) GNI_BINARY_BOUND(GNI_X2) \
+    GNI_COMPARE(GNI_X2B) GNI_BINARY_INT(GNI_X2I)
 
 #define GNI_T(name) name##_i32
 #define GNI_X1(fn, NAME, F, D, I, gF, gI, da) GNI_INT_1(gni_ki_##NAME, int32_t, uint32_t, I)
@@ -134,6 +135,40 @@ GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
 #define GNI_X2B(fn, NAME, F, D, I, gF, gI) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
 #define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
 GNI_INT_TABLES
+#if GNI_VW >= 8
+// Integers of 32 bits by float64, which holds them; their quotients, cut off, are those of integers. -1 goes apart: the least
+// number has no opposite.
+#define gni_half_vi GNI_FN(gni_ck_half_vi)
+#define gni_half_vu GNI_FN(gni_ck_half_vu)
+#define gni_half_vd GNI_FN(gni_ck_half_vd)
+typedef int32_t gni_half_vi __attribute__((vector_size(GNI_VW * 2)));
+typedef uint32_t gni_half_vu __attribute__((vector_size(GNI_VW * 2)));
+typedef double gni_half_vd __attribute__((vector_size(GNI_VW * 4)));
+#define GNI_DIVIDE(name, E)                                                                                             \
+    GNI_KERNEL(name) {                                                                                                  \
+        GNI_UNUSED(pc);                                                                                                 \
+        for (int i = 0; i < n; i += GNI_VW / 2) {                                                                       \
+            gni_half_vi a, b;                                                                                           \
+            memcpy(&a, (const int32_t *)pa + i, sizeof a);                                                              \
+            memcpy(&b, (const int32_t *)pb + i, sizeof b);                                                              \
+            const gni_half_vi none = b == 0, minus = b == -1, plain = ~(none | minus), by = (b & plain) | (~plain & 1); \
+            const gni_half_vd over = __builtin_convertvector(a, gni_half_vd) / __builtin_convertvector(by, gni_half_vd);\
+            const gni_half_vi q = __builtin_convertvector(over, gni_half_vi);                                           \
+            const gni_half_vi r = (gni_half_vi)((gni_half_vu)a - (gni_half_vu)q * (gni_half_vu)by);                     \
+            const gni_half_vi less = (r != 0) & ((a ^ by) < 0), y = (E);                                                \
+            GNI_UNUSED(minus);                                                                                          \
+            memcpy((int32_t *)dst + i, &y, sizeof y);                                                                   \
+        }                                                                                                               \
+    }
+GNI_DIVIDE(gni_ki_FLOOR_DIV, (plain & (q + less)) | (minus & (gni_half_vi)(0 - (gni_half_vu)a)))
+GNI_DIVIDE(gni_ki_MOD, plain & (r + (by & less)))
+#undef GNI_DIVIDE
+#undef gni_half_vi
+#undef gni_half_vu
+#undef gni_half_vd
+#else
+GNI_BINARY_QUOTIENT(GNI_X2)
+#endif
 #undef GNI_T
 #undef GNI_X1
 #undef GNI_X1B
@@ -147,6 +182,7 @@ GNI_INT_TABLES
 #define GNI_X2B(fn, NAME, F, D, I, gF, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
 #define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
 GNI_INT_TABLES
+GNI_BINARY_QUOTIENT(GNI_X2)
 #undef GNI_T
 #undef GNI_X1
 #undef GNI_X1B
@@ -313,46 +349,9 @@ GNI_KERNEL(gni_kf_power) {
     for (i = 0; i < n; i += GNI_VW) gni_vstore((float *)dst + i, gni_vpow_half(gni_vload((const float *)pa + i)));
 }
 
-#if GNI_VW >= 8
-// Integers of 32 bits by float64, which holds them; their quotients, cut off, are those of integers. -1 goes apart: the least
-// number has no opposite.
-#define gni_half_vi GNI_FN(gni_ck_half_vi)
-#define gni_half_vu GNI_FN(gni_ck_half_vu)
-#define gni_half_vd GNI_FN(gni_ck_half_vd)
-typedef int32_t gni_half_vi __attribute__((vector_size(GNI_VW * 2)));
-typedef uint32_t gni_half_vu __attribute__((vector_size(GNI_VW * 2)));
-typedef double gni_half_vd __attribute__((vector_size(GNI_VW * 4)));
-#define GNI_DIVIDE(name, E)                                                                                             \
-    GNI_KERNEL(name) {                                                                                                  \
-        GNI_UNUSED(pc);                                                                                                 \
-        for (int i = 0; i < n; i += GNI_VW / 2) {                                                                       \
-            gni_half_vi a, b;                                                                                           \
-            memcpy(&a, (const int32_t *)pa + i, sizeof a);                                                              \
-            memcpy(&b, (const int32_t *)pb + i, sizeof b);                                                              \
-            const gni_half_vi none = b == 0, minus = b == -1, plain = ~(none | minus), by = (b & plain) | (~plain & 1); \
-            const gni_half_vd over = __builtin_convertvector(a, gni_half_vd) / __builtin_convertvector(by, gni_half_vd);\
-            const gni_half_vi q = __builtin_convertvector(over, gni_half_vi);                                           \
-            const gni_half_vi r = (gni_half_vi)((gni_half_vu)a - (gni_half_vu)q * (gni_half_vu)by);                     \
-            const gni_half_vi less = (r != 0) & ((a ^ by) < 0), y = (E);                                                \
-            GNI_UNUSED(minus);                                                                                          \
-            memcpy((int32_t *)dst + i, &y, sizeof y);                                                                   \
-        }                                                                                                               \
-    }
-GNI_DIVIDE(gni_kd_FLOOR_DIV, (plain & (q + less)) | (minus & (gni_half_vi)(0 - (gni_half_vu)a)))
-GNI_DIVIDE(gni_kd_MOD, plain & (r + (by & less)))
-#undef GNI_DIVIDE
-#undef gni_half_vi
-#undef gni_half_vu
-#undef gni_half_vd
-#endif
-
 // Those that only programs with such an op hold, see gni_math.
 static gni_kernel GNI_FN(gni_math_kernel)(uint32_t code) {
     if (code == GNI_OP_POW * 3u) return GNI_FN(gni_kf_power);
-#if GNI_VW >= 8
-    if (code == GNI_OP_FLOOR_DIV * 3u + GNI_I) return GNI_FN(gni_kd_FLOOR_DIV);
-    if (code == GNI_OP_MOD * 3u + GNI_I) return GNI_FN(gni_kd_MOD);
-#endif
     switch (code) {
 #define GN_X(fn, NAME, F, D, gF, da) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
         GNI_UNARY_FLOAT(GN_X)
