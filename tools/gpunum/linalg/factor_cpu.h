@@ -12,6 +12,7 @@ typedef enum gni_la_kind {
     GNI_LA_TRIANGULAR, // of the lower triangle
     GNI_LA_INV,
     GNI_LA_DET,
+    GNI_LA_LOG_DET, // its sign and the logarithm of its magnitude
     GNI_LA_COMPLEX_DET,
     GNI_LA_CHOLESKY,
     GNI_LA_QR,
@@ -131,16 +132,20 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_la_load(&d->in[0], index, a, ld, 1, n, n);
     if (triangle) gni_la_has_diagonal(w, d, a, ld, 1);
     else gni_la_lu(w, gni_la_rows(a, ld, n, n), pivot);
-    if (d->kind == GNI_LA_DET) {
-        int exponent = 0; // apart, so that no product on the way overflows
+    if (d->kind == GNI_LA_DET || d->kind == GNI_LA_LOG_DET) {
+        int64_t exponent = 0; // apart, so that no product on the way overflows
         double det = 1.0;
         for (int64_t i = 0; i < n; i++) {
             int e = 0;
             det = frexp(det * (pivot[i] != i ? -a[i * ld + i] : a[i * ld + i]), &e);
-            exponent = det == 0.0 ? 0 : GNI_MAX(-100000, GNI_MIN(exponent + e, 100000));
+            exponent += e;
         }
-        det = w->info > 0 ? 0.0 : ldexp(det, exponent); // never -0
-        gni_la_store(&d->out[0], index, &det, 1, 1, 1, 1, NULL);
+        if (w->info > 0) det = 0.0; // never -0
+        double y[2];
+        y[0] = det > 0.0 ? 1.0 : det < 0.0 ? -1.0 : det;
+        y[1] = log(fabs(det)) + (double)exponent * GNI_LN2;
+        if (d->kind == GNI_LA_DET) y[0] = ldexp(det, (int)GNI_MAX(-100000, GNI_MIN(exponent, 100000)));
+        gni_la_store(&d->out[0], index, y, 1, 1, d->kind == GNI_LA_DET ? 1 : 2, 1, NULL);
         if (w->info > 0) w->info = 0;
         return;
     }

@@ -21,6 +21,8 @@ static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int
     return NULL;
 }
 
+static gn_array *gni_log_det(gn_context *g, gn_array *a) { return gni_complex_det(g, g->call, a, 0); }
+
 GPUNUM_API gn_array *gn_inv(gn_array *a) { return gni_no_linalg("gn_inv", &a, 1); }
 GPUNUM_API gn_array *gn_det(gn_array *a) { return gni_no_linalg("gn_det", &a, 1); }
 GPUNUM_API gn_array *gn_cholesky(gn_array *a) { return gni_no_linalg("gn_cholesky", &a, 1); }

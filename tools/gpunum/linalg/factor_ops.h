@@ -120,6 +120,22 @@ static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int
     return y;
 }
 
+// The sign and the logarithm of a real determinant's magnitude, (..., 2), on the CPU.
+static gn_array *gni_log_det(gn_context *g, gn_array *a) {
+    gni_la_job d;
+    gn_shape batch;
+    gn_array *y = NULL;
+    if (!gni_is_square(g, g->call, a)) return NULL;
+    const gn_dtype t = gni_la_dtype(a->dtype);
+    gni_la_begin(&d, g, GNI_LA_LOG_DET, g->call, a, &batch);
+    gni_la_batch(&d, &batch);
+    gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
+    if (x != NULL) y = gni_la_output(&d, 0, t, &batch, 1, 2, 1);
+    gni_la_finish(&d, &y, 1, t);
+    gni_unref(g, x);
+    return gni_adopt(g, y);
+}
+
 static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_cholesky(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);

@@ -3,7 +3,8 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../api/linalg.h"
+#include "../api/transforms.h"
+#include "../api/macros.h"
 #include "../core/product.h"
 #include "../ops/elementwise.h"
 #endif
