@@ -225,6 +225,130 @@ static void test_words(void **state) {
             }
 }
 
+// What int64 and uint64 are without kernels of 64 bits, all of arithmetic: bit for bit as C has it on the CPU.
+static gn_array *wide_numbers(gn_context *g, gn_dtype t, int64_t n) { // of all sizes and signs
+    static uint64_t x[6007];
+    assert_in_range(n, 0, 6007);
+    for (int64_t i = 0; i < n; i++) x[i] = (uint64_t)(i * i * 37 % 1009 - 500) * 0x9e3779b97f4a7c15u >> (i * 7 % 64);
+    if (t == GN_I64)
+        for (int64_t i = 0; i < n; i += 2) x[i] = 0 - x[i];
+    return gn_array_from(g, t, GN_SHAPE(n), x);
+}
+
+static gn_array *wide_result(gn_context *g, int kind, gn_dtype t) {
+    static const int64_t of[] = {0, 1, -1, 2, 3, -3, 7, -7, 10, 63, 64, 65, 31, 32, 33, -64, 2147483647, -2147483648LL, 4294967295, 4294967296, -4294967297LL,
+                                 1000000007, -1099511627777LL, 9007199254740993, INT64_MAX, INT64_MIN, INT64_MIN + 1, 16777217, 36028799166447617};
+    static const float floats[] = {0, -0.0F, 0.99F, -0.99F, 1.5F, -2.75F, 8388609, 16777216, -3e9F, 4.3e9F, 1e12F, -1e15F, 9.2e18F, 9.3e18F, -9.3e18F,
+                                   1.8e19F, 1.9e19F, 3e38F, INFINITY, -INFINITY, NAN, 1e-40F, -1.0F};
+    enum { N = sizeof of / sizeof of[0], M = sizeof floats / sizeof floats[0] };
+    gn_array *a = gn_array_from(g, t, GN_SHAPE(N, 1), of), *b = gn_array_from(g, t, GN_SHAPE(1, N), of), *f = gn_array_from(g, GN_F32, GN_SHAPE(M), floats);
+    switch (kind) {
+    case 0: return gn_mul(a, b);
+    case 1: return gn_floor_div(a, b);
+    case 2: return gn_mod(a, b);
+    case 3: return gn_pow(a, b);
+    case 4: return gn_minimum(a, b);
+    case 5: return gn_maximum(a, b);
+    case 6: return gn_shl(a, b);
+    case 7: return gn_shr(a, b);
+    case 8: return gn_neg(a);
+    case 9: return gn_abs(a);
+    case 10: return gn_sign(a);
+    case 11: return gn_square(gn_relu(a));
+    case 12: return gn_cast(a, GN_F32);
+    case 13: return gn_cast(a, GN_F16);
+    case 14: return gn_cast(a, GN_BF16);
+    case 15: return gn_cast(f, t);
+    case 16: return gn_floor_div_s(gn_add(gn_mul(a, b), gn_mul_s(a, 3)), 7);
+    case 17: return gn_mul_s(a, 0.5);
+    case 18: return gn_div(a, b);
+    case 19: return gn_add(gn_cast(b, GN_F32), gn_reshape(f, GN_SHAPE(M, 1)));
+    case 20: return gn_clamp(gn_shr_s(a, 3), 0, 100);
+    case 21: return gn_cast(gn_mul_s(gn_cast(a, GN_F32), 0.25), t);
+    case 22: return gn_logical_xor(gn_isfinite(a), gn_logical_and(a, b));
+    case 23: return gn_mod_s(gn_cast(gn_invert(a), GN_I32), 10);
+    case 24: return gn_lt(gn_cast(a, GN_F32), gn_cast(b, GN_F32));
+    default: return gn_cast(gn_mul(gn_index(a, "::-3"), gn_index(b, ":, 1::2")), GN_I16);
+    }
+}
+
+// What the CPU has computed on its way to float64 differs from float32 in its last bit.
+static void same_bits(const char *what, gn_array *y, gn_array *z) {
+    const size_t bytes = gn_bytes(y);
+    void *have = malloc(bytes + 1), *want = malloc(bytes + 1);
+    same(what, gn_cast(y, GN_F32), gn_cast(z, GN_F32), 2);
+    assert_int_equal(gn_read(y, have, bytes), GN_OK);
+    assert_int_equal(gn_read(z, want, bytes), GN_OK);
+    for (size_t i = 0; i < bytes && gn_dtype_of(y) != GN_F32; i++)
+        if (((char *)have)[i] != ((char *)want)[i])
+            fail_msg("%s: byte %d of %s is %02x, not %02x", what, (int)i, gn_dtype_name(gn_dtype_of(y)), ((uint8_t *)have)[i], ((uint8_t *)want)[i]);
+    free(have);
+    free(want);
+}
+
+static void test_wide(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int kind = 0; kind < 26; kind++)
+        for (int k = 0; k < 2; k++) {
+            char what[64];
+            const gn_dtype t = k ? GN_U64 : GN_I64;
+            gn_scope_begin(g);
+            gn_scope_begin(other);
+            snprintf(what, sizeof what, "wide %d of %s", kind, gn_dtype_name(t));
+            gn_array *y = gn_eval(wide_result(g, kind, t));
+            assert_non_null(y);
+            if (strstr(gn_explain(y), "on the GPU") == NULL) fail_msg("%s: %s", what, gn_explain(y));
+            same_bits(what, y, wide_result(other, kind, t));
+            gn_scope_end(other);
+            gn_scope_end(g);
+        }
+}
+
+static gn_array *wide_reduced(gn_context *g, int kind, gn_array *a, gn_axes axes) {
+    (void)g;
+    switch (kind) {
+    case 0: return gn_sum(a, axes);
+    case 1: return gn_prod(gn_or_s(a, 1), axes);
+    case 2: return gn_min(a, axes);
+    case 3: return gn_max(a, axes);
+    case 4: return gn_any(a, axes);
+    case 5: return gn_all(a, axes);
+    case 6: return gn_sum(gn_mul(a, gn_add_s(a, 1)), axes);
+    case 7: return gn_max(gn_mod_s(gn_cast(a, GN_I32), 1000), axes);
+    case 8: return gn_min(gn_cast(a, GN_I8), axes);
+    case 9: return gn_count_nonzero(a, axes);
+    default: return gn_sum(gn_cast(gn_shr_s(gn_abs(a), 8), GN_F32), axes);
+    }
+}
+
+static void test_wide_reductions(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t size[][2] = {{1, 1}, {1, 0}, {7, 3}, {2, 3001}, {3001, 2}, {37, 127}, {1, 6007}};
+    for (int i = 0; i < 7; i++)
+        for (int kind = 0; kind < 11; kind++)
+            for (int how = 0; how < 4; how++) {
+                char what[80];
+                const gn_dtype t = how & 1 ? GN_U64 : GN_I64;
+                if (i != 5 && kind > 1 && (kind + how + i) % 4 != 0) continue;
+                if (size[i][1] == 0 && (kind == 2 || kind == 3 || kind == 7 || kind == 8)) continue; // have no value
+                gn_array *y[2];
+                gn_scope_begin(g);
+                gn_scope_begin(other);
+                for (int k = 0; k < 2; k++) {
+                    gn_context *h = k ? other : g;
+                    gn_array *a = gn_reshape(wide_numbers(h, t, size[i][0] * size[i][1]), GN_SHAPE(size[i][0], size[i][1]));
+                    if (how > 1 && size[i][1] > 1) a = gn_index(a, "::-1, 1::2");
+                    y[k] = gn_eval(wide_reduced(h, kind, a, i == 4 && how == 3 ? GN_ALL : GN_AXES(how & 1)));
+                }
+                snprintf(what, sizeof what, "wide reduction %d of %s (%d, %d), %d", kind, gn_dtype_name(t), (int)size[i][0], (int)size[i][1], how);
+                assert_non_null(y[0]);
+                if (gn_size(y[0]) > 0 && strstr(gn_explain(y[0]), "on the GPU") == NULL) fail_msg("%s: %s", what, gn_explain(y[0]));
+                same_bits(what, y[0], y[1]);
+                gn_scope_end(other);
+                gn_scope_end(g);
+            }
+}
+
 static gn_array *reduced(gn_context *g, int kind, gn_array *a, gn_axes axes, int axis) {
     (void)g;
     switch (kind) {
@@ -521,6 +645,7 @@ static void test_poll(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_rounds_each_step), GN_TEST(test_less_itself),
                                        GN_TEST(test_subnormal), GN_TEST(test_in_place), GN_TEST(test_eight_bytes), GN_TEST(test_words),
+                                       GN_TEST(test_wide), GN_TEST(test_wide_reductions),
                                        GN_TEST(test_reductions), GN_TEST(test_pools), GN_TEST(test_compensation), GN_TEST(test_products),
                                        GN_TEST(test_rows), GN_TEST(test_rows_and_batches), GN_TEST(test_orders), GN_TEST(test_attention), GN_TEST(test_many),
                                        GN_TEST(test_device), GN_TEST(test_poll)};

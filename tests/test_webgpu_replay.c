@@ -1,6 +1,8 @@
 // Every dispatch of a Vulkan run whose kernel has a form for WebGPU, played again there on the same bytes: what both leave in
 // their buffers is the same word for word, floats too. Both forms are made of the same sources, which write functions out and
 // say of what is rounded that it is `precise`, and both run on the same driver.
+//
+// And a device for which nobody can wait, as in a page: what it does then with values that are there alone.
 #define GPUNUM_IMPLEMENTATION
 #include "gpunum.h"
 
@@ -258,7 +260,121 @@ static void test_replay(void **state) {
     gn_close(other);
 }
 
+// ---- without waiting
+
+enum { ROWS = 3, COLUMNS = 37 };
+
+// Of dtype t, computed there; kind 1: positive ones, 2: true and false, 3: places below ROWS.
+static gn_array *made(gn_context *g, gn_dtype t, int kind) {
+    float x[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        x[i] = (float)(kind == 1 ? i * 5 % 19 + 1 : kind == 2 ? i % 3 == 0 : kind == 3 ? i % ROWS : i * 37 % 101 - (gn_dtype_size(t) == 8 ? 50 : 9));
+    if (t == GN_U64 || t == GN_U32 || t == GN_U8 || t == GN_BOOL)
+        for (int i = 0; i < ROWS * COLUMNS; i++) x[i] = fabsf(x[i]);
+    gn_array *a = gn_eval(gn_add_s(gn_array_from(g, GN_F32, GN_SHAPE(ROWS, COLUMNS), x), 0.0));
+    return gn_eval(t == GN_F32 ? a : gn_cast(gn_eval(gn_cast(a, t == GN_BOOL ? GN_BOOL : GN_I32)), t));
+}
+
+static gn_array *reached(gn_context *g, int kind, gn_dtype t) {
+    gn_array *a = made(g, t, 0), *b = made(g, t, 1), *m = made(g, GN_BOOL, 2), *p = made(g, GN_I64, 3), *l = gn_ravel(b);
+    gn_array *bins = gn_eval(gn_mul_s(gn_arange(g, GN_F32, 0, 5, 1), 3.0)), *edges = NULL, *other_edges = NULL;
+    switch (kind) {
+    case 0: return gn_mean(a, 1);
+    case 1: return gn_mean(a, GN_ALL);
+    case 2: return gn_var(a, 1, 0);
+    case 3: return gn_std(a, GN_ALL, 1);
+    case 4: return gn_norm(a, 0);
+    case 5: return gn_median(a, 1);
+    case 6: return gn_quantile(a, 0.3, GN_ALL);
+    case 7: return gn_nanmedian(a, 0);
+    case 8: return gn_average(a, b, 1);
+    case 9: return gn_cov(a, 1);
+    case 10: return gn_digitize(a, bins, false);
+    case 11: return gn_digitize(a, gn_flip(bins, 0), true);
+    case 12: return gn_digitize(a, gn_sort(l, 0, false), true);
+    case 13: return gn_histogram(a, 7, 0, 0, NULL);
+    case 14: gn_histogram(a, 7, 0, 0, &edges); return edges;
+    case 15: return gn_histogram(gn_full_like(a, 3), 4, 0, 0, NULL);
+    case 16: return gn_histogram(a, 5, -3, 30, NULL);
+    case 17: return gn_histogram_edges(a, bins);
+    case 18: return gn_histogram2d(a, b, NULL, 3, 4, 0, 0, 1, 20, false, &edges, &other_edges);
+    case 19: return gn_searchsorted(gn_sort(l, 0, false), a, true);
+    case 20: return gn_isin(a, b);
+    case 21: return gn_interp(a, bins, gn_square(bins));
+    case 22: return gn_argmax(a, 1);
+    case 23: return gn_argmin(a, GN_KEEP(0));
+    case 24: return gn_argmax(gn_mod_s(a, 7), GN_ALL);
+    case 25: return gn_matmul(a, gn_transpose(b));
+    case 26: return gn_dot(l, gn_index(l, "::-1"));
+    case 27: return gn_matmul(gn_reshape(gn_index(a, ":, :36"), GN_SHAPE(ROWS, 6, 6)), gn_reshape(gn_index(b, ":2, :18"), GN_SHAPE(6, 6)));
+    case 28: return gn_isclose(a, b, 0.1, 1.0, false);
+    case 29: return gn_index_arrays(a, (gn_array *[]){p, gn_mod_s(p, 2)}, 2);
+    case 30: return gn_unravel_index(gn_add_s(gn_mul_s(p, 3), 1), GN_SHAPE(4, 5));
+    case 31: return gn_cross_entropy(gn_cast(gn_transpose(a), GN_F32), gn_index(p, "0"));
+    case 32: return gn_mean(gn_eq(gn_argmax(gn_cast(a, GN_F32), 0), gn_index(p, "0")), GN_ALL);
+    case 33: return gn_polyval(gn_cast(gn_index(b, "0, :13"), GN_F32), gn_div_s(a, 64));
+    case 34: return gn_convolve(l, gn_index(l, ":9"), GN_CONV_SAME);
+    case 35: return gn_trapezoid(a, NULL, 1, 1);
+    case 36: return gn_cumsum(gn_where(m, a, b), 1);
+    case 37: return gn_mul_s(gn_sum(gn_eq(a, b), 1), 0.1);
+    case 38: return gn_sum(gn_div(a, b), 0);
+    case 39: return gn_bincount(gn_cast(l, GN_I32), NULL, 20);
+    default: return gn_percentile(gn_cast(a, GN_I16), 75, GN_ALL);
+    }
+}
+
+static void test_without_waiting(void **state) {
+    static const gn_dtype dtypes[] = {GN_F32, GN_I32, GN_I64, GN_U64, GN_U8, GN_BOOL};
+    gn_options o = test_options();
+    (void)state;
+    o.backend = GN_BACKEND_WEBGPU;
+    gn_context *g = test_open_with(&o);
+    o.backend = GN_BACKEND_CPU;
+    o.placement = GN_PLACE_AUTO;
+    gn_context *cpu = test_open_with(&o);
+    gni_wg *w = (gni_wg *)g->gpu;
+    for (int kind = 0; kind < 41; kind++)
+        for (int i = 0; i < 6; i += kind % 3 == 0 ? 1 : 2 - (i == 2)) {
+            const gn_dtype t = dtypes[i];
+            gn_scope_begin(g);
+            gn_scope_begin(cpu);
+            w->waits = false;
+            g->gpu->caps.no_wait = true;
+            gn_array *y = gn_eval(reached(g, kind, t)), *z = reached(cpu, kind, t);
+            w->waits = true;
+            g->gpu->caps.no_wait = false;
+            if (y == NULL || z == NULL) fail_msg("%d of %s: %s%s", kind, gn_dtype_name(t), gn_error(g), gn_error(cpu));
+            if (kind == 14) z = gn_cast(z, GN_F32); // edges, which are float64 of 32-bit integers elsewhere
+            if (gn_dtype_of(y) != gn_dtype_of(z) || gn_size(y) != gn_size(z))
+                fail_msg("%d of %s: %d elements of %s", kind, gn_dtype_name(t), (int)gn_size(y), gn_dtype_name(gn_dtype_of(y)));
+            double most = 0;
+            for (int64_t k = 0; k < gn_size(z); k++) {
+                const double v = gn_item(gn_at(gn_ravel(z), k));
+                most = fmax(most, fabs(v));
+            }
+            for (int64_t k = 0; k < gn_size(z); k++) {
+                const double u = gn_item(gn_at(gn_ravel(y), k)), v = gn_item(gn_at(gn_ravel(z), k));
+                if (!(fabs(u - v) <= (gn_dtype_of(z) == GN_F32 ? 1e-6 * (fabs(v) + most) : 0)))
+                    fail_msg("%d of %s: element %d is %.9g, not %.9g", kind, gn_dtype_name(t), (int)k, u, v);
+            }
+            gn_scope_end(cpu);
+            gn_scope_end(g);
+        }
+    // What has as many elements as values say stays a message.
+    gn_array *a = made(g, GN_I64, 0);
+    w->waits = false;
+    g->gpu->caps.no_wait = true;
+    assert_null(gn_nonzero(a));
+    assert_int_equal(gn_status_get(g), GN_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(gn_error(g), "for which a page cannot wait"));
+    w->waits = true;
+    gn_error_clear(g);
+    gn_release(a);
+    gn_close(g);
+    gn_close(cpu);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_replay)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_replay), cmocka_unit_test(test_without_waiting)};
     return test_run(tests);
 }

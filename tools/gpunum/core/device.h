@@ -126,6 +126,7 @@ typedef struct gni_gpu_caps {
     bool addresses;             // kernels reach buffers by address, else by bindings
     bool texts;                 // programs become kernels of their own at run time, with only the buffers that they
                                 // have; no workgroup waits for another one
+    bool no_wait;               // for what it computes nobody can wait, as in a page
     uint32_t alone;             // of a CPU whose compiler makes little of barriers, invocations of a subgroup: kernels
                                 // without barriers then, where there are
     uint32_t jobs;              // with texts, bits: the kinds of jobs that there are kernels for

@@ -335,7 +335,7 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
             p->out_reg[p->n_out++] = n == 2 ? gni_build_part(b, roots[i], k) : gni_build_value(b, roots[i]);
         }
     }
-    if (b->full) return false;
+    if (b->full || (count > 1 && p->n_in > gni_most_inputs(g, p->n_out))) return false;
     if (count == 1) gni_build_pairs(b);
     gni_build_finish(p);
     gni_drop_round(p);

@@ -291,14 +291,22 @@ static bool gni_settle(gn_context *g, gn_array *s) {
     return gni_materialize(g, gni_is_part(s->expr->op) ? s->expr->src[0] : s);
 }
 
-static bool gni_expr_beyond(const gni_expr *e) {
-    return e->insns > GNI_MAX_INSNS || e->leaves > GNI_MAX_INPUTS || e->consts > GNI_MAX_CONSTS;
+// How many operands a program may read that writes `results`: kernels that are texts bind each.
+static int gni_most_inputs(const gn_context *g, int results) {
+    const gni_gpu *gpu = GNI_CPU_ALONE ? NULL : g->gpu;
+    if (gpu == NULL || !gpu->caps.texts) return GNI_MAX_INPUTS;
+    return GNI_MIN((int)GNI_MAX_INPUTS, (int)gpu->caps.max_buffers - results);
+}
+
+static bool gni_expr_beyond(const gni_expr *e, int inputs) {
+    return e->insns > GNI_MAX_INSNS || e->leaves > inputs || e->consts > GNI_MAX_CONSTS;
 }
 
 // Computes sources that must not be fused: of the other register width, repeated by broadcasting at some
 // cost, or too many for one program.
 static bool gni_expr_bound(gn_context *g, gn_array *y) {
     gni_expr *e = y->expr;
+    const int inputs = gni_most_inputs(g, gni_is_complex(y->dtype) ? 2 : 1);
     int64_t size = gni_elements(&y->shape);
     for (int i = 0; i < e->n_src; i++) {
         gn_array *s = e->src[i];
@@ -308,14 +316,14 @@ static bool gni_expr_bound(gn_context *g, gn_array *y) {
         if ((s->expr->wide != e->wide || repeated) && !gni_settle(g, s)) return false;
     }
     gni_expr_measure(e, y->dtype);
-    while (gni_expr_beyond(e)) {
+    while (gni_expr_beyond(e, inputs)) {
         gn_array *largest = NULL;
         gni_tree t;
         memset(&t, 0, sizeof t);
         gni_tree_take(&t, y, ++g->walk);
         e->insns = t.insns, e->leaves = t.leaves, e->consts = t.consts;
         e->shares = true;
-        if (!gni_expr_beyond(e)) break;
+        if (!gni_expr_beyond(e, inputs)) break;
         for (int i = 0; i < e->n_src && t.most == NULL; i++) {
             gn_array *s = e->src[i];
             if (s != NULL && !gni_is_input(s) && !(gni_is_const(s) && s->shape.rank == 0))

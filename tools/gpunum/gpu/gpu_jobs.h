@@ -266,6 +266,11 @@ static bool gni_job_is_copy64(const gni_program *p) {
     return true;
 }
 
+// Elements that an invocation takes at a time.
+static int64_t gni_job_group(const gni_gpu *gpu, const gni_program *p) {
+    return gni_job_is_copy64(p) || (p->wide && !gpu->caps.texts) ? 2 : 4;
+}
+
 // Complex128 that only moves: GPUs take it as two elements of 8 bytes.
 static bool gni_job_is_copy128(const gni_map *m) {
     const gni_program *p = &m->program;
@@ -297,7 +302,8 @@ static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int 
 static bool gni_job_program_ok(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     if (!gni_job_enough_places(gpu, p, extra_buffers)) return false;
     for (int i = 0; i < p->n_insn; i++)
-        if (!p->wide && GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
+        if ((!p->wide || gpu->caps.texts) && GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
+    if (p->wide && gpu->caps.texts) return gni_job_short(p);
     if (p->wide) {
         if (!gpu->caps.int64 || !gpu->caps.float64) return false;
         if ((gpu->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION) && gni_job_has_functions(p)) return false;
@@ -374,8 +380,9 @@ static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni
             gni_job_reg(p, GNI_INSN_B(insn)) << 18 | gni_job_reg(p, GNI_INSN_C(insn)) << 25;
     }
     for (int i = 0; i < p->n_const; i++) {
-        w[GNI_P_PROGRAM_CONST + 2 * i] = (uint32_t)p->konst[i];
-        w[GNI_P_PROGRAM_CONST + 2 * i + 1] = (uint32_t)(p->konst[i] >> 32);
+        const uint64_t bits = gni_job_const(p, i, c->gpu->caps.texts);
+        w[GNI_P_PROGRAM_CONST + 2 * i] = (uint32_t)bits;
+        w[GNI_P_PROGRAM_CONST + 2 * i + 1] = (uint32_t)(bits >> 32);
     }
     c->n_param = GNI_P_PROGRAM_WORDS;
 }
@@ -717,7 +724,7 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
         s.dim[i] = m->dim[i];
         s.from[i] = i;
     }
-    int64_t group = p->wide || gni_job_is_copy64(p) ? 2 : 4;
+    int64_t group = gni_job_group(gpu, p);
     *fits = n < INT32_MAX - 32 * GNI_JOB_THREADS;
     for (int i = 0; i < p->n_in && *fits; i++)
         *fits = gni_job_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
@@ -812,7 +819,7 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
         const gni_map halves = gni_job_halves(m);
         return gni_job_map(gpu, &halves);
     }
-    if (m->program.wide && !gpu->caps.int64 && !gni_job_is_copy64(&m->program)) {
+    if (m->program.wide && !gpu->caps.texts && !gpu->caps.int64 && !gni_job_is_copy64(&m->program)) {
         gni_builder words;
         return gni_job_words(m, &words) && gni_job_map(gpu, &words.map);
     }
@@ -899,7 +906,7 @@ static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t
                                 int64_t reduced, gni_job_plan *p) {
     p->columns = gni_job_by_columns(r);
     p->pair = r->apart > 0;
-    p->group = r->program.wide ? 2 : 4;
+    p->group = gni_job_group(gpu, &r->program);
     p->kept = kept;
     p->units = p->columns ? gni_job_ceil(kept, p->group) : kept;
     int64_t steps = p->columns ? reduced : gni_job_ceil(reduced, p->group);
@@ -1185,9 +1192,14 @@ static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     if (!gni_job_program_ok(gpu, &r->program, gpu->caps.texts ? 1 : 3) || gni_is_complex(t)) return false;
     if (gni_job_reduce_is_far(gpu, r) || (r->apart > 0 && gpu->caps.texts)) return false;
     if (r->moments && !gni_job_at_once(gpu, r)) return false;
+    if (wide && gpu->caps.texts && r->domain != GNI_F) { // of words: no places, and nothing else in words of uint32
+        if (index) return false;
+        if (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) return t != GN_U32;
+        if (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD) return t == GN_I64 || t == GN_U64;
+    }
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
-    if (r->domain == GNI_F) return t == GN_F32 || gni_job_is_half(t) || (wide && t == GN_F64);
+    if (r->domain == GNI_F) return t == GN_F32 || gni_job_is_half(t) || (wide && t == GN_F64 && gpu->caps.float64);
     return t != GN_F32 && t != GN_F64 && !gni_job_is_half(t) && !(wide && r->domain == GNI_U);
 }
 

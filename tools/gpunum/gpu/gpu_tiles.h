@@ -92,6 +92,34 @@ static bool gni_job_is_far(const gni_gpu *gpu, const gni_matmul *m) {
     return m->k > 1 && most > gni_job_most_bytes(gpu) / m->k;
 }
 
+// The product of int64 as sums of products, over batches, m, n and k, for kernels that are texts.
+static void gni_job_matmul_words(const gni_matmul *m, gni_reduce *r) {
+    gni_operand *op[2];
+    memset(r, 0, sizeof *r);
+    r->op = GNI_RED_SUM;
+    r->domain = GNI_I;
+    r->rank = m->batch_rank + 3;
+    r->in[0] = m->a, r->in[1] = m->b, r->out = m->c;
+    for (int i = 0; i < 2; i++) {
+        op[i] = &r->in[i];
+        memset(op[i]->stride, 0, sizeof op[i]->stride);
+        memcpy(op[i]->stride, i == 0 ? m->a_batch : m->b_batch, (size_t)m->batch_rank * sizeof(int64_t));
+        r->program.in_dtype[i] = m->a.dtype;
+    }
+    memcpy(r->dim, m->batch_dim, (size_t)m->batch_rank * sizeof(int64_t));
+    const int at = m->batch_rank;
+    r->dim[at] = m->m, r->dim[at + 1] = m->n, r->dim[at + 2] = m->k;
+    op[0]->stride[at] = m->a_rs, op[0]->stride[at + 2] = m->a_cs;
+    op[1]->stride[at + 1] = m->b_cs, op[1]->stride[at + 2] = m->b_rs;
+    r->program.wide = true;
+    r->program.n_in = 2;
+    r->program.n_insn = r->program.n_out = 1;
+    r->program.insn[0] = GNI_INSN(GNI_OP_MUL, GNI_I, 0, 1, 0);
+    r->program.out_dtype[0] = m->c.dtype;
+    r->program.out_reg[0] = 2;
+    r->kept = gni_merge_dims(&r->rank, r->dim, op, 2, at + 2);
+}
+
 static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     gn_dtype a = m->a.dtype, b = m->b.dtype, t = m->c.dtype;
     if (gpu->caps.max_buffers < 6 || m->k >= INT32_MAX || m->batch_rank > GN_MAX_RANK) return false;
@@ -102,6 +130,10 @@ static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     if (m->prologue != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
     if (gni_job_is_far(gpu, m)) return false;
+    if (plain && gpu->caps.texts && (a == GN_I64 || a == GN_U64)) {
+        gni_reduce r;
+        return m->batch_rank <= GN_MAX_RANK - 3 && (gni_job_matmul_words(m, &r), gni_job_reduce_ok(gpu, &r));
+    }
     if (plain && (a == GN_I32 || a == GN_U32)) return gni_job_has(gpu, gni_job_int_tile.module);
     return plain && a == GN_F64 && gpu->caps.float64 && gpu->caps.int64;
 }

@@ -609,7 +609,9 @@ static bool gni_may_wait(gn_context *g, const char *fn) {
     return false;
 }
 
-// 1 where the elements of a 1-d array rise or stay, -1 where they fall or stay; 0 after gni_fail. Waits for them.
+// 1 where the elements of a 1-d array rise or stay, -1 where they fall or stay; 0 after gni_fail. Waits for them, but
+// GNI_UNSEEN if it cannot.
+enum { GNI_UNSEEN = 2 };
 static int gni_direction(gn_context *g, const char *fn, gn_array *a) {
     char text[200];
     if (a->shape.rank != 1) {
@@ -619,6 +621,7 @@ static int gni_direction(gn_context *g, const char *fn, gn_array *a) {
     const int64_t n = a->shape.dim[0];
     gn_array *front = gn_slice(a, 0, 0, GNI_MAX(n - 1, 0), 1), *behind = gn_slice(a, 0, GNI_MIN(n, 1), n, 1);
     if (!gni_may_wait(g, fn)) return 0;
+    if (n > 0 && gni_is_remote(a)) return GNI_UNSEEN;
     if (gn_item(gn_all(gn_le(front, behind), 0)) != 0.0) return 1;
     if (gn_item(gn_all(gn_ge(front, behind), 0)) != 0.0) return -1;
     if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the edges of bins neither rise nor fall", fn);
@@ -630,6 +633,14 @@ GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right) {
     if (g == NULL) return NULL;
     const int up = gni_real_only(g, "gn_digitize", &bins, 1) ? gni_direction(g, "gn_digitize", bins) : 0;
     if (up == 0) return gni_end_scope(g, NULL);
+    if (up == GNI_UNSEEN) { // the GPU chooses
+        const int64_t n = bins->shape.dim[0];
+        gn_array *rises = gn_le(gn_slice(bins, 0, 0, 1, 1), gn_slice(bins, 0, GNI_MAX(n - 1, 0), n, 1));
+        gn_array *falling = gni_searched(g, "gn_digitize", gn_flip(bins, 0), a, !right, 0.0, 0.0);
+        falling = gn_sub(gn_full_int(g, GN_I64, GN_SHAPE(), n), falling);
+        gn_array *rising = gni_searched(g, "gn_digitize", bins, a, !right, 0.0, 0.0);
+        return gni_end_scope(g, gn_where(gn_reshape(rises, GN_SHAPE()), rising, falling));
+    }
     gn_array *y = gni_searched(g, "gn_digitize", up > 0 ? bins : gn_flip(bins, 0), a, !right, 0.0, 0.0);
     return gni_end_scope(g, up > 0 ? y : gn_sub(gn_scalar(g, GN_I64, (double)bins->shape.dim[0]), y));
 }
@@ -673,7 +684,8 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) 
                  gni_shape_text(tp, sizeof tp, &points->shape), gni_shape_text(tv, sizeof tv, &values->shape));
         return gni_end_scope(g, NULL);
     }
-    const gn_dtype t = gn_promote(gn_promote(a->dtype, points->dtype), values->dtype), inner = gni_moment_dtype(t);
+    const gn_dtype t = gn_promote(gn_promote(a->dtype, points->dtype), values->dtype);
+    const gn_dtype inner = gni_moments_with(t, a, gni_is_remote(points) ? points : values);
     for (int i = 0; i < 3; i++) in[i] = in[i]->dtype == inner ? in[i] : gn_cast(in[i], inner);
     gn_array *x = in[0], *p = in[1], *v = in[2], *first = gn_slice(v, 0, 0, 1, 1), *last = gn_slice(v, 0, n - 1, n, 1);
     gn_array *y = gn_broadcast_to(gn_reshape(first, GN_SHAPE()), a->shape);
@@ -938,7 +950,8 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: length %lld is negative", (long long)length);
     else if (!gni_is_integer(a->dtype) && a->dtype != GN_BOOL)
         gni_fail(g, GN_ERROR_DTYPE, "gn_bincount: numbers must be integers, not %s", gn_dtype_name(a->dtype));
-    if (g->call_failed || !gni_may_wait(g, "gn_bincount") ||
+    const bool blind = weights == NULL && length > 0 && gni_is_remote(a); // as many as were asked for
+    if (g->call_failed || (!blind && !gni_may_wait(g, "gn_bincount")) ||
         (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
         return gni_end_scope(g, NULL);
     g->no_grad++;
@@ -946,7 +959,7 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
              *w = gni_as(weights, GN_F64);
     int64_t most[2] = {0, -1}; // smallest and largest
     if (x != NULL && !gni_is_pending(x) && !gni_is_contiguous(x)) x = gn_copy(x);
-    if (a->shape.dim[0] > 0 && !gni_bounds_of(g, x, most)) most[0] = most[1] = -1;
+    if (a->shape.dim[0] > 0 && !blind && !gni_bounds_of(g, x, most)) most[0] = most[1] = -1;
     if (most[0] < 0 && !g->call_failed)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: %lld is negative", (long long)most[0]);
     const bool beyond = most[1] == INT64_MAX;
@@ -983,6 +996,19 @@ static gn_array *gni_equal_edges(gn_context *g, const char *fn, gn_array *x, int
     if (x == NULL) return NULL;
     const gn_dtype t = x->dtype;
     const gn_shape s = GN_SHAPE(bins + 1);
+    if (*low == 0.0 && high == 0.0 && gni_elements(&x->shape) > 0 && gni_is_remote(x)) { // the GPU makes them
+        gn_array *least = gn_min(x, GN_KEEP(0)), *most = gn_max(x, GN_KEEP(0));
+        gn_array *same = gn_mul_s(gn_cast(gn_eq(least, most), t), 0.5), *part[2];
+        gn_array *i = gn_arange(g, t, 0.0, (double)bins, 1.0);
+        least = gn_sub(least, same);
+        part[1] = most = gn_add(most, same);
+        part[0] = gn_add(least, gn_mul(i, gn_div_s(gn_sub(most, least), (double)bins)));
+        bounds = gn_concat(part, 2, 0);
+        part[1] = gn_nextafter(most, gn_full(g, t, GN_SHAPE(1), GNI_INF));
+        *line = gn_concat(part, 2, 0);
+        *step = 0.0;
+        return bounds;
+    }
     if (*low == 0.0 && high == 0.0 && gni_elements(&x->shape) > 0) {
         if (gni_may_wait(g, fn)) *low = gn_item(gn_min(x, 0)), high = gn_item(gn_max(x, 0));
     } else if (*low == 0.0 && high == 0.0) {
@@ -1047,8 +1073,10 @@ static gn_array *gni_histogram_with(const char *fn, gn_array **in, int n, gn_arr
         edges[k] = gni_equal_edges(g, fn, x, bins[k], &low, range[2 * k + 1], &step, &line);
         ok = edges[k] != NULL;
         part = gni_searched(g, fn, line, x, true, low, step);
-        x = gn_diff(gn_cast(edges[k], GN_F64), 1, 0);
-        width = k == 0 ? x : gn_mul(gn_expand_dims(width, 1), x);
+        if (density) {
+            x = gn_diff(gn_cast(edges[k], GN_F64), 1, 0);
+            width = k == 0 ? x : gn_mul(gn_expand_dims(width, 1), x);
+        }
         if (n > 1) part = gn_mul(part, gn_le_s(part, (double)bins[k])); // 0 of what is outside
         gn_array *both = k == 0 ? NULL : gn_and(gn_gt_s(at, 0.0), gn_gt_s(part, 0.0));
         at = k == 0 ? part : gn_mul(gn_add(gn_mul_s(gn_sub_s(at, 1.0), (double)bins[k]), part), both);
@@ -1108,13 +1136,16 @@ GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
     if (up != 0 && (up < 0 || edges->shape.dim[0] < 2)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram_edges: two or more edges that rise are asked for");
     } else if (up != 0) {
-        const gn_dtype t = gni_moment_dtype(gn_promote(a->dtype, edges->dtype));
+        const gn_dtype t = gni_moments_with(gn_promote(a->dtype, edges->dtype), a, edges);
         const int64_t n = edges->shape.dim[0];
         gn_array *part[2], *line = gn_cast(edges, t);
         double last = 0.0;
         part[0] = gn_slice(line, 0, 0, n - 1, 1);
         part[1] = gn_slice(line, 0, n - 1, n, 1);
-        if (part[1] != NULL && gn_read(part[1], &last, gn_dtype_size(t)) == GN_OK) {
+        if (up == GNI_UNSEEN) {
+            part[1] = gn_nextafter(part[1], gn_full(g, t, GN_SHAPE(1), GNI_INF));
+            y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
+        } else if (part[1] != NULL && gn_read(part[1], &last, gn_dtype_size(t)) == GN_OK) {
             gni_above(t, &last);
             part[1] = gn_array_from(g, t, GN_SHAPE(1), &last);
             if (part[1] != NULL)

@@ -285,6 +285,21 @@ static gn_dtype gni_moment_dtype(gn_dtype t) {
     return GN_F32;
 }
 
+// Whether what is computed of `a` may be on a GPU alone for which nobody can wait, as in a page: float64 is the CPU's.
+static bool gni_is_remote(gn_array *a) {
+    gn_context *g = GNI_CPU_ALONE || a == NULL ? NULL : gni_home(a);
+    if (g == NULL || g->gpu == NULL || !g->gpu->caps.no_wait || g->placement == GN_PLACE_CPU) return false;
+    if (g->placement == GN_PLACE_GPU || gni_elements(&a->shape) >= gni_threshold(g, GNI_JOB_REDUCE)) return true;
+    return gni_materialize(g, a) && a->buf != NULL && a->buf->where == GNI_ON_GPU;
+}
+
+// The dtype for moments of `a` and b, which may be NULL, whose numbers are of dtype t.
+static gn_dtype gni_moments_with(gn_dtype t, gn_array *a, gn_array *b) {
+    const gn_dtype inner = gni_moment_dtype(t);
+    return t != GN_F64 && inner == GN_F64 && (gni_is_remote(a) || gni_is_remote(b)) ? GN_F32 : inner;
+}
+static gn_dtype gni_moments_of(gn_array *a) { return gni_moments_with(a->dtype, a, NULL); }
+
 GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_mean", &a, 1);
     if (g == NULL) return NULL;
@@ -299,7 +314,7 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
         // The sum of many float16 leaves their range long before the mean does; that of int64 wraps.
         bool exact = !gni_is_float(a->dtype) && gn_dtype_size(a->dtype) < 8;
-        gn_dtype acc = exact ? GN_I64 : gni_moment_dtype(a->dtype);
+        gn_dtype acc = exact ? GN_I64 : gni_moments_of(a);
         if (gn_dtype_size(a->dtype) < 4 && gni_sums_words(g, a)) acc = GN_F32; // which holds these, and no float64 is there
         total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, keep);
         if (total != NULL) {
@@ -308,7 +323,7 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
             src[0] = total;
             src[1] = NULL;
             konst[1] = (double)gni_reduced_count(&a->shape, set);
-            gn_dtype div = acc == GN_I64 ? GN_F64 : acc;
+            gn_dtype div = acc != GN_I64 ? acc : gni_is_remote(a) ? GN_F32 : GN_F64;
             gn_array *q = gni_apply(g, "gn_mean", GNI_OP_DIV, div, div, src, konst, 2);
             if (q != NULL && div != t) {
                 y = gni_apply(g, "gn_mean", GNI_OP_CAST, div, t, &q, NULL, 1);
@@ -435,7 +450,7 @@ static gn_array *gni_var(const char *fn, gn_array *a, gn_axes axes, double ddof,
         y = gn_add(gn_var(gn_real(a), axes, ddof), gn_var(gn_imag(a), axes, ddof));
         return gni_end_scope(g, root ? gni_root(g, y) : y);
     }
-    const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32, inner = gni_moment_dtype(a->dtype);
+    const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32, inner = gni_moments_of(a);
     if (gni_moments(g, a, inner, set, ddof, NULL, &y)) {
         y = gn_reshape(y, gni_reduced_shape(&a->shape, set, keep));
     } else {
@@ -456,7 +471,7 @@ GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes) {
     gn_scope_begin(g);
     const bool parts = gni_is_complex(a->dtype);
     gn_array *x = parts ? gn_real(a) : a;
-    gn_dtype t = gn_dtype_of(x), inner = gni_moment_dtype(t);
+    gn_dtype t = gn_dtype_of(x), inner = x != NULL ? gni_moments_of(x) : t;
     if (inner != t) x = gn_cast(x, inner);
     gn_array *squares = gn_square(x);
     if (parts) squares = gn_add(squares, gn_square(gn_imag(a)));
@@ -516,6 +531,12 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
             gn_shape s = gni_reduced_shape(&a->shape, set, keep);
             y = gni_arg_in_pieces(g, fn, op, all ? gn_ravel(a) : a, axis);
             return gni_end_scope(g, gn_reshape(y, s));
+        }
+        const bool words = a->dtype == GN_I64 && gni_reads_gpu(a) && g->gpu->caps.texts; // whose places no kernel has
+        if (words) {
+            gn_scope_begin(g);
+            gn_array *best = op == GNI_RED_ARGMIN ? gn_min(a, GN_KEEP(axes)) : gn_max(a, GN_KEEP(axes));
+            return gni_end_scope(g, gni_arg_reduction(fn, GNI_RED_ARGMAX, gn_eq(a, best), axes));
         }
         y = gni_reduce_axes(g, fn, op, a, a->dtype, GN_I64, set, keep); // which GPUs without int64 write, too
     }

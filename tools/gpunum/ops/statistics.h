@@ -20,8 +20,8 @@ GPUNUM_API gn_array *gn_ptp(gn_array *a, gn_axes axes) {
 
 // `a` in the dtype that its moments are computed in.
 static gn_array *gni_in_moments(gn_array *a) {
-    if (a == NULL || gni_is_complex(a->dtype) || gni_moment_dtype(a->dtype) == a->dtype) return a;
-    return gn_cast(a, gni_moment_dtype(a->dtype));
+    if (a == NULL || gni_is_complex(a->dtype) || gni_moments_of(a) == a->dtype) return a;
+    return gn_cast(a, gni_moments_of(a));
 }
 
 // A mean or moment of such, in the dtype that it has of arrays of dtype t.
@@ -57,7 +57,7 @@ GPUNUM_API gn_array *gn_average(gn_array *a, gn_array *weights, gn_axes axes) {
         w = gn_reshape(w, s);
     }
     if (set == ~0u) return gni_end_scope(g, NULL);
-    if (!gni_is_complex(weights->dtype)) w = gn_cast(w, gni_is_complex(t) ? gni_part_of(t) : gni_moment_dtype(t));
+    if (!gni_is_complex(weights->dtype)) w = gn_cast(w, gni_is_complex(t) ? gni_part_of(t) : gni_moments_with(t, a, weights));
     w = gn_broadcast_to(w, a->shape);
     gn_array *y = gn_div(gn_sum(gn_mul(gni_in_moments(a), w), axes), gn_sum(w, axes));
     return gni_end_scope(g, gni_from_moments(y, t));
@@ -192,7 +192,7 @@ GPUNUM_API gn_array *gn_corrcoef(gn_array *a) {
 static gn_array *gni_as_close(gn_array *a) {
     const gn_dtype t = a->dtype;
     if (gni_is_complex(t) || t == GN_F64 || t == GN_F32) return a;
-    return gn_cast(a, gni_is_float(t) ? GN_F32 : GN_F64);
+    return gn_cast(a, gni_is_float(t) || gni_is_remote(a) ? GN_F32 : GN_F64);
 }
 
 static gn_array *gni_isclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan) {

@@ -12,7 +12,8 @@
 // ---- pipelines
 
 static bool gni_wg_is_program(int module) {
-    return module == GNI_MODULE_map_24 || module == GNI_MODULE_map_copy64 || module == GNI_MODULE_reduce_24;
+    return module == GNI_MODULE_map_24 || module == GNI_MODULE_map_copy64 || module == GNI_MODULE_reduce_24 ||
+           module == GNI_MODULE_map_wide_24 || module == GNI_MODULE_reduce_wide_24;
 }
 
 static uint64_t gni_wg_kernel_hash(const gni_gpu_kernel *k) {
@@ -452,6 +453,7 @@ static bool gni_wg_caps(gni_wg *w) {
     c->max_buffers = GNI_MIN(l.maxStorageBuffersPerShaderStage, (uint32_t)GNI_GPU_MAX_USES);
     c->max_allocation = w->max_buffer = l.maxBufferSize;
     c->texts = true;
+    c->no_wait = !w->waits;
     c->jobs = ~(1u << GNI_JOB_FACTOR);
     c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : 16;
     c->alone = c->kind == GNI_GPU_CPU ? GNI_MIN(c->subgroup, 64u) : 0;

@@ -178,6 +178,7 @@ static void gni_wg_want_name(gni_wg_text *t, const char *name) { gni_wg_want(t, 
 typedef struct gni_wg_words_of {
     const uint32_t *word;
     bool reduces, raw64; // copies of 8-byte elements
+    bool pairs;          // registers have a high word, h0, h1, ...
     int n_in, n_out, n_insn, vectors, scalars;
     uint32_t alias; // 4 bits for each input: 1 + the output whose buffer it is read from
     uint32_t wide, atomic; // bit k: buffer argument k is vectors of 4 words, is atomic
@@ -199,6 +200,8 @@ static uint32_t gni_wg_packing(uint32_t t) {
     default: return 0;
     }
 }
+
+static bool gni_wg_is_long(uint32_t t) { return t == GNI_T_I64 || t == GNI_T_U64; }
 
 static uint32_t gni_wg_in_dtype(const gni_wg_program_words *p, int k) {
     return p->word[GNI_P_PROGRAM_IN_DTYPES] >> (4 * k) & 15u;
@@ -223,7 +226,9 @@ static void gni_wg_choose_types(gni_wg_program_words *p) {
     for (int k = 0; k < p->n_in; k++) {
         int place = gni_wg_in_place(p, k);
         p->buffers |= 1u << place;
-        if (gni_wg_grouped(gni_wg_in_kind(p, k)) && gni_wg_packing(gni_wg_in_dtype(p, k)) == 0) p->wide |= 1u << place;
+        const uint32_t t = gni_wg_in_dtype(p, k);
+        const bool pair = p->pairs && gni_wg_is_long(t);
+        if (gni_wg_grouped(gni_wg_in_kind(p, k)) && gni_wg_packing(t) == 0 && !pair) p->wide |= 1u << place;
     }
     if (p->reduces) { // behind the output are partial results
         uint32_t out = 1u << GNI_MAX_INPUTS, partial = out << 1;
@@ -242,7 +247,7 @@ static void gni_wg_choose_types(gni_wg_program_words *p) {
         p->written |= bit;
         if (gni_wg_packing(gni_wg_out_dtype(p, k)) > 0) p->atomic |= bit;
         // Vectors are only written whole.
-        if (gni_wg_grouped(gni_wg_out_kind(p, k))) p->wide |= bit;
+        if (gni_wg_grouped(gni_wg_out_kind(p, k)) && !(p->pairs && gni_wg_is_long(gni_wg_out_dtype(p, k)))) p->wide |= bit;
         else p->wide &= ~bit;
     }
     p->wide &= ~p->atomic;
@@ -332,6 +337,13 @@ static void gni_wg_load(gni_wg_text *t, const gni_wg_program_words *p, int k) {
         gni_wg_say(t, "}\n");
         return;
     }
+    if (p->pairs && gni_wg_is_long(dtype)) {
+        for (int i = 0; i < 2; i++)
+            gni_wg_say(t, "{ let o = 2u * j + vec4<u32>(%du); %c%d = vec4<u32>(l%d(o.x), l%d(o.y), l%d(o.z), l%d(o.w)); }\n",
+                       i, i ? 'h' : 'r', k, b, b, b, b);
+        gni_wg_say(t, "}\n");
+        return;
+    }
     if (one) gni_wg_say(t, "var v = vec4<u32>(e%d(j.x));\n", k);
     else if (gni_wg_grouped(kind)) gni_wg_say(t, "var v = g%d(j.x);\n", k);
     else gni_wg_say(t, "var v = vec4<u32>(e%d(j.x), e%d(j.y), e%d(j.z), e%d(j.w));\n", k, k, k, k);
@@ -341,7 +353,9 @@ static void gni_wg_load(gni_wg_text *t, const gni_wg_program_words *p, int k) {
         int shift = dtype == GNI_T_I8 ? 24 : 16;
         gni_wg_say(t, "v = bitcast<vec4<u32>>(bitcast<vec4<i32>>(v << vec4<u32>(%du)) >> vec4<u32>(%du));\n", shift, shift);
     }
-    gni_wg_say(t, "r%d = v;\n}\n", k);
+    gni_wg_say(t, "r%d = v;\n", k);
+    if (p->pairs && (dtype == GNI_T_I32 || dtype == GNI_T_I8 || dtype == GNI_T_I16)) gni_wg_say(t, "h%d = sg(v);\n", k);
+    gni_wg_say(t, "}\n");
 }
 
 // To memory's form, in v.
@@ -369,7 +383,8 @@ static void gni_wg_store_each(gni_wg_text *t, uint32_t dtype, int b) {
 // Stores output k of a group; with `rest` what is left to do of the last group, where it has fewer elements.
 static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k, bool rest) {
     uint32_t kind = gni_wg_out_kind(p, k), dtype = gni_wg_out_dtype(p, k), s = gni_wg_packing(dtype);
-    const bool whole = kind == GNI_K_VEC && (p->raw64 || s == 0); // what follows the last elements stays
+    const bool pair = p->pairs && gni_wg_is_long(dtype);
+    const bool whole = kind == GNI_K_VEC && !pair && (p->raw64 || s == 0); // what follows the last elements stays
     int b = GNI_MAX_INPUTS + k;
     if (rest && !whole) return;
     gni_wg_say(t, "{\nvar v = r%u;\n", p->word[GNI_P_PROGRAM_OUT_REGS] >> (8 * k) & 255u);
@@ -391,6 +406,11 @@ static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k, b
         gni_wg_say(t, "}\n");
         return;
     }
+    if (pair) {
+        gni_wg_say(t, "for (var e = 0u; e < count; e++) { s%d(2u * j[e], v[e]); s%d(2u * j[e] + 1u, h%u[e]); }\n}\n", b, b,
+                   p->word[GNI_P_PROGRAM_OUT_REGS] >> (8 * k) & 255u);
+        return;
+    }
     gni_wg_narrow(t, dtype);
     if (gni_wg_grouped(kind) && s == 0) {
         gni_wg_say(t, "w%d(j.x, v);\n", b);
@@ -406,6 +426,140 @@ static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k, b
         if (gni_wg_grouped(kind)) gni_wg_say(t, "}\n");
     }
     gni_wg_say(t, "}\n");
+}
+
+// ---- int64 and uint64 as two words
+
+// V(x) wherever a vector is meant. What has two words for a result leaves the high one in gh.
+static const char gni_wg_words_text[] =
+    "alias V = vec4<u32>; alias B = vec4<bool>;\nvar<private> gh : V; var<private> dr : V; var<private> dt : V;\n"
+    "fn I(k : B) -> V { return select(V(), V(1u), k); }\n"
+    "fn sg(x : V) -> V { return bitcast<V>(bitcast<vec4<i32>>(x) >> V(31u)); }\n"
+    "fn lt(a : V, h : V, b : V, g : V) -> B { return (h < g) | ((h == g) & (a < b)); }\n"
+    "fn neg(a : V, h : V) -> V { gh = ~h + I(a == V()); return ~a + V(1u); }\n"
+    "fn mul(a : V, h : V, b : V, g : V) -> V {\nlet f = V(65535u); let s = V(16u);\n"
+    "let x = a & f; let y = a >> s; let z = b & f; let w = b >> s;\n"
+    "let m = y * z + ((x * z) >> s); let n = x * w + (m & f);\n"
+    "gh = y * w + (m >> s) + (n >> s) + a * g + h * b; return a * b;\n}\n"
+    "fn shl(a : V, h : V, n : V) -> V {\nlet m = n & V(31u); let w = n > V(31u); let x = a << m;\n"
+    "gh = select((h << m) | ((a >> V(1u)) >> (V(31u) - m)), x, w); return select(x, V(), w);\n}\n"
+    "fn shr(a : V, h : V, n : V, s : V) -> V {\nlet m = n & V(31u); let w = n > V(31u); let k = V(31u) - m;\n"
+    "let x = (h >> m) | ((s << V(1u)) << k); gh = select(x, s, w);\n"
+    "return select((a >> m) | ((h << V(1u)) << k), x, w);\n}\n"
+    // Quotients without a sign, the rest in dr and dt.
+    "fn dm(a : V, h : V, b : V, g : V) -> V {\nvar q = a; var k = h; var r = V(); var t = V();\n"
+    "if (all((h | g) == V())) { gh = t; dt = t; dr = a % b; return a / b; }\n"
+    "for (var i = 0u; i < 64u; i++) {\nlet c = t >> V(31u); t = (t << V(1u)) | (r >> V(31u));\n"
+    "r = (r << V(1u)) | (k >> V(31u)); k = (k << V(1u)) | (q >> V(31u)); q = q << V(1u);\n"
+    "let f = (c != V()) | !lt(r, t, b, g); let s = select(V(), b, f);\n"
+    "t = t - select(V(), g, f) - I(r < s); r = r - s; q = q | I(f);\n}\ndr = r; dt = t; gh = k; return q;\n}\n"
+    // Rounded down, or with m what is left then; s is the sign bit, 0 of uint64.
+    "fn fd(a : V, h : V, b : V, g : V, s : V, m : bool) -> V {\n"
+    "let i = (h & s) != V(); let j = (g & s) != V(); let n = neg(a, h); let x = select(a, n, i); let y = select(h, gh, i);\n"
+    "let o = neg(b, g); let z = select(b, o, j); let w = select(g, gh, j);\nvar q = dm(x, y, z, w); var k = gh;\n"
+    "let d = i != j; let e = d & ((dr | dt) != V());\n"
+    "if (m) { q = select(dr, z - dr, e); k = select(dt, w - dt - I(z < dr), e); }\n"
+    "else { q = q + I(e); k = k + I(e & (q == V())); }\n"
+    "let f = select(d, j, m); let v = neg(q, k); let u = (b | g) == V();\n"
+    "gh = select(select(k, gh, f), V(), u); return select(select(q, v, f), V(), u);\n}\n"
+    "fn pw(p : V, h : V, b : V, g : V, s : V) -> V {\nvar a = p; var t = h; var e = b; var f = g; var r = V(1u);\n"
+    "var k = V();\nloop {\nif (all((e | f) == V())) { break; }\nlet o = (e & V(1u)) != V(); let x = mul(r, k, a, t);\n"
+    "k = select(k, gh, o); r = select(r, x, o); let y = mul(a, t, a, t); a = y; t = gh;\n"
+    "e = (e >> V(1u)) | (f << V(31u)); f = f >> V(1u);\n}\n"
+    "let z = ((g & s) != V()) & !(((p == V(1u)) & (h == V())) | ((p & h) == V(4294967295u)));\n"
+    "gh = select(k, V(), z); return select(r, V(), z);\n}\n"
+    // To float32, the nearest one, or with o that of the two around it whose last bit is odd; and from there.
+    "fn tf(a : V, h : V, s : V, o : bool) -> V {\nlet n = (h & s) != V(); let m = neg(a, h); let x = select(a, m, n);\n"
+    "let y = select(h, gh, n); let c = select(countLeadingZeros(y), V(32u) + countLeadingZeros(x), y == V());\n"
+    "let l = shl(x, y, c & V(63u)); let t = gh >> V(8u); let e = (gh & V(127u)) | l; let f = (gh >> V(7u)) & V(1u);\n"
+    "let r = select(t + (f & (I(e != V()) | (t & V(1u)))), t | I((e | f) != V()), o);\n"
+    "return select((((V(189u) - c) << V(23u)) + r) | (I(n) << V(31u)), V(), (a | h) == V());\n}\n"
+    "fn ff(f : V, s : V) -> V {\nlet e = (f >> V(23u)) & V(255u); let m = (f & V(8388607u)) | V(8388608u);\n"
+    "let up = e >= V(150u); let l = shl(m, V(), (e - V(150u)) & V(63u));\n"
+    "let x = select(m >> min(V(150u) - e, V(31u)), l, up); let y = select(V(), gh, up);\n"
+    "let v = neg(x, y); let b = e >= V(191u) - (s >> V(31u)); let z = b | (s == V()); let n = (f >> V(31u)) != V();\n"
+    "let q = (f & V(2147483647u)) > V(2139095040u);\n"
+    "gh = select(select(select(y, ~s, b), select(gh, s, z), n), V(), q);\n"
+    "return select(select(select(x, V(4294967295u), b), select(v, V(), z), n), V(), q);\n}\n";
+
+// What an instruction makes of operands (a, p), (b, q) and (c, o), low and high words, as (R, H), which is 0 before; S is the
+// sign bit, 0 of uint64. NULL: it is one of floats.
+static const char *gni_wg_words_form(uint32_t code) {
+    const uint32_t op = code / 3u;
+    if (op == GNI_OP_F_TO_I) return "R = ff(a, V(2147483648u)); H = gh;";
+    if (op == GNI_OP_F_TO_U) return "R = ff(a, V()); H = gh;";
+    if (op == GNI_OP_ROUND_F32) return "R = a;";
+    if (code % 3u == GNI_F) return NULL;
+    switch (op) {
+    case GNI_OP_NEG: return "R = neg(a, p); H = gh;";
+    case GNI_OP_ABS: return "let k = (p & S) != V(); let n = neg(a, p); R = select(a, n, k); H = select(p, gh, k);";
+    case GNI_OP_SIGN: return "H = select(V(), ~V(), (p & S) != V()); R = I((a | p) != V()) | H;";
+    case GNI_OP_SQUARE: return "R = mul(a, p, a, p); H = gh;";
+    case GNI_OP_RELU: return "let k = (p & S) != V(); R = select(a, V(), k); H = select(p, V(), k);";
+    case GNI_OP_ISNAN:
+    case GNI_OP_ISINF: return "";
+    case GNI_OP_ISFINITE: return "R = V(1u);";
+    case GNI_OP_LOGICAL_NOT: return "R = I((a | p) == V());";
+    case GNI_OP_ADD: return "R = a + b; H = p + q + I(R < a);";
+    case GNI_OP_SUB: return "R = a - b; H = p - q - I(a < b);";
+    case GNI_OP_MUL: return "R = mul(a, p, b, q); H = gh;";
+    case GNI_OP_FLOOR_DIV: return "R = fd(a, p, b, q, S, false); H = gh;";
+    case GNI_OP_MOD: return "R = fd(a, p, b, q, S, true); H = gh;";
+    case GNI_OP_POW: return "R = pw(a, p, b, q, S); H = gh;";
+    case GNI_OP_MIN: return "let k = lt(a, p ^ S, b, q ^ S); R = select(b, a, k); H = select(q, p, k);";
+    case GNI_OP_MAX: return "let k = lt(a, p ^ S, b, q ^ S); R = select(a, b, k); H = select(p, q, k);";
+    case GNI_OP_EQ: return "R = I((a == b) & (p == q));";
+    case GNI_OP_NE: return "R = I((a != b) | (p != q));";
+    case GNI_OP_LT: return "R = I(lt(a, p ^ S, b, q ^ S));";
+    case GNI_OP_LE: return "R = I(!lt(b, q ^ S, a, p ^ S));";
+    case GNI_OP_GT: return "R = I(lt(b, q ^ S, a, p ^ S));";
+    case GNI_OP_GE: return "R = I(!lt(a, p ^ S, b, q ^ S));";
+    case GNI_OP_LOGICAL_AND: return "R = I(((a | p) != V()) & ((b | q) != V()));";
+    case GNI_OP_LOGICAL_OR: return "R = I((a | p | b | q) != V());";
+    case GNI_OP_LOGICAL_XOR: return "R = I(((a | p) != V()) != ((b | q) != V()));";
+    case GNI_OP_AND: return "R = a & b; H = p & q;";
+    case GNI_OP_OR: return "R = a | b; H = p | q;";
+    case GNI_OP_XOR: return "R = a ^ b; H = p ^ q;";
+    case GNI_OP_SHL:
+        return "let k = (q == V()) & (b < V(64u)); let x = shl(a, p, b); R = select(V(), x, k); H = select(V(), gh, k);";
+    case GNI_OP_SHR:
+        return "let k = (q == V()) & (b < V(64u)); let n = sg(p & S); let x = shr(a, p, b, n); R = select(n, x, k); "
+               "H = select(n, gh, k);";
+    case GNI_OP_WHERE: return "let k = (a | p) != V(); R = select(c, b, k); H = select(o, q, k);";
+    case GNI_OP_FMA: return "let x = mul(a, p, b, q); R = x + c; H = gh + o + I(R < x);";
+    case GNI_OP_I_TO_F: return "R = tf(a, p, V(2147483648u), false);";
+    case GNI_OP_U_TO_F: return "R = tf(a, p, V(), false);";
+    case GNI_OP_TO_ODD: return "R = tf(a, p, S, odd);";
+    case GNI_OP_TO_BOOL: return "R = I((a | p) != V());";
+    case GNI_OP_WRAP_U8: return "R = a & V(255u);";
+    case GNI_OP_WRAP_U16: return "R = a & V(65535u);";
+    case GNI_OP_WRAP_I8: return "H = sg(a << V(24u)); R = (a & V(255u)) | (H << V(8u));";
+    case GNI_OP_WRAP_I16: return "H = sg(a << V(16u)); R = (a & V(65535u)) | (H << V(16u));";
+    case GNI_OP_WRAP_U32: return "R = a;";
+    case GNI_OP_WRAP_I32: return "R = a; H = sg(a);";
+    default: return "R = a; H = p;"; // roundings
+    }
+}
+
+// Instruction k. What becomes float16 or bfloat16 is rounded once: on the way there float32 is odd.
+static void gni_wg_words_step(gni_wg_text *t, const gni_wg_program_words *p, int k) {
+    const uint32_t *step = p->word + GNI_P_PROGRAM_STEPS, insn = step[k], code = insn & 2047u;
+    bool odd = false;
+    for (int i = k + 1; i < p->n_insn; i++) {
+        const uint32_t op = (step[i] & 2047u) / 3u;
+        odd = odd || ((step[i] >> 11 & 127u) == 16u + (uint32_t)k && (op == GNI_OP_ROUND_F16 || op == GNI_OP_ROUND_BF16));
+    }
+    for (int i = 0; i < p->n_out; i++) {
+        const uint32_t to = gni_wg_out_dtype(p, i);
+        const bool here = (p->word[GNI_P_PROGRAM_OUT_REGS] >> (8 * i) & 255u) == 16u + (uint32_t)k;
+        odd = odd || (here && (to == GNI_T_F16 || to == GNI_T_BF16));
+    }
+    gni_wg_say(t,
+               "{ let a = r%u; let p = h%u; let b = r%u; let q = h%u; let c = r%u; let o = h%u; var R = V(); var H = V(); "
+               "let S = V(%uu); const odd = %s;\n",
+               insn >> 11 & 127u, insn >> 11 & 127u, insn >> 18 & 127u, insn >> 18 & 127u, insn >> 25, insn >> 25,
+               code % 3u == GNI_U ? 0u : 1u << 31, odd ? "true" : "false");
+    gni_wg_say(t, "%s\nr%d = R | vec4<u32>(gn_zero); h%d = H; }\n", gni_wg_words_form(code), 16 + k, 16 + k);
 }
 
 // ---- the parts of a text
@@ -424,10 +578,12 @@ static void gni_wg_head(gni_wg_text *t, gni_wg_program_words *p) {
         if (gni_wg_out_dtype(p, k) == GNI_T_F16) gni_wg_want_name(t, "store_f16");
         if (gni_wg_out_dtype(p, k) == GNI_T_BF16) gni_wg_want_name(t, "store_bf16");
     }
+    if (p->pairs) gni_wg_put(t, gni_wg_words_text, sizeof gni_wg_words_text - 1);
     for (int k = 0; k < p->n_insn; k++) {
         char name[16];
-        snprintf(name, sizeof name, "o%u", p->word[GNI_P_PROGRAM_STEPS + k] & 2047u);
-        gni_wg_want_name(t, name);
+        const uint32_t code = p->word[GNI_P_PROGRAM_STEPS + k] & 2047u;
+        snprintf(name, sizeof name, "o%u", code);
+        if (!p->pairs || !gni_wg_words_form(code)) gni_wg_want_name(t, name);
     }
 }
 
@@ -455,6 +611,10 @@ static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p, bool quic
         // with the same zero would undo that of the op; an or does not. Nor may they see that x - x has one operand, which is
         // 0 for them where x is infinite or NaN.
         const bool difference = (insn & 2047u) == GNI_OP_SUB * 3u + GNI_F;
+        if (p->pairs && gni_wg_words_form(insn & 2047u)) {
+            gni_wg_words_step(t, p, k);
+            continue;
+        }
         gni_wg_say(t, "{ var a = r%u; var b = r%u%s; var c = r%u; r%d = %c%u(&a, &b, &c) | vec4<u32>(gn_zero); }\n",
                    insn >> 11 & 127u, insn >> 18 & 127u, difference ? " & ~vec4<u32>(gn_zero)" : "", insn >> 25, 16 + k,
                    quick && gni_wg_find_op(t->w, 'f', insn & 2047u) ? 'f' : 'o', insn & 2047u);
@@ -474,15 +634,16 @@ static void gni_wg_registers(gni_wg_text *t, const gni_wg_program_words *p) {
     }
     gni_wg_say(t, "gn_zero = P(%uu);\n", (unsigned)GNI_WG_PARAM_BYTES / 4u - 1u);
     for (int k = 0; k < GNI_MAX_INPUTS; k++)
-        if (k < p->n_in || used >> k & 1u) gni_wg_say(t, "var r%d = vec4<u32>();\n", k);
+        if (k < p->n_in || used >> k & 1u) gni_wg_say(t, "var r%d = vec4<u32>(); var h%d = r%d;\n", k, k, k);
     for (uint32_t k = 0; k < GNI_MAX_CONSTS; k++) {
         uint32_t at = GNI_P_PROGRAM_CONST + 2u * k;
         if (!(used >> (8 + k) & 1u)) continue;
         if (p->raw64)
             gni_wg_say(t, "let r%u = vec4<u32>(P(%uu), P(%uu), P(%uu), P(%uu));\n", 8u + k, at, at + 1u, at, at + 1u);
         else gni_wg_say(t, "let r%u = vec4<u32>(P(%uu) | gn_zero);\n", 8u + k, at);
+        if (p->pairs) gni_wg_say(t, "let h%u = vec4<u32>(P(%uu));\n", 8u + k, at + 1u);
     }
-    for (int k = 0; k < p->n_insn; k++) gni_wg_say(t, "var r%d = vec4<u32>();\n", 16 + k);
+    for (int k = 0; k < p->n_insn; k++) gni_wg_say(t, "var r%d = vec4<u32>(); var h%d = r%d;\n", 16 + k, 16 + k, 16 + k);
 }
 
 // How main begins, of `size` invocations.
@@ -584,7 +745,15 @@ static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
     gni_wg_say(t, "var v = r%u; var s2 = vec4<u32>(); var c2 = vec4<u32>();\n", p->word[GNI_P_PROGRAM_OUT_REGS] & 255u);
     if (p->columns) gni_wg_say(t, "var index = vec4<u32>(P(%uu) + t);\n", (unsigned)GNI_P_REDUCE_INDEX0);
     else gni_wg_say(t, "var index = vec4<u32>(P(%uu) + i) + vec4<u32>(0u, 1u, 2u, 3u);\n", (unsigned)GNI_P_REDUCE_INDEX0);
-    gni_wg_say(t, "enter(&v, &index, &s2, &c2);\n");
+    // Sums and products of words are of the same form as those of 32-bit integers.
+    const uint32_t out = p->word[GNI_P_PROGRAM_OUT_REGS] & 255u, op = p->code / 3u;
+    const bool truth = op == GNI_RED_ANY || op == GNI_RED_ALL;
+    if (p->pairs && p->code % 3u != GNI_F && !truth) {
+        gni_wg_say(t, "s2 = v; c2 = h%u;\n", out);
+    } else {
+        if (p->pairs && p->code % 3u != GNI_F) gni_wg_say(t, "v = v | h%u;\n", out);
+        gni_wg_say(t, "enter(&v, &index, &s2, &c2);\n");
+    }
     if (!p->columns)
         gni_wg_say(
             t, "if (i + 4u > reduced) {\nlet outside = (vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u)) >= vec4<u32>(reduced);\n"
@@ -601,7 +770,21 @@ static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
     unsigned lanes = 1u << p->log_lanes, teams = size >> p->log_lanes;
     static const char *const wanted[] = {"neutral", "neutral_c", "enter", "join", "join_next", "leave"};
     gni_wg_say(t, "const GN_CODE : u32 = %uu;\nconst GN_RESULT_DTYPE : u32 = %uu;\n", p->code, p->result);
-    for (int i = 0; i < 6; i++) gni_wg_want_name(t, wanted[i]);
+    const uint32_t op = p->code / 3u, sign = p->code % 3u == GNI_I ? 1u << 31 : 0;
+    if (p->pairs && p->code % 3u != GNI_F && (op == GNI_RED_MIN || op == GNI_RED_MAX))
+        gni_wg_say(t,
+                   "fn neutral() -> V { return V(%uu); }\nfn neutral_c() -> V { return V(%uu); }\n"
+                   "fn join(s : ptr<function, V>, c : ptr<function, V>, s2 : ptr<function, V>, c2 : ptr<function, V>) {\n"
+                   "let x = V(%uu); let k = lt(%s);\n*s = select(*s, *s2, k); *c = select(*c, *c2, k);\n}\n"
+                   "fn join_next(s : ptr<function, V>, c : ptr<function, V>, s2 : ptr<function, V>, c2 : ptr<function, V>) "
+                   "{ join(s, c, s2, c2); }\n"
+                   "fn leave(s : ptr<function, V>, c : ptr<function, V>, e : ptr<function, u32>) -> vec2<u32> { return "
+                   "vec2<u32>((*s)[*e]%s, (*c)[*e]); }\n",
+                   op == GNI_RED_MIN ? ~0u : 0u, op == GNI_RED_MIN ? ~sign : sign, sign,
+                   op == GNI_RED_MIN ? "*s2, *c2 ^ x, *s, *c ^ x" : "*s, *c ^ x, *s2, *c2 ^ x",
+                   gni_wg_packing(p->result) == 2 ? " & 255u" : gni_wg_packing(p->result) == 1 ? " & 65535u" : "");
+    else
+        for (int i = 0; i < 6; i++) gni_wg_want_name(t, wanted[i]);
     if (!p->partial) gni_wg_write_result(t, p);
     if (!alone) gni_wg_say(t, "var<workgroup> ts : array<vec4<u32>, 256>;\nvar<workgroup> tc : array<vec4<u32>, 256>;\n");
     gni_wg_main_text(t, p, size);
@@ -819,13 +1002,14 @@ static void gni_wg_read_words(const gni_gpu_kernel *k, gni_wg_program_words *p) 
     uint32_t counts = k->spec[GNI_P_PROGRAM_COUNTS];
     p->word = k->spec;
     p->raw64 = k->module == GNI_MODULE_map_copy64;
+    p->pairs = k->module == GNI_MODULE_map_wide_24 || k->module == GNI_MODULE_reduce_wide_24;
     p->n_in = (int)(counts & 15u);
     p->n_out = (int)(counts >> 4 & 15u);
     p->n_insn = (int)(counts >> 8 & 255u);
     p->vectors = (int)(counts >> 16 & 15u);
     p->scalars = (int)(counts >> 20 & 15u);
     uint32_t how = k->spec[GNI_P_PROGRAM_HOW];
-    p->reduces = k->module == GNI_MODULE_reduce_24;
+    p->reduces = k->module == GNI_MODULE_reduce_24 || k->module == GNI_MODULE_reduce_wide_24;
     if (p->reduces) {
         p->code = how & 255u;
         p->columns = how >> 8 & 1u;
