@@ -48,7 +48,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         const gni_program *p = &((const gni_map *)job)->program;
         if (gpu->caps.texts && gni_job_outputs_meet((const gni_map *)job, true)) return false;
         if (gni_job_is_copy64(p) || gni_job_is_copy128((const gni_map *)job)) return gni_job_enough_places(gpu, p, p->n_out);
-        if (!p->wide || gpu->caps.int64 || gpu->caps.texts) return gni_job_program_ok(gpu, p, p->n_out);
+        if (!p->wide || gpu->caps.int64 || (GNI_WEBGPU && gpu->caps.texts)) return gni_job_program_ok(gpu, p, p->n_out);
         gni_builder words;
         return gni_job_words((const gni_map *)job, &words) && gni_gpu_supports(g, kind, &words.map);
     }

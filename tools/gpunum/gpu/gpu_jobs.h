@@ -268,7 +268,7 @@ static bool gni_job_is_copy64(const gni_program *p) {
 
 // Elements that an invocation takes at a time.
 static int64_t gni_job_group(const gni_gpu *gpu, const gni_program *p) {
-    return gni_job_is_copy64(p) || (p->wide && !gpu->caps.texts) ? 2 : 4;
+    return gni_job_is_copy64(p) || (p->wide && !(GNI_WEBGPU && gpu->caps.texts)) ? 2 : 4;
 }
 
 // Complex128 that only moves: GPUs take it as two elements of 8 bytes.
@@ -302,8 +302,8 @@ static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int 
 static bool gni_job_program_ok(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     if (!gni_job_enough_places(gpu, p, extra_buffers)) return false;
     for (int i = 0; i < p->n_insn; i++)
-        if ((!p->wide || gpu->caps.texts) && GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
-    if (p->wide && gpu->caps.texts) return gni_job_short(p);
+        if ((!p->wide || (GNI_WEBGPU && gpu->caps.texts)) && GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
+    if (GNI_WEBGPU && p->wide && gpu->caps.texts) return gni_job_short(p);
     if (p->wide) {
         if (!gpu->caps.int64 || !gpu->caps.float64) return false;
         if ((gpu->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION) && gni_job_has_functions(p)) return false;
@@ -380,7 +380,7 @@ static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni
             gni_job_reg(p, GNI_INSN_B(insn)) << 18 | gni_job_reg(p, GNI_INSN_C(insn)) << 25;
     }
     for (int i = 0; i < p->n_const; i++) {
-        const uint64_t bits = gni_job_const(p, i, c->gpu->caps.texts);
+        const uint64_t bits = GNI_WEBGPU && c->gpu->caps.texts ? gni_job_const(p, i) : p->konst[i];
         w[GNI_P_PROGRAM_CONST + 2 * i] = (uint32_t)bits;
         w[GNI_P_PROGRAM_CONST + 2 * i + 1] = (uint32_t)(bits >> 32);
     }
@@ -819,7 +819,7 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
         const gni_map halves = gni_job_halves(m);
         return gni_job_map(gpu, &halves);
     }
-    if (m->program.wide && !gpu->caps.texts && !gpu->caps.int64 && !gni_job_is_copy64(&m->program)) {
+    if (m->program.wide && !(GNI_WEBGPU && gpu->caps.texts) && !gpu->caps.int64 && !gni_job_is_copy64(&m->program)) {
         gni_builder words;
         return gni_job_words(m, &words) && gni_job_map(gpu, &words.map);
     }
@@ -1192,7 +1192,7 @@ static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     if (!gni_job_program_ok(gpu, &r->program, gpu->caps.texts ? 1 : 3) || gni_is_complex(t)) return false;
     if (gni_job_reduce_is_far(gpu, r) || (r->apart > 0 && gpu->caps.texts)) return false;
     if (r->moments && !gni_job_at_once(gpu, r)) return false;
-    if (wide && gpu->caps.texts && r->domain != GNI_F) { // of words: no places, and nothing else in words of uint32
+    if (GNI_WEBGPU && wide && gpu->caps.texts && r->domain != GNI_F) { // words: no places, no extremes of uint32
         if (index) return false;
         if (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) return t != GN_U32;
         if (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD) return t == GN_I64 || t == GN_U64;

@@ -994,7 +994,7 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     }
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
     if (m->prologue != 0) return gni_job_matmul_prologue(gpu, m);
-    if (m->c.dtype == GN_I64 || m->c.dtype == GN_U64) {
+    if (GNI_WEBGPU && (m->c.dtype == GN_I64 || m->c.dtype == GN_U64)) {
         gni_reduce sums;
         gni_job_matmul_words(m, &sums);
         return gni_job_reduce(gpu, &sums);

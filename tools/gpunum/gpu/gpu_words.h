@@ -45,8 +45,8 @@ static bool gni_job_short(const gni_program *p) {
     return true;
 }
 
-// The bits of constant i as the kernel has them: `texts` has float32 where float64 is.
-static uint64_t gni_job_const(const gni_program *p, int i, bool texts) {
+// The bits of constant i as such a kernel has them: float32 where float64 is.
+static uint64_t gni_job_const(const gni_program *p, int i) {
     const uint32_t reg = (uint32_t)(p->n_in + i);
     bool is_float = false;
     for (int k = 0; k < p->n_insn; k++) {
@@ -56,8 +56,8 @@ static uint64_t gni_job_const(const gni_program *p, int i, bool texts) {
         is_float = is_float || (reg > 0 && (GNI_INSN_B(w) == reg || GNI_INSN_C(w) == reg)); // of fewer operands these are 0
     }
     for (int k = 0; k < p->n_out; k++)
-        is_float = is_float || (p->out_reg[k] == (int)reg && gni_is_float(p->out_dtype[k]));
-    if (!p->wide || !texts || !is_float) return p->konst[i];
+        is_float = is_float || (p->out_reg[k] == (int)reg && gni_word_short(p->out_dtype[k]));
+    if (!p->wide || !is_float) return p->konst[i];
     double v;
     memcpy(&v, &p->konst[i], sizeof v);
     return gni_const_bits(v, GNI_F, false);

@@ -633,7 +633,7 @@ GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right) {
     if (g == NULL) return NULL;
     const int up = gni_real_only(g, "gn_digitize", &bins, 1) ? gni_direction(g, "gn_digitize", bins) : 0;
     if (up == 0) return gni_end_scope(g, NULL);
-    if (up == GNI_UNSEEN) { // the GPU chooses
+    if (GNI_WEBGPU && up == GNI_UNSEEN) { // the GPU chooses
         const int64_t n = bins->shape.dim[0];
         gn_array *rises = gn_le(gn_slice(bins, 0, 0, 1, 1), gn_slice(bins, 0, GNI_MAX(n - 1, 0), n, 1));
         gn_array *falling = gni_searched(g, "gn_digitize", gn_flip(bins, 0), a, !right, 0.0, 0.0);
@@ -1142,7 +1142,7 @@ GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
         double last = 0.0;
         part[0] = gn_slice(line, 0, 0, n - 1, 1);
         part[1] = gn_slice(line, 0, n - 1, n, 1);
-        if (up == GNI_UNSEEN) {
+        if (GNI_WEBGPU && up == GNI_UNSEEN) {
             part[1] = gn_nextafter(part[1], gn_full(g, t, GN_SHAPE(1), GNI_INF));
             y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
         } else if (part[1] != NULL && gn_read(part[1], &last, gn_dtype_size(t)) == GN_OK) {

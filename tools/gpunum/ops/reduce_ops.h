@@ -286,12 +286,13 @@ static gn_dtype gni_moment_dtype(gn_dtype t) {
 }
 
 // Whether what is computed of `a` may be on a GPU alone for which nobody can wait, as in a page: float64 is the CPU's.
-static bool gni_is_remote(gn_array *a) {
-    gn_context *g = GNI_CPU_ALONE || a == NULL ? NULL : gni_home(a);
+static bool gni_at_remote(gn_array *a) {
+    gn_context *g = a == NULL ? NULL : gni_home(a);
     if (g == NULL || g->gpu == NULL || !g->gpu->caps.no_wait || g->placement == GN_PLACE_CPU) return false;
     if (g->placement == GN_PLACE_GPU || gni_elements(&a->shape) >= gni_threshold(g, GNI_JOB_REDUCE)) return true;
     return gni_materialize(g, a) && a->buf != NULL && a->buf->where == GNI_ON_GPU;
 }
+#define gni_is_remote(a) (GNI_WEBGPU && gni_at_remote(a))
 
 // The dtype for moments of `a` and b, which may be NULL, whose numbers are of dtype t.
 static gn_dtype gni_moments_with(gn_dtype t, gn_array *a, gn_array *b) {
@@ -532,7 +533,7 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
             y = gni_arg_in_pieces(g, fn, op, all ? gn_ravel(a) : a, axis);
             return gni_end_scope(g, gn_reshape(y, s));
         }
-        const bool words = a->dtype == GN_I64 && gni_reads_gpu(a) && g->gpu->caps.texts; // whose places no kernel has
+        const bool words = GNI_WEBGPU && a->dtype == GN_I64 && gni_reads_gpu(a) && g->gpu->caps.texts; // which have no places
         if (words) {
             gn_scope_begin(g);
             gn_array *best = op == GNI_RED_ARGMIN ? gn_min(a, GN_KEEP(axes)) : gn_max(a, GN_KEEP(axes));
