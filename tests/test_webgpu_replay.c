@@ -323,18 +323,18 @@ static gn_array *reached(gn_context *g, int kind, gn_dtype t) {
     }
 }
 
-static void test_without_waiting(void **state) {
+static void without_waiting(bool packed) {
     static const gn_dtype dtypes[] = {GN_F32, GN_I32, GN_I64, GN_U64, GN_U8, GN_BOOL};
     gn_options o = test_options();
-    (void)state;
     o.backend = GN_BACKEND_WEBGPU;
     gn_context *g = test_open_with(&o);
     o.backend = GN_BACKEND_CPU;
     o.placement = GN_PLACE_AUTO;
     gn_context *cpu = test_open_with(&o);
     gni_wg *w = (gni_wg *)g->gpu;
+    if (packed) g->gpu->caps.alone = 0; // kernels as they are packed
     for (int kind = 0; kind < 41; kind++)
-        for (int i = 0; i < 6; i += kind % 3 == 0 ? 1 : 2 - (i == 2)) {
+        for (int i = packed ? 2 : 0; i < 6; i += packed ? 4 : kind % 3 == 0 ? 1 : 2 - (i == 2)) {
             const gn_dtype t = dtypes[i];
             gn_scope_begin(g);
             gn_scope_begin(cpu);
@@ -360,18 +360,38 @@ static void test_without_waiting(void **state) {
             gn_scope_end(cpu);
             gn_scope_end(g);
         }
-    // What has as many elements as values say stays a message.
-    gn_array *a = made(g, GN_I64, 0);
+    // What has as many elements as values say stays a message. Of numbers as many are counted as were asked for.
+    gn_scope_begin(g);
+    gn_array *a = made(g, GN_I64, 0), *b = gn_eval(gn_add_s(gn_ravel(made(g, GN_I64, 1)), -2));
     w->waits = false;
     g->gpu->caps.no_wait = true;
+    gn_array *counts = gn_eval(gn_bincount(b, NULL, 5));
+    w->waits = true;
+    int64_t have[5];
+    assert_int_equal(gn_read(counts, have, sizeof have), GN_OK);
+    for (int i = 0; i < 5; i++) { // of i * 5 % 19 - 1
+        int64_t want = 0;
+        for (int k = 0; k < ROWS * COLUMNS; k++) want += k * 5 % 19 - 1 == i;
+        assert_int_equal(have[i], want);
+    }
+    w->waits = false;
+    assert_null(gn_bincount(b, NULL, 0));
+    assert_int_equal(gn_status_get(g), GN_ERROR_UNSUPPORTED);
+    gn_error_clear(g);
     assert_null(gn_nonzero(a));
     assert_int_equal(gn_status_get(g), GN_ERROR_UNSUPPORTED);
     assert_non_null(strstr(gn_error(g), "for which a page cannot wait"));
     w->waits = true;
     gn_error_clear(g);
-    gn_release(a);
+    gn_scope_end(g);
     gn_close(g);
     gn_close(cpu);
+}
+
+static void test_without_waiting(void **state) {
+    (void)state;
+    without_waiting(false);
+    without_waiting(true);
 }
 
 int main(void) {

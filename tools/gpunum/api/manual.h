@@ -101,7 +101,8 @@
 // with -mrelaxed-simd for browsers that have fused multiply-add. It computes on the CPU there, and with
 // GPUNUM_USE_WEBGPU on the GPU where the browser has WebGPU (no other webgpu.h in the implementing file). What waits
 // for a GPU, gn_open, gn_read, gn_item and gn_sync, works in a program that is linked with -sJSPI or -sASYNCIFY; one
-// that is not, calls gn_open_async, gn_read_async and gn_poll, and whatever would wait is GN_ERROR_UNSUPPORTED.
+// that is not, calls gn_open_async, gn_read_async and gn_poll, and whatever would wait is GN_ERROR_UNSUPPORTED. What is
+// computed in float64 of integers elsewhere (means, variances, medians, bounds of histograms) is of float32 there on a GPU.
 // GN_PLACE_GPU keeps small work there, too. gpunum.js (tools/web) is the same in JavaScript.
 //
 // Other languages. Every macro has a function behind it: gn_open gn_open_version (with gn_version() and

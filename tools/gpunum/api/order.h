@@ -46,7 +46,8 @@ GPUNUM_API gn_array *gn_nanpercentile(gn_array *a, double percent, gn_axes axes)
 
 // Where values go into a sorted 1-d array to keep it sorted: in front of equal elements, with `right` behind them.
 GPUNUM_API gn_array *gn_searchsorted(gn_array *sorted, gn_array *values, bool right);
-// The number i of the bin bins[i - 1] <= a < bins[i], with `right` bins[i - 1] < a <= bins[i]; 1-d bins may rise or fall.
+// The number i of the bin bins[i - 1] <= a < bins[i], with `right` bins[i - 1] < a <= bins[i]; 1-d bins may rise or fall,
+// else GN_ERROR_ARGUMENT, but where nobody can wait for a GPU that has them, as in a page.
 GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right);
 GPUNUM_API gn_array *gn_isin(gn_array *a, gn_array *values); // bool: whether each element is one of the values; NaN is none
 // Straight lines between the points (points, values), both 1-d, points rising; beyond them the first and the last value.
@@ -64,11 +65,12 @@ GPUNUM_API gn_array *gn_intersect1d(gn_array *a, gn_array *b); // of both
 GPUNUM_API gn_array *gn_setdiff1d(gn_array *a, gn_array *b);   // of `a` alone
 GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b);    // of one of them alone
 // How often each number from 0 to the largest is in a 1-d integer array, at least `length` of them; or with weights, unless
-// NULL, their sum in float64.
+// NULL, their sum in float64. Where nobody can wait for a GPU that has them, as in a page: without weights of `length`
+// numbers, others count nowhere; for a length of 0 GN_ERROR_UNSUPPORTED.
 GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length);
 // How many elements are in each of `bins` equal parts of low to high, which is in the last one; both 0: of what there is, for
 // which it waits. Into *edges (unless NULL) their bins + 1 bounds, float32, or float64 of float64 and integers beyond 8
-// bits.
+// bits, but float32 of a GPU for which nobody can wait.
 GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges);
 GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges); // in parts between rising edges
 // gn_histogram with the sums of weights of a's shape in float64, unless they are NULL; or with `density`, float64, over the

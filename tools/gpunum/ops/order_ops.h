@@ -950,8 +950,7 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: length %lld is negative", (long long)length);
     else if (!gni_is_integer(a->dtype) && a->dtype != GN_BOOL)
         gni_fail(g, GN_ERROR_DTYPE, "gn_bincount: numbers must be integers, not %s", gn_dtype_name(a->dtype));
-    const bool blind = weights == NULL && length > 0 && gni_is_remote(a); // as many as were asked for
-    if (g->call_failed || (!blind && !gni_may_wait(g, "gn_bincount")) ||
+    if (g->call_failed || !gni_may_wait(g, "gn_bincount") ||
         (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
         return gni_end_scope(g, NULL);
     g->no_grad++;
@@ -959,6 +958,9 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
              *w = gni_as(weights, GN_F64);
     int64_t most[2] = {0, -1}; // smallest and largest
     if (x != NULL && !gni_is_pending(x) && !gni_is_contiguous(x)) x = gn_copy(x);
+    // Who cannot look gets as many as were asked for.
+    bool blind = weights == NULL && length > 0 && gni_is_remote(x);
+    blind = blind && gni_materialize(g, x) && x->buf->where == GNI_ON_GPU;
     if (a->shape.dim[0] > 0 && !blind && !gni_bounds_of(g, x, most)) most[0] = most[1] = -1;
     if (most[0] < 0 && !g->call_failed)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: %lld is negative", (long long)most[0]);
