@@ -14,14 +14,14 @@ static gn_array *gni_no_linalg(const char *fn, gn_array **in, int count) {
     return gni_end(g, NULL);
 }
 
-static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int which) {
-    GNI_UNUSED(which);
+static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_array **log) {
+    GNI_UNUSED(log);
     gn_release(gni_no_linalg(fn, &a, 1));
     GNI_UNUSED(g);
     return NULL;
 }
 
-static gn_array *gni_log_det(gn_context *g, gn_array *a) { return gni_complex_det(g, g->call, a, 0); }
+static gn_array *gni_log_det(gn_context *g, gn_array *a) { return gni_complex_det(g, g->call, a, NULL); }
 
 GPUNUM_API gn_array *gn_inv(gn_array *a) { return gni_no_linalg("gn_inv", &a, 1); }
 GPUNUM_API gn_array *gn_det(gn_array *a) { return gni_no_linalg("gn_det", &a, 1); }

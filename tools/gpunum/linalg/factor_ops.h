@@ -11,7 +11,7 @@
 #endif
 
 static gn_array *gni_complex_solve(gn_context *g, gn_array *a, gn_array *b);
-static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int which);
+static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_array **log);
 static bool gni_has_zero(gn_array *a);
 static gn_array *gni_cofactors(gn_array *a);
 
@@ -24,7 +24,7 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
     if (gni_is_complex(a->dtype) && kind != GNI_LA_CHOLESKY) {
         gn_scope_begin(g);
         if (!gni_is_square(g, fn, a)) return gni_end_scope(g, NULL);
-        return gni_end_scope(g, kind == GNI_LA_DET ? gni_complex_det(g, fn, a, 0) : gni_complex_solve(g, a, NULL));
+        return gni_end_scope(g, kind == GNI_LA_DET ? gni_complex_det(g, fn, a, NULL) : gni_complex_solve(g, a, NULL));
     }
     if (gni_is_square(g, fn, a)) {
         gni_la_job d;
@@ -92,8 +92,9 @@ static bool gni_back_complex_det(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
-// The determinant (0), that over its magnitude (1) or the magnitude's logarithm (2); computed on the CPU.
-static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int which) {
+// The determinant, or where there is room for the magnitude's logarithm, that over its magnitude; computed on the CPU.
+static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_array **log) {
+    const int which = log != NULL ? 1 : 0;
     if (!gni_is_square(g, fn, a)) return NULL;
     gni_la_job d;
     gn_shape batch;
@@ -113,10 +114,14 @@ static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int
     }
     gn_array *part[5] = {NULL, NULL, NULL, NULL, NULL};
     for (int i = 0; i < 5 && y != NULL; i++) part[i] = gn_squeeze(gn_slice(y, -1, i, i + 1, 1), -1);
-    y = which == 2 ? part[4] : gn_complex(part[2 * which], part[2 * which + 1]);
+    y = gn_complex(part[2 * which], part[2 * which + 1]);
     g->no_grad--;
-    gni_node *node = y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_complex_det, &a, 1) : NULL;
+    gni_node *node = gni_record(g, y, fn, gni_back_complex_det, &a, 1);
     if (node != NULL) node->param[0] = which;
+    if (log == NULL) return y;
+    *log = part[4];
+    node = gni_record(g, part[4], fn, gni_back_complex_det, &a, 1);
+    if (node != NULL) node->param[0] = 2;
     return y;
 }
 

@@ -330,8 +330,7 @@ GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     if (gni_is_complex(a->dtype)) {
-        gn_array *turn = gni_complex_det(g, "gn_slogdet", a, 1),
-                 *size = logdet != NULL ? gni_complex_det(g, "gn_slogdet", a, 2) : NULL;
+        gn_array *size = NULL, *turn = gni_complex_det(g, "gn_slogdet", a, &size);
         return gni_slogdet_end(g, turn, size, logdet);
     }
     g->no_grad++; // the sign has no slope, the logarithm one of its own
