@@ -255,7 +255,8 @@
 // with -mrelaxed-simd for browsers that have fused multiply-add. It computes on the CPU there, and with
 // GPUNUM_USE_WEBGPU on the GPU where the browser has WebGPU (no other webgpu.h in the implementing file). What waits
 // for a GPU, gn_open, gn_read, gn_item and gn_sync, works in a program that is linked with -sJSPI or -sASYNCIFY; one
-// that is not, calls gn_open_async, gn_read_async and gn_poll, and whatever would wait is GN_ERROR_UNSUPPORTED.
+// that is not, calls gn_open_async, gn_read_async and gn_poll, and whatever would wait is GN_ERROR_UNSUPPORTED. What is
+// computed in float64 of integers elsewhere (means, variances, medians, bounds of histograms) is of float32 there on a GPU.
 // GN_PLACE_GPU keeps small work there, too. gpunum.js (tools/web) is the same in JavaScript.
 //
 // Other languages. Every macro has a function behind it: gn_open gn_open_version (with gn_version() and
@@ -1021,7 +1022,8 @@ GPUNUM_API gn_array *gn_nanpercentile(gn_array *a, double percent, gn_axes axes)
 
 // Where values go into a sorted 1-d array to keep it sorted: in front of equal elements, with `right` behind them.
 GPUNUM_API gn_array *gn_searchsorted(gn_array *sorted, gn_array *values, bool right);
-// The number i of the bin bins[i - 1] <= a < bins[i], with `right` bins[i - 1] < a <= bins[i]; 1-d bins may rise or fall.
+// The number i of the bin bins[i - 1] <= a < bins[i], with `right` bins[i - 1] < a <= bins[i]; 1-d bins may rise or fall,
+// else GN_ERROR_ARGUMENT, but where nobody can wait for a GPU that has them, as in a page.
 GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right);
 GPUNUM_API gn_array *gn_isin(gn_array *a, gn_array *values); // bool: whether each element is one of the values; NaN is none
 // Straight lines between the points (points, values), both 1-d, points rising; beyond them the first and the last value.
@@ -1039,11 +1041,12 @@ GPUNUM_API gn_array *gn_intersect1d(gn_array *a, gn_array *b); // of both
 GPUNUM_API gn_array *gn_setdiff1d(gn_array *a, gn_array *b);   // of `a` alone
 GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b);    // of one of them alone
 // How often each number from 0 to the largest is in a 1-d integer array, at least `length` of them; or with weights, unless
-// NULL, their sum in float64.
+// NULL, their sum in float64. Where nobody can wait for a GPU that has them, as in a page: without weights of `length`
+// numbers, others count nowhere; for a length of 0 GN_ERROR_UNSUPPORTED.
 GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length);
 // How many elements are in each of `bins` equal parts of low to high, which is in the last one; both 0: of what there is, for
 // which it waits. Into *edges (unless NULL) their bins + 1 bounds, float32, or float64 of float64 and integers beyond 8
-// bits.
+// bits, but float32 of a GPU for which nobody can wait.
 GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges);
 GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges); // in parts between rising edges
 // gn_histogram with the sums of weights of a's shape in float64, unless they are NULL; or with `density`, float64, over the
@@ -2383,9 +2386,9 @@ inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis
     X(gn_tanh,        TANH,       gni_vtanh(a),           tanh(a),            "gn_tanh(a)", \
       gn_mul(gy, gn_rsub_s(gn_square(y), 1.0))) \
     X(gn_asinh,       ASINH,      gni_vasinh(a),          asinh(a),           "gn_asinh(a)", \
-      gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), 1.0)))) \
+      gn_div(gy, gn_hypot_s(a, 1.0))) \
     X(gn_acosh,       ACOSH,      gni_vacosh(a),          acosh(a),           "gn_acosh(a)", \
-      gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), -1.0)))) \
+      gn_mul(gy, gn_mul(gn_rsqrt(gn_add_s(a, -1.0)), gn_rsqrt(gn_add_s(a, 1.0))))) \
     X(gn_atanh,       ATANH,      gni_vatanh(a),          atanh(a),           "gn_atanh(a)", \
       gn_div(gy, gn_rsub_s(gn_square(a), 1.0))) \
     X(gn_erf,         ERF,        gni_verf(a),            erf(a),             "gn_erf(a)", \
@@ -2407,7 +2410,7 @@ inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis
       "GN_SIGN_INT(a)", gn_zeros_like(gy))
 #define GNI_UNARY_WHOLE(X) \
     X(gn_square,      SQUARE,     a * a,                  a * a,              (T)((UT)a * (UT)a),  "a * a", \
-      "a * a",  gn_mul(gy, gn_mul_s(a, 2.0))) \
+      "a * a",  gn_mul_s(gn_mul(gy, a), 2.0)) \
     X(gn_floor,       FLOOR,      gni_vfloor(a),          floor(a),           a,                   "floor(a)",     "a", \
       gn_zeros_like(gy)) \
     X(gn_ceil,        CEIL,       gni_vceil(a),           ceil(a),            a,                   "ceil(a)",      "a", \
@@ -2447,7 +2450,7 @@ inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis
       gn_neg(gn_div(gn_mul(gy, y), b)))
 #define GNI_BINARY_ANGLE(X) \
     X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", \
-      gn_div(gn_mul(gy, b), gni_sum_squares(gy, a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(gy, a, b)))) \
+      gni_grad_angle(gy, b, a), gn_neg(gni_grad_angle(gy, a, b))) \
     X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), \
       gn_mul(gy, gn_div(b, y)))
 #define GNI_BINARY_FLOAT(X) GNI_BINARY_DIV(X) GNI_BINARY_ANGLE(X)
@@ -2465,11 +2468,12 @@ inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis
       "a - b",        gy, gn_neg(gy)) \
     X(gn_mul,         MUL,        a * b,                  a * b,              (T)((UT)a * (UT)b),      "a * b", \
       "a * b",        gn_mul(gy, b), gn_mul(gy, a))
-#define GNI_BINARY_DIVIDE(X) \
+#define GNI_BINARY_QUOTIENT(X) \
     X(gn_floor_div,   FLOOR_DIV,  gni_vfloor_div(a, b),   gni_dfloor_div(a, b), GNI_T(gni_ifloor_div)(a, b), \
       "gn_floor_div(a, b)", "GN_FLOOR_DIV_INT(a, b)", gn_zeros_like(gy), gn_zeros_like(gy)) \
     X(gn_mod,         MOD,        gni_vmod(a, b),         gni_dmod(a, b),     GNI_T(gni_imod)(a, b),   "gn_mod(a, b)", \
-      "GN_MOD_INT(a, b)", gy, gn_neg(gn_mul(gy, gn_floor_div(a, b)))) \
+      "GN_MOD_INT(a, b)", gy, gn_neg(gn_mul(gy, gn_floor_div(a, b))))
+#define GNI_BINARY_POWER(X) \
     X(gn_pow,         POW,        gni_vpow(a, b),         pow(a, b),          GNI_T(gni_ipow)(a, b),   "gn_pow(a, b)", \
       "GN_POW_INT(a, b)", gni_grad_pow_base(gy, a, b), gni_grad_pow_exponent(gy, a, b, y))
 #define GNI_BINARY_BOUND(X) \
@@ -2477,6 +2481,7 @@ inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis
       "min(a, b)",    gni_grad_pick(gy, b, a), gni_grad_pick(gy, a, b)) \
     X(gn_maximum,     MAX,        gni_vmax(a, b),         gni_dmax(a, b),     a > b ? a : b,           "gn_max(a, b)", \
       "max(a, b)",    gni_grad_pick(gy, a, b), gni_grad_pick(gy, b, a))
+#define GNI_BINARY_DIVIDE(X) GNI_BINARY_QUOTIENT(X) GNI_BINARY_POWER(X)
 #define GNI_BINARY_ANY(X) GNI_BINARY_RING(X) GNI_BINARY_DIVIDE(X) GNI_BINARY_BOUND(X)
 
 //      fn              NAME        F                       D            I             gF                        gI
@@ -2673,6 +2678,9 @@ typedef enum gni_isa {
 #define GNI_COLUMN_BLOCK 32 // the same for rows of column sums
 #define GNI_BAND 1024       // columns at once at most
 
+// A root takes a tenth of the time; pow has other values for two numbers.
+GNI_INLINE double gni_pow(double a, double b) { return b == 0.5 ? fabs(sqrt(a == -GNI_INF ? GNI_INF : a)) : pow(a, b); }
+
 // One instruction on a block: n elements, a multiple of 16; dst may be any of the sources.
 typedef void (*gni_kernel)(void *dst, const void *a, const void *b, const void *c, int n);
 // n elements of memory to a register, or of a register to memory.
@@ -2791,9 +2799,9 @@ typedef struct gni_math_isa {
 
 // Philox blocks first to first + blocks - 1, four words each.
 typedef struct gni_random_isa {
-    void (*bits)(uint32_t *dst, uint64_t seed, uint64_t first, int64_t blocks);
-    void (*uniform)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
-    void (*normal)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
+    void (*bits)(uint32_t *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
+    void (*uniform)(float *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
+    void (*normal)(float *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
 } gni_random_isa;
 
 // ---- matrix products
@@ -5413,7 +5421,8 @@ GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
     }
 #define GNI_INT_TABLES                                                                             \
     GNI_UNARY_ANY(GNI_X1)                                                                          \
-    GNI_UNARY_BOOL(GNI_X1B) GNI_BINARY_ANY(GNI_X2) GNI_COMPARE(GNI_X2B) GNI_BINARY_INT(GNI_X2I)
+    GNI_UNARY_BOOL(GNI_X1B) GNI_BINARY_RING(GNI_X2) GNI_BINARY_POWER(GNI_X2) GNI_BINARY_BOUND(GNI_X2) \
+    GNI_COMPARE(GNI_X2B) GNI_BINARY_INT(GNI_X2I)
 
 #define GNI_T(name) name##_i32
 #define GNI_X1(fn, NAME, F, D, I, gF, gI, da) GNI_INT_1(gni_ki_##NAME, int32_t, uint32_t, I)
@@ -5422,6 +5431,40 @@ GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
 #define GNI_X2B(fn, NAME, F, D, I, gF, gI) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
 #define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
 GNI_INT_TABLES
+#if GNI_VW >= 8
+// Integers of 32 bits by float64, which holds them; their quotients, cut off, are those of integers. -1 goes apart: the least
+// number has no opposite.
+#define gni_half_vi GNI_FN(gni_ck_half_vi)
+#define gni_half_vu GNI_FN(gni_ck_half_vu)
+#define gni_half_vd GNI_FN(gni_ck_half_vd)
+typedef int32_t gni_half_vi __attribute__((vector_size(GNI_VW * 2)));
+typedef uint32_t gni_half_vu __attribute__((vector_size(GNI_VW * 2)));
+typedef double gni_half_vd __attribute__((vector_size(GNI_VW * 4)));
+#define GNI_DIVIDE(name, E)                                                                                             \
+    GNI_KERNEL(name) {                                                                                                  \
+        GNI_UNUSED(pc);                                                                                                 \
+        for (int i = 0; i < n; i += GNI_VW / 2) {                                                                       \
+            gni_half_vi a, b;                                                                                           \
+            memcpy(&a, (const int32_t *)pa + i, sizeof a);                                                              \
+            memcpy(&b, (const int32_t *)pb + i, sizeof b);                                                              \
+            const gni_half_vi none = b == 0, minus = b == -1, plain = ~(none | minus), by = (b & plain) | (~plain & 1); \
+            const gni_half_vd over = __builtin_convertvector(a, gni_half_vd) / __builtin_convertvector(by, gni_half_vd);\
+            const gni_half_vi q = __builtin_convertvector(over, gni_half_vi);                                           \
+            const gni_half_vi r = (gni_half_vi)((gni_half_vu)a - (gni_half_vu)q * (gni_half_vu)by);                     \
+            const gni_half_vi less = (r != 0) & ((a ^ by) < 0), y = (E);                                                \
+            GNI_UNUSED(minus);                                                                                          \
+            memcpy((int32_t *)dst + i, &y, sizeof y);                                                                   \
+        }                                                                                                               \
+    }
+GNI_DIVIDE(gni_ki_FLOOR_DIV, (plain & (q + less)) | (minus & (gni_half_vi)(0 - (gni_half_vu)a)))
+GNI_DIVIDE(gni_ki_MOD, plain & (r + (by & less)))
+#undef GNI_DIVIDE
+#undef gni_half_vi
+#undef gni_half_vu
+#undef gni_half_vd
+#else
+GNI_BINARY_QUOTIENT(GNI_X2)
+#endif
 #undef GNI_T
 #undef GNI_X1
 #undef GNI_X1B
@@ -5435,6 +5478,7 @@ GNI_INT_TABLES
 #define GNI_X2B(fn, NAME, F, D, I, gF, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
 #define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
 GNI_INT_TABLES
+GNI_BINARY_QUOTIENT(GNI_X2)
 #undef GNI_T
 #undef GNI_X1
 #undef GNI_X1B
@@ -6092,7 +6136,7 @@ static void GNI_FN(gni_norm_add)(float *gw, float *gb, const float *x, const flo
 // leaves every vector with four blocks' words in order.
 #define gni_vblocks GNI_FN(gni_ck_blocks)
 #define gni_vtranspose GNI_FN(gni_ck_turn)
-GNI_INLINE void gni_vblocks(uint64_t seed, uint64_t first, gni_vu w[4]) {
+GNI_INLINE void gni_vblocks(uint64_t seed, uint64_t first, uint32_t third, gni_vu w[4]) {
 #if GNI_VW == 16
     static const uint32_t order[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
 #elif GNI_VW == 8
@@ -6103,7 +6147,7 @@ GNI_INLINE void gni_vblocks(uint64_t seed, uint64_t first, gni_vu w[4]) {
     gni_vu lane = gni_vloadu(order), lo = gni_vsetu((uint32_t)first) + lane;
     gni_vu carry = gni_vi_u(gni_kmask(gni_kult(lo, lane))) & gni_vsetu(1);
     gni_vu hi = gni_vsetu((uint32_t)(first >> 32)) + carry;
-    gni_vphilox(lo, hi, gni_vsetu(0), gni_vsetu(0), (uint32_t)seed, (uint32_t)(seed >> 32), w);
+    gni_vphilox(lo, hi, gni_vsetu(third), gni_vsetu(0), (uint32_t)seed, (uint32_t)(seed >> 32), w);
 }
 // Stores w[k] of lane j as element 4 * j' + k, j' being the lane's block: 4 * GNI_VW words.
 GNI_INLINE void gni_vtranspose(uint32_t *dst, const gni_vu w[4]) {
@@ -6151,11 +6195,11 @@ GNI_INLINE void gni_vtranspose(uint32_t *dst, const gni_vu w[4]) {
 #endif
 }
 #define GNI_RANDOM(name, T, MAKE)                                                                  \
-    static void GNI_FN(name)(T * dst, uint64_t seed, uint64_t first, int64_t blocks) {             \
+    static void GNI_FN(name)(T * dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks) { \
         for (int64_t i = 0; i < blocks; i += GNI_VW) {                                             \
             gni_vu w[4];                                                                           \
             uint32_t t[4 * GNI_VW];                                                                \
-            gni_vblocks(seed, first + (uint64_t)i, w);                                             \
+            gni_vblocks(seed, first + (uint64_t)i, third, w);                                      \
             MAKE;                                                                                  \
             if (i + GNI_VW <= blocks) {                                                            \
                 gni_vtranspose((uint32_t *)(void *)(dst + 4 * i), w);                                   \
@@ -6511,6 +6555,56 @@ GNI_INLINE gni_vd gni_dlog1p(gni_vd x) {
 }
 GNI_INLINE gni_vd gni_dsoftplus(gni_vd x) { return gni_dmax(x, 0.0) + gni_dlog1p(gni_dexp(-gni_dabs(x))); }
 
+#define gni_dlog2_pair GNI_FN(gni_dm_log2_pair)
+#define gni_dpow GNI_FN(gni_dm_pow)
+
+// log2(x) in two parts for x > 0.
+GNI_INLINE gni_vd gni_dlog2_pair(gni_vd x, gni_vd *rest) {
+    static const double c[] = {0.40000000000000002, 0.28571428571428564, 0.22222222222228513,
+                               0.18181818179631651, 0.15384615764848786, 0.13333296245726053,
+                               0.11766825597780622, 0.10456047960220455, 0.10764953135221728};
+    gni_vd k, f = gni_dlog_split(x, &k);
+    // s = f / (f + 2) and z = s^2, each in two parts
+    const gni_vd d = f + 2.0, one = 1.0 / d, s = f * one, s_low = (gni_dfnma(s, d, f) - s * (f - (d - 2.0))) * one;
+    const gni_vd z = s * s, z_low = gni_dfma(s, s, -z) + (s + s) * s_low;
+    // log(1 + f) = s (2 + z (2/3 + z q))
+    const gni_vd q = gni_dpoly(z, c) * z, a = q + 0.66666666666666663;
+    const gni_vd a_low = (q - (a - 0.66666666666666663)) + 3.7007434154171883e-17;
+    const gni_vd v = z * a, v_low = (gni_dfma(z, a, -v) + z * a_low) + z_low * a;
+    const gni_vd u = v + 2.0, u_low = (v - (u - 2.0)) + v_low;
+    const gni_vd l = s * u, l_low = (gni_dfma(s, u, -l) + s * u_low) + s_low * u;
+    // times 1 / ln 2, and k
+    const gni_vd to = gni_dset(1.4426950408889634), m = l * to;
+    const gni_vd m_low = gni_dfma(l, to, -m) + (l * 2.0355273740931033e-17 + l_low * to);
+    const gni_vd sum = k + m, sum_low = (m - (sum - k)) + m_low, y = sum + sum_low;
+    *rest = (sum - y) + sum_low;
+    return y;
+}
+// As C's pow, which computes what is out of the ordinary.
+GNI_INLINE gni_vd gni_dpow(gni_vd x, gni_vd y) {
+    const gni_vd inf = gni_dset(GNI_INF), ln2 = gni_dset(0.69314718055994528623), e = gni_dmin(gni_dmax(y, -1e21), 1e21);
+    gni_vd rest, head = gni_dlog2_pair(x, &rest), w = e * head;
+    rest = gni_dfma(e, head, -w) + e * rest;
+    rest = gni_dpick((gni_vl)(gni_dabs(w) < 1100.0), rest, gni_dset(0.0));
+    w = gni_dmin(gni_dmax(w, -1100.0), 1100.0);
+    // (f + rest) ln 2 in two parts
+    const gni_vd n = gni_drint(w), f = w - n, p = f * ln2;
+    const gni_vd p_low = gni_dfma(f, ln2, -p) + (f * 2.319046813846299616e-17 + rest * ln2), r = p + p_low;
+    const gni_vd most = r + 1.0, least = (r - (most - 1.0)) + ((p - r) + p_low);
+    gni_vd power = gni_dscale(most + (least + gni_dexp_rest(r)), n);
+    const gni_vl plain = (gni_vl)(x > 0.0) & (gni_vl)(x < inf) & (gni_vl)(gni_dabs(y) < inf) & (gni_vl)(y != 0.5);
+    if (gni_dany(~plain)) {
+        double a[GNI_DW], b[GNI_DW], c[GNI_DW];
+        memcpy(a, &x, sizeof a);
+        memcpy(b, &y, sizeof b);
+        for (int i = 0; i < GNI_DW; i++) c[i] = gni_pow(a[i], b[i]);
+        gni_vd other;
+        memcpy(&other, c, sizeof other);
+        power = gni_dpick(plain, power, other);
+    }
+    return power;
+}
+
 // ---- trigonometry
 
 #define gni_dquadrant GNI_FN(gni_dm_quadrant)
@@ -6761,7 +6855,7 @@ GNI_WIDE_I(WRAP_I32, ((a & 0xffffffff) ^ 0x80000000) - 0x80000000)
     F(SOFTPLUS, gni_dsoftplus(a))                                                                                     \
     F(SILU, gni_dpick((gni_vl)(a == -GNI_INF), gni_dset(-0.0), a * gni_dsigmoid(a)))                                  \
     F(FLOOR, gni_dfloor(a)) F(CEIL, gni_dceil(a)) F(ROUND, gni_drint(a)) F(TRUNC, gni_dtrunc(a))                      \
-    F(ATAN2, gni_datan2(a, b)) F(HYPOT, gni_dhypot(a, b)) F(FMA, gni_dfma(a, b, gni_dload(pc, i)))
+    F(ATAN2, gni_datan2(a, b)) F(HYPOT, gni_dhypot(a, b)) F(POW, gni_dpow(a, b)) F(FMA, gni_dfma(a, b, gni_dload(pc, i)))
 GNI_WIDE_MATH(GNI_WIDE_F)
 #endif
 #undef GNI_WIDE_F
@@ -11099,6 +11193,8 @@ GNI_O1_END
 #undef gni_dlog10
 #undef gni_dlog1p
 #undef gni_dsoftplus
+#undef gni_dlog2_pair
+#undef gni_dpow
 #undef gni_dquadrant
 #undef gni_dsin_part
 #undef gni_dcos_part
@@ -11482,6 +11578,7 @@ typedef struct gni_gpu_caps {
     bool addresses;             // kernels reach buffers by address, else by bindings
     bool texts;                 // programs become kernels of their own at run time, with only the buffers that they
                                 // have; no workgroup waits for another one
+    bool no_wait;               // for what it computes nobody can wait, as in a page
     uint32_t alone;             // of a CPU whose compiler makes little of barriers, invocations of a subgroup: kernels
                                 // without barriers then, where there are
     uint32_t jobs;              // with texts, bits: the kinds of jobs that there are kernels for
@@ -14603,6 +14700,12 @@ GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims) {
     return s;
 }
 
+static bool gni_rank_ok(gn_context *g, const char *fn, int rank) {
+    if (rank > GN_MAX_RANK)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, rank, GN_MAX_RANK);
+    return rank <= GN_MAX_RANK;
+}
+
 static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
     char text[200];
     if ((unsigned)t >= (unsigned)GN_DTYPE_COUNT) {
@@ -15026,14 +15129,22 @@ static bool gni_settle(gn_context *g, gn_array *s) {
     return gni_materialize(g, gni_is_part(s->expr->op) ? s->expr->src[0] : s);
 }
 
-static bool gni_expr_beyond(const gni_expr *e) {
-    return e->insns > GNI_MAX_INSNS || e->leaves > GNI_MAX_INPUTS || e->consts > GNI_MAX_CONSTS;
+// How many operands a program may read that writes `results`: kernels that are texts bind each.
+static int gni_most_inputs(const gn_context *g, int results) {
+    const gni_gpu *gpu = GNI_WEBGPU ? g->gpu : NULL;
+    if (gpu == NULL || !gpu->caps.texts) return GNI_MAX_INPUTS;
+    return GNI_MIN((int)GNI_MAX_INPUTS, (int)gpu->caps.max_buffers - results);
+}
+
+static bool gni_expr_beyond(const gni_expr *e, int inputs) {
+    return e->insns > GNI_MAX_INSNS || e->leaves > inputs || e->consts > GNI_MAX_CONSTS;
 }
 
 // Computes sources that must not be fused: of the other register width, repeated by broadcasting at some
 // cost, or too many for one program.
 static bool gni_expr_bound(gn_context *g, gn_array *y) {
     gni_expr *e = y->expr;
+    const int inputs = gni_most_inputs(g, gni_is_complex(y->dtype) ? 2 : 1);
     int64_t size = gni_elements(&y->shape);
     for (int i = 0; i < e->n_src; i++) {
         gn_array *s = e->src[i];
@@ -15043,14 +15154,14 @@ static bool gni_expr_bound(gn_context *g, gn_array *y) {
         if ((s->expr->wide != e->wide || repeated) && !gni_settle(g, s)) return false;
     }
     gni_expr_measure(e, y->dtype);
-    while (gni_expr_beyond(e)) {
+    while (gni_expr_beyond(e, inputs)) {
         gn_array *largest = NULL;
         gni_tree t;
         memset(&t, 0, sizeof t);
         gni_tree_take(&t, y, ++g->walk);
         e->insns = t.insns, e->leaves = t.leaves, e->consts = t.consts;
         e->shares = true;
-        if (!gni_expr_beyond(e)) break;
+        if (!gni_expr_beyond(e, inputs)) break;
         for (int i = 0; i < e->n_src && t.most == NULL; i++) {
             gn_array *s = e->src[i];
             if (s != NULL && !gni_is_input(s) && !(gni_is_const(s) && s->shape.rank == 0))
@@ -15470,7 +15581,7 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
             p->out_reg[p->n_out++] = n == 2 ? gni_build_part(b, roots[i], k) : gni_build_value(b, roots[i]);
         }
     }
-    if (b->full) return false;
+    if (b->full || (count > 1 && p->n_in > gni_most_inputs(g, p->n_out))) return false;
     if (count == 1) gni_build_pairs(b);
     gni_build_finish(p);
     gni_drop_round(p);
@@ -17331,12 +17442,7 @@ GPUNUM_API gn_array *gn_expand_dims(gn_array *a, gn_axes axes) {
         return gni_end(g, NULL);
     }
     uint32_t set = gni_axes(g, "gn_expand_dims", axes, rank, NULL);
-    if (set == ~0u) return gni_end(g, NULL);
-    if (rank > GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_expand_dims: the rank would be %d, the most is %d", rank,
-                 GN_MAX_RANK);
-        return gni_end(g, NULL);
-    }
+    if (set == ~0u || !gni_rank_ok(g, "gn_expand_dims", rank)) return gni_end(g, NULL);
     for (int i = rank - 1, from = s.rank; i >= 0; i--) s.dim[i] = set >> i & 1u ? 1 : s.dim[--from];
     s.rank = rank;
     return gni_end(g, gni_reshaped(g, "gn_expand_dims", a, s));
@@ -17807,11 +17913,7 @@ static gn_array *gni_stacked(gn_context *g, gn_dtype t, gn_array *const *arrays,
     if (at < 0) return NULL;
     for (int i = 1; i < count; i++)
         if (!gni_join_fits(g, fn, arrays, i, -1)) return NULL;
-    if (s.rank == GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, s.rank + 1,
-                 GN_MAX_RANK);
-        return NULL;
-    }
+    if (!gni_rank_ok(g, fn, s.rank + 1)) return NULL;
     for (int i = s.rank++; i > at; i--) s.dim[i] = s.dim[i - 1];
     s.dim[at] = count;
     gn_array *y = gni_array_empty(g, fn, t, &s);
@@ -17981,12 +18083,9 @@ GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis) {
     gn_context *g = gni_begin("gn_take", in, 2);
     if (g == NULL) return NULL;
     int at = gni_axis(g, "gn_take", axis, a->shape.rank);
-    if (at < 0 || !gni_need_integers(g, "gn_take", indices)) return gni_end(g, NULL);
-    if (a->shape.rank - 1 + indices->shape.rank > GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_take: the rank would be %d, the most is %d",
-                 a->shape.rank - 1 + indices->shape.rank, GN_MAX_RANK);
+    if (at < 0 || !gni_need_integers(g, "gn_take", indices) ||
+        !gni_rank_ok(g, "gn_take", a->shape.rank - 1 + indices->shape.rank))
         return gni_end(g, NULL);
-    }
     return gni_end(g, gni_take_any(g, "gn_take", a, indices, at, false));
 }
 
@@ -17997,10 +18096,7 @@ GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes) 
     gn_scope_begin(g);
     if (classes < 1) { // 0: likely the dtype in the place of the number
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_one_hot: %lld classes", (long long)classes);
-    } else if (indices->shape.rank == GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_one_hot: the rank would be %d, the most is %d",
-                 GN_MAX_RANK + 1, GN_MAX_RANK);
-    } else if (gni_need_integers(g, "gn_one_hot", indices)) {
+    } else if (gni_rank_ok(g, "gn_one_hot", indices->shape.rank + 1) && gni_need_integers(g, "gn_one_hot", indices)) {
         gn_shape s = indices->shape;
         s.dim[s.rank++] = classes;
         if (!gni_shape_ok(g, "gn_one_hot", t, &s)) return gni_end_scope(g, NULL);
@@ -20604,8 +20700,6 @@ GNI_INLINE double gni_dsigmoid(double a) {
     double e = exp(-fabs(a));
     return (a >= 0.0 ? 1.0 : e) / (1.0 + e);
 }
-// A root takes a tenth of the time; pow has other values for two numbers.
-GNI_INLINE double gni_dpow(double a, double b) { return b == 0.5 ? fabs(sqrt(a == -GNI_INF ? GNI_INF : a)) : pow(a, b); }
 GNI_INLINE double gni_dsilu(double a) { return a == -GNI_INF ? -0.0 : a * gni_dsigmoid(a); }
 GNI_INLINE double gni_dsoftplus(double a) {
     return (a > 0.0 ? a : a == a ? 0.0 : a) + log1p(exp(-fabs(a)));
@@ -20684,7 +20778,7 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 
 // What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them. MATH: of gni_math.
 #define GNI_HOST_MATH(F, I, U)                                                                                         \
-    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_dpow(a, b)) F(ATAN2, atan2(a, b)) \
+    F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_pow(a, b)) F(ATAN2, atan2(a, b)) \
     F(HYPOT, hypot(a, b)) F(LOG_SIZE, gni_dlog_size(a, b)) \
     I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
     U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
@@ -20978,7 +21072,8 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
         reg[first + i] = reg[a];
         if (op == GNI_OP_TO_BOOL && has[a] == GNI_NARROW_TRUTH && a >= (uint32_t)first) continue;
         if (op == GNI_OP_TO_BOOL) op = GNI_OP_LOGICAL_OR, b = a;
-        const int makes = code % 3u == GNI_F ? -1 : gni_narrow_op(&op, t, has[a], has[b], has[c]);
+        const bool other = code % 3u == GNI_F || (code % 3u == GNI_U && (t == GN_I8 || t == GN_I16)); // than of the items
+        const int makes = other ? -1 : gni_narrow_op(&op, t, has[a], has[b], has[c]);
         if (makes < 0) return GN_DTYPE_COUNT;
         has[first + i] = makes;
         if (gni_narrow_kernel(op * 3u, t) == NULL) {
@@ -22406,6 +22501,7 @@ typedef struct gni_reduce_job {
     int64_t parts, part; // parts of each reduction, tiles of a part
     gni_acc *acc;        // of each part, NULL if there is one only
     char *out;
+    bool stops;      // argmin and argmax of truth values: at the first 0 or 1
     gni_kernel pick; // the smaller or larger ones of items of 8 or 16 bits, or NULL
     gn_dtype picked;
     const gni_cpu_isa *full; // of registers of 32 bits
@@ -22599,6 +22695,7 @@ static void gni_reduce_rows_task(void *arg, int64_t begin, int64_t end, int work
             for (int k = 0; k < j->space.ops; k++) p[k] = c.p[k] + shift[k];
             const char *x = gni_reduce_tile(j, &e, p, c.ext);
             gni_reduce_fold(j, &acc, x, gni_extent_size(c.ext), gni_cursor_place(&c, 0));
+            if (j->stops && acc.i == (r->op == GNI_RED_ARGMAX)) break;
             gni_cursor_next(&c);
         }
         if (j->acc != NULL)
@@ -23001,6 +23098,20 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     // Short rows are transposed into columns.
     bool columns =
         gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
+    // Of bools the largest is any, the least all: these stop early along rows, those have many columns in a vector.
+    static const gni_reduction same[2][2] = {{GNI_RED_MAX, GNI_RED_MIN}, {GNI_RED_ANY, GNI_RED_ALL}};
+    const bool bools = r->program.n_insn == 0 && r->program.n_in == 1 && r->program.in_dtype[0] == GN_BOOL;
+    for (int i = 0; i < 2 && bools; i++) {
+        if (r->op != same[columns ? 1 : 0][i]) continue;
+        if (r != &narrow) narrow = *r;
+        narrow.op = same[columns ? 0 : 1][i];
+        j.r = r = &narrow;
+        break;
+    }
+    const gni_program *p = &r->program;
+    const uint32_t last = p->n_insn > 0 ? GNI_INSN_CODE(p->insn[p->n_insn - 1]) / 3u : GNI_OP_EQ;
+    j.stops = (r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX) && last >= GNI_OP_EQ && last <= GNI_OP_LOGICAL_XOR &&
+              (p->n_insn > 0 ? p->out_reg[0] == p->n_in + p->n_const + p->n_insn - 1 : bools) && r->domain == GNI_I;
     gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes, extremes in 8 and 16 bits
     gni_program less;
     const bool extreme = (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) && r->program.n_insn == 0;
@@ -24871,9 +24982,8 @@ static double gni_random_lgamma(double x) {
 
 // A normal pair is the two elements of a block (Box & Muller 1958): the angle is one of eight octants,
 // which are exchanges and signs, and 50 bits within it. Only + - * / and the square root: the same bits everywhere.
-static void gni_random_normal_pair(const uint32_t *w, double *n0, double *n1) {
-    uint64_t b = gni_random_pair(w + 2);
-    double u = 1.0 - (double)(gni_random_pair(w) >> 11) * 1.1102230246251565e-16;
+static void gni_random_normal_pair(uint64_t a, uint64_t b, double *n0, double *n1) {
+    double u = 1.0 - (double)(a >> 11) * 1.1102230246251565e-16;
     double r = sqrt(2.0 * gni_random_log(u));
     static const double sine[] = {1.0 / 272, 1.0 / 210, 1.0 / 156, 1.0 / 110,
                                   1.0 / 72,  1.0 / 42,  1.0 / 20,  1.0 / 6};
@@ -24902,7 +25012,7 @@ static void gni_random_doubles(const gni_random_job *j, const uint32_t *w, doubl
     }
     for (int64_t i = 0; i < n; i += 2) {
         double n0, n1;
-        gni_random_normal_pair(w + 2 * i, &n0, &n1);
+        gni_random_normal_pair(gni_random_pair(w + 2 * i), gni_random_pair(w + 2 * i + 2), &n0, &n1);
         to[i] = n0;
         if (i + 1 < n) to[i + 1] = n1;
     }
@@ -24945,11 +25055,11 @@ static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
         bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind >= GNI_RAND_RANGE ||
                      (item == 2 && d->kind == GNI_RAND_UNIFORM);
         if (words)
-            j->isa->bits((uint32_t *)made, d->seed, first, blocks);
+            j->isa->bits((uint32_t *)made, d->seed, first, 0, blocks);
         else if (d->kind == GNI_RAND_UNIFORM)
-            j->isa->uniform((float *)made, d->seed, first, blocks);
+            j->isa->uniform((float *)made, d->seed, first, 0, blocks);
         else
-            j->isa->normal((float *)made, d->seed, first, blocks);
+            j->isa->normal((float *)made, d->seed, first, 0, blocks);
         if (in_place) continue;
         if (d->kind == GNI_RAND_RANGE) {
             gni_random_range(j, w, to, n);
@@ -24988,55 +25098,49 @@ enum { GNI_DRAW_RUN = 256 }; // elements of an item of work
 enum { GNI_STREAM_ELEMENT, GNI_STREAM_SEED, GNI_STREAM_LOADER, GNI_STREAM_PERMUTATION, GNI_STREAM_BITS = 2 };
 
 typedef struct gni_element_stream {
-    uint32_t counter[4], key[2], word[4];
+    uint64_t seed, counter, word[2];
+    uint32_t block, tag;
     int at;
 } gni_element_stream;
 
-static void gni_philox_block(const uint32_t *counter, const uint32_t *key, uint32_t *word) {
-    uint32_t c[4], k0 = key[0], k1 = key[1];
-    memcpy(c, counter, sizeof c);
+// Philox4x32-10 of a counter of 128 bits. Words go in pairs: as single ones they would be written apart and read together.
+static void gni_philox(uint64_t low, uint64_t high, uint64_t key, uint64_t *word) {
+    uint32_t k0 = (uint32_t)(key & 0xffffffffu), k1 = (uint32_t)(key >> 32);
     for (int i = 0; i < 10; i++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
-        const uint64_t a = (uint64_t)c[0] * 0xd2511f53u, b = (uint64_t)c[2] * 0xcd9e8d57u;
-        const uint32_t w1 = c[1], w3 = c[3];
-        c[0] = (uint32_t)(b >> 32) ^ w1 ^ k0;
-        c[1] = (uint32_t)(b & 0xffffffffu);
-        c[2] = (uint32_t)(a >> 32) ^ w3 ^ k1;
-        c[3] = (uint32_t)(a & 0xffffffffu);
+        const uint64_t a = (low & 0xffffffffu) * 0xd2511f53u, b = (high & 0xffffffffu) * 0xcd9e8d57u;
+        low = (b >> 32 ^ low >> 32 ^ k0) | b << 32;
+        high = (a >> 32 ^ high >> 32 ^ k1) | a << 32;
     }
-    memcpy(word, c, sizeof c);
+    word[0] = low;
+    word[1] = high;
 }
 
 static gni_element_stream gni_element_of(uint64_t seed, uint64_t counter, uint32_t tag) {
     gni_element_stream s;
-    memset(&s, 0, sizeof s);
-    s.counter[0] = (uint32_t)(counter & 0xffffffffu);
-    s.counter[1] = (uint32_t)(counter >> 32);
-    s.counter[3] = tag;
-    s.key[0] = (uint32_t)(seed & 0xffffffffu);
-    s.key[1] = (uint32_t)(seed >> 32);
-    s.at = 4;
+    s.seed = seed;
+    s.counter = counter;
+    s.tag = tag;
+    s.block = 0;
+    s.at = 2;
     return s;
 }
 
 static void gni_element_more(gni_element_stream *s) {
-    s->counter[2]++;
-    gni_philox_block(s->counter, s->key, s->word);
+    gni_philox(s->counter, (uint64_t)s->tag << 32 | ++s->block, s->seed, s->word);
     s->at = 0;
 }
 
 // In (0, 1].
 static double gni_element_uniform(gni_element_stream *s) {
-    if (s->at > 2) gni_element_more(s);
-    const uint64_t pair = gni_random_pair(s->word + s->at);
-    s->at += 2;
-    return 1.0 - (double)(pair >> 11) * 1.1102230246251565e-16;
+    if (s->at > 1) gni_element_more(s);
+    return 1.0 - (double)(s->word[s->at++] >> 11) * 1.1102230246251565e-16;
 }
 
 static double gni_element_normal(gni_element_stream *s) {
     double x, other;
-    gni_element_more(s);
-    gni_random_normal_pair(s->word, &x, &other);
-    s->at = 4;
+    if (s->at != 0) gni_element_more(s);
+    gni_random_normal_pair(s->word[0], s->word[1], &x, &other);
+    s->at = 2;
     return x;
 }
 
@@ -25171,33 +25275,44 @@ static uint64_t gni_random_place(const gni_random *d, uint64_t x) {
 }
 
 static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_random *d = (const gni_random *)arg;
-    char *out = gni_operand_data(&d->out);
+    const gni_random_job *j = (const gni_random_job *)arg;
+    const gni_random *d = j->d;
+    uint32_t w[4 * GNI_DRAW_RUN];
     GNI_UNUSED(worker);
-    for (int64_t i = begin * GNI_DRAW_RUN; i < GNI_MIN(end * GNI_DRAW_RUN, d->n); i++) {
-        if (d->kind == GNI_RAND_PERMUTATION) {
-            const int64_t place = (int64_t)gni_random_place(d, d->counter + (uint64_t)i);
-            gni_put_int(d->out.dtype, out + i * gni_item_size(d->out.dtype), place);
-            continue;
+    end = GNI_MIN(end * GNI_DRAW_RUN, d->n);
+    for (int64_t at = begin * GNI_DRAW_RUN; at < end; at += GNI_DRAW_RUN) {
+        const int64_t n = GNI_MIN(end - at, GNI_DRAW_RUN);
+        const uint64_t first = d->counter + (uint64_t)at;
+        if (d->kind != GNI_RAND_PERMUTATION) j->isa->bits(w, d->seed, first, 1, n);
+        for (int64_t i = 0; i < n; i++) {
+            if (d->kind == GNI_RAND_PERMUTATION) {
+                const int64_t place = (int64_t)gni_random_place(d, first + (uint64_t)i);
+                gni_put_int(d->out.dtype, j->out + (at + i) * gni_item_size(d->out.dtype), place);
+                continue;
+            }
+            gni_element_stream s = gni_element_of(d->seed, first + (uint64_t)i, GNI_STREAM_ELEMENT);
+            s.word[0] = gni_random_pair(w + 4 * i);
+            s.word[1] = gni_random_pair(w + 4 * i + 2);
+            s.block = 1;
+            s.at = 0;
+            gni_store_double(d->out.dtype, j->out, at + i, gni_element_draw(d, &s));
         }
-        gni_element_stream s = gni_element_of(d->seed, d->counter + (uint64_t)i, GNI_STREAM_ELEMENT);
-        gni_store_double(d->out.dtype, out, i, gni_element_draw(d, &s));
     }
 }
 
 static bool gni_cpu_random(gn_context *g, const void *job) {
     const gni_random *d = (const gni_random *)job;
     gni_random_job j;
-    if (d->kind >= GNI_RAND_EXPONENTIAL) {
-        if (d->n > 0) gni_parallel(g->pool, (d->n - 1) / GNI_DRAW_RUN + 1, 4, gni_draw_task, (void *)(uintptr_t)d);
-        return true;
-    }
     j.d = d;
     j.isa = GNI_OF_ISA(g->isa, gni_random_table);
     j.store = gni_cpu_isa_of(g->isa)->store[GN_BOOL];
     j.out = gni_operand_data(&d->out);
     j.pairs = gni_random_pairs(d);
     int64_t run = GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
+    if (d->n > 0 && d->kind >= GNI_RAND_EXPONENTIAL) {
+        gni_parallel(g->pool, (d->n - 1) / GNI_DRAW_RUN + 1, 4, gni_draw_task, &j);
+        return true;
+    }
     if (d->n > 0) gni_parallel(g->pool, (d->n - 1) / run + 1, 8, gni_random_task, &j);
     return true;
 }
@@ -32544,6 +32659,7 @@ static void gni_wg_want_name(gni_wg_text *t, const char *name) { gni_wg_want(t, 
 typedef struct gni_wg_words_of {
     const uint32_t *word;
     bool reduces, raw64; // copies of 8-byte elements
+    bool pairs;          // registers have a high word, h0, h1, ...
     int n_in, n_out, n_insn, vectors, scalars;
     uint32_t alias; // 4 bits for each input: 1 + the output whose buffer it is read from
     uint32_t wide, atomic; // bit k: buffer argument k is vectors of 4 words, is atomic
@@ -32565,6 +32681,8 @@ static uint32_t gni_wg_packing(uint32_t t) {
     default: return 0;
     }
 }
+
+static bool gni_wg_is_long(uint32_t t) { return t == GNI_T_I64 || t == GNI_T_U64; }
 
 static uint32_t gni_wg_in_dtype(const gni_wg_program_words *p, int k) {
     return p->word[GNI_P_PROGRAM_IN_DTYPES] >> (4 * k) & 15u;
@@ -32589,7 +32707,9 @@ static void gni_wg_choose_types(gni_wg_program_words *p) {
     for (int k = 0; k < p->n_in; k++) {
         int place = gni_wg_in_place(p, k);
         p->buffers |= 1u << place;
-        if (gni_wg_grouped(gni_wg_in_kind(p, k)) && gni_wg_packing(gni_wg_in_dtype(p, k)) == 0) p->wide |= 1u << place;
+        const uint32_t t = gni_wg_in_dtype(p, k);
+        const bool pair = p->pairs && gni_wg_is_long(t);
+        if (gni_wg_grouped(gni_wg_in_kind(p, k)) && gni_wg_packing(t) == 0 && !pair) p->wide |= 1u << place;
     }
     if (p->reduces) { // behind the output are partial results
         uint32_t out = 1u << GNI_MAX_INPUTS, partial = out << 1;
@@ -32608,7 +32728,7 @@ static void gni_wg_choose_types(gni_wg_program_words *p) {
         p->written |= bit;
         if (gni_wg_packing(gni_wg_out_dtype(p, k)) > 0) p->atomic |= bit;
         // Vectors are only written whole.
-        if (gni_wg_grouped(gni_wg_out_kind(p, k))) p->wide |= bit;
+        if (gni_wg_grouped(gni_wg_out_kind(p, k)) && !(p->pairs && gni_wg_is_long(gni_wg_out_dtype(p, k)))) p->wide |= bit;
         else p->wide &= ~bit;
     }
     p->wide &= ~p->atomic;
@@ -32698,6 +32818,13 @@ static void gni_wg_load(gni_wg_text *t, const gni_wg_program_words *p, int k) {
         gni_wg_say(t, "}\n");
         return;
     }
+    if (p->pairs && gni_wg_is_long(dtype)) {
+        for (int i = 0; i < 2; i++)
+            gni_wg_say(t, "{ let o = 2u * j + vec4<u32>(%du); %c%d = vec4<u32>(l%d(o.x), l%d(o.y), l%d(o.z), l%d(o.w)); }\n",
+                       i, i ? 'h' : 'r', k, b, b, b, b);
+        gni_wg_say(t, "}\n");
+        return;
+    }
     if (one) gni_wg_say(t, "var v = vec4<u32>(e%d(j.x));\n", k);
     else if (gni_wg_grouped(kind)) gni_wg_say(t, "var v = g%d(j.x);\n", k);
     else gni_wg_say(t, "var v = vec4<u32>(e%d(j.x), e%d(j.y), e%d(j.z), e%d(j.w));\n", k, k, k, k);
@@ -32707,7 +32834,9 @@ static void gni_wg_load(gni_wg_text *t, const gni_wg_program_words *p, int k) {
         int shift = dtype == GNI_T_I8 ? 24 : 16;
         gni_wg_say(t, "v = bitcast<vec4<u32>>(bitcast<vec4<i32>>(v << vec4<u32>(%du)) >> vec4<u32>(%du));\n", shift, shift);
     }
-    gni_wg_say(t, "r%d = v;\n}\n", k);
+    gni_wg_say(t, "r%d = v;\n", k);
+    if (p->pairs && (dtype == GNI_T_I32 || dtype == GNI_T_I8 || dtype == GNI_T_I16)) gni_wg_say(t, "h%d = sg(v);\n", k);
+    gni_wg_say(t, "}\n");
 }
 
 // To memory's form, in v.
@@ -32735,7 +32864,8 @@ static void gni_wg_store_each(gni_wg_text *t, uint32_t dtype, int b) {
 // Stores output k of a group; with `rest` what is left to do of the last group, where it has fewer elements.
 static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k, bool rest) {
     uint32_t kind = gni_wg_out_kind(p, k), dtype = gni_wg_out_dtype(p, k), s = gni_wg_packing(dtype);
-    const bool whole = kind == GNI_K_VEC && (p->raw64 || s == 0); // what follows the last elements stays
+    const bool pair = p->pairs && gni_wg_is_long(dtype);
+    const bool whole = kind == GNI_K_VEC && !pair && (p->raw64 || s == 0); // what follows the last elements stays
     int b = GNI_MAX_INPUTS + k;
     if (rest && !whole) return;
     gni_wg_say(t, "{\nvar v = r%u;\n", p->word[GNI_P_PROGRAM_OUT_REGS] >> (8 * k) & 255u);
@@ -32757,6 +32887,11 @@ static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k, b
         gni_wg_say(t, "}\n");
         return;
     }
+    if (pair) {
+        gni_wg_say(t, "for (var e = 0u; e < count; e++) { s%d(2u * j[e], v[e]); s%d(2u * j[e] + 1u, h%u[e]); }\n}\n", b, b,
+                   p->word[GNI_P_PROGRAM_OUT_REGS] >> (8 * k) & 255u);
+        return;
+    }
     gni_wg_narrow(t, dtype);
     if (gni_wg_grouped(kind) && s == 0) {
         gni_wg_say(t, "w%d(j.x, v);\n", b);
@@ -32772,6 +32907,140 @@ static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k, b
         if (gni_wg_grouped(kind)) gni_wg_say(t, "}\n");
     }
     gni_wg_say(t, "}\n");
+}
+
+// ---- int64 and uint64 as two words
+
+// V(x) wherever a vector is meant. What has two words for a result leaves the high one in gh.
+static const char gni_wg_words_text[] =
+    "alias V = vec4<u32>; alias B = vec4<bool>;\nvar<private> gh : V; var<private> dr : V; var<private> dt : V;\n"
+    "fn I(k : B) -> V { return select(V(), V(1u), k); }\n"
+    "fn sg(x : V) -> V { return bitcast<V>(bitcast<vec4<i32>>(x) >> V(31u)); }\n"
+    "fn lt(a : V, h : V, b : V, g : V) -> B { return (h < g) | ((h == g) & (a < b)); }\n"
+    "fn neg(a : V, h : V) -> V { gh = ~h + I(a == V()); return ~a + V(1u); }\n"
+    "fn mul(a : V, h : V, b : V, g : V) -> V {\nlet f = V(65535u); let s = V(16u);\n"
+    "let x = a & f; let y = a >> s; let z = b & f; let w = b >> s;\n"
+    "let m = y * z + ((x * z) >> s); let n = x * w + (m & f);\n"
+    "gh = y * w + (m >> s) + (n >> s) + a * g + h * b; return a * b;\n}\n"
+    "fn shl(a : V, h : V, n : V) -> V {\nlet m = n & V(31u); let w = n > V(31u); let x = a << m;\n"
+    "gh = select((h << m) | ((a >> V(1u)) >> (V(31u) - m)), x, w); return select(x, V(), w);\n}\n"
+    "fn shr(a : V, h : V, n : V, s : V) -> V {\nlet m = n & V(31u); let w = n > V(31u); let k = V(31u) - m;\n"
+    "let x = (h >> m) | ((s << V(1u)) << k); gh = select(x, s, w);\n"
+    "return select((a >> m) | ((h << V(1u)) << k), x, w);\n}\n"
+    // Quotients without a sign, the rest in dr and dt.
+    "fn dm(a : V, h : V, b : V, g : V) -> V {\nvar q = a; var k = h; var r = V(); var t = V();\n"
+    "if (all((h | g) == V())) { gh = t; dt = t; dr = a % b; return a / b; }\n"
+    "for (var i = 0u; i < 64u; i++) {\nlet c = t >> V(31u); t = (t << V(1u)) | (r >> V(31u));\n"
+    "r = (r << V(1u)) | (k >> V(31u)); k = (k << V(1u)) | (q >> V(31u)); q = q << V(1u);\n"
+    "let f = (c != V()) | !lt(r, t, b, g); let s = select(V(), b, f);\n"
+    "t = t - select(V(), g, f) - I(r < s); r = r - s; q = q | I(f);\n}\ndr = r; dt = t; gh = k; return q;\n}\n"
+    // Rounded down, or with m what is left then; s is the sign bit, 0 of uint64.
+    "fn fd(a : V, h : V, b : V, g : V, s : V, m : bool) -> V {\n"
+    "let i = (h & s) != V(); let j = (g & s) != V(); let n = neg(a, h); let x = select(a, n, i); let y = select(h, gh, i);\n"
+    "let o = neg(b, g); let z = select(b, o, j); let w = select(g, gh, j);\nvar q = dm(x, y, z, w); var k = gh;\n"
+    "let d = i != j; let e = d & ((dr | dt) != V());\n"
+    "if (m) { q = select(dr, z - dr, e); k = select(dt, w - dt - I(z < dr), e); }\n"
+    "else { q = q + I(e); k = k + I(e & (q == V())); }\n"
+    "let f = select(d, j, m); let v = neg(q, k); let u = (b | g) == V();\n"
+    "gh = select(select(k, gh, f), V(), u); return select(select(q, v, f), V(), u);\n}\n"
+    "fn pw(p : V, h : V, b : V, g : V, s : V) -> V {\nvar a = p; var t = h; var e = b; var f = g; var r = V(1u);\n"
+    "var k = V();\nloop {\nif (all((e | f) == V())) { break; }\nlet o = (e & V(1u)) != V(); let x = mul(r, k, a, t);\n"
+    "k = select(k, gh, o); r = select(r, x, o); let y = mul(a, t, a, t); a = y; t = gh;\n"
+    "e = (e >> V(1u)) | (f << V(31u)); f = f >> V(1u);\n}\n"
+    "let z = ((g & s) != V()) & !(((p == V(1u)) & (h == V())) | ((p & h) == V(4294967295u)));\n"
+    "gh = select(k, V(), z); return select(r, V(), z);\n}\n"
+    // To float32, the nearest one, or with o that of the two around it whose last bit is odd; and from there.
+    "fn tf(a : V, h : V, s : V, o : bool) -> V {\nlet n = (h & s) != V(); let m = neg(a, h); let x = select(a, m, n);\n"
+    "let y = select(h, gh, n); let c = select(countLeadingZeros(y), V(32u) + countLeadingZeros(x), y == V());\n"
+    "let l = shl(x, y, c & V(63u)); let t = gh >> V(8u); let e = (gh & V(127u)) | l; let f = (gh >> V(7u)) & V(1u);\n"
+    "let r = select(t + (f & (I(e != V()) | (t & V(1u)))), t | I((e | f) != V()), o);\n"
+    "return select((((V(189u) - c) << V(23u)) + r) | (I(n) << V(31u)), V(), (a | h) == V());\n}\n"
+    "fn ff(f : V, s : V) -> V {\nlet e = (f >> V(23u)) & V(255u); let m = (f & V(8388607u)) | V(8388608u);\n"
+    "let up = e >= V(150u); let l = shl(m, V(), (e - V(150u)) & V(63u));\n"
+    "let x = select(m >> min(V(150u) - e, V(31u)), l, up); let y = select(V(), gh, up);\n"
+    "let v = neg(x, y); let b = e >= V(191u) - (s >> V(31u)); let z = b | (s == V()); let n = (f >> V(31u)) != V();\n"
+    "let q = (f & V(2147483647u)) > V(2139095040u);\n"
+    "gh = select(select(select(y, ~s, b), select(gh, s, z), n), V(), q);\n"
+    "return select(select(select(x, V(4294967295u), b), select(v, V(), z), n), V(), q);\n}\n";
+
+// What an instruction makes of operands (a, p), (b, q) and (c, o), low and high words, as (R, H), which is 0 before; S is the
+// sign bit, 0 of uint64. NULL: it is one of floats.
+static const char *gni_wg_words_form(uint32_t code) {
+    const uint32_t op = code / 3u;
+    if (op == GNI_OP_F_TO_I) return "R = ff(a, V(2147483648u)); H = gh;";
+    if (op == GNI_OP_F_TO_U) return "R = ff(a, V()); H = gh;";
+    if (op == GNI_OP_ROUND_F32) return "R = a;";
+    if (code % 3u == GNI_F) return NULL;
+    switch (op) {
+    case GNI_OP_NEG: return "R = neg(a, p); H = gh;";
+    case GNI_OP_ABS: return "let k = (p & S) != V(); let n = neg(a, p); R = select(a, n, k); H = select(p, gh, k);";
+    case GNI_OP_SIGN: return "H = select(V(), ~V(), (p & S) != V()); R = I((a | p) != V()) | H;";
+    case GNI_OP_SQUARE: return "R = mul(a, p, a, p); H = gh;";
+    case GNI_OP_RELU: return "let k = (p & S) != V(); R = select(a, V(), k); H = select(p, V(), k);";
+    case GNI_OP_ISNAN:
+    case GNI_OP_ISINF: return "";
+    case GNI_OP_ISFINITE: return "R = V(1u);";
+    case GNI_OP_LOGICAL_NOT: return "R = I((a | p) == V());";
+    case GNI_OP_ADD: return "R = a + b; H = p + q + I(R < a);";
+    case GNI_OP_SUB: return "R = a - b; H = p - q - I(a < b);";
+    case GNI_OP_MUL: return "R = mul(a, p, b, q); H = gh;";
+    case GNI_OP_FLOOR_DIV: return "R = fd(a, p, b, q, S, false); H = gh;";
+    case GNI_OP_MOD: return "R = fd(a, p, b, q, S, true); H = gh;";
+    case GNI_OP_POW: return "R = pw(a, p, b, q, S); H = gh;";
+    case GNI_OP_MIN: return "let k = lt(a, p ^ S, b, q ^ S); R = select(b, a, k); H = select(q, p, k);";
+    case GNI_OP_MAX: return "let k = lt(a, p ^ S, b, q ^ S); R = select(a, b, k); H = select(p, q, k);";
+    case GNI_OP_EQ: return "R = I((a == b) & (p == q));";
+    case GNI_OP_NE: return "R = I((a != b) | (p != q));";
+    case GNI_OP_LT: return "R = I(lt(a, p ^ S, b, q ^ S));";
+    case GNI_OP_LE: return "R = I(!lt(b, q ^ S, a, p ^ S));";
+    case GNI_OP_GT: return "R = I(lt(b, q ^ S, a, p ^ S));";
+    case GNI_OP_GE: return "R = I(!lt(a, p ^ S, b, q ^ S));";
+    case GNI_OP_LOGICAL_AND: return "R = I(((a | p) != V()) & ((b | q) != V()));";
+    case GNI_OP_LOGICAL_OR: return "R = I((a | p | b | q) != V());";
+    case GNI_OP_LOGICAL_XOR: return "R = I(((a | p) != V()) != ((b | q) != V()));";
+    case GNI_OP_AND: return "R = a & b; H = p & q;";
+    case GNI_OP_OR: return "R = a | b; H = p | q;";
+    case GNI_OP_XOR: return "R = a ^ b; H = p ^ q;";
+    case GNI_OP_SHL:
+        return "let k = (q == V()) & (b < V(64u)); let x = shl(a, p, b); R = select(V(), x, k); H = select(V(), gh, k);";
+    case GNI_OP_SHR:
+        return "let k = (q == V()) & (b < V(64u)); let n = sg(p & S); let x = shr(a, p, b, n); R = select(n, x, k); "
+               "H = select(n, gh, k);";
+    case GNI_OP_WHERE: return "let k = (a | p) != V(); R = select(c, b, k); H = select(o, q, k);";
+    case GNI_OP_FMA: return "let x = mul(a, p, b, q); R = x + c; H = gh + o + I(R < x);";
+    case GNI_OP_I_TO_F: return "R = tf(a, p, V(2147483648u), false);";
+    case GNI_OP_U_TO_F: return "R = tf(a, p, V(), false);";
+    case GNI_OP_TO_ODD: return "R = tf(a, p, S, odd);";
+    case GNI_OP_TO_BOOL: return "R = I((a | p) != V());";
+    case GNI_OP_WRAP_U8: return "R = a & V(255u);";
+    case GNI_OP_WRAP_U16: return "R = a & V(65535u);";
+    case GNI_OP_WRAP_I8: return "H = sg(a << V(24u)); R = (a & V(255u)) | (H << V(8u));";
+    case GNI_OP_WRAP_I16: return "H = sg(a << V(16u)); R = (a & V(65535u)) | (H << V(16u));";
+    case GNI_OP_WRAP_U32: return "R = a;";
+    case GNI_OP_WRAP_I32: return "R = a; H = sg(a);";
+    default: return "R = a; H = p;"; // roundings
+    }
+}
+
+// Instruction k. What becomes float16 or bfloat16 is rounded once: on the way there float32 is odd.
+static void gni_wg_words_step(gni_wg_text *t, const gni_wg_program_words *p, int k) {
+    const uint32_t *step = p->word + GNI_P_PROGRAM_STEPS, insn = step[k], code = insn & 2047u;
+    bool odd = false;
+    for (int i = k + 1; i < p->n_insn; i++) {
+        const uint32_t op = (step[i] & 2047u) / 3u;
+        odd = odd || ((step[i] >> 11 & 127u) == 16u + (uint32_t)k && (op == GNI_OP_ROUND_F16 || op == GNI_OP_ROUND_BF16));
+    }
+    for (int i = 0; i < p->n_out; i++) {
+        const uint32_t to = gni_wg_out_dtype(p, i);
+        const bool here = (p->word[GNI_P_PROGRAM_OUT_REGS] >> (8 * i) & 255u) == 16u + (uint32_t)k;
+        odd = odd || (here && (to == GNI_T_F16 || to == GNI_T_BF16));
+    }
+    gni_wg_say(t,
+               "{ let a = r%u; let p = h%u; let b = r%u; let q = h%u; let c = r%u; let o = h%u; var R = V(); var H = V(); "
+               "let S = V(%uu); const odd = %s;\n",
+               insn >> 11 & 127u, insn >> 11 & 127u, insn >> 18 & 127u, insn >> 18 & 127u, insn >> 25, insn >> 25,
+               code % 3u == GNI_U ? 0u : 1u << 31, odd ? "true" : "false");
+    gni_wg_say(t, "%s\nr%d = R | vec4<u32>(gn_zero); h%d = H; }\n", gni_wg_words_form(code), 16 + k, 16 + k);
 }
 
 // ---- the parts of a text
@@ -32790,10 +33059,12 @@ static void gni_wg_head(gni_wg_text *t, gni_wg_program_words *p) {
         if (gni_wg_out_dtype(p, k) == GNI_T_F16) gni_wg_want_name(t, "store_f16");
         if (gni_wg_out_dtype(p, k) == GNI_T_BF16) gni_wg_want_name(t, "store_bf16");
     }
+    if (p->pairs) gni_wg_put(t, gni_wg_words_text, sizeof gni_wg_words_text - 1);
     for (int k = 0; k < p->n_insn; k++) {
         char name[16];
-        snprintf(name, sizeof name, "o%u", p->word[GNI_P_PROGRAM_STEPS + k] & 2047u);
-        gni_wg_want_name(t, name);
+        const uint32_t code = p->word[GNI_P_PROGRAM_STEPS + k] & 2047u;
+        snprintf(name, sizeof name, "o%u", code);
+        if (!p->pairs || !gni_wg_words_form(code)) gni_wg_want_name(t, name);
     }
 }
 
@@ -32821,6 +33092,10 @@ static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p, bool quic
         // with the same zero would undo that of the op; an or does not. Nor may they see that x - x has one operand, which is
         // 0 for them where x is infinite or NaN.
         const bool difference = (insn & 2047u) == GNI_OP_SUB * 3u + GNI_F;
+        if (p->pairs && gni_wg_words_form(insn & 2047u)) {
+            gni_wg_words_step(t, p, k);
+            continue;
+        }
         gni_wg_say(t, "{ var a = r%u; var b = r%u%s; var c = r%u; r%d = %c%u(&a, &b, &c) | vec4<u32>(gn_zero); }\n",
                    insn >> 11 & 127u, insn >> 18 & 127u, difference ? " & ~vec4<u32>(gn_zero)" : "", insn >> 25, 16 + k,
                    quick && gni_wg_find_op(t->w, 'f', insn & 2047u) ? 'f' : 'o', insn & 2047u);
@@ -32840,15 +33115,16 @@ static void gni_wg_registers(gni_wg_text *t, const gni_wg_program_words *p) {
     }
     gni_wg_say(t, "gn_zero = P(%uu);\n", (unsigned)GNI_WG_PARAM_BYTES / 4u - 1u);
     for (int k = 0; k < GNI_MAX_INPUTS; k++)
-        if (k < p->n_in || used >> k & 1u) gni_wg_say(t, "var r%d = vec4<u32>();\n", k);
+        if (k < p->n_in || used >> k & 1u) gni_wg_say(t, "var r%d = vec4<u32>(); var h%d = r%d;\n", k, k, k);
     for (uint32_t k = 0; k < GNI_MAX_CONSTS; k++) {
         uint32_t at = GNI_P_PROGRAM_CONST + 2u * k;
         if (!(used >> (8 + k) & 1u)) continue;
         if (p->raw64)
             gni_wg_say(t, "let r%u = vec4<u32>(P(%uu), P(%uu), P(%uu), P(%uu));\n", 8u + k, at, at + 1u, at, at + 1u);
         else gni_wg_say(t, "let r%u = vec4<u32>(P(%uu) | gn_zero);\n", 8u + k, at);
+        if (p->pairs) gni_wg_say(t, "let h%u = vec4<u32>(P(%uu));\n", 8u + k, at + 1u);
     }
-    for (int k = 0; k < p->n_insn; k++) gni_wg_say(t, "var r%d = vec4<u32>();\n", 16 + k);
+    for (int k = 0; k < p->n_insn; k++) gni_wg_say(t, "var r%d = vec4<u32>(); var h%d = r%d;\n", 16 + k, 16 + k, 16 + k);
 }
 
 // How main begins, of `size` invocations.
@@ -32950,7 +33226,15 @@ static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
     gni_wg_say(t, "var v = r%u; var s2 = vec4<u32>(); var c2 = vec4<u32>();\n", p->word[GNI_P_PROGRAM_OUT_REGS] & 255u);
     if (p->columns) gni_wg_say(t, "var index = vec4<u32>(P(%uu) + t);\n", (unsigned)GNI_P_REDUCE_INDEX0);
     else gni_wg_say(t, "var index = vec4<u32>(P(%uu) + i) + vec4<u32>(0u, 1u, 2u, 3u);\n", (unsigned)GNI_P_REDUCE_INDEX0);
-    gni_wg_say(t, "enter(&v, &index, &s2, &c2);\n");
+    // Sums and products of words are of the same form as those of 32-bit integers.
+    const uint32_t out = p->word[GNI_P_PROGRAM_OUT_REGS] & 255u, op = p->code / 3u;
+    const bool truth = op == GNI_RED_ANY || op == GNI_RED_ALL;
+    if (p->pairs && p->code % 3u != GNI_F && !truth) {
+        gni_wg_say(t, "s2 = v; c2 = h%u;\n", out);
+    } else {
+        if (p->pairs && p->code % 3u != GNI_F) gni_wg_say(t, "v = v | h%u;\n", out);
+        gni_wg_say(t, "enter(&v, &index, &s2, &c2);\n");
+    }
     if (!p->columns)
         gni_wg_say(
             t, "if (i + 4u > reduced) {\nlet outside = (vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u)) >= vec4<u32>(reduced);\n"
@@ -32967,7 +33251,21 @@ static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
     unsigned lanes = 1u << p->log_lanes, teams = size >> p->log_lanes;
     static const char *const wanted[] = {"neutral", "neutral_c", "enter", "join", "join_next", "leave"};
     gni_wg_say(t, "const GN_CODE : u32 = %uu;\nconst GN_RESULT_DTYPE : u32 = %uu;\n", p->code, p->result);
-    for (int i = 0; i < 6; i++) gni_wg_want_name(t, wanted[i]);
+    const uint32_t op = p->code / 3u, sign = p->code % 3u == GNI_I ? 1u << 31 : 0;
+    if (p->pairs && p->code % 3u != GNI_F && (op == GNI_RED_MIN || op == GNI_RED_MAX))
+        gni_wg_say(t,
+                   "fn neutral() -> V { return V(%uu); }\nfn neutral_c() -> V { return V(%uu); }\n"
+                   "fn join(s : ptr<function, V>, c : ptr<function, V>, s2 : ptr<function, V>, c2 : ptr<function, V>) {\n"
+                   "let x = V(%uu); let k = lt(%s);\n*s = select(*s, *s2, k); *c = select(*c, *c2, k);\n}\n"
+                   "fn join_next(s : ptr<function, V>, c : ptr<function, V>, s2 : ptr<function, V>, c2 : ptr<function, V>) "
+                   "{ join(s, c, s2, c2); }\n"
+                   "fn leave(s : ptr<function, V>, c : ptr<function, V>, e : ptr<function, u32>) -> vec2<u32> { return "
+                   "vec2<u32>((*s)[*e]%s, (*c)[*e]); }\n",
+                   op == GNI_RED_MIN ? ~0u : 0u, op == GNI_RED_MIN ? ~sign : sign, sign,
+                   op == GNI_RED_MIN ? "*s2, *c2 ^ x, *s, *c ^ x" : "*s, *c ^ x, *s2, *c2 ^ x",
+                   gni_wg_packing(p->result) == 2 ? " & 255u" : gni_wg_packing(p->result) == 1 ? " & 65535u" : "");
+    else
+        for (int i = 0; i < 6; i++) gni_wg_want_name(t, wanted[i]);
     if (!p->partial) gni_wg_write_result(t, p);
     if (!alone) gni_wg_say(t, "var<workgroup> ts : array<vec4<u32>, 256>;\nvar<workgroup> tc : array<vec4<u32>, 256>;\n");
     gni_wg_main_text(t, p, size);
@@ -33185,13 +33483,14 @@ static void gni_wg_read_words(const gni_gpu_kernel *k, gni_wg_program_words *p) 
     uint32_t counts = k->spec[GNI_P_PROGRAM_COUNTS];
     p->word = k->spec;
     p->raw64 = k->module == GNI_MODULE_map_copy64;
+    p->pairs = k->module == GNI_MODULE_map_wide_24 || k->module == GNI_MODULE_reduce_wide_24;
     p->n_in = (int)(counts & 15u);
     p->n_out = (int)(counts >> 4 & 15u);
     p->n_insn = (int)(counts >> 8 & 255u);
     p->vectors = (int)(counts >> 16 & 15u);
     p->scalars = (int)(counts >> 20 & 15u);
     uint32_t how = k->spec[GNI_P_PROGRAM_HOW];
-    p->reduces = k->module == GNI_MODULE_reduce_24;
+    p->reduces = k->module == GNI_MODULE_reduce_24 || k->module == GNI_MODULE_reduce_wide_24;
     if (p->reduces) {
         p->code = how & 255u;
         p->columns = how >> 8 & 1u;
@@ -33240,7 +33539,8 @@ static char *gni_wg_program(gni_wg *w, const gni_gpu_kernel *k, uint32_t *buffer
 // ---- pipelines
 
 static bool gni_wg_is_program(int module) {
-    return module == GNI_MODULE_map_24 || module == GNI_MODULE_map_copy64 || module == GNI_MODULE_reduce_24;
+    return module == GNI_MODULE_map_24 || module == GNI_MODULE_map_copy64 || module == GNI_MODULE_reduce_24 ||
+           module == GNI_MODULE_map_wide_24 || module == GNI_MODULE_reduce_wide_24;
 }
 
 static uint64_t gni_wg_kernel_hash(const gni_gpu_kernel *k) {
@@ -33680,6 +33980,7 @@ static bool gni_wg_caps(gni_wg *w) {
     c->max_buffers = GNI_MIN(l.maxStorageBuffersPerShaderStage, (uint32_t)GNI_GPU_MAX_USES);
     c->max_allocation = w->max_buffer = l.maxBufferSize;
     c->texts = true;
+    c->no_wait = !w->waits;
     c->jobs = ~(1u << GNI_JOB_FACTOR);
     c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : 16;
     c->alone = c->kind == GNI_GPU_CPU ? GNI_MIN(c->subgroup, 64u) : 0;
@@ -35052,10 +35353,71 @@ static void gni_fft_gpu_free(gn_context *g) { GNI_UNUSED(g); }
 
 #endif
 // >>gpu_words
-// Elementwise programs of int64 and uint64 for GPUs that do not have these: each is a low and a high word, which registers of
-// 32 bits hold. From outside: gni_job_words.
+// Programs of int64 and uint64 on GPUs that do not have these. Where kernels are texts, registers have two words and float32
+// is in float64's place: for which programs that is enough. Else, of a few ops: each number is a low and a high word, which
+// two registers hold. From outside: gni_job_words, gni_job_short, gni_job_const.
 
 #if GNI_GPU
+
+// Whether a result is a float that float32 may not hold.
+static bool gni_word_rounds(uint32_t code) {
+    const uint32_t op = code / 3u;
+    if (op == GNI_OP_I_TO_F || op == GNI_OP_U_TO_F || op == GNI_OP_TO_ODD) return true;
+    return code % 3u == GNI_F && op != GNI_OP_MIN && op != GNI_OP_MAX && op != GNI_OP_WHERE && op < GNI_OP_I_TO_F &&
+           (op < GNI_OP_NEG || op > GNI_OP_LOGICAL_NOT || op == GNI_OP_SQUARE) && (op < GNI_OP_EQ || op > GNI_OP_LOGICAL_XOR);
+}
+
+static bool gni_word_dtype(gn_dtype t) { return t != GN_F64 && !gni_is_complex(t); }
+static bool gni_word_short(gn_dtype t) { return t == GN_F32 || t == GN_F16 || t == GN_BF16; }
+
+// Whether a wide program is such a one: what is of float64 in it is rounded to a shorter float at once.
+static bool gni_job_short(const gni_program *p) {
+    const int first = p->n_in + p->n_const;
+    uint64_t more = 0; // bit i: of instruction i float64 has more digits than float32
+    for (int i = 0; i < p->n_in; i++)
+        if (!gni_word_dtype(p->in_dtype[i])) return false;
+    for (int i = 0; i < p->n_insn; i++) {
+        const uint32_t w = p->insn[i], code = GNI_INSN_CODE(w), op = code / 3u;
+        const uint32_t from[3] = {GNI_INSN_A(w), GNI_INSN_B(w), GNI_INSN_C(w)};
+        bool has = false;
+        for (int k = 0; k < 3; k++) has = has || ((int)from[k] >= first && (more >> ((int)from[k] - first) & 1u));
+        if (has && op == GNI_OP_RELU) more |= (uint64_t)1 << i; // where rounding comes last
+        else if (has && op != GNI_OP_ROUND_F16 && op != GNI_OP_ROUND_BF16 && op != GNI_OP_ROUND_F32) return false;
+        if (gni_word_rounds(code)) more |= (uint64_t)1 << i;
+    }
+    for (int i = 0; i < p->n_out; i++) {
+        const int at = p->out_reg[i] - first;
+        const bool rounds = at >= 0 && (more >> at & 1u);
+        if (!gni_word_dtype(p->out_dtype[i]) || (rounds && !gni_word_short(p->out_dtype[i]))) return false;
+    }
+    return true;
+}
+
+// The bits of constant i as such a kernel has them: float32 where float64 is.
+static uint64_t gni_job_const(const gni_program *p, int i) {
+    const uint32_t reg = (uint32_t)(p->n_in + i);
+    bool is_float = false;
+    for (int k = 0; k < p->n_insn; k++) {
+        const uint32_t w = p->insn[k], op = GNI_INSN_CODE(w) / 3u;
+        if (GNI_INSN_CODE(w) % 3u != GNI_F) continue;
+        is_float = is_float || (GNI_INSN_A(w) == reg && op != GNI_OP_WHERE);
+        is_float = is_float || (reg > 0 && (GNI_INSN_B(w) == reg || GNI_INSN_C(w) == reg)); // of fewer operands these are 0
+    }
+    for (int k = 0; k < p->n_out; k++)
+        is_float = is_float || (p->out_reg[k] == (int)reg && gni_word_short(p->out_dtype[k]));
+    if (!p->wide || !is_float) return p->konst[i];
+    double v;
+    memcpy(&v, &p->konst[i], sizeof v);
+    return gni_const_bits(v, GNI_F, false);
+}
+
+#ifdef GPUNUM_NO_VULKAN
+static bool gni_job_words(const gni_map *m, gni_builder *b) {
+    GNI_UNUSED(m);
+    GNI_UNUSED(b);
+    return false;
+}
+#else
 
 static int gni_word_op(gni_builder *b, gni_op op, gni_domain d, int x, int y, int z) {
     int r[3];
@@ -35167,6 +35529,7 @@ static bool gni_job_words(const gni_map *m, gni_builder *b) {
     return !b->full;
 }
 
+#endif // GPUNUM_NO_VULKAN
 #endif // GNI_GPU
 
 // >>gpu_jobs
@@ -35430,6 +35793,11 @@ static bool gni_job_is_copy64(const gni_program *p) {
     return true;
 }
 
+// Elements that an invocation takes at a time.
+static int64_t gni_job_group(const gni_gpu *gpu, const gni_program *p) {
+    return gni_job_is_copy64(p) || (p->wide && !(GNI_WEBGPU && gpu->caps.texts)) ? 2 : 4;
+}
+
 // Complex128 that only moves: GPUs take it as two elements of 8 bytes.
 static bool gni_job_is_copy128(const gni_map *m) {
     const gni_program *p = &m->program;
@@ -35461,7 +35829,8 @@ static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int 
 static bool gni_job_program_ok(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     if (!gni_job_enough_places(gpu, p, extra_buffers)) return false;
     for (int i = 0; i < p->n_insn; i++)
-        if (!p->wide && GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
+        if ((!p->wide || (GNI_WEBGPU && gpu->caps.texts)) && GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
+    if (GNI_WEBGPU && p->wide && gpu->caps.texts) return gni_job_short(p);
     if (p->wide) {
         if (!gpu->caps.int64 || !gpu->caps.float64) return false;
         if ((gpu->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION) && gni_job_has_functions(p)) return false;
@@ -35538,8 +35907,9 @@ static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni
             gni_job_reg(p, GNI_INSN_B(insn)) << 18 | gni_job_reg(p, GNI_INSN_C(insn)) << 25;
     }
     for (int i = 0; i < p->n_const; i++) {
-        w[GNI_P_PROGRAM_CONST + 2 * i] = (uint32_t)p->konst[i];
-        w[GNI_P_PROGRAM_CONST + 2 * i + 1] = (uint32_t)(p->konst[i] >> 32);
+        const uint64_t bits = GNI_WEBGPU && c->gpu->caps.texts ? gni_job_const(p, i) : p->konst[i];
+        w[GNI_P_PROGRAM_CONST + 2 * i] = (uint32_t)bits;
+        w[GNI_P_PROGRAM_CONST + 2 * i + 1] = (uint32_t)(bits >> 32);
     }
     c->n_param = GNI_P_PROGRAM_WORDS;
 }
@@ -35881,7 +36251,7 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
         s.dim[i] = m->dim[i];
         s.from[i] = i;
     }
-    int64_t group = p->wide || gni_job_is_copy64(p) ? 2 : 4;
+    int64_t group = gni_job_group(gpu, p);
     *fits = n < INT32_MAX - 32 * GNI_JOB_THREADS;
     for (int i = 0; i < p->n_in && *fits; i++)
         *fits = gni_job_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
@@ -35976,7 +36346,7 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
         const gni_map halves = gni_job_halves(m);
         return gni_job_map(gpu, &halves);
     }
-    if (m->program.wide && !gpu->caps.int64 && !gni_job_is_copy64(&m->program)) {
+    if (m->program.wide && !(GNI_WEBGPU && gpu->caps.texts) && !gpu->caps.int64 && !gni_job_is_copy64(&m->program)) {
         gni_builder words;
         return gni_job_words(m, &words) && gni_job_map(gpu, &words.map);
     }
@@ -36063,7 +36433,7 @@ static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t
                                 int64_t reduced, gni_job_plan *p) {
     p->columns = gni_job_by_columns(r);
     p->pair = r->apart > 0;
-    p->group = r->program.wide ? 2 : 4;
+    p->group = gni_job_group(gpu, &r->program);
     p->kept = kept;
     p->units = p->columns ? gni_job_ceil(kept, p->group) : kept;
     int64_t steps = p->columns ? reduced : gni_job_ceil(reduced, p->group);
@@ -36349,9 +36719,14 @@ static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     if (!gni_job_program_ok(gpu, &r->program, gpu->caps.texts ? 1 : 3) || gni_is_complex(t)) return false;
     if (gni_job_reduce_is_far(gpu, r) || (r->apart > 0 && gpu->caps.texts)) return false;
     if (r->moments && !gni_job_at_once(gpu, r)) return false;
+    if (GNI_WEBGPU && wide && gpu->caps.texts && r->domain != GNI_F) { // words: no places, no extremes of uint32
+        if (index) return false;
+        if (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) return t != GN_U32;
+        if (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD) return t == GN_I64 || t == GN_U64;
+    }
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
-    if (r->domain == GNI_F) return t == GN_F32 || gni_job_is_half(t) || (wide && t == GN_F64);
+    if (r->domain == GNI_F) return t == GN_F32 || gni_job_is_half(t) || (wide && t == GN_F64 && gpu->caps.float64);
     return t != GN_F32 && t != GN_F64 && !gni_job_is_half(t) && !(wide && r->domain == GNI_U);
 }
 
@@ -37890,6 +38265,34 @@ static bool gni_job_is_far(const gni_gpu *gpu, const gni_matmul *m) {
     return m->k > 1 && most > gni_job_most_bytes(gpu) / m->k;
 }
 
+// The product of int64 as sums of products, over batches, m, n and k, for kernels that are texts.
+static void gni_job_matmul_words(const gni_matmul *m, gni_reduce *r) {
+    gni_operand *op[2];
+    memset(r, 0, sizeof *r);
+    r->op = GNI_RED_SUM;
+    r->domain = GNI_I;
+    r->rank = m->batch_rank + 3;
+    r->in[0] = m->a, r->in[1] = m->b, r->out = m->c;
+    for (int i = 0; i < 2; i++) {
+        op[i] = &r->in[i];
+        memset(op[i]->stride, 0, sizeof op[i]->stride);
+        memcpy(op[i]->stride, i == 0 ? m->a_batch : m->b_batch, (size_t)m->batch_rank * sizeof(int64_t));
+        r->program.in_dtype[i] = m->a.dtype;
+    }
+    memcpy(r->dim, m->batch_dim, (size_t)m->batch_rank * sizeof(int64_t));
+    const int at = m->batch_rank;
+    r->dim[at] = m->m, r->dim[at + 1] = m->n, r->dim[at + 2] = m->k;
+    op[0]->stride[at] = m->a_rs, op[0]->stride[at + 2] = m->a_cs;
+    op[1]->stride[at + 1] = m->b_cs, op[1]->stride[at + 2] = m->b_rs;
+    r->program.wide = true;
+    r->program.n_in = 2;
+    r->program.n_insn = r->program.n_out = 1;
+    r->program.insn[0] = GNI_INSN(GNI_OP_MUL, GNI_I, 0, 1, 0);
+    r->program.out_dtype[0] = m->c.dtype;
+    r->program.out_reg[0] = 2;
+    r->kept = gni_merge_dims(&r->rank, r->dim, op, 2, at + 2);
+}
+
 static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     gn_dtype a = m->a.dtype, b = m->b.dtype, t = m->c.dtype;
     if (gpu->caps.max_buffers < 6 || m->k >= INT32_MAX || m->batch_rank > GN_MAX_RANK) return false;
@@ -37900,6 +38303,10 @@ static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     if (m->prologue != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
     if (gni_job_is_far(gpu, m)) return false;
+    if (GNI_WEBGPU && plain && gpu->caps.texts && (a == GN_I64 || a == GN_U64)) {
+        gni_reduce r;
+        return m->batch_rank <= GN_MAX_RANK - 3 && (gni_job_matmul_words(m, &r), gni_job_reduce_ok(gpu, &r));
+    }
     if (plain && (a == GN_I32 || a == GN_U32)) return gni_job_has(gpu, gni_job_int_tile.module);
     return plain && a == GN_F64 && gpu->caps.float64 && gpu->caps.int64;
 }
@@ -39185,6 +39592,11 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     }
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
     if (m->prologue != 0) return gni_job_matmul_prologue(gpu, m);
+    if (GNI_WEBGPU && (m->c.dtype == GN_I64 || m->c.dtype == GN_U64)) {
+        gni_reduce sums;
+        gni_job_matmul_words(m, &sums);
+        return gni_job_reduce(gpu, &sums);
+    }
     bool done = true, tiled = m->as_prologue;
     if (m->sums.buf != NULL && gni_job_sums_apart(gpu, m)) return gni_job_matmul_sums(gpu, m);
     if (!tiled && gni_job_is_outer(m)) return gni_job_matmul_outer(gpu, m, row);
@@ -40461,10 +40873,10 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     switch (kind) {
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;
-        gni_builder words;
         if (gpu->caps.texts && gni_job_outputs_meet((const gni_map *)job, true)) return false;
         if (gni_job_is_copy64(p) || gni_job_is_copy128((const gni_map *)job)) return gni_job_enough_places(gpu, p, p->n_out);
-        if (!p->wide || gpu->caps.int64) return gni_job_program_ok(gpu, p, p->n_out);
+        if (!p->wide || gpu->caps.int64 || (GNI_WEBGPU && gpu->caps.texts)) return gni_job_program_ok(gpu, p, p->n_out);
+        gni_builder words;
         return gni_job_words((const gni_map *)job, &words) && gni_gpu_supports(g, kind, &words.map);
     }
     case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
@@ -41389,9 +41801,8 @@ GPUNUM_API gn_status gn_meshgrid(gn_array *const *arrays, int count, bool ij, gn
     gn_context *g = count > 0 && arrays != NULL ? gni_begin("gn_meshgrid", arrays, count) : NULL;
     if (g == NULL) return count > 0 && arrays != NULL ? gni_null_status(arrays[0]) : GN_ERROR_ARGUMENT;
     gn_shape all = gni_shape_of_rank(GNI_MIN(count, GN_MAX_RANK));
-    if (count > GN_MAX_RANK)
-        gni_fail(g, GN_ERROR_SHAPE, "gn_meshgrid: the rank would be %d, the most is %d", count, GN_MAX_RANK);
-    if (grids == NULL) gni_fail(g, GN_ERROR_ARGUMENT, "gn_meshgrid: no room for the grids");
+    if (gni_rank_ok(g, "gn_meshgrid", count) && grids == NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_meshgrid: no room for the grids");
     const bool swap = !ij && count > 1; // the first array runs along axis 1
     for (int i = 0; i < count && !g->call_failed; i++) all.dim[swap && i < 2 ? 1 - i : i] = gni_elements(&arrays[i]->shape);
     gn_scope_begin(g);
@@ -41451,12 +41862,11 @@ GPUNUM_API gn_array *gn_sliding_window(gn_array *a, int64_t window, int axis) {
     gn_scope_begin(g);
     gn_array *y = NULL;
     const int rank = a->shape.rank, at = gni_axis(g, "gn_sliding_window", axis, rank);
-    if (at >= 0 && rank == GN_MAX_RANK)
-        gni_fail(g, GN_ERROR_SHAPE, "gn_sliding_window: the rank would be %d, the most is %d", rank + 1, GN_MAX_RANK);
-    else if (at >= 0 && (window < 1 || window > a->shape.dim[at]))
+    if (at < 0 || !gni_rank_ok(g, "gn_sliding_window", rank + 1)) return gni_end_scope(g, NULL);
+    if (window < 1 || window > a->shape.dim[at])
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_sliding_window: a window of %lld on axis %d with size %lld", (long long)window,
                  at, (long long)a->shape.dim[at]);
-    else if (at >= 0)
+    else
         y = gn_move_axis(gni_adopt(g, gni_windows(g, a, at, window)), at + 1, -1);
     return gni_end_scope(g, y);
 }
@@ -41741,6 +42151,22 @@ static gn_dtype gni_moment_dtype(gn_dtype t) {
     return GN_F32;
 }
 
+// Whether what is computed of `a` may be on a GPU alone for which nobody can wait, as in a page: float64 is the CPU's.
+static bool gni_at_remote(gn_array *a) {
+    gn_context *g = a == NULL ? NULL : gni_home(a);
+    if (g == NULL || g->gpu == NULL || !g->gpu->caps.no_wait || g->placement == GN_PLACE_CPU) return false;
+    if (g->placement == GN_PLACE_GPU || gni_elements(&a->shape) >= gni_threshold(g, GNI_JOB_REDUCE)) return true;
+    return gni_materialize(g, a) && a->buf != NULL && a->buf->where == GNI_ON_GPU;
+}
+#define gni_is_remote(a) (GNI_WEBGPU && gni_at_remote(a))
+
+// The dtype for moments of `a` and b, which may be NULL, whose numbers are of dtype t.
+static gn_dtype gni_moments_with(gn_dtype t, gn_array *a, gn_array *b) {
+    const gn_dtype inner = gni_moment_dtype(t);
+    return t != GN_F64 && inner == GN_F64 && (gni_is_remote(a) || gni_is_remote(b)) ? GN_F32 : inner;
+}
+static gn_dtype gni_moments_of(gn_array *a) { return gni_moments_with(a->dtype, a, NULL); }
+
 GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_mean", &a, 1);
     if (g == NULL) return NULL;
@@ -41755,7 +42181,7 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
         // The sum of many float16 leaves their range long before the mean does; that of int64 wraps.
         bool exact = !gni_is_float(a->dtype) && gn_dtype_size(a->dtype) < 8;
-        gn_dtype acc = exact ? GN_I64 : gni_moment_dtype(a->dtype);
+        gn_dtype acc = exact ? GN_I64 : gni_moments_of(a);
         if (gn_dtype_size(a->dtype) < 4 && gni_sums_words(g, a)) acc = GN_F32; // which holds these, and no float64 is there
         total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, keep);
         if (total != NULL) {
@@ -41764,7 +42190,7 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
             src[0] = total;
             src[1] = NULL;
             konst[1] = (double)gni_reduced_count(&a->shape, set);
-            gn_dtype div = acc == GN_I64 ? GN_F64 : acc;
+            gn_dtype div = acc != GN_I64 ? acc : gni_is_remote(a) ? GN_F32 : GN_F64;
             gn_array *q = gni_apply(g, "gn_mean", GNI_OP_DIV, div, div, src, konst, 2);
             if (q != NULL && div != t) {
                 y = gni_apply(g, "gn_mean", GNI_OP_CAST, div, t, &q, NULL, 1);
@@ -41891,7 +42317,7 @@ static gn_array *gni_var(const char *fn, gn_array *a, gn_axes axes, double ddof,
         y = gn_add(gn_var(gn_real(a), axes, ddof), gn_var(gn_imag(a), axes, ddof));
         return gni_end_scope(g, root ? gni_root(g, y) : y);
     }
-    const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32, inner = gni_moment_dtype(a->dtype);
+    const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32, inner = gni_moments_of(a);
     if (gni_moments(g, a, inner, set, ddof, NULL, &y)) {
         y = gn_reshape(y, gni_reduced_shape(&a->shape, set, keep));
     } else {
@@ -41912,7 +42338,7 @@ GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes) {
     gn_scope_begin(g);
     const bool parts = gni_is_complex(a->dtype);
     gn_array *x = parts ? gn_real(a) : a;
-    gn_dtype t = gn_dtype_of(x), inner = gni_moment_dtype(t);
+    gn_dtype t = gn_dtype_of(x), inner = x != NULL ? gni_moments_of(x) : t;
     if (inner != t) x = gn_cast(x, inner);
     gn_array *squares = gn_square(x);
     if (parts) squares = gn_add(squares, gn_square(gn_imag(a)));
@@ -41972,6 +42398,12 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
             gn_shape s = gni_reduced_shape(&a->shape, set, keep);
             y = gni_arg_in_pieces(g, fn, op, all ? gn_ravel(a) : a, axis);
             return gni_end_scope(g, gn_reshape(y, s));
+        }
+        const bool words = GNI_WEBGPU && a->dtype == GN_I64 && gni_reads_gpu(a) && g->gpu->caps.texts; // which have no places
+        if (words) {
+            gn_scope_begin(g);
+            gn_array *best = op == GNI_RED_ARGMIN ? gn_min(a, GN_KEEP(axes)) : gn_max(a, GN_KEEP(axes));
+            return gni_end_scope(g, gni_arg_reduction(fn, GNI_RED_ARGMAX, gn_eq(a, best), axes));
         }
         y = gni_reduce_axes(g, fn, op, a, a->dtype, GN_I64, set, keep); // which GPUs without int64 write, too
     }
@@ -42255,6 +42687,72 @@ static gn_array *gni_matmul_named(gn_context *g, const char *fn, gn_array *a, gn
     return y;
 }
 
+// Complex products on a CPU read one operand once, as it lies in memory, parts side by side: a (m, k) with dense rows as
+// (m, 2 k). The other's parts are copied.
+static gn_array *gni_parts_beside(gn_context *g, gn_array *a) {
+    gn_shape s = a->shape;
+    int64_t stride[GN_MAX_RANK];
+    if (!gni_materialize(g, a)) return NULL;
+    stride[0] = 2 * a->stride[0];
+    stride[1] = 1;
+    s.dim[1] *= 2;
+    gn_array *y = gni_adopt(g, gni_array_view(g, "gn_matmul", a, &s, stride, 2 * a->offset));
+    if (y != NULL) y->dtype = gni_part_of(a->dtype);
+    return y;
+}
+
+// Number i of axis 0 and l of the last one.
+static gn_array *gni_part_at(gn_array *a, int64_t i, int64_t l) {
+    return gn_squeeze(gn_slice(gn_slice(a, 0, i, i + 1, 1), -1, l, l + 1, 1), GN_AXES(0, -1));
+}
+
+// Dense rows on the right: the parts of a below each other, (2 m, k), by b's (k, 2 n).
+static gn_array *gni_complex_rows(gn_context *g, gn_array *a, gn_array *b) {
+    if (a == NULL || b == NULL) return NULL;
+    gn_array *half[2];
+    half[0] = gn_real(a);
+    half[1] = gn_imag(a);
+    gn_array *y = gn_matmul(gn_concat(half, 2, 0), gni_parts_beside(g, b));
+    y = gn_reshape(y, GN_SHAPE(2, a->shape.dim[0], b->shape.dim[1], 2));
+    return gn_complex(gn_sub(gni_part_at(y, 0, 0), gni_part_at(y, 1, 1)), gn_add(gni_part_at(y, 0, 1), gni_part_at(y, 1, 0)));
+}
+
+// Dense rows on the left: a's (m, 2 k) by rows re, im and -im, re of b, (2 k, 2 n).
+static gn_array *gni_complex_columns(gn_context *g, gn_array *a, gn_array *b) {
+    if (a == NULL || b == NULL) return NULL;
+    gn_array *half[2], *row[2], *re = gn_real(b), *im = gn_imag(b);
+    half[0] = re;
+    half[1] = im;
+    row[0] = gn_stack(half, 2, -1);
+    half[0] = gn_neg(im);
+    half[1] = re;
+    row[1] = gn_stack(half, 2, -1);
+    const gn_shape s = GN_SHAPE(2 * b->shape.dim[0], 2 * b->shape.dim[1]);
+    gn_array *y = gn_matmul(gni_parts_beside(g, a), gn_reshape(gn_stack(row, 2, 1), s));
+    y = gn_reshape(y, GN_SHAPE(1, a->shape.dim[0], b->shape.dim[1], 2));
+    return gn_complex(gni_part_at(y, 0, 0), gni_part_at(y, 0, 1));
+}
+
+// NULL where there are many rows and columns, or dense ones are not where they would help.
+static gn_array *gni_complex_few(gn_context *g, gn_array *a, gn_array *b) {
+    enum { FEW = 512 }; // with more, packing costs little
+    const int ra = a->shape.rank, rb = b->shape.rank;
+    if (g->gpu != NULL || a->dtype != b->dtype || ra < 1 || ra > 2 || rb < 1 || rb > 2) return NULL;
+    if (a->shape.dim[ra - 1] != b->shape.dim[0]) return NULL;
+    gn_array *x = ra == 1 ? gn_expand_dims(a, 0) : a, *z = rb == 1 ? gn_expand_dims(b, 1) : b, *y = NULL;
+    if (x == NULL || z == NULL) return NULL;
+    const int64_t m = x->shape.dim[0], n = z->shape.dim[1];
+    if (m <= n && m <= FEW) {
+        if (z->stride[1] == 1) y = gni_complex_rows(g, x, z);
+        else if (z->stride[0] == 1) y = gn_transpose(gni_complex_columns(g, gn_transpose(z), gn_transpose(x)));
+    } else if (n < m && n <= FEW) {
+        if (x->stride[1] == 1) y = gni_complex_columns(g, x, z);
+        else if (x->stride[0] == 1) y = gn_transpose(gni_complex_rows(g, gn_transpose(z), gn_transpose(x)));
+    }
+    if (y != NULL && rb == 1) y = gn_squeeze(y, -1);
+    return y != NULL && ra == 1 ? gn_squeeze(y, 0) : y;
+}
+
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     gn_array *in[2];
     in[0] = a;
@@ -42268,7 +42766,8 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     }
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
         gn_scope_begin(g);
-        return gni_end_scope(g, gni_complex_product(gn_matmul, a, b));
+        gn_array *few = gni_tracks(g, in, 2) ? NULL : gni_complex_few(g, a, b);
+        return gni_end_scope(g, few != NULL || g->call_failed ? few : gni_complex_product(gn_matmul, a, b));
     }
     gn_array *y = gni_matmul_named(g, "gn_matmul", a, b);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_matmul", gni_back_matmul, in, 2);
@@ -44514,6 +45013,7 @@ typedef enum gni_la_kind {
     GNI_LA_TRIANGULAR, // of the lower triangle
     GNI_LA_INV,
     GNI_LA_DET,
+    GNI_LA_LOG_DET, // its sign and the logarithm of its magnitude
     GNI_LA_COMPLEX_DET,
     GNI_LA_CHOLESKY,
     GNI_LA_QR,
@@ -44633,16 +45133,20 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_la_load(&d->in[0], index, a, ld, 1, n, n);
     if (triangle) gni_la_has_diagonal(w, d, a, ld, 1);
     else gni_la_lu(w, gni_la_rows(a, ld, n, n), pivot);
-    if (d->kind == GNI_LA_DET) {
-        int exponent = 0; // apart, so that no product on the way overflows
+    if (d->kind == GNI_LA_DET || d->kind == GNI_LA_LOG_DET) {
+        int64_t exponent = 0; // apart, so that no product on the way overflows
         double det = 1.0;
         for (int64_t i = 0; i < n; i++) {
             int e = 0;
             det = frexp(det * (pivot[i] != i ? -a[i * ld + i] : a[i * ld + i]), &e);
-            exponent = det == 0.0 ? 0 : GNI_MAX(-100000, GNI_MIN(exponent + e, 100000));
+            exponent += e;
         }
-        det = w->info > 0 ? 0.0 : ldexp(det, exponent); // never -0
-        gni_la_store(&d->out[0], index, &det, 1, 1, 1, 1, NULL);
+        if (w->info > 0) det = 0.0; // never -0
+        double y[2];
+        y[0] = det > 0.0 ? 1.0 : det < 0.0 ? -1.0 : det;
+        y[1] = log(fabs(det)) + (double)exponent * GNI_LN2;
+        if (d->kind == GNI_LA_DET) y[0] = ldexp(det, (int)GNI_MAX(-100000, GNI_MIN(exponent, 100000)));
+        gni_la_store(&d->out[0], index, y, 1, 1, d->kind == GNI_LA_DET ? 1 : 2, 1, NULL);
         if (w->info > 0) w->info = 0;
         return;
     }
@@ -44657,39 +45161,65 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_la_store(&d->out[0], index, b, ldb, 1, n, k, NULL);
 }
 
+// To columns `from` and on of row i of real parts above imaginary parts (2n,n) the multiple of row k that stands in column k.
+static void gni_la_complex_add(gni_la *w, double *a, int64_t ld, int64_t n, int64_t i, int64_t k, int64_t from, int64_t to) {
+    const double f = a[i * ld + k], h = a[(n + i) * ld + k], *x = a + k * ld + from, *y = x + n * ld;
+    double *u = a + i * ld + from, *v = u + n * ld;
+    w->isa->axpy(u, f, x, to - from);
+    w->isa->axpy(u, -h, y, to - from);
+    w->isa->axpy(v, f, y, to - from);
+    w->isa->axpy(v, h, x, to - from);
+}
+
 // Of real parts above imaginary parts (2n,n), by LU with the pivots of the largest magnitude: the determinant, that over its
 // magnitude, and the magnitude's logarithm.
 static void gni_la_do_complex_det(gni_la *w, const gni_la_job *d, int64_t index) {
+    enum { PANEL = 32 }; // columns before the others are told
     const int64_t n = d->n, ld = gni_la_ld(n);
     if (!gni_la_reserve(w, 2 * n * ld)) return;
     double *a = gni_la_take(w, 2 * n * ld), re = 1.0, im = 0.0;
     int64_t exponent = 0;
     gni_la_load(&d->in[0], index, a, ld, 1, 2 * n, n);
-    for (int64_t k = 0; k < n && (re != 0.0 || im != 0.0); k++) {
-        int64_t at = k;
-        for (int64_t i = k + 1; i < n; i++)
-            if (hypot(a[i * ld + k], a[(n + i) * ld + k]) > hypot(a[at * ld + k], a[(n + at) * ld + k])) at = i;
-        double *x = a + at * ld, *y = x + n * ld;
-        const double p = x[k], q = y[k], turn = at != k ? -1.0 : 1.0, old = re;
-        int power = 0;
-        re = turn * (old * p - im * q);
-        im = turn * (old * q + im * p);
-        frexp(GNI_MAX(fabs(re), fabs(im)), &power); // apart, so that no product on the way overflows
-        re = ldexp(re, -power);
-        im = ldexp(im, -power);
-        exponent += power;
-        gni_la_swap_rows(x, a + k * ld, n);
-        gni_la_swap_rows(y, a + (n + k) * ld, n);
-        x = a + k * ld + k + 1;
-        y = x + n * ld;
-        for (int64_t i = k + 1; i < n && (re != 0.0 || im != 0.0); i++) {
-            double *u = a + i * ld + k, *v = u + n * ld, size = hypot(p, q), c = p / size, s = q / size;
-            const double f = (*u * c + *v * s) / size, h = (*v * c - *u * s) / size;
-            w->isa->axpy(u + 1, -f, x, n - k - 1);
-            w->isa->axpy(u + 1, h, y, n - k - 1);
-            w->isa->axpy(v + 1, -f, y, n - k - 1);
-            w->isa->axpy(v + 1, -h, x, n - k - 1);
+    for (int64_t from = 0, to; from < n && (re != 0.0 || im != 0.0); from = to) {
+        to = GNI_MIN(from + PANEL, n);
+        for (int64_t k = from; k < to && (re != 0.0 || im != 0.0); k++) {
+            int64_t at = k;
+            for (int64_t i = k + 1; i < n; i++)
+                if (hypot(a[i * ld + k], a[(n + i) * ld + k]) > hypot(a[at * ld + k], a[(n + at) * ld + k])) at = i;
+            double *x = a + at * ld, *y = x + n * ld;
+            const double p = x[k], q = y[k], turn = at != k ? -1.0 : 1.0, old = re;
+            int power = 0;
+            re = turn * (old * p - im * q);
+            im = turn * (old * q + im * p);
+            frexp(GNI_MAX(fabs(re), fabs(im)), &power); // apart, so that no product on the way overflows
+            re = ldexp(re, -power);
+            im = ldexp(im, -power);
+            exponent += power;
+            gni_la_swap_rows(x, a + k * ld, n);
+            gni_la_swap_rows(y, a + (n + k) * ld, n);
+            for (int64_t i = k + 1; i < n && (re != 0.0 || im != 0.0); i++) {
+                double *u = a + i * ld + k, *v = u + n * ld, size = hypot(p, q), c = p / size, s = q / size;
+                const double f = (*u * c + *v * s) / size, h = (*v * c - *u * s) / size;
+                *u = -f;
+                *v = -h;
+                gni_la_complex_add(w, a, ld, n, i, k, k + 1, to);
+            }
         }
+        if (to == n || (re == 0.0 && im == 0.0)) break;
+        for (int64_t k = from; k < to; k++)
+            for (int64_t i = k + 1; i < to; i++) gni_la_complex_add(w, a, ld, n, i, k, to, n);
+        const int64_t rest = n - to, wide = to - from;
+        const gni_la_matrix m = gni_la_rows(a, ld, 2 * n, n), re_c = gni_la_part(m, to, to, rest, rest),
+                            im_c = gni_la_part(m, n + to, to, rest, rest), re_l = gni_la_part(m, to, from, rest, wide),
+                            im_l = gni_la_part(m, n + to, from, rest, wide), re_u = gni_la_part(m, from, to, wide, rest),
+                            im_u = gni_la_part(m, n + from, to, wide, rest);
+        gni_la_gemm(w, re_c, re_l, re_u, true);
+        gni_la_gemm(w, im_c, re_l, im_u, true);
+        gni_la_gemm(w, im_c, im_l, re_u, true);
+        for (int64_t i = to; i < n; i++)
+            for (int64_t k = from; k < to; k++) a[(n + i) * ld + k] = -a[(n + i) * ld + k];
+        gni_la_gemm(w, re_c, im_l, im_u, true);
+        if (w->info != 0) return;
     }
     const double size = hypot(re, im), by = size == 0.0 ? 1.0 : size;
     const int most = (int)GNI_MAX(-100000, GNI_MIN(exponent, 100000));
@@ -47881,7 +48411,7 @@ static bool gni_lv_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
 // The public decompositions and their gradients.
 
 static gn_array *gni_complex_solve(gn_context *g, gn_array *a, gn_array *b);
-static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int which);
+static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_array **log);
 static bool gni_has_zero(gn_array *a);
 static gn_array *gni_cofactors(gn_array *a);
 
@@ -47894,7 +48424,7 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
     if (gni_is_complex(a->dtype) && kind != GNI_LA_CHOLESKY) {
         gn_scope_begin(g);
         if (!gni_is_square(g, fn, a)) return gni_end_scope(g, NULL);
-        return gni_end_scope(g, kind == GNI_LA_DET ? gni_complex_det(g, fn, a, 0) : gni_complex_solve(g, a, NULL));
+        return gni_end_scope(g, kind == GNI_LA_DET ? gni_complex_det(g, fn, a, NULL) : gni_complex_solve(g, a, NULL));
     }
     if (gni_is_square(g, fn, a)) {
         gni_la_job d;
@@ -47962,8 +48492,9 @@ static bool gni_back_complex_det(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
-// The determinant (0), that over its magnitude (1) or the magnitude's logarithm (2); computed on the CPU.
-static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int which) {
+// The determinant, or where there is room for the magnitude's logarithm, that over its magnitude; computed on the CPU.
+static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_array **log) {
+    const int which = log != NULL ? 1 : 0;
     if (!gni_is_square(g, fn, a)) return NULL;
     gni_la_job d;
     gn_shape batch;
@@ -47983,11 +48514,31 @@ static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int
     }
     gn_array *part[5] = {NULL, NULL, NULL, NULL, NULL};
     for (int i = 0; i < 5 && y != NULL; i++) part[i] = gn_squeeze(gn_slice(y, -1, i, i + 1, 1), -1);
-    y = which == 2 ? part[4] : gn_complex(part[2 * which], part[2 * which + 1]);
+    y = gn_complex(part[2 * which], part[2 * which + 1]);
     g->no_grad--;
-    gni_node *node = y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_complex_det, &a, 1) : NULL;
+    gni_node *node = gni_record(g, y, fn, gni_back_complex_det, &a, 1);
     if (node != NULL) node->param[0] = which;
+    if (log == NULL) return y;
+    *log = part[4];
+    node = gni_record(g, part[4], fn, gni_back_complex_det, &a, 1);
+    if (node != NULL) node->param[0] = 2;
     return y;
+}
+
+// The sign and the logarithm of a real determinant's magnitude, (..., 2), on the CPU.
+static gn_array *gni_log_det(gn_context *g, gn_array *a) {
+    gni_la_job d;
+    gn_shape batch;
+    gn_array *y = NULL;
+    if (!gni_is_square(g, g->call, a)) return NULL;
+    const gn_dtype t = gni_la_dtype(a->dtype);
+    gni_la_begin(&d, g, GNI_LA_LOG_DET, g->call, a, &batch);
+    gni_la_batch(&d, &batch);
+    gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
+    if (x != NULL) y = gni_la_output(&d, 0, t, &batch, 1, 2, 1);
+    gni_la_finish(&d, &y, 1, t);
+    gni_unref(g, x);
+    return gni_adopt(g, y);
 }
 
 static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
@@ -48440,12 +48991,14 @@ static gn_array *gni_no_linalg(const char *fn, gn_array **in, int count) {
     return gni_end(g, NULL);
 }
 
-static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int which) {
-    GNI_UNUSED(which);
+static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_array **log) {
+    GNI_UNUSED(log);
     gn_release(gni_no_linalg(fn, &a, 1));
     GNI_UNUSED(g);
     return NULL;
 }
+
+static gn_array *gni_log_det(gn_context *g, gn_array *a) { return gni_complex_det(g, g->call, a, NULL); }
 
 GPUNUM_API gn_array *gn_inv(gn_array *a) { return gni_no_linalg("gn_inv", &a, 1); }
 GPUNUM_API gn_array *gn_det(gn_array *a) { return gni_no_linalg("gn_det", &a, 1); }
@@ -49063,8 +49616,8 @@ GPUNUM_API gn_array *gn_ptp(gn_array *a, gn_axes axes) {
 
 // `a` in the dtype that its moments are computed in.
 static gn_array *gni_in_moments(gn_array *a) {
-    if (a == NULL || gni_is_complex(a->dtype) || gni_moment_dtype(a->dtype) == a->dtype) return a;
-    return gn_cast(a, gni_moment_dtype(a->dtype));
+    if (a == NULL || gni_is_complex(a->dtype) || gni_moments_of(a) == a->dtype) return a;
+    return gn_cast(a, gni_moments_of(a));
 }
 
 // A mean or moment of such, in the dtype that it has of arrays of dtype t.
@@ -49100,7 +49653,7 @@ GPUNUM_API gn_array *gn_average(gn_array *a, gn_array *weights, gn_axes axes) {
         w = gn_reshape(w, s);
     }
     if (set == ~0u) return gni_end_scope(g, NULL);
-    if (!gni_is_complex(weights->dtype)) w = gn_cast(w, gni_is_complex(t) ? gni_part_of(t) : gni_moment_dtype(t));
+    if (!gni_is_complex(weights->dtype)) w = gn_cast(w, gni_is_complex(t) ? gni_part_of(t) : gni_moments_with(t, a, weights));
     w = gn_broadcast_to(w, a->shape);
     gn_array *y = gn_div(gn_sum(gn_mul(gni_in_moments(a), w), axes), gn_sum(w, axes));
     return gni_end_scope(g, gni_from_moments(y, t));
@@ -49235,7 +49788,7 @@ GPUNUM_API gn_array *gn_corrcoef(gn_array *a) {
 static gn_array *gni_as_close(gn_array *a) {
     const gn_dtype t = a->dtype;
     if (gni_is_complex(t) || t == GN_F64 || t == GN_F32) return a;
-    return gn_cast(a, gni_is_float(t) ? GN_F32 : GN_F64);
+    return gn_cast(a, gni_is_float(t) || gni_is_remote(a) ? GN_F32 : GN_F64);
 }
 
 static gn_array *gni_isclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan) {
@@ -49879,10 +50432,19 @@ static gn_array *gni_logsumexp_part(gn_array *x, gn_array *y, gn_array *gy, int 
 }
 
 static bool gni_back_logcumsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    GNI_UNUSED(g);
-    gn_array *x = node->in[0], *y = node->output;
+    const gn_dtype t = node->in[0]->dtype;
     const int at = (int)node->param[0];
-    gx[0] = gn_sub(gni_logsumexp_part(x, y, gy, at), gni_logsumexp_part(x, y, gn_neg(gy), at));
+    gn_array *x = gn_dtype_size(t) == 2 ? gn_cast(node->in[0], GN_F32) : node->in[0];
+    if (x != NULL && x->shape.dim[at] > 0) { // so that log gy is not lost beside large ones
+        g->no_grad++;
+        gn_array *top = gn_max(x, GN_KEEP(at));
+        top = gn_where(gn_isfinite(top), top, gn_zeros_like(top));
+        g->no_grad--;
+        x = gn_sub(x, top);
+    }
+    gn_array *y = gn_logcumsumexp(x, at);
+    gy = gni_as(gy, gn_dtype_of(x));
+    gx[0] = gni_as(gn_sub(gni_logsumexp_part(x, y, gy, at), gni_logsumexp_part(x, y, gn_neg(gy), at)), t);
     return true;
 }
 
@@ -50387,7 +50949,9 @@ static bool gni_may_wait(gn_context *g, const char *fn) {
     return false;
 }
 
-// 1 where the elements of a 1-d array rise or stay, -1 where they fall or stay; 0 after gni_fail. Waits for them.
+// 1 where the elements of a 1-d array rise or stay, -1 where they fall or stay; 0 after gni_fail. Waits for them, but
+// GNI_UNSEEN if it cannot.
+enum { GNI_UNSEEN = 2 };
 static int gni_direction(gn_context *g, const char *fn, gn_array *a) {
     char text[200];
     if (a->shape.rank != 1) {
@@ -50397,6 +50961,7 @@ static int gni_direction(gn_context *g, const char *fn, gn_array *a) {
     const int64_t n = a->shape.dim[0];
     gn_array *front = gn_slice(a, 0, 0, GNI_MAX(n - 1, 0), 1), *behind = gn_slice(a, 0, GNI_MIN(n, 1), n, 1);
     if (!gni_may_wait(g, fn)) return 0;
+    if (n > 0 && gni_is_remote(a)) return GNI_UNSEEN;
     if (gn_item(gn_all(gn_le(front, behind), 0)) != 0.0) return 1;
     if (gn_item(gn_all(gn_ge(front, behind), 0)) != 0.0) return -1;
     if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the edges of bins neither rise nor fall", fn);
@@ -50408,6 +50973,14 @@ GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right) {
     if (g == NULL) return NULL;
     const int up = gni_real_only(g, "gn_digitize", &bins, 1) ? gni_direction(g, "gn_digitize", bins) : 0;
     if (up == 0) return gni_end_scope(g, NULL);
+    if (GNI_WEBGPU && up == GNI_UNSEEN) { // the GPU chooses
+        const int64_t n = bins->shape.dim[0];
+        gn_array *rises = gn_le(gn_slice(bins, 0, 0, 1, 1), gn_slice(bins, 0, GNI_MAX(n - 1, 0), n, 1));
+        gn_array *falling = gni_searched(g, "gn_digitize", gn_flip(bins, 0), a, !right, 0.0, 0.0);
+        falling = gn_sub(gn_full_int(g, GN_I64, GN_SHAPE(), n), falling);
+        gn_array *rising = gni_searched(g, "gn_digitize", bins, a, !right, 0.0, 0.0);
+        return gni_end_scope(g, gn_where(gn_reshape(rises, GN_SHAPE()), rising, falling));
+    }
     gn_array *y = gni_searched(g, "gn_digitize", up > 0 ? bins : gn_flip(bins, 0), a, !right, 0.0, 0.0);
     return gni_end_scope(g, up > 0 ? y : gn_sub(gn_scalar(g, GN_I64, (double)bins->shape.dim[0]), y));
 }
@@ -50451,7 +51024,8 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) 
                  gni_shape_text(tp, sizeof tp, &points->shape), gni_shape_text(tv, sizeof tv, &values->shape));
         return gni_end_scope(g, NULL);
     }
-    const gn_dtype t = gn_promote(gn_promote(a->dtype, points->dtype), values->dtype), inner = gni_moment_dtype(t);
+    const gn_dtype t = gn_promote(gn_promote(a->dtype, points->dtype), values->dtype);
+    const gn_dtype inner = gni_moments_with(t, a, gni_is_remote(points) ? points : values);
     for (int i = 0; i < 3; i++) in[i] = in[i]->dtype == inner ? in[i] : gn_cast(in[i], inner);
     gn_array *x = in[0], *p = in[1], *v = in[2], *first = gn_slice(v, 0, 0, 1, 1), *last = gn_slice(v, 0, n - 1, n, 1);
     gn_array *y = gn_broadcast_to(gn_reshape(first, GN_SHAPE()), a->shape);
@@ -50724,7 +51298,10 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
              *w = gni_as(weights, GN_F64);
     int64_t most[2] = {0, -1}; // smallest and largest
     if (x != NULL && !gni_is_pending(x) && !gni_is_contiguous(x)) x = gn_copy(x);
-    if (a->shape.dim[0] > 0 && !gni_bounds_of(g, x, most)) most[0] = most[1] = -1;
+    // Who cannot look gets as many as were asked for.
+    bool blind = weights == NULL && length > 0 && gni_is_remote(x);
+    blind = blind && gni_materialize(g, x) && x->buf->where == GNI_ON_GPU;
+    if (a->shape.dim[0] > 0 && !blind && !gni_bounds_of(g, x, most)) most[0] = most[1] = -1;
     if (most[0] < 0 && !g->call_failed)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: %lld is negative", (long long)most[0]);
     const bool beyond = most[1] == INT64_MAX;
@@ -50761,6 +51338,19 @@ static gn_array *gni_equal_edges(gn_context *g, const char *fn, gn_array *x, int
     if (x == NULL) return NULL;
     const gn_dtype t = x->dtype;
     const gn_shape s = GN_SHAPE(bins + 1);
+    if (*low == 0.0 && high == 0.0 && gni_elements(&x->shape) > 0 && gni_is_remote(x)) { // the GPU makes them
+        gn_array *least = gn_min(x, GN_KEEP(0)), *most = gn_max(x, GN_KEEP(0));
+        gn_array *same = gn_mul_s(gn_cast(gn_eq(least, most), t), 0.5), *part[2];
+        gn_array *i = gn_arange(g, t, 0.0, (double)bins, 1.0);
+        least = gn_sub(least, same);
+        part[1] = most = gn_add(most, same);
+        part[0] = gn_add(least, gn_mul(i, gn_div_s(gn_sub(most, least), (double)bins)));
+        bounds = gn_concat(part, 2, 0);
+        part[1] = gn_nextafter(most, gn_full(g, t, GN_SHAPE(1), GNI_INF));
+        *line = gn_concat(part, 2, 0);
+        *step = 0.0;
+        return bounds;
+    }
     if (*low == 0.0 && high == 0.0 && gni_elements(&x->shape) > 0) {
         if (gni_may_wait(g, fn)) *low = gn_item(gn_min(x, 0)), high = gn_item(gn_max(x, 0));
     } else if (*low == 0.0 && high == 0.0) {
@@ -50825,8 +51415,10 @@ static gn_array *gni_histogram_with(const char *fn, gn_array **in, int n, gn_arr
         edges[k] = gni_equal_edges(g, fn, x, bins[k], &low, range[2 * k + 1], &step, &line);
         ok = edges[k] != NULL;
         part = gni_searched(g, fn, line, x, true, low, step);
-        x = gn_diff(gn_cast(edges[k], GN_F64), 1, 0);
-        width = k == 0 ? x : gn_mul(gn_expand_dims(width, 1), x);
+        if (density) {
+            x = gn_diff(gn_cast(edges[k], GN_F64), 1, 0);
+            width = k == 0 ? x : gn_mul(gn_expand_dims(width, 1), x);
+        }
         if (n > 1) part = gn_mul(part, gn_le_s(part, (double)bins[k])); // 0 of what is outside
         gn_array *both = k == 0 ? NULL : gn_and(gn_gt_s(at, 0.0), gn_gt_s(part, 0.0));
         at = k == 0 ? part : gn_mul(gn_add(gn_mul_s(gn_sub_s(at, 1.0), (double)bins[k]), part), both);
@@ -50886,13 +51478,16 @@ GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
     if (up != 0 && (up < 0 || edges->shape.dim[0] < 2)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram_edges: two or more edges that rise are asked for");
     } else if (up != 0) {
-        const gn_dtype t = gni_moment_dtype(gn_promote(a->dtype, edges->dtype));
+        const gn_dtype t = gni_moments_with(gn_promote(a->dtype, edges->dtype), a, edges);
         const int64_t n = edges->shape.dim[0];
         gn_array *part[2], *line = gn_cast(edges, t);
         double last = 0.0;
         part[0] = gn_slice(line, 0, 0, n - 1, 1);
         part[1] = gn_slice(line, 0, n - 1, n, 1);
-        if (part[1] != NULL && gn_read(part[1], &last, gn_dtype_size(t)) == GN_OK) {
+        if (GNI_WEBGPU && up == GNI_UNSEEN) {
+            part[1] = gn_nextafter(part[1], gn_full(g, t, GN_SHAPE(1), GNI_INF));
+            y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
+        } else if (part[1] != NULL && gn_read(part[1], &last, gn_dtype_size(t)) == GN_OK) {
             gni_above(t, &last);
             part[1] = gn_array_from(g, t, GN_SHAPE(1), &last);
             if (part[1] != NULL)
@@ -51159,10 +51754,7 @@ static gn_context *gni_begin_places(const char *fn, gn_array *a, gn_array *const
                  gni_shape_text(text, sizeof text, &a->shape));
     else *index = gni_joined_indices(g, fn, indices, count, a->shape.dim, s.dim[0]);
     for (int i = count; i < a->shape.rank; i++) s.dim[s.rank++] = a->shape.dim[i];
-    if (*index != NULL && (*index)->shape.rank + s.rank - 1 > GN_MAX_RANK)
-        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, (*index)->shape.rank + s.rank - 1,
-                 GN_MAX_RANK);
-    else if (*index != NULL) *rows = count == 1 ? a : gn_reshape(a, s);
+    if (*index != NULL && gni_rank_ok(g, fn, (*index)->shape.rank + s.rank - 1)) *rows = count == 1 ? a : gn_reshape(a, s);
     return g;
 }
 
@@ -51465,9 +52057,7 @@ static bool gni_mask_fits(gn_context *g, const char *fn, const gn_array *a, cons
     else if (!fits)
         gni_fail(g, GN_ERROR_SHAPE, "%s: mask %s does not cover the first axes of %s", fn,
                  gni_shape_text(tm, sizeof tm, &m->shape), gni_shape_text(ta, sizeof ta, &a->shape));
-    else if (m->shape.rank == 0 && a->shape.rank == GN_MAX_RANK)
-        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, GN_MAX_RANK + 1, GN_MAX_RANK);
-    if (g->call_failed) return false;
+    if (g->call_failed || !gni_rank_ok(g, fn, 1 + a->shape.rank - m->shape.rank)) return false;
     *s = gni_shape_of_rank(1 + a->shape.rank - m->shape.rank);
     s->dim[0] = gni_elements(&m->shape);
     for (int i = 1; i < s->rank; i++) s->dim[i] = a->shape.dim[m->shape.rank + i - 1];
@@ -51886,19 +52476,26 @@ GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     if (gni_is_complex(a->dtype)) {
-        gn_array *turn = gni_complex_det(g, "gn_slogdet", a, 1),
-                 *size = logdet != NULL ? gni_complex_det(g, "gn_slogdet", a, 2) : NULL;
+        gn_array *size = NULL, *turn = gni_complex_det(g, "gn_slogdet", a, &size);
         return gni_slogdet_end(g, turn, size, logdet);
     }
     g->no_grad++; // the sign has no slope, the logarithm one of its own
-    gn_array *r = NULL, *x = gni_in_moments(a), *det = gn_det(x), *q = det != NULL ? gn_qr(x, &r) : NULL;
-    // The product of r's diagonal, which is not negative, has no exponents to leave the range; the pivots of a small
-    // determinant tell singular matrices apart.
-    gn_array *sum = gn_sum(gn_log(gn_diagonal(r, 0)), -1);
-    gn_array *beyond = gn_gt_s(gn_abs(sum), gn_dtype_of(sum) == GN_F64 ? 600.0 : 70.0);
-    gn_array *none = gn_eq_s(sum, -GNI_INF), *turn = gn_sign(gn_det(q));
-    gn_array *sign = gn_where(beyond, gn_where(none, gn_zeros_like(turn), turn), gn_sign(det));
-    gn_array *log = gni_from_moments(gn_where(beyond, sum, gn_log(gn_abs(det))), a->dtype);
+    gn_array *x = gni_in_moments(a), *sign = NULL, *log = NULL;
+    if (x != NULL && g->gpu == NULL) {
+        gn_array *both = gni_log_det(g, x);
+        sign = gn_squeeze(gn_slice(both, -1, 0, 1, 1), -1);
+        log = gn_squeeze(gn_slice(both, -1, 1, 2, 1), -1);
+    } else {
+        // The product of r's diagonal, which is not negative, has no exponents to leave the range; the pivots of a small
+        // determinant tell singular matrices apart.
+        gn_array *r = NULL, *det = gn_det(x), *q = det != NULL ? gn_qr(x, &r) : NULL;
+        gn_array *sum = gn_sum(gn_log(gn_diagonal(r, 0)), -1);
+        gn_array *beyond = gn_gt_s(gn_abs(sum), gn_dtype_of(sum) == GN_F64 ? 600.0 : 70.0);
+        gn_array *none = gn_eq_s(sum, -GNI_INF), *turn = gn_sign(gn_det(q));
+        sign = gn_where(beyond, gn_where(none, gn_zeros_like(turn), turn), gn_sign(det));
+        log = gn_where(beyond, sum, gn_log(gn_abs(det)));
+    }
+    log = gni_from_moments(log, a->dtype);
     g->no_grad--;
     if (log != NULL && gni_tracks(g, &a, 1)) gni_record(g, log, "gn_slogdet", gni_back_slogdet, &a, 1);
     return gni_slogdet_end(g, gni_from_moments(sign, a->dtype), log, logdet);
@@ -52848,7 +53445,7 @@ GPUNUM_API gn_array *gn_roots(gn_array *coefficients) {
 
 // ---- windows
 
-// first - second cos(2 pi i / (n - 1)) + third cos(4 pi i / (n - 1))
+// first - second cos(2 pi i / (n - 1)) + third cos(4 pi i / (n - 1)), the same from both ends.
 static gn_array *gni_window_of(const char *fn, gn_context *g, gn_dtype t, int64_t n, double first, double second,
                                double third) {
     gn_array *y = NULL;
@@ -52858,10 +53455,11 @@ static gn_array *gni_window_of(const char *fn, gn_context *g, gn_dtype t, int64_
     if (t != GN_F32 && t != GN_F64)
         gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither float32 nor float64", fn, gn_dtype_name(t));
     else y = gni_array_filled(g, fn, t, &s, &data);
-    for (int64_t i = 0; y != NULL && i < n; i++) {
-        const double angle = 6.28318530717958647693 * (double)i / (double)(n - 1);
-        const double value = n == 1 ? 1.0 : first - second * cos(angle) + third * cos(2.0 * angle);
+    for (int64_t i = 0; y != NULL && 2 * i < n; i++) {
+        const double x = n == 1 ? 1.0 : cos(3.14159265358979323846 * (double)(n - 1 - 2 * i) / (double)(n - 1));
+        const double value = first + second * x + third * (2.0 * x * x - 1.0);
         gni_store_double(t, data, i, value);
+        gni_store_double(t, data, n - 1 - i, value);
     }
     return gni_end(g, y);
 }
@@ -53174,7 +53772,7 @@ GPUNUM_API uint64_t gn_seed_split(gn_context *g) {
     gni_element_stream s = gni_element_of(g->seed, g->counter++, GNI_STREAM_SEED);
     gni_element_more(&s);
     gni_end_plain(g);
-    return gni_random_pair(s.word);
+    return s.word[0];
 }
 
 // ---- permutations
@@ -53779,7 +54377,8 @@ static void gni_node_free(gn_context *g, gni_node *node) {
 enum {
     GNI_VISITED = 1, // bits of gni_node.visited: is on the list of the pass,
     GNI_TARGET = 2,  // its gradient is asked for,
-    GNI_NEEDED = 4   // or leads to one that is
+    GNI_NEEDED = 4,  // or leads to one that is;
+    GNI_HELD = 8     // relu's, its gradient is 0 already where relu holds it back
 };
 
 // What a pass has noted in a record.
@@ -53964,7 +54563,10 @@ static bool gni_pass_give(gni_pass *p, gni_node *node, int i, gn_array *gx) {
         return false;
     }
     gx = gni_gradient_as(gx, a->dtype);
-    if (a->node->gy != NULL) gx = gni_gradient_sum(a->node->gy, gx);
+    if (a->node->gy != NULL) {
+        a->node->visited &= ~(uint32_t)GNI_HELD;
+        gx = gni_gradient_sum(a->node->gy, gx);
+    }
     if (gx == NULL) return false;
     gni_ref(gx);
     gni_unref(g, a->node->gy);
@@ -54020,6 +54622,7 @@ static bool gni_pass_add_slice(gni_pass *p, const gni_node *node) {
     gn_context *g = p->g;
     gn_array *whole = node->in[0]->node->gy;
     const int axis = (int)node->param[0];
+    node->in[0]->node->visited &= ~(uint32_t)GNI_HELD;
     gn_shape s = node->gy->shape;
     int64_t stride[GN_MAX_RANK], offset = whole->offset + node->param[1] * whole->stride[axis];
     memcpy(stride, whole->stride, sizeof stride);
@@ -54501,8 +55104,10 @@ static gn_array *gni_widened(gn_array *a, const gn_array *gy) {
     return gni_as(a, gy->dtype);
 }
 
-static gn_array *gni_sum_squares(gn_array *gy, gn_array *a, gn_array *b) {
-    return gn_add(gn_square(gni_widened(a, gy)), gn_square(gni_widened(b, gy)));
+// gy a / (a^2 + b^2), whose squares may be out of range.
+static gn_array *gni_grad_angle(gn_array *gy, gn_array *a, gn_array *b) {
+    gn_array *size = gn_hypot(a, b);
+    return gn_div(gn_mul(gy, gn_div(a, size)), size);
 }
 
 static gn_array *gni_slope_by(gn_array *gy, gn_array *slope) {
@@ -54527,6 +55132,7 @@ static gn_array *gni_grad_gelu(gn_array *gy, gn_array *a) {
 // 0 at 0, as in PyTorch. A choice, not a product: infinity times 0 would be NaN. On a GPU, where reading is what takes
 // time, a norm's result is made again: its gradient reads what it is made of, but not y.
 static gn_array *gni_grad_relu(gn_array *gy, gn_array *y) {
+    if (y->node != NULL && y->node->visited & GNI_HELD) return gy;
     gn_array *a = y->node != NULL && y->node->n_in == 1 ? y->node->in[0] : NULL;
     const bool remade = y->on_gpu && gni_is_input(gy) && a != NULL && a->node != NULL && a->node->remade && gni_is_pending(a);
     if (remade) y = a;
@@ -55071,7 +55677,7 @@ static uint32_t gni_back_reads(const gni_node *node) {
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
     if (back == gni_back_complex_exp || back == gni_back_complex_sqrt || back == gni_back_complex_tanh)
         return GNI_READS_OUTPUT;
-    if (back == gni_back_minmax || back == gni_back_log_sum || back == gni_back_logcumsumexp) return 3u | GNI_READS_OUTPUT;
+    if (back == gni_back_minmax || back == gni_back_log_sum) return 3u | GNI_READS_OUTPUT;
     return node->reads_output ? ~0u : ~GNI_READS_OUTPUT; // all operands
 }
 
@@ -58070,9 +58676,22 @@ static gn_array *gni_back_max_pool_plain(gn_context *g, const gni_pooled_plan *p
     return result;
 }
 
+// Where x is relu's, its gradient is held back here, where there is less of it.
+static gn_array *gni_pooled_held(const gni_node *node, gn_array *gy) {
+    gni_node *relu = node->in[0]->node;
+    gn_array *y = node->output;
+    if (relu->backward != gni_back_elementwise || relu->param[0] != GNI_OP_RELU ||
+        relu->visited & GNI_TARGET || relu->gy != NULL || y->buf == NULL || gni_version(y) != node->made)
+        return gy;
+    relu->visited |= GNI_HELD;
+    return gni_grad_relu(gy, y);
+}
+
 // in[1]: the number of each window's tap.
 static bool gni_back_max_pool(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_pooled_plan p;
+    gy = gni_pooled_held(node, gy);
+    if (gy == NULL) return false;
     gni_pooled_recall(node, &p);
     const gn_shape s = node->in[0]->shape;
     if (g->no_grad > 0 && gni_pooled_plain(g, &p, gy->dtype)) {
@@ -58297,9 +58916,10 @@ static gn_context *gni_pooled_open(const char *fn, gn_array **x, gn_shape *s, gn
         p->in[i] = s->dim[lead + i];
         p->dilation[i] = p->stride[i] = 1;
     }
-    *x = n < 0 ? NULL
-               : gn_reshape(*x, GN_SHAPE(lead > 1 ? n / GNI_MAX(s->dim[lead - 1], 1) : 1, lead > 1 ? s->dim[lead - 1] : n,
-                                         p->in[0], p->in[1]));
+    if (lead != 2)
+        *x = n < 0 ? NULL
+                   : gn_reshape(*x, GN_SHAPE(lead > 1 ? n / GNI_MAX(s->dim[lead - 1], 1) : 1,
+                                             lead > 1 ? s->dim[lead - 1] : n, p->in[0], p->in[1]));
     return g;
 }
 
@@ -64013,19 +64633,15 @@ struct gn_loader {
 // The order of an epoch (Fisher and Yates). Philox blocks of the seed with the epoch in the third word, and its upper half in
 // the fourth above what says that the stream is the loader's.
 static void gni_loader_shuffle(gn_loader *l, int64_t epoch) {
-    uint32_t key[2], counter[4] = {0, 0, 0, 0}, word[4];
-    key[0] = (uint32_t)(l->options.seed & 0xffffffffu);
-    key[1] = (uint32_t)(l->options.seed >> 32);
-    counter[2] = (uint32_t)((uint64_t)epoch & 0xffffffffu);
-    counter[3] = (uint32_t)((uint64_t)epoch >> 32 << GNI_STREAM_BITS) | GNI_STREAM_LOADER;
+    const uint64_t e = (uint64_t)epoch, stream = (e >> 32 << GNI_STREAM_BITS | GNI_STREAM_LOADER) << 32 | (e & 0xffffffffu);
+    uint64_t counter = 0, word[2];
     for (int64_t i = 0; i < l->samples; i++) l->order[i] = i;
     for (int64_t i = l->samples - 1; i > 0; i--) {
         const uint64_t choices = (uint64_t)i + 1, even = UINT64_MAX - UINT64_MAX % choices;
         uint64_t r;
         do { // until all choices are as likely
-            gni_philox_block(counter, key, word);
-            if (++counter[0] == 0) counter[1]++;
-            r = (uint64_t)word[0] << 32 | word[1];
+            gni_philox(counter++, stream, l->options.seed, word);
+            r = word[0] << 32 | word[0] >> 32;
         } while (r >= even);
         const int64_t k = (int64_t)(r % choices), kept = l->order[i];
         l->order[i] = l->order[k];
