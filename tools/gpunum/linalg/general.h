@@ -11,15 +11,6 @@
 #include "../linalg/complex_factor.h"
 #endif
 
-// y += f x for n complex numbers.
-static void gni_lc_add(double *y, const double *f, const double *x, int64_t n) {
-    const double re = f[0], im = f[1];
-    for (int64_t i = 0; i < 2 * n; i += 2) {
-        y[i] += re * x[i] - im * x[i + 1];
-        y[i + 1] += re * x[i + 1] + im * x[i];
-    }
-}
-
 // y = x / f
 static void gni_lc_over(double *y, const double *x, const double *f) {
     double turn[2];
@@ -373,16 +364,24 @@ static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index) {
 // b = l^-1 b
 static void gni_lc_do_triangular(gni_la *w, const gni_la_job *d, int64_t index) {
     const int64_t n = d->n, k = d->k, ld = gni_la_ld(2 * n), ldb = gni_la_ld(2 * k);
-    if (!gni_la_reserve(w, n * (ld + ldb) + 16)) return;
-    double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, n * ldb);
+    if (!gni_la_reserve(w, n * (ld + 2 * ldb) + 16)) return;
+    double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, 2 * n * ldb); // below each row of b that times i
     gni_lc_load(&d->in[0], index, a, ld, 2, n, n);
-    gni_lc_load(&d->in[1], index, b, ldb, 2, n, k);
+    gni_lc_load(&d->in[1], index, b, 2 * ldb, 2, n, k);
     if (!gni_la_has_diagonal(w, d, a, ld, 2)) return;
-    for (int64_t i = 0; i < n; i++) {
-        double *row = a + i * ld, *y = b + i * ldb;
-        for (int64_t j = 0; j < 2 * i; j++) row[j] = -row[j];
-        for (int64_t j = 0; j < i; j++) gni_lc_add(y, row + 2 * j, b + j * ldb, k);
-        for (int64_t j = 0; j < k && !d->unit; j++) gni_lc_over(y + 2 * j, y + 2 * j, row + 2 * i);
+    for (int64_t from = 0, to; from < n; from = to) {
+        to = GNI_MIN(from + GNI_LA_LEAF, n);
+        for (int64_t i = from; i < to; i++)
+            for (int64_t j = 0; j < 2 * i; j++) a[i * ld + j] = -a[i * ld + j];
+        if (from > 0)
+            gni_la_gemm(w, gni_la_rows(b + 2 * from * ldb, 2 * ldb, to - from, 2 * k),
+                        gni_la_rows(a + from * ld, ld, to - from, 2 * from), gni_la_rows(b, ldb, 2 * from, 2 * k), true);
+        for (int64_t i = from; i < to; i++) {
+            double *row = a + i * ld, *y = b + 2 * i * ldb;
+            for (int64_t j = 2 * from; j < 2 * i; j++) w->isa->axpy(y, row[j], b + j * ldb, 2 * k);
+            for (int64_t j = 0; j < k && !d->unit; j++) gni_lc_over(y + 2 * j, y + 2 * j, row + 2 * i);
+            gni_lc_turn(y + ldb, y, 2 * k);
+        }
     }
-    gni_lc_store(&d->out[0], false, index, b, ldb, n, k, NULL);
+    if (w->info == 0) gni_lc_store(&d->out[0], false, index, b, 2 * ldb, n, k, NULL);
 }
