@@ -334,24 +334,39 @@ static double gni_element_draw(const gni_random *d, gni_element_stream *s) {
 
 // Number x of a permutation: rounds that exchange the halves of its bits as block ciphers do (Luby & Rackoff 1988), again
 // where the result is no number of it (Black & Rogaway 2002). What makes a half other is MurmurHash3's last step (Appleby).
-static uint64_t gni_random_place(const gni_random *d, uint64_t x) {
-    uint32_t half[2], mask[2], key[GNI_D_ROUNDS];
+// Of GNI_PLACES numbers at once, whose multiplications overlap.
+enum { GNI_PLACES = 16 };
+static void gni_random_places(const gni_random *d, uint64_t *x) {
+    uint32_t half[2][GNI_PLACES], mask[2], key[GNI_D_ROUNDS], open = UINT32_MAX; // open: one is no number of it yet
+    bool done[GNI_PLACES] = {false};
     const int low = (int)d->low;
     mask[0] = ((uint32_t)1 << low) - 1u;
     mask[1] = (d->range - 1) >> (2 * low) == 0 ? mask[0] : 2u * mask[0] + 1u;
     memcpy(key, d->numbers, sizeof key);
-    do {
-        half[0] = (uint32_t)x & mask[0];
-        half[1] = (uint32_t)(x >> low);
-        for (int i = 0; i < GNI_D_ROUNDS; i++) {
-            uint32_t h = half[i & 1] ^ key[i];
-            h = (h ^ h >> 16) * 0x85ebca6bu;
-            h = (h ^ h >> 13) * 0xc2b2ae35u;
-            half[~i & 1] ^= (h ^ h >> 16) & mask[~i & 1];
+    while (open != 0) {
+        for (int l = 0; l < GNI_PLACES; l++) {
+            half[0][l] = (uint32_t)x[l] & mask[0];
+            half[1][l] = (uint32_t)(x[l] >> low);
         }
-        x = (uint64_t)half[1] << low | half[0];
-    } while (x >= d->range);
-    return x;
+        for (int i = 0; i < GNI_D_ROUNDS; i++) {
+            const uint32_t *from = half[i & 1], k = key[i], m = mask[~i & 1];
+            uint32_t *to = half[~i & 1];
+            uint32_t h[GNI_PLACES];
+            for (int l = 0; l < GNI_PLACES; l++) {
+                h[l] = from[l] ^ k;
+                h[l] = (h[l] ^ h[l] >> 16) * 0x85ebca6bu;
+                h[l] = (h[l] ^ h[l] >> 13) * 0xc2b2ae35u;
+            }
+            for (int l = 0; l < GNI_PLACES; l++) to[l] ^= (h[l] ^ h[l] >> 16) & m;
+        }
+        open = 0;
+        for (int l = 0; l < GNI_PLACES; l++) {
+            const uint64_t next = (uint64_t)half[1][l] << low | half[0][l];
+            x[l] = done[l] ? x[l] : next;
+            done[l] = x[l] < d->range;
+            open |= !done[l];
+        }
+    }
 }
 
 static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
@@ -361,15 +376,18 @@ static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
     GNI_UNUSED(worker);
     end = GNI_MIN(end * GNI_DRAW_RUN, d->n);
     for (int64_t at = begin * GNI_DRAW_RUN; at < end; at += GNI_DRAW_RUN) {
-        const int64_t n = GNI_MIN(end - at, GNI_DRAW_RUN);
+        const int64_t n = GNI_MIN(end - at, (int64_t)GNI_DRAW_RUN);
         const uint64_t first = d->counter + (uint64_t)at;
-        if (d->kind != GNI_RAND_PERMUTATION) j->isa->bits(w, d->seed, first, 1, n);
+        uint64_t x[GNI_PLACES];
+        for (int64_t i = 0; i < n && d->kind == GNI_RAND_PERMUTATION; i++) {
+            const int l = (int)(i % GNI_PLACES);
+            for (int k = 0; k < GNI_PLACES && l == 0; k++) x[k] = first + (uint64_t)GNI_MIN(i + k, n - 1);
+            if (l == 0) gni_random_places(d, x);
+            gni_put_int(d->out.dtype, j->out + (at + i) * gni_item_size(d->out.dtype), (int64_t)x[l]);
+        }
+        if (d->kind == GNI_RAND_PERMUTATION) continue;
+        j->isa->bits(w, d->seed, first, 1, n);
         for (int64_t i = 0; i < n; i++) {
-            if (d->kind == GNI_RAND_PERMUTATION) {
-                const int64_t place = (int64_t)gni_random_place(d, first + (uint64_t)i);
-                gni_put_int(d->out.dtype, j->out + (at + i) * gni_item_size(d->out.dtype), place);
-                continue;
-            }
             gni_element_stream s = gni_element_of(d->seed, first + (uint64_t)i, GNI_STREAM_ELEMENT);
             s.word[0] = gni_random_pair(w + 4 * i);
             s.word[1] = gni_random_pair(w + 4 * i + 2);

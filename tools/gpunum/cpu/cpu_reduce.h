@@ -628,7 +628,7 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
         break;
     }
     const gni_program *p = &r->program;
-    const uint32_t last = p->n_insn > 0 ? GNI_INSN_CODE(p->insn[p->n_insn - 1]) / 3u : GNI_OP_EQ;
+    const uint32_t last = p->n_insn > 0 ? GNI_INSN_CODE(p->insn[p->n_insn - 1]) / 3u : (uint32_t)GNI_OP_EQ;
     j.stops = (r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX) && last >= GNI_OP_EQ && last <= GNI_OP_LOGICAL_XOR &&
               (p->n_insn > 0 ? p->out_reg[0] == p->n_in + p->n_const + p->n_insn - 1 : bools) && r->domain == GNI_I;
     gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes, extremes in 8 and 16 bits
