@@ -23109,7 +23109,7 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
         break;
     }
     const gni_program *p = &r->program;
-    const uint32_t last = p->n_insn > 0 ? GNI_INSN_CODE(p->insn[p->n_insn - 1]) / 3u : GNI_OP_EQ;
+    const uint32_t last = p->n_insn > 0 ? GNI_INSN_CODE(p->insn[p->n_insn - 1]) / 3u : (uint32_t)GNI_OP_EQ;
     j.stops = (r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX) && last >= GNI_OP_EQ && last <= GNI_OP_LOGICAL_XOR &&
               (p->n_insn > 0 ? p->out_reg[0] == p->n_in + p->n_const + p->n_insn - 1 : bools) && r->domain == GNI_I;
     gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes, extremes in 8 and 16 bits
@@ -25254,24 +25254,39 @@ static double gni_element_draw(const gni_random *d, gni_element_stream *s) {
 
 // Number x of a permutation: rounds that exchange the halves of its bits as block ciphers do (Luby & Rackoff 1988), again
 // where the result is no number of it (Black & Rogaway 2002). What makes a half other is MurmurHash3's last step (Appleby).
-static uint64_t gni_random_place(const gni_random *d, uint64_t x) {
-    uint32_t half[2], mask[2], key[GNI_D_ROUNDS];
+// Of GNI_PLACES numbers at once, whose multiplications overlap.
+enum { GNI_PLACES = 16 };
+static void gni_random_places(const gni_random *d, uint64_t *x) {
+    uint32_t half[2][GNI_PLACES], mask[2], key[GNI_D_ROUNDS], open = UINT32_MAX; // open: one is no number of it yet
+    bool done[GNI_PLACES] = {false};
     const int low = (int)d->low;
     mask[0] = ((uint32_t)1 << low) - 1u;
     mask[1] = (d->range - 1) >> (2 * low) == 0 ? mask[0] : 2u * mask[0] + 1u;
     memcpy(key, d->numbers, sizeof key);
-    do {
-        half[0] = (uint32_t)x & mask[0];
-        half[1] = (uint32_t)(x >> low);
-        for (int i = 0; i < GNI_D_ROUNDS; i++) {
-            uint32_t h = half[i & 1] ^ key[i];
-            h = (h ^ h >> 16) * 0x85ebca6bu;
-            h = (h ^ h >> 13) * 0xc2b2ae35u;
-            half[~i & 1] ^= (h ^ h >> 16) & mask[~i & 1];
+    while (open != 0) {
+        for (int l = 0; l < GNI_PLACES; l++) {
+            half[0][l] = (uint32_t)x[l] & mask[0];
+            half[1][l] = (uint32_t)(x[l] >> low);
         }
-        x = (uint64_t)half[1] << low | half[0];
-    } while (x >= d->range);
-    return x;
+        for (int i = 0; i < GNI_D_ROUNDS; i++) {
+            const uint32_t *from = half[i & 1], k = key[i], m = mask[~i & 1];
+            uint32_t *to = half[~i & 1];
+            uint32_t h[GNI_PLACES];
+            for (int l = 0; l < GNI_PLACES; l++) {
+                h[l] = from[l] ^ k;
+                h[l] = (h[l] ^ h[l] >> 16) * 0x85ebca6bu;
+                h[l] = (h[l] ^ h[l] >> 13) * 0xc2b2ae35u;
+            }
+            for (int l = 0; l < GNI_PLACES; l++) to[l] ^= (h[l] ^ h[l] >> 16) & m;
+        }
+        open = 0;
+        for (int l = 0; l < GNI_PLACES; l++) {
+            const uint64_t next = (uint64_t)half[1][l] << low | half[0][l];
+            x[l] = done[l] ? x[l] : next;
+            done[l] = x[l] < d->range;
+            open |= !done[l];
+        }
+    }
 }
 
 static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
@@ -25281,15 +25296,18 @@ static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
     GNI_UNUSED(worker);
     end = GNI_MIN(end * GNI_DRAW_RUN, d->n);
     for (int64_t at = begin * GNI_DRAW_RUN; at < end; at += GNI_DRAW_RUN) {
-        const int64_t n = GNI_MIN(end - at, GNI_DRAW_RUN);
+        const int64_t n = GNI_MIN(end - at, (int64_t)GNI_DRAW_RUN);
         const uint64_t first = d->counter + (uint64_t)at;
-        if (d->kind != GNI_RAND_PERMUTATION) j->isa->bits(w, d->seed, first, 1, n);
+        uint64_t x[GNI_PLACES];
+        for (int64_t i = 0; i < n && d->kind == GNI_RAND_PERMUTATION; i++) {
+            const int l = (int)(i % GNI_PLACES);
+            for (int k = 0; k < GNI_PLACES && l == 0; k++) x[k] = first + (uint64_t)GNI_MIN(i + k, n - 1);
+            if (l == 0) gni_random_places(d, x);
+            gni_put_int(d->out.dtype, j->out + (at + i) * gni_item_size(d->out.dtype), (int64_t)x[l]);
+        }
+        if (d->kind == GNI_RAND_PERMUTATION) continue;
+        j->isa->bits(w, d->seed, first, 1, n);
         for (int64_t i = 0; i < n; i++) {
-            if (d->kind == GNI_RAND_PERMUTATION) {
-                const int64_t place = (int64_t)gni_random_place(d, first + (uint64_t)i);
-                gni_put_int(d->out.dtype, j->out + (at + i) * gni_item_size(d->out.dtype), place);
-                continue;
-            }
             gni_element_stream s = gni_element_of(d->seed, first + (uint64_t)i, GNI_STREAM_ELEMENT);
             s.word[0] = gni_random_pair(w + 4 * i);
             s.word[1] = gni_random_pair(w + 4 * i + 2);
@@ -46068,15 +46086,6 @@ GNI_OS_BEGIN
 // Parlett and Reinsch 1969; Wilkinson 1965); a real one first by steps with double shifts in real numbers, up to blocks of
 // two (Francis 1961).
 
-// y += f x for n complex numbers.
-static void gni_lc_add(double *y, const double *f, const double *x, int64_t n) {
-    const double re = f[0], im = f[1];
-    for (int64_t i = 0; i < 2 * n; i += 2) {
-        y[i] += re * x[i] - im * x[i + 1];
-        y[i + 1] += re * x[i + 1] + im * x[i];
-    }
-}
-
 // y = x / f
 static void gni_lc_over(double *y, const double *x, const double *f) {
     double turn[2];
@@ -46430,18 +46439,26 @@ static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index) {
 // b = l^-1 b
 static void gni_lc_do_triangular(gni_la *w, const gni_la_job *d, int64_t index) {
     const int64_t n = d->n, k = d->k, ld = gni_la_ld(2 * n), ldb = gni_la_ld(2 * k);
-    if (!gni_la_reserve(w, n * (ld + ldb) + 16)) return;
-    double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, n * ldb);
+    if (!gni_la_reserve(w, n * (ld + 2 * ldb) + 16)) return;
+    double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, 2 * n * ldb); // below each row of b that times i
     gni_lc_load(&d->in[0], index, a, ld, 2, n, n);
-    gni_lc_load(&d->in[1], index, b, ldb, 2, n, k);
+    gni_lc_load(&d->in[1], index, b, 2 * ldb, 2, n, k);
     if (!gni_la_has_diagonal(w, d, a, ld, 2)) return;
-    for (int64_t i = 0; i < n; i++) {
-        double *row = a + i * ld, *y = b + i * ldb;
-        for (int64_t j = 0; j < 2 * i; j++) row[j] = -row[j];
-        for (int64_t j = 0; j < i; j++) gni_lc_add(y, row + 2 * j, b + j * ldb, k);
-        for (int64_t j = 0; j < k && !d->unit; j++) gni_lc_over(y + 2 * j, y + 2 * j, row + 2 * i);
+    for (int64_t from = 0, to; from < n; from = to) {
+        to = GNI_MIN(from + GNI_LA_LEAF, n);
+        for (int64_t i = from; i < to; i++)
+            for (int64_t j = 0; j < 2 * i; j++) a[i * ld + j] = -a[i * ld + j];
+        if (from > 0)
+            gni_la_gemm(w, gni_la_rows(b + 2 * from * ldb, 2 * ldb, to - from, 2 * k),
+                        gni_la_rows(a + from * ld, ld, to - from, 2 * from), gni_la_rows(b, ldb, 2 * from, 2 * k), true);
+        for (int64_t i = from; i < to; i++) {
+            double *row = a + i * ld, *y = b + 2 * i * ldb;
+            for (int64_t j = 2 * from; j < 2 * i; j++) w->isa->axpy(y, row[j], b + j * ldb, 2 * k);
+            for (int64_t j = 0; j < k && !d->unit; j++) gni_lc_over(y + 2 * j, y + 2 * j, row + 2 * i);
+            gni_lc_turn(y + ldb, y, 2 * k);
+        }
     }
-    gni_lc_store(&d->out[0], false, index, b, ldb, n, k, NULL);
+    if (w->info == 0) gni_lc_store(&d->out[0], false, index, b, 2 * ldb, n, k, NULL);
 }
 
 // >>factor_gpu
