@@ -204,12 +204,16 @@ const checks = {
             const right = await rows32.neg().argmax(1).eq(labels).mean().value() === 1 && await rows32.argmax(1).eq(labels).mean().value() === 0;
             const [, places] = rows32.reshape([8, 4, 20, 20]).maxPool2d(20, {}, true);
             const poolPlaces = (await places.read()).every((v, i) => v === at[i]), numbers = await rows32.argmax(1).sub(3).cast('i32').read();
+            // What is counted and divided of them there.
+            const tally = rows32.argmax(1).mod(7).bincount(null, 7), shares = await tally.mul(100).floorDiv(tally.sum()).read();
+            const most = Number(await rows32.argmax(1).max().value()), middle = await rows32.argmax(1).median().value(), order = Array.from(at, Number).sort((x, y) => x - y);
+            const integers = shares.every((v, k) => Number(v) === Math.floor(order.filter(i => i % 7 === k).length * 100 / 32)) && most === order[31] && middle === (order[15] + order[16]) / 2;
             const counts = sums && total === exact && right && poolPlaces && numbers.every((v, i) => v === Number(at[i]) - 3);
-            const found = [first, windows, counts, counted, gradient.every((v, i) => v === before[i]), trained.every((v, i) => v === before[i] / 2), again.every((v, i) => v === trained[i]),
+            const found = [first, windows, counts, counted, integers, gradient.every((v, i) => v === before[i]), trained.every((v, i) => v === before[i] / 2), again.every((v, i) => v === trained[i]),
                 list.noted('from'), g.functions.size, rows[0].ptr, told.slice(0, 80), g.memory.gpuBytes > 8000];
             g.close();
             return found;
-        })`), [true, true, true, true, true, true, true, 'a page', 0, 0, 'gn_params_save_memory: the value is on the GPU, for which a page cannot wait: re', true]);
+        })`), [true, true, true, true, true, true, true, true, 'a page', 0, 0, 'gn_params_save_memory: the value is on the GPU, for which a page cannot wait: re', true]);
         await p.picture('gpu.png');
         await p.close();
         const start = Date.now();
