@@ -23076,6 +23076,14 @@ static bool gni_reduce_narrowed(const gni_reduce *r, gni_reduce *narrow) {
     return true;
 }
 
+// Whether what a program gives is known to be 0 or 1: a bool, or what its last instruction has compared.
+static bool gni_reduce_of_truth(const gni_program *p) {
+    const int last = p->n_insn - 1;
+    if (last < 0) return p->n_in == 1 && p->in_dtype[0] == GN_BOOL;
+    const uint32_t op = GNI_INSN_CODE(p->insn[last]) / 3u;
+    return p->out_reg[0] == p->n_in + p->n_const + last && op >= GNI_OP_EQ && op <= GNI_OP_LOGICAL_XOR;
+}
+
 static bool gni_cpu_reduce(gn_context *g, const void *job) {
     const gni_reduce *r = (const gni_reduce *)job;
     gni_reduce_job j;
@@ -23100,18 +23108,14 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
         gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
     // Of bools the largest is any, the least all: these stop early along rows, those have many columns in a vector.
     static const gni_reduction same[2][2] = {{GNI_RED_MAX, GNI_RED_MIN}, {GNI_RED_ANY, GNI_RED_ALL}};
-    const bool bools = r->program.n_insn == 0 && r->program.n_in == 1 && r->program.in_dtype[0] == GN_BOOL;
-    for (int i = 0; i < 2 && bools; i++) {
+    for (int i = 0; i < 2 && r->program.n_insn == 0 && gni_reduce_of_truth(&r->program); i++) {
         if (r->op != same[columns ? 1 : 0][i]) continue;
         if (r != &narrow) narrow = *r;
         narrow.op = same[columns ? 0 : 1][i];
         j.r = r = &narrow;
         break;
     }
-    const gni_program *p = &r->program;
-    const uint32_t last = p->n_insn > 0 ? GNI_INSN_CODE(p->insn[p->n_insn - 1]) / 3u : (uint32_t)GNI_OP_EQ;
-    j.stops = (r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX) && last >= GNI_OP_EQ && last <= GNI_OP_LOGICAL_XOR &&
-              (p->n_insn > 0 ? p->out_reg[0] == p->n_in + p->n_const + p->n_insn - 1 : bools) && r->domain == GNI_I;
+    j.stops = (r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX) && r->domain == GNI_I && gni_reduce_of_truth(&r->program);
     gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes, extremes in 8 and 16 bits
     gni_program less;
     const bool extreme = (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) && r->program.n_insn == 0;
@@ -25255,7 +25259,7 @@ static double gni_element_draw(const gni_random *d, gni_element_stream *s) {
 // Number x of a permutation: rounds that exchange the halves of its bits as block ciphers do (Luby & Rackoff 1988), again
 // where the result is no number of it (Black & Rogaway 2002). What makes a half other is MurmurHash3's last step (Appleby).
 // Of GNI_PLACES numbers at once, whose multiplications overlap.
-enum { GNI_PLACES = 16 };
+enum { GNI_PLACES = 16 }; // which GNI_DRAW_RUN is a multiple of
 static void gni_random_places(const gni_random *d, uint64_t *x) {
     uint32_t half[2][GNI_PLACES], mask[2], key[GNI_D_ROUNDS], open = UINT32_MAX; // open: one is no number of it yet
     bool done[GNI_PLACES] = {false};
@@ -25289,6 +25293,21 @@ static void gni_random_places(const gni_random *d, uint64_t *x) {
     }
 }
 
+static void gni_permute_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_random_job *j = (const gni_random_job *)arg;
+    const gni_random *d = j->d;
+    const int64_t item = gni_item_size(d->out.dtype);
+    GNI_UNUSED(worker);
+    end = GNI_MIN(end * GNI_DRAW_RUN, d->n);
+    for (int64_t at = begin * GNI_DRAW_RUN; at < end; at += GNI_PLACES) {
+        uint64_t x[GNI_PLACES];
+        for (int k = 0; k < GNI_PLACES; k++) x[k] = d->counter + (uint64_t)GNI_MIN(at + k, end - 1);
+        gni_random_places(d, x);
+        for (int k = 0; k < GNI_PLACES && at + k < end; k++)
+            gni_put_int(d->out.dtype, j->out + (at + k) * item, (int64_t)x[k]);
+    }
+}
+
 static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_random_job *j = (const gni_random_job *)arg;
     const gni_random *d = j->d;
@@ -25298,14 +25317,6 @@ static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
     for (int64_t at = begin * GNI_DRAW_RUN; at < end; at += GNI_DRAW_RUN) {
         const int64_t n = GNI_MIN(end - at, (int64_t)GNI_DRAW_RUN);
         const uint64_t first = d->counter + (uint64_t)at;
-        uint64_t x[GNI_PLACES];
-        for (int64_t i = 0; i < n && d->kind == GNI_RAND_PERMUTATION; i++) {
-            const int l = (int)(i % GNI_PLACES);
-            for (int k = 0; k < GNI_PLACES && l == 0; k++) x[k] = first + (uint64_t)GNI_MIN(i + k, n - 1);
-            if (l == 0) gni_random_places(d, x);
-            gni_put_int(d->out.dtype, j->out + (at + i) * gni_item_size(d->out.dtype), (int64_t)x[l]);
-        }
-        if (d->kind == GNI_RAND_PERMUTATION) continue;
         j->isa->bits(w, d->seed, first, 1, n);
         for (int64_t i = 0; i < n; i++) {
             gni_element_stream s = gni_element_of(d->seed, first + (uint64_t)i, GNI_STREAM_ELEMENT);
@@ -25321,17 +25332,16 @@ static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
 static bool gni_cpu_random(gn_context *g, const void *job) {
     const gni_random *d = (const gni_random *)job;
     gni_random_job j;
+    if (d->n <= 0) return true;
     j.d = d;
     j.isa = GNI_OF_ISA(g->isa, gni_random_table);
     j.store = gni_cpu_isa_of(g->isa)->store[GN_BOOL];
     j.out = gni_operand_data(&d->out);
     j.pairs = gni_random_pairs(d);
-    int64_t run = GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
-    if (d->n > 0 && d->kind >= GNI_RAND_EXPONENTIAL) {
-        gni_parallel(g->pool, (d->n - 1) / GNI_DRAW_RUN + 1, 4, gni_draw_task, &j);
-        return true;
-    }
-    if (d->n > 0) gni_parallel(g->pool, (d->n - 1) / run + 1, 8, gni_random_task, &j);
+    const bool draws = d->kind >= GNI_RAND_EXPONENTIAL;
+    const int64_t run = draws ? GNI_DRAW_RUN : GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
+    gni_parallel(g->pool, (d->n - 1) / run + 1, draws ? 4 : 8,
+                 d->kind == GNI_RAND_PERMUTATION ? gni_permute_task : draws ? gni_draw_task : gni_random_task, &j);
     return true;
 }
 
@@ -35371,9 +35381,8 @@ static void gni_fft_gpu_free(gn_context *g) { GNI_UNUSED(g); }
 
 #endif
 // >>gpu_words
-// Programs of int64 and uint64 on GPUs that do not have these. Where kernels are texts, registers have two words and float32
-// is in float64's place: for which programs that is enough. Else, of a few ops: each number is a low and a high word, which
-// two registers hold. From outside: gni_job_words, gni_job_short, gni_job_const.
+// Programs of int64 and uint64 where kernels are texts: registers have two words there and float32 is in float64's place. For
+// which programs that is enough. From outside: gni_job_short, gni_job_const.
 
 #if GNI_GPU
 
@@ -35429,125 +35438,6 @@ static uint64_t gni_job_const(const gni_program *p, int i) {
     return gni_const_bits(v, GNI_F, false);
 }
 
-#ifdef GPUNUM_NO_VULKAN
-static bool gni_job_words(const gni_map *m, gni_builder *b) {
-    GNI_UNUSED(m);
-    GNI_UNUSED(b);
-    return false;
-}
-#else
-
-static int gni_word_op(gni_builder *b, gni_op op, gni_domain d, int x, int y, int z) {
-    int r[3];
-    r[0] = x, r[1] = y, r[2] = z;
-    return gni_build_insn(b, op, d, r);
-}
-
-// The word that goes on with the sign of x.
-static int gni_word_sign(gni_builder *b, int x) {
-    return gni_word_op(b, GNI_OP_SHR, GNI_I, x, gni_build_const(b, 31.0, 0.0, GN_I32), 0);
-}
-
-// The high word of what an instruction makes of operands x, whose high words are in h, and in *low the low one. -1: there is
-// no such form.
-static int gni_word_insn(gni_builder *b, gni_op op, gni_domain d, const int *x, int *h, int zero, int *low) {
-    int high = zero;
-    switch (op) {
-    case GNI_OP_WHERE: h[0] = x[0]; // fall through
-    case GNI_OP_ADD:
-    case GNI_OP_SUB:
-    case GNI_OP_AND:
-    case GNI_OP_OR:
-    case GNI_OP_XOR:
-        *low = gni_word_op(b, op, GNI_I, x[0], x[1], x[2]);
-        high = gni_word_op(b, op, GNI_I, h[0], h[1], h[2]);
-        if (op > GNI_OP_SUB) return high;
-        return gni_word_op(b, op, GNI_I, high, // the carry or what is borrowed
-                           op == GNI_OP_ADD ? gni_word_op(b, GNI_OP_LT, GNI_U, *low, x[0], 0)
-                                            : gni_word_op(b, GNI_OP_LT, GNI_U, x[0], x[1], 0),
-                           0);
-    case GNI_OP_TO_BOOL:
-    case GNI_OP_LOGICAL_NOT:
-    case GNI_OP_LOGICAL_AND:
-    case GNI_OP_LOGICAL_OR:
-    case GNI_OP_LOGICAL_XOR:
-        *low = gni_word_op(b, op, GNI_I, gni_word_op(b, GNI_OP_OR, GNI_I, x[0], h[0], 0),
-                           gni_word_op(b, GNI_OP_OR, GNI_I, x[1], h[1], 0), 0);
-        break;
-    case GNI_OP_EQ:
-    case GNI_OP_NE:
-    case GNI_OP_LT:
-    case GNI_OP_LE:
-    case GNI_OP_GT:
-    case GNI_OP_GE:
-        *low = gni_word_op(b, GNI_OP_WHERE, GNI_I, gni_word_op(b, GNI_OP_EQ, GNI_I, h[0], h[1], 0),
-                           gni_word_op(b, op, GNI_U, x[0], x[1], 0), gni_word_op(b, op, d, h[0], h[1], 0));
-        break;
-    case GNI_OP_WRAP_U8:
-    case GNI_OP_WRAP_I8:
-    case GNI_OP_WRAP_U16:
-    case GNI_OP_WRAP_I16: *low = gni_word_op(b, op, GNI_I, x[0], 0, 0); return gni_word_sign(b, *low);
-    case GNI_OP_WRAP_I32: high = gni_word_sign(b, x[0]); // fall through
-    case GNI_OP_WRAP_U32: *low = x[0]; break;
-    default: return -1;
-    }
-    return high;
-}
-
-// Operand o, of int64 both its words, as a program's operands and their dtypes from `*n` on.
-static void gni_word_operands(const gni_operand *o, gni_operand *to, gn_dtype *dtype, int *n) {
-    for (int k = 0; k < (gni_is_wide(o->dtype) ? 2 : 1); k++, ++*n) {
-        gni_operand *w = &to[*n];
-        *w = *o;
-        if (gni_is_wide(o->dtype)) {
-            gni_operand_part(w, k);
-            w->dtype = GN_I32;
-        }
-        dtype[*n] = w->dtype;
-    }
-}
-
-// The wide program of m as b's narrow one. False: it does what words have no form for.
-static bool gni_job_words(const gni_map *m, gni_builder *b) {
-    const gni_program *p = &m->program;
-    gni_program *q = &b->map.program;
-    int low[GNI_MAX_INPUTS + GNI_MAX_CONSTS + GNI_MAX_INSNS], high[GNI_MAX_INPUTS + GNI_MAX_CONSTS + GNI_MAX_INSNS], n = 0;
-    memset(b, 0, sizeof *b);
-    b->map = *m;
-    memset(q, 0, sizeof *q);
-    if (p->n_in > GNI_MAX_INPUTS / 2 || p->n_out > GNI_MAX_OUTPUTS / 2) return false;
-    const int zero = gni_build_const(b, 0.0, 0.0, GN_I32);
-    for (int i = 0; i < p->n_in; i++, n++) {
-        const gn_dtype t = p->in_dtype[i];
-        if (gni_is_float(t)) return false;
-        low[n] = high[n] = q->n_in;
-        gni_word_operands(&m->in[i], b->map.in, q->in_dtype, &q->n_in);
-        if (gni_is_wide(t)) high[n]++;
-        else high[n] = t == GN_U32 ? zero : gni_word_sign(b, low[n]);
-    }
-    for (int i = 0; i < p->n_const; i++, n++) {
-        low[n] = gni_build_const(b, (double)(uint32_t)p->konst[i], 0.0, GN_I32);
-        high[n] = gni_build_const(b, (double)(p->konst[i] >> 32), 0.0, GN_I32);
-    }
-    for (int i = 0; i < p->n_insn; i++, n++) {
-        const uint32_t w = p->insn[i], from[3] = {GNI_INSN_A(w), GNI_INSN_B(w), GNI_INSN_C(w)}, code = GNI_INSN_CODE(w);
-        int x[3], h[3];
-        for (int k = 0; k < 3; k++) x[k] = low[from[k]], h[k] = high[from[k]];
-        high[n] = gni_word_insn(b, (gni_op)(code / 3u), (gni_domain)(code % 3u), x, h, zero, &low[n]);
-        if (code % 3u == GNI_F || high[n] < 0) return false;
-    }
-    for (int i = 0; i < p->n_out; i++) {
-        const int at = q->n_out;
-        if (gni_is_float(p->out_dtype[i])) return false;
-        gni_word_operands(&m->out[i], b->map.out, q->out_dtype, &q->n_out);
-        q->out_reg[at] = low[p->out_reg[i]];
-        if (at + 1 < q->n_out) q->out_reg[at + 1] = high[p->out_reg[i]];
-    }
-    gni_build_finish(q);
-    return !b->full;
-}
-
-#endif // GPUNUM_NO_VULKAN
 #endif // GNI_GPU
 
 // >>gpu_jobs
@@ -36363,10 +36253,6 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     if (gni_job_is_copy128(m)) {
         const gni_map halves = gni_job_halves(m);
         return gni_job_map(gpu, &halves);
-    }
-    if (m->program.wide && !(GNI_WEBGPU && gpu->caps.texts) && !gpu->caps.int64 && !gni_job_is_copy64(&m->program)) {
-        gni_builder words;
-        return gni_job_words(m, &words) && gni_job_map(gpu, &words.map);
     }
     if (gpu->caps.texts && gni_job_outputs_meet(m, false)) { // bound once each: one after the other
         gni_map one = *m;
@@ -40893,9 +40779,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         const gni_program *p = &((const gni_map *)job)->program;
         if (gpu->caps.texts && gni_job_outputs_meet((const gni_map *)job, true)) return false;
         if (gni_job_is_copy64(p) || gni_job_is_copy128((const gni_map *)job)) return gni_job_enough_places(gpu, p, p->n_out);
-        if (!p->wide || gpu->caps.int64 || (GNI_WEBGPU && gpu->caps.texts)) return gni_job_program_ok(gpu, p, p->n_out);
-        gni_builder words;
-        return gni_job_words((const gni_map *)job, &words) && gni_gpu_supports(g, kind, &words.map);
+        return gni_job_program_ok(gpu, p, p->n_out);
     }
     case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
     case GNI_JOB_SOFTMAX: return gni_job_softmax_ok(gpu, (const gni_softmax *)job);
@@ -48509,26 +48393,31 @@ static bool gni_back_complex_det(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
+// (..., count): that many numbers of each matrix, computed on the CPU.
+static gn_array *gni_la_numbers(gn_context *g, const char *fn, gni_la_kind kind, gn_array *a, int count) {
+    gni_la_job d;
+    gn_shape batch;
+    gn_array *y = NULL;
+    const gn_dtype t = gni_la_dtype(a->dtype);
+    gni_la_begin(&d, g, kind, fn, a, &batch);
+    gni_la_batch(&d, &batch);
+    gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
+    if (x != NULL) y = gni_la_output(&d, 0, t, &batch, 1, count, 1);
+    gni_la_finish(&d, &y, 1, t);
+    gni_unref(g, x);
+    return gni_adopt(g, y);
+}
+
 // The determinant, or where there is room for the magnitude's logarithm, that over its magnitude; computed on the CPU.
 static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_array **log) {
     const int which = log != NULL ? 1 : 0;
     if (!gni_is_square(g, fn, a)) return NULL;
-    gni_la_job d;
-    gn_shape batch;
     g->no_grad++; // recorded as one op
-    gn_array *half[2], *m, *x, *y = NULL;
+    gn_array *half[2], *m, *y;
     half[0] = gn_real(a);
     half[1] = gn_imag(a);
     m = gn_concat(half, 2, -2);
-    if (m != NULL) {
-        gni_la_begin(&d, g, GNI_LA_COMPLEX_DET, fn, m, &batch);
-        gni_la_batch(&d, &batch);
-        x = gni_la_input(&d, 0, m, m->dtype, &batch, 2);
-        if (x != NULL) y = gni_la_output(&d, 0, m->dtype, &batch, 1, 5, 1);
-        gni_la_finish(&d, &y, 1, m->dtype);
-        gni_unref(g, x);
-        y = y != NULL ? gni_adopt(g, y) : NULL;
-    }
+    y = m != NULL ? gni_la_numbers(g, fn, GNI_LA_COMPLEX_DET, m, 5) : NULL;
     gn_array *part[5] = {NULL, NULL, NULL, NULL, NULL};
     for (int i = 0; i < 5 && y != NULL; i++) part[i] = gn_squeeze(gn_slice(y, -1, i, i + 1, 1), -1);
     y = gn_complex(part[2 * which], part[2 * which + 1]);
@@ -48544,18 +48433,7 @@ static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_
 
 // The sign and the logarithm of a real determinant's magnitude, (..., 2), on the CPU.
 static gn_array *gni_log_det(gn_context *g, gn_array *a) {
-    gni_la_job d;
-    gn_shape batch;
-    gn_array *y = NULL;
-    if (!gni_is_square(g, g->call, a)) return NULL;
-    const gn_dtype t = gni_la_dtype(a->dtype);
-    gni_la_begin(&d, g, GNI_LA_LOG_DET, g->call, a, &batch);
-    gni_la_batch(&d, &batch);
-    gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
-    if (x != NULL) y = gni_la_output(&d, 0, t, &batch, 1, 2, 1);
-    gni_la_finish(&d, &y, 1, t);
-    gni_unref(g, x);
-    return gni_adopt(g, y);
+    return gni_is_square(g, g->call, a) ? gni_la_numbers(g, g->call, GNI_LA_LOG_DET, a, 2) : NULL;
 }
 
 static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);

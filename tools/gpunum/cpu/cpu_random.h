@@ -335,7 +335,7 @@ static double gni_element_draw(const gni_random *d, gni_element_stream *s) {
 // Number x of a permutation: rounds that exchange the halves of its bits as block ciphers do (Luby & Rackoff 1988), again
 // where the result is no number of it (Black & Rogaway 2002). What makes a half other is MurmurHash3's last step (Appleby).
 // Of GNI_PLACES numbers at once, whose multiplications overlap.
-enum { GNI_PLACES = 16 };
+enum { GNI_PLACES = 16 }; // which GNI_DRAW_RUN is a multiple of
 static void gni_random_places(const gni_random *d, uint64_t *x) {
     uint32_t half[2][GNI_PLACES], mask[2], key[GNI_D_ROUNDS], open = UINT32_MAX; // open: one is no number of it yet
     bool done[GNI_PLACES] = {false};
@@ -369,6 +369,21 @@ static void gni_random_places(const gni_random *d, uint64_t *x) {
     }
 }
 
+static void gni_permute_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_random_job *j = (const gni_random_job *)arg;
+    const gni_random *d = j->d;
+    const int64_t item = gni_item_size(d->out.dtype);
+    GNI_UNUSED(worker);
+    end = GNI_MIN(end * GNI_DRAW_RUN, d->n);
+    for (int64_t at = begin * GNI_DRAW_RUN; at < end; at += GNI_PLACES) {
+        uint64_t x[GNI_PLACES];
+        for (int k = 0; k < GNI_PLACES; k++) x[k] = d->counter + (uint64_t)GNI_MIN(at + k, end - 1);
+        gni_random_places(d, x);
+        for (int k = 0; k < GNI_PLACES && at + k < end; k++)
+            gni_put_int(d->out.dtype, j->out + (at + k) * item, (int64_t)x[k]);
+    }
+}
+
 static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_random_job *j = (const gni_random_job *)arg;
     const gni_random *d = j->d;
@@ -378,14 +393,6 @@ static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
     for (int64_t at = begin * GNI_DRAW_RUN; at < end; at += GNI_DRAW_RUN) {
         const int64_t n = GNI_MIN(end - at, (int64_t)GNI_DRAW_RUN);
         const uint64_t first = d->counter + (uint64_t)at;
-        uint64_t x[GNI_PLACES];
-        for (int64_t i = 0; i < n && d->kind == GNI_RAND_PERMUTATION; i++) {
-            const int l = (int)(i % GNI_PLACES);
-            for (int k = 0; k < GNI_PLACES && l == 0; k++) x[k] = first + (uint64_t)GNI_MIN(i + k, n - 1);
-            if (l == 0) gni_random_places(d, x);
-            gni_put_int(d->out.dtype, j->out + (at + i) * gni_item_size(d->out.dtype), (int64_t)x[l]);
-        }
-        if (d->kind == GNI_RAND_PERMUTATION) continue;
         j->isa->bits(w, d->seed, first, 1, n);
         for (int64_t i = 0; i < n; i++) {
             gni_element_stream s = gni_element_of(d->seed, first + (uint64_t)i, GNI_STREAM_ELEMENT);
@@ -401,17 +408,16 @@ static void gni_draw_task(void *arg, int64_t begin, int64_t end, int worker) {
 static bool gni_cpu_random(gn_context *g, const void *job) {
     const gni_random *d = (const gni_random *)job;
     gni_random_job j;
+    if (d->n <= 0) return true;
     j.d = d;
     j.isa = GNI_OF_ISA(g->isa, gni_random_table);
     j.store = gni_cpu_isa_of(g->isa)->store[GN_BOOL];
     j.out = gni_operand_data(&d->out);
     j.pairs = gni_random_pairs(d);
-    int64_t run = GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
-    if (d->n > 0 && d->kind >= GNI_RAND_EXPONENTIAL) {
-        gni_parallel(g->pool, (d->n - 1) / GNI_DRAW_RUN + 1, 4, gni_draw_task, &j);
-        return true;
-    }
-    if (d->n > 0) gni_parallel(g->pool, (d->n - 1) / run + 1, 8, gni_random_task, &j);
+    const bool draws = d->kind >= GNI_RAND_EXPONENTIAL;
+    const int64_t run = draws ? GNI_DRAW_RUN : GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
+    gni_parallel(g->pool, (d->n - 1) / run + 1, draws ? 4 : 8,
+                 d->kind == GNI_RAND_PERMUTATION ? gni_permute_task : draws ? gni_draw_task : gni_random_task, &j);
     return true;
 }
 

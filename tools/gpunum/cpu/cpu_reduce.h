@@ -595,6 +595,14 @@ static bool gni_reduce_narrowed(const gni_reduce *r, gni_reduce *narrow) {
     return true;
 }
 
+// Whether what a program gives is known to be 0 or 1: a bool, or what its last instruction has compared.
+static bool gni_reduce_of_truth(const gni_program *p) {
+    const int last = p->n_insn - 1;
+    if (last < 0) return p->n_in == 1 && p->in_dtype[0] == GN_BOOL;
+    const uint32_t op = GNI_INSN_CODE(p->insn[last]) / 3u;
+    return p->out_reg[0] == p->n_in + p->n_const + last && op >= GNI_OP_EQ && op <= GNI_OP_LOGICAL_XOR;
+}
+
 static bool gni_cpu_reduce(gn_context *g, const void *job) {
     const gni_reduce *r = (const gni_reduce *)job;
     gni_reduce_job j;
@@ -619,18 +627,14 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
         gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
     // Of bools the largest is any, the least all: these stop early along rows, those have many columns in a vector.
     static const gni_reduction same[2][2] = {{GNI_RED_MAX, GNI_RED_MIN}, {GNI_RED_ANY, GNI_RED_ALL}};
-    const bool bools = r->program.n_insn == 0 && r->program.n_in == 1 && r->program.in_dtype[0] == GN_BOOL;
-    for (int i = 0; i < 2 && bools; i++) {
+    for (int i = 0; i < 2 && r->program.n_insn == 0 && gni_reduce_of_truth(&r->program); i++) {
         if (r->op != same[columns ? 1 : 0][i]) continue;
         if (r != &narrow) narrow = *r;
         narrow.op = same[columns ? 0 : 1][i];
         j.r = r = &narrow;
         break;
     }
-    const gni_program *p = &r->program;
-    const uint32_t last = p->n_insn > 0 ? GNI_INSN_CODE(p->insn[p->n_insn - 1]) / 3u : (uint32_t)GNI_OP_EQ;
-    j.stops = (r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX) && last >= GNI_OP_EQ && last <= GNI_OP_LOGICAL_XOR &&
-              (p->n_insn > 0 ? p->out_reg[0] == p->n_in + p->n_const + p->n_insn - 1 : bools) && r->domain == GNI_I;
+    j.stops = (r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX) && r->domain == GNI_I && gni_reduce_of_truth(&r->program);
     gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes, extremes in 8 and 16 bits
     gni_program less;
     const bool extreme = (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) && r->program.n_insn == 0;

@@ -48,9 +48,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         const gni_program *p = &((const gni_map *)job)->program;
         if (gpu->caps.texts && gni_job_outputs_meet((const gni_map *)job, true)) return false;
         if (gni_job_is_copy64(p) || gni_job_is_copy128((const gni_map *)job)) return gni_job_enough_places(gpu, p, p->n_out);
-        if (!p->wide || gpu->caps.int64 || (GNI_WEBGPU && gpu->caps.texts)) return gni_job_program_ok(gpu, p, p->n_out);
-        gni_builder words;
-        return gni_job_words((const gni_map *)job, &words) && gni_gpu_supports(g, kind, &words.map);
+        return gni_job_program_ok(gpu, p, p->n_out);
     }
     case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
     case GNI_JOB_SOFTMAX: return gni_job_softmax_ok(gpu, (const gni_softmax *)job);

@@ -819,10 +819,6 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
         const gni_map halves = gni_job_halves(m);
         return gni_job_map(gpu, &halves);
     }
-    if (m->program.wide && !(GNI_WEBGPU && gpu->caps.texts) && !gpu->caps.int64 && !gni_job_is_copy64(&m->program)) {
-        gni_builder words;
-        return gni_job_words(m, &words) && gni_job_map(gpu, &words.map);
-    }
     if (gpu->caps.texts && gni_job_outputs_meet(m, false)) { // bound once each: one after the other
         gni_map one = *m;
         one.program.n_out = 1;

@@ -92,26 +92,31 @@ static bool gni_back_complex_det(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
+// (..., count): that many numbers of each matrix, computed on the CPU.
+static gn_array *gni_la_numbers(gn_context *g, const char *fn, gni_la_kind kind, gn_array *a, int count) {
+    gni_la_job d;
+    gn_shape batch;
+    gn_array *y = NULL;
+    const gn_dtype t = gni_la_dtype(a->dtype);
+    gni_la_begin(&d, g, kind, fn, a, &batch);
+    gni_la_batch(&d, &batch);
+    gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
+    if (x != NULL) y = gni_la_output(&d, 0, t, &batch, 1, count, 1);
+    gni_la_finish(&d, &y, 1, t);
+    gni_unref(g, x);
+    return gni_adopt(g, y);
+}
+
 // The determinant, or where there is room for the magnitude's logarithm, that over its magnitude; computed on the CPU.
 static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_array **log) {
     const int which = log != NULL ? 1 : 0;
     if (!gni_is_square(g, fn, a)) return NULL;
-    gni_la_job d;
-    gn_shape batch;
     g->no_grad++; // recorded as one op
-    gn_array *half[2], *m, *x, *y = NULL;
+    gn_array *half[2], *m, *y;
     half[0] = gn_real(a);
     half[1] = gn_imag(a);
     m = gn_concat(half, 2, -2);
-    if (m != NULL) {
-        gni_la_begin(&d, g, GNI_LA_COMPLEX_DET, fn, m, &batch);
-        gni_la_batch(&d, &batch);
-        x = gni_la_input(&d, 0, m, m->dtype, &batch, 2);
-        if (x != NULL) y = gni_la_output(&d, 0, m->dtype, &batch, 1, 5, 1);
-        gni_la_finish(&d, &y, 1, m->dtype);
-        gni_unref(g, x);
-        y = y != NULL ? gni_adopt(g, y) : NULL;
-    }
+    y = m != NULL ? gni_la_numbers(g, fn, GNI_LA_COMPLEX_DET, m, 5) : NULL;
     gn_array *part[5] = {NULL, NULL, NULL, NULL, NULL};
     for (int i = 0; i < 5 && y != NULL; i++) part[i] = gn_squeeze(gn_slice(y, -1, i, i + 1, 1), -1);
     y = gn_complex(part[2 * which], part[2 * which + 1]);
@@ -127,18 +132,7 @@ static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_
 
 // The sign and the logarithm of a real determinant's magnitude, (..., 2), on the CPU.
 static gn_array *gni_log_det(gn_context *g, gn_array *a) {
-    gni_la_job d;
-    gn_shape batch;
-    gn_array *y = NULL;
-    if (!gni_is_square(g, g->call, a)) return NULL;
-    const gn_dtype t = gni_la_dtype(a->dtype);
-    gni_la_begin(&d, g, GNI_LA_LOG_DET, g->call, a, &batch);
-    gni_la_batch(&d, &batch);
-    gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
-    if (x != NULL) y = gni_la_output(&d, 0, t, &batch, 1, 2, 1);
-    gni_la_finish(&d, &y, 1, t);
-    gni_unref(g, x);
-    return gni_adopt(g, y);
+    return gni_is_square(g, g->call, a) ? gni_la_numbers(g, g->call, GNI_LA_LOG_DET, a, 2) : NULL;
 }
 
 static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
