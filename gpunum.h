@@ -11827,9 +11827,10 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_ROWS_RMS 6 // without a mean
 #define GNI_ROWS_BACK_NORM 7
 #define GNI_ROWS_BACK_RMS 8
+#define GNI_ROWS_VARIANCE 9
 
 #define GNI_S_ROWS_KIND 0   // the above
-#define GNI_S_ROWS_DTYPES 1 // of input, gradient and output, 4 bits each
+#define GNI_S_ROWS_DTYPES 1 // of input, gradient, output, weight and bias, 4 bits each
 #define GNI_S_ROWS_LOG_LANES 2
 #define GNI_S_ROWS_HOW 3
 #define GNI_F_ROWS_GROUPS 1u        // rows start at groups
@@ -11841,7 +11842,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 
 #define GNI_P_ROWS_ROWS 0
 #define GNI_P_ROWS_N 1
-#define GNI_P_ROWS_EPS 2
+#define GNI_P_ROWS_EPS 2       // of a variance: what the sum of squares is divided by
 #define GNI_P_ROWS_PERIOD 3    // rows until weights come again,
 #define GNI_P_ROWS_STRETCHES 4 // weights of a row
 #define GNI_P_ROWS_INNER 5     // and places of a weight
@@ -12190,6 +12191,32 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_WINOGRAD_W 28      // and of buffer 3
 #define GNI_P_WINOGRAD_IMAGES 33 // tiles of further ones are zeros
 #define GNI_P_WINOGRAD_WORDS 34
+
+// ---- pooling: pool.comp
+
+#define GNI_S_POOL_STEP 0
+#define GNI_POOL_MAX 0u
+#define GNI_POOL_AVERAGE 1u
+#define GNI_POOL_BACK 2u
+#define GNI_S_POOL_DTYPE 1
+#define GNI_S_POOL_ROWS 2 // of a window
+#define GNI_S_POOL_COLUMNS 3
+#define GNI_S_POOL_DOWN 4 // strides
+#define GNI_S_POOL_ACROSS 5
+#define GNI_S_POOL_DILATION_H 6
+#define GNI_S_POOL_DILATION_W 7
+#define GNI_S_POOL_HOW 8
+#define GNI_F_POOL_TAPS 1u   // the largest ones' are written
+#define GNI_F_POOL_INSIDE 2u // averages are of what is in the image
+#define GNI_S_POOL_SPECS 9
+
+#define GNI_P_POOL_N 0    // elements of the result
+#define GNI_P_POOL_FROM 1 // rows and columns of what is read
+#define GNI_P_POOL_PAD 3
+#define GNI_P_POOL_TO_W 5 // dividers: columns and rows of the result
+#define GNI_P_POOL_TO_H 8
+#define GNI_P_POOL_BASE 11 // of the four buffers
+#define GNI_P_POOL_WORDS 15
 
 // ---- convolutions of single channels: depth.comp
 
@@ -12753,8 +12780,8 @@ typedef struct gni_softmax {
 // Work on rows that needs a sum or two over each row first, on GPUs only: rows.comp says what `kind` (GNI_ROWS_) does. All
 // operands are contiguous, those that a kind does not have are without a buffer: x, gy (the gradient) and out (rows, n), or
 // out (rows, 2) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and
-// bias float32, (n) or, where stretches > 0, (period, stretches): one for `inner` places, and for every row that many
-// periods on.
+// bias (n) or, where stretches > 0, float32 and (period, stretches): one for `inner` places, and for every row that many
+// periods on. Of a variance out is (rows), float32, and eps what the sum of squares is divided by.
 typedef struct gni_rows {
     int kind;
     int64_t rows, n, period, stretches, inner;
@@ -12852,6 +12879,15 @@ typedef struct gni_depth {
     int64_t k[2], stride[2], pad[2], dilation[2], from[2], to[2], parts;
     gni_operand in, other, out; // other: w, or the gradient of y
 } gni_depth;
+
+// Pooling of n images (pool.comp), for GPUs: `in` (n, from) becomes `out` (n, to), and `places` the taps of the largest, which
+// `taps` are for the gradient. All are contiguous; those that are not there have no buffer.
+typedef struct gni_pool_job {
+    uint32_t step; // GNI_POOL_MAX, ...
+    bool inside;
+    int64_t n, from[2], to[2], size[2], stride[2], pad[2], dilation[2];
+    gni_operand in, taps, out, places;
+} gni_pool_job;
 
 // Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch,
 // head, row.
@@ -13072,7 +13108,8 @@ typedef enum gni_job_kind {
     GNI_JOB_COUNT,
     GNI_JOB_ATTEND, // of room `attention`, which has another way where a GPU does not do it
     GNI_JOB_WINOGRAD,
-    GNI_JOB_DEPTH
+    GNI_JOB_DEPTH,
+    GNI_JOB_POOL
 } gni_job_kind;
 // A kind of job: what the CPU takes of it, and how it does it. Who asks for a job hands its kind over, so that a program
 // that never does holds none of its loops. Every function returns false after gni_fail, or when it does not do the job:
@@ -13372,6 +13409,7 @@ static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_ma
                       gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
                       gni_kind_winograd = {GNI_JOB_WINOGRAD, gni_cpu_takes_none, NULL},
                       gni_kind_depth = {GNI_JOB_DEPTH, gni_cpu_takes_none, NULL},
+                      gni_kind_pool = {GNI_JOB_POOL, gni_cpu_takes_none, NULL},
                       gni_kind_keep = {GNI_JOB_KEEP, gni_cpu_takes_none, NULL};
 #ifndef GPUNUM_NO_FFT
 static gni_takes_fn gni_cpu_takes_fft;
@@ -16139,6 +16177,15 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &d->out;
         v->size = d->n * d->c * d->to[0] * d->to[1] * d->k[0] * d->k[1];
         v->name = "depthwise convolution";
+    } else if (kind == GNI_JOB_POOL) {
+        gni_pool_job *j = (gni_pool_job *)job;
+        v->op[v->n++] = &j->in;
+        if (j->taps.buf != NULL) v->op[v->n++] = &j->taps;
+        v->n_in = v->n;
+        v->op[v->n++] = &j->out;
+        if (j->places.buf != NULL) v->op[v->n++] = &j->places;
+        v->size = j->n * j->to[0] * j->to[1];
+        v->name = "pooling";
     } else if (kind == GNI_JOB_WINOGRAD) {
         gni_winograd *m = (gni_winograd *)job;
         v->op[v->n++] = &m->use[0];
@@ -36822,8 +36869,9 @@ static int gni_job_rows_plan(const gni_gpu *gpu, int64_t n, int *module, int *lo
 
 static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
     const gni_operand *const all[GNI_P_ROWS_OPERANDS] = {&r->x, &r->gy, &r->weight, &r->bias, &r->mean, &r->scale, &r->out};
-    const bool sums = r->kind == GNI_ROWS_LOGSUMEXP, writes = r->kind == GNI_ROWS_NORM || r->kind == GNI_ROWS_RMS;
-    const int64_t out_n = sums ? 2 : r->n;
+    const bool pairs = r->kind == GNI_ROWS_LOGSUMEXP, sums = pairs || r->kind == GNI_ROWS_VARIANCE,
+               writes = r->kind == GNI_ROWS_NORM || r->kind == GNI_ROWS_RMS;
+    const int64_t out_n = pairs ? 2 : sums ? 1 : r->n;
     gni_job_call c;
     uint32_t *p = c.param, how = GNI_F_ROWS_GROUPS | GNI_F_ROWS_WEIGHT_GROUPS;
     bool fits = r->rows < INT32_MAX / 2;
@@ -36870,7 +36918,8 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
     const int log_lanes = gni_job_rows_plan(gpu, r->n, &c.generic.module, &log_threads);
     c.generic.n_spec = GNI_S_ROWS_SPECS;
     c.generic.spec[GNI_S_ROWS_KIND] = (uint32_t)r->kind;
-    c.generic.spec[GNI_S_ROWS_DTYPES] = (uint32_t)r->x.dtype | (uint32_t)r->gy.dtype << 4 | (uint32_t)r->out.dtype << 8;
+    c.generic.spec[GNI_S_ROWS_DTYPES] = (uint32_t)r->x.dtype | (uint32_t)r->gy.dtype << 4 | (uint32_t)r->out.dtype << 8 |
+                                        (uint32_t)r->weight.dtype << 12 | (uint32_t)r->bias.dtype << 16;
     c.generic.spec[GNI_S_ROWS_LOG_LANES] = (uint32_t)log_lanes;
     c.generic.spec[GNI_S_ROWS_HOW] = how | gni_job_flag(r->weight.buf != NULL, GNI_F_ROWS_WEIGHT) |
                                      gni_job_flag(r->bias.buf != NULL, GNI_F_ROWS_BIAS) |
@@ -39646,6 +39695,51 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
                             weight ? d->parts * d->c / d->block : gni_job_ceil(results / d->block, 1024), 1, 1);
 }
 
+// ---- pooling
+
+static bool gni_job_pool_ok(const gni_gpu *gpu, const gni_pool_job *j) {
+    bool fits = gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_pool) && (j->in.dtype == GN_F32 || gni_job_is_half(j->in.dtype));
+    for (int i = 0; i < 2; i++)
+        fits = fits && (j->size[i] + 1) * j->dilation[i] < INT32_MAX / 4 && j->from[i] < INT32_MAX / 4 && j->to[i] < INT32_MAX / 4 &&
+               j->stride[i] < INT32_MAX / 4;
+    return fits;
+}
+
+static bool gni_job_pool(gni_gpu *gpu, const gni_pool_job *j) {
+    const gni_operand *const all[4] = {&j->in, &j->taps, &j->out, &j->places};
+    const int64_t from = j->n * j->from[0] * j->from[1], to = j->n * j->to[0] * j->to[1], one = 1;
+    gni_job_call c;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    uint32_t *p = c.param;
+    for (int i = 0; i < 4; i++) {
+        c.use[i] = c.use[0];
+        if (all[i]->buf != NULL && !gni_job_reach(gpu, all[i], i < 2 ? &from : &to, &one, 1, &c.use[i], &p[GNI_P_POOL_BASE + i]))
+            return false;
+        c.use[i].write = i >= 2 && all[i]->buf != NULL;
+    }
+    c.n_use = 4;
+    c.n_param = GNI_P_POOL_WORDS;
+    p[GNI_P_POOL_N] = (uint32_t)to;
+    for (int i = 0; i < 2; i++) {
+        p[GNI_P_POOL_FROM + i] = (uint32_t)j->from[i];
+        p[GNI_P_POOL_PAD + i] = (uint32_t)j->pad[i];
+        c.generic.spec[GNI_S_POOL_ROWS + i] = (uint32_t)j->size[i];
+        c.generic.spec[GNI_S_POOL_DOWN + i] = (uint32_t)j->stride[i];
+        c.generic.spec[GNI_S_POOL_DILATION_H + i] = (uint32_t)j->dilation[i];
+    }
+    gni_job_divider(j->to[1], &p[GNI_P_POOL_TO_W]);
+    gni_job_divider(j->to[0], &p[GNI_P_POOL_TO_H]);
+    c.generic.module = GNI_MODULE_pool;
+    c.generic.n_spec = GNI_S_POOL_SPECS;
+    c.generic.spec[GNI_S_POOL_STEP] = j->step;
+    c.generic.spec[GNI_S_POOL_DTYPE] = (uint32_t)j->in.dtype;
+    c.generic.spec[GNI_S_POOL_HOW] =
+        gni_job_flag(j->places.buf != NULL, GNI_F_POOL_TAPS) | gni_job_flag(j->inside, GNI_F_POOL_INSIDE);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
+                            gni_job_ceil(to, gni_job_is_half(j->in.dtype) ? 512 : 256), 1, 1);
+}
+
 // ---- by tiles of 4x4 results
 
 #define GNI_WINOGRAD_BYTES 1073741824.0 // that what the tiles become may take
@@ -40794,6 +40888,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_IMAGE: return gni_job_has_windows(gpu);
     case GNI_JOB_WINOGRAD: return gni_job_has_winograd(gpu);
     case GNI_JOB_DEPTH: return gni_job_has_depth(gpu);
+    case GNI_JOB_POOL: return gni_job_pool_ok(gpu, (const gni_pool_job *)job);
     case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
@@ -40838,6 +40933,7 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_IMAGE: return gni_job_image(gpu, (const gni_image *)job);
     case GNI_JOB_WINOGRAD: return gni_job_winograd(gpu, (const gni_winograd *)job);
     case GNI_JOB_DEPTH: return gni_job_depth(gpu, (const gni_depth *)job);
+    case GNI_JOB_POOL: return gni_job_pool(gpu, (const gni_pool_job *)job);
     case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);
@@ -42197,6 +42293,45 @@ static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, do
     return *var != NULL;
 }
 
+// A job of rows, whose contiguous operands are x, gy and what else j has; its result, of dtype t and that shape. NULL: nothing was done,
+// unless g->call_failed.
+static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array *gy, gn_dtype t, gn_shape shape) {
+    gn_array *in[2], *y = NULL;
+    gni_operand *const op[2] = {&j->x, &j->gy};
+    in[0] = x;
+    in[1] = gy;
+    if (g->gpu == NULL || gni_elements(&x->shape) < 1) return NULL;
+    for (int i = 0; i < 2; i++) {
+        if (in[i] == NULL) continue;
+        in[i] = gni_adopt(g, gni_contiguous(g, gni_before_widening(in[i])));
+        if (in[i] == NULL) return NULL;
+        gni_take_operand(in[i], op[i]);
+    }
+    y = gni_adopt(g, gni_array_empty(g, g->call, t, &shape));
+    if (y == NULL) return NULL;
+    gni_take_operand(y, &j->out);
+    return gni_run_on_gpu(g, &gni_kind_rows, j, y) ? y : NULL;
+}
+
+enum { GNI_ROWS_LEAST = 32 };
+
+// The variance over the last axes, those of `set`, in one pass, as float32. NULL: nothing was done, unless g->call_failed.
+static gn_array *gni_variance_rows(gn_context *g, gn_array *a, uint32_t set, double ddof) {
+    gni_rows j;
+    int lead = 0;
+    memset(&j, 0, sizeof j);
+    while (lead < a->shape.rank && !(set >> lead & 1u)) lead++;
+    if (g->gpu == NULL || gni_is_pending(a) || !gni_is_contiguous(a) || gni_tracks(g, &a, 1) || gni_moments_of(a) != GN_F32 ||
+        !gni_is_float(a->dtype) || set != ((1u << a->shape.rank) - 1u) - ((1u << lead) - 1u))
+        return NULL;
+    j.kind = GNI_ROWS_VARIANCE;
+    j.rows = gni_extent_product(a->shape.dim, lead);
+    j.n = gni_extent_product(a->shape.dim + lead, a->shape.rank - lead);
+    j.eps = GNI_MAX((double)j.n - ddof, 0.0);
+    if (j.n < GNI_ROWS_LEAST || j.rows < GNI_ROWS_LEAST) return NULL; // columns, or split by several workgroups
+    return gni_rows_run(g, &j, a, NULL, GN_F32, gni_reduced_shape(&a->shape, set, true));
+}
+
 // The root of a sum of squares. Its slope is infinite at 0, where all the squares' slopes are 0: the gradient
 // there is taken to be 0, as in PyTorch, not 0 times infinity.
 static gn_array *gni_root(gn_context *g, gn_array *squares) {
@@ -42220,7 +42355,7 @@ static gn_array *gni_var(const char *fn, gn_array *a, gn_axes axes, double ddof,
         return gni_end_scope(g, root ? gni_root(g, y) : y);
     }
     const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32, inner = gni_moments_of(a);
-    if (gni_moments(g, a, inner, set, ddof, NULL, &y)) {
+    if ((y = gni_variance_rows(g, a, set, ddof)) != NULL || gni_moments(g, a, inner, set, ddof, NULL, &y)) {
         y = gn_reshape(y, gni_reduced_shape(&a->shape, set, keep));
     } else {
         gn_array *x = gni_as(a, inner);
@@ -42320,27 +42455,6 @@ GNI_REDUCE_PLACE(GN_X)
 #undef GN_X
 
 // ---- softmax and its relatives
-
-// A job of rows, whose contiguous operands are x, gy and what else j has; its result y, of dtype t. NULL: nothing was done,
-// unless g->call_failed.
-static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array *gy, gn_dtype t) {
-    gn_array *in[2], *y = NULL;
-    gni_operand *const op[2] = {&j->x, &j->gy};
-    in[0] = x;
-    in[1] = gy;
-    const gn_shape shape = x->shape;
-    if (g->gpu == NULL || gni_elements(&shape) < 1) return NULL;
-    for (int i = 0; i < 2; i++) {
-        if (in[i] == NULL) continue;
-        in[i] = gni_adopt(g, gni_contiguous(g, gni_before_widening(in[i])));
-        if (in[i] == NULL) return NULL;
-        gni_take_operand(in[i], op[i]);
-    }
-    y = gni_adopt(g, gni_array_empty(g, g->call, t, &shape));
-    if (y == NULL) return NULL;
-    gni_take_operand(y, &j->out);
-    return gni_run_on_gpu(g, &gni_kind_rows, j, y) ? y : NULL;
-}
 
 // Over the last axis of `a`, which is float; logsumexp leaves two numbers of it there, see gni_softmax.
 static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind, gn_array *a) {
@@ -55352,7 +55466,7 @@ static gn_array *gni_back_softmax_rows(gn_context *g, const gni_node *node, gn_a
     j.kind = kind;
     j.n = y->shape.dim[y->shape.rank - 1];
     j.rows = j.n > 0 ? gni_elements(&y->shape) / j.n : 0;
-    return gni_rows_run(g, &j, node->output, gy, y->dtype);
+    return gni_rows_run(g, &j, node->output, gy, y->dtype, y->shape);
 }
 
 static bool gni_back_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -58582,6 +58696,47 @@ static gn_array *gni_pooled_held(const gni_node *node, gn_array *gy) {
     return gni_grad_relu(gy, y);
 }
 
+// ---- on a GPU, in one pass
+
+enum { GNI_POOLED_LOOPS = 256 }; // taps that an invocation goes through
+
+// Of images x, or of the gradient of the largest and their taps; `at` gets taps where it is not NULL. NULL: nothing was done,
+// unless g->call_failed.
+static gn_array *gni_pooled_pass(gn_context *g, const gni_pooled_plan *p, uint32_t step, gn_array *x, gn_array *taps,
+                                 gn_array **at) {
+    gni_pool_job j;
+    gn_array *y, *places = NULL;
+    const bool back = step == GNI_POOL_BACK;
+    if (g->gpu == NULL || p->adaptive || p->size[0] * p->size[1] > GNI_POOLED_LOOPS) return NULL;
+    memset(&j, 0, sizeof j);
+    x = gni_adopt(g, gni_contiguous(g, x));
+    if (taps != NULL) taps = gni_adopt(g, gni_contiguous(g, taps));
+    if (x == NULL || (back && taps == NULL)) return NULL;
+    gn_shape s = x->shape;
+    j.step = step;
+    j.inside = p->inside;
+    j.n = s.dim[0] * s.dim[1];
+    for (int i = 0; i < 2; i++) {
+        j.from[i] = back ? p->out[i] : p->in[i];
+        j.to[i] = s.dim[2 + i] = back ? p->in[i] : p->out[i];
+        j.size[i] = p->size[i];
+        j.stride[i] = p->stride[i];
+        j.pad[i] = p->pad[i];
+        j.dilation[i] = p->dilation[i];
+    }
+    if (gni_elements(&x->shape) < 1) return NULL;
+    y = gni_adopt(g, gni_array_empty(g, g->call, x->dtype, &s));
+    if (at != NULL) places = gni_adopt(g, gni_array_empty(g, g->call, GN_I32, &s));
+    if (y == NULL || (at != NULL && places == NULL)) return NULL;
+    gni_take_operand(x, &j.in);
+    gni_take_operand(y, &j.out);
+    if (taps != NULL) gni_take_operand(taps, &j.taps);
+    if (places != NULL) gni_take_operand(places, &j.places);
+    if (!gni_run_on_gpu(g, &gni_kind_pool, &j, y)) return NULL;
+    if (at != NULL) *at = places;
+    return y;
+}
+
 // in[1]: the number of each window's tap.
 static bool gni_back_max_pool(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_pooled_plan p;
@@ -58593,6 +58748,8 @@ static bool gni_back_max_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
         gx[0] = gni_back_max_pool_plain(g, &p, &s, node->in[1], gy);
         return gx[0] != NULL;
     }
+    if (g->no_grad > 0) gx[0] = gni_pooled_pass(g, &p, GNI_POOL_BACK, gy, node->in[1], NULL);
+    if (gx[0] != NULL || g->call_failed) return gx[0] != NULL;
     if (gni_pooled_tiles(&p)) {
         gn_array *taps = gn_arange(g, GN_I32, 0.0, (double)(p.size[0] * p.size[1]), 1.0);
         taps = gn_reshape(taps, GN_SHAPE(p.size[0], 1, p.size[1]));
@@ -58668,6 +58825,8 @@ static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
             at = gni_adopt(g, gni_reduce_axes(g, g->call, GNI_RED_ARGMAX, rows, rows->dtype, GN_I32, 8u, true));
         return gni_max_pool_end(g, p, x, y, at, indices);
     }
+    if (places || taps > 4) y = gni_pooled_pass(g, p, GNI_POOL_MAX, x, NULL, places ? &at : NULL);
+    if (y != NULL || g->call_failed) return gni_max_pool_end(g, p, x, y, at, indices);
     if (!places && gni_pooled_is_large(g, p)) return gni_max_pool_end(g, p, x, gni_pooled_reduced(p, x, true), NULL, NULL);
     gn_array *framed = gni_pooled_framed(p, x, -GNI_INF);
     for (int64_t t = 0; t < taps; t++) {
@@ -58743,6 +58902,10 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
 
 static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x) {
     const bool large = gni_pooled_is_large(g, p);
+    if (gni_pooled_tiles(p) && p->size[0] == p->in[0] && p->size[1] == p->in[1]) {
+        const gn_shape s = x->shape;
+        return gn_reshape(gn_mean(gn_reshape(x, GN_SHAPE(s.dim[0], s.dim[1], p->in[0] * p->in[1])), 2), GN_SHAPE(s.dim[0], s.dim[1], 1, 1));
+    }
     if (!large && gni_pooled_tiles(p) && p->size[0] * p->size[1] > 16) {
         x = gni_pooled_covered(p, x);
         if (x == NULL) return NULL;
@@ -58751,7 +58914,9 @@ static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     }
     gn_array *y = NULL;
     g->no_grad++; // recorded as one op
-    if (large) {
+    if (p->size[0] * p->size[1] > 4 || gn_dtype_size(x->dtype) == 2) y = gni_pooled_pass(g, p, GNI_POOL_AVERAGE, x, NULL, NULL);
+    if (y != NULL || g->call_failed) {
+    } else if (large) {
         y = gni_pooled_reduced(p, x, false);
     } else {
         gn_array *framed = gni_pooled_framed(p, gni_half_up(x), 0.0);
@@ -59141,6 +59306,9 @@ static bool gni_norm_operand(gn_context *g, gni_operand *o, gn_array *a) {
     return a != NULL;
 }
 
+// Weights as the job reads them: those of places of a row in their own dtype.
+static gn_array *gni_norm_weight(const gni_rows *j, gn_array *a) { return j->stretches > 0 ? a : gni_before_widening(a); }
+
 // All of it in one pass. NULL: nothing was done, unless g->call_failed.
 static gn_array *gni_norm_forward_rows(gn_context *g, gn_array **in, uint32_t set, bool centred, double eps, gn_dtype t) {
     gni_rows j;
@@ -59149,7 +59317,8 @@ static gn_array *gni_norm_forward_rows(gn_context *g, gn_array **in, uint32_t se
     if (g->gpu == NULL || !gni_norm_rows(&j, x, set, w != NULL ? w : b)) return NULL;
     j.kind = centred ? GNI_ROWS_NORM : GNI_ROWS_RMS;
     j.eps = eps;
-    if (!gni_norm_operand(g, &j.weight, w) || !gni_norm_operand(g, &j.bias, b)) return NULL;
+    if (!gni_norm_operand(g, &j.weight, gni_norm_weight(&j, w)) || !gni_norm_operand(g, &j.bias, gni_norm_weight(&j, b)))
+        return NULL;
     const gn_shape s = gni_reduced_shape(&x->shape, set, true);
     for (int i = centred ? 0 : 1; i < 2; i++) {
         moment[i] = gni_adopt(g, gni_array_empty(g, g->call, GN_F32, &s));
@@ -59157,7 +59326,7 @@ static gn_array *gni_norm_forward_rows(gn_context *g, gn_array **in, uint32_t se
         op[i]->buf = moment[i]->buf;
         op[i]->dtype = GN_F32;
     }
-    gn_array *y = gni_rows_run(g, &j, x, NULL, t);
+    gn_array *y = gni_rows_run(g, &j, x, NULL, t, x->shape);
     if (y == NULL) return NULL;
     in[GNI_NORM_MEAN] = moment[0];
     in[GNI_NORM_SCALE] = moment[1];
@@ -59169,10 +59338,10 @@ static gn_array *gni_norm_back_rows(gn_context *g, const gni_node *node, gn_arra
     gn_array *x = node->in[GNI_NORM_X], *w = node->in[GNI_NORM_W];
     if (g->gpu == NULL || g->no_grad == 0 || !gni_norm_rows(&j, x, (uint32_t)node->param[0], w)) return NULL;
     j.kind = node->in[GNI_NORM_MEAN] != NULL ? GNI_ROWS_BACK_NORM : GNI_ROWS_BACK_RMS;
-    if (!gni_norm_operand(g, &j.weight, w) || !gni_norm_operand(g, &j.mean, node->in[GNI_NORM_MEAN]) ||
+    if (!gni_norm_operand(g, &j.weight, gni_norm_weight(&j, w)) || !gni_norm_operand(g, &j.mean, node->in[GNI_NORM_MEAN]) ||
         !gni_norm_operand(g, &j.scale, node->in[GNI_NORM_SCALE]))
         return NULL;
-    return gni_rows_run(g, &j, x, gy, GN_F32);
+    return gni_rows_run(g, &j, x, gy, (gn_dtype)node->param[1], x->shape);
 }
 
 // ---- on a CPU that is alone
@@ -59383,6 +59552,7 @@ static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_arr
     gni_node *node = gni_record(g, y, "normalisation", gni_back_norm, in, GNI_NORM_OPERANDS);
     if (node != NULL) {
         node->param[0] = set;
+        node->param[1] = t; // what x was before it was widened
         node->real[0] = eps;
         node->remade = centred;
     }
@@ -59431,6 +59601,11 @@ static bool gni_norm_begin(gni_norm *n, const char *fn, gn_array *x, gn_array *w
 static gn_array *gni_norm_end(const gni_norm *n, gn_array *y) {
     if (n->g == NULL) return NULL;
     return gni_end_scope(n->g, y != NULL && y->dtype != n->t ? gn_cast(y, n->t) : y);
+}
+
+// An argument in another shape, in the dtype of the computation: what waits to be widened is read as it is.
+static gn_array *gni_norm_shaped(const gni_norm *n, gn_array *a, gn_shape s) {
+    return gni_as(gn_reshape(a, s), n->t == GN_F64 ? GN_F64 : GN_F32);
 }
 
 static bool gni_norm_misfit(const gni_norm *n, const char *name, const gn_array *a, const char *what) {
@@ -59537,7 +59712,7 @@ static gn_array *gni_layer_norm(const char *fn, gn_array *x, int axes, gn_array 
         if (*a != NULL && !gni_same_shape(&(*a)->shape, &last))
             gni_norm_misfit(&n, i == 0 ? "w" : "b", *a, "not the sizes of its last axes");
         else if (*a != NULL)
-            *a = gn_reshape(*a, s);
+            *a = gni_norm_shaped(&n, i == 0 ? w : b, s);
     }
     const uint32_t set = ((1u << rank) - 1u) & ~((1u << lead) - 1u);
     return gni_norm_end(&n, n.g->call_failed ? NULL : gni_normalised(n.g, n.x, set, n.w, n.b, centred, eps, n.t, NULL));
@@ -59584,7 +59759,7 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t 
         }
         by[i] = gn_reshape(a, GN_SHAPE(1, groups, channels / groups, 1));
     }
-    n.x = gn_reshape(n.x, GN_SHAPE(s.dim[0], groups, channels / groups, inner));
+    n.x = gni_norm_shaped(&n, x, GN_SHAPE(s.dim[0], groups, channels / groups, inner));
     gn_array *y = n.x == NULL ? NULL : gni_normalised(n.g, n.x, 12u, by[0], by[1], true, eps, n.t, NULL);
     return gni_norm_end(&n, gn_reshape(y, s));
 }

@@ -1,6 +1,6 @@
 #version 450
 // What needs a sum or two over each row before it can finish the row's elements (gni_rows): softmax, log_softmax, logsumexp,
-// normalisation, and the gradients of all these.
+// normalisation, and the gradients of all these; and variances.
 //
 //! variant rows_4 -DGN_VECTORS=4
 //! variant rows_8 -DGN_VECTORS=8
@@ -36,6 +36,7 @@ layout(constant_id = GNI_S_ROWS_HOW) const uint GN_HOW = 0u;
 #define GN_X_DTYPE (GN_DTYPES & 15u)
 #define GN_G_DTYPE ((GN_DTYPES >> 4) & 15u)
 #define GN_Y_DTYPE ((GN_DTYPES >> 8) & 15u)
+#define GN_W_DTYPE(k) ((GN_DTYPES >> (4u * (k) + 4u)) & 15u)
 
 // Buffer arguments.
 #define GN_X 0u
@@ -53,7 +54,7 @@ layout(constant_id = GNI_S_ROWS_HOW) const uint GN_HOW = 0u;
 #define GN_IS(kind) (GN_KIND == uint(kind))
 #define GN_SOFT (GN_IS(GNI_ROWS_SOFTMAX) || GN_IS(GNI_ROWS_LOG_SOFTMAX) || GN_IS(GNI_ROWS_LOGSUMEXP))
 #define GN_CENTRED (GN_IS(GNI_ROWS_NORM) || GN_IS(GNI_ROWS_BACK_NORM))
-#define GN_FORWARD (GN_SOFT || GN_IS(GNI_ROWS_NORM) || GN_IS(GNI_ROWS_RMS))
+#define GN_FORWARD (GN_SOFT || GN_IS(GNI_ROWS_NORM) || GN_IS(GNI_ROWS_RMS) || GN_IS(GNI_ROWS_VARIANCE))
 
 shared vec2 gn_team[GN_THREADS];
 
@@ -100,9 +101,9 @@ vec4 gn_g_read(uint row, uint g) {
     return gn_group_read(GN_G, GN_G_DTYPE, GN_BASE(GN_G) + row * GN_N, g, GN_HAS(GNI_F_ROWS_GROUPS));
 }
 
-// The weights of group g: one for each place of the row, or for stretches of it.
+// The weights of group g: one for each place of the row, or, float32, for stretches of it.
 vec4 gn_weights(uint k, uint row, uint g) {
-    if (!GN_HAS(GNI_F_ROWS_STRETCHES)) return gn_group_read(k, GN_T_F32, GN_BASE(k), g, GN_HAS(GNI_F_ROWS_WEIGHT_GROUPS));
+    if (!GN_HAS(GNI_F_ROWS_STRETCHES)) return gn_group_read(k, GN_W_DTYPE(k), GN_BASE(k), g, GN_HAS(GNI_F_ROWS_WEIGHT_GROUPS));
     uint inner = GN_PARAM(GNI_P_ROWS_INNER), i = 4u * g;
     uint at = GN_BASE(k) + (row % GN_PARAM(GNI_P_ROWS_PERIOD)) * GN_PARAM(GNI_P_ROWS_STRETCHES);
     GN_HANDLE h = GN_OPEN(k);
@@ -206,6 +207,32 @@ void gn_normalise_back(uint row, uint lane) {
     GN_EACH x[v] = ((g[v] - x[v] * s.y) - (GN_CENTRED ? s.x : 0.0)) * scale;
 }
 
+// About the first element, then about the mean; infinite where squares leave the range, and NaN where an element is not finite.
+float gn_variance(uint row, uint lane) {
+    float n = float(GN_N), first = gn_x_read(row, 0u).x;
+    vec4 sum4 = vec4(0.0), square4 = vec4(0.0), beyond4 = vec4(0.0);
+    GN_EACH {
+        x[v] = mix(vec4(first), x[v], gn_inside(4u * (lane + v * GN_LANES)));
+        beyond4 += mix(vec4(1.0), vec4(0.0), gn_isfinite(x[v]));
+        x[v] -= first;
+        sum4 += x[v];
+    }
+    vec2 s = gn_team_join(vec2(gn_sum4(sum4), gn_sum4(beyond4)), true);
+    float mean = s.x / n, beyond = s.y;
+    sum4 = vec4(0.0);
+    GN_EACH {
+        x[v] = mix(vec4(0.0), x[v] - mean, gn_inside(4u * (lane + v * GN_LANES)));
+        sum4 += x[v];
+        square4 += x[v] * x[v];
+    }
+    s = gn_team_join(vec2(gn_sum4(sum4), gn_sum4(square4)), true);
+    float rest = s.y - s.x * s.x / n;
+    uint size = floatBitsToUint(rest) & 0x7fffffffu;
+    if (size >= 0x7f800000u) rest = beyond > 0.0 ? uintBitsToFloat(0x7fc00000u) : gn_inf;
+    vec4 var = gn_div(vec4(rest < 0.0 ? 0.0 : rest), vec4(GN_PARAM_F(GNI_P_ROWS_EPS)));
+    return GN_HAS(GNI_F_ROWS_ROOT) ? gn_sqrt(var).x : var.x;
+}
+
 void main() {
     uint lane = gn_me & (GN_LANES - 1u), teams = uint(GN_THREADS) >> GN_LOG_LANES, groups = (GN_N + 3u) / 4u;
     for (uint first = gl_WorkGroupID.x * teams; first < GN_ROWS; first += gl_NumWorkGroups.x * teams) {
@@ -222,12 +249,16 @@ void main() {
         if (GN_SOFT) f = gn_softmax(lane);
         else if (GN_IS(GNI_ROWS_NORM) || GN_IS(GNI_ROWS_RMS)) gn_normalise(from, lane, row < GN_ROWS);
         else if (GN_IS(GNI_ROWS_BACK_NORM) || GN_IS(GNI_ROWS_BACK_RMS)) gn_normalise_back(from, lane);
+        else if (GN_IS(GNI_ROWS_VARIANCE)) f.x = gn_variance(from, lane);
         else gn_softmax_back(lane);
         if (GN_IS(GNI_ROWS_LOGSUMEXP)) {
             if (lane == 0u && row < GN_ROWS) {
                 gn_store(GN_Y, GN_BASE(GN_Y) + 2u * row, floatBitsToUint(f.x));
                 gn_store(GN_Y, GN_BASE(GN_Y) + 2u * row + 1u, floatBitsToUint(f.y));
             }
+        } else if (GN_IS(GNI_ROWS_VARIANCE)) {
+            uint y = gn_narrow(uvec4(floatBitsToUint(f.x)), GN_Y_DTYPE).x;
+            if (lane == 0u && row < GN_ROWS) gn_write_one(GN_OPEN(GN_Y), GN_BASE(GN_Y) + row, gn_packing(GN_Y_DTYPE), y);
         } else if (row < GN_ROWS) {
             GN_EACH gn_row_write(row, lane + v * GN_LANES, x[v]);
         }

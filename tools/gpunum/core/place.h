@@ -111,6 +111,15 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &d->out;
         v->size = d->n * d->c * d->to[0] * d->to[1] * d->k[0] * d->k[1];
         v->name = "depthwise convolution";
+    } else if (kind == GNI_JOB_POOL) {
+        gni_pool_job *j = (gni_pool_job *)job;
+        v->op[v->n++] = &j->in;
+        if (j->taps.buf != NULL) v->op[v->n++] = &j->taps;
+        v->n_in = v->n;
+        v->op[v->n++] = &j->out;
+        if (j->places.buf != NULL) v->op[v->n++] = &j->places;
+        v->size = j->n * j->to[0] * j->to[1];
+        v->name = "pooling";
     } else if (kind == GNI_JOB_WINOGRAD) {
         gni_winograd *m = (gni_winograd *)job;
         v->op[v->n++] = &m->use[0];

@@ -124,9 +124,10 @@
 #define GNI_ROWS_RMS 6 // without a mean
 #define GNI_ROWS_BACK_NORM 7
 #define GNI_ROWS_BACK_RMS 8
+#define GNI_ROWS_VARIANCE 9
 
 #define GNI_S_ROWS_KIND 0   // the above
-#define GNI_S_ROWS_DTYPES 1 // of input, gradient and output, 4 bits each
+#define GNI_S_ROWS_DTYPES 1 // of input, gradient, output, weight and bias, 4 bits each
 #define GNI_S_ROWS_LOG_LANES 2
 #define GNI_S_ROWS_HOW 3
 #define GNI_F_ROWS_GROUPS 1u        // rows start at groups
@@ -134,11 +135,12 @@
 #define GNI_F_ROWS_WEIGHT 4u
 #define GNI_F_ROWS_BIAS 8u
 #define GNI_F_ROWS_STRETCHES 16u // one weight for several places
+#define GNI_F_ROWS_ROOT 32u      // of the variance
 #define GNI_S_ROWS_SPECS 4
 
 #define GNI_P_ROWS_ROWS 0
 #define GNI_P_ROWS_N 1
-#define GNI_P_ROWS_EPS 2
+#define GNI_P_ROWS_EPS 2       // of a variance: what the sum of squares is divided by
 #define GNI_P_ROWS_PERIOD 3    // rows until weights come again,
 #define GNI_P_ROWS_STRETCHES 4 // weights of a row
 #define GNI_P_ROWS_INNER 5     // and places of a weight
@@ -487,6 +489,33 @@
 #define GNI_P_WINOGRAD_W 28      // and of buffer 3
 #define GNI_P_WINOGRAD_IMAGES 33 // tiles of further ones are zeros
 #define GNI_P_WINOGRAD_WORDS 34
+
+// ---- pooling: pool.comp
+
+#define GNI_S_POOL_STEP 0
+#define GNI_POOL_LARGEST 0u
+#define GNI_POOL_AVERAGE 1u
+#define GNI_POOL_BACK 2u
+#define GNI_POOL_SPREAD 3u
+#define GNI_S_POOL_DTYPE 1
+#define GNI_S_POOL_ROWS 2 // of a window
+#define GNI_S_POOL_COLUMNS 3
+#define GNI_S_POOL_DOWN 4 // strides
+#define GNI_S_POOL_ACROSS 5
+#define GNI_S_POOL_DILATION_H 6
+#define GNI_S_POOL_DILATION_W 7
+#define GNI_S_POOL_HOW 8
+#define GNI_F_POOL_TAPS 1u   // the largest ones' are written
+#define GNI_F_POOL_INSIDE 2u // averages are of what is in the image
+#define GNI_S_POOL_SPECS 9
+
+#define GNI_P_POOL_N 0    // elements of the result
+#define GNI_P_POOL_FROM 1 // rows and columns of what is read
+#define GNI_P_POOL_PAD 3
+#define GNI_P_POOL_TO_W 5 // dividers: columns and rows of the result
+#define GNI_P_POOL_TO_H 8
+#define GNI_P_POOL_BASE 11 // of the four buffers
+#define GNI_P_POOL_WORDS 15
 
 // ---- convolutions of single channels: depth.comp
 

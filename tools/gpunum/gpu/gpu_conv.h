@@ -112,6 +112,51 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
                             weight ? d->parts * d->c / d->block : gni_job_ceil(results / d->block, 1024), 1, 1);
 }
 
+// ---- pooling
+
+static bool gni_job_pool_ok(const gni_gpu *gpu, const gni_pool_job *j) {
+    bool fits = gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_pool) && (j->in.dtype == GN_F32 || gni_job_is_half(j->in.dtype));
+    for (int i = 0; i < 2; i++)
+        fits = fits && (j->size[i] + 1) * j->dilation[i] < INT32_MAX / 4 && j->from[i] < INT32_MAX / 4 && j->to[i] < INT32_MAX / 4 &&
+               j->stride[i] < INT32_MAX / 4;
+    return fits;
+}
+
+static bool gni_job_pool(gni_gpu *gpu, const gni_pool_job *j) {
+    const gni_operand *const all[4] = {&j->in, &j->taps, &j->out, &j->places};
+    const int64_t from = j->n * j->from[0] * j->from[1], to = j->n * j->to[0] * j->to[1], one = 1;
+    gni_job_call c;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    uint32_t *p = c.param;
+    for (int i = 0; i < 4; i++) {
+        c.use[i] = c.use[0];
+        if (all[i]->buf != NULL && !gni_job_reach(gpu, all[i], i < 2 ? &from : &to, &one, 1, &c.use[i], &p[GNI_P_POOL_BASE + i]))
+            return false;
+        c.use[i].write = i >= 2 && all[i]->buf != NULL;
+    }
+    c.n_use = 4;
+    c.n_param = GNI_P_POOL_WORDS;
+    p[GNI_P_POOL_N] = (uint32_t)to;
+    for (int i = 0; i < 2; i++) {
+        p[GNI_P_POOL_FROM + i] = (uint32_t)j->from[i];
+        p[GNI_P_POOL_PAD + i] = (uint32_t)j->pad[i];
+        c.generic.spec[GNI_S_POOL_ROWS + i] = (uint32_t)j->size[i];
+        c.generic.spec[GNI_S_POOL_DOWN + i] = (uint32_t)j->stride[i];
+        c.generic.spec[GNI_S_POOL_DILATION_H + i] = (uint32_t)j->dilation[i];
+    }
+    gni_job_divider(j->to[1], &p[GNI_P_POOL_TO_W]);
+    gni_job_divider(j->to[0], &p[GNI_P_POOL_TO_H]);
+    c.generic.module = GNI_MODULE_pool;
+    c.generic.n_spec = GNI_S_POOL_SPECS;
+    c.generic.spec[GNI_S_POOL_STEP] = j->step;
+    c.generic.spec[GNI_S_POOL_DTYPE] = (uint32_t)j->in.dtype;
+    c.generic.spec[GNI_S_POOL_HOW] =
+        gni_job_flag(j->places.buf != NULL, GNI_F_POOL_TAPS) | gni_job_flag(j->inside, GNI_F_POOL_INSIDE);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
+                            gni_job_ceil(to, gni_job_is_half(j->in.dtype) ? 512 : 256), 1, 1);
+}
+
 // ---- by tiles of 4x4 results
 
 #define GNI_WINOGRAD_BYTES 1073741824.0 // that what the tiles become may take

@@ -122,8 +122,9 @@ static int gni_job_rows_plan(const gni_gpu *gpu, int64_t n, int *module, int *lo
 
 static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
     const gni_operand *const all[GNI_P_ROWS_OPERANDS] = {&r->x, &r->gy, &r->weight, &r->bias, &r->mean, &r->scale, &r->out};
-    const bool sums = r->kind == GNI_ROWS_LOGSUMEXP, writes = r->kind == GNI_ROWS_NORM || r->kind == GNI_ROWS_RMS;
-    const int64_t out_n = sums ? 2 : r->n;
+    const bool pairs = r->kind == GNI_ROWS_LOGSUMEXP, sums = pairs || r->kind == GNI_ROWS_VARIANCE,
+               writes = r->kind == GNI_ROWS_NORM || r->kind == GNI_ROWS_RMS;
+    const int64_t out_n = pairs ? 2 : sums ? 1 : r->n;
     gni_job_call c;
     uint32_t *p = c.param, how = GNI_F_ROWS_GROUPS | GNI_F_ROWS_WEIGHT_GROUPS;
     bool fits = r->rows < INT32_MAX / 2;
@@ -170,11 +171,13 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
     const int log_lanes = gni_job_rows_plan(gpu, r->n, &c.generic.module, &log_threads);
     c.generic.n_spec = GNI_S_ROWS_SPECS;
     c.generic.spec[GNI_S_ROWS_KIND] = (uint32_t)r->kind;
-    c.generic.spec[GNI_S_ROWS_DTYPES] = (uint32_t)r->x.dtype | (uint32_t)r->gy.dtype << 4 | (uint32_t)r->out.dtype << 8;
+    c.generic.spec[GNI_S_ROWS_DTYPES] = (uint32_t)r->x.dtype | (uint32_t)r->gy.dtype << 4 | (uint32_t)r->out.dtype << 8 |
+                                        (uint32_t)r->weight.dtype << 12 | (uint32_t)r->bias.dtype << 16;
     c.generic.spec[GNI_S_ROWS_LOG_LANES] = (uint32_t)log_lanes;
     c.generic.spec[GNI_S_ROWS_HOW] = how | gni_job_flag(r->weight.buf != NULL, GNI_F_ROWS_WEIGHT) |
                                      gni_job_flag(r->bias.buf != NULL, GNI_F_ROWS_BIAS) |
-                                     gni_job_flag(r->stretches > 0, GNI_F_ROWS_STRETCHES);
+                                     gni_job_flag(r->stretches > 0, GNI_F_ROWS_STRETCHES) |
+                                     gni_job_flag(r->root, GNI_F_ROWS_ROOT);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
                             gni_job_ceil(r->rows, (int64_t)1 << (log_threads - log_lanes)), 1, 1);
 }

@@ -405,7 +405,7 @@ static gn_array *gni_back_softmax_rows(gn_context *g, const gni_node *node, gn_a
     j.kind = kind;
     j.n = y->shape.dim[y->shape.rank - 1];
     j.rows = j.n > 0 ? gni_elements(&y->shape) / j.n : 0;
-    return gni_rows_run(g, &j, node->output, gy, y->dtype);
+    return gni_rows_run(g, &j, node->output, gy, y->dtype, y->shape);
 }
 
 static bool gni_back_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {

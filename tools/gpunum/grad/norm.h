@@ -62,6 +62,9 @@ static bool gni_norm_operand(gn_context *g, gni_operand *o, gn_array *a) {
     return a != NULL;
 }
 
+// Weights as the job reads them: those of places of a row in their own dtype.
+static gn_array *gni_norm_weight(const gni_rows *j, gn_array *a) { return j->stretches > 0 ? a : gni_before_widening(a); }
+
 // All of it in one pass. NULL: nothing was done, unless g->call_failed.
 static gn_array *gni_norm_forward_rows(gn_context *g, gn_array **in, uint32_t set, bool centred, double eps, gn_dtype t) {
     gni_rows j;
@@ -70,7 +73,8 @@ static gn_array *gni_norm_forward_rows(gn_context *g, gn_array **in, uint32_t se
     if (g->gpu == NULL || !gni_norm_rows(&j, x, set, w != NULL ? w : b)) return NULL;
     j.kind = centred ? GNI_ROWS_NORM : GNI_ROWS_RMS;
     j.eps = eps;
-    if (!gni_norm_operand(g, &j.weight, w) || !gni_norm_operand(g, &j.bias, b)) return NULL;
+    if (!gni_norm_operand(g, &j.weight, gni_norm_weight(&j, w)) || !gni_norm_operand(g, &j.bias, gni_norm_weight(&j, b)))
+        return NULL;
     const gn_shape s = gni_reduced_shape(&x->shape, set, true);
     for (int i = centred ? 0 : 1; i < 2; i++) {
         moment[i] = gni_adopt(g, gni_array_empty(g, g->call, GN_F32, &s));
@@ -78,7 +82,7 @@ static gn_array *gni_norm_forward_rows(gn_context *g, gn_array **in, uint32_t se
         op[i]->buf = moment[i]->buf;
         op[i]->dtype = GN_F32;
     }
-    gn_array *y = gni_rows_run(g, &j, x, NULL, t);
+    gn_array *y = gni_rows_run(g, &j, x, NULL, t, x->shape);
     if (y == NULL) return NULL;
     in[GNI_NORM_MEAN] = moment[0];
     in[GNI_NORM_SCALE] = moment[1];
@@ -90,10 +94,10 @@ static gn_array *gni_norm_back_rows(gn_context *g, const gni_node *node, gn_arra
     gn_array *x = node->in[GNI_NORM_X], *w = node->in[GNI_NORM_W];
     if (g->gpu == NULL || g->no_grad == 0 || !gni_norm_rows(&j, x, (uint32_t)node->param[0], w)) return NULL;
     j.kind = node->in[GNI_NORM_MEAN] != NULL ? GNI_ROWS_BACK_NORM : GNI_ROWS_BACK_RMS;
-    if (!gni_norm_operand(g, &j.weight, w) || !gni_norm_operand(g, &j.mean, node->in[GNI_NORM_MEAN]) ||
+    if (!gni_norm_operand(g, &j.weight, gni_norm_weight(&j, w)) || !gni_norm_operand(g, &j.mean, node->in[GNI_NORM_MEAN]) ||
         !gni_norm_operand(g, &j.scale, node->in[GNI_NORM_SCALE]))
         return NULL;
-    return gni_rows_run(g, &j, x, gy, GN_F32);
+    return gni_rows_run(g, &j, x, gy, (gn_dtype)node->param[1], x->shape);
 }
 
 // ---- on a CPU that is alone
@@ -304,6 +308,7 @@ static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_arr
     gni_node *node = gni_record(g, y, "normalisation", gni_back_norm, in, GNI_NORM_OPERANDS);
     if (node != NULL) {
         node->param[0] = set;
+        node->param[1] = t; // what x was before it was widened
         node->real[0] = eps;
         node->remade = centred;
     }
@@ -352,6 +357,11 @@ static bool gni_norm_begin(gni_norm *n, const char *fn, gn_array *x, gn_array *w
 static gn_array *gni_norm_end(const gni_norm *n, gn_array *y) {
     if (n->g == NULL) return NULL;
     return gni_end_scope(n->g, y != NULL && y->dtype != n->t ? gn_cast(y, n->t) : y);
+}
+
+// An argument in another shape, in the dtype of the computation: what waits to be widened is read as it is.
+static gn_array *gni_norm_shaped(const gni_norm *n, gn_array *a, gn_shape s) {
+    return gni_as(gn_reshape(a, s), n->t == GN_F64 ? GN_F64 : GN_F32);
 }
 
 static bool gni_norm_misfit(const gni_norm *n, const char *name, const gn_array *a, const char *what) {
@@ -458,7 +468,7 @@ static gn_array *gni_layer_norm(const char *fn, gn_array *x, int axes, gn_array 
         if (*a != NULL && !gni_same_shape(&(*a)->shape, &last))
             gni_norm_misfit(&n, i == 0 ? "w" : "b", *a, "not the sizes of its last axes");
         else if (*a != NULL)
-            *a = gn_reshape(*a, s);
+            *a = gni_norm_shaped(&n, i == 0 ? w : b, s);
     }
     const uint32_t set = ((1u << rank) - 1u) & ~((1u << lead) - 1u);
     return gni_norm_end(&n, n.g->call_failed ? NULL : gni_normalised(n.g, n.x, set, n.w, n.b, centred, eps, n.t, NULL));
@@ -505,7 +515,7 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t 
         }
         by[i] = gn_reshape(a, GN_SHAPE(1, groups, channels / groups, 1));
     }
-    n.x = gn_reshape(n.x, GN_SHAPE(s.dim[0], groups, channels / groups, inner));
+    n.x = gni_norm_shaped(&n, x, GN_SHAPE(s.dim[0], groups, channels / groups, inner));
     gn_array *y = n.x == NULL ? NULL : gni_normalised(n.g, n.x, 12u, by[0], by[1], true, eps, n.t, NULL);
     return gni_norm_end(&n, gn_reshape(y, s));
 }

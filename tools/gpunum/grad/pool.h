@@ -259,6 +259,53 @@ static gn_array *gni_pooled_held(const gni_node *node, gn_array *gy) {
     return gni_grad_relu(gy, y);
 }
 
+// ---- on a GPU, in one pass
+
+enum { GNI_POOLED_LOOPS = 256 }; // taps that an invocation goes through
+
+// Whether windows are so small that programs of slices are as fast, where these are of float32 or not added up.
+static bool gni_pooled_is_small(const gni_pooled_plan *p, uint32_t step, const gn_array *x) {
+    return gni_pooled_tiles(p) && p->size[0] * p->size[1] <= 4 && (step != GNI_POOL_AVERAGE || x->dtype == GN_F32);
+}
+
+// Of images x, or of the gradient of the largest and their taps or of sums; `at` gets taps where it is not NULL. NULL: nothing was done,
+// unless g->call_failed.
+static gn_array *gni_pooled_pass(gn_context *g, const gni_pooled_plan *p, uint32_t step, gn_array *x, gn_array *taps,
+                                 gn_array **at) {
+    gni_pool_job j;
+    gn_array *y, *places = NULL;
+    const bool back = step >= GNI_POOL_BACK;
+    if (g->gpu == NULL || p->adaptive || p->size[0] * p->size[1] > GNI_POOLED_LOOPS || gni_pooled_is_small(p, step, x))
+        return NULL;
+    memset(&j, 0, sizeof j);
+    x = gni_adopt(g, gni_contiguous(g, x));
+    if (taps != NULL) taps = gni_adopt(g, gni_contiguous(g, taps));
+    if (x == NULL || (step == GNI_POOL_BACK && taps == NULL)) return NULL;
+    gn_shape s = x->shape;
+    j.step = step;
+    j.inside = p->inside;
+    j.n = s.dim[0] * s.dim[1];
+    for (int i = 0; i < 2; i++) {
+        j.from[i] = back ? p->out[i] : p->in[i];
+        j.to[i] = s.dim[2 + i] = back ? p->in[i] : p->out[i];
+        j.size[i] = p->size[i];
+        j.stride[i] = p->stride[i];
+        j.pad[i] = p->pad[i];
+        j.dilation[i] = p->dilation[i];
+    }
+    if (gni_elements(&x->shape) < 1) return NULL;
+    y = gni_adopt(g, gni_array_empty(g, g->call, x->dtype, &s));
+    if (at != NULL) places = gni_adopt(g, gni_array_empty(g, g->call, GN_I32, &s));
+    if (y == NULL || (at != NULL && places == NULL)) return NULL;
+    gni_take_operand(x, &j.in);
+    gni_take_operand(y, &j.out);
+    if (taps != NULL) gni_take_operand(taps, &j.taps);
+    if (places != NULL) gni_take_operand(places, &j.places);
+    if (!gni_run_on_gpu(g, &gni_kind_pool, &j, y)) return NULL;
+    if (at != NULL) *at = places;
+    return y;
+}
+
 // in[1]: the number of each window's tap.
 static bool gni_back_max_pool(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gni_pooled_plan p;
@@ -270,6 +317,8 @@ static bool gni_back_max_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
         gx[0] = gni_back_max_pool_plain(g, &p, &s, node->in[1], gy);
         return gx[0] != NULL;
     }
+    if (g->no_grad > 0) gx[0] = gni_pooled_pass(g, &p, GNI_POOL_BACK, gy, node->in[1], NULL);
+    if (gx[0] != NULL || g->call_failed) return gx[0] != NULL;
     if (gni_pooled_tiles(&p)) {
         gn_array *taps = gn_arange(g, GN_I32, 0.0, (double)(p.size[0] * p.size[1]), 1.0);
         taps = gn_reshape(taps, GN_SHAPE(p.size[0], 1, p.size[1]));
@@ -345,6 +394,8 @@ static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
             at = gni_adopt(g, gni_reduce_axes(g, g->call, GNI_RED_ARGMAX, rows, rows->dtype, GN_I32, 8u, true));
         return gni_max_pool_end(g, p, x, y, at, indices);
     }
+    y = gni_pooled_pass(g, p, GNI_POOL_LARGEST, x, NULL, places ? &at : NULL);
+    if (y != NULL || g->call_failed) return gni_max_pool_end(g, p, x, y, at, indices);
     if (!places && gni_pooled_is_large(g, p)) return gni_max_pool_end(g, p, x, gni_pooled_reduced(p, x, true), NULL, NULL);
     gn_array *framed = gni_pooled_framed(p, x, -GNI_INF);
     for (int64_t t = 0; t < taps; t++) {
@@ -400,6 +451,9 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
         gx[0] = gni_pooled_spread(&p, gn_broadcast_to(gn_expand_dims(part, GN_AXES(3, 5)), to), &s);
         return true;
     }
+    gn_array *part = gni_pooled_divided(g, &p, gy);
+    if (g->no_grad > 0 && part != NULL) gx[0] = gni_pooled_pass(g, &p, GNI_POOL_SPREAD, part, NULL, NULL);
+    if (gx[0] != NULL || g->call_failed) return gx[0] != NULL;
     memset(&c, 0, sizeof c);
     c.nd = 2;
     c.n = s.dim[0] * s.dim[1];
@@ -413,13 +467,17 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
         c.out[i] = p.out[i];
     }
     gn_array *ones = gn_ones(g, gy->dtype, GN_SHAPE(1, 1, c.k[0], c.k[1]));
-    gn_array *y = gn_reshape(gni_pooled_divided(g, &p, gy), GN_SHAPE(c.n, 1, c.out[0], c.out[1]));
+    gn_array *y = gn_reshape(part, GN_SHAPE(c.n, 1, c.out[0], c.out[1]));
     gx[0] = gn_reshape(gni_conv_op(g, GNI_CONV_BACK, &c, y, ones, NULL), s);
     return true;
 }
 
 static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x) {
     const bool large = gni_pooled_is_large(g, p);
+    if (gni_pooled_tiles(p) && p->size[0] == p->in[0] && p->size[1] == p->in[1]) {
+        const gn_shape s = x->shape, rows = GN_SHAPE(s.dim[0], s.dim[1], 1, p->in[0] * p->in[1]);
+        return gn_mean(gn_reshape(x, rows), GN_KEEP(3));
+    }
     if (!large && gni_pooled_tiles(p) && p->size[0] * p->size[1] > 16) {
         x = gni_pooled_covered(p, x);
         if (x == NULL) return NULL;
@@ -428,9 +486,10 @@ static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     }
     gn_array *y = NULL;
     g->no_grad++; // recorded as one op
-    if (large) {
+    y = gni_pooled_pass(g, p, GNI_POOL_AVERAGE, x, NULL, NULL);
+    if (y == NULL && large && !g->call_failed) {
         y = gni_pooled_reduced(p, x, false);
-    } else {
+    } else if (y == NULL && !g->call_failed) {
         gn_array *framed = gni_pooled_framed(p, gni_half_up(x), 0.0);
         for (int64_t t = 0; t < p->size[0] * p->size[1]; t++) {
             gn_array *v = gni_pooled_tap(g, p, framed, t);

@@ -429,6 +429,46 @@ static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, do
     return *var != NULL;
 }
 
+// A job of rows, whose contiguous operands are x, gy and what else j has; its result, of dtype t and that shape. NULL: nothing was done,
+// unless g->call_failed.
+static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array *gy, gn_dtype t, gn_shape shape) {
+    gn_array *in[2], *y = NULL;
+    gni_operand *const op[2] = {&j->x, &j->gy};
+    in[0] = x;
+    in[1] = gy;
+    if (g->gpu == NULL || gni_elements(&x->shape) < 1) return NULL;
+    for (int i = 0; i < 2; i++) {
+        if (in[i] == NULL) continue;
+        in[i] = gni_adopt(g, gni_contiguous(g, gni_before_widening(in[i])));
+        if (in[i] == NULL) return NULL;
+        gni_take_operand(in[i], op[i]);
+    }
+    y = gni_adopt(g, gni_array_empty(g, g->call, t, &shape));
+    if (y == NULL) return NULL;
+    gni_take_operand(y, &j->out);
+    return gni_run_on_gpu(g, &gni_kind_rows, j, y) ? y : NULL;
+}
+
+enum { GNI_ROWS_LEAST = 32 };
+
+// The variance over the last axes, those of `set`, or its root, in one pass. NULL: nothing was done, unless g->call_failed.
+static gn_array *gni_variance_rows(gn_context *g, gn_array *a, uint32_t set, double ddof, bool root) {
+    gni_rows j;
+    int lead = 0;
+    memset(&j, 0, sizeof j);
+    while (lead < a->shape.rank && !(set >> lead & 1u)) lead++;
+    if (g->gpu == NULL || gni_is_pending(a) || !gni_is_contiguous(a) || gni_tracks(g, &a, 1) || gni_moments_of(a) != GN_F32 ||
+        !gni_is_float(a->dtype) || set != ((1u << a->shape.rank) - 1u) - ((1u << lead) - 1u))
+        return NULL;
+    j.kind = GNI_ROWS_VARIANCE;
+    j.root = root;
+    j.rows = gni_extent_product(a->shape.dim, lead);
+    j.n = gni_extent_product(a->shape.dim + lead, a->shape.rank - lead);
+    j.eps = GNI_MAX((double)j.n - ddof, 0.0);
+    if (j.n < GNI_ROWS_LEAST || j.rows < GNI_ROWS_LEAST) return NULL; // columns, or split by several workgroups
+    return gni_rows_run(g, &j, a, NULL, a->dtype, gni_reduced_shape(&a->shape, set, true));
+}
+
 // The root of a sum of squares. Its slope is infinite at 0, where all the squares' slopes are 0: the gradient
 // there is taken to be 0, as in PyTorch, not 0 times infinity.
 static gn_array *gni_root(gn_context *g, gn_array *squares) {
@@ -452,6 +492,8 @@ static gn_array *gni_var(const char *fn, gn_array *a, gn_axes axes, double ddof,
         return gni_end_scope(g, root ? gni_root(g, y) : y);
     }
     const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32, inner = gni_moments_of(a);
+    y = gni_variance_rows(g, a, set, ddof, root);
+    if (y != NULL || g->call_failed) return gni_end_scope(g, gn_reshape(y, gni_reduced_shape(&a->shape, set, keep)));
     if (gni_moments(g, a, inner, set, ddof, NULL, &y)) {
         y = gn_reshape(y, gni_reduced_shape(&a->shape, set, keep));
     } else {
@@ -552,27 +594,6 @@ GNI_REDUCE_PLACE(GN_X)
 #undef GN_X
 
 // ---- softmax and its relatives
-
-// A job of rows, whose contiguous operands are x, gy and what else j has; its result y, of dtype t. NULL: nothing was done,
-// unless g->call_failed.
-static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array *gy, gn_dtype t) {
-    gn_array *in[2], *y = NULL;
-    gni_operand *const op[2] = {&j->x, &j->gy};
-    in[0] = x;
-    in[1] = gy;
-    const gn_shape shape = x->shape;
-    if (g->gpu == NULL || gni_elements(&shape) < 1) return NULL;
-    for (int i = 0; i < 2; i++) {
-        if (in[i] == NULL) continue;
-        in[i] = gni_adopt(g, gni_contiguous(g, gni_before_widening(in[i])));
-        if (in[i] == NULL) return NULL;
-        gni_take_operand(in[i], op[i]);
-    }
-    y = gni_adopt(g, gni_array_empty(g, g->call, t, &shape));
-    if (y == NULL) return NULL;
-    gni_take_operand(y, &j->out);
-    return gni_run_on_gpu(g, &gni_kind_rows, j, y) ? y : NULL;
-}
 
 // Over the last axis of `a`, which is float; logsumexp leaves two numbers of it there, see gni_softmax.
 static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind, gn_array *a) {
