@@ -11838,6 +11838,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_F_ROWS_WEIGHT 4u
 #define GNI_F_ROWS_BIAS 8u
 #define GNI_F_ROWS_STRETCHES 16u // one weight for several places
+#define GNI_F_ROWS_ROOT 32u      // of the variance
 #define GNI_S_ROWS_SPECS 4
 
 #define GNI_P_ROWS_ROWS 0
@@ -12195,9 +12196,11 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 // ---- pooling: pool.comp
 
 #define GNI_S_POOL_STEP 0
-#define GNI_POOL_MAX 0u
+#define GNI_POOL_LARGEST 0u
 #define GNI_POOL_AVERAGE 1u
 #define GNI_POOL_BACK 2u
+#define GNI_POOL_SPREAD 3u
+#define GNI_POOL_FRAME 4u
 #define GNI_S_POOL_DTYPE 1
 #define GNI_S_POOL_ROWS 2 // of a window
 #define GNI_S_POOL_COLUMNS 3
@@ -12216,7 +12219,8 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_POOL_TO_W 5 // dividers: columns and rows of the result
 #define GNI_P_POOL_TO_H 8
 #define GNI_P_POOL_BASE 11 // of the four buffers
-#define GNI_P_POOL_WORDS 15
+#define GNI_P_POOL_VALUE 15
+#define GNI_P_POOL_WORDS 16
 
 // ---- convolutions of single channels: depth.comp
 
@@ -12781,9 +12785,11 @@ typedef struct gni_softmax {
 // operands are contiguous, those that a kind does not have are without a buffer: x, gy (the gradient) and out (rows, n), or
 // out (rows, 2) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and
 // bias (n) or, where stretches > 0, float32 and (period, stretches): one for `inner` places, and for every row that many
-// periods on. Of a variance out is (rows), float32, and eps what the sum of squares is divided by.
+// periods on. Of a variance, or its `root`, out is (rows) and eps what the sum of squares
+// is divided by.
 typedef struct gni_rows {
     int kind;
+    bool root;
     int64_t rows, n, period, stretches, inner;
     double eps;
     gni_operand x, gy, weight, bias, mean, scale, out; // in the order of GNI_P_ROWS_BASE
@@ -12880,11 +12886,12 @@ typedef struct gni_depth {
     gni_operand in, other, out; // other: w, or the gradient of y
 } gni_depth;
 
-// Pooling of n images (pool.comp), for GPUs: `in` (n, from) becomes `out` (n, to), and `places` the taps of the largest, which
-// `taps` are for the gradient. All are contiguous; those that are not there have no buffer.
+// Pooling of n images (pool.comp), for GPUs: `in` (n, from) becomes `out` (n, to), and `places` the taps of the largest,
+// which `taps` are for the gradient. All are contiguous; those that are not there have no buffer.
 typedef struct gni_pool_job {
-    uint32_t step; // GNI_POOL_MAX, ...
+    uint32_t step; // GNI_POOL_LARGEST, ...
     bool inside;
+    float value; // around a frame's image
     int64_t n, from[2], to[2], size[2], stride[2], pad[2], dilation[2];
     gni_operand in, taps, out, places;
 } gni_pool_job;
@@ -36857,11 +36864,10 @@ static bool gni_job_rows_ok(const gni_gpu *gpu, const gni_rows *r) {
     return (t == GN_F32 || gni_job_is_half(t)) && (r->stretches == 0 || r->period * r->n < GNI_GPU_REACH / 8);
 }
 
-// Which kernel, and how many lanes share a row. Returns log2 of that and of a workgroup's lanes.
-static int gni_job_rows_plan(const gni_gpu *gpu, int64_t n, int *module, int *log_threads) {
-    // Without barriers where a subgroup is enough.
-    const int64_t alone = 32 * (int64_t)GNI_MIN(gpu->caps.subgroup, 32);
-    const bool few = n > alone && n <= 4096;
+// Which kernel, and how many lanes share a row. Returns log2 of that and of a workgroup's lanes. Four vectors in a lane are
+// faster than eight, but where short rows are only read.
+static int gni_job_rows_plan(int64_t n, bool reads, int *module, int *log_threads) {
+    const bool few = n <= 4096 && (!reads || n > 1024);
     *module = few ? GNI_MODULE_rows_4 : n <= 8192 ? GNI_MODULE_rows_8 : GNI_MODULE_rows_wide;
     *log_threads = n <= 8192 ? 8 : 9;
     return GNI_MIN(gni_job_log2_up(gni_job_ceil(n, few ? 16 : 32)), *log_threads);
@@ -36915,7 +36921,7 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
     p[GNI_P_ROWS_PERIOD] = (uint32_t)GNI_MAX(r->period, 1);
     p[GNI_P_ROWS_STRETCHES] = (uint32_t)r->stretches;
     p[GNI_P_ROWS_INNER] = (uint32_t)r->inner;
-    const int log_lanes = gni_job_rows_plan(gpu, r->n, &c.generic.module, &log_threads);
+    const int log_lanes = gni_job_rows_plan(r->n, r->kind == GNI_ROWS_VARIANCE, &c.generic.module, &log_threads);
     c.generic.n_spec = GNI_S_ROWS_SPECS;
     c.generic.spec[GNI_S_ROWS_KIND] = (uint32_t)r->kind;
     c.generic.spec[GNI_S_ROWS_DTYPES] = (uint32_t)r->x.dtype | (uint32_t)r->gy.dtype << 4 | (uint32_t)r->out.dtype << 8 |
@@ -36923,7 +36929,8 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
     c.generic.spec[GNI_S_ROWS_LOG_LANES] = (uint32_t)log_lanes;
     c.generic.spec[GNI_S_ROWS_HOW] = how | gni_job_flag(r->weight.buf != NULL, GNI_F_ROWS_WEIGHT) |
                                      gni_job_flag(r->bias.buf != NULL, GNI_F_ROWS_BIAS) |
-                                     gni_job_flag(r->stretches > 0, GNI_F_ROWS_STRETCHES);
+                                     gni_job_flag(r->stretches > 0, GNI_F_ROWS_STRETCHES) |
+                                     gni_job_flag(r->root, GNI_F_ROWS_ROOT);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
                             gni_job_ceil(r->rows, (int64_t)1 << (log_threads - log_lanes)), 1, 1);
 }
@@ -38039,6 +38046,8 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     if (!gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, at->inner) || !gni_job_fault(&c, at)) return false;
     const bool put = t->op == GNI_SCATTER_PUT;
     const int64_t some = gpu->caps.kind == GNI_GPU_CPU ? 1 << 13 : GNI_SCATTER_MANY; // so that tests see it
+    // Whole numbers for one row after the other, which is in a cache, go there as they come.
+    const bool local = !floats && !put && at->outer > 1 && at->extent * at->inner < some / 16;
     const bool held = floats && in >= some && out >= some && at->inner < 8 && gni_job_scatter_holds(gpu, in, out);
     // Odd ends are filled slowly.
     const uint64_t bytes = (uint64_t)(floats ? (out * 12 + 19) / 16 * 16 : put ? (out * 4 + 15) / 16 * 16 : 16);
@@ -38062,7 +38071,7 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     memset(&pairs, 0, sizeof pairs);
     // Numbers alone take less room.
     const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY;
-    const bool many = in >= least && out >= least && at->inner < 8; // elements of rows are neighbours as they come
+    const bool many = in >= least && out >= least && at->inner < 8 && !local; // elements of rows are neighbours as they come
     const bool near_ones = ok && many && gn_dtype_size(t->out.dtype) == 4 && gni_sweep_tile(gpu).threads > 0;
     if (near_ones) ok = gni_job_scatter_near(&c, t, in, out, &pairs);
     if (floats) {
@@ -39698,10 +39707,11 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
 // ---- pooling
 
 static bool gni_job_pool_ok(const gni_gpu *gpu, const gni_pool_job *j) {
-    bool fits = gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_pool) && (j->in.dtype == GN_F32 || gni_job_is_half(j->in.dtype));
+    bool fits = gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_pool);
+    fits = fits && (j->in.dtype == GN_F32 || gni_job_is_half(j->in.dtype));
     for (int i = 0; i < 2; i++)
-        fits = fits && (j->size[i] + 1) * j->dilation[i] < INT32_MAX / 4 && j->from[i] < INT32_MAX / 4 && j->to[i] < INT32_MAX / 4 &&
-               j->stride[i] < INT32_MAX / 4;
+        fits = fits && GNI_MAX(j->size[i] * j->dilation[i], j->stride[i]) < INT32_MAX / 4 &&
+               GNI_MAX(j->from[i], j->to[i]) < INT32_MAX / 4;
     return fits;
 }
 
@@ -39714,13 +39724,14 @@ static bool gni_job_pool(gni_gpu *gpu, const gni_pool_job *j) {
     uint32_t *p = c.param;
     for (int i = 0; i < 4; i++) {
         c.use[i] = c.use[0];
-        if (all[i]->buf != NULL && !gni_job_reach(gpu, all[i], i < 2 ? &from : &to, &one, 1, &c.use[i], &p[GNI_P_POOL_BASE + i]))
-            return false;
+        const int64_t *n = i < 2 ? &from : &to;
+        if (all[i]->buf != NULL && !gni_job_reach(gpu, all[i], n, &one, 1, &c.use[i], &p[GNI_P_POOL_BASE + i])) return false;
         c.use[i].write = i >= 2 && all[i]->buf != NULL;
     }
     c.n_use = 4;
     c.n_param = GNI_P_POOL_WORDS;
     p[GNI_P_POOL_N] = (uint32_t)to;
+    memcpy(&p[GNI_P_POOL_VALUE], &j->value, sizeof j->value);
     for (int i = 0; i < 2; i++) {
         p[GNI_P_POOL_FROM + i] = (uint32_t)j->from[i];
         p[GNI_P_POOL_PAD + i] = (uint32_t)j->pad[i];
@@ -41628,13 +41639,46 @@ static bool gni_back_pad(gn_context *g, gni_node *node, gn_array *gy, gn_array *
     return true;
 }
 
+// The same of halves on a GPU where the last two axes alone grow: a copy into rows that begin anywhere would write each by
+// itself. NULL: nothing was done, unless g->call_failed.
+static gn_array *gni_pad_halves(gn_context *g, gn_array *a, const int64_t *before, const gn_shape *s, double value) {
+    gni_pool_job j;
+    const int lead = s->rank - 2;
+    const bool half = a->dtype == GN_F16 || a->dtype == GN_BF16, exact = fabs(value) <= 256.0 && floor(value) == value;
+    if (g->gpu == NULL || lead < 0 || !half || !exact || gni_is_pending(a) || !gni_is_contiguous(a) ||
+        gni_elements(&a->shape) < 1)
+        return NULL;
+    for (int i = 0; i < lead; i++)
+        if (s->dim[i] != a->shape.dim[i]) return NULL;
+    memset(&j, 0, sizeof j);
+    j.step = GNI_POOL_FRAME;
+    j.value = (float)value;
+    j.n = gni_extent_product(s->dim, lead);
+    for (int i = 0; i < 2; i++) {
+        j.size[i] = j.stride[i] = j.dilation[i] = 1;
+        j.from[i] = a->shape.dim[lead + i];
+        j.to[i] = s->dim[lead + i];
+        j.pad[i] = before[lead + i];
+    }
+    gn_array *y = gni_array_empty(g, "gn_pad", a->dtype, s);
+    if (y == NULL) return NULL;
+    gni_take_operand(a, &j.in);
+    gni_take_operand(y, &j.out);
+    if (gni_run_on_gpu(g, &gni_kind_pool, &j, y)) return y;
+    gni_unref(g, y);
+    return NULL;
+}
+
 // `a` from before[i] on within an array of that shape that is full of `value`.
 static gn_array *gni_pad_constant(gn_context *g, gn_array *a, const int64_t *before, const gn_shape *s, double value) {
-    gn_array *y = gni_make_full(g, "gn_pad", a->dtype, s, value);
+    gn_array *y = gni_pad_halves(g, a, before, s, value);
     int64_t offset = 0;
-    if (y == NULL || !gni_materialize(g, y)) return y;
-    for (int i = 0; i < s->rank; i++) offset += before[i] * y->stride[i];
-    if (gni_elements(&a->shape) > 0 && !gni_copy_into(g, y->buf, y->dtype, offset, y->stride, a)) return y;
+    if (y == NULL && !g->call_failed) {
+        y = gni_make_full(g, "gn_pad", a->dtype, s, value);
+        if (y == NULL || !gni_materialize(g, y)) return y;
+        for (int i = 0; i < s->rank; i++) offset += before[i] * y->stride[i];
+        if (gni_elements(&a->shape) > 0 && !gni_copy_into(g, y->buf, y->dtype, offset, y->stride, a)) return y;
+    }
     gni_node *node = gni_tracks(g, &a, 1) ? gni_record(g, y, "gn_pad", gni_back_pad, &a, 1) : NULL;
     if (node == NULL) return y;
     node->shape = a->shape;
@@ -42293,8 +42337,8 @@ static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, do
     return *var != NULL;
 }
 
-// A job of rows, whose contiguous operands are x, gy and what else j has; its result, of dtype t and that shape. NULL: nothing was done,
-// unless g->call_failed.
+// A job of rows, whose contiguous operands are x, gy and what else j has; its result, of dtype t and that shape. NULL:
+// nothing was done, unless g->call_failed.
 static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array *gy, gn_dtype t, gn_shape shape) {
     gn_array *in[2], *y = NULL;
     gni_operand *const op[2] = {&j->x, &j->gy};
@@ -42315,8 +42359,8 @@ static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array 
 
 enum { GNI_ROWS_LEAST = 32 };
 
-// The variance over the last axes, those of `set`, in one pass, as float32. NULL: nothing was done, unless g->call_failed.
-static gn_array *gni_variance_rows(gn_context *g, gn_array *a, uint32_t set, double ddof) {
+// The variance over the last axes, those of `set`, or its root, in one pass. NULL: nothing was done, unless g->call_failed.
+static gn_array *gni_variance_rows(gn_context *g, gn_array *a, uint32_t set, double ddof, bool root) {
     gni_rows j;
     int lead = 0;
     memset(&j, 0, sizeof j);
@@ -42325,11 +42369,12 @@ static gn_array *gni_variance_rows(gn_context *g, gn_array *a, uint32_t set, dou
         !gni_is_float(a->dtype) || set != ((1u << a->shape.rank) - 1u) - ((1u << lead) - 1u))
         return NULL;
     j.kind = GNI_ROWS_VARIANCE;
+    j.root = root;
     j.rows = gni_extent_product(a->shape.dim, lead);
     j.n = gni_extent_product(a->shape.dim + lead, a->shape.rank - lead);
     j.eps = GNI_MAX((double)j.n - ddof, 0.0);
     if (j.n < GNI_ROWS_LEAST || j.rows < GNI_ROWS_LEAST) return NULL; // columns, or split by several workgroups
-    return gni_rows_run(g, &j, a, NULL, GN_F32, gni_reduced_shape(&a->shape, set, true));
+    return gni_rows_run(g, &j, a, NULL, a->dtype, gni_reduced_shape(&a->shape, set, true));
 }
 
 // The root of a sum of squares. Its slope is infinite at 0, where all the squares' slopes are 0: the gradient
@@ -42355,7 +42400,9 @@ static gn_array *gni_var(const char *fn, gn_array *a, gn_axes axes, double ddof,
         return gni_end_scope(g, root ? gni_root(g, y) : y);
     }
     const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32, inner = gni_moments_of(a);
-    if ((y = gni_variance_rows(g, a, set, ddof)) != NULL || gni_moments(g, a, inner, set, ddof, NULL, &y)) {
+    y = gni_variance_rows(g, a, set, ddof, root);
+    if (y != NULL || g->call_failed) return gni_end_scope(g, gn_reshape(y, gni_reduced_shape(&a->shape, set, keep)));
+    if (gni_moments(g, a, inner, set, ddof, NULL, &y)) {
         y = gn_reshape(y, gni_reduced_shape(&a->shape, set, keep));
     } else {
         gn_array *x = gni_as(a, inner);
@@ -50621,6 +50668,7 @@ static gn_array *gni_sorted_axis(gn_context *g, const char *fn, gn_array *x, int
     g->no_grad--;
     if (!ok) return NULL;
     if (tracks) values = gn_take_along(rows, places, -1);
+    if (values != NULL && values->node != NULL) values->node->param[2] = 1; // no place comes twice
     if (index != NULL) *index = gni_from_last(places, at);
     return gni_from_last(values, at);
 }
@@ -54547,7 +54595,7 @@ static gn_array *gni_gradient_sum(gn_array *a, gn_array *b) {
 }
 
 static gn_array *gni_gradient_as(gn_array *gx, gn_dtype t) {
-    if (gx->dtype == t) return gx;
+    if (gni_before_widening(gx)->dtype == t) return gni_before_widening(gx);
     if (gni_is_complex(gx->dtype) && !gni_is_complex(t))
         gx = gn_real(gx); // moves along the real axis only
     if (gx != NULL && gni_is_complex(t)) gx = gn_complex(gn_real(gx), gn_imag(gx));
@@ -55651,6 +55699,13 @@ static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     }
     if (gy->dtype != GN_F64 && gy->dtype != GN_F32)
         gy = gn_cast(gy, GN_F32); // halves are summed wider
+    if (node->param[2] != 0 && g->gpu != NULL && g->no_grad > 0 && gy != NULL && gy->dtype == GN_F32) {
+        // What a place gets is one number: its bits are added to none.
+        gn_array *bits = gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, GN_I32, *s), node->in[1],
+                                       gni_bits_as(g, node->name, gy, GN_I32), (int)node->param[0], node->param[1] != 0);
+        gx[0] = gni_bits_as(g, node->name, bits, GN_F32);
+        return gx[0] != NULL;
+    }
     if (gy != NULL)
         gx[0] = gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, gy->dtype, *s), node->in[1], gy,
                               (int)node->param[0], node->param[1] != 0);
@@ -58700,18 +58755,24 @@ static gn_array *gni_pooled_held(const gni_node *node, gn_array *gy) {
 
 enum { GNI_POOLED_LOOPS = 256 }; // taps that an invocation goes through
 
-// Of images x, or of the gradient of the largest and their taps; `at` gets taps where it is not NULL. NULL: nothing was done,
+// Whether windows are so small that programs of slices are as fast, where these are of float32 or not added up.
+static bool gni_pooled_is_small(const gni_pooled_plan *p, uint32_t step, const gn_array *x) {
+    return gni_pooled_tiles(p) && p->size[0] * p->size[1] <= 4 && (step != GNI_POOL_AVERAGE || x->dtype == GN_F32);
+}
+
+// Of images x, or of the gradient of the largest and their taps or of sums; `at` gets taps where it is not NULL. NULL: nothing was done,
 // unless g->call_failed.
 static gn_array *gni_pooled_pass(gn_context *g, const gni_pooled_plan *p, uint32_t step, gn_array *x, gn_array *taps,
                                  gn_array **at) {
     gni_pool_job j;
     gn_array *y, *places = NULL;
-    const bool back = step == GNI_POOL_BACK;
-    if (g->gpu == NULL || p->adaptive || p->size[0] * p->size[1] > GNI_POOLED_LOOPS) return NULL;
+    const bool back = step >= GNI_POOL_BACK;
+    if (g->gpu == NULL || p->adaptive || p->size[0] * p->size[1] > GNI_POOLED_LOOPS || gni_pooled_is_small(p, step, x))
+        return NULL;
     memset(&j, 0, sizeof j);
     x = gni_adopt(g, gni_contiguous(g, x));
     if (taps != NULL) taps = gni_adopt(g, gni_contiguous(g, taps));
-    if (x == NULL || (back && taps == NULL)) return NULL;
+    if (x == NULL || (step == GNI_POOL_BACK && taps == NULL)) return NULL;
     gn_shape s = x->shape;
     j.step = step;
     j.inside = p->inside;
@@ -58825,7 +58886,7 @@ static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
             at = gni_adopt(g, gni_reduce_axes(g, g->call, GNI_RED_ARGMAX, rows, rows->dtype, GN_I32, 8u, true));
         return gni_max_pool_end(g, p, x, y, at, indices);
     }
-    if (places || taps > 4) y = gni_pooled_pass(g, p, GNI_POOL_MAX, x, NULL, places ? &at : NULL);
+    y = gni_pooled_pass(g, p, GNI_POOL_LARGEST, x, NULL, places ? &at : NULL);
     if (y != NULL || g->call_failed) return gni_max_pool_end(g, p, x, y, at, indices);
     if (!places && gni_pooled_is_large(g, p)) return gni_max_pool_end(g, p, x, gni_pooled_reduced(p, x, true), NULL, NULL);
     gn_array *framed = gni_pooled_framed(p, x, -GNI_INF);
@@ -58882,6 +58943,9 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
         gx[0] = gni_pooled_spread(&p, gn_broadcast_to(gn_expand_dims(part, GN_AXES(3, 5)), to), &s);
         return true;
     }
+    gn_array *part = gni_pooled_divided(g, &p, gy);
+    if (g->no_grad > 0 && part != NULL) gx[0] = gni_pooled_pass(g, &p, GNI_POOL_SPREAD, part, NULL, NULL);
+    if (gx[0] != NULL || g->call_failed) return gx[0] != NULL;
     memset(&c, 0, sizeof c);
     c.nd = 2;
     c.n = s.dim[0] * s.dim[1];
@@ -58895,7 +58959,7 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
         c.out[i] = p.out[i];
     }
     gn_array *ones = gn_ones(g, gy->dtype, GN_SHAPE(1, 1, c.k[0], c.k[1]));
-    gn_array *y = gn_reshape(gni_pooled_divided(g, &p, gy), GN_SHAPE(c.n, 1, c.out[0], c.out[1]));
+    gn_array *y = gn_reshape(part, GN_SHAPE(c.n, 1, c.out[0], c.out[1]));
     gx[0] = gn_reshape(gni_conv_op(g, GNI_CONV_BACK, &c, y, ones, NULL), s);
     return true;
 }
@@ -58903,8 +58967,8 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
 static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x) {
     const bool large = gni_pooled_is_large(g, p);
     if (gni_pooled_tiles(p) && p->size[0] == p->in[0] && p->size[1] == p->in[1]) {
-        const gn_shape s = x->shape;
-        return gn_reshape(gn_mean(gn_reshape(x, GN_SHAPE(s.dim[0], s.dim[1], p->in[0] * p->in[1])), 2), GN_SHAPE(s.dim[0], s.dim[1], 1, 1));
+        const gn_shape s = x->shape, rows = GN_SHAPE(s.dim[0], s.dim[1], 1, p->in[0] * p->in[1]);
+        return gn_mean(gn_reshape(x, rows), GN_KEEP(3));
     }
     if (!large && gni_pooled_tiles(p) && p->size[0] * p->size[1] > 16) {
         x = gni_pooled_covered(p, x);
@@ -58914,11 +58978,10 @@ static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     }
     gn_array *y = NULL;
     g->no_grad++; // recorded as one op
-    if (p->size[0] * p->size[1] > 4 || gn_dtype_size(x->dtype) == 2) y = gni_pooled_pass(g, p, GNI_POOL_AVERAGE, x, NULL, NULL);
-    if (y != NULL || g->call_failed) {
-    } else if (large) {
+    y = gni_pooled_pass(g, p, GNI_POOL_AVERAGE, x, NULL, NULL);
+    if (y == NULL && large && !g->call_failed) {
         y = gni_pooled_reduced(p, x, false);
-    } else {
+    } else if (y == NULL && !g->call_failed) {
         gn_array *framed = gni_pooled_framed(p, gni_half_up(x), 0.0);
         for (int64_t t = 0; t < p->size[0] * p->size[1]; t++) {
             gn_array *v = gni_pooled_tap(g, p, framed, t);

@@ -5,6 +5,7 @@
 // GNI_POOL_AVERAGE  the average of what is in the image, or of the pad's zeros as well
 // GNI_POOL_BACK     the gradient of an image from that of its largest ones and their taps
 // GNI_POOL_SPREAD   the sum of what all windows that an element is in have
+// GNI_POOL_FRAME    the image within an array that is full of a number
 //
 //! no-bindings
 //! variant pool
@@ -106,7 +107,12 @@ uint gn_make(uint e) {
     uint x = e - row * GN_PARAM(GNI_P_POOL_TO_W), y = row - plane * GN_PARAM(GNI_P_POOL_TO_H);
     uint image = plane * GN_FROM_H * GN_FROM_W;
     float v;
-    if (GN_STEP >= GNI_POOL_BACK) {
+    if (GN_STEP == GNI_POOL_FRAME) {
+        y -= GN_PAD_H; // what is below 0 is large
+        x -= GN_PAD_W;
+        v = GN_PARAM_F(GNI_P_POOL_VALUE);
+        if (y < GN_FROM_H && x < GN_FROM_W) v = gn_element(GN_BASE(0u) + image + y * GN_FROM_W + x);
+    } else if (GN_STEP >= GNI_POOL_BACK) {
         v = gn_gradient(image, y, x);
     } else {
         v = gn_window(GN_BASE(0u) + image, int(y * GN_DOWN) - int(GN_PAD_H), int(x * GN_ACROSS) - int(GN_PAD_W), tap);

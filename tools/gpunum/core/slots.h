@@ -497,6 +497,7 @@
 #define GNI_POOL_AVERAGE 1u
 #define GNI_POOL_BACK 2u
 #define GNI_POOL_SPREAD 3u
+#define GNI_POOL_FRAME 4u
 #define GNI_S_POOL_DTYPE 1
 #define GNI_S_POOL_ROWS 2 // of a window
 #define GNI_S_POOL_COLUMNS 3
@@ -515,7 +516,8 @@
 #define GNI_P_POOL_TO_W 5 // dividers: columns and rows of the result
 #define GNI_P_POOL_TO_H 8
 #define GNI_P_POOL_BASE 11 // of the four buffers
-#define GNI_P_POOL_WORDS 15
+#define GNI_P_POOL_VALUE 15
+#define GNI_P_POOL_WORDS 16
 
 // ---- convolutions of single channels: depth.comp
 

@@ -350,11 +350,12 @@ typedef struct gni_depth {
     gni_operand in, other, out; // other: w, or the gradient of y
 } gni_depth;
 
-// Pooling of n images (pool.comp), for GPUs: `in` (n, from) becomes `out` (n, to), and `places` the taps of the largest, which
-// `taps` are for the gradient. All are contiguous; those that are not there have no buffer.
+// Pooling of n images (pool.comp), for GPUs: `in` (n, from) becomes `out` (n, to), and `places` the taps of the largest,
+// which `taps` are for the gradient. All are contiguous; those that are not there have no buffer.
 typedef struct gni_pool_job {
     uint32_t step; // GNI_POOL_LARGEST, ...
     bool inside;
+    float value; // around a frame's image
     int64_t n, from[2], to[2], size[2], stride[2], pad[2], dilation[2];
     gni_operand in, taps, out, places;
 } gni_pool_job;

@@ -115,10 +115,11 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
 // ---- pooling
 
 static bool gni_job_pool_ok(const gni_gpu *gpu, const gni_pool_job *j) {
-    bool fits = gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_pool) && (j->in.dtype == GN_F32 || gni_job_is_half(j->in.dtype));
+    bool fits = gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_pool);
+    fits = fits && (j->in.dtype == GN_F32 || gni_job_is_half(j->in.dtype));
     for (int i = 0; i < 2; i++)
-        fits = fits && (j->size[i] + 1) * j->dilation[i] < INT32_MAX / 4 && j->from[i] < INT32_MAX / 4 && j->to[i] < INT32_MAX / 4 &&
-               j->stride[i] < INT32_MAX / 4;
+        fits = fits && GNI_MAX(j->size[i] * j->dilation[i], j->stride[i]) < INT32_MAX / 4 &&
+               GNI_MAX(j->from[i], j->to[i]) < INT32_MAX / 4;
     return fits;
 }
 
@@ -131,13 +132,14 @@ static bool gni_job_pool(gni_gpu *gpu, const gni_pool_job *j) {
     uint32_t *p = c.param;
     for (int i = 0; i < 4; i++) {
         c.use[i] = c.use[0];
-        if (all[i]->buf != NULL && !gni_job_reach(gpu, all[i], i < 2 ? &from : &to, &one, 1, &c.use[i], &p[GNI_P_POOL_BASE + i]))
-            return false;
+        const int64_t *n = i < 2 ? &from : &to;
+        if (all[i]->buf != NULL && !gni_job_reach(gpu, all[i], n, &one, 1, &c.use[i], &p[GNI_P_POOL_BASE + i])) return false;
         c.use[i].write = i >= 2 && all[i]->buf != NULL;
     }
     c.n_use = 4;
     c.n_param = GNI_P_POOL_WORDS;
     p[GNI_P_POOL_N] = (uint32_t)to;
+    memcpy(&p[GNI_P_POOL_VALUE], &j->value, sizeof j->value);
     for (int i = 0; i < 2; i++) {
         p[GNI_P_POOL_FROM + i] = (uint32_t)j->from[i];
         p[GNI_P_POOL_PAD + i] = (uint32_t)j->pad[i];

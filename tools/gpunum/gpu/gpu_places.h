@@ -318,6 +318,8 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     if (!gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, at->inner) || !gni_job_fault(&c, at)) return false;
     const bool put = t->op == GNI_SCATTER_PUT;
     const int64_t some = gpu->caps.kind == GNI_GPU_CPU ? 1 << 13 : GNI_SCATTER_MANY; // so that tests see it
+    // Whole numbers for one row after the other, which is in a cache, go there as they come.
+    const bool local = !floats && !put && at->outer > 1 && at->extent * at->inner < some / 16;
     const bool held = floats && in >= some && out >= some && at->inner < 8 && gni_job_scatter_holds(gpu, in, out);
     // Odd ends are filled slowly.
     const uint64_t bytes = (uint64_t)(floats ? (out * 12 + 19) / 16 * 16 : put ? (out * 4 + 15) / 16 * 16 : 16);
@@ -341,7 +343,7 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     memset(&pairs, 0, sizeof pairs);
     // Numbers alone take less room.
     const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY;
-    const bool many = in >= least && out >= least && at->inner < 8; // elements of rows are neighbours as they come
+    const bool many = in >= least && out >= least && at->inner < 8 && !local; // elements of rows are neighbours as they come
     const bool near_ones = ok && many && gn_dtype_size(t->out.dtype) == 4 && gni_sweep_tile(gpu).threads > 0;
     if (near_ones) ok = gni_job_scatter_near(&c, t, in, out, &pairs);
     if (floats) {

@@ -110,11 +110,10 @@ static bool gni_job_rows_ok(const gni_gpu *gpu, const gni_rows *r) {
     return (t == GN_F32 || gni_job_is_half(t)) && (r->stretches == 0 || r->period * r->n < GNI_GPU_REACH / 8);
 }
 
-// Which kernel, and how many lanes share a row. Returns log2 of that and of a workgroup's lanes.
-static int gni_job_rows_plan(const gni_gpu *gpu, int64_t n, int *module, int *log_threads) {
-    // Without barriers where a subgroup is enough.
-    const int64_t alone = 32 * (int64_t)GNI_MIN(gpu->caps.subgroup, 32);
-    const bool few = n > alone && n <= 4096;
+// Which kernel, and how many lanes share a row. Returns log2 of that and of a workgroup's lanes. Four vectors in a lane are
+// faster than eight, but where short rows are only read.
+static int gni_job_rows_plan(int64_t n, bool reads, int *module, int *log_threads) {
+    const bool few = n <= 4096 && (!reads || n > 1024);
     *module = few ? GNI_MODULE_rows_4 : n <= 8192 ? GNI_MODULE_rows_8 : GNI_MODULE_rows_wide;
     *log_threads = n <= 8192 ? 8 : 9;
     return GNI_MIN(gni_job_log2_up(gni_job_ceil(n, few ? 16 : 32)), *log_threads);
@@ -168,7 +167,7 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
     p[GNI_P_ROWS_PERIOD] = (uint32_t)GNI_MAX(r->period, 1);
     p[GNI_P_ROWS_STRETCHES] = (uint32_t)r->stretches;
     p[GNI_P_ROWS_INNER] = (uint32_t)r->inner;
-    const int log_lanes = gni_job_rows_plan(gpu, r->n, &c.generic.module, &log_threads);
+    const int log_lanes = gni_job_rows_plan(r->n, r->kind == GNI_ROWS_VARIANCE, &c.generic.module, &log_threads);
     c.generic.n_spec = GNI_S_ROWS_SPECS;
     c.generic.spec[GNI_S_ROWS_KIND] = (uint32_t)r->kind;
     c.generic.spec[GNI_S_ROWS_DTYPES] = (uint32_t)r->x.dtype | (uint32_t)r->gy.dtype << 4 | (uint32_t)r->out.dtype << 8 |

@@ -590,6 +590,13 @@ static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     }
     if (gy->dtype != GN_F64 && gy->dtype != GN_F32)
         gy = gn_cast(gy, GN_F32); // halves are summed wider
+    if (node->param[2] != 0 && g->gpu != NULL && g->no_grad > 0 && gy != NULL && gy->dtype == GN_F32) {
+        // What a place gets is one number: its bits are added to none.
+        gn_array *bits = gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, GN_I32, *s), node->in[1],
+                                       gni_bits_as(g, node->name, gy, GN_I32), (int)node->param[0], node->param[1] != 0);
+        gx[0] = gni_bits_as(g, node->name, bits, GN_F32);
+        return gx[0] != NULL;
+    }
     if (gy != NULL)
         gx[0] = gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, gy->dtype, *s), node->in[1], gy,
                               (int)node->param[0], node->param[1] != 0);

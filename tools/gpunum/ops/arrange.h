@@ -149,13 +149,46 @@ static bool gni_back_pad(gn_context *g, gni_node *node, gn_array *gy, gn_array *
     return true;
 }
 
+// The same of halves on a GPU where the last two axes alone grow: a copy into rows that begin anywhere would write each by
+// itself. NULL: nothing was done, unless g->call_failed.
+static gn_array *gni_pad_halves(gn_context *g, gn_array *a, const int64_t *before, const gn_shape *s, double value) {
+    gni_pool_job j;
+    const int lead = s->rank - 2;
+    const bool half = a->dtype == GN_F16 || a->dtype == GN_BF16, exact = fabs(value) <= 256.0 && floor(value) == value;
+    if (g->gpu == NULL || lead < 0 || !half || !exact || gni_is_pending(a) || !gni_is_contiguous(a) ||
+        gni_elements(&a->shape) < 1)
+        return NULL;
+    for (int i = 0; i < lead; i++)
+        if (s->dim[i] != a->shape.dim[i]) return NULL;
+    memset(&j, 0, sizeof j);
+    j.step = GNI_POOL_FRAME;
+    j.value = (float)value;
+    j.n = gni_extent_product(s->dim, lead);
+    for (int i = 0; i < 2; i++) {
+        j.size[i] = j.stride[i] = j.dilation[i] = 1;
+        j.from[i] = a->shape.dim[lead + i];
+        j.to[i] = s->dim[lead + i];
+        j.pad[i] = before[lead + i];
+    }
+    gn_array *y = gni_array_empty(g, "gn_pad", a->dtype, s);
+    if (y == NULL) return NULL;
+    gni_take_operand(a, &j.in);
+    gni_take_operand(y, &j.out);
+    if (gni_run_on_gpu(g, &gni_kind_pool, &j, y)) return y;
+    gni_unref(g, y);
+    return NULL;
+}
+
 // `a` from before[i] on within an array of that shape that is full of `value`.
 static gn_array *gni_pad_constant(gn_context *g, gn_array *a, const int64_t *before, const gn_shape *s, double value) {
-    gn_array *y = gni_make_full(g, "gn_pad", a->dtype, s, value);
+    gn_array *y = gni_pad_halves(g, a, before, s, value);
     int64_t offset = 0;
-    if (y == NULL || !gni_materialize(g, y)) return y;
-    for (int i = 0; i < s->rank; i++) offset += before[i] * y->stride[i];
-    if (gni_elements(&a->shape) > 0 && !gni_copy_into(g, y->buf, y->dtype, offset, y->stride, a)) return y;
+    if (y == NULL && !g->call_failed) {
+        y = gni_make_full(g, "gn_pad", a->dtype, s, value);
+        if (y == NULL || !gni_materialize(g, y)) return y;
+        for (int i = 0; i < s->rank; i++) offset += before[i] * y->stride[i];
+        if (gni_elements(&a->shape) > 0 && !gni_copy_into(g, y->buf, y->dtype, offset, y->stride, a)) return y;
+    }
     gni_node *node = gni_tracks(g, &a, 1) ? gni_record(g, y, "gn_pad", gni_back_pad, &a, 1) : NULL;
     if (node == NULL) return y;
     node->shape = a->shape;

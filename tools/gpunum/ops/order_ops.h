@@ -272,6 +272,7 @@ static gn_array *gni_sorted_axis(gn_context *g, const char *fn, gn_array *x, int
     g->no_grad--;
     if (!ok) return NULL;
     if (tracks) values = gn_take_along(rows, places, -1);
+    if (values != NULL && values->node != NULL) values->node->param[2] = 1; // no place comes twice
     if (index != NULL) *index = gni_from_last(places, at);
     return gni_from_last(values, at);
 }
