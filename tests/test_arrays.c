@@ -393,9 +393,56 @@ static void test_refusals(void **state) {
     assert_null(gn_pad(NULL, widths, 1, GN_PAD_EDGE, 0));
 }
 
+// Variances of rows, which a GPU works out in one pass, against sums in long double.
+static void test_variances(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { ROWS = 37, LONGEST = 16385 };
+    static const int lengths[] = {31, 32, 33, 127, 1000, 1025, 4097, 8200, 16384, 16385};
+    static const gn_dtype dtypes[] = {GN_F32, GN_F16, GN_BF16};
+    static float x[ROWS * LONGEST];
+    for (int k = 0; k < 10; k++)
+        for (int d = 0; d < 3; d++)
+            GN_SCOPE(g) {
+                const int n = lengths[k];
+                double have[2][ROWS];
+                unsigned seed = (unsigned)k + 1;
+                if (test_on_vulkan() && n > 5000 && d > 0) continue; // the same calls
+                for (int i = 0; i < ROWS * n; i++) {
+                    seed = seed * 1664525u + 1013904223u;
+                    x[i] = (float)(seed >> 16) / 65536.0f * (float)(i / n % 5 + 1) + (d == 0 ? 50.0f : 2.0f) * (float)(i / n % 3);
+                }
+                x[3 * n + 7] = INFINITY;
+                x[4 * n + n - 1] = NAN;
+                if (d == 0) x[5 * n] = 3e38f, x[5 * n + 1] = -3e38f;
+                gn_array *a = gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(ROWS, n), x), dtypes[d]), *y[2];
+                const double ddof = k % 2;
+                y[0] = gn_var(a, 1, ddof);
+                y[1] = gn_std(gn_reshape(a, GN_SHAPE(1, ROWS, 1, n)), GN_KEEP(GN_AXES(2, 3)), ddof);
+                expect_shape(y[0], ROWS);
+                expect_shape(y[1], 1, ROWS, 1, 1);
+                assert_int_equal(gn_dtype_of(y[0]), dtypes[d]);
+                for (int i = 0; i < 2; i++) assert_int_equal(gn_read(gn_cast(y[i], GN_F64), have[i], sizeof have[i]), GN_OK);
+                assert_int_equal(gn_read(gn_cast(a, GN_F32), x, sizeof(float) * (size_t)(ROWS * n)), GN_OK);
+                for (int r = 0; r < ROWS; r++) {
+                    long double mean = 0, sum = 0;
+                    for (int i = 0; i < n; i++) mean += (long double)x[r * n + i] / n;
+                    for (int i = 0; i < n; i++) sum += ((long double)x[r * n + i] - mean) * ((long double)x[r * n + i] - mean);
+                    double want[2];
+                    want[0] = (double)(sum / (n - (long double)ddof));
+                    want[1] = sqrt(want[0]);
+                    if (r == 3 || r == 4) want[0] = want[1] = (double)NAN;
+                    if (r == 5 && d == 0) want[0] = want[1] = (double)INFINITY;
+                    const double near = d == 0 ? 2e-6 : d == 1 ? 6e-4 : 4e-3;
+                    for (int i = 0; i < 2; i++)
+                        if (!(isfinite(want[i]) ? fabs(have[i][r] - want[i]) <= near * want[i] : isnan(want[i]) ? isnan(have[i][r]) : have[i][r] == want[i]))
+                            fail_msg("%s, row %d of %d, %s: %.9g, not %.9g", i == 0 ? "var" : "std", r, n, gn_dtype_name(dtypes[d]), have[i][r], want[i]);
+                }
+            }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_gradients), GN_TEST(test_sinc_derivatives),
                                        GN_TEST(test_views), GN_TEST(test_memory_of_their_own),
-                                       GN_TEST(test_values), cmocka_unit_test(test_ownership), GN_TEST(test_refusals)};
+                                       GN_TEST(test_values), GN_TEST(test_variances), cmocka_unit_test(test_ownership), GN_TEST(test_refusals)};
     return test_run(tests);
 }

@@ -770,8 +770,40 @@ static void test_complex_scans(void **state) {
     assert_true(isinf(y[2]) && fabsf(y[4] - 1e30f) < 1e24f && y[6] == 0 && fabsf(y[7] - 1) < 1e-6f);
 }
 
+// What an element leaves in the gradient of its place, as it is: every place comes at most once.
+static void test_sorted_gradients(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { ROWS = 5, N = 777, TOP = 100 };
+    static float x[ROWS * N], gy[ROWS * N], want[ROWS * N], have[ROWS * N];
+    static const gn_dtype dtypes[] = {GN_F32, GN_F16, GN_BF16, GN_F64};
+    for (int d = 0; d < 4; d++)
+        for (int first = 0; first < 2; first++)
+            GN_SCOPE(g) {
+                // Of N whole numbers 256 are exact in bfloat16: ties keep their order, but of descending ones too.
+                for (int i = 0; i < ROWS * N; i++) x[i] = (float)(i % N * 389 % N % (d == 2 ? 256 : N)), gy[i] = (float)(i % 251) - 125, want[i] = 0;
+                gy[3] = -0.0f;
+                for (int r = 0; r < ROWS; r++)
+                    for (int i = 0; i < N; i++) {
+                        int rank = 0;
+                        for (int k = 0; k < N; k++) {
+                            const float u = x[r * N + i], v = x[r * N + k];
+                            rank += first ? v > u || (v == u && k < i) : v < u || (v == u && k < i);
+                        }
+                        if (rank < (first ? TOP : N)) want[r * N + i] = gy[r * (first ? TOP : N) + rank];
+                    }
+                gn_array *a = gn_requires_grad(gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(ROWS, N), x), dtypes[d]), true), *dx = NULL;
+                gn_array *y = first ? gn_topk(a, TOP, 1, NULL) : gn_sort(a, 1, false);
+                gn_array *weights = gn_cast(gn_array_from(g, GN_F32, gn_shape_of(y), gy), dtypes[d]);
+                assert_int_equal(gn_gradients(gn_sum(gn_mul(y, weights), GN_ALL), &a, 1, false, &dx), GN_OK);
+                assert_int_equal(gn_dtype_of(dx), dtypes[d]);
+                assert_int_equal(gn_read(gn_cast(dx, GN_F32), have, sizeof have), GN_OK);
+                for (int i = 0; i < ROWS * N; i++)
+                    if (have[i] != want[i]) fail_msg("%s, element %d: %g, not %g", gn_dtype_name(dtypes[d]), i, (double)have[i], (double)want[i]);
+            }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_partition), GN_TEST(test_gradients), GN_TEST(test_refusals),
+    const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_partition), GN_TEST(test_gradients), GN_TEST(test_sorted_gradients), GN_TEST(test_refusals),
                                        GN_TEST(test_long_scans), GN_TEST(test_far_products), GN_TEST(test_wide_products), GN_TEST(test_complex_scans), GN_TEST(test_long_special), GN_TEST(test_wide_logcumsumexp), GN_TEST(test_weights), GN_TEST(test_unique_of_many),
                                        cmocka_unit_test(test_ownership), cmocka_unit_test(test_selection), GN_TEST(test_lengths), GN_TEST(test_search_integers),
                                        GN_TEST(test_edges), cmocka_unit_test(test_bindings),

@@ -274,6 +274,122 @@ static void check_relu(gn_context *g, gn_dtype t, bool again) {
         }
 }
 
+// ---- random windows, and frames, against loops in double
+
+typedef struct windows {
+    int planes, in[2], out[2], size[2], stride[2], pad[2], dilation[2];
+    bool inside;
+} windows;
+
+// What a window starting there is of x: its largest and where that is, or its average; `gx` gets what it leaves there.
+static double of_window(const windows *w, const double *x, int i, int k, bool largest, int *place, double gy, double *gx) {
+    const int top = i * w->stride[0] - w->pad[0], left = k * w->stride[1] - w->pad[1];
+    const int bottom = top + w->size[0] < w->in[0] + w->pad[0] ? top + w->size[0] : w->in[0] + w->pad[0],
+              right = left + w->size[1] < w->in[1] + w->pad[1] ? left + w->size[1] : w->in[1] + w->pad[1];
+    double best = -INFINITY, sum = 0;
+    int count = 0;
+    *place = -1;
+    for (int r = 0; r < w->size[0]; r++)
+        for (int c = 0; c < w->size[1]; c++) {
+            const int y = top + r * w->dilation[0], z = left + c * w->dilation[1];
+            if (y < 0 || y >= w->in[0] || z < 0 || z >= w->in[1]) continue;
+            const double v = x[y * w->in[1] + z];
+            count++;
+            sum += v;
+            if (*place >= 0 && !(v > best || (isnan(v) && !isnan(best)))) continue;
+            best = v;
+            *place = y * w->in[1] + z;
+        }
+    if (!w->inside) count = (bottom - top) * (right - left);
+    if (largest) gx[*place] += gy;
+    for (int r = 0; r < w->size[0] && !largest; r++)
+        for (int c = 0; c < w->size[1]; c++) {
+            const int y = top + r, z = left + c;
+            if (y >= 0 && y < w->in[0] && z >= 0 && z < w->in[1]) gx[y * w->in[1] + z] += gy / count;
+        }
+    return largest ? best : sum / count;
+}
+
+static unsigned drawn(unsigned *state, unsigned below) { return (*state = *state * 1664525u + 1013904223u) / 65536u % below; }
+
+static void test_windows(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { MOST = 4096 };
+    static double x[MOST], y[MOST], gy[MOST], gx[MOST], at[MOST];
+    static const gn_dtype dtypes[] = {GN_F32, GN_F16, GN_BF16};
+    unsigned seed = 5;
+    for (int round = 0; round < 60; round++)
+        GN_SCOPE(g) {
+            const gn_dtype t = dtypes[round % 3];
+            const bool largest = round % 2 == 0, special = largest && round % 5 == 0;
+            windows w;
+            gn_pool_options o;
+            memset(&o, 0, sizeof o);
+            w.planes = 1 + (int)drawn(&seed, 3);
+            o.inside = w.inside = !largest && drawn(&seed, 2) == 0;
+            for (int i = 0; i < 2; i++) {
+                w.size[i] = round == 20 ? 17 : 1 + (int)drawn(&seed, 6); // more taps than a kernel goes through
+                w.stride[i] = 1 + (int)drawn(&seed, 4);
+                w.pad[i] = (int)drawn(&seed, (unsigned)w.size[i] / 2 + 1);
+                w.dilation[i] = largest ? 1 + (int)drawn(&seed, 3) : 1;
+                if (round % 7 == 0) w.stride[i] = w.size[i], w.pad[i] = 0, w.dilation[i] = 1; // side by side
+                const int reach = (w.size[i] - 1) * w.dilation[i] + 1;
+                w.in[i] = reach + (int)drawn(&seed, 12);
+                w.out[i] = (w.in[i] + 2 * w.pad[i] - reach) / w.stride[i] + 1;
+                o.sizes[i] = w.size[i], o.strides[i] = w.stride[i], o.pads[i] = w.pad[i], o.dilations[i] = w.dilation[i];
+            }
+            const int have = w.in[0] * w.in[1], make = w.out[0] * w.out[1], n = w.planes * have, m = w.planes * make;
+            assert_true(n <= MOST && m <= MOST);
+            for (int i = 0; i < n; i++) x[i] = (double)drawn(&seed, 256) - 128; // in halves, too, and few of them alike
+            if (special) x[0] = NAN, x[n / 2] = INFINITY, x[n - 1] = -INFINITY;
+            memset(gx, 0, sizeof gx);
+            for (int i = 0; i < m; i++) gy[i] = (double)drawn(&seed, 16) - 8;
+            for (int q = 0; q < w.planes; q++)
+                for (int i = 0; i < make; i++) {
+                    int place;
+                    y[q * make + i] = of_window(&w, x + q * have, i / w.out[1], i % w.out[1], largest, &place, gy[q * make + i], gx + q * have);
+                    at[q * make + i] = place;
+                }
+            gn_array *a = gn_requires_grad(gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(1, w.planes, w.in[0], w.in[1]), x), t), true), *places = NULL, *dx = NULL;
+            gn_array *b = largest ? gn_max_pool2d(a, 1, &o, &places) : gn_avg_pool2d(a, 1, &o), *back = gn_cast(gn_array_from(g, GN_F64, gn_shape_of(b), gy), t);
+            assert_true(gn_array_equal(b, largest ? gn_max_pool2d(gn_detach(a), 1, &o, NULL) : gn_avg_pool2d(gn_detach(a), 1, &o), true));
+            if (special) { // numbers alone can be compared
+                assert_true(gn_array_equal(gn_cast(b, GN_F64), gn_array_from(g, GN_F64, gn_shape_of(b), y), true));
+                continue;
+            }
+            const double near = largest ? 0 : t == GN_F32 ? 1e-6 : t == GN_F16 ? 1e-3 : 8e-3;
+            expect_doubles("y", b, t, y, m, near);
+            if (largest) expect_doubles("places", places, GN_I64, at, m, 0);
+            assert_int_equal(gn_gradients(gn_sum(gn_mul(b, back), GN_ALL), &a, 1, false, &dx), GN_OK);
+            expect_doubles("gradient", dx, t, gx, n, largest ? 0 : 4 * near);
+        }
+}
+
+static void test_frames(void **state) {
+    gn_context *g = (gn_context *)*state;
+    double x[2 * 5 * 7], want[2 * 9 * 12];
+    static const gn_dtype dtypes[] = {GN_F32, GN_F16, GN_BF16};
+    static const double around[] = {0, -3, 0.1, (double)INFINITY};
+    const int64_t widths[] = {0, 0, 1, 3, 4, 1};
+    for (int i = 0; i < 70; i++) x[i] = i - 30;
+    x[30] = -0.0, x[31] = NAN, x[32] = -INFINITY;
+    for (int t = 0; t < 3; t++)
+        for (int v = 0; v < 4; v++)
+            GN_SCOPE(g) {
+                for (int i = 0; i < 216; i++) {
+                    const int q = i / 108, r = i / 12 % 9 - 1, c = i % 12 - 4;
+                    want[i] = r >= 0 && r < 5 && c >= 0 && c < 7 ? x[q * 35 + r * 7 + c] : around[v];
+                }
+                gn_array *a = gn_requires_grad(gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(2, 5, 7), x), dtypes[t]), true), *dx = NULL;
+                gn_array *y = gn_pad(a, widths, 6, GN_PAD_CONSTANT, around[v]), *same = gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(2, 9, 12), want), dtypes[t]);
+                assert_true(gn_array_equal(y, same, true) && gn_array_equal(gn_signbit(y), gn_signbit(same), false));
+                gn_array *gy = gn_reshape(gn_arange(g, dtypes[t], 0, 216, 1), GN_SHAPE(2, 9, 12));
+                assert_int_equal(gn_gradients(gn_sum(gn_mul(gn_nan_to_num(y, 0, 0, 0), gy), GN_ALL), &a, 1, false, &dx), GN_OK);
+                for (int i = 0; i < 70; i++) want[i] = isfinite(x[i]) ? i / 35 * 108 + (i / 7 % 5 + 1) * 12 + i % 7 + 4 : 0;
+                expect_doubles("gradient", dx, dtypes[t], want, 70, 0);
+            }
+}
+
 static void test_relu(void **state) {
     gn_context *g = (gn_context *)*state;
     check_relu(g, GN_F32, false);
@@ -282,6 +398,6 @@ static void test_relu(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd), GN_TEST(test_fours), GN_TEST(test_relu), GN_TEST(test_refusals)};
+    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd), GN_TEST(test_fours), GN_TEST(test_relu), GN_TEST(test_windows), GN_TEST(test_frames), GN_TEST(test_refusals)};
     return test_run(tests);
 }
