@@ -58760,8 +58760,8 @@ static bool gni_pooled_is_small(const gni_pooled_plan *p, uint32_t step, const g
     return gni_pooled_tiles(p) && p->size[0] * p->size[1] <= 4 && (step != GNI_POOL_AVERAGE || x->dtype == GN_F32);
 }
 
-// Of images x, or of the gradient of the largest and their taps or of sums; `at` gets taps where it is not NULL. NULL: nothing was done,
-// unless g->call_failed.
+// Of images x, or of the gradient of the largest and their taps or of sums; `at` gets taps where it is not NULL. NULL:
+// nothing was done, unless g->call_failed.
 static gn_array *gni_pooled_pass(gn_context *g, const gni_pooled_plan *p, uint32_t step, gn_array *x, gn_array *taps,
                                  gn_array **at) {
     gni_pool_job j;
