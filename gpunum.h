@@ -12785,8 +12785,7 @@ typedef struct gni_softmax {
 // operands are contiguous, those that a kind does not have are without a buffer: x, gy (the gradient) and out (rows, n), or
 // out (rows, 2) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and
 // bias (n) or, where stretches > 0, float32 and (period, stretches): one for `inner` places, and for every row that many
-// periods on. Of a variance, or its `root`, out is (rows) and eps what the sum of squares
-// is divided by.
+// periods on. Of a variance, or its `root`, out is (rows) and eps what the sum of squares is divided by.
 typedef struct gni_rows {
     int kind;
     bool root;
@@ -12888,13 +12887,13 @@ typedef struct gni_depth {
 
 // Pooling of n images (pool.comp), for GPUs: `in` (n, from) becomes `out` (n, to), and `places` the taps of the largest,
 // which `taps` are for the gradient. All are contiguous; those that are not there have no buffer.
-typedef struct gni_pool_job {
+typedef struct gni_pooling {
     uint32_t step; // GNI_POOL_LARGEST, ...
     bool inside;
     float value; // around a frame's image
     int64_t n, from[2], to[2], size[2], stride[2], pad[2], dilation[2];
     gni_operand in, taps, out, places;
-} gni_pool_job;
+} gni_pooling;
 
 // Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch,
 // head, row.
@@ -13116,7 +13115,7 @@ typedef enum gni_job_kind {
     GNI_JOB_ATTEND, // of room `attention`, which has another way where a GPU does not do it
     GNI_JOB_WINOGRAD,
     GNI_JOB_DEPTH,
-    GNI_JOB_POOL
+    GNI_JOB_POOLING
 } gni_job_kind;
 // A kind of job: what the CPU takes of it, and how it does it. Who asks for a job hands its kind over, so that a program
 // that never does holds none of its loops. Every function returns false after gni_fail, or when it does not do the job:
@@ -13416,7 +13415,7 @@ static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_ma
                       gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
                       gni_kind_winograd = {GNI_JOB_WINOGRAD, gni_cpu_takes_none, NULL},
                       gni_kind_depth = {GNI_JOB_DEPTH, gni_cpu_takes_none, NULL},
-                      gni_kind_pool = {GNI_JOB_POOL, gni_cpu_takes_none, NULL},
+                      gni_kind_pooling = {GNI_JOB_POOLING, gni_cpu_takes_none, NULL},
                       gni_kind_keep = {GNI_JOB_KEEP, gni_cpu_takes_none, NULL};
 #ifndef GPUNUM_NO_FFT
 static gni_takes_fn gni_cpu_takes_fft;
@@ -16184,8 +16183,8 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &d->out;
         v->size = d->n * d->c * d->to[0] * d->to[1] * d->k[0] * d->k[1];
         v->name = "depthwise convolution";
-    } else if (kind == GNI_JOB_POOL) {
-        gni_pool_job *j = (gni_pool_job *)job;
+    } else if (kind == GNI_JOB_POOLING) {
+        gni_pooling *j = (gni_pooling *)job;
         v->op[v->n++] = &j->in;
         if (j->taps.buf != NULL) v->op[v->n++] = &j->taps;
         v->n_in = v->n;
@@ -39706,7 +39705,7 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
 
 // ---- pooling
 
-static bool gni_job_pool_ok(const gni_gpu *gpu, const gni_pool_job *j) {
+static bool gni_job_pooling_ok(const gni_gpu *gpu, const gni_pooling *j) {
     bool fits = gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_pool);
     fits = fits && (j->in.dtype == GN_F32 || gni_job_is_half(j->in.dtype));
     for (int i = 0; i < 2; i++)
@@ -39715,7 +39714,7 @@ static bool gni_job_pool_ok(const gni_gpu *gpu, const gni_pool_job *j) {
     return fits;
 }
 
-static bool gni_job_pool(gni_gpu *gpu, const gni_pool_job *j) {
+static bool gni_job_pooling(gni_gpu *gpu, const gni_pooling *j) {
     const gni_operand *const all[4] = {&j->in, &j->taps, &j->out, &j->places};
     const int64_t from = j->n * j->from[0] * j->from[1], to = j->n * j->to[0] * j->to[1], one = 1;
     gni_job_call c;
@@ -40899,7 +40898,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_IMAGE: return gni_job_has_windows(gpu);
     case GNI_JOB_WINOGRAD: return gni_job_has_winograd(gpu);
     case GNI_JOB_DEPTH: return gni_job_has_depth(gpu);
-    case GNI_JOB_POOL: return gni_job_pool_ok(gpu, (const gni_pool_job *)job);
+    case GNI_JOB_POOLING: return gni_job_pooling_ok(gpu, (const gni_pooling *)job);
     case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
@@ -40944,7 +40943,7 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_IMAGE: return gni_job_image(gpu, (const gni_image *)job);
     case GNI_JOB_WINOGRAD: return gni_job_winograd(gpu, (const gni_winograd *)job);
     case GNI_JOB_DEPTH: return gni_job_depth(gpu, (const gni_depth *)job);
-    case GNI_JOB_POOL: return gni_job_pool(gpu, (const gni_pool_job *)job);
+    case GNI_JOB_POOLING: return gni_job_pooling(gpu, (const gni_pooling *)job);
     case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);
@@ -41642,7 +41641,7 @@ static bool gni_back_pad(gn_context *g, gni_node *node, gn_array *gy, gn_array *
 // The same of halves on a GPU where the last two axes alone grow: a copy into rows that begin anywhere would write each by
 // itself. NULL: nothing was done, unless g->call_failed.
 static gn_array *gni_pad_halves(gn_context *g, gn_array *a, const int64_t *before, const gn_shape *s, double value) {
-    gni_pool_job j;
+    gni_pooling j;
     const int lead = s->rank - 2;
     const bool half = a->dtype == GN_F16 || a->dtype == GN_BF16, exact = fabs(value) <= 256.0 && floor(value) == value;
     if (g->gpu == NULL || lead < 0 || !half || !exact || gni_is_pending(a) || !gni_is_contiguous(a) ||
@@ -41664,7 +41663,7 @@ static gn_array *gni_pad_halves(gn_context *g, gn_array *a, const int64_t *befor
     if (y == NULL) return NULL;
     gni_take_operand(a, &j.in);
     gni_take_operand(y, &j.out);
-    if (gni_run_on_gpu(g, &gni_kind_pool, &j, y)) return y;
+    if (gni_run_on_gpu(g, &gni_kind_pooling, &j, y)) return y;
     gni_unref(g, y);
     return NULL;
 }
@@ -42359,21 +42358,28 @@ static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array 
 
 enum { GNI_ROWS_LEAST = 32 };
 
+// Whether `set` is the last axes of s, and some of them: rows of n elements then.
+static bool gni_last_axes(const gn_shape *s, uint32_t set, int *lead, int64_t *rows, int64_t *n) {
+    *lead = 0;
+    while (*lead < s->rank && !(set >> *lead & 1u)) ++*lead;
+    if (*lead == s->rank || set != ((1u << s->rank) - 1u) - ((1u << *lead) - 1u)) return false;
+    *rows = gni_extent_product(s->dim, *lead);
+    *n = gni_extent_product(s->dim + *lead, s->rank - *lead);
+    return true;
+}
+
 // The variance over the last axes, those of `set`, or its root, in one pass. NULL: nothing was done, unless g->call_failed.
 static gn_array *gni_variance_rows(gn_context *g, gn_array *a, uint32_t set, double ddof, bool root) {
     gni_rows j;
-    int lead = 0;
+    int lead;
     memset(&j, 0, sizeof j);
-    while (lead < a->shape.rank && !(set >> lead & 1u)) lead++;
     if (g->gpu == NULL || gni_is_pending(a) || !gni_is_contiguous(a) || gni_tracks(g, &a, 1) || gni_moments_of(a) != GN_F32 ||
-        !gni_is_float(a->dtype) || set != ((1u << a->shape.rank) - 1u) - ((1u << lead) - 1u))
+        !gni_is_float(a->dtype) || !gni_last_axes(&a->shape, set, &lead, &j.rows, &j.n))
         return NULL;
+    if (j.n < GNI_ROWS_LEAST || j.rows < GNI_ROWS_LEAST) return NULL; // reductions cut few rows into parts
     j.kind = GNI_ROWS_VARIANCE;
     j.root = root;
-    j.rows = gni_extent_product(a->shape.dim, lead);
-    j.n = gni_extent_product(a->shape.dim + lead, a->shape.rank - lead);
     j.eps = GNI_MAX((double)j.n - ddof, 0.0);
-    if (j.n < GNI_ROWS_LEAST || j.rows < GNI_ROWS_LEAST) return NULL; // columns, or split by several workgroups
     return gni_rows_run(g, &j, a, NULL, a->dtype, gni_reduced_shape(&a->shape, set, true));
 }
 
@@ -58764,7 +58770,7 @@ static bool gni_pooled_is_small(const gni_pooled_plan *p, uint32_t step, const g
 // nothing was done, unless g->call_failed.
 static gn_array *gni_pooled_pass(gn_context *g, const gni_pooled_plan *p, uint32_t step, gn_array *x, gn_array *taps,
                                  gn_array **at) {
-    gni_pool_job j;
+    gni_pooling j;
     gn_array *y, *places = NULL;
     const bool back = step >= GNI_POOL_BACK;
     if (g->gpu == NULL || p->adaptive || p->size[0] * p->size[1] > GNI_POOLED_LOOPS || gni_pooled_is_small(p, step, x))
@@ -58793,7 +58799,7 @@ static gn_array *gni_pooled_pass(gn_context *g, const gni_pooled_plan *p, uint32
     gni_take_operand(y, &j.out);
     if (taps != NULL) gni_take_operand(taps, &j.taps);
     if (places != NULL) gni_take_operand(places, &j.places);
-    if (!gni_run_on_gpu(g, &gni_kind_pool, &j, y)) return NULL;
+    if (!gni_run_on_gpu(g, &gni_kind_pooling, &j, y)) return NULL;
     if (at != NULL) *at = places;
     return y;
 }
@@ -59343,12 +59349,9 @@ static void gni_norm_moments(gn_context *g, gn_array *x, uint32_t set, double ep
 // Describes normalisation over the last axes, `set`, as work on rows. False: it is none.
 static bool gni_norm_rows(gni_rows *j, const gn_array *x, uint32_t set, const gn_array *w) {
     const gn_shape *s = &x->shape;
-    int lead = 0;
+    int lead;
     memset(j, 0, sizeof *j);
-    while (lead < s->rank && !(set >> lead & 1u)) lead++;
-    if (x->dtype != GN_F32 || lead == s->rank || set != ((1u << s->rank) - 1u) - ((1u << lead) - 1u)) return false;
-    j->rows = gni_extent_product(s->dim, lead);
-    j->n = gni_extent_product(s->dim + lead, s->rank - lead);
+    if (x->dtype != GN_F32 || !gni_last_axes(s, set, &lead, &j->rows, &j->n)) return false;
     if (w == NULL) return true;
     bool each = true;
     for (int i = 0; i < s->rank; i++) each = each && w->shape.dim[i] == (i < lead ? 1 : s->dim[i]);

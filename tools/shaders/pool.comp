@@ -42,7 +42,11 @@ float gn_element(uint j) {
     uint s = gn_packing(GN_DTYPE);
     return uintBitsToFloat(gn_widen(gn_extract(uvec4(gn_fetch(0u, j >> s)), uvec4(j), s), GN_DTYPE).x);
 }
-bool gn_is_nan(float v) { return (floatBitsToUint(v) & 0x7fffffffu) > 0x7f800000u; }
+// An integer in the order of numbers, subnormal ones too; NaN is above all.
+int gn_order(float v) {
+    uint u = floatBitsToUint(v), size = u & 0x7fffffffu;
+    return size > 0x7f800000u ? 0x7fffffff : u == size ? int(size) : -int(size);
+}
 
 // How many elements of an axis a window averages over.
 int gn_size(int from, uint size, uint have, uint pad) {
@@ -69,7 +73,7 @@ float gn_window(uint image, int top, int left, out uint tap) {
             if (GN_STEP == GNI_POOL_AVERAGE) {
                 precise float more = part + (there ? v : 0.0);
                 part = more;
-            } else if (there && (v > best || (gn_is_nan(v) && !gn_is_nan(best)))) {
+            } else if (there && gn_order(v) > gn_order(best)) {
                 best = v;
                 tap = r * GN_COLUMNS + c;
             }

@@ -128,7 +128,7 @@ static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_ma
                       gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
                       gni_kind_winograd = {GNI_JOB_WINOGRAD, gni_cpu_takes_none, NULL},
                       gni_kind_depth = {GNI_JOB_DEPTH, gni_cpu_takes_none, NULL},
-                      gni_kind_pool = {GNI_JOB_POOL, gni_cpu_takes_none, NULL},
+                      gni_kind_pooling = {GNI_JOB_POOLING, gni_cpu_takes_none, NULL},
                       gni_kind_keep = {GNI_JOB_KEEP, gni_cpu_takes_none, NULL};
 #ifndef GPUNUM_NO_FFT
 static gni_takes_fn gni_cpu_takes_fft;

@@ -111,8 +111,8 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &d->out;
         v->size = d->n * d->c * d->to[0] * d->to[1] * d->k[0] * d->k[1];
         v->name = "depthwise convolution";
-    } else if (kind == GNI_JOB_POOL) {
-        gni_pool_job *j = (gni_pool_job *)job;
+    } else if (kind == GNI_JOB_POOLING) {
+        gni_pooling *j = (gni_pooling *)job;
         v->op[v->n++] = &j->in;
         if (j->taps.buf != NULL) v->op[v->n++] = &j->taps;
         v->n_in = v->n;

@@ -249,8 +249,7 @@ typedef struct gni_softmax {
 // operands are contiguous, those that a kind does not have are without a buffer: x, gy (the gradient) and out (rows, n), or
 // out (rows, 2) for logsumexp; mean and scale (rows) float32, written by normalisation and read by its gradient; weight and
 // bias (n) or, where stretches > 0, float32 and (period, stretches): one for `inner` places, and for every row that many
-// periods on. Of a variance, or its `root`, out is (rows) and eps what the sum of squares
-// is divided by.
+// periods on. Of a variance, or its `root`, out is (rows) and eps what the sum of squares is divided by.
 typedef struct gni_rows {
     int kind;
     bool root;
@@ -352,13 +351,13 @@ typedef struct gni_depth {
 
 // Pooling of n images (pool.comp), for GPUs: `in` (n, from) becomes `out` (n, to), and `places` the taps of the largest,
 // which `taps` are for the gradient. All are contiguous; those that are not there have no buffer.
-typedef struct gni_pool_job {
+typedef struct gni_pooling {
     uint32_t step; // GNI_POOL_LARGEST, ...
     bool inside;
     float value; // around a frame's image
     int64_t n, from[2], to[2], size[2], stride[2], pad[2], dilation[2];
     gni_operand in, taps, out, places;
-} gni_pool_job;
+} gni_pooling;
 
 // Attention of (batches, heads, n, d), `share` heads to each of k and v. Elements are neighbours, a stride[] is of batch,
 // head, row.
@@ -580,7 +579,7 @@ typedef enum gni_job_kind {
     GNI_JOB_ATTEND, // of room `attention`, which has another way where a GPU does not do it
     GNI_JOB_WINOGRAD,
     GNI_JOB_DEPTH,
-    GNI_JOB_POOL
+    GNI_JOB_POOLING
 } gni_job_kind;
 // A kind of job: what the CPU takes of it, and how it does it. Who asks for a job hands its kind over, so that a program
 // that never does holds none of its loops. Every function returns false after gni_fail, or when it does not do the job:

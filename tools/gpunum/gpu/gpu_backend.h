@@ -63,7 +63,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_IMAGE: return gni_job_has_windows(gpu);
     case GNI_JOB_WINOGRAD: return gni_job_has_winograd(gpu);
     case GNI_JOB_DEPTH: return gni_job_has_depth(gpu);
-    case GNI_JOB_POOL: return gni_job_pool_ok(gpu, (const gni_pool_job *)job);
+    case GNI_JOB_POOLING: return gni_job_pooling_ok(gpu, (const gni_pooling *)job);
     case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
@@ -108,7 +108,7 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_IMAGE: return gni_job_image(gpu, (const gni_image *)job);
     case GNI_JOB_WINOGRAD: return gni_job_winograd(gpu, (const gni_winograd *)job);
     case GNI_JOB_DEPTH: return gni_job_depth(gpu, (const gni_depth *)job);
-    case GNI_JOB_POOL: return gni_job_pool(gpu, (const gni_pool_job *)job);
+    case GNI_JOB_POOLING: return gni_job_pooling(gpu, (const gni_pooling *)job);
     case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);

@@ -114,7 +114,7 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
 
 // ---- pooling
 
-static bool gni_job_pool_ok(const gni_gpu *gpu, const gni_pool_job *j) {
+static bool gni_job_pooling_ok(const gni_gpu *gpu, const gni_pooling *j) {
     bool fits = gpu->caps.addresses && gni_job_has(gpu, GNI_MODULE_pool);
     fits = fits && (j->in.dtype == GN_F32 || gni_job_is_half(j->in.dtype));
     for (int i = 0; i < 2; i++)
@@ -123,7 +123,7 @@ static bool gni_job_pool_ok(const gni_gpu *gpu, const gni_pool_job *j) {
     return fits;
 }
 
-static bool gni_job_pool(gni_gpu *gpu, const gni_pool_job *j) {
+static bool gni_job_pooling(gni_gpu *gpu, const gni_pooling *j) {
     const gni_operand *const all[4] = {&j->in, &j->taps, &j->out, &j->places};
     const int64_t from = j->n * j->from[0] * j->from[1], to = j->n * j->to[0] * j->to[1], one = 1;
     gni_job_call c;

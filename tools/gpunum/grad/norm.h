@@ -36,12 +36,9 @@ static void gni_norm_moments(gn_context *g, gn_array *x, uint32_t set, double ep
 // Describes normalisation over the last axes, `set`, as work on rows. False: it is none.
 static bool gni_norm_rows(gni_rows *j, const gn_array *x, uint32_t set, const gn_array *w) {
     const gn_shape *s = &x->shape;
-    int lead = 0;
+    int lead;
     memset(j, 0, sizeof *j);
-    while (lead < s->rank && !(set >> lead & 1u)) lead++;
-    if (x->dtype != GN_F32 || lead == s->rank || set != ((1u << s->rank) - 1u) - ((1u << lead) - 1u)) return false;
-    j->rows = gni_extent_product(s->dim, lead);
-    j->n = gni_extent_product(s->dim + lead, s->rank - lead);
+    if (x->dtype != GN_F32 || !gni_last_axes(s, set, &lead, &j->rows, &j->n)) return false;
     if (w == NULL) return true;
     bool each = true;
     for (int i = 0; i < s->rank; i++) each = each && w->shape.dim[i] == (i < lead ? 1 : s->dim[i]);

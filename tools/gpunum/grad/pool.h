@@ -272,7 +272,7 @@ static bool gni_pooled_is_small(const gni_pooled_plan *p, uint32_t step, const g
 // nothing was done, unless g->call_failed.
 static gn_array *gni_pooled_pass(gn_context *g, const gni_pooled_plan *p, uint32_t step, gn_array *x, gn_array *taps,
                                  gn_array **at) {
-    gni_pool_job j;
+    gni_pooling j;
     gn_array *y, *places = NULL;
     const bool back = step >= GNI_POOL_BACK;
     if (g->gpu == NULL || p->adaptive || p->size[0] * p->size[1] > GNI_POOLED_LOOPS || gni_pooled_is_small(p, step, x))
@@ -301,7 +301,7 @@ static gn_array *gni_pooled_pass(gn_context *g, const gni_pooled_plan *p, uint32
     gni_take_operand(y, &j.out);
     if (taps != NULL) gni_take_operand(taps, &j.taps);
     if (places != NULL) gni_take_operand(places, &j.places);
-    if (!gni_run_on_gpu(g, &gni_kind_pool, &j, y)) return NULL;
+    if (!gni_run_on_gpu(g, &gni_kind_pooling, &j, y)) return NULL;
     if (at != NULL) *at = places;
     return y;
 }

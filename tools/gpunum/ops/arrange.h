@@ -152,7 +152,7 @@ static bool gni_back_pad(gn_context *g, gni_node *node, gn_array *gy, gn_array *
 // The same of halves on a GPU where the last two axes alone grow: a copy into rows that begin anywhere would write each by
 // itself. NULL: nothing was done, unless g->call_failed.
 static gn_array *gni_pad_halves(gn_context *g, gn_array *a, const int64_t *before, const gn_shape *s, double value) {
-    gni_pool_job j;
+    gni_pooling j;
     const int lead = s->rank - 2;
     const bool half = a->dtype == GN_F16 || a->dtype == GN_BF16, exact = fabs(value) <= 256.0 && floor(value) == value;
     if (g->gpu == NULL || lead < 0 || !half || !exact || gni_is_pending(a) || !gni_is_contiguous(a) ||
@@ -174,7 +174,7 @@ static gn_array *gni_pad_halves(gn_context *g, gn_array *a, const int64_t *befor
     if (y == NULL) return NULL;
     gni_take_operand(a, &j.in);
     gni_take_operand(y, &j.out);
-    if (gni_run_on_gpu(g, &gni_kind_pool, &j, y)) return y;
+    if (gni_run_on_gpu(g, &gni_kind_pooling, &j, y)) return y;
     gni_unref(g, y);
     return NULL;
 }

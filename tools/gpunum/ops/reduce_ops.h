@@ -451,21 +451,28 @@ static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array 
 
 enum { GNI_ROWS_LEAST = 32 };
 
+// Whether `set` is the last axes of s, and some of them: rows of n elements then.
+static bool gni_last_axes(const gn_shape *s, uint32_t set, int *lead, int64_t *rows, int64_t *n) {
+    *lead = 0;
+    while (*lead < s->rank && !(set >> *lead & 1u)) ++*lead;
+    if (*lead == s->rank || set != ((1u << s->rank) - 1u) - ((1u << *lead) - 1u)) return false;
+    *rows = gni_extent_product(s->dim, *lead);
+    *n = gni_extent_product(s->dim + *lead, s->rank - *lead);
+    return true;
+}
+
 // The variance over the last axes, those of `set`, or its root, in one pass. NULL: nothing was done, unless g->call_failed.
 static gn_array *gni_variance_rows(gn_context *g, gn_array *a, uint32_t set, double ddof, bool root) {
     gni_rows j;
-    int lead = 0;
+    int lead;
     memset(&j, 0, sizeof j);
-    while (lead < a->shape.rank && !(set >> lead & 1u)) lead++;
     if (g->gpu == NULL || gni_is_pending(a) || !gni_is_contiguous(a) || gni_tracks(g, &a, 1) || gni_moments_of(a) != GN_F32 ||
-        !gni_is_float(a->dtype) || set != ((1u << a->shape.rank) - 1u) - ((1u << lead) - 1u))
+        !gni_is_float(a->dtype) || !gni_last_axes(&a->shape, set, &lead, &j.rows, &j.n))
         return NULL;
+    if (j.n < GNI_ROWS_LEAST || j.rows < GNI_ROWS_LEAST) return NULL; // reductions cut few rows into parts
     j.kind = GNI_ROWS_VARIANCE;
     j.root = root;
-    j.rows = gni_extent_product(a->shape.dim, lead);
-    j.n = gni_extent_product(a->shape.dim + lead, a->shape.rank - lead);
     j.eps = GNI_MAX((double)j.n - ddof, 0.0);
-    if (j.n < GNI_ROWS_LEAST || j.rows < GNI_ROWS_LEAST) return NULL; // columns, or split by several workgroups
     return gni_rows_run(g, &j, a, NULL, a->dtype, gni_reduced_shape(&a->shape, set, true));
 }
 
