@@ -53669,17 +53669,21 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
 // What the upper 24 bits of a number's are below where it is below p.
 static uint32_t gni_random_limit(double p) { return (uint32_t)ceil((double)(float)p * 16777216.0); }
 
-// Whether the uniform number (float32) of each place of the stream that job says is below p. On a GPU truth values are a
+// Whether the uniform number (float32) of each place of the stream from there on is below p. On a GPU truth values are a
 // quarter of what numbers are in memory; on the CPU comparing is part of the program that asks.
-static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, gni_random *job) {
-    if (g->gpu == NULL) {
-        job->kind = GNI_RAND_UNIFORM;
-        return gn_lt_s(gni_adopt(g, gni_random_at(g, fn, GN_F32, s, job)), p);
-    }
-    job->kind = GNI_RAND_BELOW;
-    job->range = gni_random_limit(p);
-    return gni_adopt(g, gni_random_at(g, fn, GN_BOOL, s, job));
+static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, uint64_t seed,
+                                    uint64_t counter) {
+    gni_random job;
+    memset(&job, 0, sizeof job);
+    job.seed = seed;
+    job.counter = counter;
+    job.kind = g->gpu == NULL ? GNI_RAND_UNIFORM : GNI_RAND_BELOW;
+    job.range = gni_random_limit(p);
+    gn_array *y = gni_adopt(g, gni_random_at(g, fn, g->gpu == NULL ? GN_F32 : GN_BOOL, s, &job));
+    return g->gpu == NULL ? gn_lt_s(y, p) : y;
 }
+// Blocks of the stream that it takes.
+static uint64_t gni_random_blocks(const gn_shape *s) { return ((uint64_t)gni_elements(s) + 3) / 4; }
 
 GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p) {
     const char *fn = "gn_bernoulli";
@@ -53689,12 +53693,8 @@ GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double 
     if (!(p >= 0.0 && p <= 1.0)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: the probability %g is not between 0 and 1", fn, p);
     } else if (gni_shape_ok(g, fn, t, &s)) {
-        gni_random job;
-        memset(&job, 0, sizeof job);
-        job.seed = g->seed;
-        job.counter = g->counter;
-        y = gni_random_below_p(g, fn, &s, p, &job);
-        g->counter += ((uint64_t)job.n + 3) / 4;
+        y = gni_random_below_p(g, fn, &s, p, g->seed, g->counter);
+        g->counter += gni_random_blocks(&s);
         if (y != NULL && t != GN_BOOL) y = gn_cast(y, t);
     }
     return gni_end_scope(g, y);
@@ -55852,30 +55852,26 @@ GPUNUM_API gn_array *gn_gelu_tanh(gn_array *a) {
 
 // ---- dropout: the numbers are drawn again where the gradient needs them
 
-static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, gni_random *job);
+static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, uint64_t seed, uint64_t counter);
 
 // real[0]: p, param: the place in the stream.
 static bool gni_back_dropout(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    gni_random job;
-    memset(&job, 0, sizeof job);
-    job.seed = (uint64_t)node->param[0];
-    job.counter = (uint64_t)node->param[1];
-    gx[0] = gni_dropped(g, gy, node->real[0], &job);
+    gx[0] = gni_dropped(g, gy, node->real[0], (uint64_t)node->param[0], (uint64_t)node->param[1]);
     return true;
 }
 
-static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, gni_random *job) {
+static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, uint64_t seed, uint64_t counter) {
     const bool near_gpu = g->near_gpu;
     g->no_grad++; // recorded as one op
     g->near_gpu = near_gpu || gni_reads_gpu(x);
-    gn_array *drop = gni_random_below_p(g, "gn_dropout", &x->shape, p, job);
+    gn_array *drop = gni_random_below_p(g, "gn_dropout", &x->shape, p, seed, counter);
     g->near_gpu = near_gpu;
     gn_array *y = gn_where(drop, gni_zero_like(x), gn_mul_s(x, 1.0 / (1.0 - p)));
     g->no_grad--;
     gni_node *node = gni_record(g, y, "gn_dropout", gni_back_dropout, &x, 1);
     if (node != NULL) {
-        node->param[0] = (int64_t)job->seed;
-        node->param[1] = (int64_t)job->counter;
+        node->param[0] = (int64_t)seed;
+        node->param[1] = (int64_t)counter;
         node->real[0] = p;
     }
     return y;
@@ -55891,12 +55887,8 @@ GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training) {
     } else if (gni_need_float(g, "gn_dropout", x->dtype) && (!training || p == 0.0)) {
         y = gn_cast(x, x->dtype);
     } else if (!g->call_failed) {
-        gni_random job;
-        memset(&job, 0, sizeof job);
-        job.seed = g->seed;
-        job.counter = g->counter;
-        y = gni_dropped(g, x, p, &job);
-        g->counter += ((uint64_t)gni_elements(&x->shape) + 3) / 4;
+        y = gni_dropped(g, x, p, g->seed, g->counter);
+        g->counter += gni_random_blocks(&x->shape);
     }
     return gni_end_scope(g, y);
 }
@@ -57810,11 +57802,8 @@ static gn_array *gni_attend_staying(const gni_attend *c, const gn_array *weights
     int64_t heads = 1;
     for (int k = 0; k < c->rank - 2; k++) heads *= s->dim[k];
     const gn_shape blocks = {7, {heads, i, j, 8, 8, 2, 2}};
-    gni_random job;
-    memset(&job, 0, sizeof job);
-    job.seed = c->seed;
-    job.counter = c->counter;
-    gn_array *drop = gn_permute_axes(gni_random_below_p(c->g, "gn_attention", &blocks, c->dropout, &job), order, 7);
+    gn_array *drop = gni_random_below_p(c->g, "gn_attention", &blocks, c->dropout, c->seed, c->counter);
+    drop = gn_permute_axes(drop, order, 7);
     drop = gn_reshape(drop, GN_SHAPE(heads, 16 * i, 16 * j));
     drop = gn_reshape(gn_slice(gn_slice(drop, 1, 0, n, 1), 2, 0, m, 1), *s);
     return gn_where(drop, gn_scalar(c->g, c->t, 0.0), gn_scalar(c->g, c->t, gni_attend_keep(c)));

@@ -429,11 +429,8 @@ static gn_array *gni_attend_staying(const gni_attend *c, const gn_array *weights
     int64_t heads = 1;
     for (int k = 0; k < c->rank - 2; k++) heads *= s->dim[k];
     const gn_shape blocks = {7, {heads, i, j, 8, 8, 2, 2}};
-    gni_random job;
-    memset(&job, 0, sizeof job);
-    job.seed = c->seed;
-    job.counter = c->counter;
-    gn_array *drop = gn_permute_axes(gni_random_below_p(c->g, "gn_attention", &blocks, c->dropout, &job), order, 7);
+    gn_array *drop = gni_random_below_p(c->g, "gn_attention", &blocks, c->dropout, c->seed, c->counter);
+    drop = gn_permute_axes(drop, order, 7);
     drop = gn_reshape(drop, GN_SHAPE(heads, 16 * i, 16 * j));
     drop = gn_reshape(gn_slice(gn_slice(drop, 1, 0, n, 1), 2, 0, m, 1), *s);
     return gn_where(drop, gn_scalar(c->g, c->t, 0.0), gn_scalar(c->g, c->t, gni_attend_keep(c)));

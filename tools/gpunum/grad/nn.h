@@ -104,30 +104,26 @@ GPUNUM_API gn_array *gn_gelu_tanh(gn_array *a) {
 
 // ---- dropout: the numbers are drawn again where the gradient needs them
 
-static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, gni_random *job);
+static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, uint64_t seed, uint64_t counter);
 
 // real[0]: p, param: the place in the stream.
 static bool gni_back_dropout(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    gni_random job;
-    memset(&job, 0, sizeof job);
-    job.seed = (uint64_t)node->param[0];
-    job.counter = (uint64_t)node->param[1];
-    gx[0] = gni_dropped(g, gy, node->real[0], &job);
+    gx[0] = gni_dropped(g, gy, node->real[0], (uint64_t)node->param[0], (uint64_t)node->param[1]);
     return true;
 }
 
-static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, gni_random *job) {
+static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, uint64_t seed, uint64_t counter) {
     const bool near_gpu = g->near_gpu;
     g->no_grad++; // recorded as one op
     g->near_gpu = near_gpu || gni_reads_gpu(x);
-    gn_array *drop = gni_random_below_p(g, "gn_dropout", &x->shape, p, job);
+    gn_array *drop = gni_random_below_p(g, "gn_dropout", &x->shape, p, seed, counter);
     g->near_gpu = near_gpu;
     gn_array *y = gn_where(drop, gni_zero_like(x), gn_mul_s(x, 1.0 / (1.0 - p)));
     g->no_grad--;
     gni_node *node = gni_record(g, y, "gn_dropout", gni_back_dropout, &x, 1);
     if (node != NULL) {
-        node->param[0] = (int64_t)job->seed;
-        node->param[1] = (int64_t)job->counter;
+        node->param[0] = (int64_t)seed;
+        node->param[1] = (int64_t)counter;
         node->real[0] = p;
     }
     return y;
@@ -143,12 +139,8 @@ GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training) {
     } else if (gni_need_float(g, "gn_dropout", x->dtype) && (!training || p == 0.0)) {
         y = gn_cast(x, x->dtype);
     } else if (!g->call_failed) {
-        gni_random job;
-        memset(&job, 0, sizeof job);
-        job.seed = g->seed;
-        job.counter = g->counter;
-        y = gni_dropped(g, x, p, &job);
-        g->counter += ((uint64_t)gni_elements(&x->shape) + 3) / 4;
+        y = gni_dropped(g, x, p, g->seed, g->counter);
+        g->counter += gni_random_blocks(&x->shape);
     }
     return gni_end_scope(g, y);
 }

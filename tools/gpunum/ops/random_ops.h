@@ -134,17 +134,21 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
 // What the upper 24 bits of a number's are below where it is below p.
 static uint32_t gni_random_limit(double p) { return (uint32_t)ceil((double)(float)p * 16777216.0); }
 
-// Whether the uniform number (float32) of each place of the stream that job says is below p. On a GPU truth values are a
+// Whether the uniform number (float32) of each place of the stream from there on is below p. On a GPU truth values are a
 // quarter of what numbers are in memory; on the CPU comparing is part of the program that asks.
-static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, gni_random *job) {
-    if (g->gpu == NULL) {
-        job->kind = GNI_RAND_UNIFORM;
-        return gn_lt_s(gni_adopt(g, gni_random_at(g, fn, GN_F32, s, job)), p);
-    }
-    job->kind = GNI_RAND_BELOW;
-    job->range = gni_random_limit(p);
-    return gni_adopt(g, gni_random_at(g, fn, GN_BOOL, s, job));
+static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, uint64_t seed,
+                                    uint64_t counter) {
+    gni_random job;
+    memset(&job, 0, sizeof job);
+    job.seed = seed;
+    job.counter = counter;
+    job.kind = g->gpu == NULL ? GNI_RAND_UNIFORM : GNI_RAND_BELOW;
+    job.range = gni_random_limit(p);
+    gn_array *y = gni_adopt(g, gni_random_at(g, fn, g->gpu == NULL ? GN_F32 : GN_BOOL, s, &job));
+    return g->gpu == NULL ? gn_lt_s(y, p) : y;
 }
+// Blocks of the stream that it takes.
+static uint64_t gni_random_blocks(const gn_shape *s) { return ((uint64_t)gni_elements(s) + 3) / 4; }
 
 GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p) {
     const char *fn = "gn_bernoulli";
@@ -154,12 +158,8 @@ GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double 
     if (!(p >= 0.0 && p <= 1.0)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: the probability %g is not between 0 and 1", fn, p);
     } else if (gni_shape_ok(g, fn, t, &s)) {
-        gni_random job;
-        memset(&job, 0, sizeof job);
-        job.seed = g->seed;
-        job.counter = g->counter;
-        y = gni_random_below_p(g, fn, &s, p, &job);
-        g->counter += ((uint64_t)job.n + 3) / 4;
+        y = gni_random_below_p(g, fn, &s, p, g->seed, g->counter);
+        g->counter += gni_random_blocks(&s);
         if (y != NULL && t != GN_BOOL) y = gn_cast(y, t);
     }
     return gni_end_scope(g, y);
