@@ -62289,18 +62289,22 @@ static char *gni_zip_names(gni_file *file, const gni_zip *zip) {
     return text;
 }
 
-// The one with this name, or the only one. False after gni_fail.
+// The last one with this name, as in NumPy, or the only one. False after gni_fail.
 static bool gni_zip_find(gni_file *file, const gni_zip *zip, const char *name, gni_zip_entry *e) {
     uint64_t at = 0;
+    bool found = false;
+    gni_zip_entry next;
     if (name != NULL || zip->count == 1)
         for (uint64_t i = 0; i < zip->count; i++) {
-            if (!gni_zip_next(zip, &at, e)) {
+            if (!gni_zip_next(zip, &at, &next)) {
                 gni_file_malformed(file, "the archive's directory is damaged");
                 return false;
             }
-            if (name == NULL || (strlen(name) == (size_t)e->name_length && memcmp(name, e->name, strlen(name)) == 0))
-                return true;
+            if (name != NULL && (strlen(name) != (size_t)next.name_length || memcmp(name, next.name, strlen(name)) != 0)) continue;
+            *e = next;
+            found = true;
         }
+    if (found) return true;
     char *names = gni_zip_names(file, zip);
     if (names == NULL) return false;
     for (char *p = names; *p; p++)
