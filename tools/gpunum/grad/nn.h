@@ -81,8 +81,8 @@ static gn_array *gni_gelu_gate(gn_array *a) {
     return gn_sigmoid(gn_mul(gn_add_s(gn_mul_s(gn_square(a), GNI_GELU_CUBE * GNI_GELU_SLOPE), GNI_GELU_SLOPE), a));
 }
 
-// (a s)' = s + s (1 - s) a v'. What is 0 at both ends is multiplied first: v' grows without bound, and out of the range of a's
-// square it is 0 or 1 as it is further in.
+// (a s)' = s + s (1 - s) a v'. What is 0 at both ends is multiplied first: v' grows without bound. Where a's square is out
+// of range it is 0 or 1, as it is further in.
 static bool gni_back_gelu_tanh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *a = gn_clamp(gni_half_up(node->in[0]), -1e6, 1e6), *s = gni_gelu_gate(a);
     gn_array *slope = gn_add_s(gn_mul_s(gn_square(a), 3.0 * GNI_GELU_CUBE * GNI_GELU_SLOPE), GNI_GELU_SLOPE);
