@@ -305,7 +305,8 @@ static bool gni_zip_find(gni_file *file, const gni_zip *zip, const char *name, g
                 gni_file_malformed(file, "the archive's directory is damaged");
                 return false;
             }
-            if (name != NULL && (strlen(name) != (size_t)next.name_length || memcmp(name, next.name, strlen(name)) != 0)) continue;
+            const size_t length = name != NULL ? strlen(name) : 0;
+            if (name != NULL && (length != (size_t)next.name_length || memcmp(name, next.name, length) != 0)) continue;
             *e = next;
             found = true;
         }
