@@ -42369,7 +42369,7 @@ static bool gni_last_axes(const gn_shape *s, uint32_t set, int *lead, int64_t *r
 }
 
 // The variance over the last axes, those of `set`, or its root, in one pass. NULL: nothing was done, unless g->call_failed.
-static gn_array *gni_variance_rows(gn_context *g, gn_array *a, uint32_t set, double ddof, bool root) {
+static gn_array *gni_variance_rows(gn_context *g, gn_array *a, uint32_t set, bool keep, double ddof, bool root) {
     gni_rows j;
     int lead;
     memset(&j, 0, sizeof j);
@@ -42380,7 +42380,7 @@ static gn_array *gni_variance_rows(gn_context *g, gn_array *a, uint32_t set, dou
     j.kind = GNI_ROWS_VARIANCE;
     j.root = root;
     j.eps = GNI_MAX((double)j.n - ddof, 0.0);
-    return gni_rows_run(g, &j, a, NULL, a->dtype, gni_reduced_shape(&a->shape, set, true));
+    return gni_rows_run(g, &j, a, NULL, a->dtype, gni_reduced_shape(&a->shape, set, keep));
 }
 
 // The root of a sum of squares. Its slope is infinite at 0, where all the squares' slopes are 0: the gradient
@@ -42406,8 +42406,8 @@ static gn_array *gni_var(const char *fn, gn_array *a, gn_axes axes, double ddof,
         return gni_end_scope(g, root ? gni_root(g, y) : y);
     }
     const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32, inner = gni_moments_of(a);
-    y = gni_variance_rows(g, a, set, ddof, root);
-    if (y != NULL || g->call_failed) return gni_end_scope(g, gn_reshape(y, gni_reduced_shape(&a->shape, set, keep)));
+    y = gni_variance_rows(g, a, set, keep, ddof, root);
+    if (y != NULL || g->call_failed) return gni_end_scope(g, y);
     if (gni_moments(g, a, inner, set, ddof, NULL, &y)) {
         y = gn_reshape(y, gni_reduced_shape(&a->shape, set, keep));
     } else {
@@ -53673,14 +53673,15 @@ static uint32_t gni_random_limit(double p) { return (uint32_t)ceil((double)(floa
 // quarter of what numbers are in memory; on the CPU comparing is part of the program that asks.
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, uint64_t seed,
                                     uint64_t counter) {
+    const bool truth = g->gpu != NULL;
     gni_random job;
     memset(&job, 0, sizeof job);
     job.seed = seed;
     job.counter = counter;
-    job.kind = g->gpu == NULL ? GNI_RAND_UNIFORM : GNI_RAND_BELOW;
+    job.kind = truth ? GNI_RAND_BELOW : GNI_RAND_UNIFORM;
     job.range = gni_random_limit(p);
-    gn_array *y = gni_adopt(g, gni_random_at(g, fn, g->gpu == NULL ? GN_F32 : GN_BOOL, s, &job));
-    return g->gpu == NULL ? gn_lt_s(y, p) : y;
+    gn_array *y = gni_adopt(g, gni_random_at(g, fn, truth ? GN_BOOL : GN_F32, s, &job));
+    return truth ? y : gn_lt_s(y, p);
 }
 // Blocks of the stream that it takes.
 static uint64_t gni_random_blocks(const gn_shape *s) { return ((uint64_t)gni_elements(s) + 3) / 4; }
@@ -54601,7 +54602,8 @@ static gn_array *gni_gradient_sum(gn_array *a, gn_array *b) {
 }
 
 static gn_array *gni_gradient_as(gn_array *gx, gn_dtype t) {
-    if (gni_before_widening(gx)->dtype == t) return gni_before_widening(gx);
+    gn_array *whole = gni_before_widening(gx);
+    if (whole->dtype == t) return whole;
     if (gni_is_complex(gx->dtype) && !gni_is_complex(t))
         gx = gn_real(gx); // moves along the real axis only
     if (gx != NULL && gni_is_complex(t)) gx = gn_complex(gn_real(gx), gn_imag(gx));
@@ -58763,7 +58765,8 @@ static gn_array *gni_pooled_pass(gn_context *g, const gni_pooled_plan *p, uint32
     gni_pooling j;
     gn_array *y, *places = NULL;
     const bool back = step >= GNI_POOL_BACK;
-    if (g->gpu == NULL || p->adaptive || p->size[0] * p->size[1] > GNI_POOLED_LOOPS || gni_pooled_is_small(p, step, x))
+    if (g->gpu == NULL || p->adaptive || p->size[0] * p->size[1] > GNI_POOLED_LOOPS || gni_pooled_is_small(p, step, x) ||
+        gni_elements(&x->shape) < 1)
         return NULL;
     memset(&j, 0, sizeof j);
     x = gni_adopt(g, gni_contiguous(g, x));
@@ -58781,7 +58784,6 @@ static gn_array *gni_pooled_pass(gn_context *g, const gni_pooled_plan *p, uint32
         j.pad[i] = p->pad[i];
         j.dilation[i] = p->dilation[i];
     }
-    if (gni_elements(&x->shape) < 1) return NULL;
     y = gni_adopt(g, gni_array_empty(g, g->call, x->dtype, &s));
     if (at != NULL) places = gni_adopt(g, gni_array_empty(g, g->call, GN_I32, &s));
     if (y == NULL || (at != NULL && places == NULL)) return NULL;
@@ -62291,6 +62293,7 @@ static char *gni_zip_names(gni_file *file, const gni_zip *zip) {
 
 // The last one with this name, as in NumPy, or the only one. False after gni_fail.
 static bool gni_zip_find(gni_file *file, const gni_zip *zip, const char *name, gni_zip_entry *e) {
+    const size_t length = name != NULL ? strlen(name) : 0;
     uint64_t at = 0;
     bool found = false;
     gni_zip_entry next;
@@ -62300,10 +62303,10 @@ static bool gni_zip_find(gni_file *file, const gni_zip *zip, const char *name, g
                 gni_file_malformed(file, "the archive's directory is damaged");
                 return false;
             }
-            const size_t length = name != NULL ? strlen(name) : 0;
-            if (name != NULL && (length != (size_t)next.name_length || memcmp(name, next.name, length) != 0)) continue;
-            *e = next;
-            found = true;
+            if (name == NULL || (length == (size_t)next.name_length && memcmp(name, next.name, length) == 0)) {
+                *e = next;
+                found = true;
+            }
         }
     if (found) return true;
     char *names = gni_zip_names(file, zip);

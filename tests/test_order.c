@@ -779,7 +779,7 @@ static void test_sorted_gradients(void **state) {
     for (int d = 0; d < 4; d++)
         for (int first = 0; first < 2; first++)
             GN_SCOPE(g) {
-                // Of N whole numbers 256 are exact in bfloat16: ties keep their order, but of descending ones too.
+                // bfloat16 holds 256 of the N numbers: ties, which keep their order both ways.
                 for (int i = 0; i < ROWS * N; i++) x[i] = (float)(i % N * 389 % N % (d == 2 ? 256 : N)), gy[i] = (float)(i % 251) - 125, want[i] = 0;
                 gy[3] = -0.0f;
                 for (int r = 0; r < ROWS; r++)

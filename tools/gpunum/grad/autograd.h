@@ -235,7 +235,8 @@ static gn_array *gni_gradient_sum(gn_array *a, gn_array *b) {
 }
 
 static gn_array *gni_gradient_as(gn_array *gx, gn_dtype t) {
-    if (gni_before_widening(gx)->dtype == t) return gni_before_widening(gx);
+    gn_array *whole = gni_before_widening(gx);
+    if (whole->dtype == t) return whole;
     if (gni_is_complex(gx->dtype) && !gni_is_complex(t))
         gx = gn_real(gx); // moves along the real axis only
     if (gx != NULL && gni_is_complex(t)) gx = gn_complex(gn_real(gx), gn_imag(gx));

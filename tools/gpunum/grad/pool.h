@@ -275,7 +275,8 @@ static gn_array *gni_pooled_pass(gn_context *g, const gni_pooled_plan *p, uint32
     gni_pooling j;
     gn_array *y, *places = NULL;
     const bool back = step >= GNI_POOL_BACK;
-    if (g->gpu == NULL || p->adaptive || p->size[0] * p->size[1] > GNI_POOLED_LOOPS || gni_pooled_is_small(p, step, x))
+    if (g->gpu == NULL || p->adaptive || p->size[0] * p->size[1] > GNI_POOLED_LOOPS || gni_pooled_is_small(p, step, x) ||
+        gni_elements(&x->shape) < 1)
         return NULL;
     memset(&j, 0, sizeof j);
     x = gni_adopt(g, gni_contiguous(g, x));
@@ -293,7 +294,6 @@ static gn_array *gni_pooled_pass(gn_context *g, const gni_pooled_plan *p, uint32
         j.pad[i] = p->pad[i];
         j.dilation[i] = p->dilation[i];
     }
-    if (gni_elements(&x->shape) < 1) return NULL;
     y = gni_adopt(g, gni_array_empty(g, g->call, x->dtype, &s));
     if (at != NULL) places = gni_adopt(g, gni_array_empty(g, g->call, GN_I32, &s));
     if (y == NULL || (at != NULL && places == NULL)) return NULL;

@@ -462,7 +462,7 @@ static bool gni_last_axes(const gn_shape *s, uint32_t set, int *lead, int64_t *r
 }
 
 // The variance over the last axes, those of `set`, or its root, in one pass. NULL: nothing was done, unless g->call_failed.
-static gn_array *gni_variance_rows(gn_context *g, gn_array *a, uint32_t set, double ddof, bool root) {
+static gn_array *gni_variance_rows(gn_context *g, gn_array *a, uint32_t set, bool keep, double ddof, bool root) {
     gni_rows j;
     int lead;
     memset(&j, 0, sizeof j);
@@ -473,7 +473,7 @@ static gn_array *gni_variance_rows(gn_context *g, gn_array *a, uint32_t set, dou
     j.kind = GNI_ROWS_VARIANCE;
     j.root = root;
     j.eps = GNI_MAX((double)j.n - ddof, 0.0);
-    return gni_rows_run(g, &j, a, NULL, a->dtype, gni_reduced_shape(&a->shape, set, true));
+    return gni_rows_run(g, &j, a, NULL, a->dtype, gni_reduced_shape(&a->shape, set, keep));
 }
 
 // The root of a sum of squares. Its slope is infinite at 0, where all the squares' slopes are 0: the gradient
@@ -499,8 +499,8 @@ static gn_array *gni_var(const char *fn, gn_array *a, gn_axes axes, double ddof,
         return gni_end_scope(g, root ? gni_root(g, y) : y);
     }
     const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32, inner = gni_moments_of(a);
-    y = gni_variance_rows(g, a, set, ddof, root);
-    if (y != NULL || g->call_failed) return gni_end_scope(g, gn_reshape(y, gni_reduced_shape(&a->shape, set, keep)));
+    y = gni_variance_rows(g, a, set, keep, ddof, root);
+    if (y != NULL || g->call_failed) return gni_end_scope(g, y);
     if (gni_moments(g, a, inner, set, ddof, NULL, &y)) {
         y = gn_reshape(y, gni_reduced_shape(&a->shape, set, keep));
     } else {

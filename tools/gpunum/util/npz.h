@@ -296,6 +296,7 @@ static char *gni_zip_names(gni_file *file, const gni_zip *zip) {
 
 // The last one with this name, as in NumPy, or the only one. False after gni_fail.
 static bool gni_zip_find(gni_file *file, const gni_zip *zip, const char *name, gni_zip_entry *e) {
+    const size_t length = name != NULL ? strlen(name) : 0;
     uint64_t at = 0;
     bool found = false;
     gni_zip_entry next;
@@ -305,10 +306,10 @@ static bool gni_zip_find(gni_file *file, const gni_zip *zip, const char *name, g
                 gni_file_malformed(file, "the archive's directory is damaged");
                 return false;
             }
-            const size_t length = name != NULL ? strlen(name) : 0;
-            if (name != NULL && (length != (size_t)next.name_length || memcmp(name, next.name, length) != 0)) continue;
-            *e = next;
-            found = true;
+            if (name == NULL || (length == (size_t)next.name_length && memcmp(name, next.name, length) == 0)) {
+                *e = next;
+                found = true;
+            }
         }
     if (found) return true;
     char *names = gni_zip_names(file, zip);
