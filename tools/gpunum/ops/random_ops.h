@@ -138,15 +138,14 @@ static uint32_t gni_random_limit(double p) { return (uint32_t)ceil((double)(floa
 // quarter of what numbers are in memory; on the CPU comparing is part of the program that asks.
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, uint64_t seed,
                                     uint64_t counter) {
-    const bool truth = g->gpu != NULL;
     gni_random job;
     memset(&job, 0, sizeof job);
     job.seed = seed;
     job.counter = counter;
-    job.kind = truth ? GNI_RAND_BELOW : GNI_RAND_UNIFORM;
+    job.kind = g->gpu == NULL ? GNI_RAND_UNIFORM : GNI_RAND_BELOW;
     job.range = gni_random_limit(p);
-    gn_array *y = gni_adopt(g, gni_random_at(g, fn, truth ? GN_BOOL : GN_F32, s, &job));
-    return truth ? y : gn_lt_s(y, p);
+    gn_array *y = gni_adopt(g, gni_random_at(g, fn, g->gpu == NULL ? GN_F32 : GN_BOOL, s, &job));
+    return g->gpu == NULL ? gn_lt_s(y, p) : y;
 }
 // Blocks of the stream that it takes.
 static uint64_t gni_random_blocks(const gn_shape *s) { return ((uint64_t)gni_elements(s) + 3) / 4; }
