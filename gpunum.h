@@ -11760,9 +11760,9 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
                                   // as WGSL, from bit 8 on 4 bits for each of the first 6 inputs: 1 + the output whose
                                   // buffer it has.
                                   // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
-                                  // lanes of a team, bit 13: moments, 16-19: dtype of the result, 20-21: log2 of the steps of
-                                  // a lane that are loaded at a time; as WGSL, bits 24 and 25: partial results are written,
-                                  // are joined
+                                  // lanes of a team, bit 13: moments, 14, 15: divided, its root, 16-19: dtype of the result,
+                                  // 20-21: log2 of the steps of a lane that are loaded at a time; as WGSL, bits 24 and 25:
+                                  // partial results are written, are joined
 #define GNI_P_PROGRAM_STEPS 6     // instructions, at most 24
 // Others.
 #define GNI_P_PROGRAM_KERNEL 32 // to 47: the kernel's own, below
@@ -11780,6 +11780,8 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_MAP_DOWN 38    // and along the rows
 
 #define GNI_F_REDUCE_MOMENTS 0x2000u
+#define GNI_F_REDUCE_DIVIDE 0x4000u
+#define GNI_F_REDUCE_ROOT 0x8000u
 #define GNI_F_REDUCE_PARTIAL 0x1000000u
 #define GNI_F_REDUCE_JOIN 0x2000000u
 #define GNI_P_REDUCE_KEPT 32    // elements of the result
@@ -12757,6 +12759,12 @@ typedef struct gni_map {
     gni_operand in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
 } gni_map;
 
+// What becomes of a sum of floats before it is rounded to the result's dtype.
+typedef struct gni_finish {
+    bool divides, roots; // one of them, or neither
+    double divisor;
+} gni_finish;
+
 // Reduces the one output of a program, or sums both of two. Dimensions 0 to kept-1 are kept, the rest are reduced; the
 // result is contiguous over the kept ones. `domain` is that of the reduced register.
 typedef struct gni_reduce {
@@ -12770,6 +12778,7 @@ typedef struct gni_reduce {
     int64_t apart; // two outputs, on GPUs only: elements of `out` from a result to the second one; 0: one output
     bool moments; // both outputs are x, their results its variance (sums over `rest`) and its mean
     double rest;
+    gni_finish finish;
 } gni_reduce;
 
 // Rows of `n` elements; the input has any row stride and unit stride inside, the output is contiguous
@@ -22681,6 +22690,14 @@ static void gni_put_float(gn_dtype t, char *p, double v) {
     }
 }
 
+// What becomes of a sum.
+static double gni_finish_sum(const gni_reduce *r, double v) {
+    const double divisor = r->finish.divisor;
+    if (r->finish.divides) return r->program.wide ? v / divisor : (double)((float)v / (float)divisor);
+    if (r->finish.roots) return r->program.wide ? sqrt(v) : (double)sqrtf((float)v);
+    return v;
+}
+
 static void gni_acc_store(const gni_reduce_job *j, int64_t index, const gni_acc *a) {
     const gni_reduce *r = j->r;
     gn_dtype t = r->out.dtype;
@@ -22692,7 +22709,7 @@ static void gni_acc_store(const gni_reduce_job *j, int64_t index, const gni_acc 
     if (r->op == GNI_RED_PROD) d = a->e == 0.0 ? a->d : ldexp(a->d, (int)GNI_MAX(GNI_MIN(a->e, 4096.0), -4096.0));
     int64_t i = place ? a->at : a->i;
     if (to_real)
-        gni_put_float(t, p, real ? d : (double)i);
+        gni_put_float(t, p, real ? gni_finish_sum(r, d) : (double)i);
     else
         gni_put_int(t, p, real ? gni_dtoi(d) : i);
 }
@@ -22871,6 +22888,7 @@ static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, i
         double odd = store == NULL && gn_dtype_size(as) != gn_dtype_size(t); // or a power of 2 that a product has
         for (int64_t c = 0; c < n && r->op == GNI_RED_PROD; c++) odd += a->e[c] * a->e[c];
         for (int64_t c = 0; c < n && sums; c++) v[c] = a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR;
+        for (int64_t c = 0; c < n && (r->finish.divides || r->finish.roots); c++) v[c] = gni_finish_sum(r, v[c]);
         if (odd == 0.0 && store != NULL)
             store(out, v, n);
         else if (odd == 0.0)
@@ -36460,6 +36478,13 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
     c->param[GNI_P_PROGRAM_HOW] |= steps << 20;
 }
 
+// A number in the arithmetic of the job's program.
+static void gni_job_put_real(uint32_t *k, const gni_reduce *r, double v) {
+    const float x = (float)v;
+    if (r->program.wide) memcpy(k, &v, sizeof v);
+    else memcpy(k, &x, sizeof x);
+}
+
 // Of n elements every workgroup looks at some first: of columns root n; rows, whose lanes have four neighbours each, at
 // fewer.
 static void gni_job_put_moments(uint32_t *k, const gni_reduce *r, const gni_job_plan *p, int64_t n) {
@@ -36468,11 +36493,7 @@ static void gni_job_put_moments(uint32_t *k, const gni_reduce *r, const gni_job_
     const double of[2] = {(double)n, r->rest};
     k[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_MOMENTS;
     k[GNI_P_REDUCE_SAMPLES] = (uint32_t)GNI_MIN(gni_job_ceil(n, each), gni_job_ceil(some, lanes) * lanes);
-    for (int i = 0; i < 2; i++) {
-        const float x = (float)of[i];
-        if (r->program.wide) memcpy(&k[GNI_P_REDUCE_COUNT + 2 * i], &of[i], sizeof of[i]);
-        else memcpy(&k[GNI_P_REDUCE_COUNT + 2 * i], &x, sizeof x);
-    }
+    for (int i = 0; i < 2; i++) gni_job_put_real(&k[GNI_P_REDUCE_COUNT + 2 * i], r, of[i]);
 }
 
 // A piece of the reduced elements, `splits` of all `total`. False in *fits: too large, nothing was done.
@@ -36511,7 +36532,8 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     uint32_t *k = c->param;
     k[GNI_P_PROGRAM_HOW] = ((uint32_t)r->op * 3u + (uint32_t)r->domain) |
                            (uint32_t)plan->columns << 8 | (uint32_t)plan->log_lanes << 9 |
-                           (uint32_t)r->out.dtype << 16;
+                           (uint32_t)r->out.dtype << 16 | (r->finish.divides ? GNI_F_REDUCE_DIVIDE : 0u) |
+                           (r->finish.roots ? GNI_F_REDUCE_ROOT : 0u);
     k[GNI_P_REDUCE_KEPT] = (uint32_t)plan->kept;
     k[GNI_P_REDUCE_REDUCED] = (uint32_t)reduced;
     k[GNI_P_REDUCE_UNITS] = (uint32_t)plan->units;
@@ -36521,6 +36543,7 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     k[GNI_P_REDUCE_INDEX0] = (uint32_t)index;
     k[GNI_P_REDUCE_APART] = (uint32_t)r->apart;
     if (r->moments) gni_job_put_moments(k, r, plan, reduced);
+    else gni_job_put_real(k + GNI_P_REDUCE_COUNT, r, r->finish.divisor);
     gni_job_reduce_modules(c, r, &s);
     if (c->gpu->caps.texts && total > 1) c->special.spec[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_PARTIAL;
     c->waits = r->compiled;
@@ -41969,9 +41992,10 @@ static bool gni_reduce_to(gn_context *g, gni_reduce *r, gn_array *y, bool there)
 }
 
 // Reduces `a`, converted to `compute` first, over the axes in `set` into dtype `result`: into y's memory from element
-// `at` on, or into a new array where y is NULL.
+// `at` on, or into a new array where y is NULL. `finish` may be NULL.
 static gn_array *gni_reduce_into(gn_context *g, const char *fn, gni_reduction op, gn_array *a, gn_dtype compute,
-                                 gn_dtype result, uint32_t set, bool keep, gn_array *y, int64_t at) {
+                                 gn_dtype result, uint32_t set, bool keep, const gni_finish *finish, gn_array *y,
+                                 int64_t at) {
     gni_builder b;
     gni_reduce r;
     bool wide = gni_is_wide(compute) || gni_is_wide(a->dtype);
@@ -41994,6 +42018,7 @@ static gn_array *gni_reduce_into(gn_context *g, const char *fn, gni_reduction op
     gni_build_finish(p);
     const gni_domain domain = gni_domain_of(compute, wide);
     gni_reduce_built(&r, &b, op, wide && domain == GNI_U ? GNI_I : domain, set); // the same sums and products
+    if (finish != NULL) r.finish = *finish;
     gn_shape shape = gni_reduced_shape(&a->shape, set, keep);
     const bool fresh = y == NULL;
     if (fresh) y = gni_array_empty(g, fn, result, &shape);
@@ -42008,8 +42033,11 @@ static gn_array *gni_reduce_into(gn_context *g, const char *fn, gni_reduction op
 
 static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op, gn_array *a,
                                  gn_dtype compute, gn_dtype result, uint32_t set, bool keep) {
-    return gni_reduce_into(g, fn, op, a, compute, result, set, keep, NULL, 0);
+    return gni_reduce_into(g, fn, op, a, compute, result, set, keep, NULL, NULL, 0);
 }
+
+// Whether reductions also do what is to be done to a sum: as texts they do not.
+static bool gni_finishes(const gn_context *g) { return !GNI_WEBGPU || g->gpu == NULL || !g->gpu->caps.texts; }
 
 static void gni_record_reduction(gn_context *g, gn_array *y, const char *fn,
                                  gni_backward_fn backward, gn_array *a, uint32_t set,
@@ -42096,7 +42124,7 @@ static gn_array *gni_complex_sum(gn_context *g, const char *fn, gn_array *a, uin
     gn_array *y = parts != NULL ? gni_adopt(g, gni_array_empty(g, fn, a->dtype, &out)) : NULL;
     if (y == NULL) return NULL;
     const gn_dtype t = parts->dtype = gni_part_of(a->dtype);
-    return gni_reduce_into(g, fn, GNI_RED_SUM, parts, t, t, set, false, y, 0);
+    return gni_reduce_into(g, fn, GNI_RED_SUM, parts, t, t, set, false, NULL, y, 0);
 }
 
 // Sums of long rows on a GPU: of every FOLD-th element first, which are columns. NULL: not of such.
@@ -42224,13 +42252,17 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
         bool exact = !gni_is_float(a->dtype) && gn_dtype_size(a->dtype) < 8;
         gn_dtype acc = exact ? GN_I64 : gni_moments_of(a);
         if (gn_dtype_size(a->dtype) < 4 && gni_sums_words(g, a)) acc = GN_F32; // which holds these, and no float64 is there
-        total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, keep);
-        if (total != NULL) {
+        const gni_finish by = {true, false, (double)gni_reduced_count(&a->shape, set)};
+        const bool once = acc != GN_I64 && gni_finishes(g);
+        total = gni_reduce_into(g, "gn_mean", GNI_RED_SUM, a, acc, once ? t : acc, set, keep, once ? &by : NULL, NULL, 0);
+        if (once) {
+            y = total;
+        } else if (total != NULL) {
             gn_array *src[2];
             double konst[2] = {0.0, 0.0};
             src[0] = total;
             src[1] = NULL;
-            konst[1] = (double)gni_reduced_count(&a->shape, set);
+            konst[1] = by.divisor;
             gn_dtype div = acc != GN_I64 ? acc : gni_is_remote(a) ? GN_F32 : GN_F64;
             gn_array *q = gni_apply(g, "gn_mean", GNI_OP_DIV, div, div, src, konst, 2);
             if (q != NULL && div != t) {
@@ -42432,10 +42464,15 @@ GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes) {
     if (inner != t) x = gn_cast(x, inner);
     gn_array *squares = gn_square(x);
     if (parts) squares = gn_add(squares, gn_square(gn_imag(a)));
-    gn_array *y = gni_root(g, gn_sum(squares, axes));
     if (!gni_is_float(t)) t = GN_F32;
-    if (inner != t) y = gn_cast(y, t);
-    return gni_end_scope(g, y);
+    const gni_finish root = {false, true, 0.0};
+    bool keep;
+    const uint32_t set = gni_axes(g, "gn_norm", axes, a->shape.rank, &keep);
+    if (set == ~0u || squares == NULL) return gni_end_scope(g, NULL);
+    if (gni_tracks(g, &squares, 1) || !gni_finishes(g))
+        return gni_end_scope(g, gni_as(gni_root(g, gn_sum(squares, axes)), t));
+    gn_array *y = gni_reduce_into(g, "gn_norm", GNI_RED_SUM, squares, inner, t, set, keep, &root, NULL, 0);
+    return gni_end_scope(g, gni_adopt(g, y));
 }
 
 GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes) {
@@ -60998,7 +61035,7 @@ static void gni_sums_add(gni_sums *s, gni_reduction op, gn_array *a) {
     }
     if (s->each == NULL) s->each = gn_empty(s->g, GN_F32, shape);
     if (s->each == NULL) return;
-    gni_reduce_into(s->g, "gn_sum", op, a, GN_F32, GN_F32, (1u << a->shape.rank) - 1u, false, s->each,
+    gni_reduce_into(s->g, "gn_sum", op, a, GN_F32, GN_F32, (1u << a->shape.rank) - 1u, false, NULL, s->each,
                     s->used++ * GNI_SUMS_APART);
 }
 

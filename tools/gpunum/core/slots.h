@@ -57,9 +57,9 @@
                                   // as WGSL, from bit 8 on 4 bits for each of the first 6 inputs: 1 + the output whose
                                   // buffer it has.
                                   // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
-                                  // lanes of a team, bit 13: moments, 16-19: dtype of the result, 20-21: log2 of the steps of
-                                  // a lane that are loaded at a time; as WGSL, bits 24 and 25: partial results are written,
-                                  // are joined
+                                  // lanes of a team, bit 13: moments, 14, 15: divided, its root, 16-19: dtype of the result,
+                                  // 20-21: log2 of the steps of a lane that are loaded at a time; as WGSL, bits 24 and 25:
+                                  // partial results are written, are joined
 #define GNI_P_PROGRAM_STEPS 6     // instructions, at most 24
 // Others.
 #define GNI_P_PROGRAM_KERNEL 32 // to 47: the kernel's own, below
@@ -77,6 +77,8 @@
 #define GNI_P_MAP_DOWN 38    // and along the rows
 
 #define GNI_F_REDUCE_MOMENTS 0x2000u
+#define GNI_F_REDUCE_DIVIDE 0x4000u
+#define GNI_F_REDUCE_ROOT 0x8000u
 #define GNI_F_REDUCE_PARTIAL 0x1000000u
 #define GNI_F_REDUCE_JOIN 0x2000000u
 #define GNI_P_REDUCE_KEPT 32    // elements of the result

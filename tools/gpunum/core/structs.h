@@ -221,6 +221,12 @@ typedef struct gni_map {
     gni_operand in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
 } gni_map;
 
+// What becomes of a sum of floats before it is rounded to the result's dtype.
+typedef struct gni_finish {
+    bool divides, roots; // one of them, or neither
+    double divisor;
+} gni_finish;
+
 // Reduces the one output of a program, or sums both of two. Dimensions 0 to kept-1 are kept, the rest are reduced; the
 // result is contiguous over the kept ones. `domain` is that of the reduced register.
 typedef struct gni_reduce {
@@ -234,6 +240,7 @@ typedef struct gni_reduce {
     int64_t apart; // two outputs, on GPUs only: elements of `out` from a result to the second one; 0: one output
     bool moments; // both outputs are x, their results its variance (sums over `rest`) and its mean
     double rest;
+    gni_finish finish;
 } gni_reduce;
 
 // Rows of `n` elements; the input has any row stride and unit stride inside, the output is contiguous

@@ -147,6 +147,14 @@ static void gni_put_float(gn_dtype t, char *p, double v) {
     }
 }
 
+// What becomes of a sum.
+static double gni_finish_sum(const gni_reduce *r, double v) {
+    const double divisor = r->finish.divisor;
+    if (r->finish.divides) return r->program.wide ? v / divisor : (double)((float)v / (float)divisor);
+    if (r->finish.roots) return r->program.wide ? sqrt(v) : (double)sqrtf((float)v);
+    return v;
+}
+
 static void gni_acc_store(const gni_reduce_job *j, int64_t index, const gni_acc *a) {
     const gni_reduce *r = j->r;
     gn_dtype t = r->out.dtype;
@@ -158,7 +166,7 @@ static void gni_acc_store(const gni_reduce_job *j, int64_t index, const gni_acc 
     if (r->op == GNI_RED_PROD) d = a->e == 0.0 ? a->d : ldexp(a->d, (int)GNI_MAX(GNI_MIN(a->e, 4096.0), -4096.0));
     int64_t i = place ? a->at : a->i;
     if (to_real)
-        gni_put_float(t, p, real ? d : (double)i);
+        gni_put_float(t, p, real ? gni_finish_sum(r, d) : (double)i);
     else
         gni_put_int(t, p, real ? gni_dtoi(d) : i);
 }
@@ -337,6 +345,7 @@ static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, i
         double odd = store == NULL && gn_dtype_size(as) != gn_dtype_size(t); // or a power of 2 that a product has
         for (int64_t c = 0; c < n && r->op == GNI_RED_PROD; c++) odd += a->e[c] * a->e[c];
         for (int64_t c = 0; c < n && sums; c++) v[c] = a->e[c] == a->e[c] ? v[c] + a->e[c] : v[c] * GNI_FAR;
+        for (int64_t c = 0; c < n && (r->finish.divides || r->finish.roots); c++) v[c] = gni_finish_sum(r, v[c]);
         if (odd == 0.0 && store != NULL)
             store(out, v, n);
         else if (odd == 0.0)

@@ -972,6 +972,13 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
     c->param[GNI_P_PROGRAM_HOW] |= steps << 20;
 }
 
+// A number in the arithmetic of the job's program.
+static void gni_job_put_real(uint32_t *k, const gni_reduce *r, double v) {
+    const float x = (float)v;
+    if (r->program.wide) memcpy(k, &v, sizeof v);
+    else memcpy(k, &x, sizeof x);
+}
+
 // Of n elements every workgroup looks at some first: of columns root n; rows, whose lanes have four neighbours each, at
 // fewer.
 static void gni_job_put_moments(uint32_t *k, const gni_reduce *r, const gni_job_plan *p, int64_t n) {
@@ -980,11 +987,7 @@ static void gni_job_put_moments(uint32_t *k, const gni_reduce *r, const gni_job_
     const double of[2] = {(double)n, r->rest};
     k[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_MOMENTS;
     k[GNI_P_REDUCE_SAMPLES] = (uint32_t)GNI_MIN(gni_job_ceil(n, each), gni_job_ceil(some, lanes) * lanes);
-    for (int i = 0; i < 2; i++) {
-        const float x = (float)of[i];
-        if (r->program.wide) memcpy(&k[GNI_P_REDUCE_COUNT + 2 * i], &of[i], sizeof of[i]);
-        else memcpy(&k[GNI_P_REDUCE_COUNT + 2 * i], &x, sizeof x);
-    }
+    for (int i = 0; i < 2; i++) gni_job_put_real(&k[GNI_P_REDUCE_COUNT + 2 * i], r, of[i]);
 }
 
 // A piece of the reduced elements, `splits` of all `total`. False in *fits: too large, nothing was done.
@@ -1023,7 +1026,8 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     uint32_t *k = c->param;
     k[GNI_P_PROGRAM_HOW] = ((uint32_t)r->op * 3u + (uint32_t)r->domain) |
                            (uint32_t)plan->columns << 8 | (uint32_t)plan->log_lanes << 9 |
-                           (uint32_t)r->out.dtype << 16;
+                           (uint32_t)r->out.dtype << 16 | (r->finish.divides ? GNI_F_REDUCE_DIVIDE : 0u) |
+                           (r->finish.roots ? GNI_F_REDUCE_ROOT : 0u);
     k[GNI_P_REDUCE_KEPT] = (uint32_t)plan->kept;
     k[GNI_P_REDUCE_REDUCED] = (uint32_t)reduced;
     k[GNI_P_REDUCE_UNITS] = (uint32_t)plan->units;
@@ -1033,6 +1037,7 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     k[GNI_P_REDUCE_INDEX0] = (uint32_t)index;
     k[GNI_P_REDUCE_APART] = (uint32_t)r->apart;
     if (r->moments) gni_job_put_moments(k, r, plan, reduced);
+    else gni_job_put_real(k + GNI_P_REDUCE_COUNT, r, r->finish.divisor);
     gni_job_reduce_modules(c, r, &s);
     if (c->gpu->caps.texts && total > 1) c->special.spec[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_PARTIAL;
     c->waits = r->compiled;

@@ -698,7 +698,7 @@ static void gni_sums_add(gni_sums *s, gni_reduction op, gn_array *a) {
     }
     if (s->each == NULL) s->each = gn_empty(s->g, GN_F32, shape);
     if (s->each == NULL) return;
-    gni_reduce_into(s->g, "gn_sum", op, a, GN_F32, GN_F32, (1u << a->shape.rank) - 1u, false, s->each,
+    gni_reduce_into(s->g, "gn_sum", op, a, GN_F32, GN_F32, (1u << a->shape.rank) - 1u, false, NULL, s->each,
                     s->used++ * GNI_SUMS_APART);
 }
 

@@ -62,9 +62,10 @@ static bool gni_reduce_to(gn_context *g, gni_reduce *r, gn_array *y, bool there)
 }
 
 // Reduces `a`, converted to `compute` first, over the axes in `set` into dtype `result`: into y's memory from element
-// `at` on, or into a new array where y is NULL.
+// `at` on, or into a new array where y is NULL. `finish` may be NULL.
 static gn_array *gni_reduce_into(gn_context *g, const char *fn, gni_reduction op, gn_array *a, gn_dtype compute,
-                                 gn_dtype result, uint32_t set, bool keep, gn_array *y, int64_t at) {
+                                 gn_dtype result, uint32_t set, bool keep, const gni_finish *finish, gn_array *y,
+                                 int64_t at) {
     gni_builder b;
     gni_reduce r;
     bool wide = gni_is_wide(compute) || gni_is_wide(a->dtype);
@@ -87,6 +88,7 @@ static gn_array *gni_reduce_into(gn_context *g, const char *fn, gni_reduction op
     gni_build_finish(p);
     const gni_domain domain = gni_domain_of(compute, wide);
     gni_reduce_built(&r, &b, op, wide && domain == GNI_U ? GNI_I : domain, set); // the same sums and products
+    if (finish != NULL) r.finish = *finish;
     gn_shape shape = gni_reduced_shape(&a->shape, set, keep);
     const bool fresh = y == NULL;
     if (fresh) y = gni_array_empty(g, fn, result, &shape);
@@ -101,8 +103,11 @@ static gn_array *gni_reduce_into(gn_context *g, const char *fn, gni_reduction op
 
 static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op, gn_array *a,
                                  gn_dtype compute, gn_dtype result, uint32_t set, bool keep) {
-    return gni_reduce_into(g, fn, op, a, compute, result, set, keep, NULL, 0);
+    return gni_reduce_into(g, fn, op, a, compute, result, set, keep, NULL, NULL, 0);
 }
+
+// Whether reductions also do what is to be done to a sum: as texts they do not.
+static bool gni_finishes(const gn_context *g) { return !GNI_WEBGPU || g->gpu == NULL || !g->gpu->caps.texts; }
 
 static void gni_record_reduction(gn_context *g, gn_array *y, const char *fn,
                                  gni_backward_fn backward, gn_array *a, uint32_t set,
@@ -189,7 +194,7 @@ static gn_array *gni_complex_sum(gn_context *g, const char *fn, gn_array *a, uin
     gn_array *y = parts != NULL ? gni_adopt(g, gni_array_empty(g, fn, a->dtype, &out)) : NULL;
     if (y == NULL) return NULL;
     const gn_dtype t = parts->dtype = gni_part_of(a->dtype);
-    return gni_reduce_into(g, fn, GNI_RED_SUM, parts, t, t, set, false, y, 0);
+    return gni_reduce_into(g, fn, GNI_RED_SUM, parts, t, t, set, false, NULL, y, 0);
 }
 
 // Sums of long rows on a GPU: of every FOLD-th element first, which are columns. NULL: not of such.
@@ -317,13 +322,17 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
         bool exact = !gni_is_float(a->dtype) && gn_dtype_size(a->dtype) < 8;
         gn_dtype acc = exact ? GN_I64 : gni_moments_of(a);
         if (gn_dtype_size(a->dtype) < 4 && gni_sums_words(g, a)) acc = GN_F32; // which holds these, and no float64 is there
-        total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, keep);
-        if (total != NULL) {
+        const gni_finish by = {true, false, (double)gni_reduced_count(&a->shape, set)};
+        const bool once = acc != GN_I64 && gni_finishes(g);
+        total = gni_reduce_into(g, "gn_mean", GNI_RED_SUM, a, acc, once ? t : acc, set, keep, once ? &by : NULL, NULL, 0);
+        if (once) {
+            y = total;
+        } else if (total != NULL) {
             gn_array *src[2];
             double konst[2] = {0.0, 0.0};
             src[0] = total;
             src[1] = NULL;
-            konst[1] = (double)gni_reduced_count(&a->shape, set);
+            konst[1] = by.divisor;
             gn_dtype div = acc != GN_I64 ? acc : gni_is_remote(a) ? GN_F32 : GN_F64;
             gn_array *q = gni_apply(g, "gn_mean", GNI_OP_DIV, div, div, src, konst, 2);
             if (q != NULL && div != t) {
@@ -525,10 +534,15 @@ GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes) {
     if (inner != t) x = gn_cast(x, inner);
     gn_array *squares = gn_square(x);
     if (parts) squares = gn_add(squares, gn_square(gn_imag(a)));
-    gn_array *y = gni_root(g, gn_sum(squares, axes));
     if (!gni_is_float(t)) t = GN_F32;
-    if (inner != t) y = gn_cast(y, t);
-    return gni_end_scope(g, y);
+    const gni_finish root = {false, true, 0.0};
+    bool keep;
+    const uint32_t set = gni_axes(g, "gn_norm", axes, a->shape.rank, &keep);
+    if (set == ~0u || squares == NULL) return gni_end_scope(g, NULL);
+    if (gni_tracks(g, &squares, 1) || !gni_finishes(g))
+        return gni_end_scope(g, gni_as(gni_root(g, gn_sum(squares, axes)), t));
+    gn_array *y = gni_reduce_into(g, "gn_norm", GNI_RED_SUM, squares, inner, t, set, keep, &root, NULL, 0);
+    return gni_end_scope(g, gni_adopt(g, y));
 }
 
 GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes) {
