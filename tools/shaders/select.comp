@@ -1,8 +1,8 @@
 #version 450
 // The key at a place of a sorted row, without sorting it, and the elements up to there.
 //
-// count  how often each digit is among the keys of a row that begin as found so far
-// pick   the next digit of what is searched for; clears the counts
+// count  how often each digit is among the keys of a row that begin as found so far; the last workgroup of a row goes on with
+// pick   the next digit of what is searched for; clears the counts. As WGSL a kernel of its own.
 // end    it as an element
 // collect  after the first digit: the elements up to there, where they are few, in any order; nothing is left for the rest then
 // tally  how many keys of each run of tiles are below what was found, and how many are as large
@@ -25,7 +25,7 @@
 layout(local_size_x = 256) in;
 
 // Buffers: elements; what is searched for, with its place among those that begin as it does and a word of nothing;
-// counts, or the element; keys, places. Searches are several for a row, one after the other for all rows.
+// counts and how many workgroups of a row are done, or the element; keys, places. Searches are several for a row, one after the other for all rows.
 #define GN_ROW_COUNT GN_PARAM(GNI_P_SELECT_ROWS)
 #define GN_N GN_PARAM(GNI_P_SELECT_N)
 #define GN_IN_BASE GN_PARAM(GNI_P_SELECT_IN_BASE)
@@ -64,6 +64,60 @@ bool gn_follows(uint search) {
     return ((gn_load2(1u, 2u * search) ^ gn_load2(1u, 2u * (search % GN_ROW_COUNT))) & gn_above()) == uvec2(0u);
 }
 
+#if defined(GN_COUNT) || defined(GN_PICK)
+const uint GN_EACH = GN_DIGITS / 256u;
+shared uint gn_counts[GN_DIGITS];
+#endif
+
+#if defined(GN_PICK) || (defined(GN_COUNT) && !defined(GN_WGSL))
+shared uint gn_sums[256];
+
+// Of all searches of a row.
+void gn_pick(uint row, bool idle) {
+    uint me = gl_LocalInvocationIndex;
+    bool starts = GN_SHIFT + GN_WIDTH == 8u << GN_LOG_BYTES;
+    if (starts) // nothing yet, behind all
+        for (uint i = me; i < GN_ROOM; i += 256u) {
+            if (GN_LOG_BYTES == 3u) gn_store2(3u, row * GN_ROOM + i, uvec2(0xffffffffu));
+            else gn_store(3u, row * GN_ROOM + i, 0xffffffffu);
+            gn_store(4u, row * GN_ROOM + i, 0xffffffffu);
+        }
+    for (uint at = GN_SEARCHES; at > 0u; at--) {
+        uint search = row + (at - 1u) * GN_ROW_COUNT, counts = gn_follows(search) ? row : search, own[GN_EACH], v = 0u;
+        uint place = starts ? GN_PLACE + at - 1u : gn_load(1u, 4u * search + 2u);
+        barrier();
+        for (uint i = me; i < GN_DIGITS; i += 256u) {
+            gn_counts[i] = idle ? 0u : gn_load_coherent(2u, counts * GN_DIGITS + i);
+            if (counts == search && !idle) gn_store_coherent(2u, counts * GN_DIGITS + i, 0u);
+        }
+        barrier();
+        for (uint e = 0u; e < GN_EACH; e++) {
+            own[e] = gn_counts[me * GN_EACH + e];
+            v += own[e];
+        }
+        uint total = v;
+        gn_sums[me] = v;
+        barrier();
+        for (uint step = 1u; step < 256u; step *= 2u) {
+            if (me >= step) v += gn_sums[me - step];
+            barrier();
+            gn_sums[me] = v;
+            barrier();
+        }
+        v -= total;
+        for (uint e = 0u; e < GN_EACH; e++) {
+            if (place >= v && place - v < own[e]) {
+                uint word = 4u * search + (GN_SHIFT >= 32u ? 1u : 0u);
+                gn_store(1u, word, gn_load(1u, word) | ((me * GN_EACH + e) << (GN_SHIFT & 31u)));
+                gn_store(1u, 4u * search + 2u, place - v);
+                if (GN_ROOM > 0u && starts) gn_store(1u, 4u * search + 3u, v + own[e] <= GN_ROOM ? 1u : 0u);
+            }
+            v += own[e];
+        }
+    }
+}
+#endif
+
 #if defined(GN_COUNT) || defined(GN_COLLECT)
 const uint GN_VECTOR = 16u >> GN_LOG_BYTES; // elements of 16 bytes
 
@@ -75,15 +129,16 @@ uvec2 gn_bits_of(uvec4 w, uint e) {
 }
 
 #ifdef GN_COUNT
-shared uint gn_counts[GN_DIGITS];
+shared uint gn_last;
 #endif
 
 void main() {
     uint me = gl_LocalInvocationIndex, search = GN_GROUP / GN_SPLITS, part = GN_GROUP % GN_SPLITS, row = search % GN_ROW_COUNT;
     if (search >= GN_ROW_COUNT * GN_SEARCHES) return;
 #ifdef GN_COUNT
-    bool idle = gn_has(row) || gn_follows(search);
+    bool idle = gn_has(row);
     GN_LEAVE(idle)
+    idle = idle || gn_follows(search);
     for (uint i = me; i < 1u << GN_WIDTH; i += 256u) gn_counts[i] = 0u;
     barrier();
 #else
@@ -120,57 +175,27 @@ void main() {
         uint c = gn_counts[i];
         if (c != 0u) gn_atomic_add(2u, search * GN_DIGITS + i, c);
     }
+#ifndef GN_WGSL
+    uint done = GN_ROW_COUNT * GN_SEARCHES * GN_DIGITS + row;
+    memoryBarrierBuffer();
+    barrier();
+    if (me == 0u) gn_last = gn_atomic_add(2u, done, 1u);
+    barrier();
+    if (gn_last != GN_SEARCHES * GN_SPLITS - 1u) return;
+    memoryBarrierBuffer();
+    if (me == 0u) gn_store_coherent(2u, done, 0u);
+    gn_pick(row, false);
+#endif
 #endif
 }
 #endif
 
 #ifdef GN_PICK
-shared uint gn_sums[256];
-
-// Of all searches of a row.
 void main() {
-    uint me = gl_LocalInvocationIndex, row = GN_GROUP;
-    const uint EACH = GN_DIGITS / 256u;
-    if (row >= GN_ROW_COUNT) return;
-    bool idle = gn_has(row), starts = GN_SHIFT + GN_WIDTH == 8u << GN_LOG_BYTES;
+    if (GN_GROUP >= GN_ROW_COUNT) return;
+    bool idle = gn_has(GN_GROUP);
     GN_LEAVE(idle)
-    if (starts) // nothing yet, behind all
-        for (uint i = me; i < GN_ROOM; i += 256u) {
-            if (GN_LOG_BYTES == 3u) gn_store2(3u, row * GN_ROOM + i, uvec2(0xffffffffu));
-            else gn_store(3u, row * GN_ROOM + i, 0xffffffffu);
-            gn_store(4u, row * GN_ROOM + i, 0xffffffffu);
-        }
-    for (uint at = GN_SEARCHES; at > 0u; at--) {
-        uint search = row + (at - 1u) * GN_ROW_COUNT, counts = gn_follows(search) ? row : search, own[EACH], v = 0u;
-        uint place = starts ? GN_PLACE + at - 1u : gn_load(1u, 4u * search + 2u);
-        for (uint e = 0u; e < EACH / 4u; e++) {
-            uvec4 w = gn_load4(2u, (counts * GN_DIGITS + me * EACH) / 4u + e);
-            for (uint k = 0u; k < 4u; k++) own[4u * e + k] = idle ? 0u : w[k];
-        }
-        for (uint e = 0u; e < EACH; e++) v += own[e];
-        if (counts == search && !idle)
-            for (uint e = 0u; e < EACH / 4u; e++) gn_store4(2u, (counts * GN_DIGITS + me * EACH) / 4u + e, uvec4(0u));
-        uint total = v;
-        barrier();
-        gn_sums[me] = v;
-        barrier();
-        for (uint step = 1u; step < 256u; step *= 2u) {
-            if (me >= step) v += gn_sums[me - step];
-            barrier();
-            gn_sums[me] = v;
-            barrier();
-        }
-        v -= total;
-        for (uint e = 0u; e < EACH; e++) {
-            if (place >= v && place - v < own[e]) {
-                uint word = 4u * search + (GN_SHIFT >= 32u ? 1u : 0u);
-                gn_store(1u, word, gn_load(1u, word) | ((me * EACH + e) << (GN_SHIFT & 31u)));
-                gn_store(1u, 4u * search + 2u, place - v);
-                if (GN_ROOM > 0u && starts) gn_store(1u, 4u * search + 3u, v + own[e] <= GN_ROOM ? 1u : 0u);
-            }
-            v += own[e];
-        }
-    }
+    gn_pick(GN_GROUP, idle);
 }
 #endif
 

@@ -530,7 +530,6 @@ static bool gni_job_selects(const gni_gpu *gpu, const gni_sort *s) {
 // `from` is what the kernels of sorts would get. Values alone: each one by a search of its own. Places too: the last one by
 // a search, and all up to there, which a workgroup sorts.
 static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_gpu_use *out, const gni_gpu_use *index) {
-    static const int step[] = {GNI_MODULE_select_count, GNI_MODULE_select_pick};
     gni_gpu *gpu = from->gpu;
     const bool all = s->count > 2 || s->index.buf != NULL;
     const int bits = 8 * (int)gn_dtype_size(s->in.dtype), word = GNI_MIN(bits, 32);
@@ -541,7 +540,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     // Each adds up its counts.
     const int64_t most = (s->n < GNI_SELECT_LONG ? 4 : 16) * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
     const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
-    const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * (4 << GNI_SELECT_BITS);
+    const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * (4 << GNI_SELECT_BITS) + 256;
     const uint64_t sums = all ? ((uint64_t)(2 * s->rows * runs) * 4 + 255) / 256 * 256 : 0;
     const int64_t room = all ? GNI_MIN(GNI_MAX(512, (int64_t)1 << gni_job_log2_up(2 * s->count)), gni_order_slots(s)) : 0;
     const uint64_t keys = ((uint64_t)(s->rows * room) * 8 + 255) / 256 * 256;
@@ -576,7 +575,8 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
         high -= width;
         p[GNI_P_SELECT_SHIFT] = (uint32_t)high;
         p[GNI_P_SELECT_WIDTH] = (uint32_t)width;
-        for (int i = 0; i < 2 && ok; i++) ok = gni_order_dispatch(&c, step[i], i == 0 ? total * splits : s->rows);
+        ok = gni_order_dispatch(&c, GNI_MODULE_select_count, total * splits);
+        if (gpu->caps.texts) ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_pick, s->rows);
         if (all && first) ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_collect, total * splits);
     }
     if (!all) {
