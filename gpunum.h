@@ -11912,7 +11912,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_KEEP_DIM 6 // of up to 8 axes
 #define GNI_P_KEEP_WORDS 14
 
-// ---- order.glsl: sort.comp, sweep.comp, find.comp, count.comp
+// ---- order.glsl: sort.comp, sweep.comp, find.comp, count.comp, select.comp, top.comp
 
 #define GNI_S_ORDER_LOG_BYTES 0
 #define GNI_S_ORDER_FLAGS 1
@@ -11961,6 +11961,20 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_SELECT_RUN 11
 #define GNI_P_SELECT_WORDS 12
 #define GNI_SELECT_BITS 12 // of a digit
+
+#define GNI_P_TOP_ROWS 0
+#define GNI_P_TOP_N 1
+#define GNI_P_TOP_IN_BASE 2
+#define GNI_P_TOP_EACH 3
+#define GNI_P_TOP_LANES 4
+#define GNI_P_TOP_RANK 5
+#define GNI_P_TOP_SPLITS 6
+#define GNI_P_TOP_TAKE 7
+#define GNI_P_TOP_OUT_BASE 8
+#define GNI_P_TOP_INDEX_BASE 9
+#define GNI_P_TOP_WORDS 10
+#define GNI_TOP_GROUPS 256 // as many as invocations
+#define GNI_TOP_ROOM 2048  // for so many of a row
 
 #define GNI_P_FIND_N 0
 #define GNI_P_FIND_LINE 1
@@ -35577,6 +35591,7 @@ typedef struct gni_gpu_jobs {
     uint64_t scan_bytes;
     uint32_t scan_epoch;
     bool scan_stall; // tests: some tiles do not say what they come to
+    uint32_t top_rank; // tests: in the place of the rank, unless it is 0
     // Of room `gpu_attention`, for float16 and bfloat16: flags, GNI_F_ATTEND_ASKS among them where the device was asked.
     uint8_t attend_same[2];
     gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
@@ -37570,6 +37585,56 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     return ok;
 }
 
+// Whether the first few of long rows are asked for.
+static bool gni_job_tops(const gni_gpu *gpu, const gni_sort *s) {
+    enum { TAKE = 128, ROWS = 1024 };
+    return gpu->caps.addresses && !gpu->caps.texts && s->first == 0 && s->count <= TAKE && s->rows <= ROWS &&
+           s->n > 4 * gni_order_slots(s) && gni_sweep_row(gpu, s->n).threads == 0;
+}
+
+// The same for these. Of the groups' first elements, those of GOAL elements' share of all, one is found so that about GOAL
+// elements are up to there.
+static bool gni_job_sort_top(gni_job_call *c, const gni_sort *s, const gni_gpu_use *out, const gni_gpu_use *index) {
+    enum { GOAL = 700, RANK = 10 };
+    gni_gpu *gpu = c->gpu;
+    const gni_gpu_jobs *ops = gni_job_state(gpu);
+    const uint64_t state = (uint64_t)s->rows * 16 * (GNI_TOP_GROUPS + 1), held = (uint64_t)s->rows * 16 * GNI_TOP_ROOM;
+    const double share = (double)GOAL / (double)s->n; // which many groups have one of, but for RANK
+    const int64_t each = (int64_t)ceil(-log1p(-(double)RANK / GNI_TOP_GROUPS) / share);
+    const int64_t rank = (int64_t)(GNI_TOP_GROUPS * -expm1(-(double)each * share));
+    const int64_t lanes = (int64_t)1 << GNI_MIN(gni_job_log2_up(gni_job_ceil(each, 8)), 8);
+    const int64_t most = (s->n < GNI_SELECT_LONG ? 4 : 16) * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
+    const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
+    const uint32_t out_base = c->param[GNI_P_SORT_OUT_BASE], index_base = c->param[GNI_P_SORT_INDEX_BASE];
+    gni_gpu_mem mem;
+    if (!gni_gpu_alloc(gpu, state + held, &mem)) {
+        gni_fail_memory(gpu->g, "select: device memory", state + held);
+        return false;
+    }
+    c->use[1] = gni_order_use(&mem, 0, state);
+    c->use[2] = gni_order_use(&mem, state, held);
+    c->use[3] = *out;
+    c->use[4] = *index;
+    c->n_use = 5;
+    c->generic.n_spec = GNI_S_SORT_FIRST;
+    c->n_param = GNI_P_TOP_WORDS;
+    uint32_t *p = c->param;
+    p[GNI_P_TOP_ROWS] = (uint32_t)s->rows;
+    p[GNI_P_TOP_N] = (uint32_t)s->n;
+    p[GNI_P_TOP_EACH] = (uint32_t)each;
+    p[GNI_P_TOP_LANES] = (uint32_t)lanes;
+    p[GNI_P_TOP_RANK] = ops != NULL && ops->top_rank > 0 ? ops->top_rank : (uint32_t)rank - 1;
+    p[GNI_P_TOP_SPLITS] = (uint32_t)splits;
+    p[GNI_P_TOP_TAKE] = (uint32_t)s->count;
+    p[GNI_P_TOP_OUT_BASE] = out_base;
+    p[GNI_P_TOP_INDEX_BASE] = index_base;
+    const bool ok = gni_order_dispatch(c, GNI_MODULE_top_sample, s->rows * lanes) &&
+                    gni_order_dispatch(c, GNI_MODULE_top_catch, s->rows * splits) &&
+                    gni_order_dispatch(c, GNI_MODULE_top_last, s->rows);
+    gni_gpu_free(gpu, &mem);
+    return ok;
+}
+
 static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     gni_job_call c;
     memset(&c, 0, sizeof c);
@@ -37596,6 +37661,7 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     p[GNI_P_SORT_SKIP] = (uint32_t)s->first;
     p[GNI_P_SORT_TAKE] = (uint32_t)s->count;
     p[GNI_P_SORT_ROW] = (uint32_t)s->n;
+    if (gni_job_tops(gpu, s)) return gni_job_sort_top(&c, s, &out, &index);
     if (gni_job_selects(gpu, s)) return gni_job_sort_some(&c, s, &out, &index);
     if (s->n > GNI_SWEEP_ROWS) {
         const gni_sweep_shape row = gni_sweep_row(gpu, s->n), tile = gni_sweep_tile(gpu);

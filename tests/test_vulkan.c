@@ -1093,6 +1093,45 @@ static void test_scans_that_wait(void **state) {
     test_close(g);
 }
 
+// Of places in one array: the largest value first, of equal ones that in front.
+static int by_value_down(const void *a, const void *b) {
+    const float *x = *(const float *const *)a, *y = *(const float *const *)b;
+    return *x != *y ? (*x < *y ? 1 : -1) : x < y ? -1 : 1;
+}
+
+// The largest elements of long rows, when as many were caught as should be, too few and too many.
+static void test_top_without_luck(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    enum { ROWS = 2, N = 30011, TAKE = 100 };
+    static const uint32_t ranks[] = {0, 1, 200};
+    static float x[ROWS][N], top[ROWS][TAKE];
+    static const float *order[N];
+    static int64_t place[ROWS][TAKE];
+    gn_context *g = test_open();
+    for (int r = 0; r < ROWS; r++)
+        for (int i = 0; i < N; i++) x[r][i] = (float)((int64_t)i * i * 37 % (r == 0 ? 1000003 : 7)); // few that are alike, and many
+    for (int k = 0; k < 3; k++)
+        GN_SCOPE(g) {
+            gn_array *a = gn_to(gn_array_from(g, GN_F32, GN_SHAPE(ROWS, N), x), GN_DEVICE_GPU), *at;
+            gni_gpu_jobs *ops = gni_job_state(g->gpu);
+            ops->top_rank = ranks[k];
+            gn_array *y = gn_topk(a, TAKE, 1, &at);
+            assert_int_equal(gn_read(y, top, sizeof top), GN_OK);
+            assert_int_equal(gn_read(at, place, sizeof place), GN_OK);
+            ops->top_rank = 0;
+            for (int r = 0; r < ROWS; r++) {
+                for (int i = 0; i < N; i++) order[i] = &x[r][i];
+                qsort(order, N, sizeof *order, by_value_down);
+                for (int i = 0; i < TAKE; i++) {
+                    assert_int_equal(place[r][i], order[i] - x[r]);
+                    assert_true(top[r][i] == *order[i]);
+                }
+            }
+        }
+    test_close(g);
+}
+
 // So long that a workgroup which finds out about all tiles in front of it goes beyond the rounds that old lavapipe's loops have.
 static void test_long_scan(void **state) {
     (void)state;
@@ -1213,6 +1252,7 @@ int main(void) {
         cmocka_unit_test(test_list),          cmocka_unit_test(test_random_work), cmocka_unit_test(test_scans_that_wait),
         cmocka_unit_test(test_long_scan),
         cmocka_unit_test(test_sums_again),
+        cmocka_unit_test(test_top_without_luck),
         cmocka_unit_test(test_large_buffers), cmocka_unit_test(test_limit),
         cmocka_unit_test(test_pool_ranges),   cmocka_unit_test(test_pool_limits),
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_recording), cmocka_unit_test(test_recorded_writes),

@@ -16,6 +16,18 @@ uvec2 gn_bits(uint k, uint j) {
     return uvec2(w, 0u);
 }
 
+#ifdef GN_VECTORS
+const uint GN_VECTOR = 16u >> GN_LOG_BYTES; // elements of 16 bytes
+
+// Element e of these.
+uvec2 gn_bits_of(uvec4 w, uint e) {
+    if (GN_LOG_BYTES == 3u) return e == 0u ? w.xy : w.zw;
+    if (GN_LOG_BYTES == 2u) return uvec2(w[e], 0u);
+    if (GN_LOG_BYTES == 1u) return uvec2((w[e >> 1] >> ((e & 1u) * 16u)) & 0xffffu, 0u);
+    return uvec2((w[e >> 2] >> ((e & 3u) * 8u)) & 0xffu, 0u);
+}
+#endif
+
 // All bits, and the sign.
 uvec2 gn_all_bits() {
     if (GN_LOG_BYTES == 3u) return uvec2(0xffffffffu); // drivers err in constants that are vectors chosen by a constant

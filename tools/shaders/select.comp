@@ -20,6 +20,9 @@
 #define GN_READONLY 1
 #include "gn.glsl"
 #include "memory.glsl"
+#if defined(GN_COUNT) || defined(GN_COLLECT)
+#define GN_VECTORS
+#endif
 #include "order.glsl"
 
 layout(local_size_x = 256) in;
@@ -119,15 +122,6 @@ void gn_pick(uint row, bool idle) {
 #endif
 
 #if defined(GN_COUNT) || defined(GN_COLLECT)
-const uint GN_VECTOR = 16u >> GN_LOG_BYTES; // elements of 16 bytes
-
-uvec2 gn_bits_of(uvec4 w, uint e) {
-    if (GN_LOG_BYTES == 3u) return e == 0u ? w.xy : w.zw;
-    if (GN_LOG_BYTES == 2u) return uvec2(w[e], 0u);
-    if (GN_LOG_BYTES == 1u) return uvec2((w[e >> 1] >> ((e & 1u) * 16u)) & 0xffffu, 0u);
-    return uvec2((w[e >> 2] >> ((e & 3u) * 8u)) & 0xffu, 0u);
-}
-
 #ifdef GN_COUNT
 shared uint gn_last;
 #endif

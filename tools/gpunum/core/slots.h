@@ -209,7 +209,7 @@
 #define GNI_P_KEEP_DIM 6 // of up to 8 axes
 #define GNI_P_KEEP_WORDS 14
 
-// ---- order.glsl: sort.comp, sweep.comp, find.comp, count.comp
+// ---- order.glsl: sort.comp, sweep.comp, find.comp, count.comp, select.comp, top.comp
 
 #define GNI_S_ORDER_LOG_BYTES 0
 #define GNI_S_ORDER_FLAGS 1
@@ -258,6 +258,20 @@
 #define GNI_P_SELECT_RUN 11
 #define GNI_P_SELECT_WORDS 12
 #define GNI_SELECT_BITS 12 // of a digit
+
+#define GNI_P_TOP_ROWS 0
+#define GNI_P_TOP_N 1
+#define GNI_P_TOP_IN_BASE 2
+#define GNI_P_TOP_EACH 3
+#define GNI_P_TOP_LANES 4
+#define GNI_P_TOP_RANK 5
+#define GNI_P_TOP_SPLITS 6
+#define GNI_P_TOP_TAKE 7
+#define GNI_P_TOP_OUT_BASE 8
+#define GNI_P_TOP_INDEX_BASE 9
+#define GNI_P_TOP_WORDS 10
+#define GNI_TOP_GROUPS 256 // as many as invocations
+#define GNI_TOP_ROOM 2048  // for so many of a row
 
 #define GNI_P_FIND_N 0
 #define GNI_P_FIND_LINE 1

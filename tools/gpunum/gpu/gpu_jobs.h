@@ -71,6 +71,7 @@ typedef struct gni_gpu_jobs {
     uint64_t scan_bytes;
     uint32_t scan_epoch;
     bool scan_stall; // tests: some tiles do not say what they come to
+    uint32_t top_rank; // tests: in the place of the rank, unless it is 0
     // Of room `gpu_attention`, for float16 and bfloat16: flags, GNI_F_ATTEND_ASKS among them where the device was asked.
     uint8_t attend_same[2];
     gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
