@@ -84,6 +84,23 @@ typedef struct GNI_FT(gni_ft_c) {
 #define GNI_FT_TINY_MOST GNI_FT_MAX_TINY
 #endif
 
+// X(q) for q = 0 to n - 1.
+#define GNI_FT_E2(X) X(0) X(1)
+#define GNI_FT_E3(X) GNI_FT_E2(X) X(2)
+#define GNI_FT_E4(X) GNI_FT_E3(X) X(3)
+#define GNI_FT_E5(X) GNI_FT_E4(X) X(4)
+#define GNI_FT_E6(X) GNI_FT_E5(X) X(5)
+#define GNI_FT_E7(X) GNI_FT_E6(X) X(6)
+#define GNI_FT_E8(X) GNI_FT_E7(X) X(7)
+#define GNI_FT_E9(X) GNI_FT_E8(X) X(8)
+#define GNI_FT_E10(X) GNI_FT_E9(X) X(9)
+#define GNI_FT_E11(X) GNI_FT_E10(X) X(10)
+#define GNI_FT_E12(X) GNI_FT_E11(X) X(11)
+#define GNI_FT_E13(X) GNI_FT_E12(X) X(12)
+#define GNI_FT_E14(X) GNI_FT_E13(X) X(13)
+#define GNI_FT_E15(X) GNI_FT_E14(X) X(14)
+#define GNI_FT_E16(X) GNI_FT_E15(X) X(15)
+
 GNI_FT_INLINE gni_fv gni_fload(const GNI_FT_T *p) {
     gni_fv r;
     memcpy(&r, p, sizeof r);
@@ -313,196 +330,42 @@ GNI_FT_INLINE void gni_fbf16(gni_fc *x) {
     for (int q = 0; q < 16; q++) x[q] = y[q];
 }
 
-GNI_FT_INLINE void gni_fbf7(gni_fc *x) {
-    gni_fc t1 = gni_fadd(x[1], x[6]), d1 = gni_fsub(x[1], x[6]);
-    gni_fc t2 = gni_fadd(x[2], x[5]), d2 = gni_fsub(x[2], x[5]);
-    gni_fc t3 = gni_fadd(x[3], x[4]), d3 = gni_fsub(x[3], x[4]);
-    gni_fc a, b, base = gni_fmadd(-0.5, t3, x[0]), sum = gni_fadd(x[0], t1);
-    sum = gni_fadd(sum, t2);
-    sum = gni_fadd(sum, t3);
-    t1 = gni_fsub(t1, t3);
-    t2 = gni_fsub(t2, t3);
-    x[0] = sum;
-    a = gni_fmadd(GNI_FT_C7_1, t1, base);
-    a = gni_fmadd(GNI_FT_C7_2, t2, a);
-    b = gni_fmul(GNI_FT_S7_1, d1);
-    b = gni_fmadd(GNI_FT_S7_2, d2, b);
-    b = gni_fmadd(GNI_FT_S7_3, d3, b);
-    gni_fpair(a, b, &x[1], &x[6]);
-    a = gni_fmadd(GNI_FT_C7_2, t1, base);
-    a = gni_fmadd(GNI_FT_C7_3, t2, a);
-    b = gni_fmul(GNI_FT_S7_2, d1);
-    b = gni_fmadd(-GNI_FT_S7_3, d2, b);
-    b = gni_fmadd(-GNI_FT_S7_1, d3, b);
-    gni_fpair(a, b, &x[2], &x[5]);
-    a = gni_fmadd(GNI_FT_C7_3, t1, base);
-    a = gni_fmadd(GNI_FT_C7_1, t2, a);
-    b = gni_fmul(GNI_FT_S7_3, d1);
-    b = gni_fmadd(-GNI_FT_S7_1, d2, b);
-    b = gni_fmadd(GNI_FT_S7_2, d3, b);
-    gni_fpair(a, b, &x[3], &x[4]);
+// Odd primes n up to 13: numbers k and n - k, of sums t and differences d of numbers that lie opposite each other. All
+// indices are constants that the compiler's first look folds.
+#define GNI_FT_PRIME_TERM(q)                                                                       \
+    if (q > 0 && q < n / 2) {                                                                      \
+        if (q < n / 2 - 1) a = gni_fmadd(gni_ft_cos(n, k * (q + 1) % n), t[q], a);                 \
+        b = gni_fmadd(gni_ft_sin(n, k * (q + 1) % n), d[q], b);                                    \
+    }
+GNI_FT_INLINE void GNI_FT(gni_ft_prime_pair)(gni_fc *x, const int n, const int k, gni_fc base, const gni_fc *t,
+                                             const gni_fc *d) {
+    gni_fc a = gni_fmadd(gni_ft_cos(n, k), t[0], base), b = gni_fmul(gni_ft_sin(n, k), d[0]);
+    GNI_FT_E6(GNI_FT_PRIME_TERM)
+    gni_fpair(a, b, &x[k], &x[n - k]);
 }
-
-GNI_FT_INLINE void gni_fbf11(gni_fc *x) {
-    gni_fc t1 = gni_fadd(x[1], x[10]), d1 = gni_fsub(x[1], x[10]);
-    gni_fc t2 = gni_fadd(x[2], x[9]), d2 = gni_fsub(x[2], x[9]);
-    gni_fc t3 = gni_fadd(x[3], x[8]), d3 = gni_fsub(x[3], x[8]);
-    gni_fc t4 = gni_fadd(x[4], x[7]), d4 = gni_fsub(x[4], x[7]);
-    gni_fc t5 = gni_fadd(x[5], x[6]), d5 = gni_fsub(x[5], x[6]);
-    gni_fc a, b, base = gni_fmadd(-0.5, t5, x[0]), sum = gni_fadd(x[0], t1);
-    sum = gni_fadd(sum, t2);
-    sum = gni_fadd(sum, t3);
-    sum = gni_fadd(sum, t4);
-    sum = gni_fadd(sum, t5);
-    t1 = gni_fsub(t1, t5);
-    t2 = gni_fsub(t2, t5);
-    t3 = gni_fsub(t3, t5);
-    t4 = gni_fsub(t4, t5);
+#define GNI_FT_PRIME_ENDS(q)                                                                       \
+    if (q < h) {                                                                                   \
+        t[q] = gni_fadd(x[q + 1], x[n - 1 - q]);                                                   \
+        d[q] = gni_fsub(x[q + 1], x[n - 1 - q]);                                                   \
+        sum = gni_fadd(sum, t[q]);                                                                 \
+    }
+// The cosines of a frequency add up to -1/2: the last one is left out, so that equal inputs cancel.
+#define GNI_FT_PRIME_LESS(q)                                                                       \
+    if (q < h - 1) t[q] = gni_fsub(t[q], t[h - 1]);
+#define GNI_FT_PRIME_PAIR(q)                                                                       \
+    if (q < h) GNI_FT(gni_ft_prime_pair)(x, n, q + 1, base, t, d);
+GNI_FT_INLINE void GNI_FT(gni_ft_prime)(gni_fc *x, const int n) {
+    const int h = n / 2;
+    gni_fc t[6], d[6], sum = x[0];
+    GNI_FT_E6(GNI_FT_PRIME_ENDS)
+    const gni_fc base = gni_fmadd(-0.5, t[h - 1], x[0]);
+    GNI_FT_E6(GNI_FT_PRIME_LESS)
     x[0] = sum;
-    a = gni_fmadd(GNI_FT_C11_1, t1, base);
-    a = gni_fmadd(GNI_FT_C11_2, t2, a);
-    a = gni_fmadd(GNI_FT_C11_3, t3, a);
-    a = gni_fmadd(GNI_FT_C11_4, t4, a);
-    b = gni_fmul(GNI_FT_S11_1, d1);
-    b = gni_fmadd(GNI_FT_S11_2, d2, b);
-    b = gni_fmadd(GNI_FT_S11_3, d3, b);
-    b = gni_fmadd(GNI_FT_S11_4, d4, b);
-    b = gni_fmadd(GNI_FT_S11_5, d5, b);
-    gni_fpair(a, b, &x[1], &x[10]);
-    a = gni_fmadd(GNI_FT_C11_2, t1, base);
-    a = gni_fmadd(GNI_FT_C11_4, t2, a);
-    a = gni_fmadd(GNI_FT_C11_5, t3, a);
-    a = gni_fmadd(GNI_FT_C11_3, t4, a);
-    b = gni_fmul(GNI_FT_S11_2, d1);
-    b = gni_fmadd(GNI_FT_S11_4, d2, b);
-    b = gni_fmadd(-GNI_FT_S11_5, d3, b);
-    b = gni_fmadd(-GNI_FT_S11_3, d4, b);
-    b = gni_fmadd(-GNI_FT_S11_1, d5, b);
-    gni_fpair(a, b, &x[2], &x[9]);
-    a = gni_fmadd(GNI_FT_C11_3, t1, base);
-    a = gni_fmadd(GNI_FT_C11_5, t2, a);
-    a = gni_fmadd(GNI_FT_C11_2, t3, a);
-    a = gni_fmadd(GNI_FT_C11_1, t4, a);
-    b = gni_fmul(GNI_FT_S11_3, d1);
-    b = gni_fmadd(-GNI_FT_S11_5, d2, b);
-    b = gni_fmadd(-GNI_FT_S11_2, d3, b);
-    b = gni_fmadd(GNI_FT_S11_1, d4, b);
-    b = gni_fmadd(GNI_FT_S11_4, d5, b);
-    gni_fpair(a, b, &x[3], &x[8]);
-    a = gni_fmadd(GNI_FT_C11_4, t1, base);
-    a = gni_fmadd(GNI_FT_C11_3, t2, a);
-    a = gni_fmadd(GNI_FT_C11_1, t3, a);
-    a = gni_fmadd(GNI_FT_C11_5, t4, a);
-    b = gni_fmul(GNI_FT_S11_4, d1);
-    b = gni_fmadd(-GNI_FT_S11_3, d2, b);
-    b = gni_fmadd(GNI_FT_S11_1, d3, b);
-    b = gni_fmadd(GNI_FT_S11_5, d4, b);
-    b = gni_fmadd(-GNI_FT_S11_2, d5, b);
-    gni_fpair(a, b, &x[4], &x[7]);
-    a = gni_fmadd(GNI_FT_C11_5, t1, base);
-    a = gni_fmadd(GNI_FT_C11_1, t2, a);
-    a = gni_fmadd(GNI_FT_C11_4, t3, a);
-    a = gni_fmadd(GNI_FT_C11_2, t4, a);
-    b = gni_fmul(GNI_FT_S11_5, d1);
-    b = gni_fmadd(-GNI_FT_S11_1, d2, b);
-    b = gni_fmadd(GNI_FT_S11_4, d3, b);
-    b = gni_fmadd(-GNI_FT_S11_2, d4, b);
-    b = gni_fmadd(GNI_FT_S11_3, d5, b);
-    gni_fpair(a, b, &x[5], &x[6]);
+    GNI_FT_E6(GNI_FT_PRIME_PAIR)
 }
-
-GNI_FT_INLINE void gni_fbf13(gni_fc *x) {
-    gni_fc t1 = gni_fadd(x[1], x[12]), d1 = gni_fsub(x[1], x[12]);
-    gni_fc t2 = gni_fadd(x[2], x[11]), d2 = gni_fsub(x[2], x[11]);
-    gni_fc t3 = gni_fadd(x[3], x[10]), d3 = gni_fsub(x[3], x[10]);
-    gni_fc t4 = gni_fadd(x[4], x[9]), d4 = gni_fsub(x[4], x[9]);
-    gni_fc t5 = gni_fadd(x[5], x[8]), d5 = gni_fsub(x[5], x[8]);
-    gni_fc t6 = gni_fadd(x[6], x[7]), d6 = gni_fsub(x[6], x[7]);
-    gni_fc a, b, base = gni_fmadd(-0.5, t6, x[0]), sum = gni_fadd(x[0], t1);
-    sum = gni_fadd(sum, t2);
-    sum = gni_fadd(sum, t3);
-    sum = gni_fadd(sum, t4);
-    sum = gni_fadd(sum, t5);
-    sum = gni_fadd(sum, t6);
-    t1 = gni_fsub(t1, t6);
-    t2 = gni_fsub(t2, t6);
-    t3 = gni_fsub(t3, t6);
-    t4 = gni_fsub(t4, t6);
-    t5 = gni_fsub(t5, t6);
-    x[0] = sum;
-    a = gni_fmadd(GNI_FT_C13_1, t1, base);
-    a = gni_fmadd(GNI_FT_C13_2, t2, a);
-    a = gni_fmadd(GNI_FT_C13_3, t3, a);
-    a = gni_fmadd(GNI_FT_C13_4, t4, a);
-    a = gni_fmadd(GNI_FT_C13_5, t5, a);
-    b = gni_fmul(GNI_FT_S13_1, d1);
-    b = gni_fmadd(GNI_FT_S13_2, d2, b);
-    b = gni_fmadd(GNI_FT_S13_3, d3, b);
-    b = gni_fmadd(GNI_FT_S13_4, d4, b);
-    b = gni_fmadd(GNI_FT_S13_5, d5, b);
-    b = gni_fmadd(GNI_FT_S13_6, d6, b);
-    gni_fpair(a, b, &x[1], &x[12]);
-    a = gni_fmadd(GNI_FT_C13_2, t1, base);
-    a = gni_fmadd(GNI_FT_C13_4, t2, a);
-    a = gni_fmadd(GNI_FT_C13_6, t3, a);
-    a = gni_fmadd(GNI_FT_C13_5, t4, a);
-    a = gni_fmadd(GNI_FT_C13_3, t5, a);
-    b = gni_fmul(GNI_FT_S13_2, d1);
-    b = gni_fmadd(GNI_FT_S13_4, d2, b);
-    b = gni_fmadd(GNI_FT_S13_6, d3, b);
-    b = gni_fmadd(-GNI_FT_S13_5, d4, b);
-    b = gni_fmadd(-GNI_FT_S13_3, d5, b);
-    b = gni_fmadd(-GNI_FT_S13_1, d6, b);
-    gni_fpair(a, b, &x[2], &x[11]);
-    a = gni_fmadd(GNI_FT_C13_3, t1, base);
-    a = gni_fmadd(GNI_FT_C13_6, t2, a);
-    a = gni_fmadd(GNI_FT_C13_4, t3, a);
-    a = gni_fmadd(GNI_FT_C13_1, t4, a);
-    a = gni_fmadd(GNI_FT_C13_2, t5, a);
-    b = gni_fmul(GNI_FT_S13_3, d1);
-    b = gni_fmadd(GNI_FT_S13_6, d2, b);
-    b = gni_fmadd(-GNI_FT_S13_4, d3, b);
-    b = gni_fmadd(-GNI_FT_S13_1, d4, b);
-    b = gni_fmadd(GNI_FT_S13_2, d5, b);
-    b = gni_fmadd(GNI_FT_S13_5, d6, b);
-    gni_fpair(a, b, &x[3], &x[10]);
-    a = gni_fmadd(GNI_FT_C13_4, t1, base);
-    a = gni_fmadd(GNI_FT_C13_5, t2, a);
-    a = gni_fmadd(GNI_FT_C13_1, t3, a);
-    a = gni_fmadd(GNI_FT_C13_3, t4, a);
-    a = gni_fmadd(GNI_FT_C13_6, t5, a);
-    b = gni_fmul(GNI_FT_S13_4, d1);
-    b = gni_fmadd(-GNI_FT_S13_5, d2, b);
-    b = gni_fmadd(-GNI_FT_S13_1, d3, b);
-    b = gni_fmadd(GNI_FT_S13_3, d4, b);
-    b = gni_fmadd(-GNI_FT_S13_6, d5, b);
-    b = gni_fmadd(-GNI_FT_S13_2, d6, b);
-    gni_fpair(a, b, &x[4], &x[9]);
-    a = gni_fmadd(GNI_FT_C13_5, t1, base);
-    a = gni_fmadd(GNI_FT_C13_3, t2, a);
-    a = gni_fmadd(GNI_FT_C13_2, t3, a);
-    a = gni_fmadd(GNI_FT_C13_6, t4, a);
-    a = gni_fmadd(GNI_FT_C13_1, t5, a);
-    b = gni_fmul(GNI_FT_S13_5, d1);
-    b = gni_fmadd(-GNI_FT_S13_3, d2, b);
-    b = gni_fmadd(GNI_FT_S13_2, d3, b);
-    b = gni_fmadd(-GNI_FT_S13_6, d4, b);
-    b = gni_fmadd(-GNI_FT_S13_1, d5, b);
-    b = gni_fmadd(GNI_FT_S13_4, d6, b);
-    gni_fpair(a, b, &x[5], &x[8]);
-    a = gni_fmadd(GNI_FT_C13_6, t1, base);
-    a = gni_fmadd(GNI_FT_C13_1, t2, a);
-    a = gni_fmadd(GNI_FT_C13_5, t3, a);
-    a = gni_fmadd(GNI_FT_C13_2, t4, a);
-    a = gni_fmadd(GNI_FT_C13_4, t5, a);
-    b = gni_fmul(GNI_FT_S13_6, d1);
-    b = gni_fmadd(-GNI_FT_S13_1, d2, b);
-    b = gni_fmadd(GNI_FT_S13_5, d3, b);
-    b = gni_fmadd(-GNI_FT_S13_2, d4, b);
-    b = gni_fmadd(GNI_FT_S13_4, d5, b);
-    b = gni_fmadd(-GNI_FT_S13_3, d6, b);
-    gni_fpair(a, b, &x[6], &x[7]);
-}
+GNI_FT_INLINE void gni_fbf7(gni_fc *x) { GNI_FT(gni_ft_prime)(x, 7); }
+GNI_FT_INLINE void gni_fbf11(gni_fc *x) { GNI_FT(gni_ft_prime)(x, 11); }
+GNI_FT_INLINE void gni_fbf13(gni_fc *x) { GNI_FT(gni_ft_prime)(x, 13); }
 
 // ---- shuffles
 

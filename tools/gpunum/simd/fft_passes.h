@@ -7,23 +7,6 @@
 #include "../simd/fft_micro.h"
 #endif
 
-// X(q) for q = 0 to n - 1.
-#define GNI_FT_E2(X) X(0) X(1)
-#define GNI_FT_E3(X) GNI_FT_E2(X) X(2)
-#define GNI_FT_E4(X) GNI_FT_E3(X) X(3)
-#define GNI_FT_E5(X) GNI_FT_E4(X) X(4)
-#define GNI_FT_E6(X) GNI_FT_E5(X) X(5)
-#define GNI_FT_E7(X) GNI_FT_E6(X) X(6)
-#define GNI_FT_E8(X) GNI_FT_E7(X) X(7)
-#define GNI_FT_E9(X) GNI_FT_E8(X) X(8)
-#define GNI_FT_E10(X) GNI_FT_E9(X) X(9)
-#define GNI_FT_E11(X) GNI_FT_E10(X) X(10)
-#define GNI_FT_E12(X) GNI_FT_E11(X) X(11)
-#define GNI_FT_E13(X) GNI_FT_E12(X) X(12)
-#define GNI_FT_E14(X) GNI_FT_E13(X) X(13)
-#define GNI_FT_E15(X) GNI_FT_E14(X) X(14)
-#define GNI_FT_E16(X) GNI_FT_E15(X) X(15)
-
 // A butterfly of x into y: IN(q) makes x[q], OUT(q) takes y[q]. The wide ones alternate the two with their
 // arithmetic, as all numbers at once would not fit the registers.
 #define GNI_FT_TO_Y(q) y[q] = x[q];
