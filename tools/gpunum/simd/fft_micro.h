@@ -41,9 +41,12 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_fadd GNI_FT(gni_ft_add)
 #define gni_fsub GNI_FT(gni_ft_sub)
 #define gni_fmul GNI_FT(gni_ft_mul)
+#define gni_fscale GNI_FT(gni_ft_scale)
 #define gni_fmadd GNI_FT(gni_ft_madd)
 #define gni_fpair GNI_FT(gni_ft_pair)
 #define gni_fspair GNI_FT(gni_ft_spair)
+#define gni_fturn GNI_FT(gni_ft_turn)
+#define gni_fturn_each GNI_FT(gni_ft_turn_each)
 #define gni_ftwiddle GNI_FT(gni_ft_twiddle)
 #define gni_fcmul GNI_FT(gni_ft_cmul)
 #define gni_fbf2 GNI_FT(gni_ft_bf2)
@@ -64,6 +67,8 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_flow GNI_FT(gni_ft_low)
 #define gni_fhigh GNI_FT(gni_ft_high)
 #define gni_freverse GNI_FT(gni_ft_reverse)
+#define gni_frow_get GNI_FT(gni_ft_row_get)
+#define gni_frow_put GNI_FT(gni_ft_row_put)
 #define gni_fget GNI_FT(gni_ft_get)
 #define gni_fput GNI_FT(gni_ft_put)
 #define gni_ftranspose GNI_FT(gni_ft_transpose)
@@ -131,6 +136,14 @@ GNI_FT_INLINE gni_fv gni_ffnma(gni_fv a, gni_fv b, gni_fv c) { return GNI_FT_FNM
 
 // ---- complex vectors
 
+GNI_FT_INLINE void gni_frow_get(gni_fc *x, const GNI_FT_T *p) {
+    x->r = gni_fload(p);
+    x->i = gni_fload(p + GNI_FT_W);
+}
+GNI_FT_INLINE void gni_frow_put(GNI_FT_T *p, const gni_fc *x) {
+    gni_fstore(p, x->r);
+    gni_fstore(p + GNI_FT_W, x->i);
+}
 GNI_FT_INLINE gni_fc gni_fadd(gni_fc a, gni_fc b) {
     a.r = a.r + b.r;
     a.i = a.i + b.i;
@@ -145,6 +158,10 @@ GNI_FT_INLINE gni_fc gni_fmul(double s, gni_fc a) {
     a.r = a.r * gni_fset((GNI_FT_T)s);
     a.i = a.i * gni_fset((GNI_FT_T)s);
     return a;
+}
+GNI_FT_INLINE void gni_fscale(gni_fc *x, GNI_FT_T s) {
+    x->r = x->r * gni_fset(s);
+    x->i = x->i * gni_fset(s);
 }
 GNI_FT_INLINE gni_fc gni_fmadd(double s, gni_fc a, gni_fc b) { // s a + b
     b.r = gni_ffma(gni_fset((GNI_FT_T)s), a.r, b.r);
@@ -171,6 +188,14 @@ GNI_FT_INLINE gni_fc gni_fcmul(gni_fc a, gni_fv wr, gni_fv wi) {
     y.r = gni_ffnma(a.i, wi, a.r * wr);
     y.i = gni_ffma(a.i, wr, a.r * wi);
     return y;
+}
+GNI_FT_INLINE void gni_fturn(gni_fc *x, const GNI_FT_T *w) { // all lanes by one number
+    *x = gni_fcmul(*x, gni_fset(w[0]), gni_fset(w[1]));
+}
+GNI_FT_INLINE void gni_fturn_each(gni_fc *x, const GNI_FT_T *w) { // each lane by its own
+    gni_fc v;
+    gni_frow_get(&v, w);
+    *x = gni_fcmul(*x, v.r, v.i);
 }
 GNI_FT_INLINE gni_fc gni_ftwiddle(gni_fc a, double c, double s) { // a (c - i s)
     gni_fc y;
@@ -466,19 +491,17 @@ GNI_FT_SHUFFLE(gni_ft_q4h, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 3
 
 // W complex numbers as they lie in memory; `swap` exchanges the parts, which turns a transform into
 // its inverse when it is done on the way in and on the way out.
-GNI_FT_INLINE gni_fc gni_fget(const GNI_FT_T *p, bool swap) {
-    gni_fc y;
+GNI_FT_INLINE void gni_fget(gni_fc *x, const GNI_FT_T *p, bool swap) {
 #if GNI_FT_W == 1
     gni_fv e = p[0], o = p[1];
 #else
     gni_fv a = gni_fload(p), b = gni_fload(p + GNI_FT_W), e = gni_feven(a, b), o = gni_fodd(a, b);
 #endif
-    y.r = swap ? o : e;
-    y.i = swap ? e : o;
-    return y;
+    x->r = swap ? o : e;
+    x->i = swap ? e : o;
 }
-GNI_FT_INLINE void gni_fput(GNI_FT_T *p, gni_fc x, bool swap) {
-    gni_fv e = swap ? x.i : x.r, o = swap ? x.r : x.i;
+GNI_FT_INLINE void gni_fput(GNI_FT_T *p, const gni_fc *x, bool swap) {
+    gni_fv e = swap ? x->i : x->r, o = swap ? x->r : x->i;
 #if GNI_FT_W == 1
     p[0] = e;
     p[1] = o;

@@ -7,24 +7,23 @@
 #include "../simd/fft_micro.h"
 #endif
 
-// A butterfly of x into y: IN(q) makes x[q], OUT(q) takes y[q]. The wide ones alternate the two with their
+// A butterfly of x, in place or into y: IN(q) makes x[q], OUT(q) takes y[q]. The wide ones alternate the two with their
 // arithmetic, as all numbers at once would not fit the registers.
-#define GNI_FT_TO_Y(q) y[q] = x[q];
 #define GNI_FT_DO2(IN, OUT)                                                                        \
-    GNI_FT_E2(IN) gni_fbf2(x);                                                                     \
-    GNI_FT_E2(GNI_FT_TO_Y) GNI_FT_E2(OUT)
+    GNI_FT_E2(IN) gni_fbf2(x), y = x;                                                              \
+    GNI_FT_E2(OUT)
 #define GNI_FT_DO3(IN, OUT)                                                                        \
-    GNI_FT_E3(IN) gni_fbf3(x);                                                                     \
-    GNI_FT_E3(GNI_FT_TO_Y) GNI_FT_E3(OUT)
+    GNI_FT_E3(IN) gni_fbf3(x), y = x;                                                              \
+    GNI_FT_E3(OUT)
 #define GNI_FT_DO4(IN, OUT)                                                                        \
-    GNI_FT_E4(IN) gni_fbf4(x);                                                                     \
-    GNI_FT_E4(GNI_FT_TO_Y) GNI_FT_E4(OUT)
+    GNI_FT_E4(IN) gni_fbf4(x), y = x;                                                              \
+    GNI_FT_E4(OUT)
 #define GNI_FT_DO5(IN, OUT)                                                                        \
-    GNI_FT_E5(IN) gni_fbf5(x);                                                                     \
-    GNI_FT_E5(GNI_FT_TO_Y) GNI_FT_E5(OUT)
+    GNI_FT_E5(IN) gni_fbf5(x), y = x;                                                              \
+    GNI_FT_E5(OUT)
 #define GNI_FT_DO7(IN, OUT)                                                                        \
-    GNI_FT_E7(IN) gni_fbf7(x);                                                                     \
-    GNI_FT_E7(GNI_FT_TO_Y) GNI_FT_E7(OUT)
+    GNI_FT_E7(IN) gni_fbf7(x), y = x;                                                              \
+    GNI_FT_E7(OUT)
 #define GNI_FT_DO8(IN, OUT)                                                                        \
     IN(0) IN(2) IN(4) IN(6) gni_ffirst4(x, 0, 2);                                                  \
     IN(1) IN(3) IN(5) IN(7) gni_ffirst4(x, 1, 2);                                                  \
@@ -34,14 +33,14 @@
     OUT(2) OUT(6) gni_fthen8(3)(x, y);                                                             \
     OUT(3) OUT(7)
 #define GNI_FT_DO9(IN, OUT)                                                                        \
-    GNI_FT_E9(IN) gni_fbf9(x);                                                                     \
-    GNI_FT_E9(GNI_FT_TO_Y) GNI_FT_E9(OUT)
+    GNI_FT_E9(IN) gni_fbf9(x), y = x;                                                              \
+    GNI_FT_E9(OUT)
 #define GNI_FT_DO11(IN, OUT)                                                                       \
-    GNI_FT_E11(IN) gni_fbf11(x);                                                                   \
-    GNI_FT_E11(GNI_FT_TO_Y) GNI_FT_E11(OUT)
+    GNI_FT_E11(IN) gni_fbf11(x), y = x;                                                            \
+    GNI_FT_E11(OUT)
 #define GNI_FT_DO13(IN, OUT)                                                                       \
-    GNI_FT_E13(IN) gni_fbf13(x);                                                                   \
-    GNI_FT_E13(GNI_FT_TO_Y) GNI_FT_E13(OUT)
+    GNI_FT_E13(IN) gni_fbf13(x), y = x;                                                            \
+    GNI_FT_E13(OUT)
 #define GNI_FT_DO16(IN, OUT)                                                                       \
     IN(0) IN(4) IN(8) IN(12) gni_ffirst4(x, 0, 4);                                                 \
     IN(1) IN(5) IN(9) IN(13) gni_ffirst4(x, 1, 4);                                                 \
@@ -53,27 +52,17 @@
     OUT(2) OUT(6) OUT(10) OUT(14) gni_fthen16(3)(x, y);                                            \
     OUT(3) OUT(7) OUT(11) OUT(15)
 
-#define GNI_FT_LOAD(q)                                                                             \
-    x[q].r = gni_fload(a + q * step);                                                              \
-    x[q].i = gni_fload(a + q * step + GNI_FT_W);
+#define GNI_FT_LOAD(q) gni_frow_get(&x[q], a + q * step);
 #define GNI_FT_GET(q)                                                                              \
     GNI_FT_PREFETCH(a + q * step + across);                                                        \
     GNI_FT_PREFETCH(a + q * step + across + GNI_FT_W);                                             \
-    x[q] = gni_fget(a + q * step, swap);
-#define GNI_FT_TWIDDLE(q)                                                                             \
-    if (q > 0) y[q] = gni_fcmul(y[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));                 \
-    gni_fstore(b + q * out, y[q].r);                                                               \
-    gni_fstore(b + q * out + GNI_FT_W, y[q].i);
-#define GNI_FT_ANY_LOAD(x, p)                                                                      \
-    x.r = gni_fload(p);                                                                            \
-    x.i = gni_fload(p + GNI_FT_W);
-#define GNI_FT_ANY_STORE(p, x)                                                                     \
-    gni_fstore(p, x.r);                                                                            \
-    gni_fstore(p + GNI_FT_W, x.i);
+    gni_fget(&x[q], a + q * step, swap);
+#define GNI_FT_TWIDDLE(q)                                                                          \
+    if (q > 0) gni_fturn(&y[q], w + 2 * q);                                                        \
+    gni_frow_put(b + q * out, &y[q]);
 #define GNI_FT_PUT(q)                                                                              \
-    y[q].r = y[q].r * gni_fset(scale);                                                             \
-    y[q].i = y[q].i * gni_fset(scale);                                                             \
-    gni_fput(b + q * out, y[q], swap);
+    gni_fscale(&y[q], scale);                                                                      \
+    gni_fput(b + q * out, &y[q], swap);
 
 // One pass. With src_ld = 0 from rows, else from memory, numbers one after the other and rows that far apart; likewise to
 // dst, where the results are scaled. Memory is the source of a first pass only, and the target of a last one; both of the
@@ -90,7 +79,7 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
             const GNI_FT_T *a = src + j * out;                                                     \
             GNI_FT_T *b = dst + j * out * R;                                                       \
             for (int64_t k = 0; k < s; k++, a += 2 * GNI_FT_W, b += 2 * GNI_FT_W) {                \
-                gni_fc x[R], y[R];                                                                 \
+                gni_fc x[R], into[R], *y = into;                                                 \
                 GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_TWIDDLE)                                             \
             }                                                                                      \
         }                                                                                          \
@@ -103,7 +92,7 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
         for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
             const GNI_FT_T *a = src + j * across;                                                  \
             GNI_FT_T *b = dst + j * out * R;                                                       \
-            gni_fc x[R], y[R];                                                                     \
+            gni_fc x[R], into[R], *y = into;                                                     \
             GNI_FT_DO##R(GNI_FT_GET, GNI_FT_TWIDDLE)                                                  \
         }                                                                                          \
     }
@@ -114,7 +103,7 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
         for (int64_t k = 0; k < s; k++) {                                                          \
             const GNI_FT_T *a = src + k * 2 * GNI_FT_W;                                            \
             GNI_FT_T *b = dst + k * ld;                                                            \
-            gni_fc x[R], y[R];                                                                     \
+            gni_fc x[R], into[R], *y = into;                                                     \
             GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_PUT)                                                  \
         }                                                                                          \
     }
@@ -244,11 +233,10 @@ static void GNI_FT(gni_ft_pass_any)(const gni_ft_pass *p, const GNI_FT_T *src, i
             const GNI_FT_T *a = src + j * across + k * row;
             GNI_FT_T *b = dst + j * out * p->radix + k * along;
             for (int q = 0; q < p->radix; q++, a += m * across) {
-                if (src_ld != 0) {
-                    x[q] = gni_fget(a, swap);
-                } else {
-                    GNI_FT_ANY_LOAD(x[q], a)
-                }
+                if (src_ld != 0)
+                    gni_fget(&x[q], a, swap);
+                else
+                    gni_frow_get(&x[q], a);
             }
             if (points != NULL)
                 points(x);
@@ -256,11 +244,12 @@ static void GNI_FT(gni_ft_pass_any)(const gni_ft_pass *p, const GNI_FT_T *src, i
                 GNI_FT(gni_ft_bf_prime)(p, x);
             for (int q = 0; q < p->radix; q++, b += out) {
                 if (dst_ld != 0) {
-                    gni_fput(b, gni_fmul((double)scale, x[q]), swap);
+                    gni_fscale(&x[q], scale);
+                    gni_fput(b, &x[q], swap);
                     continue;
                 }
-                if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(w[2 * q - 2]), gni_fset(w[2 * q - 1]));
-                GNI_FT_ANY_STORE(b, x[q])
+                if (q > 0) gni_fturn(&x[q], w + 2 * q - 2);
+                gni_frow_put(b, &x[q]);
             }
         }
 }
@@ -330,9 +319,9 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
     }
     if (f->count == 1) {
         for (int64_t q = 0; q < f->n; q++) {
-            gni_fc x = gni_fget((const GNI_FT_T *)src + 2 * q * src_ld, swap);
-            gni_fstore(w + 2 * q * GNI_FT_W, x.r);
-            gni_fstore(w + 2 * q * GNI_FT_W + GNI_FT_W, x.i);
+            gni_fc x;
+            gni_fget(&x, (const GNI_FT_T *)src + 2 * q * src_ld, swap);
+            gni_frow_put(w + 2 * q * GNI_FT_W, &x);
         }
     } else {
         GNI_FT(gni_ft_pass_of)(f->pass)(f->pass, (const GNI_FT_T *)src, 2 * src_ld, w, 0, 1, swap);
@@ -345,7 +334,7 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
 #if GNI_FT_W == 1
 #define GNI_FT_EACH(X) X(0)
 #define GNI_FT_DOW(IN, OUT)                                                                        \
-    IN(0) y[0] = x[0];                                                                             \
+    IN(0) y = x;                                                                                  \
     OUT(0)
 #elif GNI_FT_W == 2
 #define GNI_FT_EACH GNI_FT_E2
@@ -361,18 +350,14 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
 #define GNI_FT_DOW GNI_FT_DO16
 #endif
 
-#define GNI_FT_ROW_GET(q) x[q] = gni_fget(a + 2 * j + q * step, swap);
+#define GNI_FT_ROW_GET(q) gni_fget(&x[q], a + 2 * j + q * step, swap);
 #define GNI_FT_ROW_LOAD(q)                                                                         \
-    x[q].r = gni_fload(from + q * step) * gni_fset((GNI_FT_T)scale);                               \
-    x[q].i = gni_fload(from + q * step + GNI_FT_W) * gni_fset((GNI_FT_T)scale);
-#define GNI_FT_ROW_STORE(q)                                                                        \
-    gni_fstore(to + q * out, x[q].r);                                                              \
-    gni_fstore(to + q * out + GNI_FT_W, x[q].i);
-#define GNI_FT_ROW_PUT(q) gni_fput(b + 2 * j + q * out, x[q], swap);
-#define GNI_FT_TWIDDLE_V(q)                                                                           \
-    if (q > 0)                                                                                     \
-        y[q] = gni_fcmul(y[q], gni_fload(u + 2 * q * GNI_FT_W),                                    \
-                         gni_fload(u + 2 * q * GNI_FT_W + GNI_FT_W));
+    gni_frow_get(&x[q], from + q * step);                                                          \
+    gni_fscale(&x[q], (GNI_FT_T)scale);
+#define GNI_FT_ROW_STORE(q) gni_frow_put(to + q * out, &x[q]);
+#define GNI_FT_ROW_PUT(q) gni_fput(b + 2 * j + q * out, &x[q], swap);
+#define GNI_FT_TWIDDLE_V(q)                                                                        \
+    if (q > 0) gni_fturn_each(&y[q], u + 2 * q * GNI_FT_W);
 
 // `count` <= W transforms of contiguous memory, `src_ld` and `dst_ld` numbers apart.
 static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
@@ -442,16 +427,15 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
     GNI_FT_PREFETCH_2(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W));                \
     GNI_FT_PREFETCH_2(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W) + GNI_FT_W);
 #define GNI_FT_SMALL_GET(q)                                                                        \
-    x[q] = gni_fget(a + 2 * (GNI_MIN(q % per, most - 1) * src_ld + q / per * GNI_FT_W), swap);
+    gni_fget(&x[q], a + 2 * (GNI_MIN(q % per, most - 1) * src_ld + q / per * GNI_FT_W), swap);
 #define GNI_FT_SMALL_BF(q)                                                                         \
     if (b == 2 && q % 2 == 0) gni_fbf2(x + q);                                                     \
     if (b == 4 && q % 4 == 0) gni_fbf4(x + q);                                                     \
     if (b == 8 && q % 8 == 0) gni_fbf8(x + q);
 #define GNI_FT_SMALL_PUT(q)                                                                        \
     if (q / b < most) {                                                                            \
-        y[q].r = y[q].r * gni_fset(scale);                                                         \
-        y[q].i = y[q].i * gni_fset(scale);                                                         \
-        gni_fput(to + 2 * (q / b * dst_ld + q % b * GNI_FT_W), y[q], swap);                        \
+        gni_fscale(&y[q], scale);                                                                  \
+        gni_fput(to + 2 * (q / b * dst_ld + q % b * GNI_FT_W), &y[q], swap);                       \
     }
 #define GNI_FT_NOTHING(q)
 #define GNI_FT_TO_X(q) x[q] = y[q];
@@ -470,7 +454,7 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
         enum { b = B, per = GNI_FT_W / B };                                                        \
         for (; rows > 0; rows -= per, a += 2 * per * src_ld, to += 2 * per * dst_ld) {             \
             const int most = (int)GNI_MIN(rows, (int64_t)per);                                     \
-            gni_fc x[GNI_FT_W], y[GNI_FT_W];                                                       \
+            gni_fc x[GNI_FT_W], into[GNI_FT_W], *y = into;                                                       \
             if (rows > per) {                                                                      \
                 GNI_FT_EACH(GNI_FT_SMALL_AHEAD)                                                    \
             }                                                                                      \
@@ -480,7 +464,7 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
             gni_ftranspose(y);                                                                     \
             GNI_FT_EACH(GNI_FT_TO_X)                                                               \
             GNI_FT_EACH(GNI_FT_SMALL_BF)                                                           \
-            GNI_FT_EACH(GNI_FT_TO_Y)                                                               \
+            y = x;                                                                                 \
             GNI_FT_SMALL_EACH(GNI_FT_SMALL_PUT)                                                    \
         }                                                                                          \
     }
@@ -498,7 +482,7 @@ GNI_FT_INLINE void GNI_FT(gni_ft_small_whole)(const GNI_FT_T *a, int64_t src_ld,
                                               GNI_FT_T scale, const bool back) {
     enum { b = GNI_FT_W, per = 1, most = 1 };
     for (; rows > 0; rows--, a += 2 * src_ld, to += 2 * dst_ld) {
-        gni_fc x[GNI_FT_W], y[GNI_FT_W];
+        gni_fc x[GNI_FT_W], into[GNI_FT_W], *y = into;
         if (rows > 1) {
             GNI_FT_EACH(GNI_FT_SMALL_AHEAD)
         }
@@ -551,24 +535,11 @@ static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int
 // ---- between the two steps of a long transform of a b points
 
 #define GNI_FT_TWIST(q)                                                                            \
-    {                                                                                              \
-        const GNI_FT_T *u = twiddle + 2 * (k + q) * GNI_FT_W;                                         \
-        gni_fv wr = gni_fload(u), wi = gni_fload(u + GNI_FT_W);                                    \
-        y[q].r = gni_fload(rows + 2 * (k + q) * GNI_FT_W);                                         \
-        y[q].i = gni_fload(rows + 2 * (k + q) * GNI_FT_W + GNI_FT_W);                              \
-        if (more != NULL) {                                                                        \
-            gni_fc v;                                                                              \
-            v.r = wr;                                                                              \
-            v.i = wi;                                                                              \
-            v = gni_fcmul(v, gni_fset(more[2 * (k + q)]), gni_fset(more[2 * (k + q) + 1]));        \
-            wr = v.r;                                                                              \
-            wi = v.i;                                                                              \
-        }                                                                                          \
-        y[q] = gni_fcmul(y[q], wr, wi);                                                            \
-    }
-#define GNI_FT_OUT(q)                                                                              \
-    gni_fstore(to + 2 * q * GNI_FT_W, y[q].r);                                                     \
-    gni_fstore(to + 2 * q * GNI_FT_W + GNI_FT_W, y[q].i);
+    gni_frow_get(&y[q], rows + 2 * (k + q) * GNI_FT_W);                                            \
+    gni_frow_get(&v, twiddle + 2 * (k + q) * GNI_FT_W);                                            \
+    if (more != NULL) gni_fturn(&v, more + 2 * (k + q));                                           \
+    y[q] = gni_fcmul(y[q], v.r, v.i);
+#define GNI_FT_OUT(q) gni_frow_put(to + 2 * q * GNI_FT_W, &y[q]);
 
 // Column transforms of a points to the rows of the second step: number j + l of block k / W, for the W
 // columns from j on. `twiddle` has a vector for each row, `more` (or NULL) a factor for each.
@@ -579,7 +550,7 @@ static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int6
     GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
     for (int64_t at = 0; at < a; at += GNI_FT_W, to += 2 * b * GNI_FT_W) {
         const int64_t k = GNI_MIN(at, a - GNI_FT_W);
-        gni_fc y[GNI_FT_W];
+        gni_fc y[GNI_FT_W], v;
         GNI_FT_EACH(GNI_FT_TWIST)
         gni_ftranspose(y);
         GNI_FT_EACH(GNI_FT_OUT)
@@ -588,7 +559,7 @@ static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int6
 
 // The whole first step with a = W for the W columns from j on.
 #if GNI_FT_TINY_MOST
-#define GNI_FT_HEAD_GET(q) x[q] = gni_fget(a + q * step, swap);
+#define GNI_FT_HEAD_GET(q) gni_fget(&x[q], a + q * step, swap);
 #define GNI_FT_HEAD_AHEAD(q)                                                                       \
     GNI_FT_PREFETCH(a + q * step + 2 * GNI_FT_W);                                                  \
     GNI_FT_PREFETCH(a + q * step + 3 * GNI_FT_W);
@@ -597,7 +568,7 @@ static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const voi
     const GNI_FT_T *a = (const GNI_FT_T *)src + 2 * j, *u = (const GNI_FT_T *)table;
     GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
     const int64_t step = 2 * b;
-    gni_fc x[GNI_FT_W], y[GNI_FT_W];
+    gni_fc x[GNI_FT_W], into[GNI_FT_W], *y = into;
     if (b * GNI_FT_W > 2048) {
         GNI_FT_EACH(GNI_FT_HEAD_AHEAD)
     }
@@ -623,11 +594,12 @@ static void GNI_FT(gni_ft_product)(void *dst, const void *src, const void *facto
     GNI_FT_T *b = (GNI_FT_T *)dst;
     int64_t k = 0;
     for (; k + GNI_FT_W <= n; k += GNI_FT_W) {
-        gni_fc x = gni_fget(a + 2 * k, swap_in), t = gni_fget(w + 2 * k, false);
+        gni_fc x, t;
+        gni_fget(&x, a + 2 * k, swap_in);
+        gni_fget(&t, w + 2 * k, false);
         x = gni_fcmul(x, t.r, t.i);
-        x.r = x.r * gni_fset((GNI_FT_T)scale);
-        x.i = x.i * gni_fset((GNI_FT_T)scale);
-        gni_fput(b + 2 * k, x, swap_out);
+        gni_fscale(&x, (GNI_FT_T)scale);
+        gni_fput(b + 2 * k, &x, swap_out);
     }
     for (; k < n; k++) {
         GNI_FT_T re = a[2 * k + (swap_in ? 1 : 0)], im = a[2 * k + (swap_in ? 0 : 1)];
@@ -654,8 +626,10 @@ static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors,
 #if GNI_FT_W > 1
     for (; k + GNI_FT_W <= to && 2 * (k + GNI_FT_W - 1) <= h; k += GNI_FT_W) {
         const int64_t r = h - k - GNI_FT_W + 1; // the mirror images, backwards
-        gni_fc a = gni_fget(z + 2 * k, false), b = gni_fget(z + 2 * r, false),
-               t = gni_fget(w + 2 * k, false);
+        gni_fc a, b, t;
+        gni_fget(&a, z + 2 * k, false);
+        gni_fget(&b, z + 2 * r, false);
+        gni_fget(&t, w + 2 * k, false);
         b.r = gni_freverse(b.r, b.r);
         b.i = gni_freverse(b.i, b.i);
         gni_fv er = (a.r + b.r) * gni_fset(half), ei = (a.i - b.i) * gni_fset(half * in);
@@ -672,8 +646,8 @@ static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors,
         b.i = (vi - ei) * gni_fset(out);
         b.r = gni_freverse(b.r, b.r);
         b.i = gni_freverse(b.i, b.i);
-        gni_fput(y + 2 * k, a, false);
-        gni_fput(y + 2 * r, b, false);
+        gni_fput(y + 2 * k, &a, false);
+        gni_fput(y + 2 * r, &b, false);
     }
 #endif
     for (; k < to; k++) {
@@ -739,8 +713,8 @@ static void GNI_FT(gni_ft_direct)(const void *src, void *dst, int n, const void 
         a.r = gni_freverse(a.r, a.r);
         a.i = gni_freverse(a.i, a.i);
 #endif
-        gni_fput(up + 2 * v * GNI_FT_W, z, swap);
-        gni_fput(down + 2 * (blocks - 1 - v) * GNI_FT_W, a, swap);
+        gni_fput(up + 2 * v * GNI_FT_W, &z, swap);
+        gni_fput(down + 2 * (blocks - 1 - v) * GNI_FT_W, &a, swap);
     }
     memcpy(y + 2, up, (size_t)half * 2 * sizeof(GNI_FT_T));
     memcpy(y + 2 * (n - h), down + 2 * (blocks * GNI_FT_W - h), (size_t)h * 2 * sizeof(GNI_FT_T));
@@ -1003,6 +977,11 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef gni_fvi
 #undef gni_fc
 #undef gni_fload
+#undef gni_frow_get
+#undef gni_frow_put
+#undef gni_fturn
+#undef gni_fturn_each
+#undef gni_fscale
 #undef gni_fstore
 #undef gni_fset
 #undef gni_ffma
@@ -1083,10 +1062,7 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_DO11
 #undef GNI_FT_DO13
 #undef GNI_FT_DO16
-#undef GNI_FT_TO_Y
 #undef GNI_FT_PUT
-#undef GNI_FT_ANY_LOAD
-#undef GNI_FT_ANY_STORE
 #undef GNI_FT_SMALL_PUT
 #undef GNI_FT_SMALL_BF
 #undef GNI_FT_SMALL_GET
