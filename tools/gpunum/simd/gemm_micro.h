@@ -580,6 +580,9 @@ GNI_INLINE gni_vf GNI_FN(gni_gm_relu)(gni_vf v) {
 GNI_INLINE __mmask16 GNI_FN(gni_gm_mask)(int64_t n) {
     return (__mmask16)(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
 }
+GNI_INLINE __mmask32 GNI_FN(gni_gm_mask_32)(int64_t n) {
+    return n >= 32 ? 0xFFFFFFFFu : n <= 0 ? 0 : (1u << n) - 1u;
+}
 
 // c + a * b for the upper half of each pair, then for the lower one, each rounded once. Written so
 // because not every compiler that makes AVX-512 has a name for it.
@@ -609,6 +612,20 @@ GNI_GM_FAMILY(GNI_FN(gni_gm_family_i32), VECTOR, i32, GNI_GM_MOST, GNI_VW)
 GNI_GM_FAMILY(GNI_FN(gni_gm_family_i64), VECTOR, i64, GNI_GM_MOST, (GNI_VW / 2))
 #undef GNI_GM_MOST
 
+#if !defined(GNI_PASS_AVX512) && !defined(GNI_PASS_AVX2)
+GNI_NOINLINE static gni_vf GNI_FN(gni_gm_few)(const float *p, int64_t n) {
+    float part[GNI_VW] = {0};
+    for (int64_t i = 0; i < n; i++) part[i] = p[i];
+    return gni_vload(part);
+}
+#endif
+#if !defined(GNI_PASS_AVX512)
+GNI_NOINLINE static void GNI_FN(gni_gm_put_few)(float *p, gni_vf v, int64_t n) {
+    float part[GNI_VW];
+    gni_vstore(part, v);
+    for (int64_t i = 0; i < n; i++) p[i] = part[i];
+}
+#endif
 // n lanes from p, zero in the others; reads nothing past them.
 GNI_INLINE gni_vf GNI_FN(gni_gm_part_f32)(const float *p, int64_t n) {
 #if defined(GNI_PASS_AVX512)
@@ -619,9 +636,7 @@ GNI_INLINE gni_vf GNI_FN(gni_gm_part_f32)(const float *p, int64_t n) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return (gni_vf)_mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lanes));
 #else
-    float part[GNI_VW] = {0};
-    for (int64_t i = 0; i < n; i++) part[i] = p[i];
-    return gni_vload(part);
+    return GNI_FN(gni_gm_few)(p, n);
 #endif
 #endif
 }
@@ -629,27 +644,39 @@ GNI_INLINE void GNI_FN(gni_gm_put_part)(float *p, gni_vf v, int64_t n) {
 #if defined(GNI_PASS_AVX512)
     _mm512_mask_storeu_ps(p, GNI_FN(gni_gm_mask)(n), (__m512)v);
 #else
-    if (n >= GNI_VW) {
+    if (n >= GNI_VW)
         gni_vstore(p, v);
-        return;
-    }
-    float part[GNI_VW];
-    gni_vstore(part, v);
-    for (int64_t i = 0; i < n; i++) p[i] = part[i];
+    else
+        GNI_FN(gni_gm_put_few)(p, v, n);
 #endif
 }
 #if defined(GNI_PASS_AVX512)
-// Masked forms: the plain ones make gcc 12 warn in C++ about its own header.
-GNI_INLINE gni_vf GNI_FN(gni_gm_part_f16)(const uint16_t *p, int64_t n) {
-    return (gni_vf)_mm512_maskz_cvtph_ps(0xFFFF,
-                                         _mm256_maskz_loadu_epi16(GNI_FN(gni_gm_mask)(n), p));
+// The same with the mask made beforehand, for many rows of one width. Masked forms: the plain ones make gcc 12 warn in C++
+// about its own header.
+#define GNI_GM_MASK __mmask32
+#define GNI_GM_MASK_OF(n) GNI_FN(gni_gm_mask_32)(n)
+#define GNI_GM_MASKED(TYPE) GNI_FN(gni_gm_masked_##TYPE)
+GNI_INLINE gni_vf GNI_FN(gni_gm_masked_f32)(const float *p, __mmask32 mask) {
+    return (gni_vf)_mm512_maskz_loadu_ps((__mmask16)mask, p);
 }
-GNI_INLINE gni_vf GNI_FN(gni_gm_part_bf16)(const uint16_t *p, int64_t n) {
-    __m256i h = _mm256_maskz_loadu_epi16(GNI_FN(gni_gm_mask)(n), p);
+GNI_INLINE gni_vf GNI_FN(gni_gm_masked_f16)(const uint16_t *p, __mmask32 mask) {
+    return (gni_vf)_mm512_maskz_cvtph_ps(0xFFFF, _mm256_maskz_loadu_epi16((__mmask16)mask, p));
+}
+GNI_INLINE gni_vf GNI_FN(gni_gm_masked_bf16)(const uint16_t *p, __mmask32 mask) {
+    __m256i h = _mm256_maskz_loadu_epi16((__mmask16)mask, p);
     __m512i u = _mm512_maskz_cvtepu16_epi32(0xFFFF, h);
     return (gni_vf)_mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, u, 16));
 }
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_f16)(const uint16_t *p, int64_t n) {
+    return GNI_FN(gni_gm_masked_f16)(p, GNI_FN(gni_gm_mask)(n));
+}
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_bf16)(const uint16_t *p, int64_t n) {
+    return GNI_FN(gni_gm_masked_bf16)(p, GNI_FN(gni_gm_mask)(n));
+}
 #elif defined(GNI_PASS_AVX2)
+#define GNI_GM_MASK int64_t
+#define GNI_GM_MASK_OF(n) (n)
+#define GNI_GM_MASKED(TYPE) GNI_FN(gni_gm_part_##TYPE)
 GNI_INLINE __m128i GNI_FN(gni_gm_part_16)(const uint16_t *p, int64_t n) {
     uint16_t part[8] = {0};
     if (n < 8) {
@@ -970,10 +997,11 @@ GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
 #endif
 
 // Loads a square of rows i0 and on from column p, transposes it and stores it in d.
-#define GNI_GM_TRANSPOSE_SQUARE(LOAD)                                                                   \
+#define GNI_GM_TRANSPOSE_SQUARE(TYPE)                                                              \
     gni_vf r[GNI_VW];                                                                              \
+    const GNI_GM_MASK mask = GNI_GM_MASK_OF(k - p);                                                \
     _Pragma("GCC unroll 16") for (int i = 0; i < GNI_VW; i++) r[i] =                               \
-        i0 + i < w ? LOAD(s + (i0 + i) * is + p, k - p) : gni_vset(0);                             \
+        i0 + i < w ? GNI_GM_MASKED(TYPE)(s + (i0 + i) * is + p, mask) : gni_vset(0);               \
     GNI_FN(gni_gm_turn)(r);
 
 #define GNI_GM_VECTOR_PACK(TYPE, S)                                                                \
@@ -982,7 +1010,7 @@ GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
         for (int64_t i0 = 0; i0 < dw; i0 += GNI_VW) {                                              \
             const int64_t width = i0 == 0 ? GNI_VW : dw - i0;                                      \
             for (int64_t p = 0; p < k; p += GNI_VW) {                                              \
-                GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_##TYPE))                                     \
+                GNI_GM_TRANSPOSE_SQUARE(TYPE)                                                      \
                 float *to = d + p * dw + i0;                                                       \
                 for (int i = 0; i < GNI_VW && i < k - p; i++)                                      \
                     GNI_FN(gni_gm_put_part)(to + i * dw, r[i], width);                             \
@@ -1016,7 +1044,7 @@ static void GNI_FN(gni_gm_put_transposed)(const gni_gemm_tile *t, const float *s
             const gni_vf bias =
                 t->bias == NULL ? gni_vset(-0.0f) : GNI_FN(gni_gm_part_f32)(t->bias + i0, rows - i0);
             const int64_t w = rows, is = width, k = cols;
-            GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_f32))
+            GNI_GM_TRANSPOSE_SQUARE(f32)
             float *c = (float *)t->c + p * t->c_rs + i0;
             for (int q = 0; q < GNI_VW && p + q < cols; q++, c += t->c_rs) {
                 gni_vf v = r[q];
@@ -1064,10 +1092,9 @@ static void GNI_FN(gni_gm_gather)(float *d, int64_t dw, const float *s, const in
 #endif
 
 #if defined(GNI_PASS_AVX512)
-// Pairs of neighbours along p, the first in the upper half (it is the one multiplied first); n of them are
-// halves, an odd last one is paired with zero.
-GNI_INLINE gni_vf GNI_FN(gni_gm_part_pairs)(const uint16_t *p, int64_t n) {
-    const __mmask32 mask = n >= 32 ? 0xFFFFFFFFu : n <= 0 ? 0 : (1u << n) - 1u;
+// Pairs of neighbours along p, the first in the upper half (it is the one multiplied first); an odd last one is paired
+// with zero.
+GNI_INLINE gni_vf GNI_FN(gni_gm_masked_pairs)(const uint16_t *p, __mmask32 mask) {
     __m512i v = _mm512_maskz_loadu_epi16(mask, p);
     return (gni_vf)_mm512_castsi512_ps(_mm512_maskz_rol_epi32(0xFFFF, v, 16));
 }
@@ -1089,7 +1116,7 @@ static void GNI_FN(gni_gm_pack_pairs)(void *dst, int64_t dw, const void *src, in
         for (int64_t i0 = 0; i0 < dw; i0 += 16) {
             float *to = (float *)dst + i0;
             for (int64_t p = 0; p < k; p += 32) {
-                GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_pairs))
+                GNI_GM_TRANSPOSE_SQUARE(pairs)
                 for (int i = 0; i < 16 && 2 * i < k - p; i++, to += dw)
                     GNI_FN(gni_gm_put_part)(to, r[i], i0 == 0 ? 16 : dw - i0);
             }
@@ -1162,4 +1189,7 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
 #undef GNI_GM_PACK
 #undef GNI_GM_PUT_TRANSPOSED
 #undef GNI_GM_TRANSPOSE_SQUARE
+#undef GNI_GM_MASK
+#undef GNI_GM_MASK_OF
+#undef GNI_GM_MASKED
 #undef GNI_GM_VECTOR_PACK
