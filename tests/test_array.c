@@ -206,6 +206,56 @@ static void test_null_and_foreign_arguments(void **state) {
     gn_scope_begin(g);
 }
 
+// Overwrites what is given back, so that nobody can look at it and find it as it was.
+static void spoil(void *user, void *data, size_t size) {
+    (void)user;
+    memset(data, 0xa5, size);
+    free(data);
+}
+static void *plain_memory(void *user, size_t size) {
+    (void)user;
+    return malloc(size);
+}
+
+// With no context open, what is left of one is no longer looked at. First in the list, since later tests share one.
+static void test_after_close(void **state) {
+    (void)state;
+    gn_options o = test_options();
+    o.backend = GN_BACKEND_CPU;
+    o.allocator.allocate = plain_memory;
+    o.allocator.release = spoil;
+    gn_context *g = gn_open(&o);
+    gn_array *a = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(3)), true), *pending = gn_exp(a), *slot = a, *out = a;
+    gn_optimizer *opt = gn_sgd(&a, 1, NULL);
+    gn_params *p = gn_params_new(g);
+    assert_non_null(pending);
+    gn_close(g);
+    assert_null(gn_add(a, pending));
+    assert_null(gn_sin(a)); // its table is entered first
+    assert_null(gn_nanmedian(a, GN_ALL));
+    assert_null(gn_context_of(a));
+    assert_int_equal(gn_size(a), 0);
+    assert_true(isnan(gn_item(pending)));
+    assert_int_equal(gn_read(pending, &o, 0), GN_ERROR_ARGUMENT);
+    assert_int_equal(gn_gradients(pending, &a, 1, false, &out), GN_ERROR_ARGUMENT);
+    assert_int_equal(gn_backward(pending), GN_ERROR_ARGUMENT);
+    assert_int_equal(gn_step(opt), GN_ERROR_ARGUMENT);
+    assert_int_equal(gn_params_count(p), 0);
+    assert_null(gn_sgd(&a, 1, NULL));
+    gn_optimizer_free(opt);
+    gn_set(&slot, pending);
+    gn_release(a);
+    gn_scope_end(g);
+    assert_int_equal(gn_status_get(g), GN_ERROR_ARGUMENT);
+    gn_close(g);
+    // Without parameters there is no context to tell.
+    assert_null(gn_sgd(NULL, 0, NULL));
+    assert_null(gn_adam(NULL, 3, NULL));
+    assert_null(gn_clip_grad_norm(NULL, 0, 1));
+    assert_int_equal(gn_optimizer_add_group(NULL, NULL, 0, 1, 0), GN_ERROR_ARGUMENT);
+    assert_int_equal(gn_ema_update(NULL, NULL, 0, .9), GN_ERROR_ARGUMENT);
+}
+
 // A handle of another kind, of which a compiler of C only warns, is told from the right one before it is used.
 static void test_handles_of_other_kinds(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -1148,6 +1198,7 @@ static void test_rounded_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_after_close),
         GN_TEST(test_scopes),
         GN_TEST(test_reference_counts),
         cmocka_unit_test(test_stale_stays), GN_TEST(test_early_release_keeps_pending_work),

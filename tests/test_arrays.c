@@ -221,6 +221,28 @@ static void test_values(void **state) {
     expect_values(gn_vector_norm(b, gn_axes_from(0, NULL), 1), 128, 127);
     expect_values(gn_vector_norm(b, 0, 0), 2);
     assert_int_equal(gn_dtype_of(gn_vector_norm(b, 0, 0)), GN_F32);
+    // Powers that float32 has no room for, where the norm and its gradient (x / y)^(order - 1) do fit.
+    const double powers[] = {3, 4, -2, 2.5, -3}, sizes[] = {1e30, 1e-30, 1e12, 3e-13, 3e37, 1};
+    for (int i = 0; i < 30; i++) {
+        const double order = powers[i % 5], size = sizes[i / 5];
+        const float row[] = {(float)size, (float)(-3 * size), (float)(2 * size)};
+        double sum = 0;
+        for (int k = 0; k < 3; k++) sum += pow(fabs(row[k] / size), order);
+        const double norm = size * pow(sum, 1 / order);
+        gn_array *v = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(1, 3), row), true), *dv;
+        gn_array *of = gn_vector_norm(v, i % 2 ? GN_ALL : GN_KEEP(1), order);
+        assert_int_equal(gn_rank(of), i % 2 ? 0 : 2);
+        assert_true(fabs(gn_item(of) / norm - 1) < 5e-7);
+        assert_int_equal(gn_gradients(gn_sum(of, GN_ALL), &v, 1, false, &dv), GN_OK);
+        for (int k = 0; k < 3; k++) {
+            const double slope = (row[k] < 0 ? -1 : 1) * pow(fabs(row[k]) / norm, order - 1);
+            assert_true(fabs(gn_item(gn_at(gn_reshape(dv, GN_SHAPE(3)), k)) - slope) < 1e-6 * fabs(slope));
+        }
+    }
+    const float ends[] = {0, 0, (float)INFINITY, 1, (float)NAN, 1};
+    gn_array *v = gn_array_from(g, GN_F32, GN_SHAPE(3, 2), ends);
+    expect_values(gn_vector_norm(v, 1, 3), 0, (double)INFINITY, (double)NAN);
+    expect_values(gn_vector_norm(v, 1, -2), 0, 1, (double)NAN);
     const int32_t whole[] = {2, 1, 1, 3};
     const double thirds[] = {4.0 / 3.0, 7.0 / 3.0}; // of the solution 1 / 3, 2 / 3
     b = gn_lstsq(gn_array_from(g, GN_I32, GN_SHAPE(2, 2), whole), gn_array_from(g, GN_F64, GN_SHAPE(2), thirds), -1, NULL, NULL);

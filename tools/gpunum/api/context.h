@@ -25,7 +25,8 @@ GPUNUM_API gn_status gn_open_status(void);
 // GPUNUM_VERSION and sizeof(gn_options) of the implementation, for programs without this header.
 GPUNUM_API uint32_t gn_version(void);
 GPUNUM_API size_t gn_options_size(void);
-// Waits for the device, then frees everything, arrays still alive included. NULL is ignored.
+// Waits for the device, then frees everything, arrays still alive included. NULL is ignored. What belonged to `g` is not to
+// be given to any function afterwards; while no context is open such calls do nothing, otherwise nobody notices.
 GPUNUM_API void gn_close(gn_context *g);
 
 // The first error since the last clear; later errors are dropped until gn_error_clear.

@@ -170,6 +170,7 @@ typedef struct gn_adam_options {
     double lr, beta1, beta2, eps, weight_decay; // 0 = 1e-3, 0.9, 0.999, 1e-8 and for AdamW 0.01; as good as none: 1e-30
 } gn_adam_options;
 // The optimizer holds a reference to each parameter, which is in C order, and updates it in place. `options` may be NULL.
+// Without a parameter there is no context to tell: these return NULL, gn_optimizer_add_group GN_ERROR_ARGUMENT.
 GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd_options *options);
 GPUNUM_API gn_optimizer *gn_adam(gn_array *const *params, int count, const gn_adam_options *options);
 GPUNUM_API gn_optimizer *gn_adamw(gn_array *const *params, int count, const gn_adam_options *options);

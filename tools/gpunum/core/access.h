@@ -95,7 +95,8 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
 
 // What a function with a status returns when gni_begin found its array to be NULL or stale.
 static gn_status gni_null_status(const gn_array *a) {
-    gn_status status = a != NULL ? gni_status_read(gni_home_given(a), false) : GN_ERROR_ARGUMENT;
+    const gn_context *g = gn_context_of(a);
+    const gn_status status = g != NULL ? gni_status_read(g, false) : GN_OK;
     return status != GN_OK ? status : GN_ERROR_ARGUMENT;
 }
 

@@ -801,7 +801,7 @@ static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_sha
 // True for a live array; a stale one is an error.
 static bool gni_known(const char *fn, const gn_array *a) {
     if (a == NULL) return false;
-    if (a->magic == gni_magic_of(a, GNI_IS_ARRAY)) return true;
+    if (gni_kind_of(a) == GNI_IS_ARRAY) return true;
     gn_array *list = (gn_array *)(uintptr_t)a;
     gni_begin(fn, &list, 1); // says what is wrong
     return false;

@@ -733,7 +733,10 @@ typedef struct gni_slab {
     struct gni_slab *next;
 } gni_slab;
 
+static gni_atomic gni_contexts; // that are open: with none, memory of handles is gone and must not be looked at
+
 static gn_context *gni_home(const gn_array *a) {
+    if (gni_pointer_load(&gni_contexts) == 0) return NULL;
     return ((const gni_slab *)((uintptr_t)a & ~(uintptr_t)(GNI_SLAB_BYTES - 1)))->ctx;
 }
 
@@ -745,7 +748,7 @@ static uintptr_t gni_magic_of(const void *handle, gni_handle_kind kind) {
 // GNI_NO_HANDLE of NULL and of an array that was released: headers stand at multiples of 8, so that no other array's magic
 // number in its place is taken for one of these.
 static gni_handle_kind gni_kind_of(const void *handle) {
-    if (handle == NULL) return GNI_NO_HANDLE;
+    if (handle == NULL || gni_pointer_load(&gni_contexts) == 0) return GNI_NO_HANDLE;
     const uintptr_t kind = gni_magic_of(handle, GNI_IS_ARRAY) ^ ((const gni_handle *)handle)->magic;
     return kind < GNI_NO_HANDLE ? (gni_handle_kind)kind : GNI_NO_HANDLE;
 }

@@ -191,7 +191,8 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
 
 static const gni_math gni_math_table = {gni_math_kernel, gni_rare_kernel, gni_complex_math, gni_complex_pow};
 static void gni_math_use(const gn_array *a) {
-    if (a != NULL) gni_pointer_store(&gni_home_given(a)->math, &gni_math_table);
+    gn_context *g = gn_context_of(a);
+    if (g != NULL) gni_pointer_store(&g->math, &gni_math_table);
 }
 static gn_array *gni_unary_math(const char *fn, gni_op op, gn_array *a) {
     gni_math_use(a);

@@ -440,9 +440,9 @@ static gn_array *gni_quantile_list(gn_context *g, const char *fn, gn_array *x, c
 
 // The `count` parts q, which become the first axis, or for a count below 0 the one.
 static gn_array *gni_quantiles(const char *fn, gn_array *a, const double *q, int64_t count, gn_axes axes, bool middle) {
-    const bool counts = strncmp(fn, "gn_nan", 6) == 0 && a != NULL && gni_has_nan(a->dtype);
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
+    const bool counts = strncmp(fn, "gn_nan", 6) == 0 && gni_has_nan(a->dtype);
     gn_scope_begin(g);
     bool keep;
     int order[GN_MAX_RANK], kept = 0;

@@ -60,6 +60,7 @@ static gn_context *gni_context_new(const gn_options *o) {
         return NULL;
     }
     g->seed = o->seed;
+    gni_atomic_add(&gni_contexts, 1);
     gni_watch_forks();
     g->forks = gni_forks;
     return g;
@@ -303,6 +304,7 @@ GPUNUM_API void gn_close(gn_context *g) {
     gni_mutex_free(&g->stats_lock);
     gn_allocator allocator = g->allocator;
     g->handle.magic = 0;
+    gni_atomic_add(&gni_contexts, -1);
     allocator.release(allocator.user, g, sizeof(gn_context));
 }
 
