@@ -503,6 +503,37 @@ static void test_arcs_far_out(void **state) {
     close_context(g);
 }
 
+// Second derivatives where what is left of a difference is all that counts, or where a power is out of float32's range.
+static void test_twice_of_small_sides(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    const struct {
+        bool power;
+        double a, b;
+    } rows[] = {{false, 1, 1e-6}, {false, 3e-5, -2}, {false, -1e-12, 1e-17}, {false, 2, 1e12}, {false, 0, -3}, {false, .5, .25},
+                {true, 1e-30, 2}, {true, 1e15, 3}, {true, 2, .5}, {true, 0, 2}, {true, 0, 3.5}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) GN_SCOPE(g) {
+        const float af = (float)rows[i].a, bf = (float)rows[i].b;
+        const double a = af, b = bf, h = hypot(a, b), l = a > 0 ? log(a) : 0;
+        const double cross = rows[i].power ? pow(a, b - 1) * (1 + b * l) : -a / h * (b / h) / h;
+        const double want[] = {rows[i].power ? b * (b - 1) * pow(a, b - 2) : b / h * (b / h) / h, cross, cross,
+                               rows[i].power ? pow(a, b) * l * l : a / h * (a / h) / h};
+        gn_array *in[2], *once[2], *twice[2];
+        in[0] = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(), &af), true);
+        in[1] = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(), &bf), true);
+        gn_array *y = rows[i].power ? gn_pow(in[0], in[1]) : gn_hypot(in[0], in[1]);
+        assert_int_equal(gn_gradients(y, in, 2, true, once), GN_OK);
+        for (int k = 0; k < 4; k++) {
+            if (k % 2 == 0) assert_int_equal(gn_gradients(once[k / 2], in, 2, true, twice), GN_OK);
+            const double have = gn_item(twice[k % 2]);
+            if (fabs(want[k]) < 1e-36 || fabs(want[k]) > 3e38) continue; // subnormal or infinite
+            if (!(fabs(have - want[k]) <= 6e-6 * fabs(want[k])))
+                fail_msg("row %d, %d: %g, expected %g", (int)i, k, have, want[k]);
+        }
+    }
+    close_context(g);
+}
+
 // Where twice the number is out of range, second derivatives of what is flat there are 0.
 static void test_flat_far_out(void **state) {
     (void)state;
@@ -1098,6 +1129,7 @@ int main(void) {
         cmocka_unit_test(test_derivatives_of_derivatives),
         cmocka_unit_test(test_digamma_twice),
         cmocka_unit_test(test_arcs_far_out),
+        cmocka_unit_test(test_twice_of_small_sides),
         cmocka_unit_test(test_flat_far_out),
         cmocka_unit_test(test_prod_with_zeros),
         cmocka_unit_test(test_gradients_are_separate),

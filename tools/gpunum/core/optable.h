@@ -121,8 +121,8 @@
 #define GNI_BINARY_ANGLE(X) \
     X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", \
       gni_grad_angle(gy, b, a), gn_neg(gni_grad_angle(gy, a, b))) \
-    X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), \
-      gn_mul(gy, gn_div(b, y)))
+    X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", \
+      gn_mul(gy, gni_share(a, b, y)), gn_mul(gy, gni_share(b, a, y)))
 #define GNI_BINARY_FLOAT(X) GNI_BINARY_DIV(X) GNI_BINARY_ANGLE(X)
 // Parts of functions of complex a + bi: the logarithm of its magnitude; of float32 alone the root of half of that and |a|.
 //      NAME        F                       gF

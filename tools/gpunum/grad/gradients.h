@@ -58,6 +58,22 @@ static gn_array *gni_grad_angle(gn_array *gy, gn_array *a, gn_array *b) {
     return gn_div(gn_mul(gy, gn_div(a, size)), size);
 }
 
+// a / y of y = hypot(a, b), whose own derivative b^2 / y^3 is otherwise a difference of what is nearly equal.
+static bool gni_back_share(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static gn_array *gni_share(gn_array *a, gn_array *b, gn_array *y) {
+    gn_array *in[2];
+    in[0] = a, in[1] = b, y = gn_div(a, y);
+    gni_record(a->ctx, y, "gn_hypot", gni_back_share, in, 2);
+    return y;
+}
+static bool gni_back_share(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *a = node->in[0], *b = node->in[1], *t = gn_mul(gy, gni_share(b, a, gn_hypot(a, b)));
+    GNI_UNUSED(g);
+    if (gni_wanted(node, 0)) gx[0] = gni_unbroadcast(gni_grad_angle(t, b, a), &a->shape);
+    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(gn_neg(gni_grad_angle(t, a, b)), &b->shape);
+    return true;
+}
+
 static gn_array *gni_slope_by(gn_array *gy, gn_array *slope) {
     return gy == NULL ? NULL : gni_as(gn_mul(gni_half_up(gy), slope), gy->dtype);
 }
@@ -99,10 +115,29 @@ static gn_array *gni_grad_pow_base(gn_array *gy, gn_array *a, gn_array *b) {
     return gn_where(gn_eq_s(b, 0.0), gni_zero_like(gy), gn_mul(gy, slope));
 }
 
-// y log a, and 0 where 0^b stays 0.
+// log a, and 0 where 0^b stays 0.
+static gn_array *gni_pow_log(gn_array *gy, gn_array *a, gn_array *b) {
+    return gn_where(gn_logical_and(gn_eq_s(a, 0.0), gn_ge_s(b, 0.0)), gni_zero_like(gy), gn_log(gni_widened(a, gy)));
+}
+
+// y log a, whose derivative a^(b - 1) (1 + b log a) may be in range where y is not.
+static bool gni_back_pow_exponent(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static gn_array *gni_grad_pow_exponent(gn_array *gy, gn_array *a, gn_array *b, gn_array *y) {
-    gn_array *flat = gn_logical_and(gn_eq_s(a, 0.0), gn_ge_s(b, 0.0));
-    return gn_where(flat, gni_zero_like(gy), gn_mul(gy, gn_mul(y, gn_log(gni_widened(a, gy)))));
+    gn_array *in[2];
+    in[0] = a, in[1] = b, y = gn_mul(y, gni_pow_log(gy, a, b));
+    gni_record(gy->ctx, y, "gn_pow", gni_back_pow_exponent, in, 2);
+    return gn_mul(gy, y);
+}
+static bool gni_back_pow_exponent(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *a = node->in[0], *b = node->in[1], *by = gni_pow_log(gy, a, b);
+    GNI_UNUSED(g);
+    if (gni_wanted(node, 0)) {
+        gn_array *slope = gn_mul(gn_pow(a, gn_add_s(gni_widened(b, gy), -1.0)), gn_add_s(gn_mul(b, by), 1.0));
+        gx[0] = gni_unbroadcast(gn_mul(gy, slope), &a->shape);
+    }
+    if (gni_wanted(node, 1))
+        gx[1] = gni_unbroadcast(gni_grad_pow_exponent(gn_mul(gy, by), a, b, gn_pow(a, b)), &b->shape);
+    return true;
 }
 
 static gn_array *gni_derivative_unary(gni_op op, gn_array *gy, gn_array *a, gn_array *y) {
