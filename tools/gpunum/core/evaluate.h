@@ -345,9 +345,11 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
 // After a write that failed: `was` is the buffer that `a` had before, held by the caller.
 static void gni_restore_buffer(gn_context *g, gn_array *a, gni_buffer *was) {
     if (a->buf == was) return;
+    a->buf->readers -= a->lazy_refs;
     gni_buffer_release(g, a->buf);
     a->buf = was;
     was->refs++;
+    was->readers += a->lazy_refs;
 }
 
 // Runs the program with its outputs in fresh buffers, or in those of `into`.
@@ -699,20 +701,39 @@ static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t 
     return false;
 }
 
-// Pending work outside that program that reads what a write to `a` overwrites.
-static gn_array *gni_find_reader(const gn_context *g, const gn_array *a, uint32_t walk) {
-    for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next) {
-        if (gni_in_walk(p, walk)) continue;
-        for (int i = 0; i < p->expr->n_src; i++)
-            if (p->expr->src[i] != NULL && gni_may_overlap(a, p->expr->src[i])) return p;
+// How often pending work reads the buffer of `a`; into *found where a write to `a` overwrites some, outside that program.
+static int gni_read_times(gn_array *p, const gn_array *a, uint32_t walk, gn_array **found) {
+    int n = 0;
+    for (int i = 0; i < p->expr->n_src; i++) {
+        const gn_array *s = p->expr->src[i];
+        if (s == NULL || s->buf != a->buf) continue;
+        n++;
+        if (!gni_in_walk(p, walk) && gni_may_overlap(a, s)) *found = p;
     }
-    return NULL;
+    return n;
+}
+
+// The first work of that kind, looked for from both ends, and where that is far what reads other parts of the buffer, too:
+// not each write of a loop passes all that was left pending before.
+static gn_array *gni_find_reader(const gn_context *g, const gn_array *a, uint32_t walk) {
+    enum { LONG_WAY = 128 };
+    gn_array *p = g->pending_first, *q = g->pending_last, *hit = NULL, *found = NULL, *oldest = NULL;
+    int steps = 0;
+    for (int left = a->buf->readers, n; left > 0 && q != NULL; p = p->expr->next, q = q->expr->prev, steps++) {
+        n = gni_read_times(p, a, walk, &hit);
+        if (hit != NULL || (n > 0 && steps > LONG_WAY && !gni_in_walk(p, walk))) return p;
+        n = gni_read_times(q, a, walk, &found);
+        if (n > 0 && !gni_in_walk(q, walk)) oldest = q;
+        left -= n;
+    }
+    return found != NULL || steps <= LONG_WAY ? found : oldest;
 }
 
 // Whether there is any of that buffer; looked for from the last one on, which is where they are in a loop that updates an
 // array.
 static bool gni_has_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
     const gn_array *p = g->pending_last;
+    if (buf->readers == 0) return false;
     while (p != NULL && !gni_reads_buffer(p, buf, walk)) p = p->expr->prev;
     return p != NULL;
 }
@@ -744,6 +765,8 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
         }
     }
     a->buf = fresh;
+    was->readers -= a->lazy_refs; // those in the walk
+    fresh->readers = a->lazy_refs;
     gni_unref(g, old);
     return true;
 }
@@ -751,11 +774,13 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
 // How many other arrays show the buffer, for nobody but pending readers. Of more than a few, as many as they are at least.
 static int gni_views_of_readers(const gn_context *g, const gn_array *a) {
     const gn_array *had[8];
-    int n = 0;
-    for (const gn_array *p = g->pending_last; p != NULL; p = p->expr->prev)
+    int n = 0, left = a->buf->readers;
+    for (const gn_array *p = g->pending_last; p != NULL && left > 0; p = p->expr->prev)
         for (int i = 0; i < p->expr->n_src; i++) {
             const gn_array *s = p->expr->src[i];
-            if (s == NULL || s == a || s->buf != a->buf || s->refs != s->lazy_refs) continue;
+            if (s == NULL || s->buf != a->buf) continue;
+            left--;
+            if (s == a || s->refs != s->lazy_refs) continue;
             int k = 0;
             while (k < n && had[k] != s) k++;
             if (k == n && n < GNI_COUNT(had)) had[n++] = s;

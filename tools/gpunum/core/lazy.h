@@ -29,7 +29,14 @@ static void gni_pending_remove(gn_context *g, gn_array *a) {
         g->pending_last = e->prev;
 }
 
+static void gni_source_add(gn_array *src) {
+    src->refs++;
+    src->lazy_refs++;
+    if (src->buf != NULL) src->buf->readers++;
+}
+
 static bool gni_source_drop(gn_context *g, gn_array *src) {
+    if (src->buf != NULL) src->buf->readers--;
     if (--src->lazy_refs == 0 && src->orphan) {
         src->orphan = false;
         src->buf->orphans--;
@@ -43,6 +50,7 @@ static void gni_expr_free(gn_context *g, gn_array *a) {
     gni_expr *e = a->expr;
     gni_pending_remove(g, a);
     a->expr = NULL;
+    if (a->buf != NULL) a->buf->readers += a->lazy_refs;
     for (int i = 0; i < e->n_src; i++) {
         if (e->src[i] == NULL) continue;
         e->src[i]->refs++; // gni_unref does the freeing
@@ -401,8 +409,7 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
             e->konst[i] = konst[i];
             continue;
         }
-        src[i]->refs++;
-        src[i]->lazy_refs++;
+        gni_source_add(src[i]);
         e->wide = e->wide || gni_is_wide(src[i]->dtype) || (truth && gni_is_pending(src[i]) && src[i]->expr->wide);
     }
     if (!gni_expr_bound(g, y)) {

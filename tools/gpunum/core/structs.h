@@ -42,6 +42,7 @@ typedef struct gni_buffer {
     int32_t refs;
     int32_t orphans; // arrays among these that only pending work holds
     int32_t passed;  // and those that are `passed`
+    int32_t readers; // the lazy_refs of all
     bool counted;    // in the context's lazy_bytes: they are all
     uint32_t version; // of the contents; autograd compares it
     uint32_t where;   // GNI_ON_CPU | GNI_ON_GPU: which sides hold the current contents

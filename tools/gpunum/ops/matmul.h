@@ -67,10 +67,8 @@ static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_
     e->n_src = 2;
     e->run = gni_product_run;
     e->leaves = e->products = 1;
-    for (int i = 0; i < 2; i++) {
-        e->src[i]->refs++;
-        e->src[i]->lazy_refs++;
-    }
+    gni_source_add(a);
+    gni_source_add(b);
     return y;
 }
 
