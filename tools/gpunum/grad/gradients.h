@@ -69,8 +69,8 @@ static gn_array *gni_share(gn_array *a, gn_array *b, gn_array *y) {
 static bool gni_back_share(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *a = node->in[0], *b = node->in[1], *t = gn_mul(gy, gni_share(b, a, gn_hypot(a, b)));
     GNI_UNUSED(g);
-    if (gni_wanted(node, 0)) gx[0] = gni_unbroadcast(gni_grad_angle(t, b, a), &a->shape);
-    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(gn_neg(gni_grad_angle(t, a, b)), &b->shape);
+    gx[0] = gni_unbroadcast(gni_grad_angle(t, b, a), &a->shape);
+    gx[1] = gni_unbroadcast(gn_neg(gni_grad_angle(t, a, b)), &b->shape);
     return true;
 }
 
@@ -131,12 +131,9 @@ static gn_array *gni_grad_pow_exponent(gn_array *gy, gn_array *a, gn_array *b, g
 static bool gni_back_pow_exponent(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *a = node->in[0], *b = node->in[1], *by = gni_pow_log(gy, a, b);
     GNI_UNUSED(g);
-    if (gni_wanted(node, 0)) {
-        gn_array *slope = gn_mul(gn_pow(a, gn_add_s(gni_widened(b, gy), -1.0)), gn_add_s(gn_mul(b, by), 1.0));
-        gx[0] = gni_unbroadcast(gn_mul(gy, slope), &a->shape);
-    }
-    if (gni_wanted(node, 1))
-        gx[1] = gni_unbroadcast(gni_grad_pow_exponent(gn_mul(gy, by), a, b, gn_pow(a, b)), &b->shape);
+    gn_array *slope = gn_mul(gn_pow(a, gn_add_s(gni_widened(b, gy), -1.0)), gn_add_s(gn_mul(b, by), 1.0));
+    gx[0] = gni_unbroadcast(gn_mul(gy, slope), &a->shape);
+    gx[1] = gni_unbroadcast(gni_grad_pow_exponent(gn_mul(gy, by), a, b, gn_pow(a, b)), &b->shape);
     return true;
 }
 

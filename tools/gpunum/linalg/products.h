@@ -89,16 +89,17 @@ GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order) {
         y = gn_min(x, axes);
     else if (order == 0.0)
         y = gn_cast(gn_count_nonzero(x, axes), t);
-    else if ((order > -2.0 && order < 2.0) || gn_size(x) == 0)
-        y = gni_root_of_order(g, gn_sum(order == 1.0 ? x : gn_pow_s(x, order), axes), order);
-    else { // of ratios to the magnitude that counts most, whose powers stay within the dtype's range
-        gn_array *most = gn_detach(x);
-        most = order > 0.0 ? gn_max(most, gn_axes_keep(axes)) : gn_min(most, gn_axes_keep(axes));
-        most = gn_where(gn_eq_s(gn_div(most, most), 1.0), most, gn_ones_like(most)); // 0, infinite or NaN: as it is
-        x = gn_div(x, most);
-        x = order == 3.0 ? gn_mul(gn_square(x), x) : order == 4.0 ? gn_square(gn_square(x)) : gn_pow_s(x, order);
+    else {
+        gn_array *by = NULL; // what counts most: powers of ratios to that stay within the dtype's range
+        if (fabs(order) >= 2.0 && gn_size(x) > 0) {
+            by = (order > 0.0 ? gn_max : gn_min)(gn_detach(x), gn_axes_keep(axes));
+            by = gn_where(gn_eq_s(gn_div(by, by), 1.0), by, gn_ones_like(by)); // 0, infinite or NaN: as it is
+            x = gn_div(x, by);
+        }
+        if (order == 3.0) x = gn_mul(gn_square(x), x);
+        else if (order != 1.0) x = gn_pow_s(order == 4.0 ? gn_square(x) : x, order == 4.0 ? 2.0 : order);
         y = gni_root_of_order(g, gn_sum(x, axes), order);
-        y = gn_mul(y, gn_reshape(most, gn_shape_of(y)));
+        if (by != NULL) y = gn_mul(y, gn_reshape(by, gn_shape_of(y)));
     }
     return gni_end_scope(g, gni_from_moments(y, t));
 }
