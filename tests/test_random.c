@@ -360,6 +360,10 @@ static void test_refused(void **state) {
     expect_error(g, GN_ERROR_SHAPE, NULL);
     assert_null(gn_uniform(g, GN_F32, GN_SHAPE(2), 0, INFINITY));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_uniform: the range is not finite");
+    assert_null(gn_uniform(g, GN_BF16, GN_SHAPE(3), -3e38, 3e38)); // nor in float32
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_uniform: the range is not finite");
+    assert_non_null(gn_uniform(g, GN_F64, GN_SHAPE(3), -3e38, 3e38));
+    assert_non_null(gn_uniform(g, GN_F32, GN_SHAPE(3), -3e38, 4e37));
     assert_null(gn_normal(g, GN_F32, GN_SHAPE(2), 0, -1));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_normal: the deviation -1 is negative");
     assert_null(gn_randint(g, GN_I32, GN_SHAPE(2), 3, 3));

@@ -71,7 +71,8 @@ static gn_array *gni_random_scaled(const char *fn, gn_context *g, gn_dtype t, co
     if (!gni_begin_context(fn, g)) return NULL;
     gn_array *y = NULL;
     gn_scope_begin(g);
-    if (!(fabs(scale) < GNI_INF && fabs(offset) < GNI_INF)) {
+    const double most = t == GN_F64 ? GNI_INF : 3.402823467e38; // of what it is computed in
+    if (!(fabs(scale) < most && fabs(offset) < most)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: the range is not finite", fn);
     } else if (gni_shape_ok(g, fn, t, s) && gni_need_float(g, fn, t)) {
         gn_dtype made = t == GN_F64 ? GN_F64 : GN_F32;
