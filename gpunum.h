@@ -544,7 +544,8 @@ GPUNUM_API gn_status gn_open_status(void);
 // GPUNUM_VERSION and sizeof(gn_options) of the implementation, for programs without this header.
 GPUNUM_API uint32_t gn_version(void);
 GPUNUM_API size_t gn_options_size(void);
-// Waits for the device, then frees everything, arrays still alive included. NULL is ignored.
+// Waits for the device, then frees everything, arrays still alive included. NULL is ignored. What belonged to `g` is not to
+// be given to any function afterwards; while no context is open such calls do nothing, otherwise nobody notices.
 GPUNUM_API void gn_close(gn_context *g);
 
 // The first error since the last clear; later errors are dropped until gn_error_clear.
@@ -1425,6 +1426,7 @@ typedef struct gn_adam_options {
     double lr, beta1, beta2, eps, weight_decay; // 0 = 1e-3, 0.9, 0.999, 1e-8 and for AdamW 0.01; as good as none: 1e-30
 } gn_adam_options;
 // The optimizer holds a reference to each parameter, which is in C order, and updates it in place. `options` may be NULL.
+// Without a parameter there is no context to tell: these return NULL, gn_optimizer_add_group GN_ERROR_ARGUMENT.
 GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd_options *options);
 GPUNUM_API gn_optimizer *gn_adam(gn_array *const *params, int count, const gn_adam_options *options);
 GPUNUM_API gn_optimizer *gn_adamw(gn_array *const *params, int count, const gn_adam_options *options);
@@ -2451,8 +2453,8 @@ inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis
 #define GNI_BINARY_ANGLE(X) \
     X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", \
       gni_grad_angle(gy, b, a), gn_neg(gni_grad_angle(gy, a, b))) \
-    X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), \
-      gn_mul(gy, gn_div(b, y)))
+    X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", \
+      gn_mul(gy, gni_share(a, b, y)), gn_mul(gy, gni_share(b, a, y)))
 #define GNI_BINARY_FLOAT(X) GNI_BINARY_DIV(X) GNI_BINARY_ANGLE(X)
 // Parts of functions of complex a + bi: the logarithm of its magnitude; of float32 alone the root of half of that and |a|.
 //      NAME        F                       gF
@@ -2989,40 +2991,12 @@ typedef struct gni_ft_isa {
 // Constants of the butterflies: cosines and sines of 2 pi i / p.
 #define GNI_FT_S5_1 0.9510565162951535721164
 #define GNI_FT_S5_2 0.5877852522924731291687
-#define GNI_FT_C7_1 0.623489801858733530525
-#define GNI_FT_S7_1 0.7818314824680298087084
-#define GNI_FT_C7_2 -0.2225209339563144042889
-#define GNI_FT_S7_2 0.9749279121818236070181
-#define GNI_FT_C7_3 -0.9009688679024191262361
-#define GNI_FT_S7_3 0.4338837391175581204758
 #define GNI_FT_C9_1 0.7660444431189780352024
 #define GNI_FT_S9_1 0.6427876096865393263226
 #define GNI_FT_C9_2 0.1736481776669303488517
 #define GNI_FT_S9_2 0.9848077530122080593667
 #define GNI_FT_C9_4 -0.9396926207859083840541
 #define GNI_FT_S9_4 0.3420201433256687330441
-#define GNI_FT_C11_1 0.8412535328311811688618
-#define GNI_FT_S11_1 0.5406408174555975821076
-#define GNI_FT_C11_2 0.4154150130018864255293
-#define GNI_FT_S11_2 0.9096319953545183714117
-#define GNI_FT_C11_3 -0.1423148382732851404438
-#define GNI_FT_S11_3 0.9898214418809327323761
-#define GNI_FT_C11_4 -0.6548607339452850640569
-#define GNI_FT_S11_4 0.755749574354258283774
-#define GNI_FT_C11_5 -0.9594929736144973898904
-#define GNI_FT_S11_5 0.2817325568414296977114
-#define GNI_FT_C13_1 0.8854560256532098959004
-#define GNI_FT_S13_1 0.464723172043768545656
-#define GNI_FT_C13_2 0.5680647467311558025118
-#define GNI_FT_S13_2 0.8229838658936563945796
-#define GNI_FT_C13_3 0.1205366802553230533491
-#define GNI_FT_S13_3 0.9927088740980539928008
-#define GNI_FT_C13_4 -0.3546048870425356259696
-#define GNI_FT_S13_4 0.9350162426854148234398
-#define GNI_FT_C13_5 -0.7485107481711010986346
-#define GNI_FT_S13_5 0.6631226582407952023768
-#define GNI_FT_C13_6 -0.970941817426052027157
-#define GNI_FT_S13_6 0.2393156642875577671488
 #define GNI_FT_S3 0.8660254037844386467637
 #define GNI_FT_SQRT5_4 0.5590169943749474241023
 #define GNI_FT_SQRT1_2 0.7071067811865475244008
@@ -3046,6 +3020,26 @@ typedef struct gni_ft_isa {
 #define GNI_FT_KEPT (void)0
 #define GNI_FT_UNROLL
 #endif
+
+// cos and sin of 2 pi i / n, 0 < i < n, n = 7, 11 or 13: written so that compilers fold them.
+GNI_FT_INLINE double gni_ft_cos(const int n, const int i) {
+    static const double of_7[] = {0.623489801858733530525, -0.2225209339563144042889, -0.9009688679024191262361};
+    static const double of_11[] = {0.8412535328311811688618, 0.4154150130018864255293, -0.1423148382732851404438,
+                                   -0.6548607339452850640569, -0.9594929736144973898904};
+    static const double of_13[] = {0.8854560256532098959004, 0.5680647467311558025118, 0.1205366802553230533491,
+                                   -0.3546048870425356259696, -0.7485107481711010986346, -0.970941817426052027157};
+    const int at = (2 * i > n ? n - i : i) - 1;
+    return n == 7 ? of_7[at] : n == 11 ? of_11[at] : of_13[at];
+}
+GNI_FT_INLINE double gni_ft_sin(const int n, const int i) {
+    static const double of_7[] = {0.7818314824680298087084, 0.9749279121818236070181, 0.4338837391175581204758};
+    static const double of_11[] = {0.5406408174555975821076, 0.9096319953545183714117, 0.9898214418809327323761,
+                                   0.755749574354258283774, 0.2817325568414296977114};
+    static const double of_13[] = {0.464723172043768545656, 0.8229838658936563945796, 0.9927088740980539928008,
+                                   0.9350162426854148234398, 0.6631226582407952023768, 0.2393156642875577671488};
+    const int at = (2 * i > n ? n - i : i) - 1;
+    return (2 * i > n ? -1 : 1) * (n == 7 ? of_7[at] : n == 11 ? of_11[at] : of_13[at]);
+}
 
 // ---- the tables of each pass
 
@@ -8475,6 +8469,9 @@ GNI_INLINE gni_vf GNI_FN(gni_gm_relu)(gni_vf v) {
 GNI_INLINE __mmask16 GNI_FN(gni_gm_mask)(int64_t n) {
     return (__mmask16)(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
 }
+GNI_INLINE __mmask32 GNI_FN(gni_gm_mask_32)(int64_t n) {
+    return n >= 32 ? 0xFFFFFFFFu : n <= 0 ? 0 : (1u << n) - 1u;
+}
 
 // c + a * b for the upper half of each pair, then for the lower one, each rounded once. Written so
 // because not every compiler that makes AVX-512 has a name for it.
@@ -8504,6 +8501,20 @@ GNI_GM_FAMILY(GNI_FN(gni_gm_family_i32), VECTOR, i32, GNI_GM_MOST, GNI_VW)
 GNI_GM_FAMILY(GNI_FN(gni_gm_family_i64), VECTOR, i64, GNI_GM_MOST, (GNI_VW / 2))
 #undef GNI_GM_MOST
 
+#if !defined(GNI_PASS_AVX512) && !defined(GNI_PASS_AVX2)
+GNI_NOINLINE static gni_vf GNI_FN(gni_gm_few)(const float *p, int64_t n) {
+    float part[GNI_VW] = {0};
+    for (int64_t i = 0; i < n; i++) part[i] = p[i];
+    return gni_vload(part);
+}
+#endif
+#if !defined(GNI_PASS_AVX512)
+GNI_NOINLINE static void GNI_FN(gni_gm_put_few)(float *p, gni_vf v, int64_t n) {
+    float part[GNI_VW];
+    gni_vstore(part, v);
+    for (int64_t i = 0; i < n; i++) p[i] = part[i];
+}
+#endif
 // n lanes from p, zero in the others; reads nothing past them.
 GNI_INLINE gni_vf GNI_FN(gni_gm_part_f32)(const float *p, int64_t n) {
 #if defined(GNI_PASS_AVX512)
@@ -8514,9 +8525,7 @@ GNI_INLINE gni_vf GNI_FN(gni_gm_part_f32)(const float *p, int64_t n) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return (gni_vf)_mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lanes));
 #else
-    float part[GNI_VW] = {0};
-    for (int64_t i = 0; i < n; i++) part[i] = p[i];
-    return gni_vload(part);
+    return GNI_FN(gni_gm_few)(p, n);
 #endif
 #endif
 }
@@ -8524,27 +8533,39 @@ GNI_INLINE void GNI_FN(gni_gm_put_part)(float *p, gni_vf v, int64_t n) {
 #if defined(GNI_PASS_AVX512)
     _mm512_mask_storeu_ps(p, GNI_FN(gni_gm_mask)(n), (__m512)v);
 #else
-    if (n >= GNI_VW) {
+    if (n >= GNI_VW)
         gni_vstore(p, v);
-        return;
-    }
-    float part[GNI_VW];
-    gni_vstore(part, v);
-    for (int64_t i = 0; i < n; i++) p[i] = part[i];
+    else
+        GNI_FN(gni_gm_put_few)(p, v, n);
 #endif
 }
 #if defined(GNI_PASS_AVX512)
-// Masked forms: the plain ones make gcc 12 warn in C++ about its own header.
-GNI_INLINE gni_vf GNI_FN(gni_gm_part_f16)(const uint16_t *p, int64_t n) {
-    return (gni_vf)_mm512_maskz_cvtph_ps(0xFFFF,
-                                         _mm256_maskz_loadu_epi16(GNI_FN(gni_gm_mask)(n), p));
+// The same with the mask made beforehand, for many rows of one width. Masked forms: the plain ones make gcc 12 warn in C++
+// about its own header.
+#define GNI_GM_MASK __mmask32
+#define GNI_GM_MASK_OF(n) GNI_FN(gni_gm_mask_32)(n)
+#define GNI_GM_MASKED(TYPE) GNI_FN(gni_gm_masked_##TYPE)
+GNI_INLINE gni_vf GNI_FN(gni_gm_masked_f32)(const float *p, __mmask32 mask) {
+    return (gni_vf)_mm512_maskz_loadu_ps((__mmask16)mask, p);
 }
-GNI_INLINE gni_vf GNI_FN(gni_gm_part_bf16)(const uint16_t *p, int64_t n) {
-    __m256i h = _mm256_maskz_loadu_epi16(GNI_FN(gni_gm_mask)(n), p);
+GNI_INLINE gni_vf GNI_FN(gni_gm_masked_f16)(const uint16_t *p, __mmask32 mask) {
+    return (gni_vf)_mm512_maskz_cvtph_ps(0xFFFF, _mm256_maskz_loadu_epi16((__mmask16)mask, p));
+}
+GNI_INLINE gni_vf GNI_FN(gni_gm_masked_bf16)(const uint16_t *p, __mmask32 mask) {
+    __m256i h = _mm256_maskz_loadu_epi16((__mmask16)mask, p);
     __m512i u = _mm512_maskz_cvtepu16_epi32(0xFFFF, h);
     return (gni_vf)_mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, u, 16));
 }
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_f16)(const uint16_t *p, int64_t n) {
+    return GNI_FN(gni_gm_masked_f16)(p, GNI_FN(gni_gm_mask)(n));
+}
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_bf16)(const uint16_t *p, int64_t n) {
+    return GNI_FN(gni_gm_masked_bf16)(p, GNI_FN(gni_gm_mask)(n));
+}
 #elif defined(GNI_PASS_AVX2)
+#define GNI_GM_MASK int64_t
+#define GNI_GM_MASK_OF(n) (n)
+#define GNI_GM_MASKED(TYPE) GNI_FN(gni_gm_part_##TYPE)
 GNI_INLINE __m128i GNI_FN(gni_gm_part_16)(const uint16_t *p, int64_t n) {
     uint16_t part[8] = {0};
     if (n < 8) {
@@ -8865,10 +8886,11 @@ GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
 #endif
 
 // Loads a square of rows i0 and on from column p, transposes it and stores it in d.
-#define GNI_GM_TRANSPOSE_SQUARE(LOAD)                                                                   \
+#define GNI_GM_TRANSPOSE_SQUARE(TYPE)                                                              \
     gni_vf r[GNI_VW];                                                                              \
+    const GNI_GM_MASK mask = GNI_GM_MASK_OF(k - p);                                                \
     _Pragma("GCC unroll 16") for (int i = 0; i < GNI_VW; i++) r[i] =                               \
-        i0 + i < w ? LOAD(s + (i0 + i) * is + p, k - p) : gni_vset(0);                             \
+        i0 + i < w ? GNI_GM_MASKED(TYPE)(s + (i0 + i) * is + p, mask) : gni_vset(0);               \
     GNI_FN(gni_gm_turn)(r);
 
 #define GNI_GM_VECTOR_PACK(TYPE, S)                                                                \
@@ -8877,7 +8899,7 @@ GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
         for (int64_t i0 = 0; i0 < dw; i0 += GNI_VW) {                                              \
             const int64_t width = i0 == 0 ? GNI_VW : dw - i0;                                      \
             for (int64_t p = 0; p < k; p += GNI_VW) {                                              \
-                GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_##TYPE))                                     \
+                GNI_GM_TRANSPOSE_SQUARE(TYPE)                                                      \
                 float *to = d + p * dw + i0;                                                       \
                 for (int i = 0; i < GNI_VW && i < k - p; i++)                                      \
                     GNI_FN(gni_gm_put_part)(to + i * dw, r[i], width);                             \
@@ -8911,7 +8933,7 @@ static void GNI_FN(gni_gm_put_transposed)(const gni_gemm_tile *t, const float *s
             const gni_vf bias =
                 t->bias == NULL ? gni_vset(-0.0f) : GNI_FN(gni_gm_part_f32)(t->bias + i0, rows - i0);
             const int64_t w = rows, is = width, k = cols;
-            GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_f32))
+            GNI_GM_TRANSPOSE_SQUARE(f32)
             float *c = (float *)t->c + p * t->c_rs + i0;
             for (int q = 0; q < GNI_VW && p + q < cols; q++, c += t->c_rs) {
                 gni_vf v = r[q];
@@ -8959,10 +8981,9 @@ static void GNI_FN(gni_gm_gather)(float *d, int64_t dw, const float *s, const in
 #endif
 
 #if defined(GNI_PASS_AVX512)
-// Pairs of neighbours along p, the first in the upper half (it is the one multiplied first); n of them are
-// halves, an odd last one is paired with zero.
-GNI_INLINE gni_vf GNI_FN(gni_gm_part_pairs)(const uint16_t *p, int64_t n) {
-    const __mmask32 mask = n >= 32 ? 0xFFFFFFFFu : n <= 0 ? 0 : (1u << n) - 1u;
+// Pairs of neighbours along p, the first in the upper half (it is the one multiplied first); an odd last one is paired
+// with zero.
+GNI_INLINE gni_vf GNI_FN(gni_gm_masked_pairs)(const uint16_t *p, __mmask32 mask) {
     __m512i v = _mm512_maskz_loadu_epi16(mask, p);
     return (gni_vf)_mm512_castsi512_ps(_mm512_maskz_rol_epi32(0xFFFF, v, 16));
 }
@@ -8984,7 +9005,7 @@ static void GNI_FN(gni_gm_pack_pairs)(void *dst, int64_t dw, const void *src, in
         for (int64_t i0 = 0; i0 < dw; i0 += 16) {
             float *to = (float *)dst + i0;
             for (int64_t p = 0; p < k; p += 32) {
-                GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_pairs))
+                GNI_GM_TRANSPOSE_SQUARE(pairs)
                 for (int i = 0; i < 16 && 2 * i < k - p; i++, to += dw)
                     GNI_FN(gni_gm_put_part)(to, r[i], i0 == 0 ? 16 : dw - i0);
             }
@@ -9057,6 +9078,9 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
 #undef GNI_GM_PACK
 #undef GNI_GM_PUT_TRANSPOSED
 #undef GNI_GM_TRANSPOSE_SQUARE
+#undef GNI_GM_MASK
+#undef GNI_GM_MASK_OF
+#undef GNI_GM_MASKED
 #undef GNI_GM_VECTOR_PACK
 
 #ifndef GPUNUM_NO_FFT
@@ -9159,9 +9183,12 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_fadd GNI_FT(gni_ft_add)
 #define gni_fsub GNI_FT(gni_ft_sub)
 #define gni_fmul GNI_FT(gni_ft_mul)
+#define gni_fscale GNI_FT(gni_ft_scale)
 #define gni_fmadd GNI_FT(gni_ft_madd)
 #define gni_fpair GNI_FT(gni_ft_pair)
 #define gni_fspair GNI_FT(gni_ft_spair)
+#define gni_fturn GNI_FT(gni_ft_turn)
+#define gni_fturn_each GNI_FT(gni_ft_turn_each)
 #define gni_ftwiddle GNI_FT(gni_ft_twiddle)
 #define gni_fcmul GNI_FT(gni_ft_cmul)
 #define gni_fbf2 GNI_FT(gni_ft_bf2)
@@ -9182,6 +9209,8 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_flow GNI_FT(gni_ft_low)
 #define gni_fhigh GNI_FT(gni_ft_high)
 #define gni_freverse GNI_FT(gni_ft_reverse)
+#define gni_frow_get GNI_FT(gni_ft_row_get)
+#define gni_frow_put GNI_FT(gni_ft_row_put)
 #define gni_fget GNI_FT(gni_ft_get)
 #define gni_fput GNI_FT(gni_ft_put)
 #define gni_ftranspose GNI_FT(gni_ft_transpose)
@@ -9201,6 +9230,23 @@ typedef struct GNI_FT(gni_ft_c) {
 #else
 #define GNI_FT_TINY_MOST GNI_FT_MAX_TINY
 #endif
+
+// X(q) for q = 0 to n - 1.
+#define GNI_FT_E2(X) X(0) X(1)
+#define GNI_FT_E3(X) GNI_FT_E2(X) X(2)
+#define GNI_FT_E4(X) GNI_FT_E3(X) X(3)
+#define GNI_FT_E5(X) GNI_FT_E4(X) X(4)
+#define GNI_FT_E6(X) GNI_FT_E5(X) X(5)
+#define GNI_FT_E7(X) GNI_FT_E6(X) X(6)
+#define GNI_FT_E8(X) GNI_FT_E7(X) X(7)
+#define GNI_FT_E9(X) GNI_FT_E8(X) X(8)
+#define GNI_FT_E10(X) GNI_FT_E9(X) X(9)
+#define GNI_FT_E11(X) GNI_FT_E10(X) X(10)
+#define GNI_FT_E12(X) GNI_FT_E11(X) X(11)
+#define GNI_FT_E13(X) GNI_FT_E12(X) X(12)
+#define GNI_FT_E14(X) GNI_FT_E13(X) X(13)
+#define GNI_FT_E15(X) GNI_FT_E14(X) X(14)
+#define GNI_FT_E16(X) GNI_FT_E15(X) X(15)
 
 GNI_FT_INLINE gni_fv gni_fload(const GNI_FT_T *p) {
     gni_fv r;
@@ -9232,6 +9278,14 @@ GNI_FT_INLINE gni_fv gni_ffnma(gni_fv a, gni_fv b, gni_fv c) { return GNI_FT_FNM
 
 // ---- complex vectors
 
+GNI_FT_INLINE void gni_frow_get(gni_fc *x, const GNI_FT_T *p) {
+    x->r = gni_fload(p);
+    x->i = gni_fload(p + GNI_FT_W);
+}
+GNI_FT_INLINE void gni_frow_put(GNI_FT_T *p, const gni_fc *x) {
+    gni_fstore(p, x->r);
+    gni_fstore(p + GNI_FT_W, x->i);
+}
 GNI_FT_INLINE gni_fc gni_fadd(gni_fc a, gni_fc b) {
     a.r = a.r + b.r;
     a.i = a.i + b.i;
@@ -9246,6 +9300,10 @@ GNI_FT_INLINE gni_fc gni_fmul(double s, gni_fc a) {
     a.r = a.r * gni_fset((GNI_FT_T)s);
     a.i = a.i * gni_fset((GNI_FT_T)s);
     return a;
+}
+GNI_FT_INLINE void gni_fscale(gni_fc *x, GNI_FT_T s) {
+    x->r = x->r * gni_fset(s);
+    x->i = x->i * gni_fset(s);
 }
 GNI_FT_INLINE gni_fc gni_fmadd(double s, gni_fc a, gni_fc b) { // s a + b
     b.r = gni_ffma(gni_fset((GNI_FT_T)s), a.r, b.r);
@@ -9272,6 +9330,14 @@ GNI_FT_INLINE gni_fc gni_fcmul(gni_fc a, gni_fv wr, gni_fv wi) {
     y.r = gni_ffnma(a.i, wi, a.r * wr);
     y.i = gni_ffma(a.i, wr, a.r * wi);
     return y;
+}
+GNI_FT_INLINE void gni_fturn(gni_fc *x, const GNI_FT_T *w) { // all lanes by one number
+    *x = gni_fcmul(*x, gni_fset(w[0]), gni_fset(w[1]));
+}
+GNI_FT_INLINE void gni_fturn_each(gni_fc *x, const GNI_FT_T *w) { // each lane by its own
+    gni_fc v;
+    gni_frow_get(&v, w);
+    *x = gni_fcmul(*x, v.r, v.i);
 }
 GNI_FT_INLINE gni_fc gni_ftwiddle(gni_fc a, double c, double s) { // a (c - i s)
     gni_fc y;
@@ -9431,196 +9497,42 @@ GNI_FT_INLINE void gni_fbf16(gni_fc *x) {
     for (int q = 0; q < 16; q++) x[q] = y[q];
 }
 
-GNI_FT_INLINE void gni_fbf7(gni_fc *x) {
-    gni_fc t1 = gni_fadd(x[1], x[6]), d1 = gni_fsub(x[1], x[6]);
-    gni_fc t2 = gni_fadd(x[2], x[5]), d2 = gni_fsub(x[2], x[5]);
-    gni_fc t3 = gni_fadd(x[3], x[4]), d3 = gni_fsub(x[3], x[4]);
-    gni_fc a, b, base = gni_fmadd(-0.5, t3, x[0]), sum = gni_fadd(x[0], t1);
-    sum = gni_fadd(sum, t2);
-    sum = gni_fadd(sum, t3);
-    t1 = gni_fsub(t1, t3);
-    t2 = gni_fsub(t2, t3);
-    x[0] = sum;
-    a = gni_fmadd(GNI_FT_C7_1, t1, base);
-    a = gni_fmadd(GNI_FT_C7_2, t2, a);
-    b = gni_fmul(GNI_FT_S7_1, d1);
-    b = gni_fmadd(GNI_FT_S7_2, d2, b);
-    b = gni_fmadd(GNI_FT_S7_3, d3, b);
-    gni_fpair(a, b, &x[1], &x[6]);
-    a = gni_fmadd(GNI_FT_C7_2, t1, base);
-    a = gni_fmadd(GNI_FT_C7_3, t2, a);
-    b = gni_fmul(GNI_FT_S7_2, d1);
-    b = gni_fmadd(-GNI_FT_S7_3, d2, b);
-    b = gni_fmadd(-GNI_FT_S7_1, d3, b);
-    gni_fpair(a, b, &x[2], &x[5]);
-    a = gni_fmadd(GNI_FT_C7_3, t1, base);
-    a = gni_fmadd(GNI_FT_C7_1, t2, a);
-    b = gni_fmul(GNI_FT_S7_3, d1);
-    b = gni_fmadd(-GNI_FT_S7_1, d2, b);
-    b = gni_fmadd(GNI_FT_S7_2, d3, b);
-    gni_fpair(a, b, &x[3], &x[4]);
+// Odd primes n up to 13: numbers k and n - k, of sums t and differences d of numbers that lie opposite each other. All
+// indices are constants that the compiler's first look folds.
+#define GNI_FT_PRIME_TERM(q)                                                                       \
+    if (q > 0 && q < n / 2) {                                                                      \
+        if (q < n / 2 - 1) a = gni_fmadd(gni_ft_cos(n, k * (q + 1) % n), t[q], a);                 \
+        b = gni_fmadd(gni_ft_sin(n, k * (q + 1) % n), d[q], b);                                    \
+    }
+GNI_FT_INLINE void GNI_FT(gni_ft_prime_pair)(gni_fc *x, const int n, const int k, gni_fc base, const gni_fc *t,
+                                             const gni_fc *d) {
+    gni_fc a = gni_fmadd(gni_ft_cos(n, k), t[0], base), b = gni_fmul(gni_ft_sin(n, k), d[0]);
+    GNI_FT_E6(GNI_FT_PRIME_TERM)
+    gni_fpair(a, b, &x[k], &x[n - k]);
 }
-
-GNI_FT_INLINE void gni_fbf11(gni_fc *x) {
-    gni_fc t1 = gni_fadd(x[1], x[10]), d1 = gni_fsub(x[1], x[10]);
-    gni_fc t2 = gni_fadd(x[2], x[9]), d2 = gni_fsub(x[2], x[9]);
-    gni_fc t3 = gni_fadd(x[3], x[8]), d3 = gni_fsub(x[3], x[8]);
-    gni_fc t4 = gni_fadd(x[4], x[7]), d4 = gni_fsub(x[4], x[7]);
-    gni_fc t5 = gni_fadd(x[5], x[6]), d5 = gni_fsub(x[5], x[6]);
-    gni_fc a, b, base = gni_fmadd(-0.5, t5, x[0]), sum = gni_fadd(x[0], t1);
-    sum = gni_fadd(sum, t2);
-    sum = gni_fadd(sum, t3);
-    sum = gni_fadd(sum, t4);
-    sum = gni_fadd(sum, t5);
-    t1 = gni_fsub(t1, t5);
-    t2 = gni_fsub(t2, t5);
-    t3 = gni_fsub(t3, t5);
-    t4 = gni_fsub(t4, t5);
+#define GNI_FT_PRIME_ENDS(q)                                                                       \
+    if (q < h) {                                                                                   \
+        t[q] = gni_fadd(x[q + 1], x[n - 1 - q]);                                                   \
+        d[q] = gni_fsub(x[q + 1], x[n - 1 - q]);                                                   \
+        sum = gni_fadd(sum, t[q]);                                                                 \
+    }
+// The cosines of a frequency add up to -1/2: the last one is left out, so that equal inputs cancel.
+#define GNI_FT_PRIME_LESS(q)                                                                       \
+    if (q < h - 1) t[q] = gni_fsub(t[q], t[h - 1]);
+#define GNI_FT_PRIME_PAIR(q)                                                                       \
+    if (q < h) GNI_FT(gni_ft_prime_pair)(x, n, q + 1, base, t, d);
+GNI_FT_INLINE void GNI_FT(gni_ft_prime)(gni_fc *x, const int n) {
+    const int h = n / 2;
+    gni_fc t[6], d[6], sum = x[0];
+    GNI_FT_E6(GNI_FT_PRIME_ENDS)
+    const gni_fc base = gni_fmadd(-0.5, t[h - 1], x[0]);
+    GNI_FT_E6(GNI_FT_PRIME_LESS)
     x[0] = sum;
-    a = gni_fmadd(GNI_FT_C11_1, t1, base);
-    a = gni_fmadd(GNI_FT_C11_2, t2, a);
-    a = gni_fmadd(GNI_FT_C11_3, t3, a);
-    a = gni_fmadd(GNI_FT_C11_4, t4, a);
-    b = gni_fmul(GNI_FT_S11_1, d1);
-    b = gni_fmadd(GNI_FT_S11_2, d2, b);
-    b = gni_fmadd(GNI_FT_S11_3, d3, b);
-    b = gni_fmadd(GNI_FT_S11_4, d4, b);
-    b = gni_fmadd(GNI_FT_S11_5, d5, b);
-    gni_fpair(a, b, &x[1], &x[10]);
-    a = gni_fmadd(GNI_FT_C11_2, t1, base);
-    a = gni_fmadd(GNI_FT_C11_4, t2, a);
-    a = gni_fmadd(GNI_FT_C11_5, t3, a);
-    a = gni_fmadd(GNI_FT_C11_3, t4, a);
-    b = gni_fmul(GNI_FT_S11_2, d1);
-    b = gni_fmadd(GNI_FT_S11_4, d2, b);
-    b = gni_fmadd(-GNI_FT_S11_5, d3, b);
-    b = gni_fmadd(-GNI_FT_S11_3, d4, b);
-    b = gni_fmadd(-GNI_FT_S11_1, d5, b);
-    gni_fpair(a, b, &x[2], &x[9]);
-    a = gni_fmadd(GNI_FT_C11_3, t1, base);
-    a = gni_fmadd(GNI_FT_C11_5, t2, a);
-    a = gni_fmadd(GNI_FT_C11_2, t3, a);
-    a = gni_fmadd(GNI_FT_C11_1, t4, a);
-    b = gni_fmul(GNI_FT_S11_3, d1);
-    b = gni_fmadd(-GNI_FT_S11_5, d2, b);
-    b = gni_fmadd(-GNI_FT_S11_2, d3, b);
-    b = gni_fmadd(GNI_FT_S11_1, d4, b);
-    b = gni_fmadd(GNI_FT_S11_4, d5, b);
-    gni_fpair(a, b, &x[3], &x[8]);
-    a = gni_fmadd(GNI_FT_C11_4, t1, base);
-    a = gni_fmadd(GNI_FT_C11_3, t2, a);
-    a = gni_fmadd(GNI_FT_C11_1, t3, a);
-    a = gni_fmadd(GNI_FT_C11_5, t4, a);
-    b = gni_fmul(GNI_FT_S11_4, d1);
-    b = gni_fmadd(-GNI_FT_S11_3, d2, b);
-    b = gni_fmadd(GNI_FT_S11_1, d3, b);
-    b = gni_fmadd(GNI_FT_S11_5, d4, b);
-    b = gni_fmadd(-GNI_FT_S11_2, d5, b);
-    gni_fpair(a, b, &x[4], &x[7]);
-    a = gni_fmadd(GNI_FT_C11_5, t1, base);
-    a = gni_fmadd(GNI_FT_C11_1, t2, a);
-    a = gni_fmadd(GNI_FT_C11_4, t3, a);
-    a = gni_fmadd(GNI_FT_C11_2, t4, a);
-    b = gni_fmul(GNI_FT_S11_5, d1);
-    b = gni_fmadd(-GNI_FT_S11_1, d2, b);
-    b = gni_fmadd(GNI_FT_S11_4, d3, b);
-    b = gni_fmadd(-GNI_FT_S11_2, d4, b);
-    b = gni_fmadd(GNI_FT_S11_3, d5, b);
-    gni_fpair(a, b, &x[5], &x[6]);
+    GNI_FT_E6(GNI_FT_PRIME_PAIR)
 }
-
-GNI_FT_INLINE void gni_fbf13(gni_fc *x) {
-    gni_fc t1 = gni_fadd(x[1], x[12]), d1 = gni_fsub(x[1], x[12]);
-    gni_fc t2 = gni_fadd(x[2], x[11]), d2 = gni_fsub(x[2], x[11]);
-    gni_fc t3 = gni_fadd(x[3], x[10]), d3 = gni_fsub(x[3], x[10]);
-    gni_fc t4 = gni_fadd(x[4], x[9]), d4 = gni_fsub(x[4], x[9]);
-    gni_fc t5 = gni_fadd(x[5], x[8]), d5 = gni_fsub(x[5], x[8]);
-    gni_fc t6 = gni_fadd(x[6], x[7]), d6 = gni_fsub(x[6], x[7]);
-    gni_fc a, b, base = gni_fmadd(-0.5, t6, x[0]), sum = gni_fadd(x[0], t1);
-    sum = gni_fadd(sum, t2);
-    sum = gni_fadd(sum, t3);
-    sum = gni_fadd(sum, t4);
-    sum = gni_fadd(sum, t5);
-    sum = gni_fadd(sum, t6);
-    t1 = gni_fsub(t1, t6);
-    t2 = gni_fsub(t2, t6);
-    t3 = gni_fsub(t3, t6);
-    t4 = gni_fsub(t4, t6);
-    t5 = gni_fsub(t5, t6);
-    x[0] = sum;
-    a = gni_fmadd(GNI_FT_C13_1, t1, base);
-    a = gni_fmadd(GNI_FT_C13_2, t2, a);
-    a = gni_fmadd(GNI_FT_C13_3, t3, a);
-    a = gni_fmadd(GNI_FT_C13_4, t4, a);
-    a = gni_fmadd(GNI_FT_C13_5, t5, a);
-    b = gni_fmul(GNI_FT_S13_1, d1);
-    b = gni_fmadd(GNI_FT_S13_2, d2, b);
-    b = gni_fmadd(GNI_FT_S13_3, d3, b);
-    b = gni_fmadd(GNI_FT_S13_4, d4, b);
-    b = gni_fmadd(GNI_FT_S13_5, d5, b);
-    b = gni_fmadd(GNI_FT_S13_6, d6, b);
-    gni_fpair(a, b, &x[1], &x[12]);
-    a = gni_fmadd(GNI_FT_C13_2, t1, base);
-    a = gni_fmadd(GNI_FT_C13_4, t2, a);
-    a = gni_fmadd(GNI_FT_C13_6, t3, a);
-    a = gni_fmadd(GNI_FT_C13_5, t4, a);
-    a = gni_fmadd(GNI_FT_C13_3, t5, a);
-    b = gni_fmul(GNI_FT_S13_2, d1);
-    b = gni_fmadd(GNI_FT_S13_4, d2, b);
-    b = gni_fmadd(GNI_FT_S13_6, d3, b);
-    b = gni_fmadd(-GNI_FT_S13_5, d4, b);
-    b = gni_fmadd(-GNI_FT_S13_3, d5, b);
-    b = gni_fmadd(-GNI_FT_S13_1, d6, b);
-    gni_fpair(a, b, &x[2], &x[11]);
-    a = gni_fmadd(GNI_FT_C13_3, t1, base);
-    a = gni_fmadd(GNI_FT_C13_6, t2, a);
-    a = gni_fmadd(GNI_FT_C13_4, t3, a);
-    a = gni_fmadd(GNI_FT_C13_1, t4, a);
-    a = gni_fmadd(GNI_FT_C13_2, t5, a);
-    b = gni_fmul(GNI_FT_S13_3, d1);
-    b = gni_fmadd(GNI_FT_S13_6, d2, b);
-    b = gni_fmadd(-GNI_FT_S13_4, d3, b);
-    b = gni_fmadd(-GNI_FT_S13_1, d4, b);
-    b = gni_fmadd(GNI_FT_S13_2, d5, b);
-    b = gni_fmadd(GNI_FT_S13_5, d6, b);
-    gni_fpair(a, b, &x[3], &x[10]);
-    a = gni_fmadd(GNI_FT_C13_4, t1, base);
-    a = gni_fmadd(GNI_FT_C13_5, t2, a);
-    a = gni_fmadd(GNI_FT_C13_1, t3, a);
-    a = gni_fmadd(GNI_FT_C13_3, t4, a);
-    a = gni_fmadd(GNI_FT_C13_6, t5, a);
-    b = gni_fmul(GNI_FT_S13_4, d1);
-    b = gni_fmadd(-GNI_FT_S13_5, d2, b);
-    b = gni_fmadd(-GNI_FT_S13_1, d3, b);
-    b = gni_fmadd(GNI_FT_S13_3, d4, b);
-    b = gni_fmadd(-GNI_FT_S13_6, d5, b);
-    b = gni_fmadd(-GNI_FT_S13_2, d6, b);
-    gni_fpair(a, b, &x[4], &x[9]);
-    a = gni_fmadd(GNI_FT_C13_5, t1, base);
-    a = gni_fmadd(GNI_FT_C13_3, t2, a);
-    a = gni_fmadd(GNI_FT_C13_2, t3, a);
-    a = gni_fmadd(GNI_FT_C13_6, t4, a);
-    a = gni_fmadd(GNI_FT_C13_1, t5, a);
-    b = gni_fmul(GNI_FT_S13_5, d1);
-    b = gni_fmadd(-GNI_FT_S13_3, d2, b);
-    b = gni_fmadd(GNI_FT_S13_2, d3, b);
-    b = gni_fmadd(-GNI_FT_S13_6, d4, b);
-    b = gni_fmadd(-GNI_FT_S13_1, d5, b);
-    b = gni_fmadd(GNI_FT_S13_4, d6, b);
-    gni_fpair(a, b, &x[5], &x[8]);
-    a = gni_fmadd(GNI_FT_C13_6, t1, base);
-    a = gni_fmadd(GNI_FT_C13_1, t2, a);
-    a = gni_fmadd(GNI_FT_C13_5, t3, a);
-    a = gni_fmadd(GNI_FT_C13_2, t4, a);
-    a = gni_fmadd(GNI_FT_C13_4, t5, a);
-    b = gni_fmul(GNI_FT_S13_6, d1);
-    b = gni_fmadd(-GNI_FT_S13_1, d2, b);
-    b = gni_fmadd(GNI_FT_S13_5, d3, b);
-    b = gni_fmadd(-GNI_FT_S13_2, d4, b);
-    b = gni_fmadd(GNI_FT_S13_4, d5, b);
-    b = gni_fmadd(-GNI_FT_S13_3, d6, b);
-    gni_fpair(a, b, &x[6], &x[7]);
-}
+GNI_FT_INLINE void gni_fbf7(gni_fc *x) { GNI_FT(gni_ft_prime)(x, 7); }
+GNI_FT_INLINE void gni_fbf11(gni_fc *x) { GNI_FT(gni_ft_prime)(x, 11); }
+GNI_FT_INLINE void gni_fbf13(gni_fc *x) { GNI_FT(gni_ft_prime)(x, 13); }
 
 // ---- shuffles
 
@@ -9721,19 +9633,17 @@ GNI_FT_SHUFFLE(gni_ft_q4h, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 3
 
 // W complex numbers as they lie in memory; `swap` exchanges the parts, which turns a transform into
 // its inverse when it is done on the way in and on the way out.
-GNI_FT_INLINE gni_fc gni_fget(const GNI_FT_T *p, bool swap) {
-    gni_fc y;
+GNI_FT_INLINE void gni_fget(gni_fc *x, const GNI_FT_T *p, bool swap) {
 #if GNI_FT_W == 1
     gni_fv e = p[0], o = p[1];
 #else
     gni_fv a = gni_fload(p), b = gni_fload(p + GNI_FT_W), e = gni_feven(a, b), o = gni_fodd(a, b);
 #endif
-    y.r = swap ? o : e;
-    y.i = swap ? e : o;
-    return y;
+    x->r = swap ? o : e;
+    x->i = swap ? e : o;
 }
-GNI_FT_INLINE void gni_fput(GNI_FT_T *p, gni_fc x, bool swap) {
-    gni_fv e = swap ? x.i : x.r, o = swap ? x.r : x.i;
+GNI_FT_INLINE void gni_fput(GNI_FT_T *p, const gni_fc *x, bool swap) {
+    gni_fv e = swap ? x->i : x->r, o = swap ? x->r : x->i;
 #if GNI_FT_W == 1
     p[0] = e;
     p[1] = o;
@@ -9820,41 +9730,23 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
 // Passes of the FFT over rows of vectors, and what is made of them: transforms of columns, of batches and of
 // short lengths, the twist, the fold. Compiled with room `fft micro`; from outside: the table GNI_FT(gni_ft_isa).
 
-// X(q) for q = 0 to n - 1.
-#define GNI_FT_E2(X) X(0) X(1)
-#define GNI_FT_E3(X) GNI_FT_E2(X) X(2)
-#define GNI_FT_E4(X) GNI_FT_E3(X) X(3)
-#define GNI_FT_E5(X) GNI_FT_E4(X) X(4)
-#define GNI_FT_E6(X) GNI_FT_E5(X) X(5)
-#define GNI_FT_E7(X) GNI_FT_E6(X) X(6)
-#define GNI_FT_E8(X) GNI_FT_E7(X) X(7)
-#define GNI_FT_E9(X) GNI_FT_E8(X) X(8)
-#define GNI_FT_E10(X) GNI_FT_E9(X) X(9)
-#define GNI_FT_E11(X) GNI_FT_E10(X) X(10)
-#define GNI_FT_E12(X) GNI_FT_E11(X) X(11)
-#define GNI_FT_E13(X) GNI_FT_E12(X) X(12)
-#define GNI_FT_E14(X) GNI_FT_E13(X) X(13)
-#define GNI_FT_E15(X) GNI_FT_E14(X) X(14)
-#define GNI_FT_E16(X) GNI_FT_E15(X) X(15)
-
-// A butterfly of x into y: IN(q) makes x[q], OUT(q) takes y[q]. The wide ones alternate the two with their
+// A butterfly of x, in place or into y: IN(q) makes x[q], OUT(q) takes y[q]. The wide ones alternate the two with their
 // arithmetic, as all numbers at once would not fit the registers.
-#define GNI_FT_TO_Y(q) y[q] = x[q];
 #define GNI_FT_DO2(IN, OUT)                                                                        \
-    GNI_FT_E2(IN) gni_fbf2(x);                                                                     \
-    GNI_FT_E2(GNI_FT_TO_Y) GNI_FT_E2(OUT)
+    GNI_FT_E2(IN) gni_fbf2(x), y = x;                                                              \
+    GNI_FT_E2(OUT)
 #define GNI_FT_DO3(IN, OUT)                                                                        \
-    GNI_FT_E3(IN) gni_fbf3(x);                                                                     \
-    GNI_FT_E3(GNI_FT_TO_Y) GNI_FT_E3(OUT)
+    GNI_FT_E3(IN) gni_fbf3(x), y = x;                                                              \
+    GNI_FT_E3(OUT)
 #define GNI_FT_DO4(IN, OUT)                                                                        \
-    GNI_FT_E4(IN) gni_fbf4(x);                                                                     \
-    GNI_FT_E4(GNI_FT_TO_Y) GNI_FT_E4(OUT)
+    GNI_FT_E4(IN) gni_fbf4(x), y = x;                                                              \
+    GNI_FT_E4(OUT)
 #define GNI_FT_DO5(IN, OUT)                                                                        \
-    GNI_FT_E5(IN) gni_fbf5(x);                                                                     \
-    GNI_FT_E5(GNI_FT_TO_Y) GNI_FT_E5(OUT)
+    GNI_FT_E5(IN) gni_fbf5(x), y = x;                                                              \
+    GNI_FT_E5(OUT)
 #define GNI_FT_DO7(IN, OUT)                                                                        \
-    GNI_FT_E7(IN) gni_fbf7(x);                                                                     \
-    GNI_FT_E7(GNI_FT_TO_Y) GNI_FT_E7(OUT)
+    GNI_FT_E7(IN) gni_fbf7(x), y = x;                                                              \
+    GNI_FT_E7(OUT)
 #define GNI_FT_DO8(IN, OUT)                                                                        \
     IN(0) IN(2) IN(4) IN(6) gni_ffirst4(x, 0, 2);                                                  \
     IN(1) IN(3) IN(5) IN(7) gni_ffirst4(x, 1, 2);                                                  \
@@ -9864,14 +9756,14 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
     OUT(2) OUT(6) gni_fthen8(3)(x, y);                                                             \
     OUT(3) OUT(7)
 #define GNI_FT_DO9(IN, OUT)                                                                        \
-    GNI_FT_E9(IN) gni_fbf9(x);                                                                     \
-    GNI_FT_E9(GNI_FT_TO_Y) GNI_FT_E9(OUT)
+    GNI_FT_E9(IN) gni_fbf9(x), y = x;                                                              \
+    GNI_FT_E9(OUT)
 #define GNI_FT_DO11(IN, OUT)                                                                       \
-    GNI_FT_E11(IN) gni_fbf11(x);                                                                   \
-    GNI_FT_E11(GNI_FT_TO_Y) GNI_FT_E11(OUT)
+    GNI_FT_E11(IN) gni_fbf11(x), y = x;                                                            \
+    GNI_FT_E11(OUT)
 #define GNI_FT_DO13(IN, OUT)                                                                       \
-    GNI_FT_E13(IN) gni_fbf13(x);                                                                   \
-    GNI_FT_E13(GNI_FT_TO_Y) GNI_FT_E13(OUT)
+    GNI_FT_E13(IN) gni_fbf13(x), y = x;                                                            \
+    GNI_FT_E13(OUT)
 #define GNI_FT_DO16(IN, OUT)                                                                       \
     IN(0) IN(4) IN(8) IN(12) gni_ffirst4(x, 0, 4);                                                 \
     IN(1) IN(5) IN(9) IN(13) gni_ffirst4(x, 1, 4);                                                 \
@@ -9883,27 +9775,17 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
     OUT(2) OUT(6) OUT(10) OUT(14) gni_fthen16(3)(x, y);                                            \
     OUT(3) OUT(7) OUT(11) OUT(15)
 
-#define GNI_FT_LOAD(q)                                                                             \
-    x[q].r = gni_fload(a + q * step);                                                              \
-    x[q].i = gni_fload(a + q * step + GNI_FT_W);
+#define GNI_FT_LOAD(q) gni_frow_get(&x[q], a + q * step);
 #define GNI_FT_GET(q)                                                                              \
     GNI_FT_PREFETCH(a + q * step + across);                                                        \
     GNI_FT_PREFETCH(a + q * step + across + GNI_FT_W);                                             \
-    x[q] = gni_fget(a + q * step, swap);
-#define GNI_FT_TWIDDLE(q)                                                                             \
-    if (q > 0) y[q] = gni_fcmul(y[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));                 \
-    gni_fstore(b + q * out, y[q].r);                                                               \
-    gni_fstore(b + q * out + GNI_FT_W, y[q].i);
-#define GNI_FT_ANY_LOAD(x, p)                                                                      \
-    x.r = gni_fload(p);                                                                            \
-    x.i = gni_fload(p + GNI_FT_W);
-#define GNI_FT_ANY_STORE(p, x)                                                                     \
-    gni_fstore(p, x.r);                                                                            \
-    gni_fstore(p + GNI_FT_W, x.i);
+    gni_fget(&x[q], a + q * step, swap);
+#define GNI_FT_TWIDDLE(q)                                                                          \
+    if (q > 0) gni_fturn(&y[q], w + 2 * q);                                                        \
+    gni_frow_put(b + q * out, &y[q]);
 #define GNI_FT_PUT(q)                                                                              \
-    y[q].r = y[q].r * gni_fset(scale);                                                             \
-    y[q].i = y[q].i * gni_fset(scale);                                                             \
-    gni_fput(b + q * out, y[q], swap);
+    gni_fscale(&y[q], scale);                                                                      \
+    gni_fput(b + q * out, &y[q], swap);
 
 // One pass. With src_ld = 0 from rows, else from memory, numbers one after the other and rows that far apart; likewise to
 // dst, where the results are scaled. Memory is the source of a first pass only, and the target of a last one; both of the
@@ -9920,7 +9802,7 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
             const GNI_FT_T *a = src + j * out;                                                     \
             GNI_FT_T *b = dst + j * out * R;                                                       \
             for (int64_t k = 0; k < s; k++, a += 2 * GNI_FT_W, b += 2 * GNI_FT_W) {                \
-                gni_fc x[R], y[R];                                                                 \
+                gni_fc x[R], into[R], *y = into;                                                 \
                 GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_TWIDDLE)                                             \
             }                                                                                      \
         }                                                                                          \
@@ -9933,7 +9815,7 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
         for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
             const GNI_FT_T *a = src + j * across;                                                  \
             GNI_FT_T *b = dst + j * out * R;                                                       \
-            gni_fc x[R], y[R];                                                                     \
+            gni_fc x[R], into[R], *y = into;                                                     \
             GNI_FT_DO##R(GNI_FT_GET, GNI_FT_TWIDDLE)                                                  \
         }                                                                                          \
     }
@@ -9944,7 +9826,7 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
         for (int64_t k = 0; k < s; k++) {                                                          \
             const GNI_FT_T *a = src + k * 2 * GNI_FT_W;                                            \
             GNI_FT_T *b = dst + k * ld;                                                            \
-            gni_fc x[R], y[R];                                                                     \
+            gni_fc x[R], into[R], *y = into;                                                     \
             GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_PUT)                                                  \
         }                                                                                          \
     }
@@ -10074,11 +9956,10 @@ static void GNI_FT(gni_ft_pass_any)(const gni_ft_pass *p, const GNI_FT_T *src, i
             const GNI_FT_T *a = src + j * across + k * row;
             GNI_FT_T *b = dst + j * out * p->radix + k * along;
             for (int q = 0; q < p->radix; q++, a += m * across) {
-                if (src_ld != 0) {
-                    x[q] = gni_fget(a, swap);
-                } else {
-                    GNI_FT_ANY_LOAD(x[q], a)
-                }
+                if (src_ld != 0)
+                    gni_fget(&x[q], a, swap);
+                else
+                    gni_frow_get(&x[q], a);
             }
             if (points != NULL)
                 points(x);
@@ -10086,11 +9967,12 @@ static void GNI_FT(gni_ft_pass_any)(const gni_ft_pass *p, const GNI_FT_T *src, i
                 GNI_FT(gni_ft_bf_prime)(p, x);
             for (int q = 0; q < p->radix; q++, b += out) {
                 if (dst_ld != 0) {
-                    gni_fput(b, gni_fmul((double)scale, x[q]), swap);
+                    gni_fscale(&x[q], scale);
+                    gni_fput(b, &x[q], swap);
                     continue;
                 }
-                if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(w[2 * q - 2]), gni_fset(w[2 * q - 1]));
-                GNI_FT_ANY_STORE(b, x[q])
+                if (q > 0) gni_fturn(&x[q], w + 2 * q - 2);
+                gni_frow_put(b, &x[q]);
             }
         }
 }
@@ -10160,9 +10042,9 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
     }
     if (f->count == 1) {
         for (int64_t q = 0; q < f->n; q++) {
-            gni_fc x = gni_fget((const GNI_FT_T *)src + 2 * q * src_ld, swap);
-            gni_fstore(w + 2 * q * GNI_FT_W, x.r);
-            gni_fstore(w + 2 * q * GNI_FT_W + GNI_FT_W, x.i);
+            gni_fc x;
+            gni_fget(&x, (const GNI_FT_T *)src + 2 * q * src_ld, swap);
+            gni_frow_put(w + 2 * q * GNI_FT_W, &x);
         }
     } else {
         GNI_FT(gni_ft_pass_of)(f->pass)(f->pass, (const GNI_FT_T *)src, 2 * src_ld, w, 0, 1, swap);
@@ -10175,7 +10057,7 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
 #if GNI_FT_W == 1
 #define GNI_FT_EACH(X) X(0)
 #define GNI_FT_DOW(IN, OUT)                                                                        \
-    IN(0) y[0] = x[0];                                                                             \
+    IN(0) y = x;                                                                                  \
     OUT(0)
 #elif GNI_FT_W == 2
 #define GNI_FT_EACH GNI_FT_E2
@@ -10191,18 +10073,14 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
 #define GNI_FT_DOW GNI_FT_DO16
 #endif
 
-#define GNI_FT_ROW_GET(q) x[q] = gni_fget(a + 2 * j + q * step, swap);
+#define GNI_FT_ROW_GET(q) gni_fget(&x[q], a + 2 * j + q * step, swap);
 #define GNI_FT_ROW_LOAD(q)                                                                         \
-    x[q].r = gni_fload(from + q * step) * gni_fset((GNI_FT_T)scale);                               \
-    x[q].i = gni_fload(from + q * step + GNI_FT_W) * gni_fset((GNI_FT_T)scale);
-#define GNI_FT_ROW_STORE(q)                                                                        \
-    gni_fstore(to + q * out, x[q].r);                                                              \
-    gni_fstore(to + q * out + GNI_FT_W, x[q].i);
-#define GNI_FT_ROW_PUT(q) gni_fput(b + 2 * j + q * out, x[q], swap);
-#define GNI_FT_TWIDDLE_V(q)                                                                           \
-    if (q > 0)                                                                                     \
-        y[q] = gni_fcmul(y[q], gni_fload(u + 2 * q * GNI_FT_W),                                    \
-                         gni_fload(u + 2 * q * GNI_FT_W + GNI_FT_W));
+    gni_frow_get(&x[q], from + q * step);                                                          \
+    gni_fscale(&x[q], (GNI_FT_T)scale);
+#define GNI_FT_ROW_STORE(q) gni_frow_put(to + q * out, &x[q]);
+#define GNI_FT_ROW_PUT(q) gni_fput(b + 2 * j + q * out, &x[q], swap);
+#define GNI_FT_TWIDDLE_V(q)                                                                        \
+    if (q > 0) gni_fturn_each(&y[q], u + 2 * q * GNI_FT_W);
 
 // `count` <= W transforms of contiguous memory, `src_ld` and `dst_ld` numbers apart.
 static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
@@ -10272,16 +10150,15 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
     GNI_FT_PREFETCH_2(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W));                \
     GNI_FT_PREFETCH_2(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W) + GNI_FT_W);
 #define GNI_FT_SMALL_GET(q)                                                                        \
-    x[q] = gni_fget(a + 2 * (GNI_MIN(q % per, most - 1) * src_ld + q / per * GNI_FT_W), swap);
+    gni_fget(&x[q], a + 2 * (GNI_MIN(q % per, most - 1) * src_ld + q / per * GNI_FT_W), swap);
 #define GNI_FT_SMALL_BF(q)                                                                         \
     if (b == 2 && q % 2 == 0) gni_fbf2(x + q);                                                     \
     if (b == 4 && q % 4 == 0) gni_fbf4(x + q);                                                     \
     if (b == 8 && q % 8 == 0) gni_fbf8(x + q);
 #define GNI_FT_SMALL_PUT(q)                                                                        \
     if (q / b < most) {                                                                            \
-        y[q].r = y[q].r * gni_fset(scale);                                                         \
-        y[q].i = y[q].i * gni_fset(scale);                                                         \
-        gni_fput(to + 2 * (q / b * dst_ld + q % b * GNI_FT_W), y[q], swap);                        \
+        gni_fscale(&y[q], scale);                                                                  \
+        gni_fput(to + 2 * (q / b * dst_ld + q % b * GNI_FT_W), &y[q], swap);                       \
     }
 #define GNI_FT_NOTHING(q)
 #define GNI_FT_TO_X(q) x[q] = y[q];
@@ -10300,7 +10177,7 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
         enum { b = B, per = GNI_FT_W / B };                                                        \
         for (; rows > 0; rows -= per, a += 2 * per * src_ld, to += 2 * per * dst_ld) {             \
             const int most = (int)GNI_MIN(rows, (int64_t)per);                                     \
-            gni_fc x[GNI_FT_W], y[GNI_FT_W];                                                       \
+            gni_fc x[GNI_FT_W], into[GNI_FT_W], *y = into;                                                       \
             if (rows > per) {                                                                      \
                 GNI_FT_EACH(GNI_FT_SMALL_AHEAD)                                                    \
             }                                                                                      \
@@ -10310,7 +10187,7 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
             gni_ftranspose(y);                                                                     \
             GNI_FT_EACH(GNI_FT_TO_X)                                                               \
             GNI_FT_EACH(GNI_FT_SMALL_BF)                                                           \
-            GNI_FT_EACH(GNI_FT_TO_Y)                                                               \
+            y = x;                                                                                 \
             GNI_FT_SMALL_EACH(GNI_FT_SMALL_PUT)                                                    \
         }                                                                                          \
     }
@@ -10328,7 +10205,7 @@ GNI_FT_INLINE void GNI_FT(gni_ft_small_whole)(const GNI_FT_T *a, int64_t src_ld,
                                               GNI_FT_T scale, const bool back) {
     enum { b = GNI_FT_W, per = 1, most = 1 };
     for (; rows > 0; rows--, a += 2 * src_ld, to += 2 * dst_ld) {
-        gni_fc x[GNI_FT_W], y[GNI_FT_W];
+        gni_fc x[GNI_FT_W], into[GNI_FT_W], *y = into;
         if (rows > 1) {
             GNI_FT_EACH(GNI_FT_SMALL_AHEAD)
         }
@@ -10381,24 +10258,11 @@ static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int
 // ---- between the two steps of a long transform of a b points
 
 #define GNI_FT_TWIST(q)                                                                            \
-    {                                                                                              \
-        const GNI_FT_T *u = twiddle + 2 * (k + q) * GNI_FT_W;                                         \
-        gni_fv wr = gni_fload(u), wi = gni_fload(u + GNI_FT_W);                                    \
-        y[q].r = gni_fload(rows + 2 * (k + q) * GNI_FT_W);                                         \
-        y[q].i = gni_fload(rows + 2 * (k + q) * GNI_FT_W + GNI_FT_W);                              \
-        if (more != NULL) {                                                                        \
-            gni_fc v;                                                                              \
-            v.r = wr;                                                                              \
-            v.i = wi;                                                                              \
-            v = gni_fcmul(v, gni_fset(more[2 * (k + q)]), gni_fset(more[2 * (k + q) + 1]));        \
-            wr = v.r;                                                                              \
-            wi = v.i;                                                                              \
-        }                                                                                          \
-        y[q] = gni_fcmul(y[q], wr, wi);                                                            \
-    }
-#define GNI_FT_OUT(q)                                                                              \
-    gni_fstore(to + 2 * q * GNI_FT_W, y[q].r);                                                     \
-    gni_fstore(to + 2 * q * GNI_FT_W + GNI_FT_W, y[q].i);
+    gni_frow_get(&y[q], rows + 2 * (k + q) * GNI_FT_W);                                            \
+    gni_frow_get(&v, twiddle + 2 * (k + q) * GNI_FT_W);                                            \
+    if (more != NULL) gni_fturn(&v, more + 2 * (k + q));                                           \
+    y[q] = gni_fcmul(y[q], v.r, v.i);
+#define GNI_FT_OUT(q) gni_frow_put(to + 2 * q * GNI_FT_W, &y[q]);
 
 // Column transforms of a points to the rows of the second step: number j + l of block k / W, for the W
 // columns from j on. `twiddle` has a vector for each row, `more` (or NULL) a factor for each.
@@ -10409,7 +10273,7 @@ static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int6
     GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
     for (int64_t at = 0; at < a; at += GNI_FT_W, to += 2 * b * GNI_FT_W) {
         const int64_t k = GNI_MIN(at, a - GNI_FT_W);
-        gni_fc y[GNI_FT_W];
+        gni_fc y[GNI_FT_W], v;
         GNI_FT_EACH(GNI_FT_TWIST)
         gni_ftranspose(y);
         GNI_FT_EACH(GNI_FT_OUT)
@@ -10418,7 +10282,7 @@ static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int6
 
 // The whole first step with a = W for the W columns from j on.
 #if GNI_FT_TINY_MOST
-#define GNI_FT_HEAD_GET(q) x[q] = gni_fget(a + q * step, swap);
+#define GNI_FT_HEAD_GET(q) gni_fget(&x[q], a + q * step, swap);
 #define GNI_FT_HEAD_AHEAD(q)                                                                       \
     GNI_FT_PREFETCH(a + q * step + 2 * GNI_FT_W);                                                  \
     GNI_FT_PREFETCH(a + q * step + 3 * GNI_FT_W);
@@ -10427,7 +10291,7 @@ static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const voi
     const GNI_FT_T *a = (const GNI_FT_T *)src + 2 * j, *u = (const GNI_FT_T *)table;
     GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
     const int64_t step = 2 * b;
-    gni_fc x[GNI_FT_W], y[GNI_FT_W];
+    gni_fc x[GNI_FT_W], into[GNI_FT_W], *y = into;
     if (b * GNI_FT_W > 2048) {
         GNI_FT_EACH(GNI_FT_HEAD_AHEAD)
     }
@@ -10453,11 +10317,12 @@ static void GNI_FT(gni_ft_product)(void *dst, const void *src, const void *facto
     GNI_FT_T *b = (GNI_FT_T *)dst;
     int64_t k = 0;
     for (; k + GNI_FT_W <= n; k += GNI_FT_W) {
-        gni_fc x = gni_fget(a + 2 * k, swap_in), t = gni_fget(w + 2 * k, false);
+        gni_fc x, t;
+        gni_fget(&x, a + 2 * k, swap_in);
+        gni_fget(&t, w + 2 * k, false);
         x = gni_fcmul(x, t.r, t.i);
-        x.r = x.r * gni_fset((GNI_FT_T)scale);
-        x.i = x.i * gni_fset((GNI_FT_T)scale);
-        gni_fput(b + 2 * k, x, swap_out);
+        gni_fscale(&x, (GNI_FT_T)scale);
+        gni_fput(b + 2 * k, &x, swap_out);
     }
     for (; k < n; k++) {
         GNI_FT_T re = a[2 * k + (swap_in ? 1 : 0)], im = a[2 * k + (swap_in ? 0 : 1)];
@@ -10484,8 +10349,10 @@ static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors,
 #if GNI_FT_W > 1
     for (; k + GNI_FT_W <= to && 2 * (k + GNI_FT_W - 1) <= h; k += GNI_FT_W) {
         const int64_t r = h - k - GNI_FT_W + 1; // the mirror images, backwards
-        gni_fc a = gni_fget(z + 2 * k, false), b = gni_fget(z + 2 * r, false),
-               t = gni_fget(w + 2 * k, false);
+        gni_fc a, b, t;
+        gni_fget(&a, z + 2 * k, false);
+        gni_fget(&b, z + 2 * r, false);
+        gni_fget(&t, w + 2 * k, false);
         b.r = gni_freverse(b.r, b.r);
         b.i = gni_freverse(b.i, b.i);
         gni_fv er = (a.r + b.r) * gni_fset(half), ei = (a.i - b.i) * gni_fset(half * in);
@@ -10502,8 +10369,8 @@ static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors,
         b.i = (vi - ei) * gni_fset(out);
         b.r = gni_freverse(b.r, b.r);
         b.i = gni_freverse(b.i, b.i);
-        gni_fput(y + 2 * k, a, false);
-        gni_fput(y + 2 * r, b, false);
+        gni_fput(y + 2 * k, &a, false);
+        gni_fput(y + 2 * r, &b, false);
     }
 #endif
     for (; k < to; k++) {
@@ -10569,8 +10436,8 @@ static void GNI_FT(gni_ft_direct)(const void *src, void *dst, int n, const void 
         a.r = gni_freverse(a.r, a.r);
         a.i = gni_freverse(a.i, a.i);
 #endif
-        gni_fput(up + 2 * v * GNI_FT_W, z, swap);
-        gni_fput(down + 2 * (blocks - 1 - v) * GNI_FT_W, a, swap);
+        gni_fput(up + 2 * v * GNI_FT_W, &z, swap);
+        gni_fput(down + 2 * (blocks - 1 - v) * GNI_FT_W, &a, swap);
     }
     memcpy(y + 2, up, (size_t)half * 2 * sizeof(GNI_FT_T));
     memcpy(y + 2 * (n - h), down + 2 * (blocks * GNI_FT_W - h), (size_t)h * 2 * sizeof(GNI_FT_T));
@@ -10833,6 +10700,11 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef gni_fvi
 #undef gni_fc
 #undef gni_fload
+#undef gni_frow_get
+#undef gni_frow_put
+#undef gni_fturn
+#undef gni_fturn_each
+#undef gni_fscale
 #undef gni_fstore
 #undef gni_fset
 #undef gni_ffma
@@ -10913,10 +10785,7 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_DO11
 #undef GNI_FT_DO13
 #undef GNI_FT_DO16
-#undef GNI_FT_TO_Y
 #undef GNI_FT_PUT
-#undef GNI_FT_ANY_LOAD
-#undef GNI_FT_ANY_STORE
 #undef GNI_FT_SMALL_PUT
 #undef GNI_FT_SMALL_BF
 #undef GNI_FT_SMALL_GET
@@ -12594,6 +12463,7 @@ typedef struct gni_buffer {
     int32_t refs;
     int32_t orphans; // arrays among these that only pending work holds
     int32_t passed;  // and those that are `passed`
+    int32_t readers; // the lazy_refs of all
     bool counted;    // in the context's lazy_bytes: they are all
     uint32_t version; // of the contents; autograd compares it
     uint32_t where;   // GNI_ON_CPU | GNI_ON_GPU: which sides hold the current contents
@@ -13285,7 +13155,10 @@ typedef struct gni_slab {
     struct gni_slab *next;
 } gni_slab;
 
+static gni_atomic gni_contexts; // that are open: with none, memory of handles is gone and must not be looked at
+
 static gn_context *gni_home(const gn_array *a) {
+    if (gni_pointer_load(&gni_contexts) == 0) return NULL;
     return ((const gni_slab *)((uintptr_t)a & ~(uintptr_t)(GNI_SLAB_BYTES - 1)))->ctx;
 }
 
@@ -13297,7 +13170,7 @@ static uintptr_t gni_magic_of(const void *handle, gni_handle_kind kind) {
 // GNI_NO_HANDLE of NULL and of an array that was released: headers stand at multiples of 8, so that no other array's magic
 // number in its place is taken for one of these.
 static gni_handle_kind gni_kind_of(const void *handle) {
-    if (handle == NULL) return GNI_NO_HANDLE;
+    if (handle == NULL || gni_pointer_load(&gni_contexts) == 0) return GNI_NO_HANDLE;
     const uintptr_t kind = gni_magic_of(handle, GNI_IS_ARRAY) ^ ((const gni_handle *)handle)->magic;
     return kind < GNI_NO_HANDLE ? (gni_handle_kind)kind : GNI_NO_HANDLE;
 }
@@ -14800,7 +14673,7 @@ static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_sha
 // True for a live array; a stale one is an error.
 static bool gni_known(const char *fn, const gn_array *a) {
     if (a == NULL) return false;
-    if (a->magic == gni_magic_of(a, GNI_IS_ARRAY)) return true;
+    if (gni_kind_of(a) == GNI_IS_ARRAY) return true;
     gn_array *list = (gn_array *)(uintptr_t)a;
     gni_begin(fn, &list, 1); // says what is wrong
     return false;
@@ -14934,7 +14807,14 @@ static void gni_pending_remove(gn_context *g, gn_array *a) {
         g->pending_last = e->prev;
 }
 
+static void gni_source_add(gn_array *src) {
+    src->refs++;
+    src->lazy_refs++;
+    if (src->buf != NULL) src->buf->readers++;
+}
+
 static bool gni_source_drop(gn_context *g, gn_array *src) {
+    if (src->buf != NULL) src->buf->readers--;
     if (--src->lazy_refs == 0 && src->orphan) {
         src->orphan = false;
         src->buf->orphans--;
@@ -14948,6 +14828,7 @@ static void gni_expr_free(gn_context *g, gn_array *a) {
     gni_expr *e = a->expr;
     gni_pending_remove(g, a);
     a->expr = NULL;
+    if (a->buf != NULL) a->buf->readers += a->lazy_refs;
     for (int i = 0; i < e->n_src; i++) {
         if (e->src[i] == NULL) continue;
         e->src[i]->refs++; // gni_unref does the freeing
@@ -15306,8 +15187,7 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
             e->konst[i] = konst[i];
             continue;
         }
-        src[i]->refs++;
-        src[i]->lazy_refs++;
+        gni_source_add(src[i]);
         e->wide = e->wide || gni_is_wide(src[i]->dtype) || (truth && gni_is_pending(src[i]) && src[i]->expr->wide);
     }
     if (!gni_expr_bound(g, y)) {
@@ -15658,9 +15538,11 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
 // After a write that failed: `was` is the buffer that `a` had before, held by the caller.
 static void gni_restore_buffer(gn_context *g, gn_array *a, gni_buffer *was) {
     if (a->buf == was) return;
+    a->buf->readers -= a->lazy_refs;
     gni_buffer_release(g, a->buf);
     a->buf = was;
     was->refs++;
+    was->readers += a->lazy_refs;
 }
 
 // Runs the program with its outputs in fresh buffers, or in those of `into`.
@@ -16012,20 +15894,39 @@ static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t 
     return false;
 }
 
-// Pending work outside that program that reads what a write to `a` overwrites.
-static gn_array *gni_find_reader(const gn_context *g, const gn_array *a, uint32_t walk) {
-    for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next) {
-        if (gni_in_walk(p, walk)) continue;
-        for (int i = 0; i < p->expr->n_src; i++)
-            if (p->expr->src[i] != NULL && gni_may_overlap(a, p->expr->src[i])) return p;
+// How often pending work reads the buffer of `a`; into *found where a write to `a` overwrites some, outside that program.
+static int gni_read_times(gn_array *p, const gn_array *a, uint32_t walk, gn_array **found) {
+    int n = 0;
+    for (int i = 0; i < p->expr->n_src; i++) {
+        const gn_array *s = p->expr->src[i];
+        if (s == NULL || s->buf != a->buf) continue;
+        n++;
+        if (!gni_in_walk(p, walk) && gni_may_overlap(a, s)) *found = p;
     }
-    return NULL;
+    return n;
+}
+
+// The first work of that kind, looked for from both ends, and where that is far what reads other parts of the buffer, too:
+// not each write of a loop passes all that was left pending before.
+static gn_array *gni_find_reader(const gn_context *g, const gn_array *a, uint32_t walk) {
+    enum { LONG_WAY = 128 };
+    gn_array *p = g->pending_first, *q = g->pending_last, *hit = NULL, *found = NULL, *oldest = NULL;
+    int steps = 0;
+    for (int left = a->buf->readers, n; left > 0 && q != NULL; p = p->expr->next, q = q->expr->prev, steps++) {
+        n = gni_read_times(p, a, walk, &hit);
+        if (hit != NULL || (n > 0 && steps > LONG_WAY && !gni_in_walk(p, walk))) return p;
+        n = gni_read_times(q, a, walk, &found);
+        if (n > 0 && !gni_in_walk(q, walk)) oldest = q;
+        left -= n;
+    }
+    return found != NULL || steps <= LONG_WAY ? found : oldest;
 }
 
 // Whether there is any of that buffer; looked for from the last one on, which is where they are in a loop that updates an
 // array.
 static bool gni_has_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
     const gn_array *p = g->pending_last;
+    if (buf->readers == 0) return false;
     while (p != NULL && !gni_reads_buffer(p, buf, walk)) p = p->expr->prev;
     return p != NULL;
 }
@@ -16057,6 +15958,8 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
         }
     }
     a->buf = fresh;
+    was->readers -= a->lazy_refs; // those in the walk
+    fresh->readers = a->lazy_refs;
     gni_unref(g, old);
     return true;
 }
@@ -16064,11 +15967,13 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
 // How many other arrays show the buffer, for nobody but pending readers. Of more than a few, as many as they are at least.
 static int gni_views_of_readers(const gn_context *g, const gn_array *a) {
     const gn_array *had[8];
-    int n = 0;
-    for (const gn_array *p = g->pending_last; p != NULL; p = p->expr->prev)
+    int n = 0, left = a->buf->readers;
+    for (const gn_array *p = g->pending_last; p != NULL && left > 0; p = p->expr->prev)
         for (int i = 0; i < p->expr->n_src; i++) {
             const gn_array *s = p->expr->src[i];
-            if (s == NULL || s == a || s->buf != a->buf || s->refs != s->lazy_refs) continue;
+            if (s == NULL || s->buf != a->buf) continue;
+            left--;
+            if (s == a || s->refs != s->lazy_refs) continue;
             int k = 0;
             while (k < n && had[k] != s) k++;
             if (k == n && n < GNI_COUNT(had)) had[n++] = s;
@@ -16970,7 +16875,8 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
 
 // What a function with a status returns when gni_begin found its array to be NULL or stale.
 static gn_status gni_null_status(const gn_array *a) {
-    gn_status status = a != NULL ? gni_status_read(gni_home_given(a), false) : GN_ERROR_ARGUMENT;
+    const gn_context *g = gn_context_of(a);
+    const gn_status status = g != NULL ? gni_status_read(g, false) : GN_OK;
     return status != GN_OK ? status : GN_ERROR_ARGUMENT;
 }
 
@@ -41348,7 +41254,8 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
 
 static const gni_math gni_math_table = {gni_math_kernel, gni_rare_kernel, gni_complex_math, gni_complex_pow};
 static void gni_math_use(const gn_array *a) {
-    if (a != NULL) gni_pointer_store(&gni_home_given(a)->math, &gni_math_table);
+    gn_context *g = gn_context_of(a);
+    if (g != NULL) gni_pointer_store(&g->math, &gni_math_table);
 }
 static gn_array *gni_unary_math(const char *fn, gni_op op, gn_array *a) {
     gni_math_use(a);
@@ -42822,10 +42729,8 @@ static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_
     e->n_src = 2;
     e->run = gni_product_run;
     e->leaves = e->products = 1;
-    for (int i = 0; i < 2; i++) {
-        e->src[i]->refs++;
-        e->src[i]->lazy_refs++;
-    }
+    gni_source_add(a);
+    gni_source_add(b);
     return y;
 }
 
@@ -50945,9 +50850,9 @@ static gn_array *gni_quantile_list(gn_context *g, const char *fn, gn_array *x, c
 
 // The `count` parts q, which become the first axis, or for a count below 0 the one.
 static gn_array *gni_quantiles(const char *fn, gn_array *a, const double *q, int64_t count, gn_axes axes, bool middle) {
-    const bool counts = strncmp(fn, "gn_nan", 6) == 0 && a != NULL && gni_has_nan(a->dtype);
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
+    const bool counts = strncmp(fn, "gn_nan", 6) == 0 && gni_has_nan(a->dtype);
     gn_scope_begin(g);
     bool keep;
     int order[GN_MAX_RANK], kept = 0;
@@ -52401,8 +52306,18 @@ GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order) {
         y = gn_min(x, axes);
     else if (order == 0.0)
         y = gn_cast(gn_count_nonzero(x, axes), t);
-    else
-        y = gni_root_of_order(g, gn_sum(order == 1.0 ? x : gn_pow_s(x, order), axes), order);
+    else {
+        gn_array *by = NULL; // what counts most: powers of ratios to that stay within the dtype's range
+        if (fabs(order) >= 2.0 && gn_size(x) > 0) {
+            by = (order > 0.0 ? gn_max : gn_min)(gn_detach(x), gn_axes_keep(axes));
+            by = gn_where(gn_eq_s(gn_div(by, by), 1.0), by, gn_ones_like(by)); // 0, infinite or NaN: as it is
+            x = gn_div(x, by);
+        }
+        if (order == 3.0) x = gn_mul(gn_square(x), x);
+        else if (order != 1.0) x = gn_pow_s(order == 4.0 ? gn_square(x) : x, order == 4.0 ? 2.0 : order);
+        y = gni_root_of_order(g, gn_sum(x, axes), order);
+        if (by != NULL) y = gn_mul(y, gn_reshape(by, gn_shape_of(y)));
+    }
     return gni_end_scope(g, gni_from_moments(y, t));
 }
 
@@ -53709,7 +53624,8 @@ static gn_array *gni_random_scaled(const char *fn, gn_context *g, gn_dtype t, co
     if (!gni_begin_context(fn, g)) return NULL;
     gn_array *y = NULL;
     gn_scope_begin(g);
-    if (!(fabs(scale) < GNI_INF && fabs(offset) < GNI_INF)) {
+    const double most = t == GN_F64 ? GNI_INF : 3.402823467e38; // of what it is computed in
+    if (!(fabs(scale) < most && fabs(offset) < most)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: the range is not finite", fn);
     } else if (gni_shape_ok(g, fn, t, s) && gni_need_float(g, fn, t)) {
         gn_dtype made = t == GN_F64 ? GN_F64 : GN_F32;
@@ -55277,6 +55193,22 @@ static gn_array *gni_grad_angle(gn_array *gy, gn_array *a, gn_array *b) {
     return gn_div(gn_mul(gy, gn_div(a, size)), size);
 }
 
+// a / y of y = hypot(a, b), whose own derivative b^2 / y^3 is otherwise a difference of what is nearly equal.
+static bool gni_back_share(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static gn_array *gni_share(gn_array *a, gn_array *b, gn_array *y) {
+    gn_array *in[2];
+    in[0] = a, in[1] = b, y = gn_div(a, y);
+    gni_record(a->ctx, y, "gn_hypot", gni_back_share, in, 2);
+    return y;
+}
+static bool gni_back_share(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *a = node->in[0], *b = node->in[1], *t = gn_mul(gy, gni_share(b, a, gn_hypot(a, b)));
+    GNI_UNUSED(g);
+    gx[0] = gni_unbroadcast(gni_grad_angle(t, b, a), &a->shape);
+    gx[1] = gni_unbroadcast(gn_neg(gni_grad_angle(t, a, b)), &b->shape);
+    return true;
+}
+
 static gn_array *gni_slope_by(gn_array *gy, gn_array *slope) {
     return gy == NULL ? NULL : gni_as(gn_mul(gni_half_up(gy), slope), gy->dtype);
 }
@@ -55318,10 +55250,26 @@ static gn_array *gni_grad_pow_base(gn_array *gy, gn_array *a, gn_array *b) {
     return gn_where(gn_eq_s(b, 0.0), gni_zero_like(gy), gn_mul(gy, slope));
 }
 
-// y log a, and 0 where 0^b stays 0.
+// log a, and 0 where 0^b stays 0.
+static gn_array *gni_pow_log(gn_array *gy, gn_array *a, gn_array *b) {
+    return gn_where(gn_logical_and(gn_eq_s(a, 0.0), gn_ge_s(b, 0.0)), gni_zero_like(gy), gn_log(gni_widened(a, gy)));
+}
+
+// y log a, whose derivative a^(b - 1) (1 + b log a) may be in range where y is not.
+static bool gni_back_pow_exponent(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static gn_array *gni_grad_pow_exponent(gn_array *gy, gn_array *a, gn_array *b, gn_array *y) {
-    gn_array *flat = gn_logical_and(gn_eq_s(a, 0.0), gn_ge_s(b, 0.0));
-    return gn_where(flat, gni_zero_like(gy), gn_mul(gy, gn_mul(y, gn_log(gni_widened(a, gy)))));
+    gn_array *in[2];
+    in[0] = a, in[1] = b, y = gn_mul(y, gni_pow_log(gy, a, b));
+    gni_record(gy->ctx, y, "gn_pow", gni_back_pow_exponent, in, 2);
+    return gn_mul(gy, y);
+}
+static bool gni_back_pow_exponent(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *a = node->in[0], *b = node->in[1], *by = gni_pow_log(gy, a, b);
+    GNI_UNUSED(g);
+    gn_array *slope = gn_mul(gn_pow(a, gn_add_s(gni_widened(b, gy), -1.0)), gn_add_s(gn_mul(b, by), 1.0));
+    gx[0] = gni_unbroadcast(gn_mul(gy, slope), &a->shape);
+    gx[1] = gni_unbroadcast(gni_grad_pow_exponent(gn_mul(gy, by), a, b, gn_pow(a, b)), &b->shape);
+    return true;
 }
 
 static gn_array *gni_derivative_unary(gni_op op, gn_array *gy, gn_array *a, gn_array *y) {
@@ -65258,6 +65206,7 @@ static gn_context *gni_context_new(const gn_options *o) {
         return NULL;
     }
     g->seed = o->seed;
+    gni_atomic_add(&gni_contexts, 1);
     gni_watch_forks();
     g->forks = gni_forks;
     return g;
@@ -65501,6 +65450,7 @@ GPUNUM_API void gn_close(gn_context *g) {
     gni_mutex_free(&g->stats_lock);
     gn_allocator allocator = g->allocator;
     g->handle.magic = 0;
+    gni_atomic_add(&gni_contexts, -1);
     allocator.release(allocator.user, g, sizeof(gn_context));
 }
 

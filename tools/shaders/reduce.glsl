@@ -297,20 +297,12 @@ GN_REAL gn_sum_of(uvec4 s, uvec4 c) {
     return y;
 }
 
-// A result that is a sum of floats.
-uvec4 gn_finished(uvec4 s, uvec4 c) {
-    GN_REAL y = gn_sum_of(s, c);
-    if ((GN_W5 & GNI_F_REDUCE_DIVIDE) != 0u) y = gn_div(y, GN_REAL(GN_PARAM_REAL(GNI_P_REDUCE_COUNT)));
-    if ((GN_W5 & GNI_F_REDUCE_ROOT) != 0u) y = gn_sqrt(y);
-    return GN_FROM_REAL(y);
-}
-
 // Element e of the result in memory's form: low and high word.
 uvec2 gn_leave(uvec4 s, uvec4 c, uint e) {
     uint op = GN_CODE - GN_CODE % 3u, d = GN_CODE % 3u;
 #ifdef GN_X64
     uvec4 v = s;
-    if (op == GN_SUM && d == 0u) v = gn_finished(s, c);
+    if (op == GN_SUM && d == 0u) v = gn_bits(gn_sum_of(s, c));
     if (op == GN_PROD && d == 0u) v = gn_product(s, c);
     if (op == GN_ARGMIN || op == GN_ARGMAX) v = c;
     else if (op == GN_ANY || op == GN_ALL) v &= uvec4(1u, 0u, 1u, 0u);
@@ -318,7 +310,7 @@ uvec2 gn_leave(uvec4 s, uvec4 c, uint e) {
     return e == 0u ? v.xy : v.zw;
 #else
     uvec4 v = s;
-    if (op == GN_SUM && d == 0u) v = gn_finished(s, c);
+    if (op == GN_SUM && d == 0u) v = floatBitsToUint(gn_sum_of(s, c));
     if (op == GN_PROD && d == 0u) v = gn_product(s, c);
     if (op == GN_ARGMIN || op == GN_ARGMAX) return uvec2(c[e], 0u);
     v = gn_narrow(v, GN_RESULT_DTYPE);
@@ -432,8 +424,18 @@ void gn_finish_moments(inout uvec4 s, inout uvec4 c) {
     c = gn_second_c = uvec4(0u);
 }
 
+// What is to be done to a sum of floats.
+void gn_finish_sum(inout uvec4 s, inout uvec4 c) {
+    GN_REAL y = gn_sum_of(s, c);
+    if ((GN_W5 & GNI_F_REDUCE_DIVIDE) != 0u) y = gn_div(y, GN_REAL(GN_PARAM_REAL(GNI_P_REDUCE_COUNT)));
+    else y = gn_sqrt(y);
+    s = GN_FROM_REAL(y);
+    c = uvec4(0u);
+}
+
 void gn_write_unit(uint unit, uvec4 s, uvec4 c) {
     if (GN_MOMENTS) gn_finish_moments(s, c);
+    if ((GN_W5 & (GNI_F_REDUCE_DIVIDE | GNI_F_REDUCE_ROOT)) != 0u) gn_finish_sum(s, c);
     uint count = GN_COLUMNS ? GN_GROUP_SIZE : 1u;
     for (uint e = 0u; e < count; e++) {
         uint j = unit * count + e;
