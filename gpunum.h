@@ -37409,9 +37409,20 @@ enum { GNI_SELECT_RUNS = 512, GNI_SELECT_LONG = 1 << 25 }; // of all rows; eleme
 // How many of the first elements a workgroup sorts.
 static int64_t gni_order_slots(const gni_sort *s) { return gn_dtype_size(s->in.dtype) == 8 ? 1024 : 2048; }
 
+// Whether rows are longer than a workgroup sorts.
+static bool gni_order_is_long(const gni_gpu *gpu, const gni_sort *s) {
+    return s->n > 4 * gni_order_slots(s) && gni_sweep_row(gpu, s->n).threads == 0;
+}
+
+// Workgroups that go through a row.
+static int64_t gni_order_splits(const gni_gpu *gpu, const gni_sort *s) {
+    const int64_t most = (s->n < GNI_SELECT_LONG ? 4 : 16) * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
+    return GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
+}
+
 // Whether the elements that are asked for are found without sorting all: one or two, or the first few.
 static bool gni_job_selects(const gni_gpu *gpu, const gni_sort *s) {
-    if (s->n <= 4 * gni_order_slots(s) || s->rows > 64 || gni_sweep_row(gpu, s->n).threads > 0) return false;
+    if (s->rows > 64 || !gni_order_is_long(gpu, s)) return false;
     return (s->count <= 2 && s->index.buf == NULL) || (s->first == 0 && s->count <= gni_order_slots(s));
 }
 
@@ -37425,9 +37436,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     // So that tests see several tiles.
     const int64_t most_runs = GNI_MAX((gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SELECT_RUNS) / s->rows, 1);
     const int64_t run = gni_job_ceil(tiles, most_runs), runs = gni_job_ceil(tiles, run);
-    // Each adds up its counts.
-    const int64_t most = (s->n < GNI_SELECT_LONG ? 4 : 16) * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
-    const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
+    const int64_t splits = gni_order_splits(gpu, s); // each adds up its counts
     const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * (4 << GNI_SELECT_BITS) + 256;
     const uint64_t sums = all ? ((uint64_t)(2 * s->rows * runs) * 4 + 255) / 256 * 256 : 0;
     const int64_t room = all ? GNI_MIN(GNI_MAX(512, (int64_t)1 << gni_job_log2_up(2 * s->count)), gni_order_slots(s)) : 0;
@@ -37495,22 +37504,21 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
 static bool gni_job_tops(const gni_gpu *gpu, const gni_sort *s) {
     enum { TAKE = 128, ROWS = 1024 };
     return gpu->caps.addresses && !gpu->caps.texts && s->first == 0 && s->count <= TAKE && s->rows <= ROWS &&
-           s->n > 4 * gni_order_slots(s) && gni_sweep_row(gpu, s->n).threads == 0;
+           gni_order_is_long(gpu, s);
 }
 
-// The same for these. Of the groups' first elements, those of GOAL elements' share of all, one is found so that about GOAL
-// elements are up to there.
+// gni_job_sort for these. Groups are so large that, of their first elements, the one in rank RANK has about GOAL elements up
+// to it.
 static bool gni_job_sort_top(gni_job_call *c, const gni_sort *s, const gni_gpu_use *out, const gni_gpu_use *index) {
     enum { GOAL = 700, RANK = 10 };
     gni_gpu *gpu = c->gpu;
     const gni_gpu_jobs *ops = gni_job_state(gpu);
     const uint64_t state = (uint64_t)s->rows * 16 * (GNI_TOP_GROUPS + 1), held = (uint64_t)s->rows * 16 * GNI_TOP_ROOM;
-    const double share = (double)GOAL / (double)s->n; // which many groups have one of, but for RANK
+    const double share = (double)GOAL / (double)s->n;
     const int64_t each = (int64_t)ceil(-log1p(-(double)RANK / GNI_TOP_GROUPS) / share);
     const int64_t rank = (int64_t)(GNI_TOP_GROUPS * -expm1(-(double)each * share));
     const int64_t lanes = (int64_t)1 << GNI_MIN(gni_job_log2_up(gni_job_ceil(each, 8)), 8);
-    const int64_t most = (s->n < GNI_SELECT_LONG ? 4 : 16) * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
-    const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, s->rows)));
+    const int64_t splits = gni_order_splits(gpu, s);
     const uint32_t out_base = c->param[GNI_P_SORT_OUT_BASE], index_base = c->param[GNI_P_SORT_INDEX_BASE];
     gni_gpu_mem mem;
     if (!gni_gpu_alloc(gpu, state + held, &mem)) {
