@@ -10,8 +10,9 @@ import subprocess
 import sys
 
 LENGTH = 5      # of the strings
+SHORT = 200     # strings that a function has besides: a short one should not come first for a few
 COMMON = 200    # a string that more functions have says nothing
-DECAY = 0.85    # of what a function counts, for each one behind it
+DECAY = 0.97    # of what a function counts, for each one behind it
 
 
 def number(data, at):
@@ -82,14 +83,14 @@ def order(bodies):
             where[x].append(i)
     weight, score, left, out = 1.0, [0.0] * len(bodies), set(range(len(bodies))), []
     while left:
-        best = max(left, key=lambda i: (score[i] / (len(strings[i]) + 50), len(bodies[i]), i))
+        best = max(left, key=lambda i: (score[i] / (len(strings[i]) + SHORT), len(bodies[i]), i))
         left.discard(best)
         out.append(best)
         weight /= DECAY
         for x in sorted(strings[best]):
             if len(where[x]) < COMMON:
                 for i in where[x]:
-                    score[i] += weight / len(where[x]) ** 0.5
+                    score[i] += weight / len(where[x])
         if weight > 1e100:
             score = [s / weight for s in score]
             weight = 1.0
