@@ -194,15 +194,15 @@ static void gni_math_use(const gn_array *a) {
     gn_context *g = gn_context_of(a);
     if (g != NULL) gni_pointer_store(&g->math, &gni_math_table);
 }
-static gn_array *gni_unary_math(const char *fn, gni_op op, gn_array *a) {
+GNI_NOINLINE static gn_array *gni_unary_math(const char *fn, gni_op op, gn_array *a) {
     gni_math_use(a);
     return gni_unary(fn, op, a);
 }
-static gn_array *gni_binary_math(const char *fn, gni_op op, gn_array *a, gn_array *b) {
+GNI_NOINLINE static gn_array *gni_binary_math(const char *fn, gni_op op, gn_array *a, gn_array *b) {
     gni_math_use(a != NULL ? a : b);
     return gni_binary(fn, op, a, b);
 }
-static gn_array *gni_binary_s_math(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
+GNI_NOINLINE static gn_array *gni_binary_s_math(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
     gni_math_use(a);
     return gni_binary_s(fn, op, a, s, scalar_first);
 }
