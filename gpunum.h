@@ -2703,14 +2703,17 @@ GNI_INLINE uint64_t gni_beyond(double x, int bits) {
     return ((u & (uint64_t)0x7ff << 52) - ((uint64_t)(1024 - (1 << (bits - 1))) << 52)) >> (52 + bits);
 }
 // d times 2^e is multiplied by x.
+GNI_MAYBE_UNUSED GNI_NOINLINE static void gni_acc_multiply_beyond(double *d, double *e, double x) {
+    int i = 0, k = 0;
+    *d = frexp(*d, &i) * frexp(x, &k);
+    *e += i + k;
+}
 GNI_INLINE void gni_acc_multiply(double *d, double *e, double x) {
-    double y = *d * x;
-    if (gni_beyond(y, 10) != 0) {
-        int i = 0, k = 0;
-        y = frexp(*d, &i) * frexp(x, &k);
-        *e += i + k;
-    }
-    *d = y;
+    const double y = *d * x;
+    if (gni_beyond(y, 10) != 0)
+        gni_acc_multiply_beyond(d, e, x);
+    else
+        *d = y;
 }
 #define GNI_FAR 1.340780792994259709957e154  // 2^512
 #define GNI_NEAR 7.458340731200206743290e-155 // 2^-512
@@ -41265,15 +41268,15 @@ static void gni_math_use(const gn_array *a) {
     gn_context *g = gn_context_of(a);
     if (g != NULL) gni_pointer_store(&g->math, &gni_math_table);
 }
-static gn_array *gni_unary_math(const char *fn, gni_op op, gn_array *a) {
+GNI_NOINLINE static gn_array *gni_unary_math(const char *fn, gni_op op, gn_array *a) {
     gni_math_use(a);
     return gni_unary(fn, op, a);
 }
-static gn_array *gni_binary_math(const char *fn, gni_op op, gn_array *a, gn_array *b) {
+GNI_NOINLINE static gn_array *gni_binary_math(const char *fn, gni_op op, gn_array *a, gn_array *b) {
     gni_math_use(a != NULL ? a : b);
     return gni_binary(fn, op, a, b);
 }
-static gn_array *gni_binary_s_math(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
+GNI_NOINLINE static gn_array *gni_binary_s_math(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
     gni_math_use(a);
     return gni_binary_s(fn, op, a, s, scalar_first);
 }
