@@ -37476,7 +37476,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
         p[GNI_P_SELECT_SHIFT] = (uint32_t)high;
         p[GNI_P_SELECT_WIDTH] = (uint32_t)width;
         ok = gni_order_dispatch(&c, GNI_MODULE_select_count, total * splits);
-        if (gpu->caps.texts) ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_pick, s->rows);
+        if (!gpu->caps.addresses) ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_pick, s->rows);
         if (all && first) ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_collect, total * splits);
     }
     if (!all) {

@@ -1,7 +1,7 @@
 // shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
-// Sources: 84886f7c262f911cb793e08c917940a339c9e2e120127571ec0775ba61449167
+// Sources: a5bfefaf0657133806dfcbcccafb3604fbc52c7df696117ebaa6ef834ceed1cd
 #ifdef GNI_WGSL_WANTED
 #ifndef GNI_SHADERS_WGSL_H
 #define GNI_SHADERS_WGSL_H

@@ -2,7 +2,7 @@
 // The key at a place of a sorted row, without sorting it, and the elements up to there.
 //
 // count  how often each digit is among the keys of a row that begin as found so far; the last workgroup of a row goes on with
-// pick   the next digit of what is searched for; clears the counts. As WGSL a kernel of its own.
+// pick   the next digit of what is searched for; clears the counts. With bindings a kernel of its own.
 // end    it as an element
 // collect  after the first digit: the elements up to there, where they are few, in any order; nothing is left for the rest then
 // tally  how many keys of each run of tiles are below what was found, and how many are as large
@@ -72,7 +72,7 @@ const uint GN_EACH = GN_DIGITS / 256u;
 shared uint gn_counts[GN_DIGITS];
 #endif
 
-#if defined(GN_PICK) || (defined(GN_COUNT) && !defined(GN_WGSL))
+#if defined(GN_PICK) || (defined(GN_COUNT) && !defined(GN_BINDINGS))
 shared uint gn_sums[256];
 
 // Of all searches of a row.
@@ -122,7 +122,7 @@ void gn_pick(uint row, bool idle) {
 #endif
 
 #if defined(GN_COUNT) || defined(GN_COLLECT)
-#ifdef GN_COUNT
+#if defined(GN_COUNT) && !defined(GN_BINDINGS)
 shared uint gn_last;
 #endif
 
@@ -169,7 +169,7 @@ void main() {
         uint c = gn_counts[i];
         if (c != 0u) gn_atomic_add(2u, search * GN_DIGITS + i, c);
     }
-#ifndef GN_WGSL
+#ifndef GN_BINDINGS
     uint done = GN_ROW_COUNT * GN_SEARCHES * GN_DIGITS + row;
     memoryBarrierBuffer();
     barrier();
