@@ -73,8 +73,6 @@ shared uint gn_counts[GN_DIGITS];
 #endif
 
 #if defined(GN_PICK) || (defined(GN_COUNT) && !defined(GN_BINDINGS))
-shared uint gn_sums[256];
-
 // Of all searches of a row.
 void gn_pick(uint row, bool idle) {
     uint me = gl_LocalInvocationIndex;
@@ -99,12 +97,13 @@ void gn_pick(uint row, bool idle) {
             v += own[e];
         }
         uint total = v;
-        gn_sums[me] = v;
+        barrier();
+        gn_counts[me] = v; // all that 16 KB hold
         barrier();
         for (uint step = 1u; step < 256u; step *= 2u) {
-            if (me >= step) v += gn_sums[me - step];
+            if (me >= step) v += gn_counts[me - step];
             barrier();
-            gn_sums[me] = v;
+            gn_counts[me] = v;
             barrier();
         }
         v -= total;
@@ -122,10 +121,6 @@ void gn_pick(uint row, bool idle) {
 #endif
 
 #if defined(GN_COUNT) || defined(GN_COLLECT)
-#if defined(GN_COUNT) && !defined(GN_BINDINGS)
-shared uint gn_last;
-#endif
-
 void main() {
     uint me = gl_LocalInvocationIndex, search = GN_GROUP / GN_SPLITS, part = GN_GROUP % GN_SPLITS, row = search % GN_ROW_COUNT;
     if (search >= GN_ROW_COUNT * GN_SEARCHES) return;
@@ -173,9 +168,9 @@ void main() {
     uint done = GN_ROW_COUNT * GN_SEARCHES * GN_DIGITS + row;
     memoryBarrierBuffer();
     barrier();
-    if (me == 0u) gn_last = gn_atomic_add(2u, done, 1u);
+    if (me == 0u) gn_counts[0] = gn_atomic_add(2u, done, 1u);
     barrier();
-    if (gn_last != GN_SEARCHES * GN_SPLITS - 1u) return;
+    if (gn_counts[0] != GN_SEARCHES * GN_SPLITS - 1u) return;
     memoryBarrierBuffer();
     if (me == 0u) gn_store_coherent(2u, done, 0u);
     gn_pick(row, false);
