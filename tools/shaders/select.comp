@@ -73,6 +73,14 @@ shared uint gn_counts[GN_DIGITS];
 #endif
 
 #if defined(GN_PICK) || (defined(GN_COUNT) && !defined(GN_BINDINGS))
+#ifdef GN_BINDINGS // a dispatch of its own has all counts before it
+#define GN_GET_COUNT(i) gn_load(2u, i)
+#define GN_CLEAR_COUNT(i) gn_store(2u, i, 0u)
+#else
+#define GN_GET_COUNT(i) gn_load_coherent(2u, i)
+#define GN_CLEAR_COUNT(i) gn_store_coherent(2u, i, 0u)
+#endif
+
 // Of all searches of a row.
 void gn_pick(uint row, bool idle) {
     uint me = gl_LocalInvocationIndex;
@@ -88,8 +96,8 @@ void gn_pick(uint row, bool idle) {
         uint place = starts ? GN_PLACE + at - 1u : gn_load(1u, 4u * search + 2u);
         barrier();
         for (uint i = me; i < GN_DIGITS; i += 256u) {
-            gn_counts[i] = idle ? 0u : gn_load_coherent(2u, counts * GN_DIGITS + i);
-            if (counts == search && !idle) gn_store_coherent(2u, counts * GN_DIGITS + i, 0u);
+            gn_counts[i] = idle ? 0u : GN_GET_COUNT(counts * GN_DIGITS + i);
+            if (counts == search && !idle) GN_CLEAR_COUNT(counts * GN_DIGITS + i);
         }
         barrier();
         for (uint e = 0u; e < GN_EACH; e++) {
