@@ -267,6 +267,8 @@ static void test_distributions(void **state) {
         fprintf(f, "%s %s\n", name, text);                                                         \
     } while (0)
     SAVE("expon(0,3)", gn_exponential(g, GN_F64, n, 3));
+    SAVE("expon(0,0.25)", gn_exponential(g, GN_F32, n, 0.25));
+    SAVE("expon(0,1)", gn_exponential(g, GN_F16, n, 1));
     SAVE("gamma(0.05)", gn_gamma(g, GN_F64, n, 0.05, 1));
     SAVE("gamma(0.7,0,2)", gn_gamma(g, GN_F64, n, 0.7, 2));
     SAVE("gamma(1)", gn_gamma(g, GN_F32, n, 1, 1));

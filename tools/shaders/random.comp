@@ -32,6 +32,8 @@ uvec4 gn_random_block(uint b) {
         return gn_narrow(floatBitsToUint(vec4(v >> (32u - few)) * uintBitsToFloat((127u - few) << 23)), GN_OUT);
     if (GN_KIND == GN_NORMAL)
         return gn_narrow(floatBitsToUint(vec4(gn_normal2(v.x, v.y), gn_normal2(v.z, v.w))), GN_OUT);
+    if (GN_KIND == GN_DECAYING)
+        return floatBitsToUint(vec4(gn_exponential(v.x), gn_exponential(v.y), gn_exponential(v.z), gn_exponential(v.w)));
     if (GN_KIND == GN_BELOW) return uvec4(lessThan(v >> 8u, uvec4(GN_SPAN)));
     if (GN_KIND != GN_RANGE) return v;
     if (GN_PAIRS != 0u) return GN_LOW + uvec4(gn_pairs_below_span(v), 0u, 0u);

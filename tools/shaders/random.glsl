@@ -9,12 +9,13 @@ layout(constant_id = GNI_S_RANDOM_DTYPE) const uint GN_OUT = 0u;
 #define GN_BITS 2u
 #define GN_RANGE 3u
 #define GN_BELOW 4u
-#define GN_EXPONENTIAL 5u
-#define GN_GAMMA 6u
-#define GN_BETA 7u
-#define GN_POISSON 8u
-#define GN_BINOMIAL 9u
-#define GN_PERMUTATION 11u
+#define GN_DECAYING 5u
+#define GN_EXPONENTIAL 6u
+#define GN_GAMMA 7u
+#define GN_BETA 8u
+#define GN_POISSON 9u
+#define GN_BINOMIAL 10u
+#define GN_PERMUTATION 12u
 
 #define GN_N GN_PARAM(GNI_P_RANDOM_N)
 #define GN_OUT_BASE GN_PARAM(GNI_P_RANDOM_OUT_BASE)

@@ -468,6 +468,7 @@ typedef enum gni_random_kind {
     GNI_RAND_BITS,
     GNI_RAND_RANGE,
     GNI_RAND_BELOW,
+    GNI_RAND_DECAYING,    // exponential numbers of mean 1, of 32 bits
     GNI_RAND_EXPONENTIAL, // and other distributions, whose numbers (room slots) say what they are
     GNI_RAND_GAMMA,
     GNI_RAND_BETA,

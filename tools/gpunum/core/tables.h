@@ -149,6 +149,7 @@ typedef struct gni_random_isa {
     void (*bits)(uint32_t *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
     void (*uniform)(float *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
     void (*normal)(float *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
+    void (*decaying)(float *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
 } gni_random_isa;
 
 // ---- matrix products

@@ -132,12 +132,14 @@ static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
         char *to = j->out + at * item;
         bool in_place = item == 4 && n % 4 == 0 && d->kind != GNI_RAND_RANGE;
         void *made = in_place ? (void *)to : (void *)w;
-        bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind >= GNI_RAND_RANGE ||
+        bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind == GNI_RAND_RANGE || d->kind == GNI_RAND_BELOW ||
                      (item == 2 && d->kind == GNI_RAND_UNIFORM);
         if (words)
             j->isa->bits((uint32_t *)made, d->seed, first, 0, blocks);
         else if (d->kind == GNI_RAND_UNIFORM)
             j->isa->uniform((float *)made, d->seed, first, 0, blocks);
+        else if (d->kind == GNI_RAND_DECAYING)
+            j->isa->decaying((float *)made, d->seed, first, 0, blocks);
         else
             j->isa->normal((float *)made, d->seed, first, 0, blocks);
         if (in_place) continue;
@@ -427,6 +429,7 @@ static bool gni_cpu_takes_random(const gn_context *g, const void *job) {
     const gn_dtype t = d->out.dtype;
     if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
     if (d->kind == GNI_RAND_BELOW) return t == GN_BOOL;
+    if (d->kind == GNI_RAND_DECAYING) return t == GN_F32;
     if (d->kind >= GNI_RAND_EXPONENTIAL) return gni_is_float(t) || gni_is_integer(t);
     return d->kind == GNI_RAND_RANGE ? gni_is_integer(t) || t == GN_BOOL : gni_is_float(t);
 }

@@ -1221,7 +1221,7 @@ static bool gni_job_random_ok(const gni_gpu *gpu, const gni_random *r) {
         if (r->kind == GNI_RAND_PERMUTATION) return gn_dtype_size(r->out.dtype) >= 4;
         return r->kind < GNI_RAND_EXPONENTIAL || r->out.dtype == GN_F32 || r->out.dtype == GN_F64;
     }
-    bool real = r->kind == GNI_RAND_UNIFORM || r->kind == GNI_RAND_NORMAL;
+    bool real = r->kind == GNI_RAND_UNIFORM || r->kind == GNI_RAND_NORMAL || r->kind == GNI_RAND_DECAYING;
     if (real) return r->out.dtype == GN_F32 || gni_job_is_half(r->out.dtype);
     if (r->kind == GNI_RAND_BELOW) return r->out.dtype == GN_BOOL;
     return (r->out.dtype == GN_U32 || r->out.dtype == GN_I32) && r->range <= (uint64_t)1 << 32;
@@ -1269,7 +1269,7 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
     c.generic.spec[GNI_S_RANDOM_PAIRS] = gni_random_pairs(r);
     c.generic.spec[GNI_S_RANDOM_DTYPE] = (uint32_t)r->out.dtype;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
-                            gni_job_ceil(r->n, draw ? 512 : 4096), 1, 1);
+                            gni_job_ceil(r->n, r->kind >= GNI_RAND_EXPONENTIAL ? 512 : 4096), 1, 1);
 }
 
 #endif // GNI_GPU

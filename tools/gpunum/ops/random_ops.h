@@ -208,6 +208,8 @@ static void gni_gamma_numbers(double *p, double shape) {
 GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale) {
     gni_random job = gni_random_of(GNI_RAND_EXPONENTIAL);
     const bool ok = scale == 0.0 || gni_is_positive(scale);
+    if (t != GN_F64 && scale > 1e-30 && scale < 1e30)
+        return gni_random_scaled("gn_exponential", g, t, &s, GNI_RAND_DECAYING, scale, 0.0);
     job.numbers[GNI_D_SCALE] = scale;
     return gni_distributed("gn_exponential", g, t, &s, &job, ok ? NULL : "the scale is no number from 0 on", scale, 0.0);
 }

@@ -929,6 +929,7 @@ GNI_INLINE void gni_vtranspose(uint32_t *dst, const gni_vu w[4]) {
 GNI_RANDOM(gni_random_bits, uint32_t, (void)0)
 GNI_RANDOM(gni_random_uniform, float, GNI_MAKE_UNIFORM)
 GNI_RANDOM(gni_random_normal, float, GNI_MAKE_NORMAL)
+GNI_RANDOM(gni_random_decaying, float, for (int k = 0; k < 4; k++) w[k] = gni_vf_ubits(gni_vexponential(w[k])))
 #undef GNI_RANDOM
 #undef GNI_UNIT
 #undef GNI_MAKE_UNIFORM
@@ -951,7 +952,7 @@ static void GNI_FN(gni_net)(int32_t *x, int64_t n) {
 }
 
 GNI_TABLE gni_random_isa GNI_FN(gni_random_table) = {GNI_FN(gni_random_bits), GNI_FN(gni_random_uniform),
-                                                     GNI_FN(gni_random_normal)};
+                                                     GNI_FN(gni_random_normal), GNI_FN(gni_random_decaying)};
 
 #undef GNI_KERNEL
 #undef GNI_PUT_FLOAT
