@@ -1,7 +1,8 @@
 #version 450
-// Random numbers that take float64 or int64: uniform and normal float64 and integers of 64 bits, of the same blocks of Philox
-// as random.comp's, and distributions, whose elements have streams of their own. What is returned takes + - * / and the square
-// root alone, none of them fused: the same bits as of room cpu_random of gpunum.h, which says what is done here.
+// Random numbers that take float64 or int64: uniform and normal float64 and integers of ranges above 2^32, of the same
+// blocks of Philox as random.comp's, and distributions, whose elements have streams of their own. What is returned takes
+// + - * / and the square root alone, none of them fused: the same bits as of room cpu_random of gpunum.h, which says what
+// is done here.
 //
 //! no-bindings
 //! variant draw
@@ -279,7 +280,7 @@ uint64_t gn_place(uint64_t x) {
 }
 
 void main() {
-    uint n = GN_N, all = gl_NumWorkGroups.x * 128u, each = GN_KIND >= GN_EXPONENTIAL ? 1u : GN_PAIRS != 0u ? 2u : 4u;
+    uint n = GN_N, all = gl_NumWorkGroups.x * 128u, each = GN_KIND >= GN_EXPONENTIAL ? 1u : 2u;
     for (uint b = gl_GlobalInvocationID.x; b < (n + each - 1u) / each; b += all) {
         gn_element = gn_counter(b);
         gn_part = 0u;
@@ -297,14 +298,7 @@ void main() {
         uvec4 w = gn_philox(uvec4(gn_element, 0u, 0u), GN_KEY);
         if (GN_KIND == GN_RANGE) {
             uvec2 range = uvec2(GN_PARAM(GNI_P_DRAW_RANGE), GN_PARAM(GNI_P_DRAW_RANGE + 1));
-            for (uint e = 0u; e < each; e += 2u) {
-                uint64_t x = gn_high64(w.xy, range), y = gn_high64(w.zw, range);
-                if (GN_PAIRS == 0u) {
-                    x = (uint64_t(w[e]) * range.x) >> 32;
-                    y = (uint64_t(w[e + 1u]) * range.x) >> 32;
-                }
-                gn_put_pair(each * b + e, uvec4(gn_from_low(x), gn_from_low(y)));
-            }
+            gn_put_pair(2u * b, uvec4(gn_from_low(gn_high64(w.xy, range)), gn_from_low(gn_high64(w.zw, range))));
         } else {
             dvec2 y = GN_KIND == GN_UNIFORM ? dvec2(gn_fraction(w.xy), gn_fraction(w.zw)) : gn_normals(w);
             gn_put_pair(2u * b, uvec4(unpackDouble2x32(y.x), unpackDouble2x32(y.y)));

@@ -14,6 +14,7 @@ layout(local_size_x = 256) in;
 
 #define GN_LOW GN_PARAM(GNI_P_RANDOM_LOW)
 #define GN_SPAN GN_PARAM(GNI_P_RANDOM_RANGE)
+const bool GN_LONG = GN_OUT == uint(GNI_T_I64) || GN_OUT == uint(GNI_T_U64);
 
 // The high word of the product of two-word numbers and the span, by 2^32.
 uvec2 gn_pairs_below_span(uvec4 v) {
@@ -26,20 +27,41 @@ uvec2 gn_pairs_below_span(uvec4 v) {
 
 uvec4 gn_random_block(uint b) {
     uvec4 v = gn_philox(uvec4(gn_counter(b), 0u, 0u), GN_KEY);
-    // Halves take the leading bits that they can hold, since rounding could give 1.
-    uint few = GN_OUT == GN_T_F16 ? 11u : GN_OUT == GN_T_BF16 ? 8u : 24u;
-    if (GN_KIND == GN_UNIFORM)
-        return gn_narrow(floatBitsToUint(vec4(v >> (32u - few)) * uintBitsToFloat((127u - few) << 23)), GN_OUT);
-    if (GN_KIND == GN_NORMAL)
-        return gn_narrow(floatBitsToUint(vec4(gn_normal2(v.x, v.y), gn_normal2(v.z, v.w))), GN_OUT);
-    if (GN_KIND == GN_DECAYING)
-        return floatBitsToUint(vec4(gn_exponential(v.x), gn_exponential(v.y), gn_exponential(v.z), gn_exponential(v.w)));
+    if (GN_KIND == GN_UNIFORM || GN_KIND == GN_NORMAL || GN_KIND == GN_DECAYING) {
+        precise vec4 y;
+        if (GN_KIND == GN_UNIFORM) y = vec4(v >> (32u - GN_LOW)) * uintBitsToFloat((127u - GN_LOW) << 23);
+        else if (GN_KIND == GN_NORMAL) y = vec4(gn_normal2(v.x, v.y), gn_normal2(v.z, v.w));
+        else y = vec4(gn_exponential(v.x), gn_exponential(v.y), gn_exponential(v.z), gn_exponential(v.w));
+        y = y * uintBitsToFloat(GN_PARAM(GNI_P_RANDOM_SCALE));
+        y = y + uintBitsToFloat(GN_PARAM(GNI_P_RANDOM_OFFSET));
+        return gn_narrow(floatBitsToUint(y), GN_OUT);
+    }
     if (GN_KIND == GN_BELOW) return uvec4(lessThan(v >> 8u, uvec4(GN_SPAN)));
     if (GN_KIND != GN_RANGE) return v;
-    if (GN_PAIRS != 0u) return GN_LOW + uvec4(gn_pairs_below_span(v), 0u, 0u);
     uvec4 high, rest;
-    umulExtended(v, uvec4(GN_SPAN), high, rest);
-    return GN_LOW + (GN_SPAN == 0u ? v : high);
+    if (GN_PAIRS != 0u) {
+        high = uvec4(gn_pairs_below_span(v), 0u, 0u);
+    } else {
+        umulExtended(v, uvec4(GN_SPAN), high, rest);
+        if (GN_SPAN == 0u) high = v;
+    }
+    return GN_LONG ? high : GN_LOW + high;
+}
+
+// Integers of 64 bits, number `at` and those behind it: 0 to 4 that are `x` above the lowest.
+void gn_put_long(uint at, uint count, uvec4 x) {
+    uvec4 carry, low = uaddCarry(uvec4(GN_LOW), x, carry), high = GN_PARAM(GNI_P_RANDOM_LOW_HIGH) + carry;
+    bool even = (at & 1u) == 0u;
+    if (even && count >= 2u) gn_store4(0u, at >> 1, uvec4(low.x, high.x, low.y, high.y));
+    else {
+        if (count > 0u) gn_store2(0u, at, uvec2(low.x, high.x));
+        if (count > 1u) gn_store2(0u, at + 1u, uvec2(low.y, high.y));
+    }
+    if (even && count >= 4u) gn_store4(0u, (at >> 1) + 1u, uvec4(low.z, high.z, low.w, high.w));
+    else {
+        if (count > 2u) gn_store2(0u, at + 2u, uvec2(low.z, high.z));
+        if (count > 3u) gn_store2(0u, at + 3u, uvec2(low.w, high.w));
+    }
 }
 
 void main() {
@@ -50,7 +72,8 @@ void main() {
         for (uint b = first + gl_LocalInvocationIndex; b < min(first + 1024u, blocks); b += 256u) {
             uvec4 v = gn_random_block(b);
             uint at = base + each * b;
-            if (each == 4u && (base & 3u) == 0u && 4u * b + 4u <= n) gn_write_group(h, at, GN_OUT, v);
+            if (GN_LONG) gn_put_long(at, min(n - each * b, each), v);
+            else if (each == 4u && (base & 3u) == 0u && 4u * b + 4u <= n) gn_write_group(h, at, GN_OUT, v);
             else gn_write_each(h, at + uvec4(0u, 1u, 2u, 3u), GN_OUT, v, min(n - each * b, each));
         }
     }

@@ -374,9 +374,12 @@
 #define GNI_P_RANDOM_OUT_BASE 1
 #define GNI_P_RANDOM_COUNTER 2 // two words
 #define GNI_P_RANDOM_KEY 4     // two words
-#define GNI_P_RANDOM_LOW 6
+#define GNI_P_RANDOM_LOW 6   // of uniform floats: their bits
 #define GNI_P_RANDOM_RANGE 7 // 0: 2^32
-#define GNI_P_RANDOM_WORDS 8
+#define GNI_P_RANDOM_SCALE 8 // of floats: what they are multiplied by,
+#define GNI_P_RANDOM_OFFSET 9 // and what is added
+#define GNI_P_RANDOM_LOW_HIGH 8 // of integers of 64 bits
+#define GNI_P_RANDOM_WORDS 10
 
 // ---- draw.comp: the same specialisation, and the same parameters but for these
 

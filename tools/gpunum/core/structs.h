@@ -485,6 +485,8 @@ typedef struct gni_random {
     int64_t n;
     int64_t low;
     uint64_t range; // GNI_RAND_RANGE: low + [0, range). GNI_RAND_BELOW, of dtype bool: 2^24 times a number is below it
+    bool scaled;    // floats of up to 32 bits: by[0] times the float32 and by[1], rounded to the dtype once
+    float by[2];
     double numbers[GNI_D_COUNT];
     gni_operand out;
 } gni_random;

@@ -144,12 +144,12 @@ typedef struct gni_math_isa {
     gni_kernel (*kernel)(uint32_t code);
 } gni_math_isa;
 
-// Philox blocks first to first + blocks - 1, four words each.
+// Philox blocks first to first + blocks - 1, four words each; floats are by[0] times the number and by[1].
 typedef struct gni_random_isa {
     void (*bits)(uint32_t *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
-    void (*uniform)(float *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
-    void (*normal)(float *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
-    void (*decaying)(float *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
+    void (*uniform)(float *dst, uint64_t seed, uint64_t first, const float *by, int64_t blocks);
+    void (*normal)(float *dst, uint64_t seed, uint64_t first, const float *by, int64_t blocks);
+    void (*decaying)(float *dst, uint64_t seed, uint64_t first, const float *by, int64_t blocks);
 } gni_random_isa;
 
 // ---- matrix products

@@ -104,7 +104,7 @@ static void gni_random_halves(const gni_random_job *j, const uint32_t *w, uint16
     for (int64_t i = 0; i < n; i++) {
         float f;
         memcpy(&f, &w[i], 4);
-        if (j->d->kind == GNI_RAND_UNIFORM)
+        if (j->d->kind == GNI_RAND_UNIFORM && !j->d->scaled)
             f = bf16 ? (float)(w[i] >> 24) * 0.00390625f : (float)(w[i] >> 21) * 0.00048828125f;
         to[i] = bf16 ? gni_f32_to_bf16(f) : gni_f32_to_f16(f);
     }
@@ -133,15 +133,15 @@ static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
         bool in_place = item == 4 && n % 4 == 0 && d->kind != GNI_RAND_RANGE;
         void *made = in_place ? (void *)to : (void *)w;
         bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind == GNI_RAND_RANGE || d->kind == GNI_RAND_BELOW ||
-                     (item == 2 && d->kind == GNI_RAND_UNIFORM);
+                     (item == 2 && d->kind == GNI_RAND_UNIFORM && !d->scaled);
         if (words)
             j->isa->bits((uint32_t *)made, d->seed, first, 0, blocks);
         else if (d->kind == GNI_RAND_UNIFORM)
-            j->isa->uniform((float *)made, d->seed, first, 0, blocks);
+            j->isa->uniform((float *)made, d->seed, first, d->by, blocks);
         else if (d->kind == GNI_RAND_DECAYING)
-            j->isa->decaying((float *)made, d->seed, first, 0, blocks);
+            j->isa->decaying((float *)made, d->seed, first, d->by, blocks);
         else
-            j->isa->normal((float *)made, d->seed, first, 0, blocks);
+            j->isa->normal((float *)made, d->seed, first, d->by, blocks);
         if (in_place) continue;
         if (d->kind == GNI_RAND_RANGE) {
             gni_random_range(j, w, to, n);
@@ -429,7 +429,6 @@ static bool gni_cpu_takes_random(const gn_context *g, const void *job) {
     const gn_dtype t = d->out.dtype;
     if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
     if (d->kind == GNI_RAND_BELOW) return t == GN_BOOL;
-    if (d->kind == GNI_RAND_DECAYING) return t == GN_F32;
     if (d->kind >= GNI_RAND_EXPONENTIAL) return gni_is_float(t) || gni_is_integer(t);
     return d->kind == GNI_RAND_RANGE ? gni_is_integer(t) || t == GN_BOOL : gni_is_float(t);
 }

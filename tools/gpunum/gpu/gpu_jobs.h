@@ -1211,7 +1211,7 @@ static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
 static bool gni_job_is_draw(const gni_random *r) {
     if (r->kind >= GNI_RAND_EXPONENTIAL) return true;
     const gn_dtype t = r->out.dtype;
-    return t == GN_F64 || (r->kind == GNI_RAND_RANGE && (t == GN_I64 || t == GN_U64));
+    return t == GN_F64 || (r->kind == GNI_RAND_RANGE && r->range > (uint64_t)1 << 32);
 }
 
 static bool gni_job_random_ok(const gni_gpu *gpu, const gni_random *r) {
@@ -1224,7 +1224,7 @@ static bool gni_job_random_ok(const gni_gpu *gpu, const gni_random *r) {
     bool real = r->kind == GNI_RAND_UNIFORM || r->kind == GNI_RAND_NORMAL || r->kind == GNI_RAND_DECAYING;
     if (real) return r->out.dtype == GN_F32 || gni_job_is_half(r->out.dtype);
     if (r->kind == GNI_RAND_BELOW) return r->out.dtype == GN_BOOL;
-    return (r->out.dtype == GN_U32 || r->out.dtype == GN_I32) && r->range <= (uint64_t)1 << 32;
+    return gn_dtype_size(r->out.dtype) >= 4 && r->range <= (uint64_t)1 << 32;
 }
 
 static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
@@ -1262,6 +1262,11 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
         c.n_param = GNI_P_RANDOM_WORDS;
         c.param[GNI_P_RANDOM_LOW] = (uint32_t)r->low;
         c.param[GNI_P_RANDOM_RANGE] = (uint32_t)r->range;
+        // Uniform halves take the leading bits that they can hold, since rounding could give 1.
+        const gn_dtype t = r->scaled ? GN_F32 : r->out.dtype;
+        if (r->kind == GNI_RAND_UNIFORM) c.param[GNI_P_RANDOM_LOW] = t == GN_F16 ? 11 : t == GN_BF16 ? 8 : 24;
+        memcpy(&c.param[GNI_P_RANDOM_SCALE], r->by, sizeof r->by);
+        if (r->kind == GNI_RAND_RANGE) c.param[GNI_P_RANDOM_LOW_HIGH] = (uint32_t)((uint64_t)r->low >> 32);
         c.generic.module = GNI_MODULE_random;
     }
     c.generic.n_spec = GNI_S_RANDOM_SPECS;

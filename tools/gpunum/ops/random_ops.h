@@ -24,6 +24,7 @@ static gn_array *gni_random_at(gn_context *g, const char *fn, gn_dtype t, const 
     job->out.buf = y->buf;
     job->out.dtype = t;
     job->out.stride[0] = 1;
+    if (!job->scaled) job->by[0] = 1.0f;
     if (gni_run(g, &gni_kind_random, job, y)) return y;
     gni_unref(g, y);
     return NULL;
@@ -75,9 +76,14 @@ static gn_array *gni_random_scaled(const char *fn, gn_context *g, gn_dtype t, co
     if (!(fabs(scale) < most && fabs(offset) < most)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: the range is not finite", fn);
     } else if (gni_shape_ok(g, fn, t, s) && gni_need_float(g, fn, t)) {
-        gn_dtype made = t == GN_F64 ? GN_F64 : GN_F32;
-        y = gn_add_s(gn_mul_s(gni_public_random(fn, g, made, s, kind), scale), offset);
-        if (made != t) y = gn_cast(y, t);
+        gni_random job;
+        memset(&job, 0, sizeof job);
+        job.kind = kind;
+        job.scaled = t != GN_F64;
+        job.by[0] = (float)scale;
+        job.by[1] = (float)offset;
+        y = gni_adopt(g, gni_random_array(g, fn, t, s, &job));
+        if (t == GN_F64) y = gn_add_s(gn_mul_s(y, scale), offset);
     }
     return gni_end_scope(g, y);
 }

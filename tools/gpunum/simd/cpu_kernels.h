@@ -898,8 +898,8 @@ GNI_INLINE void gni_vtranspose(uint32_t *dst, const gni_vu w[4]) {
         for (int k = 0; k < 4; k++) dst[4 * j + k] = t[k][j];
 #endif
 }
-#define GNI_RANDOM(name, T, MAKE)                                                                  \
-    static void GNI_FN(name)(T * dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks) { \
+#define GNI_RANDOM(name, T, U, third, MAKE)                                                        \
+    static void GNI_FN(name)(T * dst, uint64_t seed, uint64_t first, U, int64_t blocks) {          \
         for (int64_t i = 0; i < blocks; i += GNI_VW) {                                             \
             gni_vu w[4];                                                                           \
             uint32_t t[4 * GNI_VW];                                                                \
@@ -913,26 +913,23 @@ GNI_INLINE void gni_vtranspose(uint32_t *dst, const gni_vu w[4]) {
             memcpy(dst + 4 * i, t, sizeof(uint32_t) * 4 * (size_t)(blocks - i));                   \
         }                                                                                          \
     }
-#define GNI_UNIT(x) gni_vf_ubits(gni_itov(gni_vu_i((x) >> 8)) * gni_vset(5.9604644775390625e-8f))
-#define GNI_MAKE_UNIFORM                                                                           \
-    w[0] = GNI_UNIT(w[0]);                                                                         \
-    w[1] = GNI_UNIT(w[1]);                                                                         \
-    w[2] = GNI_UNIT(w[2]);                                                                         \
-    w[3] = GNI_UNIT(w[3])
+#define GNI_SCALED(x) gni_vf_ubits((x) * gni_vset(by[0]) + gni_vset(by[1]))
+#define GNI_MAKE(x) for (int k = 0; k < 4; k++) w[k] = GNI_SCALED(x)
 #define GNI_MAKE_NORMAL                                                                            \
     for (int k = 0; k < 4; k += 2) {                                                               \
         gni_vf x, y;                                                                               \
         gni_vnormal2(w[k], w[k + 1], &x, &y);                                                      \
-        w[k] = gni_vf_ubits(x);                                                                    \
-        w[k + 1] = gni_vf_ubits(y);                                                                \
+        w[k] = GNI_SCALED(x);                                                                      \
+        w[k + 1] = GNI_SCALED(y);                                                                  \
     }
-GNI_RANDOM(gni_random_bits, uint32_t, (void)0)
-GNI_RANDOM(gni_random_uniform, float, GNI_MAKE_UNIFORM)
-GNI_RANDOM(gni_random_normal, float, GNI_MAKE_NORMAL)
-GNI_RANDOM(gni_random_decaying, float, for (int k = 0; k < 4; k++) w[k] = gni_vf_ubits(gni_vexponential(w[k])))
+GNI_RANDOM(gni_random_bits, uint32_t, uint32_t third, third, (void)0)
+GNI_RANDOM(gni_random_uniform, float, const float *by, 0,
+           GNI_MAKE(gni_itov(gni_vu_i(w[k] >> 8)) * gni_vset(5.9604644775390625e-8f)))
+GNI_RANDOM(gni_random_normal, float, const float *by, 0, GNI_MAKE_NORMAL)
+GNI_RANDOM(gni_random_decaying, float, const float *by, 0, GNI_MAKE(gni_vexponential(w[k])))
 #undef GNI_RANDOM
-#undef GNI_UNIT
-#undef GNI_MAKE_UNIFORM
+#undef GNI_SCALED
+#undef GNI_MAKE
 #undef GNI_MAKE_NORMAL
 
 // Batcher's odd-even merge sort. Of vectors the smaller lanes and the larger ones.
