@@ -30,6 +30,8 @@
 //! variant factor64_qr_16 -DGN_QR -DGN_P=16 -DGN_DOUBLE
 //! variant factor64_qr_32 -DGN_QR -DGN_P=32 -DGN_DOUBLE
 //! variant factor64_qr_64 -DGN_QR -DGN_P=64 -DGN_DOUBLE
+//! variant factor_tiny -DGN_TINY -DGN_P=16
+//! variant factor64_tiny -DGN_TINY -DGN_P=16 -DGN_DOUBLE
 //! variant factor_triangle -DGN_TRIANGLE -DGN_P=16
 //! variant factor64_triangle -DGN_TRIANGLE -DGN_P=16 -DGN_DOUBLE
 #extension GL_GOOGLE_include_directive : require

@@ -5,12 +5,13 @@
 // cholesky  L L^T = a
 // lu        P a = L U by partial pivoting, or the determinant
 // back      U^-1 L^-1 P b
+// tiny      all of these but qr, of up to GNI_TINY_MOST rows: an invocation has a matrix
 // triangle  L^-1 b: a thread has a column of b, GN_P rows of it in registers, and reads what it needs of L itself
 // qr        Householder's reflections; rows of r and columns of q change signs so that r's diagonal is positive
 //
 // Blocks of GN_S columns (or rows) turn in their registers: the one that is next is always the first of the block.
 // The others stay where they are, so that their loops unroll, without one over the columns that would.
-// What may be defined: GN_CHOLESKY, GN_LU, GN_BACK, GN_TRIANGLE or GN_QR; GN_P; GN_DOUBLE.
+// What may be defined: GN_CHOLESKY, GN_LU, GN_BACK, GN_TINY, GN_TRIANGLE or GN_QR; GN_P; GN_DOUBLE.
 #extension GL_EXT_control_flow_attributes : require
 #if defined(GN_LU) && GN_P > 32
 #extension GL_KHR_shader_subgroup_basic : require
@@ -24,7 +25,7 @@
 #else
 #define GN_S 16u
 #endif
-#if defined(GN_BACK) || defined(GN_TRIANGLE)
+#if defined(GN_BACK) || defined(GN_TRIANGLE) || defined(GN_TINY)
 #define GN_T 32u // threads
 #define GN_M 1u  // matrices
 #else
@@ -76,6 +77,11 @@ layout(local_size_x = 32) in;
 #define GN_FIRST GN_PARAM(GNI_P_SMALL_FIRST)
 #define GN_MODE GN_PARAM(GNI_P_SMALL_MODE)
 
+#define GN_A GN_PARAM(GNI_P_SMALL_A)
+#define GN_A_ROW GN_PARAM(GNI_P_SMALL_A_ROW)
+#define GN_A_COLUMN GN_PARAM(GNI_P_SMALL_A_COLUMN)
+#define GN_A_STEP GN_PARAM(GNI_P_SMALL_A_STEP)
+
 #define GN_DETERMINANT uint(GNI_SMALL_DETERMINANT)
 #define GN_IDENTITY uint(GNI_SMALL_IDENTITY)
 #define GN_UNIT uint(GNI_SMALL_UNIT)
@@ -89,6 +95,48 @@ void gn_wrong(uint item, uint info) {
     gn_store(2u, 1u + item, info);
     gn_atomic_max(2u, 0u, 1u);
 }
+
+#if defined(GN_LU) || defined(GN_TINY)
+
+// A product whose exponent is kept apart.
+void gn_times(inout GN_R det, inout int exponent, GN_R factor) {
+#ifdef GN_DOUBLE
+    const uint bits = 20u, all = 2047u, half_ = 1022u;
+#else
+    const uint bits = 23u, all = 255u, half_ = 126u;
+#endif
+    det *= factor;
+    uint e = gn_high(det) >> bits & all;
+    if (e == 0u && det != GN_R(0)) {
+        det *= GN_R(18446744073709551616.0);
+        exponent -= 64;
+        e = gn_high(det) >> bits & all;
+    }
+    if (e == 0u || e == all) return;
+    exponent += int(e) - int(half_);
+    uint high = (gn_high(det) & ~(all << bits)) | half_ << bits;
+#ifdef GN_DOUBLE
+    det = packDouble2x32(uvec2(unpackDouble2x32(det).x, high));
+#else
+    det = uintBitsToFloat(high);
+#endif
+}
+
+// det times 2^exponent.
+GN_R gn_scaled(GN_R det, int exponent) {
+    for (; exponent > 60; exponent -= min(exponent, 60)) {
+        det *= GN_R(1152921504606846976.0);
+        if (isinf(det)) exponent = 0;
+    }
+    for (; exponent < -60; exponent += 60) {
+        det *= GN_R(8.673617379884035e-19);
+        if (det == GN_R(0)) exponent = 0;
+    }
+    det = ldexp(det, exponent);
+    return det == GN_R(0) ? GN_R(0) : det;
+}
+
+#endif
 
 #if defined(GN_CHOLESKY) || defined(GN_LU) // --------------------------------------------------
 
@@ -234,30 +282,6 @@ uint gn_best(uint key, uint place) {
 }
 #endif
 
-// A product whose exponent is kept apart.
-void gn_times(inout GN_R det, inout int exponent, GN_R factor) {
-#ifdef GN_DOUBLE
-    const uint bits = 20u, all = 2047u, half_ = 1022u;
-#else
-    const uint bits = 23u, all = 255u, half_ = 126u;
-#endif
-    det *= factor;
-    uint e = gn_high(det) >> bits & all;
-    if (e == 0u && det != GN_R(0)) {
-        det *= GN_R(18446744073709551616.0);
-        exponent -= 64;
-        e = gn_high(det) >> bits & all;
-    }
-    if (e == 0u || e == all) return;
-    exponent += int(e) - int(half_);
-    uint high = (gn_high(det) & ~(all << bits)) | half_ << bits;
-#ifdef GN_DOUBLE
-    det = packDouble2x32(uvec2(unpackDouble2x32(det).x, high));
-#else
-    det = uintBitsToFloat(high);
-#endif
-}
-
 void gn_determinant(uint row, uint mine, uint place, uint item, GN_R det, int exponent) {
     uint swaps = 0u;
     if (row == 0u) gn_swaps[gl_LocalInvocationIndex / GN_P] = 0u;
@@ -268,16 +292,7 @@ void gn_determinant(uint row, uint mine, uint place, uint item, GN_R det, int ex
     barrier();
     if (row != 0u || item >= GN_BATCH) return;
     if (gn_swaps[gl_LocalInvocationIndex / GN_P] != 0u) det = -det;
-    for (; exponent > 60; exponent -= min(exponent, 60)) {
-        det *= GN_R(1152921504606846976.0);
-        if (isinf(det)) exponent = 0;
-    }
-    for (; exponent < -60; exponent += 60) {
-        det *= GN_R(8.673617379884035e-19);
-        if (det == GN_R(0)) exponent = 0;
-    }
-    det = ldexp(det, exponent);
-    gn_put(3u, item, det == GN_R(0) ? GN_R(0) : det);
+    gn_put(3u, item, gn_scaled(det, exponent));
 }
 
 void main() {
@@ -411,14 +426,108 @@ void main() {
         if (live && k < GN_N) gn_put(1u, GN_TO + item * GN_TO_STEP + k * GN_TO_ROW + c * GN_TO_COLUMN, x[k]);
 }
 
+#elif defined(GN_TINY) // ---------------------------------------------------------------------
+
+// Buffers: right-hand sides, results, info, the matrices.
+layout(constant_id = GNI_S_TINY_ORDER) const uint GN_K = 4u;
+layout(constant_id = GNI_S_TINY_MODE) const uint GN_HOW = 0u;
+const bool GN_ROOT = GN_HOW == uint(GNI_TINY_CHOLESKY);
+
+GN_R x[GN_K * GN_K];
+uint wrong = 0u; // the first pivot that is none
+
+void gn_cholesky() {
+    GN_LINES(j, GN_K) {
+        GN_R rest = x[j * GN_K + j], root = sqrt(rest), factor = GN_R(1) / root;
+        if (!(rest > GN_R(0)) && wrong == 0u) wrong = j + 1u;
+        x[j * GN_K + j] = root;
+        GN_LINES(r, GN_K) {
+            if (r < j) x[r * GN_K + j] = GN_R(0);
+            if (r > j) x[r * GN_K + j] *= factor;
+        }
+        GN_LINES(r, GN_K)
+            GN_LINES(c, GN_K)
+                if (r >= c && c > j) x[r * GN_K + c] -= x[r * GN_K + j] * x[c * GN_K + j];
+    }
+}
+
+// The largest of a column comes up in exchanges with those below the diagonal, NaN first. -1: an odd number of them.
+GN_R gn_lu(out uint order[GN_K]) {
+    GN_R sign = GN_R(1);
+    GN_LINES(r, GN_K) order[r] = r;
+    GN_LINES(j, GN_K) {
+        GN_LINES(r, GN_K) {
+            if (r > j && (gn_high(x[r * GN_K + j]) & 0x7fffffffu) > (gn_high(x[j * GN_K + j]) & 0x7fffffffu)) {
+                GN_LINES(c, GN_K) {
+                    GN_R t = x[j * GN_K + c];
+                    x[j * GN_K + c] = x[r * GN_K + c];
+                    x[r * GN_K + c] = t;
+                }
+                uint t = order[j];
+                order[j] = order[r];
+                order[r] = t;
+                sign = -sign;
+            }
+        }
+        GN_R pivot = x[j * GN_K + j];
+        bool zero = pivot == GN_R(0);
+        if (zero && wrong == 0u) wrong = j + 1u;
+        GN_LINES(r, GN_K) {
+            if (r > j) {
+                GN_R y = zero ? GN_R(0) : x[r * GN_K + j] / pivot;
+                x[r * GN_K + j] = y;
+                GN_LINES(c, GN_K) if (c > j) x[r * GN_K + c] -= y * x[j * GN_K + c];
+            }
+        }
+    }
+    return sign;
+}
+
+void gn_solve(uint order[GN_K], uint item) {
+    GN_R y[GN_K];
+    uint from = GN_BASE + item * GN_STEP, to = GN_TO + item * GN_TO_STEP;
+    for (uint c = 0u; c < GN_MORE; c++) {
+        GN_LINES(r, GN_K) {
+            if (GN_HOW == uint(GNI_TINY_INVERSE)) y[r] = GN_R(order[r] == c ? 1 : 0);
+            else y[r] = gn_get(0u, from + order[r] * GN_ROW + c * GN_COLUMN);
+        }
+        GN_LINES(r, GN_K)
+            GN_LINES(k, r) y[r] -= x[r * GN_K + k] * y[k];
+        GN_LINES(e, GN_K) {
+            uint r = GN_K - 1u - e;
+            GN_LINES(k, GN_K) if (k > r) y[r] -= x[r * GN_K + k] * y[k];
+            y[r] /= x[r * GN_K + r];
+            gn_put(1u, to + r * GN_TO_ROW + c * GN_TO_COLUMN, y[r]);
+        }
+    }
+}
+
+void main() {
+    uint item = GN_GROUP * GN_T + gl_LocalInvocationIndex, order[GN_K];
+    if (item >= GN_BATCH) return;
+    uint at = GN_A + item * GN_A_STEP, to = GN_TO + item * GN_TO_STEP;
+    GN_LINES(r, GN_K)
+        GN_LINES(c, GN_K) if (!GN_ROOT || r >= c) x[r * GN_K + c] = gn_get(3u, at + r * GN_A_ROW + c * GN_A_COLUMN);
+    if (GN_ROOT) {
+        gn_cholesky();
+        GN_LINES(r, GN_K)
+            GN_LINES(c, GN_K) gn_put(1u, to + r * GN_TO_ROW + c * GN_TO_COLUMN, x[r * GN_K + c]);
+    } else {
+        GN_R det = gn_lu(order);
+        if (GN_HOW == uint(GNI_TINY_DETERMINANT)) {
+            int exponent = 0;
+            GN_LINES(r, GN_K) gn_times(det, exponent, x[r * GN_K + r]);
+            gn_put(1u, item, gn_scaled(det, exponent));
+            return;
+        }
+        gn_solve(order, item);
+    }
+    if (wrong != 0u) gn_wrong(item, wrong);
+}
+
 #elif defined(GN_TRIANGLE) // -----------------------------------------------------------------
 
 // Buffers: right-hand sides, solutions, info, triangles.
-#define GN_A GN_PARAM(GNI_P_SMALL_A)
-#define GN_A_ROW GN_PARAM(GNI_P_SMALL_A_ROW)
-#define GN_A_COLUMN GN_PARAM(GNI_P_SMALL_A_COLUMN)
-#define GN_A_STEP GN_PARAM(GNI_P_SMALL_A_STEP)
-
 void main() {
     uint t = GN_GROUP * GN_T + gl_LocalInvocationIndex, item = t / GN_MORE, c = t % GN_MORE, n = GN_N, wrong = 0u;
     if (item >= GN_BATCH) return;

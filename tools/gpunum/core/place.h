@@ -167,7 +167,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         const bool reads = f->step >= GNI_FACTOR_CHOLESKY && f->step != GNI_FACTOR_REFLECT;
         if (reads) v->op[v->n++] = &f->a;
         if (f->step == GNI_FACTOR_BACK) v->op[v->n++] = &f->c;
-        if (f->step == GNI_FACTOR_BACK || f->step == GNI_FACTOR_TRIANGLE) v->op[v->n++] = &f->d;
+        if (f->step == GNI_FACTOR_BACK || f->step == GNI_FACTOR_TRIANGLE || f->step == GNI_FACTOR_TINY) v->op[v->n++] = &f->d;
         v->n_in = v->n;
         if (!reads) v->op[v->n++] = &f->a;
         v->op[v->n++] = &f->b;

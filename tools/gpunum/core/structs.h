@@ -521,7 +521,7 @@ typedef struct gni_fft {
 // their buffers hold and what the words mean. Up to GNI_FACTOR_UPDATE a is the matrix, b the state (uint32) or a triangle,
 // c the block, all may be written, and there is no d. Of the others a is read and b written; c and d are read by
 // GNI_FACTOR_BACK, written by the rest. From GNI_FACTOR_SINGULAR on there is e, and it and d are written where they are
-// there. From GNI_FACTOR_SIZE on: reflections, in room gpu_factor. GNI_FACTOR_TRIANGLE writes c and reads d.
+// there. From GNI_FACTOR_SIZE on: reflections, in room gpu_factor. GNI_FACTOR_TRIANGLE and _TINY write c and read d.
 typedef enum gni_factor_step {
     GNI_FACTOR_PICK,
     GNI_FACTOR_SWAP,
@@ -534,6 +534,7 @@ typedef enum gni_factor_step {
     GNI_FACTOR_BACK,
     GNI_FACTOR_QR,
     GNI_FACTOR_TRIANGLE,
+    GNI_FACTOR_TINY,
     GNI_FACTOR_SINGULAR, // eigen.glsl; vectors are the step behind
     GNI_FACTOR_SINGULAR_VECTORS,
     GNI_FACTOR_EIGEN,

@@ -319,11 +319,16 @@ static bool gni_job_factor_run(gni_gpu *gpu, const gni_factor *f, int module, co
     gni_job_factor_use(&c.use[1], &f->b,
                        f->step != GNI_FACTOR_SOLVE && f->step != GNI_FACTOR_UPDATE);
     gni_job_factor_use(&c.use[2], &f->c, alone ? !back : f->step == GNI_FACTOR_PICK);
-    if (alone) gni_job_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back && f->step != GNI_FACTOR_TRIANGLE);
+    if (alone) gni_job_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back && f->step < GNI_FACTOR_TRIANGLE);
     c.n_use = alone ? 4 : 3;
     c.n_param = GNI_FACTOR_WORDS;
     for (int i = 0; i < GNI_FACTOR_WORDS; i++) c.param[i] = (uint32_t)word[i];
     c.generic.module = module;
+    if (f->step == GNI_FACTOR_TINY) {
+        c.generic.n_spec = 2;
+        c.generic.spec[GNI_S_TINY_ORDER] = (uint32_t)f->order;
+        c.generic.spec[GNI_S_TINY_MODE] = (uint32_t)word[GNI_P_SMALL_MODE];
+    }
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
                             gni_job_ceil(groups, most), 1);
 }
@@ -355,6 +360,10 @@ static int gni_job_small(const gni_factor *f, int64_t *groups) {
     if (f->step == GNI_FACTOR_TRIANGLE) {
         *groups = gni_job_ceil(f->items * f->word[GNI_P_SMALL_MORE], 32);
         return wide ? GNI_MODULE_factor64_triangle : GNI_MODULE_factor_triangle;
+    }
+    if (f->step == GNI_FACTOR_TINY) {
+        *groups = gni_job_ceil(f->items, 32);
+        return wide ? GNI_MODULE_factor64_tiny : GNI_MODULE_factor_tiny;
     }
     if (f->step == GNI_FACTOR_BACK)
         *groups *= gni_job_ceil(f->word[GNI_P_SMALL_MORE], 32);

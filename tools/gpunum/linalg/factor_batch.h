@@ -303,6 +303,32 @@ static void gni_ls_go(gni_ls *s, gni_factor *f, gn_array *d) {
     s->w.ok = s->w.ok && gni_run(s->w.g, &gni_kind_factor, f, NULL);
 }
 
+// Matrices are read as triangles are: behind the right-hand sides.
+static void gni_ls_matrices(gni_ls *s, gni_factor *f) {
+    const int64_t *stride = s->x->stride + s->x->shape.rank - 2;
+    f->word[GNI_P_SMALL_A] = s->x->offset;
+    f->word[GNI_P_SMALL_A_ROW] = stride[0];
+    f->word[GNI_P_SMALL_A_COLUMN] = stride[1];
+    f->word[GNI_P_SMALL_A_STEP] = s->x_step;
+    gni_ls_go(s, f, s->x);
+}
+
+// Whether it is one of an invocation for each matrix: y is then the result, of `columns`.
+static bool gni_ls_tiny(gni_ls *s, gn_array *y, int matrix) {
+    const gni_la_job *d = s->d;
+    gni_factor f;
+    if (d->n > GNI_TINY_MOST || d->kind == GNI_LA_TRIANGULAR || !s->w.ok) return false;
+    gn_array *b = s->b != NULL ? s->b : s->x;
+    gni_ls_step_of(s, &f, GNI_FACTOR_TINY, b, s->b != NULL ? matrix : 2, s->b_step, y, d->kind == GNI_LA_CHOLESKY ? d->n : d->k);
+    f.word[GNI_P_SMALL_MORE] = d->k;
+    f.word[GNI_P_SMALL_MODE] = d->kind == GNI_LA_CHOLESKY ? GNI_TINY_CHOLESKY
+                               : d->kind == GNI_LA_DET    ? GNI_TINY_DETERMINANT
+                               : s->b == NULL             ? GNI_TINY_INVERSE
+                                                          : GNI_TINY_SOLVE;
+    gni_ls_matrices(s, &f);
+    return true;
+}
+
 static void gni_ls_cholesky(gni_ls *s, gn_array *y) {
     gni_factor f;
     if (!s->w.ok) return;
@@ -342,25 +368,20 @@ static void gni_ls_solve(gni_ls *s, gn_array *y, int matrix) {
 static void gni_ls_triangle(gni_ls *s, gn_array *y, int matrix) {
     gni_factor f;
     if (!s->w.ok) return;
-    const int64_t *stride = s->x->stride + s->x->shape.rank - 2;
     gni_ls_step_of(s, &f, GNI_FACTOR_TRIANGLE, s->b, matrix, s->b_step, y, s->d->k);
     f.word[GNI_P_SMALL_MORE] = s->d->k;
     f.word[GNI_P_SMALL_MODE] = s->d->unit ? GNI_SMALL_UNIT : s->d->upper ? GNI_SMALL_UPPER : 0;
-    f.word[GNI_P_SMALL_A] = s->x->offset;
-    f.word[GNI_P_SMALL_A_ROW] = stride[0];
-    f.word[GNI_P_SMALL_A_COLUMN] = stride[1];
-    f.word[GNI_P_SMALL_A_STEP] = s->x_step;
-    gni_ls_go(s, &f, s->x);
+    gni_ls_matrices(s, &f);
 }
 
-// What went wrong, into d->info. Waits for the GPU; of a large batch one word says whether it is worth more.
+// What went wrong, if anything did, into d->info. Waits for the GPU; of a large batch one word says whether it is worth more.
 static void gni_ls_info(gni_ls *s) {
     gni_lg *w = &s->w;
     gn_shape one = GN_SHAPE(1);
     const int64_t stride = 1;
-    const uint32_t *state = NULL;
+    if (!w->ok) return;
     if (s->d->batch > 4096) {
-        gn_array *view = w->ok ? gni_array_view(w->g, w->fn, w->state, &one, &stride, 0) : NULL,
+        gn_array *view = gni_array_view(w->g, w->fn, w->state, &one, &stride, 0),
                  *word = view != NULL ? gni_lg_array(w->g, GN_U32, &one) : NULL;
         w->ok = word != NULL && gni_copy_into(w->g, word->buf, GN_U32, 0, &stride, view);
         const uint32_t *any = w->ok ? (const uint32_t *)gni_host(w->g, word) : NULL;
@@ -370,7 +391,12 @@ static void gni_ls_info(gni_ls *s) {
         gni_unref(w->g, word);
         if (fine) return;
     }
-    state = w->ok ? (const uint32_t *)gni_host(w->g, w->state) : NULL;
+    s->d->info = (int64_t *)gni_calloc(w->g, (size_t)s->d->batch * sizeof(int64_t));
+    if (s->d->info == NULL) {
+        gni_fail_memory(w->g, s->d->fn, (uint64_t)s->d->batch * 8);
+        w->ok = false;
+    }
+    const uint32_t *state = w->ok ? (const uint32_t *)gni_host(w->g, w->state) : NULL;
     if (state == NULL) w->ok = false;
     for (int64_t i = 0; i < s->d->batch && w->ok; i++)
         s->d->info[i] = (int64_t)(int32_t)state[1 + i];
@@ -396,10 +422,10 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     if (matrix > 0) shape.dim[shape.rank++] = d->n;
     if (matrix > 1) shape.dim[shape.rank++] = d->k;
     gn_array *out = s.w.ok ? gni_lg_array(g, t, &shape) : NULL;
-    d->info = out != NULL ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
-    if (out != NULL && d->info == NULL) gni_fail_memory(g, d->fn, (uint64_t)d->batch * 8);
-    s.w.ok = s.w.ok && d->info != NULL;
-    if (d->kind == GNI_LA_CHOLESKY)
+    s.w.ok = s.w.ok && out != NULL;
+    if (gni_ls_tiny(&s, out, matrix))
+        (void)0;
+    else if (d->kind == GNI_LA_CHOLESKY)
         gni_ls_cholesky(&s, out);
     else if (d->kind == GNI_LA_DET)
         gni_ls_det(&s, out);
@@ -408,7 +434,7 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     else
         gni_ls_solve(&s, out, matrix);
     if (d->kind != GNI_LA_DET && !d->unit) gni_ls_info(&s);
-    for (int64_t i = 0; i < d->batch && d->upper && s.w.ok; i++)
+    for (int64_t i = 0; i < d->batch && d->upper && d->info != NULL; i++)
         if (d->info[i] > 0) d->info[i] = d->n + 1 - d->info[i];
     const bool ok = s.w.ok && gni_la_report(d);
     gni_ls_end(&s);
@@ -520,9 +546,6 @@ static bool gni_ls_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     gni_ls_begin(&s, d, a, batch, t);
     gni_ls_values_arrays(&s, batch, place[1] != NULL || place[2] != NULL, full, y);
-    d->info = s.w.ok ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
-    if (s.w.ok && d->info == NULL) gni_fail_memory(g, d->fn, (uint64_t)d->batch * 8);
-    s.w.ok = s.w.ok && d->info != NULL;
     if (s.w.ok) {
         gni_ls_values_of(&s, &f, y);
         s.w.ok = gni_run(g, &gni_kind_factor, &f, NULL);

@@ -369,7 +369,7 @@ static void gni_la_task(void *arg, int64_t begin, int64_t end, int worker) {
 // Reports what went wrong with the first matrix that something went wrong with.
 static bool gni_la_report(const gni_la_job *d) {
     char which[64];
-    for (int64_t i = 0; i < d->batch; i++) {
+    for (int64_t i = 0; i < d->batch && d->info != NULL; i++) {
         long long info = (long long)d->info[i];
         if (info == 0) continue;
         if (d->batch == 1)
