@@ -11,6 +11,9 @@
 #define GN_MANY
 #include "gn.glsl"
 #define GN_NO_SCALAR
+#if !defined(GN_X64) && !defined(GN_RAW64)
+#define GN_DRAWS
+#endif
 #ifndef GN_GENERIC
 // What is written one by one is so by neighbouring invocations: a group's elements are as far apart as these are many.
 #define GN_SPREAD (((GN_W5 >> 5) & 1u) != 0u)

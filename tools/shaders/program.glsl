@@ -19,6 +19,7 @@
 #define GN_K_SCALAR uint(GNI_K_SCALAR)
 #define GN_K_VEC uint(GNI_K_VEC)
 #define GN_K_FLAT uint(GNI_K_FLAT)
+#define GN_K_DRAWN uint(GNI_K_DRAWN)
 #define GN_K_ROWVEC uint(GNI_K_ROWVEC)
 #define GN_K_ROWREP uint(GNI_K_ROWREP)
 #define GN_K_ROWSTEP uint(GNI_K_ROWSTEP)
@@ -229,7 +230,7 @@ uvec4 gn_input_place(uint k, uint i, uint n) {
     k = gn_home(k);
     uint kind = GN_IN_KIND(k), at = gn_scalar_base(k);
     uvec4 j = uvec4(at);
-    if (kind == GN_K_VEC) j = uvec4(at + i);
+    if (kind == GN_K_VEC || kind == GN_K_DRAWN) j = uvec4(at + i);
     else if (kind == GN_K_FLAT) j = at + min(i + GN_APART_BY * uvec4(0u, 1u, 2u, 3u), uvec4(n - 1u));
     else if (kind != GN_K_SCALAR) j = gn_offsets(k, at);
     if (kind == GN_K_ROWSTEP) j = j.x + uvec4(0u, 1u, 2u, 3u) * GN_STRIDE(k, GN_V_RANK - 1u);
@@ -237,6 +238,13 @@ uvec4 gn_input_place(uint k, uint i, uint n) {
 }
 uvec4 gn_input_raw(uint k, uvec4 j) {
     uint kind = GN_IN_KIND(k);
+#ifdef GN_DRAWS
+    if (kind == GN_K_DRAWN) {
+        uint p = GN_P_OP + 9u * k, carry, low = uaddCarry(GN_PARAM(p + 1u), j.x / 4u, carry);
+        uvec4 v = gn_philox(uvec4(low, GN_PARAM(p + 2u) + carry, 0u, 0u), uvec2(GN_PARAM(p + 3u), GN_PARAM(p + 4u)));
+        return uvec4(lessThan(v >> 8u, uvec4(GN_PARAM(p + 5u))));
+    }
+#endif
     bool one = kind == GN_K_SCALAR || kind == GN_K_ROWREP, group = kind == GN_K_VEC || kind == GN_K_ROWVEC;
 #ifdef GN_PARTS
     if (GN_PARTS(kind)) return gn_read_parts(GN_OPEN(gn_home(k)), j, kind == GN_K_IM);

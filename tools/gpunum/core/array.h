@@ -341,7 +341,9 @@ static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     if (!gni_buffer_memory(g, b, side)) return false;
     const bool cpu = side == GNI_ON_CPU;
     bool ok = true;
-    if (b->where == 0 && cpu)
+    if (gni_is_undrawn(b))
+        ok = gni_draw_late(g, b, side);
+    else if (b->where == 0 && cpu)
         memset(b->host, 0, (size_t)b->bytes);
     else if (b->where == 0)
         ok = gni_gpu_fill(g->gpu, &b->device, 0, b->bytes, 0);

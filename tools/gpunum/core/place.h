@@ -37,10 +37,12 @@ typedef struct gni_job_view {
     int n_in, n;
     int64_t size; // what the thresholds count
     const char *name;
+    bool draws; // on a GPU, what is undrawn
 } gni_job_view;
 
 static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     v->n_in = v->n = 0;
+    v->draws = kind == GNI_JOB_MAP;
     if (kind == GNI_JOB_MAP) {
         gni_map *m = (gni_map *)job;
         for (int i = 0; i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
@@ -407,7 +409,7 @@ static bool gni_reads_gpu(const gn_array *a) {
 static bool gni_device_room(gn_context *g, const gni_job_view *v) {
     for (int i = 0; i < v->n; i++) {
         gni_buffer *b = v->op[i]->buf;
-        if (b->has_device) continue;
+        if (b->has_device || (v->draws && gni_is_undrawn(b))) continue;
         b->has_device = gni_gpu_alloc(g->gpu, GNI_MAX(b->bytes, 16), &b->device);
         if (!b->has_device) return false;
     }
@@ -415,8 +417,10 @@ static bool gni_device_room(gn_context *g, const gni_job_view *v) {
 }
 
 static bool gni_bring(gn_context *g, const gni_job_view *v, uint32_t side) {
-    for (int i = 0; i < v->n_in; i++)
+    for (int i = 0; i < v->n_in; i++) {
+        if (v->draws && side == GNI_ON_GPU && gni_is_undrawn(v->op[i]->buf)) continue;
         if (!gni_buffer_need(g, v->op[i]->buf, side)) return false;
+    }
     for (int i = v->n_in; i < v->n; i++) {
         gni_buffer *b = v->op[i]->buf;
         // A place inside a buffer leaves the rest of it as it was.
@@ -450,6 +454,20 @@ static GNI_NOINLINE bool gni_bring_back(gn_context *g, const gni_job_view *v, gn
 
 static bool gni_run_at(gn_context *g, const gni_kind *kind, void *job, uint32_t side) {
     return side == GNI_ON_GPU ? gni_backend_gpu()->run(g, kind->id, job) : kind->run != NULL && kind->run(g, job);
+}
+
+static bool gni_draw_late(gn_context *g, gni_buffer *b, uint32_t side) {
+    gni_random job;
+    memset(&job, 0, sizeof job);
+    job.kind = GNI_RAND_BELOW;
+    job.seed = b->seed;
+    job.counter = b->counter;
+    job.range = b->limit;
+    job.n = (int64_t)b->bytes;
+    job.out.buf = b;
+    job.out.dtype = GN_BOOL;
+    job.out.stride[0] = 1;
+    return gni_run_at(g, &gni_kind_random, &job, side);
 }
 
 static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y) {

@@ -35,13 +35,14 @@
 #define GNI_K_SCALAR 0  // the same element for the whole group: no vector strides
 #define GNI_K_VEC 1     // element = vector index, groups aligned
 #define GNI_K_FLAT 2    // element = vector index, not aligned
-#define GNI_K_ROWVEC 3  // groups do not cross rows, elements neighbours, aligned
-#define GNI_K_ROWREP 4  // groups do not cross rows, one element
-#define GNI_K_ROWSTEP 5 // groups do not cross rows, any inner stride
-#define GNI_K_ANY 6     // every element on its own
-#define GNI_K_COLVEC 7  // tiles only: 4 rows of a column are neighbours, aligned
-#define GNI_K_RE 8      // every element on its own: parts of complex numbers, read and written as numbers
-#define GNI_K_IM 9
+#define GNI_K_DRAWN 3   // element = vector index: whether that number of the stream is below a limit
+#define GNI_K_ROWVEC 4  // groups do not cross rows, elements neighbours, aligned
+#define GNI_K_ROWREP 5  // groups do not cross rows, one element
+#define GNI_K_ROWSTEP 6 // groups do not cross rows, any inner stride
+#define GNI_K_ANY 7     // every element on its own
+#define GNI_K_COLVEC 8  // tiles only: 4 rows of a column are neighbours, aligned
+#define GNI_K_RE 9      // every element on its own: parts of complex numbers, read and written as numbers
+#define GNI_K_IM 10
 
 #define GNI_S_EXACT_HALVES 100 // see memory.glsl; of all kernels, set as their default value
 
@@ -64,7 +65,8 @@
 // Others.
 #define GNI_P_PROGRAM_KERNEL 32 // to 47: the kernel's own, below
 #define GNI_P_PROGRAM_DIM 48    // 8 x (extent, multiplier, shift): vector dimensions, then scalar ones
-#define GNI_P_PROGRAM_OP 72     // 12 x (base, 8 strides): inputs, then outputs from number 8 on
+#define GNI_P_PROGRAM_OP 72     // 12 x (base, 8 strides): inputs, then outputs from number 8 on. Drawn: -, block (two
+                                // words), key (two), limit
 #define GNI_P_PROGRAM_CONST 180 // 8 x 2
 #define GNI_P_PROGRAM_WORDS 196
 

@@ -710,6 +710,39 @@ static bool gni_job_waits(const gni_job_call *c, gni_gpu_pipeline *pipeline, int
 }
 
 // One dispatch. `*fits` says whether it was possible; nothing is reported when it was not.
+// Whether elements lie in the order of the job's.
+static bool gni_job_in_order(const gni_map *m, const gni_operand *o) {
+    int64_t step = 1;
+    bool is = o->offset % 4 == 0;
+    for (int i = m->rank; i-- > 0; step *= m->dim[i]) is = is && (o->stride[i] == step || m->dim[i] == 1);
+    return is;
+}
+
+// Truth values that are undrawn stay so where the kernel can draw four after the other. False: no memory.
+static bool gni_job_draws(gni_gpu *gpu, gni_map *m) {
+    gni_program *p = &m->program;
+    bool here = gpu->caps.addresses && !p->wide && gni_job_tile_dim(m) < 0;
+    for (int i = 0; i < p->n_out; i++) here = here && gni_job_in_order(m, &m->out[i]);
+    for (int i = 0; i < p->n_in; i++) {
+        gni_operand *o = &m->in[i];
+        if (!gni_is_undrawn(o->buf)) continue;
+        const bool stays = here && gni_job_in_order(m, o);
+        p->in_dtype[i] = o->dtype = stays ? GN_U32 : GN_BOOL;
+        if (!stays && !gni_buffer_need(gpu->g, o->buf, GNI_ON_GPU)) return false;
+    }
+    return true;
+}
+
+static void gni_job_put_drawn(gni_job_call *c, const gni_operand *o, const gni_operand *out, int slot) {
+    gni_gpu_use *use = &c->use[c->n_use++]; // there has to be one
+    const uint64_t block = o->buf->counter + (uint64_t)o->offset / 4;
+    const uint32_t words[5] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)o->buf->seed,
+                               (uint32_t)(o->buf->seed >> 32), o->buf->limit};
+    use->mem = &out->buf->device;
+    use->bytes = GNI_MIN(use->mem->size, 16);
+    memcpy(&c->param[GNI_P_PROGRAM_OP + 9 * slot + 1], words, sizeof words);
+}
+
 static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fits) {
     gni_job_call c;
     gni_job_space s;
@@ -727,8 +760,11 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     }
     int64_t group = gni_job_group(gpu, p);
     *fits = n < INT32_MAX - 32 * GNI_JOB_THREADS;
-    for (int i = 0; i < p->n_in && *fits; i++)
-        *fits = gni_job_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
+    for (int i = 0; i < p->n_in && *fits; i++) {
+        in[i] = GNI_K_DRAWN;
+        if (gni_is_undrawn(m->in[i].buf)) gni_job_put_drawn(&c, &m->in[i], &m->out[0], i);
+        else *fits = gni_job_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
+    }
     for (int i = 0; i < p->n_out && *fits; i++)
         *fits = gni_job_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
     if (!*fits) return true;
@@ -833,6 +869,7 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     }
     gni_map transposed = *m;
     gni_job_transpose(&transposed);
+    if (!gni_job_draws(gpu, &transposed)) return false;
     m = &transposed;
     if (!gni_job_map_once(gpu, m, n, &fits)) return false;
     if (fits) return true;

@@ -114,11 +114,8 @@ static bool gni_back_dropout(gn_context *g, gni_node *node, gn_array *gy, gn_arr
 }
 
 static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, uint64_t seed, uint64_t counter) {
-    const bool near_gpu = g->near_gpu;
     g->no_grad++; // recorded as one op
-    g->near_gpu = near_gpu || gni_reads_gpu(x);
     gn_array *drop = gni_random_below_p(g, "gn_dropout", &x->shape, p, seed, counter);
-    g->near_gpu = near_gpu;
     gn_array *y = gn_where(drop, gni_zero_like(x), gn_mul_s(x, 1.0 / (1.0 - p)));
     g->no_grad--;
     gni_node *node = gni_record(g, y, "gn_dropout", gni_back_dropout, &x, 1);

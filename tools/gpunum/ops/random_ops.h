@@ -141,18 +141,22 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
 // What the upper 24 bits of a number's are below where it is below p.
 static uint32_t gni_random_limit(double p) { return (uint32_t)ceil((double)(float)p * 16777216.0); }
 
-// Whether the uniform number (float32) of each place of the stream from there on is below p. On a GPU truth values are a
-// quarter of what numbers are in memory; on the CPU comparing is part of the program that asks.
+// Whether the uniform number (float32) of each place of the stream from there on is below p, for a program that asks: on
+// the CPU comparing is part of it, and a GPU may draw them in it (gni_is_undrawn).
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, uint64_t seed,
                                     uint64_t counter) {
     gni_random job;
     memset(&job, 0, sizeof job);
     job.seed = seed;
     job.counter = counter;
-    job.kind = g->gpu == NULL ? GNI_RAND_UNIFORM : GNI_RAND_BELOW;
-    job.range = gni_random_limit(p);
-    gn_array *y = gni_adopt(g, gni_random_at(g, fn, g->gpu == NULL ? GN_F32 : GN_BOOL, s, &job));
-    return g->gpu == NULL ? gn_lt_s(y, p) : y;
+    job.kind = GNI_RAND_UNIFORM;
+    if (g->gpu == NULL) return gn_lt_s(gni_adopt(g, gni_random_at(g, fn, GN_F32, s, &job)), p);
+    gn_array *y = gni_adopt(g, gni_array_empty(g, fn, GN_BOOL, s));
+    if (y == NULL) return NULL;
+    y->buf->seed = seed;
+    y->buf->counter = counter;
+    y->buf->limit = gni_random_limit(p);
+    return y;
 }
 // Blocks of the stream that it takes.
 static uint64_t gni_random_blocks(const gn_shape *s) { return ((uint64_t)gni_elements(s) + 3) / 4; }
