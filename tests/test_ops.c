@@ -551,6 +551,21 @@ static void test_special_rows(void **state) {
     expect_values(gn_abs(gn_gelu(a)), 0.0, (double)INFINITY, (double)NAN);
 }
 
+// Integers that float16 and bfloat16 do not hold, beside the numbers that they would round to.
+static void test_half_compared(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const double halves[] = {65504, INFINITY, 2048, 256, NAN};
+    static const int64_t whole[] = {70000, INT64_MAX, 2049, 257, 0};
+    gn_array *x = gn_array_from(g, GN_F64, GN_SHAPE(5), halves), *w = gn_array_from(g, GN_I64, GN_SHAPE(5), whole);
+    static const gn_dtype types[] = {GN_I64, GN_U64, GN_I32, GN_U32, GN_U16};
+    for (int i = 0; i < 10; i++) {
+        gn_array *a = gn_cast(x, i % 2 ? GN_BF16 : GN_F16), *b = gn_cast(gn_clamp(w, 0, i < 8 ? 1e9 : 65535), types[i / 2]);
+        expect_values(gn_eq(a, b), 0, 0, 0, 0, 0);
+        expect_values(gn_ge(b, a), (i != 9), 0, 1, 1, 0);
+        expect_values(gn_lt(b, a), (i == 9), 1, 0, 0, 0);
+    }
+}
+
 // Softmax and its kin of float64 along every axis, where maxima lie far apart, against sums in long double.
 static void test_wide_softmax(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -979,6 +994,7 @@ int main(void) {
         GN_TEST(test_like_numpy),
         GN_TEST(test_fused),
         GN_TEST(test_special_rows),
+        GN_TEST(test_half_compared),
         GN_TEST(test_wide_softmax),
         GN_TEST(test_narrow),
         GN_TEST(test_orders),
