@@ -462,6 +462,11 @@ static void test_refusals(void **state) {
     const double at[] = {0, 1, 2, 3}, heights[] = {0, 5, INFINITY, 7}, places[] = {0.5, 1, 1.5, 2, 2.5, 3};
     gn_array *steps = gn_array_from(g, GN_F64, GN_SHAPE(4), at), *infinite = gn_array_from(g, GN_F64, GN_SHAPE(4), heights);
     expect_values(gn_interp(gn_array_from(g, GN_F64, GN_SHAPE(6), places), steps, infinite), 2.5, 5, INFINITY, INFINITY, INFINITY, 7);
+    // NumPy's: between two that are infinite alike, and one point's value even at NaN.
+    const double level[] = {INFINITY, INFINITY, -INFINITY, -INFINITY}, some[] = {0.5, 2.5, NAN};
+    gn_array *near_some = gn_array_from(g, GN_F64, GN_SHAPE(3), some);
+    expect_values(gn_interp(near_some, steps, gn_array_from(g, GN_F64, GN_SHAPE(4), level)), INFINITY, -INFINITY, NAN);
+    expect_values(gn_interp(near_some, gn_slice(steps, 0, 0, 1, 1), gn_slice(steps, 0, 3, 4, 1)), 3, 3, 3);
     assert_null(gn_interp(a, row, a));
     expect_error(g, GN_ERROR_SHAPE, "gn_interp: points (6,) and values (2,3): both are 1-d, as long, and not empty");
     assert_null(gn_lexsort(&a, 0, 0));

@@ -695,13 +695,14 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) 
         gn_array *next = gn_add_s(at, 1.0), *x0 = gn_take(p, at, 0), *y0 = gn_take(v, at, 0);
         gn_array *x1 = gn_take(p, next, 0), *y1 = gn_take(v, next, 0), *slope = gn_div(gn_sub(y1, y0), gn_sub(x1, x0));
         y = gn_add(y0, gn_mul(slope, gn_sub(x, x0)));
-        // Next to an infinite value: the point's own, or the line from its other end.
-        y = gn_where(gn_isnan(y), gn_where(gn_eq(x, x0), y0, gn_add(y1, gn_mul(slope, gn_sub(x, x1)))), y);
+        // Next to an infinite value: the point's own, that of both neighbours, or the line from its other end.
+        gn_array *own = gn_or(gn_eq(x, x0), gn_and(gn_eq(y0, y1), gn_eq(x, x)));
+        y = gn_where(gn_isnan(y), gn_where(own, y0, gn_add(y1, gn_mul(slope, gn_sub(x, x1)))), y);
         y = gn_where(gn_lt(x, gn_slice(p, 0, 0, 1, 1)), first, y);
         y = gn_where(gn_ge(x, gn_slice(p, 0, n - 1, n, 1)), last, y);
         y = gn_reshape(y, a->shape);
     } else {
-        y = gn_where(gn_isnan(x), x, y);
+        y = gn_copy(y);
     }
     return gni_end_scope(g, gni_from_moments(y, t));
 }
