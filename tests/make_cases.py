@@ -932,7 +932,7 @@ def ops_scalar(cases, rng):
                           flags=0 if s in (2, 0.5) else MORE)
     for t in REAL:
         a = samples(rng, t)
-        for low, high in ((-1.5, 2.5), (0, 1), (3, 3)):
+        for low, high in ((-1.5, 2.5), (0, 1), (3, 3), (1, 0)):
             given = scalar_dtype(t, low)
             given = scalar_dtype(given, high)
             x = a.to(given)
