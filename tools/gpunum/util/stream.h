@@ -154,19 +154,14 @@ static unsigned char *gni_file_room(const gni_file *file, uint64_t bytes) {
 
 // All that is left of the file and a zero byte; its length goes to `*bytes`. The caller's to gni_free.
 static char *gni_file_all(gni_file *file, size_t *bytes) {
-    bool known = file->size != UINT64_MAX;
-    uint64_t room = known ? file->size - file->at : 65536;
+    uint64_t room = file->size - file->at;
+    // Files that the system makes up as they are read say 0, or more than there is.
+    if (file->f != NULL) room = room == 0 || file->size == UINT64_MAX ? 65536 : room + 1;
     unsigned char *p = gni_file_room(file, room);
     *bytes = 0;
     if (p == NULL) return NULL;
-    if (known) {
-        *bytes = (size_t)room;
-        if (!gni_file_read(file, p, *bytes)) {
-            gni_free(file->g, p);
-            return NULL;
-        }
-    }
-    while (!known) {
+    if (file->f == NULL && gni_file_read(file, p, (size_t)room)) *bytes = (size_t)room;
+    while (file->f != NULL) {
         errno = 0;
         *bytes += fread(p + *bytes, 1, (size_t)room - *bytes, file->f);
         if (*bytes < room && !ferror(file->f)) break;
