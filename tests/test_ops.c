@@ -563,6 +563,8 @@ static void test_half_compared(void **state) {
         expect_values(gn_eq(a, b), 0, 0, 0, 0, 0);
         expect_values(gn_ge(b, a), (i != 9), 0, 1, 1, 0);
         expect_values(gn_lt(b, a), (i == 9), 1, 0, 0, 0);
+        expect_values(gn_isin(gn_slice(a, 0, 0, 4, 1), b), 0, 0, 0, 0);
+        if (i < 8) expect_values(gn_setdiff1d(b, a), 0, 257, 2049, 70000, 1e9);
     }
 }
 

@@ -88,6 +88,12 @@ static bool gni_binary_ok(gn_context *g, const char *fn, gni_op op, gn_dtype t) 
     return true;
 }
 
+// In which two are compared: there are integers that floats of 16 bits do not hold.
+static gn_dtype gni_compared(gn_dtype a, gn_dtype b) {
+    const gn_dtype t = gn_promote(a, b);
+    return a != b && gni_is_float(t) && gn_dtype_size(t) == 2 ? GN_F32 : t;
+}
+
 static bool gni_is_compare(gni_op op) { return op >= GNI_OP_EQ && op <= GNI_OP_LOGICAL_XOR; }
 
 static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b);
@@ -119,9 +125,8 @@ static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b)
         gn_scope_begin(g);
         return gni_end_scope(g, gni_compare_signs(fn, op, a, b));
     }
-    gn_dtype t = gni_binary_dtype(op, gn_promote(a->dtype, b->dtype));
-    if (op >= GNI_OP_EQ && op <= GNI_OP_GE && a->dtype != b->dtype && gni_is_float(t) && gn_dtype_size(t) == 2)
-        t = GN_F32; // integers that a float of 16 bits does not hold
+    const bool order = op >= GNI_OP_EQ && op <= GNI_OP_GE;
+    gn_dtype t = gni_binary_dtype(op, (order ? gni_compared : gn_promote)(a->dtype, b->dtype));
     const gni_op truth = op == GNI_OP_ADD ? GNI_OP_LOGICAL_OR : op == GNI_OP_MUL ? GNI_OP_LOGICAL_AND : op; // of bool
     if (gni_binary_ok(g, fn, op, t))
         y = gni_apply(g, fn, t == GN_BOOL ? truth : op, t, gni_is_compare(op) ? GN_BOOL : t, in, NULL, 2);

@@ -557,7 +557,7 @@ static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, g
     in[0] = sorted;
     in[1] = values;
     if (sorted == NULL || values == NULL || !gni_real_only(g, fn, in, 2)) return NULL;
-    const gn_dtype t = gn_promote(sorted->dtype, values->dtype);
+    const gn_dtype t = gni_compared(sorted->dtype, values->dtype);
     if (sorted->shape.rank != 1) {
         gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not 1-d", fn, gni_shape_text(text, sizeof text, &sorted->shape));
         return NULL;
@@ -653,7 +653,7 @@ static gn_array *gni_isin(gn_context *g, const char *fn, gn_array *a, gn_array *
     if (list == NULL || !gni_real_only(g, fn, in, 2)) return NULL;
     const int64_t n = list->shape.dim[0];
     if (n == 0) return gn_zeros(g, GN_BOOL, a->shape);
-    const gn_dtype t = gn_promote(a->dtype, values->dtype);
+    const gn_dtype t = gni_compared(a->dtype, values->dtype);
     g->no_grad++;
     if (list->dtype != t) list = gn_cast(list, t);
     if (list != NULL) gni_sorted(g, fn, list, 0, n, false, &s, NULL);
