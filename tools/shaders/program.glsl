@@ -292,7 +292,10 @@ void gn_run(uint i, uint n) {
 #else
 
 // Inputs in memory's form, for each of the groups under way.
-uvec4 gn_raw[4][GN_INPUTS];
+#ifndef GN_AT_ONCE
+#define GN_AT_ONCE 4
+#endif
+uvec4 gn_raw[GN_AT_ONCE][GN_INPUTS];
 
 // X(0) to X(GN_INPUTS - 1)
 #if GN_INPUTS > 3

@@ -48,31 +48,28 @@ uvec4 gn_random_block(uint b) {
     return GN_LONG ? high : GN_LOW + high;
 }
 
-// Integers of 64 bits, number `at` and those behind it: 0 to 4 that are `x` above the lowest.
-void gn_put_long(uint at, uint count, uvec4 x) {
-    uvec4 carry, low = uaddCarry(uvec4(GN_LOW), x, carry), high = GN_PARAM(GNI_P_RANDOM_LOW_HIGH) + carry;
-    bool even = (at & 1u) == 0u;
-    if (even && count >= 2u) gn_store4(0u, at >> 1, uvec4(low.x, high.x, low.y, high.y));
-    else {
-        if (count > 0u) gn_store2(0u, at, uvec2(low.x, high.x));
-        if (count > 1u) gn_store2(0u, at + 1u, uvec2(low.y, high.y));
+// Integers of 64 bits, number `at` and the next one, which are `x` above the lowest.
+void gn_put_long(uint at, uint count, uvec2 x) {
+    uvec2 carry, low = uaddCarry(uvec2(GN_LOW), x, carry), high = GN_PARAM(GNI_P_RANDOM_LOW_HIGH) + carry;
+    if ((at & 1u) == 0u && count >= 2u) {
+        gn_store4(0u, at >> 1, uvec4(low.x, high.x, low.y, high.y));
+        return;
     }
-    if (even && count >= 4u) gn_store4(0u, (at >> 1) + 1u, uvec4(low.z, high.z, low.w, high.w));
-    else {
-        if (count > 2u) gn_store2(0u, at + 2u, uvec2(low.z, high.z));
-        if (count > 3u) gn_store2(0u, at + 3u, uvec2(low.w, high.w));
-    }
+    gn_store2(0u, at, uvec2(low.x, high.x));
+    if (count > 1u) gn_store2(0u, at + 1u, uvec2(low.y, high.y));
 }
 
 void main() {
     GN_HANDLE h = GN_OPEN(0u);
-    uint n = GN_N, base = GN_OUT_BASE, each = GN_PAIRS != 0u ? 2u : 4u, blocks = (n + each - 1u) / each;
+    // Of elements of 8 bytes each half of a block has an invocation, so that neighbours write neighbours.
+    bool halves = GN_LONG && GN_PAIRS == 0u;
+    uint n = GN_N, base = GN_OUT_BASE, each = GN_LONG || GN_PAIRS != 0u ? 2u : 4u, blocks = (n + each - 1u) / each;
     // Several blocks for an invocation: what is read of the parameters serves all of them.
     for (uint first = gl_WorkGroupID.x * 1024u; first < blocks; first += gl_NumWorkGroups.x * 1024u) {
         for (uint b = first + gl_LocalInvocationIndex; b < min(first + 1024u, blocks); b += 256u) {
-            uvec4 v = gn_random_block(b);
+            uvec4 v = gn_random_block(halves ? b / 2u : b);
             uint at = base + each * b;
-            if (GN_LONG) gn_put_long(at, min(n - each * b, each), v);
+            if (GN_LONG) gn_put_long(at, n - each * b, halves && (b & 1u) != 0u ? v.zw : v.xy);
             else if (each == 4u && (base & 3u) == 0u && 4u * b + 4u <= n) gn_write_group(h, at, GN_OUT, v);
             else gn_write_each(h, at + uvec4(0u, 1u, 2u, 3u), GN_OUT, v, min(n - each * b, each));
         }

@@ -660,7 +660,12 @@ void gn_reduce_steps(uint unit, uint steps, uint first, uint end, uint lane, uin
 
 #else
 
-#define GN_FOR_GROUPS(X) X(0u) if (1u < GN_PER_LANE) { X(1u) } if (2u < GN_PER_LANE) { X(2u) X(3u) }
+#if GN_AT_ONCE > 4
+#define GN_FOR_MORE(X) if (4u < GN_PER_LANE) { X(4u) X(5u) X(6u) X(7u) }
+#else
+#define GN_FOR_MORE(X)
+#endif
+#define GN_FOR_GROUPS(X) X(0u) if (1u < GN_PER_LANE) { X(1u) } if (2u < GN_PER_LANE) { X(2u) X(3u) } GN_FOR_MORE(X)
 
 void gn_find_shift(uint unit, uint steps, uint lane, uint lane_step) {
     uint n = GN_COLUMNS ? GN_KEPT : GN_REDUCED;

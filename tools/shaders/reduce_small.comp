@@ -5,4 +5,5 @@
 //! no-bindings
 //! variant reduce_8 -DGN_STEPS=8 -DGN_INPUTS=3
 #extension GL_GOOGLE_include_directive : require
+#define GN_AT_ONCE 8
 #include "reduce.glsl"

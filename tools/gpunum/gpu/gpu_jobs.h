@@ -989,6 +989,8 @@ static int64_t gni_job_splits(const gni_gpu *gpu, const gni_job_plan *p, int64_t
     return GNI_MAX(gni_job_ceil(steps, *chunk), 1);
 }
 
+static bool gni_job_is_half(gn_dtype t) { return t == GN_F16 || t == GN_BF16; }
+
 static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const gni_job_space *s) {
     const gni_program *p = &r->program;
     bool little = p->n_in <= 3 && p->n_insn <= 8 && s->vectors <= 4 && s->scalars <= 4 &&
@@ -1005,6 +1007,11 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
         read += varies;
     }
     uint32_t steps = read <= 3 && gni_job_long_steps(p) == 0 ? 2 : read <= 4 ? 1 : 0;
+    // Groups of halves are half as many bytes.
+    const bool rows = (c->param[GNI_P_PROGRAM_HOW] >> 8 & 1u) == 0 && p->n_in == 1 && gni_job_is_half(p->in_dtype[0]);
+    if (special == GNI_MODULE_reduce_8 && rows && read == 1 && steps == 2 &&
+        c->param[GNI_P_REDUCE_CHUNK] >> (c->param[GNI_P_PROGRAM_HOW] >> 9 & 15u) >= 8)
+        steps = 3;
     if (c->gpu->caps.kind == GNI_GPU_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
     c->special.spec[GNI_P_PROGRAM_HOW] |= steps << 20;
     c->param[GNI_P_PROGRAM_HOW] |= steps << 20;
@@ -1197,8 +1204,6 @@ static bool gni_job_reduce(gni_gpu *gpu, const gni_reduce *r) {
     for (int i = 0; i < r->program.n_in; i++) part.in[i].offset += half * r->in[i].stride[0];
     return gni_job_reduce(gpu, &part);
 }
-
-static bool gni_job_is_half(gn_dtype t) { return t == GN_F16 || t == GN_BF16; }
 
 // Whether the reduced dimensions reach further than a kernel does, whatever the one that is cut is cut to.
 static bool gni_job_reduce_is_far(const gni_gpu *gpu, const gni_reduce *r) {
