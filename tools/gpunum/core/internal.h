@@ -127,6 +127,7 @@ static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_ma
                       gni_kind_rows = {GNI_JOB_ROWS, gni_cpu_takes_any, NULL}, // made of others there
                       gni_kind_attend = {GNI_JOB_ATTEND, gni_cpu_takes_attend, gni_cpu_attend},
                       gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
+                      gni_kind_recur = {GNI_JOB_RECUR, gni_cpu_takes_none, NULL},
                       gni_kind_winograd = {GNI_JOB_WINOGRAD, gni_cpu_takes_none, NULL},
                       gni_kind_depth = {GNI_JOB_DEPTH, gni_cpu_takes_none, NULL},
                       gni_kind_pooling = {GNI_JOB_POOLING, gni_cpu_takes_none, NULL},

@@ -98,6 +98,13 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
                             (double)gni_extent_product(c->batch_dim, 2);
         v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
         v->name = "convolution";
+    } else if (kind == GNI_JOB_RECUR) {
+        gni_recurrence *r = (gni_recurrence *)job;
+        for (int i = 0; i < r->n_in; i++) v->op[v->n++] = &r->in[i];
+        v->n_in = v->n;
+        for (int i = 0; i < r->n_out; i++) v->op[v->n++] = &r->out[i];
+        v->size = r->n * r->batch * r->h * r->h;
+        v->name = "recurrence";
     } else if (kind == GNI_JOB_IMAGE) {
         gni_image *m = (gni_image *)job;
         v->op[v->n++] = &m->in;
@@ -255,6 +262,7 @@ static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
     case GNI_JOB_CONV:
     case GNI_JOB_DEPTH:
     case GNI_JOB_ATTEND:
+    case GNI_JOB_RECUR:
     case GNI_JOB_MATMUL: return t->matmul;
     case GNI_JOB_RANDOM: return t->random;
     case GNI_JOB_FFT: return t->fft;

@@ -467,6 +467,17 @@ typedef struct gni_scatter {
     gni_operand in, index, out, base; // base: what out is before, in an array of its own; buf NULL: out has it
 } gni_scatter;
 
+// All steps of one direction of a recurrent layer (room sequences) on a GPU, of contiguous float32. Forward, in: the input's part
+// of the gates, their weights, the first h, the first c (GRU: a bias, if there is `bias`). Out: states, behind them an LSTM's
+// last c, and with `keep` gates and an LSTM's c. Back, in: the states' derivatives, weights, gates, c (GRU: the states before),
+// the first c (GRU: the state's part of n). Out: the gates' derivatives, the first c's (GRU: room for as many), the first h's.
+typedef struct gni_recurrence {
+    bool lstm, reversed, keep, bias, back;
+    int64_t n, batch, h;
+    int n_in, n_out;
+    gni_operand in[5], out[3]; // without strides
+} gni_recurrence;
+
 typedef enum gni_random_kind {
     GNI_RAND_UNIFORM,
     GNI_RAND_NORMAL,
@@ -583,6 +594,7 @@ typedef enum gni_job_kind {
     GNI_JOB_MATMUL,
     GNI_JOB_CONV, // on a GPU it is made of other jobs where b has not its channels last: see gni_conv_run
     GNI_JOB_IMAGE,
+    GNI_JOB_RECUR,
     GNI_JOB_TAKE,
     GNI_JOB_SCATTER,
     GNI_JOB_KEEP,

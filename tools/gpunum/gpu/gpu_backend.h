@@ -7,6 +7,7 @@
 #include "../gpu/gpu_fft.h"
 #include "../gpu/gpu_rows.h"
 #include "../gpu/gpu_places.h"
+#include "../gpu/gpu_recur.h"
 #include "../gpu/gpu_conv.h"
 #include "../gpu/gpu_attention.h"
 #include "../gpu/gpu_factor.h"
@@ -61,6 +62,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         return gni_job_matmul_ok(gpu, &m);
     }
     case GNI_JOB_IMAGE: return gni_job_has_windows(gpu);
+    case GNI_JOB_RECUR: return gni_job_recur_ok(gpu, (const gni_recurrence *)job);
     case GNI_JOB_WINOGRAD: return gni_job_has_winograd(gpu);
     case GNI_JOB_DEPTH: return gni_job_has_depth(gpu);
     case GNI_JOB_POOLING: return gni_job_pooling_ok(gpu, (const gni_pooling *)job);
@@ -106,6 +108,7 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
         return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
     case GNI_JOB_CONV: return gni_job_conv(gpu, (const gni_conv *)job);
     case GNI_JOB_IMAGE: return gni_job_image(gpu, (const gni_image *)job);
+    case GNI_JOB_RECUR: return gni_job_recur(gpu, (const gni_recurrence *)job);
     case GNI_JOB_WINOGRAD: return gni_job_winograd(gpu, (const gni_winograd *)job);
     case GNI_JOB_DEPTH: return gni_job_depth(gpu, (const gni_depth *)job);
     case GNI_JOB_POOLING: return gni_job_pooling(gpu, (const gni_pooling *)job);

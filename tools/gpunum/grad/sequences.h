@@ -162,6 +162,11 @@ static gn_array *gni_recur_room(const gni_recur *r, int64_t n, int64_t columns) 
     return r->g->no_grad > 0 ? gni_adopt(r->g, gni_array_empty(r->g, r->g->call, r->in.x->dtype, &s)) : NULL;
 }
 
+// Room for what is of the first state's shape.
+static gn_array *gni_recur_first(const gni_recur *r) {
+    return gni_adopt(r->g, gni_array_empty(r->g, r->g->call, r->in.x->dtype, &r->in.h0->shape));
+}
+
 // Computes `count` arrays, in one program if possible: a[i] in place `to[i]`, an array's part, or where that is NULL in
 // memory of its own.
 static void gni_recur_eval(const gni_recur *r, gn_array **a, gn_array **to, int count) {
@@ -203,6 +208,39 @@ static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, 
     return y[0];
 }
 
+// Adds an operand of one job for all steps: false after a failure.
+static bool gni_recur_operand(gn_context *g, gni_operand *o, gn_array *a) {
+    a = gni_as(a, GN_F32);
+    if (a != NULL && gni_materialize(g, a) && (!gni_is_contiguous(a) || a->offset % 4 != 0)) a = gn_copy(a);
+    if (a == NULL || !gni_materialize(g, a)) return false;
+    memset(o, 0, sizeof *o);
+    o->buf = a->buf;
+    o->dtype = GN_F32;
+    o->offset = a->offset;
+    return true;
+}
+
+// One job on a GPU of what is in `in` and goes to `out`, of which the first is y. False: in other ways, if the call has not failed.
+static bool gni_recur_whole(const gni_recur *r, bool back, gn_array *const *in, int n_in, gn_array *const *out, int n_out) {
+    gn_context *g = r->g;
+    gni_recurrence job;
+    memset(&job, 0, sizeof job);
+    if (GNI_CPU_ALONE || g->gpu == NULL || g->no_grad == 0 || r->in.x->dtype != GN_F32 || r->n < 2) return false;
+    for (int i = 0; i < n_in; i++)
+        if (!gni_recur_operand(g, &job.in[job.n_in++], in[i])) return false;
+    for (int i = 0; i < n_out; i++)
+        if (!gni_recur_operand(g, &job.out[job.n_out++], out[i])) return false;
+    job.lstm = r->lstm;
+    job.reversed = r->reversed;
+    job.keep = r->keep;
+    job.bias = r->in.c != NULL;
+    job.back = back;
+    job.n = r->n;
+    job.h = r->h;
+    job.batch = r->in.h0->shape.dim[0];
+    return gni_run_on_gpu(g, &gni_kind_recur, &job, out[0]);
+}
+
 // The states h of all steps; behind them an LSTM's last c. Leaves gates and more.
 static gn_array *gni_recur_forward(gni_recur *r) {
     gn_context *g = r->g;
@@ -219,7 +257,14 @@ static gn_array *gni_recur_forward(gni_recur *r) {
     gn_array *input = gni_recur_plus(gn_matmul(r->in.x, gn_transpose(r->in.w)), r->in.b);
     if (r->lstm) input = gni_recur_plus(input, r->in.c);
     input = gn_eval(input);
-    for (int64_t i = 0; i < r->n && !g->call_failed; i++) {
+    gn_array *const in[4] = {input, r->in.u, r->in.h0, r->lstm ? r->in.c0 : r->in.c != NULL ? r->in.c : r->in.u};
+    gn_array *const out[3] = {all[0], r->keep ? all[2] != NULL ? all[2] : gni_recur_room(r, r->n, 4 * r->h) : NULL, all[1]};
+    const bool whole = gni_recur_whole(r, false, in, 4, out, !r->keep ? 1 : r->lstm ? 3 : 2);
+    if (whole) {
+        r->in.gates = out[1];
+        r->in.more = out[2];
+    }
+    for (int64_t i = 0; i < r->n && !g->call_failed && !whole; i++) {
         const int64_t t = r->reversed ? r->n - 1 - i : i;
         gn_array *kept[2];
         gn_scope_begin(g);
@@ -229,8 +274,8 @@ static gn_array *gni_recur_forward(gni_recur *r) {
         more[t] = r->lstm ? gn_keep(kept[1]) : NULL;
         gn_scope_end(g);
     }
-    gn_array *y = NULL;
-    if (!g->call_failed) {
+    gn_array *y = whole ? all[0] : NULL;
+    if (!g->call_failed && !whole) {
         h[r->n] = c;
         y = all[0] != NULL ? all[0] : gn_stack(h, (int)(r->n + (r->lstm ? 1 : 0)), 0);
         if (all[0] != NULL && r->lstm) {
@@ -333,7 +378,14 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     const size_t bytes = 2 * sizeof(gn_array *) * (size_t)r.n;
     gn_array **dx = (gn_array **)gni_calloc(g, bytes), **du = dx + r.n;
     if (dx == NULL) gni_fail_memory(g, node->name, bytes);
-    for (int64_t i = 0; i < r.n && !g->call_failed; i++) {
+    gn_array *const in[5] = {gy, r.in.u, r.in.gates, r.lstm ? r.in.more : states, r.lstm ? r.in.c0 : r.in.more};
+    gn_array *const out[3] = {room, gni_recur_first(&r), gni_recur_first(&r)};
+    const bool whole = gni_recur_whole(&r, true, in, 5, out, 3);
+    if (whole) {
+        dc = out[1];
+        dh = out[2];
+    }
+    for (int64_t i = 0; i < r.n && !g->call_failed && !whole; i++) {
         const int64_t t = r.reversed ? i : r.n - 1 - i, last = r.reversed ? t + 1 : t - 1;
         const bool first = last < 0 || last >= r.n;
         gn_scope_begin(g);

@@ -1,0 +1,96 @@
+// >>gpu_recur
+// The steps of recurrent networks on the GPU, a dispatch each: recur.comp. From outside: gni_job_recur_ok and gni_job_recur.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../gpu/gpu_jobs.h"
+#endif
+
+#if GNI_GPU
+
+// Above this many products in a step matrix products are faster.
+#define GNI_RECUR_MOST ((int64_t)40 << 20)
+
+static bool gni_job_recur_ok(const gni_gpu *gpu, const gni_recurrence *r) {
+    bool ok = gpu->caps.addresses && gpu->caps.max_invocations >= 256 && r->h % 4 == 0 &&
+              (double)r->batch * (double)r->h * (double)r->h * 4.0 <= (double)GNI_RECUR_MOST;
+    for (int i = 0; i < r->n_in && ok; i++) ok = r->in[i].buf->bytes < (uint64_t)GNI_GPU_REACH;
+    for (int i = 0; i < r->n_out && ok; i++) ok = r->out[i].buf->bytes < (uint64_t)GNI_GPU_REACH;
+    return ok;
+}
+
+// Buffer k of the kernel: from element `at` of the operand on.
+static void gni_job_recur_use(gni_job_call *c, int k, const gni_operand *o, int64_t at, bool write) {
+    gni_gpu_use *use = &c->use[k];
+    use->mem = &o->buf->device;
+    use->bytes = o->buf->bytes;
+    use->write = write;
+    c->param[GNI_P_RECUR_BASE + k] = (uint32_t)(o->offset + at);
+}
+
+// Step t, after which t - 1 or t + 1 are done: `last` of them, outside where there is none.
+static void gni_job_recur_forward(gni_job_call *c, const gni_recurrence *r, int64_t t, int64_t last, bool ends) {
+    const int64_t step = r->batch * r->h, gates = (r->lstm ? 4 : 3) * step, end = r->n * step;
+    const bool first = last < 0 || last >= r->n;
+    const gni_operand *y = &r->out[0], *state = r->keep && r->lstm ? &r->out[2] : y; // c without a gradient: behind all h
+    const bool apart = state != y;
+    gni_job_recur_use(c, 0, &r->in[0], t * gates, false);
+    gni_job_recur_use(c, 1, &r->in[1], 0, false);
+    gni_job_recur_use(c, 2, first ? &r->in[2] : y, first ? 0 : last * step, false);
+    if (!r->lstm || first) gni_job_recur_use(c, 3, &r->in[3], 0, false);
+    else gni_job_recur_use(c, 3, state, apart ? last * step : end, false);
+    gni_job_recur_use(c, 4, y, t * step, true);
+    gni_job_recur_use(c, 5, r->keep ? &r->out[1] : y, t * gates, true);
+    gni_job_recur_use(c, 6, state, apart ? t * step : r->lstm ? end : 0, true);
+    c->param[GNI_P_RECUR_LAST] = (uint32_t)(y->offset + end);
+    c->param[GNI_P_RECUR_FLAGS] = gni_job_flag(r->keep, GNI_RECUR_KEEPS) | gni_job_flag(ends && r->lstm, GNI_RECUR_LAST) |
+                                  gni_job_flag(r->bias, GNI_RECUR_BIAS);
+    c->n_use = 7;
+}
+
+// Step t, or with t < 0 or t >= n what is behind all: the first state's derivative.
+static void gni_job_recur_back(gni_job_call *c, const gni_recurrence *r, int64_t t, int64_t last, bool first) {
+    const int64_t step = r->batch * r->h, gates = (r->lstm ? 4 : 3) * step;
+    const bool ends = t < 0 || t >= r->n, begins = last < 0 || last >= r->n;
+    const int64_t at = ends ? 0 : t, behind = r->reversed ? t - 1 : t + 1;
+    gni_job_recur_use(c, 0, &r->in[0], at * step, false);
+    gni_job_recur_use(c, 1, &r->in[1], 0, false);
+    gni_job_recur_use(c, 2, &r->out[0], first ? 0 : behind * 4 * step, false);
+    gni_job_recur_use(c, 3, &r->in[2], at * gates, false);
+    gni_job_recur_use(c, 4, &r->in[3], at * step, false);
+    if (!r->lstm) gni_job_recur_use(c, 5, &r->in[4], at * step, false);
+    else gni_job_recur_use(c, 5, begins ? &r->in[4] : &r->in[3], begins ? 0 : last * step, false);
+    gni_job_recur_use(c, 6, &r->out[1], 0, true);
+    gni_job_recur_use(c, 7, &r->out[ends ? 2 : 0], at * 4 * step, true);
+    c->param[GNI_P_RECUR_LAST] = (uint32_t)(r->in[0].offset + r->n * step);
+    c->param[GNI_P_RECUR_FLAGS] = gni_job_flag(first, GNI_RECUR_FIRST) | gni_job_flag(ends, GNI_RECUR_LAST);
+    c->n_use = 8;
+}
+
+static bool gni_job_recur(gni_gpu *gpu, const gni_recurrence *r) {
+    gni_job_call c;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    c.n_param = GNI_P_RECUR_WORDS;
+    c.param[GNI_P_RECUR_BATCH] = (uint32_t)r->batch;
+    c.param[GNI_P_RECUR_H] = (uint32_t)r->h;
+    c.generic.module = r->back ? GNI_MODULE_recur_back : GNI_MODULE_recur;
+    c.generic.n_spec = GNI_S_RECUR_SPECS;
+    c.generic.spec[GNI_S_RECUR_LSTM] = r->lstm;
+    // 64 rows for a workgroup where that leaves enough of them.
+    const int64_t units = gni_job_ceil(r->h, 8);
+    const bool two = units * gni_job_ceil(r->batch, 64) >= gpu->caps.multiprocessors;
+    c.generic.spec[GNI_S_RECUR_ROWS] = two ? 2 : 1;
+    gni_gpu_pipeline *pipeline = gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT);
+    const int64_t rows = gni_job_ceil(r->batch, two ? 64 : 32);
+    bool ok = pipeline != NULL;
+    for (int64_t i = 0; i < r->n + r->back && ok; i++) {
+        const int64_t t = r->reversed != r->back ? r->n - 1 - i : i, before = r->reversed ? t + 1 : t - 1;
+        if (r->back) gni_job_recur_back(&c, r, t, before, i == 0);
+        else gni_job_recur_forward(&c, r, t, before, i == r->n - 1);
+        ok = gni_job_dispatch(&c, pipeline, units, rows, 1);
+    }
+    return ok;
+}
+
+#endif // GNI_GPU
