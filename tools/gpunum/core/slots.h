@@ -155,8 +155,7 @@
 // ---- recur.comp
 
 #define GNI_S_RECUR_LSTM 0
-#define GNI_S_RECUR_ROWS 1
-#define GNI_S_RECUR_SPECS 2
+#define GNI_S_RECUR_SPECS 1
 
 #define GNI_P_RECUR_BATCH 0
 #define GNI_P_RECUR_H 1

@@ -77,18 +77,13 @@ static bool gni_job_recur(gni_gpu *gpu, const gni_recurrence *r) {
     c.generic.module = r->back ? GNI_MODULE_recur_back : GNI_MODULE_recur;
     c.generic.n_spec = GNI_S_RECUR_SPECS;
     c.generic.spec[GNI_S_RECUR_LSTM] = r->lstm;
-    // 64 rows for a workgroup where that leaves enough of them.
-    const int64_t units = gni_job_ceil(r->h, 8);
-    const bool two = units * gni_job_ceil(r->batch, 64) >= gpu->caps.multiprocessors;
-    c.generic.spec[GNI_S_RECUR_ROWS] = two ? 2 : 1;
     gni_gpu_pipeline *pipeline = gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT);
-    const int64_t rows = gni_job_ceil(r->batch, two ? 64 : 32);
     bool ok = pipeline != NULL;
     for (int64_t i = 0; i < r->n + r->back && ok; i++) {
         const int64_t t = r->reversed != r->back ? r->n - 1 - i : i, before = r->reversed ? t + 1 : t - 1;
         if (r->back) gni_job_recur_back(&c, r, t, before, i == 0);
         else gni_job_recur_forward(&c, r, t, before, i == r->n - 1);
-        ok = gni_job_dispatch(&c, pipeline, units, rows, 1);
+        ok = gni_job_dispatch(&c, pipeline, gni_job_ceil(r->h, 8), gni_job_ceil(r->batch, 16), 1);
     }
     return ok;
 }
