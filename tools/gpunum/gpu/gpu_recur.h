@@ -8,12 +8,12 @@
 
 #if GNI_GPU
 
-// Above this many products in a step matrix products are faster.
-#define GNI_RECUR_MOST ((int64_t)40 << 20)
+// Above this many products in a step, three times as many back, matrix products are faster.
+#define GNI_RECUR_MOST ((int64_t)48 << 20)
 
 static bool gni_job_recur_ok(const gni_gpu *gpu, const gni_recurrence *r) {
     bool ok = gpu->caps.addresses && gpu->caps.max_invocations >= 256 && r->h % 4 == 0 &&
-              (double)r->batch * (double)r->h * (double)r->h * 4.0 <= (double)GNI_RECUR_MOST;
+              (double)r->batch * (double)r->h * (double)r->h * 4.0 <= (double)GNI_RECUR_MOST * (r->back ? 3.0 : 1.0);
     for (int i = 0; i < r->n_in && ok; i++) ok = r->in[i].buf->bytes < (uint64_t)GNI_GPU_REACH;
     for (int i = 0; i < r->n_out && ok; i++) ok = r->out[i].buf->bytes < (uint64_t)GNI_GPU_REACH;
     return ok;
