@@ -467,6 +467,48 @@ static void test_which(void **state) {
     test_close(g);
 }
 
+// Dot products of vectors that are summed as elementwise products, and sums of bytes.
+static void test_vectors(void **state) {
+    static const gn_dtype t[] = {GN_BOOL, GN_U8, GN_I8, GN_U16, GN_I16, GN_U32, GN_I32, GN_U64, GN_I64};
+    static const int64_t size[] = {0, 1, 7, 9, 1000, 1031, 70001};
+    gn_context *g = (gn_context *)*state;
+    uint8_t *a = (uint8_t *)malloc(70001 * 2), *b = a + 70001;
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        const int64_t n = size[i];
+        gn_scope_begin(g);
+        int64_t dot = 0, sum = 0, some = 0;
+        double re = 0, im = 0;
+        for (int64_t k = 0; k < n; k++) {
+            a[k] = (uint8_t)(draw(3) == 0 ? 0 : 128 + draw(128));
+            b[k] = (uint8_t)draw(256);
+            dot += a[k] * b[k], sum += a[k], some += a[k] != 0;
+            re += (double)a[k] * a[k] - (double)b[k] * b[k], im += 2.0 * a[k] * b[k];
+        }
+        gn_array *x = gn_array_from(g, GN_U8, GN_SHAPE(n), a), *y = gn_array_from(g, GN_U8, GN_SHAPE(n), b);
+        for (size_t d = 0; d < sizeof t / sizeof *t; d++) {
+            gn_array *z = gn_matmul(gn_cast(x, t[d]), d % 2 ? gn_cast(y, t[d]) : gn_flip(gn_flip(gn_cast(y, t[d]), 0), 0));
+            assert_int_equal(gn_dtype_of(z), t[d]);
+            const int bits = 8 * (int)gn_dtype_size(t[d]);
+            bool both = false;
+            for (int64_t k = 0; k < n; k++) both = both || (a[k] && b[k]);
+            int64_t want = t[d] == GN_BOOL ? both : bits == 64 ? dot : dot & (((int64_t)1 << bits) - 1);
+            if ((t[d] == GN_I8 || t[d] == GN_I16) && want >> (bits - 1)) want -= (int64_t)1 << bits;
+            assert_int_equal(gn_item_int(z), want);
+        }
+        assert_int_equal(gn_item_int(gn_sum(x, GN_ALL)), sum);
+        assert_int_equal(gn_item_int(gn_sum(gn_cast(x, GN_BOOL), GN_ALL)), some);
+        assert_int_equal(gn_item_int(gn_count_nonzero(x, GN_ALL)), some);
+        for (int d = 0; d < 2; d++) {
+            const gn_dtype of = d ? GN_F64 : GN_F32;
+            gn_array *c = gn_complex(gn_cast(x, of), gn_cast(y, of)), *z = gn_dot(c, c);
+            assert_true(fabs(gn_item(gn_real(z)) - re) <= (d ? 1e-12 : 1e-5) * (im + 1));
+            assert_true(fabs(gn_item(gn_imag(z)) - im) <= (d ? 1e-12 : 1e-5) * (im + 1));
+        }
+        gn_scope_end(g);
+    }
+    free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_random),
@@ -476,6 +518,7 @@ int main(void) {
         GN_TEST(test_special_values),
         GN_TEST(test_subnormals),
         GN_TEST(test_thin),
+        GN_TEST(test_vectors),
         GN_TEST(test_many_batches),
         GN_TEST(test_small_batches),
         cmocka_unit_test(test_small_fused),

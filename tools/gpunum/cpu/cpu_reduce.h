@@ -647,7 +647,9 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes, extremes in 8 and 16 bits
     gni_program less;
     const bool extreme = (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) && r->program.n_insn == 0;
-    if (extreme || (!columns && (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL)))
+    const gn_dtype first = r->program.in_dtype[0];
+    const bool sum = r->op == GNI_RED_SUM && r->program.n_insn == 0 && (first == GN_BOOL || first == GN_U8);
+    if (extreme || (!columns && (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL || sum)))
         bytes = gni_narrow_program(&less, &r->program);
     if (bytes != GN_DTYPE_COUNT && !extreme && gn_dtype_size(bytes) > 1) bytes = GN_DTYPE_COUNT;
     if (bytes != GN_DTYPE_COUNT && extreme) {

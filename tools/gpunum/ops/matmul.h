@@ -179,6 +179,14 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
         gni_autocast_all(g, in, 2);
         return gni_end_scope(g, gn_matmul(in[0], in[1]));
     }
+    const gn_dtype t = gn_promote(a->dtype, b->dtype);
+    // Vectors of what has no product of its own on a CPU: what is narrow is summed faster from memory.
+    const bool vectors = a->shape.rank == 1 && gni_same_shape(&a->shape, &b->shape);
+    if (g->gpu == NULL && vectors && t != GN_DTYPE_COUNT && !gni_is_float(t)) {
+        gn_scope_begin(g);
+        gn_array *y = gn_mul(a, b);
+        return gni_end_scope(g, gn_cast(gn_sum(t == GN_I64 || t == GN_U64 ? y : gn_eval(y), 0), t));
+    }
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
         gn_scope_begin(g);
         gn_array *few = gni_tracks(g, in, 2) ? NULL : gni_complex_few(g, a, b);
