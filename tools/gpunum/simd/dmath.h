@@ -231,6 +231,11 @@ GNI_INLINE gni_vd gni_dsigmoid(gni_vd x) {
 #define gni_dlog10 GNI_FN(gni_dm_log10)
 #define gni_dlog1p GNI_FN(gni_dm_log1p)
 #define gni_dsoftplus GNI_FN(gni_dm_softplus)
+#define gni_dlog1p_pair GNI_FN(gni_dm_log1p_pair)
+#define gni_dasinh GNI_FN(gni_dm_asinh)
+#define gni_dacosh GNI_FN(gni_dm_acosh)
+#define gni_datanh GNI_FN(gni_dm_atanh)
+#define gni_dcbrt GNI_FN(gni_dm_cbrt)
 
 // x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), for x > 0.
 GNI_INLINE gni_vd gni_dlog_split(gni_vd x, gni_vd *k) {
@@ -276,14 +281,53 @@ GNI_INLINE gni_vd gni_dlog2(gni_vd x) { return gni_dlog_to(x, 1.4426950408889634
 GNI_INLINE gni_vd gni_dlog10(gni_vd x) {
     return gni_dlog_to(x, 0.4342944819032518, 1.098319650216765e-17, 0.3010299956640665, -8.532344317057107e-14);
 }
-GNI_INLINE gni_vd gni_dlog1p(gni_vd x) {
+// log(1 + x + rest), `rest` being small.
+GNI_INLINE gni_vd gni_dlog1p_pair(gni_vd x, gni_vd rest) {
     const gni_vd u = x + 1.0;
     gni_vd k, f = gni_dlog_split(u, &k), square = f * f * 0.5;
     // what the sum lost, of 1 or of x
-    const gni_vd lost = gni_dpick((gni_vl)(u > 2.0), 1.0 - (u - x), x - (u - 1.0)) / u;
+    const gni_vd lost = (gni_dpick((gni_vl)(u > 2.0), 1.0 - (u - x), x - (u - 1.0)) + rest) / u;
     const gni_vd low = gni_dfma(k, gni_dset(2.319046813846299616e-17), gni_dlog_rest(f, square)) + lost;
     const gni_vd y = gni_dcopysign(gni_dfma(k, gni_dset(0.69314718055994528623), f - (square - low)), x);
     return gni_dlog_ends(x, u, y);
+}
+GNI_INLINE gni_vd gni_dlog1p(gni_vd x) { return gni_dlog1p_pair(x, gni_dset(0.0)); }
+// log(1 + a + q) with q = sqrt(a^2 + 1) - 1, and log(1 + d + s) with d = x - 1 and s = sqrt(x^2 - 1); far out log(x) and
+// log(2).
+GNI_INLINE gni_vd gni_dasinh(gni_vd x) {
+    const gni_vd a = gni_dabs(x), one = 1.0 / a, q = a / (one + gni_dsqrt(one * one + 1.0)), t = a + q;
+    const gni_vl big = (gni_vl)(a > 1e18);
+    const gni_vd more = (gni_vd)((gni_vl)gni_dset(0.69314718055994528623) & big);
+    return gni_dcopysign(gni_dlog1p_pair(gni_dpick(big, a, t), (gni_vd)((gni_vl)((a - t) + q) & ~big)) + more, x);
+}
+GNI_INLINE gni_vd gni_dacosh(gni_vd x) {
+    const gni_vd d = x - 1.0, e = d + 2.0, p = d * e, s = gni_dsqrt(p), t = s + d;
+    const gni_vd p_low = gni_dfma(d, e, -p) + d * (d - (e - 2.0)), s_low = (gni_dfnma(s, s, p) + p_low) / (s + s + 1e-300);
+    const gni_vl big = (gni_vl)(x > 1e18);
+    const gni_vd more = (gni_vd)((gni_vl)gni_dset(0.69314718055994528623) & big);
+    const gni_vd y = gni_dlog1p_pair(gni_dpick(big, x, t), (gni_vd)((gni_vl)((d - (t - s)) + s_low) & ~big)) + more;
+    return gni_dpick((gni_vl)(d < 0.0), gni_dset(GNI_NAN), y);
+}
+// log(1 + 2 a / (1 - a)) / 2
+GNI_INLINE gni_vd gni_datanh(gni_vd x) {
+    const gni_vd a = gni_dabs(x), b = 1.0 - a, one = 1.0 / b, t = (a + a) * one;
+    return gni_dcopysign(gni_dlog1p_pair(t, (gni_dfnma(t, b, a + a) - t * ((1.0 - b) - a)) * one) * 0.5, x);
+}
+// A third of the bits as a number is near the root; a polynomial of the quotient to the cube, and a step of Newton's from its
+// first 23 bits, whose square is exact (FreeBSD's s_cbrt.c).
+GNI_INLINE gni_vd gni_dcbrt(gni_vd x) {
+    static const double c[] = {1.87595182427177009643, -1.88497979543377169875, 1.621429720105354466140,
+                               -0.758397934778766047437, 0.145996192886612446982};
+    const gni_vl tiny = (gni_vl)(gni_dabs(x) < 2.2250738585072014e-308);
+    const gni_vd a = gni_dabs(gni_dpick(tiny, x * 18014398509481984.0, x)); // 2^54
+    const gni_vd third = ((gni_vd)((gni_vq)a >> 12 | 0x4330000000000000u) - 4503599627370496.0) * (1.0 / 3.0);
+    gni_vd t = (gni_vd)((gni_vq)(third + (4503599627370496.0 + 749830577061888.0)) << 12);
+    t *= gni_dpoly(t * t * (t / a), c);
+    t = (gni_vd)(((gni_vq)t + 0x80000000u) & 0xffffffffc0000000u);
+    const gni_vd r = a / (t * t);
+    t = gni_dfma(t, (r - t) / (t + t + r), t);
+    t = gni_dcopysign(gni_dpick(tiny, t * 3.814697265625e-06, t), x); // 2^-18
+    return gni_dpick((gni_vl)(x == 0.0) | (gni_vl)(gni_dabs(x) == GNI_INF) | (gni_vl)(x != x), x, t);
 }
 GNI_INLINE gni_vd gni_dsoftplus(gni_vd x) { return gni_dmax(x, 0.0) + gni_dlog1p(gni_dexp(-gni_dabs(x))); }
 

@@ -219,6 +219,11 @@
 #undef gni_dlog10
 #undef gni_dlog1p
 #undef gni_dsoftplus
+#undef gni_dlog1p_pair
+#undef gni_dasinh
+#undef gni_dacosh
+#undef gni_datanh
+#undef gni_dcbrt
 #undef gni_dlog2_pair
 #undef gni_dpow
 #undef gni_dquadrant

@@ -81,7 +81,8 @@ GNI_WIDE_I(WRAP_I32, ((a & 0xffffffff) ^ 0x80000000) - 0x80000000)
     F(LOG, gni_dlog(a)) F(LOG2, gni_dlog2(a)) F(LOG10, gni_dlog10(a)) F(LOG1P, gni_dlog1p(a)) F(SIN, gni_dsin(a))     \
     F(COS, gni_dcos(a)) F(TAN, gni_dtan(a)) F(ASIN, gni_dasin(a)) F(ACOS, gni_dacos(a)) F(ATAN, gni_datan(a))         \
     F(SINH, gni_dsinh(a)) F(COSH, gni_dcosh(a)) F(TANH, gni_dtanh(a)) F(SIGMOID, gni_dsigmoid(a))                     \
-    F(SOFTPLUS, gni_dsoftplus(a))                                                                                     \
+    F(SOFTPLUS, gni_dsoftplus(a)) F(ASINH, gni_dasinh(a)) F(ACOSH, gni_dacosh(a)) F(ATANH, gni_datanh(a))             \
+    F(CBRT, gni_dcbrt(a))                                                                                             \
     F(SILU, gni_dpick((gni_vl)(a == -GNI_INF), gni_dset(-0.0), a * gni_dsigmoid(a)))                                  \
     F(FLOOR, gni_dfloor(a)) F(CEIL, gni_dceil(a)) F(ROUND, gni_drint(a)) F(TRUNC, gni_dtrunc(a))                      \
     F(ATAN2, gni_datan2(a, b)) F(HYPOT, gni_dhypot(a, b)) F(POW, gni_dpow(a, b)) F(FMA, gni_dfma(a, b, gni_dload(pc, i)))
