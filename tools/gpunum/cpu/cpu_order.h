@@ -613,6 +613,13 @@ static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *fir
         for (int64_t i = 0; i < n; i++) seen[gni_record_key(r, p, i) >> shift & mask]++;
         uint64_t low = 0, high, before = 0, at;
         while (before + seen[low] <= (uint64_t)*first) before += seen[low++];
+        if (seen[low] == (uint64_t)n && shift > 0) { // on to the first digit that they do not share
+            uint64_t differ = 0;
+            for (int64_t i = 1; i < n; i++) differ |= gni_record_key(r, p, i) ^ gni_record_key(r, p, 0);
+            while (shift > 0 && differ >> shift == 0) shift -= GNI_MIN(shift, WIDTH);
+            shift += WIDTH;
+            continue;
+        }
         for (at = before, high = low; at + seen[high] < (uint64_t)(*first + count); high++) at += seen[high];
         int64_t kept = 0;
         for (int64_t i = 0; i < n; i++) {
