@@ -132,12 +132,20 @@ static int gni_space_across(const gni_space *s) {
 // Tiles of at most `block` elements, a multiple of 16 where it matters. `fixed`: the order of the
 // elements counts, so that dimensions keep their places and tiles are runs of it.
 static void gni_space_tile(gni_space *s, int64_t block, bool fixed) {
+    int pair = !fixed && s->rank > 2 && s->dim[s->rank - 1] == 2; // parts side by side in all operands move together
+    for (int k = 0; k < s->ops; k++) pair = pair && s->stride[k][s->rank - 1] == s->item[k];
+    s->rank -= pair;
     int across = fixed ? -1 : gni_space_across(s);
-    if (across >= 0) gni_space_move_dim(s, across, s->rank - 2);
+    s->rank += pair;
+    if (across >= 0) gni_space_move_dim(s, across, s->rank - 2 - pair);
     gni_space_pad(s);
     int64_t *t = s->tile + s->rank - 3, *d = s->dim + s->rank - 3;
     for (int i = 0; i < s->rank; i++) s->tile[i] = 1;
-    if (across >= 0) {
+    if (across >= 0 && pair) {
+        t[2] = 2;
+        t[0] = GNI_MIN(d[0], 16);
+        t[1] = GNI_MIN(d[1], block / 32);
+    } else if (across >= 0) {
         t[1] = GNI_MIN(d[1], GNI_MIN(32, block / 16));
         t[2] = GNI_MIN(d[2], GNI_MAX(block / t[1] / 16 * 16, 16));
         if (t[1] == 32) t[2] = GNI_MIN(t[2], 32);

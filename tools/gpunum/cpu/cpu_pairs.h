@@ -159,28 +159,16 @@ static bool gni_pair_parts(const gni_operand *re, const gni_operand *im) {
            memcmp(re->stride, im->stride, sizeof re->stride) == 0;
 }
 
-// Whether numbers that are neighbours along another dimension lie closer together.
-static bool gni_pair_across(const gni_operand *o, const gni_map *m) {
-    const int64_t step = o->stride[m->rank - 1];
-    bool across = false;
-    for (int i = 0; i < m->rank - 1; i++) {
-        const int64_t other = o->stride[i];
-        across = across || (m->dim[i] > 1 && other != 0 && (other < 0 ? -other : other) < (step < 0 ? -step : step));
-    }
-    return across;
-}
-
 // The parts of n numbers along the last dimension become neighbours: 2 n along it where those follow each other in every
 // operand, else 2 along one more.
 static bool gni_pair_dims(gni_pairs *q, const gni_map *m) {
     const int last = m->rank - 1;
-    bool dense = true, across = false;
+    bool dense = true;
     for (int k = 0; k < m->program.n_in + 2; k++) {
         const gni_operand *o = k < m->program.n_in ? &m->in[k] : &m->out[k - m->program.n_in];
         dense = dense && o->stride[last] == 2;
-        across = across || gni_pair_across(o, m);
     }
-    if (!dense && (across || m->rank == GN_MAX_RANK)) return false;
+    if (!dense && m->rank == GN_MAX_RANK) return false;
     q->map.rank = dense ? m->rank : m->rank + 1;
     memcpy(q->map.dim, m->dim, sizeof m->dim);
     q->map.dim[q->map.rank - 1] = dense ? 2 * m->dim[last] : 2;
