@@ -391,8 +391,9 @@ static void gni_twiddles(gn_context *g, gn_dtype t, int64_t n, int64_t a, int64_
     for (int64_t k = 0; y[0] != NULL && y[1] != NULL && k < n; k++) {
         const int64_t j = k % RUN;
         if (j == 0) gni_ft_twiddle(a * k + b, period, &c, &d);
-        gni_store_double(t, data[0], k, c * re[j] - d * im[j]);
-        gni_store_double(t, data[1], k, c * im[j] + d * re[j]);
+        const double x = c * re[j] - d * im[j], z = c * im[j] + d * re[j];
+        if (t == GN_F64) ((double *)data[0])[k] = x, ((double *)data[1])[k] = z;
+        else ((float *)data[0])[k] = (float)x, ((float *)data[1])[k] = (float)z;
     }
 }
 
@@ -413,28 +414,35 @@ static gn_array *gni_scale_ends(gn_array *x, double first, double last) {
     return gn_mul(x, gni_end(g, w));
 }
 
-// Even elements, then the odd ones backwards; or the inverse of that order.
-static gn_array *gni_fold_order(gn_context *g, int64_t n, bool back) {
+// x[0], x[2], ... and the elements between them backwards.
+static void gni_fold(gn_array *x, gn_array *part[2]) {
+    part[0] = gn_slice(x, -1, 0, GN_NONE, 2);
+    part[1] = gn_flip(gn_slice(x, -1, 1, GN_NONE, 2), -1);
+}
+
+// Puts both parts, which follow each other, back.
+static gn_array *gni_unfold(gn_context *g, gn_array *x, int64_t n) {
     gn_shape s = gn_shape_from(1, &n);
     void *data = NULL;
     if (!gni_begin_context("gn_dct", g)) return NULL;
     gn_array *y = gni_array_filled(g, "gn_dct", GN_I64, &s, &data);
-    for (int64_t i = 0; y != NULL && i < n; i++) {
-        int64_t even = (n + 1) / 2, from = i < even ? 2 * i : 2 * (n - 1 - i) + 1;
-        ((int64_t *)data)[back ? from : i] = back ? i : from;
-    }
-    return gni_end(g, y);
+    for (int64_t i = 0; y != NULL && i < n; i++) ((int64_t *)data)[i] = i % 2 == 0 ? i / 2 : n - 1 - i / 2;
+    return gn_take(x, gni_end(g, y), -1);
 }
 
-// 2 sum x[j] cos(pi k (2 j + 1) / (2 n)), by a Fourier transform of n points (Makhoul 1980).
+// 2 sum x[j] cos(pi k (2 j + 1) / (2 n)), by a Fourier transform of n points (Makhoul 1980); from the middle on by the
+// imaginary parts of those in front of it.
 static gn_array *gni_dct_2(gn_context *g, gn_array *x, int64_t n) {
+    gn_array *w[2], *part[2];
     if (x == NULL) return NULL;
-    int last = x->shape.rank - 1;
-    gn_array *v = gn_take(x, gni_fold_order(g, n, false), last);
-    gn_array *f = gni_fft_axis("gn_dct", GNI_FFT_C2C, false, n, last, 2.0, v);
-    gn_array *w[2];
-    gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, w);
-    return gn_sub(gn_mul(gn_real(f), w[0]), gn_mul(gn_imag(f), w[1]));
+    const int last = x->shape.rank - 1;
+    gni_fold(x, part);
+    gn_array *f = gni_fft_axis("gn_dct", GNI_FFT_R2C, false, n, last, 2.0, gn_concat(part, 2, last));
+    gni_twiddles(g, x->dtype, n / 2 + 1, 1, 0, 4 * n, w);
+    part[0] = gn_sub(gn_mul(gn_real(f), w[0]), gn_mul(gn_imag(f), w[1]));
+    part[1] = gn_neg(gn_add(gn_mul(gn_real(f), w[1]), gn_mul(gn_imag(f), w[0])));
+    part[1] = gn_flip(gn_slice(part[1], last, 1, (n + 1) / 2, 1), -1);
+    return gn_concat(part, 2, last);
 }
 
 // x[0] + 2 sum x[j] cos(pi (2 k + 1) j / (2 n)), the same backwards.
@@ -456,7 +464,7 @@ static gn_array *gni_dct_3(gn_context *g, gn_array *x, int64_t n) {
         a = gn_complex(a, gn_scalar(g, x->dtype, 0.0));
     }
     gn_array *v = gni_fft_axis("gn_dct", GNI_FFT_C2R, true, n, last, 1.0, a);
-    return gn_take(v, gni_fold_order(g, n, true), last);
+    return gni_unfold(g, v, n);
 }
 
 // x[0] + (-1)^k x[n-1] + 2 sum x[j] cos(pi k j / (n - 1)): an even sequence's transform.
@@ -470,16 +478,22 @@ static gn_array *gni_dct_1(gn_context *g, gn_array *x, int64_t n) {
     return gn_real(gni_fft_axis("gn_dct", GNI_FFT_R2C, false, 2 * (n - 1), last, 1.0, even));
 }
 
-// 2 sum x[j] cos(pi (2 k + 1) (2 j + 1) / (4 n)), by a transform of 2 n points.
+// 2 sum x[j] cos(pi (2 k + 1) (2 j + 1) / (4 n)), by a transform of 2 n points; for even n of n / 2 points,
+// x[2 j] + i x[n - 1 - 2 j].
 static gn_array *gni_dct_4(gn_context *g, gn_array *x, int64_t n) {
-    int last = x->shape.rank - 1;
-    gn_array *w[2], *v[2];
-    gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, w);
-    gni_twiddles(g, x->dtype, n, 2, 1, 8 * n, v);
-    gn_array *z = gn_complex(gn_mul(x, w[0]), gn_mul(x, w[1]));
-    gn_array *f =
-        gn_slice(gni_fft_axis("gn_dct", GNI_FFT_C2C, false, 2 * n, last, 2.0, z), last, 0, n, 1);
-    return gn_sub(gn_mul(gn_real(f), v[0]), gn_mul(gn_imag(f), v[1]));
+    const int last = x->shape.rank - 1, even = n % 2 == 0;
+    gn_array *w[2], *v[2], *part[2];
+    gni_twiddles(g, x->dtype, even ? n / 2 : n, even ? 4 : 1, even, even ? 8 * n : 4 * n, w);
+    gni_twiddles(g, x->dtype, even ? n / 2 : n, even ? 1 : 2, !even, even ? 2 * n : 8 * n, v);
+    gn_array *z = x;
+    if (even) gni_fold(x, part), z = gn_complex(part[0], part[1]);
+    z = gn_mul(z, gn_complex(w[0], w[1]));
+    gn_array *f = gni_fft_axis("gn_dct", GNI_FFT_C2C, false, even ? n / 2 : 2 * n, last, 2.0, z);
+    f = gn_mul(even ? f : gn_slice(f, last, 0, n, 1), gn_complex(v[0], v[1]));
+    part[0] = gn_real(f);
+    if (!even) return part[0];
+    part[1] = gn_neg(gn_imag(f));
+    return gni_unfold(g, gn_concat(part, 2, last), n);
 }
 
 // 2 sum x[j] sin(pi (k + 1) (j + 1) / (n + 1)): an odd sequence's transform.
