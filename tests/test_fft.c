@@ -598,6 +598,32 @@ static void test_convolve_integers(void **state) {
     assert_true(have[0] == once && have[1] == twice && have[2] == twice && have[3] == once);
 }
 
+// Long signals and short kernels of both float dtypes, every second element of which is read.
+static void test_convolve_long(void **state) {
+    enum { N = 1500 };
+    static const int64_t kernels[] = {1, 3, 9, 32};
+    gn_context *g = (gn_context *)*state;
+    static float data[2 * N], kernel[64], have[N + 31];
+    for (int i = 0; i < 2 * N; i++) data[i] = (float)(i * 37 % 101) - 50.0f;
+    for (int i = 0; i < 64; i++) kernel[i] = (float)(i * 11 % 17) - 7.5f;
+    for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++)
+        for (int d = 0; d < 2; d++)
+            GN_SCOPE(g) {
+                const int64_t m = kernels[k];
+                gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(2 * N), data), *b = gn_array_from(g, GN_F32, GN_SHAPE(2 * m), kernel);
+                if (d) a = gn_eval(gn_cast(a, GN_F64)), b = gn_eval(gn_cast(b, GN_F64));
+                gn_array *y = gn_convolve(gn_index(a, "::2"), gn_index(b, "::-2"), GN_CONV_FULL);
+                assert_int_equal(gn_dtype_of(y), d ? GN_F64 : GN_F32);
+                assert_int_equal(gn_read(gn_cast(y, GN_F32), have, (size_t)(N + m - 1) * sizeof(float)), GN_OK);
+                for (int64_t i = 0; i < N + m - 1; i++) { // halves, all of which float32 holds
+                    double sum = 0;
+                    for (int64_t j = 0; j < m; j++)
+                        if (i >= j && i - j < N) sum += (double)data[2 * (i - j)] * (double)kernel[2 * m - 1 - 2 * j];
+                    assert_true((double)have[i] == sum);
+                }
+            }
+}
+
 // ---- misuse and memory
 
 static void test_errors(void **state) {
@@ -684,6 +710,7 @@ int main(void) {
         cmocka_unit_test(test_kernels_of_lengths), GN_TEST(test_short_rows),
         GN_TEST(test_gradients), GN_TEST(test_second_gradient),
         GN_TEST(test_convolve_integers),
+        GN_TEST(test_convolve_long),
         GN_TEST(test_errors),  cmocka_unit_test(test_out_of_memory), GN_TEST(test_plan_cache)};
     return test_run(tests);
 }

@@ -622,6 +622,15 @@ static gn_array *gni_convolve_direct(gn_array *a, gn_array *b, const gn_shape *f
         s.dim[i] = full->dim[i] + b->shape.dim[i] - 1;
         x = gni_scatter_slice(g, x, &s, i, b->shape.dim[i] - 1, 1);
     }
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    // On a CPU as a product of windows and kernel, but where there is little to multiply.
+    const bool pays = a->dtype == GN_F64 || (a->dtype == GN_F32 && count > 8) || full->dim[0] < 1024;
+    if (rank == 1 && g->gpu == NULL && pays && !gni_tracks(g, in, 2)) {
+        gn_array *turned = gn_flip(b, 0); // of float32 that keeps the product from sums along the windows
+        return gn_matmul(gn_sliding_window(x, count, 0), b->dtype == GN_F64 ? gn_copy(turned) : turned);
+    }
     for (int64_t e = 0; e < count && x != NULL; e++) {
         gn_array *part = x, *factor = b;
         int64_t rest = e;
