@@ -76,7 +76,9 @@ static gn_array *gni_nan_reduction(const char *fn, gn_array *(*reduce)(gn_array 
     gn_scope_begin(g);
     if (!gni_has_nan(a->dtype) || (extreme && !gni_real_only(g, fn, &a, 1))) return gni_end_scope(g, reduce(a, axes));
     gn_array *nan = gn_isnan(a), *y = reduce(gni_nan_as(a, nan, neutral), axes);
-    if (extreme && y != NULL) y = gni_nan_as(y, gn_all(nan, axes), GNI_NAN);
+    // On a CPU it is known whether any of them may have had nothing else.
+    if (extreme && y != NULL && (g->gpu != NULL || gn_item(gn_any(gn_eq_s(y, neutral), GN_ALL)) != 0.0))
+        y = gni_nan_as(y, gn_all(nan, axes), GNI_NAN);
     return gni_end_scope(g, y);
 }
 
@@ -338,7 +340,8 @@ GPUNUM_API gn_array *gn_sinc(gn_array *a) {
     const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
     gn_array *x = a->dtype == GN_F64 || a->dtype == GN_F32 ? a : gn_cast(a, GN_F32);
     g->no_grad++; // these are constant between their steps
-    gn_array *little = gn_lt_s(gn_abs(x), 0.25), *n = gn_round(x), *sign = gn_rsub_s(gn_mul_s(gn_mod_s(n, 2.0), 2.0), 1.0);
+    gn_array *little = gn_lt_s(gn_abs(x), 0.25), *n = gn_round(x), *half = gn_mul_s(n, 0.5);
+    gn_array *sign = gn_rsub_s(gn_mul_s(gn_sub(half, gn_floor(half)), 4.0), 1.0);
     gn_array *large = gn_logical_not(little);
     g->no_grad--;
     gn_array *y = gn_mul(gn_sin(gn_mul_s(gn_sub(x, n), pi)), sign);
@@ -357,12 +360,13 @@ static gn_array *gni_bits_as(gn_context *g, const char *fn, gn_array *a, gn_dtyp
     return gni_adopt(g, y);
 }
 
-// The sign bits of a float array: float32's as int32, which all devices have, otherwise the last byte of each element.
+// The sign bits of a float array: as integers, on devices that may lack some but float32 the last byte of each element.
 static gn_array *gni_sign_bits(gn_context *g, const char *fn, gn_array *a) {
     const int64_t size = (int64_t)gn_dtype_size(a->dtype);
     int64_t stride[GN_MAX_RANK];
     if (!gni_is_float(a->dtype)) return gn_lt_s(a, 0.0);
-    if (a->dtype == GN_F32) return gn_lt_s(gni_bits_as(g, fn, a, GN_I32), 0.0);
+    if (a->dtype == GN_F32 || g->gpu == NULL)
+        return gn_lt_s(gni_bits_as(g, fn, a, size == 2 ? GN_I16 : size == 4 ? GN_I32 : GN_I64), 0.0);
     if (!gni_materialize(g, a)) return NULL;
     for (int i = 0; i < a->shape.rank; i++) stride[i] = a->stride[i] * size;
     gn_array *bytes = gni_array_view(g, fn, a, &a->shape, stride, a->offset * size + size - 1);
