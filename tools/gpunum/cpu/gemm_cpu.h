@@ -47,7 +47,7 @@ typedef struct gni_gemm_work {
     void *data;
     size_t bytes;
     int64_t l2; // bytes of the second cache; 0 = not asked yet
-    bool pairs; // the CPU multiplies pairs of bfloat16
+    int pairs;  // 1: the CPU multiplies pairs of bfloat16, -1: not; 0 = not asked, which virtual machines are slow at
 } gni_gemm_work;
 
 typedef enum gni_gemm_path {
@@ -834,7 +834,7 @@ static int gni_gemm_least_exponent(gni_pool *pool, const gni_gemm_isa *isa, cons
 // and so is each sum, rounded or not; then the result is that of multiply-adds in order, to the bit.
 static void gni_gemm_choose_pairs(gni_gemm_job *j, gni_pool *pool, const gni_gemm_work *w) {
     const gni_gemm *d = j->d;
-    if (!w->pairs || j->isa->bf16 == NULL || d->in != GN_BF16 || d->batch != 1 || d->b_rows != NULL) return;
+    if (w->pairs < 1 || j->isa->bf16 == NULL || d->in != GN_BF16 || d->batch != 1 || d->b_rows != NULL) return;
     if (d->m < 8 || d->n < 8 || d->k < 16) return;
     const int a = gni_gemm_least_exponent(pool, j->isa, d->a, d->m, d->k, d->a_rs, d->a_cs);
     const int b = gni_gemm_least_exponent(pool, j->isa, d->b, d->k, d->n, d->b_rs, d->b_cs);
@@ -1028,10 +1028,8 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
             gni_gemm_empty(&j);
         return true;
     }
-    if (w->l2 == 0) {
-        w->l2 = gni_gemm_ask_l2();
-        w->pairs = gni_gemm_ask_pairs();
-    }
+    if (w->l2 == 0) w->l2 = gni_gemm_ask_l2();
+    if (d->in == GN_BF16 && w->pairs == 0) w->pairs = gni_gemm_ask_pairs() ? 1 : -1;
     gni_gemm_choose_pairs(&j, pool, w);
     gni_gemm_choose_path(&j, w);
     j.sums_here = d->column_sums != NULL && j.path == GNI_GEMM_BY_TILES && !j.transposed;
