@@ -427,10 +427,10 @@ GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, g
     }
 }
 
-// Keys of float32, and back: the same in blocks of words that vectors have.
+// Keys of float32 and of integers, and back: the same in blocks of words that vectors have.
 #define GNI_WORDS_LOOP(name, E)                                                                    \
     static void name(const gni_key *k, const uint32_t *x, int64_t n, uint32_t *to) {               \
-        const uint32_t turn = 0x80000000u ^ (k->descending ? ~0u : 0u);                            \
+        const uint32_t turn = (uint32_t)k->sign ^ (k->descending ? ~0u : 0u);                      \
         for (; n >= 16; n -= 16, x += 16, to += 16) {                                              \
             uint32_t r[16];                                                                        \
             for (int i = 0; i < 16; i++) {                                                         \
@@ -447,16 +447,18 @@ GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, g
 GNI_WORDS_LOOP(gni_keys_f32, (own ^ ((0u - (u >> 31)) & 0x7fffffffu)) |
                                  (0u - (uint32_t)((int32_t)(u & 0x7fffffffu) > 0x7f800000)))
 GNI_WORDS_LOOP(gni_values_f32, u == ~0u ? 0x7fc00000u : own ^ ((0u - (own >> 31)) & 0x7fffffffu))
+GNI_WORDS_LOOP(gni_words_i32, own)
 #undef GNI_WORDS_LOOP
 
 // Records of n elements, the first of which is number `at` of its row.
 static void gni_records_make(const gni_key *k, gni_layout r, const char *x, int64_t n, int64_t at, void *to) {
     const int bytes = k->bytes;
-    if (bytes == 4 && k->is_float && r == GNI_LAYOUT_KEY4)
-        gni_keys_f32(k, (const uint32_t *)(const void *)x, n, (uint32_t *)to);
+    if (bytes == 4 && r == GNI_LAYOUT_KEY4)
+        (k->is_float ? gni_keys_f32 : gni_words_i32)(k, (const uint32_t *)(const void *)x, n, (uint32_t *)to);
     else if (bytes == 4 && k->is_float && r == GNI_LAYOUT_PACKED)
         gni_records_loop(k, true, 4, GNI_LAYOUT_PACKED, x, n, at, to);
     else if (bytes == 8 && k->is_float && r == GNI_LAYOUT_KEY8) gni_records_loop(k, true, 8, GNI_LAYOUT_KEY8, x, n, at, to);
+    else if (bytes == 8 && r == GNI_LAYOUT_KEY8) gni_records_loop(k, false, 8, GNI_LAYOUT_KEY8, x, n, at, to);
     else gni_records_loop(k, k->is_float, bytes, r, x, n, at, to);
 }
 
@@ -586,9 +588,11 @@ static void gni_records_write(const gni_sort_job *j, int64_t row, const char *so
     if (r < GNI_LAYOUT_PACKED) {
         const char *p = sorted + (first + from) * j->size;
         char *y = j->y + (row * d->count + from) * bytes;
-        if (bytes == 4 && j->key.is_float)
-            gni_values_f32(&j->key, (const uint32_t *)(const void *)p, to - from, (uint32_t *)(void *)y);
+        if (bytes == 4)
+            (j->key.is_float ? gni_values_f32 : gni_words_i32)(&j->key, (const uint32_t *)(const void *)p, to - from,
+                                                               (uint32_t *)(void *)y);
         else if (bytes == 8 && j->key.is_float) gni_values_loop(&j->key, true, 8, GNI_LAYOUT_KEY8, p, to - from, y);
+        else if (bytes == 8) gni_values_loop(&j->key, false, 8, GNI_LAYOUT_KEY8, p, to - from, y);
         else gni_values_loop(&j->key, j->key.is_float, bytes, r, p, to - from, y);
         return;
     }
