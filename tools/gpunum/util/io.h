@@ -38,8 +38,7 @@ static gn_array *gni_file_array(gni_file *file, gn_dtype t, const gn_shape *s, b
     }
     size_t word = gn_dtype_size(t) / (gni_is_complex(t) ? 2 : 1);
     if (!little && word > 1) gni_swap_bytes(data, (int64_t)(bytes / word), word);
-    if (t == GN_BOOL)
-        for (int64_t i = 0; i < n; i++) ((uint8_t *)data)[i] = ((uint8_t *)data)[i] != 0;
+    gni_make_truth(t, data, (size_t)n);
     return y;
 }
 
