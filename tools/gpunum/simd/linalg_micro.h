@@ -170,9 +170,9 @@ static void GNI_FN(gni_la_triangle)(double *y, const double *a, int64_t lda, con
 // By columns, which are rows of t: the lanes have neighbouring rows of a.
 static int64_t GNI_FN(gni_la_cholesky)(double *a, int64_t lda, int64_t n) {
     double t[GNI_LA_LEAF * GNI_LA_LEAF];
-    for (int64_t i = 0; i < GNI_LA_LEAF; i++)
-        for (int64_t j = 0; j < n; j++)
-            t[j * GNI_LA_LEAF + i] = i >= j && i < n ? a[i * lda + j] : 0.0;
+    memset(t, 0, (size_t)(n * GNI_LA_LEAF) * sizeof *t);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= i; j++) t[j * GNI_LA_LEAF + i] = a[i * lda + j];
     for (int64_t j = 0; j < n; j++) {
         double *column = t + j * GNI_LA_LEAF;
         const int64_t from = j / (2 * GNI_LA_LANES) * (2 * GNI_LA_LANES);
