@@ -89,7 +89,7 @@ static void check_batch(gn_context *g, gn_dtype t, int64_t batch, int64_t n) {
 }
 
 static void test_sizes(void **state) {
-    static const int64_t sizes[] = {1, 7, 16, 17, 32, 47, 64};
+    static const int64_t sizes[] = {1, 3, 8, 7, 16, 17, 32, 47, 64};
     static const int64_t large[] = {65, 128};
     gn_context *g = open_with(1, 0);
     (void)state;

@@ -47,6 +47,19 @@ static void test_philox(void **state) {
 
 static gn_array *make_uniform(gn_context *g, gn_dtype t, gn_shape s) { return gn_rand(g, t, s); }
 static gn_array *make_normal(gn_context *g, gn_dtype t, gn_shape s) { return gn_randn(g, t, s); }
+static gn_array *make_between(gn_context *g, gn_dtype t, gn_shape s) { return gn_uniform(g, t, s, -1.3, 2.9); }
+static gn_array *make_wider(gn_context *g, gn_dtype t, gn_shape s) { return gn_normal(g, t, s, 1.1, 2.3); }
+static gn_array *make_truths(gn_context *g, gn_dtype t, gn_shape s) { return gn_bernoulli(g, t, s, 0.3); }
+// Truth values that programs ask for: along memory's order, across it, for a sum, for two programs, and those of a view.
+static gn_array *make_dropped(gn_context *g, gn_dtype t, gn_shape s) {
+    gn_array *all[4], *x = gn_full(g, t, GN_SHAPE(s.dim[0], 3), 1.5), *y = gn_dropout(x, 0.4, true);
+    all[0] = gn_add(y, x);
+    all[1] = gn_dropout(gn_transpose(x), 0.4, true);
+    all[1] = gn_add(gn_transpose(all[1]), gn_copy(gn_transpose(gn_transpose(y))));
+    all[2] = gn_where(gn_slice(gn_bernoulli(g, GN_BOOL, GN_SHAPE(s.dim[0] + 4, 3), 0.6), 0, 4, s.dim[0] + 4, 1), x, y);
+    all[3] = gn_tile(gn_expand_dims(gn_sum(gn_dropout(x, 0.1, true), 1), 1), GN_SHAPE(1, 3));
+    return gn_concat(all, 4, 1);
+}
 static gn_array *make_range(gn_context *g, gn_dtype t, gn_shape s) { return gn_randint(g, t, s, -5, 120); }
 static gn_array *make_wide_range(gn_context *g, gn_dtype t, gn_shape s) {
     return gn_randint(g, t, s, -7, (int64_t)(t == GN_I32 ? INT32_MAX : INT64_MAX));
@@ -81,7 +94,8 @@ static void test_same_everywhere(void **state) {
         gn_array *(*make)(gn_context *g, gn_dtype t, gn_shape s);
         char kinds; // of dtypes: floats, integers, both
     } makers[] = {
-        {"rand", make_uniform, 'f'}, {"randn", make_normal, 'f'}, {"randint", make_range, 'i'},
+        {"rand", make_uniform, 'f'}, {"randn", make_normal, 'f'}, {"randint", make_range, 'i'}, {"uniform", make_between, 'f'},
+        {"normal", make_wider, 'f'}, {"bernoulli", make_truths, 'b'}, {"dropout", make_dropped, 'f'},
         {"randint, wide", make_wide_range, 'w'}, {"exponential", make_exponential, 'f'}, {"gamma", make_gamma, 'f'},
         {"gamma(0.11)", make_small_gamma, 'f'}, {"beta", make_beta, 'f'}, {"beta, small", make_small_beta, 'f'},
         {"poisson(3.5)", make_few, 'b'}, {"poisson(80)", make_many, 'b'}, {"binomial(30)", make_trials, 'b'},
@@ -105,7 +119,12 @@ static void test_same_everywhere(void **state) {
         for (int i = kinds == 'i' ? 4 : kinds == 'w' ? 6 : 0; i < (kinds == 'f' ? 4 : 8); i++) {
             gn_dtype t = types[i];
             gn_shape s = GN_SHAPE(10007);
-            gn_array *a = makers[m].make(g, t, s), *b = makers[m].make(plain, t, s);
+            gn_scope_begin(g);
+            gn_array *a = gn_keep(makers[m].make(g, t, s));
+            gn_scope_end(g);
+            gn_scope_begin(plain);
+            gn_array *b = gn_keep(makers[m].make(plain, t, s));
+            gn_scope_end(plain);
             assert_true(a != NULL && b != NULL);
             size_t bytes = gn_bytes(a);
             unsigned char *x = (unsigned char *)malloc(2 * bytes);
