@@ -768,6 +768,45 @@ static void test_nets_twice(void **state) {
         }
 }
 
+// States of many units, rows that fill no tile: float32's steps may be kernels of their own, float64's are products and programs.
+static void test_large_nets(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int k = 0; k < 4; k++) {
+        const bool lstm = k < 2;
+        const int64_t h = k % 2 == 0 ? 20 : 72, rows = k % 2 == 0 ? 37 : 16, gates = lstm ? 4 * h : 3 * h;
+        const gn_rnn_options o = {1, k % 2 == 1, false, false, 0.0};
+        const int ways = k % 2 + 1, n = 3 + 4 * ways;
+        gn_array *result[2][14];
+        gn_scope_begin(g);
+        gn_array *from[11] = {gn_randn(g, GN_F64, GN_SHAPE(5, rows, 6)), gn_randn(g, GN_F64, GN_SHAPE(ways, rows, h)),
+                              gn_randn(g, GN_F64, GN_SHAPE(ways, rows, h))};
+        for (int i = 0; i < 4 * ways; i++) {
+            const int64_t width = i % 4 == 0 ? 6 : h;
+            from[3 + i] = gn_normal(g, GN_F64, i % 4 < 2 ? GN_SHAPE(gates, width) : GN_SHAPE(gates), 0.0, 0.3);
+        }
+        for (int wide = 0; wide < 2; wide++) {
+            gn_array *in[11], *out[3] = {NULL, NULL, NULL};
+            for (int i = 0; i < n; i++)
+                in[i] = gn_requires_grad(gn_copy(gn_cast(gn_cast(from[i], GN_F32), wide ? GN_F64 : GN_F32)), true);
+            out[0] = lstm ? gn_lstm(in[0], in + 3, 4 * ways, in[1], in[2], &o, &out[1], &out[2])
+                          : gn_gru(in[0], in + 3, 4 * ways, in[1], &o, &out[1]);
+            gn_array *loss = gn_sum(gn_sin(gn_cumsum(out[0], 0)), GN_ALL);
+            for (int i = 1; i < (lstm ? 3 : 2); i++) loss = gn_add(loss, gn_sum(gn_sin(out[i]), GN_ALL));
+            assert_int_equal(gn_backward(loss), GN_OK);
+            memcpy(result[wide], out, sizeof out);
+            for (int i = 0; i < n; i++) result[wide][3 + i] = i == 2 && !lstm ? NULL : gn_grad(in[i]);
+        }
+        for (int i = 0; i < 3 + n; i++) {
+            if (result[0][i] == NULL) continue;
+            gn_array *away = gn_sub(gn_cast(result[0][i], GN_F64), result[1][i]);
+            const double most = gn_item(gn_max(gn_abs(result[1][i]), GN_ALL)), off = gn_item(gn_max(gn_abs(away), GN_ALL));
+            if (!(off <= 4e-6 * most)) print_error("net %d, result %d: %g of %g\n", k, i, off, most);
+            assert_true(off <= 4e-6 * most);
+        }
+        gn_scope_end(g);
+    }
+}
+
 static void test_odd_nets(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *in[24], *out[3], *zeros[24];
@@ -880,7 +919,7 @@ static void test_common_part(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST(test_dropout), GN_TEST(test_fused), GN_TEST(test_hidden), cmocka_unit_test(test_blocks), cmocka_unit_test(test_failing_memory), GN_TEST_FRESH(test_memory_used),
+    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST(test_dropout), GN_TEST(test_fused), GN_TEST(test_large_nets), GN_TEST(test_hidden), cmocka_unit_test(test_blocks), cmocka_unit_test(test_failing_memory), GN_TEST_FRESH(test_memory_used),
                                        GN_TEST(test_odd_values), GN_TEST(test_refusals), GN_TEST(test_rope),
                                        GN_TEST(test_nets), GN_TEST(test_nets_twice), GN_TEST(test_odd_nets), GN_TEST(test_common_part),
                                        cmocka_unit_test(test_nets_without_room)};
