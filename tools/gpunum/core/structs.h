@@ -467,10 +467,11 @@ typedef struct gni_scatter {
     gni_operand in, index, out, base; // base: what out is before, in an array of its own; buf NULL: out has it
 } gni_scatter;
 
-// All steps of one direction of a recurrent layer (room sequences) on a GPU, of contiguous float32. Forward, in: the input's part
-// of the gates, their weights, the first h, the first c (GRU: a bias, if there is `bias`). Out: states, behind them an LSTM's
-// last c, and with `keep` gates and an LSTM's c. Back, in: the states' derivatives, weights, gates, c (GRU: the states before),
-// the first c (GRU: the state's part of n). Out: the gates' derivatives, the first c's (GRU: room for as many), the first h's.
+// All steps of one direction of a recurrent layer (room sequences) on a GPU, of contiguous float32. Forward, in: the input's
+// part of the gates, their weights, the first h, the first c (GRU: a bias, if there is `bias`). Out: states, behind them an
+// LSTM's last c, and with `keep` gates and an LSTM's c. Back, in: the states' derivatives, weights, gates, c (GRU: the states
+// before), the first c (GRU: the state's part of n). Out: the gates' derivatives, the first c's (GRU: room for as many), the
+// first h's.
 typedef struct gni_recurrence {
     bool lstm, reversed, keep, bias, back;
     int64_t n, batch, h;

@@ -6,8 +6,8 @@
 #pragma once
 #include "../gpu/gpu_fft.h"
 #include "../gpu/gpu_rows.h"
-#include "../gpu/gpu_places.h"
 #include "../gpu/gpu_recur.h"
+#include "../gpu/gpu_places.h"
 #include "../gpu/gpu_conv.h"
 #include "../gpu/gpu_attention.h"
 #include "../gpu/gpu_factor.h"
