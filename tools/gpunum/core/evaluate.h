@@ -590,9 +590,7 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
         if (product != NULL && gni_build_on(&b, g, product, roots[0]))
             return product->expr->run(g, product, roots[0], &b);
         if (product != NULL && !gni_materialize(g, product)) return false;
-        gn_array *both[2];
-        both[0] = roots[0];
-        both[1] = gni_converted_too(g, roots[0]);
+        gn_array *both[2] = {roots[0], gni_converted_too(g, roots[0])};
         if (both[1] != NULL && gni_build_roots(&b, g, both, 2)) return gni_evaluate_fused(g, &b, both, NULL, 2);
     } else if (!gni_roots_prepare(g, roots, into, count)) {
         return false;

@@ -109,10 +109,7 @@ static bool gni_job_reflect_ok(const gni_gpu *gpu, const gni_factor *f) {
 }
 
 static void gni_job_reflect_call(gni_job_call *c, gni_gpu *gpu, const gni_factor *f) {
-    const gni_operand *o[3];
-    o[0] = &f->a;
-    o[1] = &f->b;
-    o[2] = &f->c;
+    const gni_operand *o[3] = {&f->a, &f->b, &f->c};
     memset(c, 0, sizeof *c);
     c->gpu = gpu;
     for (int i = 0; i < 3 && o[i]->buf != NULL; i++) {

@@ -288,9 +288,7 @@ static bool gni_job_sort_long(gni_job_call *c, const gni_sort *s, const gni_gpu_
         gni_fail_memory(gpu->g, "sort: device memory", bytes);
         return false;
     }
-    gni_gpu_use key[2], place[2];
-    key[0] = gni_order_use(&mem, 0, keys);
-    key[1] = gni_order_use(&mem, keys, keys);
+    gni_gpu_use key[2] = {gni_order_use(&mem, 0, keys), gni_order_use(&mem, keys, keys)}, place[2];
     place[0] = places ? gni_order_use(&mem, 2 * keys, from) : key[0];
     place[1] = places ? gni_order_use(&mem, 2 * keys + from, from) : key[1];
     gni_order_scan scan;

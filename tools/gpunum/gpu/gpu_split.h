@@ -274,8 +274,7 @@ static bool gni_job_matmul_split(gni_job_call *c, const gni_matmul *m, int64_t b
             gni_modules[p.tile->module].name, (int)p.splits, p.splits > 1 ? "s" : "");
     *ok = true;
     if (m->fused) {
-        int64_t size[1], step[1];
-        size[0] = batches * m->m * m->n;
+        int64_t size[1] = {batches * m->m * m->n}, step[1];
         step[0] = 1;
         *ok = gni_job_apart_begin(gpu, m, &apart);
         *ok = *ok && gni_job_reach(gpu, &apart.plain.c, size, step, 1, &c->use[2],

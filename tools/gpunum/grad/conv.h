@@ -1100,10 +1100,7 @@ static bool gni_conv_keeps(gn_context *g, gn_array *w) {
 static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_plan *p, gn_array *a, gn_array *b,
                              gn_array *image) {
     if (a == NULL || b == NULL) return NULL;
-    gn_array *in[3];
-    in[0] = a;
-    in[1] = b;
-    in[2] = NULL;
+    gn_array *in[3] = {a, b, NULL};
     const bool keeps = kind == GNI_CONV_FORWARD && gni_conv_keeps(g, b);
     const gn_placement asked = g->placement;
     gn_array *y;

@@ -160,9 +160,7 @@ static gn_array *gni_length(gn_array *x, int axis, double eps) {
 
 GPUNUM_API gn_array *gn_cosine_similarity(gn_array *a, gn_array *b, int axis, double eps) {
     static const char *const fn = "gn_cosine_similarity";
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin(fn, in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);

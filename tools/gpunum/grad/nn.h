@@ -34,9 +34,7 @@ GPUNUM_API void gn_autocast_end(gn_context *g) {
 
 // Matrix product and bias, recorded as one op. One reference for the caller.
 static gn_array *gni_fused_linear(gn_context *g, gn_array *const *in) {
-    gn_array *sum[2], *y = NULL;
-    sum[0] = gni_matmul_named(g, "gn_linear", in[0], in[1]);
-    sum[1] = in[2];
+    gn_array *sum[2] = {gni_matmul_named(g, "gn_linear", in[0], in[1]), in[2]}, *y = NULL;
     gn_dtype t = in[2]->dtype;
     if (sum[0] != NULL) y = gni_apply(g, "gn_linear", GNI_OP_ADD, t, t, sum, NULL, 2);
     gni_unref(g, sum[0]);
@@ -45,10 +43,7 @@ static gn_array *gni_fused_linear(gn_context *g, gn_array *const *in) {
 }
 
 GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b) {
-    gn_array *in[3];
-    in[0] = x;
-    in[1] = w;
-    in[2] = b;
+    gn_array *in[3] = {x, w, b};
     gn_context *g = gni_begin("gn_linear", in, b != NULL ? 3 : 2);
     if (g == NULL) return NULL;
     if (gni_autocasts(g, in, b != NULL ? 3 : 2)) {
@@ -144,9 +139,7 @@ GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training) {
 }
 
 GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t padding) {
-    gn_array *in[2];
-    in[0] = indices;
-    in[1] = table;
+    gn_array *in[2] = {indices, table};
     gn_context *g = gni_begin("gn_embedding", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);

@@ -236,9 +236,7 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     uint32_t common = set;
     for (int i = 0; w != NULL && i < x->shape.rank; i++) common &= ~((uint32_t)(w->shape.dim[i] != 1) << i);
     if (w != NULL && centred && !shared && common != 0 && gx[GNI_NORM_X] == NULL) {
-        gn_array *in[2];
-        in[0] = gy;
-        in[1] = gn_mul(gy, z);
+        gn_array *in[2] = {gy, gn_mul(gy, z)};
         if (!gni_sum_pair(g, in, common, parts)) return false;
         weights[0] = gni_unbroadcast(parts[0], &w->shape);
         weights[1] = gni_unbroadcast(parts[1], &w->shape);
@@ -438,9 +436,7 @@ GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, g
     } else if (gni_norm_follows(g, mean) && gni_norm_follows(g, var)) {
         y = gni_normalised(g, n.x, set, n.w, n.b, true, eps, n.t, moments);
         const double factor[2] = {1.0, (double)each / (double)(each - 1)};
-        gn_array *running[2];
-        running[0] = mean;
-        running[1] = var;
+        gn_array *running[2] = {mean, var};
         g->no_grad++;
         if (y != NULL && mean != NULL && all > 0 && !g->repeats) gni_norm_follow(running, moments, momentum, factor);
         g->no_grad--;
@@ -500,9 +496,7 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t 
         gni_norm_misfit(&n, "x", n.x, "less than two numbers to be normalised");
         return gni_norm_end(&n, NULL);
     }
-    gn_array *by[2];
-    by[0] = n.w;
-    by[1] = n.b;
+    gn_array *by[2] = {n.w, n.b};
     for (int i = 0; i < 2; i++) {
         gn_array *a = by[i];
         if (a == NULL) continue;

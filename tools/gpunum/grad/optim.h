@@ -721,9 +721,7 @@ static bool gni_is_scale(gn_context *g, const char *fn, const gn_array *scale) {
 }
 
 GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale) {
-    gn_array *in[2];
-    in[0] = loss;
-    in[1] = scale;
+    gn_array *in[2] = {loss, scale};
     gn_context *g = gni_begin("gn_scale_loss", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);

@@ -19,10 +19,7 @@ static bool gni_back_rope(gn_context *g, gni_node *node, gn_array *gy, gn_array 
 
 // Pairs of x's first `dims` columns as an axis of two, and that axis turned round. Sines have the signs of both already.
 static gn_array *gni_rotated(gn_context *g, gn_array *x, gn_array *c, gn_array *s, int64_t dims, bool interleaved) {
-    gn_array *in[3];
-    in[0] = x;
-    in[1] = c;
-    in[2] = s;
+    gn_array *in[3] = {x, c, s};
     if (x == NULL || c == NULL || s == NULL) return NULL;
     const int rank = x->shape.rank;
     const int64_t d = x->shape.dim[rank - 1];

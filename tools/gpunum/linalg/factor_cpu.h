@@ -141,9 +141,7 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
             exponent += e;
         }
         if (w->info > 0) det = 0.0; // never -0
-        double y[2];
-        y[0] = det > 0.0 ? 1.0 : det < 0.0 ? -1.0 : det;
-        y[1] = log(fabs(det)) + (double)exponent * GNI_LN2;
+        double y[2] = {det > 0.0 ? 1.0 : det < 0.0 ? -1.0 : det, log(fabs(det)) + (double)exponent * GNI_LN2};
         if (d->kind == GNI_LA_DET) y[0] = ldexp(det, (int)GNI_MAX(-100000, GNI_MIN(exponent, 100000)));
         gni_la_store(&d->out[0], index, y, 1, 1, d->kind == GNI_LA_DET ? 1 : 2, 1, NULL);
         if (w->info > 0) w->info = 0;

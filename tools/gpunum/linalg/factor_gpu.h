@@ -211,9 +211,7 @@ static void gni_lg_change(gni_lg *w, gni_op op, const gni_lg_matrix *c, const gn
 // to = from, of any dtypes
 static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix *from) {
     gn_shape s = GN_SHAPE(from->m, from->n);
-    int64_t stride[2];
-    stride[0] = from->rs;
-    stride[1] = from->cs;
+    int64_t stride[2] = {from->rs, from->cs};
     gn_array *x = w->ok ? gni_array_view(w->g, w->fn, from->of, &s, stride, from->offset) : NULL;
     stride[0] = to->rs;
     stride[1] = to->cs;
@@ -456,9 +454,7 @@ static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, 
 
 // Copies the matrix into the work area.
 static void gni_lg_load(gni_lg *w, gn_array *x) {
-    int64_t stride[2];
-    stride[0] = w->ld;
-    stride[1] = 1;
+    int64_t stride[2] = {w->ld, 1};
     w->ok = w->ok && x != NULL && gni_copy_into(w->g, w->work->buf, w->t, 0, stride, x);
 }
 

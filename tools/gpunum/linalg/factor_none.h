@@ -28,16 +28,12 @@ GPUNUM_API gn_array *gn_det(gn_array *a) { return gni_no_linalg("gn_det", &a, 1)
 GPUNUM_API gn_array *gn_cholesky(gn_array *a) { return gni_no_linalg("gn_cholesky", &a, 1); }
 
 GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     return gni_no_linalg("gn_solve", in, 2);
 }
 
 GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, bool transposed, bool unit) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     (void)(lower + transposed + unit);
     return gni_no_linalg("gn_solve_triangular", in, 2);
 }

@@ -52,9 +52,7 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
 
 // The real matrices [re, -im; im, re], which multiply as the complex ones.
 static gn_array *gni_embedded(gn_array *a, gn_dtype part) {
-    gn_array *half[2], *side[2], *re = gn_cast(gn_real(a), part), *im = gn_cast(gn_imag(a), part);
-    half[0] = re;
-    half[1] = gn_neg(im);
+    gn_array *re = gn_cast(gn_real(a), part), *im = gn_cast(gn_imag(a), part), *half[2] = {re, gn_neg(im)}, *side[2];
     side[0] = gn_concat(half, 2, -1);
     half[0] = im;
     half[1] = re;
@@ -112,9 +110,7 @@ static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_
     const int which = log != NULL ? 1 : 0;
     if (!gni_is_square(g, fn, a)) return NULL;
     g->no_grad++; // recorded as one op
-    gn_array *half[2], *m, *y;
-    half[0] = gn_real(a);
-    half[1] = gn_imag(a);
+    gn_array *half[2] = {gn_real(a), gn_imag(a)}, *m, *y;
     m = gn_concat(half, 2, -2);
     y = m != NULL ? gni_la_numbers(g, fn, GNI_LA_COMPLEX_DET, m, 5) : NULL;
     gn_array *part[5] = {NULL, NULL, NULL, NULL, NULL};
@@ -208,9 +204,7 @@ static gn_array *gni_la_solve(gn_context *g, gni_la_kind kind, gn_array *a, gn_a
 }
 
 GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
-    gn_array *in[2], *y = NULL;
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b}, *y = NULL;
     gn_context *g = gni_begin("gn_solve", in, 2);
     if (g == NULL) return NULL;
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {

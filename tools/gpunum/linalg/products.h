@@ -9,9 +9,7 @@
 #endif
 
 GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin("gn_kron", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);

@@ -28,9 +28,7 @@ static int64_t gni_extent_times(int64_t n, int64_t times) {
 
 // Element `at` of the axis becomes the first one.
 static gn_array *gni_rolled(gn_array *a, int axis, int64_t at) {
-    gn_array *part[2];
-    part[0] = gn_slice(a, axis, at, GN_NONE, 1);
-    part[1] = gn_slice(a, axis, 0, at, 1);
+    gn_array *part[2] = {gn_slice(a, axis, at, GN_NONE, 1), gn_slice(a, axis, 0, at, 1)};
     return gn_concat(part, 2, axis);
 }
 
@@ -400,9 +398,7 @@ static gn_array *gni_windows(gn_context *g, gn_array *a, int axis, int64_t windo
     gn_array *y = gni_array_view(g, "gn_sliding_window", a, &s, stride, a->offset);
     if (y == NULL || !gni_tracks(g, &a, 1)) return y;
     const gn_dtype t = a->shape.dim[axis] < INT32_MAX ? GN_I32 : GN_I64;
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = gn_add(gn_expand_dims(gn_arange(g, t, 0, (double)n, 1), 1), gn_arange(g, t, 0, (double)window, 1));
+    gn_array *in[2] = {a, gn_add(gn_expand_dims(gn_arange(g, t, 0, (double)n, 1), 1), gn_arange(g, t, 0, (double)window, 1))};
     gni_node *node = in[1] != NULL ? gni_record(g, y, "gn_sliding_window", gni_back_take, in, 2) : NULL;
     if (node != NULL) node->param[0] = axis;
     return y;

@@ -208,9 +208,7 @@ GPUNUM_API gn_array *gn_random_rotation(gn_array *x, double degrees) {
 }
 
 GPUNUM_API gn_array *gn_mixup(gn_array *x, gn_array *labels, double alpha, gn_array **other, gn_array **weight) {
-    gn_array *in[2];
-    in[0] = x;
-    in[1] = labels;
+    gn_array *in[2] = {x, labels};
     if (other != NULL) *other = NULL;
     if (weight != NULL) *weight = NULL;
     gn_context *g = gni_begin("gn_mixup", in, 2);
@@ -338,9 +336,7 @@ static gn_array *gni_grid_sample(gn_context *g, gn_array *x, gn_array *grid, con
 }
 
 GPUNUM_API gn_array *gn_grid_sample(gn_array *x, gn_array *grid, const gn_grid_options *options) {
-    gn_array *in[2];
-    in[0] = x;
-    in[1] = grid;
+    gn_array *in[2] = {x, grid};
     gn_context *g = gni_begin("gn_grid_sample", in, 2);
     if (g == NULL) return NULL;
     gn_grid_options o;

@@ -76,9 +76,7 @@ static gn_array *gni_im(gn_array *a) {
 }
 
 GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im) {
-    gn_array *in[2], *y = NULL;
-    in[0] = re;
-    in[1] = im;
+    gn_array *in[2] = {re, im}, *y = NULL;
     gn_context *g = gni_begin("gn_complex", in, 2);
     if (g == NULL) return NULL;
     if (gni_real_only(g, "gn_complex", in, 2)) {

@@ -30,9 +30,7 @@ static gn_array *gni_distances(gn_context *g, const char *fn, gn_array *a, gn_ar
 
 // Begins a call on samples and their points, which may be NULL; *at is the axis, below 0 after an error.
 static gn_context *gni_begin_samples(const char *fn, gn_array *a, gn_array *x, int axis, int *at) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = x;
+    gn_array *in[2] = {a, x};
     gn_context *g = gni_begin(fn, in, x != NULL ? 2 : 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -140,10 +138,8 @@ GPUNUM_API gn_array *gn_vander(gn_array *x, int64_t n, bool rising) {
 
 GPUNUM_API gn_array *gn_polyfit(gn_array *x, gn_array *y, int degree) {
     const char *fn = "gn_polyfit";
-    gn_array *in[2];
+    gn_array *in[2] = {x, y};
     char tx[200], ty[200];
-    in[0] = x;
-    in[1] = y;
     gn_context *g = gni_begin(fn, in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -164,9 +160,7 @@ GPUNUM_API gn_array *gn_polyfit(gn_array *x, gn_array *y, int degree) {
 }
 
 GPUNUM_API gn_array *gn_polyval(gn_array *coefficients, gn_array *x) {
-    gn_array *in[2], *y = NULL;
-    in[0] = coefficients;
-    in[1] = x;
+    gn_array *in[2] = {coefficients, x}, *y = NULL;
     gn_context *g = gni_begin("gn_polyval", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);

@@ -111,9 +111,7 @@ static gn_array *gni_compare_signs(const char *fn, gni_op op, gn_array *a, gn_ar
 }
 
 static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin(fn, in, 2);
     if (g == NULL) return NULL;
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
@@ -277,10 +275,7 @@ GPUNUM_API gn_array *gn_rpow_s(gn_array *a, double b) {
 }
 
 GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b) {
-    gn_array *in[3];
-    in[0] = condition;
-    in[1] = a;
-    in[2] = b;
+    gn_array *in[3] = {condition, a, b};
     gn_context *g = gni_begin("gn_where", in, 3);
     if (g == NULL) return NULL;
     if (!gni_real_only(g, "gn_where", &condition, 1)) return gni_end(g, NULL);
@@ -295,10 +290,7 @@ GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b) {
 }
 
 GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c) {
-    gn_array *in[3];
-    in[0] = a;
-    in[1] = b;
-    in[2] = c;
+    gn_array *in[3] = {a, b, c};
     gn_context *g = gni_begin("gn_fma", in, 3);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
@@ -311,10 +303,7 @@ GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c) {
 }
 
 GPUNUM_API gn_array *gn_lerp(gn_array *a, gn_array *b, gn_array *t) {
-    gn_array *in[3];
-    in[0] = a;
-    in[1] = b;
-    in[2] = t;
+    gn_array *in[3] = {a, b, t};
     gn_context *g = gni_begin("gn_lerp", in, 3);
     if (g == NULL) return NULL;
     gn_scope_begin(g);

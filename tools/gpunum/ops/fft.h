@@ -689,9 +689,7 @@ static gn_array *gni_convolve_in(gn_array *a, gn_dtype t) {
 // `rank` 0: any. With `fft` the direct sum is not considered.
 static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int rank,
                                gn_convolution mode, bool fft) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin(fn, in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -743,9 +741,7 @@ GPUNUM_API gn_array *gn_convolve(gn_array *a, gn_array *b, gn_convolution mode) 
 }
 
 GPUNUM_API gn_array *gn_correlate(gn_array *a, gn_array *b, gn_convolution mode) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin("gn_correlate", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);

@@ -33,11 +33,8 @@ static bool gni_back_scatter(gn_context *g, gni_node *node, gn_array *gy, gn_arr
 // `a` and then `values` at the places that the index names; of one dtype that a gni_scatter has.
 static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index,
                                gn_array *values, int axis, bool along) {
-    gn_array *in[3];
+    gn_array *in[3] = {a, values, index};
     gni_scatter job;
-    in[0] = a;
-    in[1] = values;
-    in[2] = index;
     if (a == NULL || values == NULL || index == NULL) return NULL;
     gn_array *from = gni_contiguous(g, values), *places = gni_take_indices(g, index);
     gn_array *y = gni_array_empty(g, fn, a->dtype, &a->shape);
@@ -97,9 +94,7 @@ static gn_array *gni_index_along(gn_context *g, const char *fn, const gn_array *
 }
 
 GPUNUM_API gn_array *gn_take_along(gn_array *a, gn_array *indices, int axis) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = indices;
+    gn_array *in[2] = {a, indices};
     gn_context *g = gni_begin("gn_take_along", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -147,10 +142,7 @@ static gn_array *gni_scatter_parts(gn_context *g, const char *fn, gni_scatter_op
 
 static gn_array *gni_scatter_public(const char *fn, gni_scatter_op op, gn_array *a, gn_array *indices, gn_array *values,
                                     int axis) {
-    gn_array *in[3], *index, *x;
-    in[0] = a;
-    in[1] = indices;
-    in[2] = values;
+    gn_array *in[3] = {a, indices, values}, *index, *x;
     gn_context *g = gni_begin(fn, in, 3);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -182,10 +174,7 @@ static gn_array *gni_zeros_beside(gn_array *a, gn_dtype t, int axis, bool all) {
 // The last value for a place wins, in whatever order they are looked at: first the number of that value is found.
 GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *values, int axis) {
     const char *fn = "gn_put_along";
-    gn_array *in[3], *index, *x;
-    in[0] = a;
-    in[1] = indices;
-    in[2] = values;
+    gn_array *in[3] = {a, indices, values}, *index, *x;
     gn_context *g = gni_begin(fn, in, 3);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -274,13 +263,11 @@ GPUNUM_API gn_array *gn_index_arrays(gn_array *a, gn_array *const *indices, int 
 // Writes the values to those places among a's rows where it has them in its own memory one behind the other and autograd is
 // not concerned: what else it has is not looked at. False: otherwise, or after an error.
 static bool gni_put_in_place(gn_context *g, const char *fn, gn_array *a, gn_array *rows, gn_array *index, gn_array *values) {
-    gn_array *in[2];
+    gn_array *in[2] = {a, values};
     gni_scatter job;
     gni_rewrite *rewrites;
     int count;
     memset(&job, 0, sizeof job);
-    in[0] = a;
-    in[1] = values;
     if (gni_is_pending(a) || !gni_is_contiguous(a) || (g->gpu != NULL && g->gpu->caps.texts) || gni_tracks(g, in, 2) ||
         gni_scatter_dtype(a->dtype) != a->dtype || gni_is_complex(values->dtype) || gni_elements(&values->shape) == 0)
         return false;
@@ -501,9 +488,7 @@ GPUNUM_API gn_array *gn_nonzero(gn_array *a) {
 }
 
 GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis) {
-    gn_array *in[2];
-    in[0] = condition;
-    in[1] = a;
+    gn_array *in[2] = {condition, a};
     gn_context *g = gni_begin("gn_compress", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -519,9 +504,7 @@ GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis)
 
 GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axis) {
     const char *fn = "gn_repeat_counts";
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = counts;
+    gn_array *in[2] = {a, counts};
     gn_context *g = gni_begin(fn, in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);

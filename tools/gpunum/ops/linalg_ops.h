@@ -342,9 +342,7 @@ static gni_term gni_contract(gn_context *g, const char *fn, gni_term a, gni_term
 // ---- products
 
 GPUNUM_API gn_array *gn_outer(gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin("gn_outer", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -404,10 +402,8 @@ static gn_array *gni_tensordot(gn_context *g, gn_array *a, gn_array *b, const in
 
 GPUNUM_API gn_array *gn_tensordot(gn_array *a, gn_array *b, const int *a_axes, const int *b_axes,
                                   int count) {
-    gn_array *in[2], *y = NULL;
+    gn_array *in[2] = {a, b}, *y = NULL;
     int at_a[GN_MAX_RANK] = {0}, at_b[GN_MAX_RANK] = {0};
-    in[0] = a;
-    in[1] = b;
     gn_context *g = gni_begin("gn_tensordot", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -418,9 +414,7 @@ GPUNUM_API gn_array *gn_tensordot(gn_array *a, gn_array *b, const int *a_axes, c
 }
 
 GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b) {
-    gn_array *in[2], *y = NULL;
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b}, *y = NULL;
     gn_context *g = gni_begin("gn_dot", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -435,17 +429,14 @@ GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b) {
     } else if (rb <= 2) {
         y = gn_matmul(a, b);
     } else {
-        int at_a[1];
-        at_a[0] = ra - 1;
+        int at_a[1] = {ra - 1};
         y = gni_tensordot(g, a, b, at_a, &at, 1);
     }
     return gni_end_scope(g, y);
 }
 
 GPUNUM_API gn_array *gn_vecdot(gn_array *a, gn_array *b, int axis) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin("gn_vecdot", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);

@@ -74,9 +74,7 @@ static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_
 
 // gn_matmul's work under another name. Not recorded. Float64 and integers are multiplied at once.
 static gn_array *gni_matmul_named(gn_context *g, const char *fn, gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     if (!gni_real_only(g, fn, in, 2)) return NULL;
     gn_dtype result = gn_promote(a->dtype, b->dtype), t = gni_matmul_dtype(result);
     for (int i = 0; i < 2; i++) {
@@ -124,9 +122,7 @@ static gn_array *gni_part_at(gn_array *a, int64_t i, int64_t l) {
 // Dense rows on the right: the parts of a below each other, (2 m, k), by b's (k, 2 n).
 static gn_array *gni_complex_rows(gn_context *g, gn_array *a, gn_array *b) {
     if (a == NULL || b == NULL) return NULL;
-    gn_array *half[2];
-    half[0] = gn_real(a);
-    half[1] = gn_imag(a);
+    gn_array *half[2] = {gn_real(a), gn_imag(a)};
     gn_array *y = gn_matmul(gn_concat(half, 2, 0), gni_parts_beside(g, b));
     y = gn_reshape(y, GN_SHAPE(2, a->shape.dim[0], b->shape.dim[1], 2));
     return gn_complex(gn_sub(gni_part_at(y, 0, 0), gni_part_at(y, 1, 1)), gn_add(gni_part_at(y, 0, 1), gni_part_at(y, 1, 0)));
@@ -135,9 +131,7 @@ static gn_array *gni_complex_rows(gn_context *g, gn_array *a, gn_array *b) {
 // Dense rows on the left: a's (m, 2 k) by rows re, im and -im, re of b, (2 k, 2 n).
 static gn_array *gni_complex_columns(gn_context *g, gn_array *a, gn_array *b) {
     if (a == NULL || b == NULL) return NULL;
-    gn_array *half[2], *row[2], *re = gn_real(b), *im = gn_imag(b);
-    half[0] = re;
-    half[1] = im;
+    gn_array *re = gn_real(b), *im = gn_imag(b), *half[2] = {re, im}, *row[2];
     row[0] = gn_stack(half, 2, -1);
     half[0] = gn_neg(im);
     half[1] = re;
@@ -169,9 +163,7 @@ static gn_array *gni_complex_few(gn_context *g, gn_array *a, gn_array *b) {
 }
 
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin("gn_matmul", in, 2);
     if (g == NULL) return NULL;
     if (gni_autocasts(g, in, 2)) {

@@ -553,9 +553,7 @@ static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, g
     gni_search job;
     memset(&job, 0, sizeof job);
     char text[200];
-    gn_array *in[2];
-    in[0] = sorted;
-    in[1] = values;
+    gn_array *in[2] = {sorted, values};
     if (sorted == NULL || values == NULL || !gni_real_only(g, fn, in, 2)) return NULL;
     const gn_dtype t = gni_compared(sorted->dtype, values->dtype);
     if (sorted->shape.rank != 1) {
@@ -589,9 +587,7 @@ static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, g
 }
 
 static gn_context *gni_begin_pair(const char *fn, gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin(fn, in, 2);
     if (g != NULL) gn_scope_begin(g);
     return g;
@@ -647,9 +643,7 @@ GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right) {
 }
 
 static gn_array *gni_isin(gn_context *g, const char *fn, gn_array *a, gn_array *values) {
-    gn_array *list = gn_ravel(values), *in[2], *s = NULL;
-    in[0] = a;
-    in[1] = values;
+    gn_array *list = gn_ravel(values), *in[2] = {a, values}, *s = NULL;
     if (list == NULL || !gni_real_only(g, fn, in, 2)) return NULL;
     const int64_t n = list->shape.dim[0];
     if (n == 0) return gn_zeros(g, GN_BOOL, a->shape);
@@ -670,11 +664,8 @@ GPUNUM_API gn_array *gn_isin(gn_array *a, gn_array *values) {
 }
 
 GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) {
-    gn_array *in[3];
+    gn_array *in[3] = {a, points, values};
     char tp[200], tv[200];
-    in[0] = a;
-    in[1] = points;
-    in[2] = values;
     gn_context *g = gni_begin("gn_interp", in, 3);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -838,9 +829,7 @@ GPUNUM_API gn_array *gn_unique_axis(gn_array *a, int axis, gn_array **index, gn_
 }
 
 static gn_array *gni_raveled_join(gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = gn_ravel(a);
-    in[1] = gn_ravel(b);
+    gn_array *in[2] = {gn_ravel(a), gn_ravel(b)};
     return in[0] != NULL && in[1] != NULL ? gn_concat(in, 2, 0) : NULL;
 }
 
@@ -937,10 +926,8 @@ static bool gni_bounds_of(gn_context *g, gn_array *x, int64_t *bounds) {
 }
 
 GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length) {
-    gn_array *in[2];
+    gn_array *in[2] = {a, weights};
     char ta[200], tw[200];
-    in[0] = a;
-    in[1] = weights;
     gn_context *g = gni_begin("gn_bincount", in, weights != NULL ? 2 : 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -1101,39 +1088,24 @@ static gn_array *gni_histogram_with(const char *fn, gn_array **in, int n, gn_arr
 
 GPUNUM_API gn_array *gn_histogram_with(gn_array *a, gn_array *weights, int64_t bins, double low, double high, bool density,
                                        gn_array **edges) {
-    gn_array *in[2];
-    double range[2];
-    in[0] = a;
-    range[0] = low;
-    range[1] = high;
+    gn_array *in[2] = {a, NULL};
+    const double range[2] = {low, high};
     return gni_histogram_with("gn_histogram_with", in, 1, weights, &bins, range, density, &edges);
 }
 
 GPUNUM_API gn_array *gn_histogram2d(gn_array *x, gn_array *y, gn_array *weights, int64_t x_bins, int64_t y_bins,
                                     double x_low, double x_high, double y_low, double y_high, bool density,
                                     gn_array **x_edges, gn_array **y_edges) {
-    gn_array *in[3], **place[2];
-    int64_t bins[2];
-    double range[4];
-    in[0] = x;
-    in[1] = y;
-    bins[0] = x_bins;
-    bins[1] = y_bins;
-    range[0] = x_low;
-    range[1] = x_high;
-    range[2] = y_low;
-    range[3] = y_high;
-    place[0] = x_edges;
-    place[1] = y_edges;
+    gn_array *in[3] = {x, y, NULL}, **place[2] = {x_edges, y_edges};
+    const int64_t bins[2] = {x_bins, y_bins};
+    const double range[4] = {x_low, x_high, y_low, y_high};
     return gni_histogram_with("gn_histogram2d", in, 2, weights, bins, range, density, place);
 }
 
 GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
     gn_context *g = gni_begin_pair("gn_histogram_edges", a, edges);
     if (g == NULL) return NULL;
-    gn_array *in[2], *y = NULL;
-    in[0] = a;
-    in[1] = edges;
+    gn_array *in[2] = {a, edges}, *y = NULL;
     g->no_grad++;
     const bool real = gni_real_only(g, "gn_histogram_edges", in, 2);
     const int up = real ? gni_direction(g, "gn_histogram_edges", edges) : 0;

@@ -441,10 +441,8 @@ static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, do
 // A job of rows, whose contiguous operands are x, gy and what else j has; its result, of dtype t and that shape. NULL:
 // nothing was done, unless g->call_failed.
 static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array *gy, gn_dtype t, gn_shape shape) {
-    gn_array *in[2], *y = NULL;
+    gn_array *in[2] = {x, gy}, *y = NULL;
     gni_operand *const op[2] = {&j->x, &j->gy};
-    in[0] = x;
-    in[1] = gy;
     if (g->gpu == NULL || gni_elements(&x->shape) < 1) return NULL;
     for (int i = 0; i < 2; i++) {
         if (in[i] == NULL) continue;

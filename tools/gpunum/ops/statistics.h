@@ -31,10 +31,8 @@ static gn_array *gni_from_moments(gn_array *y, gn_dtype t) {
 }
 
 GPUNUM_API gn_array *gn_average(gn_array *a, gn_array *weights, gn_axes axes) {
-    gn_array *in[2];
+    gn_array *in[2] = {a, weights};
     char ta[200], tw[200];
-    in[0] = a;
-    in[1] = weights;
     gn_context *g = gni_begin("gn_average", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -206,9 +204,7 @@ static gn_array *gni_isclose(gn_array *a, gn_array *b, double rtol, double atol,
 }
 
 GPUNUM_API gn_array *gn_isclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin("gn_isclose", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -223,9 +219,7 @@ static bool gni_end_truth(gn_context *g, gn_array *truth) {
 }
 
 GPUNUM_API bool gn_allclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin("gn_allclose", in, 2);
     if (g == NULL) return false;
     gn_scope_begin(g);
@@ -233,9 +227,7 @@ GPUNUM_API bool gn_allclose(gn_array *a, gn_array *b, double rtol, double atol, 
 }
 
 GPUNUM_API bool gn_array_equal(gn_array *a, gn_array *b, bool equal_nan) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin("gn_array_equal", in, 2);
     if (g == NULL) return false;
     gn_scope_begin(g);
@@ -273,9 +265,7 @@ GPUNUM_API gn_array *gn_nan_to_num(gn_array *a, double nan, double posinf, doubl
 }
 
 GPUNUM_API gn_array *gn_masked_fill(gn_array *a, gn_array *mask, double value) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = mask;
+    gn_array *in[2] = {a, mask};
     gn_context *g = gni_begin("gn_masked_fill", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -312,9 +302,7 @@ static bool gni_back_logaddexp(gn_context *g, gni_node *node, gn_array *gy, gn_a
 }
 
 GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin("gn_logaddexp", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -388,9 +376,7 @@ static gn_array *gni_ordered(gn_array *bits, double lowest) {
 
 GPUNUM_API gn_array *gn_nextafter(gn_array *a, gn_array *b) {
     static const char *const fn = "gn_nextafter";
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin(fn, in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -430,9 +416,7 @@ GPUNUM_API gn_array *gn_invert(gn_array *a) {
 }
 
 GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b) {
-    gn_array *in[2], *x = a;
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b}, *x = a;
     gn_context *g = gni_begin("gn_copysign", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);

@@ -744,9 +744,7 @@ static gn_array *gni_take_any(gn_context *g, const char *fn, gn_array *a, gn_arr
 }
 
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = indices;
+    gn_array *in[2] = {a, indices};
     gn_context *g = gni_begin("gn_take", in, 2);
     if (g == NULL) return NULL;
     int at = gni_axis(g, "gn_take", axis, a->shape.rank);

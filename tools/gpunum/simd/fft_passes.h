@@ -279,9 +279,7 @@ static GNI_FT(gni_ft_pass_fn) GNI_FT(gni_ft_pass_of)(const gni_ft_pass *p) {
 // The remaining passes of rows in `x`; where the result is.
 static GNI_FT_T *GNI_FT(gni_ft_passes)(const gni_ft_lane *f, int from, int to, GNI_FT_T *x,
                                        GNI_FT_T *work) {
-    GNI_FT_T *half[2];
-    half[0] = work;
-    half[1] = work + f->n * 2 * GNI_FT_W;
+    GNI_FT_T *half[2] = {work, work + f->n * 2 * GNI_FT_W};
     for (int i = from; i < to; i++) {
         GNI_FT_T *y = x == half[0] ? half[1] : half[0];
         GNI_FT(gni_ft_pass_of) (&f->pass[i])(&f->pass[i], x, 0, y, 0, 1, false);

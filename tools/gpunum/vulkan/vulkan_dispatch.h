@@ -230,10 +230,7 @@ static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
 static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_gpu_use *uses, int n_use,
                             const void *params, uint32_t params_bytes, uint32_t gx, uint32_t gy,
                             uint32_t gz) {
-    uint32_t groups[3];
-    groups[0] = gx;
-    groups[1] = gy;
-    groups[2] = gz;
+    uint32_t groups[3] = {gx, gy, gz};
     if (!p || !gni_vk_usable(vk) || !gni_vk_dispatch_fits(vk, p, uses, n_use, params_bytes, groups))
         return false;
     if (gx == 0 || gy == 0 || gz == 0) return true;
@@ -260,9 +257,7 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_gpu_use *u
         vk->f.vkCmdBindPipeline(d.commands, VK_PIPELINE_BIND_POINT_COMPUTE, p->pipeline);
     *bound = p->pipeline;
     if (vk->gpu.caps.addresses) {
-        uint64_t push[2];
-        push[0] = d.block->address + d.at;
-        push[1] = 0;
+        uint64_t push[2] = {d.block->address + d.at, 0};
         vk->f.vkCmdPushConstants(d.commands, vk->compiler.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                  sizeof push, push);
     }
@@ -312,9 +307,7 @@ static bool gni_vk_dispatch_parts(gni_vk *vk, const gni_gpu_part *parts, int n, 
     if (meets) gni_vk_part_commands(vk, commands);
     if (vk->stream.bound != p->pipeline) vk->f.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, p->pipeline);
     vk->stream.bound = p->pipeline;
-    uint64_t push[2];
-    push[0] = block->address + at;
-    push[1] = each;
+    uint64_t push[2] = {block->address + at, each};
     vk->f.vkCmdPushConstants(commands, vk->compiler.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, push);
     const bool timed = gni_vk_timed_begin(vk, p->name);
     vk->f.vkCmdDispatch(commands, groups[0], (uint32_t)n, 1);

@@ -540,10 +540,7 @@ static bool gni_spv_fits(gni_spv *s, uint32_t words) {
 
 static void gni_spv_put(gni_spv *s, uint32_t op, uint32_t count, uint32_t a, uint32_t b,
                         uint32_t c) {
-    uint32_t in[3];
-    in[0] = a;
-    in[1] = b;
-    in[2] = c;
+    uint32_t in[3] = {a, b, c};
     if (!gni_spv_fits(s, count)) return;
     s->out[s->at++] = count << 16 | op;
     for (uint32_t k = 0; k + 1 < count; k++) s->out[s->at++] = in[k];

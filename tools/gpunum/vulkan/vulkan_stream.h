@@ -349,9 +349,7 @@ static bool gni_vk_copy_named(gni_vk *vk, const gni_gpu_mem *dst, uint64_t doff,
                               const char *name) {
     VkCommandBuffer c = gni_vk_target(vk);
     if (!c) return false;
-    gni_vk_range uses[2];
-    uses[0] = gni_vk_range_of(dst, doff, bytes, true);
-    uses[1] = gni_vk_range_of(src, soff, bytes, false);
+    gni_vk_range uses[2] = {gni_vk_range_of(dst, doff, bytes, true), gni_vk_range_of(src, soff, bytes, false)};
     gni_vk_order(vk, c, uses, 2, true);
     VkBufferCopy region;
     region.srcOffset = src->offset + soff;
