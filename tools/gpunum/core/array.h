@@ -677,6 +677,17 @@ GPUNUM_API void gn_scope_begin(gn_context *g) {
     gni_end_plain(g);
 }
 
+// gni_begin and a scope, for gni_end_scope.
+static gn_context *gni_begin_scope(const char *fn, gn_array *const *arrays, int count) {
+    gn_context *g = gni_begin(fn, arrays, count);
+    if (g != NULL) gn_scope_begin(g);
+    return g;
+}
+static gn_context *gni_begin_pair(const char *fn, gn_array *a, gn_array *b) {
+    gn_array *in[2] = {a, b};
+    return gni_begin_scope(fn, in, 2);
+}
+
 GPUNUM_API void gn_scope_end(gn_context *g) {
     if (!gni_begin_context("gn_scope_end", g)) return;
     gni_stack *stack = g->stack;

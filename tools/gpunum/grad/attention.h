@@ -545,9 +545,8 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
     in[1] = k;
     in[2] = v;
     in[3] = mask;
-    gn_context *g = gni_begin("gn_attention", in, mask != NULL ? 4 : 3);
+    gn_context *g = gni_begin_scope("gn_attention", in, mask != NULL ? 4 : 3);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     if (gni_autocasts(g, in, 3)) {
         gni_autocast_all(g, in, 3);

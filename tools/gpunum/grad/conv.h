@@ -1245,9 +1245,8 @@ static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_ar
     in[0] = x;
     in[1] = w;
     in[2] = b;
-    gn_context *g = gni_begin(fn, in, b != NULL ? 3 : 2);
+    gn_context *g = gni_begin_scope(fn, in, b != NULL ? 3 : 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (gni_autocasts(g, in, b != NULL ? 3 : 2)) {
         gni_autocast_all(g, in, b != NULL ? 3 : 2);
         return gni_end_scope(g, gni_conv_public(fn, in[0], in[1], in[2], options, nd, transposed));

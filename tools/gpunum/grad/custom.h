@@ -23,9 +23,8 @@ static gn_array *gni_custom_run(gn_context *g, gn_function fn, gn_array *const *
 // Of both: the forward pass, not recorded, and one record for all of it.
 static gn_array *gni_custom(const char *fn, gn_function forward, gn_custom_gradient backward, gni_backward_fn back,
                             gn_array *const *in, int count, void *user) {
-    gn_context *g = gni_begin(fn, in, count);
+    gn_context *g = gni_begin_scope(fn, in, count);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const uint64_t seed = g->seed, counter = g->counter;
     gn_array *y = NULL;
     if (forward == NULL) {

@@ -160,10 +160,8 @@ static gn_array *gni_length(gn_array *x, int axis, double eps) {
 
 GPUNUM_API gn_array *gn_cosine_similarity(gn_array *a, gn_array *b, int axis, double eps) {
     static const char *const fn = "gn_cosine_similarity";
-    gn_array *in[2] = {a, b};
-    gn_context *g = gni_begin(fn, in, 2);
+    gn_context *g = gni_begin_pair(fn, a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const gn_dtype t = gn_promote(a->dtype, b->dtype);
     if (!gni_is_float(t) || !(eps >= 0.0)) {
         gni_fail(g, gni_is_float(t) ? GN_ERROR_ARGUMENT : GN_ERROR_DTYPE, "%s: %s numbers, eps %g", fn, gn_dtype_name(t),

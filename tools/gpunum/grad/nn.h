@@ -139,10 +139,8 @@ GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training) {
 }
 
 GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t padding) {
-    gn_array *in[2] = {indices, table};
-    gn_context *g = gni_begin("gn_embedding", in, 2);
+    gn_context *g = gni_begin_pair("gn_embedding", indices, table);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int64_t rows = table->shape.rank == 2 ? table->shape.dim[0] : -1;
     const int64_t at = padding < 0 && rows > 0 ? padding + rows : padding;
     char text[200];

@@ -721,10 +721,8 @@ static bool gni_is_scale(gn_context *g, const char *fn, const gn_array *scale) {
 }
 
 GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale) {
-    gn_array *in[2] = {loss, scale};
-    gn_context *g = gni_begin("gn_scale_loss", in, 2);
+    gn_context *g = gni_begin_pair("gn_scale_loss", loss, scale);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     if (gni_need_float(g, "gn_scale_loss", loss->dtype) && gni_is_scale(g, "gn_scale_loss", scale))
         y = gn_mul(loss, gn_copy(gn_index(scale, "0"))); // the step writes to it
@@ -755,9 +753,8 @@ static void gni_step_judge(gn_context *g, gn_optimizer *opt, gn_array *scale, do
 GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t interval, double max_norm) {
     static const char *const fn = "gn_step_scaled";
     if (opt == NULL) return GN_ERROR_ARGUMENT;
-    gn_context *g = gni_begin(fn, &scale, 1);
+    gn_context *g = gni_begin_scope(fn, &scale, 1);
     if (g == NULL) return gni_null_status(scale);
-    gn_scope_begin(g);
     g->no_grad++;
     const bool ours = gni_optimizer_ok(g, fn, opt);
     if (ours && ((interval < 0 && interval != GN_NONE) || !(max_norm >= 0.0)))
@@ -827,9 +824,8 @@ static void gni_replace_grad(gn_context *g, gn_array *a, gn_array *by) {
 
 GPUNUM_API gn_array *gn_clip_grad_norm(gn_array *const *params, int count, double max_norm) {
     static const char *const fn = "gn_clip_grad_norm";
-    gn_context *g = gni_begin(fn, params, count);
+    gn_context *g = gni_begin_scope(fn, params, count);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     g->no_grad++;
     gni_sums sums;
     gni_sums_begin(&sums, g, count);
@@ -849,9 +845,8 @@ GPUNUM_API gn_array *gn_clip_grad_norm(gn_array *const *params, int count, doubl
 
 GPUNUM_API gn_status gn_clip_grad_value(gn_array *const *params, int count, double value) {
     static const char *const fn = "gn_clip_grad_value";
-    gn_context *g = gni_begin(fn, params, count);
+    gn_context *g = gni_begin_scope(fn, params, count);
     if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
-    gn_scope_begin(g);
     g->no_grad++;
     for (int i = 0; i < count && gni_settings_ok(g, fn, &value, 1) && !g->call_failed; i++)
         if (params[i]->grad != NULL) gni_replace_grad(g, params[i], gn_clamp(params[i]->grad, -value, value));

@@ -99,9 +99,8 @@ GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_opt
     if (options != NULL) o = *options;
     in[0] = x;
     in[1] = positions;
-    gn_context *g = gni_begin("gn_rope", in, positions != NULL ? 2 : 1);
+    gn_context *g = gni_begin_scope("gn_rope", in, positions != NULL ? 2 : 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int rank = x->shape.rank;
     const int64_t d = rank > 0 ? x->shape.dim[rank - 1] : 0, dims = o.dims > 0 ? o.dims : d;
     gn_shape lead = x->shape, joined;

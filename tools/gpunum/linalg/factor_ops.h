@@ -244,9 +244,8 @@ GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, b
     gn_shape batch;
     in[0] = a;
     in[1] = b;
-    gn_context *g = gni_begin(fn, in, 2);
+    gn_context *g = gni_begin_scope(fn, in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_is_square(g, fn, a) || !gni_la_solve_shapes(g, a, b, GNI_MIN(b->shape.rank, 2), &batch))
         return gni_end_scope(g, NULL);
     const gn_dtype t = gni_la_result(gn_promote(a->dtype, b->dtype));
@@ -354,9 +353,8 @@ GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v) {
     gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
     place[1] = v;
     if (v != NULL) *v = NULL;
-    gn_context *g = gni_begin("gn_eig", &a, 1);
+    gn_context *g = gni_begin_scope("gn_eig", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *x = gni_is_square(g, "gn_eig", a) ? gn_cast(a, gni_complex_of(a->dtype)) : NULL;
     if (x != NULL) gni_la_several(g, "gn_eig", GNI_LA_EIG, x, false, y, place);
     gn_scope_end(g);

@@ -10,9 +10,8 @@
 
 GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b) {
     gn_array *in[2] = {a, b};
-    gn_context *g = gni_begin("gn_kron", in, 2);
+    gn_context *g = gni_begin_scope("gn_kron", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     // An axis of both becomes two, a's in front; one of size 1 in either is one.
     const int rank = GNI_MAX(a->shape.rank, b->shape.rank);
     gn_shape sa = gni_shape_of_rank(0), sb = sa, s = gni_shape_of_rank(rank);
@@ -39,9 +38,8 @@ GPUNUM_API gn_array *gn_cross(gn_array *a, gn_array *b, int axis) {
     char ta[200], tb[200];
     in[0] = a;
     in[1] = b;
-    gn_context *g = gni_begin("gn_cross", in, 2);
+    gn_context *g = gni_begin_scope("gn_cross", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int ia = gni_axis(g, "gn_cross", axis, a->shape.rank),
               ib = ia < 0 ? -1 : gni_axis(g, "gn_cross", axis, b->shape.rank);
     if (ib < 0) return gni_end_scope(g, NULL);
@@ -72,9 +70,8 @@ static gn_array *gni_root_of_order(gn_context *g, gn_array *x, double order) {
 }
 
 GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order) {
-    gn_context *g = gni_begin("gn_vector_norm", &a, 1);
+    gn_context *g = gni_begin_scope("gn_vector_norm", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (order != order) gni_fail(g, GN_ERROR_ARGUMENT, "gn_vector_norm: the order is NaN");
     if (order != order) return gni_end_scope(g, NULL);
     if (order == 2.0) return gni_end_scope(g, gn_norm(a, axes));
@@ -103,9 +100,8 @@ GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order) {
 }
 
 GPUNUM_API gn_array *gn_matrix_norm(gn_array *a, gn_norm_order order) {
-    gn_context *g = gni_begin("gn_matrix_norm", &a, 1);
+    gn_context *g = gni_begin_scope("gn_matrix_norm", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     if (!gni_is_matrix(g, "gn_matrix_norm", a)) return gni_end_scope(g, NULL);
     switch (order) {
@@ -125,9 +121,8 @@ GPUNUM_API gn_array *gn_matrix_norm(gn_array *a, gn_norm_order order) {
 // ---- powers, singular values, least squares
 
 GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n) {
-    gn_context *g = gni_begin("gn_matrix_power", &a, 1);
+    gn_context *g = gni_begin_scope("gn_matrix_power", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_is_square(g, "gn_matrix_power", a)) return gni_end_scope(g, NULL);
     const int64_t m = a->shape.dim[a->shape.rank - 1];
     if (n == 0 || n == 1)
@@ -145,9 +140,8 @@ GPUNUM_API gn_array *gn_expm(gn_array *a) {
     static const double pade[] = {64764752532480000., 32382376266240000., 7771770303897600., 1187353796428800.,
                                   129060195264000.,   10559470521600.,    670442572800.,     33522128640.,
                                   1323241920.,        40840800.,          960960.,           16380., 182., 1.};
-    gn_context *g = gni_begin("gn_expm", &a, 1);
+    gn_context *g = gni_begin_scope("gn_expm", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_is_square(g, "gn_expm", a) || !gni_may_wait(g, "gn_expm")) return gni_end_scope(g, NULL);
     gn_array *x = gni_in_moments(a), *power[4], *part[2], *times, *y;
     if (gni_elements(&a->shape) == 0) return gni_end_scope(g, gni_from_moments(gn_copy(x), a->dtype));
@@ -195,9 +189,8 @@ GPUNUM_API gn_array *gn_svdvals(gn_array *a) {
 }
 
 GPUNUM_API gn_array *gn_cond(gn_array *a) {
-    gn_context *g = gni_begin("gn_cond", &a, 1);
+    gn_context *g = gni_begin_scope("gn_cond", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *s = gn_svd(a, false, NULL, NULL), *least = s == NULL ? NULL : gn_min(s, -1);
     gn_array *none = gn_eq_s(least, 0.0);
     return gni_end_scope(g, gni_nan_as(gn_div(gn_max(s, -1), gni_nan_as(least, none, 1.0)), none, GNI_INF));
@@ -214,9 +207,8 @@ static gn_array *gni_singular(const gn_array *a, gn_array *s, double rtol) {
 }
 
 GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol) {
-    gn_context *g = gni_begin("gn_matrix_rank", &a, 1);
+    gn_context *g = gni_begin_scope("gn_matrix_rank", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     g->no_grad++; // a count
     gn_array *y = gn_sum(gni_singular(a, gn_svd(a, false, NULL, NULL), rtol), -1);
     g->no_grad--;
@@ -253,9 +245,8 @@ static bool gni_back_pinv(gn_context *g, gni_node *node, gn_array *gy, gn_array 
 }
 
 GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol) {
-    gn_context *g = gni_begin("gn_pinv", &a, 1);
+    gn_context *g = gni_begin_scope("gn_pinv", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = gni_by_singular(g, a, NULL, rtol);
     gni_node *node = y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, "gn_pinv", gni_back_pinv, &a, 1) : NULL;
     if (node != NULL) node->real[0] = rtol;
@@ -279,9 +270,8 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **
     char ta[200], tb[200];
     in[0] = a;
     in[1] = b;
-    gn_context *g = gni_begin("gn_lstsq", in, 2);
+    gn_context *g = gni_begin_scope("gn_lstsq", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int rank = b->shape.rank;
     if (!gni_is_matrix(g, "gn_lstsq", a)) return gni_end_scope(g, NULL);
     if (rank == 0 || b->shape.dim[GNI_MAX(rank - 2, 0)] != a->shape.dim[a->shape.rank - 2]) {
@@ -334,9 +324,8 @@ static gn_array *gni_slogdet_end(gn_context *g, gn_array *sign, gn_array *log, g
 
 GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
     if (logdet != NULL) *logdet = NULL;
-    gn_context *g = gni_begin("gn_slogdet", &a, 1);
+    gn_context *g = gni_begin_scope("gn_slogdet", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (gni_is_complex(a->dtype)) {
         gn_array *size = NULL, *turn = gni_complex_det(g, "gn_slogdet", a, &size);
         return gni_slogdet_end(g, turn, size, logdet);

@@ -36,9 +36,8 @@ static gn_array *gni_rolled(gn_array *a, int axis, int64_t at) {
 static int64_t gni_roll_start(int64_t n, int64_t shift) { return shift % n > 0 ? n - shift % n : -(shift % n); }
 
 GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes) {
-    gn_context *g = gni_begin("gn_roll", &a, 1);
+    gn_context *g = gni_begin_scope("gn_roll", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const uint32_t set = gni_axes(g, "gn_roll", axes, a->shape.rank, NULL);
     const int64_t n = gni_elements(&a->shape);
     gn_array *y = a;
@@ -49,9 +48,8 @@ GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes) {
 }
 
 GPUNUM_API gn_array *gn_rot90(gn_array *a, int k, int axis1, int axis2) {
-    gn_context *g = gni_begin("gn_rot90", &a, 1);
+    gn_context *g = gni_begin_scope("gn_rot90", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int from = gni_axis(g, "gn_rot90", axis1, a->shape.rank);
     const int to = from < 0 ? -1 : gni_axis(g, "gn_rot90", axis2, a->shape.rank);
     gn_array *y = NULL;
@@ -99,9 +97,8 @@ static gn_array *gni_tiled(gn_array *a, gn_shape repeats, const gn_shape *result
 }
 
 GPUNUM_API gn_array *gn_tile(gn_array *a, gn_shape repeats) {
-    gn_context *g = gni_begin("gn_tile", &a, 1);
+    gn_context *g = gni_begin_scope("gn_tile", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     bool bad = repeats.rank < 0 || repeats.rank > GN_MAX_RANK;
     for (int i = 0; !bad && i < repeats.rank; i++) bad = repeats.dim[i] < 0;
     if (bad && !gni_shape_ok(g, "gn_tile", a->dtype, &repeats)) return gni_end_scope(g, NULL);
@@ -119,9 +116,8 @@ GPUNUM_API gn_array *gn_tile(gn_array *a, gn_shape repeats) {
 }
 
 GPUNUM_API gn_array *gn_repeat(gn_array *a, int64_t repeats, gn_axes axis) {
-    gn_context *g = gni_begin("gn_repeat", &a, 1);
+    gn_context *g = gni_begin_scope("gn_repeat", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *x = axis == GN_ALL ? gn_ravel(a) : a;
     const int at = x == NULL ? -1 : axis == GN_ALL ? 0 : gni_axis(g, "gn_repeat", axis, a->shape.rank);
     if (repeats < 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_repeat: %lld repetitions", (long long)repeats);
@@ -236,9 +232,8 @@ static gn_array *gni_pad_axis(gn_context *g, gn_array *a, int axis, gn_pad_mode 
 }
 
 GPUNUM_API gn_array *gn_pad(gn_array *a, const int64_t *widths, int count, gn_pad_mode mode, double value) {
-    gn_context *g = gni_begin("gn_pad", &a, 1);
+    gn_context *g = gni_begin_scope("gn_pad", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_shape s = a->shape;
     int64_t before[GN_MAX_RANK] = {0};
     const int rank = s.rank;
@@ -369,9 +364,8 @@ GPUNUM_API gn_status gn_meshgrid(gn_array *const *arrays, int count, bool ij, gn
 // ---- neighbours
 
 GPUNUM_API gn_array *gn_diff(gn_array *a, int n, int axis) {
-    gn_context *g = gni_begin("gn_diff", &a, 1);
+    gn_context *g = gni_begin_scope("gn_diff", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int at = gni_axis(g, "gn_diff", axis, a->shape.rank);
     if (n < 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_diff: %d times", n);
     if (at < 0 || n < 0) return gni_end_scope(g, NULL);
@@ -405,9 +399,8 @@ static gn_array *gni_windows(gn_context *g, gn_array *a, int axis, int64_t windo
 }
 
 GPUNUM_API gn_array *gn_sliding_window(gn_array *a, int64_t window, int axis) {
-    gn_context *g = gni_begin("gn_sliding_window", &a, 1);
+    gn_context *g = gni_begin_scope("gn_sliding_window", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     const int rank = a->shape.rank, at = gni_axis(g, "gn_sliding_window", axis, rank);
     if (at < 0 || !gni_rank_ok(g, "gn_sliding_window", rank + 1)) return gni_end_scope(g, NULL);

@@ -297,10 +297,8 @@ static bool gni_assign(gn_context *g, const char *fn, gn_array *a, gn_array *val
 }
 
 GPUNUM_API gn_status gn_assign(gn_array *a, gn_array *value) {
-    gn_array *in[2] = {a, value};
-    gn_context *g = gni_begin("gn_assign", in, 2);
+    gn_context *g = gni_begin_pair("gn_assign", a, value);
     if (g == NULL) return gni_null_status(a != NULL ? a : value);
-    gn_scope_begin(g);
     gni_assign(g, "gn_assign", a, value);
     gn_scope_end(g);
     return gni_end_status(g);

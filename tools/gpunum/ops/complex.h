@@ -54,16 +54,14 @@ static gn_array *gni_part(const char *fn, gn_array *a, int which, bool value) {
 }
 
 GPUNUM_API gn_array *gn_real(gn_array *a) {
-    gn_context *g = gni_begin("gn_real", &a, 1);
+    gn_context *g = gni_begin_scope("gn_real", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_real", a, 0, false) : gn_reshape(a, a->shape));
 }
 
 GPUNUM_API gn_array *gn_imag(gn_array *a) {
-    gn_context *g = gni_begin("gn_imag", &a, 1);
+    gn_context *g = gni_begin_scope("gn_imag", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_imag", a, 1, false) : gn_zeros_like(a));
 }
 
@@ -89,18 +87,16 @@ GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im) {
 }
 
 GPUNUM_API gn_array *gn_conj(gn_array *a) {
-    gn_context *g = gni_begin("gn_conj", &a, 1);
+    gn_context *g = gni_begin_scope("gn_conj", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = gni_is_complex(a->dtype) ? gn_complex(gni_re(a), gn_neg(gni_im(a)))
                                            : gn_reshape(a, a->shape);
     return gni_end_scope(g, y);
 }
 
 GPUNUM_API gn_array *gn_angle(gn_array *a) {
-    gn_context *g = gni_begin("gn_angle", &a, 1);
+    gn_context *g = gni_begin_scope("gn_angle", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gn_atan2(gni_im(a), gni_re(a)));
 }
 

@@ -31,9 +31,8 @@ static gn_array *gni_distances(gn_context *g, const char *fn, gn_array *a, gn_ar
 // Begins a call on samples and their points, which may be NULL; *at is the axis, below 0 after an error.
 static gn_context *gni_begin_samples(const char *fn, gn_array *a, gn_array *x, int axis, int *at) {
     gn_array *in[2] = {a, x};
-    gn_context *g = gni_begin(fn, in, x != NULL ? 2 : 1);
+    gn_context *g = gni_begin_scope(fn, in, x != NULL ? 2 : 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     *at = gni_axis(g, fn, axis, a->shape.rank);
     return g;
 }
@@ -128,9 +127,8 @@ static gn_array *gni_vander(gn_context *g, gn_array *x, int64_t n, bool rising) 
 }
 
 GPUNUM_API gn_array *gn_vander(gn_array *x, int64_t n, bool rising) {
-    gn_context *g = gni_begin("gn_vander", &x, 1);
+    gn_context *g = gni_begin_scope("gn_vander", &x, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const bool ok = gni_of_rank(g, "gn_vander", "points", x, 1);
     if (n < 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_vander: %lld powers", (long long)n);
     return gni_end_scope(g, ok && n >= 0 ? gni_vander(g, x, n, rising) : NULL);
@@ -138,11 +136,9 @@ GPUNUM_API gn_array *gn_vander(gn_array *x, int64_t n, bool rising) {
 
 GPUNUM_API gn_array *gn_polyfit(gn_array *x, gn_array *y, int degree) {
     const char *fn = "gn_polyfit";
-    gn_array *in[2] = {x, y};
     char tx[200], ty[200];
-    gn_context *g = gni_begin(fn, in, 2);
+    gn_context *g = gni_begin_pair(fn, x, y);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const bool ok = gni_of_rank(g, fn, "points", x, 1);
     const int rank = y->shape.rank;
     if (ok && (rank < 1 || rank > 2 || y->shape.dim[0] != x->shape.dim[0] || x->shape.dim[0] == 0))
@@ -160,10 +156,9 @@ GPUNUM_API gn_array *gn_polyfit(gn_array *x, gn_array *y, int degree) {
 }
 
 GPUNUM_API gn_array *gn_polyval(gn_array *coefficients, gn_array *x) {
-    gn_array *in[2] = {coefficients, x}, *y = NULL;
-    gn_context *g = gni_begin("gn_polyval", in, 2);
+    gn_array *y = NULL;
+    gn_context *g = gni_begin_pair("gn_polyval", coefficients, x);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_of_rank(g, "gn_polyval", "coefficients", coefficients, 1)) return gni_end_scope(g, NULL);
     const int64_t n = coefficients->shape.dim[0], most = 1 << 16;
     if (n > most)
@@ -176,9 +171,8 @@ GPUNUM_API gn_array *gn_polyval(gn_array *coefficients, gn_array *x) {
 
 GPUNUM_API gn_array *gn_roots(gn_array *coefficients) {
     const char *fn = "gn_roots";
-    gn_context *g = gni_begin(fn, &coefficients, 1);
+    gn_context *g = gni_begin_scope(fn, &coefficients, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const bool ok = gni_of_rank(g, fn, "coefficients", coefficients, 1) && gni_may_wait(g, fn);
     const gn_dtype t = coefficients->dtype, result = gni_complex_of(t);
     gn_array *places = ok ? gn_flatnonzero(coefficients) : NULL, *part[2];

@@ -304,9 +304,8 @@ GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c) {
 
 GPUNUM_API gn_array *gn_lerp(gn_array *a, gn_array *b, gn_array *t) {
     gn_array *in[3] = {a, b, t};
-    gn_context *g = gni_begin("gn_lerp", in, 3);
+    gn_context *g = gni_begin_scope("gn_lerp", in, 3);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gn_add(a, gn_mul(t, gn_sub(b, a))));
 }
 
@@ -320,16 +319,14 @@ GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high) {
 }
 
 GPUNUM_API gn_array *gn_leaky_relu(gn_array *a, double slope) {
-    gn_context *g = gni_begin("gn_leaky_relu", &a, 1);
+    gn_context *g = gni_begin_scope("gn_leaky_relu", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gn_where(gn_gt_s(a, 0.0), a, gn_mul_s(a, slope)));
 }
 
 GPUNUM_API gn_array *gn_elu(gn_array *a, double alpha) {
-    gn_context *g = gni_begin("gn_elu", &a, 1);
+    gn_context *g = gni_begin_scope("gn_elu", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     // The unused branch must stay finite, or its gradient would be 0 times infinity.
     gn_array *negative = gn_mul_s(gn_expm1(gn_minimum_s(a, 0.0)), alpha);
     return gni_end_scope(g, gn_where(gn_gt_s(a, 0.0), a, negative));

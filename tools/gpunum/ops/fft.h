@@ -279,9 +279,8 @@ static int gni_fft_axes(gn_context *g, const char *fn, gni_fft_kind last, const 
 
 static gn_array *gni_fft_many(const char *fn, gni_fft_kind last, bool inverse, gn_array *a,
                               const int64_t *n, const int *axes, int count, gn_fft_norm norm) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int64_t points[GN_MAX_RANK];
     int axis[GN_MAX_RANK];
     gn_array *y = NULL;
@@ -359,9 +358,8 @@ GPUNUM_API gn_array *gn_rfftfreq(gn_context *g, gn_dtype t, int64_t n, double d)
 }
 
 static gn_array *gni_shift(const char *fn, gn_array *a, gn_axes axes, bool back) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     uint32_t set = gni_axes(g, fn, axes, a->shape.rank, NULL);
     gn_array *y = set == ~0u ? NULL : gn_reshape(a, a->shape);
     for (int i = 0; i < a->shape.rank && y != NULL; i++) {
@@ -534,9 +532,8 @@ static gn_array *gni_cosine(gn_context *g, gn_array *x, int type, int64_t n, boo
 // `type` is that of the sum that is computed; `backward` says how the norm counts it.
 static gn_array *gni_trigonometric(const char *fn, gn_array *a, int type, int64_t n, int axis,
                                    gn_fft_norm norm, bool sine, bool backward) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     bool ok = gni_fft_checked(g, fn, GNI_FFT_R2C, a, &n, &axis, norm);
     if (ok && (type < 1 || type > 4)) {
@@ -689,10 +686,8 @@ static gn_array *gni_convolve_in(gn_array *a, gn_dtype t) {
 // `rank` 0: any. With `fft` the direct sum is not considered.
 static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int rank,
                                gn_convolution mode, bool fft) {
-    gn_array *in[2] = {a, b};
-    gn_context *g = gni_begin(fn, in, 2);
+    gn_context *g = gni_begin_pair(fn, a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     if (gni_convolve_ok(g, fn, a, b, rank, mode)) {
         bool cplx = gni_is_complex(a->dtype) || gni_is_complex(b->dtype);
@@ -741,10 +736,8 @@ GPUNUM_API gn_array *gn_convolve(gn_array *a, gn_array *b, gn_convolution mode) 
 }
 
 GPUNUM_API gn_array *gn_correlate(gn_array *a, gn_array *b, gn_convolution mode) {
-    gn_array *in[2] = {a, b};
-    gn_context *g = gni_begin("gn_correlate", in, 2);
+    gn_context *g = gni_begin_pair("gn_correlate", a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     if (gni_convolve_ok(g, "gn_correlate", a, b, 1, mode)) {
         gn_array *c = gni_is_complex(b->dtype) ? gn_conj(b) : b;

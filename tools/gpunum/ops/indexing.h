@@ -94,10 +94,8 @@ static gn_array *gni_index_along(gn_context *g, const char *fn, const gn_array *
 }
 
 GPUNUM_API gn_array *gn_take_along(gn_array *a, gn_array *indices, int axis) {
-    gn_array *in[2] = {a, indices};
-    gn_context *g = gni_begin("gn_take_along", in, 2);
+    gn_context *g = gni_begin_pair("gn_take_along", a, indices);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int at = gni_axis(g, "gn_take_along", axis, a->shape.rank);
     bool along;
     gn_shape s;
@@ -143,9 +141,8 @@ static gn_array *gni_scatter_parts(gn_context *g, const char *fn, gni_scatter_op
 static gn_array *gni_scatter_public(const char *fn, gni_scatter_op op, gn_array *a, gn_array *indices, gn_array *values,
                                     int axis) {
     gn_array *in[3] = {a, indices, values}, *index, *x;
-    gn_context *g = gni_begin(fn, in, 3);
+    gn_context *g = gni_begin_scope(fn, in, 3);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int at = gni_axis(g, fn, axis, a->shape.rank);
     bool along, ok = at >= 0 && (op == GNI_SCATTER_ADD || gni_real_only(g, fn, in, 3));
     if (!ok || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
@@ -175,9 +172,8 @@ static gn_array *gni_zeros_beside(gn_array *a, gn_dtype t, int axis, bool all) {
 GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *values, int axis) {
     const char *fn = "gn_put_along";
     gn_array *in[3] = {a, indices, values}, *index, *x;
-    gn_context *g = gni_begin(fn, in, 3);
+    gn_context *g = gni_begin_scope(fn, in, 3);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int at = gni_axis(g, fn, axis, a->shape.rank);
     bool along;
     if (at < 0 || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
@@ -334,9 +330,8 @@ GPUNUM_API gn_array *gn_ravel_multi_index(gn_array *const *indices, int count, g
 
 GPUNUM_API gn_array *gn_unravel_index(gn_array *a, gn_shape s) {
     const char *fn = "gn_unravel_index";
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *row[GN_MAX_RANK];
     if (!gni_need_integers(g, fn, a) || !gni_shape_ok(g, fn, GN_I8, &s)) return gni_end_scope(g, NULL);
     if (s.rank == 0) {
@@ -470,16 +465,14 @@ static gn_array *gni_true_elements(gn_context *g, const char *fn, gn_array *m, g
 }
 
 GPUNUM_API gn_array *gn_flatnonzero(gn_array *a) {
-    gn_context *g = gni_begin("gn_flatnonzero", &a, 1);
+    gn_context *g = gni_begin_scope("gn_flatnonzero", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_true_places(g, "gn_flatnonzero", a, true));
 }
 
 GPUNUM_API gn_array *gn_nonzero(gn_array *a) {
-    gn_context *g = gni_begin("gn_nonzero", &a, 1);
+    gn_context *g = gni_begin_scope("gn_nonzero", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (a->shape.rank == 0) {
         gni_fail(g, GN_ERROR_SHAPE, "gn_nonzero: rank 0 has no axes that a place could be on");
         return gni_end_scope(g, NULL);
@@ -488,10 +481,8 @@ GPUNUM_API gn_array *gn_nonzero(gn_array *a) {
 }
 
 GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis) {
-    gn_array *in[2] = {condition, a};
-    gn_context *g = gni_begin("gn_compress", in, 2);
+    gn_context *g = gni_begin_pair("gn_compress", condition, a);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     char text[200];
     gn_array *x = axis == GN_ALL ? gn_ravel(a) : a;
     const int at = x == NULL ? -1 : axis == GN_ALL ? 0 : gni_axis(g, "gn_compress", axis, a->shape.rank);
@@ -504,10 +495,8 @@ GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis)
 
 GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axis) {
     const char *fn = "gn_repeat_counts";
-    gn_array *in[2] = {a, counts};
-    gn_context *g = gni_begin(fn, in, 2);
+    gn_context *g = gni_begin_pair(fn, a, counts);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     char text[200];
     int64_t total = 0, *to = NULL;
     gn_array *x = axis == GN_ALL ? gn_ravel(a) : a, *each = NULL;
@@ -557,9 +546,8 @@ GPUNUM_API gn_array *gn_mask(gn_array *a, gn_array *m) {
     gn_shape s;
     in[0] = a;
     in[1] = m;
-    gn_context *g = gni_begin("gn_mask", in, 2);
+    gn_context *g = gni_begin_scope("gn_mask", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *rows = gni_mask_fits(g, "gn_mask", a, m, &s) ? gn_reshape(a, s) : NULL;
     return gni_end_scope(g, rows != NULL ? gni_true_elements(g, "gn_mask", m, rows, 0) : NULL);
 }
@@ -610,9 +598,8 @@ GPUNUM_API gn_status gn_assign_mask(gn_array *a, gn_array *m, gn_array *value) {
     in[0] = a;
     in[1] = m;
     in[2] = value;
-    gn_context *g = gni_begin(fn, in, 3);
+    gn_context *g = gni_begin_scope(fn, in, 3);
     if (g == NULL) return gni_null_status(a != NULL ? a : m != NULL ? m : value);
-    gn_scope_begin(g);
     if (gni_mask_fits(g, fn, a, m, &s)) {
         gn_array *x = value, *y = NULL;
         if (value->shape.rank > s.rank) {

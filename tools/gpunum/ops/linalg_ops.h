@@ -120,9 +120,8 @@ GPUNUM_API gn_array *gn_diagonal(gn_array *a, int64_t k) {
 }
 
 GPUNUM_API gn_array *gn_diag(gn_array *a, int64_t k) {
-    gn_context *g = gni_begin("gn_diag", &a, 1);
+    gn_context *g = gni_begin_scope("gn_diag", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_shape s = GN_SHAPE(0, 0);
     char text[200];
     if (a->shape.rank == 2) return gni_end_scope(g, gn_copy(gni_diagonal("gn_diag", a, k)));
@@ -138,17 +137,15 @@ GPUNUM_API gn_array *gn_diag(gn_array *a, int64_t k) {
 }
 
 GPUNUM_API gn_array *gn_trace(gn_array *a, int64_t k) {
-    gn_context *g = gni_begin("gn_trace", &a, 1);
+    gn_context *g = gni_begin_scope("gn_trace", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gn_sum(gni_diagonal("gn_trace", a, k), -1));
 }
 
 // Elements with j - i <= k (lower) or j - i >= k; the others become 0.
 static gn_array *gni_triangle(const char *fn, gn_array *a, int64_t k, bool lower) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     if (gni_elements(&a->shape) == 0 && a->shape.rank >= 2) {
         y = gn_reshape(a, a->shape);
@@ -342,10 +339,8 @@ static gni_term gni_contract(gn_context *g, const char *fn, gni_term a, gni_term
 // ---- products
 
 GPUNUM_API gn_array *gn_outer(gn_array *a, gn_array *b) {
-    gn_array *in[2] = {a, b};
-    gn_context *g = gni_begin("gn_outer", in, 2);
+    gn_context *g = gni_begin_pair("gn_outer", a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gn_mul(gn_reshape(a, GN_SHAPE(-1, 1)), gn_reshape(b, GN_SHAPE(1, -1))));
 }
 
@@ -404,9 +399,8 @@ GPUNUM_API gn_array *gn_tensordot(gn_array *a, gn_array *b, const int *a_axes, c
                                   int count) {
     gn_array *in[2] = {a, b}, *y = NULL;
     int at_a[GN_MAX_RANK] = {0}, at_b[GN_MAX_RANK] = {0};
-    gn_context *g = gni_begin("gn_tensordot", in, 2);
+    gn_context *g = gni_begin_scope("gn_tensordot", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (gni_tensordot_axes(g, a, a_axes, count, true, at_a) &&
         gni_tensordot_axes(g, b, b_axes, count, false, at_b))
         y = gni_tensordot(g, a, b, at_a, at_b, count);
@@ -414,10 +408,9 @@ GPUNUM_API gn_array *gn_tensordot(gn_array *a, gn_array *b, const int *a_axes, c
 }
 
 GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b) {
-    gn_array *in[2] = {a, b}, *y = NULL;
-    gn_context *g = gni_begin("gn_dot", in, 2);
+    gn_array *y = NULL;
+    gn_context *g = gni_begin_pair("gn_dot", a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int ra = a->shape.rank, rb = b->shape.rank, at = rb >= 2 ? rb - 2 : 0;
     char ta[200], tb[200];
     if (ra == 0 || rb == 0) {
@@ -436,10 +429,8 @@ GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b) {
 }
 
 GPUNUM_API gn_array *gn_vecdot(gn_array *a, gn_array *b, int axis) {
-    gn_array *in[2] = {a, b};
-    gn_context *g = gni_begin("gn_vecdot", in, 2);
+    gn_context *g = gni_begin_pair("gn_vecdot", a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     char ta[200], tb[200];
     const int ra = a->shape.rank, rb = b->shape.rank, rank = GNI_MAX(ra, rb);
     const gn_dtype t = gn_promote(a->dtype, b->dtype);

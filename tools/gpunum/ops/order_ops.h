@@ -172,9 +172,8 @@ static bool gni_scans_parts(gn_context *g, gni_scan_op op, gn_dtype t) {
 }
 
 static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_axes axis) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int at;
     gn_array *x = gni_one_axis(g, fn, a, axis, &at), *y = NULL;
     const bool sums = op == GNI_SCAN_SUM || op == GNI_SCAN_PROD;
@@ -278,9 +277,8 @@ static gn_array *gni_sorted_axis(gn_context *g, const char *fn, gn_array *x, int
 }
 
 GPUNUM_API gn_array *gn_sort(gn_array *a, gn_axes axis, bool descending) {
-    gn_context *g = gni_begin("gn_sort", &a, 1);
+    gn_context *g = gni_begin_scope("gn_sort", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int at;
     gn_array *x = gni_one_axis(g, "gn_sort", a, axis, &at), *y = NULL;
     if (x != NULL && gni_real_only(g, "gn_sort", &x, 1))
@@ -297,9 +295,8 @@ static int64_t gni_kth(gn_context *g, const char *fn, int64_t kth, int64_t n) {
 
 // Where the sorted elements are, or with `kth` those parted there.
 static gn_array *gni_sorted_places(const char *fn, gn_array *a, gn_axes axis, bool descending, const int64_t *kth) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int at;
     gn_array *x = gni_one_axis(g, fn, a, axis, &at), *y = NULL;
     if (x != NULL && gni_real_only(g, fn, &x, 1)) {
@@ -339,9 +336,8 @@ static gn_array *gni_end_with(gn_context *g, gn_array *y, gn_array *const *more,
 
 GPUNUM_API gn_array *gn_topk(gn_array *a, int64_t k, gn_axes axis, gn_array **indices) {
     if (indices != NULL) *indices = NULL;
-    gn_context *g = gni_begin("gn_topk", &a, 1);
+    gn_context *g = gni_begin_scope("gn_topk", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int at;
     gn_array *x = gni_one_axis(g, "gn_topk", a, axis, &at), *y = NULL, *index = NULL;
     if (x != NULL && (k < 0 || k > x->shape.dim[at]))
@@ -353,9 +349,8 @@ GPUNUM_API gn_array *gn_topk(gn_array *a, int64_t k, gn_axes axis, gn_array **in
 }
 
 GPUNUM_API gn_array *gn_partition(gn_array *a, int64_t kth, gn_axes axis) {
-    gn_context *g = gni_begin("gn_partition", &a, 1);
+    gn_context *g = gni_begin_scope("gn_partition", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int at;
     gn_array *x = gni_one_axis(g, "gn_partition", a, axis, &at), *y = NULL;
     const int64_t n = x != NULL ? x->shape.dim[at] : 0, first = x != NULL ? gni_kth(g, "gn_partition", kth, n) : -1;
@@ -387,7 +382,6 @@ GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis) {
 // ---- quantiles
 
 static bool gni_may_wait(gn_context *g, const char *fn);
-static gn_context *gni_begin_pair(const char *fn, gn_array *a, gn_array *b);
 
 // The element at part `q` of the way through each sorted row of x, and the one behind it, as (..., 2); *part is how far it
 // is to the latter. NaN comes last and does not count.
@@ -586,13 +580,6 @@ static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, g
     return NULL;
 }
 
-static gn_context *gni_begin_pair(const char *fn, gn_array *a, gn_array *b) {
-    gn_array *in[2] = {a, b};
-    gn_context *g = gni_begin(fn, in, 2);
-    if (g != NULL) gn_scope_begin(g);
-    return g;
-}
-
 GPUNUM_API gn_array *gn_searchsorted(gn_array *sorted, gn_array *values, bool right) {
     gn_context *g = gni_begin_pair("gn_searchsorted", sorted, values);
     if (g == NULL) return NULL;
@@ -666,9 +653,8 @@ GPUNUM_API gn_array *gn_isin(gn_array *a, gn_array *values) {
 GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) {
     gn_array *in[3] = {a, points, values};
     char tp[200], tv[200];
-    gn_context *g = gni_begin("gn_interp", in, 3);
+    gn_context *g = gni_begin_scope("gn_interp", in, 3);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_real_only(g, "gn_interp", in, 3)) return gni_end_scope(g, NULL);
     const int64_t n = points->shape.rank == 1 ? points->shape.dim[0] : 0;
     if (n == 0 || !gni_same_shape(&points->shape, &values->shape)) {
@@ -784,9 +770,8 @@ GPUNUM_API gn_array *gn_unique(gn_array *a, gn_array **index, gn_array **inverse
     place[2] = counts;
     for (int i = 0; i < 3; i++)
         if (place[i] != NULL) *place[i] = NULL;
-    gn_context *g = gni_begin("gn_unique", &a, 1);
+    gn_context *g = gni_begin_scope("gn_unique", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = gni_unique(g, "gn_unique", a, index != NULL ? &more[0] : NULL, inverse != NULL ? &more[1] : NULL,
                              counts != NULL ? &more[2] : NULL);
     return gni_end_with(g, y, more, place, 3);
@@ -800,9 +785,8 @@ GPUNUM_API gn_array *gn_unique_axis(gn_array *a, int axis, gn_array **index, gn_
     place[2] = counts;
     for (int i = 0; i < 3; i++)
         if (place[i] != NULL) *place[i] = NULL;
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     g->no_grad++;
     const int at = gni_axis(g, fn, axis, a->shape.rank);
     gn_array *x = at >= 0 && gni_real_only(g, fn, &a, 1) && gni_may_wait(g, fn) ? gn_move_axis(a, at, 0) : NULL;
@@ -928,9 +912,8 @@ static bool gni_bounds_of(gn_context *g, gn_array *x, int64_t *bounds) {
 GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length) {
     gn_array *in[2] = {a, weights};
     char ta[200], tw[200];
-    gn_context *g = gni_begin("gn_bincount", in, weights != NULL ? 2 : 1);
+    gn_context *g = gni_begin_scope("gn_bincount", in, weights != NULL ? 2 : 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (a->shape.rank != 1 || (weights != NULL && !gni_same_shape(&a->shape, &weights->shape)))
         gni_fail(g, GN_ERROR_SHAPE, "gn_bincount: %s%s%s: 1-d arrays are asked for, weights of the same length",
                  gni_shape_text(ta, sizeof ta, &a->shape), weights != NULL ? " and " : "",
@@ -1025,9 +1008,8 @@ static gn_array *gni_equal_edges(gn_context *g, const char *fn, gn_array *x, int
 
 GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges) {
     if (edges != NULL) *edges = NULL;
-    gn_context *g = gni_begin("gn_histogram", &a, 1);
+    gn_context *g = gni_begin_scope("gn_histogram", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     double step = 0.0;
     gn_array *line = NULL, *y = NULL;
     g->no_grad++;
@@ -1047,9 +1029,8 @@ static gn_array *gni_histogram_with(const char *fn, gn_array **in, int n, gn_arr
         if (place[k] != NULL) *place[k] = NULL;
     in[n] = weights;
     const int count = n + (weights != NULL);
-    gn_context *g = gni_begin(fn, in, count);
+    gn_context *g = gni_begin_scope(fn, in, count);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     g->no_grad++;
     for (int k = 1; k < count; k++) {
         if (gni_same_shape(&in[0]->shape, &in[k]->shape)) continue;

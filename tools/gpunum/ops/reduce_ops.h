@@ -523,9 +523,8 @@ GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof) { return gni
 GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, double ddof) { return gni_var("gn_std", a, axes, ddof, true); }
 
 GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes) {
-    gn_context *g = gni_begin("gn_norm", &a, 1);
+    gn_context *g = gni_begin_scope("gn_norm", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const bool parts = gni_is_complex(a->dtype);
     gn_array *x = parts ? gn_real(a) : a;
     gn_dtype t = gn_dtype_of(x), inner = x != NULL ? gni_moments_of(x) : t;
@@ -544,9 +543,8 @@ GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes) {
 }
 
 GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes) {
-    gn_context *g = gni_begin("gn_count_nonzero", &a, 1);
+    gn_context *g = gni_begin_scope("gn_count_nonzero", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *truth = a->dtype == GN_BOOL ? a : gn_ne_s(a, 0.0);
     return gni_end_scope(g, gn_sum(truth, axes));
 }
@@ -676,9 +674,8 @@ static bool gni_softmax_made(gn_context *g, gni_softmax_kind kind, gn_array *x, 
 
 static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_backward_fn backward,
                                   gn_array *a, int axis) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (gni_autocasts_back(g, a)) return gni_end_scope(g, gni_softmax_axis(fn, kind, backward, gn_cast(a, GN_F32), axis));
     gn_array *y = NULL;
     int at = gni_axis(g, fn, axis, a->shape.rank);
@@ -745,9 +742,8 @@ static gn_array *gni_log_sum(gn_context *g, gn_array *x, uint32_t set, gn_array 
 }
 
 GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
-    gn_context *g = gni_begin("gn_logsumexp", &a, 1);
+    gn_context *g = gni_begin_scope("gn_logsumexp", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (gni_autocasts_back(g, a)) return gni_end_scope(g, gn_logsumexp(gn_cast(a, GN_F32), axes));
     gn_array *y = NULL;
     bool keep;

@@ -12,9 +12,8 @@
 // ---- reductions
 
 GPUNUM_API gn_array *gn_ptp(gn_array *a, gn_axes axes) {
-    gn_context *g = gni_begin("gn_ptp", &a, 1);
+    gn_context *g = gni_begin_scope("gn_ptp", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gn_sub(gn_max(a, axes), gn_min(a, axes)));
 }
 
@@ -31,11 +30,9 @@ static gn_array *gni_from_moments(gn_array *y, gn_dtype t) {
 }
 
 GPUNUM_API gn_array *gn_average(gn_array *a, gn_array *weights, gn_axes axes) {
-    gn_array *in[2] = {a, weights};
     char ta[200], tw[200];
-    gn_context *g = gni_begin("gn_average", in, 2);
+    gn_context *g = gni_begin_pair("gn_average", a, weights);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     bool keep;
     const uint32_t set = gni_axes(g, "gn_average", axes, a->shape.rank, &keep);
     const gn_dtype t = gn_promote(a->dtype, weights->dtype);
@@ -69,9 +66,8 @@ static gn_array *gni_nan_as(gn_array *a, gn_array *nan, double value) { return g
 
 static gn_array *gni_nan_reduction(const char *fn, gn_array *(*reduce)(gn_array *, gn_axes), gn_array *a, gn_axes axes,
                                    double neutral, bool extreme) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_has_nan(a->dtype) || (extreme && !gni_real_only(g, fn, &a, 1))) return gni_end_scope(g, reduce(a, axes));
     gn_array *nan = gn_isnan(a), *y = reduce(gni_nan_as(a, nan, neutral), axes);
     // On a CPU it is known whether any of them may have had nothing else.
@@ -113,9 +109,8 @@ static gn_array *gni_nan_count(gn_array *x, gn_array *nan, gn_axes axes) {
 }
 
 GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes) {
-    gn_context *g = gni_begin("gn_nanmean", &a, 1);
+    gn_context *g = gni_begin_scope("gn_nanmean", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_has_nan(a->dtype)) return gni_end_scope(g, gn_mean(a, axes));
     gn_array *x = gni_in_moments(a), *nan = gn_isnan(x);
     gn_array *y = gn_div(gn_sum(gni_nan_as(x, nan, 0.0), axes), gni_nan_count(x, nan, axes));
@@ -123,9 +118,8 @@ GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes) {
 }
 
 static gn_array *gni_nanvar(const char *fn, gn_array *a, gn_axes axes, double ddof, bool root) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *x = gni_in_moments(a), *y;
     if (!gni_has_nan(a->dtype)) return gni_end_scope(g, root ? gn_std(a, axes, ddof) : gn_var(a, axes, ddof));
     const bool parts = gni_is_complex(a->dtype);
@@ -164,16 +158,14 @@ static gn_array *gni_cov(gn_context *g, const char *fn, gn_array *a, int ddof) {
 }
 
 GPUNUM_API gn_array *gn_cov(gn_array *a, int ddof) {
-    gn_context *g = gni_begin("gn_cov", &a, 1);
+    gn_context *g = gni_begin_scope("gn_cov", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_from_moments(gni_cov(g, "gn_cov", a, ddof), a->dtype));
 }
 
 GPUNUM_API gn_array *gn_corrcoef(gn_array *a) {
-    gn_context *g = gni_begin("gn_corrcoef", &a, 1);
+    gn_context *g = gni_begin_scope("gn_corrcoef", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *c = gni_cov(g, "gn_corrcoef", a, 1), *y = NULL;
     if (c != NULL && c->shape.rank == 0) {
         y = gn_div(c, c);
@@ -204,10 +196,8 @@ static gn_array *gni_isclose(gn_array *a, gn_array *b, double rtol, double atol,
 }
 
 GPUNUM_API gn_array *gn_isclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan) {
-    gn_array *in[2] = {a, b};
-    gn_context *g = gni_begin("gn_isclose", in, 2);
+    gn_context *g = gni_begin_pair("gn_isclose", a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_isclose(a, b, rtol, atol, equal_nan));
 }
 
@@ -219,18 +209,14 @@ static bool gni_end_truth(gn_context *g, gn_array *truth) {
 }
 
 GPUNUM_API bool gn_allclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan) {
-    gn_array *in[2] = {a, b};
-    gn_context *g = gni_begin("gn_allclose", in, 2);
+    gn_context *g = gni_begin_pair("gn_allclose", a, b);
     if (g == NULL) return false;
-    gn_scope_begin(g);
     return gni_end_truth(g, gni_isclose(a, b, rtol, atol, equal_nan));
 }
 
 GPUNUM_API bool gn_array_equal(gn_array *a, gn_array *b, bool equal_nan) {
-    gn_array *in[2] = {a, b};
-    gn_context *g = gni_begin("gn_array_equal", in, 2);
+    gn_context *g = gni_begin_pair("gn_array_equal", a, b);
     if (g == NULL) return false;
-    gn_scope_begin(g);
     gn_array *same = gni_same_shape(&a->shape, &b->shape) ? gn_eq(a, b) : NULL;
     if (same != NULL && equal_nan) same = gn_logical_or(same, gn_logical_and(gn_isnan(a), gn_isnan(b)));
     return gni_end_truth(g, same);
@@ -258,17 +244,14 @@ static gn_array *gni_nan_to_num(gn_array *a, double nan, double posinf, double n
 }
 
 GPUNUM_API gn_array *gn_nan_to_num(gn_array *a, double nan, double posinf, double neginf) {
-    gn_context *g = gni_begin("gn_nan_to_num", &a, 1);
+    gn_context *g = gni_begin_scope("gn_nan_to_num", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_nan_to_num(a, nan, posinf, neginf));
 }
 
 GPUNUM_API gn_array *gn_masked_fill(gn_array *a, gn_array *mask, double value) {
-    gn_array *in[2] = {a, mask};
-    gn_context *g = gni_begin("gn_masked_fill", in, 2);
+    gn_context *g = gni_begin_pair("gn_masked_fill", a, mask);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_nan_as(a, mask, value));
 }
 
@@ -303,9 +286,8 @@ static bool gni_back_logaddexp(gn_context *g, gni_node *node, gn_array *gy, gn_a
 
 GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
     gn_array *in[2] = {a, b};
-    gn_context *g = gni_begin("gn_logaddexp", in, 2);
+    gn_context *g = gni_begin_scope("gn_logaddexp", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_real_only(g, "gn_logaddexp", in, 2)) return gni_end_scope(g, NULL);
     const gn_dtype t = gn_promote(a->dtype, b->dtype), wide = t == GN_F64 ? GN_F64 : GN_F32; // rounded once at the end
     in[0] = gni_as(a, wide);
@@ -321,9 +303,8 @@ GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
 // whose derivatives do not divide by x.
 GPUNUM_API gn_array *gn_sinc(gn_array *a) {
     const double pi = 3.14159265358979323846;
-    gn_context *g = gni_begin("gn_sinc", &a, 1);
+    gn_context *g = gni_begin_scope("gn_sinc", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_real_only(g, "gn_sinc", &a, 1)) return gni_end_scope(g, NULL);
     const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
     gn_array *x = a->dtype == GN_F64 || a->dtype == GN_F32 ? a : gn_cast(a, GN_F32);
@@ -363,9 +344,8 @@ static gn_array *gni_sign_bits(gn_context *g, const char *fn, gn_array *a) {
 }
 
 GPUNUM_API gn_array *gn_signbit(gn_array *a) {
-    gn_context *g = gni_begin("gn_signbit", &a, 1);
+    gn_context *g = gni_begin_scope("gn_signbit", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_real_only(g, "gn_signbit", &a, 1) ? gni_sign_bits(g, "gn_signbit", a) : NULL);
 }
 
@@ -377,9 +357,8 @@ static gn_array *gni_ordered(gn_array *bits, double lowest) {
 GPUNUM_API gn_array *gn_nextafter(gn_array *a, gn_array *b) {
     static const char *const fn = "gn_nextafter";
     gn_array *in[2] = {a, b};
-    gn_context *g = gni_begin(fn, in, 2);
+    gn_context *g = gni_begin_scope(fn, in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_real_only(g, fn, in, 2)) return gni_end_scope(g, NULL);
     gn_dtype t = gn_promote(a->dtype, b->dtype);
     if (!gni_is_float(t)) t = GN_F32;
@@ -417,9 +396,8 @@ GPUNUM_API gn_array *gn_invert(gn_array *a) {
 
 GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b) {
     gn_array *in[2] = {a, b}, *x = a;
-    gn_context *g = gni_begin("gn_copysign", in, 2);
+    gn_context *g = gni_begin_scope("gn_copysign", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_real_only(g, "gn_copysign", in, 2)) return gni_end_scope(g, NULL);
     gn_dtype t = gn_promote(a->dtype, b->dtype);
     if (!gni_is_float(t)) t = GN_F32;
