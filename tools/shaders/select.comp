@@ -189,10 +189,12 @@ void main() {
 
 #ifdef GN_PICK
 void main() {
+#ifdef GN_BINDINGS
     if (GN_GROUP >= GN_ROW_COUNT) return;
     bool idle = gn_has(GN_GROUP);
     GN_LEAVE(idle)
     gn_pick(GN_GROUP, idle);
+#endif
 }
 #endif
 

@@ -20,8 +20,6 @@
 
 layout(local_size_x = 256) in;
 
-layout(constant_id = GNI_S_SORT_PLACES) const uint GN_PLACES = 0u; // places are asked for
-layout(constant_id = GNI_S_SORT_VALUES) const uint GN_VALUES = 0u;
 layout(constant_id = GNI_S_SORT_FIRST) const uint GN_FIRST = 0u;   // keys come from the elements, else they are there
 layout(constant_id = GNI_S_SORT_LOG_ROW) const uint GN_LOG_ROW = 0u; // log2 of a short row's places in memory
 
@@ -35,6 +33,13 @@ layout(constant_id = GNI_S_SORT_LOG_ROW) const uint GN_LOG_ROW = 0u; // log2 of 
 #define GN_TAKE GN_PARAM(GNI_P_SORT_TAKE)
 #define GN_OUT_BASE GN_PARAM(GNI_P_SORT_OUT_BASE)
 #define GN_INDEX_BASE GN_PARAM(GNI_P_SORT_INDEX_BASE)
+#define GN_ROW_LENGTH GN_PARAM(GNI_P_SORT_ROW)
+#ifdef GN_LONG_KEYS
+#define GN_HOLDS 1024u
+#elif defined(GN_ROWS)
+#define GN_HOLDS 2048u
+#endif
+#include "sorted.glsl"
 const uint GN_TILE = uint(GNI_SORT_TILE);
 
 uvec2 gn_get_key(uint k, uint i) { return GN_LOG_BYTES == 3u ? gn_load2(k, i) : uvec2(gn_load(k, i), 0u); }
@@ -45,34 +50,7 @@ void gn_put_key(uint k, uint i, uvec2 u) {
 uvec2 gn_key_at(uint i) { return GN_FIRST != 0u ? gn_key_of(gn_bits(0u, GN_IN_BASE + i)) : gn_get_key(1u, i); }
 uint gn_digit(uvec2 u) { return ((GN_SHIFT >= 32u ? u.y : u.x) >> (GN_SHIFT & 31u)) & 255u; }
 
-// The result's element o of a row is that at `place`, whose key is u.
-void gn_finish(uint row, uint o, uint place, uvec2 u) {
-    uint to = row * GN_TAKE + o;
-    if (GN_PLACES != 0u) gn_store2(4u, GN_INDEX_BASE + to, uvec2(place, 0u));
-    if (GN_VALUES == 0u) return;
-    if (GN_PLACES != 0u) u = gn_bits(0u, GN_IN_BASE + row * GN_PARAM(GNI_P_SORT_ROW) + place);
-    else u = gn_key_back(u);
-    gn_put_bits(3u, GN_OUT_BASE + to, u);
-}
-
 #ifdef GN_ROWS
-#ifdef GN_LONG_KEYS
-const uint GN_HOLDS = 1024u;
-shared uint gn_high[1024];
-#else
-const uint GN_HOLDS = 2048u;
-#endif
-shared uint gn_low[GN_HOLDS];
-shared uint gn_from[GN_HOLDS];
-
-// Whether slot a belongs behind slot b. Places are all different.
-bool gn_behind(uint a, uint b) {
-#ifdef GN_LONG_KEYS
-    if (gn_high[a] != gn_high[b]) return gn_high[a] > gn_high[b];
-#endif
-    return gn_low[a] > gn_low[b] || (gn_low[a] == gn_low[b] && gn_from[a] > gn_from[b]);
-}
-
 void main() {
     uint me = gl_LocalInvocationIndex, size = 1u << GN_LOG_ROW, row0 = GN_GROUP * (GN_HOLDS >> GN_LOG_ROW);
     if (row0 >= GN_ROW_COUNT) return;
@@ -86,42 +64,15 @@ void main() {
         } else {
             from |= 0x80000000u; // behind all
         }
-        gn_low[s] = u.x;
-#ifdef GN_LONG_KEYS
-        gn_high[s] = u.y;
-#endif
-        gn_from[s] = from;
+        gn_hold(s, uvec3(u, from));
     }
     barrier();
-    uint pairs = min(GN_HOLDS >> GN_LOG_ROW, GN_ROW_COUNT - row0) << GN_LOG_ROW >> 1; // of rows that there are
-    for (uint k = 1u; k <= GN_LOG_ROW; k++)
-        for (uint j = k; j-- > 0u;) {
-            for (uint t = me; t < pairs; t += 256u) {
-                uint a = ((t >> j) << (j + 1u)) | (t & ((1u << j) - 1u)), b = a | (1u << j);
-                bool up = k == GN_LOG_ROW || ((a >> k) & 1u) == 0u;
-                if (gn_behind(a, b) == up) {
-                    uint low = gn_low[a], from = gn_from[a];
-                    gn_low[a] = gn_low[b];
-                    gn_low[b] = low;
-                    gn_from[a] = gn_from[b];
-                    gn_from[b] = from;
-#ifdef GN_LONG_KEYS
-                    uint high = gn_high[a];
-                    gn_high[a] = gn_high[b];
-                    gn_high[b] = high;
-#endif
-                }
-            }
-            barrier();
-        }
+    gn_sort_held(GN_LOG_ROW, min(GN_HOLDS >> GN_LOG_ROW, GN_ROW_COUNT - row0) << GN_LOG_ROW >> 1); // rows that there are
     for (uint s = me; s < GN_HOLDS; s += 256u) {
         uint row = row0 + (s >> GN_LOG_ROW), o = (s & (size - 1u)) - GN_LEFT;
         if (row >= GN_ROW_COUNT || o >= GN_TAKE) continue; // what is in front of the first one has a large o
-        uvec2 u = uvec2(gn_low[s], 0u);
-#ifdef GN_LONG_KEYS
-        u.y = gn_high[s];
-#endif
-        gn_finish(row, o, gn_from[s], u);
+        uvec3 v = gn_held(s);
+        gn_finish(row, o, v.z, v.xy);
     }
 }
 #endif

@@ -23,9 +23,6 @@
 
 layout(local_size_x = 256) in;
 
-layout(constant_id = GNI_S_SORT_PLACES) const uint GN_PLACES = 0u; // places are asked for
-layout(constant_id = GNI_S_SORT_VALUES) const uint GN_VALUES = 0u;
-
 // Buffers: elements; of each row what its groups have and how many were caught; those caught; values, int64 places.
 // An element: low and high word of its key, its place, and a word of nothing.
 #define GN_ROW_COUNT GN_PARAM(GNI_P_TOP_ROWS)
@@ -36,6 +33,9 @@ layout(constant_id = GNI_S_SORT_VALUES) const uint GN_VALUES = 0u;
 #define GN_RANK GN_PARAM(GNI_P_TOP_RANK)
 #define GN_SPLITS GN_PARAM(GNI_P_TOP_SPLITS)
 #define GN_TAKE GN_PARAM(GNI_P_TOP_TAKE)
+#define GN_OUT_BASE GN_PARAM(GNI_P_TOP_OUT_BASE)
+#define GN_INDEX_BASE GN_PARAM(GNI_P_TOP_INDEX_BASE)
+#define GN_ROW_LENGTH GN_N
 const uint GN_GROUPS = uint(GNI_TOP_GROUPS);
 const uint GN_ROOM = uint(GNI_TOP_ROOM);
 #define GN_GROUPS_AT(row) ((row) * (GN_GROUPS + 1u))
@@ -130,36 +130,10 @@ void main() {
 #endif
 
 #ifdef GN_LAST
-const uint GN_HOLDS = 1024u; // at least twice as many as are taken
-shared uint gn_low[GN_HOLDS];
-shared uint gn_high[GN_HOLDS];
-shared uint gn_place[GN_HOLDS];
+#define GN_HOLDS 1024u // at least twice as many as are taken
+#define GN_LONG_KEYS
+#include "sorted.glsl"
 shared uint gn_count;
-
-uvec3 gn_held(uint i) { return uvec3(gn_low[i], gn_high[i], gn_place[i]); }
-void gn_hold(uint i, uvec3 v) {
-    gn_low[i] = v.x;
-    gn_high[i] = v.y;
-    gn_place[i] = v.z;
-}
-
-// Sorts what is held by a bitonic network.
-void gn_sort_held(uint count) {
-    uint me = gl_LocalInvocationIndex, log_size = count > 2u ? uint(findMSB(count - 1u)) + 1u : 1u, size = 1u << log_size;
-    for (uint i = count + me; i < size; i += 256u) gn_hold(i, uvec3(0xffffffffu));
-    barrier();
-    for (uint k = 1u; k <= log_size; k++)
-        for (uint j = k; j-- > 0u;) {
-            for (uint t = me; t < size / 2u; t += 256u) {
-                uint a = ((t >> j) << (j + 1u)) | (t & ((1u << j) - 1u)), b = a | (1u << j);
-                uvec3 u = gn_held(a), v = gn_held(b);
-                if (gn_behind(u, v) != (((a >> k) & 1u) == 0u)) continue;
-                gn_hold(a, v);
-                gn_hold(b, u);
-            }
-            barrier();
-        }
-}
 
 void main() {
     uint me = gl_LocalInvocationIndex, row = GN_GROUP, count = 0u;
@@ -182,19 +156,18 @@ void main() {
         count = gn_count;
         barrier();
         if (count <= GN_HOLDS - EACH && first + EACH < n) continue; // there is room for as many again
-        gn_sort_held(count);
+        uint log_size = count > 2u ? uint(findMSB(count - 1u)) + 1u : 1u, size = 1u << log_size;
+        for (uint i = count + me; i < size; i += 256u) gn_hold(i, uvec3(0xffffffffu));
+        barrier();
+        gn_sort_held(log_size, size / 2u);
         count = min(count, GN_TAKE);
         if (count == GN_TAKE) limit = gn_held(GN_TAKE - 1u);
         if (me == 0u) gn_count = count;
         barrier();
     }
     for (uint i = me; i < GN_TAKE; i += 256u) {
-        uint to = row * GN_TAKE + i;
         uvec3 v = gn_held(i);
-        if (GN_PLACES != 0u) gn_store2(4u, GN_PARAM(GNI_P_TOP_INDEX_BASE) + to, uvec2(v.z, 0u));
-        if (GN_VALUES == 0u) continue;
-        uvec2 u = GN_PLACES != 0u ? gn_bits(0u, GN_IN_BASE + row * GN_N + v.z) : gn_key_back(v.xy);
-        gn_put_bits(3u, GN_PARAM(GNI_P_TOP_OUT_BASE) + to, u);
+        gn_finish(row, i, v.z, v.xy);
     }
 }
 #endif
