@@ -25,6 +25,9 @@ enum {
     GNI_GPU_MAX_COOP = 64      // matrix shapes remembered
 };
 
+// Whether there is a GPU whose programs are texts: without WebGPU a constant.
+#define GNI_TEXTS(gpu) (GNI_WEBGPU && (gpu) != NULL && (gpu)->caps.texts)
+
 // Bytes that a kernel may reach from the address of a buffer argument. Drivers compute what they add to it in 32 bits:
 // on an H200 a kernel that writes beyond 4 GiB writes to the front again.
 #define GNI_GPU_REACH ((int64_t)1 << 32)
@@ -123,9 +126,9 @@ typedef struct gni_gpu_caps {
     uint32_t max_buffers;       // buffer arguments of one dispatch
     uint64_t max_allocation;    // bytes of one gni_gpu_alloc
     uint64_t device_bytes;      // device-local memory
-    bool addresses;             // kernels reach buffers by address, else by bindings
-    bool texts;                 // programs become kernels of their own at run time, with only the buffers that they
-                                // have; no workgroup waits for another one
+    bool addresses;             // kernels reach buffers by address, else by bindings, as all texts do
+    bool texts;                 // programs become kernels of their own at run time, with only the buffers that they have; no
+                                // workgroup waits for another one. See GNI_TEXTS
     bool no_wait;               // for what it computes nobody can wait, as in a page
     uint32_t alone;             // of a CPU whose compiler makes little of barriers, invocations of a subgroup: kernels
                                 // without barriers then, where there are

@@ -301,8 +301,8 @@ static bool gni_settle(gn_context *g, gn_array *s) {
 
 // How many operands a program may read that writes `results`: kernels that are texts bind each.
 static int gni_most_inputs(const gn_context *g, int results) {
-    const gni_gpu *gpu = GNI_WEBGPU ? g->gpu : NULL;
-    if (gpu == NULL || !gpu->caps.texts) return GNI_MAX_INPUTS;
+    const gni_gpu *gpu = g->gpu;
+    if (!GNI_TEXTS(gpu)) return GNI_MAX_INPUTS;
     return GNI_MIN((int)GNI_MAX_INPUTS, (int)gpu->caps.max_buffers - results);
 }
 

@@ -60,7 +60,7 @@ static void gni_learn_scope(gn_context *g) {
     l->count = 0;
     // A GPU made of CPU threads is no other machine. Where programs are texts, waiting may not be possible.
     if (count < GNI_LEARN_CALLS || g->gpu == NULL || g->gpu->lost || g->placement != GN_PLACE_AUTO || g->host_recording ||
-        g->gpu->caps.kind == GNI_GPU_CPU || g->gpu->caps.texts)
+        g->gpu->caps.kind == GNI_GPU_CPU || GNI_TEXTS(g->gpu))
         return;
     gni_loop *p = gni_learn_find(l, calls);
     const bool again = p == l->current;

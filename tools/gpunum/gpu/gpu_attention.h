@@ -35,7 +35,7 @@ static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a) {
     for (int i = 0; i < 4 && a->mask.buf != NULL; i++)
         if (a->mask.stride[i] < 0) return false;
     if (!(gni_attend_scale(a) > 0.0f)) return false; // what is masked would not be the least
-    if (t == GN_F64 || gpu->caps.texts || !gpu->caps.addresses) return false;
+    if (t == GN_F64 || !gpu->caps.addresses) return false;
     if (gpu->caps.shared_bytes < (a->below > 0 ? 31u : 27u) << 10) return false;
     // On an H200 wider heads, which registers do not hold, are up to three times as fast in parts.
     if (a->d % 8 != 0 || a->e % 8 != 0 || a->d > 128 || a->e > 128 || a->d == 0 || a->e == 0) return false;

@@ -43,11 +43,11 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_gpu *gpu = g->gpu;
     if (!gpu || gpu->caps.max_invocations < GNI_JOB_THREADS) return false;
-    if (gpu->caps.texts && !(gpu->caps.jobs >> kind & 1u)) return false;
+    if (GNI_TEXTS(gpu) && !(gpu->caps.jobs >> kind & 1u)) return false;
     switch (kind) {
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;
-        if (gpu->caps.texts && gni_job_outputs_meet((const gni_map *)job, true)) return false;
+        if (GNI_TEXTS(gpu) && gni_job_outputs_meet((const gni_map *)job, true)) return false;
         if (gni_job_is_copy64(p) || gni_job_is_copy128((const gni_map *)job)) return gni_job_enough_places(gpu, p, p->n_out);
         return gni_job_program_ok(gpu, p, p->n_out);
     }

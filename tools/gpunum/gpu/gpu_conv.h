@@ -9,7 +9,7 @@
 #if GNI_GPU
 
 static bool gni_job_has_windows(const gni_gpu *gpu) {
-    return (gpu->caps.addresses || gpu->caps.texts) && gni_job_has(gpu, GNI_MODULE_image);
+    return (gpu->caps.addresses || GNI_TEXTS(gpu)) && gni_job_has(gpu, GNI_MODULE_image);
 }
 
 // Products of up to m rows and n columns, and images of so many places.

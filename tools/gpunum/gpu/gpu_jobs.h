@@ -150,7 +150,7 @@ static bool gni_job_reach(const gni_gpu *gpu, const gni_operand *o, const int64_
         *base = 0;
         return empty;
     }
-    if (gpu->caps.texts && use->mem->size <= gpu->caps.max_storage_range) { // views have one buffer argument
+    if (GNI_TEXTS(gpu) && use->mem->size <= gpu->caps.max_storage_range) { // views have one buffer argument
         use->offset = 0;
         use->bytes = use->mem->size;
         start = 0;
@@ -1084,7 +1084,7 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     if (r->moments) gni_job_put_moments(k, r, plan, reduced);
     else gni_job_put_real(k + GNI_P_REDUCE_COUNT, r, r->finish.divisor);
     gni_job_reduce_modules(c, r, &s);
-    if (c->gpu->caps.texts && total > 1) c->special.spec[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_PARTIAL;
+    if (GNI_TEXTS(c->gpu) && total > 1) c->special.spec[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_PARTIAL;
     c->waits = r->compiled;
     return gni_job_dispatch(c, gni_job_pipeline(c), plan->blocks, splits, 1);
 }
@@ -1117,7 +1117,7 @@ static bool gni_job_reduce_pieces(gni_gpu *gpu, const gni_reduce *r, const gni_j
     c.gpu = gpu;
     if (total > 1) {
         ok = gni_job_scratch(&c, (uint64_t)(plan->units * total) * (r->apart > 0 ? 64 : 32), "partial results") &&
-             (gpu->caps.texts || gni_job_counters(&c, plan->blocks, &counter));
+             (GNI_TEXTS(gpu) || gni_job_counters(&c, plan->blocks, &counter));
     }
     gni_gpu_use scratch[2] = {c.use[0], c.use[1]};
     for (int64_t i = 0; i < pieces && ok; i++) {
@@ -1136,7 +1136,7 @@ static bool gni_job_reduce_pieces(gni_gpu *gpu, const gni_reduce *r, const gni_j
                                   total, false, &fits) &&
              fits;
     }
-    if (ok && gpu->caps.texts && total > 1) ok = gni_job_reduce_join(&c, plan);
+    if (ok && GNI_TEXTS(gpu) && total > 1) ok = gni_job_reduce_join(&c, plan);
     gni_job_drop_scratch(&c);
     return ok;
 }
@@ -1233,10 +1233,10 @@ static bool gni_job_at_once(const gni_gpu *gpu, const gni_reduce *r) {
 static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
-    if (!gni_job_program_ok(gpu, &r->program, gpu->caps.texts ? 1 : 3) || gni_is_complex(t)) return false;
-    if (gni_job_reduce_is_far(gpu, r) || (r->apart > 0 && gpu->caps.texts)) return false;
+    if (!gni_job_program_ok(gpu, &r->program, GNI_TEXTS(gpu) ? 1 : 3) || gni_is_complex(t)) return false;
+    if (gni_job_reduce_is_far(gpu, r) || (r->apart > 0 && GNI_TEXTS(gpu))) return false;
     if (r->moments && !gni_job_at_once(gpu, r)) return false;
-    if (GNI_WEBGPU && wide && gpu->caps.texts && r->domain != GNI_F) { // words: no places, no extremes of uint32
+    if (wide && GNI_TEXTS(gpu) && r->domain != GNI_F) { // words: no places, no extremes of uint32
         if (index) return false;
         if (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) return t != GN_U32;
         if (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD) return t == GN_I64 || t == GN_U64;

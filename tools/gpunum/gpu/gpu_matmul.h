@@ -361,7 +361,7 @@ static bool gni_job_matvec(gni_job_call *c, const gni_matmul *job, const gni_mat
     if (units == 1 && steps >= (int64_t)8 << 8) log_lanes = 8; // no lanes without work
     int64_t blocks = gni_job_ceil(units, (int64_t)256 >> log_lanes), splits = 1;
     int64_t want = gni_job_enough(gpu) / GNI_MAX(blocks * batches, 1);
-    if (want > 1 && !gpu->caps.texts) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
+    if (want > 1 && !GNI_TEXTS(gpu)) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
     c->generic.module = GNI_MODULE_matvec;
     c->generic.n_spec = GNI_S_MATVEC_SPECS;
     gni_job_put_dtypes(c, m);

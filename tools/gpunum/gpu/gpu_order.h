@@ -68,9 +68,9 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     c.gpu = gpu;
     c.use[0] = s->in;
     if (phase != GNI_F_SCAN_TOTALS) c.use[1] = s->out;
-    else if (!gpu->caps.texts) c.use[1] = *parts; // which is bound once there
+    else if (!GNI_TEXTS(gpu)) c.use[1] = *parts; // which is bound once there
     if (parts != NULL) c.use[2] = *parts;
-    else if (!gpu->caps.texts) c.use[2] = s->out;
+    else if (!GNI_TEXTS(gpu)) c.use[2] = s->out;
     c.n_use = 3;
     c.generic.n_spec = fast != NULL ? GNI_S_SCAN_FAST_SPECS : GNI_S_SCAN_SPECS;
     c.generic.spec[GNI_S_SCAN_OP] = (uint32_t)s->op;
@@ -164,7 +164,7 @@ static bool gni_order_scan_parts(gni_gpu *gpu, const gni_order_scan *s, int64_t 
 }
 
 static bool gni_order_has_fast(const gni_gpu_caps *c) {
-    return c->addresses && !c->texts && c->subgroup_shuffle && c->subgroup_ballot && c->subgroup >= 4 && c->subgroup <= 64 &&
+    return c->addresses && c->subgroup_shuffle && c->subgroup_ballot && c->subgroup >= 4 && c->subgroup <= 64 &&
            (c->subgroup_control || c->subgroup_min == c->subgroup_max);
 }
 
@@ -613,7 +613,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
 // Whether the first few of long rows are asked for.
 static bool gni_job_tops(const gni_gpu *gpu, const gni_sort *s) {
     enum { TAKE = 128, ROWS = 1024 };
-    return gpu->caps.addresses && !gpu->caps.texts && s->first == 0 && s->count <= TAKE && s->rows <= ROWS &&
+    return gpu->caps.addresses && s->first == 0 && s->count <= TAKE && s->rows <= ROWS &&
            gni_order_is_long(gpu, s);
 }
 
@@ -672,8 +672,8 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     if (places && !gni_order_operand(gpu, &s->index, took, &index, &p[GNI_P_SORT_INDEX_BASE], true)) return false;
     if (!values) out = index;
     if (!places) index = out;
-    if (!values && gpu->caps.texts) memset(&out, 0, sizeof out);
-    if (!places && gpu->caps.texts) memset(&index, 0, sizeof index);
+    if (!values && GNI_TEXTS(gpu)) memset(&out, 0, sizeof out);
+    if (!places && GNI_TEXTS(gpu)) memset(&index, 0, sizeof index);
     gni_order_key(&c.generic, s->in.dtype, s->descending, places);
     c.generic.n_spec = GNI_S_SORT_SPECS;
     c.generic.spec[GNI_S_SORT_PLACES] = places;
@@ -698,7 +698,7 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     c.generic.spec[GNI_S_SORT_FIRST] = 1;
     c.use[3] = out;
     c.use[4] = index;
-    if (!gpu->caps.texts) { // where every place wants something
+    if (!GNI_TEXTS(gpu)) { // where every place wants something
         c.use[1] = out;
         c.use[2] = c.use[5] = index;
     }
@@ -732,8 +732,8 @@ static bool gni_job_search(gni_gpu *gpu, const gni_search *s) {
 }
 
 static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d) {
-    if (d->edges.buf != NULL && (gpu->caps.texts || d->bins > GNI_COUNT_EDGES || d->in.dtype != GN_F32)) return false;
-    if (!gpu->caps.texts && gpu->caps.shared_bytes < 28680) return false; // count.comp's
+    if (d->edges.buf != NULL && (GNI_TEXTS(gpu) || d->bins > GNI_COUNT_EDGES || d->in.dtype != GN_F32)) return false;
+    if (!GNI_TEXTS(gpu) && gpu->caps.shared_bytes < 28680) return false; // count.comp's
     const bool weighs = gpu->caps.addresses && gpu->caps.float64 && gpu->caps.shared_bytes >= 16 * GNI_WEIGH_HOLDS;
     if (d->weight.buf != NULL && (!weighs || !gni_order_reaches(gpu, d->bins, 16))) return false;
     return d->least >= 0 && d->least < INT32_MAX && gpu->caps.max_buffers >= 3 &&
@@ -809,7 +809,7 @@ static bool gni_job_weigh(gni_gpu *gpu, const gni_count *d) {
 
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
     if (d->weight.buf != NULL) return gni_job_weigh(gpu, d);
-    if (!gpu->caps.texts) return gni_job_count_once(gpu, d);
+    if (!GNI_TEXTS(gpu)) return gni_job_count_once(gpu, d);
     gni_job_call c;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;

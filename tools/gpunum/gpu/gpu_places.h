@@ -186,7 +186,7 @@ static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
                   out = at->outer * at->extent * at->inner;
     const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32,
                wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
-    const bool put = t->op == GNI_SCATTER_PUT && !gpu->caps.texts && gn_dtype_size(d) >= 4;
+    const bool put = t->op == GNI_SCATTER_PUT && !GNI_TEXTS(gpu) && gn_dtype_size(d) >= 4;
     return (put || (t->op != GNI_SCATTER_PUT && (word || wide))) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
            out < INT32_MAX / 8 && in * 8 < most && out * 12 < most - 32 && at->extent < INT32_MAX;
 }
@@ -294,13 +294,13 @@ static bool gni_job_scatter_base(gni_job_call *c, const gni_scatter *t, int64_t 
     uint32_t base = c->param[GNI_P_TAKE_OUT_BASE];
     if (t->base.buf != NULL) {
         if (!gni_job_reach(c->gpu, &t->base, &out, &one, 1, &from, &base)) return false;
-        if (!all || c->gpu->caps.texts) {
+        if (!all || GNI_TEXTS(c->gpu)) {
             const uint64_t to = c->use[2].offset + (uint64_t)c->param[GNI_P_TAKE_OUT_BASE] * (uint64_t)size;
             return c->gpu->layer->copy(c->gpu, c->use[2].mem, to, from.mem, from.offset + (uint64_t)base * (uint64_t)size,
                                        (uint64_t)(out * size));
         }
     }
-    if (c->gpu->caps.texts) return true;
+    if (GNI_TEXTS(c->gpu)) return true;
     c->use[c->n_use] = from;
     c->use[c->n_use++].write = false;
     c->param[GNI_P_SCATTER_BASE] = base;

@@ -52,7 +52,7 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     const int64_t out_n = s->kind == GNI_LOGSUMEXP ? 2 : s->n;
     int64_t dim[2], out_dim[2], in_stride[2], out_stride[2];
     if (s->rows == 0 || s->n == 0) return true;
-    if (s->n > 16 && s->row_stride == s->n && gpu->caps.subgroup_shuffle && !gpu->caps.texts && s->n <= GNI_ROWS_LONGEST / 2)
+    if (s->n > 16 && s->row_stride == s->n && gpu->caps.subgroup_shuffle && !GNI_TEXTS(gpu) && s->n <= GNI_ROWS_LONGEST / 2)
         return gni_job_softmax_rows(gpu, s);
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
@@ -106,7 +106,7 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
 static bool gni_job_rows_ok(const gni_gpu *gpu, const gni_rows *r) {
     const int64_t most = gpu->caps.max_invocations >= 512 ? GNI_ROWS_LONGEST : GNI_ROWS_LONGEST / 2;
     const gn_dtype t = r->x.dtype;
-    if (gpu->caps.texts || !gpu->caps.subgroup_shuffle || r->n < 1 || r->n > most) return false;
+    if (GNI_TEXTS(gpu) || !gpu->caps.subgroup_shuffle || r->n < 1 || r->n > most) return false;
     return (t == GN_F32 || gni_job_is_half(t)) && (r->stretches == 0 || r->period * r->n < GNI_GPU_REACH / 8);
 }
 

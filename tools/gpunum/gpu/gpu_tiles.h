@@ -130,7 +130,7 @@ static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     if (m->prologue != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
     if (gni_job_is_far(gpu, m)) return false;
-    if (GNI_WEBGPU && plain && gpu->caps.texts && (a == GN_I64 || a == GN_U64)) {
+    if (plain && GNI_TEXTS(gpu) && (a == GN_I64 || a == GN_U64)) {
         gni_reduce r;
         return m->batch_rank <= GN_MAX_RANK - 3 && (gni_job_matmul_words(m, &r), gni_job_reduce_ok(gpu, &r));
     }
@@ -297,7 +297,7 @@ static const gni_job_tile *gni_job_best_tile(const gni_gpu *gpu, const gni_job_t
         const gni_job_tile *t = &tiles[i];
         if (t->shared > gpu->caps.shared_bytes && i < count - 1) continue;
         if (!gni_job_has(gpu, t->module)) continue;
-        for (int64_t s = 1; s <= (gpu->caps.texts ? 1 : 1024) && (s == 1 || m->k >= s * 4 * t->bk);
+        for (int64_t s = 1; s <= (GNI_TEXTS(gpu) ? 1 : 1024) && (s == 1 || m->k >= s * 4 * t->bk);
              s = gni_job_more_splits(t, s)) {
             double time = gni_job_tile_time(gpu, t, m, batches, s);
             // Of units the times are less sure: powers of two, unless another number fills the device visibly better.

@@ -179,7 +179,7 @@ GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *valu
     if (at < 0 || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
     if (gni_elements(&x->shape) == 0) return gni_end_scope(g, gn_copy(a));
     // In their order.
-    if ((g->gpu == NULL || !g->gpu->caps.texts) && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype &&
+    if (!GNI_TEXTS(g->gpu) && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype &&
         !gni_is_complex(x->dtype))
         return gni_end_scope(
             g, gni_scattered(g, fn, GNI_SCATTER_PUT, a, index, x->dtype != a->dtype ? gn_cast(x, a->dtype) : x, at, along));
@@ -264,7 +264,7 @@ static bool gni_put_in_place(gn_context *g, const char *fn, gn_array *a, gn_arra
     gni_rewrite *rewrites;
     int count;
     memset(&job, 0, sizeof job);
-    if (gni_is_pending(a) || !gni_is_contiguous(a) || (g->gpu != NULL && g->gpu->caps.texts) || gni_tracks(g, in, 2) ||
+    if (gni_is_pending(a) || !gni_is_contiguous(a) || GNI_TEXTS(g->gpu) || gni_tracks(g, in, 2) ||
         gni_scatter_dtype(a->dtype) != a->dtype || gni_is_complex(values->dtype) || gni_elements(&values->shape) == 0)
         return false;
     if (!gni_can_write(g, fn, a) || !gni_rewrites_make(g, fn, a, NULL, &rewrites, &count)) return false;

@@ -953,7 +953,7 @@ static void gni_above(gn_dtype t, void *number) {
 static gn_array *gni_histogram(gn_context *g, const char *fn, gn_array *x, gn_array *bounds, double start, double step) {
     if (x == NULL || bounds == NULL) return NULL;
     const int64_t bins = bounds->shape.dim[0] - 1;
-    const bool joined = x->dtype == GN_F32 && bins <= GNI_COUNT_EDGES && (g->gpu == NULL || !g->gpu->caps.texts);
+    const bool joined = x->dtype == GN_F32 && bins <= GNI_COUNT_EDGES && !GNI_TEXTS(g->gpu);
     if (joined) return gni_counted(g, fn, x, NULL, bounds, start, step, 1, bins);
     return gni_counted(g, fn, gni_searched(g, fn, bounds, x, true, start, step), NULL, NULL, 0.0, 0.0, 1, bins);
 }

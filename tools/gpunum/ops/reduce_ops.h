@@ -107,7 +107,7 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
 }
 
 // Whether reductions also do what is to be done to a sum: as texts they do not.
-static bool gni_finishes(const gn_context *g) { return !GNI_WEBGPU || g->gpu == NULL || !g->gpu->caps.texts; }
+static bool gni_finishes(const gn_context *g) { return !GNI_TEXTS(g->gpu); }
 
 static void gni_record_reduction(gn_context *g, gn_array *y, const char *fn,
                                  gni_backward_fn backward, gn_array *a, uint32_t set,
@@ -592,7 +592,7 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
             y = gni_arg_in_pieces(g, fn, op, all ? gn_ravel(a) : a, axis);
             return gni_end_scope(g, gn_reshape(y, s));
         }
-        const bool words = GNI_WEBGPU && a->dtype == GN_I64 && gni_reads_gpu(a) && g->gpu->caps.texts; // which have no places
+        const bool words = a->dtype == GN_I64 && gni_reads_gpu(a) && GNI_TEXTS(g->gpu); // which have no places
         if (words) {
             gn_scope_begin(g);
             gn_array *best = op == GNI_RED_ARGMIN ? gn_min(a, GN_KEEP(axes)) : gn_max(a, GN_KEEP(axes));
