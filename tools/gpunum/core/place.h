@@ -40,6 +40,53 @@ typedef struct gni_job_view {
     bool draws; // on a GPU, what is undrawn
 } gni_job_view;
 
+// Those of the operands that there are, results from number n_in on.
+static GNI_NOINLINE void gni_view_some(gni_job_view *v, const char *name, int64_t size, gni_operand *const *op, int n_in,
+                                       int n) {
+    v->name = name;
+    v->size = size;
+    for (int i = 0; i < n; i++) {
+        if (i == n_in) v->n_in = v->n;
+        if (op[i] != NULL && op[i]->buf != NULL) v->op[v->n++] = op[i];
+    }
+}
+#define GNI_VIEW(name, size, n_in, ...)                                                            \
+    do {                                                                                           \
+        gni_operand *const list[] = {__VA_ARGS__};                                                 \
+        gni_view_some(v, name, size, list, n_in, (int)(sizeof list / sizeof *list));               \
+    } while (0)
+
+static int64_t gni_view_work(int64_t m, int64_t n, int64_t k, int64_t times) {
+    const double work = (double)m * (double)n * (double)GNI_MAX(k, 1) * (double)times;
+    return work < 9e18 ? (int64_t)work : INT64_MAX;
+}
+
+static void gni_view_matmul(gni_matmul *m, gni_job_view *v) {
+    if (m->prologue != 1) v->op[v->n++] = &m->a;
+    if (m->prologue != 2) v->op[v->n++] = &m->b;
+    for (int i = 0; m->prologue != 0 && i < m->load.n_in; i++) v->op[v->n++] = &m->load_in[i];
+    if (m->bias.buf != NULL) v->op[v->n++] = &m->bias;
+    for (int i = 1; m->fused && i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
+    GNI_VIEW("matmul", gni_view_work(m->m, m->n, m->k, gni_extent_product(m->batch_dim, m->batch_rank)), 0, &m->c, &m->sums);
+}
+
+static void gni_view_factor(gni_factor *f, gni_job_view *v) {
+    const int step = (int)f->step;
+    const bool reads = step >= GNI_FACTOR_CHOLESKY && step != GNI_FACTOR_REFLECT, back = step == GNI_FACTOR_BACK,
+               d = back || step == GNI_FACTOR_TRIANGLE || step == GNI_FACTOR_TINY, values = step >= GNI_FACTOR_SINGULAR,
+               more = values || step == GNI_FACTOR_LU || step == GNI_FACTOR_QR;
+    GNI_VIEW("factor", f->items, 3, reads ? &f->a : NULL, back ? &f->c : NULL, d ? &f->d : NULL, reads ? NULL : &f->a, &f->b,
+             back ? NULL : &f->c, more ? &f->d : NULL, values ? &f->e : NULL);
+}
+
+static void gni_view_attend(gni_attend_job *a, gni_job_view *v) {
+    const bool back = a->step != GNI_ATTEND_FORWARD, dq = back && a->step != GNI_ATTEND_KEYS,
+               dk = back && a->step != GNI_ATTEND_QUERIES;
+    GNI_VIEW("attention", gni_view_work(a->n, a->m, a->d + a->e, a->heads * a->batches), 7, &a->q, &a->k, &a->v,
+             back ? &a->gy : NULL, back ? &a->lse : NULL, back ? &a->dot : NULL, &a->mask, back ? NULL : &a->y,
+             back ? NULL : &a->lse, dq ? &a->dq : NULL, dk ? &a->dk : NULL, dk ? &a->dv : NULL);
+}
+
 static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     v->n_in = v->n = 0;
     v->draws = kind == GNI_JOB_MAP;
@@ -53,201 +100,72 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     } else if (kind == GNI_JOB_REDUCE) {
         gni_reduce *r = (gni_reduce *)job;
         for (int i = 0; i < r->program.n_in; i++) v->op[v->n++] = &r->in[i];
-        v->n_in = v->n;
-        v->op[v->n++] = &r->out;
-        v->size = gni_extent_product(r->dim, r->rank);
-        v->name = "reduce";
+        GNI_VIEW("reduce", gni_extent_product(r->dim, r->rank), 0, &r->out);
     } else if (kind == GNI_JOB_SOFTMAX) {
         gni_softmax *s = (gni_softmax *)job;
-        v->op[v->n++] = &s->in;
-        v->n_in = v->n;
-        v->op[v->n++] = &s->out;
-        v->size = s->rows * s->n;
-        v->name = "softmax";
+        GNI_VIEW("softmax", s->rows * s->n, 1, &s->in, &s->out);
     } else if (kind == GNI_JOB_ROWS) {
         gni_rows *r = (gni_rows *)job;
-        gni_operand *const all[] = {&r->x, &r->gy, &r->weight, &r->bias, &r->mean, &r->scale, &r->out};
         const bool writes = r->kind == GNI_ROWS_NORM || r->kind == GNI_ROWS_RMS;
-        for (int i = 0; i < GNI_P_ROWS_OPERANDS; i++) {
-            if (i == (writes ? 4 : 6)) v->n_in = v->n;
-            if (all[i]->buf != NULL) v->op[v->n++] = all[i];
-        }
-        v->size = r->rows * r->n;
-        v->name = "rows";
+        GNI_VIEW("rows", r->rows * r->n, writes ? 4 : 6, &r->x, &r->gy, &r->weight, &r->bias, &r->mean, &r->scale, &r->out);
     } else if (kind == GNI_JOB_MATMUL) {
-        gni_matmul *m = (gni_matmul *)job;
-        if (m->prologue != 1) v->op[v->n++] = &m->a;
-        if (m->prologue != 2) v->op[v->n++] = &m->b;
-        for (int i = 0; m->prologue != 0 && i < m->load.n_in; i++) v->op[v->n++] = &m->load_in[i];
-        if (m->bias.buf != NULL) v->op[v->n++] = &m->bias;
-        for (int i = 1; m->fused && i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
-        v->n_in = v->n;
-        v->op[v->n++] = &m->c;
-        if (m->sums.buf != NULL) v->op[v->n++] = &m->sums;
-        double work = (double)m->m * (double)m->n * (double)GNI_MAX(m->k, 1) *
-                      (double)gni_extent_product(m->batch_dim, m->batch_rank);
-        v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
-        v->name = "matmul";
+        gni_view_matmul((gni_matmul *)job, v);
     } else if (kind == GNI_JOB_CONV) {
         gni_conv *c = (gni_conv *)job;
-        v->op[v->n++] = &c->a;
-        v->op[v->n++] = &c->b;
-        v->n_in = v->n;
-        v->op[v->n++] = &c->c;
-        const double work = (double)c->m * (double)c->n * (double)GNI_MAX(c->k, 1) *
-                            (double)gni_extent_product(c->batch_dim, 2);
-        v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
-        v->name = "convolution";
+        GNI_VIEW("convolution", gni_view_work(c->m, c->n, c->k, gni_extent_product(c->batch_dim, 2)), 2, &c->a, &c->b, &c->c);
     } else if (kind == GNI_JOB_RECUR) {
         gni_recurrence *r = (gni_recurrence *)job;
-        for (int i = 0; i < r->n_in; i++) v->op[v->n++] = &r->in[i];
-        v->n_in = v->n;
-        for (int i = 0; i < r->n_out; i++) v->op[v->n++] = &r->out[i];
-        v->size = r->n * r->batch * r->h * r->h;
-        v->name = "recurrence";
+        gni_operand *i = r->in, *o = r->out;
+        GNI_VIEW("recurrence", r->n * r->batch * r->h * r->h, 5, i, i + 1, i + 2, i + 3, i + 4, o, o + 1, o + 2);
     } else if (kind == GNI_JOB_IMAGE) {
         gni_image *m = (gni_image *)job;
-        v->op[v->n++] = &m->in;
-        v->n_in = v->n;
-        v->op[v->n++] = &m->out;
-        v->size = m->n * m->width * gni_extent_product(m->size, 3);
-        v->name = "image";
+        GNI_VIEW("image", m->n * m->width * gni_extent_product(m->size, 3), 1, &m->in, &m->out);
     } else if (kind == GNI_JOB_DEPTH) {
         gni_depth *d = (gni_depth *)job;
-        v->op[v->n++] = &d->in;
-        v->op[v->n++] = &d->other;
-        v->n_in = v->n;
-        v->op[v->n++] = &d->out;
-        v->size = d->n * d->c * d->to[0] * d->to[1] * d->k[0] * d->k[1];
-        v->name = "depthwise convolution";
+        const int64_t taps = d->n * d->c * d->to[0] * d->to[1] * d->k[0] * d->k[1];
+        GNI_VIEW("depthwise convolution", taps, 2, &d->in, &d->other, &d->out);
     } else if (kind == GNI_JOB_POOLING) {
         gni_pooling *j = (gni_pooling *)job;
-        v->op[v->n++] = &j->in;
-        if (j->taps.buf != NULL) v->op[v->n++] = &j->taps;
-        v->n_in = v->n;
-        v->op[v->n++] = &j->out;
-        if (j->places.buf != NULL) v->op[v->n++] = &j->places;
-        v->size = j->n * j->to[0] * j->to[1];
-        v->name = "pooling";
+        GNI_VIEW("pooling", j->n * j->to[0] * j->to[1], 2, &j->in, &j->taps, &j->out, &j->places);
     } else if (kind == GNI_JOB_WINOGRAD) {
         gni_winograd *m = (gni_winograd *)job;
-        v->op[v->n++] = &m->use[0];
-        for (int i = 2; i < 4; i++)
-            if (m->use[i].buf != NULL) v->op[v->n++] = &m->use[i];
-        v->n_in = v->n;
-        v->op[v->n++] = &m->use[1];
-        v->size = (m->c + m->o) * m->n * gni_extent_product(m->out, 2);
-        v->name = "convolution";
+        gni_operand *u = m->use;
+        GNI_VIEW("convolution", (m->c + m->o) * m->n * gni_extent_product(m->out, 2), 3, &u[0], &u[2], &u[3], &u[1]);
     } else if (kind == GNI_JOB_TAKE) {
         gni_take *t = (gni_take *)job;
-        v->op[v->n++] = &t->in;
-        v->op[v->n++] = &t->index;
-        v->n_in = v->n;
-        v->op[v->n++] = &t->out;
-        v->size = t->at.outer * t->at.count * t->at.inner;
-        v->name = "take";
+        GNI_VIEW("take", t->at.outer * t->at.count * t->at.inner, 2, &t->in, &t->index, &t->out);
     } else if (kind == GNI_JOB_SCATTER) {
         gni_scatter *t = (gni_scatter *)job;
-        v->op[v->n++] = &t->in;
-        v->op[v->n++] = &t->index;
-        if (t->base.buf != NULL) v->op[v->n++] = &t->base;
-        v->n_in = v->n;
-        v->op[v->n++] = &t->out;
-        v->size = t->at.outer * t->at.count * t->at.inner;
-        v->name = "scatter";
+        GNI_VIEW("scatter", t->at.outer * t->at.count * t->at.inner, 3, &t->in, &t->index, &t->base, &t->out);
     } else if (kind == GNI_JOB_KEEP) {
         gni_keep *k = (gni_keep *)job;
-        v->op[v->n++] = &k->mask;
-        if (k->out.buf != NULL) v->op[v->n++] = &k->counts;
-        if (k->in.buf != NULL) v->op[v->n++] = &k->in;
-        v->n_in = v->n;
-        v->op[v->n++] = k->out.buf != NULL ? &k->out : &k->counts;
-        v->size = k->n;
-        v->name = "keep";
+        const bool moves = k->out.buf != NULL;
+        GNI_VIEW("keep", k->n, 3, &k->mask, moves ? &k->counts : NULL, &k->in, moves ? &k->out : &k->counts);
     } else if (kind == GNI_JOB_FFT) {
         gni_fft *f = (gni_fft *)job;
-        v->op[v->n++] = &f->in;
-        v->n_in = v->n;
-        v->op[v->n++] = &f->out;
-        v->size = gni_extent_product(f->dim, f->rank) * f->n;
-        v->name = "fft";
+        GNI_VIEW("fft", gni_extent_product(f->dim, f->rank) * f->n, 1, &f->in, &f->out);
     } else if (kind == GNI_JOB_FACTOR) {
-        gni_factor *f = (gni_factor *)job;
-        const bool reads = f->step >= GNI_FACTOR_CHOLESKY && f->step != GNI_FACTOR_REFLECT;
-        if (reads) v->op[v->n++] = &f->a;
-        if (f->step == GNI_FACTOR_BACK) v->op[v->n++] = &f->c;
-        if (f->step == GNI_FACTOR_BACK || f->step == GNI_FACTOR_TRIANGLE || f->step == GNI_FACTOR_TINY) v->op[v->n++] = &f->d;
-        v->n_in = v->n;
-        if (!reads) v->op[v->n++] = &f->a;
-        v->op[v->n++] = &f->b;
-        if (f->step != GNI_FACTOR_BACK && f->c.buf != NULL) v->op[v->n++] = &f->c;
-        if (f->step == GNI_FACTOR_LU || f->step == GNI_FACTOR_QR) v->op[v->n++] = &f->d;
-        if (f->step >= GNI_FACTOR_SINGULAR && f->d.buf != NULL) v->op[v->n++] = &f->d;
-        if (f->step >= GNI_FACTOR_SINGULAR && f->e.buf != NULL) v->op[v->n++] = &f->e;
-        v->size = f->items;
-        v->name = "factor";
+        gni_view_factor((gni_factor *)job, v);
     } else if (kind == GNI_JOB_SCAN) {
         gni_scan *s = (gni_scan *)job;
-        v->op[v->n++] = &s->in;
-        v->n_in = v->n;
-        v->op[v->n++] = &s->out;
-        v->size = s->outer * s->n * s->inner;
-        v->name = "scan";
+        GNI_VIEW("scan", s->outer * s->n * s->inner, 1, &s->in, &s->out);
     } else if (kind == GNI_JOB_SORT) {
         gni_sort *s = (gni_sort *)job;
-        v->op[v->n++] = &s->in;
-        v->n_in = v->n;
-        if (s->out.buf != NULL) v->op[v->n++] = &s->out;
-        if (s->index.buf != NULL) v->op[v->n++] = &s->index;
-        v->size = s->rows * s->n;
-        v->name = "sort";
+        GNI_VIEW("sort", s->rows * s->n, 1, &s->in, &s->out, &s->index);
     } else if (kind == GNI_JOB_SEARCH) {
         gni_search *s = (gni_search *)job;
-        v->op[v->n++] = &s->sorted;
-        v->op[v->n++] = &s->in;
-        v->n_in = v->n;
-        v->op[v->n++] = &s->out;
-        v->size = s->count;
-        v->name = "search";
+        GNI_VIEW("search", s->count, 2, &s->sorted, &s->in, &s->out);
     } else if (kind == GNI_JOB_COUNT) {
         gni_count *c = (gni_count *)job;
-        v->op[v->n++] = &c->in;
-        if (c->weight.buf != NULL) v->op[v->n++] = &c->weight;
-        if (c->edges.buf != NULL) v->op[v->n++] = &c->edges;
-        v->n_in = v->n;
-        v->op[v->n++] = &c->out;
-        v->size = c->n;
-        v->name = "count";
+        GNI_VIEW("count", c->n, 3, &c->in, &c->weight, &c->edges, &c->out);
     } else if (kind == GNI_JOB_ATTEND) {
-        gni_attend_job *a = (gni_attend_job *)job;
-        v->op[v->n++] = &a->q;
-        v->op[v->n++] = &a->k;
-        v->op[v->n++] = &a->v;
-        if (a->step != GNI_ATTEND_FORWARD) {
-            v->op[v->n++] = &a->gy;
-            v->op[v->n++] = &a->lse;
-            v->op[v->n++] = &a->dot;
-        }
-        if (a->mask.buf != NULL) v->op[v->n++] = &a->mask;
-        v->n_in = v->n;
-        if (a->step == GNI_ATTEND_FORWARD) {
-            v->op[v->n++] = &a->y;
-            if (a->lse.buf != NULL) v->op[v->n++] = &a->lse;
-        } else {
-            if (a->step != GNI_ATTEND_KEYS && a->dq.buf != NULL) v->op[v->n++] = &a->dq;
-            if (a->step != GNI_ATTEND_QUERIES && a->dk.buf != NULL) v->op[v->n++] = &a->dk;
-            if (a->step != GNI_ATTEND_QUERIES && a->dv.buf != NULL) v->op[v->n++] = &a->dv;
-        }
-        double work = (double)a->n * (double)a->m * (double)(a->d + a->e) * (double)a->heads * (double)a->batches;
-        v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
-        v->name = "attention";
+        gni_view_attend((gni_attend_job *)job, v);
     } else {
         gni_random *r = (gni_random *)job;
-        v->op[v->n++] = &r->out;
-        v->size = r->n;
-        v->name = "random";
+        GNI_VIEW("random", r->n, 0, &r->out);
     }
 }
+#undef GNI_VIEW
 
 static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
     switch (kind) {
