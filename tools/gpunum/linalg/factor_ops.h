@@ -240,10 +240,8 @@ static bool gni_back_triangular(gn_context *g, gni_node *node, gn_array *gy, gn_
 
 GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, bool transposed, bool unit) {
     const char *fn = "gn_solve_triangular";
-    gn_array *in[2], *y = NULL;
+    gn_array *in[2] = {a, b}, *y = NULL;
     gn_shape batch;
-    in[0] = a;
-    in[1] = b;
     gn_context *g = gni_begin_scope(fn, in, 2);
     if (g == NULL) return NULL;
     if (!gni_is_square(g, fn, a) || !gni_la_solve_shapes(g, a, b, GNI_MIN(b->shape.rank, 2), &batch))
@@ -327,57 +325,30 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
     }
 }
 
-GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r) {
-    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
-    place[1] = r;
-    if (r != NULL) *r = NULL;
-    gn_context *g = gni_begin("gn_qr", &a, 1);
+static gn_array *gni_la_factors(const char *fn, gni_la_kind kind, gn_array *a, bool full, gn_array **v, gn_array **w) {
+    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, v, w}, *x = a;
+    for (int i = 1; i < 3; i++)
+        if (place[i] != NULL) *place[i] = NULL;
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    if (gni_is_matrix(g, "gn_qr", a))
-        gni_la_several(g, "gn_qr", GNI_LA_QR, a, false, y, place);
-    return gni_la_return(g, y, place);
-}
-
-GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) {
-    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
-    place[1] = v;
-    if (v != NULL) *v = NULL;
-    gn_context *g = gni_begin("gn_eigh", &a, 1);
-    if (g == NULL) return NULL;
-    if (gni_is_square(g, "gn_eigh", a))
-        gni_la_several(g, "gn_eigh", GNI_LA_EIGH, a, false, y, place);
-    return gni_la_return(g, y, place);
-}
-
-GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v) {
-    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
-    place[1] = v;
-    if (v != NULL) *v = NULL;
-    gn_context *g = gni_begin_scope("gn_eig", &a, 1);
-    if (g == NULL) return NULL;
-    gn_array *x = gni_is_square(g, "gn_eig", a) ? gn_cast(a, gni_complex_of(a->dtype)) : NULL;
-    if (x != NULL) gni_la_several(g, "gn_eig", GNI_LA_EIG, x, false, y, place);
+    const bool any = kind == GNI_LA_QR || kind == GNI_LA_SVD;
+    if (any ? !gni_is_matrix(g, fn, a) : !gni_is_square(g, fn, a)) x = NULL;
+    else if (kind == GNI_LA_EIG) x = gn_cast(a, gni_complex_of(a->dtype));
+    if (x != NULL) gni_la_several(g, fn, kind, x, full && (v != NULL || w != NULL), y, place);
     gn_scope_end(g);
     return gni_la_return(g, y, place);
 }
 
+GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r) { return gni_la_factors("gn_qr", GNI_LA_QR, a, false, r, NULL); }
+GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) { return gni_la_factors("gn_eigh", GNI_LA_EIGH, a, false, v, NULL); }
+GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v) { return gni_la_factors("gn_eig", GNI_LA_EIG, a, false, v, NULL); }
 GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt) {
-    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
-    place[1] = u;
-    place[2] = vt;
-    if (u != NULL) *u = NULL;
-    if (vt != NULL) *vt = NULL;
-    gn_context *g = gni_begin("gn_svd", &a, 1);
-    if (g == NULL) return NULL;
-    if (gni_is_matrix(g, "gn_svd", a))
-        gni_la_several(g, "gn_svd", GNI_LA_SVD, a, full && (u != NULL || vt != NULL), y, place);
-    return gni_la_return(g, y, place);
+    return gni_la_factors("gn_svd", GNI_LA_SVD, a, full, u, vt);
 }
 
 // ---- gradients
 
 static gn_array *gni_products_before(gn_array *x, int axis);
-
 
 // x = a^-1 b: gb = a^-T gx, ga = -gb x^T (Giles 2008).
 static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
