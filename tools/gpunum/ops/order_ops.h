@@ -1095,19 +1095,16 @@ GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
     } else if (up != 0) {
         const gn_dtype t = gni_moments_with(gn_promote(a->dtype, edges->dtype), a, edges);
         const int64_t n = edges->shape.dim[0];
-        gn_array *part[2], *line = gn_cast(edges, t);
+        gn_array *line = gn_cast(edges, t), *part[2] = {gn_slice(line, 0, 0, n - 1, 1), gn_slice(line, 0, n - 1, n, 1)};
         double last = 0.0;
-        part[0] = gn_slice(line, 0, 0, n - 1, 1);
-        part[1] = gn_slice(line, 0, n - 1, n, 1);
         if (GNI_WEBGPU && up == GNI_UNSEEN) {
             part[1] = gn_nextafter(part[1], gn_full(g, t, GN_SHAPE(1), GNI_INF));
-            y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
-        } else if (part[1] != NULL && gn_read(part[1], &last, gn_dtype_size(t)) == GN_OK) {
+        } else {
+            const bool seen = gn_read(part[1], &last, gn_dtype_size(t)) == GN_OK;
             gni_above(t, &last);
-            part[1] = gn_array_from(g, t, GN_SHAPE(1), &last);
-            if (part[1] != NULL)
-                y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
+            part[1] = seen ? gn_array_from(g, t, GN_SHAPE(1), &last) : NULL;
         }
+        y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
     }
     g->no_grad--;
     return gni_end_scope(g, y);
