@@ -93,8 +93,7 @@ static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     const uint32_t all = GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN | GNI_F_ATTEND_CUTS;
     uint32_t found = 0;
     if (known == NULL || *known != 0 || gpu->g->host_recording) return known != NULL ? *known & all : 0;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     if (!gni_job_scratch(&c, 512, "gn_attention")) return 0;
     for (c.n_use = 1; c.n_use < 5; c.n_use++) c.use[c.n_use] = c.use[0];
     c.param[GNI_P_ATTEND_N] = c.param[GNI_P_ATTEND_M] = c.param[GNI_P_ATTEND_SHARE] = 1;
@@ -131,8 +130,7 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     gni_job_call c;
     const int64_t key_heads = a->heads / a->share;
     const bool forward = a->step == GNI_ATTEND_FORWARD, keys = a->step == GNI_ATTEND_KEYS, bfloat = a->q.dtype == GN_BF16;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     bool ok = gni_attend_put(&c, a, &a->q, 0, GNI_P_ATTEND_Q, a->heads, a->n, a->d) &&
               gni_attend_put(&c, a, &a->k, 1, GNI_P_ATTEND_K, key_heads, a->m, a->d) &&
               gni_attend_put(&c, a, &a->v, 2, GNI_P_ATTEND_V, key_heads, a->m, a->e) &&

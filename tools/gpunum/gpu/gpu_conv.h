@@ -32,8 +32,7 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
     gni_job_image_groups(m, groups);
     const int64_t all = places * m->width + (m->tells ? groups[0] * groups[1] : 0);
     const int64_t dim[5] = {m->n, m->channels, m->have[0], m->have[1], m->have[2]};
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     if (!gni_job_reach(gpu, &m->in, dim, m->in.stride, 5, &c.use[0], &c.param[GNI_P_IMAGE_IN_BASE]) ||
         !gni_job_reach(gpu, &m->out, &all, &one, 1, &c.use[1], &c.param[GNI_P_IMAGE_OUT_BASE]))
         return false;
@@ -74,8 +73,7 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
                   kernel[4] = {back ? read : made, back ? d->made : d->read, d->k[0], d->k[1]},
                   places = d->n * d->to[0] * d->to[1], one = 1,
                   results = weight ? d->parts * d->c * d->k[0] * d->k[1] : places * d->c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param;
     if (!gni_job_reach(gpu, &d->in, from, d->in.stride, 4, &c.use[0], &p[GNI_P_DEPTH_IN]) ||
         !gni_job_reach(gpu, &d->other, weight ? to : kernel, d->other.stride, 4, &c.use[1], &p[GNI_P_DEPTH_OTHER]) ||
@@ -127,8 +125,7 @@ static bool gni_job_pooling(gni_gpu *gpu, const gni_pooling *j) {
     const gni_operand *const all[4] = {&j->in, &j->taps, &j->out, &j->places};
     const int64_t from = j->n * j->from[0] * j->from[1], to = j->n * j->to[0] * j->to[1], one = 1;
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param;
     for (int i = 0; i < 4; i++) {
         c.use[i] = c.use[0];
@@ -235,8 +232,7 @@ static bool gni_job_winograd(gni_gpu *gpu, const gni_winograd *m) {
     dim[back] = kernel ? w : image ? x : y;
     dim[2] = x;
     dim[3] = result ? w : y;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     c.n_use = back ? 4 : 2;
     c.n_param = GNI_P_WINOGRAD_WORDS;
     uint32_t *q = c.param;
@@ -322,8 +318,7 @@ static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d) {
     uint32_t base[4] = {0, 0, 0, 0};
     int64_t dim[10], step[10];
     memset(&m, 0, sizeof m);
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     m.m = d->m;
     m.n = d->n;
     m.k = d->k;

@@ -110,8 +110,7 @@ static bool gni_job_reflect_ok(const gni_gpu *gpu, const gni_factor *f) {
 
 static void gni_job_reflect_call(gni_job_call *c, gni_gpu *gpu, const gni_factor *f) {
     const gni_operand *o[3] = {&f->a, &f->b, &f->c};
-    memset(c, 0, sizeof *c);
-    c->gpu = gpu;
+    gni_job_open(c, gpu);
     for (int i = 0; i < 3 && o[i]->buf != NULL; i++) {
         c->use[i].mem = &o[i]->buf->device;
         c->use[i].bytes = o[i]->buf->bytes;
@@ -308,8 +307,7 @@ static void gni_job_factor_use(gni_gpu_use *use, const gni_operand *o, bool writ
 static bool gni_job_factor_run(gni_gpu *gpu, const gni_factor *f, int module, const int64_t *word,
                                int64_t groups) {
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     const bool alone = f->step >= GNI_FACTOR_CHOLESKY, back = f->step == GNI_FACTOR_BACK;
     const int64_t most = (int64_t)gpu->caps.max_groups[0];
     gni_job_factor_use(&c.use[0], &f->a, !alone);

@@ -99,6 +99,11 @@ typedef struct gni_job_call {
     bool waits;        // for `special` to be compiled
 } gni_job_call;
 
+static void gni_job_open(gni_job_call *c, gni_gpu *gpu) {
+    memset(c, 0, sizeof *c);
+    c->gpu = gpu;
+}
+
 static gni_gpu_jobs *gni_job_state(gni_gpu *gpu) {
     if (!gpu->jobs) gpu->jobs = gni_calloc(gpu->g, sizeof(gni_gpu_jobs));
     return (gni_gpu_jobs *)gpu->jobs;
@@ -1113,8 +1118,7 @@ static bool gni_job_reduce_pieces(gni_gpu *gpu, const gni_reduce *r, const gni_j
     int64_t total = (pieces - 1) * splits + last;
     bool ok = true, fits = true;
     uint32_t counter = 0;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     if (total > 1) {
         ok = gni_job_scratch(&c, (uint64_t)(plan->units * total) * (r->apart > 0 ? 64 : 32), "partial results") &&
              (GNI_TEXTS(gpu) || gni_job_counters(&c, plan->blocks, &counter));
@@ -1168,8 +1172,7 @@ static bool gni_job_reduce(gni_gpu *gpu, const gni_reduce *r) {
     for (int i = r->kept; i < r->rank; i++) reduced *= r->dim[i];
     if (kept == 0) return true;
     gni_job_reduce_plan(gpu, r, kept, reduced, &plan);
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     bool fits = false;
     int64_t extent = r->kept < r->rank ? r->dim[r->kept] : 1, step = extent;
     for (;;) {
@@ -1274,8 +1277,7 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
     const bool draw = gni_job_is_draw(r);
     int64_t one = 1;
     if (r->n == 0) return true;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     if (!gni_job_reach(gpu, &r->out, &r->n, &one, 1, &c.use[0], &c.param[GNI_P_RANDOM_OUT_BASE]) ||
         r->n > INT32_MAX - 1024) {
         gni_random part = *r;

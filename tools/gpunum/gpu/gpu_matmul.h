@@ -951,8 +951,7 @@ static bool gni_job_prologue_tiled(gni_gpu *gpu, const gni_matmul *job, bool *ok
     use[3] = use[1];
     *ok = m.bias.buf == NULL || gni_job_reach(gpu, &m.bias, &m.n, &one, 1, &use[3], &base[3]);
     if (!*ok) return true;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     gni_job_matrix_params(&c, &m, batches, use, base);
     c.use[6] = c.use[7] = use[1];
     *ok = gni_job_matmul_tiled(&c, &m, batches, m.n);
@@ -1024,8 +1023,7 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     use[3] = use[1];
     if (m->bias.buf != NULL && !gni_job_reach(gpu, &m->bias, &m->n, &one, 1, &use[3], &base[3]))
         return false;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     gni_job_matrix_params(&c, &x, batches, use, base);
     if (squares) return gni_job_matmul_small(&c, &x, batches, row);
     if (real && x.n == 1 && !tiled) return gni_job_matvec(&c, m, &x, batches, row, flip);

@@ -64,8 +64,7 @@ typedef struct gni_order_shape {
 static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gni_gpu_use *parts, uint32_t phase,
                                  int64_t tiles, int64_t groups, const gni_order_shape *fast) {
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     c.use[0] = s->in;
     if (phase != GNI_F_SCAN_TOTALS) c.use[1] = s->out;
     else if (!GNI_TEXTS(gpu)) c.use[1] = *parts; // which is bound once there
@@ -458,8 +457,7 @@ static bool gni_job_sort_sweeps(gni_job_call *c, const gni_sort *s, gni_sweep_sh
 // keys, and what goes with them `gap` bytes behind. All stay in order that have the same bits.
 static void gni_part_call(gni_job_call *c, gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key,
                           const gni_gpu_use *from, const gni_gpu_use *to, uint64_t gap) {
-    memset(c, 0, sizeof *c);
-    c->gpu = gpu;
+    gni_job_open(c, gpu);
     gni_order_key(&c->generic, GN_U32, false, false);
     gni_sweep_shaped(c, gni_sweep_tile(gpu));
     c->generic.spec[GNI_S_SORT_PLACES] = 1;
@@ -661,8 +659,7 @@ static bool gni_job_sort_top(gni_job_call *c, const gni_sort *s, const gni_gpu_u
 
 static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     const bool places = s->index.buf != NULL, values = s->out.buf != NULL, wide = gn_dtype_size(s->in.dtype) == 8;
     const int64_t took = s->rows * s->count, slots = gni_order_slots(s);
     gni_gpu_use out, index;
@@ -715,8 +712,7 @@ static bool gni_job_search_ok(const gni_gpu *gpu, const gni_search *s) {
 
 static bool gni_job_search(gni_gpu *gpu, const gni_search *s) {
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param;
     if (!gni_order_operand(gpu, &s->sorted, s->n, &c.use[0], &p[GNI_P_FIND_LINE_BASE], false) ||
         !gni_order_operand(gpu, &s->in, s->count, &c.use[1], &p[GNI_P_FIND_IN_BASE], false) ||
@@ -743,8 +739,7 @@ static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d) {
 // In one pass, the low words of the counts where they stay.
 static bool gni_job_count_once(gni_gpu *gpu, const gni_count *d) {
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param;
     const bool edges = d->edges.buf != NULL;
     if (!gni_order_operand(gpu, &d->in, d->n, &c.use[0], &p[GNI_P_FIND_IN_BASE], false) ||
@@ -778,8 +773,7 @@ static bool gni_job_count_once(gni_gpu *gpu, const gni_count *d) {
 // Sums of weights: how large they are, the sums as fixed-point numbers, and the results (weigh.comp).
 static bool gni_job_weigh(gni_gpu *gpu, const gni_count *d) {
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param;
     if (!gni_order_operand(gpu, &d->in, d->n, &c.use[0], &p[GNI_P_FIND_IN_BASE], false) ||
         !gni_order_operand(gpu, &d->weight, d->n, &c.use[1], &p[GNI_P_FIND_LINE_BASE], false) ||
@@ -811,8 +805,7 @@ static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
     if (d->weight.buf != NULL) return gni_job_weigh(gpu, d);
     if (!GNI_TEXTS(gpu)) return gni_job_count_once(gpu, d);
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param;
     gni_gpu_use out;
     gni_gpu_mem mem;

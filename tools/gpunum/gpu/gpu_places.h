@@ -142,8 +142,7 @@ static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
     int64_t in = at->outer * at->extent * at->inner, out = at->outer * at->count * at->inner;
     if (out == 0) return true;
     if (at->extent == 0) return false;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     bool fits = (in * size >> unit) < INT32_MAX && (out * size >> unit) < INT32_MAX - 4 * GNI_JOB_THREADS &&
                 gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, inner);
     if (!fits) {
@@ -313,8 +312,7 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     const int64_t in = at->outer * at->count * at->inner, out = at->outer * at->extent * at->inner;
     const bool wide = gn_dtype_size(t->out.dtype) == 8, floats = t->op == GNI_SCATTER_ADD && t->out.dtype == GN_F32;
     if (in == 0) return true;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     if (!gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, at->inner) || !gni_job_fault(&c, at)) return false;
     const bool put = t->op == GNI_SCATTER_PUT;
     const int64_t some = gpu->caps.kind == GNI_GPU_CPU ? 1 << 13 : GNI_SCATTER_MANY; // so that tests see it
@@ -380,8 +378,7 @@ static bool gni_job_keep(gni_gpu *gpu, const gni_keep *k) {
     gni_job_call c;
     const int64_t one = 1, chunks = gni_keep_chunks(k->n), rows = GNI_MAX(k->rank, 1);
     const bool counts = k->out.buf == NULL, places = k->in.buf == NULL;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param, zero;
     const int64_t all = k->count * rows;
     if (!gni_job_reach(gpu, &k->mask, &k->n, &one, 1, &c.use[0], &p[GNI_P_KEEP_BASE]) ||

@@ -54,8 +54,7 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     if (s->rows == 0 || s->n == 0) return true;
     if (s->n > 16 && s->row_stride == s->n && gpu->caps.subgroup_shuffle && !GNI_TEXTS(gpu) && s->n <= GNI_ROWS_LONGEST / 2)
         return gni_job_softmax_rows(gpu, s);
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     dim[0] = out_dim[0] = s->rows;
     dim[1] = s->n;
     in_stride[0] = s->row_stride;
@@ -128,8 +127,7 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
     uint32_t *p = c.param, how = GNI_F_ROWS_GROUPS | GNI_F_ROWS_WEIGHT_GROUPS;
     bool fits = r->rows < INT32_MAX / 2;
     if (r->rows == 0 || r->n == 0) return true;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     for (int i = 0; i < GNI_P_ROWS_OPERANDS && fits; i++) {
         const bool weight = i == 2 || i == 3, row = i == 4 || i == 5 || (i == 6 && sums);
         int64_t dim[2], stride[2];
