@@ -133,8 +133,7 @@ static uint32_t gni_axes(gn_context *g, const char *fn, gn_axes axes, int rank, 
 static gn_axes gni_axes_of(uint32_t set) { return GNI_AXES_SET | (gn_axes)(set << 8); }
 
 static bool gni_broadcast(const gn_shape *a, const gn_shape *b, gn_shape *out) {
-    gn_shape s;
-    memset(&s, 0, sizeof s);
+    GNI_ZEROED(gn_shape, s);
     s.rank = GNI_MAX(a->rank, b->rank);
     for (int i = 1; i <= s.rank; i++) {
         int64_t da = i <= a->rank ? a->dim[a->rank - i] : 1;
@@ -774,8 +773,7 @@ GPUNUM_API void gn_set(gn_array **slot, gn_array *value) {
 // ---- facts
 
 GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims) {
-    gn_shape s;
-    memset(&s, 0, sizeof s);
+    GNI_ZEROED(gn_shape, s);
     s.rank = rank;
     for (int i = 0; i < rank && i < GN_MAX_RANK; i++) s.dim[i] = dims[i];
     return s;

@@ -196,6 +196,10 @@
 #define GNI_NOINLINE __declspec(noinline)
 #define GNI_MAYBE_UNUSED
 #endif
+// Declares a variable, all of it 0.
+#define GNI_ZEROED(type, name) \
+    type name;                 \
+    memset(&name, 0, sizeof name)
 #ifdef __MINGW32__
 #undef GNI_PRINTF
 #define GNI_PRINTF(text, first) __attribute__((format(gnu_printf, text, first)))

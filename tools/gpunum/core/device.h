@@ -229,8 +229,7 @@ static inline void gni_gpu_free(gni_gpu *gpu, gni_gpu_mem *mem) {
 }
 // Whether less than half of the device's memory is taken, so that what could be made again may stay.
 GNI_INLINE bool gni_gpu_roomy(const gni_gpu *gpu) {
-    gn_memory_stats m;
-    memset(&m, 0, sizeof m);
+    GNI_ZEROED(gn_memory_stats, m);
     gpu->layer->memory_stats(gpu, &m);
     return m.device_used < m.device_limit / 2;
 }

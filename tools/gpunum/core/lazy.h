@@ -326,8 +326,7 @@ static bool gni_expr_bound(gn_context *g, gn_array *y) {
     gni_expr_measure(e, y->dtype);
     while (gni_expr_beyond(e, inputs)) {
         gn_array *largest = NULL;
-        gni_tree t;
-        memset(&t, 0, sizeof t);
+        GNI_ZEROED(gni_tree, t);
         gni_tree_take(&t, y, ++g->walk);
         e->insns = t.insns, e->leaves = t.leaves, e->consts = t.consts;
         e->shares = true;

@@ -383,8 +383,7 @@ static bool gni_run_at(gn_context *g, const gni_kind *kind, void *job, uint32_t 
 }
 
 static bool gni_draw_late(gn_context *g, gni_buffer *b, uint32_t side) {
-    gni_random job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_random, job);
     job.kind = GNI_RAND_BELOW;
     job.seed = b->seed;
     job.counter = b->counter;

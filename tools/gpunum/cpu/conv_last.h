@@ -63,8 +63,7 @@ static void gni_conv_last_turn(const gni_conv_last *j, const float *x, float *to
     const int64_t places = gni_conv_last_places(have), lo = GNI_MIN(GNI_MAX(before[2], 0), size[2]),
                   hi = GNI_MAX(GNI_MIN(have[2] + before[2], size[2]), lo), lanes = j->isa->f32->lanes;
     const bool whole = memcmp(have, size, 3 * sizeof *have) == 0 && (before[0] | before[1] | before[2]) == 0;
-    gni_gemm_tile t;
-    memset(&t, 0, sizeof t);
+    GNI_ZEROED(gni_gemm_tile, t);
     t.c_rs = width;
     if (channels != width) memset(to, 0, (size_t)(gni_conv_last_places(size) * width) * sizeof *to);
     for (int64_t c = 0; c < channels; c += lanes, x += lanes * places) {
@@ -185,8 +184,7 @@ GNI_NOINLINE static void gni_conv_last_row(const gni_conv_last *j, const float *
     int64_t lo0, lo1;
     const int64_t some0 = gni_conv_last_inside(j, 0, at0, f0->spread, f0->taps, &lo0),
                   some1 = gni_conv_last_inside(j, 1, at1, f1->spread, f1->taps, &lo1);
-    gni_gemm_tile t;
-    memset(&t, 0, sizeof t);
+    GNI_ZEROED(gni_gemm_tile, t);
     t.a_rs = j->stride[2] * all;
     t.b_rs = cols;
     t.c_rs = j->step[2] * cols;
@@ -243,8 +241,7 @@ static void gni_conv_last_task(void *arg, int64_t begin, int64_t end, int worker
     const gni_conv_last *j = (const gni_conv_last *)arg;
     const int64_t rows = j->out[0] * j->out[1], bands = (rows + j->band - 1) / j->band, panel = 2 * j->isa->f32->lanes;
     float *sums = j->scratch + worker * j->band * j->out[2] * panel;
-    gni_gemm_tile t;
-    memset(&t, 0, sizeof t);
+    GNI_ZEROED(gni_gemm_tile, t);
     t.c_rs = rows * j->out[2];
     for (int64_t i = begin; i < end; i++) {
         const int64_t first = i % bands * j->band, group = i / bands % j->groups, from = i / bands / j->groups * j->beside,
@@ -397,8 +394,7 @@ static void gni_conv_last_run(gn_context *g, gni_conv_last *j) {
     }
     if (j->gy == NULL) return;
     for (int64_t group = 0; group < j->groups; group++) {
-        gni_gemm_tile t;
-        memset(&t, 0, sizeof t);
+        GNI_ZEROED(gni_gemm_tile, t);
         gni_conv_last_panels(j, group, true);
         t.c_rs = j->c * j->taps;
         t.c = j->y + group * j->o * t.c_rs;

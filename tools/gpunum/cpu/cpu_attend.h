@@ -97,8 +97,7 @@ static void gni_attend_tiles(const gni_gemm_family *f, const float *a, int64_t a
                              int64_t b_rs, float *to, int64_t to_rs, int64_t rows, int64_t k, int64_t width, int64_t cols,
                              bool add) {
     gni_gemm_tile_fn const *tile = gni_gemm_tiles_of(f, width);
-    gni_gemm_tile t;
-    memset(&t, 0, sizeof t);
+    GNI_ZEROED(gni_gemm_tile, t);
     t.k = k;
     t.a_rs = a_rs;
     t.a_cs = a_cs;
@@ -221,8 +220,7 @@ static int64_t gni_attend_end(const gni_attend_block *b, int64_t end) {
 // o (width,n) becomes rows of an operand.
 static void gni_attend_put_rows(const gni_attend_block *b, const gni_operand *o, int64_t width) {
     const gni_attend_cpu *c = b->c;
-    gni_gemm_tile t;
-    memset(&t, 0, sizeof t);
+    GNI_ZEROED(gni_gemm_tile, t);
     char *to = gni_attend_at(o, b->batch, b->head, b->row);
     t.c = c->store != NULL ? (void *)b->gy : (void *)to;
     t.c_rs = c->store != NULL ? width : o->stride[2];
@@ -386,8 +384,7 @@ static bool gni_attend_run_step(gn_context *g, gni_attend_cpu *c, gni_attend_ste
 
 static bool gni_cpu_attend(gn_context *g, const void *job) {
     const gni_attend_job *a = (const gni_attend_job *)job;
-    gni_attend_cpu c;
-    memset(&c, 0, sizeof c);
+    GNI_ZEROED(gni_attend_cpu, c);
     c.a = a;
     c.gemm = gni_gemm_isa_of((int)g->isa);
     c.f = c.gemm->f32;

@@ -96,8 +96,7 @@ static void gni_conv_dots_task(void *arg, int64_t begin, int64_t end, int worker
     GNI_UNUSED(worker);
     for (int64_t t = begin; t < end; t++) {
         const int64_t q = t / c->blocks, j = t % c->blocks * GNI_CONV_COLUMNS;
-        gni_gemm_dots v;
-        memset(&v, 0, sizeof v);
+        GNI_ZEROED(gni_gemm_dots, v);
         v.m = d->m;
         v.n = GNI_MIN(d->n - j, (int64_t)GNI_CONV_COLUMNS);
         v.k = c->run;

@@ -135,8 +135,7 @@ static void gni_softmax_short_task(void *arg, int64_t begin, int64_t end, int wo
 
 static bool gni_cpu_softmax(gn_context *g, const void *job) {
     const gni_softmax *d = (const gni_softmax *)job;
-    gni_softmax_job j;
-    memset(&j, 0, sizeof j);
+    GNI_ZEROED(gni_softmax_job, j);
     j.d = d;
     j.item = gni_item_size(d->in.dtype);
     j.out_item = gni_item_size(d->out.dtype);
@@ -563,8 +562,7 @@ static void gni_prologue_block(const gni_prologue_job *j, gni_eval *e, int64_t b
             t.y = y;
             j->isa->add_rows(&t);
         } else {
-            gni_gemm_dots t;
-            memset(&t, 0, sizeof t);
+            GNI_ZEROED(gni_gemm_dots, t);
             if (j->step != 1)
                 for (int64_t i = 0; i < n; i++) aside[i] = vector[(k + i) * j->step];
             t.m = 1;
@@ -664,8 +662,7 @@ static bool gni_cpu_matmul_prologue(gn_context *g, const gni_matmul *d) {
     gni_prologue_job j;
     gni_matmul plain;
     gni_map job;
-    gni_buffer memory;
-    memset(&memory, 0, sizeof memory);
+    GNI_ZEROED(gni_buffer, memory);
     const int64_t elements = gni_prologue_apart(d, &plain, &job, &memory);
     if (!gni_cpu_prologue_pays(d, elements))
         return gni_cpu_prologue_apart(g, &plain, &job, &memory, elements);

@@ -271,8 +271,7 @@ static void gni_scan_columns_task(void *arg, int64_t begin, int64_t end, int wor
 static bool gni_cpu_scan(gn_context *g, const void *job) {
     gni_scan own = *(const gni_scan *)job;
     const gni_scan *d = &own;
-    gni_scan_job j;
-    memset(&j, 0, sizeof j);
+    GNI_ZEROED(gni_scan_job, j);
     j.d = d;
     j.x = gni_operand_data(&d->in);
     j.y = gni_operand_data(&d->out);
@@ -824,8 +823,7 @@ static void gni_sort_long(gn_context *g, gni_sort_job *j) {
 
 static bool gni_cpu_sort(gn_context *g, const void *job) {
     const gni_sort *d = (const gni_sort *)job;
-    gni_sort_job j;
-    memset(&j, 0, sizeof j);
+    GNI_ZEROED(gni_sort_job, j);
     j.d = d;
     j.isa = gni_cpu_isa_of(g->isa);
     j.key = gni_key_of_dtype(d->in.dtype, d->descending);

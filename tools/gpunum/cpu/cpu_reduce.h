@@ -614,8 +614,7 @@ static bool gni_reduce_of_truth(const gni_program *p) {
 
 static bool gni_cpu_reduce(gn_context *g, const void *job) {
     const gni_reduce *r = (const gni_reduce *)job;
-    gni_reduce_job j;
-    memset(&j, 0, sizeof j);
+    GNI_ZEROED(gni_reduce_job, j);
     j.r = r;
     j.full = gni_cpu_isa_of(g->isa);
     j.columns = j.lots = 1;

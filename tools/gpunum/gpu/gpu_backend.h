@@ -56,8 +56,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_ROWS: return gni_job_rows_ok(gpu, (const gni_rows *)job);
     case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
     case GNI_JOB_CONV: {
-        gni_matmul m;
-        memset(&m, 0, sizeof m);
+        GNI_ZEROED(gni_matmul, m);
         m.a.dtype = m.b.dtype = m.c.dtype = ((const gni_conv *)job)->a.dtype;
         return gni_job_matmul_ok(gpu, &m);
     }

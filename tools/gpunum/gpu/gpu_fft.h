@@ -321,8 +321,7 @@ static bool gni_fft_gpu_specialise(const gni_gpu *gpu, int64_t n, int64_t lines,
         if (done) return true;
         break;
     }
-    gni_fft_gpu_special best;
-    memset(&best, 0, sizeof best);
+    GNI_ZEROED(gni_fft_gpu_special, best);
     for (int m = 0; m < GNI_COUNT(gni_fft_gpu_modules) && best.lines < wanted; m++)
         if (gni_fft_gpu_modules[m].prime == prime &&
             gni_fft_gpu_try(gpu, m, n, flags, radix, stages, gni_fft_gpu_modules[m].hold, k) >
@@ -501,8 +500,7 @@ static void gni_fft_gpu_dim(gni_fft_gpu_pass *p, int64_t size, int64_t in, int64
 }
 
 static gni_fft_gpu_end gni_fft_gpu_middle(const gni_gpu_mem *mem, uint64_t bytes) {
-    gni_fft_gpu_end e;
-    memset(&e, 0, sizeof e);
+    GNI_ZEROED(gni_fft_gpu_end, e);
     e.mem = mem;
     e.bytes = bytes;
     e.count = INT64_MAX;

@@ -331,8 +331,7 @@ typedef struct gni_fft_gpu_wide {
 enum { GNI_FFT_GPU_WIDE_GROUP = 64 };
 
 static gni_gpu_pipeline *gni_fft_gpu_wide_pipeline(gni_gpu *gpu, gni_gpu_mode mode) {
-    gni_gpu_kernel kernel;
-    memset(&kernel, 0, sizeof kernel);
+    GNI_ZEROED(gni_gpu_kernel, kernel);
     kernel.module = GNI_MODULE_fft_wide;
     return gni_gpu_pipeline_get(gpu, &kernel, mode);
 }
@@ -373,8 +372,7 @@ static bool gni_fft_gpu_wide_pass(gn_context *g, const gni_fft_gpu_wide *w, cons
 }
 
 static bool gni_fft_gpu_make_chirp(gn_context *g, const gni_fft_gpu_table *t) {
-    gni_fft_gpu_wide w;
-    memset(&w, 0, sizeof w);
+    GNI_ZEROED(gni_fft_gpu_wide, w);
     w.circle = gni_fft_gpu_table_get(g, GNI_FFT_GPU_CIRCLE, 2 * t->n, 0);
     w.points = w.chirp = t->n;
     w.flags = GNI_F_FFT_WIDE_LAST;
@@ -385,8 +383,7 @@ static bool gni_fft_gpu_make_chirp(gn_context *g, const gni_fft_gpu_table *t) {
 // The chirp's conjugate, there and mirrored, and the stages of its transform, between two pairs of `mem`.
 static bool gni_fft_gpu_fill_kernel(gn_context *g, const gni_fft_gpu_table *t,
                                     const gni_gpu_mem *mem) {
-    gni_fft_gpu_wide w;
-    memset(&w, 0, sizeof w);
+    GNI_ZEROED(gni_fft_gpu_wide, w);
     w.circle = gni_fft_gpu_table_get(g, GNI_FFT_GPU_CIRCLE, 2 * t->n, 0);
     w.points = t->size;
     w.chirp = t->n;

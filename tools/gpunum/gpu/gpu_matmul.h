@@ -514,8 +514,7 @@ static int64_t gni_job_span(const gni_matmul *m, const gni_operand *o, int64_t r
 // Lines of neighbours, to the dtype that `to` has.
 static bool gni_job_copy_lines(gni_gpu *gpu, const gni_operand *from, int64_t from_step, const gni_operand *to,
                                int64_t to_step, int64_t lines, int64_t length) {
-    gni_map job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_map, job);
     job.program.n_in = job.program.n_out = 1;
     job.program.in_dtype[0] = from->dtype;
     job.program.out_dtype[0] = to->dtype;
@@ -780,8 +779,7 @@ static bool gni_job_matmul_small(gni_job_call *c, const gni_matmul *m, int64_t b
 
 // By a pass of its own over b.
 static bool gni_job_sums_run(gni_gpu *gpu, const gni_matmul *m) {
-    gni_reduce r;
-    memset(&r, 0, sizeof r);
+    GNI_ZEROED(gni_reduce, r);
     r.program.n_in = r.program.n_out = 1;
     r.program.in_dtype[0] = r.program.out_dtype[0] = m->b.dtype;
     r.op = GNI_RED_SUM;

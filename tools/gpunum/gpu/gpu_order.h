@@ -239,8 +239,7 @@ static bool gni_job_scan_ok(const gni_gpu *gpu, const gni_scan *s) {
 }
 
 static bool gni_job_scan(gni_gpu *gpu, const gni_scan *d) {
-    gni_order_scan s;
-    memset(&s, 0, sizeof s);
+    GNI_ZEROED(gni_order_scan, s);
     const int64_t count = d->outer * d->n * d->inner;
     const gn_dtype t = d->in.dtype;
     const bool extreme = d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN; // of which smaller ones are compared as words
@@ -290,8 +289,7 @@ static bool gni_job_sort_long(gni_job_call *c, const gni_sort *s, const gni_gpu_
     gni_gpu_use key[2] = {gni_order_use(&mem, 0, keys), gni_order_use(&mem, keys, keys)}, place[2];
     place[0] = places ? gni_order_use(&mem, 2 * keys, from) : key[0];
     place[1] = places ? gni_order_use(&mem, 2 * keys + from, from) : key[1];
-    gni_order_scan scan;
-    memset(&scan, 0, sizeof scan);
+    GNI_ZEROED(gni_order_scan, scan);
     scan.op = GNI_SCAN_SUM;
     scan.dtype = GNI_T_U32;
     scan.flags = GNI_F_SCAN_EXCLUSIVE;

@@ -337,8 +337,7 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
         gni_job_drop_scratch(&c);
         return ok;
     }
-    gni_gpu_mem pairs;
-    memset(&pairs, 0, sizeof pairs);
+    GNI_ZEROED(gni_gpu_mem, pairs);
     // Numbers alone take less room.
     const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY;
     const bool many = in >= least && out >= least && at->inner < 8 && !local; // elements of rows are neighbours as they come

@@ -181,8 +181,7 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
 
 // A softmax as that.
 static bool gni_job_softmax_rows(gni_gpu *gpu, const gni_softmax *s) {
-    gni_rows r;
-    memset(&r, 0, sizeof r);
+    GNI_ZEROED(gni_rows, r);
     r.kind = (int)s->kind;
     r.rows = s->rows;
     r.n = s->n;

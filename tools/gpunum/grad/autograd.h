@@ -493,8 +493,7 @@ static bool gni_pass_accumulate(gni_pass *p) {
 GPUNUM_API gn_status gn_backward(gn_array *loss) {
     gn_context *g = gni_begin("gn_backward", &loss, 1);
     if (g == NULL) return gni_null_status(loss);
-    gni_pass p;
-    memset(&p, 0, sizeof p);
+    GNI_ZEROED(gni_pass, p);
     p.g = g;
     p.fn = "gn_backward";
     p.leaves = true;
@@ -547,8 +546,7 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
                      i + 1);
     }
     if (count <= 0 || g->call_failed) return gni_end_status(g);
-    gni_pass p;
-    memset(&p, 0, sizeof p);
+    GNI_ZEROED(gni_pass, p);
     p.g = g;
     p.fn = "gn_gradients";
     p.keep = create_graph;

@@ -328,8 +328,7 @@ static gn_array *gni_conv_image(gn_context *g, gn_array *x, const int64_t *befor
 // Whether products of images of p, m x n of k for each group, are taken apart.
 static gni_conv_parts gni_conv_parts_of(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t m, int64_t n,
                                         int64_t k) {
-    gni_conv_parts s;
-    memset(&s, 0, sizeof s);
+    GNI_ZEROED(gni_conv_parts, s);
 #if GNI_GPU
     const int64_t c = p->c, o = p->o / p->groups;
     const bool eights = p->groups == 1 || (c % 8 == 0 && o % 8 == 0);
@@ -1140,8 +1139,7 @@ static bool gni_back_conv(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     const gni_conv_kind kind = (gni_conv_kind)node->param[10];
     gn_array *x = kind == GNI_CONV_BACK ? gy : node->in[0], *w = kind == GNI_CONV_WEIGHT ? gy : node->in[1],
              *y = kind == GNI_CONV_FORWARD ? gy : node->in[kind == GNI_CONV_BACK ? 0 : 1];
-    gni_conv_plan p;
-    memset(&p, 0, sizeof p);
+    GNI_ZEROED(gni_conv_plan, p);
     p.nd = x->shape.rank - 2;
     for (int i = 0; i < 3; i++) {
         p.stride[i] = node->param[i];
@@ -1240,8 +1238,7 @@ static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_ar
     static const gn_conv_options none = {0, 0, 0, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, false, 0, {0, 0, 0}};
     const gn_conv_options *o = options != NULL ? options : &none;
     gn_array *in[3], *y = NULL;
-    gni_conv_plan p;
-    memset(&p, 0, sizeof p);
+    GNI_ZEROED(gni_conv_plan, p);
     in[0] = x;
     in[1] = w;
     in[2] = b;

@@ -190,8 +190,7 @@ GPUNUM_API gn_status gn_optimizer_add_group_with(gn_optimizer *opt, gn_array *co
     if (opt == NULL) return GN_ERROR_ARGUMENT;
     gn_context *g = gni_begin(fn, params, count);
     if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
-    gn_group_options o;
-    memset(&o, 0, sizeof o);
+    GNI_ZEROED(gn_group_options, o);
     if (options != NULL) o = *options;
     gni_group given, set;
     given.lr_factor = o.lr_factor;
@@ -222,8 +221,7 @@ GPUNUM_API gn_status gn_optimizer_add_group_with(gn_optimizer *opt, gn_array *co
 
 // A group with this weight decay and nothing else.
 static gni_group gni_group_of(double weight_decay) {
-    gni_group set;
-    memset(&set, 0, sizeof set);
+    GNI_ZEROED(gni_group, set);
     set.lr_factor = 1.0;
     set.weight_decay = weight_decay;
     return set;
@@ -232,8 +230,7 @@ static gni_group gni_group_of(double weight_decay) {
 GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd_options *options) {
     gn_context *g = gni_begin("gn_sgd", params, count);
     if (g == NULL) return NULL;
-    gn_sgd_options o;
-    memset(&o, 0, sizeof o);
+    GNI_ZEROED(gn_sgd_options, o);
     if (options != NULL) o = *options;
     double settings[4];
     settings[0] = o.lr, settings[1] = o.momentum, settings[2] = o.dampening,
@@ -253,8 +250,7 @@ static gn_optimizer *gni_adam(const char *fn, gni_optimizer_kind kind, gn_array 
                               int count, const gn_adam_options *options) {
     gn_context *g = gni_begin(fn, params, count);
     if (g == NULL) return NULL;
-    gn_adam_options o;
-    memset(&o, 0, sizeof o);
+    GNI_ZEROED(gn_adam_options, o);
     if (options != NULL) o = *options;
     double settings[5];
     settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.eps;
@@ -283,8 +279,7 @@ GPUNUM_API gn_optimizer *gn_adamw(gn_array *const *params, int count,
 GPUNUM_API gn_optimizer *gn_rmsprop(gn_array *const *params, int count, const gn_rmsprop_options *options) {
     gn_context *g = gni_begin("gn_rmsprop", params, count);
     if (g == NULL) return NULL;
-    gn_rmsprop_options o;
-    memset(&o, 0, sizeof o);
+    GNI_ZEROED(gn_rmsprop_options, o);
     if (options != NULL) o = *options;
     double settings[5];
     settings[0] = o.lr, settings[1] = o.alpha, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.momentum;
@@ -304,8 +299,7 @@ GPUNUM_API gn_optimizer *gn_rmsprop(gn_array *const *params, int count, const gn
 GPUNUM_API gn_optimizer *gn_adagrad(gn_array *const *params, int count, const gn_adagrad_options *options) {
     gn_context *g = gni_begin("gn_adagrad", params, count);
     if (g == NULL) return NULL;
-    gn_adagrad_options o;
-    memset(&o, 0, sizeof o);
+    GNI_ZEROED(gn_adagrad_options, o);
     if (options != NULL) o = *options;
     double settings[5];
     settings[0] = o.lr, settings[1] = o.lr_decay, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.initial;
@@ -323,8 +317,7 @@ GPUNUM_API gn_optimizer *gn_adagrad(gn_array *const *params, int count, const gn
 GPUNUM_API gn_optimizer *gn_lion(gn_array *const *params, int count, const gn_lion_options *options) {
     gn_context *g = gni_begin("gn_lion", params, count);
     if (g == NULL) return NULL;
-    gn_lion_options o;
-    memset(&o, 0, sizeof o);
+    GNI_ZEROED(gn_lion_options, o);
     if (options != NULL) o = *options;
     double settings[4];
     settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.weight_decay;
@@ -341,8 +334,7 @@ GPUNUM_API gn_optimizer *gn_lion(gn_array *const *params, int count, const gn_li
 GPUNUM_API gn_optimizer *gn_muon(gn_array *const *params, int count, const gn_muon_options *options) {
     gn_context *g = gni_begin("gn_muon", params, count);
     if (g == NULL) return NULL;
-    gn_muon_options o;
-    memset(&o, 0, sizeof o);
+    GNI_ZEROED(gn_muon_options, o);
     if (options != NULL) o = *options;
     double settings[3];
     settings[0] = o.lr, settings[1] = o.momentum, settings[2] = o.weight_decay;

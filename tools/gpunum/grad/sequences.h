@@ -353,8 +353,7 @@ static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, 
 
 // in: the arrays of gni_recur. param: reversed, lstm.
 static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    gni_recur r;
-    memset(&r, 0, sizeof r);
+    GNI_ZEROED(gni_recur, r);
     r.g = g;
     r.reversed = node->param[0] != 0;
     r.lstm = node->param[1] != 0;
@@ -495,8 +494,7 @@ static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h
     gn_array *zero = h0 == NULL || c0 == NULL ? gn_zeros(g, t, GN_SHAPE(r->batch, r->h)) : NULL;
     for (int i = 0; i < r->layers * r->ways && !g->call_failed; i++) {
         gn_array *const *w = r->weights + i * r->each;
-        gni_recur one;
-        memset(&one, 0, sizeof one);
+        GNI_ZEROED(gni_recur, one);
         if (i > 0 && i % r->ways == 0 && r->o.dropout > 0.0) y = gn_dropout(y, r->o.dropout, true);
         one.g = g;
         one.lstm = r->lstm;

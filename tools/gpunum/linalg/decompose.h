@@ -115,8 +115,7 @@ static gni_la_matrix gni_la_transposed(gni_la_matrix a) {
 
 // c = a b, or added to c, whose rows are contiguous.
 static void gni_la_gemm(gni_la *w, gni_la_matrix c, gni_la_matrix a, gni_la_matrix b, bool add) {
-    gni_gemm d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(gni_gemm, d);
     d.in = d.out = GN_F64;
     d.m = c.m;
     d.n = c.n;

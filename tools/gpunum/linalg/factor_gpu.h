@@ -174,8 +174,7 @@ static void gni_lg_operand(gni_operand *o, const gni_lg_matrix *a) {
 // c (m,n; contiguous) = a b
 static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
                            const gni_lg_matrix *b) {
-    gni_matmul d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(gni_matmul, d);
     d.m = a->m;
     d.n = b->n;
     d.k = a->n;
@@ -191,8 +190,7 @@ static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matri
 
 // c = c op x
 static void gni_lg_change(gni_lg *w, gni_op op, const gni_lg_matrix *c, const gni_lg_matrix *x) {
-    gni_map d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(gni_map, d);
     d.program.wide = c->of->dtype == GN_F64;
     d.program.n_in = 2;
     d.program.n_out = d.program.n_insn = 1;
@@ -222,8 +220,7 @@ static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix 
 // As gni_lg_subtract, by one kernel.
 static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
                           const gni_lg_matrix *b, bool lower) {
-    gni_factor f;
-    memset(&f, 0, sizeof f);
+    GNI_ZEROED(gni_factor, f);
     f.step = GNI_FACTOR_UPDATE;
     f.items = c->m;
     f.word[GNI_P_UPDATE_C_BASE] = c->offset;
@@ -266,8 +263,7 @@ static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_
 
 static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array *b, int64_t items,
                           const int64_t *word) {
-    gni_factor f;
-    memset(&f, 0, sizeof f);
+    GNI_ZEROED(gni_factor, f);
     f.step = step;
     f.items = items;
     memcpy(f.word, word, sizeof f.word);
@@ -475,8 +471,7 @@ static void gni_lg_again(gni_lg *w) {
 
 // y (n,k) = the rows of x (n,k; contiguous) in the order of the state
 static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t offset) {
-    gni_take d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(gni_take, d);
     d.at.outer = 1;
     d.at.checked = true;
     d.at.extent = d.at.count = w->n;

@@ -449,8 +449,7 @@ static void gni_lv_begin(gni_lv *p, gni_la_job *d, gn_dtype t, bool vectors, boo
 
 static void gni_lv_job(gni_lv *p, gni_factor_step step, gn_array *a, gn_array *b, gn_array *c,
                        const int64_t *word) {
-    gni_factor f;
-    memset(&f, 0, sizeof f);
+    GNI_ZEROED(gni_factor, f);
     f.step = step;
     f.items = 1;
     memcpy(f.word, word, sizeof f.word);
@@ -524,8 +523,7 @@ static void gni_lv_apply(gni_lv *p, int64_t at, int64_t ld, int64_t count, int64
                          gni_lg_matrix z) {
     gni_lg *w = &p->w;
     const int64_t b = GNI_LG_PANEL, blocks = gni_lg_up(count, b) / b;
-    gni_matmul d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(gni_matmul, d);
     d.m = d.n = b;
     d.k = z.m;
     d.a_rs = d.b_cs = ld;

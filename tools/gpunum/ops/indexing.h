@@ -380,8 +380,7 @@ static gn_array *gni_true_on_device(gn_context *g, const char *fn, gn_array *tru
     gn_shape s = truth->shape;
     const int64_t n = gni_elements(&s), chunks = gni_keep_chunks(n);
     const gn_shape line = gn_shape_from(1, &chunks);
-    gni_keep job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_keep, job);
     job.n = n;
     job.count = n; // at most
     job.rank = x != NULL ? 0 : flat ? 1 : s.rank;

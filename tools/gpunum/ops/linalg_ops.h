@@ -650,8 +650,7 @@ static gn_array *gni_einsum_run(gni_einsum *e) {
 
 GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_array *const *arrays,
                                     int count) {
-    gni_einsum e;
-    memset(&e, 0, sizeof e);
+    GNI_ZEROED(gni_einsum, e);
     if (g == NULL || arrays == NULL || count < 1 || subscripts == NULL) {
         if (!gni_begin_context("gn_einsum", g)) return NULL;
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_einsum: no %s",

@@ -39,8 +39,7 @@ static gn_array *gni_bordered(gn_array *x, int at, int64_t before, int64_t behin
 // ---- scans
 
 static gn_array *gni_scanned(gn_context *g, const char *fn, gni_scan_op op, gn_array *x, int at) {
-    gni_scan job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_scan, job);
     gn_array *from = gni_contiguous(g, x), *y = from != NULL ? gni_array_empty(g, fn, x->dtype, &x->shape) : NULL;
     bool ok = y != NULL;
     if (ok && gni_elements(&x->shape) > 0) {
@@ -164,8 +163,7 @@ static gn_array *gni_scan_choice(gn_context *g, gn_array *x, gn_array *y, int at
 
 // Whether there is a GPU that has no such scan: it adds up parts of complex numbers.
 static bool gni_scans_parts(gn_context *g, gni_scan_op op, gn_dtype t) {
-    gni_scan one;
-    memset(&one, 0, sizeof one);
+    GNI_ZEROED(gni_scan, one);
     one.op = op;
     one.in.dtype = one.out.dtype = t;
     return g->gpu != NULL && !gni_backend_gpu()->supports(g, GNI_JOB_SCAN, &one);
@@ -228,8 +226,7 @@ GPUNUM_API gn_array *gn_logcumsumexp(gn_array *a, gn_axes axis) {
 // With as many elements as there are from a later one on, they are only parted there (sorted ones are parted everywhere).
 static bool gni_sorted(gn_context *g, const char *fn, gn_array *x, int64_t first, int64_t count, bool descending,
                        gn_array **values, gn_array **index) {
-    gni_sort job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_sort, job);
     gn_shape s = x->shape;
     job.n = s.dim[s.rank - 1];
     s.dim[s.rank - 1] = count;
@@ -544,8 +541,7 @@ static double gni_search_scale(double step) {
 // values' dtype and a distance of `step` from `start` on are found sooner, others say 0.
 static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, gn_array *values, bool right, double start,
                               double step) {
-    gni_search job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_search, job);
     char text[200];
     gn_array *in[2] = {sorted, values};
     if (sorted == NULL || values == NULL || !gni_real_only(g, fn, in, 2)) return NULL;
@@ -864,8 +860,7 @@ GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b) {
 // are not above it.
 static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_array *weights, gn_array *edges, double start,
                              double step, int64_t least, int64_t bins) {
-    gni_count job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_count, job);
     const gn_shape s = GN_SHAPE(bins);
     const gn_dtype t = weights != NULL ? GN_F64 : GN_I64;
     if (x == NULL || !gni_shape_ok(g, fn, t, &s)) return NULL;

@@ -626,8 +626,7 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
     gn_array *y = gni_array_empty(g, fn, t, &shape);
     bool ok = y != NULL;
     if (ok && gni_elements(&a->shape) > 0) {
-        gni_softmax s;
-        memset(&s, 0, sizeof s);
+        GNI_ZEROED(gni_softmax, s);
         s.kind = kind;
         s.n = a->shape.dim[a->shape.rank - 1];
         s.rows = gni_elements(&a->shape) / s.n;

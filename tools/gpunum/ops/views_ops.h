@@ -459,8 +459,7 @@ static gn_array *gni_indexed(gn_context *g, gn_array *a, const gni_subscript *p)
 GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript) {
     gn_context *g = gni_begin("gn_index", &a, 1);
     if (g == NULL) return NULL;
-    gni_subscript p;
-    memset(&p, 0, sizeof p);
+    GNI_ZEROED(gni_subscript, p);
     p.text = p.at = subscript != NULL ? subscript : "";
     gni_parse_subscript(&p);
     if (p.wrong != NULL) {

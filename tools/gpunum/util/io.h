@@ -198,8 +198,7 @@ static char *gni_npy_read_header(gni_file *file) {
 }
 
 static gn_array *gni_npy_load(gni_file *file) {
-    gni_npy h;
-    memset(&h, 0, sizeof h);
+    GNI_ZEROED(gni_npy, h);
     char *text = gni_npy_read_header(file);
     if (text == NULL) return NULL;
     const char *wrong = gni_npy_parse(text, &h);

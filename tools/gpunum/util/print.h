@@ -410,8 +410,7 @@ static void gni_print_visit(gni_printer *pr, int axis, const char *p, int look) 
 }
 
 static void gni_print_formats(gni_printer *pr, const char *p) {
-    gni_float_format start;
-    memset(&start, 0, sizeof start);
+    GNI_ZEROED(gni_float_format, start);
     start.t = gni_part_dtype(pr->a->dtype);
     start.precision = pr->o.precision;
     pr->real = pr->imag = start;
@@ -544,8 +543,7 @@ static void gni_print_array(gni_printer *pr) {
 GPUNUM_API char *gn_to_string(gn_array *a, const gn_print_options *options) {
     gn_context *g = gni_begin("gn_to_string", &a, 1);
     if (g == NULL) return NULL;
-    gni_printer pr;
-    memset(&pr, 0, sizeof pr);
+    GNI_ZEROED(gni_printer, pr);
     pr.g = g;
     pr.a = a;
     if (options != NULL) pr.o = *options;

@@ -55,8 +55,7 @@ static uint64_t gni_file_measure(FILE *f) {
 
 // Everything but what is opened.
 static gni_file gni_file_of(gn_context *g, const char *fn, const char *path) {
-    gni_file file;
-    memset(&file, 0, sizeof file);
+    GNI_ZEROED(gni_file, file);
     file.g = g;
     file.fn = fn;
     file.path = path;

@@ -266,15 +266,11 @@ static VkInstance gni_vk_make_instance(gni_vk_functions *f, uint32_t *used, char
     }
     bool portability = gni_vk_instance_has(f, "VK_KHR_portability_enumeration");
     const char *extension = "VK_KHR_portability_enumeration";
-    VkApplicationInfo app;
-    memset(&app, 0, sizeof app);
-    app.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+    GNI_VK_INFO(VkApplicationInfo, app, VK_STRUCTURE_TYPE_APPLICATION_INFO);
     app.pEngineName = "gpunum";
     app.engineVersion = GPUNUM_VERSION;
     app.apiVersion = *used = GNI_MIN(version, GNI_VK_VERSION_1_3);
-    VkInstanceCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+    GNI_VK_INFO(VkInstanceCreateInfo, info, VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
     info.pApplicationInfo = &app;
     info.flags = portability ? 1u : 0u; // VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR
     info.enabledExtensionCount = portability ? 1u : 0u;
@@ -362,26 +358,16 @@ static void gni_vk_describe(const gni_vk_functions *f, VkPhysicalDevice d, gn_de
                  (unsigned)(basic.apiVersion >> 12) & 1023u);
         return;
     }
-    VkPhysicalDeviceVulkan12Properties p12;
-    VkPhysicalDeviceVulkan11Properties p11;
-    VkPhysicalDeviceProperties2 p;
-    memset(&p12, 0, sizeof p12);
-    memset(&p11, 0, sizeof p11);
-    memset(&p, 0, sizeof p);
-    p12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
-    p11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
+    GNI_VK_INFO(VkPhysicalDeviceVulkan12Properties, p12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES);
+    GNI_VK_INFO(VkPhysicalDeviceVulkan11Properties, p11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
+    GNI_VK_INFO(VkPhysicalDeviceProperties2, p, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
     p11.pNext = &p12;
-    p.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
     p.pNext = &p11;
     f->vkGetPhysicalDeviceProperties2(d, &p);
     snprintf(out->driver, sizeof out->driver, "%.60s %.60s", p12.driverName, p12.driverInfo);
     out->subgroup = (int)p11.subgroupSize;
-    VkPhysicalDeviceVulkan12Features f12;
-    VkPhysicalDeviceFeatures2 features;
-    memset(&f12, 0, sizeof f12);
-    memset(&features, 0, sizeof features);
-    f12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-    features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+    GNI_VK_INFO(VkPhysicalDeviceVulkan12Features, f12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+    GNI_VK_INFO(VkPhysicalDeviceFeatures2, features, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
     features.pNext = &f12;
     f->vkGetPhysicalDeviceFeatures2(d, &features);
     out->has_f64 = features.features.shaderFloat64 != 0;
@@ -609,30 +595,14 @@ static uint32_t gni_vk_guess_multiprocessors(const gni_gpu_caps *c) {
 }
 
 static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
-    VkPhysicalDeviceVulkan11Properties v11;
-    VkPhysicalDeviceVulkan12Properties v12;
-    gni_vk_subgroup_properties subgroup;
-    gni_vk_maintenance4_properties maintenance4;
-    gni_vk_sm_properties sm;
-    gni_vk_amd_properties amd;
-    gni_vk_coop2_properties coop2;
-    VkPhysicalDeviceProperties2 p;
-    memset(&v11, 0, sizeof v11);
-    memset(&v12, 0, sizeof v12);
-    memset(&subgroup, 0, sizeof subgroup);
-    memset(&maintenance4, 0, sizeof maintenance4);
-    memset(&sm, 0, sizeof sm);
-    memset(&amd, 0, sizeof amd);
-    memset(&coop2, 0, sizeof coop2);
-    memset(&p, 0, sizeof p);
-    p.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
-    v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
-    v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
-    subgroup.sType = GNI_VK_TYPE_SUBGROUP_SIZE_PROPERTIES;
-    maintenance4.sType = GNI_VK_TYPE_MAINTENANCE4_PROPERTIES;
-    sm.sType = GNI_VK_TYPE_SM_BUILTINS_PROPERTIES;
-    amd.sType = GNI_VK_TYPE_SHADER_CORE_PROPERTIES_AMD;
-    coop2.sType = GNI_VK_TYPE_COOP2_PROPERTIES;
+    GNI_VK_INFO(VkPhysicalDeviceVulkan11Properties, v11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
+    GNI_VK_INFO(VkPhysicalDeviceVulkan12Properties, v12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES);
+    GNI_VK_INFO(gni_vk_subgroup_properties, subgroup, GNI_VK_TYPE_SUBGROUP_SIZE_PROPERTIES);
+    GNI_VK_INFO(gni_vk_maintenance4_properties, maintenance4, GNI_VK_TYPE_MAINTENANCE4_PROPERTIES);
+    GNI_VK_INFO(gni_vk_sm_properties, sm, GNI_VK_TYPE_SM_BUILTINS_PROPERTIES);
+    GNI_VK_INFO(gni_vk_amd_properties, amd, GNI_VK_TYPE_SHADER_CORE_PROPERTIES_AMD);
+    GNI_VK_INFO(gni_vk_coop2_properties, coop2, GNI_VK_TYPE_COOP2_PROPERTIES);
+    GNI_VK_INFO(VkPhysicalDeviceProperties2, p, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
     void **tail = &p.pNext;
     gni_vk_link(&tail, &v11, &v11.pNext);
     gni_vk_link(&tail, &v12, &v12.pNext);
@@ -697,8 +667,19 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     c->device_bytes = gni_vk_local_bytes(&vk->memory);
 }
 
-static void gni_vk_add_coop(gni_gpu_caps *c, const gni_gpu_coop *shape) {
-    if (c->coop_count < GNI_GPU_MAX_COOP) c->coops[c->coop_count++] = *shape;
+static void gni_vk_add_coop(gni_gpu_caps *c, const gni_vk_coop2_dimensions *d) {
+    GNI_ZEROED(gni_gpu_coop, s);
+    s.m = d->m;
+    s.n = d->n;
+    s.k = d->k;
+    s.a = d->a;
+    s.b = d->b;
+    s.c = d->c;
+    s.result = d->result;
+    s.saturating = d->saturating != 0;
+    s.workgroup_scope = d->scope == 2;
+    s.invocations = d->invocations;
+    if (c->coop_count < GNI_GPU_MAX_COOP) c->coops[c->coop_count++] = s;
 }
 
 // The matrix shapes that the device multiplies. Leaves the list short when memory runs out.
@@ -715,18 +696,9 @@ static void gni_vk_read_coop(gni_vk *vk) {
     for (uint32_t i = 0; i < count; i++) list[i].sType = GNI_VK_TYPE_COOP_PROPERTIES;
     if (get(vk->physical, &count, list) < 0) count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        gni_gpu_coop s;
-        memset(&s, 0, sizeof s);
-        s.m = list[i].m;
-        s.n = list[i].n;
-        s.k = list[i].k;
-        s.a = list[i].a;
-        s.b = list[i].b;
-        s.c = list[i].c;
-        s.result = list[i].result;
-        s.saturating = list[i].saturating != 0;
-        s.workgroup_scope = list[i].scope == 2;
-        if (list[i].scope == 2 || list[i].scope == 3) gni_vk_add_coop(&vk->gpu.caps, &s);
+        GNI_ZEROED(gni_vk_coop2_dimensions, d);
+        memcpy(&d, &list[i], offsetof(gni_vk_coop2_dimensions, invocations)); // which begins as those do
+        if (d.scope == 2 || d.scope == 3) gni_vk_add_coop(&vk->gpu.caps, &d);
     }
     gni_free(vk->gpu.g, list);
 }
@@ -743,21 +715,7 @@ static void gni_vk_read_coop2(gni_vk *vk) {
     if (!list) return;
     for (uint32_t i = 0; i < count; i++) list[i].sType = GNI_VK_TYPE_COOP2_DIMENSIONS;
     if (get(vk->physical, &count, list) < 0) count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        gni_gpu_coop s;
-        memset(&s, 0, sizeof s);
-        s.m = list[i].m;
-        s.n = list[i].n;
-        s.k = list[i].k;
-        s.a = list[i].a;
-        s.b = list[i].b;
-        s.c = list[i].c;
-        s.result = list[i].result;
-        s.saturating = list[i].saturating != 0;
-        s.workgroup_scope = list[i].scope == 2;
-        s.invocations = list[i].invocations;
-        gni_vk_add_coop(&vk->gpu.caps, &s);
-    }
+    for (uint32_t i = 0; i < count; i++) gni_vk_add_coop(&vk->gpu.caps, &list[i]);
     gni_free(vk->gpu.g, list);
 }
 
@@ -770,15 +728,11 @@ static bool gni_vk_make_device(gni_vk *vk, gni_vk_features *features, const bool
     for (int i = 0; i < GNI_VK_EXT_COUNT; i++)
         if (has[i]) names[count++] = gni_vk_extension_name(i);
     float priority = 1.0f;
-    VkDeviceQueueCreateInfo queue;
-    memset(&queue, 0, sizeof queue);
-    queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+    GNI_VK_INFO(VkDeviceQueueCreateInfo, queue, VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
     queue.queueFamilyIndex = vk->family;
     queue.queueCount = 1;
     queue.pQueuePriorities = &priority;
-    VkDeviceCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+    GNI_VK_INFO(VkDeviceCreateInfo, info, VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
     info.pNext = &features->base;
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queue;

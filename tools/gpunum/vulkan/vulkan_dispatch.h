@@ -188,9 +188,7 @@ static void gni_vk_descriptor(VkDescriptorBufferInfo *out, const gni_gpu_mem *m,
 
 static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
     VkDescriptorSet set = VK_NULL_HANDLE;
-    VkDescriptorSetAllocateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
+    GNI_VK_INFO(VkDescriptorSetAllocateInfo, info, VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
     info.descriptorPool = d->sets;
     info.descriptorSetCount = 1;
     info.pSetLayouts = &vk->compiler.set_layout;
@@ -212,9 +210,7 @@ static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
         buffers[i] = unused;
         if (u && u->bytes) gni_vk_descriptor(&buffers[i], u->mem, u->offset, u->bytes);
     }
-    VkWriteDescriptorSet write;
-    memset(&write, 0, sizeof write);
-    write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+    GNI_VK_INFO(VkWriteDescriptorSet, write, VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
     write.dstSet = set;
     write.descriptorCount = count; // runs on into the following bindings
     write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
@@ -234,8 +230,7 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_gpu_use *u
     if (!p || !gni_vk_usable(vk) || !gni_vk_dispatch_fits(vk, p, uses, n_use, params_bytes, groups))
         return false;
     if (gx == 0 || gy == 0 || gz == 0) return true;
-    gni_vk_call d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(gni_vk_call, d);
     d.uses = uses;
     d.n_use = n_use;
     if (!gni_vk_put_params(vk, &d, params, params_bytes)) return false;

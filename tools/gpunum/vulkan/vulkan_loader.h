@@ -204,6 +204,11 @@ typedef struct gni_vk_coop2_properties {
     uint32_t max_invocations, max_dimension, reserved_shared;
 } gni_vk_coop2_properties;
 
+// Declares a structure that says what it is.
+#define GNI_VK_INFO(type, name, number) \
+    GNI_ZEROED(type, name);             \
+    name.sType = number
+
 typedef VkResult(VKAPI_PTR *gni_vk_get_coop)(VkPhysicalDevice, uint32_t *,
                                              gni_vk_coop_properties *);
 typedef VkResult(VKAPI_PTR *gni_vk_get_coop2)(VkPhysicalDevice, uint32_t *,

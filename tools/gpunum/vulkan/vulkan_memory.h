@@ -158,9 +158,7 @@ static void gni_vk_destroy_block(gni_vk *vk, gni_vk_block *b) {
 }
 
 static VkResult gni_vk_make_buffer(gni_vk *vk, uint64_t bytes, VkBuffer *out) {
-    VkBufferCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+    GNI_VK_INFO(VkBufferCreateInfo, info, VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
     info.size = bytes;
     info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT;
@@ -170,9 +168,7 @@ static VkResult gni_vk_make_buffer(gni_vk *vk, uint64_t bytes, VkBuffer *out) {
 }
 
 static uint64_t gni_vk_address_of(gni_vk *vk, VkBuffer b) {
-    VkBufferDeviceAddressInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+    GNI_VK_INFO(VkBufferDeviceAddressInfo, info, VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);
     info.buffer = b;
     return vk->f.vkGetBufferDeviceAddress(vk->device, &info);
 }
@@ -184,13 +180,9 @@ static VkResult gni_vk_fill_block(gni_vk *vk, const gni_vk_pool *p, gni_vk_block
     if (r != VK_SUCCESS) return r;
     VkMemoryRequirements need;
     vk->f.vkGetBufferMemoryRequirements(vk->device, b->buffer, &need);
-    VkMemoryAllocateFlagsInfo flags;
-    memset(&flags, 0, sizeof flags);
-    flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+    GNI_VK_INFO(VkMemoryAllocateFlagsInfo, flags, VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
     flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-    VkMemoryAllocateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+    GNI_VK_INFO(VkMemoryAllocateInfo, info, VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
     info.pNext = vk->gpu.caps.addresses ? &flags : NULL;
     info.allocationSize = need.size;
     info.memoryTypeIndex = p->type;

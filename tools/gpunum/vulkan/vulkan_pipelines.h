@@ -172,9 +172,7 @@ static VkResult gni_vk_make_module(gni_vk *vk, const gni_gpu_kernel *k, VkShader
     uint32_t count = gni_vk_copy_module(vk, words + room, from->words, k, words);
     if (k->n_spec > 0) left = gni_spv_specialise(vk->gpu.g, words, count, k->spec, k->n_spec);
     *specialised = left > 0;
-    VkShaderModuleCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    GNI_VK_INFO(VkShaderModuleCreateInfo, info, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
     info.codeSize = (left > 0 ? left : count) * 4u;
     info.pCode = words;
     r = vk->f.vkCreateShaderModule(vk->device, &info, NULL, out);
@@ -201,13 +199,9 @@ static void gni_vk_compile(gni_vk *vk, gni_vk_pipeline *p) {
     spec.pMapEntries = entries;
     spec.dataSize = p->kernel.n_spec * 4u;
     spec.pData = p->kernel.spec;
-    gni_vk_required_subgroup subgroup;
-    memset(&subgroup, 0, sizeof subgroup);
-    subgroup.sType = GNI_VK_TYPE_REQUIRED_SUBGROUP_SIZE;
+    GNI_VK_INFO(gni_vk_required_subgroup, subgroup, GNI_VK_TYPE_REQUIRED_SUBGROUP_SIZE);
     subgroup.size = p->kernel.subgroup;
-    VkComputePipelineCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+    GNI_VK_INFO(VkComputePipelineCreateInfo, info, VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
     info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
     info.stage.module = module;
@@ -631,9 +625,7 @@ static void gni_vk_cache_open(gni_vk *vk, const char *folder) {
             data = gni_vk_cache_read(vk, &bytes);
         }
     }
-    VkPipelineCacheCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
+    GNI_VK_INFO(VkPipelineCacheCreateInfo, info, VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
     info.initialDataSize = data ? bytes : 0;
     info.pInitialData = data;
     if (vk->f.vkCreatePipelineCache(vk->device, &info, NULL, &c->cache) != VK_SUCCESS)
@@ -731,9 +723,7 @@ static VkResult gni_vk_make_layout(gni_vk *vk) {
     push.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
     push.offset = 0;
     push.size = 16;
-    VkPipelineLayoutCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+    GNI_VK_INFO(VkPipelineLayoutCreateInfo, info, VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
     info.pushConstantRangeCount = 1;
     info.pPushConstantRanges = &push;
     if (!vk->gpu.caps.addresses) {
@@ -745,9 +735,7 @@ static VkResult gni_vk_make_layout(gni_vk *vk) {
             bindings[i].descriptorCount = 1;
             bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
         }
-        VkDescriptorSetLayoutCreateInfo set;
-        memset(&set, 0, sizeof set);
-        set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
+        GNI_VK_INFO(VkDescriptorSetLayoutCreateInfo, set, VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
         set.bindingCount = vk->gpu.caps.max_buffers + 1;
         set.pBindings = bindings;
         VkResult r = vk->f.vkCreateDescriptorSetLayout(vk->device, &set, NULL, &c->set_layout);

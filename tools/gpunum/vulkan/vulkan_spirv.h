@@ -707,8 +707,7 @@ static uint32_t gni_spv_specialise(gn_context *g, uint32_t *w, uint32_t n, const
     if (ids > (1u << 22)) return 0;
     uint32_t *memory = (uint32_t *)gni_calloc(g, words * sizeof *w + ids * sizeof(uint16_t));
     if (!memory) return 0;
-    gni_spv s;
-    memset(&s, 0, sizeof s);
+    GNI_ZEROED(gni_spv, s);
     s.spec = spec;
     s.n_spec = n_spec;
     s.bound = (uint32_t)ids;

@@ -41,9 +41,7 @@ static bool gni_vk_wait_serial(gni_vk *vk, uint64_t serial) {
         if (!gni_vk_poll(vk)) return false;
         if (serial <= s->completed) return true;
     } while (start && gni_now_ns() - start < 40000u);
-    VkSemaphoreWaitInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+    GNI_VK_INFO(VkSemaphoreWaitInfo, info, VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
     info.semaphoreCount = 1;
     info.pSemaphores = &s->timeline;
     info.pValues = &serial;
@@ -135,9 +133,7 @@ static VkResult gni_vk_make_descriptor_pool(gni_vk *vk, VkDescriptorPool *out) {
     VkDescriptorPoolSize size;
     size.type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
     size.descriptorCount = GNI_VK_BATCH_COMMANDS * (vk->gpu.caps.max_buffers + 1u);
-    VkDescriptorPoolCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
+    GNI_VK_INFO(VkDescriptorPoolCreateInfo, info, VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
     info.maxSets = GNI_VK_BATCH_COMMANDS;
     info.poolSizeCount = 1;
     info.pPoolSizes = &size;
@@ -145,25 +141,19 @@ static VkResult gni_vk_make_descriptor_pool(gni_vk *vk, VkDescriptorPool *out) {
 }
 
 static VkResult gni_vk_make_queries(gni_vk *vk, VkQueryPool *out) {
-    VkQueryPoolCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
+    GNI_VK_INFO(VkQueryPoolCreateInfo, info, VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
     info.queryType = VK_QUERY_TYPE_TIMESTAMP;
     info.queryCount = 2 * GNI_VK_BATCH_COMMANDS;
     return vk->f.vkCreateQueryPool(vk->device, &info, NULL, out);
 }
 
 static VkResult gni_vk_make_batch(gni_vk *vk, gni_vk_batch *b) {
-    VkCommandPoolCreateInfo pool;
-    memset(&pool, 0, sizeof pool);
-    pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+    GNI_VK_INFO(VkCommandPoolCreateInfo, pool, VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
     pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
     pool.queueFamilyIndex = vk->family;
     VkResult r = vk->f.vkCreateCommandPool(vk->device, &pool, NULL, &b->pool);
     if (r == VK_SUCCESS) {
-        VkCommandBufferAllocateInfo info;
-        memset(&info, 0, sizeof info);
-        info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+        GNI_VK_INFO(VkCommandBufferAllocateInfo, info, VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
         info.commandPool = b->pool;
         info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
         info.commandBufferCount = 1;
@@ -189,9 +179,7 @@ static gni_vk_batch *gni_vk_begin(gni_vk *vk) {
         b->queries = VK_NULL_HANDLE;
     b->serial = 0;
     b->count = 0;
-    VkCommandBufferBeginInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+    GNI_VK_INFO(VkCommandBufferBeginInfo, info, VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
     info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
     VkResult r = vk->f.vkResetCommandPool(vk->device, b->pool, 0);
     if (r == VK_SUCCESS && b->descriptors)
@@ -207,9 +195,7 @@ static gni_vk_batch *gni_vk_begin(gni_vk *vk) {
 
 static void gni_vk_barrier(gni_vk *vk, VkCommandBuffer c, VkPipelineStageFlags from,
                            VkAccessFlags written, VkPipelineStageFlags to, VkAccessFlags used) {
-    VkMemoryBarrier b;
-    memset(&b, 0, sizeof b);
-    b.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    GNI_VK_INFO(VkMemoryBarrier, b, VK_STRUCTURE_TYPE_MEMORY_BARRIER);
     b.srcAccessMask = written;
     b.dstAccessMask = used;
     vk->f.vkCmdPipelineBarrier(c, from, to, 0, 1, &b, 0, NULL, 0, NULL);
@@ -234,14 +220,10 @@ static bool gni_vk_flush(gni_vk *vk) {
     s->to_host = false;
     if (!gni_vk_check_lost(vk, vk->f.vkEndCommandBuffer(b->commands), "ending a command buffer"))
         return false;
-    VkTimelineSemaphoreSubmitInfo timeline;
-    memset(&timeline, 0, sizeof timeline);
-    timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
+    GNI_VK_INFO(VkTimelineSemaphoreSubmitInfo, timeline, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
     timeline.signalSemaphoreValueCount = 1;
     timeline.pSignalSemaphoreValues = &s->next;
-    VkSubmitInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+    GNI_VK_INFO(VkSubmitInfo, info, VK_STRUCTURE_TYPE_SUBMIT_INFO);
     info.pNext = &timeline;
     info.commandBufferCount = 1;
     info.pCommandBuffers = &b->commands;
@@ -614,13 +596,9 @@ static bool gni_vk_download(gni_vk *vk, const gni_gpu_mem *src, uint64_t offset,
 
 static bool gni_vk_stream_open(gni_vk *vk) {
     gni_vk_stream *s = &vk->stream;
-    VkSemaphoreTypeCreateInfo type;
-    memset(&type, 0, sizeof type);
-    type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+    GNI_VK_INFO(VkSemaphoreTypeCreateInfo, type, VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
     type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-    VkSemaphoreCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+    GNI_VK_INFO(VkSemaphoreCreateInfo, info, VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO);
     info.pNext = &type;
     if (vk->f.vkCreateSemaphore(vk->device, &info, NULL, &s->timeline) != VK_SUCCESS) {
         s->timeline = VK_NULL_HANDLE;

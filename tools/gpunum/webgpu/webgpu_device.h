@@ -139,8 +139,7 @@ static void gni_wg_answer(gni_wg *w, bool ok, WGPUStringView message) {
 }
 
 static bool gni_wg_await(gni_wg *w, WGPUFuture future) {
-    WGPUFutureWaitInfo info;
-    memset(&info, 0, sizeof info);
+    GNI_ZEROED(WGPUFutureWaitInfo, info);
     info.future = future;
     w->answered = false;
     snprintf(w->text, sizeof w->text, "what waits for a GPU needs a program that was linked with -sJSPI or -sASYNCIFY; "
@@ -233,15 +232,13 @@ static int gni_wg_class(uint64_t bytes, uint64_t *size) {
 }
 
 static WGPUBuffer gni_wg_buffer(gni_wg *w, uint64_t size, WGPUBufferUsage usage) {
-    WGPUBufferDescriptor d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(WGPUBufferDescriptor, d);
     d.usage = usage;
     d.size = size;
 #if GNI_WG_BROWSER // which says later that there was no memory
     return wgpuDeviceCreateBuffer(w->device, &d);
 #else
-    WGPUPopErrorScopeCallbackInfo info;
-    memset(&info, 0, sizeof info);
+    GNI_ZEROED(WGPUPopErrorScopeCallbackInfo, info);
     info.mode = WGPUCallbackMode_WaitAnyOnly;
     info.callback = gni_wg_on_scope;
     info.userdata1 = w;
@@ -482,8 +479,7 @@ static void gni_wg_on_polled_map(WGPUMapAsyncStatus status, WGPUStringView messa
 // The buffer's bytes of a ticket become visible; `polled` where nobody waits for it. The state of a map that was
 // begun is the buffer's own; t->mem.cls says that one was.
 static WGPUFuture gni_wg_map(gni_wg *w, gni_gpu_ticket *t, bool polled) {
-    WGPUBufferMapCallbackInfo info;
-    memset(&info, 0, sizeof info);
+    GNI_ZEROED(WGPUBufferMapCallbackInfo, info);
     info.mode = polled ? WGPUCallbackMode_AllowProcessEvents : WGPUCallbackMode_WaitAnyOnly;
     info.callback = polled ? gni_wg_on_polled_map : gni_wg_on_map;
     info.userdata1 = w;

@@ -57,8 +57,7 @@ static void gni_wg_compile(gni_wg *w, gni_wg_pipeline *p, WGPUStringView text, u
     memset(&d, 0, sizeof d);
     p->layout = gni_wg_layout(w, p->buffers, p->written);
 #if !GNI_WG_BROWSER // which says later what does not compile
-    WGPUPopErrorScopeCallbackInfo info;
-    memset(&info, 0, sizeof info);
+    GNI_ZEROED(WGPUPopErrorScopeCallbackInfo, info);
     wgpuDevicePushErrorScope(w->device, WGPUErrorFilter_Validation);
 #endif
     source.chain.sType = WGPUSType_ShaderSourceWGSL;
@@ -235,8 +234,7 @@ static bool gni_wg_arguments(gni_wg *w, const gni_wg_pipeline *p, const gni_gpu_
 // The bind group of these arguments, remembered.
 static WGPUBindGroup gni_wg_bind_group(gni_wg *w, const gni_wg_pipeline *p, const gni_wg_call *c) {
     WGPUBindGroupEntry e[GNI_GPU_MAX_USES + 1];
-    gni_wg_group g;
-    memset(&g, 0, sizeof g);
+    GNI_ZEROED(gni_wg_group, g);
     g.pipeline = p;
     uint64_t h = (uint64_t)(uintptr_t)p;
     for (int k = 0; k < GNI_GPU_MAX_USES; k++) {
