@@ -200,6 +200,9 @@
 #define GNI_ZEROED(type, name) \
     type name;                 \
     memset(&name, 0, sizeof name)
+#define GNI_OPTIONS(type, name, given) \
+    GNI_ZEROED(type, name);            \
+    if (given != NULL) name = *given
 #ifdef __MINGW32__
 #undef GNI_PRINTF
 #define GNI_PRINTF(text, first) __attribute__((format(gnu_printf, text, first)))

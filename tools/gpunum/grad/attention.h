@@ -538,8 +538,7 @@ static bool gni_attend_rounds(const gn_context *g, const gn_array *q, const gn_a
 GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
                                   const gn_attention_options *options) {
     gn_array *in[5];
-    GNI_ZEROED(gn_attention_options, o);
-    if (options != NULL) o = *options;
+    GNI_OPTIONS(gn_attention_options, o, options);
     in[0] = q;
     in[1] = k;
     in[2] = v;

@@ -167,11 +167,10 @@ static bool gni_optimizer_ok(gn_context *g, const char *fn, const gn_optimizer *
 GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *params, int count, double lr_factor,
                                             double weight_decay) {
     static const char *const fn = "gn_optimizer_add_group";
-    double settings[2];
+    const double settings[] = {lr_factor, weight_decay};
     if (opt == NULL) return GN_ERROR_ARGUMENT;
     gn_context *g = gni_begin(fn, params, count);
     if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
-    settings[0] = lr_factor, settings[1] = weight_decay;
     if (gni_optimizer_ok(g, fn, opt) && gni_settings_ok(g, fn, settings, 2)) {
         gni_group set = opt->set;
         set.lr_factor = lr_factor;
@@ -190,8 +189,7 @@ GPUNUM_API gn_status gn_optimizer_add_group_with(gn_optimizer *opt, gn_array *co
     if (opt == NULL) return GN_ERROR_ARGUMENT;
     gn_context *g = gni_begin(fn, params, count);
     if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
-    GNI_ZEROED(gn_group_options, o);
-    if (options != NULL) o = *options;
+    GNI_OPTIONS(gn_group_options, o, options);
     gni_group given, set;
     given.lr_factor = o.lr_factor;
     given.weight_decay = o.weight_decay;
@@ -230,11 +228,8 @@ static gni_group gni_group_of(double weight_decay) {
 GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd_options *options) {
     gn_context *g = gni_begin("gn_sgd", params, count);
     if (g == NULL) return NULL;
-    GNI_ZEROED(gn_sgd_options, o);
-    if (options != NULL) o = *options;
-    double settings[4];
-    settings[0] = o.lr, settings[1] = o.momentum, settings[2] = o.dampening,
-    settings[3] = o.weight_decay;
+    GNI_OPTIONS(gn_sgd_options, o, options);
+    const double settings[] = {o.lr, o.momentum, o.dampening, o.weight_decay};
     gn_optimizer *opt = NULL;
     gni_group set = gni_group_of(o.weight_decay);
     set.momentum = o.momentum;
@@ -250,11 +245,8 @@ static gn_optimizer *gni_adam(const char *fn, gni_optimizer_kind kind, gn_array 
                               int count, const gn_adam_options *options) {
     gn_context *g = gni_begin(fn, params, count);
     if (g == NULL) return NULL;
-    GNI_ZEROED(gn_adam_options, o);
-    if (options != NULL) o = *options;
-    double settings[5];
-    settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.eps;
-    settings[4] = o.weight_decay;
+    GNI_OPTIONS(gn_adam_options, o, options);
+    const double settings[] = {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay};
     gn_optimizer *opt = NULL;
     gni_group set = gni_group_of(kind == GNI_ADAM ? o.weight_decay : gni_setting(o.weight_decay, 0.01));
     set.beta1 = gni_setting(o.beta1, 0.9);
@@ -279,10 +271,8 @@ GPUNUM_API gn_optimizer *gn_adamw(gn_array *const *params, int count,
 GPUNUM_API gn_optimizer *gn_rmsprop(gn_array *const *params, int count, const gn_rmsprop_options *options) {
     gn_context *g = gni_begin("gn_rmsprop", params, count);
     if (g == NULL) return NULL;
-    GNI_ZEROED(gn_rmsprop_options, o);
-    if (options != NULL) o = *options;
-    double settings[5];
-    settings[0] = o.lr, settings[1] = o.alpha, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.momentum;
+    GNI_OPTIONS(gn_rmsprop_options, o, options);
+    const double settings[] = {o.lr, o.alpha, o.eps, o.weight_decay, o.momentum};
     gn_optimizer *opt = NULL;
     gni_group set = gni_group_of(o.weight_decay);
     set.beta2 = gni_setting(o.alpha, 0.99);
@@ -299,10 +289,8 @@ GPUNUM_API gn_optimizer *gn_rmsprop(gn_array *const *params, int count, const gn
 GPUNUM_API gn_optimizer *gn_adagrad(gn_array *const *params, int count, const gn_adagrad_options *options) {
     gn_context *g = gni_begin("gn_adagrad", params, count);
     if (g == NULL) return NULL;
-    GNI_ZEROED(gn_adagrad_options, o);
-    if (options != NULL) o = *options;
-    double settings[5];
-    settings[0] = o.lr, settings[1] = o.lr_decay, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.initial;
+    GNI_OPTIONS(gn_adagrad_options, o, options);
+    const double settings[] = {o.lr, o.lr_decay, o.eps, o.weight_decay, o.initial};
     gn_optimizer *opt = NULL;
     gni_group set = gni_group_of(o.weight_decay);
     set.eps = gni_setting(o.eps, 1e-10);
@@ -317,10 +305,8 @@ GPUNUM_API gn_optimizer *gn_adagrad(gn_array *const *params, int count, const gn
 GPUNUM_API gn_optimizer *gn_lion(gn_array *const *params, int count, const gn_lion_options *options) {
     gn_context *g = gni_begin("gn_lion", params, count);
     if (g == NULL) return NULL;
-    GNI_ZEROED(gn_lion_options, o);
-    if (options != NULL) o = *options;
-    double settings[4];
-    settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.weight_decay;
+    GNI_OPTIONS(gn_lion_options, o, options);
+    const double settings[] = {o.lr, o.beta1, o.beta2, o.weight_decay};
     gn_optimizer *opt = NULL;
     gni_group set = gni_group_of(o.weight_decay);
     set.beta1 = gni_setting(o.beta1, 0.9);
@@ -334,10 +320,8 @@ GPUNUM_API gn_optimizer *gn_lion(gn_array *const *params, int count, const gn_li
 GPUNUM_API gn_optimizer *gn_muon(gn_array *const *params, int count, const gn_muon_options *options) {
     gn_context *g = gni_begin("gn_muon", params, count);
     if (g == NULL) return NULL;
-    GNI_ZEROED(gn_muon_options, o);
-    if (options != NULL) o = *options;
-    double settings[3];
-    settings[0] = o.lr, settings[1] = o.momentum, settings[2] = o.weight_decay;
+    GNI_OPTIONS(gn_muon_options, o, options);
+    const double settings[] = {o.lr, o.momentum, o.weight_decay};
     gn_optimizer *opt = NULL;
     gni_group set = gni_group_of(gni_setting(o.weight_decay, 0.1));
     set.momentum = gni_setting(o.momentum, 0.95);

@@ -602,31 +602,6 @@ static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, cons
     return true;
 }
 
-GPUNUM_API gn_array *gn_max_pool2d(gn_array *x, int64_t size, const gn_pool_options *options, gn_array **indices) {
-    gni_pooled_plan p;
-    gn_shape s;
-    if (indices != NULL) *indices = NULL;
-    gn_context *g = gni_pooled_open("gn_max_pool2d", &x, &s, &p);
-    if (g == NULL) return NULL;
-    gn_array *y = NULL, *index = NULL;
-    if (!g->call_failed && gni_pooled_options(g, "gn_max_pool2d", size, options, true, &p) &&
-        gni_pooled_ok(g, "gn_max_pool2d", x, &s, &p))
-        y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
-    return gni_pooled_close(g, y, &s, &index, indices);
-}
-
-GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_options *options) {
-    gni_pooled_plan p;
-    gn_shape s;
-    gn_context *g = gni_pooled_open("gn_avg_pool2d", &x, &s, &p);
-    if (g == NULL) return NULL;
-    gn_array *y = NULL, *index = NULL;
-    if (!g->call_failed && gni_pooled_options(g, "gn_avg_pool2d", size, options, false, &p) &&
-        gni_pooled_ok(g, "gn_avg_pool2d", x, &s, &p))
-        y = gni_avg_pool(g, &p, x);
-    return gni_pooled_close(g, y, &s, &index, NULL);
-}
-
 // The size of the result; windows of one size are those of the other functions.
 static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, const gn_shape *s, int64_t height,
                              int64_t width, gni_pooled_plan *p) {
@@ -648,31 +623,35 @@ static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, c
     return true;
 }
 
-GPUNUM_API gn_array *gn_adaptive_max_pool2d(gn_array *x, int64_t height, int64_t width, gn_array **indices) {
+// By windows of `size`, or `adapts` to a result of a height of `size`.
+static gn_array *gni_pooled(const char *fn, gn_array *x, bool most, bool adapts, int64_t size, int64_t width,
+                            const gn_pool_options *options, gn_array **indices) {
     gni_pooled_plan p;
     gn_shape s;
     if (indices != NULL) *indices = NULL;
-    gn_context *g = gni_pooled_open("gn_adaptive_max_pool2d", &x, &s, &p);
+    gn_context *g = gni_pooled_open(fn, &x, &s, &p);
     if (g == NULL) return NULL;
     gn_array *y = NULL, *index = NULL;
-    if (!g->call_failed && gni_pooled_adapt(g, "gn_adaptive_max_pool2d", x, &s, height, width, &p))
-        y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
+    bool ok = !g->call_failed;
+    if (adapts) ok = ok && gni_pooled_adapt(g, fn, x, &s, size, width, &p);
+    else ok = ok && gni_pooled_options(g, fn, size, options, most, &p) && gni_pooled_ok(g, fn, x, &s, &p);
+    if (ok && most) y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
+    else if (ok && !p.adaptive) y = gni_avg_pool(g, &p, x);
+    else if (ok) y = gni_as(gni_pooled_mean(g, &p, gni_pooled_mean(g, &p, gni_half_up(x), 0), 1), x->dtype);
     return gni_pooled_close(g, y, &s, &index, indices);
 }
 
+GPUNUM_API gn_array *gn_max_pool2d(gn_array *x, int64_t size, const gn_pool_options *options, gn_array **indices) {
+    return gni_pooled("gn_max_pool2d", x, true, false, size, 0, options, indices);
+}
+GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_options *options) {
+    return gni_pooled("gn_avg_pool2d", x, false, false, size, 0, options, NULL);
+}
+GPUNUM_API gn_array *gn_adaptive_max_pool2d(gn_array *x, int64_t height, int64_t width, gn_array **indices) {
+    return gni_pooled("gn_adaptive_max_pool2d", x, true, true, height, width, NULL, indices);
+}
 GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t width) {
-    gni_pooled_plan p;
-    gn_shape s;
-    gn_context *g = gni_pooled_open("gn_adaptive_avg_pool2d", &x, &s, &p);
-    if (g == NULL) return NULL;
-    gn_array *y = NULL, *index = NULL;
-    const bool ok = !g->call_failed && gni_pooled_adapt(g, "gn_adaptive_avg_pool2d", x, &s, height, width, &p);
-    if (ok && !p.adaptive) {
-        y = gni_avg_pool(g, &p, x);
-    } else if (ok) {
-        y = gni_as(gni_pooled_mean(g, &p, gni_pooled_mean(g, &p, gni_half_up(x), 0), 1), x->dtype);
-    }
-    return gni_pooled_close(g, y, &s, &index, NULL);
+    return gni_pooled("gn_adaptive_avg_pool2d", x, false, true, height, width, NULL, NULL);
 }
 
 // ---- images of another size

@@ -339,8 +339,7 @@ GPUNUM_API gn_array *gn_grid_sample(gn_array *x, gn_array *grid, const gn_grid_o
     gn_array *in[2] = {x, grid};
     gn_context *g = gni_begin("gn_grid_sample", in, 2);
     if (g == NULL) return NULL;
-    GNI_ZEROED(gn_grid_options, o);
-    if (options != NULL) o = *options;
+    GNI_OPTIONS(gn_grid_options, o, options);
     char tx[200], tg[200];
     if (x->shape.rank != 4 || grid->shape.rank != 4 || grid->shape.dim[0] != x->shape.dim[0] || grid->shape.dim[3] != 2)
         gni_fail(g, GN_ERROR_SHAPE, "gn_grid_sample: x %s and grid %s are not (n, c, h, w) and (n, height, width, 2)",

@@ -267,8 +267,7 @@ static bool gni_loader_set_up(gn_loader *l, const gn_loader_field *fields) {
 GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields, int count, int64_t samples,
                                     const gn_loader_options *options) {
     if (!gni_begin_context("gn_loader_new", g)) return NULL;
-    GNI_ZEROED(gn_loader_options, o);
-    if (options != NULL) o = *options;
+    GNI_OPTIONS(gn_loader_options, o, options);
     if (o.batch == 0) o.batch = 1;
     if (fields == NULL || count < 1 || samples < 0 || samples > INT64_MAX / 16 || o.batch < 0)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_new: %d fields, %lld samples in batches of %lld",
