@@ -189,6 +189,7 @@ static bool gni_tracks(const gn_context *g, gn_array *const *in,
 // Records how y was made. NULL when nothing needs a gradient or memory ran out (then gni_fail).
 static gni_node *gni_record(gn_context *g, gn_array *y, const char *name, gni_backward_fn backward,
                             gn_array *const *in, int n_in);
+static void gni_note(gni_node *node, int64_t a, int64_t b, int64_t c); // its params, if there is one
 static void gni_node_free(gn_context *g, gni_node *node);
 static gni_node *gni_node_new(gn_context *g, const char *name, int n_in);
 

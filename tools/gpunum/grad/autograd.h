@@ -57,6 +57,13 @@ static gni_node *gni_record(gn_context *g, gn_array *y, const char *name, gni_ba
     return node;
 }
 
+static void gni_note(gni_node *node, int64_t a, int64_t b, int64_t c) {
+    if (node == NULL) return;
+    node->param[0] = a;
+    node->param[1] = b;
+    node->param[2] = c;
+}
+
 static void gni_node_drop_inputs(gn_context *g, gni_node *node) {
     int n = node->n_in;
     node->n_in = 0;

@@ -569,12 +569,7 @@ static gn_array *gni_scatter_slice(gn_context *g, gn_array *x, const gn_shape *s
         stride[axis] *= step;
         ok = gni_copy_into(g, y->buf, y->dtype, start * y->stride[axis], stride, x);
     }
-    gni_node *node = ok ? gni_record(g, y, "gn_slice", gni_back_scatter_slice, &x, 1) : NULL;
-    if (node != NULL) {
-        node->param[0] = axis;
-        node->param[1] = start;
-        node->param[2] = step;
-    }
+    gni_note(ok ? gni_record(g, y, "gn_slice", gni_back_scatter_slice, &x, 1) : NULL, axis, start, step);
     return gni_end(g, y);
 }
 

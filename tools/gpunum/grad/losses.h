@@ -266,8 +266,7 @@ static gn_array *gni_label_losses(gn_context *g, const char *fn, gn_array *x, gn
     if (logits) in[3] = gni_log_sum(g, x, 1u << axis, &in[2]);
     y = logits ? gn_sub(in[3], gn_sub(y, in[2])) : gn_neg(y);
     g->no_grad--;
-    gni_node *node = gni_record(g, y, fn, gni_back_label_losses, in, 4);
-    if (node != NULL) node->param[0] = axis;
+    gni_note(gni_record(g, y, fn, gni_back_label_losses, in, 4), axis, 0, 0);
     return y;
 }
 

@@ -763,11 +763,7 @@ static gn_array *gni_bilinear(gn_context *g, gn_array *x, int axis, int64_t size
     g->no_grad += gathers; // recorded as one op
     gn_array *y = gn_lerp(gn_take(x, a, axis), gn_take(x, b, axis), gn_cast(t, x->dtype));
     g->no_grad -= gathers;
-    gni_node *node = gathers ? gni_record(g, y, "gn_interpolate", gni_back_bilinear, &x, 1) : NULL;
-    if (node != NULL) {
-        node->param[0] = axis;
-        node->param[1] = align;
-    }
+    gni_note(gathers ? gni_record(g, y, "gn_interpolate", gni_back_bilinear, &x, 1) : NULL, axis, align, 0);
     return y;
 }
 

@@ -39,11 +39,7 @@ static gn_array *gni_rotated(gn_context *g, gn_array *x, gn_array *c, gn_array *
         y[0] = gn_concat(y, 2, -1);
     }
     g->no_grad--;
-    gni_node *node = gni_record(g, y[0], "gn_rope", gni_back_rope, in, 3);
-    if (node != NULL) {
-        node->param[0] = dims;
-        node->param[1] = interleaved;
-    }
+    gni_note(gni_record(g, y[0], "gn_rope", gni_back_rope, in, 3), dims, interleaved, 0);
     return y[0];
 }
 

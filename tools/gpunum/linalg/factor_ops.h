@@ -117,12 +117,10 @@ static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_
     for (int i = 0; i < 5 && y != NULL; i++) part[i] = gn_squeeze(gn_slice(y, -1, i, i + 1, 1), -1);
     y = gn_complex(part[2 * which], part[2 * which + 1]);
     g->no_grad--;
-    gni_node *node = gni_record(g, y, fn, gni_back_complex_det, &a, 1);
-    if (node != NULL) node->param[0] = which;
+    gni_note(gni_record(g, y, fn, gni_back_complex_det, &a, 1), which, 0, 0);
     if (log == NULL) return y;
     *log = part[4];
-    node = gni_record(g, part[4], fn, gni_back_complex_det, &a, 1);
-    if (node != NULL) node->param[0] = 2;
+    gni_note(gni_record(g, part[4], fn, gni_back_complex_det, &a, 1), 2, 0, 0);
     return y;
 }
 
@@ -258,12 +256,7 @@ GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, b
     if (y != NULL) y = gni_adopt(g, y);
     if (upper) y = gn_flip(y, rows);
     g->no_grad--;
-    gni_node *node = y != NULL && gni_tracks(g, in, 2) ? gni_record(g, y, fn, gni_back_triangular, in, 2) : NULL;
-    if (node != NULL) {
-        node->param[0] = lower;
-        node->param[1] = transposed;
-        node->param[2] = unit;
-    }
+    gni_note(gni_record(g, y, fn, gni_back_triangular, in, 2), lower, transposed, unit);
     return gni_end_scope(g, y);
 }
 
@@ -315,13 +308,10 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
         gni_unref(g, x);
     }
     for (int i = 0; i < 3; i++) {
-        if (y[i] == NULL || !gni_tracks(g, &a, 1)) continue;
         // Vectors that only complete a basis are not determined.
         bool more = svd && full && i > 0 && (i == 1 ? m : n) > k;
         gni_backward_fn back = qr ? gni_back_qr : svd ? gni_back_svd : eig ? gni_back_eig : gni_back_eigh;
-        gni_node *node = gni_record(g, y[i], fn, more ? NULL : back, &a, 1);
-        if (node == NULL) continue;
-        node->param[0] = i;
+        gni_note(gni_record(g, y[i], fn, more ? NULL : back, &a, 1), i, 0, 0);
     }
 }
 

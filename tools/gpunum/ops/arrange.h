@@ -393,8 +393,7 @@ static gn_array *gni_windows(gn_context *g, gn_array *a, int axis, int64_t windo
     if (y == NULL || !gni_tracks(g, &a, 1)) return y;
     const gn_dtype t = a->shape.dim[axis] < INT32_MAX ? GN_I32 : GN_I64;
     gn_array *in[2] = {a, gn_add(gn_expand_dims(gn_arange(g, t, 0, (double)n, 1), 1), gn_arange(g, t, 0, (double)window, 1))};
-    gni_node *node = in[1] != NULL ? gni_record(g, y, "gn_sliding_window", gni_back_take, in, 2) : NULL;
-    if (node != NULL) node->param[0] = axis;
+    gni_note(in[1] != NULL ? gni_record(g, y, "gn_sliding_window", gni_back_take, in, 2) : NULL, axis, 0, 0);
     return y;
 }
 

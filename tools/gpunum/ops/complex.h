@@ -47,8 +47,7 @@ static gn_array *gni_part(const char *fn, gn_array *a, int which, bool value) {
     }
     if (y != NULL) {
         y->dtype = t;
-        gni_node *node = gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_real, &a, 1) : NULL;
-        if (node != NULL) node->param[0] = which;
+        gni_note(gni_record(g, y, fn, gni_back_real, &a, 1), which, 0, 0);
     }
     return gni_end(g, y);
 }
@@ -364,8 +363,7 @@ static gn_array *gni_complex_sinh(gn_context *g, const char *fn, gni_op op, gn_a
     }
     gn_array *z = gn_complex(gni_or_infinite(x, y, re), im);
     g->no_grad--;
-    gni_node *node = gni_record(g, z, fn, gni_back_complex_sinh, &a, 1);
-    if (node != NULL) node->param[0] = op;
+    gni_note(gni_record(g, z, fn, gni_back_complex_sinh, &a, 1), op, 0, 0);
     return z;
 }
 
@@ -422,8 +420,7 @@ static bool gni_back_complex_arc(gn_context *g, gni_node *node, gn_array *gy, gn
 static gn_array *gni_complex_arc_end(gn_context *g, const char *fn, gni_op op, gn_array *a, gn_array *re, gn_array *im) {
     gn_array *z = gn_complex(re, im);
     g->no_grad--;
-    gni_node *node = gni_record(g, z, fn, gni_back_complex_arc, &a, 1);
-    if (node != NULL) node->param[0] = op;
+    gni_note(gni_record(g, z, fn, gni_back_complex_arc, &a, 1), op, 0, 0);
     return z;
 }
 

@@ -58,12 +58,7 @@ static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op,
         gni_unref(g, y);
         return NULL;
     }
-    gni_node *node = gni_tracks(g, in, 2) ? gni_record(g, y, fn, gni_back_scatter, in, 3) : NULL;
-    if (node != NULL) {
-        node->param[0] = axis;
-        node->param[1] = along;
-        node->param[2] = op;
-    }
+    gni_note(gni_record(g, y, fn, gni_back_scatter, in, 3), axis, along, op);
     return gni_adopt(g, y);
 }
 

@@ -40,12 +40,7 @@ static gn_array *gni_scatter_diagonal(gn_context *g, gn_array *x, const gn_shape
         int64_t offset = k >= 0 ? k * y->stride[column] : -k * y->stride[row];
         ok = gni_copy_into(g, y->buf, y->dtype, offset, stride, x);
     }
-    gni_node *node = ok ? gni_record(g, y, "gn_diagonal", gni_back_scatter_diagonal, &x, 1) : NULL;
-    if (node != NULL) {
-        node->param[0] = row;
-        node->param[1] = column;
-        node->param[2] = k;
-    }
+    gni_note(ok ? gni_record(g, y, "gn_diagonal", gni_back_scatter_diagonal, &x, 1) : NULL, row, column, k);
     return gni_end(g, y);
 }
 
@@ -69,14 +64,9 @@ static gn_array *gni_diagonal_view(gn_context *g, const char *fn, gn_array *a, i
     }
     int64_t offset = length == 0 ? 0 : k >= 0 ? k * a->stride[column] : -k * a->stride[row];
     gn_array *y = gni_array_view(g, fn, a, &s, stride, a->offset + offset);
-    gni_node *node =
-        y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_diagonal, &a, 1) : NULL;
-    if (node != NULL) {
-        node->param[0] = row;
-        node->param[1] = column;
-        node->param[2] = k;
-        node->shape = a->shape;
-    }
+    gni_node *node = gni_record(g, y, fn, gni_back_diagonal, &a, 1);
+    gni_note(node, row, column, k);
+    if (node != NULL) node->shape = a->shape;
     return y;
 }
 

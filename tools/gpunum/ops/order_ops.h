@@ -204,11 +204,9 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     if (turn) y = gni_from_last(y, at);
     g->no_grad--;
     if (y != NULL && tracks && extreme) y = gni_scan_choice(g, x, y, at);
-    if (y != NULL && tracks && !extreme) {
-        gni_node *node = gni_record(g, y, fn, op == GNI_SCAN_SUM ? gni_back_cumsum
-                                              : op == GNI_SCAN_PROD ? gni_back_cumprod : gni_back_logcumsumexp, &x, 1);
-        if (node != NULL) node->param[0] = at;
-    }
+    const gni_backward_fn back =
+        op == GNI_SCAN_SUM ? gni_back_cumsum : op == GNI_SCAN_PROD ? gni_back_cumprod : gni_back_logcumsumexp;
+    if (tracks && !extreme) gni_note(gni_record(g, y, fn, back, &x, 1), at, 0, 0);
     return gni_end_scope(g, y);
 }
 

@@ -112,11 +112,7 @@ static bool gni_finishes(const gn_context *g) { return !GNI_TEXTS(g->gpu); }
 static void gni_record_reduction(gn_context *g, gn_array *y, const char *fn,
                                  gni_backward_fn backward, gn_array *a, uint32_t set,
                                  bool keep) {
-    if (y == NULL || !gni_tracks(g, &a, 1)) return;
-    gni_node *node = gni_record(g, y, fn, backward, &a, 1);
-    if (node == NULL) return;
-    node->param[0] = (int64_t)set;
-    node->param[1] = keep;
+    gni_note(gni_record(g, y, fn, backward, &a, 1), (int64_t)set, keep, 0);
 }
 
 // min and max of nothing have no value.
@@ -689,10 +685,7 @@ static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_bac
             y = last || result == NULL ? result : gn_move_axis(result, -1, at);
         }
         g->no_grad--;
-        if (y != NULL && gni_tracks(g, &a, 1)) {
-            gni_node *node = gni_record(g, y, fn, backward, &a, 1);
-            if (node != NULL) node->param[0] = at;
-        }
+        gni_note(gni_record(g, y, fn, backward, &a, 1), at, 0, 0);
     }
     return gni_end_scope(g, y);
 }

@@ -76,10 +76,8 @@ static gn_array *gni_reshaped(gn_context *g, const char *fn, gn_array *a, gn_sha
         y = gni_array_view(g, fn, copy, &s, stride, copy->offset);
         gni_unref(g, copy);
     }
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, fn, gni_back_reshape, &a, 1);
-        if (n != NULL) n->shape = a->shape;
-    }
+    gni_node *n = gni_record(g, y, fn, gni_back_reshape, &a, 1);
+    if (n != NULL) n->shape = a->shape;
     return y;
 }
 
@@ -146,10 +144,8 @@ static gn_array *gni_permuted(gn_context *g, const char *fn, gn_array *a, const 
         stride[i] = a->stride[axes[i]];
     }
     gn_array *y = gni_array_view(g, fn, a, &s, stride, a->offset);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, fn, gni_back_permute, &a, 1);
-        for (int i = 0; n != NULL && i < s.rank; i++) n->param[i] = axes[i];
-    }
+    gni_node *n = gni_record(g, y, fn, gni_back_permute, &a, 1);
+    for (int i = 0; n != NULL && i < s.rank; i++) n->param[i] = axes[i];
     return y;
 }
 
@@ -229,10 +225,8 @@ GPUNUM_API gn_array *gn_broadcast_to(gn_array *a, gn_shape s) {
         return gni_end(g, NULL);
     }
     gn_array *y = gni_array_view(g, "gn_broadcast_to", a, &s, stride, a->offset);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, "gn_broadcast_to", gni_back_broadcast, &a, 1);
-        if (n != NULL) n->shape = a->shape;
-    }
+    gni_node *n = gni_record(g, y, "gn_broadcast_to", gni_back_broadcast, &a, 1);
+    if (n != NULL) n->shape = a->shape;
     return gni_end(g, y);
 }
 
@@ -268,15 +262,9 @@ static gn_array *gni_sliced(gn_context *g, const char *fn, gn_array *a, int axis
     s.dim[axis] = gni_slice_range(s.dim[axis], &start, stop, &step);
     stride[axis] *= step;
     gn_array *y = gni_array_view(g, fn, a, &s, stride, a->offset + start * a->stride[axis]);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, fn, gni_back_slice, &a, 1);
-        if (n != NULL) {
-            n->param[0] = axis;
-            n->param[1] = start;
-            n->param[2] = step;
-            n->shape = a->shape;
-        }
-    }
+    gni_node *n = gni_record(g, y, fn, gni_back_slice, &a, 1);
+    gni_note(n, axis, start, step);
+    if (n != NULL) n->shape = a->shape;
     return y;
 }
 
@@ -302,10 +290,7 @@ GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes) {
         stride[i] = -stride[i];
     }
     gn_array *y = gni_array_view(g, "gn_flip", a, &a->shape, stride, offset);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, "gn_flip", gni_back_flip, &a, 1);
-        if (n != NULL) n->param[0] = (int64_t)set;
-    }
+    gni_note(gni_record(g, y, "gn_flip", gni_back_flip, &a, 1), (int64_t)set, 0, 0);
     return gni_end(g, y);
 }
 
@@ -730,13 +715,7 @@ static gn_array *gni_take_any(gn_context *g, const char *fn, gn_array *a, gn_arr
     in[0] = a;
     in[1] = source != NULL ? gni_take_indices(g, indices) : NULL;
     if (in[1] != NULL) y = gni_taken(g, fn, source, in[1], axis, along);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, fn, gni_back_take, in, 2);
-        if (n != NULL) {
-            n->param[0] = axis;
-            n->param[1] = along;
-        }
-    }
+    gni_note(gni_record(g, y, fn, gni_back_take, in, 2), axis, along, 0);
     gni_unref(g, source);
     gni_unref(g, in[1]);
     return y;
