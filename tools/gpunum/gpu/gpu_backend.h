@@ -40,6 +40,12 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 
 #else // GNI_GPU
 
+// X(kind, name): kinds of jobs that gni_job_name does, where gni_job_name_ok says so.
+#define GNI_GPU_KINDS(X)                                                                           \
+    X(REDUCE, reduce) X(SOFTMAX, softmax) X(ROWS, rows) X(POOLING, pooling) X(TAKE, take)          \
+    X(SCAN, scan) X(SORT, sort) X(SEARCH, search) X(COUNT, count)                                  \
+    X(SCATTER, scatter) X(KEEP, keep) X(RANDOM, random)
+
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_gpu *gpu = g->gpu;
     if (!gpu || gpu->caps.max_invocations < GNI_JOB_THREADS) return false;
@@ -51,9 +57,10 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         if (gni_job_is_copy64(p) || gni_job_is_copy128((const gni_map *)job)) return gni_job_enough_places(gpu, p, p->n_out);
         return gni_job_program_ok(gpu, p, p->n_out);
     }
-    case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_job_softmax_ok(gpu, (const gni_softmax *)job);
-    case GNI_JOB_ROWS: return gni_job_rows_ok(gpu, (const gni_rows *)job);
+#define GNI_X(kind, name)                                                                          \
+    case GNI_JOB_##kind: return gni_job_##name##_ok(gpu, (const gni_##name *)job);
+        GNI_GPU_KINDS(GNI_X)
+#undef GNI_X
     case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
     case GNI_JOB_CONV: {
         GNI_ZEROED(gni_matmul, m);
@@ -64,16 +71,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_RECUR: return gni_job_recur_ok(gpu, (const gni_recurrence *)job);
     case GNI_JOB_WINOGRAD: return gni_job_has_winograd(gpu);
     case GNI_JOB_DEPTH: return gni_job_has_depth(gpu);
-    case GNI_JOB_POOLING: return gni_job_pooling_ok(gpu, (const gni_pooling *)job);
-    case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
-    case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
-    case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
-    case GNI_JOB_SEARCH: return gni_job_search_ok(gpu, (const gni_search *)job);
-    case GNI_JOB_COUNT: return gni_job_count_ok(gpu, (const gni_count *)job);
-    case GNI_JOB_SCATTER: return gni_job_scatter_ok(gpu, (const gni_scatter *)job);
-    case GNI_JOB_KEEP: return gni_job_keep_ok(gpu, (const gni_keep *)job);
     case GNI_JOB_ATTEND: return gni_job_attend_ok(gpu, (const gni_attend_job *)job);
-    case GNI_JOB_RANDOM: return gni_job_random_ok(gpu, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
 #endif
@@ -100,9 +98,10 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     gni_gpu *gpu = g->gpu;
     switch (kind) {
     case GNI_JOB_MAP: return gni_job_map(gpu, (const gni_map *)job);
-    case GNI_JOB_REDUCE: return gni_job_reduce(gpu, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_job_softmax(gpu, (const gni_softmax *)job);
-    case GNI_JOB_ROWS: return gni_job_rows(gpu, (const gni_rows *)job);
+#define GNI_X(kind, name)                                                                          \
+    case GNI_JOB_##kind: return gni_job_##name(gpu, (const gni_##name *)job);
+        GNI_GPU_KINDS(GNI_X)
+#undef GNI_X
     case GNI_JOB_MATMUL:
         return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
     case GNI_JOB_CONV: return gni_job_conv(gpu, (const gni_conv *)job);
@@ -110,16 +109,7 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_RECUR: return gni_job_recur(gpu, (const gni_recurrence *)job);
     case GNI_JOB_WINOGRAD: return gni_job_winograd(gpu, (const gni_winograd *)job);
     case GNI_JOB_DEPTH: return gni_job_depth(gpu, (const gni_depth *)job);
-    case GNI_JOB_POOLING: return gni_job_pooling(gpu, (const gni_pooling *)job);
-    case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
-    case GNI_JOB_SCAN: return gni_job_scan(gpu, (const gni_scan *)job);
-    case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);
-    case GNI_JOB_SEARCH: return gni_job_search(gpu, (const gni_search *)job);
-    case GNI_JOB_COUNT: return gni_job_count(gpu, (const gni_count *)job);
-    case GNI_JOB_SCATTER: return gni_job_scatter(gpu, (const gni_scatter *)job);
-    case GNI_JOB_KEEP: return gni_job_keep(gpu, (const gni_keep *)job);
     case GNI_JOB_ATTEND: return gni_job_attend(gpu, (const gni_attend_job *)job);
-    case GNI_JOB_RANDOM: return gni_job_random(gpu, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu(g, (const gni_fft *)job);
 #endif
