@@ -300,6 +300,13 @@ static void gni_buffers_end(gn_context *g) {
     gni_away_end(g, away);
 }
 
+// gni_gpu_alloc, which fails the call if there is no room.
+GNI_MAYBE_UNUSED static bool gni_gpu_need(gni_gpu *gpu, uint64_t bytes, gni_gpu_mem *mem, const char *what) {
+    const bool ok = gni_gpu_alloc(gpu, bytes, mem);
+    if (!ok) gni_fail_memory(gpu->g, what, bytes);
+    return ok;
+}
+
 // Memory on that side, contents undefined. Sizes are padded so that kernels may read whole vectors.
 static bool gni_buffer_memory(gn_context *g, gni_buffer *b, uint32_t side) {
     if (side == GNI_ON_CPU) {

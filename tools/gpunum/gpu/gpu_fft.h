@@ -639,10 +639,7 @@ static bool gni_fft_gpu_transform(gn_context *g, const gni_fft *f, int64_t n,
     if (mode == GNI_GPU_ASYNC)
         return gni_fft_gpu_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
     uint64_t bytes = gni_fft_gpu_bytes(g, n * gni_extent_product(f->dim, f->rank));
-    if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
-        gni_fail_memory(g, "gn_fft: device memory", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(g->gpu, bytes, &temporary, "gn_fft: device memory")) return false;
     bool ok = gni_fft_gpu_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
     gni_gpu_free(g->gpu, &temporary);
     return ok;
@@ -670,10 +667,7 @@ static bool gni_fft_gpu_chirped(gn_context *g, const gni_fft *f, gni_fft_gpu_end
     const int64_t n = f->n, m = gni_fft_gpu_convolution(n);
     uint64_t bytes = gni_fft_gpu_bytes(g, m * gni_extent_product(f->dim, f->rank));
     gni_gpu_mem temporary;
-    if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
-        gni_fail_memory(g, "gn_fft: device memory", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(g->gpu, bytes, &temporary, "gn_fft: device memory")) return false;
     gni_fft_gpu_end first = gni_fft_gpu_between(f, m, -1, &temporary, bytes), second = first;
     first.flags = GNI_F_FFT_FACTOR_OUT;
     second.flags = GNI_F_FFT_SWAP_IN;

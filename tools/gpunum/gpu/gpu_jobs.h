@@ -461,10 +461,7 @@ static bool gni_job_dispatch(gni_job_call *c, gni_gpu_pipeline *p, int64_t gx, i
 
 static bool gni_job_scratch(gni_job_call *c, uint64_t bytes, const char *what) {
     gni_gpu_mem *m = &c->scratch[c->n_scratch];
-    if (!gni_gpu_alloc(c->gpu, bytes, m)) {
-        gni_fail_memory(c->gpu->g, what, bytes);
-        return false;
-    }
+    if (!gni_gpu_need(c->gpu, bytes, m, what)) return false;
     c->n_scratch++;
     gni_gpu_use *use = &c->use[c->n_use++];
     use->mem = m;
@@ -489,10 +486,7 @@ static bool gni_job_counters(gni_job_call *c, int64_t count, uint32_t *first) {
         return gni_gpu_fill(c->gpu, &c->scratch[c->n_scratch - 1], 0, (uint64_t)words * 4, 0);
     }
     if (!ops->has_counters) {
-        if (!gni_gpu_alloc(c->gpu, GNI_JOB_COUNTERS * 4, &ops->counters)) {
-            gni_fail_memory(c->gpu->g, "counters", GNI_JOB_COUNTERS * 4);
-            return false;
-        }
+        if (!gni_gpu_need(c->gpu, GNI_JOB_COUNTERS * 4, &ops->counters, "counters")) return false;
         ops->has_counters = gni_gpu_fill(c->gpu, &ops->counters, 0, GNI_JOB_COUNTERS * 4, 0);
         if (!ops->has_counters) return false;
     }

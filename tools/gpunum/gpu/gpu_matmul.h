@@ -160,10 +160,7 @@ static bool gni_job_apart_begin(gni_gpu *gpu, const gni_matmul *m, gni_job_apart
     p->plain.fused = false;
     p->plain.c.dtype = GN_F32;
     if (m->c.dtype != GN_F32) {
-        if (!gni_gpu_alloc(gpu, (uint64_t)step * 4, &p->buffer.device)) {
-            gni_fail_memory(gpu->g, "gn_matmul", (uint64_t)step * 4);
-            return false;
-        }
+        if (!gni_gpu_need(gpu, (uint64_t)step * 4, &p->buffer.device, "gn_matmul")) return false;
         p->plain.c.buf = &p->buffer;
         p->plain.c.offset = 0;
     }
@@ -418,10 +415,7 @@ static bool gni_job_matmul_halves(gni_gpu *gpu, const gni_matmul *m, int64_t row
     part.k = half;
     part.act = 0;
     if (!gni_job_matmul(gpu, &part, row)) return false;
-    if (!gni_gpu_alloc(gpu, bytes, &buffer.device)) {
-        gni_fail_memory(gpu->g, "gn_matmul", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, bytes, &buffer.device, "gn_matmul")) return false;
     part.k = m->k - half;
     part.a.offset += half * m->a_cs;
     part.b.offset += half * m->b_rs;
@@ -862,10 +856,7 @@ static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled
     gni_matmul plain;
     memset(&buffer, 0, sizeof buffer);
     const uint64_t bytes = (uint64_t)gni_prologue_apart(m, &plain, &job, &buffer) * sizeof(float);
-    if (!gni_gpu_alloc(gpu, bytes, &buffer.device)) {
-        gni_fail_memory(gpu->g, "gn_matmul", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, bytes, &buffer.device, "gn_matmul")) return false;
     plain.as_prologue = tiled;
     bool ok = gni_job_map(gpu, &job) && gni_job_matmul(gpu, &plain, m->n);
     gni_gpu_free(gpu, &buffer.device);

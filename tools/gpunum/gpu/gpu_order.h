@@ -107,10 +107,7 @@ static bool gni_order_posts(gni_gpu *gpu, int64_t count, bool four, gni_gpu_mem 
     }
     if (gpu->g->host_recording) {
         if (ops->scan_epoch == 0) ops->scan_epoch = 1;
-        if (!gni_gpu_alloc(gpu, bytes, own)) {
-            gni_fail_memory(gpu->g, "scan: device memory", bytes);
-            return false;
-        }
+        if (!gni_gpu_need(gpu, bytes, own, "scan: device memory")) return false;
         *use = gni_order_use(own, 0, bytes);
         if (gni_gpu_fill(gpu, own, 0, bytes, 0)) return true;
         gni_gpu_free(gpu, own);
@@ -120,10 +117,7 @@ static bool gni_order_posts(gni_gpu *gpu, int64_t count, bool four, gni_gpu_mem 
         if (ops->scan_bytes > 0) gni_gpu_free(gpu, &ops->scan_posts);
         ops->scan_bytes = 0;
         const uint64_t size = GNI_MAX(bytes, (uint64_t)1 << 18);
-        if (!gni_gpu_alloc(gpu, size, &ops->scan_posts)) {
-            gni_fail_memory(gpu->g, "scan: device memory", size);
-            return false;
-        }
+        if (!gni_gpu_need(gpu, size, &ops->scan_posts, "scan: device memory")) return false;
         ops->scan_bytes = size;
         ops->scan_epoch = 0xffff;
     }
@@ -143,10 +137,7 @@ static bool gni_order_scan_parts(gni_gpu *gpu, const gni_order_scan *s, int64_t 
                                  const gni_order_shape *fast) {
     const uint64_t bytes = (uint64_t)(s->outer * tiles * s->inner) * (s->four ? 16 : 8);
     gni_gpu_mem mem;
-    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
-        gni_fail_memory(gpu->g, "scan: device memory", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, bytes, &mem, "scan: device memory")) return false;
     const gni_gpu_use parts = gni_order_use(&mem, 0, bytes);
     gni_order_scan inner = *s;
     inner.dtype = GNI_T_C64;
@@ -282,10 +273,7 @@ static bool gni_job_sort_long(gni_job_call *c, const gni_sort *s, const gni_gpu_
     const uint64_t from = places ? ((uint64_t)total * 4 + 255) / 256 * 256 : 0, counts = (uint64_t)groups * 1024;
     const uint64_t bytes = 2 * keys + 2 * from + counts;
     gni_gpu_mem mem;
-    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
-        gni_fail_memory(gpu->g, "sort: device memory", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, bytes, &mem, "sort: device memory")) return false;
     gni_gpu_use key[2] = {gni_order_use(&mem, 0, keys), gni_order_use(&mem, keys, keys)}, place[2];
     place[0] = places ? gni_order_use(&mem, 2 * keys, from) : key[0];
     place[1] = places ? gni_order_use(&mem, 2 * keys + from, from) : key[1];
@@ -430,10 +418,7 @@ static bool gni_job_sort_sweeps(gni_job_call *c, const gni_sort *s, gni_sweep_sh
     const uint64_t from = places ? ((uint64_t)total * 4 + 255) / 256 * 256 : 0;
     const uint64_t counts = (uint64_t)(s->rows + groups) * (uint64_t)size * 1024, bytes = 2 * keys + 2 * from + counts;
     gni_gpu_mem mem;
-    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
-        gni_fail_memory(gpu->g, "sort: device memory", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, bytes, &mem, "sort: device memory")) return false;
     gni_sweep_shaped(c, shape);
     c->use[1] = gni_order_use(&mem, 0, keys);
     c->use[2] = gni_order_use(&mem, keys, keys);
@@ -497,10 +482,7 @@ static bool gni_job_part(gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *
     const uint64_t counts = gni_part_counts(gpu, n);
     gni_job_call c;
     gni_gpu_mem mem;
-    if (!gni_gpu_alloc(gpu, counts, &mem)) {
-        gni_fail_memory(gpu->g, "sort: device memory", counts);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, counts, &mem, "sort: device memory")) return false;
     gni_part_call(&c, gpu, n, shift, key, from, to, gap);
     const gni_gpu_use all = gni_order_use(&mem, 0, counts);
     bool ok = gni_sweep_tally(&c, 1, n, &mem, 0, counts) && gni_part_move(&c, &all, base);
@@ -550,10 +532,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     const uint64_t bytes = state + counts + sums + 2 * keys;
     gni_job_call c = *from;
     gni_gpu_mem mem;
-    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
-        gni_fail_memory(gpu->g, "select: device memory", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, bytes, &mem, "select: device memory")) return false;
     bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0); // of what is searched for nothing is known
     c.use[1] = gni_order_use(&mem, 0, state);
     c.use[2] = gni_order_use(&mem, state, counts);
@@ -627,10 +606,7 @@ static bool gni_job_sort_top(gni_job_call *c, const gni_sort *s, const gni_gpu_u
     const int64_t splits = gni_order_splits(gpu, s);
     const uint32_t out_base = c->param[GNI_P_SORT_OUT_BASE], index_base = c->param[GNI_P_SORT_INDEX_BASE];
     gni_gpu_mem mem;
-    if (!gni_gpu_alloc(gpu, state + held, &mem)) {
-        gni_fail_memory(gpu->g, "select: device memory", state + held);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, state + held, &mem, "select: device memory")) return false;
     c->use[1] = gni_order_use(&mem, 0, state);
     c->use[2] = gni_order_use(&mem, state, held);
     c->use[3] = *out;
@@ -811,10 +787,7 @@ static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
     if (!gni_order_operand(gpu, &d->in, d->n, &c.use[0], &p[GNI_P_FIND_IN_BASE], false) ||
         !gni_order_operand(gpu, &d->out, d->bins, &out, &p[GNI_P_FIND_OUT_BASE], true))
         return false;
-    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
-        gni_fail_memory(gpu->g, "count: device memory", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, bytes, &mem, "count: device memory")) return false;
     p[GNI_P_FIND_N] = (uint32_t)d->n;
     p[GNI_P_FIND_LINE] = (uint32_t)d->bins;
     p[GNI_P_FIND_LEAST] = (uint32_t)d->least;

@@ -34,10 +34,7 @@ static bool gni_job_fault(gni_job_call *c, const gni_places *at) {
         return false;
     }
     if (!ops->has_faults) {
-        if (!gni_gpu_alloc(c->gpu, bytes, &ops->faults)) {
-            gni_fail_memory(c->gpu->g, at->fn, bytes);
-            return false;
-        }
+        if (!gni_gpu_need(c->gpu, bytes, &ops->faults, at->fn)) return false;
         ops->has_faults = gni_gpu_fill(c->gpu, &ops->faults, 0, bytes, 0);
         if (!ops->has_faults) return false;
     }
@@ -200,10 +197,7 @@ static bool gni_job_scatter_step(gni_job_call *c, uint32_t step, int64_t work) {
 static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t in, int64_t out, gni_gpu_mem *mem) {
     gni_gpu *gpu = c->gpu;
     const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256;
-    if (!gni_gpu_alloc(gpu, 3 * bytes, mem)) {
-        gni_fail_memory(gpu->g, t->at.fn, 3 * bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, 3 * bytes, mem, t->at.fn)) return false;
     const gni_gpu_use place = gni_order_use(mem, 0, bytes), pairs = gni_order_use(mem, bytes, 2 * bytes), spare = c->use[4];
     c->use[4] = place;
     bool ok = gni_job_scatter_step(c, GNI_SCATTER_PLACES, in) &&
@@ -233,10 +227,7 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256, counts = gni_part_counts(gpu, in);
     const uint64_t zeros = 2 * counts, more = zeros + (uint64_t)(in / limit + 1) * 16;
     gni_gpu_mem mem, count;
-    if (!gni_gpu_alloc(gpu, 4 * bytes, &mem)) {
-        gni_fail_memory(gpu->g, t->at.fn, 4 * bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, 4 * bytes, &mem, t->at.fn)) return false;
     if (!gni_gpu_alloc(gpu, more, &count)) {
         gni_gpu_free(gpu, &mem);
         gni_fail_memory(gpu->g, t->at.fn, more);

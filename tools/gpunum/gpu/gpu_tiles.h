@@ -19,6 +19,8 @@ typedef struct gni_job_tile {
     bool units;
 } gni_job_tile;
 
+// All but GNI_TILES_BARE of the first may make an operand while they read it (prologue.glsl).
+enum { GNI_TILES_BARE = 3 };
 static const gni_job_tile gni_job_real_tiles[] = {
     {GNI_MODULE_matmul_96x128, 96, 128, 16, 29700, 189, 163, 2, 48, false},
     {GNI_MODULE_matmul_128x128, 128, 128, 32, 16900, 176, 165, 2, 48, false},
@@ -34,31 +36,14 @@ static const gni_job_tile gni_job_real_tiles[] = {
     {GNI_MODULE_matmul_8x128, 8, 128, 32, 36868, 93, 68, 2, 48, false},
     {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, 48, false},
 };
-// Those that make an operand while they read it (prologue.glsl).
-static const gni_job_tile gni_job_prologue_tiles[] = {
-    {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 128, 4, 48, false},
-    {GNI_MODULE_matmul_64x64_4, 64, 64, 32, 34820, 120, 150, 2, 48, false},
-    {GNI_MODULE_matmul_128x32, 128, 32, 32, 43012, 125, 89, 2, 48, false},
-    {GNI_MODULE_matmul_32x128, 32, 128, 32, 43012, 125, 89, 2, 48, false},
-    {GNI_MODULE_matmul_128x16, 128, 16, 32, 38916, 96, 51, 2, 48, false},
-    {GNI_MODULE_matmul_16x128, 16, 128, 32, 38916, 110, 80, 2, 48, false},
-    {GNI_MODULE_matmul_128x8, 128, 8, 32, 36868, 66, 37, 2, 48, false},
-    {GNI_MODULE_matmul_8x128, 8, 128, 32, 36868, 93, 68, 2, 48, false},
-    {GNI_MODULE_matmul_32x64, 32, 64, 32, 26628, 115, 110, 2, 48, false},
-    {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, 48, false},
-};
-static const gni_job_tile gni_job_half_tiles[] = {
-    {GNI_MODULE_matmul_half_128x128, 128, 128, 64, 36868, 1250, 1060, 2, 192, true},
-    {GNI_MODULE_matmul_half_64x128, 64, 128, 64, 27652, 1000, 680, 4, 192, true},
-    {GNI_MODULE_matmul_half_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
-    {GNI_MODULE_matmul_half_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
-};
-static const gni_job_tile gni_job_bfloat_tiles[] = {
-    {GNI_MODULE_matmul_bfloat_128x128, 128, 128, 64, 36868, 1250, 1060, 2, 192, true},
-    {GNI_MODULE_matmul_bfloat_64x128, 64, 128, 64, 27652, 1000, 680, 4, 192, true},
-    {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
-    {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
-};
+#define GNI_HALF_TILES(type)                                                                       \
+    {                                                                                              \
+        {GNI_MODULE_matmul_##type##_128x128, 128, 128, 64, 36868, 1250, 1060, 2, 192, true},       \
+        {GNI_MODULE_matmul_##type##_64x128, 64, 128, 64, 27652, 1000, 680, 4, 192, true},          \
+        {GNI_MODULE_matmul_##type##_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},             \
+        {GNI_MODULE_matmul_##type##_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},             \
+    }
+static const gni_job_tile gni_job_half_tiles[] = GNI_HALF_TILES(half), gni_job_bfloat_tiles[] = GNI_HALF_TILES(bfloat);
 // Of float32 that the kernel takes apart (matmul_floats.glsl).
 static const gni_job_tile gni_job_float_tiles[] = {
     {GNI_MODULE_matmul_floats_128x128, 128, 128, 32, 41512, 337, 337, 1, 96, true},
@@ -333,8 +318,8 @@ static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmu
         tiles = &gni_job_cpu_tile;
         count = 1;
     } else if (m->prologue != 0 || m->as_prologue) {
-        tiles = gni_job_prologue_tiles;
-        count = (int)(sizeof gni_job_prologue_tiles / sizeof gni_job_prologue_tiles[0]);
+        tiles += GNI_TILES_BARE;
+        count -= GNI_TILES_BARE;
     }
     const gni_job_tile *t = gni_job_best_tile(gpu, tiles, count, m, batches, splits);
     if (!m->in_parts) return t;
