@@ -627,6 +627,17 @@ static TEST_MAYBE_UNUSED gn_array *test_loss_twice(gn_context *g, gn_array *cons
     return gn_sum(gn_square(dx), GN_ALL);
 }
 
+// A loss of y's gradients by n leaves, 3 at most.
+static TEST_MAYBE_UNUSED gn_array *test_sines(gn_array *y, gn_array *const *in, int n) {
+    gn_array *dx[3], *sum = NULL;
+    if (gn_gradients(y, in, n, true, dx) != GN_OK) return NULL;
+    for (int i = 0; i < n; i++) {
+        gn_array *s = gn_sum(gn_sin(gn_add_s(gn_mul_s(dx[i], 0.02), 0.3 * i)), GN_ALL);
+        sum = sum != NULL ? gn_add(sum, s) : s;
+    }
+    return sum;
+}
+
 // Its first and second derivative on (3, 4) numbers in no order, against differences.
 static TEST_MAYBE_UNUSED void test_derivatives(gn_context *g, const char *name, test_function fn) {
     gn_scope_begin(g);

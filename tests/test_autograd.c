@@ -1,6 +1,7 @@
 // Gradients: every differentiable op against central differences, once and twice; the tape's rules;
 // errors; what is left in memory.
 #include "test.h"
+#include "test_values.h"
 
 #ifndef GNI_ROOMS // the op table is no part of what users see
 #define GNI_ROOMS
@@ -10,32 +11,6 @@
 static gn_context *open_context(void) {
     gn_options options = test_options();
     return test_share(&options);
-}
-
-static void close_context(gn_context *g) {
-    if (gn_status_get(g) != GN_OK) fail_msg("%s", gn_error(g));
-    test_close(g);
-}
-
-#undef expect_error
-#undef expect_values
-static void expect_error(gn_context *g, gn_status status, const char *part) {
-    if (gn_status_get(g) != status || strstr(gn_error(g), part) == NULL)
-        fail_msg("expected %s (%s), got %s (%s)", gn_status_string(status), part,
-                 gn_status_string(gn_status_get(g)), gn_error(g));
-    gn_error_clear(g);
-}
-
-static void expect_values(gn_array *a, const double *want, int64_t n, double tolerance) {
-    double got[64];
-    assert_non_null(a);
-    assert_int_equal(gn_size(a), n);
-    GN_SCOPE(gn_context_of(a)) {
-        gn_read(gn_cast(a, GN_F64), got, sizeof(double) * (size_t)n);
-    }
-    for (int64_t i = 0; i < n; i++)
-        if (!(fabs(got[i] - want[i]) <= tolerance * fmax(1.0, fabs(want[i]))))
-            fail_msg("element %d: %.17g, not %.17g", (int)i, got[i], want[i]);
 }
 
 // ---- the table of ops ------------------------------------------------------------------------

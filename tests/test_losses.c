@@ -133,13 +133,7 @@ static gn_array *weighed(gn_context *g, gn_array *const *in, int n, void *user) 
 }
 
 static gn_array *weighed_twice(gn_context *g, gn_array *const *in, int n, void *user) {
-    gn_array *dx[2], *y = weighed(g, in, n, user), *sum = NULL;
-    if (gn_gradients(y, in, n, true, dx) != GN_OK) return NULL;
-    for (int i = 0; i < n; i++) {
-        gn_array *s = gn_sum(gn_sin(gn_add_s(gn_mul_s(dx[i], 0.02), 0.3 * i)), GN_ALL);
-        sum = sum != NULL ? gn_add(sum, s) : s;
-    }
-    return sum;
+    return test_sines(weighed(g, in, n, user), in, n);
 }
 
 static bool has_flat_gradient(const loss *l) {

@@ -2,24 +2,7 @@
 // with short ends; what it cannot do goes to the CPU and is the same there. Run with GN_TEST_BACKEND=webgpu.
 
 #include "test.h"
-
-static gn_context *other; // on the CPU
-
-static int open_other(void **state) {
-    gn_options o = test_options();
-    o.backend = GN_BACKEND_CPU;
-    o.placement = GN_PLACE_AUTO;
-    memset(&o.allocator, 0, sizeof o.allocator);
-    other = gn_open(&o);
-    (void)state;
-    return other == NULL;
-}
-
-static int close_other(void **state) {
-    (void)state;
-    gn_close(other);
-    return 0;
-}
+#include "test_other.h"
 
 // Both have the same shape and dtype, and values within `ulp` of float32's last digit.
 static void same(const char *what, gn_array *a, gn_array *b, double ulp) {

@@ -2,6 +2,7 @@
 // device is told to have smaller limits than any has, and every bind group is held against them. What it cannot allocate is
 // refused in words.
 #include "test.h"
+#include "test_other.h"
 
 #include <webgpu/webgpu.h>
 
@@ -24,24 +25,6 @@ WGPUBindGroup __wrap_wgpuDeviceCreateBindGroup(WGPUDevice device, WGPUBindGroupD
 WGPUBindGroup __wrap_wgpuDeviceCreateBindGroup(WGPUDevice device, WGPUBindGroupDescriptor const *d) {
     for (size_t i = 0; i < d->entryCount; i++) larger += d->entries[i].size > BINDING;
     return __real_wgpuDeviceCreateBindGroup(device, d);
-}
-
-static gn_context *other; // on the CPU
-
-static int open_other(void **state) {
-    gn_options o = test_options();
-    o.backend = GN_BACKEND_CPU;
-    o.placement = GN_PLACE_AUTO;
-    memset(&o.allocator, 0, sizeof o.allocator);
-    other = gn_open(&o);
-    (void)state;
-    return other == NULL;
-}
-
-static int close_other(void **state) {
-    (void)state;
-    gn_close(other);
-    return 0;
 }
 
 // Numbers between -1 and 1, or integers below 1000.
