@@ -119,6 +119,7 @@
 //     gpu_jobs         Jobs on a GPU: elementwise programs, reductions, copies, random numbers
 //     gpu_rows         Jobs on a GPU over rows as a whole: softmax, norms
 //     gpu_order        Scans, sorts, searches and counts on a GPU
+//     gpu_recur        The steps of recurrent networks on a GPU
 //     gpu_places       Jobs with indices on a GPU: take, scatter, and what is told of indices that are none
 //     gpu_tiles        Which kernel and which tile computes a matrix product on a GPU
 //     gpu_matmul       Matrix products on a GPU: fused, split along k, on matrix units
@@ -1203,8 +1204,8 @@ GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double 
 GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n); // integers 0 to n - 1 in random order
 
 // These are made in double, on a GPU that has float64 and int64 too, and rounded to t: the same bits everywhere but for
-// truncated normal numbers some 1e7 deviations out, which are the CPU's. An element depends on the seed and its place, not on
-// other elements.
+// truncated normal numbers some 1e7 deviations out, which are the CPU's; exponential ones of other floats than float64 in
+// float32, from 1.2e-10 to 22.9 times the scale. An element depends on the seed and its place, not on other elements.
 // Parameters outside of what is said are GN_ERROR_ARGUMENT, and so are a mean and n above 1e12.
 GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale); // mean `scale`
 GPUNUM_API gn_array *gn_gamma(gn_context *g, gn_dtype t, gn_shape s, double shape, double scale); // both above 0
@@ -2322,6 +2323,13 @@ inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis
 #define GNI_NOINLINE __declspec(noinline)
 #define GNI_MAYBE_UNUSED
 #endif
+// Declares a variable, all of it 0.
+#define GNI_ZEROED(type, name) \
+    type name;                 \
+    memset(&name, 0, sizeof name)
+#define GNI_OPTIONS(type, name, given) \
+    GNI_ZEROED(type, name);            \
+    if (given != NULL) name = *given
 #ifdef __MINGW32__
 #undef GNI_PRINTF
 #define GNI_PRINTF(text, first) __attribute__((format(gnu_printf, text, first)))
@@ -2802,11 +2810,12 @@ typedef struct gni_math_isa {
     gni_kernel (*kernel)(uint32_t code);
 } gni_math_isa;
 
-// Philox blocks first to first + blocks - 1, four words each.
+// Philox blocks first to first + blocks - 1, four words each; floats are by[0] times the number and by[1].
 typedef struct gni_random_isa {
     void (*bits)(uint32_t *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
-    void (*uniform)(float *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
-    void (*normal)(float *dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks);
+    void (*uniform)(float *dst, uint64_t seed, uint64_t first, const float *by, int64_t blocks);
+    void (*normal)(float *dst, uint64_t seed, uint64_t first, const float *by, int64_t blocks);
+    void (*decaying)(float *dst, uint64_t seed, uint64_t first, const float *by, int64_t blocks);
 } gni_random_isa;
 
 // ---- matrix products
@@ -6191,8 +6200,8 @@ GNI_INLINE void gni_vtranspose(uint32_t *dst, const gni_vu w[4]) {
         for (int k = 0; k < 4; k++) dst[4 * j + k] = t[k][j];
 #endif
 }
-#define GNI_RANDOM(name, T, MAKE)                                                                  \
-    static void GNI_FN(name)(T * dst, uint64_t seed, uint64_t first, uint32_t third, int64_t blocks) { \
+#define GNI_RANDOM(name, T, U, third, MAKE)                                                        \
+    static void GNI_FN(name)(T * dst, uint64_t seed, uint64_t first, U, int64_t blocks) {          \
         for (int64_t i = 0; i < blocks; i += GNI_VW) {                                             \
             gni_vu w[4];                                                                           \
             uint32_t t[4 * GNI_VW];                                                                \
@@ -6206,25 +6215,23 @@ GNI_INLINE void gni_vtranspose(uint32_t *dst, const gni_vu w[4]) {
             memcpy(dst + 4 * i, t, sizeof(uint32_t) * 4 * (size_t)(blocks - i));                   \
         }                                                                                          \
     }
-#define GNI_UNIT(x) gni_vf_ubits(gni_itov(gni_vu_i((x) >> 8)) * gni_vset(5.9604644775390625e-8f))
-#define GNI_MAKE_UNIFORM                                                                           \
-    w[0] = GNI_UNIT(w[0]);                                                                         \
-    w[1] = GNI_UNIT(w[1]);                                                                         \
-    w[2] = GNI_UNIT(w[2]);                                                                         \
-    w[3] = GNI_UNIT(w[3])
+#define GNI_SCALED(x) gni_vf_ubits((x) * gni_vset(by[0]) + gni_vset(by[1]))
+#define GNI_MAKE(x) for (int k = 0; k < 4; k++) w[k] = GNI_SCALED(x)
 #define GNI_MAKE_NORMAL                                                                            \
     for (int k = 0; k < 4; k += 2) {                                                               \
         gni_vf x, y;                                                                               \
         gni_vnormal2(w[k], w[k + 1], &x, &y);                                                      \
-        w[k] = gni_vf_ubits(x);                                                                    \
-        w[k + 1] = gni_vf_ubits(y);                                                                \
+        w[k] = GNI_SCALED(x);                                                                      \
+        w[k + 1] = GNI_SCALED(y);                                                                  \
     }
-GNI_RANDOM(gni_random_bits, uint32_t, (void)0)
-GNI_RANDOM(gni_random_uniform, float, GNI_MAKE_UNIFORM)
-GNI_RANDOM(gni_random_normal, float, GNI_MAKE_NORMAL)
+GNI_RANDOM(gni_random_bits, uint32_t, uint32_t third, third, (void)0)
+GNI_RANDOM(gni_random_uniform, float, const float *by, 0,
+           GNI_MAKE(gni_itov(gni_vu_i(w[k] >> 8)) * gni_vset(5.9604644775390625e-8f)))
+GNI_RANDOM(gni_random_normal, float, const float *by, 0, GNI_MAKE_NORMAL)
+GNI_RANDOM(gni_random_decaying, float, const float *by, 0, GNI_MAKE(gni_vexponential(w[k])))
 #undef GNI_RANDOM
-#undef GNI_UNIT
-#undef GNI_MAKE_UNIFORM
+#undef GNI_SCALED
+#undef GNI_MAKE
 #undef GNI_MAKE_NORMAL
 
 // Batcher's odd-even merge sort. Of vectors the smaller lanes and the larger ones.
@@ -6244,7 +6251,7 @@ static void GNI_FN(gni_net)(int32_t *x, int64_t n) {
 }
 
 GNI_TABLE gni_random_isa GNI_FN(gni_random_table) = {GNI_FN(gni_random_bits), GNI_FN(gni_random_uniform),
-                                                     GNI_FN(gni_random_normal)};
+                                                     GNI_FN(gni_random_normal), GNI_FN(gni_random_decaying)};
 
 #undef GNI_KERNEL
 #undef GNI_PUT_FLOAT
@@ -6496,6 +6503,11 @@ GNI_INLINE gni_vd gni_dsigmoid(gni_vd x) {
 #define gni_dlog10 GNI_FN(gni_dm_log10)
 #define gni_dlog1p GNI_FN(gni_dm_log1p)
 #define gni_dsoftplus GNI_FN(gni_dm_softplus)
+#define gni_dlog1p_pair GNI_FN(gni_dm_log1p_pair)
+#define gni_dasinh GNI_FN(gni_dm_asinh)
+#define gni_dacosh GNI_FN(gni_dm_acosh)
+#define gni_datanh GNI_FN(gni_dm_atanh)
+#define gni_dcbrt GNI_FN(gni_dm_cbrt)
 
 // x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), for x > 0.
 GNI_INLINE gni_vd gni_dlog_split(gni_vd x, gni_vd *k) {
@@ -6541,14 +6553,53 @@ GNI_INLINE gni_vd gni_dlog2(gni_vd x) { return gni_dlog_to(x, 1.4426950408889634
 GNI_INLINE gni_vd gni_dlog10(gni_vd x) {
     return gni_dlog_to(x, 0.4342944819032518, 1.098319650216765e-17, 0.3010299956640665, -8.532344317057107e-14);
 }
-GNI_INLINE gni_vd gni_dlog1p(gni_vd x) {
+// log(1 + x + rest), `rest` being small.
+GNI_INLINE gni_vd gni_dlog1p_pair(gni_vd x, gni_vd rest) {
     const gni_vd u = x + 1.0;
     gni_vd k, f = gni_dlog_split(u, &k), square = f * f * 0.5;
     // what the sum lost, of 1 or of x
-    const gni_vd lost = gni_dpick((gni_vl)(u > 2.0), 1.0 - (u - x), x - (u - 1.0)) / u;
+    const gni_vd lost = (gni_dpick((gni_vl)(u > 2.0), 1.0 - (u - x), x - (u - 1.0)) + rest) / u;
     const gni_vd low = gni_dfma(k, gni_dset(2.319046813846299616e-17), gni_dlog_rest(f, square)) + lost;
     const gni_vd y = gni_dcopysign(gni_dfma(k, gni_dset(0.69314718055994528623), f - (square - low)), x);
     return gni_dlog_ends(x, u, y);
+}
+GNI_INLINE gni_vd gni_dlog1p(gni_vd x) { return gni_dlog1p_pair(x, gni_dset(0.0)); }
+// log(1 + a + q) with q = sqrt(a^2 + 1) - 1, and log(1 + d + s) with d = x - 1 and s = sqrt(x^2 - 1); far out log(x) and
+// log(2).
+GNI_INLINE gni_vd gni_dasinh(gni_vd x) {
+    const gni_vd a = gni_dabs(x), one = 1.0 / a, q = a / (one + gni_dsqrt(one * one + 1.0)), t = a + q;
+    const gni_vl big = (gni_vl)(a > 1e18);
+    const gni_vd more = (gni_vd)((gni_vl)gni_dset(0.69314718055994528623) & big);
+    return gni_dcopysign(gni_dlog1p_pair(gni_dpick(big, a, t), (gni_vd)((gni_vl)((a - t) + q) & ~big)) + more, x);
+}
+GNI_INLINE gni_vd gni_dacosh(gni_vd x) {
+    const gni_vd d = x - 1.0, e = d + 2.0, p = d * e, s = gni_dsqrt(p), t = s + d;
+    const gni_vd p_low = gni_dfma(d, e, -p) + d * (d - (e - 2.0)), s_low = (gni_dfnma(s, s, p) + p_low) / (s + s + 1e-300);
+    const gni_vl big = (gni_vl)(x > 1e18);
+    const gni_vd more = (gni_vd)((gni_vl)gni_dset(0.69314718055994528623) & big);
+    const gni_vd y = gni_dlog1p_pair(gni_dpick(big, x, t), (gni_vd)((gni_vl)((d - (t - s)) + s_low) & ~big)) + more;
+    return gni_dpick((gni_vl)(d < 0.0), gni_dset(GNI_NAN), y);
+}
+// log(1 + 2 a / (1 - a)) / 2
+GNI_INLINE gni_vd gni_datanh(gni_vd x) {
+    const gni_vd a = gni_dabs(x), b = 1.0 - a, one = 1.0 / b, t = (a + a) * one;
+    return gni_dcopysign(gni_dlog1p_pair(t, (gni_dfnma(t, b, a + a) - t * ((1.0 - b) - a)) * one) * 0.5, x);
+}
+// A third of the bits as a number is near the root; a polynomial of the quotient to the cube, and a step of Newton's from its
+// first 23 bits, whose square is exact (FreeBSD's s_cbrt.c).
+GNI_INLINE gni_vd gni_dcbrt(gni_vd x) {
+    static const double c[] = {1.87595182427177009643, -1.88497979543377169875, 1.621429720105354466140,
+                               -0.758397934778766047437, 0.145996192886612446982};
+    const gni_vl tiny = (gni_vl)(gni_dabs(x) < 2.2250738585072014e-308);
+    const gni_vd a = gni_dabs(gni_dpick(tiny, x * 18014398509481984.0, x)); // 2^54
+    const gni_vd third = ((gni_vd)((gni_vq)a >> 12 | 0x4330000000000000u) - 4503599627370496.0) * (1.0 / 3.0);
+    gni_vd t = (gni_vd)((gni_vq)(third + (4503599627370496.0 + 749830577061888.0)) << 12);
+    t *= gni_dpoly(t * t * (t / a), c);
+    t = (gni_vd)(((gni_vq)t + 0x80000000u) & 0xffffffffc0000000u);
+    const gni_vd r = a / (t * t);
+    t = gni_dfma(t, (r - t) / (t + t + r), t);
+    t = gni_dcopysign(gni_dpick(tiny, t * 3.814697265625e-06, t), x); // 2^-18
+    return gni_dpick((gni_vl)(x == 0.0) | (gni_vl)(gni_dabs(x) == GNI_INF) | (gni_vl)(x != x), x, t);
 }
 GNI_INLINE gni_vd gni_dsoftplus(gni_vd x) { return gni_dmax(x, 0.0) + gni_dlog1p(gni_dexp(-gni_dabs(x))); }
 
@@ -6849,7 +6900,8 @@ GNI_WIDE_I(WRAP_I32, ((a & 0xffffffff) ^ 0x80000000) - 0x80000000)
     F(LOG, gni_dlog(a)) F(LOG2, gni_dlog2(a)) F(LOG10, gni_dlog10(a)) F(LOG1P, gni_dlog1p(a)) F(SIN, gni_dsin(a))     \
     F(COS, gni_dcos(a)) F(TAN, gni_dtan(a)) F(ASIN, gni_dasin(a)) F(ACOS, gni_dacos(a)) F(ATAN, gni_datan(a))         \
     F(SINH, gni_dsinh(a)) F(COSH, gni_dcosh(a)) F(TANH, gni_dtanh(a)) F(SIGMOID, gni_dsigmoid(a))                     \
-    F(SOFTPLUS, gni_dsoftplus(a))                                                                                     \
+    F(SOFTPLUS, gni_dsoftplus(a)) F(ASINH, gni_dasinh(a)) F(ACOSH, gni_dacosh(a)) F(ATANH, gni_datanh(a))             \
+    F(CBRT, gni_dcbrt(a))                                                                                             \
     F(SILU, gni_dpick((gni_vl)(a == -GNI_INF), gni_dset(-0.0), a * gni_dsigmoid(a)))                                  \
     F(FLOOR, gni_dfloor(a)) F(CEIL, gni_dceil(a)) F(ROUND, gni_drint(a)) F(TRUNC, gni_dtrunc(a))                      \
     F(ATAN2, gni_datan2(a, b)) F(HYPOT, gni_dhypot(a, b)) F(POW, gni_dpow(a, b)) F(FMA, gni_dfma(a, b, gni_dload(pc, i)))
@@ -7720,9 +7772,9 @@ static void GNI_FN(gni_la_triangle)(double *y, const double *a, int64_t lda, con
 // By columns, which are rows of t: the lanes have neighbouring rows of a.
 static int64_t GNI_FN(gni_la_cholesky)(double *a, int64_t lda, int64_t n) {
     double t[GNI_LA_LEAF * GNI_LA_LEAF];
-    for (int64_t i = 0; i < GNI_LA_LEAF; i++)
-        for (int64_t j = 0; j < n; j++)
-            t[j * GNI_LA_LEAF + i] = i >= j && i < n ? a[i * lda + j] : 0.0;
+    memset(t, 0, (size_t)(n * GNI_LA_LEAF) * sizeof *t);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= i; j++) t[j * GNI_LA_LEAF + i] = a[i * lda + j];
     for (int64_t j = 0; j < n; j++) {
         double *column = t + j * GNI_LA_LEAF;
         const int64_t from = j / (2 * GNI_LA_LANES) * (2 * GNI_LA_LANES);
@@ -10005,9 +10057,7 @@ static GNI_FT(gni_ft_pass_fn) GNI_FT(gni_ft_pass_of)(const gni_ft_pass *p) {
 // The remaining passes of rows in `x`; where the result is.
 static GNI_FT_T *GNI_FT(gni_ft_passes)(const gni_ft_lane *f, int from, int to, GNI_FT_T *x,
                                        GNI_FT_T *work) {
-    GNI_FT_T *half[2];
-    half[0] = work;
-    half[1] = work + f->n * 2 * GNI_FT_W;
+    GNI_FT_T *half[2] = {work, work + f->n * 2 * GNI_FT_W};
     for (int i = from; i < to; i++) {
         GNI_FT_T *y = x == half[0] ? half[1] : half[0];
         GNI_FT(gni_ft_pass_of) (&f->pass[i])(&f->pass[i], x, 0, y, 0, 1, false);
@@ -11065,6 +11115,11 @@ GNI_O1_END
 #undef gni_dlog10
 #undef gni_dlog1p
 #undef gni_dsoftplus
+#undef gni_dlog1p_pair
+#undef gni_dasinh
+#undef gni_dacosh
+#undef gni_datanh
+#undef gni_dcbrt
 #undef gni_dlog2_pair
 #undef gni_dpow
 #undef gni_dquadrant
@@ -11349,6 +11404,9 @@ enum {
     GNI_GPU_MAX_COOP = 64      // matrix shapes remembered
 };
 
+// Whether there is a GPU whose programs are texts: without WebGPU a constant.
+#define GNI_TEXTS(gpu) (GNI_WEBGPU && (gpu) != NULL && (gpu)->caps.texts)
+
 // Bytes that a kernel may reach from the address of a buffer argument. Drivers compute what they add to it in 32 bits:
 // on an H200 a kernel that writes beyond 4 GiB writes to the front again.
 #define GNI_GPU_REACH ((int64_t)1 << 32)
@@ -11447,9 +11505,9 @@ typedef struct gni_gpu_caps {
     uint32_t max_buffers;       // buffer arguments of one dispatch
     uint64_t max_allocation;    // bytes of one gni_gpu_alloc
     uint64_t device_bytes;      // device-local memory
-    bool addresses;             // kernels reach buffers by address, else by bindings
-    bool texts;                 // programs become kernels of their own at run time, with only the buffers that they
-                                // have; no workgroup waits for another one
+    bool addresses;             // kernels reach buffers by address, else by bindings, as all texts do
+    bool texts;                 // programs become kernels of their own at run time, with only the buffers that they have; no
+                                // workgroup waits for another one. See GNI_TEXTS
     bool no_wait;               // for what it computes nobody can wait, as in a page
     uint32_t alone;             // of a CPU whose compiler makes little of barriers, invocations of a subgroup: kernels
                                 // without barriers then, where there are
@@ -11550,8 +11608,7 @@ static inline void gni_gpu_free(gni_gpu *gpu, gni_gpu_mem *mem) {
 }
 // Whether less than half of the device's memory is taken, so that what could be made again may stay.
 GNI_INLINE bool gni_gpu_roomy(const gni_gpu *gpu) {
-    gn_memory_stats m;
-    memset(&m, 0, sizeof m);
+    GNI_ZEROED(gn_memory_stats, m);
     gpu->layer->memory_stats(gpu, &m);
     return m.device_used < m.device_limit / 2;
 }
@@ -11610,13 +11667,14 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_K_SCALAR 0  // the same element for the whole group: no vector strides
 #define GNI_K_VEC 1     // element = vector index, groups aligned
 #define GNI_K_FLAT 2    // element = vector index, not aligned
-#define GNI_K_ROWVEC 3  // groups do not cross rows, elements neighbours, aligned
-#define GNI_K_ROWREP 4  // groups do not cross rows, one element
-#define GNI_K_ROWSTEP 5 // groups do not cross rows, any inner stride
-#define GNI_K_ANY 6     // every element on its own
-#define GNI_K_COLVEC 7  // tiles only: 4 rows of a column are neighbours, aligned
-#define GNI_K_RE 8      // every element on its own: parts of complex numbers, read and written as numbers
-#define GNI_K_IM 9
+#define GNI_K_DRAWN 3   // element = vector index: whether that number of the stream is below a limit
+#define GNI_K_ROWVEC 4  // groups do not cross rows, elements neighbours, aligned
+#define GNI_K_ROWREP 5  // groups do not cross rows, one element
+#define GNI_K_ROWSTEP 6 // groups do not cross rows, any inner stride
+#define GNI_K_ANY 7     // every element on its own
+#define GNI_K_COLVEC 8  // tiles only: 4 rows of a column are neighbours, aligned
+#define GNI_K_RE 9      // every element on its own: parts of complex numbers, read and written as numbers
+#define GNI_K_IM 10
 
 #define GNI_S_EXACT_HALVES 100 // see memory.glsl; of all kernels, set as their default value
 
@@ -11639,7 +11697,8 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 // Others.
 #define GNI_P_PROGRAM_KERNEL 32 // to 47: the kernel's own, below
 #define GNI_P_PROGRAM_DIM 48    // 8 x (extent, multiplier, shift): vector dimensions, then scalar ones
-#define GNI_P_PROGRAM_OP 72     // 12 x (base, 8 strides): inputs, then outputs from number 8 on
+#define GNI_P_PROGRAM_OP 72     // 12 x (base, 8 strides): inputs, then outputs from number 8 on. Drawn: -, block (two
+                                // words), key (two), limit
 #define GNI_P_PROGRAM_CONST 180 // 8 x 2
 #define GNI_P_PROGRAM_WORDS 196
 
@@ -11724,6 +11783,22 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_ROWS_BASE 8      // of the operands, in elements
 #define GNI_P_ROWS_OPERANDS 7  // x, gradient, weight, bias, mean, scale, result
 #define GNI_P_ROWS_WORDS 16
+
+// ---- recur.comp
+
+#define GNI_S_RECUR_LSTM 0
+#define GNI_S_RECUR_SPECS 1
+
+#define GNI_P_RECUR_BATCH 0
+#define GNI_P_RECUR_H 1
+#define GNI_P_RECUR_FLAGS 2
+#define GNI_P_RECUR_LAST 3 // where the last c is, or its derivative
+#define GNI_P_RECUR_BASE 4 // of the 8 buffers, in elements
+#define GNI_P_RECUR_WORDS 12
+#define GNI_RECUR_KEEPS 1  // for a gradient
+#define GNI_RECUR_LAST 2   // the last step; back: all are done
+#define GNI_RECUR_BIAS 4
+#define GNI_RECUR_FIRST 8
 
 // ---- places.glsl: take.comp, scatter.comp
 
@@ -11949,9 +12024,12 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_RANDOM_OUT_BASE 1
 #define GNI_P_RANDOM_COUNTER 2 // two words
 #define GNI_P_RANDOM_KEY 4     // two words
-#define GNI_P_RANDOM_LOW 6
+#define GNI_P_RANDOM_LOW 6   // of uniform floats: their bits
 #define GNI_P_RANDOM_RANGE 7 // 0: 2^32
-#define GNI_P_RANDOM_WORDS 8
+#define GNI_P_RANDOM_SCALE 8 // of floats: what they are multiplied by,
+#define GNI_P_RANDOM_OFFSET 9 // and what is added
+#define GNI_P_RANDOM_LOW_HIGH 8 // of integers of 64 bits
+#define GNI_P_RANDOM_WORDS 10
 
 // ---- draw.comp: the same specialisation, and the same parameters but for these
 
@@ -12355,13 +12433,20 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_SMALL_MORE 10  // back: columns of b; qr: columns
 #define GNI_P_SMALL_FIRST 11 // cholesky: of a large matrix
 #define GNI_P_SMALL_MODE 12
-#define GNI_P_SMALL_A 13 // triangle, as the first four
+#define GNI_P_SMALL_A 13 // triangle and tiny, as the first four
 #define GNI_P_SMALL_A_ROW 14
 #define GNI_P_SMALL_A_COLUMN 15
 #define GNI_P_SMALL_A_STEP 16
 #define GNI_SMALL_DETERMINANT 1 // lu
 #define GNI_SMALL_IDENTITY 1    // back: b is the identity
 #define GNI_SMALL_UNIT 1        // triangle: as if its diagonal were 1
+#define GNI_S_TINY_ORDER 0
+#define GNI_S_TINY_MODE 1
+#define GNI_TINY_SOLVE 0
+#define GNI_TINY_INVERSE 1
+#define GNI_TINY_DETERMINANT 2
+#define GNI_TINY_CHOLESKY 3
+#define GNI_TINY_MOST 8 // rows
 #define GNI_SMALL_UPPER 2       // triangle: of an upper one read backwards, the last 0 on the diagonal is told of
 
 // ---- eigenvalues and singular values of batches: eigen.glsl
@@ -12482,7 +12567,12 @@ typedef struct gni_buffer {
     bool has_device;
     gni_gpu_mem device;
     struct gni_even *even; // a copy of its lines on the GPU, or NULL: see room gpu_matmul
+    // With a limit above 0, of a buffer that is on neither side: the truth values (GNI_RAND_BELOW) that it will be.
+    uint64_t seed, counter;
+    uint32_t limit;
 } gni_buffer;
+
+GNI_INLINE bool gni_is_undrawn(const gni_buffer *b) { return b->limit > 0 && b->where == 0; }
 
 // An operand of 16 bits as lines of neighbours, step elements apart.
 typedef struct gni_lines {
@@ -12886,12 +12976,25 @@ typedef struct gni_scatter {
     gni_operand in, index, out, base; // base: what out is before, in an array of its own; buf NULL: out has it
 } gni_scatter;
 
+// All steps of one direction of a recurrent layer (room sequences) on a GPU, of contiguous float32. Forward, in: the input's
+// part of the gates, their weights, the first h, the first c (GRU: a bias, if there is `bias`). Out: states, behind them an
+// LSTM's last c, and with `keep` gates and an LSTM's c. Back, in: the states' derivatives, weights, gates, c (GRU: the states
+// before), the first c (GRU: the state's part of n). Out: the gates' derivatives, the first c's (GRU: room for as many), the
+// first h's.
+typedef struct gni_recurrence {
+    bool lstm, reversed, keep, bias, back;
+    int64_t n, batch, h;
+    int n_in, n_out;
+    gni_operand in[5], out[3]; // without strides
+} gni_recurrence;
+
 typedef enum gni_random_kind {
     GNI_RAND_UNIFORM,
     GNI_RAND_NORMAL,
     GNI_RAND_BITS,
     GNI_RAND_RANGE,
     GNI_RAND_BELOW,
+    GNI_RAND_DECAYING,    // exponential numbers of mean 1, of 32 bits
     GNI_RAND_EXPONENTIAL, // and other distributions, whose numbers (room slots) say what they are
     GNI_RAND_GAMMA,
     GNI_RAND_BETA,
@@ -12908,6 +13011,8 @@ typedef struct gni_random {
     int64_t n;
     int64_t low;
     uint64_t range; // GNI_RAND_RANGE: low + [0, range). GNI_RAND_BELOW, of dtype bool: 2^24 times a number is below it
+    bool scaled;    // floats of up to 32 bits: by[0] times the float32 and by[1], rounded to the dtype once
+    float by[2];
     double numbers[GNI_D_COUNT];
     gni_operand out;
 } gni_random;
@@ -12942,7 +13047,7 @@ typedef struct gni_fft {
 // their buffers hold and what the words mean. Up to GNI_FACTOR_UPDATE a is the matrix, b the state (uint32) or a triangle,
 // c the block, all may be written, and there is no d. Of the others a is read and b written; c and d are read by
 // GNI_FACTOR_BACK, written by the rest. From GNI_FACTOR_SINGULAR on there is e, and it and d are written where they are
-// there. From GNI_FACTOR_SIZE on: reflections, in room gpu_factor. GNI_FACTOR_TRIANGLE writes c and reads d.
+// there. From GNI_FACTOR_SIZE on: reflections, in room gpu_factor. GNI_FACTOR_TRIANGLE and _TINY write c and read d.
 typedef enum gni_factor_step {
     GNI_FACTOR_PICK,
     GNI_FACTOR_SWAP,
@@ -12955,6 +13060,7 @@ typedef enum gni_factor_step {
     GNI_FACTOR_BACK,
     GNI_FACTOR_QR,
     GNI_FACTOR_TRIANGLE,
+    GNI_FACTOR_TINY,
     GNI_FACTOR_SINGULAR, // eigen.glsl; vectors are the step behind
     GNI_FACTOR_SINGULAR_VECTORS,
     GNI_FACTOR_EIGEN,
@@ -12998,6 +13104,7 @@ typedef enum gni_job_kind {
     GNI_JOB_MATMUL,
     GNI_JOB_CONV, // on a GPU it is made of other jobs where b has not its channels last: see gni_conv_run
     GNI_JOB_IMAGE,
+    GNI_JOB_RECUR,
     GNI_JOB_TAKE,
     GNI_JOB_SCATTER,
     GNI_JOB_KEEP,
@@ -13249,6 +13356,7 @@ static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes); // no memory y
 static void gni_buffer_release(gn_context *g, gni_buffer *b);
 // Makes the contents valid on that side, with memory there: those of the other side, or zeros where nothing was written.
 static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side);
+static bool gni_draw_late(gn_context *g, gni_buffer *b, uint32_t side); // what is undrawn, where there is memory for it
 // Gives memory on that side to overwrite whole, and declares it the only valid one.
 static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side);
 
@@ -13312,6 +13420,7 @@ static const gni_kind gni_kind_map = {GNI_JOB_MAP, gni_cpu_takes_map, gni_cpu_ma
                       gni_kind_rows = {GNI_JOB_ROWS, gni_cpu_takes_any, NULL}, // made of others there
                       gni_kind_attend = {GNI_JOB_ATTEND, gni_cpu_takes_attend, gni_cpu_attend},
                       gni_kind_image = {GNI_JOB_IMAGE, gni_cpu_takes_none, NULL},
+                      gni_kind_recur = {GNI_JOB_RECUR, gni_cpu_takes_none, NULL},
                       gni_kind_winograd = {GNI_JOB_WINOGRAD, gni_cpu_takes_none, NULL},
                       gni_kind_depth = {GNI_JOB_DEPTH, gni_cpu_takes_none, NULL},
                       gni_kind_pooling = {GNI_JOB_POOLING, gni_cpu_takes_none, NULL},
@@ -13373,6 +13482,7 @@ static bool gni_tracks(const gn_context *g, gn_array *const *in,
 // Records how y was made. NULL when nothing needs a gradient or memory ran out (then gni_fail).
 static gni_node *gni_record(gn_context *g, gn_array *y, const char *name, gni_backward_fn backward,
                             gn_array *const *in, int n_in);
+static void gni_note(gni_node *node, int64_t a, int64_t b, int64_t c); // its params, if there is one
 static void gni_node_free(gn_context *g, gni_node *node);
 static gni_node *gni_node_new(gn_context *g, const char *name, int n_in);
 
@@ -13848,7 +13958,7 @@ static void gni_learn_scope(gn_context *g) {
     l->count = 0;
     // A GPU made of CPU threads is no other machine. Where programs are texts, waiting may not be possible.
     if (count < GNI_LEARN_CALLS || g->gpu == NULL || g->gpu->lost || g->placement != GN_PLACE_AUTO || g->host_recording ||
-        g->gpu->caps.kind == GNI_GPU_CPU || g->gpu->caps.texts)
+        g->gpu->caps.kind == GNI_GPU_CPU || GNI_TEXTS(g->gpu))
         return;
     gni_loop *p = gni_learn_find(l, calls);
     const bool again = p == l->current;
@@ -14008,8 +14118,7 @@ static uint32_t gni_axes(gn_context *g, const char *fn, gn_axes axes, int rank, 
 static gn_axes gni_axes_of(uint32_t set) { return GNI_AXES_SET | (gn_axes)(set << 8); }
 
 static bool gni_broadcast(const gn_shape *a, const gn_shape *b, gn_shape *out) {
-    gn_shape s;
-    memset(&s, 0, sizeof s);
+    GNI_ZEROED(gn_shape, s);
     s.rank = GNI_MAX(a->rank, b->rank);
     for (int i = 1; i <= s.rank; i++) {
         int64_t da = i <= a->rank ? a->dim[a->rank - i] : 1;
@@ -14176,6 +14285,13 @@ static void gni_buffers_end(gn_context *g) {
     gni_away_end(g, away);
 }
 
+// gni_gpu_alloc, which fails the call if there is no room.
+GNI_MAYBE_UNUSED static bool gni_gpu_need(gni_gpu *gpu, uint64_t bytes, gni_gpu_mem *mem, const char *what) {
+    const bool ok = gni_gpu_alloc(gpu, bytes, mem);
+    if (!ok) gni_fail_memory(gpu->g, what, bytes);
+    return ok;
+}
+
 // Memory on that side, contents undefined. Sizes are padded so that kernels may read whole vectors.
 static bool gni_buffer_memory(gn_context *g, gni_buffer *b, uint32_t side) {
     if (side == GNI_ON_CPU) {
@@ -14216,7 +14332,9 @@ static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     if (!gni_buffer_memory(g, b, side)) return false;
     const bool cpu = side == GNI_ON_CPU;
     bool ok = true;
-    if (b->where == 0 && cpu)
+    if (gni_is_undrawn(b))
+        ok = gni_draw_late(g, b, side);
+    else if (b->where == 0 && cpu)
         memset(b->host, 0, (size_t)b->bytes);
     else if (b->where == 0)
         ok = gni_gpu_fill(g->gpu, &b->device, 0, b->bytes, 0);
@@ -14550,6 +14668,17 @@ GPUNUM_API void gn_scope_begin(gn_context *g) {
     gni_end_plain(g);
 }
 
+// gni_begin and a scope, for gni_end_scope.
+static gn_context *gni_begin_scope(const char *fn, gn_array *const *arrays, int count) {
+    gn_context *g = gni_begin(fn, arrays, count);
+    if (g != NULL) gn_scope_begin(g);
+    return g;
+}
+static gn_context *gni_begin_pair(const char *fn, gn_array *a, gn_array *b) {
+    gn_array *in[2] = {a, b};
+    return gni_begin_scope(fn, in, 2);
+}
+
 GPUNUM_API void gn_scope_end(gn_context *g) {
     if (!gni_begin_context("gn_scope_end", g)) return;
     gni_stack *stack = g->stack;
@@ -14636,8 +14765,7 @@ GPUNUM_API void gn_set(gn_array **slot, gn_array *value) {
 // ---- facts
 
 GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims) {
-    gn_shape s;
-    memset(&s, 0, sizeof s);
+    GNI_ZEROED(gn_shape, s);
     s.rank = rank;
     for (int i = 0; i < rank && i < GN_MAX_RANK; i++) s.dim[i] = dims[i];
     return s;
@@ -15082,8 +15210,8 @@ static bool gni_settle(gn_context *g, gn_array *s) {
 
 // How many operands a program may read that writes `results`: kernels that are texts bind each.
 static int gni_most_inputs(const gn_context *g, int results) {
-    const gni_gpu *gpu = GNI_WEBGPU ? g->gpu : NULL;
-    if (gpu == NULL || !gpu->caps.texts) return GNI_MAX_INPUTS;
+    const gni_gpu *gpu = g->gpu;
+    if (!GNI_TEXTS(gpu)) return GNI_MAX_INPUTS;
     return GNI_MIN((int)GNI_MAX_INPUTS, (int)gpu->caps.max_buffers - results);
 }
 
@@ -15107,8 +15235,7 @@ static bool gni_expr_bound(gn_context *g, gn_array *y) {
     gni_expr_measure(e, y->dtype);
     while (gni_expr_beyond(e, inputs)) {
         gn_array *largest = NULL;
-        gni_tree t;
-        memset(&t, 0, sizeof t);
+        GNI_ZEROED(gni_tree, t);
         gni_tree_take(&t, y, ++g->walk);
         e->insns = t.insns, e->leaves = t.leaves, e->consts = t.consts;
         e->shares = true;
@@ -15786,9 +15913,7 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
         if (product != NULL && gni_build_on(&b, g, product, roots[0]))
             return product->expr->run(g, product, roots[0], &b);
         if (product != NULL && !gni_materialize(g, product)) return false;
-        gn_array *both[2];
-        both[0] = roots[0];
-        both[1] = gni_converted_too(g, roots[0]);
+        gn_array *both[2] = {roots[0], gni_converted_too(g, roots[0])};
         if (both[1] != NULL && gni_build_roots(&b, g, both, 2)) return gni_evaluate_fused(g, &b, both, NULL, 2);
     } else if (!gni_roots_prepare(g, roots, into, count)) {
         return false;
@@ -16040,10 +16165,59 @@ typedef struct gni_job_view {
     int n_in, n;
     int64_t size; // what the thresholds count
     const char *name;
+    bool draws; // on a GPU, what is undrawn
 } gni_job_view;
+
+// Those of the operands that there are, results from number n_in on.
+static GNI_NOINLINE void gni_view_some(gni_job_view *v, const char *name, int64_t size, gni_operand *const *op, int n_in,
+                                       int n) {
+    v->name = name;
+    v->size = size;
+    for (int i = 0; i < n; i++) {
+        if (i == n_in) v->n_in = v->n;
+        if (op[i] != NULL && op[i]->buf != NULL) v->op[v->n++] = op[i];
+    }
+}
+#define GNI_VIEW(name, size, n_in, ...)                                                            \
+    do {                                                                                           \
+        gni_operand *const list[] = {__VA_ARGS__};                                                 \
+        gni_view_some(v, name, size, list, n_in, (int)(sizeof list / sizeof *list));               \
+    } while (0)
+
+static int64_t gni_view_work(int64_t m, int64_t n, int64_t k, int64_t times) {
+    const double work = (double)m * (double)n * (double)GNI_MAX(k, 1) * (double)times;
+    return work < 9e18 ? (int64_t)work : INT64_MAX;
+}
+
+static void gni_view_matmul(gni_matmul *m, gni_job_view *v) {
+    if (m->prologue != 1) v->op[v->n++] = &m->a;
+    if (m->prologue != 2) v->op[v->n++] = &m->b;
+    for (int i = 0; m->prologue != 0 && i < m->load.n_in; i++) v->op[v->n++] = &m->load_in[i];
+    if (m->bias.buf != NULL) v->op[v->n++] = &m->bias;
+    for (int i = 1; m->fused && i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
+    GNI_VIEW("matmul", gni_view_work(m->m, m->n, m->k, gni_extent_product(m->batch_dim, m->batch_rank)), 0, &m->c, &m->sums);
+}
+
+static void gni_view_factor(gni_factor *f, gni_job_view *v) {
+    const int step = (int)f->step;
+    const bool reads = step >= GNI_FACTOR_CHOLESKY && step != GNI_FACTOR_REFLECT, back = step == GNI_FACTOR_BACK,
+               d = back || step == GNI_FACTOR_TRIANGLE || step == GNI_FACTOR_TINY, values = step >= GNI_FACTOR_SINGULAR,
+               more = values || step == GNI_FACTOR_LU || step == GNI_FACTOR_QR;
+    GNI_VIEW("factor", f->items, 3, reads ? &f->a : NULL, back ? &f->c : NULL, d ? &f->d : NULL, reads ? NULL : &f->a, &f->b,
+             back ? NULL : &f->c, more ? &f->d : NULL, values ? &f->e : NULL);
+}
+
+static void gni_view_attend(gni_attend_job *a, gni_job_view *v) {
+    const bool back = a->step != GNI_ATTEND_FORWARD, dq = back && a->step != GNI_ATTEND_KEYS,
+               dk = back && a->step != GNI_ATTEND_QUERIES;
+    GNI_VIEW("attention", gni_view_work(a->n, a->m, a->d + a->e, a->heads * a->batches), 7, &a->q, &a->k, &a->v,
+             back ? &a->gy : NULL, back ? &a->lse : NULL, back ? &a->dot : NULL, &a->mask, back ? NULL : &a->y,
+             back ? NULL : &a->lse, dq ? &a->dq : NULL, dk ? &a->dk : NULL, dk ? &a->dv : NULL);
+}
 
 static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     v->n_in = v->n = 0;
+    v->draws = kind == GNI_JOB_MAP;
     if (kind == GNI_JOB_MAP) {
         gni_map *m = (gni_map *)job;
         for (int i = 0; i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
@@ -16054,194 +16228,72 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     } else if (kind == GNI_JOB_REDUCE) {
         gni_reduce *r = (gni_reduce *)job;
         for (int i = 0; i < r->program.n_in; i++) v->op[v->n++] = &r->in[i];
-        v->n_in = v->n;
-        v->op[v->n++] = &r->out;
-        v->size = gni_extent_product(r->dim, r->rank);
-        v->name = "reduce";
+        GNI_VIEW("reduce", gni_extent_product(r->dim, r->rank), 0, &r->out);
     } else if (kind == GNI_JOB_SOFTMAX) {
         gni_softmax *s = (gni_softmax *)job;
-        v->op[v->n++] = &s->in;
-        v->n_in = v->n;
-        v->op[v->n++] = &s->out;
-        v->size = s->rows * s->n;
-        v->name = "softmax";
+        GNI_VIEW("softmax", s->rows * s->n, 1, &s->in, &s->out);
     } else if (kind == GNI_JOB_ROWS) {
         gni_rows *r = (gni_rows *)job;
-        gni_operand *const all[] = {&r->x, &r->gy, &r->weight, &r->bias, &r->mean, &r->scale, &r->out};
         const bool writes = r->kind == GNI_ROWS_NORM || r->kind == GNI_ROWS_RMS;
-        for (int i = 0; i < GNI_P_ROWS_OPERANDS; i++) {
-            if (i == (writes ? 4 : 6)) v->n_in = v->n;
-            if (all[i]->buf != NULL) v->op[v->n++] = all[i];
-        }
-        v->size = r->rows * r->n;
-        v->name = "rows";
+        GNI_VIEW("rows", r->rows * r->n, writes ? 4 : 6, &r->x, &r->gy, &r->weight, &r->bias, &r->mean, &r->scale, &r->out);
     } else if (kind == GNI_JOB_MATMUL) {
-        gni_matmul *m = (gni_matmul *)job;
-        if (m->prologue != 1) v->op[v->n++] = &m->a;
-        if (m->prologue != 2) v->op[v->n++] = &m->b;
-        for (int i = 0; m->prologue != 0 && i < m->load.n_in; i++) v->op[v->n++] = &m->load_in[i];
-        if (m->bias.buf != NULL) v->op[v->n++] = &m->bias;
-        for (int i = 1; m->fused && i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
-        v->n_in = v->n;
-        v->op[v->n++] = &m->c;
-        if (m->sums.buf != NULL) v->op[v->n++] = &m->sums;
-        double work = (double)m->m * (double)m->n * (double)GNI_MAX(m->k, 1) *
-                      (double)gni_extent_product(m->batch_dim, m->batch_rank);
-        v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
-        v->name = "matmul";
+        gni_view_matmul((gni_matmul *)job, v);
     } else if (kind == GNI_JOB_CONV) {
         gni_conv *c = (gni_conv *)job;
-        v->op[v->n++] = &c->a;
-        v->op[v->n++] = &c->b;
-        v->n_in = v->n;
-        v->op[v->n++] = &c->c;
-        const double work = (double)c->m * (double)c->n * (double)GNI_MAX(c->k, 1) *
-                            (double)gni_extent_product(c->batch_dim, 2);
-        v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
-        v->name = "convolution";
+        GNI_VIEW("convolution", gni_view_work(c->m, c->n, c->k, gni_extent_product(c->batch_dim, 2)), 2, &c->a, &c->b, &c->c);
+    } else if (kind == GNI_JOB_RECUR) {
+        gni_recurrence *r = (gni_recurrence *)job;
+        gni_operand *i = r->in, *o = r->out;
+        GNI_VIEW("recurrence", r->n * r->batch * r->h * r->h, 5, i, i + 1, i + 2, i + 3, i + 4, o, o + 1, o + 2);
     } else if (kind == GNI_JOB_IMAGE) {
         gni_image *m = (gni_image *)job;
-        v->op[v->n++] = &m->in;
-        v->n_in = v->n;
-        v->op[v->n++] = &m->out;
-        v->size = m->n * m->width * gni_extent_product(m->size, 3);
-        v->name = "image";
+        GNI_VIEW("image", m->n * m->width * gni_extent_product(m->size, 3), 1, &m->in, &m->out);
     } else if (kind == GNI_JOB_DEPTH) {
         gni_depth *d = (gni_depth *)job;
-        v->op[v->n++] = &d->in;
-        v->op[v->n++] = &d->other;
-        v->n_in = v->n;
-        v->op[v->n++] = &d->out;
-        v->size = d->n * d->c * d->to[0] * d->to[1] * d->k[0] * d->k[1];
-        v->name = "depthwise convolution";
+        const int64_t taps = d->n * d->c * d->to[0] * d->to[1] * d->k[0] * d->k[1];
+        GNI_VIEW("depthwise convolution", taps, 2, &d->in, &d->other, &d->out);
     } else if (kind == GNI_JOB_POOLING) {
         gni_pooling *j = (gni_pooling *)job;
-        v->op[v->n++] = &j->in;
-        if (j->taps.buf != NULL) v->op[v->n++] = &j->taps;
-        v->n_in = v->n;
-        v->op[v->n++] = &j->out;
-        if (j->places.buf != NULL) v->op[v->n++] = &j->places;
-        v->size = j->n * j->to[0] * j->to[1];
-        v->name = "pooling";
+        GNI_VIEW("pooling", j->n * j->to[0] * j->to[1], 2, &j->in, &j->taps, &j->out, &j->places);
     } else if (kind == GNI_JOB_WINOGRAD) {
         gni_winograd *m = (gni_winograd *)job;
-        v->op[v->n++] = &m->use[0];
-        for (int i = 2; i < 4; i++)
-            if (m->use[i].buf != NULL) v->op[v->n++] = &m->use[i];
-        v->n_in = v->n;
-        v->op[v->n++] = &m->use[1];
-        v->size = (m->c + m->o) * m->n * gni_extent_product(m->out, 2);
-        v->name = "convolution";
+        gni_operand *u = m->use;
+        GNI_VIEW("convolution", (m->c + m->o) * m->n * gni_extent_product(m->out, 2), 3, &u[0], &u[2], &u[3], &u[1]);
     } else if (kind == GNI_JOB_TAKE) {
         gni_take *t = (gni_take *)job;
-        v->op[v->n++] = &t->in;
-        v->op[v->n++] = &t->index;
-        v->n_in = v->n;
-        v->op[v->n++] = &t->out;
-        v->size = t->at.outer * t->at.count * t->at.inner;
-        v->name = "take";
+        GNI_VIEW("take", t->at.outer * t->at.count * t->at.inner, 2, &t->in, &t->index, &t->out);
     } else if (kind == GNI_JOB_SCATTER) {
         gni_scatter *t = (gni_scatter *)job;
-        v->op[v->n++] = &t->in;
-        v->op[v->n++] = &t->index;
-        if (t->base.buf != NULL) v->op[v->n++] = &t->base;
-        v->n_in = v->n;
-        v->op[v->n++] = &t->out;
-        v->size = t->at.outer * t->at.count * t->at.inner;
-        v->name = "scatter";
+        GNI_VIEW("scatter", t->at.outer * t->at.count * t->at.inner, 3, &t->in, &t->index, &t->base, &t->out);
     } else if (kind == GNI_JOB_KEEP) {
         gni_keep *k = (gni_keep *)job;
-        v->op[v->n++] = &k->mask;
-        if (k->out.buf != NULL) v->op[v->n++] = &k->counts;
-        if (k->in.buf != NULL) v->op[v->n++] = &k->in;
-        v->n_in = v->n;
-        v->op[v->n++] = k->out.buf != NULL ? &k->out : &k->counts;
-        v->size = k->n;
-        v->name = "keep";
+        const bool moves = k->out.buf != NULL;
+        GNI_VIEW("keep", k->n, 3, &k->mask, moves ? &k->counts : NULL, &k->in, moves ? &k->out : &k->counts);
     } else if (kind == GNI_JOB_FFT) {
         gni_fft *f = (gni_fft *)job;
-        v->op[v->n++] = &f->in;
-        v->n_in = v->n;
-        v->op[v->n++] = &f->out;
-        v->size = gni_extent_product(f->dim, f->rank) * f->n;
-        v->name = "fft";
+        GNI_VIEW("fft", gni_extent_product(f->dim, f->rank) * f->n, 1, &f->in, &f->out);
     } else if (kind == GNI_JOB_FACTOR) {
-        gni_factor *f = (gni_factor *)job;
-        const bool reads = f->step >= GNI_FACTOR_CHOLESKY && f->step != GNI_FACTOR_REFLECT;
-        if (reads) v->op[v->n++] = &f->a;
-        if (f->step == GNI_FACTOR_BACK) v->op[v->n++] = &f->c;
-        if (f->step == GNI_FACTOR_BACK || f->step == GNI_FACTOR_TRIANGLE) v->op[v->n++] = &f->d;
-        v->n_in = v->n;
-        if (!reads) v->op[v->n++] = &f->a;
-        v->op[v->n++] = &f->b;
-        if (f->step != GNI_FACTOR_BACK && f->c.buf != NULL) v->op[v->n++] = &f->c;
-        if (f->step == GNI_FACTOR_LU || f->step == GNI_FACTOR_QR) v->op[v->n++] = &f->d;
-        if (f->step >= GNI_FACTOR_SINGULAR && f->d.buf != NULL) v->op[v->n++] = &f->d;
-        if (f->step >= GNI_FACTOR_SINGULAR && f->e.buf != NULL) v->op[v->n++] = &f->e;
-        v->size = f->items;
-        v->name = "factor";
+        gni_view_factor((gni_factor *)job, v);
     } else if (kind == GNI_JOB_SCAN) {
         gni_scan *s = (gni_scan *)job;
-        v->op[v->n++] = &s->in;
-        v->n_in = v->n;
-        v->op[v->n++] = &s->out;
-        v->size = s->outer * s->n * s->inner;
-        v->name = "scan";
+        GNI_VIEW("scan", s->outer * s->n * s->inner, 1, &s->in, &s->out);
     } else if (kind == GNI_JOB_SORT) {
         gni_sort *s = (gni_sort *)job;
-        v->op[v->n++] = &s->in;
-        v->n_in = v->n;
-        if (s->out.buf != NULL) v->op[v->n++] = &s->out;
-        if (s->index.buf != NULL) v->op[v->n++] = &s->index;
-        v->size = s->rows * s->n;
-        v->name = "sort";
+        GNI_VIEW("sort", s->rows * s->n, 1, &s->in, &s->out, &s->index);
     } else if (kind == GNI_JOB_SEARCH) {
         gni_search *s = (gni_search *)job;
-        v->op[v->n++] = &s->sorted;
-        v->op[v->n++] = &s->in;
-        v->n_in = v->n;
-        v->op[v->n++] = &s->out;
-        v->size = s->count;
-        v->name = "search";
+        GNI_VIEW("search", s->count, 2, &s->sorted, &s->in, &s->out);
     } else if (kind == GNI_JOB_COUNT) {
         gni_count *c = (gni_count *)job;
-        v->op[v->n++] = &c->in;
-        if (c->weight.buf != NULL) v->op[v->n++] = &c->weight;
-        if (c->edges.buf != NULL) v->op[v->n++] = &c->edges;
-        v->n_in = v->n;
-        v->op[v->n++] = &c->out;
-        v->size = c->n;
-        v->name = "count";
+        GNI_VIEW("count", c->n, 3, &c->in, &c->weight, &c->edges, &c->out);
     } else if (kind == GNI_JOB_ATTEND) {
-        gni_attend_job *a = (gni_attend_job *)job;
-        v->op[v->n++] = &a->q;
-        v->op[v->n++] = &a->k;
-        v->op[v->n++] = &a->v;
-        if (a->step != GNI_ATTEND_FORWARD) {
-            v->op[v->n++] = &a->gy;
-            v->op[v->n++] = &a->lse;
-            v->op[v->n++] = &a->dot;
-        }
-        if (a->mask.buf != NULL) v->op[v->n++] = &a->mask;
-        v->n_in = v->n;
-        if (a->step == GNI_ATTEND_FORWARD) {
-            v->op[v->n++] = &a->y;
-            if (a->lse.buf != NULL) v->op[v->n++] = &a->lse;
-        } else {
-            if (a->step != GNI_ATTEND_KEYS && a->dq.buf != NULL) v->op[v->n++] = &a->dq;
-            if (a->step != GNI_ATTEND_QUERIES && a->dk.buf != NULL) v->op[v->n++] = &a->dk;
-            if (a->step != GNI_ATTEND_QUERIES && a->dv.buf != NULL) v->op[v->n++] = &a->dv;
-        }
-        double work = (double)a->n * (double)a->m * (double)(a->d + a->e) * (double)a->heads * (double)a->batches;
-        v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
-        v->name = "attention";
+        gni_view_attend((gni_attend_job *)job, v);
     } else {
         gni_random *r = (gni_random *)job;
-        v->op[v->n++] = &r->out;
-        v->size = r->n;
-        v->name = "random";
+        GNI_VIEW("random", r->n, 0, &r->out);
     }
 }
+#undef GNI_VIEW
 
 static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
     switch (kind) {
@@ -16256,6 +16308,7 @@ static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
     case GNI_JOB_CONV:
     case GNI_JOB_DEPTH:
     case GNI_JOB_ATTEND:
+    case GNI_JOB_RECUR:
     case GNI_JOB_MATMUL: return t->matmul;
     case GNI_JOB_RANDOM: return t->random;
     case GNI_JOB_FFT: return t->fft;
@@ -16410,7 +16463,7 @@ static bool gni_reads_gpu(const gn_array *a) {
 static bool gni_device_room(gn_context *g, const gni_job_view *v) {
     for (int i = 0; i < v->n; i++) {
         gni_buffer *b = v->op[i]->buf;
-        if (b->has_device) continue;
+        if (b->has_device || (v->draws && gni_is_undrawn(b))) continue;
         b->has_device = gni_gpu_alloc(g->gpu, GNI_MAX(b->bytes, 16), &b->device);
         if (!b->has_device) return false;
     }
@@ -16418,8 +16471,10 @@ static bool gni_device_room(gn_context *g, const gni_job_view *v) {
 }
 
 static bool gni_bring(gn_context *g, const gni_job_view *v, uint32_t side) {
-    for (int i = 0; i < v->n_in; i++)
+    for (int i = 0; i < v->n_in; i++) {
+        if (v->draws && side == GNI_ON_GPU && gni_is_undrawn(v->op[i]->buf)) continue;
         if (!gni_buffer_need(g, v->op[i]->buf, side)) return false;
+    }
     for (int i = v->n_in; i < v->n; i++) {
         gni_buffer *b = v->op[i]->buf;
         // A place inside a buffer leaves the rest of it as it was.
@@ -16453,6 +16508,19 @@ static GNI_NOINLINE bool gni_bring_back(gn_context *g, const gni_job_view *v, gn
 
 static bool gni_run_at(gn_context *g, const gni_kind *kind, void *job, uint32_t side) {
     return side == GNI_ON_GPU ? gni_backend_gpu()->run(g, kind->id, job) : kind->run != NULL && kind->run(g, job);
+}
+
+static bool gni_draw_late(gn_context *g, gni_buffer *b, uint32_t side) {
+    GNI_ZEROED(gni_random, job);
+    job.kind = GNI_RAND_BELOW;
+    job.seed = b->seed;
+    job.counter = b->counter;
+    job.range = b->limit;
+    job.n = (int64_t)b->bytes;
+    job.out.buf = b;
+    job.out.dtype = GN_BOOL;
+    job.out.stride[0] = 1;
+    return gni_run_at(g, &gni_kind_random, &job, side);
 }
 
 static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y) {
@@ -17394,10 +17462,8 @@ static gn_array *gni_reshaped(gn_context *g, const char *fn, gn_array *a, gn_sha
         y = gni_array_view(g, fn, copy, &s, stride, copy->offset);
         gni_unref(g, copy);
     }
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, fn, gni_back_reshape, &a, 1);
-        if (n != NULL) n->shape = a->shape;
-    }
+    gni_node *n = gni_record(g, y, fn, gni_back_reshape, &a, 1);
+    if (n != NULL) n->shape = a->shape;
     return y;
 }
 
@@ -17464,10 +17530,8 @@ static gn_array *gni_permuted(gn_context *g, const char *fn, gn_array *a, const 
         stride[i] = a->stride[axes[i]];
     }
     gn_array *y = gni_array_view(g, fn, a, &s, stride, a->offset);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, fn, gni_back_permute, &a, 1);
-        for (int i = 0; n != NULL && i < s.rank; i++) n->param[i] = axes[i];
-    }
+    gni_node *n = gni_record(g, y, fn, gni_back_permute, &a, 1);
+    for (int i = 0; n != NULL && i < s.rank; i++) n->param[i] = axes[i];
     return y;
 }
 
@@ -17547,10 +17611,8 @@ GPUNUM_API gn_array *gn_broadcast_to(gn_array *a, gn_shape s) {
         return gni_end(g, NULL);
     }
     gn_array *y = gni_array_view(g, "gn_broadcast_to", a, &s, stride, a->offset);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, "gn_broadcast_to", gni_back_broadcast, &a, 1);
-        if (n != NULL) n->shape = a->shape;
-    }
+    gni_node *n = gni_record(g, y, "gn_broadcast_to", gni_back_broadcast, &a, 1);
+    if (n != NULL) n->shape = a->shape;
     return gni_end(g, y);
 }
 
@@ -17586,15 +17648,9 @@ static gn_array *gni_sliced(gn_context *g, const char *fn, gn_array *a, int axis
     s.dim[axis] = gni_slice_range(s.dim[axis], &start, stop, &step);
     stride[axis] *= step;
     gn_array *y = gni_array_view(g, fn, a, &s, stride, a->offset + start * a->stride[axis]);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, fn, gni_back_slice, &a, 1);
-        if (n != NULL) {
-            n->param[0] = axis;
-            n->param[1] = start;
-            n->param[2] = step;
-            n->shape = a->shape;
-        }
-    }
+    gni_node *n = gni_record(g, y, fn, gni_back_slice, &a, 1);
+    gni_note(n, axis, start, step);
+    if (n != NULL) n->shape = a->shape;
     return y;
 }
 
@@ -17620,10 +17676,7 @@ GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes) {
         stride[i] = -stride[i];
     }
     gn_array *y = gni_array_view(g, "gn_flip", a, &a->shape, stride, offset);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, "gn_flip", gni_back_flip, &a, 1);
-        if (n != NULL) n->param[0] = (int64_t)set;
-    }
+    gni_note(gni_record(g, y, "gn_flip", gni_back_flip, &a, 1), (int64_t)set, 0, 0);
     return gni_end(g, y);
 }
 
@@ -17777,8 +17830,7 @@ static gn_array *gni_indexed(gn_context *g, gn_array *a, const gni_subscript *p)
 GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript) {
     gn_context *g = gni_begin("gn_index", &a, 1);
     if (g == NULL) return NULL;
-    gni_subscript p;
-    memset(&p, 0, sizeof p);
+    GNI_ZEROED(gni_subscript, p);
     p.text = p.at = subscript != NULL ? subscript : "";
     gni_parse_subscript(&p);
     if (p.wrong != NULL) {
@@ -18049,22 +18101,14 @@ static gn_array *gni_take_any(gn_context *g, const char *fn, gn_array *a, gn_arr
     in[0] = a;
     in[1] = source != NULL ? gni_take_indices(g, indices) : NULL;
     if (in[1] != NULL) y = gni_taken(g, fn, source, in[1], axis, along);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, fn, gni_back_take, in, 2);
-        if (n != NULL) {
-            n->param[0] = axis;
-            n->param[1] = along;
-        }
-    }
+    gni_note(gni_record(g, y, fn, gni_back_take, in, 2), axis, along, 0);
     gni_unref(g, source);
     gni_unref(g, in[1]);
     return y;
 }
 
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = indices;
+    gn_array *in[2] = {a, indices};
     gn_context *g = gni_begin("gn_take", in, 2);
     if (g == NULL) return NULL;
     int at = gni_axis(g, "gn_take", axis, a->shape.rank);
@@ -18352,7 +18396,7 @@ typedef struct gni_gemm_work {
     void *data;
     size_t bytes;
     int64_t l2; // bytes of the second cache; 0 = not asked yet
-    bool pairs; // the CPU multiplies pairs of bfloat16
+    int pairs;  // 1: the CPU multiplies pairs of bfloat16, -1: not; 0 = not asked, which virtual machines are slow at
 } gni_gemm_work;
 
 typedef enum gni_gemm_path {
@@ -19139,7 +19183,7 @@ static int gni_gemm_least_exponent(gni_pool *pool, const gni_gemm_isa *isa, cons
 // and so is each sum, rounded or not; then the result is that of multiply-adds in order, to the bit.
 static void gni_gemm_choose_pairs(gni_gemm_job *j, gni_pool *pool, const gni_gemm_work *w) {
     const gni_gemm *d = j->d;
-    if (!w->pairs || j->isa->bf16 == NULL || d->in != GN_BF16 || d->batch != 1 || d->b_rows != NULL) return;
+    if (w->pairs < 1 || j->isa->bf16 == NULL || d->in != GN_BF16 || d->batch != 1 || d->b_rows != NULL) return;
     if (d->m < 8 || d->n < 8 || d->k < 16) return;
     const int a = gni_gemm_least_exponent(pool, j->isa, d->a, d->m, d->k, d->a_rs, d->a_cs);
     const int b = gni_gemm_least_exponent(pool, j->isa, d->b, d->k, d->n, d->b_rs, d->b_cs);
@@ -19333,10 +19377,8 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
             gni_gemm_empty(&j);
         return true;
     }
-    if (w->l2 == 0) {
-        w->l2 = gni_gemm_ask_l2();
-        w->pairs = gni_gemm_ask_pairs();
-    }
+    if (w->l2 == 0) w->l2 = gni_gemm_ask_l2();
+    if (d->in == GN_BF16 && w->pairs == 0) w->pairs = gni_gemm_ask_pairs() ? 1 : -1;
     gni_gemm_choose_pairs(&j, pool, w);
     gni_gemm_choose_path(&j, w);
     j.sums_here = d->column_sums != NULL && j.path == GNI_GEMM_BY_TILES && !j.transposed;
@@ -20956,7 +20998,22 @@ static void gni_narrow_truth(void *dst, const void *src, int64_t n) {
     }
 GNI_NARROW_FOLD(gni_k8_fold_any, 128, 0, t | p[i + j], !=, 1)
 GNI_NARROW_FOLD(gni_k8_fold_all, 256, 255, p[i + j] < t ? p[i + j] : t, ==, 0)
-#define GNI_VALUES(loop) NULL, NULL, NULL,
+// The bytes of 64 bits by halves of 16, each of which holds the sum of 128 words.
+static void gni_k8_fold_sum(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    const uint8_t *p = (const uint8_t *)x;
+    const uint64_t low = 0x00ff00ff00ff00ffu;
+    int64_t i = 0;
+    GNI_UNUSED(at);
+    for (uint64_t s = 0, w; i + 8 <= n;) {
+        for (const int64_t end = GNI_MIN(n - 7, i + 1024); i < end; i += 8) {
+            memcpy(&w, p + i, 8);
+            s += (w & low) + (w >> 8 & low);
+        }
+        for (; s != 0; s >>= 16) acc->i += (int64_t)(s & 65535);
+    }
+    for (; i < n; i++) acc->i += p[i];
+}
+#define GNI_VALUES(loop) GNI_TRUTH(sum) // of the others no narrow program is made
 #define GNI_TRUTH(loop) gni_k8_fold_##loop, gni_k8_fold_##loop, gni_k8_fold_##loop,
 #define GN_X(fn, NAME, loop, form, back) GNI_##form(loop)
 static const gni_fold_fn gni_narrow_fold[] = {GNI_REDUCE_AXES(GN_X) NULL};
@@ -21235,28 +21292,16 @@ static bool gni_pair_parts(const gni_operand *re, const gni_operand *im) {
            memcmp(re->stride, im->stride, sizeof re->stride) == 0;
 }
 
-// Whether numbers that are neighbours along another dimension lie closer together.
-static bool gni_pair_across(const gni_operand *o, const gni_map *m) {
-    const int64_t step = o->stride[m->rank - 1];
-    bool across = false;
-    for (int i = 0; i < m->rank - 1; i++) {
-        const int64_t other = o->stride[i];
-        across = across || (m->dim[i] > 1 && other != 0 && (other < 0 ? -other : other) < (step < 0 ? -step : step));
-    }
-    return across;
-}
-
 // The parts of n numbers along the last dimension become neighbours: 2 n along it where those follow each other in every
 // operand, else 2 along one more.
 static bool gni_pair_dims(gni_pairs *q, const gni_map *m) {
     const int last = m->rank - 1;
-    bool dense = true, across = false;
+    bool dense = true;
     for (int k = 0; k < m->program.n_in + 2; k++) {
         const gni_operand *o = k < m->program.n_in ? &m->in[k] : &m->out[k - m->program.n_in];
         dense = dense && o->stride[last] == 2;
-        across = across || gni_pair_across(o, m);
     }
-    if (!dense && (across || m->rank == GN_MAX_RANK)) return false;
+    if (!dense && m->rank == GN_MAX_RANK) return false;
     q->map.rank = dense ? m->rank : m->rank + 1;
     memcpy(q->map.dim, m->dim, sizeof m->dim);
     q->map.dim[q->map.rank - 1] = dense ? 2 * m->dim[last] : 2;
@@ -21433,12 +21478,20 @@ static int gni_space_across(const gni_space *s) {
 // Tiles of at most `block` elements, a multiple of 16 where it matters. `fixed`: the order of the
 // elements counts, so that dimensions keep their places and tiles are runs of it.
 static void gni_space_tile(gni_space *s, int64_t block, bool fixed) {
+    int pair = !fixed && s->rank > 2 && s->dim[s->rank - 1] == 2; // parts side by side in all operands move together
+    for (int k = 0; k < s->ops; k++) pair = pair && s->stride[k][s->rank - 1] == s->item[k];
+    s->rank -= pair;
     int across = fixed ? -1 : gni_space_across(s);
-    if (across >= 0) gni_space_move_dim(s, across, s->rank - 2);
+    s->rank += pair;
+    if (across >= 0) gni_space_move_dim(s, across, s->rank - 2 - pair);
     gni_space_pad(s);
     int64_t *t = s->tile + s->rank - 3, *d = s->dim + s->rank - 3;
     for (int i = 0; i < s->rank; i++) s->tile[i] = 1;
-    if (across >= 0) {
+    if (across >= 0 && pair) {
+        t[2] = 2;
+        t[0] = GNI_MIN(d[0], 16);
+        t[1] = GNI_MIN(d[1], block / 32);
+    } else if (across >= 0) {
         t[1] = GNI_MIN(d[1], GNI_MIN(32, block / 16));
         t[2] = GNI_MIN(d[2], GNI_MAX(block / t[1] / 16 * 16, 16));
         if (t[1] == 32) t[2] = GNI_MIN(t[2], 32);
@@ -23080,8 +23133,7 @@ static bool gni_reduce_of_truth(const gni_program *p) {
 
 static bool gni_cpu_reduce(gn_context *g, const void *job) {
     const gni_reduce *r = (const gni_reduce *)job;
-    gni_reduce_job j;
-    memset(&j, 0, sizeof j);
+    GNI_ZEROED(gni_reduce_job, j);
     j.r = r;
     j.full = gni_cpu_isa_of(g->isa);
     j.columns = j.lots = 1;
@@ -23113,7 +23165,9 @@ static bool gni_cpu_reduce(gn_context *g, const void *job) {
     gn_dtype bytes = GN_DTYPE_COUNT; // truth of bytes along rows stays in bytes, extremes in 8 and 16 bits
     gni_program less;
     const bool extreme = (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) && r->program.n_insn == 0;
-    if (extreme || (!columns && (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL)))
+    const gn_dtype first = r->program.in_dtype[0];
+    const bool sum = r->op == GNI_RED_SUM && r->program.n_insn == 0 && (first == GN_BOOL || first == GN_U8);
+    if (extreme || (!columns && (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL || sum)))
         bytes = gni_narrow_program(&less, &r->program);
     if (bytes != GN_DTYPE_COUNT && !extreme && gn_dtype_size(bytes) > 1) bytes = GN_DTYPE_COUNT;
     if (bytes != GN_DTYPE_COUNT && extreme) {
@@ -23393,8 +23447,7 @@ static void gni_scan_columns_task(void *arg, int64_t begin, int64_t end, int wor
 static bool gni_cpu_scan(gn_context *g, const void *job) {
     gni_scan own = *(const gni_scan *)job;
     const gni_scan *d = &own;
-    gni_scan_job j;
-    memset(&j, 0, sizeof j);
+    GNI_ZEROED(gni_scan_job, j);
     j.d = d;
     j.x = gni_operand_data(&d->in);
     j.y = gni_operand_data(&d->out);
@@ -23549,10 +23602,10 @@ GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, g
     }
 }
 
-// Keys of float32, and back: the same in blocks of words that vectors have.
+// Keys of float32 and of integers, and back: the same in blocks of words that vectors have.
 #define GNI_WORDS_LOOP(name, E)                                                                    \
     static void name(const gni_key *k, const uint32_t *x, int64_t n, uint32_t *to) {               \
-        const uint32_t turn = 0x80000000u ^ (k->descending ? ~0u : 0u);                            \
+        const uint32_t turn = (uint32_t)k->sign ^ (k->descending ? ~0u : 0u);                      \
         for (; n >= 16; n -= 16, x += 16, to += 16) {                                              \
             uint32_t r[16];                                                                        \
             for (int i = 0; i < 16; i++) {                                                         \
@@ -23569,16 +23622,18 @@ GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, g
 GNI_WORDS_LOOP(gni_keys_f32, (own ^ ((0u - (u >> 31)) & 0x7fffffffu)) |
                                  (0u - (uint32_t)((int32_t)(u & 0x7fffffffu) > 0x7f800000)))
 GNI_WORDS_LOOP(gni_values_f32, u == ~0u ? 0x7fc00000u : own ^ ((0u - (own >> 31)) & 0x7fffffffu))
+GNI_WORDS_LOOP(gni_words_i32, own)
 #undef GNI_WORDS_LOOP
 
 // Records of n elements, the first of which is number `at` of its row.
 static void gni_records_make(const gni_key *k, gni_layout r, const char *x, int64_t n, int64_t at, void *to) {
     const int bytes = k->bytes;
-    if (bytes == 4 && k->is_float && r == GNI_LAYOUT_KEY4)
-        gni_keys_f32(k, (const uint32_t *)(const void *)x, n, (uint32_t *)to);
+    if (bytes == 4 && r == GNI_LAYOUT_KEY4)
+        (k->is_float ? gni_keys_f32 : gni_words_i32)(k, (const uint32_t *)(const void *)x, n, (uint32_t *)to);
     else if (bytes == 4 && k->is_float && r == GNI_LAYOUT_PACKED)
         gni_records_loop(k, true, 4, GNI_LAYOUT_PACKED, x, n, at, to);
     else if (bytes == 8 && k->is_float && r == GNI_LAYOUT_KEY8) gni_records_loop(k, true, 8, GNI_LAYOUT_KEY8, x, n, at, to);
+    else if (bytes == 8 && r == GNI_LAYOUT_KEY8) gni_records_loop(k, false, 8, GNI_LAYOUT_KEY8, x, n, at, to);
     else gni_records_loop(k, k->is_float, bytes, r, x, n, at, to);
 }
 
@@ -23708,9 +23763,11 @@ static void gni_records_write(const gni_sort_job *j, int64_t row, const char *so
     if (r < GNI_LAYOUT_PACKED) {
         const char *p = sorted + (first + from) * j->size;
         char *y = j->y + (row * d->count + from) * bytes;
-        if (bytes == 4 && j->key.is_float)
-            gni_values_f32(&j->key, (const uint32_t *)(const void *)p, to - from, (uint32_t *)(void *)y);
+        if (bytes == 4)
+            (j->key.is_float ? gni_values_f32 : gni_words_i32)(&j->key, (const uint32_t *)(const void *)p, to - from,
+                                                               (uint32_t *)(void *)y);
         else if (bytes == 8 && j->key.is_float) gni_values_loop(&j->key, true, 8, GNI_LAYOUT_KEY8, p, to - from, y);
+        else if (bytes == 8) gni_values_loop(&j->key, false, 8, GNI_LAYOUT_KEY8, p, to - from, y);
         else gni_values_loop(&j->key, j->key.is_float, bytes, r, p, to - from, y);
         return;
     }
@@ -23735,6 +23792,13 @@ static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *fir
         for (int64_t i = 0; i < n; i++) seen[gni_record_key(r, p, i) >> shift & mask]++;
         uint64_t low = 0, high, before = 0, at;
         while (before + seen[low] <= (uint64_t)*first) before += seen[low++];
+        if (seen[low] == (uint64_t)n && shift > 0) { // on to the first digit that they do not share
+            uint64_t differ = 0;
+            for (int64_t i = 1; i < n; i++) differ |= gni_record_key(r, p, i) ^ gni_record_key(r, p, 0);
+            while (shift > 0 && differ >> shift == 0) shift -= GNI_MIN(shift, WIDTH);
+            shift += WIDTH;
+            continue;
+        }
         for (at = before, high = low; at + seen[high] < (uint64_t)(*first + count); high++) at += seen[high];
         int64_t kept = 0;
         for (int64_t i = 0; i < n; i++) {
@@ -23935,8 +23999,7 @@ static void gni_sort_long(gn_context *g, gni_sort_job *j) {
 
 static bool gni_cpu_sort(gn_context *g, const void *job) {
     const gni_sort *d = (const gni_sort *)job;
-    gni_sort_job j;
-    memset(&j, 0, sizeof j);
+    GNI_ZEROED(gni_sort_job, j);
     j.d = d;
     j.isa = gni_cpu_isa_of(g->isa);
     j.key = gni_key_of_dtype(d->in.dtype, d->descending);
@@ -24410,8 +24473,7 @@ static void gni_conv_dots_task(void *arg, int64_t begin, int64_t end, int worker
     GNI_UNUSED(worker);
     for (int64_t t = begin; t < end; t++) {
         const int64_t q = t / c->blocks, j = t % c->blocks * GNI_CONV_COLUMNS;
-        gni_gemm_dots v;
-        memset(&v, 0, sizeof v);
+        GNI_ZEROED(gni_gemm_dots, v);
         v.m = d->m;
         v.n = GNI_MIN(d->n - j, (int64_t)GNI_CONV_COLUMNS);
         v.k = c->run;
@@ -24601,8 +24663,7 @@ static void gni_attend_tiles(const gni_gemm_family *f, const float *a, int64_t a
                              int64_t b_rs, float *to, int64_t to_rs, int64_t rows, int64_t k, int64_t width, int64_t cols,
                              bool add) {
     gni_gemm_tile_fn const *tile = gni_gemm_tiles_of(f, width);
-    gni_gemm_tile t;
-    memset(&t, 0, sizeof t);
+    GNI_ZEROED(gni_gemm_tile, t);
     t.k = k;
     t.a_rs = a_rs;
     t.a_cs = a_cs;
@@ -24725,8 +24786,7 @@ static int64_t gni_attend_end(const gni_attend_block *b, int64_t end) {
 // o (width,n) becomes rows of an operand.
 static void gni_attend_put_rows(const gni_attend_block *b, const gni_operand *o, int64_t width) {
     const gni_attend_cpu *c = b->c;
-    gni_gemm_tile t;
-    memset(&t, 0, sizeof t);
+    GNI_ZEROED(gni_gemm_tile, t);
     char *to = gni_attend_at(o, b->batch, b->head, b->row);
     t.c = c->store != NULL ? (void *)b->gy : (void *)to;
     t.c_rs = c->store != NULL ? width : o->stride[2];
@@ -24890,8 +24950,7 @@ static bool gni_attend_run_step(gn_context *g, gni_attend_cpu *c, gni_attend_ste
 
 static bool gni_cpu_attend(gn_context *g, const void *job) {
     const gni_attend_job *a = (const gni_attend_job *)job;
-    gni_attend_cpu c;
-    memset(&c, 0, sizeof c);
+    GNI_ZEROED(gni_attend_cpu, c);
     c.a = a;
     c.gemm = gni_gemm_isa_of((int)g->isa);
     c.f = c.gemm->f32;
@@ -25022,7 +25081,7 @@ static void gni_random_halves(const gni_random_job *j, const uint32_t *w, uint16
     for (int64_t i = 0; i < n; i++) {
         float f;
         memcpy(&f, &w[i], 4);
-        if (j->d->kind == GNI_RAND_UNIFORM)
+        if (j->d->kind == GNI_RAND_UNIFORM && !j->d->scaled)
             f = bf16 ? (float)(w[i] >> 24) * 0.00390625f : (float)(w[i] >> 21) * 0.00048828125f;
         to[i] = bf16 ? gni_f32_to_bf16(f) : gni_f32_to_f16(f);
     }
@@ -25050,14 +25109,16 @@ static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
         char *to = j->out + at * item;
         bool in_place = item == 4 && n % 4 == 0 && d->kind != GNI_RAND_RANGE;
         void *made = in_place ? (void *)to : (void *)w;
-        bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind >= GNI_RAND_RANGE ||
-                     (item == 2 && d->kind == GNI_RAND_UNIFORM);
+        bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind == GNI_RAND_RANGE || d->kind == GNI_RAND_BELOW ||
+                     (item == 2 && d->kind == GNI_RAND_UNIFORM && !d->scaled);
         if (words)
             j->isa->bits((uint32_t *)made, d->seed, first, 0, blocks);
         else if (d->kind == GNI_RAND_UNIFORM)
-            j->isa->uniform((float *)made, d->seed, first, 0, blocks);
+            j->isa->uniform((float *)made, d->seed, first, d->by, blocks);
+        else if (d->kind == GNI_RAND_DECAYING)
+            j->isa->decaying((float *)made, d->seed, first, d->by, blocks);
         else
-            j->isa->normal((float *)made, d->seed, first, 0, blocks);
+            j->isa->normal((float *)made, d->seed, first, d->by, blocks);
         if (in_place) continue;
         if (d->kind == GNI_RAND_RANGE) {
             gni_random_range(j, w, to, n);
@@ -25479,8 +25540,7 @@ static void gni_softmax_short_task(void *arg, int64_t begin, int64_t end, int wo
 
 static bool gni_cpu_softmax(gn_context *g, const void *job) {
     const gni_softmax *d = (const gni_softmax *)job;
-    gni_softmax_job j;
-    memset(&j, 0, sizeof j);
+    GNI_ZEROED(gni_softmax_job, j);
     j.d = d;
     j.item = gni_item_size(d->in.dtype);
     j.out_item = gni_item_size(d->out.dtype);
@@ -25907,8 +25967,7 @@ static void gni_prologue_block(const gni_prologue_job *j, gni_eval *e, int64_t b
             t.y = y;
             j->isa->add_rows(&t);
         } else {
-            gni_gemm_dots t;
-            memset(&t, 0, sizeof t);
+            GNI_ZEROED(gni_gemm_dots, t);
             if (j->step != 1)
                 for (int64_t i = 0; i < n; i++) aside[i] = vector[(k + i) * j->step];
             t.m = 1;
@@ -26008,8 +26067,7 @@ static bool gni_cpu_matmul_prologue(gn_context *g, const gni_matmul *d) {
     gni_prologue_job j;
     gni_matmul plain;
     gni_map job;
-    gni_buffer memory;
-    memset(&memory, 0, sizeof memory);
+    GNI_ZEROED(gni_buffer, memory);
     const int64_t elements = gni_prologue_apart(d, &plain, &job, &memory);
     if (!gni_cpu_prologue_pays(d, elements))
         return gni_cpu_prologue_apart(g, &plain, &job, &memory, elements);
@@ -26230,8 +26288,7 @@ static void gni_conv_last_turn(const gni_conv_last *j, const float *x, float *to
     const int64_t places = gni_conv_last_places(have), lo = GNI_MIN(GNI_MAX(before[2], 0), size[2]),
                   hi = GNI_MAX(GNI_MIN(have[2] + before[2], size[2]), lo), lanes = j->isa->f32->lanes;
     const bool whole = memcmp(have, size, 3 * sizeof *have) == 0 && (before[0] | before[1] | before[2]) == 0;
-    gni_gemm_tile t;
-    memset(&t, 0, sizeof t);
+    GNI_ZEROED(gni_gemm_tile, t);
     t.c_rs = width;
     if (channels != width) memset(to, 0, (size_t)(gni_conv_last_places(size) * width) * sizeof *to);
     for (int64_t c = 0; c < channels; c += lanes, x += lanes * places) {
@@ -26352,8 +26409,7 @@ GNI_NOINLINE static void gni_conv_last_row(const gni_conv_last *j, const float *
     int64_t lo0, lo1;
     const int64_t some0 = gni_conv_last_inside(j, 0, at0, f0->spread, f0->taps, &lo0),
                   some1 = gni_conv_last_inside(j, 1, at1, f1->spread, f1->taps, &lo1);
-    gni_gemm_tile t;
-    memset(&t, 0, sizeof t);
+    GNI_ZEROED(gni_gemm_tile, t);
     t.a_rs = j->stride[2] * all;
     t.b_rs = cols;
     t.c_rs = j->step[2] * cols;
@@ -26410,8 +26466,7 @@ static void gni_conv_last_task(void *arg, int64_t begin, int64_t end, int worker
     const gni_conv_last *j = (const gni_conv_last *)arg;
     const int64_t rows = j->out[0] * j->out[1], bands = (rows + j->band - 1) / j->band, panel = 2 * j->isa->f32->lanes;
     float *sums = j->scratch + worker * j->band * j->out[2] * panel;
-    gni_gemm_tile t;
-    memset(&t, 0, sizeof t);
+    GNI_ZEROED(gni_gemm_tile, t);
     t.c_rs = rows * j->out[2];
     for (int64_t i = begin; i < end; i++) {
         const int64_t first = i % bands * j->band, group = i / bands % j->groups, from = i / bands / j->groups * j->beside,
@@ -26564,8 +26619,7 @@ static void gni_conv_last_run(gn_context *g, gni_conv_last *j) {
     }
     if (j->gy == NULL) return;
     for (int64_t group = 0; group < j->groups; group++) {
-        gni_gemm_tile t;
-        memset(&t, 0, sizeof t);
+        GNI_ZEROED(gni_gemm_tile, t);
         gni_conv_last_panels(j, group, true);
         t.c_rs = j->c * j->taps;
         t.c = j->y + group * j->o * t.c_rs;
@@ -26773,6 +26827,11 @@ typedef struct gni_vk_coop2_properties {
     void *pNext;
     uint32_t max_invocations, max_dimension, reserved_shared;
 } gni_vk_coop2_properties;
+
+// Declares a structure that says what it is.
+#define GNI_VK_INFO(type, name, number) \
+    GNI_ZEROED(type, name);             \
+    name.sType = number
 
 typedef VkResult(VKAPI_PTR *gni_vk_get_coop)(VkPhysicalDevice, uint32_t *,
                                              gni_vk_coop_properties *);
@@ -27175,15 +27234,11 @@ static VkInstance gni_vk_make_instance(gni_vk_functions *f, uint32_t *used, char
     }
     bool portability = gni_vk_instance_has(f, "VK_KHR_portability_enumeration");
     const char *extension = "VK_KHR_portability_enumeration";
-    VkApplicationInfo app;
-    memset(&app, 0, sizeof app);
-    app.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+    GNI_VK_INFO(VkApplicationInfo, app, VK_STRUCTURE_TYPE_APPLICATION_INFO);
     app.pEngineName = "gpunum";
     app.engineVersion = GPUNUM_VERSION;
     app.apiVersion = *used = GNI_MIN(version, GNI_VK_VERSION_1_3);
-    VkInstanceCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+    GNI_VK_INFO(VkInstanceCreateInfo, info, VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
     info.pApplicationInfo = &app;
     info.flags = portability ? 1u : 0u; // VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR
     info.enabledExtensionCount = portability ? 1u : 0u;
@@ -27271,26 +27326,16 @@ static void gni_vk_describe(const gni_vk_functions *f, VkPhysicalDevice d, gn_de
                  (unsigned)(basic.apiVersion >> 12) & 1023u);
         return;
     }
-    VkPhysicalDeviceVulkan12Properties p12;
-    VkPhysicalDeviceVulkan11Properties p11;
-    VkPhysicalDeviceProperties2 p;
-    memset(&p12, 0, sizeof p12);
-    memset(&p11, 0, sizeof p11);
-    memset(&p, 0, sizeof p);
-    p12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
-    p11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
+    GNI_VK_INFO(VkPhysicalDeviceVulkan12Properties, p12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES);
+    GNI_VK_INFO(VkPhysicalDeviceVulkan11Properties, p11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
+    GNI_VK_INFO(VkPhysicalDeviceProperties2, p, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
     p11.pNext = &p12;
-    p.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
     p.pNext = &p11;
     f->vkGetPhysicalDeviceProperties2(d, &p);
     snprintf(out->driver, sizeof out->driver, "%.60s %.60s", p12.driverName, p12.driverInfo);
     out->subgroup = (int)p11.subgroupSize;
-    VkPhysicalDeviceVulkan12Features f12;
-    VkPhysicalDeviceFeatures2 features;
-    memset(&f12, 0, sizeof f12);
-    memset(&features, 0, sizeof features);
-    f12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-    features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+    GNI_VK_INFO(VkPhysicalDeviceVulkan12Features, f12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+    GNI_VK_INFO(VkPhysicalDeviceFeatures2, features, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
     features.pNext = &f12;
     f->vkGetPhysicalDeviceFeatures2(d, &features);
     out->has_f64 = features.features.shaderFloat64 != 0;
@@ -27518,30 +27563,14 @@ static uint32_t gni_vk_guess_multiprocessors(const gni_gpu_caps *c) {
 }
 
 static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
-    VkPhysicalDeviceVulkan11Properties v11;
-    VkPhysicalDeviceVulkan12Properties v12;
-    gni_vk_subgroup_properties subgroup;
-    gni_vk_maintenance4_properties maintenance4;
-    gni_vk_sm_properties sm;
-    gni_vk_amd_properties amd;
-    gni_vk_coop2_properties coop2;
-    VkPhysicalDeviceProperties2 p;
-    memset(&v11, 0, sizeof v11);
-    memset(&v12, 0, sizeof v12);
-    memset(&subgroup, 0, sizeof subgroup);
-    memset(&maintenance4, 0, sizeof maintenance4);
-    memset(&sm, 0, sizeof sm);
-    memset(&amd, 0, sizeof amd);
-    memset(&coop2, 0, sizeof coop2);
-    memset(&p, 0, sizeof p);
-    p.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
-    v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
-    v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
-    subgroup.sType = GNI_VK_TYPE_SUBGROUP_SIZE_PROPERTIES;
-    maintenance4.sType = GNI_VK_TYPE_MAINTENANCE4_PROPERTIES;
-    sm.sType = GNI_VK_TYPE_SM_BUILTINS_PROPERTIES;
-    amd.sType = GNI_VK_TYPE_SHADER_CORE_PROPERTIES_AMD;
-    coop2.sType = GNI_VK_TYPE_COOP2_PROPERTIES;
+    GNI_VK_INFO(VkPhysicalDeviceVulkan11Properties, v11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
+    GNI_VK_INFO(VkPhysicalDeviceVulkan12Properties, v12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES);
+    GNI_VK_INFO(gni_vk_subgroup_properties, subgroup, GNI_VK_TYPE_SUBGROUP_SIZE_PROPERTIES);
+    GNI_VK_INFO(gni_vk_maintenance4_properties, maintenance4, GNI_VK_TYPE_MAINTENANCE4_PROPERTIES);
+    GNI_VK_INFO(gni_vk_sm_properties, sm, GNI_VK_TYPE_SM_BUILTINS_PROPERTIES);
+    GNI_VK_INFO(gni_vk_amd_properties, amd, GNI_VK_TYPE_SHADER_CORE_PROPERTIES_AMD);
+    GNI_VK_INFO(gni_vk_coop2_properties, coop2, GNI_VK_TYPE_COOP2_PROPERTIES);
+    GNI_VK_INFO(VkPhysicalDeviceProperties2, p, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
     void **tail = &p.pNext;
     gni_vk_link(&tail, &v11, &v11.pNext);
     gni_vk_link(&tail, &v12, &v12.pNext);
@@ -27606,8 +27635,19 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     c->device_bytes = gni_vk_local_bytes(&vk->memory);
 }
 
-static void gni_vk_add_coop(gni_gpu_caps *c, const gni_gpu_coop *shape) {
-    if (c->coop_count < GNI_GPU_MAX_COOP) c->coops[c->coop_count++] = *shape;
+static void gni_vk_add_coop(gni_gpu_caps *c, const gni_vk_coop2_dimensions *d) {
+    GNI_ZEROED(gni_gpu_coop, s);
+    s.m = d->m;
+    s.n = d->n;
+    s.k = d->k;
+    s.a = d->a;
+    s.b = d->b;
+    s.c = d->c;
+    s.result = d->result;
+    s.saturating = d->saturating != 0;
+    s.workgroup_scope = d->scope == 2;
+    s.invocations = d->invocations;
+    if (c->coop_count < GNI_GPU_MAX_COOP) c->coops[c->coop_count++] = s;
 }
 
 // The matrix shapes that the device multiplies. Leaves the list short when memory runs out.
@@ -27624,18 +27664,9 @@ static void gni_vk_read_coop(gni_vk *vk) {
     for (uint32_t i = 0; i < count; i++) list[i].sType = GNI_VK_TYPE_COOP_PROPERTIES;
     if (get(vk->physical, &count, list) < 0) count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        gni_gpu_coop s;
-        memset(&s, 0, sizeof s);
-        s.m = list[i].m;
-        s.n = list[i].n;
-        s.k = list[i].k;
-        s.a = list[i].a;
-        s.b = list[i].b;
-        s.c = list[i].c;
-        s.result = list[i].result;
-        s.saturating = list[i].saturating != 0;
-        s.workgroup_scope = list[i].scope == 2;
-        if (list[i].scope == 2 || list[i].scope == 3) gni_vk_add_coop(&vk->gpu.caps, &s);
+        GNI_ZEROED(gni_vk_coop2_dimensions, d);
+        memcpy(&d, &list[i], offsetof(gni_vk_coop2_dimensions, invocations)); // which begins as those do
+        if (d.scope == 2 || d.scope == 3) gni_vk_add_coop(&vk->gpu.caps, &d);
     }
     gni_free(vk->gpu.g, list);
 }
@@ -27652,21 +27683,7 @@ static void gni_vk_read_coop2(gni_vk *vk) {
     if (!list) return;
     for (uint32_t i = 0; i < count; i++) list[i].sType = GNI_VK_TYPE_COOP2_DIMENSIONS;
     if (get(vk->physical, &count, list) < 0) count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        gni_gpu_coop s;
-        memset(&s, 0, sizeof s);
-        s.m = list[i].m;
-        s.n = list[i].n;
-        s.k = list[i].k;
-        s.a = list[i].a;
-        s.b = list[i].b;
-        s.c = list[i].c;
-        s.result = list[i].result;
-        s.saturating = list[i].saturating != 0;
-        s.workgroup_scope = list[i].scope == 2;
-        s.invocations = list[i].invocations;
-        gni_vk_add_coop(&vk->gpu.caps, &s);
-    }
+    for (uint32_t i = 0; i < count; i++) gni_vk_add_coop(&vk->gpu.caps, &list[i]);
     gni_free(vk->gpu.g, list);
 }
 
@@ -27679,15 +27696,11 @@ static bool gni_vk_make_device(gni_vk *vk, gni_vk_features *features, const bool
     for (int i = 0; i < GNI_VK_EXT_COUNT; i++)
         if (has[i]) names[count++] = gni_vk_extension_name(i);
     float priority = 1.0f;
-    VkDeviceQueueCreateInfo queue;
-    memset(&queue, 0, sizeof queue);
-    queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+    GNI_VK_INFO(VkDeviceQueueCreateInfo, queue, VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
     queue.queueFamilyIndex = vk->family;
     queue.queueCount = 1;
     queue.pQueuePriorities = &priority;
-    VkDeviceCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+    GNI_VK_INFO(VkDeviceCreateInfo, info, VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
     info.pNext = &features->base;
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queue;
@@ -28003,9 +28016,7 @@ static void gni_vk_destroy_block(gni_vk *vk, gni_vk_block *b) {
 }
 
 static VkResult gni_vk_make_buffer(gni_vk *vk, uint64_t bytes, VkBuffer *out) {
-    VkBufferCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+    GNI_VK_INFO(VkBufferCreateInfo, info, VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
     info.size = bytes;
     info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT;
@@ -28015,9 +28026,7 @@ static VkResult gni_vk_make_buffer(gni_vk *vk, uint64_t bytes, VkBuffer *out) {
 }
 
 static uint64_t gni_vk_address_of(gni_vk *vk, VkBuffer b) {
-    VkBufferDeviceAddressInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+    GNI_VK_INFO(VkBufferDeviceAddressInfo, info, VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);
     info.buffer = b;
     return vk->f.vkGetBufferDeviceAddress(vk->device, &info);
 }
@@ -28029,13 +28038,9 @@ static VkResult gni_vk_fill_block(gni_vk *vk, const gni_vk_pool *p, gni_vk_block
     if (r != VK_SUCCESS) return r;
     VkMemoryRequirements need;
     vk->f.vkGetBufferMemoryRequirements(vk->device, b->buffer, &need);
-    VkMemoryAllocateFlagsInfo flags;
-    memset(&flags, 0, sizeof flags);
-    flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+    GNI_VK_INFO(VkMemoryAllocateFlagsInfo, flags, VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
     flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-    VkMemoryAllocateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+    GNI_VK_INFO(VkMemoryAllocateInfo, info, VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
     info.pNext = vk->gpu.caps.addresses ? &flags : NULL;
     info.allocationSize = need.size;
     info.memoryTypeIndex = p->type;
@@ -28407,9 +28412,7 @@ static bool gni_vk_wait_serial(gni_vk *vk, uint64_t serial) {
         if (!gni_vk_poll(vk)) return false;
         if (serial <= s->completed) return true;
     } while (start && gni_now_ns() - start < 40000u);
-    VkSemaphoreWaitInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+    GNI_VK_INFO(VkSemaphoreWaitInfo, info, VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
     info.semaphoreCount = 1;
     info.pSemaphores = &s->timeline;
     info.pValues = &serial;
@@ -28501,9 +28504,7 @@ static VkResult gni_vk_make_descriptor_pool(gni_vk *vk, VkDescriptorPool *out) {
     VkDescriptorPoolSize size;
     size.type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
     size.descriptorCount = GNI_VK_BATCH_COMMANDS * (vk->gpu.caps.max_buffers + 1u);
-    VkDescriptorPoolCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
+    GNI_VK_INFO(VkDescriptorPoolCreateInfo, info, VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
     info.maxSets = GNI_VK_BATCH_COMMANDS;
     info.poolSizeCount = 1;
     info.pPoolSizes = &size;
@@ -28511,25 +28512,19 @@ static VkResult gni_vk_make_descriptor_pool(gni_vk *vk, VkDescriptorPool *out) {
 }
 
 static VkResult gni_vk_make_queries(gni_vk *vk, VkQueryPool *out) {
-    VkQueryPoolCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
+    GNI_VK_INFO(VkQueryPoolCreateInfo, info, VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
     info.queryType = VK_QUERY_TYPE_TIMESTAMP;
     info.queryCount = 2 * GNI_VK_BATCH_COMMANDS;
     return vk->f.vkCreateQueryPool(vk->device, &info, NULL, out);
 }
 
 static VkResult gni_vk_make_batch(gni_vk *vk, gni_vk_batch *b) {
-    VkCommandPoolCreateInfo pool;
-    memset(&pool, 0, sizeof pool);
-    pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+    GNI_VK_INFO(VkCommandPoolCreateInfo, pool, VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
     pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
     pool.queueFamilyIndex = vk->family;
     VkResult r = vk->f.vkCreateCommandPool(vk->device, &pool, NULL, &b->pool);
     if (r == VK_SUCCESS) {
-        VkCommandBufferAllocateInfo info;
-        memset(&info, 0, sizeof info);
-        info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+        GNI_VK_INFO(VkCommandBufferAllocateInfo, info, VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
         info.commandPool = b->pool;
         info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
         info.commandBufferCount = 1;
@@ -28555,9 +28550,7 @@ static gni_vk_batch *gni_vk_begin(gni_vk *vk) {
         b->queries = VK_NULL_HANDLE;
     b->serial = 0;
     b->count = 0;
-    VkCommandBufferBeginInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+    GNI_VK_INFO(VkCommandBufferBeginInfo, info, VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
     info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
     VkResult r = vk->f.vkResetCommandPool(vk->device, b->pool, 0);
     if (r == VK_SUCCESS && b->descriptors)
@@ -28573,9 +28566,7 @@ static gni_vk_batch *gni_vk_begin(gni_vk *vk) {
 
 static void gni_vk_barrier(gni_vk *vk, VkCommandBuffer c, VkPipelineStageFlags from,
                            VkAccessFlags written, VkPipelineStageFlags to, VkAccessFlags used) {
-    VkMemoryBarrier b;
-    memset(&b, 0, sizeof b);
-    b.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    GNI_VK_INFO(VkMemoryBarrier, b, VK_STRUCTURE_TYPE_MEMORY_BARRIER);
     b.srcAccessMask = written;
     b.dstAccessMask = used;
     vk->f.vkCmdPipelineBarrier(c, from, to, 0, 1, &b, 0, NULL, 0, NULL);
@@ -28600,14 +28591,10 @@ static bool gni_vk_flush(gni_vk *vk) {
     s->to_host = false;
     if (!gni_vk_check_lost(vk, vk->f.vkEndCommandBuffer(b->commands), "ending a command buffer"))
         return false;
-    VkTimelineSemaphoreSubmitInfo timeline;
-    memset(&timeline, 0, sizeof timeline);
-    timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
+    GNI_VK_INFO(VkTimelineSemaphoreSubmitInfo, timeline, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
     timeline.signalSemaphoreValueCount = 1;
     timeline.pSignalSemaphoreValues = &s->next;
-    VkSubmitInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+    GNI_VK_INFO(VkSubmitInfo, info, VK_STRUCTURE_TYPE_SUBMIT_INFO);
     info.pNext = &timeline;
     info.commandBufferCount = 1;
     info.pCommandBuffers = &b->commands;
@@ -28715,9 +28702,7 @@ static bool gni_vk_copy_named(gni_vk *vk, const gni_gpu_mem *dst, uint64_t doff,
                               const char *name) {
     VkCommandBuffer c = gni_vk_target(vk);
     if (!c) return false;
-    gni_vk_range uses[2];
-    uses[0] = gni_vk_range_of(dst, doff, bytes, true);
-    uses[1] = gni_vk_range_of(src, soff, bytes, false);
+    gni_vk_range uses[2] = {gni_vk_range_of(dst, doff, bytes, true), gni_vk_range_of(src, soff, bytes, false)};
     gni_vk_order(vk, c, uses, 2, true);
     VkBufferCopy region;
     region.srcOffset = src->offset + soff;
@@ -28982,13 +28967,9 @@ static bool gni_vk_download(gni_vk *vk, const gni_gpu_mem *src, uint64_t offset,
 
 static bool gni_vk_stream_open(gni_vk *vk) {
     gni_vk_stream *s = &vk->stream;
-    VkSemaphoreTypeCreateInfo type;
-    memset(&type, 0, sizeof type);
-    type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+    GNI_VK_INFO(VkSemaphoreTypeCreateInfo, type, VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
     type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-    VkSemaphoreCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+    GNI_VK_INFO(VkSemaphoreCreateInfo, info, VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO);
     info.pNext = &type;
     if (vk->f.vkCreateSemaphore(vk->device, &info, NULL, &s->timeline) != VK_SUCCESS) {
         s->timeline = VK_NULL_HANDLE;
@@ -29586,10 +29567,7 @@ static bool gni_spv_fits(gni_spv *s, uint32_t words) {
 
 static void gni_spv_put(gni_spv *s, uint32_t op, uint32_t count, uint32_t a, uint32_t b,
                         uint32_t c) {
-    uint32_t in[3];
-    in[0] = a;
-    in[1] = b;
-    in[2] = c;
+    uint32_t in[3] = {a, b, c};
     if (!gni_spv_fits(s, count)) return;
     s->out[s->at++] = count << 16 | op;
     for (uint32_t k = 0; k + 1 < count; k++) s->out[s->at++] = in[k];
@@ -29756,8 +29734,7 @@ static uint32_t gni_spv_specialise(gn_context *g, uint32_t *w, uint32_t n, const
     if (ids > (1u << 22)) return 0;
     uint32_t *memory = (uint32_t *)gni_calloc(g, words * sizeof *w + ids * sizeof(uint16_t));
     if (!memory) return 0;
-    gni_spv s;
-    memset(&s, 0, sizeof s);
+    GNI_ZEROED(gni_spv, s);
     s.spec = spec;
     s.n_spec = n_spec;
     s.bound = (uint32_t)ids;
@@ -30254,9 +30231,7 @@ static VkResult gni_vk_make_module(gni_vk *vk, const gni_gpu_kernel *k, VkShader
     uint32_t count = gni_vk_copy_module(vk, words + room, from->words, k, words);
     if (k->n_spec > 0) left = gni_spv_specialise(vk->gpu.g, words, count, k->spec, k->n_spec);
     *specialised = left > 0;
-    VkShaderModuleCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    GNI_VK_INFO(VkShaderModuleCreateInfo, info, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
     info.codeSize = (left > 0 ? left : count) * 4u;
     info.pCode = words;
     r = vk->f.vkCreateShaderModule(vk->device, &info, NULL, out);
@@ -30283,13 +30258,9 @@ static void gni_vk_compile(gni_vk *vk, gni_vk_pipeline *p) {
     spec.pMapEntries = entries;
     spec.dataSize = p->kernel.n_spec * 4u;
     spec.pData = p->kernel.spec;
-    gni_vk_required_subgroup subgroup;
-    memset(&subgroup, 0, sizeof subgroup);
-    subgroup.sType = GNI_VK_TYPE_REQUIRED_SUBGROUP_SIZE;
+    GNI_VK_INFO(gni_vk_required_subgroup, subgroup, GNI_VK_TYPE_REQUIRED_SUBGROUP_SIZE);
     subgroup.size = p->kernel.subgroup;
-    VkComputePipelineCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+    GNI_VK_INFO(VkComputePipelineCreateInfo, info, VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
     info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
     info.stage.module = module;
@@ -30713,9 +30684,7 @@ static void gni_vk_cache_open(gni_vk *vk, const char *folder) {
             data = gni_vk_cache_read(vk, &bytes);
         }
     }
-    VkPipelineCacheCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
+    GNI_VK_INFO(VkPipelineCacheCreateInfo, info, VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
     info.initialDataSize = data ? bytes : 0;
     info.pInitialData = data;
     if (vk->f.vkCreatePipelineCache(vk->device, &info, NULL, &c->cache) != VK_SUCCESS)
@@ -30813,9 +30782,7 @@ static VkResult gni_vk_make_layout(gni_vk *vk) {
     push.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
     push.offset = 0;
     push.size = 16;
-    VkPipelineLayoutCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+    GNI_VK_INFO(VkPipelineLayoutCreateInfo, info, VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
     info.pushConstantRangeCount = 1;
     info.pPushConstantRanges = &push;
     if (!vk->gpu.caps.addresses) {
@@ -30827,9 +30794,7 @@ static VkResult gni_vk_make_layout(gni_vk *vk) {
             bindings[i].descriptorCount = 1;
             bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
         }
-        VkDescriptorSetLayoutCreateInfo set;
-        memset(&set, 0, sizeof set);
-        set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
+        GNI_VK_INFO(VkDescriptorSetLayoutCreateInfo, set, VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
         set.bindingCount = vk->gpu.caps.max_buffers + 1;
         set.pBindings = bindings;
         VkResult r = vk->f.vkCreateDescriptorSetLayout(vk->device, &set, NULL, &c->set_layout);
@@ -31079,9 +31044,7 @@ static void gni_vk_descriptor(VkDescriptorBufferInfo *out, const gni_gpu_mem *m,
 
 static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
     VkDescriptorSet set = VK_NULL_HANDLE;
-    VkDescriptorSetAllocateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
+    GNI_VK_INFO(VkDescriptorSetAllocateInfo, info, VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
     info.descriptorPool = d->sets;
     info.descriptorSetCount = 1;
     info.pSetLayouts = &vk->compiler.set_layout;
@@ -31103,9 +31066,7 @@ static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
         buffers[i] = unused;
         if (u && u->bytes) gni_vk_descriptor(&buffers[i], u->mem, u->offset, u->bytes);
     }
-    VkWriteDescriptorSet write;
-    memset(&write, 0, sizeof write);
-    write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+    GNI_VK_INFO(VkWriteDescriptorSet, write, VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
     write.dstSet = set;
     write.descriptorCount = count; // runs on into the following bindings
     write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
@@ -31121,15 +31082,11 @@ static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
 static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_gpu_use *uses, int n_use,
                             const void *params, uint32_t params_bytes, uint32_t gx, uint32_t gy,
                             uint32_t gz) {
-    uint32_t groups[3];
-    groups[0] = gx;
-    groups[1] = gy;
-    groups[2] = gz;
+    uint32_t groups[3] = {gx, gy, gz};
     if (!p || !gni_vk_usable(vk) || !gni_vk_dispatch_fits(vk, p, uses, n_use, params_bytes, groups))
         return false;
     if (gx == 0 || gy == 0 || gz == 0) return true;
-    gni_vk_call d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(gni_vk_call, d);
     d.uses = uses;
     d.n_use = n_use;
     if (!gni_vk_put_params(vk, &d, params, params_bytes)) return false;
@@ -31151,9 +31108,7 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_gpu_use *u
         vk->f.vkCmdBindPipeline(d.commands, VK_PIPELINE_BIND_POINT_COMPUTE, p->pipeline);
     *bound = p->pipeline;
     if (vk->gpu.caps.addresses) {
-        uint64_t push[2];
-        push[0] = d.block->address + d.at;
-        push[1] = 0;
+        uint64_t push[2] = {d.block->address + d.at, 0};
         vk->f.vkCmdPushConstants(d.commands, vk->compiler.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                  sizeof push, push);
     }
@@ -31203,9 +31158,7 @@ static bool gni_vk_dispatch_parts(gni_vk *vk, const gni_gpu_part *parts, int n, 
     if (meets) gni_vk_part_commands(vk, commands);
     if (vk->stream.bound != p->pipeline) vk->f.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, p->pipeline);
     vk->stream.bound = p->pipeline;
-    uint64_t push[2];
-    push[0] = block->address + at;
-    push[1] = each;
+    uint64_t push[2] = {block->address + at, each};
     vk->f.vkCmdPushConstants(commands, vk->compiler.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, push);
     const bool timed = gni_vk_timed_begin(vk, p->name);
     vk->f.vkCmdDispatch(commands, groups[0], (uint32_t)n, 1);
@@ -32045,8 +31998,7 @@ static void gni_wg_answer(gni_wg *w, bool ok, WGPUStringView message) {
 }
 
 static bool gni_wg_await(gni_wg *w, WGPUFuture future) {
-    WGPUFutureWaitInfo info;
-    memset(&info, 0, sizeof info);
+    GNI_ZEROED(WGPUFutureWaitInfo, info);
     info.future = future;
     w->answered = false;
     snprintf(w->text, sizeof w->text, "what waits for a GPU needs a program that was linked with -sJSPI or -sASYNCIFY; "
@@ -32139,15 +32091,13 @@ static int gni_wg_class(uint64_t bytes, uint64_t *size) {
 }
 
 static WGPUBuffer gni_wg_buffer(gni_wg *w, uint64_t size, WGPUBufferUsage usage) {
-    WGPUBufferDescriptor d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(WGPUBufferDescriptor, d);
     d.usage = usage;
     d.size = size;
 #if GNI_WG_BROWSER // which says later that there was no memory
     return wgpuDeviceCreateBuffer(w->device, &d);
 #else
-    WGPUPopErrorScopeCallbackInfo info;
-    memset(&info, 0, sizeof info);
+    GNI_ZEROED(WGPUPopErrorScopeCallbackInfo, info);
     info.mode = WGPUCallbackMode_WaitAnyOnly;
     info.callback = gni_wg_on_scope;
     info.userdata1 = w;
@@ -32388,8 +32338,7 @@ static void gni_wg_on_polled_map(WGPUMapAsyncStatus status, WGPUStringView messa
 // The buffer's bytes of a ticket become visible; `polled` where nobody waits for it. The state of a map that was
 // begun is the buffer's own; t->mem.cls says that one was.
 static WGPUFuture gni_wg_map(gni_wg *w, gni_gpu_ticket *t, bool polled) {
-    WGPUBufferMapCallbackInfo info;
-    memset(&info, 0, sizeof info);
+    GNI_ZEROED(WGPUBufferMapCallbackInfo, info);
     info.mode = polled ? WGPUCallbackMode_AllowProcessEvents : WGPUCallbackMode_WaitAnyOnly;
     info.callback = polled ? gni_wg_on_polled_map : gni_wg_on_map;
     info.userdata1 = w;
@@ -33606,8 +33555,7 @@ static void gni_wg_compile(gni_wg *w, gni_wg_pipeline *p, WGPUStringView text, u
     memset(&d, 0, sizeof d);
     p->layout = gni_wg_layout(w, p->buffers, p->written);
 #if !GNI_WG_BROWSER // which says later what does not compile
-    WGPUPopErrorScopeCallbackInfo info;
-    memset(&info, 0, sizeof info);
+    GNI_ZEROED(WGPUPopErrorScopeCallbackInfo, info);
     wgpuDevicePushErrorScope(w->device, WGPUErrorFilter_Validation);
 #endif
     source.chain.sType = WGPUSType_ShaderSourceWGSL;
@@ -33784,8 +33732,7 @@ static bool gni_wg_arguments(gni_wg *w, const gni_wg_pipeline *p, const gni_gpu_
 // The bind group of these arguments, remembered.
 static WGPUBindGroup gni_wg_bind_group(gni_wg *w, const gni_wg_pipeline *p, const gni_wg_call *c) {
     WGPUBindGroupEntry e[GNI_GPU_MAX_USES + 1];
-    gni_wg_group g;
-    memset(&g, 0, sizeof g);
+    GNI_ZEROED(gni_wg_group, g);
     g.pipeline = p;
     uint64_t h = (uint64_t)(uintptr_t)p;
     for (int k = 0; k < GNI_GPU_MAX_USES; k++) {
@@ -34421,8 +34368,7 @@ typedef struct gni_fft_gpu_wide {
 enum { GNI_FFT_GPU_WIDE_GROUP = 64 };
 
 static gni_gpu_pipeline *gni_fft_gpu_wide_pipeline(gni_gpu *gpu, gni_gpu_mode mode) {
-    gni_gpu_kernel kernel;
-    memset(&kernel, 0, sizeof kernel);
+    GNI_ZEROED(gni_gpu_kernel, kernel);
     kernel.module = GNI_MODULE_fft_wide;
     return gni_gpu_pipeline_get(gpu, &kernel, mode);
 }
@@ -34463,8 +34409,7 @@ static bool gni_fft_gpu_wide_pass(gn_context *g, const gni_fft_gpu_wide *w, cons
 }
 
 static bool gni_fft_gpu_make_chirp(gn_context *g, const gni_fft_gpu_table *t) {
-    gni_fft_gpu_wide w;
-    memset(&w, 0, sizeof w);
+    GNI_ZEROED(gni_fft_gpu_wide, w);
     w.circle = gni_fft_gpu_table_get(g, GNI_FFT_GPU_CIRCLE, 2 * t->n, 0);
     w.points = w.chirp = t->n;
     w.flags = GNI_F_FFT_WIDE_LAST;
@@ -34475,8 +34420,7 @@ static bool gni_fft_gpu_make_chirp(gn_context *g, const gni_fft_gpu_table *t) {
 // The chirp's conjugate, there and mirrored, and the stages of its transform, between two pairs of `mem`.
 static bool gni_fft_gpu_fill_kernel(gn_context *g, const gni_fft_gpu_table *t,
                                     const gni_gpu_mem *mem) {
-    gni_fft_gpu_wide w;
-    memset(&w, 0, sizeof w);
+    GNI_ZEROED(gni_fft_gpu_wide, w);
     w.circle = gni_fft_gpu_table_get(g, GNI_FFT_GPU_CIRCLE, 2 * t->n, 0);
     w.points = t->size;
     w.chirp = t->n;
@@ -34826,8 +34770,7 @@ static bool gni_fft_gpu_specialise(const gni_gpu *gpu, int64_t n, int64_t lines,
         if (done) return true;
         break;
     }
-    gni_fft_gpu_special best;
-    memset(&best, 0, sizeof best);
+    GNI_ZEROED(gni_fft_gpu_special, best);
     for (int m = 0; m < GNI_COUNT(gni_fft_gpu_modules) && best.lines < wanted; m++)
         if (gni_fft_gpu_modules[m].prime == prime &&
             gni_fft_gpu_try(gpu, m, n, flags, radix, stages, gni_fft_gpu_modules[m].hold, k) >
@@ -35006,8 +34949,7 @@ static void gni_fft_gpu_dim(gni_fft_gpu_pass *p, int64_t size, int64_t in, int64
 }
 
 static gni_fft_gpu_end gni_fft_gpu_middle(const gni_gpu_mem *mem, uint64_t bytes) {
-    gni_fft_gpu_end e;
-    memset(&e, 0, sizeof e);
+    GNI_ZEROED(gni_fft_gpu_end, e);
     e.mem = mem;
     e.bytes = bytes;
     e.count = INT64_MAX;
@@ -35146,10 +35088,7 @@ static bool gni_fft_gpu_transform(gn_context *g, const gni_fft *f, int64_t n,
     if (mode == GNI_GPU_ASYNC)
         return gni_fft_gpu_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
     uint64_t bytes = gni_fft_gpu_bytes(g, n * gni_extent_product(f->dim, f->rank));
-    if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
-        gni_fail_memory(g, "gn_fft: device memory", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(g->gpu, bytes, &temporary, "gn_fft: device memory")) return false;
     bool ok = gni_fft_gpu_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
     gni_gpu_free(g->gpu, &temporary);
     return ok;
@@ -35177,10 +35116,7 @@ static bool gni_fft_gpu_chirped(gn_context *g, const gni_fft *f, gni_fft_gpu_end
     const int64_t n = f->n, m = gni_fft_gpu_convolution(n);
     uint64_t bytes = gni_fft_gpu_bytes(g, m * gni_extent_product(f->dim, f->rank));
     gni_gpu_mem temporary;
-    if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
-        gni_fail_memory(g, "gn_fft: device memory", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(g->gpu, bytes, &temporary, "gn_fft: device memory")) return false;
     gni_fft_gpu_end first = gni_fft_gpu_between(f, m, -1, &temporary, bytes), second = first;
     first.flags = GNI_F_FFT_FACTOR_OUT;
     second.flags = GNI_F_FFT_SWAP_IN;
@@ -35528,6 +35464,11 @@ typedef struct gni_job_call {
     bool waits;        // for `special` to be compiled
 } gni_job_call;
 
+static void gni_job_open(gni_job_call *c, gni_gpu *gpu) {
+    memset(c, 0, sizeof *c);
+    c->gpu = gpu;
+}
+
 static gni_gpu_jobs *gni_job_state(gni_gpu *gpu) {
     if (!gpu->jobs) gpu->jobs = gni_calloc(gpu->g, sizeof(gni_gpu_jobs));
     return (gni_gpu_jobs *)gpu->jobs;
@@ -35579,7 +35520,7 @@ static bool gni_job_reach(const gni_gpu *gpu, const gni_operand *o, const int64_
         *base = 0;
         return empty;
     }
-    if (gpu->caps.texts && use->mem->size <= gpu->caps.max_storage_range) { // views have one buffer argument
+    if (GNI_TEXTS(gpu) && use->mem->size <= gpu->caps.max_storage_range) { // views have one buffer argument
         use->offset = 0;
         use->bytes = use->mem->size;
         start = 0;
@@ -35885,10 +35826,7 @@ static bool gni_job_dispatch(gni_job_call *c, gni_gpu_pipeline *p, int64_t gx, i
 
 static bool gni_job_scratch(gni_job_call *c, uint64_t bytes, const char *what) {
     gni_gpu_mem *m = &c->scratch[c->n_scratch];
-    if (!gni_gpu_alloc(c->gpu, bytes, m)) {
-        gni_fail_memory(c->gpu->g, what, bytes);
-        return false;
-    }
+    if (!gni_gpu_need(c->gpu, bytes, m, what)) return false;
     c->n_scratch++;
     gni_gpu_use *use = &c->use[c->n_use++];
     use->mem = m;
@@ -35913,10 +35851,7 @@ static bool gni_job_counters(gni_job_call *c, int64_t count, uint32_t *first) {
         return gni_gpu_fill(c->gpu, &c->scratch[c->n_scratch - 1], 0, (uint64_t)words * 4, 0);
     }
     if (!ops->has_counters) {
-        if (!gni_gpu_alloc(c->gpu, GNI_JOB_COUNTERS * 4, &ops->counters)) {
-            gni_fail_memory(c->gpu->g, "counters", GNI_JOB_COUNTERS * 4);
-            return false;
-        }
+        if (!gni_gpu_need(c->gpu, GNI_JOB_COUNTERS * 4, &ops->counters, "counters")) return false;
         ops->has_counters = gni_gpu_fill(c->gpu, &ops->counters, 0, GNI_JOB_COUNTERS * 4, 0);
         if (!ops->has_counters) return false;
     }
@@ -36139,6 +36074,39 @@ static bool gni_job_waits(const gni_job_call *c, gni_gpu_pipeline *pipeline, int
 }
 
 // One dispatch. `*fits` says whether it was possible; nothing is reported when it was not.
+// Whether elements lie in the order of the job's.
+static bool gni_job_in_order(const gni_map *m, const gni_operand *o) {
+    int64_t step = 1;
+    bool is = o->offset % 4 == 0;
+    for (int i = m->rank; i-- > 0; step *= m->dim[i]) is = is && (o->stride[i] == step || m->dim[i] == 1);
+    return is;
+}
+
+// Truth values that are undrawn stay so where the kernel can draw four after the other. False: no memory.
+static bool gni_job_draws(gni_gpu *gpu, gni_map *m) {
+    gni_program *p = &m->program;
+    bool here = gpu->caps.addresses && !p->wide && gni_job_tile_dim(m) < 0;
+    for (int i = 0; i < p->n_out; i++) here = here && gni_job_in_order(m, &m->out[i]);
+    for (int i = 0; i < p->n_in; i++) {
+        gni_operand *o = &m->in[i];
+        if (!gni_is_undrawn(o->buf)) continue;
+        const bool stays = here && gni_job_in_order(m, o);
+        p->in_dtype[i] = o->dtype = stays ? GN_U32 : GN_BOOL;
+        if (!stays && !gni_buffer_need(gpu->g, o->buf, GNI_ON_GPU)) return false;
+    }
+    return true;
+}
+
+static void gni_job_put_drawn(gni_job_call *c, const gni_operand *o, const gni_operand *out, int slot) {
+    gni_gpu_use *use = &c->use[c->n_use++]; // there has to be one
+    const uint64_t block = o->buf->counter + (uint64_t)o->offset / 4;
+    const uint32_t words[5] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)o->buf->seed,
+                               (uint32_t)(o->buf->seed >> 32), o->buf->limit};
+    use->mem = &out->buf->device;
+    use->bytes = GNI_MIN(use->mem->size, 16);
+    memcpy(&c->param[GNI_P_PROGRAM_OP + 9 * slot + 1], words, sizeof words);
+}
+
 static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fits) {
     gni_job_call c;
     gni_job_space s;
@@ -36156,8 +36124,11 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     }
     int64_t group = gni_job_group(gpu, p);
     *fits = n < INT32_MAX - 32 * GNI_JOB_THREADS;
-    for (int i = 0; i < p->n_in && *fits; i++)
-        *fits = gni_job_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
+    for (int i = 0; i < p->n_in && *fits; i++) {
+        in[i] = GNI_K_DRAWN;
+        if (gni_is_undrawn(m->in[i].buf)) gni_job_put_drawn(&c, &m->in[i], &m->out[0], i);
+        else *fits = gni_job_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
+    }
     for (int i = 0; i < p->n_out && *fits; i++)
         *fits = gni_job_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
     if (!*fits) return true;
@@ -36262,6 +36233,7 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     }
     gni_map transposed = *m;
     gni_job_transpose(&transposed);
+    if (!gni_job_draws(gpu, &transposed)) return false;
     m = &transposed;
     if (!gni_job_map_once(gpu, m, n, &fits)) return false;
     if (fits) return true;
@@ -36381,6 +36353,8 @@ static int64_t gni_job_splits(const gni_gpu *gpu, const gni_job_plan *p, int64_t
     return GNI_MAX(gni_job_ceil(steps, *chunk), 1);
 }
 
+static bool gni_job_is_half(gn_dtype t) { return t == GN_F16 || t == GN_BF16; }
+
 static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const gni_job_space *s) {
     const gni_program *p = &r->program;
     bool little = p->n_in <= 3 && p->n_insn <= 8 && s->vectors <= 4 && s->scalars <= 4 &&
@@ -36397,6 +36371,11 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
         read += varies;
     }
     uint32_t steps = read <= 3 && gni_job_long_steps(p) == 0 ? 2 : read <= 4 ? 1 : 0;
+    // Groups of halves are half as many bytes.
+    const bool rows = (c->param[GNI_P_PROGRAM_HOW] >> 8 & 1u) == 0 && p->n_in == 1 && gni_job_is_half(p->in_dtype[0]);
+    if (special == GNI_MODULE_reduce_8 && rows && read == 1 && steps == 2 &&
+        c->param[GNI_P_REDUCE_CHUNK] >> (c->param[GNI_P_PROGRAM_HOW] >> 9 & 15u) >= 8)
+        steps = 3;
     if (c->gpu->caps.kind == GNI_GPU_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
     c->special.spec[GNI_P_PROGRAM_HOW] |= steps << 20;
     c->param[GNI_P_PROGRAM_HOW] |= steps << 20;
@@ -36469,7 +36448,7 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     if (r->moments) gni_job_put_moments(k, r, plan, reduced);
     else gni_job_put_real(k + GNI_P_REDUCE_COUNT, r, r->finish.divisor);
     gni_job_reduce_modules(c, r, &s);
-    if (c->gpu->caps.texts && total > 1) c->special.spec[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_PARTIAL;
+    if (GNI_TEXTS(c->gpu) && total > 1) c->special.spec[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_PARTIAL;
     c->waits = r->compiled;
     return gni_job_dispatch(c, gni_job_pipeline(c), plan->blocks, splits, 1);
 }
@@ -36498,11 +36477,10 @@ static bool gni_job_reduce_pieces(gni_gpu *gpu, const gni_reduce *r, const gni_j
     int64_t total = (pieces - 1) * splits + last;
     bool ok = true, fits = true;
     uint32_t counter = 0;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     if (total > 1) {
         ok = gni_job_scratch(&c, (uint64_t)(plan->units * total) * (r->apart > 0 ? 64 : 32), "partial results") &&
-             (gpu->caps.texts || gni_job_counters(&c, plan->blocks, &counter));
+             (GNI_TEXTS(gpu) || gni_job_counters(&c, plan->blocks, &counter));
     }
     gni_gpu_use scratch[2] = {c.use[0], c.use[1]};
     for (int64_t i = 0; i < pieces && ok; i++) {
@@ -36521,7 +36499,7 @@ static bool gni_job_reduce_pieces(gni_gpu *gpu, const gni_reduce *r, const gni_j
                                   total, false, &fits) &&
              fits;
     }
-    if (ok && gpu->caps.texts && total > 1) ok = gni_job_reduce_join(&c, plan);
+    if (ok && GNI_TEXTS(gpu) && total > 1) ok = gni_job_reduce_join(&c, plan);
     gni_job_drop_scratch(&c);
     return ok;
 }
@@ -36553,8 +36531,7 @@ static bool gni_job_reduce(gni_gpu *gpu, const gni_reduce *r) {
     for (int i = r->kept; i < r->rank; i++) reduced *= r->dim[i];
     if (kept == 0) return true;
     gni_job_reduce_plan(gpu, r, kept, reduced, &plan);
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     bool fits = false;
     int64_t extent = r->kept < r->rank ? r->dim[r->kept] : 1, step = extent;
     for (;;) {
@@ -36590,8 +36567,6 @@ static bool gni_job_reduce(gni_gpu *gpu, const gni_reduce *r) {
     return gni_job_reduce(gpu, &part);
 }
 
-static bool gni_job_is_half(gn_dtype t) { return t == GN_F16 || t == GN_BF16; }
-
 // Whether the reduced dimensions reach further than a kernel does, whatever the one that is cut is cut to.
 static bool gni_job_reduce_is_far(const gni_gpu *gpu, const gni_reduce *r) {
     int cut = gni_job_widest_reduced(r);
@@ -36620,10 +36595,10 @@ static bool gni_job_at_once(const gni_gpu *gpu, const gni_reduce *r) {
 static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
-    if (!gni_job_program_ok(gpu, &r->program, gpu->caps.texts ? 1 : 3) || gni_is_complex(t)) return false;
-    if (gni_job_reduce_is_far(gpu, r) || (r->apart > 0 && gpu->caps.texts)) return false;
+    if (!gni_job_program_ok(gpu, &r->program, GNI_TEXTS(gpu) ? 1 : 3) || gni_is_complex(t)) return false;
+    if (gni_job_reduce_is_far(gpu, r) || (r->apart > 0 && GNI_TEXTS(gpu))) return false;
     if (r->moments && !gni_job_at_once(gpu, r)) return false;
-    if (GNI_WEBGPU && wide && gpu->caps.texts && r->domain != GNI_F) { // words: no places, no extremes of uint32
+    if (wide && GNI_TEXTS(gpu) && r->domain != GNI_F) { // words: no places, no extremes of uint32
         if (index) return false;
         if (r->op == GNI_RED_MIN || r->op == GNI_RED_MAX) return t != GN_U32;
         if (r->op == GNI_RED_SUM || r->op == GNI_RED_PROD) return t == GN_I64 || t == GN_U64;
@@ -36640,7 +36615,7 @@ static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
 static bool gni_job_is_draw(const gni_random *r) {
     if (r->kind >= GNI_RAND_EXPONENTIAL) return true;
     const gn_dtype t = r->out.dtype;
-    return t == GN_F64 || (r->kind == GNI_RAND_RANGE && (t == GN_I64 || t == GN_U64));
+    return t == GN_F64 || (r->kind == GNI_RAND_RANGE && r->range > (uint64_t)1 << 32);
 }
 
 static bool gni_job_random_ok(const gni_gpu *gpu, const gni_random *r) {
@@ -36650,10 +36625,10 @@ static bool gni_job_random_ok(const gni_gpu *gpu, const gni_random *r) {
         if (r->kind == GNI_RAND_PERMUTATION) return gn_dtype_size(r->out.dtype) >= 4;
         return r->kind < GNI_RAND_EXPONENTIAL || r->out.dtype == GN_F32 || r->out.dtype == GN_F64;
     }
-    bool real = r->kind == GNI_RAND_UNIFORM || r->kind == GNI_RAND_NORMAL;
+    bool real = r->kind == GNI_RAND_UNIFORM || r->kind == GNI_RAND_NORMAL || r->kind == GNI_RAND_DECAYING;
     if (real) return r->out.dtype == GN_F32 || gni_job_is_half(r->out.dtype);
     if (r->kind == GNI_RAND_BELOW) return r->out.dtype == GN_BOOL;
-    return (r->out.dtype == GN_U32 || r->out.dtype == GN_I32) && r->range <= (uint64_t)1 << 32;
+    return gn_dtype_size(r->out.dtype) >= 4 && r->range <= (uint64_t)1 << 32;
 }
 
 static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
@@ -36661,8 +36636,7 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
     const bool draw = gni_job_is_draw(r);
     int64_t one = 1;
     if (r->n == 0) return true;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     if (!gni_job_reach(gpu, &r->out, &r->n, &one, 1, &c.use[0], &c.param[GNI_P_RANDOM_OUT_BASE]) ||
         r->n > INT32_MAX - 1024) {
         gni_random part = *r;
@@ -36691,6 +36665,11 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
         c.n_param = GNI_P_RANDOM_WORDS;
         c.param[GNI_P_RANDOM_LOW] = (uint32_t)r->low;
         c.param[GNI_P_RANDOM_RANGE] = (uint32_t)r->range;
+        // Uniform halves take the leading bits that they can hold, since rounding could give 1.
+        const gn_dtype t = r->scaled ? GN_F32 : r->out.dtype;
+        if (r->kind == GNI_RAND_UNIFORM) c.param[GNI_P_RANDOM_LOW] = t == GN_F16 ? 11 : t == GN_BF16 ? 8 : 24;
+        memcpy(&c.param[GNI_P_RANDOM_SCALE], r->by, sizeof r->by);
+        if (r->kind == GNI_RAND_RANGE) c.param[GNI_P_RANDOM_LOW_HIGH] = (uint32_t)((uint64_t)r->low >> 32);
         c.generic.module = GNI_MODULE_random;
     }
     c.generic.n_spec = GNI_S_RANDOM_SPECS;
@@ -36698,7 +36677,7 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
     c.generic.spec[GNI_S_RANDOM_PAIRS] = gni_random_pairs(r);
     c.generic.spec[GNI_S_RANDOM_DTYPE] = (uint32_t)r->out.dtype;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
-                            gni_job_ceil(r->n, draw ? 512 : 4096), 1, 1);
+                            gni_job_ceil(r->n, r->kind >= GNI_RAND_EXPONENTIAL ? 512 : 4096), 1, 1);
 }
 
 #endif // GNI_GPU
@@ -36752,10 +36731,9 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     const int64_t out_n = s->kind == GNI_LOGSUMEXP ? 2 : s->n;
     int64_t dim[2], out_dim[2], in_stride[2], out_stride[2];
     if (s->rows == 0 || s->n == 0) return true;
-    if (s->n > 16 && s->row_stride == s->n && gpu->caps.subgroup_shuffle && !gpu->caps.texts && s->n <= GNI_ROWS_LONGEST / 2)
+    if (s->n > 16 && s->row_stride == s->n && gpu->caps.subgroup_shuffle && !GNI_TEXTS(gpu) && s->n <= GNI_ROWS_LONGEST / 2)
         return gni_job_softmax_rows(gpu, s);
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     dim[0] = out_dim[0] = s->rows;
     dim[1] = s->n;
     in_stride[0] = s->row_stride;
@@ -36806,7 +36784,7 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
 static bool gni_job_rows_ok(const gni_gpu *gpu, const gni_rows *r) {
     const int64_t most = gpu->caps.max_invocations >= 512 ? GNI_ROWS_LONGEST : GNI_ROWS_LONGEST / 2;
     const gn_dtype t = r->x.dtype;
-    if (gpu->caps.texts || !gpu->caps.subgroup_shuffle || r->n < 1 || r->n > most) return false;
+    if (GNI_TEXTS(gpu) || !gpu->caps.subgroup_shuffle || r->n < 1 || r->n > most) return false;
     return (t == GN_F32 || gni_job_is_half(t)) && (r->stretches == 0 || r->period * r->n < GNI_GPU_REACH / 8);
 }
 
@@ -36828,8 +36806,7 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
     uint32_t *p = c.param, how = GNI_F_ROWS_GROUPS | GNI_F_ROWS_WEIGHT_GROUPS;
     bool fits = r->rows < INT32_MAX / 2;
     if (r->rows == 0 || r->n == 0) return true;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     for (int i = 0; i < GNI_P_ROWS_OPERANDS && fits; i++) {
         const bool weight = i == 2 || i == 3, row = i == 4 || i == 5 || (i == 6 && sums);
         int64_t dim[2], stride[2];
@@ -36883,8 +36860,7 @@ static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r) {
 
 // A softmax as that.
 static bool gni_job_softmax_rows(gni_gpu *gpu, const gni_softmax *s) {
-    gni_rows r;
-    memset(&r, 0, sizeof r);
+    GNI_ZEROED(gni_rows, r);
     r.kind = (int)s->kind;
     r.rows = s->rows;
     r.n = s->n;
@@ -36955,13 +36931,12 @@ typedef struct gni_order_shape {
 static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gni_gpu_use *parts, uint32_t phase,
                                  int64_t tiles, int64_t groups, const gni_order_shape *fast) {
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     c.use[0] = s->in;
     if (phase != GNI_F_SCAN_TOTALS) c.use[1] = s->out;
-    else if (!gpu->caps.texts) c.use[1] = *parts; // which is bound once there
+    else if (!GNI_TEXTS(gpu)) c.use[1] = *parts; // which is bound once there
     if (parts != NULL) c.use[2] = *parts;
-    else if (!gpu->caps.texts) c.use[2] = s->out;
+    else if (!GNI_TEXTS(gpu)) c.use[2] = s->out;
     c.n_use = 3;
     c.generic.n_spec = fast != NULL ? GNI_S_SCAN_FAST_SPECS : GNI_S_SCAN_SPECS;
     c.generic.spec[GNI_S_SCAN_OP] = (uint32_t)s->op;
@@ -36999,10 +36974,7 @@ static bool gni_order_posts(gni_gpu *gpu, int64_t count, bool four, gni_gpu_mem 
     }
     if (gpu->g->host_recording) {
         if (ops->scan_epoch == 0) ops->scan_epoch = 1;
-        if (!gni_gpu_alloc(gpu, bytes, own)) {
-            gni_fail_memory(gpu->g, "scan: device memory", bytes);
-            return false;
-        }
+        if (!gni_gpu_need(gpu, bytes, own, "scan: device memory")) return false;
         *use = gni_order_use(own, 0, bytes);
         if (gni_gpu_fill(gpu, own, 0, bytes, 0)) return true;
         gni_gpu_free(gpu, own);
@@ -37012,10 +36984,7 @@ static bool gni_order_posts(gni_gpu *gpu, int64_t count, bool four, gni_gpu_mem 
         if (ops->scan_bytes > 0) gni_gpu_free(gpu, &ops->scan_posts);
         ops->scan_bytes = 0;
         const uint64_t size = GNI_MAX(bytes, (uint64_t)1 << 18);
-        if (!gni_gpu_alloc(gpu, size, &ops->scan_posts)) {
-            gni_fail_memory(gpu->g, "scan: device memory", size);
-            return false;
-        }
+        if (!gni_gpu_need(gpu, size, &ops->scan_posts, "scan: device memory")) return false;
         ops->scan_bytes = size;
         ops->scan_epoch = 0xffff;
     }
@@ -37035,10 +37004,7 @@ static bool gni_order_scan_parts(gni_gpu *gpu, const gni_order_scan *s, int64_t 
                                  const gni_order_shape *fast) {
     const uint64_t bytes = (uint64_t)(s->outer * tiles * s->inner) * (s->four ? 16 : 8);
     gni_gpu_mem mem;
-    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
-        gni_fail_memory(gpu->g, "scan: device memory", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, bytes, &mem, "scan: device memory")) return false;
     const gni_gpu_use parts = gni_order_use(&mem, 0, bytes);
     gni_order_scan inner = *s;
     inner.dtype = GNI_T_C64;
@@ -37055,7 +37021,7 @@ static bool gni_order_scan_parts(gni_gpu *gpu, const gni_order_scan *s, int64_t 
 }
 
 static bool gni_order_has_fast(const gni_gpu_caps *c) {
-    return c->addresses && !c->texts && c->subgroup_shuffle && c->subgroup_ballot && c->subgroup >= 4 && c->subgroup <= 64 &&
+    return c->addresses && c->subgroup_shuffle && c->subgroup_ballot && c->subgroup >= 4 && c->subgroup <= 64 &&
            (c->subgroup_control || c->subgroup_min == c->subgroup_max);
 }
 
@@ -37131,8 +37097,7 @@ static bool gni_job_scan_ok(const gni_gpu *gpu, const gni_scan *s) {
 }
 
 static bool gni_job_scan(gni_gpu *gpu, const gni_scan *d) {
-    gni_order_scan s;
-    memset(&s, 0, sizeof s);
+    GNI_ZEROED(gni_order_scan, s);
     const int64_t count = d->outer * d->n * d->inner;
     const gn_dtype t = d->in.dtype;
     const bool extreme = d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN; // of which smaller ones are compared as words
@@ -37175,17 +37140,11 @@ static bool gni_job_sort_long(gni_job_call *c, const gni_sort *s, const gni_gpu_
     const uint64_t from = places ? ((uint64_t)total * 4 + 255) / 256 * 256 : 0, counts = (uint64_t)groups * 1024;
     const uint64_t bytes = 2 * keys + 2 * from + counts;
     gni_gpu_mem mem;
-    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
-        gni_fail_memory(gpu->g, "sort: device memory", bytes);
-        return false;
-    }
-    gni_gpu_use key[2], place[2];
-    key[0] = gni_order_use(&mem, 0, keys);
-    key[1] = gni_order_use(&mem, keys, keys);
+    if (!gni_gpu_need(gpu, bytes, &mem, "sort: device memory")) return false;
+    gni_gpu_use key[2] = {gni_order_use(&mem, 0, keys), gni_order_use(&mem, keys, keys)}, place[2];
     place[0] = places ? gni_order_use(&mem, 2 * keys, from) : key[0];
     place[1] = places ? gni_order_use(&mem, 2 * keys + from, from) : key[1];
-    gni_order_scan scan;
-    memset(&scan, 0, sizeof scan);
+    GNI_ZEROED(gni_order_scan, scan);
     scan.op = GNI_SCAN_SUM;
     scan.dtype = GNI_T_U32;
     scan.flags = GNI_F_SCAN_EXCLUSIVE;
@@ -37326,10 +37285,7 @@ static bool gni_job_sort_sweeps(gni_job_call *c, const gni_sort *s, gni_sweep_sh
     const uint64_t from = places ? ((uint64_t)total * 4 + 255) / 256 * 256 : 0;
     const uint64_t counts = (uint64_t)(s->rows + groups) * (uint64_t)size * 1024, bytes = 2 * keys + 2 * from + counts;
     gni_gpu_mem mem;
-    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
-        gni_fail_memory(gpu->g, "sort: device memory", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, bytes, &mem, "sort: device memory")) return false;
     gni_sweep_shaped(c, shape);
     c->use[1] = gni_order_use(&mem, 0, keys);
     c->use[2] = gni_order_use(&mem, keys, keys);
@@ -37351,8 +37307,7 @@ static bool gni_job_sort_sweeps(gni_job_call *c, const gni_sort *s, gni_sweep_sh
 // keys, and what goes with them `gap` bytes behind. All stay in order that have the same bits.
 static void gni_part_call(gni_job_call *c, gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key,
                           const gni_gpu_use *from, const gni_gpu_use *to, uint64_t gap) {
-    memset(c, 0, sizeof *c);
-    c->gpu = gpu;
+    gni_job_open(c, gpu);
     gni_order_key(&c->generic, GN_U32, false, false);
     gni_sweep_shaped(c, gni_sweep_tile(gpu));
     c->generic.spec[GNI_S_SORT_PLACES] = 1;
@@ -37394,10 +37349,7 @@ static bool gni_job_part(gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *
     const uint64_t counts = gni_part_counts(gpu, n);
     gni_job_call c;
     gni_gpu_mem mem;
-    if (!gni_gpu_alloc(gpu, counts, &mem)) {
-        gni_fail_memory(gpu->g, "sort: device memory", counts);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, counts, &mem, "sort: device memory")) return false;
     gni_part_call(&c, gpu, n, shift, key, from, to, gap);
     const gni_gpu_use all = gni_order_use(&mem, 0, counts);
     bool ok = gni_sweep_tally(&c, 1, n, &mem, 0, counts) && gni_part_move(&c, &all, base);
@@ -37447,10 +37399,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     const uint64_t bytes = state + counts + sums + 2 * keys;
     gni_job_call c = *from;
     gni_gpu_mem mem;
-    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
-        gni_fail_memory(gpu->g, "select: device memory", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, bytes, &mem, "select: device memory")) return false;
     bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0); // of what is searched for nothing is known
     c.use[1] = gni_order_use(&mem, 0, state);
     c.use[2] = gni_order_use(&mem, state, counts);
@@ -37506,7 +37455,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
 // Whether the first few of long rows are asked for.
 static bool gni_job_tops(const gni_gpu *gpu, const gni_sort *s) {
     enum { TAKE = 128, ROWS = 1024 };
-    return gpu->caps.addresses && !gpu->caps.texts && s->first == 0 && s->count <= TAKE && s->rows <= ROWS &&
+    return gpu->caps.addresses && s->first == 0 && s->count <= TAKE && s->rows <= ROWS &&
            gni_order_is_long(gpu, s);
 }
 
@@ -37524,10 +37473,7 @@ static bool gni_job_sort_top(gni_job_call *c, const gni_sort *s, const gni_gpu_u
     const int64_t splits = gni_order_splits(gpu, s);
     const uint32_t out_base = c->param[GNI_P_SORT_OUT_BASE], index_base = c->param[GNI_P_SORT_INDEX_BASE];
     gni_gpu_mem mem;
-    if (!gni_gpu_alloc(gpu, state + held, &mem)) {
-        gni_fail_memory(gpu->g, "select: device memory", state + held);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, state + held, &mem, "select: device memory")) return false;
     c->use[1] = gni_order_use(&mem, 0, state);
     c->use[2] = gni_order_use(&mem, state, held);
     c->use[3] = *out;
@@ -37554,8 +37500,7 @@ static bool gni_job_sort_top(gni_job_call *c, const gni_sort *s, const gni_gpu_u
 
 static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     const bool places = s->index.buf != NULL, values = s->out.buf != NULL, wide = gn_dtype_size(s->in.dtype) == 8;
     const int64_t took = s->rows * s->count, slots = gni_order_slots(s);
     gni_gpu_use out, index;
@@ -37565,8 +37510,8 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     if (places && !gni_order_operand(gpu, &s->index, took, &index, &p[GNI_P_SORT_INDEX_BASE], true)) return false;
     if (!values) out = index;
     if (!places) index = out;
-    if (!values && gpu->caps.texts) memset(&out, 0, sizeof out);
-    if (!places && gpu->caps.texts) memset(&index, 0, sizeof index);
+    if (!values && GNI_TEXTS(gpu)) memset(&out, 0, sizeof out);
+    if (!places && GNI_TEXTS(gpu)) memset(&index, 0, sizeof index);
     gni_order_key(&c.generic, s->in.dtype, s->descending, places);
     c.generic.n_spec = GNI_S_SORT_SPECS;
     c.generic.spec[GNI_S_SORT_PLACES] = places;
@@ -37591,7 +37536,7 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     c.generic.spec[GNI_S_SORT_FIRST] = 1;
     c.use[3] = out;
     c.use[4] = index;
-    if (!gpu->caps.texts) { // where every place wants something
+    if (!GNI_TEXTS(gpu)) { // where every place wants something
         c.use[1] = out;
         c.use[2] = c.use[5] = index;
     }
@@ -37608,8 +37553,7 @@ static bool gni_job_search_ok(const gni_gpu *gpu, const gni_search *s) {
 
 static bool gni_job_search(gni_gpu *gpu, const gni_search *s) {
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param;
     if (!gni_order_operand(gpu, &s->sorted, s->n, &c.use[0], &p[GNI_P_FIND_LINE_BASE], false) ||
         !gni_order_operand(gpu, &s->in, s->count, &c.use[1], &p[GNI_P_FIND_IN_BASE], false) ||
@@ -37625,8 +37569,8 @@ static bool gni_job_search(gni_gpu *gpu, const gni_search *s) {
 }
 
 static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d) {
-    if (d->edges.buf != NULL && (gpu->caps.texts || d->bins > GNI_COUNT_EDGES || d->in.dtype != GN_F32)) return false;
-    if (!gpu->caps.texts && gpu->caps.shared_bytes < 28680) return false; // count.comp's
+    if (d->edges.buf != NULL && (GNI_TEXTS(gpu) || d->bins > GNI_COUNT_EDGES || d->in.dtype != GN_F32)) return false;
+    if (!GNI_TEXTS(gpu) && gpu->caps.shared_bytes < 28680) return false; // count.comp's
     const bool weighs = gpu->caps.addresses && gpu->caps.float64 && gpu->caps.shared_bytes >= 16 * GNI_WEIGH_HOLDS;
     if (d->weight.buf != NULL && (!weighs || !gni_order_reaches(gpu, d->bins, 16))) return false;
     return d->least >= 0 && d->least < INT32_MAX && gpu->caps.max_buffers >= 3 &&
@@ -37636,8 +37580,7 @@ static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d) {
 // In one pass, the low words of the counts where they stay.
 static bool gni_job_count_once(gni_gpu *gpu, const gni_count *d) {
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param;
     const bool edges = d->edges.buf != NULL;
     if (!gni_order_operand(gpu, &d->in, d->n, &c.use[0], &p[GNI_P_FIND_IN_BASE], false) ||
@@ -37671,8 +37614,7 @@ static bool gni_job_count_once(gni_gpu *gpu, const gni_count *d) {
 // Sums of weights: how large they are, the sums as fixed-point numbers, and the results (weigh.comp).
 static bool gni_job_weigh(gni_gpu *gpu, const gni_count *d) {
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param;
     if (!gni_order_operand(gpu, &d->in, d->n, &c.use[0], &p[GNI_P_FIND_IN_BASE], false) ||
         !gni_order_operand(gpu, &d->weight, d->n, &c.use[1], &p[GNI_P_FIND_LINE_BASE], false) ||
@@ -37702,10 +37644,9 @@ static bool gni_job_weigh(gni_gpu *gpu, const gni_count *d) {
 
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
     if (d->weight.buf != NULL) return gni_job_weigh(gpu, d);
-    if (!gpu->caps.texts) return gni_job_count_once(gpu, d);
+    if (!GNI_TEXTS(gpu)) return gni_job_count_once(gpu, d);
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param;
     gni_gpu_use out;
     gni_gpu_mem mem;
@@ -37713,10 +37654,7 @@ static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
     if (!gni_order_operand(gpu, &d->in, d->n, &c.use[0], &p[GNI_P_FIND_IN_BASE], false) ||
         !gni_order_operand(gpu, &d->out, d->bins, &out, &p[GNI_P_FIND_OUT_BASE], true))
         return false;
-    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
-        gni_fail_memory(gpu->g, "count: device memory", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, bytes, &mem, "count: device memory")) return false;
     p[GNI_P_FIND_N] = (uint32_t)d->n;
     p[GNI_P_FIND_LINE] = (uint32_t)d->bins;
     p[GNI_P_FIND_LEAST] = (uint32_t)d->least;
@@ -37731,6 +37669,93 @@ static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
     c.use[1] = c.use[2] = out;
     ok = ok && gni_order_dispatch(&c, GNI_MODULE_find_widen, GNI_MIN(gni_job_ceil(d->bins, 256), 16384));
     gni_gpu_free(gpu, &mem);
+    return ok;
+}
+
+#endif // GNI_GPU
+
+// >>gpu_recur
+// The steps of recurrent networks on the GPU, a dispatch each: recur.comp. From outside: gni_job_recurrence_ok and
+// gni_job_recurrence.
+
+#if GNI_GPU
+
+// Above this many products in a step, three times as many back, matrix products are faster.
+#define GNI_RECUR_MOST ((int64_t)48 << 20)
+
+static bool gni_job_recurrence_ok(const gni_gpu *gpu, const gni_recurrence *r) {
+    bool ok = gpu->caps.addresses && gpu->caps.max_invocations >= 256 && r->h % 4 == 0 &&
+              (double)r->batch * (double)r->h * (double)r->h * 4.0 <= (double)GNI_RECUR_MOST * (r->back ? 3.0 : 1.0);
+    for (int i = 0; i < r->n_in && ok; i++) ok = r->in[i].buf->bytes < (uint64_t)GNI_GPU_REACH;
+    for (int i = 0; i < r->n_out && ok; i++) ok = r->out[i].buf->bytes < (uint64_t)GNI_GPU_REACH;
+    return ok;
+}
+
+// Buffer k of the kernel: from element `at` of the operand on.
+static void gni_job_recur_use(gni_job_call *c, int k, const gni_operand *o, int64_t at, bool write) {
+    gni_gpu_use *use = &c->use[k];
+    use->mem = &o->buf->device;
+    use->bytes = o->buf->bytes;
+    use->write = write;
+    c->param[GNI_P_RECUR_BASE + k] = (uint32_t)(o->offset + at);
+}
+
+// Step t, after which t - 1 or t + 1 are done: `last` of them, outside where there is none.
+static void gni_job_recur_forward(gni_job_call *c, const gni_recurrence *r, int64_t t, int64_t last, bool ends) {
+    const int64_t step = r->batch * r->h, gates = (r->lstm ? 4 : 3) * step, end = r->n * step;
+    const bool first = last < 0 || last >= r->n;
+    const gni_operand *y = &r->out[0], *state = r->keep && r->lstm ? &r->out[2] : y; // c without a gradient: behind all h
+    const bool apart = state != y;
+    gni_job_recur_use(c, 0, &r->in[0], t * gates, false);
+    gni_job_recur_use(c, 1, &r->in[1], 0, false);
+    gni_job_recur_use(c, 2, first ? &r->in[2] : y, first ? 0 : last * step, false);
+    if (!r->lstm || first) gni_job_recur_use(c, 3, &r->in[3], 0, false);
+    else gni_job_recur_use(c, 3, state, apart ? last * step : end, false);
+    gni_job_recur_use(c, 4, y, t * step, true);
+    gni_job_recur_use(c, 5, r->keep ? &r->out[1] : y, t * gates, true);
+    gni_job_recur_use(c, 6, state, apart ? t * step : r->lstm ? end : 0, true);
+    c->param[GNI_P_RECUR_LAST] = (uint32_t)(y->offset + end);
+    c->param[GNI_P_RECUR_FLAGS] = gni_job_flag(r->keep, GNI_RECUR_KEEPS) | gni_job_flag(ends && r->lstm, GNI_RECUR_LAST) |
+                                  gni_job_flag(r->bias, GNI_RECUR_BIAS);
+    c->n_use = 7;
+}
+
+// Step t, or with t < 0 or t >= n what is behind all: the first state's derivative.
+static void gni_job_recur_back(gni_job_call *c, const gni_recurrence *r, int64_t t, int64_t last, bool first) {
+    const int64_t step = r->batch * r->h, gates = (r->lstm ? 4 : 3) * step;
+    const bool ends = t < 0 || t >= r->n, begins = last < 0 || last >= r->n;
+    const int64_t at = ends ? 0 : t, behind = r->reversed ? t - 1 : t + 1;
+    gni_job_recur_use(c, 0, &r->in[0], at * step, false);
+    gni_job_recur_use(c, 1, &r->in[1], 0, false);
+    gni_job_recur_use(c, 2, &r->out[0], first ? 0 : behind * 4 * step, false);
+    gni_job_recur_use(c, 3, &r->in[2], at * gates, false);
+    gni_job_recur_use(c, 4, &r->in[3], at * step, false);
+    if (!r->lstm) gni_job_recur_use(c, 5, &r->in[4], at * step, false);
+    else gni_job_recur_use(c, 5, begins ? &r->in[4] : &r->in[3], begins ? 0 : last * step, false);
+    gni_job_recur_use(c, 6, &r->out[1], 0, true);
+    gni_job_recur_use(c, 7, &r->out[ends ? 2 : 0], at * 4 * step, true);
+    c->param[GNI_P_RECUR_LAST] = (uint32_t)(r->in[0].offset + r->n * step);
+    c->param[GNI_P_RECUR_FLAGS] = gni_job_flag(first, GNI_RECUR_FIRST) | gni_job_flag(ends, GNI_RECUR_LAST);
+    c->n_use = 8;
+}
+
+static bool gni_job_recurrence(gni_gpu *gpu, const gni_recurrence *r) {
+    GNI_ZEROED(gni_job_call, c);
+    c.gpu = gpu;
+    c.n_param = GNI_P_RECUR_WORDS;
+    c.param[GNI_P_RECUR_BATCH] = (uint32_t)r->batch;
+    c.param[GNI_P_RECUR_H] = (uint32_t)r->h;
+    c.generic.module = r->back ? GNI_MODULE_recur_back : GNI_MODULE_recur;
+    c.generic.n_spec = GNI_S_RECUR_SPECS;
+    c.generic.spec[GNI_S_RECUR_LSTM] = r->lstm;
+    gni_gpu_pipeline *pipeline = gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT);
+    bool ok = pipeline != NULL;
+    for (int64_t i = 0; i < r->n + r->back && ok; i++) {
+        const int64_t t = r->reversed != r->back ? r->n - 1 - i : i, before = r->reversed ? t + 1 : t - 1;
+        if (r->back) gni_job_recur_back(&c, r, t, before, i == 0);
+        else gni_job_recur_forward(&c, r, t, before, i == r->n - 1);
+        ok = gni_job_dispatch(&c, pipeline, gni_job_ceil(r->h, 8), gni_job_ceil(r->batch, 16), 1);
+    }
     return ok;
 }
 
@@ -37767,10 +37792,7 @@ static bool gni_job_fault(gni_job_call *c, const gni_places *at) {
         return false;
     }
     if (!ops->has_faults) {
-        if (!gni_gpu_alloc(c->gpu, bytes, &ops->faults)) {
-            gni_fail_memory(c->gpu->g, at->fn, bytes);
-            return false;
-        }
+        if (!gni_gpu_need(c->gpu, bytes, &ops->faults, at->fn)) return false;
         ops->has_faults = gni_gpu_fill(c->gpu, &ops->faults, 0, bytes, 0);
         if (!ops->has_faults) return false;
     }
@@ -37875,8 +37897,7 @@ static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
     int64_t in = at->outer * at->extent * at->inner, out = at->outer * at->count * at->inner;
     if (out == 0) return true;
     if (at->extent == 0) return false;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     bool fits = (in * size >> unit) < INT32_MAX && (out * size >> unit) < INT32_MAX - 4 * GNI_JOB_THREADS &&
                 gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, inner);
     if (!fits) {
@@ -37919,7 +37940,7 @@ static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
                   out = at->outer * at->extent * at->inner;
     const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32,
                wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
-    const bool put = t->op == GNI_SCATTER_PUT && !gpu->caps.texts && gn_dtype_size(d) >= 4;
+    const bool put = t->op == GNI_SCATTER_PUT && !GNI_TEXTS(gpu) && gn_dtype_size(d) >= 4;
     return (put || (t->op != GNI_SCATTER_PUT && (word || wide))) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
            out < INT32_MAX / 8 && in * 8 < most && out * 12 < most - 32 && at->extent < INT32_MAX;
 }
@@ -37934,10 +37955,7 @@ static bool gni_job_scatter_step(gni_job_call *c, uint32_t step, int64_t work) {
 static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t in, int64_t out, gni_gpu_mem *mem) {
     gni_gpu *gpu = c->gpu;
     const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256;
-    if (!gni_gpu_alloc(gpu, 3 * bytes, mem)) {
-        gni_fail_memory(gpu->g, t->at.fn, 3 * bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, 3 * bytes, mem, t->at.fn)) return false;
     const gni_gpu_use place = gni_order_use(mem, 0, bytes), pairs = gni_order_use(mem, bytes, 2 * bytes), spare = c->use[4];
     c->use[4] = place;
     bool ok = gni_job_scatter_step(c, GNI_SCATTER_PLACES, in) &&
@@ -37967,10 +37985,7 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256, counts = gni_part_counts(gpu, in);
     const uint64_t zeros = 2 * counts, more = zeros + (uint64_t)(in / limit + 1) * 16;
     gni_gpu_mem mem, count;
-    if (!gni_gpu_alloc(gpu, 4 * bytes, &mem)) {
-        gni_fail_memory(gpu->g, t->at.fn, 4 * bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, 4 * bytes, &mem, t->at.fn)) return false;
     if (!gni_gpu_alloc(gpu, more, &count)) {
         gni_gpu_free(gpu, &mem);
         gni_fail_memory(gpu->g, t->at.fn, more);
@@ -38027,13 +38042,13 @@ static bool gni_job_scatter_base(gni_job_call *c, const gni_scatter *t, int64_t 
     uint32_t base = c->param[GNI_P_TAKE_OUT_BASE];
     if (t->base.buf != NULL) {
         if (!gni_job_reach(c->gpu, &t->base, &out, &one, 1, &from, &base)) return false;
-        if (!all || c->gpu->caps.texts) {
+        if (!all || GNI_TEXTS(c->gpu)) {
             const uint64_t to = c->use[2].offset + (uint64_t)c->param[GNI_P_TAKE_OUT_BASE] * (uint64_t)size;
             return c->gpu->layer->copy(c->gpu, c->use[2].mem, to, from.mem, from.offset + (uint64_t)base * (uint64_t)size,
                                        (uint64_t)(out * size));
         }
     }
-    if (c->gpu->caps.texts) return true;
+    if (GNI_TEXTS(c->gpu)) return true;
     c->use[c->n_use] = from;
     c->use[c->n_use++].write = false;
     c->param[GNI_P_SCATTER_BASE] = base;
@@ -38046,8 +38061,7 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     const int64_t in = at->outer * at->count * at->inner, out = at->outer * at->extent * at->inner;
     const bool wide = gn_dtype_size(t->out.dtype) == 8, floats = t->op == GNI_SCATTER_ADD && t->out.dtype == GN_F32;
     if (in == 0) return true;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     if (!gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, at->inner) || !gni_job_fault(&c, at)) return false;
     const bool put = t->op == GNI_SCATTER_PUT;
     const int64_t some = gpu->caps.kind == GNI_GPU_CPU ? 1 << 13 : GNI_SCATTER_MANY; // so that tests see it
@@ -38072,8 +38086,7 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
         gni_job_drop_scratch(&c);
         return ok;
     }
-    gni_gpu_mem pairs;
-    memset(&pairs, 0, sizeof pairs);
+    GNI_ZEROED(gni_gpu_mem, pairs);
     // Numbers alone take less room.
     const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY;
     const bool many = in >= least && out >= least && at->inner < 8 && !local; // elements of rows are neighbours as they come
@@ -38113,8 +38126,7 @@ static bool gni_job_keep(gni_gpu *gpu, const gni_keep *k) {
     gni_job_call c;
     const int64_t one = 1, chunks = gni_keep_chunks(k->n), rows = GNI_MAX(k->rank, 1);
     const bool counts = k->out.buf == NULL, places = k->in.buf == NULL;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param, zero;
     const int64_t all = k->count * rows;
     if (!gni_job_reach(gpu, &k->mask, &k->n, &one, 1, &c.use[0], &p[GNI_P_KEEP_BASE]) ||
@@ -38159,6 +38171,8 @@ typedef struct gni_job_tile {
     bool units;
 } gni_job_tile;
 
+// All but GNI_TILES_BARE of the first may make an operand while they read it (prologue.glsl).
+enum { GNI_TILES_BARE = 3 };
 static const gni_job_tile gni_job_real_tiles[] = {
     {GNI_MODULE_matmul_96x128, 96, 128, 16, 29700, 189, 163, 2, 48, false},
     {GNI_MODULE_matmul_128x128, 128, 128, 32, 16900, 176, 165, 2, 48, false},
@@ -38174,31 +38188,14 @@ static const gni_job_tile gni_job_real_tiles[] = {
     {GNI_MODULE_matmul_8x128, 8, 128, 32, 36868, 93, 68, 2, 48, false},
     {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, 48, false},
 };
-// Those that make an operand while they read it (prologue.glsl).
-static const gni_job_tile gni_job_prologue_tiles[] = {
-    {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 128, 4, 48, false},
-    {GNI_MODULE_matmul_64x64_4, 64, 64, 32, 34820, 120, 150, 2, 48, false},
-    {GNI_MODULE_matmul_128x32, 128, 32, 32, 43012, 125, 89, 2, 48, false},
-    {GNI_MODULE_matmul_32x128, 32, 128, 32, 43012, 125, 89, 2, 48, false},
-    {GNI_MODULE_matmul_128x16, 128, 16, 32, 38916, 96, 51, 2, 48, false},
-    {GNI_MODULE_matmul_16x128, 16, 128, 32, 38916, 110, 80, 2, 48, false},
-    {GNI_MODULE_matmul_128x8, 128, 8, 32, 36868, 66, 37, 2, 48, false},
-    {GNI_MODULE_matmul_8x128, 8, 128, 32, 36868, 93, 68, 2, 48, false},
-    {GNI_MODULE_matmul_32x64, 32, 64, 32, 26628, 115, 110, 2, 48, false},
-    {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, 48, false},
-};
-static const gni_job_tile gni_job_half_tiles[] = {
-    {GNI_MODULE_matmul_half_128x128, 128, 128, 64, 36868, 1250, 1060, 2, 192, true},
-    {GNI_MODULE_matmul_half_64x128, 64, 128, 64, 27652, 1000, 680, 4, 192, true},
-    {GNI_MODULE_matmul_half_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
-    {GNI_MODULE_matmul_half_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
-};
-static const gni_job_tile gni_job_bfloat_tiles[] = {
-    {GNI_MODULE_matmul_bfloat_128x128, 128, 128, 64, 36868, 1250, 1060, 2, 192, true},
-    {GNI_MODULE_matmul_bfloat_64x128, 64, 128, 64, 27652, 1000, 680, 4, 192, true},
-    {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
-    {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
-};
+#define GNI_HALF_TILES(type)                                                                       \
+    {                                                                                              \
+        {GNI_MODULE_matmul_##type##_128x128, 128, 128, 64, 36868, 1250, 1060, 2, 192, true},       \
+        {GNI_MODULE_matmul_##type##_64x128, 64, 128, 64, 27652, 1000, 680, 4, 192, true},          \
+        {GNI_MODULE_matmul_##type##_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},             \
+        {GNI_MODULE_matmul_##type##_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},             \
+    }
+static const gni_job_tile gni_job_half_tiles[] = GNI_HALF_TILES(half), gni_job_bfloat_tiles[] = GNI_HALF_TILES(bfloat);
 // Of float32 that the kernel takes apart (matmul_floats.glsl).
 static const gni_job_tile gni_job_float_tiles[] = {
     {GNI_MODULE_matmul_floats_128x128, 128, 128, 32, 41512, 337, 337, 1, 96, true},
@@ -38270,7 +38267,7 @@ static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     if (m->prologue != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
     if (gni_job_is_far(gpu, m)) return false;
-    if (GNI_WEBGPU && plain && gpu->caps.texts && (a == GN_I64 || a == GN_U64)) {
+    if (plain && GNI_TEXTS(gpu) && (a == GN_I64 || a == GN_U64)) {
         gni_reduce r;
         return m->batch_rank <= GN_MAX_RANK - 3 && (gni_job_matmul_words(m, &r), gni_job_reduce_ok(gpu, &r));
     }
@@ -38437,7 +38434,7 @@ static const gni_job_tile *gni_job_best_tile(const gni_gpu *gpu, const gni_job_t
         const gni_job_tile *t = &tiles[i];
         if (t->shared > gpu->caps.shared_bytes && i < count - 1) continue;
         if (!gni_job_has(gpu, t->module)) continue;
-        for (int64_t s = 1; s <= (gpu->caps.texts ? 1 : 1024) && (s == 1 || m->k >= s * 4 * t->bk);
+        for (int64_t s = 1; s <= (GNI_TEXTS(gpu) ? 1 : 1024) && (s == 1 || m->k >= s * 4 * t->bk);
              s = gni_job_more_splits(t, s)) {
             double time = gni_job_tile_time(gpu, t, m, batches, s);
             // Of units the times are less sure: powers of two, unless another number fills the device visibly better.
@@ -38473,8 +38470,8 @@ static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmu
         tiles = &gni_job_cpu_tile;
         count = 1;
     } else if (m->prologue != 0 || m->as_prologue) {
-        tiles = gni_job_prologue_tiles;
-        count = (int)(sizeof gni_job_prologue_tiles / sizeof gni_job_prologue_tiles[0]);
+        tiles += GNI_TILES_BARE;
+        count -= GNI_TILES_BARE;
     }
     const gni_job_tile *t = gni_job_best_tile(gpu, tiles, count, m, batches, splits);
     if (!m->in_parts) return t;
@@ -38725,10 +38722,7 @@ static bool gni_job_apart_begin(gni_gpu *gpu, const gni_matmul *m, gni_job_apart
     p->plain.fused = false;
     p->plain.c.dtype = GN_F32;
     if (m->c.dtype != GN_F32) {
-        if (!gni_gpu_alloc(gpu, (uint64_t)step * 4, &p->buffer.device)) {
-            gni_fail_memory(gpu->g, "gn_matmul", (uint64_t)step * 4);
-            return false;
-        }
+        if (!gni_gpu_need(gpu, (uint64_t)step * 4, &p->buffer.device, "gn_matmul")) return false;
         p->plain.c.buf = &p->buffer;
         p->plain.c.offset = 0;
     }
@@ -38926,7 +38920,7 @@ static bool gni_job_matvec(gni_job_call *c, const gni_matmul *job, const gni_mat
     if (units == 1 && steps >= (int64_t)8 << 8) log_lanes = 8; // no lanes without work
     int64_t blocks = gni_job_ceil(units, (int64_t)256 >> log_lanes), splits = 1;
     int64_t want = gni_job_enough(gpu) / GNI_MAX(blocks * batches, 1);
-    if (want > 1 && !gpu->caps.texts) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
+    if (want > 1 && !GNI_TEXTS(gpu)) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
     c->generic.module = GNI_MODULE_matvec;
     c->generic.n_spec = GNI_S_MATVEC_SPECS;
     gni_job_put_dtypes(c, m);
@@ -38983,10 +38977,7 @@ static bool gni_job_matmul_halves(gni_gpu *gpu, const gni_matmul *m, int64_t row
     part.k = half;
     part.act = 0;
     if (!gni_job_matmul(gpu, &part, row)) return false;
-    if (!gni_gpu_alloc(gpu, bytes, &buffer.device)) {
-        gni_fail_memory(gpu->g, "gn_matmul", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, bytes, &buffer.device, "gn_matmul")) return false;
     part.k = m->k - half;
     part.a.offset += half * m->a_cs;
     part.b.offset += half * m->b_rs;
@@ -39079,8 +39070,7 @@ static int64_t gni_job_span(const gni_matmul *m, const gni_operand *o, int64_t r
 // Lines of neighbours, to the dtype that `to` has.
 static bool gni_job_copy_lines(gni_gpu *gpu, const gni_operand *from, int64_t from_step, const gni_operand *to,
                                int64_t to_step, int64_t lines, int64_t length) {
-    gni_map job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_map, job);
     job.program.n_in = job.program.n_out = 1;
     job.program.in_dtype[0] = from->dtype;
     job.program.out_dtype[0] = to->dtype;
@@ -39345,8 +39335,7 @@ static bool gni_job_matmul_small(gni_job_call *c, const gni_matmul *m, int64_t b
 
 // By a pass of its own over b.
 static bool gni_job_sums_run(gni_gpu *gpu, const gni_matmul *m) {
-    gni_reduce r;
-    memset(&r, 0, sizeof r);
+    GNI_ZEROED(gni_reduce, r);
     r.program.n_in = r.program.n_out = 1;
     r.program.in_dtype[0] = r.program.out_dtype[0] = m->b.dtype;
     r.op = GNI_RED_SUM;
@@ -39429,10 +39418,7 @@ static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled
     gni_matmul plain;
     memset(&buffer, 0, sizeof buffer);
     const uint64_t bytes = (uint64_t)gni_prologue_apart(m, &plain, &job, &buffer) * sizeof(float);
-    if (!gni_gpu_alloc(gpu, bytes, &buffer.device)) {
-        gni_fail_memory(gpu->g, "gn_matmul", bytes);
-        return false;
-    }
+    if (!gni_gpu_need(gpu, bytes, &buffer.device, "gn_matmul")) return false;
     plain.as_prologue = tiled;
     bool ok = gni_job_map(gpu, &job) && gni_job_matmul(gpu, &plain, m->n);
     gni_gpu_free(gpu, &buffer.device);
@@ -39516,8 +39502,7 @@ static bool gni_job_prologue_tiled(gni_gpu *gpu, const gni_matmul *job, bool *ok
     use[3] = use[1];
     *ok = m.bias.buf == NULL || gni_job_reach(gpu, &m.bias, &m.n, &one, 1, &use[3], &base[3]);
     if (!*ok) return true;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     gni_job_matrix_params(&c, &m, batches, use, base);
     c.use[6] = c.use[7] = use[1];
     *ok = gni_job_matmul_tiled(&c, &m, batches, m.n);
@@ -39589,8 +39574,7 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     use[3] = use[1];
     if (m->bias.buf != NULL && !gni_job_reach(gpu, &m->bias, &m->n, &one, 1, &use[3], &base[3]))
         return false;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     gni_job_matrix_params(&c, &x, batches, use, base);
     if (squares) return gni_job_matmul_small(&c, &x, batches, row);
     if (real && x.n == 1 && !tiled) return gni_job_matvec(&c, m, &x, batches, row, flip);
@@ -39606,7 +39590,7 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
 #if GNI_GPU
 
 static bool gni_job_has_windows(const gni_gpu *gpu) {
-    return (gpu->caps.addresses || gpu->caps.texts) && gni_job_has(gpu, GNI_MODULE_image);
+    return (gpu->caps.addresses || GNI_TEXTS(gpu)) && gni_job_has(gpu, GNI_MODULE_image);
 }
 
 // Products of up to m rows and n columns, and images of so many places.
@@ -39629,8 +39613,7 @@ static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
     gni_job_image_groups(m, groups);
     const int64_t all = places * m->width + (m->tells ? groups[0] * groups[1] : 0);
     const int64_t dim[5] = {m->n, m->channels, m->have[0], m->have[1], m->have[2]};
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     if (!gni_job_reach(gpu, &m->in, dim, m->in.stride, 5, &c.use[0], &c.param[GNI_P_IMAGE_IN_BASE]) ||
         !gni_job_reach(gpu, &m->out, &all, &one, 1, &c.use[1], &c.param[GNI_P_IMAGE_OUT_BASE]))
         return false;
@@ -39671,8 +39654,7 @@ static bool gni_job_depth(gni_gpu *gpu, const gni_depth *d) {
                   kernel[4] = {back ? read : made, back ? d->made : d->read, d->k[0], d->k[1]},
                   places = d->n * d->to[0] * d->to[1], one = 1,
                   results = weight ? d->parts * d->c * d->k[0] * d->k[1] : places * d->c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param;
     if (!gni_job_reach(gpu, &d->in, from, d->in.stride, 4, &c.use[0], &p[GNI_P_DEPTH_IN]) ||
         !gni_job_reach(gpu, &d->other, weight ? to : kernel, d->other.stride, 4, &c.use[1], &p[GNI_P_DEPTH_OTHER]) ||
@@ -39724,8 +39706,7 @@ static bool gni_job_pooling(gni_gpu *gpu, const gni_pooling *j) {
     const gni_operand *const all[4] = {&j->in, &j->taps, &j->out, &j->places};
     const int64_t from = j->n * j->from[0] * j->from[1], to = j->n * j->to[0] * j->to[1], one = 1;
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     uint32_t *p = c.param;
     for (int i = 0; i < 4; i++) {
         c.use[i] = c.use[0];
@@ -39832,8 +39813,7 @@ static bool gni_job_winograd(gni_gpu *gpu, const gni_winograd *m) {
     dim[back] = kernel ? w : image ? x : y;
     dim[2] = x;
     dim[3] = result ? w : y;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     c.n_use = back ? 4 : 2;
     c.n_param = GNI_P_WINOGRAD_WORDS;
     uint32_t *q = c.param;
@@ -39919,8 +39899,7 @@ static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d) {
     uint32_t base[4] = {0, 0, 0, 0};
     int64_t dim[10], step[10];
     memset(&m, 0, sizeof m);
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     m.m = d->m;
     m.n = d->n;
     m.k = d->k;
@@ -40009,7 +39988,7 @@ static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a) {
     for (int i = 0; i < 4 && a->mask.buf != NULL; i++)
         if (a->mask.stride[i] < 0) return false;
     if (!(gni_attend_scale(a) > 0.0f)) return false; // what is masked would not be the least
-    if (t == GN_F64 || gpu->caps.texts || !gpu->caps.addresses) return false;
+    if (t == GN_F64 || !gpu->caps.addresses) return false;
     if (gpu->caps.shared_bytes < (a->below > 0 ? 31u : 27u) << 10) return false;
     // On an H200 wider heads, which registers do not hold, are up to three times as fast in parts.
     if (a->d % 8 != 0 || a->e % 8 != 0 || a->d > 128 || a->e > 128 || a->d == 0 || a->e == 0) return false;
@@ -40067,8 +40046,7 @@ static uint32_t gni_attend_same(gni_gpu *gpu, gn_dtype t) {
     const uint32_t all = GNI_F_ATTEND_SAME | GNI_F_ATTEND_KNOWN | GNI_F_ATTEND_CUTS;
     uint32_t found = 0;
     if (known == NULL || *known != 0 || gpu->g->host_recording) return known != NULL ? *known & all : 0;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     if (!gni_job_scratch(&c, 512, "gn_attention")) return 0;
     for (c.n_use = 1; c.n_use < 5; c.n_use++) c.use[c.n_use] = c.use[0];
     c.param[GNI_P_ATTEND_N] = c.param[GNI_P_ATTEND_M] = c.param[GNI_P_ATTEND_SHARE] = 1;
@@ -40105,8 +40083,7 @@ static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a) {
     gni_job_call c;
     const int64_t key_heads = a->heads / a->share;
     const bool forward = a->step == GNI_ATTEND_FORWARD, keys = a->step == GNI_ATTEND_KEYS, bfloat = a->q.dtype == GN_BF16;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     bool ok = gni_attend_put(&c, a, &a->q, 0, GNI_P_ATTEND_Q, a->heads, a->n, a->d) &&
               gni_attend_put(&c, a, &a->k, 1, GNI_P_ATTEND_K, key_heads, a->m, a->d) &&
               gni_attend_put(&c, a, &a->v, 2, GNI_P_ATTEND_V, key_heads, a->m, a->e) &&
@@ -40428,8 +40405,7 @@ static bool gni_job_matmul_split(gni_job_call *c, const gni_matmul *m, int64_t b
             gni_modules[p.tile->module].name, (int)p.splits, p.splits > 1 ? "s" : "");
     *ok = true;
     if (m->fused) {
-        int64_t size[1], step[1];
-        size[0] = batches * m->m * m->n;
+        int64_t size[1] = {batches * m->m * m->n}, step[1];
         step[0] = 1;
         *ok = gni_job_apart_begin(gpu, m, &apart);
         *ok = *ok && gni_job_reach(gpu, &apart.plain.c, size, step, 1, &c->use[2],
@@ -40556,12 +40532,8 @@ static bool gni_job_reflect_ok(const gni_gpu *gpu, const gni_factor *f) {
 }
 
 static void gni_job_reflect_call(gni_job_call *c, gni_gpu *gpu, const gni_factor *f) {
-    const gni_operand *o[3];
-    o[0] = &f->a;
-    o[1] = &f->b;
-    o[2] = &f->c;
-    memset(c, 0, sizeof *c);
-    c->gpu = gpu;
+    const gni_operand *o[3] = {&f->a, &f->b, &f->c};
+    gni_job_open(c, gpu);
     for (int i = 0; i < 3 && o[i]->buf != NULL; i++) {
         c->use[i].mem = &o[i]->buf->device;
         c->use[i].bytes = o[i]->buf->bytes;
@@ -40758,19 +40730,23 @@ static void gni_job_factor_use(gni_gpu_use *use, const gni_operand *o, bool writ
 static bool gni_job_factor_run(gni_gpu *gpu, const gni_factor *f, int module, const int64_t *word,
                                int64_t groups) {
     gni_job_call c;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
+    gni_job_open(&c, gpu);
     const bool alone = f->step >= GNI_FACTOR_CHOLESKY, back = f->step == GNI_FACTOR_BACK;
     const int64_t most = (int64_t)gpu->caps.max_groups[0];
     gni_job_factor_use(&c.use[0], &f->a, !alone);
     gni_job_factor_use(&c.use[1], &f->b,
                        f->step != GNI_FACTOR_SOLVE && f->step != GNI_FACTOR_UPDATE);
     gni_job_factor_use(&c.use[2], &f->c, alone ? !back : f->step == GNI_FACTOR_PICK);
-    if (alone) gni_job_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back && f->step != GNI_FACTOR_TRIANGLE);
+    if (alone) gni_job_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back && f->step < GNI_FACTOR_TRIANGLE);
     c.n_use = alone ? 4 : 3;
     c.n_param = GNI_FACTOR_WORDS;
     for (int i = 0; i < GNI_FACTOR_WORDS; i++) c.param[i] = (uint32_t)word[i];
     c.generic.module = module;
+    if (f->step == GNI_FACTOR_TINY) {
+        c.generic.n_spec = 2;
+        c.generic.spec[GNI_S_TINY_ORDER] = (uint32_t)f->order;
+        c.generic.spec[GNI_S_TINY_MODE] = (uint32_t)word[GNI_P_SMALL_MODE];
+    }
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
                             gni_job_ceil(groups, most), 1);
 }
@@ -40802,6 +40778,10 @@ static int gni_job_small(const gni_factor *f, int64_t *groups) {
     if (f->step == GNI_FACTOR_TRIANGLE) {
         *groups = gni_job_ceil(f->items * f->word[GNI_P_SMALL_MORE], 32);
         return wide ? GNI_MODULE_factor64_triangle : GNI_MODULE_factor_triangle;
+    }
+    if (f->step == GNI_FACTOR_TINY) {
+        *groups = gni_job_ceil(f->items, 32);
+        return wide ? GNI_MODULE_factor64_tiny : GNI_MODULE_factor_tiny;
     }
     if (f->step == GNI_FACTOR_BACK)
         *groups *= gni_job_ceil(f->word[GNI_P_SMALL_MORE], 32);
@@ -40880,40 +40860,37 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 
 #else // GNI_GPU
 
+// X(kind, name): kinds of jobs that gni_job_name does, where gni_job_name_ok says so.
+#define GNI_GPU_KINDS(X)                                                                           \
+    X(REDUCE, reduce) X(SOFTMAX, softmax) X(ROWS, rows) X(POOLING, pooling) X(TAKE, take)          \
+    X(SCAN, scan) X(SORT, sort) X(SEARCH, search) X(COUNT, count)                                  \
+    X(SCATTER, scatter) X(KEEP, keep) X(RANDOM, random) X(RECUR, recurrence)
+
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_gpu *gpu = g->gpu;
     if (!gpu || gpu->caps.max_invocations < GNI_JOB_THREADS) return false;
-    if (gpu->caps.texts && !(gpu->caps.jobs >> kind & 1u)) return false;
+    if (GNI_TEXTS(gpu) && !(gpu->caps.jobs >> kind & 1u)) return false;
     switch (kind) {
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;
-        if (gpu->caps.texts && gni_job_outputs_meet((const gni_map *)job, true)) return false;
+        if (GNI_TEXTS(gpu) && gni_job_outputs_meet((const gni_map *)job, true)) return false;
         if (gni_job_is_copy64(p) || gni_job_is_copy128((const gni_map *)job)) return gni_job_enough_places(gpu, p, p->n_out);
         return gni_job_program_ok(gpu, p, p->n_out);
     }
-    case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_job_softmax_ok(gpu, (const gni_softmax *)job);
-    case GNI_JOB_ROWS: return gni_job_rows_ok(gpu, (const gni_rows *)job);
+#define GNI_X(kind, name)                                                                          \
+    case GNI_JOB_##kind: return gni_job_##name##_ok(gpu, (const gni_##name *)job);
+        GNI_GPU_KINDS(GNI_X)
+#undef GNI_X
     case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
     case GNI_JOB_CONV: {
-        gni_matmul m;
-        memset(&m, 0, sizeof m);
+        GNI_ZEROED(gni_matmul, m);
         m.a.dtype = m.b.dtype = m.c.dtype = ((const gni_conv *)job)->a.dtype;
         return gni_job_matmul_ok(gpu, &m);
     }
     case GNI_JOB_IMAGE: return gni_job_has_windows(gpu);
     case GNI_JOB_WINOGRAD: return gni_job_has_winograd(gpu);
     case GNI_JOB_DEPTH: return gni_job_has_depth(gpu);
-    case GNI_JOB_POOLING: return gni_job_pooling_ok(gpu, (const gni_pooling *)job);
-    case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
-    case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
-    case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
-    case GNI_JOB_SEARCH: return gni_job_search_ok(gpu, (const gni_search *)job);
-    case GNI_JOB_COUNT: return gni_job_count_ok(gpu, (const gni_count *)job);
-    case GNI_JOB_SCATTER: return gni_job_scatter_ok(gpu, (const gni_scatter *)job);
-    case GNI_JOB_KEEP: return gni_job_keep_ok(gpu, (const gni_keep *)job);
     case GNI_JOB_ATTEND: return gni_job_attend_ok(gpu, (const gni_attend_job *)job);
-    case GNI_JOB_RANDOM: return gni_job_random_ok(gpu, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
 #endif
@@ -40940,25 +40917,17 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     gni_gpu *gpu = g->gpu;
     switch (kind) {
     case GNI_JOB_MAP: return gni_job_map(gpu, (const gni_map *)job);
-    case GNI_JOB_REDUCE: return gni_job_reduce(gpu, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_job_softmax(gpu, (const gni_softmax *)job);
-    case GNI_JOB_ROWS: return gni_job_rows(gpu, (const gni_rows *)job);
+#define GNI_X(kind, name)                                                                          \
+    case GNI_JOB_##kind: return gni_job_##name(gpu, (const gni_##name *)job);
+        GNI_GPU_KINDS(GNI_X)
+#undef GNI_X
     case GNI_JOB_MATMUL:
         return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
     case GNI_JOB_CONV: return gni_job_conv(gpu, (const gni_conv *)job);
     case GNI_JOB_IMAGE: return gni_job_image(gpu, (const gni_image *)job);
     case GNI_JOB_WINOGRAD: return gni_job_winograd(gpu, (const gni_winograd *)job);
     case GNI_JOB_DEPTH: return gni_job_depth(gpu, (const gni_depth *)job);
-    case GNI_JOB_POOLING: return gni_job_pooling(gpu, (const gni_pooling *)job);
-    case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
-    case GNI_JOB_SCAN: return gni_job_scan(gpu, (const gni_scan *)job);
-    case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);
-    case GNI_JOB_SEARCH: return gni_job_search(gpu, (const gni_search *)job);
-    case GNI_JOB_COUNT: return gni_job_count(gpu, (const gni_count *)job);
-    case GNI_JOB_SCATTER: return gni_job_scatter(gpu, (const gni_scatter *)job);
-    case GNI_JOB_KEEP: return gni_job_keep(gpu, (const gni_keep *)job);
     case GNI_JOB_ATTEND: return gni_job_attend(gpu, (const gni_attend_job *)job);
-    case GNI_JOB_RANDOM: return gni_job_random(gpu, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu(g, (const gni_fft *)job);
 #endif
@@ -41162,6 +41131,12 @@ static bool gni_binary_ok(gn_context *g, const char *fn, gni_op op, gn_dtype t) 
     return true;
 }
 
+// In which two are compared: there are integers that floats of 16 bits do not hold.
+static gn_dtype gni_compared(gn_dtype a, gn_dtype b) {
+    const gn_dtype t = gn_promote(a, b);
+    return a != b && gni_is_float(t) && gn_dtype_size(t) == 2 ? GN_F32 : t;
+}
+
 static bool gni_is_compare(gni_op op) { return op >= GNI_OP_EQ && op <= GNI_OP_LOGICAL_XOR; }
 
 static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b);
@@ -41179,9 +41154,7 @@ static gn_array *gni_compare_signs(const char *fn, gni_op op, gn_array *a, gn_ar
 }
 
 static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin(fn, in, 2);
     if (g == NULL) return NULL;
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
@@ -41193,7 +41166,8 @@ static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b)
         gn_scope_begin(g);
         return gni_end_scope(g, gni_compare_signs(fn, op, a, b));
     }
-    gn_dtype t = gni_binary_dtype(op, gn_promote(a->dtype, b->dtype));
+    const bool order = op >= GNI_OP_EQ && op <= GNI_OP_GE;
+    gn_dtype t = gni_binary_dtype(op, (order ? gni_compared : gn_promote)(a->dtype, b->dtype));
     const gni_op truth = op == GNI_OP_ADD ? GNI_OP_LOGICAL_OR : op == GNI_OP_MUL ? GNI_OP_LOGICAL_AND : op; // of bool
     if (gni_binary_ok(g, fn, op, t))
         y = gni_apply(g, fn, t == GN_BOOL ? truth : op, t, gni_is_compare(op) ? GN_BOOL : t, in, NULL, 2);
@@ -41344,10 +41318,7 @@ GPUNUM_API gn_array *gn_rpow_s(gn_array *a, double b) {
 }
 
 GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b) {
-    gn_array *in[3];
-    in[0] = condition;
-    in[1] = a;
-    in[2] = b;
+    gn_array *in[3] = {condition, a, b};
     gn_context *g = gni_begin("gn_where", in, 3);
     if (g == NULL) return NULL;
     if (!gni_real_only(g, "gn_where", &condition, 1)) return gni_end(g, NULL);
@@ -41362,10 +41333,7 @@ GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b) {
 }
 
 GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c) {
-    gn_array *in[3];
-    in[0] = a;
-    in[1] = b;
-    in[2] = c;
+    gn_array *in[3] = {a, b, c};
     gn_context *g = gni_begin("gn_fma", in, 3);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
@@ -41378,20 +41346,15 @@ GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c) {
 }
 
 GPUNUM_API gn_array *gn_lerp(gn_array *a, gn_array *b, gn_array *t) {
-    gn_array *in[3];
-    in[0] = a;
-    in[1] = b;
-    in[2] = t;
-    gn_context *g = gni_begin("gn_lerp", in, 3);
+    gn_array *in[3] = {a, b, t};
+    gn_context *g = gni_begin_scope("gn_lerp", in, 3);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gn_add(a, gn_mul(t, gn_sub(b, a))));
 }
 
 GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high) {
     gn_context *g = gni_begin("gn_clamp", &a, 1);
     if (g == NULL) return NULL;
-    if (low > high) gni_fail(g, GN_ERROR_ARGUMENT, "gn_clamp: low %g is above high %g", low, high);
     if (low > 0.0) gni_number_ok(g, "gn_clamp", gni_scalar_dtype(GNI_OP_MAX, a->dtype, low), low);
     if (high < 0.0) gni_number_ok(g, "gn_clamp", gni_scalar_dtype(GNI_OP_MIN, a->dtype, high), high);
     gn_scope_begin(g);
@@ -41399,16 +41362,14 @@ GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high) {
 }
 
 GPUNUM_API gn_array *gn_leaky_relu(gn_array *a, double slope) {
-    gn_context *g = gni_begin("gn_leaky_relu", &a, 1);
+    gn_context *g = gni_begin_scope("gn_leaky_relu", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gn_where(gn_gt_s(a, 0.0), a, gn_mul_s(a, slope)));
 }
 
 GPUNUM_API gn_array *gn_elu(gn_array *a, double alpha) {
-    gn_context *g = gni_begin("gn_elu", &a, 1);
+    gn_context *g = gni_begin_scope("gn_elu", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     // The unused branch must stay finite, or its gradient would be 0 times infinity.
     gn_array *negative = gn_mul_s(gn_expm1(gn_minimum_s(a, 0.0)), alpha);
     return gni_end_scope(g, gn_where(gn_gt_s(a, 0.0), a, negative));
@@ -41524,9 +41485,7 @@ static int64_t gni_extent_times(int64_t n, int64_t times) {
 
 // Element `at` of the axis becomes the first one.
 static gn_array *gni_rolled(gn_array *a, int axis, int64_t at) {
-    gn_array *part[2];
-    part[0] = gn_slice(a, axis, at, GN_NONE, 1);
-    part[1] = gn_slice(a, axis, 0, at, 1);
+    gn_array *part[2] = {gn_slice(a, axis, at, GN_NONE, 1), gn_slice(a, axis, 0, at, 1)};
     return gn_concat(part, 2, axis);
 }
 
@@ -41534,9 +41493,8 @@ static gn_array *gni_rolled(gn_array *a, int axis, int64_t at) {
 static int64_t gni_roll_start(int64_t n, int64_t shift) { return shift % n > 0 ? n - shift % n : -(shift % n); }
 
 GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes) {
-    gn_context *g = gni_begin("gn_roll", &a, 1);
+    gn_context *g = gni_begin_scope("gn_roll", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const uint32_t set = gni_axes(g, "gn_roll", axes, a->shape.rank, NULL);
     const int64_t n = gni_elements(&a->shape);
     gn_array *y = a;
@@ -41547,9 +41505,8 @@ GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes) {
 }
 
 GPUNUM_API gn_array *gn_rot90(gn_array *a, int k, int axis1, int axis2) {
-    gn_context *g = gni_begin("gn_rot90", &a, 1);
+    gn_context *g = gni_begin_scope("gn_rot90", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int from = gni_axis(g, "gn_rot90", axis1, a->shape.rank);
     const int to = from < 0 ? -1 : gni_axis(g, "gn_rot90", axis2, a->shape.rank);
     gn_array *y = NULL;
@@ -41597,9 +41554,8 @@ static gn_array *gni_tiled(gn_array *a, gn_shape repeats, const gn_shape *result
 }
 
 GPUNUM_API gn_array *gn_tile(gn_array *a, gn_shape repeats) {
-    gn_context *g = gni_begin("gn_tile", &a, 1);
+    gn_context *g = gni_begin_scope("gn_tile", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     bool bad = repeats.rank < 0 || repeats.rank > GN_MAX_RANK;
     for (int i = 0; !bad && i < repeats.rank; i++) bad = repeats.dim[i] < 0;
     if (bad && !gni_shape_ok(g, "gn_tile", a->dtype, &repeats)) return gni_end_scope(g, NULL);
@@ -41617,9 +41573,8 @@ GPUNUM_API gn_array *gn_tile(gn_array *a, gn_shape repeats) {
 }
 
 GPUNUM_API gn_array *gn_repeat(gn_array *a, int64_t repeats, gn_axes axis) {
-    gn_context *g = gni_begin("gn_repeat", &a, 1);
+    gn_context *g = gni_begin_scope("gn_repeat", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *x = axis == GN_ALL ? gn_ravel(a) : a;
     const int at = x == NULL ? -1 : axis == GN_ALL ? 0 : gni_axis(g, "gn_repeat", axis, a->shape.rank);
     if (repeats < 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_repeat: %lld repetitions", (long long)repeats);
@@ -41734,9 +41689,8 @@ static gn_array *gni_pad_axis(gn_context *g, gn_array *a, int axis, gn_pad_mode 
 }
 
 GPUNUM_API gn_array *gn_pad(gn_array *a, const int64_t *widths, int count, gn_pad_mode mode, double value) {
-    gn_context *g = gni_begin("gn_pad", &a, 1);
+    gn_context *g = gni_begin_scope("gn_pad", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_shape s = a->shape;
     int64_t before[GN_MAX_RANK] = {0};
     const int rank = s.rank;
@@ -41867,9 +41821,8 @@ GPUNUM_API gn_status gn_meshgrid(gn_array *const *arrays, int count, bool ij, gn
 // ---- neighbours
 
 GPUNUM_API gn_array *gn_diff(gn_array *a, int n, int axis) {
-    gn_context *g = gni_begin("gn_diff", &a, 1);
+    gn_context *g = gni_begin_scope("gn_diff", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int at = gni_axis(g, "gn_diff", axis, a->shape.rank);
     if (n < 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_diff: %d times", n);
     if (at < 0 || n < 0) return gni_end_scope(g, NULL);
@@ -41896,18 +41849,14 @@ static gn_array *gni_windows(gn_context *g, gn_array *a, int axis, int64_t windo
     gn_array *y = gni_array_view(g, "gn_sliding_window", a, &s, stride, a->offset);
     if (y == NULL || !gni_tracks(g, &a, 1)) return y;
     const gn_dtype t = a->shape.dim[axis] < INT32_MAX ? GN_I32 : GN_I64;
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = gn_add(gn_expand_dims(gn_arange(g, t, 0, (double)n, 1), 1), gn_arange(g, t, 0, (double)window, 1));
-    gni_node *node = in[1] != NULL ? gni_record(g, y, "gn_sliding_window", gni_back_take, in, 2) : NULL;
-    if (node != NULL) node->param[0] = axis;
+    gn_array *in[2] = {a, gn_add(gn_expand_dims(gn_arange(g, t, 0, (double)n, 1), 1), gn_arange(g, t, 0, (double)window, 1))};
+    gni_note(in[1] != NULL ? gni_record(g, y, "gn_sliding_window", gni_back_take, in, 2) : NULL, axis, 0, 0);
     return y;
 }
 
 GPUNUM_API gn_array *gn_sliding_window(gn_array *a, int64_t window, int axis) {
-    gn_context *g = gni_begin("gn_sliding_window", &a, 1);
+    gn_context *g = gni_begin_scope("gn_sliding_window", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     const int rank = a->shape.rank, at = gni_axis(g, "gn_sliding_window", axis, rank);
     if (at < 0 || !gni_rank_ok(g, "gn_sliding_window", rank + 1)) return gni_end_scope(g, NULL);
@@ -42021,16 +41970,12 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
 }
 
 // Whether reductions also do what is to be done to a sum: as texts they do not.
-static bool gni_finishes(const gn_context *g) { return !GNI_WEBGPU || g->gpu == NULL || !g->gpu->caps.texts; }
+static bool gni_finishes(const gn_context *g) { return !GNI_TEXTS(g->gpu); }
 
 static void gni_record_reduction(gn_context *g, gn_array *y, const char *fn,
                                  gni_backward_fn backward, gn_array *a, uint32_t set,
                                  bool keep) {
-    if (y == NULL || !gni_tracks(g, &a, 1)) return;
-    gni_node *node = gni_record(g, y, fn, backward, &a, 1);
-    if (node == NULL) return;
-    node->param[0] = (int64_t)set;
-    node->param[1] = keep;
+    gni_note(gni_record(g, y, fn, backward, &a, 1), (int64_t)set, keep, 0);
 }
 
 // min and max of nothing have no value.
@@ -42355,10 +42300,8 @@ static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, do
 // A job of rows, whose contiguous operands are x, gy and what else j has; its result, of dtype t and that shape. NULL:
 // nothing was done, unless g->call_failed.
 static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array *gy, gn_dtype t, gn_shape shape) {
-    gn_array *in[2], *y = NULL;
+    gn_array *in[2] = {x, gy}, *y = NULL;
     gni_operand *const op[2] = {&j->x, &j->gy};
-    in[0] = x;
-    in[1] = gy;
     if (g->gpu == NULL || gni_elements(&x->shape) < 1) return NULL;
     for (int i = 0; i < 2; i++) {
         if (in[i] == NULL) continue;
@@ -42439,9 +42382,8 @@ GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof) { return gni
 GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, double ddof) { return gni_var("gn_std", a, axes, ddof, true); }
 
 GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes) {
-    gn_context *g = gni_begin("gn_norm", &a, 1);
+    gn_context *g = gni_begin_scope("gn_norm", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const bool parts = gni_is_complex(a->dtype);
     gn_array *x = parts ? gn_real(a) : a;
     gn_dtype t = gn_dtype_of(x), inner = x != NULL ? gni_moments_of(x) : t;
@@ -42460,9 +42402,8 @@ GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes) {
 }
 
 GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes) {
-    gn_context *g = gni_begin("gn_count_nonzero", &a, 1);
+    gn_context *g = gni_begin_scope("gn_count_nonzero", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *truth = a->dtype == GN_BOOL ? a : gn_ne_s(a, 0.0);
     return gni_end_scope(g, gn_sum(truth, axes));
 }
@@ -42510,7 +42451,7 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
             y = gni_arg_in_pieces(g, fn, op, all ? gn_ravel(a) : a, axis);
             return gni_end_scope(g, gn_reshape(y, s));
         }
-        const bool words = GNI_WEBGPU && a->dtype == GN_I64 && gni_reads_gpu(a) && g->gpu->caps.texts; // which have no places
+        const bool words = a->dtype == GN_I64 && gni_reads_gpu(a) && GNI_TEXTS(g->gpu); // which have no places
         if (words) {
             gn_scope_begin(g);
             gn_array *best = op == GNI_RED_ARGMIN ? gn_min(a, GN_KEEP(axes)) : gn_max(a, GN_KEEP(axes));
@@ -42544,8 +42485,7 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
     gn_array *y = gni_array_empty(g, fn, t, &shape);
     bool ok = y != NULL;
     if (ok && gni_elements(&a->shape) > 0) {
-        gni_softmax s;
-        memset(&s, 0, sizeof s);
+        GNI_ZEROED(gni_softmax, s);
         s.kind = kind;
         s.n = a->shape.dim[a->shape.rank - 1];
         s.rows = gni_elements(&a->shape) / s.n;
@@ -42592,9 +42532,8 @@ static bool gni_softmax_made(gn_context *g, gni_softmax_kind kind, gn_array *x, 
 
 static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_backward_fn backward,
                                   gn_array *a, int axis) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (gni_autocasts_back(g, a)) return gni_end_scope(g, gni_softmax_axis(fn, kind, backward, gn_cast(a, GN_F32), axis));
     gn_array *y = NULL;
     int at = gni_axis(g, fn, axis, a->shape.rank);
@@ -42609,10 +42548,7 @@ static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_bac
             y = last || result == NULL ? result : gn_move_axis(result, -1, at);
         }
         g->no_grad--;
-        if (y != NULL && gni_tracks(g, &a, 1)) {
-            gni_node *node = gni_record(g, y, fn, backward, &a, 1);
-            if (node != NULL) node->param[0] = at;
-        }
+        gni_note(gni_record(g, y, fn, backward, &a, 1), at, 0, 0);
     }
     return gni_end_scope(g, y);
 }
@@ -42661,9 +42597,8 @@ static gn_array *gni_log_sum(gn_context *g, gn_array *x, uint32_t set, gn_array 
 }
 
 GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
-    gn_context *g = gni_begin("gn_logsumexp", &a, 1);
+    gn_context *g = gni_begin_scope("gn_logsumexp", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (gni_autocasts_back(g, a)) return gni_end_scope(g, gn_logsumexp(gn_cast(a, GN_F32), axes));
     gn_array *y = NULL;
     bool keep;
@@ -42747,9 +42682,7 @@ static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_
 
 // gn_matmul's work under another name. Not recorded. Float64 and integers are multiplied at once.
 static gn_array *gni_matmul_named(gn_context *g, const char *fn, gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     if (!gni_real_only(g, fn, in, 2)) return NULL;
     gn_dtype result = gn_promote(a->dtype, b->dtype), t = gni_matmul_dtype(result);
     for (int i = 0; i < 2; i++) {
@@ -42797,9 +42730,7 @@ static gn_array *gni_part_at(gn_array *a, int64_t i, int64_t l) {
 // Dense rows on the right: the parts of a below each other, (2 m, k), by b's (k, 2 n).
 static gn_array *gni_complex_rows(gn_context *g, gn_array *a, gn_array *b) {
     if (a == NULL || b == NULL) return NULL;
-    gn_array *half[2];
-    half[0] = gn_real(a);
-    half[1] = gn_imag(a);
+    gn_array *half[2] = {gn_real(a), gn_imag(a)};
     gn_array *y = gn_matmul(gn_concat(half, 2, 0), gni_parts_beside(g, b));
     y = gn_reshape(y, GN_SHAPE(2, a->shape.dim[0], b->shape.dim[1], 2));
     return gn_complex(gn_sub(gni_part_at(y, 0, 0), gni_part_at(y, 1, 1)), gn_add(gni_part_at(y, 0, 1), gni_part_at(y, 1, 0)));
@@ -42808,9 +42739,7 @@ static gn_array *gni_complex_rows(gn_context *g, gn_array *a, gn_array *b) {
 // Dense rows on the left: a's (m, 2 k) by rows re, im and -im, re of b, (2 k, 2 n).
 static gn_array *gni_complex_columns(gn_context *g, gn_array *a, gn_array *b) {
     if (a == NULL || b == NULL) return NULL;
-    gn_array *half[2], *row[2], *re = gn_real(b), *im = gn_imag(b);
-    half[0] = re;
-    half[1] = im;
+    gn_array *re = gn_real(b), *im = gn_imag(b), *half[2] = {re, im}, *row[2];
     row[0] = gn_stack(half, 2, -1);
     half[0] = gn_neg(im);
     half[1] = re;
@@ -42842,15 +42771,21 @@ static gn_array *gni_complex_few(gn_context *g, gn_array *a, gn_array *b) {
 }
 
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     gn_context *g = gni_begin("gn_matmul", in, 2);
     if (g == NULL) return NULL;
     if (gni_autocasts(g, in, 2)) {
         gn_scope_begin(g);
         gni_autocast_all(g, in, 2);
         return gni_end_scope(g, gn_matmul(in[0], in[1]));
+    }
+    const gn_dtype t = gn_promote(a->dtype, b->dtype);
+    // Vectors of what has no product of its own on a CPU: what is narrow is summed faster from memory.
+    const bool vectors = a->shape.rank == 1 && gni_same_shape(&a->shape, &b->shape);
+    if (g->gpu == NULL && vectors && t != GN_DTYPE_COUNT && !gni_is_float(t)) {
+        gn_scope_begin(g);
+        gn_array *y = gn_mul(a, b);
+        return gni_end_scope(g, gn_cast(gn_sum(t == GN_I64 || t == GN_U64 ? y : gn_eval(y), 0), t));
     }
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
         gn_scope_begin(g);
@@ -42898,12 +42833,7 @@ static gn_array *gni_scatter_diagonal(gn_context *g, gn_array *x, const gn_shape
         int64_t offset = k >= 0 ? k * y->stride[column] : -k * y->stride[row];
         ok = gni_copy_into(g, y->buf, y->dtype, offset, stride, x);
     }
-    gni_node *node = ok ? gni_record(g, y, "gn_diagonal", gni_back_scatter_diagonal, &x, 1) : NULL;
-    if (node != NULL) {
-        node->param[0] = row;
-        node->param[1] = column;
-        node->param[2] = k;
-    }
+    gni_note(ok ? gni_record(g, y, "gn_diagonal", gni_back_scatter_diagonal, &x, 1) : NULL, row, column, k);
     return gni_end(g, y);
 }
 
@@ -42927,14 +42857,9 @@ static gn_array *gni_diagonal_view(gn_context *g, const char *fn, gn_array *a, i
     }
     int64_t offset = length == 0 ? 0 : k >= 0 ? k * a->stride[column] : -k * a->stride[row];
     gn_array *y = gni_array_view(g, fn, a, &s, stride, a->offset + offset);
-    gni_node *node =
-        y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_diagonal, &a, 1) : NULL;
-    if (node != NULL) {
-        node->param[0] = row;
-        node->param[1] = column;
-        node->param[2] = k;
-        node->shape = a->shape;
-    }
+    gni_node *node = gni_record(g, y, fn, gni_back_diagonal, &a, 1);
+    gni_note(node, row, column, k);
+    if (node != NULL) node->shape = a->shape;
     return y;
 }
 
@@ -42978,9 +42903,8 @@ GPUNUM_API gn_array *gn_diagonal(gn_array *a, int64_t k) {
 }
 
 GPUNUM_API gn_array *gn_diag(gn_array *a, int64_t k) {
-    gn_context *g = gni_begin("gn_diag", &a, 1);
+    gn_context *g = gni_begin_scope("gn_diag", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_shape s = GN_SHAPE(0, 0);
     char text[200];
     if (a->shape.rank == 2) return gni_end_scope(g, gn_copy(gni_diagonal("gn_diag", a, k)));
@@ -42996,17 +42920,15 @@ GPUNUM_API gn_array *gn_diag(gn_array *a, int64_t k) {
 }
 
 GPUNUM_API gn_array *gn_trace(gn_array *a, int64_t k) {
-    gn_context *g = gni_begin("gn_trace", &a, 1);
+    gn_context *g = gni_begin_scope("gn_trace", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gn_sum(gni_diagonal("gn_trace", a, k), -1));
 }
 
 // Elements with j - i <= k (lower) or j - i >= k; the others become 0.
 static gn_array *gni_triangle(const char *fn, gn_array *a, int64_t k, bool lower) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     if (gni_elements(&a->shape) == 0 && a->shape.rank >= 2) {
         y = gn_reshape(a, a->shape);
@@ -43200,12 +43122,8 @@ static gni_term gni_contract(gn_context *g, const char *fn, gni_term a, gni_term
 // ---- products
 
 GPUNUM_API gn_array *gn_outer(gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin("gn_outer", in, 2);
+    gn_context *g = gni_begin_pair("gn_outer", a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gn_mul(gn_reshape(a, GN_SHAPE(-1, 1)), gn_reshape(b, GN_SHAPE(1, -1))));
 }
 
@@ -43262,13 +43180,10 @@ static gn_array *gni_tensordot(gn_context *g, gn_array *a, gn_array *b, const in
 
 GPUNUM_API gn_array *gn_tensordot(gn_array *a, gn_array *b, const int *a_axes, const int *b_axes,
                                   int count) {
-    gn_array *in[2], *y = NULL;
+    gn_array *in[2] = {a, b}, *y = NULL;
     int at_a[GN_MAX_RANK] = {0}, at_b[GN_MAX_RANK] = {0};
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin("gn_tensordot", in, 2);
+    gn_context *g = gni_begin_scope("gn_tensordot", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (gni_tensordot_axes(g, a, a_axes, count, true, at_a) &&
         gni_tensordot_axes(g, b, b_axes, count, false, at_b))
         y = gni_tensordot(g, a, b, at_a, at_b, count);
@@ -43276,12 +43191,9 @@ GPUNUM_API gn_array *gn_tensordot(gn_array *a, gn_array *b, const int *a_axes, c
 }
 
 GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b) {
-    gn_array *in[2], *y = NULL;
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin("gn_dot", in, 2);
+    gn_array *y = NULL;
+    gn_context *g = gni_begin_pair("gn_dot", a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int ra = a->shape.rank, rb = b->shape.rank, at = rb >= 2 ? rb - 2 : 0;
     char ta[200], tb[200];
     if (ra == 0 || rb == 0) {
@@ -43293,20 +43205,15 @@ GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b) {
     } else if (rb <= 2) {
         y = gn_matmul(a, b);
     } else {
-        int at_a[1];
-        at_a[0] = ra - 1;
+        int at_a[1] = {ra - 1};
         y = gni_tensordot(g, a, b, at_a, &at, 1);
     }
     return gni_end_scope(g, y);
 }
 
 GPUNUM_API gn_array *gn_vecdot(gn_array *a, gn_array *b, int axis) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin("gn_vecdot", in, 2);
+    gn_context *g = gni_begin_pair("gn_vecdot", a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     char ta[200], tb[200];
     const int ra = a->shape.rank, rb = b->shape.rank, rank = GNI_MAX(ra, rb);
     const gn_dtype t = gn_promote(a->dtype, b->dtype);
@@ -43526,8 +43433,7 @@ static gn_array *gni_einsum_run(gni_einsum *e) {
 
 GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_array *const *arrays,
                                     int count) {
-    gni_einsum e;
-    memset(&e, 0, sizeof e);
+    GNI_ZEROED(gni_einsum, e);
     if (g == NULL || arrays == NULL || count < 1 || subscripts == NULL) {
         if (!gni_begin_context("gn_einsum", g)) return NULL;
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_einsum: no %s",
@@ -43679,8 +43585,7 @@ static gni_la_matrix gni_la_transposed(gni_la_matrix a) {
 
 // c = a b, or added to c, whose rows are contiguous.
 static void gni_la_gemm(gni_la *w, gni_la_matrix c, gni_la_matrix a, gni_la_matrix b, bool add) {
-    gni_gemm d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(gni_gemm, d);
     d.in = d.out = GN_F64;
     d.m = c.m;
     d.n = c.n;
@@ -45230,9 +45135,7 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
             exponent += e;
         }
         if (w->info > 0) det = 0.0; // never -0
-        double y[2];
-        y[0] = det > 0.0 ? 1.0 : det < 0.0 ? -1.0 : det;
-        y[1] = log(fabs(det)) + (double)exponent * GNI_LN2;
+        double y[2] = {det > 0.0 ? 1.0 : det < 0.0 ? -1.0 : det, log(fabs(det)) + (double)exponent * GNI_LN2};
         if (d->kind == GNI_LA_DET) y[0] = ldexp(det, (int)GNI_MAX(-100000, GNI_MIN(exponent, 100000)));
         gni_la_store(&d->out[0], index, y, 1, 1, d->kind == GNI_LA_DET ? 1 : 2, 1, NULL);
         if (w->info > 0) w->info = 0;
@@ -45458,7 +45361,7 @@ static void gni_la_task(void *arg, int64_t begin, int64_t end, int worker) {
 // Reports what went wrong with the first matrix that something went wrong with.
 static bool gni_la_report(const gni_la_job *d) {
     char which[64];
-    for (int64_t i = 0; i < d->batch; i++) {
+    for (int64_t i = 0; i < d->batch && d->info != NULL; i++) {
         long long info = (long long)d->info[i];
         if (info == 0) continue;
         if (d->batch == 1)
@@ -46700,8 +46603,7 @@ static void gni_lg_operand(gni_operand *o, const gni_lg_matrix *a) {
 // c (m,n; contiguous) = a b
 static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
                            const gni_lg_matrix *b) {
-    gni_matmul d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(gni_matmul, d);
     d.m = a->m;
     d.n = b->n;
     d.k = a->n;
@@ -46717,8 +46619,7 @@ static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matri
 
 // c = c op x
 static void gni_lg_change(gni_lg *w, gni_op op, const gni_lg_matrix *c, const gni_lg_matrix *x) {
-    gni_map d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(gni_map, d);
     d.program.wide = c->of->dtype == GN_F64;
     d.program.n_in = 2;
     d.program.n_out = d.program.n_insn = 1;
@@ -46737,9 +46638,7 @@ static void gni_lg_change(gni_lg *w, gni_op op, const gni_lg_matrix *c, const gn
 // to = from, of any dtypes
 static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix *from) {
     gn_shape s = GN_SHAPE(from->m, from->n);
-    int64_t stride[2];
-    stride[0] = from->rs;
-    stride[1] = from->cs;
+    int64_t stride[2] = {from->rs, from->cs};
     gn_array *x = w->ok ? gni_array_view(w->g, w->fn, from->of, &s, stride, from->offset) : NULL;
     stride[0] = to->rs;
     stride[1] = to->cs;
@@ -46750,8 +46649,7 @@ static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix 
 // As gni_lg_subtract, by one kernel.
 static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
                           const gni_lg_matrix *b, bool lower) {
-    gni_factor f;
-    memset(&f, 0, sizeof f);
+    GNI_ZEROED(gni_factor, f);
     f.step = GNI_FACTOR_UPDATE;
     f.items = c->m;
     f.word[GNI_P_UPDATE_C_BASE] = c->offset;
@@ -46794,8 +46692,7 @@ static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_
 
 static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array *b, int64_t items,
                           const int64_t *word) {
-    gni_factor f;
-    memset(&f, 0, sizeof f);
+    GNI_ZEROED(gni_factor, f);
     f.step = step;
     f.items = items;
     memcpy(f.word, word, sizeof f.word);
@@ -46982,9 +46879,7 @@ static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, 
 
 // Copies the matrix into the work area.
 static void gni_lg_load(gni_lg *w, gn_array *x) {
-    int64_t stride[2];
-    stride[0] = w->ld;
-    stride[1] = 1;
+    int64_t stride[2] = {w->ld, 1};
     w->ok = w->ok && x != NULL && gni_copy_into(w->g, w->work->buf, w->t, 0, stride, x);
 }
 
@@ -47005,8 +46900,7 @@ static void gni_lg_again(gni_lg *w) {
 
 // y (n,k) = the rows of x (n,k; contiguous) in the order of the state
 static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t offset) {
-    gni_take d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(gni_take, d);
     d.at.outer = 1;
     d.at.checked = true;
     d.at.extent = d.at.count = w->n;
@@ -47555,6 +47449,32 @@ static void gni_ls_go(gni_ls *s, gni_factor *f, gn_array *d) {
     s->w.ok = s->w.ok && gni_run(s->w.g, &gni_kind_factor, f, NULL);
 }
 
+// Matrices are read as triangles are: behind the right-hand sides.
+static void gni_ls_matrices(gni_ls *s, gni_factor *f) {
+    const int64_t *stride = s->x->stride + s->x->shape.rank - 2;
+    f->word[GNI_P_SMALL_A] = s->x->offset;
+    f->word[GNI_P_SMALL_A_ROW] = stride[0];
+    f->word[GNI_P_SMALL_A_COLUMN] = stride[1];
+    f->word[GNI_P_SMALL_A_STEP] = s->x_step;
+    gni_ls_go(s, f, s->x);
+}
+
+// Whether it is one of an invocation for each matrix: y is then the result, of `columns`.
+static bool gni_ls_tiny(gni_ls *s, gn_array *y, int matrix) {
+    const gni_la_job *d = s->d;
+    gni_factor f;
+    if (d->n > GNI_TINY_MOST || d->kind == GNI_LA_TRIANGULAR || !s->w.ok) return false;
+    const bool given = s->b != NULL;
+    gni_ls_step_of(s, &f, GNI_FACTOR_TINY, given ? s->b : s->x, given ? matrix : 2, s->b_step, y, d->k);
+    f.word[GNI_P_SMALL_MORE] = d->k;
+    f.word[GNI_P_SMALL_MODE] = d->kind == GNI_LA_CHOLESKY ? GNI_TINY_CHOLESKY
+                               : d->kind == GNI_LA_DET    ? GNI_TINY_DETERMINANT
+                               : !given                   ? GNI_TINY_INVERSE
+                                                          : GNI_TINY_SOLVE;
+    gni_ls_matrices(s, &f);
+    return true;
+}
+
 static void gni_ls_cholesky(gni_ls *s, gn_array *y) {
     gni_factor f;
     if (!s->w.ok) return;
@@ -47594,25 +47514,20 @@ static void gni_ls_solve(gni_ls *s, gn_array *y, int matrix) {
 static void gni_ls_triangle(gni_ls *s, gn_array *y, int matrix) {
     gni_factor f;
     if (!s->w.ok) return;
-    const int64_t *stride = s->x->stride + s->x->shape.rank - 2;
     gni_ls_step_of(s, &f, GNI_FACTOR_TRIANGLE, s->b, matrix, s->b_step, y, s->d->k);
     f.word[GNI_P_SMALL_MORE] = s->d->k;
     f.word[GNI_P_SMALL_MODE] = s->d->unit ? GNI_SMALL_UNIT : s->d->upper ? GNI_SMALL_UPPER : 0;
-    f.word[GNI_P_SMALL_A] = s->x->offset;
-    f.word[GNI_P_SMALL_A_ROW] = stride[0];
-    f.word[GNI_P_SMALL_A_COLUMN] = stride[1];
-    f.word[GNI_P_SMALL_A_STEP] = s->x_step;
-    gni_ls_go(s, &f, s->x);
+    gni_ls_matrices(s, &f);
 }
 
-// What went wrong, into d->info. Waits for the GPU; of a large batch one word says whether it is worth more.
+// What went wrong, if anything did, into d->info. Waits for the GPU; of a large batch one word says whether it is worth more.
 static void gni_ls_info(gni_ls *s) {
     gni_lg *w = &s->w;
     gn_shape one = GN_SHAPE(1);
     const int64_t stride = 1;
-    const uint32_t *state = NULL;
+    if (!w->ok) return;
     if (s->d->batch > 4096) {
-        gn_array *view = w->ok ? gni_array_view(w->g, w->fn, w->state, &one, &stride, 0) : NULL,
+        gn_array *view = gni_array_view(w->g, w->fn, w->state, &one, &stride, 0),
                  *word = view != NULL ? gni_lg_array(w->g, GN_U32, &one) : NULL;
         w->ok = word != NULL && gni_copy_into(w->g, word->buf, GN_U32, 0, &stride, view);
         const uint32_t *any = w->ok ? (const uint32_t *)gni_host(w->g, word) : NULL;
@@ -47622,7 +47537,12 @@ static void gni_ls_info(gni_ls *s) {
         gni_unref(w->g, word);
         if (fine) return;
     }
-    state = w->ok ? (const uint32_t *)gni_host(w->g, w->state) : NULL;
+    s->d->info = (int64_t *)gni_calloc(w->g, (size_t)s->d->batch * sizeof(int64_t));
+    if (s->d->info == NULL) {
+        gni_fail_memory(w->g, s->d->fn, (uint64_t)s->d->batch * 8);
+        w->ok = false;
+    }
+    const uint32_t *state = w->ok ? (const uint32_t *)gni_host(w->g, w->state) : NULL;
     if (state == NULL) w->ok = false;
     for (int64_t i = 0; i < s->d->batch && w->ok; i++)
         s->d->info[i] = (int64_t)(int32_t)state[1 + i];
@@ -47648,10 +47568,10 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     if (matrix > 0) shape.dim[shape.rank++] = d->n;
     if (matrix > 1) shape.dim[shape.rank++] = d->k;
     gn_array *out = s.w.ok ? gni_lg_array(g, t, &shape) : NULL;
-    d->info = out != NULL ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
-    if (out != NULL && d->info == NULL) gni_fail_memory(g, d->fn, (uint64_t)d->batch * 8);
-    s.w.ok = s.w.ok && d->info != NULL;
-    if (d->kind == GNI_LA_CHOLESKY)
+    s.w.ok = s.w.ok && out != NULL;
+    if (gni_ls_tiny(&s, out, matrix))
+        (void)0;
+    else if (d->kind == GNI_LA_CHOLESKY)
         gni_ls_cholesky(&s, out);
     else if (d->kind == GNI_LA_DET)
         gni_ls_det(&s, out);
@@ -47660,7 +47580,7 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     else
         gni_ls_solve(&s, out, matrix);
     if (d->kind != GNI_LA_DET && !d->unit) gni_ls_info(&s);
-    for (int64_t i = 0; i < d->batch && d->upper && s.w.ok; i++)
+    for (int64_t i = 0; i < d->batch && d->upper && d->info != NULL; i++)
         if (d->info[i] > 0) d->info[i] = d->n + 1 - d->info[i];
     const bool ok = s.w.ok && gni_la_report(d);
     gni_ls_end(&s);
@@ -47772,9 +47692,6 @@ static bool gni_ls_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     gni_ls_begin(&s, d, a, batch, t);
     gni_ls_values_arrays(&s, batch, place[1] != NULL || place[2] != NULL, full, y);
-    d->info = s.w.ok ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
-    if (s.w.ok && d->info == NULL) gni_fail_memory(g, d->fn, (uint64_t)d->batch * 8);
-    s.w.ok = s.w.ok && d->info != NULL;
     if (s.w.ok) {
         gni_ls_values_of(&s, &f, y);
         s.w.ok = gni_run(g, &gni_kind_factor, &f, NULL);
@@ -48248,8 +48165,7 @@ static void gni_lv_begin(gni_lv *p, gni_la_job *d, gn_dtype t, bool vectors, boo
 
 static void gni_lv_job(gni_lv *p, gni_factor_step step, gn_array *a, gn_array *b, gn_array *c,
                        const int64_t *word) {
-    gni_factor f;
-    memset(&f, 0, sizeof f);
+    GNI_ZEROED(gni_factor, f);
     f.step = step;
     f.items = 1;
     memcpy(f.word, word, sizeof f.word);
@@ -48323,8 +48239,7 @@ static void gni_lv_apply(gni_lv *p, int64_t at, int64_t ld, int64_t count, int64
                          gni_lg_matrix z) {
     gni_lg *w = &p->w;
     const int64_t b = GNI_LG_PANEL, blocks = gni_lg_up(count, b) / b;
-    gni_matmul d;
-    memset(&d, 0, sizeof d);
+    GNI_ZEROED(gni_matmul, d);
     d.m = d.n = b;
     d.k = z.m;
     d.a_rs = d.b_cs = ld;
@@ -48539,9 +48454,7 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
 
 // The real matrices [re, -im; im, re], which multiply as the complex ones.
 static gn_array *gni_embedded(gn_array *a, gn_dtype part) {
-    gn_array *half[2], *side[2], *re = gn_cast(gn_real(a), part), *im = gn_cast(gn_imag(a), part);
-    half[0] = re;
-    half[1] = gn_neg(im);
+    gn_array *re = gn_cast(gn_real(a), part), *im = gn_cast(gn_imag(a), part), *half[2] = {re, gn_neg(im)}, *side[2];
     side[0] = gn_concat(half, 2, -1);
     half[0] = im;
     half[1] = re;
@@ -48599,21 +48512,17 @@ static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_
     const int which = log != NULL ? 1 : 0;
     if (!gni_is_square(g, fn, a)) return NULL;
     g->no_grad++; // recorded as one op
-    gn_array *half[2], *m, *y;
-    half[0] = gn_real(a);
-    half[1] = gn_imag(a);
+    gn_array *half[2] = {gn_real(a), gn_imag(a)}, *m, *y;
     m = gn_concat(half, 2, -2);
     y = m != NULL ? gni_la_numbers(g, fn, GNI_LA_COMPLEX_DET, m, 5) : NULL;
     gn_array *part[5] = {NULL, NULL, NULL, NULL, NULL};
     for (int i = 0; i < 5 && y != NULL; i++) part[i] = gn_squeeze(gn_slice(y, -1, i, i + 1, 1), -1);
     y = gn_complex(part[2 * which], part[2 * which + 1]);
     g->no_grad--;
-    gni_node *node = gni_record(g, y, fn, gni_back_complex_det, &a, 1);
-    if (node != NULL) node->param[0] = which;
+    gni_note(gni_record(g, y, fn, gni_back_complex_det, &a, 1), which, 0, 0);
     if (log == NULL) return y;
     *log = part[4];
-    node = gni_record(g, part[4], fn, gni_back_complex_det, &a, 1);
-    if (node != NULL) node->param[0] = 2;
+    gni_note(gni_record(g, part[4], fn, gni_back_complex_det, &a, 1), 2, 0, 0);
     return y;
 }
 
@@ -48695,9 +48604,7 @@ static gn_array *gni_la_solve(gn_context *g, gni_la_kind kind, gn_array *a, gn_a
 }
 
 GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
-    gn_array *in[2], *y = NULL;
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b}, *y = NULL;
     gn_context *g = gni_begin("gn_solve", in, 2);
     if (g == NULL) return NULL;
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
@@ -48733,13 +48640,10 @@ static bool gni_back_triangular(gn_context *g, gni_node *node, gn_array *gy, gn_
 
 GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, bool transposed, bool unit) {
     const char *fn = "gn_solve_triangular";
-    gn_array *in[2], *y = NULL;
+    gn_array *in[2] = {a, b}, *y = NULL;
     gn_shape batch;
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin(fn, in, 2);
+    gn_context *g = gni_begin_scope(fn, in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_is_square(g, fn, a) || !gni_la_solve_shapes(g, a, b, GNI_MIN(b->shape.rank, 2), &batch))
         return gni_end_scope(g, NULL);
     const gn_dtype t = gni_la_result(gn_promote(a->dtype, b->dtype));
@@ -48754,12 +48658,7 @@ GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, b
     if (y != NULL) y = gni_adopt(g, y);
     if (upper) y = gn_flip(y, rows);
     g->no_grad--;
-    gni_node *node = y != NULL && gni_tracks(g, in, 2) ? gni_record(g, y, fn, gni_back_triangular, in, 2) : NULL;
-    if (node != NULL) {
-        node->param[0] = lower;
-        node->param[1] = transposed;
-        node->param[2] = unit;
-    }
+    gni_note(gni_record(g, y, fn, gni_back_triangular, in, 2), lower, transposed, unit);
     return gni_end_scope(g, y);
 }
 
@@ -48811,62 +48710,32 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
         gni_unref(g, x);
     }
     for (int i = 0; i < 3; i++) {
-        if (y[i] == NULL || !gni_tracks(g, &a, 1)) continue;
         // Vectors that only complete a basis are not determined.
         bool more = svd && full && i > 0 && (i == 1 ? m : n) > k;
         gni_backward_fn back = qr ? gni_back_qr : svd ? gni_back_svd : eig ? gni_back_eig : gni_back_eigh;
-        gni_node *node = gni_record(g, y[i], fn, more ? NULL : back, &a, 1);
-        if (node == NULL) continue;
-        node->param[0] = i;
+        gni_note(gni_record(g, y[i], fn, more ? NULL : back, &a, 1), i, 0, 0);
     }
 }
 
-GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r) {
-    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
-    place[1] = r;
-    if (r != NULL) *r = NULL;
-    gn_context *g = gni_begin("gn_qr", &a, 1);
+static gn_array *gni_la_factors(const char *fn, gni_la_kind kind, gn_array *a, bool full, gn_array **v, gn_array **w) {
+    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, v, w}, *x = a;
+    for (int i = 1; i < 3; i++)
+        if (place[i] != NULL) *place[i] = NULL;
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    if (gni_is_matrix(g, "gn_qr", a))
-        gni_la_several(g, "gn_qr", GNI_LA_QR, a, false, y, place);
-    return gni_la_return(g, y, place);
-}
-
-GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) {
-    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
-    place[1] = v;
-    if (v != NULL) *v = NULL;
-    gn_context *g = gni_begin("gn_eigh", &a, 1);
-    if (g == NULL) return NULL;
-    if (gni_is_square(g, "gn_eigh", a))
-        gni_la_several(g, "gn_eigh", GNI_LA_EIGH, a, false, y, place);
-    return gni_la_return(g, y, place);
-}
-
-GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v) {
-    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
-    place[1] = v;
-    if (v != NULL) *v = NULL;
-    gn_context *g = gni_begin("gn_eig", &a, 1);
-    if (g == NULL) return NULL;
-    gn_scope_begin(g);
-    gn_array *x = gni_is_square(g, "gn_eig", a) ? gn_cast(a, gni_complex_of(a->dtype)) : NULL;
-    if (x != NULL) gni_la_several(g, "gn_eig", GNI_LA_EIG, x, false, y, place);
+    const bool any = kind == GNI_LA_QR || kind == GNI_LA_SVD;
+    if (any ? !gni_is_matrix(g, fn, a) : !gni_is_square(g, fn, a)) x = NULL;
+    else if (kind == GNI_LA_EIG) x = gn_cast(a, gni_complex_of(a->dtype));
+    if (x != NULL) gni_la_several(g, fn, kind, x, full && (v != NULL || w != NULL), y, place);
     gn_scope_end(g);
     return gni_la_return(g, y, place);
 }
 
+GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r) { return gni_la_factors("gn_qr", GNI_LA_QR, a, false, r, NULL); }
+GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) { return gni_la_factors("gn_eigh", GNI_LA_EIGH, a, false, v, NULL); }
+GPUNUM_API gn_array *gn_eig(gn_array *a, gn_array **v) { return gni_la_factors("gn_eig", GNI_LA_EIG, a, false, v, NULL); }
 GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt) {
-    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
-    place[1] = u;
-    place[2] = vt;
-    if (u != NULL) *u = NULL;
-    if (vt != NULL) *vt = NULL;
-    gn_context *g = gni_begin("gn_svd", &a, 1);
-    if (g == NULL) return NULL;
-    if (gni_is_matrix(g, "gn_svd", a))
-        gni_la_several(g, "gn_svd", GNI_LA_SVD, a, full && (u != NULL || vt != NULL), y, place);
-    return gni_la_return(g, y, place);
+    return gni_la_factors("gn_svd", GNI_LA_SVD, a, full, u, vt);
 }
 
 // ---- gradients
@@ -49086,16 +48955,12 @@ GPUNUM_API gn_array *gn_det(gn_array *a) { return gni_no_linalg("gn_det", &a, 1)
 GPUNUM_API gn_array *gn_cholesky(gn_array *a) { return gni_no_linalg("gn_cholesky", &a, 1); }
 
 GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     return gni_no_linalg("gn_solve", in, 2);
 }
 
 GPUNUM_API gn_array *gn_solve_triangular(gn_array *a, gn_array *b, bool lower, bool transposed, bool unit) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
+    gn_array *in[2] = {a, b};
     (void)(lower + transposed + unit);
     return gni_no_linalg("gn_solve_triangular", in, 2);
 }
@@ -49168,23 +49033,20 @@ static gn_array *gni_part(const char *fn, gn_array *a, int which, bool value) {
     }
     if (y != NULL) {
         y->dtype = t;
-        gni_node *node = gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_real, &a, 1) : NULL;
-        if (node != NULL) node->param[0] = which;
+        gni_note(gni_record(g, y, fn, gni_back_real, &a, 1), which, 0, 0);
     }
     return gni_end(g, y);
 }
 
 GPUNUM_API gn_array *gn_real(gn_array *a) {
-    gn_context *g = gni_begin("gn_real", &a, 1);
+    gn_context *g = gni_begin_scope("gn_real", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_real", a, 0, false) : gn_reshape(a, a->shape));
 }
 
 GPUNUM_API gn_array *gn_imag(gn_array *a) {
-    gn_context *g = gni_begin("gn_imag", &a, 1);
+    gn_context *g = gni_begin_scope("gn_imag", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_imag", a, 1, false) : gn_zeros_like(a));
 }
 
@@ -49197,9 +49059,7 @@ static gn_array *gni_im(gn_array *a) {
 }
 
 GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im) {
-    gn_array *in[2], *y = NULL;
-    in[0] = re;
-    in[1] = im;
+    gn_array *in[2] = {re, im}, *y = NULL;
     gn_context *g = gni_begin("gn_complex", in, 2);
     if (g == NULL) return NULL;
     if (gni_real_only(g, "gn_complex", in, 2)) {
@@ -49212,18 +49072,16 @@ GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im) {
 }
 
 GPUNUM_API gn_array *gn_conj(gn_array *a) {
-    gn_context *g = gni_begin("gn_conj", &a, 1);
+    gn_context *g = gni_begin_scope("gn_conj", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = gni_is_complex(a->dtype) ? gn_complex(gni_re(a), gn_neg(gni_im(a)))
                                            : gn_reshape(a, a->shape);
     return gni_end_scope(g, y);
 }
 
 GPUNUM_API gn_array *gn_angle(gn_array *a) {
-    gn_context *g = gni_begin("gn_angle", &a, 1);
+    gn_context *g = gni_begin_scope("gn_angle", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gn_atan2(gni_im(a), gni_re(a)));
 }
 
@@ -49491,8 +49349,7 @@ static gn_array *gni_complex_sinh(gn_context *g, const char *fn, gni_op op, gn_a
     }
     gn_array *z = gn_complex(gni_or_infinite(x, y, re), im);
     g->no_grad--;
-    gni_node *node = gni_record(g, z, fn, gni_back_complex_sinh, &a, 1);
-    if (node != NULL) node->param[0] = op;
+    gni_note(gni_record(g, z, fn, gni_back_complex_sinh, &a, 1), op, 0, 0);
     return z;
 }
 
@@ -49549,8 +49406,7 @@ static bool gni_back_complex_arc(gn_context *g, gni_node *node, gn_array *gy, gn
 static gn_array *gni_complex_arc_end(gn_context *g, const char *fn, gni_op op, gn_array *a, gn_array *re, gn_array *im) {
     gn_array *z = gn_complex(re, im);
     g->no_grad--;
-    gni_node *node = gni_record(g, z, fn, gni_back_complex_arc, &a, 1);
-    if (node != NULL) node->param[0] = op;
+    gni_note(gni_record(g, z, fn, gni_back_complex_arc, &a, 1), op, 0, 0);
     return z;
 }
 
@@ -49689,9 +49545,8 @@ GNI_OS_BEGIN
 // ---- reductions
 
 GPUNUM_API gn_array *gn_ptp(gn_array *a, gn_axes axes) {
-    gn_context *g = gni_begin("gn_ptp", &a, 1);
+    gn_context *g = gni_begin_scope("gn_ptp", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gn_sub(gn_max(a, axes), gn_min(a, axes)));
 }
 
@@ -49708,13 +49563,9 @@ static gn_array *gni_from_moments(gn_array *y, gn_dtype t) {
 }
 
 GPUNUM_API gn_array *gn_average(gn_array *a, gn_array *weights, gn_axes axes) {
-    gn_array *in[2];
     char ta[200], tw[200];
-    in[0] = a;
-    in[1] = weights;
-    gn_context *g = gni_begin("gn_average", in, 2);
+    gn_context *g = gni_begin_pair("gn_average", a, weights);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     bool keep;
     const uint32_t set = gni_axes(g, "gn_average", axes, a->shape.rank, &keep);
     const gn_dtype t = gn_promote(a->dtype, weights->dtype);
@@ -49748,12 +49599,13 @@ static gn_array *gni_nan_as(gn_array *a, gn_array *nan, double value) { return g
 
 static gn_array *gni_nan_reduction(const char *fn, gn_array *(*reduce)(gn_array *, gn_axes), gn_array *a, gn_axes axes,
                                    double neutral, bool extreme) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_has_nan(a->dtype) || (extreme && !gni_real_only(g, fn, &a, 1))) return gni_end_scope(g, reduce(a, axes));
     gn_array *nan = gn_isnan(a), *y = reduce(gni_nan_as(a, nan, neutral), axes);
-    if (extreme && y != NULL) y = gni_nan_as(y, gn_all(nan, axes), GNI_NAN);
+    // On a CPU it is known whether any of them may have had nothing else.
+    if (extreme && y != NULL && (g->gpu != NULL || gn_item(gn_any(gn_eq_s(y, neutral), GN_ALL)) != 0.0))
+        y = gni_nan_as(y, gn_all(nan, axes), GNI_NAN);
     return gni_end_scope(g, y);
 }
 
@@ -49790,9 +49642,8 @@ static gn_array *gni_nan_count(gn_array *x, gn_array *nan, gn_axes axes) {
 }
 
 GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes) {
-    gn_context *g = gni_begin("gn_nanmean", &a, 1);
+    gn_context *g = gni_begin_scope("gn_nanmean", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_has_nan(a->dtype)) return gni_end_scope(g, gn_mean(a, axes));
     gn_array *x = gni_in_moments(a), *nan = gn_isnan(x);
     gn_array *y = gn_div(gn_sum(gni_nan_as(x, nan, 0.0), axes), gni_nan_count(x, nan, axes));
@@ -49800,9 +49651,8 @@ GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes) {
 }
 
 static gn_array *gni_nanvar(const char *fn, gn_array *a, gn_axes axes, double ddof, bool root) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *x = gni_in_moments(a), *y;
     if (!gni_has_nan(a->dtype)) return gni_end_scope(g, root ? gn_std(a, axes, ddof) : gn_var(a, axes, ddof));
     const bool parts = gni_is_complex(a->dtype);
@@ -49841,16 +49691,14 @@ static gn_array *gni_cov(gn_context *g, const char *fn, gn_array *a, int ddof) {
 }
 
 GPUNUM_API gn_array *gn_cov(gn_array *a, int ddof) {
-    gn_context *g = gni_begin("gn_cov", &a, 1);
+    gn_context *g = gni_begin_scope("gn_cov", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_from_moments(gni_cov(g, "gn_cov", a, ddof), a->dtype));
 }
 
 GPUNUM_API gn_array *gn_corrcoef(gn_array *a) {
-    gn_context *g = gni_begin("gn_corrcoef", &a, 1);
+    gn_context *g = gni_begin_scope("gn_corrcoef", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *c = gni_cov(g, "gn_corrcoef", a, 1), *y = NULL;
     if (c != NULL && c->shape.rank == 0) {
         y = gn_div(c, c);
@@ -49881,12 +49729,8 @@ static gn_array *gni_isclose(gn_array *a, gn_array *b, double rtol, double atol,
 }
 
 GPUNUM_API gn_array *gn_isclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin("gn_isclose", in, 2);
+    gn_context *g = gni_begin_pair("gn_isclose", a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_isclose(a, b, rtol, atol, equal_nan));
 }
 
@@ -49898,22 +49742,14 @@ static bool gni_end_truth(gn_context *g, gn_array *truth) {
 }
 
 GPUNUM_API bool gn_allclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin("gn_allclose", in, 2);
+    gn_context *g = gni_begin_pair("gn_allclose", a, b);
     if (g == NULL) return false;
-    gn_scope_begin(g);
     return gni_end_truth(g, gni_isclose(a, b, rtol, atol, equal_nan));
 }
 
 GPUNUM_API bool gn_array_equal(gn_array *a, gn_array *b, bool equal_nan) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin("gn_array_equal", in, 2);
+    gn_context *g = gni_begin_pair("gn_array_equal", a, b);
     if (g == NULL) return false;
-    gn_scope_begin(g);
     gn_array *same = gni_same_shape(&a->shape, &b->shape) ? gn_eq(a, b) : NULL;
     if (same != NULL && equal_nan) same = gn_logical_or(same, gn_logical_and(gn_isnan(a), gn_isnan(b)));
     return gni_end_truth(g, same);
@@ -49941,19 +49777,14 @@ static gn_array *gni_nan_to_num(gn_array *a, double nan, double posinf, double n
 }
 
 GPUNUM_API gn_array *gn_nan_to_num(gn_array *a, double nan, double posinf, double neginf) {
-    gn_context *g = gni_begin("gn_nan_to_num", &a, 1);
+    gn_context *g = gni_begin_scope("gn_nan_to_num", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_nan_to_num(a, nan, posinf, neginf));
 }
 
 GPUNUM_API gn_array *gn_masked_fill(gn_array *a, gn_array *mask, double value) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = mask;
-    gn_context *g = gni_begin("gn_masked_fill", in, 2);
+    gn_context *g = gni_begin_pair("gn_masked_fill", a, mask);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_nan_as(a, mask, value));
 }
 
@@ -49987,12 +49818,9 @@ static bool gni_back_logaddexp(gn_context *g, gni_node *node, gn_array *gy, gn_a
 }
 
 GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin("gn_logaddexp", in, 2);
+    gn_array *in[2] = {a, b};
+    gn_context *g = gni_begin_scope("gn_logaddexp", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_real_only(g, "gn_logaddexp", in, 2)) return gni_end_scope(g, NULL);
     const gn_dtype t = gn_promote(a->dtype, b->dtype), wide = t == GN_F64 ? GN_F64 : GN_F32; // rounded once at the end
     in[0] = gni_as(a, wide);
@@ -50008,14 +49836,14 @@ GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
 // whose derivatives do not divide by x.
 GPUNUM_API gn_array *gn_sinc(gn_array *a) {
     const double pi = 3.14159265358979323846;
-    gn_context *g = gni_begin("gn_sinc", &a, 1);
+    gn_context *g = gni_begin_scope("gn_sinc", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_real_only(g, "gn_sinc", &a, 1)) return gni_end_scope(g, NULL);
     const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
     gn_array *x = a->dtype == GN_F64 || a->dtype == GN_F32 ? a : gn_cast(a, GN_F32);
     g->no_grad++; // these are constant between their steps
-    gn_array *little = gn_lt_s(gn_abs(x), 0.25), *n = gn_round(x), *sign = gn_rsub_s(gn_mul_s(gn_mod_s(n, 2.0), 2.0), 1.0);
+    gn_array *little = gn_lt_s(gn_abs(x), 0.25), *n = gn_round(x), *half = gn_mul_s(n, 0.5);
+    gn_array *sign = gn_rsub_s(gn_mul_s(gn_sub(half, gn_floor(half)), 4.0), 1.0);
     gn_array *large = gn_logical_not(little);
     g->no_grad--;
     gn_array *y = gn_mul(gn_sin(gn_mul_s(gn_sub(x, n), pi)), sign);
@@ -50034,12 +49862,13 @@ static gn_array *gni_bits_as(gn_context *g, const char *fn, gn_array *a, gn_dtyp
     return gni_adopt(g, y);
 }
 
-// The sign bits of a float array: float32's as int32, which all devices have, otherwise the last byte of each element.
+// The sign bits of a float array: as integers, on devices that may lack some but float32 the last byte of each element.
 static gn_array *gni_sign_bits(gn_context *g, const char *fn, gn_array *a) {
     const int64_t size = (int64_t)gn_dtype_size(a->dtype);
     int64_t stride[GN_MAX_RANK];
     if (!gni_is_float(a->dtype)) return gn_lt_s(a, 0.0);
-    if (a->dtype == GN_F32) return gn_lt_s(gni_bits_as(g, fn, a, GN_I32), 0.0);
+    if (a->dtype == GN_F32 || g->gpu == NULL)
+        return gn_lt_s(gni_bits_as(g, fn, a, size == 2 ? GN_I16 : size == 4 ? GN_I32 : GN_I64), 0.0);
     if (!gni_materialize(g, a)) return NULL;
     for (int i = 0; i < a->shape.rank; i++) stride[i] = a->stride[i] * size;
     gn_array *bytes = gni_array_view(g, fn, a, &a->shape, stride, a->offset * size + size - 1);
@@ -50048,9 +49877,8 @@ static gn_array *gni_sign_bits(gn_context *g, const char *fn, gn_array *a) {
 }
 
 GPUNUM_API gn_array *gn_signbit(gn_array *a) {
-    gn_context *g = gni_begin("gn_signbit", &a, 1);
+    gn_context *g = gni_begin_scope("gn_signbit", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_real_only(g, "gn_signbit", &a, 1) ? gni_sign_bits(g, "gn_signbit", a) : NULL);
 }
 
@@ -50061,12 +49889,9 @@ static gn_array *gni_ordered(gn_array *bits, double lowest) {
 
 GPUNUM_API gn_array *gn_nextafter(gn_array *a, gn_array *b) {
     static const char *const fn = "gn_nextafter";
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin(fn, in, 2);
+    gn_array *in[2] = {a, b};
+    gn_context *g = gni_begin_scope(fn, in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_real_only(g, fn, in, 2)) return gni_end_scope(g, NULL);
     gn_dtype t = gn_promote(a->dtype, b->dtype);
     if (!gni_is_float(t)) t = GN_F32;
@@ -50103,12 +49928,9 @@ GPUNUM_API gn_array *gn_invert(gn_array *a) {
 }
 
 GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b) {
-    gn_array *in[2], *x = a;
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin("gn_copysign", in, 2);
+    gn_array *in[2] = {a, b}, *x = a;
+    gn_context *g = gni_begin_scope("gn_copysign", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_real_only(g, "gn_copysign", in, 2)) return gni_end_scope(g, NULL);
     gn_dtype t = gn_promote(a->dtype, b->dtype);
     if (!gni_is_float(t)) t = GN_F32;
@@ -50413,12 +50235,8 @@ static bool gni_assign(gn_context *g, const char *fn, gn_array *a, gn_array *val
 }
 
 GPUNUM_API gn_status gn_assign(gn_array *a, gn_array *value) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = value;
-    gn_context *g = gni_begin("gn_assign", in, 2);
+    gn_context *g = gni_begin_pair("gn_assign", a, value);
     if (g == NULL) return gni_null_status(a != NULL ? a : value);
-    gn_scope_begin(g);
     gni_assign(g, "gn_assign", a, value);
     gn_scope_end(g);
     return gni_end_status(g);
@@ -50460,8 +50278,7 @@ static gn_array *gni_bordered(gn_array *x, int at, int64_t before, int64_t behin
 // ---- scans
 
 static gn_array *gni_scanned(gn_context *g, const char *fn, gni_scan_op op, gn_array *x, int at) {
-    gni_scan job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_scan, job);
     gn_array *from = gni_contiguous(g, x), *y = from != NULL ? gni_array_empty(g, fn, x->dtype, &x->shape) : NULL;
     bool ok = y != NULL;
     if (ok && gni_elements(&x->shape) > 0) {
@@ -50585,17 +50402,15 @@ static gn_array *gni_scan_choice(gn_context *g, gn_array *x, gn_array *y, int at
 
 // Whether there is a GPU that has no such scan: it adds up parts of complex numbers.
 static bool gni_scans_parts(gn_context *g, gni_scan_op op, gn_dtype t) {
-    gni_scan one;
-    memset(&one, 0, sizeof one);
+    GNI_ZEROED(gni_scan, one);
     one.op = op;
     one.in.dtype = one.out.dtype = t;
     return g->gpu != NULL && !gni_backend_gpu()->supports(g, GNI_JOB_SCAN, &one);
 }
 
 static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_axes axis) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int at;
     gn_array *x = gni_one_axis(g, fn, a, axis, &at), *y = NULL;
     const bool sums = op == GNI_SCAN_SUM || op == GNI_SCAN_PROD;
@@ -50628,11 +50443,9 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     if (turn) y = gni_from_last(y, at);
     g->no_grad--;
     if (y != NULL && tracks && extreme) y = gni_scan_choice(g, x, y, at);
-    if (y != NULL && tracks && !extreme) {
-        gni_node *node = gni_record(g, y, fn, op == GNI_SCAN_SUM ? gni_back_cumsum
-                                              : op == GNI_SCAN_PROD ? gni_back_cumprod : gni_back_logcumsumexp, &x, 1);
-        if (node != NULL) node->param[0] = at;
-    }
+    const gni_backward_fn back =
+        op == GNI_SCAN_SUM ? gni_back_cumsum : op == GNI_SCAN_PROD ? gni_back_cumprod : gni_back_logcumsumexp;
+    if (tracks && !extreme) gni_note(gni_record(g, y, fn, back, &x, 1), at, 0, 0);
     return gni_end_scope(g, y);
 }
 
@@ -50650,8 +50463,7 @@ GPUNUM_API gn_array *gn_logcumsumexp(gn_array *a, gn_axes axis) {
 // With as many elements as there are from a later one on, they are only parted there (sorted ones are parted everywhere).
 static bool gni_sorted(gn_context *g, const char *fn, gn_array *x, int64_t first, int64_t count, bool descending,
                        gn_array **values, gn_array **index) {
-    gni_sort job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_sort, job);
     gn_shape s = x->shape;
     job.n = s.dim[s.rank - 1];
     s.dim[s.rank - 1] = count;
@@ -50699,9 +50511,8 @@ static gn_array *gni_sorted_axis(gn_context *g, const char *fn, gn_array *x, int
 }
 
 GPUNUM_API gn_array *gn_sort(gn_array *a, gn_axes axis, bool descending) {
-    gn_context *g = gni_begin("gn_sort", &a, 1);
+    gn_context *g = gni_begin_scope("gn_sort", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int at;
     gn_array *x = gni_one_axis(g, "gn_sort", a, axis, &at), *y = NULL;
     if (x != NULL && gni_real_only(g, "gn_sort", &x, 1))
@@ -50718,9 +50529,8 @@ static int64_t gni_kth(gn_context *g, const char *fn, int64_t kth, int64_t n) {
 
 // Where the sorted elements are, or with `kth` those parted there.
 static gn_array *gni_sorted_places(const char *fn, gn_array *a, gn_axes axis, bool descending, const int64_t *kth) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int at;
     gn_array *x = gni_one_axis(g, fn, a, axis, &at), *y = NULL;
     if (x != NULL && gni_real_only(g, fn, &x, 1)) {
@@ -50760,9 +50570,8 @@ static gn_array *gni_end_with(gn_context *g, gn_array *y, gn_array *const *more,
 
 GPUNUM_API gn_array *gn_topk(gn_array *a, int64_t k, gn_axes axis, gn_array **indices) {
     if (indices != NULL) *indices = NULL;
-    gn_context *g = gni_begin("gn_topk", &a, 1);
+    gn_context *g = gni_begin_scope("gn_topk", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int at;
     gn_array *x = gni_one_axis(g, "gn_topk", a, axis, &at), *y = NULL, *index = NULL;
     if (x != NULL && (k < 0 || k > x->shape.dim[at]))
@@ -50774,9 +50583,8 @@ GPUNUM_API gn_array *gn_topk(gn_array *a, int64_t k, gn_axes axis, gn_array **in
 }
 
 GPUNUM_API gn_array *gn_partition(gn_array *a, int64_t kth, gn_axes axis) {
-    gn_context *g = gni_begin("gn_partition", &a, 1);
+    gn_context *g = gni_begin_scope("gn_partition", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int at;
     gn_array *x = gni_one_axis(g, "gn_partition", a, axis, &at), *y = NULL;
     const int64_t n = x != NULL ? x->shape.dim[at] : 0, first = x != NULL ? gni_kth(g, "gn_partition", kth, n) : -1;
@@ -50808,7 +50616,6 @@ GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis) {
 // ---- quantiles
 
 static bool gni_may_wait(gn_context *g, const char *fn);
-static gn_context *gni_begin_pair(const char *fn, gn_array *a, gn_array *b);
 
 // The element at part `q` of the way through each sorted row of x, and the one behind it, as (..., 2); *part is how far it
 // is to the latter. NaN comes last and does not count.
@@ -50971,14 +50778,11 @@ static double gni_search_scale(double step) {
 // values' dtype and a distance of `step` from `start` on are found sooner, others say 0.
 static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, gn_array *values, bool right, double start,
                               double step) {
-    gni_search job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_search, job);
     char text[200];
-    gn_array *in[2];
-    in[0] = sorted;
-    in[1] = values;
+    gn_array *in[2] = {sorted, values};
     if (sorted == NULL || values == NULL || !gni_real_only(g, fn, in, 2)) return NULL;
-    const gn_dtype t = gn_promote(sorted->dtype, values->dtype);
+    const gn_dtype t = gni_compared(sorted->dtype, values->dtype);
     if (sorted->shape.rank != 1) {
         gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not 1-d", fn, gni_shape_text(text, sizeof text, &sorted->shape));
         return NULL;
@@ -51007,15 +50811,6 @@ static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, g
     if (ok) return gni_adopt(g, y);
     gni_unref(g, y);
     return NULL;
-}
-
-static gn_context *gni_begin_pair(const char *fn, gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin(fn, in, 2);
-    if (g != NULL) gn_scope_begin(g);
-    return g;
 }
 
 GPUNUM_API gn_array *gn_searchsorted(gn_array *sorted, gn_array *values, bool right) {
@@ -51068,13 +50863,11 @@ GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right) {
 }
 
 static gn_array *gni_isin(gn_context *g, const char *fn, gn_array *a, gn_array *values) {
-    gn_array *list = gn_ravel(values), *in[2], *s = NULL;
-    in[0] = a;
-    in[1] = values;
+    gn_array *list = gn_ravel(values), *in[2] = {a, values}, *s = NULL;
     if (list == NULL || !gni_real_only(g, fn, in, 2)) return NULL;
     const int64_t n = list->shape.dim[0];
     if (n == 0) return gn_zeros(g, GN_BOOL, a->shape);
-    const gn_dtype t = gn_promote(a->dtype, values->dtype);
+    const gn_dtype t = gni_compared(a->dtype, values->dtype);
     g->no_grad++;
     if (list->dtype != t) list = gn_cast(list, t);
     if (list != NULL) gni_sorted(g, fn, list, 0, n, false, &s, NULL);
@@ -51091,14 +50884,10 @@ GPUNUM_API gn_array *gn_isin(gn_array *a, gn_array *values) {
 }
 
 GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) {
-    gn_array *in[3];
+    gn_array *in[3] = {a, points, values};
     char tp[200], tv[200];
-    in[0] = a;
-    in[1] = points;
-    in[2] = values;
-    gn_context *g = gni_begin("gn_interp", in, 3);
+    gn_context *g = gni_begin_scope("gn_interp", in, 3);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_real_only(g, "gn_interp", in, 3)) return gni_end_scope(g, NULL);
     const int64_t n = points->shape.rank == 1 ? points->shape.dim[0] : 0;
     if (n == 0 || !gni_same_shape(&points->shape, &values->shape)) {
@@ -51116,13 +50905,14 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) 
         gn_array *next = gn_add_s(at, 1.0), *x0 = gn_take(p, at, 0), *y0 = gn_take(v, at, 0);
         gn_array *x1 = gn_take(p, next, 0), *y1 = gn_take(v, next, 0), *slope = gn_div(gn_sub(y1, y0), gn_sub(x1, x0));
         y = gn_add(y0, gn_mul(slope, gn_sub(x, x0)));
-        // Next to an infinite value: the point's own, or the line from its other end.
-        y = gn_where(gn_isnan(y), gn_where(gn_eq(x, x0), y0, gn_add(y1, gn_mul(slope, gn_sub(x, x1)))), y);
+        // Next to an infinite value: the point's own, that of both neighbours, or the line from its other end.
+        gn_array *own = gn_or(gn_eq(x, x0), gn_and(gn_eq(y0, y1), gn_eq(x, x)));
+        y = gn_where(gn_isnan(y), gn_where(own, y0, gn_add(y1, gn_mul(slope, gn_sub(x, x1)))), y);
         y = gn_where(gn_lt(x, gn_slice(p, 0, 0, 1, 1)), first, y);
         y = gn_where(gn_ge(x, gn_slice(p, 0, n - 1, n, 1)), last, y);
         y = gn_reshape(y, a->shape);
     } else {
-        y = gn_where(gn_isnan(x), x, y);
+        y = gn_copy(y);
     }
     return gni_end_scope(g, gni_from_moments(y, t));
 }
@@ -51213,9 +51003,8 @@ GPUNUM_API gn_array *gn_unique(gn_array *a, gn_array **index, gn_array **inverse
     place[2] = counts;
     for (int i = 0; i < 3; i++)
         if (place[i] != NULL) *place[i] = NULL;
-    gn_context *g = gni_begin("gn_unique", &a, 1);
+    gn_context *g = gni_begin_scope("gn_unique", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = gni_unique(g, "gn_unique", a, index != NULL ? &more[0] : NULL, inverse != NULL ? &more[1] : NULL,
                              counts != NULL ? &more[2] : NULL);
     return gni_end_with(g, y, more, place, 3);
@@ -51229,9 +51018,8 @@ GPUNUM_API gn_array *gn_unique_axis(gn_array *a, int axis, gn_array **index, gn_
     place[2] = counts;
     for (int i = 0; i < 3; i++)
         if (place[i] != NULL) *place[i] = NULL;
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     g->no_grad++;
     const int at = gni_axis(g, fn, axis, a->shape.rank);
     gn_array *x = at >= 0 && gni_real_only(g, fn, &a, 1) && gni_may_wait(g, fn) ? gn_move_axis(a, at, 0) : NULL;
@@ -51258,9 +51046,7 @@ GPUNUM_API gn_array *gn_unique_axis(gn_array *a, int axis, gn_array **index, gn_
 }
 
 static gn_array *gni_raveled_join(gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = gn_ravel(a);
-    in[1] = gn_ravel(b);
+    gn_array *in[2] = {gn_ravel(a), gn_ravel(b)};
     return in[0] != NULL && in[1] != NULL ? gn_concat(in, 2, 0) : NULL;
 }
 
@@ -51311,8 +51097,7 @@ GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b) {
 // are not above it.
 static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_array *weights, gn_array *edges, double start,
                              double step, int64_t least, int64_t bins) {
-    gni_count job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_count, job);
     const gn_shape s = GN_SHAPE(bins);
     const gn_dtype t = weights != NULL ? GN_F64 : GN_I64;
     if (x == NULL || !gni_shape_ok(g, fn, t, &s)) return NULL;
@@ -51357,13 +51142,10 @@ static bool gni_bounds_of(gn_context *g, gn_array *x, int64_t *bounds) {
 }
 
 GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length) {
-    gn_array *in[2];
+    gn_array *in[2] = {a, weights};
     char ta[200], tw[200];
-    in[0] = a;
-    in[1] = weights;
-    gn_context *g = gni_begin("gn_bincount", in, weights != NULL ? 2 : 1);
+    gn_context *g = gni_begin_scope("gn_bincount", in, weights != NULL ? 2 : 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (a->shape.rank != 1 || (weights != NULL && !gni_same_shape(&a->shape, &weights->shape)))
         gni_fail(g, GN_ERROR_SHAPE, "gn_bincount: %s%s%s: 1-d arrays are asked for, weights of the same length",
                  gni_shape_text(ta, sizeof ta, &a->shape), weights != NULL ? " and " : "",
@@ -51403,7 +51185,7 @@ static void gni_above(gn_dtype t, void *number) {
 static gn_array *gni_histogram(gn_context *g, const char *fn, gn_array *x, gn_array *bounds, double start, double step) {
     if (x == NULL || bounds == NULL) return NULL;
     const int64_t bins = bounds->shape.dim[0] - 1;
-    const bool joined = x->dtype == GN_F32 && bins <= GNI_COUNT_EDGES && (g->gpu == NULL || !g->gpu->caps.texts);
+    const bool joined = x->dtype == GN_F32 && bins <= GNI_COUNT_EDGES && !GNI_TEXTS(g->gpu);
     if (joined) return gni_counted(g, fn, x, NULL, bounds, start, step, 1, bins);
     return gni_counted(g, fn, gni_searched(g, fn, bounds, x, true, start, step), NULL, NULL, 0.0, 0.0, 1, bins);
 }
@@ -51458,9 +51240,8 @@ static gn_array *gni_equal_edges(gn_context *g, const char *fn, gn_array *x, int
 
 GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges) {
     if (edges != NULL) *edges = NULL;
-    gn_context *g = gni_begin("gn_histogram", &a, 1);
+    gn_context *g = gni_begin_scope("gn_histogram", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     double step = 0.0;
     gn_array *line = NULL, *y = NULL;
     g->no_grad++;
@@ -51480,9 +51261,8 @@ static gn_array *gni_histogram_with(const char *fn, gn_array **in, int n, gn_arr
         if (place[k] != NULL) *place[k] = NULL;
     in[n] = weights;
     const int count = n + (weights != NULL);
-    gn_context *g = gni_begin(fn, in, count);
+    gn_context *g = gni_begin_scope(fn, in, count);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     g->no_grad++;
     for (int k = 1; k < count; k++) {
         if (gni_same_shape(&in[0]->shape, &in[k]->shape)) continue;
@@ -51521,39 +51301,24 @@ static gn_array *gni_histogram_with(const char *fn, gn_array **in, int n, gn_arr
 
 GPUNUM_API gn_array *gn_histogram_with(gn_array *a, gn_array *weights, int64_t bins, double low, double high, bool density,
                                        gn_array **edges) {
-    gn_array *in[2];
-    double range[2];
-    in[0] = a;
-    range[0] = low;
-    range[1] = high;
+    gn_array *in[2] = {a, NULL};
+    const double range[2] = {low, high};
     return gni_histogram_with("gn_histogram_with", in, 1, weights, &bins, range, density, &edges);
 }
 
 GPUNUM_API gn_array *gn_histogram2d(gn_array *x, gn_array *y, gn_array *weights, int64_t x_bins, int64_t y_bins,
                                     double x_low, double x_high, double y_low, double y_high, bool density,
                                     gn_array **x_edges, gn_array **y_edges) {
-    gn_array *in[3], **place[2];
-    int64_t bins[2];
-    double range[4];
-    in[0] = x;
-    in[1] = y;
-    bins[0] = x_bins;
-    bins[1] = y_bins;
-    range[0] = x_low;
-    range[1] = x_high;
-    range[2] = y_low;
-    range[3] = y_high;
-    place[0] = x_edges;
-    place[1] = y_edges;
+    gn_array *in[3] = {x, y, NULL}, **place[2] = {x_edges, y_edges};
+    const int64_t bins[2] = {x_bins, y_bins};
+    const double range[4] = {x_low, x_high, y_low, y_high};
     return gni_histogram_with("gn_histogram2d", in, 2, weights, bins, range, density, place);
 }
 
 GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
     gn_context *g = gni_begin_pair("gn_histogram_edges", a, edges);
     if (g == NULL) return NULL;
-    gn_array *in[2], *y = NULL;
-    in[0] = a;
-    in[1] = edges;
+    gn_array *in[2] = {a, edges}, *y = NULL;
     g->no_grad++;
     const bool real = gni_real_only(g, "gn_histogram_edges", in, 2);
     const int up = real ? gni_direction(g, "gn_histogram_edges", edges) : 0;
@@ -51562,19 +51327,16 @@ GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
     } else if (up != 0) {
         const gn_dtype t = gni_moments_with(gn_promote(a->dtype, edges->dtype), a, edges);
         const int64_t n = edges->shape.dim[0];
-        gn_array *part[2], *line = gn_cast(edges, t);
+        gn_array *line = gn_cast(edges, t), *part[2] = {gn_slice(line, 0, 0, n - 1, 1), gn_slice(line, 0, n - 1, n, 1)};
         double last = 0.0;
-        part[0] = gn_slice(line, 0, 0, n - 1, 1);
-        part[1] = gn_slice(line, 0, n - 1, n, 1);
         if (GNI_WEBGPU && up == GNI_UNSEEN) {
             part[1] = gn_nextafter(part[1], gn_full(g, t, GN_SHAPE(1), GNI_INF));
-            y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
-        } else if (part[1] != NULL && gn_read(part[1], &last, gn_dtype_size(t)) == GN_OK) {
+        } else {
+            const bool seen = gn_read(part[1], &last, gn_dtype_size(t)) == GN_OK;
             gni_above(t, &last);
-            part[1] = gn_array_from(g, t, GN_SHAPE(1), &last);
-            if (part[1] != NULL)
-                y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
+            part[1] = seen ? gn_array_from(g, t, GN_SHAPE(1), &last) : NULL;
         }
+        y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
     }
     g->no_grad--;
     return gni_end_scope(g, y);
@@ -51610,11 +51372,8 @@ static bool gni_back_scatter(gn_context *g, gni_node *node, gn_array *gy, gn_arr
 // `a` and then `values` at the places that the index names; of one dtype that a gni_scatter has.
 static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index,
                                gn_array *values, int axis, bool along) {
-    gn_array *in[3];
+    gn_array *in[3] = {a, values, index};
     gni_scatter job;
-    in[0] = a;
-    in[1] = values;
-    in[2] = index;
     if (a == NULL || values == NULL || index == NULL) return NULL;
     gn_array *from = gni_contiguous(g, values), *places = gni_take_indices(g, index);
     gn_array *y = gni_array_empty(g, fn, a->dtype, &a->shape);
@@ -51638,12 +51397,7 @@ static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op,
         gni_unref(g, y);
         return NULL;
     }
-    gni_node *node = gni_tracks(g, in, 2) ? gni_record(g, y, fn, gni_back_scatter, in, 3) : NULL;
-    if (node != NULL) {
-        node->param[0] = axis;
-        node->param[1] = along;
-        node->param[2] = op;
-    }
+    gni_note(gni_record(g, y, fn, gni_back_scatter, in, 3), axis, along, op);
     return gni_adopt(g, y);
 }
 
@@ -51674,12 +51428,8 @@ static gn_array *gni_index_along(gn_context *g, const char *fn, const gn_array *
 }
 
 GPUNUM_API gn_array *gn_take_along(gn_array *a, gn_array *indices, int axis) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = indices;
-    gn_context *g = gni_begin("gn_take_along", in, 2);
+    gn_context *g = gni_begin_pair("gn_take_along", a, indices);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int at = gni_axis(g, "gn_take_along", axis, a->shape.rank);
     bool along;
     gn_shape s;
@@ -51724,13 +51474,9 @@ static gn_array *gni_scatter_parts(gn_context *g, const char *fn, gni_scatter_op
 
 static gn_array *gni_scatter_public(const char *fn, gni_scatter_op op, gn_array *a, gn_array *indices, gn_array *values,
                                     int axis) {
-    gn_array *in[3], *index, *x;
-    in[0] = a;
-    in[1] = indices;
-    in[2] = values;
-    gn_context *g = gni_begin(fn, in, 3);
+    gn_array *in[3] = {a, indices, values}, *index, *x;
+    gn_context *g = gni_begin_scope(fn, in, 3);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int at = gni_axis(g, fn, axis, a->shape.rank);
     bool along, ok = at >= 0 && (op == GNI_SCATTER_ADD || gni_real_only(g, fn, in, 3));
     if (!ok || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
@@ -51759,19 +51505,15 @@ static gn_array *gni_zeros_beside(gn_array *a, gn_dtype t, int axis, bool all) {
 // The last value for a place wins, in whatever order they are looked at: first the number of that value is found.
 GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *values, int axis) {
     const char *fn = "gn_put_along";
-    gn_array *in[3], *index, *x;
-    in[0] = a;
-    in[1] = indices;
-    in[2] = values;
-    gn_context *g = gni_begin(fn, in, 3);
+    gn_array *in[3] = {a, indices, values}, *index, *x;
+    gn_context *g = gni_begin_scope(fn, in, 3);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int at = gni_axis(g, fn, axis, a->shape.rank);
     bool along;
     if (at < 0 || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
     if (gni_elements(&x->shape) == 0) return gni_end_scope(g, gn_copy(a));
     // In their order.
-    if ((g->gpu == NULL || !g->gpu->caps.texts) && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype &&
+    if (!GNI_TEXTS(g->gpu) && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype &&
         !gni_is_complex(x->dtype))
         return gni_end_scope(
             g, gni_scattered(g, fn, GNI_SCATTER_PUT, a, index, x->dtype != a->dtype ? gn_cast(x, a->dtype) : x, at, along));
@@ -51851,14 +51593,12 @@ GPUNUM_API gn_array *gn_index_arrays(gn_array *a, gn_array *const *indices, int 
 // Writes the values to those places among a's rows where it has them in its own memory one behind the other and autograd is
 // not concerned: what else it has is not looked at. False: otherwise, or after an error.
 static bool gni_put_in_place(gn_context *g, const char *fn, gn_array *a, gn_array *rows, gn_array *index, gn_array *values) {
-    gn_array *in[2];
+    gn_array *in[2] = {a, values};
     gni_scatter job;
     gni_rewrite *rewrites;
     int count;
     memset(&job, 0, sizeof job);
-    in[0] = a;
-    in[1] = values;
-    if (gni_is_pending(a) || !gni_is_contiguous(a) || (g->gpu != NULL && g->gpu->caps.texts) || gni_tracks(g, in, 2) ||
+    if (gni_is_pending(a) || !gni_is_contiguous(a) || GNI_TEXTS(g->gpu) || gni_tracks(g, in, 2) ||
         gni_scatter_dtype(a->dtype) != a->dtype || gni_is_complex(values->dtype) || gni_elements(&values->shape) == 0)
         return false;
     if (!gni_can_write(g, fn, a) || !gni_rewrites_make(g, fn, a, NULL, &rewrites, &count)) return false;
@@ -51924,9 +51664,8 @@ GPUNUM_API gn_array *gn_ravel_multi_index(gn_array *const *indices, int count, g
 
 GPUNUM_API gn_array *gn_unravel_index(gn_array *a, gn_shape s) {
     const char *fn = "gn_unravel_index";
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *row[GN_MAX_RANK];
     if (!gni_need_integers(g, fn, a) || !gni_shape_ok(g, fn, GN_I8, &s)) return gni_end_scope(g, NULL);
     if (s.rank == 0) {
@@ -51975,8 +51714,7 @@ static gn_array *gni_true_on_device(gn_context *g, const char *fn, gn_array *tru
     gn_shape s = truth->shape;
     const int64_t n = gni_elements(&s), chunks = gni_keep_chunks(n);
     const gn_shape line = gn_shape_from(1, &chunks);
-    gni_keep job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_keep, job);
     job.n = n;
     job.count = n; // at most
     job.rank = x != NULL ? 0 : flat ? 1 : s.rank;
@@ -52060,16 +51798,14 @@ static gn_array *gni_true_elements(gn_context *g, const char *fn, gn_array *m, g
 }
 
 GPUNUM_API gn_array *gn_flatnonzero(gn_array *a) {
-    gn_context *g = gni_begin("gn_flatnonzero", &a, 1);
+    gn_context *g = gni_begin_scope("gn_flatnonzero", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     return gni_end_scope(g, gni_true_places(g, "gn_flatnonzero", a, true));
 }
 
 GPUNUM_API gn_array *gn_nonzero(gn_array *a) {
-    gn_context *g = gni_begin("gn_nonzero", &a, 1);
+    gn_context *g = gni_begin_scope("gn_nonzero", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (a->shape.rank == 0) {
         gni_fail(g, GN_ERROR_SHAPE, "gn_nonzero: rank 0 has no axes that a place could be on");
         return gni_end_scope(g, NULL);
@@ -52078,12 +51814,8 @@ GPUNUM_API gn_array *gn_nonzero(gn_array *a) {
 }
 
 GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis) {
-    gn_array *in[2];
-    in[0] = condition;
-    in[1] = a;
-    gn_context *g = gni_begin("gn_compress", in, 2);
+    gn_context *g = gni_begin_pair("gn_compress", condition, a);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     char text[200];
     gn_array *x = axis == GN_ALL ? gn_ravel(a) : a;
     const int at = x == NULL ? -1 : axis == GN_ALL ? 0 : gni_axis(g, "gn_compress", axis, a->shape.rank);
@@ -52096,12 +51828,8 @@ GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis)
 
 GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axis) {
     const char *fn = "gn_repeat_counts";
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = counts;
-    gn_context *g = gni_begin(fn, in, 2);
+    gn_context *g = gni_begin_pair(fn, a, counts);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     char text[200];
     int64_t total = 0, *to = NULL;
     gn_array *x = axis == GN_ALL ? gn_ravel(a) : a, *each = NULL;
@@ -52151,9 +51879,8 @@ GPUNUM_API gn_array *gn_mask(gn_array *a, gn_array *m) {
     gn_shape s;
     in[0] = a;
     in[1] = m;
-    gn_context *g = gni_begin("gn_mask", in, 2);
+    gn_context *g = gni_begin_scope("gn_mask", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *rows = gni_mask_fits(g, "gn_mask", a, m, &s) ? gn_reshape(a, s) : NULL;
     return gni_end_scope(g, rows != NULL ? gni_true_elements(g, "gn_mask", m, rows, 0) : NULL);
 }
@@ -52204,9 +51931,8 @@ GPUNUM_API gn_status gn_assign_mask(gn_array *a, gn_array *m, gn_array *value) {
     in[0] = a;
     in[1] = m;
     in[2] = value;
-    gn_context *g = gni_begin(fn, in, 3);
+    gn_context *g = gni_begin_scope(fn, in, 3);
     if (g == NULL) return gni_null_status(a != NULL ? a : m != NULL ? m : value);
-    gn_scope_begin(g);
     if (gni_mask_fits(g, fn, a, m, &s)) {
         gn_array *x = value, *y = NULL;
         if (value->shape.rank > s.rank) {
@@ -52237,12 +51963,9 @@ GNI_OS_BEGIN
 // Kronecker and cross products, norms, powers, pseudo-inverses: compositions of products and decompositions.
 
 GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin("gn_kron", in, 2);
+    gn_array *in[2] = {a, b};
+    gn_context *g = gni_begin_scope("gn_kron", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     // An axis of both becomes two, a's in front; one of size 1 in either is one.
     const int rank = GNI_MAX(a->shape.rank, b->shape.rank);
     gn_shape sa = gni_shape_of_rank(0), sb = sa, s = gni_shape_of_rank(rank);
@@ -52269,9 +51992,8 @@ GPUNUM_API gn_array *gn_cross(gn_array *a, gn_array *b, int axis) {
     char ta[200], tb[200];
     in[0] = a;
     in[1] = b;
-    gn_context *g = gni_begin("gn_cross", in, 2);
+    gn_context *g = gni_begin_scope("gn_cross", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int ia = gni_axis(g, "gn_cross", axis, a->shape.rank),
               ib = ia < 0 ? -1 : gni_axis(g, "gn_cross", axis, b->shape.rank);
     if (ib < 0) return gni_end_scope(g, NULL);
@@ -52302,9 +52024,8 @@ static gn_array *gni_root_of_order(gn_context *g, gn_array *x, double order) {
 }
 
 GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order) {
-    gn_context *g = gni_begin("gn_vector_norm", &a, 1);
+    gn_context *g = gni_begin_scope("gn_vector_norm", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (order != order) gni_fail(g, GN_ERROR_ARGUMENT, "gn_vector_norm: the order is NaN");
     if (order != order) return gni_end_scope(g, NULL);
     if (order == 2.0) return gni_end_scope(g, gn_norm(a, axes));
@@ -52333,9 +52054,8 @@ GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order) {
 }
 
 GPUNUM_API gn_array *gn_matrix_norm(gn_array *a, gn_norm_order order) {
-    gn_context *g = gni_begin("gn_matrix_norm", &a, 1);
+    gn_context *g = gni_begin_scope("gn_matrix_norm", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     if (!gni_is_matrix(g, "gn_matrix_norm", a)) return gni_end_scope(g, NULL);
     switch (order) {
@@ -52355,9 +52075,8 @@ GPUNUM_API gn_array *gn_matrix_norm(gn_array *a, gn_norm_order order) {
 // ---- powers, singular values, least squares
 
 GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n) {
-    gn_context *g = gni_begin("gn_matrix_power", &a, 1);
+    gn_context *g = gni_begin_scope("gn_matrix_power", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_is_square(g, "gn_matrix_power", a)) return gni_end_scope(g, NULL);
     const int64_t m = a->shape.dim[a->shape.rank - 1];
     if (n == 0 || n == 1)
@@ -52375,9 +52094,8 @@ GPUNUM_API gn_array *gn_expm(gn_array *a) {
     static const double pade[] = {64764752532480000., 32382376266240000., 7771770303897600., 1187353796428800.,
                                   129060195264000.,   10559470521600.,    670442572800.,     33522128640.,
                                   1323241920.,        40840800.,          960960.,           16380., 182., 1.};
-    gn_context *g = gni_begin("gn_expm", &a, 1);
+    gn_context *g = gni_begin_scope("gn_expm", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_is_square(g, "gn_expm", a) || !gni_may_wait(g, "gn_expm")) return gni_end_scope(g, NULL);
     gn_array *x = gni_in_moments(a), *power[4], *part[2], *times, *y;
     if (gni_elements(&a->shape) == 0) return gni_end_scope(g, gni_from_moments(gn_copy(x), a->dtype));
@@ -52425,9 +52143,8 @@ GPUNUM_API gn_array *gn_svdvals(gn_array *a) {
 }
 
 GPUNUM_API gn_array *gn_cond(gn_array *a) {
-    gn_context *g = gni_begin("gn_cond", &a, 1);
+    gn_context *g = gni_begin_scope("gn_cond", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *s = gn_svd(a, false, NULL, NULL), *least = s == NULL ? NULL : gn_min(s, -1);
     gn_array *none = gn_eq_s(least, 0.0);
     return gni_end_scope(g, gni_nan_as(gn_div(gn_max(s, -1), gni_nan_as(least, none, 1.0)), none, GNI_INF));
@@ -52444,9 +52161,8 @@ static gn_array *gni_singular(const gn_array *a, gn_array *s, double rtol) {
 }
 
 GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol) {
-    gn_context *g = gni_begin("gn_matrix_rank", &a, 1);
+    gn_context *g = gni_begin_scope("gn_matrix_rank", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     g->no_grad++; // a count
     gn_array *y = gn_sum(gni_singular(a, gn_svd(a, false, NULL, NULL), rtol), -1);
     g->no_grad--;
@@ -52483,9 +52199,8 @@ static bool gni_back_pinv(gn_context *g, gni_node *node, gn_array *gy, gn_array 
 }
 
 GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol) {
-    gn_context *g = gni_begin("gn_pinv", &a, 1);
+    gn_context *g = gni_begin_scope("gn_pinv", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = gni_by_singular(g, a, NULL, rtol);
     gni_node *node = y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, "gn_pinv", gni_back_pinv, &a, 1) : NULL;
     if (node != NULL) node->real[0] = rtol;
@@ -52509,9 +52224,8 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **
     char ta[200], tb[200];
     in[0] = a;
     in[1] = b;
-    gn_context *g = gni_begin("gn_lstsq", in, 2);
+    gn_context *g = gni_begin_scope("gn_lstsq", in, 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int rank = b->shape.rank;
     if (!gni_is_matrix(g, "gn_lstsq", a)) return gni_end_scope(g, NULL);
     if (rank == 0 || b->shape.dim[GNI_MAX(rank - 2, 0)] != a->shape.dim[a->shape.rank - 2]) {
@@ -52564,9 +52278,8 @@ static gn_array *gni_slogdet_end(gn_context *g, gn_array *sign, gn_array *log, g
 
 GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
     if (logdet != NULL) *logdet = NULL;
-    gn_context *g = gni_begin("gn_slogdet", &a, 1);
+    gn_context *g = gni_begin_scope("gn_slogdet", &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (gni_is_complex(a->dtype)) {
         gn_array *size = NULL, *turn = gni_complex_det(g, "gn_slogdet", a, &size);
         return gni_slogdet_end(g, turn, size, logdet);
@@ -52867,9 +52580,8 @@ static int gni_fft_axes(gn_context *g, const char *fn, gni_fft_kind last, const 
 
 static gn_array *gni_fft_many(const char *fn, gni_fft_kind last, bool inverse, gn_array *a,
                               const int64_t *n, const int *axes, int count, gn_fft_norm norm) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     int64_t points[GN_MAX_RANK];
     int axis[GN_MAX_RANK];
     gn_array *y = NULL;
@@ -52947,9 +52659,8 @@ GPUNUM_API gn_array *gn_rfftfreq(gn_context *g, gn_dtype t, int64_t n, double d)
 }
 
 static gn_array *gni_shift(const char *fn, gn_array *a, gn_axes axes, bool back) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     uint32_t set = gni_axes(g, fn, axes, a->shape.rank, NULL);
     gn_array *y = set == ~0u ? NULL : gn_reshape(a, a->shape);
     for (int i = 0; i < a->shape.rank && y != NULL; i++) {
@@ -52979,8 +52690,9 @@ static void gni_twiddles(gn_context *g, gn_dtype t, int64_t n, int64_t a, int64_
     for (int64_t k = 0; y[0] != NULL && y[1] != NULL && k < n; k++) {
         const int64_t j = k % RUN;
         if (j == 0) gni_ft_twiddle(a * k + b, period, &c, &d);
-        gni_store_double(t, data[0], k, c * re[j] - d * im[j]);
-        gni_store_double(t, data[1], k, c * im[j] + d * re[j]);
+        const double x = c * re[j] - d * im[j], z = c * im[j] + d * re[j];
+        if (t == GN_F64) ((double *)data[0])[k] = x, ((double *)data[1])[k] = z;
+        else ((float *)data[0])[k] = (float)x, ((float *)data[1])[k] = (float)z;
     }
 }
 
@@ -53001,28 +52713,35 @@ static gn_array *gni_scale_ends(gn_array *x, double first, double last) {
     return gn_mul(x, gni_end(g, w));
 }
 
-// Even elements, then the odd ones backwards; or the inverse of that order.
-static gn_array *gni_fold_order(gn_context *g, int64_t n, bool back) {
+// x[0], x[2], ... and the elements between them backwards.
+static void gni_fold(gn_array *x, gn_array *part[2]) {
+    part[0] = gn_slice(x, -1, 0, GN_NONE, 2);
+    part[1] = gn_flip(gn_slice(x, -1, 1, GN_NONE, 2), -1);
+}
+
+// Puts both parts, which follow each other, back.
+static gn_array *gni_unfold(gn_context *g, gn_array *x, int64_t n) {
     gn_shape s = gn_shape_from(1, &n);
     void *data = NULL;
     if (!gni_begin_context("gn_dct", g)) return NULL;
     gn_array *y = gni_array_filled(g, "gn_dct", GN_I64, &s, &data);
-    for (int64_t i = 0; y != NULL && i < n; i++) {
-        int64_t even = (n + 1) / 2, from = i < even ? 2 * i : 2 * (n - 1 - i) + 1;
-        ((int64_t *)data)[back ? from : i] = back ? i : from;
-    }
-    return gni_end(g, y);
+    for (int64_t i = 0; y != NULL && i < n; i++) ((int64_t *)data)[i] = i % 2 == 0 ? i / 2 : n - 1 - i / 2;
+    return gn_take(x, gni_end(g, y), -1);
 }
 
-// 2 sum x[j] cos(pi k (2 j + 1) / (2 n)), by a Fourier transform of n points (Makhoul 1980).
+// 2 sum x[j] cos(pi k (2 j + 1) / (2 n)), by a Fourier transform of n points (Makhoul 1980); from the middle on by the
+// imaginary parts of those in front of it.
 static gn_array *gni_dct_2(gn_context *g, gn_array *x, int64_t n) {
+    gn_array *w[2], *part[2];
     if (x == NULL) return NULL;
-    int last = x->shape.rank - 1;
-    gn_array *v = gn_take(x, gni_fold_order(g, n, false), last);
-    gn_array *f = gni_fft_axis("gn_dct", GNI_FFT_C2C, false, n, last, 2.0, v);
-    gn_array *w[2];
-    gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, w);
-    return gn_sub(gn_mul(gn_real(f), w[0]), gn_mul(gn_imag(f), w[1]));
+    const int last = x->shape.rank - 1;
+    gni_fold(x, part);
+    gn_array *f = gni_fft_axis("gn_dct", GNI_FFT_R2C, false, n, last, 2.0, gn_concat(part, 2, last));
+    gni_twiddles(g, x->dtype, n / 2 + 1, 1, 0, 4 * n, w);
+    part[0] = gn_sub(gn_mul(gn_real(f), w[0]), gn_mul(gn_imag(f), w[1]));
+    part[1] = gn_neg(gn_add(gn_mul(gn_real(f), w[1]), gn_mul(gn_imag(f), w[0])));
+    part[1] = gn_flip(gn_slice(part[1], last, 1, (n + 1) / 2, 1), -1);
+    return gn_concat(part, 2, last);
 }
 
 // x[0] + 2 sum x[j] cos(pi (2 k + 1) j / (2 n)), the same backwards.
@@ -53044,7 +52763,7 @@ static gn_array *gni_dct_3(gn_context *g, gn_array *x, int64_t n) {
         a = gn_complex(a, gn_scalar(g, x->dtype, 0.0));
     }
     gn_array *v = gni_fft_axis("gn_dct", GNI_FFT_C2R, true, n, last, 1.0, a);
-    return gn_take(v, gni_fold_order(g, n, true), last);
+    return gni_unfold(g, v, n);
 }
 
 // x[0] + (-1)^k x[n-1] + 2 sum x[j] cos(pi k j / (n - 1)): an even sequence's transform.
@@ -53058,16 +52777,22 @@ static gn_array *gni_dct_1(gn_context *g, gn_array *x, int64_t n) {
     return gn_real(gni_fft_axis("gn_dct", GNI_FFT_R2C, false, 2 * (n - 1), last, 1.0, even));
 }
 
-// 2 sum x[j] cos(pi (2 k + 1) (2 j + 1) / (4 n)), by a transform of 2 n points.
+// 2 sum x[j] cos(pi (2 k + 1) (2 j + 1) / (4 n)), by a transform of 2 n points; for even n of n / 2 points,
+// x[2 j] + i x[n - 1 - 2 j].
 static gn_array *gni_dct_4(gn_context *g, gn_array *x, int64_t n) {
-    int last = x->shape.rank - 1;
-    gn_array *w[2], *v[2];
-    gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, w);
-    gni_twiddles(g, x->dtype, n, 2, 1, 8 * n, v);
-    gn_array *z = gn_complex(gn_mul(x, w[0]), gn_mul(x, w[1]));
-    gn_array *f =
-        gn_slice(gni_fft_axis("gn_dct", GNI_FFT_C2C, false, 2 * n, last, 2.0, z), last, 0, n, 1);
-    return gn_sub(gn_mul(gn_real(f), v[0]), gn_mul(gn_imag(f), v[1]));
+    const int last = x->shape.rank - 1, even = n % 2 == 0;
+    gn_array *w[2], *v[2], *part[2];
+    gni_twiddles(g, x->dtype, even ? n / 2 : n, even ? 4 : 1, even, even ? 8 * n : 4 * n, w);
+    gni_twiddles(g, x->dtype, even ? n / 2 : n, even ? 1 : 2, !even, even ? 2 * n : 8 * n, v);
+    gn_array *z = x;
+    if (even) gni_fold(x, part), z = gn_complex(part[0], part[1]);
+    z = gn_mul(z, gn_complex(w[0], w[1]));
+    gn_array *f = gni_fft_axis("gn_dct", GNI_FFT_C2C, false, even ? n / 2 : 2 * n, last, 2.0, z);
+    f = gn_mul(even ? f : gn_slice(f, last, 0, n, 1), gn_complex(v[0], v[1]));
+    part[0] = gn_real(f);
+    if (!even) return part[0];
+    part[1] = gn_neg(gn_imag(f));
+    return gni_unfold(g, gn_concat(part, 2, last), n);
 }
 
 // 2 sum x[j] sin(pi (k + 1) (j + 1) / (n + 1)): an odd sequence's transform.
@@ -53108,9 +52833,8 @@ static gn_array *gni_cosine(gn_context *g, gn_array *x, int type, int64_t n, boo
 // `type` is that of the sum that is computed; `backward` says how the norm counts it.
 static gn_array *gni_trigonometric(const char *fn, gn_array *a, int type, int64_t n, int axis,
                                    gn_fft_norm norm, bool sine, bool backward) {
-    gn_context *g = gni_begin(fn, &a, 1);
+    gn_context *g = gni_begin_scope(fn, &a, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     bool ok = gni_fft_checked(g, fn, GNI_FFT_R2C, a, &n, &axis, norm);
     if (ok && (type < 1 || type > 4)) {
@@ -53196,6 +52920,15 @@ static gn_array *gni_convolve_direct(gn_array *a, gn_array *b, const gn_shape *f
         s.dim[i] = full->dim[i] + b->shape.dim[i] - 1;
         x = gni_scatter_slice(g, x, &s, i, b->shape.dim[i] - 1, 1);
     }
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    // On a CPU as a product of windows and kernel, but where there is little to multiply.
+    const bool pays = a->dtype == GN_F64 || (a->dtype == GN_F32 && count > 8) || full->dim[0] < 1024;
+    if (rank == 1 && g->gpu == NULL && pays && !gni_tracks(g, in, 2)) {
+        gn_array *turned = gn_flip(b, 0); // of float32 that keeps the product from sums along the windows
+        return gn_matmul(gn_sliding_window(x, count, 0), b->dtype == GN_F64 ? gn_copy(turned) : turned);
+    }
     for (int64_t e = 0; e < count && x != NULL; e++) {
         gn_array *part = x, *factor = b;
         int64_t rest = e;
@@ -53254,12 +52987,8 @@ static gn_array *gni_convolve_in(gn_array *a, gn_dtype t) {
 // `rank` 0: any. With `fft` the direct sum is not considered.
 static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int rank,
                                gn_convolution mode, bool fft) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin(fn, in, 2);
+    gn_context *g = gni_begin_pair(fn, a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     if (gni_convolve_ok(g, fn, a, b, rank, mode)) {
         bool cplx = gni_is_complex(a->dtype) || gni_is_complex(b->dtype);
@@ -53308,12 +53037,8 @@ GPUNUM_API gn_array *gn_convolve(gn_array *a, gn_array *b, gn_convolution mode) 
 }
 
 GPUNUM_API gn_array *gn_correlate(gn_array *a, gn_array *b, gn_convolution mode) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin("gn_correlate", in, 2);
+    gn_context *g = gni_begin_pair("gn_correlate", a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     if (gni_convolve_ok(g, "gn_correlate", a, b, 1, mode)) {
         gn_array *c = gni_is_complex(b->dtype) ? gn_conj(b) : b;
@@ -53359,12 +53084,9 @@ static gn_array *gni_distances(gn_context *g, const char *fn, gn_array *a, gn_ar
 
 // Begins a call on samples and their points, which may be NULL; *at is the axis, below 0 after an error.
 static gn_context *gni_begin_samples(const char *fn, gn_array *a, gn_array *x, int axis, int *at) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = x;
-    gn_context *g = gni_begin(fn, in, x != NULL ? 2 : 1);
+    gn_array *in[2] = {a, x};
+    gn_context *g = gni_begin_scope(fn, in, x != NULL ? 2 : 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     *at = gni_axis(g, fn, axis, a->shape.rank);
     return g;
 }
@@ -53459,9 +53181,8 @@ static gn_array *gni_vander(gn_context *g, gn_array *x, int64_t n, bool rising) 
 }
 
 GPUNUM_API gn_array *gn_vander(gn_array *x, int64_t n, bool rising) {
-    gn_context *g = gni_begin("gn_vander", &x, 1);
+    gn_context *g = gni_begin_scope("gn_vander", &x, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const bool ok = gni_of_rank(g, "gn_vander", "points", x, 1);
     if (n < 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_vander: %lld powers", (long long)n);
     return gni_end_scope(g, ok && n >= 0 ? gni_vander(g, x, n, rising) : NULL);
@@ -53469,13 +53190,9 @@ GPUNUM_API gn_array *gn_vander(gn_array *x, int64_t n, bool rising) {
 
 GPUNUM_API gn_array *gn_polyfit(gn_array *x, gn_array *y, int degree) {
     const char *fn = "gn_polyfit";
-    gn_array *in[2];
     char tx[200], ty[200];
-    in[0] = x;
-    in[1] = y;
-    gn_context *g = gni_begin(fn, in, 2);
+    gn_context *g = gni_begin_pair(fn, x, y);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const bool ok = gni_of_rank(g, fn, "points", x, 1);
     const int rank = y->shape.rank;
     if (ok && (rank < 1 || rank > 2 || y->shape.dim[0] != x->shape.dim[0] || x->shape.dim[0] == 0))
@@ -53493,12 +53210,9 @@ GPUNUM_API gn_array *gn_polyfit(gn_array *x, gn_array *y, int degree) {
 }
 
 GPUNUM_API gn_array *gn_polyval(gn_array *coefficients, gn_array *x) {
-    gn_array *in[2], *y = NULL;
-    in[0] = coefficients;
-    in[1] = x;
-    gn_context *g = gni_begin("gn_polyval", in, 2);
+    gn_array *y = NULL;
+    gn_context *g = gni_begin_pair("gn_polyval", coefficients, x);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (!gni_of_rank(g, "gn_polyval", "coefficients", coefficients, 1)) return gni_end_scope(g, NULL);
     const int64_t n = coefficients->shape.dim[0], most = 1 << 16;
     if (n > most)
@@ -53511,9 +53225,8 @@ GPUNUM_API gn_array *gn_polyval(gn_array *coefficients, gn_array *x) {
 
 GPUNUM_API gn_array *gn_roots(gn_array *coefficients) {
     const char *fn = "gn_roots";
-    gn_context *g = gni_begin(fn, &coefficients, 1);
+    gn_context *g = gni_begin_scope(fn, &coefficients, 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const bool ok = gni_of_rank(g, fn, "coefficients", coefficients, 1) && gni_may_wait(g, fn);
     const gn_dtype t = coefficients->dtype, result = gni_complex_of(t);
     gn_array *places = ok ? gn_flatnonzero(coefficients) : NULL, *part[2];
@@ -53588,6 +53301,7 @@ static gn_array *gni_random_at(gn_context *g, const char *fn, gn_dtype t, const 
     job->out.buf = y->buf;
     job->out.dtype = t;
     job->out.stride[0] = 1;
+    if (!job->scaled) job->by[0] = 1.0f;
     if (gni_run(g, &gni_kind_random, job, y)) return y;
     gni_unref(g, y);
     return NULL;
@@ -53639,9 +53353,14 @@ static gn_array *gni_random_scaled(const char *fn, gn_context *g, gn_dtype t, co
     if (!(fabs(scale) < most && fabs(offset) < most)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: the range is not finite", fn);
     } else if (gni_shape_ok(g, fn, t, s) && gni_need_float(g, fn, t)) {
-        gn_dtype made = t == GN_F64 ? GN_F64 : GN_F32;
-        y = gn_add_s(gn_mul_s(gni_public_random(fn, g, made, s, kind), scale), offset);
-        if (made != t) y = gn_cast(y, t);
+        gni_random job;
+        memset(&job, 0, sizeof job);
+        job.kind = kind;
+        job.scaled = t != GN_F64;
+        job.by[0] = (float)scale;
+        job.by[1] = (float)offset;
+        y = gni_adopt(g, gni_random_array(g, fn, t, s, &job));
+        if (t == GN_F64) y = gn_add_s(gn_mul_s(y, scale), offset);
     }
     return gni_end_scope(g, y);
 }
@@ -53699,18 +53418,22 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
 // What the upper 24 bits of a number's are below where it is below p.
 static uint32_t gni_random_limit(double p) { return (uint32_t)ceil((double)(float)p * 16777216.0); }
 
-// Whether the uniform number (float32) of each place of the stream from there on is below p. On a GPU truth values are a
-// quarter of what numbers are in memory; on the CPU comparing is part of the program that asks.
+// Whether the uniform number (float32) of each place of the stream from there on is below p, for a program that asks: on
+// the CPU comparing is part of it, and a GPU may draw them in it (gni_is_undrawn).
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, uint64_t seed,
                                     uint64_t counter) {
     gni_random job;
     memset(&job, 0, sizeof job);
     job.seed = seed;
     job.counter = counter;
-    job.kind = g->gpu == NULL ? GNI_RAND_UNIFORM : GNI_RAND_BELOW;
-    job.range = gni_random_limit(p);
-    gn_array *y = gni_adopt(g, gni_random_at(g, fn, g->gpu == NULL ? GN_F32 : GN_BOOL, s, &job));
-    return g->gpu == NULL ? gn_lt_s(y, p) : y;
+    job.kind = GNI_RAND_UNIFORM;
+    if (g->gpu == NULL) return gn_lt_s(gni_adopt(g, gni_random_at(g, fn, GN_F32, s, &job)), p);
+    gn_array *y = gni_adopt(g, gni_array_empty(g, fn, GN_BOOL, s));
+    if (y == NULL) return NULL;
+    y->buf->seed = seed;
+    y->buf->counter = counter;
+    y->buf->limit = gni_random_limit(p);
+    return y;
 }
 // Blocks of the stream that it takes.
 static uint64_t gni_random_blocks(const gn_shape *s) { return ((uint64_t)gni_elements(s) + 3) / 4; }
@@ -53772,6 +53495,8 @@ static void gni_gamma_numbers(double *p, double shape) {
 GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale) {
     gni_random job = gni_random_of(GNI_RAND_EXPONENTIAL);
     const bool ok = scale == 0.0 || gni_is_positive(scale);
+    if (t != GN_F64 && scale > 1e-30 && scale < 1e30)
+        return gni_random_scaled("gn_exponential", g, t, &s, GNI_RAND_DECAYING, scale, 0.0);
     job.numbers[GNI_D_SCALE] = scale;
     return gni_distributed("gn_exponential", g, t, &s, &job, ok ? NULL : "the scale is no number from 0 on", scale, 0.0);
 }
@@ -54247,9 +53972,7 @@ GPUNUM_API gn_array *gn_random_rotation(gn_array *x, double degrees) {
 }
 
 GPUNUM_API gn_array *gn_mixup(gn_array *x, gn_array *labels, double alpha, gn_array **other, gn_array **weight) {
-    gn_array *in[2];
-    in[0] = x;
-    in[1] = labels;
+    gn_array *in[2] = {x, labels};
     if (other != NULL) *other = NULL;
     if (weight != NULL) *weight = NULL;
     gn_context *g = gni_begin("gn_mixup", in, 2);
@@ -54377,14 +54100,10 @@ static gn_array *gni_grid_sample(gn_context *g, gn_array *x, gn_array *grid, con
 }
 
 GPUNUM_API gn_array *gn_grid_sample(gn_array *x, gn_array *grid, const gn_grid_options *options) {
-    gn_array *in[2];
-    in[0] = x;
-    in[1] = grid;
+    gn_array *in[2] = {x, grid};
     gn_context *g = gni_begin("gn_grid_sample", in, 2);
     if (g == NULL) return NULL;
-    gn_grid_options o;
-    memset(&o, 0, sizeof o);
-    if (options != NULL) o = *options;
+    GNI_OPTIONS(gn_grid_options, o, options);
     char tx[200], tg[200];
     if (x->shape.rank != 4 || grid->shape.rank != 4 || grid->shape.dim[0] != x->shape.dim[0] || grid->shape.dim[3] != 2)
         gni_fail(g, GN_ERROR_SHAPE, "gn_grid_sample: x %s and grid %s are not (n, c, h, w) and (n, height, width, 2)",
@@ -54451,6 +54170,13 @@ static gni_node *gni_record(gn_context *g, gn_array *y, const char *name, gni_ba
     node->output = y;
     y->node = node;
     return node;
+}
+
+static void gni_note(gni_node *node, int64_t a, int64_t b, int64_t c) {
+    if (node == NULL) return;
+    node->param[0] = a;
+    node->param[1] = b;
+    node->param[2] = c;
 }
 
 static void gni_node_drop_inputs(gn_context *g, gni_node *node) {
@@ -54889,8 +54615,7 @@ static bool gni_pass_accumulate(gni_pass *p) {
 GPUNUM_API gn_status gn_backward(gn_array *loss) {
     gn_context *g = gni_begin("gn_backward", &loss, 1);
     if (g == NULL) return gni_null_status(loss);
-    gni_pass p;
-    memset(&p, 0, sizeof p);
+    GNI_ZEROED(gni_pass, p);
     p.g = g;
     p.fn = "gn_backward";
     p.leaves = true;
@@ -54943,8 +54668,7 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
                      i + 1);
     }
     if (count <= 0 || g->call_failed) return gni_end_status(g);
-    gni_pass p;
-    memset(&p, 0, sizeof p);
+    GNI_ZEROED(gni_pass, p);
     p.g = g;
     p.fn = "gn_gradients";
     p.keep = create_graph;
@@ -55715,12 +55439,7 @@ static gn_array *gni_scatter_slice(gn_context *g, gn_array *x, const gn_shape *s
         stride[axis] *= step;
         ok = gni_copy_into(g, y->buf, y->dtype, start * y->stride[axis], stride, x);
     }
-    gni_node *node = ok ? gni_record(g, y, "gn_slice", gni_back_scatter_slice, &x, 1) : NULL;
-    if (node != NULL) {
-        node->param[0] = axis;
-        node->param[1] = start;
-        node->param[2] = step;
-    }
+    gni_note(ok ? gni_record(g, y, "gn_slice", gni_back_scatter_slice, &x, 1) : NULL, axis, start, step);
     return gni_end(g, y);
 }
 
@@ -55845,9 +55564,7 @@ GPUNUM_API void gn_autocast_end(gn_context *g) {
 
 // Matrix product and bias, recorded as one op. One reference for the caller.
 static gn_array *gni_fused_linear(gn_context *g, gn_array *const *in) {
-    gn_array *sum[2], *y = NULL;
-    sum[0] = gni_matmul_named(g, "gn_linear", in[0], in[1]);
-    sum[1] = in[2];
+    gn_array *sum[2] = {gni_matmul_named(g, "gn_linear", in[0], in[1]), in[2]}, *y = NULL;
     gn_dtype t = in[2]->dtype;
     if (sum[0] != NULL) y = gni_apply(g, "gn_linear", GNI_OP_ADD, t, t, sum, NULL, 2);
     gni_unref(g, sum[0]);
@@ -55856,10 +55573,7 @@ static gn_array *gni_fused_linear(gn_context *g, gn_array *const *in) {
 }
 
 GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b) {
-    gn_array *in[3];
-    in[0] = x;
-    in[1] = w;
-    in[2] = b;
+    gn_array *in[3] = {x, w, b};
     gn_context *g = gni_begin("gn_linear", in, b != NULL ? 3 : 2);
     if (g == NULL) return NULL;
     if (gni_autocasts(g, in, b != NULL ? 3 : 2)) {
@@ -55925,11 +55639,8 @@ static bool gni_back_dropout(gn_context *g, gni_node *node, gn_array *gy, gn_arr
 }
 
 static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, uint64_t seed, uint64_t counter) {
-    const bool near_gpu = g->near_gpu;
     g->no_grad++; // recorded as one op
-    g->near_gpu = near_gpu || gni_reads_gpu(x);
     gn_array *drop = gni_random_below_p(g, "gn_dropout", &x->shape, p, seed, counter);
-    g->near_gpu = near_gpu;
     gn_array *y = gn_where(drop, gni_zero_like(x), gn_mul_s(x, 1.0 / (1.0 - p)));
     g->no_grad--;
     gni_node *node = gni_record(g, y, "gn_dropout", gni_back_dropout, &x, 1);
@@ -55958,12 +55669,8 @@ GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training) {
 }
 
 GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t padding) {
-    gn_array *in[2];
-    in[0] = indices;
-    in[1] = table;
-    gn_context *g = gni_begin("gn_embedding", in, 2);
+    gn_context *g = gni_begin_pair("gn_embedding", indices, table);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int64_t rows = table->shape.rank == 2 ? table->shape.dim[0] : -1;
     const int64_t at = padding < 0 && rows > 0 ? padding + rows : padding;
     char text[200];
@@ -56471,8 +56178,7 @@ static gn_array *gni_conv_image(gn_context *g, gn_array *x, const int64_t *befor
 // Whether products of images of p, m x n of k for each group, are taken apart.
 static gni_conv_parts gni_conv_parts_of(const gn_context *g, const gni_conv_plan *p, gn_dtype t, int64_t m, int64_t n,
                                         int64_t k) {
-    gni_conv_parts s;
-    memset(&s, 0, sizeof s);
+    GNI_ZEROED(gni_conv_parts, s);
 #if GNI_GPU
     const int64_t c = p->c, o = p->o / p->groups;
     const bool eights = p->groups == 1 || (c % 8 == 0 && o % 8 == 0);
@@ -57243,10 +56949,7 @@ static bool gni_conv_keeps(gn_context *g, gn_array *w) {
 static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_plan *p, gn_array *a, gn_array *b,
                              gn_array *image) {
     if (a == NULL || b == NULL) return NULL;
-    gn_array *in[3];
-    in[0] = a;
-    in[1] = b;
-    in[2] = NULL;
+    gn_array *in[3] = {a, b, NULL};
     const bool keeps = kind == GNI_CONV_FORWARD && gni_conv_keeps(g, b);
     const gn_placement asked = g->placement;
     gn_array *y;
@@ -57286,8 +56989,7 @@ static bool gni_back_conv(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     const gni_conv_kind kind = (gni_conv_kind)node->param[10];
     gn_array *x = kind == GNI_CONV_BACK ? gy : node->in[0], *w = kind == GNI_CONV_WEIGHT ? gy : node->in[1],
              *y = kind == GNI_CONV_FORWARD ? gy : node->in[kind == GNI_CONV_BACK ? 0 : 1];
-    gni_conv_plan p;
-    memset(&p, 0, sizeof p);
+    GNI_ZEROED(gni_conv_plan, p);
     p.nd = x->shape.rank - 2;
     for (int i = 0; i < 3; i++) {
         p.stride[i] = node->param[i];
@@ -57386,14 +57088,12 @@ static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_ar
     static const gn_conv_options none = {0, 0, 0, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, false, 0, {0, 0, 0}};
     const gn_conv_options *o = options != NULL ? options : &none;
     gn_array *in[3], *y = NULL;
-    gni_conv_plan p;
-    memset(&p, 0, sizeof p);
+    GNI_ZEROED(gni_conv_plan, p);
     in[0] = x;
     in[1] = w;
     in[2] = b;
-    gn_context *g = gni_begin(fn, in, b != NULL ? 3 : 2);
+    gn_context *g = gni_begin_scope(fn, in, b != NULL ? 3 : 2);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     if (gni_autocasts(g, in, b != NULL ? 3 : 2)) {
         gni_autocast_all(g, in, b != NULL ? 3 : 2);
         return gni_end_scope(g, gni_conv_public(fn, in[0], in[1], in[2], options, nd, transposed));
@@ -57975,16 +57675,13 @@ static bool gni_attend_rounds(const gn_context *g, const gn_array *q, const gn_a
 GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
                                   const gn_attention_options *options) {
     gn_array *in[5];
-    gn_attention_options o;
-    memset(&o, 0, sizeof o);
-    if (options != NULL) o = *options;
+    GNI_OPTIONS(gn_attention_options, o, options);
     in[0] = q;
     in[1] = k;
     in[2] = v;
     in[3] = mask;
-    gn_context *g = gni_begin("gn_attention", in, mask != NULL ? 4 : 3);
+    gn_context *g = gni_begin_scope("gn_attention", in, mask != NULL ? 4 : 3);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     if (gni_autocasts(g, in, 3)) {
         gni_autocast_all(g, in, 3);
@@ -58053,10 +57750,7 @@ static bool gni_back_rope(gn_context *g, gni_node *node, gn_array *gy, gn_array 
 
 // Pairs of x's first `dims` columns as an axis of two, and that axis turned round. Sines have the signs of both already.
 static gn_array *gni_rotated(gn_context *g, gn_array *x, gn_array *c, gn_array *s, int64_t dims, bool interleaved) {
-    gn_array *in[3];
-    in[0] = x;
-    in[1] = c;
-    in[2] = s;
+    gn_array *in[3] = {x, c, s};
     if (x == NULL || c == NULL || s == NULL) return NULL;
     const int rank = x->shape.rank;
     const int64_t d = x->shape.dim[rank - 1];
@@ -58076,11 +57770,7 @@ static gn_array *gni_rotated(gn_context *g, gn_array *x, gn_array *c, gn_array *
         y[0] = gn_concat(y, 2, -1);
     }
     g->no_grad--;
-    gni_node *node = gni_record(g, y[0], "gn_rope", gni_back_rope, in, 3);
-    if (node != NULL) {
-        node->param[0] = dims;
-        node->param[1] = interleaved;
-    }
+    gni_note(gni_record(g, y[0], "gn_rope", gni_back_rope, in, 3), dims, interleaved, 0);
     return y[0];
 }
 
@@ -58136,9 +57826,8 @@ GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_opt
     if (options != NULL) o = *options;
     in[0] = x;
     in[1] = positions;
-    gn_context *g = gni_begin("gn_rope", in, positions != NULL ? 2 : 1);
+    gn_context *g = gni_begin_scope("gn_rope", in, positions != NULL ? 2 : 1);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const int rank = x->shape.rank;
     const int64_t d = rank > 0 ? x->shape.dim[rank - 1] : 0, dims = o.dims > 0 ? o.dims : d;
     gn_shape lead = x->shape, joined;
@@ -58196,6 +57885,11 @@ static gn_array *gni_recur_room(const gni_recur *r, int64_t n, int64_t columns) 
     return r->g->no_grad > 0 ? gni_adopt(r->g, gni_array_empty(r->g, r->g->call, r->in.x->dtype, &s)) : NULL;
 }
 
+// Room for what is of the first state's shape.
+static gn_array *gni_recur_first(const gni_recur *r) {
+    return gni_adopt(r->g, gni_array_empty(r->g, r->g->call, r->in.x->dtype, &r->in.h0->shape));
+}
+
 // Computes `count` arrays, in one program if possible: a[i] in place `to[i]`, an array's part, or where that is NULL in
 // memory of its own.
 static void gni_recur_eval(const gni_recur *r, gn_array **a, gn_array **to, int count) {
@@ -58237,6 +57931,39 @@ static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, 
     return y[0];
 }
 
+// Adds an operand of one job for all steps: false after a failure.
+static bool gni_recur_operand(gn_context *g, gni_operand *o, gn_array *a) {
+    a = gni_as(a, GN_F32);
+    if (a != NULL && gni_materialize(g, a) && (!gni_is_contiguous(a) || a->offset % 4 != 0)) a = gn_copy(a);
+    if (a == NULL || !gni_materialize(g, a)) return false;
+    memset(o, 0, sizeof *o);
+    o->buf = a->buf;
+    o->dtype = GN_F32;
+    o->offset = a->offset;
+    return true;
+}
+
+// One job on a GPU of what is in `in` and goes to `out`, of which the first is y. False: in other ways, if the call has not
+// failed.
+static bool gni_recur_whole(const gni_recur *r, bool back, gn_array *const *in, int n_in, gn_array *const *out, int n_out) {
+    gn_context *g = r->g;
+    GNI_ZEROED(gni_recurrence, job);
+    if (GNI_CPU_ALONE || g->gpu == NULL || g->no_grad == 0 || r->in.x->dtype != GN_F32 || r->n < 2) return false;
+    for (int i = 0; i < n_in; i++)
+        if (!gni_recur_operand(g, &job.in[job.n_in++], in[i])) return false;
+    for (int i = 0; i < n_out; i++)
+        if (!gni_recur_operand(g, &job.out[job.n_out++], out[i])) return false;
+    job.lstm = r->lstm;
+    job.reversed = r->reversed;
+    job.keep = r->keep;
+    job.bias = r->in.c != NULL;
+    job.back = back;
+    job.n = r->n;
+    job.h = r->h;
+    job.batch = r->in.h0->shape.dim[0];
+    return gni_run_on_gpu(g, &gni_kind_recur, &job, out[0]);
+}
+
 // The states h of all steps; behind them an LSTM's last c. Leaves gates and more.
 static gn_array *gni_recur_forward(gni_recur *r) {
     gn_context *g = r->g;
@@ -58253,7 +57980,14 @@ static gn_array *gni_recur_forward(gni_recur *r) {
     gn_array *input = gni_recur_plus(gn_matmul(r->in.x, gn_transpose(r->in.w)), r->in.b);
     if (r->lstm) input = gni_recur_plus(input, r->in.c);
     input = gn_eval(input);
-    for (int64_t i = 0; i < r->n && !g->call_failed; i++) {
+    gn_array *const in[4] = {input, r->in.u, r->in.h0, r->lstm ? r->in.c0 : r->in.c != NULL ? r->in.c : r->in.u};
+    gn_array *const out[3] = {all[0], r->keep ? all[2] != NULL ? all[2] : gni_recur_room(r, r->n, 4 * r->h) : NULL, all[1]};
+    const bool whole = gni_recur_whole(r, false, in, 4, out, !r->keep ? 1 : r->lstm ? 3 : 2);
+    if (whole) {
+        r->in.gates = out[1];
+        r->in.more = out[2];
+    }
+    for (int64_t i = 0; i < r->n && !g->call_failed && !whole; i++) {
         const int64_t t = r->reversed ? r->n - 1 - i : i;
         gn_array *kept[2];
         gn_scope_begin(g);
@@ -58263,8 +57997,8 @@ static gn_array *gni_recur_forward(gni_recur *r) {
         more[t] = r->lstm ? gn_keep(kept[1]) : NULL;
         gn_scope_end(g);
     }
-    gn_array *y = NULL;
-    if (!g->call_failed) {
+    gn_array *y = whole ? all[0] : NULL;
+    if (!g->call_failed && !whole) {
         h[r->n] = c;
         y = all[0] != NULL ? all[0] : gn_stack(h, (int)(r->n + (r->lstm ? 1 : 0)), 0);
         if (all[0] != NULL && r->lstm) {
@@ -58346,8 +58080,7 @@ static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, 
 
 // in: the arrays of gni_recur. param: reversed, lstm.
 static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    gni_recur r;
-    memset(&r, 0, sizeof r);
+    GNI_ZEROED(gni_recur, r);
     r.g = g;
     r.reversed = node->param[0] != 0;
     r.lstm = node->param[1] != 0;
@@ -58367,7 +58100,14 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     const size_t bytes = 2 * sizeof(gn_array *) * (size_t)r.n;
     gn_array **dx = (gn_array **)gni_calloc(g, bytes), **du = dx + r.n;
     if (dx == NULL) gni_fail_memory(g, node->name, bytes);
-    for (int64_t i = 0; i < r.n && !g->call_failed; i++) {
+    gn_array *const in[5] = {gy, r.in.u, r.in.gates, r.lstm ? r.in.more : states, r.lstm ? r.in.c0 : r.in.more};
+    gn_array *const out[3] = {room, gni_recur_first(&r), gni_recur_first(&r)};
+    const bool whole = gni_recur_whole(&r, true, in, 5, out, 3);
+    if (whole) {
+        dc = out[1];
+        dh = out[2];
+    }
+    for (int64_t i = 0; i < r.n && !g->call_failed && !whole; i++) {
         const int64_t t = r.reversed ? i : r.n - 1 - i, last = r.reversed ? t + 1 : t - 1;
         const bool first = last < 0 || last >= r.n;
         gn_scope_begin(g);
@@ -58481,8 +58221,7 @@ static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h
     gn_array *zero = h0 == NULL || c0 == NULL ? gn_zeros(g, t, GN_SHAPE(r->batch, r->h)) : NULL;
     for (int i = 0; i < r->layers * r->ways && !g->call_failed; i++) {
         gn_array *const *w = r->weights + i * r->each;
-        gni_recur one;
-        memset(&one, 0, sizeof one);
+        GNI_ZEROED(gni_recur, one);
         if (i > 0 && i % r->ways == 0 && r->o.dropout > 0.0) y = gn_dropout(y, r->o.dropout, true);
         one.g = g;
         one.lstm = r->lstm;
@@ -59153,31 +58892,6 @@ static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, cons
     return true;
 }
 
-GPUNUM_API gn_array *gn_max_pool2d(gn_array *x, int64_t size, const gn_pool_options *options, gn_array **indices) {
-    gni_pooled_plan p;
-    gn_shape s;
-    if (indices != NULL) *indices = NULL;
-    gn_context *g = gni_pooled_open("gn_max_pool2d", &x, &s, &p);
-    if (g == NULL) return NULL;
-    gn_array *y = NULL, *index = NULL;
-    if (!g->call_failed && gni_pooled_options(g, "gn_max_pool2d", size, options, true, &p) &&
-        gni_pooled_ok(g, "gn_max_pool2d", x, &s, &p))
-        y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
-    return gni_pooled_close(g, y, &s, &index, indices);
-}
-
-GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_options *options) {
-    gni_pooled_plan p;
-    gn_shape s;
-    gn_context *g = gni_pooled_open("gn_avg_pool2d", &x, &s, &p);
-    if (g == NULL) return NULL;
-    gn_array *y = NULL, *index = NULL;
-    if (!g->call_failed && gni_pooled_options(g, "gn_avg_pool2d", size, options, false, &p) &&
-        gni_pooled_ok(g, "gn_avg_pool2d", x, &s, &p))
-        y = gni_avg_pool(g, &p, x);
-    return gni_pooled_close(g, y, &s, &index, NULL);
-}
-
 // The size of the result; windows of one size are those of the other functions.
 static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, const gn_shape *s, int64_t height,
                              int64_t width, gni_pooled_plan *p) {
@@ -59199,31 +58913,35 @@ static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, c
     return true;
 }
 
-GPUNUM_API gn_array *gn_adaptive_max_pool2d(gn_array *x, int64_t height, int64_t width, gn_array **indices) {
+// By windows of `size`, or `adapts` to a result of a height of `size`.
+static gn_array *gni_pooled(const char *fn, gn_array *x, bool most, bool adapts, int64_t size, int64_t width,
+                            const gn_pool_options *options, gn_array **indices) {
     gni_pooled_plan p;
     gn_shape s;
     if (indices != NULL) *indices = NULL;
-    gn_context *g = gni_pooled_open("gn_adaptive_max_pool2d", &x, &s, &p);
+    gn_context *g = gni_pooled_open(fn, &x, &s, &p);
     if (g == NULL) return NULL;
     gn_array *y = NULL, *index = NULL;
-    if (!g->call_failed && gni_pooled_adapt(g, "gn_adaptive_max_pool2d", x, &s, height, width, &p))
-        y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
+    bool ok = !g->call_failed;
+    if (adapts) ok = ok && gni_pooled_adapt(g, fn, x, &s, size, width, &p);
+    else ok = ok && gni_pooled_options(g, fn, size, options, most, &p) && gni_pooled_ok(g, fn, x, &s, &p);
+    if (ok && most) y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
+    else if (ok && !p.adaptive) y = gni_avg_pool(g, &p, x);
+    else if (ok) y = gni_as(gni_pooled_mean(g, &p, gni_pooled_mean(g, &p, gni_half_up(x), 0), 1), x->dtype);
     return gni_pooled_close(g, y, &s, &index, indices);
 }
 
+GPUNUM_API gn_array *gn_max_pool2d(gn_array *x, int64_t size, const gn_pool_options *options, gn_array **indices) {
+    return gni_pooled("gn_max_pool2d", x, true, false, size, 0, options, indices);
+}
+GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_options *options) {
+    return gni_pooled("gn_avg_pool2d", x, false, false, size, 0, options, NULL);
+}
+GPUNUM_API gn_array *gn_adaptive_max_pool2d(gn_array *x, int64_t height, int64_t width, gn_array **indices) {
+    return gni_pooled("gn_adaptive_max_pool2d", x, true, true, height, width, NULL, indices);
+}
 GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t width) {
-    gni_pooled_plan p;
-    gn_shape s;
-    gn_context *g = gni_pooled_open("gn_adaptive_avg_pool2d", &x, &s, &p);
-    if (g == NULL) return NULL;
-    gn_array *y = NULL, *index = NULL;
-    const bool ok = !g->call_failed && gni_pooled_adapt(g, "gn_adaptive_avg_pool2d", x, &s, height, width, &p);
-    if (ok && !p.adaptive) {
-        y = gni_avg_pool(g, &p, x);
-    } else if (ok) {
-        y = gni_as(gni_pooled_mean(g, &p, gni_pooled_mean(g, &p, gni_half_up(x), 0), 1), x->dtype);
-    }
-    return gni_pooled_close(g, y, &s, &index, NULL);
+    return gni_pooled("gn_adaptive_avg_pool2d", x, false, true, height, width, NULL, NULL);
 }
 
 // ---- images of another size
@@ -59335,11 +59053,7 @@ static gn_array *gni_bilinear(gn_context *g, gn_array *x, int axis, int64_t size
     g->no_grad += gathers; // recorded as one op
     gn_array *y = gn_lerp(gn_take(x, a, axis), gn_take(x, b, axis), gn_cast(t, x->dtype));
     g->no_grad -= gathers;
-    gni_node *node = gathers ? gni_record(g, y, "gn_interpolate", gni_back_bilinear, &x, 1) : NULL;
-    if (node != NULL) {
-        node->param[0] = axis;
-        node->param[1] = align;
-    }
+    gni_note(gathers ? gni_record(g, y, "gn_interpolate", gni_back_bilinear, &x, 1) : NULL, axis, align, 0);
     return y;
 }
 
@@ -59602,9 +59316,7 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     uint32_t common = set;
     for (int i = 0; w != NULL && i < x->shape.rank; i++) common &= ~((uint32_t)(w->shape.dim[i] != 1) << i);
     if (w != NULL && centred && !shared && common != 0 && gx[GNI_NORM_X] == NULL) {
-        gn_array *in[2];
-        in[0] = gy;
-        in[1] = gn_mul(gy, z);
+        gn_array *in[2] = {gy, gn_mul(gy, z)};
         if (!gni_sum_pair(g, in, common, parts)) return false;
         weights[0] = gni_unbroadcast(parts[0], &w->shape);
         weights[1] = gni_unbroadcast(parts[1], &w->shape);
@@ -59804,9 +59516,7 @@ GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, g
     } else if (gni_norm_follows(g, mean) && gni_norm_follows(g, var)) {
         y = gni_normalised(g, n.x, set, n.w, n.b, true, eps, n.t, moments);
         const double factor[2] = {1.0, (double)each / (double)(each - 1)};
-        gn_array *running[2];
-        running[0] = mean;
-        running[1] = var;
+        gn_array *running[2] = {mean, var};
         g->no_grad++;
         if (y != NULL && mean != NULL && all > 0 && !g->repeats) gni_norm_follow(running, moments, momentum, factor);
         g->no_grad--;
@@ -59866,9 +59576,7 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t 
         gni_norm_misfit(&n, "x", n.x, "less than two numbers to be normalised");
         return gni_norm_end(&n, NULL);
     }
-    gn_array *by[2];
-    by[0] = n.w;
-    by[1] = n.b;
+    gn_array *by[2] = {n.w, n.b};
     for (int i = 0; i < 2; i++) {
         gn_array *a = by[i];
         if (a == NULL) continue;
@@ -60047,12 +59755,8 @@ static gn_array *gni_length(gn_array *x, int axis, double eps) {
 
 GPUNUM_API gn_array *gn_cosine_similarity(gn_array *a, gn_array *b, int axis, double eps) {
     static const char *const fn = "gn_cosine_similarity";
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = b;
-    gn_context *g = gni_begin(fn, in, 2);
+    gn_context *g = gni_begin_pair(fn, a, b);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const gn_dtype t = gn_promote(a->dtype, b->dtype);
     if (!gni_is_float(t) || !(eps >= 0.0)) {
         gni_fail(g, gni_is_float(t) ? GN_ERROR_ARGUMENT : GN_ERROR_DTYPE, "%s: %s numbers, eps %g", fn, gn_dtype_name(t),
@@ -60157,8 +59861,7 @@ static gn_array *gni_label_losses(gn_context *g, const char *fn, gn_array *x, gn
     if (logits) in[3] = gni_log_sum(g, x, 1u << axis, &in[2]);
     y = logits ? gn_sub(in[3], gn_sub(y, in[2])) : gn_neg(y);
     g->no_grad--;
-    gni_node *node = gni_record(g, y, fn, gni_back_label_losses, in, 4);
-    if (node != NULL) node->param[0] = axis;
+    gni_note(gni_record(g, y, fn, gni_back_label_losses, in, 4), axis, 0, 0);
     return y;
 }
 
@@ -60271,9 +59974,8 @@ static gn_array *gni_custom_run(gn_context *g, gn_function fn, gn_array *const *
 // Of both: the forward pass, not recorded, and one record for all of it.
 static gn_array *gni_custom(const char *fn, gn_function forward, gn_custom_gradient backward, gni_backward_fn back,
                             gn_array *const *in, int count, void *user) {
-    gn_context *g = gni_begin(fn, in, count);
+    gn_context *g = gni_begin_scope(fn, in, count);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     const uint64_t seed = g->seed, counter = g->counter;
     gn_array *y = NULL;
     if (forward == NULL) {
@@ -60529,11 +60231,10 @@ static bool gni_optimizer_ok(gn_context *g, const char *fn, const gn_optimizer *
 GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *params, int count, double lr_factor,
                                             double weight_decay) {
     static const char *const fn = "gn_optimizer_add_group";
-    double settings[2];
+    const double settings[] = {lr_factor, weight_decay};
     if (opt == NULL) return GN_ERROR_ARGUMENT;
     gn_context *g = gni_begin(fn, params, count);
     if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
-    settings[0] = lr_factor, settings[1] = weight_decay;
     if (gni_optimizer_ok(g, fn, opt) && gni_settings_ok(g, fn, settings, 2)) {
         gni_group set = opt->set;
         set.lr_factor = lr_factor;
@@ -60552,9 +60253,7 @@ GPUNUM_API gn_status gn_optimizer_add_group_with(gn_optimizer *opt, gn_array *co
     if (opt == NULL) return GN_ERROR_ARGUMENT;
     gn_context *g = gni_begin(fn, params, count);
     if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
-    gn_group_options o;
-    memset(&o, 0, sizeof o);
-    if (options != NULL) o = *options;
+    GNI_OPTIONS(gn_group_options, o, options);
     gni_group given, set;
     given.lr_factor = o.lr_factor;
     given.weight_decay = o.weight_decay;
@@ -60584,8 +60283,7 @@ GPUNUM_API gn_status gn_optimizer_add_group_with(gn_optimizer *opt, gn_array *co
 
 // A group with this weight decay and nothing else.
 static gni_group gni_group_of(double weight_decay) {
-    gni_group set;
-    memset(&set, 0, sizeof set);
+    GNI_ZEROED(gni_group, set);
     set.lr_factor = 1.0;
     set.weight_decay = weight_decay;
     return set;
@@ -60594,12 +60292,8 @@ static gni_group gni_group_of(double weight_decay) {
 GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd_options *options) {
     gn_context *g = gni_begin("gn_sgd", params, count);
     if (g == NULL) return NULL;
-    gn_sgd_options o;
-    memset(&o, 0, sizeof o);
-    if (options != NULL) o = *options;
-    double settings[4];
-    settings[0] = o.lr, settings[1] = o.momentum, settings[2] = o.dampening,
-    settings[3] = o.weight_decay;
+    GNI_OPTIONS(gn_sgd_options, o, options);
+    const double settings[] = {o.lr, o.momentum, o.dampening, o.weight_decay};
     gn_optimizer *opt = NULL;
     gni_group set = gni_group_of(o.weight_decay);
     set.momentum = o.momentum;
@@ -60615,12 +60309,8 @@ static gn_optimizer *gni_adam(const char *fn, gni_optimizer_kind kind, gn_array 
                               int count, const gn_adam_options *options) {
     gn_context *g = gni_begin(fn, params, count);
     if (g == NULL) return NULL;
-    gn_adam_options o;
-    memset(&o, 0, sizeof o);
-    if (options != NULL) o = *options;
-    double settings[5];
-    settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.eps;
-    settings[4] = o.weight_decay;
+    GNI_OPTIONS(gn_adam_options, o, options);
+    const double settings[] = {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay};
     gn_optimizer *opt = NULL;
     gni_group set = gni_group_of(kind == GNI_ADAM ? o.weight_decay : gni_setting(o.weight_decay, 0.01));
     set.beta1 = gni_setting(o.beta1, 0.9);
@@ -60645,11 +60335,8 @@ GPUNUM_API gn_optimizer *gn_adamw(gn_array *const *params, int count,
 GPUNUM_API gn_optimizer *gn_rmsprop(gn_array *const *params, int count, const gn_rmsprop_options *options) {
     gn_context *g = gni_begin("gn_rmsprop", params, count);
     if (g == NULL) return NULL;
-    gn_rmsprop_options o;
-    memset(&o, 0, sizeof o);
-    if (options != NULL) o = *options;
-    double settings[5];
-    settings[0] = o.lr, settings[1] = o.alpha, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.momentum;
+    GNI_OPTIONS(gn_rmsprop_options, o, options);
+    const double settings[] = {o.lr, o.alpha, o.eps, o.weight_decay, o.momentum};
     gn_optimizer *opt = NULL;
     gni_group set = gni_group_of(o.weight_decay);
     set.beta2 = gni_setting(o.alpha, 0.99);
@@ -60666,11 +60353,8 @@ GPUNUM_API gn_optimizer *gn_rmsprop(gn_array *const *params, int count, const gn
 GPUNUM_API gn_optimizer *gn_adagrad(gn_array *const *params, int count, const gn_adagrad_options *options) {
     gn_context *g = gni_begin("gn_adagrad", params, count);
     if (g == NULL) return NULL;
-    gn_adagrad_options o;
-    memset(&o, 0, sizeof o);
-    if (options != NULL) o = *options;
-    double settings[5];
-    settings[0] = o.lr, settings[1] = o.lr_decay, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.initial;
+    GNI_OPTIONS(gn_adagrad_options, o, options);
+    const double settings[] = {o.lr, o.lr_decay, o.eps, o.weight_decay, o.initial};
     gn_optimizer *opt = NULL;
     gni_group set = gni_group_of(o.weight_decay);
     set.eps = gni_setting(o.eps, 1e-10);
@@ -60685,11 +60369,8 @@ GPUNUM_API gn_optimizer *gn_adagrad(gn_array *const *params, int count, const gn
 GPUNUM_API gn_optimizer *gn_lion(gn_array *const *params, int count, const gn_lion_options *options) {
     gn_context *g = gni_begin("gn_lion", params, count);
     if (g == NULL) return NULL;
-    gn_lion_options o;
-    memset(&o, 0, sizeof o);
-    if (options != NULL) o = *options;
-    double settings[4];
-    settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.weight_decay;
+    GNI_OPTIONS(gn_lion_options, o, options);
+    const double settings[] = {o.lr, o.beta1, o.beta2, o.weight_decay};
     gn_optimizer *opt = NULL;
     gni_group set = gni_group_of(o.weight_decay);
     set.beta1 = gni_setting(o.beta1, 0.9);
@@ -60703,11 +60384,8 @@ GPUNUM_API gn_optimizer *gn_lion(gn_array *const *params, int count, const gn_li
 GPUNUM_API gn_optimizer *gn_muon(gn_array *const *params, int count, const gn_muon_options *options) {
     gn_context *g = gni_begin("gn_muon", params, count);
     if (g == NULL) return NULL;
-    gn_muon_options o;
-    memset(&o, 0, sizeof o);
-    if (options != NULL) o = *options;
-    double settings[3];
-    settings[0] = o.lr, settings[1] = o.momentum, settings[2] = o.weight_decay;
+    GNI_OPTIONS(gn_muon_options, o, options);
+    const double settings[] = {o.lr, o.momentum, o.weight_decay};
     gn_optimizer *opt = NULL;
     gni_group set = gni_group_of(gni_setting(o.weight_decay, 0.1));
     set.momentum = gni_setting(o.momentum, 0.95);
@@ -61083,12 +60761,8 @@ static bool gni_is_scale(gn_context *g, const char *fn, const gn_array *scale) {
 }
 
 GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale) {
-    gn_array *in[2];
-    in[0] = loss;
-    in[1] = scale;
-    gn_context *g = gni_begin("gn_scale_loss", in, 2);
+    gn_context *g = gni_begin_pair("gn_scale_loss", loss, scale);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     gn_array *y = NULL;
     if (gni_need_float(g, "gn_scale_loss", loss->dtype) && gni_is_scale(g, "gn_scale_loss", scale))
         y = gn_mul(loss, gn_copy(gn_index(scale, "0"))); // the step writes to it
@@ -61119,9 +60793,8 @@ static void gni_step_judge(gn_context *g, gn_optimizer *opt, gn_array *scale, do
 GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t interval, double max_norm) {
     static const char *const fn = "gn_step_scaled";
     if (opt == NULL) return GN_ERROR_ARGUMENT;
-    gn_context *g = gni_begin(fn, &scale, 1);
+    gn_context *g = gni_begin_scope(fn, &scale, 1);
     if (g == NULL) return gni_null_status(scale);
-    gn_scope_begin(g);
     g->no_grad++;
     const bool ours = gni_optimizer_ok(g, fn, opt);
     if (ours && ((interval < 0 && interval != GN_NONE) || !(max_norm >= 0.0)))
@@ -61191,9 +60864,8 @@ static void gni_replace_grad(gn_context *g, gn_array *a, gn_array *by) {
 
 GPUNUM_API gn_array *gn_clip_grad_norm(gn_array *const *params, int count, double max_norm) {
     static const char *const fn = "gn_clip_grad_norm";
-    gn_context *g = gni_begin(fn, params, count);
+    gn_context *g = gni_begin_scope(fn, params, count);
     if (g == NULL) return NULL;
-    gn_scope_begin(g);
     g->no_grad++;
     gni_sums sums;
     gni_sums_begin(&sums, g, count);
@@ -61213,9 +60885,8 @@ GPUNUM_API gn_array *gn_clip_grad_norm(gn_array *const *params, int count, doubl
 
 GPUNUM_API gn_status gn_clip_grad_value(gn_array *const *params, int count, double value) {
     static const char *const fn = "gn_clip_grad_value";
-    gn_context *g = gni_begin(fn, params, count);
+    gn_context *g = gni_begin_scope(fn, params, count);
     if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
-    gn_scope_begin(g);
     g->no_grad++;
     for (int i = 0; i < count && gni_settings_ok(g, fn, &value, 1) && !g->call_failed; i++)
         if (params[i]->grad != NULL) gni_replace_grad(g, params[i], gn_clamp(params[i]->grad, -value, value));
@@ -61393,8 +61064,7 @@ static uint64_t gni_file_measure(FILE *f) {
 
 // Everything but what is opened.
 static gni_file gni_file_of(gn_context *g, const char *fn, const char *path) {
-    gni_file file;
-    memset(&file, 0, sizeof file);
+    GNI_ZEROED(gni_file, file);
     file.g = g;
     file.fn = fn;
     file.path = path;
@@ -61492,19 +61162,14 @@ static unsigned char *gni_file_room(const gni_file *file, uint64_t bytes) {
 
 // All that is left of the file and a zero byte; its length goes to `*bytes`. The caller's to gni_free.
 static char *gni_file_all(gni_file *file, size_t *bytes) {
-    bool known = file->size != UINT64_MAX;
-    uint64_t room = known ? file->size - file->at : 65536;
+    uint64_t room = file->size - file->at;
+    // Files that the system makes up as they are read say 0, or more than there is.
+    if (file->f != NULL) room = room == 0 || file->size == UINT64_MAX ? 65536 : room + 1;
     unsigned char *p = gni_file_room(file, room);
     *bytes = 0;
     if (p == NULL) return NULL;
-    if (known) {
-        *bytes = (size_t)room;
-        if (!gni_file_read(file, p, *bytes)) {
-            gni_free(file->g, p);
-            return NULL;
-        }
-    }
-    while (!known) {
+    if (file->f == NULL && gni_file_read(file, p, (size_t)room)) *bytes = (size_t)room;
+    while (file->f != NULL) {
         errno = 0;
         *bytes += fread(p + *bytes, 1, (size_t)room - *bytes, file->f);
         if (*bytes < room && !ferror(file->f)) break;
@@ -61653,8 +61318,7 @@ static gn_array *gni_file_array(gni_file *file, gn_dtype t, const gn_shape *s, b
     }
     size_t word = gn_dtype_size(t) / (gni_is_complex(t) ? 2 : 1);
     if (!little && word > 1) gni_swap_bytes(data, (int64_t)(bytes / word), word);
-    if (t == GN_BOOL)
-        for (int64_t i = 0; i < n; i++) ((uint8_t *)data)[i] = ((uint8_t *)data)[i] != 0;
+    gni_make_truth(t, data, (size_t)n);
     return y;
 }
 
@@ -61814,8 +61478,7 @@ static char *gni_npy_read_header(gni_file *file) {
 }
 
 static gn_array *gni_npy_load(gni_file *file) {
-    gni_npy h;
-    memset(&h, 0, sizeof h);
+    GNI_ZEROED(gni_npy, h);
     char *text = gni_npy_read_header(file);
     if (text == NULL) return NULL;
     const char *wrong = gni_npy_parse(text, &h);
@@ -63026,8 +62689,7 @@ static void gni_print_visit(gni_printer *pr, int axis, const char *p, int look) 
 }
 
 static void gni_print_formats(gni_printer *pr, const char *p) {
-    gni_float_format start;
-    memset(&start, 0, sizeof start);
+    GNI_ZEROED(gni_float_format, start);
     start.t = gni_part_dtype(pr->a->dtype);
     start.precision = pr->o.precision;
     pr->real = pr->imag = start;
@@ -63160,8 +62822,7 @@ static void gni_print_array(gni_printer *pr) {
 GPUNUM_API char *gn_to_string(gn_array *a, const gn_print_options *options) {
     gn_context *g = gni_begin("gn_to_string", &a, 1);
     if (g == NULL) return NULL;
-    gni_printer pr;
-    memset(&pr, 0, sizeof pr);
+    GNI_ZEROED(gni_printer, pr);
     pr.g = g;
     pr.a = a;
     if (options != NULL) pr.o = *options;
@@ -65042,9 +64703,7 @@ static bool gni_loader_set_up(gn_loader *l, const gn_loader_field *fields) {
 GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields, int count, int64_t samples,
                                     const gn_loader_options *options) {
     if (!gni_begin_context("gn_loader_new", g)) return NULL;
-    gn_loader_options o;
-    memset(&o, 0, sizeof o);
-    if (options != NULL) o = *options;
+    GNI_OPTIONS(gn_loader_options, o, options);
     if (o.batch == 0) o.batch = 1;
     if (fields == NULL || count < 1 || samples < 0 || samples > INT64_MAX / 16 || o.batch < 0)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_new: %d fields, %lld samples in batches of %lld",

@@ -5,9 +5,6 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../gpu/gpu_fft.h"
-#include "../gpu/gpu_rows.h"
-#include "../gpu/gpu_recur.h"
-#include "../gpu/gpu_places.h"
 #include "../gpu/gpu_conv.h"
 #include "../gpu/gpu_attention.h"
 #include "../gpu/gpu_factor.h"
@@ -44,7 +41,7 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 #define GNI_GPU_KINDS(X)                                                                           \
     X(REDUCE, reduce) X(SOFTMAX, softmax) X(ROWS, rows) X(POOLING, pooling) X(TAKE, take)          \
     X(SCAN, scan) X(SORT, sort) X(SEARCH, search) X(COUNT, count)                                  \
-    X(SCATTER, scatter) X(KEEP, keep) X(RANDOM, random)
+    X(SCATTER, scatter) X(KEEP, keep) X(RANDOM, random) X(RECUR, recurrence)
 
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_gpu *gpu = g->gpu;
@@ -68,7 +65,6 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         return gni_job_matmul_ok(gpu, &m);
     }
     case GNI_JOB_IMAGE: return gni_job_has_windows(gpu);
-    case GNI_JOB_RECUR: return gni_job_recur_ok(gpu, (const gni_recurrence *)job);
     case GNI_JOB_WINOGRAD: return gni_job_has_winograd(gpu);
     case GNI_JOB_DEPTH: return gni_job_has_depth(gpu);
     case GNI_JOB_ATTEND: return gni_job_attend_ok(gpu, (const gni_attend_job *)job);
@@ -106,7 +102,6 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
         return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
     case GNI_JOB_CONV: return gni_job_conv(gpu, (const gni_conv *)job);
     case GNI_JOB_IMAGE: return gni_job_image(gpu, (const gni_image *)job);
-    case GNI_JOB_RECUR: return gni_job_recur(gpu, (const gni_recurrence *)job);
     case GNI_JOB_WINOGRAD: return gni_job_winograd(gpu, (const gni_winograd *)job);
     case GNI_JOB_DEPTH: return gni_job_depth(gpu, (const gni_depth *)job);
     case GNI_JOB_ATTEND: return gni_job_attend(gpu, (const gni_attend_job *)job);

@@ -1,5 +1,6 @@
 // >>gpu_recur
-// The steps of recurrent networks on the GPU, a dispatch each: recur.comp. From outside: gni_job_recur_ok and gni_job_recur.
+// The steps of recurrent networks on the GPU, a dispatch each: recur.comp. From outside: gni_job_recurrence_ok and
+// gni_job_recurrence.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -11,7 +12,7 @@
 // Above this many products in a step, three times as many back, matrix products are faster.
 #define GNI_RECUR_MOST ((int64_t)48 << 20)
 
-static bool gni_job_recur_ok(const gni_gpu *gpu, const gni_recurrence *r) {
+static bool gni_job_recurrence_ok(const gni_gpu *gpu, const gni_recurrence *r) {
     bool ok = gpu->caps.addresses && gpu->caps.max_invocations >= 256 && r->h % 4 == 0 &&
               (double)r->batch * (double)r->h * (double)r->h * 4.0 <= (double)GNI_RECUR_MOST * (r->back ? 3.0 : 1.0);
     for (int i = 0; i < r->n_in && ok; i++) ok = r->in[i].buf->bytes < (uint64_t)GNI_GPU_REACH;
@@ -67,9 +68,8 @@ static void gni_job_recur_back(gni_job_call *c, const gni_recurrence *r, int64_t
     c->n_use = 8;
 }
 
-static bool gni_job_recur(gni_gpu *gpu, const gni_recurrence *r) {
-    gni_job_call c;
-    memset(&c, 0, sizeof c);
+static bool gni_job_recurrence(gni_gpu *gpu, const gni_recurrence *r) {
+    GNI_ZEROED(gni_job_call, c);
     c.gpu = gpu;
     c.n_param = GNI_P_RECUR_WORDS;
     c.param[GNI_P_RECUR_BATCH] = (uint32_t)r->batch;

@@ -212,11 +212,11 @@ static bool gni_recur_operand(gn_context *g, gni_operand *o, gn_array *a) {
     return true;
 }
 
-// One job on a GPU of what is in `in` and goes to `out`, of which the first is y. False: in other ways, if the call has not failed.
+// One job on a GPU of what is in `in` and goes to `out`, of which the first is y. False: in other ways, if the call has not
+// failed.
 static bool gni_recur_whole(const gni_recur *r, bool back, gn_array *const *in, int n_in, gn_array *const *out, int n_out) {
     gn_context *g = r->g;
-    gni_recurrence job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_recurrence, job);
     if (GNI_CPU_ALONE || g->gpu == NULL || g->no_grad == 0 || r->in.x->dtype != GN_F32 || r->n < 2) return false;
     for (int i = 0; i < n_in; i++)
         if (!gni_recur_operand(g, &job.in[job.n_in++], in[i])) return false;

@@ -318,12 +318,12 @@ static bool gni_ls_tiny(gni_ls *s, gn_array *y, int matrix) {
     const gni_la_job *d = s->d;
     gni_factor f;
     if (d->n > GNI_TINY_MOST || d->kind == GNI_LA_TRIANGULAR || !s->w.ok) return false;
-    gn_array *b = s->b != NULL ? s->b : s->x;
-    gni_ls_step_of(s, &f, GNI_FACTOR_TINY, b, s->b != NULL ? matrix : 2, s->b_step, y, d->kind == GNI_LA_CHOLESKY ? d->n : d->k);
+    const bool given = s->b != NULL;
+    gni_ls_step_of(s, &f, GNI_FACTOR_TINY, given ? s->b : s->x, given ? matrix : 2, s->b_step, y, d->k);
     f.word[GNI_P_SMALL_MORE] = d->k;
     f.word[GNI_P_SMALL_MODE] = d->kind == GNI_LA_CHOLESKY ? GNI_TINY_CHOLESKY
                                : d->kind == GNI_LA_DET    ? GNI_TINY_DETERMINANT
-                               : s->b == NULL             ? GNI_TINY_INVERSE
+                               : !given                   ? GNI_TINY_INVERSE
                                                           : GNI_TINY_SOLVE;
     gni_ls_matrices(s, &f);
     return true;
