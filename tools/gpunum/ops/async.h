@@ -3,6 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../core/access.h"
 #include "../gpu/gpu_places.h"
 #endif
 

@@ -4,6 +4,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/grad.h"
+#include "../core/access.h"
 #include "../cpu/cpu_order.h"
 #include "../gpu/gpu_backend.h"
 #include "../ops/statistics.h"

@@ -5,6 +5,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/random.h"
+#include "../cpu/cpu_random.h"
 #include "../ops/order_ops.h"
 #endif
 
