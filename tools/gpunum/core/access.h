@@ -124,15 +124,11 @@ static bool gni_bytes_fit(gn_context *g, const char *fn, const gn_array *a, cons
                           size_t bytes) {
     if (bytes != gn_bytes(a)) {
         char text[200];
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %llu bytes given, %s %s has %llu", fn,
-                 (unsigned long long)bytes, gn_dtype_name(a->dtype),
-                 gni_shape_text(text, sizeof text, &a->shape), (unsigned long long)gn_bytes(a));
-        return false;
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %llu bytes given, %s %s has %llu", fn, (unsigned long long)bytes,
+                        gn_dtype_name(a->dtype), gni_shape_text(text, sizeof text, &a->shape),
+                        (unsigned long long)gn_bytes(a));
     }
-    if (p == NULL && bytes > 0) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the pointer is NULL", fn);
-        return false;
-    }
+    if (p == NULL && bytes > 0) return gni_fail(g, GN_ERROR_ARGUMENT, "%s: the pointer is NULL", fn);
     return true;
 }
 
@@ -161,16 +157,12 @@ static bool gni_elements_overlap(const gn_array *a) {
 static bool gni_can_write(gn_context *g, const char *fn, const gn_array *a) {
     for (int i = 0; i < a->shape.rank; i++) {
         if (a->shape.dim[i] <= 1 || a->stride[i] != 0) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "%s: axis %d of this array repeats one element (gn_broadcast_to); write "
-                 "to a gn_copy",
-                 fn, i);
-        return false;
+        return gni_fail(g, GN_ERROR_ARGUMENT,
+                        "%s: axis %d of this array repeats one element (gn_broadcast_to); write to a gn_copy", fn, i);
     }
     if (!gni_elements_overlap(a)) return true;
-    gni_fail(g, GN_ERROR_ARGUMENT,
-             "%s: elements of this array share memory (gn_sliding_window); write to a gn_copy", fn);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: elements of this array share memory (gn_sliding_window); write to a gn_copy",
+                    fn);
 }
 
 GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {

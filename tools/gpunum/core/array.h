@@ -316,10 +316,7 @@ static bool gni_buffer_memory(gn_context *g, gni_buffer *b, uint32_t side) {
         return b->host != NULL;
     }
     if (b->has_device) return true;
-    if (g->gpu == NULL) {
-        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_array: this context has no GPU");
-        return false;
-    }
+    if (g->gpu == NULL) return gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_array: this context has no GPU");
     b->has_device = gni_gpu_alloc(g->gpu, GNI_MAX(b->bytes, 16), &b->device);
     if (!b->has_device) gni_fail_memory(g, "gn_array: device memory", b->bytes);
     return b->has_device;
@@ -563,10 +560,7 @@ static bool gni_scope_add(gn_context *g, gni_stack *stack, int depth, gn_array *
         gn_array **list =
             (gn_array **)gni_realloc(g, s->list, sizeof(gn_array *) * (size_t)s->count,
                                      sizeof(gn_array *) * (size_t)capacity);
-        if (list == NULL) {
-            gni_fail_memory(g, "gn_scope", sizeof(gn_array *) * (size_t)capacity);
-            return false;
-        }
+        if (list == NULL) return gni_fail_memory(g, "gn_scope", sizeof(gn_array *) * (size_t)capacity);
         s->list = list;
         s->capacity = capacity;
     }
@@ -660,10 +654,7 @@ static bool gni_stack_grow(gn_context *g, gni_stack *stack) {
     if (stack->count + 2 <= stack->capacity) return true;
     int capacity = GNI_MAX(16, 2 * stack->capacity);
     gni_scope *scopes = (gni_scope *)gni_calloc(g, sizeof(gni_scope) * (size_t)capacity);
-    if (scopes == NULL) {
-        gni_fail_memory(g, "gn_scope_begin", sizeof(gni_scope) * (size_t)capacity);
-        return false;
-    }
+    if (scopes == NULL) return gni_fail_memory(g, "gn_scope_begin", sizeof(gni_scope) * (size_t)capacity);
     if (stack->scopes != NULL)
         memcpy(scopes, stack->scopes, sizeof(gni_scope) * (size_t)stack->capacity);
     gni_free(g, stack->scopes);
@@ -794,25 +785,14 @@ static bool gni_rank_ok(gn_context *g, const char *fn, int rank) {
 
 static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
     char text[200];
-    if ((unsigned)t >= (unsigned)GN_DTYPE_COUNT) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: %d is not a dtype", fn, (int)t);
-        return false;
-    }
-    if (s->rank < 0 || s->rank > GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: rank %d is not in 0..%d", fn, s->rank, GN_MAX_RANK);
-        return false;
-    }
+    if ((unsigned)t >= (unsigned)GN_DTYPE_COUNT) return gni_fail(g, GN_ERROR_DTYPE, "%s: %d is not a dtype", fn, (int)t);
+    if (s->rank < 0 || s->rank > GN_MAX_RANK)
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: rank %d is not in 0..%d", fn, s->rank, GN_MAX_RANK);
     for (int i = 0; i < s->rank; i++)
-        if (s->dim[i] < 0) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: negative dimension in %s", fn,
-                     gni_shape_text(text, sizeof text, s));
-            return false;
-        }
-    if (gni_elements(s) < 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: %s has too many elements", fn,
-                 gni_shape_text(text, sizeof text, s));
-        return false;
-    }
+        if (s->dim[i] < 0)
+            return gni_fail(g, GN_ERROR_SHAPE, "%s: negative dimension in %s", fn, gni_shape_text(text, sizeof text, s));
+    if (gni_elements(s) < 0)
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: %s has too many elements", fn, gni_shape_text(text, sizeof text, s));
     return true;
 }
 
@@ -905,8 +885,7 @@ static bool gni_holds(gn_dtype t, double v) {
 
 static bool gni_number_ok(gn_context *g, const char *fn, gn_dtype t, double v) {
     if (gni_holds(t, v)) return true;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: %.17g is outside of %s", fn, v, gn_dtype_name(t));
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %.17g is outside of %s", fn, v, gn_dtype_name(t));
 }
 
 GPUNUM_API gn_dtype gn_promote(gn_dtype a, gn_dtype b) {

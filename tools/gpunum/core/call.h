@@ -19,10 +19,7 @@ static gni_stack *gni_stack_here(const gn_context *g) {
 static GNI_NOINLINE bool gni_stack_need(gn_context *g) {
     if (g->stack != NULL) return true;
     gni_stack *s = (gni_stack *)gni_calloc(g, sizeof(gni_stack));
-    if (s == NULL) {
-        gni_fail_memory(g, g->call, sizeof(gni_stack));
-        return false;
-    }
+    if (s == NULL) return gni_fail_memory(g, g->call, sizeof(gni_stack));
     s->owner = g->lock.owner;
     s->next = g->stacks;
     g->stacks = g->stack = s;

@@ -609,9 +609,7 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
                 if (gni_is_pending(roots[0]->expr->src[i]) && !gni_materialize(g, roots[0]->expr->src[i])) return false;
             if (gni_build_roots(&b, g, roots, 1)) return gni_evaluate_fused(g, &b, roots, into, 1);
         }
-        gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: expression does not fit one program",
-                 roots[0]->maker);
-        return false;
+        return gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: expression does not fit one program", roots[0]->maker);
     }
     for (int i = 0; i < count; i++)
         if (!gni_materialize(g, roots[i])) return false;

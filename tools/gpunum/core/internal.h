@@ -14,8 +14,9 @@ static void *gni_realloc(gn_context *g, void *p, size_t old_bytes,
 static void gni_free(gn_context *g, void *p);
 
 // log and errors: the first failure is kept on the context, each one makes the public call return NULL.
-static void gni_fail(gn_context *g, gn_status status, const char *format, ...) GNI_PRINTF(3, 4);
-static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes);
+// Both return false.
+static bool gni_fail(gn_context *g, gn_status status, const char *format, ...) GNI_PRINTF(3, 4);
+static bool gni_fail_memory(gn_context *g, const char *what, uint64_t bytes);
 static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) GNI_PRINTF(3, 4);
 static const char *gni_shape_text(char *text, size_t size, const gn_shape *s); // "(3,4)"
 

@@ -42,9 +42,9 @@ static void gni_log_environment(gn_options *o) {
     gn_log_stderr(NULL, GN_LOG_WARNING, "GPUNUM_LOG is not error, warning, info or debug; taken for warning");
 }
 
-static void gni_fail(gn_context *g, gn_status status, const char *format, ...) {
+static bool gni_fail(gn_context *g, gn_status status, const char *format, ...) {
     g->call_failed = true;
-    if (g->status != GN_OK || g->trying) return;
+    if (g->status != GN_OK || g->trying) return false;
     g->status = status;
     g->told = false;
     char text[sizeof g->message - 80]; // two names are shorter than that
@@ -61,11 +61,11 @@ static void gni_fail(gn_context *g, gn_status status, const char *format, ...) {
     snprintf(g->message, sizeof g->message, "%s%s%s%s%s", call, call[0] ? ": " : "", part,
              part[0] ? ": " : "", text + (call[0] && named ? name + 2 : 0));
     gni_log(g, GN_LOG_ERROR, "%s", g->message);
+    return false;
 }
 
-static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes) {
-    gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory (%llu bytes)", what,
-             (unsigned long long)bytes);
+static bool gni_fail_memory(gn_context *g, const char *what, uint64_t bytes) {
+    return gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory (%llu bytes)", what, (unsigned long long)bytes);
 }
 
 static const char *gni_shape_text(char *text, size_t size, const gn_shape *s) {

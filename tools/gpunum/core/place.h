@@ -369,10 +369,7 @@ static void gni_explain_by(gn_array *y, uint32_t side, gni_reason why) {
 // To the CPU what a GPU could not do, of which nobody was told.
 static GNI_NOINLINE bool gni_bring_back(gn_context *g, const gni_job_view *v, gn_array *y) {
     g->call_failed = false;
-    if (g->gpu->lost) {
-        gni_fail(g, GN_ERROR_DEVICE_LOST, "%s: the device is lost", v->name);
-        return false;
-    }
+    if (g->gpu->lost) return gni_fail(g, GN_ERROR_DEVICE_LOST, "%s: the device is lost", v->name);
     gni_log_no_room(g, v);
     gni_explain_by(y, GNI_ON_CPU, GNI_WHY_NO_ROOM);
     return gni_bring(g, v, GNI_ON_CPU);

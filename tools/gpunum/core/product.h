@@ -10,9 +10,8 @@
 static bool gni_matmul_misfit(gn_context *g, const char *fn, const gn_array *a, const gn_array *b,
                               const char *why) {
     char ta[200], tb[200];
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s x %s%s", fn, gni_shape_text(ta, sizeof ta, &a->shape),
-             gni_shape_text(tb, sizeof tb, &b->shape), why);
-    return false;
+    return gni_fail(g, GN_ERROR_SHAPE, "%s: %s x %s%s", fn, gni_shape_text(ta, sizeof ta, &a->shape),
+                    gni_shape_text(tb, sizeof tb, &b->shape), why);
 }
 
 // Shapes of the job, with 1-d operands seen as a row and a column. False after gni_fail.

@@ -371,10 +371,7 @@ static bool gni_attend_run_step(gn_context *g, gni_attend_cpu *c, gni_attend_ste
     c->floats = gni_attend_rooms(&b, c, NULL);
     const size_t bytes = (size_t)gni_pool_threads(g->pool) * (size_t)c->floats * sizeof(float);
     if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
-    if (g->gemm_work == NULL || !gni_gemm_reserve(g, g->gemm_work, bytes)) {
-        gni_fail_memory(g, "gn_attention", bytes);
-        return false;
-    }
+    if (g->gemm_work == NULL || !gni_gemm_reserve(g, g->gemm_work, bytes)) return gni_fail_memory(g, "gn_attention", bytes);
     c->work = (float *)g->gemm_work->data;
     const int64_t items = blocks ? heads * c->blocks : heads / a->share * c->chunks;
     const double work = (double)heads * (double)a->n * (double)a->m * (double)(a->d + a->e);

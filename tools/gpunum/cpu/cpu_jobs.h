@@ -157,10 +157,7 @@ static bool gni_cpu_softmax(gn_context *g, const void *job) {
     }
     size_t bytes = (size_t)j.blocks * sizeof(gni_softmax_part);
     j.parts = (gni_softmax_part *)gni_alloc(g, bytes);
-    if (j.parts == NULL) {
-        gni_fail_memory(g, "gn_softmax", bytes);
-        return false;
-    }
+    if (j.parts == NULL) return gni_fail_memory(g, "gn_softmax", bytes);
     for (int64_t row = 0; row < d->rows; row++) {
         gni_softmax_row(&j, row);
         gni_parallel(g->pool, j.blocks, 4, gni_softmax_blocks_task, &j);
@@ -219,9 +216,8 @@ static bool gni_indices_ok(gn_context *g, const gni_places *at, const gni_operan
     const int64_t n = at->along ? at->outer * at->count * at->inner : at->count;
     const int64_t wrong = at->checked ? -1 : gni_wrong_index(gni_cpu_isa_of(g->isa), at, index->dtype, p, n);
     if (wrong < 0) return true;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", at->fn,
-             (long long)gni_index_at(index->dtype, p, wrong), at->axis, (long long)at->extent);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", at->fn,
+                    (long long)gni_index_at(index->dtype, p, wrong), at->axis, (long long)at->extent);
 }
 
 static void gni_move_item(char *to, const char *from, int64_t bytes) {
@@ -649,10 +645,7 @@ static bool gni_cpu_prologue_pays(const gni_matmul *d, int64_t elements) {
 static bool gni_cpu_prologue_apart(gn_context *g, const gni_matmul *plain, const gni_map *job,
                                 gni_buffer *memory, int64_t elements) {
     memory->host = gni_alloc(g, (size_t)elements * sizeof(float));
-    if (memory->host == NULL) {
-        gni_fail_memory(g, "gn_matmul", (uint64_t)elements * sizeof(float));
-        return false;
-    }
+    if (memory->host == NULL) return gni_fail_memory(g, "gn_matmul", (uint64_t)elements * sizeof(float));
     bool ok = gni_cpu_map(g, job) && gni_cpu_matmul(g, plain);
     gni_free(g, memory->host);
     return ok;
@@ -681,10 +674,7 @@ static bool gni_cpu_matmul_prologue(gn_context *g, const gni_matmul *d) {
     for (int i = 0; i < d->batch_rank; i++) batches *= d->batch_dim[i];
     if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
     size_t bytes = (size_t)gni_pool_threads(g->pool) * (GNI_PROLOGUE_ROWS + 1) * GNI_PROLOGUE_COLS * 4;
-    if (g->gemm_work == NULL || !gni_gemm_reserve(g, g->gemm_work, bytes)) {
-        gni_fail_memory(g, "gn_matmul", bytes);
-        return false;
-    }
+    if (g->gemm_work == NULL || !gni_gemm_reserve(g, g->gemm_work, bytes)) return gni_fail_memory(g, "gn_matmul", bytes);
     j.work = (float *)g->gemm_work->data;
     int64_t work = j.each * (j.down ? j.rows : j.cols); // elements of a task
     gni_parallel(g->pool, batches * j.tasks, 1 + GNI_GRAIN / GNI_MAX(work, 1), gni_prologue_task, &j);
@@ -716,10 +706,7 @@ static bool gni_cpu_matmul(gn_context *g, const void *job) {
     const bool narrow = d->sums.buf != NULL && d->sums.dtype != GN_F32;
     if (d->sums.buf != NULL) m.column_sums = (float *)(void *)gni_operand_data(&d->sums);
     if (narrow) m.column_sums = (float *)gni_alloc(g, (size_t)d->n * sizeof(float));
-    if (narrow && m.column_sums == NULL) {
-        gni_fail_memory(g, "gn_matmul", (size_t)d->n * sizeof(float));
-        return false;
-    }
+    if (narrow && m.column_sums == NULL) return gni_fail_memory(g, "gn_matmul", (size_t)d->n * sizeof(float));
     if (d->fused) {
         gni_product_plan(g, d, &store);
         m.store = gni_product_store_part;
@@ -731,10 +718,7 @@ static bool gni_cpu_matmul(gn_context *g, const void *job) {
     if (m.batch > 1) {
         size_t bytes = (size_t)m.batch * 3 * sizeof(int64_t);
         off = (int64_t *)gni_alloc(g, bytes);
-        if (off == NULL) {
-            gni_fail_memory(g, "gn_matmul", bytes);
-            return false;
-        }
+        if (off == NULL) return gni_fail_memory(g, "gn_matmul", bytes);
         for (int64_t q = 0; q < m.batch; q++) {
             int64_t rest = q, a = 0, b = 0;
             for (int i = d->batch_rank - 1; i >= 0; i--) {

@@ -300,10 +300,7 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
     if (j.chunks > 1) {
         const size_t bytes = (size_t)items * sizeof(gni_scan_acc);
         j.parts = (gni_scan_acc *)gni_alloc(g, bytes);
-        if (j.parts == NULL) {
-            gni_fail_memory(g, "scan", bytes);
-            return false;
-        }
+        if (j.parts == NULL) return gni_fail_memory(g, "scan", bytes);
         j.totals = true;
         gni_parallel(g->pool, items, grain, gni_scan_task, &j);
         j.totals = false;
@@ -843,10 +840,7 @@ static bool gni_cpu_sort(gn_context *g, const void *job) {
     const uint64_t rows = together ? 1 : (uint64_t)GNI_MIN(d->rows, (int64_t)threads);
     const uint64_t bytes = 2 * rows * (uint64_t)d->n * (uint64_t)j.size, counts = GNI_RADIX_PARTS * GNI_DIGITS * 8;
     j.work = (char *)gni_host_take(g, bytes + counts);
-    if (j.work == NULL) {
-        gni_fail_memory(g, "gn_sort", bytes);
-        return false;
-    }
+    if (j.work == NULL) return gni_fail_memory(g, "gn_sort", bytes);
     if (together) {
         j.parts = GNI_MIN(threads, GNI_RADIX_PARTS);
         j.count = (uint64_t *)(void *)(j.work + bytes);

@@ -480,10 +480,7 @@ static bool gni_reduce_run(gn_context *g, gni_reduce_job *j, int64_t items, int6
     if (j->parts > 1) {
         size_t bytes = (size_t)(results * j->parts) * sizeof(gni_acc);
         j->acc = (gni_acc *)gni_alloc(g, bytes);
-        if (j->acc == NULL) {
-            gni_fail_memory(g, "reduction", bytes);
-            return false;
-        }
+        if (j->acc == NULL) return gni_fail_memory(g, "reduction", bytes);
     }
     gni_parallel(g->pool, items * j->parts, GNI_GRAIN * j->parts / GNI_MAX(n, 1), task, j);
     if (j->acc == NULL) return true;

@@ -449,10 +449,7 @@ static bool gni_cpu_fft(gn_context *g, const void *job) {
     r.inner = NULL;
     bool ok = g->fft != NULL;
     if (ok) g->fft->call++;
-    if (!ok || !gni_ft_prepare(g, &r)) {
-        gni_fail_memory(g, "gn_fft", (uint64_t)f->n * 16);
-        return false;
-    }
+    if (!ok || !gni_ft_prepare(g, &r)) return gni_fail_memory(g, "gn_fft", (uint64_t)f->n * 16);
     if (r.batch == 0) return true;
     r.in = (const char *)f->in.buf->host;
     r.out = (char *)f->out.buf->host;

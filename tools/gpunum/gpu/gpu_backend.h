@@ -31,8 +31,7 @@ static bool gni_gather_end(gn_context *g) {
 static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     GNI_UNUSED(kind);
     GNI_UNUSED(job);
-    gni_fail(g, GN_ERROR_UNSUPPORTED, "compiled without Vulkan");
-    return false;
+    return gni_fail(g, GN_ERROR_UNSUPPORTED, "compiled without Vulkan");
 }
 
 #else // GNI_GPU

@@ -101,10 +101,7 @@ static bool gni_order_posts(gni_gpu *gpu, int64_t count, bool four, gni_gpu_mem 
     gni_gpu_jobs *ops = gni_job_state(gpu);
     const uint64_t bytes = (uint64_t)count * (four ? 32 : 16);
     memset(own, 0, sizeof *own);
-    if (ops == NULL) {
-        gni_fail_memory(gpu->g, "scan", sizeof(gni_gpu_jobs));
-        return false;
-    }
+    if (ops == NULL) return gni_fail_memory(gpu->g, "scan", sizeof(gni_gpu_jobs));
     if (gpu->g->host_recording) {
         if (ops->scan_epoch == 0) ops->scan_epoch = 1;
         if (!gni_gpu_need(gpu, bytes, own, "scan: device memory")) return false;

@@ -29,10 +29,7 @@ static bool gni_faults_end(gn_context *g, gni_gpu_ticket *t) {
 static bool gni_job_fault(gni_job_call *c, const gni_places *at) {
     gni_gpu_jobs *ops = gni_job_state(c->gpu);
     const uint64_t bytes = (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES;
-    if (!ops) {
-        gni_fail_memory(c->gpu->g, at->fn, sizeof(gni_gpu_jobs));
-        return false;
-    }
+    if (!ops) return gni_fail_memory(c->gpu->g, at->fn, sizeof(gni_gpu_jobs));
     if (!ops->has_faults) {
         if (!gni_gpu_need(c->gpu, bytes, &ops->faults, at->fn)) return false;
         ops->has_faults = gni_gpu_fill(c->gpu, &ops->faults, 0, bytes, 0);
@@ -81,9 +78,8 @@ static bool gni_faults_end(gn_context *g, gni_gpu_ticket *t) {
     if (found < 0) return true;
     gni_gpu_fill(g->gpu, &ops->faults, 0, (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES, 0);
     const char *by = ops->fault[found].fn;
-    gni_fail(g, GN_ERROR_ARGUMENT, "an index of %s is out of bounds for axis %d with size %lld", by, ops->fault[found].axis,
-             (long long)ops->fault[found].extent);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "an index of %s is out of bounds for axis %d with size %lld", by,
+                    ops->fault[found].axis, (long long)ops->fault[found].extent);
 }
 
 // ---- take
@@ -230,8 +226,7 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     if (!gni_gpu_need(gpu, 4 * bytes, &mem, t->at.fn)) return false;
     if (!gni_gpu_alloc(gpu, more, &count)) {
         gni_gpu_free(gpu, &mem);
-        gni_fail_memory(gpu->g, t->at.fn, more);
-        return false;
+        return gni_fail_memory(gpu->g, t->at.fn, more);
     }
     gni_gpu_use word[4];
     for (int i = 0; i < 4; i++) word[i] = gni_order_use(&mem, (uint64_t)i * bytes, bytes);

@@ -373,22 +373,16 @@ static bool gni_attend_ok(gn_context *g, gn_array *q, gn_array *k, gn_array *v, 
                  gni_shape_text(tv, sizeof tv, &v->shape));
         return false;
     }
-    if (!gni_is_float(q->dtype) || k->dtype != q->dtype || v->dtype != q->dtype) {
-        gni_fail(g, GN_ERROR_DTYPE, "gn_attention: q is %s, k %s and v %s, not one float dtype", gn_dtype_name(q->dtype),
-                 gn_dtype_name(k->dtype), gn_dtype_name(v->dtype));
-        return false;
-    }
+    if (!gni_is_float(q->dtype) || k->dtype != q->dtype || v->dtype != q->dtype)
+        return gni_fail(g, GN_ERROR_DTYPE, "gn_attention: q is %s, k %s and v %s, not one float dtype",
+                        gn_dtype_name(q->dtype), gn_dtype_name(k->dtype), gn_dtype_name(v->dtype));
     const gn_shape s = gni_attend_shape(q, k);
     gn_shape joined;
-    if (mask != NULL && mask->dtype != GN_BOOL && !gni_is_float(mask->dtype)) {
-        gni_fail(g, GN_ERROR_DTYPE, "gn_attention: the mask is %s, not bool or a float", gn_dtype_name(mask->dtype));
-        return false;
-    }
-    if (mask != NULL && (!gni_broadcast(&mask->shape, &s, &joined) || !gni_same_shape(&joined, &s))) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_attention: the mask %s does not broadcast to %s",
-                 gni_shape_text(tq, sizeof tq, &mask->shape), gni_shape_text(tk, sizeof tk, &s));
-        return false;
-    }
+    if (mask != NULL && mask->dtype != GN_BOOL && !gni_is_float(mask->dtype))
+        return gni_fail(g, GN_ERROR_DTYPE, "gn_attention: the mask is %s, not bool or a float", gn_dtype_name(mask->dtype));
+    if (mask != NULL && (!gni_broadcast(&mask->shape, &s, &joined) || !gni_same_shape(&joined, &s)))
+        return gni_fail(g, GN_ERROR_SHAPE, "gn_attention: the mask %s does not broadcast to %s",
+                        gni_shape_text(tq, sizeof tq, &mask->shape), gni_shape_text(tk, sizeof tk, &s));
     if (!(o->scale - o->scale == 0.0) || o->workspace < 0)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_attention: scale %g, workspace %lld", o->scale, (long long)o->workspace);
     else if (!(o->dropout >= 0.0 && o->dropout <= 1.0))

@@ -137,10 +137,7 @@ static bool gni_pass_begin(gni_pass *p) {
     if (outer == NULL) return true;
     const size_t bytes = sizeof(gni_marks) * (size_t)outer->count;
     outer->marks = (gni_marks *)gni_calloc(p->g, bytes);
-    if (outer->marks == NULL) {
-        gni_fail_memory(p->g, p->fn, bytes);
-        return false;
-    }
+    if (outer->marks == NULL) return gni_fail_memory(p->g, p->fn, bytes);
     for (int64_t at = 0; at < outer->count; at++) {
         gn_array *a = outer->list[at];
         gni_node *node = a != NULL ? a->node : NULL;
@@ -164,10 +161,7 @@ static bool gni_pass_add(gni_pass *p, gn_array *a) {
         gn_array **list =
             (gn_array **)gni_realloc(g, p->list, sizeof(gn_array *) * (size_t)p->capacity,
                                      sizeof(gn_array *) * (size_t)capacity);
-        if (list == NULL) {
-            gni_fail_memory(g, p->fn, sizeof(gn_array *) * (size_t)capacity);
-            return false;
-        }
+        if (list == NULL) return gni_fail_memory(g, p->fn, sizeof(gn_array *) * (size_t)capacity);
         p->list = list;
         p->capacity = capacity;
     }
@@ -262,10 +256,8 @@ static bool gni_pass_give(gni_pass *p, gni_node *node, int i, gn_array *gx) {
     }
     if (!gni_same_shape(&gx->shape, &a->shape)) {
         char ta[200], tb[200];
-        gni_fail(g, GN_ERROR_GRADIENT, "%s: the gradient of %s has shape %s, its operand %s", p->fn,
-                 node->name, gni_shape_text(ta, sizeof ta, &gx->shape),
-                 gni_shape_text(tb, sizeof tb, &a->shape));
-        return false;
+        return gni_fail(g, GN_ERROR_GRADIENT, "%s: the gradient of %s has shape %s, its operand %s", p->fn, node->name,
+                        gni_shape_text(ta, sizeof ta, &gx->shape), gni_shape_text(tb, sizeof tb, &a->shape));
     }
     gx = gni_gradient_as(gx, a->dtype);
     if (a->node->gy != NULL) {
@@ -290,28 +282,20 @@ static bool gni_pass_check(gni_pass *p, const gni_node *node) {
                  p->fn);
         return false;
     }
-    if (node->backward == NULL) {
-        gni_fail(g, GN_ERROR_GRADIENT, "%s: %s has no derivative", p->fn, node->name);
-        return false;
-    }
+    if (node->backward == NULL) return gni_fail(g, GN_ERROR_GRADIENT, "%s: %s has no derivative", p->fn, node->name);
     uint32_t reads = gni_back_reads(node);
     for (int i = 0; i < node->n_in; i++) {
         const gn_array *a = node->in[i];
         if (a == NULL || !(reads & (1u << GNI_MIN(i, 30))) || gni_version(a) == node->version[i])
             continue;
-        gni_fail(
-            g, GN_ERROR_GRADIENT,
-            "%s: operand %d of %s, %s %s, was overwritten by gn_write, gn_assign or gn_step after it was used",
-            p->fn, i + 1, node->name, gn_dtype_name(a->dtype),
-            gni_shape_text(text, sizeof text, &a->shape));
-        return false;
+        return gni_fail(g, GN_ERROR_GRADIENT,
+                        "%s: operand %d of %s, %s %s, was overwritten by gn_write, gn_assign or gn_step after it was used",
+                        p->fn, i + 1, node->name, gn_dtype_name(a->dtype), gni_shape_text(text, sizeof text, &a->shape));
     }
-    if ((reads & GNI_READS_OUTPUT) && gni_version(node->output) != node->made) {
-        gni_fail(g, GN_ERROR_GRADIENT, "%s: the result of %s, %s %s, was overwritten by gn_write or gn_assign",
-                 p->fn, node->name, gn_dtype_name(node->output->dtype),
-                 gni_shape_text(text, sizeof text, &node->output->shape));
-        return false;
-    }
+    if ((reads & GNI_READS_OUTPUT) && gni_version(node->output) != node->made)
+        return gni_fail(g, GN_ERROR_GRADIENT, "%s: the result of %s, %s %s, was overwritten by gn_write or gn_assign", p->fn,
+                        node->name, gn_dtype_name(node->output->dtype),
+                        gni_shape_text(text, sizeof text, &node->output->shape));
     return true;
 }
 
@@ -385,10 +369,8 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     gn_context *g = p->g;
     if (!gni_is_float(loss->dtype) || gni_elements(&loss->shape) != 1) {
         char text[200];
-        gni_fail(g, GN_ERROR_GRADIENT,
-                 "%s: the loss is %s %s, it must be one floating point number", p->fn,
-                 gn_dtype_name(loss->dtype), gni_shape_text(text, sizeof text, &loss->shape));
-        return false;
+        return gni_fail(g, GN_ERROR_GRADIENT, "%s: the loss is %s %s, it must be one floating point number", p->fn,
+                        gn_dtype_name(loss->dtype), gni_shape_text(text, sizeof text, &loss->shape));
     }
     if (!gni_wants_grad(loss)) {
         gni_fail(g, GN_ERROR_GRADIENT, "%s: the loss depends on no array that requires a gradient%s", p->fn,

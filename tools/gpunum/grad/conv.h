@@ -1171,8 +1171,7 @@ static bool gni_conv_option(gn_context *g, const char *fn, const char *name, int
         to[i] = by_axis ? each[i] : all;
         if (to[i] == 0) to[i] = least;
         if (to[i] >= least && to[i] <= INT32_MAX) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s %lld", fn, name, (long long)to[i]);
-        return false;
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s %lld", fn, name, (long long)to[i]);
     }
     return true;
 }
@@ -1180,9 +1179,9 @@ static bool gni_conv_option(gn_context *g, const char *fn, const char *name, int
 static bool gni_conv_misfit(gn_context *g, const char *fn, const gn_array *x, const gn_array *w, const gn_array *b,
                             const char *why) {
     char tx[200], tw[200], tb[200];
-    gni_fail(g, GN_ERROR_SHAPE, "%s: x %s, w %s, b %s: %s", fn, gni_shape_text(tx, sizeof tx, &x->shape),
-             gni_shape_text(tw, sizeof tw, &w->shape), b != NULL ? gni_shape_text(tb, sizeof tb, &b->shape) : "none", why);
-    return false;
+    return gni_fail(g, GN_ERROR_SHAPE, "%s: x %s, w %s, b %s: %s", fn, gni_shape_text(tx, sizeof tx, &x->shape),
+                    gni_shape_text(tw, sizeof tw, &w->shape), b != NULL ? gni_shape_text(tb, sizeof tb, &b->shape) : "none",
+                    why);
 }
 
 // Fills p for x (n, ...) with `nd` spatial axes.
@@ -1210,14 +1209,11 @@ static bool gni_conv_fits(gn_context *g, const char *fn, const gn_array *x, cons
         if (k < 1 || k > INT32_MAX) return gni_conv_misfit(g, fn, x, w, b, "an empty or too large kernel");
         if (size > INT64_MAX / 4) return gni_conv_misfit(g, fn, x, w, b, "too large an image");
         const int64_t reach = (k - 1) * p->dilation[i];
-        if (o->same && (transposed || p->stride[i] != 1 || p->pad[i] != 0)) {
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: 'same' with a stride or a pad", fn);
-            return false;
-        }
-        if (transposed && more[i] >= GNI_MAX(p->stride[i], p->dilation[i])) {
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: output pad %lld, not below stride or dilation", fn, (long long)more[i]);
-            return false;
-        }
+        if (o->same && (transposed || p->stride[i] != 1 || p->pad[i] != 0))
+            return gni_fail(g, GN_ERROR_ARGUMENT, "%s: 'same' with a stride or a pad", fn);
+        if (transposed && more[i] >= GNI_MAX(p->stride[i], p->dilation[i]))
+            return gni_fail(g, GN_ERROR_ARGUMENT, "%s: output pad %lld, not below stride or dilation", fn,
+                            (long long)more[i]);
         if (transposed) {
             if (size > INT32_MAX) return gni_conv_misfit(g, fn, x, w, b, "too large an image");
             p->out[i] = size;

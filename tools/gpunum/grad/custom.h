@@ -57,9 +57,9 @@ static bool gni_back_custom(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     gni_away_end(g, away);
     for (int i = 0; i < node->n_in; i++) {
         if (gx[i] == NULL || gni_home_of(gx[i], GNI_IS_ARRAY) == g) continue;
-        gni_fail(g, GN_ERROR_STALE, "%s: gn_custom's gradient of operand %d was released, or is no array of this context",
-                 g->call, i + 1);
-        return false;
+        return gni_fail(g, GN_ERROR_STALE,
+                        "%s: gn_custom's gradient of operand %d was released, or is no array of this context", g->call,
+                        i + 1);
     }
     return true;
 }
@@ -75,18 +75,12 @@ static bool gni_back_checkpoint(gn_context *g, gni_node *node, gn_array *gy, gn_
     void *user;
     const int count = node->n_in, no_grad = g->no_grad;
     const uint64_t seed = g->seed, counter = g->counter;
-    if (no_grad == 0) {
-        gni_fail(g, GN_ERROR_GRADIENT, "gn_checkpoint: its gradient has no graph (create_graph)");
-        return false;
-    }
+    if (no_grad == 0) return gni_fail(g, GN_ERROR_GRADIENT, "gn_checkpoint: its gradient has no graph (create_graph)");
     memcpy(&forward, &node->param[GNI_CUSTOM_FORWARD], sizeof forward);
     memcpy(&user, &node->param[GNI_CUSTOM_USER], sizeof user);
     const size_t bytes = sizeof(gn_array *) * (size_t)count;
     gn_array **leaf = (gn_array **)gni_calloc(g, 3 * bytes), **wanted = leaf + count, **dx = wanted + count;
-    if (leaf == NULL) {
-        gni_fail_memory(g, "gn_checkpoint", 3 * bytes);
-        return false;
-    }
+    if (leaf == NULL) return gni_fail_memory(g, "gn_checkpoint", 3 * bytes);
     int n = 0;
     for (int i = 0; i < count; i++) {
         leaf[i] = gn_detach(node->in[i]);

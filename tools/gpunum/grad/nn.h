@@ -171,8 +171,8 @@ static bool gni_is_layer(gn_context *g, const char *fn, gn_dtype t, const gn_sha
         fan[1] = (double)s->dim[s->rank == 2 ? 1 : 0] * (double)taps;
         return true;
     }
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not (in, out) or (out, in, kernel...)", fn, gni_shape_text(text, sizeof text, s));
-    return false;
+    return gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not (in, out) or (out, in, kernel...)", fn,
+                    gni_shape_text(text, sizeof text, s));
 }
 
 // Normal with variance 2 / in: keeps the variance through relu (He et al., 2015, arXiv:1502.01852).

@@ -338,10 +338,7 @@ static bool gni_norm_begin(gni_norm *n, const char *fn, gn_array *x, gn_array *w
     n->t = x->dtype;
     for (int i = 0; i < count; i++)
         if (!gni_need_float(g, fn, list[i]->dtype)) return false;
-    if (!(eps >= 0.0 && eps < GNI_INF)) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: eps %g is no number from 0 on", fn, eps);
-        return false;
-    }
+    if (!(eps >= 0.0 && eps < GNI_INF)) return gni_fail(g, GN_ERROR_ARGUMENT, "%s: eps %g is no number from 0 on", fn, eps);
     const gn_dtype t = n->t == GN_F64 ? GN_F64 : GN_F32;
     n->x = x->dtype != t ? gn_cast(x, t) : x;
     n->w = w != NULL && w->dtype != t ? gn_cast(w, t) : w;
@@ -361,9 +358,8 @@ static gn_array *gni_norm_shaped(const gni_norm *n, gn_array *a, gn_shape s) {
 
 static bool gni_norm_misfit(const gni_norm *n, const char *name, const gn_array *a, const char *what) {
     char tx[200], ta[200];
-    gni_fail(n->g, GN_ERROR_SHAPE, "%s: %s %s for x %s: %s", n->fn, name, gni_shape_text(ta, sizeof ta, &a->shape),
-             gni_shape_text(tx, sizeof tx, &n->x->shape), what);
-    return false;
+    return gni_fail(n->g, GN_ERROR_SHAPE, "%s: %s %s for x %s: %s", n->fn, name, gni_shape_text(ta, sizeof ta, &a->shape),
+                    gni_shape_text(tx, sizeof tx, &n->x->shape), what);
 }
 
 // An array by channel as one that broadcasts to x. False after gni_fail.

@@ -94,8 +94,7 @@ static bool gni_can_optimize(gn_context *g, const char *fn, const gn_optimizer *
 static bool gni_settings_ok(gn_context *g, const char *fn, const double *settings, int count) {
     for (int i = 0; i < count; i++) {
         if (settings[i] >= 0.0) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not a setting, all are 0 or more", fn, settings[i]);
-        return false;
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not a setting, all are 0 or more", fn, settings[i]);
     }
     return true;
 }
@@ -103,14 +102,12 @@ static bool gni_settings_ok(gn_context *g, const char *fn, const double *setting
 // Shares of what was, of which there is less than all.
 static bool gni_betas_ok(gn_context *g, const char *fn, double beta1, double beta2) {
     if (!(beta1 >= 1.0 || beta2 >= 1.0)) return true;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: beta1 %g and beta2 %g must be below 1", fn, beta1, beta2);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: beta1 %g and beta2 %g must be below 1", fn, beta1, beta2);
 }
 
 static bool gni_nesterov_ok(gn_context *g, const char *fn, bool nesterov, double momentum, double dampening) {
     if (!nesterov || (momentum != 0.0 && dampening == 0.0)) return true;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: nesterov needs momentum and no dampening", fn);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: nesterov needs momentum and no dampening", fn);
 }
 
 static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, gn_array *const *params, int count,
@@ -120,10 +117,7 @@ static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, 
         if (!gni_can_optimize(g, fn, opt, params, i)) return false;
     gni_optimized *items =
         opt->count < INT32_MAX - count ? (gni_optimized *)gni_realloc(g, opt->items, had, had + more) : NULL;
-    if (items == NULL) {
-        gni_fail_memory(g, fn, had + more);
-        return false;
-    }
+    if (items == NULL) return gni_fail_memory(g, fn, had + more);
     opt->items = items;
     memset(items + opt->count, 0, more);
     for (int i = 0; i < count; i++) {
@@ -160,8 +154,7 @@ static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimi
 // Whether it is an optimizer of this context. False after gni_fail.
 static bool gni_optimizer_ok(gn_context *g, const char *fn, const gn_optimizer *opt) {
     if (gni_home_of(opt, GNI_IS_OPTIMIZER) == g) return true;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
 }
 
 GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *params, int count, double lr_factor,
@@ -692,8 +685,7 @@ static bool gni_is_scale(gn_context *g, const char *fn, const gn_array *scale) {
     const gn_shape two = GN_SHAPE(2);
     if (scale->dtype == GN_F32 && gni_same_shape(&scale->shape, &two) && scale->node == NULL && !scale->wants_grad)
         return true;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: the scale is not an array of two float32 numbers that no op made", fn);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: the scale is not an array of two float32 numbers that no op made", fn);
 }
 
 GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale) {

@@ -584,18 +584,14 @@ static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, cons
         if (p->dilation[i] == 0) p->dilation[i] = 1;
         const bool whole = p->size[i] >= 1 && p->size[i] <= 32767 && p->stride[i] >= 1 && p->stride[i] <= INT32_MAX;
         if (!whole || p->dilation[i] < 1 || p->dilation[i] > INT32_MAX || (!spreads && p->dilation[i] > 1) ||
-            p->pad[i] < 0 || p->pad[i] > p->size[i] / 2) {
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: size %lld, stride %lld, pad %lld, dilation %lld", fn, (long long)p->size[i],
-                     (long long)p->stride[i], (long long)p->pad[i], (long long)p->dilation[i]);
-            return false;
-        }
+            p->pad[i] < 0 || p->pad[i] > p->size[i] / 2)
+            return gni_fail(g, GN_ERROR_ARGUMENT, "%s: size %lld, stride %lld, pad %lld, dilation %lld", fn,
+                            (long long)p->size[i], (long long)p->stride[i], (long long)p->pad[i], (long long)p->dilation[i]);
         const int64_t room =
             p->in[i] + 2 * p->pad[i] - (p->size[i] - 1) * p->dilation[i] - 1 + (o->ceil ? p->stride[i] - 1 : 0);
-        if (room < 0) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: a window of %lld, with dilation %lld, in %lld elements", fn,
-                     (long long)p->size[i], (long long)p->dilation[i], (long long)p->in[i] + 2 * p->pad[i]);
-            return false;
-        }
+        if (room < 0)
+            return gni_fail(g, GN_ERROR_SHAPE, "%s: a window of %lld, with dilation %lld, in %lld elements", fn,
+                            (long long)p->size[i], (long long)p->dilation[i], (long long)p->in[i] + 2 * p->pad[i]);
         p->out[i] = room / p->stride[i] + 1;
         if ((p->out[i] - 1) * p->stride[i] >= p->in[i] + p->pad[i]) p->out[i]--; // begins behind x
     }
@@ -609,11 +605,9 @@ static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, c
     p->out[1] = width;
     p->adaptive = p->in[0] % GNI_MAX(height, 1) != 0 || p->in[1] % GNI_MAX(width, 1) != 0;
     for (int i = 0; i < 2; i++)
-        if (p->out[i] < 1 || p->out[i] > INT32_MAX) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: a result of (%lld,%lld): not between 1 and 2^31 - 1", fn, (long long)height,
-                     (long long)width);
-            return false;
-        }
+        if (p->out[i] < 1 || p->out[i] > INT32_MAX)
+            return gni_fail(g, GN_ERROR_SHAPE, "%s: a result of (%lld,%lld): not between 1 and 2^31 - 1", fn,
+                            (long long)height, (long long)width);
     if (!gni_pooled_ok(g, fn, x, s, p)) return false;
     for (int i = 0; i < 2; i++) {
         p->size[i] = p->stride[i] = p->in[i] / p->out[i];
@@ -708,10 +702,7 @@ static bool gni_back_bilinear(gn_context *g, gni_node *node, gn_array *gy, gn_ar
     const int64_t n = node->in[0]->shape.dim[axis], size = node->output->shape.dim[axis];
     const gn_shape s = GN_SHAPE(n), along = axis == 2 ? GN_SHAPE(n, 1) : s;
     int64_t *first = (int64_t *)gni_alloc(g, sizeof *first * (size_t)n);
-    if (first == NULL) {
-        gni_fail_memory(g, node->name, sizeof *first * (size_t)n);
-        return false;
-    }
+    if (first == NULL) return gni_fail_memory(g, node->name, sizeof *first * (size_t)n);
     const int64_t reach = gni_bilinear_reach(first, n, size, node->param[1] != 0);
     gn_array *wide = gni_half_up(gy), *sum = NULL;
     for (int64_t k = 0; k < reach && wide != NULL; k++) {

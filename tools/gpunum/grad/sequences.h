@@ -57,10 +57,7 @@ static bool gni_rope_angles(gn_context *g, gn_array *x, gn_array *pos, const gn_
     const int64_t h = dims / 2;
     const size_t bytes = sizeof(double) * (size_t)(4 * h + 2);
     double *f = (double *)gni_alloc(g, bytes);
-    if (f == NULL) {
-        gni_fail_memory(g, "gn_rope", bytes);
-        return false;
-    }
+    if (f == NULL) return gni_fail_memory(g, "gn_rope", bytes);
     for (int64_t i = 0; i < h; i++)
         for (int k = 0; k < 4; k += 2) { // of one position, and of 4096
             double turn = pow(o->base > 0.0 ? o->base : 10000.0, -2.0 * (double)i / (double)dims) / (4.0 * GNI_PI_2);
@@ -436,10 +433,9 @@ static bool gni_recurrent_is(gni_recurrent *r, const char *what, int i, const gn
     char ta[200], tw[200], name[40];
     if (a->dtype == t && gni_same_shape(&a->shape, &want)) return true;
     snprintf(name, sizeof name, i > 0 ? "%s %d" : "%s", what, i);
-    gni_fail(r->g, a->dtype != t ? GN_ERROR_DTYPE : GN_ERROR_SHAPE, "%s: %s is %s %s, not %s %s", r->fn, name,
-             gn_dtype_name(a->dtype), gni_shape_text(ta, sizeof ta, &a->shape), gn_dtype_name(t),
-             gni_shape_text(tw, sizeof tw, &want));
-    return false;
+    return gni_fail(r->g, a->dtype != t ? GN_ERROR_DTYPE : GN_ERROR_SHAPE, "%s: %s is %s %s, not %s %s", r->fn, name,
+                    gn_dtype_name(a->dtype), gni_shape_text(ta, sizeof ta, &a->shape), gn_dtype_name(t),
+                    gni_shape_text(tw, sizeof tw, &want));
 }
 
 static bool gni_recurrent_ok(gni_recurrent *r, gn_array *x, int count, gn_array *h0, gn_array *c0) {
@@ -450,23 +446,19 @@ static bool gni_recurrent_ok(gni_recurrent *r, gn_array *x, int count, gn_array 
     for (int i = 0; i < count; i++) {
         const gn_array *w = r->weights[i];
         if (gni_home_of(w, GNI_IS_ARRAY) == g) continue;
-        gni_fail(g, w != NULL && gni_kind_of(w) == GNI_NO_HANDLE ? GN_ERROR_STALE : GN_ERROR_ARGUMENT, "%s: weight %d %s",
-                 r->fn, i + 1, w == NULL ? "is NULL" : "was released, or is no array of this context");
-        return false;
+        return gni_fail(g, w != NULL && gni_kind_of(w) == GNI_NO_HANDLE ? GN_ERROR_STALE : GN_ERROR_ARGUMENT,
+                        "%s: weight %d %s", r->fn, i + 1,
+                        w == NULL ? "is NULL" : "was released, or is no array of this context");
     }
     if (!gni_need_float(g, r->fn, x->dtype)) return false;
-    if (x->shape.rank != 3 || x->shape.dim[r->o.batch_first ? 1 : 0] == 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: x %s is not %s with n from 1 on", r->fn, gni_shape_text(tx, sizeof tx, &x->shape),
-                 r->o.batch_first ? "(batch, n, in)" : "(n, batch, in)");
-        return false;
-    }
+    if (x->shape.rank != 3 || x->shape.dim[r->o.batch_first ? 1 : 0] == 0)
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: x %s is not %s with n from 1 on", r->fn,
+                        gni_shape_text(tx, sizeof tx, &x->shape), r->o.batch_first ? "(batch, n, in)" : "(n, batch, in)");
     r->n = x->shape.dim[r->o.batch_first ? 1 : 0];
     r->batch = x->shape.dim[r->o.batch_first ? 0 : 1];
-    if (r->n >= INT32_MAX || !(r->o.dropout >= 0.0 && r->o.dropout <= 1.0) || count != needed) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d weights, not %d; dropout %g; %lld steps", r->fn, count, needed, r->o.dropout,
-                 (long long)r->n);
-        return false;
-    }
+    if (r->n >= INT32_MAX || !(r->o.dropout >= 0.0 && r->o.dropout <= 1.0) || count != needed)
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d weights, not %d; dropout %g; %lld steps", r->fn, count, needed,
+                        r->o.dropout, (long long)r->n);
     const gn_shape *u = &r->weights[1]->shape;
     r->h = u->rank == 2 ? u->dim[1] : 0;
     if (r->h > INT64_MAX / 4) r->h = 0;

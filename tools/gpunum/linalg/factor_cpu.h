@@ -402,10 +402,7 @@ static bool gni_la_run(gni_la_job *d) {
     const int count = apart ? threads : 1;
     const size_t bytes = (size_t)count * sizeof(gni_la) + (size_t)d->batch * sizeof(int64_t);
     d->workers = (gni_la *)gni_calloc(g, bytes);
-    if (d->workers == NULL) {
-        gni_fail_memory(g, d->fn, bytes);
-        return false;
-    }
+    if (d->workers == NULL) return gni_fail_memory(g, d->fn, bytes);
     d->info = (int64_t *)(void *)(d->workers + count);
     for (int i = 0; i < count; i++) {
         d->workers[i].g = g;

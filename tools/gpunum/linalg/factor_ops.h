@@ -151,10 +151,7 @@ GPUNUM_API gn_array *gn_cholesky(gn_array *a) {
 static bool gni_la_solve_shapes(gn_context *g, const gn_array *a, const gn_array *b, int matrix,
                                 gn_shape *batch) {
     char ta[200], tb[200];
-    if (matrix == 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: the right-hand side is 0-d");
-        return false;
-    }
+    if (matrix == 0) return gni_fail(g, GN_ERROR_SHAPE, "gn_solve: the right-hand side is 0-d");
     gn_shape batch_a = gn_shape_from(a->shape.rank - 2, a->shape.dim);
     gn_shape batch_b = gn_shape_from(b->shape.rank - matrix, b->shape.dim);
     int64_t n = a->shape.dim[a->shape.rank - 1], rows = b->shape.dim[b->shape.rank - matrix];

@@ -175,10 +175,7 @@ static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_arr
     }
     if (!any) return true;
     gni_rewrite *list = (gni_rewrite *)gni_calloc(g, sizeof(gni_rewrite) * (size_t)n);
-    if (list == NULL) {
-        gni_fail_memory(g, fn, sizeof(gni_rewrite) * (size_t)n);
-        return false;
-    }
+    if (list == NULL) return gni_fail_memory(g, fn, sizeof(gni_rewrite) * (size_t)n);
     int made = 0;
     bool ok = true;
     for (gn_array *h = g->arrays, *next; h != NULL && ok && made < n; h = next) {
@@ -274,11 +271,9 @@ static bool gni_assign(gn_context *g, const char *fn, gn_array *a, gn_array *val
     int count, lead = 0;
     while (s.rank - lead > a->shape.rank && s.dim[lead] == 1) lead++;
     s = gn_shape_from(s.rank - lead, s.dim + lead);
-    if (!gni_broadcast(&a->shape, &s, &s) || !gni_same_shape(&s, &a->shape)) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: shape %s does not broadcast to %s", fn,
-                 gni_shape_text(from, sizeof from, &value->shape), gni_shape_text(to, sizeof to, &a->shape));
-        return false;
-    }
+    if (!gni_broadcast(&a->shape, &s, &s) || !gni_same_shape(&s, &a->shape))
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: shape %s does not broadcast to %s", fn,
+                        gni_shape_text(from, sizeof from, &value->shape), gni_shape_text(to, sizeof to, &a->shape));
     if (gni_elements(&a->shape) == 0) return true;
     if (!gni_materialize(g, a) || !gni_can_write(g, fn, a)) return false;
     if (gni_same_elements(a, value)) return true;

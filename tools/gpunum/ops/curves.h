@@ -112,8 +112,8 @@ GPUNUM_API gn_array *gn_unwrap(gn_array *a, int axis) {
 static bool gni_of_rank(gn_context *g, const char *fn, const char *what, const gn_array *a, int rank) {
     char text[200];
     if (a->shape.rank == rank) return true;
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s %s are not %d-d", fn, what, gni_shape_text(text, sizeof text, &a->shape), rank);
-    return false;
+    return gni_fail(g, GN_ERROR_SHAPE, "%s: %s %s are not %d-d", fn, what, gni_shape_text(text, sizeof text, &a->shape),
+                    rank);
 }
 
 static gn_array *gni_vander(gn_context *g, gn_array *x, int64_t n, bool rising) {

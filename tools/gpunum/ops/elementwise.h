@@ -12,9 +12,7 @@
 static bool gni_real_only(gn_context *g, const char *fn, gn_array *const *in, int n) {
     for (int i = 0; i < n; i++) {
         if (!gni_is_complex(in[i]->dtype)) continue;
-        gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not supported here", fn,
-                 gn_dtype_name(in[i]->dtype));
-        return false;
+        return gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not supported here", fn, gn_dtype_name(in[i]->dtype));
     }
     return true;
 }
@@ -76,15 +74,10 @@ static gn_dtype gni_binary_dtype(gni_op op, gn_dtype t) {
 }
 
 static bool gni_binary_ok(gn_context *g, const char *fn, gni_op op, gn_dtype t) {
-    if (op == GNI_OP_SUB && t == GN_BOOL) {
-        gni_fail(g, GN_ERROR_DTYPE,
-                 "%s: bool minus bool is not defined; use gn_xor or gn_logical_xor", fn);
-        return false;
-    }
-    if (op >= GNI_OP_AND && op <= GNI_OP_SHR && gni_is_float(t)) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not an integer or bool", fn, gn_dtype_name(t));
-        return false;
-    }
+    if (op == GNI_OP_SUB && t == GN_BOOL)
+        return gni_fail(g, GN_ERROR_DTYPE, "%s: bool minus bool is not defined; use gn_xor or gn_logical_xor", fn);
+    if (op >= GNI_OP_AND && op <= GNI_OP_SHR && gni_is_float(t))
+        return gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not an integer or bool", fn, gn_dtype_name(t));
     return true;
 }
 

@@ -180,40 +180,22 @@ static gn_array *gni_fft_input(gn_array *a, gni_fft_kind kind) {
 // Checks what the user gave; false after gni_fail. *n becomes the number of points.
 static bool gni_fft_checked(gn_context *g, const char *fn, gni_fft_kind kind, const gn_array *a,
                             int64_t *n, int *axis, gn_fft_norm norm) {
-    if (a->shape.rank == 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: an array of rank 0 has no axis", fn);
-        return false;
-    }
+    if (a->shape.rank == 0) return gni_fail(g, GN_ERROR_SHAPE, "%s: an array of rank 0 has no axis", fn);
     *axis = gni_axis(g, fn, *axis, a->shape.rank);
     if (*axis < 0) return false;
     // An axis of an array without elements may be longer.
     int64_t length = GNI_MIN(a->shape.dim[*axis], GNI_MOST_ELEMENTS + 1);
     if (*n == 0) {
         *n = kind == GNI_FFT_C2R ? 2 * (length - 1) : length;
-        if (*n < 1) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d of size %lld is too short", fn, *axis,
-                     (long long)length);
-            return false;
-        }
+        if (*n < 1) return gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d of size %lld is too short", fn, *axis, (long long)length);
     }
-    if (*n < 1) {
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "%s: n is %lld, it must be positive, or 0 for the axis's own", fn, (long long)*n);
-        return false;
-    }
-    if (*n > GNI_MOST_ELEMENTS) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: %lld points are too many", fn, (long long)*n);
-        return false;
-    }
-    if ((unsigned)norm > GN_FFT_FORWARD) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_fft_norm", fn, (int)norm);
-        return false;
-    }
-    if (kind == GNI_FFT_R2C && gni_is_complex(a->dtype)) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: the input must be real, it is %s", fn,
-                 gn_dtype_name(a->dtype));
-        return false;
-    }
+    if (*n < 1)
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: n is %lld, it must be positive, or 0 for the axis's own", fn,
+                        (long long)*n);
+    if (*n > GNI_MOST_ELEMENTS) return gni_fail(g, GN_ERROR_SHAPE, "%s: %lld points are too many", fn, (long long)*n);
+    if ((unsigned)norm > GN_FFT_FORWARD) return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_fft_norm", fn, (int)norm);
+    if (kind == GNI_FFT_R2C && gni_is_complex(a->dtype))
+        return gni_fail(g, GN_ERROR_DTYPE, "%s: the input must be real, it is %s", fn, gn_dtype_name(a->dtype));
     return true;
 }
 
@@ -670,10 +652,8 @@ static bool gni_convolve_ok(gn_context *g, const char *fn, const gn_array *a, co
                              : " differ in rank");
         return false;
     }
-    if ((unsigned)mode > GN_CONV_VALID) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_convolution", fn, (int)mode);
-        return false;
-    }
+    if ((unsigned)mode > GN_CONV_VALID)
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_convolution", fn, (int)mode);
     return true;
 }
 

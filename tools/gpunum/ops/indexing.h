@@ -109,11 +109,9 @@ static bool gni_scatter_operands(gn_context *g, const char *fn, gn_array *a, gn_
     *index = gni_index_along(g, fn, a, indices, axis, &s, along);
     if (*index == NULL) return false;
     want.dim[axis] = s.dim[axis];
-    if (!gni_same_shape(&s, &want)) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: indices %s for %s: beside axis %d they have its shape, or 1", fn,
-                 gni_shape_text(from, sizeof from, &indices->shape), gni_shape_text(to, sizeof to, &a->shape), axis);
-        return false;
-    }
+    if (!gni_same_shape(&s, &want))
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: indices %s for %s: beside axis %d they have its shape, or 1", fn,
+                        gni_shape_text(from, sizeof from, &indices->shape), gni_shape_text(to, sizeof to, &a->shape), axis);
     *x = gn_broadcast_to(values, s);
     return *x != NULL;
 }

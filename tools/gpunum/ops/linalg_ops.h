@@ -74,9 +74,8 @@ static gn_array *gni_diagonal_view(gn_context *g, const char *fn, gn_array *a, i
 static bool gni_is_matrix(gn_context *g, const char *fn, const gn_array *a) {
     char text[200];
     if (a->shape.rank >= 2) return true;
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not a matrix or a batch of matrices", fn,
-             gni_shape_text(text, sizeof text, &a->shape));
-    return false;
+    return gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not a matrix or a batch of matrices", fn,
+                    gni_shape_text(text, sizeof text, &a->shape));
 }
 
 static bool gni_is_square(gn_context *g, const char *fn, const gn_array *a) {
@@ -84,9 +83,8 @@ static bool gni_is_square(gn_context *g, const char *fn, const gn_array *a) {
     int rank = a->shape.rank;
     if (!gni_is_matrix(g, fn, a)) return false;
     if (a->shape.dim[rank - 1] == a->shape.dim[rank - 2]) return true;
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s: the matrices are not square", fn,
-             gni_shape_text(text, sizeof text, &a->shape));
-    return false;
+    return gni_fail(g, GN_ERROR_SHAPE, "%s: %s: the matrices are not square", fn,
+                    gni_shape_text(text, sizeof text, &a->shape));
 }
 
 static gn_array *gni_transposed(gn_array *a) { return gn_swap_axes(a, -1, -2); }
@@ -338,10 +336,8 @@ GPUNUM_API gn_array *gn_outer(gn_array *a, gn_array *b) {
 static bool gni_tensordot_axes(gn_context *g, const gn_array *a, const int *axes, int count,
                                bool first, int *out) {
     int rank = a->shape.rank;
-    if (count < 0 || count > rank) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_tensordot: %d axes of an array of rank %d", count, rank);
-        return false;
-    }
+    if (count < 0 || count > rank)
+        return gni_fail(g, GN_ERROR_ARGUMENT, "gn_tensordot: %d axes of an array of rank %d", count, rank);
     for (int i = 0; i < count; i++) {
         out[i] = axes != NULL ? gni_axis(g, "gn_tensordot", axes[i], rank)
                  : first      ? rank - count + i
@@ -349,8 +345,7 @@ static bool gni_tensordot_axes(gn_context *g, const gn_array *a, const int *axes
         if (out[i] < 0) return false;
         for (int k = 0; k < i; k++) {
             if (out[k] != out[i]) continue;
-            gni_fail(g, GN_ERROR_ARGUMENT, "gn_tensordot: axis %d is named twice", out[i]);
-            return false;
+            return gni_fail(g, GN_ERROR_ARGUMENT, "gn_tensordot: axis %d is named twice", out[i]);
         }
     }
     return true;
@@ -457,8 +452,7 @@ static bool gni_einsum_fail(const gni_einsum *e, const char *format, ...) {
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    gni_fail(e->g, GN_ERROR_ARGUMENT, "gn_einsum: \"%.100s\": %s", e->text, why);
-    return false;
+    return gni_fail(e->g, GN_ERROR_ARGUMENT, "gn_einsum: \"%.100s\": %s", e->text, why);
 }
 
 static int gni_letter(char c) {

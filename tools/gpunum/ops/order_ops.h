@@ -585,8 +585,7 @@ GPUNUM_API gn_array *gn_searchsorted(gn_array *sorted, gn_array *values, bool ri
 // Whether the caller may wait for values.
 static bool gni_may_wait(gn_context *g, const char *fn) {
     if (!g->host_recording) return true;
-    gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: waits for values, which a host's commands that are recorded cannot", fn);
-    return false;
+    return gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: waits for values, which a host's commands that are recorded cannot", fn);
 }
 
 // 1 where the elements of a 1-d array rise or stay, -1 where they fall or stay; 0 after gni_fail. Waits for them, but

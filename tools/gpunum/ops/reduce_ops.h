@@ -120,9 +120,7 @@ static bool gni_not_empty(gn_context *g, const char *fn, const gn_array *a, uint
     char text[200];
     for (int i = 0; i < a->shape.rank; i++) {
         if (!(set >> i & 1u) || a->shape.dim[i] != 0) continue;
-        gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d of %s is empty", fn, i,
-                 gni_shape_text(text, sizeof text, &a->shape));
-        return false;
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d of %s is empty", fn, i, gni_shape_text(text, sizeof text, &a->shape));
     }
     return true;
 }

@@ -44,20 +44,17 @@ static bool gni_reshape_resolve(gn_context *g, const char *fn, const gn_array *a
     if (s->rank < 0 || s->rank > GN_MAX_RANK) return gni_shape_ok(g, fn, a->dtype, s);
     for (int i = 0; i < s->rank; i++) {
         if (s->dim[i] != -1) continue;
-        if (unknown >= 0) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: only one dimension may be -1: %s", fn, gni_shape_text(text, sizeof text, s));
-            return false;
-        }
+        if (unknown >= 0)
+            return gni_fail(g, GN_ERROR_SHAPE, "%s: only one dimension may be -1: %s", fn,
+                            gni_shape_text(text, sizeof text, s));
         unknown = i;
         known.dim[i] = 1;
     }
     if (!gni_shape_ok(g, fn, a->dtype, &known)) return false;
     int64_t rest = gni_elements(&known);
-    if (unknown >= 0 ? rest == 0 || n % rest != 0 : rest != n) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: cannot reshape array of size %lld into shape %s", fn,
-                 (long long)n, gni_shape_text(text, sizeof text, s));
-        return false;
-    }
+    if (unknown >= 0 ? rest == 0 || n % rest != 0 : rest != n)
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: cannot reshape array of size %lld into shape %s", fn, (long long)n,
+                        gni_shape_text(text, sizeof text, s));
     if (unknown >= 0) s->dim[unknown] = n / rest;
     return true;
 }
@@ -498,10 +495,7 @@ static bool gni_join(gn_context *g, const char *fn, gn_array *y, gn_array *const
     }
     if (!gni_tracks(g, arrays, count)) return true;
     gn_array **in = (gn_array **)gni_alloc(g, sizeof(gn_array *) * (size_t)count);
-    if (in == NULL) {
-        gni_fail_memory(g, fn, sizeof(gn_array *) * (size_t)count);
-        return false;
-    }
+    if (in == NULL) return gni_fail_memory(g, fn, sizeof(gn_array *) * (size_t)count);
     bool ok = true;
     for (int i = 0; i < count && ok; i++) {
         bool same = arrays[i]->dtype == y->dtype || !gni_tracks(g, &arrays[i], 1);
@@ -614,9 +608,7 @@ GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis) {
 
 static bool gni_need_integers(gn_context *g, const char *fn, const gn_array *indices) {
     if (gni_is_integer(indices->dtype)) return true;
-    gni_fail(g, GN_ERROR_DTYPE, "%s: indices must be integers, not %s", fn,
-             gn_dtype_name(indices->dtype));
-    return false;
+    return gni_fail(g, GN_ERROR_DTYPE, "%s: indices must be integers, not %s", fn, gn_dtype_name(indices->dtype));
 }
 
 // uint64 numbers as int64: from 2^63 on the largest there is, which no axis has. The scope's.
@@ -680,10 +672,8 @@ static bool gni_places_of(gn_context *g, const char *fn, const gn_shape *s, cons
     at->inner = gni_extent_product(s->dim + axis + 1, s->rank - axis - 1);
     if (at->inner < 0) at->inner = 0; // beside an empty axis
     if (at->outer < 0) at->outer = 0;
-    if (at->extent == 0 && at->outer > 0 && at->inner > 0 && at->count > 0) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: cannot take from axis %d with size 0", fn, axis);
-        return false;
-    }
+    if (at->extent == 0 && at->outer > 0 && at->inner > 0 && at->count > 0)
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: cannot take from axis %d with size 0", fn, axis);
     return gni_indices_in_range(g, at, indices);
 }
 

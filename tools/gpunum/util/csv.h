@@ -31,11 +31,9 @@ static void gni_csv_begin(gni_csv *c, gni_file *file, gn_dtype t, char delimiter
 // Delimiters that numbers and lines need themselves are refused, and dtypes that are no single number.
 static bool gni_csv_ok(const gni_csv *c) {
     gn_context *g = c->file->g;
-    if ((unsigned)c->t >= GN_DTYPE_COUNT || gni_is_complex(c->t)) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: %s has no form in a table of numbers", c->file->fn,
-                 (unsigned)c->t < GN_DTYPE_COUNT ? gn_dtype_name(c->t) : "an unknown dtype");
-        return false;
-    }
+    if ((unsigned)c->t >= GN_DTYPE_COUNT || gni_is_complex(c->t))
+        return gni_fail(g, GN_ERROR_DTYPE, "%s: %s has no form in a table of numbers", c->file->fn,
+                        (unsigned)c->t < GN_DTYPE_COUNT ? gn_dtype_name(c->t) : "an unknown dtype");
     bool word = (c->delimiter >= '0' && c->delimiter <= '9') || (c->delimiter >= 'a' && c->delimiter <= 'z') ||
                 (c->delimiter >= 'A' && c->delimiter <= 'Z');
     if (word || strchr("+-._\"'\n\r", c->delimiter) != NULL)
@@ -46,9 +44,8 @@ static bool gni_csv_ok(const gni_csv *c) {
 // ---- reading
 
 static bool gni_csv_fail(const gni_csv *c, int64_t column, const char *what) {
-    gni_fail(c->file->g, GN_ERROR_FORMAT, "%s: %.200s: line %lld, column %lld: %s", c->file->fn, c->file->path,
-             (long long)c->line, (long long)column + 1, what);
-    return false;
+    return gni_fail(c->file->g, GN_ERROR_FORMAT, "%s: %.200s: line %lld, column %lld: %s", c->file->fn, c->file->path,
+                    (long long)c->line, (long long)column + 1, what);
 }
 
 // Goes to the next line that is not blank. False: there is none.

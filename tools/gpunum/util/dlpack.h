@@ -101,22 +101,18 @@ static void gni_dl_release(void *data, void *user) {
 static bool gni_dl_look(gn_context *g, const gni_dl_managed *m, gn_dtype *t, gn_shape *s, int64_t *stride, int64_t *first,
                         int64_t *last) {
     static const char *const fn = "gn_from_dlpack";
-    if (m->t.device_type != GNI_DL_CPU) {
-        gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: the tensor is on a device of type %d, not in CPU memory (1)", fn,
-                 (int)m->t.device_type);
-        return false;
-    }
+    if (m->t.device_type != GNI_DL_CPU)
+        return gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: the tensor is on a device of type %d, not in CPU memory (1)", fn,
+                        (int)m->t.device_type);
     uint8_t code = 0, bits = 0;
     int k = 0;
     for (; k < GN_DTYPE_COUNT; k++) {
         gni_dl_dtype((gn_dtype)k, &code, &bits);
         if (code == m->t.code && bits == m->t.bits) break;
     }
-    if (k == GN_DTYPE_COUNT || m->t.lanes != 1) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: no dtype for code %d with %d bits in %d lanes", fn, m->t.code, m->t.bits,
-                 m->t.lanes);
-        return false;
-    }
+    if (k == GN_DTYPE_COUNT || m->t.lanes != 1)
+        return gni_fail(g, GN_ERROR_DTYPE, "%s: no dtype for code %d with %d bits in %d lanes", fn, m->t.code, m->t.bits,
+                        m->t.lanes);
     *t = (gn_dtype)k;
     memset(s, 0, sizeof *s);
     s->rank = m->t.rank;

@@ -194,21 +194,17 @@ static bool gni_loader_field(gn_loader *l, int i, const gn_loader_field *from) {
     gn_array *a = from->array;
     gn_shape s = from->s;
     char text[200];
-    if (a != NULL && (a->shape.rank == 0 || a->shape.dim[0] != l->samples)) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: the array of field %d is %s, not of %lld samples", g->call, i,
-                 gni_shape_text(text, sizeof text, &a->shape), (long long)l->samples);
-        return false;
-    }
+    if (a != NULL && (a->shape.rank == 0 || a->shape.dim[0] != l->samples))
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: the array of field %d is %s, not of %lld samples", g->call, i,
+                        gni_shape_text(text, sizeof text, &a->shape), (long long)l->samples);
     if (a != NULL) {
         s.rank = a->shape.rank - 1;
         memcpy(s.dim, a->shape.dim + 1, sizeof(int64_t) * (size_t)s.rank);
     }
     f->t = a != NULL ? a->dtype : from->t;
     if (!gni_shape_ok(g, g->call, f->t, &s)) return false;
-    if (s.rank == GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: samples of rank %d leave no axis for the batch", g->call, s.rank);
-        return false;
-    }
+    if (s.rank == GN_MAX_RANK)
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: samples of rank %d leave no axis for the batch", g->call, s.rank);
     f->s.rank = s.rank + 1;
     f->s.dim[0] = l->options.batch;
     memcpy(f->s.dim + 1, s.dim, sizeof(int64_t) * (size_t)s.rank);

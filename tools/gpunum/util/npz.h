@@ -505,9 +505,8 @@ static bool gni_npz_ok(const gni_file *file, gn_array *const *arrays, const char
         bool ok = name != NULL && name[0] != 0 && strlen(name) < 256 && strchr(name, '\n') == NULL, twice = false;
         for (int k = 0; ok && k < i && !twice; k++) twice = strcmp(names[k], name) == 0;
         if (ok && !twice) continue;
-        gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: name %d %s", file->fn, i + 1,
-                 twice ? "is there twice" : "is NULL, empty, of several lines or longer than 255 bytes");
-        return false;
+        return gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: name %d %s", file->fn, i + 1,
+                        twice ? "is there twice" : "is NULL, empty, of several lines or longer than 255 bytes");
     }
     return true;
 }

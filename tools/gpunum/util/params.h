@@ -132,8 +132,7 @@ static bool gni_name_ok(gn_context *g, const char *name) {
 static bool gni_params_has_room(gn_params *p, const char *name, bool state) {
     const gni_named *e = gni_names_find(&p->arrays, name);
     if (e == NULL || (state && e->state)) return true;
-    gni_fail(p->handle.ctx, GN_ERROR_ARGUMENT, "%s: there is a '%.200s' already", p->handle.ctx->call, name);
-    return false;
+    return gni_fail(p->handle.ctx, GN_ERROR_ARGUMENT, "%s: there is a '%.200s' already", p->handle.ctx->call, name);
 }
 
 static void gni_params_put(gn_params *p, const char *name, gn_array *a, bool state) {
@@ -284,9 +283,8 @@ static bool gni_params_lay(const gn_params *p) {
         }
     for (int i = 0; i < p->arrays.count; i++) {
         if (p->arrays.item[i].a->dtype != GN_C128) continue;
-        gni_fail(p->handle.ctx, GN_ERROR_DTYPE, "%s: %.200s is complex128, which safetensors has not", p->handle.ctx->call,
-                 p->arrays.item[i].name);
-        return false;
+        return gni_fail(p->handle.ctx, GN_ERROR_DTYPE, "%s: %.200s is complex128, which safetensors has not",
+                        p->handle.ctx->call, p->arrays.item[i].name);
     }
     return !p->handle.ctx->call_failed;
 }
@@ -667,10 +665,7 @@ static void gni_writes_end(gn_context *g, gni_writes *w) {
 
 static bool gni_params_fit(gn_context *g, const gn_array *from, const gn_array *to, const char *name) {
     char tx[200], ty[200];
-    if (to->node != NULL) {
-        gni_fail(g, GN_ERROR_GRADIENT, "%s: %s made %.200s", g->call, to->maker, name);
-        return false;
-    }
+    if (to->node != NULL) return gni_fail(g, GN_ERROR_GRADIENT, "%s: %s made %.200s", g->call, to->maker, name);
     if (from != NULL && gni_same_shape(&from->shape, &to->shape) && gni_is_complex(from->dtype) == gni_is_complex(to->dtype))
         return gni_is_pending(to) || gni_elements(&to->shape) == 0 || gni_can_write(g, g->call, to);
     if (from == NULL)

@@ -118,10 +118,8 @@ static bool gni_file_read(gni_file *file, void *dst, size_t bytes) {
         gni_file_fail(file, "read");
         return false;
     }
-    gni_fail(file->g, GN_ERROR_FORMAT,
-             "%s: %.200s: the file ends after %llu bytes, %llu more were expected", file->fn,
-             file->path, (unsigned long long)file->at, (unsigned long long)(bytes - got));
-    return false;
+    return gni_fail(file->g, GN_ERROR_FORMAT, "%s: %.200s: the file ends after %llu bytes, %llu more were expected", file->fn,
+                    file->path, (unsigned long long)file->at, (unsigned long long)(bytes - got));
 }
 
 // Goes to a place that is in the file.
@@ -137,11 +135,9 @@ static bool gni_file_seek(gni_file *file, uint64_t at) {
 static bool gni_file_holds(const gni_file *file, uint64_t bytes) {
     if (file->size == UINT64_MAX || (file->size >= file->at && bytes <= file->size - file->at))
         return true;
-    gni_fail(file->g, GN_ERROR_FORMAT,
-             "%s: %.200s: the header asks for %llu bytes, the file has %llu", file->fn, file->path,
-             (unsigned long long)bytes,
-             (unsigned long long)(file->size >= file->at ? file->size - file->at : 0));
-    return false;
+    return gni_fail(file->g, GN_ERROR_FORMAT, "%s: %.200s: the header asks for %llu bytes, the file has %llu", file->fn,
+                    file->path, (unsigned long long)bytes,
+                    (unsigned long long)(file->size >= file->at ? file->size - file->at : 0));
 }
 
 // Memory for what a file holds; NULL after gni_fail.
@@ -213,10 +209,7 @@ static bool gni_file_create(gni_file *file) {
             memcpy(file->partial + n + sizeof ending, path, n + 1);
         }
         free(linked);
-        if (file->partial == NULL) {
-            gni_fail_memory(file->g, file->fn, bytes);
-            return false;
-        }
+        if (file->partial == NULL) return gni_fail_memory(file->g, file->fn, bytes);
         file->f = NULL;
         for (int i = 0; i < 100 && file->f == NULL; i++) {
             file->partial[n + sizeof ending - 3] = (char)('0' + i / 10);

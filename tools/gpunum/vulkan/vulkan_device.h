@@ -232,8 +232,7 @@ static bool gni_vk_check(gni_vk *vk, VkResult r, const char *what) {
 
 static bool gni_vk_usable(gni_vk *vk) {
     if (!vk->gpu.lost) return true;
-    gni_fail(vk->gpu.g, GN_ERROR_DEVICE_LOST, "the Vulkan device %s was lost", vk->gpu.caps.name);
-    return false;
+    return gni_fail(vk->gpu.g, GN_ERROR_DEVICE_LOST, "the Vulkan device %s was lost", vk->gpu.caps.name);
 }
 
 // ---- instance

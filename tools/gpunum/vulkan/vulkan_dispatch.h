@@ -54,11 +54,8 @@ static gni_vk_arena *gni_vk_arena_take(gni_vk *vk, uint64_t bytes, bool set, uin
 // Between this and gni_vk_record_end commands go into `commands`, a VkCommandBuffer in recording
 // state. What was recorded before is submitted, so that the host's submission comes after it.
 static bool gni_vk_record_begin(gni_vk *vk, void *commands) {
-    if (!commands || vk->record.commands) {
-        gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
-                 "recording: no command buffer, or one is being recorded already");
-        return false;
-    }
+    if (!commands || vk->record.commands)
+        return gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "recording: no command buffer, or one is being recorded already");
     if (!gni_vk_usable(vk) || !gni_vk_flush(vk)) return false;
     vk->record.commands = (VkCommandBuffer)commands;
     vk->record.token++;
@@ -125,8 +122,7 @@ typedef struct gni_vk_call {
 } gni_vk_call;
 
 static bool gni_vk_refuse(gni_vk *vk, const gni_vk_pipeline *p, const char *what) {
-    gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "dispatch of %s: %s", p->name, what);
-    return false;
+    return gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "dispatch of %s: %s", p->name, what);
 }
 
 static bool gni_vk_dispatch_fits(gni_vk *vk, const gni_vk_pipeline *p, const gni_gpu_use *uses,

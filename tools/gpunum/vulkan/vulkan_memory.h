@@ -403,12 +403,9 @@ static bool gni_vk_wrap(gni_vk *vk, uint64_t vkbuffer, uint64_t offset, uint64_t
     memset(out, 0, sizeof *out);
     out->cls = -1;
     uint64_t align = vk->gpu.caps.addresses ? 16u : 256u;
-    if (!vkbuffer || bytes == 0 || offset % align) {
-        gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
-                 "wrapping a VkBuffer: it is NULL, empty, or its offset is no multiple of %d",
-                 (int)align);
-        return false;
-    }
+    if (!vkbuffer || bytes == 0 || offset % align)
+        return gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
+                        "wrapping a VkBuffer: it is NULL, empty, or its offset is no multiple of %d", (int)align);
     if (vk->gpu.caps.addresses) {
         uint64_t address = gni_vk_address_of(vk, gni_vk_buffer_of(vkbuffer));
         if (address == 0 || address % 16) {

@@ -441,10 +441,8 @@ static bool gni_vk_grow_table(gni_vk *vk) {
 // Whether this mode has a form of module `i`.
 static bool gni_vk_has_module(gni_vk *vk, int i) {
     if (i >= 0 && i < GNI_MODULE_COUNT && vk->compiler.variant[i] >= 0) return true;
-    gni_fail(vk->gpu.g, GN_ERROR_UNSUPPORTED,
-             "kernel %s has no form for a device without buffer addresses",
-             i >= 0 && i < GNI_MODULE_COUNT ? gni_modules[i].name : "?");
-    return false;
+    return gni_fail(vk->gpu.g, GN_ERROR_UNSUPPORTED, "kernel %s has no form for a device without buffer addresses",
+                    i >= 0 && i < GNI_MODULE_COUNT ? gni_modules[i].name : "?");
 }
 
 static gni_vk_pipeline *gni_vk_add_pipeline(gni_vk *vk, const gni_gpu_kernel *k, uint64_t hash) {

@@ -315,8 +315,7 @@ static gni_vk_range gni_vk_range_of(const gni_gpu_mem *m, uint64_t offset, uint6
 static bool gni_vk_inside(gni_vk *vk, const gni_gpu_mem *m, uint64_t offset, uint64_t bytes,
                           const char *what) {
     if (offset <= m->size && bytes <= m->size - offset) return true;
-    gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "%s: bytes outside of a buffer", what);
-    return false;
+    return gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "%s: bytes outside of a buffer", what);
 }
 
 // Where commands go: the host's command buffer while one is being recorded, else the open batch.
@@ -422,9 +421,7 @@ static bool gni_vk_ring_size(gni_vk *vk, gni_vk_ring *r, int pool, uint64_t byte
     gni_gpu_mem mem;
     if (!gni_vk_pool_alloc(vk, &vk->pools[pool], bytes, &mem)) {
         if (r->size) return true; // the small one still does
-        gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %d KiB",
-                 (int)(bytes >> 10));
-        return false;
+        return gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %d KiB", (int)(bytes >> 10));
     }
     if (r->size) gni_vk_free(vk, &r->mem);
     memset(r, 0, sizeof *r);
@@ -518,16 +515,10 @@ static bool gni_vk_download_begin(gni_vk *vk, const gni_gpu_mem *src, uint64_t o
                                   uint64_t bytes, gni_gpu_ticket *t) {
     memset(t, 0, sizeof *t);
     if (!gni_vk_usable(vk) || !gni_vk_inside(vk, src, offset, bytes, "download")) return false;
-    if (vk->record.commands) {
-        gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
-                 "a value cannot be read while a host's command buffer is recorded");
-        return false;
-    }
-    if (!gni_vk_pool_alloc(vk, &vk->pools[GNI_VK_POOL_READBACK], bytes, &t->mem)) {
-        gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %.0f bytes",
-                 (double)bytes);
-        return false;
-    }
+    if (vk->record.commands)
+        return gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "a value cannot be read while a host's command buffer is recorded");
+    if (!gni_vk_pool_alloc(vk, &vk->pools[GNI_VK_POOL_READBACK], bytes, &t->mem))
+        return gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %.0f bytes", (double)bytes);
     vk->stream.to_host = true;
     t->serial = vk->stream.next;
     // Recording may submit the batch, so its number is taken before.

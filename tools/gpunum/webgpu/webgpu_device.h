@@ -525,10 +525,7 @@ static bool gni_wg_ticket_ready(gni_gpu *d, gni_gpu_ticket *t, bool wait) {
     }
     const size_t bytes = (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3);
     const char *data = (const char *)wgpuBufferGetConstMappedRange(b, 0, bytes);
-    if (!data) {
-        gni_fail_memory(d->g, "memory for reading", bytes);
-        return false;
-    }
+    if (!data) return gni_fail_memory(d->g, "memory for reading", bytes);
     t->mem.mapped = (void *)(uintptr_t)data;
     t->data = data + t->mem.offset;
     return gni_wg_checked(w);
@@ -582,10 +579,7 @@ static bool gni_wg_copy(gni_gpu *d, const gni_gpu_mem *dst, uint64_t to, const g
     if (bytes == 0) return true;
     if (dst->block == src->block) {
         gni_gpu_mem between;
-        if (!gni_wg_alloc(d, bytes, &between)) {
-            gni_fail_memory(d->g, "a copy", bytes);
-            return false;
-        }
+        if (!gni_wg_alloc(d, bytes, &between)) return gni_fail_memory(d->g, "a copy", bytes);
         bool ok = gni_wg_copy(d, &between, 0, src, from, bytes) && gni_wg_copy(d, dst, to, &between, 0, bytes);
         gni_wg_free(d, &between);
         return ok;

@@ -151,13 +151,11 @@ static gni_gpu_pipeline *gni_wg_pipeline_get(gni_gpu *d, const gni_gpu_kernel *k
 // ---- dispatch
 
 static bool gni_wg_refuse(gni_wg *w, const gni_wg_pipeline *p, const char *what) {
-    gni_fail(w->gpu.g, GN_ERROR_ARGUMENT, "dispatch of %s: %s", p->name, what);
-    return false;
+    return gni_fail(w->gpu.g, GN_ERROR_ARGUMENT, "dispatch of %s: %s", p->name, what);
 }
 
 static bool gni_wg_no_spare(gni_wg *w) {
-    gni_fail_memory(w->gpu.g, "what a kernel does not use", 256);
-    return false;
+    return gni_fail_memory(w->gpu.g, "what a kernel does not use", 256);
 }
 
 // Arguments as they are bound: with other memory in the place of what must not be bound twice.
@@ -200,10 +198,7 @@ static bool gni_wg_apart(gni_wg *w, const gni_wg_pipeline *p, gni_wg_call *c) {
             }
             gni_gpu_mem *m = &c->copies[c->n_copies];
             uint64_t bytes = (c->use[k].bytes + 15u) & ~(uint64_t)15u;
-            if (!gni_wg_alloc(&w->gpu, bytes, m)) {
-                gni_fail_memory(w->gpu.g, "a copy of an argument", bytes);
-                return false;
-            }
+            if (!gni_wg_alloc(&w->gpu, bytes, m)) return gni_fail_memory(w->gpu.g, "a copy of an argument", bytes);
             c->n_copies++;
             bytes = GNI_MIN(bytes, c->use[k].mem->size - c->use[k].offset);
             if (!gni_wg_copy(&w->gpu, m, 0, c->use[k].mem, c->use[k].offset, bytes)) return false;

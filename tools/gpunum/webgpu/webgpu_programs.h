@@ -117,10 +117,7 @@ static bool gni_wg_library(gni_wg *w) {
     int count = 0;
     for (const char *p = text; p < end; p++) count += *p == '@' && (p == text || p[-1] == '\n');
     gni_wg_function *f = (gni_wg_function *)gni_calloc(w->gpu.g, (size_t)(count + 1) * sizeof *f);
-    if (!f) {
-        gni_fail_memory(w->gpu.g, "the library of kernels", (uint64_t)count * sizeof *f);
-        return false;
-    }
+    if (!f) return gni_fail_memory(w->gpu.g, "the library of kernels", (uint64_t)count * sizeof *f);
     w->functions = f;
     w->function_count = count;
     for (const char *p = text; p < end; f++) {
