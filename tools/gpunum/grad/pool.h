@@ -472,7 +472,8 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
     return true;
 }
 
-static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x) {
+static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array **indices) {
+    GNI_UNUSED(indices);
     const bool large = gni_pooled_is_large(g, p);
     if (gni_pooled_tiles(p) && p->size[0] == p->in[0] && p->size[1] == p->in[1]) {
         const gn_shape s = x->shape, rows = GN_SHAPE(s.dim[0], s.dim[1], 1, p->in[0] * p->in[1]);
@@ -617,9 +618,17 @@ static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, c
     return true;
 }
 
+static gn_array *gni_avg_adapted(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array **indices) {
+    if (!p->adaptive) return gni_avg_pool(g, p, x, indices);
+    return gni_as(gni_pooled_mean(g, p, gni_pooled_mean(g, p, gni_half_up(x), 0), 1), x->dtype);
+}
+
+// What the functions are made of, so that a program has those that it calls.
+typedef gn_array *(*gni_pool_fn)(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array **indices);
+
 // By windows of `size`, or `adapts` to a result of a height of `size`.
-static gn_array *gni_pooled(const char *fn, gn_array *x, bool most, bool adapts, int64_t size, int64_t width,
-                            const gn_pool_options *options, gn_array **indices) {
+static gn_array *gni_pooled(const char *fn, gn_array *x, gni_pool_fn make, bool adapts, int64_t size, int64_t width,
+                            const gn_pool_options *options, bool spreads, gn_array **indices) {
     gni_pooled_plan p;
     gn_shape s;
     if (indices != NULL) *indices = NULL;
@@ -628,24 +637,22 @@ static gn_array *gni_pooled(const char *fn, gn_array *x, bool most, bool adapts,
     gn_array *y = NULL, *index = NULL;
     bool ok = !g->call_failed;
     if (adapts) ok = ok && gni_pooled_adapt(g, fn, x, &s, size, width, &p);
-    else ok = ok && gni_pooled_options(g, fn, size, options, most, &p) && gni_pooled_ok(g, fn, x, &s, &p);
-    if (ok && most) y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
-    else if (ok && !p.adaptive) y = gni_avg_pool(g, &p, x);
-    else if (ok) y = gni_as(gni_pooled_mean(g, &p, gni_pooled_mean(g, &p, gni_half_up(x), 0), 1), x->dtype);
+    else ok = ok && gni_pooled_options(g, fn, size, options, spreads, &p) && gni_pooled_ok(g, fn, x, &s, &p);
+    if (ok) y = make(g, &p, x, indices != NULL ? &index : NULL);
     return gni_pooled_close(g, y, &s, &index, indices);
 }
 
 GPUNUM_API gn_array *gn_max_pool2d(gn_array *x, int64_t size, const gn_pool_options *options, gn_array **indices) {
-    return gni_pooled("gn_max_pool2d", x, true, false, size, 0, options, indices);
+    return gni_pooled("gn_max_pool2d", x, gni_max_pool, false, size, 0, options, true, indices);
 }
 GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_options *options) {
-    return gni_pooled("gn_avg_pool2d", x, false, false, size, 0, options, NULL);
+    return gni_pooled("gn_avg_pool2d", x, gni_avg_pool, false, size, 0, options, false, NULL);
 }
 GPUNUM_API gn_array *gn_adaptive_max_pool2d(gn_array *x, int64_t height, int64_t width, gn_array **indices) {
-    return gni_pooled("gn_adaptive_max_pool2d", x, true, true, height, width, NULL, indices);
+    return gni_pooled("gn_adaptive_max_pool2d", x, gni_max_pool, true, height, width, NULL, false, indices);
 }
 GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t width) {
-    return gni_pooled("gn_adaptive_avg_pool2d", x, false, true, height, width, NULL, NULL);
+    return gni_pooled("gn_adaptive_avg_pool2d", x, gni_avg_adapted, true, height, width, NULL, false, NULL);
 }
 
 // ---- images of another size
