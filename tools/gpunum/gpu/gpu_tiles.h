@@ -115,7 +115,7 @@ static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     if (m->prologue != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
     if (gni_job_is_far(gpu, m)) return false;
-    if (plain && GNI_TEXTS(gpu) && (a == GN_I64 || a == GN_U64)) {
+    if (GNI_TEXTS(gpu) && plain && (a == GN_I64 || a == GN_U64)) {
         gni_reduce r;
         return m->batch_rank <= GN_MAX_RANK - 3 && (gni_job_matmul_words(m, &r), gni_job_reduce_ok(gpu, &r));
     }

@@ -586,7 +586,7 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
             y = gni_arg_in_pieces(g, fn, op, all ? gn_ravel(a) : a, axis);
             return gni_end_scope(g, gn_reshape(y, s));
         }
-        const bool words = a->dtype == GN_I64 && gni_reads_gpu(a) && GNI_TEXTS(g->gpu); // which have no places
+        const bool words = GNI_TEXTS(g->gpu) && a->dtype == GN_I64 && gni_reads_gpu(a); // which have no places
         if (words) {
             gn_scope_begin(g);
             gn_array *best = op == GNI_RED_ARGMIN ? gn_min(a, GN_KEEP(axes)) : gn_max(a, GN_KEEP(axes));
