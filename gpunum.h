@@ -13308,8 +13308,9 @@ static void *gni_realloc(gn_context *g, void *p, size_t old_bytes,
 static void gni_free(gn_context *g, void *p);
 
 // log and errors: the first failure is kept on the context, each one makes the public call return NULL.
-static void gni_fail(gn_context *g, gn_status status, const char *format, ...) GNI_PRINTF(3, 4);
-static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes);
+// Both return false.
+static bool gni_fail(gn_context *g, gn_status status, const char *format, ...) GNI_PRINTF(3, 4);
+static bool gni_fail_memory(gn_context *g, const char *what, uint64_t bytes);
 static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) GNI_PRINTF(3, 4);
 static const char *gni_shape_text(char *text, size_t size, const gn_shape *s); // "(3,4)"
 
@@ -13692,9 +13693,9 @@ static void gni_log_environment(gn_options *o) {
     gn_log_stderr(NULL, GN_LOG_WARNING, "GPUNUM_LOG is not error, warning, info or debug; taken for warning");
 }
 
-static void gni_fail(gn_context *g, gn_status status, const char *format, ...) {
+static bool gni_fail(gn_context *g, gn_status status, const char *format, ...) {
     g->call_failed = true;
-    if (g->status != GN_OK || g->trying) return;
+    if (g->status != GN_OK || g->trying) return false;
     g->status = status;
     g->told = false;
     char text[sizeof g->message - 80]; // two names are shorter than that
@@ -13711,11 +13712,11 @@ static void gni_fail(gn_context *g, gn_status status, const char *format, ...) {
     snprintf(g->message, sizeof g->message, "%s%s%s%s%s", call, call[0] ? ": " : "", part,
              part[0] ? ": " : "", text + (call[0] && named ? name + 2 : 0));
     gni_log(g, GN_LOG_ERROR, "%s", g->message);
+    return false;
 }
 
-static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes) {
-    gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory (%llu bytes)", what,
-             (unsigned long long)bytes);
+static bool gni_fail_memory(gn_context *g, const char *what, uint64_t bytes) {
+    return gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory (%llu bytes)", what, (unsigned long long)bytes);
 }
 
 static const char *gni_shape_text(char *text, size_t size, const gn_shape *s) {
@@ -13779,10 +13780,7 @@ static gni_stack *gni_stack_here(const gn_context *g) {
 static GNI_NOINLINE bool gni_stack_need(gn_context *g) {
     if (g->stack != NULL) return true;
     gni_stack *s = (gni_stack *)gni_calloc(g, sizeof(gni_stack));
-    if (s == NULL) {
-        gni_fail_memory(g, g->call, sizeof(gni_stack));
-        return false;
-    }
+    if (s == NULL) return gni_fail_memory(g, g->call, sizeof(gni_stack));
     s->owner = g->lock.owner;
     s->next = g->stacks;
     g->stacks = g->stack = s;
@@ -14302,10 +14300,7 @@ static bool gni_buffer_memory(gn_context *g, gni_buffer *b, uint32_t side) {
         return b->host != NULL;
     }
     if (b->has_device) return true;
-    if (g->gpu == NULL) {
-        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_array: this context has no GPU");
-        return false;
-    }
+    if (g->gpu == NULL) return gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_array: this context has no GPU");
     b->has_device = gni_gpu_alloc(g->gpu, GNI_MAX(b->bytes, 16), &b->device);
     if (!b->has_device) gni_fail_memory(g, "gn_array: device memory", b->bytes);
     return b->has_device;
@@ -14549,10 +14544,7 @@ static bool gni_scope_add(gn_context *g, gni_stack *stack, int depth, gn_array *
         gn_array **list =
             (gn_array **)gni_realloc(g, s->list, sizeof(gn_array *) * (size_t)s->count,
                                      sizeof(gn_array *) * (size_t)capacity);
-        if (list == NULL) {
-            gni_fail_memory(g, "gn_scope", sizeof(gn_array *) * (size_t)capacity);
-            return false;
-        }
+        if (list == NULL) return gni_fail_memory(g, "gn_scope", sizeof(gn_array *) * (size_t)capacity);
         s->list = list;
         s->capacity = capacity;
     }
@@ -14646,10 +14638,7 @@ static bool gni_stack_grow(gn_context *g, gni_stack *stack) {
     if (stack->count + 2 <= stack->capacity) return true;
     int capacity = GNI_MAX(16, 2 * stack->capacity);
     gni_scope *scopes = (gni_scope *)gni_calloc(g, sizeof(gni_scope) * (size_t)capacity);
-    if (scopes == NULL) {
-        gni_fail_memory(g, "gn_scope_begin", sizeof(gni_scope) * (size_t)capacity);
-        return false;
-    }
+    if (scopes == NULL) return gni_fail_memory(g, "gn_scope_begin", sizeof(gni_scope) * (size_t)capacity);
     if (stack->scopes != NULL)
         memcpy(scopes, stack->scopes, sizeof(gni_scope) * (size_t)stack->capacity);
     gni_free(g, stack->scopes);
@@ -14780,25 +14769,14 @@ static bool gni_rank_ok(gn_context *g, const char *fn, int rank) {
 
 static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
     char text[200];
-    if ((unsigned)t >= (unsigned)GN_DTYPE_COUNT) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: %d is not a dtype", fn, (int)t);
-        return false;
-    }
-    if (s->rank < 0 || s->rank > GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: rank %d is not in 0..%d", fn, s->rank, GN_MAX_RANK);
-        return false;
-    }
+    if ((unsigned)t >= (unsigned)GN_DTYPE_COUNT) return gni_fail(g, GN_ERROR_DTYPE, "%s: %d is not a dtype", fn, (int)t);
+    if (s->rank < 0 || s->rank > GN_MAX_RANK)
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: rank %d is not in 0..%d", fn, s->rank, GN_MAX_RANK);
     for (int i = 0; i < s->rank; i++)
-        if (s->dim[i] < 0) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: negative dimension in %s", fn,
-                     gni_shape_text(text, sizeof text, s));
-            return false;
-        }
-    if (gni_elements(s) < 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: %s has too many elements", fn,
-                 gni_shape_text(text, sizeof text, s));
-        return false;
-    }
+        if (s->dim[i] < 0)
+            return gni_fail(g, GN_ERROR_SHAPE, "%s: negative dimension in %s", fn, gni_shape_text(text, sizeof text, s));
+    if (gni_elements(s) < 0)
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: %s has too many elements", fn, gni_shape_text(text, sizeof text, s));
     return true;
 }
 
@@ -14891,8 +14869,7 @@ static bool gni_holds(gn_dtype t, double v) {
 
 static bool gni_number_ok(gn_context *g, const char *fn, gn_dtype t, double v) {
     if (gni_holds(t, v)) return true;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: %.17g is outside of %s", fn, v, gn_dtype_name(t));
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %.17g is outside of %s", fn, v, gn_dtype_name(t));
 }
 
 GPUNUM_API gn_dtype gn_promote(gn_dtype a, gn_dtype b) {
@@ -15933,9 +15910,7 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
                 if (gni_is_pending(roots[0]->expr->src[i]) && !gni_materialize(g, roots[0]->expr->src[i])) return false;
             if (gni_build_roots(&b, g, roots, 1)) return gni_evaluate_fused(g, &b, roots, into, 1);
         }
-        gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: expression does not fit one program",
-                 roots[0]->maker);
-        return false;
+        return gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: expression does not fit one program", roots[0]->maker);
     }
     for (int i = 0; i < count; i++)
         if (!gni_materialize(g, roots[i])) return false;
@@ -16498,10 +16473,7 @@ static void gni_explain_by(gn_array *y, uint32_t side, gni_reason why) {
 // To the CPU what a GPU could not do, of which nobody was told.
 static GNI_NOINLINE bool gni_bring_back(gn_context *g, const gni_job_view *v, gn_array *y) {
     g->call_failed = false;
-    if (g->gpu->lost) {
-        gni_fail(g, GN_ERROR_DEVICE_LOST, "%s: the device is lost", v->name);
-        return false;
-    }
+    if (g->gpu->lost) return gni_fail(g, GN_ERROR_DEVICE_LOST, "%s: the device is lost", v->name);
     gni_log_no_room(g, v);
     gni_explain_by(y, GNI_ON_CPU, GNI_WHY_NO_ROOM);
     return gni_bring(g, v, GNI_ON_CPU);
@@ -16613,9 +16585,8 @@ GPUNUM_API const char *gn_explain(gn_array *a) {
 static bool gni_matmul_misfit(gn_context *g, const char *fn, const gn_array *a, const gn_array *b,
                               const char *why) {
     char ta[200], tb[200];
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s x %s%s", fn, gni_shape_text(ta, sizeof ta, &a->shape),
-             gni_shape_text(tb, sizeof tb, &b->shape), why);
-    return false;
+    return gni_fail(g, GN_ERROR_SHAPE, "%s: %s x %s%s", fn, gni_shape_text(ta, sizeof ta, &a->shape),
+                    gni_shape_text(tb, sizeof tb, &b->shape), why);
 }
 
 // Shapes of the job, with 1-d operands seen as a row and a column. False after gni_fail.
@@ -16976,15 +16947,11 @@ static bool gni_bytes_fit(gn_context *g, const char *fn, const gn_array *a, cons
                           size_t bytes) {
     if (bytes != gn_bytes(a)) {
         char text[200];
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %llu bytes given, %s %s has %llu", fn,
-                 (unsigned long long)bytes, gn_dtype_name(a->dtype),
-                 gni_shape_text(text, sizeof text, &a->shape), (unsigned long long)gn_bytes(a));
-        return false;
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %llu bytes given, %s %s has %llu", fn, (unsigned long long)bytes,
+                        gn_dtype_name(a->dtype), gni_shape_text(text, sizeof text, &a->shape),
+                        (unsigned long long)gn_bytes(a));
     }
-    if (p == NULL && bytes > 0) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the pointer is NULL", fn);
-        return false;
-    }
+    if (p == NULL && bytes > 0) return gni_fail(g, GN_ERROR_ARGUMENT, "%s: the pointer is NULL", fn);
     return true;
 }
 
@@ -17013,16 +16980,12 @@ static bool gni_elements_overlap(const gn_array *a) {
 static bool gni_can_write(gn_context *g, const char *fn, const gn_array *a) {
     for (int i = 0; i < a->shape.rank; i++) {
         if (a->shape.dim[i] <= 1 || a->stride[i] != 0) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "%s: axis %d of this array repeats one element (gn_broadcast_to); write "
-                 "to a gn_copy",
-                 fn, i);
-        return false;
+        return gni_fail(g, GN_ERROR_ARGUMENT,
+                        "%s: axis %d of this array repeats one element (gn_broadcast_to); write to a gn_copy", fn, i);
     }
     if (!gni_elements_overlap(a)) return true;
-    gni_fail(g, GN_ERROR_ARGUMENT,
-             "%s: elements of this array share memory (gn_sliding_window); write to a gn_copy", fn);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: elements of this array share memory (gn_sliding_window); write to a gn_copy",
+                    fn);
 }
 
 GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
@@ -17431,20 +17394,17 @@ static bool gni_reshape_resolve(gn_context *g, const char *fn, const gn_array *a
     if (s->rank < 0 || s->rank > GN_MAX_RANK) return gni_shape_ok(g, fn, a->dtype, s);
     for (int i = 0; i < s->rank; i++) {
         if (s->dim[i] != -1) continue;
-        if (unknown >= 0) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: only one dimension may be -1: %s", fn, gni_shape_text(text, sizeof text, s));
-            return false;
-        }
+        if (unknown >= 0)
+            return gni_fail(g, GN_ERROR_SHAPE, "%s: only one dimension may be -1: %s", fn,
+                            gni_shape_text(text, sizeof text, s));
         unknown = i;
         known.dim[i] = 1;
     }
     if (!gni_shape_ok(g, fn, a->dtype, &known)) return false;
     int64_t rest = gni_elements(&known);
-    if (unknown >= 0 ? rest == 0 || n % rest != 0 : rest != n) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: cannot reshape array of size %lld into shape %s", fn,
-                 (long long)n, gni_shape_text(text, sizeof text, s));
-        return false;
-    }
+    if (unknown >= 0 ? rest == 0 || n % rest != 0 : rest != n)
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: cannot reshape array of size %lld into shape %s", fn, (long long)n,
+                        gni_shape_text(text, sizeof text, s));
     if (unknown >= 0) s->dim[unknown] = n / rest;
     return true;
 }
@@ -17885,10 +17845,7 @@ static bool gni_join(gn_context *g, const char *fn, gn_array *y, gn_array *const
     }
     if (!gni_tracks(g, arrays, count)) return true;
     gn_array **in = (gn_array **)gni_alloc(g, sizeof(gn_array *) * (size_t)count);
-    if (in == NULL) {
-        gni_fail_memory(g, fn, sizeof(gn_array *) * (size_t)count);
-        return false;
-    }
+    if (in == NULL) return gni_fail_memory(g, fn, sizeof(gn_array *) * (size_t)count);
     bool ok = true;
     for (int i = 0; i < count && ok; i++) {
         bool same = arrays[i]->dtype == y->dtype || !gni_tracks(g, &arrays[i], 1);
@@ -18001,9 +17958,7 @@ GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis) {
 
 static bool gni_need_integers(gn_context *g, const char *fn, const gn_array *indices) {
     if (gni_is_integer(indices->dtype)) return true;
-    gni_fail(g, GN_ERROR_DTYPE, "%s: indices must be integers, not %s", fn,
-             gn_dtype_name(indices->dtype));
-    return false;
+    return gni_fail(g, GN_ERROR_DTYPE, "%s: indices must be integers, not %s", fn, gn_dtype_name(indices->dtype));
 }
 
 // uint64 numbers as int64: from 2^63 on the largest there is, which no axis has. The scope's.
@@ -18067,10 +18022,8 @@ static bool gni_places_of(gn_context *g, const char *fn, const gn_shape *s, cons
     at->inner = gni_extent_product(s->dim + axis + 1, s->rank - axis - 1);
     if (at->inner < 0) at->inner = 0; // beside an empty axis
     if (at->outer < 0) at->outer = 0;
-    if (at->extent == 0 && at->outer > 0 && at->inner > 0 && at->count > 0) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: cannot take from axis %d with size 0", fn, axis);
-        return false;
-    }
+    if (at->extent == 0 && at->outer > 0 && at->inner > 0 && at->count > 0)
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: cannot take from axis %d with size 0", fn, axis);
     return gni_indices_in_range(g, at, indices);
 }
 
@@ -20528,10 +20481,7 @@ static bool gni_cpu_fft(gn_context *g, const void *job) {
     r.inner = NULL;
     bool ok = g->fft != NULL;
     if (ok) g->fft->call++;
-    if (!ok || !gni_ft_prepare(g, &r)) {
-        gni_fail_memory(g, "gn_fft", (uint64_t)f->n * 16);
-        return false;
-    }
+    if (!ok || !gni_ft_prepare(g, &r)) return gni_fail_memory(g, "gn_fft", (uint64_t)f->n * 16);
     if (r.batch == 0) return true;
     r.in = (const char *)f->in.buf->host;
     r.out = (char *)f->out.buf->host;
@@ -23000,10 +22950,7 @@ static bool gni_reduce_run(gn_context *g, gni_reduce_job *j, int64_t items, int6
     if (j->parts > 1) {
         size_t bytes = (size_t)(results * j->parts) * sizeof(gni_acc);
         j->acc = (gni_acc *)gni_alloc(g, bytes);
-        if (j->acc == NULL) {
-            gni_fail_memory(g, "reduction", bytes);
-            return false;
-        }
+        if (j->acc == NULL) return gni_fail_memory(g, "reduction", bytes);
     }
     gni_parallel(g->pool, items * j->parts, GNI_GRAIN * j->parts / GNI_MAX(n, 1), task, j);
     if (j->acc == NULL) return true;
@@ -23477,10 +23424,7 @@ static bool gni_cpu_scan(gn_context *g, const void *job) {
     if (j.chunks > 1) {
         const size_t bytes = (size_t)items * sizeof(gni_scan_acc);
         j.parts = (gni_scan_acc *)gni_alloc(g, bytes);
-        if (j.parts == NULL) {
-            gni_fail_memory(g, "scan", bytes);
-            return false;
-        }
+        if (j.parts == NULL) return gni_fail_memory(g, "scan", bytes);
         j.totals = true;
         gni_parallel(g->pool, items, grain, gni_scan_task, &j);
         j.totals = false;
@@ -24020,10 +23964,7 @@ static bool gni_cpu_sort(gn_context *g, const void *job) {
     const uint64_t rows = together ? 1 : (uint64_t)GNI_MIN(d->rows, (int64_t)threads);
     const uint64_t bytes = 2 * rows * (uint64_t)d->n * (uint64_t)j.size, counts = GNI_RADIX_PARTS * GNI_DIGITS * 8;
     j.work = (char *)gni_host_take(g, bytes + counts);
-    if (j.work == NULL) {
-        gni_fail_memory(g, "gn_sort", bytes);
-        return false;
-    }
+    if (j.work == NULL) return gni_fail_memory(g, "gn_sort", bytes);
     if (together) {
         j.parts = GNI_MIN(threads, GNI_RADIX_PARTS);
         j.count = (uint64_t *)(void *)(j.work + bytes);
@@ -24938,10 +24879,7 @@ static bool gni_attend_run_step(gn_context *g, gni_attend_cpu *c, gni_attend_ste
     c->floats = gni_attend_rooms(&b, c, NULL);
     const size_t bytes = (size_t)gni_pool_threads(g->pool) * (size_t)c->floats * sizeof(float);
     if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
-    if (g->gemm_work == NULL || !gni_gemm_reserve(g, g->gemm_work, bytes)) {
-        gni_fail_memory(g, "gn_attention", bytes);
-        return false;
-    }
+    if (g->gemm_work == NULL || !gni_gemm_reserve(g, g->gemm_work, bytes)) return gni_fail_memory(g, "gn_attention", bytes);
     c->work = (float *)g->gemm_work->data;
     const int64_t items = blocks ? heads * c->blocks : heads / a->share * c->chunks;
     const double work = (double)heads * (double)a->n * (double)a->m * (double)(a->d + a->e);
@@ -25563,10 +25501,7 @@ static bool gni_cpu_softmax(gn_context *g, const void *job) {
     }
     size_t bytes = (size_t)j.blocks * sizeof(gni_softmax_part);
     j.parts = (gni_softmax_part *)gni_alloc(g, bytes);
-    if (j.parts == NULL) {
-        gni_fail_memory(g, "gn_softmax", bytes);
-        return false;
-    }
+    if (j.parts == NULL) return gni_fail_memory(g, "gn_softmax", bytes);
     for (int64_t row = 0; row < d->rows; row++) {
         gni_softmax_row(&j, row);
         gni_parallel(g->pool, j.blocks, 4, gni_softmax_blocks_task, &j);
@@ -25625,9 +25560,8 @@ static bool gni_indices_ok(gn_context *g, const gni_places *at, const gni_operan
     const int64_t n = at->along ? at->outer * at->count * at->inner : at->count;
     const int64_t wrong = at->checked ? -1 : gni_wrong_index(gni_cpu_isa_of(g->isa), at, index->dtype, p, n);
     if (wrong < 0) return true;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", at->fn,
-             (long long)gni_index_at(index->dtype, p, wrong), at->axis, (long long)at->extent);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", at->fn,
+                    (long long)gni_index_at(index->dtype, p, wrong), at->axis, (long long)at->extent);
 }
 
 static void gni_move_item(char *to, const char *from, int64_t bytes) {
@@ -26055,10 +25989,7 @@ static bool gni_cpu_prologue_pays(const gni_matmul *d, int64_t elements) {
 static bool gni_cpu_prologue_apart(gn_context *g, const gni_matmul *plain, const gni_map *job,
                                 gni_buffer *memory, int64_t elements) {
     memory->host = gni_alloc(g, (size_t)elements * sizeof(float));
-    if (memory->host == NULL) {
-        gni_fail_memory(g, "gn_matmul", (uint64_t)elements * sizeof(float));
-        return false;
-    }
+    if (memory->host == NULL) return gni_fail_memory(g, "gn_matmul", (uint64_t)elements * sizeof(float));
     bool ok = gni_cpu_map(g, job) && gni_cpu_matmul(g, plain);
     gni_free(g, memory->host);
     return ok;
@@ -26087,10 +26018,7 @@ static bool gni_cpu_matmul_prologue(gn_context *g, const gni_matmul *d) {
     for (int i = 0; i < d->batch_rank; i++) batches *= d->batch_dim[i];
     if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
     size_t bytes = (size_t)gni_pool_threads(g->pool) * (GNI_PROLOGUE_ROWS + 1) * GNI_PROLOGUE_COLS * 4;
-    if (g->gemm_work == NULL || !gni_gemm_reserve(g, g->gemm_work, bytes)) {
-        gni_fail_memory(g, "gn_matmul", bytes);
-        return false;
-    }
+    if (g->gemm_work == NULL || !gni_gemm_reserve(g, g->gemm_work, bytes)) return gni_fail_memory(g, "gn_matmul", bytes);
     j.work = (float *)g->gemm_work->data;
     int64_t work = j.each * (j.down ? j.rows : j.cols); // elements of a task
     gni_parallel(g->pool, batches * j.tasks, 1 + GNI_GRAIN / GNI_MAX(work, 1), gni_prologue_task, &j);
@@ -26122,10 +26050,7 @@ static bool gni_cpu_matmul(gn_context *g, const void *job) {
     const bool narrow = d->sums.buf != NULL && d->sums.dtype != GN_F32;
     if (d->sums.buf != NULL) m.column_sums = (float *)(void *)gni_operand_data(&d->sums);
     if (narrow) m.column_sums = (float *)gni_alloc(g, (size_t)d->n * sizeof(float));
-    if (narrow && m.column_sums == NULL) {
-        gni_fail_memory(g, "gn_matmul", (size_t)d->n * sizeof(float));
-        return false;
-    }
+    if (narrow && m.column_sums == NULL) return gni_fail_memory(g, "gn_matmul", (size_t)d->n * sizeof(float));
     if (d->fused) {
         gni_product_plan(g, d, &store);
         m.store = gni_product_store_part;
@@ -26137,10 +26062,7 @@ static bool gni_cpu_matmul(gn_context *g, const void *job) {
     if (m.batch > 1) {
         size_t bytes = (size_t)m.batch * 3 * sizeof(int64_t);
         off = (int64_t *)gni_alloc(g, bytes);
-        if (off == NULL) {
-            gni_fail_memory(g, "gn_matmul", bytes);
-            return false;
-        }
+        if (off == NULL) return gni_fail_memory(g, "gn_matmul", bytes);
         for (int64_t q = 0; q < m.batch; q++) {
             int64_t rest = q, a = 0, b = 0;
             for (int i = d->batch_rank - 1; i >= 0; i--) {
@@ -27201,8 +27123,7 @@ static bool gni_vk_check(gni_vk *vk, VkResult r, const char *what) {
 
 static bool gni_vk_usable(gni_vk *vk) {
     if (!vk->gpu.lost) return true;
-    gni_fail(vk->gpu.g, GN_ERROR_DEVICE_LOST, "the Vulkan device %s was lost", vk->gpu.caps.name);
-    return false;
+    return gni_fail(vk->gpu.g, GN_ERROR_DEVICE_LOST, "the Vulkan device %s was lost", vk->gpu.caps.name);
 }
 
 // ---- instance
@@ -28262,12 +28183,9 @@ static bool gni_vk_wrap(gni_vk *vk, uint64_t vkbuffer, uint64_t offset, uint64_t
     memset(out, 0, sizeof *out);
     out->cls = -1;
     uint64_t align = vk->gpu.caps.addresses ? 16u : 256u;
-    if (!vkbuffer || bytes == 0 || offset % align) {
-        gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
-                 "wrapping a VkBuffer: it is NULL, empty, or its offset is no multiple of %d",
-                 (int)align);
-        return false;
-    }
+    if (!vkbuffer || bytes == 0 || offset % align)
+        return gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
+                        "wrapping a VkBuffer: it is NULL, empty, or its offset is no multiple of %d", (int)align);
     if (vk->gpu.caps.addresses) {
         uint64_t address = gni_vk_address_of(vk, gni_vk_buffer_of(vkbuffer));
         if (address == 0 || address % 16) {
@@ -28687,8 +28605,7 @@ static gni_vk_range gni_vk_range_of(const gni_gpu_mem *m, uint64_t offset, uint6
 static bool gni_vk_inside(gni_vk *vk, const gni_gpu_mem *m, uint64_t offset, uint64_t bytes,
                           const char *what) {
     if (offset <= m->size && bytes <= m->size - offset) return true;
-    gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "%s: bytes outside of a buffer", what);
-    return false;
+    return gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "%s: bytes outside of a buffer", what);
 }
 
 // Where commands go: the host's command buffer while one is being recorded, else the open batch.
@@ -28794,9 +28711,7 @@ static bool gni_vk_ring_size(gni_vk *vk, gni_vk_ring *r, int pool, uint64_t byte
     gni_gpu_mem mem;
     if (!gni_vk_pool_alloc(vk, &vk->pools[pool], bytes, &mem)) {
         if (r->size) return true; // the small one still does
-        gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %d KiB",
-                 (int)(bytes >> 10));
-        return false;
+        return gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %d KiB", (int)(bytes >> 10));
     }
     if (r->size) gni_vk_free(vk, &r->mem);
     memset(r, 0, sizeof *r);
@@ -28890,16 +28805,10 @@ static bool gni_vk_download_begin(gni_vk *vk, const gni_gpu_mem *src, uint64_t o
                                   uint64_t bytes, gni_gpu_ticket *t) {
     memset(t, 0, sizeof *t);
     if (!gni_vk_usable(vk) || !gni_vk_inside(vk, src, offset, bytes, "download")) return false;
-    if (vk->record.commands) {
-        gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
-                 "a value cannot be read while a host's command buffer is recorded");
-        return false;
-    }
-    if (!gni_vk_pool_alloc(vk, &vk->pools[GNI_VK_POOL_READBACK], bytes, &t->mem)) {
-        gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %.0f bytes",
-                 (double)bytes);
-        return false;
-    }
+    if (vk->record.commands)
+        return gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "a value cannot be read while a host's command buffer is recorded");
+    if (!gni_vk_pool_alloc(vk, &vk->pools[GNI_VK_POOL_READBACK], bytes, &t->mem))
+        return gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %.0f bytes", (double)bytes);
     vk->stream.to_host = true;
     t->serial = vk->stream.next;
     // Recording may submit the batch, so its number is taken before.
@@ -30501,10 +30410,8 @@ static bool gni_vk_grow_table(gni_vk *vk) {
 // Whether this mode has a form of module `i`.
 static bool gni_vk_has_module(gni_vk *vk, int i) {
     if (i >= 0 && i < GNI_MODULE_COUNT && vk->compiler.variant[i] >= 0) return true;
-    gni_fail(vk->gpu.g, GN_ERROR_UNSUPPORTED,
-             "kernel %s has no form for a device without buffer addresses",
-             i >= 0 && i < GNI_MODULE_COUNT ? gni_modules[i].name : "?");
-    return false;
+    return gni_fail(vk->gpu.g, GN_ERROR_UNSUPPORTED, "kernel %s has no form for a device without buffer addresses",
+                    i >= 0 && i < GNI_MODULE_COUNT ? gni_modules[i].name : "?");
 }
 
 static gni_vk_pipeline *gni_vk_add_pipeline(gni_vk *vk, const gni_gpu_kernel *k, uint64_t hash) {
@@ -30911,11 +30818,8 @@ static gni_vk_arena *gni_vk_arena_take(gni_vk *vk, uint64_t bytes, bool set, uin
 // Between this and gni_vk_record_end commands go into `commands`, a VkCommandBuffer in recording
 // state. What was recorded before is submitted, so that the host's submission comes after it.
 static bool gni_vk_record_begin(gni_vk *vk, void *commands) {
-    if (!commands || vk->record.commands) {
-        gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
-                 "recording: no command buffer, or one is being recorded already");
-        return false;
-    }
+    if (!commands || vk->record.commands)
+        return gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "recording: no command buffer, or one is being recorded already");
     if (!gni_vk_usable(vk) || !gni_vk_flush(vk)) return false;
     vk->record.commands = (VkCommandBuffer)commands;
     vk->record.token++;
@@ -30982,8 +30886,7 @@ typedef struct gni_vk_call {
 } gni_vk_call;
 
 static bool gni_vk_refuse(gni_vk *vk, const gni_vk_pipeline *p, const char *what) {
-    gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "dispatch of %s: %s", p->name, what);
-    return false;
+    return gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "dispatch of %s: %s", p->name, what);
 }
 
 static bool gni_vk_dispatch_fits(gni_vk *vk, const gni_vk_pipeline *p, const gni_gpu_use *uses,
@@ -32385,10 +32288,7 @@ static bool gni_wg_ticket_ready(gni_gpu *d, gni_gpu_ticket *t, bool wait) {
     }
     const size_t bytes = (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3);
     const char *data = (const char *)wgpuBufferGetConstMappedRange(b, 0, bytes);
-    if (!data) {
-        gni_fail_memory(d->g, "memory for reading", bytes);
-        return false;
-    }
+    if (!data) return gni_fail_memory(d->g, "memory for reading", bytes);
     t->mem.mapped = (void *)(uintptr_t)data;
     t->data = data + t->mem.offset;
     return gni_wg_checked(w);
@@ -32442,10 +32342,7 @@ static bool gni_wg_copy(gni_gpu *d, const gni_gpu_mem *dst, uint64_t to, const g
     if (bytes == 0) return true;
     if (dst->block == src->block) {
         gni_gpu_mem between;
-        if (!gni_wg_alloc(d, bytes, &between)) {
-            gni_fail_memory(d->g, "a copy", bytes);
-            return false;
-        }
+        if (!gni_wg_alloc(d, bytes, &between)) return gni_fail_memory(d->g, "a copy", bytes);
         bool ok = gni_wg_copy(d, &between, 0, src, from, bytes) && gni_wg_copy(d, dst, to, &between, 0, bytes);
         gni_wg_free(d, &between);
         return ok;
@@ -32570,10 +32467,7 @@ static bool gni_wg_library(gni_wg *w) {
     int count = 0;
     for (const char *p = text; p < end; p++) count += *p == '@' && (p == text || p[-1] == '\n');
     gni_wg_function *f = (gni_wg_function *)gni_calloc(w->gpu.g, (size_t)(count + 1) * sizeof *f);
-    if (!f) {
-        gni_fail_memory(w->gpu.g, "the library of kernels", (uint64_t)count * sizeof *f);
-        return false;
-    }
+    if (!f) return gni_fail_memory(w->gpu.g, "the library of kernels", (uint64_t)count * sizeof *f);
     w->functions = f;
     w->function_count = count;
     for (const char *p = text; p < end; f++) {
@@ -33650,13 +33544,11 @@ static gni_gpu_pipeline *gni_wg_pipeline_get(gni_gpu *d, const gni_gpu_kernel *k
 // ---- dispatch
 
 static bool gni_wg_refuse(gni_wg *w, const gni_wg_pipeline *p, const char *what) {
-    gni_fail(w->gpu.g, GN_ERROR_ARGUMENT, "dispatch of %s: %s", p->name, what);
-    return false;
+    return gni_fail(w->gpu.g, GN_ERROR_ARGUMENT, "dispatch of %s: %s", p->name, what);
 }
 
 static bool gni_wg_no_spare(gni_wg *w) {
-    gni_fail_memory(w->gpu.g, "what a kernel does not use", 256);
-    return false;
+    return gni_fail_memory(w->gpu.g, "what a kernel does not use", 256);
 }
 
 // Arguments as they are bound: with other memory in the place of what must not be bound twice.
@@ -33699,10 +33591,7 @@ static bool gni_wg_apart(gni_wg *w, const gni_wg_pipeline *p, gni_wg_call *c) {
             }
             gni_gpu_mem *m = &c->copies[c->n_copies];
             uint64_t bytes = (c->use[k].bytes + 15u) & ~(uint64_t)15u;
-            if (!gni_wg_alloc(&w->gpu, bytes, m)) {
-                gni_fail_memory(w->gpu.g, "a copy of an argument", bytes);
-                return false;
-            }
+            if (!gni_wg_alloc(&w->gpu, bytes, m)) return gni_fail_memory(w->gpu.g, "a copy of an argument", bytes);
             c->n_copies++;
             bytes = GNI_MIN(bytes, c->use[k].mem->size - c->use[k].offset);
             if (!gni_wg_copy(&w->gpu, m, 0, c->use[k].mem, c->use[k].offset, bytes)) return false;
@@ -36898,10 +36787,7 @@ static bool gni_order_posts(gni_gpu *gpu, int64_t count, bool four, gni_gpu_mem 
     gni_gpu_jobs *ops = gni_job_state(gpu);
     const uint64_t bytes = (uint64_t)count * (four ? 32 : 16);
     memset(own, 0, sizeof *own);
-    if (ops == NULL) {
-        gni_fail_memory(gpu->g, "scan", sizeof(gni_gpu_jobs));
-        return false;
-    }
+    if (ops == NULL) return gni_fail_memory(gpu->g, "scan", sizeof(gni_gpu_jobs));
     if (gpu->g->host_recording) {
         if (ops->scan_epoch == 0) ops->scan_epoch = 1;
         if (!gni_gpu_need(gpu, bytes, own, "scan: device memory")) return false;
@@ -37793,10 +37679,7 @@ static bool gni_faults_end(gn_context *g, gni_gpu_ticket *t) {
 static bool gni_job_fault(gni_job_call *c, const gni_places *at) {
     gni_gpu_jobs *ops = gni_job_state(c->gpu);
     const uint64_t bytes = (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES;
-    if (!ops) {
-        gni_fail_memory(c->gpu->g, at->fn, sizeof(gni_gpu_jobs));
-        return false;
-    }
+    if (!ops) return gni_fail_memory(c->gpu->g, at->fn, sizeof(gni_gpu_jobs));
     if (!ops->has_faults) {
         if (!gni_gpu_need(c->gpu, bytes, &ops->faults, at->fn)) return false;
         ops->has_faults = gni_gpu_fill(c->gpu, &ops->faults, 0, bytes, 0);
@@ -37845,9 +37728,8 @@ static bool gni_faults_end(gn_context *g, gni_gpu_ticket *t) {
     if (found < 0) return true;
     gni_gpu_fill(g->gpu, &ops->faults, 0, (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES, 0);
     const char *by = ops->fault[found].fn;
-    gni_fail(g, GN_ERROR_ARGUMENT, "an index of %s is out of bounds for axis %d with size %lld", by, ops->fault[found].axis,
-             (long long)ops->fault[found].extent);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "an index of %s is out of bounds for axis %d with size %lld", by,
+                    ops->fault[found].axis, (long long)ops->fault[found].extent);
 }
 
 // ---- take
@@ -37994,8 +37876,7 @@ static bool gni_job_scatter_sums(gni_job_call *c, const gni_scatter *t, int64_t 
     if (!gni_gpu_need(gpu, 4 * bytes, &mem, t->at.fn)) return false;
     if (!gni_gpu_alloc(gpu, more, &count)) {
         gni_gpu_free(gpu, &mem);
-        gni_fail_memory(gpu->g, t->at.fn, more);
-        return false;
+        return gni_fail_memory(gpu->g, t->at.fn, more);
     }
     gni_gpu_use word[4];
     for (int i = 0; i < 4; i++) word[i] = gni_order_use(&mem, (uint64_t)i * bytes, bytes);
@@ -38273,7 +38154,7 @@ static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     if (m->prologue != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
     if (gni_job_is_far(gpu, m)) return false;
-    if (plain && GNI_TEXTS(gpu) && (a == GN_I64 || a == GN_U64)) {
+    if (GNI_TEXTS(gpu) && plain && (a == GN_I64 || a == GN_U64)) {
         gni_reduce r;
         return m->batch_rank <= GN_MAX_RANK - 3 && (gni_job_matmul_words(m, &r), gni_job_reduce_ok(gpu, &r));
     }
@@ -40860,8 +40741,7 @@ static bool gni_gather_end(gn_context *g) {
 static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     GNI_UNUSED(kind);
     GNI_UNUSED(job);
-    gni_fail(g, GN_ERROR_UNSUPPORTED, "compiled without Vulkan");
-    return false;
+    return gni_fail(g, GN_ERROR_UNSUPPORTED, "compiled without Vulkan");
 }
 
 #else // GNI_GPU
@@ -41061,9 +40941,7 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
 static bool gni_real_only(gn_context *g, const char *fn, gn_array *const *in, int n) {
     for (int i = 0; i < n; i++) {
         if (!gni_is_complex(in[i]->dtype)) continue;
-        gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not supported here", fn,
-                 gn_dtype_name(in[i]->dtype));
-        return false;
+        return gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not supported here", fn, gn_dtype_name(in[i]->dtype));
     }
     return true;
 }
@@ -41125,15 +41003,10 @@ static gn_dtype gni_binary_dtype(gni_op op, gn_dtype t) {
 }
 
 static bool gni_binary_ok(gn_context *g, const char *fn, gni_op op, gn_dtype t) {
-    if (op == GNI_OP_SUB && t == GN_BOOL) {
-        gni_fail(g, GN_ERROR_DTYPE,
-                 "%s: bool minus bool is not defined; use gn_xor or gn_logical_xor", fn);
-        return false;
-    }
-    if (op >= GNI_OP_AND && op <= GNI_OP_SHR && gni_is_float(t)) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not an integer or bool", fn, gn_dtype_name(t));
-        return false;
-    }
+    if (op == GNI_OP_SUB && t == GN_BOOL)
+        return gni_fail(g, GN_ERROR_DTYPE, "%s: bool minus bool is not defined; use gn_xor or gn_logical_xor", fn);
+    if (op >= GNI_OP_AND && op <= GNI_OP_SHR && gni_is_float(t))
+        return gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not an integer or bool", fn, gn_dtype_name(t));
     return true;
 }
 
@@ -41989,9 +41862,7 @@ static bool gni_not_empty(gn_context *g, const char *fn, const gn_array *a, uint
     char text[200];
     for (int i = 0; i < a->shape.rank; i++) {
         if (!(set >> i & 1u) || a->shape.dim[i] != 0) continue;
-        gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d of %s is empty", fn, i,
-                 gni_shape_text(text, sizeof text, &a->shape));
-        return false;
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d of %s is empty", fn, i, gni_shape_text(text, sizeof text, &a->shape));
     }
     return true;
 }
@@ -42457,7 +42328,7 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
             y = gni_arg_in_pieces(g, fn, op, all ? gn_ravel(a) : a, axis);
             return gni_end_scope(g, gn_reshape(y, s));
         }
-        const bool words = a->dtype == GN_I64 && gni_reads_gpu(a) && GNI_TEXTS(g->gpu); // which have no places
+        const bool words = GNI_TEXTS(g->gpu) && a->dtype == GN_I64 && gni_reads_gpu(a); // which have no places
         if (words) {
             gn_scope_begin(g);
             gn_array *best = op == GNI_RED_ARGMIN ? gn_min(a, GN_KEEP(axes)) : gn_max(a, GN_KEEP(axes));
@@ -42873,9 +42744,8 @@ static gn_array *gni_diagonal_view(gn_context *g, const char *fn, gn_array *a, i
 static bool gni_is_matrix(gn_context *g, const char *fn, const gn_array *a) {
     char text[200];
     if (a->shape.rank >= 2) return true;
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not a matrix or a batch of matrices", fn,
-             gni_shape_text(text, sizeof text, &a->shape));
-    return false;
+    return gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not a matrix or a batch of matrices", fn,
+                    gni_shape_text(text, sizeof text, &a->shape));
 }
 
 static bool gni_is_square(gn_context *g, const char *fn, const gn_array *a) {
@@ -42883,9 +42753,8 @@ static bool gni_is_square(gn_context *g, const char *fn, const gn_array *a) {
     int rank = a->shape.rank;
     if (!gni_is_matrix(g, fn, a)) return false;
     if (a->shape.dim[rank - 1] == a->shape.dim[rank - 2]) return true;
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s: the matrices are not square", fn,
-             gni_shape_text(text, sizeof text, &a->shape));
-    return false;
+    return gni_fail(g, GN_ERROR_SHAPE, "%s: %s: the matrices are not square", fn,
+                    gni_shape_text(text, sizeof text, &a->shape));
 }
 
 static gn_array *gni_transposed(gn_array *a) { return gn_swap_axes(a, -1, -2); }
@@ -43137,10 +43006,8 @@ GPUNUM_API gn_array *gn_outer(gn_array *a, gn_array *b) {
 static bool gni_tensordot_axes(gn_context *g, const gn_array *a, const int *axes, int count,
                                bool first, int *out) {
     int rank = a->shape.rank;
-    if (count < 0 || count > rank) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_tensordot: %d axes of an array of rank %d", count, rank);
-        return false;
-    }
+    if (count < 0 || count > rank)
+        return gni_fail(g, GN_ERROR_ARGUMENT, "gn_tensordot: %d axes of an array of rank %d", count, rank);
     for (int i = 0; i < count; i++) {
         out[i] = axes != NULL ? gni_axis(g, "gn_tensordot", axes[i], rank)
                  : first      ? rank - count + i
@@ -43148,8 +43015,7 @@ static bool gni_tensordot_axes(gn_context *g, const gn_array *a, const int *axes
         if (out[i] < 0) return false;
         for (int k = 0; k < i; k++) {
             if (out[k] != out[i]) continue;
-            gni_fail(g, GN_ERROR_ARGUMENT, "gn_tensordot: axis %d is named twice", out[i]);
-            return false;
+            return gni_fail(g, GN_ERROR_ARGUMENT, "gn_tensordot: axis %d is named twice", out[i]);
         }
     }
     return true;
@@ -43256,8 +43122,7 @@ static bool gni_einsum_fail(const gni_einsum *e, const char *format, ...) {
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    gni_fail(e->g, GN_ERROR_ARGUMENT, "gn_einsum: \"%.100s\": %s", e->text, why);
-    return false;
+    return gni_fail(e->g, GN_ERROR_ARGUMENT, "gn_einsum: \"%.100s\": %s", e->text, why);
 }
 
 static int gni_letter(char c) {
@@ -45402,10 +45267,7 @@ static bool gni_la_run(gni_la_job *d) {
     const int count = apart ? threads : 1;
     const size_t bytes = (size_t)count * sizeof(gni_la) + (size_t)d->batch * sizeof(int64_t);
     d->workers = (gni_la *)gni_calloc(g, bytes);
-    if (d->workers == NULL) {
-        gni_fail_memory(g, d->fn, bytes);
-        return false;
-    }
+    if (d->workers == NULL) return gni_fail_memory(g, d->fn, bytes);
     d->info = (int64_t *)(void *)(d->workers + count);
     for (int i = 0; i < count; i++) {
         d->workers[i].g = g;
@@ -48559,10 +48421,7 @@ GPUNUM_API gn_array *gn_cholesky(gn_array *a) {
 static bool gni_la_solve_shapes(gn_context *g, const gn_array *a, const gn_array *b, int matrix,
                                 gn_shape *batch) {
     char ta[200], tb[200];
-    if (matrix == 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: the right-hand side is 0-d");
-        return false;
-    }
+    if (matrix == 0) return gni_fail(g, GN_ERROR_SHAPE, "gn_solve: the right-hand side is 0-d");
     gn_shape batch_a = gn_shape_from(a->shape.rank - 2, a->shape.dim);
     gn_shape batch_b = gn_shape_from(b->shape.rank - matrix, b->shape.dim);
     int64_t n = a->shape.dim[a->shape.rank - 1], rows = b->shape.dim[b->shape.rank - matrix];
@@ -50119,10 +49978,7 @@ static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_arr
     }
     if (!any) return true;
     gni_rewrite *list = (gni_rewrite *)gni_calloc(g, sizeof(gni_rewrite) * (size_t)n);
-    if (list == NULL) {
-        gni_fail_memory(g, fn, sizeof(gni_rewrite) * (size_t)n);
-        return false;
-    }
+    if (list == NULL) return gni_fail_memory(g, fn, sizeof(gni_rewrite) * (size_t)n);
     int made = 0;
     bool ok = true;
     for (gn_array *h = g->arrays, *next; h != NULL && ok && made < n; h = next) {
@@ -50218,11 +50074,9 @@ static bool gni_assign(gn_context *g, const char *fn, gn_array *a, gn_array *val
     int count, lead = 0;
     while (s.rank - lead > a->shape.rank && s.dim[lead] == 1) lead++;
     s = gn_shape_from(s.rank - lead, s.dim + lead);
-    if (!gni_broadcast(&a->shape, &s, &s) || !gni_same_shape(&s, &a->shape)) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: shape %s does not broadcast to %s", fn,
-                 gni_shape_text(from, sizeof from, &value->shape), gni_shape_text(to, sizeof to, &a->shape));
-        return false;
-    }
+    if (!gni_broadcast(&a->shape, &s, &s) || !gni_same_shape(&s, &a->shape))
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: shape %s does not broadcast to %s", fn,
+                        gni_shape_text(from, sizeof from, &value->shape), gni_shape_text(to, sizeof to, &a->shape));
     if (gni_elements(&a->shape) == 0) return true;
     if (!gni_materialize(g, a) || !gni_can_write(g, fn, a)) return false;
     if (gni_same_elements(a, value)) return true;
@@ -50828,8 +50682,7 @@ GPUNUM_API gn_array *gn_searchsorted(gn_array *sorted, gn_array *values, bool ri
 // Whether the caller may wait for values.
 static bool gni_may_wait(gn_context *g, const char *fn) {
     if (!g->host_recording) return true;
-    gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: waits for values, which a host's commands that are recorded cannot", fn);
-    return false;
+    return gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: waits for values, which a host's commands that are recorded cannot", fn);
 }
 
 // 1 where the elements of a 1-d array rise or stay, -1 where they fall or stay; 0 after gni_fail. Waits for them, but
@@ -51454,11 +51307,9 @@ static bool gni_scatter_operands(gn_context *g, const char *fn, gn_array *a, gn_
     *index = gni_index_along(g, fn, a, indices, axis, &s, along);
     if (*index == NULL) return false;
     want.dim[axis] = s.dim[axis];
-    if (!gni_same_shape(&s, &want)) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: indices %s for %s: beside axis %d they have its shape, or 1", fn,
-                 gni_shape_text(from, sizeof from, &indices->shape), gni_shape_text(to, sizeof to, &a->shape), axis);
-        return false;
-    }
+    if (!gni_same_shape(&s, &want))
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: indices %s for %s: beside axis %d they have its shape, or 1", fn,
+                        gni_shape_text(from, sizeof from, &indices->shape), gni_shape_text(to, sizeof to, &a->shape), axis);
     *x = gn_broadcast_to(values, s);
     return *x != NULL;
 }
@@ -52487,40 +52338,22 @@ static gn_array *gni_fft_input(gn_array *a, gni_fft_kind kind) {
 // Checks what the user gave; false after gni_fail. *n becomes the number of points.
 static bool gni_fft_checked(gn_context *g, const char *fn, gni_fft_kind kind, const gn_array *a,
                             int64_t *n, int *axis, gn_fft_norm norm) {
-    if (a->shape.rank == 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: an array of rank 0 has no axis", fn);
-        return false;
-    }
+    if (a->shape.rank == 0) return gni_fail(g, GN_ERROR_SHAPE, "%s: an array of rank 0 has no axis", fn);
     *axis = gni_axis(g, fn, *axis, a->shape.rank);
     if (*axis < 0) return false;
     // An axis of an array without elements may be longer.
     int64_t length = GNI_MIN(a->shape.dim[*axis], GNI_MOST_ELEMENTS + 1);
     if (*n == 0) {
         *n = kind == GNI_FFT_C2R ? 2 * (length - 1) : length;
-        if (*n < 1) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d of size %lld is too short", fn, *axis,
-                     (long long)length);
-            return false;
-        }
+        if (*n < 1) return gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d of size %lld is too short", fn, *axis, (long long)length);
     }
-    if (*n < 1) {
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "%s: n is %lld, it must be positive, or 0 for the axis's own", fn, (long long)*n);
-        return false;
-    }
-    if (*n > GNI_MOST_ELEMENTS) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: %lld points are too many", fn, (long long)*n);
-        return false;
-    }
-    if ((unsigned)norm > GN_FFT_FORWARD) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_fft_norm", fn, (int)norm);
-        return false;
-    }
-    if (kind == GNI_FFT_R2C && gni_is_complex(a->dtype)) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: the input must be real, it is %s", fn,
-                 gn_dtype_name(a->dtype));
-        return false;
-    }
+    if (*n < 1)
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: n is %lld, it must be positive, or 0 for the axis's own", fn,
+                        (long long)*n);
+    if (*n > GNI_MOST_ELEMENTS) return gni_fail(g, GN_ERROR_SHAPE, "%s: %lld points are too many", fn, (long long)*n);
+    if ((unsigned)norm > GN_FFT_FORWARD) return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_fft_norm", fn, (int)norm);
+    if (kind == GNI_FFT_R2C && gni_is_complex(a->dtype))
+        return gni_fail(g, GN_ERROR_DTYPE, "%s: the input must be real, it is %s", fn, gn_dtype_name(a->dtype));
     return true;
 }
 
@@ -52977,10 +52810,8 @@ static bool gni_convolve_ok(gn_context *g, const char *fn, const gn_array *a, co
                              : " differ in rank");
         return false;
     }
-    if ((unsigned)mode > GN_CONV_VALID) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_convolution", fn, (int)mode);
-        return false;
-    }
+    if ((unsigned)mode > GN_CONV_VALID)
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_convolution", fn, (int)mode);
     return true;
 }
 
@@ -53172,8 +53003,8 @@ GPUNUM_API gn_array *gn_unwrap(gn_array *a, int axis) {
 static bool gni_of_rank(gn_context *g, const char *fn, const char *what, const gn_array *a, int rank) {
     char text[200];
     if (a->shape.rank == rank) return true;
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s %s are not %d-d", fn, what, gni_shape_text(text, sizeof text, &a->shape), rank);
-    return false;
+    return gni_fail(g, GN_ERROR_SHAPE, "%s: %s %s are not %d-d", fn, what, gni_shape_text(text, sizeof text, &a->shape),
+                    rank);
 }
 
 static gn_array *gni_vander(gn_context *g, gn_array *x, int64_t n, bool rising) {
@@ -54258,10 +54089,7 @@ static bool gni_pass_begin(gni_pass *p) {
     if (outer == NULL) return true;
     const size_t bytes = sizeof(gni_marks) * (size_t)outer->count;
     outer->marks = (gni_marks *)gni_calloc(p->g, bytes);
-    if (outer->marks == NULL) {
-        gni_fail_memory(p->g, p->fn, bytes);
-        return false;
-    }
+    if (outer->marks == NULL) return gni_fail_memory(p->g, p->fn, bytes);
     for (int64_t at = 0; at < outer->count; at++) {
         gn_array *a = outer->list[at];
         gni_node *node = a != NULL ? a->node : NULL;
@@ -54285,10 +54113,7 @@ static bool gni_pass_add(gni_pass *p, gn_array *a) {
         gn_array **list =
             (gn_array **)gni_realloc(g, p->list, sizeof(gn_array *) * (size_t)p->capacity,
                                      sizeof(gn_array *) * (size_t)capacity);
-        if (list == NULL) {
-            gni_fail_memory(g, p->fn, sizeof(gn_array *) * (size_t)capacity);
-            return false;
-        }
+        if (list == NULL) return gni_fail_memory(g, p->fn, sizeof(gn_array *) * (size_t)capacity);
         p->list = list;
         p->capacity = capacity;
     }
@@ -54383,10 +54208,8 @@ static bool gni_pass_give(gni_pass *p, gni_node *node, int i, gn_array *gx) {
     }
     if (!gni_same_shape(&gx->shape, &a->shape)) {
         char ta[200], tb[200];
-        gni_fail(g, GN_ERROR_GRADIENT, "%s: the gradient of %s has shape %s, its operand %s", p->fn,
-                 node->name, gni_shape_text(ta, sizeof ta, &gx->shape),
-                 gni_shape_text(tb, sizeof tb, &a->shape));
-        return false;
+        return gni_fail(g, GN_ERROR_GRADIENT, "%s: the gradient of %s has shape %s, its operand %s", p->fn, node->name,
+                        gni_shape_text(ta, sizeof ta, &gx->shape), gni_shape_text(tb, sizeof tb, &a->shape));
     }
     gx = gni_gradient_as(gx, a->dtype);
     if (a->node->gy != NULL) {
@@ -54411,28 +54234,20 @@ static bool gni_pass_check(gni_pass *p, const gni_node *node) {
                  p->fn);
         return false;
     }
-    if (node->backward == NULL) {
-        gni_fail(g, GN_ERROR_GRADIENT, "%s: %s has no derivative", p->fn, node->name);
-        return false;
-    }
+    if (node->backward == NULL) return gni_fail(g, GN_ERROR_GRADIENT, "%s: %s has no derivative", p->fn, node->name);
     uint32_t reads = gni_back_reads(node);
     for (int i = 0; i < node->n_in; i++) {
         const gn_array *a = node->in[i];
         if (a == NULL || !(reads & (1u << GNI_MIN(i, 30))) || gni_version(a) == node->version[i])
             continue;
-        gni_fail(
-            g, GN_ERROR_GRADIENT,
-            "%s: operand %d of %s, %s %s, was overwritten by gn_write, gn_assign or gn_step after it was used",
-            p->fn, i + 1, node->name, gn_dtype_name(a->dtype),
-            gni_shape_text(text, sizeof text, &a->shape));
-        return false;
+        return gni_fail(g, GN_ERROR_GRADIENT,
+                        "%s: operand %d of %s, %s %s, was overwritten by gn_write, gn_assign or gn_step after it was used",
+                        p->fn, i + 1, node->name, gn_dtype_name(a->dtype), gni_shape_text(text, sizeof text, &a->shape));
     }
-    if ((reads & GNI_READS_OUTPUT) && gni_version(node->output) != node->made) {
-        gni_fail(g, GN_ERROR_GRADIENT, "%s: the result of %s, %s %s, was overwritten by gn_write or gn_assign",
-                 p->fn, node->name, gn_dtype_name(node->output->dtype),
-                 gni_shape_text(text, sizeof text, &node->output->shape));
-        return false;
-    }
+    if ((reads & GNI_READS_OUTPUT) && gni_version(node->output) != node->made)
+        return gni_fail(g, GN_ERROR_GRADIENT, "%s: the result of %s, %s %s, was overwritten by gn_write or gn_assign", p->fn,
+                        node->name, gn_dtype_name(node->output->dtype),
+                        gni_shape_text(text, sizeof text, &node->output->shape));
     return true;
 }
 
@@ -54506,10 +54321,8 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     gn_context *g = p->g;
     if (!gni_is_float(loss->dtype) || gni_elements(&loss->shape) != 1) {
         char text[200];
-        gni_fail(g, GN_ERROR_GRADIENT,
-                 "%s: the loss is %s %s, it must be one floating point number", p->fn,
-                 gn_dtype_name(loss->dtype), gni_shape_text(text, sizeof text, &loss->shape));
-        return false;
+        return gni_fail(g, GN_ERROR_GRADIENT, "%s: the loss is %s %s, it must be one floating point number", p->fn,
+                        gn_dtype_name(loss->dtype), gni_shape_text(text, sizeof text, &loss->shape));
     }
     if (!gni_wants_grad(loss)) {
         gni_fail(g, GN_ERROR_GRADIENT, "%s: the loss depends on no array that requires a gradient%s", p->fn,
@@ -55647,7 +55460,7 @@ static bool gni_back_dropout(gn_context *g, gni_node *node, gn_array *gy, gn_arr
 static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, uint64_t seed, uint64_t counter) {
     g->no_grad++; // recorded as one op
     gn_array *drop = gni_random_below_p(g, "gn_dropout", &x->shape, p, seed, counter);
-    gn_array *y = gn_where(drop, gni_zero_like(x), gn_mul_s(x, 1.0 / (1.0 - p)));
+    gn_array *y = gn_mul_s(gn_where(drop, gni_zero_like(x), x), p < 1.0 ? 1.0 / (1.0 - p) : 0.0); // rounded once, in the store
     g->no_grad--;
     gni_node *node = gni_record(g, y, "gn_dropout", gni_back_dropout, &x, 1);
     if (node != NULL) {
@@ -55707,8 +55520,8 @@ static bool gni_is_layer(gn_context *g, const char *fn, gn_dtype t, const gn_sha
         fan[1] = (double)s->dim[s->rank == 2 ? 1 : 0] * (double)taps;
         return true;
     }
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not (in, out) or (out, in, kernel...)", fn, gni_shape_text(text, sizeof text, s));
-    return false;
+    return gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not (in, out) or (out, in, kernel...)", fn,
+                    gni_shape_text(text, sizeof text, s));
 }
 
 // Normal with variance 2 / in: keeps the variance through relu (He et al., 2015, arXiv:1502.01852).
@@ -57027,8 +56840,7 @@ static bool gni_conv_option(gn_context *g, const char *fn, const char *name, int
         to[i] = by_axis ? each[i] : all;
         if (to[i] == 0) to[i] = least;
         if (to[i] >= least && to[i] <= INT32_MAX) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s %lld", fn, name, (long long)to[i]);
-        return false;
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s %lld", fn, name, (long long)to[i]);
     }
     return true;
 }
@@ -57036,9 +56848,9 @@ static bool gni_conv_option(gn_context *g, const char *fn, const char *name, int
 static bool gni_conv_misfit(gn_context *g, const char *fn, const gn_array *x, const gn_array *w, const gn_array *b,
                             const char *why) {
     char tx[200], tw[200], tb[200];
-    gni_fail(g, GN_ERROR_SHAPE, "%s: x %s, w %s, b %s: %s", fn, gni_shape_text(tx, sizeof tx, &x->shape),
-             gni_shape_text(tw, sizeof tw, &w->shape), b != NULL ? gni_shape_text(tb, sizeof tb, &b->shape) : "none", why);
-    return false;
+    return gni_fail(g, GN_ERROR_SHAPE, "%s: x %s, w %s, b %s: %s", fn, gni_shape_text(tx, sizeof tx, &x->shape),
+                    gni_shape_text(tw, sizeof tw, &w->shape), b != NULL ? gni_shape_text(tb, sizeof tb, &b->shape) : "none",
+                    why);
 }
 
 // Fills p for x (n, ...) with `nd` spatial axes.
@@ -57066,14 +56878,11 @@ static bool gni_conv_fits(gn_context *g, const char *fn, const gn_array *x, cons
         if (k < 1 || k > INT32_MAX) return gni_conv_misfit(g, fn, x, w, b, "an empty or too large kernel");
         if (size > INT64_MAX / 4) return gni_conv_misfit(g, fn, x, w, b, "too large an image");
         const int64_t reach = (k - 1) * p->dilation[i];
-        if (o->same && (transposed || p->stride[i] != 1 || p->pad[i] != 0)) {
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: 'same' with a stride or a pad", fn);
-            return false;
-        }
-        if (transposed && more[i] >= GNI_MAX(p->stride[i], p->dilation[i])) {
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: output pad %lld, not below stride or dilation", fn, (long long)more[i]);
-            return false;
-        }
+        if (o->same && (transposed || p->stride[i] != 1 || p->pad[i] != 0))
+            return gni_fail(g, GN_ERROR_ARGUMENT, "%s: 'same' with a stride or a pad", fn);
+        if (transposed && more[i] >= GNI_MAX(p->stride[i], p->dilation[i]))
+            return gni_fail(g, GN_ERROR_ARGUMENT, "%s: output pad %lld, not below stride or dilation", fn,
+                            (long long)more[i]);
         if (transposed) {
             if (size > INT32_MAX) return gni_conv_misfit(g, fn, x, w, b, "too large an image");
             p->out[i] = size;
@@ -57516,22 +57325,16 @@ static bool gni_attend_ok(gn_context *g, gn_array *q, gn_array *k, gn_array *v, 
                  gni_shape_text(tv, sizeof tv, &v->shape));
         return false;
     }
-    if (!gni_is_float(q->dtype) || k->dtype != q->dtype || v->dtype != q->dtype) {
-        gni_fail(g, GN_ERROR_DTYPE, "gn_attention: q is %s, k %s and v %s, not one float dtype", gn_dtype_name(q->dtype),
-                 gn_dtype_name(k->dtype), gn_dtype_name(v->dtype));
-        return false;
-    }
+    if (!gni_is_float(q->dtype) || k->dtype != q->dtype || v->dtype != q->dtype)
+        return gni_fail(g, GN_ERROR_DTYPE, "gn_attention: q is %s, k %s and v %s, not one float dtype",
+                        gn_dtype_name(q->dtype), gn_dtype_name(k->dtype), gn_dtype_name(v->dtype));
     const gn_shape s = gni_attend_shape(q, k);
     gn_shape joined;
-    if (mask != NULL && mask->dtype != GN_BOOL && !gni_is_float(mask->dtype)) {
-        gni_fail(g, GN_ERROR_DTYPE, "gn_attention: the mask is %s, not bool or a float", gn_dtype_name(mask->dtype));
-        return false;
-    }
-    if (mask != NULL && (!gni_broadcast(&mask->shape, &s, &joined) || !gni_same_shape(&joined, &s))) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_attention: the mask %s does not broadcast to %s",
-                 gni_shape_text(tq, sizeof tq, &mask->shape), gni_shape_text(tk, sizeof tk, &s));
-        return false;
-    }
+    if (mask != NULL && mask->dtype != GN_BOOL && !gni_is_float(mask->dtype))
+        return gni_fail(g, GN_ERROR_DTYPE, "gn_attention: the mask is %s, not bool or a float", gn_dtype_name(mask->dtype));
+    if (mask != NULL && (!gni_broadcast(&mask->shape, &s, &joined) || !gni_same_shape(&joined, &s)))
+        return gni_fail(g, GN_ERROR_SHAPE, "gn_attention: the mask %s does not broadcast to %s",
+                        gni_shape_text(tq, sizeof tq, &mask->shape), gni_shape_text(tk, sizeof tk, &s));
     if (!(o->scale - o->scale == 0.0) || o->workspace < 0)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_attention: scale %g, workspace %lld", o->scale, (long long)o->workspace);
     else if (!(o->dropout >= 0.0 && o->dropout <= 1.0))
@@ -57794,10 +57597,7 @@ static bool gni_rope_angles(gn_context *g, gn_array *x, gn_array *pos, const gn_
     const int64_t h = dims / 2;
     const size_t bytes = sizeof(double) * (size_t)(4 * h + 2);
     double *f = (double *)gni_alloc(g, bytes);
-    if (f == NULL) {
-        gni_fail_memory(g, "gn_rope", bytes);
-        return false;
-    }
+    if (f == NULL) return gni_fail_memory(g, "gn_rope", bytes);
     for (int64_t i = 0; i < h; i++)
         for (int k = 0; k < 4; k += 2) { // of one position, and of 4096
             double turn = pow(o->base > 0.0 ? o->base : 10000.0, -2.0 * (double)i / (double)dims) / (4.0 * GNI_PI_2);
@@ -58173,10 +57973,9 @@ static bool gni_recurrent_is(gni_recurrent *r, const char *what, int i, const gn
     char ta[200], tw[200], name[40];
     if (a->dtype == t && gni_same_shape(&a->shape, &want)) return true;
     snprintf(name, sizeof name, i > 0 ? "%s %d" : "%s", what, i);
-    gni_fail(r->g, a->dtype != t ? GN_ERROR_DTYPE : GN_ERROR_SHAPE, "%s: %s is %s %s, not %s %s", r->fn, name,
-             gn_dtype_name(a->dtype), gni_shape_text(ta, sizeof ta, &a->shape), gn_dtype_name(t),
-             gni_shape_text(tw, sizeof tw, &want));
-    return false;
+    return gni_fail(r->g, a->dtype != t ? GN_ERROR_DTYPE : GN_ERROR_SHAPE, "%s: %s is %s %s, not %s %s", r->fn, name,
+                    gn_dtype_name(a->dtype), gni_shape_text(ta, sizeof ta, &a->shape), gn_dtype_name(t),
+                    gni_shape_text(tw, sizeof tw, &want));
 }
 
 static bool gni_recurrent_ok(gni_recurrent *r, gn_array *x, int count, gn_array *h0, gn_array *c0) {
@@ -58187,23 +57986,19 @@ static bool gni_recurrent_ok(gni_recurrent *r, gn_array *x, int count, gn_array 
     for (int i = 0; i < count; i++) {
         const gn_array *w = r->weights[i];
         if (gni_home_of(w, GNI_IS_ARRAY) == g) continue;
-        gni_fail(g, w != NULL && gni_kind_of(w) == GNI_NO_HANDLE ? GN_ERROR_STALE : GN_ERROR_ARGUMENT, "%s: weight %d %s",
-                 r->fn, i + 1, w == NULL ? "is NULL" : "was released, or is no array of this context");
-        return false;
+        return gni_fail(g, w != NULL && gni_kind_of(w) == GNI_NO_HANDLE ? GN_ERROR_STALE : GN_ERROR_ARGUMENT,
+                        "%s: weight %d %s", r->fn, i + 1,
+                        w == NULL ? "is NULL" : "was released, or is no array of this context");
     }
     if (!gni_need_float(g, r->fn, x->dtype)) return false;
-    if (x->shape.rank != 3 || x->shape.dim[r->o.batch_first ? 1 : 0] == 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: x %s is not %s with n from 1 on", r->fn, gni_shape_text(tx, sizeof tx, &x->shape),
-                 r->o.batch_first ? "(batch, n, in)" : "(n, batch, in)");
-        return false;
-    }
+    if (x->shape.rank != 3 || x->shape.dim[r->o.batch_first ? 1 : 0] == 0)
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: x %s is not %s with n from 1 on", r->fn,
+                        gni_shape_text(tx, sizeof tx, &x->shape), r->o.batch_first ? "(batch, n, in)" : "(n, batch, in)");
     r->n = x->shape.dim[r->o.batch_first ? 1 : 0];
     r->batch = x->shape.dim[r->o.batch_first ? 0 : 1];
-    if (r->n >= INT32_MAX || !(r->o.dropout >= 0.0 && r->o.dropout <= 1.0) || count != needed) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d weights, not %d; dropout %g; %lld steps", r->fn, count, needed, r->o.dropout,
-                 (long long)r->n);
-        return false;
-    }
+    if (r->n >= INT32_MAX || !(r->o.dropout >= 0.0 && r->o.dropout <= 1.0) || count != needed)
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d weights, not %d; dropout %g; %lld steps", r->fn, count, needed,
+                        r->o.dropout, (long long)r->n);
     const gn_shape *u = &r->weights[1]->shape;
     r->h = u->rank == 2 ? u->dim[1] : 0;
     if (r->h > INT64_MAX / 4) r->h = 0;
@@ -58768,7 +58563,8 @@ static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_ar
     return true;
 }
 
-static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x) {
+static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array **indices) {
+    GNI_UNUSED(indices);
     const bool large = gni_pooled_is_large(g, p);
     if (gni_pooled_tiles(p) && p->size[0] == p->in[0] && p->size[1] == p->in[1]) {
         const gn_shape s = x->shape, rows = GN_SHAPE(s.dim[0], s.dim[1], 1, p->in[0] * p->in[1]);
@@ -58880,18 +58676,14 @@ static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, cons
         if (p->dilation[i] == 0) p->dilation[i] = 1;
         const bool whole = p->size[i] >= 1 && p->size[i] <= 32767 && p->stride[i] >= 1 && p->stride[i] <= INT32_MAX;
         if (!whole || p->dilation[i] < 1 || p->dilation[i] > INT32_MAX || (!spreads && p->dilation[i] > 1) ||
-            p->pad[i] < 0 || p->pad[i] > p->size[i] / 2) {
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: size %lld, stride %lld, pad %lld, dilation %lld", fn, (long long)p->size[i],
-                     (long long)p->stride[i], (long long)p->pad[i], (long long)p->dilation[i]);
-            return false;
-        }
+            p->pad[i] < 0 || p->pad[i] > p->size[i] / 2)
+            return gni_fail(g, GN_ERROR_ARGUMENT, "%s: size %lld, stride %lld, pad %lld, dilation %lld", fn,
+                            (long long)p->size[i], (long long)p->stride[i], (long long)p->pad[i], (long long)p->dilation[i]);
         const int64_t room =
             p->in[i] + 2 * p->pad[i] - (p->size[i] - 1) * p->dilation[i] - 1 + (o->ceil ? p->stride[i] - 1 : 0);
-        if (room < 0) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: a window of %lld, with dilation %lld, in %lld elements", fn,
-                     (long long)p->size[i], (long long)p->dilation[i], (long long)p->in[i] + 2 * p->pad[i]);
-            return false;
-        }
+        if (room < 0)
+            return gni_fail(g, GN_ERROR_SHAPE, "%s: a window of %lld, with dilation %lld, in %lld elements", fn,
+                            (long long)p->size[i], (long long)p->dilation[i], (long long)p->in[i] + 2 * p->pad[i]);
         p->out[i] = room / p->stride[i] + 1;
         if ((p->out[i] - 1) * p->stride[i] >= p->in[i] + p->pad[i]) p->out[i]--; // begins behind x
     }
@@ -58905,11 +58697,9 @@ static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, c
     p->out[1] = width;
     p->adaptive = p->in[0] % GNI_MAX(height, 1) != 0 || p->in[1] % GNI_MAX(width, 1) != 0;
     for (int i = 0; i < 2; i++)
-        if (p->out[i] < 1 || p->out[i] > INT32_MAX) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: a result of (%lld,%lld): not between 1 and 2^31 - 1", fn, (long long)height,
-                     (long long)width);
-            return false;
-        }
+        if (p->out[i] < 1 || p->out[i] > INT32_MAX)
+            return gni_fail(g, GN_ERROR_SHAPE, "%s: a result of (%lld,%lld): not between 1 and 2^31 - 1", fn,
+                            (long long)height, (long long)width);
     if (!gni_pooled_ok(g, fn, x, s, p)) return false;
     for (int i = 0; i < 2; i++) {
         p->size[i] = p->stride[i] = p->in[i] / p->out[i];
@@ -58919,9 +58709,17 @@ static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, c
     return true;
 }
 
+static gn_array *gni_avg_adapted(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array **indices) {
+    if (!p->adaptive) return gni_avg_pool(g, p, x, indices);
+    return gni_as(gni_pooled_mean(g, p, gni_pooled_mean(g, p, gni_half_up(x), 0), 1), x->dtype);
+}
+
+// What the functions are made of, so that a program has those that it calls.
+typedef gn_array *(*gni_pool_fn)(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array **indices);
+
 // By windows of `size`, or `adapts` to a result of a height of `size`.
-static gn_array *gni_pooled(const char *fn, gn_array *x, bool most, bool adapts, int64_t size, int64_t width,
-                            const gn_pool_options *options, gn_array **indices) {
+static gn_array *gni_pooled(const char *fn, gn_array *x, gni_pool_fn make, bool adapts, int64_t size, int64_t width,
+                            const gn_pool_options *options, bool spreads, gn_array **indices) {
     gni_pooled_plan p;
     gn_shape s;
     if (indices != NULL) *indices = NULL;
@@ -58930,24 +58728,22 @@ static gn_array *gni_pooled(const char *fn, gn_array *x, bool most, bool adapts,
     gn_array *y = NULL, *index = NULL;
     bool ok = !g->call_failed;
     if (adapts) ok = ok && gni_pooled_adapt(g, fn, x, &s, size, width, &p);
-    else ok = ok && gni_pooled_options(g, fn, size, options, most, &p) && gni_pooled_ok(g, fn, x, &s, &p);
-    if (ok && most) y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
-    else if (ok && !p.adaptive) y = gni_avg_pool(g, &p, x);
-    else if (ok) y = gni_as(gni_pooled_mean(g, &p, gni_pooled_mean(g, &p, gni_half_up(x), 0), 1), x->dtype);
+    else ok = ok && gni_pooled_options(g, fn, size, options, spreads, &p) && gni_pooled_ok(g, fn, x, &s, &p);
+    if (ok) y = make(g, &p, x, indices != NULL ? &index : NULL);
     return gni_pooled_close(g, y, &s, &index, indices);
 }
 
 GPUNUM_API gn_array *gn_max_pool2d(gn_array *x, int64_t size, const gn_pool_options *options, gn_array **indices) {
-    return gni_pooled("gn_max_pool2d", x, true, false, size, 0, options, indices);
+    return gni_pooled("gn_max_pool2d", x, gni_max_pool, false, size, 0, options, true, indices);
 }
 GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_options *options) {
-    return gni_pooled("gn_avg_pool2d", x, false, false, size, 0, options, NULL);
+    return gni_pooled("gn_avg_pool2d", x, gni_avg_pool, false, size, 0, options, false, NULL);
 }
 GPUNUM_API gn_array *gn_adaptive_max_pool2d(gn_array *x, int64_t height, int64_t width, gn_array **indices) {
-    return gni_pooled("gn_adaptive_max_pool2d", x, true, true, height, width, NULL, indices);
+    return gni_pooled("gn_adaptive_max_pool2d", x, gni_max_pool, true, height, width, NULL, false, indices);
 }
 GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t width) {
-    return gni_pooled("gn_adaptive_avg_pool2d", x, false, true, height, width, NULL, NULL);
+    return gni_pooled("gn_adaptive_avg_pool2d", x, gni_avg_adapted, true, height, width, NULL, false, NULL);
 }
 
 // ---- images of another size
@@ -59004,10 +58800,7 @@ static bool gni_back_bilinear(gn_context *g, gni_node *node, gn_array *gy, gn_ar
     const int64_t n = node->in[0]->shape.dim[axis], size = node->output->shape.dim[axis];
     const gn_shape s = GN_SHAPE(n), along = axis == 2 ? GN_SHAPE(n, 1) : s;
     int64_t *first = (int64_t *)gni_alloc(g, sizeof *first * (size_t)n);
-    if (first == NULL) {
-        gni_fail_memory(g, node->name, sizeof *first * (size_t)n);
-        return false;
-    }
+    if (first == NULL) return gni_fail_memory(g, node->name, sizeof *first * (size_t)n);
     const int64_t reach = gni_bilinear_reach(first, n, size, node->param[1] != 0);
     gn_array *wide = gni_half_up(gy), *sum = NULL;
     for (int64_t k = 0; k < reach && wide != NULL; k++) {
@@ -59424,10 +59217,7 @@ static bool gni_norm_begin(gni_norm *n, const char *fn, gn_array *x, gn_array *w
     n->t = x->dtype;
     for (int i = 0; i < count; i++)
         if (!gni_need_float(g, fn, list[i]->dtype)) return false;
-    if (!(eps >= 0.0 && eps < GNI_INF)) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: eps %g is no number from 0 on", fn, eps);
-        return false;
-    }
+    if (!(eps >= 0.0 && eps < GNI_INF)) return gni_fail(g, GN_ERROR_ARGUMENT, "%s: eps %g is no number from 0 on", fn, eps);
     const gn_dtype t = n->t == GN_F64 ? GN_F64 : GN_F32;
     n->x = x->dtype != t ? gn_cast(x, t) : x;
     n->w = w != NULL && w->dtype != t ? gn_cast(w, t) : w;
@@ -59447,9 +59237,8 @@ static gn_array *gni_norm_shaped(const gni_norm *n, gn_array *a, gn_shape s) {
 
 static bool gni_norm_misfit(const gni_norm *n, const char *name, const gn_array *a, const char *what) {
     char tx[200], ta[200];
-    gni_fail(n->g, GN_ERROR_SHAPE, "%s: %s %s for x %s: %s", n->fn, name, gni_shape_text(ta, sizeof ta, &a->shape),
-             gni_shape_text(tx, sizeof tx, &n->x->shape), what);
-    return false;
+    return gni_fail(n->g, GN_ERROR_SHAPE, "%s: %s %s for x %s: %s", n->fn, name, gni_shape_text(ta, sizeof ta, &a->shape),
+                    gni_shape_text(tx, sizeof tx, &n->x->shape), what);
 }
 
 // An array by channel as one that broadcasts to x. False after gni_fail.
@@ -60014,9 +59803,9 @@ static bool gni_back_custom(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     gni_away_end(g, away);
     for (int i = 0; i < node->n_in; i++) {
         if (gx[i] == NULL || gni_home_of(gx[i], GNI_IS_ARRAY) == g) continue;
-        gni_fail(g, GN_ERROR_STALE, "%s: gn_custom's gradient of operand %d was released, or is no array of this context",
-                 g->call, i + 1);
-        return false;
+        return gni_fail(g, GN_ERROR_STALE,
+                        "%s: gn_custom's gradient of operand %d was released, or is no array of this context", g->call,
+                        i + 1);
     }
     return true;
 }
@@ -60032,18 +59821,12 @@ static bool gni_back_checkpoint(gn_context *g, gni_node *node, gn_array *gy, gn_
     void *user;
     const int count = node->n_in, no_grad = g->no_grad;
     const uint64_t seed = g->seed, counter = g->counter;
-    if (no_grad == 0) {
-        gni_fail(g, GN_ERROR_GRADIENT, "gn_checkpoint: its gradient has no graph (create_graph)");
-        return false;
-    }
+    if (no_grad == 0) return gni_fail(g, GN_ERROR_GRADIENT, "gn_checkpoint: its gradient has no graph (create_graph)");
     memcpy(&forward, &node->param[GNI_CUSTOM_FORWARD], sizeof forward);
     memcpy(&user, &node->param[GNI_CUSTOM_USER], sizeof user);
     const size_t bytes = sizeof(gn_array *) * (size_t)count;
     gn_array **leaf = (gn_array **)gni_calloc(g, 3 * bytes), **wanted = leaf + count, **dx = wanted + count;
-    if (leaf == NULL) {
-        gni_fail_memory(g, "gn_checkpoint", 3 * bytes);
-        return false;
-    }
+    if (leaf == NULL) return gni_fail_memory(g, "gn_checkpoint", 3 * bytes);
     int n = 0;
     for (int i = 0; i < count; i++) {
         leaf[i] = gn_detach(node->in[i]);
@@ -60164,8 +59947,7 @@ static bool gni_can_optimize(gn_context *g, const char *fn, const gn_optimizer *
 static bool gni_settings_ok(gn_context *g, const char *fn, const double *settings, int count) {
     for (int i = 0; i < count; i++) {
         if (settings[i] >= 0.0) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not a setting, all are 0 or more", fn, settings[i]);
-        return false;
+        return gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not a setting, all are 0 or more", fn, settings[i]);
     }
     return true;
 }
@@ -60173,14 +59955,12 @@ static bool gni_settings_ok(gn_context *g, const char *fn, const double *setting
 // Shares of what was, of which there is less than all.
 static bool gni_betas_ok(gn_context *g, const char *fn, double beta1, double beta2) {
     if (!(beta1 >= 1.0 || beta2 >= 1.0)) return true;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: beta1 %g and beta2 %g must be below 1", fn, beta1, beta2);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: beta1 %g and beta2 %g must be below 1", fn, beta1, beta2);
 }
 
 static bool gni_nesterov_ok(gn_context *g, const char *fn, bool nesterov, double momentum, double dampening) {
     if (!nesterov || (momentum != 0.0 && dampening == 0.0)) return true;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: nesterov needs momentum and no dampening", fn);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: nesterov needs momentum and no dampening", fn);
 }
 
 static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, gn_array *const *params, int count,
@@ -60190,10 +59970,7 @@ static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, 
         if (!gni_can_optimize(g, fn, opt, params, i)) return false;
     gni_optimized *items =
         opt->count < INT32_MAX - count ? (gni_optimized *)gni_realloc(g, opt->items, had, had + more) : NULL;
-    if (items == NULL) {
-        gni_fail_memory(g, fn, had + more);
-        return false;
-    }
+    if (items == NULL) return gni_fail_memory(g, fn, had + more);
     opt->items = items;
     memset(items + opt->count, 0, more);
     for (int i = 0; i < count; i++) {
@@ -60230,8 +60007,7 @@ static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimi
 // Whether it is an optimizer of this context. False after gni_fail.
 static bool gni_optimizer_ok(gn_context *g, const char *fn, const gn_optimizer *opt) {
     if (gni_home_of(opt, GNI_IS_OPTIMIZER) == g) return true;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: the optimizer is none, or of another context", fn);
 }
 
 GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *params, int count, double lr_factor,
@@ -60762,8 +60538,7 @@ static bool gni_is_scale(gn_context *g, const char *fn, const gn_array *scale) {
     const gn_shape two = GN_SHAPE(2);
     if (scale->dtype == GN_F32 && gni_same_shape(&scale->shape, &two) && scale->node == NULL && !scale->wants_grad)
         return true;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: the scale is not an array of two float32 numbers that no op made", fn);
-    return false;
+    return gni_fail(g, GN_ERROR_ARGUMENT, "%s: the scale is not an array of two float32 numbers that no op made", fn);
 }
 
 GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale) {
@@ -61133,10 +60908,8 @@ static bool gni_file_read(gni_file *file, void *dst, size_t bytes) {
         gni_file_fail(file, "read");
         return false;
     }
-    gni_fail(file->g, GN_ERROR_FORMAT,
-             "%s: %.200s: the file ends after %llu bytes, %llu more were expected", file->fn,
-             file->path, (unsigned long long)file->at, (unsigned long long)(bytes - got));
-    return false;
+    return gni_fail(file->g, GN_ERROR_FORMAT, "%s: %.200s: the file ends after %llu bytes, %llu more were expected", file->fn,
+                    file->path, (unsigned long long)file->at, (unsigned long long)(bytes - got));
 }
 
 // Goes to a place that is in the file.
@@ -61152,11 +60925,9 @@ static bool gni_file_seek(gni_file *file, uint64_t at) {
 static bool gni_file_holds(const gni_file *file, uint64_t bytes) {
     if (file->size == UINT64_MAX || (file->size >= file->at && bytes <= file->size - file->at))
         return true;
-    gni_fail(file->g, GN_ERROR_FORMAT,
-             "%s: %.200s: the header asks for %llu bytes, the file has %llu", file->fn, file->path,
-             (unsigned long long)bytes,
-             (unsigned long long)(file->size >= file->at ? file->size - file->at : 0));
-    return false;
+    return gni_fail(file->g, GN_ERROR_FORMAT, "%s: %.200s: the header asks for %llu bytes, the file has %llu", file->fn,
+                    file->path, (unsigned long long)bytes,
+                    (unsigned long long)(file->size >= file->at ? file->size - file->at : 0));
 }
 
 // Memory for what a file holds; NULL after gni_fail.
@@ -61228,10 +60999,7 @@ static bool gni_file_create(gni_file *file) {
             memcpy(file->partial + n + sizeof ending, path, n + 1);
         }
         free(linked);
-        if (file->partial == NULL) {
-            gni_fail_memory(file->g, file->fn, bytes);
-            return false;
-        }
+        if (file->partial == NULL) return gni_fail_memory(file->g, file->fn, bytes);
         file->f = NULL;
         for (int i = 0; i < 100 && file->f == NULL; i++) {
             file->partial[n + sizeof ending - 3] = (char)('0' + i / 10);
@@ -62232,9 +62000,8 @@ static bool gni_npz_ok(const gni_file *file, gn_array *const *arrays, const char
         bool ok = name != NULL && name[0] != 0 && strlen(name) < 256 && strchr(name, '\n') == NULL, twice = false;
         for (int k = 0; ok && k < i && !twice; k++) twice = strcmp(names[k], name) == 0;
         if (ok && !twice) continue;
-        gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: name %d %s", file->fn, i + 1,
-                 twice ? "is there twice" : "is NULL, empty, of several lines or longer than 255 bytes");
-        return false;
+        return gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: name %d %s", file->fn, i + 1,
+                        twice ? "is there twice" : "is NULL, empty, of several lines or longer than 255 bytes");
     }
     return true;
 }
@@ -62890,11 +62657,9 @@ static void gni_csv_begin(gni_csv *c, gni_file *file, gn_dtype t, char delimiter
 // Delimiters that numbers and lines need themselves are refused, and dtypes that are no single number.
 static bool gni_csv_ok(const gni_csv *c) {
     gn_context *g = c->file->g;
-    if ((unsigned)c->t >= GN_DTYPE_COUNT || gni_is_complex(c->t)) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: %s has no form in a table of numbers", c->file->fn,
-                 (unsigned)c->t < GN_DTYPE_COUNT ? gn_dtype_name(c->t) : "an unknown dtype");
-        return false;
-    }
+    if ((unsigned)c->t >= GN_DTYPE_COUNT || gni_is_complex(c->t))
+        return gni_fail(g, GN_ERROR_DTYPE, "%s: %s has no form in a table of numbers", c->file->fn,
+                        (unsigned)c->t < GN_DTYPE_COUNT ? gn_dtype_name(c->t) : "an unknown dtype");
     bool word = (c->delimiter >= '0' && c->delimiter <= '9') || (c->delimiter >= 'a' && c->delimiter <= 'z') ||
                 (c->delimiter >= 'A' && c->delimiter <= 'Z');
     if (word || strchr("+-._\"'\n\r", c->delimiter) != NULL)
@@ -62905,9 +62670,8 @@ static bool gni_csv_ok(const gni_csv *c) {
 // ---- reading
 
 static bool gni_csv_fail(const gni_csv *c, int64_t column, const char *what) {
-    gni_fail(c->file->g, GN_ERROR_FORMAT, "%s: %.200s: line %lld, column %lld: %s", c->file->fn, c->file->path,
-             (long long)c->line, (long long)column + 1, what);
-    return false;
+    return gni_fail(c->file->g, GN_ERROR_FORMAT, "%s: %.200s: line %lld, column %lld: %s", c->file->fn, c->file->path,
+                    (long long)c->line, (long long)column + 1, what);
 }
 
 // Goes to the next line that is not blank. False: there is none.
@@ -63274,22 +63038,18 @@ static void gni_dl_release(void *data, void *user) {
 static bool gni_dl_look(gn_context *g, const gni_dl_managed *m, gn_dtype *t, gn_shape *s, int64_t *stride, int64_t *first,
                         int64_t *last) {
     static const char *const fn = "gn_from_dlpack";
-    if (m->t.device_type != GNI_DL_CPU) {
-        gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: the tensor is on a device of type %d, not in CPU memory (1)", fn,
-                 (int)m->t.device_type);
-        return false;
-    }
+    if (m->t.device_type != GNI_DL_CPU)
+        return gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: the tensor is on a device of type %d, not in CPU memory (1)", fn,
+                        (int)m->t.device_type);
     uint8_t code = 0, bits = 0;
     int k = 0;
     for (; k < GN_DTYPE_COUNT; k++) {
         gni_dl_dtype((gn_dtype)k, &code, &bits);
         if (code == m->t.code && bits == m->t.bits) break;
     }
-    if (k == GN_DTYPE_COUNT || m->t.lanes != 1) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: no dtype for code %d with %d bits in %d lanes", fn, m->t.code, m->t.bits,
-                 m->t.lanes);
-        return false;
-    }
+    if (k == GN_DTYPE_COUNT || m->t.lanes != 1)
+        return gni_fail(g, GN_ERROR_DTYPE, "%s: no dtype for code %d with %d bits in %d lanes", fn, m->t.code, m->t.bits,
+                        m->t.lanes);
     *t = (gn_dtype)k;
     memset(s, 0, sizeof *s);
     s->rank = m->t.rank;
@@ -63657,8 +63417,7 @@ static bool gni_name_ok(gn_context *g, const char *name) {
 static bool gni_params_has_room(gn_params *p, const char *name, bool state) {
     const gni_named *e = gni_names_find(&p->arrays, name);
     if (e == NULL || (state && e->state)) return true;
-    gni_fail(p->handle.ctx, GN_ERROR_ARGUMENT, "%s: there is a '%.200s' already", p->handle.ctx->call, name);
-    return false;
+    return gni_fail(p->handle.ctx, GN_ERROR_ARGUMENT, "%s: there is a '%.200s' already", p->handle.ctx->call, name);
 }
 
 static void gni_params_put(gn_params *p, const char *name, gn_array *a, bool state) {
@@ -63809,9 +63568,8 @@ static bool gni_params_lay(const gn_params *p) {
         }
     for (int i = 0; i < p->arrays.count; i++) {
         if (p->arrays.item[i].a->dtype != GN_C128) continue;
-        gni_fail(p->handle.ctx, GN_ERROR_DTYPE, "%s: %.200s is complex128, which safetensors has not", p->handle.ctx->call,
-                 p->arrays.item[i].name);
-        return false;
+        return gni_fail(p->handle.ctx, GN_ERROR_DTYPE, "%s: %.200s is complex128, which safetensors has not",
+                        p->handle.ctx->call, p->arrays.item[i].name);
     }
     return !p->handle.ctx->call_failed;
 }
@@ -64192,10 +63950,7 @@ static void gni_writes_end(gn_context *g, gni_writes *w) {
 
 static bool gni_params_fit(gn_context *g, const gn_array *from, const gn_array *to, const char *name) {
     char tx[200], ty[200];
-    if (to->node != NULL) {
-        gni_fail(g, GN_ERROR_GRADIENT, "%s: %s made %.200s", g->call, to->maker, name);
-        return false;
-    }
+    if (to->node != NULL) return gni_fail(g, GN_ERROR_GRADIENT, "%s: %s made %.200s", g->call, to->maker, name);
     if (from != NULL && gni_same_shape(&from->shape, &to->shape) && gni_is_complex(from->dtype) == gni_is_complex(to->dtype))
         return gni_is_pending(to) || gni_elements(&to->shape) == 0 || gni_can_write(g, g->call, to);
     if (from == NULL)
@@ -64636,21 +64391,17 @@ static bool gni_loader_field(gn_loader *l, int i, const gn_loader_field *from) {
     gn_array *a = from->array;
     gn_shape s = from->s;
     char text[200];
-    if (a != NULL && (a->shape.rank == 0 || a->shape.dim[0] != l->samples)) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: the array of field %d is %s, not of %lld samples", g->call, i,
-                 gni_shape_text(text, sizeof text, &a->shape), (long long)l->samples);
-        return false;
-    }
+    if (a != NULL && (a->shape.rank == 0 || a->shape.dim[0] != l->samples))
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: the array of field %d is %s, not of %lld samples", g->call, i,
+                        gni_shape_text(text, sizeof text, &a->shape), (long long)l->samples);
     if (a != NULL) {
         s.rank = a->shape.rank - 1;
         memcpy(s.dim, a->shape.dim + 1, sizeof(int64_t) * (size_t)s.rank);
     }
     f->t = a != NULL ? a->dtype : from->t;
     if (!gni_shape_ok(g, g->call, f->t, &s)) return false;
-    if (s.rank == GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: samples of rank %d leave no axis for the batch", g->call, s.rank);
-        return false;
-    }
+    if (s.rank == GN_MAX_RANK)
+        return gni_fail(g, GN_ERROR_SHAPE, "%s: samples of rank %d leave no axis for the batch", g->call, s.rank);
     f->s.rank = s.rank + 1;
     f->s.dim[0] = l->options.batch;
     memcpy(f->s.dim + 1, s.dim, sizeof(int64_t) * (size_t)s.rank);
