@@ -111,7 +111,8 @@ static bool gni_back_dropout(gn_context *g, gni_node *node, gn_array *gy, gn_arr
 static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, uint64_t seed, uint64_t counter) {
     g->no_grad++; // recorded as one op
     gn_array *drop = gni_random_below_p(g, "gn_dropout", &x->shape, p, seed, counter);
-    gn_array *y = gn_mul_s(gn_where(drop, gni_zero_like(x), x), p < 1.0 ? 1.0 / (1.0 - p) : 0.0); // rounded once, in the store
+    // The factor last: halves are rounded once, in the store.
+    gn_array *y = gn_mul_s(gn_where(drop, gni_zero_like(x), x), p < 1.0 ? 1.0 / (1.0 - p) : 0.0);
     g->no_grad--;
     gni_node *node = gni_record(g, y, "gn_dropout", gni_back_dropout, &x, 1);
     if (node != NULL) {
