@@ -6586,15 +6586,15 @@ GNI_INLINE gni_vd gni_datanh(gni_vd x) {
     const gni_vd a = gni_dabs(x), b = 1.0 - a, one = 1.0 / b, t = (a + a) * one;
     return gni_dcopysign(gni_dlog1p_pair(t, (gni_dfnma(t, b, a + a) - t * ((1.0 - b) - a)) * one) * 0.5, x);
 }
-// A third of the bits as a number is near the root; a polynomial of the quotient to the cube, and a step of Newton's from its
-// first 23 bits, whose square is exact (FreeBSD's s_cbrt.c).
+// A third of the bits as a number is within 3.3 % of the root; by a polynomial for z^(-1/3) of its cube over x (minimax, 2^-24)
+// it is the root to 23 bits, of which a step of Newton's starts: their square is exact.
 GNI_INLINE gni_vd gni_dcbrt(gni_vd x) {
-    static const double c[] = {1.87595182427177009643, -1.88497979543377169875, 1.621429720105354466140,
-                               -0.758397934778766047437, 0.145996192886612446982};
+    static const double c[] = {1.872564091134651135402, -1.871572851805936531444, 1.601560196793588196588,
+                               -0.7453279868658578687368, 0.1427765398228720871363};
     const gni_vl tiny = (gni_vl)(gni_dabs(x) < 2.2250738585072014e-308);
     const gni_vd a = gni_dabs(gni_dpick(tiny, x * 18014398509481984.0, x)); // 2^54
     const gni_vd third = ((gni_vd)((gni_vq)a >> 12 | 0x4330000000000000u) - 4503599627370496.0) * (1.0 / 3.0);
-    gni_vd t = (gni_vd)((gni_vq)(third + (4503599627370496.0 + 749830577061888.0)) << 12);
+    gni_vd t = (gni_vd)((gni_vq)(third + (4503599627370496.0 + 749830591283934.0)) << 12);
     t *= gni_dpoly(t * t * (t / a), c);
     t = (gni_vd)(((gni_vq)t + 0x80000000u) & 0xffffffffc0000000u);
     const gni_vd r = a / (t * t);
@@ -12568,12 +12568,14 @@ typedef struct gni_buffer {
     bool has_device;
     gni_gpu_mem device;
     struct gni_even *even; // a copy of its lines on the GPU, or NULL: see room gpu_matmul
-    // With a limit above 0, of a buffer that is on neither side: the truth values (GNI_RAND_BELOW) that it will be.
+    // Of a buffer that is on neither side: draws the truth values (GNI_RAND_BELOW) that it will be on one, for which there is memory;
+    // or NULL.
+    bool (*draw)(gn_context *g, struct gni_buffer *b, uint32_t side);
     uint64_t seed, counter;
     uint32_t limit;
 } gni_buffer;
 
-GNI_INLINE bool gni_is_undrawn(const gni_buffer *b) { return b->limit > 0 && b->where == 0; }
+GNI_INLINE bool gni_is_undrawn(const gni_buffer *b) { return b->draw != NULL && b->where == 0; }
 
 // An operand of 16 bits as lines of neighbours, step elements apart.
 typedef struct gni_lines {
@@ -13358,7 +13360,6 @@ static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes); // no memory y
 static void gni_buffer_release(gn_context *g, gni_buffer *b);
 // Makes the contents valid on that side, with memory there: those of the other side, or zeros where nothing was written.
 static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side);
-static bool gni_draw_late(gn_context *g, gni_buffer *b, uint32_t side); // what is undrawn, where there is memory for it
 // Gives memory on that side to overwrite whole, and declares it the only valid one.
 static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side);
 
@@ -14329,7 +14330,7 @@ static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     const bool cpu = side == GNI_ON_CPU;
     bool ok = true;
     if (gni_is_undrawn(b))
-        ok = gni_draw_late(g, b, side);
+        ok = b->draw(g, b, side);
     else if (b->where == 0 && cpu)
         memset(b->host, 0, (size_t)b->bytes);
     else if (b->where == 0)
@@ -16481,19 +16482,6 @@ static GNI_NOINLINE bool gni_bring_back(gn_context *g, const gni_job_view *v, gn
 
 static bool gni_run_at(gn_context *g, const gni_kind *kind, void *job, uint32_t side) {
     return side == GNI_ON_GPU ? gni_backend_gpu()->run(g, kind->id, job) : kind->run != NULL && kind->run(g, job);
-}
-
-static bool gni_draw_late(gn_context *g, gni_buffer *b, uint32_t side) {
-    GNI_ZEROED(gni_random, job);
-    job.kind = GNI_RAND_BELOW;
-    job.seed = b->seed;
-    job.counter = b->counter;
-    job.range = b->limit;
-    job.n = (int64_t)b->bytes;
-    job.out.buf = b;
-    job.out.dtype = GN_BOOL;
-    job.out.stride[0] = 1;
-    return gni_run_at(g, &gni_kind_random, &job, side);
 }
 
 static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y) {
@@ -53255,6 +53243,19 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
 // What the upper 24 bits of a number's are below where it is below p.
 static uint32_t gni_random_limit(double p) { return (uint32_t)ceil((double)(float)p * 16777216.0); }
 
+static bool gni_draw_truths(gn_context *g, gni_buffer *b, uint32_t side) {
+    GNI_ZEROED(gni_random, job);
+    job.kind = GNI_RAND_BELOW;
+    job.seed = b->seed;
+    job.counter = b->counter;
+    job.range = b->limit;
+    job.n = (int64_t)b->bytes;
+    job.out.buf = b;
+    job.out.dtype = GN_BOOL;
+    job.out.stride[0] = 1;
+    return gni_run_at(g, &gni_kind_random, &job, side);
+}
+
 // Whether the uniform number (float32) of each place of the stream from there on is below p, for a program that asks: on
 // the CPU comparing is part of it, and a GPU may draw them in it (gni_is_undrawn).
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, uint64_t seed,
@@ -53267,6 +53268,7 @@ static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shap
     if (g->gpu == NULL) return gn_lt_s(gni_adopt(g, gni_random_at(g, fn, GN_F32, s, &job)), p);
     gn_array *y = gni_adopt(g, gni_array_empty(g, fn, GN_BOOL, s));
     if (y == NULL) return NULL;
+    y->buf->draw = gni_draw_truths;
     y->buf->seed = seed;
     y->buf->counter = counter;
     y->buf->limit = gni_random_limit(p);

@@ -345,7 +345,7 @@ static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     const bool cpu = side == GNI_ON_CPU;
     bool ok = true;
     if (gni_is_undrawn(b))
-        ok = gni_draw_late(g, b, side);
+        ok = b->draw(g, b, side);
     else if (b->where == 0 && cpu)
         memset(b->host, 0, (size_t)b->bytes);
     else if (b->where == 0)

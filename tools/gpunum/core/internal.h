@@ -64,7 +64,6 @@ static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes); // no memory y
 static void gni_buffer_release(gn_context *g, gni_buffer *b);
 // Makes the contents valid on that side, with memory there: those of the other side, or zeros where nothing was written.
 static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side);
-static bool gni_draw_late(gn_context *g, gni_buffer *b, uint32_t side); // what is undrawn, where there is memory for it
 // Gives memory on that side to overwrite whole, and declares it the only valid one.
 static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side);
 

@@ -379,19 +379,6 @@ static bool gni_run_at(gn_context *g, const gni_kind *kind, void *job, uint32_t 
     return side == GNI_ON_GPU ? gni_backend_gpu()->run(g, kind->id, job) : kind->run != NULL && kind->run(g, job);
 }
 
-static bool gni_draw_late(gn_context *g, gni_buffer *b, uint32_t side) {
-    GNI_ZEROED(gni_random, job);
-    job.kind = GNI_RAND_BELOW;
-    job.seed = b->seed;
-    job.counter = b->counter;
-    job.range = b->limit;
-    job.n = (int64_t)b->bytes;
-    job.out.buf = b;
-    job.out.dtype = GN_BOOL;
-    job.out.stride[0] = 1;
-    return gni_run_at(g, &gni_kind_random, &job, side);
-}
-
 static bool gni_run(gn_context *g, const gni_kind *kind, void *job, gn_array *y) {
     gni_job_view v;
     gni_reason why;

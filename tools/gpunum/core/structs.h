@@ -58,12 +58,14 @@ typedef struct gni_buffer {
     bool has_device;
     gni_gpu_mem device;
     struct gni_even *even; // a copy of its lines on the GPU, or NULL: see room gpu_matmul
-    // With a limit above 0, of a buffer that is on neither side: the truth values (GNI_RAND_BELOW) that it will be.
+    // Of a buffer that is on neither side: draws the truth values (GNI_RAND_BELOW) that it will be on one, for which there is memory;
+    // or NULL.
+    bool (*draw)(gn_context *g, struct gni_buffer *b, uint32_t side);
     uint64_t seed, counter;
     uint32_t limit;
 } gni_buffer;
 
-GNI_INLINE bool gni_is_undrawn(const gni_buffer *b) { return b->limit > 0 && b->where == 0; }
+GNI_INLINE bool gni_is_undrawn(const gni_buffer *b) { return b->draw != NULL && b->where == 0; }
 
 // An operand of 16 bits as lines of neighbours, step elements apart.
 typedef struct gni_lines {

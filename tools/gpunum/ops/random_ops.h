@@ -142,6 +142,19 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
 // What the upper 24 bits of a number's are below where it is below p.
 static uint32_t gni_random_limit(double p) { return (uint32_t)ceil((double)(float)p * 16777216.0); }
 
+static bool gni_draw_truths(gn_context *g, gni_buffer *b, uint32_t side) {
+    GNI_ZEROED(gni_random, job);
+    job.kind = GNI_RAND_BELOW;
+    job.seed = b->seed;
+    job.counter = b->counter;
+    job.range = b->limit;
+    job.n = (int64_t)b->bytes;
+    job.out.buf = b;
+    job.out.dtype = GN_BOOL;
+    job.out.stride[0] = 1;
+    return gni_run_at(g, &gni_kind_random, &job, side);
+}
+
 // Whether the uniform number (float32) of each place of the stream from there on is below p, for a program that asks: on
 // the CPU comparing is part of it, and a GPU may draw them in it (gni_is_undrawn).
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, uint64_t seed,
@@ -154,6 +167,7 @@ static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shap
     if (g->gpu == NULL) return gn_lt_s(gni_adopt(g, gni_random_at(g, fn, GN_F32, s, &job)), p);
     gn_array *y = gni_adopt(g, gni_array_empty(g, fn, GN_BOOL, s));
     if (y == NULL) return NULL;
+    y->buf->draw = gni_draw_truths;
     y->buf->seed = seed;
     y->buf->counter = counter;
     y->buf->limit = gni_random_limit(p);
