@@ -6586,8 +6586,8 @@ GNI_INLINE gni_vd gni_datanh(gni_vd x) {
     const gni_vd a = gni_dabs(x), b = 1.0 - a, one = 1.0 / b, t = (a + a) * one;
     return gni_dcopysign(gni_dlog1p_pair(t, (gni_dfnma(t, b, a + a) - t * ((1.0 - b) - a)) * one) * 0.5, x);
 }
-// A third of the bits as a number is within 3.3 % of the root; by a polynomial for z^(-1/3) of its cube over x (minimax, 2^-24)
-// it is the root to 23 bits, of which a step of Newton's starts: their square is exact.
+// A third of the bits as a number is within 3.3 % of the root; by a polynomial for z^(-1/3) of its cube over x (minimax,
+// 2^-24) it is the root to 23 bits, of which a step of Newton's starts: their square is exact.
 GNI_INLINE gni_vd gni_dcbrt(gni_vd x) {
     static const double c[] = {1.872564091134651135402, -1.871572851805936531444, 1.601560196793588196588,
                                -0.7453279868658578687368, 0.1427765398228720871363};
@@ -12568,8 +12568,8 @@ typedef struct gni_buffer {
     bool has_device;
     gni_gpu_mem device;
     struct gni_even *even; // a copy of its lines on the GPU, or NULL: see room gpu_matmul
-    // Of a buffer that is on neither side: draws the truth values (GNI_RAND_BELOW) that it will be on one, for which there is memory;
-    // or NULL.
+    // NULL, or of a buffer that is on neither side: draws the truth values (GNI_RAND_BELOW) that it will be on one, for which
+    // there is memory.
     bool (*draw)(gn_context *g, struct gni_buffer *b, uint32_t side);
     uint64_t seed, counter;
     uint32_t limit;

@@ -58,8 +58,8 @@ typedef struct gni_buffer {
     bool has_device;
     gni_gpu_mem device;
     struct gni_even *even; // a copy of its lines on the GPU, or NULL: see room gpu_matmul
-    // Of a buffer that is on neither side: draws the truth values (GNI_RAND_BELOW) that it will be on one, for which there is memory;
-    // or NULL.
+    // NULL, or of a buffer that is on neither side: draws the truth values (GNI_RAND_BELOW) that it will be on one, for which
+    // there is memory.
     bool (*draw)(gn_context *g, struct gni_buffer *b, uint32_t side);
     uint64_t seed, counter;
     uint32_t limit;
