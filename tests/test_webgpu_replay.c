@@ -376,7 +376,7 @@ static void without_waiting(bool packed) {
     }
     w->waits = false;
     bool refused[2] = {false, false}; // but where the value came before it was asked for, which a page never sees
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 20 || (i < 1000 && !(refused[0] && refused[1])); i++) {
         const int which = i % 2;
         gn_array *some = which ? gn_nonzero(gn_eval(gn_add_s(a, 0))) : gn_bincount(gn_eval(gn_add_s(b, 1)), NULL, 0);
         refused[which] = refused[which] || some == NULL;
