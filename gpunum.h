@@ -47315,7 +47315,7 @@ static void gni_ls_matrices(gni_ls *s, gni_factor *f) {
     gni_ls_go(s, f, s->x);
 }
 
-// Whether it is one of an invocation for each matrix: y is then the result, of `columns`.
+// Whether there is an invocation for each matrix: y is then the result.
 static bool gni_ls_tiny(gni_ls *s, gn_array *y, int matrix) {
     const gni_la_job *d = s->d;
     gni_factor f;
@@ -47376,6 +47376,16 @@ static void gni_ls_triangle(gni_ls *s, gn_array *y, int matrix) {
     gni_ls_matrices(s, &f);
 }
 
+static void gni_ls_compute(gni_ls *s, gn_array *y, int matrix) {
+    if (gni_ls_tiny(s, y, matrix)) return;
+    switch (s->d->kind) {
+    case GNI_LA_CHOLESKY: gni_ls_cholesky(s, y); break;
+    case GNI_LA_DET: gni_ls_det(s, y); break;
+    case GNI_LA_TRIANGULAR: gni_ls_triangle(s, y, matrix); break;
+    default: gni_ls_solve(s, y, matrix); break;
+    }
+}
+
 // What went wrong, if anything did, into d->info. Waits for the GPU; of a large batch one word says whether it is worth more.
 static void gni_ls_info(gni_ls *s) {
     gni_lg *w = &s->w;
@@ -47425,16 +47435,7 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     if (matrix > 1) shape.dim[shape.rank++] = d->k;
     gn_array *out = s.w.ok ? gni_lg_array(g, t, &shape) : NULL;
     s.w.ok = s.w.ok && out != NULL;
-    if (gni_ls_tiny(&s, out, matrix))
-        (void)0;
-    else if (d->kind == GNI_LA_CHOLESKY)
-        gni_ls_cholesky(&s, out);
-    else if (d->kind == GNI_LA_DET)
-        gni_ls_det(&s, out);
-    else if (d->kind == GNI_LA_TRIANGULAR)
-        gni_ls_triangle(&s, out, matrix);
-    else
-        gni_ls_solve(&s, out, matrix);
+    gni_ls_compute(&s, out, matrix);
     if (d->kind != GNI_LA_DET && !d->unit) gni_ls_info(&s);
     for (int64_t i = 0; i < d->batch && d->upper && d->info != NULL; i++)
         if (d->info[i] > 0) d->info[i] = d->n + 1 - d->info[i];
@@ -53151,8 +53152,7 @@ static bool gni_need_float(gn_context *g, const char *fn, gn_dtype t) {
 static gn_array *gni_public_random(const char *fn, gn_context *g, gn_dtype t, const gn_shape *s,
                                    gni_random_kind kind) {
     if (!gni_begin_context(fn, g)) return NULL;
-    gni_random job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_random, job);
     job.kind = kind;
     gn_array *y = NULL;
     if (gni_shape_ok(g, fn, t, s) && gni_need_float(g, fn, t))
@@ -53178,8 +53178,7 @@ static gn_array *gni_random_scaled(const char *fn, gn_context *g, gn_dtype t, co
     if (!(fabs(scale) < most && fabs(offset) < most)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: the range is not finite", fn);
     } else if (gni_shape_ok(g, fn, t, s) && gni_need_float(g, fn, t)) {
-        gni_random job;
-        memset(&job, 0, sizeof job);
+        GNI_ZEROED(gni_random, job);
         job.kind = kind;
         job.scaled = t != GN_F64;
         job.by[0] = (float)scale;
@@ -53224,8 +53223,7 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: %lld to %lld does not fit %s", fn, (long long)low,
                  (long long)high - 1, gn_dtype_name(t));
     } else {
-        gni_random job;
-        memset(&job, 0, sizeof job);
+        GNI_ZEROED(gni_random, job);
         job.kind = GNI_RAND_RANGE;
         job.low = low;
         job.range = (uint64_t)high - (uint64_t)low;
@@ -53260,8 +53258,7 @@ static bool gni_draw_truths(gn_context *g, gni_buffer *b, uint32_t side) {
 // the CPU comparing is part of it, and a GPU may draw them in it (gni_is_undrawn).
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, uint64_t seed,
                                     uint64_t counter) {
-    gni_random job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_random, job);
     job.seed = seed;
     job.counter = counter;
     job.kind = GNI_RAND_UNIFORM;
@@ -53317,8 +53314,7 @@ static gn_array *gni_distributed(const char *fn, gn_context *g, gn_dtype t, cons
 static bool gni_is_positive(double x) { return x > 0.0 && x < GNI_INF; }
 
 static gni_random gni_random_of(gni_random_kind kind) {
-    gni_random job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_random, job);
     job.kind = kind;
     job.numbers[GNI_D_SCALE] = 1.0;
     return job;
@@ -53449,8 +53445,7 @@ typedef struct gni_draws {
 
 static uint32_t gni_draw(gni_draws *d) {
     if (d->at == d->have && !d->failed) {
-        gni_random job;
-        memset(&job, 0, sizeof job);
+        GNI_ZEROED(gni_random, job);
         job.kind = GNI_RAND_BITS;
         job.seed = d->g->seed;
         job.counter = d->g->counter;
@@ -57758,10 +57753,6 @@ static bool gni_recur_whole(const gni_recur *r, bool back, gn_array *const *in, 
     gn_context *g = r->g;
     GNI_ZEROED(gni_recurrence, job);
     if (GNI_CPU_ALONE || g->gpu == NULL || g->no_grad == 0 || r->in.x->dtype != GN_F32 || r->n < 2) return false;
-    for (int i = 0; i < n_in; i++)
-        if (!gni_recur_operand(g, &job.in[job.n_in++], in[i])) return false;
-    for (int i = 0; i < n_out; i++)
-        if (!gni_recur_operand(g, &job.out[job.n_out++], out[i])) return false;
     job.lstm = r->lstm;
     job.reversed = r->reversed;
     job.keep = r->keep;
@@ -57770,33 +57761,38 @@ static bool gni_recur_whole(const gni_recur *r, bool back, gn_array *const *in, 
     job.n = r->n;
     job.h = r->h;
     job.batch = r->in.h0->shape.dim[0];
+    if (!gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) return false; // before operands are copied for it
+    for (int i = 0; i < n_in; i++)
+        if (!gni_recur_operand(g, &job.in[job.n_in++], in[i])) return false;
+    for (int i = 0; i < n_out; i++)
+        if (!gni_recur_operand(g, &job.out[job.n_out++], out[i])) return false;
     return gni_run_on_gpu(g, &gni_kind_recur, &job, out[0]);
 }
 
 // The states h of all steps; behind them an LSTM's last c. Leaves gates and more.
 static gn_array *gni_recur_forward(gni_recur *r) {
     gn_context *g = r->g;
-    const size_t bytes = sizeof(gn_array *) * (size_t)(3 * r->n + 1);
-    gn_array **h = (gn_array **)gni_calloc(g, bytes), **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0,
-             *c = r->in.c0;
     gn_array *const all[3] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h),
                               r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL,
                               !r->lstm && r->keep ? gni_recur_room(r, r->n, 3 * r->h) : NULL};
-    if (h == NULL) {
-        gni_fail_memory(g, g->call, bytes);
-        return NULL;
-    }
     gn_array *input = gni_recur_plus(gn_matmul(r->in.x, gn_transpose(r->in.w)), r->in.b);
     if (r->lstm) input = gni_recur_plus(input, r->in.c);
     input = gn_eval(input);
     gn_array *const in[4] = {input, r->in.u, r->in.h0, r->lstm ? r->in.c0 : r->in.c != NULL ? r->in.c : r->in.u};
     gn_array *const out[3] = {all[0], r->keep ? all[2] != NULL ? all[2] : gni_recur_room(r, r->n, 4 * r->h) : NULL, all[1]};
-    const bool whole = gni_recur_whole(r, false, in, 4, out, !r->keep ? 1 : r->lstm ? 3 : 2);
-    if (whole) {
+    if (gni_recur_whole(r, false, in, 4, out, !r->keep ? 1 : r->lstm ? 3 : 2)) {
         r->in.gates = out[1];
         r->in.more = out[2];
+        return all[0];
     }
-    for (int64_t i = 0; i < r->n && !g->call_failed && !whole; i++) {
+    const size_t bytes = sizeof(gn_array *) * (size_t)(3 * r->n + 1);
+    gn_array **h = (gn_array **)gni_calloc(g, bytes);
+    if (h == NULL) {
+        gni_fail_memory(g, g->call, bytes);
+        return NULL;
+    }
+    gn_array **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0, *c = r->in.c0;
+    for (int64_t i = 0; i < r->n && !g->call_failed; i++) {
         const int64_t t = r->reversed ? r->n - 1 - i : i;
         gn_array *kept[2];
         gn_scope_begin(g);
@@ -57806,8 +57802,8 @@ static gn_array *gni_recur_forward(gni_recur *r) {
         more[t] = r->lstm ? gn_keep(kept[1]) : NULL;
         gn_scope_end(g);
     }
-    gn_array *y = whole ? all[0] : NULL;
-    if (!g->call_failed && !whole) {
+    gn_array *y = NULL;
+    if (!g->call_failed) {
         h[r->n] = c;
         y = all[0] != NULL ? all[0] : gn_stack(h, (int)(r->n + (r->lstm ? 1 : 0)), 0);
         if (all[0] != NULL && r->lstm) {

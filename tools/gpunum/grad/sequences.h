@@ -215,10 +215,6 @@ static bool gni_recur_whole(const gni_recur *r, bool back, gn_array *const *in, 
     gn_context *g = r->g;
     GNI_ZEROED(gni_recurrence, job);
     if (GNI_CPU_ALONE || g->gpu == NULL || g->no_grad == 0 || r->in.x->dtype != GN_F32 || r->n < 2) return false;
-    for (int i = 0; i < n_in; i++)
-        if (!gni_recur_operand(g, &job.in[job.n_in++], in[i])) return false;
-    for (int i = 0; i < n_out; i++)
-        if (!gni_recur_operand(g, &job.out[job.n_out++], out[i])) return false;
     job.lstm = r->lstm;
     job.reversed = r->reversed;
     job.keep = r->keep;
@@ -227,33 +223,38 @@ static bool gni_recur_whole(const gni_recur *r, bool back, gn_array *const *in, 
     job.n = r->n;
     job.h = r->h;
     job.batch = r->in.h0->shape.dim[0];
+    if (!gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) return false; // before operands are copied for it
+    for (int i = 0; i < n_in; i++)
+        if (!gni_recur_operand(g, &job.in[job.n_in++], in[i])) return false;
+    for (int i = 0; i < n_out; i++)
+        if (!gni_recur_operand(g, &job.out[job.n_out++], out[i])) return false;
     return gni_run_on_gpu(g, &gni_kind_recur, &job, out[0]);
 }
 
 // The states h of all steps; behind them an LSTM's last c. Leaves gates and more.
 static gn_array *gni_recur_forward(gni_recur *r) {
     gn_context *g = r->g;
-    const size_t bytes = sizeof(gn_array *) * (size_t)(3 * r->n + 1);
-    gn_array **h = (gn_array **)gni_calloc(g, bytes), **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0,
-             *c = r->in.c0;
     gn_array *const all[3] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h),
                               r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL,
                               !r->lstm && r->keep ? gni_recur_room(r, r->n, 3 * r->h) : NULL};
-    if (h == NULL) {
-        gni_fail_memory(g, g->call, bytes);
-        return NULL;
-    }
     gn_array *input = gni_recur_plus(gn_matmul(r->in.x, gn_transpose(r->in.w)), r->in.b);
     if (r->lstm) input = gni_recur_plus(input, r->in.c);
     input = gn_eval(input);
     gn_array *const in[4] = {input, r->in.u, r->in.h0, r->lstm ? r->in.c0 : r->in.c != NULL ? r->in.c : r->in.u};
     gn_array *const out[3] = {all[0], r->keep ? all[2] != NULL ? all[2] : gni_recur_room(r, r->n, 4 * r->h) : NULL, all[1]};
-    const bool whole = gni_recur_whole(r, false, in, 4, out, !r->keep ? 1 : r->lstm ? 3 : 2);
-    if (whole) {
+    if (gni_recur_whole(r, false, in, 4, out, !r->keep ? 1 : r->lstm ? 3 : 2)) {
         r->in.gates = out[1];
         r->in.more = out[2];
+        return all[0];
     }
-    for (int64_t i = 0; i < r->n && !g->call_failed && !whole; i++) {
+    const size_t bytes = sizeof(gn_array *) * (size_t)(3 * r->n + 1);
+    gn_array **h = (gn_array **)gni_calloc(g, bytes);
+    if (h == NULL) {
+        gni_fail_memory(g, g->call, bytes);
+        return NULL;
+    }
+    gn_array **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0, *c = r->in.c0;
+    for (int64_t i = 0; i < r->n && !g->call_failed; i++) {
         const int64_t t = r->reversed ? r->n - 1 - i : i;
         gn_array *kept[2];
         gn_scope_begin(g);
@@ -263,8 +264,8 @@ static gn_array *gni_recur_forward(gni_recur *r) {
         more[t] = r->lstm ? gn_keep(kept[1]) : NULL;
         gn_scope_end(g);
     }
-    gn_array *y = whole ? all[0] : NULL;
-    if (!g->call_failed && !whole) {
+    gn_array *y = NULL;
+    if (!g->call_failed) {
         h[r->n] = c;
         y = all[0] != NULL ? all[0] : gn_stack(h, (int)(r->n + (r->lstm ? 1 : 0)), 0);
         if (all[0] != NULL && r->lstm) {

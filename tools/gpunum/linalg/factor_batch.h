@@ -313,7 +313,7 @@ static void gni_ls_matrices(gni_ls *s, gni_factor *f) {
     gni_ls_go(s, f, s->x);
 }
 
-// Whether it is one of an invocation for each matrix: y is then the result, of `columns`.
+// Whether there is an invocation for each matrix: y is then the result.
 static bool gni_ls_tiny(gni_ls *s, gn_array *y, int matrix) {
     const gni_la_job *d = s->d;
     gni_factor f;
@@ -374,6 +374,16 @@ static void gni_ls_triangle(gni_ls *s, gn_array *y, int matrix) {
     gni_ls_matrices(s, &f);
 }
 
+static void gni_ls_compute(gni_ls *s, gn_array *y, int matrix) {
+    if (gni_ls_tiny(s, y, matrix)) return;
+    switch (s->d->kind) {
+    case GNI_LA_CHOLESKY: gni_ls_cholesky(s, y); break;
+    case GNI_LA_DET: gni_ls_det(s, y); break;
+    case GNI_LA_TRIANGULAR: gni_ls_triangle(s, y, matrix); break;
+    default: gni_ls_solve(s, y, matrix); break;
+    }
+}
+
 // What went wrong, if anything did, into d->info. Waits for the GPU; of a large batch one word says whether it is worth more.
 static void gni_ls_info(gni_ls *s) {
     gni_lg *w = &s->w;
@@ -423,16 +433,7 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     if (matrix > 1) shape.dim[shape.rank++] = d->k;
     gn_array *out = s.w.ok ? gni_lg_array(g, t, &shape) : NULL;
     s.w.ok = s.w.ok && out != NULL;
-    if (gni_ls_tiny(&s, out, matrix))
-        (void)0;
-    else if (d->kind == GNI_LA_CHOLESKY)
-        gni_ls_cholesky(&s, out);
-    else if (d->kind == GNI_LA_DET)
-        gni_ls_det(&s, out);
-    else if (d->kind == GNI_LA_TRIANGULAR)
-        gni_ls_triangle(&s, out, matrix);
-    else
-        gni_ls_solve(&s, out, matrix);
+    gni_ls_compute(&s, out, matrix);
     if (d->kind != GNI_LA_DET && !d->unit) gni_ls_info(&s);
     for (int64_t i = 0; i < d->batch && d->upper && d->info != NULL; i++)
         if (d->info[i] > 0) d->info[i] = d->n + 1 - d->info[i];

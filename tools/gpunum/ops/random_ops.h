@@ -50,8 +50,7 @@ static bool gni_need_float(gn_context *g, const char *fn, gn_dtype t) {
 static gn_array *gni_public_random(const char *fn, gn_context *g, gn_dtype t, const gn_shape *s,
                                    gni_random_kind kind) {
     if (!gni_begin_context(fn, g)) return NULL;
-    gni_random job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_random, job);
     job.kind = kind;
     gn_array *y = NULL;
     if (gni_shape_ok(g, fn, t, s) && gni_need_float(g, fn, t))
@@ -77,8 +76,7 @@ static gn_array *gni_random_scaled(const char *fn, gn_context *g, gn_dtype t, co
     if (!(fabs(scale) < most && fabs(offset) < most)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: the range is not finite", fn);
     } else if (gni_shape_ok(g, fn, t, s) && gni_need_float(g, fn, t)) {
-        gni_random job;
-        memset(&job, 0, sizeof job);
+        GNI_ZEROED(gni_random, job);
         job.kind = kind;
         job.scaled = t != GN_F64;
         job.by[0] = (float)scale;
@@ -123,8 +121,7 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: %lld to %lld does not fit %s", fn, (long long)low,
                  (long long)high - 1, gn_dtype_name(t));
     } else {
-        gni_random job;
-        memset(&job, 0, sizeof job);
+        GNI_ZEROED(gni_random, job);
         job.kind = GNI_RAND_RANGE;
         job.low = low;
         job.range = (uint64_t)high - (uint64_t)low;
@@ -159,8 +156,7 @@ static bool gni_draw_truths(gn_context *g, gni_buffer *b, uint32_t side) {
 // the CPU comparing is part of it, and a GPU may draw them in it (gni_is_undrawn).
 static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shape *s, double p, uint64_t seed,
                                     uint64_t counter) {
-    gni_random job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_random, job);
     job.seed = seed;
     job.counter = counter;
     job.kind = GNI_RAND_UNIFORM;
@@ -216,8 +212,7 @@ static gn_array *gni_distributed(const char *fn, gn_context *g, gn_dtype t, cons
 static bool gni_is_positive(double x) { return x > 0.0 && x < GNI_INF; }
 
 static gni_random gni_random_of(gni_random_kind kind) {
-    gni_random job;
-    memset(&job, 0, sizeof job);
+    GNI_ZEROED(gni_random, job);
     job.kind = kind;
     job.numbers[GNI_D_SCALE] = 1.0;
     return job;
@@ -348,8 +343,7 @@ typedef struct gni_draws {
 
 static uint32_t gni_draw(gni_draws *d) {
     if (d->at == d->have && !d->failed) {
-        gni_random job;
-        memset(&job, 0, sizeof job);
+        GNI_ZEROED(gni_random, job);
         job.kind = GNI_RAND_BITS;
         job.seed = d->g->seed;
         job.counter = d->g->counter;
