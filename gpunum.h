@@ -12438,15 +12438,18 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_SMALL_A_ROW 14
 #define GNI_P_SMALL_A_COLUMN 15
 #define GNI_P_SMALL_A_STEP 16
-#define GNI_SMALL_DETERMINANT 1 // lu
+#define GNI_SMALL_DETERMINANT 1 // lu, and as two numbers
+#define GNI_SMALL_LOG_DET 2
+#define GNI_DET_RANGE 100       // most of their first one's exponent
 #define GNI_SMALL_IDENTITY 1    // back: b is the identity
 #define GNI_SMALL_UNIT 1        // triangle: as if its diagonal were 1
 #define GNI_S_TINY_ORDER 0
 #define GNI_S_TINY_MODE 1
 #define GNI_TINY_SOLVE 0
 #define GNI_TINY_INVERSE 1
-#define GNI_TINY_DETERMINANT 2
-#define GNI_TINY_CHOLESKY 3
+#define GNI_TINY_CHOLESKY 2
+#define GNI_TINY_DETERMINANT 3
+#define GNI_TINY_LOG_DET 4
 #define GNI_TINY_MOST 8 // rows
 #define GNI_SMALL_UPPER 2       // triangle: of an upper one read backwards, the last 0 on the diagonal is told of
 
@@ -44865,7 +44868,7 @@ typedef enum gni_la_kind {
     GNI_LA_TRIANGULAR, // of the lower triangle
     GNI_LA_INV,
     GNI_LA_DET,
-    GNI_LA_LOG_DET, // its sign and the logarithm of its magnitude
+    GNI_LA_LOG_DET, // a number within 2^-GNI_DET_RANGE and its inverse, and the power of 2 that is missing
     GNI_LA_COMPLEX_DET,
     GNI_LA_CHOLESKY,
     GNI_LA_QR,
@@ -44974,6 +44977,15 @@ static bool gni_la_has_diagonal(gni_la *w, const gni_la_job *d, const double *a,
     return w->info == 0;
 }
 
+// det times 2^exponent as what `kind` asks for.
+static void gni_la_put_det(const gni_la_job *d, int64_t index, double det, int64_t exponent) {
+    const bool apart = d->kind == GNI_LA_LOG_DET;
+    const int64_t within = GNI_MAX(-GNI_DET_RANGE, GNI_MIN(exponent, GNI_DET_RANGE));
+    const double y[2] = {ldexp(det, (int)(apart ? within : GNI_MAX(-100000, GNI_MIN(exponent, 100000)))),
+                         (double)(exponent - within)};
+    gni_la_store(&d->out[0], index, y, 1, 1, apart ? 2 : 1, 1, NULL);
+}
+
 static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     const bool triangle = d->kind == GNI_LA_TRIANGULAR, given = triangle || d->kind == GNI_LA_SOLVE;
     const int64_t n = d->n, k = given ? d->k : d->kind == GNI_LA_INV ? n : 0;
@@ -44993,10 +45005,7 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
             det = frexp(det * (pivot[i] != i ? -a[i * ld + i] : a[i * ld + i]), &e);
             exponent += e;
         }
-        if (w->info > 0) det = 0.0; // never -0
-        double y[2] = {det > 0.0 ? 1.0 : det < 0.0 ? -1.0 : det, log(fabs(det)) + (double)exponent * GNI_LN2};
-        if (d->kind == GNI_LA_DET) y[0] = ldexp(det, (int)GNI_MAX(-100000, GNI_MIN(exponent, 100000)));
-        gni_la_store(&d->out[0], index, y, 1, 1, d->kind == GNI_LA_DET ? 1 : 2, 1, NULL);
+        gni_la_put_det(d, index, w->info > 0 ? 0.0 : det, exponent); // never -0
         if (w->info > 0) w->info = 0;
         return;
     }
@@ -46788,8 +46797,8 @@ static void gni_lg_solve_item(gni_lg *w, gn_array *x, gn_array *y, int64_t k, in
     gni_unref(w->g, cast);
 }
 
-// The determinant from the diagonal of U and the order of the rows; the product's exponent is kept apart.
-static double gni_lg_det(gni_lg *w) {
+// The determinant of matrix `index` from the diagonal of U and the order of the rows; the product's exponent is kept apart.
+static void gni_lg_det(gni_lg *w, const gni_la_job *d, int64_t index) {
     gn_array *u = NULL;
     gn_shape s = GN_SHAPE(w->n);
     int64_t stride = w->ld + 1, one = 1;
@@ -46800,7 +46809,7 @@ static double gni_lg_det(gni_lg *w) {
     uint32_t *state = w->ok ? (uint32_t *)gni_host(w->g, w->state) : NULL;
     double det = 1.0;
     if (x == NULL || state == NULL) w->ok = false;
-    int exponent = 0;
+    int64_t exponent = 0;
     for (int64_t i = 0; i < w->n && w->ok; i++) {
         int e = 0;
         double v = w->t == GN_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
@@ -46810,12 +46819,11 @@ static double gni_lg_det(gni_lg *w) {
             to[at] = at;
         }
         det = frexp(det * v, &e);
-        exponent = det == 0.0 ? 0 : GNI_MAX(-100000, GNI_MIN(exponent + e, 100000));
+        exponent += e;
     }
-    if (w->ok && state[0] != 0) det = 0.0;
+    if (w->ok) gni_la_put_det(d, index, state[0] != 0 ? 0.0 : det, exponent);
     gni_unref(w->g, u);
     gni_unref(w->g, diagonal);
-    return det == 0.0 ? 0.0 : ldexp(det, exponent);
 }
 
 // ---- QR
@@ -47068,12 +47076,8 @@ static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
             gni_lg_solve_item(w, right, y, d->k, i);
             gni_unref(g, right);
         }
-        if (d->kind == GNI_LA_DET) {
-            double det = gni_lg_det(w);
-            if (w->ok) gni_la_store(&d->out[0], i, &det, 1, 1, 1, 1, NULL);
-        } else {
-            d->info[i] = gni_lg_info(w);
-        }
+        if (d->kind == GNI_LA_DET || d->kind == GNI_LA_LOG_DET) gni_lg_det(w, d, i);
+        else d->info[i] = gni_lg_info(w);
     }
 }
 
@@ -47093,8 +47097,8 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     w.full = w.triangle && !d->unit;
     if (matrix > 0) s.dim[s.rank++] = d->n;
     if (matrix > 1) s.dim[s.rank++] = d->k;
-    gn_array *out =
-        d->kind == GNI_LA_DET ? gni_la_output(d, 0, t, batch, 0, 0, 0) : gni_lg_array(g, t, &s);
+    const int apart = d->kind == GNI_LA_LOG_DET;
+    gn_array *out = apart || d->kind == GNI_LA_DET ? gni_la_output(d, 0, t, batch, apart, 2, 1) : gni_lg_array(g, t, &s);
     if (out == NULL && !g->call_failed) {
         gni_lg_end(&w);
         return false;
@@ -47323,10 +47327,11 @@ static bool gni_ls_tiny(gni_ls *s, gn_array *y, int matrix) {
     const bool given = s->b != NULL;
     gni_ls_step_of(s, &f, GNI_FACTOR_TINY, given ? s->b : s->x, given ? matrix : 2, s->b_step, y, d->k);
     f.word[GNI_P_SMALL_MORE] = d->k;
-    f.word[GNI_P_SMALL_MODE] = d->kind == GNI_LA_CHOLESKY ? GNI_TINY_CHOLESKY
-                               : d->kind == GNI_LA_DET    ? GNI_TINY_DETERMINANT
-                               : !given                   ? GNI_TINY_INVERSE
-                                                          : GNI_TINY_SOLVE;
+    f.word[GNI_P_SMALL_MODE] = d->kind == GNI_LA_CHOLESKY  ? GNI_TINY_CHOLESKY
+                               : d->kind == GNI_LA_DET     ? GNI_TINY_DETERMINANT
+                               : d->kind == GNI_LA_LOG_DET ? GNI_TINY_LOG_DET
+                               : !given                    ? GNI_TINY_INVERSE
+                                                           : GNI_TINY_SOLVE;
     gni_ls_matrices(s, &f);
     return true;
 }
@@ -47342,7 +47347,7 @@ static void gni_ls_det(gni_ls *s, gn_array *y) {
     gni_factor f;
     if (!s->w.ok) return;
     gni_ls_step_of(s, &f, GNI_FACTOR_LU, s->x, 2, s->x_step, s->w.state, s->d->n);
-    f.word[GNI_P_SMALL_MODE] = GNI_SMALL_DETERMINANT;
+    f.word[GNI_P_SMALL_MODE] = s->d->kind == GNI_LA_DET ? GNI_SMALL_DETERMINANT : GNI_SMALL_LOG_DET;
     f.b = f.c;
     gni_ls_go(s, &f, y);
 }
@@ -47380,7 +47385,8 @@ static void gni_ls_compute(gni_ls *s, gn_array *y, int matrix) {
     if (gni_ls_tiny(s, y, matrix)) return;
     switch (s->d->kind) {
     case GNI_LA_CHOLESKY: gni_ls_cholesky(s, y); break;
-    case GNI_LA_DET: gni_ls_det(s, y); break;
+    case GNI_LA_DET:
+    case GNI_LA_LOG_DET: gni_ls_det(s, y); break;
     case GNI_LA_TRIANGULAR: gni_ls_triangle(s, y, matrix); break;
     default: gni_ls_solve(s, y, matrix); break;
     }
@@ -47433,10 +47439,12 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     if (b != NULL && s.w.ok) s.b = gni_ls_operand(&s, b, batch, matrix, &s.b_step);
     if (matrix > 0) shape.dim[shape.rank++] = d->n;
     if (matrix > 1) shape.dim[shape.rank++] = d->k;
+    const bool apart = d->kind == GNI_LA_LOG_DET, is_det = apart || d->kind == GNI_LA_DET;
+    if (apart) shape.dim[shape.rank++] = 2;
     gn_array *out = s.w.ok ? gni_lg_array(g, t, &shape) : NULL;
     s.w.ok = s.w.ok && out != NULL;
     gni_ls_compute(&s, out, matrix);
-    if (d->kind != GNI_LA_DET && !d->unit) gni_ls_info(&s);
+    if (!is_det && !d->unit) gni_ls_info(&s);
     for (int64_t i = 0; i < d->batch && d->upper && d->info != NULL; i++)
         if (d->info[i] > 0) d->info[i] = d->n + 1 - d->info[i];
     const bool ok = s.w.ok && gni_la_report(d);
@@ -48349,7 +48357,7 @@ static bool gni_back_complex_det(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
-// (..., count): that many numbers of each matrix, computed on the CPU.
+// (..., count): that many numbers of each matrix.
 static gn_array *gni_la_numbers(gn_context *g, const char *fn, gni_la_kind kind, gn_array *a, int count) {
     gni_la_job d;
     gn_shape batch;
@@ -48357,6 +48365,8 @@ static gn_array *gni_la_numbers(gn_context *g, const char *fn, gni_la_kind kind,
     const gn_dtype t = gni_la_dtype(a->dtype);
     gni_la_begin(&d, g, kind, fn, a, &batch);
     gni_la_batch(&d, &batch);
+    if (kind == GNI_LA_LOG_DET && (gni_ls_run(&d, a, NULL, &batch, 0, t, &y) || gni_lg_run(&d, a, NULL, &batch, 0, t, &y)))
+        return gni_adopt(g, y);
     gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
     if (x != NULL) y = gni_la_output(&d, 0, t, &batch, 1, count, 1);
     gni_la_finish(&d, &y, 1, t);
@@ -48383,7 +48393,7 @@ static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_
     return y;
 }
 
-// The sign and the logarithm of a real determinant's magnitude, (..., 2), on the CPU.
+// Real determinants as GNI_LA_LOG_DET says, (..., 2).
 static gn_array *gni_log_det(gn_context *g, gn_array *a) {
     return gni_is_square(g, g->call, a) ? gni_la_numbers(g, g->call, GNI_LA_LOG_DET, a, 2) : NULL;
 }
@@ -52131,25 +52141,12 @@ GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
         return gni_slogdet_end(g, turn, size, logdet);
     }
     g->no_grad++; // the sign has no slope, the logarithm one of its own
-    gn_array *x = gni_in_moments(a), *sign = NULL, *log = NULL;
-    if (x != NULL && g->gpu == NULL) {
-        gn_array *both = gni_log_det(g, x);
-        sign = gn_squeeze(gn_slice(both, -1, 0, 1, 1), -1);
-        log = gn_squeeze(gn_slice(both, -1, 1, 2, 1), -1);
-    } else {
-        // The product of r's diagonal, which is not negative, has no exponents to leave the range; the pivots of a small
-        // determinant tell singular matrices apart.
-        gn_array *r = NULL, *det = gn_det(x), *q = det != NULL ? gn_qr(x, &r) : NULL;
-        gn_array *sum = gn_sum(gn_log(gn_diagonal(r, 0)), -1);
-        gn_array *beyond = gn_gt_s(gn_abs(sum), gn_dtype_of(sum) == GN_F64 ? 600.0 : 70.0);
-        gn_array *none = gn_eq_s(sum, -GNI_INF), *turn = gn_sign(gn_det(q));
-        sign = gn_where(beyond, gn_where(none, gn_zeros_like(turn), turn), gn_sign(det));
-        log = gn_where(beyond, sum, gn_log(gn_abs(det)));
-    }
-    log = gni_from_moments(log, a->dtype);
+    gn_array *x = gni_in_moments(a), *both = x != NULL ? gni_log_det(g, x) : NULL;
+    gn_array *det = gn_squeeze(gn_slice(both, -1, 0, 1, 1), -1), *exponent = gn_squeeze(gn_slice(both, -1, 1, 2, 1), -1);
+    gn_array *log = gni_from_moments(gn_add(gn_log(gn_abs(det)), gn_mul_s(exponent, GNI_LN2)), a->dtype);
     g->no_grad--;
     if (log != NULL && gni_tracks(g, &a, 1)) gni_record(g, log, "gn_slogdet", gni_back_slogdet, &a, 1);
-    return gni_slogdet_end(g, gni_from_moments(sign, a->dtype), log, logdet);
+    return gni_slogdet_end(g, gni_from_moments(gn_sign(det), a->dtype), log, logdet);
 }
 
 // >>fft

@@ -136,6 +136,14 @@ GN_R gn_scaled(GN_R det, int exponent) {
     return det == GN_R(0) ? GN_R(0) : det;
 }
 
+// The determinant, or a number in range and the power of 2 that is missing.
+#define GN_PUT_DETERMINANT(b, item, apart)                                                                                        \
+    {                                                                                                                             \
+        int rest = apart ? exponent - clamp(exponent, -GNI_DET_RANGE, GNI_DET_RANGE) : 0;                                          \
+        gn_put(b, apart ? 2u * item : item, gn_scaled(det, exponent - rest));                                                     \
+        if (apart) gn_put(b, 2u * item + 1u, GN_R(rest));                                                                         \
+    }
+
 #endif
 
 #if defined(GN_CHOLESKY) || defined(GN_LU) // --------------------------------------------------
@@ -292,7 +300,7 @@ void gn_determinant(uint row, uint mine, uint place, uint item, GN_R det, int ex
     barrier();
     if (row != 0u || item >= GN_BATCH) return;
     if (gn_swaps[gl_LocalInvocationIndex / GN_P] != 0u) det = -det;
-    gn_put(3u, item, gn_scaled(det, exponent));
+    GN_PUT_DETERMINANT(3u, item, (GN_MODE != GN_DETERMINANT))
 }
 
 void main() {
@@ -331,13 +339,13 @@ void main() {
                     failed = true;
                     if (row == 0u) gn_wrong(item, b + j + 1u);
                 }
-                if (GN_MODE == GN_DETERMINANT) gn_times(det, exponent, pivot);
+                if (GN_MODE != 0u) gn_times(det, exponent, pivot);
                 GN_R y = free && !zero ? first / pivot : GN_R(0), last = free ? y : first;
 #define GN_F4(i) gn_line[place / 4u + i]
                 GN_TURN(b, y, GN_F4, last)
             }
     }
-    if (GN_MODE == GN_DETERMINANT) {
+    if (GN_MODE != 0u) {
         gn_determinant(row, mine, place, item, det, exponent);
         return;
     }
@@ -514,10 +522,10 @@ void main() {
             GN_LINES(c, GN_K) gn_put(1u, to + r * GN_TO_ROW + c * GN_TO_COLUMN, x[r * GN_K + c]);
     } else {
         GN_R det = gn_lu(order);
-        if (GN_HOW == uint(GNI_TINY_DETERMINANT)) {
+        if (GN_HOW >= uint(GNI_TINY_DETERMINANT)) {
             int exponent = 0;
             GN_LINES(r, GN_K) gn_times(det, exponent, x[r * GN_K + r]);
-            gn_put(1u, item, gn_scaled(det, exponent));
+            GN_PUT_DETERMINANT(1u, item, (GN_HOW == uint(GNI_TINY_LOG_DET)))
             return;
         }
         gn_solve(order, item);

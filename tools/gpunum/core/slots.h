@@ -805,15 +805,18 @@
 #define GNI_P_SMALL_A_ROW 14
 #define GNI_P_SMALL_A_COLUMN 15
 #define GNI_P_SMALL_A_STEP 16
-#define GNI_SMALL_DETERMINANT 1 // lu
+#define GNI_SMALL_DETERMINANT 1 // lu, and as two numbers
+#define GNI_SMALL_LOG_DET 2
+#define GNI_DET_RANGE 100       // most of their first one's exponent
 #define GNI_SMALL_IDENTITY 1    // back: b is the identity
 #define GNI_SMALL_UNIT 1        // triangle: as if its diagonal were 1
 #define GNI_S_TINY_ORDER 0
 #define GNI_S_TINY_MODE 1
 #define GNI_TINY_SOLVE 0
 #define GNI_TINY_INVERSE 1
-#define GNI_TINY_DETERMINANT 2
-#define GNI_TINY_CHOLESKY 3
+#define GNI_TINY_CHOLESKY 2
+#define GNI_TINY_DETERMINANT 3
+#define GNI_TINY_LOG_DET 4
 #define GNI_TINY_MOST 8 // rows
 #define GNI_SMALL_UPPER 2       // triangle: of an upper one read backwards, the last 0 on the diagonal is told of
 

@@ -4,7 +4,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../linalg/factor_cpu.h"
 #include "../linalg/factor_gpu.h"
 #endif
 
@@ -66,12 +65,8 @@ static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
             gni_lg_solve_item(w, right, y, d->k, i);
             gni_unref(g, right);
         }
-        if (d->kind == GNI_LA_DET) {
-            double det = gni_lg_det(w);
-            if (w->ok) gni_la_store(&d->out[0], i, &det, 1, 1, 1, 1, NULL);
-        } else {
-            d->info[i] = gni_lg_info(w);
-        }
+        if (d->kind == GNI_LA_DET || d->kind == GNI_LA_LOG_DET) gni_lg_det(w, d, i);
+        else d->info[i] = gni_lg_info(w);
     }
 }
 
@@ -91,8 +86,8 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     w.full = w.triangle && !d->unit;
     if (matrix > 0) s.dim[s.rank++] = d->n;
     if (matrix > 1) s.dim[s.rank++] = d->k;
-    gn_array *out =
-        d->kind == GNI_LA_DET ? gni_la_output(d, 0, t, batch, 0, 0, 0) : gni_lg_array(g, t, &s);
+    const int apart = d->kind == GNI_LA_LOG_DET;
+    gn_array *out = apart || d->kind == GNI_LA_DET ? gni_la_output(d, 0, t, batch, apart, 2, 1) : gni_lg_array(g, t, &s);
     if (out == NULL && !g->call_failed) {
         gni_lg_end(&w);
         return false;
@@ -321,10 +316,11 @@ static bool gni_ls_tiny(gni_ls *s, gn_array *y, int matrix) {
     const bool given = s->b != NULL;
     gni_ls_step_of(s, &f, GNI_FACTOR_TINY, given ? s->b : s->x, given ? matrix : 2, s->b_step, y, d->k);
     f.word[GNI_P_SMALL_MORE] = d->k;
-    f.word[GNI_P_SMALL_MODE] = d->kind == GNI_LA_CHOLESKY ? GNI_TINY_CHOLESKY
-                               : d->kind == GNI_LA_DET    ? GNI_TINY_DETERMINANT
-                               : !given                   ? GNI_TINY_INVERSE
-                                                          : GNI_TINY_SOLVE;
+    f.word[GNI_P_SMALL_MODE] = d->kind == GNI_LA_CHOLESKY  ? GNI_TINY_CHOLESKY
+                               : d->kind == GNI_LA_DET     ? GNI_TINY_DETERMINANT
+                               : d->kind == GNI_LA_LOG_DET ? GNI_TINY_LOG_DET
+                               : !given                    ? GNI_TINY_INVERSE
+                                                           : GNI_TINY_SOLVE;
     gni_ls_matrices(s, &f);
     return true;
 }
@@ -340,7 +336,7 @@ static void gni_ls_det(gni_ls *s, gn_array *y) {
     gni_factor f;
     if (!s->w.ok) return;
     gni_ls_step_of(s, &f, GNI_FACTOR_LU, s->x, 2, s->x_step, s->w.state, s->d->n);
-    f.word[GNI_P_SMALL_MODE] = GNI_SMALL_DETERMINANT;
+    f.word[GNI_P_SMALL_MODE] = s->d->kind == GNI_LA_DET ? GNI_SMALL_DETERMINANT : GNI_SMALL_LOG_DET;
     f.b = f.c;
     gni_ls_go(s, &f, y);
 }
@@ -378,7 +374,8 @@ static void gni_ls_compute(gni_ls *s, gn_array *y, int matrix) {
     if (gni_ls_tiny(s, y, matrix)) return;
     switch (s->d->kind) {
     case GNI_LA_CHOLESKY: gni_ls_cholesky(s, y); break;
-    case GNI_LA_DET: gni_ls_det(s, y); break;
+    case GNI_LA_DET:
+    case GNI_LA_LOG_DET: gni_ls_det(s, y); break;
     case GNI_LA_TRIANGULAR: gni_ls_triangle(s, y, matrix); break;
     default: gni_ls_solve(s, y, matrix); break;
     }
@@ -431,10 +428,12 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     if (b != NULL && s.w.ok) s.b = gni_ls_operand(&s, b, batch, matrix, &s.b_step);
     if (matrix > 0) shape.dim[shape.rank++] = d->n;
     if (matrix > 1) shape.dim[shape.rank++] = d->k;
+    const bool apart = d->kind == GNI_LA_LOG_DET, is_det = apart || d->kind == GNI_LA_DET;
+    if (apart) shape.dim[shape.rank++] = 2;
     gn_array *out = s.w.ok ? gni_lg_array(g, t, &shape) : NULL;
     s.w.ok = s.w.ok && out != NULL;
     gni_ls_compute(&s, out, matrix);
-    if (d->kind != GNI_LA_DET && !d->unit) gni_ls_info(&s);
+    if (!is_det && !d->unit) gni_ls_info(&s);
     for (int64_t i = 0; i < d->batch && d->upper && d->info != NULL; i++)
         if (d->info[i] > 0) d->info[i] = d->n + 1 - d->info[i];
     const bool ok = s.w.ok && gni_la_report(d);

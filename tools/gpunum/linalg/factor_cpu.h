@@ -12,7 +12,7 @@ typedef enum gni_la_kind {
     GNI_LA_TRIANGULAR, // of the lower triangle
     GNI_LA_INV,
     GNI_LA_DET,
-    GNI_LA_LOG_DET, // its sign and the logarithm of its magnitude
+    GNI_LA_LOG_DET, // a number within 2^-GNI_DET_RANGE and its inverse, and the power of 2 that is missing
     GNI_LA_COMPLEX_DET,
     GNI_LA_CHOLESKY,
     GNI_LA_QR,
@@ -121,6 +121,15 @@ static bool gni_la_has_diagonal(gni_la *w, const gni_la_job *d, const double *a,
     return w->info == 0;
 }
 
+// det times 2^exponent as what `kind` asks for.
+static void gni_la_put_det(const gni_la_job *d, int64_t index, double det, int64_t exponent) {
+    const bool apart = d->kind == GNI_LA_LOG_DET;
+    const int64_t within = GNI_MAX(-GNI_DET_RANGE, GNI_MIN(exponent, GNI_DET_RANGE));
+    const double y[2] = {ldexp(det, (int)(apart ? within : GNI_MAX(-100000, GNI_MIN(exponent, 100000)))),
+                         (double)(exponent - within)};
+    gni_la_store(&d->out[0], index, y, 1, 1, apart ? 2 : 1, 1, NULL);
+}
+
 static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     const bool triangle = d->kind == GNI_LA_TRIANGULAR, given = triangle || d->kind == GNI_LA_SOLVE;
     const int64_t n = d->n, k = given ? d->k : d->kind == GNI_LA_INV ? n : 0;
@@ -140,10 +149,7 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
             det = frexp(det * (pivot[i] != i ? -a[i * ld + i] : a[i * ld + i]), &e);
             exponent += e;
         }
-        if (w->info > 0) det = 0.0; // never -0
-        double y[2] = {det > 0.0 ? 1.0 : det < 0.0 ? -1.0 : det, log(fabs(det)) + (double)exponent * GNI_LN2};
-        if (d->kind == GNI_LA_DET) y[0] = ldexp(det, (int)GNI_MAX(-100000, GNI_MIN(exponent, 100000)));
-        gni_la_store(&d->out[0], index, y, 1, 1, d->kind == GNI_LA_DET ? 1 : 2, 1, NULL);
+        gni_la_put_det(d, index, w->info > 0 ? 0.0 : det, exponent); // never -0
         if (w->info > 0) w->info = 0;
         return;
     }

@@ -10,6 +10,7 @@
 #include "../api/macros.h"
 #include "../core/place.h"
 #include "../gpu/gpu_backend.h"
+#include "../linalg/factor_cpu.h"
 #endif
 
 #define GNI_LG_PANEL ((int64_t)128)     // columns of a panel
@@ -503,8 +504,8 @@ static void gni_lg_solve_item(gni_lg *w, gn_array *x, gn_array *y, int64_t k, in
     gni_unref(w->g, cast);
 }
 
-// The determinant from the diagonal of U and the order of the rows; the product's exponent is kept apart.
-static double gni_lg_det(gni_lg *w) {
+// The determinant of matrix `index` from the diagonal of U and the order of the rows; the product's exponent is kept apart.
+static void gni_lg_det(gni_lg *w, const gni_la_job *d, int64_t index) {
     gn_array *u = NULL;
     gn_shape s = GN_SHAPE(w->n);
     int64_t stride = w->ld + 1, one = 1;
@@ -515,7 +516,7 @@ static double gni_lg_det(gni_lg *w) {
     uint32_t *state = w->ok ? (uint32_t *)gni_host(w->g, w->state) : NULL;
     double det = 1.0;
     if (x == NULL || state == NULL) w->ok = false;
-    int exponent = 0;
+    int64_t exponent = 0;
     for (int64_t i = 0; i < w->n && w->ok; i++) {
         int e = 0;
         double v = w->t == GN_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
@@ -525,12 +526,11 @@ static double gni_lg_det(gni_lg *w) {
             to[at] = at;
         }
         det = frexp(det * v, &e);
-        exponent = det == 0.0 ? 0 : GNI_MAX(-100000, GNI_MIN(exponent + e, 100000));
+        exponent += e;
     }
-    if (w->ok && state[0] != 0) det = 0.0;
+    if (w->ok) gni_la_put_det(d, index, state[0] != 0 ? 0.0 : det, exponent);
     gni_unref(w->g, u);
     gni_unref(w->g, diagonal);
-    return det == 0.0 ? 0.0 : ldexp(det, exponent);
 }
 
 // ---- QR

@@ -90,7 +90,7 @@ static bool gni_back_complex_det(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
-// (..., count): that many numbers of each matrix, computed on the CPU.
+// (..., count): that many numbers of each matrix.
 static gn_array *gni_la_numbers(gn_context *g, const char *fn, gni_la_kind kind, gn_array *a, int count) {
     gni_la_job d;
     gn_shape batch;
@@ -98,6 +98,8 @@ static gn_array *gni_la_numbers(gn_context *g, const char *fn, gni_la_kind kind,
     const gn_dtype t = gni_la_dtype(a->dtype);
     gni_la_begin(&d, g, kind, fn, a, &batch);
     gni_la_batch(&d, &batch);
+    if (kind == GNI_LA_LOG_DET && (gni_ls_run(&d, a, NULL, &batch, 0, t, &y) || gni_lg_run(&d, a, NULL, &batch, 0, t, &y)))
+        return gni_adopt(g, y);
     gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
     if (x != NULL) y = gni_la_output(&d, 0, t, &batch, 1, count, 1);
     gni_la_finish(&d, &y, 1, t);
@@ -124,7 +126,7 @@ static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_
     return y;
 }
 
-// The sign and the logarithm of a real determinant's magnitude, (..., 2), on the CPU.
+// Real determinants as GNI_LA_LOG_DET says, (..., 2).
 static gn_array *gni_log_det(gn_context *g, gn_array *a) {
     return gni_is_square(g, g->call, a) ? gni_la_numbers(g, g->call, GNI_LA_LOG_DET, a, 2) : NULL;
 }

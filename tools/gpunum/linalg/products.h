@@ -331,23 +331,10 @@ GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
         return gni_slogdet_end(g, turn, size, logdet);
     }
     g->no_grad++; // the sign has no slope, the logarithm one of its own
-    gn_array *x = gni_in_moments(a), *sign = NULL, *log = NULL;
-    if (x != NULL && g->gpu == NULL) {
-        gn_array *both = gni_log_det(g, x);
-        sign = gn_squeeze(gn_slice(both, -1, 0, 1, 1), -1);
-        log = gn_squeeze(gn_slice(both, -1, 1, 2, 1), -1);
-    } else {
-        // The product of r's diagonal, which is not negative, has no exponents to leave the range; the pivots of a small
-        // determinant tell singular matrices apart.
-        gn_array *r = NULL, *det = gn_det(x), *q = det != NULL ? gn_qr(x, &r) : NULL;
-        gn_array *sum = gn_sum(gn_log(gn_diagonal(r, 0)), -1);
-        gn_array *beyond = gn_gt_s(gn_abs(sum), gn_dtype_of(sum) == GN_F64 ? 600.0 : 70.0);
-        gn_array *none = gn_eq_s(sum, -GNI_INF), *turn = gn_sign(gn_det(q));
-        sign = gn_where(beyond, gn_where(none, gn_zeros_like(turn), turn), gn_sign(det));
-        log = gn_where(beyond, sum, gn_log(gn_abs(det)));
-    }
-    log = gni_from_moments(log, a->dtype);
+    gn_array *x = gni_in_moments(a), *both = x != NULL ? gni_log_det(g, x) : NULL;
+    gn_array *det = gn_squeeze(gn_slice(both, -1, 0, 1, 1), -1), *exponent = gn_squeeze(gn_slice(both, -1, 1, 2, 1), -1);
+    gn_array *log = gni_from_moments(gn_add(gn_log(gn_abs(det)), gn_mul_s(exponent, GNI_LN2)), a->dtype);
     g->no_grad--;
     if (log != NULL && gni_tracks(g, &a, 1)) gni_record(g, log, "gn_slogdet", gni_back_slogdet, &a, 1);
-    return gni_slogdet_end(g, gni_from_moments(sign, a->dtype), log, logdet);
+    return gni_slogdet_end(g, gni_from_moments(gn_sign(det), a->dtype), log, logdet);
 }

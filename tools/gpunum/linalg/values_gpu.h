@@ -6,7 +6,6 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../linalg/divide.h"
-#include "../linalg/factor_cpu.h"
 #include "../linalg/factor_gpu.h"
 #endif
 
