@@ -48540,6 +48540,27 @@ static gn_array *gni_la_return(gn_context *g, gn_array **y, gn_array **const *pl
     return y[0];
 }
 
+// Whether the GPU was spared most of it: singular values of a matrix at least twice as tall as wide, or wide as tall, by those
+// of r of its QR.
+static bool gni_svd_by_qr(gni_la_job *d, gn_array *a, gn_dtype t, gn_array **y, gn_array **const *place) {
+    gn_context *g = d->g;
+    const bool wide = d->m < d->n, vectors = place[1] != NULL || place[2] != NULL;
+    if (GNI_MAX(d->m, d->n) < 2 * GNI_MIN(d->m, d->n) || d->k > GNI_MIN(d->m, d->n) || !gni_lg_wanted(g, a, t)) return false;
+    gn_array *r = NULL, *u = NULL, *vt = NULL;
+    g->no_grad++; // recorded as one op
+    gn_array *q = gn_qr(wide ? gni_transposed(a) : a, &r), *s = gn_svd(r, false, vectors ? &u : NULL, vectors ? &vt : NULL);
+    if (vectors) u = gn_matmul(q, u);
+    if (s != NULL && (!vectors || (u != NULL && gni_materialize(g, u)))) {
+        y[0] = s;
+        if (place[1] != NULL) y[1] = wide ? gni_transposed(vt) : u;
+        if (place[2] != NULL) y[2] = wide ? gni_transposed(u) : vt;
+    }
+    for (int i = 0; i < 3; i++)
+        if (y[i] != NULL) gni_ref(y[i]); // the scope's end drops its own
+    g->no_grad--;
+    return y[0] != NULL || g->call_failed;
+}
+
 // gn_qr, gn_eigh, gn_eig and gn_svd: one result that is returned, and others for which there is a place.
 static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_array *a, bool full,
                            gn_array **y, gn_array **const *place) {
@@ -48560,6 +48581,7 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
         }
         for (int i = 0; i < 2; i++) y[i] = gni_lg_result(&d, y[i], result);
     } else if (on_gpu && !qr && (gni_ls_values(&d, a, t, &batch, full, y, place) ||
+                                 (svd && gni_svd_by_qr(&d, a, t, y, place)) ||
                                  gni_lv_values(&d, a, t, &batch, full, y, place))) {
         for (int i = 0; i < 3; i++) y[i] = gni_lg_result(&d, y[i], result);
     } else {
@@ -52006,14 +52028,17 @@ GPUNUM_API gn_array *gn_cond(gn_array *a) {
     return gni_end_scope(g, gni_nan_as(gn_div(gn_max(s, -1), gni_nan_as(least, none, 1.0)), none, GNI_INF));
 }
 
-// Which singular values count: those above rtol times the largest; below 0 stands for the larger extent times epsilon.
+// What of the largest singular value the smallest that counts has to exceed; below 0 stands for the larger extent times epsilon.
+static double gni_rtol(const gn_array *a, gn_dtype t, double rtol) {
+    const int rank = a->shape.rank, digits = gni_part_of(t) == GN_F64 ? 52 : t == GN_F16 ? 10 : t == GN_BF16 ? 7 : 23;
+    return rtol >= 0.0 ? rtol : ldexp((double)GNI_MAX(a->shape.dim[rank - 1], a->shape.dim[rank - 2]), -digits);
+}
+
+// Which singular values count.
 static gn_array *gni_singular(const gn_array *a, gn_array *s, double rtol) {
     if (s == NULL) return NULL;
-    const int rank = a->shape.rank;
-    const double eps = ldexp(1.0, s->dtype == GN_F64 ? -52 : s->dtype == GN_F16 ? -10 : s->dtype == GN_BF16 ? -7 : -23);
-    if (!(rtol >= 0.0)) rtol = eps * (double)GNI_MAX(a->shape.dim[rank - 1], a->shape.dim[rank - 2]);
     if (s->shape.dim[s->shape.rank - 1] == 0) return gn_gt_s(s, 0.0);
-    return gn_gt(s, gn_mul_s(gn_max(s, GN_KEEP(-1)), rtol));
+    return gn_gt(s, gn_mul_s(gn_max(s, GN_KEEP(-1)), gni_rtol(a, s->dtype, rtol)));
 }
 
 GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol) {
@@ -52025,11 +52050,45 @@ GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol) {
     return gni_end_scope(g, y);
 }
 
-// v diag(1 / s) (u^T b) of a = u diag(s) v^T over the singular values that count; b NULL: without it.
-static gn_array *gni_by_singular(gn_context *g, gn_array *a, gn_array *b, double rtol) {
+// Above the largest singular values by less than the 16th root of the order, and rounding.
+static gn_array *gni_norm_bound(gn_array *x) {
+    gn_array *size = gn_norm(x, GN_KEEP(GN_AXES(-2, -1))), *y = gn_div(x, size);
+    y = gn_matmul(gni_adjoint(y), y);
+    for (int i = 0; i < 2; i++) y = gn_matmul(y, y);
+    return gn_mul(size, gn_pow_s(gn_norm(y, GN_KEEP(GN_AXES(-2, -1))), 0.125));
+}
+
+// The pseudo-inverse, or that of `a` times b, by QR; NULL unless all singular values surely count.
+static gn_array *gni_by_triangle(gn_context *g, gn_array *a, gn_array *b, double rtol) {
+    gn_array *r = NULL, *q;
+    if (gn_size(a) == 0 || gn_dtype_size(gni_la_result(a->dtype)) < 4) return NULL;
+    const int64_t m = gn_dim(a, -2), n = gn_dim(a, -1), least = GNI_MIN(m, n);
+    const bool wide = m < n;
+    q = gn_qr(wide ? gni_adjoint(a) : a, &r);
+    if (r == NULL || !(gn_item(gn_min(gn_abs(gn_diagonal(r, 0)), GN_ALL)) > 0.0)) return NULL;
+    gn_array *eye = gn_eye(g, r->dtype, least, least, 0), *inverse = gn_solve_triangular(r, eye, false, false, false);
+    const double condition = gn_item(gn_max(gn_mul(gni_norm_bound(r), gni_norm_bound(inverse)), GN_ALL));
+    if (!(1.1 * condition * gni_rtol(a, r->dtype, rtol) < 1.0)) return NULL;
+    if (wide) return gn_matmul(q, gn_solve_triangular(gni_adjoint(r), b != NULL ? b : eye, true, false, false));
+    q = gni_adjoint(q);
+    return gn_solve_triangular(r, b != NULL ? gn_matmul(q, b) : q, false, false, false);
+}
+
+// The pseudo-inverse, or that of `a` times b: v diag(1 / s) (u^T b) of a = u diag(s) v^T over the singular values that count.
+// Into *count, unless it is NULL, goes how many these are.
+static gn_array *gni_pseudo(gn_context *g, gn_array *a, gn_array *b, double rtol, gn_array **count) {
     gn_array *u = NULL, *vt = NULL;
     g->no_grad++; // recorded as one op
+    gn_array *whole = gni_by_triangle(g, a, b, rtol);
+    if (whole != NULL) {
+        gn_shape batch = a->shape;
+        batch.rank -= 2;
+        if (count != NULL) *count = gn_full(g, GN_I64, batch, (double)GNI_MIN(gn_dim(a, -2), gn_dim(a, -1)));
+        g->no_grad--;
+        return whole;
+    }
     gn_array *s = gn_svd(a, false, &u, &vt), *counts = gni_singular(a, s, rtol);
+    if (count != NULL) *count = gn_sum(counts, -1);
     gn_array *inverse = gn_where(counts, gn_recip(gn_where(counts, s, gn_ones_like(s))), gn_zeros_like(s));
     gn_array *right = gni_adjoint(u);
     if (b != NULL) right = gn_matmul(right, b);
@@ -52057,7 +52116,7 @@ static bool gni_back_pinv(gn_context *g, gni_node *node, gn_array *gy, gn_array 
 GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol) {
     gn_context *g = gni_begin_scope("gn_pinv", &a, 1);
     if (g == NULL) return NULL;
-    gn_array *y = gni_by_singular(g, a, NULL, rtol);
+    gn_array *y = gni_pseudo(g, a, NULL, rtol, NULL);
     gni_node *node = y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, "gn_pinv", gni_back_pinv, &a, 1) : NULL;
     if (node != NULL) node->real[0] = rtol;
     return gni_end_scope(g, y);
@@ -52094,7 +52153,7 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **
     for (int i = 0; i < 2; i++) in[i] = gni_as(in[i], t);
     a = in[0];
     if (rank == 1) in[1] = gn_expand_dims(in[1], 1);
-    if (a != NULL && in[1] != NULL) y = gni_by_singular(g, a, in[1], rtol);
+    if (a != NULL && in[1] != NULL) y = gni_pseudo(g, a, in[1], rtol, matrix_rank != NULL ? &count : NULL);
     gni_node *node = y != NULL && gni_tracks(g, in, 2) ? gni_record(g, y, "gn_lstsq", gni_back_lstsq, in, 2) : NULL;
     if (node != NULL) node->real[0] = rtol;
     if (y != NULL && residuals != NULL) {
@@ -52102,7 +52161,7 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **
         squares = gn_sum(gni_is_complex(y->dtype) ? gn_real(gn_mul(squares, gn_conj(squares))) : gn_square(squares), -2);
         squares = gn_keep(rank == 1 ? gn_squeeze(squares, -1) : squares);
     }
-    if (y != NULL && matrix_rank != NULL) count = gn_keep(gn_matrix_rank(a, rtol));
+    if (count != NULL) count = gn_keep(count);
     y = gni_end_scope(g, rank == 1 ? gn_squeeze(y, -1) : y);
     if (y == NULL) {
         gn_release(squares);

@@ -93,7 +93,7 @@ static void check_svd(const char *name, gn_array *a) {
         gn_scope_begin(h);
         gn_array *u = NULL, *vt = NULL, *s = gn_svd(a, full != 0, &u, &vt);
         if (s == NULL) fail_msg("%s: %s", name, gn_error(g));
-        assert_true(is_on_gpu(s) && is_on_gpu(u) && is_on_gpu(vt));
+        if (!is_on_gpu(s) || !is_on_gpu(u) || !is_on_gpu(vt)) fail_msg("%s: on the CPU %d %d %d", name, is_on_gpu(s), is_on_gpu(u), is_on_gpu(vt));
         assert_int_equal(gn_dim(u, -1), full ? gn_dim(a, -2) : k);
         assert_int_equal(gn_dim(vt, -2), full ? gn_dim(a, -1) : k);
         gn_array *left = gn_slice(wide(u), -1, 0, k, 1), *right = gn_slice(wide(vt), -2, 0, k, 1);

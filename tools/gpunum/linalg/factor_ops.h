@@ -273,6 +273,30 @@ static gn_array *gni_la_return(gn_context *g, gn_array **y, gn_array **const *pl
     return y[0];
 }
 
+// Singular values of matrices at least twice as tall as wide, or as wide as tall, by those of r of their QR, where the GPU
+// makes that.
+static bool gni_svd_by_qr(gni_la_job *d, gn_array *a, gn_dtype t, gn_array **y, gn_array **const *place) {
+    gn_context *g = d->g;
+    const bool wide = d->m < d->n, vectors = place[1] != NULL || place[2] != NULL;
+    if (GNI_MAX(d->m, d->n) < 2 * GNI_MIN(d->m, d->n) || d->k > GNI_MIN(d->m, d->n) || !gni_lg_wanted(g, a, t)) return false;
+    gn_array *r = NULL, *u = NULL, *vt = NULL;
+    g->no_grad++; // recorded as one op
+    gn_array *q = gn_qr(wide ? gni_transposed(a) : a, &r), *s = gn_svd(r, false, vectors ? &u : NULL, vectors ? &vt : NULL);
+    if (vectors) u = gn_matmul(q, u);
+    gn_array *of[3] = {s, wide ? vt : u, wide ? u : vt};
+    for (int i = 0; i < 3 && s != NULL && (!vectors || (u != NULL && gni_materialize(g, u))); i++) {
+        if (i > 0 && place[i] == NULL) continue;
+        y[i] = wide && i > 0 ? gni_transposed(of[i]) : of[i];
+        if (y[i] == NULL) break;
+        gni_ref(y[i]); // the scope's end drops its own
+        y[i]->maker = d->fn;
+        y[i]->on_gpu = of[i]->on_gpu;
+        y[i]->reason = of[i]->reason;
+    }
+    g->no_grad--;
+    return y[0] != NULL || g->call_failed;
+}
+
 // gn_qr, gn_eigh, gn_eig and gn_svd: one result that is returned, and others for which there is a place.
 static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_array *a, bool full,
                            gn_array **y, gn_array **const *place) {
@@ -293,6 +317,7 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
         }
         for (int i = 0; i < 2; i++) y[i] = gni_lg_result(&d, y[i], result);
     } else if (on_gpu && !qr && (gni_ls_values(&d, a, t, &batch, full, y, place) ||
+                                 (svd && gni_svd_by_qr(&d, a, t, y, place)) ||
                                  gni_lv_values(&d, a, t, &batch, full, y, place))) {
         for (int i = 0; i < 3; i++) y[i] = gni_lg_result(&d, y[i], result);
     } else {
