@@ -12063,6 +12063,9 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_D_BOUND 5       // the caller's, and the other one
 #define GNI_D_RATE 7
 #define GNI_D_PEAK 8
+#define GNI_D_FIRST 0       // of even steps
+#define GNI_D_STEP 1
+#define GNI_D_LAST 2
 #define GNI_D_ROUNDS 8      // of permutations, a word each
 #define GNI_D_COUNT 12
 
@@ -12571,14 +12574,18 @@ typedef struct gni_buffer {
     bool has_device;
     gni_gpu_mem device;
     struct gni_even *even; // a copy of its lines on the GPU, or NULL: see room gpu_matmul
-    // NULL, or of a buffer that is on neither side: draws the truth values (GNI_RAND_BELOW) that it will be on one, for which
-    // there is memory.
+    // NULL, or of a buffer that is on neither side: makes what it will be on one, for which there is memory: truth values
+    // (GNI_RAND_BELOW) or numbers at even distances.
     bool (*draw)(gn_context *g, struct gni_buffer *b, uint32_t side);
+    gn_dtype drawn;
     uint64_t seed, counter;
     uint32_t limit;
+    double first, step, last;
+    bool ends; // with `last`
 } gni_buffer;
 
-GNI_INLINE bool gni_is_undrawn(const gni_buffer *b) { return b->draw != NULL && b->where == 0; }
+// Whether programs can draw it.
+GNI_INLINE bool gni_is_undrawn(const gni_buffer *b) { return b->draw != NULL && b->where == 0 && b->drawn == GN_BOOL; }
 
 // An operand of 16 bits as lines of neighbours, step elements apart.
 typedef struct gni_lines {
@@ -13007,7 +13014,8 @@ typedef enum gni_random_kind {
     GNI_RAND_POISSON,
     GNI_RAND_BINOMIAL,
     GNI_RAND_TRUNCATED,
-    GNI_RAND_PERMUTATION // of the numbers below `range`, which have 2 `low` bits or one more; `numbers` are its keys
+    GNI_RAND_PERMUTATION, // of the numbers below `range`, which have 2 `low` bits or one more; `numbers` are its keys
+    GNI_RAND_STEPS // none: first + i step, on a GPU; of element `range` - 1 the last
 } gni_random_kind;
 // Element i comes from Philox block `counter` + i / 4, word i % 4. Elements of two words (see
 // gni_random_pairs) come two from a block. An element of a distribution has a stream of its own, `counter` + i.
@@ -14332,7 +14340,7 @@ static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     if (!gni_buffer_memory(g, b, side)) return false;
     const bool cpu = side == GNI_ON_CPU;
     bool ok = true;
-    if (gni_is_undrawn(b))
+    if (b->draw != NULL && b->where == 0)
         ok = b->draw(g, b, side);
     else if (b->where == 0 && cpu)
         memset(b->host, 0, (size_t)b->bytes);
@@ -14351,7 +14359,7 @@ static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
 
 static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side) {
     if (!gni_buffer_memory(g, b, side)) return false;
-    if (b->where != 0) b->version++; // first contents are no overwriting
+    if (b->where != 0 || b->draw != NULL) b->version++; // first contents are no overwriting
     b->where = side;
     return true;
 }
@@ -17124,6 +17132,8 @@ GPUNUM_API gn_array *gn_to(gn_array *a, gn_device device) {
 // >>create
 // Arrays from nothing: constants (lazy) and sequences (computed in double on the CPU, as NumPy does).
 
+#define GNI_STEPS_DRAWN 256 // from so many on they are not made at once
+
 // start + i step for all i; the common dtypes in loops of their own, over 16, which compilers turn into vectors.
 #define GNI_STEPS_OF(T)                                                                            \
     for (; i + 16 <= n; i += 16, at += 16.0)                                                       \
@@ -17146,6 +17156,61 @@ static GNI_NOINLINE void gni_store_steps(gn_dtype t, void *data, int64_t n, doub
     }
 }
 #undef GNI_STEPS_OF
+
+// Fills memory of b with the numbers that are not drawn yet.
+static void gni_put_steps(gni_buffer *b) {
+    const int64_t n = (int64_t)(b->bytes / gn_dtype_size(b->drawn));
+    gni_store_steps(b->drawn, b->host, n - b->ends, b->first, b->step);
+    if (b->ends) gni_store_double(b->drawn, b->host, n - 1, b->last);
+    b->where |= GNI_ON_CPU;
+}
+
+#if GNI_GPU
+static bool gni_draw_steps(gn_context *g, gni_buffer *b, uint32_t side) {
+    GNI_ZEROED(gni_random, job);
+    job.kind = GNI_RAND_STEPS;
+    job.n = (int64_t)(b->bytes / gn_dtype_size(b->drawn));
+    job.range = b->ends ? (uint64_t)job.n : 0;
+    job.numbers[GNI_D_FIRST] = b->first;
+    job.numbers[GNI_D_STEP] = b->step;
+    job.numbers[GNI_D_LAST] = b->last;
+    job.out.buf = b;
+    job.out.dtype = b->drawn;
+    job.out.stride[0] = 1;
+    if (side == GNI_ON_GPU && gni_backend_gpu()->supports(g, GNI_JOB_RANDOM, &job))
+        return gni_backend_gpu()->run(g, GNI_JOB_RANDOM, &job);
+    if (!gni_buffer_memory(g, b, GNI_ON_CPU)) return false;
+    gni_put_steps(b);
+    return side == GNI_ON_CPU || gni_gpu_upload(g->gpu, &b->device, 0, b->host, b->bytes);
+}
+#endif
+
+// (n): first + i step, and the last one `last` unless that is NULL; where there is a GPU made where it is read first.
+static gn_array *gni_steps(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s, double first, double step,
+                           const double *last) {
+    gn_array *y = gni_array_empty(g, fn, t, s);
+    if (y == NULL || s->dim[0] == 0) return y;
+    gni_buffer *b = y->buf;
+    b->drawn = t;
+    b->first = first;
+    b->step = step;
+    b->ends = last != NULL;
+    if (last != NULL) b->last = gni_is_integer(t) ? floor(*last) : *last;
+#if GNI_GPU
+    const double most = GNI_MAX(fabs(first), fabs(first + (double)s->dim[0] * step));
+    const bool fits = t == GN_F32 || t == GN_F64 || (t == GN_I32 && most < 2147483647.0) || (t == GN_I64 && most < 9e18);
+    if (g->gpu != NULL && fits && s->dim[0] >= GNI_STEPS_DRAWN) {
+        b->draw = gni_draw_steps;
+        return y;
+    }
+#endif
+    if (gni_buffer_memory(g, b, GNI_ON_CPU)) {
+        gni_put_steps(b);
+        return y;
+    }
+    gni_unref(g, y);
+    return NULL;
+}
 
 static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
                                double value) {
@@ -17292,14 +17357,11 @@ GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double s
     }
     int64_t n = length > 0.0 ? (int64_t)length : 0;
     gn_shape s = {1, {n}};
-    void *data;
     // NumPy's rule: the distance of the first two values, not `step`, is what is repeated.
     double delta = (start + step) - start, last = start + (double)(n - 1) * delta;
     bool ok = gni_shape_ok(g, "gn_arange", t, &s);
     if (n > 0) ok = ok && gni_number_ok(g, "gn_arange", t, start) && gni_number_ok(g, "gn_arange", t, last);
-    gn_array *y = ok ? gni_array_filled(g, "gn_arange", t, &s, &data) : NULL;
-    if (y != NULL) gni_store_steps(t, data, n, start, delta);
-    return gni_end(g, y);
+    return gni_end(g, ok ? gni_steps(g, "gn_arange", t, &s, start, delta, NULL) : NULL);
 }
 
 // Numbers at even distances, the last one of them `stop` or, if that is left open, the next one would be; with `base` that
@@ -17314,15 +17376,11 @@ static gn_array *gni_spaced(const char *fn, gn_context *g, gn_dtype t, double st
     double divisions = open ? (double)count : (double)count - 1.0, delta = stop - start, step = delta / divisions;
     const double last = open ? start + ((double)count - 1.0) * step : stop;
     if (count > 1) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, last) : floor(last));
+    const bool whole = gni_is_integer(t);
+    if (ok && base == NULL && count > 1 && step != 0 && (!whole || (start >= 0 && stop >= 0))) // floor is cutting off
+        return gni_end(g, gni_steps(g, fn, t, &s, start, step, open ? NULL : &stop));
     gn_array *y = ok ? gni_array_filled(g, fn, t, &s, &data) : NULL;
-    if (y == NULL) return gni_end(g, NULL);
-    bool whole = gni_is_integer(t);
-    int64_t i = 0;
-    if (base == NULL && count > 1 && step != 0 && (!whole || (start >= 0 && stop >= 0))) { // floor is cutting off
-        i = count - 1;
-        gni_store_steps(t, data, i, start, step);
-    }
-    for (; i < count; i++) {
+    for (int64_t i = 0; y != NULL && i < count; i++) {
         double x = count == 1 ? start
                    : step == 0
                        ? (double)i / divisions * delta + start // step is below the smallest number
@@ -37497,6 +37555,7 @@ static bool gni_job_random_ok(const gni_gpu *gpu, const gni_random *r) {
     if (gni_job_is_draw(r)) {
         if (!gpu->caps.addresses || !gpu->caps.float64 || !gpu->caps.int64) return false;
         if (r->kind == GNI_RAND_TRUNCATED && r->numbers[GNI_D_WAY] > (double)GNI_CUT_NORMAL) return false;
+        if (r->kind == GNI_RAND_STEPS) return true;
         if (r->kind == GNI_RAND_PERMUTATION) return gn_dtype_size(r->out.dtype) >= 4;
         return r->kind < GNI_RAND_EXPONENTIAL || r->out.dtype == GN_F32 || r->out.dtype == GN_F64;
     }
@@ -48540,8 +48599,8 @@ static gn_array *gni_la_return(gn_context *g, gn_array **y, gn_array **const *pl
     return y[0];
 }
 
-// Whether the GPU was spared most of it: singular values of a matrix at least twice as tall as wide, or wide as tall, by those
-// of r of its QR.
+// Singular values of matrices at least twice as tall as wide, or as wide as tall, by those of r of their QR, where the GPU
+// makes that.
 static bool gni_svd_by_qr(gni_la_job *d, gn_array *a, gn_dtype t, gn_array **y, gn_array **const *place) {
     gn_context *g = d->g;
     const bool wide = d->m < d->n, vectors = place[1] != NULL || place[2] != NULL;
@@ -48550,13 +48609,16 @@ static bool gni_svd_by_qr(gni_la_job *d, gn_array *a, gn_dtype t, gn_array **y, 
     g->no_grad++; // recorded as one op
     gn_array *q = gn_qr(wide ? gni_transposed(a) : a, &r), *s = gn_svd(r, false, vectors ? &u : NULL, vectors ? &vt : NULL);
     if (vectors) u = gn_matmul(q, u);
-    if (s != NULL && (!vectors || (u != NULL && gni_materialize(g, u)))) {
-        y[0] = s;
-        if (place[1] != NULL) y[1] = wide ? gni_transposed(vt) : u;
-        if (place[2] != NULL) y[2] = wide ? gni_transposed(u) : vt;
+    gn_array *of[3] = {s, wide ? vt : u, wide ? u : vt};
+    for (int i = 0; i < 3 && s != NULL && (!vectors || (u != NULL && gni_materialize(g, u))); i++) {
+        if (i > 0 && place[i] == NULL) continue;
+        y[i] = wide && i > 0 ? gni_transposed(of[i]) : of[i];
+        if (y[i] == NULL) break;
+        gni_ref(y[i]); // the scope's end drops its own
+        y[i]->maker = d->fn;
+        y[i]->on_gpu = of[i]->on_gpu;
+        y[i]->reason = of[i]->reason;
     }
-    for (int i = 0; i < 3; i++)
-        if (y[i] != NULL) gni_ref(y[i]); // the scope's end drops its own
     g->no_grad--;
     return y[0] != NULL || g->call_failed;
 }
@@ -52028,7 +52090,7 @@ GPUNUM_API gn_array *gn_cond(gn_array *a) {
     return gni_end_scope(g, gni_nan_as(gn_div(gn_max(s, -1), gni_nan_as(least, none, 1.0)), none, GNI_INF));
 }
 
-// What of the largest singular value the smallest that counts has to exceed; below 0 stands for the larger extent times epsilon.
+// The part of the largest singular value that those which count exceed; below 0 stands for the larger extent times epsilon.
 static double gni_rtol(const gn_array *a, gn_dtype t, double rtol) {
     const int rank = a->shape.rank, digits = gni_part_of(t) == GN_F64 ? 52 : t == GN_F16 ? 10 : t == GN_BF16 ? 7 : 23;
     return rtol >= 0.0 ? rtol : ldexp((double)GNI_MAX(a->shape.dim[rank - 1], a->shape.dim[rank - 2]), -digits);
@@ -52064,6 +52126,8 @@ static gn_array *gni_by_triangle(gn_context *g, gn_array *a, gn_array *b, double
     if (gn_size(a) == 0 || gn_dtype_size(gni_la_result(a->dtype)) < 4) return NULL;
     const int64_t m = gn_dim(a, -2), n = gn_dim(a, -1), least = GNI_MIN(m, n);
     const bool wide = m < n;
+    // Random square matrices have conditions of some times their order.
+    if (GNI_MAX(m, n) < 2 * least && (double)least * gni_rtol(a, gni_la_result(a->dtype), -1.0) > 0.02) return NULL;
     q = gn_qr(wide ? gni_adjoint(a) : a, &r);
     if (r == NULL || !(gn_item(gn_min(gn_abs(gn_diagonal(r, 0)), GN_ALL)) > 0.0)) return NULL;
     gn_array *eye = gn_eye(g, r->dtype, least, least, 0), *inverse = gn_solve_triangular(r, eye, false, false, false);
@@ -53322,6 +53386,7 @@ static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shap
     gn_array *y = gni_adopt(g, gni_array_empty(g, fn, GN_BOOL, s));
     if (y == NULL) return NULL;
     y->buf->draw = gni_draw_truths;
+    y->buf->drawn = GN_BOOL;
     y->buf->seed = seed;
     y->buf->counter = counter;
     y->buf->limit = gni_random_limit(p);

@@ -225,12 +225,59 @@ static void test_exact_integers(void **state) {
     gn_scope_end(g);
 }
 
+// Element i of `a` against first + i step in float64, cut off for integers, and the last one.
+static void expect_steps(gn_array *a, double first, double step, double last) {
+    const int64_t n = gn_size(a);
+    const gn_dtype t = gn_dtype_of(a);
+    double *have = (double *)malloc((size_t)n * sizeof(double));
+    assert_int_equal(gn_read(gn_cast(a, GN_F64), have, (size_t)n * sizeof(double)), GN_OK);
+    for (int64_t i = 0; i < n; i++) {
+        const double x = i + 1 == n ? last : first + (double)i * step;
+        const double want = t == GN_F32 ? (double)(float)x : t == GN_F64 ? x : trunc(x);
+        if (have[i] != want) fail_msg("%s: element %d is %.17g, not %.17g", gn_dtype_name(t), (int)i, have[i], want);
+    }
+    free(have);
+}
+
+// Made where they are read first, or overwritten before anyone does.
+static void test_steps(void **state) {
+    static const gn_dtype types[] = {GN_F32, GN_F64, GN_I32, GN_I64};
+    gn_context *g = (gn_context *)*state;
+    for (int k = 0; k < 4; k++)
+        for (int64_t n = 255; n < 2000; n = 3 * n + 2)
+            for (int side = 0; side < 2; side++) {
+                gn_scope_begin(g);
+                gn_array *a = gn_arange(g, types[k], -7.25, -7.25 + 0.37 * ((double)n - 0.5), 0.37), *b, *c;
+                const double step = (-7.25 + 0.37) - -7.25;
+                if (side == 1 && test_on_vulkan()) gn_to(a, GN_DEVICE_GPU);
+                expect_steps(a, -7.25, step, -7.25 + ((double)n - 1.0) * step);
+                b = gn_linspace(g, types[k], 3.0, 1e6 / 3.0, n);
+                expect_steps(side == 0 ? b : gn_reshape(b, GN_SHAPE(1, n)), 3.0, (1e6 / 3.0 - 3.0) / ((double)n - 1.0), 1e6 / 3.0);
+                // What read them before a part is assigned has the old ones.
+                b = gn_arange(g, types[k], 0.0, (double)n, 1.0);
+                c = gn_add_s(b, 1.0);
+                assert_int_equal(gn_assign(gn_slice(b, 0, 1, 3, 1), gn_scalar(g, types[k], 77.0)), GN_OK);
+                expect_steps(c, 1.0, 1.0, (double)n);
+                expect_values(gn_slice(b, 0, 0, 4, 1), 0, 77, 77, 3);
+                expect_steps(gn_slice(b, 0, 3, n, 1), 3.0, 1.0, (double)n - 1.0);
+                gn_scope_end(g);
+            }
+    gn_scope_begin(g);
+    gn_array *w = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(300)), true), *x = gn_arange(g, GN_F32, 0.0, 300.0, 1.0);
+    gn_array *y = gn_sum(gn_mul(w, x), GN_ALL);
+    assert_int_equal(gn_assign(x, gn_zeros_like(x)), GN_OK);
+    assert_int_equal(gn_backward(y), GN_ERROR_GRADIENT); // x was overwritten
+    gn_error_clear(g);
+    gn_scope_end(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_constants),
         GN_TEST(test_between_integers),
         GN_TEST(test_refused),
         GN_TEST(test_exact_integers),
+        GN_TEST(test_steps),
         GN_TEST(test_like_numpy),
     };
     return test_run(tests);

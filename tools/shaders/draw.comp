@@ -2,7 +2,7 @@
 // Random numbers that take float64 or int64: uniform and normal float64 and integers of ranges above 2^32, of the same
 // blocks of Philox as random.comp's, and distributions, whose elements have streams of their own. What is returned takes
 // + - * / and the square root alone, none of them fused: the same bits as of room cpu_random of gpunum.h, which says what
-// is done here.
+// is done here. Numbers at even distances too.
 //
 //! no-bindings
 //! variant draw
@@ -279,20 +279,29 @@ uint64_t gn_place(uint64_t x) {
     return x;
 }
 
+const bool GN_WHOLE = GN_OUT == uint(GNI_T_I32) || GN_OUT == uint(GNI_T_I64);
+
 void main() {
     uint n = GN_N, all = gl_NumWorkGroups.x * 128u, each = GN_KIND >= GN_EXPONENTIAL ? 1u : 2u;
     for (uint b = gl_GlobalInvocationID.x; b < (n + each - 1u) / each; b += all) {
         gn_element = gn_counter(b);
         gn_part = 0u;
         gn_at = 4u;
-        if (GN_KIND == GN_PERMUTATION) {
-            uvec2 x = unpackUint2x32(gn_place(packUint2x32(gn_element)));
+        double at = 0.0lf;
+        if (GN_KIND == GN_STEPS) {
+            uint64_t i = packUint2x32(gn_element);
+            uint64_t count = packUint2x32(uvec2(GN_PARAM(GNI_P_DRAW_RANGE), GN_PARAM(GNI_P_DRAW_RANGE + 1)));
+            precise double x = gn_number(GNI_D_FIRST) + double(i) * gn_number(GNI_D_STEP);
+            at = i + 1UL == count ? gn_number(GNI_D_LAST) : x;
+        }
+        if (GN_KIND == GN_PERMUTATION || (GN_KIND == GN_STEPS && GN_WHOLE)) {
+            uvec2 x = unpackUint2x32(GN_KIND == GN_STEPS ? uint64_t(int64_t(at)) : gn_place(packUint2x32(gn_element)));
             if (GN_OUT == uint(GNI_T_I32) || GN_OUT == uint(GNI_T_U32)) gn_words(gn_address(0u)).v[GN_OUT_BASE + b] = x.x;
             else gn_words2(gn_address(0u)).v[GN_OUT_BASE + b] = x;
             continue;
         }
         if (GN_KIND >= GN_EXPONENTIAL) {
-            gn_put(b, gn_draw());
+            gn_put(b, GN_KIND == GN_STEPS ? at : gn_draw());
             continue;
         }
         uvec4 w = gn_philox(uvec4(gn_element, 0u, 0u), GN_KEY);

@@ -16,6 +16,7 @@ layout(constant_id = GNI_S_RANDOM_DTYPE) const uint GN_OUT = 0u;
 #define GN_POISSON 9u
 #define GN_BINOMIAL 10u
 #define GN_PERMUTATION 12u
+#define GN_STEPS 13u
 
 #define GN_N GN_PARAM(GNI_P_RANDOM_N)
 #define GN_OUT_BASE GN_PARAM(GNI_P_RANDOM_OUT_BASE)

@@ -344,7 +344,7 @@ static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     if (!gni_buffer_memory(g, b, side)) return false;
     const bool cpu = side == GNI_ON_CPU;
     bool ok = true;
-    if (gni_is_undrawn(b))
+    if (b->draw != NULL && b->where == 0)
         ok = b->draw(g, b, side);
     else if (b->where == 0 && cpu)
         memset(b->host, 0, (size_t)b->bytes);
@@ -363,7 +363,7 @@ static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
 
 static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side) {
     if (!gni_buffer_memory(g, b, side)) return false;
-    if (b->where != 0) b->version++; // first contents are no overwriting
+    if (b->where != 0 || b->draw != NULL) b->version++; // first contents are no overwriting
     b->where = side;
     return true;
 }

@@ -430,6 +430,9 @@
 #define GNI_D_BOUND 5       // the caller's, and the other one
 #define GNI_D_RATE 7
 #define GNI_D_PEAK 8
+#define GNI_D_FIRST 0       // of even steps
+#define GNI_D_STEP 1
+#define GNI_D_LAST 2
 #define GNI_D_ROUNDS 8      // of permutations, a word each
 #define GNI_D_COUNT 12
 

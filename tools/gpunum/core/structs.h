@@ -58,14 +58,18 @@ typedef struct gni_buffer {
     bool has_device;
     gni_gpu_mem device;
     struct gni_even *even; // a copy of its lines on the GPU, or NULL: see room gpu_matmul
-    // NULL, or of a buffer that is on neither side: draws the truth values (GNI_RAND_BELOW) that it will be on one, for which
-    // there is memory.
+    // NULL, or of a buffer that is on neither side: makes what it will be on one, for which there is memory: truth values
+    // (GNI_RAND_BELOW) or numbers at even distances.
     bool (*draw)(gn_context *g, struct gni_buffer *b, uint32_t side);
+    gn_dtype drawn;
     uint64_t seed, counter;
     uint32_t limit;
+    double first, step, last;
+    bool ends; // with `last`
 } gni_buffer;
 
-GNI_INLINE bool gni_is_undrawn(const gni_buffer *b) { return b->draw != NULL && b->where == 0; }
+// Whether programs can draw it.
+GNI_INLINE bool gni_is_undrawn(const gni_buffer *b) { return b->draw != NULL && b->where == 0 && b->drawn == GN_BOOL; }
 
 // An operand of 16 bits as lines of neighbours, step elements apart.
 typedef struct gni_lines {
@@ -494,7 +498,8 @@ typedef enum gni_random_kind {
     GNI_RAND_POISSON,
     GNI_RAND_BINOMIAL,
     GNI_RAND_TRUNCATED,
-    GNI_RAND_PERMUTATION // of the numbers below `range`, which have 2 `low` bits or one more; `numbers` are its keys
+    GNI_RAND_PERMUTATION, // of the numbers below `range`, which have 2 `low` bits or one more; `numbers` are its keys
+    GNI_RAND_STEPS // none: first + i step, on a GPU; of element `range` - 1 the last
 } gni_random_kind;
 // Element i comes from Philox block `counter` + i / 4, word i % 4. Elements of two words (see
 // gni_random_pairs) come two from a block. An element of a distribution has a stream of its own, `counter` + i.

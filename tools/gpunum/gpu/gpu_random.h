@@ -20,6 +20,7 @@ static bool gni_job_random_ok(const gni_gpu *gpu, const gni_random *r) {
     if (gni_job_is_draw(r)) {
         if (!gpu->caps.addresses || !gpu->caps.float64 || !gpu->caps.int64) return false;
         if (r->kind == GNI_RAND_TRUNCATED && r->numbers[GNI_D_WAY] > (double)GNI_CUT_NORMAL) return false;
+        if (r->kind == GNI_RAND_STEPS) return true;
         if (r->kind == GNI_RAND_PERMUTATION) return gn_dtype_size(r->out.dtype) >= 4;
         return r->kind < GNI_RAND_EXPONENTIAL || r->out.dtype == GN_F32 || r->out.dtype == GN_F64;
     }

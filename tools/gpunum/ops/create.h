@@ -6,6 +6,8 @@
 #include "../core/access.h"
 #endif
 
+#define GNI_STEPS_DRAWN 256 // from so many on they are not made at once
+
 // start + i step for all i; the common dtypes in loops of their own, over 16, which compilers turn into vectors.
 #define GNI_STEPS_OF(T)                                                                            \
     for (; i + 16 <= n; i += 16, at += 16.0)                                                       \
@@ -28,6 +30,61 @@ static GNI_NOINLINE void gni_store_steps(gn_dtype t, void *data, int64_t n, doub
     }
 }
 #undef GNI_STEPS_OF
+
+// Fills memory of b with the numbers that are not drawn yet.
+static void gni_put_steps(gni_buffer *b) {
+    const int64_t n = (int64_t)(b->bytes / gn_dtype_size(b->drawn));
+    gni_store_steps(b->drawn, b->host, n - b->ends, b->first, b->step);
+    if (b->ends) gni_store_double(b->drawn, b->host, n - 1, b->last);
+    b->where |= GNI_ON_CPU;
+}
+
+#if GNI_GPU
+static bool gni_draw_steps(gn_context *g, gni_buffer *b, uint32_t side) {
+    GNI_ZEROED(gni_random, job);
+    job.kind = GNI_RAND_STEPS;
+    job.n = (int64_t)(b->bytes / gn_dtype_size(b->drawn));
+    job.range = b->ends ? (uint64_t)job.n : 0;
+    job.numbers[GNI_D_FIRST] = b->first;
+    job.numbers[GNI_D_STEP] = b->step;
+    job.numbers[GNI_D_LAST] = b->last;
+    job.out.buf = b;
+    job.out.dtype = b->drawn;
+    job.out.stride[0] = 1;
+    if (side == GNI_ON_GPU && gni_backend_gpu()->supports(g, GNI_JOB_RANDOM, &job))
+        return gni_backend_gpu()->run(g, GNI_JOB_RANDOM, &job);
+    if (!gni_buffer_memory(g, b, GNI_ON_CPU)) return false;
+    gni_put_steps(b);
+    return side == GNI_ON_CPU || gni_gpu_upload(g->gpu, &b->device, 0, b->host, b->bytes);
+}
+#endif
+
+// (n): first + i step, and the last one `last` unless that is NULL; where there is a GPU made where it is read first.
+static gn_array *gni_steps(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s, double first, double step,
+                           const double *last) {
+    gn_array *y = gni_array_empty(g, fn, t, s);
+    if (y == NULL || s->dim[0] == 0) return y;
+    gni_buffer *b = y->buf;
+    b->drawn = t;
+    b->first = first;
+    b->step = step;
+    b->ends = last != NULL;
+    if (last != NULL) b->last = gni_is_integer(t) ? floor(*last) : *last;
+#if GNI_GPU
+    const double most = GNI_MAX(fabs(first), fabs(first + (double)s->dim[0] * step));
+    const bool fits = t == GN_F32 || t == GN_F64 || (t == GN_I32 && most < 2147483647.0) || (t == GN_I64 && most < 9e18);
+    if (g->gpu != NULL && fits && s->dim[0] >= GNI_STEPS_DRAWN) {
+        b->draw = gni_draw_steps;
+        return y;
+    }
+#endif
+    if (gni_buffer_memory(g, b, GNI_ON_CPU)) {
+        gni_put_steps(b);
+        return y;
+    }
+    gni_unref(g, y);
+    return NULL;
+}
 
 static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
                                double value) {
@@ -174,14 +231,11 @@ GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double s
     }
     int64_t n = length > 0.0 ? (int64_t)length : 0;
     gn_shape s = {1, {n}};
-    void *data;
     // NumPy's rule: the distance of the first two values, not `step`, is what is repeated.
     double delta = (start + step) - start, last = start + (double)(n - 1) * delta;
     bool ok = gni_shape_ok(g, "gn_arange", t, &s);
     if (n > 0) ok = ok && gni_number_ok(g, "gn_arange", t, start) && gni_number_ok(g, "gn_arange", t, last);
-    gn_array *y = ok ? gni_array_filled(g, "gn_arange", t, &s, &data) : NULL;
-    if (y != NULL) gni_store_steps(t, data, n, start, delta);
-    return gni_end(g, y);
+    return gni_end(g, ok ? gni_steps(g, "gn_arange", t, &s, start, delta, NULL) : NULL);
 }
 
 // Numbers at even distances, the last one of them `stop` or, if that is left open, the next one would be; with `base` that
@@ -196,15 +250,11 @@ static gn_array *gni_spaced(const char *fn, gn_context *g, gn_dtype t, double st
     double divisions = open ? (double)count : (double)count - 1.0, delta = stop - start, step = delta / divisions;
     const double last = open ? start + ((double)count - 1.0) * step : stop;
     if (count > 1) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, last) : floor(last));
+    const bool whole = gni_is_integer(t);
+    if (ok && base == NULL && count > 1 && step != 0 && (!whole || (start >= 0 && stop >= 0))) // floor is cutting off
+        return gni_end(g, gni_steps(g, fn, t, &s, start, step, open ? NULL : &stop));
     gn_array *y = ok ? gni_array_filled(g, fn, t, &s, &data) : NULL;
-    if (y == NULL) return gni_end(g, NULL);
-    bool whole = gni_is_integer(t);
-    int64_t i = 0;
-    if (base == NULL && count > 1 && step != 0 && (!whole || (start >= 0 && stop >= 0))) { // floor is cutting off
-        i = count - 1;
-        gni_store_steps(t, data, i, start, step);
-    }
-    for (; i < count; i++) {
+    for (int64_t i = 0; y != NULL && i < count; i++) {
         double x = count == 1 ? start
                    : step == 0
                        ? (double)i / divisions * delta + start // step is below the smallest number

@@ -164,6 +164,7 @@ static gn_array *gni_random_below_p(gn_context *g, const char *fn, const gn_shap
     gn_array *y = gni_adopt(g, gni_array_empty(g, fn, GN_BOOL, s));
     if (y == NULL) return NULL;
     y->buf->draw = gni_draw_truths;
+    y->buf->drawn = GN_BOOL;
     y->buf->seed = seed;
     y->buf->counter = counter;
     y->buf->limit = gni_random_limit(p);
