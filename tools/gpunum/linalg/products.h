@@ -232,16 +232,17 @@ static gn_array *gni_by_triangle(gn_context *g, gn_array *a, gn_array *b, double
     if (gn_size(a) == 0 || gn_dtype_size(gni_la_result(a->dtype)) < 4) return NULL;
     const int64_t m = gn_dim(a, -2), n = gn_dim(a, -1), least = GNI_MIN(m, n);
     const bool wide = m < n;
-    // Random square matrices have conditions of some times their order.
+    // Of many little ones a GPU has the values in one kernel; random square ones have conditions of some times their order.
+    if (a->shape.rank > 2 && GNI_MAX(m, n) <= 128 && gni_reads_gpu(a)) return NULL;
     if (GNI_MAX(m, n) < 2 * least && (double)least * gni_rtol(a, gni_la_result(a->dtype), -1.0) > 0.02) return NULL;
     q = gn_qr(wide ? gni_adjoint(a) : a, &r);
     if (r == NULL || !(gn_item(gn_min(gn_abs(gn_diagonal(r, 0)), GN_ALL)) > 0.0)) return NULL;
-    gn_array *eye = gn_eye(g, r->dtype, least, least, 0), *inverse = gn_solve_triangular(r, eye, false, false, false);
+    gn_array *inverse = gn_solve_triangular(r, gn_eye(g, r->dtype, least, least, 0), false, false, false);
     const double condition = gn_item(gn_max(gn_mul(gni_norm_bound(r), gni_norm_bound(inverse)), GN_ALL));
     if (!(1.1 * condition * gni_rtol(a, r->dtype, rtol) < 1.0)) return NULL;
-    if (wide) return gn_matmul(q, gn_solve_triangular(gni_adjoint(r), b != NULL ? b : eye, true, false, false));
-    q = gni_adjoint(q);
-    return gn_solve_triangular(r, b != NULL ? gn_matmul(q, b) : q, false, false, false);
+    if (b == NULL) return wide ? gn_matmul(q, gni_adjoint(inverse)) : gn_matmul(inverse, gni_adjoint(q));
+    if (wide) return gn_matmul(q, gn_solve_triangular(gni_adjoint(r), b, true, false, false));
+    return gn_solve_triangular(r, gn_matmul(gni_adjoint(q), b), false, false, false);
 }
 
 // The pseudo-inverse, or that of `a` times b: v diag(1 / s) (u^T b) of a = u diag(s) v^T over the singular values that count.

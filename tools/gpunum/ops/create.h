@@ -39,7 +39,6 @@ static void gni_put_steps(gni_buffer *b) {
     b->where |= GNI_ON_CPU;
 }
 
-#if GNI_GPU
 static bool gni_draw_steps(gn_context *g, gni_buffer *b, uint32_t side) {
     GNI_ZEROED(gni_random, job);
     job.kind = GNI_RAND_STEPS;
@@ -57,7 +56,6 @@ static bool gni_draw_steps(gn_context *g, gni_buffer *b, uint32_t side) {
     gni_put_steps(b);
     return side == GNI_ON_CPU || gni_gpu_upload(g->gpu, &b->device, 0, b->host, b->bytes);
 }
-#endif
 
 // (n): first + i step, and the last one `last` unless that is NULL; where there is a GPU made where it is read first.
 static gn_array *gni_steps(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s, double first, double step,
@@ -70,14 +68,12 @@ static gn_array *gni_steps(gn_context *g, const char *fn, gn_dtype t, const gn_s
     b->step = step;
     b->ends = last != NULL;
     if (last != NULL) b->last = gni_is_integer(t) ? floor(*last) : *last;
-#if GNI_GPU
     const double most = GNI_MAX(fabs(first), fabs(first + (double)s->dim[0] * step));
     const bool fits = t == GN_F32 || t == GN_F64 || (t == GN_I32 && most < 2147483647.0) || (t == GN_I64 && most < 9e18);
-    if (g->gpu != NULL && fits && s->dim[0] >= GNI_STEPS_DRAWN) {
+    if (!GNI_CPU_ALONE && g->gpu != NULL && fits && s->dim[0] >= GNI_STEPS_DRAWN) {
         b->draw = gni_draw_steps;
         return y;
     }
-#endif
     if (gni_buffer_memory(g, b, GNI_ON_CPU)) {
         gni_put_steps(b);
         return y;
