@@ -118,7 +118,7 @@ static bool gni_lg_qr_all(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     gni_lg_qr p;
     gn_shape sq = *batch, sr = *batch;
     if (d->batch == 0 || !gni_lg_wanted(g, a, t) || !gni_lg_wanted(g, a, GN_F64)) return false;
-    if (!gni_lg_reaches(1, d->m + GNI_LG_SLICES, GNI_LG_BLOCK, GN_F64)) return false;
+    if (!gni_lg_reaches(1, d->m + GNI_LG_SLICES, gni_lg_qr_width(d->m, d->n), GN_F64)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     gni_lg_qr_begin(&p, g, t, d->m, d->n);
     sq.dim[sq.rank++] = p.m;

@@ -544,7 +544,7 @@ static void gni_lg_det(gni_lg *w, const gni_la_job *d, int64_t index) {
 
 typedef struct gni_lg_qr {
     gni_lg w;
-    int64_t m, n, k;
+    int64_t m, n, k, b; // b: columns of a panel, at most
     gni_lg_matrix a, q, r;
     // a panel, and in float64; sums of the Gram matrix, and ones to add them up with
     gn_array *panel, *wide, *sums, *ones;
@@ -585,8 +585,12 @@ static void gni_lg_qr_end(gni_lg_qr *p) {
     gni_lg_end(&p->w);
 }
 
+static int64_t gni_lg_qr_width(int64_t m, int64_t n) {
+    return n > m ? GNI_LG_PANEL : GNI_MIN(GNI_LG_PANEL, gni_lg_up(n, 4));
+}
+
 static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, int64_t n) {
-    const int64_t b = GNI_LG_PANEL;
+    const int64_t b = gni_lg_qr_width(m, n);
     gni_lg *w = &p->w;
     void *ones = NULL;
     gn_shape s = GN_SHAPE(1, GNI_LG_SLICES);
@@ -595,6 +599,7 @@ static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, 
     p->m = m;
     p->n = n;
     p->k = GNI_MIN(m, n);
+    p->b = b;
     w->block = gni_lg_plane(w, GN_F64, GNI_LG_BLOCK, GNI_LG_BLOCK);
     w->temp = gni_lg_plane(w, t, 1, GNI_MAX(GNI_LG_TEMP, GNI_MAX(m, n) * b));
     p->panel = gni_lg_plane(w, t, m, b);
@@ -618,7 +623,7 @@ static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, 
 static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb,
                                const gni_lg_matrix *to) {
     gni_lg *w = &p->w;
-    const int64_t b = GNI_LG_PANEL, rows = gni_lg_up(p->m, GNI_LG_SLICES) / GNI_LG_SLICES;
+    const int64_t b = p->b, rows = gni_lg_up(p->m, GNI_LG_SLICES) / GNI_LG_SLICES;
     gni_lg_matrix x = gni_lg_matrix_of(p->wide, 0, p->m, jb, b),
                   narrow = gni_lg_matrix_of(p->panel, 0, p->m, jb, b);
     gni_lg_matrix sums = gni_lg_matrix_of(p->sums, 0, GNI_LG_SLICES, jb * jb, jb * jb);
@@ -649,7 +654,7 @@ static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb,
 // s (j,jb) = q^T panel, panel -= q s, with the first j columns of q.
 static void gni_lg_project(gni_lg_qr *p, gn_array *s, int64_t j, int64_t jb) {
     gni_lg_matrix q = gni_lg_part(p->q, 0, 0, p->m, j), transposed = gni_lg_transposed(q);
-    gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
+    gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, p->b),
                   y = gni_lg_matrix_of(s, 0, j, jb, jb);
     if (j == 0) return;
     gni_lg_product(&p->w, &y, &transposed, &x);
@@ -688,9 +693,9 @@ static bool gni_lg_qr_good(gni_lg_qr *p) {
 // a = q r of one matrix; r is zeros at first.
 static bool gni_lg_qr_run(gni_lg_qr *p) {
     gni_lg *w = &p->w;
-    for (int64_t j = 0; j < p->k && w->ok; j += GNI_LG_PANEL) {
-        const int64_t jb = GNI_MIN(GNI_LG_PANEL, p->k - j);
-        gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
+    for (int64_t j = 0; j < p->k && w->ok; j += p->b) {
+        const int64_t jb = GNI_MIN(p->b, p->k - j);
+        gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, p->b),
                       from = gni_lg_part(p->a, 0, j, p->m, jb),
                       to = gni_lg_part(p->q, 0, j, p->m, jb),
                       diagonal = gni_lg_matrix_of(p->second, 0, jb, 1, jb + 1),
@@ -707,10 +712,10 @@ static bool gni_lg_qr_run(gni_lg_qr *p) {
         gni_lg_matrix rest = gni_lg_part(p->r, 0, p->k, p->k, p->n - p->k),
                       from = gni_lg_part(p->a, 0, p->k, p->m, p->n - p->k),
                       transposed = gni_lg_transposed(p->q);
-        for (int64_t j = 0; j < rest.n && w->ok; j += GNI_LG_PANEL) {
-            const int64_t jb = GNI_MIN(GNI_LG_PANEL, rest.n - j);
+        for (int64_t j = 0; j < rest.n && w->ok; j += p->b) {
+            const int64_t jb = GNI_MIN(p->b, rest.n - j);
             gni_lg_matrix x = gni_lg_matrix_of(w->temp, 0, p->k, jb, jb),
-                          panel = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
+                          panel = gni_lg_matrix_of(p->panel, 0, p->m, jb, p->b),
                           part = gni_lg_part(from, 0, j, p->m, jb),
                           to = gni_lg_part(rest, 0, j, p->k, jb);
             gni_lg_copy(w, &panel, &part);
