@@ -701,6 +701,13 @@ static void test_plan_cache(void **state) {
             assert_true(fabs(gn_item(gn_real(gn_slice(y, 0, 0, 1, 1))) / (double)(n + 1) - 1.0) < 1e-5);
             gn_scope_end(g);
         }
+    gn_memory_stats kept, left;
+    gn_sync(g);
+    gn_memory_get(g, &kept);
+    gn_memory_trim(g);
+    gn_memory_get(g, &left);
+    assert_true(kept.host_used + kept.device_used > left.host_used + left.device_used + (1 << 24));
+    assert_true(left.host_used + left.device_used < 1 << 23);
 }
 
 int main(void) {

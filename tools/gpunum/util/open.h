@@ -253,6 +253,15 @@ static void gni_close_report(gn_context *g) {
         gni_log(g, GN_LOG_INFO, "gn_close: arrays still alive: %d (%llu bytes)", arrays, (unsigned long long)bytes);
 }
 
+// What is made again when it is needed.
+static void gni_kept_free(gn_context *g) {
+    if (g->gemm_work != NULL) gni_gemm_work_free(g, g->gemm_work);
+#ifndef GPUNUM_NO_FFT
+    gni_fft_free(g);
+    gni_fft_gpu_free(g);
+#endif
+}
+
 GPUNUM_API void gn_close(gn_context *g) {
     if (!gni_begin_context("gn_close", g)) return;
     const bool inside = g->call_depth > 1;
@@ -281,15 +290,11 @@ GPUNUM_API void gn_close(gn_context *g) {
         gni_unref(g, g->arrays);
         gni_buffers_end(g);
     }
+    gni_kept_free(g);
     gni_host_cache_trim(g);
     gni_stacks_free(g);
     gni_profile_free(g);
-    if (g->gemm_work != NULL) gni_gemm_work_free(g, g->gemm_work);
     gni_free(g, g->gemm_work);
-#ifndef GPUNUM_NO_FFT
-    gni_fft_free(g);
-    gni_fft_gpu_free(g);
-#endif
     if (g->gpu != NULL) g->gpu->layer->close(g->gpu);
     gni_pool_close(g->pool);
     while (g->slabs != NULL) {
@@ -354,6 +359,7 @@ GPUNUM_API void gn_memory_get(gn_context *g, gn_memory_stats *out) {
 
 GPUNUM_API void gn_memory_trim(gn_context *g) {
     if (!gni_begin_context("gn_memory_trim", g)) return;
+    if (g->call_depth == 1) gni_kept_free(g);
     gni_host_cache_trim(g);
     if (g->gpu != NULL) g->gpu->layer->trim(g->gpu);
     gni_end_plain(g);
