@@ -60,6 +60,7 @@ GPUNUM_API gn_array *gn_unique(gn_array *a, gn_array **index, gn_array **inverse
 // The same of the slices along an axis, in the order of their first elements, of equal ones the next and so on; a slice with
 // NaN equals none. The inverse is 1-d.
 GPUNUM_API gn_array *gn_unique_axis(gn_array *a, int axis, gn_array **index, gn_array **inverse, gn_array **counts);
+// What is one number in the result's dtype is one element.
 GPUNUM_API gn_array *gn_union1d(gn_array *a, gn_array *b);     // elements of either
 GPUNUM_API gn_array *gn_intersect1d(gn_array *a, gn_array *b); // of both
 GPUNUM_API gn_array *gn_setdiff1d(gn_array *a, gn_array *b);   // of `a` alone
