@@ -770,6 +770,9 @@ static void test_told_later(void **state) {
         gn_scatter_add(a, bad, y, 0);
         assert_int_equal(gn_sync(g), GN_ERROR_ARGUMENT);
         expect_error(g, GN_ERROR_ARGUMENT, "gn_sync: an index of gn_scatter_add is out of bounds for axis 0 with size 6");
+        gn_embedding(bad, gn_expand_dims(a, 1), GN_NONE);
+        assert_int_equal(gn_sync(g), GN_ERROR_ARGUMENT);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_sync: an index of gn_embedding is out of bounds for axis 0 with size 6");
         gn_status told = GN_OK;
         for (int i = 0; i < 70; i++) gn_take_along(a, good, 0); // more than there are flags
         gn_read_async(gn_take_along(a, bad, 0), have, sizeof have, note_status, &told);

@@ -151,8 +151,8 @@ GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t pa
                  gn_dtype_name(table->dtype), gni_shape_text(text, sizeof text, &table->shape));
     else if (padding != GN_NONE && (at < 0 || at >= rows))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_embedding: padding %lld of %lld rows", (long long)padding, (long long)rows);
-    else
-        y = gn_take(table, indices, 0);
+    else if (gni_need_integers(g, "gn_embedding", indices) && gni_rank_ok(g, "gn_embedding", indices->shape.rank + 1))
+        y = gni_adopt(g, gni_take_any(g, "gn_embedding", table, indices, 0, false));
     if (y != NULL && padding != GN_NONE && gn_needs_grad(y)) { // the same numbers by a way that no gradient goes back on
         const bool fits = indices->dtype == GN_I64 || (indices->dtype == GN_I32 && rows <= INT32_MAX);
         gn_array *i = fits ? indices : gn_cast(indices, GN_I64);
