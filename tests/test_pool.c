@@ -131,6 +131,16 @@ static void test_odd(void **state) {
     expect_values(gn_max_pool2d(low, 2, &o, &at), -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY,
                   -INFINITY, -INFINITY);
     assert_true(gn_item(gn_max(at, GN_ALL)) <= 3 && gn_item(gn_min(at, GN_ALL)) >= 0);
+    for (int t = 0; t < 2; t++) { // a gap between the pad and the first place of the window that lies in x
+        const float row[] = {-INFINITY, -INFINITY, 5};
+        const gn_pool_options gap = {0, 0, 0, {1, 2}, {1, 1}, {0, 1}, {1, 2}, false, false};
+        x = gn_requires_grad(gn_eval(gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(1, 3), row), t > 0 ? GN_F64 : GN_F32)), true);
+        y = gn_max_pool2d(x, 0, &gap, &at);
+        expect_values(y, -INFINITY, 5, -INFINITY);
+        expect_values(at, 1, 2, 1);
+        assert_int_equal(gn_gradients(gn_sum(gn_index(y, "0, :2"), GN_ALL), &x, 1, false, &dx), GN_OK);
+        expect_values(dx, 0, 1, 1);
+    }
     // Sizes of one, no images at all, and many axes in front.
     expect_values(gn_max_pool2d(gn_full(g, GN_F32, GN_SHAPE(1, 1), 4), 1, NULL, NULL), 4);
     expect_shape(gn_avg_pool2d(gn_zeros(g, GN_F32, GN_SHAPE(0, 3, 4, 4)), 2, NULL), 0, 3, 2, 2);

@@ -72,6 +72,11 @@ static gn_array *gni_pooled_framed(const gni_pooled_plan *p, gn_array *x, double
 
 // ---- the largest
 
+// The pad is nowhere the largest, or all are -inf: then it is the first place in x.
+static gn_array *gni_pooled_inside(gn_array *at, int64_t dilation, int64_t n) {
+    return gn_clamp(dilation > 1 ? gn_maximum(at, gn_mod_s(at, (double)dilation)) : at, 0.0, (double)(n - 1));
+}
+
 // Where the taps are in x, as offsets in its images: int32, where these fit, which every GPU has.
 static gn_array *gni_pooled_places(gn_context *g, const gni_pooled_plan *p, gn_array *taps) {
     const gn_dtype as = p->in[0] * p->in[1] > INT32_MAX / 2 ? GN_I64 : GN_I32;
@@ -79,9 +84,8 @@ static gn_array *gni_pooled_places(gn_context *g, const gni_pooled_plan *p, gn_a
     gn_array *column = gn_sub(t, gn_mul_s(row, (double)p->size[1]));
     row = gn_add(gn_mul_s(row, (double)p->dilation[0]), gni_pooled_begins(g, p, 0, as));
     column = gn_add(gn_mul_s(column, (double)p->dilation[1]), gni_pooled_begins(g, p, 1, as));
-    // The pad is nowhere the largest, or all are -inf.
-    row = gn_clamp(row, 0.0, (double)(p->in[0] - 1));
-    column = gn_clamp(column, 0.0, (double)(p->in[1] - 1));
+    row = gni_pooled_inside(row, p->dilation[0], p->in[0]);
+    column = gni_pooled_inside(column, p->dilation[1], p->in[1]);
     return gn_add(gn_mul_s(row, (double)p->in[1]), column);
 }
 
