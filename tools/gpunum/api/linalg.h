@@ -112,7 +112,7 @@ GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n); // below 0 of the 
 // terms cancel. It waits for the norm: GN_ERROR_UNSUPPORTED while a host's commands are recorded. NaN where there is one, and
 // what overflows is infinite or NaN.
 GPUNUM_API gn_array *gn_expm(gn_array *a);
-GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b);       // blocks a[i, j] b, of any rank
+GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b);       // blocks a[i, j] b, with 8 axes above size 1 at most
 GPUNUM_API gn_array *gn_cross(gn_array *a, gn_array *b, int axis); // of vectors of 3 elements along that axis
 // (sum of |a|^order)^(1/order); the largest or smallest magnitude for an order of +-infinity, how many are not 0 for 0.
 GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order);
