@@ -51,6 +51,12 @@ static void test_export(void **state) {
     turned->deleter(turned);
     repeated->deleter(repeated);
     DLManagedTensor *none = gn_to_dlpack(gn_zeros(g, GN_F64, GN_SHAPE(0, 3))), *one = gn_to_dlpack(gn_scalar(g, GN_I32, 7));
+    gn_array *m = gn_transpose(a);
+    DLManagedTensor *sum = gn_to_dlpack(gn_eval(gn_add(m, m))), *copy = gn_to_dlpack(gn_eval(gn_copy(gn_add(m, m)))); // as NumPy's order='K' has it
+    assert_true(test_on_vulkan() || (sum->dl_tensor.strides[0] == 1 && sum->dl_tensor.strides[1] == 4));
+    assert_true(copy->dl_tensor.strides[0] == 3 && ((float *)copy->dl_tensor.data)[1] == 8);
+    sum->deleter(sum);
+    copy->deleter(copy);
     assert_true(none->dl_tensor.data == NULL && none->dl_tensor.shape[1] == 3 && one->dl_tensor.ndim == 0);
     assert_int_equal(*(int32_t *)one->dl_tensor.data, 7);
     none->deleter(none);

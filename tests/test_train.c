@@ -161,9 +161,16 @@ static void test_optimizer_arguments(void **state) {
         expect_error(g, GN_ERROR_ARGUMENT, "floating point");
         assert_null(gn_adamw(twice, 2, NULL));
         expect_error(g, GN_ERROR_ARGUMENT, "given twice");
-        gn_array *view = gn_transpose(gn_detach(p));
+        gn_array *view = gn_slice(gn_transpose(gn_detach(p)), 0, 1, 3, 1);
         assert_null(gn_adam(&view, 1, NULL));
         expect_error(g, GN_ERROR_ARGUMENT, "C order");
+        // All of an array's memory in another order is as good.
+        gn_array *turned = gn_requires_grad(gn_detach(gn_transpose(gn_copy(p))), true), *scale = gn_reshape(gn_arange(g, GN_F32, 0, 6, 1), GN_SHAPE(3, 2));
+        gn_optimizer *opt = gn_sgd(&turned, 1, &(gn_sgd_options){0.5, 0, 0, 0, false});
+        gn_backward(gn_sum(gn_mul(turned, scale), GN_ALL));
+        gn_step(opt);
+        expect_values(turned, (const double[]){1, 0.5, 0, -0.5, -1, -1.5}, 6, 0);
+        gn_optimizer_free(opt);
         gn_sgd_options bad = {0.1, 0, 0, 0, true};
         assert_null(gn_sgd(&p, 1, &bad));
         expect_error(g, GN_ERROR_ARGUMENT, "nesterov");

@@ -53,6 +53,70 @@ static void test_shares_memory(void **state) {
     expect_values(v, 10, 12);
 }
 
+// Elements of what is computed of arrays that all lie in another order of axes, whatever reads them. Whole numbers, which are exact.
+static void expect_turned(gn_array *y, double (*f)(int i, int j, int k)) {
+    double have[3 * 4 * 5];
+    expect_shape(y, 3, 4, 5);
+    gn_array *wide = gn_cast(gn_real(y), GN_F64);
+    assert_int_equal(gn_read(wide, have, sizeof have), GN_OK);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 4; j++)
+            for (int k = 0; k < 5; k++) assert_true(have[(i * 4 + j) * 5 + k] == f(i, j, k));
+}
+
+static double at_turned(int i, int j, int k) { return k * 12 + i * 4 + j; } // of arange (5,3,4) with its first axis last
+static double turned_sum(int i, int j, int k) { return 3 * at_turned(i, j, k) + 1; }
+static double turned_square(int i, int j, int k) { return turned_sum(i, j, k) * turned_sum(i, j, k); }
+static double turned_both(int i, int j, int k) { return turned_sum(i, j, k) + (i * 20 + j * 5 + k); }
+static double turned_rows(int i, int j, int k) { return turned_sum(i, j, k) + k; }
+static double turned_twice(int i, int j, int k) { return 2 * at_turned(i, j, k); }
+
+static void test_turned_operands(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const gn_dtype dtypes[] = {GN_F32, GN_F64, GN_I32, GN_I64, GN_C64, GN_C128};
+    const int axes[] = {1, 2, 0};
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++)
+        for (int evaluated = 0; evaluated < 2; evaluated++) {
+            gn_scope_begin(g);
+            gn_array *flat = gn_cast(gn_arange(g, GN_F64, 0, 60, 1), dtypes[t]);
+            gn_array *c_order = gn_reshape(flat, GN_SHAPE(3, 4, 5)), *row = gn_slice(flat, 0, 0, 5, 1);
+            gn_array *a = gn_permute_axes(gn_eval(gn_reshape(flat, GN_SHAPE(5, 3, 4))), axes, 3);
+            gn_array *b = gn_permute_axes(gn_eval(gn_add_s(gn_add(gn_reshape(flat, GN_SHAPE(5, 3, 4)), gn_reshape(flat, GN_SHAPE(5, 3, 4))), 1)), axes, 3);
+            const bool is_complex = dtypes[t] == GN_C64 || dtypes[t] == GN_C128;
+            for (int what = 0; what < 12; what++) {
+                gn_array *y = gn_add(a, b), *x = y;
+                if (evaluated) gn_eval(y);
+                switch (what) {
+                case 0: expect_turned(gn_copy(y), turned_sum); break;
+                case 1: expect_turned(gn_mul(y, y), turned_square); break;
+                case 2: expect_turned(gn_add(y, c_order), turned_both); break;
+                case 3: expect_turned(gn_add(row, y), turned_rows); break;
+                case 4: expect_turned(gn_transpose(gn_eval(gn_transpose(y))), turned_sum); break;
+                case 5: expect_turned(gn_reshape(gn_eval(gn_reshape(y, GN_SHAPE(12, 5))), GN_SHAPE(3, 4, 5)), turned_sum); break;
+                case 6: expect_turned(gn_concat((gn_array *[]){gn_slice(y, 1, 0, 2, 1), gn_slice(y, 1, 2, 4, 1)}, 2, 1), turned_sum); break;
+                case 7: expect_turned(gn_matmul(y, gn_eye(g, dtypes[t], 5, 5, 0)), turned_sum); break;
+                case 8: expect_turned(gn_flip(gn_sum(gn_expand_dims(gn_flip(y, GN_AXES(0, 2)), 1), 1), GN_AXES(0, 2)), turned_sum); break;
+                case 9: expect_turned(gn_stack((gn_array *[]){gn_at(y, 0), gn_at(y, 1), gn_at(y, 2)}, 3, 0), turned_sum); break;
+                case 10: // written to
+                    gn_assign(y, gn_add(a, a));
+                    expect_turned(x, turned_twice);
+                    break;
+                default: // its parts
+                    if (!is_complex) break;
+                    y = gn_complex(gn_imag(y), gn_real(y));
+                    if (evaluated) gn_eval(y);
+                    expect_turned(gn_add(gn_real(y), gn_imag(y)), turned_sum);
+                    expect_turned(gn_imag(gn_conj(gn_mul_s(y, -1))), turned_sum);
+                }
+            }
+            gn_scope_end(g);
+        }
+    // A view of what is pending shows its memory.
+    gn_array *m = gn_transpose(iota(g, GN_SHAPE(2, 3))), *y = gn_add(m, m), *view = gn_reshape(y, GN_SHAPE(6));
+    gn_assign(view, gn_scalar(g, GN_F32, 7));
+    expect_values(y, 7, 7, 7, 7, 7, 7);
+}
+
 static void test_axes(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *a = iota(g, GN_SHAPE(2, 3, 1, 4));
@@ -449,7 +513,7 @@ static void test_like_numpy(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_reshape),    GN_TEST(test_shares_memory), GN_TEST(test_axes),          GN_TEST(test_axes_named),
+        GN_TEST(test_reshape),    GN_TEST(test_shares_memory), GN_TEST(test_turned_operands), GN_TEST(test_axes),          GN_TEST(test_axes_named),
         GN_TEST(test_broadcast),  GN_TEST(test_slices),        GN_TEST(test_index_messages),
         GN_TEST(test_joins),      GN_TEST(test_take),            GN_TEST(test_joins_of_complex),
                  GN_TEST(test_one_hot),

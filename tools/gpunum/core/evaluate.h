@@ -15,6 +15,8 @@ struct gni_builder {
     uint32_t walk;           // number of the walk: expressions that it has met are in the program already
     bool full;               // it does not fit
     bool paired;             // an element is a part of a complex number, see gni_build_pairs
+    bool turned;             // the map's axes are the results' in this order
+    int order[GN_MAX_RANK];
     const gn_array *product; // the pending one that is input 0, or NULL
 };
 
@@ -317,17 +319,49 @@ static void gni_build_pairs(gni_builder *b) {
     for (int i = 0; i < in; i++) m->in[i].stride[last] = 1;
 }
 
+// The axes from the longest steps on, where all that is read lies in one such order; false where that is their own.
+static bool gni_map_order(const gni_map *m, int *order) {
+    bool other = false, sorted = false;
+    for (int k = 0; k < m->program.n_in; k++) {
+        const int64_t *stride = m->in[k].stride;
+        bool full = true;
+        for (int i = 0; i < m->rank; i++) full = full && stride[i] > 0;
+        for (int i = 0; i < m->rank && full; i++) { // else the same again along an axis: as good in any order
+            int to = i;
+            for (; !sorted && to > 0 && stride[order[to - 1]] < stride[i]; to--) order[to] = order[to - 1];
+            if (!sorted) order[to] = i;
+            if (sorted && i > 0 && stride[order[i - 1]] < stride[order[i]]) return false;
+            other = other || to < i;
+        }
+        sorted = sorted || full;
+    }
+    return other;
+}
+
+// Results that are new lie as what is read does, if that is not C order, as NumPy's do.
+static void gni_build_order(gni_builder *b) {
+    gni_map *m = &b->map;
+    b->turned = gni_map_order(m, b->order);
+    for (int k = -1; k < m->program.n_in && b->turned; k++) {
+        int64_t *to = k < 0 ? m->dim : m->in[k].stride, was[GN_MAX_RANK];
+        memcpy(was, to, sizeof was);
+        for (int i = 0; i < m->rank; i++) to[i] = was[b->order[i]];
+    }
+}
+
 // Outputs of a program for an array: two for a complex one, which is copied only where it is data.
 static int gni_root_outputs(gn_array *a) {
     return gni_is_complex(a->dtype) && gni_is_pending(gni_whole(a)) ? 2 : 1;
 }
 
-// The program of several pending arrays of one shape.
-static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *roots, int count) {
+// The program of several pending arrays of one shape. `into`: see gni_evaluate_fused.
+static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *roots, gn_array *const *into, int count) {
     gni_build_begin(b, g, &roots[0]->shape, roots[0]->expr->wide);
     gni_program *p = &b->map.program;
+    bool turns = g->gpu == NULL && into == NULL && g->in_order == 0;
     for (int i = 0; i < count; i++) {
         const int n = gni_root_outputs(roots[i]);
+        turns = turns && (roots[i]->expr->op != GNI_OP_CAST || roots[i]->expr->compute != roots[i]->dtype); // no copy
         if (roots[i]->expr->wide != p->wide || p->n_out + n > GNI_MAX_OUTPUTS) return false;
         if (n == 1 && count > 1 && gni_is_complex(roots[i]->dtype)) return false; // a copy, which no register holds
         for (int k = 0; k < n; k++) {
@@ -336,6 +370,7 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
         }
     }
     if (b->full || (count > 1 && p->n_in > gni_most_inputs(g, p->n_out))) return false;
+    if (turns) gni_build_order(b);
     if (count == 1) gni_build_pairs(b);
     gni_build_finish(p);
     gni_drop_round(p);
@@ -367,6 +402,11 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
         memset(o, 0, sizeof *o);
         o->dtype = roots[i]->dtype;
         gni_strides_of(&roots[i]->shape, o->stride);
+        if (b->turned) {
+            int64_t step = 1;
+            for (int k = m->rank - 1; k >= 0; step *= roots[i]->shape.dim[b->order[k--]])
+                o->stride[k] = roots[i]->stride[b->order[k]] = step;
+        }
         if (into != NULL && into[i] != NULL) {
             int held = 0;
             for (int k = 0; k < m->program.n_in; k++) held += m->in[k].buf == into[i]->buf;
@@ -399,6 +439,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
         if (was[i] != NULL && !ok) gni_restore_buffer(g, into[i], was[i]);
         gni_buffer_release(g, was[i]);
         if (!ok) {
+            gni_strides_of(&roots[i]->shape, roots[i]->stride); // C's while it is pending
             gni_buffer_release(g, fresh[i]);
             continue;
         }
@@ -591,7 +632,7 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
             return product->expr->run(g, product, roots[0], &b);
         if (product != NULL && !gni_materialize(g, product)) return false;
         gn_array *both[2] = {roots[0], gni_converted_too(g, roots[0])};
-        if (both[1] != NULL && gni_build_roots(&b, g, both, 2)) return gni_evaluate_fused(g, &b, both, NULL, 2);
+        if (both[1] != NULL && gni_build_roots(&b, g, both, NULL, 2)) return gni_evaluate_fused(g, &b, both, NULL, 2);
     } else if (!gni_roots_prepare(g, roots, into, count)) {
         return false;
     }
@@ -601,13 +642,13 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
             fuse && gni_is_pending(roots[i]) && gni_same_shape(&roots[i]->shape, &roots[0]->shape);
     for (int i = 0; i < count && fuse; i++)
         for (int k = 0; k < i; k++) fuse = fuse && roots[i] != roots[k];
-    if (fuse && gni_build_roots(&b, g, roots, count))
+    if (fuse && gni_build_roots(&b, g, roots, into, count))
         return gni_evaluate_fused(g, &b, roots, into, count);
     if (count == 1 && into == NULL && gni_is_pending(roots[0])) {
         if (roots[0]->expr->shares) { // what it shared may have been computed since
             for (int i = 0; i < roots[0]->expr->n_src; i++)
                 if (gni_is_pending(roots[0]->expr->src[i]) && !gni_materialize(g, roots[0]->expr->src[i])) return false;
-            if (gni_build_roots(&b, g, roots, 1)) return gni_evaluate_fused(g, &b, roots, into, 1);
+            if (gni_build_roots(&b, g, roots, into, 1)) return gni_evaluate_fused(g, &b, roots, into, 1);
         }
         return gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: expression does not fit one program", roots[0]->maker);
     }

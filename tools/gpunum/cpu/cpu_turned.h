@@ -34,32 +34,19 @@ static void gni_turned_task(void *arg, int64_t begin, int64_t end, int worker) {
     }
 }
 
-// Where all that is read is dense in one order of axes, and it is not the result's: parts of the result in that order,
+// Where all that is read lies in one order of axes, and it is not the result's: parts of the result in that order,
 // which are then transposed as they are, whatever the program. False: the map stays to be done.
 static bool gni_map_turned(gn_context *g, const gni_map *m) {
     enum { MANY = 4096, PART = 1 << 15 };
     const gni_operand *out = m->out;
     const int last = m->rank - 1, outs = m->program.n_out;
-    int order[GN_MAX_RANK], lead = -1;
+    int order[GN_MAX_RANK];
     int64_t want[GN_MAX_RANK], n = 1;
     if (last < 1 || outs > 2 || gni_is_copy(&m->program) || out->stride[last] != outs) return false;
     if (outs == 2 && (out[1].buf != out->buf || out[1].offset != out->offset + 1)) return false; // parts of complex numbers
-    for (int k = 0; k < m->program.n_in; k++) {
-        const int64_t *stride = m->in[k].stride;
-        bool full = true, alike = true;
-        for (int i = 0; i <= last; i++) full = full && stride[i] > 0;
-        if (!full) continue; // the same again along an axis: as good in any order
-        for (int i = 0; i <= last && lead < 0; i++) {
-            int to = i;
-            for (; to > 0 && stride[order[to - 1]] < stride[i]; to--) order[to] = order[to - 1];
-            order[to] = i;
-        }
-        for (int i = last; i >= 0 && lead < 0; i--) want[order[i]] = n, n *= m->dim[order[i]];
-        lead = k;
-        for (int i = 0; i <= last; i++) alike = alike && stride[i] == want[i] * stride[order[last]];
-        if (!alike || order[last] == last) return false;
-    }
-    if (lead < 0 || n < MANY) return false;
+    if (!gni_map_order(m, order) || order[last] == last) return false;
+    for (int i = last; i >= 0; i--) want[order[i]] = n, n *= m->dim[order[i]];
+    if (n < MANY) return false;
     gni_turned_job j;
     const gn_dtype t = outs == 1 ? out->dtype : out->dtype == GN_F32 ? GN_C64 : GN_C128;
     const int64_t wide = m->dim[order[0]];

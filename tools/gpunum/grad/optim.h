@@ -80,7 +80,7 @@ static bool gni_can_optimize(gn_context *g, const char *fn, const gn_optimizer *
     const char *why = !gni_is_float(a->dtype) ? "it is not floating point"
                       : a->node != NULL       ? "an op made it"
                       : opt->kind == GNI_MUON && a->shape.rank != 2 ? "it is not a matrix"
-                      : a->buf != NULL && !gni_is_contiguous(a)
+                      : a->buf != NULL && gn_bytes(a) != a->buf->bytes && !gni_is_contiguous(a)
                           ? "it is not in C order, gn_copy makes it so"
                           : NULL;
     for (int k = 0; k < i + opt->count && why == NULL; k++)
@@ -478,7 +478,7 @@ static bool gni_many_make(gn_context *g, gn_array *const *roots, int count, gn_a
     gni_builder b;
     for (int k = 0; k < count; k++)
         if (roots[k] == NULL || !gni_is_pending(roots[k]) || gni_has_product(roots[k])) return false;
-    if (g->call_failed || !gni_build_roots(&b, g, roots, count)) return false;
+    if (g->call_failed || !gni_build_roots(&b, g, roots, NULL, count)) return false;
     for (int k = 0; k < b.map.program.n_in; k++) {
         int role = 0;
         while (role < GNI_ROLES && (by_role[role] == NULL || by_role[role]->buf != b.map.in[k].buf)) role++;

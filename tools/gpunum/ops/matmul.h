@@ -149,7 +149,7 @@ static gn_array *gni_complex_few(gn_context *g, gn_array *a, gn_array *b) {
     if (g->gpu != NULL || a->dtype != b->dtype || ra < 1 || ra > 2 || rb < 1 || rb > 2) return NULL;
     if (a->shape.dim[ra - 1] != b->shape.dim[0]) return NULL;
     gn_array *x = ra == 1 ? gn_expand_dims(a, 0) : a, *z = rb == 1 ? gn_expand_dims(b, 1) : b, *y = NULL;
-    if (x == NULL || z == NULL) return NULL;
+    if (x == NULL || z == NULL || !gni_materialize(g, x) || !gni_materialize(g, z)) return NULL;
     const int64_t m = x->shape.dim[0], n = z->shape.dim[1];
     if (m <= n && m <= FEW) {
         if (z->stride[1] == 1) y = gni_complex_rows(g, x, z);

@@ -62,7 +62,7 @@ static bool gni_reshape_resolve(gn_context *g, const char *fn, const gn_array *a
 // A view of shape `s`, or of a copy; recorded.
 static gn_array *gni_reshaped(gn_context *g, const char *fn, gn_array *a, gn_shape s) {
     int64_t stride[GN_MAX_RANK];
-    if (!gni_reshape_resolve(g, fn, a, &s) || !gni_materialize(g, a)) return NULL;
+    if (!gni_reshape_resolve(g, fn, a, &s)) return NULL;
     gn_array *y;
     if (gni_reshape_strides(a, &s, stride)) {
         y = gni_array_view(g, fn, a, &s, stride, a->offset);
