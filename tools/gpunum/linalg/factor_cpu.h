@@ -55,12 +55,13 @@ static int64_t gni_la_offset(const gni_la_operand *o, int64_t index) {
 static void gni_la_load(const gni_la_operand *o, int64_t index, double *to, int64_t rs, int64_t cs,
                         int64_t m, int64_t n) {
     int64_t at = gni_la_offset(o, index);
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) {
-            int64_t from = at + i * o->rs + j * o->cs;
-            to[i * rs + j * cs] = o->t == GN_F64 ? ((const double *)(void *)o->data)[from]
-                                                 : (double)((const float *)(void *)o->data)[from];
-        }
+    for (int64_t i = 0; i < m; i++, at += o->rs, to += rs) {
+        const double *x = (const double *)(void *)o->data + at;
+        const float *y = (const float *)(void *)o->data + at;
+        if (o->t == GN_F64 && o->cs == 1 && cs == 1) memcpy(to, x, (size_t)n * sizeof *x);
+        else if (o->t == GN_F64) for (int64_t j = 0; j < n; j++) to[j * cs] = x[j * o->cs];
+        else for (int64_t j = 0; j < n; j++) to[j * cs] = (double)y[j * o->cs];
+    }
 }
 
 static void gni_la_put_element(const gni_la_operand *o, int64_t at, double x) {
@@ -362,7 +363,7 @@ static void gni_la_task(void *arg, int64_t begin, int64_t end, int worker) {
     gni_la *w = &d->workers[worker];
     for (int64_t i = begin; i < end; i++) {
         w->info = 0;
-        if (d->is_complex)
+        if (d->is_complex || (d->kind == GNI_LA_TRIANGULAR && d->k == 1))
             gni_lc_do(w, d, i);
         else
             gni_la_do(w, d, i);

@@ -361,9 +361,45 @@ static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_lc_store(&d->out[1], true, index, z, ld, n, n, NULL);
 }
 
+// The same with one column, complex or not: rows are read once, one by one.
+static void gni_lc_do_column(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, parts = d->is_complex ? 2 : 1, size = (int64_t)gn_dtype_size(d->out->t);
+    if (!gni_la_reserve(w, 8 * n + 64)) return;
+    // What a row is multiplied with for the real part, the imaginary one.
+    double *row = gni_la_take(w, 2 * n), *b = gni_la_take(w, 2 * n), *re = gni_la_take(w, 2 * n), *im = gni_la_take(w, 2 * n);
+    gni_la_operand l = d->in[0], from = d->in[1], to = *d->out;
+    for (int64_t p = 0; p < parts; p++, from.data += size) gni_la_load(&from, index, b + p, parts, 1, n, 1);
+    const gni_convert_fn load = gni_cpu_isa_of(w->g->isa)->wide->load[l.t];
+    const bool back = l.cs == -parts, dense = back || l.cs == parts; // back: from the last number to the first
+    const char *at = l.data + gni_la_offset(&l, index) * size;
+    for (int64_t i = 0; i < n; i++, at += (l.rs - (back ? parts : 0)) * size, l.data += (l.rs - parts) * size) {
+        const int64_t begin = back ? parts * (n - i) : 0, me = back ? n - 1 - i : i;
+        for (int64_t p = 0; p < parts; p++, l.data += size)
+            if (!dense) gni_la_load(&l, index, row + p, 0, parts, 1, i + 1);
+        if (dense && load != NULL) load(row, at, parts * (i + 1));
+        const double *x = dense && load == NULL ? (const double *)(const void *)at : row, *own = back ? x : x + parts * i;
+        double *y = b + parts * i;
+        if (back) x += parts;
+        y[0] -= w->isa->dot(x, re + begin, parts * i);
+        if (parts == 2) y[1] -= w->isa->dot(x, im + begin, 2 * i);
+        const bool none = !d->unit && own[0] == 0.0 && own[parts - 1] == 0.0;
+        if (none && (d->upper || w->info == 0)) w->info = d->upper ? n - i : i + 1;
+        if (!d->unit && parts == 2) gni_lc_over(y, y, own);
+        if (!d->unit && parts == 1) y[0] /= own[0];
+        re[parts * me] = im[2 * me + 1] = y[0];
+        if (parts == 2) re[2 * me + 1] = -(im[2 * me] = y[1]);
+    }
+    for (int64_t p = 0; p < parts && w->info == 0; p++, to.data += size)
+        gni_la_store(&to, index, b + p, parts, 1, n, 1, NULL);
+}
+
 // b = l^-1 b
 static void gni_lc_do_triangular(gni_la *w, const gni_la_job *d, int64_t index) {
     const int64_t n = d->n, k = d->k, ld = gni_la_ld(2 * n), ldb = gni_la_ld(2 * k);
+    if (k == 1) {
+        gni_lc_do_column(w, d, index);
+        return;
+    }
     if (!gni_la_reserve(w, n * (ld + 2 * ldb) + 16)) return;
     double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, 2 * n * ldb); // below each row of b that times i
     gni_lc_load(&d->in[0], index, a, ld, 2, n, n);
