@@ -107,7 +107,6 @@ GNI_O1_END
 #include "cpu/cpu_pairs.h"           // Elementwise programs on complex numbers as they lie in memory
 #include "cpu/cpu.h"                 // The CPU backend
 GNI_OS_BEGIN
-#include "cpu/cpu_turned.h"          // Elementwise programs on the CPU whose operands are transposed all alike
 GNI_OS_END
 #include "cpu/cpu_reduce.h"          // Reductions on the CPU, along rows and columns
 #include "cpu/cpu_order.h"           // Scans, sorts, searches and counts on the CPU

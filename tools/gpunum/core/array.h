@@ -486,9 +486,10 @@ static gn_array *gni_array_filled(gn_context *g, const char *fn, gn_dtype t, con
 
 static gn_array *gni_array_view(gn_context *g, const char *fn, gn_array *base, const gn_shape *s,
                                 const int64_t *stride, int64_t offset) {
-    g->in_order++; // as it was when `stride` was made of it
-    gn_array *a = gni_materialize(g, base) ? gni_array_new(g, fn, base->dtype, s) : NULL;
-    g->in_order--;
+    // What was pending when `stride` was made of it is in C order.
+    const bool pending = base->expr != NULL;
+    if (!gni_materialize(g, base) || (pending && !gni_in_order(g, base))) return NULL;
+    gn_array *a = gni_array_new(g, fn, base->dtype, s);
     if (a == NULL) return NULL;
     memcpy(a->stride, stride, sizeof(int64_t) * (size_t)s->rank);
     a->offset = offset;

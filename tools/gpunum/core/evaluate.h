@@ -358,10 +358,8 @@ static int gni_root_outputs(gn_array *a) {
 static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *roots, gn_array *const *into, int count) {
     gni_build_begin(b, g, &roots[0]->shape, roots[0]->expr->wide);
     gni_program *p = &b->map.program;
-    bool turns = g->gpu == NULL && into == NULL && g->in_order == 0;
     for (int i = 0; i < count; i++) {
         const int n = gni_root_outputs(roots[i]);
-        turns = turns && (roots[i]->expr->op != GNI_OP_CAST || roots[i]->expr->compute != roots[i]->dtype); // no copy
         if (roots[i]->expr->wide != p->wide || p->n_out + n > GNI_MAX_OUTPUTS) return false;
         if (n == 1 && count > 1 && gni_is_complex(roots[i]->dtype)) return false; // a copy, which no register holds
         for (int k = 0; k < n; k++) {
@@ -370,7 +368,8 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
         }
     }
     if (b->full || (count > 1 && p->n_in > gni_most_inputs(g, p->n_out))) return false;
-    if (turns) gni_build_order(b);
+    const bool works = p->n_insn > 0 || p->in_dtype[0] != p->out_dtype[0];
+    if (g->gpu == NULL && into == NULL && works) gni_build_order(b);
     if (count == 1) gni_build_pairs(b);
     gni_build_finish(p);
     gni_drop_round(p);
@@ -453,7 +452,9 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
             memcpy(roots[i]->stride, into[i]->stride, sizeof roots[i]->stride);
             roots[i]->buf->refs++;
         }
+        const bool copy = b->turned && roots[i]->expr->op == GNI_OP_CAST && roots[i]->expr->compute == roots[i]->dtype;
         gni_expr_free(g, roots[i]);
+        if (copy) ok = gni_in_order(g, roots[i]);
     }
     return ok;
 }
@@ -699,6 +700,18 @@ static gn_array *gni_contiguous(gn_context *g, gn_array *a) {
     if (y != NULL && gni_copy_into(g, y->buf, y->dtype, 0, y->stride, a)) return y;
     gni_unref(g, y);
     return NULL;
+}
+
+// Brings data that no other array shows into C order.
+static bool gni_in_order(gn_context *g, gn_array *a) {
+    gn_array *c = gni_contiguous(g, a);
+    if (c != NULL && c != a) {
+        c->buf->version = a->buf->version;
+        gni_restore_buffer(g, a, c->buf);
+        memcpy(a->stride, c->stride, sizeof a->stride);
+    }
+    gni_unref(g, c);
+    return c != NULL;
 }
 
 static const void *gni_host(gn_context *g, gn_array *a) {

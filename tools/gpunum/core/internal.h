@@ -79,6 +79,7 @@ static void gni_lazy_orphaned(gn_context *g, gn_array *a); // the caller let go 
 
 // evaluate
 static bool gni_materialize(gn_context *g, gn_array *a);   // a->buf afterwards
+static bool gni_in_order(gn_context *g, gn_array *a);       // in C order afterwards
 static gn_array *gni_contiguous(gn_context *g,
                                 gn_array *a); // a itself (one more reference) or a C order copy
 static const void *gni_host(gn_context *g,

@@ -733,7 +733,6 @@ struct gn_context {
     gn_array *pending_first, *pending_last;
     uint64_t lazy_bytes; // memory held only by pending work
     uint32_t walk; // over expressions, the last one's number
-    int in_order;  // what is computed is wanted in C order
     uint32_t kept[GNI_KEPT]; // kinds of products that were asked for after going into a store
     // autograd
     int no_grad; // of the thread inside the lock

@@ -935,15 +935,8 @@ static bool gni_is_copy(const gni_program *p) {
            p->in_dtype[p->out_reg[0]] == p->out_dtype[0];
 }
 
-#ifdef __EMSCRIPTEN__ // where its bytes count for more
-#define gni_map_turned(g, m) false
-#else
-static bool gni_map_turned(gn_context *g, const gni_map *m); // of room `cpu_turned`
-#endif
-
 static bool gni_cpu_map(gn_context *g, const void *job) {
     const gni_map *m = (const gni_map *)job;
-    if (gni_map_turned(g, m)) return true;
     gni_pairs pairs;
     const bool paired = gni_pair_map(&pairs, m, gni_cpu_isa_of(g->isa));
     if (paired) m = &pairs.map;

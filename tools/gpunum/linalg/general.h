@@ -8,6 +8,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../cpu/cpu.h"
 #include "../linalg/complex_factor.h"
 #endif
 

@@ -230,6 +230,7 @@ static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
 // One program from the value to the view. What is pending is taken in, unless it does not fit or its elements repeat.
 static bool gni_assign_run(gn_context *g, gn_array *a, gn_array *value) {
     gni_builder b;
+    int order[GN_MAX_RANK];
     const bool wide = gni_is_wide(a->dtype) || gni_is_wide(value->dtype);
     if (gni_is_pending(value) && !gni_is_const(value) &&
         (gni_has_product(value) || gni_is_complex(value->dtype) || (wide && !value->expr->wide) ||
@@ -239,7 +240,8 @@ static bool gni_assign_run(gn_context *g, gn_array *a, gn_array *value) {
     for (int pass = 0;; pass++) {
         gni_build_begin(&b, g, &a->shape, wide || (gni_is_pending(value) && value->expr->wide));
         b.map.program.out_reg[0] = gni_build_convert(&b, gni_build_value(&b, value), value->dtype, a->dtype);
-        if (!b.full) break;
+        const bool turned = pass == 0 && g->gpu == NULL && gni_is_pending(value) && gni_map_order(&b.map, order);
+        if (!b.full && !turned) break;
         if (pass > 0 || !gni_materialize(g, value)) return false;
     }
     b.map.program.n_out = 1;
