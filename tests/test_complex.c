@@ -798,28 +798,42 @@ static void test_row_sums(void **state) {
     }
 }
 
-// a (m,k) by b (k,n), and by its first column, and a's first row by b.
+// y (rows,columns) against the sums of products.
+static void check_product(gn_array *y, gn_array *left, gn_array *right, int rows, int inner, int columns, gn_dtype t) {
+    cx x[MOST], z[MOST], have[MOST];
+    assert_int_equal(gn_dtype_of(y), t);
+    assert_int_equal(read_all(y, have), rows * columns);
+    read_all(left, x);
+    read_all(right, z);
+    for (int i = 0; i < rows * columns; i++) {
+        cx sum = 0;
+        long double size = 0;
+        for (int k = 0; k < inner; k++) {
+            sum += x[i / columns * inner + k] * z[k * columns + i % columns];
+            size += cabsl(x[i / columns * inner + k] * z[k * columns + i % columns]);
+        }
+        assert_true(cabsl(have[i] - sum) <= 16 * (t == GN_C64 ? 0x1p-23L : 0x1p-52L) * size);
+    }
+}
+
+// a (m,k) by b (k,n), and by its first column, and a's first row by b. Batches (2,1,m,k) by (3,k,n), rows or columns dense.
 static void check_products(gn_array *a, gn_array *b, gn_dtype t) {
     const int m = (int)gn_dim(a, 0), n = (int)gn_dim(b, 1), inner = (int)gn_dim(a, 1);
-    cx x[MOST], z[MOST], have[MOST];
     for (int way = 0; way < 3; way++) {
         const int rows = way == 2 ? 1 : m, columns = way == 1 ? 1 : n;
         gn_array *left = way == 2 ? gn_squeeze(gn_slice(a, 0, 0, 1, 1), 0) : a, *right = way == 1 ? gn_squeeze(gn_slice(b, 1, 0, 1, 1), 1) : b;
         gn_array *y = gn_matmul(left, right);
-        assert_int_equal(gn_dtype_of(y), t);
         assert_int_equal(gn_rank(y), way == 0 ? 2 : 1);
-        assert_int_equal(read_all(y, have), rows * columns);
-        read_all(left, x);
-        read_all(right, z);
-        for (int i = 0; i < rows * columns; i++) {
-            cx sum = 0;
-            long double size = 0;
-            for (int k = 0; k < inner; k++) {
-                sum += x[i / columns * inner + k] * z[k * columns + i % columns];
-                size += cabsl(x[i / columns * inner + k] * z[k * columns + i % columns]);
-            }
-            assert_true(cabsl(have[i] - sum) <= 16 * (t == GN_C64 ? 0x1p-23L : 0x1p-52L) * size);
-        }
+        check_product(y, left, right, rows, inner, columns, t);
+    }
+    gn_array *as[] = {a, gn_conj(a)}, *bs[] = {b, gn_neg(b), gn_conj(b)};
+    for (int way = 0; way < 4; way++) {
+        gn_array *left = gn_expand_dims(gn_stack(as, 2, 0), 1), *right = gn_stack(bs, 3, 0);
+        if (way % 2) left = gn_swap_axes(gn_copy(gn_swap_axes(left, -1, -2)), -1, -2);
+        if (way / 2) right = gn_swap_axes(gn_copy(gn_swap_axes(right, -1, -2)), -1, -2);
+        gn_array *y = gn_matmul(left, right);
+        assert_int_equal(gn_rank(y), 4);
+        for (int i = 0; i < 6; i++) check_product(gn_at(gn_at(y, i / 3), i % 3), as[i / 3], bs[i % 3], m, inner, n, t);
     }
 }
 

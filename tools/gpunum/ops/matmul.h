@@ -3,8 +3,8 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../api/linalg.h"
 #include "../api/transforms.h"
-#include "../api/macros.h"
 #include "../core/product.h"
 #include "../ops/elementwise.h"
 #endif
@@ -106,60 +106,67 @@ static gn_array *gni_parts_beside(gn_context *g, gn_array *a) {
     gn_shape s = a->shape;
     int64_t stride[GN_MAX_RANK];
     if (!gni_materialize(g, a)) return NULL;
-    stride[0] = 2 * a->stride[0];
-    stride[1] = 1;
-    s.dim[1] *= 2;
+    for (int i = 0; i < s.rank; i++) stride[i] = 2 * a->stride[i];
+    stride[s.rank - 1] = 1;
+    s.dim[s.rank - 1] *= 2;
     gn_array *y = gni_adopt(g, gni_array_view(g, "gn_matmul", a, &s, stride, 2 * a->offset));
     if (y != NULL) y->dtype = gni_part_of(a->dtype);
     return y;
 }
 
-// Number i of axis 0 and l of the last one.
-static gn_array *gni_part_at(gn_array *a, int64_t i, int64_t l) {
-    return gn_squeeze(gn_slice(gn_slice(a, 0, i, i + 1, 1), -1, l, l + 1, 1), GN_AXES(0, -1));
+// Of a product (..., halves m, 2 n) rows of half i and columns of part l.
+static gn_array *gni_part_at(gn_array *y, int64_t halves, int64_t i, int64_t l) {
+    if (y == NULL) return NULL;
+    const int64_t m = y->shape.dim[y->shape.rank - 2] / halves;
+    return gn_slice(gn_slice(y, -2, i * m, i * m + m, 1), -1, l, INT64_MAX, 2);
 }
 
 // Dense rows on the right: the parts of a below each other, (2 m, k), by b's (k, 2 n).
 static gn_array *gni_complex_rows(gn_context *g, gn_array *a, gn_array *b) {
     if (a == NULL || b == NULL) return NULL;
     gn_array *half[2] = {gn_real(a), gn_imag(a)};
-    gn_array *y = gn_matmul(gn_concat(half, 2, 0), gni_parts_beside(g, b));
-    y = gn_reshape(y, GN_SHAPE(2, a->shape.dim[0], b->shape.dim[1], 2));
-    return gn_complex(gn_sub(gni_part_at(y, 0, 0), gni_part_at(y, 1, 1)), gn_add(gni_part_at(y, 0, 1), gni_part_at(y, 1, 0)));
+    gn_array *y = gn_matmul(gn_concat(half, 2, -2), gni_parts_beside(g, b));
+    return gn_complex(gn_sub(gni_part_at(y, 2, 0, 0), gni_part_at(y, 2, 1, 1)),
+                      gn_add(gni_part_at(y, 2, 0, 1), gni_part_at(y, 2, 1, 0)));
 }
 
 // Dense rows on the left: a's (m, 2 k) by rows re, im and -im, re of b, (2 k, 2 n).
 static gn_array *gni_complex_columns(gn_context *g, gn_array *a, gn_array *b) {
     if (a == NULL || b == NULL) return NULL;
     gn_array *re = gn_real(b), *im = gn_imag(b), *half[2] = {re, im}, *row[2];
+    gn_shape s = b->shape;
     row[0] = gn_stack(half, 2, -1);
     half[0] = gn_neg(im);
     half[1] = re;
     row[1] = gn_stack(half, 2, -1);
-    const gn_shape s = GN_SHAPE(2 * b->shape.dim[0], 2 * b->shape.dim[1]);
-    gn_array *y = gn_matmul(gni_parts_beside(g, a), gn_reshape(gn_stack(row, 2, 1), s));
-    y = gn_reshape(y, GN_SHAPE(1, a->shape.dim[0], b->shape.dim[1], 2));
-    return gn_complex(gni_part_at(y, 0, 0), gni_part_at(y, 0, 1));
+    for (int i = 1; i <= 2; i++) s.dim[s.rank - i] *= 2;
+    gn_array *y = gn_matmul(gni_parts_beside(g, a), gn_reshape(gn_stack(row, 2, -3), s));
+    return gn_complex(gni_part_at(y, 1, 0, 0), gni_part_at(y, 1, 0, 1));
 }
 
 // NULL where there are many rows and columns, or dense ones are not where they would help.
 static gn_array *gni_complex_few(gn_context *g, gn_array *a, gn_array *b) {
     enum { FEW = 512 }; // with more, packing costs little
     const int ra = a->shape.rank, rb = b->shape.rank;
-    if (g->gpu != NULL || a->dtype != b->dtype || ra < 1 || ra > 2 || rb < 1 || rb > 2) return NULL;
-    if (a->shape.dim[ra - 1] != b->shape.dim[0]) return NULL;
+    if (g->gpu != NULL || a->dtype != b->dtype || ra < 1 || rb < 1 || GNI_MAX(ra, rb) > GN_MAX_RANK - 2) return NULL;
     gn_array *x = ra == 1 ? gn_expand_dims(a, 0) : a, *z = rb == 1 ? gn_expand_dims(b, 1) : b, *y = NULL;
     if (x == NULL || z == NULL || !gni_materialize(g, x) || !gni_materialize(g, z)) return NULL;
-    const int64_t m = x->shape.dim[0], n = z->shape.dim[1];
-    if (m <= n && m <= FEW) {
-        if (z->stride[1] == 1) y = gni_complex_rows(g, x, z);
-        else if (z->stride[0] == 1) y = gn_transpose(gni_complex_columns(g, gn_transpose(z), gn_transpose(x)));
-    } else if (n < m && n <= FEW) {
-        if (x->stride[1] == 1) y = gni_complex_columns(g, x, z);
-        else if (x->stride[0] == 1) y = gn_transpose(gni_complex_rows(g, gn_transpose(z), gn_transpose(x)));
+    const int lx = x->shape.rank - 1, lz = z->shape.rank - 1;
+    const gn_shape batch_x = gn_shape_from(lx - 1, x->shape.dim), batch_z = gn_shape_from(lz - 1, z->shape.dim);
+    gn_shape batch;
+    if (x->shape.dim[lx] != z->shape.dim[lz - 1] || !gni_broadcast(&batch_x, &batch_z, &batch)) return NULL;
+    const int64_t m = x->shape.dim[lx - 1], n = z->shape.dim[lz];
+    const bool rows = m <= n; // else columns
+    if (GNI_MIN(m, n) > FEW) return NULL;
+    if (rows ? z->stride[lz] == 1 : x->stride[lx] == 1)
+        y = (rows ? gni_complex_rows : gni_complex_columns)(g, x, z);
+    else if (rows ? z->stride[lz - 1] == 1 : x->stride[lx - 1] == 1) {
+        x = gn_swap_axes(x, -1, -2);
+        y = (rows ? gni_complex_columns : gni_complex_rows)(g, gn_swap_axes(z, -1, -2), x);
+        y = gn_swap_axes(y, -1, -2);
     }
     if (y != NULL && rb == 1) y = gn_squeeze(y, -1);
-    return y != NULL && ra == 1 ? gn_squeeze(y, 0) : y;
+    return y != NULL && ra == 1 ? gn_squeeze(y, rb == 1 ? -1 : -2) : y;
 }
 
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
