@@ -202,7 +202,7 @@ GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int
     if (!gni_begin_context("gn_eye", g)) return NULL;
     gn_shape s = {2, {n, m}};
     void *data;
-    if (!gni_is_complex(t) && n > 64 && m > 64 && gni_shape_ok(g, "gn_eye", t, &s))
+    if (g->gpu != NULL && !gni_is_complex(t) && n > 64 && m > 64 && gni_shape_ok(g, "gn_eye", t, &s))
         return gni_pending_eye(g, t, n, m, k);
     gn_array *y = gni_array_filled(g, "gn_eye", t, &s, &data);
     if (y == NULL) return gni_end(g, NULL);
