@@ -91,7 +91,6 @@
 //     cpu_narrow       Elementwise programs on items of 8 and 16 bits
 //     cpu_pairs        Elementwise programs on complex numbers as they lie in memory
 //     cpu              The CPU backend
-//     cpu_turned       Elementwise programs on the CPU whose operands are transposed all alike
 //     cpu_reduce       Reductions on the CPU, along rows and columns
 //     cpu_order        Scans, sorts, searches and counts on the CPU
 //     cpu_norm         Normalisation on the CPU
@@ -826,7 +825,8 @@ GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b);  // the magnitude of
 
 // >>views
 // Views share memory with their source: no copy where strides allow. Evaluates a lazy source. What works along an axis that
-// is not the last (gn_sort, gn_softmax) may leave its result in the order of that axis: gn_reshape copies it.
+// is not the last (gn_sort, gn_softmax) may leave its result in the order of that axis, elementwise work in that of its
+// operands, where all are transposed: gn_reshape copies it.
 
 GPUNUM_API gn_array *gn_reshape(gn_array *a, gn_shape s); // one dimension may be -1; copies if strides force it
 GPUNUM_API gn_array *gn_ravel(gn_array *a);               // 1-d
@@ -1039,6 +1039,7 @@ GPUNUM_API gn_array *gn_unique(gn_array *a, gn_array **index, gn_array **inverse
 // The same of the slices along an axis, in the order of their first elements, of equal ones the next and so on; a slice with
 // NaN equals none. The inverse is 1-d.
 GPUNUM_API gn_array *gn_unique_axis(gn_array *a, int axis, gn_array **index, gn_array **inverse, gn_array **counts);
+// What is one number in the result's dtype is one element.
 GPUNUM_API gn_array *gn_union1d(gn_array *a, gn_array *b);     // elements of either
 GPUNUM_API gn_array *gn_intersect1d(gn_array *a, gn_array *b); // of both
 GPUNUM_API gn_array *gn_setdiff1d(gn_array *a, gn_array *b);   // of `a` alone
@@ -1171,7 +1172,7 @@ GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n); // below 0 of the 
 // terms cancel. It waits for the norm: GN_ERROR_UNSUPPORTED while a host's commands are recorded. NaN where there is one, and
 // what overflows is infinite or NaN.
 GPUNUM_API gn_array *gn_expm(gn_array *a);
-GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b);       // blocks a[i, j] b, of any rank
+GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b);       // blocks a[i, j] b, with 8 axes above size 1 at most
 GPUNUM_API gn_array *gn_cross(gn_array *a, gn_array *b, int axis); // of vectors of 3 elements along that axis
 // (sum of |a|^order)^(1/order); the largest or smallest magnitude for an order of +-infinity, how many are not 0 for 0.
 GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order);
@@ -13386,6 +13387,7 @@ static void gni_lazy_orphaned(gn_context *g, gn_array *a); // the caller let go 
 
 // evaluate
 static bool gni_materialize(gn_context *g, gn_array *a);   // a->buf afterwards
+static bool gni_in_order(gn_context *g, gn_array *a);       // in C order afterwards
 static gn_array *gni_contiguous(gn_context *g,
                                 gn_array *a); // a itself (one more reference) or a C order copy
 static const void *gni_host(gn_context *g,
@@ -14482,7 +14484,9 @@ static gn_array *gni_array_filled(gn_context *g, const char *fn, gn_dtype t, con
 
 static gn_array *gni_array_view(gn_context *g, const char *fn, gn_array *base, const gn_shape *s,
                                 const int64_t *stride, int64_t offset) {
-    if (!gni_materialize(g, base)) return NULL;
+    // What was pending when `stride` was made of it is in C order.
+    const bool pending = base->expr != NULL;
+    if (!gni_materialize(g, base) || (pending && !gni_in_order(g, base))) return NULL;
     gn_array *a = gni_array_new(g, fn, base->dtype, s);
     if (a == NULL) return NULL;
     memcpy(a->stride, stride, sizeof(int64_t) * (size_t)s->rank);
@@ -15328,6 +15332,8 @@ struct gni_builder {
     uint32_t walk;           // number of the walk: expressions that it has met are in the program already
     bool full;               // it does not fit
     bool paired;             // an element is a part of a complex number, see gni_build_pairs
+    bool turned;             // the map's axes are the results' in this order
+    int order[GN_MAX_RANK];
     const gn_array *product; // the pending one that is input 0, or NULL
 };
 
@@ -15389,12 +15395,13 @@ static void gni_operand_part(gni_operand *o, int which) {
     for (int i = 0; i < GN_MAX_RANK; i++) o->stride[i] *= 2;
 }
 
-// `which`: the part that is wanted of complex data, or -1.
-static int gni_build_input(gni_builder *b, const gn_array *a, int which) {
+// `which`: the part that is wanted of complex data, or -1. Real data is read as t.
+static int gni_build_input(gni_builder *b, const gn_array *a, int which, gn_dtype t) {
     gni_program *p = &b->map.program;
     gni_operand spare, *o = p->n_in < GNI_MAX_INPUTS ? &b->map.in[p->n_in] : &spare; // made in place
     gni_operand_of(a, b->map.rank, o);
     if (which >= 0) gni_operand_part(o, which);
+    else o->dtype = t;
     for (int i = 0; i < p->n_in; i++) {
         const gni_operand *have = &b->map.in[i];
         if (have->buf == o->buf && have->offset == o->offset && have->dtype == o->dtype &&
@@ -15454,18 +15461,23 @@ static int gni_build_value(gni_builder *b, gn_array *a);
 
 static int gni_build_part(gni_builder *b, gn_array *a, int which) {
     a = gni_whole(a);
-    if (a->expr == NULL) return gni_build_input(b, a, which);
+    if (a->expr == NULL) return gni_build_input(b, a, which, a->dtype);
     gn_array *s = a->expr->src[which];
     return gni_build_convert(b, gni_build_value(b, s), s->dtype, a->expr->compute);
 }
 
 static int gni_build_value(gni_builder *b, gn_array *a) {
     gni_expr *e = a->expr;
-    if (e == NULL) return gni_build_input(b, a, -1);
+    if (e == NULL) return gni_build_input(b, a, -1, a->dtype);
     if (gni_is_part(e->op)) return gni_build_part(b, e->src[0], e->op == GNI_OP_IMAG);
     if (e->walk == b->walk) return e->reg;
     bool wide = b->map.program.wide;
     int r[3] = {0, 0, 0};
+    const gn_array *s = e->src[0];
+    // Integers of one size are the same bits.
+    if (e->op == GNI_OP_CAST && s->expr == NULL && gni_is_integer(s->dtype) && gni_is_integer(a->dtype) &&
+        gn_dtype_size(s->dtype) == gn_dtype_size(a->dtype))
+        return gni_build_input(b, s, -1, a->dtype);
     if (e->op == GNI_OP_CONST) return gni_build_const(b, e->konst[0], e->konst[1], a->dtype);
     if (e->op == GNI_OP_PRODUCT) {
         b->full = b->full || a != b->product;
@@ -15630,13 +15642,43 @@ static void gni_build_pairs(gni_builder *b) {
     for (int i = 0; i < in; i++) m->in[i].stride[last] = 1;
 }
 
+// The axes from the longest steps on, where all that is read lies in one such order; false where that is their own.
+static bool gni_map_order(const gni_map *m, int *order) {
+    bool other = false, sorted = false;
+    for (int k = 0; k < m->program.n_in; k++) {
+        const int64_t *stride = m->in[k].stride;
+        bool full = true;
+        for (int i = 0; i < m->rank; i++) full = full && stride[i] > 0;
+        for (int i = 0; i < m->rank && full; i++) { // else the same again along an axis: as good in any order
+            int to = i;
+            for (; !sorted && to > 0 && stride[order[to - 1]] < stride[i]; to--) order[to] = order[to - 1];
+            if (!sorted) order[to] = i;
+            if (sorted && i > 0 && stride[order[i - 1]] < stride[order[i]]) return false;
+            other = other || to < i;
+        }
+        sorted = sorted || full;
+    }
+    return other;
+}
+
+// Results that are new lie as what is read does, if that is not C order, as NumPy's do.
+static void gni_build_order(gni_builder *b) {
+    gni_map *m = &b->map;
+    b->turned = gni_map_order(m, b->order);
+    for (int k = -1; k < m->program.n_in && b->turned; k++) {
+        int64_t *to = k < 0 ? m->dim : m->in[k].stride, was[GN_MAX_RANK];
+        memcpy(was, to, sizeof was);
+        for (int i = 0; i < m->rank; i++) to[i] = was[b->order[i]];
+    }
+}
+
 // Outputs of a program for an array: two for a complex one, which is copied only where it is data.
 static int gni_root_outputs(gn_array *a) {
     return gni_is_complex(a->dtype) && gni_is_pending(gni_whole(a)) ? 2 : 1;
 }
 
-// The program of several pending arrays of one shape.
-static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *roots, int count) {
+// The program of several pending arrays of one shape. `into`: see gni_evaluate_fused.
+static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *roots, gn_array *const *into, int count) {
     gni_build_begin(b, g, &roots[0]->shape, roots[0]->expr->wide);
     gni_program *p = &b->map.program;
     for (int i = 0; i < count; i++) {
@@ -15649,6 +15691,8 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
         }
     }
     if (b->full || (count > 1 && p->n_in > gni_most_inputs(g, p->n_out))) return false;
+    const bool works = p->n_insn > 0 || p->in_dtype[0] != p->out_dtype[0];
+    if (g->gpu == NULL && into == NULL && works) gni_build_order(b);
     if (count == 1) gni_build_pairs(b);
     gni_build_finish(p);
     gni_drop_round(p);
@@ -15680,6 +15724,11 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
         memset(o, 0, sizeof *o);
         o->dtype = roots[i]->dtype;
         gni_strides_of(&roots[i]->shape, o->stride);
+        if (b->turned) {
+            int64_t step = 1;
+            for (int k = m->rank - 1; k >= 0; step *= roots[i]->shape.dim[b->order[k--]])
+                o->stride[k] = roots[i]->stride[b->order[k]] = step;
+        }
         if (into != NULL && into[i] != NULL) {
             int held = 0;
             for (int k = 0; k < m->program.n_in; k++) held += m->in[k].buf == into[i]->buf;
@@ -15712,6 +15761,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
         if (was[i] != NULL && !ok) gni_restore_buffer(g, into[i], was[i]);
         gni_buffer_release(g, was[i]);
         if (!ok) {
+            gni_strides_of(&roots[i]->shape, roots[i]->stride); // C's while it is pending
             gni_buffer_release(g, fresh[i]);
             continue;
         }
@@ -15725,7 +15775,9 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
             memcpy(roots[i]->stride, into[i]->stride, sizeof roots[i]->stride);
             roots[i]->buf->refs++;
         }
+        const bool copy = b->turned && roots[i]->expr->op == GNI_OP_CAST && roots[i]->expr->compute == roots[i]->dtype;
         gni_expr_free(g, roots[i]);
+        if (copy) ok = gni_in_order(g, roots[i]);
     }
     return ok;
 }
@@ -15904,7 +15956,7 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
             return product->expr->run(g, product, roots[0], &b);
         if (product != NULL && !gni_materialize(g, product)) return false;
         gn_array *both[2] = {roots[0], gni_converted_too(g, roots[0])};
-        if (both[1] != NULL && gni_build_roots(&b, g, both, 2)) return gni_evaluate_fused(g, &b, both, NULL, 2);
+        if (both[1] != NULL && gni_build_roots(&b, g, both, NULL, 2)) return gni_evaluate_fused(g, &b, both, NULL, 2);
     } else if (!gni_roots_prepare(g, roots, into, count)) {
         return false;
     }
@@ -15914,13 +15966,13 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
             fuse && gni_is_pending(roots[i]) && gni_same_shape(&roots[i]->shape, &roots[0]->shape);
     for (int i = 0; i < count && fuse; i++)
         for (int k = 0; k < i; k++) fuse = fuse && roots[i] != roots[k];
-    if (fuse && gni_build_roots(&b, g, roots, count))
+    if (fuse && gni_build_roots(&b, g, roots, into, count))
         return gni_evaluate_fused(g, &b, roots, into, count);
     if (count == 1 && into == NULL && gni_is_pending(roots[0])) {
         if (roots[0]->expr->shares) { // what it shared may have been computed since
             for (int i = 0; i < roots[0]->expr->n_src; i++)
                 if (gni_is_pending(roots[0]->expr->src[i]) && !gni_materialize(g, roots[0]->expr->src[i])) return false;
-            if (gni_build_roots(&b, g, roots, 1)) return gni_evaluate_fused(g, &b, roots, into, 1);
+            if (gni_build_roots(&b, g, roots, into, 1)) return gni_evaluate_fused(g, &b, roots, into, 1);
         }
         return gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: expression does not fit one program", roots[0]->maker);
     }
@@ -15946,7 +15998,7 @@ static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t of
     if (!gni_materialize(g, src)) return false;
     gni_build_begin(&b, g, &src->shape, gni_is_wide(src->dtype) || gni_is_wide(t));
     gni_program *p = &b.map.program;
-    int reg = gni_build_input(&b, src, -1);
+    int reg = gni_build_input(&b, src, -1, src->dtype);
     p->out_dtype[0] = t;
     p->out_reg[0] = gni_build_convert(&b, reg, src->dtype, t);
     p->n_out = 1;
@@ -15971,6 +16023,18 @@ static gn_array *gni_contiguous(gn_context *g, gn_array *a) {
     if (y != NULL && gni_copy_into(g, y->buf, y->dtype, 0, y->stride, a)) return y;
     gni_unref(g, y);
     return NULL;
+}
+
+// Brings data that no other array shows into C order.
+static bool gni_in_order(gn_context *g, gn_array *a) {
+    gn_array *c = gni_contiguous(g, a);
+    if (c != NULL && c != a) {
+        c->buf->version = a->buf->version;
+        gni_restore_buffer(g, a, c->buf);
+        memcpy(a->stride, c->stride, sizeof a->stride);
+    }
+    gni_unref(g, c);
+    return c != NULL;
 }
 
 static const void *gni_host(gn_context *g, gn_array *a) {
@@ -17165,7 +17229,6 @@ static void gni_put_steps(gni_buffer *b) {
     b->where |= GNI_ON_CPU;
 }
 
-#if GNI_GPU
 static bool gni_draw_steps(gn_context *g, gni_buffer *b, uint32_t side) {
     GNI_ZEROED(gni_random, job);
     job.kind = GNI_RAND_STEPS;
@@ -17183,7 +17246,6 @@ static bool gni_draw_steps(gn_context *g, gni_buffer *b, uint32_t side) {
     gni_put_steps(b);
     return side == GNI_ON_CPU || gni_gpu_upload(g->gpu, &b->device, 0, b->host, b->bytes);
 }
-#endif
 
 // (n): first + i step, and the last one `last` unless that is NULL; where there is a GPU made where it is read first.
 static gn_array *gni_steps(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s, double first, double step,
@@ -17196,14 +17258,12 @@ static gn_array *gni_steps(gn_context *g, const char *fn, gn_dtype t, const gn_s
     b->step = step;
     b->ends = last != NULL;
     if (last != NULL) b->last = gni_is_integer(t) ? floor(*last) : *last;
-#if GNI_GPU
     const double most = GNI_MAX(fabs(first), fabs(first + (double)s->dim[0] * step));
     const bool fits = t == GN_F32 || t == GN_F64 || (t == GN_I32 && most < 2147483647.0) || (t == GN_I64 && most < 9e18);
-    if (g->gpu != NULL && fits && s->dim[0] >= GNI_STEPS_DRAWN) {
+    if (!GNI_CPU_ALONE && g->gpu != NULL && fits && s->dim[0] >= GNI_STEPS_DRAWN) {
         b->draw = gni_draw_steps;
         return y;
     }
-#endif
     if (gni_buffer_memory(g, b, GNI_ON_CPU)) {
         gni_put_steps(b);
         return y;
@@ -17332,7 +17392,7 @@ GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int
     if (!gni_begin_context("gn_eye", g)) return NULL;
     gn_shape s = {2, {n, m}};
     void *data;
-    if (!gni_is_complex(t) && n > 64 && m > 64 && gni_shape_ok(g, "gn_eye", t, &s))
+    if (g->gpu != NULL && !gni_is_complex(t) && n > 64 && m > 64 && gni_shape_ok(g, "gn_eye", t, &s))
         return gni_pending_eye(g, t, n, m, k);
     gn_array *y = gni_array_filled(g, "gn_eye", t, &s, &data);
     if (y == NULL) return gni_end(g, NULL);
@@ -17461,7 +17521,7 @@ static bool gni_reshape_resolve(gn_context *g, const char *fn, const gn_array *a
 // A view of shape `s`, or of a copy; recorded.
 static gn_array *gni_reshaped(gn_context *g, const char *fn, gn_array *a, gn_shape s) {
     int64_t stride[GN_MAX_RANK];
-    if (!gni_reshape_resolve(g, fn, a, &s) || !gni_materialize(g, a)) return NULL;
+    if (!gni_reshape_resolve(g, fn, a, &s)) return NULL;
     gn_array *y;
     if (gni_reshape_strides(a, &s, stride)) {
         y = gni_array_view(g, fn, a, &s, stride, a->offset);
@@ -22281,15 +22341,8 @@ static bool gni_is_copy(const gni_program *p) {
            p->in_dtype[p->out_reg[0]] == p->out_dtype[0];
 }
 
-#ifdef __EMSCRIPTEN__ // where its bytes count for more
-#define gni_map_turned(g, m) false
-#else
-static bool gni_map_turned(gn_context *g, const gni_map *m); // of room `cpu_turned`
-#endif
-
 static bool gni_cpu_map(gn_context *g, const void *job) {
     const gni_map *m = (const gni_map *)job;
-    if (gni_map_turned(g, m)) return true;
     gni_pairs pairs;
     const bool paired = gni_pair_map(&pairs, m, gni_cpu_isa_of(g->isa));
     if (paired) m = &pairs.map;
@@ -22433,94 +22486,6 @@ static GNI_NOINLINE bool gni_cpu_short(gn_context *g, gn_array *a) { // whose st
 }
 
 GNI_OS_BEGIN
-// >>cpu_turned
-// Elementwise programs on the CPU whose operands are transposed all alike. From outside: gni_map_turned.
-
-#ifndef __EMSCRIPTEN__
-
-typedef struct gni_turned_job {
-    gn_context *g;
-    const gni_map *m;
-    gni_map turned, copy; // to memory in the operands' order, and from there
-    char *memory;         // of each worker
-    size_t bytes;
-    int along; // the outermost axis there, taken in parts
-    int64_t part;
-} gni_turned_job;
-
-static void gni_turned_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_turned_job *j = (const gni_turned_job *)arg;
-    const gni_map *m = j->m;
-    gni_map turned = j->turned, copy = j->copy;
-    gni_buffer spare = *m->out->buf;
-    spare.host = j->memory + (size_t)worker * j->bytes;
-    copy.in[0].buf = turned.out[0].buf = turned.out[1].buf = &spare;
-    for (int64_t at = begin * j->part; at < GNI_MIN(end * j->part, m->dim[j->along]); at += j->part) {
-        turned.dim[0] = copy.dim[j->along] = GNI_MIN(j->part, m->dim[j->along] - at);
-        for (int k = 0; k < m->program.n_in; k++) turned.in[k].offset = m->in[k].offset + at * m->in[k].stride[j->along];
-        copy.out[0].offset = (m->out->offset + at * m->out->stride[j->along]) / m->program.n_out;
-        gni_cpu_map(j->g, &turned);
-        gni_cpu_map(j->g, &copy);
-    }
-}
-
-// Where all that is read is dense in one order of axes, and it is not the result's: parts of the result in that order,
-// which are then transposed as they are, whatever the program. False: the map stays to be done.
-static bool gni_map_turned(gn_context *g, const gni_map *m) {
-    enum { MANY = 4096, PART = 1 << 15 };
-    const gni_operand *out = m->out;
-    const int last = m->rank - 1, outs = m->program.n_out;
-    int order[GN_MAX_RANK], lead = -1;
-    int64_t want[GN_MAX_RANK], n = 1;
-    if (last < 1 || outs > 2 || gni_is_copy(&m->program) || out->stride[last] != outs) return false;
-    if (outs == 2 && (out[1].buf != out->buf || out[1].offset != out->offset + 1)) return false; // parts of complex numbers
-    for (int k = 0; k < m->program.n_in; k++) {
-        const int64_t *stride = m->in[k].stride;
-        bool full = true, alike = true;
-        for (int i = 0; i <= last; i++) full = full && stride[i] > 0;
-        if (!full) continue; // the same again along an axis: as good in any order
-        for (int i = 0; i <= last && lead < 0; i++) {
-            int to = i;
-            for (; to > 0 && stride[order[to - 1]] < stride[i]; to--) order[to] = order[to - 1];
-            order[to] = i;
-        }
-        for (int i = last; i >= 0 && lead < 0; i--) want[order[i]] = n, n *= m->dim[order[i]];
-        lead = k;
-        for (int i = 0; i <= last; i++) alike = alike && stride[i] == want[i] * stride[order[last]];
-        if (!alike || order[last] == last) return false;
-    }
-    if (lead < 0 || n < MANY) return false;
-    gni_turned_job j;
-    const gn_dtype t = outs == 1 ? out->dtype : out->dtype == GN_F32 ? GN_C64 : GN_C128;
-    const int64_t wide = m->dim[order[0]];
-    j.g = g, j.m = m, j.along = order[0];
-    j.part = GNI_MIN(wide, GNI_MAX(PART / (n / wide), 16));
-    j.bytes = (size_t)(n / wide * j.part) * gn_dtype_size(t);
-    j.memory = (char *)gni_alloc(g, j.bytes * (size_t)gni_pool_threads(g->pool));
-    if (j.memory == NULL) return false;
-    j.turned = *m;
-    memset(&j.copy, 0, sizeof j.copy);
-    j.copy.rank = m->rank;
-    memcpy(j.copy.dim, m->dim, sizeof j.copy.dim);
-    j.copy.program.n_in = j.copy.program.n_out = 1;
-    j.copy.in[0].dtype = j.copy.program.in_dtype[0] = j.copy.program.out_dtype[0] = t;
-    j.copy.out[0] = *out;
-    j.copy.out[0].dtype = t;
-    for (int i = 0; i <= last; i++) {
-        j.turned.dim[i] = m->dim[order[i]];
-        for (int k = 0; k < m->program.n_in; k++) j.turned.in[k].stride[i] = m->in[k].stride[order[i]];
-        for (int k = 0; k < outs; k++) j.turned.out[k].stride[i] = want[order[i]] * outs;
-        j.copy.in[0].stride[i] = want[i];
-        j.copy.out[0].stride[i] = out->stride[i] / outs;
-    }
-    for (int k = 0; k < outs; k++) j.turned.out[k].offset = k;
-    gni_parallel(g->pool, (wide - 1) / j.part + 1, 1, gni_turned_task, &j);
-    gni_free(g, j.memory);
-    return true;
-}
-
-#endif // __EMSCRIPTEN__
-
 GNI_OS_END
 // >>cpu_reduce
 // Reductions on the CPU: what was gathered so far, and the ways along rows and columns.
@@ -42641,60 +42606,67 @@ static gn_array *gni_parts_beside(gn_context *g, gn_array *a) {
     gn_shape s = a->shape;
     int64_t stride[GN_MAX_RANK];
     if (!gni_materialize(g, a)) return NULL;
-    stride[0] = 2 * a->stride[0];
-    stride[1] = 1;
-    s.dim[1] *= 2;
+    for (int i = 0; i < s.rank; i++) stride[i] = 2 * a->stride[i];
+    stride[s.rank - 1] = 1;
+    s.dim[s.rank - 1] *= 2;
     gn_array *y = gni_adopt(g, gni_array_view(g, "gn_matmul", a, &s, stride, 2 * a->offset));
     if (y != NULL) y->dtype = gni_part_of(a->dtype);
     return y;
 }
 
-// Number i of axis 0 and l of the last one.
-static gn_array *gni_part_at(gn_array *a, int64_t i, int64_t l) {
-    return gn_squeeze(gn_slice(gn_slice(a, 0, i, i + 1, 1), -1, l, l + 1, 1), GN_AXES(0, -1));
+// Of a product (..., halves m, 2 n) rows of half i and columns of part l.
+static gn_array *gni_part_at(gn_array *y, int64_t halves, int64_t i, int64_t l) {
+    if (y == NULL) return NULL;
+    const int64_t m = y->shape.dim[y->shape.rank - 2] / halves;
+    return gn_slice(gn_slice(y, -2, i * m, i * m + m, 1), -1, l, INT64_MAX, 2);
 }
 
 // Dense rows on the right: the parts of a below each other, (2 m, k), by b's (k, 2 n).
 static gn_array *gni_complex_rows(gn_context *g, gn_array *a, gn_array *b) {
     if (a == NULL || b == NULL) return NULL;
     gn_array *half[2] = {gn_real(a), gn_imag(a)};
-    gn_array *y = gn_matmul(gn_concat(half, 2, 0), gni_parts_beside(g, b));
-    y = gn_reshape(y, GN_SHAPE(2, a->shape.dim[0], b->shape.dim[1], 2));
-    return gn_complex(gn_sub(gni_part_at(y, 0, 0), gni_part_at(y, 1, 1)), gn_add(gni_part_at(y, 0, 1), gni_part_at(y, 1, 0)));
+    gn_array *y = gn_matmul(gn_concat(half, 2, -2), gni_parts_beside(g, b));
+    return gn_complex(gn_sub(gni_part_at(y, 2, 0, 0), gni_part_at(y, 2, 1, 1)),
+                      gn_add(gni_part_at(y, 2, 0, 1), gni_part_at(y, 2, 1, 0)));
 }
 
 // Dense rows on the left: a's (m, 2 k) by rows re, im and -im, re of b, (2 k, 2 n).
 static gn_array *gni_complex_columns(gn_context *g, gn_array *a, gn_array *b) {
     if (a == NULL || b == NULL) return NULL;
     gn_array *re = gn_real(b), *im = gn_imag(b), *half[2] = {re, im}, *row[2];
+    gn_shape s = b->shape;
     row[0] = gn_stack(half, 2, -1);
     half[0] = gn_neg(im);
     half[1] = re;
     row[1] = gn_stack(half, 2, -1);
-    const gn_shape s = GN_SHAPE(2 * b->shape.dim[0], 2 * b->shape.dim[1]);
-    gn_array *y = gn_matmul(gni_parts_beside(g, a), gn_reshape(gn_stack(row, 2, 1), s));
-    y = gn_reshape(y, GN_SHAPE(1, a->shape.dim[0], b->shape.dim[1], 2));
-    return gn_complex(gni_part_at(y, 0, 0), gni_part_at(y, 0, 1));
+    for (int i = 1; i <= 2; i++) s.dim[s.rank - i] *= 2;
+    gn_array *y = gn_matmul(gni_parts_beside(g, a), gn_reshape(gn_stack(row, 2, -3), s));
+    return gn_complex(gni_part_at(y, 1, 0, 0), gni_part_at(y, 1, 0, 1));
 }
 
 // NULL where there are many rows and columns, or dense ones are not where they would help.
 static gn_array *gni_complex_few(gn_context *g, gn_array *a, gn_array *b) {
     enum { FEW = 512 }; // with more, packing costs little
     const int ra = a->shape.rank, rb = b->shape.rank;
-    if (g->gpu != NULL || a->dtype != b->dtype || ra < 1 || ra > 2 || rb < 1 || rb > 2) return NULL;
-    if (a->shape.dim[ra - 1] != b->shape.dim[0]) return NULL;
+    if (g->gpu != NULL || a->dtype != b->dtype || ra < 1 || rb < 1 || GNI_MAX(ra, rb) > GN_MAX_RANK - 2) return NULL;
     gn_array *x = ra == 1 ? gn_expand_dims(a, 0) : a, *z = rb == 1 ? gn_expand_dims(b, 1) : b, *y = NULL;
-    if (x == NULL || z == NULL) return NULL;
-    const int64_t m = x->shape.dim[0], n = z->shape.dim[1];
-    if (m <= n && m <= FEW) {
-        if (z->stride[1] == 1) y = gni_complex_rows(g, x, z);
-        else if (z->stride[0] == 1) y = gn_transpose(gni_complex_columns(g, gn_transpose(z), gn_transpose(x)));
-    } else if (n < m && n <= FEW) {
-        if (x->stride[1] == 1) y = gni_complex_columns(g, x, z);
-        else if (x->stride[0] == 1) y = gn_transpose(gni_complex_rows(g, gn_transpose(z), gn_transpose(x)));
+    if (x == NULL || z == NULL || !gni_materialize(g, x) || !gni_materialize(g, z)) return NULL;
+    const int lx = x->shape.rank - 1, lz = z->shape.rank - 1;
+    const gn_shape batch_x = gn_shape_from(lx - 1, x->shape.dim), batch_z = gn_shape_from(lz - 1, z->shape.dim);
+    gn_shape batch;
+    if (x->shape.dim[lx] != z->shape.dim[lz - 1] || !gni_broadcast(&batch_x, &batch_z, &batch)) return NULL;
+    const int64_t m = x->shape.dim[lx - 1], n = z->shape.dim[lz];
+    const bool rows = m <= n; // else columns
+    if (GNI_MIN(m, n) > FEW) return NULL;
+    if (rows ? z->stride[lz] == 1 : x->stride[lx] == 1)
+        y = (rows ? gni_complex_rows : gni_complex_columns)(g, x, z);
+    else if (rows ? z->stride[lz - 1] == 1 : x->stride[lx - 1] == 1) {
+        x = gn_swap_axes(x, -1, -2);
+        y = (rows ? gni_complex_columns : gni_complex_rows)(g, gn_swap_axes(z, -1, -2), x);
+        y = gn_swap_axes(y, -1, -2);
     }
     if (y != NULL && rb == 1) y = gn_squeeze(y, -1);
-    return y != NULL && ra == 1 ? gn_squeeze(y, 0) : y;
+    return y != NULL && ra == 1 ? gn_squeeze(y, rb == 1 ? -1 : -2) : y;
 }
 
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
@@ -44970,12 +44942,13 @@ static int64_t gni_la_offset(const gni_la_operand *o, int64_t index) {
 static void gni_la_load(const gni_la_operand *o, int64_t index, double *to, int64_t rs, int64_t cs,
                         int64_t m, int64_t n) {
     int64_t at = gni_la_offset(o, index);
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) {
-            int64_t from = at + i * o->rs + j * o->cs;
-            to[i * rs + j * cs] = o->t == GN_F64 ? ((const double *)(void *)o->data)[from]
-                                                 : (double)((const float *)(void *)o->data)[from];
-        }
+    for (int64_t i = 0; i < m; i++, at += o->rs, to += rs) {
+        const double *x = (const double *)(void *)o->data + at;
+        const float *y = (const float *)(void *)o->data + at;
+        if (o->t == GN_F64 && o->cs == 1 && cs == 1) memcpy(to, x, (size_t)n * sizeof *x);
+        else if (o->t == GN_F64) for (int64_t j = 0; j < n; j++) to[j * cs] = x[j * o->cs];
+        else for (int64_t j = 0; j < n; j++) to[j * cs] = (double)y[j * o->cs];
+    }
 }
 
 static void gni_la_put_element(const gni_la_operand *o, int64_t at, double x) {
@@ -45277,7 +45250,7 @@ static void gni_la_task(void *arg, int64_t begin, int64_t end, int worker) {
     gni_la *w = &d->workers[worker];
     for (int64_t i = begin; i < end; i++) {
         w->info = 0;
-        if (d->is_complex)
+        if (d->is_complex || (d->kind == GNI_LA_TRIANGULAR && d->k == 1))
             gni_lc_do(w, d, i);
         else
             gni_la_do(w, d, i);
@@ -46333,9 +46306,45 @@ static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_lc_store(&d->out[1], true, index, z, ld, n, n, NULL);
 }
 
+// The same with one column, complex or not: rows are read once, one by one.
+static void gni_lc_do_column(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, parts = d->is_complex ? 2 : 1, size = (int64_t)gn_dtype_size(d->out->t);
+    if (!gni_la_reserve(w, 8 * n + 64)) return;
+    // What a row is multiplied with for the real part, the imaginary one.
+    double *row = gni_la_take(w, 2 * n), *b = gni_la_take(w, 2 * n), *re = gni_la_take(w, 2 * n), *im = gni_la_take(w, 2 * n);
+    gni_la_operand l = d->in[0], from = d->in[1], to = *d->out;
+    for (int64_t p = 0; p < parts; p++, from.data += size) gni_la_load(&from, index, b + p, parts, 1, n, 1);
+    const gni_convert_fn load = gni_cpu_isa_of(w->g->isa)->wide->load[l.t];
+    const bool back = l.cs == -parts, dense = back || l.cs == parts; // back: from the last number to the first
+    const char *at = l.data + gni_la_offset(&l, index) * size;
+    for (int64_t i = 0; i < n; i++, at += (l.rs - (back ? parts : 0)) * size, l.data += (l.rs - parts) * size) {
+        const int64_t begin = back ? parts * (n - i) : 0, me = back ? n - 1 - i : i;
+        for (int64_t p = 0; p < parts; p++, l.data += size)
+            if (!dense) gni_la_load(&l, index, row + p, 0, parts, 1, i + 1);
+        if (dense && load != NULL) load(row, at, parts * (i + 1));
+        const double *x = dense && load == NULL ? (const double *)(const void *)at : row, *own = back ? x : x + parts * i;
+        double *y = b + parts * i;
+        if (back) x += parts;
+        y[0] -= w->isa->dot(x, re + begin, parts * i);
+        if (parts == 2) y[1] -= w->isa->dot(x, im + begin, 2 * i);
+        const bool none = !d->unit && own[0] == 0.0 && own[parts - 1] == 0.0;
+        if (none && (d->upper || w->info == 0)) w->info = d->upper ? n - i : i + 1;
+        if (!d->unit && parts == 2) gni_lc_over(y, y, own);
+        if (!d->unit && parts == 1) y[0] /= own[0];
+        re[parts * me] = im[2 * me + 1] = y[0];
+        if (parts == 2) re[2 * me + 1] = -(im[2 * me] = y[1]);
+    }
+    for (int64_t p = 0; p < parts && w->info == 0; p++, to.data += size)
+        gni_la_store(&to, index, b + p, parts, 1, n, 1, NULL);
+}
+
 // b = l^-1 b
 static void gni_lc_do_triangular(gni_la *w, const gni_la_job *d, int64_t index) {
     const int64_t n = d->n, k = d->k, ld = gni_la_ld(2 * n), ldb = gni_la_ld(2 * k);
+    if (k == 1) {
+        gni_lc_do_column(w, d, index);
+        return;
+    }
     if (!gni_la_reserve(w, n * (ld + 2 * ldb) + 16)) return;
     double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, 2 * n * ldb); // below each row of b that times i
     gni_lc_load(&d->in[0], index, a, ld, 2, n, n);
@@ -46896,7 +46905,7 @@ static void gni_lg_det(gni_lg *w, const gni_la_job *d, int64_t index) {
 
 typedef struct gni_lg_qr {
     gni_lg w;
-    int64_t m, n, k;
+    int64_t m, n, k, b; // b: columns of a panel, at most
     gni_lg_matrix a, q, r;
     // a panel, and in float64; sums of the Gram matrix, and ones to add them up with
     gn_array *panel, *wide, *sums, *ones;
@@ -46937,8 +46946,12 @@ static void gni_lg_qr_end(gni_lg_qr *p) {
     gni_lg_end(&p->w);
 }
 
+static int64_t gni_lg_qr_width(int64_t m, int64_t n) {
+    return n > m ? GNI_LG_PANEL : GNI_MIN(GNI_LG_PANEL, gni_lg_up(n, 4));
+}
+
 static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, int64_t n) {
-    const int64_t b = GNI_LG_PANEL;
+    const int64_t b = gni_lg_qr_width(m, n);
     gni_lg *w = &p->w;
     void *ones = NULL;
     gn_shape s = GN_SHAPE(1, GNI_LG_SLICES);
@@ -46947,6 +46960,7 @@ static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, 
     p->m = m;
     p->n = n;
     p->k = GNI_MIN(m, n);
+    p->b = b;
     w->block = gni_lg_plane(w, GN_F64, GNI_LG_BLOCK, GNI_LG_BLOCK);
     w->temp = gni_lg_plane(w, t, 1, GNI_MAX(GNI_LG_TEMP, GNI_MAX(m, n) * b));
     p->panel = gni_lg_plane(w, t, m, b);
@@ -46970,7 +46984,7 @@ static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, 
 static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb,
                                const gni_lg_matrix *to) {
     gni_lg *w = &p->w;
-    const int64_t b = GNI_LG_PANEL, rows = gni_lg_up(p->m, GNI_LG_SLICES) / GNI_LG_SLICES;
+    const int64_t b = p->b, rows = gni_lg_up(p->m, GNI_LG_SLICES) / GNI_LG_SLICES;
     gni_lg_matrix x = gni_lg_matrix_of(p->wide, 0, p->m, jb, b),
                   narrow = gni_lg_matrix_of(p->panel, 0, p->m, jb, b);
     gni_lg_matrix sums = gni_lg_matrix_of(p->sums, 0, GNI_LG_SLICES, jb * jb, jb * jb);
@@ -47001,7 +47015,7 @@ static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb,
 // s (j,jb) = q^T panel, panel -= q s, with the first j columns of q.
 static void gni_lg_project(gni_lg_qr *p, gn_array *s, int64_t j, int64_t jb) {
     gni_lg_matrix q = gni_lg_part(p->q, 0, 0, p->m, j), transposed = gni_lg_transposed(q);
-    gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
+    gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, p->b),
                   y = gni_lg_matrix_of(s, 0, j, jb, jb);
     if (j == 0) return;
     gni_lg_product(&p->w, &y, &transposed, &x);
@@ -47040,9 +47054,9 @@ static bool gni_lg_qr_good(gni_lg_qr *p) {
 // a = q r of one matrix; r is zeros at first.
 static bool gni_lg_qr_run(gni_lg_qr *p) {
     gni_lg *w = &p->w;
-    for (int64_t j = 0; j < p->k && w->ok; j += GNI_LG_PANEL) {
-        const int64_t jb = GNI_MIN(GNI_LG_PANEL, p->k - j);
-        gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
+    for (int64_t j = 0; j < p->k && w->ok; j += p->b) {
+        const int64_t jb = GNI_MIN(p->b, p->k - j);
+        gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, p->b),
                       from = gni_lg_part(p->a, 0, j, p->m, jb),
                       to = gni_lg_part(p->q, 0, j, p->m, jb),
                       diagonal = gni_lg_matrix_of(p->second, 0, jb, 1, jb + 1),
@@ -47059,10 +47073,10 @@ static bool gni_lg_qr_run(gni_lg_qr *p) {
         gni_lg_matrix rest = gni_lg_part(p->r, 0, p->k, p->k, p->n - p->k),
                       from = gni_lg_part(p->a, 0, p->k, p->m, p->n - p->k),
                       transposed = gni_lg_transposed(p->q);
-        for (int64_t j = 0; j < rest.n && w->ok; j += GNI_LG_PANEL) {
-            const int64_t jb = GNI_MIN(GNI_LG_PANEL, rest.n - j);
+        for (int64_t j = 0; j < rest.n && w->ok; j += p->b) {
+            const int64_t jb = GNI_MIN(p->b, rest.n - j);
             gni_lg_matrix x = gni_lg_matrix_of(w->temp, 0, p->k, jb, jb),
-                          panel = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
+                          panel = gni_lg_matrix_of(p->panel, 0, p->m, jb, p->b),
                           part = gni_lg_part(from, 0, j, p->m, jb),
                           to = gni_lg_part(rest, 0, j, p->k, jb);
             gni_lg_copy(w, &panel, &part);
@@ -47188,7 +47202,7 @@ static bool gni_lg_qr_all(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     gni_lg_qr p;
     gn_shape sq = *batch, sr = *batch;
     if (d->batch == 0 || !gni_lg_wanted(g, a, t) || !gni_lg_wanted(g, a, GN_F64)) return false;
-    if (!gni_lg_reaches(1, d->m + GNI_LG_SLICES, GNI_LG_BLOCK, GN_F64)) return false;
+    if (!gni_lg_reaches(1, d->m + GNI_LG_SLICES, gni_lg_qr_width(d->m, d->n), GN_F64)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     gni_lg_qr_begin(&p, g, t, d->m, d->n);
     sq.dim[sq.rank++] = p.m;
@@ -50116,6 +50130,7 @@ static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
 // One program from the value to the view. What is pending is taken in, unless it does not fit or its elements repeat.
 static bool gni_assign_run(gn_context *g, gn_array *a, gn_array *value) {
     gni_builder b;
+    int order[GN_MAX_RANK];
     const bool wide = gni_is_wide(a->dtype) || gni_is_wide(value->dtype);
     if (gni_is_pending(value) && !gni_is_const(value) &&
         (gni_has_product(value) || gni_is_complex(value->dtype) || (wide && !value->expr->wide) ||
@@ -50125,7 +50140,8 @@ static bool gni_assign_run(gn_context *g, gn_array *a, gn_array *value) {
     for (int pass = 0;; pass++) {
         gni_build_begin(&b, g, &a->shape, wide || (gni_is_pending(value) && value->expr->wide));
         b.map.program.out_reg[0] = gni_build_convert(&b, gni_build_value(&b, value), value->dtype, a->dtype);
-        if (!b.full) break;
+        const bool turned = pass == 0 && g->gpu == NULL && gni_is_pending(value) && gni_map_order(&b.map, order);
+        if (!b.full && !turned) break;
         if (pass > 0 || !gni_materialize(g, value)) return false;
     }
     b.map.program.n_out = 1;
@@ -52126,16 +52142,17 @@ static gn_array *gni_by_triangle(gn_context *g, gn_array *a, gn_array *b, double
     if (gn_size(a) == 0 || gn_dtype_size(gni_la_result(a->dtype)) < 4) return NULL;
     const int64_t m = gn_dim(a, -2), n = gn_dim(a, -1), least = GNI_MIN(m, n);
     const bool wide = m < n;
-    // Random square matrices have conditions of some times their order.
+    // Of many little ones a GPU has the values in one kernel; random square ones have conditions of some times their order.
+    if (a->shape.rank > 2 && GNI_MAX(m, n) <= 128 && gni_reads_gpu(a)) return NULL;
     if (GNI_MAX(m, n) < 2 * least && (double)least * gni_rtol(a, gni_la_result(a->dtype), -1.0) > 0.02) return NULL;
     q = gn_qr(wide ? gni_adjoint(a) : a, &r);
     if (r == NULL || !(gn_item(gn_min(gn_abs(gn_diagonal(r, 0)), GN_ALL)) > 0.0)) return NULL;
-    gn_array *eye = gn_eye(g, r->dtype, least, least, 0), *inverse = gn_solve_triangular(r, eye, false, false, false);
+    gn_array *inverse = gn_solve_triangular(r, gn_eye(g, r->dtype, least, least, 0), false, false, false);
     const double condition = gn_item(gn_max(gn_mul(gni_norm_bound(r), gni_norm_bound(inverse)), GN_ALL));
     if (!(1.1 * condition * gni_rtol(a, r->dtype, rtol) < 1.0)) return NULL;
-    if (wide) return gn_matmul(q, gn_solve_triangular(gni_adjoint(r), b != NULL ? b : eye, true, false, false));
-    q = gni_adjoint(q);
-    return gn_solve_triangular(r, b != NULL ? gn_matmul(q, b) : q, false, false, false);
+    if (b == NULL) return wide ? gn_matmul(q, gni_adjoint(inverse)) : gn_matmul(inverse, gni_adjoint(q));
+    if (wide) return gn_matmul(q, gn_solve_triangular(gni_adjoint(r), b, true, false, false));
+    return gn_solve_triangular(r, gn_matmul(gni_adjoint(q), b), false, false, false);
 }
 
 // The pseudo-inverse, or that of `a` times b: v diag(1 / s) (u^T b) of a = u diag(s) v^T over the singular values that count.
@@ -55618,8 +55635,8 @@ GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t pa
                  gn_dtype_name(table->dtype), gni_shape_text(text, sizeof text, &table->shape));
     else if (padding != GN_NONE && (at < 0 || at >= rows))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_embedding: padding %lld of %lld rows", (long long)padding, (long long)rows);
-    else
-        y = gn_take(table, indices, 0);
+    else if (gni_need_integers(g, "gn_embedding", indices) && gni_rank_ok(g, "gn_embedding", indices->shape.rank + 1))
+        y = gni_adopt(g, gni_take_any(g, "gn_embedding", table, indices, 0, false));
     if (y != NULL && padding != GN_NONE && gn_needs_grad(y)) { // the same numbers by a way that no gradient goes back on
         const bool fits = indices->dtype == GN_I64 || (indices->dtype == GN_I32 && rows <= INT32_MAX);
         gn_array *i = fits ? indices : gn_cast(indices, GN_I64);
@@ -58283,6 +58300,11 @@ static gn_array *gni_pooled_framed(const gni_pooled_plan *p, gn_array *x, double
 
 // ---- the largest
 
+// The pad is nowhere the largest, or all are -inf: then it is the first place in x.
+static gn_array *gni_pooled_inside(gn_array *at, int64_t dilation, int64_t n) {
+    return gn_clamp(dilation > 1 ? gn_maximum(at, gn_mod_s(at, (double)dilation)) : at, 0.0, (double)(n - 1));
+}
+
 // Where the taps are in x, as offsets in its images: int32, where these fit, which every GPU has.
 static gn_array *gni_pooled_places(gn_context *g, const gni_pooled_plan *p, gn_array *taps) {
     const gn_dtype as = p->in[0] * p->in[1] > INT32_MAX / 2 ? GN_I64 : GN_I32;
@@ -58290,9 +58312,8 @@ static gn_array *gni_pooled_places(gn_context *g, const gni_pooled_plan *p, gn_a
     gn_array *column = gn_sub(t, gn_mul_s(row, (double)p->size[1]));
     row = gn_add(gn_mul_s(row, (double)p->dilation[0]), gni_pooled_begins(g, p, 0, as));
     column = gn_add(gn_mul_s(column, (double)p->dilation[1]), gni_pooled_begins(g, p, 1, as));
-    // The pad is nowhere the largest, or all are -inf.
-    row = gn_clamp(row, 0.0, (double)(p->in[0] - 1));
-    column = gn_clamp(column, 0.0, (double)(p->in[1] - 1));
+    row = gni_pooled_inside(row, p->dilation[0], p->in[0]);
+    column = gni_pooled_inside(column, p->dilation[1], p->in[1]);
     return gn_add(gn_mul_s(row, (double)p->in[1]), column);
 }
 
@@ -60053,7 +60074,7 @@ static bool gni_can_optimize(gn_context *g, const char *fn, const gn_optimizer *
     const char *why = !gni_is_float(a->dtype) ? "it is not floating point"
                       : a->node != NULL       ? "an op made it"
                       : opt->kind == GNI_MUON && a->shape.rank != 2 ? "it is not a matrix"
-                      : a->buf != NULL && !gni_is_contiguous(a)
+                      : a->buf != NULL && gn_bytes(a) != a->buf->bytes && !gni_is_contiguous(a)
                           ? "it is not in C order, gn_copy makes it so"
                           : NULL;
     for (int k = 0; k < i + opt->count && why == NULL; k++)
@@ -60451,7 +60472,7 @@ static bool gni_many_make(gn_context *g, gn_array *const *roots, int count, gn_a
     gni_builder b;
     for (int k = 0; k < count; k++)
         if (roots[k] == NULL || !gni_is_pending(roots[k]) || gni_has_product(roots[k])) return false;
-    if (g->call_failed || !gni_build_roots(&b, g, roots, count)) return false;
+    if (g->call_failed || !gni_build_roots(&b, g, roots, NULL, count)) return false;
     for (int k = 0; k < b.map.program.n_in; k++) {
         int role = 0;
         while (role < GNI_ROLES && (by_role[role] == NULL || by_role[role]->buf != b.map.in[k].buf)) role++;
@@ -64946,6 +64967,15 @@ static void gni_close_report(gn_context *g) {
         gni_log(g, GN_LOG_INFO, "gn_close: arrays still alive: %d (%llu bytes)", arrays, (unsigned long long)bytes);
 }
 
+// What is made again when it is needed.
+static void gni_kept_free(gn_context *g) {
+    if (g->gemm_work != NULL) gni_gemm_work_free(g, g->gemm_work);
+#ifndef GPUNUM_NO_FFT
+    gni_fft_free(g);
+    gni_fft_gpu_free(g);
+#endif
+}
+
 GPUNUM_API void gn_close(gn_context *g) {
     if (!gni_begin_context("gn_close", g)) return;
     const bool inside = g->call_depth > 1;
@@ -64974,15 +65004,11 @@ GPUNUM_API void gn_close(gn_context *g) {
         gni_unref(g, g->arrays);
         gni_buffers_end(g);
     }
+    gni_kept_free(g);
     gni_host_cache_trim(g);
     gni_stacks_free(g);
     gni_profile_free(g);
-    if (g->gemm_work != NULL) gni_gemm_work_free(g, g->gemm_work);
     gni_free(g, g->gemm_work);
-#ifndef GPUNUM_NO_FFT
-    gni_fft_free(g);
-    gni_fft_gpu_free(g);
-#endif
     if (g->gpu != NULL) g->gpu->layer->close(g->gpu);
     gni_pool_close(g->pool);
     while (g->slabs != NULL) {
@@ -65047,6 +65073,7 @@ GPUNUM_API void gn_memory_get(gn_context *g, gn_memory_stats *out) {
 
 GPUNUM_API void gn_memory_trim(gn_context *g) {
     if (!gni_begin_context("gn_memory_trim", g)) return;
+    if (g->call_depth == 1) gni_kept_free(g);
     gni_host_cache_trim(g);
     if (g->gpu != NULL) g->gpu->layer->trim(g->gpu);
     gni_end_plain(g);

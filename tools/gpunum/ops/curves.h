@@ -199,20 +199,17 @@ GPUNUM_API gn_array *gn_roots(gn_array *coefficients) {
 // first - second cos(2 pi i / (n - 1)) + third cos(4 pi i / (n - 1)), the same from both ends.
 static gn_array *gni_window_of(const char *fn, gn_context *g, gn_dtype t, int64_t n, double first, double second,
                                double third) {
-    gn_array *y = NULL;
-    void *data = NULL;
     if (!gni_begin_context(fn, g)) return NULL;
+    gn_scope_begin(g);
     const gn_shape s = gn_shape_from(1, &n);
+    gn_array *x = NULL;
     if (t != GN_F32 && t != GN_F64)
         gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither float32 nor float64", fn, gn_dtype_name(t));
-    else y = gni_array_filled(g, fn, t, &s, &data);
-    for (int64_t i = 0; y != NULL && 2 * i < n; i++) {
-        const double x = n == 1 ? 1.0 : cos(3.14159265358979323846 * (double)(n - 1 - 2 * i) / (double)(n - 1));
-        const double value = first + second * x + third * (2.0 * x * x - 1.0);
-        gni_store_double(t, data, i, value);
-        gni_store_double(t, data, n - 1 - i, value);
-    }
-    return gni_end(g, y);
+    else if (gni_shape_ok(g, fn, t, &s)) x = gn_arange(g, GN_F64, (double)n - 1.0, -(double)n, -2.0);
+    x = gn_cos(gn_div_s(gn_mul_s(x, 3.14159265358979323846), GNI_MAX((double)n - 1.0, 1.0)));
+    gn_array *y = gn_add_s(gn_mul_s(x, second), first);
+    if (third != 0.0) y = gn_add(y, gn_mul_s(gn_sub_s(gn_mul_s(gn_square(x), 2.0), 1.0), third));
+    return gni_end_scope(g, gn_cast(y, t));
 }
 
 GPUNUM_API gn_array *gn_hanning(gn_context *g, gn_dtype t, int64_t n) {
