@@ -1,7 +1,7 @@
 // shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
-// Sources: 5a1d76884df0e3930237e5b75bfcfec71afe01815e18e3ba6322f59128df228c
+// Sources: f503e8ff6370124fbe96646fbd37b35401b8215beb8b8c2c1fd0c582eee3f26f
 #ifdef GNI_WGSL_WANTED
 #ifndef GNI_SHADERS_WGSL_H
 #define GNI_SHADERS_WGSL_H
