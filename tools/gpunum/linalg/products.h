@@ -229,12 +229,12 @@ static gn_array *gni_norm_bound(gn_array *x) {
 // The pseudo-inverse, or that of `a` times b, by QR; NULL unless all singular values surely count.
 static gn_array *gni_by_triangle(gn_context *g, gn_array *a, gn_array *b, double rtol) {
     gn_array *r = NULL, *q;
-    if (gn_size(a) == 0 || gn_dtype_size(gni_la_result(a->dtype)) < 4) return NULL;
+    if (gn_size(a) == 0 || a->dtype == GN_F16 || a->dtype == GN_BF16) return NULL;
     const int64_t m = gn_dim(a, -2), n = gn_dim(a, -1), least = GNI_MIN(m, n);
     const bool wide = m < n;
     // Of many little ones a GPU has the values in one kernel; random square ones have conditions of some times their order.
     if (a->shape.rank > 2 && GNI_MAX(m, n) <= 128 && gni_reads_gpu(a)) return NULL;
-    if (GNI_MAX(m, n) < 2 * least && (double)least * gni_rtol(a, gni_la_result(a->dtype), -1.0) > 0.02) return NULL;
+    if (GNI_MAX(m, n) < 2 * least && (double)least * gni_rtol(a, a->dtype, -1.0) > 0.02) return NULL;
     q = gn_qr(wide ? gni_adjoint(a) : a, &r);
     if (r == NULL || !(gn_item(gn_min(gn_abs(gn_diagonal(r, 0)), GN_ALL)) > 0.0)) return NULL;
     gn_array *inverse = gn_solve_triangular(r, gn_eye(g, r->dtype, least, least, 0), false, false, false);
