@@ -874,6 +874,43 @@ static void check_triangles(gn_context *g, gn_dtype t, int64_t n, int flags, int
     if (!(most <= 4.0 * eps_of(t) * (double)(n + 10) * largest(x))) fail_msg("(3,1,%d): flags %d: %g", (int)n, flags, most);
 }
 
+// Complex systems, inverses and determinants of orders that are taken by halves, scaled to where squares have no value.
+static void check_complex_systems(gn_context *g, gn_dtype t, int n, int k, double scale) {
+    const gn_dtype part = t == GN_C64 ? GN_F32 : GN_F64;
+    gn_array *a = gn_mul_s(gn_complex(gn_randn(g, part, GN_SHAPE(2, n, n)), gn_randn(g, part, GN_SHAPE(2, n, n))), scale);
+    gn_array *b = gn_complex(gn_randn(g, part, GN_SHAPE(n, k)), gn_randn(g, part, GN_SHAPE(n, k)));
+    const double most = (t == GN_C64 ? 1e-5 : 2e-14) * (n + 10) * (test_on_vulkan() ? 30 : 1);
+    gn_array *wide = gn_cast(a, GN_C128), *inverse = gn_inv(wide);
+    const double growth = largest(gn_abs(gn_matmul(gn_abs(wide), gn_abs(inverse)))); // of errors
+    gn_array *x = gn_solve(a, b), *off = gn_abs(gn_sub(gn_matmul(wide, gn_cast(x, GN_C128)), b));
+    assert_true(largest(off) <= most * growth);
+    assert_true(largest(gn_abs(gn_sub(gn_matmul(wide, inverse), gn_eye(g, GN_F64, n, n, 0)))) <= 2e-14 * (n + 10) * growth);
+    // The sign and the logarithm of products: of these with a triangle of which both are known.
+    gn_array *size = NULL, *all = NULL, *turn = gn_slogdet(wide, &size), *l = gn_tril(gn_div_s(gn_at(wide, 1), scale), 0);
+    l = gn_add(l, gn_mul_s(gn_eye(g, GN_F64, n, n, 0), 2.0 * n));
+    gn_array *sign = gn_slogdet(gn_matmul(wide, l), &all), *d = gn_diagonal(l, 0);
+    gn_array *more = gn_sum(gn_log(gn_abs(d)), GN_ALL), *phase = gn_prod(gn_div(d, gn_abs(d)), GN_ALL);
+    assert_true(largest(gn_abs(gn_sub(all, gn_add(size, more)))) <= 1e-9 * (n + 1));
+    assert_true(largest(gn_abs(gn_sub(sign, gn_mul(turn, phase)))) <= 1e-9 * (n + 1));
+}
+
+static void test_complex_systems(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int sizes[] = {1, 2, 7, 8, 9, 17, 31, 40, 65, 130};
+    for (int i = 0; i < 10; i++)
+        for (int k = 0; k < 3; k++) {
+            gn_scope_begin(g);
+            check_complex_systems(g, k == 2 ? GN_C64 : GN_C128, sizes[i], k == 0 ? 1 : 5, k == 1 && !test_on_vulkan() ? 1e-200 : 1);
+            gn_scope_end(g);
+        }
+    GN_SCOPE(g) {
+        gn_array *a = gn_complex(gn_sub(gn_eye(g, GN_F64, 20, 20, 0), gn_mul(gn_eye(g, GN_F64, 20, 20, 0), gn_eq_s(gn_arange(g, GN_I32, 0, 20, 1), 12))), gn_zeros(g, GN_F64, GN_SHAPE(20, 20)));
+        assert_null(gn_inv(a));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_inv: the matrix is singular (pivot 12 is 0)");
+        assert_true(gn_item(gn_abs(gn_det(a))) == 0.0);
+    }
+}
+
 static void test_triangles(void **state) {
     gn_context *g = (gn_context *)*state, *h = open_large(1);
     static const int64_t sizes[] = {1, 31, 128, 129, 261};
@@ -1039,7 +1076,7 @@ int main(void) {
                                        GN_TEST(test_gradients),
                                        GN_TEST(test_singular_gradient),
                                        GN_TEST(test_no_gradient),
-                                       GN_TEST(test_triangles),
+                                       GN_TEST(test_triangles), GN_TEST(test_complex_systems),
                                        cmocka_unit_test(test_large),
                                        cmocka_unit_test(test_qr_sides),
                                        cmocka_unit_test(test_large_allocations)};

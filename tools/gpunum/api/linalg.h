@@ -50,8 +50,8 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // epsilon times the largest value at most. A matrix that has no decomposition is a GN_ERROR_ARGUMENT whose message names
 // it and says why.
 
-// All of them take complex matrices too: gn_solve and gn_inv solve real ones of twice the order, the others are computed on
-// the CPU in float64, determinants on one thread. What is transposed is conjugated then, symmetric means Hermitian;
+// All of them take complex matrices too, on the CPU in float64; with a GPU gn_solve and gn_inv solve real ones of twice the
+// order. What is transposed is conjugated then, symmetric means Hermitian;
 // eigenvalues, singular values and the diagonals of triangles are real. Eigenvectors are known up to a phase, and columns of
 // u and rows of vt up to one that they share: a loss that depends on it has no derivative.
 

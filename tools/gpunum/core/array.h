@@ -486,7 +486,7 @@ static gn_array *gni_array_filled(gn_context *g, const char *fn, gn_dtype t, con
 
 static gn_array *gni_array_view(gn_context *g, const char *fn, gn_array *base, const gn_shape *s,
                                 const int64_t *stride, int64_t offset) {
-    // What was pending when `stride` was made of it is in C order.
+    // `stride` was made of C order then.
     const bool pending = base->expr != NULL;
     if (!gni_materialize(g, base) || (pending && !gni_in_order(g, base))) return NULL;
     gn_array *a = gni_array_new(g, fn, base->dtype, s);

@@ -78,13 +78,12 @@ static void gni_operand_part(gni_operand *o, int which) {
     for (int i = 0; i < GN_MAX_RANK; i++) o->stride[i] *= 2;
 }
 
-// `which`: the part that is wanted of complex data, or -1. Real data is read as t.
-static int gni_build_input(gni_builder *b, const gn_array *a, int which, gn_dtype t) {
+// `which`: the part that is wanted of complex data, or -1.
+static int gni_build_input(gni_builder *b, const gn_array *a, int which) {
     gni_program *p = &b->map.program;
     gni_operand spare, *o = p->n_in < GNI_MAX_INPUTS ? &b->map.in[p->n_in] : &spare; // made in place
     gni_operand_of(a, b->map.rank, o);
     if (which >= 0) gni_operand_part(o, which);
-    else o->dtype = t;
     for (int i = 0; i < p->n_in; i++) {
         const gni_operand *have = &b->map.in[i];
         if (have->buf == o->buf && have->offset == o->offset && have->dtype == o->dtype &&
@@ -144,23 +143,25 @@ static int gni_build_value(gni_builder *b, gn_array *a);
 
 static int gni_build_part(gni_builder *b, gn_array *a, int which) {
     a = gni_whole(a);
-    if (a->expr == NULL) return gni_build_input(b, a, which, a->dtype);
+    if (a->expr == NULL) return gni_build_input(b, a, which);
     gn_array *s = a->expr->src[which];
     return gni_build_convert(b, gni_build_value(b, s), s->dtype, a->expr->compute);
 }
 
 static int gni_build_value(gni_builder *b, gn_array *a) {
     gni_expr *e = a->expr;
-    if (e == NULL) return gni_build_input(b, a, -1, a->dtype);
+    if (e == NULL) return gni_build_input(b, a, -1);
     if (gni_is_part(e->op)) return gni_build_part(b, e->src[0], e->op == GNI_OP_IMAG);
     if (e->walk == b->walk) return e->reg;
     bool wide = b->map.program.wide;
     int r[3] = {0, 0, 0};
     const gn_array *s = e->src[0];
-    // Integers of one size are the same bits.
     if (e->op == GNI_OP_CAST && s->expr == NULL && gni_is_integer(s->dtype) && gni_is_integer(a->dtype) &&
-        gn_dtype_size(s->dtype) == gn_dtype_size(a->dtype))
-        return gni_build_input(b, s, -1, a->dtype);
+        gn_dtype_size(s->dtype) == gn_dtype_size(a->dtype)) {
+        gn_array same = *s; // bits
+        same.dtype = a->dtype;
+        return gni_build_input(b, &same, -1);
+    }
     if (e->op == GNI_OP_CONST) return gni_build_const(b, e->konst[0], e->konst[1], a->dtype);
     if (e->op == GNI_OP_PRODUCT) {
         b->full = b->full || a != b->product;
@@ -374,8 +375,8 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
         }
     }
     if (b->full || (count > 1 && p->n_in > gni_most_inputs(g, p->n_out))) return false;
-    const bool works = p->n_insn > 0 || p->in_dtype[0] != p->out_dtype[0];
-    if (g->gpu == NULL && into == NULL && works) gni_build_order(b);
+    const bool copy = p->n_insn == 0 && p->in_dtype[0] == p->out_dtype[0];
+    if (g->gpu == NULL && into == NULL && !copy) gni_build_order(b);
     if (count == 1) gni_build_pairs(b);
     gni_build_finish(p);
     gni_drop_round(p);
@@ -681,7 +682,7 @@ static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t of
     if (!gni_materialize(g, src)) return false;
     gni_build_begin(&b, g, &src->shape, gni_is_wide(src->dtype) || gni_is_wide(t));
     gni_program *p = &b.map.program;
-    int reg = gni_build_input(&b, src, -1, src->dtype);
+    int reg = gni_build_input(&b, src, -1);
     p->out_dtype[0] = t;
     p->out_reg[0] = gni_build_convert(&b, reg, src->dtype, t);
     p->n_out = 1;

@@ -526,15 +526,15 @@ static void gni_lc_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
 
 // Of the room below.
 static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index);
-static void gni_lc_do_triangular(gni_la *w, const gni_la_job *d, int64_t index);
+static void gni_lc_do_solve(gni_la *w, const gni_la_job *d, int64_t index);
 
 static void gni_lc_do(gni_la *w, const gni_la_job *d, int64_t index) {
     switch (d->kind) {
     case GNI_LA_CHOLESKY: gni_lc_cholesky(w, d, index); break;
     case GNI_LA_QR: gni_lc_do_qr(w, d, index); break;
     case GNI_LA_EIGH: gni_lc_do_eigh(w, d, index); break;
-    case GNI_LA_TRIANGULAR: gni_lc_do_triangular(w, d, index); break;
     case GNI_LA_EIG: gni_lc_do_eig(w, d, index); break;
-    default: gni_lc_do_svd(w, d, index);
+    case GNI_LA_SVD: gni_lc_do_svd(w, d, index); break;
+    default: gni_lc_do_solve(w, d, index);
     }
 }

@@ -13,7 +13,6 @@ typedef enum gni_la_kind {
     GNI_LA_INV,
     GNI_LA_DET,
     GNI_LA_LOG_DET, // a number within 2^-GNI_DET_RANGE and its inverse, and the power of 2 that is missing
-    GNI_LA_COMPLEX_DET,
     GNI_LA_CHOLESKY,
     GNI_LA_QR,
     GNI_LA_EIGH,
@@ -165,72 +164,6 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_la_store(&d->out[0], index, b, ldb, 1, n, k, NULL);
 }
 
-// To columns `from` and on of row i of real parts above imaginary parts (2n,n) the multiple of row k that stands in column k.
-static void gni_la_complex_add(gni_la *w, double *a, int64_t ld, int64_t n, int64_t i, int64_t k, int64_t from, int64_t to) {
-    const double f = a[i * ld + k], h = a[(n + i) * ld + k], *x = a + k * ld + from, *y = x + n * ld;
-    double *u = a + i * ld + from, *v = u + n * ld;
-    w->isa->axpy(u, f, x, to - from);
-    w->isa->axpy(u, -h, y, to - from);
-    w->isa->axpy(v, f, y, to - from);
-    w->isa->axpy(v, h, x, to - from);
-}
-
-// Of real parts above imaginary parts (2n,n), by LU with the pivots of the largest magnitude: the determinant, that over its
-// magnitude, and the magnitude's logarithm.
-static void gni_la_do_complex_det(gni_la *w, const gni_la_job *d, int64_t index) {
-    enum { PANEL = 32 }; // columns before the others are told
-    const int64_t n = d->n, ld = gni_la_ld(n);
-    if (!gni_la_reserve(w, 2 * n * ld)) return;
-    double *a = gni_la_take(w, 2 * n * ld), re = 1.0, im = 0.0;
-    int64_t exponent = 0;
-    gni_la_load(&d->in[0], index, a, ld, 1, 2 * n, n);
-    for (int64_t from = 0, to; from < n && (re != 0.0 || im != 0.0); from = to) {
-        to = GNI_MIN(from + PANEL, n);
-        for (int64_t k = from; k < to && (re != 0.0 || im != 0.0); k++) {
-            int64_t at = k;
-            for (int64_t i = k + 1; i < n; i++)
-                if (hypot(a[i * ld + k], a[(n + i) * ld + k]) > hypot(a[at * ld + k], a[(n + at) * ld + k])) at = i;
-            double *x = a + at * ld, *y = x + n * ld;
-            const double p = x[k], q = y[k], turn = at != k ? -1.0 : 1.0, old = re;
-            int power = 0;
-            re = turn * (old * p - im * q);
-            im = turn * (old * q + im * p);
-            frexp(GNI_MAX(fabs(re), fabs(im)), &power); // apart, so that no product on the way overflows
-            re = ldexp(re, -power);
-            im = ldexp(im, -power);
-            exponent += power;
-            gni_la_swap_rows(x, a + k * ld, n);
-            gni_la_swap_rows(y, a + (n + k) * ld, n);
-            for (int64_t i = k + 1; i < n && (re != 0.0 || im != 0.0); i++) {
-                double *u = a + i * ld + k, *v = u + n * ld, size = hypot(p, q), c = p / size, s = q / size;
-                const double f = (*u * c + *v * s) / size, h = (*v * c - *u * s) / size;
-                *u = -f;
-                *v = -h;
-                gni_la_complex_add(w, a, ld, n, i, k, k + 1, to);
-            }
-        }
-        if (to == n || (re == 0.0 && im == 0.0)) break;
-        for (int64_t k = from; k < to; k++)
-            for (int64_t i = k + 1; i < to; i++) gni_la_complex_add(w, a, ld, n, i, k, to, n);
-        const int64_t rest = n - to, wide = to - from;
-        const gni_la_matrix m = gni_la_rows(a, ld, 2 * n, n), re_c = gni_la_part(m, to, to, rest, rest),
-                            im_c = gni_la_part(m, n + to, to, rest, rest), re_l = gni_la_part(m, to, from, rest, wide),
-                            im_l = gni_la_part(m, n + to, from, rest, wide), re_u = gni_la_part(m, from, to, wide, rest),
-                            im_u = gni_la_part(m, n + from, to, wide, rest);
-        gni_la_gemm(w, re_c, re_l, re_u, true);
-        gni_la_gemm(w, im_c, re_l, im_u, true);
-        gni_la_gemm(w, im_c, im_l, re_u, true);
-        for (int64_t i = to; i < n; i++)
-            for (int64_t k = from; k < to; k++) a[(n + i) * ld + k] = -a[(n + i) * ld + k];
-        gni_la_gemm(w, re_c, im_l, im_u, true);
-        if (w->info != 0) return;
-    }
-    const double size = hypot(re, im), by = size == 0.0 ? 1.0 : size;
-    const int most = (int)GNI_MAX(-100000, GNI_MIN(exponent, 100000));
-    const double y[5] = {ldexp(re, most), ldexp(im, most), re / by, im / by, log(size) + (double)exponent * GNI_LN2};
-    gni_la_store(&d->out[0], index, y, 1, 1, 5, 1, NULL);
-}
-
 static void gni_la_do_cholesky(gni_la *w, const gni_la_job *d, int64_t index) {
     const int64_t n = d->n, ld = gni_la_ld(n);
     if (!gni_la_reserve(w, n * ld + n * n / 4 + 64)) return;
@@ -349,7 +282,6 @@ static void gni_la_do(gni_la *w, const gni_la_job *d, int64_t index) {
     switch (d->kind) {
     case GNI_LA_CHOLESKY: gni_la_do_cholesky(w, d, index); break;
     case GNI_LA_QR: gni_la_do_qr(w, d, index); break;
-    case GNI_LA_COMPLEX_DET: gni_la_do_complex_det(w, d, index); break;
     case GNI_LA_EIGH: gni_la_do_eigh(w, d, index); break;
     case GNI_LA_SVD: gni_la_do_svd(w, d, index); break;
     default: gni_la_do_solve(w, d, index);

@@ -21,7 +21,7 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
-    if (gni_is_complex(a->dtype) && kind != GNI_LA_CHOLESKY) {
+    if (gni_is_complex(a->dtype) && (kind == GNI_LA_DET || (kind == GNI_LA_INV && g->gpu != NULL))) {
         gn_scope_begin(g);
         if (!gni_is_square(g, fn, a)) return gni_end_scope(g, NULL);
         return gni_end_scope(g, kind == GNI_LA_DET ? gni_complex_det(g, fn, a, NULL) : gni_complex_solve(g, a, NULL));
@@ -101,7 +101,7 @@ static gn_array *gni_la_numbers(gn_context *g, const char *fn, gni_la_kind kind,
     if (kind == GNI_LA_LOG_DET && (gni_ls_run(&d, a, NULL, &batch, 0, t, &y) || gni_lg_run(&d, a, NULL, &batch, 0, t, &y)))
         return gni_adopt(g, y);
     gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
-    if (x != NULL) y = gni_la_output(&d, 0, t, &batch, 1, count, 1);
+    if (x != NULL) y = gni_la_output(&d, 0, d.is_complex ? gni_part_of(t) : t, &batch, 1, count, 1);
     gni_la_finish(&d, &y, 1, t);
     gni_unref(g, x);
     return gni_adopt(g, y);
@@ -112,9 +112,7 @@ static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_
     const int which = log != NULL ? 1 : 0;
     if (!gni_is_square(g, fn, a)) return NULL;
     g->no_grad++; // recorded as one op
-    gn_array *half[2] = {gn_real(a), gn_imag(a)}, *m, *y;
-    m = gn_concat(half, 2, -2);
-    y = m != NULL ? gni_la_numbers(g, fn, GNI_LA_COMPLEX_DET, m, 5) : NULL;
+    gn_array *y = gni_la_numbers(g, fn, GNI_LA_DET, a, 5);
     gn_array *part[5] = {NULL, NULL, NULL, NULL, NULL};
     for (int i = 0; i < 5 && y != NULL; i++) part[i] = gn_squeeze(gn_slice(y, -1, i, i + 1, 1), -1);
     y = gn_complex(part[2 * which], part[2 * which + 1]);
@@ -208,7 +206,12 @@ GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
         gn_shape batch;
         gn_scope_begin(g);
         bool ok = gni_is_square(g, "gn_solve", a) && gni_la_solve_shapes(g, a, b, GNI_MIN(b->shape.rank, 2), &batch);
-        return gni_end_scope(g, ok ? gni_complex_solve(g, a, b) : NULL);
+        if (!ok || g->gpu != NULL) return gni_end_scope(g, ok ? gni_complex_solve(g, a, b) : NULL);
+        const gn_dtype t = gn_promote(a->dtype, b->dtype);
+        for (int i = 0; i < 2; i++) in[i] = gni_as(in[i], t);
+        if (in[0] != NULL && in[1] != NULL) y = gni_adopt(g, gni_la_solve(g, GNI_LA_SOLVE, in[0], in[1], false, false));
+        gni_record(g, y, "gn_solve", gni_back_solve, in, 2);
+        return gni_end_scope(g, y);
     }
     if (gni_is_square(g, "gn_solve", a)) y = gni_la_solve(g, GNI_LA_SOLVE, a, b, false, false);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_solve", gni_back_solve, in, 2);
@@ -364,7 +367,7 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
 
 static gn_array *gni_products_before(gn_array *x, int axis);
 
-// x = a^-1 b: gb = a^-T gx, ga = -gb x^T (Giles 2008).
+// x = a^-1 b: gb = a^-H gx, ga = -gb x^H (Giles 2008).
 static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
     gn_array *a = node->in[0], *b = node->in[1], *x = node->output;
@@ -373,18 +376,18 @@ static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array
         gy = gn_expand_dims(gy, -1);
         x = gn_expand_dims(x, -1);
     }
-    gn_array *gb = gn_solve(gni_transposed(a), gy);
+    gn_array *gb = gn_solve(gni_adjoint(a), gy);
     if (gni_wanted(node, 0))
-        gx[0] = gni_unbroadcast(gn_neg(gn_matmul(gb, gni_transposed(x))), &a->shape);
+        gx[0] = gni_unbroadcast(gn_neg(gn_matmul(gb, gni_adjoint(x))), &a->shape);
     if (gni_wanted(node, 1))
         gx[1] = gni_unbroadcast(vector ? gn_squeeze(gb, -1) : gb, &b->shape);
     return true;
 }
 
-// -y^T gy y^T
+// -y^H gy y^H
 static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gn_array *t = gni_transposed(node->output);
+    gn_array *t = gni_adjoint(node->output);
     gx[0] = gn_neg(gn_matmul(gn_matmul(t, gy), t));
     return true;
 }

@@ -1,6 +1,6 @@
 // >>general
 // Eigenvalues and eigenvectors of matrices that need not be symmetric, on the CPU: of complex numbers, real ones among them.
-// From outside: gni_lc_do_eig, and gni_lc_do_triangular, which solves with complex triangles.
+// From outside: gni_lc_do_eig, and gni_lc_do_solve.
 //
 // A matrix is balanced, reduced to Hessenberg form by reflections and to a triangle by QR steps with single shifts (GVL 7;
 // Parlett and Reinsch 1969; Wilkinson 1965); a real one first by steps with double shifts in real numbers, up to blocks of
@@ -23,6 +23,17 @@ static void gni_lc_over(double *y, const double *x, const double *f) {
 }
 
 static double gni_lc_size(const double *x) { return fabs(x[0]) + fabs(x[1]); }
+
+// x = x / f for n numbers, `step` apart
+static void gni_lc_divide(double *x, int64_t n, int64_t step, const double *f) {
+    double over[2] = {1.0, 0.0};
+    const bool plain = gni_lc_size(f) > 1e-290 && gni_lc_size(f) < 1e290;
+    if (plain) gni_lc_over(over, over, f);
+    for (; n > 0; n--, x += step) {
+        if (plain) gni_lc_times(x, over);
+        else gni_lc_over(x, x, f);
+    }
+}
 
 // x and y, numbers that are `step` apart, become c x + s y and c y - conj(s) x; of columns s is conjugated.
 static void gni_lc_rotate(double *x, double *y, int64_t step, int64_t n, double c, double re, double im) {
@@ -362,24 +373,41 @@ static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_lc_store(&d->out[1], true, index, z, ld, n, n, NULL);
 }
 
-// The same with one column, complex or not: rows are read once, one by one.
+// b = l^-1 b with -l below a's diagonal. Below each row of b (2n,k) is that times i.
+static void gni_lc_solve_lower(gni_la *w, double *a, int64_t ld, int64_t n, double *b, int64_t ldb, int64_t k, bool unit) {
+    if (n > GNI_LA_LEAF) {
+        const int64_t h = gni_la_round(n / 2);
+        double *rest = b + 2 * h * ldb;
+        gni_lc_solve_lower(w, a, ld, h, b, ldb, k, unit);
+        gni_la_gemm(w, gni_la_rows(rest, 2 * ldb, n - h, 2 * k), gni_la_rows(a + h * ld, ld, n - h, 2 * h),
+                    gni_la_rows(b, ldb, 2 * h, 2 * k), true);
+        gni_lc_solve_lower(w, a + h * (ld + 2), ld, n - h, rest, ldb, k, unit);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double *row = a + i * ld, *y = b + 2 * i * ldb;
+        w->isa->rows_add(y, b, ldb, row, 2 * i, 2 * k);
+        if (!unit) gni_lc_divide(y, k, 2, row + 2 * i);
+        gni_lc_turn(y + ldb, y, 2 * k);
+    }
+}
+
+// b = l^-1 b with one column, complex or not: rows are read once, one by one.
 static void gni_lc_do_column(gni_la *w, const gni_la_job *d, int64_t index) {
     const int64_t n = d->n, parts = d->is_complex ? 2 : 1, size = (int64_t)gn_dtype_size(d->out->t);
     if (!gni_la_reserve(w, 8 * n + 64)) return;
-    // What a row is multiplied with for the real part, the imaginary one.
-    double *row = gni_la_take(w, 2 * n), *b = gni_la_take(w, 2 * n), *re = gni_la_take(w, 2 * n), *im = gni_la_take(w, 2 * n);
-    gni_la_operand l = d->in[0], from = d->in[1], to = *d->out;
-    for (int64_t p = 0; p < parts; p++, from.data += size) gni_la_load(&from, index, b + p, parts, 1, n, 1);
+    // Products of a row with re and im are the parts.
+    double *row = gni_la_take(w, 8 * n), *y = row + 2 * n, *re = y + 2 * n, *im = re + 2 * n;
+    gni_la_operand l = d->in[0], b = d->in[1], to = *d->out;
+    for (int64_t p = 0; p < parts; p++, b.data += size) gni_la_load(&b, index, y + p, parts, 1, n, 1);
     const gni_convert_fn load = gni_cpu_isa_of(w->g->isa)->wide->load[l.t];
     const bool back = l.cs == -parts, dense = back || l.cs == parts; // back: from the last number to the first
-    const char *at = l.data + gni_la_offset(&l, index) * size;
-    for (int64_t i = 0; i < n; i++, at += (l.rs - (back ? parts : 0)) * size, l.data += (l.rs - parts) * size) {
-        const int64_t begin = back ? parts * (n - i) : 0, me = back ? n - 1 - i : i;
-        for (int64_t p = 0; p < parts; p++, l.data += size)
-            if (!dense) gni_la_load(&l, index, row + p, 0, parts, 1, i + 1);
-        if (dense && load != NULL) load(row, at, parts * (i + 1));
-        const double *x = dense && load == NULL ? (const double *)(const void *)at : row, *own = back ? x : x + parts * i;
-        double *y = b + parts * i;
+    int64_t begin = back ? parts * n : 0;
+    l.data += gni_la_offset(&l, index) * size, l.rank = 0;
+    for (int64_t i = 0; i < n; i++, y += parts, l.data += (l.rs - (l.cs == parts ? 0 : parts)) * size) {
+        const double *x = dense && load == NULL ? (const double *)(const void *)l.data : row, *own = back ? x : x + parts * i;
+        if (dense && load != NULL) load(row, l.data, parts * (i + 1));
+        for (int64_t p = 0; p < parts && !dense; p++, l.data += size) gni_la_load(&l, 0, row + p, 0, parts, 1, i + 1);
         if (back) x += parts;
         y[0] -= w->isa->dot(x, re + begin, parts * i);
         if (parts == 2) y[1] -= w->isa->dot(x, im + begin, 2 * i);
@@ -387,38 +415,102 @@ static void gni_lc_do_column(gni_la *w, const gni_la_job *d, int64_t index) {
         if (none && (d->upper || w->info == 0)) w->info = d->upper ? n - i : i + 1;
         if (!d->unit && parts == 2) gni_lc_over(y, y, own);
         if (!d->unit && parts == 1) y[0] /= own[0];
-        re[parts * me] = im[2 * me + 1] = y[0];
-        if (parts == 2) re[2 * me + 1] = -(im[2 * me] = y[1]);
+        const int64_t at = back ? begin -= parts : parts * i;
+        re[at] = y[0];
+        if (parts == 2) im[at] = y[1], re[at + 1] = -y[1], im[at + 1] = y[0];
     }
-    for (int64_t p = 0; p < parts && w->info == 0; p++, to.data += size)
-        gni_la_store(&to, index, b + p, parts, 1, n, 1, NULL);
+    if (w->info != 0) return;
+    for (int64_t p = 0; p < parts; p++, to.data += size) gni_la_store(&to, index, y - parts * n + p, parts, 1, n, 1, NULL);
 }
 
-// b = l^-1 b
-static void gni_lc_do_triangular(gni_la *w, const gni_la_job *d, int64_t index) {
-    const int64_t n = d->n, k = d->k, ld = gni_la_ld(2 * n), ldb = gni_la_ld(2 * k);
-    if (k == 1) {
+// As gni_la_lu_columns, with -l below the diagonal. u: room for half the columns, rows twice.
+static void gni_lc_lu(gni_la *w, double *a, int64_t ld, int64_t n, int64_t *pivot, double *u, int64_t j0, int64_t j1) {
+    if (j1 - j0 > 8) {
+        const int64_t done = gni_la_round((j1 - j0) / 2), h = j0 + done, wide = j1 - h, ldu = gni_la_ld(2 * wide);
+        double *top = a + j0 * ld + 2 * h;
+        gni_lc_lu(w, a, ld, n, pivot, u, j0, h);
+        for (int64_t i = 0; i < done; i++) memcpy(u + 2 * i * ldu, top + i * ld, (size_t)(2 * wide) * sizeof *u);
+        gni_lc_solve_lower(w, a + j0 * ld + 2 * j0, ld, done, u, ldu, wide, true);
+        for (int64_t i = 0; i < done; i++) memcpy(top + i * ld, u + 2 * i * ldu, (size_t)(2 * wide) * sizeof *u);
+        double *rest = a + h * ld;
+        gni_la_gemm(w, gni_la_rows(rest + 2 * h, ld, n - h, 2 * wide), gni_la_rows(rest + 2 * j0, ld, n - h, 2 * done),
+                    gni_la_rows(u, ldu, 2 * done, 2 * wide), true);
+        gni_lc_lu(w, a, ld, n, pivot, u, h, j1);
+        return;
+    }
+    for (int64_t j = j0; j < j1; j++) {
+        int64_t at = j;
+        for (int64_t i = j + 1; i < n; i++)
+            if (gni_lc_size(a + i * ld + 2 * j) > gni_lc_size(a + at * ld + 2 * j)) at = i;
+        pivot[j] = at;
+        double *top = a + j * ld;
+        gni_la_swap_rows(top, a + at * ld, 2 * n);
+        if (gni_lc_size(top + 2 * j) == 0.0) { // so are all below
+            if (w->info == 0) w->info = j + 1;
+            continue;
+        }
+        gni_lc_divide(top + ld + 2 * j, n - j - 1, ld, top + 2 * j);
+        for (double *row = top + ld; row < a + n * ld; row += ld) {
+            double *f = row + 2 * j;
+            f[0] = -f[0], f[1] = -f[1];
+            for (int64_t k = 2 * j + 2; k < 2 * j1; k += 2) {
+                row[k] += f[0] * top[k] - f[1] * top[k + 1];
+                row[k + 1] += f[0] * top[k + 1] + f[1] * top[k];
+            }
+        }
+    }
+}
+
+// a^-1 b, a^-1, or of the determinant: itself, that over its magnitude, and the magnitude's logarithm.
+static void gni_lc_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
+    const bool triangle = d->kind == GNI_LA_TRIANGULAR;
+    if (triangle && d->k == 1) {
         gni_lc_do_column(w, d, index);
         return;
     }
-    if (!gni_la_reserve(w, n * (ld + 2 * ldb) + 16)) return;
-    double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, 2 * n * ldb); // below each row of b that times i
+    const int64_t n = d->n, k = d->kind == GNI_LA_DET ? 0 : d->k, half = n / 2 + 8;
+    const int64_t ld = gni_la_ld(2 * n), ldb = gni_la_ld(2 * k);
+    if (!gni_la_reserve(w, n * (ld + 2 * ldb + 1) + 2 * half * gni_la_ld(2 * half) + 64)) return;
+    double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, 2 * n * ldb);
+    int64_t *pivot = (int64_t *)(void *)gni_la_take(w, n);
     gni_lc_load(&d->in[0], index, a, ld, 2, n, n);
-    gni_lc_load(&d->in[1], index, b, 2 * ldb, 2, n, k);
-    if (!gni_la_has_diagonal(w, d, a, ld, 2)) return;
-    for (int64_t from = 0, to; from < n; from = to) {
-        to = GNI_MIN(from + GNI_LA_LEAF, n);
-        for (int64_t i = from; i < to; i++)
+    if (!triangle) gni_lc_lu(w, a, ld, n, pivot, gni_la_take(w, 2 * half * gni_la_ld(2 * half)), 0, n);
+    else if (gni_la_has_diagonal(w, d, a, ld, 2))
+        for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < 2 * i; j++) a[i * ld + j] = -a[i * ld + j];
-        if (from > 0)
-            gni_la_gemm(w, gni_la_rows(b + 2 * from * ldb, 2 * ldb, to - from, 2 * k),
-                        gni_la_rows(a + from * ld, ld, to - from, 2 * from), gni_la_rows(b, ldb, 2 * from, 2 * k), true);
-        for (int64_t i = from; i < to; i++) {
-            double *row = a + i * ld, *y = b + 2 * i * ldb;
-            for (int64_t j = 2 * from; j < 2 * i; j++) w->isa->axpy(y, row[j], b + j * ldb, 2 * k);
-            for (int64_t j = 0; j < k && !d->unit; j++) gni_lc_over(y + 2 * j, y + 2 * j, row + 2 * i);
-            gni_lc_turn(y + ldb, y, 2 * k);
+    if (d->kind == GNI_LA_DET) {
+        double y[5] = {w->info > 0 ? 0.0 : 1.0, 0.0, 0.0, 0.0, 0.0};
+        int64_t exponent = 0; // apart, so that no product on the way overflows
+        for (int64_t i = 0; i < n && w->info <= 0; i++) {
+            int power = 0;
+            gni_lc_times(y, a + i * (ld + 2));
+            frexp(gni_lc_size(y), &power);
+            for (int p = 0; p < 2; p++) y[p] = ldexp(pivot[i] != i ? -y[p] : y[p], -power);
+            exponent += power;
         }
+        const double size = hypot(y[0], y[1]), by = size == 0.0 ? 1.0 : size;
+        const int most = (int)GNI_MAX(-100000, GNI_MIN(exponent, 100000));
+        y[2] = y[0] / by, y[3] = y[1] / by, y[4] = log(size) + (double)exponent * GNI_LN2;
+        y[0] = ldexp(y[0], most), y[1] = ldexp(y[1], most);
+        gni_la_store(&d->out[0], index, y, 1, 1, 5, 1, NULL);
+        if (w->info > 0) w->info = 0;
+        return;
     }
-    if (w->info == 0) gni_lc_store(&d->out[0], false, index, b, 2 * ldb, n, k, NULL);
+    if (w->info != 0) return;
+    if (d->kind == GNI_LA_INV) gni_lc_unit(b, 2 * ldb, n, n);
+    else gni_lc_load(&d->in[1], index, b, 2 * ldb, 2, n, k);
+    for (int64_t i = 0; i < n && !triangle; i++) gni_la_swap_rows(b + 2 * i * ldb, b + 2 * pivot[i] * ldb, 2 * k);
+    gni_lc_solve_lower(w, a, ld, n, b, ldb, k, !triangle || d->unit);
+    for (int64_t i = 0; i < n && !triangle; i++) { // the upper triangle, which is a lower one from the end on
+        const int64_t to = n - 1 - i;
+        double *row = a + i * ld;
+        pivot[i] = to;
+        for (int64_t j = 2 * i + 2; j < 2 * n; j++) row[j] = -row[j];
+        for (int64_t j = 0; j < n - 1 - j; j++) gni_la_swap_rows(row + 2 * j, row + 2 * (n - 1 - j), 2);
+        if (i <= to) continue;
+        gni_la_swap_rows(row, a + to * ld, 2 * n);
+        gni_la_swap_rows(b + 2 * i * ldb, b + 2 * to * ldb, 2 * k);
+    }
+    if (!triangle) gni_lc_solve_lower(w, a, ld, n, b, ldb, k, false);
+    if (w->info == 0) gni_lc_store(&d->out[0], false, index, b, 2 * ldb, n, k, triangle ? NULL : pivot);
 }
