@@ -1,7 +1,7 @@
 // >>views
 // Views share memory with their source: no copy where strides allow. Evaluates a lazy source. What works along an axis that
-// is not the last (gn_sort, gn_softmax) may leave its result in the order of that axis, elementwise work in that of its
-// operands, where all are transposed: gn_reshape copies it.
+// is not the last (gn_sort, gn_softmax) may leave its result in the order of that axis, elementwise work in that of
+// transposed operands: gn_reshape copies it.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once

@@ -326,7 +326,7 @@ static void gni_build_pairs(gni_builder *b) {
     for (int i = 0; i < in; i++) m->in[i].stride[last] = 1;
 }
 
-// The axes from the longest steps on, where all that is read lies in one such order; false where that is their own.
+// The axes from the longest steps on, where all that is read lies in one such order and it is not their own.
 static bool gni_map_order(const gni_map *m, int *order) {
     bool other = false, sorted = false;
     for (int k = 0; k < m->program.n_in; k++) {
@@ -345,7 +345,7 @@ static bool gni_map_order(const gni_map *m, int *order) {
     return other;
 }
 
-// Results that are new lie as what is read does, if that is not C order, as NumPy's do.
+// New results lie in the order of what is read, as NumPy's do.
 static void gni_build_order(gni_builder *b) {
     gni_map *m = &b->map;
     b->turned = gni_map_order(m, b->order);
@@ -445,7 +445,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
         if (was[i] != NULL && !ok) gni_restore_buffer(g, into[i], was[i]);
         gni_buffer_release(g, was[i]);
         if (!ok) {
-            gni_strides_of(&roots[i]->shape, roots[i]->stride); // C's while it is pending
+            gni_strides_of(&roots[i]->shape, roots[i]->stride);
             gni_buffer_release(g, fresh[i]);
             continue;
         }

@@ -413,8 +413,8 @@ static void gni_lc_do_column(gni_la *w, const gni_la_job *d, int64_t index) {
         if (parts == 2) y[1] -= w->isa->dot(x, im + begin, 2 * i);
         const bool none = !d->unit && own[0] == 0.0 && own[parts - 1] == 0.0;
         if (none && (d->upper || w->info == 0)) w->info = d->upper ? n - i : i + 1;
-        if (!d->unit && parts == 2) gni_lc_over(y, y, own);
-        if (!d->unit && parts == 1) y[0] /= own[0];
+        if (parts == 1 && !d->unit) y[0] /= own[0];
+        else if (!d->unit) gni_lc_over(y, y, own);
         const int64_t at = back ? begin -= parts : parts * i;
         re[at] = y[0];
         if (parts == 2) im[at] = y[1], re[at + 1] = -y[1], im[at + 1] = y[0];

@@ -240,8 +240,7 @@ static bool gni_assign_run(gn_context *g, gn_array *a, gn_array *value) {
     for (int pass = 0;; pass++) {
         gni_build_begin(&b, g, &a->shape, wide || (gni_is_pending(value) && value->expr->wide));
         b.map.program.out_reg[0] = gni_build_convert(&b, gni_build_value(&b, value), value->dtype, a->dtype);
-        const bool turned = pass == 0 && g->gpu == NULL && gni_is_pending(value) && gni_map_order(&b.map, order);
-        if (!b.full && !turned) break;
+        if (!b.full && (g->gpu != NULL || !gni_is_pending(value) || !gni_map_order(&b.map, order))) break;
         if (pass > 0 || !gni_materialize(g, value)) return false;
     }
     b.map.program.n_out = 1;
