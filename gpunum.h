@@ -825,8 +825,8 @@ GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b);  // the magnitude of
 
 // >>views
 // Views share memory with their source: no copy where strides allow. Evaluates a lazy source. What works along an axis that
-// is not the last (gn_sort, gn_softmax) may leave its result in the order of that axis, elementwise work in that of its
-// operands, where all are transposed: gn_reshape copies it.
+// is not the last (gn_sort, gn_softmax) may leave its result in the order of that axis, elementwise work in that of
+// transposed operands: gn_reshape copies it.
 
 GPUNUM_API gn_array *gn_reshape(gn_array *a, gn_shape s); // one dimension may be -1; copies if strides force it
 GPUNUM_API gn_array *gn_ravel(gn_array *a);               // 1-d
@@ -1110,8 +1110,8 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // epsilon times the largest value at most. A matrix that has no decomposition is a GN_ERROR_ARGUMENT whose message names
 // it and says why.
 
-// All of them take complex matrices too: gn_solve and gn_inv solve real ones of twice the order, the others are computed on
-// the CPU in float64, determinants on one thread. What is transposed is conjugated then, symmetric means Hermitian;
+// All of them take complex matrices too, on the CPU in float64; with a GPU gn_solve and gn_inv solve real ones of twice the
+// order. What is transposed is conjugated then, symmetric means Hermitian;
 // eigenvalues, singular values and the diagonals of triangles are real. Eigenvectors are known up to a phase, and columns of
 // u and rows of vt up to one that they share: a loss that depends on it has no derivative.
 
@@ -14484,7 +14484,7 @@ static gn_array *gni_array_filled(gn_context *g, const char *fn, gn_dtype t, con
 
 static gn_array *gni_array_view(gn_context *g, const char *fn, gn_array *base, const gn_shape *s,
                                 const int64_t *stride, int64_t offset) {
-    // What was pending when `stride` was made of it is in C order.
+    // `stride` was made of C order then.
     const bool pending = base->expr != NULL;
     if (!gni_materialize(g, base) || (pending && !gni_in_order(g, base))) return NULL;
     gn_array *a = gni_array_new(g, fn, base->dtype, s);
@@ -15395,13 +15395,12 @@ static void gni_operand_part(gni_operand *o, int which) {
     for (int i = 0; i < GN_MAX_RANK; i++) o->stride[i] *= 2;
 }
 
-// `which`: the part that is wanted of complex data, or -1. Real data is read as t.
-static int gni_build_input(gni_builder *b, const gn_array *a, int which, gn_dtype t) {
+// `which`: the part that is wanted of complex data, or -1.
+static int gni_build_input(gni_builder *b, const gn_array *a, int which) {
     gni_program *p = &b->map.program;
     gni_operand spare, *o = p->n_in < GNI_MAX_INPUTS ? &b->map.in[p->n_in] : &spare; // made in place
     gni_operand_of(a, b->map.rank, o);
     if (which >= 0) gni_operand_part(o, which);
-    else o->dtype = t;
     for (int i = 0; i < p->n_in; i++) {
         const gni_operand *have = &b->map.in[i];
         if (have->buf == o->buf && have->offset == o->offset && have->dtype == o->dtype &&
@@ -15461,23 +15460,25 @@ static int gni_build_value(gni_builder *b, gn_array *a);
 
 static int gni_build_part(gni_builder *b, gn_array *a, int which) {
     a = gni_whole(a);
-    if (a->expr == NULL) return gni_build_input(b, a, which, a->dtype);
+    if (a->expr == NULL) return gni_build_input(b, a, which);
     gn_array *s = a->expr->src[which];
     return gni_build_convert(b, gni_build_value(b, s), s->dtype, a->expr->compute);
 }
 
 static int gni_build_value(gni_builder *b, gn_array *a) {
     gni_expr *e = a->expr;
-    if (e == NULL) return gni_build_input(b, a, -1, a->dtype);
+    if (e == NULL) return gni_build_input(b, a, -1);
     if (gni_is_part(e->op)) return gni_build_part(b, e->src[0], e->op == GNI_OP_IMAG);
     if (e->walk == b->walk) return e->reg;
     bool wide = b->map.program.wide;
     int r[3] = {0, 0, 0};
     const gn_array *s = e->src[0];
-    // Integers of one size are the same bits.
     if (e->op == GNI_OP_CAST && s->expr == NULL && gni_is_integer(s->dtype) && gni_is_integer(a->dtype) &&
-        gn_dtype_size(s->dtype) == gn_dtype_size(a->dtype))
-        return gni_build_input(b, s, -1, a->dtype);
+        gn_dtype_size(s->dtype) == gn_dtype_size(a->dtype)) {
+        gn_array same = *s; // bits
+        same.dtype = a->dtype;
+        return gni_build_input(b, &same, -1);
+    }
     if (e->op == GNI_OP_CONST) return gni_build_const(b, e->konst[0], e->konst[1], a->dtype);
     if (e->op == GNI_OP_PRODUCT) {
         b->full = b->full || a != b->product;
@@ -15642,7 +15643,7 @@ static void gni_build_pairs(gni_builder *b) {
     for (int i = 0; i < in; i++) m->in[i].stride[last] = 1;
 }
 
-// The axes from the longest steps on, where all that is read lies in one such order; false where that is their own.
+// The axes from the longest steps on, where all that is read lies in one such order and it is not their own.
 static bool gni_map_order(const gni_map *m, int *order) {
     bool other = false, sorted = false;
     for (int k = 0; k < m->program.n_in; k++) {
@@ -15661,7 +15662,7 @@ static bool gni_map_order(const gni_map *m, int *order) {
     return other;
 }
 
-// Results that are new lie as what is read does, if that is not C order, as NumPy's do.
+// New results lie in the order of what is read, as NumPy's do.
 static void gni_build_order(gni_builder *b) {
     gni_map *m = &b->map;
     b->turned = gni_map_order(m, b->order);
@@ -15691,8 +15692,8 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
         }
     }
     if (b->full || (count > 1 && p->n_in > gni_most_inputs(g, p->n_out))) return false;
-    const bool works = p->n_insn > 0 || p->in_dtype[0] != p->out_dtype[0];
-    if (g->gpu == NULL && into == NULL && works) gni_build_order(b);
+    const bool copy = p->n_insn == 0 && p->in_dtype[0] == p->out_dtype[0];
+    if (g->gpu == NULL && into == NULL && !copy) gni_build_order(b);
     if (count == 1) gni_build_pairs(b);
     gni_build_finish(p);
     gni_drop_round(p);
@@ -15761,7 +15762,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
         if (was[i] != NULL && !ok) gni_restore_buffer(g, into[i], was[i]);
         gni_buffer_release(g, was[i]);
         if (!ok) {
-            gni_strides_of(&roots[i]->shape, roots[i]->stride); // C's while it is pending
+            gni_strides_of(&roots[i]->shape, roots[i]->stride);
             gni_buffer_release(g, fresh[i]);
             continue;
         }
@@ -15998,7 +15999,7 @@ static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t of
     if (!gni_materialize(g, src)) return false;
     gni_build_begin(&b, g, &src->shape, gni_is_wide(src->dtype) || gni_is_wide(t));
     gni_program *p = &b.map.program;
-    int reg = gni_build_input(&b, src, -1, src->dtype);
+    int reg = gni_build_input(&b, src, -1);
     p->out_dtype[0] = t;
     p->out_reg[0] = gni_build_convert(&b, reg, src->dtype, t);
     p->n_out = 1;
@@ -44900,7 +44901,6 @@ typedef enum gni_la_kind {
     GNI_LA_INV,
     GNI_LA_DET,
     GNI_LA_LOG_DET, // a number within 2^-GNI_DET_RANGE and its inverse, and the power of 2 that is missing
-    GNI_LA_COMPLEX_DET,
     GNI_LA_CHOLESKY,
     GNI_LA_QR,
     GNI_LA_EIGH,
@@ -45052,72 +45052,6 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_la_store(&d->out[0], index, b, ldb, 1, n, k, NULL);
 }
 
-// To columns `from` and on of row i of real parts above imaginary parts (2n,n) the multiple of row k that stands in column k.
-static void gni_la_complex_add(gni_la *w, double *a, int64_t ld, int64_t n, int64_t i, int64_t k, int64_t from, int64_t to) {
-    const double f = a[i * ld + k], h = a[(n + i) * ld + k], *x = a + k * ld + from, *y = x + n * ld;
-    double *u = a + i * ld + from, *v = u + n * ld;
-    w->isa->axpy(u, f, x, to - from);
-    w->isa->axpy(u, -h, y, to - from);
-    w->isa->axpy(v, f, y, to - from);
-    w->isa->axpy(v, h, x, to - from);
-}
-
-// Of real parts above imaginary parts (2n,n), by LU with the pivots of the largest magnitude: the determinant, that over its
-// magnitude, and the magnitude's logarithm.
-static void gni_la_do_complex_det(gni_la *w, const gni_la_job *d, int64_t index) {
-    enum { PANEL = 32 }; // columns before the others are told
-    const int64_t n = d->n, ld = gni_la_ld(n);
-    if (!gni_la_reserve(w, 2 * n * ld)) return;
-    double *a = gni_la_take(w, 2 * n * ld), re = 1.0, im = 0.0;
-    int64_t exponent = 0;
-    gni_la_load(&d->in[0], index, a, ld, 1, 2 * n, n);
-    for (int64_t from = 0, to; from < n && (re != 0.0 || im != 0.0); from = to) {
-        to = GNI_MIN(from + PANEL, n);
-        for (int64_t k = from; k < to && (re != 0.0 || im != 0.0); k++) {
-            int64_t at = k;
-            for (int64_t i = k + 1; i < n; i++)
-                if (hypot(a[i * ld + k], a[(n + i) * ld + k]) > hypot(a[at * ld + k], a[(n + at) * ld + k])) at = i;
-            double *x = a + at * ld, *y = x + n * ld;
-            const double p = x[k], q = y[k], turn = at != k ? -1.0 : 1.0, old = re;
-            int power = 0;
-            re = turn * (old * p - im * q);
-            im = turn * (old * q + im * p);
-            frexp(GNI_MAX(fabs(re), fabs(im)), &power); // apart, so that no product on the way overflows
-            re = ldexp(re, -power);
-            im = ldexp(im, -power);
-            exponent += power;
-            gni_la_swap_rows(x, a + k * ld, n);
-            gni_la_swap_rows(y, a + (n + k) * ld, n);
-            for (int64_t i = k + 1; i < n && (re != 0.0 || im != 0.0); i++) {
-                double *u = a + i * ld + k, *v = u + n * ld, size = hypot(p, q), c = p / size, s = q / size;
-                const double f = (*u * c + *v * s) / size, h = (*v * c - *u * s) / size;
-                *u = -f;
-                *v = -h;
-                gni_la_complex_add(w, a, ld, n, i, k, k + 1, to);
-            }
-        }
-        if (to == n || (re == 0.0 && im == 0.0)) break;
-        for (int64_t k = from; k < to; k++)
-            for (int64_t i = k + 1; i < to; i++) gni_la_complex_add(w, a, ld, n, i, k, to, n);
-        const int64_t rest = n - to, wide = to - from;
-        const gni_la_matrix m = gni_la_rows(a, ld, 2 * n, n), re_c = gni_la_part(m, to, to, rest, rest),
-                            im_c = gni_la_part(m, n + to, to, rest, rest), re_l = gni_la_part(m, to, from, rest, wide),
-                            im_l = gni_la_part(m, n + to, from, rest, wide), re_u = gni_la_part(m, from, to, wide, rest),
-                            im_u = gni_la_part(m, n + from, to, wide, rest);
-        gni_la_gemm(w, re_c, re_l, re_u, true);
-        gni_la_gemm(w, im_c, re_l, im_u, true);
-        gni_la_gemm(w, im_c, im_l, re_u, true);
-        for (int64_t i = to; i < n; i++)
-            for (int64_t k = from; k < to; k++) a[(n + i) * ld + k] = -a[(n + i) * ld + k];
-        gni_la_gemm(w, re_c, im_l, im_u, true);
-        if (w->info != 0) return;
-    }
-    const double size = hypot(re, im), by = size == 0.0 ? 1.0 : size;
-    const int most = (int)GNI_MAX(-100000, GNI_MIN(exponent, 100000));
-    const double y[5] = {ldexp(re, most), ldexp(im, most), re / by, im / by, log(size) + (double)exponent * GNI_LN2};
-    gni_la_store(&d->out[0], index, y, 1, 1, 5, 1, NULL);
-}
-
 static void gni_la_do_cholesky(gni_la *w, const gni_la_job *d, int64_t index) {
     const int64_t n = d->n, ld = gni_la_ld(n);
     if (!gni_la_reserve(w, n * ld + n * n / 4 + 64)) return;
@@ -45236,7 +45170,6 @@ static void gni_la_do(gni_la *w, const gni_la_job *d, int64_t index) {
     switch (d->kind) {
     case GNI_LA_CHOLESKY: gni_la_do_cholesky(w, d, index); break;
     case GNI_LA_QR: gni_la_do_qr(w, d, index); break;
-    case GNI_LA_COMPLEX_DET: gni_la_do_complex_det(w, d, index); break;
     case GNI_LA_EIGH: gni_la_do_eigh(w, d, index); break;
     case GNI_LA_SVD: gni_la_do_svd(w, d, index); break;
     default: gni_la_do_solve(w, d, index);
@@ -45931,16 +45864,16 @@ static void gni_lc_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
 
 // Of the room below.
 static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index);
-static void gni_lc_do_triangular(gni_la *w, const gni_la_job *d, int64_t index);
+static void gni_lc_do_solve(gni_la *w, const gni_la_job *d, int64_t index);
 
 static void gni_lc_do(gni_la *w, const gni_la_job *d, int64_t index) {
     switch (d->kind) {
     case GNI_LA_CHOLESKY: gni_lc_cholesky(w, d, index); break;
     case GNI_LA_QR: gni_lc_do_qr(w, d, index); break;
     case GNI_LA_EIGH: gni_lc_do_eigh(w, d, index); break;
-    case GNI_LA_TRIANGULAR: gni_lc_do_triangular(w, d, index); break;
     case GNI_LA_EIG: gni_lc_do_eig(w, d, index); break;
-    default: gni_lc_do_svd(w, d, index);
+    case GNI_LA_SVD: gni_lc_do_svd(w, d, index); break;
+    default: gni_lc_do_solve(w, d, index);
     }
 }
 
@@ -45950,7 +45883,7 @@ GNI_OS_BEGIN
 #ifndef GPUNUM_NO_LINALG
 // >>general
 // Eigenvalues and eigenvectors of matrices that need not be symmetric, on the CPU: of complex numbers, real ones among them.
-// From outside: gni_lc_do_eig, and gni_lc_do_triangular, which solves with complex triangles.
+// From outside: gni_lc_do_eig, and gni_lc_do_solve.
 //
 // A matrix is balanced, reduced to Hessenberg form by reflections and to a triangle by QR steps with single shifts (GVL 7;
 // Parlett and Reinsch 1969; Wilkinson 1965); a real one first by steps with double shifts in real numbers, up to blocks of
@@ -45967,6 +45900,17 @@ static void gni_lc_over(double *y, const double *x, const double *f) {
 }
 
 static double gni_lc_size(const double *x) { return fabs(x[0]) + fabs(x[1]); }
+
+// x = x / f for n numbers, `step` apart
+static void gni_lc_divide(double *x, int64_t n, int64_t step, const double *f) {
+    double over[2] = {1.0, 0.0};
+    const bool plain = gni_lc_size(f) > 1e-290 && gni_lc_size(f) < 1e290;
+    if (plain) gni_lc_over(over, over, f);
+    for (; n > 0; n--, x += step) {
+        if (plain) gni_lc_times(x, over);
+        else gni_lc_over(x, x, f);
+    }
+}
 
 // x and y, numbers that are `step` apart, become c x + s y and c y - conj(s) x; of columns s is conjugated.
 static void gni_lc_rotate(double *x, double *y, int64_t step, int64_t n, double c, double re, double im) {
@@ -46306,65 +46250,146 @@ static void gni_lc_do_eig(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_lc_store(&d->out[1], true, index, z, ld, n, n, NULL);
 }
 
-// The same with one column, complex or not: rows are read once, one by one.
+// b = l^-1 b with -l below a's diagonal. Below each row of b (2n,k) is that times i.
+static void gni_lc_solve_lower(gni_la *w, double *a, int64_t ld, int64_t n, double *b, int64_t ldb, int64_t k, bool unit) {
+    if (n > GNI_LA_LEAF) {
+        const int64_t h = gni_la_round(n / 2);
+        double *rest = b + 2 * h * ldb;
+        gni_lc_solve_lower(w, a, ld, h, b, ldb, k, unit);
+        gni_la_gemm(w, gni_la_rows(rest, 2 * ldb, n - h, 2 * k), gni_la_rows(a + h * ld, ld, n - h, 2 * h),
+                    gni_la_rows(b, ldb, 2 * h, 2 * k), true);
+        gni_lc_solve_lower(w, a + h * (ld + 2), ld, n - h, rest, ldb, k, unit);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double *row = a + i * ld, *y = b + 2 * i * ldb;
+        w->isa->rows_add(y, b, ldb, row, 2 * i, 2 * k);
+        if (!unit) gni_lc_divide(y, k, 2, row + 2 * i);
+        gni_lc_turn(y + ldb, y, 2 * k);
+    }
+}
+
+// b = l^-1 b with one column, complex or not: rows are read once, one by one.
 static void gni_lc_do_column(gni_la *w, const gni_la_job *d, int64_t index) {
     const int64_t n = d->n, parts = d->is_complex ? 2 : 1, size = (int64_t)gn_dtype_size(d->out->t);
     if (!gni_la_reserve(w, 8 * n + 64)) return;
-    // What a row is multiplied with for the real part, the imaginary one.
-    double *row = gni_la_take(w, 2 * n), *b = gni_la_take(w, 2 * n), *re = gni_la_take(w, 2 * n), *im = gni_la_take(w, 2 * n);
-    gni_la_operand l = d->in[0], from = d->in[1], to = *d->out;
-    for (int64_t p = 0; p < parts; p++, from.data += size) gni_la_load(&from, index, b + p, parts, 1, n, 1);
+    // Products of a row with re and im are the parts.
+    double *row = gni_la_take(w, 8 * n), *y = row + 2 * n, *re = y + 2 * n, *im = re + 2 * n;
+    gni_la_operand l = d->in[0], b = d->in[1], to = *d->out;
+    for (int64_t p = 0; p < parts; p++, b.data += size) gni_la_load(&b, index, y + p, parts, 1, n, 1);
     const gni_convert_fn load = gni_cpu_isa_of(w->g->isa)->wide->load[l.t];
     const bool back = l.cs == -parts, dense = back || l.cs == parts; // back: from the last number to the first
-    const char *at = l.data + gni_la_offset(&l, index) * size;
-    for (int64_t i = 0; i < n; i++, at += (l.rs - (back ? parts : 0)) * size, l.data += (l.rs - parts) * size) {
-        const int64_t begin = back ? parts * (n - i) : 0, me = back ? n - 1 - i : i;
-        for (int64_t p = 0; p < parts; p++, l.data += size)
-            if (!dense) gni_la_load(&l, index, row + p, 0, parts, 1, i + 1);
-        if (dense && load != NULL) load(row, at, parts * (i + 1));
-        const double *x = dense && load == NULL ? (const double *)(const void *)at : row, *own = back ? x : x + parts * i;
-        double *y = b + parts * i;
+    int64_t begin = back ? parts * n : 0;
+    l.data += gni_la_offset(&l, index) * size, l.rank = 0;
+    for (int64_t i = 0; i < n; i++, y += parts, l.data += (l.rs - (l.cs == parts ? 0 : parts)) * size) {
+        const double *x = dense && load == NULL ? (const double *)(const void *)l.data : row, *own = back ? x : x + parts * i;
+        if (dense && load != NULL) load(row, l.data, parts * (i + 1));
+        for (int64_t p = 0; p < parts && !dense; p++, l.data += size) gni_la_load(&l, 0, row + p, 0, parts, 1, i + 1);
         if (back) x += parts;
         y[0] -= w->isa->dot(x, re + begin, parts * i);
         if (parts == 2) y[1] -= w->isa->dot(x, im + begin, 2 * i);
         const bool none = !d->unit && own[0] == 0.0 && own[parts - 1] == 0.0;
         if (none && (d->upper || w->info == 0)) w->info = d->upper ? n - i : i + 1;
-        if (!d->unit && parts == 2) gni_lc_over(y, y, own);
-        if (!d->unit && parts == 1) y[0] /= own[0];
-        re[parts * me] = im[2 * me + 1] = y[0];
-        if (parts == 2) re[2 * me + 1] = -(im[2 * me] = y[1]);
+        if (parts == 1 && !d->unit) y[0] /= own[0];
+        else if (!d->unit) gni_lc_over(y, y, own);
+        const int64_t at = back ? begin -= parts : parts * i;
+        re[at] = y[0];
+        if (parts == 2) im[at] = y[1], re[at + 1] = -y[1], im[at + 1] = y[0];
     }
-    for (int64_t p = 0; p < parts && w->info == 0; p++, to.data += size)
-        gni_la_store(&to, index, b + p, parts, 1, n, 1, NULL);
+    if (w->info != 0) return;
+    for (int64_t p = 0; p < parts; p++, to.data += size) gni_la_store(&to, index, y - parts * n + p, parts, 1, n, 1, NULL);
 }
 
-// b = l^-1 b
-static void gni_lc_do_triangular(gni_la *w, const gni_la_job *d, int64_t index) {
-    const int64_t n = d->n, k = d->k, ld = gni_la_ld(2 * n), ldb = gni_la_ld(2 * k);
-    if (k == 1) {
+// As gni_la_lu_columns, with -l below the diagonal. u: room for half the columns, rows twice.
+static void gni_lc_lu(gni_la *w, double *a, int64_t ld, int64_t n, int64_t *pivot, double *u, int64_t j0, int64_t j1) {
+    if (j1 - j0 > 8) {
+        const int64_t done = gni_la_round((j1 - j0) / 2), h = j0 + done, wide = j1 - h, ldu = gni_la_ld(2 * wide);
+        double *top = a + j0 * ld + 2 * h;
+        gni_lc_lu(w, a, ld, n, pivot, u, j0, h);
+        for (int64_t i = 0; i < done; i++) memcpy(u + 2 * i * ldu, top + i * ld, (size_t)(2 * wide) * sizeof *u);
+        gni_lc_solve_lower(w, a + j0 * ld + 2 * j0, ld, done, u, ldu, wide, true);
+        for (int64_t i = 0; i < done; i++) memcpy(top + i * ld, u + 2 * i * ldu, (size_t)(2 * wide) * sizeof *u);
+        double *rest = a + h * ld;
+        gni_la_gemm(w, gni_la_rows(rest + 2 * h, ld, n - h, 2 * wide), gni_la_rows(rest + 2 * j0, ld, n - h, 2 * done),
+                    gni_la_rows(u, ldu, 2 * done, 2 * wide), true);
+        gni_lc_lu(w, a, ld, n, pivot, u, h, j1);
+        return;
+    }
+    for (int64_t j = j0; j < j1; j++) {
+        int64_t at = j;
+        for (int64_t i = j + 1; i < n; i++)
+            if (gni_lc_size(a + i * ld + 2 * j) > gni_lc_size(a + at * ld + 2 * j)) at = i;
+        pivot[j] = at;
+        double *top = a + j * ld;
+        gni_la_swap_rows(top, a + at * ld, 2 * n);
+        if (gni_lc_size(top + 2 * j) == 0.0) { // so are all below
+            if (w->info == 0) w->info = j + 1;
+            continue;
+        }
+        gni_lc_divide(top + ld + 2 * j, n - j - 1, ld, top + 2 * j);
+        for (double *row = top + ld; row < a + n * ld; row += ld) {
+            double *f = row + 2 * j;
+            f[0] = -f[0], f[1] = -f[1];
+            for (int64_t k = 2 * j + 2; k < 2 * j1; k += 2) {
+                row[k] += f[0] * top[k] - f[1] * top[k + 1];
+                row[k + 1] += f[0] * top[k + 1] + f[1] * top[k];
+            }
+        }
+    }
+}
+
+// a^-1 b, a^-1, or of the determinant: itself, that over its magnitude, and the magnitude's logarithm.
+static void gni_lc_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
+    const bool triangle = d->kind == GNI_LA_TRIANGULAR;
+    if (triangle && d->k == 1) {
         gni_lc_do_column(w, d, index);
         return;
     }
-    if (!gni_la_reserve(w, n * (ld + 2 * ldb) + 16)) return;
-    double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, 2 * n * ldb); // below each row of b that times i
+    const int64_t n = d->n, k = d->kind == GNI_LA_DET ? 0 : d->k, half = n / 2 + 8;
+    const int64_t ld = gni_la_ld(2 * n), ldb = gni_la_ld(2 * k);
+    if (!gni_la_reserve(w, n * (ld + 2 * ldb + 1) + 2 * half * gni_la_ld(2 * half) + 64)) return;
+    double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, 2 * n * ldb);
+    int64_t *pivot = (int64_t *)(void *)gni_la_take(w, n);
     gni_lc_load(&d->in[0], index, a, ld, 2, n, n);
-    gni_lc_load(&d->in[1], index, b, 2 * ldb, 2, n, k);
-    if (!gni_la_has_diagonal(w, d, a, ld, 2)) return;
-    for (int64_t from = 0, to; from < n; from = to) {
-        to = GNI_MIN(from + GNI_LA_LEAF, n);
-        for (int64_t i = from; i < to; i++)
+    if (!triangle) gni_lc_lu(w, a, ld, n, pivot, gni_la_take(w, 2 * half * gni_la_ld(2 * half)), 0, n);
+    else if (gni_la_has_diagonal(w, d, a, ld, 2))
+        for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < 2 * i; j++) a[i * ld + j] = -a[i * ld + j];
-        if (from > 0)
-            gni_la_gemm(w, gni_la_rows(b + 2 * from * ldb, 2 * ldb, to - from, 2 * k),
-                        gni_la_rows(a + from * ld, ld, to - from, 2 * from), gni_la_rows(b, ldb, 2 * from, 2 * k), true);
-        for (int64_t i = from; i < to; i++) {
-            double *row = a + i * ld, *y = b + 2 * i * ldb;
-            for (int64_t j = 2 * from; j < 2 * i; j++) w->isa->axpy(y, row[j], b + j * ldb, 2 * k);
-            for (int64_t j = 0; j < k && !d->unit; j++) gni_lc_over(y + 2 * j, y + 2 * j, row + 2 * i);
-            gni_lc_turn(y + ldb, y, 2 * k);
+    if (d->kind == GNI_LA_DET) {
+        double y[5] = {w->info > 0 ? 0.0 : 1.0, 0.0, 0.0, 0.0, 0.0};
+        int64_t exponent = 0; // apart, so that no product on the way overflows
+        for (int64_t i = 0; i < n && w->info <= 0; i++) {
+            int power = 0;
+            gni_lc_times(y, a + i * (ld + 2));
+            frexp(gni_lc_size(y), &power);
+            for (int p = 0; p < 2; p++) y[p] = ldexp(pivot[i] != i ? -y[p] : y[p], -power);
+            exponent += power;
         }
+        const double size = hypot(y[0], y[1]), by = size == 0.0 ? 1.0 : size;
+        const int most = (int)GNI_MAX(-100000, GNI_MIN(exponent, 100000));
+        y[2] = y[0] / by, y[3] = y[1] / by, y[4] = log(size) + (double)exponent * GNI_LN2;
+        y[0] = ldexp(y[0], most), y[1] = ldexp(y[1], most);
+        gni_la_store(&d->out[0], index, y, 1, 1, 5, 1, NULL);
+        if (w->info > 0) w->info = 0;
+        return;
     }
-    if (w->info == 0) gni_lc_store(&d->out[0], false, index, b, 2 * ldb, n, k, NULL);
+    if (w->info != 0) return;
+    if (d->kind == GNI_LA_INV) gni_lc_unit(b, 2 * ldb, n, n);
+    else gni_lc_load(&d->in[1], index, b, 2 * ldb, 2, n, k);
+    for (int64_t i = 0; i < n && !triangle; i++) gni_la_swap_rows(b + 2 * i * ldb, b + 2 * pivot[i] * ldb, 2 * k);
+    gni_lc_solve_lower(w, a, ld, n, b, ldb, k, !triangle || d->unit);
+    for (int64_t i = 0; i < n && !triangle; i++) { // the upper triangle, which is a lower one from the end on
+        const int64_t to = n - 1 - i;
+        double *row = a + i * ld;
+        pivot[i] = to;
+        for (int64_t j = 2 * i + 2; j < 2 * n; j++) row[j] = -row[j];
+        for (int64_t j = 0; j < n - 1 - j; j++) gni_la_swap_rows(row + 2 * j, row + 2 * (n - 1 - j), 2);
+        if (i <= to) continue;
+        gni_la_swap_rows(row, a + to * ld, 2 * n);
+        gni_la_swap_rows(b + 2 * i * ldb, b + 2 * to * ldb, 2 * k);
+    }
+    if (!triangle) gni_lc_solve_lower(w, a, ld, n, b, ldb, k, false);
+    if (w->info == 0) gni_lc_store(&d->out[0], false, index, b, 2 * ldb, n, k, triangle ? NULL : pivot);
 }
 
 // >>factor_gpu
@@ -48361,7 +48386,7 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
-    if (gni_is_complex(a->dtype) && kind != GNI_LA_CHOLESKY) {
+    if (gni_is_complex(a->dtype) && (kind == GNI_LA_DET || (kind == GNI_LA_INV && g->gpu != NULL))) {
         gn_scope_begin(g);
         if (!gni_is_square(g, fn, a)) return gni_end_scope(g, NULL);
         return gni_end_scope(g, kind == GNI_LA_DET ? gni_complex_det(g, fn, a, NULL) : gni_complex_solve(g, a, NULL));
@@ -48441,7 +48466,7 @@ static gn_array *gni_la_numbers(gn_context *g, const char *fn, gni_la_kind kind,
     if (kind == GNI_LA_LOG_DET && (gni_ls_run(&d, a, NULL, &batch, 0, t, &y) || gni_lg_run(&d, a, NULL, &batch, 0, t, &y)))
         return gni_adopt(g, y);
     gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
-    if (x != NULL) y = gni_la_output(&d, 0, t, &batch, 1, count, 1);
+    if (x != NULL) y = gni_la_output(&d, 0, d.is_complex ? gni_part_of(t) : t, &batch, 1, count, 1);
     gni_la_finish(&d, &y, 1, t);
     gni_unref(g, x);
     return gni_adopt(g, y);
@@ -48452,9 +48477,7 @@ static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, gn_
     const int which = log != NULL ? 1 : 0;
     if (!gni_is_square(g, fn, a)) return NULL;
     g->no_grad++; // recorded as one op
-    gn_array *half[2] = {gn_real(a), gn_imag(a)}, *m, *y;
-    m = gn_concat(half, 2, -2);
-    y = m != NULL ? gni_la_numbers(g, fn, GNI_LA_COMPLEX_DET, m, 5) : NULL;
+    gn_array *y = gni_la_numbers(g, fn, GNI_LA_DET, a, 5);
     gn_array *part[5] = {NULL, NULL, NULL, NULL, NULL};
     for (int i = 0; i < 5 && y != NULL; i++) part[i] = gn_squeeze(gn_slice(y, -1, i, i + 1, 1), -1);
     y = gn_complex(part[2 * which], part[2 * which + 1]);
@@ -48548,7 +48571,12 @@ GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
         gn_shape batch;
         gn_scope_begin(g);
         bool ok = gni_is_square(g, "gn_solve", a) && gni_la_solve_shapes(g, a, b, GNI_MIN(b->shape.rank, 2), &batch);
-        return gni_end_scope(g, ok ? gni_complex_solve(g, a, b) : NULL);
+        if (!ok || g->gpu != NULL) return gni_end_scope(g, ok ? gni_complex_solve(g, a, b) : NULL);
+        const gn_dtype t = gn_promote(a->dtype, b->dtype);
+        for (int i = 0; i < 2; i++) in[i] = gni_as(in[i], t);
+        if (in[0] != NULL && in[1] != NULL) y = gni_adopt(g, gni_la_solve(g, GNI_LA_SOLVE, in[0], in[1], false, false));
+        gni_record(g, y, "gn_solve", gni_back_solve, in, 2);
+        return gni_end_scope(g, y);
     }
     if (gni_is_square(g, "gn_solve", a)) y = gni_la_solve(g, GNI_LA_SOLVE, a, b, false, false);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_solve", gni_back_solve, in, 2);
@@ -48704,7 +48732,7 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
 
 static gn_array *gni_products_before(gn_array *x, int axis);
 
-// x = a^-1 b: gb = a^-T gx, ga = -gb x^T (Giles 2008).
+// x = a^-1 b: gb = a^-H gx, ga = -gb x^H (Giles 2008).
 static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
     gn_array *a = node->in[0], *b = node->in[1], *x = node->output;
@@ -48713,18 +48741,18 @@ static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array
         gy = gn_expand_dims(gy, -1);
         x = gn_expand_dims(x, -1);
     }
-    gn_array *gb = gn_solve(gni_transposed(a), gy);
+    gn_array *gb = gn_solve(gni_adjoint(a), gy);
     if (gni_wanted(node, 0))
-        gx[0] = gni_unbroadcast(gn_neg(gn_matmul(gb, gni_transposed(x))), &a->shape);
+        gx[0] = gni_unbroadcast(gn_neg(gn_matmul(gb, gni_adjoint(x))), &a->shape);
     if (gni_wanted(node, 1))
         gx[1] = gni_unbroadcast(vector ? gn_squeeze(gb, -1) : gb, &b->shape);
     return true;
 }
 
-// -y^T gy y^T
+// -y^H gy y^H
 static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gn_array *t = gni_transposed(node->output);
+    gn_array *t = gni_adjoint(node->output);
     gx[0] = gn_neg(gn_matmul(gn_matmul(t, gy), t));
     return true;
 }
@@ -50140,8 +50168,7 @@ static bool gni_assign_run(gn_context *g, gn_array *a, gn_array *value) {
     for (int pass = 0;; pass++) {
         gni_build_begin(&b, g, &a->shape, wide || (gni_is_pending(value) && value->expr->wide));
         b.map.program.out_reg[0] = gni_build_convert(&b, gni_build_value(&b, value), value->dtype, a->dtype);
-        const bool turned = pass == 0 && g->gpu == NULL && gni_is_pending(value) && gni_map_order(&b.map, order);
-        if (!b.full && !turned) break;
+        if (!b.full && (g->gpu != NULL || !gni_is_pending(value) || !gni_map_order(&b.map, order))) break;
         if (pass > 0 || !gni_materialize(g, value)) return false;
     }
     b.map.program.n_out = 1;
@@ -52139,12 +52166,12 @@ static gn_array *gni_norm_bound(gn_array *x) {
 // The pseudo-inverse, or that of `a` times b, by QR; NULL unless all singular values surely count.
 static gn_array *gni_by_triangle(gn_context *g, gn_array *a, gn_array *b, double rtol) {
     gn_array *r = NULL, *q;
-    if (gn_size(a) == 0 || gn_dtype_size(gni_la_result(a->dtype)) < 4) return NULL;
+    if (gn_size(a) == 0 || a->dtype == GN_F16 || a->dtype == GN_BF16) return NULL;
     const int64_t m = gn_dim(a, -2), n = gn_dim(a, -1), least = GNI_MIN(m, n);
     const bool wide = m < n;
     // Of many little ones a GPU has the values in one kernel; random square ones have conditions of some times their order.
     if (a->shape.rank > 2 && GNI_MAX(m, n) <= 128 && gni_reads_gpu(a)) return NULL;
-    if (GNI_MAX(m, n) < 2 * least && (double)least * gni_rtol(a, gni_la_result(a->dtype), -1.0) > 0.02) return NULL;
+    if (GNI_MAX(m, n) < 2 * least && (double)least * gni_rtol(a, a->dtype, -1.0) > 0.02) return NULL;
     q = gn_qr(wide ? gni_adjoint(a) : a, &r);
     if (r == NULL || !(gn_item(gn_min(gn_abs(gn_diagonal(r, 0)), GN_ALL)) > 0.0)) return NULL;
     gn_array *inverse = gn_solve_triangular(r, gn_eye(g, r->dtype, least, least, 0), false, false, false);
@@ -53216,20 +53243,17 @@ GPUNUM_API gn_array *gn_roots(gn_array *coefficients) {
 // first - second cos(2 pi i / (n - 1)) + third cos(4 pi i / (n - 1)), the same from both ends.
 static gn_array *gni_window_of(const char *fn, gn_context *g, gn_dtype t, int64_t n, double first, double second,
                                double third) {
-    gn_array *y = NULL;
-    void *data = NULL;
     if (!gni_begin_context(fn, g)) return NULL;
+    gn_scope_begin(g);
     const gn_shape s = gn_shape_from(1, &n);
+    gn_array *x = NULL;
     if (t != GN_F32 && t != GN_F64)
         gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither float32 nor float64", fn, gn_dtype_name(t));
-    else y = gni_array_filled(g, fn, t, &s, &data);
-    for (int64_t i = 0; y != NULL && 2 * i < n; i++) {
-        const double x = n == 1 ? 1.0 : cos(3.14159265358979323846 * (double)(n - 1 - 2 * i) / (double)(n - 1));
-        const double value = first + second * x + third * (2.0 * x * x - 1.0);
-        gni_store_double(t, data, i, value);
-        gni_store_double(t, data, n - 1 - i, value);
-    }
-    return gni_end(g, y);
+    else if (gni_shape_ok(g, fn, t, &s)) x = gn_arange(g, GN_F64, (double)n - 1.0, -(double)n, -2.0);
+    x = gn_cos(gn_div_s(gn_mul_s(x, 3.14159265358979323846), GNI_MAX((double)n - 1.0, 1.0)));
+    gn_array *y = gn_add_s(gn_mul_s(x, second), first);
+    if (third != 0.0) y = gn_add(y, gn_mul_s(gn_sub_s(gn_mul_s(gn_square(x), 2.0), 1.0), third));
+    return gni_end_scope(g, gn_cast(y, t));
 }
 
 GPUNUM_API gn_array *gn_hanning(gn_context *g, gn_dtype t, int64_t n) {
