@@ -344,7 +344,7 @@ static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     if (!gni_buffer_memory(g, b, side)) return false;
     const bool cpu = side == GNI_ON_CPU;
     bool ok = true;
-    if (b->draw != NULL && b->where == 0)
+    if (!GNI_CPU_ALONE && b->draw != NULL && b->where == 0)
         ok = b->draw(g, b, side);
     else if (b->where == 0 && cpu)
         memset(b->host, 0, (size_t)b->bytes);

@@ -8,12 +8,13 @@
 
 #define GNI_STEPS_DRAWN 256 // from so many on they are not made at once
 
-// start + i step for all i; the common dtypes in loops of their own, over 16, which compilers turn into vectors.
+// start + i step for all i, and the last one `last` unless that is NULL; the common dtypes in loops of their own, over 16,
+// which compilers turn into vectors.
 #define GNI_STEPS_OF(T)                                                                            \
     for (; i + 16 <= n; i += 16, at += 16.0)                                                       \
         for (int j = 0; j < 16; j++) ((T *)data + i)[j] = (T)(start + (at + (double)j) * step);    \
     for (; i < n; i++) ((T *)data)[i] = (T)(start + (double)i * step);
-static GNI_NOINLINE void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, double step) {
+static GNI_NOINLINE void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, double step, const double *last) {
     const double most = GNI_MAX(fabs(start), fabs(start + (double)n * step));
     int64_t i = 0;
     double at = 0.0;
@@ -28,16 +29,9 @@ static GNI_NOINLINE void gni_store_steps(gn_dtype t, void *data, int64_t n, doub
     } else {
         for (; i < n; i++) gni_store_double(t, data, i, start + (double)i * step);
     }
+    if (last != NULL) gni_store_double(t, data, n - 1, gni_is_integer(t) ? floor(*last) : *last);
 }
 #undef GNI_STEPS_OF
-
-// Fills memory of b with the numbers that are not drawn yet.
-static void gni_put_steps(gni_buffer *b) {
-    const int64_t n = (int64_t)(b->bytes / gn_dtype_size(b->drawn));
-    gni_store_steps(b->drawn, b->host, n - b->ends, b->first, b->step);
-    if (b->ends) gni_store_double(b->drawn, b->host, n - 1, b->last);
-    b->where |= GNI_ON_CPU;
-}
 
 static bool gni_draw_steps(gn_context *g, gni_buffer *b, uint32_t side) {
     GNI_ZEROED(gni_random, job);
@@ -53,33 +47,33 @@ static bool gni_draw_steps(gn_context *g, gni_buffer *b, uint32_t side) {
     if (side == GNI_ON_GPU && gni_backend_gpu()->supports(g, GNI_JOB_RANDOM, &job))
         return gni_backend_gpu()->run(g, GNI_JOB_RANDOM, &job);
     if (!gni_buffer_memory(g, b, GNI_ON_CPU)) return false;
-    gni_put_steps(b);
+    gni_store_steps(b->drawn, b->host, job.n, b->first, b->step, b->ends ? &b->last : NULL);
+    b->where |= GNI_ON_CPU;
     return side == GNI_ON_CPU || gni_gpu_upload(g->gpu, &b->device, 0, b->host, b->bytes);
 }
 
 // (n): first + i step, and the last one `last` unless that is NULL; where there is a GPU made where it is read first.
 static gn_array *gni_steps(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s, double first, double step,
                            const double *last) {
-    gn_array *y = gni_array_empty(g, fn, t, s);
-    if (y == NULL || s->dim[0] == 0) return y;
-    gni_buffer *b = y->buf;
-    b->drawn = t;
-    b->first = first;
-    b->step = step;
-    b->ends = last != NULL;
-    if (last != NULL) b->last = gni_is_integer(t) ? floor(*last) : *last;
-    const double most = GNI_MAX(fabs(first), fabs(first + (double)s->dim[0] * step));
+    const int64_t n = s->dim[0];
+    const double most = GNI_MAX(fabs(first), fabs(first + (double)n * step));
     const bool fits = t == GN_F32 || t == GN_F64 || (t == GN_I32 && most < 2147483647.0) || (t == GN_I64 && most < 9e18);
-    if (!GNI_CPU_ALONE && g->gpu != NULL && fits && s->dim[0] >= GNI_STEPS_DRAWN) {
-        b->draw = gni_draw_steps;
+    void *data;
+    gn_array *y;
+    if (GNI_CPU_ALONE || g->gpu == NULL || !fits || n < GNI_STEPS_DRAWN) {
+        y = gni_array_filled(g, fn, t, s, &data);
+        if (y != NULL) gni_store_steps(t, data, n, first, step, last);
         return y;
     }
-    if (gni_buffer_memory(g, b, GNI_ON_CPU)) {
-        gni_put_steps(b);
-        return y;
-    }
-    gni_unref(g, y);
-    return NULL;
+    y = gni_array_empty(g, fn, t, s);
+    if (y == NULL) return NULL;
+    y->buf->draw = gni_draw_steps;
+    y->buf->drawn = t;
+    y->buf->first = first;
+    y->buf->step = step;
+    y->buf->ends = last != NULL;
+    if (last != NULL) y->buf->last = *last;
+    return y;
 }
 
 static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
