@@ -64985,12 +64985,11 @@ static void gni_close_report(gn_context *g) {
         gni_log(g, GN_LOG_INFO, "gn_close: arrays still alive: %d (%llu bytes)", arrays, (unsigned long long)bytes);
 }
 
-// What is made again when it is needed.
+// What the CPU makes again when it is needed.
 static void gni_kept_free(gn_context *g) {
     if (g->gemm_work != NULL) gni_gemm_work_free(g, g->gemm_work);
 #ifndef GPUNUM_NO_FFT
     gni_fft_free(g);
-    gni_fft_gpu_free(g);
 #endif
 }
 
@@ -65023,6 +65022,9 @@ GPUNUM_API void gn_close(gn_context *g) {
         gni_buffers_end(g);
     }
     gni_kept_free(g);
+#ifndef GPUNUM_NO_FFT
+    gni_fft_gpu_free(g);
+#endif
     gni_host_cache_trim(g);
     gni_stacks_free(g);
     gni_profile_free(g);
