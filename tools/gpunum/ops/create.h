@@ -60,7 +60,8 @@ static gn_array *gni_steps(gn_context *g, const char *fn, gn_dtype t, const gn_s
     const bool fits = t == GN_F32 || t == GN_F64 || (t == GN_I32 && most < 2147483647.0) || (t == GN_I64 && most < 9e18);
     void *data;
     gn_array *y;
-    if (GNI_CPU_ALONE || g->gpu == NULL || !fits || n < GNI_STEPS_DRAWN) {
+    // For very many there may be no memory, which is said at once.
+    if (GNI_CPU_ALONE || g->gpu == NULL || !fits || n < GNI_STEPS_DRAWN || n > INT32_MAX) {
         y = gni_array_filled(g, fn, t, s, &data);
         if (y != NULL) gni_store_steps(t, data, n, first, step, last);
         return y;
