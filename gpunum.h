@@ -45004,6 +45004,8 @@ static bool gni_la_has_diagonal(gni_la *w, const gni_la_job *d, const double *a,
     return w->info == 0;
 }
 
+static bool gni_la_is_det(const gni_la_job *d) { return d->kind == GNI_LA_DET || d->kind == GNI_LA_LOG_DET; }
+
 // det times 2^exponent as what `kind` asks for.
 static void gni_la_put_det(const gni_la_job *d, int64_t index, double det, int64_t exponent) {
     const bool apart = d->kind == GNI_LA_LOG_DET;
@@ -45024,7 +45026,7 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_la_load(&d->in[0], index, a, ld, 1, n, n);
     if (triangle) gni_la_has_diagonal(w, d, a, ld, 1);
     else gni_la_lu(w, gni_la_rows(a, ld, n, n), pivot);
-    if (d->kind == GNI_LA_DET || d->kind == GNI_LA_LOG_DET) {
+    if (gni_la_is_det(d)) {
         int64_t exponent = 0; // apart, so that no product on the way overflows
         double det = 1.0;
         for (int64_t i = 0; i < n; i++) {
@@ -47169,7 +47171,7 @@ static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
             gni_lg_solve_item(w, right, y, d->k, i);
             gni_unref(g, right);
         }
-        if (d->kind == GNI_LA_DET || d->kind == GNI_LA_LOG_DET) gni_lg_det(w, d, i);
+        if (gni_la_is_det(d)) gni_lg_det(w, d, i);
         else d->info[i] = gni_lg_info(w);
     }
 }
@@ -47191,7 +47193,7 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     if (matrix > 0) s.dim[s.rank++] = d->n;
     if (matrix > 1) s.dim[s.rank++] = d->k;
     const int apart = d->kind == GNI_LA_LOG_DET;
-    gn_array *out = apart || d->kind == GNI_LA_DET ? gni_la_output(d, 0, t, batch, apart, 2, 1) : gni_lg_array(g, t, &s);
+    gn_array *out = gni_la_is_det(d) ? gni_la_output(d, 0, t, batch, apart, 2, 1) : gni_lg_array(g, t, &s);
     if (out == NULL && !g->call_failed) {
         gni_lg_end(&w);
         return false;
@@ -47532,12 +47534,11 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     if (b != NULL && s.w.ok) s.b = gni_ls_operand(&s, b, batch, matrix, &s.b_step);
     if (matrix > 0) shape.dim[shape.rank++] = d->n;
     if (matrix > 1) shape.dim[shape.rank++] = d->k;
-    const bool apart = d->kind == GNI_LA_LOG_DET, is_det = apart || d->kind == GNI_LA_DET;
-    if (apart) shape.dim[shape.rank++] = 2;
+    if (d->kind == GNI_LA_LOG_DET) shape.dim[shape.rank++] = 2;
     gn_array *out = s.w.ok ? gni_lg_array(g, t, &shape) : NULL;
     s.w.ok = s.w.ok && out != NULL;
     gni_ls_compute(&s, out, matrix);
-    if (!is_det && !d->unit) gni_ls_info(&s);
+    if (!gni_la_is_det(d) && !d->unit) gni_ls_info(&s);
     for (int64_t i = 0; i < d->batch && d->upper && d->info != NULL; i++)
         if (d->info[i] > 0) d->info[i] = d->n + 1 - d->info[i];
     const bool ok = s.w.ok && gni_la_report(d);
@@ -48646,8 +48647,9 @@ static bool gni_svd_by_qr(gni_la_job *d, gn_array *a, gn_dtype t, gn_array **y, 
     g->no_grad++; // recorded as one op
     gn_array *q = gn_qr(wide ? gni_transposed(a) : a, &r), *s = gn_svd(r, false, vectors ? &u : NULL, vectors ? &vt : NULL);
     if (vectors) u = gn_matmul(q, u);
+    const bool ok = s != NULL && (!vectors || (u != NULL && gni_materialize(g, u)));
     gn_array *of[3] = {s, wide ? vt : u, wide ? u : vt};
-    for (int i = 0; i < 3 && s != NULL && (!vectors || (u != NULL && gni_materialize(g, u))); i++) {
+    for (int i = 0; i < 3 && ok; i++) {
         if (i > 0 && place[i] == NULL) continue;
         y[i] = wide && i > 0 ? gni_transposed(of[i]) : of[i];
         if (y[i] == NULL) break;

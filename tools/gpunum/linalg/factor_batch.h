@@ -65,7 +65,7 @@ static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
             gni_lg_solve_item(w, right, y, d->k, i);
             gni_unref(g, right);
         }
-        if (d->kind == GNI_LA_DET || d->kind == GNI_LA_LOG_DET) gni_lg_det(w, d, i);
+        if (gni_la_is_det(d)) gni_lg_det(w, d, i);
         else d->info[i] = gni_lg_info(w);
     }
 }
@@ -87,7 +87,7 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     if (matrix > 0) s.dim[s.rank++] = d->n;
     if (matrix > 1) s.dim[s.rank++] = d->k;
     const int apart = d->kind == GNI_LA_LOG_DET;
-    gn_array *out = apart || d->kind == GNI_LA_DET ? gni_la_output(d, 0, t, batch, apart, 2, 1) : gni_lg_array(g, t, &s);
+    gn_array *out = gni_la_is_det(d) ? gni_la_output(d, 0, t, batch, apart, 2, 1) : gni_lg_array(g, t, &s);
     if (out == NULL && !g->call_failed) {
         gni_lg_end(&w);
         return false;
@@ -428,12 +428,11 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     if (b != NULL && s.w.ok) s.b = gni_ls_operand(&s, b, batch, matrix, &s.b_step);
     if (matrix > 0) shape.dim[shape.rank++] = d->n;
     if (matrix > 1) shape.dim[shape.rank++] = d->k;
-    const bool apart = d->kind == GNI_LA_LOG_DET, is_det = apart || d->kind == GNI_LA_DET;
-    if (apart) shape.dim[shape.rank++] = 2;
+    if (d->kind == GNI_LA_LOG_DET) shape.dim[shape.rank++] = 2;
     gn_array *out = s.w.ok ? gni_lg_array(g, t, &shape) : NULL;
     s.w.ok = s.w.ok && out != NULL;
     gni_ls_compute(&s, out, matrix);
-    if (!is_det && !d->unit) gni_ls_info(&s);
+    if (!gni_la_is_det(d) && !d->unit) gni_ls_info(&s);
     for (int64_t i = 0; i < d->batch && d->upper && d->info != NULL; i++)
         if (d->info[i] > 0) d->info[i] = d->n + 1 - d->info[i];
     const bool ok = s.w.ok && gni_la_report(d);

@@ -121,6 +121,8 @@ static bool gni_la_has_diagonal(gni_la *w, const gni_la_job *d, const double *a,
     return w->info == 0;
 }
 
+static bool gni_la_is_det(const gni_la_job *d) { return d->kind == GNI_LA_DET || d->kind == GNI_LA_LOG_DET; }
+
 // det times 2^exponent as what `kind` asks for.
 static void gni_la_put_det(const gni_la_job *d, int64_t index, double det, int64_t exponent) {
     const bool apart = d->kind == GNI_LA_LOG_DET;
@@ -141,7 +143,7 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_la_load(&d->in[0], index, a, ld, 1, n, n);
     if (triangle) gni_la_has_diagonal(w, d, a, ld, 1);
     else gni_la_lu(w, gni_la_rows(a, ld, n, n), pivot);
-    if (d->kind == GNI_LA_DET || d->kind == GNI_LA_LOG_DET) {
+    if (gni_la_is_det(d)) {
         int64_t exponent = 0; // apart, so that no product on the way overflows
         double det = 1.0;
         for (int64_t i = 0; i < n; i++) {

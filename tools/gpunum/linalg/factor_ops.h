@@ -286,8 +286,9 @@ static bool gni_svd_by_qr(gni_la_job *d, gn_array *a, gn_dtype t, gn_array **y, 
     g->no_grad++; // recorded as one op
     gn_array *q = gn_qr(wide ? gni_transposed(a) : a, &r), *s = gn_svd(r, false, vectors ? &u : NULL, vectors ? &vt : NULL);
     if (vectors) u = gn_matmul(q, u);
+    const bool ok = s != NULL && (!vectors || (u != NULL && gni_materialize(g, u)));
     gn_array *of[3] = {s, wide ? vt : u, wide ? u : vt};
-    for (int i = 0; i < 3 && s != NULL && (!vectors || (u != NULL && gni_materialize(g, u))); i++) {
+    for (int i = 0; i < 3 && ok; i++) {
         if (i > 0 && place[i] == NULL) continue;
         y[i] = wide && i > 0 ? gni_transposed(of[i]) : of[i];
         if (y[i] == NULL) break;
