@@ -143,9 +143,9 @@ GNI_OS_BEGIN
 #include "gpu/gpu_rows.h"            // Jobs on a GPU over rows as a whole: softmax, norms
 #include "gpu/gpu_order.h"           // Scans, sorts, searches and counts on a GPU
 #include "gpu/gpu_random.h"          // Random numbers on a GPU
-#include "gpu/gpu_recur.h"           // The steps of recurrent networks on a GPU
 #include "gpu/gpu_places.h"          // Jobs with indices on a GPU: take, scatter, and what is told of indices that are none
 #include "gpu/gpu_tiles.h"           // Which kernel and which tile computes a matrix product on a GPU
+#include "gpu/gpu_recur.h"           // The steps of recurrent networks on a GPU
 #include "gpu/gpu_matmul.h"          // Matrix products on a GPU: fused, split along k, on matrix units
 #include "gpu/gpu_conv.h"            // Convolutions on a GPU: images with their channels last, products that read windows
 #include "gpu/gpu_attention.h"       // Attention on the GPU, as one job

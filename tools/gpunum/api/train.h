@@ -53,7 +53,7 @@ typedef struct gn_rnn_options {
 // directions. The weights are PyTorch's in its order: for each layer and in it for each direction weight_ih (4 h, in) and
 // weight_hh (4 h, h) with gates i, f, g, o, or (3 h, ...) with r, z, n, and bias_ih and bias_hh but for no_bias. h0 and c0
 // are (layers directions, batch, h), NULL zeros; states behind the last step go to *hn and *cn, which may be NULL: theirs is
-// the result's ownership. All of one float dtype, halves computed in float32.
+// the result's ownership. All of one float dtype; of halves the products, all else in float32.
 GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0,
                              const gn_rnn_options *options, gn_array **hn, gn_array **cn);
 GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options,
@@ -218,10 +218,11 @@ GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr);
 GPUNUM_API double gn_lr_get(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive
 
-// Mixed precision: until gn_autocast_end products, gn_linear, convolutions and gn_attention take float32 operands as halves
-// of that dtype and give halves; softmax, logsumexp and losses take halves as float32; everything else follows its operands.
-// Parameters stay float32, and so do their gradients; gn_backward may come inside or behind. Pairs nest, GN_F32 switches it
-// off in between; of a thread each. Bfloat16 needs no more. The gradients of float16 need a scaled loss:
+// Mixed precision: until gn_autocast_end products, gn_linear, convolutions, gn_attention, gn_lstm and gn_gru take float32
+// operands as halves of that dtype and give halves; softmax, logsumexp and losses take halves as float32; everything else
+// follows its operands. Parameters stay float32, and so do their gradients; gn_backward may come inside or behind. Pairs
+// nest, GN_F32 switches it off in between; of a thread each. Bfloat16 needs no more. The gradients of float16 need a scaled
+// loss:
 GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t);
 GPUNUM_API void gn_autocast_end(gn_context *g);
 // `scale` is the caller's array of two float32 numbers, {65536, 0} at first: the loss is multiplied by the first one.

@@ -152,17 +152,23 @@
 #define GNI_P_ROWS_OPERANDS 7  // x, gradient, weight, bias, mean, scale, result
 #define GNI_P_ROWS_WORDS 16
 
-// ---- recur.comp
+// ---- recur.comp, recur_half.comp
 
 #define GNI_S_RECUR_LSTM 0
-#define GNI_S_RECUR_SPECS 1
+#define GNI_S_RECUR_SPECS 1 // the others are recur_half.comp's
+#define GNI_S_RECUR_BACK 1
+#define GNI_S_RECUR_DTYPE 2
+#define GNI_S_RECUR_SPLIT 3
+#define GNI_S_RECUR_TILES 4
+#define GNI_S_RECUR_AHEAD 5
+#define GNI_S_RECUR_HALF_SPECS 6
 
 #define GNI_P_RECUR_BATCH 0
 #define GNI_P_RECUR_H 1
 #define GNI_P_RECUR_FLAGS 2
 #define GNI_P_RECUR_LAST 3 // where the last c is, or its derivative
-#define GNI_P_RECUR_BASE 4 // of the 8 buffers, in elements
-#define GNI_P_RECUR_WORDS 12
+#define GNI_P_RECUR_BASE 4 // of the 9 buffers, in elements
+#define GNI_P_RECUR_WORDS 13
 #define GNI_RECUR_KEEPS 1  // for a gradient
 #define GNI_RECUR_LAST 2   // the last step; back: all are done
 #define GNI_RECUR_BIAS 4

@@ -135,6 +135,7 @@ typedef struct gni_recur {
     gn_context *g;
     bool lstm, reversed;
     bool keep; // gates and more, for a gradient
+    gn_dtype half; // what operands of products on a GPU may be rounded to, or float32
     int64_t n, h;
     gni_recur_in in;
 } gni_recur;
@@ -144,6 +145,29 @@ static gn_array *gni_recur_gate(const gni_recur *r, gn_array *a, int i) {
     return gn_slice(a, -1, i * r->h, (i + 1) * r->h, 1);
 }
 static gn_array *gni_recur_plus(gn_array *a, gn_array *b) { return b != NULL ? gn_add(a, b) : a; }
+
+// a^T b^T where turned: of halves in float32 on matrix units, where that is what `half` asks for.
+static gn_array *gni_recur_product(const gni_recur *r, gn_array *a, bool a_turned, gn_array *b, bool b_turned) {
+    gn_context *g = r->g;
+    const bool halves = r->half != GN_F32 && g->no_grad > 0;
+    if (halves) a = gn_cast(a, r->half), b = gn_cast(b, r->half);
+    if (a_turned) a = gn_transpose(a);
+    if (b_turned) b = gn_transpose(b);
+    return halves && a != NULL && b != NULL ? gni_adopt(g, gni_product_new(g, g->call, a, b, GN_F32)) : gn_matmul(a, b);
+}
+
+// A matrix as halves in tiles of 16 by 16, one behind the other: rows, or weights by the units of the state, what is summed over
+// along a tile's rows; forward gates are side by side.
+enum { GNI_TILES_ROWS, GNI_TILES_WEIGHTS, GNI_TILES_WEIGHTS_BACK };
+static gn_array *gni_recur_tiles(const gni_recur *r, gn_array *a, int kind) {
+    static const int order[3][5] = {{0, 2, 1, 3}, {1, 3, 0, 2, 4}, {2, 0, 3, 1}};
+    const int64_t tiles = r->h / 16, more[4] = {0, a != NULL ? -a->shape.dim[0] & 15 : 0, 0, 0};
+    a = gn_cast(a, r->half);
+    if (kind == GNI_TILES_ROWS) a = gn_pad(a, more, 4, GN_PAD_CONSTANT, 0.0);
+    if (kind == GNI_TILES_WEIGHTS) a = gn_reshape(a, GN_SHAPE(-1, tiles, 16, tiles, 16));
+    else a = gn_reshape(a, GN_SHAPE(-1, 16, tiles, 16));
+    return gn_copy(gn_permute_axes(a, order[kind], kind == GNI_TILES_WEIGHTS ? 5 : 4));
+}
 
 // Room for what all steps give, (n, batch, columns), or NULL where that is recorded, since no record sees a part written.
 static gn_array *gni_recur_room(const gni_recur *r, int64_t n, int64_t columns) {
@@ -199,12 +223,11 @@ static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, 
 
 // Adds an operand of one job for all steps: false after a failure.
 static bool gni_recur_operand(gn_context *g, gni_operand *o, gn_array *a) {
-    a = gni_as(a, GN_F32);
     if (a != NULL && gni_materialize(g, a) && (!gni_is_contiguous(a) || a->offset % 4 != 0)) a = gn_copy(a);
     if (a == NULL || !gni_materialize(g, a)) return false;
     memset(o, 0, sizeof *o);
     o->buf = a->buf;
-    o->dtype = GN_F32;
+    o->dtype = a->dtype;
     o->offset = a->offset;
     return true;
 }
@@ -223,11 +246,24 @@ static bool gni_recur_whole(const gni_recur *r, bool back, gn_array *const *in, 
     job.n = r->n;
     job.h = r->h;
     job.batch = r->in.h0->shape.dim[0];
-    if (!gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) return false; // before operands are copied for it
-    for (int i = 0; i < n_in; i++)
-        if (!gni_recur_operand(g, &job.in[job.n_in++], in[i])) return false;
+    job.half = r->half;
+    if (!gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) { // before operands are copied for it
+        if (job.half == GN_F32) return false;
+        job.half = GN_F32;
+        if (!gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) return false;
+    }
+    const bool halves = job.half != GN_F32;
+    for (int i = 0; i < n_in; i++) {
+        gn_array *a = i == 1 && halves ? gni_recur_tiles(r, in[i], back ? GNI_TILES_WEIGHTS_BACK : GNI_TILES_WEIGHTS) : in[i];
+        if (!gni_recur_operand(g, &job.in[i], a)) return false;
+    }
     for (int i = 0; i < n_out; i++)
-        if (!gni_recur_operand(g, &job.out[job.n_out++], out[i])) return false;
+        if (!gni_recur_operand(g, &job.out[i], out[i])) return false;
+    if (halves) {
+        const gn_shape two = GN_SHAPE(2, (job.batch + 15) / 16 * 16, r->h * (!back ? 1 : r->lstm ? 4 : 3));
+        if (!gni_recur_operand(g, &job.out[3], gni_adopt(g, gni_array_empty(g, g->call, r->half, &two)))) return false;
+        if (!back && !gni_recur_operand(g, &job.in[5], gni_recur_tiles(r, r->in.h0, GNI_TILES_ROWS))) return false;
+    }
     return gni_run_on_gpu(g, &gni_kind_recur, &job, out[0]);
 }
 
@@ -237,7 +273,7 @@ static gn_array *gni_recur_forward(gni_recur *r) {
     gn_array *const all[3] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h),
                               r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL,
                               !r->lstm && r->keep ? gni_recur_room(r, r->n, 3 * r->h) : NULL};
-    gn_array *input = gni_recur_plus(gn_matmul(r->in.x, gn_transpose(r->in.w)), r->in.b);
+    gn_array *input = gni_recur_plus(gni_recur_product(r, r->in.x, false, r->in.w, true), r->in.b);
     if (r->lstm) input = gni_recur_plus(input, r->in.c);
     input = gn_eval(input);
     gn_array *const in[4] = {input, r->in.u, r->in.h0, r->lstm ? r->in.c0 : r->in.c != NULL ? r->in.c : r->in.u};
@@ -337,10 +373,10 @@ static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, 
                               gn_array **gx) {
     gn_array *from = gni_as_rows(dx), *of = gni_as_rows(du);
     const int64_t turn = r->lstm ? 0 : r->h;
-    if (gni_wanted(node, 0)) gx[0] = gn_matmul(dx, turn > 0 ? gn_roll(r->in.w, turn, 0) : r->in.w);
-    if (gni_wanted(node, 1)) gx[1] = gn_matmul(gn_transpose(from), gni_as_rows(r->in.x));
+    if (gni_wanted(node, 0)) gx[0] = gni_recur_product(r, dx, false, turn > 0 ? gn_roll(r->in.w, turn, 0) : r->in.w, false);
+    if (gni_wanted(node, 1)) gx[1] = gni_recur_product(r, from, true, gni_as_rows(r->in.x), false);
     if (gni_wanted(node, 1) && turn > 0) gx[1] = gn_roll(gx[1], -turn, 0);
-    if (gni_wanted(node, 2)) gx[2] = gn_matmul(gn_transpose(of), gni_as_rows(before));
+    if (gni_wanted(node, 2)) gx[2] = gni_recur_product(r, of, true, gni_as_rows(before), false);
     if (r->in.b != NULL && gni_wanted(node, 3)) gx[3] = turn > 0 ? gn_roll(gn_sum(from, 0), -turn, 0) : gn_sum(from, 0);
     if (r->in.c != NULL && gni_wanted(node, 4)) gx[4] = gn_sum(of, 0);
 }
@@ -351,6 +387,7 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     r.g = g;
     r.reversed = node->param[0] != 0;
     r.lstm = node->param[1] != 0;
+    r.half = (gn_dtype)node->param[2];
     memcpy(&r.in, node->in, sizeof r.in);
     r.n = r.in.x->shape.dim[0];
     r.h = r.in.u->shape.dim[1];
@@ -414,6 +451,7 @@ static gn_array *gni_recur_layer(gni_recur *r, const char *fn) {
     if (node != NULL) {
         node->param[0] = r->reversed;
         node->param[1] = r->lstm;
+        node->param[2] = r->half;
         node->reads_output = true;
     }
     return y;
@@ -427,6 +465,7 @@ typedef struct gni_recurrent {
     gn_rnn_options o;
     int layers, ways, each; // directions, and weights of one of them
     int64_t batch, n, h;
+    gn_dtype half, result; // what operands are rounded to, or float32
     gn_array *const *weights;
 } gni_recurrent;
 
@@ -474,11 +513,16 @@ static bool gni_recurrent_ok(gni_recurrent *r, gn_array *x, int count, gn_array 
            (c0 == NULL || gni_recurrent_is(r, "c0", 0, c0, x->dtype, first));
 }
 
+// Rounded to `half`, if that is not float32.
+static gn_array *gni_recur_as(gn_array *a, gn_dtype half, gn_dtype t) {
+    return gni_as(half != GN_F32 ? gni_as(a, half) : a, t);
+}
+
 static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h0, gn_array *c0, gn_array **last,
                                       gn_array **last_c) {
     gn_context *g = r->g;
-    const bool half = x->dtype == GN_F16 || x->dtype == GN_BF16;
-    const gn_dtype t = half ? GN_F32 : x->dtype;
+    const gn_dtype half = r->half, t = half != GN_F32 ? GN_F32 : x->dtype;
+    const bool units = !GNI_CPU_ALONE && g->gpu != NULL && g->gpu->caps.coop;
     gn_array *y = r->o.batch_first ? gn_swap_axes(x, 0, 1) : x, *way[2];
     gn_array *zero = h0 == NULL || c0 == NULL ? gn_zeros(g, t, GN_SHAPE(r->batch, r->h)) : NULL;
     for (int i = 0; i < r->layers * r->ways && !g->call_failed; i++) {
@@ -490,9 +534,10 @@ static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h
         one.reversed = i % r->ways == 1;
         one.n = r->n;
         one.h = r->h;
-        one.in.x = gni_as(y, t);
-        one.in.w = gni_as(w[0], t);
-        one.in.u = gni_as(w[1], t);
+        one.half = units ? half : GN_F32;
+        one.in.x = gni_recur_as(y, half, t);
+        one.in.w = gni_recur_as(w[0], half, t);
+        one.in.u = gni_recur_as(w[1], half, t);
         if (r->each > 2) one.in.b = gni_as(w[2], t);
         if (r->each > 2) one.in.c = gni_as(w[3], t);
         one.in.h0 = h0 != NULL ? gni_as(gni_recur_at(h0, i), t) : zero;
@@ -506,7 +551,7 @@ static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h
     }
     if (g->call_failed) return NULL; // y may still be x
     if (r->o.batch_first) y = gn_swap_axes(y, 0, 1);
-    return half ? gni_as(y, x->dtype) : y;
+    return gni_as(y, r->result);
 }
 
 static gn_array *gni_recurrent_run(const char *fn, bool lstm, gn_array *x, gn_array *const *weights, int count, gn_array *h0,
@@ -535,9 +580,12 @@ static gn_array *gni_recurrent_run(const char *fn, bool lstm, gn_array *x, gn_ar
         const int lines = r.layers * r.ways;
         last = (gn_array **)gni_calloc(g, 2 * sizeof(gn_array *) * (size_t)lines);
         if (last == NULL) gni_fail_memory(g, fn, 2 * sizeof(gn_array *) * (size_t)lines);
+        const gn_dtype t = x->dtype;
+        r.half = t == GN_F32 ? gni_autocast(g) : t == GN_F64 ? GN_F32 : t;
+        r.result = r.half != GN_F32 ? r.half : t;
         if (last != NULL) y = gni_recurrent_layers(&r, x, h0, c0, last, last + lines);
-        if (y != NULL && hn != NULL) more[0] = gni_as(gn_stack(last, lines, 0), x->dtype);
-        if (y != NULL && cn != NULL) more[1] = gni_as(gn_stack(last + lines, lines, 0), x->dtype);
+        if (y != NULL && hn != NULL) more[0] = gni_as(gn_stack(last, lines, 0), r.result);
+        if (y != NULL && cn != NULL) more[1] = gni_as(gn_stack(last + lines, lines, 0), r.result);
         gni_free(g, last);
     }
     place[0] = hn, place[1] = cn;
