@@ -119,9 +119,9 @@
 //     gpu_rows         Jobs on a GPU over rows as a whole: softmax, norms
 //     gpu_order        Scans, sorts, searches and counts on a GPU
 //     gpu_random       Random numbers on a GPU
-//     gpu_recur        The steps of recurrent networks on a GPU
 //     gpu_places       Jobs with indices on a GPU: take, scatter, and what is told of indices that are none
 //     gpu_tiles        Which kernel and which tile computes a matrix product on a GPU
+//     gpu_recur        The steps of recurrent networks on a GPU
 //     gpu_matmul       Matrix products on a GPU: fused, split along k, on matrix units
 //     gpu_conv         Convolutions on a GPU: images with their channels last, products that read windows
 //     gpu_attention    Attention on the GPU, as one job
@@ -1312,7 +1312,7 @@ typedef struct gn_rnn_options {
 // directions. The weights are PyTorch's in its order: for each layer and in it for each direction weight_ih (4 h, in) and
 // weight_hh (4 h, h) with gates i, f, g, o, or (3 h, ...) with r, z, n, and bias_ih and bias_hh but for no_bias. h0 and c0
 // are (layers directions, batch, h), NULL zeros; states behind the last step go to *hn and *cn, which may be NULL: theirs is
-// the result's ownership. All of one float dtype, halves computed in float32.
+// the result's ownership. All of one float dtype; of halves the products, all else in float32.
 GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0,
                              const gn_rnn_options *options, gn_array **hn, gn_array **cn);
 GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options,
@@ -1477,10 +1477,11 @@ GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr);
 GPUNUM_API double gn_lr_get(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive
 
-// Mixed precision: until gn_autocast_end products, gn_linear, convolutions and gn_attention take float32 operands as halves
-// of that dtype and give halves; softmax, logsumexp and losses take halves as float32; everything else follows its operands.
-// Parameters stay float32, and so do their gradients; gn_backward may come inside or behind. Pairs nest, GN_F32 switches it
-// off in between; of a thread each. Bfloat16 needs no more. The gradients of float16 need a scaled loss:
+// Mixed precision: until gn_autocast_end products, gn_linear, convolutions, gn_attention, gn_lstm and gn_gru take float32
+// operands as halves of that dtype and give halves; softmax, logsumexp and losses take halves as float32; everything else
+// follows its operands. Parameters stay float32, and so do their gradients; gn_backward may come inside or behind. Pairs
+// nest, GN_F32 switches it off in between; of a thread each. Bfloat16 needs no more. The gradients of float16 need a scaled
+// loss:
 GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t);
 GPUNUM_API void gn_autocast_end(gn_context *g);
 // `scale` is the caller's array of two float32 numbers, {65536, 0} at first: the loss is multiplied by the first one.
@@ -11786,17 +11787,23 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_ROWS_OPERANDS 7  // x, gradient, weight, bias, mean, scale, result
 #define GNI_P_ROWS_WORDS 16
 
-// ---- recur.comp
+// ---- recur.comp, recur_half.comp
 
 #define GNI_S_RECUR_LSTM 0
-#define GNI_S_RECUR_SPECS 1
+#define GNI_S_RECUR_SPECS 1 // the others are recur_half.comp's
+#define GNI_S_RECUR_BACK 1
+#define GNI_S_RECUR_DTYPE 2
+#define GNI_S_RECUR_SPLIT 3
+#define GNI_S_RECUR_TILES 4
+#define GNI_S_RECUR_AHEAD 5
+#define GNI_S_RECUR_HALF_SPECS 6
 
 #define GNI_P_RECUR_BATCH 0
 #define GNI_P_RECUR_H 1
 #define GNI_P_RECUR_FLAGS 2
 #define GNI_P_RECUR_LAST 3 // where the last c is, or its derivative
-#define GNI_P_RECUR_BASE 4 // of the 8 buffers, in elements
-#define GNI_P_RECUR_WORDS 12
+#define GNI_P_RECUR_BASE 4 // of the 9 buffers, in elements
+#define GNI_P_RECUR_WORDS 13
 #define GNI_RECUR_KEEPS 1  // for a gradient
 #define GNI_RECUR_LAST 2   // the last step; back: all are done
 #define GNI_RECUR_BIAS 4
@@ -12994,12 +13001,13 @@ typedef struct gni_scatter {
 // part of the gates, their weights, the first h, the first c (GRU: a bias, if there is `bias`). Out: states, behind them an
 // LSTM's last c, and with `keep` gates and an LSTM's c. Back, in: the states' derivatives, weights, gates, c (GRU: the states
 // before), the first c (GRU: the state's part of n). Out: the gates' derivatives, the first c's (GRU: room for as many), the
-// first h's.
+// first h's. With `half` the products' operands are of that dtype and h is a multiple of 16: weights, in[5] (forward the first
+// h) and out[3] (room for two steps' states, or gates' derivatives) are tiles of 16 by 16.
 typedef struct gni_recurrence {
     bool lstm, reversed, keep, bias, back;
+    gn_dtype half; // or float32
     int64_t n, batch, h;
-    int n_in, n_out;
-    gni_operand in[5], out[3]; // without strides
+    gni_operand in[6], out[4]; // without strides; those without a buffer are not needed
 } gni_recurrence;
 
 typedef enum gni_random_kind {
@@ -16297,7 +16305,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     } else if (kind == GNI_JOB_RECUR) {
         gni_recurrence *r = (gni_recurrence *)job;
         gni_operand *i = r->in, *o = r->out;
-        GNI_VIEW("recurrence", r->n * r->batch * r->h * r->h, 5, i, i + 1, i + 2, i + 3, i + 4, o, o + 1, o + 2);
+        GNI_VIEW("recurrence", r->n * r->batch * r->h * r->h, 6, i, i + 1, i + 2, i + 3, i + 4, i + 5, o, o + 1, o + 2, o + 3);
     } else if (kind == GNI_JOB_IMAGE) {
         gni_image *m = (gni_image *)job;
         GNI_VIEW("image", m->n * m->width * gni_extent_product(m->size, 3), 1, &m->in, &m->out);
@@ -37577,93 +37585,6 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
 
 #endif // GNI_GPU
 
-// >>gpu_recur
-// The steps of recurrent networks on the GPU, a dispatch each: recur.comp. From outside: gni_job_recurrence_ok and
-// gni_job_recurrence.
-
-#if GNI_GPU
-
-// Above this many products in a step, three times as many back, matrix products are faster.
-#define GNI_RECUR_MOST ((int64_t)48 << 20)
-
-static bool gni_job_recurrence_ok(const gni_gpu *gpu, const gni_recurrence *r) {
-    bool ok = gpu->caps.addresses && gpu->caps.max_invocations >= 256 && r->h % 4 == 0 &&
-              (double)r->batch * (double)r->h * (double)r->h * 4.0 <= (double)GNI_RECUR_MOST * (r->back ? 3.0 : 1.0);
-    for (int i = 0; i < r->n_in && ok; i++) ok = r->in[i].buf->bytes < (uint64_t)GNI_GPU_REACH;
-    for (int i = 0; i < r->n_out && ok; i++) ok = r->out[i].buf->bytes < (uint64_t)GNI_GPU_REACH;
-    return ok;
-}
-
-// Buffer k of the kernel: from element `at` of the operand on.
-static void gni_job_recur_use(gni_job_call *c, int k, const gni_operand *o, int64_t at, bool write) {
-    gni_gpu_use *use = &c->use[k];
-    use->mem = &o->buf->device;
-    use->bytes = o->buf->bytes;
-    use->write = write;
-    c->param[GNI_P_RECUR_BASE + k] = (uint32_t)(o->offset + at);
-}
-
-// Step t, after which t - 1 or t + 1 are done: `last` of them, outside where there is none.
-static void gni_job_recur_forward(gni_job_call *c, const gni_recurrence *r, int64_t t, int64_t last, bool ends) {
-    const int64_t step = r->batch * r->h, gates = (r->lstm ? 4 : 3) * step, end = r->n * step;
-    const bool first = last < 0 || last >= r->n;
-    const gni_operand *y = &r->out[0], *state = r->keep && r->lstm ? &r->out[2] : y; // c without a gradient: behind all h
-    const bool apart = state != y;
-    gni_job_recur_use(c, 0, &r->in[0], t * gates, false);
-    gni_job_recur_use(c, 1, &r->in[1], 0, false);
-    gni_job_recur_use(c, 2, first ? &r->in[2] : y, first ? 0 : last * step, false);
-    if (!r->lstm || first) gni_job_recur_use(c, 3, &r->in[3], 0, false);
-    else gni_job_recur_use(c, 3, state, apart ? last * step : end, false);
-    gni_job_recur_use(c, 4, y, t * step, true);
-    gni_job_recur_use(c, 5, r->keep ? &r->out[1] : y, t * gates, true);
-    gni_job_recur_use(c, 6, state, apart ? t * step : r->lstm ? end : 0, true);
-    c->param[GNI_P_RECUR_LAST] = (uint32_t)(y->offset + end);
-    c->param[GNI_P_RECUR_FLAGS] = gni_job_flag(r->keep, GNI_RECUR_KEEPS) | gni_job_flag(ends && r->lstm, GNI_RECUR_LAST) |
-                                  gni_job_flag(r->bias, GNI_RECUR_BIAS);
-    c->n_use = 7;
-}
-
-// Step t, or with t < 0 or t >= n what is behind all: the first state's derivative.
-static void gni_job_recur_back(gni_job_call *c, const gni_recurrence *r, int64_t t, int64_t last, bool first) {
-    const int64_t step = r->batch * r->h, gates = (r->lstm ? 4 : 3) * step;
-    const bool ends = t < 0 || t >= r->n, begins = last < 0 || last >= r->n;
-    const int64_t at = ends ? 0 : t, behind = r->reversed ? t - 1 : t + 1;
-    gni_job_recur_use(c, 0, &r->in[0], at * step, false);
-    gni_job_recur_use(c, 1, &r->in[1], 0, false);
-    gni_job_recur_use(c, 2, &r->out[0], first ? 0 : behind * 4 * step, false);
-    gni_job_recur_use(c, 3, &r->in[2], at * gates, false);
-    gni_job_recur_use(c, 4, &r->in[3], at * step, false);
-    if (!r->lstm) gni_job_recur_use(c, 5, &r->in[4], at * step, false);
-    else gni_job_recur_use(c, 5, begins ? &r->in[4] : &r->in[3], begins ? 0 : last * step, false);
-    gni_job_recur_use(c, 6, &r->out[1], 0, true);
-    gni_job_recur_use(c, 7, &r->out[ends ? 2 : 0], at * 4 * step, true);
-    c->param[GNI_P_RECUR_LAST] = (uint32_t)(r->in[0].offset + r->n * step);
-    c->param[GNI_P_RECUR_FLAGS] = gni_job_flag(first, GNI_RECUR_FIRST) | gni_job_flag(ends, GNI_RECUR_LAST);
-    c->n_use = 8;
-}
-
-static bool gni_job_recurrence(gni_gpu *gpu, const gni_recurrence *r) {
-    GNI_ZEROED(gni_job_call, c);
-    c.gpu = gpu;
-    c.n_param = GNI_P_RECUR_WORDS;
-    c.param[GNI_P_RECUR_BATCH] = (uint32_t)r->batch;
-    c.param[GNI_P_RECUR_H] = (uint32_t)r->h;
-    c.generic.module = r->back ? GNI_MODULE_recur_back : GNI_MODULE_recur;
-    c.generic.n_spec = GNI_S_RECUR_SPECS;
-    c.generic.spec[GNI_S_RECUR_LSTM] = r->lstm;
-    gni_gpu_pipeline *pipeline = gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT);
-    bool ok = pipeline != NULL;
-    for (int64_t i = 0; i < r->n + r->back && ok; i++) {
-        const int64_t t = r->reversed != r->back ? r->n - 1 - i : i, before = r->reversed ? t + 1 : t - 1;
-        if (r->back) gni_job_recur_back(&c, r, t, before, i == 0);
-        else gni_job_recur_forward(&c, r, t, before, i == r->n - 1);
-        ok = gni_job_dispatch(&c, pipeline, gni_job_ceil(r->h, 8), gni_job_ceil(r->batch, 16), 1);
-    }
-    return ok;
-}
-
-#endif // GNI_GPU
-
 // >>gpu_places
 // Jobs with indices on the GPU: take and scatter, and what is told of indices that are none. A kernel sets a flag, which the
 // next wait for the device's work reads.
@@ -38460,6 +38381,131 @@ static bool gni_job_matrix_reach(const gni_gpu *gpu, const gni_matmul *m, const 
     dim[m->batch_rank + 1] = columns;
     stride[m->batch_rank + 1] = cs;
     return gni_job_reach(gpu, o, dim, stride, m->batch_rank + 2, use, base);
+}
+
+#endif // GNI_GPU
+
+// >>gpu_recur
+// The steps of recurrent networks on the GPU, a dispatch each: recur.comp, or recur_half.comp on matrix units. From outside:
+// gni_job_recurrence_ok and gni_job_recurrence.
+
+#if GNI_GPU
+
+// Above this many products in a step, three times as many back, matrix products are faster.
+#define GNI_RECUR_MOST ((int64_t)48 << 20)
+
+static bool gni_job_recurrence_ok(const gni_gpu *gpu, const gni_recurrence *r) {
+    const double work = (double)r->batch * (double)r->h * (double)r->h * 4.0;
+    bool ok = gpu->caps.addresses && gpu->caps.max_invocations >= 256;
+    if (r->half != GN_F32)
+        ok = ok && r->h % 16 == 0 && gpu->caps.shared_bytes >= 32 << 10 && gni_job_has_units(gpu, r->half);
+    else
+        ok = ok && r->h % 4 == 0 && work <= (double)GNI_RECUR_MOST * (r->back ? 3.0 : 1.0);
+    for (int i = 0; i < 6 && ok; i++) ok = r->in[i].buf == NULL || r->in[i].buf->bytes < (uint64_t)GNI_GPU_REACH;
+    for (int i = 0; i < 4 && ok; i++) ok = r->out[i].buf == NULL || r->out[i].buf->bytes < (uint64_t)GNI_GPU_REACH;
+    return ok;
+}
+
+// Buffer k of the kernel: from element `at` of the operand on.
+static void gni_job_recur_use(gni_job_call *c, int k, const gni_operand *o, int64_t at, bool write) {
+    gni_gpu_use *use = &c->use[k];
+    use->mem = &o->buf->device;
+    use->bytes = o->buf->bytes;
+    use->write = write;
+    c->param[GNI_P_RECUR_BASE + k] = (uint32_t)(o->offset + at);
+}
+
+// Tiles of the i-th step to be done, and of the one done before.
+static void gni_job_recur_tiles(gni_job_call *c, const gni_recurrence *r, int64_t i) {
+    const int64_t all = gni_job_ceil(r->batch, 16) * 16 * r->h * (r->back ? r->lstm ? 4 : 3 : 1);
+    gni_job_recur_use(c, 2, i == 0 && !r->back ? &r->in[5] : &r->out[3], i > 0 ? (i - 1) % 2 * all : 0, false);
+    gni_job_recur_use(c, 8, &r->out[3], i % 2 * all, true);
+    c->n_use = 9;
+}
+
+// Step t, after which t - 1 or t + 1 are done: `last` of them, outside where there is none.
+static void gni_job_recur_forward(gni_job_call *c, const gni_recurrence *r, int64_t t, int64_t last, bool ends) {
+    const int64_t step = r->batch * r->h, gates = (r->lstm ? 4 : 3) * step, end = r->n * step;
+    const bool first = last < 0 || last >= r->n;
+    const gni_operand *y = &r->out[0], *state = r->keep && r->lstm ? &r->out[2] : y; // c without a gradient: behind all h
+    const bool apart = state != y;
+    gni_job_recur_use(c, 0, &r->in[0], t * gates, false);
+    gni_job_recur_use(c, 1, &r->in[1], 0, false);
+    gni_job_recur_use(c, r->half != GN_F32 ? 7 : 2, first ? &r->in[2] : y, first ? 0 : last * step, false);
+    if (!r->lstm || first) gni_job_recur_use(c, 3, &r->in[3], 0, false);
+    else gni_job_recur_use(c, 3, state, apart ? last * step : end, false);
+    gni_job_recur_use(c, 4, y, t * step, true);
+    gni_job_recur_use(c, 5, r->keep ? &r->out[1] : y, t * gates, true);
+    gni_job_recur_use(c, 6, state, apart ? t * step : r->lstm ? end : 0, true);
+    c->param[GNI_P_RECUR_LAST] = (uint32_t)(y->offset + end);
+    c->param[GNI_P_RECUR_FLAGS] = gni_job_flag(r->keep, GNI_RECUR_KEEPS) | gni_job_flag(ends && r->lstm, GNI_RECUR_LAST) |
+                                  gni_job_flag(r->bias, GNI_RECUR_BIAS);
+    c->n_use = 7;
+}
+
+// Step t, or with t < 0 or t >= n what is behind all: the first state's derivative.
+static void gni_job_recur_back(gni_job_call *c, const gni_recurrence *r, int64_t t, int64_t last, bool first) {
+    const int64_t step = r->batch * r->h, gates = (r->lstm ? 4 : 3) * step;
+    const bool ends = t < 0 || t >= r->n, begins = last < 0 || last >= r->n;
+    const int64_t at = ends ? 0 : t, behind = r->reversed ? t - 1 : t + 1;
+    gni_job_recur_use(c, 0, &r->in[0], at * step, false);
+    gni_job_recur_use(c, 1, &r->in[1], 0, false);
+    gni_job_recur_use(c, 2, &r->out[0], first ? 0 : behind * 4 * step, false);
+    gni_job_recur_use(c, 3, &r->in[2], at * gates, false);
+    gni_job_recur_use(c, 4, &r->in[3], at * step, false);
+    if (!r->lstm) gni_job_recur_use(c, 5, &r->in[4], at * step, false);
+    else gni_job_recur_use(c, 5, begins ? &r->in[4] : &r->in[3], begins ? 0 : last * step, false);
+    gni_job_recur_use(c, 6, &r->out[1], 0, true);
+    gni_job_recur_use(c, 7, &r->out[ends ? 2 : 0], at * 4 * step, true);
+    c->param[GNI_P_RECUR_LAST] = (uint32_t)(r->in[0].offset + r->n * step);
+    c->param[GNI_P_RECUR_FLAGS] = gni_job_flag(first, GNI_RECUR_FIRST) | gni_job_flag(ends, GNI_RECUR_LAST);
+    c->n_use = 8;
+}
+
+// For recur_half.comp: how many subgroups share a sum and how many tiles of rows each has, so that there are workgroups enough.
+// How many tiles of rows a workgroup has.
+static int64_t gni_job_recur_split(const gni_gpu *gpu, const gni_recurrence *r, uint32_t *spec) {
+    const int64_t units = r->h / 16, blocks = gni_job_ceil(r->batch, 16), many = units * (!r->back ? 1 : r->lstm ? 4 : 3);
+    const int64_t enough = GNI_MAX((int64_t)gpu->caps.multiprocessors, 16);
+    int64_t tiles = r->back ? 4 : 1, groups = 1;
+    while (tiles > 1 && units * gni_job_ceil(blocks, tiles) < enough / 2) tiles /= 2;
+    while (tiles * groups < 4 && units * gni_job_ceil(blocks, tiles * groups) > enough) groups *= 2;
+    const int64_t split = 8 / groups, share = many % split == 0 ? many / split : 1;
+    spec[GNI_S_RECUR_BACK] = r->back;
+    spec[GNI_S_RECUR_DTYPE] = (uint32_t)r->half;
+    spec[GNI_S_RECUR_SPLIT] = (uint32_t)split;
+    spec[GNI_S_RECUR_TILES] = (uint32_t)tiles;
+    spec[GNI_S_RECUR_AHEAD] = share % 4 == 0 ? 4 : share % 2 == 0 ? 2 : 1;
+    return tiles * groups;
+}
+
+static bool gni_job_recurrence(gni_gpu *gpu, const gni_recurrence *r) {
+    int64_t units = 8, rows = 16;
+    GNI_ZEROED(gni_job_call, c);
+    c.gpu = gpu;
+    c.n_param = GNI_P_RECUR_WORDS;
+    c.param[GNI_P_RECUR_BATCH] = (uint32_t)r->batch;
+    c.param[GNI_P_RECUR_H] = (uint32_t)r->h;
+    c.generic.module = r->back ? GNI_MODULE_recur_back : GNI_MODULE_recur;
+    c.generic.n_spec = GNI_S_RECUR_SPECS;
+    c.generic.spec[GNI_S_RECUR_LSTM] = r->lstm;
+    if (r->half != GN_F32) {
+        c.generic.module = r->half == GN_BF16 ? GNI_MODULE_recur_bfloat : GNI_MODULE_recur_half;
+        c.generic.subgroup = gpu->caps.subgroup_control ? 32 : 0;
+        c.generic.n_spec = GNI_S_RECUR_HALF_SPECS;
+        rows = 16 * gni_job_recur_split(gpu, r, c.generic.spec);
+        units = 16;
+    }
+    gni_gpu_pipeline *pipeline = gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT);
+    bool ok = pipeline != NULL;
+    for (int64_t i = 0; i < r->n + r->back && ok; i++) {
+        const int64_t t = r->reversed != r->back ? r->n - 1 - i : i, before = r->reversed ? t + 1 : t - 1;
+        if (r->back) gni_job_recur_back(&c, r, t, before, i == 0);
+        else gni_job_recur_forward(&c, r, t, before, i == r->n - 1);
+        if (r->half != GN_F32) gni_job_recur_tiles(&c, r, i);
+        ok = gni_job_dispatch(&c, pipeline, gni_job_ceil(r->h, units), gni_job_ceil(r->batch, rows), 1);
+    }
+    return ok;
 }
 
 #endif // GNI_GPU
@@ -57832,6 +57878,7 @@ typedef struct gni_recur {
     gn_context *g;
     bool lstm, reversed;
     bool keep; // gates and more, for a gradient
+    gn_dtype half; // what operands of products on a GPU may be rounded to, or float32
     int64_t n, h;
     gni_recur_in in;
 } gni_recur;
@@ -57841,6 +57888,29 @@ static gn_array *gni_recur_gate(const gni_recur *r, gn_array *a, int i) {
     return gn_slice(a, -1, i * r->h, (i + 1) * r->h, 1);
 }
 static gn_array *gni_recur_plus(gn_array *a, gn_array *b) { return b != NULL ? gn_add(a, b) : a; }
+
+// a^T b^T where turned: of halves in float32 on matrix units, where that is what `half` asks for.
+static gn_array *gni_recur_product(const gni_recur *r, gn_array *a, bool a_turned, gn_array *b, bool b_turned) {
+    gn_context *g = r->g;
+    const bool halves = r->half != GN_F32 && g->no_grad > 0;
+    if (halves) a = gn_cast(a, r->half), b = gn_cast(b, r->half);
+    if (a_turned) a = gn_transpose(a);
+    if (b_turned) b = gn_transpose(b);
+    return halves && a != NULL && b != NULL ? gni_adopt(g, gni_product_new(g, g->call, a, b, GN_F32)) : gn_matmul(a, b);
+}
+
+// A matrix as halves in tiles of 16 by 16, one behind the other: rows, or weights by the units of the state, what is summed over
+// along a tile's rows; forward gates are side by side.
+enum { GNI_TILES_ROWS, GNI_TILES_WEIGHTS, GNI_TILES_WEIGHTS_BACK };
+static gn_array *gni_recur_tiles(const gni_recur *r, gn_array *a, int kind) {
+    static const int order[3][5] = {{0, 2, 1, 3}, {1, 3, 0, 2, 4}, {2, 0, 3, 1}};
+    const int64_t tiles = r->h / 16, more[4] = {0, a != NULL ? -a->shape.dim[0] & 15 : 0, 0, 0};
+    a = gn_cast(a, r->half);
+    if (kind == GNI_TILES_ROWS) a = gn_pad(a, more, 4, GN_PAD_CONSTANT, 0.0);
+    if (kind == GNI_TILES_WEIGHTS) a = gn_reshape(a, GN_SHAPE(-1, tiles, 16, tiles, 16));
+    else a = gn_reshape(a, GN_SHAPE(-1, 16, tiles, 16));
+    return gn_copy(gn_permute_axes(a, order[kind], kind == GNI_TILES_WEIGHTS ? 5 : 4));
+}
 
 // Room for what all steps give, (n, batch, columns), or NULL where that is recorded, since no record sees a part written.
 static gn_array *gni_recur_room(const gni_recur *r, int64_t n, int64_t columns) {
@@ -57896,12 +57966,11 @@ static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, 
 
 // Adds an operand of one job for all steps: false after a failure.
 static bool gni_recur_operand(gn_context *g, gni_operand *o, gn_array *a) {
-    a = gni_as(a, GN_F32);
     if (a != NULL && gni_materialize(g, a) && (!gni_is_contiguous(a) || a->offset % 4 != 0)) a = gn_copy(a);
     if (a == NULL || !gni_materialize(g, a)) return false;
     memset(o, 0, sizeof *o);
     o->buf = a->buf;
-    o->dtype = GN_F32;
+    o->dtype = a->dtype;
     o->offset = a->offset;
     return true;
 }
@@ -57920,11 +57989,24 @@ static bool gni_recur_whole(const gni_recur *r, bool back, gn_array *const *in, 
     job.n = r->n;
     job.h = r->h;
     job.batch = r->in.h0->shape.dim[0];
-    if (!gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) return false; // before operands are copied for it
-    for (int i = 0; i < n_in; i++)
-        if (!gni_recur_operand(g, &job.in[job.n_in++], in[i])) return false;
+    job.half = r->half;
+    if (!gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) { // before operands are copied for it
+        if (job.half == GN_F32) return false;
+        job.half = GN_F32;
+        if (!gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) return false;
+    }
+    const bool halves = job.half != GN_F32;
+    for (int i = 0; i < n_in; i++) {
+        gn_array *a = i == 1 && halves ? gni_recur_tiles(r, in[i], back ? GNI_TILES_WEIGHTS_BACK : GNI_TILES_WEIGHTS) : in[i];
+        if (!gni_recur_operand(g, &job.in[i], a)) return false;
+    }
     for (int i = 0; i < n_out; i++)
-        if (!gni_recur_operand(g, &job.out[job.n_out++], out[i])) return false;
+        if (!gni_recur_operand(g, &job.out[i], out[i])) return false;
+    if (halves) {
+        const gn_shape two = GN_SHAPE(2, (job.batch + 15) / 16 * 16, r->h * (!back ? 1 : r->lstm ? 4 : 3));
+        if (!gni_recur_operand(g, &job.out[3], gni_adopt(g, gni_array_empty(g, g->call, r->half, &two)))) return false;
+        if (!back && !gni_recur_operand(g, &job.in[5], gni_recur_tiles(r, r->in.h0, GNI_TILES_ROWS))) return false;
+    }
     return gni_run_on_gpu(g, &gni_kind_recur, &job, out[0]);
 }
 
@@ -57934,7 +58016,7 @@ static gn_array *gni_recur_forward(gni_recur *r) {
     gn_array *const all[3] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h),
                               r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL,
                               !r->lstm && r->keep ? gni_recur_room(r, r->n, 3 * r->h) : NULL};
-    gn_array *input = gni_recur_plus(gn_matmul(r->in.x, gn_transpose(r->in.w)), r->in.b);
+    gn_array *input = gni_recur_plus(gni_recur_product(r, r->in.x, false, r->in.w, true), r->in.b);
     if (r->lstm) input = gni_recur_plus(input, r->in.c);
     input = gn_eval(input);
     gn_array *const in[4] = {input, r->in.u, r->in.h0, r->lstm ? r->in.c0 : r->in.c != NULL ? r->in.c : r->in.u};
@@ -58034,10 +58116,10 @@ static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, 
                               gn_array **gx) {
     gn_array *from = gni_as_rows(dx), *of = gni_as_rows(du);
     const int64_t turn = r->lstm ? 0 : r->h;
-    if (gni_wanted(node, 0)) gx[0] = gn_matmul(dx, turn > 0 ? gn_roll(r->in.w, turn, 0) : r->in.w);
-    if (gni_wanted(node, 1)) gx[1] = gn_matmul(gn_transpose(from), gni_as_rows(r->in.x));
+    if (gni_wanted(node, 0)) gx[0] = gni_recur_product(r, dx, false, turn > 0 ? gn_roll(r->in.w, turn, 0) : r->in.w, false);
+    if (gni_wanted(node, 1)) gx[1] = gni_recur_product(r, from, true, gni_as_rows(r->in.x), false);
     if (gni_wanted(node, 1) && turn > 0) gx[1] = gn_roll(gx[1], -turn, 0);
-    if (gni_wanted(node, 2)) gx[2] = gn_matmul(gn_transpose(of), gni_as_rows(before));
+    if (gni_wanted(node, 2)) gx[2] = gni_recur_product(r, of, true, gni_as_rows(before), false);
     if (r->in.b != NULL && gni_wanted(node, 3)) gx[3] = turn > 0 ? gn_roll(gn_sum(from, 0), -turn, 0) : gn_sum(from, 0);
     if (r->in.c != NULL && gni_wanted(node, 4)) gx[4] = gn_sum(of, 0);
 }
@@ -58048,6 +58130,7 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     r.g = g;
     r.reversed = node->param[0] != 0;
     r.lstm = node->param[1] != 0;
+    r.half = (gn_dtype)node->param[2];
     memcpy(&r.in, node->in, sizeof r.in);
     r.n = r.in.x->shape.dim[0];
     r.h = r.in.u->shape.dim[1];
@@ -58111,6 +58194,7 @@ static gn_array *gni_recur_layer(gni_recur *r, const char *fn) {
     if (node != NULL) {
         node->param[0] = r->reversed;
         node->param[1] = r->lstm;
+        node->param[2] = r->half;
         node->reads_output = true;
     }
     return y;
@@ -58124,6 +58208,7 @@ typedef struct gni_recurrent {
     gn_rnn_options o;
     int layers, ways, each; // directions, and weights of one of them
     int64_t batch, n, h;
+    gn_dtype half, result; // what operands are rounded to, or float32
     gn_array *const *weights;
 } gni_recurrent;
 
@@ -58171,11 +58256,16 @@ static bool gni_recurrent_ok(gni_recurrent *r, gn_array *x, int count, gn_array 
            (c0 == NULL || gni_recurrent_is(r, "c0", 0, c0, x->dtype, first));
 }
 
+// Rounded to `half`, if that is not float32.
+static gn_array *gni_recur_as(gn_array *a, gn_dtype half, gn_dtype t) {
+    return gni_as(half != GN_F32 ? gni_as(a, half) : a, t);
+}
+
 static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h0, gn_array *c0, gn_array **last,
                                       gn_array **last_c) {
     gn_context *g = r->g;
-    const bool half = x->dtype == GN_F16 || x->dtype == GN_BF16;
-    const gn_dtype t = half ? GN_F32 : x->dtype;
+    const gn_dtype half = r->half, t = half != GN_F32 ? GN_F32 : x->dtype;
+    const bool units = !GNI_CPU_ALONE && g->gpu != NULL && g->gpu->caps.coop;
     gn_array *y = r->o.batch_first ? gn_swap_axes(x, 0, 1) : x, *way[2];
     gn_array *zero = h0 == NULL || c0 == NULL ? gn_zeros(g, t, GN_SHAPE(r->batch, r->h)) : NULL;
     for (int i = 0; i < r->layers * r->ways && !g->call_failed; i++) {
@@ -58187,9 +58277,10 @@ static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h
         one.reversed = i % r->ways == 1;
         one.n = r->n;
         one.h = r->h;
-        one.in.x = gni_as(y, t);
-        one.in.w = gni_as(w[0], t);
-        one.in.u = gni_as(w[1], t);
+        one.half = units ? half : GN_F32;
+        one.in.x = gni_recur_as(y, half, t);
+        one.in.w = gni_recur_as(w[0], half, t);
+        one.in.u = gni_recur_as(w[1], half, t);
         if (r->each > 2) one.in.b = gni_as(w[2], t);
         if (r->each > 2) one.in.c = gni_as(w[3], t);
         one.in.h0 = h0 != NULL ? gni_as(gni_recur_at(h0, i), t) : zero;
@@ -58203,7 +58294,7 @@ static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h
     }
     if (g->call_failed) return NULL; // y may still be x
     if (r->o.batch_first) y = gn_swap_axes(y, 0, 1);
-    return half ? gni_as(y, x->dtype) : y;
+    return gni_as(y, r->result);
 }
 
 static gn_array *gni_recurrent_run(const char *fn, bool lstm, gn_array *x, gn_array *const *weights, int count, gn_array *h0,
@@ -58232,9 +58323,12 @@ static gn_array *gni_recurrent_run(const char *fn, bool lstm, gn_array *x, gn_ar
         const int lines = r.layers * r.ways;
         last = (gn_array **)gni_calloc(g, 2 * sizeof(gn_array *) * (size_t)lines);
         if (last == NULL) gni_fail_memory(g, fn, 2 * sizeof(gn_array *) * (size_t)lines);
+        const gn_dtype t = x->dtype;
+        r.half = t == GN_F32 ? gni_autocast(g) : t == GN_F64 ? GN_F32 : t;
+        r.result = r.half != GN_F32 ? r.half : t;
         if (last != NULL) y = gni_recurrent_layers(&r, x, h0, c0, last, last + lines);
-        if (y != NULL && hn != NULL) more[0] = gni_as(gn_stack(last, lines, 0), x->dtype);
-        if (y != NULL && cn != NULL) more[1] = gni_as(gn_stack(last + lines, lines, 0), x->dtype);
+        if (y != NULL && hn != NULL) more[0] = gni_as(gn_stack(last, lines, 0), r.result);
+        if (y != NULL && cn != NULL) more[1] = gni_as(gn_stack(last + lines, lines, 0), r.result);
         gni_free(g, last);
     }
     place[0] = hn, place[1] = cn;

@@ -50,13 +50,18 @@ PASSES = ["--eliminate-local-single-block", "--eliminate-local-single-store", "-
           "--eliminate-dead-code-aggressive", "--merge-blocks"]
 # Files whose modules stay as they are: float32 products are a percent slower on an H200 afterwards, and what
 # spirv-opt makes of cooperative matrices some drivers do not take.
-AS_COMPILED = ("matmul", "split", "attention")
+AS_COMPILED = ("matmul", "split", "attention", "recur_half")
 
 # Files whose modules are packed together since they have much in common, those that programs need first in front: a
 # block is decoded as far as it is needed. The other files are blocks of their own.
 TOGETHER = {"elementwise": ["elementwise_small", "reduce_small", "elementwise_fast", "reduce_fast", "elementwise",
                             "reduce"],
-            "matvec": ["matvec", "products"], "count": ["count", "weigh"]}
+            "matvec": ["matvec", "products", "split", "winograd"], "count": ["count", "weigh"], "recur": ["recur", "recur_half"],
+            "scan_fast": ["scan_fast", "scan"], "reflect": ["reflect", "reflect_load"],
+            "factor": ["factor_small", "factor", "sweep", "eigen"], "random": ["random", "draw"],
+            "take": ["take", "scatter", "find", "keep"], "sort": ["sort", "select", "top"], "rows": ["rows", "softmax", "sums"],
+            "fft": ["fft_wide", "fft_any", "fft"], "pool": ["pool", "depth", "image"], "attention": ["attend", "attention"],
+            "matmul": ["matmul", "matmul_half"]}
 
 HEAD = """\
 // shaders.h - gpunum's compute shaders as SPIR-V. Public domain or MIT, see LICENSE.

@@ -252,6 +252,9 @@ def functions(text):
 FILES = ["matmul", "matvec", "softmax", "random", "take", "scatter", "scan", "sort", "select", "find", "fft", "fft_any", "fft_wide",
          "image"]
 LEFT_OUT = ["softmax_wide"]
+# Kernels that are packed together since they have much in common, in this order; a block is unpacked as far as it is needed.
+TOGETHER = {"fft_wide": "fft_any", **dict.fromkeys(["softmax", "random", "take", "scatter", "scan", "sort", "select", "find", "image"],
+                                                   "matvec")}
 PUBLIC = {"gn_neutral_": "neutral", "gn_neutral_c_": "neutral_c", "gn_enter": "enter", "gn_join": "join", "gn_join_next": "join_next",
           "gn_leave": "leave", "gn_load_f16": "load_f16", "gn_store_f16": "store_f16", "gn_store_bf16": "store_bf16"}
 
@@ -416,7 +419,8 @@ def main():
         blocks = {"library": library(tmp, keep)}
         done, failed = kernels(tmp, keep)
     rows = []
-    for block, k in done:
+    for stem, k in done:
+        block = TOGETHER.get(stem, stem)
         at = len(blocks.setdefault(block, ""))
         blocks[block] += k.text
         rows.append("%s, %s, %d, %d, 0x%xu, 0x%xu, 0x%xu" % (k.name, block, at, len(k.text), k.specs, k.buffers, k.written))
