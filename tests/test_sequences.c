@@ -807,6 +807,55 @@ static void test_large_nets(void **state) {
     }
 }
 
+// Halves, and float32 under gn_autocast_begin: on matrix units their products are of halves. Against float64 of the same numbers.
+static void test_half_nets(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int k = 0; k < 16; k++) {
+        const bool lstm = k & 1, cast = k & 2, reversed = k & 8;
+        const gn_dtype t = k & 4 ? GN_F16 : GN_BF16;
+        const int64_t h = k & 8 ? 80 : 32, rows = k & 8 ? 3 : 35, gates = lstm ? 4 * h : 3 * h;
+        const gn_rnn_options o = {1, reversed, false, !(k & 8), 0.0};
+        const int ways = reversed ? 2 : 1, each = reversed ? 4 : 2, n = 3 + each * ways;
+        gn_array *result[2][14], *from[11];
+        gn_scope_begin(g);
+        from[0] = gn_randn(g, GN_F64, GN_SHAPE(6, rows, 9));
+        from[1] = gn_randn(g, GN_F64, GN_SHAPE(ways, rows, h));
+        from[2] = gn_randn(g, GN_F64, GN_SHAPE(ways, rows, h));
+        for (int i = 3; i < n; i++) {
+            const int at = (i - 3) % each;
+            from[i] = gn_normal(g, GN_F64, at < 2 ? GN_SHAPE(gates, at == 0 ? 9 : h) : GN_SHAPE(gates), 0.0, 0.2);
+        }
+        for (int wide = 0; wide < 2; wide++) {
+            gn_array *in[11], *out[3] = {NULL, NULL, NULL};
+            for (int i = 0; i < n; i++)
+                in[i] = gn_requires_grad(gn_copy(gn_cast(gn_cast(from[i], t), wide ? GN_F64 : cast ? GN_F32 : t)), true);
+            if (cast && !wide) gn_autocast_begin(g, t);
+            out[0] = lstm ? gn_lstm(in[0], in + 3, each * ways, in[1], in[2], &o, &out[1], &out[2])
+                          : gn_gru(in[0], in + 3, each * ways, in[1], &o, &out[1]);
+            if (cast && !wide) gn_autocast_end(g);
+            assert_non_null(out[0]);
+            assert_int_equal(gn_dtype_of(out[0]), wide ? GN_F64 : t);
+            gn_array *loss = gn_sum(gn_sin(gn_cast(out[0], GN_F64)), GN_ALL);
+            for (int i = 1; i < (lstm ? 3 : 2); i++) loss = gn_add(loss, gn_sum(gn_sin(gn_cast(out[i], GN_F64)), GN_ALL));
+            assert_int_equal(gn_backward(loss), GN_OK);
+            memcpy(result[wide], out, sizeof out);
+            for (int i = 0; i < n; i++) {
+                result[wide][3 + i] = i == 2 && !lstm ? NULL : gn_grad(in[i]);
+                if (result[wide][3 + i] != NULL) assert_int_equal(gn_dtype_of(gn_grad(in[i])), gn_dtype_of(in[i]));
+            }
+        }
+        for (int i = 0; i < 3 + n; i++) {
+            if (result[1][i] == NULL) continue;
+            gn_array *away = gn_sub(gn_cast(result[0][i], GN_F64), result[1][i]);
+            const double most = gn_item(gn_max(gn_abs(result[1][i]), GN_ALL)), off = gn_item(gn_max(gn_abs(away), GN_ALL));
+            const double allowed = (t == GN_F16 ? 0.0025 : 0.02) * most;
+            if (!(off <= allowed)) print_error("net %d, result %d: %g of %g\n", k, i, off, most);
+            assert_true(off <= allowed);
+        }
+        gn_scope_end(g);
+    }
+}
+
 static void test_odd_nets(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *in[24], *out[3], *zeros[24];
@@ -921,7 +970,8 @@ static void test_common_part(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST(test_dropout), GN_TEST(test_fused), GN_TEST(test_large_nets), GN_TEST(test_hidden), cmocka_unit_test(test_blocks), cmocka_unit_test(test_failing_memory), GN_TEST_FRESH(test_memory_used),
                                        GN_TEST(test_odd_values), GN_TEST(test_refusals), GN_TEST(test_rope),
-                                       GN_TEST(test_nets), GN_TEST(test_nets_twice), GN_TEST(test_odd_nets), GN_TEST(test_common_part),
+                                       GN_TEST(test_nets), GN_TEST(test_nets_twice), GN_TEST(test_odd_nets), GN_TEST(test_half_nets),
+                                       GN_TEST(test_common_part),
                                        cmocka_unit_test(test_nets_without_room)};
     return test_run(tests);
 }
