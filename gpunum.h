@@ -30033,7 +30033,7 @@ static void gni_vk_modules_unlock(gni_vk_compiler *c, gni_vk_modules *b) {
 #endif
 }
 
-// Decodes a block up to byte `end`. What is decoded stays until the device is closed: 20 KB to 1.2 MB.
+// Decodes a block up to byte `end`. What is decoded stays until the device is closed: 10 KB to 1.6 MB.
 static VkResult gni_vk_modules_decode(gni_vk *vk, gni_vk_modules *b, const gni_module_block *from, uint32_t end) {
     if (!b->unpack) {
         b->unpack = (gni_unpack *)gni_alloc(vk->gpu.g, sizeof *b->unpack + from->bytes);

@@ -117,7 +117,7 @@ static char *copy_text(const gni_module_block *b, uint32_t groups) {
 
 static void test_damaged_text(void **state) {
     (void)state;
-    const uint32_t blocks[] = {GNI_MODULE_BLOCK_take, GNI_MODULE_BLOCK_recur, GNI_MODULE_BLOCK_selftest};
+    const uint32_t blocks[] = {GNI_MODULE_BLOCK_take, GNI_MODULE_BLOCK_rows, GNI_MODULE_BLOCK_selftest};
     int refused = 0;
     for (int k = 0; k < 300; k++) {
         const gni_module_block *b = &gni_module_blocks[blocks[k % 3]];

@@ -56,12 +56,11 @@ AS_COMPILED = ("matmul", "split", "attention", "recur_half")
 # block is decoded as far as it is needed. The other files are blocks of their own.
 TOGETHER = {"elementwise": ["elementwise_small", "reduce_small", "elementwise_fast", "reduce_fast", "elementwise",
                             "reduce"],
-            "matvec": ["matvec", "products", "split", "winograd"], "count": ["count", "weigh"], "recur": ["recur", "recur_half"],
-            "scan_fast": ["scan_fast", "scan"], "reflect": ["reflect", "reflect_load"],
-            "factor": ["factor_small", "factor", "sweep", "eigen"], "random": ["random", "draw"],
-            "take": ["take", "scatter", "find", "keep"], "sort": ["sort", "select", "top"], "rows": ["rows", "softmax", "sums"],
-            "fft": ["fft_wide", "fft_any", "fft"], "pool": ["pool", "depth", "image"], "attention": ["attend", "attention"],
-            "matmul": ["matmul", "matmul_half"]}
+            "matmul": ["matmul", "matmul_half"], "attention": ["attend", "attention"], "fft": ["fft_wide", "fft_any", "fft"],
+            "factor": ["factor_small", "factor", "sweep", "eigen"], "matvec": ["matvec", "products", "split", "winograd"],
+            "rows": ["rows", "softmax", "sums", "pool", "depth", "image", "recur", "recur_half"],
+            "take": ["take", "scatter", "find", "keep", "random", "draw", "count", "weigh", "sort", "select", "top", "scan_fast", "scan",
+                     "reflect", "reflect_load"]}
 
 HEAD = """\
 // shaders.h - gpunum's compute shaders as SPIR-V. Public domain or MIT, see LICENSE.
