@@ -781,7 +781,7 @@ layout(local_size_x = 256) in;
 #endif
 #define GN_FOUR(i) [[unroll]] for (uint i = 0u; i < 4u; i++)
 
-shared GN_R4 gn_line[GN_NB * 4u]; // 4 columns of the result, by rows
+shared GN_R4 gn_line[4u][GN_NB];  // 4 columns of the result: row 4 i + r is [r][i], and neighbours are in different banks
 shared GN_R4 gn_over[4];          // the block's inverse
 shared uint gn_failed;
 
@@ -853,14 +853,14 @@ void gn_block_below(inout GN_R4 x[4], uint i) {
         v = GN_R4(v.x * o0, v.x * o1.x + v.y * o1.y, v.x * o2.x + v.y * o2.y + v.z * o2.z,
                   v.x * o3.x + v.y * o3.y + v.z * o3.z + v.w * o3.w);
         x[r] = v;
-        gn_line[4u * i + r] = v;
+        gn_line[r][i] = v;
     }
 }
 
 void gn_block_subtract(inout GN_R4 x[4], uint i, uint j) {
-    GN_R4 v0 = gn_line[4u * j], v1 = gn_line[4u * j + 1u], v2 = gn_line[4u * j + 2u], v3 = gn_line[4u * j + 3u];
+    GN_R4 v0 = gn_line[0][j], v1 = gn_line[1][j], v2 = gn_line[2][j], v3 = gn_line[3][j];
     GN_FOUR(r) {
-        GN_R4 u = gn_line[4u * i + r];
+        GN_R4 u = gn_line[r][i];
         x[r] -= GN_R4(dot(u, v0), dot(u, v1), dot(u, v2), dot(u, v3));
     }
 }

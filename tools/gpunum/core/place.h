@@ -116,7 +116,8 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     } else if (kind == GNI_JOB_RECUR) {
         gni_recurrence *r = (gni_recurrence *)job;
         gni_operand *i = r->in, *o = r->out;
-        GNI_VIEW("recurrence", r->n * r->batch * r->h * r->h, 6, i, i + 1, i + 2, i + 3, i + 4, i + 5, o, o + 1, o + 2, o + 3);
+        GNI_VIEW("recurrence", r->n * r->batch * r->h * r->h, 6, i, i + 1, i + 2, i + 3, i + 4, i + 5, o, o + 1, o + 2,
+                 o + 3);
     } else if (kind == GNI_JOB_IMAGE) {
         gni_image *m = (gni_image *)job;
         GNI_VIEW("image", m->n * m->width * gni_extent_product(m->size, 3), 1, &m->in, &m->out);

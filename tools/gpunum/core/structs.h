@@ -477,8 +477,8 @@ typedef struct gni_scatter {
 // part of the gates, their weights, the first h, the first c (GRU: a bias, if there is `bias`). Out: states, behind them an
 // LSTM's last c, and with `keep` gates and an LSTM's c. Back, in: the states' derivatives, weights, gates, c (GRU: the states
 // before), the first c (GRU: the state's part of n). Out: the gates' derivatives, the first c's (GRU: room for as many), the
-// first h's. With `half` the products' operands are of that dtype and h is a multiple of 16: weights, in[5] (forward the first
-// h) and out[3] (room for two steps' states, or gates' derivatives) are tiles of 16 by 16.
+// first h's. With `half` the products' operands are of that dtype and h is a multiple of 16: weights, in[5] (forward the
+// first h) and out[3] (room for two steps' states, or gates' derivatives) are tiles of 16 by 16.
 typedef struct gni_recurrence {
     bool lstm, reversed, keep, bias, back;
     gn_dtype half; // or float32
