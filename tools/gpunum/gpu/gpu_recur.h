@@ -80,7 +80,7 @@ static void gni_job_recur_back(gni_job_call *c, const gni_recurrence *r, int64_t
     c->n_use = 8;
 }
 
-// For recur_half.comp: how many subgroups share a sum and how many tiles of rows each has, so that there are workgroups enough.
+// For recur_half.comp: how many subgroups share a sum and how many tiles of rows each has, so that there are many workgroups.
 // How many tiles of rows a workgroup has.
 static int64_t gni_job_recur_split(const gni_gpu *gpu, const gni_recurrence *r, uint32_t *spec) {
     const int64_t units = r->h / 16, blocks = gni_job_ceil(r->batch, 16), many = units * (!r->back ? 1 : r->lstm ? 4 : 3);
