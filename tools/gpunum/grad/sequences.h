@@ -156,7 +156,7 @@ static gn_array *gni_recur_product(const gni_recur *r, gn_array *a, bool a_turne
     return halves && a != NULL && b != NULL ? gni_adopt(g, gni_product_new(g, g->call, a, b, GN_F32)) : gn_matmul(a, b);
 }
 
-// A matrix as halves in tiles of 16 by 16, one behind the other: rows, or weights by the units of the state, what is summed over
+// A matrix as halves in tiles of 16 by 16, one behind the other: rows, or weights by the state's units, what is summed over
 // along a tile's rows; forward gates are side by side.
 enum { GNI_TILES_ROWS, GNI_TILES_WEIGHTS, GNI_TILES_WEIGHTS_BACK };
 static gn_array *gni_recur_tiles(const gni_recur *r, gn_array *a, int kind) {
