@@ -13001,8 +13001,8 @@ typedef struct gni_scatter {
 // part of the gates, their weights, the first h, the first c (GRU: a bias, if there is `bias`). Out: states, behind them an
 // LSTM's last c, and with `keep` gates and an LSTM's c. Back, in: the states' derivatives, weights, gates, c (GRU: the states
 // before), the first c (GRU: the state's part of n). Out: the gates' derivatives, the first c's (GRU: room for as many), the
-// first h's. With `half` the products' operands are of that dtype and h is a multiple of 16: weights, in[5] (forward the first
-// h) and out[3] (room for two steps' states, or gates' derivatives) are tiles of 16 by 16.
+// first h's. With `half` the products' operands are of that dtype and h is a multiple of 16: weights, in[5] (forward the
+// first h) and out[3] (room for two steps' states, or gates' derivatives) are tiles of 16 by 16.
 typedef struct gni_recurrence {
     bool lstm, reversed, keep, bias, back;
     gn_dtype half; // or float32
@@ -16305,7 +16305,8 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     } else if (kind == GNI_JOB_RECUR) {
         gni_recurrence *r = (gni_recurrence *)job;
         gni_operand *i = r->in, *o = r->out;
-        GNI_VIEW("recurrence", r->n * r->batch * r->h * r->h, 6, i, i + 1, i + 2, i + 3, i + 4, i + 5, o, o + 1, o + 2, o + 3);
+        GNI_VIEW("recurrence", r->n * r->batch * r->h * r->h, 6, i, i + 1, i + 2, i + 3, i + 4, i + 5, o, o + 1, o + 2,
+                 o + 3);
     } else if (kind == GNI_JOB_IMAGE) {
         gni_image *m = (gni_image *)job;
         GNI_VIEW("image", m->n * m->width * gni_extent_product(m->size, 3), 1, &m->in, &m->out);
@@ -38462,7 +38463,7 @@ static void gni_job_recur_back(gni_job_call *c, const gni_recurrence *r, int64_t
     c->n_use = 8;
 }
 
-// For recur_half.comp: how many subgroups share a sum and how many tiles of rows each has, so that there are workgroups enough.
+// For recur_half.comp: how many subgroups share a sum and how many tiles of rows each has, so that there are many workgroups.
 // How many tiles of rows a workgroup has.
 static int64_t gni_job_recur_split(const gni_gpu *gpu, const gni_recurrence *r, uint32_t *spec) {
     const int64_t units = r->h / 16, blocks = gni_job_ceil(r->batch, 16), many = units * (!r->back ? 1 : r->lstm ? 4 : 3);
@@ -57899,7 +57900,7 @@ static gn_array *gni_recur_product(const gni_recur *r, gn_array *a, bool a_turne
     return halves && a != NULL && b != NULL ? gni_adopt(g, gni_product_new(g, g->call, a, b, GN_F32)) : gn_matmul(a, b);
 }
 
-// A matrix as halves in tiles of 16 by 16, one behind the other: rows, or weights by the units of the state, what is summed over
+// A matrix as halves in tiles of 16 by 16, one behind the other: rows, or weights by the state's units, what is summed over
 // along a tile's rows; forward gates are side by side.
 enum { GNI_TILES_ROWS, GNI_TILES_WEIGHTS, GNI_TILES_WEIGHTS_BACK };
 static gn_array *gni_recur_tiles(const gni_recur *r, gn_array *a, int kind) {
