@@ -521,10 +521,63 @@ static void test_manipulation(void **state) {
     expect_values(gn_searchsorted(sorted, k, true), 6, 4, 6, 4, 1, 4);
 }
 
+// Integers by one number: the quotient rounds down, the remainder has the divisor's sign; by 0 both are 0, what does not fit
+// wraps. By bits, as int64 does not hold all uint64.
+static void expect_divided(gn_context *g, gn_dtype t, int bits, bool sign, const uint64_t *x, int n, uint64_t by) {
+    const size_t item = gn_dtype_size(t);
+    uint8_t bytes[8 * 150], got[2][8 * 150];
+    for (int i = 0; i < n; i++) memcpy(bytes + (size_t)i * item, &x[i], item);
+    gn_array *a = gn_array_from(g, t, GN_SHAPE(n), bytes), *b = gn_full_from(g, t, GN_SHAPE(1), &by);
+    assert_int_equal(gn_read(gn_floor_div(a, b), got[0], (size_t)n * item), GN_OK);
+    assert_int_equal(gn_read(gn_mod(a, b), got[1], (size_t)n * item), GN_OK);
+    const int up = 64 - bits;
+    for (int i = 0; i < n; i++) {
+        uint64_t q = 0, r = 0, have[2] = {0, 0};
+        if (sign) {
+            const int64_t v = (int64_t)(x[i] << up) >> up, w = (int64_t)(by << up) >> up;
+            const bool wraps = w == -1;
+            q = w == 0 ? 0 : wraps ? 0 - (uint64_t)v : (uint64_t)(v / w);
+            r = w == 0 || wraps ? 0 : (uint64_t)(v % w);
+            if (r != 0 && (v < 0) != (w < 0)) q--, r += (uint64_t)w;
+        } else if (by << up != 0) {
+            q = (x[i] << up >> up) / (by << up >> up);
+            r = (x[i] << up >> up) % (by << up >> up);
+        }
+        for (int k = 0; k < 2; k++) memcpy(&have[k], got[k] + (size_t)i * item, item);
+        if (have[0] == q << up >> up && have[1] == r << up >> up) continue;
+        fail_msg("%s: %llx by %llx gives %llx and %llx", gn_dtype_name(t), (unsigned long long)x[i], (unsigned long long)by,
+                 (unsigned long long)have[0], (unsigned long long)have[1]);
+    }
+    gn_release(a);
+    gn_release(b);
+}
+static void test_divided_by_one(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const gn_dtype types[] = {GN_I8, GN_U8, GN_I16, GN_U16, GN_I32, GN_U32, GN_I64, GN_U64};
+    for (int t = 0; t < 8; t++) {
+        const int bits = 8 * (int)gn_dtype_size(types[t]);
+        uint64_t by[150], x[150], random = 1;
+        int n = 0;
+        for (uint64_t i = 0; i <= 12; i++, n += 2) by[n] = i, by[n + 1] = 0 - i;
+        for (int i = 3; i < bits; i += bits / 8) // powers of two and their neighbours
+            for (uint64_t k = 0; k < 3; k++, n += 2) by[n] = ((uint64_t)1 << i) + k - 1, by[n + 1] = 0 - by[n];
+        const uint64_t more[] = {(uint64_t)1 << (bits - 1), 1000000007, 4294967291u, 0xfffffffffffffc59u};
+        for (int i = 0; i < 4; i++) by[n++] = more[i];
+        for (int j = 0; j < n; j++) {
+            for (int i = 0; i < 141; i++) {
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                x[i] = i < n ? by[i] : i % 3 == 0 ? random : by[j] * (random >> 40) - (uint64_t)(i % 3 - 1);
+            }
+            expect_divided(g, types[t], bits, t % 2 == 0, x, j == 0 ? 1 : 141, by[j]);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_one),  GN_TEST(test_two),   GN_TEST(test_complex),      GN_TEST(test_promotion),
         GN_TEST(test_axes), GN_TEST(test_empty), GN_TEST(test_manipulation),
+        GN_TEST(test_divided_by_one),
     };
     return test_run(tests);
 }

@@ -91,11 +91,11 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 // ---- kernels
 
 // What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them. MATH: of gni_math.
-#define GNI_HOST_MATH(F, I, U)                                                                                         \
+#define GNI_HOST_MATH(F, I, U, D)                                                                                      \
     F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_pow(a, b)) F(ATAN2, atan2(a, b)) \
     F(HYPOT, hypot(a, b)) F(LOG_SIZE, gni_dlog_size(a, b)) \
-    I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
-    U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
+    D(i, FLOOR_DIV, gni_ifloor_div_i64(a, b)) D(i, MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))           \
+    D(u, FLOOR_DIV, gni_ifloor_div_u64(a, b)) D(u, MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
 #define GNI_HOST_OPS(F, I, U, X)                                                                                       \
     F(FLOOR, floor(a)) F(CEIL, ceil(a)) F(ROUND, rint(a)) F(TRUNC, trunc(a))                     \
     F(FMA, fma(a, b, c))                                                                                               \
@@ -110,6 +110,28 @@ GNI_INLINE uint64_t gni_dtou(double x) {
     X(TO_ODD, uint64_t, double, gni_uodd(a)) \
     X(F_TO_I, double, int64_t, gni_dtoi(a)) X(F_TO_U, double, uint64_t, gni_dtou(a)) \
     X(ROUND_F16, double, double, gni_dround_f16(a)) X(ROUND_BF16, double, double, gni_dround_bf16(a))
+
+// Integers by one and the same number: by a product with its inverse (Granlund and Montgomery 1994, figure 4.1), of what
+// rounds down once all bits of a negative dividend are turned. False: not that, or no such product.
+#if defined(__SIZEOF_INT128__) && !defined(_MSC_VER)
+GNI_INLINE bool gni_divide_by_one(void *dst, const void *pa, const void *pb, int n, bool sign, bool rest) {
+    __extension__ typedef unsigned __int128 gni_u128;
+    const uint64_t b = *(const uint64_t *)pb, turn = sign ? 0 - (b >> 63) : 0, by = (b ^ turn) - turn;
+    if (by < 2 || memcmp(pb, (const uint64_t *)pb + 1, (size_t)(n - 1) * 8) != 0) return false;
+    int bits = 0; // of by - 1
+    while (bits < 64 && (by - 1) >> bits != 0) bits++;
+    const uint64_t power = bits == 64 ? 0 : (uint64_t)1 << bits, m = (uint64_t)(((gni_u128)(power - by) << 64) / by) + 1;
+    for (int i = 0; i < n; i++) {
+        const uint64_t a = ((const uint64_t *)pa)[i], x = (a ^ turn) - turn;
+        const uint64_t down = sign ? 0 - ((x & ~(a & turn)) >> 63) : 0, y = x ^ down;
+        const uint64_t t = (uint64_t)((gni_u128)m * y >> 64), q = ((t + ((y - t) >> 1)) >> (bits - 1)) ^ down;
+        ((uint64_t *)dst)[i] = rest ? a - q * b : q;
+    }
+    return true;
+}
+#else
+#define gni_divide_by_one(dst, pa, pb, n, sign, rest) false
+#endif
 
 #define GNI_HOST(name, TA, TR, E)                                                                  \
     static void name(void *dst, const void *pa, const void *pb, const void *pc, int n) {           \
@@ -126,8 +148,17 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 #define GNI_HOST_I(NAME, E) GNI_HOST(gni_wi_##NAME, int64_t, int64_t, E)
 #define GNI_HOST_U(NAME, E) GNI_HOST(gni_wu_##NAME, uint64_t, uint64_t, E)
 #define GNI_HOST_X(NAME, TA, TR, E) GNI_HOST(gni_wx_##NAME, TA, TR, E)
+typedef int64_t gni_wi64;
+typedef uint64_t gni_wu64;
+#define GNI_HOST_D(d, NAME, E)                                                                     \
+    GNI_HOST(gni_w##d##_EACH_##NAME, gni_w##d##64, gni_w##d##64, E)                                      \
+    static void gni_w##d##_##NAME(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
+        if (!gni_divide_by_one(dst, pa, pb, n, (gni_w##d##64)-1 < 1, GNI_OP_##NAME == GNI_OP_MOD))     \
+            gni_w##d##_EACH_##NAME(dst, pa, pb, pc, n);                                            \
+    }
 GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)
-GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U)
+GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_D)
+#undef GNI_HOST_D
 #define GN_X(fn, NAME, F, D, gF, da) GNI_HOST_F(NAME, D)
 GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
@@ -152,9 +183,11 @@ static gni_kernel gni_math_kernel(gni_isa isa, bool wide, uint32_t code) {
     if (!wide) return GNI_OF_ISA(isa, gni_math_table)->kernel(code);
     switch (code) {
 #define GN_X(fn, NAME, F, D, gF, da) GNI_HOST_F(NAME, D)
-        GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U)
+#define GNI_HOST_D(d, NAME, E) case GNI_OP_##NAME * 3u + ((gni_w##d##64)-1 < 1 ? GNI_I : GNI_U): return gni_w##d##_##NAME;
+        GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_D)
         GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
+#undef GNI_HOST_D
 #undef GNI_HOST_F
 #undef GNI_HOST_I
 #undef GNI_HOST_U

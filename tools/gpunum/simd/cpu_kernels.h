@@ -136,33 +136,63 @@ GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
 #define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
 GNI_INT_TABLES
 #if GNI_VW >= 8
-// Integers of 32 bits by float64, which holds them; their quotients, cut off, are those of integers. -1 goes apart: the least
-// number has no opposite.
+// Integers of 32 bits by float64, which holds them; their quotients, cut off, are those of integers. -1, or the unsigned 1,
+// goes apart as `odd`: its quotients need not fit. Divisors that are all one number by its inverse, which takes a and a half:
+// that is further from whole quotients than rounding reaches.
 #define gni_half_vi GNI_FN(gni_ck_half_vi)
 #define gni_half_vu GNI_FN(gni_ck_half_vu)
 #define gni_half_vd GNI_FN(gni_ck_half_vd)
 typedef int32_t gni_half_vi __attribute__((vector_size(GNI_VW * 2)));
 typedef uint32_t gni_half_vu __attribute__((vector_size(GNI_VW * 2)));
 typedef double gni_half_vd __attribute__((vector_size(GNI_VW * 4)));
-#define GNI_DIVIDE(name, E)                                                                                             \
-    GNI_KERNEL(name) {                                                                                                  \
-        GNI_UNUSED(pc);                                                                                                 \
-        for (int i = 0; i < n; i += GNI_VW / 2) {                                                                       \
-            gni_half_vi a, b;                                                                                           \
-            memcpy(&a, (const int32_t *)pa + i, sizeof a);                                                              \
-            memcpy(&b, (const int32_t *)pb + i, sizeof b);                                                              \
-            const gni_half_vi none = b == 0, minus = b == -1, plain = ~(none | minus), by = (b & plain) | (~plain & 1); \
-            const gni_half_vd over = __builtin_convertvector(a, gni_half_vd) / __builtin_convertvector(by, gni_half_vd);\
-            const gni_half_vi q = __builtin_convertvector(over, gni_half_vi);                                           \
-            const gni_half_vi r = (gni_half_vi)((gni_half_vu)a - (gni_half_vu)q * (gni_half_vu)by);                     \
-            const gni_half_vi less = (r != 0) & ((a ^ by) < 0), y = (E);                                                \
-            GNI_UNUSED(minus);                                                                                          \
-            memcpy((int32_t *)dst + i, &y, sizeof y);                                                                   \
-        }                                                                                                               \
+#if defined(GNI_PASS_AVX512)
+#define GNI_HALF_FLOOR(x) (gni_half_vd)_mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_NEG_INF)
+#else
+#define GNI_HALF_FLOOR(x) (gni_half_vd)_mm256_floor_pd((__m256d)(x))
+#endif
+#define GNI_HALF_D(x) __builtin_convertvector(x, gni_half_vd)
+#define GNI_HALF_UD(x) (GNI_HALF_D((gni_half_vi)((x) ^ 0x80000000u)) + 2147483648.0) // gcc's takes several times as long
+#define GNI_DIVIDE(name, V, T, odd, D, LESS, E, ONE)                                                                        \
+    GNI_KERNEL(name) {                                                                                                      \
+        const T first = *(const T *)pb;                                                                                     \
+        V a, b;                                                                                                             \
+        GNI_UNUSED(pc);                                                                                                     \
+        if (first != 0 && first != (odd) && memcmp(pb, (const T *)pb + 1, (size_t)(n - 1) * 4) == 0) {                      \
+            const double inverse = 1.0 / (double)first, half = inverse < 0.0 ? -0.5 : 0.5;                                      \
+            for (int i = 0; i < n; i += GNI_VW / 2) {                                                                       \
+                memcpy(&a, (const T *)pa + i, sizeof a);                                                                    \
+                const gni_half_vd x = GNI_HALF_FLOOR((D(a) + half) * inverse);                                              \
+                const gni_half_vu q = (gni_half_vu)__builtin_convertvector(x, gni_half_vi);                                 \
+                const gni_half_vu y = (ONE);                                                                                \
+                memcpy((T *)dst + i, &y, sizeof y);                                                                         \
+            }                                                                                                               \
+            return;                                                                                                         \
+        }                                                                                                                   \
+        for (int i = 0; i < n; i += GNI_VW / 2) {                                                                           \
+            memcpy(&a, (const T *)pa + i, sizeof a);                                                                        \
+            memcpy(&b, (const T *)pb + i, sizeof b);                                                                        \
+            const gni_half_vi none = b == 0, same = b == (odd), plain = ~(none | same);                                     \
+            const V by = (b & (V)plain) | (V)(~plain & 2);                                                                  \
+            const gni_half_vi q = __builtin_convertvector(D(a) / D(by), gni_half_vi);                                       \
+            const gni_half_vi r = (gni_half_vi)((gni_half_vu)a - (gni_half_vu)q * (gni_half_vu)by);                         \
+            const gni_half_vi less = (LESS), y = (E);                                                                       \
+            GNI_UNUSED(same);                                                                                               \
+            memcpy((T *)dst + i, &y, sizeof y);                                                                             \
+        }                                                                                                                   \
     }
-GNI_DIVIDE(gni_ki_FLOOR_DIV, (plain & (q + less)) | (minus & (gni_half_vi)(0 - (gni_half_vu)a)))
-GNI_DIVIDE(gni_ki_MOD, plain & (r + (by & less)))
+#define GNI_DIVIDE_I(name, E, ONE)                                                                                          \
+    GNI_DIVIDE(name, gni_half_vi, int32_t, -1, GNI_HALF_D, (r != 0) & ((a ^ by) < 0), E, ONE)
+#define GNI_DIVIDE_U(name, E, ONE) GNI_DIVIDE(name, gni_half_vu, uint32_t, 1u, GNI_HALF_UD, r ^ r, E, ONE)
+GNI_DIVIDE_I(gni_ki_FLOOR_DIV, (plain & (q + less)) | (same & (gni_half_vi)(0 - (gni_half_vu)a)), q)
+GNI_DIVIDE_U(gni_ku_FLOOR_DIV, (plain & (q + less)) | (same & (gni_half_vi)a), q)
+GNI_DIVIDE_I(gni_ki_MOD, plain & (r + (by & less)), (gni_half_vu)a - q * (uint32_t)first)
+GNI_DIVIDE_U(gni_ku_MOD, plain & (r + less), a - q * first)
 #undef GNI_DIVIDE
+#undef GNI_DIVIDE_I
+#undef GNI_DIVIDE_U
+#undef GNI_HALF_D
+#undef GNI_HALF_UD
+#undef GNI_HALF_FLOOR
 #undef gni_half_vi
 #undef gni_half_vu
 #undef gni_half_vd
@@ -182,7 +212,9 @@ GNI_BINARY_QUOTIENT(GNI_X2)
 #define GNI_X2B(fn, NAME, F, D, I, gF, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
 #define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
 GNI_INT_TABLES
+#if GNI_VW < 8
 GNI_BINARY_QUOTIENT(GNI_X2)
+#endif
 #undef GNI_T
 #undef GNI_X1
 #undef GNI_X1B
