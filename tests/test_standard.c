@@ -573,11 +573,56 @@ static void test_divided_by_one(void **state) {
     }
 }
 
+// Floats to integers, alone, cut to limits, and with their low bits taken: they truncate and saturate, NaN gives 0.
+static int64_t whole_of(double x, double low, double high) {
+    x = x == x ? trunc(x) : 0.0;
+    return (int64_t)(x < low ? low : x > high ? high : x);
+}
+static void test_floats_to_integers(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const double limits[] = {128, 255, 32767, 65535, 16777217, 2147483648.0, 4294967295.0, 9007199254740992.0};
+    const struct {
+        gn_dtype t;
+        double low, high;
+    } to[] = {{GN_I8, -128, 127}, {GN_U8, 0, 255}, {GN_I16, -32768, 32767}, {GN_U16, 0, 65535}, {GN_U32, 0, 4294967295.0},
+              {GN_I32, -2147483648.0, 2147483647}, {GN_I64, -9e18, 9e18}, {GN_U64, 0, 9e18}};
+    double x[80], read[80];
+    int n = 0;
+    x[n++] = NAN, x[n++] = -0.0, x[n++] = 0.99, x[n++] = -0.99, x[n++] = -1.0;
+    for (int i = 0; i < 8; i++)
+        for (int k = 0; k < 8; k++) x[n++] = (k & 1 ? -1 : 1) * (limits[i] + 0.75 * (k / 2 - 1));
+    gn_array *all[2] = {NULL, gn_array_from(g, GN_F64, GN_SHAPE(n), x)};
+    all[0] = gn_eval(gn_cast(all[1], GN_F32));
+    for (int from = 0; from < 2; from++)
+        for (int k = 0; k < 8; k++) {
+            gn_array *a = all[from], *y = gn_cast(a, to[k].t), *low = gn_cast(y, GN_I8);
+            double got[4][80];
+            gn_eval_all((gn_array *[]){y, low}, 2); // the integers and their low bits of one program
+            gn_array *w = gn_cast(gn_add_s(gn_cast(a, to[k].t), 1), GN_F64);
+            gn_array *v = gn_minimum_s(gn_maximum_s(gn_cast(a, GN_I64), 3), 16777217);
+            gn_array *z = gn_cast(gn_minimum_s(gn_maximum_s(gn_cast(a, GN_I32), -5), 16777217), GN_F64);
+            gn_array *const of[] = {gn_cast(y, GN_F64), gn_cast(low, GN_F64), w, gn_cast(v, GN_F64)};
+            for (int i = 0; i < 4; i++) read_doubles(of[i], got[i], n);
+            read_doubles(z, read, n);
+            for (int i = 0; i < n; i++) {
+                const double have = from == 0 ? (double)(float)x[i] : x[i];
+                const int64_t is = whole_of(have, to[k].low, to[k].high);
+                assert_true(got[0][i] == (double)is);
+                assert_true(got[1][i] == (double)(int8_t)(uint8_t)((uint64_t)is & 255));
+                if (fabs((double)is) < 9e15) assert_true(got[2][i] == (double)is + 1 || (double)is == to[k].high);
+                assert_true(got[3][i] == (double)whole_of(have == have && have > 3 ? have : 3, 3, 16777217));
+                assert_true(read[i] == (double)whole_of(have, -5, 16777217));
+            }
+            gn_array *done[] = {y, low, w, v, z, of[0], of[1], of[3]};
+            for (int i = 0; i < 8; i++) gn_release(done[i]);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_one),  GN_TEST(test_two),   GN_TEST(test_complex),      GN_TEST(test_promotion),
         GN_TEST(test_axes), GN_TEST(test_empty), GN_TEST(test_manipulation),
-        GN_TEST(test_divided_by_one),
+        GN_TEST(test_divided_by_one), GN_TEST(test_floats_to_integers),
     };
     return test_run(tests);
 }

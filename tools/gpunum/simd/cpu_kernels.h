@@ -264,6 +264,15 @@ GNI_VECTOR_1(gni_kx_WRAP_I8, gni_vloadi, int32_t, gni_vstorei, int32_t, gni_vwra
 GNI_VECTOR_1(gni_kx_I_TO_ODD, gni_vloadi, int32_t, gni_vstore, float, gni_vodd_i)
 GNI_VECTOR_1(gni_kx_U_TO_ODD, gni_vloadu, uint32_t, gni_vstore, float, gni_vodd_u)
 GNI_VECTOR_1(gni_kx_COPY, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_SAME)
+// Between the first integers of b and of c, -2^24 to 0 and 0 to 2^24; NaN gives 0.
+GNI_KERNEL(gni_kx_CLAMPED) {
+    const gni_vf low = gni_vset((float)*(const int32_t *)pb), high = gni_vset((float)*(const int32_t *)pc);
+    for (int i = 0; i < n; i += GNI_VW) {
+        const gni_vf x = gni_vload((const float *)pa + i), up = gni_ksel(gni_klt(x, low), low, x);
+        const gni_vf y = gni_ksel(gni_kgt(up, high), high, up);
+        gni_vstorei((int32_t *)dst + i, gni_vtoi_fast(gni_ksel(gni_knan(x), gni_vset(0.0f), y)));
+    }
+}
 GNI_INT_1(gni_ki_TO_BOOL, int32_t, uint32_t, a != 0)
 GNI_INT_1(gni_kx_WRAP_U16, int32_t, uint32_t, a & 65535)
 GNI_INT_1(gni_kx_WRAP_I16, int32_t, uint32_t, ((a & 65535) ^ 32768) - 32768)
@@ -350,7 +359,9 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
     GNI_SAME(gni_kx_COPY), // CONST
     GNI_SAME(gni_kx_I_TO_F),
     GNI_SAME(gni_kx_U_TO_F),
-    GNI_SAME(gni_kx_F_TO_I),
+    GNI_FN(gni_kx_F_TO_I),
+    GNI_FN(gni_kx_CLAMPED),
+    NULL,
     GNI_SAME(gni_kx_F_TO_U),
     GNI_FN(gni_kf_TO_BOOL),
     GNI_FN(gni_ki_TO_BOOL),

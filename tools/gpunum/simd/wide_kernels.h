@@ -63,6 +63,21 @@ GNI_INLINE gni_vl gni_dtol(gni_vd x) {
     return gni_lpick(x >= gni_dset(9223372036854775808.0), y ^ -1, y) & (gni_vl)(x == x);
 }
 GNI_WIDE(gni_df_F_TO_I, gni_vd, gni_dload, gni_vl, gni_dtol(a))
+GNI_WIDE(gni_df_F_TO_U, gni_vd, gni_dload, gni_vl,
+         (gni_vl)_mm512_cvttpd_epu64((__m512d)a) & (gni_vl)(a > 0.0)) // all bits where it does not fit
+GNI_WIDE(gni_du_U_TO_F, gni_vl, gni_lload, gni_vd, (gni_vd)_mm512_cvtepu64_pd((__m512i)a))
+#endif
+#if defined(GNI_PASS_AVX2) || defined(GNI_PASS_AVX512)
+// Between the first integers of b and of c, -2^32 and 0 and 0 and 2^32; NaN gives 0.
+static void GNI_FN(gni_df_CLAMPED)(void *dst, const void *pa, const void *pb, const void *pc, int n) {
+    const double low = (double)*(const int64_t *)pb, high = (double)*(const int64_t *)pc;
+    for (int i = 0; i < n; i += GNI_DW) {
+        const gni_vd x = gni_dload(pa, i), y = gni_dmin(gni_dmax(x, low), high);
+        const gni_vd whole = gni_dtrunc(y) + gni_dset(6755399441055744.0); // 1.5 2^52: an integer in the last bits
+        const gni_vl r = ((gni_vl)whole - (gni_vl)gni_dset(6755399441055744.0)) & (gni_vl)(x == x);
+        memcpy((int64_t *)dst + i, &r, sizeof r);
+    }
+}
 #endif
 GNI_WIDE_I(WRAP_U8, a & 255)
 GNI_WIDE_I(WRAP_I8, ((a & 255) ^ 128) - 128)
@@ -102,12 +117,17 @@ static gni_kernel GNI_FN(gni_wide_kernel)(uint32_t code) {
 #undef GNI_CASE_F
 #undef GNI_CASE_I
     case GNI_OP_TO_ODD * 3u + GNI_I: return GNI_FN(gni_di_TO_ODD);
+#ifdef GNI_WIDE_MATH
+    case GNI_OP_F_TO_I * 3u + GNI_I: return GNI_FN(gni_df_CLAMPED);
+#endif
     default: break;
     }
     switch (code / 3u) {
     case GNI_OP_ROUND_F32: return GNI_FN(gni_df_ROUND_F32);
 #if defined(GNI_PASS_AVX512)
     case GNI_OP_F_TO_I: return GNI_FN(gni_df_F_TO_I);
+    case GNI_OP_F_TO_U: return GNI_FN(gni_df_F_TO_U);
+    case GNI_OP_U_TO_F: return GNI_FN(gni_du_U_TO_F);
 #endif
 #define GNI_CASE(NAME) case GNI_OP_##NAME: return GNI_FN(gni_di_##NAME);
         GNI_CASE(WHERE)
