@@ -70,13 +70,18 @@ static void test_partition(void **state) {
     const gn_dtype list[] = {GN_F32, GN_F64, GN_F16, GN_I32, GN_I64, GN_U8, GN_U64};
     const int64_t n = 5001, places[] = {1, 2500, -1, 4999, 17};
     for (size_t t = 0; t < sizeof list / sizeof *list; t++)
-        for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
+        for (size_t way = 0, p = 0; p < sizeof places / sizeof *places; p += way, way ^= 1) { // by values, by places
             gn_scope_begin(g);
             gn_array *x = gn_mul_s(gn_randn(g, GN_F32, GN_SHAPE(2, n)), p % 2 != 0 ? 3.0 : 1e3), *y[2], *all[2];
             if (t < 3 && p == 4) x = gn_where(gn_gt_s(x, 800.0), gn_full(g, GN_F32, GN_SHAPE(), (double)NAN), x);
             if (p == 3) x = gn_add_s(gn_abs(x), 65000.0); // numbers whose first digits are the same, or all
             all[0] = gn_cast(x, list[t]);
-            all[1] = gn_partition(all[0], places[p], 1);
+            all[1] = way == 0 ? gn_partition(all[0], places[p], 1) : gn_argpartition(all[0], places[p], 1);
+            if (way == 1) {
+                gn_array *each = gn_eq(gn_sort(all[1], 1, false), gn_arange(g, GN_I64, 0, (double)n, 1));
+                assert_true(gn_item(gn_all(each, GN_ALL)) == 1.0);
+                all[1] = gn_take_along(all[0], all[1], 1);
+            }
             for (int i = 0; i < 2; i++) y[i] = gn_cast(gn_sort(all[i], 1, false), GN_F64);
             double *sorted = (double *)malloc(8 * 2 * (size_t)n), *again = (double *)malloc(8 * 2 * (size_t)n), *parted = (double *)malloc(8 * 2 * (size_t)n);
             assert_true(sorted != NULL && again != NULL && parted != NULL);

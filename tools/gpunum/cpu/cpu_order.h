@@ -652,14 +652,31 @@ GNI_INLINE void gni_records_divide(gni_layout r, const void *p, int64_t n, uint6
     }
 }
 
-// n keys in a are parted into b, about the one that has `at` of them in front of it.
-static void gni_records_part(gni_layout r, const char *a, char *b, int64_t n, int64_t at, int bits) {
+// The places of smaller keys than `key` to the front, of larger ones to the end, its own between.
+GNI_INLINE void gni_places_divide(gni_layout r, const void *p, int64_t n, uint64_t key, int64_t *to) {
+    int64_t low = 0, high = n;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t u = gni_record_key(r, p, i);
+        to[low] = to[high - 1] = i;
+        low += u < key;
+        high -= u > key;
+    }
+    for (int64_t i = 0; low < high; i++) {
+        to[low] = i;
+        low += gni_record_key(r, p, i) == key;
+    }
+}
+
+// n keys in a are parted into b, or into `places`, about the one that has `at` of them in front of it.
+static void gni_records_part(gni_layout r, const char *a, char *b, int64_t n, int64_t at, int bits, int64_t *places) {
     uint64_t some[GNI_PART_LEAST];
     memcpy(b, a, (size_t)(n * gni_record_size(r)));
     const int64_t left = gni_records_select(r, b, n, &at, 1, bits); // more than GNI_PART_LEAST are all the same
     const void *sorted = left > GNI_PART_LEAST ? b : gni_records_sort(r, b, some, left, bits);
     const uint64_t key = gni_record_key(r, sorted, left > GNI_PART_LEAST ? 0 : at);
-    if (r == GNI_LAYOUT_KEY4) gni_records_divide(GNI_LAYOUT_KEY4, a, n, key, b);
+    if (places != NULL && r == GNI_LAYOUT_KEY4) gni_places_divide(GNI_LAYOUT_KEY4, a, n, key, places);
+    else if (places != NULL) gni_places_divide(GNI_LAYOUT_KEY8, a, n, key, places);
+    else if (r == GNI_LAYOUT_KEY4) gni_records_divide(GNI_LAYOUT_KEY4, a, n, key, b);
     else gni_records_divide(GNI_LAYOUT_KEY8, a, n, key, b);
 }
 
@@ -731,8 +748,9 @@ static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
         char *a = j->work + 2 * (d->rows < j->parts ? row : worker) * d->n * j->size, *b = a + d->n * j->size;
         gni_records_make(&j->key, j->record, j->x + row * d->n * j->key.bytes, d->n, 0, a);
         if (j->parted) {
-            gni_records_part(j->record, a, b, d->n, d->parted, 8 * j->key.bytes);
-            gni_records_write(j, row, b, 0, 0, d->n);
+            int64_t *places = j->index != NULL ? (int64_t *)(void *)j->index + row * d->n : NULL;
+            gni_records_part(j->record, a, b, d->n, d->parted, 8 * j->key.bytes, places);
+            if (places == NULL) gni_records_write(j, row, b, 0, 0, d->n);
             continue;
         }
         const int64_t n = gni_records_select(j->record, a, d->n, &first, d->count, 8 * j->key.bytes);
@@ -826,7 +844,8 @@ static bool gni_cpu_sort(gn_context *g, const void *job) {
     j.key = gni_key_of_dtype(d->in.dtype, d->descending);
     const bool places = d->index.buf != NULL, wide = j.key.bytes == 8;
     j.key.zeros = places;
-    j.record = !places ? (wide ? GNI_LAYOUT_KEY8 : GNI_LAYOUT_KEY4)
+    j.parted = d->parted > 0 && d->n > GNI_PART_LEAST; // into values or places, not both
+    j.record = !places || j.parted ? (wide ? GNI_LAYOUT_KEY8 : GNI_LAYOUT_KEY4)
                        : wide || d->n > UINT32_MAX ? GNI_LAYOUT_PAIR : GNI_LAYOUT_PACKED;
     j.size = gni_record_size(j.record);
     j.x = gni_operand_data(&d->in);
@@ -835,7 +854,6 @@ static bool gni_cpu_sort(gn_context *g, const void *job) {
     j.n = d->n;
     j.first = d->first;
     const int threads = gni_pool_threads(g->pool);
-    j.parted = d->parted > 0 && !places && d->n > GNI_PART_LEAST;
     const bool together = !j.parted && d->count > d->n / 4 && d->n >= GNI_GRAIN && d->rows < 2 * threads && threads > 1;
     const uint64_t rows = together ? 1 : (uint64_t)GNI_MIN(d->rows, (int64_t)threads);
     const uint64_t bytes = 2 * rows * (uint64_t)d->n * (uint64_t)j.size, counts = GNI_RADIX_PARTS * GNI_DIGITS * 8;
