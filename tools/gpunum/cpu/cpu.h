@@ -583,7 +583,8 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
 // Whether an integer instruction takes register r and a constant of p that is no further from 0 than loops of limits allow.
 static bool gni_is_limit(const gni_program *p, uint32_t insn, gni_op op, int r) {
     const int c = (int)GNI_INSN_B(insn) - p->n_in;
-    if (GNI_INSN_CODE(insn) != (uint32_t)op * 3u + GNI_I || (int)GNI_INSN_A(insn) != r || c < 0 || c >= p->n_const) return false;
+    if (GNI_INSN_CODE(insn) != (uint32_t)op * 3u + GNI_I || (int)GNI_INSN_A(insn) != r || c < 0 || c >= p->n_const)
+        return false;
     const int64_t k = p->wide ? (int64_t)p->konst[c] : (int32_t)(uint32_t)(p->konst[c] & UINT32_MAX);
     const int64_t most = (int64_t)1 << (p->wide ? 32 : 24);
     return op == GNI_OP_MAX ? k <= 0 && k >= -most : k >= 0 && k <= most;

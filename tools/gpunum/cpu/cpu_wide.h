@@ -112,25 +112,30 @@ GNI_INLINE uint64_t gni_dtou(double x) {
     X(ROUND_F16, double, double, gni_dround_f16(a)) X(ROUND_BF16, double, double, gni_dround_bf16(a))
 
 // Integers by one and the same number: by a product with its inverse (Granlund and Montgomery 1994, figure 4.1), of what
-// rounds down once all bits of a negative dividend are turned. False: not that, or no such product.
+// rounds down once all bits of a negative dividend are turned. `rest`: the remainders. False: not that, or no such product.
 #if defined(__SIZEOF_INT128__) && !defined(_MSC_VER)
-GNI_INLINE bool gni_divide_by_one(void *dst, const void *pa, const void *pb, int n, bool sign, bool rest) {
-    __extension__ typedef unsigned __int128 gni_u128;
-    const uint64_t b = *(const uint64_t *)pb, turn = sign ? 0 - (b >> 63) : 0, by = (b ^ turn) - turn;
-    if (by < 2 || memcmp(pb, (const uint64_t *)pb + 1, (size_t)(n - 1) * 8) != 0) return false;
-    int bits = 0; // of by - 1
-    while (bits < 64 && (by - 1) >> bits != 0) bits++;
-    const uint64_t power = bits == 64 ? 0 : (uint64_t)1 << bits, m = (uint64_t)(((gni_u128)(power - by) << 64) / by) + 1;
-    for (int i = 0; i < n; i++) {
-        const uint64_t a = ((const uint64_t *)pa)[i], x = (a ^ turn) - turn;
-        const uint64_t down = sign ? 0 - ((x & ~(a & turn)) >> 63) : 0, y = x ^ down;
-        const uint64_t t = (uint64_t)((gni_u128)m * y >> 64), q = ((t + ((y - t) >> 1)) >> (bits - 1)) ^ down;
-        ((uint64_t *)dst)[i] = rest ? a - q * b : q;
+#define GNI_BY_ONE(name, SIGN)                                                                     \
+    static bool name(void *dst, const void *pa, const void *pb, int n, bool rest) {                \
+        __extension__ typedef unsigned __int128 gni_u128;                                          \
+        const uint64_t b = *(const uint64_t *)pb, turn = SIGN ? 0 - (b >> 63) : 0, by = (b ^ turn) - turn; \
+        if (by < 2 || memcmp(pb, (const uint64_t *)pb + 1, (size_t)(n - 1) * 8) != 0) return false;        \
+        int bits = 0; /* of by - 1, less one */                                                    \
+        while (bits < 63 && (by - 1) >> bits > 1) bits++;                                          \
+        const uint64_t m = (uint64_t)(((gni_u128)(((uint64_t)2 << bits) - by) << 64) / by) + 1;    \
+        for (int i = 0; i < n; i++) {                                                              \
+            const uint64_t a = ((const uint64_t *)pa)[i], x = (a ^ turn) - turn;                   \
+            const uint64_t down = SIGN ? 0 - ((x & ~(a & turn)) >> 63) : 0, y = x ^ down;          \
+            const uint64_t t = (uint64_t)((gni_u128)m * y >> 64), q = ((t + ((y - t) >> 1)) >> bits) ^ down; \
+            ((uint64_t *)dst)[i] = rest ? a - q * b : q;                                           \
+        }                                                                                          \
+        return true;                                                                               \
     }
-    return true;
-}
+GNI_BY_ONE(gni_by_one_i, true)
+GNI_BY_ONE(gni_by_one_u, false)
+#undef GNI_BY_ONE
 #else
-#define gni_divide_by_one(dst, pa, pb, n, sign, rest) false
+#define gni_by_one_i(dst, pa, pb, n, rest) false
+#define gni_by_one_u(dst, pa, pb, n, rest) false
 #endif
 
 #define GNI_HOST(name, TA, TR, E)                                                                  \
@@ -151,9 +156,9 @@ GNI_INLINE bool gni_divide_by_one(void *dst, const void *pa, const void *pb, int
 typedef int64_t gni_wi64;
 typedef uint64_t gni_wu64;
 #define GNI_HOST_D(d, NAME, E)                                                                     \
-    GNI_HOST(gni_w##d##_EACH_##NAME, gni_w##d##64, gni_w##d##64, E)                                      \
+    GNI_HOST(gni_w##d##_EACH_##NAME, gni_w##d##64, gni_w##d##64, E)                                \
     static void gni_w##d##_##NAME(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
-        if (!gni_divide_by_one(dst, pa, pb, n, (gni_w##d##64)-1 < 1, GNI_OP_##NAME == GNI_OP_MOD))     \
+        if (!gni_by_one_##d(dst, pa, pb, n, GNI_OP_##NAME == GNI_OP_MOD))                          \
             gni_w##d##_EACH_##NAME(dst, pa, pb, pc, n);                                            \
     }
 GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)

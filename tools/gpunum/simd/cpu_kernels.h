@@ -152,18 +152,18 @@ typedef double gni_half_vd __attribute__((vector_size(GNI_VW * 4)));
 #endif
 #define GNI_HALF_D(x) __builtin_convertvector(x, gni_half_vd)
 #define GNI_HALF_UD(x) (GNI_HALF_D((gni_half_vi)((x) ^ 0x80000000u)) + 2147483648.0) // gcc's takes several times as long
-#define GNI_DIVIDE(name, V, T, odd, D, LESS, E, ONE)                                                                        \
-    GNI_KERNEL(name) {                                                                                                      \
+#define GNI_DIVIDE(D, V, T, odd, TO_D, LESS, SELF)                                                                          \
+    static void GNI_FN(gni_##D##_divide)(void *dst, const void *pa, const void *pb, int n, uint32_t rest) {                 \
         const T first = *(const T *)pb;                                                                                     \
         V a, b;                                                                                                             \
-        GNI_UNUSED(pc);                                                                                                     \
         if (first != 0 && first != (odd) && memcmp(pb, (const T *)pb + 1, (size_t)(n - 1) * 4) == 0) {                      \
-            const double inverse = 1.0 / (double)first, half = inverse < 0.0 ? -0.5 : 0.5;                                      \
+            const double inverse = 1.0 / (double)first, half = inverse < 0.0 ? -0.5 : 0.5;                                  \
+            const uint32_t by = rest != 0 ? (uint32_t)first : ~0u;                                                          \
             for (int i = 0; i < n; i += GNI_VW / 2) {                                                                       \
                 memcpy(&a, (const T *)pa + i, sizeof a);                                                                    \
-                const gni_half_vd x = GNI_HALF_FLOOR((D(a) + half) * inverse);                                              \
+                const gni_half_vd x = GNI_HALF_FLOOR((TO_D(a) + half) * inverse);                                           \
                 const gni_half_vu q = (gni_half_vu)__builtin_convertvector(x, gni_half_vi);                                 \
-                const gni_half_vu y = (ONE);                                                                                \
+                const gni_half_vu y = ((gni_half_vu)a & rest) - q * by;                                                     \
                 memcpy((T *)dst + i, &y, sizeof y);                                                                         \
             }                                                                                                               \
             return;                                                                                                         \
@@ -173,23 +173,19 @@ typedef double gni_half_vd __attribute__((vector_size(GNI_VW * 4)));
             memcpy(&b, (const T *)pb + i, sizeof b);                                                                        \
             const gni_half_vi none = b == 0, same = b == (odd), plain = ~(none | same);                                     \
             const V by = (b & (V)plain) | (V)(~plain & 2);                                                                  \
-            const gni_half_vi q = __builtin_convertvector(D(a) / D(by), gni_half_vi);                                       \
-            const gni_half_vi r = (gni_half_vi)((gni_half_vu)a - (gni_half_vu)q * (gni_half_vu)by);                         \
-            const gni_half_vi less = (LESS), y = (E);                                                                       \
-            GNI_UNUSED(same);                                                                                               \
+            const gni_half_vi q = __builtin_convertvector(TO_D(a) / TO_D(by), gni_half_vi);                                 \
+            const gni_half_vu r = (gni_half_vu)a - (gni_half_vu)q * (gni_half_vu)by;                                        \
+            const gni_half_vu less = (gni_half_vu)(LESS), left = r + ((gni_half_vu)by & less);                              \
+            const gni_half_vu whole = ((gni_half_vu)plain & ((gni_half_vu)q + less)) | ((gni_half_vu)same & (SELF));        \
+            const gni_half_vu y = ((gni_half_vu)plain & left & rest) | (whole & ~rest);                                     \
             memcpy((T *)dst + i, &y, sizeof y);                                                                             \
         }                                                                                                                   \
-    }
-#define GNI_DIVIDE_I(name, E, ONE)                                                                                          \
-    GNI_DIVIDE(name, gni_half_vi, int32_t, -1, GNI_HALF_D, (r != 0) & ((a ^ by) < 0), E, ONE)
-#define GNI_DIVIDE_U(name, E, ONE) GNI_DIVIDE(name, gni_half_vu, uint32_t, 1u, GNI_HALF_UD, r ^ r, E, ONE)
-GNI_DIVIDE_I(gni_ki_FLOOR_DIV, (plain & (q + less)) | (same & (gni_half_vi)(0 - (gni_half_vu)a)), q)
-GNI_DIVIDE_U(gni_ku_FLOOR_DIV, (plain & (q + less)) | (same & (gni_half_vi)a), q)
-GNI_DIVIDE_I(gni_ki_MOD, plain & (r + (by & less)), (gni_half_vu)a - q * (uint32_t)first)
-GNI_DIVIDE_U(gni_ku_MOD, plain & (r + less), a - q * first)
+    }                                                                                                                       \
+    GNI_KERNEL(gni_##D##_FLOOR_DIV) { GNI_FN(gni_##D##_divide)(dst, pa, pb, (GNI_UNUSED(pc), n), 0); }                      \
+    GNI_KERNEL(gni_##D##_MOD) { GNI_FN(gni_##D##_divide)(dst, pa, pb, (GNI_UNUSED(pc), n), ~0u); }
+GNI_DIVIDE(ki, gni_half_vi, int32_t, -1, GNI_HALF_D, (r != 0) & ((gni_half_vi)(a ^ by) < 0), 0 - (gni_half_vu)a)
+GNI_DIVIDE(ku, gni_half_vu, uint32_t, 1u, GNI_HALF_UD, r ^ r, a)
 #undef GNI_DIVIDE
-#undef GNI_DIVIDE_I
-#undef GNI_DIVIDE_U
 #undef GNI_HALF_D
 #undef GNI_HALF_UD
 #undef GNI_HALF_FLOOR
