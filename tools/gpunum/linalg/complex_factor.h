@@ -371,6 +371,11 @@ static void gni_lc_svd_square(gni_la *w, gni_la_matrix c, double *d, double *ut,
 // As gni_la_load: element (i,j) to to[i * rs + j * cs], its imaginary part behind it.
 static void gni_lc_load(const gni_la_operand *o, int64_t index, double *to, int64_t rs, int64_t cs, int64_t m, int64_t n) {
     gni_la_operand im = *o;
+    if (o->cs == 2 && cs == 2) {
+        im.cs = 1;
+        gni_la_load(&im, index, to, rs, 1, m, 2 * n);
+        return;
+    }
     im.data += gn_dtype_size(o->t);
     gni_la_load(o, index, to, rs, cs, m, n);
     gni_la_load(&im, index, to + 1, rs, cs, m, n);

@@ -473,11 +473,16 @@ static void gni_lc_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     if (!gni_la_reserve(w, n * (ld + 2 * ldb + 1) + 2 * half * gni_la_ld(2 * half) + 64)) return;
     double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, 2 * n * ldb);
     int64_t *pivot = (int64_t *)(void *)gni_la_take(w, n);
-    gni_lc_load(&d->in[0], index, a, ld, 2, n, n);
-    if (!triangle) gni_lc_lu(w, a, ld, n, pivot, gni_la_take(w, 2 * half * gni_la_ld(2 * half)), 0, n);
-    else if (gni_la_has_diagonal(w, d, a, ld, 2))
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t j = 0; j < 2 * i; j++) a[i * ld + j] = -a[i * ld + j];
+    gni_la_operand from = d->in[0];
+    if (!triangle) {
+        gni_lc_load(&from, index, a, ld, 2, n, n);
+        gni_lc_lu(w, a, ld, n, pivot, gni_la_take(w, 2 * half * gni_la_ld(2 * half)), 0, n);
+    }
+    for (int64_t i = 0; i < n && triangle; i++, from.data += from.rs * (int64_t)gn_dtype_size(from.t)) {
+        gni_lc_load(&from, index, a + i * ld, ld, 2, 1, i + 1);
+        for (int64_t j = 0; j < 2 * i; j++) a[i * ld + j] = -a[i * ld + j];
+    }
+    if (triangle) gni_la_has_diagonal(w, d, a, ld, 2);
     if (d->kind == GNI_LA_DET) {
         double y[5] = {w->info > 0 ? 0.0 : 1.0, 0.0, 0.0, 0.0, 0.0};
         int64_t exponent = 0; // apart, so that no product on the way overflows
