@@ -68,9 +68,10 @@ static bool apply(array_case *c) {
 static void test_partition(void **state) {
     gn_context *g = (gn_context *)*state;
     const gn_dtype list[] = {GN_F32, GN_F64, GN_F16, GN_I32, GN_I64, GN_U8, GN_U64};
-    const int64_t n = 5001, places[] = {1, 2500, -1, 4999, 17};
+    const int64_t places[] = {1, 2500, -1, 4999, 17};
     for (size_t t = 0; t < sizeof list / sizeof *list; t++)
         for (size_t way = 0, p = 0; p < sizeof places / sizeof *places; p += way, way ^= 1) { // by values, by places
+            const int64_t n = p % 2 == 0 && t % 2 != 0 ? 301 : 5001;
             gn_scope_begin(g);
             gn_array *x = gn_mul_s(gn_randn(g, GN_F32, GN_SHAPE(2, n)), p % 2 != 0 ? 3.0 : 1e3), *y[2], *all[2];
             if (t < 3 && p == 4) x = gn_where(gn_gt_s(x, 800.0), gn_full(g, GN_F32, GN_SHAPE(), (double)NAN), x);

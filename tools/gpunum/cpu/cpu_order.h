@@ -602,12 +602,15 @@ static void gni_records_write(const gni_sort_job *j, int64_t row, const char *so
     }
 }
 
+enum { GNI_PART_LEAST = 256 }; // fewer are sorted, as are those among which selection leaves the element that is asked for
+
 // Keeps those of n records that may stand at places *first to *first + count of the sorted row: fewer of them, in
 // their order, and *first among these. Digits of 11 bits, from the top.
 static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *first, int64_t count, int bits) {
     enum { WIDTH = 11 };
     uint64_t seen[1 << WIDTH];
-    for (int shift = bits > WIDTH ? bits - WIDTH : 0; n > 2048 && n / 2 > count; shift = GNI_MAX(shift - WIDTH, 0)) {
+    int shift = bits > WIDTH ? bits - WIDTH : 0;
+    for (; n > GNI_PART_LEAST && n / 2 > count; shift = GNI_MAX(shift - WIDTH, 0)) {
         const uint64_t mask = (1u << WIDTH) - 1u;
         memset(seen, 0, sizeof seen);
         for (int64_t i = 0; i < n; i++) seen[gni_record_key(r, p, i) >> shift & mask]++;
@@ -633,8 +636,6 @@ static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *fir
     }
     return n;
 }
-
-enum { GNI_PART_LEAST = 2048 }; // fewer are sorted, as are those among which selection leaves the element that is asked for
 
 // Of n records in p those with smaller keys than `key` to the front of `to`, larger ones to its end, and it itself between.
 GNI_INLINE void gni_records_divide(gni_layout r, const void *p, int64_t n, uint64_t key, void *to) {
