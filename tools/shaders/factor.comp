@@ -41,6 +41,14 @@
 #endif
 #include "gn.glsl"
 
+// Each z of the grid is a matrix: where buffer k has its numbers begins so far behind the first one's.
+uint gn_at0 = GN_PARAM(GNI_P_FACTOR_STEP) * gl_WorkGroupID.z, gn_at1 = GN_PARAM(GNI_P_FACTOR_STEP + 1) * gl_WorkGroupID.z;
+#if defined(GN_PICK) || defined(GN_SWAP) || defined(GN_BELOW) || defined(GN_UPDATE)
+uint gn_at2 = GN_PARAM(GNI_P_FACTOR_STEP + 2) * gl_WorkGroupID.z;
+#endif
+#undef GN_GROUP
+#define GN_GROUP (gl_WorkGroupID.x + gl_NumWorkGroups.x * gl_WorkGroupID.y)
+
 #ifndef GN_ROWS
 #define GN_ROWS 512
 #endif
@@ -88,14 +96,14 @@
 
 // Buffers: matrix, state, block of L and U. A workgroup picks 32 of its GN_ROWS rows. The last one to finish
 // of those whose winners fit into one goes on with these, until one is left.
-#define GN_BASE GN_PARAM(GNI_P_PICK_BASE)
+#define GN_BASE (GN_PARAM(GNI_P_PICK_BASE) + gn_at0)
 #define GN_LD GN_PARAM(GNI_P_PICK_LD)
 #define GN_FIRST GN_PARAM(GNI_P_PICK_FIRST)
 #define GN_COUNT GN_PARAM(GNI_P_PICK_COUNT)
 #define GN_WIDTH GN_PARAM(GNI_P_PICK_WIDTH)
-#define GN_COUNTERS GN_PARAM(GNI_P_PICK_COUNTERS)
-#define GN_LISTS GN_PARAM(GNI_P_PICK_LISTS)
-#define GN_PICKED GN_PARAM(GNI_P_PICK_PICKED)
+#define GN_COUNTERS (GN_PARAM(GNI_P_PICK_COUNTERS) + gn_at1)
+#define GN_LISTS (GN_PARAM(GNI_P_PICK_LISTS) + gn_at1)
+#define GN_PICKED (GN_PARAM(GNI_P_PICK_PICKED) + gn_at1)
 #define GN_NOBODY 0xffffffffu
 #define GN_TIE (uint(GN_ROWS) - 1u) // the last bits of a key, which tell rows apart
 #define GN_MEET (uint(GN_ROWS) / GN_NB) // workgroups whose winners meet
@@ -163,7 +171,7 @@ uint gn_best(uint number[GN_OWN], uint mine[GN_OWN], GN_R x0, GN_R x1, GN_R x2, 
 
 #define GN_WRITE(r)                                                                                \
     if (mine[r] < GN_NB)                                                                           \
-        GN_EACH gn_put(2u, mine[r] * GN_NB + ((k + GN_WIDTH) & (GN_NB - 1u)), x[r][k]);
+        GN_EACH gn_put(2u, gn_at2 + mine[r] * GN_NB + ((k + GN_WIDTH) & (GN_NB - 1u)), x[r][k]);
 
 // x -= y f, moved on by one column.
 #define GN_MOVE(r)                                                                                 \
@@ -243,8 +251,8 @@ void main() {
                     mine[r] = s;
                 }
                 gn_list[s] = who;
-                if (left == 1u && best != 0u && zero && gn_load_coherent(GN_STATE, 0u) == 0u)
-                    gn_store_coherent(GN_STATE, 0u, GN_FIRST + s + 1u);
+                if (left == 1u && best != 0u && zero && gn_load_coherent(GN_STATE, gn_at1) == 0u)
+                    gn_store_coherent(GN_STATE, gn_at1, GN_FIRST + s + 1u);
             }
             GN_R over = GN_R(1) / f.x, y[GN_OWN];
             bool odd = isinf(over) || over == GN_R(0);
@@ -285,13 +293,13 @@ void main() {
 #elif defined(GN_SWAP) // ----------------------------------------------------------------------
 
 // Buffers: matrix, state, block of L and U.
-#define GN_BASE GN_PARAM(GNI_P_SWAP_BASE)
+#define GN_BASE (GN_PARAM(GNI_P_SWAP_BASE) + gn_at0)
 #define GN_LD GN_PARAM(GNI_P_SWAP_LD)
 #define GN_FIRST GN_PARAM(GNI_P_SWAP_FIRST)
 #define GN_COLUMNS GN_PARAM(GNI_P_SWAP_COLUMNS)
 #define GN_WIDTH GN_PARAM(GNI_P_SWAP_WIDTH)
-#define GN_LIST GN_PARAM(GNI_P_SWAP_LIST)
-#define GN_ORDER GN_PARAM(GNI_P_SWAP_ORDER)
+#define GN_LIST (GN_PARAM(GNI_P_SWAP_LIST) + gn_at1)
+#define GN_ORDER (GN_PARAM(GNI_P_SWAP_ORDER) + GN_COLUMNS * gl_WorkGroupID.z)
 #define GN_END GN_PARAM(GNI_P_SWAP_END)
 
 layout(local_size_x = 64) in;
@@ -336,8 +344,8 @@ void main() {
     GN_SHARE(i, me) {
         // Column s of L, from below its diagonal on.
         uint s = i / GN_NB, r = s + 1u + i % GN_NB;
-        gn_tile[i] = gn_get(2u, i);
-        gn_low[i] = r < GN_NB ? gn_get(2u, r * GN_NB + s) : GN_R(0);
+        gn_tile[i] = gn_get(2u, gn_at2 + i);
+        gn_low[i] = r < GN_NB ? gn_get(2u, gn_at2 + r * GN_NB + s) : GN_R(0);
     }
     gn_plan(me);
     if (c == GN_COLUMNS) gn_swap_order();
@@ -363,7 +371,7 @@ void main() {
 
 // Buffers: matrix, state (not used), block of L and U. Rows are a multiple of 4 elements long, and so is the
 // distance of GN_FIRST from them; a full block.
-#define GN_BASE GN_PARAM(GNI_P_BELOW_BASE)
+#define GN_BASE (GN_PARAM(GNI_P_BELOW_BASE) + gn_at0)
 #define GN_LD GN_PARAM(GNI_P_BELOW_LD)
 #define GN_FIRST GN_PARAM(GNI_P_BELOW_FIRST)
 #define GN_ALL_ROWS GN_PARAM(GNI_P_BELOW_ALL_ROWS)
@@ -391,7 +399,7 @@ void main() {
     }
     // Without conditions, so that all loads are under way at once.
     GN_R u[GN_NB * GN_NB / 128u], v[GN_NB * GN_MOST / 128u];
-    [[unroll]] for (uint e = 0u; e < GN_NB * GN_NB / 128u; e++) u[e] = gn_get(2u, me + 128u * e);
+    [[unroll]] for (uint e = 0u; e < GN_NB * GN_NB / 128u; e++) u[e] = gn_get(2u, gn_at2 + me + 128u * e);
     [[unroll]] for (uint e = 0u; e < GN_NB * GN_MOST / 128u; e++) {
         uint i = me + 128u * e;
         v[e] = gn_get(0u, GN_BASE + (GN_FIRST + i / GN_MOST) * GN_LD + min(right + i % GN_MOST, GN_END - 1u));
@@ -438,10 +446,10 @@ void main() {
 // Buffers: b, triangle of order up to 128. Steps are signed: an upper triangle is a lower one read backwards.
 // Blocks on the diagonal are inverted, and everything else is products; an invocation has 2 x GN_TN numbers of each block
 // of 32 rows.
-#define GN_B_BASE GN_PARAM(GNI_P_SOLVE_B_BASE)
+#define GN_B_BASE (GN_PARAM(GNI_P_SOLVE_B_BASE) + gn_at0)
 #define GN_B_ROW GN_PARAM(GNI_P_SOLVE_B_ROW)
 #define GN_B_COLUMN GN_PARAM(GNI_P_SOLVE_B_COLUMN)
-#define GN_T_BASE GN_PARAM(GNI_P_SOLVE_T_BASE)
+#define GN_T_BASE (GN_PARAM(GNI_P_SOLVE_T_BASE) + gn_at1)
 #define GN_T_ROW GN_PARAM(GNI_P_SOLVE_T_ROW)
 #define GN_T_COLUMN GN_PARAM(GNI_P_SOLVE_T_COLUMN)
 #define GN_ORDER GN_PARAM(GNI_P_SOLVE_ORDER)
@@ -618,12 +626,12 @@ void main() {
 #elif defined(GN_UPDATE) // --------------------------------------------------------------------
 
 // Buffers: c, a, b. c -= a b, on and below the diagonal or everywhere.
-#define GN_C_BASE GN_PARAM(GNI_P_UPDATE_C_BASE)
+#define GN_C_BASE (GN_PARAM(GNI_P_UPDATE_C_BASE) + gn_at0)
 #define GN_C_ROW GN_PARAM(GNI_P_UPDATE_C_ROW)
-#define GN_A_BASE GN_PARAM(GNI_P_UPDATE_A_BASE)
+#define GN_A_BASE (GN_PARAM(GNI_P_UPDATE_A_BASE) + gn_at1)
 #define GN_A_ROW GN_PARAM(GNI_P_UPDATE_A_ROW)
 #define GN_A_COLUMN GN_PARAM(GNI_P_UPDATE_A_COLUMN)
-#define GN_B_BASE GN_PARAM(GNI_P_UPDATE_B_BASE)
+#define GN_B_BASE (GN_PARAM(GNI_P_UPDATE_B_BASE) + gn_at2)
 #define GN_B_ROW GN_PARAM(GNI_P_UPDATE_B_ROW)
 #define GN_B_COLUMN GN_PARAM(GNI_P_UPDATE_B_COLUMN)
 #define GN_TO_M GN_PARAM(GNI_P_UPDATE_M)
@@ -762,11 +770,11 @@ void main() {
 
 // Buffers: matrix, state. Of 4 columns at a time the block on the diagonal is inverted by one invocation, and
 // what is below becomes a product. An invocation of 16 x 16 has a block of 4 x 4 in each quarter but the upper right.
-#define GN_BASE GN_PARAM(GNI_P_ROOT_BASE)
+#define GN_BASE (GN_PARAM(GNI_P_ROOT_BASE) + gn_at0)
 #define GN_LD GN_PARAM(GNI_P_ROOT_LD)
 #define GN_ORDER GN_PARAM(GNI_P_ROOT_ORDER)
 #define GN_FIRST GN_PARAM(GNI_P_ROOT_FIRST)
-#define GN_INFO GN_PARAM(GNI_P_ROOT_INFO)
+#define GN_INFO (GN_PARAM(GNI_P_ROOT_INFO) + gn_at1)
 
 layout(local_size_x = 256) in;
 

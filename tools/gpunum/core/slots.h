@@ -795,6 +795,10 @@
 #define GNI_P_ROOT_FIRST 4 // of the whole matrix, for the state
 #define GNI_P_ROOT_INFO 5  // word of the state
 
+// Of all these: from matrix to matrix in each of the three buffers, and how many there are.
+#define GNI_P_FACTOR_STEP 12
+#define GNI_P_FACTOR_BATCH 15
+
 // ---- decompositions of batches: factor_small.glsl
 
 #define GNI_P_SMALL_BASE 0

@@ -325,7 +325,7 @@ static bool gni_job_factor_run(gni_gpu *gpu, const gni_factor *f, int module, co
         c.generic.spec[GNI_S_TINY_MODE] = (uint32_t)word[GNI_P_SMALL_MODE];
     }
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
-                            gni_job_ceil(groups, most), 1);
+                            gni_job_ceil(groups, most), alone ? 1 : word[GNI_P_FACTOR_BATCH]);
 }
 
 // How many tiles c has.
@@ -393,7 +393,7 @@ static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f) {
         groups = gni_job_ceil(f->items, wide ? 16 : 32);
     } else if (f->step == GNI_FACTOR_UPDATE) {
         groups = gni_job_factor_tiles(f, 128);
-        if (!wide && groups >= 2 * (int64_t)gpu->caps.multiprocessors)
+        if (!wide && groups * f->word[GNI_P_FACTOR_BATCH] >= 2 * (int64_t)gpu->caps.multiprocessors)
             module = GNI_MODULE_factor_update_128;
         else
             groups = gni_job_factor_tiles(f, 64);

@@ -1,6 +1,6 @@
 // >>factor_batch
-// Decompositions of a batch on the GPU: large matrices one after the other, small ones all at once. From outside:
-// gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result (ls: many small matrices).
+// Decompositions of a batch on the GPU: large matrices side by side (QR: one after the other), small ones all at once. From
+// outside: gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result (ls: many small matrices).
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -18,10 +18,8 @@ static bool gni_lg_store(gni_lg *w, gn_array *y, int64_t index, gn_array *x, int
 }
 
 static void gni_lg_do_cholesky(gni_lg *w, gn_array *y, int64_t index) {
-    gn_shape s = GN_SHAPE(w->n, w->n);
-    int64_t stride[2];
-    stride[0] = w->ld;
-    stride[1] = 1;
+    gn_shape s = GN_SHAPE(w->count, w->n, w->n);
+    int64_t stride[3] = {w->a.step, w->ld, 1};
     gni_lg_cholesky(w);
     gn_array *view = w->ok ? gni_array_view(w->g, w->fn, w->work, &s, stride, 0) : NULL;
     gn_scope_begin(w->g);
@@ -30,28 +28,30 @@ static void gni_lg_do_cholesky(gni_lg *w, gn_array *y, int64_t index) {
     gni_unref(w->g, view);
 }
 
-// The inverse from the permutation as a matrix.
+// The inverses from the permutations as matrices.
 static void gni_lg_do_inv(gni_lg *w, gn_array *y, int64_t index) {
     gn_context *g = w->g;
-    const int64_t n = w->n, one = 1;
-    gn_shape s = GN_SHAPE(n);
+    const int64_t n = w->n, all = w->count * n, one[2] = {1, 1};
+    gn_shape s = GN_SHAPE(all, 1), places = GN_SHAPE(w->count, 1, n), rows = GN_SHAPE(w->count, n, 1);
     gni_lg_matrix b = gni_lg_matrix_of(y, index * n * n, n, n, n);
-    gn_array *order = w->ok ? gni_array_view(g, w->fn, w->state, &s, &one, w->order) : NULL;
+    b.step = n * n;
+    gn_array *order = w->ok ? gni_array_view(g, w->fn, w->state, &s, one, w->order) : NULL;
     gn_scope_begin(g);
-    gn_array *place = gn_arange(g, GN_U32, 0.0, (double)n, 1.0);
-    w->ok = w->ok && gni_lg_store(w, y, index, gn_eq(gn_expand_dims(order, -1), place), n, n);
+    gn_array *place = gn_reshape(gn_arange(g, GN_U32, 0.0, (double)all, 1.0), places);
+    w->ok = w->ok && gni_lg_store(w, y, index, gn_eq(gn_reshape(order, rows), place), n, n);
     gn_scope_end(g);
     gni_unref(g, order);
     if (w->ok) gni_lg_lu_solve(w, b);
 }
 
-// One matrix after the other. det: the determinants of all.
+// As many matrices at a time as there is room for. det: the determinants of all.
 static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
-                            const gn_shape *batch, int matrix, gn_array *y) {
+                            const gn_shape *batch, int matrix, gn_array *y, const int64_t *step) {
     gn_context *g = w->g;
-    for (int64_t i = 0; i < d->batch && w->ok; i++) {
-        if (i > 0) gni_lg_again(w);
-        gn_array *x = gni_lg_item(g, a, batch, i, 2), *right = NULL;
+    for (int64_t i = 0; i < d->batch && w->ok; i += w->count) {
+        w->count = GNI_MIN(w->count, d->batch - i);
+        if (i > 0) gni_lg_state(w, w->n, w->each);
+        gn_array *x = gni_lg_items(g, a, batch, i, 2, step, w->count), *right = NULL;
         gni_lg_load(w, x);
         gni_unref(g, x);
         if (d->kind == GNI_LA_CHOLESKY) {
@@ -61,13 +61,35 @@ static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
         }
         if (d->kind == GNI_LA_INV) gni_lg_do_inv(w, y, i);
         if (b != NULL && w->ok) {
-            right = gni_lg_item(g, b, batch, i, matrix);
-            gni_lg_solve_item(w, right, y, d->k, i);
+            right = gni_lg_items(g, b, batch, i, matrix, step + 1, w->count);
+            gni_lg_solve_items(w, right, y, d->k, i);
             gni_unref(g, right);
         }
-        if (gni_la_is_det(d)) gni_lg_det(w, d, i);
-        else d->info[i] = gni_lg_info(w);
+        if (gni_la_is_det(d)) {
+            gni_lg_det(w, d, i);
+            continue;
+        }
+        const uint32_t *state = gni_lg_info(w);
+        for (int64_t k = 0; k < w->count && state != NULL; k++) d->info[i + k] = (int64_t)state[k * w->each];
     }
+}
+
+// Sets *step to the distance from matrix to matrix over the whole batch. False when that differs.
+static bool gni_ls_step(const gn_array *x, const gn_shape *batch, int matrix, int64_t *step) {
+    const int own = x->shape.rank - matrix;
+    int64_t next = 0; // what the dimension in front must have
+    bool first = true;
+    *step = 0;
+    for (int i = batch->rank - 1; i >= 0; i--) {
+        const int axis = i - batch->rank + own;
+        const int64_t stride = axis >= 0 && x->shape.dim[axis] != 1 ? x->stride[axis] : 0;
+        if (batch->dim[i] == 1) continue;
+        if (first) *step = stride;
+        if (!first && stride != next) return false;
+        next = stride * batch->dim[i];
+        first = false;
+    }
+    return true;
 }
 
 // Whether the GPU did it, with *y NULL after gni_fail. `matrix`: axes of a result beside the batch's.
@@ -77,10 +99,13 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     gni_lg w;
     gn_shape s = *batch;
     *y = NULL;
-    if (d->batch == 0 || !gni_lg_wanted(g, a, t)) return false;
+    if (d->batch == 0 || !gni_lg_wanted(g, a, t, d->batch)) return false;
     if (matrix > 0 && !gni_lg_reaches(d->batch, d->n, matrix > 1 ? d->k : 1, t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
-    if ((b != NULL && !gni_materialize(g, b)) || !gni_lg_begin(&w, g, d->fn, t, d->n, matrix > 1 ? d->k : 1))
+    if (b != NULL && !gni_materialize(g, b)) return g->call_failed;
+    int64_t step[2] = {0, 0}, count = GNI_LG_TEMP / GNI_MAX(d->n * gni_lg_up(d->n, 4), 1);
+    if (!gni_ls_step(a, batch, 2, &step[0]) || (b != NULL && !gni_ls_step(b, batch, matrix, &step[1]))) count = 1;
+    if (!gni_lg_begin(&w, g, d->fn, t, d->n, matrix > 1 ? d->k : 1, GNI_MAX(GNI_MIN(count, GNI_MIN(d->batch, 1024)), 1)))
         return g->call_failed;
     w.triangle = d->kind == GNI_LA_TRIANGULAR;
     w.full = w.triangle && !d->unit;
@@ -94,7 +119,7 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     }
     d->info = out != NULL ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
     if (out != NULL && d->info == NULL) gni_fail_memory(g, d->fn, (uint64_t)d->batch * 8);
-    if (d->info != NULL) gni_lg_matrices(&w, d, a, b, batch, matrix, out);
+    if (d->info != NULL) gni_lg_matrices(&w, d, a, b, batch, matrix, out, step);
     const bool ok = d->info != NULL && w.ok && gni_la_report(d);
     if (!ok && !g->call_failed) gni_fail_memory(g, d->fn, (uint64_t)d->n * (uint64_t)d->n * 8);
     gni_lg_end(&w);
@@ -117,7 +142,7 @@ static bool gni_lg_qr_all(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     gn_context *g = d->g;
     gni_lg_qr p;
     gn_shape sq = *batch, sr = *batch;
-    if (d->batch == 0 || !gni_lg_wanted(g, a, t) || !gni_lg_wanted(g, a, GN_F64)) return false;
+    if (d->batch == 0 || !gni_lg_wanted(g, a, t, 1) || !gni_lg_wanted(g, a, GN_F64, 1)) return false;
     if (!gni_lg_reaches(1, d->m + GNI_LG_SLICES, gni_lg_qr_width(d->m, d->n), GN_F64)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     gni_lg_qr_begin(&p, g, t, d->m, d->n);
@@ -130,7 +155,7 @@ static bool gni_lg_qr_all(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     bool ok = r != NULL;
     if (ok) gni_lg_zero(&p.w, r);
     for (int64_t i = 0; i < d->batch && ok; i++) {
-        gn_array *x = gni_lg_item(g, a, batch, i, 2);
+        gn_array *x = gni_lg_item(g, a, batch, i);
         ok = x != NULL;
         if (!ok) break;
         p.a = gni_lg_matrix_of(x, x->offset, p.m, p.n, x->stride[0]);
@@ -185,24 +210,6 @@ static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t, gni_factor_ste
     const int64_t least = gni_threshold(g, GNI_JOB_FACTOR),
                   part = step >= GNI_FACTOR_SINGULAR ? 16 : 4;
     return d->batch * d->m * d->n >= (there ? (least + part - 1) / part : least);
-}
-
-// Sets *step to the distance from matrix to matrix over the whole batch. False when that differs.
-static bool gni_ls_step(const gn_array *x, const gn_shape *batch, int matrix, int64_t *step) {
-    const int own = x->shape.rank - matrix;
-    int64_t next = 0; // what the dimension in front must have
-    bool first = true;
-    *step = 0;
-    for (int i = batch->rank - 1; i >= 0; i--) {
-        const int axis = i - batch->rank + own;
-        const int64_t stride = axis >= 0 && x->shape.dim[axis] != 1 ? x->stride[axis] : 0;
-        if (batch->dim[i] == 1) continue;
-        if (first) *step = stride;
-        if (!first && stride != next) return false;
-        next = stride * batch->dim[i];
-        first = false;
-    }
-    return true;
 }
 
 // The operand in dtype t on the device, its matrices (`matrix` axes) equally far apart. One reference.

@@ -1,6 +1,7 @@
 // >>factor_gpu
 // Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
 // by matrix products. From outside: gni_lg_wanted and what room factor_batch calls (lg: linear algebra on the GPU).
+// LU, Cholesky and triangles take several matrices side by side: each dispatch does its part of all of them.
 //
 // LU is right-looking. Pivots of panels with more rows than a workgroup has threads are found in a tournament
 // (Grigori, Demmel, Xiang 2011), which bounds the growth almost as partial pivoting does.
@@ -19,19 +20,22 @@
 #define GNI_LG_COUNTERS 64              // workgroups that have finished,
 #define GNI_LG_LISTS ((int64_t)192)     // lists of rows, the order of the rows
 #define GNI_LG_PAIRS ((int64_t)3072)    // rows from which panels go in pairs
-#define GNI_LG_TEMP ((int64_t)16 << 20) // elements of a product that waits to be subtracted
+#define GNI_LG_TEMP ((int64_t)16 << 20) // elements of a product that waits to be subtracted, or of matrices side by side
+#define GNI_LG_FEW ((int64_t)16)        // columns, up from which a kernel subtracts a product
 
-// A matrix inside an array's buffer, any strides.
+// A matrix inside an array's buffer, any strides; step: to the next of those side by side.
 typedef struct gni_lg_matrix {
     gn_array *of;
-    int64_t offset, rs, cs, m, n;
+    int64_t offset, rs, cs, m, n, step;
 } gni_lg_matrix;
 
 typedef struct gni_lg {
     gn_context *g;
     const char *fn;
     gn_dtype t;
-    int64_t n, ld, order; // order: place of the rows' numbers in the state
+    int64_t count; // matrices side by side
+    // Words of the state for each matrix; behind those of all their rows' numbers, from `order` on.
+    int64_t n, ld, each, order;
     gn_array *work, *state, *block, *temp;
     gni_lg_matrix a;
     bool ok, triangle, full; // the matrix is a lower triangle; its diagonal is not 1
@@ -46,6 +50,7 @@ static gni_lg_matrix gni_lg_matrix_of(gn_array *of, int64_t offset, int64_t m, i
     a.cs = 1;
     a.m = m;
     a.n = n;
+    a.step = 0;
     return a;
 }
 
@@ -74,8 +79,8 @@ static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtyp
            (double)GNI_GPU_REACH;
 }
 
-// Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
-static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
+// Whether `a` (..., m, n) is decomposed on the GPU, `count` matrices side by side, with its dtype there.
+static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t, int64_t count) {
     gni_factor f;
     if (GNI_CPU_ALONE || g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
     if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
@@ -89,7 +94,7 @@ static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if (!there && g->placement == GN_PLACE_STAY) return false;
     int64_t least = gni_threshold(g, GNI_JOB_FACTOR);
-    return rows * columns >= (there ? (least + 3) / 4 : least);
+    return count * rows * columns >= (there ? (least + 3) / 4 : least);
 }
 
 // Until gni_lg_end everything goes to the GPU, and products are float32's.
@@ -98,6 +103,7 @@ static void gni_lg_start(gni_lg *w, gn_context *g, const char *fn, gn_dtype t) {
     w->g = g;
     w->fn = fn;
     w->t = t;
+    w->count = 1;
     w->ok = true;
     g->placement = GN_PLACE_GPU;
     g->precision = GN_PRECISION_F32;
@@ -111,37 +117,41 @@ static void gni_lg_end(gni_lg *w) {
     gni_place_as_asked(w->g);
 }
 
-// The state: zeros, and the numbers of the rows.
-static gn_array *gni_lg_state(gn_context *g, int64_t n, int64_t order) {
+// The state: zeros, and the numbers of the rows of all matrices.
+static void gni_lg_state(gni_lg *w, int64_t n, int64_t each) {
     void *data = NULL;
-    gn_shape s = GN_SHAPE(order + n);
-    gn_array *y = gni_array_filled(g, "", GN_U32, &s, &data);
-    if (y == NULL) return NULL;
-    memset(data, 0, (size_t)(order + n) * sizeof(uint32_t));
-    for (int64_t i = 0; i < n; i++) ((uint32_t *)data)[order + i] = (uint32_t)i;
-    return y;
+    gn_shape s = GN_SHAPE(w->count * (each + n));
+    w->each = each;
+    w->order = w->count * each;
+    gni_unref(w->g, w->state);
+    w->state = w->ok ? gni_array_filled(w->g, "", GN_U32, &s, &data) : NULL;
+    w->ok = w->state != NULL;
+    if (!w->ok) return;
+    memset(data, 0, (size_t)w->order * sizeof(uint32_t));
+    for (int64_t i = 0; i < w->count * n; i++) ((uint32_t *)data)[w->order + i] = (uint32_t)i;
 }
 
-// Memory for matrices of order n and right-hand sides of up to k columns. False when it does not fit, and then
+// Memory for `count` matrices of order n and right-hand sides of up to k columns. False when it does not fit, and then
 // nothing is held.
 static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, int64_t n,
-                         int64_t k) {
-    const int64_t widest = GNI_MAX(n, k);
+                         int64_t k, int64_t count) {
     gni_lg_start(w, g, fn, t);
     w->n = n;
     w->ld = gni_lg_up(n, 4);
-    w->order = GNI_LG_LISTS + gni_lg_places(n);
-    gn_shape matrix = GN_SHAPE(n, w->ld), block = GN_SHAPE(GNI_LG_BLOCK, GNI_LG_BLOCK),
-             temp = GN_SHAPE(GNI_MIN(n * widest, GNI_MAX(GNI_LG_TEMP, widest)));
+    w->count = count;
+    gn_shape matrix = GN_SHAPE(count, n, w->ld), block = GN_SHAPE(count, GNI_LG_BLOCK, GNI_LG_BLOCK),
+             temp = GN_SHAPE(count * n * GNI_MIN(k, GNI_LG_FEW));
     w->work = gni_lg_array(g, t, &matrix);
     if (w->work != NULL) w->block = gni_lg_array(g, t, &block);
     if (w->block != NULL) w->temp = gni_lg_array(g, t, &temp);
-    if (w->temp != NULL) w->state = gni_lg_state(g, n, w->order);
-    if (w->state == NULL) {
+    w->ok = w->temp != NULL;
+    gni_lg_state(w, n, GNI_LG_LISTS + gni_lg_places(n));
+    if (!w->ok) {
         gni_lg_end(w);
         return false;
     }
     w->a = gni_lg_matrix_of(w->work, 0, n, n, w->ld);
+    w->a.step = n * w->ld;
     return true;
 }
 
@@ -168,11 +178,12 @@ static void gni_lg_operand(gni_operand *o, const gni_lg_matrix *a) {
     o->buf = a->of->buf;
     o->dtype = a->of->dtype;
     o->offset = a->offset;
-    o->stride[0] = a->rs;
-    o->stride[1] = a->cs;
+    o->stride[0] = a->step;
+    o->stride[1] = a->rs;
+    o->stride[2] = a->cs;
 }
 
-// c (m,n; contiguous) = a b
+// c (m,n; contiguous, also from matrix to matrix) = a b. A sum's order is that of a matrix alone.
 static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
                            const gni_lg_matrix *b) {
     GNI_ZEROED(gni_matmul, d);
@@ -183,10 +194,19 @@ static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matri
     d.a_cs = a->cs;
     d.b_rs = b->rs;
     d.b_cs = b->cs;
+    d.a_batch[0] = a->step;
+    d.b_batch[0] = b->step;
+    d.batch_dim[0] = b->n == 1 && w->t == GN_F32 ? w->count : 1;
+    d.batch_rank = d.batch_dim[0] > 1;
     gni_lg_operand(&d.a, a);
     gni_lg_operand(&d.b, b);
     gni_lg_operand(&d.c, c);
-    w->ok = w->ok && gni_run(w->g, &gni_kind_matmul, &d, NULL);
+    for (int64_t i = 0; i < w->count && w->ok; i += d.batch_dim[0]) {
+        w->ok = gni_run(w->g, &gni_kind_matmul, &d, NULL);
+        d.a.offset += a->step;
+        d.b.offset += b->step;
+        d.c.offset += c->step;
+    }
 }
 
 // c = c op x
@@ -198,12 +218,14 @@ static void gni_lg_change(gni_lg *w, gni_op op, const gni_lg_matrix *c, const gn
     d.program.in_dtype[0] = d.program.in_dtype[1] = d.program.out_dtype[0] = c->of->dtype;
     d.program.insn[0] = GNI_INSN(op, GNI_F, 0, 1, 0);
     d.program.out_reg[0] = 2;
-    d.rank = 2;
-    d.dim[0] = c->m;
-    d.dim[1] = c->n;
+    d.rank = 3;
+    d.dim[0] = w->count;
+    d.dim[1] = c->m;
+    d.dim[2] = c->n;
     gni_lg_operand(&d.in[0], c);
     gni_lg_operand(&d.in[1], x);
     gni_lg_operand(&d.out[0], c);
+    gni_map_merge(&d);
     w->ok = w->ok && gni_run(w->g, &gni_kind_map, &d, NULL);
 }
 
@@ -236,6 +258,10 @@ static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix
     f.word[GNI_P_UPDATE_N] = c->n;
     f.word[GNI_P_UPDATE_K] = a->n;
     f.word[GNI_P_UPDATE_LOWER] = lower;
+    f.word[GNI_P_FACTOR_STEP] = c->step;
+    f.word[GNI_P_FACTOR_STEP + 1] = a->step;
+    f.word[GNI_P_FACTOR_STEP + 2] = b->step;
+    f.word[GNI_P_FACTOR_BATCH] = w->count;
     f.a.buf = c->of->buf;
     f.b.buf = a->of->buf;
     f.c.buf = b->of->buf;
@@ -248,15 +274,16 @@ static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix
 static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_matrix b,
                             bool lower) {
     if (c.m == 0 || c.n == 0) return;
-    if (c.n >= 16 && a.n <= 2 * GNI_LG_PANEL && c.cs == 1) {
+    if (c.n >= GNI_LG_FEW && a.n <= 2 * GNI_LG_PANEL && c.cs == 1) {
         gni_lg_update(w, &c, &a, &b, lower);
         return;
     }
-    const int64_t rows = GNI_MAX(gni_elements(&w->temp->shape) / c.n, 1);
+    const int64_t rows = GNI_MAX(gni_elements(&w->temp->shape) / (c.n * w->count), 1);
     for (int64_t i = 0; i < c.m && w->ok; i += rows) {
         const int64_t m = GNI_MIN(rows, c.m - i);
         gni_lg_matrix ci = gni_lg_part(c, i, 0, m, c.n), ai = gni_lg_part(a, i, 0, m, a.n);
         gni_lg_matrix x = gni_lg_matrix_of(w->temp, 0, m, c.n, c.n);
+        x.step = m * c.n;
         gni_lg_product(w, &x, &ai, &b);
         gni_lg_change(w, GNI_OP_SUB, &ci, &x);
     }
@@ -268,6 +295,8 @@ static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array
     f.step = step;
     f.items = items;
     memcpy(f.word, word, sizeof f.word);
+    f.word[GNI_P_FACTOR_STEP + 2] = GNI_LG_BLOCK * GNI_LG_BLOCK;
+    f.word[GNI_P_FACTOR_BATCH] = w->count;
     f.a.buf = a->buf;
     f.b.buf = b->buf;
     f.c.buf = w->block->buf;
@@ -290,6 +319,8 @@ static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool
     word[GNI_P_SOLVE_COLUMNS] = b.n;
     word[GNI_P_SOLVE_UNIT] = unit;
     word[GNI_P_SOLVE_MORE] = more;
+    word[GNI_P_FACTOR_STEP] = b.step;
+    word[GNI_P_FACTOR_STEP + 1] = t.step;
     gni_lg_factor(w, GNI_FACTOR_SOLVE, b.of, t.of, b.n, word);
 }
 
@@ -303,6 +334,8 @@ static void gni_lg_lu_panel(gni_lg *w, int64_t begin, int64_t end) {
                 below[GNI_FACTOR_WORDS] = {0};
         pick[GNI_P_PICK_LD] = swap[GNI_P_SWAP_LD] = below[GNI_P_BELOW_LD] = w->ld;
         pick[GNI_P_PICK_FIRST] = swap[GNI_P_SWAP_FIRST] = below[GNI_P_BELOW_FIRST] = j;
+        pick[GNI_P_FACTOR_STEP] = swap[GNI_P_FACTOR_STEP] = below[GNI_P_FACTOR_STEP] = w->a.step;
+        pick[GNI_P_FACTOR_STEP + 1] = swap[GNI_P_FACTOR_STEP + 1] = w->each;
         pick[GNI_P_PICK_COUNT] = n - j;
         pick[GNI_P_PICK_WIDTH] = swap[GNI_P_SWAP_WIDTH] = jb;
         pick[GNI_P_PICK_COUNTERS] = GNI_LG_COUNTERS;
@@ -407,6 +440,8 @@ static void gni_lg_root(gni_lg *w, const gni_lg_matrix *a, int64_t first) {
     word[GNI_P_ROOT_LD] = a->rs;
     word[GNI_P_ROOT_ORDER] = a->n;
     word[GNI_P_ROOT_FIRST] = first;
+    word[GNI_P_FACTOR_STEP] = a->step;
+    word[GNI_P_FACTOR_STEP + 1] = w->each;
     gni_lg_factor(w, GNI_FACTOR_ROOT, a->of, w->state, 1, word);
 }
 
@@ -433,41 +468,43 @@ static void gni_lg_cholesky(gni_lg *w) {
     }
 }
 
-// ---- one matrix
+// ---- matrices side by side
 
-// Matrix number `index` of the batch as an array. One reference.
-static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index,
-                             int matrix) {
-    const int own = x->shape.rank - matrix;
-    gn_shape s = gn_shape_from(matrix, x->shape.dim + own);
-    int64_t offset = x->offset;
+// Matrix number `index` of the batch as an array; with `step` the first of `count` that are so far apart, behind another
+// axis. One reference.
+static gn_array *gni_lg_items(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index,
+                              int matrix, const int64_t *step, int64_t count) {
+    const int own = x->shape.rank - matrix, more = step != NULL ? 1 : 0;
+    int64_t offset = x->offset, stride[3] = {more ? *step : 0, 0, 0};
+    gn_shape s = GN_SHAPE(count);
+    s.rank = more + matrix;
+    for (int i = 0; i < matrix; i++) {
+        s.dim[more + i] = x->shape.dim[own + i];
+        stride[more + i] = x->stride[own + i];
+    }
     for (int i = batch->rank - 1; i >= 0; i--) {
         const int axis = i - batch->rank + own;
         if (axis >= 0 && x->shape.dim[axis] != 1) offset += index % batch->dim[i] * x->stride[axis];
         index /= batch->dim[i];
     }
-    return gni_array_view(g, "", x, &s, x->stride + own, offset);
+    return gni_array_view(g, "", x, &s, stride, offset);
 }
 
-// Copies the matrix into the work area.
+static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index) {
+    return gni_lg_items(g, x, batch, index, 2, NULL, 1);
+}
+
+// Copies the matrices into the work area.
 static void gni_lg_load(gni_lg *w, gn_array *x) {
-    int64_t stride[2] = {w->ld, 1};
+    int64_t stride[3] = {w->a.step, w->ld, 1};
     w->ok = w->ok && x != NULL && gni_copy_into(w->g, w->work->buf, w->t, 0, stride, x);
 }
 
-// What went wrong, 0 if nothing did. Waits for the GPU.
-static int64_t gni_lg_info(gni_lg *w) {
-    const uint32_t *state = w->ok ? (const uint32_t *)gni_host(w->g, w->state) : NULL;
+// The state, of which word 0 of each matrix tells what went wrong, 0 if nothing did. Waits for the GPU.
+static uint32_t *gni_lg_info(gni_lg *w) {
+    uint32_t *state = w->ok ? (uint32_t *)gni_host(w->g, w->state) : NULL;
     if (state == NULL) w->ok = false;
-    if (state == NULL) return 0;
-    return (int64_t)state[0];
-}
-
-// The state of a fresh matrix.
-static void gni_lg_again(gni_lg *w) {
-    gni_unref(w->g, w->state);
-    w->state = gni_lg_state(w->g, w->n, w->order);
-    w->ok = w->ok && w->state != NULL;
+    return state;
 }
 
 // y (n,k) = the rows of x (n,k; contiguous) in the order of the state
@@ -475,7 +512,7 @@ static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64
     GNI_ZEROED(gni_take, d);
     d.at.outer = 1;
     d.at.checked = true;
-    d.at.extent = d.at.count = w->n;
+    d.at.extent = d.at.count = w->count * w->n;
     d.at.inner = k;
     d.in.buf = x->buf;
     d.in.offset = x->offset;
@@ -488,8 +525,8 @@ static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64
     w->ok = w->ok && gni_run(w->g, &gni_kind_take, &d, NULL);
 }
 
-// Matrix `index` of y (..., n, k) = a^-1 x.
-static void gni_lg_solve_item(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t index) {
+// Matrices from `index` on of y (..., n, k) = a^-1 x.
+static void gni_lg_solve_items(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t index) {
     gn_array *rows = x != NULL ? gni_contiguous(w->g, x) : NULL, *cast = rows;
     if (rows != NULL && rows->dtype != w->t) {
         cast = gni_apply(w->g, w->fn, GNI_OP_CAST, rows->dtype, w->t, &rows, NULL, 1);
@@ -498,37 +535,41 @@ static void gni_lg_solve_item(gni_lg *w, gn_array *x, gn_array *y, int64_t k, in
     }
     if (cast == NULL) w->ok = false;
     gni_lg_matrix b = gni_lg_matrix_of(y, index * w->n * k, w->n, k, k);
+    b.step = w->n * k;
     if (w->ok) gni_lg_permute(w, cast, y, k, b.offset);
     if (w->triangle) gni_lg_solve_lower(w, 0, w->n, b);
     else gni_lg_lu_solve(w, b);
     gni_unref(w->g, cast);
 }
 
-// The determinant of matrix `index` from the diagonal of U and the order of the rows; the product's exponent is kept apart.
+// The determinants of matrices from `index` on, from the diagonal of U and the order of the rows; the product's exponent is
+// kept apart.
 static void gni_lg_det(gni_lg *w, const gni_la_job *d, int64_t index) {
     gn_array *u = NULL;
-    gn_shape s = GN_SHAPE(w->n);
-    int64_t stride = w->ld + 1, one = 1;
-    gn_array *diagonal = gni_array_view(w->g, w->fn, w->work, &s, &stride, 0);
+    gn_shape s = GN_SHAPE(w->count, w->n);
+    int64_t stride[2] = {w->a.step, w->ld + 1}, own[2] = {w->n, 1}, i = 0;
+    gn_array *diagonal = gni_array_view(w->g, w->fn, w->work, &s, stride, 0);
     if (diagonal != NULL) u = gni_lg_array(w->g, w->t, &s);
-    if (u == NULL || !gni_copy_into(w->g, u->buf, w->t, 0, &one, diagonal)) w->ok = false;
+    if (u == NULL || !gni_copy_into(w->g, u->buf, w->t, 0, own, diagonal)) w->ok = false;
     const void *x = w->ok ? gni_host(w->g, u) : NULL;
-    uint32_t *state = w->ok ? (uint32_t *)gni_host(w->g, w->state) : NULL;
-    double det = 1.0;
-    if (x == NULL || state == NULL) w->ok = false;
-    int64_t exponent = 0;
-    for (int64_t i = 0; i < w->n && w->ok; i++) {
-        int e = 0;
-        double v = w->t == GN_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
-        for (uint32_t *to = state + w->order; to[i] != (uint32_t)i; v = -v) { // follows a cycle
-            uint32_t at = to[i];
-            to[i] = to[at];
-            to[at] = at;
+    if (x == NULL) w->ok = false;
+    uint32_t *state = gni_lg_info(w);
+    for (int64_t k = 0; k < w->count && w->ok; k++) {
+        double det = 1.0;
+        int64_t exponent = 0;
+        for (const int64_t end = i + w->n; i < end; i++) {
+            int e = 0;
+            double v = w->t == GN_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+            for (uint32_t *to = state + w->order; to[i] != (uint32_t)i; v = -v) { // follows a cycle
+                uint32_t at = to[i];
+                to[i] = to[at];
+                to[at] = at;
+            }
+            det = frexp(det * v, &e);
+            exponent += e;
         }
-        det = frexp(det * v, &e);
-        exponent += e;
+        gni_la_put_det(d, index + k, state[k * w->each] != 0 ? 0.0 : det, exponent);
     }
-    if (w->ok) gni_la_put_det(d, index, state[0] != 0 ? 0.0 : det, exponent);
     gni_unref(w->g, u);
     gni_unref(w->g, diagonal);
 }
@@ -612,9 +653,9 @@ static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, 
     p->s1 = gni_lg_plane(w, t, p->k, b);
     p->s2 = gni_lg_plane(w, t, p->k, b);
     p->check = gni_lg_plane(w, GN_F64, 1, p->k);
-    if (w->ok) w->state = gni_lg_state(g, 1, GNI_LG_LISTS);
+    gni_lg_state(w, 1, GNI_LG_LISTS);
     if (w->ok) p->ones = gni_array_filled(g, "", GN_F64, &s, &ones);
-    if (w->state == NULL || p->ones == NULL) w->ok = false;
+    if (p->ones == NULL) w->ok = false;
     for (int i = 0; i < GNI_LG_SLICES && w->ok; i++) ((double *)ones)[i] = 1.0;
     if (w->ok) gni_lg_zero(w, p->wide); // rows that fill the last slice up stay 0
 }
@@ -684,7 +725,8 @@ static void gni_lg_qr_put(gni_lg_qr *p, int64_t j, int64_t jb) {
 // False when the result is not good enough: panels that are nearly rank-deficient, NaN.
 static bool gni_lg_qr_good(gni_lg_qr *p) {
     const double *d = p->w.ok ? (const double *)gni_host(p->w.g, p->check) : NULL;
-    if (d == NULL || gni_lg_info(&p->w) != 0) return false;
+    const uint32_t *state = d != NULL ? gni_lg_info(&p->w) : NULL;
+    if (state == NULL || state[0] != 0) return false;
     for (int64_t i = 0; i < p->k; i++)
         if (!(d[i] > 0.5 && d[i] < 2.0)) return false;
     return true;

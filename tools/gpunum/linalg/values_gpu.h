@@ -668,7 +668,7 @@ static bool gni_lv_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     d->info = p.w.ok ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
     if (d->info == NULL) p.w.ok = false;
     for (int64_t i = 0; i < d->batch && p.w.ok; i++) {
-        gn_array *x = gni_lg_item(g, from, batch, i, 2);
+        gn_array *x = gni_lg_item(g, from, batch, i);
         if (x == NULL) p.w.ok = false;
         if (p.w.ok) d->info[i] = gni_lv_item(&p, x, i, y);
         gni_unref(g, x);
