@@ -567,6 +567,7 @@ static gn_array *turned(gn_array *x) { return gn_complex(x, gn_flip(x, 1)); }
 static gn_array *complex_root(gn_array *x) { return gn_real(gn_sqrt(turned(x))); }
 static gn_array *complex_tanh(gn_array *x) { return gn_real(gn_tanh(turned(x))); }
 static gn_array *complex_det(gn_array *x) { return gn_real(gn_det(turned(x))); }
+static gn_array *triangular(gn_array *x) { return gn_solve_triangular(x, x, true, true, false); }
 static gn_array *complex_sign(gn_array *x) { return gn_real(gn_slogdet(turned(x), NULL)); }
 
 // A result that its derivative reads is overwritten, through a view and where no record is made: said, and no gradient.
@@ -578,6 +579,7 @@ static void test_overwritten_results(void **state) {
     } made[] = {
         {attended, "gn_attention"}, {by_lstm, "gn_lstm"},      {by_gru, "gn_gru"},       {by_custom, "gn_custom"},
         {complex_root, "gn_sqrt"},  {complex_tanh, "gn_tanh"}, {complex_det, "gn_det"}, {complex_sign, "gn_slogdet"},
+        {triangular, "gn_solve_triangular"},
     };
     for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
         for (int way = 0; way < 3; way++) {

@@ -647,7 +647,7 @@ static uint32_t gni_back_reads(const gni_node *node) {
         back == gni_back_flat_view || back == gni_back_flat_put)
         return 0;
 #ifndef GPUNUM_NO_LINALG
-    if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
+    if (back == gni_back_solve || back == gni_back_triangular || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
     if (back == gni_back_complex_det && node->param[0] != 2) return 1u | GNI_READS_OUTPUT;
     if ((back == gni_back_eigh || back == gni_back_svd) && node->param[0] != 0)
         return 1u | GNI_READS_OUTPUT;
