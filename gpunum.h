@@ -1244,7 +1244,8 @@ GPUNUM_API void gn_no_grad_begin(gn_context *g);
 GPUNUM_API void gn_no_grad_end(gn_context *g);
 // d loss / d params[i] into out[i] (new arrays) without touching gn_grad; an unused parameter gives zeros, a loss
 // that depends on none GN_ERROR_GRADIENT.
-// With create_graph the gradients can be differentiated again.
+// With create_graph the gradients can be differentiated again, and so can the loss; without it lets go of the record, as
+// gn_backward does.
 GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int count, bool create_graph,
                                   gn_array **out);
 // Compares gradients of `fn` (returns a 1-element array) at float64 or float32 `inputs` with central differences.
@@ -5441,33 +5442,59 @@ GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
 #define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
 GNI_INT_TABLES
 #if GNI_VW >= 8
-// Integers of 32 bits by float64, which holds them; their quotients, cut off, are those of integers. -1 goes apart: the least
-// number has no opposite.
+// Integers of 32 bits by float64, which holds them; their quotients, cut off, are those of integers. -1, or the unsigned 1,
+// goes apart as `odd`: its quotients need not fit. Divisors that are all one number by its inverse, which takes a and a half:
+// that is further from whole quotients than rounding reaches.
 #define gni_half_vi GNI_FN(gni_ck_half_vi)
 #define gni_half_vu GNI_FN(gni_ck_half_vu)
 #define gni_half_vd GNI_FN(gni_ck_half_vd)
 typedef int32_t gni_half_vi __attribute__((vector_size(GNI_VW * 2)));
 typedef uint32_t gni_half_vu __attribute__((vector_size(GNI_VW * 2)));
 typedef double gni_half_vd __attribute__((vector_size(GNI_VW * 4)));
-#define GNI_DIVIDE(name, E)                                                                                             \
-    GNI_KERNEL(name) {                                                                                                  \
-        GNI_UNUSED(pc);                                                                                                 \
-        for (int i = 0; i < n; i += GNI_VW / 2) {                                                                       \
-            gni_half_vi a, b;                                                                                           \
-            memcpy(&a, (const int32_t *)pa + i, sizeof a);                                                              \
-            memcpy(&b, (const int32_t *)pb + i, sizeof b);                                                              \
-            const gni_half_vi none = b == 0, minus = b == -1, plain = ~(none | minus), by = (b & plain) | (~plain & 1); \
-            const gni_half_vd over = __builtin_convertvector(a, gni_half_vd) / __builtin_convertvector(by, gni_half_vd);\
-            const gni_half_vi q = __builtin_convertvector(over, gni_half_vi);                                           \
-            const gni_half_vi r = (gni_half_vi)((gni_half_vu)a - (gni_half_vu)q * (gni_half_vu)by);                     \
-            const gni_half_vi less = (r != 0) & ((a ^ by) < 0), y = (E);                                                \
-            GNI_UNUSED(minus);                                                                                          \
-            memcpy((int32_t *)dst + i, &y, sizeof y);                                                                   \
-        }                                                                                                               \
-    }
-GNI_DIVIDE(gni_ki_FLOOR_DIV, (plain & (q + less)) | (minus & (gni_half_vi)(0 - (gni_half_vu)a)))
-GNI_DIVIDE(gni_ki_MOD, plain & (r + (by & less)))
+#if defined(GNI_PASS_AVX512)
+#define GNI_HALF_FLOOR(x) (gni_half_vd)_mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_NEG_INF)
+#else
+#define GNI_HALF_FLOOR(x) (gni_half_vd)_mm256_floor_pd((__m256d)(x))
+#endif
+#define GNI_HALF_D(x) __builtin_convertvector(x, gni_half_vd)
+#define GNI_HALF_UD(x) (GNI_HALF_D((gni_half_vi)((x) ^ 0x80000000u)) + 2147483648.0) // gcc's takes several times as long
+#define GNI_DIVIDE(D, V, T, odd, TO_D, LESS, SELF)                                                                          \
+    static void GNI_FN(gni_##D##_divide)(void *dst, const void *pa, const void *pb, int n, uint32_t rest) {                 \
+        const T first = *(const T *)pb;                                                                                     \
+        V a, b;                                                                                                             \
+        if (first != 0 && first != (odd) && memcmp(pb, (const T *)pb + 1, (size_t)(n - 1) * 4) == 0) {                      \
+            const double inverse = 1.0 / (double)first, half = inverse < 0.0 ? -0.5 : 0.5;                                  \
+            const uint32_t by = rest != 0 ? (uint32_t)first : ~0u;                                                          \
+            for (int i = 0; i < n; i += GNI_VW / 2) {                                                                       \
+                memcpy(&a, (const T *)pa + i, sizeof a);                                                                    \
+                const gni_half_vd x = GNI_HALF_FLOOR((TO_D(a) + half) * inverse);                                           \
+                const gni_half_vu q = (gni_half_vu)__builtin_convertvector(x, gni_half_vi);                                 \
+                const gni_half_vu y = ((gni_half_vu)a & rest) - q * by;                                                     \
+                memcpy((T *)dst + i, &y, sizeof y);                                                                         \
+            }                                                                                                               \
+            return;                                                                                                         \
+        }                                                                                                                   \
+        for (int i = 0; i < n; i += GNI_VW / 2) {                                                                           \
+            memcpy(&a, (const T *)pa + i, sizeof a);                                                                        \
+            memcpy(&b, (const T *)pb + i, sizeof b);                                                                        \
+            const gni_half_vi none = b == 0, same = b == (odd), plain = ~(none | same);                                     \
+            const V by = (b & (V)plain) | (V)(~plain & 2);                                                                  \
+            const gni_half_vi q = __builtin_convertvector(TO_D(a) / TO_D(by), gni_half_vi);                                 \
+            const gni_half_vu r = (gni_half_vu)a - (gni_half_vu)q * (gni_half_vu)by;                                        \
+            const gni_half_vu less = (gni_half_vu)(LESS), left = r + ((gni_half_vu)by & less);                              \
+            const gni_half_vu whole = ((gni_half_vu)plain & ((gni_half_vu)q + less)) | ((gni_half_vu)same & (SELF));        \
+            const gni_half_vu y = ((gni_half_vu)plain & left & rest) | (whole & ~rest);                                     \
+            memcpy((T *)dst + i, &y, sizeof y);                                                                             \
+        }                                                                                                                   \
+    }                                                                                                                       \
+    GNI_KERNEL(gni_##D##_FLOOR_DIV) { GNI_FN(gni_##D##_divide)(dst, pa, pb, (GNI_UNUSED(pc), n), 0); }                      \
+    GNI_KERNEL(gni_##D##_MOD) { GNI_FN(gni_##D##_divide)(dst, pa, pb, (GNI_UNUSED(pc), n), ~0u); }
+GNI_DIVIDE(ki, gni_half_vi, int32_t, -1, GNI_HALF_D, (r != 0) & ((gni_half_vi)(a ^ by) < 0), 0 - (gni_half_vu)a)
+GNI_DIVIDE(ku, gni_half_vu, uint32_t, 1u, GNI_HALF_UD, r ^ r, a)
 #undef GNI_DIVIDE
+#undef GNI_HALF_D
+#undef GNI_HALF_UD
+#undef GNI_HALF_FLOOR
 #undef gni_half_vi
 #undef gni_half_vu
 #undef gni_half_vd
@@ -5487,7 +5514,9 @@ GNI_BINARY_QUOTIENT(GNI_X2)
 #define GNI_X2B(fn, NAME, F, D, I, gF, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
 #define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
 GNI_INT_TABLES
+#if GNI_VW < 8
 GNI_BINARY_QUOTIENT(GNI_X2)
+#endif
 #undef GNI_T
 #undef GNI_X1
 #undef GNI_X1B
@@ -5537,6 +5566,15 @@ GNI_VECTOR_1(gni_kx_WRAP_I8, gni_vloadi, int32_t, gni_vstorei, int32_t, gni_vwra
 GNI_VECTOR_1(gni_kx_I_TO_ODD, gni_vloadi, int32_t, gni_vstore, float, gni_vodd_i)
 GNI_VECTOR_1(gni_kx_U_TO_ODD, gni_vloadu, uint32_t, gni_vstore, float, gni_vodd_u)
 GNI_VECTOR_1(gni_kx_COPY, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_SAME)
+// Between the first integers of b and of c, -2^24 to 0 and 0 to 2^24; NaN gives 0.
+GNI_KERNEL(gni_kx_CLAMPED) {
+    const gni_vf low = gni_vset((float)*(const int32_t *)pb), high = gni_vset((float)*(const int32_t *)pc);
+    for (int i = 0; i < n; i += GNI_VW) {
+        const gni_vf x = gni_vload((const float *)pa + i), up = gni_ksel(gni_klt(x, low), low, x);
+        const gni_vf y = gni_ksel(gni_kgt(up, high), high, up);
+        gni_vstorei((int32_t *)dst + i, gni_vtoi_fast(gni_ksel(gni_knan(x), gni_vset(0.0f), y)));
+    }
+}
 GNI_INT_1(gni_ki_TO_BOOL, int32_t, uint32_t, a != 0)
 GNI_INT_1(gni_kx_WRAP_U16, int32_t, uint32_t, a & 65535)
 GNI_INT_1(gni_kx_WRAP_I16, int32_t, uint32_t, ((a & 65535) ^ 32768) - 32768)
@@ -5623,7 +5661,9 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
     GNI_SAME(gni_kx_COPY), // CONST
     GNI_SAME(gni_kx_I_TO_F),
     GNI_SAME(gni_kx_U_TO_F),
-    GNI_SAME(gni_kx_F_TO_I),
+    GNI_FN(gni_kx_F_TO_I),
+    GNI_FN(gni_kx_CLAMPED),
+    NULL,
     GNI_SAME(gni_kx_F_TO_U),
     GNI_FN(gni_kf_TO_BOOL),
     GNI_FN(gni_ki_TO_BOOL),
@@ -6885,6 +6925,21 @@ GNI_INLINE gni_vl gni_dtol(gni_vd x) {
     return gni_lpick(x >= gni_dset(9223372036854775808.0), y ^ -1, y) & (gni_vl)(x == x);
 }
 GNI_WIDE(gni_df_F_TO_I, gni_vd, gni_dload, gni_vl, gni_dtol(a))
+GNI_WIDE(gni_df_F_TO_U, gni_vd, gni_dload, gni_vl,
+         (gni_vl)_mm512_cvttpd_epu64((__m512d)a) & (gni_vl)(a > 0.0)) // all bits where it does not fit
+GNI_WIDE(gni_du_U_TO_F, gni_vl, gni_lload, gni_vd, (gni_vd)_mm512_cvtepu64_pd((__m512i)a))
+#endif
+#if defined(GNI_PASS_AVX2) || defined(GNI_PASS_AVX512)
+// Between the first integers of b and of c, -2^32 and 0 and 0 and 2^32; NaN gives 0.
+static void GNI_FN(gni_df_CLAMPED)(void *dst, const void *pa, const void *pb, const void *pc, int n) {
+    const double low = (double)*(const int64_t *)pb, high = (double)*(const int64_t *)pc;
+    for (int i = 0; i < n; i += GNI_DW) {
+        const gni_vd x = gni_dload(pa, i), y = gni_dmin(gni_dmax(x, low), high);
+        const gni_vd whole = gni_dtrunc(y) + gni_dset(6755399441055744.0); // 1.5 2^52: an integer in the last bits
+        const gni_vl r = ((gni_vl)whole - (gni_vl)gni_dset(6755399441055744.0)) & (gni_vl)(x == x);
+        memcpy((int64_t *)dst + i, &r, sizeof r);
+    }
+}
 #endif
 GNI_WIDE_I(WRAP_U8, a & 255)
 GNI_WIDE_I(WRAP_I8, ((a & 255) ^ 128) - 128)
@@ -6924,12 +6979,17 @@ static gni_kernel GNI_FN(gni_wide_kernel)(uint32_t code) {
 #undef GNI_CASE_F
 #undef GNI_CASE_I
     case GNI_OP_TO_ODD * 3u + GNI_I: return GNI_FN(gni_di_TO_ODD);
+#ifdef GNI_WIDE_MATH
+    case GNI_OP_F_TO_I * 3u + GNI_I: return GNI_FN(gni_df_CLAMPED);
+#endif
     default: break;
     }
     switch (code / 3u) {
     case GNI_OP_ROUND_F32: return GNI_FN(gni_df_ROUND_F32);
 #if defined(GNI_PASS_AVX512)
     case GNI_OP_F_TO_I: return GNI_FN(gni_df_F_TO_I);
+    case GNI_OP_F_TO_U: return GNI_FN(gni_df_F_TO_U);
+    case GNI_OP_U_TO_F: return GNI_FN(gni_du_U_TO_F);
 #endif
 #define GNI_CASE(NAME) case GNI_OP_##NAME: return GNI_FN(gni_di_##NAME);
         GNI_CASE(WHERE)
@@ -12429,6 +12489,10 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_ROOT_ORDER 2 // <= 128
 #define GNI_P_ROOT_FIRST 4 // of the whole matrix, for the state
 #define GNI_P_ROOT_INFO 5  // word of the state
+
+// Of all these: from matrix to matrix in each of the three buffers, and how many there are.
+#define GNI_P_FACTOR_STEP 12
+#define GNI_P_FACTOR_BATCH 15
 
 // ---- decompositions of batches: factor_small.glsl
 
@@ -20869,11 +20933,11 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 // ---- kernels
 
 // What neither vectors nor GNI_UNARY_FLOAT have, by domain: float64, int64, uint64 and any of them. MATH: of gni_math.
-#define GNI_HOST_MATH(F, I, U)                                                                                         \
+#define GNI_HOST_MATH(F, I, U, D)                                                                                      \
     F(FLOOR_DIV, gni_dfloor_div(a, b)) F(MOD, gni_dmod(a, b)) F(POW, gni_pow(a, b)) F(ATAN2, atan2(a, b)) \
     F(HYPOT, hypot(a, b)) F(LOG_SIZE, gni_dlog_size(a, b)) \
-    I(FLOOR_DIV, gni_ifloor_div_i64(a, b)) I(MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))                       \
-    U(FLOOR_DIV, gni_ifloor_div_u64(a, b)) U(MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
+    D(i, FLOOR_DIV, gni_ifloor_div_i64(a, b)) D(i, MOD, gni_imod_i64(a, b)) I(POW, gni_ipow_i64(a, b))           \
+    D(u, FLOOR_DIV, gni_ifloor_div_u64(a, b)) D(u, MOD, gni_imod_u64(a, b)) U(POW, gni_ipow_u64(a, b))
 #define GNI_HOST_OPS(F, I, U, X)                                                                                       \
     F(FLOOR, floor(a)) F(CEIL, ceil(a)) F(ROUND, rint(a)) F(TRUNC, trunc(a))                     \
     F(FMA, fma(a, b, c))                                                                                               \
@@ -20888,6 +20952,33 @@ GNI_INLINE uint64_t gni_dtou(double x) {
     X(TO_ODD, uint64_t, double, gni_uodd(a)) \
     X(F_TO_I, double, int64_t, gni_dtoi(a)) X(F_TO_U, double, uint64_t, gni_dtou(a)) \
     X(ROUND_F16, double, double, gni_dround_f16(a)) X(ROUND_BF16, double, double, gni_dround_bf16(a))
+
+// Integers by one and the same number: by a product with its inverse (Granlund and Montgomery 1994, figure 4.1), of what
+// rounds down once all bits of a negative dividend are turned. `rest`: the remainders. False: not that, or no such product.
+#if defined(__SIZEOF_INT128__) && !defined(_MSC_VER)
+#define GNI_BY_ONE(name, SIGN)                                                                     \
+    static bool name(void *dst, const void *pa, const void *pb, int n, bool rest) {                \
+        __extension__ typedef unsigned __int128 gni_u128;                                          \
+        const uint64_t b = *(const uint64_t *)pb, turn = SIGN ? 0 - (b >> 63) : 0, by = (b ^ turn) - turn; \
+        if (by < 2 || memcmp(pb, (const uint64_t *)pb + 1, (size_t)(n - 1) * 8) != 0) return false;        \
+        int bits = 0; /* of by - 1, less one */                                                    \
+        while (bits < 63 && (by - 1) >> bits > 1) bits++;                                          \
+        const uint64_t m = (uint64_t)(((gni_u128)(((uint64_t)2 << bits) - by) << 64) / by) + 1;    \
+        for (int i = 0; i < n; i++) {                                                              \
+            const uint64_t a = ((const uint64_t *)pa)[i], x = (a ^ turn) - turn;                   \
+            const uint64_t down = SIGN ? 0 - ((x & ~(a & turn)) >> 63) : 0, y = x ^ down;          \
+            const uint64_t t = (uint64_t)((gni_u128)m * y >> 64), q = ((t + ((y - t) >> 1)) >> bits) ^ down; \
+            ((uint64_t *)dst)[i] = rest ? a - q * b : q;                                           \
+        }                                                                                          \
+        return true;                                                                               \
+    }
+GNI_BY_ONE(gni_by_one_i, true)
+GNI_BY_ONE(gni_by_one_u, false)
+#undef GNI_BY_ONE
+#else
+#define gni_by_one_i(dst, pa, pb, n, rest) false
+#define gni_by_one_u(dst, pa, pb, n, rest) false
+#endif
 
 #define GNI_HOST(name, TA, TR, E)                                                                  \
     static void name(void *dst, const void *pa, const void *pb, const void *pc, int n) {           \
@@ -20904,8 +20995,17 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 #define GNI_HOST_I(NAME, E) GNI_HOST(gni_wi_##NAME, int64_t, int64_t, E)
 #define GNI_HOST_U(NAME, E) GNI_HOST(gni_wu_##NAME, uint64_t, uint64_t, E)
 #define GNI_HOST_X(NAME, TA, TR, E) GNI_HOST(gni_wx_##NAME, TA, TR, E)
+typedef int64_t gni_wi64;
+typedef uint64_t gni_wu64;
+#define GNI_HOST_D(d, NAME, E)                                                                     \
+    GNI_HOST(gni_w##d##_EACH_##NAME, gni_w##d##64, gni_w##d##64, E)                                \
+    static void gni_w##d##_##NAME(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
+        if (!gni_by_one_##d(dst, pa, pb, n, GNI_OP_##NAME == GNI_OP_MOD))                          \
+            gni_w##d##_EACH_##NAME(dst, pa, pb, pc, n);                                            \
+    }
 GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)
-GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U)
+GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_D)
+#undef GNI_HOST_D
 #define GN_X(fn, NAME, F, D, gF, da) GNI_HOST_F(NAME, D)
 GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
@@ -20930,9 +21030,11 @@ static gni_kernel gni_math_kernel(gni_isa isa, bool wide, uint32_t code) {
     if (!wide) return GNI_OF_ISA(isa, gni_math_table)->kernel(code);
     switch (code) {
 #define GN_X(fn, NAME, F, D, gF, da) GNI_HOST_F(NAME, D)
-        GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U)
+#define GNI_HOST_D(d, NAME, E) case GNI_OP_##NAME * 3u + ((gni_w##d##64)-1 < 1 ? GNI_I : GNI_U): return gni_w##d##_##NAME;
+        GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_D)
         GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
+#undef GNI_HOST_D
 #undef GNI_HOST_F
 #undef GNI_HOST_I
 #undef GNI_HOST_U
@@ -21991,6 +22093,68 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     }
 }
 
+// Whether an integer instruction takes register r and a constant of p that is no further from 0 than loops of limits allow.
+static bool gni_is_limit(const gni_program *p, uint32_t insn, gni_op op, int r) {
+    const int c = (int)GNI_INSN_B(insn) - p->n_in;
+    if (GNI_INSN_CODE(insn) != (uint32_t)op * 3u + GNI_I || (int)GNI_INSN_A(insn) != r || c < 0 || c >= p->n_const)
+        return false;
+    const int64_t k = p->wide ? (int64_t)p->konst[c] : (int32_t)(uint32_t)(p->konst[c] & UINT32_MAX);
+    const int64_t most = (int64_t)1 << (p->wide ? 32 : 24);
+    return op == GNI_OP_MAX ? k <= 0 && k >= -most : k >= 0 && k <= most;
+}
+
+// The bytes that an instruction leaves of an integer, or 0.
+static size_t gni_wrapped_bytes(uint32_t op) {
+    switch (op) {
+    case GNI_OP_WRAP_U8:
+    case GNI_OP_WRAP_I8: return 1;
+    case GNI_OP_WRAP_U16:
+    case GNI_OP_WRAP_I16: return 2;
+    case GNI_OP_WRAP_U32:
+    case GNI_OP_WRAP_I32: return 4;
+    default: return 0;
+    }
+}
+
+// p with one instruction for floats that become integers between limits, and without those that cut off what the store of an
+// output does as well. False: it has none of either.
+static bool gni_cut_program(gni_program *q, const gni_program *p, const gni_cpu_isa *isa) {
+    const int first = p->n_in + p->n_const;
+    const uint32_t clamped = (uint32_t)GNI_OP_F_TO_I * 3u + (uint32_t)GNI_I;
+    int reg[GNI_MAX_REGS];
+    bool some = false;
+    for (int i = 0; i < p->n_insn && !some; i++) {
+        const uint32_t op = GNI_INSN_CODE(p->insn[i]) / 3u;
+        some = op == GNI_OP_F_TO_I || gni_wrapped_bytes(op) > 0;
+    }
+    if (!some) return false;
+    *q = *p;
+    q->n_insn = 0;
+    for (int r = 0; r < first; r++) reg[r] = r;
+    for (int i = 0; i < p->n_insn; i++) {
+        const int r = first + i;
+        const uint32_t insn = p->insn[i], *next = p->insn + i + 1, a = (uint32_t)reg[GNI_INSN_A(insn)];
+        uint32_t code = GNI_INSN_CODE(insn), b = GNI_INSN_B(insn), c = GNI_INSN_C(insn);
+        const size_t bytes = gni_wrapped_bytes(code / 3u);
+        bool cut = bytes > 0;
+        for (int k = i + 1; k < p->n_insn; k++) cut = cut && !gni_reads(p->insn[k], r);
+        for (int o = 0; o < p->n_out; o++)
+            cut = cut && (p->out_reg[o] != r || (p->out_dtype[o] != GN_BOOL && gn_dtype_size(p->out_dtype[o]) == bytes));
+        reg[r] = (int)a;
+        if (cut) continue;
+        if (code / 3u == GNI_OP_F_TO_I && i + 2 < p->n_insn && gni_is_limit(p, next[0], GNI_OP_MAX, r) &&
+            gni_is_limit(p, next[1], GNI_OP_MIN, r + 1) && gni_last_use(p, r) == i + 1 && gni_last_use(p, r + 1) == i + 2 &&
+            (!p->wide || isa->wide_kernel(clamped) != NULL)) {
+            code = clamped, b = GNI_INSN_B(next[0]), c = GNI_INSN_B(next[1]);
+            i += 2;
+        }
+        reg[first + i] = first + q->n_insn;
+        q->insn[q->n_insn++] = GNI_INSN(0, code, a, (uint32_t)reg[b], (uint32_t)reg[c]);
+    }
+    for (int o = 0; o < p->n_out; o++) q->out_reg[o] = reg[p->out_reg[o]];
+    return true;
+}
+
 // Products, conjugates and quotients of complex numbers have loops of their own.
 static void gni_plan_pairs(gni_plan *plan, const gni_pairs *q) {
     for (int i = 0; i < plan->program->n_insn; i++) {
@@ -22360,7 +22524,7 @@ static bool gni_cpu_map(gn_context *g, const void *job) {
     j.stream = false;
     if (!copies) {
         const gn_dtype narrow = gni_narrow_program(&less, p);
-        if (narrow != GN_DTYPE_COUNT) p = &less;
+        if (narrow != GN_DTYPE_COUNT || (!paired && gni_cut_program(&less, p, j.isa))) p = &less;
         gni_plan_make(&j.plan, p, g, m->in, m->out, narrow);
         if (paired) gni_plan_pairs(&j.plan, &pairs);
         if (gni_map_short(&j, m)) return true;
@@ -23745,12 +23909,15 @@ static void gni_records_write(const gni_sort_job *j, int64_t row, const char *so
     }
 }
 
+enum { GNI_PART_LEAST = 256 }; // fewer are sorted, as are those among which selection leaves the element that is asked for
+
 // Keeps those of n records that may stand at places *first to *first + count of the sorted row: fewer of them, in
 // their order, and *first among these. Digits of 11 bits, from the top.
 static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *first, int64_t count, int bits) {
     enum { WIDTH = 11 };
     uint64_t seen[1 << WIDTH];
-    for (int shift = bits > WIDTH ? bits - WIDTH : 0; n > 2048 && n / 2 > count; shift = GNI_MAX(shift - WIDTH, 0)) {
+    int shift = bits > WIDTH ? bits - WIDTH : 0;
+    for (; n > GNI_PART_LEAST && n / 2 > count; shift = GNI_MAX(shift - WIDTH, 0)) {
         const uint64_t mask = (1u << WIDTH) - 1u;
         memset(seen, 0, sizeof seen);
         for (int64_t i = 0; i < n; i++) seen[gni_record_key(r, p, i) >> shift & mask]++;
@@ -23777,8 +23944,6 @@ static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *fir
     return n;
 }
 
-enum { GNI_PART_LEAST = 2048 }; // fewer are sorted, as are those among which selection leaves the element that is asked for
-
 // Of n records in p those with smaller keys than `key` to the front of `to`, larger ones to its end, and it itself between.
 GNI_INLINE void gni_records_divide(gni_layout r, const void *p, int64_t n, uint64_t key, void *to) {
     int64_t low = 0, high = n;
@@ -23795,14 +23960,31 @@ GNI_INLINE void gni_records_divide(gni_layout r, const void *p, int64_t n, uint6
     }
 }
 
-// n keys in a are parted into b, about the one that has `at` of them in front of it.
-static void gni_records_part(gni_layout r, const char *a, char *b, int64_t n, int64_t at, int bits) {
+// The places of smaller keys than `key` to the front, of larger ones to the end, its own between.
+GNI_INLINE void gni_places_divide(gni_layout r, const void *p, int64_t n, uint64_t key, int64_t *to) {
+    int64_t low = 0, high = n;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t u = gni_record_key(r, p, i);
+        to[low] = to[high - 1] = i;
+        low += u < key;
+        high -= u > key;
+    }
+    for (int64_t i = 0; low < high; i++) {
+        to[low] = i;
+        low += gni_record_key(r, p, i) == key;
+    }
+}
+
+// n keys in a are parted into b, or into `places`, about the one that has `at` of them in front of it.
+static void gni_records_part(gni_layout r, const char *a, char *b, int64_t n, int64_t at, int bits, int64_t *places) {
     uint64_t some[GNI_PART_LEAST];
     memcpy(b, a, (size_t)(n * gni_record_size(r)));
     const int64_t left = gni_records_select(r, b, n, &at, 1, bits); // more than GNI_PART_LEAST are all the same
     const void *sorted = left > GNI_PART_LEAST ? b : gni_records_sort(r, b, some, left, bits);
     const uint64_t key = gni_record_key(r, sorted, left > GNI_PART_LEAST ? 0 : at);
-    if (r == GNI_LAYOUT_KEY4) gni_records_divide(GNI_LAYOUT_KEY4, a, n, key, b);
+    if (places != NULL && r == GNI_LAYOUT_KEY4) gni_places_divide(GNI_LAYOUT_KEY4, a, n, key, places);
+    else if (places != NULL) gni_places_divide(GNI_LAYOUT_KEY8, a, n, key, places);
+    else if (r == GNI_LAYOUT_KEY4) gni_records_divide(GNI_LAYOUT_KEY4, a, n, key, b);
     else gni_records_divide(GNI_LAYOUT_KEY8, a, n, key, b);
 }
 
@@ -23874,8 +24056,9 @@ static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
         char *a = j->work + 2 * (d->rows < j->parts ? row : worker) * d->n * j->size, *b = a + d->n * j->size;
         gni_records_make(&j->key, j->record, j->x + row * d->n * j->key.bytes, d->n, 0, a);
         if (j->parted) {
-            gni_records_part(j->record, a, b, d->n, d->parted, 8 * j->key.bytes);
-            gni_records_write(j, row, b, 0, 0, d->n);
+            int64_t *places = j->index != NULL ? (int64_t *)(void *)j->index + row * d->n : NULL;
+            gni_records_part(j->record, a, b, d->n, d->parted, 8 * j->key.bytes, places);
+            if (places == NULL) gni_records_write(j, row, b, 0, 0, d->n);
             continue;
         }
         const int64_t n = gni_records_select(j->record, a, d->n, &first, d->count, 8 * j->key.bytes);
@@ -23969,7 +24152,8 @@ static bool gni_cpu_sort(gn_context *g, const void *job) {
     j.key = gni_key_of_dtype(d->in.dtype, d->descending);
     const bool places = d->index.buf != NULL, wide = j.key.bytes == 8;
     j.key.zeros = places;
-    j.record = !places ? (wide ? GNI_LAYOUT_KEY8 : GNI_LAYOUT_KEY4)
+    j.parted = d->parted > 0 && d->n > GNI_PART_LEAST; // into values or places, not both
+    j.record = !places || j.parted ? (wide ? GNI_LAYOUT_KEY8 : GNI_LAYOUT_KEY4)
                        : wide || d->n > UINT32_MAX ? GNI_LAYOUT_PAIR : GNI_LAYOUT_PACKED;
     j.size = gni_record_size(j.record);
     j.x = gni_operand_data(&d->in);
@@ -23978,7 +24162,6 @@ static bool gni_cpu_sort(gn_context *g, const void *job) {
     j.n = d->n;
     j.first = d->first;
     const int threads = gni_pool_threads(g->pool);
-    j.parted = d->parted > 0 && !places && d->n > GNI_PART_LEAST;
     const bool together = !j.parted && d->count > d->n / 4 && d->n >= GNI_GRAIN && d->rows < 2 * threads && threads > 1;
     const uint64_t rows = together ? 1 : (uint64_t)GNI_MIN(d->rows, (int64_t)threads);
     const uint64_t bytes = 2 * rows * (uint64_t)d->n * (uint64_t)j.size, counts = GNI_RADIX_PARTS * GNI_DIGITS * 8;
@@ -25164,13 +25347,15 @@ static double gni_element_normal(gni_element_stream *s) {
 static double gni_element_exponential(gni_element_stream *s) { return gni_random_log(gni_element_uniform(s)); }
 
 // Marsaglia & Tsang (2000) for a shape of 1 and more; *log_boost is to be added to the logarithm of what smaller ones have.
+// Their bound answers most tests without logarithms; it keeps further off than rounding may take those.
 static double gni_element_gamma(gni_element_stream *s, const double *p, double *log_boost) {
     const double shape = p[GNI_D_GAMMA_SHAPE], d = p[GNI_D_GAMMA_D], c = p[GNI_D_GAMMA_C];
     *log_boost = 0.0;
     for (;;) {
         const double x = gni_element_normal(s), u = 1.0 + c * x, v = u * u * u;
         if (u <= 0.0) continue;
-        if (-gni_element_exponential(s) >= 0.5 * x * x + d * (1.0 - v - gni_random_log(v))) continue;
+        const double y = gni_element_uniform(s), sure = 1.0 - 0.0331 * (x * x) * (x * x) - 1e-14 * d;
+        if (y >= sure && -gni_random_log(y) >= 0.5 * x * x + d * (1.0 - v - gni_random_log(v))) continue;
         if (shape < 1.0) *log_boost = -gni_element_exponential(s) / shape;
         return d * v;
     }
@@ -40693,7 +40878,7 @@ static bool gni_job_factor_run(gni_gpu *gpu, const gni_factor *f, int module, co
         c.generic.spec[GNI_S_TINY_MODE] = (uint32_t)word[GNI_P_SMALL_MODE];
     }
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
-                            gni_job_ceil(groups, most), 1);
+                            gni_job_ceil(groups, most), alone ? 1 : word[GNI_P_FACTOR_BATCH]);
 }
 
 // How many tiles c has.
@@ -40761,7 +40946,7 @@ static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f) {
         groups = gni_job_ceil(f->items, wide ? 16 : 32);
     } else if (f->step == GNI_FACTOR_UPDATE) {
         groups = gni_job_factor_tiles(f, 128);
-        if (!wide && groups >= 2 * (int64_t)gpu->caps.multiprocessors)
+        if (!wide && groups * f->word[GNI_P_FACTOR_BATCH] >= 2 * (int64_t)gpu->caps.multiprocessors)
             module = GNI_MODULE_factor_update_128;
         else
             groups = gni_job_factor_tiles(f, 64);
@@ -45753,6 +45938,11 @@ static void gni_lc_svd_square(gni_la *w, gni_la_matrix c, double *d, double *ut,
 // As gni_la_load: element (i,j) to to[i * rs + j * cs], its imaginary part behind it.
 static void gni_lc_load(const gni_la_operand *o, int64_t index, double *to, int64_t rs, int64_t cs, int64_t m, int64_t n) {
     gni_la_operand im = *o;
+    if (o->cs == 2 && cs == 2) {
+        im.cs = 1;
+        gni_la_load(&im, index, to, rs, 1, m, 2 * n);
+        return;
+    }
     im.data += gn_dtype_size(o->t);
     gni_la_load(o, index, to, rs, cs, m, n);
     gni_la_load(&im, index, to + 1, rs, cs, m, n);
@@ -46394,11 +46584,16 @@ static void gni_lc_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     if (!gni_la_reserve(w, n * (ld + 2 * ldb + 1) + 2 * half * gni_la_ld(2 * half) + 64)) return;
     double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, 2 * n * ldb);
     int64_t *pivot = (int64_t *)(void *)gni_la_take(w, n);
-    gni_lc_load(&d->in[0], index, a, ld, 2, n, n);
-    if (!triangle) gni_lc_lu(w, a, ld, n, pivot, gni_la_take(w, 2 * half * gni_la_ld(2 * half)), 0, n);
-    else if (gni_la_has_diagonal(w, d, a, ld, 2))
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t j = 0; j < 2 * i; j++) a[i * ld + j] = -a[i * ld + j];
+    gni_la_operand from = d->in[0];
+    if (!triangle) {
+        gni_lc_load(&from, index, a, ld, 2, n, n);
+        gni_lc_lu(w, a, ld, n, pivot, gni_la_take(w, 2 * half * gni_la_ld(2 * half)), 0, n);
+    }
+    for (int64_t i = 0; i < n && triangle; i++, from.data += from.rs * (int64_t)gn_dtype_size(from.t)) {
+        gni_lc_load(&from, index, a + i * ld, ld, 2, 1, i + 1);
+        for (int64_t j = 0; j < 2 * i; j++) a[i * ld + j] = -a[i * ld + j];
+    }
+    if (triangle) gni_la_has_diagonal(w, d, a, ld, 2);
     if (d->kind == GNI_LA_DET) {
         double y[5] = {w->info > 0 ? 0.0 : 1.0, 0.0, 0.0, 0.0, 0.0};
         int64_t exponent = 0; // apart, so that no product on the way overflows
@@ -46439,6 +46634,7 @@ static void gni_lc_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
 // >>factor_gpu
 // Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
 // by matrix products. From outside: gni_lg_wanted and what room factor_batch calls (lg: linear algebra on the GPU).
+// LU, Cholesky and triangles take several matrices side by side: each dispatch does its part of all of them.
 //
 // LU is right-looking. Pivots of panels with more rows than a workgroup has threads are found in a tournament
 // (Grigori, Demmel, Xiang 2011), which bounds the growth almost as partial pivoting does.
@@ -46449,19 +46645,22 @@ static void gni_lc_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
 #define GNI_LG_COUNTERS 64              // workgroups that have finished,
 #define GNI_LG_LISTS ((int64_t)192)     // lists of rows, the order of the rows
 #define GNI_LG_PAIRS ((int64_t)3072)    // rows from which panels go in pairs
-#define GNI_LG_TEMP ((int64_t)16 << 20) // elements of a product that waits to be subtracted
+#define GNI_LG_TEMP ((int64_t)16 << 20) // elements of a product that waits to be subtracted, or of matrices side by side
+#define GNI_LG_FEW ((int64_t)16)        // columns, up from which a kernel subtracts a product
 
-// A matrix inside an array's buffer, any strides.
+// A matrix inside an array's buffer, any strides; step: to the next of those side by side.
 typedef struct gni_lg_matrix {
     gn_array *of;
-    int64_t offset, rs, cs, m, n;
+    int64_t offset, rs, cs, m, n, step;
 } gni_lg_matrix;
 
 typedef struct gni_lg {
     gn_context *g;
     const char *fn;
     gn_dtype t;
-    int64_t n, ld, order; // order: place of the rows' numbers in the state
+    int64_t count; // matrices side by side
+    // Words of the state for each matrix; behind those of all their rows' numbers, from `order` on.
+    int64_t n, ld, each, order;
     gn_array *work, *state, *block, *temp;
     gni_lg_matrix a;
     bool ok, triangle, full; // the matrix is a lower triangle; its diagonal is not 1
@@ -46476,6 +46675,7 @@ static gni_lg_matrix gni_lg_matrix_of(gn_array *of, int64_t offset, int64_t m, i
     a.cs = 1;
     a.m = m;
     a.n = n;
+    a.step = 0;
     return a;
 }
 
@@ -46504,8 +46704,8 @@ static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtyp
            (double)GNI_GPU_REACH;
 }
 
-// Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
-static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
+// Whether `a` (..., m, n) is decomposed on the GPU, `count` matrices side by side, with its dtype there.
+static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t, int64_t count) {
     gni_factor f;
     if (GNI_CPU_ALONE || g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
     if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
@@ -46519,7 +46719,7 @@ static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if (!there && g->placement == GN_PLACE_STAY) return false;
     int64_t least = gni_threshold(g, GNI_JOB_FACTOR);
-    return rows * columns >= (there ? (least + 3) / 4 : least);
+    return count * rows * columns >= (there ? (least + 3) / 4 : least);
 }
 
 // Until gni_lg_end everything goes to the GPU, and products are float32's.
@@ -46528,6 +46728,7 @@ static void gni_lg_start(gni_lg *w, gn_context *g, const char *fn, gn_dtype t) {
     w->g = g;
     w->fn = fn;
     w->t = t;
+    w->count = 1;
     w->ok = true;
     g->placement = GN_PLACE_GPU;
     g->precision = GN_PRECISION_F32;
@@ -46541,37 +46742,41 @@ static void gni_lg_end(gni_lg *w) {
     gni_place_as_asked(w->g);
 }
 
-// The state: zeros, and the numbers of the rows.
-static gn_array *gni_lg_state(gn_context *g, int64_t n, int64_t order) {
+// The state: zeros, and the numbers of the rows of all matrices.
+static void gni_lg_state(gni_lg *w, int64_t n, int64_t each) {
     void *data = NULL;
-    gn_shape s = GN_SHAPE(order + n);
-    gn_array *y = gni_array_filled(g, "", GN_U32, &s, &data);
-    if (y == NULL) return NULL;
-    memset(data, 0, (size_t)(order + n) * sizeof(uint32_t));
-    for (int64_t i = 0; i < n; i++) ((uint32_t *)data)[order + i] = (uint32_t)i;
-    return y;
+    gn_shape s = GN_SHAPE(w->count * (each + n));
+    w->each = each;
+    w->order = w->count * each;
+    gni_unref(w->g, w->state);
+    w->state = w->ok ? gni_array_filled(w->g, "", GN_U32, &s, &data) : NULL;
+    w->ok = w->state != NULL;
+    if (!w->ok) return;
+    memset(data, 0, (size_t)w->order * sizeof(uint32_t));
+    for (int64_t i = 0; i < w->count * n; i++) ((uint32_t *)data)[w->order + i] = (uint32_t)i;
 }
 
-// Memory for matrices of order n and right-hand sides of up to k columns. False when it does not fit, and then
+// Memory for `count` matrices of order n and right-hand sides of up to k columns. False when it does not fit, and then
 // nothing is held.
 static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, int64_t n,
-                         int64_t k) {
-    const int64_t widest = GNI_MAX(n, k);
+                         int64_t k, int64_t count) {
     gni_lg_start(w, g, fn, t);
     w->n = n;
     w->ld = gni_lg_up(n, 4);
-    w->order = GNI_LG_LISTS + gni_lg_places(n);
-    gn_shape matrix = GN_SHAPE(n, w->ld), block = GN_SHAPE(GNI_LG_BLOCK, GNI_LG_BLOCK),
-             temp = GN_SHAPE(GNI_MIN(n * widest, GNI_MAX(GNI_LG_TEMP, widest)));
+    w->count = count;
+    gn_shape matrix = GN_SHAPE(count, n, w->ld), block = GN_SHAPE(count, GNI_LG_BLOCK, GNI_LG_BLOCK),
+             temp = GN_SHAPE(count * n * GNI_MIN(k, GNI_LG_FEW));
     w->work = gni_lg_array(g, t, &matrix);
     if (w->work != NULL) w->block = gni_lg_array(g, t, &block);
     if (w->block != NULL) w->temp = gni_lg_array(g, t, &temp);
-    if (w->temp != NULL) w->state = gni_lg_state(g, n, w->order);
-    if (w->state == NULL) {
+    w->ok = w->temp != NULL;
+    gni_lg_state(w, n, GNI_LG_LISTS + gni_lg_places(n));
+    if (!w->ok) {
         gni_lg_end(w);
         return false;
     }
     w->a = gni_lg_matrix_of(w->work, 0, n, n, w->ld);
+    w->a.step = n * w->ld;
     return true;
 }
 
@@ -46598,11 +46803,12 @@ static void gni_lg_operand(gni_operand *o, const gni_lg_matrix *a) {
     o->buf = a->of->buf;
     o->dtype = a->of->dtype;
     o->offset = a->offset;
-    o->stride[0] = a->rs;
-    o->stride[1] = a->cs;
+    o->stride[0] = a->step;
+    o->stride[1] = a->rs;
+    o->stride[2] = a->cs;
 }
 
-// c (m,n; contiguous) = a b
+// c (m,n; contiguous, also from matrix to matrix) = a b. A sum's order is that of a matrix alone.
 static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
                            const gni_lg_matrix *b) {
     GNI_ZEROED(gni_matmul, d);
@@ -46613,10 +46819,19 @@ static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matri
     d.a_cs = a->cs;
     d.b_rs = b->rs;
     d.b_cs = b->cs;
+    d.a_batch[0] = a->step;
+    d.b_batch[0] = b->step;
+    d.batch_dim[0] = b->n == 1 && w->t == GN_F32 ? w->count : 1;
+    d.batch_rank = d.batch_dim[0] > 1;
     gni_lg_operand(&d.a, a);
     gni_lg_operand(&d.b, b);
     gni_lg_operand(&d.c, c);
-    w->ok = w->ok && gni_run(w->g, &gni_kind_matmul, &d, NULL);
+    for (int64_t i = 0; i < w->count && w->ok; i += d.batch_dim[0]) {
+        w->ok = gni_run(w->g, &gni_kind_matmul, &d, NULL);
+        d.a.offset += a->step;
+        d.b.offset += b->step;
+        d.c.offset += c->step;
+    }
 }
 
 // c = c op x
@@ -46628,12 +46843,14 @@ static void gni_lg_change(gni_lg *w, gni_op op, const gni_lg_matrix *c, const gn
     d.program.in_dtype[0] = d.program.in_dtype[1] = d.program.out_dtype[0] = c->of->dtype;
     d.program.insn[0] = GNI_INSN(op, GNI_F, 0, 1, 0);
     d.program.out_reg[0] = 2;
-    d.rank = 2;
-    d.dim[0] = c->m;
-    d.dim[1] = c->n;
+    d.rank = 3;
+    d.dim[0] = w->count;
+    d.dim[1] = c->m;
+    d.dim[2] = c->n;
     gni_lg_operand(&d.in[0], c);
     gni_lg_operand(&d.in[1], x);
     gni_lg_operand(&d.out[0], c);
+    gni_map_merge(&d);
     w->ok = w->ok && gni_run(w->g, &gni_kind_map, &d, NULL);
 }
 
@@ -46666,6 +46883,10 @@ static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix
     f.word[GNI_P_UPDATE_N] = c->n;
     f.word[GNI_P_UPDATE_K] = a->n;
     f.word[GNI_P_UPDATE_LOWER] = lower;
+    f.word[GNI_P_FACTOR_STEP] = c->step;
+    f.word[GNI_P_FACTOR_STEP + 1] = a->step;
+    f.word[GNI_P_FACTOR_STEP + 2] = b->step;
+    f.word[GNI_P_FACTOR_BATCH] = w->count;
     f.a.buf = c->of->buf;
     f.b.buf = a->of->buf;
     f.c.buf = b->of->buf;
@@ -46678,15 +46899,16 @@ static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix
 static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_matrix b,
                             bool lower) {
     if (c.m == 0 || c.n == 0) return;
-    if (c.n >= 16 && a.n <= 2 * GNI_LG_PANEL && c.cs == 1) {
+    if (c.n >= GNI_LG_FEW && a.n <= 2 * GNI_LG_PANEL && c.cs == 1) {
         gni_lg_update(w, &c, &a, &b, lower);
         return;
     }
-    const int64_t rows = GNI_MAX(gni_elements(&w->temp->shape) / c.n, 1);
+    const int64_t rows = GNI_MAX(gni_elements(&w->temp->shape) / (c.n * w->count), 1);
     for (int64_t i = 0; i < c.m && w->ok; i += rows) {
         const int64_t m = GNI_MIN(rows, c.m - i);
         gni_lg_matrix ci = gni_lg_part(c, i, 0, m, c.n), ai = gni_lg_part(a, i, 0, m, a.n);
         gni_lg_matrix x = gni_lg_matrix_of(w->temp, 0, m, c.n, c.n);
+        x.step = m * c.n;
         gni_lg_product(w, &x, &ai, &b);
         gni_lg_change(w, GNI_OP_SUB, &ci, &x);
     }
@@ -46698,6 +46920,8 @@ static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array
     f.step = step;
     f.items = items;
     memcpy(f.word, word, sizeof f.word);
+    f.word[GNI_P_FACTOR_STEP + 2] = GNI_LG_BLOCK * GNI_LG_BLOCK;
+    f.word[GNI_P_FACTOR_BATCH] = w->count;
     f.a.buf = a->buf;
     f.b.buf = b->buf;
     f.c.buf = w->block->buf;
@@ -46720,6 +46944,8 @@ static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool
     word[GNI_P_SOLVE_COLUMNS] = b.n;
     word[GNI_P_SOLVE_UNIT] = unit;
     word[GNI_P_SOLVE_MORE] = more;
+    word[GNI_P_FACTOR_STEP] = b.step;
+    word[GNI_P_FACTOR_STEP + 1] = t.step;
     gni_lg_factor(w, GNI_FACTOR_SOLVE, b.of, t.of, b.n, word);
 }
 
@@ -46733,6 +46959,8 @@ static void gni_lg_lu_panel(gni_lg *w, int64_t begin, int64_t end) {
                 below[GNI_FACTOR_WORDS] = {0};
         pick[GNI_P_PICK_LD] = swap[GNI_P_SWAP_LD] = below[GNI_P_BELOW_LD] = w->ld;
         pick[GNI_P_PICK_FIRST] = swap[GNI_P_SWAP_FIRST] = below[GNI_P_BELOW_FIRST] = j;
+        pick[GNI_P_FACTOR_STEP] = swap[GNI_P_FACTOR_STEP] = below[GNI_P_FACTOR_STEP] = w->a.step;
+        pick[GNI_P_FACTOR_STEP + 1] = swap[GNI_P_FACTOR_STEP + 1] = w->each;
         pick[GNI_P_PICK_COUNT] = n - j;
         pick[GNI_P_PICK_WIDTH] = swap[GNI_P_SWAP_WIDTH] = jb;
         pick[GNI_P_PICK_COUNTERS] = GNI_LG_COUNTERS;
@@ -46837,6 +47065,8 @@ static void gni_lg_root(gni_lg *w, const gni_lg_matrix *a, int64_t first) {
     word[GNI_P_ROOT_LD] = a->rs;
     word[GNI_P_ROOT_ORDER] = a->n;
     word[GNI_P_ROOT_FIRST] = first;
+    word[GNI_P_FACTOR_STEP] = a->step;
+    word[GNI_P_FACTOR_STEP + 1] = w->each;
     gni_lg_factor(w, GNI_FACTOR_ROOT, a->of, w->state, 1, word);
 }
 
@@ -46863,41 +47093,43 @@ static void gni_lg_cholesky(gni_lg *w) {
     }
 }
 
-// ---- one matrix
+// ---- matrices side by side
 
-// Matrix number `index` of the batch as an array. One reference.
-static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index,
-                             int matrix) {
-    const int own = x->shape.rank - matrix;
-    gn_shape s = gn_shape_from(matrix, x->shape.dim + own);
-    int64_t offset = x->offset;
+// Matrix number `index` of the batch as an array; with `step` the first of `count` that are so far apart, behind another
+// axis. One reference.
+static gn_array *gni_lg_items(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index,
+                              int matrix, const int64_t *step, int64_t count) {
+    const int own = x->shape.rank - matrix, more = step != NULL ? 1 : 0;
+    int64_t offset = x->offset, stride[3] = {more ? *step : 0, 0, 0};
+    gn_shape s = GN_SHAPE(count);
+    s.rank = more + matrix;
+    for (int i = 0; i < matrix; i++) {
+        s.dim[more + i] = x->shape.dim[own + i];
+        stride[more + i] = x->stride[own + i];
+    }
     for (int i = batch->rank - 1; i >= 0; i--) {
         const int axis = i - batch->rank + own;
         if (axis >= 0 && x->shape.dim[axis] != 1) offset += index % batch->dim[i] * x->stride[axis];
         index /= batch->dim[i];
     }
-    return gni_array_view(g, "", x, &s, x->stride + own, offset);
+    return gni_array_view(g, "", x, &s, stride, offset);
 }
 
-// Copies the matrix into the work area.
+static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index) {
+    return gni_lg_items(g, x, batch, index, 2, NULL, 1);
+}
+
+// Copies the matrices into the work area.
 static void gni_lg_load(gni_lg *w, gn_array *x) {
-    int64_t stride[2] = {w->ld, 1};
+    int64_t stride[3] = {w->a.step, w->ld, 1};
     w->ok = w->ok && x != NULL && gni_copy_into(w->g, w->work->buf, w->t, 0, stride, x);
 }
 
-// What went wrong, 0 if nothing did. Waits for the GPU.
-static int64_t gni_lg_info(gni_lg *w) {
-    const uint32_t *state = w->ok ? (const uint32_t *)gni_host(w->g, w->state) : NULL;
+// The state, of which word 0 of each matrix tells what went wrong, 0 if nothing did. Waits for the GPU.
+static uint32_t *gni_lg_info(gni_lg *w) {
+    uint32_t *state = w->ok ? (uint32_t *)gni_host(w->g, w->state) : NULL;
     if (state == NULL) w->ok = false;
-    if (state == NULL) return 0;
-    return (int64_t)state[0];
-}
-
-// The state of a fresh matrix.
-static void gni_lg_again(gni_lg *w) {
-    gni_unref(w->g, w->state);
-    w->state = gni_lg_state(w->g, w->n, w->order);
-    w->ok = w->ok && w->state != NULL;
+    return state;
 }
 
 // y (n,k) = the rows of x (n,k; contiguous) in the order of the state
@@ -46905,7 +47137,7 @@ static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64
     GNI_ZEROED(gni_take, d);
     d.at.outer = 1;
     d.at.checked = true;
-    d.at.extent = d.at.count = w->n;
+    d.at.extent = d.at.count = w->count * w->n;
     d.at.inner = k;
     d.in.buf = x->buf;
     d.in.offset = x->offset;
@@ -46918,8 +47150,8 @@ static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64
     w->ok = w->ok && gni_run(w->g, &gni_kind_take, &d, NULL);
 }
 
-// Matrix `index` of y (..., n, k) = a^-1 x.
-static void gni_lg_solve_item(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t index) {
+// Matrices from `index` on of y (..., n, k) = a^-1 x.
+static void gni_lg_solve_items(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t index) {
     gn_array *rows = x != NULL ? gni_contiguous(w->g, x) : NULL, *cast = rows;
     if (rows != NULL && rows->dtype != w->t) {
         cast = gni_apply(w->g, w->fn, GNI_OP_CAST, rows->dtype, w->t, &rows, NULL, 1);
@@ -46928,37 +47160,41 @@ static void gni_lg_solve_item(gni_lg *w, gn_array *x, gn_array *y, int64_t k, in
     }
     if (cast == NULL) w->ok = false;
     gni_lg_matrix b = gni_lg_matrix_of(y, index * w->n * k, w->n, k, k);
+    b.step = w->n * k;
     if (w->ok) gni_lg_permute(w, cast, y, k, b.offset);
     if (w->triangle) gni_lg_solve_lower(w, 0, w->n, b);
     else gni_lg_lu_solve(w, b);
     gni_unref(w->g, cast);
 }
 
-// The determinant of matrix `index` from the diagonal of U and the order of the rows; the product's exponent is kept apart.
+// The determinants of matrices from `index` on, from the diagonal of U and the order of the rows; the product's exponent is
+// kept apart.
 static void gni_lg_det(gni_lg *w, const gni_la_job *d, int64_t index) {
     gn_array *u = NULL;
-    gn_shape s = GN_SHAPE(w->n);
-    int64_t stride = w->ld + 1, one = 1;
-    gn_array *diagonal = gni_array_view(w->g, w->fn, w->work, &s, &stride, 0);
+    gn_shape s = GN_SHAPE(w->count, w->n);
+    int64_t stride[2] = {w->a.step, w->ld + 1}, own[2] = {w->n, 1}, i = 0;
+    gn_array *diagonal = gni_array_view(w->g, w->fn, w->work, &s, stride, 0);
     if (diagonal != NULL) u = gni_lg_array(w->g, w->t, &s);
-    if (u == NULL || !gni_copy_into(w->g, u->buf, w->t, 0, &one, diagonal)) w->ok = false;
+    if (u == NULL || !gni_copy_into(w->g, u->buf, w->t, 0, own, diagonal)) w->ok = false;
     const void *x = w->ok ? gni_host(w->g, u) : NULL;
-    uint32_t *state = w->ok ? (uint32_t *)gni_host(w->g, w->state) : NULL;
-    double det = 1.0;
-    if (x == NULL || state == NULL) w->ok = false;
-    int64_t exponent = 0;
-    for (int64_t i = 0; i < w->n && w->ok; i++) {
-        int e = 0;
-        double v = w->t == GN_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
-        for (uint32_t *to = state + w->order; to[i] != (uint32_t)i; v = -v) { // follows a cycle
-            uint32_t at = to[i];
-            to[i] = to[at];
-            to[at] = at;
+    if (x == NULL) w->ok = false;
+    uint32_t *state = gni_lg_info(w);
+    for (int64_t k = 0; k < w->count && w->ok; k++) {
+        double det = 1.0;
+        int64_t exponent = 0;
+        for (const int64_t end = i + w->n; i < end; i++) {
+            int e = 0;
+            double v = w->t == GN_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+            for (uint32_t *to = state + w->order; to[i] != (uint32_t)i; v = -v) { // follows a cycle
+                uint32_t at = to[i];
+                to[i] = to[at];
+                to[at] = at;
+            }
+            det = frexp(det * v, &e);
+            exponent += e;
         }
-        det = frexp(det * v, &e);
-        exponent += e;
+        gni_la_put_det(d, index + k, state[k * w->each] != 0 ? 0.0 : det, exponent);
     }
-    if (w->ok) gni_la_put_det(d, index, state[0] != 0 ? 0.0 : det, exponent);
     gni_unref(w->g, u);
     gni_unref(w->g, diagonal);
 }
@@ -47042,9 +47278,9 @@ static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, 
     p->s1 = gni_lg_plane(w, t, p->k, b);
     p->s2 = gni_lg_plane(w, t, p->k, b);
     p->check = gni_lg_plane(w, GN_F64, 1, p->k);
-    if (w->ok) w->state = gni_lg_state(g, 1, GNI_LG_LISTS);
+    gni_lg_state(w, 1, GNI_LG_LISTS);
     if (w->ok) p->ones = gni_array_filled(g, "", GN_F64, &s, &ones);
-    if (w->state == NULL || p->ones == NULL) w->ok = false;
+    if (p->ones == NULL) w->ok = false;
     for (int i = 0; i < GNI_LG_SLICES && w->ok; i++) ((double *)ones)[i] = 1.0;
     if (w->ok) gni_lg_zero(w, p->wide); // rows that fill the last slice up stay 0
 }
@@ -47114,7 +47350,8 @@ static void gni_lg_qr_put(gni_lg_qr *p, int64_t j, int64_t jb) {
 // False when the result is not good enough: panels that are nearly rank-deficient, NaN.
 static bool gni_lg_qr_good(gni_lg_qr *p) {
     const double *d = p->w.ok ? (const double *)gni_host(p->w.g, p->check) : NULL;
-    if (d == NULL || gni_lg_info(&p->w) != 0) return false;
+    const uint32_t *state = d != NULL ? gni_lg_info(&p->w) : NULL;
+    if (state == NULL || state[0] != 0) return false;
     for (int64_t i = 0; i < p->k; i++)
         if (!(d[i] > 0.5 && d[i] < 2.0)) return false;
     return true;
@@ -47157,8 +47394,8 @@ static bool gni_lg_qr_run(gni_lg_qr *p) {
 }
 
 // >>factor_batch
-// Decompositions of a batch on the GPU: large matrices one after the other, small ones all at once. From outside:
-// gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result (ls: many small matrices).
+// Decompositions of a batch on the GPU: large matrices side by side (QR: one after the other), small ones all at once. From
+// outside: gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result (ls: many small matrices).
 
 // ---- large ones
 
@@ -47171,10 +47408,8 @@ static bool gni_lg_store(gni_lg *w, gn_array *y, int64_t index, gn_array *x, int
 }
 
 static void gni_lg_do_cholesky(gni_lg *w, gn_array *y, int64_t index) {
-    gn_shape s = GN_SHAPE(w->n, w->n);
-    int64_t stride[2];
-    stride[0] = w->ld;
-    stride[1] = 1;
+    gn_shape s = GN_SHAPE(w->count, w->n, w->n);
+    int64_t stride[3] = {w->a.step, w->ld, 1};
     gni_lg_cholesky(w);
     gn_array *view = w->ok ? gni_array_view(w->g, w->fn, w->work, &s, stride, 0) : NULL;
     gn_scope_begin(w->g);
@@ -47183,28 +47418,30 @@ static void gni_lg_do_cholesky(gni_lg *w, gn_array *y, int64_t index) {
     gni_unref(w->g, view);
 }
 
-// The inverse from the permutation as a matrix.
+// The inverses from the permutations as matrices.
 static void gni_lg_do_inv(gni_lg *w, gn_array *y, int64_t index) {
     gn_context *g = w->g;
-    const int64_t n = w->n, one = 1;
-    gn_shape s = GN_SHAPE(n);
+    const int64_t n = w->n, all = w->count * n, one[2] = {1, 1};
+    gn_shape s = GN_SHAPE(all, 1), places = GN_SHAPE(w->count, 1, n), rows = GN_SHAPE(w->count, n, 1);
     gni_lg_matrix b = gni_lg_matrix_of(y, index * n * n, n, n, n);
-    gn_array *order = w->ok ? gni_array_view(g, w->fn, w->state, &s, &one, w->order) : NULL;
+    b.step = n * n;
+    gn_array *order = w->ok ? gni_array_view(g, w->fn, w->state, &s, one, w->order) : NULL;
     gn_scope_begin(g);
-    gn_array *place = gn_arange(g, GN_U32, 0.0, (double)n, 1.0);
-    w->ok = w->ok && gni_lg_store(w, y, index, gn_eq(gn_expand_dims(order, -1), place), n, n);
+    gn_array *place = gn_reshape(gn_arange(g, GN_U32, 0.0, (double)all, 1.0), places);
+    w->ok = w->ok && gni_lg_store(w, y, index, gn_eq(gn_reshape(order, rows), place), n, n);
     gn_scope_end(g);
     gni_unref(g, order);
     if (w->ok) gni_lg_lu_solve(w, b);
 }
 
-// One matrix after the other. det: the determinants of all.
+// As many matrices at a time as there is room for. det: the determinants of all.
 static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
-                            const gn_shape *batch, int matrix, gn_array *y) {
+                            const gn_shape *batch, int matrix, gn_array *y, const int64_t *step) {
     gn_context *g = w->g;
-    for (int64_t i = 0; i < d->batch && w->ok; i++) {
-        if (i > 0) gni_lg_again(w);
-        gn_array *x = gni_lg_item(g, a, batch, i, 2), *right = NULL;
+    for (int64_t i = 0; i < d->batch && w->ok; i += w->count) {
+        w->count = GNI_MIN(w->count, d->batch - i);
+        if (i > 0) gni_lg_state(w, w->n, w->each);
+        gn_array *x = gni_lg_items(g, a, batch, i, 2, step, w->count), *right = NULL;
         gni_lg_load(w, x);
         gni_unref(g, x);
         if (d->kind == GNI_LA_CHOLESKY) {
@@ -47214,13 +47451,35 @@ static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
         }
         if (d->kind == GNI_LA_INV) gni_lg_do_inv(w, y, i);
         if (b != NULL && w->ok) {
-            right = gni_lg_item(g, b, batch, i, matrix);
-            gni_lg_solve_item(w, right, y, d->k, i);
+            right = gni_lg_items(g, b, batch, i, matrix, step + 1, w->count);
+            gni_lg_solve_items(w, right, y, d->k, i);
             gni_unref(g, right);
         }
-        if (gni_la_is_det(d)) gni_lg_det(w, d, i);
-        else d->info[i] = gni_lg_info(w);
+        if (gni_la_is_det(d)) {
+            gni_lg_det(w, d, i);
+            continue;
+        }
+        const uint32_t *state = gni_lg_info(w);
+        for (int64_t k = 0; k < w->count && state != NULL; k++) d->info[i + k] = (int64_t)state[k * w->each];
     }
+}
+
+// Sets *step to the distance from matrix to matrix over the whole batch. False when that differs.
+static bool gni_ls_step(const gn_array *x, const gn_shape *batch, int matrix, int64_t *step) {
+    const int own = x->shape.rank - matrix;
+    int64_t next = 0; // what the dimension in front must have
+    bool first = true;
+    *step = 0;
+    for (int i = batch->rank - 1; i >= 0; i--) {
+        const int axis = i - batch->rank + own;
+        const int64_t stride = axis >= 0 && x->shape.dim[axis] != 1 ? x->stride[axis] : 0;
+        if (batch->dim[i] == 1) continue;
+        if (first) *step = stride;
+        if (!first && stride != next) return false;
+        next = stride * batch->dim[i];
+        first = false;
+    }
+    return true;
 }
 
 // Whether the GPU did it, with *y NULL after gni_fail. `matrix`: axes of a result beside the batch's.
@@ -47230,10 +47489,13 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     gni_lg w;
     gn_shape s = *batch;
     *y = NULL;
-    if (d->batch == 0 || !gni_lg_wanted(g, a, t)) return false;
+    if (d->batch == 0 || !gni_lg_wanted(g, a, t, d->batch)) return false;
     if (matrix > 0 && !gni_lg_reaches(d->batch, d->n, matrix > 1 ? d->k : 1, t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
-    if ((b != NULL && !gni_materialize(g, b)) || !gni_lg_begin(&w, g, d->fn, t, d->n, matrix > 1 ? d->k : 1))
+    if (b != NULL && !gni_materialize(g, b)) return g->call_failed;
+    int64_t step[2] = {0, 0}, count = GNI_LG_TEMP / GNI_MAX(d->n * gni_lg_up(d->n, 4), 1);
+    if (!gni_ls_step(a, batch, 2, &step[0]) || (b != NULL && !gni_ls_step(b, batch, matrix, &step[1]))) count = 1;
+    if (!gni_lg_begin(&w, g, d->fn, t, d->n, matrix > 1 ? d->k : 1, GNI_MAX(GNI_MIN(count, GNI_MIN(d->batch, 1024)), 1)))
         return g->call_failed;
     w.triangle = d->kind == GNI_LA_TRIANGULAR;
     w.full = w.triangle && !d->unit;
@@ -47247,7 +47509,7 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     }
     d->info = out != NULL ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
     if (out != NULL && d->info == NULL) gni_fail_memory(g, d->fn, (uint64_t)d->batch * 8);
-    if (d->info != NULL) gni_lg_matrices(&w, d, a, b, batch, matrix, out);
+    if (d->info != NULL) gni_lg_matrices(&w, d, a, b, batch, matrix, out, step);
     const bool ok = d->info != NULL && w.ok && gni_la_report(d);
     if (!ok && !g->call_failed) gni_fail_memory(g, d->fn, (uint64_t)d->n * (uint64_t)d->n * 8);
     gni_lg_end(&w);
@@ -47270,7 +47532,7 @@ static bool gni_lg_qr_all(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     gn_context *g = d->g;
     gni_lg_qr p;
     gn_shape sq = *batch, sr = *batch;
-    if (d->batch == 0 || !gni_lg_wanted(g, a, t) || !gni_lg_wanted(g, a, GN_F64)) return false;
+    if (d->batch == 0 || !gni_lg_wanted(g, a, t, 1) || !gni_lg_wanted(g, a, GN_F64, 1)) return false;
     if (!gni_lg_reaches(1, d->m + GNI_LG_SLICES, gni_lg_qr_width(d->m, d->n), GN_F64)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     gni_lg_qr_begin(&p, g, t, d->m, d->n);
@@ -47283,7 +47545,7 @@ static bool gni_lg_qr_all(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     bool ok = r != NULL;
     if (ok) gni_lg_zero(&p.w, r);
     for (int64_t i = 0; i < d->batch && ok; i++) {
-        gn_array *x = gni_lg_item(g, a, batch, i, 2);
+        gn_array *x = gni_lg_item(g, a, batch, i);
         ok = x != NULL;
         if (!ok) break;
         p.a = gni_lg_matrix_of(x, x->offset, p.m, p.n, x->stride[0]);
@@ -47338,24 +47600,6 @@ static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t, gni_factor_ste
     const int64_t least = gni_threshold(g, GNI_JOB_FACTOR),
                   part = step >= GNI_FACTOR_SINGULAR ? 16 : 4;
     return d->batch * d->m * d->n >= (there ? (least + part - 1) / part : least);
-}
-
-// Sets *step to the distance from matrix to matrix over the whole batch. False when that differs.
-static bool gni_ls_step(const gn_array *x, const gn_shape *batch, int matrix, int64_t *step) {
-    const int own = x->shape.rank - matrix;
-    int64_t next = 0; // what the dimension in front must have
-    bool first = true;
-    *step = 0;
-    for (int i = batch->rank - 1; i >= 0; i--) {
-        const int axis = i - batch->rank + own;
-        const int64_t stride = axis >= 0 && x->shape.dim[axis] != 1 ? x->stride[axis] : 0;
-        if (batch->dim[i] == 1) continue;
-        if (first) *step = stride;
-        if (!first && stride != next) return false;
-        next = stride * batch->dim[i];
-        first = false;
-    }
-    return true;
 }
 
 // The operand in dtype t on the device, its matrices (`matrix` axes) equally far apart. One reference.
@@ -48391,7 +48635,7 @@ static bool gni_lv_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     d->info = p.w.ok ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
     if (d->info == NULL) p.w.ok = false;
     for (int64_t i = 0; i < d->batch && p.w.ok; i++) {
-        gn_array *x = gni_lg_item(g, from, batch, i, 2);
+        gn_array *x = gni_lg_item(g, from, batch, i);
         if (x == NULL) p.w.ok = false;
         if (p.w.ok) d->info[i] = gni_lv_item(&p, x, i, y);
         gni_unref(g, x);
@@ -48594,7 +48838,7 @@ static gn_array *gni_la_solve(gn_context *g, gni_la_kind kind, gn_array *a, gn_a
     const bool on_gpu = d.k > 0 && !d.is_complex;
     if (on_gpu && gni_ls_run(&d, a, b, &batch, matrix, t, &y)) return gni_lg_result(&d, y, result);
     // The kernels for large ones say nothing of a diagonal with 0.
-    if (on_gpu && (!triangle || (gni_lg_wanted(g, a, t) && (unit || !gni_has_zero(gn_diagonal(a, 0))))) &&
+    if (on_gpu && (!triangle || (gni_lg_wanted(g, a, t, d.batch) && (unit || !gni_has_zero(gn_diagonal(a, 0))))) &&
         gni_lg_run(&d, a, b, &batch, matrix, t, &y))
         return gni_lg_result(&d, y, result);
     xa = gni_la_input(&d, 0, a, t, &batch, 2);
@@ -48689,7 +48933,7 @@ static gn_array *gni_la_return(gn_context *g, gn_array **y, gn_array **const *pl
 static bool gni_svd_by_qr(gni_la_job *d, gn_array *a, gn_dtype t, gn_array **y, gn_array **const *place) {
     gn_context *g = d->g;
     const bool wide = d->m < d->n, vectors = place[1] != NULL || place[2] != NULL;
-    if (GNI_MAX(d->m, d->n) < 2 * GNI_MIN(d->m, d->n) || d->k > GNI_MIN(d->m, d->n) || !gni_lg_wanted(g, a, t)) return false;
+    if (GNI_MAX(d->m, d->n) < 2 * GNI_MIN(d->m, d->n) || d->k > GNI_MIN(d->m, d->n) || !gni_lg_wanted(g, a, t, 1)) return false;
     gn_array *r = NULL, *u = NULL, *vt = NULL;
     g->no_grad++; // recorded as one op
     gn_array *q = gn_qr(wide ? gni_transposed(a) : a, &r), *s = gn_svd(r, false, vectors ? &u : NULL, vectors ? &vt : NULL);
@@ -55539,7 +55783,7 @@ static uint32_t gni_back_reads(const gni_node *node) {
         back == gni_back_flat_view || back == gni_back_flat_put)
         return 0;
 #ifndef GPUNUM_NO_LINALG
-    if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
+    if (back == gni_back_solve || back == gni_back_triangular || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
     if (back == gni_back_complex_det && node->param[0] != 2) return 1u | GNI_READS_OUTPUT;
     if ((back == gni_back_eigh || back == gni_back_svd) && node->param[0] != 0)
         return 1u | GNI_READS_OUTPUT;
