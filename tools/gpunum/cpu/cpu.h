@@ -580,27 +580,14 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     }
 }
 
-// Whether an integer instruction takes register r and a constant of p that is no further from 0 than loops of limits allow.
+// Whether an instruction limits register r by a constant that loops of limits take.
 static bool gni_is_limit(const gni_program *p, uint32_t insn, gni_op op, int r) {
     const int c = (int)GNI_INSN_B(insn) - p->n_in;
     if (GNI_INSN_CODE(insn) != (uint32_t)op * 3u + GNI_I || (int)GNI_INSN_A(insn) != r || c < 0 || c >= p->n_const)
         return false;
-    const int64_t k = p->wide ? (int64_t)p->konst[c] : (int32_t)(uint32_t)(p->konst[c] & UINT32_MAX);
+    const int64_t x = p->wide ? (int64_t)p->konst[c] : (int32_t)(uint32_t)(p->konst[c] & UINT32_MAX);
     const int64_t most = (int64_t)1 << (p->wide ? 32 : 24);
-    return op == GNI_OP_MAX ? k <= 0 && k >= -most : k >= 0 && k <= most;
-}
-
-// The bytes that an instruction leaves of an integer, or 0.
-static size_t gni_wrapped_bytes(uint32_t op) {
-    switch (op) {
-    case GNI_OP_WRAP_U8:
-    case GNI_OP_WRAP_I8: return 1;
-    case GNI_OP_WRAP_U16:
-    case GNI_OP_WRAP_I16: return 2;
-    case GNI_OP_WRAP_U32:
-    case GNI_OP_WRAP_I32: return 4;
-    default: return 0;
-    }
+    return op == GNI_OP_MAX ? x <= 0 && x >= -most : x >= 0 && x <= most;
 }
 
 // p with one instruction for floats that become integers between limits, and without those that cut off what the store of an
@@ -608,13 +595,9 @@ static size_t gni_wrapped_bytes(uint32_t op) {
 static bool gni_cut_program(gni_program *q, const gni_program *p, const gni_cpu_isa *isa) {
     const int first = p->n_in + p->n_const;
     const uint32_t clamped = (uint32_t)GNI_OP_F_TO_I * 3u + (uint32_t)GNI_I;
-    int reg[GNI_MAX_REGS];
-    bool some = false;
-    for (int i = 0; i < p->n_insn && !some; i++) {
-        const uint32_t op = GNI_INSN_CODE(p->insn[i]) / 3u;
-        some = op == GNI_OP_F_TO_I || gni_wrapped_bytes(op) > 0;
-    }
-    if (!some) return false;
+    int reg[GNI_MAX_REGS], some = 0;
+    for (int i = 0; i < p->n_insn; i++) some += GNI_INSN_CODE(p->insn[i]) / 3u >= GNI_OP_F_TO_I;
+    if (some == 0) return false;
     *q = *p;
     q->n_insn = 0;
     for (int r = 0; r < first; r++) reg[r] = r;
@@ -622,14 +605,18 @@ static bool gni_cut_program(gni_program *q, const gni_program *p, const gni_cpu_
         const int r = first + i;
         const uint32_t insn = p->insn[i], *next = p->insn + i + 1, a = (uint32_t)reg[GNI_INSN_A(insn)];
         uint32_t code = GNI_INSN_CODE(insn), b = GNI_INSN_B(insn), c = GNI_INSN_C(insn);
-        const size_t bytes = gni_wrapped_bytes(code / 3u);
+        const uint32_t op = code / 3u;
+        const size_t bytes = op == GNI_OP_WRAP_U8 || op == GNI_OP_WRAP_I8     ? 1
+                             : op == GNI_OP_WRAP_U16 || op == GNI_OP_WRAP_I16 ? 2
+                             : op == GNI_OP_WRAP_U32 || op == GNI_OP_WRAP_I32 ? 4
+                                                                              : 0;
         bool cut = bytes > 0;
         for (int k = i + 1; k < p->n_insn; k++) cut = cut && !gni_reads(p->insn[k], r);
         for (int o = 0; o < p->n_out; o++)
             cut = cut && (p->out_reg[o] != r || (p->out_dtype[o] != GN_BOOL && gn_dtype_size(p->out_dtype[o]) == bytes));
         reg[r] = (int)a;
         if (cut) continue;
-        if (code / 3u == GNI_OP_F_TO_I && i + 2 < p->n_insn && gni_is_limit(p, next[0], GNI_OP_MAX, r) &&
+        if (op == GNI_OP_F_TO_I && i + 2 < p->n_insn && gni_is_limit(p, next[0], GNI_OP_MAX, r) &&
             gni_is_limit(p, next[1], GNI_OP_MIN, r + 1) && gni_last_use(p, r) == i + 1 && gni_last_use(p, r + 1) == i + 2 &&
             (!p->wide || isa->wide_kernel(clamped) != NULL)) {
             code = clamped, b = GNI_INSN_B(next[0]), c = GNI_INSN_B(next[1]);
