@@ -114,21 +114,21 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 // Integers by one and the same number: by a product with its inverse (Granlund and Montgomery 1994, figure 4.1), of what
 // rounds down once all bits of a negative dividend are turned. `rest`: the remainders. False: not that, or no such product.
 #if defined(__SIZEOF_INT128__) && !defined(_MSC_VER)
-#define GNI_BY_ONE(name, SIGN)                                                                     \
-    static bool name(void *dst, const void *pa, const void *pb, int n, bool rest) {                \
-        __extension__ typedef unsigned __int128 gni_u128;                                          \
+#define GNI_BY_ONE(name, SIGN) \
+    static bool name(void *dst, const void *pa, const void *pb, int n, bool rest) { \
+        __extension__ typedef unsigned __int128 gni_u128; \
         const uint64_t b = *(const uint64_t *)pb, turn = SIGN ? 0 - (b >> 63) : 0, by = (b ^ turn) - turn; \
-        if (by < 2 || memcmp(pb, (const uint64_t *)pb + 1, (size_t)(n - 1) * 8) != 0) return false;        \
-        int bits = 0; /* of by - 1, less one */                                                    \
-        while (bits < 63 && (by - 1) >> bits > 1) bits++;                                          \
-        const uint64_t m = (uint64_t)(((gni_u128)(((uint64_t)2 << bits) - by) << 64) / by) + 1;    \
-        for (int i = 0; i < n; i++) {                                                              \
-            const uint64_t a = ((const uint64_t *)pa)[i], x = (a ^ turn) - turn;                   \
-            const uint64_t down = SIGN ? 0 - ((x & ~(a & turn)) >> 63) : 0, y = x ^ down;          \
+        if (by < 2 || memcmp(pb, (const uint64_t *)pb + 1, (size_t)(n - 1) * 8) != 0) return false; \
+        int bits = 0; /* of by - 1, less one */ \
+        while (bits < 63 && (by - 1) >> bits > 1) bits++; \
+        const uint64_t m = (uint64_t)(((gni_u128)(((uint64_t)2 << bits) - by) << 64) / by) + 1; \
+        for (int i = 0; i < n; i++) { \
+            const uint64_t a = ((const uint64_t *)pa)[i], x = (a ^ turn) - turn; \
+            const uint64_t down = SIGN ? 0 - ((x & ~(a & turn)) >> 63) : 0, y = x ^ down; \
             const uint64_t t = (uint64_t)((gni_u128)m * y >> 64), q = ((t + ((y - t) >> 1)) >> bits) ^ down; \
-            ((uint64_t *)dst)[i] = rest ? a - q * b : q;                                           \
-        }                                                                                          \
-        return true;                                                                               \
+            ((uint64_t *)dst)[i] = rest ? a - q * b : q; \
+        } \
+        return true; \
     }
 GNI_BY_ONE(gni_by_one_i, true)
 GNI_BY_ONE(gni_by_one_u, false)
@@ -155,11 +155,11 @@ GNI_BY_ONE(gni_by_one_u, false)
 #define GNI_HOST_X(NAME, TA, TR, E) GNI_HOST(gni_wx_##NAME, TA, TR, E)
 typedef int64_t gni_wi64;
 typedef uint64_t gni_wu64;
-#define GNI_HOST_D(d, NAME, E)                                                                     \
-    GNI_HOST(gni_w##d##_EACH_##NAME, gni_w##d##64, gni_w##d##64, E)                                \
+#define GNI_HOST_D(d, NAME, E) \
+    GNI_HOST(gni_w##d##_EACH_##NAME, gni_w##d##64, gni_w##d##64, E) \
     static void gni_w##d##_##NAME(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
-        if (!gni_by_one_##d(dst, pa, pb, n, GNI_OP_##NAME == GNI_OP_MOD))                          \
-            gni_w##d##_EACH_##NAME(dst, pa, pb, pc, n);                                            \
+        if (!gni_by_one_##d(dst, pa, pb, n, GNI_OP_##NAME == GNI_OP_MOD)) \
+            gni_w##d##_EACH_##NAME(dst, pa, pb, pc, n); \
     }
 GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)
 GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_D)

@@ -139,59 +139,59 @@ GNI_INT_TABLES
 // Integers of 32 bits by float64, which holds them; their quotients, cut off, are those of integers. -1, or the unsigned 1,
 // goes apart as `odd`: its quotients need not fit. Divisors that are all one number by its inverse, which takes a and a half:
 // that is further from whole quotients than rounding reaches.
-#define gni_half_vi GNI_FN(gni_ck_half_vi)
-#define gni_half_vu GNI_FN(gni_ck_half_vu)
-#define gni_half_vd GNI_FN(gni_ck_half_vd)
-typedef int32_t gni_half_vi __attribute__((vector_size(GNI_VW * 2)));
-typedef uint32_t gni_half_vu __attribute__((vector_size(GNI_VW * 2)));
-typedef double gni_half_vd __attribute__((vector_size(GNI_VW * 4)));
+#define gni_hi GNI_FN(gni_ck_hi)
+#define gni_hu GNI_FN(gni_ck_hu)
+#define gni_hd GNI_FN(gni_ck_hd)
+typedef int32_t gni_hi __attribute__((vector_size(GNI_VW * 2)));
+typedef uint32_t gni_hu __attribute__((vector_size(GNI_VW * 2)));
+typedef double gni_hd __attribute__((vector_size(GNI_VW * 4)));
 #if defined(GNI_PASS_AVX512)
-#define GNI_HALF_FLOOR(x) (gni_half_vd)_mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_NEG_INF)
+#define GNI_HALF_FLOOR(x) (gni_hd)_mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_NEG_INF)
 #else
-#define GNI_HALF_FLOOR(x) (gni_half_vd)_mm256_floor_pd((__m256d)(x))
+#define GNI_HALF_FLOOR(x) (gni_hd)_mm256_floor_pd((__m256d)(x))
 #endif
-#define GNI_HALF_D(x) __builtin_convertvector(x, gni_half_vd)
-#define GNI_HALF_UD(x) (GNI_HALF_D((gni_half_vi)((x) ^ 0x80000000u)) + 2147483648.0) // gcc's takes several times as long
-#define GNI_DIVIDE(D, V, T, odd, TO_D, LESS, SELF)                                                                          \
-    static void GNI_FN(gni_##D##_divide)(void *dst, const void *pa, const void *pb, int n, uint32_t rest) {                 \
-        const T first = *(const T *)pb;                                                                                     \
-        V a, b;                                                                                                             \
-        if (first != 0 && first != (odd) && memcmp(pb, (const T *)pb + 1, (size_t)(n - 1) * 4) == 0) {                      \
-            const double inverse = 1.0 / (double)first, half = inverse < 0.0 ? -0.5 : 0.5;                                  \
-            const uint32_t by = rest != 0 ? (uint32_t)first : ~0u;                                                          \
-            for (int i = 0; i < n; i += GNI_VW / 2) {                                                                       \
-                memcpy(&a, (const T *)pa + i, sizeof a);                                                                    \
-                const gni_half_vd x = GNI_HALF_FLOOR((TO_D(a) + half) * inverse);                                           \
-                const gni_half_vu q = (gni_half_vu)__builtin_convertvector(x, gni_half_vi);                                 \
-                const gni_half_vu y = ((gni_half_vu)a & rest) - q * by;                                                     \
-                memcpy((T *)dst + i, &y, sizeof y);                                                                         \
-            }                                                                                                               \
-            return;                                                                                                         \
-        }                                                                                                                   \
-        for (int i = 0; i < n; i += GNI_VW / 2) {                                                                           \
-            memcpy(&a, (const T *)pa + i, sizeof a);                                                                        \
-            memcpy(&b, (const T *)pb + i, sizeof b);                                                                        \
-            const gni_half_vi none = b == 0, same = b == (odd), plain = ~(none | same);                                     \
-            const V by = (b & (V)plain) | (V)(~plain & 2);                                                                  \
-            const gni_half_vi q = __builtin_convertvector(TO_D(a) / TO_D(by), gni_half_vi);                                 \
-            const gni_half_vu r = (gni_half_vu)a - (gni_half_vu)q * (gni_half_vu)by;                                        \
-            const gni_half_vu less = (gni_half_vu)(LESS), left = r + ((gni_half_vu)by & less);                              \
-            const gni_half_vu whole = ((gni_half_vu)plain & ((gni_half_vu)q + less)) | ((gni_half_vu)same & (SELF));        \
-            const gni_half_vu y = ((gni_half_vu)plain & left & rest) | (whole & ~rest);                                     \
-            memcpy((T *)dst + i, &y, sizeof y);                                                                             \
-        }                                                                                                                   \
-    }                                                                                                                       \
-    GNI_KERNEL(gni_##D##_FLOOR_DIV) { GNI_FN(gni_##D##_divide)(dst, pa, pb, (GNI_UNUSED(pc), n), 0); }                      \
-    GNI_KERNEL(gni_##D##_MOD) { GNI_FN(gni_##D##_divide)(dst, pa, pb, (GNI_UNUSED(pc), n), ~0u); }
-GNI_DIVIDE(ki, gni_half_vi, int32_t, -1, GNI_HALF_D, (r != 0) & ((gni_half_vi)(a ^ by) < 0), 0 - (gni_half_vu)a)
-GNI_DIVIDE(ku, gni_half_vu, uint32_t, 1u, GNI_HALF_UD, r ^ r, a)
+#define GNI_HALF_D(x) __builtin_convertvector(x, gni_hd)
+#define GNI_HALF_UD(x) (GNI_HALF_D((gni_hi)((x) ^ 0x80000000u)) + 2147483648.0) // gcc's takes several times as long
+#define GNI_DIVIDE(D, V, T, odd, TO_D, LESS, SELF) \
+static void GNI_FN(gni_##D##_divide)(void *dst, const void *pa, const void *pb, int n, uint32_t rest) { \
+  const T first = *(const T *)pb; \
+  V a, b; \
+  if (first != 0 && first != (odd) && memcmp(pb, (const T *)pb + 1, (size_t)(n - 1) * 4) == 0) { \
+    const double inverse = 1.0 / (double)first, half = inverse < 0.0 ? -0.5 : 0.5; \
+    const uint32_t by = rest != 0 ? (uint32_t)first : ~0u; \
+    for (int i = 0; i < n; i += GNI_VW / 2) { \
+      memcpy(&a, (const T *)pa + i, sizeof a); \
+      const gni_hd x = GNI_HALF_FLOOR((TO_D(a) + half) * inverse); \
+      const gni_hu q = (gni_hu)__builtin_convertvector(x, gni_hi); \
+      const gni_hu y = ((gni_hu)a & rest) - q * by; \
+      memcpy((T *)dst + i, &y, sizeof y); \
+    } \
+    return; \
+  } \
+  for (int i = 0; i < n; i += GNI_VW / 2) { \
+    memcpy(&a, (const T *)pa + i, sizeof a); \
+    memcpy(&b, (const T *)pb + i, sizeof b); \
+    const gni_hi none = b == 0, same = b == (odd), plain = ~(none | same); \
+    const V by = (b & (V)plain) | (V)(~plain & 2); \
+    const gni_hi q = __builtin_convertvector(TO_D(a) / TO_D(by), gni_hi); \
+    const gni_hu r = (gni_hu)a - (gni_hu)q * (gni_hu)by; \
+    const gni_hu less = (gni_hu)(LESS), left = r + ((gni_hu)by & less); \
+    const gni_hu whole = ((gni_hu)plain & ((gni_hu)q + less)) | ((gni_hu)same & (SELF)); \
+    const gni_hu y = ((gni_hu)plain & left & rest) | (whole & ~rest); \
+    memcpy((T *)dst + i, &y, sizeof y); \
+  } \
+} \
+GNI_KERNEL(gni_##D##_FLOOR_DIV) { GNI_FN(gni_##D##_divide)(dst, pa, pb, (GNI_UNUSED(pc), n), 0); } \
+GNI_KERNEL(gni_##D##_MOD) { GNI_FN(gni_##D##_divide)(dst, pa, pb, (GNI_UNUSED(pc), n), ~0u); }
+GNI_DIVIDE(ki, gni_hi, int32_t, -1, GNI_HALF_D, (r != 0) & ((gni_hi)(a ^ by) < 0), 0 - (gni_hu)a)
+GNI_DIVIDE(ku, gni_hu, uint32_t, 1u, GNI_HALF_UD, r ^ r, a)
 #undef GNI_DIVIDE
 #undef GNI_HALF_D
 #undef GNI_HALF_UD
 #undef GNI_HALF_FLOOR
-#undef gni_half_vi
-#undef gni_half_vu
-#undef gni_half_vd
+#undef gni_hi
+#undef gni_hu
+#undef gni_hd
 #else
 GNI_BINARY_QUOTIENT(GNI_X2)
 #endif
