@@ -5445,59 +5445,59 @@ GNI_INT_TABLES
 // Integers of 32 bits by float64, which holds them; their quotients, cut off, are those of integers. -1, or the unsigned 1,
 // goes apart as `odd`: its quotients need not fit. Divisors that are all one number by its inverse, which takes a and a half:
 // that is further from whole quotients than rounding reaches.
-#define gni_half_vi GNI_FN(gni_ck_half_vi)
-#define gni_half_vu GNI_FN(gni_ck_half_vu)
-#define gni_half_vd GNI_FN(gni_ck_half_vd)
-typedef int32_t gni_half_vi __attribute__((vector_size(GNI_VW * 2)));
-typedef uint32_t gni_half_vu __attribute__((vector_size(GNI_VW * 2)));
-typedef double gni_half_vd __attribute__((vector_size(GNI_VW * 4)));
+#define gni_hi GNI_FN(gni_ck_hi)
+#define gni_hu GNI_FN(gni_ck_hu)
+#define gni_hd GNI_FN(gni_ck_hd)
+typedef int32_t gni_hi __attribute__((vector_size(GNI_VW * 2)));
+typedef uint32_t gni_hu __attribute__((vector_size(GNI_VW * 2)));
+typedef double gni_hd __attribute__((vector_size(GNI_VW * 4)));
 #if defined(GNI_PASS_AVX512)
-#define GNI_HALF_FLOOR(x) (gni_half_vd)_mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_NEG_INF)
+#define GNI_HALF_FLOOR(x) (gni_hd)_mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_NEG_INF)
 #else
-#define GNI_HALF_FLOOR(x) (gni_half_vd)_mm256_floor_pd((__m256d)(x))
+#define GNI_HALF_FLOOR(x) (gni_hd)_mm256_floor_pd((__m256d)(x))
 #endif
-#define GNI_HALF_D(x) __builtin_convertvector(x, gni_half_vd)
-#define GNI_HALF_UD(x) (GNI_HALF_D((gni_half_vi)((x) ^ 0x80000000u)) + 2147483648.0) // gcc's takes several times as long
-#define GNI_DIVIDE(D, V, T, odd, TO_D, LESS, SELF)                                                                          \
-    static void GNI_FN(gni_##D##_divide)(void *dst, const void *pa, const void *pb, int n, uint32_t rest) {                 \
-        const T first = *(const T *)pb;                                                                                     \
-        V a, b;                                                                                                             \
-        if (first != 0 && first != (odd) && memcmp(pb, (const T *)pb + 1, (size_t)(n - 1) * 4) == 0) {                      \
-            const double inverse = 1.0 / (double)first, half = inverse < 0.0 ? -0.5 : 0.5;                                  \
-            const uint32_t by = rest != 0 ? (uint32_t)first : ~0u;                                                          \
-            for (int i = 0; i < n; i += GNI_VW / 2) {                                                                       \
-                memcpy(&a, (const T *)pa + i, sizeof a);                                                                    \
-                const gni_half_vd x = GNI_HALF_FLOOR((TO_D(a) + half) * inverse);                                           \
-                const gni_half_vu q = (gni_half_vu)__builtin_convertvector(x, gni_half_vi);                                 \
-                const gni_half_vu y = ((gni_half_vu)a & rest) - q * by;                                                     \
-                memcpy((T *)dst + i, &y, sizeof y);                                                                         \
-            }                                                                                                               \
-            return;                                                                                                         \
-        }                                                                                                                   \
-        for (int i = 0; i < n; i += GNI_VW / 2) {                                                                           \
-            memcpy(&a, (const T *)pa + i, sizeof a);                                                                        \
-            memcpy(&b, (const T *)pb + i, sizeof b);                                                                        \
-            const gni_half_vi none = b == 0, same = b == (odd), plain = ~(none | same);                                     \
-            const V by = (b & (V)plain) | (V)(~plain & 2);                                                                  \
-            const gni_half_vi q = __builtin_convertvector(TO_D(a) / TO_D(by), gni_half_vi);                                 \
-            const gni_half_vu r = (gni_half_vu)a - (gni_half_vu)q * (gni_half_vu)by;                                        \
-            const gni_half_vu less = (gni_half_vu)(LESS), left = r + ((gni_half_vu)by & less);                              \
-            const gni_half_vu whole = ((gni_half_vu)plain & ((gni_half_vu)q + less)) | ((gni_half_vu)same & (SELF));        \
-            const gni_half_vu y = ((gni_half_vu)plain & left & rest) | (whole & ~rest);                                     \
-            memcpy((T *)dst + i, &y, sizeof y);                                                                             \
-        }                                                                                                                   \
-    }                                                                                                                       \
-    GNI_KERNEL(gni_##D##_FLOOR_DIV) { GNI_FN(gni_##D##_divide)(dst, pa, pb, (GNI_UNUSED(pc), n), 0); }                      \
-    GNI_KERNEL(gni_##D##_MOD) { GNI_FN(gni_##D##_divide)(dst, pa, pb, (GNI_UNUSED(pc), n), ~0u); }
-GNI_DIVIDE(ki, gni_half_vi, int32_t, -1, GNI_HALF_D, (r != 0) & ((gni_half_vi)(a ^ by) < 0), 0 - (gni_half_vu)a)
-GNI_DIVIDE(ku, gni_half_vu, uint32_t, 1u, GNI_HALF_UD, r ^ r, a)
+#define GNI_HALF_D(x) __builtin_convertvector(x, gni_hd)
+#define GNI_HALF_UD(x) (GNI_HALF_D((gni_hi)((x) ^ 0x80000000u)) + 2147483648.0) // gcc's takes several times as long
+#define GNI_DIVIDE(D, V, T, odd, TO_D, LESS, SELF) \
+static void GNI_FN(gni_##D##_divide)(void *dst, const void *pa, const void *pb, int n, uint32_t rest) { \
+  const T first = *(const T *)pb; \
+  V a, b; \
+  if (first != 0 && first != (odd) && memcmp(pb, (const T *)pb + 1, (size_t)(n - 1) * 4) == 0) { \
+    const double inverse = 1.0 / (double)first, half = inverse < 0.0 ? -0.5 : 0.5; \
+    const uint32_t by = rest != 0 ? (uint32_t)first : ~0u; \
+    for (int i = 0; i < n; i += GNI_VW / 2) { \
+      memcpy(&a, (const T *)pa + i, sizeof a); \
+      const gni_hd x = GNI_HALF_FLOOR((TO_D(a) + half) * inverse); \
+      const gni_hu q = (gni_hu)__builtin_convertvector(x, gni_hi); \
+      const gni_hu y = ((gni_hu)a & rest) - q * by; \
+      memcpy((T *)dst + i, &y, sizeof y); \
+    } \
+    return; \
+  } \
+  for (int i = 0; i < n; i += GNI_VW / 2) { \
+    memcpy(&a, (const T *)pa + i, sizeof a); \
+    memcpy(&b, (const T *)pb + i, sizeof b); \
+    const gni_hi none = b == 0, same = b == (odd), plain = ~(none | same); \
+    const V by = (b & (V)plain) | (V)(~plain & 2); \
+    const gni_hi q = __builtin_convertvector(TO_D(a) / TO_D(by), gni_hi); \
+    const gni_hu r = (gni_hu)a - (gni_hu)q * (gni_hu)by; \
+    const gni_hu less = (gni_hu)(LESS), left = r + ((gni_hu)by & less); \
+    const gni_hu whole = ((gni_hu)plain & ((gni_hu)q + less)) | ((gni_hu)same & (SELF)); \
+    const gni_hu y = ((gni_hu)plain & left & rest) | (whole & ~rest); \
+    memcpy((T *)dst + i, &y, sizeof y); \
+  } \
+} \
+GNI_KERNEL(gni_##D##_FLOOR_DIV) { GNI_FN(gni_##D##_divide)(dst, pa, pb, (GNI_UNUSED(pc), n), 0); } \
+GNI_KERNEL(gni_##D##_MOD) { GNI_FN(gni_##D##_divide)(dst, pa, pb, (GNI_UNUSED(pc), n), ~0u); }
+GNI_DIVIDE(ki, gni_hi, int32_t, -1, GNI_HALF_D, (r != 0) & ((gni_hi)(a ^ by) < 0), 0 - (gni_hu)a)
+GNI_DIVIDE(ku, gni_hu, uint32_t, 1u, GNI_HALF_UD, r ^ r, a)
 #undef GNI_DIVIDE
 #undef GNI_HALF_D
 #undef GNI_HALF_UD
 #undef GNI_HALF_FLOOR
-#undef gni_half_vi
-#undef gni_half_vu
-#undef gni_half_vd
+#undef gni_hi
+#undef gni_hu
+#undef gni_hd
 #else
 GNI_BINARY_QUOTIENT(GNI_X2)
 #endif
@@ -20956,21 +20956,21 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 // Integers by one and the same number: by a product with its inverse (Granlund and Montgomery 1994, figure 4.1), of what
 // rounds down once all bits of a negative dividend are turned. `rest`: the remainders. False: not that, or no such product.
 #if defined(__SIZEOF_INT128__) && !defined(_MSC_VER)
-#define GNI_BY_ONE(name, SIGN)                                                                     \
-    static bool name(void *dst, const void *pa, const void *pb, int n, bool rest) {                \
-        __extension__ typedef unsigned __int128 gni_u128;                                          \
+#define GNI_BY_ONE(name, SIGN) \
+    static bool name(void *dst, const void *pa, const void *pb, int n, bool rest) { \
+        __extension__ typedef unsigned __int128 gni_u128; \
         const uint64_t b = *(const uint64_t *)pb, turn = SIGN ? 0 - (b >> 63) : 0, by = (b ^ turn) - turn; \
-        if (by < 2 || memcmp(pb, (const uint64_t *)pb + 1, (size_t)(n - 1) * 8) != 0) return false;        \
-        int bits = 0; /* of by - 1, less one */                                                    \
-        while (bits < 63 && (by - 1) >> bits > 1) bits++;                                          \
-        const uint64_t m = (uint64_t)(((gni_u128)(((uint64_t)2 << bits) - by) << 64) / by) + 1;    \
-        for (int i = 0; i < n; i++) {                                                              \
-            const uint64_t a = ((const uint64_t *)pa)[i], x = (a ^ turn) - turn;                   \
-            const uint64_t down = SIGN ? 0 - ((x & ~(a & turn)) >> 63) : 0, y = x ^ down;          \
+        if (by < 2 || memcmp(pb, (const uint64_t *)pb + 1, (size_t)(n - 1) * 8) != 0) return false; \
+        int bits = 0; /* of by - 1, less one */ \
+        while (bits < 63 && (by - 1) >> bits > 1) bits++; \
+        const uint64_t m = (uint64_t)(((gni_u128)(((uint64_t)2 << bits) - by) << 64) / by) + 1; \
+        for (int i = 0; i < n; i++) { \
+            const uint64_t a = ((const uint64_t *)pa)[i], x = (a ^ turn) - turn; \
+            const uint64_t down = SIGN ? 0 - ((x & ~(a & turn)) >> 63) : 0, y = x ^ down; \
             const uint64_t t = (uint64_t)((gni_u128)m * y >> 64), q = ((t + ((y - t) >> 1)) >> bits) ^ down; \
-            ((uint64_t *)dst)[i] = rest ? a - q * b : q;                                           \
-        }                                                                                          \
-        return true;                                                                               \
+            ((uint64_t *)dst)[i] = rest ? a - q * b : q; \
+        } \
+        return true; \
     }
 GNI_BY_ONE(gni_by_one_i, true)
 GNI_BY_ONE(gni_by_one_u, false)
@@ -20997,11 +20997,11 @@ GNI_BY_ONE(gni_by_one_u, false)
 #define GNI_HOST_X(NAME, TA, TR, E) GNI_HOST(gni_wx_##NAME, TA, TR, E)
 typedef int64_t gni_wi64;
 typedef uint64_t gni_wu64;
-#define GNI_HOST_D(d, NAME, E)                                                                     \
-    GNI_HOST(gni_w##d##_EACH_##NAME, gni_w##d##64, gni_w##d##64, E)                                \
+#define GNI_HOST_D(d, NAME, E) \
+    GNI_HOST(gni_w##d##_EACH_##NAME, gni_w##d##64, gni_w##d##64, E) \
     static void gni_w##d##_##NAME(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
-        if (!gni_by_one_##d(dst, pa, pb, n, GNI_OP_##NAME == GNI_OP_MOD))                          \
-            gni_w##d##_EACH_##NAME(dst, pa, pb, pc, n);                                            \
+        if (!gni_by_one_##d(dst, pa, pb, n, GNI_OP_##NAME == GNI_OP_MOD)) \
+            gni_w##d##_EACH_##NAME(dst, pa, pb, pc, n); \
     }
 GNI_HOST_OPS(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_X)
 GNI_HOST_MATH(GNI_HOST_F, GNI_HOST_I, GNI_HOST_U, GNI_HOST_D)
@@ -22093,27 +22093,14 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     }
 }
 
-// Whether an integer instruction takes register r and a constant of p that is no further from 0 than loops of limits allow.
+// Whether an instruction limits register r by a constant that loops of limits take.
 static bool gni_is_limit(const gni_program *p, uint32_t insn, gni_op op, int r) {
     const int c = (int)GNI_INSN_B(insn) - p->n_in;
     if (GNI_INSN_CODE(insn) != (uint32_t)op * 3u + GNI_I || (int)GNI_INSN_A(insn) != r || c < 0 || c >= p->n_const)
         return false;
-    const int64_t k = p->wide ? (int64_t)p->konst[c] : (int32_t)(uint32_t)(p->konst[c] & UINT32_MAX);
+    const int64_t x = p->wide ? (int64_t)p->konst[c] : (int32_t)(uint32_t)(p->konst[c] & UINT32_MAX);
     const int64_t most = (int64_t)1 << (p->wide ? 32 : 24);
-    return op == GNI_OP_MAX ? k <= 0 && k >= -most : k >= 0 && k <= most;
-}
-
-// The bytes that an instruction leaves of an integer, or 0.
-static size_t gni_wrapped_bytes(uint32_t op) {
-    switch (op) {
-    case GNI_OP_WRAP_U8:
-    case GNI_OP_WRAP_I8: return 1;
-    case GNI_OP_WRAP_U16:
-    case GNI_OP_WRAP_I16: return 2;
-    case GNI_OP_WRAP_U32:
-    case GNI_OP_WRAP_I32: return 4;
-    default: return 0;
-    }
+    return op == GNI_OP_MAX ? x <= 0 && x >= -most : x >= 0 && x <= most;
 }
 
 // p with one instruction for floats that become integers between limits, and without those that cut off what the store of an
@@ -22121,13 +22108,9 @@ static size_t gni_wrapped_bytes(uint32_t op) {
 static bool gni_cut_program(gni_program *q, const gni_program *p, const gni_cpu_isa *isa) {
     const int first = p->n_in + p->n_const;
     const uint32_t clamped = (uint32_t)GNI_OP_F_TO_I * 3u + (uint32_t)GNI_I;
-    int reg[GNI_MAX_REGS];
-    bool some = false;
-    for (int i = 0; i < p->n_insn && !some; i++) {
-        const uint32_t op = GNI_INSN_CODE(p->insn[i]) / 3u;
-        some = op == GNI_OP_F_TO_I || gni_wrapped_bytes(op) > 0;
-    }
-    if (!some) return false;
+    int reg[GNI_MAX_REGS], some = 0;
+    for (int i = 0; i < p->n_insn; i++) some += GNI_INSN_CODE(p->insn[i]) / 3u >= GNI_OP_F_TO_I;
+    if (some == 0) return false;
     *q = *p;
     q->n_insn = 0;
     for (int r = 0; r < first; r++) reg[r] = r;
@@ -22135,14 +22118,18 @@ static bool gni_cut_program(gni_program *q, const gni_program *p, const gni_cpu_
         const int r = first + i;
         const uint32_t insn = p->insn[i], *next = p->insn + i + 1, a = (uint32_t)reg[GNI_INSN_A(insn)];
         uint32_t code = GNI_INSN_CODE(insn), b = GNI_INSN_B(insn), c = GNI_INSN_C(insn);
-        const size_t bytes = gni_wrapped_bytes(code / 3u);
+        const uint32_t op = code / 3u;
+        const size_t bytes = op == GNI_OP_WRAP_U8 || op == GNI_OP_WRAP_I8     ? 1
+                             : op == GNI_OP_WRAP_U16 || op == GNI_OP_WRAP_I16 ? 2
+                             : op == GNI_OP_WRAP_U32 || op == GNI_OP_WRAP_I32 ? 4
+                                                                              : 0;
         bool cut = bytes > 0;
         for (int k = i + 1; k < p->n_insn; k++) cut = cut && !gni_reads(p->insn[k], r);
         for (int o = 0; o < p->n_out; o++)
             cut = cut && (p->out_reg[o] != r || (p->out_dtype[o] != GN_BOOL && gn_dtype_size(p->out_dtype[o]) == bytes));
         reg[r] = (int)a;
         if (cut) continue;
-        if (code / 3u == GNI_OP_F_TO_I && i + 2 < p->n_insn && gni_is_limit(p, next[0], GNI_OP_MAX, r) &&
+        if (op == GNI_OP_F_TO_I && i + 2 < p->n_insn && gni_is_limit(p, next[0], GNI_OP_MAX, r) &&
             gni_is_limit(p, next[1], GNI_OP_MIN, r + 1) && gni_last_use(p, r) == i + 1 && gni_last_use(p, r + 1) == i + 2 &&
             (!p->wide || isa->wide_kernel(clamped) != NULL)) {
             code = clamped, b = GNI_INSN_B(next[0]), c = GNI_INSN_B(next[1]);
