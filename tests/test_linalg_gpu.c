@@ -293,7 +293,7 @@ static void test_allocations(void **state) {
     test_every_allocation_in(g, use_batch);
 }
 
-// Buffers that are bound: large matrices have kernels for that, those of a batch are done one after the other.
+// Buffers that are bound: large matrices have kernels for that, which take batches of small ones, too.
 static void test_bindings(void **state) {
     static const int64_t sizes[] = {5, 33, 130};
     gn_context *g = open_with(1, GN_VULKAN_NO_ADDRESSES);
@@ -312,7 +312,63 @@ static void test_bindings(void **state) {
         check_solve(g, batch, gn_randn(g, GN_F32, GN_SHAPE(sizes[i], 2)));
         gn_scope_end(g);
     }
+    // More than go side by side, and some that are not equally far apart.
+    gn_array *many = gn_randn(g, GN_F32, GN_SHAPE(1030, 3, 3));
+    check_det(many);
+    check_solve(g, many, gn_randn(g, GN_F32, GN_SHAPE(1030, 3, 1)));
+    check_solve(g, gn_swap_axes(gn_randn(g, GN_F32, GN_SHAPE(2, 3, 4, 4)), 0, 1), gn_randn(g, GN_F32, GN_SHAPE(4, 2)));
     test_close(g);
+}
+
+static void check_alone(gn_array *all, gn_array *(*of)(gn_array *), gn_array *a) {
+    for (int64_t i = 0; i < gn_dim(a, 0); i++)
+        assert_true(differ_by(gn_slice(all, 0, i, i + 1, 1), of(gn_slice(a, 0, i, i + 1, 1))) == 0.0);
+}
+
+// Batches of large matrices, which together are worth a GPU, each with the bits that it has alone.
+static void test_side_by_side(void **state) {
+    gn_context *g = open_with(3 * 129 * 129, 0), *h = open_with(1, 0);
+    (void)state;
+    if (g == NULL) skip();
+    for (int k = 0; k < 2; k++) {
+        const gn_dtype t = k == 0 ? GN_F32 : GN_F64;
+        const int64_t n = k == 0 ? 161 : 129;
+        gn_array *a = gn_randn(g, t, GN_SHAPE(3, n, n)), *s = gn_matmul(a, turned(a)), *one = gn_slice(a, 0, 1, 2, 1);
+        check_solve(g, a, gn_randn(g, t, GN_SHAPE(3, n, 1)));
+        check_solve(g, turned(a), gn_randn(g, t, GN_SHAPE(n, 37)));
+        check_solve(g, gn_broadcast_to(one, GN_SHAPE(3, n, n)), gn_randn(g, t, GN_SHAPE(3, n, 7)));
+        check_root(gn_add(s, gn_eye(g, t, n, n, 0)));
+        check_det(gn_mul_s(a, 1.65 / sqrt((double)n)));
+        a = gn_mul_s(brought(h, a), 1.65 / sqrt((double)n)); // determinants of about 1
+        s = gn_add(brought(h, s), gn_eye(h, t, n, n, 0));
+        check_alone(gn_inv(a), gn_inv, a);
+        check_alone(gn_det(a), gn_det, a);
+        check_alone(gn_cholesky(s), gn_cholesky, s);
+        for (int64_t columns = 1; columns < 40; columns += 6) {
+            gn_array *b = gn_randn(h, t, GN_SHAPE(3, n, columns)), *x = gn_solve(a, b);
+            for (int64_t i = 0; i < 3; i++)
+                assert_true(differ_by(gn_slice(x, 0, i, i + 1, 1),
+                                      gn_solve(gn_slice(a, 0, i, i + 1, 1), gn_slice(b, 0, i, i + 1, 1))) == 0.0);
+        }
+    }
+    gn_array *eye = gn_eye(h, GN_F32, 150, 150, 0), *spot = gn_ne_s(gn_arange(h, GN_F32, 0.0, 150.0, 1.0), 137.0);
+    gn_array *list[3] = {gn_flip(eye, 0), gn_mul(eye, spot), gn_div(eye, spot)}, *log;
+    gn_array *a = gn_stack(list, 3, 0);
+    gn_array *sign = gn_slogdet(a, &log);
+    expect_values(gn_slice(sign, 0, 0, 2, 1), -1.0, 0.0);
+    expect_values(gn_slice(log, 0, 0, 2, 1), 0.0, -(double)INFINITY);
+    expect_values(gn_any(gn_isnan(gn_det(a)), GN_ALL), 1.0);
+    assert_null(gn_inv(a));
+    expect_error(h, GN_ERROR_ARGUMENT, "gn_inv: matrix 1 of 3 is singular (pivot 137 is 0)");
+    list[0] = eye;
+    assert_null(gn_cholesky(gn_stack(list, 3, 0)));
+    expect_error(h, GN_ERROR_ARGUMENT,
+                 "gn_cholesky: matrix 1 of 3 is not positive definite (its leading 138 x 138 block is not)");
+    list[1] = gn_mul(eye, gn_full(h, GN_F32, GN_SHAPE(1), (double)NAN));
+    list[2] = gn_mul_s(eye, 2.0);
+    expect_values(gn_any(gn_isnan(gn_inv(gn_stack(list, 3, 0))), GN_AXES(-1, -2)), 0.0, 1.0, 0.0);
+    test_close(g);
+    test_close(h);
 }
 
 // Those that a workgroup is too small for: panels, more rows than one picks from, blocks at the end that are not full.
@@ -375,7 +431,8 @@ int main(void) {
         cmocka_unit_test(test_sizes),     cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_wrong),
         cmocka_unit_test(test_gradients), cmocka_unit_test(test_allocations),
-        cmocka_unit_test(test_bindings),  cmocka_unit_test(test_large),
+        cmocka_unit_test(test_bindings),  cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_large),
     };
     return test_run(tests);
 }

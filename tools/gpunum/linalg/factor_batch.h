@@ -1,6 +1,6 @@
 // >>factor_batch
-// Decompositions of a batch on the GPU: large matrices side by side (QR: one after the other), small ones all at once. From
-// outside: gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result (ls: many small matrices).
+// Decompositions of a batch on the GPU: large matrices a few at a time, small ones all at once. From outside:
+// gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result (ls: many small matrices).
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -31,28 +31,30 @@ static void gni_lg_do_cholesky(gni_lg *w, gn_array *y, int64_t index) {
 // The inverses from the permutations as matrices.
 static void gni_lg_do_inv(gni_lg *w, gn_array *y, int64_t index) {
     gn_context *g = w->g;
-    const int64_t n = w->n, all = w->count * n, one[2] = {1, 1};
-    gn_shape s = GN_SHAPE(all, 1), places = GN_SHAPE(w->count, 1, n), rows = GN_SHAPE(w->count, n, 1);
+    const int64_t n = w->n, stride[3] = {n, 1, 1};
+    gn_shape s = GN_SHAPE(w->count, n, 1);
     gni_lg_matrix b = gni_lg_matrix_of(y, index * n * n, n, n, n);
     b.step = n * n;
-    gn_array *order = w->ok ? gni_array_view(g, w->fn, w->state, &s, one, w->order) : NULL;
+    gn_array *order = w->ok ? gni_array_view(g, w->fn, w->state, &s, stride, w->order) : NULL;
     gn_scope_begin(g);
-    gn_array *place = gn_reshape(gn_arange(g, GN_U32, 0.0, (double)all, 1.0), places);
-    w->ok = w->ok && gni_lg_store(w, y, index, gn_eq(gn_reshape(order, rows), place), n, n);
+    gn_array *place = gn_arange(g, GN_U32, 0.0, (double)(w->count * n), 1.0);
+    place = gn_swap_axes(gn_reshape(place, s), -1, -2);
+    w->ok = w->ok && gni_lg_store(w, y, index, gn_eq(order, place), n, n);
     gn_scope_end(g);
     gni_unref(g, order);
     if (w->ok) gni_lg_lu_solve(w, b);
 }
 
 // As many matrices at a time as there is room for. det: the determinants of all.
-static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
-                            const gn_shape *batch, int matrix, gn_array *y, const int64_t *step) {
+static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *batch, int matrix,
+                            gn_array *y, const int64_t *step) {
     gn_context *g = w->g;
+    const int64_t stride[3] = {w->a.step, w->ld, 1};
     for (int64_t i = 0; i < d->batch && w->ok; i += w->count) {
         w->count = GNI_MIN(w->count, d->batch - i);
         if (i > 0) gni_lg_state(w, w->n, w->each);
-        gn_array *x = gni_lg_items(g, a, batch, i, 2, step, w->count), *right = NULL;
-        gni_lg_load(w, x);
+        gn_array *x = gni_lg_item(g, a, batch, i, 2, step[0], w->count), *right = NULL;
+        w->ok = w->ok && x != NULL && gni_copy_into(g, w->work->buf, w->t, 0, stride, x);
         gni_unref(g, x);
         if (d->kind == GNI_LA_CHOLESKY) {
             gni_lg_do_cholesky(w, y, i);
@@ -61,8 +63,8 @@ static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
         }
         if (d->kind == GNI_LA_INV) gni_lg_do_inv(w, y, i);
         if (b != NULL && w->ok) {
-            right = gni_lg_items(g, b, batch, i, matrix, step + 1, w->count);
-            gni_lg_solve_items(w, right, y, d->k, i);
+            right = gni_lg_item(g, b, batch, i, matrix, step[1], w->count);
+            gni_lg_solve_item(w, right, y, d->k, i);
             gni_unref(g, right);
         }
         if (gni_la_is_det(d)) {
@@ -98,15 +100,14 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     gn_context *g = d->g;
     gni_lg w;
     gn_shape s = *batch;
+    int64_t step[2] = {0, 0};
     *y = NULL;
     if (d->batch == 0 || !gni_lg_wanted(g, a, t, d->batch)) return false;
     if (matrix > 0 && !gni_lg_reaches(d->batch, d->n, matrix > 1 ? d->k : 1, t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if (b != NULL && !gni_materialize(g, b)) return g->call_failed;
-    int64_t step[2] = {0, 0}, count = GNI_LG_TEMP / GNI_MAX(d->n * gni_lg_up(d->n, 4), 1);
-    if (!gni_ls_step(a, batch, 2, &step[0]) || (b != NULL && !gni_ls_step(b, batch, matrix, &step[1]))) count = 1;
-    if (!gni_lg_begin(&w, g, d->fn, t, d->n, matrix > 1 ? d->k : 1, GNI_MAX(GNI_MIN(count, GNI_MIN(d->batch, 1024)), 1)))
-        return g->call_failed;
+    const bool even = gni_ls_step(a, batch, 2, step) && (b == NULL || gni_ls_step(b, batch, matrix, step + 1));
+    if (!gni_lg_begin(&w, g, d->fn, t, d->n, matrix > 1 ? d->k : 1, even ? d->batch : 1)) return g->call_failed;
     w.triangle = d->kind == GNI_LA_TRIANGULAR;
     w.full = w.triangle && !d->unit;
     if (matrix > 0) s.dim[s.rank++] = d->n;
@@ -155,11 +156,11 @@ static bool gni_lg_qr_all(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     bool ok = r != NULL;
     if (ok) gni_lg_zero(&p.w, r);
     for (int64_t i = 0; i < d->batch && ok; i++) {
-        gn_array *x = gni_lg_item(g, a, batch, i);
+        gn_array *x = gni_lg_item(g, a, batch, i, 2, 0, 1);
         ok = x != NULL;
         if (!ok) break;
-        p.a = gni_lg_matrix_of(x, x->offset, p.m, p.n, x->stride[0]);
-        p.a.cs = x->stride[1];
+        p.a = gni_lg_matrix_of(x, x->offset, p.m, p.n, x->stride[1]);
+        p.a.cs = x->stride[2];
         p.q = gni_lg_matrix_of(q, i * p.m * p.k, p.m, p.k, p.k);
         p.r = gni_lg_matrix_of(r, i * p.k * p.n, p.k, p.n, p.n);
         ok = gni_lg_qr_run(&p);

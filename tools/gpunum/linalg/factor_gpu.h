@@ -1,7 +1,7 @@
 // >>factor_gpu
 // Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
 // by matrix products. From outside: gni_lg_wanted and what room factor_batch calls (lg: linear algebra on the GPU).
-// LU, Cholesky and triangles take several matrices side by side: each dispatch does its part of all of them.
+// Except by QR several matrices are done side by side, by the same dispatches.
 //
 // LU is right-looking. Pivots of panels with more rows than a workgroup has threads are found in a tournament
 // (Grigori, Demmel, Xiang 2011), which bounds the growth almost as partial pivoting does.
@@ -20,10 +20,9 @@
 #define GNI_LG_COUNTERS 64              // workgroups that have finished,
 #define GNI_LG_LISTS ((int64_t)192)     // lists of rows, the order of the rows
 #define GNI_LG_PAIRS ((int64_t)3072)    // rows from which panels go in pairs
-#define GNI_LG_TEMP ((int64_t)16 << 20) // elements of a product that waits to be subtracted, or of matrices side by side
-#define GNI_LG_FEW ((int64_t)16)        // columns, up from which a kernel subtracts a product
+#define GNI_LG_TEMP ((int64_t)16 << 20) // elements of matrices side by side, at most
 
-// A matrix inside an array's buffer, any strides; step: to the next of those side by side.
+// A matrix inside an array's buffer, any strides; step: to the next one.
 typedef struct gni_lg_matrix {
     gn_array *of;
     int64_t offset, rs, cs, m, n, step;
@@ -33,9 +32,8 @@ typedef struct gni_lg {
     gn_context *g;
     const char *fn;
     gn_dtype t;
-    int64_t count; // matrices side by side
-    // Words of the state for each matrix; behind those of all their rows' numbers, from `order` on.
-    int64_t n, ld, each, order;
+    int64_t count, n, ld;
+    int64_t each, order; // words of the state for each of `count` matrices; behind them the rows' numbers of all
     gn_array *work, *state, *block, *temp;
     gni_lg_matrix a;
     bool ok, triangle, full; // the matrix is a lower triangle; its diagonal is not 1
@@ -79,7 +77,7 @@ static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtyp
            (double)GNI_GPU_REACH;
 }
 
-// Whether `a` (..., m, n) is decomposed on the GPU, `count` matrices side by side, with its dtype there.
+// Whether `a` (..., m, n) is decomposed on the GPU, `count` at a time, with its dtype there.
 static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t, int64_t count) {
     gni_factor f;
     if (GNI_CPU_ALONE || g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
@@ -131,16 +129,15 @@ static void gni_lg_state(gni_lg *w, int64_t n, int64_t each) {
     for (int64_t i = 0; i < w->count * n; i++) ((uint32_t *)data)[w->order + i] = (uint32_t)i;
 }
 
-// Memory for `count` matrices of order n and right-hand sides of up to k columns. False when it does not fit, and then
+// Memory for up to `count` matrices of order n and right-hand sides of up to k columns. False when it does not fit, and then
 // nothing is held.
-static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, int64_t n,
-                         int64_t k, int64_t count) {
+static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, int64_t n, int64_t k, int64_t count) {
     gni_lg_start(w, g, fn, t);
     w->n = n;
     w->ld = gni_lg_up(n, 4);
-    w->count = count;
+    count = w->count = GNI_MAX(GNI_MIN(GNI_MIN(count, 1024), GNI_LG_TEMP / (n * w->ld)), 1);
     gn_shape matrix = GN_SHAPE(count, n, w->ld), block = GN_SHAPE(count, GNI_LG_BLOCK, GNI_LG_BLOCK),
-             temp = GN_SHAPE(count * n * GNI_MIN(k, GNI_LG_FEW));
+             temp = GN_SHAPE(count * n * GNI_MIN(k, 16));
     w->work = gni_lg_array(g, t, &matrix);
     if (w->work != NULL) w->block = gni_lg_array(g, t, &block);
     if (w->block != NULL) w->temp = gni_lg_array(g, t, &temp);
@@ -183,7 +180,7 @@ static void gni_lg_operand(gni_operand *o, const gni_lg_matrix *a) {
     o->stride[2] = a->cs;
 }
 
-// c (m,n; contiguous, also from matrix to matrix) = a b. A sum's order is that of a matrix alone.
+// c (m,n; contiguous) = a b, each with the bits that it has alone
 static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
                            const gni_lg_matrix *b) {
     GNI_ZEROED(gni_matmul, d);
@@ -240,32 +237,22 @@ static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix 
     gni_unref(w->g, x);
 }
 
-// As gni_lg_subtract, by one kernel.
-static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
-                          const gni_lg_matrix *b, bool lower) {
+// b NULL: the state, c NULL: the block.
+static void gni_lg_factor(gni_lg *w, gni_factor_step step, const gni_lg_matrix *a, const gni_lg_matrix *b,
+                          const gni_lg_matrix *c, int64_t items, const int64_t *word) {
     GNI_ZEROED(gni_factor, f);
-    f.step = GNI_FACTOR_UPDATE;
-    f.items = c->m;
-    f.word[GNI_P_UPDATE_C_BASE] = c->offset;
-    f.word[GNI_P_UPDATE_C_ROW] = c->rs;
-    f.word[GNI_P_UPDATE_A_BASE] = a->offset;
-    f.word[GNI_P_UPDATE_A_ROW] = a->rs;
-    f.word[GNI_P_UPDATE_A_COLUMN] = a->cs;
-    f.word[GNI_P_UPDATE_B_BASE] = b->offset;
-    f.word[GNI_P_UPDATE_B_ROW] = b->rs;
-    f.word[GNI_P_UPDATE_B_COLUMN] = b->cs;
-    f.word[GNI_P_UPDATE_M] = c->m;
-    f.word[GNI_P_UPDATE_N] = c->n;
-    f.word[GNI_P_UPDATE_K] = a->n;
-    f.word[GNI_P_UPDATE_LOWER] = lower;
-    f.word[GNI_P_FACTOR_STEP] = c->step;
-    f.word[GNI_P_FACTOR_STEP + 1] = a->step;
-    f.word[GNI_P_FACTOR_STEP + 2] = b->step;
+    f.step = step;
+    f.items = items;
+    memcpy(f.word, word, sizeof f.word);
+    f.word[GNI_P_FACTOR_STEP] = a->step;
+    f.word[GNI_P_FACTOR_STEP + 1] = b != NULL ? b->step : w->each;
+    f.word[GNI_P_FACTOR_STEP + 2] = c != NULL ? c->step : GNI_LG_BLOCK * GNI_LG_BLOCK;
     f.word[GNI_P_FACTOR_BATCH] = w->count;
-    f.a.buf = c->of->buf;
-    f.b.buf = a->of->buf;
-    f.c.buf = b->of->buf;
-    f.a.dtype = f.b.dtype = f.c.dtype = c->of->dtype;
+    f.a.buf = a->of->buf;
+    f.b.buf = b != NULL ? b->of->buf : w->state->buf;
+    f.c.buf = c != NULL ? c->of->buf : w->block->buf;
+    f.a.dtype = f.c.dtype = a->of->dtype;
+    f.b.dtype = b != NULL ? f.a.dtype : GN_U32;
     w->ok = w->ok && gni_run(w->g, &gni_kind_factor, &f, NULL);
 }
 
@@ -274,8 +261,21 @@ static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix
 static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_matrix b,
                             bool lower) {
     if (c.m == 0 || c.n == 0) return;
-    if (c.n >= GNI_LG_FEW && a.n <= 2 * GNI_LG_PANEL && c.cs == 1) {
-        gni_lg_update(w, &c, &a, &b, lower);
+    if (c.n >= 16 && a.n <= 2 * GNI_LG_PANEL && c.cs == 1) {
+        int64_t word[GNI_FACTOR_WORDS] = {0};
+        word[GNI_P_UPDATE_C_BASE] = c.offset;
+        word[GNI_P_UPDATE_C_ROW] = c.rs;
+        word[GNI_P_UPDATE_A_BASE] = a.offset;
+        word[GNI_P_UPDATE_A_ROW] = a.rs;
+        word[GNI_P_UPDATE_A_COLUMN] = a.cs;
+        word[GNI_P_UPDATE_B_BASE] = b.offset;
+        word[GNI_P_UPDATE_B_ROW] = b.rs;
+        word[GNI_P_UPDATE_B_COLUMN] = b.cs;
+        word[GNI_P_UPDATE_M] = c.m;
+        word[GNI_P_UPDATE_N] = c.n;
+        word[GNI_P_UPDATE_K] = a.n;
+        word[GNI_P_UPDATE_LOWER] = lower;
+        gni_lg_factor(w, GNI_FACTOR_UPDATE, &c, &a, &b, c.m, word);
         return;
     }
     const int64_t rows = GNI_MAX(gni_elements(&w->temp->shape) / (c.n * w->count), 1);
@@ -287,22 +287,6 @@ static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_
         gni_lg_product(w, &x, &ai, &b);
         gni_lg_change(w, GNI_OP_SUB, &ci, &x);
     }
-}
-
-static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array *b, int64_t items,
-                          const int64_t *word) {
-    GNI_ZEROED(gni_factor, f);
-    f.step = step;
-    f.items = items;
-    memcpy(f.word, word, sizeof f.word);
-    f.word[GNI_P_FACTOR_STEP + 2] = GNI_LG_BLOCK * GNI_LG_BLOCK;
-    f.word[GNI_P_FACTOR_BATCH] = w->count;
-    f.a.buf = a->buf;
-    f.b.buf = b->buf;
-    f.c.buf = w->block->buf;
-    f.a.dtype = f.c.dtype = a->dtype;
-    f.b.dtype = b->dtype;
-    w->ok = w->ok && gni_run(w->g, &gni_kind_factor, &f, NULL);
 }
 
 // b (n,m) = t^-1 b for a lower triangle of at most a panel's order. `more`: with small residuals, however
@@ -319,9 +303,7 @@ static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool
     word[GNI_P_SOLVE_COLUMNS] = b.n;
     word[GNI_P_SOLVE_UNIT] = unit;
     word[GNI_P_SOLVE_MORE] = more;
-    word[GNI_P_FACTOR_STEP] = b.step;
-    word[GNI_P_FACTOR_STEP + 1] = t.step;
-    gni_lg_factor(w, GNI_FACTOR_SOLVE, b.of, t.of, b.n, word);
+    gni_lg_factor(w, GNI_FACTOR_SOLVE, &b, &t, NULL, b.n, word);
 }
 
 // ---- LU
@@ -334,8 +316,6 @@ static void gni_lg_lu_panel(gni_lg *w, int64_t begin, int64_t end) {
                 below[GNI_FACTOR_WORDS] = {0};
         pick[GNI_P_PICK_LD] = swap[GNI_P_SWAP_LD] = below[GNI_P_BELOW_LD] = w->ld;
         pick[GNI_P_PICK_FIRST] = swap[GNI_P_SWAP_FIRST] = below[GNI_P_BELOW_FIRST] = j;
-        pick[GNI_P_FACTOR_STEP] = swap[GNI_P_FACTOR_STEP] = below[GNI_P_FACTOR_STEP] = w->a.step;
-        pick[GNI_P_FACTOR_STEP + 1] = swap[GNI_P_FACTOR_STEP + 1] = w->each;
         pick[GNI_P_PICK_COUNT] = n - j;
         pick[GNI_P_PICK_WIDTH] = swap[GNI_P_SWAP_WIDTH] = jb;
         pick[GNI_P_PICK_COUNTERS] = GNI_LG_COUNTERS;
@@ -347,9 +327,9 @@ static void gni_lg_lu_panel(gni_lg *w, int64_t begin, int64_t end) {
         swap[GNI_P_SWAP_END] = end;
         below[GNI_P_BELOW_ALL_ROWS] = n;
         below[GNI_P_BELOW_END] = end;
-        gni_lg_factor(w, GNI_FACTOR_PICK, w->work, w->state, n - j, pick);
-        gni_lg_factor(w, GNI_FACTOR_SWAP, w->work, w->state, n + 1, swap);
-        if (j + jb < n) gni_lg_factor(w, GNI_FACTOR_BELOW, w->work, w->state, n - j - jb, below);
+        gni_lg_factor(w, GNI_FACTOR_PICK, &w->a, NULL, NULL, n - j, pick);
+        gni_lg_factor(w, GNI_FACTOR_SWAP, &w->a, NULL, NULL, n + 1, swap);
+        if (j + jb < n) gni_lg_factor(w, GNI_FACTOR_BELOW, &w->a, NULL, NULL, n - j - jb, below);
     }
 }
 
@@ -440,9 +420,7 @@ static void gni_lg_root(gni_lg *w, const gni_lg_matrix *a, int64_t first) {
     word[GNI_P_ROOT_LD] = a->rs;
     word[GNI_P_ROOT_ORDER] = a->n;
     word[GNI_P_ROOT_FIRST] = first;
-    word[GNI_P_FACTOR_STEP] = a->step;
-    word[GNI_P_FACTOR_STEP + 1] = w->each;
-    gni_lg_factor(w, GNI_FACTOR_ROOT, a->of, w->state, 1, word);
+    gni_lg_factor(w, GNI_FACTOR_ROOT, a, NULL, NULL, 1, word);
 }
 
 // Lower L in place; above the diagonal anything may stay.
@@ -470,18 +448,13 @@ static void gni_lg_cholesky(gni_lg *w) {
 
 // ---- matrices side by side
 
-// Matrix number `index` of the batch as an array; with `step` the first of `count` that are so far apart, behind another
-// axis. One reference.
-static gn_array *gni_lg_items(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index,
-                              int matrix, const int64_t *step, int64_t count) {
-    const int own = x->shape.rank - matrix, more = step != NULL ? 1 : 0;
-    int64_t offset = x->offset, stride[3] = {more ? *step : 0, 0, 0};
-    gn_shape s = GN_SHAPE(count);
-    s.rank = more + matrix;
-    for (int i = 0; i < matrix; i++) {
-        s.dim[more + i] = x->shape.dim[own + i];
-        stride[more + i] = x->stride[own + i];
-    }
+// Matrices of the batch from number `index` on, `step` apart, as an array (count, ...). One reference.
+static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index, int matrix, int64_t step,
+                             int64_t count) {
+    const int own = x->shape.rank - matrix, last = x->shape.rank - 1;
+    gn_shape s = GN_SHAPE(count, x->shape.dim[own], x->shape.dim[last]);
+    int64_t offset = x->offset, stride[3] = {step, x->stride[own], x->stride[last]};
+    s.rank = 1 + matrix;
     for (int i = batch->rank - 1; i >= 0; i--) {
         const int axis = i - batch->rank + own;
         if (axis >= 0 && x->shape.dim[axis] != 1) offset += index % batch->dim[i] * x->stride[axis];
@@ -490,43 +463,15 @@ static gn_array *gni_lg_items(gn_context *g, gn_array *x, const gn_shape *batch,
     return gni_array_view(g, "", x, &s, stride, offset);
 }
 
-static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index) {
-    return gni_lg_items(g, x, batch, index, 2, NULL, 1);
-}
-
-// Copies the matrices into the work area.
-static void gni_lg_load(gni_lg *w, gn_array *x) {
-    int64_t stride[3] = {w->a.step, w->ld, 1};
-    w->ok = w->ok && x != NULL && gni_copy_into(w->g, w->work->buf, w->t, 0, stride, x);
-}
-
-// The state, of which word 0 of each matrix tells what went wrong, 0 if nothing did. Waits for the GPU.
+// The state; each matrix's first word says what went wrong, 0 if nothing did. Waits for the GPU.
 static uint32_t *gni_lg_info(gni_lg *w) {
     uint32_t *state = w->ok ? (uint32_t *)gni_host(w->g, w->state) : NULL;
     if (state == NULL) w->ok = false;
     return state;
 }
 
-// y (n,k) = the rows of x (n,k; contiguous) in the order of the state
-static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t offset) {
-    GNI_ZEROED(gni_take, d);
-    d.at.outer = 1;
-    d.at.checked = true;
-    d.at.extent = d.at.count = w->count * w->n;
-    d.at.inner = k;
-    d.in.buf = x->buf;
-    d.in.offset = x->offset;
-    d.out.buf = y->buf;
-    d.out.offset = offset;
-    d.in.dtype = d.out.dtype = w->t;
-    d.index.buf = w->state->buf;
-    d.index.offset = w->order;
-    d.index.dtype = GN_U32;
-    w->ok = w->ok && gni_run(w->g, &gni_kind_take, &d, NULL);
-}
-
 // Matrices from `index` on of y (..., n, k) = a^-1 x.
-static void gni_lg_solve_items(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t index) {
+static void gni_lg_solve_item(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t index) {
     gn_array *rows = x != NULL ? gni_contiguous(w->g, x) : NULL, *cast = rows;
     if (rows != NULL && rows->dtype != w->t) {
         cast = gni_apply(w->g, w->fn, GNI_OP_CAST, rows->dtype, w->t, &rows, NULL, 1);
@@ -536,39 +481,54 @@ static void gni_lg_solve_items(gni_lg *w, gn_array *x, gn_array *y, int64_t k, i
     if (cast == NULL) w->ok = false;
     gni_lg_matrix b = gni_lg_matrix_of(y, index * w->n * k, w->n, k, k);
     b.step = w->n * k;
-    if (w->ok) gni_lg_permute(w, cast, y, k, b.offset);
+    if (w->ok) {
+        GNI_ZEROED(gni_take, d); // the rows in the order of the state
+        d.at.outer = 1;
+        d.at.checked = true;
+        d.at.extent = d.at.count = w->count * w->n;
+        d.at.inner = k;
+        d.in.buf = cast->buf;
+        d.in.offset = cast->offset;
+        d.out.buf = y->buf;
+        d.out.offset = b.offset;
+        d.in.dtype = d.out.dtype = w->t;
+        d.index.buf = w->state->buf;
+        d.index.offset = w->order;
+        d.index.dtype = GN_U32;
+        w->ok = gni_run(w->g, &gni_kind_take, &d, NULL);
+    }
     if (w->triangle) gni_lg_solve_lower(w, 0, w->n, b);
     else gni_lg_lu_solve(w, b);
     gni_unref(w->g, cast);
 }
 
-// The determinants of matrices from `index` on, from the diagonal of U and the order of the rows; the product's exponent is
-// kept apart.
+// The determinants from `index` on from the diagonal of U and the order of the rows; the product's exponent is kept apart.
 static void gni_lg_det(gni_lg *w, const gni_la_job *d, int64_t index) {
     gn_array *u = NULL;
     gn_shape s = GN_SHAPE(w->count, w->n);
-    int64_t stride[2] = {w->a.step, w->ld + 1}, own[2] = {w->n, 1}, i = 0;
+    int64_t stride[2] = {w->a.step, w->ld + 1}, own[2] = {w->n, 1};
     gn_array *diagonal = gni_array_view(w->g, w->fn, w->work, &s, stride, 0);
     if (diagonal != NULL) u = gni_lg_array(w->g, w->t, &s);
     if (u == NULL || !gni_copy_into(w->g, u->buf, w->t, 0, own, diagonal)) w->ok = false;
     const void *x = w->ok ? gni_host(w->g, u) : NULL;
     if (x == NULL) w->ok = false;
     uint32_t *state = gni_lg_info(w);
-    for (int64_t k = 0; k < w->count && w->ok; k++) {
-        double det = 1.0;
-        int64_t exponent = 0;
-        for (const int64_t end = i + w->n; i < end; i++) {
-            int e = 0;
-            double v = w->t == GN_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
-            for (uint32_t *to = state + w->order; to[i] != (uint32_t)i; v = -v) { // follows a cycle
-                uint32_t at = to[i];
-                to[i] = to[at];
-                to[at] = at;
-            }
-            det = frexp(det * v, &e);
-            exponent += e;
+    double det = 1.0;
+    int64_t exponent = 0;
+    for (int64_t i = 0, n = w->n; i < w->count * n && w->ok; i++) {
+        int e = 0;
+        double v = w->t == GN_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+        for (uint32_t *to = state + w->order; to[i] != (uint32_t)i; v = -v) { // follows a cycle
+            uint32_t at = to[i];
+            to[i] = to[at];
+            to[at] = at;
         }
-        gni_la_put_det(d, index + k, state[k * w->each] != 0 ? 0.0 : det, exponent);
+        det = frexp(det * v, &e);
+        exponent += e;
+        if ((i + 1) % n != 0) continue;
+        gni_la_put_det(d, index + i / n, state[i / n * w->each] != 0 ? 0.0 : det, exponent);
+        det = 1.0;
+        exponent = 0;
     }
     gni_unref(w->g, u);
     gni_unref(w->g, diagonal);

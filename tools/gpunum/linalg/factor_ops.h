@@ -281,7 +281,8 @@ static gn_array *gni_la_return(gn_context *g, gn_array **y, gn_array **const *pl
 static bool gni_svd_by_qr(gni_la_job *d, gn_array *a, gn_dtype t, gn_array **y, gn_array **const *place) {
     gn_context *g = d->g;
     const bool wide = d->m < d->n, vectors = place[1] != NULL || place[2] != NULL;
-    if (GNI_MAX(d->m, d->n) < 2 * GNI_MIN(d->m, d->n) || d->k > GNI_MIN(d->m, d->n) || !gni_lg_wanted(g, a, t, 1)) return false;
+    if (GNI_MAX(d->m, d->n) < 2 * GNI_MIN(d->m, d->n) || d->k > GNI_MIN(d->m, d->n)) return false;
+    if (!gni_lg_wanted(g, a, t, 1)) return false;
     gn_array *r = NULL, *u = NULL, *vt = NULL;
     g->no_grad++; // recorded as one op
     gn_array *q = gn_qr(wide ? gni_transposed(a) : a, &r), *s = gn_svd(r, false, vectors ? &u : NULL, vectors ? &vt : NULL);

@@ -463,15 +463,15 @@ static void gni_lv_job(gni_lv *p, gni_factor_step step, gn_array *a, gn_array *b
     p->w.ok = p->w.ok && gni_run(p->w.g, &gni_kind_factor, &f, NULL);
 }
 
-// x (m,n) times a power of two, made tridiagonal or bidiagonal: p->dg.d and .e. Returns what to multiply the values
+// x (1,m,n) times a power of two, made tridiagonal or bidiagonal: p->dg.d and .e. Returns what to multiply the values
 // with, or 0 for a matrix that is not finite.
 static double gni_lv_reflect(gni_lv *p, gn_array *x) {
     gni_lg *w = &p->w;
-    const bool wide = x->shape.dim[0] < x->shape.dim[1], precise = w->t == GN_F64;
+    const bool wide = x->shape.dim[1] < x->shape.dim[2], precise = w->t == GN_F64;
     int64_t load[GNI_FACTOR_WORDS] = {0}, word[GNI_FACTOR_WORDS] = {0};
     load[GNI_P_LOAD_BASE] = x->offset;
-    load[GNI_P_LOAD_ROW] = x->stride[wide ? 1 : 0];
-    load[GNI_P_LOAD_COLUMN] = x->stride[wide ? 0 : 1];
+    load[GNI_P_LOAD_ROW] = x->stride[wide ? 2 : 1];
+    load[GNI_P_LOAD_COLUMN] = x->stride[wide ? 1 : 2];
     load[GNI_P_LOAD_M] = word[GNI_REFLECT_M] = p->m;
     load[GNI_P_LOAD_N] = word[GNI_REFLECT_N] = p->n;
     load[GNI_P_LOAD_SYMMETRIC] = word[GNI_REFLECT_SYMMETRIC] = !p->svd;
@@ -574,7 +574,7 @@ static gni_lg_matrix gni_lv_tall(gni_lv *p, gni_lg_matrix z, int64_t columns) {
 // Values and vectors of one matrix, into the places of number `index` in y. Returns 0 or what is wrong with it.
 static int64_t gni_lv_item(gni_lv *p, gn_array *x, int64_t index, gn_array **y) {
     gni_lg *w = &p->w;
-    const bool wide = x->shape.dim[0] < x->shape.dim[1], precise = w->t == GN_F64;
+    const bool wide = x->shape.dim[1] < x->shape.dim[2], precise = w->t == GN_F64;
     const int64_t n = p->n, k = p->full ? p->m : n;
     gni_lg_matrix z[2], to;
     const double scale = gni_lv_reflect(p, x);
@@ -668,7 +668,7 @@ static bool gni_lv_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     d->info = p.w.ok ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
     if (d->info == NULL) p.w.ok = false;
     for (int64_t i = 0; i < d->batch && p.w.ok; i++) {
-        gn_array *x = gni_lg_item(g, from, batch, i);
+        gn_array *x = gni_lg_item(g, from, batch, i, 2, 0, 1);
         if (x == NULL) p.w.ok = false;
         if (p.w.ok) d->info[i] = gni_lv_item(&p, x, i, y);
         gni_unref(g, x);
