@@ -193,7 +193,7 @@ static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matri
     d.b_cs = b->cs;
     d.a_batch[0] = a->step;
     d.b_batch[0] = b->step;
-    d.batch_dim[0] = b->n == 1 && w->t == GN_F32 ? w->count : 1;
+    d.batch_dim[0] = b->n == 1 && a->n > 16 && w->t == GN_F32 ? w->count : 1; // shorter ones have another kernel in batches
     d.batch_rank = d.batch_dim[0] > 1;
     gni_lg_operand(&d.a, a);
     gni_lg_operand(&d.b, b);
