@@ -46621,7 +46621,7 @@ static void gni_lc_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
 // >>factor_gpu
 // Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
 // by matrix products. From outside: gni_lg_wanted and what room factor_batch calls (lg: linear algebra on the GPU).
-// LU, Cholesky and triangles take several matrices side by side: each dispatch does its part of all of them.
+// Except by QR several matrices are done side by side, by the same dispatches.
 //
 // LU is right-looking. Pivots of panels with more rows than a workgroup has threads are found in a tournament
 // (Grigori, Demmel, Xiang 2011), which bounds the growth almost as partial pivoting does.
@@ -46632,10 +46632,9 @@ static void gni_lc_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
 #define GNI_LG_COUNTERS 64              // workgroups that have finished,
 #define GNI_LG_LISTS ((int64_t)192)     // lists of rows, the order of the rows
 #define GNI_LG_PAIRS ((int64_t)3072)    // rows from which panels go in pairs
-#define GNI_LG_TEMP ((int64_t)16 << 20) // elements of a product that waits to be subtracted, or of matrices side by side
-#define GNI_LG_FEW ((int64_t)16)        // columns, up from which a kernel subtracts a product
+#define GNI_LG_TEMP ((int64_t)16 << 20) // elements of matrices side by side, at most
 
-// A matrix inside an array's buffer, any strides; step: to the next of those side by side.
+// A matrix inside an array's buffer, any strides; step: to the next one.
 typedef struct gni_lg_matrix {
     gn_array *of;
     int64_t offset, rs, cs, m, n, step;
@@ -46645,9 +46644,8 @@ typedef struct gni_lg {
     gn_context *g;
     const char *fn;
     gn_dtype t;
-    int64_t count; // matrices side by side
-    // Words of the state for each matrix; behind those of all their rows' numbers, from `order` on.
-    int64_t n, ld, each, order;
+    int64_t count, n, ld;
+    int64_t each, order; // words of the state for each of `count` matrices; behind them the rows' numbers of all
     gn_array *work, *state, *block, *temp;
     gni_lg_matrix a;
     bool ok, triangle, full; // the matrix is a lower triangle; its diagonal is not 1
@@ -46691,7 +46689,7 @@ static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtyp
            (double)GNI_GPU_REACH;
 }
 
-// Whether `a` (..., m, n) is decomposed on the GPU, `count` matrices side by side, with its dtype there.
+// Whether `a` (..., m, n) is decomposed on the GPU, `count` at a time, with its dtype there.
 static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t, int64_t count) {
     gni_factor f;
     if (GNI_CPU_ALONE || g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
@@ -46743,16 +46741,15 @@ static void gni_lg_state(gni_lg *w, int64_t n, int64_t each) {
     for (int64_t i = 0; i < w->count * n; i++) ((uint32_t *)data)[w->order + i] = (uint32_t)i;
 }
 
-// Memory for `count` matrices of order n and right-hand sides of up to k columns. False when it does not fit, and then
+// Memory for up to `count` matrices of order n and right-hand sides of up to k columns. False when it does not fit, and then
 // nothing is held.
-static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, int64_t n,
-                         int64_t k, int64_t count) {
+static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, int64_t n, int64_t k, int64_t count) {
     gni_lg_start(w, g, fn, t);
     w->n = n;
     w->ld = gni_lg_up(n, 4);
-    w->count = count;
+    count = w->count = GNI_MAX(GNI_MIN(GNI_MIN(count, 1024), GNI_LG_TEMP / (n * w->ld)), 1);
     gn_shape matrix = GN_SHAPE(count, n, w->ld), block = GN_SHAPE(count, GNI_LG_BLOCK, GNI_LG_BLOCK),
-             temp = GN_SHAPE(count * n * GNI_MIN(k, GNI_LG_FEW));
+             temp = GN_SHAPE(count * n * GNI_MIN(k, 16));
     w->work = gni_lg_array(g, t, &matrix);
     if (w->work != NULL) w->block = gni_lg_array(g, t, &block);
     if (w->block != NULL) w->temp = gni_lg_array(g, t, &temp);
@@ -46795,7 +46792,7 @@ static void gni_lg_operand(gni_operand *o, const gni_lg_matrix *a) {
     o->stride[2] = a->cs;
 }
 
-// c (m,n; contiguous, also from matrix to matrix) = a b. A sum's order is that of a matrix alone.
+// c (m,n; contiguous) = a b, each with the bits that it has alone
 static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
                            const gni_lg_matrix *b) {
     GNI_ZEROED(gni_matmul, d);
@@ -46808,7 +46805,7 @@ static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matri
     d.b_cs = b->cs;
     d.a_batch[0] = a->step;
     d.b_batch[0] = b->step;
-    d.batch_dim[0] = b->n == 1 && w->t == GN_F32 ? w->count : 1;
+    d.batch_dim[0] = b->n == 1 && a->n > 16 && w->t == GN_F32 ? w->count : 1; // shorter ones have another kernel in batches
     d.batch_rank = d.batch_dim[0] > 1;
     gni_lg_operand(&d.a, a);
     gni_lg_operand(&d.b, b);
@@ -46852,32 +46849,22 @@ static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix 
     gni_unref(w->g, x);
 }
 
-// As gni_lg_subtract, by one kernel.
-static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
-                          const gni_lg_matrix *b, bool lower) {
+// b NULL: the state, c NULL: the block.
+static void gni_lg_factor(gni_lg *w, gni_factor_step step, const gni_lg_matrix *a, const gni_lg_matrix *b,
+                          const gni_lg_matrix *c, int64_t items, const int64_t *word) {
     GNI_ZEROED(gni_factor, f);
-    f.step = GNI_FACTOR_UPDATE;
-    f.items = c->m;
-    f.word[GNI_P_UPDATE_C_BASE] = c->offset;
-    f.word[GNI_P_UPDATE_C_ROW] = c->rs;
-    f.word[GNI_P_UPDATE_A_BASE] = a->offset;
-    f.word[GNI_P_UPDATE_A_ROW] = a->rs;
-    f.word[GNI_P_UPDATE_A_COLUMN] = a->cs;
-    f.word[GNI_P_UPDATE_B_BASE] = b->offset;
-    f.word[GNI_P_UPDATE_B_ROW] = b->rs;
-    f.word[GNI_P_UPDATE_B_COLUMN] = b->cs;
-    f.word[GNI_P_UPDATE_M] = c->m;
-    f.word[GNI_P_UPDATE_N] = c->n;
-    f.word[GNI_P_UPDATE_K] = a->n;
-    f.word[GNI_P_UPDATE_LOWER] = lower;
-    f.word[GNI_P_FACTOR_STEP] = c->step;
-    f.word[GNI_P_FACTOR_STEP + 1] = a->step;
-    f.word[GNI_P_FACTOR_STEP + 2] = b->step;
+    f.step = step;
+    f.items = items;
+    memcpy(f.word, word, sizeof f.word);
+    f.word[GNI_P_FACTOR_STEP] = a->step;
+    f.word[GNI_P_FACTOR_STEP + 1] = b != NULL ? b->step : w->each;
+    f.word[GNI_P_FACTOR_STEP + 2] = c != NULL ? c->step : GNI_LG_BLOCK * GNI_LG_BLOCK;
     f.word[GNI_P_FACTOR_BATCH] = w->count;
-    f.a.buf = c->of->buf;
-    f.b.buf = a->of->buf;
-    f.c.buf = b->of->buf;
-    f.a.dtype = f.b.dtype = f.c.dtype = c->of->dtype;
+    f.a.buf = a->of->buf;
+    f.b.buf = b != NULL ? b->of->buf : w->state->buf;
+    f.c.buf = c != NULL ? c->of->buf : w->block->buf;
+    f.a.dtype = f.c.dtype = a->of->dtype;
+    f.b.dtype = b != NULL ? f.a.dtype : GN_U32;
     w->ok = w->ok && gni_run(w->g, &gni_kind_factor, &f, NULL);
 }
 
@@ -46886,8 +46873,21 @@ static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix
 static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_matrix b,
                             bool lower) {
     if (c.m == 0 || c.n == 0) return;
-    if (c.n >= GNI_LG_FEW && a.n <= 2 * GNI_LG_PANEL && c.cs == 1) {
-        gni_lg_update(w, &c, &a, &b, lower);
+    if (c.n >= 16 && a.n <= 2 * GNI_LG_PANEL && c.cs == 1) {
+        int64_t word[GNI_FACTOR_WORDS] = {0};
+        word[GNI_P_UPDATE_C_BASE] = c.offset;
+        word[GNI_P_UPDATE_C_ROW] = c.rs;
+        word[GNI_P_UPDATE_A_BASE] = a.offset;
+        word[GNI_P_UPDATE_A_ROW] = a.rs;
+        word[GNI_P_UPDATE_A_COLUMN] = a.cs;
+        word[GNI_P_UPDATE_B_BASE] = b.offset;
+        word[GNI_P_UPDATE_B_ROW] = b.rs;
+        word[GNI_P_UPDATE_B_COLUMN] = b.cs;
+        word[GNI_P_UPDATE_M] = c.m;
+        word[GNI_P_UPDATE_N] = c.n;
+        word[GNI_P_UPDATE_K] = a.n;
+        word[GNI_P_UPDATE_LOWER] = lower;
+        gni_lg_factor(w, GNI_FACTOR_UPDATE, &c, &a, &b, c.m, word);
         return;
     }
     const int64_t rows = GNI_MAX(gni_elements(&w->temp->shape) / (c.n * w->count), 1);
@@ -46899,22 +46899,6 @@ static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_
         gni_lg_product(w, &x, &ai, &b);
         gni_lg_change(w, GNI_OP_SUB, &ci, &x);
     }
-}
-
-static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array *b, int64_t items,
-                          const int64_t *word) {
-    GNI_ZEROED(gni_factor, f);
-    f.step = step;
-    f.items = items;
-    memcpy(f.word, word, sizeof f.word);
-    f.word[GNI_P_FACTOR_STEP + 2] = GNI_LG_BLOCK * GNI_LG_BLOCK;
-    f.word[GNI_P_FACTOR_BATCH] = w->count;
-    f.a.buf = a->buf;
-    f.b.buf = b->buf;
-    f.c.buf = w->block->buf;
-    f.a.dtype = f.c.dtype = a->dtype;
-    f.b.dtype = b->dtype;
-    w->ok = w->ok && gni_run(w->g, &gni_kind_factor, &f, NULL);
 }
 
 // b (n,m) = t^-1 b for a lower triangle of at most a panel's order. `more`: with small residuals, however
@@ -46931,9 +46915,7 @@ static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool
     word[GNI_P_SOLVE_COLUMNS] = b.n;
     word[GNI_P_SOLVE_UNIT] = unit;
     word[GNI_P_SOLVE_MORE] = more;
-    word[GNI_P_FACTOR_STEP] = b.step;
-    word[GNI_P_FACTOR_STEP + 1] = t.step;
-    gni_lg_factor(w, GNI_FACTOR_SOLVE, b.of, t.of, b.n, word);
+    gni_lg_factor(w, GNI_FACTOR_SOLVE, &b, &t, NULL, b.n, word);
 }
 
 // ---- LU
@@ -46946,8 +46928,6 @@ static void gni_lg_lu_panel(gni_lg *w, int64_t begin, int64_t end) {
                 below[GNI_FACTOR_WORDS] = {0};
         pick[GNI_P_PICK_LD] = swap[GNI_P_SWAP_LD] = below[GNI_P_BELOW_LD] = w->ld;
         pick[GNI_P_PICK_FIRST] = swap[GNI_P_SWAP_FIRST] = below[GNI_P_BELOW_FIRST] = j;
-        pick[GNI_P_FACTOR_STEP] = swap[GNI_P_FACTOR_STEP] = below[GNI_P_FACTOR_STEP] = w->a.step;
-        pick[GNI_P_FACTOR_STEP + 1] = swap[GNI_P_FACTOR_STEP + 1] = w->each;
         pick[GNI_P_PICK_COUNT] = n - j;
         pick[GNI_P_PICK_WIDTH] = swap[GNI_P_SWAP_WIDTH] = jb;
         pick[GNI_P_PICK_COUNTERS] = GNI_LG_COUNTERS;
@@ -46959,9 +46939,9 @@ static void gni_lg_lu_panel(gni_lg *w, int64_t begin, int64_t end) {
         swap[GNI_P_SWAP_END] = end;
         below[GNI_P_BELOW_ALL_ROWS] = n;
         below[GNI_P_BELOW_END] = end;
-        gni_lg_factor(w, GNI_FACTOR_PICK, w->work, w->state, n - j, pick);
-        gni_lg_factor(w, GNI_FACTOR_SWAP, w->work, w->state, n + 1, swap);
-        if (j + jb < n) gni_lg_factor(w, GNI_FACTOR_BELOW, w->work, w->state, n - j - jb, below);
+        gni_lg_factor(w, GNI_FACTOR_PICK, &w->a, NULL, NULL, n - j, pick);
+        gni_lg_factor(w, GNI_FACTOR_SWAP, &w->a, NULL, NULL, n + 1, swap);
+        if (j + jb < n) gni_lg_factor(w, GNI_FACTOR_BELOW, &w->a, NULL, NULL, n - j - jb, below);
     }
 }
 
@@ -47052,9 +47032,7 @@ static void gni_lg_root(gni_lg *w, const gni_lg_matrix *a, int64_t first) {
     word[GNI_P_ROOT_LD] = a->rs;
     word[GNI_P_ROOT_ORDER] = a->n;
     word[GNI_P_ROOT_FIRST] = first;
-    word[GNI_P_FACTOR_STEP] = a->step;
-    word[GNI_P_FACTOR_STEP + 1] = w->each;
-    gni_lg_factor(w, GNI_FACTOR_ROOT, a->of, w->state, 1, word);
+    gni_lg_factor(w, GNI_FACTOR_ROOT, a, NULL, NULL, 1, word);
 }
 
 // Lower L in place; above the diagonal anything may stay.
@@ -47082,18 +47060,13 @@ static void gni_lg_cholesky(gni_lg *w) {
 
 // ---- matrices side by side
 
-// Matrix number `index` of the batch as an array; with `step` the first of `count` that are so far apart, behind another
-// axis. One reference.
-static gn_array *gni_lg_items(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index,
-                              int matrix, const int64_t *step, int64_t count) {
-    const int own = x->shape.rank - matrix, more = step != NULL ? 1 : 0;
-    int64_t offset = x->offset, stride[3] = {more ? *step : 0, 0, 0};
-    gn_shape s = GN_SHAPE(count);
-    s.rank = more + matrix;
-    for (int i = 0; i < matrix; i++) {
-        s.dim[more + i] = x->shape.dim[own + i];
-        stride[more + i] = x->stride[own + i];
-    }
+// Matrices of the batch from number `index` on, `step` apart, as an array (count, ...). One reference.
+static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index, int matrix, int64_t step,
+                             int64_t count) {
+    const int own = x->shape.rank - matrix, last = x->shape.rank - 1;
+    gn_shape s = GN_SHAPE(count, x->shape.dim[own], x->shape.dim[last]);
+    int64_t offset = x->offset, stride[3] = {step, x->stride[own], x->stride[last]};
+    s.rank = 1 + matrix;
     for (int i = batch->rank - 1; i >= 0; i--) {
         const int axis = i - batch->rank + own;
         if (axis >= 0 && x->shape.dim[axis] != 1) offset += index % batch->dim[i] * x->stride[axis];
@@ -47102,43 +47075,15 @@ static gn_array *gni_lg_items(gn_context *g, gn_array *x, const gn_shape *batch,
     return gni_array_view(g, "", x, &s, stride, offset);
 }
 
-static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index) {
-    return gni_lg_items(g, x, batch, index, 2, NULL, 1);
-}
-
-// Copies the matrices into the work area.
-static void gni_lg_load(gni_lg *w, gn_array *x) {
-    int64_t stride[3] = {w->a.step, w->ld, 1};
-    w->ok = w->ok && x != NULL && gni_copy_into(w->g, w->work->buf, w->t, 0, stride, x);
-}
-
-// The state, of which word 0 of each matrix tells what went wrong, 0 if nothing did. Waits for the GPU.
+// The state; each matrix's first word says what went wrong, 0 if nothing did. Waits for the GPU.
 static uint32_t *gni_lg_info(gni_lg *w) {
     uint32_t *state = w->ok ? (uint32_t *)gni_host(w->g, w->state) : NULL;
     if (state == NULL) w->ok = false;
     return state;
 }
 
-// y (n,k) = the rows of x (n,k; contiguous) in the order of the state
-static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t offset) {
-    GNI_ZEROED(gni_take, d);
-    d.at.outer = 1;
-    d.at.checked = true;
-    d.at.extent = d.at.count = w->count * w->n;
-    d.at.inner = k;
-    d.in.buf = x->buf;
-    d.in.offset = x->offset;
-    d.out.buf = y->buf;
-    d.out.offset = offset;
-    d.in.dtype = d.out.dtype = w->t;
-    d.index.buf = w->state->buf;
-    d.index.offset = w->order;
-    d.index.dtype = GN_U32;
-    w->ok = w->ok && gni_run(w->g, &gni_kind_take, &d, NULL);
-}
-
 // Matrices from `index` on of y (..., n, k) = a^-1 x.
-static void gni_lg_solve_items(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t index) {
+static void gni_lg_solve_item(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t index) {
     gn_array *rows = x != NULL ? gni_contiguous(w->g, x) : NULL, *cast = rows;
     if (rows != NULL && rows->dtype != w->t) {
         cast = gni_apply(w->g, w->fn, GNI_OP_CAST, rows->dtype, w->t, &rows, NULL, 1);
@@ -47148,39 +47093,54 @@ static void gni_lg_solve_items(gni_lg *w, gn_array *x, gn_array *y, int64_t k, i
     if (cast == NULL) w->ok = false;
     gni_lg_matrix b = gni_lg_matrix_of(y, index * w->n * k, w->n, k, k);
     b.step = w->n * k;
-    if (w->ok) gni_lg_permute(w, cast, y, k, b.offset);
+    if (w->ok) {
+        GNI_ZEROED(gni_take, d); // the rows in the order of the state
+        d.at.outer = 1;
+        d.at.checked = true;
+        d.at.extent = d.at.count = w->count * w->n;
+        d.at.inner = k;
+        d.in.buf = cast->buf;
+        d.in.offset = cast->offset;
+        d.out.buf = y->buf;
+        d.out.offset = b.offset;
+        d.in.dtype = d.out.dtype = w->t;
+        d.index.buf = w->state->buf;
+        d.index.offset = w->order;
+        d.index.dtype = GN_U32;
+        w->ok = gni_run(w->g, &gni_kind_take, &d, NULL);
+    }
     if (w->triangle) gni_lg_solve_lower(w, 0, w->n, b);
     else gni_lg_lu_solve(w, b);
     gni_unref(w->g, cast);
 }
 
-// The determinants of matrices from `index` on, from the diagonal of U and the order of the rows; the product's exponent is
-// kept apart.
+// The determinants from `index` on from the diagonal of U and the order of the rows; the product's exponent is kept apart.
 static void gni_lg_det(gni_lg *w, const gni_la_job *d, int64_t index) {
     gn_array *u = NULL;
     gn_shape s = GN_SHAPE(w->count, w->n);
-    int64_t stride[2] = {w->a.step, w->ld + 1}, own[2] = {w->n, 1}, i = 0;
+    int64_t stride[2] = {w->a.step, w->ld + 1}, own[2] = {w->n, 1};
     gn_array *diagonal = gni_array_view(w->g, w->fn, w->work, &s, stride, 0);
     if (diagonal != NULL) u = gni_lg_array(w->g, w->t, &s);
     if (u == NULL || !gni_copy_into(w->g, u->buf, w->t, 0, own, diagonal)) w->ok = false;
     const void *x = w->ok ? gni_host(w->g, u) : NULL;
     if (x == NULL) w->ok = false;
     uint32_t *state = gni_lg_info(w);
-    for (int64_t k = 0; k < w->count && w->ok; k++) {
-        double det = 1.0;
-        int64_t exponent = 0;
-        for (const int64_t end = i + w->n; i < end; i++) {
-            int e = 0;
-            double v = w->t == GN_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
-            for (uint32_t *to = state + w->order; to[i] != (uint32_t)i; v = -v) { // follows a cycle
-                uint32_t at = to[i];
-                to[i] = to[at];
-                to[at] = at;
-            }
-            det = frexp(det * v, &e);
-            exponent += e;
+    double det = 1.0;
+    int64_t exponent = 0;
+    for (int64_t i = 0, n = w->n; i < w->count * n && w->ok; i++) {
+        int e = 0;
+        double v = w->t == GN_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+        for (uint32_t *to = state + w->order; to[i] != (uint32_t)i; v = -v) { // follows a cycle
+            uint32_t at = to[i];
+            to[i] = to[at];
+            to[at] = at;
         }
-        gni_la_put_det(d, index + k, state[k * w->each] != 0 ? 0.0 : det, exponent);
+        det = frexp(det * v, &e);
+        exponent += e;
+        if ((i + 1) % n != 0) continue;
+        gni_la_put_det(d, index + i / n, state[i / n * w->each] != 0 ? 0.0 : det, exponent);
+        det = 1.0;
+        exponent = 0;
     }
     gni_unref(w->g, u);
     gni_unref(w->g, diagonal);
@@ -47381,8 +47341,8 @@ static bool gni_lg_qr_run(gni_lg_qr *p) {
 }
 
 // >>factor_batch
-// Decompositions of a batch on the GPU: large matrices side by side (QR: one after the other), small ones all at once. From
-// outside: gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result (ls: many small matrices).
+// Decompositions of a batch on the GPU: large matrices a few at a time, small ones all at once. From outside:
+// gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result (ls: many small matrices).
 
 // ---- large ones
 
@@ -47408,28 +47368,30 @@ static void gni_lg_do_cholesky(gni_lg *w, gn_array *y, int64_t index) {
 // The inverses from the permutations as matrices.
 static void gni_lg_do_inv(gni_lg *w, gn_array *y, int64_t index) {
     gn_context *g = w->g;
-    const int64_t n = w->n, all = w->count * n, one[2] = {1, 1};
-    gn_shape s = GN_SHAPE(all, 1), places = GN_SHAPE(w->count, 1, n), rows = GN_SHAPE(w->count, n, 1);
+    const int64_t n = w->n, stride[3] = {n, 1, 1};
+    gn_shape s = GN_SHAPE(w->count, n, 1);
     gni_lg_matrix b = gni_lg_matrix_of(y, index * n * n, n, n, n);
     b.step = n * n;
-    gn_array *order = w->ok ? gni_array_view(g, w->fn, w->state, &s, one, w->order) : NULL;
+    gn_array *order = w->ok ? gni_array_view(g, w->fn, w->state, &s, stride, w->order) : NULL;
     gn_scope_begin(g);
-    gn_array *place = gn_reshape(gn_arange(g, GN_U32, 0.0, (double)all, 1.0), places);
-    w->ok = w->ok && gni_lg_store(w, y, index, gn_eq(gn_reshape(order, rows), place), n, n);
+    gn_array *place = gn_arange(g, GN_U32, 0.0, (double)(w->count * n), 1.0);
+    place = gn_swap_axes(gn_reshape(place, s), -1, -2);
+    w->ok = w->ok && gni_lg_store(w, y, index, gn_eq(order, place), n, n);
     gn_scope_end(g);
     gni_unref(g, order);
     if (w->ok) gni_lg_lu_solve(w, b);
 }
 
 // As many matrices at a time as there is room for. det: the determinants of all.
-static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
-                            const gn_shape *batch, int matrix, gn_array *y, const int64_t *step) {
+static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *batch, int matrix,
+                            gn_array *y, const int64_t *step) {
     gn_context *g = w->g;
+    const int64_t stride[3] = {w->a.step, w->ld, 1};
     for (int64_t i = 0; i < d->batch && w->ok; i += w->count) {
         w->count = GNI_MIN(w->count, d->batch - i);
         if (i > 0) gni_lg_state(w, w->n, w->each);
-        gn_array *x = gni_lg_items(g, a, batch, i, 2, step, w->count), *right = NULL;
-        gni_lg_load(w, x);
+        gn_array *x = gni_lg_item(g, a, batch, i, 2, step[0], w->count), *right = NULL;
+        w->ok = w->ok && x != NULL && gni_copy_into(g, w->work->buf, w->t, 0, stride, x);
         gni_unref(g, x);
         if (d->kind == GNI_LA_CHOLESKY) {
             gni_lg_do_cholesky(w, y, i);
@@ -47438,8 +47400,8 @@ static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
         }
         if (d->kind == GNI_LA_INV) gni_lg_do_inv(w, y, i);
         if (b != NULL && w->ok) {
-            right = gni_lg_items(g, b, batch, i, matrix, step + 1, w->count);
-            gni_lg_solve_items(w, right, y, d->k, i);
+            right = gni_lg_item(g, b, batch, i, matrix, step[1], w->count);
+            gni_lg_solve_item(w, right, y, d->k, i);
             gni_unref(g, right);
         }
         if (gni_la_is_det(d)) {
@@ -47475,15 +47437,14 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     gn_context *g = d->g;
     gni_lg w;
     gn_shape s = *batch;
+    int64_t step[2] = {0, 0};
     *y = NULL;
     if (d->batch == 0 || !gni_lg_wanted(g, a, t, d->batch)) return false;
     if (matrix > 0 && !gni_lg_reaches(d->batch, d->n, matrix > 1 ? d->k : 1, t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if (b != NULL && !gni_materialize(g, b)) return g->call_failed;
-    int64_t step[2] = {0, 0}, count = GNI_LG_TEMP / GNI_MAX(d->n * gni_lg_up(d->n, 4), 1);
-    if (!gni_ls_step(a, batch, 2, &step[0]) || (b != NULL && !gni_ls_step(b, batch, matrix, &step[1]))) count = 1;
-    if (!gni_lg_begin(&w, g, d->fn, t, d->n, matrix > 1 ? d->k : 1, GNI_MAX(GNI_MIN(count, GNI_MIN(d->batch, 1024)), 1)))
-        return g->call_failed;
+    const bool even = gni_ls_step(a, batch, 2, step) && (b == NULL || gni_ls_step(b, batch, matrix, step + 1));
+    if (!gni_lg_begin(&w, g, d->fn, t, d->n, matrix > 1 ? d->k : 1, even ? d->batch : 1)) return g->call_failed;
     w.triangle = d->kind == GNI_LA_TRIANGULAR;
     w.full = w.triangle && !d->unit;
     if (matrix > 0) s.dim[s.rank++] = d->n;
@@ -47532,11 +47493,11 @@ static bool gni_lg_qr_all(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     bool ok = r != NULL;
     if (ok) gni_lg_zero(&p.w, r);
     for (int64_t i = 0; i < d->batch && ok; i++) {
-        gn_array *x = gni_lg_item(g, a, batch, i);
+        gn_array *x = gni_lg_item(g, a, batch, i, 2, 0, 1);
         ok = x != NULL;
         if (!ok) break;
-        p.a = gni_lg_matrix_of(x, x->offset, p.m, p.n, x->stride[0]);
-        p.a.cs = x->stride[1];
+        p.a = gni_lg_matrix_of(x, x->offset, p.m, p.n, x->stride[1]);
+        p.a.cs = x->stride[2];
         p.q = gni_lg_matrix_of(q, i * p.m * p.k, p.m, p.k, p.k);
         p.r = gni_lg_matrix_of(r, i * p.k * p.n, p.k, p.n, p.n);
         ok = gni_lg_qr_run(&p);
@@ -48417,15 +48378,15 @@ static void gni_lv_job(gni_lv *p, gni_factor_step step, gn_array *a, gn_array *b
     p->w.ok = p->w.ok && gni_run(p->w.g, &gni_kind_factor, &f, NULL);
 }
 
-// x (m,n) times a power of two, made tridiagonal or bidiagonal: p->dg.d and .e. Returns what to multiply the values
+// x (1,m,n) times a power of two, made tridiagonal or bidiagonal: p->dg.d and .e. Returns what to multiply the values
 // with, or 0 for a matrix that is not finite.
 static double gni_lv_reflect(gni_lv *p, gn_array *x) {
     gni_lg *w = &p->w;
-    const bool wide = x->shape.dim[0] < x->shape.dim[1], precise = w->t == GN_F64;
+    const bool wide = x->shape.dim[1] < x->shape.dim[2], precise = w->t == GN_F64;
     int64_t load[GNI_FACTOR_WORDS] = {0}, word[GNI_FACTOR_WORDS] = {0};
     load[GNI_P_LOAD_BASE] = x->offset;
-    load[GNI_P_LOAD_ROW] = x->stride[wide ? 1 : 0];
-    load[GNI_P_LOAD_COLUMN] = x->stride[wide ? 0 : 1];
+    load[GNI_P_LOAD_ROW] = x->stride[wide ? 2 : 1];
+    load[GNI_P_LOAD_COLUMN] = x->stride[wide ? 1 : 2];
     load[GNI_P_LOAD_M] = word[GNI_REFLECT_M] = p->m;
     load[GNI_P_LOAD_N] = word[GNI_REFLECT_N] = p->n;
     load[GNI_P_LOAD_SYMMETRIC] = word[GNI_REFLECT_SYMMETRIC] = !p->svd;
@@ -48528,7 +48489,7 @@ static gni_lg_matrix gni_lv_tall(gni_lv *p, gni_lg_matrix z, int64_t columns) {
 // Values and vectors of one matrix, into the places of number `index` in y. Returns 0 or what is wrong with it.
 static int64_t gni_lv_item(gni_lv *p, gn_array *x, int64_t index, gn_array **y) {
     gni_lg *w = &p->w;
-    const bool wide = x->shape.dim[0] < x->shape.dim[1], precise = w->t == GN_F64;
+    const bool wide = x->shape.dim[1] < x->shape.dim[2], precise = w->t == GN_F64;
     const int64_t n = p->n, k = p->full ? p->m : n;
     gni_lg_matrix z[2], to;
     const double scale = gni_lv_reflect(p, x);
@@ -48622,7 +48583,7 @@ static bool gni_lv_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     d->info = p.w.ok ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
     if (d->info == NULL) p.w.ok = false;
     for (int64_t i = 0; i < d->batch && p.w.ok; i++) {
-        gn_array *x = gni_lg_item(g, from, batch, i);
+        gn_array *x = gni_lg_item(g, from, batch, i, 2, 0, 1);
         if (x == NULL) p.w.ok = false;
         if (p.w.ok) d->info[i] = gni_lv_item(&p, x, i, y);
         gni_unref(g, x);
@@ -48920,7 +48881,8 @@ static gn_array *gni_la_return(gn_context *g, gn_array **y, gn_array **const *pl
 static bool gni_svd_by_qr(gni_la_job *d, gn_array *a, gn_dtype t, gn_array **y, gn_array **const *place) {
     gn_context *g = d->g;
     const bool wide = d->m < d->n, vectors = place[1] != NULL || place[2] != NULL;
-    if (GNI_MAX(d->m, d->n) < 2 * GNI_MIN(d->m, d->n) || d->k > GNI_MIN(d->m, d->n) || !gni_lg_wanted(g, a, t, 1)) return false;
+    if (GNI_MAX(d->m, d->n) < 2 * GNI_MIN(d->m, d->n) || d->k > GNI_MIN(d->m, d->n)) return false;
+    if (!gni_lg_wanted(g, a, t, 1)) return false;
     gn_array *r = NULL, *u = NULL, *vt = NULL;
     g->no_grad++; // recorded as one op
     gn_array *q = gn_qr(wide ? gni_transposed(a) : a, &r), *s = gn_svd(r, false, vectors ? &u : NULL, vectors ? &vt : NULL);
