@@ -20955,7 +20955,7 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 
 // Integers by one and the same number: by a product with its inverse (Granlund and Montgomery 1994, figure 4.1), of what
 // rounds down once all bits of a negative dividend are turned. `rest`: the remainders. False: not that, or no such product.
-#if defined(__SIZEOF_INT128__) && !defined(_MSC_VER)
+#if defined(__SIZEOF_INT128__) && !defined(_MSC_VER) && !defined(GNI_WASM)
 #define GNI_BY_ONE(name, SIGN) \
     static bool name(void *dst, const void *pa, const void *pb, int n, bool rest) { \
         __extension__ typedef unsigned __int128 gni_u128; \
@@ -22093,6 +22093,9 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     }
 }
 
+#ifdef GNI_WASM // built to be small
+#define gni_cut_program(q, p, isa) false
+#else
 // Whether an instruction limits register r by a constant that loops of limits take.
 static bool gni_is_limit(const gni_program *p, uint32_t insn, gni_op op, int r) {
     const int c = (int)GNI_INSN_B(insn) - p->n_in;
@@ -22141,6 +22144,7 @@ static bool gni_cut_program(gni_program *q, const gni_program *p, const gni_cpu_
     for (int o = 0; o < p->n_out; o++) q->out_reg[o] = reg[p->out_reg[o]];
     return true;
 }
+#endif
 
 // Products, conjugates and quotients of complex numbers have loops of their own.
 static void gni_plan_pairs(gni_plan *plan, const gni_pairs *q) {

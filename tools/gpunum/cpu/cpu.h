@@ -580,6 +580,9 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, const gn_context
     }
 }
 
+#ifdef GNI_WASM // built to be small
+#define gni_cut_program(q, p, isa) false
+#else
 // Whether an instruction limits register r by a constant that loops of limits take.
 static bool gni_is_limit(const gni_program *p, uint32_t insn, gni_op op, int r) {
     const int c = (int)GNI_INSN_B(insn) - p->n_in;
@@ -628,6 +631,7 @@ static bool gni_cut_program(gni_program *q, const gni_program *p, const gni_cpu_
     for (int o = 0; o < p->n_out; o++) q->out_reg[o] = reg[p->out_reg[o]];
     return true;
 }
+#endif
 
 // Products, conjugates and quotients of complex numbers have loops of their own.
 static void gni_plan_pairs(gni_plan *plan, const gni_pairs *q) {

@@ -113,7 +113,7 @@ GNI_INLINE uint64_t gni_dtou(double x) {
 
 // Integers by one and the same number: by a product with its inverse (Granlund and Montgomery 1994, figure 4.1), of what
 // rounds down once all bits of a negative dividend are turned. `rest`: the remainders. False: not that, or no such product.
-#if defined(__SIZEOF_INT128__) && !defined(_MSC_VER)
+#if defined(__SIZEOF_INT128__) && !defined(_MSC_VER) && !defined(GNI_WASM)
 #define GNI_BY_ONE(name, SIGN) \
     static bool name(void *dst, const void *pa, const void *pb, int n, bool rest) { \
         __extension__ typedef unsigned __int128 gni_u128; \
