@@ -396,6 +396,8 @@ static void test_large(void **state) {
             gn_array *hilbert = gn_cast(gn_recip(gn_add_s(gn_add(down, place), 1.0)), t);
             check_solve(g, gn_add(hilbert, gn_mul_s(gn_eye(g, t, n, n, 0), k == 0 ? 1e-4 : 1e-9)), b);
             check_root(gn_add(hilbert, gn_mul_s(gn_eye(g, t, n, n, 0), k == 0 ? 1e-4 : 1e-12)));
+            gn_array *square = gn_matmul(a, turned(a));
+            for (int sign = -1; sign <= 1 && n < 200; sign += 2) check_root(gn_mul_s(square, pow(10.0, sign * (k == 0 ? 33 : 290))));
             gn_scope_end(g);
         }
     gn_scope_begin(g);

@@ -795,7 +795,14 @@ shared uint gn_failed;
 
 GN_R gn_rsqrt(GN_R d) {
 #ifdef GN_DOUBLE
-    return GN_R(1) / sqrt(d);
+    // d = m 4^(h - 512), m from 1 to 4: the root of a float, and a step of third order; a division and a root take three times as long.
+    uvec2 w = unpackDouble2x32(d);
+    if (w.y - 0x00100000u >= 0x7fe00000u) return GN_R(1) / sqrt(d); // not positive, subnormal or no number
+    uint h = (w.y >> 20) + 1u >> 1;
+    double m = packDouble2x32(uvec2(w.x, w.y + (1024u - 2u * h << 20)));
+    double y = double(inversesqrt(float(m))), e = fma(-(m * y), y, 1.0lf);
+    y += y * e * fma(0.375lf, e, 0.5lf);
+    return y * packDouble2x32(uvec2(0u, 1535u - h << 20));
 #else
     // One step of Newton's, for devices that are content with less than float32.
     float scale = d < 1e-30 ? 18446744073709551616.0 : 1.0, e = d * scale, r = inversesqrt(e);
