@@ -24,9 +24,11 @@ layout(local_size_x = 256) in;
 layout(constant_id = GNI_S_RECUR_LSTM) const bool GN_LSTM = true;
 layout(constant_id = GNI_S_RECUR_BACK) const bool GN_BACK = false;
 layout(constant_id = GNI_S_RECUR_DTYPE) const uint GN_DTYPE = 0u;
-layout(constant_id = GNI_S_RECUR_SPLIT) const uint GN_SPLIT = 8u;
-layout(constant_id = GNI_S_RECUR_TILES) const uint GN_TILES = 1u;
-layout(constant_id = GNI_S_RECUR_AHEAD) const uint GN_AHEAD = 1u; // tiles of a sum under way, which divide its share
+layout(constant_id = GNI_S_RECUR_SPLIT) const uint GN_SPLIT_ = 8u;
+layout(constant_id = GNI_S_RECUR_TILES) const uint GN_TILES_ = 1u;
+layout(constant_id = GNI_S_RECUR_AHEAD) const uint GN_AHEAD_ = 1u; // tiles of a sum under way, which divide its share
+const uint GN_SPLIT = GN_SPLIT_ == 0u ? 1u : GN_SPLIT_, GN_TILES = GN_TILES_ == 0u ? 1u : GN_TILES_;
+const uint GN_AHEAD = GN_AHEAD_ == 0u ? 1u : GN_AHEAD_; // arrays have something in them
 const uint GN_GATES = GN_LSTM ? 4u : 3u, GN_COLUMNS = GN_BACK ? 1u : GN_GATES, GN_SUMS = GN_TILES * GN_COLUMNS;
 
 #define GN_BATCH GN_PARAM(GNI_P_RECUR_BATCH)
