@@ -237,6 +237,13 @@ static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix 
     gni_unref(w->g, x);
 }
 
+// A matrix' place, and its steps from row to row and from column to column.
+static void gni_lg_put(int64_t *word, const gni_lg_matrix *m) {
+    word[0] = m->offset;
+    word[1] = m->rs;
+    word[2] = m->cs;
+}
+
 // b NULL: the state, c NULL: the block.
 static void gni_lg_factor(gni_lg *w, gni_factor_step step, const gni_lg_matrix *a, const gni_lg_matrix *b,
                           const gni_lg_matrix *c, int64_t items, const int64_t *word) {
@@ -265,12 +272,8 @@ static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_
         int64_t word[GNI_FACTOR_WORDS] = {0};
         word[GNI_P_UPDATE_C_BASE] = c.offset;
         word[GNI_P_UPDATE_C_ROW] = c.rs;
-        word[GNI_P_UPDATE_A_BASE] = a.offset;
-        word[GNI_P_UPDATE_A_ROW] = a.rs;
-        word[GNI_P_UPDATE_A_COLUMN] = a.cs;
-        word[GNI_P_UPDATE_B_BASE] = b.offset;
-        word[GNI_P_UPDATE_B_ROW] = b.rs;
-        word[GNI_P_UPDATE_B_COLUMN] = b.cs;
+        gni_lg_put(word + GNI_P_UPDATE_A_BASE, &a);
+        gni_lg_put(word + GNI_P_UPDATE_B_BASE, &b);
         word[GNI_P_UPDATE_M] = c.m;
         word[GNI_P_UPDATE_N] = c.n;
         word[GNI_P_UPDATE_K] = a.n;
@@ -293,12 +296,8 @@ static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_
 // ill-conditioned it is.
 static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool unit, bool more) {
     int64_t word[GNI_FACTOR_WORDS] = {0};
-    word[GNI_P_SOLVE_B_BASE] = b.offset;
-    word[GNI_P_SOLVE_B_ROW] = b.rs;
-    word[GNI_P_SOLVE_B_COLUMN] = b.cs;
-    word[GNI_P_SOLVE_T_BASE] = t.offset;
-    word[GNI_P_SOLVE_T_ROW] = t.rs;
-    word[GNI_P_SOLVE_T_COLUMN] = t.cs;
+    gni_lg_put(word + GNI_P_SOLVE_B_BASE, &b);
+    gni_lg_put(word + GNI_P_SOLVE_T_BASE, &t);
     word[GNI_P_SOLVE_ORDER] = t.n;
     word[GNI_P_SOLVE_COLUMNS] = b.n;
     word[GNI_P_SOLVE_UNIT] = unit;
