@@ -25,8 +25,8 @@ GPUNUM_API void gn_no_grad_begin(gn_context *g);
 GPUNUM_API void gn_no_grad_end(gn_context *g);
 // d loss / d params[i] into out[i] (new arrays) without touching gn_grad; an unused parameter gives zeros, a loss
 // that depends on none GN_ERROR_GRADIENT.
-// With create_graph the gradients can be differentiated again, and so can the loss; without it lets go of the record, as
-// gn_backward does.
+// With create_graph the gradients can be differentiated again, and so can the loss; without it the record is let go of, as by
+// gn_backward.
 GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int count, bool create_graph,
                                   gn_array **out);
 // Compares gradients of `fn` (returns a 1-element array) at float64 or float32 `inputs` with central differences.
