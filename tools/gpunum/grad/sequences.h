@@ -146,14 +146,15 @@ static gn_array *gni_recur_gate(const gni_recur *r, gn_array *a, int i) {
 }
 static gn_array *gni_recur_plus(gn_array *a, gn_array *b) { return b != NULL ? gn_add(a, b) : a; }
 
-// a^T b^T where turned: of halves in float32 on matrix units, where that is what `half` asks for.
-static gn_array *gni_recur_product(const gni_recur *r, gn_array *a, bool a_turned, gn_array *b, bool b_turned) {
-    gn_context *g = r->g;
-    const bool halves = r->half != GN_F32 && g->no_grad > 0;
-    if (halves) a = gn_cast(a, r->half), b = gn_cast(b, r->half);
-    if (a_turned) a = gn_transpose(a);
-    if (b_turned) b = gn_transpose(b);
-    return halves && a != NULL && b != NULL ? gni_adopt(g, gni_product_new(g, g->call, a, b, GN_F32)) : gn_matmul(a, b);
+// An operand of a product as halves, where `half` asks for them; so that one of several products becomes halves once.
+static gn_array *gni_recur_half(const gni_recur *r, gn_array *a) {
+    return r->half != GN_F32 && r->g->no_grad > 0 ? gni_as(a, r->half) : a;
+}
+
+// a b of such operands, in float32.
+static gn_array *gni_recur_product(const gni_recur *r, gn_array *a, gn_array *b) {
+    if (a == NULL || b == NULL || r->half == GN_F32 || a->dtype != r->half) return gn_matmul(a, b);
+    return gni_adopt(r->g, gni_product_new(r->g, r->g->call, a, b, GN_F32));
 }
 
 // A matrix as halves in tiles of 16 by 16, one behind the other: rows, or weights by the state's units, what is summed over
@@ -247,11 +248,9 @@ static bool gni_recur_whole(const gni_recur *r, bool back, gn_array *const *in, 
     job.h = r->h;
     job.batch = r->in.h0->shape.dim[0];
     job.half = r->half;
-    if (!gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) { // before operands are copied for it
-        if (job.half == GN_F32) return false;
-        job.half = GN_F32;
-        if (!gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) return false;
-    }
+    // Before operands are copied for it.
+    if (job.half != GN_F32 && !gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) job.half = GN_F32;
+    if (job.half == GN_F32 && !gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) return false;
     const bool halves = job.half != GN_F32;
     for (int i = 0; i < n_in; i++) {
         gn_array *a = i == 1 && halves ? gni_recur_tiles(r, in[i], back ? GNI_TILES_WEIGHTS_BACK : GNI_TILES_WEIGHTS) : in[i];
@@ -273,7 +272,8 @@ static gn_array *gni_recur_forward(gni_recur *r) {
     gn_array *const all[3] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h),
                               r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL,
                               !r->lstm && r->keep ? gni_recur_room(r, r->n, 3 * r->h) : NULL};
-    gn_array *input = gni_recur_plus(gni_recur_product(r, r->in.x, false, r->in.w, true), r->in.b);
+    gn_array *w = gn_transpose(gni_recur_half(r, r->in.w));
+    gn_array *input = gni_recur_plus(gni_recur_product(r, gni_recur_half(r, r->in.x), w), r->in.b);
     if (r->lstm) input = gni_recur_plus(input, r->in.c);
     input = gn_eval(input);
     gn_array *const in[4] = {input, r->in.u, r->in.h0, r->lstm ? r->in.c0 : r->in.c != NULL ? r->in.c : r->in.u};
@@ -372,11 +372,16 @@ static gn_array *gni_recur_before(const gni_recur *r, gn_array *y) {
 static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, gn_array *du, gn_array *before,
                               gn_array **gx) {
     gn_array *from = gni_as_rows(dx), *of = gni_as_rows(du);
+    gn_array *x = gni_recur_half(r, dx), *u = du == dx ? x : gni_recur_half(r, du);
     const int64_t turn = r->lstm ? 0 : r->h;
-    if (gni_wanted(node, 0)) gx[0] = gni_recur_product(r, dx, false, turn > 0 ? gn_roll(r->in.w, turn, 0) : r->in.w, false);
-    if (gni_wanted(node, 1)) gx[1] = gni_recur_product(r, from, true, gni_as_rows(r->in.x), false);
+    if (gni_wanted(node, 0)) {
+        gn_array *w = turn > 0 ? gn_roll(r->in.w, turn, 0) : r->in.w;
+        gx[0] = gni_recur_product(r, x, gni_recur_half(r, w));
+    }
+    x = gn_transpose(gni_as_rows(x)), u = gn_transpose(gni_as_rows(u));
+    if (gni_wanted(node, 1)) gx[1] = gni_recur_product(r, x, gni_as_rows(gni_recur_half(r, r->in.x)));
     if (gni_wanted(node, 1) && turn > 0) gx[1] = gn_roll(gx[1], -turn, 0);
-    if (gni_wanted(node, 2)) gx[2] = gni_recur_product(r, of, true, gni_as_rows(before), false);
+    if (gni_wanted(node, 2)) gx[2] = gni_recur_product(r, u, gni_as_rows(gni_recur_half(r, before)));
     if (r->in.b != NULL && gni_wanted(node, 3)) gx[3] = turn > 0 ? gn_roll(gn_sum(from, 0), -turn, 0) : gn_sum(from, 0);
     if (r->in.c != NULL && gni_wanted(node, 4)) gx[4] = gn_sum(of, 0);
 }
