@@ -1244,8 +1244,8 @@ GPUNUM_API void gn_no_grad_begin(gn_context *g);
 GPUNUM_API void gn_no_grad_end(gn_context *g);
 // d loss / d params[i] into out[i] (new arrays) without touching gn_grad; an unused parameter gives zeros, a loss
 // that depends on none GN_ERROR_GRADIENT.
-// With create_graph the gradients can be differentiated again, and so can the loss; without it lets go of the record, as
-// gn_backward does.
+// With create_graph the gradients can be differentiated again, and so can the loss; without it the record is let go of, as by
+// gn_backward.
 GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int count, bool create_graph,
                                   gn_array **out);
 // Compares gradients of `fn` (returns a 1-element array) at float64 or float32 `inputs` with central differences.
@@ -38592,9 +38592,12 @@ static void gni_job_recur_use(gni_job_call *c, int k, const gni_operand *o, int6
     c->param[GNI_P_RECUR_BASE + k] = (uint32_t)(o->offset + at);
 }
 
+// How many numbers of a row are summed over.
+static int64_t gni_job_recur_depth(const gni_recurrence *r) { return r->h * (!r->back ? 1 : r->lstm ? 4 : 3); }
+
 // Tiles of the i-th step to be done, and of the one done before.
 static void gni_job_recur_tiles(gni_job_call *c, const gni_recurrence *r, int64_t i) {
-    const int64_t all = gni_job_ceil(r->batch, 16) * 16 * r->h * (r->back ? r->lstm ? 4 : 3 : 1);
+    const int64_t all = gni_job_ceil(r->batch, 16) * 16 * gni_job_recur_depth(r);
     gni_job_recur_use(c, 2, i == 0 && !r->back ? &r->in[5] : &r->out[3], i > 0 ? (i - 1) % 2 * all : 0, false);
     gni_job_recur_use(c, 8, &r->out[3], i % 2 * all, true);
     c->n_use = 9;
@@ -38642,7 +38645,7 @@ static void gni_job_recur_back(gni_job_call *c, const gni_recurrence *r, int64_t
 // For recur_half.comp: how many subgroups share a sum and how many tiles of rows each has, so that there are many workgroups.
 // How many tiles of rows a workgroup has.
 static int64_t gni_job_recur_split(const gni_gpu *gpu, const gni_recurrence *r, uint32_t *spec) {
-    const int64_t units = r->h / 16, blocks = gni_job_ceil(r->batch, 16), many = units * (!r->back ? 1 : r->lstm ? 4 : 3);
+    const int64_t units = r->h / 16, blocks = gni_job_ceil(r->batch, 16), many = gni_job_recur_depth(r) / 16;
     const int64_t enough = GNI_MAX((int64_t)gpu->caps.multiprocessors, 16);
     int64_t tiles = r->back ? 4 : 1, groups = 1;
     while (tiles > 1 && units * gni_job_ceil(blocks, tiles) < enough / 2) tiles /= 2;
@@ -46853,6 +46856,13 @@ static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix 
     gni_unref(w->g, x);
 }
 
+// A matrix' place, and its steps from row to row and from column to column.
+static void gni_lg_put(int64_t *word, const gni_lg_matrix *m) {
+    word[0] = m->offset;
+    word[1] = m->rs;
+    word[2] = m->cs;
+}
+
 // b NULL: the state, c NULL: the block.
 static void gni_lg_factor(gni_lg *w, gni_factor_step step, const gni_lg_matrix *a, const gni_lg_matrix *b,
                           const gni_lg_matrix *c, int64_t items, const int64_t *word) {
@@ -46881,12 +46891,8 @@ static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_
         int64_t word[GNI_FACTOR_WORDS] = {0};
         word[GNI_P_UPDATE_C_BASE] = c.offset;
         word[GNI_P_UPDATE_C_ROW] = c.rs;
-        word[GNI_P_UPDATE_A_BASE] = a.offset;
-        word[GNI_P_UPDATE_A_ROW] = a.rs;
-        word[GNI_P_UPDATE_A_COLUMN] = a.cs;
-        word[GNI_P_UPDATE_B_BASE] = b.offset;
-        word[GNI_P_UPDATE_B_ROW] = b.rs;
-        word[GNI_P_UPDATE_B_COLUMN] = b.cs;
+        gni_lg_put(word + GNI_P_UPDATE_A_BASE, &a);
+        gni_lg_put(word + GNI_P_UPDATE_B_BASE, &b);
         word[GNI_P_UPDATE_M] = c.m;
         word[GNI_P_UPDATE_N] = c.n;
         word[GNI_P_UPDATE_K] = a.n;
@@ -46909,12 +46915,8 @@ static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_
 // ill-conditioned it is.
 static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool unit, bool more) {
     int64_t word[GNI_FACTOR_WORDS] = {0};
-    word[GNI_P_SOLVE_B_BASE] = b.offset;
-    word[GNI_P_SOLVE_B_ROW] = b.rs;
-    word[GNI_P_SOLVE_B_COLUMN] = b.cs;
-    word[GNI_P_SOLVE_T_BASE] = t.offset;
-    word[GNI_P_SOLVE_T_ROW] = t.rs;
-    word[GNI_P_SOLVE_T_COLUMN] = t.cs;
+    gni_lg_put(word + GNI_P_SOLVE_B_BASE, &b);
+    gni_lg_put(word + GNI_P_SOLVE_T_BASE, &t);
     word[GNI_P_SOLVE_ORDER] = t.n;
     word[GNI_P_SOLVE_COLUMNS] = b.n;
     word[GNI_P_SOLVE_UNIT] = unit;
@@ -58087,14 +58089,15 @@ static gn_array *gni_recur_gate(const gni_recur *r, gn_array *a, int i) {
 }
 static gn_array *gni_recur_plus(gn_array *a, gn_array *b) { return b != NULL ? gn_add(a, b) : a; }
 
-// a^T b^T where turned: of halves in float32 on matrix units, where that is what `half` asks for.
-static gn_array *gni_recur_product(const gni_recur *r, gn_array *a, bool a_turned, gn_array *b, bool b_turned) {
-    gn_context *g = r->g;
-    const bool halves = r->half != GN_F32 && g->no_grad > 0;
-    if (halves) a = gn_cast(a, r->half), b = gn_cast(b, r->half);
-    if (a_turned) a = gn_transpose(a);
-    if (b_turned) b = gn_transpose(b);
-    return halves && a != NULL && b != NULL ? gni_adopt(g, gni_product_new(g, g->call, a, b, GN_F32)) : gn_matmul(a, b);
+// An operand of a product as halves, where `half` asks for them; so that one of several products becomes halves once.
+static gn_array *gni_recur_half(const gni_recur *r, gn_array *a) {
+    return r->half != GN_F32 && r->g->no_grad > 0 ? gni_as(a, r->half) : a;
+}
+
+// a b of such operands, in float32.
+static gn_array *gni_recur_product(const gni_recur *r, gn_array *a, gn_array *b) {
+    if (a == NULL || b == NULL || r->half == GN_F32 || a->dtype != r->half) return gn_matmul(a, b);
+    return gni_adopt(r->g, gni_product_new(r->g, r->g->call, a, b, GN_F32));
 }
 
 // A matrix as halves in tiles of 16 by 16, one behind the other: rows, or weights by the state's units, what is summed over
@@ -58188,11 +58191,9 @@ static bool gni_recur_whole(const gni_recur *r, bool back, gn_array *const *in, 
     job.h = r->h;
     job.batch = r->in.h0->shape.dim[0];
     job.half = r->half;
-    if (!gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) { // before operands are copied for it
-        if (job.half == GN_F32) return false;
-        job.half = GN_F32;
-        if (!gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) return false;
-    }
+    // Before operands are copied for it.
+    if (job.half != GN_F32 && !gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) job.half = GN_F32;
+    if (job.half == GN_F32 && !gni_backend_gpu()->supports(g, GNI_JOB_RECUR, &job)) return false;
     const bool halves = job.half != GN_F32;
     for (int i = 0; i < n_in; i++) {
         gn_array *a = i == 1 && halves ? gni_recur_tiles(r, in[i], back ? GNI_TILES_WEIGHTS_BACK : GNI_TILES_WEIGHTS) : in[i];
@@ -58214,7 +58215,8 @@ static gn_array *gni_recur_forward(gni_recur *r) {
     gn_array *const all[3] = {gni_recur_room(r, r->n + (r->lstm ? 1 : 0), r->h),
                               r->lstm && r->keep ? gni_recur_room(r, r->n, r->h) : NULL,
                               !r->lstm && r->keep ? gni_recur_room(r, r->n, 3 * r->h) : NULL};
-    gn_array *input = gni_recur_plus(gni_recur_product(r, r->in.x, false, r->in.w, true), r->in.b);
+    gn_array *w = gn_transpose(gni_recur_half(r, r->in.w));
+    gn_array *input = gni_recur_plus(gni_recur_product(r, gni_recur_half(r, r->in.x), w), r->in.b);
     if (r->lstm) input = gni_recur_plus(input, r->in.c);
     input = gn_eval(input);
     gn_array *const in[4] = {input, r->in.u, r->in.h0, r->lstm ? r->in.c0 : r->in.c != NULL ? r->in.c : r->in.u};
@@ -58313,11 +58315,16 @@ static gn_array *gni_recur_before(const gni_recur *r, gn_array *y) {
 static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, gn_array *du, gn_array *before,
                               gn_array **gx) {
     gn_array *from = gni_as_rows(dx), *of = gni_as_rows(du);
+    gn_array *x = gni_recur_half(r, dx), *u = du == dx ? x : gni_recur_half(r, du);
     const int64_t turn = r->lstm ? 0 : r->h;
-    if (gni_wanted(node, 0)) gx[0] = gni_recur_product(r, dx, false, turn > 0 ? gn_roll(r->in.w, turn, 0) : r->in.w, false);
-    if (gni_wanted(node, 1)) gx[1] = gni_recur_product(r, from, true, gni_as_rows(r->in.x), false);
+    if (gni_wanted(node, 0)) {
+        gn_array *w = turn > 0 ? gn_roll(r->in.w, turn, 0) : r->in.w;
+        gx[0] = gni_recur_product(r, x, gni_recur_half(r, w));
+    }
+    x = gn_transpose(gni_as_rows(x)), u = gn_transpose(gni_as_rows(u));
+    if (gni_wanted(node, 1)) gx[1] = gni_recur_product(r, x, gni_as_rows(gni_recur_half(r, r->in.x)));
     if (gni_wanted(node, 1) && turn > 0) gx[1] = gn_roll(gx[1], -turn, 0);
-    if (gni_wanted(node, 2)) gx[2] = gni_recur_product(r, of, true, gni_as_rows(before), false);
+    if (gni_wanted(node, 2)) gx[2] = gni_recur_product(r, u, gni_as_rows(gni_recur_half(r, before)));
     if (r->in.b != NULL && gni_wanted(node, 3)) gx[3] = turn > 0 ? gn_roll(gn_sum(from, 0), -turn, 0) : gn_sum(from, 0);
     if (r->in.c != NULL && gni_wanted(node, 4)) gx[4] = gn_sum(of, 0);
 }
