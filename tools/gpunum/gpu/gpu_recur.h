@@ -33,12 +33,9 @@ static void gni_job_recur_use(gni_job_call *c, int k, const gni_operand *o, int6
     c->param[GNI_P_RECUR_BASE + k] = (uint32_t)(o->offset + at);
 }
 
-// How many numbers of a row are summed over.
-static int64_t gni_job_recur_depth(const gni_recurrence *r) { return r->h * (!r->back ? 1 : r->lstm ? 4 : 3); }
-
 // Tiles of the i-th step to be done, and of the one done before.
 static void gni_job_recur_tiles(gni_job_call *c, const gni_recurrence *r, int64_t i) {
-    const int64_t all = gni_job_ceil(r->batch, 16) * 16 * gni_job_recur_depth(r);
+    const int64_t all = gni_job_ceil(r->batch, 16) * 16 * r->h * (r->back ? r->lstm ? 4 : 3 : 1);
     gni_job_recur_use(c, 2, i == 0 && !r->back ? &r->in[5] : &r->out[3], i > 0 ? (i - 1) % 2 * all : 0, false);
     gni_job_recur_use(c, 8, &r->out[3], i % 2 * all, true);
     c->n_use = 9;
@@ -86,7 +83,7 @@ static void gni_job_recur_back(gni_job_call *c, const gni_recurrence *r, int64_t
 // For recur_half.comp: how many subgroups share a sum and how many tiles of rows each has, so that there are many workgroups.
 // How many tiles of rows a workgroup has.
 static int64_t gni_job_recur_split(const gni_gpu *gpu, const gni_recurrence *r, uint32_t *spec) {
-    const int64_t units = r->h / 16, blocks = gni_job_ceil(r->batch, 16), many = gni_job_recur_depth(r) / 16;
+    const int64_t units = r->h / 16, blocks = gni_job_ceil(r->batch, 16), many = units * (!r->back ? 1 : r->lstm ? 4 : 3);
     const int64_t enough = GNI_MAX((int64_t)gpu->caps.multiprocessors, 16);
     int64_t tiles = r->back ? 4 : 1, groups = 1;
     while (tiles > 1 && units * gni_job_ceil(blocks, tiles) < enough / 2) tiles /= 2;

@@ -148,12 +148,12 @@ static gn_array *gni_recur_plus(gn_array *a, gn_array *b) { return b != NULL ? g
 
 // An operand of a product as halves, where `half` asks for them; so that one of several products becomes halves once.
 static gn_array *gni_recur_half(const gni_recur *r, gn_array *a) {
-    return r->half != GN_F32 && r->g->no_grad > 0 ? gni_as(a, r->half) : a;
+    return r->half != GN_F32 ? gni_as(a, r->half) : a;
 }
 
 // a b of such operands, in float32.
 static gn_array *gni_recur_product(const gni_recur *r, gn_array *a, gn_array *b) {
-    if (a == NULL || b == NULL || r->half == GN_F32 || a->dtype != r->half) return gn_matmul(a, b);
+    if (a == NULL || b == NULL || a->dtype == r->in.x->dtype) return gn_matmul(a, b);
     return gni_adopt(r->g, gni_product_new(r->g, r->g->call, a, b, GN_F32));
 }
 
@@ -379,8 +379,10 @@ static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, 
         gx[0] = gni_recur_product(r, x, gni_recur_half(r, w));
     }
     x = gn_transpose(gni_as_rows(x)), u = gn_transpose(gni_as_rows(u));
-    if (gni_wanted(node, 1)) gx[1] = gni_recur_product(r, x, gni_as_rows(gni_recur_half(r, r->in.x)));
-    if (gni_wanted(node, 1) && turn > 0) gx[1] = gn_roll(gx[1], -turn, 0);
+    if (gni_wanted(node, 1)) {
+        gx[1] = gni_recur_product(r, x, gni_as_rows(gni_recur_half(r, r->in.x)));
+        if (turn > 0) gx[1] = gn_roll(gx[1], -turn, 0);
+    }
     if (gni_wanted(node, 2)) gx[2] = gni_recur_product(r, u, gni_as_rows(gni_recur_half(r, before)));
     if (r->in.b != NULL && gni_wanted(node, 3)) gx[3] = turn > 0 ? gn_roll(gn_sum(from, 0), -turn, 0) : gn_sum(from, 0);
     if (r->in.c != NULL && gni_wanted(node, 4)) gx[4] = gn_sum(of, 0);
@@ -392,7 +394,7 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     r.g = g;
     r.reversed = node->param[0] != 0;
     r.lstm = node->param[1] != 0;
-    r.half = (gn_dtype)node->param[2];
+    r.half = g->no_grad > 0 ? (gn_dtype)node->param[2] : GN_F32; // what is recorded is in float32
     memcpy(&r.in, node->in, sizeof r.in);
     r.n = r.in.x->shape.dim[0];
     r.h = r.in.u->shape.dim[1];
