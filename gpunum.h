@@ -38592,12 +38592,9 @@ static void gni_job_recur_use(gni_job_call *c, int k, const gni_operand *o, int6
     c->param[GNI_P_RECUR_BASE + k] = (uint32_t)(o->offset + at);
 }
 
-// How many numbers of a row are summed over.
-static int64_t gni_job_recur_depth(const gni_recurrence *r) { return r->h * (!r->back ? 1 : r->lstm ? 4 : 3); }
-
 // Tiles of the i-th step to be done, and of the one done before.
 static void gni_job_recur_tiles(gni_job_call *c, const gni_recurrence *r, int64_t i) {
-    const int64_t all = gni_job_ceil(r->batch, 16) * 16 * gni_job_recur_depth(r);
+    const int64_t all = gni_job_ceil(r->batch, 16) * 16 * r->h * (r->back ? r->lstm ? 4 : 3 : 1);
     gni_job_recur_use(c, 2, i == 0 && !r->back ? &r->in[5] : &r->out[3], i > 0 ? (i - 1) % 2 * all : 0, false);
     gni_job_recur_use(c, 8, &r->out[3], i % 2 * all, true);
     c->n_use = 9;
@@ -38645,7 +38642,7 @@ static void gni_job_recur_back(gni_job_call *c, const gni_recurrence *r, int64_t
 // For recur_half.comp: how many subgroups share a sum and how many tiles of rows each has, so that there are many workgroups.
 // How many tiles of rows a workgroup has.
 static int64_t gni_job_recur_split(const gni_gpu *gpu, const gni_recurrence *r, uint32_t *spec) {
-    const int64_t units = r->h / 16, blocks = gni_job_ceil(r->batch, 16), many = gni_job_recur_depth(r) / 16;
+    const int64_t units = r->h / 16, blocks = gni_job_ceil(r->batch, 16), many = units * (!r->back ? 1 : r->lstm ? 4 : 3);
     const int64_t enough = GNI_MAX((int64_t)gpu->caps.multiprocessors, 16);
     int64_t tiles = r->back ? 4 : 1, groups = 1;
     while (tiles > 1 && units * gni_job_ceil(blocks, tiles) < enough / 2) tiles /= 2;
@@ -58091,12 +58088,12 @@ static gn_array *gni_recur_plus(gn_array *a, gn_array *b) { return b != NULL ? g
 
 // An operand of a product as halves, where `half` asks for them; so that one of several products becomes halves once.
 static gn_array *gni_recur_half(const gni_recur *r, gn_array *a) {
-    return r->half != GN_F32 && r->g->no_grad > 0 ? gni_as(a, r->half) : a;
+    return r->half != GN_F32 ? gni_as(a, r->half) : a;
 }
 
 // a b of such operands, in float32.
 static gn_array *gni_recur_product(const gni_recur *r, gn_array *a, gn_array *b) {
-    if (a == NULL || b == NULL || r->half == GN_F32 || a->dtype != r->half) return gn_matmul(a, b);
+    if (a == NULL || b == NULL || a->dtype == r->in.x->dtype) return gn_matmul(a, b);
     return gni_adopt(r->g, gni_product_new(r->g, r->g->call, a, b, GN_F32));
 }
 
@@ -58322,8 +58319,10 @@ static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, 
         gx[0] = gni_recur_product(r, x, gni_recur_half(r, w));
     }
     x = gn_transpose(gni_as_rows(x)), u = gn_transpose(gni_as_rows(u));
-    if (gni_wanted(node, 1)) gx[1] = gni_recur_product(r, x, gni_as_rows(gni_recur_half(r, r->in.x)));
-    if (gni_wanted(node, 1) && turn > 0) gx[1] = gn_roll(gx[1], -turn, 0);
+    if (gni_wanted(node, 1)) {
+        gx[1] = gni_recur_product(r, x, gni_as_rows(gni_recur_half(r, r->in.x)));
+        if (turn > 0) gx[1] = gn_roll(gx[1], -turn, 0);
+    }
     if (gni_wanted(node, 2)) gx[2] = gni_recur_product(r, u, gni_as_rows(gni_recur_half(r, before)));
     if (r->in.b != NULL && gni_wanted(node, 3)) gx[3] = turn > 0 ? gn_roll(gn_sum(from, 0), -turn, 0) : gn_sum(from, 0);
     if (r->in.c != NULL && gni_wanted(node, 4)) gx[4] = gn_sum(of, 0);
@@ -58335,7 +58334,7 @@ static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_a
     r.g = g;
     r.reversed = node->param[0] != 0;
     r.lstm = node->param[1] != 0;
-    r.half = (gn_dtype)node->param[2];
+    r.half = g->no_grad > 0 ? (gn_dtype)node->param[2] : GN_F32; // what is recorded is in float32
     memcpy(&r.in, node->in, sizeof r.in);
     r.n = r.in.x->shape.dim[0];
     r.h = r.in.u->shape.dim[1];
