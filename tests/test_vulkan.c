@@ -780,6 +780,50 @@ static void test_specialise(void **state) {
     close_mode(&f);
 }
 
+// Rows of odd lengths one beside the other, which begin in the middle of words.
+static void join_rows(fixture *f, gn_dtype t) {
+    enum { ROWS = 37, ONE = 7, TWO = 13 };
+    const size_t size = gn_dtype_size(t);
+    uint8_t a[ROWS * ONE * 2], b[ROWS * TWO * 2], y[ROWS * (ONE + TWO) * 2];
+    for (size_t i = 0; i < sizeof a; i++) a[i] = (uint8_t)(i * 7 % 101);
+    for (size_t i = 0; i < sizeof b; i++) b[i] = (uint8_t)(i * 5 % 103);
+    gn_array *in[2] = {gn_array_from(f->g, t, GN_SHAPE(ROWS, ONE), a), gn_array_from(f->g, t, GN_SHAPE(ROWS, TWO), b)};
+    for (int k = 0; k < 2; k++) gn_to(in[k], GN_DEVICE_GPU);
+    gn_array *z = gn_concat(in, 2, 1);
+    assert_int_equal(gn_read(z, y, ROWS * (ONE + TWO) * size), GN_OK);
+    for (size_t r = 0; r < ROWS; r++) {
+        assert_memory_equal(y + r * (ONE + TWO) * size, a + r * ONE * size, ONE * size);
+        assert_memory_equal(y + (r * (ONE + TWO) + ONE) * size, b + r * TWO * size, TWO * size);
+    }
+    gn_release(in[0]);
+    gn_release(in[1]);
+    gn_release(z);
+}
+
+// On devices that store no bytes kernels do without the types, and come to the same by atomics.
+static void test_without_narrow_stores(void **state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        start(&f, 0, 0);
+        if (k > 0) f.vk->gpu.caps.storage8 = f.vk->gpu.caps.storage16 = false;
+        join_rows(&f, GN_U8);
+        join_rows(&f, GN_I16);
+        for (int m = 0; m < GNI_MODULE_COUNT && k > 0; m++) {
+            GNI_ZEROED(gni_gpu_kernel, kernel);
+            uint32_t n, *w = copy_words(&f, m, &n), *out = (uint32_t *)malloc((n + GNI_VK_MODE_WORDS) * sizeof *out);
+            const uint32_t count = gni_vk_copy_module(f.vk, w, n, &kernel, out);
+            const uint32_t left = gni_spv_specialise(f.g, out, count, kernel.spec, 0);
+            if (left == 0 || has_instruction(out, left, 17, 4448) || has_instruction(out, left, 17, 4433))
+                fail_msg("%s: %u words", gni_modules[m].name, (unsigned)left);
+            if (has_instruction(w, n, 17, 4448)) check_words(gni_modules[m].name, out, left);
+            free(out);
+            free(w);
+        }
+        close_mode(&f);
+    }
+}
+
 #ifndef GPUNUM_NO_THREADS
 
 typedef struct reader {
@@ -1260,7 +1304,7 @@ int main(void) {
         cmocka_unit_test(test_profile),       cmocka_unit_test(test_cache),
         cmocka_unit_test(test_cache_folder),
         cmocka_unit_test(test_specialise),    cmocka_unit_test(test_specialise_leaves_out),
-        cmocka_unit_test(test_specialise_refuses),
+        cmocka_unit_test(test_specialise_refuses), cmocka_unit_test(test_without_narrow_stores),
         cmocka_unit_test(test_modules_without_memory),
 #ifndef GPUNUM_NO_THREADS
         cmocka_unit_test(test_modules_on_threads),

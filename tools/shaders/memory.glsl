@@ -9,6 +9,11 @@
 // GN_EXACT_HALVES: true where the device's own conversions of float16 keep subnormals, infinities and NaN and round to
 // nearest; each module is told when it becomes a pipeline.
 
+#ifndef GN_BINDINGS
+#extension GL_EXT_shader_8bit_storage : require
+#extension GL_EXT_shader_16bit_storage : require
+#endif
+
 #define GN_T_F32 uint(GNI_T_F32)
 #define GN_T_F16 uint(GNI_T_F16)
 #define GN_T_BF16 uint(GNI_T_BF16)
@@ -231,10 +236,22 @@ void gn_write_parts(GN_HANDLE h, uvec4 j, uvec4 re, uvec4 im, uint count) {
 }
 #endif
 
-// Elements below a word are put into place by atomics: their neighbours may be another thread's.
+// Elements below a word: their neighbours may be another thread's, so without stores of their own they are put into place by atomics.
+#ifndef GN_BINDINGS
+layout(constant_id = GNI_S_NARROW_STORES) const bool GN_NARROW_STORES = false;
+layout(buffer_reference, std430, buffer_reference_align = 1) buffer gn_bytes { uint8_t v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 2) buffer gn_shorts { uint16_t v[]; };
+#else
+#define GN_NARROW_STORES false
+#endif
 void gn_write_one(GN_HANDLE h, uint j, uint s, uint v) {
     if (s == 0u) {
         GN_PUT(h, j, v);
+#ifndef GN_BINDINGS
+    } else if (GN_NARROW_STORES) {
+        if (s == 1u) gn_shorts(h).v[j] = uint16_t(v);
+        else gn_bytes(h).v[j] = uint8_t(v);
+#endif
     } else {
         uint shift = s == 1u ? (j & 1u) * 16u : (j & 3u) * 8u, mask = s == 1u ? 0xffffu : 0xffu;
         GN_KEEP_BITS(h, j >> s, ~(mask << shift));

@@ -170,6 +170,7 @@ typedef struct gn_vulkan_host {
     void *get_instance_proc_addr;                      // PFN_vkGetInstanceProcAddr; NULL = find the loader
     // What the host switched on when it made the device. Without timelineSemaphore gn_open fails.
     bool timeline_semaphore, buffer_device_address, shader_int64, shader_float64;
+    bool narrow_storage; // storageBuffer8BitAccess and storageBuffer16BitAccess: short elements are stored faster
     // Called around vkQueueSubmit when other threads use the queue; NULL = they do not.
     void (*queue_lock)(void *user);
     void (*queue_unlock)(void *user);

@@ -44,7 +44,9 @@
 #define GNI_K_RE 9      // every element on its own: parts of complex numbers, read and written as numbers
 #define GNI_K_IM 10
 
-#define GNI_S_EXACT_HALVES 100 // see memory.glsl; of all kernels, set as their default value
+// See memory.glsl; of all kernels, set as their default value.
+#define GNI_S_EXACT_HALVES 100
+#define GNI_S_NARROW_STORES 101
 
 // Words that are specialisation constants of the same number as well.
 #define GNI_P_PROGRAM_COUNTS 0    // inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar

@@ -563,6 +563,7 @@ static void gni_vk_host_features(gni_vk_features *s, const gn_vulkan_host *h, ui
     gni_vk_chain_features(s, none);
     s->v12.timelineSemaphore = h->timeline_semaphore;
     s->v12.bufferDeviceAddress = h->buffer_device_address && !(flags & GN_VULKAN_NO_ADDRESSES);
+    s->v11.storageBuffer16BitAccess = s->v12.storageBuffer8BitAccess = h->narrow_storage;
     s->base.features.shaderInt64 = h->shader_int64 && !(flags & GN_VULKAN_NO_WIDE);
     s->base.features.shaderFloat64 = h->shader_float64 && !(flags & GN_VULKAN_NO_WIDE);
 }

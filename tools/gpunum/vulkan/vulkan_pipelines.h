@@ -119,15 +119,16 @@ static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_gpu_kernel *k, ui
     return at;
 }
 
-// Copies a module with the float modes of the device and what these say of float16 (GNI_S_EXACT_HALVES), and without
-// the cases of its large switch that the kernel does not need. Drivers inline that switch once for every instruction
-// of a program, so that a full one takes them a second. `out` has GNI_VK_MODE_WORDS more than n words. Returns the
-// number of words.
+// Copies a module with the float modes of the device, what these say of float16 (GNI_S_EXACT_HALVES) and whether it stores
+// bytes (GNI_S_NARROW_STORES), and without the cases of its large switch that the kernel does not need. Drivers inline that
+// switch once for every instruction of a program, so that a full one takes them a second. `out` has GNI_VK_MODE_WORDS more
+// than n words. Returns the number of words.
 static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n,
                                    const gni_gpu_kernel *k, uint32_t *out) {
     gni_vk_float_mode modes[GNI_VK_MODES];
     int mode_count = gni_vk_float_modes(vk, modes);
-    uint32_t at = 5, exact = 0; // exact: the constant's id
+    const gni_gpu_caps *caps = &vk->gpu.caps;
+    uint32_t at = 5, on[2] = {0, 0}; // ids of constants that are true
     memcpy(out, w, 5 * sizeof *w);
     for (int m = 0; m < mode_count; m++) {
         out[at++] = 2u << 16 | 17u; // OpCapability
@@ -140,10 +141,14 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
             at += gni_vk_cut_switch(w + i, k, out + at);
             continue;
         }
+        // Capabilities for stores of bytes and of 16 bits
+        if (op == 17u && ((w[i + 1] == 4448u && !caps->storage8) || (w[i + 1] == 4433u && !caps->storage16))) continue;
         memcpy(out + at, w + i, count * sizeof *w);
-        // OpDecorate with SpecId.
-        if (op == 71u && count == 4 && w[i + 2] == 1u && w[i + 3] == GNI_S_EXACT_HALVES) exact = w[i + 1];
-        if (op == 49u && w[i + 2] == exact && vk->gpu.caps.exact_halves) out[at] = 3u << 16 | 48u; // a true OpSpecConstant
+        if (op == 71u && count == 4 && w[i + 2] == 1u) { // OpDecorate with SpecId
+            if (w[i + 3] == GNI_S_EXACT_HALVES && caps->exact_halves) on[0] = w[i + 1];
+            if (w[i + 3] == GNI_S_NARROW_STORES && caps->storage8 && caps->storage16) on[1] = w[i + 1];
+        }
+        if (op == 49u && (w[i + 2] == on[0] || w[i + 2] == on[1])) out[at] = 3u << 16 | 48u; // a true OpSpecConstant
         at += count;
         if (op != 15u) continue; // OpEntryPoint: modes follow, in any order
         for (int m = 0; m < mode_count; m++) {
@@ -170,7 +175,9 @@ static VkResult gni_vk_make_module(gni_vk *vk, const gni_gpu_kernel *k, VkShader
         return r;
     }
     uint32_t count = gni_vk_copy_module(vk, words + room, from->words, k, words);
-    if (k->n_spec > 0) left = gni_spv_specialise(vk->gpu.g, words, count, k->spec, k->n_spec);
+    // Where types are not the device's what needs them goes.
+    if (k->n_spec > 0 || !vk->gpu.caps.storage8 || !vk->gpu.caps.storage16)
+        left = gni_spv_specialise(vk->gpu.g, words, count, k->spec, k->n_spec);
     *specialised = left > 0;
     GNI_VK_INFO(VkShaderModuleCreateInfo, info, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
     info.codeSize = (left > 0 ? left : count) * 4u;

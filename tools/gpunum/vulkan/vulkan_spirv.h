@@ -37,6 +37,7 @@ enum {
     GNI_SPV_VARIABLE = 59,
     GNI_SPV_LOAD = 61,
     GNI_SPV_DECORATE = 71,
+    GNI_SPV_MEMBER_DECORATE = 72,
     GNI_SPV_COPY = 83,
     GNI_SPV_SELECT = 169,
     GNI_SPV_PHI = 245,
@@ -113,6 +114,12 @@ static bool gni_spv_pure(const gni_spv *s, const uint32_t *w) {
            op == GNI_SPV_VARIABLE || (op >= 65u && op <= 67u) || (op >= 77u && op <= 84u) ||
            (op >= 109u && op <= 124u) || (op >= 126u && op <= 152u) || (op >= 154u && op <= 191u) ||
            (op >= 194u && op <= 205u) || op == GNI_SPV_PHI;
+}
+
+// A type, the promise of one, or what is said of its members: left out where nothing has the type.
+static bool gni_spv_of_type(const uint32_t *w) {
+    const uint32_t op = gni_spv_op(w);
+    return (op >= 19u && op <= 33u) || op == 39u || op == GNI_SPV_MEMBER_DECORATE;
 }
 
 // ---- arithmetic
@@ -505,11 +512,13 @@ static bool gni_spv_use_operands(gni_spv *s, uint32_t i) {
     bool news = false;
     if (op == GNI_SPV_DECORATE) return false;
     if (op == GNI_SPV_ENTRY_POINT) return gni_spv_use(s, w[2]);
+    if (op == 16u) return false; // OpExecutionMode
+    if (gni_spv_of_type(w) && (op > 33u || !gni_spv_is(s, w[1], GNI_SPV_USED))) return false;
     if (op == GNI_SPV_BRANCH_IF && gni_spv_straight(s, i)) return false;
     if (gni_spv_pure(s, w)) {
         uint32_t m = s->flags[w[2]];
         if (!(m & (GNI_SPV_USED | GNI_SPV_BUILT_IN))) return false;
-        if (m & GNI_SPV_KNOWN) return gni_spv_use(s, w[1]);
+        if ((m & GNI_SPV_KNOWN) || op == GNI_SPV_CONSTANT || op == GNI_SPV_SPEC_CONSTANT) return gni_spv_use(s, w[1]);
         if (op > GNI_SPV_SPEC_OP) same = gni_spv_same(s, w);
     }
     if (same != 0) {
@@ -641,7 +650,7 @@ static void gni_spv_put_one(gni_spv *s, uint32_t i, uint32_t label) {
         bool used = (m & (GNI_SPV_USED | GNI_SPV_BUILT_IN)) && !(m & GNI_SPV_MOVES);
         if (used && (m & GNI_SPV_LISTED) && w[2] != 1u) gni_spv_copy(s, w); // SpecId
     } else if (!gni_spv_pure(s, w)) {
-        gni_spv_copy(s, w);
+        if (!gni_spv_of_type(w) || gni_spv_is(s, w[1], GNI_SPV_USED)) gni_spv_copy(s, w);
     } else if ((s->flags[w[2]] & (GNI_SPV_USED | GNI_SPV_BUILT_IN)) &&
                !(s->flags[w[2]] & GNI_SPV_MOVES)) {
         if (op >= GNI_SPV_TRUE && op <= GNI_SPV_SPEC_OP)
