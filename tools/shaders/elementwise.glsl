@@ -4,7 +4,8 @@
 //
 // Tiles: an operand that runs along another dimension (its row) than the vectors makes memory's order and
 // the order of groups cross. There a workgroup takes 64 x 64 elements of these two dimensions, and an
-// invocation 4 x 4 of them: what runs along the rows is loaded by columns and turned in registers.
+// invocation 4 x 4 of them: what runs along the rows is loaded by columns and turned in registers. Of 8-byte
+// elements it takes 64 x 32, and an invocation twice 2 x 2.
 
 #define GN_BUFFERS 12
 #define GN_READONLY 0xff
@@ -103,7 +104,7 @@ void gn_stretch(uint block, uint n) {
 
 // ---- tiles
 
-#if defined(GN_FOUR) && GN_INPUTS == 3
+#if GN_INPUTS == 3
 
 #define GN_ROW_DIM GN_PARAM(uint(GNI_P_MAP_ROW_DIM))
 #define GN_ROWS GN_PARAM(uint(GNI_P_MAP_ROWS))
@@ -115,9 +116,24 @@ void gn_stretch(uint block, uint n) {
 // Where the element at row r and column c of a tile's plane is in operand o; `at` is the plane's start.
 #define GN_TILE_AT(o, at, r, c) ((at) + (r) * GN_STRIDE(o, GN_ROW_DIM) + (c) * GN_STRIDE(o, GN_V_RANK - 1u))
 
-// Input k of rows r to r + 3, columns c to c + 3, of which at least the first ones exist.
-void gn_load_tile(uint k, uint at, uint r, uint c) {
+#ifdef GN_FOUR
+#define GN_FOR_ROWS(X) X(0u) X(1u) X(2u) X(3u)
+#else
+#define GN_FOR_ROWS(X) X(0u) X(1u)
+#endif
+
+// Input k of rows r to r + 3, columns c to c + 3, of which at least the first ones exist; as groups from `u` on.
+void gn_load_tile(uint u, uint k, uint at, uint r, uint c) {
     uint kind = GN_IN_KIND(k), t = GN_IN_DTYPE(k), row = min(r, GN_ROWS - 1u), last = GN_COLUMNS - 1u;
+#ifndef GN_FOUR
+    if (kind == GN_K_COLVEC) {
+        uvec4 a = gn_read_raw(GN_OPEN(k), uvec4(GN_TILE_AT(k, at, r, c)), t, false, true);
+        uvec4 b = gn_read_raw(GN_OPEN(k), uvec4(GN_TILE_AT(k, at, r, min(c + 1u, last))), t, false, true);
+        gn_raw[u][k] = uvec4(a.xy, b.xy);
+        gn_raw[u + 1u][k] = uvec4(a.zw, b.zw);
+        return;
+    }
+#else
     if (kind == GN_K_COLVEC) {
         uvec4 a = gn_read_raw(GN_OPEN(k), uvec4(GN_TILE_AT(k, at, r, c)), t, false, true);
         uvec4 b = gn_read_raw(GN_OPEN(k), uvec4(GN_TILE_AT(k, at, r, min(c + 1u, last))), t, false, true);
@@ -129,41 +145,58 @@ void gn_load_tile(uint k, uint at, uint r, uint c) {
         gn_raw[3][k] = uvec4(a.w, b.w, d.w, e.w);
         return;
     }
+#endif
     uvec4 columns = min(c + uvec4(0u, 1u, 2u, 3u), uvec4(last));
 #define GN_LOAD_ROW(U)                                                                             \
     {                                                                                              \
         uvec4 j = GN_TILE_AT(k, at, min(r + U, GN_ROWS - 1u), columns);                            \
-        gn_raw[U][k] = gn_input_raw(k, kind == GN_K_SCALAR ? uvec4(at) : j);                       \
+        gn_raw[u + U][k] = gn_input_raw(k, kind == GN_K_SCALAR ? uvec4(at) : j);                   \
     }
-    GN_LOAD_ROW(0u) GN_LOAD_ROW(1u) GN_LOAD_ROW(2u) GN_LOAD_ROW(3u)
+    GN_FOR_ROWS(GN_LOAD_ROW)
+}
+
+void gn_store_tile(uint u, uint at, uint r, uint c) {
+    uint count = min(GN_COLUMNS - c, GN_GROUP_SIZE);
+    GN_HANDLE h = GN_OPEN(GN_FIRST_OUT);
+    bool group = GN_OUT_KIND(0u) == GN_K_ROWVEC && count == GN_GROUP_SIZE;
+    uint t = GN_OUT_DTYPE(0u);
+#define GN_STORE_ROW(U)                                                                            \
+    if (r + U < GN_ROWS) {                                                                         \
+        uvec4 j = GN_TILE_AT(8u, at, r + U, c + uvec4(0u, 1u, 2u, 3u));                            \
+        if (group) gn_write_group(h, j.x, t, gn_result[u + U][0]);                                 \
+        else gn_write_each(h, j, t, gn_result[u + U][0], count);                                   \
+    }
+    GN_FOR_ROWS(GN_STORE_ROW)
 }
 
 void gn_tile(uint block) {
     uint l = gl_LocalInvocationIndex, tiles = GN_ACROSS * GN_DOWN;
     uint outer = block / tiles, tile = block - outer * tiles, down = tile / GN_ACROSS;
     // 8 x 4 squares to 32 invocations: both sides of memory see stretches of 64 bytes and more.
-    uint r = down * 64u + 4u * ((l & 7u) | ((l >> 2) & 8u));
-    uint c = (tile - down * GN_ACROSS) * 64u + 4u * (((l >> 3) & 3u) | ((l >> 4) & 12u));
+    uint r = down * 64u + GN_GROUP_SIZE * ((l & 7u) | ((l >> 2) & 8u));
+    uint c = ((tile - down * GN_ACROSS) * 16u + (((l >> 3) & 3u) | ((l >> 4) & 12u))) * GN_GROUP_SIZE;
     if (r >= GN_ROWS || c >= GN_COLUMNS) return;
     uint high = outer / GN_BETWEEN, plane = (high * GN_ROWS * GN_BETWEEN + (outer - high * GN_BETWEEN)) * GN_COLUMNS;
     gn_place_vector(plane, GN_N);
-#define GN_LOAD_SQUARE(K) if (K < GN_N_IN) gn_load_tile(K, gn_offsets(K, GN_BASE(K)).x, r, c);
+#ifdef GN_FOUR
+#define GN_LOAD_SQUARE(K) if (K < GN_N_IN) gn_load_tile(0u, K, gn_offsets(K, GN_BASE(K)).x, r, c);
+#else
+#define GN_LOAD_SQUARE(K)                                                                          \
+    if (K < GN_N_IN) {                                                                             \
+        gn_load_tile(0u, K, gn_offsets(K, GN_BASE(K)).x, r, c);                                    \
+        gn_load_tile(2u, K, gn_offsets(K, GN_BASE(K)).x, min(r + 32u, GN_ROWS - 1u & ~1u), c);     \
+    }
+#endif
     GN_FOR_INPUTS(GN_LOAD_SQUARE)
     gn_finish_group(0u);
     gn_finish_group(1u);
     gn_finish_group(2u);
     gn_finish_group(3u);
-    uint at = gn_offsets(8u, GN_BASE(8u)).x, count = min(GN_COLUMNS - c, 4u);
-    GN_HANDLE h = GN_OPEN(GN_FIRST_OUT);
-    bool group = GN_OUT_KIND(0u) == GN_K_ROWVEC && count == 4u;
-    uint t = GN_OUT_DTYPE(0u);
-#define GN_STORE_ROW(U)                                                                            \
-    if (r + U < GN_ROWS) {                                                                         \
-        uvec4 j = GN_TILE_AT(8u, at, r + U, c + uvec4(0u, 1u, 2u, 3u));                            \
-        if (group) gn_write_group(h, j.x, t, gn_result[U][0]);                                     \
-        else gn_write_each(h, j, t, gn_result[U][0], count);                                       \
-    }
-    GN_STORE_ROW(0u) GN_STORE_ROW(1u) GN_STORE_ROW(2u) GN_STORE_ROW(3u)
+    uint at = gn_offsets(8u, GN_BASE(8u)).x;
+    gn_store_tile(0u, at, r, c);
+#ifndef GN_FOUR
+    gn_store_tile(2u, at, r + 32u, c);
+#endif
 }
 #else
 void gn_tile(uint block) {}

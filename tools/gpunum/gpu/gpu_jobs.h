@@ -532,9 +532,12 @@ static int gni_job_long_steps(const gni_program *p) {
     return n;
 }
 
-// log2 of the groups that an invocation takes: several where their arithmetic takes long, or where they have 8 bytes each.
+// log2 of the groups that an invocation takes: several where their arithmetic takes long, or where they have few bytes.
 static uint32_t gni_job_map_groups(const gni_gpu *gpu, const gni_map *m) {
     if (gpu->caps.kind == GNI_GPU_CPU) return m->program.n_insn == 0; // its compilers are slow
+    bool bytes = gn_dtype_size(m->out[0].dtype) == 1;
+    for (int i = 0; i < m->program.n_in; i++) bytes = bytes && gn_dtype_size(m->program.in_dtype[i]) == 1;
+    if (bytes) return 2;
     return gni_job_long_steps(&m->program) > 0 || gn_dtype_size(m->out[0].dtype) == 2;
 }
 
@@ -564,14 +567,14 @@ static int gni_job_tile_dim(const gni_map *m) {
 }
 
 static gni_operand_kind gni_job_tile_kind(const gni_map *m, const gni_operand *o, uint32_t base,
-                                          int row, bool output) {
+                                          int row, int64_t group, bool output) {
     int last = m->rank - 1;
-    bool still = true, even = base % 4 == 0,
+    bool still = true, even = base % group == 0,
          even_rows = even; // in all dimensions but the last, but `row`
     for (int i = 0; i < m->rank; i++) {
         still = still && (o->stride[i] == 0 || m->dim[i] == 1);
-        even = even && (i == last || o->stride[i] % 4 == 0);
-        even_rows = even_rows && (i == row || o->stride[i] % 4 == 0);
+        even = even && (i == last || o->stride[i] % group == 0);
+        even_rows = even_rows && (i == row || o->stride[i] % group == 0);
     }
     if (still && !output) return GNI_K_SCALAR;
     if (o->stride[last] == 1 && even) return GNI_K_ROWVEC;
@@ -580,10 +583,10 @@ static gni_operand_kind gni_job_tile_kind(const gni_map *m, const gni_operand *o
 }
 
 // Tells the specialised kernel to go by tiles whose rows are dimension `row`. Returns how many.
-static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int64_t n) {
+static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int64_t group, int64_t n) {
     int last = m->rank - 1;
     int64_t rows = m->dim[row], columns = m->dim[last], between = 1;
-    int64_t across = gni_job_ceil(columns, 64), down = gni_job_ceil(rows, 64);
+    int64_t across = gni_job_ceil(columns, 16 * group), down = gni_job_ceil(rows, 64);
     uint32_t *k = c->param, *w = c->special.spec;
     for (int i = row + 1; i < last; i++) between *= m->dim[i];
     k[GNI_P_MAP_ROW_DIM] = (uint32_t)row;
@@ -594,9 +597,9 @@ static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int
     w[GNI_P_PROGRAM_IN_KINDS] = 0;
     for (int i = 0; i < m->program.n_in; i++)
         w[GNI_P_PROGRAM_IN_KINDS] |=
-            gni_job_tile_kind(m, &m->in[i], k[GNI_P_PROGRAM_OP + 9 * i], row, false) << (4 * i);
+            gni_job_tile_kind(m, &m->in[i], k[GNI_P_PROGRAM_OP + 9 * i], row, group, false) << (4 * i);
     gni_operand_kind out =
-        gni_job_tile_kind(m, &m->out[0], k[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS], row, true);
+        gni_job_tile_kind(m, &m->out[0], k[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS], row, group, true);
     w[GNI_P_PROGRAM_OUTPUTS] = (w[GNI_P_PROGRAM_OUTPUTS] & 0xffffu) | out << 16;
     w[GNI_P_PROGRAM_HOW] = 2u | 1u << 4;
     return n / (rows * columns) * across * down;
@@ -630,11 +633,13 @@ static void gni_job_find_parts(const gni_map *m, const gni_operand *o, int most,
         }
 }
 
-// Whether the output's elements are written one by one.
+// Whether the output's elements are written one by one, and not by atomics.
 static bool gni_job_map_spreads(const gni_job_call *c, const gni_program *p, const gni_operand_kind *out) {
-    if (c->gpu->caps.texts || c->special.module < 0 || p->n_out == 0) return false;
+    const gni_gpu_caps *caps = &c->gpu->caps;
+    const size_t least = caps->addresses && caps->storage8 && caps->storage16 ? 2 : 4;
+    if (caps->texts || c->special.module < 0 || p->n_out == 0) return false;
     for (int i = 0; i < p->n_out; i++)
-        if (gn_dtype_size(p->out_dtype[i]) < 4 || out[i] == GNI_K_VEC || out[i] == GNI_K_ROWVEC) return false;
+        if (gn_dtype_size(p->out_dtype[i]) < least || out[i] == GNI_K_VEC || out[i] == GNI_K_ROWVEC) return false;
     return true;
 }
 
@@ -774,8 +779,8 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, m) | gni_job_shared_buffers(&c, p);
     int64_t blocks =
         gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
-    int row = little && group == 4 && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
-    if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
+    int row = little && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
+    if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, group, n);
     else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, m, in, out);
     c.param[GNI_P_MAP_N] = (uint32_t)n;
     c.param[GNI_P_MAP_BLOCKS] = (uint32_t)blocks;
@@ -845,6 +850,29 @@ static bool gni_job_outputs_meet(const gni_map *m, bool read) {
     return false;
 }
 
+// Short elements that only move, and neighbours together, as words; false where they do not.
+static bool gni_job_pack(gni_map *m) {
+    gni_program *p = &m->program;
+    const int last = m->rank - 1;
+    if (p->n_insn > 0 || p->n_in != 1 || p->n_out != 1 || p->in_dtype[0] != p->out_dtype[0] || last < 0) return false;
+    const int64_t size = (int64_t)gn_dtype_size(p->in_dtype[0]), each = 4 / size;
+    gni_operand *o[2] = {&m->in[0], &m->out[0]};
+    if (size >= 4 || p->out_reg[0] != 0 || m->dim[last] % each != 0) return false;
+    for (int k = 0; k < 2; k++) {
+        if (o[k]->stride[last] != 1 || o[k]->offset % each != 0) return false;
+        for (int i = 0; i < last; i++)
+            if (o[k]->stride[i] % each != 0) return false;
+    }
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < last; i++) o[k]->stride[i] /= each;
+        o[k]->offset /= each;
+        o[k]->dtype = GN_U32;
+    }
+    m->dim[last] /= each;
+    p->in_dtype[0] = p->out_dtype[0] = GN_U32;
+    return true;
+}
+
 static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     bool fits = false;
     int64_t n = 1;
@@ -869,6 +897,7 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     gni_job_transpose(&transposed);
     if (!gni_job_draws(gpu, &transposed)) return false;
     m = &transposed;
+    if (gni_job_pack(&transposed)) return gni_job_map(gpu, m);
     if (!gni_job_map_once(gpu, m, n, &fits)) return false;
     if (fits) return true;
     const gni_operand *op[GNI_MAX_INPUTS + GNI_MAX_OUTPUTS];
