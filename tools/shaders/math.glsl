@@ -333,12 +333,13 @@ float gn_pi_rest_big(float a, bool halves, uint shift, out uint n) {
 }
 // Puts the rests of the finite lanes above GN_TRIG_MAX into r and their counts into n.
 void gn_trig_rare(vec4 a, bool halves, uint shift, inout vec4 r, inout uvec4 n) {
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++) { // each in its turn the first, or drivers keep them in memory
         uint count;
-        if (a[i] > GN_TRIG_MAX && floatBitsToUint(a[i]) < 0x7f800000u) {
-            r[i] = gn_pi_rest_big(a[i], halves, shift, count);
-            n[i] = count;
+        if (a.x > GN_TRIG_MAX && floatBitsToUint(a.x) < 0x7f800000u) {
+            r.x = gn_pi_rest_big(a.x, halves, shift, count);
+            n.x = count;
         }
+        a = a.yzwx, r = r.yzwx, n = n.yzwx;
     }
 }
 // sin(r) for |r| <= pi/2: above pi/4 it is the cosine of what is missing, which keeps the roundings small.
@@ -806,11 +807,12 @@ vec4 gn_fmod(vec4 x, vec4 y) {
     uvec4 ua = GN_BITS_F(a) - 0x21800000u, ub = GN_BITS_F(b) - 0x21800000u;
     bvec4 usual = gn_both(lessThan(max(ua, ub), uvec4(0x3c000000u)), lessThan(q, vec4(1000.0)));
     if (!all(usual)) {
-        for (int i = 0; i < 4; i++) {
-            uint va = floatBitsToUint(a[i]), vb = floatBitsToUint(b[i]);
-            if (usual[i]) continue;
-            if (va == 0u || vb >= 0x7f800000u) r[i] = a[i];
-            else if (va < 0x7f800000u && vb != 0u) r[i] = gn_fmod_big(a[i], b[i]);
+        vec4 c = b;
+        for (int i = 0; i < 4; i++) { // as in gn_trig_rare
+            uint va = floatBitsToUint(a.x), vb = floatBitsToUint(c.x);
+            if (!usual.x && (va == 0u || vb >= 0x7f800000u)) r.x = a.x;
+            else if (!usual.x && va < 0x7f800000u && vb != 0u) r.x = gn_fmod_big(a.x, c.x);
+            a = a.yzwx, c = c.yzwx, r = r.yzwx, usual = usual.yzwx;
         }
     }
     r = gn_copysign(r, x);

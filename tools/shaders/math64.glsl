@@ -300,19 +300,20 @@ dvec2 gn_quadrant(dvec2 x, out dvec2 low, out uvec2 q) {
     low = r_low;
     q = uvec2(ivec2(n));
     if (usual.x && usual.y) return r;
-    for (int i = 0; i < 2; i++) {
+    usual = GN_OR(usual, not(gn_isfinite(x)));
+    dvec2 left = r;
+    for (int i = 0; i < 2; i++) { // each in its turn the first, or drivers keep them in memory
         uint count;
-        if (usual[i] || gn_isinf(x)[i] || gn_isnan(x)[i]) continue;
-        dvec2 y = gn_quadrant_big(abs(x[i]), count);
-        if (x[i] < 0.0lf) {
-            y = -y;
-            count = ~count + 1u;
+        if (!usual.x) {
+            dvec2 y = gn_quadrant_big(abs(x.x), count);
+            bool minus = x.x < 0.0lf;
+            left.x = minus ? -y.x : y.x;
+            low.x = minus ? -y.y : y.y;
+            q.x = minus ? ~count + 1u : count;
         }
-        r[i] = y.x;
-        low[i] = y.y;
-        q[i] = count;
+        x = x.yx, left = left.yx, low = low.yx, q = q.yx, usual = usual.yx;
     }
-    return r;
+    return left;
 }
 // sine and cosine of r + low up to what they return; r being in y already.
 dvec2 gn_sin_rest(dvec2 r, dvec2 low) {
@@ -781,10 +782,11 @@ dvec2 gn_fmod(dvec2 x, dvec2 y) {
     bvec2 usual = GN_AND(inside, lessThan(q, dvec2(1e6lf)));
     bvec2 none = GN_OR(gn_isinf(x), equal(b, dvec2(0.0lf)));
     if (!(usual.x && usual.y))
-        for (int i = 0; i < 2; i++) {
-            if (usual[i] || none[i]) continue;
-            if (a[i] == 0.0lf || gn_isinf(b)[i]) r[i] = a[i];
-            else if (a[i] > 0.0lf && b[i] > 0.0lf) r[i] = gn_fmod_big(a[i], b[i]);
+        for (int i = 0; i < 2; i++) { // as in gn_quadrant
+            bool rare = !usual.x && !none.x;
+            if (rare && (a.x == 0.0lf || gn_isinf(b).x)) r.x = a.x;
+            else if (rare && a.x > 0.0lf && b.x > 0.0lf) r.x = gn_fmod_big(a.x, b.x);
+            a = a.yx, b = b.yx, r = r.yx, usual = usual.yx, none = none.yx;
         }
     return gn_keep_nan(gn_keep_nan(mix(gn_with_sign(r, x), gn_nan_of(x), none), x), y);
 }

@@ -263,11 +263,15 @@ void gn_write_one(GN_HANDLE h, uint j, uint s, uint v) {
 void gn_write_each(GN_HANDLE h, uvec4 j, uint t, uvec4 v, uint count) {
     uint s = gn_packing(t);
 #ifdef GN_FOUR
-    for (uint e = 0u; e < count; e++) gn_write_one(h, j[e], s, v[e]);
+    for (uint e = 0u; e < count; e++) {
+        gn_write_one(h, j.x, s, v.x);
+        j = j.yzwx, v = v.yzwx;
+    }
 #else
     for (uint e = 0u; e < count; e++) {
-        if (gn_is_long(t)) GN_PUT2(h, j[e], e == 0u ? v.xy : v.zw);
-        else gn_write_one(h, j[e], s, v[2u * e]);
+        if (gn_is_long(t)) GN_PUT2(h, j.x, v.xy);
+        else gn_write_one(h, j.x, s, v.x);
+        j.x = j.y, v.xy = v.zw;
     }
 #endif
 }
