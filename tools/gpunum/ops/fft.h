@@ -561,7 +561,7 @@ GPUNUM_API gn_array *gn_idst(gn_array *a, int type, int64_t n, int axis, gn_fft_
 
 // ---- convolution
 
-#define GNI_CONV_DIRECT 32 // kernels of so many elements are summed directly
+#define GNI_CONV_DIRECT 48 // kernels of so many elements are summed directly
 
 // The least product from n on of p, any power of 2 and primes from number `prime` on, if it is below `best`.
 static int64_t gni_fft_smooth(int64_t n, int64_t p, int prime, int64_t best) {
@@ -604,9 +604,10 @@ static gn_array *gni_convolve_direct(gn_array *a, gn_array *b, const gn_shape *f
     gn_array *in[2];
     in[0] = a;
     in[1] = b;
-    // On a CPU as a product of windows and kernel, but where there is little to multiply.
-    const bool pays = a->dtype == GN_F64 || (a->dtype == GN_F32 && count > 8) || full->dim[0] < 1024;
-    if (rank == 1 && g->gpu == NULL && pays && !gni_tracks(g, in, 2)) {
+    // As a product of windows and kernel, but on a CPU where there is little to multiply, and not of a GPU's wide numbers.
+    bool pays = a->dtype == GN_F64 || (a->dtype == GN_F32 && count > 8) || full->dim[0] < 1024;
+    if (g->gpu != NULL) pays = a->dtype != GN_F64 && gni_is_float(a->dtype);
+    if (rank == 1 && pays && !gni_tracks(g, in, 2)) {
         gn_array *turned = gn_flip(b, 0); // of float32 that keeps the product from sums along the windows
         return gn_matmul(gn_sliding_window(x, count, 0), b->dtype == GN_F64 ? gn_copy(turned) : turned);
     }

@@ -100,8 +100,8 @@ static gn_array *gni_matmul_named(gn_context *g, const char *fn, gn_array *a, gn
     return y;
 }
 
-// Complex products on a CPU read one operand once, as it lies in memory, parts side by side: a (m, k) with dense rows as
-// (m, 2 k). The other's parts are copied.
+// Complex products read one operand once, as it lies in memory, parts side by side: a (m, k) with dense rows as (m, 2 k). The
+// other's parts are copied.
 static gn_array *gni_parts_beside(gn_context *g, gn_array *a) {
     gn_shape s = a->shape;
     int64_t stride[GN_MAX_RANK];
@@ -144,11 +144,11 @@ static gn_array *gni_complex_columns(gn_context *g, gn_array *a, gn_array *b) {
     return gn_complex(gni_part_at(y, 1, 0, 0), gni_part_at(y, 1, 0, 1));
 }
 
-// NULL where there are many rows and columns, or dense ones are not where they would help.
-static gn_array *gni_complex_few(gn_context *g, gn_array *a, gn_array *b) {
-    enum { FEW = 512 }; // with more, packing costs little
+// NULL where that does not pay, or dense rows or columns are not where they would help.
+static gn_array *gni_complex_one(gn_context *g, gn_array *a, gn_array *b) {
+    enum { FEW = 512, MUCH = 1 << 25 }; // on a CPU packing more costs little; on a GPU less is a matter of dispatches
     const int ra = a->shape.rank, rb = b->shape.rank;
-    if (g->gpu != NULL || a->dtype != b->dtype || ra < 1 || rb < 1 || GNI_MAX(ra, rb) > GN_MAX_RANK - 2) return NULL;
+    if (a->dtype != b->dtype || ra < 1 || rb < 1 || GNI_MAX(ra, rb) > GN_MAX_RANK - 2) return NULL;
     gn_array *x = ra == 1 ? gn_expand_dims(a, 0) : a, *z = rb == 1 ? gn_expand_dims(b, 1) : b, *y = NULL;
     if (x == NULL || z == NULL || !gni_materialize(g, x) || !gni_materialize(g, z)) return NULL;
     const int lx = x->shape.rank - 1, lz = z->shape.rank - 1;
@@ -157,7 +157,8 @@ static gn_array *gni_complex_few(gn_context *g, gn_array *a, gn_array *b) {
     if (x->shape.dim[lx] != z->shape.dim[lz - 1] || !gni_broadcast(&batch_x, &batch_z, &batch)) return NULL;
     const int64_t m = x->shape.dim[lx - 1], n = z->shape.dim[lz];
     const bool rows = m <= n; // else columns
-    if (GNI_MIN(m, n) > FEW) return NULL;
+    const double much = (double)m * (double)n * (double)x->shape.dim[lx];
+    if (g->gpu != NULL ? GNI_MIN(m, n) > 1 && much < MUCH : GNI_MIN(m, n) > FEW) return NULL;
     if (rows ? z->stride[lz] == 1 : x->stride[lx] == 1)
         y = (rows ? gni_complex_rows : gni_complex_columns)(g, x, z);
     else if (rows ? z->stride[lz - 1] == 1 : x->stride[lx - 1] == 1) {
@@ -188,7 +189,7 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     }
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
         gn_scope_begin(g);
-        gn_array *few = gni_tracks(g, in, 2) ? NULL : gni_complex_few(g, a, b);
+        gn_array *few = gni_tracks(g, in, 2) ? NULL : gni_complex_one(g, a, b);
         return gni_end_scope(g, few != NULL || g->call_failed ? few : gni_complex_product(gn_matmul, a, b));
     }
     gn_array *y = gni_matmul_named(g, "gn_matmul", a, b);
