@@ -525,12 +525,21 @@ static void test_manipulation(void **state) {
 // wraps. By bits, as int64 does not hold all uint64.
 static void expect_divided(gn_context *g, gn_dtype t, int bits, bool sign, const uint64_t *x, int n, uint64_t by) {
     const size_t item = gn_dtype_size(t);
-    uint8_t bytes[8 * 150], got[2][8 * 150];
+    uint8_t bytes[8 * 150], got[2][8 * 150], same[2][8 * 150];
     for (int i = 0; i < n; i++) memcpy(bytes + (size_t)i * item, &x[i], item);
     gn_array *a = gn_array_from(g, t, GN_SHAPE(n), bytes), *b = gn_full_from(g, t, GN_SHAPE(1), &by);
     assert_int_equal(gn_read(gn_floor_div(a, b), got[0], (size_t)n * item), GN_OK);
     assert_int_equal(gn_read(gn_mod(a, b), got[1], (size_t)n * item), GN_OK);
     const int up = 64 - bits;
+    if (bits < 64) {
+        const double one = sign ? (double)((int64_t)(by << up) >> up) : (double)(by << up >> up);
+        gn_array *some[2] = {gn_floor_div_s(a, one), gn_mod_s(a, one)};
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(gn_read(some[k], same[k], (size_t)n * item), GN_OK);
+            assert_memory_equal(same[k], got[k], (size_t)n * item);
+            gn_release(some[k]);
+        }
+    }
     for (int i = 0; i < n; i++) {
         uint64_t q = 0, r = 0, have[2] = {0, 0};
         if (sign) {

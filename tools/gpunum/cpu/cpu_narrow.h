@@ -71,6 +71,62 @@ GNI_NARROW_VALUES(GN_X)
 GNI_NARROW(gni_ki8_ABS, int8_t, a < 0 ? -a : a)
 GNI_NARROW(gni_ki16_ABS, int16_t, a < 0 ? -a : a)
 
+// Integers by one number b other than -1, 0 and 1, `rest`: the remainders, by products with 16 bits of an inverse. y is what
+// rounds down by the divisor's size: a dividend of 8 bits and some times that, or one of 16, all bits of a negative one turned
+// (Granlund and Montgomery 1994, figure 4.1, whose last shift is a product, too: vectors of gcc have those).
+#define GNI_NARROW_DIVISOR(T)                                                                      \
+    const uint16_t top = (uint16_t)(sign ? 1u << (8 * sizeof(T) - 1) : 0u), b = (uint16_t)((*(const T *)pb ^ top) - top); \
+    const uint16_t turn = (uint16_t)(sign ? 0 - (b >> 15) : 0), by = (uint16_t)((b ^ turn) - turn); \
+    const uint16_t keep = rest ? 65535 : 0, times = rest ? b : 65535;                               \
+    GNI_UNUSED(keep)
+static void gni_k8_by(void *dst, const void *pa, const void *pb, int n, bool sign, bool rest) {
+    typedef uint8_t T;
+    GNI_NARROW_DIVISOR(T);
+    const uint16_t m = (uint16_t)(65536 / by + 1), some = (uint16_t)(sign ? 127 / by + 1 : 0), way = turn | 1;
+    const uint16_t off = (uint16_t)(some * by - top * way), back = (uint16_t)(some * times);
+    for (int i = 0; i < n; i += 16) {
+        T *r = (T *)dst + i;
+        GNI_NARROW_FROM(x, (const T *)pa + i);
+        uint16_t z[16];
+        for (int j = 0; j < 16; j++) {
+            const uint16_t y = (uint16_t)((x[j] ^ top) * 1u * way + off), q = (uint16_t)((uint32_t)m * y >> 16);
+            z[j] = (uint16_t)((x[j] & keep) + back - (uint16_t)(1u * q * times));
+        }
+        for (int j = 0; j < 16; j++) r[j] = (T)z[j];
+    }
+}
+static void gni_k16_by(void *dst, const void *pa, const void *pb, int n, bool sign, bool rest) {
+    typedef uint16_t T;
+    GNI_NARROW_DIVISOR(T);
+    uint16_t scale[16];
+    int l = 1;
+    while (1 << l < by) l++;
+    const uint16_t m = (uint16_t)((((1u << l) - by) << 16) / by + 1), negative = sign ? 65535 : 0, whole = l > 1 ? 0 : 65535;
+    for (int j = 0; j < 16; j++) scale[j] = (uint16_t)(131072 >> l);
+    for (int i = 0; i < n; i += 16) {
+        T *r = (T *)dst + i;
+        GNI_NARROW_FROM(x, (const T *)pa + i);
+        GNI_NARROW_IN_PLACE
+        for (int j = 0; j < 16; j++) {
+            const uint16_t a = x[j], v = (uint16_t)((a ^ turn) - turn);
+            const uint16_t down = (uint16_t)((int16_t)(v & ~(a & turn)) >> 15) & negative, y = v ^ down;
+            const uint16_t t = (uint16_t)((uint32_t)m * y >> 16), s = (uint16_t)(t + ((uint16_t)(y - t) >> 1));
+            const uint16_t q = (uint16_t)(((s & whole) + (uint16_t)((uint32_t)s * scale[j] >> 16)) ^ down);
+            r[j] = (T)((a & keep) - 1u * q * times);
+        }
+    }
+}
+#undef GNI_NARROW_DIVISOR
+#define GN_X(name, by, sign, rest)                                                                 \
+    static void name(void *dst, const void *pa, const void *pb, const void *pc, int n) {           \
+        by(dst, pa, pb, (GNI_UNUSED(pc), n), sign, rest);                                          \
+    }
+GN_X(gni_ku8_FLOOR_DIV, gni_k8_by, false, false) GN_X(gni_ku8_MOD, gni_k8_by, false, true)
+GN_X(gni_ki8_FLOOR_DIV, gni_k8_by, true, false) GN_X(gni_ki8_MOD, gni_k8_by, true, true)
+GN_X(gni_ku16_FLOOR_DIV, gni_k16_by, false, false) GN_X(gni_ku16_MOD, gni_k16_by, false, true)
+GN_X(gni_ki16_FLOOR_DIV, gni_k16_by, true, false) GN_X(gni_ki16_MOD, gni_k16_by, true, true)
+#undef GN_X
+
 // The loop for an instruction of a program that gni_narrow_program made.
 static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
     const bool two = t == GN_U16 || t == GN_I16, sign = t == GN_I8 || t == GN_I16;
@@ -80,7 +136,7 @@ static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
 #undef GN_X
 #define GN_X(NAME, E)                                                                              \
     case GNI_OP_##NAME: return two ? (sign ? gni_ki16_##NAME : gni_ku16_##NAME) : (sign ? gni_ki8_##NAME : gni_ku8_##NAME);
-        GNI_NARROW_VALUES(GN_X)
+        GNI_NARROW_VALUES(GN_X) GN_X(FLOOR_DIV, 0) GN_X(MOD, 0)
 #undef GN_X
     case GNI_OP_ABS: return !sign ? NULL : two ? gni_ki16_ABS : gni_ki8_ABS;
     default: return NULL;
@@ -206,7 +262,9 @@ static int gni_narrow_op(uint32_t *op, gn_dtype t, int x, int y, int z) {
         // Truth values from outside need not be 0 and 1.
         if (both == GNI_NARROW_TRUTH) *op += (uint32_t)GNI_OP_LOGICAL_AND - (uint32_t)GNI_OP_AND;
         return both;
+    case GNI_OP_FLOOR_DIV:
     case GNI_OP_MIN:
+    case GNI_OP_MOD:
     case GNI_OP_MAX: return both == GNI_NARROW_LOW ? -1 : both;
     case GNI_OP_WHERE: return x == GNI_NARROW_LOW ? -1 : GNI_MIN(y, z);
     case GNI_OP_LOGICAL_NOT: return x == GNI_NARROW_LOW ? -1 : GNI_NARROW_TRUTH;
@@ -232,7 +290,9 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
         reg[first + i] = reg[a];
         if (op == GNI_OP_TO_BOOL && has[a] == GNI_NARROW_TRUTH && a >= (uint32_t)first) continue;
         if (op == GNI_OP_TO_BOOL) op = GNI_OP_LOGICAL_OR, b = a;
-        const bool other = code % 3u == GNI_F || (code % 3u == GNI_U && (t == GN_I8 || t == GN_I16)); // than of the items
+        bool other = code % 3u == GNI_F || (code % 3u == GNI_U && (t == GN_I8 || t == GN_I16)); // than of the items
+        if (op == GNI_OP_FLOOR_DIV || op == GNI_OP_MOD) // not by one number, or by -1, 0 or 1
+            other = b - (uint32_t)p->n_in >= (uint32_t)p->n_const || (uint32_t)p->konst[b - (uint32_t)p->n_in] + 1u < 3u;
         const int makes = other ? -1 : gni_narrow_op(&op, t, has[a], has[b], has[c]);
         if (makes < 0) return GN_DTYPE_COUNT;
         has[first + i] = makes;
