@@ -1014,6 +1014,37 @@ static void test_panels(void **state) {
         }
 }
 
+// Vectors of every kind of length, apart and backwards; products that only together are in range.
+static void test_vectors(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const int64_t lengths[] = {1, 2, 7, 8, 9, 31, 511, 512, 513, 1100};
+    static double x[2200], y[2200];
+    for (int t = 0; t < 2; t++)
+        for (int i = 0; i < 10 * 4; i++)
+            GN_SCOPE(g) {
+                const int64_t n = lengths[i / 4], step = i % 4 == 0 ? 1 : i % 4 == 1 ? 2 : -1;
+                gn_array *re = gn_randn(g, t ? GN_F64 : GN_F32, GN_SHAPE(2 * n)), *a = gn_complex(re, gn_flip(re, 0)), *b = gn_slice(gn_square(a), 0, n, 2 * n, 1);
+                a = gn_slice(a, 0, step < 0 ? n : 0, step < 0 ? 0 : step * n, step);
+                if (i % 4 == 3) b = a;
+                assert_int_equal(gn_read(gn_cast(a, GN_C128), x, (size_t)n * 16), GN_OK);
+                assert_int_equal(gn_read(gn_cast(b, GN_C128), y, (size_t)n * 16), GN_OK);
+                cx have[2], sum[2] = {0.0L, 0.0L};
+                long double size = 0.0L;
+                read_all(gn_dot(a, b), have);
+                read_all(gn_vecdot(a, b, 0), have + 1);
+                for (int64_t k = 0; k < 2 * n; k += 2) {
+                    const cx p = x[k] + x[k + 1] * (cx)I, q = y[k] + y[k + 1] * (cx)I;
+                    sum[0] += p * q, sum[1] += conjl(p) * q, size += cabsl(p * q);
+                }
+                for (int k = 0; k < 2; k++)
+                    if (!(cabsl(have[k] - sum[k]) <= (t ? 4 * 0x1p-52L : 4 * 0x1p-23L) * size)) fail_msg("%d %d: %lld", t, k, (long long)n);
+            }
+    const float far_out[] = {1e19f, 1e19f, 1e19f, 1e19f, 1e19f, 1e19f, 1e19f, 1e19f}, none[] = {INFINITY, 0, 1, 0};
+    gn_array *v = gn_array_from(g, GN_C64, GN_SHAPE(4), far_out), *w = gn_array_from(g, GN_C64, GN_SHAPE(2), none);
+    expect_values(gn_real(gn_dot(v, v)), 0); // of 4 times 1e38 less 1e38
+    expect_values(gn_real(gn_dot(w, gn_ones(g, GN_C64, GN_SHAPE(2)))), INFINITY);
+}
+
 // Sums of conj(a) b over any axis, broadcast, of integers in their own dtype.
 static void test_vecdot(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -1226,7 +1257,7 @@ int main(void) {
         GN_TEST(test_unary),      GN_TEST(test_binary), GN_TEST(test_long_rows),   cmocka_unit_test(test_pairs), GN_TEST(test_scalars),   GN_TEST(test_choices), GN_TEST(test_more), GN_TEST(test_integers),
         GN_TEST(test_pending),    GN_TEST(test_long_chains), GN_TEST(test_stored), GN_TEST(test_exp_ends), GN_TEST(test_overflow),
         GN_TEST(test_log_near_one), GN_TEST(test_arcs),
-        GN_TEST(test_special),    GN_TEST(test_reductions), cmocka_unit_test(test_row_sums), GN_TEST(test_matrices), GN_TEST(test_systems), GN_TEST(test_panels), GN_TEST(test_vecdot), GN_TEST(test_gradients),
+        GN_TEST(test_special),    GN_TEST(test_reductions), cmocka_unit_test(test_row_sums), GN_TEST(test_matrices), GN_TEST(test_systems), GN_TEST(test_panels), GN_TEST(test_vectors), GN_TEST(test_vecdot), GN_TEST(test_gradients),
         GN_TEST(test_errors), GN_TEST(test_long_parts),     cmocka_unit_test(test_allocations),
     };
     return test_run(tests);

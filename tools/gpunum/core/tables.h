@@ -135,6 +135,7 @@ typedef struct gni_cpu_isa {
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
     // Of complex numbers as they lie in memory, n parts; NULL: there are none.
     gni_kernel pair_product, pair_conj, pair_quotient;
+    gni_kernel pair_dot; // sums of a b, and 64 bytes further of a by b's other part, by lanes of a vector
     const struct gni_cpu_isa *wide; // the same for registers of 64 bits, up to `fold_columns` and those of pairs
     gni_kernel (*wide_kernel)(uint32_t code); // and its kernel of a GNI_INSN_CODE; NULL: it is in room `cpu_wide`
 } gni_cpu_isa;

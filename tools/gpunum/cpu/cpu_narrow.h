@@ -72,8 +72,8 @@ GNI_NARROW(gni_ki8_ABS, int8_t, a < 0 ? -a : a)
 GNI_NARROW(gni_ki16_ABS, int16_t, a < 0 ? -a : a)
 
 // Integers by one number b other than -1, 0 and 1, `rest`: the remainders, by products with 16 bits of an inverse. y is what
-// rounds down by the divisor's size: a dividend of 8 bits and some times that, or one of 16, all bits of a negative one turned
-// (Granlund and Montgomery 1994, figure 4.1, whose last shift is a product, too: vectors of gcc have those).
+// rounds down by the divisor's size: a dividend of 8 bits and some times that, or one of 16, all bits of a negative one
+// turned (Granlund and Montgomery 1994, figure 4.1, whose last shift is a product, too: vectors of gcc have those).
 #define GNI_NARROW_DIVISOR(T)                                                                      \
     const uint16_t top = (uint16_t)(sign ? 1u << (8 * sizeof(T) - 1) : 0u), b = (uint16_t)((*(const T *)pb ^ top) - top); \
     const uint16_t turn = (uint16_t)(sign ? 0 - (b >> 15) : 0), by = (uint16_t)((b ^ turn) - turn); \
@@ -201,9 +201,9 @@ static const gni_convert_fn gni_narrow_store[GN_DTYPE_COUNT] = {NULL, NULL, NULL
                                                                 NULL, NULL, NULL, NULL, gni_narrow_truth};
 static const gni_cpu_isa gni_narrow_isa[2] = {
     {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-     NULL, NULL},
+     NULL, NULL, NULL},
     {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-     NULL}};
+     NULL, NULL}};
 
 static const gni_cpu_isa *gni_narrow_isa_of(gn_dtype t) { return &gni_narrow_isa[gn_dtype_size(t) - 1]; }
 

@@ -5,7 +5,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../ops/matmul.h"
 #include "../linalg/factor_ops.h"
 #include "../ops/indexing.h"
 #include "../ops/fft.h"

@@ -4,7 +4,6 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/grad.h"
-#include "../ops/elementwise.h"
 #include "../ops/linalg_ops.h"
 #include "../linalg/factor_batch.h"
 #include "../linalg/values_gpu.h"

@@ -3,9 +3,9 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../api/transforms.h"
 #include "../api/macros.h"
 #include "../ops/create.h"
+#include "../ops/matmul.h"
 #endif
 
 // ---- diagonals and triangles
@@ -427,7 +427,8 @@ GPUNUM_API gn_array *gn_vecdot(gn_array *a, gn_array *b, int axis) {
                  gni_shape_text(ta, sizeof ta, &a->shape), gni_shape_text(tb, sizeof tb, &b->shape), axis);
         return gni_end_scope(g, NULL);
     }
-    gn_array *y = gn_sum(gn_mul(gn_conj(a), b), axis);
+    gn_array *y = gni_adopt(g, gni_pair_dot(g, "gn_vecdot", a, b, true));
+    if (y == NULL && !g->call_failed) y = gn_sum(gn_mul(gn_conj(a), b), axis);
     return gni_end_scope(g, y != NULL && y->dtype != t ? gn_cast(y, t) : y);
 }
 

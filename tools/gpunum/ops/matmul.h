@@ -6,6 +6,8 @@
 #include "../api/linalg.h"
 #include "../api/transforms.h"
 #include "../core/product.h"
+#include "../core/access.h"
+#include "../cpu/cpu.h"
 #include "../ops/elementwise.h"
 #endif
 
@@ -170,6 +172,80 @@ static gn_array *gni_complex_one(gn_context *g, gn_array *a, gn_array *b) {
     return y != NULL && ra == 1 ? gn_squeeze(y, rb == 1 ? -1 : -2) : y;
 }
 
+// Of complex vectors x and y (n), of x's conjugates where `conj`: parts of the sum of products, each a run of `each` numbers.
+#ifdef GNI_WASM // whose passes have no loop for it
+#define gni_pair_dot(g, fn, a, b, conj) NULL
+#else
+enum { GNI_DOT_PARTS = 64, GNI_DOT_BLOCK = 1024 };
+typedef struct gni_pair_dots {
+    const char *from[2];
+    int64_t step[2], item, n, each;
+    gni_kernel kernel;
+    bool conj;
+    double sum[GNI_DOT_PARTS][2];
+} gni_pair_dots;
+
+static void gni_pair_dot_task(void *arg, int64_t begin, int64_t end, int worker) {
+    gni_pair_dots *j = (gni_pair_dots *)arg;
+    const int64_t item = j->item, last = GNI_MIN(end * j->each, j->n);
+    double copy[2][2 * GNI_DOT_BLOCK + 16]; // zeros behind
+    GNI_UNUSED(worker);
+    for (int64_t i = begin * j->each, m; i < last; i += m) {
+        union {
+            double d[16];
+            float f[32];
+        } lanes;
+        const char *x[2];
+        m = GNI_MIN(last - i, (int64_t)GNI_DOT_BLOCK);
+        for (int k = 0; k < 2; k++) {
+            x[k] = j->from[k] + i * j->step[k];
+            if (j->step[k] == item && m % 8 == 0) continue;
+            char *to = (char *)copy[k];
+            gni_copy_run(to, item, x[k], j->step[k], m, item);
+            memset(to + m * item, 0, (size_t)(8 * item));
+            x[k] = to;
+        }
+        memset(&lanes, 0, sizeof lanes);
+        j->kernel(&lanes, x[0], x[1], x[1], (int)(m + 7) / 8 * 16);
+        for (int l = 0; l < 256 / (int)item; l++) {
+            const double v = item == 16 ? lanes.d[l] : (double)lanes.f[l];
+            const bool other = l * (int)item >= 128;
+            j->sum[i / j->each][other] += l % 2 != 0 && other == j->conj ? -v : v;
+        }
+    }
+}
+
+// NULL where it is not that, or not finite: what follows has the signs of infinity of products that are summed one by one.
+static gn_array *gni_pair_dot(gn_context *g, const char *fn, gn_array *a, gn_array *b, bool conj) {
+    gn_array *in[2] = {a, b};
+    gni_pair_dots j;
+    if (g->gpu != NULL || a->dtype != b->dtype || !gni_is_complex(a->dtype) || a->shape.rank != 1 ||
+        !gni_same_shape(&a->shape, &b->shape) || gni_tracks(g, in, 2))
+        return NULL;
+    const gni_cpu_isa *isa = gni_cpu_isa_of(g->isa);
+    const gn_dtype part = gni_part_of(a->dtype);
+    j.kernel = (part == GN_F64 ? isa->wide : isa)->pair_dot;
+    j.conj = conj;
+    j.item = gni_item_size(a->dtype);
+    j.n = a->shape.dim[0];
+    j.each = (j.n / GNI_DOT_PARTS / GNI_DOT_BLOCK + 1) * GNI_DOT_BLOCK;
+    for (int k = 0; k < 2; k++) {
+        j.from[k] = (const char *)gni_host(g, in[k]);
+        j.step[k] = in[k]->stride[0] * j.item;
+        if (j.kernel == NULL || j.from[k] == NULL) return NULL;
+    }
+    memset(j.sum, 0, sizeof j.sum);
+    gni_parallel(g->pool, (j.n + j.each - 1) / j.each, GNI_GRAIN / j.each, gni_pair_dot_task, &j);
+    double re = 0.0, im = 0.0;
+    for (int i = 0; i < GNI_DOT_PARTS; i++) re += j.sum[i][0], im += j.sum[i][1];
+    const gn_shape one = gn_shape_from(0, NULL);
+    void *to;
+    gn_array *y = (re - re) + (im - im) == 0.0 ? gni_array_filled(g, fn, a->dtype, &one, &to) : NULL;
+    if (y != NULL) gni_store_double(part, to, 0, re), gni_store_double(part, to, 1, im);
+    return y;
+}
+#endif
+
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     gn_array *in[2] = {a, b};
     gn_context *g = gni_begin("gn_matmul", in, 2);
@@ -182,6 +258,8 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     const gn_dtype t = gn_promote(a->dtype, b->dtype);
     // Vectors of what has no product of its own on a CPU: what is narrow is summed faster from memory.
     const bool vectors = a->shape.rank == 1 && gni_same_shape(&a->shape, &b->shape);
+    gn_array *sum = gni_pair_dot(g, "gn_matmul", a, b, false);
+    if (sum != NULL || g->call_failed) return gni_end(g, sum);
     if (g->gpu == NULL && vectors && t != GN_DTYPE_COUNT && !gni_is_float(t)) {
         gn_scope_begin(g);
         gn_array *y = gn_mul(a, b);

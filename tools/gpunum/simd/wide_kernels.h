@@ -697,7 +697,7 @@ GNI_TABLE gni_softmax_fns GNI_FN(gni_wide_softmax_table) = {
     }
 #endif
 // The bits are those of the same sums and products of parts.
-#define GNI_PAIR_KERNELS(product, conjugate, T, V, VI, LANES)                                      \
+#define GNI_PAIR_KERNELS(product, conjugate, dot, T, V, VI, LANES)                                 \
     static void GNI_FN(product)(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
         const VI is_re = {LANES(GNI_LANE_IS_RE)}, sign = is_re << (8 * (int)sizeof(T) - 1);        \
         GNI_UNUSED(pc);                                                                            \
@@ -723,6 +723,17 @@ GNI_TABLE gni_softmax_fns GNI_FN(gni_wide_softmax_table) = {
             a ^= sign;                                                                             \
             memcpy((T *)dst + i, &a, sizeof a);                                                    \
         }                                                                                          \
+    }                                                                                              \
+    static void GNI_FN(dot)(void *dst, const void *pa, const void *pb, const void *pc, int n) {    \
+        V a, b, other, same = {0}, cross = same;                                                   \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += (int)(sizeof(V) / sizeof(T))) {                                \
+            memcpy(&a, (const T *)pa + i, sizeof a), memcpy(&b, (const T *)pb + i, sizeof b);      \
+            GNI_PAIR_LANES(other, b, VI, LANES, GNI_LANE_OTHER)                                    \
+            same += a * b;                                                                         \
+            cross += a * other;                                                                    \
+        }                                                                                          \
+        memcpy(dst, &same, sizeof same), memcpy((char *)dst + 64, &cross, sizeof cross);           \
     }
 // Smith's quotient as gni_complex_div makes it of parts: `real` where the real part of b is the larger one.
 #define GNI_PAIR_QUOTIENT(quotient, T, V, VI, LANES, FMA)                                          \
@@ -752,8 +763,8 @@ GNI_PAIR_QUOTIENT(gni_pair_quotient, float, gni_vf, gni_vi, GNI_LANES_F, gni_vfm
 GNI_PAIR_QUOTIENT(gni_wide_pair_quotient, double, gni_vd, gni_vl, GNI_LANES_D, gni_dfma)
 #define GNI_QUOTIENTS(name) &GNI_FN(name)
 #endif
-GNI_PAIR_KERNELS(gni_pair_product, gni_pair_conj, float, gni_vf, gni_vi, GNI_LANES_F)
-GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, double, gni_vd, gni_vl, GNI_LANES_D)
+GNI_PAIR_KERNELS(gni_pair_product, gni_pair_conj, gni_pair_dot, float, gni_vf, gni_vi, GNI_LANES_F)
+GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, gni_wide_pair_dot, double, gni_vd, gni_vl, GNI_LANES_D)
 #define GNI_PAIRS(name) &GNI_FN(name)
 #undef GNI_LANES_2
 #undef GNI_LANES_4
@@ -794,7 +805,7 @@ static void GNI_FN(gni_fill)(void *dst, uint64_t word, int64_t bytes) {
 static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
     GNI_FN(gni_wide_columns_table), NULL, GNI_FILL, NULL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product),
-    GNI_PAIRS(gni_wide_pair_conj), GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
+    GNI_PAIRS(gni_wide_pair_conj), GNI_QUOTIENTS(gni_wide_pair_quotient), GNI_PAIRS(gni_wide_pair_dot), NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow),  GNI_FN(gni_load_table),    GNI_FN(gni_store_table),
@@ -802,7 +813,7 @@ GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FILL,                    GNI_FN(gni_norm_sums),     GNI_FN(gni_norm_write),
     GNI_FN(gni_norm_add),        GNI_FN(gni_net),           GNI_PAIRS(gni_pair_product),
     GNI_PAIRS(gni_pair_conj),
-    GNI_QUOTIENTS(gni_pair_quotient), &GNI_FN(gni_wide_table), GNI_FN(gni_wide_kernel)};
+    GNI_QUOTIENTS(gni_pair_quotient), GNI_PAIRS(gni_pair_dot), &GNI_FN(gni_wide_table), GNI_FN(gni_wide_kernel)};
 #undef GNI_QUOTIENTS
 #undef GNI_PAIRS
 #undef GNI_FILL
