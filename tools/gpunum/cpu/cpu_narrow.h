@@ -71,33 +71,30 @@ GNI_NARROW_VALUES(GN_X)
 GNI_NARROW(gni_ki8_ABS, int8_t, a < 0 ? -a : a)
 GNI_NARROW(gni_ki16_ABS, int16_t, a < 0 ? -a : a)
 
-// Integers by one number b other than -1, 0 and 1, `rest`: the remainders, by products with 16 bits of an inverse. y is what
-// rounds down by the divisor's size: a dividend of 8 bits and some times that, or one of 16, all bits of a negative one
-// turned (Granlund and Montgomery 1994, figure 4.1, whose last shift is a product, too: vectors of gcc have those).
+// Quotients of integers by one number b other than -1, 0 and 1, by products with 16 bits of an inverse. y is what rounds down
+// by the divisor's size: a dividend of 8 bits and some times that, or one of 16, all bits of a negative one turned (Granlund
+// and Montgomery 1994, figure 4.1, whose last shift is a product, too: vectors of gcc have those).
 #define GNI_NARROW_DIVISOR(T)                                                                      \
     const uint16_t top = (uint16_t)(sign ? 1u << (8 * sizeof(T) - 1) : 0u), b = (uint16_t)((*(const T *)pb ^ top) - top); \
-    const uint16_t turn = (uint16_t)(sign ? 0 - (b >> 15) : 0), by = (uint16_t)((b ^ turn) - turn); \
-    const uint16_t keep = rest ? 65535 : 0, times = rest ? b : 65535;                               \
-    GNI_UNUSED(keep)
-static void gni_k8_by(void *dst, const void *pa, const void *pb, int n, bool sign, bool rest) {
-    typedef uint8_t T;
-    GNI_NARROW_DIVISOR(T);
+    const uint16_t turn = (uint16_t)(sign ? 0 - (b >> 15) : 0), by = (uint16_t)((b ^ turn) - turn);
+static void gni_k8_by(void *dst, const void *pa, const void *pb, int n, bool sign) {
+    GNI_NARROW_DIVISOR(uint8_t)
     const uint16_t m = (uint16_t)(65536 / by + 1), some = (uint16_t)(sign ? 127 / by + 1 : 0), way = turn | 1;
-    const uint16_t off = (uint16_t)(some * by - top * way), back = (uint16_t)(some * times);
+    const uint16_t off = (uint16_t)(some * by - top * way);
     for (int i = 0; i < n; i += 16) {
-        T *r = (T *)dst + i;
-        GNI_NARROW_FROM(x, (const T *)pa + i);
-        uint16_t z[16];
+        uint8_t *r = (uint8_t *)dst + i;
+        const uint8_t *x = (const uint8_t *)pa + i;
+        uint16_t q[16];
         for (int j = 0; j < 16; j++) {
-            const uint16_t y = (uint16_t)((x[j] ^ top) * 1u * way + off), q = (uint16_t)((uint32_t)m * y >> 16);
-            z[j] = (uint16_t)((x[j] & keep) + back - (uint16_t)(1u * q * times));
+            const uint16_t y = (uint16_t)((x[j] ^ top) * 1u * way + off);
+            q[j] = (uint16_t)((uint16_t)((uint32_t)m * y >> 16) - some);
         }
-        for (int j = 0; j < 16; j++) r[j] = (T)z[j];
+        for (int j = 0; j < 16; j++) r[j] = (uint8_t)q[j];
     }
 }
-static void gni_k16_by(void *dst, const void *pa, const void *pb, int n, bool sign, bool rest) {
+static void gni_k16_by(void *dst, const void *pa, const void *pb, int n, bool sign) {
     typedef uint16_t T;
-    GNI_NARROW_DIVISOR(T);
+    GNI_NARROW_DIVISOR(T)
     uint16_t scale[16];
     int l = 1;
     while (1 << l < by) l++;
@@ -111,20 +108,17 @@ static void gni_k16_by(void *dst, const void *pa, const void *pb, int n, bool si
             const uint16_t a = x[j], v = (uint16_t)((a ^ turn) - turn);
             const uint16_t down = (uint16_t)((int16_t)(v & ~(a & turn)) >> 15) & negative, y = v ^ down;
             const uint16_t t = (uint16_t)((uint32_t)m * y >> 16), s = (uint16_t)(t + ((uint16_t)(y - t) >> 1));
-            const uint16_t q = (uint16_t)(((s & whole) + (uint16_t)((uint32_t)s * scale[j] >> 16)) ^ down);
-            r[j] = (T)((a & keep) - 1u * q * times);
+            r[j] = (T)(((s & whole) + (uint16_t)((uint32_t)s * scale[j] >> 16)) ^ down);
         }
     }
 }
 #undef GNI_NARROW_DIVISOR
-#define GN_X(name, by, sign, rest)                                                                 \
+#define GN_X(name, by, sign)                                                                       \
     static void name(void *dst, const void *pa, const void *pb, const void *pc, int n) {           \
-        by(dst, pa, pb, (GNI_UNUSED(pc), n), sign, rest);                                          \
+        by(dst, pa, pb, (GNI_UNUSED(pc), n), sign);                                                \
     }
-GN_X(gni_ku8_FLOOR_DIV, gni_k8_by, false, false) GN_X(gni_ku8_MOD, gni_k8_by, false, true)
-GN_X(gni_ki8_FLOOR_DIV, gni_k8_by, true, false) GN_X(gni_ki8_MOD, gni_k8_by, true, true)
-GN_X(gni_ku16_FLOOR_DIV, gni_k16_by, false, false) GN_X(gni_ku16_MOD, gni_k16_by, false, true)
-GN_X(gni_ki16_FLOOR_DIV, gni_k16_by, true, false) GN_X(gni_ki16_MOD, gni_k16_by, true, true)
+GN_X(gni_ku8_FLOOR_DIV, gni_k8_by, false) GN_X(gni_ki8_FLOOR_DIV, gni_k8_by, true)
+GN_X(gni_ku16_FLOOR_DIV, gni_k16_by, false) GN_X(gni_ki16_FLOOR_DIV, gni_k16_by, true)
 #undef GN_X
 
 // The loop for an instruction of a program that gni_narrow_program made.
@@ -136,7 +130,7 @@ static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
 #undef GN_X
 #define GN_X(NAME, E)                                                                              \
     case GNI_OP_##NAME: return two ? (sign ? gni_ki16_##NAME : gni_ku16_##NAME) : (sign ? gni_ki8_##NAME : gni_ku8_##NAME);
-        GNI_NARROW_VALUES(GN_X) GN_X(FLOOR_DIV, 0) GN_X(MOD, 0)
+        GNI_NARROW_VALUES(GN_X) GN_X(FLOOR_DIV, 0)
 #undef GN_X
     case GNI_OP_ABS: return !sign ? NULL : two ? gni_ki16_ABS : gni_ki8_ABS;
     default: return NULL;
@@ -296,6 +290,14 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
         const int makes = other ? -1 : gni_narrow_op(&op, t, has[a], has[b], has[c]);
         if (makes < 0) return GN_DTYPE_COUNT;
         has[first + i] = makes;
+        a = (uint32_t)reg[a], b = (uint32_t)reg[b], c = (uint32_t)reg[c];
+        if (op == GNI_OP_MOD) { // a - a / b b
+            if (q->n_insn + 3 > GNI_MAX_INSNS) return GN_DTYPE_COUNT;
+            c = (uint32_t)(first + q->n_insn);
+            q->insn[q->n_insn++] = GNI_INSN(GNI_OP_FLOOR_DIV, GNI_I, a, b, b);
+            q->insn[q->n_insn++] = GNI_INSN(GNI_OP_MUL, GNI_I, c, b, b);
+            b = c + 1, op = GNI_OP_SUB;
+        }
         if (gni_narrow_kernel(op * 3u, t) == NULL) {
             if (op != GNI_OP_GT && op != GNI_OP_GE) continue; // nothing to do
             op -= (uint32_t)GNI_OP_GT - (uint32_t)GNI_OP_LT;
@@ -303,7 +305,7 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
             a = b, b = x;
         }
         reg[first + i] = first + q->n_insn;
-        q->insn[q->n_insn++] = GNI_INSN((gni_op)op, GNI_I, (uint32_t)reg[a], (uint32_t)reg[b], (uint32_t)reg[c]);
+        q->insn[q->n_insn++] = GNI_INSN(op, GNI_I, a, b, c);
     }
     for (int o = 0; o < p->n_out; o++) {
         if (p->out_dtype[o] == GN_BOOL && has[p->out_reg[o]] != GNI_NARROW_TRUTH) return GN_DTYPE_COUNT;
