@@ -167,17 +167,27 @@ static void gni_narrow_truth(void *dst, const void *src, int64_t n) {
 GNI_NARROW_FOLD(gni_k8_fold_any, 128, 0, t | p[i + j], !=, 1)
 GNI_NARROW_FOLD(gni_k8_fold_all, 256, 255, p[i + j] < t ? p[i + j] : t, ==, 0)
 // The bytes of 64 bits by halves of 16, each of which holds the sum of 128 words.
+#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
+typedef uint64_t gni_k8_words __attribute__((vector_size(16)));
+#else
+typedef uint64_t gni_k8_words;
+#endif
 static void gni_k8_fold_sum(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    enum { STEP = (int)sizeof(gni_k8_words) };
     const uint8_t *p = (const uint8_t *)x;
     const uint64_t low = 0x00ff00ff00ff00ffu;
     int64_t i = 0;
     GNI_UNUSED(at);
-    for (uint64_t s = 0, w; i + 8 <= n;) {
-        for (const int64_t end = GNI_MIN(n - 7, i + 1024); i < end; i += 8) {
-            memcpy(&w, p + i, 8);
+    while (i + STEP <= n) {
+        gni_k8_words w, s;
+        uint16_t part[STEP / 2];
+        memset(&s, 0, sizeof s);
+        for (const int64_t end = GNI_MIN(n - STEP + 1, i + 128 * STEP); i < end; i += STEP) {
+            memcpy(&w, p + i, sizeof w);
             s += (w & low) + (w >> 8 & low);
         }
-        for (; s != 0; s >>= 16) acc->i += (int64_t)(s & 65535);
+        memcpy(part, &s, sizeof part);
+        for (int k = 0; k < STEP / 2; k++) acc->i += part[k];
     }
     for (; i < n; i++) acc->i += p[i];
 }

@@ -595,7 +595,7 @@ static bool gni_reduce_narrowed(const gni_reduce *r, gni_reduce *narrow) {
     narrow->program.wide = false;
     narrow->program.n_in = 1;
     narrow->program.n_const = 0;
-    narrow->program.in_dtype[0] = t;
+    narrow->program.in_dtype[0] = narrow->program.out_dtype[0] = t;
     narrow->program.out_reg[0] = 0;
     narrow->domain = t == GN_U32 ? GNI_U : GNI_I;
     return true;
