@@ -76,7 +76,7 @@ GNI_NARROW(gni_ki16_ABS, int16_t, a < 0 ? -a : a)
 // and Montgomery 1994, figure 4.1, whose last shift is a product, too: vectors of gcc have those).
 #define GNI_NARROW_DIVISOR(T)                                                                      \
     const uint16_t top = (uint16_t)(sign ? 1u << (8 * sizeof(T) - 1) : 0u), b = (uint16_t)((*(const T *)pb ^ top) - top); \
-    const uint16_t turn = (uint16_t)(sign ? 0 - (b >> 15) : 0), by = (uint16_t)((b ^ turn) - turn);
+    const uint16_t turn = (uint16_t)(0 - (sign & b >> 15)), by = (uint16_t)((b ^ turn) - turn);
 static void gni_k8_by(void *dst, const void *pa, const void *pb, int n, bool sign) {
     GNI_NARROW_DIVISOR(uint8_t)
     const uint16_t m = (uint16_t)(65536 / by + 1), some = (uint16_t)(sign ? 127 / by + 1 : 0), way = turn | 1;
@@ -98,7 +98,7 @@ static void gni_k16_by(void *dst, const void *pa, const void *pb, int n, bool si
     uint16_t scale[16];
     int l = 1;
     while (1 << l < by) l++;
-    const uint16_t m = (uint16_t)((((1u << l) - by) << 16) / by + 1), negative = sign ? 65535 : 0, whole = l > 1 ? 0 : 65535;
+    const uint16_t m = (uint16_t)((((1u << l) - by) << 16) / by + 1), whole = l > 1 ? 0 : 65535;
     for (int j = 0; j < 16; j++) scale[j] = (uint16_t)(131072 >> l);
     for (int i = 0; i < n; i += 16) {
         T *r = (T *)dst + i;
@@ -106,7 +106,7 @@ static void gni_k16_by(void *dst, const void *pa, const void *pb, int n, bool si
         GNI_NARROW_IN_PLACE
         for (int j = 0; j < 16; j++) {
             const uint16_t a = x[j], v = (uint16_t)((a ^ turn) - turn);
-            const uint16_t down = (uint16_t)((int16_t)(v & ~(a & turn)) >> 15) & negative, y = v ^ down;
+            const uint16_t down = (uint16_t)((int16_t)(v & ~(a & turn) & top) >> 15), y = v ^ down;
             const uint16_t t = (uint16_t)((uint32_t)m * y >> 16), s = (uint16_t)(t + ((uint16_t)(y - t) >> 1));
             r[j] = (T)(((s & whole) + (uint16_t)((uint32_t)s * scale[j] >> 16)) ^ down);
         }
@@ -300,13 +300,14 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
         const int makes = other ? -1 : gni_narrow_op(&op, t, has[a], has[b], has[c]);
         if (makes < 0) return GN_DTYPE_COUNT;
         has[first + i] = makes;
-        a = (uint32_t)reg[a], b = (uint32_t)reg[b], c = (uint32_t)reg[c];
-        if (op == GNI_OP_MOD) { // a - a / b b
+        if (op == GNI_OP_MOD) { // a - a / b b, by way of an instruction of the new program that stands for a register
             if (q->n_insn + 3 > GNI_MAX_INSNS) return GN_DTYPE_COUNT;
             c = (uint32_t)(first + q->n_insn);
-            q->insn[q->n_insn++] = GNI_INSN(GNI_OP_FLOOR_DIV, GNI_I, a, b, b);
+            q->insn[q->n_insn++] = GNI_INSN(GNI_OP_FLOOR_DIV, GNI_I, (uint32_t)reg[a], b, b);
             q->insn[q->n_insn++] = GNI_INSN(GNI_OP_MUL, GNI_I, c, b, b);
-            b = c + 1, op = GNI_OP_SUB;
+            b = (uint32_t)(first + i), op = GNI_OP_SUB;
+            reg[b] = (int)c + 1;
+            c = a;
         }
         if (gni_narrow_kernel(op * 3u, t) == NULL) {
             if (op != GNI_OP_GT && op != GNI_OP_GE) continue; // nothing to do
@@ -314,8 +315,8 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
             const uint32_t x = a;
             a = b, b = x;
         }
-        reg[first + i] = first + q->n_insn;
-        q->insn[q->n_insn++] = GNI_INSN(op, GNI_I, a, b, c);
+        q->insn[q->n_insn] = GNI_INSN(op, GNI_I, (uint32_t)reg[a], (uint32_t)reg[b], (uint32_t)reg[c]);
+        reg[first + i] = first + q->n_insn++;
     }
     for (int o = 0; o < p->n_out; o++) {
         if (p->out_dtype[o] == GN_BOOL && has[p->out_reg[o]] != GNI_NARROW_TRUTH) return GN_DTYPE_COUNT;
