@@ -46,7 +46,7 @@ GNI_BINARY_FLOAT(GN_X)
 GNI_BINARY_ANY(GN_X)
 #undef GN_X
 
-#define GN_X(fn, NAME, D, da) UNARY(fn)
+#define GN_X(fn, NAME, F, D, gF, da) UNARY(fn)
 GNI_UNARY_RARE(GN_X)
 #undef GN_X
 
@@ -387,7 +387,7 @@ static void check_all(gn_dtype t, double tolerance) {
 #define GN_X(fn, NAME, F, D, I, gF, gI, da) TABLE(fn, "2,3")
     GNI_UNARY_ANY(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, D, da) TABLE(fn, "2,3")
+#define GN_X(fn, NAME, F, D, gF, da) TABLE(fn, "2,3")
     GNI_UNARY_RARE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) TABLE(fn, "2,3 2,3")

@@ -38,7 +38,7 @@ static const unary_entry unary[] = {
 #define GN_X(fn, NAME, F, D, gF, da) {#fn, fn},
     GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, D, da) {#fn, fn},
+#define GN_X(fn, NAME, F, D, gF, da) {#fn, fn},
         GNI_UNARY_RARE(GN_X)
 #undef GN_X
         {"gn_invert", gn_invert},

@@ -51,6 +51,7 @@ int main(void) {
     comment(#NAME);                                                                                \
     row("VALUE", GNI_OP_##NAME, GNI_F, gF);
     GNI_UNARY_FLOAT(GN_X)
+    GNI_UNARY_RARE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
     comment(#NAME);                                                                                \
@@ -125,7 +126,6 @@ int main(void) {
 #define GN_X(fn, NAME, D, da)                                                                      \
     comment(#NAME);                                                                                \
     printf("    case %uu: GN_VALUE_F(gn%s(a))\n", (unsigned)GNI_OP_##NAME * 3u, strchr(#fn, '_'));
-    GNI_UNARY_RARE(GN_X)
     GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
     puts("#endif");

@@ -151,14 +151,14 @@ vec4 gn_exp_reduce(vec4 x, out vec4 n) {
     r = r - n * 1.42860677e-06;
     return r;
 }
-// exp(r) - 1 for |r| <= ln(2)/2.
-vec4 gn_exp_poly(vec4 r) {
+// (exp(r) - 1 - r) / r^2 and exp(r) - 1 for |r| <= ln(2)/2.
+vec4 gn_exp_end(vec4 r) {
     vec4 p = r * 0.00138219551 + 0.0083690444;
     p = p * r + 0.0416682586;
     p = p * r + 0.166665182;
-    p = p * r + 0.49999994;
-    return p * (r * r) + r;
+    return p * r + 0.49999994;
 }
+vec4 gn_exp_poly(vec4 r) { return gn_exp_end(r) * (r * r) + r; }
 // exp(x) for |x| < 80.
 vec4 gn_exp_mid(vec4 x) {
     vec4 n, r = gn_exp_reduce(x, n);
@@ -216,6 +216,13 @@ vec4 gn_log_poly(vec4 f, vec4 add) {
 vec4 gn_log_near1(vec4 k, vec4 f) {
     precise vec4 y = f + gn_log_poly(f, k * 1.42860677e-06);
     y = k * 0.693145752 + y;
+    return y;
+}
+// The same with its rounding errors in rest; plus 0 or -1.
+vec4 gn_log_pair(vec4 k, vec4 f, float plus, out vec4 rest) {
+    precise vec4 big = k * 0.693145752 + plus, y = big + f, t = y - big;
+    precise vec4 low = gn_log_poly(f, k * 1.42860677e-06) + ((big - (y - t)) + (f - t));
+    rest = low;
     return y;
 }
 // The logarithms of what has no ordinary one: -Inf for 0, NaN below and for NaN, Inf for Inf.
@@ -512,13 +519,17 @@ vec4 gn_atanh(vec4 x) {
 
 // ---- erf, gelu, sigmoid, softplus
 
-vec4 gn_erf(vec4 x) {
-    vec4 a = abs(x), z = a * a, p = z * -0.000595957681 + 0.00498735206;
+// erf(x) for |x| < 0.93.
+vec4 gn_erf_near0(vec4 x) {
+    vec4 z = x * x, p = z * -0.000595957681 + 0.00498735206;
     p = p * z - 0.0267629661;
     p = p * z + 0.11281731;
     p = p * z - 0.376124889;
     p = p * z + 0.128379151;
-    p = p * a + a;
+    return p * x + x;
+}
+vec4 gn_erf(vec4 x) {
+    vec4 a = abs(x), p = gn_erf_near0(a);
     // 1 - exp(q(a)) further out
     vec4 b = clamp(a, vec4(0.0), vec4(3.95)), q = b * 0.000194772438 - 0.00303177396;
     q = q * b + 0.0221812353;
@@ -528,6 +539,15 @@ vec4 gn_erf(vec4 x) {
     q = q * b - 0.000211310442;
     q = 1.0 - gn_exp_mid(q);
     return gn_keep_nan(gn_copysign(mix(p, q, greaterThanEqual(a, vec4(0.93))), x), x);
+}
+// by t^2 = n ln(2) + r + lost for by = -1 or -1/2, by an exact square and the small rest.
+vec4 gn_bell(vec4 t, float by, out vec4 n, out vec4 lost) {
+    precise vec4 head = gn_head(t), high = head * head * by, low = (t - head) * (t + head) * by;
+    n = gn_round((high + low) * 1.44269502);
+    precise vec4 top = high - n * 0.693145752, sum = top + low, part = n * 1.42860677e-06, r = sum - part;
+    precise vec4 l = ((top - sum) + low) + ((sum - r) - part);
+    lost = l;
+    return r;
 }
 // gelu(x) = x Phi(x) = max(x, 0) - t Phi(-t), t = |x|; Phi(-t) is exp(-t^2 / 2) / (t + 3) times a polynomial in
 // (t - 3)/(t + 3) (after Shepherd & Laframboise 1981).
@@ -542,13 +562,9 @@ vec4 gn_gelu(vec4 x) {
     p = p * u + 0.230016679;
     p = p * u - 0.509332001;
     p = p * u + 0.729083717;
-    // t^2 / 2 exactly, as an exact square and the small rest
-    precise vec4 head = gn_head(t), high = head * head * -0.5, low = (t - head) * (t + head) * -0.5;
-    vec4 n = roundEven((high + low) * 1.44269502);
-    precise vec4 r = high - n * 0.693145752;
-    r = (r + low) - n * 1.42860677e-06;
+    vec4 n, lost, r = gn_bell(t, -0.5, n, lost);
     p = p * gn_exp_poly(r) + p;
-    vec4 y = max(x, vec4(0.0)) - gn_scale(v * p, ivec4(n));
+    vec4 y = max(x, vec4(0.0)) - gn_scale(v * p, gn_int(n));
     // Near 0 the sum about Phi(0) is the better one.
     vec4 z = t * t, q = z * -0.00112265977 + 0.00996110681;
     q = q * z - 0.066489473;
@@ -697,9 +713,10 @@ vec4 gn_root_size(vec4 x, vec4 y) {
     vec4 part = mix(a, b, greaterThan(GN_BITS_MAG(y), GN_BITS_MAG(x)));
     return gn_size_ends(x, y, gn_sqrt_mid(0.5 * (part + gn_hypot_mid(a, b))) * gn_pow2(e), 0u);
 }
-// What rounding took from p = a a, and from s = a + b (Knuth).
-vec4 gn_square_rest(vec4 a, vec4 p) {
-    precise vec4 h = gn_head(a), l = a - h, m = h * l, r = ((h * h - p) + (m + m)) + l * l;
+// What rounding took from p = a b, and from s = a + b (Knuth).
+vec4 gn_product_rest(vec4 a, vec4 b, vec4 p) {
+    precise vec4 ah = gn_head(a), al = a - ah, bh = gn_head(b), bl = b - bh;
+    precise vec4 r = ((ah * bh - p) + (ah * bl + al * bh)) + al * bl;
     return r;
 }
 vec4 gn_sum_rest(vec4 a, vec4 b, vec4 s) {
@@ -712,7 +729,7 @@ vec4 gn_log_size(vec4 x, vec4 y) {
     vec4 a, b, k;
     ivec4 e;
     gn_magnitudes(x, y, a, b, e);
-    precise vec4 p = a * a, q = b * b, p1 = gn_square_rest(a, p), q1 = gn_square_rest(b, q), s = p + q, lost = q - (s - p);
+    precise vec4 p = a * a, q = b * b, p1 = gn_product_rest(a, a, p), q1 = gn_product_rest(b, b, q), s = p + q, lost = q - (s - p);
     precise vec4 u = p1 + q1, w = lost + u;
     vec4 f = gn_log_split(s, k), back = gn_pow2(-ivec4(k));
     precise vec4 h = w * back, g = f + h;
@@ -779,6 +796,120 @@ vec4 gn_pow(vec4 x, vec4 y) {
     precise vec4 d = z - n;
     return gn_pow_ends(x, y, gn_scale(gn_exp2_pair(d, low), ivec4(n)));
 }
+
+// ---- erfc, its inverse, gamma's functions
+
+#ifndef GN_FEW
+// erfc(a) = c exp(-a^2) (1 + N(a)/D(a)) / (a + 7/16). Of 1 / (a + 7/16) a head t and by how much that differs, so that c t
+// is exact and all else adds little.
+vec4 gn_erfc(vec4 x) {
+    vec4 a = min(abs(x), vec4(10.1)), p = a * 7.2549301e-07 - 0.012351105, q = a * 0.226296335 + 0.95615679;
+    p = (p * a + 0.0420437679) * a + 0.172065839;
+    p = (p * a + 0.258887231) * a - 0.266668886;
+    q = (q * a + 2.05135107) * a + 2.20645952;
+    q = q * a + 1.0;
+    precise vec4 d = a + 0.4375, dh = gn_head(d);
+    vec4 inv = 1.0 / (q * d), n, lost, r = gn_bell(a, -1.0, n, lost);
+    precise vec4 t = gn_head(q * inv), rest = (1.0 - t * dh) - t * (a - (dh - 0.4375));
+    p = p * (d * inv);
+    rest = rest * rest + rest;
+    p = p * rest + (p + rest);
+    // (1 + p) exp(r) = 1 + r + q
+    q = gn_exp_end(r) * (r * r) + lost;
+    q = p * (r + q) + (p + q);
+    t = t * 0.5966796875;
+    precise vec4 y = (t * r + t * q) + t;
+    y = gn_scale_down(y, gn_int(n));
+    y = mix(y, 2.0 - y, lessThan(x, vec4(0.0)));
+    return gn_keep_nan(mix(1.0 - gn_erf_near0(x), y, greaterThanEqual(a, vec4(0.47))), x);
+}
+// x times a polynomial in w = -log(1 - x^2) up to 4.68, then in its root.
+vec4 gn_erfinv(vec4 x) {
+    vec4 a = min(abs(x), vec4(0.99999994)), k, f = gn_log_split((1.0 - a) * (1.0 + a), k), w = -gn_log_near1(k, f);
+    vec4 t = w - 1.875, s = gn_sqrt_mid(max(w, vec4(4.0))) - 3.0, p = t * -1.03802753e-08 + 7.86842662e-08;
+    p = (p * t + 2.36350544e-07) * t - 5.11600138e-06;
+    p = (p * t + 1.13406577e-05) * t + 0.000210060753;
+    p = (p * t - 0.00179874955) * t - 0.00131354888;
+    p = (p * t + 0.250179112) * t + 1.34596682;
+    vec4 q = s * 0.000135010225 - 0.000322962296;
+    q = (q * s - 8.55090912e-05) * s + 0.00149948127;
+    q = (q * s - 0.00358144706) * s + 0.00568271289;
+    q = (q * s - 0.00764104165) * s + 0.00944550708;
+    q = (q * s + 1.00167525) * s + 2.83297682;
+    uvec4 u = GN_BITS_MAG(x);
+    p = mix(x * mix(q, p, lessThan(w, vec4(4.68))), gn_inf_of(x), equal(u, uvec4(0x3f800000u)));
+    return mix(p, gn_nan_of(x), greaterThan(u, uvec4(0x3f800000u)));
+}
+// Of a = |x|: (a - 1)(a - 2) times a sum of v = a - 2 and a quotient up to 3, below 1 that of a + 1 less log(a), then
+// Stirling's series, with products in heads and rests. For x < 0 log(|a sin(pi a) / pi|) is added and all of it subtracted.
+vec4 gn_lgamma(vec4 x) {
+    vec4 a = abs(x), one = vec4(1.0), p, q, w, k, r, l;
+    bvec4 low = lessThan(a, one), high = greaterThan(a, vec4(3.0)), minus = lessThan(x, vec4(0.0));
+    precise vec4 f = mix(a - 1.0, a, low), v = f - 1.0;
+    p = (v * 0.00242028991 + 0.0193070304) * v + 0.0329649933;
+    q = ((v * 0.0244666226 + 0.282945812) * v + 0.96136117) * v + 1.0;
+    w = mix(p, one, high) / mix(q, a, high);
+    precise vec4 s = f * v, sh = gn_head(s), sl = (s - sh) + gn_product_rest(f, v, s);
+    p = (w * v - 0.100317299) * v + 5.48429125e-05;
+    s = s * p + sl * 0.422729492;
+    // (a - 1/2)(log(a) - 1) and the series
+    l = gn_log_split(a, k);
+    l = gn_log_pair(k, l, -1.0, r);
+    precise vec4 e = a - 0.5, eh = gn_head(e), t = l + r, lh = gn_head(t), rest = ((l - t) + r) + (t - lh);
+    q = w * w;
+    p = ((q * 0.000674347102 - 0.00276877242) * q + 0.0833330527) * w + 0.418938547;
+    precise vec4 b = ((a - eh) - 0.5) * lh + (e * rest + p);
+    s = mix(s, b, high);
+    t = mix(sh, eh, high) * mix(vec4(0.422729492), lh, high);
+    bvec4 none = greaterThanEqual(a, vec4(1e37));
+    if (any(gn_either(low, minus))) {
+        precise vec4 y = a - roundEven(a);
+        vec4 u = y * y;
+        p = ((u * 0.0247161072 - 0.190443233) * u + 0.811715841) * u - 1.64493334;
+        y = abs((p * u) * y + y) * mix(a, one, low);
+        y = mix(mix(one, a, low), y, minus);
+        l = gn_log_split(y, k);
+        l = gn_flip(gn_log_pair(k, l, 0.0, r), GN_BITS_SIGN(x));
+        precise vec4 sum = t - l;
+        s = (s - gn_flip(r, GN_BITS_SIGN(x))) + gn_sum_rest(t, -l, sum);
+        t = sum;
+        none = gn_either(none, equal(GN_BITS_F(y), uvec4(0u)));
+    }
+    precise vec4 z = gn_flip(t + s, GN_BITS_SIGN(x));
+    return gn_keep_nan(mix(z, gn_inf_of(a), none), x);
+}
+// Of a = |x|: a less the root times a quotient in a - 3/2 up to 2, of a + 1 below 1, then the asymptotic series; 1 / a and
+// for x < 0 pi / tan(pi a) are added: of a's distance f to a whole number 1 / f less f times a quotient in f^2, or where |f| is
+// above 1/4 the tangent of pi times what is missing to 1/2.
+vec4 gn_digamma(vec4 x) {
+    vec4 a = abs(x), zero = vec4(0.0), inv = gn_div(vec4(1.0), a), z = inv * inv, k, y, p, q, rest;
+    bvec4 low = lessThan(a, vec4(1.0)), high = greaterThan(a, vec4(2.0)), minus = lessThan(x, zero);
+    precise vec4 f = mix(a - 1.0, a, low), v = f - 0.5;
+    p = (v * -0.00134778384 - 0.171581) * v - 0.423627615;
+    q = (v * 0.205267489 + 0.972841918) * v + 1.0;
+    precise vec4 d = (f - 0.461632133) - 1.24381501e-08;
+    y = d * (p * v / q + 0.951055884);
+    f = gn_log_split(a, k);
+    k = gn_log_pair(k, f, 0.0, rest);
+    p = ((z * -0.00182817073 + 0.00356110139) * z - 0.00830007717) * z + 0.0833323896;
+    q = gn_flip(mix(mix(zero, inv, notEqual(low, minus)), 0.5 * inv, high), GN_BITS_SIGN(x));
+    y = mix(y, k, high) - mix(q, p * z + (q - rest), high);
+    if (any(minus)) {
+        f = a - roundEven(a);
+        v = 0.5 - abs(f);
+        bvec4 end = lessThan(v, vec4(0.25));
+        v = mix(-f, gn_copysign(v, f), end);
+        z = v * v;
+        p = z * mix(vec4(-1.45035911), vec4(-9.33204556), end) + mix(vec4(3.28986812), vec4(9.86960411), end);
+        q = z * mix(vec4(0.104550526), vec4(0.946541429), end) + mix(vec4(-1.09883034), vec4(-4.23540926), end);
+        p = (y + v * gn_div_mid(p, q * z + 1.0)) + mix(gn_div(vec4(1.0), f), zero, end);
+        p = mix(p, gn_nan_of(x), equal(GN_BITS_MAG(f), uvec4(0u)));
+        y = mix(y, p, minus);
+    }
+    y = mix(y, gn_flip(gn_inf_of(x), uvec4(0x80000000u)), equal(GN_BITS_MAG(x), uvec4(0u)));
+    return gn_keep_nan(mix(y, x, equal(GN_BITS_F(x), uvec4(0x7f800000u))), x);
+}
+#endif
 
 // ---- remainders
 

@@ -122,6 +122,22 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_NO_MATH64
     case 81u: GN_VALUE_F(gn_softplus(a))
 #endif
+    // ERFC
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
+    case 261u: GN_VALUE_F(gn_erfc(a))
+#endif
+    // ERFINV
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
+    case 264u: GN_VALUE_F(gn_erfinv(a))
+#endif
+    // LGAMMA
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
+    case 267u: GN_VALUE_F(gn_lgamma(a))
+#endif
+    // DIGAMMA
+#if !defined(GN_NO_MATH64) && !defined(GN_FEW)
+    case 270u: GN_VALUE_F(gn_digamma(a))
+#endif
     // NEG
     case 84u: GN_VALUE_F(-a)
 #ifndef GN_FEW
@@ -500,14 +516,6 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
     case 258u: case 259u: case 260u: GN_BITS(GN_WRAP_I16)
 #endif
 #if defined(GN_X64) && !defined(GN_NO_MATH64) && !defined(GN_FEW)
-    // ERFC
-    case 261u: GN_VALUE_F(gn_erfc(a))
-    // ERFINV
-    case 264u: GN_VALUE_F(gn_erfinv(a))
-    // LGAMMA
-    case 267u: GN_VALUE_F(gn_lgamma(a))
-    // DIGAMMA
-    case 270u: GN_VALUE_F(gn_digamma(a))
     // TRIGAMMA
     case 273u: GN_VALUE_F(gn_trigamma(a))
     // TETRAGAMMA

@@ -51,9 +51,11 @@ typedef enum gni_op {
     GNI_OP_TO_ODD,   // I or U to F, so that rounding it to a shorter format rounds the integer once
     GNI_OP_WRAP_U16,
     GNI_OP_WRAP_I16,
-#define GN_X(fn, NAME, D, da) GNI_OP_##NAME,
+#define GN_X(fn, NAME, F, D, gF, da) GNI_OP_##NAME,
     GNI_UNARY_RARE(GN_X)
-    GNI_UNARY_HIDDEN(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, D, da) GNI_OP_##NAME,
+        GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
     GNI_OP_COUNT,
     GNI_OP_PRODUCT = GNI_OP_COUNT, // of expressions only: a matrix product that is pending

@@ -182,14 +182,17 @@
     X(gn_shl, SHL, GNI_T(gni_ishl)(a, b), "GN_SHL_INT(a, b)") \
     X(gn_shr, SHR, GNI_T(gni_ishr)(a, b), "GN_SHR_INT(a, b)")
 
-// Rare and long functions of floats, in float64: one loop on the CPU (room cpu_special; wide: of float64), math64.glsl's
-// functions on a GPU that has float64.
-//      fn             NAME      D                   da
+// Rare and long functions of floats: those of float64 are one loop on the CPU (room cpu_special; wide: of float64) and
+// math64.glsl's functions on a GPU, which the hidden ones of shorter floats are too, so that they need a GPU with float64.
+//      fn             NAME      F               D                   gF               da
 #define GNI_UNARY_RARE(X) \
-    X(gn_erfc,      ERFC,     erfc(a),            gn_neg(gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI)))) \
-    X(gn_erfinv,    ERFINV,   gni_derfinv(a, wide ? 3 : 1), gn_mul(gy, gn_mul_s(gn_exp(gn_square(y)), 1.0 / GNI_2_SQRTPI))) \
-    X(gn_lgamma,    LGAMMA,   gni_dlgamma(a),     gn_mul(gy, gn_digamma(a))) \
-    X(gn_digamma,   DIGAMMA,  gni_ddigamma(a),    gn_mul(gy, gni_trigamma(a)))
+    X(gn_erfc,      ERFC,     gni_verfc(a),    erfc(a),           "gn_erfc(a)", \
+      gn_neg(gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI)))) \
+    X(gn_erfinv,    ERFINV,   gni_verfinv(a),  gni_derfinv(a),    "gn_erfinv(a)", \
+      gn_mul(gy, gn_mul_s(gn_exp(gn_square(y)), 1.0 / GNI_2_SQRTPI))) \
+    X(gn_lgamma,    LGAMMA,   gni_vlgamma(a),  gni_dlgamma(a),    "gn_lgamma(a)",  gn_mul(gy, gn_digamma(a))) \
+    X(gn_digamma,   DIGAMMA,  gni_vdigamma(a), gni_ddigamma(a),   "gn_digamma(a)", gn_mul(gy, gni_trigamma(a)))
+//      fn              NAME        D                   da
 #define GNI_UNARY_HIDDEN(X) \
     X(gni_trigamma,   TRIGAMMA,   gni_dtrigamma(a),   gn_mul(gy, gni_tetragamma(a))) \
     X(gni_tetragamma, TETRAGAMMA, gni_dtetragamma(a), NULL)

@@ -1,5 +1,5 @@
 // >>cpu_special
-// Elementwise functions that are rare and long: one loop in double for all instruction sets, on the CPU. From outside:
+// Elementwise functions that are rare and long, of float64: one loop for all instruction sets, on the CPU. From outside:
 // gni_rare_kernel.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
@@ -110,9 +110,8 @@ static double gni_dtetragamma(double x) {
     return y - (1.0 + p + 1.0 / x) * z;
 }
 
-// A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing: one is
-// enough for float32.
-static double gni_derfinv(double x, int steps) {
+// A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing.
+static double gni_derfinv(double x) {
     static const double middle[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
                                     -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
     static const double tail[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
@@ -128,14 +127,14 @@ static double gni_derfinv(double x, int steps) {
         w = -log(rest * 1.7724538509055160273);
         y = sqrt(w - 0.5 * log(w));
     }
-    for (int i = 0; i < steps; i++) {
+    for (int i = 0; i < 3; i++) {
         const double f = size < 0.5 ? erf(y) - size : rest - erfc(y), u = f * exp(y * y) * 0.88622692545275801365;
         y -= u / (1.0 + u * y);
     }
     return copysign(y, x);
 }
 
-#define GN_X(fn, NAME, D, da)                                                                      \
+#define GNI_RARE(NAME, D)                                                                          \
     static void gni_rare_##NAME(void *dst, const void *pa, bool wide, int n) {                     \
         for (int i = 0; i < n; i++) {                                                              \
             const double a = wide ? ((const double *)pa)[i] : (double)((const float *)pa)[i], y = D; \
@@ -145,17 +144,24 @@ static double gni_derfinv(double x, int steps) {
                 ((float *)dst)[i] = (float)y;                                                      \
         }                                                                                          \
     }
+#define GN_X(fn, NAME, F, D, gF, da) GNI_RARE(NAME, D)
 GNI_UNARY_RARE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, D, da) GNI_RARE(NAME, D)
 GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
+#undef GNI_RARE
 
 static bool gni_is_rare(uint32_t code) { return code / 3u >= GNI_OP_ERFC && code / 3u < GNI_OP_COUNT; }
 
 static void gni_rare_kernel(uint32_t code, void *dst, const void *pa, bool wide, int n) {
     switch (code / 3u) {
-#define GN_X(fn, NAME, D, da)                                                                      \
+#define GN_X(fn, NAME, F, D, gF, da)                                                               \
     case GNI_OP_##NAME: gni_rare_##NAME(dst, pa, wide, n); break;
         GNI_UNARY_RARE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, D, da)                                                                      \
+    case GNI_OP_##NAME: gni_rare_##NAME(dst, pa, wide, n); break;
         GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
     default: break;

@@ -307,7 +307,7 @@ static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int 
 static bool gni_job_program_ok(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     if (!gni_job_enough_places(gpu, p, extra_buffers)) return false;
     for (int i = 0; i < p->n_insn; i++)
-        if ((!p->wide || (GNI_WEBGPU && gpu->caps.texts)) && GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
+        if ((!p->wide || (GNI_WEBGPU && gpu->caps.texts)) && GNI_INSN_CODE(p->insn[i]) >= GNI_OP_TRIGAMMA * 3u) return false;
     if (GNI_WEBGPU && p->wide && gpu->caps.texts) return gni_job_short(p);
     if (p->wide) {
         if (!gpu->caps.int64 || !gpu->caps.float64) return false;
@@ -527,7 +527,7 @@ static int gni_job_long_steps(const gni_program *p) {
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t op = GNI_INSN_CODE(p->insn[i]) / 3u;
         n += op < GNI_OP_NEG || (op >= GNI_OP_FLOOR_DIV && op <= GNI_OP_POW) ||
-             (op >= GNI_OP_ATAN2 && op <= GNI_OP_ROOT_SIZE);
+             (op >= GNI_OP_ATAN2 && op <= GNI_OP_ROOT_SIZE) || op >= GNI_OP_ERFC;
     }
     return n;
 }

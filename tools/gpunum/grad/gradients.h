@@ -141,6 +141,7 @@ static gn_array *gni_derivative_unary(gni_op op, gn_array *gy, gn_array *a, gn_a
 #define GN_X(fn, NAME, F, D, gF, da)                                                               \
     case GNI_OP_##NAME: return da;
         GNI_UNARY_FLOAT(GN_X)
+        GNI_UNARY_RARE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
     case GNI_OP_##NAME: return da;
@@ -148,7 +149,6 @@ static gn_array *gni_derivative_unary(gni_op op, gn_array *gy, gn_array *a, gn_a
 #undef GN_X
 #define GN_X(fn, NAME, D, da)                                                                      \
     case GNI_OP_##NAME: return da;
-        GNI_UNARY_RARE(GN_X)
         GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
     default: return NULL;
@@ -192,6 +192,7 @@ static const char *gni_derivative_text(gni_op op, int operand) {
 #define GN_X(fn, NAME, F, D, gF, da)                                                               \
     case GNI_OP_##NAME: return #da;
         GNI_UNARY_FLOAT(GN_X)
+        GNI_UNARY_RARE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
     case GNI_OP_##NAME: return #da;
@@ -199,7 +200,6 @@ static const char *gni_derivative_text(gni_op op, int operand) {
 #undef GN_X
 #define GN_X(fn, NAME, D, da)                                                                      \
     case GNI_OP_##NAME: return #da;
-        GNI_UNARY_RARE(GN_X)
         GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db)                                                           \

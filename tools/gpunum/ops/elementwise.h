@@ -28,7 +28,7 @@ static void gni_record_op(gn_context *g, gn_array *y, const char *fn, gni_op op,
     node->real[0] = konst;
 }
 
-// Rare functions of shorter floats where a GPU has float64: its kernels have them in that. In the caller's scope.
+// Derivatives of shorter floats where a GPU has float64: its kernels have them in that. In the caller's scope.
 static gn_array *gni_rare_by_doubles(gn_context *g, const char *fn, gni_op op, gn_array *a, gn_dtype t) {
     g->no_grad++;
     gn_array *wide = gn_cast(a, GN_F64), *y = NULL;
@@ -49,7 +49,7 @@ static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     gn_dtype t = a->dtype;
     // Ranges of ops are in the order of the op table.
     if ((op <= GNI_OP_SOFTPLUS || op >= GNI_OP_ERFC) && !gni_is_float(t)) t = GN_F32;
-    if (op >= GNI_OP_ERFC && t != GN_F64 && g->gpu != NULL && g->gpu->caps.float64 && g->gpu->caps.int64) {
+    if (op >= GNI_OP_TRIGAMMA && t != GN_F64 && g->gpu != NULL && g->gpu->caps.float64 && g->gpu->caps.int64) {
         gn_scope_begin(g);
         return gni_end_scope(g, gni_rare_by_doubles(g, fn, op, a, t));
     }
@@ -226,6 +226,7 @@ GNI_NOINLINE static gn_array *gni_binary_s_math(const char *fn, gni_op op, gn_ar
 #define GN_X(fn, NAME, F, D, gF, da)                                                               \
     GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary_math(#fn, GNI_OP_##NAME, a); }
 GNI_UNARY_FLOAT(GN_X)
+GNI_UNARY_RARE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
     GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
@@ -239,10 +240,6 @@ GNI_UNARY_SIZE(GN_X)
 #define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
     GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
 GNI_UNARY_BOOL(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, D, da)                                                                      \
-    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary_math(#fn, GNI_OP_##NAME, a); }
-GNI_UNARY_RARE(GN_X)
 #undef GN_X
 static gn_array *gni_trigamma(gn_array *a) { return gni_unary_math("gn_digamma's derivative", GNI_OP_TRIGAMMA, a); }
 static gn_array *gni_tetragamma(gn_array *a) {

@@ -60,6 +60,7 @@ GNI_INLINE gni_vf gni_vsilu(gni_vf a) {
     }
 #define GN_X(fn, NAME, F, D, gF, da) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_FLOAT, F)
 GNI_UNARY_FLOAT(GN_X)
+GNI_UNARY_RARE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_FLOAT, F)
 GNI_UNARY_ANY(GN_X)
@@ -394,6 +395,7 @@ static gni_kernel GNI_FN(gni_math_kernel)(uint32_t code) {
     switch (code) {
 #define GN_X(fn, NAME, F, D, gF, da) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
         GNI_UNARY_FLOAT(GN_X)
+        GNI_UNARY_RARE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
         GNI_BINARY_ANGLE(GN_X)

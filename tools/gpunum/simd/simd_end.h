@@ -104,6 +104,7 @@
 #undef GNI_V_MAGIC
 #undef GNI_V_MAGIC_BITS
 #undef gni_vexp_reduce
+#undef gni_vexp_end
 #undef gni_vexp_poly
 #undef gni_vexp_mid
 #undef gni_vexp2_poly
@@ -115,6 +116,7 @@
 #undef gni_vlog_split
 #undef gni_vlog_poly
 #undef gni_vlog_near1
+#undef gni_vlog_pair
 #undef gni_vlog
 #undef gni_vlog2
 #undef gni_vlog10
@@ -147,13 +149,19 @@
 #undef gni_vgelu
 #undef gni_vsigmoid
 #undef gni_vsoftplus
+#undef gni_verf_near0
+#undef gni_vbell
 #undef gni_vcbrt
 #undef gni_vmagnitudes
 #undef gni_vhypot_mid
 #undef gni_vor_inf
 #undef gni_vhypot
 #undef gni_vroot_size
-#undef gni_vsquare_rest
+#undef gni_vproduct_rest
+#undef gni_verfc
+#undef gni_verfinv
+#undef gni_vlgamma
+#undef gni_vdigamma
 #undef gni_vsum_rest
 #undef gni_vlog_size
 #undef gni_vlog2_pair

@@ -40,6 +40,7 @@ GNI_INLINE gni_vf gni_vscale(gni_vf y, gni_vf t) {
 // ---- exp and its kin
 
 #define gni_vexp_reduce GNI_FN(gni_vm_exp_reduce)
+#define gni_vexp_end GNI_FN(gni_vm_exp_end)
 #define gni_vexp_poly GNI_FN(gni_vm_exp_poly)
 #define gni_vexp_mid GNI_FN(gni_vm_exp_mid)
 #define gni_vexp2_poly GNI_FN(gni_vm_exp2_poly)
@@ -55,15 +56,15 @@ GNI_INLINE gni_vf gni_vexp_reduce(gni_vf x, gni_vf *t) {
     gni_vf r = gni_vfnma(n, gni_vkept(0.693145752f), x);
     return gni_vfnma(n, gni_vkept(1.42860677e-06f), r);
 }
-// exp(r) - 1 for |r| <= ln(2)/2.
-GNI_INLINE gni_vf gni_vexp_poly(gni_vf r) {
+// (exp(r) - 1 - r) / r^2 and exp(r) - 1 for |r| <= ln(2)/2.
+GNI_INLINE gni_vf gni_vexp_end(gni_vf r) {
     gni_vf p = gni_vkept(0.00138219551f);
     p = gni_vfma(p, r, gni_vkept(0.0083690444f));
     p = gni_vfma(p, r, gni_vkept(0.0416682586f));
     p = gni_vfma(p, r, gni_vkept(0.166665182f));
-    p = gni_vfma(p, r, gni_vkept(0.49999994f));
-    return gni_vfma(p, r * r, r);
+    return gni_vfma(p, r, gni_vkept(0.49999994f));
 }
+GNI_INLINE gni_vf gni_vexp_poly(gni_vf r) { return gni_vfma(gni_vexp_end(r), r * r, r); }
 // exp(x) for |x| < 80; another x gives some number.
 GNI_INLINE gni_vf gni_vexp_mid(gni_vf x) {
     gni_vf t, y = gni_vexp_poly(gni_vexp_reduce(x, &t)) + gni_vset(1.0f);
@@ -115,6 +116,7 @@ GNI_INLINE gni_vf gni_vexpm1(gni_vf x) {
 #define gni_vlog_split GNI_FN(gni_vm_log_split)
 #define gni_vlog_poly GNI_FN(gni_vm_log_poly)
 #define gni_vlog_near1 GNI_FN(gni_vm_log_near1)
+#define gni_vlog_pair GNI_FN(gni_vm_log_pair)
 #define gni_vlog GNI_FN(gni_vm_log)
 #define gni_vlog2 GNI_FN(gni_vm_log2)
 #define gni_vlog10 GNI_FN(gni_vm_log10)
@@ -168,6 +170,12 @@ GNI_INLINE gni_vf gni_vlog_poly(gni_vf f, gni_vf add) {
 GNI_INLINE gni_vf gni_vlog_near1(gni_vf k, gni_vf f) {
     gni_vf y = f + gni_vlog_poly(f, k * gni_vset(1.42860677e-06f));
     return gni_vfma(k, gni_vset(0.693145752f), y);
+}
+// The same with its rounding errors in *rest; plus 0 or -1.
+GNI_INLINE gni_vf gni_vlog_pair(gni_vf k, gni_vf f, float plus, gni_vf *rest) {
+    gni_vf big = gni_vmad(k, gni_vset(0.693145752f), plus), y = big + f, t = y - big;
+    *rest = gni_vlog_poly(f, k * gni_vset(1.42860677e-06f)) + ((big - (y - t)) + (f - t));
+    return y;
 }
 GNI_INLINE gni_vf gni_vlog(gni_vf x) {
     gni_vf k, f = gni_vlog_split(x, &k);
@@ -483,15 +491,21 @@ GNI_INLINE gni_vf gni_vatanh(gni_vf x) {
 #define gni_vgelu GNI_FN(gni_vm_gelu)
 #define gni_vsigmoid GNI_FN(gni_vm_sigmoid)
 #define gni_vsoftplus GNI_FN(gni_vm_softplus)
+#define gni_verf_near0 GNI_FN(gni_vm_erf_near0)
+#define gni_vbell GNI_FN(gni_vm_bell)
 
-GNI_INLINE gni_vf gni_verf(gni_vf x) {
-    gni_vf a = gni_vabs(x), z = a * a, p = gni_vset(-0.000595957681f);
+// erf(x) for |x| < 0.93.
+GNI_INLINE gni_vf gni_verf_near0(gni_vf x) {
+    gni_vf z = x * x, p = gni_vset(-0.000595957681f);
     p = gni_vmad(p, z, 0.00498735206f);
     p = gni_vmad(p, z, -0.0267629661f);
     p = gni_vmad(p, z, 0.11281731f);
     p = gni_vmad(p, z, -0.376124889f);
     p = gni_vmad(p, z, 0.128379151f);
-    p = gni_vfma(p, a, a);
+    return gni_vfma(p, x, x);
+}
+GNI_INLINE gni_vf gni_verf(gni_vf x) {
+    gni_vf a = gni_vabs(x), p = gni_verf_near0(a);
     // 1 - exp(q(a)) further out
     gni_vf b = gni_vminc(a, gni_vset(3.95f)), q = gni_vset(0.000194772438f);
     q = gni_vmad(q, b, -0.00303177396f);
@@ -502,6 +516,16 @@ GNI_INLINE gni_vf gni_verf(gni_vf x) {
     q = gni_vmad(q, b, -0.000211310442f);
     q = gni_vset(1.0f) - gni_vexp_mid(q);
     return gni_vcopysign(gni_ksel(gni_kge(a, gni_vset(0.93f)), q, p), x);
+}
+// by t^2 = n ln(2) + r + *lost for by = -1 or -1/2, by an exact square and the small rest; *s = GNI_V_MAGIC + n.
+GNI_INLINE gni_vf gni_vbell(gni_vf t, float by, gni_vf *s, gni_vf *lost) {
+    gni_vf head = gni_vhead(t), high = head * head * gni_vset(by), low = (t - head) * (t + head) * gni_vset(by);
+    *s = gni_vmad(high + low, gni_vset(1.44269502f), GNI_V_MAGIC);
+    gni_vf n = *s - gni_vset(GNI_V_MAGIC), part = gni_vset(1.42860677e-06f);
+    high = gni_vfnma(n, gni_vset(0.693145752f), high);
+    gni_vf sum = high + low, r = gni_vfnma(n, part, sum);
+    *lost = ((high - sum) + low) + gni_vfnma(n, part, sum - r);
+    return r;
 }
 // gelu(x) = x Phi(x) = max(x, 0) - t Phi(-t), t = |x|; Phi(-t) is exp(-t^2 / 2) / (t + 3) times a polynomial in
 // (t - 3)/(t + 3) (after Shepherd & Laframboise 1981).
@@ -518,13 +542,7 @@ GNI_INLINE gni_vf gni_vgelu(gni_vf x) {
     p = gni_vmad(p, u, 0.230016679f);
     p = gni_vmad(p, u, -0.509332001f);
     p = gni_vmad(p, u, 0.729083717f);
-    // t^2 / 2 exactly, as an exact square and the small rest
-    gni_vf head = gni_vhead(t), high = head * head * gni_vset(-0.5f);
-    gni_vf low = (t - head) * (t + head) * gni_vset(-0.5f);
-    gni_vf s = gni_vmad(high + low, gni_vset(1.44269502f), GNI_V_MAGIC),
-           n = s - gni_vset(GNI_V_MAGIC);
-    gni_vf r = gni_vfnma(n, gni_vset(0.693145752f), high);
-    r = gni_vfnma(n, gni_vset(1.42860677e-06f), r + low);
+    gni_vf s, lost, r = gni_vbell(t, -0.5f, &s, &lost);
     p = gni_vfma(p, gni_vexp_poly(r), p);
     gni_vf y = gni_vmaxc(x, gni_vset(0.0f)) - gni_vscale(v * p, s);
     // Near 0 the sum about Phi(0) is the better one.
@@ -552,7 +570,7 @@ GNI_INLINE gni_vf gni_vsoftplus(gni_vf x) {
 #define gni_vor_inf GNI_FN(gni_vm_or_inf)
 #define gni_vhypot GNI_FN(gni_vm_hypot)
 #define gni_vroot_size GNI_FN(gni_vm_root_size)
-#define gni_vsquare_rest GNI_FN(gni_vm_square_rest)
+#define gni_vproduct_rest GNI_FN(gni_vm_product_rest)
 #define gni_vsum_rest GNI_FN(gni_vm_sum_rest)
 #define gni_vlog_size GNI_FN(gni_vm_log_size)
 #define gni_vlog2_pair GNI_FN(gni_vm_log2_pair)
@@ -629,13 +647,13 @@ GNI_INLINE gni_vf gni_vroot_size(gni_vf x, gni_vf y) {
     gni_vf part = gni_ksel(gni_kgt(gni_vabs(y), gni_vabs(x)), b, a);
     return gni_vor_inf(x, y, gni_vsqrt((part + size) * gni_vset(0.5f)) * gni_vsqrt(back));
 }
-// What rounding took from p = a * a, and from s = a + b (Knuth).
-GNI_INLINE gni_vf gni_vsquare_rest(gni_vf a, gni_vf p) {
+// What rounding took from p = a * b, and from s = a + b (Knuth).
+GNI_INLINE gni_vf gni_vproduct_rest(gni_vf a, gni_vf b, gni_vf p) {
 #if GNI_V_FUSED
-    return gni_vfma(a, a, -p);
+    return gni_vfma(a, b, -p);
 #else
-    gni_vf h = gni_vhead(a), l = a - h, m = h * l;
-    return ((h * h - p) + (m + m)) + l * l;
+    gni_vf ah = gni_vhead(a), al = a - ah, bh = gni_vhead(b), bl = b - bh;
+    return ((ah * bh - p) + (ah * bl + al * bh)) + al * bl;
 #endif
 }
 GNI_INLINE gni_vf gni_vsum_rest(gni_vf a, gni_vf b, gni_vf s) {
@@ -645,7 +663,7 @@ GNI_INLINE gni_vf gni_vsum_rest(gni_vf a, gni_vf b, gni_vf s) {
 // The logarithm of the magnitude: of a^2 + b^2 with the errors of squares and sums, which are all that is left near 1.
 GNI_INLINE gni_vf gni_vlog_size(gni_vf x, gni_vf y) {
     gni_vf a, b, back = gni_vmagnitudes(x, y, &a, &b), zero = gni_vset(0.0f), k;
-    gni_vf p = a * a, q = b * b, p1 = gni_vsquare_rest(a, p), q1 = gni_vsquare_rest(b, q), s = p + q;
+    gni_vf p = a * a, q = b * b, p1 = gni_vproduct_rest(a, a, p), q1 = gni_vproduct_rest(b, b, q), s = p + q;
     gni_vf lost = q - (s - p), u = p1 + q1, w = lost + u, m = gni_vlog_bits(s, &k), f = m - gni_vset(1.0f);
     gni_vf scale = gni_vu_float(0x3f800000u - (gni_vf_ubits(s) - gni_vf_ubits(m))), h = w * scale, g = f + h; // 2^-k
     gni_vf rest = gni_vsum_rest(f, h, g) + (gni_vsum_rest(lost, u, w) + gni_vsum_rest(p1, q1, u)) * scale;
@@ -737,6 +755,126 @@ GNI_INLINE gni_vf gni_vpow(gni_vf x, gni_vf y) {
     usual = gni_kand(usual, gni_kne(y, gni_vset(0.5f)));
     if (gni_kany(gni_knot(usual))) r = gni_ksel(usual, r, gni_vpow_rare(x, y));
     return r;
+}
+
+// ---- erfc, its inverse, gamma's functions
+
+#define gni_verfc GNI_FN(gni_vm_erfc)
+#define gni_verfinv GNI_FN(gni_vm_erfinv)
+#define gni_vlgamma GNI_FN(gni_vm_lgamma)
+#define gni_vdigamma GNI_FN(gni_vm_digamma)
+
+// erfc(a) = c exp(-a^2) (1 + N(a)/D(a)) / (a + 7/16). Of 1 / (a + 7/16) a head t and by how much that differs, so that c t
+// is exact and all else adds little.
+GNI_INLINE gni_vf gni_verfc(gni_vf x) {
+    gni_vf a = gni_vminc(gni_vabs(x), gni_vset(10.1f)), one = gni_vset(1.0f), part = gni_vset(0.4375f), d = a + part, s;
+    gni_vf p = gni_vmad(a, gni_vset(7.2549301e-07f), -0.012351105f), q = gni_vmad(a, gni_vset(0.226296335f), 0.95615679f);
+    p = gni_vmad(gni_vmad(p, a, 0.0420437679f), a, 0.172065839f);
+    p = gni_vmad(gni_vmad(p, a, 0.258887231f), a, -0.266668886f);
+    q = gni_vmad(gni_vmad(q, a, 2.05135107f), a, 2.20645952f);
+    q = gni_vmad(q, a, 1.0f);
+    gni_vf inv = one / (q * d), t = gni_vhead(q * inv), dh = gni_vhead(d), lost, r = gni_vbell(a, -1.0f, &s, &lost);
+    p = p * (d * inv);
+    q = gni_vfnma(t, a - (dh - part), gni_vfnma(t, dh, one));
+    q = gni_vfma(q, q, q);
+    p = gni_vfma(p, q, p + q);
+    // (1 + p) exp(r) = 1 + r + q
+    q = gni_vfma(gni_vexp_end(r), r * r, lost);
+    q = gni_vfma(p, r + q, p + q);
+    t = t * gni_vset(0.5966796875f);
+    t = gni_vscale(gni_vfma(t, r, q * t) + t, s);
+    t = gni_ksel(gni_klt(x, gni_vset(0.0f)), gni_vset(2.0f) - t, t);
+    return gni_ksel(gni_kge(a, gni_vset(0.47f)), t, one - gni_verf_near0(x));
+}
+// x times a polynomial in w = -log(1 - x^2) up to 4.68, then in its root.
+GNI_INLINE gni_vf gni_verfinv(gni_vf x) {
+    gni_vf a = gni_vabs(x), one = gni_vset(1.0f), inf = gni_vset(INFINITY), k, m = gni_vlog_bits((one - a) * (one + a), &k);
+    gni_vf w = -gni_vlog_near1(k, m - one), t = w - gni_vset(1.875f), s = gni_vsqrt(w) - gni_vset(3.0f);
+    gni_vf p = gni_vmad(t, gni_vset(-1.03802753e-08f), 7.86842662e-08f), q = gni_vset(0.000135010225f);
+    p = gni_vmad(gni_vmad(p, t, 2.36350544e-07f), t, -5.11600138e-06f);
+    p = gni_vmad(gni_vmad(p, t, 1.13406577e-05f), t, 0.000210060753f);
+    p = gni_vmad(gni_vmad(p, t, -0.00179874955f), t, -0.00131354888f);
+    p = gni_vmad(gni_vmad(p, t, 0.250179112f), t, 1.34596682f);
+    q = gni_vmad(gni_vmad(q, s, -0.000322962296f), s, -8.55090912e-05f);
+    q = gni_vmad(gni_vmad(q, s, 0.00149948127f), s, -0.00358144706f);
+    q = gni_vmad(gni_vmad(q, s, 0.00568271289f), s, -0.00764104165f);
+    q = gni_vmad(gni_vmad(q, s, 0.00944550708f), s, 1.00167525f);
+    q = gni_vmad(q, s, 2.83297682f);
+    p = gni_ksel(gni_klt(w, gni_vset(4.68f)), p, q);
+    return gni_ksel(gni_klt(a, one), x * p, gni_ksel(gni_keq(a, one), x * inf, inf - inf));
+}
+// Of a = |x|: (a - 1)(a - 2) times a sum of v = a - 2 and a quotient up to 3, below 1 that of a + 1 less log(a), then
+// Stirling's series, with products in heads and rests. For x < 0 log(|a sin(pi a) / pi|) is added and all of it subtracted.
+GNI_INLINE gni_vf gni_vlgamma(gni_vf x) {
+    gni_vf a = gni_vabs(x), zero = gni_vset(0.0f), one = gni_vset(1.0f), half = gni_vset(0.5f), inf = gni_vset(INFINITY);
+    gni_vmask low = gni_klt(a, one), high = gni_kgt(a, gni_vset(3.0f)), minus = gni_klt(x, zero);
+    gni_vf f = gni_ksel(low, a, a - one), v = f - one, p = gni_vmad(v, gni_vset(0.00242028991f), 0.0193070304f);
+    gni_vf q = gni_vmad(v, gni_vset(0.0244666226f), 0.282945812f);
+    p = gni_vmad(p, v, 0.0329649933f);
+    q = gni_vmad(gni_vmad(q, v, 0.96136117f), v, 1.0f);
+    gni_vf w = gni_ksel(high, one, p) / gni_ksel(high, a, q), c = gni_vset(0.422729492f), z = w * w;
+    gni_vf s = f * v, sh = gni_vhead(s), sl = (s - sh) + gni_vproduct_rest(f, v, s);
+    p = gni_vmad(gni_vmad(w, v, -0.100317299f), v, 5.48429125e-05f);
+    s = gni_vfma(s, p, sl * c);
+    // (a - 1/2)(log(a) - 1) and the series
+    gni_vf k, r, l, t, e = a - half, eh = gni_vhead(e);
+    l = gni_vlog_bits(a, &k) - one;
+    l = gni_vlog_pair(k, l, -1.0f, &r);
+    t = l + r;
+    gni_vf lh = gni_vhead(t);
+    r = ((l - t) + r) + (t - lh);
+    p = gni_vmad(gni_vmad(z, gni_vset(0.000674347102f), -0.00276877242f), z, 0.0833330527f);
+    p = gni_vfma((a - eh) - half, lh, gni_vfma(e, r, gni_vmad(p, w, 0.418938547f)));
+    s = gni_ksel(high, p, s);
+    t = gni_ksel(high, eh, sh) * gni_ksel(high, lh, c);
+    if (gni_kany(gni_kor(low, minus))) {
+        gni_vf y = a - gni_vrint(a), u = y * y;
+        p = gni_vmad(gni_vmad(u, gni_vset(0.0247161072f), -0.190443233f), u, 0.811715841f);
+        p = gni_vmad(p, u, -1.64493334f);
+        y = gni_vabs(gni_vfma(p * u, y, y)) * gni_ksel(low, one, a);
+        y = gni_ksel(minus, y, gni_ksel(low, a, one));
+        l = gni_vlog_split(y, &k);
+        l = gni_vxor(gni_vlog_pair(k, l, 0.0f, &r), gni_vsignof(x));
+        a = gni_ksel(gni_keq(y, zero), inf, a);
+        p = t - l;
+        s = (s - gni_vxor(r, gni_vsignof(x))) - gni_vsum_rest(-t, l, -p);
+        t = p;
+    }
+    return gni_ksel(gni_klt(a, gni_vset(1e37f)), gni_vxor(t + s, gni_vsignof(x)), a * inf);
+}
+// Of a = |x|: a less the root times a quotient in a - 3/2 up to 2, of a + 1 below 1, then the asymptotic series; 1 / a and
+// for x < 0 pi / tan(pi a) are added: of a's distance f to a whole number 1 / f less f times a quotient in f^2, or where |f| is
+// above 1/4 the tangent of pi times what is missing to 1/2.
+GNI_INLINE gni_vf gni_vdigamma(gni_vf x) {
+    gni_vf a = gni_vabs(x), zero = gni_vset(0.0f), one = gni_vset(1.0f), half = gni_vset(0.5f), inf = gni_vset(INFINITY);
+    gni_vmask low = gni_klt(a, one), high = gni_kgt(a, gni_vset(2.0f)), minus = gni_klt(x, zero);
+    gni_vf f = gni_ksel(low, a, a - one), v = f - half, inv = one / a, z = inv * inv, k, y;
+    gni_vf p = gni_vmad(v, gni_vset(-0.00134778384f), -0.171581f), q = gni_vmad(v, gni_vset(0.205267489f), 0.972841918f);
+    p = gni_vmad(p, v, -0.423627615f) * v / gni_vmad(q, v, 1.0f);
+    f = (f - gni_vset(0.461632133f)) - gni_vset(1.24381501e-08f);
+    y = f * (p + gni_vset(0.951055884f));
+    f = gni_vlog_bits(a, &k) - one;
+    p = gni_vmad(gni_vset(-0.00182817073f), z, 0.00356110139f);
+    p = gni_vmad(p, z, -0.00830007717f);
+    p = gni_vmad(p, z, 0.0833323896f);
+    gni_vmask once = gni_kor(gni_kand(low, gni_knot(minus)), gni_kand(minus, gni_knot(low)));
+    q = gni_vxor(gni_ksel(high, half * inv, gni_ksel(once, inv, zero)), gni_vsignof(x));
+    k = gni_vlog_pair(k, f, 0.0f, &f);
+    y = gni_ksel(high, k, y) - gni_ksel(high, gni_vfma(p, z, q - f), q);
+    if (gni_kany(minus)) {
+        f = a - gni_vrint(a);
+        v = half - gni_vabs(f);
+        gni_vmask end = gni_klt(v, gni_vset(0.25f));
+        v = gni_ksel(end, gni_vcopysign(v, f), -f);
+        z = v * v;
+        p = gni_vfma(z, gni_ksel(end, gni_vset(-9.33204556f), gni_vset(-1.45035911f)),
+                     gni_ksel(end, gni_vset(9.86960411f), gni_vset(3.28986812f)));
+        q = gni_vfma(z, gni_ksel(end, gni_vset(0.946541429f), gni_vset(0.104550526f)),
+                     gni_ksel(end, gni_vset(-4.23540926f), gni_vset(-1.09883034f)));
+        p = gni_vfma(v, p / gni_vmad(q, z, 1.0f), y) + gni_ksel(end, zero, one / f);
+        y = gni_ksel(minus, gni_ksel(gni_keq(f, zero), inf - inf, p), y);
+    }
+    return gni_ksel(gni_keq(x, inf), x, y);
 }
 
 // ---- remainders
