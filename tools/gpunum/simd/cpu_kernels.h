@@ -58,9 +58,15 @@ GNI_INLINE gni_vf gni_vsilu(gni_vf a) {
             PUT(F);                                                                                \
         }                                                                                          \
     }
+// In 128 bits of x86 and of WebAssembly rare functions stay a loop of doubles, which is little text.
+#if defined(GNI_PASS_BASE) && (defined(GNI_X86) || defined(GNI_WASM))
+#define GNI_RARE_FLOATS(X)
+#else
+#define GNI_RARE_FLOATS(X) GNI_UNARY_RARE(X)
+#endif
 #define GN_X(fn, NAME, F, D, gF, da) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_FLOAT, F)
 GNI_UNARY_FLOAT(GN_X)
-GNI_UNARY_RARE(GN_X)
+GNI_RARE_FLOATS(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_FLOAT, F)
 GNI_UNARY_ANY(GN_X)
@@ -395,7 +401,7 @@ static gni_kernel GNI_FN(gni_math_kernel)(uint32_t code) {
     switch (code) {
 #define GN_X(fn, NAME, F, D, gF, da) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
         GNI_UNARY_FLOAT(GN_X)
-        GNI_UNARY_RARE(GN_X)
+        GNI_RARE_FLOATS(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
         GNI_BINARY_ANGLE(GN_X)

@@ -101,6 +101,7 @@
 #undef gni_vscale
 #undef gni_vsignof
 #undef gni_vxor
+#undef GNI_RARE_FLOATS
 #undef GNI_V_MAGIC
 #undef GNI_V_MAGIC_BITS
 #undef gni_vexp_reduce
