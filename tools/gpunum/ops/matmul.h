@@ -160,7 +160,7 @@ static gn_array *gni_complex_one(gn_context *g, gn_array *a, gn_array *b) {
     const int64_t m = x->shape.dim[lx - 1], n = z->shape.dim[lz];
     const bool rows = m <= n; // else columns
     const double much = (double)m * (double)n * (double)x->shape.dim[lx];
-    if (g->gpu != NULL ? GNI_MIN(m, n) > 1 && much < MUCH : GNI_MIN(m, n) > FEW) return NULL;
+    if (g->gpu != NULL ? GNI_MIN(m, n) > 1 && much < (double)MUCH : GNI_MIN(m, n) > FEW) return NULL;
     if (rows ? z->stride[lz] == 1 : x->stride[lx] == 1)
         y = (rows ? gni_complex_rows : gni_complex_columns)(g, x, z);
     else if (rows ? z->stride[lz - 1] == 1 : x->stride[lx - 1] == 1) {
