@@ -861,7 +861,7 @@ vec4 gn_lgamma(vec4 x) {
     precise vec4 b = ((a - eh) - 0.5) * lh + (e * rest + p);
     s = mix(s, b, high);
     t = mix(sh, eh, high) * mix(vec4(0.422729492), lh, high);
-    bvec4 none = greaterThanEqual(a, vec4(1e37));
+    bvec4 none = greaterThan(a, vec4(4.08500311e36));
     if (any(gn_either(low, minus))) {
         precise vec4 y = a - roundEven(a);
         vec4 u = y * y;
@@ -882,13 +882,13 @@ vec4 gn_lgamma(vec4 x) {
 // for x < 0 pi / tan(pi a) are added: of a's distance f to a whole number 1 / f less f times a quotient in f^2, or where |f| is
 // above 1/4 the tangent of pi times what is missing to 1/2.
 vec4 gn_digamma(vec4 x) {
-    vec4 a = abs(x), zero = vec4(0.0), inv = gn_div(vec4(1.0), a), z = inv * inv, k, y, p, q, rest;
+    vec4 a = abs(x), zero = vec4(0.0), inv = gn_div(vec4(1.0), a), z = inv * inv, k, p, q, rest;
     bvec4 low = lessThan(a, vec4(1.0)), high = greaterThan(a, vec4(2.0)), minus = lessThan(x, zero);
     precise vec4 f = mix(a - 1.0, a, low), v = f - 0.5;
     p = (v * -0.00134778384 - 0.171581) * v - 0.423627615;
     q = (v * 0.205267489 + 0.972841918) * v + 1.0;
     precise vec4 d = (f - 0.461632133) - 1.24381501e-08;
-    y = d * (p * v / q + 0.951055884);
+    precise vec4 y = d * (p * v / q + 0.951055884);
     f = gn_log_split(a, k);
     k = gn_log_pair(k, f, 0.0, rest);
     p = ((z * -0.00182817073 + 0.00356110139) * z - 0.00830007717) * z + 0.0833323896;
@@ -902,9 +902,8 @@ vec4 gn_digamma(vec4 x) {
         z = v * v;
         p = z * mix(vec4(-1.45035911), vec4(-9.33204556), end) + mix(vec4(3.28986812), vec4(9.86960411), end);
         q = z * mix(vec4(0.104550526), vec4(0.946541429), end) + mix(vec4(-1.09883034), vec4(-4.23540926), end);
-        p = (y + v * gn_div_mid(p, q * z + 1.0)) + mix(gn_div(vec4(1.0), f), zero, end);
-        p = mix(p, gn_nan_of(x), equal(GN_BITS_MAG(f), uvec4(0u)));
-        y = mix(y, p, minus);
+        precise vec4 sum = (y + v * gn_div_mid(p, q * z + 1.0)) + mix(gn_div(vec4(1.0), f), zero, end);
+        y = mix(y, mix(sum, gn_nan_of(x), equal(GN_BITS_MAG(f), uvec4(0u))), minus);
     }
     y = mix(y, gn_flip(gn_inf_of(x), uvec4(0x80000000u)), equal(GN_BITS_MAG(x), uvec4(0u)));
     return gn_keep_nan(mix(y, x, equal(GN_BITS_F(x), uvec4(0x7f800000u))), x);

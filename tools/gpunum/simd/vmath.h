@@ -840,7 +840,7 @@ GNI_INLINE gni_vf gni_vlgamma(gni_vf x) {
         s = (s - gni_vxor(r, gni_vsignof(x))) - gni_vsum_rest(-t, l, -p);
         t = p;
     }
-    return gni_ksel(gni_klt(a, gni_vset(1e37f)), gni_vxor(t + s, gni_vsignof(x)), a * inf);
+    return gni_ksel(gni_kle(a, gni_vset(4.08500311e36f)), gni_vxor(t + s, gni_vsignof(x)), a * inf);
 }
 // Of a = |x|: a less the root times a quotient in a - 3/2 up to 2, of a + 1 below 1, then the asymptotic series; 1 / a and
 // for x < 0 pi / tan(pi a) are added: of a's distance f to a whole number 1 / f less f times a quotient in f^2, or where |f| is
