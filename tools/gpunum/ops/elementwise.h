@@ -163,15 +163,6 @@ static double gni_scalar_whole(gni_op op, gn_dtype t, double s) {
     return op == GNI_OP_EQ || op == GNI_OP_NE ? 1e300 : s; // equal to none
 }
 
-// x to the power of n > 0 by products.
-static gn_array *gni_whole_power(gn_array *x, int n) {
-    gn_array *y = NULL;
-    for (;; x = gn_square(x)) {
-        if (n & 1) y = y != NULL ? gn_mul(y, x) : x;
-        if ((n >>= 1) == 0) return y;
-    }
-}
-
 static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
@@ -189,15 +180,6 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
     konst[!scalar_first] = s;
     gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(op, a->dtype, s));
     const bool power = op == GNI_OP_POW && !scalar_first;
-    if (power && t == a->dtype && s > 2.0 && s <= (gni_is_float(t) ? 3.0 : 63.0) && s == floor(s)) {
-        const gn_dtype in = gn_dtype_size(t) == 2 && gni_is_float(t) ? GN_F32 : t;
-        gn_scope_begin(g);
-        g->no_grad++;
-        y = gn_cast(gni_whole_power(gn_cast(a, in), (int)s), t);
-        g->no_grad--;
-        gni_record_op(g, y, fn, op, &a, 1, 2, s);
-        return gni_end_scope(g, y);
-    }
     const gni_op one = power && s == 2.0 ? GNI_OP_SQUARE : power && s == -1.0 && gni_is_float(t) ? GNI_OP_RECIP : op;
     if (gni_binary_ok(g, fn, op, t) && gni_scalar_fit(g, fn, op, &t, &konst[!scalar_first]))
         y = gni_apply(g, fn, one, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, one != op ? 1 : 2);
@@ -218,8 +200,29 @@ GNI_NOINLINE static gn_array *gni_binary_math(const char *fn, gni_op op, gn_arra
     gni_math_use(a != NULL ? a : b);
     return gni_binary(fn, op, a, b);
 }
+// To a small whole power, by products: of floats the third.
+static bool gni_is_whole_power(const gn_array *a, double s) {
+    if (a == NULL || a->dtype == GN_BOOL || gni_is_complex(a->dtype)) return false;
+    return s > 2.0 && s <= (gni_is_float(a->dtype) ? 3.0 : 63.0) && s == floor(s);
+}
+static gn_array *gni_whole_power(const char *fn, gn_array *a, double s) {
+    gn_context *g = gni_begin_scope(fn, &a, 1);
+    if (g == NULL) return NULL;
+    const bool half = gni_is_float(a->dtype) && gn_dtype_size(a->dtype) == 2;
+    g->no_grad++;
+    gn_array *x = half ? gn_cast(a, GN_F32) : a, *y = NULL;
+    for (int n = (int)s; n > 0; n >>= 1) {
+        if (n & 1) y = y != NULL ? gn_mul(y, x) : x;
+        if (n > 1) x = gn_square(x);
+    }
+    if (half) y = gn_cast(y, a->dtype);
+    g->no_grad--;
+    gni_record_op(g, y, fn, GNI_OP_POW, &a, 1, 2, s);
+    return gni_end_scope(g, y);
+}
 GNI_NOINLINE static gn_array *gni_binary_s_math(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
     gni_math_use(a);
+    if (op == GNI_OP_POW && !scalar_first && gni_is_whole_power(a, s)) return gni_whole_power(fn, a, s);
     return gni_binary_s(fn, op, a, s, scalar_first);
 }
 
