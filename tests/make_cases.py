@@ -688,7 +688,7 @@ def rare(cases, rng):
                     a = Values(np.concatenate([a.v, -2.0 ** 52 - np.array([1, 2, 3, 2.0 ** 52 - 1])]), t)
                 a = Values(np.concatenate([a.v, rng.uniform(-20, 20, 60), rng.uniform(0.9, 2.6, 30)]), t)
             if t == 'float32' and op != 'gn_erfinv':  # near roots and poles, and where forms change
-                place = np.array([1.4616321449683623, 1, 2, 3, 0.47, 10.05, 4.084e36, *-np.arange(0.25, 12, 0.25)], 'f4').view('i4')
+                place = np.array([1.4616321449683623, 1, 2, 3, 0.47, 10.05, 4.085e36, *-np.arange(0.25, 12, 0.25)], 'f4').view('i4')
                 more = (place[:, None] + np.array([-40, -3, -1, 0, 1, 2, 60])).astype('i4').view('f4').ravel()
                 a = Values(np.concatenate([a.v, more, 10.0 ** rng.uniform(-44, 38, 60), -10.0 ** rng.uniform(-44, 8, 60)]), t)
             result = t if is_float(t) else 'float32'

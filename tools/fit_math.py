@@ -6,14 +6,14 @@ begin with d_, as float64 ones), lowest power first, with the largest error that
 the function (in units of 2^-24 or 2^-53).
 
     fit_math.py            every polynomial
-    fit_math.py exp tan    only these
+    fit_math.py exp tan    only these; of quotients two lines, the numerator and the denominator
 
 Method: Lawson's reweighted least squares (1961) for the weighted minimax problem. The coefficients are rounded one at a time from
 the lowest power up, and the rest is fitted again each time, so that the later ones make up for the earlier roundings.
 """
 import sys
 import numpy as np
-from mpmath import mp, mpf, pi, log, exp, sin, cos, tan, asin, atan, sinh, cosh, tanh, atanh, erf, erfc, sqrt
+from mpmath import mp, mpf, pi, log, exp, sin, cos, tan, asin, atan, sinh, cosh, tanh, atanh, erf, erfc, sqrt, loggamma, digamma
 
 mp.prec = 300
 
@@ -155,6 +155,87 @@ THROUGH = {
 }
 
 
+def bell_ratio(w):
+    """erfinv(x) / x for w = -log(1 - x^2)."""
+    w = max(w, mpf(2) ** -100)
+    x = sqrt(1 - exp(-w))
+    y = sqrt(w) * 0.9
+    for _ in range(8):  # Halley's steps
+        u = (erf(y) - x) * sqrt(pi) / 2 * exp(y * y)
+        y -= u / (1 + u * y)
+    return y / x
+
+
+def gamma_ratio(x):
+    """log(Gamma(x)) / ((x - 1) (x - 2))."""
+    x += mpf(2) ** -60 * (abs(x - mp.nint(x)) < mpf(2) ** -60)
+    return loggamma(x) / ((x - 1) * (x - 2))
+
+
+def stirling(z):
+    """What is missing to (x - 1/2) (log(x) - 1) + a float32 near (log(2 pi) - 1) / 2, times x, for z = 1 / x^2."""
+    x = 1 / sqrt(z)
+    return (loggamma(x) - (x - mpf(1) / 2) * (log(x) - 1) - rounded((log(2 * pi) - 1) / 2, 24)) * x
+
+
+PSI_ROOT = mpf("1.46163214496836234126265954232572132846819620400645")
+
+
+def psi_ratio(x):
+    return digamma(x) / (x - PSI_ROOT)
+
+
+POLYS.update({
+    # erfinv(x) = x P(w - 15/8), w = -log(1 - x^2), up to 4.68; x P(sqrt(w) - 3) from there to 16
+    "erfinv": (lambda t: bell_ratio(t + mpf(15) / 8), lambda t: 1 / bell_ratio(t + mpf(15) / 8), -mpf(15) / 8, mpf("4.69") - mpf(15) / 8, 9),
+    "erfinv_far": (lambda t: bell_ratio((t + 3) ** 2), lambda t: 1 / bell_ratio((t + 3) ** 2), sqrt(mpf("4.69")) - 3, 1.005, 9),
+    # log(Gamma(x)) = (x - 1/2) (log(x) - 1) + constant + P(1 / x^2) / x from 3 on
+    "stirling": (lambda z: stirling(max(z, mpf(10) ** -8)), lambda z: sqrt(z) / loggamma(1 / sqrt(z)).real, 0, mpf(1) / 9, 2),
+    # sin(pi r) / pi = r + r^3 P(r^2) up to 1/2
+    "sinpi": (lambda z: odd(lambda r: sin(pi * r) / pi, z), weight_odd(lambda r: sin(pi * r) / pi), 0, 0.2501, 3),
+    # digamma(x) = log(x) - 1 / (2 x) - P(1 / x^2) / x^2 from 2 on
+    "psi_far": (lambda z: (-log(z) / 2 - sqrt(z) / 2 - digamma(1 / sqrt(z))) / z, lambda z: z / digamma(1 / sqrt(z)), 0, 0.25, 3),
+})
+RATIO_AT_2 = (rounded(gamma_ratio(mpf(2)), 12), mpf("5.48429125e-05"), mpf("-0.100317299"))
+PSI_AT_1_5 = rounded(psi_ratio(mpf("1.5")), 24)
+# N(t) / D(t): (function, weight, low end, high end, degree of N, of D). D(0) is 1; it is rounded first and N fitted to what D is then.
+QUOTIENTS = {
+    # erfc(a) = c exp(-a^2) (1 + N(a) / D(a)) / (a + 7/16) from .47 on
+    "erfc": (lambda a: erfcx(a) * (a + 0.4375) / 0.5966796875 - 1, lambda a: 0.5966796875 / (erfcx(a) * (a + 0.4375)), 0.46, 10.1, 5, 4),
+    # log(Gamma(x)) = (x - 1) (x - 2) (c0 + c1 v + v^2 N(v) / D(v)), v = x - 2, from 1 to 3; c0 in two parts
+    "lgamma": (lambda v: (gamma_ratio(v + 2) - RATIO_AT_2[0] - RATIO_AT_2[1] - RATIO_AT_2[2] * v) / v**2,
+               lambda v: v**2 / gamma_ratio(v + 2), -1, "1.01", 2, 3),
+    # digamma(x) = (x - root) (c0 + v N(v) / D(v)), v = x - 3/2, from 1 to 2
+    "psi": (lambda v: (psi_ratio(v + 1.5) - PSI_AT_1_5) / v, lambda v: v / psi_ratio(v + 1.5), -0.5, 0.5, 2, 2),
+    # pi / tan(pi f) = 1 / f - f N(f^2) / D(f^2), pi tan(pi f) = f N(f^2) / D(f^2), both up to 1/4
+    "cot": (lambda z: (1 / sqrt(z) - pi / tan(pi * sqrt(z))) / sqrt(z), sqrt, 0, "0.0626", 1, 2),
+    "tanpi": (lambda z: pi * tan(pi * sqrt(z)) / sqrt(z), lambda z: sqrt(z) / (pi * tan(pi * sqrt(z))), 0, "0.0626", 1, 2),
+}
+
+
+def quotient(g, w, lo, hi, n, m):
+    lo, hi = mpf(lo), mpf(hi)
+    count = 50 * (n + m + 1)
+    grid = [(lo + hi) / 2 - (hi - lo) / 2 * cos(pi * (2 * i + 1) / (2 * count)) for i in range(count)]
+    values, weight = (np.array([float(h(t)) for t in grid]) for h in (g, w))
+    scale = float(max(abs(lo), abs(hi)))
+    power = np.array([[(float(t) / scale) ** p for p in range(max(n, m) + 1)] for t in grid])
+    share, best, d, den = np.full(count, 1.0 / count), np.inf, None, np.ones(count)
+    for _ in range(300):  # Lawson's weights; the last denominator divides the error
+        basis = np.hstack([power[:, :n + 1], -values[:, None] * power[:, 1:m + 1]]) * (weight / den * np.sqrt(share))[:, None]
+        c = np.linalg.lstsq(basis, values * weight / den * np.sqrt(share), rcond=None)[0]
+        den = 1 + power[:, 1:m + 1] @ c[n + 1:]
+        err = np.abs(weight * (values - power[:, :n + 1] @ c[:n + 1] / den))
+        if err.max() < best:
+            best, d = err.max(), c[n + 1:]
+        share = share * np.maximum(err, 1e-30)
+        share = share / share.sum() + 1e-14
+        share /= share.sum()
+    d = [mpf(1)] + [rounded(mpf(float(x)) / mpf(scale) ** p, 24) for p, x in enumerate(d, 1)]
+    below = lambda t: sum(x * t**p for p, x in enumerate(d))
+    return (*fit(lambda t: g(t) * below(t), lambda t: w(t) / below(t), lo, hi, n, 24), d)
+
+
 def through(g, lo, hi, degree):
     at = [(lo + hi) / 2 + (hi - lo) / 2 * cos(pi * (2 * i + 1) / (2 * (degree + 1))) for i in range(degree + 1)]
     c = mp.lu_solve(mp.matrix([[t**p for p in range(degree + 1)] for t in at]), mp.matrix([g(t) for t in at]))
@@ -165,15 +246,20 @@ def through(g, lo, hi, degree):
 
 def show(name):
     bits, digits = (53, "%.17g") if name.startswith("d_") else (24, "%.9gf")
+    below = None
     if name in THROUGH:
         c, worst = through(*THROUGH[name])
+    elif name in QUOTIENTS:
+        g, w, *rest = QUOTIENTS[name]
+        c, worst, below = quotient(lambda t: series(g, t), lambda t: series(w, t), *rest)
     else:
         g, w, lo, hi, degree = POLYS[name]
         c, worst = fit(lambda t: series(g, t), lambda t: series(w, t), lo, hi, degree, bits)
     print("%s: error %s * 2^-%d" % (name, mp.nstr(worst, 3), bits))
-    print("    " + ", ".join(digits % float(x) for x in c))
+    for part in [c] + [below] * (below is not None):
+        print("    " + ", ".join(digits % float(x) for x in part))
 
 
 if __name__ == "__main__":
-    for poly in sys.argv[1:] or [*POLYS, *THROUGH]:
+    for poly in sys.argv[1:] or [*POLYS, *THROUGH, *QUOTIENTS]:
         show(poly)

@@ -846,8 +846,8 @@ vec4 gn_lgamma(vec4 x) {
     vec4 a = abs(x), one = vec4(1.0), p, q, w, k, r, l;
     bvec4 low = lessThan(a, one), high = greaterThan(a, vec4(3.0)), minus = lessThan(x, vec4(0.0));
     precise vec4 f = mix(a - 1.0, a, low), v = f - 1.0;
-    p = (v * 0.00242028991 + 0.0193070304) * v + 0.0329649933;
-    q = ((v * 0.0244666226 + 0.282945812) * v + 0.96136117) * v + 1.0;
+    p = (v * 0.00242094113 + 0.0193093475) * v + 0.0329649933;
+    q = ((v * 0.0244732723 + 0.282992005) * v + 0.961431503) * v + 1.0;
     w = mix(p, one, high) / mix(q, a, high);
     precise vec4 s = f * v, sh = gn_head(s), sl = (s - sh) + gn_product_rest(f, v, s);
     p = (w * v - 0.100317299) * v + 5.48429125e-05;
@@ -901,7 +901,7 @@ vec4 gn_digamma(vec4 x) {
         v = mix(-f, gn_copysign(v, f), end);
         z = v * v;
         p = z * mix(vec4(-1.45035911), vec4(-9.33204556), end) + mix(vec4(3.28986812), vec4(9.86960411), end);
-        q = z * mix(vec4(0.104550526), vec4(0.946541429), end) + mix(vec4(-1.09883034), vec4(-4.23540926), end);
+        q = z * mix(vec4(0.104550533), vec4(0.946541429), end) + mix(vec4(-1.09883034), vec4(-4.23540926), end);
         precise vec4 sum = (y + v * gn_div_mid(p, q * z + 1.0)) + mix(gn_div(vec4(1.0), f), zero, end);
         y = mix(y, mix(sum, gn_nan_of(x), equal(GN_BITS_MAG(f), uvec4(0u))), minus);
     }

@@ -808,10 +808,10 @@ GNI_INLINE gni_vf gni_verfinv(gni_vf x) {
 GNI_INLINE gni_vf gni_vlgamma(gni_vf x) {
     gni_vf a = gni_vabs(x), zero = gni_vset(0.0f), one = gni_vset(1.0f), half = gni_vset(0.5f), inf = gni_vset(INFINITY);
     gni_vmask low = gni_klt(a, one), high = gni_kgt(a, gni_vset(3.0f)), minus = gni_klt(x, zero);
-    gni_vf f = gni_ksel(low, a, a - one), v = f - one, p = gni_vmad(v, gni_vset(0.00242028991f), 0.0193070304f);
-    gni_vf q = gni_vmad(v, gni_vset(0.0244666226f), 0.282945812f);
+    gni_vf f = gni_ksel(low, a, a - one), v = f - one, p = gni_vmad(v, gni_vset(0.00242094113f), 0.0193093475f);
+    gni_vf q = gni_vmad(v, gni_vset(0.0244732723f), 0.282992005f);
     p = gni_vmad(p, v, 0.0329649933f);
-    q = gni_vmad(gni_vmad(q, v, 0.96136117f), v, 1.0f);
+    q = gni_vmad(gni_vmad(q, v, 0.961431503f), v, 1.0f);
     gni_vf w = gni_ksel(high, one, p) / gni_ksel(high, a, q), c = gni_vset(0.422729492f), z = w * w;
     gni_vf s = f * v, sh = gni_vhead(s), sl = (s - sh) + gni_vproduct_rest(f, v, s);
     p = gni_vmad(gni_vmad(w, v, -0.100317299f), v, 5.48429125e-05f);
@@ -869,7 +869,7 @@ GNI_INLINE gni_vf gni_vdigamma(gni_vf x) {
         z = v * v;
         p = gni_vfma(z, gni_ksel(end, gni_vset(-9.33204556f), gni_vset(-1.45035911f)),
                      gni_ksel(end, gni_vset(9.86960411f), gni_vset(3.28986812f)));
-        q = gni_vfma(z, gni_ksel(end, gni_vset(0.946541429f), gni_vset(0.104550526f)),
+        q = gni_vfma(z, gni_ksel(end, gni_vset(0.946541429f), gni_vset(0.104550533f)),
                      gni_ksel(end, gni_vset(-4.23540926f), gni_vset(-1.09883034f)));
         p = gni_vfma(v, p / gni_vmad(q, z, 1.0f), y) + gni_ksel(end, zero, one / f);
         y = gni_ksel(minus, gni_ksel(gni_keq(f, zero), inf - inf, p), y);
