@@ -463,6 +463,7 @@ typedef struct gn_vulkan_host {
     void *get_instance_proc_addr;                      // PFN_vkGetInstanceProcAddr; NULL = find the loader
     // What the host switched on when it made the device. Without timelineSemaphore gn_open fails.
     bool timeline_semaphore, buffer_device_address, shader_int64, shader_float64;
+    bool narrow_storage; // storageBuffer8BitAccess and storageBuffer16BitAccess: short elements are stored faster
     // Called around vkQueueSubmit when other threads use the queue; NULL = they do not.
     void (*queue_lock)(void *user);
     void (*queue_unlock)(void *user);
@@ -713,8 +714,9 @@ GPUNUM_API gn_array *gn_asinh(gn_array *a);    // inverse hyperbolic sine
 GPUNUM_API gn_array *gn_acosh(gn_array *a);    // inverse hyperbolic cosine, from 1
 GPUNUM_API gn_array *gn_atanh(gn_array *a);    // inverse hyperbolic tangent, -1 to 1
 GPUNUM_API gn_array *gn_erf(gn_array *a);      // error function
-// The next four are computed in double, on the CPU or a GPU that has float64. gn_lgamma and its derivatives are exact to some
-// 1e-15 of the larger of the value and 1, so that relative errors grow next to their roots.
+// Errors of the next four on float32, in units in the last place: at most 1.4, 2.3, 1.8, 2.4. Left of 0 gn_lgamma's are 1.6
+// and gn_digamma's 3.6 of the largest of the value, 1 and what the reflection adds up: gn_lgamma(1 - a) and
+// log(pi / |sin(pi a)|); gn_digamma(1 - a) and pi / tan(pi a). float64's are some 1e-15 of the larger of the value and 1.
 GPUNUM_API gn_array *gn_erfc(gn_array *a);     // 1 - erf(a), exact where that is small
 GPUNUM_API gn_array *gn_erfinv(gn_array *a);   // the number whose error function is a; infinite at -1 and 1, NaN beyond
 GPUNUM_API gn_array *gn_lgamma(gn_array *a);   // log |Gamma(a)|; Inf at 0, -1, -2, ...
@@ -784,7 +786,7 @@ GPUNUM_API gn_array *gn_sub_s(gn_array *a, double b);
 GPUNUM_API gn_array *gn_mul_s(gn_array *a, double b);
 GPUNUM_API gn_array *gn_floor_div_s(gn_array *a, double b);
 GPUNUM_API gn_array *gn_mod_s(gn_array *a, double b);
-GPUNUM_API gn_array *gn_pow_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_pow_s(gn_array *a, double b); // float32 and float64 to the third by products, within 1.3 ulp
 GPUNUM_API gn_array *gn_minimum_s(gn_array *a, double b);
 GPUNUM_API gn_array *gn_maximum_s(gn_array *a, double b);
 GPUNUM_API gn_array *gn_eq_s(gn_array *a, double b);
@@ -2526,14 +2528,17 @@ inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis
     X(gn_shl, SHL, GNI_T(gni_ishl)(a, b), "GN_SHL_INT(a, b)") \
     X(gn_shr, SHR, GNI_T(gni_ishr)(a, b), "GN_SHR_INT(a, b)")
 
-// Rare and long functions of floats, in float64: one loop on the CPU (room cpu_special; wide: of float64), math64.glsl's
-// functions on a GPU that has float64.
-//      fn             NAME      D                   da
+// Rare and long functions of floats: those of float64 are one loop on the CPU (room cpu_special; wide: of float64) and
+// math64.glsl's functions on a GPU, which the hidden ones of shorter floats are too, so that they need a GPU with float64.
+//      fn             NAME      F               D                   gF               da
 #define GNI_UNARY_RARE(X) \
-    X(gn_erfc,      ERFC,     erfc(a),            gn_neg(gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI)))) \
-    X(gn_erfinv,    ERFINV,   gni_derfinv(a, wide ? 3 : 1), gn_mul(gy, gn_mul_s(gn_exp(gn_square(y)), 1.0 / GNI_2_SQRTPI))) \
-    X(gn_lgamma,    LGAMMA,   gni_dlgamma(a),     gn_mul(gy, gn_digamma(a))) \
-    X(gn_digamma,   DIGAMMA,  gni_ddigamma(a),    gn_mul(gy, gni_trigamma(a)))
+    X(gn_erfc,      ERFC,     gni_verfc(a),    erfc(a),           "gn_erfc(a)", \
+      gn_neg(gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI)))) \
+    X(gn_erfinv,    ERFINV,   gni_verfinv(a),  gni_derfinv(a),    "gn_erfinv(a)", \
+      gn_mul(gy, gn_mul_s(gn_exp(gn_square(y)), 1.0 / GNI_2_SQRTPI))) \
+    X(gn_lgamma,    LGAMMA,   gni_vlgamma(a),  gni_dlgamma(a),    "gn_lgamma(a)",  gn_mul(gy, gn_digamma(a))) \
+    X(gn_digamma,   DIGAMMA,  gni_vdigamma(a), gni_ddigamma(a),   "gn_digamma(a)", gn_mul(gy, gni_trigamma(a)))
+//      fn              NAME        D                   da
 #define GNI_UNARY_HIDDEN(X) \
     X(gni_trigamma,   TRIGAMMA,   gni_dtrigamma(a),   gn_mul(gy, gni_tetragamma(a))) \
     X(gni_tetragamma, TETRAGAMMA, gni_dtetragamma(a), NULL)
@@ -2603,9 +2608,11 @@ typedef enum gni_op {
     GNI_OP_TO_ODD,   // I or U to F, so that rounding it to a shorter format rounds the integer once
     GNI_OP_WRAP_U16,
     GNI_OP_WRAP_I16,
-#define GN_X(fn, NAME, D, da) GNI_OP_##NAME,
+#define GN_X(fn, NAME, F, D, gF, da) GNI_OP_##NAME,
     GNI_UNARY_RARE(GN_X)
-    GNI_UNARY_HIDDEN(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, D, da) GNI_OP_##NAME,
+        GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
     GNI_OP_COUNT,
     GNI_OP_PRODUCT = GNI_OP_COUNT, // of expressions only: a matrix product that is pending
@@ -2805,6 +2812,7 @@ typedef struct gni_cpu_isa {
     void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
     // Of complex numbers as they lie in memory, n parts; NULL: there are none.
     gni_kernel pair_product, pair_conj, pair_quotient;
+    gni_kernel pair_dot; // sums of a b, and 64 bytes further of a by b's other part, by lanes of a vector
     const struct gni_cpu_isa *wide; // the same for registers of 64 bits, up to `fold_columns` and those of pairs
     gni_kernel (*wide_kernel)(uint32_t code); // and its kernel of a GNI_INSN_CODE; NULL: it is in room `cpu_wide`
 } gni_cpu_isa;
@@ -4018,6 +4026,7 @@ GNI_INLINE gni_vf gni_vscale(gni_vf y, gni_vf t) {
 // ---- exp and its kin
 
 #define gni_vexp_reduce GNI_FN(gni_vm_exp_reduce)
+#define gni_vexp_end GNI_FN(gni_vm_exp_end)
 #define gni_vexp_poly GNI_FN(gni_vm_exp_poly)
 #define gni_vexp_mid GNI_FN(gni_vm_exp_mid)
 #define gni_vexp2_poly GNI_FN(gni_vm_exp2_poly)
@@ -4033,15 +4042,15 @@ GNI_INLINE gni_vf gni_vexp_reduce(gni_vf x, gni_vf *t) {
     gni_vf r = gni_vfnma(n, gni_vkept(0.693145752f), x);
     return gni_vfnma(n, gni_vkept(1.42860677e-06f), r);
 }
-// exp(r) - 1 for |r| <= ln(2)/2.
-GNI_INLINE gni_vf gni_vexp_poly(gni_vf r) {
+// (exp(r) - 1 - r) / r^2 and exp(r) - 1 for |r| <= ln(2)/2.
+GNI_INLINE gni_vf gni_vexp_end(gni_vf r) {
     gni_vf p = gni_vkept(0.00138219551f);
     p = gni_vfma(p, r, gni_vkept(0.0083690444f));
     p = gni_vfma(p, r, gni_vkept(0.0416682586f));
     p = gni_vfma(p, r, gni_vkept(0.166665182f));
-    p = gni_vfma(p, r, gni_vkept(0.49999994f));
-    return gni_vfma(p, r * r, r);
+    return gni_vfma(p, r, gni_vkept(0.49999994f));
 }
+GNI_INLINE gni_vf gni_vexp_poly(gni_vf r) { return gni_vfma(gni_vexp_end(r), r * r, r); }
 // exp(x) for |x| < 80; another x gives some number.
 GNI_INLINE gni_vf gni_vexp_mid(gni_vf x) {
     gni_vf t, y = gni_vexp_poly(gni_vexp_reduce(x, &t)) + gni_vset(1.0f);
@@ -4093,6 +4102,7 @@ GNI_INLINE gni_vf gni_vexpm1(gni_vf x) {
 #define gni_vlog_split GNI_FN(gni_vm_log_split)
 #define gni_vlog_poly GNI_FN(gni_vm_log_poly)
 #define gni_vlog_near1 GNI_FN(gni_vm_log_near1)
+#define gni_vlog_pair GNI_FN(gni_vm_log_pair)
 #define gni_vlog GNI_FN(gni_vm_log)
 #define gni_vlog2 GNI_FN(gni_vm_log2)
 #define gni_vlog10 GNI_FN(gni_vm_log10)
@@ -4146,6 +4156,12 @@ GNI_INLINE gni_vf gni_vlog_poly(gni_vf f, gni_vf add) {
 GNI_INLINE gni_vf gni_vlog_near1(gni_vf k, gni_vf f) {
     gni_vf y = f + gni_vlog_poly(f, k * gni_vset(1.42860677e-06f));
     return gni_vfma(k, gni_vset(0.693145752f), y);
+}
+// The same with its rounding errors in *rest; plus 0 or -1.
+GNI_INLINE gni_vf gni_vlog_pair(gni_vf k, gni_vf f, float plus, gni_vf *rest) {
+    gni_vf big = gni_vmad(k, gni_vset(0.693145752f), plus), y = big + f, t = y - big;
+    *rest = gni_vlog_poly(f, k * gni_vset(1.42860677e-06f)) + ((big - (y - t)) + (f - t));
+    return y;
 }
 GNI_INLINE gni_vf gni_vlog(gni_vf x) {
     gni_vf k, f = gni_vlog_split(x, &k);
@@ -4461,15 +4477,21 @@ GNI_INLINE gni_vf gni_vatanh(gni_vf x) {
 #define gni_vgelu GNI_FN(gni_vm_gelu)
 #define gni_vsigmoid GNI_FN(gni_vm_sigmoid)
 #define gni_vsoftplus GNI_FN(gni_vm_softplus)
+#define gni_verf_near0 GNI_FN(gni_vm_erf_near0)
+#define gni_vbell GNI_FN(gni_vm_bell)
 
-GNI_INLINE gni_vf gni_verf(gni_vf x) {
-    gni_vf a = gni_vabs(x), z = a * a, p = gni_vset(-0.000595957681f);
+// erf(x) for |x| < 0.93.
+GNI_INLINE gni_vf gni_verf_near0(gni_vf x) {
+    gni_vf z = x * x, p = gni_vset(-0.000595957681f);
     p = gni_vmad(p, z, 0.00498735206f);
     p = gni_vmad(p, z, -0.0267629661f);
     p = gni_vmad(p, z, 0.11281731f);
     p = gni_vmad(p, z, -0.376124889f);
     p = gni_vmad(p, z, 0.128379151f);
-    p = gni_vfma(p, a, a);
+    return gni_vfma(p, x, x);
+}
+GNI_INLINE gni_vf gni_verf(gni_vf x) {
+    gni_vf a = gni_vabs(x), p = gni_verf_near0(a);
     // 1 - exp(q(a)) further out
     gni_vf b = gni_vminc(a, gni_vset(3.95f)), q = gni_vset(0.000194772438f);
     q = gni_vmad(q, b, -0.00303177396f);
@@ -4480,6 +4502,16 @@ GNI_INLINE gni_vf gni_verf(gni_vf x) {
     q = gni_vmad(q, b, -0.000211310442f);
     q = gni_vset(1.0f) - gni_vexp_mid(q);
     return gni_vcopysign(gni_ksel(gni_kge(a, gni_vset(0.93f)), q, p), x);
+}
+// by t^2 = n ln(2) + r + *lost for by = -1 or -1/2, by an exact square and the small rest; *s = GNI_V_MAGIC + n.
+GNI_INLINE gni_vf gni_vbell(gni_vf t, float by, gni_vf *s, gni_vf *lost) {
+    gni_vf head = gni_vhead(t), high = head * head * gni_vset(by), low = (t - head) * (t + head) * gni_vset(by);
+    *s = gni_vmad(high + low, gni_vset(1.44269502f), GNI_V_MAGIC);
+    gni_vf n = *s - gni_vset(GNI_V_MAGIC), part = gni_vset(1.42860677e-06f);
+    high = gni_vfnma(n, gni_vset(0.693145752f), high);
+    gni_vf sum = high + low, r = gni_vfnma(n, part, sum);
+    *lost = ((high - sum) + low) + gni_vfnma(n, part, sum - r);
+    return r;
 }
 // gelu(x) = x Phi(x) = max(x, 0) - t Phi(-t), t = |x|; Phi(-t) is exp(-t^2 / 2) / (t + 3) times a polynomial in
 // (t - 3)/(t + 3) (after Shepherd & Laframboise 1981).
@@ -4496,13 +4528,7 @@ GNI_INLINE gni_vf gni_vgelu(gni_vf x) {
     p = gni_vmad(p, u, 0.230016679f);
     p = gni_vmad(p, u, -0.509332001f);
     p = gni_vmad(p, u, 0.729083717f);
-    // t^2 / 2 exactly, as an exact square and the small rest
-    gni_vf head = gni_vhead(t), high = head * head * gni_vset(-0.5f);
-    gni_vf low = (t - head) * (t + head) * gni_vset(-0.5f);
-    gni_vf s = gni_vmad(high + low, gni_vset(1.44269502f), GNI_V_MAGIC),
-           n = s - gni_vset(GNI_V_MAGIC);
-    gni_vf r = gni_vfnma(n, gni_vset(0.693145752f), high);
-    r = gni_vfnma(n, gni_vset(1.42860677e-06f), r + low);
+    gni_vf s, lost, r = gni_vbell(t, -0.5f, &s, &lost);
     p = gni_vfma(p, gni_vexp_poly(r), p);
     gni_vf y = gni_vmaxc(x, gni_vset(0.0f)) - gni_vscale(v * p, s);
     // Near 0 the sum about Phi(0) is the better one.
@@ -4530,7 +4556,7 @@ GNI_INLINE gni_vf gni_vsoftplus(gni_vf x) {
 #define gni_vor_inf GNI_FN(gni_vm_or_inf)
 #define gni_vhypot GNI_FN(gni_vm_hypot)
 #define gni_vroot_size GNI_FN(gni_vm_root_size)
-#define gni_vsquare_rest GNI_FN(gni_vm_square_rest)
+#define gni_vproduct_rest GNI_FN(gni_vm_product_rest)
 #define gni_vsum_rest GNI_FN(gni_vm_sum_rest)
 #define gni_vlog_size GNI_FN(gni_vm_log_size)
 #define gni_vlog2_pair GNI_FN(gni_vm_log2_pair)
@@ -4607,13 +4633,13 @@ GNI_INLINE gni_vf gni_vroot_size(gni_vf x, gni_vf y) {
     gni_vf part = gni_ksel(gni_kgt(gni_vabs(y), gni_vabs(x)), b, a);
     return gni_vor_inf(x, y, gni_vsqrt((part + size) * gni_vset(0.5f)) * gni_vsqrt(back));
 }
-// What rounding took from p = a * a, and from s = a + b (Knuth).
-GNI_INLINE gni_vf gni_vsquare_rest(gni_vf a, gni_vf p) {
+// What rounding took from p = a * b, and from s = a + b (Knuth).
+GNI_INLINE gni_vf gni_vproduct_rest(gni_vf a, gni_vf b, gni_vf p) {
 #if GNI_V_FUSED
-    return gni_vfma(a, a, -p);
+    return gni_vfma(a, b, -p);
 #else
-    gni_vf h = gni_vhead(a), l = a - h, m = h * l;
-    return ((h * h - p) + (m + m)) + l * l;
+    gni_vf ah = gni_vhead(a), al = a - ah, bh = gni_vhead(b), bl = b - bh;
+    return ((ah * bh - p) + (ah * bl + al * bh)) + al * bl;
 #endif
 }
 GNI_INLINE gni_vf gni_vsum_rest(gni_vf a, gni_vf b, gni_vf s) {
@@ -4623,7 +4649,7 @@ GNI_INLINE gni_vf gni_vsum_rest(gni_vf a, gni_vf b, gni_vf s) {
 // The logarithm of the magnitude: of a^2 + b^2 with the errors of squares and sums, which are all that is left near 1.
 GNI_INLINE gni_vf gni_vlog_size(gni_vf x, gni_vf y) {
     gni_vf a, b, back = gni_vmagnitudes(x, y, &a, &b), zero = gni_vset(0.0f), k;
-    gni_vf p = a * a, q = b * b, p1 = gni_vsquare_rest(a, p), q1 = gni_vsquare_rest(b, q), s = p + q;
+    gni_vf p = a * a, q = b * b, p1 = gni_vproduct_rest(a, a, p), q1 = gni_vproduct_rest(b, b, q), s = p + q;
     gni_vf lost = q - (s - p), u = p1 + q1, w = lost + u, m = gni_vlog_bits(s, &k), f = m - gni_vset(1.0f);
     gni_vf scale = gni_vu_float(0x3f800000u - (gni_vf_ubits(s) - gni_vf_ubits(m))), h = w * scale, g = f + h; // 2^-k
     gni_vf rest = gni_vsum_rest(f, h, g) + (gni_vsum_rest(lost, u, w) + gni_vsum_rest(p1, q1, u)) * scale;
@@ -4715,6 +4741,126 @@ GNI_INLINE gni_vf gni_vpow(gni_vf x, gni_vf y) {
     usual = gni_kand(usual, gni_kne(y, gni_vset(0.5f)));
     if (gni_kany(gni_knot(usual))) r = gni_ksel(usual, r, gni_vpow_rare(x, y));
     return r;
+}
+
+// ---- erfc, its inverse, gamma's functions
+
+#define gni_verfc GNI_FN(gni_vm_erfc)
+#define gni_verfinv GNI_FN(gni_vm_erfinv)
+#define gni_vlgamma GNI_FN(gni_vm_lgamma)
+#define gni_vdigamma GNI_FN(gni_vm_digamma)
+
+// erfc(a) = c exp(-a^2) (1 + N(a)/D(a)) / (a + 7/16). Of 1 / (a + 7/16) a head t and by how much that differs, so that c t
+// is exact and all else adds little.
+GNI_INLINE gni_vf gni_verfc(gni_vf x) {
+    gni_vf a = gni_vminc(gni_vabs(x), gni_vset(10.1f)), one = gni_vset(1.0f), part = gni_vset(0.4375f), d = a + part, s;
+    gni_vf p = gni_vmad(a, gni_vset(7.2549301e-07f), -0.012351105f), q = gni_vmad(a, gni_vset(0.226296335f), 0.95615679f);
+    p = gni_vmad(gni_vmad(p, a, 0.0420437679f), a, 0.172065839f);
+    p = gni_vmad(gni_vmad(p, a, 0.258887231f), a, -0.266668886f);
+    q = gni_vmad(gni_vmad(q, a, 2.05135107f), a, 2.20645952f);
+    q = gni_vmad(q, a, 1.0f);
+    gni_vf inv = one / (q * d), t = gni_vhead(q * inv), dh = gni_vhead(d), lost, r = gni_vbell(a, -1.0f, &s, &lost);
+    p = p * (d * inv);
+    q = gni_vfnma(t, a - (dh - part), gni_vfnma(t, dh, one));
+    q = gni_vfma(q, q, q);
+    p = gni_vfma(p, q, p + q);
+    // (1 + p) exp(r) = 1 + r + q
+    q = gni_vfma(gni_vexp_end(r), r * r, lost);
+    q = gni_vfma(p, r + q, p + q);
+    t = t * gni_vset(0.5966796875f);
+    t = gni_vscale(gni_vfma(t, r, q * t) + t, s);
+    t = gni_ksel(gni_klt(x, gni_vset(0.0f)), gni_vset(2.0f) - t, t);
+    return gni_ksel(gni_kge(a, gni_vset(0.47f)), t, one - gni_verf_near0(x));
+}
+// x times a polynomial in w = -log(1 - x^2) up to 4.68, then in its root.
+GNI_INLINE gni_vf gni_verfinv(gni_vf x) {
+    gni_vf a = gni_vabs(x), one = gni_vset(1.0f), inf = gni_vset(INFINITY), k, m = gni_vlog_bits((one - a) * (one + a), &k);
+    gni_vf w = -gni_vlog_near1(k, m - one), t = w - gni_vset(1.875f), s = gni_vsqrt(w) - gni_vset(3.0f);
+    gni_vf p = gni_vmad(t, gni_vset(-1.03802753e-08f), 7.86842662e-08f), q = gni_vset(0.000135010225f);
+    p = gni_vmad(gni_vmad(p, t, 2.36350544e-07f), t, -5.11600138e-06f);
+    p = gni_vmad(gni_vmad(p, t, 1.13406577e-05f), t, 0.000210060753f);
+    p = gni_vmad(gni_vmad(p, t, -0.00179874955f), t, -0.00131354888f);
+    p = gni_vmad(gni_vmad(p, t, 0.250179112f), t, 1.34596682f);
+    q = gni_vmad(gni_vmad(q, s, -0.000322962296f), s, -8.55090912e-05f);
+    q = gni_vmad(gni_vmad(q, s, 0.00149948127f), s, -0.00358144706f);
+    q = gni_vmad(gni_vmad(q, s, 0.00568271289f), s, -0.00764104165f);
+    q = gni_vmad(gni_vmad(q, s, 0.00944550708f), s, 1.00167525f);
+    q = gni_vmad(q, s, 2.83297682f);
+    p = gni_ksel(gni_klt(w, gni_vset(4.68f)), p, q);
+    return gni_ksel(gni_klt(a, one), x * p, gni_ksel(gni_keq(a, one), x * inf, inf - inf));
+}
+// Of a = |x|: (a - 1)(a - 2) times a sum of v = a - 2 and a quotient up to 3, below 1 that of a + 1 less log(a), then
+// Stirling's series, with products in heads and rests. For x < 0 log(|a sin(pi a) / pi|) is added and all of it subtracted.
+GNI_INLINE gni_vf gni_vlgamma(gni_vf x) {
+    gni_vf a = gni_vabs(x), zero = gni_vset(0.0f), one = gni_vset(1.0f), half = gni_vset(0.5f), inf = gni_vset(INFINITY);
+    gni_vmask low = gni_klt(a, one), high = gni_kgt(a, gni_vset(3.0f)), minus = gni_klt(x, zero);
+    gni_vf f = gni_ksel(low, a, a - one), v = f - one, p = gni_vmad(v, gni_vset(0.00242094113f), 0.0193093475f);
+    gni_vf q = gni_vmad(v, gni_vset(0.0244732723f), 0.282992005f);
+    p = gni_vmad(p, v, 0.0329649933f);
+    q = gni_vmad(gni_vmad(q, v, 0.961431503f), v, 1.0f);
+    gni_vf w = gni_ksel(high, one, p) / gni_ksel(high, a, q), c = gni_vset(0.422729492f), z = w * w;
+    gni_vf s = f * v, sh = gni_vhead(s), sl = (s - sh) + gni_vproduct_rest(f, v, s);
+    p = gni_vmad(gni_vmad(w, v, -0.100317299f), v, 5.48429125e-05f);
+    s = gni_vfma(s, p, sl * c);
+    // (a - 1/2)(log(a) - 1) and the series
+    gni_vf k, r, l, t, e = a - half, eh = gni_vhead(e);
+    l = gni_vlog_bits(a, &k) - one;
+    l = gni_vlog_pair(k, l, -1.0f, &r);
+    t = l + r;
+    gni_vf lh = gni_vhead(t);
+    r = ((l - t) + r) + (t - lh);
+    p = gni_vmad(gni_vmad(z, gni_vset(0.000674347102f), -0.00276877242f), z, 0.0833330527f);
+    p = gni_vfma((a - eh) - half, lh, gni_vfma(e, r, gni_vmad(p, w, 0.418938547f)));
+    s = gni_ksel(high, p, s);
+    t = gni_ksel(high, eh, sh) * gni_ksel(high, lh, c);
+    if (gni_kany(gni_kor(low, minus))) {
+        gni_vf y = a - gni_vrint(a), u = y * y;
+        p = gni_vmad(gni_vmad(u, gni_vset(0.0247161072f), -0.190443233f), u, 0.811715841f);
+        p = gni_vmad(p, u, -1.64493334f);
+        y = gni_vabs(gni_vfma(p * u, y, y)) * gni_ksel(low, one, a);
+        y = gni_ksel(minus, y, gni_ksel(low, a, one));
+        l = gni_vlog_split(y, &k);
+        l = gni_vxor(gni_vlog_pair(k, l, 0.0f, &r), gni_vsignof(x));
+        a = gni_ksel(gni_keq(y, zero), inf, a);
+        p = t - l;
+        s = (s - gni_vxor(r, gni_vsignof(x))) - gni_vsum_rest(-t, l, -p);
+        t = p;
+    }
+    return gni_ksel(gni_kle(a, gni_vset(4.08500311e36f)), gni_vxor(t + s, gni_vsignof(x)), a * inf);
+}
+// Of a = |x|: a less the root times a quotient in a - 3/2 up to 2, of a + 1 below 1, then the asymptotic series; 1 / a and
+// for x < 0 pi / tan(pi a) are added: of a's distance f to a whole number 1 / f less f times a quotient in f^2, or where |f|
+// is above 1/4 the tangent of pi times what is missing to 1/2.
+GNI_INLINE gni_vf gni_vdigamma(gni_vf x) {
+    gni_vf a = gni_vabs(x), zero = gni_vset(0.0f), one = gni_vset(1.0f), half = gni_vset(0.5f), inf = gni_vset(INFINITY);
+    gni_vmask low = gni_klt(a, one), high = gni_kgt(a, gni_vset(2.0f)), minus = gni_klt(x, zero);
+    gni_vf f = gni_ksel(low, a, a - one), v = f - half, inv = one / a, z = inv * inv, k, y;
+    gni_vf p = gni_vmad(v, gni_vset(-0.00134778384f), -0.171581f), q = gni_vmad(v, gni_vset(0.205267489f), 0.972841918f);
+    p = gni_vmad(p, v, -0.423627615f) * v / gni_vmad(q, v, 1.0f);
+    f = (f - gni_vset(0.461632133f)) - gni_vset(1.24381501e-08f);
+    y = f * (p + gni_vset(0.951055884f));
+    f = gni_vlog_bits(a, &k) - one;
+    p = gni_vmad(gni_vset(-0.00182817073f), z, 0.00356110139f);
+    p = gni_vmad(p, z, -0.00830007717f);
+    p = gni_vmad(p, z, 0.0833323896f);
+    gni_vmask once = gni_kor(gni_kand(low, gni_knot(minus)), gni_kand(minus, gni_knot(low)));
+    q = gni_vxor(gni_ksel(high, half * inv, gni_ksel(once, inv, zero)), gni_vsignof(x));
+    k = gni_vlog_pair(k, f, 0.0f, &f);
+    y = gni_ksel(high, k, y) - gni_ksel(high, gni_vfma(p, z, q - f), q);
+    if (gni_kany(minus)) {
+        f = a - gni_vrint(a);
+        v = half - gni_vabs(f);
+        gni_vmask end = gni_klt(v, gni_vset(0.25f));
+        v = gni_ksel(end, gni_vcopysign(v, f), -f);
+        z = v * v;
+        p = gni_vfma(z, gni_ksel(end, gni_vset(-9.33204556f), gni_vset(-1.45035911f)),
+                     gni_ksel(end, gni_vset(9.86960411f), gni_vset(3.28986812f)));
+        q = gni_vfma(z, gni_ksel(end, gni_vset(0.946541429f), gni_vset(0.104550533f)),
+                     gni_ksel(end, gni_vset(-4.23540926f), gni_vset(-1.09883034f)));
+        p = gni_vfma(v, p / gni_vmad(q, z, 1.0f), y) + gni_ksel(end, zero, one / f);
+        y = gni_ksel(minus, gni_ksel(gni_keq(f, zero), inf - inf, p), y);
+    }
+    return gni_ksel(gni_keq(x, inf), x, y);
 }
 
 // ---- remainders
@@ -5364,8 +5510,15 @@ GNI_INLINE gni_vf gni_vsilu(gni_vf a) {
             PUT(F);                                                                                \
         }                                                                                          \
     }
+// In 128 bits of x86 and of WebAssembly rare functions stay a loop of doubles, which is little text.
+#if defined(GNI_PASS_BASE) && (defined(GNI_X86) || defined(GNI_WASM))
+#define GNI_RARE_FLOATS(X)
+#else
+#define GNI_RARE_FLOATS(X) GNI_UNARY_RARE(X)
+#endif
 #define GN_X(fn, NAME, F, D, gF, da) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_FLOAT, F)
 GNI_UNARY_FLOAT(GN_X)
+GNI_RARE_FLOATS(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_FLOAT, F)
 GNI_UNARY_ANY(GN_X)
@@ -5700,6 +5853,7 @@ static gni_kernel GNI_FN(gni_math_kernel)(uint32_t code) {
     switch (code) {
 #define GN_X(fn, NAME, F, D, gF, da) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
         GNI_UNARY_FLOAT(GN_X)
+        GNI_RARE_FLOATS(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) case GNI_OP_##NAME * 3u: return GNI_FN(gni_kf_##NAME);
         GNI_BINARY_ANGLE(GN_X)
@@ -7559,7 +7713,7 @@ GNI_TABLE gni_softmax_fns GNI_FN(gni_wide_softmax_table) = {
     }
 #endif
 // The bits are those of the same sums and products of parts.
-#define GNI_PAIR_KERNELS(product, conjugate, T, V, VI, LANES)                                      \
+#define GNI_PAIR_KERNELS(product, conjugate, dot, T, V, VI, LANES)                                 \
     static void GNI_FN(product)(void *dst, const void *pa, const void *pb, const void *pc, int n) { \
         const VI is_re = {LANES(GNI_LANE_IS_RE)}, sign = is_re << (8 * (int)sizeof(T) - 1);        \
         GNI_UNUSED(pc);                                                                            \
@@ -7585,6 +7739,17 @@ GNI_TABLE gni_softmax_fns GNI_FN(gni_wide_softmax_table) = {
             a ^= sign;                                                                             \
             memcpy((T *)dst + i, &a, sizeof a);                                                    \
         }                                                                                          \
+    }                                                                                              \
+    static void GNI_FN(dot)(void *dst, const void *pa, const void *pb, const void *pc, int n) {    \
+        V a, b, other, same = {0}, cross = same;                                                   \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += (int)(sizeof(V) / sizeof(T))) {                                \
+            memcpy(&a, (const T *)pa + i, sizeof a), memcpy(&b, (const T *)pb + i, sizeof b);      \
+            GNI_PAIR_LANES(other, b, VI, LANES, GNI_LANE_OTHER)                                    \
+            same += a * b;                                                                         \
+            cross += a * other;                                                                    \
+        }                                                                                          \
+        memcpy(dst, &same, sizeof same), memcpy((char *)dst + 64, &cross, sizeof cross);           \
     }
 // Smith's quotient as gni_complex_div makes it of parts: `real` where the real part of b is the larger one.
 #define GNI_PAIR_QUOTIENT(quotient, T, V, VI, LANES, FMA)                                          \
@@ -7614,8 +7779,8 @@ GNI_PAIR_QUOTIENT(gni_pair_quotient, float, gni_vf, gni_vi, GNI_LANES_F, gni_vfm
 GNI_PAIR_QUOTIENT(gni_wide_pair_quotient, double, gni_vd, gni_vl, GNI_LANES_D, gni_dfma)
 #define GNI_QUOTIENTS(name) &GNI_FN(name)
 #endif
-GNI_PAIR_KERNELS(gni_pair_product, gni_pair_conj, float, gni_vf, gni_vi, GNI_LANES_F)
-GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, double, gni_vd, gni_vl, GNI_LANES_D)
+GNI_PAIR_KERNELS(gni_pair_product, gni_pair_conj, gni_pair_dot, float, gni_vf, gni_vi, GNI_LANES_F)
+GNI_PAIR_KERNELS(gni_wide_pair_product, gni_wide_pair_conj, gni_wide_pair_dot, double, gni_vd, gni_vl, GNI_LANES_D)
 #define GNI_PAIRS(name) &GNI_FN(name)
 #undef GNI_LANES_2
 #undef GNI_LANES_4
@@ -7656,7 +7821,7 @@ static void GNI_FN(gni_fill)(void *dst, uint64_t word, int64_t bytes) {
 static const gni_cpu_isa GNI_FN(gni_wide_table) = {
     NULL, GNI_FN(gni_wide_load_table), GNI_FN(gni_wide_store_table), GNI_FN(gni_wide_fold_table),
     GNI_FN(gni_wide_columns_table), NULL, GNI_FILL, NULL, NULL, NULL, NULL, GNI_PAIRS(gni_wide_pair_product),
-    GNI_PAIRS(gni_wide_pair_conj), GNI_QUOTIENTS(gni_wide_pair_quotient), NULL, NULL};
+    GNI_PAIRS(gni_wide_pair_conj), GNI_QUOTIENTS(gni_wide_pair_quotient), GNI_PAIRS(gni_wide_pair_dot), NULL, NULL};
 
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow),  GNI_FN(gni_load_table),    GNI_FN(gni_store_table),
@@ -7664,7 +7829,7 @@ GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FILL,                    GNI_FN(gni_norm_sums),     GNI_FN(gni_norm_write),
     GNI_FN(gni_norm_add),        GNI_FN(gni_net),           GNI_PAIRS(gni_pair_product),
     GNI_PAIRS(gni_pair_conj),
-    GNI_QUOTIENTS(gni_pair_quotient), &GNI_FN(gni_wide_table), GNI_FN(gni_wide_kernel)};
+    GNI_QUOTIENTS(gni_pair_quotient), GNI_PAIRS(gni_pair_dot), &GNI_FN(gni_wide_table), GNI_FN(gni_wide_kernel)};
 #undef GNI_QUOTIENTS
 #undef GNI_PAIRS
 #undef GNI_FILL
@@ -11060,9 +11225,11 @@ GNI_O1_END
 #undef gni_vscale
 #undef gni_vsignof
 #undef gni_vxor
+#undef GNI_RARE_FLOATS
 #undef GNI_V_MAGIC
 #undef GNI_V_MAGIC_BITS
 #undef gni_vexp_reduce
+#undef gni_vexp_end
 #undef gni_vexp_poly
 #undef gni_vexp_mid
 #undef gni_vexp2_poly
@@ -11074,6 +11241,7 @@ GNI_O1_END
 #undef gni_vlog_split
 #undef gni_vlog_poly
 #undef gni_vlog_near1
+#undef gni_vlog_pair
 #undef gni_vlog
 #undef gni_vlog2
 #undef gni_vlog10
@@ -11106,13 +11274,19 @@ GNI_O1_END
 #undef gni_vgelu
 #undef gni_vsigmoid
 #undef gni_vsoftplus
+#undef gni_verf_near0
+#undef gni_vbell
 #undef gni_vcbrt
 #undef gni_vmagnitudes
 #undef gni_vhypot_mid
 #undef gni_vor_inf
 #undef gni_vhypot
 #undef gni_vroot_size
-#undef gni_vsquare_rest
+#undef gni_vproduct_rest
+#undef gni_verfc
+#undef gni_verfinv
+#undef gni_vlgamma
+#undef gni_vdigamma
 #undef gni_vsum_rest
 #undef gni_vlog_size
 #undef gni_vlog2_pair
@@ -11739,7 +11913,9 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_K_RE 9      // every element on its own: parts of complex numbers, read and written as numbers
 #define GNI_K_IM 10
 
-#define GNI_S_EXACT_HALVES 100 // see memory.glsl; of all kernels, set as their default value
+// See memory.glsl; of all kernels, set as their default value.
+#define GNI_S_EXACT_HALVES 100
+#define GNI_S_NARROW_STORES 101
 
 // Words that are specialisation constants of the same number as well.
 #define GNI_P_PROGRAM_COUNTS 0    // inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar
@@ -20687,7 +20863,7 @@ static bool gni_cpu_fft(gn_context *g, const void *job) {
 #endif
 GNI_O1_BEGIN
 // >>cpu_special
-// Elementwise functions that are rare and long: one loop in double for all instruction sets, on the CPU. From outside:
+// Elementwise functions that are rare and long, of float64: one loop for all instruction sets, on the CPU. From outside:
 // gni_rare_kernel.
 
 // log Gamma(2 + z) for |z| up to 1/2: (1 - gamma) z and the sum of (-1)^k (zeta(k) - 1) z^k / k.
@@ -20793,9 +20969,8 @@ static double gni_dtetragamma(double x) {
     return y - (1.0 + p + 1.0 / x) * z;
 }
 
-// A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing: one is
-// enough for float32.
-static double gni_derfinv(double x, int steps) {
+// A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing.
+static double gni_derfinv(double x) {
     static const double middle[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
                                     -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
     static const double tail[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
@@ -20811,14 +20986,14 @@ static double gni_derfinv(double x, int steps) {
         w = -log(rest * 1.7724538509055160273);
         y = sqrt(w - 0.5 * log(w));
     }
-    for (int i = 0; i < steps; i++) {
+    for (int i = 0; i < 3; i++) {
         const double f = size < 0.5 ? erf(y) - size : rest - erfc(y), u = f * exp(y * y) * 0.88622692545275801365;
         y -= u / (1.0 + u * y);
     }
     return copysign(y, x);
 }
 
-#define GN_X(fn, NAME, D, da)                                                                      \
+#define GNI_RARE(NAME, D)                                                                          \
     static void gni_rare_##NAME(void *dst, const void *pa, bool wide, int n) {                     \
         for (int i = 0; i < n; i++) {                                                              \
             const double a = wide ? ((const double *)pa)[i] : (double)((const float *)pa)[i], y = D; \
@@ -20828,17 +21003,24 @@ static double gni_derfinv(double x, int steps) {
                 ((float *)dst)[i] = (float)y;                                                      \
         }                                                                                          \
     }
+#define GN_X(fn, NAME, F, D, gF, da) GNI_RARE(NAME, D)
 GNI_UNARY_RARE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, D, da) GNI_RARE(NAME, D)
 GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
+#undef GNI_RARE
 
 static bool gni_is_rare(uint32_t code) { return code / 3u >= GNI_OP_ERFC && code / 3u < GNI_OP_COUNT; }
 
 static void gni_rare_kernel(uint32_t code, void *dst, const void *pa, bool wide, int n) {
     switch (code / 3u) {
-#define GN_X(fn, NAME, D, da)                                                                      \
+#define GN_X(fn, NAME, F, D, gF, da)                                                               \
     case GNI_OP_##NAME: gni_rare_##NAME(dst, pa, wide, n); break;
         GNI_UNARY_RARE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, D, da)                                                                      \
+    case GNI_OP_##NAME: gni_rare_##NAME(dst, pa, wide, n); break;
         GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
     default: break;
@@ -21120,6 +21302,56 @@ GNI_NARROW_VALUES(GN_X)
 GNI_NARROW(gni_ki8_ABS, int8_t, a < 0 ? -a : a)
 GNI_NARROW(gni_ki16_ABS, int16_t, a < 0 ? -a : a)
 
+// Quotients of integers by one number b other than -1, 0 and 1, by products with 16 bits of an inverse. y is what rounds down
+// by the divisor's size: a dividend of 8 bits and some times that, or one of 16, all bits of a negative one turned (Granlund
+// and Montgomery 1994, figure 4.1, whose last shift is a product, too: vectors of gcc have those).
+#define GNI_NARROW_DIVISOR(T)                                                                      \
+    const uint16_t top = (uint16_t)(sign ? 1u << (8 * sizeof(T) - 1) : 0u), b = (uint16_t)((*(const T *)pb ^ top) - top); \
+    const uint16_t turn = (uint16_t)(0 - (sign & b >> 15)), by = (uint16_t)((b ^ turn) - turn);
+static void gni_k8_by(void *dst, const void *pa, const void *pb, int n, bool sign) {
+    GNI_NARROW_DIVISOR(uint8_t)
+    const uint16_t m = (uint16_t)(65536 / by + 1), some = (uint16_t)(sign ? 127 / by + 1 : 0), way = turn | 1;
+    const uint16_t off = (uint16_t)(some * by - top * way);
+    for (int i = 0; i < n; i += 16) {
+        uint8_t *r = (uint8_t *)dst + i;
+        const uint8_t *x = (const uint8_t *)pa + i;
+        uint16_t q[16];
+        for (int j = 0; j < 16; j++) {
+            const uint16_t y = (uint16_t)((x[j] ^ top) * 1u * way + off);
+            q[j] = (uint16_t)((uint16_t)((uint32_t)m * y >> 16) - some);
+        }
+        for (int j = 0; j < 16; j++) r[j] = (uint8_t)q[j];
+    }
+}
+static void gni_k16_by(void *dst, const void *pa, const void *pb, int n, bool sign) {
+    typedef uint16_t T;
+    GNI_NARROW_DIVISOR(T)
+    uint16_t scale[16];
+    int l = 1;
+    while (1 << l < by) l++;
+    const uint16_t m = (uint16_t)((((1u << l) - by) << 16) / by + 1), whole = l > 1 ? 0 : 65535;
+    for (int j = 0; j < 16; j++) scale[j] = (uint16_t)(131072 >> l);
+    for (int i = 0; i < n; i += 16) {
+        T *r = (T *)dst + i;
+        GNI_NARROW_FROM(x, (const T *)pa + i);
+        GNI_NARROW_IN_PLACE
+        for (int j = 0; j < 16; j++) {
+            const uint16_t a = x[j], v = (uint16_t)((a ^ turn) - turn);
+            const uint16_t down = (uint16_t)((int16_t)(v & ~(a & turn) & top) >> 15), y = v ^ down;
+            const uint16_t t = (uint16_t)((uint32_t)m * y >> 16), s = (uint16_t)(t + ((uint16_t)(y - t) >> 1));
+            r[j] = (T)(((s & whole) + (uint16_t)((uint32_t)s * scale[j] >> 16)) ^ down);
+        }
+    }
+}
+#undef GNI_NARROW_DIVISOR
+#define GN_X(name, by, sign)                                                                       \
+    static void name(void *dst, const void *pa, const void *pb, const void *pc, int n) {           \
+        by(dst, pa, pb, (GNI_UNUSED(pc), n), sign);                                                \
+    }
+GN_X(gni_ku8_FLOOR_DIV, gni_k8_by, false) GN_X(gni_ki8_FLOOR_DIV, gni_k8_by, true)
+GN_X(gni_ku16_FLOOR_DIV, gni_k16_by, false) GN_X(gni_ki16_FLOOR_DIV, gni_k16_by, true)
+#undef GN_X
+
 // The loop for an instruction of a program that gni_narrow_program made.
 static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
     const bool two = t == GN_U16 || t == GN_I16, sign = t == GN_I8 || t == GN_I16;
@@ -21129,7 +21361,7 @@ static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
 #undef GN_X
 #define GN_X(NAME, E)                                                                              \
     case GNI_OP_##NAME: return two ? (sign ? gni_ki16_##NAME : gni_ku16_##NAME) : (sign ? gni_ki8_##NAME : gni_ku8_##NAME);
-        GNI_NARROW_VALUES(GN_X)
+        GNI_NARROW_VALUES(GN_X) GN_X(FLOOR_DIV, 0)
 #undef GN_X
     case GNI_OP_ABS: return !sign ? NULL : two ? gni_ki16_ABS : gni_ki8_ABS;
     default: return NULL;
@@ -21166,17 +21398,27 @@ static void gni_narrow_truth(void *dst, const void *src, int64_t n) {
 GNI_NARROW_FOLD(gni_k8_fold_any, 128, 0, t | p[i + j], !=, 1)
 GNI_NARROW_FOLD(gni_k8_fold_all, 256, 255, p[i + j] < t ? p[i + j] : t, ==, 0)
 // The bytes of 64 bits by halves of 16, each of which holds the sum of 128 words.
+#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
+typedef uint64_t gni_k8_words __attribute__((vector_size(16)));
+#else
+typedef uint64_t gni_k8_words;
+#endif
 static void gni_k8_fold_sum(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    enum { STEP = (int)sizeof(gni_k8_words) };
     const uint8_t *p = (const uint8_t *)x;
     const uint64_t low = 0x00ff00ff00ff00ffu;
     int64_t i = 0;
     GNI_UNUSED(at);
-    for (uint64_t s = 0, w; i + 8 <= n;) {
-        for (const int64_t end = GNI_MIN(n - 7, i + 1024); i < end; i += 8) {
-            memcpy(&w, p + i, 8);
+    while (i + STEP <= n) {
+        gni_k8_words w, s;
+        uint16_t part[STEP / 2];
+        memset(&s, 0, sizeof s);
+        for (const int64_t end = GNI_MIN(n - STEP + 1, i + 128 * STEP); i < end; i += STEP) {
+            memcpy(&w, p + i, sizeof w);
             s += (w & low) + (w >> 8 & low);
         }
-        for (; s != 0; s >>= 16) acc->i += (int64_t)(s & 65535);
+        memcpy(part, &s, sizeof part);
+        for (int k = 0; k < STEP / 2; k++) acc->i += part[k];
     }
     for (; i < n; i++) acc->i += p[i];
 }
@@ -21194,9 +21436,9 @@ static const gni_convert_fn gni_narrow_store[GN_DTYPE_COUNT] = {NULL, NULL, NULL
                                                                 NULL, NULL, NULL, NULL, gni_narrow_truth};
 static const gni_cpu_isa gni_narrow_isa[2] = {
     {NULL, gni_narrow_none, gni_narrow_none, gni_narrow_fold, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-     NULL, NULL},
+     NULL, NULL, NULL},
     {NULL, gni_narrow_none, gni_narrow_store, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-     NULL}};
+     NULL, NULL}};
 
 static const gni_cpu_isa *gni_narrow_isa_of(gn_dtype t) { return &gni_narrow_isa[gn_dtype_size(t) - 1]; }
 
@@ -21255,7 +21497,9 @@ static int gni_narrow_op(uint32_t *op, gn_dtype t, int x, int y, int z) {
         // Truth values from outside need not be 0 and 1.
         if (both == GNI_NARROW_TRUTH) *op += (uint32_t)GNI_OP_LOGICAL_AND - (uint32_t)GNI_OP_AND;
         return both;
+    case GNI_OP_FLOOR_DIV:
     case GNI_OP_MIN:
+    case GNI_OP_MOD:
     case GNI_OP_MAX: return both == GNI_NARROW_LOW ? -1 : both;
     case GNI_OP_WHERE: return x == GNI_NARROW_LOW ? -1 : GNI_MIN(y, z);
     case GNI_OP_LOGICAL_NOT: return x == GNI_NARROW_LOW ? -1 : GNI_NARROW_TRUTH;
@@ -21281,18 +21525,29 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
         reg[first + i] = reg[a];
         if (op == GNI_OP_TO_BOOL && has[a] == GNI_NARROW_TRUTH && a >= (uint32_t)first) continue;
         if (op == GNI_OP_TO_BOOL) op = GNI_OP_LOGICAL_OR, b = a;
-        const bool other = code % 3u == GNI_F || (code % 3u == GNI_U && (t == GN_I8 || t == GN_I16)); // than of the items
+        bool other = code % 3u == GNI_F || (code % 3u == GNI_U && (t == GN_I8 || t == GN_I16)); // than of the items
+        if (op == GNI_OP_FLOOR_DIV || op == GNI_OP_MOD) // not by one number, or by -1, 0 or 1
+            other = b - (uint32_t)p->n_in >= (uint32_t)p->n_const || (uint32_t)p->konst[b - (uint32_t)p->n_in] + 1u < 3u;
         const int makes = other ? -1 : gni_narrow_op(&op, t, has[a], has[b], has[c]);
         if (makes < 0) return GN_DTYPE_COUNT;
         has[first + i] = makes;
+        if (op == GNI_OP_MOD) { // a - a / b b, by way of an instruction of the new program that stands for a register
+            if (q->n_insn + 3 > GNI_MAX_INSNS) return GN_DTYPE_COUNT;
+            c = (uint32_t)(first + q->n_insn);
+            q->insn[q->n_insn++] = GNI_INSN(GNI_OP_FLOOR_DIV, GNI_I, (uint32_t)reg[a], b, b);
+            q->insn[q->n_insn++] = GNI_INSN(GNI_OP_MUL, GNI_I, c, b, b);
+            b = (uint32_t)(first + i), op = GNI_OP_SUB;
+            reg[b] = (int)c + 1;
+            c = a;
+        }
         if (gni_narrow_kernel(op * 3u, t) == NULL) {
             if (op != GNI_OP_GT && op != GNI_OP_GE) continue; // nothing to do
             op -= (uint32_t)GNI_OP_GT - (uint32_t)GNI_OP_LT;
             const uint32_t x = a;
             a = b, b = x;
         }
-        reg[first + i] = first + q->n_insn;
-        q->insn[q->n_insn++] = GNI_INSN((gni_op)op, GNI_I, (uint32_t)reg[a], (uint32_t)reg[b], (uint32_t)reg[c]);
+        q->insn[q->n_insn] = GNI_INSN(op, GNI_I, (uint32_t)reg[a], (uint32_t)reg[b], (uint32_t)reg[c]);
+        reg[first + i] = first + q->n_insn++;
     }
     for (int o = 0; o < p->n_out; o++) {
         if (p->out_dtype[o] == GN_BOOL && has[p->out_reg[o]] != GNI_NARROW_TRUTH) return GN_DTYPE_COUNT;
@@ -23239,7 +23494,7 @@ static bool gni_reduce_narrowed(const gni_reduce *r, gni_reduce *narrow) {
     narrow->program.wide = false;
     narrow->program.n_in = 1;
     narrow->program.n_const = 0;
-    narrow->program.in_dtype[0] = t;
+    narrow->program.in_dtype[0] = narrow->program.out_dtype[0] = t;
     narrow->program.out_reg[0] = 0;
     narrow->domain = t == GN_U32 ? GNI_U : GNI_I;
     return true;
@@ -27649,6 +27904,7 @@ static void gni_vk_host_features(gni_vk_features *s, const gn_vulkan_host *h, ui
     gni_vk_chain_features(s, none);
     s->v12.timelineSemaphore = h->timeline_semaphore;
     s->v12.bufferDeviceAddress = h->buffer_device_address && !(flags & GN_VULKAN_NO_ADDRESSES);
+    s->v11.storageBuffer16BitAccess = s->v12.storageBuffer8BitAccess = h->narrow_storage;
     s->base.features.shaderInt64 = h->shader_int64 && !(flags & GN_VULKAN_NO_WIDE);
     s->base.features.shaderFloat64 = h->shader_float64 && !(flags & GN_VULKAN_NO_WIDE);
 }
@@ -29169,6 +29425,7 @@ enum {
     GNI_SPV_VARIABLE = 59,
     GNI_SPV_LOAD = 61,
     GNI_SPV_DECORATE = 71,
+    GNI_SPV_MEMBER_DECORATE = 72,
     GNI_SPV_COPY = 83,
     GNI_SPV_SELECT = 169,
     GNI_SPV_PHI = 245,
@@ -29245,6 +29502,12 @@ static bool gni_spv_pure(const gni_spv *s, const uint32_t *w) {
            op == GNI_SPV_VARIABLE || (op >= 65u && op <= 67u) || (op >= 77u && op <= 84u) ||
            (op >= 109u && op <= 124u) || (op >= 126u && op <= 152u) || (op >= 154u && op <= 191u) ||
            (op >= 194u && op <= 205u) || op == GNI_SPV_PHI;
+}
+
+// A type, the promise of one, or what is said of its members: left out where nothing has the type.
+static bool gni_spv_of_type(const uint32_t *w) {
+    const uint32_t op = gni_spv_op(w);
+    return (op >= 19u && op <= 33u) || op == 39u || op == GNI_SPV_MEMBER_DECORATE;
 }
 
 // ---- arithmetic
@@ -29637,11 +29900,13 @@ static bool gni_spv_use_operands(gni_spv *s, uint32_t i) {
     bool news = false;
     if (op == GNI_SPV_DECORATE) return false;
     if (op == GNI_SPV_ENTRY_POINT) return gni_spv_use(s, w[2]);
+    if (op == 16u) return false; // OpExecutionMode
+    if (gni_spv_of_type(w) && (op > 33u || !gni_spv_is(s, w[1], GNI_SPV_USED))) return false;
     if (op == GNI_SPV_BRANCH_IF && gni_spv_straight(s, i)) return false;
     if (gni_spv_pure(s, w)) {
         uint32_t m = s->flags[w[2]];
         if (!(m & (GNI_SPV_USED | GNI_SPV_BUILT_IN))) return false;
-        if (m & GNI_SPV_KNOWN) return gni_spv_use(s, w[1]);
+        if ((m & GNI_SPV_KNOWN) || op == GNI_SPV_CONSTANT || op == GNI_SPV_SPEC_CONSTANT) return gni_spv_use(s, w[1]);
         if (op > GNI_SPV_SPEC_OP) same = gni_spv_same(s, w);
     }
     if (same != 0) {
@@ -29773,7 +30038,7 @@ static void gni_spv_put_one(gni_spv *s, uint32_t i, uint32_t label) {
         bool used = (m & (GNI_SPV_USED | GNI_SPV_BUILT_IN)) && !(m & GNI_SPV_MOVES);
         if (used && (m & GNI_SPV_LISTED) && w[2] != 1u) gni_spv_copy(s, w); // SpecId
     } else if (!gni_spv_pure(s, w)) {
-        gni_spv_copy(s, w);
+        if (!gni_spv_of_type(w) || gni_spv_is(s, w[1], GNI_SPV_USED)) gni_spv_copy(s, w);
     } else if ((s->flags[w[2]] & (GNI_SPV_USED | GNI_SPV_BUILT_IN)) &&
                !(s->flags[w[2]] & GNI_SPV_MOVES)) {
         if (op >= GNI_SPV_TRUE && op <= GNI_SPV_SPEC_OP)
@@ -30283,15 +30548,16 @@ static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_gpu_kernel *k, ui
     return at;
 }
 
-// Copies a module with the float modes of the device and what these say of float16 (GNI_S_EXACT_HALVES), and without
-// the cases of its large switch that the kernel does not need. Drivers inline that switch once for every instruction
-// of a program, so that a full one takes them a second. `out` has GNI_VK_MODE_WORDS more than n words. Returns the
-// number of words.
+// Copies a module with the float modes of the device, what these say of float16 (GNI_S_EXACT_HALVES) and whether it stores
+// bytes (GNI_S_NARROW_STORES), and without the cases of its large switch that the kernel does not need. Drivers inline that
+// switch once for every instruction of a program, so that a full one takes them a second. `out` has GNI_VK_MODE_WORDS more
+// than n words. Returns the number of words.
 static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n,
                                    const gni_gpu_kernel *k, uint32_t *out) {
     gni_vk_float_mode modes[GNI_VK_MODES];
     int mode_count = gni_vk_float_modes(vk, modes);
-    uint32_t at = 5, exact = 0; // exact: the constant's id
+    const gni_gpu_caps *caps = &vk->gpu.caps;
+    uint32_t at = 5, on[2] = {0, 0}; // ids of constants that are true
     memcpy(out, w, 5 * sizeof *w);
     for (int m = 0; m < mode_count; m++) {
         out[at++] = 2u << 16 | 17u; // OpCapability
@@ -30304,10 +30570,14 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
             at += gni_vk_cut_switch(w + i, k, out + at);
             continue;
         }
+        // Capabilities for stores of bytes and of 16 bits
+        if (op == 17u && ((w[i + 1] == 4448u && !caps->storage8) || (w[i + 1] == 4433u && !caps->storage16))) continue;
         memcpy(out + at, w + i, count * sizeof *w);
-        // OpDecorate with SpecId.
-        if (op == 71u && count == 4 && w[i + 2] == 1u && w[i + 3] == GNI_S_EXACT_HALVES) exact = w[i + 1];
-        if (op == 49u && w[i + 2] == exact && vk->gpu.caps.exact_halves) out[at] = 3u << 16 | 48u; // a true OpSpecConstant
+        if (op == 71u && count == 4 && w[i + 2] == 1u) { // OpDecorate with SpecId
+            if (w[i + 3] == GNI_S_EXACT_HALVES && caps->exact_halves) on[0] = w[i + 1];
+            if (w[i + 3] == GNI_S_NARROW_STORES && caps->storage8 && caps->storage16) on[1] = w[i + 1];
+        }
+        if (op == 49u && (w[i + 2] == on[0] || w[i + 2] == on[1])) out[at] = 3u << 16 | 48u; // a true OpSpecConstant
         at += count;
         if (op != 15u) continue; // OpEntryPoint: modes follow, in any order
         for (int m = 0; m < mode_count; m++) {
@@ -30334,7 +30604,9 @@ static VkResult gni_vk_make_module(gni_vk *vk, const gni_gpu_kernel *k, VkShader
         return r;
     }
     uint32_t count = gni_vk_copy_module(vk, words + room, from->words, k, words);
-    if (k->n_spec > 0) left = gni_spv_specialise(vk->gpu.g, words, count, k->spec, k->n_spec);
+    // Where types are not the device's what needs them goes.
+    if (k->n_spec > 0 || !vk->gpu.caps.storage8 || !vk->gpu.caps.storage16)
+        left = gni_spv_specialise(vk->gpu.g, words, count, k->spec, k->n_spec);
     *specialised = left > 0;
     GNI_VK_INFO(VkShaderModuleCreateInfo, info, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
     info.codeSize = (left > 0 ? left : count) * 4u;
@@ -35758,7 +36030,7 @@ static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int 
 static bool gni_job_program_ok(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     if (!gni_job_enough_places(gpu, p, extra_buffers)) return false;
     for (int i = 0; i < p->n_insn; i++)
-        if ((!p->wide || (GNI_WEBGPU && gpu->caps.texts)) && GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
+        if ((!p->wide || (GNI_WEBGPU && gpu->caps.texts)) && GNI_INSN_CODE(p->insn[i]) >= GNI_OP_TRIGAMMA * 3u) return false;
     if (GNI_WEBGPU && p->wide && gpu->caps.texts) return gni_job_short(p);
     if (p->wide) {
         if (!gpu->caps.int64 || !gpu->caps.float64) return false;
@@ -35978,14 +36250,17 @@ static int gni_job_long_steps(const gni_program *p) {
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t op = GNI_INSN_CODE(p->insn[i]) / 3u;
         n += op < GNI_OP_NEG || (op >= GNI_OP_FLOOR_DIV && op <= GNI_OP_POW) ||
-             (op >= GNI_OP_ATAN2 && op <= GNI_OP_ROOT_SIZE);
+             (op >= GNI_OP_ATAN2 && op <= GNI_OP_ROOT_SIZE) || op >= GNI_OP_ERFC;
     }
     return n;
 }
 
-// log2 of the groups that an invocation takes: several where their arithmetic takes long, or where they have 8 bytes each.
+// log2 of the groups that an invocation takes: several where their arithmetic takes long, or where they have few bytes.
 static uint32_t gni_job_map_groups(const gni_gpu *gpu, const gni_map *m) {
     if (gpu->caps.kind == GNI_GPU_CPU) return m->program.n_insn == 0; // its compilers are slow
+    bool bytes = gn_dtype_size(m->out[0].dtype) == 1;
+    for (int i = 0; i < m->program.n_in; i++) bytes = bytes && gn_dtype_size(m->program.in_dtype[i]) == 1;
+    if (bytes) return 2;
     return gni_job_long_steps(&m->program) > 0 || gn_dtype_size(m->out[0].dtype) == 2;
 }
 
@@ -36015,14 +36290,14 @@ static int gni_job_tile_dim(const gni_map *m) {
 }
 
 static gni_operand_kind gni_job_tile_kind(const gni_map *m, const gni_operand *o, uint32_t base,
-                                          int row, bool output) {
+                                          int row, int64_t group, bool output) {
     int last = m->rank - 1;
-    bool still = true, even = base % 4 == 0,
+    bool still = true, even = base % group == 0,
          even_rows = even; // in all dimensions but the last, but `row`
     for (int i = 0; i < m->rank; i++) {
         still = still && (o->stride[i] == 0 || m->dim[i] == 1);
-        even = even && (i == last || o->stride[i] % 4 == 0);
-        even_rows = even_rows && (i == row || o->stride[i] % 4 == 0);
+        even = even && (i == last || o->stride[i] % group == 0);
+        even_rows = even_rows && (i == row || o->stride[i] % group == 0);
     }
     if (still && !output) return GNI_K_SCALAR;
     if (o->stride[last] == 1 && even) return GNI_K_ROWVEC;
@@ -36031,10 +36306,10 @@ static gni_operand_kind gni_job_tile_kind(const gni_map *m, const gni_operand *o
 }
 
 // Tells the specialised kernel to go by tiles whose rows are dimension `row`. Returns how many.
-static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int64_t n) {
+static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int64_t group, int64_t n) {
     int last = m->rank - 1;
     int64_t rows = m->dim[row], columns = m->dim[last], between = 1;
-    int64_t across = gni_job_ceil(columns, 64), down = gni_job_ceil(rows, 64);
+    int64_t across = gni_job_ceil(columns, 16 * group), down = gni_job_ceil(rows, 64);
     uint32_t *k = c->param, *w = c->special.spec;
     for (int i = row + 1; i < last; i++) between *= m->dim[i];
     k[GNI_P_MAP_ROW_DIM] = (uint32_t)row;
@@ -36045,9 +36320,9 @@ static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int
     w[GNI_P_PROGRAM_IN_KINDS] = 0;
     for (int i = 0; i < m->program.n_in; i++)
         w[GNI_P_PROGRAM_IN_KINDS] |=
-            gni_job_tile_kind(m, &m->in[i], k[GNI_P_PROGRAM_OP + 9 * i], row, false) << (4 * i);
+            gni_job_tile_kind(m, &m->in[i], k[GNI_P_PROGRAM_OP + 9 * i], row, group, false) << (4 * i);
     gni_operand_kind out =
-        gni_job_tile_kind(m, &m->out[0], k[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS], row, true);
+        gni_job_tile_kind(m, &m->out[0], k[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS], row, group, true);
     w[GNI_P_PROGRAM_OUTPUTS] = (w[GNI_P_PROGRAM_OUTPUTS] & 0xffffu) | out << 16;
     w[GNI_P_PROGRAM_HOW] = 2u | 1u << 4;
     return n / (rows * columns) * across * down;
@@ -36081,11 +36356,13 @@ static void gni_job_find_parts(const gni_map *m, const gni_operand *o, int most,
         }
 }
 
-// Whether the output's elements are written one by one.
+// Whether the output's elements are written one by one, and not by atomics.
 static bool gni_job_map_spreads(const gni_job_call *c, const gni_program *p, const gni_operand_kind *out) {
-    if (c->gpu->caps.texts || c->special.module < 0 || p->n_out == 0) return false;
+    const gni_gpu_caps *caps = &c->gpu->caps;
+    const size_t least = caps->addresses && caps->storage8 && caps->storage16 ? 2 : 4;
+    if (caps->texts || c->special.module < 0 || p->n_out == 0) return false;
     for (int i = 0; i < p->n_out; i++)
-        if (gn_dtype_size(p->out_dtype[i]) < 4 || out[i] == GNI_K_VEC || out[i] == GNI_K_ROWVEC) return false;
+        if (gn_dtype_size(p->out_dtype[i]) < least || out[i] == GNI_K_VEC || out[i] == GNI_K_ROWVEC) return false;
     return true;
 }
 
@@ -36225,8 +36502,8 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, m) | gni_job_shared_buffers(&c, p);
     int64_t blocks =
         gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
-    int row = little && group == 4 && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
-    if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
+    int row = little && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
+    if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, group, n);
     else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, m, in, out);
     c.param[GNI_P_MAP_N] = (uint32_t)n;
     c.param[GNI_P_MAP_BLOCKS] = (uint32_t)blocks;
@@ -36296,6 +36573,29 @@ static bool gni_job_outputs_meet(const gni_map *m, bool read) {
     return false;
 }
 
+// Short elements that only move, and neighbours together, as words; false where they do not.
+static bool gni_job_pack(gni_map *m) {
+    gni_program *p = &m->program;
+    const int last = m->rank - 1;
+    if (p->n_insn > 0 || p->n_in != 1 || p->n_out != 1 || p->in_dtype[0] != p->out_dtype[0] || last < 0) return false;
+    const int64_t size = (int64_t)gn_dtype_size(p->in_dtype[0]), each = 4 / size;
+    gni_operand *o[2] = {&m->in[0], &m->out[0]};
+    if (size >= 4 || p->out_reg[0] != 0 || m->dim[last] % each != 0) return false;
+    for (int k = 0; k < 2; k++) {
+        if (o[k]->stride[last] != 1 || o[k]->offset % each != 0) return false;
+        for (int i = 0; i < last; i++)
+            if (o[k]->stride[i] % each != 0) return false;
+    }
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < last; i++) o[k]->stride[i] /= each;
+        o[k]->offset /= each;
+        o[k]->dtype = GN_U32;
+    }
+    m->dim[last] /= each;
+    p->in_dtype[0] = p->out_dtype[0] = GN_U32;
+    return true;
+}
+
 static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     bool fits = false;
     int64_t n = 1;
@@ -36320,6 +36620,7 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     gni_job_transpose(&transposed);
     if (!gni_job_draws(gpu, &transposed)) return false;
     m = &transposed;
+    if (gni_job_pack(&transposed)) return gni_job_map(gpu, m);
     if (!gni_job_map_once(gpu, m, n, &fits)) return false;
     if (fits) return true;
     const gni_operand *op[GNI_MAX_INPUTS + GNI_MAX_OUTPUTS];
@@ -41191,7 +41492,7 @@ static void gni_record_op(gn_context *g, gn_array *y, const char *fn, gni_op op,
     node->real[0] = konst;
 }
 
-// Rare functions of shorter floats where a GPU has float64: its kernels have them in that. In the caller's scope.
+// Derivatives of shorter floats where a GPU has float64: its kernels have them in that. In the caller's scope.
 static gn_array *gni_rare_by_doubles(gn_context *g, const char *fn, gni_op op, gn_array *a, gn_dtype t) {
     g->no_grad++;
     gn_array *wide = gn_cast(a, GN_F64), *y = NULL;
@@ -41212,7 +41513,7 @@ static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     gn_dtype t = a->dtype;
     // Ranges of ops are in the order of the op table.
     if ((op <= GNI_OP_SOFTPLUS || op >= GNI_OP_ERFC) && !gni_is_float(t)) t = GN_F32;
-    if (op >= GNI_OP_ERFC && t != GN_F64 && g->gpu != NULL && g->gpu->caps.float64 && g->gpu->caps.int64) {
+    if (op >= GNI_OP_TRIGAMMA && t != GN_F64 && g->gpu != NULL && g->gpu->caps.float64 && g->gpu->caps.int64) {
         gn_scope_begin(g);
         return gni_end_scope(g, gni_rare_by_doubles(g, fn, op, a, t));
     }
@@ -41363,14 +41664,36 @@ GNI_NOINLINE static gn_array *gni_binary_math(const char *fn, gni_op op, gn_arra
     gni_math_use(a != NULL ? a : b);
     return gni_binary(fn, op, a, b);
 }
+// To a small whole power, by products: of floats the third.
+static bool gni_is_whole_power(const gn_array *a, double s) {
+    if (a == NULL || a->dtype == GN_BOOL || gni_is_complex(a->dtype)) return false;
+    return s > 2.0 && s <= (gni_is_float(a->dtype) ? 3.0 : 63.0) && s == floor(s);
+}
+static gn_array *gni_whole_power(const char *fn, gn_array *a, double s) {
+    gn_context *g = gni_begin_scope(fn, &a, 1);
+    if (g == NULL) return NULL;
+    const bool half = gni_is_float(a->dtype) && gn_dtype_size(a->dtype) == 2;
+    g->no_grad++;
+    gn_array *x = half ? gn_cast(a, GN_F32) : a, *y = NULL;
+    for (int n = (int)s; n > 0; n >>= 1) {
+        if (n & 1) y = y != NULL ? gn_mul(y, x) : x;
+        if (n > 1) x = gn_square(x);
+    }
+    if (half) y = gn_cast(y, a->dtype);
+    g->no_grad--;
+    gni_record_op(g, y, fn, GNI_OP_POW, &a, 1, 2, s);
+    return gni_end_scope(g, y);
+}
 GNI_NOINLINE static gn_array *gni_binary_s_math(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
     gni_math_use(a);
+    if (op == GNI_OP_POW && !scalar_first && gni_is_whole_power(a, s)) return gni_whole_power(fn, a, s);
     return gni_binary_s(fn, op, a, s, scalar_first);
 }
 
 #define GN_X(fn, NAME, F, D, gF, da)                                                               \
     GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary_math(#fn, GNI_OP_##NAME, a); }
 GNI_UNARY_FLOAT(GN_X)
+GNI_UNARY_RARE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
     GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
@@ -41384,10 +41707,6 @@ GNI_UNARY_SIZE(GN_X)
 #define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
     GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
 GNI_UNARY_BOOL(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, D, da)                                                                      \
-    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary_math(#fn, GNI_OP_##NAME, a); }
-GNI_UNARY_RARE(GN_X)
 #undef GN_X
 static gn_array *gni_trigamma(gn_array *a) { return gni_unary_math("gn_digamma's derivative", GNI_OP_TRIGAMMA, a); }
 static gn_array *gni_tetragamma(gn_array *a) {
@@ -42819,8 +43138,8 @@ static gn_array *gni_matmul_named(gn_context *g, const char *fn, gn_array *a, gn
     return y;
 }
 
-// Complex products on a CPU read one operand once, as it lies in memory, parts side by side: a (m, k) with dense rows as
-// (m, 2 k). The other's parts are copied.
+// Complex products read one operand once, as it lies in memory, parts side by side: a (m, k) with dense rows as (m, 2 k). The
+// other's parts are copied.
 static gn_array *gni_parts_beside(gn_context *g, gn_array *a) {
     gn_shape s = a->shape;
     int64_t stride[GN_MAX_RANK];
@@ -42863,11 +43182,11 @@ static gn_array *gni_complex_columns(gn_context *g, gn_array *a, gn_array *b) {
     return gn_complex(gni_part_at(y, 1, 0, 0), gni_part_at(y, 1, 0, 1));
 }
 
-// NULL where there are many rows and columns, or dense ones are not where they would help.
-static gn_array *gni_complex_few(gn_context *g, gn_array *a, gn_array *b) {
-    enum { FEW = 512 }; // with more, packing costs little
+// NULL where that does not pay, or dense rows or columns are not where they would help.
+static gn_array *gni_complex_one(gn_context *g, gn_array *a, gn_array *b) {
+    enum { FEW = 512, MUCH = 1 << 25 }; // on a CPU packing more costs little; on a GPU less is a matter of dispatches
     const int ra = a->shape.rank, rb = b->shape.rank;
-    if (g->gpu != NULL || a->dtype != b->dtype || ra < 1 || rb < 1 || GNI_MAX(ra, rb) > GN_MAX_RANK - 2) return NULL;
+    if (a->dtype != b->dtype || ra < 1 || rb < 1 || GNI_MAX(ra, rb) > GN_MAX_RANK - 2) return NULL;
     gn_array *x = ra == 1 ? gn_expand_dims(a, 0) : a, *z = rb == 1 ? gn_expand_dims(b, 1) : b, *y = NULL;
     if (x == NULL || z == NULL || !gni_materialize(g, x) || !gni_materialize(g, z)) return NULL;
     const int lx = x->shape.rank - 1, lz = z->shape.rank - 1;
@@ -42876,7 +43195,8 @@ static gn_array *gni_complex_few(gn_context *g, gn_array *a, gn_array *b) {
     if (x->shape.dim[lx] != z->shape.dim[lz - 1] || !gni_broadcast(&batch_x, &batch_z, &batch)) return NULL;
     const int64_t m = x->shape.dim[lx - 1], n = z->shape.dim[lz];
     const bool rows = m <= n; // else columns
-    if (GNI_MIN(m, n) > FEW) return NULL;
+    const double much = (double)m * (double)n * (double)x->shape.dim[lx];
+    if (g->gpu != NULL ? GNI_MIN(m, n) > 1 && much < (double)MUCH : GNI_MIN(m, n) > FEW) return NULL;
     if (rows ? z->stride[lz] == 1 : x->stride[lx] == 1)
         y = (rows ? gni_complex_rows : gni_complex_columns)(g, x, z);
     else if (rows ? z->stride[lz - 1] == 1 : x->stride[lx - 1] == 1) {
@@ -42887,6 +43207,80 @@ static gn_array *gni_complex_few(gn_context *g, gn_array *a, gn_array *b) {
     if (y != NULL && rb == 1) y = gn_squeeze(y, -1);
     return y != NULL && ra == 1 ? gn_squeeze(y, rb == 1 ? -1 : -2) : y;
 }
+
+// Of complex vectors x and y (n), of x's conjugates where `conj`: parts of the sum of products, each a run of `each` numbers.
+#ifdef GNI_WASM // whose passes have no loop for it
+#define gni_pair_dot(g, fn, a, b, conj) NULL
+#else
+enum { GNI_DOT_PARTS = 64, GNI_DOT_BLOCK = 1024 };
+typedef struct gni_pair_dots {
+    const char *from[2];
+    int64_t step[2], item, n, each;
+    gni_kernel kernel;
+    bool conj;
+    double sum[GNI_DOT_PARTS][2];
+} gni_pair_dots;
+
+static void gni_pair_dot_task(void *arg, int64_t begin, int64_t end, int worker) {
+    gni_pair_dots *j = (gni_pair_dots *)arg;
+    const int64_t item = j->item, last = GNI_MIN(end * j->each, j->n);
+    double copy[2][2 * GNI_DOT_BLOCK + 16]; // zeros behind
+    GNI_UNUSED(worker);
+    for (int64_t i = begin * j->each, m; i < last; i += m) {
+        union {
+            double d[16];
+            float f[32];
+        } lanes;
+        const char *x[2];
+        m = GNI_MIN(last - i, (int64_t)GNI_DOT_BLOCK);
+        for (int k = 0; k < 2; k++) {
+            x[k] = j->from[k] + i * j->step[k];
+            if (j->step[k] == item && m % 8 == 0) continue;
+            char *to = (char *)copy[k];
+            gni_copy_run(to, item, x[k], j->step[k], m, item);
+            memset(to + m * item, 0, (size_t)(8 * item));
+            x[k] = to;
+        }
+        memset(&lanes, 0, sizeof lanes);
+        j->kernel(&lanes, x[0], x[1], x[1], (int)(m + 7) / 8 * 16);
+        for (int l = 0; l < 256 / (int)item; l++) {
+            const double v = item == 16 ? lanes.d[l] : (double)lanes.f[l];
+            const bool other = l * (int)item >= 128;
+            j->sum[i / j->each][other] += l % 2 != 0 && other == j->conj ? -v : v;
+        }
+    }
+}
+
+// NULL where it is not that, or not finite: what follows has the signs of infinity of products that are summed one by one.
+static gn_array *gni_pair_dot(gn_context *g, const char *fn, gn_array *a, gn_array *b, bool conj) {
+    gn_array *in[2] = {a, b};
+    gni_pair_dots j;
+    if (g->gpu != NULL || a->dtype != b->dtype || !gni_is_complex(a->dtype) || a->shape.rank != 1 ||
+        !gni_same_shape(&a->shape, &b->shape) || gni_tracks(g, in, 2))
+        return NULL;
+    const gni_cpu_isa *isa = gni_cpu_isa_of(g->isa);
+    const gn_dtype part = gni_part_of(a->dtype);
+    j.kernel = (part == GN_F64 ? isa->wide : isa)->pair_dot;
+    j.conj = conj;
+    j.item = gni_item_size(a->dtype);
+    j.n = a->shape.dim[0];
+    j.each = (j.n / GNI_DOT_PARTS / GNI_DOT_BLOCK + 1) * GNI_DOT_BLOCK;
+    for (int k = 0; k < 2; k++) {
+        j.from[k] = (const char *)gni_host(g, in[k]);
+        j.step[k] = in[k]->stride[0] * j.item;
+        if (j.kernel == NULL || j.from[k] == NULL) return NULL;
+    }
+    memset(j.sum, 0, sizeof j.sum);
+    gni_parallel(g->pool, (j.n + j.each - 1) / j.each, GNI_GRAIN / j.each, gni_pair_dot_task, &j);
+    double re = 0.0, im = 0.0;
+    for (int i = 0; i < GNI_DOT_PARTS; i++) re += j.sum[i][0], im += j.sum[i][1];
+    const gn_shape one = gn_shape_from(0, NULL);
+    void *to;
+    gn_array *y = (re - re) + (im - im) == 0.0 ? gni_array_filled(g, fn, a->dtype, &one, &to) : NULL;
+    if (y != NULL) gni_store_double(part, to, 0, re), gni_store_double(part, to, 1, im);
+    return y;
+}
+#endif
 
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     gn_array *in[2] = {a, b};
@@ -42900,6 +43294,8 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     const gn_dtype t = gn_promote(a->dtype, b->dtype);
     // Vectors of what has no product of its own on a CPU: what is narrow is summed faster from memory.
     const bool vectors = a->shape.rank == 1 && gni_same_shape(&a->shape, &b->shape);
+    gn_array *sum = gni_pair_dot(g, "gn_matmul", a, b, false);
+    if (sum != NULL || g->call_failed) return gni_end(g, sum);
     if (g->gpu == NULL && vectors && t != GN_DTYPE_COUNT && !gni_is_float(t)) {
         gn_scope_begin(g);
         gn_array *y = gn_mul(a, b);
@@ -42907,7 +43303,7 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     }
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
         gn_scope_begin(g);
-        gn_array *few = gni_tracks(g, in, 2) ? NULL : gni_complex_few(g, a, b);
+        gn_array *few = gni_tracks(g, in, 2) ? NULL : gni_complex_one(g, a, b);
         return gni_end_scope(g, few != NULL || g->call_failed ? few : gni_complex_product(gn_matmul, a, b));
     }
     gn_array *y = gni_matmul_named(g, "gn_matmul", a, b);
@@ -43338,7 +43734,8 @@ GPUNUM_API gn_array *gn_vecdot(gn_array *a, gn_array *b, int axis) {
                  gni_shape_text(ta, sizeof ta, &a->shape), gni_shape_text(tb, sizeof tb, &b->shape), axis);
         return gni_end_scope(g, NULL);
     }
-    gn_array *y = gn_sum(gn_mul(gn_conj(a), b), axis);
+    gn_array *y = gni_adopt(g, gni_pair_dot(g, "gn_vecdot", a, b, true));
+    if (y == NULL && !g->call_failed) y = gn_sum(gn_mul(gn_conj(a), b), axis);
     return gni_end_scope(g, y != NULL && y->dtype != t ? gn_cast(y, t) : y);
 }
 
@@ -53112,7 +53509,7 @@ GPUNUM_API gn_array *gn_idst(gn_array *a, int type, int64_t n, int axis, gn_fft_
 
 // ---- convolution
 
-#define GNI_CONV_DIRECT 32 // kernels of so many elements are summed directly
+#define GNI_CONV_DIRECT 48 // kernels of so many elements are summed directly
 
 // The least product from n on of p, any power of 2 and primes from number `prime` on, if it is below `best`.
 static int64_t gni_fft_smooth(int64_t n, int64_t p, int prime, int64_t best) {
@@ -53155,9 +53552,10 @@ static gn_array *gni_convolve_direct(gn_array *a, gn_array *b, const gn_shape *f
     gn_array *in[2];
     in[0] = a;
     in[1] = b;
-    // On a CPU as a product of windows and kernel, but where there is little to multiply.
-    const bool pays = a->dtype == GN_F64 || (a->dtype == GN_F32 && count > 8) || full->dim[0] < 1024;
-    if (rank == 1 && g->gpu == NULL && pays && !gni_tracks(g, in, 2)) {
+    // As a product of windows and kernel, but on a CPU where there is little to multiply, and not of a GPU's wide numbers.
+    bool pays = a->dtype == GN_F64 || (a->dtype == GN_F32 && count > 8) || full->dim[0] < 1024;
+    if (g->gpu != NULL) pays = a->dtype != GN_F64 && gni_is_float(a->dtype);
+    if (rank == 1 && pays && !gni_tracks(g, in, 2)) {
         gn_array *turned = gn_flip(b, 0); // of float32 that keeps the product from sums along the windows
         return gn_matmul(gn_sliding_window(x, count, 0), b->dtype == GN_F64 ? gn_copy(turned) : turned);
     }
@@ -55230,6 +55628,7 @@ static gn_array *gni_derivative_unary(gni_op op, gn_array *gy, gn_array *a, gn_a
 #define GN_X(fn, NAME, F, D, gF, da)                                                               \
     case GNI_OP_##NAME: return da;
         GNI_UNARY_FLOAT(GN_X)
+        GNI_UNARY_RARE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
     case GNI_OP_##NAME: return da;
@@ -55237,7 +55636,6 @@ static gn_array *gni_derivative_unary(gni_op op, gn_array *gy, gn_array *a, gn_a
 #undef GN_X
 #define GN_X(fn, NAME, D, da)                                                                      \
     case GNI_OP_##NAME: return da;
-        GNI_UNARY_RARE(GN_X)
         GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
     default: return NULL;
@@ -55281,6 +55679,7 @@ static const char *gni_derivative_text(gni_op op, int operand) {
 #define GN_X(fn, NAME, F, D, gF, da)                                                               \
     case GNI_OP_##NAME: return #da;
         GNI_UNARY_FLOAT(GN_X)
+        GNI_UNARY_RARE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
     case GNI_OP_##NAME: return #da;
@@ -55288,7 +55687,6 @@ static const char *gni_derivative_text(gni_op op, int operand) {
 #undef GN_X
 #define GN_X(fn, NAME, D, da)                                                                      \
     case GNI_OP_##NAME: return #da;
-        GNI_UNARY_RARE(GN_X)
         GNI_UNARY_HIDDEN(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db)                                                           \

@@ -35,8 +35,8 @@ GPUNUM_API gn_array *gn_acosh(gn_array *a);    // inverse hyperbolic cosine, fro
 GPUNUM_API gn_array *gn_atanh(gn_array *a);    // inverse hyperbolic tangent, -1 to 1
 GPUNUM_API gn_array *gn_erf(gn_array *a);      // error function
 // Errors of the next four on float32, in units in the last place: at most 1.4, 2.3, 1.8, 2.4. Left of 0 gn_lgamma's are 1.6
-// and gn_digamma's 3.6 of the largest of the value, 1 and what the reflection adds up: gn_lgamma(1 - a), log(pi / |sin(pi a)|);
-// gn_digamma(1 - a), pi / tan(pi a). float64's are some 1e-15 of the larger of the value and 1.
+// and gn_digamma's 3.6 of the largest of the value, 1 and what the reflection adds up: gn_lgamma(1 - a) and
+// log(pi / |sin(pi a)|); gn_digamma(1 - a) and pi / tan(pi a). float64's are some 1e-15 of the larger of the value and 1.
 GPUNUM_API gn_array *gn_erfc(gn_array *a);     // 1 - erf(a), exact where that is small
 GPUNUM_API gn_array *gn_erfinv(gn_array *a);   // the number whose error function is a; infinite at -1 and 1, NaN beyond
 GPUNUM_API gn_array *gn_lgamma(gn_array *a);   // log |Gamma(a)|; Inf at 0, -1, -2, ...

@@ -843,8 +843,8 @@ GNI_INLINE gni_vf gni_vlgamma(gni_vf x) {
     return gni_ksel(gni_kle(a, gni_vset(4.08500311e36f)), gni_vxor(t + s, gni_vsignof(x)), a * inf);
 }
 // Of a = |x|: a less the root times a quotient in a - 3/2 up to 2, of a + 1 below 1, then the asymptotic series; 1 / a and
-// for x < 0 pi / tan(pi a) are added: of a's distance f to a whole number 1 / f less f times a quotient in f^2, or where |f| is
-// above 1/4 the tangent of pi times what is missing to 1/2.
+// for x < 0 pi / tan(pi a) are added: of a's distance f to a whole number 1 / f less f times a quotient in f^2, or where |f|
+// is above 1/4 the tangent of pi times what is missing to 1/2.
 GNI_INLINE gni_vf gni_vdigamma(gni_vf x) {
     gni_vf a = gni_vabs(x), zero = gni_vset(0.0f), one = gni_vset(1.0f), half = gni_vset(0.5f), inf = gni_vset(INFINITY);
     gni_vmask low = gni_klt(a, one), high = gni_kgt(a, gni_vset(2.0f)), minus = gni_klt(x, zero);
