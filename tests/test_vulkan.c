@@ -780,15 +780,26 @@ static void test_specialise(void **state) {
     close_mode(&f);
 }
 
+// Everything on the device, by kernels that wait for no others: a CPU would interpret what comes a few times.
+static gn_context *open_on_device(void) {
+    gn_options o = test_options();
+    o.backend = GN_BACKEND_VULKAN;
+    o.placement = GN_PLACE_GPU;
+    o.vulkan_flags = GN_VULKAN_NO_ASYNC_PIPELINES;
+    if (!test_on_vulkan()) skip();
+    gn_context *g = gn_open(&o);
+    if (g == NULL) fail_msg("%s", gn_open_error());
+    return g;
+}
+
 // Rows of odd lengths one beside the other, which begin in the middle of words.
-static void join_rows(fixture *f, gn_dtype t) {
+static void join_rows(gn_context *g, gn_dtype t) {
     enum { ROWS = 37, ONE = 7, TWO = 13 };
     const size_t size = gn_dtype_size(t);
     uint8_t a[ROWS * ONE * 2], b[ROWS * TWO * 2], y[ROWS * (ONE + TWO) * 2];
     for (size_t i = 0; i < sizeof a; i++) a[i] = (uint8_t)(i * 7 % 101);
     for (size_t i = 0; i < sizeof b; i++) b[i] = (uint8_t)(i * 5 % 103);
-    gn_array *in[2] = {gn_array_from(f->g, t, GN_SHAPE(ROWS, ONE), a), gn_array_from(f->g, t, GN_SHAPE(ROWS, TWO), b)};
-    for (int k = 0; k < 2; k++) gn_to(in[k], GN_DEVICE_GPU);
+    gn_array *in[2] = {gn_array_from(g, t, GN_SHAPE(ROWS, ONE), a), gn_array_from(g, t, GN_SHAPE(ROWS, TWO), b)};
     gn_array *z = gn_concat(in, 2, 1);
     assert_int_equal(gn_read(z, y, ROWS * (ONE + TWO) * size), GN_OK);
     for (size_t r = 0; r < ROWS; r++) {
@@ -800,28 +811,74 @@ static void join_rows(fixture *f, gn_dtype t) {
     gn_release(z);
 }
 
+// Copies of parts of arrays whose axes are in another order, by elements of every size: as words, by tiles, one by one.
+static void test_moves(void **state) {
+    (void)state;
+    static const gn_dtype types[] = {GN_U8, GN_I16, GN_F32, GN_I64, GN_C128};
+    static const int64_t extents[] = {1, 2, 7, 8, 16, 31, 33, 64, 65, 100};
+    static uint8_t from[1 << 21], to[1 << 21];
+    gn_context *g = open_on_device();
+    random_state = 5;
+    for (size_t i = 0; i < sizeof from; i++) from[i] = (uint8_t)random_below(256);
+    for (int k = 0; k < 150; k++) {
+        const size_t size = gn_dtype_size(types[k % 5]);
+        gn_shape s = GN_SHAPE(1, 1, 1), part = s;
+        int64_t first[3], step[3], at = 0;
+        int order[3] = {0, 1, 2};
+        for (int i = 0; i < 3; i++) s.dim[i] = extents[random_below(i == (int)random_below(3) ? 4 : 10)];
+        if (s.dim[0] * s.dim[1] * s.dim[2] * (int64_t)size > (int64_t)sizeof from) continue;
+        for (int i = 2; i > 0; i--) {
+            const int other = (int)random_below((uint64_t)i + 1), was = order[i];
+            order[i] = order[other];
+            order[other] = was;
+        }
+        gn_scope_begin(g);
+        gn_array *x = gn_permute_axes(gn_array_from(g, types[k % 5], s, from), order, 3);
+        for (int i = 0; i < 3; i++) {
+            const int64_t n = s.dim[order[i]];
+            first[i] = random_below(3) == 0 ? random_below((uint64_t)n) : 0;
+            part.dim[i] = random_below(3) == 0 ? 1 + random_below((uint64_t)(n - first[i])) : n - first[i];
+            step[i] = 1;
+            for (int j = order[i] + 1; j < 3; j++) step[i] *= s.dim[j];
+            x = gn_slice(x, i, first[i], first[i] + part.dim[i], 1);
+        }
+        assert_int_equal(gn_read(gn_copy(x), to, (size_t)(part.dim[0] * part.dim[1] * part.dim[2]) * size), GN_OK);
+        for (int64_t a = 0; a < part.dim[0]; a++)
+            for (int64_t b = 0; b < part.dim[1]; b++)
+                for (int64_t c = 0; c < part.dim[2]; c++, at++) {
+                    const int64_t i = (first[0] + a) * step[0] + (first[1] + b) * step[1] + (first[2] + c) * step[2];
+                    assert_memory_equal(to + (size_t)at * size, from + (size_t)i * size, size);
+                }
+        gn_scope_end(g);
+    }
+    test_close(g);
+}
+
 // On devices that store no bytes kernels do without the types, and come to the same by atomics.
 static void test_without_narrow_stores(void **state) {
     (void)state;
     for (int k = 0; k < 2; k++) {
-        fixture f;
-        start(&f, 0, 0);
-        if (k > 0) f.vk->gpu.caps.storage8 = f.vk->gpu.caps.storage16 = false;
-        join_rows(&f, GN_U8);
-        join_rows(&f, GN_I16);
-        for (int m = 0; m < GNI_MODULE_COUNT && k > 0; m++) {
-            GNI_ZEROED(gni_gpu_kernel, kernel);
-            uint32_t n, *w = copy_words(&f, m, &n), *out = (uint32_t *)malloc((n + GNI_VK_MODE_WORDS) * sizeof *out);
-            const uint32_t count = gni_vk_copy_module(f.vk, w, n, &kernel, out);
-            const uint32_t left = gni_spv_specialise(f.g, out, count, kernel.spec, 0);
-            if (left == 0 || has_instruction(out, left, 17, 4448) || has_instruction(out, left, 17, 4433))
-                fail_msg("%s: %u words", gni_modules[m].name, (unsigned)left);
-            if (has_instruction(w, n, 17, 4448)) check_words(gni_modules[m].name, out, left);
-            free(out);
-            free(w);
-        }
-        close_mode(&f);
+        gn_context *g = open_on_device();
+        if (k > 0) g->gpu->caps.storage8 = g->gpu->caps.storage16 = false;
+        join_rows(g, GN_U8);
+        join_rows(g, GN_I16);
+        test_close(g);
     }
+    fixture f;
+    start(&f, 0, 0);
+    f.vk->gpu.caps.storage8 = f.vk->gpu.caps.storage16 = false;
+    for (int m = 0; m < GNI_MODULE_COUNT; m++) {
+        GNI_ZEROED(gni_gpu_kernel, kernel);
+        uint32_t n, *w = copy_words(&f, m, &n), *out = (uint32_t *)malloc((n + GNI_VK_MODE_WORDS) * sizeof *out);
+        const uint32_t count = gni_vk_copy_module(f.vk, w, n, &kernel, out);
+        const uint32_t left = gni_spv_specialise(f.g, out, count, kernel.spec, 0);
+        if (left == 0 || has_instruction(out, left, 17, 4448) || has_instruction(out, left, 17, 4433))
+            fail_msg("%s: %u words", gni_modules[m].name, (unsigned)left);
+        if (has_instruction(w, n, 17, 4448)) check_words(gni_modules[m].name, out, left);
+        free(out);
+        free(w);
+    }
+    close_mode(&f);
 }
 
 #ifndef GPUNUM_NO_THREADS
@@ -1305,6 +1362,7 @@ int main(void) {
         cmocka_unit_test(test_cache_folder),
         cmocka_unit_test(test_specialise),    cmocka_unit_test(test_specialise_leaves_out),
         cmocka_unit_test(test_specialise_refuses), cmocka_unit_test(test_without_narrow_stores),
+        cmocka_unit_test(test_moves),
         cmocka_unit_test(test_modules_without_memory),
 #ifndef GPUNUM_NO_THREADS
         cmocka_unit_test(test_modules_on_threads),

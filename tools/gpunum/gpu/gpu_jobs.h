@@ -850,7 +850,7 @@ static bool gni_job_outputs_meet(const gni_map *m, bool read) {
     return false;
 }
 
-// Short elements that only move, and neighbours together, as words; false where they do not.
+// Makes words of short elements that only move, neighbours together. False: they do not.
 static bool gni_job_pack(gni_map *m) {
     gni_program *p = &m->program;
     const int last = m->rank - 1;
