@@ -43212,7 +43212,7 @@ static gn_array *gni_complex_one(gn_context *g, gn_array *a, gn_array *b) {
 #ifdef GNI_WASM // whose passes have no loop for it
 #define gni_pair_dot(g, fn, a, b, conj) NULL
 #else
-enum { GNI_DOT_PARTS = 64, GNI_DOT_BLOCK = 1024 };
+enum { GNI_DOT_PARTS = 64, GNI_DOT_BLOCK = 256 };
 typedef struct gni_pair_dots {
     const char *from[2];
     int64_t step[2], item, n, each;
