@@ -859,14 +859,14 @@ static void test_without_narrow_stores(void **state) {
     (void)state;
     for (int k = 0; k < 2; k++) {
         gn_context *g = open_on_device();
-        if (k > 0) g->gpu->caps.storage8 = g->gpu->caps.storage16 = false;
+        if (k > 0) g->gpu->caps.narrow_stores = false;
         join_rows(g, GN_U8);
         join_rows(g, GN_I16);
         test_close(g);
     }
     fixture f;
     start(&f, 0, 0);
-    f.vk->gpu.caps.storage8 = f.vk->gpu.caps.storage16 = false;
+    f.vk->gpu.caps.narrow_stores = false;
     for (int m = 0; m < GNI_MODULE_COUNT; m++) {
         GNI_ZEROED(gni_gpu_kernel, kernel);
         uint32_t n, *w = copy_words(&f, m, &n), *out = (uint32_t *)malloc((n + GNI_VK_MODE_WORDS) * sizeof *out);

@@ -236,13 +236,11 @@ void gn_write_parts(GN_HANDLE h, uvec4 j, uvec4 re, uvec4 im, uint count) {
 }
 #endif
 
-// Elements below a word: their neighbours may be another thread's, so without stores of their own they are put into place by atomics.
+// Elements below a word: their neighbours may be another thread's, so without stores of their own atomics put them into place.
 #ifndef GN_BINDINGS
 layout(constant_id = GNI_S_NARROW_STORES) const bool GN_NARROW_STORES = false;
 layout(buffer_reference, std430, buffer_reference_align = 1) buffer gn_bytes { uint8_t v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer gn_shorts { uint16_t v[]; };
-#else
-#define GN_NARROW_STORES false
 #endif
 void gn_write_one(GN_HANDLE h, uint j, uint s, uint v) {
     if (s == 0u) {

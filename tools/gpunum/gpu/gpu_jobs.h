@@ -636,7 +636,7 @@ static void gni_job_find_parts(const gni_map *m, const gni_operand *o, int most,
 // Whether the output's elements are written one by one, and not by atomics.
 static bool gni_job_map_spreads(const gni_job_call *c, const gni_program *p, const gni_operand_kind *out) {
     const gni_gpu_caps *caps = &c->gpu->caps;
-    const size_t least = caps->addresses && caps->storage8 && caps->storage16 ? 2 : 4;
+    const size_t least = caps->addresses && caps->narrow_stores ? 2 : 4;
     if (caps->texts || c->special.module < 0 || p->n_out == 0) return false;
     for (int i = 0; i < p->n_out; i++)
         if (gn_dtype_size(p->out_dtype[i]) < least || out[i] == GNI_K_VEC || out[i] == GNI_K_ROWVEC) return false;

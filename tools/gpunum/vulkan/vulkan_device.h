@@ -576,8 +576,7 @@ static void gni_vk_caps_features(gni_gpu_caps *c, const gni_vk_features *s) {
     c->float16 = s->v12.shaderFloat16 != 0;
     c->int8 = s->v12.shaderInt8 != 0;
     c->int16 = s->base.features.shaderInt16 != 0;
-    c->storage8 = s->v12.storageBuffer8BitAccess != 0;
-    c->storage16 = s->v11.storageBuffer16BitAccess != 0;
+    c->narrow_stores = s->v12.storageBuffer8BitAccess && s->v11.storageBuffer16BitAccess;
     c->memory_model = s->v12.vulkanMemoryModel != 0;
     c->subgroup_control = s->subgroup.on[0] && s->subgroup.on[1];
     c->bfloat16 = s->bfloat16.on[0] != 0;

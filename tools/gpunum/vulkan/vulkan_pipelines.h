@@ -142,11 +142,11 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
             continue;
         }
         // Capabilities for stores of bytes and of 16 bits
-        if (op == 17u && ((w[i + 1] == 4448u && !caps->storage8) || (w[i + 1] == 4433u && !caps->storage16))) continue;
+        if (op == 17u && (w[i + 1] == 4448u || w[i + 1] == 4433u) && !caps->narrow_stores) continue;
         memcpy(out + at, w + i, count * sizeof *w);
         if (op == 71u && count == 4 && w[i + 2] == 1u) { // OpDecorate with SpecId
             if (w[i + 3] == GNI_S_EXACT_HALVES && caps->exact_halves) on[0] = w[i + 1];
-            if (w[i + 3] == GNI_S_NARROW_STORES && caps->storage8 && caps->storage16) on[1] = w[i + 1];
+            if (w[i + 3] == GNI_S_NARROW_STORES && caps->narrow_stores) on[1] = w[i + 1];
         }
         if (op == 49u && (w[i + 2] == on[0] || w[i + 2] == on[1])) out[at] = 3u << 16 | 48u; // a true OpSpecConstant
         at += count;
@@ -176,7 +176,7 @@ static VkResult gni_vk_make_module(gni_vk *vk, const gni_gpu_kernel *k, VkShader
     }
     uint32_t count = gni_vk_copy_module(vk, words + room, from->words, k, words);
     // Where types are not the device's what needs them goes.
-    if (k->n_spec > 0 || !vk->gpu.caps.storage8 || !vk->gpu.caps.storage16)
+    if (k->n_spec > 0 || !vk->gpu.caps.narrow_stores)
         left = gni_spv_specialise(vk->gpu.g, words, count, k->spec, k->n_spec);
     *specialised = left > 0;
     GNI_VK_INFO(VkShaderModuleCreateInfo, info, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
