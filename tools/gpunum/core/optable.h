@@ -182,13 +182,14 @@
     X(gn_shl, SHL, GNI_T(gni_ishl)(a, b), "GN_SHL_INT(a, b)") \
     X(gn_shr, SHR, GNI_T(gni_ishr)(a, b), "GN_SHR_INT(a, b)")
 
-// Rare and long functions of floats: those of float64 are one loop on the CPU (room cpu_special; wide: of float64) and
+// Rare and long functions of floats: those of float64 are one loop on the CPU (room cpu_special; wide: of float64; of others
+// where a pass has no F) and
 // math64.glsl's functions on a GPU, which the hidden ones of shorter floats are too, so that they need a GPU with float64.
 //      fn             NAME      F               D                   gF               da
 #define GNI_UNARY_RARE(X) \
     X(gn_erfc,      ERFC,     gni_verfc(a),    erfc(a),           "gn_erfc(a)", \
       gn_neg(gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI)))) \
-    X(gn_erfinv,    ERFINV,   gni_verfinv(a),  gni_derfinv(a),    "gn_erfinv(a)", \
+    X(gn_erfinv,    ERFINV,   gni_verfinv(a),  gni_derfinv(a, wide ? 3 : 1), "gn_erfinv(a)", \
       gn_mul(gy, gn_mul_s(gn_exp(gn_square(y)), 1.0 / GNI_2_SQRTPI))) \
     X(gn_lgamma,    LGAMMA,   gni_vlgamma(a),  gni_dlgamma(a),    "gn_lgamma(a)",  gn_mul(gy, gn_digamma(a))) \
     X(gn_digamma,   DIGAMMA,  gni_vdigamma(a), gni_ddigamma(a),   "gn_digamma(a)", gn_mul(gy, gni_trigamma(a)))

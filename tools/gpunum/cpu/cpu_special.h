@@ -1,6 +1,6 @@
 // >>cpu_special
-// Elementwise functions that are rare and long, of float64: one loop for all instruction sets, on the CPU. From outside:
-// gni_rare_kernel.
+// Elementwise functions that are rare and long: one loop in double for all instruction sets, on the CPU, of float64 and of
+// shorter floats where a pass has none of its own. From outside: gni_rare_kernel.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -110,8 +110,9 @@ static double gni_dtetragamma(double x) {
     return y - (1.0 + p + 1.0 / x) * z;
 }
 
-// A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing.
-static double gni_derfinv(double x) {
+// A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing: one is
+// enough for float32.
+static double gni_derfinv(double x, int steps) {
     static const double middle[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
                                     -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
     static const double tail[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
@@ -127,7 +128,7 @@ static double gni_derfinv(double x) {
         w = -log(rest * 1.7724538509055160273);
         y = sqrt(w - 0.5 * log(w));
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < steps; i++) {
         const double f = size < 0.5 ? erf(y) - size : rest - erfc(y), u = f * exp(y * y) * 0.88622692545275801365;
         y -= u / (1.0 + u * y);
     }
