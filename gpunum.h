@@ -2528,13 +2528,14 @@ inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis
     X(gn_shl, SHL, GNI_T(gni_ishl)(a, b), "GN_SHL_INT(a, b)") \
     X(gn_shr, SHR, GNI_T(gni_ishr)(a, b), "GN_SHR_INT(a, b)")
 
-// Rare and long functions of floats: those of float64 are one loop on the CPU (room cpu_special; wide: of float64) and
+// Rare and long functions of floats: those of float64 are one loop on the CPU (room cpu_special; wide: of float64; of others
+// where a pass has no F) and
 // math64.glsl's functions on a GPU, which the hidden ones of shorter floats are too, so that they need a GPU with float64.
 //      fn             NAME      F               D                   gF               da
 #define GNI_UNARY_RARE(X) \
     X(gn_erfc,      ERFC,     gni_verfc(a),    erfc(a),           "gn_erfc(a)", \
       gn_neg(gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI)))) \
-    X(gn_erfinv,    ERFINV,   gni_verfinv(a),  gni_derfinv(a),    "gn_erfinv(a)", \
+    X(gn_erfinv,    ERFINV,   gni_verfinv(a),  gni_derfinv(a, wide ? 3 : 1), "gn_erfinv(a)", \
       gn_mul(gy, gn_mul_s(gn_exp(gn_square(y)), 1.0 / GNI_2_SQRTPI))) \
     X(gn_lgamma,    LGAMMA,   gni_vlgamma(a),  gni_dlgamma(a),    "gn_lgamma(a)",  gn_mul(gy, gn_digamma(a))) \
     X(gn_digamma,   DIGAMMA,  gni_vdigamma(a), gni_ddigamma(a),   "gn_digamma(a)", gn_mul(gy, gni_trigamma(a)))
@@ -11750,7 +11751,8 @@ typedef struct gni_gpu_caps {
                                 // without barriers then, where there are
     uint32_t jobs;              // with texts, bits: the kinds of jobs that there are kernels for
     bool mapped;                // device memory is visible to the host and cached there
-    bool int64, atomic64, float64, float16, int8, int16, storage8, storage16, memory_model;
+    bool int64, atomic64, float64, float16, int8, int16, memory_model;
+    bool narrow_stores;          // kernels store bytes and 16 bits by themselves
     bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
     bool keep_half_denorms, keep_half_nan; // and float16's, in unpackHalf2x16 too
     bool round_half;             // and to round what becomes float16 to nearest, ties to even
@@ -20863,8 +20865,8 @@ static bool gni_cpu_fft(gn_context *g, const void *job) {
 #endif
 GNI_O1_BEGIN
 // >>cpu_special
-// Elementwise functions that are rare and long, of float64: one loop for all instruction sets, on the CPU. From outside:
-// gni_rare_kernel.
+// Elementwise functions that are rare and long: one loop in double for all instruction sets, on the CPU, of float64 and of
+// shorter floats where a pass has none of its own. From outside: gni_rare_kernel.
 
 // log Gamma(2 + z) for |z| up to 1/2: (1 - gamma) z and the sum of (-1)^k (zeta(k) - 1) z^k / k.
 static double gni_lgamma_near_2(double z) {
@@ -20969,8 +20971,9 @@ static double gni_dtetragamma(double x) {
     return y - (1.0 + p + 1.0 / x) * z;
 }
 
-// A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing.
-static double gni_derfinv(double x) {
+// A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing: one is
+// enough for float32.
+static double gni_derfinv(double x, int steps) {
     static const double middle[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
                                     -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
     static const double tail[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
@@ -20986,7 +20989,7 @@ static double gni_derfinv(double x) {
         w = -log(rest * 1.7724538509055160273);
         y = sqrt(w - 0.5 * log(w));
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < steps; i++) {
         const double f = size < 0.5 ? erf(y) - size : rest - erfc(y), u = f * exp(y * y) * 0.88622692545275801365;
         y -= u / (1.0 + u * y);
     }
@@ -21397,12 +21400,12 @@ static void gni_narrow_truth(void *dst, const void *src, int64_t n) {
     }
 GNI_NARROW_FOLD(gni_k8_fold_any, 128, 0, t | p[i + j], !=, 1)
 GNI_NARROW_FOLD(gni_k8_fold_all, 256, 255, p[i + j] < t ? p[i + j] : t, ==, 0)
-// The bytes of 64 bits by halves of 16, each of which holds the sum of 128 words.
 #if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
 typedef uint64_t gni_k8_words __attribute__((vector_size(16)));
 #else
 typedef uint64_t gni_k8_words;
 #endif
+// The bytes of words by 16 bits, which hold the sum of 128 words.
 static void gni_k8_fold_sum(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     enum { STEP = (int)sizeof(gni_k8_words) };
     const uint8_t *p = (const uint8_t *)x;
@@ -27917,8 +27920,7 @@ static void gni_vk_caps_features(gni_gpu_caps *c, const gni_vk_features *s) {
     c->float16 = s->v12.shaderFloat16 != 0;
     c->int8 = s->v12.shaderInt8 != 0;
     c->int16 = s->base.features.shaderInt16 != 0;
-    c->storage8 = s->v12.storageBuffer8BitAccess != 0;
-    c->storage16 = s->v11.storageBuffer16BitAccess != 0;
+    c->narrow_stores = s->v12.storageBuffer8BitAccess && s->v11.storageBuffer16BitAccess;
     c->memory_model = s->v12.vulkanMemoryModel != 0;
     c->subgroup_control = s->subgroup.on[0] && s->subgroup.on[1];
     c->bfloat16 = s->bfloat16.on[0] != 0;
@@ -30571,11 +30573,11 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
             continue;
         }
         // Capabilities for stores of bytes and of 16 bits
-        if (op == 17u && ((w[i + 1] == 4448u && !caps->storage8) || (w[i + 1] == 4433u && !caps->storage16))) continue;
+        if (op == 17u && (w[i + 1] == 4448u || w[i + 1] == 4433u) && !caps->narrow_stores) continue;
         memcpy(out + at, w + i, count * sizeof *w);
         if (op == 71u && count == 4 && w[i + 2] == 1u) { // OpDecorate with SpecId
             if (w[i + 3] == GNI_S_EXACT_HALVES && caps->exact_halves) on[0] = w[i + 1];
-            if (w[i + 3] == GNI_S_NARROW_STORES && caps->storage8 && caps->storage16) on[1] = w[i + 1];
+            if (w[i + 3] == GNI_S_NARROW_STORES && caps->narrow_stores) on[1] = w[i + 1];
         }
         if (op == 49u && (w[i + 2] == on[0] || w[i + 2] == on[1])) out[at] = 3u << 16 | 48u; // a true OpSpecConstant
         at += count;
@@ -30605,7 +30607,7 @@ static VkResult gni_vk_make_module(gni_vk *vk, const gni_gpu_kernel *k, VkShader
     }
     uint32_t count = gni_vk_copy_module(vk, words + room, from->words, k, words);
     // Where types are not the device's what needs them goes.
-    if (k->n_spec > 0 || !vk->gpu.caps.storage8 || !vk->gpu.caps.storage16)
+    if (k->n_spec > 0 || !vk->gpu.caps.narrow_stores)
         left = gni_spv_specialise(vk->gpu.g, words, count, k->spec, k->n_spec);
     *specialised = left > 0;
     GNI_VK_INFO(VkShaderModuleCreateInfo, info, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
@@ -36359,7 +36361,7 @@ static void gni_job_find_parts(const gni_map *m, const gni_operand *o, int most,
 // Whether the output's elements are written one by one, and not by atomics.
 static bool gni_job_map_spreads(const gni_job_call *c, const gni_program *p, const gni_operand_kind *out) {
     const gni_gpu_caps *caps = &c->gpu->caps;
-    const size_t least = caps->addresses && caps->storage8 && caps->storage16 ? 2 : 4;
+    const size_t least = caps->addresses && caps->narrow_stores ? 2 : 4;
     if (caps->texts || c->special.module < 0 || p->n_out == 0) return false;
     for (int i = 0; i < p->n_out; i++)
         if (gn_dtype_size(p->out_dtype[i]) < least || out[i] == GNI_K_VEC || out[i] == GNI_K_ROWVEC) return false;
@@ -43303,8 +43305,8 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     }
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
         gn_scope_begin(g);
-        gn_array *few = gni_tracks(g, in, 2) ? NULL : gni_complex_one(g, a, b);
-        return gni_end_scope(g, few != NULL || g->call_failed ? few : gni_complex_product(gn_matmul, a, b));
+        gn_array *one = gni_tracks(g, in, 2) ? NULL : gni_complex_one(g, a, b);
+        return gni_end_scope(g, one != NULL || g->call_failed ? one : gni_complex_product(gn_matmul, a, b));
     }
     gn_array *y = gni_matmul_named(g, "gn_matmul", a, b);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_matmul", gni_back_matmul, in, 2);

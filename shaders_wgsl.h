@@ -1,7 +1,7 @@
 // shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
-// Sources: c04a90366578f56e167edaab622961fbc3bd9b2f8f415f41eb97e201c9b45c41
+// Sources: dbf5429342f6cb7ff57069dd200bece7a4761ecaf9c60c6a3782e51c5726720a
 #ifdef GNI_WGSL_WANTED
 #ifndef GNI_SHADERS_WGSL_H
 #define GNI_SHADERS_WGSL_H

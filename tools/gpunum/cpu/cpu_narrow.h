@@ -166,12 +166,12 @@ static void gni_narrow_truth(void *dst, const void *src, int64_t n) {
     }
 GNI_NARROW_FOLD(gni_k8_fold_any, 128, 0, t | p[i + j], !=, 1)
 GNI_NARROW_FOLD(gni_k8_fold_all, 256, 255, p[i + j] < t ? p[i + j] : t, ==, 0)
-// The bytes of 64 bits by halves of 16, each of which holds the sum of 128 words.
 #if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
 typedef uint64_t gni_k8_words __attribute__((vector_size(16)));
 #else
 typedef uint64_t gni_k8_words;
 #endif
+// The bytes of words by 16 bits, which hold the sum of 128 words.
 static void gni_k8_fold_sum(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     enum { STEP = (int)sizeof(gni_k8_words) };
     const uint8_t *p = (const uint8_t *)x;

@@ -267,8 +267,8 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     }
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
         gn_scope_begin(g);
-        gn_array *few = gni_tracks(g, in, 2) ? NULL : gni_complex_one(g, a, b);
-        return gni_end_scope(g, few != NULL || g->call_failed ? few : gni_complex_product(gn_matmul, a, b));
+        gn_array *one = gni_tracks(g, in, 2) ? NULL : gni_complex_one(g, a, b);
+        return gni_end_scope(g, one != NULL || g->call_failed ? one : gni_complex_product(gn_matmul, a, b));
     }
     gn_array *y = gni_matmul_named(g, "gn_matmul", a, b);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_matmul", gni_back_matmul, in, 2);
