@@ -11753,6 +11753,7 @@ typedef struct gni_gpu_caps {
     bool mapped;                // device memory is visible to the host and cached there
     bool int64, atomic64, float64, float16, int8, int16, memory_model;
     bool narrow_stores;          // kernels store bytes and 16 bits by themselves
+    bool fused;                  // fma of float32 rounds once
     bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
     bool keep_half_denorms, keep_half_nan; // and float16's, in unpackHalf2x16 too
     bool round_half;             // and to round what becomes float16 to nearest, ties to even
@@ -11918,6 +11919,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 // See memory.glsl; of all kernels, set as their default value.
 #define GNI_S_EXACT_HALVES 100
 #define GNI_S_NARROW_STORES 101
+#define GNI_S_FUSED 102
 
 // Words that are specialisation constants of the same number as well.
 #define GNI_P_PROGRAM_COUNTS 0    // inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar
@@ -26612,6 +26614,7 @@ enum {
     GNI_CONV_PHASES = 4,   // of an axis, at most
     GNI_CONV_NEAR = 1 << 15, // floats that a task works on at a time
     GNI_CONV_IMAGES = 1 << 16, // floats of images that are there at a time, of a thread
+    GNI_CONV_ROWS = 192,   // of weights that are turned at a time
     GNI_CONV_LINE = 256    // places of a row that are summed at a time
 };
 
@@ -26641,7 +26644,7 @@ typedef struct gni_conv_last {
     int64_t all, all_gy;       // channels of images in memory, and of those of gy
     int64_t at[GNI_CONV_PHASES * GNI_CONV_PHASES * GNI_CONV_PHASES]; // where weights of phases begin
     float *image, *image_gy;   // (some, size..., all), (some, out..., all_gy)
-    float *rows, *panels;      // weights (c, kernel, width) of a group; (group, phase, panel, tap, c, column)
+    float *rows, *panels;      // weights of each worker (some of c and kernel, panel); (group, phase, panel, tap, c, column)
     float *scratch;            // (band, panel) of each worker
 } gni_conv_last;
 
@@ -26724,35 +26727,57 @@ static void gni_conv_last_tile(const gni_conv_last *j, gni_gemm_tile *t, int64_t
     t->lines = lines;
 }
 
-// Weights of a group from rows to panels, or back.
-static void gni_conv_last_panels(gni_conv_last *j, int64_t group, bool back) {
-    float *p = j->panels + group * j->taps * j->c * j->width;
-    const float *begin = p;
+// Rows [first, first + count), each of a channel and a tap, of the columns from `col` on between panels and `rows`.
+static void gni_conv_last_panel(const gni_conv_last *j, float *panels, float *rows, int64_t first, int64_t count, int64_t col,
+                                int64_t cols, bool back) {
     for (int64_t ph = 0; ph < j->step[0] * j->step[1] * j->step[2]; ph++) {
-        const int64_t p2 = ph % j->step[2], p1 = ph / j->step[2] % j->step[1], p0 = ph / j->step[2] / j->step[1];
-        const gni_conv_taps *f0 = &j->of[0][p0], *f1 = &j->of[1][p1], *f2 = &j->of[2][p2];
-        j->at[ph] = p - begin;
-        for (int64_t col = 0, cols; col < j->width; col += cols) {
-            cols = gni_gemm_panel_cols(j->isa->f32, j->width - col);
-            for (int64_t t = 0; t < f0->taps * f1->taps * f2->taps; t++) {
-                const int64_t k0 = f0->at + t / f2->taps / f1->taps * f0->by, k1 = f1->at + t / f2->taps % f1->taps * f1->by,
-                              k2 = f2->at + t % f2->taps * f2->by, tap = (k0 * j->kernel[1] + k1) * j->kernel[2] + k2;
-                for (int64_t q = 0; q < j->c; q++, p += cols) {
-                    float *row = j->rows + (q * j->taps + tap) * j->width + col;
-                    memcpy(back ? row : p, back ? p : row, (size_t)cols * sizeof *p);
-                }
+        const gni_conv_taps *f0 = &j->of[0][ph / j->step[2] / j->step[1]], *f1 = &j->of[1][ph / j->step[2] % j->step[1]],
+                            *f2 = &j->of[2][ph % j->step[2]];
+        const int64_t taps = f0->taps * f1->taps * f2->taps;
+        for (int64_t t = 0; t < taps; t++) {
+            const int64_t k0 = f0->at + t / f2->taps / f1->taps * f0->by, k1 = f1->at + t / f2->taps % f1->taps * f1->by,
+                          k2 = f2->at + t % f2->taps * f2->by, tap = (k0 * j->kernel[1] + k1) * j->kernel[2] + k2;
+            float *panel = panels + j->at[ph] + (col * taps + t * cols) * j->c;
+            for (int64_t q = (first - tap + j->taps - 1) / j->taps; q * j->taps + tap < first + count; q++) {
+                float *row = rows + (q * j->taps + tap - first) * cols, *p = panel + q * cols;
+                for (int64_t i = 0; i < cols; i += 4) memcpy((back ? row : p) + i, (back ? p : row) + i, 4 * sizeof *p);
             }
         }
     }
 }
 
-static void gni_conv_last_weights(gni_conv_last *j) {
-    const int64_t t = j->taps, each = j->turned ? j->c : 1, k = j->turned ? t : j->c * t;
-    for (int64_t g = 0; g < j->groups; g++) {
-        for (int64_t q = 0; q < each; q++)
-            j->isa->pack_f32(j->rows + q * k * j->width, j->width, j->w + (g * each + q) * k * j->o, k, 1, j->o, k);
-        gni_conv_last_panels(j, g, false);
+// Items are panels of columns: weights to them, or the gradient of weights from them, some rows at a time.
+static void gni_conv_last_panel_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_conv_last *j = (const gni_conv_last *)arg;
+    const int64_t panel = 2 * j->isa->f32->lanes, panels = (j->width + panel - 1) / panel, k = j->c * j->taps;
+    float *rows = j->rows + worker * GNI_CONV_ROWS * panel;
+    GNI_ZEROED(gni_gemm_tile, t);
+    t.c_rs = k;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t group = i / panels, col = i % panels * panel, left = j->o - col,
+                      cols = gni_gemm_panel_cols(j->isa->f32, j->width - col), keep = GNI_MIN(cols, left);
+        float *p = j->panels + group * k * j->width;
+        for (int64_t first = 0, count, some; first < k; first += count) {
+            count = GNI_MIN(k - first, GNI_CONV_ROWS);
+            if (j->gy != NULL) gni_conv_last_panel(j, p, rows, first, count, col, cols, true);
+            for (int64_t f = first; f < first + count && j->gy == NULL; f += some) {
+                // Of a channel where those of w are outside.
+                const int64_t q = f / j->taps, all = j->turned ? j->taps : k, at = j->turned ? f % j->taps : f;
+                some = GNI_MIN(first + count - f, all - at);
+                j->isa->pack_f32(rows + (f - first) * cols, cols,
+                                 j->w + ((j->turned ? group * j->c + q : group) * j->o + col) * all + at, all, 1, keep, some);
+            }
+            if (j->gy == NULL) gni_conv_last_panel(j, p, rows, first, count, col, cols, false);
+            t.c = j->y + (group * j->o + col) * k + first;
+            if (j->gy != NULL) j->isa->put_transposed(&t, rows, count, keep, cols);
+        }
     }
+}
+
+static void gni_conv_last_weights(gn_context *g, gni_conv_last *j) {
+    const int64_t panel = 2 * j->isa->f32->lanes;
+    gni_parallel(g->pool, j->groups * ((j->width + panel - 1) / panel), 1 + GNI_CONV_NEAR / (j->c * j->taps * panel),
+                 gni_conv_last_panel_task, j);
 }
 
 // How many of `count` elements at + i step of an axis of the image, from *lo on, are of x: the others are zeros.
@@ -26948,7 +26973,7 @@ static int64_t gni_conv_last_room(gn_context *g, gni_conv_last *j, float *all) {
     const int64_t weights = j->groups * j->c * j->taps * j->width, line = j->out[2] * 2 * j->isa->f32->lanes;
     const int64_t part[5] = {j->some * gni_conv_last_image(j->size, j->all),
                              j->gy != NULL ? j->some * gni_conv_last_image(j->out, j->all_gy) : 0,
-                             weights / j->groups + GNI_GEMM_MAX_LANES, weights,
+                             gni_pool_threads(g->pool) * GNI_CONV_ROWS * 2 * j->isa->f32->lanes, weights,
                              j->gy != NULL ? 0 : gni_pool_threads(g->pool) * j->band * line};
     float **const to[5] = {&j->image, &j->image_gy, &j->rows, &j->panels, &j->scratch};
     int64_t sum = 0;
@@ -26966,6 +26991,12 @@ static void gni_conv_last_begin(gn_context *g, gni_conv_last *j) {
     if (j->each) j->width = (j->o + panel - 1) / panel * panel;
     j->all = j->each ? j->width : j->groups * j->c;
     j->all_gy = j->groups * j->width;
+    const int64_t phases = j->step[0] * j->step[1] * j->step[2];
+    for (int64_t ph = 0, at = 0; ph < phases; ph++) {
+        j->at[ph] = at;
+        at += j->of[0][ph / j->step[2] / j->step[1]].taps * j->of[1][ph / j->step[2] % j->step[1]].taps *
+              j->of[2][ph % j->step[2]].taps * j->c * j->width;
+    }
     const int64_t floats = j->out[2] * (j->gy != NULL ? j->stride[2] * j->all + panel : j->each ? j->width : panel),
                   image = gni_conv_last_image(j->size, j->all) +
                           (j->gy != NULL ? gni_conv_last_image(j->out, j->all_gy) : 0);
@@ -26983,7 +27014,7 @@ static void gni_conv_last_run(gn_context *g, gni_conv_last *j) {
     const int64_t rows = j->out[0] * j->out[1], work = j->taps * j->c * j->width * j->out[2],
                   panel = 2 * j->isa->f32->lanes, most = j->some,
                   runs = gni_conv_last_joined(j) ? j->taps / j->kernel[2] : j->taps;
-    if (j->gy == NULL) gni_conv_last_weights(j);
+    if (j->gy == NULL) gni_conv_last_weights(g, j);
     for (; j->first < j->n; j->first += most) {
         j->some = GNI_MIN(most, j->n - j->first);
         gni_parallel(g->pool, j->some, 1, gni_conv_last_turn_task, j);
@@ -26993,14 +27024,7 @@ static void gni_conv_last_run(gn_context *g, gni_conv_last *j) {
         else
             gni_parallel(g->pool, j->groups * ((j->width + panel - 1) / panel) * runs, 1, gni_conv_last_weight_task, j);
     }
-    if (j->gy == NULL) return;
-    for (int64_t group = 0; group < j->groups; group++) {
-        GNI_ZEROED(gni_gemm_tile, t);
-        gni_conv_last_panels(j, group, true);
-        t.c_rs = j->c * j->taps;
-        t.c = j->y + group * j->o * t.c_rs;
-        j->isa->put_transposed(&t, j->rows, t.c_rs, j->o, j->width);
-    }
+    if (j->gy != NULL) gni_conv_last_weights(g, j);
 }
 
 // >>vulkan_loader
@@ -27962,6 +27986,7 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     snprintf(c->driver, sizeof c->driver, "%.60s %.60s", v12.driverName, v12.driverInfo);
     c->kind = gni_vk_kind_of(p.properties.deviceType);
     c->vendor_id = p.properties.vendorID;
+    c->fused = c->vendor_id == 0x10de; // NVIDIA, where it was tried
     c->device_id = p.properties.deviceID;
     c->driver_version = p.properties.driverVersion;
     c->api_version = GNI_MIN(p.properties.apiVersion, vk->api_version);
@@ -30550,16 +30575,16 @@ static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_gpu_kernel *k, ui
     return at;
 }
 
-// Copies a module with the float modes of the device, what these say of float16 (GNI_S_EXACT_HALVES) and whether it stores
-// bytes (GNI_S_NARROW_STORES), and without the cases of its large switch that the kernel does not need. Drivers inline that
-// switch once for every instruction of a program, so that a full one takes them a second. `out` has GNI_VK_MODE_WORDS more
-// than n words. Returns the number of words.
+// Copies a module with the float modes of the device, what these say of float16 (GNI_S_EXACT_HALVES) and fma (GNI_S_FUSED),
+// whether it stores bytes (GNI_S_NARROW_STORES), and without the cases of its large switch that the kernel does not need.
+// Drivers inline that switch once for every instruction of a program, so that a full one takes them a second. `out` has
+// GNI_VK_MODE_WORDS more than n words. Returns the number of words.
 static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n,
                                    const gni_gpu_kernel *k, uint32_t *out) {
     gni_vk_float_mode modes[GNI_VK_MODES];
     int mode_count = gni_vk_float_modes(vk, modes);
     const gni_gpu_caps *caps = &vk->gpu.caps;
-    uint32_t at = 5, on[2] = {0, 0}; // ids of constants that are true
+    uint32_t at = 5, on[3] = {0, 0, 0}; // ids of constants that are true
     memcpy(out, w, 5 * sizeof *w);
     for (int m = 0; m < mode_count; m++) {
         out[at++] = 2u << 16 | 17u; // OpCapability
@@ -30578,8 +30603,10 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
         if (op == 71u && count == 4 && w[i + 2] == 1u) { // OpDecorate with SpecId
             if (w[i + 3] == GNI_S_EXACT_HALVES && caps->exact_halves) on[0] = w[i + 1];
             if (w[i + 3] == GNI_S_NARROW_STORES && caps->narrow_stores) on[1] = w[i + 1];
+            if (w[i + 3] == GNI_S_FUSED && caps->fused) on[2] = w[i + 1];
         }
-        if (op == 49u && (w[i + 2] == on[0] || w[i + 2] == on[1])) out[at] = 3u << 16 | 48u; // a true OpSpecConstant
+        if (op == 49u && (w[i + 2] == on[0] || w[i + 2] == on[1] || w[i + 2] == on[2]))
+            out[at] = 3u << 16 | 48u; // a true OpSpecConstant
         at += count;
         if (op != 15u) continue; // OpEntryPoint: modes follow, in any order
         for (int m = 0; m < mode_count; m++) {

@@ -124,7 +124,7 @@ static void gni_conv_last_tile(const gni_conv_last *j, gni_gemm_tile *t, int64_t
     t->lines = lines;
 }
 
-// Rows [first, first + count), which are pairs of a channel and a tap, of the columns from `col` on between panels and `rows`.
+// Rows [first, first + count), each of a channel and a tap, of the columns from `col` on between panels and `rows`.
 static void gni_conv_last_panel(const gni_conv_last *j, float *panels, float *rows, int64_t first, int64_t count, int64_t col,
                                 int64_t cols, bool back) {
     for (int64_t ph = 0; ph < j->step[0] * j->step[1] * j->step[2]; ph++) {
