@@ -26758,7 +26758,7 @@ static void gni_conv_last_panel_task(void *arg, int64_t begin, int64_t end, int 
                       cols = gni_gemm_panel_cols(j->isa->f32, j->width - col), keep = GNI_MIN(cols, left);
         float *p = j->panels + group * k * j->width;
         for (int64_t first = 0, count, some; first < k; first += count) {
-            count = GNI_MIN(k - first, GNI_CONV_ROWS);
+            count = GNI_MIN(k - first, (int64_t)GNI_CONV_ROWS);
             if (j->gy != NULL) gni_conv_last_panel(j, p, rows, first, count, col, cols, true);
             for (int64_t f = first; f < first + count && j->gy == NULL; f += some) {
                 // Of a channel where those of w are outside.
