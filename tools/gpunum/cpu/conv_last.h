@@ -124,9 +124,11 @@ static void gni_conv_last_tile(const gni_conv_last *j, gni_gemm_tile *t, int64_t
     t->lines = lines;
 }
 
-// Rows [first, first + count), each of a channel and a tap, of the columns from `col` on between panels and `rows`.
+// Rows [first, first + count), each of a channel and a tap, of the columns from `col` on: from `rows` to panels of a group,
+// of the gradient of w from there.
 static void gni_conv_last_panel(const gni_conv_last *j, float *panels, float *rows, int64_t first, int64_t count, int64_t col,
-                                int64_t cols, bool back) {
+                                int64_t cols) {
+    const bool back = j->gy != NULL;
     for (int64_t ph = 0; ph < j->step[0] * j->step[1] * j->step[2]; ph++) {
         const gni_conv_taps *f0 = &j->of[0][ph / j->step[2] / j->step[1]], *f1 = &j->of[1][ph / j->step[2] % j->step[1]],
                             *f2 = &j->of[2][ph % j->step[2]];
@@ -151,22 +153,25 @@ static void gni_conv_last_panel_task(void *arg, int64_t begin, int64_t end, int 
     GNI_ZEROED(gni_gemm_tile, t);
     t.c_rs = k;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t group = i / panels, col = i % panels * panel, left = j->o - col,
-                      cols = gni_gemm_panel_cols(j->isa->f32, j->width - col), keep = GNI_MIN(cols, left);
+        const int64_t group = i / panels, col = i % panels * panel,
+                      cols = gni_gemm_panel_cols(j->isa->f32, j->width - col), keep = GNI_MIN(cols, j->o - col);
         float *p = j->panels + group * k * j->width;
         for (int64_t first = 0, count, some; first < k; first += count) {
             count = GNI_MIN(k - first, (int64_t)GNI_CONV_ROWS);
-            if (j->gy != NULL) gni_conv_last_panel(j, p, rows, first, count, col, cols, true);
-            for (int64_t f = first; f < first + count && j->gy == NULL; f += some) {
+            if (j->gy != NULL) {
+                gni_conv_last_panel(j, p, rows, first, count, col, cols);
+                t.c = j->y + (group * j->o + col) * k + first;
+                j->isa->put_transposed(&t, rows, count, keep, cols);
+                continue;
+            }
+            for (int64_t f = first; f < first + count; f += some) {
                 // Of a channel where those of w are outside.
                 const int64_t q = f / j->taps, all = j->turned ? j->taps : k, at = j->turned ? f % j->taps : f;
                 some = GNI_MIN(first + count - f, all - at);
                 j->isa->pack_f32(rows + (f - first) * cols, cols,
                                  j->w + ((j->turned ? group * j->c + q : group) * j->o + col) * all + at, all, 1, keep, some);
             }
-            if (j->gy == NULL) gni_conv_last_panel(j, p, rows, first, count, col, cols, false);
-            t.c = j->y + (group * j->o + col) * k + first;
-            if (j->gy != NULL) j->isa->put_transposed(&t, rows, count, keep, cols);
+            gni_conv_last_panel(j, p, rows, first, count, col, cols);
         }
     }
 }
