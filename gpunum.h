@@ -2439,17 +2439,24 @@ inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis
       "gn_max(a, GN_F(0.0))", "GN_RELU_INT(a)", gni_grad_relu(gy, y))
 #define GNI_UNARY_ANY(X) GNI_UNARY_NEG(X) GNI_UNARY_SIZE(X) GNI_UNARY_WHOLE(X)
 
-//      fn              NAME        F                       D                   I               gF                       gI
 // What Vulkan's kernels have in a coarser form, too, for results that become float16 or bfloat16 at once.
 #define GNI_UNARY_COARSE(X) \
     X(SQRT, "gn_coarse_sqrt(a)") \
     X(EXP, "gn_coarse_exp(a)") \
+    X(EXPM1, "gn_coarse_expm1(a)") \
     X(LOG, "gn_coarse_log(a)") \
+    X(LOG2, "gn_coarse_log2(a)") \
+    X(LOG1P, "gn_coarse_log1p(a)") \
+    X(SIN, "gn_coarse_sin(a)") \
+    X(COS, "gn_coarse_cos(a)") \
     X(TANH, "gn_coarse_tanh(a)") \
+    X(ERF, "gn_coarse_erf(a)") \
     X(SIGMOID, "gn_coarse_sigmoid(a)") \
     X(SILU, "gn_coarse_silu(a)") \
-    X(GELU, "gn_coarse_gelu(a)")
+    X(GELU, "gn_coarse_gelu(a)") \
+    X(SOFTPLUS, "gn_coarse_softplus(a)")
 
+//      fn              NAME        F                       D                   I               gF                       gI
 #define GNI_UNARY_BOOL(X) \
     X(gn_isnan,       ISNAN,      gni_vne(a, a),          a != a,             (T)(0 * a),     "gn_isnan(a)", \
       "notEqual(a, a)") \
@@ -11753,6 +11760,7 @@ typedef struct gni_gpu_caps {
     bool mapped;                // device memory is visible to the host and cached there
     bool int64, atomic64, float64, float16, int8, int16, memory_model;
     bool narrow_stores;          // kernels store bytes and 16 bits by themselves
+    bool fused;                  // fma of float32 rounds once
     bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
     bool keep_half_denorms, keep_half_nan; // and float16's, in unpackHalf2x16 too
     bool round_half;             // and to round what becomes float16 to nearest, ties to even
@@ -11918,6 +11926,7 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 // See memory.glsl; of all kernels, set as their default value.
 #define GNI_S_EXACT_HALVES 100
 #define GNI_S_NARROW_STORES 101
+#define GNI_S_FUSED 102
 
 // Words that are specialisation constants of the same number as well.
 #define GNI_P_PROGRAM_COUNTS 0    // inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar
@@ -27989,6 +27998,7 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     snprintf(c->driver, sizeof c->driver, "%.60s %.60s", v12.driverName, v12.driverInfo);
     c->kind = gni_vk_kind_of(p.properties.deviceType);
     c->vendor_id = p.properties.vendorID;
+    c->fused = c->vendor_id == 0x10de; // NVIDIA, where it was tried
     c->device_id = p.properties.deviceID;
     c->driver_version = p.properties.driverVersion;
     c->api_version = GNI_MIN(p.properties.apiVersion, vk->api_version);
@@ -30577,16 +30587,16 @@ static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_gpu_kernel *k, ui
     return at;
 }
 
-// Copies a module with the float modes of the device, what these say of float16 (GNI_S_EXACT_HALVES) and whether it stores
-// bytes (GNI_S_NARROW_STORES), and without the cases of its large switch that the kernel does not need. Drivers inline that
-// switch once for every instruction of a program, so that a full one takes them a second. `out` has GNI_VK_MODE_WORDS more
-// than n words. Returns the number of words.
+// Copies a module with the float modes of the device, what these say of float16 (GNI_S_EXACT_HALVES) and fma (GNI_S_FUSED),
+// whether it stores bytes (GNI_S_NARROW_STORES), and without the cases of its large switch that the kernel does not need.
+// Drivers inline that switch once for every instruction of a program, so that a full one takes them a second. `out` has
+// GNI_VK_MODE_WORDS more than n words. Returns the number of words.
 static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n,
                                    const gni_gpu_kernel *k, uint32_t *out) {
     gni_vk_float_mode modes[GNI_VK_MODES];
     int mode_count = gni_vk_float_modes(vk, modes);
     const gni_gpu_caps *caps = &vk->gpu.caps;
-    uint32_t at = 5, on[2] = {0, 0}; // ids of constants that are true
+    uint32_t at = 5, on[3] = {0, 0, 0}; // ids of constants that are true
     memcpy(out, w, 5 * sizeof *w);
     for (int m = 0; m < mode_count; m++) {
         out[at++] = 2u << 16 | 17u; // OpCapability
@@ -30605,8 +30615,10 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
         if (op == 71u && count == 4 && w[i + 2] == 1u) { // OpDecorate with SpecId
             if (w[i + 3] == GNI_S_EXACT_HALVES && caps->exact_halves) on[0] = w[i + 1];
             if (w[i + 3] == GNI_S_NARROW_STORES && caps->narrow_stores) on[1] = w[i + 1];
+            if (w[i + 3] == GNI_S_FUSED && caps->fused) on[2] = w[i + 1];
         }
-        if (op == 49u && (w[i + 2] == on[0] || w[i + 2] == on[1])) out[at] = 3u << 16 | 48u; // a true OpSpecConstant
+        if (op == 49u && (w[i + 2] == on[0] || w[i + 2] == on[1] || w[i + 2] == on[2]))
+            out[at] = 3u << 16 | 48u; // a true OpSpecConstant
         at += count;
         if (op != 15u) continue; // OpEntryPoint: modes follow, in any order
         for (int m = 0; m < mode_count; m++) {

@@ -33,7 +33,7 @@ weighs() { # name, file, most
 }
 weighs "core.wasm" package/core.wasm 328000
 weighs "core-relaxed.wasm" package/core-relaxed.wasm 328000
-weighs "core-gpu.wasm" package/core-gpu.wasm 503000
+weighs "core-gpu.wasm" package/core-gpu.wasm 504000
 weighs "core.mjs" package/core.mjs 7250
 weighs "gpunum.js" package/gpunum.js 14150
 emcc() {

@@ -26,35 +26,49 @@ vec4 gn_flip(vec4 a, uvec4 sign) { return uintBitsToFloat(GN_BITS_F(a) ^ sign); 
 vec4 gn_nan_of(vec4 a) { return uintBitsToFloat(GN_BITS_F(a) | 0x7fc00000u); }
 vec4 gn_inf_of(vec4 a) { return uintBitsToFloat(GN_BITS_SIGN(a) | 0x7f800000u); }
 // y, but NaN where a is NaN.
-vec4 gn_keep_nan(vec4 y, vec4 a) { return mix(y, gn_nan_of(a), gn_isnan(a)); }
+vec4 gn_keep_nan(vec4 y, vec4 a) {
+    if (any(gn_isnan(a))) y = mix(y, gn_nan_of(a), gn_isnan(a));
+    return y;
+}
+// Without a branch, where there is little else to do.
+vec4 gn_mix_nan(vec4 y, vec4 a) { return mix(y, gn_nan_of(a), gn_isnan(a)); }
 
-vec4 gn_min(vec4 a, vec4 b) { return gn_keep_nan(gn_keep_nan(mix(b, a, lessThan(a, b)), a), b); }
-vec4 gn_max(vec4 a, vec4 b) { return gn_keep_nan(gn_keep_nan(mix(b, a, greaterThan(a, b)), a), b); }
+vec4 gn_min(vec4 a, vec4 b) { return gn_mix_nan(gn_mix_nan(mix(b, a, lessThan(a, b)), a), b); }
+vec4 gn_max(vec4 a, vec4 b) { return gn_mix_nan(gn_mix_nan(mix(b, a, greaterThan(a, b)), a), b); }
 vec4 gn_sign(vec4 a) {
     vec4 y = mix(vec4(0.0), mix(vec4(1.0), vec4(-1.0), lessThan(a, vec4(0.0))), notEqual(GN_BITS_MAG(a), uvec4(0u)));
-    return gn_keep_nan(y, a);
+    return gn_mix_nan(y, a);
 }
 vec4 gn_rint(vec4 a) { return gn_copysign(mix(a, roundEven(a), lessThan(GN_BITS_MAG(a), uvec4(0x4b000000u))), a); }
 
 // ---- building blocks
 
-// The nearest integers, for |a| <= 2^22, and integers as ivec4.
-#ifdef GN_WGSL // whose conversions go to the nearest number that there is
+// Whether fma() rounds once. Vulkan does not say so: then what has to be exact are products of 12-bit heads.
+#ifdef GN_WGSL
+const bool GN_FUSED = false;
+#else
+layout(constant_id = GNI_S_FUSED) const bool GN_FUSED = false;
+#endif
+
+// c - a b where the product is exact, so that it does not matter whether fma() rounds once.
+#define gn_less(c, a, b) fma(-(a), vec4(b), c)
+// Polynomials, as functions: what is precise elsewhere does not reach into these, so their products and sums may be joined.
+vec4 gn_poly2(vec4 x, float a, float b, float c) { return (x * a + b) * x + c; }
+vec4 gn_poly3(vec4 x, float a, float b, float c, float d) { return gn_poly2(x, a, b, c) * x + d; }
+
+// The nearest integers, for |a| <= 2^22, and such integers as ivec4 and back: by sums with 1.5 2^23, which devices do faster
+// than conversions.
 vec4 gn_round(vec4 a) {
     precise vec4 t = a + 12582912.0;
     return t - 12582912.0;
 }
 ivec4 gn_int(vec4 a) { return floatBitsToInt(a + 12582912.0) - 0x4b400000; }
-#define GN_HELD(x) uintBitsToFloat(floatBitsToUint(x) | gn_zero) // two sums stay two
-#else
-#define GN_HELD(x) (x)
-#define gn_round roundEven
-#define gn_int ivec4
-#endif
+vec4 gn_float(ivec4 n) { return intBitsToFloat(n + 0x4b400000) - 12582912.0; }
 // The first 12 bits of a.
 vec4 gn_head(vec4 a) { return uintBitsToFloat(GN_BITS_F(a) & 0xfffff000u); }
 // 2^n for -126 <= n <= 127.
 vec4 gn_pow2(ivec4 n) { return uintBitsToFloat(uvec4(n + 127) << 23); }
+vec4 gn_pow2(vec4 n) { return uintBitsToFloat(floatBitsToUint(n + 12583039.0) << 23); }
 // a 2^n for |n| <= 252, rounded once when the result is subnormal.
 vec4 gn_scale(vec4 a, ivec4 n) {
     ivec4 half_n = n >> 1;
@@ -81,11 +95,15 @@ vec4 gn_split(vec4 a, out ivec4 e) {
 // a / b for operands and a quotient of moderate size, to 1 ulp: Vulkan's division may be 2.5 off.
 vec4 gn_div_mid(vec4 a, vec4 b) {
     vec4 r = 1.0 / b, q = a * r;
-    precise vec4 qh = gn_head(q), bh = gn_head(b), ql = q - qh, bl = b - bh;
-    precise vec4 rest = ((a - qh * bh) - qh * bl) - ql * bh;
-    rest = rest - ql * bl;
-    precise vec4 y = q + rest * r;
-    return y;
+    if (GN_FUSED) q = fma(fma(-q, b, a), r, q);
+    else {
+        precise vec4 qh = gn_head(q), bh = gn_head(b), ql = q - qh, bl = b - bh;
+        precise vec4 rest = ((a - qh * bh) - qh * bl) - ql * bh;
+        rest = rest - ql * bl;
+        precise vec4 y = q + rest * r;
+        q = y;
+    }
+    return q;
 }
 vec4 gn_div_rare(vec4 a, vec4 b) {
     ivec4 ea, eb;
@@ -107,12 +125,15 @@ vec4 gn_div(vec4 a, vec4 b) {
     if (!all(usual)) y = mix(gn_div_rare(a, b), y, usual);
     return y;
 }
-// sqrt of 1 <= a < 4 to half an ulp or a little more.
+// sqrt of 0 or of 2^-110 <= a <= 2^120 to half an ulp or a little more.
 vec4 gn_sqrt_mid(vec4 a) {
-    vec4 y = sqrt(a);
-    precise vec4 h = gn_head(y), l = y - h, rest = (a - h * h) - l * (y + h);
-    precise vec4 z = y + rest * (0.5 / y);
-    return z;
+    vec4 r = inversesqrt(max(a, vec4(1.0e-35))), y = a * r;
+    if (GN_FUSED) y = fma(fma(-y, y, a), 0.5 * r, y);
+    else {
+        precise vec4 h = gn_head(y), l = y - h, rest = (a - h * h) - l * (y + h), z = y + rest * (0.5 * r);
+        y = z;
+    }
+    return y;
 }
 // a = m 4^e with 1 <= m < 4, for a > 0.
 vec4 gn_split_even(vec4 a, out ivec4 e) {
@@ -130,16 +151,28 @@ vec4 gn_sqrt(vec4 a) {
     return mix(y, a, gn_either(equal(u & 0x7fffffffu, uvec4(0u)), equal(u, uvec4(0x7f800000u))));
 }
 vec4 gn_rsqrt(vec4 a) {
-    ivec4 e;
-    vec4 m = gn_split_even(a, e), y = inversesqrt(m);
-    // 1 - m y^2 with the square of y's head exact
-    precise vec4 h = gn_head(y), l = y - h, p = h * h, ph = gn_head(p), mh = gn_head(m);
-    precise vec4 low = (m - mh) * p + m * (l * (y + h)), rest = ((1.0 - mh * ph) - mh * (p - ph)) - low;
-    y = (y + (0.5 * y) * rest) * gn_pow2(-e);
-    uvec4 u = GN_BITS_F(a), v = u & 0x7fffffffu;
-    y = mix(y, gn_nan_of(a), greaterThan(u, uvec4(0x7f800000u)));
-    y = mix(y, gn_inf_of(a), equal(v, uvec4(0u)));
-    return mix(y, vec4(0.0), equal(u, uvec4(0x7f800000u)));
+    uvec4 u = GN_BITS_F(a);
+    // 2^-60 to 2^60
+    bool usual = all(lessThan(u - 0x21800000u, uvec4(0x3c000000u)));
+    ivec4 e = ivec4(0);
+    vec4 m = a;
+    if (!usual) m = gn_split_even(a, e);
+    vec4 y = inversesqrt(m);
+    if (GN_FUSED) {
+        precise vec4 p = y * y;
+        y = fma(0.5 * y, fma(-m, p, vec4(1.0)) - m * fma(y, y, -p), y);
+    } else {
+        // 1 - m y^2 with the square of y's head exact
+        precise vec4 h = gn_head(y), l = y - h, p = h * h, ph = gn_head(p), mh = gn_head(m);
+        precise vec4 low = (m - mh) * p + m * (l * (y + h)), rest = ((1.0 - mh * ph) - mh * (p - ph)) - low;
+        y = y + (0.5 * y) * rest;
+    }
+    if (!usual) {
+        y = mix(y * gn_pow2(-e), gn_nan_of(a), greaterThan(u, uvec4(0x7f800000u)));
+        y = mix(y, gn_inf_of(a), equal(u & 0x7fffffffu, uvec4(0u)));
+        y = mix(y, vec4(0.0), equal(u, uvec4(0x7f800000u)));
+    }
+    return y;
 }
 
 // ---- exp and its kin
@@ -147,8 +180,7 @@ vec4 gn_rsqrt(vec4 a) {
 // x = n ln 2 + r, |r| <= ln(2)/2.
 vec4 gn_exp_reduce(vec4 x, out vec4 n) {
     n = gn_round(x * 1.44269502);
-    precise vec4 r = x - n * 0.693145752;
-    r = r - n * 1.42860677e-06;
+    precise vec4 r = gn_less(gn_less(x, n, 0.693145752), n, 1.42861973e-06);
     return r;
 }
 // (exp(r) - 1 - r) / r^2 and exp(r) - 1 for |r| <= ln(2)/2.
@@ -162,21 +194,17 @@ vec4 gn_exp_poly(vec4 r) { return gn_exp_end(r) * (r * r) + r; }
 // exp(x) for |x| < 80.
 vec4 gn_exp_mid(vec4 x) {
     vec4 n, r = gn_exp_reduce(x, n);
-    return (gn_exp_poly(r) + 1.0) * gn_pow2(gn_int(n));
+    return (gn_exp_poly(r) + 1.0) * gn_pow2(n);
 }
 vec4 gn_exp(vec4 x) {
-    vec4 n, r = gn_exp_reduce(clamp(x, vec4(-104.0), vec4(89.0)), n);
-    return gn_keep_nan(gn_scale(gn_exp_poly(r) + 1.0, gn_int(n)), x);
+    vec4 n, y = gn_exp_poly(gn_exp_reduce(clamp(x, vec4(-104.0), vec4(89.0)), n)) + 1.0;
+    if (all(lessThan(GN_BITS_MAG(x), uvec4(0x42ae0000u)))) y *= gn_pow2(n); // below 87
+    else y = gn_keep_nan(gn_scale(y, gn_int(n)), x);
+    return y;
 }
-// 2^r - 1 for |r| <= 1/2.
-vec4 gn_exp2_poly(vec4 r) {
-    vec4 p = r * 0.000153269313 + 0.00133912405;
-    p = p * r + 0.00961850584;
-    p = p * r + 0.0555035919;
-    p = p * r + 0.240226477;
-    p = p * r + 0.693147182;
-    return p * r;
-}
+// (2^r - 1 - r ln 2) / r^2 and 2^r - 1 for |r| <= 1/2.
+vec4 gn_exp2_end(vec4 r) { return gn_poly3(r, 0.000153269313, 0.00133912405, 0.00961850584, 0.0555035919) * r + 0.240226477; }
+vec4 gn_exp2_poly(vec4 r) { return (gn_exp2_end(r) * r + 0.693147182) * r; }
 vec4 gn_exp2(vec4 x) {
     vec4 y = clamp(x, vec4(-151.0), vec4(129.0)), n = gn_round(y);
     return gn_keep_nan(gn_scale(gn_exp2_poly(y - n) + 1.0, gn_int(n)), x);
@@ -184,7 +212,7 @@ vec4 gn_exp2(vec4 x) {
 vec4 gn_expm1(vec4 x) {
     vec4 n, p = gn_exp_poly(gn_exp_reduce(clamp(x, vec4(-18.0), vec4(89.0)), n));
     // 2^n (p + 1) - 1 at half size, so that n = 128 does not overflow early
-    vec4 s = gn_pow2(gn_int(n) - 1), y = s * p + (s - 0.5);
+    vec4 s = gn_pow2(n - 1.0), y = s * p + (s - 0.5);
     y = mix(y + y, p, equal(n, vec4(0.0)));
     return gn_keep_nan(gn_copysign(y, x), x);
 }
@@ -195,27 +223,30 @@ vec4 gn_expm1(vec4 x) {
 vec4 gn_log_split(vec4 x, out vec4 k) {
     uvec4 u = GN_BITS_F(x);
     bvec4 sub = lessThan(u, uvec4(0x00800000u));
-    u = mix(u, GN_BITS_F(vec4(u)), sub) - 0x3f3504f3u;
-    k = vec4((ivec4(u) >> 23) - mix(ivec4(0), ivec4(149), sub));
+    if (any(sub)) u = mix(u, GN_BITS_F(vec4(u)) - 0x4a800000u, sub); // 149 << 23
+    u -= 0x3f3504f3u;
+    k = gn_float(ivec4(u) >> 23);
     return uintBitsToFloat((u & 0x007fffffu) + 0x3f3504f3u) - 1.0;
 }
-// log(1 + f) - f + add for sqrt(1/2) <= 1 + f < sqrt(2).
-vec4 gn_log_poly(vec4 f, vec4 add) {
-    vec4 z = f * f, p = f * -0.0763620213 + 0.127620921;
+// log(1 + f) - f + f^2 / 2 + add for sqrt(1/2) <= 1 + f < sqrt(2).
+vec4 gn_log_end(vec4 f, vec4 add) {
+    vec4 p = f * -0.0763620213 + 0.127620921;
     p = p * f - 0.131596208;
     p = p * f + 0.142015889;
     p = p * f - 0.166234091;
     p = p * f + 0.200012416;
     p = p * f - 0.250008196;
     p = p * f + 0.333333313;
-    precise vec4 y = p * (f * z) + add;
-    y = y - 0.5 * z;
+    return p * (f * (f * f)) + add;
+}
+// log(1 + f) - f + add.
+vec4 gn_log_poly(vec4 f, vec4 add) {
+    precise vec4 y = gn_less(gn_log_end(f, add), f * f, 0.5);
     return y;
 }
 // log(2^k (1 + f)).
 vec4 gn_log_near1(vec4 k, vec4 f) {
-    precise vec4 y = f + gn_log_poly(f, k * 1.42860677e-06);
-    y = k * 0.693145752 + y;
+    precise vec4 y = gn_less(f + gn_log_poly(f, k * 1.42860677e-06), k, -0.693145752);
     return y;
 }
 // The same with its rounding errors in rest; plus 0 or -1.
@@ -228,9 +259,12 @@ vec4 gn_log_pair(vec4 k, vec4 f, float plus, out vec4 rest) {
 // The logarithms of what has no ordinary one: -Inf for 0, NaN below and for NaN, Inf for Inf.
 vec4 gn_log_ends(vec4 y, vec4 x) {
     uvec4 u = GN_BITS_F(x);
-    y = mix(y, gn_nan_of(x), greaterThan(u, uvec4(0x7f800000u)));
-    y = mix(y, x, equal(u, uvec4(0x7f800000u)));
-    return mix(y, uintBitsToFloat(u | 0xff800000u), equal(u & 0x7fffffffu, uvec4(0u)));
+    if (any(greaterThanEqual(u - 1u, uvec4(0x7f7fffffu)))) {
+        y = mix(y, gn_nan_of(x), greaterThan(u, uvec4(0x7f800000u)));
+        y = mix(y, x, equal(u, uvec4(0x7f800000u)));
+        y = mix(y, uintBitsToFloat(u | 0xff800000u), equal(u & 0x7fffffffu, uvec4(0u)));
+    }
+    return y;
 }
 vec4 gn_log(vec4 x) {
     vec4 k, f = gn_log_split(x, k);
@@ -254,15 +288,26 @@ vec4 gn_log1p_up(vec4 x, vec4 up) {
     precise vec4 sum = high + low, lost = low - (sum - high);
     vec4 f = gn_log_split(sum, k);
     // What the sum lost to rounding, brought to the scale of f; it no longer matters from 2^100 on.
-    precise vec4 g = f + lost * gn_pow2(-min(ivec4(k), ivec4(100)));
+    precise vec4 g = f + lost * gn_pow2(-min(k, vec4(100.0)));
     return gn_log_near1(k + up, g);
 }
 vec4 gn_log1p(vec4 x) {
     uvec4 u = GN_BITS_F(x);
     vec4 y = gn_copysign(gn_log1p_up(x, vec4(0.0)), x);
-    y = mix(y, gn_nan_of(x), gn_either(greaterThan(u, uvec4(0xbf800000u)), gn_isnan(x)));
-    y = mix(y, gn_inf_of(x), equal(u, uvec4(0xbf800000u)));
-    return mix(y, x, equal(u, uvec4(0x7f800000u)));
+    if (any(greaterThanEqual(u, uvec4(0xbf800000u))) || any(lessThan(u - 0x7f800000u, uvec4(0x00800000u)))) {
+        y = mix(y, gn_nan_of(x), gn_either(greaterThan(u, uvec4(0xbf800000u)), gn_isnan(x)));
+        y = mix(y, gn_inf_of(x), equal(u, uvec4(0xbf800000u)));
+        y = mix(y, x, equal(u, uvec4(0x7f800000u)));
+    }
+    return y;
+}
+// log(1 + x) for 0 <= x <= 1.
+vec4 gn_log1p_unit(vec4 x) {
+    precise vec4 sum = 1.0 + x, lost = x - (sum - 1.0);
+    bvec4 upper = greaterThan(sum, vec4(1.41421354));
+    vec4 by = mix(vec4(1.0), vec4(0.5), upper);
+    precise vec4 f = (sum * by - 1.0) + lost * by;
+    return gn_log_near1(mix(vec4(0.0), vec4(1.0), upper), f);
 }
 
 // ---- sin, cos, tan
@@ -271,12 +316,14 @@ vec4 gn_log1p(vec4 x) {
 #define GN_PIO2_LO -4.37113883e-08
 #define GN_TRIG_MAX 12800.0
 
-// a - h pi for h a multiple of 1/2 near a / pi, a <= GN_TRIG_MAX (Cody & Waite): the products are exact.
-vec4 gn_pi_rest(vec4 a, vec4 h) {
-    precise vec4 b = a - h * 3.140625;
-    b = b - h * 0.000967502594;
-    precise vec4 c = h * 1.50990672e-07, r = b - c, lost = (b - r) - c;
-    precise vec4 y = r + (lost - h * 5.12668814e-12);
+// a less the nearest multiple h / 2 of pi / 2, h in the low bits of n, for 0 <= a <= GN_TRIG_MAX (Cody & Waite): products
+// but the last one are exact.
+vec4 gn_pi_rest(vec4 a, out uvec4 n) {
+    precise vec4 t = a * 0.636619747 + 12582912.0, h = t - 12582912.0;
+    n = floatBitsToUint(t);
+    precise vec4 b = gn_less(gn_less(a, h, 1.5703125), h, 0.000483751297);
+    precise vec4 r = gn_less(b, h, 7.5495336e-08), lost = gn_less(b - r, h, 7.5495336e-08);
+    precise vec4 y = r + (lost - h * 2.56334407e-12);
     return y;
 }
 // 32 bits of 1 / pi: bit 0 of word 0 weighs 1. Three words from bit `left` of word `word` on.
@@ -304,19 +351,16 @@ uint gn_inv_pi_window(uint word, uint left) {
 #define GN_INV_PI(word, left)
 #define GN_INV_PI_WORD(i, word, left) gn_inv_pi_window(word, left)
 #endif
-// The same for any finite a > 1000 (Payne & Hanek 1983): a / pi mod 2 as a 64-bit fraction. n is the multiple of pi (or of
-// pi/2 with halves) that was taken off; shift is added to a first, in units of pi/2.
-float gn_pi_rest_big(float a, bool halves, uint shift, out uint n) {
+// The same for any finite a > 1000 (Payne & Hanek 1983): a / pi mod 2 as a 64-bit fraction.
+float gn_pi_rest_big(float a, out uint n) {
     uint bits = floatBitsToUint(a), start = (bits >> 23) - 119u, word = start >> 5, left = start & 31u;
     uint m = (bits & 0x7fffffu) | 0x800000u, h1, l1, h2, l2, carry;
     GN_INV_PI(word, left);
     umulExtended(m, GN_INV_PI_WORD(1u, word + 1u, left), h1, l1);
     umulExtended(m, GN_INV_PI_WORD(2u, word + 2u, left), h2, l2);
-    uint low = uaddCarry(l1, h2, carry), high = m * GN_INV_PI_WORD(0u, word, left) + h1 + carry + (shift << 30);
-    uint unit = halves ? 30u : 31u;
-    n = ((high >> (unit - 1u)) + 1u) >> 1;
-    // << 32 is not defined, and n is 2 where the whole turns are full
-    high -= (n << (unit - 1u)) << 1;
+    uint low = uaddCarry(l1, h2, carry), high = m * GN_INV_PI_WORD(0u, word, left) + h1 + carry;
+    n = ((high >> 29) + 1u) >> 1;
+    high -= n << 30; // n is 4 where the whole turns are full
     bool minus = (high & 0x80000000u) != 0u;
     if (minus) {
         low = ~low + 1u;
@@ -339,48 +383,41 @@ float gn_pi_rest_big(float a, bool halves, uint shift, out uint n) {
     return minus ? -r : r;
 }
 // Puts the rests of the finite lanes above GN_TRIG_MAX into r and their counts into n.
-void gn_trig_rare(vec4 a, bool halves, uint shift, inout vec4 r, inout uvec4 n) {
+void gn_trig_rare(vec4 a, inout vec4 r, inout uvec4 n) {
     for (int i = 0; i < 4; i++) { // each in its turn the first, or drivers keep them in memory
         uint count;
         if (a.x > GN_TRIG_MAX && floatBitsToUint(a.x) < 0x7f800000u) {
-            r.x = gn_pi_rest_big(a.x, halves, shift, count);
+            r.x = gn_pi_rest_big(a.x, count);
             n.x = count;
         }
         a = a.yzwx, r = r.yzwx, n = n.yzwx;
     }
 }
-// sin(r) for |r| <= pi/2: above pi/4 it is the cosine of what is missing, which keeps the roundings small.
-vec4 gn_sin_poly(vec4 r) {
-    vec4 z = r * r, p = z * 2.60572824e-06 - 0.000198096546;
+bool gn_trig_usual(vec4 x) { return all(lessThanEqual(GN_BITS_MAG(x), uvec4(0x46480000u))); } // GN_TRIG_MAX
+// sin(|x| + turns pi/2), of the other sign where `sign` is set.
+vec4 gn_sin_turned(vec4 x, uint turns, uvec4 sign) {
+    uvec4 n;
+    vec4 a = abs(x), r = gn_pi_rest(a, n);
+    bool usual = gn_trig_usual(x);
+    if (!usual) gn_trig_rare(a, r, n);
+    n += turns;
+    vec4 z = r * r, p = z * 2.60572824e-06 - 0.000198096546, c = z * 2.44318762e-05 - 0.00138873071;
     p = p * z + 0.00833306834;
     p = p * z - 0.166666597;
     p = (p * z) * r + r;
-    vec4 a = abs(r);
-    precise vec4 w = (GN_PIO2 - a) + GN_PIO2_LO;
-    vec4 v = w * w, c = v * 2.44318762e-05 - 0.00138873071;
-    c = c * v + 0.0416666456;
-    precise vec4 y = ((v * v) * c - 0.5 * v) + 1.0;
-    return mix(p, gn_copysign(y, r), greaterThan(a, vec4(0.785398185)));
+    c = c * z + 0.0416666456;
+    c = (c * z - 0.5) * z + 1.0;
+    vec4 y = gn_flip(mix(p, c, notEqual(n & 1u, uvec4(0u))), ((n << 30) & 0x80000000u) ^ sign);
+    if (!usual) y = mix(gn_nan_of(x), y, gn_isfinite(x));
+    return y;
 }
-vec4 gn_sin(vec4 x) {
-    vec4 a = abs(x), h = gn_round(a * 0.318309873), r = gn_pi_rest(a, h);
-    uvec4 n = uvec4(gn_int(min(h, vec4(4096.0))));
-    if (any(greaterThan(a, vec4(GN_TRIG_MAX)))) gn_trig_rare(a, false, 0u, r, n);
-    vec4 y = gn_flip(gn_sin_poly(r), (n << 31) ^ GN_BITS_SIGN(x));
-    return mix(gn_nan_of(x), y, gn_isfinite(x));
-}
-// cos(a) = -sin(r) (-1)^n for a = (n + 1/2) pi + r.
-vec4 gn_cos(vec4 x) {
-    vec4 a = abs(x), j = max(gn_round(GN_HELD(a * 0.318309873 - 0.5)), vec4(0.0)), r = gn_pi_rest(a, j + 0.5);
-    uvec4 n = uvec4(gn_int(min(j, vec4(4096.0)))) + 1u;
-    if (any(greaterThan(a, vec4(GN_TRIG_MAX)))) gn_trig_rare(a, false, 1u, r, n);
-    vec4 y = gn_flip(gn_sin_poly(r), n << 31);
-    return mix(gn_nan_of(x), y, gn_isfinite(x));
-}
+vec4 gn_sin(vec4 x) { return gn_sin_turned(x, 0u, GN_BITS_SIGN(x)); }
+vec4 gn_cos(vec4 x) { return gn_sin_turned(x, 1u, uvec4(0u)); }
 vec4 gn_tan(vec4 x) {
-    vec4 a = abs(x), j = gn_round(a * 0.636619747), r = gn_pi_rest(a, 0.5 * j);
-    uvec4 n = uvec4(gn_int(min(j, vec4(8192.0))));
-    if (any(greaterThan(a, vec4(GN_TRIG_MAX)))) gn_trig_rare(a, true, 0u, r, n);
+    uvec4 n;
+    vec4 a = abs(x), r = gn_pi_rest(a, n);
+    bool usual = gn_trig_usual(x);
+    if (!usual) gn_trig_rare(a, r, n);
     vec4 z = r * r, p = z * 0.00944519881 + 0.0030206563;
     p = p * z + 0.0244908202;
     p = p * z + 0.0533946529;
@@ -389,8 +426,9 @@ vec4 gn_tan(vec4 x) {
     p = (p * z) * r + r;
     // r is at least 2^-40 where it is divided by
     bvec4 odd = equal(n & 1u, uvec4(1u));
-    p = mix(p, gn_div_mid(vec4(-1.0), mix(vec4(1.0), p, odd)), odd);
-    return mix(gn_nan_of(x), gn_flip(p, GN_BITS_SIGN(x)), gn_isfinite(x));
+    p = gn_flip(mix(p, gn_div_mid(vec4(-1.0), mix(vec4(1.0), p, odd)), odd), GN_BITS_SIGN(x));
+    if (!usual) p = mix(gn_nan_of(x), p, gn_isfinite(x));
+    return p;
 }
 
 // ---- asin, acos, atan, atan2
@@ -398,10 +436,8 @@ vec4 gn_tan(vec4 x) {
 // asin(a) for a <= 1/2, else asin(sqrt((1 - a) / 2)) with upper set: asin(a) is pi/2 minus twice that.
 vec4 gn_asin_poly(vec4 a, out bvec4 upper) {
     upper = greaterThan(a, vec4(0.5));
-    vec4 z = mix(a * a, 0.5 - 0.5 * a, upper), s = mix(a, gn_sqrt(z), upper), p = z * 0.0421581976 + 0.0241848044;
-    p = p * z + 0.0454691499;
-    p = p * z + 0.0749530941;
-    p = p * z + 0.166667521;
+    vec4 z = mix(a * a, 0.5 - 0.5 * a, upper), s = mix(a, gn_sqrt_mid(max(z, vec4(0.0))), upper);
+    vec4 p = gn_poly3(z, 0.0421581976, 0.0241848044, 0.0454691499, 0.0749530941) * z + 0.166667521;
     return (p * z) * s + s;
 }
 vec4 gn_asin(vec4 x) {
@@ -434,7 +470,7 @@ vec4 gn_atan_poly(vec4 t) {
 vec4 gn_atan(vec4 x) {
     vec4 a = abs(x);
     bvec4 upper = greaterThan(a, vec4(1.0));
-    vec4 p = gn_atan_poly(mix(a, gn_div(vec4(1.0), a), upper));
+    vec4 p = gn_atan_poly(mix(a, gn_div_mid(vec4(1.0), clamp(a, vec4(1.0), vec4(1.0e12))), upper));
     precise vec4 q = GN_PIO2 - (p - GN_PIO2_LO);
     return gn_keep_nan(gn_copysign(mix(p, q, upper), x), x);
 }
@@ -457,10 +493,9 @@ vec4 gn_atan2(vec4 y, vec4 x) {
 // a = n ln 2 + r, c = cosh(r), s = sinh(r), up = 2^(n-2), down = 2^(-n-2), for 0 <= a < 89.5.
 void gn_hyp_parts(vec4 a, out vec4 c, out vec4 s, out vec4 up, out vec4 down) {
     vec4 n, r = gn_exp_reduce(a, n), z = r * r;
-    ivec4 i = ivec4(n);
-    up = gn_pow2(i - 2);
+    up = gn_pow2(n - 2.0);
     // 2^(-n-2) no longer matters from n = 30 on, and has to stay normal
-    down = gn_pow2(-min(i, ivec4(60)) - 2);
+    down = gn_pow2(-min(n, vec4(60.0)) - 2.0);
     c = (z * 0.0013935871 + 0.0416664556) * z + 0.5;
     c = c * z + 1.0;
     s = (z * 0.000199729344 + 0.00833317637) * z + 0.166666672;
@@ -494,13 +529,13 @@ vec4 gn_asinh(vec4 x) {
     // From 2^28 on asinh(a) is log(2 a).
     vec4 a = abs(x), b = min(a, vec4(268435456.0)), z = b * b;
     bvec4 big = greaterThanEqual(a, vec4(268435456.0));
-    vec4 v = b + gn_div_mid(z, 1.0 + gn_sqrt(z + 1.0));
+    vec4 v = b + gn_div_mid(z, 1.0 + gn_sqrt_mid(z + 1.0));
     vec4 y = gn_log1p_up(mix(v, a, big), mix(vec4(0.0), vec4(1.0), big));
     return gn_copysign(mix(a, y, gn_isfinite(x)), x);
 }
 vec4 gn_acosh(vec4 x) {
     bvec4 big = greaterThanEqual(x, vec4(268435456.0));
-    vec4 t = clamp(x - 1.0, vec4(0.0), vec4(268435456.0)), v = t + gn_sqrt(t * t + (t + t));
+    vec4 t = clamp(x - 1.0, vec4(0.0), vec4(268435456.0)), v = t + gn_sqrt_mid(t * t + (t + t));
     vec4 y = gn_log1p_up(mix(v, x, big), mix(vec4(0.0), vec4(1.0), big));
     y = mix(y, x, equal(GN_BITS_F(x), uvec4(0x7f800000u)));
     // Not below 1: compared as signed numbers, negative ones are below too.
@@ -544,7 +579,7 @@ vec4 gn_erf(vec4 x) {
 vec4 gn_bell(vec4 t, float by, out vec4 n, out vec4 lost) {
     precise vec4 head = gn_head(t), high = head * head * by, low = (t - head) * (t + head) * by;
     n = gn_round((high + low) * 1.44269502);
-    precise vec4 top = high - n * 0.693145752, sum = top + low, part = n * 1.42860677e-06, r = sum - part;
+    precise vec4 top = gn_less(high, n, 0.693145752), sum = top + low, part = n * 1.42860677e-06, r = sum - part;
     precise vec4 l = ((top - sum) + low) + ((sum - r) - part);
     lost = l;
     return r;
@@ -564,7 +599,7 @@ vec4 gn_gelu(vec4 x) {
     p = p * u + 0.729083717;
     vec4 n, lost, r = gn_bell(t, -0.5, n, lost);
     p = p * gn_exp_poly(r) + p;
-    vec4 y = max(x, vec4(0.0)) - gn_scale(v * p, gn_int(n));
+    vec4 y = max(x, vec4(0.0)) - gn_scale_down(v * p, gn_int(n));
     // Near 0 the sum about Phi(0) is the better one.
     vec4 z = t * t, q = z * -0.00112265977 + 0.00996110681;
     q = q * z - 0.066489473;
@@ -573,28 +608,27 @@ vec4 gn_gelu(vec4 x) {
     y = gn_keep_nan(gn_copysign(y, x), x);
     return mix(y, x, equal(GN_BITS_F(x), uvec4(0x7f800000u)));
 }
-vec4 gn_sigmoid(vec4 x) {
-    vec4 n, r = gn_exp_reduce(-min(abs(x), vec4(104.0)), n), e = gn_exp_poly(r) + 1.0;
-    // e 2^n / (1 + e 2^n), with the last scaling after the division where that makes it subnormal
-    vec4 y = gn_div_mid(mix(vec4(1.0), e, lessThan(x, vec4(0.0))), 1.0 + gn_scale_down(e, gn_int(n)));
-    y = mix(y, gn_scale_down(y, gn_int(n)), lessThan(x, vec4(0.0)));
-    return gn_keep_nan(y, x);
-}
-
-// x * sigmoid(x). Far below 0 in two steps, so that nothing in between is subnormal before the result is.
-vec4 gn_silu(vec4 x) {
-    vec4 y = x * gn_sigmoid(x);
-    if (!all(lessThan(abs(x), vec4(80.0)))) {
-        precise vec4 m = gn_max(x, vec4(-200.0));
-        precise vec4 h = gn_exp(0.5 * min(m, vec4(0.0)));
-        precise vec4 low = gn_div((m * h) * h, 1.0 + h * h);
-        y = mix(y, low, lessThan(x, vec4(-80.0)));
+// sigmoid(x) or, with `times`, x sigmoid(x): e / (1 + e) with e = exp(-|x|) below 0, and with a last scaling after the
+// division where that makes it subnormal.
+vec4 gn_sigmoid_times(vec4 x, bool times) {
+    vec4 n, e = gn_exp_poly(gn_exp_reduce(-min(abs(x), vec4(120.0)), n)) + 1.0, y;
+    bvec4 below = lessThan(x, vec4(0.0));
+    if (all(lessThan(GN_BITS_MAG(x), uvec4(0x42a00000u)))) { // 80
+        e *= gn_pow2(n);
+        y = gn_div_mid(mix(vec4(1.0), e, below), 1.0 + e);
+        if (times) y *= x;
+    } else {
+        y = gn_div_mid(mix(vec4(1.0), e, below), 1.0 + gn_scale_down(e, gn_int(n)));
+        if (times) y *= max(x, vec4(-200.0));
+        y = gn_keep_nan(mix(y, gn_scale_down(y, gn_int(n)), below), x);
     }
     return y;
 }
+vec4 gn_sigmoid(vec4 x) { return gn_sigmoid_times(x, false); }
+vec4 gn_silu(vec4 x) { return gn_sigmoid_times(x, true); }
 vec4 gn_softplus(vec4 x) {
-    vec4 y = max(x, vec4(0.0)) + gn_log1p_up(gn_exp(-abs(x)), vec4(0.0));
-    return gn_keep_nan(mix(y, x, equal(GN_BITS_F(x), uvec4(0x7f800000u))), x);
+    vec4 y = max(x, vec4(0.0)) + gn_log1p_unit(gn_exp(-abs(x)));
+    return gn_keep_nan(y, x);
 }
 
 // ---- for results that become float16 or bfloat16: the device's own functions, within 2^-17 of the value. They may take a
@@ -615,17 +649,49 @@ vec4 gn_coarse_exp(vec4 x) {
     if (any(low)) y = mix(y, gn_coarse_exp_low(x), low);
     return y;
 }
+vec4 gn_coarse_expm1(vec4 x) {
+    vec4 p = ((x * 0.00833816 + 0.04187663) * x + 0.16666838) * x + 0.49999379;
+    return mix(exp2(x * 1.44269502) - 1.0, (p * x + 1.0) * x, lessThan(abs(x), vec4(0.35)));
+}
+// by log2(x), x = 1 + f.
+vec4 gn_coarse_log_of(vec4 x, vec4 f, float by) {
+    vec4 p = ((f * 0.189942986 - 0.259657562) * f + 0.333893865) * f - 0.49988547;
+    p = (p * f + 0.999997437) * f;
+    return mix(log2(x) * by, p * (by * 1.44269502), lessThan(abs(f - 0.025), vec4(0.225)));
+}
 vec4 gn_coarse_log(vec4 x) {
     if (gn_any_subnormal(x)) return gn_log(x);
-    vec4 f = x - 1.0, p = (f * 0.189942986 - 0.259657562) * f + 0.333893865;
-    p = ((p * f - 0.49988547) * f + 0.999997437) * f;
-    return mix(log2(x) * 0.693147182, p, lessThan(abs(f - 0.025), vec4(0.225)));
+    return gn_coarse_log_of(x, x - 1.0, 0.693147182);
 }
+vec4 gn_coarse_log2(vec4 x) {
+    if (gn_any_subnormal(x)) return gn_log2(x);
+    return gn_coarse_log_of(x, x - 1.0, 1.0);
+}
+vec4 gn_coarse_log1p(vec4 x) { return gn_coarse_log_of(x + 1.0, x, 0.693147182); }
+vec4 gn_coarse_softplus(vec4 x) { return max(x, vec4(0.0)) + gn_coarse_log1p(gn_coarse_exp(-abs(x))); }
+// sin(x + turns pi/2), as gn_sin_turned.
+vec4 gn_coarse_sin_turned(vec4 x, uint turns) {
+    precise vec4 t = x * 0.636619747 + 12582912.0, h = t - 12582912.0;
+    precise vec4 r = gn_less(gn_less(x, h, 1.5703125), h, 0.000483751297);
+    uvec4 n = floatBitsToUint(t) + turns;
+    r = gn_less(gn_less(r, h, 7.5495336e-08), h, 2.56334407e-12);
+    vec4 z = r * r, p = (z * 0.00816311 - 0.16663384) * z + 1.0, c = (z * -0.00135916 + 0.04165575) * z - 0.5;
+    vec4 y = gn_flip(mix(p * r, c * z + 1.0, notEqual(n & 1u, uvec4(0u))), (n << 30) & 0x80000000u);
+    if (!gn_trig_usual(x)) y = gn_sin_turned(x, turns, turns == 0u ? GN_BITS_SIGN(x) : uvec4(0u));
+    return y;
+}
+vec4 gn_coarse_sin(vec4 x) { return gn_coarse_sin_turned(x, 0u); }
+vec4 gn_coarse_cos(vec4 x) { return gn_coarse_sin_turned(x, 1u); }
 // x times a quotient of polynomials in x^2.
 vec4 gn_coarse_tanh(vec4 x) {
     vec4 z = min(x * x, vec4(25.0)), p = (z * 0.0016365021 + 0.116608448) * z + 0.999997854;
     vec4 q = ((z * 6.44218890e-05 + 0.0183002949) * z + 0.449925184) * z + 1.0;
     return mix(x * p * (1.0 / q), gn_copysign(vec4(1.0), x), greaterThan(abs(x), vec4(5.0)));
+}
+vec4 gn_coarse_erf(vec4 x) {
+    vec4 z = min(x * x, vec4(10.89)), p = ((z * 0.000744627357 + 0.0431268333) * z + 0.154744832) * z + 1.12837719;
+    vec4 q = ((z * 0.00925476370 + 0.0949495329) * z + 0.470484969) * z + 1.0;
+    return mix(x * p * (1.0 / q), gn_copysign(vec4(1.0), x), greaterThan(abs(x), vec4(3.3)));
 }
 vec4 gn_coarse_sigmoid(vec4 x) {
     vec4 y = 1.0 / (1.0 + exp2(x * -1.44269502));
@@ -715,8 +781,11 @@ vec4 gn_root_size(vec4 x, vec4 y) {
 }
 // What rounding took from p = a b, and from s = a + b (Knuth).
 vec4 gn_product_rest(vec4 a, vec4 b, vec4 p) {
-    precise vec4 ah = gn_head(a), al = a - ah, bh = gn_head(b), bl = b - bh;
-    precise vec4 r = ((ah * bh - p) + (ah * bl + al * bh)) + al * bl;
+    precise vec4 r = fma(a, b, -p);
+    if (!GN_FUSED) {
+        precise vec4 ah = gn_head(a), al = a - ah, bh = gn_head(b), bl = b - bh;
+        r = ((ah * bh - p) + (ah * bl + al * bh)) + al * bl;
+    }
     return r;
 }
 vec4 gn_sum_rest(vec4 a, vec4 b, vec4 s) {
@@ -731,7 +800,7 @@ vec4 gn_log_size(vec4 x, vec4 y) {
     gn_magnitudes(x, y, a, b, e);
     precise vec4 p = a * a, q = b * b, p1 = gn_product_rest(a, a, p), q1 = gn_product_rest(b, b, q), s = p + q, lost = q - (s - p);
     precise vec4 u = p1 + q1, w = lost + u;
-    vec4 f = gn_log_split(s, k), back = gn_pow2(-ivec4(k));
+    vec4 f = gn_log_split(s, k), back = gn_pow2(-k);
     precise vec4 h = w * back, g = f + h;
     if (any(lessThan(abs(g), vec4(0.001953125)))) {
         precise vec4 rest = gn_sum_rest(f, h, g) + (gn_sum_rest(lost, u, w) + gn_sum_rest(p1, q1, u)) * back;
@@ -739,12 +808,13 @@ vec4 gn_log_size(vec4 x, vec4 y) {
     }
     return gn_size_ends(x, y, 0.5 * gn_log_near1(k + vec4(4 * e), g), 0xff800000u);
 }
+vec4 gn_log2_end(vec4 z) { return (z * 0.336952269 + 0.411908448) * (z * z) + (z * 0.577078998 + 0.961796701); }
 // log2(x) as a 12-bit head and a rest, for x > 0: log((1 + s)/(1 - s)) with s = (m - 1)/(m + 1).
 vec4 gn_log2_pair(vec4 x, out vec4 rest) {
     vec4 k, f = gn_log_split(x, k), inv = 1.0 / (f + 2.0);
     precise vec4 m = f + 1.0, dh = gn_head(m + 1.0), dl = m - (dh - 1.0), sh = gn_head(f * inv);
-    precise vec4 sl = ((f - sh * dh) - sh * dl) * inv, s = sh + sl;
-    vec4 z = s * s, p = (z * 0.336952269 + 0.411908448) * (z * z) + (z * 0.577078998 + 0.961796701);
+    precise vec4 sl = gn_less(gn_less(f, sh, dh), sh, dl) * inv, s = sh + sl;
+    vec4 z = s * s, p = gn_log2_end(z);
     // 2 / ln(2) is 2.88476562 (12 bits) + 0.000624456792
     precise vec4 top = sh * 2.88476562, sum = k + top;
     precise vec4 low = s * 0.000624456792 + p * (s * z);
@@ -757,14 +827,9 @@ vec4 gn_log2_pair(vec4 x, out vec4 rest) {
 // 2^(d + low), |d + low| <= 1/2, to little more than half an ulp, so that small whole powers come out exact.
 vec4 gn_exp2_pair(vec4 d, vec4 low) {
     precise vec4 r = d + low, head = gn_head(r), tail = ((d - r) + low) + (r - head);
-    vec4 p = r * 0.000153269313 + 0.00133912405;
-    p = p * r + 0.00961850584;
-    p = p * r + 0.0555035919;
-    p = p * r + 0.240226477;
     // ln(2) is 0.693115234 (12 bits) + 3.19461849e-05
     precise vec4 top = head * 0.693115234, sum = 1.0 + top;
-    precise vec4 q = p * (r * r) + head * 3.19461849e-05;
-    q = tail * 0.693147182 + q;
+    precise vec4 q = tail * 0.693147182 + (gn_exp2_end(r) * (r * r) + head * 3.19461849e-05);
     precise vec4 y = sum + (((1.0 - sum) + top) + q);
     return y;
 }
@@ -792,9 +857,11 @@ vec4 gn_pow(vec4 x, vec4 y) {
     precise vec4 eh = gn_head(e), z = eh * head, low = (e - eh) * head + e * rest;
     z = clamp(z, vec4(-200.0), vec4(200.0));
     low = clamp(low, vec4(-1.0), vec4(1.0));
-    vec4 n = roundEven(z + low);
+    vec4 n = gn_round(z + low);
     precise vec4 d = z - n;
-    return gn_pow_ends(x, y, gn_scale(gn_exp2_pair(d, low), ivec4(n)));
+    z = gn_scale(gn_exp2_pair(d, low), gn_int(n));
+    if (!all(lessThan(max(GN_BITS_F(x) - 0x00800000u, GN_BITS_MAG(y)), uvec4(0x7f000000u)))) z = gn_pow_ends(x, y, z);
+    return z;
 }
 
 // ---- erfc, its inverse, gamma's functions
@@ -802,12 +869,14 @@ vec4 gn_pow(vec4 x, vec4 y) {
 #ifndef GN_FEW
 // erfc(a) = c exp(-a^2) (1 + N(a)/D(a)) / (a + 7/16). Of 1 / (a + 7/16) a head t and by how much that differs, so that c t
 // is exact and all else adds little.
-vec4 gn_erfc(vec4 x) {
-    vec4 a = min(abs(x), vec4(10.1)), p = a * 7.2549301e-07 - 0.012351105, q = a * 0.226296335 + 0.95615679;
-    p = (p * a + 0.0420437679) * a + 0.172065839;
+void gn_erfc_quotient(vec4 a, out vec4 p, out vec4 q) {
+    p = gn_poly3(a, 7.2549301e-07, -0.012351105, 0.0420437679, 0.172065839);
     p = (p * a + 0.258887231) * a - 0.266668886;
-    q = (q * a + 2.05135107) * a + 2.20645952;
-    q = q * a + 1.0;
+    q = gn_poly3(a, 0.226296335, 0.95615679, 2.05135107, 2.20645952) * a + 1.0;
+}
+vec4 gn_erfc(vec4 x) {
+    vec4 a = min(abs(x), vec4(10.1)), p, q;
+    gn_erfc_quotient(a, p, q);
     precise vec4 d = a + 0.4375, dh = gn_head(d);
     vec4 inv = 1.0 / (q * d), n, lost, r = gn_bell(a, -1.0, n, lost);
     precise vec4 t = gn_head(q * inv), rest = (1.0 - t * dh) - t * (a - (dh - 0.4375));
@@ -846,8 +915,8 @@ vec4 gn_lgamma(vec4 x) {
     vec4 a = abs(x), one = vec4(1.0), p, q, w, k, r, l;
     bvec4 low = lessThan(a, one), high = greaterThan(a, vec4(3.0)), minus = lessThan(x, vec4(0.0));
     precise vec4 f = mix(a - 1.0, a, low), v = f - 1.0;
-    p = (v * 0.00242094113 + 0.0193093475) * v + 0.0329649933;
-    q = ((v * 0.0244732723 + 0.282992005) * v + 0.961431503) * v + 1.0;
+    p = gn_poly2(v, 0.00242094113, 0.0193093475, 0.0329649933);
+    q = gn_poly3(v, 0.0244732723, 0.282992005, 0.961431503, 1.0);
     w = mix(p, one, high) / mix(q, a, high);
     precise vec4 s = f * v, sh = gn_head(s), sl = (s - sh) + gn_product_rest(f, v, s);
     p = (w * v - 0.100317299) * v + 5.48429125e-05;
@@ -857,7 +926,7 @@ vec4 gn_lgamma(vec4 x) {
     l = gn_log_pair(k, l, -1.0, r);
     precise vec4 e = a - 0.5, eh = gn_head(e), t = l + r, lh = gn_head(t), rest = ((l - t) + r) + (t - lh);
     q = w * w;
-    p = ((q * 0.000674347102 - 0.00276877242) * q + 0.0833330527) * w + 0.418938547;
+    p = gn_poly2(q, 0.000674347102, -0.00276877242, 0.0833330527) * w + 0.418938547;
     precise vec4 b = ((a - eh) - 0.5) * lh + (e * rest + p);
     s = mix(s, b, high);
     t = mix(sh, eh, high) * mix(vec4(0.422729492), lh, high);
@@ -865,7 +934,7 @@ vec4 gn_lgamma(vec4 x) {
     if (any(gn_either(low, minus))) {
         precise vec4 y = a - roundEven(a);
         vec4 u = y * y;
-        p = ((u * 0.0247161072 - 0.190443233) * u + 0.811715841) * u - 1.64493334;
+        p = gn_poly3(u, 0.0247161072, -0.190443233, 0.811715841, -1.64493334);
         y = abs((p * u) * y + y) * mix(a, one, low);
         y = mix(mix(one, a, low), y, minus);
         l = gn_log_split(y, k);
@@ -885,13 +954,13 @@ vec4 gn_digamma(vec4 x) {
     vec4 a = abs(x), zero = vec4(0.0), inv = gn_div(vec4(1.0), a), z = inv * inv, k, p, q, rest;
     bvec4 low = lessThan(a, vec4(1.0)), high = greaterThan(a, vec4(2.0)), minus = lessThan(x, zero);
     precise vec4 f = mix(a - 1.0, a, low), v = f - 0.5;
-    p = (v * -0.00134778384 - 0.171581) * v - 0.423627615;
-    q = (v * 0.205267489 + 0.972841918) * v + 1.0;
+    p = gn_poly2(v, -0.00134778384, -0.171581, -0.423627615);
+    q = gn_poly2(v, 0.205267489, 0.972841918, 1.0);
     precise vec4 d = (f - 0.461632133) - 1.24381501e-08;
     precise vec4 y = d * (p * v / q + 0.951055884);
     f = gn_log_split(a, k);
     k = gn_log_pair(k, f, 0.0, rest);
-    p = ((z * -0.00182817073 + 0.00356110139) * z - 0.00830007717) * z + 0.0833323896;
+    p = gn_poly3(z, -0.00182817073, 0.00356110139, -0.00830007717, 0.0833323896);
     q = gn_flip(mix(mix(zero, inv, notEqual(low, minus)), 0.5 * inv, high), GN_BITS_SIGN(x));
     y = mix(y, k, high) - mix(q, p * z + (q - rest), high);
     if (any(minus)) {
@@ -930,7 +999,7 @@ float gn_fmod_big(float a, float b) {
 // C's fmod, exact. A quotient of at most 10 bits makes the products exact.
 vec4 gn_fmod(vec4 x, vec4 y) {
     vec4 a = abs(x), b = abs(y), q = a / b, n = trunc(q);
-    precise vec4 head = gn_head(b), r = (a - n * head) - n * (b - head);
+    precise vec4 head = gn_head(b), r = gn_less(gn_less(a, n, head), n, b - head);
     r = mix(r, r + b, lessThan(r, vec4(0.0)));
     r = mix(r, r - b, greaterThanEqual(r, b));
     // 2^-60 to 2^60, so that no division is loose
@@ -944,17 +1013,17 @@ vec4 gn_fmod(vec4 x, vec4 y) {
             else if (!usual.x && va < 0x7f800000u && vb != 0u) r.x = gn_fmod_big(a.x, c.x);
             a = a.yzwx, c = c.yzwx, r = r.yzwx, usual = usual.yzwx;
         }
+        // fmod(Inf, y) and fmod(x, 0) are NaN
+        bvec4 none = gn_either(gn_isinf(x), equal(GN_BITS_MAG(y), uvec4(0u)));
+        r = gn_keep_nan(gn_keep_nan(mix(r, gn_nan_of(x), none), x), y);
     }
-    r = gn_copysign(r, x);
-    // fmod(Inf, y) and fmod(x, 0) are NaN
-    bvec4 none = gn_either(gn_isinf(x), equal(GN_BITS_F(b), uvec4(0u)));
-    return gn_keep_nan(gn_keep_nan(mix(r, gn_nan_of(x), none), x), y);
+    return gn_copysign(r, x);
 }
 // Python's and NumPy's %: the result has the sign of y.
 vec4 gn_mod(vec4 x, vec4 y) {
     vec4 r = gn_fmod(x, y);
     bvec4 zero = equal(GN_BITS_MAG(r), uvec4(0u)), differ = notEqual(GN_BITS_SIGN(r), GN_BITS_SIGN(y));
-    r = mix(r, mix(r + y, y, gn_isinf(y)), gn_both(differ, not(gn_isnan(r))));
+    r = mix(r, r + y, differ);
     return mix(r, uintBitsToFloat(GN_BITS_SIGN(y)), zero);
 }
 // NumPy's floor_divide: (x - mod) / y put back on the integer it should be.

@@ -526,16 +526,30 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
     case 1024u: GN_VALUE_F(gn_coarse_sqrt(a))
     // coarse EXP
     case 1036u: GN_VALUE_F(gn_coarse_exp(a))
+    // coarse EXPM1
+    case 1042u: GN_VALUE_F(gn_coarse_expm1(a))
     // coarse LOG
     case 1045u: GN_VALUE_F(gn_coarse_log(a))
+    // coarse LOG2
+    case 1048u: GN_VALUE_F(gn_coarse_log2(a))
+    // coarse LOG1P
+    case 1054u: GN_VALUE_F(gn_coarse_log1p(a))
+    // coarse SIN
+    case 1057u: GN_VALUE_F(gn_coarse_sin(a))
+    // coarse COS
+    case 1060u: GN_VALUE_F(gn_coarse_cos(a))
     // coarse TANH
     case 1081u: GN_VALUE_F(gn_coarse_tanh(a))
+    // coarse ERF
+    case 1093u: GN_VALUE_F(gn_coarse_erf(a))
     // coarse SIGMOID
     case 1096u: GN_VALUE_F(gn_coarse_sigmoid(a))
     // coarse SILU
     case 1099u: GN_VALUE_F(gn_coarse_silu(a))
     // coarse GELU
     case 1102u: GN_VALUE_F(gn_coarse_gelu(a))
+    // coarse SOFTPLUS
+    case 1105u: GN_VALUE_F(gn_coarse_softplus(a))
 #endif
     default: break;
     }

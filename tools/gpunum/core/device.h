@@ -136,6 +136,7 @@ typedef struct gni_gpu_caps {
     bool mapped;                // device memory is visible to the host and cached there
     bool int64, atomic64, float64, float16, int8, int16, memory_model;
     bool narrow_stores;          // kernels store bytes and 16 bits by themselves
+    bool fused;                  // fma of float32 rounds once
     bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
     bool keep_half_denorms, keep_half_nan; // and float16's, in unpackHalf2x16 too
     bool round_half;             // and to round what becomes float16 to nearest, ties to even

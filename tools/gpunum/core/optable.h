@@ -93,17 +93,24 @@
       "gn_max(a, GN_F(0.0))", "GN_RELU_INT(a)", gni_grad_relu(gy, y))
 #define GNI_UNARY_ANY(X) GNI_UNARY_NEG(X) GNI_UNARY_SIZE(X) GNI_UNARY_WHOLE(X)
 
-//      fn              NAME        F                       D                   I               gF                       gI
 // What Vulkan's kernels have in a coarser form, too, for results that become float16 or bfloat16 at once.
 #define GNI_UNARY_COARSE(X) \
     X(SQRT, "gn_coarse_sqrt(a)") \
     X(EXP, "gn_coarse_exp(a)") \
+    X(EXPM1, "gn_coarse_expm1(a)") \
     X(LOG, "gn_coarse_log(a)") \
+    X(LOG2, "gn_coarse_log2(a)") \
+    X(LOG1P, "gn_coarse_log1p(a)") \
+    X(SIN, "gn_coarse_sin(a)") \
+    X(COS, "gn_coarse_cos(a)") \
     X(TANH, "gn_coarse_tanh(a)") \
+    X(ERF, "gn_coarse_erf(a)") \
     X(SIGMOID, "gn_coarse_sigmoid(a)") \
     X(SILU, "gn_coarse_silu(a)") \
-    X(GELU, "gn_coarse_gelu(a)")
+    X(GELU, "gn_coarse_gelu(a)") \
+    X(SOFTPLUS, "gn_coarse_softplus(a)")
 
+//      fn              NAME        F                       D                   I               gF                       gI
 #define GNI_UNARY_BOOL(X) \
     X(gn_isnan,       ISNAN,      gni_vne(a, a),          a != a,             (T)(0 * a),     "gn_isnan(a)", \
       "notEqual(a, a)") \

@@ -47,6 +47,7 @@
 // See memory.glsl; of all kernels, set as their default value.
 #define GNI_S_EXACT_HALVES 100
 #define GNI_S_NARROW_STORES 101
+#define GNI_S_FUSED 102
 
 // Words that are specialisation constants of the same number as well.
 #define GNI_P_PROGRAM_COUNTS 0    // inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar

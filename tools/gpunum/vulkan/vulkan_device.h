@@ -618,6 +618,7 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     snprintf(c->driver, sizeof c->driver, "%.60s %.60s", v12.driverName, v12.driverInfo);
     c->kind = gni_vk_kind_of(p.properties.deviceType);
     c->vendor_id = p.properties.vendorID;
+    c->fused = c->vendor_id == 0x10de; // NVIDIA, where it was tried
     c->device_id = p.properties.deviceID;
     c->driver_version = p.properties.driverVersion;
     c->api_version = GNI_MIN(p.properties.apiVersion, vk->api_version);

@@ -119,16 +119,16 @@ static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_gpu_kernel *k, ui
     return at;
 }
 
-// Copies a module with the float modes of the device, what these say of float16 (GNI_S_EXACT_HALVES) and whether it stores
-// bytes (GNI_S_NARROW_STORES), and without the cases of its large switch that the kernel does not need. Drivers inline that
-// switch once for every instruction of a program, so that a full one takes them a second. `out` has GNI_VK_MODE_WORDS more
-// than n words. Returns the number of words.
+// Copies a module with the float modes of the device, what these say of float16 (GNI_S_EXACT_HALVES) and fma (GNI_S_FUSED),
+// whether it stores bytes (GNI_S_NARROW_STORES), and without the cases of its large switch that the kernel does not need.
+// Drivers inline that switch once for every instruction of a program, so that a full one takes them a second. `out` has
+// GNI_VK_MODE_WORDS more than n words. Returns the number of words.
 static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n,
                                    const gni_gpu_kernel *k, uint32_t *out) {
     gni_vk_float_mode modes[GNI_VK_MODES];
     int mode_count = gni_vk_float_modes(vk, modes);
     const gni_gpu_caps *caps = &vk->gpu.caps;
-    uint32_t at = 5, on[2] = {0, 0}; // ids of constants that are true
+    uint32_t at = 5, on[3] = {0, 0, 0}; // ids of constants that are true
     memcpy(out, w, 5 * sizeof *w);
     for (int m = 0; m < mode_count; m++) {
         out[at++] = 2u << 16 | 17u; // OpCapability
@@ -147,8 +147,10 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
         if (op == 71u && count == 4 && w[i + 2] == 1u) { // OpDecorate with SpecId
             if (w[i + 3] == GNI_S_EXACT_HALVES && caps->exact_halves) on[0] = w[i + 1];
             if (w[i + 3] == GNI_S_NARROW_STORES && caps->narrow_stores) on[1] = w[i + 1];
+            if (w[i + 3] == GNI_S_FUSED && caps->fused) on[2] = w[i + 1];
         }
-        if (op == 49u && (w[i + 2] == on[0] || w[i + 2] == on[1])) out[at] = 3u << 16 | 48u; // a true OpSpecConstant
+        if (op == 49u && (w[i + 2] == on[0] || w[i + 2] == on[1] || w[i + 2] == on[2]))
+            out[at] = 3u << 16 | 48u; // a true OpSpecConstant
         at += count;
         if (op != 15u) continue; // OpEntryPoint: modes follow, in any order
         for (int m = 0; m < mode_count; m++) {
