@@ -49890,29 +49890,27 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
-// x less 0, 1 or 2 steps, so that exp of it is finite; exp of each step, or 1, becomes a factor of `turn`, the cosine and
-// sine that it is multiplied by. What is left where steps are taken is so large that its sinh is half of its exp.
-static gn_array *gni_exp_steps(gn_array *x, gn_array **turn) {
-    const bool wide = gn_dtype_of(x) == GN_F64;
-    const double most = wide ? 709.0 : 88.0, step = wide ? 680.0 : 72.0;
-    gn_array *one = gn_ones_like(x), *grown = gn_full_like(x, exp(step)), *less = gn_zeros_like(x);
-    for (int i = 0; i < 2; i++) {
-        gn_array *beyond = gn_gt_s(x, most + i * step), *by = gn_where(beyond, grown, one);
-        less = gn_where(beyond, gn_full_like(x, step * (i + 1)), less);
-        for (int k = 0; k < 2; k++) turn[k] = gn_mul(turn[k], by);
-    }
-    return gn_sub(x, less);
+// exp(x), sinh(x) or cosh(x) times cos(y) or sin(y), finite where the first factor alone is not: that one is taken of x
+// within this limit, and exp of half of what x is beyond it becomes a factor twice.
+static double gni_exp_most(gn_array *x) { return gn_dtype_of(x) == GN_F64 ? 700.0 : 80.0; }
+static gn_array *gni_exp_rest(gn_array *x) {
+    const double most = gni_exp_most(x);
+    return gn_exp(gn_mul_s(gn_clamp(gn_add_s(x, -most), 0.0, 2.0 * most), 0.5));
+}
+static gn_array *gni_grown(gn_array *size, gn_array *turn, gn_array *rest) {
+    return gn_mul(gn_mul(gn_mul(size, turn), rest), rest);
 }
 
-// exp(x) cos(y) and exp(x) sin(y), finite where exp(x) alone is not. Infinities and NaN are as in C99's Annex G: an imaginary
-// part of 0 stays, -inf gives 0 and inf an infinite real part whatever the angle. As long as a program may be.
+// exp(x) cos(y) and exp(x) sin(y). Infinities and NaN are as in C99's Annex G: an imaginary part of 0 stays, -inf gives 0 and
+// inf an infinite real part whatever the angle. As long as a program may be.
 static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
     gni_computed(a);
     g->no_grad++; // recorded as one op
-    gn_array *x = gni_re(a), *y = gni_im(a), *any = gn_logical_or(gn_isfinite(x), gn_isfinite(y)), *turn[2];
-    turn[0] = gn_where(any, gn_cos(y), gn_ones_like(x)), turn[1] = gn_sin(y);
-    gn_array *size = gn_exp(gni_exp_steps(x, turn)), *im = gn_where(any, gn_mul(turn[1], size), gn_sub(size, size));
-    gn_array *z = gn_complex(gn_mul(turn[0], size), gn_where(gn_eq_s(y, 0.0), y, im));
+    gn_array *x = gni_re(a), *y = gni_im(a), *any = gn_logical_or(gn_isfinite(x), gn_isfinite(y)), *rest = gni_exp_rest(x);
+    gn_array *size = gn_exp(gn_minimum_s(x, gni_exp_most(x)));
+    gn_array *re = gni_grown(size, gn_where(any, gn_cos(y), gn_ones_like(x)), rest);
+    gn_array *im = gn_where(any, gni_grown(size, gn_sin(y), rest), gn_sub(re, re));
+    gn_array *z = gn_complex(re, gn_where(gn_eq_s(y, 0.0), y, im));
     g->no_grad--;
     gni_record(g, z, "gn_exp", gni_back_complex_exp, &a, 1);
     return z;
@@ -49982,40 +49980,26 @@ static gn_array *gni_signed_by(gn_array *a, gn_array *x) { return gn_where(gn_si
 // a / i.
 static gn_array *gni_turned_back(gn_array *a) { return gn_complex(gni_im(a), gn_neg(gni_re(a))); }
 
-// a b, and 0 with a's sign where that is 0 and b infinite or NaN.
-static gn_array *gni_zero_mul(gn_array *a, gn_array *b) {
-    return gn_where(gn_logical_and(gn_eq_s(a, 0.0), gn_logical_not(gn_isfinite(b))), a, gn_mul(a, b));
-}
-
-// An infinity where x is one and y no angle, else `part`.
-static gn_array *gni_or_infinite(gn_array *x, gn_array *y, gn_array *part) {
-    return gn_where(gn_logical_and(gn_isinf(x), gn_logical_not(gn_isfinite(y))), gn_abs(x), part);
-}
-
 static bool gni_back_complex_sinh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
     gx[0] = gn_mul(gy, gn_conj(node->param[0] == GNI_OP_SINH ? gn_cosh(node->in[0]) : gn_sinh(node->in[0])));
     return true;
 }
 
-// sinh or cosh.
+// sinh or cosh, a program for each part. Where y is no angle sinh has a real part of 0 if x is 0, both have an infinite one if
+// x is infinite.
 static gn_array *gni_complex_sinh(gn_context *g, const char *fn, gni_op op, gn_array *a) {
     g->no_grad++; // recorded as one op
-    gn_array *x = gni_re(a), *y = gni_im(a), *part[4], *re, *im;
-    part[0] = gn_cos(y), part[1] = gn_sin(y);
-    gn_array *left = gni_signed_by(gni_exp_steps(gni_real_abs(x), part), x);
-    part[2] = gn_sinh(left), part[3] = gn_cosh(left);
-    gni_all_computed(part, 4);
-    if (op == GNI_OP_SINH) {
-        re = gni_zero_mul(part[2], part[0]), im = gni_zero_mul(part[1], part[3]);
-    } else {
-        re = gn_mul(part[3], part[0]), im = gn_mul(part[2], part[1]);
-        gn_array *flat = gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0));
-        flat = gn_logical_and(flat, gn_isnan(im)); // an infinity on an axis
-        gn_array *zero = gn_zeros_like(x), *down = gn_ne(gn_signbit(x), gn_signbit(y));
-        im = gn_where(flat, gn_where(down, gn_neg(zero), zero), im);
-    }
-    gn_array *z = gn_complex(gni_or_infinite(x, y, re), im);
+    const bool odd = op == GNI_OP_SINH;
+    gn_array *x = gni_re(a), *y = gni_im(a), *size = gni_real_abs(x), *re, *im, *flat = gn_eq_s(y, 0.0);
+    gn_array *rest = gni_exp_rest(size), *in = gn_clamp(x, -gni_exp_most(x), gni_exp_most(x));
+    re = gni_grown(odd ? gn_sinh(in) : gn_cosh(in), gn_cos(y), rest);
+    gn_array *ends = gn_logical_and(odd ? gn_eq(x, gn_add(x, x)) : gn_isinf(x), gn_logical_not(gn_isfinite(y)));
+    re = gn_where(ends, odd ? x : size, re);
+    gni_computed(re);
+    im = gni_grown(odd ? gn_cosh(in) : gn_sinh(in), gn_sin(y), rest);
+    if (!odd) flat = gn_logical_and(gn_logical_or(flat, gn_eq_s(x, 0.0)), gn_isnan(im));
+    gn_array *z = gn_complex(re, gn_where(flat, odd ? y : gn_zeros_like(y), im));
     g->no_grad--;
     gni_note(gni_record(g, z, fn, gni_back_complex_sinh, &a, 1), op, 0, 0);
     return z;
@@ -50043,12 +50027,27 @@ static gn_array *gni_complex_tanh(gn_context *g, gn_array *a) {
     return z;
 }
 
+static bool gni_back_complex_expm1(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_mul(gy, gn_conj(gn_exp(node->in[0])));
+    return true;
+}
+
+// exp(x) (cos(y) + i sin(y)) - 1, whose real part is expm1(x) cos(y) + cos(y) - 1. As gni_complex_sinh.
 static gn_array *gni_complex_expm1(gn_context *g, gn_array *a) {
-    gn_array *x = gni_re(a), *y = gni_im(a), *up = gni_complex_exp(g, a), *half = gn_sin(gn_mul_s(y, 0.5));
-    gni_computed(up);
-    gn_array *re = gn_sub(gn_mul(gn_expm1(x), gn_cos(y)), gn_mul_s(gn_square(half), 2.0));
-    re = gn_where(gn_eq_s(x, -GNI_INF), gn_full_like(x, -1.0), gn_where(gn_gt_s(x, 80.0), gni_re(up), re));
-    return gn_complex(re, gni_im(up));
+    g->no_grad++; // recorded as one op
+    gn_array *x = gni_re(a), *y = gni_im(a), *re, *im, *none = gn_eq_s(x, -GNI_INF);
+    gn_array *rest = gni_exp_rest(x), *in = gn_minimum_s(x, gni_exp_most(x)), *half = gn_sin(gn_mul_s(y, 0.5));
+    re = gn_sub(gni_grown(gn_expm1(in), gn_cos(y), rest), gn_mul_s(gn_square(half), 2.0));
+    gn_array *ends = gn_logical_and(gn_eq_s(x, GNI_INF), gn_logical_not(gn_isfinite(y)));
+    re = gn_where(none, gn_full_like(x, -1.0), gn_where(ends, x, re));
+    gni_computed(re);
+    im = gni_grown(gn_exp(in), gn_sin(y), rest);
+    im = gn_where(gn_logical_and(none, gn_isnan(im)), gn_zeros_like(y), im);
+    gn_array *z = gn_complex(re, gn_where(gn_eq_s(y, 0.0), y, im));
+    g->no_grad--;
+    gni_record(g, z, "gn_expm1", gni_back_complex_expm1, &a, 1);
+    return z;
 }
 
 // Of small numbers half of log1p of what the square of |1 + a| is beyond 1.
@@ -50500,8 +50499,8 @@ GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
     return gni_end_scope(g, t == GN_F16 || t == GN_BF16 ? gn_cast(y, t) : y);
 }
 
-// sin(pi x) / (pi x), with x brought to -1/2 .. 1/2 first, where nothing is lost. Below 1/4 Taylor's series in (pi x)^2,
-// whose derivatives do not divide by x.
+// sin(pi x) / (pi x), with x brought to -1/2 .. 1/2 first, where nothing is lost. Where derivatives are wanted, below 1/4
+// Taylor's series in (pi x)^2, of which none divides by x.
 GPUNUM_API gn_array *gn_sinc(gn_array *a) {
     const double pi = 3.14159265358979323846;
     gn_context *g = gni_begin_scope("gn_sinc", &a, 1);
@@ -50509,16 +50508,21 @@ GPUNUM_API gn_array *gn_sinc(gn_array *a) {
     if (!gni_real_only(g, "gn_sinc", &a, 1)) return gni_end_scope(g, NULL);
     const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
     gn_array *x = a->dtype == GN_F64 || a->dtype == GN_F32 ? a : gn_cast(a, GN_F32);
+    const bool smooth = g->no_grad == 0 && gni_wants_grad(a);
     g->no_grad++; // these are constant between their steps
-    gn_array *little = gn_lt_s(gn_abs(x), 0.25), *n = gn_round(x), *half = gn_mul_s(n, 0.5);
+    gn_array *little = gn_lt_s(gn_abs(x), smooth ? 0.25 : 1.0e-18), *n = gn_round(x), *half = gn_mul_s(n, 0.5);
     gn_array *sign = gn_rsub_s(gn_mul_s(gn_sub(half, gn_floor(half)), 4.0), 1.0);
-    gn_array *large = gn_logical_not(little);
     g->no_grad--;
     gn_array *y = gn_mul(gn_sin(gn_mul_s(gn_sub(x, n), pi)), sign);
     y = gn_div(y, gn_mul_s(gni_nan_as(x, little, 1.0), pi));
-    gn_array *z = gn_square(gn_mul_s(gni_nan_as(x, large, 0.0), pi)), *series = gn_rsub_s(gn_div_s(z, 272.0), 1.0);
-    for (int k = 14; k > 0; k -= 2) series = gn_rsub_s(gn_mul(gn_mul_s(z, 1.0 / (k * (k + 1))), series), 1.0);
-    y = gn_where(little, series, y);
+    if (smooth) {
+        gn_array *z = gn_square(gn_mul_s(gni_nan_as(x, gn_logical_not(little), 0.0), pi));
+        gn_array *series = gn_rsub_s(gn_div_s(z, 272.0), 1.0);
+        for (int k = 14; k > 0; k -= 2) series = gn_rsub_s(gn_mul(gn_mul_s(z, 1.0 / (k * (k + 1))), series), 1.0);
+        y = gn_where(little, series, y);
+    } else {
+        y = gni_nan_as(y, little, 1.0);
+    }
     return gni_end_scope(g, t != gn_dtype_of(y) ? gn_cast(y, t) : y);
 }
 

@@ -90,6 +90,20 @@ vec4 gn_split(vec4 a, out ivec4 e) {
     return uintBitsToFloat((v & 0x007fffffu) | 0x3f800000u | GN_BITS_SIGN(a));
 }
 
+// What rounding took from p = a b, and from s = a + b (Knuth).
+vec4 gn_product_rest(vec4 a, vec4 b, vec4 p) {
+    precise vec4 r = fma(a, b, -p);
+    if (!GN_FUSED) {
+        precise vec4 ah = gn_head(a), al = a - ah, bh = gn_head(b), bl = b - bh;
+        r = ((ah * bh - p) + (ah * bl + al * bh)) + al * bl;
+    }
+    return r;
+}
+vec4 gn_sum_rest(vec4 a, vec4 b, vec4 s) {
+    precise vec4 t = s - a, r = (a - (s - t)) + (b - t);
+    return r;
+}
+
 // ---- division and roots
 
 // a / b for operands and a quotient of moderate size, to 1 ulp: Vulkan's division may be 2.5 off.
@@ -575,10 +589,10 @@ vec4 gn_erf(vec4 x) {
     q = 1.0 - gn_exp_mid(q);
     return gn_keep_nan(gn_copysign(mix(p, q, greaterThanEqual(a, vec4(0.93))), x), x);
 }
-// by t^2 = n ln(2) + r + lost for by = -1 or -1/2, by an exact square and the small rest.
+// by t^2 = n ln(2) + r + lost for by = -1 or -1/2, by the square and what rounding took from it.
 vec4 gn_bell(vec4 t, float by, out vec4 n, out vec4 lost) {
-    precise vec4 head = gn_head(t), high = head * head * by, low = (t - head) * (t + head) * by;
-    n = gn_round((high + low) * 1.44269502);
+    precise vec4 s = by * t, high = s * t, low = gn_product_rest(s, t, high);
+    n = gn_round(high * 1.44269502);
     precise vec4 top = gn_less(high, n, 0.693145752), sum = top + low, part = n * 1.42860677e-06, r = sum - part;
     precise vec4 l = ((top - sum) + low) + ((sum - r) - part);
     lost = l;
@@ -598,15 +612,18 @@ vec4 gn_gelu(vec4 x) {
     p = p * u - 0.509332001;
     p = p * u + 0.729083717;
     vec4 n, lost, r = gn_bell(t, -0.5, n, lost);
-    p = p * gn_exp_poly(r) + p;
-    vec4 y = max(x, vec4(0.0)) - gn_scale_down(v * p, gn_int(n));
+    p = (p * gn_exp_poly(r) + p) * v;
     // Near 0 the sum about Phi(0) is the better one.
-    vec4 z = t * t, q = z * -0.00112265977 + 0.00996110681;
-    q = q * z - 0.066489473;
-    q = q * z + 0.398942262;
-    y = mix(y, q * z + 0.5 * x, lessThan(t, vec4(0.5)));
-    y = gn_keep_nan(gn_copysign(y, x), x);
-    return mix(y, x, equal(GN_BITS_F(x), uvec4(0x7f800000u)));
+    vec4 z = t * t, q = gn_poly2(z, -0.00112265977, 0.00996110681, -0.066489473) * z + 0.398942262;
+    bvec4 near0 = lessThan(t, vec4(0.5));
+    if (all(lessThan(GN_BITS_MAG(x), uvec4(0x41400000u)))) { // 12
+        p = mix(max(x, vec4(0.0)) - p * gn_pow2(n), (q * x + 0.5) * x, near0);
+    } else {
+        p = mix(max(x, vec4(0.0)) - gn_scale_down(p, gn_int(n)), (q * x + 0.5) * x, near0);
+        p = gn_keep_nan(gn_copysign(p, x), x);
+        p = mix(p, x, equal(GN_BITS_F(x), uvec4(0x7f800000u)));
+    }
+    return p;
 }
 // sigmoid(x) or, with `times`, x sigmoid(x): e / (1 + e) with e = exp(-|x|) below 0, and with a last scaling after the
 // division where that makes it subnormal.
@@ -778,19 +795,6 @@ vec4 gn_root_size(vec4 x, vec4 y) {
     gn_magnitudes(x, y, a, b, e);
     vec4 part = mix(a, b, greaterThan(GN_BITS_MAG(y), GN_BITS_MAG(x)));
     return gn_size_ends(x, y, gn_sqrt_mid(0.5 * (part + gn_hypot_mid(a, b))) * gn_pow2(e), 0u);
-}
-// What rounding took from p = a b, and from s = a + b (Knuth).
-vec4 gn_product_rest(vec4 a, vec4 b, vec4 p) {
-    precise vec4 r = fma(a, b, -p);
-    if (!GN_FUSED) {
-        precise vec4 ah = gn_head(a), al = a - ah, bh = gn_head(b), bl = b - bh;
-        r = ((ah * bh - p) + (ah * bl + al * bh)) + al * bl;
-    }
-    return r;
-}
-vec4 gn_sum_rest(vec4 a, vec4 b, vec4 s) {
-    precise vec4 t = s - a, r = (a - (s - t)) + (b - t);
-    return r;
 }
 // The logarithm of the magnitude: of a^2 + b^2, and near 1 with the errors of the squares and of all sums, which are all
 // that is left there.

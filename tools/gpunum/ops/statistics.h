@@ -299,8 +299,8 @@ GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
     return gni_end_scope(g, t == GN_F16 || t == GN_BF16 ? gn_cast(y, t) : y);
 }
 
-// sin(pi x) / (pi x), with x brought to -1/2 .. 1/2 first, where nothing is lost. Below 1/4 Taylor's series in (pi x)^2,
-// whose derivatives do not divide by x.
+// sin(pi x) / (pi x), with x brought to -1/2 .. 1/2 first, where nothing is lost. Where derivatives are wanted, below 1/4
+// Taylor's series in (pi x)^2, of which none divides by x.
 GPUNUM_API gn_array *gn_sinc(gn_array *a) {
     const double pi = 3.14159265358979323846;
     gn_context *g = gni_begin_scope("gn_sinc", &a, 1);
@@ -308,16 +308,21 @@ GPUNUM_API gn_array *gn_sinc(gn_array *a) {
     if (!gni_real_only(g, "gn_sinc", &a, 1)) return gni_end_scope(g, NULL);
     const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
     gn_array *x = a->dtype == GN_F64 || a->dtype == GN_F32 ? a : gn_cast(a, GN_F32);
+    const bool smooth = g->no_grad == 0 && gni_wants_grad(a);
     g->no_grad++; // these are constant between their steps
-    gn_array *little = gn_lt_s(gn_abs(x), 0.25), *n = gn_round(x), *half = gn_mul_s(n, 0.5);
+    gn_array *little = gn_lt_s(gn_abs(x), smooth ? 0.25 : 1.0e-18), *n = gn_round(x), *half = gn_mul_s(n, 0.5);
     gn_array *sign = gn_rsub_s(gn_mul_s(gn_sub(half, gn_floor(half)), 4.0), 1.0);
-    gn_array *large = gn_logical_not(little);
     g->no_grad--;
     gn_array *y = gn_mul(gn_sin(gn_mul_s(gn_sub(x, n), pi)), sign);
     y = gn_div(y, gn_mul_s(gni_nan_as(x, little, 1.0), pi));
-    gn_array *z = gn_square(gn_mul_s(gni_nan_as(x, large, 0.0), pi)), *series = gn_rsub_s(gn_div_s(z, 272.0), 1.0);
-    for (int k = 14; k > 0; k -= 2) series = gn_rsub_s(gn_mul(gn_mul_s(z, 1.0 / (k * (k + 1))), series), 1.0);
-    y = gn_where(little, series, y);
+    if (smooth) {
+        gn_array *z = gn_square(gn_mul_s(gni_nan_as(x, gn_logical_not(little), 0.0), pi));
+        gn_array *series = gn_rsub_s(gn_div_s(z, 272.0), 1.0);
+        for (int k = 14; k > 0; k -= 2) series = gn_rsub_s(gn_mul(gn_mul_s(z, 1.0 / (k * (k + 1))), series), 1.0);
+        y = gn_where(little, series, y);
+    } else {
+        y = gni_nan_as(y, little, 1.0);
+    }
     return gni_end_scope(g, t != gn_dtype_of(y) ? gn_cast(y, t) : y);
 }
 
