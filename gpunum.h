@@ -49986,8 +49986,8 @@ static bool gni_back_complex_sinh(gn_context *g, gni_node *node, gn_array *gy, g
     return true;
 }
 
-// sinh or cosh, a program for each part. Where y is no angle sinh has a real part of 0 if x is 0, both have an infinite one if
-// x is infinite.
+// sinh or cosh, a program for each part. Where y is no angle sinh has a real part of 0 if x is 0, both have an infinite one
+// if x is infinite.
 static gn_array *gni_complex_sinh(gn_context *g, const char *fn, gni_op op, gn_array *a) {
     g->no_grad++; // recorded as one op
     const bool odd = op == GNI_OP_SINH;
