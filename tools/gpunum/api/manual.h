@@ -64,8 +64,9 @@
 // Accuracy. float32 means float32. exp, log, sin, cos, tanh and erf are within 2 ulp over the whole range
 // on the CPU and the GPU, other functions within 4; + - * and sqrt are correctly rounded on the CPU, and
 // division and sqrt within 1 ulp on the GPU. Where a float16 or bfloat16 is all that becomes of them, Vulkan's own
-// arithmetic computes exp, log, sqrt, tanh, sigmoid, silu and gelu: within .51 ulp of that dtype. Sums are compensated or
-// pairwise. The same input on the same device gives the same bits on every run. GPUs may flush subnormal numbers to zero.
+// arithmetic computes exp, expm1, log, log2, log1p, sin, cos, sqrt, tanh, erf, sigmoid, silu, gelu and softplus: within .51
+// ulp of that dtype. Sums are compensated or pairwise. The same input on the same device gives the same bits on every run.
+// GPUs may flush subnormal numbers to zero.
 //
 // Threads. Any thread may use a context; calls on one context are serialised by a lock inside it.
 // Scopes and gn_no_grad_begin count per thread. In the child of a fork() a context computes on one thread of the

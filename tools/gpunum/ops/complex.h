@@ -236,15 +236,14 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
     return true;
 }
 
-// exp(x), sinh(x) or cosh(x) times cos(y) or sin(y), finite where the first factor alone is not: that one is taken of x
-// within this limit, and exp of half of what x is beyond it becomes a factor twice.
+// How far exp, sinh and cosh are finite for sure. Beyond, exp(x) cos(y) may be finite where exp(x) alone is not.
 static double gni_exp_most(gn_array *x) { return gn_dtype_of(x) == GN_F64 ? 700.0 : 80.0; }
-static gn_array *gni_exp_rest(gn_array *x) {
-    const double most = gni_exp_most(x);
-    return gn_exp(gn_mul_s(gn_clamp(gn_add_s(x, -most), 0.0, 2.0 * most), 0.5));
-}
-static gn_array *gni_grown(gn_array *size, gn_array *turn, gn_array *rest) {
-    return gn_mul(gn_mul(gn_mul(size, turn), rest), rest);
+
+// exp(x) or expm1(x), beyond that of half of x: a factor again[0] once more, which is 1 elsewhere.
+static gn_array *gni_exp_halved(gn_array *x, gn_array *(*fn)(gn_array *), gn_array **again) {
+    gn_array *beyond = gn_gt_s(x, gni_exp_most(x)), *size = fn(gn_where(beyond, gn_mul_s(x, 0.5), x));
+    *again = gn_where(beyond, size, gn_ones_like(x));
+    return size;
 }
 
 // exp(x) cos(y) and exp(x) sin(y). Infinities and NaN are as in C99's Annex G: an imaginary part of 0 stays, -inf gives 0 and
@@ -252,10 +251,10 @@ static gn_array *gni_grown(gn_array *size, gn_array *turn, gn_array *rest) {
 static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
     gni_computed(a);
     g->no_grad++; // recorded as one op
-    gn_array *x = gni_re(a), *y = gni_im(a), *any = gn_logical_or(gn_isfinite(x), gn_isfinite(y)), *rest = gni_exp_rest(x);
-    gn_array *size = gn_exp(gn_minimum_s(x, gni_exp_most(x)));
-    gn_array *re = gni_grown(size, gn_where(any, gn_cos(y), gn_ones_like(x)), rest);
-    gn_array *im = gn_where(any, gni_grown(size, gn_sin(y), rest), gn_sub(re, re));
+    gn_array *x = gni_re(a), *y = gni_im(a), *any = gn_logical_or(gn_isfinite(x), gn_isfinite(y)), *again;
+    gn_array *size = gni_exp_halved(x, gn_exp, &again);
+    gn_array *re = gn_mul(gn_mul(size, gn_where(any, gn_cos(y), gn_ones_like(x))), again);
+    gn_array *im = gn_where(any, gn_mul(gn_mul(size, gn_sin(y)), again), gn_sub(re, re));
     gn_array *z = gn_complex(re, gn_where(gn_eq_s(y, 0.0), y, im));
     g->no_grad--;
     gni_record(g, z, "gn_exp", gni_back_complex_exp, &a, 1);
@@ -332,13 +331,17 @@ static bool gni_back_complex_sinh(gn_context *g, gni_node *node, gn_array *gy, g
     return true;
 }
 
-// sinh or cosh, a program for each part. Where y is no angle sinh has a real part of 0 if x is 0, both have an infinite one
-// if x is infinite.
+// sinh or cosh, a program for each part, of x within gni_exp_most(); exp of half of what x is beyond is a factor twice. Where
+// y is no angle sinh has a real part of 0 if x is 0, both have an infinite one if x is infinite.
+static gn_array *gni_grown(gn_array *size, gn_array *turn, gn_array *rest) {
+    return gn_mul(gn_mul(gn_mul(size, turn), rest), rest);
+}
 static gn_array *gni_complex_sinh(gn_context *g, const char *fn, gni_op op, gn_array *a) {
     g->no_grad++; // recorded as one op
     const bool odd = op == GNI_OP_SINH;
     gn_array *x = gni_re(a), *y = gni_im(a), *size = gni_real_abs(x), *re, *im, *flat = gn_eq_s(y, 0.0);
-    gn_array *rest = gni_exp_rest(size), *in = gn_clamp(x, -gni_exp_most(x), gni_exp_most(x));
+    const double most = gni_exp_most(x);
+    gn_array *rest = gn_exp(gn_mul_s(gn_clamp(gn_add_s(size, -most), 0.0, 2.0 * most), 0.5)), *in = gn_clamp(x, -most, most);
     re = gni_grown(odd ? gn_sinh(in) : gn_cosh(in), gn_cos(y), rest);
     gn_array *ends = gn_logical_and(odd ? gn_eq(x, gn_add(x, x)) : gn_isinf(x), gn_logical_not(gn_isfinite(y)));
     re = gn_where(ends, odd ? x : size, re);
@@ -383,12 +386,13 @@ static bool gni_back_complex_expm1(gn_context *g, gni_node *node, gn_array *gy, 
 static gn_array *gni_complex_expm1(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
     gn_array *x = gni_re(a), *y = gni_im(a), *re, *im, *none = gn_eq_s(x, -GNI_INF);
-    gn_array *rest = gni_exp_rest(x), *in = gn_minimum_s(x, gni_exp_most(x)), *half = gn_sin(gn_mul_s(y, 0.5));
-    re = gn_sub(gni_grown(gn_expm1(in), gn_cos(y), rest), gn_mul_s(gn_square(half), 2.0));
+    gn_array *again, *size = gni_exp_halved(x, gn_expm1, &again), *half = gn_sin(gn_mul_s(y, 0.5));
+    re = gn_sub(gn_mul(gn_mul(size, gn_cos(y)), again), gn_mul_s(gn_square(half), 2.0));
     gn_array *ends = gn_logical_and(gn_eq_s(x, GNI_INF), gn_logical_not(gn_isfinite(y)));
     re = gn_where(none, gn_full_like(x, -1.0), gn_where(ends, x, re));
     gni_computed(re);
-    im = gni_grown(gn_exp(in), gn_sin(y), rest);
+    size = gni_exp_halved(x, gn_exp, &again);
+    im = gn_mul(gn_mul(size, gn_sin(y)), again);
     im = gn_where(gn_logical_and(none, gn_isnan(im)), gn_zeros_like(y), im);
     gn_array *z = gn_complex(re, gn_where(gn_eq_s(y, 0.0), y, im));
     g->no_grad--;
