@@ -250,11 +250,39 @@ static double beside_pending(gn_context *g, int n) {
     return took;
 }
 
+// A step of n parameters and an average of each, where what was computed from them stays pending.
+static double many_steps(gn_context *g, int n) {
+    gn_scope_begin(g);
+    gn_array **p = (gn_array **)calloc((size_t)n * 3, sizeof *p), **mean = p + n, **twice = mean + n, *loss = NULL;
+    assert_non_null(p);
+    for (int i = 0; i < n; i++) {
+        p[i] = gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(2), i), true);
+        mean[i] = gn_zeros(g, GN_F32, GN_SHAPE(2));
+        twice[i] = gn_mul_s(p[i], 2);
+        loss = i > 0 ? gn_add(loss, gn_sum(twice[i], GN_ALL)) : gn_sum(twice[i], GN_ALL);
+    }
+    gn_optimizer *sgd = gn_sgd(p, n, &(gn_sgd_options){.lr = 1});
+    assert_int_equal(gn_backward(loss), GN_OK);
+    const clock_t from = clock();
+    assert_int_equal(gn_step(sgd), GN_OK);
+    assert_int_equal(gn_ema_update(mean, p, n, 0.5), GN_OK);
+    const double took = (double)(clock() - from) / CLOCKS_PER_SEC;
+    for (int i = 0; i < n; i += n - 1) {
+        expect_values(p[i], i - 2, i - 2);
+        expect_values(mean[i], (i - 2) / 2.0, (i - 2) / 2.0);
+        expect_values(twice[i], 2 * i, 2 * i);
+    }
+    gn_optimizer_free(sgd);
+    gn_scope_end(g);
+    free(p);
+    return took;
+}
+
 // A write takes as long however many there were: while gradients are recorded, and while work is pending.
 static void test_assign_grows(void **state) {
     gn_context *g = (gn_context *)*state;
-    double (*const way[2])(gn_context *g, int n) = {recurrence, beside_pending};
-    for (int k = 0; k < 2; k++) {
+    double (*const way[3])(gn_context *g, int n) = {recurrence, beside_pending, many_steps};
+    for (int k = 0; k < 3; k++) {
         if (test_on_vulkan()) {
             way[k](g, 20);
             continue;

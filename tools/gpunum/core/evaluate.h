@@ -750,14 +750,6 @@ static bool gni_may_overlap(const gn_array *a, const gn_array *b) {
 // Whether pending work is part of the program of that walk.
 static bool gni_in_walk(const gn_array *p, uint32_t walk) { return walk != 0 && p->expr->walk == walk; }
 
-// Whether pending work outside the program of that walk reads that memory.
-static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t walk) {
-    if (gni_in_walk(p, walk)) return false;
-    for (int i = 0; i < p->expr->n_src; i++)
-        if (p->expr->src[i] != NULL && p->expr->src[i]->buf == buf) return true;
-    return false;
-}
-
 // How often pending work reads the buffer of `a`; into *found where a write to `a` overwrites some, outside that program.
 static int gni_read_times(gn_array *p, const gn_array *a, uint32_t walk, gn_array **found) {
     int n = 0;
@@ -786,41 +778,50 @@ static gn_array *gni_find_reader(const gn_context *g, const gn_array *a, uint32_
     return found != NULL || steps <= LONG_WAY ? found : oldest;
 }
 
-// Whether there is any of that buffer; looked for from the last one on, which is where they are in a loop that updates an
-// array.
-static bool gni_has_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
-    const gn_array *p = g->pending_last;
-    if (buf->readers == 0) return false;
-    while (p != NULL && !gni_reads_buffer(p, buf, walk)) p = p->expr->prev;
-    return p != NULL;
-}
-
-// Gives `a`, which shows its buffer to nobody but pending readers, another one with undefined contents; they keep the old
-// one.
+// Gives `a`, which shows its buffer to nobody but pending readers, another one with undefined contents where there are some
+// outside the program of that walk; they keep the old one. Looked for among the last ones, then from where others were found:
+// an optimizer writes parameters in the order in which they were read.
 static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
-    gn_array *old = gni_array_new(g, a->maker, a->dtype, &a->shape);
-    gni_buffer *fresh = gni_buffer_new(g, a->buf->bytes);
-    if (old == NULL || fresh == NULL) {
-        gni_unref(g, old);
-        gni_buffer_release(g, fresh);
-        return false;
-    }
-    gni_buffer *was = a->buf;
-    fresh->version = was->version + 1;
-    old->buf = was;
-    old->offset = a->offset;
-    memcpy(old->stride, a->stride, sizeof a->stride);
-    for (gn_array *p = g->pending_last; p != NULL && a->lazy_refs > 0; p = p->expr->prev) {
-        if (!gni_reads_buffer(p, was, walk)) continue;
+    enum { LAST_ONES = 64 };
+    gni_buffer *was = a->buf, *fresh = NULL;
+    gn_array *old = NULL, *last = g->pending_last, *from = g->pending_read, *start = NULL, *p = last;
+    for (int left = was->readers, steps = 0; left > 0 && p != NULL; steps++) {
         for (int i = 0; i < p->expr->n_src; i++) {
-            if (p->expr->src[i] != a) continue;
+            gn_array *s = p->expr->src[i];
+            if (s == NULL || s->buf != was) continue;
+            left--;
+            if (gni_in_walk(p, walk)) continue;
+            if (old == NULL) {
+                old = gni_array_new(g, a->maker, a->dtype, &a->shape);
+                fresh = gni_buffer_new(g, was->bytes);
+                if (old == NULL || fresh == NULL) {
+                    gni_unref(g, old);
+                    gni_buffer_release(g, fresh);
+                    return false;
+                }
+                fresh->version = was->version + 1;
+                old->buf = was;
+                old->offset = a->offset;
+                memcpy(old->stride, a->stride, sizeof a->stride);
+            }
+            if (s != a) continue;
             p->expr->src[i] = old;
             old->refs++;
             old->lazy_refs++;
             a->refs--;
             a->lazy_refs--;
         }
+        if (steps < LAST_ONES) {
+            if (p == from) from = NULL;
+            p = last = p->expr->prev;
+            if (steps == LAST_ONES - 1 && p != NULL) p = start = from != NULL ? from : g->pending_first;
+        } else {
+            g->pending_read = p;
+            p = p == last ? g->pending_first : p->expr->next;
+            if (p == start) break;
+        }
     }
+    if (old == NULL) return true;
     a->buf = fresh;
     was->readers -= a->lazy_refs; // those in the walk
     fresh->readers = a->lazy_refs;
@@ -855,7 +856,7 @@ static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int 
     bool whole = !a->buf->host_borrowed && !a->buf->device_borrowed && gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
     const int others = a->buf->refs - held - 1;
     if (whole && (others == 0 || others == gni_views_of_readers(g, a)))
-        return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
+        return gni_swap_buffer(g, a, walk);
     for (;;) {
         gn_array *reader = gni_find_reader(g, a, walk);
         if (reader == NULL) return true;

@@ -27,6 +27,7 @@ static void gni_pending_remove(gn_context *g, gn_array *a) {
         e->next->expr->prev = e->prev;
     else
         g->pending_last = e->prev;
+    if (g->pending_read == a) g->pending_read = e->next;
 }
 
 static void gni_source_add(gn_array *src) {

@@ -731,7 +731,7 @@ struct gn_context {
     int lost_scopes;   // begun when there was no memory for a stack,
     int lost_no_grad, lost_autocast; // and these, or where there was no room for one more
     // lazy
-    gn_array *pending_first, *pending_last;
+    gn_array *pending_first, *pending_last, *pending_read; // the last: whose operand was overwritten last
     uint64_t lazy_bytes; // memory held only by pending work
     uint32_t walk; // over expressions, the last one's number
     uint32_t kept[GNI_KEPT]; // kinds of products that were asked for after going into a store
