@@ -400,6 +400,11 @@ static void test_assign_refusals(void **state) {
     assert_int_equal(gn_assign(gn_index(gn_detach(leaf), "0"), gn_scalar(g, GN_F32, 2)), GN_OK);
     expect_values(leaf, 2, 3, 3, 1);
     assert_false(gn_needs_grad(gn_detach(leaf)));
+    gn_array *y = gn_mul_s(leaf, 3); // its own values, as constants
+    assert_int_equal(gn_assign(gn_index(y, "1:"), gn_index(gn_detach(y), "1:")), GN_OK);
+    expect_values(y, 6, 9, 9, 3);
+    assert_int_equal(gn_backward(gn_sum(y, GN_ALL)), GN_OK);
+    expect_values(gn_grad(leaf), 3, 0, 0, 0);
 }
 
 // Places by arrays: what reads the memory, shows it or is it while it is written to.

@@ -277,7 +277,7 @@ static bool gni_assign(gn_context *g, const char *fn, gn_array *a, gn_array *val
                         gni_shape_text(from, sizeof from, &value->shape), gni_shape_text(to, sizeof to, &a->shape));
     if (gni_elements(&a->shape) == 0) return true;
     if (!gni_materialize(g, a) || !gni_can_write(g, fn, a)) return false;
-    if (gni_same_elements(a, value)) return true;
+    if (a->apart == value->apart && gni_same_elements(a, value)) return true;
     if (a->dtype != value->dtype && (gni_is_complex(a->dtype) || gni_is_complex(value->dtype)))
         value = gn_cast(value, a->dtype);
     if (value != NULL && gni_may_overlap(a, value)) value = gn_copy(value);
