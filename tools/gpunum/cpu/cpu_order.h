@@ -732,7 +732,8 @@ static void gni_sort_side_by_side(const gni_sort_job *j, int64_t row, int64_t co
 }
 
 static bool gni_sorts_side_by_side(const gni_sort_job *j) {
-    return j->d->n <= GNI_NET_MOST * 8 / j->size && j->d->rows >= GNI_NET_ROWS / 2 && j->record != GNI_LAYOUT_PAIR;
+    return j->d->n <= GNI_NET_MOST * 8 / j->size && j->d->rows >= GNI_NET_ROWS / 2 && j->record != GNI_LAYOUT_PAIR &&
+           (!j->parted || j->y != NULL); // records to be parted have no places
 }
 
 // Items are rows.
