@@ -390,6 +390,10 @@ static void test_general(void **state) {
             assert_true(gn_item(d) < 1e-12 * largest(some) * (double)n);
         }
     }
+    for (int i = 0; i < 8; i++) { // of rank 1 and 2: their other values are roundings, of roundings
+        gn_array *x = gn_round(gn_mul_s(gn_randn(g, GN_F64, GN_SHAPE(100, 4)), 3)), *y = gn_slice(x, 1, 0, 2, 1), *one = gn_index(x, ":, :1");
+        check_eig(g, i % 2 == 0 ? gn_broadcast_to(one, GN_SHAPE(100, 100)) : gn_matmul(y, gn_transpose(gn_slice(x, 1, 2, 4, 1))), 4e-15);
+    }
     // Known ones, and vectors with a real largest number.
     const double turn[] = {0, -1, 1, 0};
     gn_array *v = NULL, *w = gn_eig(gn_array_from(g, GN_F64, GN_SHAPE(2, 2), turn), &v);

@@ -189,9 +189,11 @@ static void gni_lc_shift(const double *a, int64_t ld, int64_t m, double *shift) 
 // triangle but for blocks of two on the diagonal. With z the whole of it, and z changes along.
 static void gni_lc_triangle(gni_la *w, double *a, int64_t ld, int64_t n, int64_t parts, double *z, double *room) {
     int64_t left = 30 * GNI_MAX(n, 10), tries = 0;
+    double most = 0.0;
+    for (int64_t i = 0; i < n; i++) most = GNI_MAX(most, gni_la_norm(w, a + i * ld, parts * n));
     for (int64_t m = n - 1, low; m > 0;) {
-        for (low = m; low > 0; low--) {
-            double *sub = a + low * ld + parts * (low - 1), size = 0.0, beside = 0.0;
+        for (low = m; low > 0; low--) { // beside roundings of rounding errors, as of low ranks, steps may not end
+            double *sub = a + low * ld + parts * (low - 1), size = 0.0, beside = tries > 9 ? most : 0.0;
             for (int64_t i = 0; i < parts; i++) {
                 size += fabs(sub[i]);
                 beside += fabs(sub[i - ld]) + fabs(sub[i + parts]);
