@@ -258,6 +258,11 @@ static void test_exact(void **state) {
             assert_true(largest(gn_imag(gn_slice(f, 0, 1, n, 1))) == 0.0);
         }
         assert_true(gn_item(gn_real(gn_slice(f, 0, 0, 1, 1))) == 3.0 * (double)n);
+        // One row repeated along the axis, which is a view with a step of 0.
+        gn_array *row = gn_complex(gn_arange(g, GN_F32, 0.0, 64.0, 1.0), gn_ones(g, GN_F32, GN_SHAPE(64)));
+        f = gn_fft(gn_broadcast_to(row, GN_SHAPE(n, 64)), 0, 0, GN_FFT_BACKWARD);
+        assert_true(largest(gn_abs(gn_sub(gn_at(f, 0), gn_mul_s(row, (double)n)))) == 0.0);
+        if (n > 1) assert_true(largest(gn_abs(gn_slice(f, 0, 1, n, 1))) == 0.0);
         gn_array *zero = gn_fft(gn_zeros(g, GN_F32, GN_SHAPE(n)), 0, 0, GN_FFT_BACKWARD);
         assert_true(largest(gn_real(zero)) == 0.0 && largest(gn_imag(zero)) == 0.0);
         gn_scope_end(g);

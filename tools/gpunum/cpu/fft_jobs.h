@@ -363,11 +363,11 @@ static void gni_ft_column_sets(void *arg, int64_t begin, int64_t end, int worker
     }
 }
 
-// The dimension along which both sides have their numbers next to each other, or -1.
+// The dimension along which both sides have their numbers next to each other, or -1. Passes take a step of 0 for none.
 static int gni_ft_column_axis(const gni_fft *f, const gni_ft_isa *isa) {
     int radix[64];
     if (f->kind != GNI_FFT_C2C || f->n_in != f->n || f->n < 2 || f->n > 8192) return -1;
-    if (f->in_step == 1 || gni_ft_radices(f->n, isa->max_radix, radix) == 0) return -1;
+    if (f->in_step == 0 || f->in_step == 1 || gni_ft_radices(f->n, isa->max_radix, radix) == 0) return -1;
     for (int d = 0; d < f->rank; d++)
         if (f->in.stride[d] == 1 && f->out.stride[d] == 1 && f->dim[d] >= isa->lanes) return d;
     return -1;
