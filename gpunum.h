@@ -13507,7 +13507,7 @@ struct gn_context {
     int lost_scopes;   // begun when there was no memory for a stack,
     int lost_no_grad, lost_autocast; // and these, or where there was no room for one more
     // lazy
-    gn_array *pending_first, *pending_last;
+    gn_array *pending_first, *pending_last, *pending_read; // the last: whose operand was overwritten last
     uint64_t lazy_bytes; // memory held only by pending work
     uint32_t walk; // over expressions, the last one's number
     uint32_t kept[GNI_KEPT]; // kinds of products that were asked for after going into a store
@@ -15190,6 +15190,7 @@ static void gni_pending_remove(gn_context *g, gn_array *a) {
         e->next->expr->prev = e->prev;
     else
         g->pending_last = e->prev;
+    if (g->pending_read == a) g->pending_read = e->next;
 }
 
 static void gni_source_add(gn_array *src) {
@@ -16327,14 +16328,6 @@ static bool gni_may_overlap(const gn_array *a, const gn_array *b) {
 // Whether pending work is part of the program of that walk.
 static bool gni_in_walk(const gn_array *p, uint32_t walk) { return walk != 0 && p->expr->walk == walk; }
 
-// Whether pending work outside the program of that walk reads that memory.
-static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t walk) {
-    if (gni_in_walk(p, walk)) return false;
-    for (int i = 0; i < p->expr->n_src; i++)
-        if (p->expr->src[i] != NULL && p->expr->src[i]->buf == buf) return true;
-    return false;
-}
-
 // How often pending work reads the buffer of `a`; into *found where a write to `a` overwrites some, outside that program.
 static int gni_read_times(gn_array *p, const gn_array *a, uint32_t walk, gn_array **found) {
     int n = 0;
@@ -16363,41 +16356,50 @@ static gn_array *gni_find_reader(const gn_context *g, const gn_array *a, uint32_
     return found != NULL || steps <= LONG_WAY ? found : oldest;
 }
 
-// Whether there is any of that buffer; looked for from the last one on, which is where they are in a loop that updates an
-// array.
-static bool gni_has_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
-    const gn_array *p = g->pending_last;
-    if (buf->readers == 0) return false;
-    while (p != NULL && !gni_reads_buffer(p, buf, walk)) p = p->expr->prev;
-    return p != NULL;
-}
-
-// Gives `a`, which shows its buffer to nobody but pending readers, another one with undefined contents; they keep the old
-// one.
+// Gives `a`, which shows its buffer to nobody but pending readers, another one with undefined contents where there are some
+// outside the program of that walk; they keep the old one. Looked for among the last ones, then from where others were found:
+// an optimizer writes parameters in the order in which they were read.
 static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
-    gn_array *old = gni_array_new(g, a->maker, a->dtype, &a->shape);
-    gni_buffer *fresh = gni_buffer_new(g, a->buf->bytes);
-    if (old == NULL || fresh == NULL) {
-        gni_unref(g, old);
-        gni_buffer_release(g, fresh);
-        return false;
-    }
-    gni_buffer *was = a->buf;
-    fresh->version = was->version + 1;
-    old->buf = was;
-    old->offset = a->offset;
-    memcpy(old->stride, a->stride, sizeof a->stride);
-    for (gn_array *p = g->pending_last; p != NULL && a->lazy_refs > 0; p = p->expr->prev) {
-        if (!gni_reads_buffer(p, was, walk)) continue;
+    enum { LAST_ONES = 64 };
+    gni_buffer *was = a->buf, *fresh = NULL;
+    gn_array *old = NULL, *last = g->pending_last, *from = g->pending_read, *start = NULL, *p = last;
+    for (int left = was->readers, steps = 0; left > 0 && p != NULL; steps++) {
         for (int i = 0; i < p->expr->n_src; i++) {
-            if (p->expr->src[i] != a) continue;
+            gn_array *s = p->expr->src[i];
+            if (s == NULL || s->buf != was) continue;
+            left--;
+            if (gni_in_walk(p, walk)) continue;
+            if (old == NULL) {
+                old = gni_array_new(g, a->maker, a->dtype, &a->shape);
+                fresh = gni_buffer_new(g, was->bytes);
+                if (old == NULL || fresh == NULL) {
+                    gni_unref(g, old);
+                    gni_buffer_release(g, fresh);
+                    return false;
+                }
+                fresh->version = was->version + 1;
+                old->buf = was;
+                old->offset = a->offset;
+                memcpy(old->stride, a->stride, sizeof a->stride);
+            }
+            if (s != a) continue;
             p->expr->src[i] = old;
             old->refs++;
             old->lazy_refs++;
             a->refs--;
             a->lazy_refs--;
         }
+        if (steps < LAST_ONES) {
+            if (p == from) from = NULL;
+            p = last = p->expr->prev;
+            if (steps == LAST_ONES - 1 && p != NULL) p = start = from != NULL ? from : g->pending_first;
+        } else {
+            g->pending_read = p;
+            p = p == last ? g->pending_first : p->expr->next;
+            if (p == start) break;
+        }
     }
+    if (old == NULL) return true;
     a->buf = fresh;
     was->readers -= a->lazy_refs; // those in the walk
     fresh->readers = a->lazy_refs;
@@ -16432,7 +16434,7 @@ static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int 
     bool whole = !a->buf->host_borrowed && !a->buf->device_borrowed && gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
     const int others = a->buf->refs - held - 1;
     if (whole && (others == 0 || others == gni_views_of_readers(g, a)))
-        return !gni_has_reader(g, a->buf, walk) || gni_swap_buffer(g, a, walk);
+        return gni_swap_buffer(g, a, walk);
     for (;;) {
         gn_array *reader = gni_find_reader(g, a, walk);
         if (reader == NULL) return true;
@@ -20761,11 +20763,11 @@ static void gni_ft_column_sets(void *arg, int64_t begin, int64_t end, int worker
     }
 }
 
-// The dimension along which both sides have their numbers next to each other, or -1.
+// The dimension along which both sides have their numbers next to each other, or -1. Passes take a step of 0 for none.
 static int gni_ft_column_axis(const gni_fft *f, const gni_ft_isa *isa) {
     int radix[64];
     if (f->kind != GNI_FFT_C2C || f->n_in != f->n || f->n < 2 || f->n > 8192) return -1;
-    if (f->in_step == 1 || gni_ft_radices(f->n, isa->max_radix, radix) == 0) return -1;
+    if (f->in_step == 0 || f->in_step == 1 || gni_ft_radices(f->n, isa->max_radix, radix) == 0) return -1;
     for (int d = 0; d < f->rank; d++)
         if (f->in.stride[d] == 1 && f->out.stride[d] == 1 && f->dim[d] >= isa->lanes) return d;
     return -1;
@@ -24298,7 +24300,8 @@ static void gni_sort_side_by_side(const gni_sort_job *j, int64_t row, int64_t co
 }
 
 static bool gni_sorts_side_by_side(const gni_sort_job *j) {
-    return j->d->n <= GNI_NET_MOST * 8 / j->size && j->d->rows >= GNI_NET_ROWS / 2 && j->record != GNI_LAYOUT_PAIR;
+    return j->d->n <= GNI_NET_MOST * 8 / j->size && j->d->rows >= GNI_NET_ROWS / 2 && j->record != GNI_LAYOUT_PAIR &&
+           (!j->parted || j->y != NULL); // records to be parted have no places
 }
 
 // Items are rows.
@@ -46730,9 +46733,11 @@ static void gni_lc_shift(const double *a, int64_t ld, int64_t m, double *shift) 
 // triangle but for blocks of two on the diagonal. With z the whole of it, and z changes along.
 static void gni_lc_triangle(gni_la *w, double *a, int64_t ld, int64_t n, int64_t parts, double *z, double *room) {
     int64_t left = 30 * GNI_MAX(n, 10), tries = 0;
+    double most = 0.0;
+    for (int64_t i = 0; i < n; i++) most = GNI_MAX(most, gni_la_norm(w, a + i * ld, parts * n));
     for (int64_t m = n - 1, low; m > 0;) {
-        for (low = m; low > 0; low--) {
-            double *sub = a + low * ld + parts * (low - 1), size = 0.0, beside = 0.0;
+        for (low = m; low > 0; low--) { // beside roundings of rounding errors, as of low ranks, steps may not end
+            double *sub = a + low * ld + parts * (low - 1), size = 0.0, beside = tries > 9 ? most : 0.0;
             for (int64_t i = 0; i < parts; i++) {
                 size += fabs(sub[i]);
                 beside += fabs(sub[i - ld]) + fabs(sub[i + parts]);
@@ -50892,7 +50897,7 @@ static bool gni_assign(gn_context *g, const char *fn, gn_array *a, gn_array *val
                         gni_shape_text(from, sizeof from, &value->shape), gni_shape_text(to, sizeof to, &a->shape));
     if (gni_elements(&a->shape) == 0) return true;
     if (!gni_materialize(g, a) || !gni_can_write(g, fn, a)) return false;
-    if (gni_same_elements(a, value)) return true;
+    if (a->apart == value->apart && gni_same_elements(a, value)) return true;
     if (a->dtype != value->dtype && (gni_is_complex(a->dtype) || gni_is_complex(value->dtype)))
         value = gn_cast(value, a->dtype);
     if (value != NULL && gni_may_overlap(a, value)) value = gn_copy(value);
