@@ -51547,9 +51547,17 @@ static gn_array *gni_isin(gn_context *g, const char *fn, gn_array *a, gn_array *
     const gn_dtype t = gni_compared(a->dtype, values->dtype);
     g->no_grad++;
     if (list->dtype != t) list = gn_cast(list, t);
-    if (list != NULL) gni_sorted(g, fn, list, 0, n, false, &s, NULL);
-    gn_array *at = gni_searched(g, fn, s, a, false, 0.0, 0.0);
-    gn_array *y = gn_eq(gn_take(s, gn_minimum_s(at, (double)(n - 1)), 0), a);
+    gn_array *y = NULL;
+    if (n > 16) {
+        if (list != NULL) gni_sorted(g, fn, list, 0, n, false, &s, NULL);
+        gn_array *at = gni_searched(g, fn, s, a, false, 0.0, 0.0);
+        y = gn_eq(gn_take(s, gn_minimum_s(at, (double)(n - 1)), 0), a);
+    } else { // few: each is compared
+        for (int64_t i = 0; i < n; i++) {
+            gn_array *same = gn_eq(a, gn_reshape(gn_slice(list, 0, i, i + 1, 1), GN_SHAPE()));
+            y = i == 0 ? same : gn_logical_or(y, same);
+        }
+    }
     g->no_grad--;
     return y;
 }
