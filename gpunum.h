@@ -50518,7 +50518,7 @@ GPUNUM_API gn_array *gn_sinc(gn_array *a) {
     if (!gni_real_only(g, "gn_sinc", &a, 1)) return gni_end_scope(g, NULL);
     const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
     gn_array *x = a->dtype == GN_F64 || a->dtype == GN_F32 ? a : gn_cast(a, GN_F32);
-    const bool smooth = g->no_grad == 0 && gni_wants_grad(a);
+    const bool smooth = gni_tracks(g, &a, 1);
     g->no_grad++; // these are constant between their steps
     gn_array *little = gn_lt_s(gn_abs(x), smooth ? 0.25 : 1.0e-18), *n = gn_round(x), *half = gn_mul_s(n, 0.5);
     gn_array *sign = gn_rsub_s(gn_mul_s(gn_sub(half, gn_floor(half)), 4.0), 1.0);
