@@ -1481,11 +1481,11 @@ GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr);
 GPUNUM_API double gn_lr_get(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive
 
-// Mixed precision: until gn_autocast_end products, gn_linear, convolutions, gn_attention, gn_lstm and gn_gru take float32
+// Mixed precision: until gn_autocast_end gn_matmul, gn_linear, convolutions, gn_attention, gn_lstm and gn_gru take float32
 // operands as halves of that dtype and give halves; softmax, logsumexp and losses take halves as float32; everything else
-// follows its operands. Parameters stay float32, and so do their gradients; gn_backward may come inside or behind. Pairs
-// nest, GN_F32 switches it off in between; of a thread each. Bfloat16 needs no more. The gradients of float16 need a scaled
-// loss:
+// (gn_dot, gn_einsum too) follows its operands. Parameters stay float32, and so do their gradients; gn_backward may come
+// inside or behind. Pairs nest, GN_F32 switches it off in between; of a thread each. Bfloat16 needs no more. The gradients
+// of float16 need a scaled loss:
 GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t);
 GPUNUM_API void gn_autocast_end(gn_context *g);
 // `scale` is the caller's array of two float32 numbers, {65536, 0} at first: the loss is multiplied by the first one.
