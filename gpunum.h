@@ -49899,7 +49899,7 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
 // How far exp, sinh and cosh are finite for sure. Beyond, exp(x) cos(y) may be finite where exp(x) alone is not.
 static double gni_exp_most(gn_array *x) { return gn_dtype_of(x) == GN_F64 ? 700.0 : 80.0; }
 
-// exp(x) or expm1(x), beyond that of half of x: a factor again[0] once more, which is 1 elsewhere.
+// exp(x) or expm1(x), beyond that of half of x: then it is a factor a second time, *again, which is 1 elsewhere.
 static gn_array *gni_exp_halved(gn_array *x, gn_array *(*fn)(gn_array *), gn_array **again) {
     gn_array *beyond = gn_gt_s(x, gni_exp_most(x)), *size = fn(gn_where(beyond, gn_mul_s(x, 0.5), x));
     *again = gn_where(beyond, size, gn_ones_like(x));
@@ -49991,11 +49991,13 @@ static bool gni_back_complex_sinh(gn_context *g, gni_node *node, gn_array *gy, g
     return true;
 }
 
-// sinh or cosh, a program for each part, of x within gni_exp_most(); exp of half of what x is beyond is a factor twice. Where
-// y is no angle sinh has a real part of 0 if x is 0, both have an infinite one if x is infinite.
 static gn_array *gni_grown(gn_array *size, gn_array *turn, gn_array *rest) {
     return gn_mul(gn_mul(gn_mul(size, turn), rest), rest);
 }
+
+// sinh or cosh, a program for each part, of x within gni_exp_most(); exp of half of what x is beyond is a factor twice, which
+// is finite, so that an angle of 0 stays a factor of 0. Where y is no angle sinh has a real part of 0 if x is 0, both have an
+// infinite one if x is infinite.
 static gn_array *gni_complex_sinh(gn_context *g, const char *fn, gni_op op, gn_array *a) {
     g->no_grad++; // recorded as one op
     const bool odd = op == GNI_OP_SINH;
@@ -50042,7 +50044,7 @@ static bool gni_back_complex_expm1(gn_context *g, gni_node *node, gn_array *gy, 
     return true;
 }
 
-// exp(x) (cos(y) + i sin(y)) - 1, whose real part is expm1(x) cos(y) + cos(y) - 1. As gni_complex_sinh.
+// exp(x) (cos(y) + i sin(y)) - 1, whose real part is expm1(x) cos(y) + cos(y) - 1. A program for each part.
 static gn_array *gni_complex_expm1(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
     gn_array *x = gni_re(a), *y = gni_im(a), *re, *im, *none = gn_eq_s(x, -GNI_INF);
@@ -51540,15 +51542,15 @@ GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right) {
 }
 
 static gn_array *gni_isin(gn_context *g, const char *fn, gn_array *a, gn_array *values) {
-    gn_array *list = gn_ravel(values), *in[2] = {a, values}, *s = NULL;
+    gn_array *list = gn_ravel(values), *in[2] = {a, values}, *y = NULL;
     if (list == NULL || !gni_real_only(g, fn, in, 2)) return NULL;
     const int64_t n = list->shape.dim[0];
     if (n == 0) return gn_zeros(g, GN_BOOL, a->shape);
     const gn_dtype t = gni_compared(a->dtype, values->dtype);
     g->no_grad++;
     if (list->dtype != t) list = gn_cast(list, t);
-    gn_array *y = NULL;
     if (n > 16) {
+        gn_array *s = NULL;
         if (list != NULL) gni_sorted(g, fn, list, 0, n, false, &s, NULL);
         gn_array *at = gni_searched(g, fn, s, a, false, 0.0, 0.0);
         y = gn_eq(gn_take(s, gn_minimum_s(at, (double)(n - 1)), 0), a);

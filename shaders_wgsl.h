@@ -1,7 +1,7 @@
 // shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
-// Sources: aba24861a2080a88812170cad54f0da0da42e341a02fe65acff8b8bc99a8ea10
+// Sources: ed600763504d39465cce052d1adfe2166dcc0641d03b548a2a24a8716a9843d5
 #ifdef GNI_WGSL_WANTED
 #ifndef GNI_SHADERS_WGSL_H
 #define GNI_SHADERS_WGSL_H

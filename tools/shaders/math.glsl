@@ -66,7 +66,7 @@ ivec4 gn_int(vec4 a) { return floatBitsToInt(a + 12582912.0) - 0x4b400000; }
 vec4 gn_float(ivec4 n) { return intBitsToFloat(n + 0x4b400000) - 12582912.0; }
 // The first 12 bits of a.
 vec4 gn_head(vec4 a) { return uintBitsToFloat(GN_BITS_F(a) & 0xfffff000u); }
-// 2^n for -126 <= n <= 127.
+// 2^n for whole -126 <= n <= 127.
 vec4 gn_pow2(ivec4 n) { return uintBitsToFloat(uvec4(n + 127) << 23); }
 vec4 gn_pow2(vec4 n) { return uintBitsToFloat(floatBitsToUint(n + 12583039.0) << 23); }
 // a 2^n for |n| <= 252, rounded once when the result is subnormal.
@@ -812,6 +812,7 @@ vec4 gn_log_size(vec4 x, vec4 y) {
     }
     return gn_size_ends(x, y, 0.5 * gn_log_near1(k + vec4(4 * e), g), 0xff800000u);
 }
+// Of gn_log2_pair, without what is precise there.
 vec4 gn_log2_end(vec4 z) { return (z * 0.336952269 + 0.411908448) * (z * z) + (z * 0.577078998 + 0.961796701); }
 // log2(x) as a 12-bit head and a rest, for x > 0: log((1 + s)/(1 - s)) with s = (m - 1)/(m + 1).
 vec4 gn_log2_pair(vec4 x, out vec4 rest) {
@@ -871,13 +872,14 @@ vec4 gn_pow(vec4 x, vec4 y) {
 // ---- erfc, its inverse, gamma's functions
 
 #ifndef GN_FEW
-// erfc(a) = c exp(-a^2) (1 + N(a)/D(a)) / (a + 7/16). Of 1 / (a + 7/16) a head t and by how much that differs, so that c t
-// is exact and all else adds little.
+// N(a) and D(a) of gn_erfc, without what is precise there.
 void gn_erfc_quotient(vec4 a, out vec4 p, out vec4 q) {
     p = gn_poly3(a, 7.2549301e-07, -0.012351105, 0.0420437679, 0.172065839);
     p = (p * a + 0.258887231) * a - 0.266668886;
     q = gn_poly3(a, 0.226296335, 0.95615679, 2.05135107, 2.20645952) * a + 1.0;
 }
+// erfc(a) = c exp(-a^2) (1 + N(a)/D(a)) / (a + 7/16). Of 1 / (a + 7/16) a head t and by how much that differs, so that c t
+// is exact and all else adds little.
 vec4 gn_erfc(vec4 x) {
     vec4 a = min(abs(x), vec4(10.1)), p, q;
     gn_erfc_quotient(a, p, q);

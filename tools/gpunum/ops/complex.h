@@ -239,7 +239,7 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
 // How far exp, sinh and cosh are finite for sure. Beyond, exp(x) cos(y) may be finite where exp(x) alone is not.
 static double gni_exp_most(gn_array *x) { return gn_dtype_of(x) == GN_F64 ? 700.0 : 80.0; }
 
-// exp(x) or expm1(x), beyond that of half of x: a factor again[0] once more, which is 1 elsewhere.
+// exp(x) or expm1(x), beyond that of half of x: then it is a factor a second time, *again, which is 1 elsewhere.
 static gn_array *gni_exp_halved(gn_array *x, gn_array *(*fn)(gn_array *), gn_array **again) {
     gn_array *beyond = gn_gt_s(x, gni_exp_most(x)), *size = fn(gn_where(beyond, gn_mul_s(x, 0.5), x));
     *again = gn_where(beyond, size, gn_ones_like(x));
@@ -331,11 +331,13 @@ static bool gni_back_complex_sinh(gn_context *g, gni_node *node, gn_array *gy, g
     return true;
 }
 
-// sinh or cosh, a program for each part, of x within gni_exp_most(); exp of half of what x is beyond is a factor twice. Where
-// y is no angle sinh has a real part of 0 if x is 0, both have an infinite one if x is infinite.
 static gn_array *gni_grown(gn_array *size, gn_array *turn, gn_array *rest) {
     return gn_mul(gn_mul(gn_mul(size, turn), rest), rest);
 }
+
+// sinh or cosh, a program for each part, of x within gni_exp_most(); exp of half of what x is beyond is a factor twice, which
+// is finite, so that an angle of 0 stays a factor of 0. Where y is no angle sinh has a real part of 0 if x is 0, both have an
+// infinite one if x is infinite.
 static gn_array *gni_complex_sinh(gn_context *g, const char *fn, gni_op op, gn_array *a) {
     g->no_grad++; // recorded as one op
     const bool odd = op == GNI_OP_SINH;
@@ -382,7 +384,7 @@ static bool gni_back_complex_expm1(gn_context *g, gni_node *node, gn_array *gy, 
     return true;
 }
 
-// exp(x) (cos(y) + i sin(y)) - 1, whose real part is expm1(x) cos(y) + cos(y) - 1. As gni_complex_sinh.
+// exp(x) (cos(y) + i sin(y)) - 1, whose real part is expm1(x) cos(y) + cos(y) - 1. A program for each part.
 static gn_array *gni_complex_expm1(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
     gn_array *x = gni_re(a), *y = gni_im(a), *re, *im, *none = gn_eq_s(x, -GNI_INF);

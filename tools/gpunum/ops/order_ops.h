@@ -625,15 +625,15 @@ GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right) {
 }
 
 static gn_array *gni_isin(gn_context *g, const char *fn, gn_array *a, gn_array *values) {
-    gn_array *list = gn_ravel(values), *in[2] = {a, values}, *s = NULL;
+    gn_array *list = gn_ravel(values), *in[2] = {a, values}, *y = NULL;
     if (list == NULL || !gni_real_only(g, fn, in, 2)) return NULL;
     const int64_t n = list->shape.dim[0];
     if (n == 0) return gn_zeros(g, GN_BOOL, a->shape);
     const gn_dtype t = gni_compared(a->dtype, values->dtype);
     g->no_grad++;
     if (list->dtype != t) list = gn_cast(list, t);
-    gn_array *y = NULL;
     if (n > 16) {
+        gn_array *s = NULL;
         if (list != NULL) gni_sorted(g, fn, list, 0, n, false, &s, NULL);
         gn_array *at = gni_searched(g, fn, s, a, false, 0.0, 0.0);
         y = gn_eq(gn_take(s, gn_minimum_s(at, (double)(n - 1)), 0), a);
