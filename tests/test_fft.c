@@ -570,6 +570,25 @@ static void test_gradients(void **state) {
     }
 }
 
+// PyTorch: the derivative of the angle is 0 at 0 and of real numbers; elsewhere (-im, re) / (re^2 + im^2).
+static void test_angle_at_zero(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const float re[4] = {0, 3, -0.0f, -1}, im[4] = {0, 4, 0, 0};
+    for (int real = 0; real < 2; real++) {
+        gn_scope_begin(g);
+        gn_array *a = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(4), re), true);
+        gn_array *b = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(4), im), true);
+        assert_int_equal(gn_backward(gn_sum(gn_angle(real ? a : gn_complex(a, b)), GN_ALL)), GN_OK);
+        static const float da[2][4] = {{0, -4.0f / 25, 0, 0}, {0}}, db[4] = {0, 3.0f / 25, 0, -1};
+        float got[4];
+        assert_int_equal(gn_read(gn_grad(a), got, sizeof got), GN_OK);
+        for (int i = 0; i < 4; i++) assert_float_equal(got[i], da[real][i], 1e-6f);
+        assert_int_equal(real ? GN_OK : gn_read(gn_grad(b), got, sizeof got), GN_OK);
+        for (int i = 0; i < 4 && !real; i++) assert_float_equal(got[i], db[i], 1e-6f);
+        gn_scope_end(g);
+    }
+}
+
 // The gradient of a gradient.
 static void test_second_gradient(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -721,7 +740,7 @@ int main(void) {
         GN_TEST(test_scipy),   GN_TEST(test_round_trip),      GN_TEST(test_every_length),   GN_TEST(test_linear_and_shift),
         GN_TEST(test_exact),   GN_TEST(test_exact_primes),    GN_TEST(test_not_finite),     GN_TEST(test_dtypes),
         cmocka_unit_test(test_kernels_of_lengths), GN_TEST(test_short_rows),
-        GN_TEST(test_gradients), GN_TEST(test_second_gradient),
+        GN_TEST(test_gradients), GN_TEST(test_angle_at_zero), GN_TEST(test_second_gradient),
         GN_TEST(test_convolve_integers),
         GN_TEST(test_convolve_long),
         GN_TEST(test_errors),  cmocka_unit_test(test_out_of_memory), GN_TEST(test_plan_cache)};

@@ -96,6 +96,7 @@ GPUNUM_API gn_array *gn_conj(gn_array *a) {
 GPUNUM_API gn_array *gn_angle(gn_array *a) {
     gn_context *g = gni_begin_scope("gn_angle", &a, 1);
     if (g == NULL) return NULL;
+    if (gni_tracks(g, &a, 1)) a = gn_where(gn_eq_s(a, 0.0), gn_detach(a), a); // the derivative at 0 is 0
     return gni_end_scope(g, gn_atan2(gni_im(a), gni_re(a)));
 }
 
