@@ -576,6 +576,32 @@ static void test_wrap_on_cpu(void **state) {
     test_close(g);
 }
 
+// Arrays over a host's buffer that end within a word: the last elements are read and written, what is behind them stays.
+static void test_wrap_parts_of_words(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    for (int i = 0; i < 2; i++) {
+        gn_options o = test_options();
+        o.vulkan_flags = modes[i];
+        gn_context *g = test_share(&o);
+        gni_vk *vk = (gni_vk *)(void *)g->gpu;
+        for (int count = 1; count < 20; count++) {
+            gni_gpu_mem m;
+            uint8_t data[32], have[32];
+            for (int j = 0; j < 32; j++) data[j] = (uint8_t)(3 * j + 1);
+            assert_true(gni_vk_alloc(vk, sizeof data, &m) && gni_vk_upload(vk, &m, 0, data, sizeof data));
+            gn_array *x = gn_vulkan_wrap(g, m.handle, m.offset, GN_U8, GN_SHAPE(count));
+            assert_int_equal(gn_assign(x, gn_add_s(x, 5)), GN_OK);
+            assert_int_equal(gn_sync(g), GN_OK);
+            assert_true(gni_vk_download(vk, &m, 0, have, sizeof have));
+            for (int j = 0; j < 32; j++) assert_int_equal(have[j], data[j] + (j < count ? 5 : 0));
+            gn_release(x);
+            gni_vk_free(vk, &m);
+        }
+        test_close(g);
+    }
+}
+
 // ---- profiling
 
 static void test_profile(void **state) {
@@ -1357,7 +1383,7 @@ int main(void) {
         cmocka_unit_test(test_large_buffers), cmocka_unit_test(test_limit),
         cmocka_unit_test(test_pool_ranges),   cmocka_unit_test(test_pool_limits),
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_recording), cmocka_unit_test(test_recorded_writes),
-        cmocka_unit_test(test_wrap_on_cpu),
+        cmocka_unit_test(test_wrap_on_cpu),   cmocka_unit_test(test_wrap_parts_of_words),
         cmocka_unit_test(test_profile),       cmocka_unit_test(test_cache),
         cmocka_unit_test(test_cache_folder),
         cmocka_unit_test(test_specialise),    cmocka_unit_test(test_specialise_leaves_out),

@@ -20,10 +20,10 @@ GPUNUM_API gn_array *gn_from_dlpack(gn_context *g, struct DLManagedTensor *tenso
 // holds the value; `a` must stay alive and unwritten while the host uses it.
 GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *offset, uint64_t *size);
 // An array over a host's VkBuffer (storage buffer and transfer usage, and shader device address unless
-// GN_VULKAN_NO_ADDRESSES), from an offset on that is a multiple of 16, without addresses of 256. The
-// host keeps the buffer alive until the array is gone. Work on it may run on the CPU, too: gn_sync, or gn_vulkan_buffer of
-// the array, comes before the host uses the buffer outside of recorded commands. Then it holds what was written here, and
-// what the host writes is seen.
+// GN_VULKAN_NO_ADDRESSES), from an offset on that is a multiple of 16, without addresses of 256, and with bytes to fill
+// the last 4. The host keeps the buffer alive until the array is gone. Work on it may run on the CPU, too: gn_sync, or
+// gn_vulkan_buffer of the array, comes before the host uses the buffer outside of recorded commands. Then it holds what
+// was written here, and what the host writes is seen.
 GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t offset, gn_dtype t, gn_shape s);
 // Between begin and end, work goes into the host's VkCommandBuffer (recording, outside a render pass)
 // instead of gpunum's queue. The host submits it, and when it has finished calls gn_vulkan_record_done

@@ -178,8 +178,8 @@ static void gni_vk_descriptor(VkDescriptorBufferInfo *out, const gni_gpu_mem *m,
     out->buffer = gni_vk_buffer_of(m->handle);
     out->offset = m->offset + offset;
     // Kernels read whole vectors of 16 bytes; memory ends at a multiple of that, a host's buffer
-    // may not.
-    out->range = GNI_MIN((bytes + 15u) & ~(uint64_t)15u, GNI_MAX(m->size - offset, 4u));
+    // may not, but at a word.
+    out->range = GNI_MIN((bytes + 15u) & ~(uint64_t)15u, (GNI_MAX(m->size - offset, 1u) + 3u) & ~(uint64_t)3u);
 }
 
 static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
