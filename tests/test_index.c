@@ -854,6 +854,38 @@ static void expect_sums(gn_context *g, int n, int places, int first) {
     free(sizes);
 }
 
+// Rows of all lengths about 16, and of complex numbers; an index for each row and for each element, some from the end.
+static void test_sums_of_rows(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { ROWS = 7, COUNT = 23, LONGEST = 45 };
+    static double base[ROWS * LONGEST * 2], values[COUNT * LONGEST * 2], want[ROWS * LONGEST * 2], have[ROWS * LONGEST * 2];
+    static int64_t to[COUNT * LONGEST];
+    static const int lengths[] = {1, 2, 8, 15, 16, 17, 33, LONGEST};
+    static const gn_dtype types[] = {GN_F32, GN_F64, GN_I32, GN_I64, GN_U8, GN_C64, GN_C128};
+    for (int l = 0; l < 8; l++)
+        for (int k = 0; k < 7; k++)
+            for (int form = 0; form < 4; form++) {
+                const int n = lengths[l], each = form & 1 ? n : 1, parts = k > 4 ? 2 : 1;
+                const gn_dtype t = types[k], all = parts == 2 ? GN_C128 : GN_F64;
+                for (int i = 0; i < ROWS * n * parts; i++) want[i] = base[i] = (double)draw(5);
+                for (int i = 0; i < COUNT * n * parts; i++) values[i] = (double)draw(9);
+                for (int i = 0; i < COUNT * each; i++) to[i] = (int64_t)draw(2 * ROWS) - ROWS;
+                for (int i = 0; i < COUNT * n * parts; i++) {
+                    const int row = i / parts / n, column = i / parts % n;
+                    const int64_t at = to[row * each + (each > 1 ? column : 0)];
+                    want[((at < 0 ? at + ROWS : at) * n + column) * parts + i % parts] += values[i];
+                }
+                GN_SCOPE(g) {
+                    gn_array *a = gn_cast(gn_array_from(g, all, GN_SHAPE(ROWS, n), base), t);
+                    gn_array *x = gn_cast(gn_array_from(g, all, GN_SHAPE(COUNT, n), values), t);
+                    gn_array *at = gn_cast(gn_array_from(g, GN_I64, GN_SHAPE(COUNT, each), to), form & 2 ? GN_I32 : GN_I64);
+                    const size_t bytes = (size_t)(ROWS * n * parts) * sizeof *have;
+                    assert_int_equal(gn_read(gn_cast(gn_scatter_add(a, at, x, 0), all), have, bytes), GN_OK);
+                    assert_memory_equal(have, want, bytes);
+                }
+            }
+}
+
 // Sums of floats: the same bits whatever the order, correctly rounded where the array before is zeros on a device; infinities, NaN,
 // subnormal numbers and those that leave the range.
 static void test_sums(void **state) {
@@ -929,7 +961,7 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_like_numpy), GN_TEST(test_siblings), GN_TEST(test_told_later), GN_TEST(test_unsigned_indices), GN_TEST(test_many_true), GN_TEST(test_many_places), GN_TEST(test_kept), GN_TEST(test_sums),
+        GN_TEST(test_like_numpy), GN_TEST(test_siblings), GN_TEST(test_told_later), GN_TEST(test_unsigned_indices), GN_TEST(test_many_true), GN_TEST(test_many_places), GN_TEST(test_kept), GN_TEST(test_sums), GN_TEST(test_sums_of_rows),
         GN_TEST(test_assign_values),   GN_TEST(test_assign_dtypes), GN_TEST(test_assign_hazards), GN_TEST(test_assign_often), GN_TEST(test_assign_grows), GN_TEST(test_assign_mixed), GN_TEST(test_assign_stencil),
         GN_TEST(test_assign_refusals), GN_TEST(test_assign_places), GN_TEST(test_gradients),     GN_TEST(test_overwritten),
         GN_TEST(test_overwritten_results), cmocka_unit_test(test_out_of_memory),

@@ -180,7 +180,7 @@ typedef struct gni_take_job {
     gni_atomic wrong; // one was none
 } gni_take_job;
 
-static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
+GNI_INLINE int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
     int64_t v;
     int32_t w;
     memcpy(&w, p + 4 * i, 4);
@@ -319,6 +319,7 @@ typedef struct gni_scatter_job {
     const char *in, *index, *base;
     char *out;
     int64_t parts; // of the inner dimension
+    int pair;      // 1: of complex numbers, whose parts are added as neighbours
 } gni_scatter_job;
 
 #define GNI_SCATTER_TYPE(name, T, S)                                                                                  \
@@ -328,19 +329,37 @@ typedef struct gni_scatter_job {
         else if (op == GNI_SCATTER_PUT || x != x || (op == GNI_SCATTER_MAX ? x > *to : x < *to))                      \
             *to = x;                                                                                                  \
     }                                                                                                                 \
-    static void name(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last) {                            \
+    GNI_INLINE void name##_sixteen(T *GNI_RESTRICT to, const T *GNI_RESTRICT x) {                                     \
+        for (int k = 0; k < 16; k++) to[k] = (T)((S)to[k] + (S)x[k]);                                                 \
+    }                                                                                                                 \
+    /* Single elements follow each other in one loop. */                                                              \
+    GNI_INLINE void name##_all(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last, gni_scatter_op op,   \
+                               gn_dtype t) {                                                                          \
         const gni_places *d = &j->d->at;                                                                              \
-        const gni_scatter_op op = j->d->op;                                                                           \
-        const gn_dtype t = j->d->index.dtype;                                                                         \
-        T *out = (T *)(void *)j->out + o * d->extent * d->inner;                                                      \
-        const T *in = (const T *)(const void *)j->in + o * d->count * d->inner;                                       \
-        for (int64_t c = 0; c < d->count; c++, in += d->inner) {                                                      \
-            int64_t at = d->along ? 0 : gni_index_at(t, j->index, c);                                                 \
-            for (int64_t u = first; u < last; u++) {                                                                  \
-                if (d->along) at = gni_index_at(t, j->index, (o * d->count + c) * d->inner + u);                      \
-                name##_one(out + (at < 0 ? at + d->extent : at) * d->inner + u, in[u], op);                           \
+        const int64_t inner = d->inner << j->pair, each = inner > 1, count = each ? d->count : 1;                     \
+        const int pair = j->pair;                                                                                     \
+        const bool along = d->along || !each;                                                                         \
+        const char *index = j->index + (d->along ? o * d->count * d->inner * (t == GN_I64 ? 8 : 4) : 0);              \
+        T *out = (T *)(void *)j->out + o * d->extent * inner;                                                         \
+        const T *in = (const T *)(const void *)j->in + o * d->count * inner;                                          \
+        if (!each) last = d->count;                                                                                   \
+        for (int64_t c = 0; c < count; c++, in += inner) {                                                            \
+            int64_t at = along ? 0 : gni_index_at(t, index, c);                                                       \
+            int64_t u = first;                                                                                        \
+            if (!along && op == GNI_SCATTER_ADD)                                                                      \
+                for (T *to = out + (at < 0 ? at + d->extent : at) * inner; u + 16 <= last; u += 16)                   \
+                    name##_sixteen(to + u, in + u);                                                                   \
+            for (; u < last; u++) {                                                                                   \
+                if (along) at = gni_index_at(t, index, (c * inner + u) >> pair);                                      \
+                name##_one(out + (at < 0 ? at + d->extent : at) * inner + u * each, in[u], op);                       \
             }                                                                                                         \
         }                                                                                                             \
+    }                                                                                                                 \
+    static void name(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last) {                              \
+        const gn_dtype t = j->d->index.dtype;                                                                         \
+        if (j->d->op != GNI_SCATTER_ADD) name##_all(j, o, first, last, j->d->op, t);                                  \
+        else if (t == GN_I64) name##_all(j, o, first, last, GNI_SCATTER_ADD, GN_I64);                                 \
+        else name##_all(j, o, first, last, GNI_SCATTER_ADD, t);                                                       \
     }
 GNI_SCATTER_TYPE(gni_scatter_f32, float, float)
 GNI_SCATTER_TYPE(gni_scatter_f64, double, double)
@@ -352,13 +371,15 @@ GNI_SCATTER_TYPE(gni_scatter_u64, uint64_t, uint64_t)
 
 static void gni_scatter_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_scatter_job *j = (const gni_scatter_job *)arg;
-    const int64_t inner = j->d->at.inner;
+    const int64_t inner = j->d->at.inner << j->pair;
     GNI_UNUSED(worker);
     for (int64_t i = begin; i < end; i++) {
         const int64_t part = i % j->parts, first = inner / j->parts * part,
                       last = part + 1 < j->parts ? inner / j->parts * (part + 1) : inner;
         switch (j->d->out.dtype) {
+        case GN_C64:
         case GN_F32: gni_scatter_f32(j, i / j->parts, first, last); break;
+        case GN_C128:
         case GN_F64: gni_scatter_f64(j, i / j->parts, first, last); break;
         case GN_I32: gni_scatter_i32(j, i / j->parts, first, last); break;
         case GN_U32: gni_scatter_u32(j, i / j->parts, first, last); break;
@@ -384,6 +405,7 @@ static bool gni_cpu_scatter(gn_context *g, const void *job) {
     j.in = gni_operand_data(&d->in);
     j.index = gni_operand_data(&d->index);
     j.out = gni_operand_data(&d->out);
+    j.pair = gni_is_complex(d->out.dtype);
     j.parts = work > GNI_GRAIN && d->at.outer < threads ? GNI_MAX(GNI_MIN(threads, d->at.inner / 16), 1) : 1;
     if (!gni_indices_ok(g, &d->at, &d->index)) return false;
     if (d->base.buf != NULL) {

@@ -119,11 +119,11 @@ static bool gni_scatter_operands(gn_context *g, const char *fn, gn_array *a, gn_
 static gn_array *gni_scatter_parts(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index,
                                    gn_array *x, int axis, bool along) {
     if (a == NULL || x == NULL) return NULL;
-    if (gni_is_complex(a->dtype)) {
+    if (gni_is_complex(a->dtype) && g->gpu != NULL) {
         gn_array *re = gni_scatter_parts(g, fn, op, gn_real(a), index, gn_real(x), axis, along);
         return gn_complex(re, gni_scatter_parts(g, fn, op, gn_imag(a), index, gn_imag(x), axis, along));
     }
-    const gn_dtype t = a->dtype, inner = gni_scatter_dtype(t);
+    const gn_dtype t = a->dtype, inner = gni_is_complex(t) ? t : gni_scatter_dtype(t);
     if (t == GN_BOOL && op == GNI_SCATTER_ADD) op = GNI_SCATTER_MAX;
     if (t != x->dtype) x = gn_cast(x, t);
     if (t != inner) x = gn_cast(x, inner);
