@@ -707,17 +707,18 @@ static void test_threads(void **state) {
     test_close(g);
 }
 
-// Among integers of a small range, which are looked up, and a wide one: both sides, numbers between, below and beyond.
+// Among integers of a small range, which are looked up, and a wide one: both sides, numbers between, below and beyond, mixed and
+// rising.
 static void test_search_integers(void **state) {
     gn_context *g = (gn_context *)*state;
     enum { N = 5001, M = 301 };
     static const gn_dtype types[] = {GN_I64, GN_I32, GN_I16, GN_U8};
     static int64_t x[N], sorted[M], at[N];
     static unsigned char found[N];
-    for (int k = 0; k < 5; k++) {
+    for (int k = 0; k < 9; k++) {
         const gn_dtype t = types[k % 4];
-        const int64_t step = k == 4 ? (int64_t)1 << 40 : 1, least = t == GN_U8 ? 20 : -170 * step;
-        for (int i = 0; i < N; i++) x[i] = least - 10 * step + (int64_t)((uint32_t)i * 2654435761u % 234) * step;
+        const int64_t step = k > 0 && k % 4 == 0 ? (int64_t)1 << 40 : 1, least = t == GN_U8 ? 20 : -170 * step;
+        for (int i = 0; i < N; i++) x[i] = least - 10 * step + (int64_t)(k > 4 ? (uint32_t)i * 234 / N : (uint32_t)i * 2654435761u % 234) * step;
         for (int i = 0, v = 0; i < M; i++) sorted[i] = least + v * step, v += i % 3 == 0 ? i % 5 : 0;
         gn_array *a = gn_cast(gn_array_from(g, GN_I64, GN_SHAPE(N), x), t), *b = gn_cast(gn_array_from(g, GN_I64, GN_SHAPE(M), sorted), t);
         for (int right = 0; right < 2; right++) {

@@ -942,22 +942,33 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
         gni_search_f32(j->d, (const float *)(const void *)j->sorted, (const float *)(const void *)j->x, begin, end, j->out);
         return;
     }
-    uint64_t u[GNI_SEARCHES];
+    const int64_t n = j->d->n;
+    const uint64_t right = j->d->right ? 1 : 0;
+    uint64_t u[GNI_SEARCHES], low = 0, span = 0; // keys from low to low + span have the place of the last one
     for (int64_t i = begin; i < end; i += GNI_SEARCHES) {
         const int64_t some = GNI_MIN(end - i, (int64_t)GNI_SEARCHES);
+        bool same = i > begin;
         for (int64_t k = 0; k < some; k++)
             u[k] = gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i + k, j->key.bytes));
         if (j->table != NULL) {
             for (int64_t k = 0; k < some; k++) {
                 const uint64_t above = u[k] - j->keys[0];
-                j->out[i + k] = u[k] < j->keys[0] ? 0 : above > j->span ? j->d->n : j->table[above];
+                j->out[i + k] = u[k] < j->keys[0] ? 0 : above > j->span ? n : j->table[above];
             }
             continue;
         }
-        if (some == GNI_SEARCHES && j->d->right) gni_keys_search(j->keys, j->d->n, u, true, j->out + i);
-        else if (some == GNI_SEARCHES) gni_keys_search(j->keys, j->d->n, u, false, j->out + i);
+        for (int64_t k = 0; k < some; k++) same = same && u[k] - low <= span;
+        if (same) { // as where values rise
+            for (int64_t k = 0; k < some; k++) j->out[i + k] = j->out[i - 1];
+            continue;
+        }
+        if (some == GNI_SEARCHES && right) gni_keys_search(j->keys, n, u, true, j->out + i);
+        else if (some == GNI_SEARCHES) gni_keys_search(j->keys, n, u, false, j->out + i);
         for (int64_t k = 0; k < some && some < GNI_SEARCHES; k++)
-            j->out[i + k] = gni_key_search(j->keys, j->d->n, u[k], j->d->right);
+            j->out[i + k] = gni_key_search(j->keys, n, u[k], j->d->right);
+        const int64_t at = j->out[i + some - 1];
+        low = at > 0 ? j->keys[at - 1] + 1 - right : 0;
+        span = (at < n ? j->keys[at] - right : UINT64_MAX) - low;
     }
 }
 
