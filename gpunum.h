@@ -1701,10 +1701,10 @@ GPUNUM_API gn_array *gn_from_dlpack(gn_context *g, struct DLManagedTensor *tenso
 // holds the value; `a` must stay alive and unwritten while the host uses it.
 GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *offset, uint64_t *size);
 // An array over a host's VkBuffer (storage buffer and transfer usage, and shader device address unless
-// GN_VULKAN_NO_ADDRESSES), from an offset on that is a multiple of 16, without addresses of 256. The
-// host keeps the buffer alive until the array is gone. Work on it may run on the CPU, too: gn_sync, or gn_vulkan_buffer of
-// the array, comes before the host uses the buffer outside of recorded commands. Then it holds what was written here, and
-// what the host writes is seen.
+// GN_VULKAN_NO_ADDRESSES), from an offset on that is a multiple of 16, without addresses of 256, and with bytes to fill
+// the last 4. The host keeps the buffer alive until the array is gone. Work on it may run on the CPU, too: gn_sync, or
+// gn_vulkan_buffer of the array, comes before the host uses the buffer outside of recorded commands. Then it holds what
+// was written here, and what the host writes is seen.
 GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t offset, gn_dtype t, gn_shape s);
 // Between begin and end, work goes into the host's VkCommandBuffer (recording, outside a render pass)
 // instead of gpunum's queue. The host submits it, and when it has finished calls gn_vulkan_record_done
@@ -22147,7 +22147,9 @@ static void gni_pair_run(char *d, const char *a, const char *b, int64_t n, int64
 
 static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, int64_t item) {
     if (ds == item && ss == item) {
-        if (d != s) memcpy(d, s, (size_t)(n * item));
+        // `rep movsb`, which a C library takes from some KB on, is 12 times slower where d is a few bytes further in its page.
+        const size_t all = (size_t)(n * item), most = ((uintptr_t)d - (uintptr_t)s - 1) % 4096 < 63 ? 2048 : all;
+        for (size_t at = 0; at < all && d != s; at += most) memcpy(d + at, s + at, GNI_MIN(most, all - at));
         return;
     }
     if (ds == item && ss == 0 && n * item >= 64) {
@@ -23266,7 +23268,12 @@ static void gni_columns_end(const gni_reduce_job *j, const gni_acc_columns *a, i
             memcpy(out, v, (size_t)(n * gni_item_size(t)));
         if (odd == 0.0) return;
     }
-    for (int64_t c = 0; c < n; c++) {
+    const int64_t handed = sums && lots == 1 && j->acc != NULL ? n : 0; // plain sums, without looking at each
+    for (int64_t c = 0; c < handed; c++) {
+        const gni_acc one = {v[c], a->e[c], 0, 0};
+        j->acc[(first + c) * j->parts + part] = one;
+    }
+    for (int64_t c = handed; c < n; c++) {
         gni_acc one = {0.0, 0.0, 0, 0};
         gni_columns_get(r, a, c, &one);
         for (int64_t l = 1; l < lots; l++) {
@@ -24510,22 +24517,33 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
         gni_search_f32(j->d, (const float *)(const void *)j->sorted, (const float *)(const void *)j->x, begin, end, j->out);
         return;
     }
-    uint64_t u[GNI_SEARCHES];
+    const int64_t n = j->d->n;
+    const uint64_t right = j->d->right ? 1 : 0;
+    uint64_t u[GNI_SEARCHES], low = 0, span = 0; // keys from low to low + span have the place of the last one
     for (int64_t i = begin; i < end; i += GNI_SEARCHES) {
         const int64_t some = GNI_MIN(end - i, (int64_t)GNI_SEARCHES);
+        bool same = i > begin;
         for (int64_t k = 0; k < some; k++)
             u[k] = gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i + k, j->key.bytes));
         if (j->table != NULL) {
             for (int64_t k = 0; k < some; k++) {
                 const uint64_t above = u[k] - j->keys[0];
-                j->out[i + k] = u[k] < j->keys[0] ? 0 : above > j->span ? j->d->n : j->table[above];
+                j->out[i + k] = u[k] < j->keys[0] ? 0 : above > j->span ? n : j->table[above];
             }
             continue;
         }
-        if (some == GNI_SEARCHES && j->d->right) gni_keys_search(j->keys, j->d->n, u, true, j->out + i);
-        else if (some == GNI_SEARCHES) gni_keys_search(j->keys, j->d->n, u, false, j->out + i);
+        for (int64_t k = 0; k < some; k++) same = same && u[k] - low <= span;
+        if (same) { // as where values rise
+            for (int64_t k = 0; k < some; k++) j->out[i + k] = j->out[i - 1];
+            continue;
+        }
+        if (some == GNI_SEARCHES && right) gni_keys_search(j->keys, n, u, true, j->out + i);
+        else if (some == GNI_SEARCHES) gni_keys_search(j->keys, n, u, false, j->out + i);
         for (int64_t k = 0; k < some && some < GNI_SEARCHES; k++)
-            j->out[i + k] = gni_key_search(j->keys, j->d->n, u[k], j->d->right);
+            j->out[i + k] = gni_key_search(j->keys, n, u[k], j->d->right);
+        const int64_t at = j->out[i + some - 1];
+        low = at > 0 ? j->keys[at - 1] + 1 - right : 0;
+        span = (at < n ? j->keys[at] - right : UINT64_MAX) - low;
     }
 }
 
@@ -25990,7 +26008,7 @@ typedef struct gni_take_job {
     gni_atomic wrong; // one was none
 } gni_take_job;
 
-static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
+GNI_INLINE int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
     int64_t v;
     int32_t w;
     memcpy(&w, p + 4 * i, 4);
@@ -26129,6 +26147,7 @@ typedef struct gni_scatter_job {
     const char *in, *index, *base;
     char *out;
     int64_t parts; // of the inner dimension
+    int pair;      // 1: of complex numbers, whose parts are added as neighbours
 } gni_scatter_job;
 
 #define GNI_SCATTER_TYPE(name, T, S)                                                                                  \
@@ -26138,19 +26157,37 @@ typedef struct gni_scatter_job {
         else if (op == GNI_SCATTER_PUT || x != x || (op == GNI_SCATTER_MAX ? x > *to : x < *to))                      \
             *to = x;                                                                                                  \
     }                                                                                                                 \
-    static void name(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last) {                            \
+    GNI_INLINE void name##_sixteen(T *GNI_RESTRICT to, const T *GNI_RESTRICT x) {                                     \
+        for (int k = 0; k < 16; k++) to[k] = (T)((S)to[k] + (S)x[k]);                                                 \
+    }                                                                                                                 \
+    /* Single elements follow each other in one loop. */                                                              \
+    GNI_INLINE void name##_all(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last, gni_scatter_op op,   \
+                               gn_dtype t) {                                                                          \
         const gni_places *d = &j->d->at;                                                                              \
-        const gni_scatter_op op = j->d->op;                                                                           \
-        const gn_dtype t = j->d->index.dtype;                                                                         \
-        T *out = (T *)(void *)j->out + o * d->extent * d->inner;                                                      \
-        const T *in = (const T *)(const void *)j->in + o * d->count * d->inner;                                       \
-        for (int64_t c = 0; c < d->count; c++, in += d->inner) {                                                      \
-            int64_t at = d->along ? 0 : gni_index_at(t, j->index, c);                                                 \
-            for (int64_t u = first; u < last; u++) {                                                                  \
-                if (d->along) at = gni_index_at(t, j->index, (o * d->count + c) * d->inner + u);                      \
-                name##_one(out + (at < 0 ? at + d->extent : at) * d->inner + u, in[u], op);                           \
+        const int64_t inner = d->inner << j->pair, each = inner > 1, count = each ? d->count : 1;                     \
+        const int pair = j->pair;                                                                                     \
+        const bool along = d->along || !each;                                                                         \
+        const char *index = j->index + (d->along ? o * d->count * d->inner * (t == GN_I64 ? 8 : 4) : 0);              \
+        T *out = (T *)(void *)j->out + o * d->extent * inner;                                                         \
+        const T *in = (const T *)(const void *)j->in + o * d->count * inner;                                          \
+        if (!each) last = d->count;                                                                                   \
+        for (int64_t c = 0; c < count; c++, in += inner) {                                                            \
+            int64_t at = along ? 0 : gni_index_at(t, index, c);                                                       \
+            int64_t u = first;                                                                                        \
+            if (!along && op == GNI_SCATTER_ADD)                                                                      \
+                for (T *to = out + (at < 0 ? at + d->extent : at) * inner; u + 16 <= last; u += 16)                   \
+                    name##_sixteen(to + u, in + u);                                                                   \
+            for (; u < last; u++) {                                                                                   \
+                if (along) at = gni_index_at(t, index, (c * inner + u) >> pair);                                      \
+                name##_one(out + (at < 0 ? at + d->extent : at) * inner + u * each, in[u], op);                       \
             }                                                                                                         \
         }                                                                                                             \
+    }                                                                                                                 \
+    static void name(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last) {                              \
+        const gn_dtype t = j->d->index.dtype;                                                                         \
+        if (j->d->op != GNI_SCATTER_ADD) name##_all(j, o, first, last, j->d->op, t);                                  \
+        else if (t == GN_I64) name##_all(j, o, first, last, GNI_SCATTER_ADD, GN_I64);                                 \
+        else name##_all(j, o, first, last, GNI_SCATTER_ADD, t);                                                       \
     }
 GNI_SCATTER_TYPE(gni_scatter_f32, float, float)
 GNI_SCATTER_TYPE(gni_scatter_f64, double, double)
@@ -26162,13 +26199,15 @@ GNI_SCATTER_TYPE(gni_scatter_u64, uint64_t, uint64_t)
 
 static void gni_scatter_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_scatter_job *j = (const gni_scatter_job *)arg;
-    const int64_t inner = j->d->at.inner;
+    const int64_t inner = j->d->at.inner << j->pair;
     GNI_UNUSED(worker);
     for (int64_t i = begin; i < end; i++) {
         const int64_t part = i % j->parts, first = inner / j->parts * part,
                       last = part + 1 < j->parts ? inner / j->parts * (part + 1) : inner;
         switch (j->d->out.dtype) {
+        case GN_C64:
         case GN_F32: gni_scatter_f32(j, i / j->parts, first, last); break;
+        case GN_C128:
         case GN_F64: gni_scatter_f64(j, i / j->parts, first, last); break;
         case GN_I32: gni_scatter_i32(j, i / j->parts, first, last); break;
         case GN_U32: gni_scatter_u32(j, i / j->parts, first, last); break;
@@ -26194,6 +26233,7 @@ static bool gni_cpu_scatter(gn_context *g, const void *job) {
     j.in = gni_operand_data(&d->in);
     j.index = gni_operand_data(&d->index);
     j.out = gni_operand_data(&d->out);
+    j.pair = gni_is_complex(d->out.dtype);
     j.parts = work > GNI_GRAIN && d->at.outer < threads ? GNI_MAX(GNI_MIN(threads, d->at.inner / 16), 1) : 1;
     if (!gni_indices_ok(g, &d->at, &d->index)) return false;
     if (d->base.buf != NULL) {
@@ -31454,8 +31494,8 @@ static void gni_vk_descriptor(VkDescriptorBufferInfo *out, const gni_gpu_mem *m,
     out->buffer = gni_vk_buffer_of(m->handle);
     out->offset = m->offset + offset;
     // Kernels read whole vectors of 16 bytes; memory ends at a multiple of that, a host's buffer
-    // may not.
-    out->range = GNI_MIN((bytes + 15u) & ~(uint64_t)15u, GNI_MAX(m->size - offset, 4u));
+    // may not, but at a word.
+    out->range = GNI_MIN((bytes + 15u) & ~(uint64_t)15u, (GNI_MAX(m->size - offset, 1u) + 3u) & ~(uint64_t)3u);
 }
 
 static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
@@ -52146,11 +52186,11 @@ static bool gni_scatter_operands(gn_context *g, const char *fn, gn_array *a, gn_
 static gn_array *gni_scatter_parts(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index,
                                    gn_array *x, int axis, bool along) {
     if (a == NULL || x == NULL) return NULL;
-    if (gni_is_complex(a->dtype)) {
+    if (gni_is_complex(a->dtype) && g->gpu != NULL) {
         gn_array *re = gni_scatter_parts(g, fn, op, gn_real(a), index, gn_real(x), axis, along);
         return gn_complex(re, gni_scatter_parts(g, fn, op, gn_imag(a), index, gn_imag(x), axis, along));
     }
-    const gn_dtype t = a->dtype, inner = gni_scatter_dtype(t);
+    const gn_dtype t = a->dtype, inner = gni_is_complex(t) ? t : gni_scatter_dtype(t);
     if (t == GN_BOOL && op == GNI_SCATTER_ADD) op = GNI_SCATTER_MAX;
     if (t != x->dtype) x = gn_cast(x, t);
     if (t != inner) x = gn_cast(x, inner);

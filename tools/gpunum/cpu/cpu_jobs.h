@@ -180,7 +180,7 @@ typedef struct gni_take_job {
     gni_atomic wrong; // one was none
 } gni_take_job;
 
-GNI_INLINE int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
+static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
     int64_t v;
     int32_t w;
     memcpy(&w, p + 4 * i, 4);
@@ -332,34 +332,30 @@ typedef struct gni_scatter_job {
     GNI_INLINE void name##_sixteen(T *GNI_RESTRICT to, const T *GNI_RESTRICT x) {                                     \
         for (int k = 0; k < 16; k++) to[k] = (T)((S)to[k] + (S)x[k]);                                                 \
     }                                                                                                                 \
-    /* Single elements follow each other in one loop. */                                                              \
-    GNI_INLINE void name##_all(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last, gni_scatter_op op,   \
-                               gn_dtype t) {                                                                          \
+    static void name(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last) {                              \
         const gni_places *d = &j->d->at;                                                                              \
-        const int64_t inner = d->inner << j->pair, each = inner > 1, count = each ? d->count : 1;                     \
-        const int pair = j->pair;                                                                                     \
-        const bool along = d->along || !each;                                                                         \
-        const char *index = j->index + (d->along ? o * d->count * d->inner * (t == GN_I64 ? 8 : 4) : 0);              \
+        const gni_scatter_op op = j->d->op;                                                                           \
+        const gn_dtype t = j->d->index.dtype;                                                                         \
+        const int64_t inner = d->inner << j->pair, *place = (const int64_t *)(const void *)j->index;                  \
         T *out = (T *)(void *)j->out + o * d->extent * inner;                                                         \
         const T *in = (const T *)(const void *)j->in + o * d->count * inner;                                          \
-        if (!each) last = d->count;                                                                                   \
-        for (int64_t c = 0; c < count; c++, in += inner) {                                                            \
-            int64_t at = along ? 0 : gni_index_at(t, index, c);                                                       \
-            int64_t u = first;                                                                                        \
-            if (!along && op == GNI_SCATTER_ADD)                                                                      \
+        int64_t c = 0;                                                                                                \
+        if (d->inner == 1 && t == GN_I64) /* in one loop */                                                           \
+            for (place += d->along ? o * d->count : 0; c < d->count; c++, in += inner) {                              \
+                T *to = out + (place[c] < 0 ? place[c] + d->extent : place[c]) * inner;                               \
+                name##_one(to, in[0], op);                                                                            \
+                if (inner > 1) name##_one(to + 1, in[1], op);                                                         \
+            }                                                                                                         \
+        for (; c < d->count; c++, in += inner) {                                                                      \
+            int64_t u = first, at = d->along ? 0 : gni_index_at(t, j->index, c);                                      \
+            if (!d->along && op == GNI_SCATTER_ADD)                                                                   \
                 for (T *to = out + (at < 0 ? at + d->extent : at) * inner; u + 16 <= last; u += 16)                   \
                     name##_sixteen(to + u, in + u);                                                                   \
             for (; u < last; u++) {                                                                                   \
-                if (along) at = gni_index_at(t, index, (c * inner + u) >> pair);                                      \
-                name##_one(out + (at < 0 ? at + d->extent : at) * inner + u * each, in[u], op);                       \
+                if (d->along) at = gni_index_at(t, j->index, (o * d->count + c) * d->inner + (u >> j->pair));         \
+                name##_one(out + (at < 0 ? at + d->extent : at) * inner + u, in[u], op);                              \
             }                                                                                                         \
         }                                                                                                             \
-    }                                                                                                                 \
-    static void name(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last) {                              \
-        const gn_dtype t = j->d->index.dtype;                                                                         \
-        if (j->d->op != GNI_SCATTER_ADD) name##_all(j, o, first, last, j->d->op, t);                                  \
-        else if (t == GN_I64) name##_all(j, o, first, last, GNI_SCATTER_ADD, GN_I64);                                 \
-        else name##_all(j, o, first, last, GNI_SCATTER_ADD, t);                                                       \
     }
 GNI_SCATTER_TYPE(gni_scatter_f32, float, float)
 GNI_SCATTER_TYPE(gni_scatter_f64, double, double)
