@@ -818,6 +818,8 @@ static void test_told_later(void **state) {
     } else {
         assert_null(y);
         expect_error(g, GN_ERROR_ARGUMENT, "gn_take: index -7 is out of bounds for axis 0 with size 6");
+        assert_null(gn_index_arrays(a, &bad, 1));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_index_arrays: index -7 is out of bounds for axis 0 with size 6");
     }
     expect_values(gn_take(a, good, 0), 0, 1, 2, 3);
     assert_int_equal(gn_sync(g), GN_OK);

@@ -235,7 +235,8 @@ static gn_context *gni_begin_places(const char *fn, gn_array *a, gn_array *const
     if (s.dim[0] < 0)
         gni_fail(g, GN_ERROR_SHAPE, "%s: the first %d axes of %s have too many elements", fn, count,
                  gni_shape_text(text, sizeof text, &a->shape));
-    else *index = gni_joined_indices(g, fn, indices, count, a->shape.dim, s.dim[0]);
+    else if (count > 1) *index = gni_joined_indices(g, fn, indices, count, a->shape.dim, s.dim[0]);
+    else if (gni_need_integers(g, fn, indices[0])) *index = gn_copy(indices[0]); // whose memory may be a's
     for (int i = count; i < a->shape.rank; i++) s.dim[s.rank++] = a->shape.dim[i];
     if (*index != NULL && gni_rank_ok(g, fn, (*index)->shape.rank + s.rank - 1)) *rows = count == 1 ? a : gn_reshape(a, s);
     return g;
