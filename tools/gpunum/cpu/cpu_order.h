@@ -453,6 +453,7 @@ static void gni_records_make(const gni_key *k, gni_layout r, const char *x, int6
         (k->is_float ? gni_keys_f32 : gni_words_i32)(k, (const uint32_t *)(const void *)x, n, (uint32_t *)to);
     else if (bytes == 4 && k->is_float && r == GNI_LAYOUT_PACKED)
         gni_records_loop(k, true, 4, GNI_LAYOUT_PACKED, x, n, at, to);
+    else if (bytes == 4 && r == GNI_LAYOUT_PACKED) gni_records_loop(k, false, 4, GNI_LAYOUT_PACKED, x, n, at, to);
     else if (bytes == 8 && k->is_float && r == GNI_LAYOUT_KEY8) gni_records_loop(k, true, 8, GNI_LAYOUT_KEY8, x, n, at, to);
     else if (bytes == 8 && r == GNI_LAYOUT_KEY8) gni_records_loop(k, false, 8, GNI_LAYOUT_KEY8, x, n, at, to);
     else gni_records_loop(k, k->is_float, bytes, r, x, n, at, to);
@@ -737,6 +738,36 @@ static bool gni_sorts_side_by_side(const gni_sort_job *j) {
 }
 
 // Items are rows.
+GNI_INLINE int64_t gni_records_below(gni_layout r, uint64_t limit, char *p, int64_t kept, int64_t n) {
+    for (int64_t i = kept; i < n; i++)
+        if (gni_record_key(r, p, i) < limit) gni_record_copy(r, p, kept++, p, i);
+    return kept;
+}
+
+// Records in `a` among which are the first d->count of a long row: what is not below the last of the first ones so far is
+// left out, and when there are `most` the first ones are found.
+static int64_t gni_records_first(const gni_sort_job *j, int64_t row, char *a, char *b, int64_t most) {
+    const gni_layout r = j->record;
+    const int64_t n = j->d->n, count = j->d->count;
+    const char *x = j->x + row * n * j->key.bytes;
+    uint64_t limit = 0;
+    int64_t kept = 0, first = 0;
+    for (int64_t i = 0, some = most; i < n; i += some, some = GNI_MIN(n - i, 1024)) {
+        gni_records_make(&j->key, r, x + i * j->key.bytes, some, i, a + kept * j->size);
+        if (i == 0) kept = some;
+        else if (r == GNI_LAYOUT_KEY4) kept = gni_records_below(GNI_LAYOUT_KEY4, limit, a, kept, kept + some);
+        else if (r == GNI_LAYOUT_PACKED) kept = gni_records_below(GNI_LAYOUT_PACKED, limit, a, kept, kept + some);
+        else kept = gni_records_below(r, limit, a, kept, kept + some);
+        if (kept < most) continue;
+        kept = gni_records_select(r, a, kept, &first, count, 8 * j->key.bytes);
+        memmove(a, gni_records_sort(r, a, b, kept, 8 * j->key.bytes), (size_t)(count * j->size));
+        kept = count;
+        most *= 2; // as where elements rise
+        limit = gni_record_key(r, a, count - 1);
+    }
+    return kept;
+}
+
 static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_sort_job *j = (const gni_sort_job *)arg;
     const gni_sort *d = j->d;
@@ -748,14 +779,17 @@ static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
     for (int64_t row = begin; row < end; row++) {
         int64_t first = d->first;
         char *a = j->work + 2 * (d->rows < j->parts ? row : worker) * d->n * j->size, *b = a + d->n * j->size;
-        gni_records_make(&j->key, j->record, j->x + row * d->n * j->key.bytes, d->n, 0, a);
+        const int64_t most = GNI_MAX(8 * d->count, 4096);
+        int64_t n = d->n;
+        if (!j->parted && first == 0 && n > 4 * most && d->count > 0) n = gni_records_first(j, row, a, b, most);
+        else gni_records_make(&j->key, j->record, j->x + row * n * j->key.bytes, n, 0, a);
         if (j->parted) {
             int64_t *places = j->index != NULL ? (int64_t *)(void *)j->index + row * d->n : NULL;
             gni_records_part(j->record, a, b, d->n, d->parted, 8 * j->key.bytes, places);
             if (places == NULL) gni_records_write(j, row, b, 0, 0, d->n);
             continue;
         }
-        const int64_t n = gni_records_select(j->record, a, d->n, &first, d->count, 8 * j->key.bytes);
+        n = gni_records_select(j->record, a, n, &first, d->count, 8 * j->key.bytes);
         const char *sorted = (const char *)gni_records_sort(j->record, a, b, n, 8 * j->key.bytes);
         gni_records_write(j, row, sorted, first, 0, d->count);
     }
