@@ -22147,7 +22147,7 @@ static void gni_pair_run(char *d, const char *a, const char *b, int64_t n, int64
 
 static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, int64_t item) {
     if (ds == item && ss == item) {
-        // `rep movsb`, which a C library takes from some KB on, is 12 times slower where d is a few bytes further in its page.
+        // `rep movsb`, which a C library takes from some KB on, crawls where d is a few bytes further in its page.
         const size_t all = (size_t)(n * item), most = ((uintptr_t)d - (uintptr_t)s - 1) % 4096 < 63 ? 2048 : all;
         for (size_t at = 0; at < all && d != s; at += most) memcpy(d + at, s + at, GNI_MIN(most, all - at));
         return;
@@ -24028,6 +24028,7 @@ static void gni_records_make(const gni_key *k, gni_layout r, const char *x, int6
         (k->is_float ? gni_keys_f32 : gni_words_i32)(k, (const uint32_t *)(const void *)x, n, (uint32_t *)to);
     else if (bytes == 4 && k->is_float && r == GNI_LAYOUT_PACKED)
         gni_records_loop(k, true, 4, GNI_LAYOUT_PACKED, x, n, at, to);
+    else if (bytes == 4 && r == GNI_LAYOUT_PACKED) gni_records_loop(k, false, 4, GNI_LAYOUT_PACKED, x, n, at, to);
     else if (bytes == 8 && k->is_float && r == GNI_LAYOUT_KEY8) gni_records_loop(k, true, 8, GNI_LAYOUT_KEY8, x, n, at, to);
     else if (bytes == 8 && r == GNI_LAYOUT_KEY8) gni_records_loop(k, false, 8, GNI_LAYOUT_KEY8, x, n, at, to);
     else gni_records_loop(k, k->is_float, bytes, r, x, n, at, to);
@@ -24311,6 +24312,36 @@ static bool gni_sorts_side_by_side(const gni_sort_job *j) {
            (!j->parted || j->y != NULL); // records to be parted have no places
 }
 
+GNI_INLINE int64_t gni_records_below(gni_layout r, uint64_t limit, char *p, int64_t kept, int64_t n) {
+    for (int64_t i = kept; i < n; i++)
+        if (gni_record_key(r, p, i) < limit) gni_record_copy(r, p, kept++, p, i);
+    return kept;
+}
+
+// Records in `a` among which are the first d->count of a long row: what is not below the last of the first ones so far is
+// left out, and when there are `most` the first ones are found.
+static int64_t gni_records_first(const gni_sort_job *j, int64_t row, char *a, char *b, int64_t most) {
+    const gni_layout r = j->record;
+    const int64_t n = j->d->n, count = j->d->count;
+    const char *x = j->x + row * n * j->key.bytes;
+    uint64_t limit = 0;
+    int64_t kept = 0, first = 0;
+    for (int64_t i = 0, some = most; i < n; i += some, some = GNI_MIN(n - i, 1024)) {
+        gni_records_make(&j->key, r, x + i * j->key.bytes, some, i, a + kept * j->size);
+        if (i == 0) kept = some;
+        else if (r == GNI_LAYOUT_KEY4) kept = gni_records_below(GNI_LAYOUT_KEY4, limit, a, kept, kept + some);
+        else if (r == GNI_LAYOUT_PACKED) kept = gni_records_below(GNI_LAYOUT_PACKED, limit, a, kept, kept + some);
+        else kept = gni_records_below(r, limit, a, kept, kept + some);
+        if (kept < most) continue;
+        kept = gni_records_select(r, a, kept, &first, count, 8 * j->key.bytes);
+        memmove(a, gni_records_sort(r, a, b, kept, 8 * j->key.bytes), (size_t)(count * j->size));
+        kept = count;
+        most *= 2; // as where elements rise
+        limit = gni_record_key(r, a, count - 1);
+    }
+    return kept;
+}
+
 // Items are rows.
 static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_sort_job *j = (const gni_sort_job *)arg;
@@ -24323,14 +24354,17 @@ static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
     for (int64_t row = begin; row < end; row++) {
         int64_t first = d->first;
         char *a = j->work + 2 * (d->rows < j->parts ? row : worker) * d->n * j->size, *b = a + d->n * j->size;
-        gni_records_make(&j->key, j->record, j->x + row * d->n * j->key.bytes, d->n, 0, a);
+        const int64_t most = GNI_MAX(8 * d->count, 4096);
+        int64_t n = d->n;
+        if (!j->parted && first == 0 && n > 4 * most && d->count > 0) n = gni_records_first(j, row, a, b, most);
+        else gni_records_make(&j->key, j->record, j->x + row * n * j->key.bytes, n, 0, a);
         if (j->parted) {
             int64_t *places = j->index != NULL ? (int64_t *)(void *)j->index + row * d->n : NULL;
             gni_records_part(j->record, a, b, d->n, d->parted, 8 * j->key.bytes, places);
             if (places == NULL) gni_records_write(j, row, b, 0, 0, d->n);
             continue;
         }
-        const int64_t n = gni_records_select(j->record, a, d->n, &first, d->count, 8 * j->key.bytes);
+        n = gni_records_select(j->record, a, n, &first, d->count, 8 * j->key.bytes);
         const char *sorted = (const char *)gni_records_sort(j->record, a, b, n, 8 * j->key.bytes);
         gni_records_write(j, row, sorted, first, 0, d->count);
     }
@@ -26008,7 +26042,7 @@ typedef struct gni_take_job {
     gni_atomic wrong; // one was none
 } gni_take_job;
 
-GNI_INLINE int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
+static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
     int64_t v;
     int32_t w;
     memcpy(&w, p + 4 * i, 4);
@@ -26160,34 +26194,30 @@ typedef struct gni_scatter_job {
     GNI_INLINE void name##_sixteen(T *GNI_RESTRICT to, const T *GNI_RESTRICT x) {                                     \
         for (int k = 0; k < 16; k++) to[k] = (T)((S)to[k] + (S)x[k]);                                                 \
     }                                                                                                                 \
-    /* Single elements follow each other in one loop. */                                                              \
-    GNI_INLINE void name##_all(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last, gni_scatter_op op,   \
-                               gn_dtype t) {                                                                          \
+    static void name(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last) {                              \
         const gni_places *d = &j->d->at;                                                                              \
-        const int64_t inner = d->inner << j->pair, each = inner > 1, count = each ? d->count : 1;                     \
-        const int pair = j->pair;                                                                                     \
-        const bool along = d->along || !each;                                                                         \
-        const char *index = j->index + (d->along ? o * d->count * d->inner * (t == GN_I64 ? 8 : 4) : 0);              \
+        const gni_scatter_op op = j->d->op;                                                                           \
+        const gn_dtype t = j->d->index.dtype;                                                                         \
+        const int64_t inner = d->inner << j->pair, *place = (const int64_t *)(const void *)j->index;                  \
         T *out = (T *)(void *)j->out + o * d->extent * inner;                                                         \
         const T *in = (const T *)(const void *)j->in + o * d->count * inner;                                          \
-        if (!each) last = d->count;                                                                                   \
-        for (int64_t c = 0; c < count; c++, in += inner) {                                                            \
-            int64_t at = along ? 0 : gni_index_at(t, index, c);                                                       \
-            int64_t u = first;                                                                                        \
-            if (!along && op == GNI_SCATTER_ADD)                                                                      \
+        int64_t c = 0;                                                                                                \
+        if (d->inner == 1 && t == GN_I64) /* in one loop */                                                           \
+            for (place += d->along ? o * d->count : 0; c < d->count; c++, in += inner) {                              \
+                T *to = out + (place[c] < 0 ? place[c] + d->extent : place[c]) * inner;                               \
+                name##_one(to, in[0], op);                                                                            \
+                if (inner > 1) name##_one(to + 1, in[1], op);                                                         \
+            }                                                                                                         \
+        for (; c < d->count; c++, in += inner) {                                                                      \
+            int64_t u = first, at = d->along ? 0 : gni_index_at(t, j->index, c);                                      \
+            if (!d->along && op == GNI_SCATTER_ADD)                                                                   \
                 for (T *to = out + (at < 0 ? at + d->extent : at) * inner; u + 16 <= last; u += 16)                   \
                     name##_sixteen(to + u, in + u);                                                                   \
             for (; u < last; u++) {                                                                                   \
-                if (along) at = gni_index_at(t, index, (c * inner + u) >> pair);                                      \
-                name##_one(out + (at < 0 ? at + d->extent : at) * inner + u * each, in[u], op);                       \
+                if (d->along) at = gni_index_at(t, j->index, (o * d->count + c) * d->inner + (u >> j->pair));         \
+                name##_one(out + (at < 0 ? at + d->extent : at) * inner + u, in[u], op);                              \
             }                                                                                                         \
         }                                                                                                             \
-    }                                                                                                                 \
-    static void name(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last) {                              \
-        const gn_dtype t = j->d->index.dtype;                                                                         \
-        if (j->d->op != GNI_SCATTER_ADD) name##_all(j, o, first, last, j->d->op, t);                                  \
-        else if (t == GN_I64) name##_all(j, o, first, last, GNI_SCATTER_ADD, GN_I64);                                 \
-        else name##_all(j, o, first, last, GNI_SCATTER_ADD, t);                                                       \
     }
 GNI_SCATTER_TYPE(gni_scatter_f32, float, float)
 GNI_SCATTER_TYPE(gni_scatter_f64, double, double)
@@ -52302,7 +52332,8 @@ static gn_context *gni_begin_places(const char *fn, gn_array *a, gn_array *const
     if (s.dim[0] < 0)
         gni_fail(g, GN_ERROR_SHAPE, "%s: the first %d axes of %s have too many elements", fn, count,
                  gni_shape_text(text, sizeof text, &a->shape));
-    else *index = gni_joined_indices(g, fn, indices, count, a->shape.dim, s.dim[0]);
+    else if (count > 1) *index = gni_joined_indices(g, fn, indices, count, a->shape.dim, s.dim[0]);
+    else if (gni_need_integers(g, fn, indices[0])) *index = gn_copy(indices[0]); // whose memory may be a's
     for (int i = count; i < a->shape.rank; i++) s.dim[s.rank++] = a->shape.dim[i];
     if (*index != NULL && gni_rank_ok(g, fn, (*index)->shape.rank + s.rank - 1)) *rows = count == 1 ? a : gn_reshape(a, s);
     return g;

@@ -737,7 +737,6 @@ static bool gni_sorts_side_by_side(const gni_sort_job *j) {
            (!j->parted || j->y != NULL); // records to be parted have no places
 }
 
-// Items are rows.
 GNI_INLINE int64_t gni_records_below(gni_layout r, uint64_t limit, char *p, int64_t kept, int64_t n) {
     for (int64_t i = kept; i < n; i++)
         if (gni_record_key(r, p, i) < limit) gni_record_copy(r, p, kept++, p, i);
@@ -768,6 +767,7 @@ static int64_t gni_records_first(const gni_sort_job *j, int64_t row, char *a, ch
     return kept;
 }
 
+// Items are rows.
 static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_sort_job *j = (const gni_sort_job *)arg;
     const gni_sort *d = j->d;

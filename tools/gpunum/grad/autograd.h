@@ -5,7 +5,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../api/grad.h"
 #include "../ops/reduce_ops.h"
 #include "../ops/complex.h"
 #include "../ops/assign.h"

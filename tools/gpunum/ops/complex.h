@@ -5,6 +5,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../api/grad.h"
 #include "../api/transforms.h"
 #include "../ops/elementwise.h"
 #endif

@@ -3,7 +3,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../api/grad.h"
 #include "../core/access.h"
 #include "../cpu/cpu_order.h"
 #include "../gpu/gpu_backend.h"
