@@ -785,6 +785,15 @@ static void test_narrow(void **state) {
             check_narrow(gn_index(gn_reshape(a, GN_SHAPE(2, n)), "0"), gn_index(gn_reshape(b, GN_SHAPE(2, n)), "1"), t, "neighbours");
             check_narrow(gn_index(a, "::2"), gn_index(b, "1::2"), t, "every second");
             check_narrow(gn_index(a, "::-1"), b, t, "backwards");
+            for (int to = 0; to < 4; to++) { // the low bits, or those of the number
+                static uint16_t have[MOST];
+                assert_int_equal(gn_read(gn_cast(a, types[to]), have, (size_t)(2 * n) * gn_dtype_size(types[to])), GN_OK);
+                for (int64_t at = 0; at < 2 * n; at++) {
+                    const int64_t v = narrow_at(noise_a, t, at);
+                    const int64_t want = to == 0 ? (uint8_t)v : to == 1 ? (int8_t)v : to == 2 ? (uint16_t)v : (int16_t)v;
+                    if (narrow_at(have, types[to], at) != want) fail_msg("dtype %d to %d, %d of %d", k, to, (int)at, (int)(2 * n));
+                }
+            }
             gn_scope_end(g);
         }
         gn_scope_begin(g);

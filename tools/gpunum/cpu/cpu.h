@@ -870,9 +870,9 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
         return;
     }
     if (g->n_insn == 0 && g->n_out == 1 && g->n_in == 1 && g->out_reg[0] == 0 && whole && !j->stream && !j->plan.copied[0]) {
-        const gni_convert_fn load = j->plan.isa->load[g->in_dtype[0]]; // a conversion that is all there is to do
-        if (load != NULL && j->plan.isa->store[g->out_dtype[0]] == NULL &&
-            gni_extent_contiguous(ext, s->stride[0] + s->rank - 3, s->item[0]) &&
+        gni_convert_fn load = gni_narrow_convert(g->in_dtype[0], g->out_dtype[0]); // a conversion that is all there is to do
+        if (load == NULL && j->plan.isa->store[g->out_dtype[0]] == NULL) load = j->plan.isa->load[g->in_dtype[0]];
+        if (load != NULL && gni_extent_contiguous(ext, s->stride[0] + s->rank - 3, s->item[0]) &&
             gni_extent_contiguous(ext, s->stride[1] + s->rank - 3, s->item[1])) {
             load(p[1], p[0], n);
             return;

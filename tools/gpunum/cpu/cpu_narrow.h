@@ -1,6 +1,6 @@
 // >>cpu_narrow
 // Elementwise programs on items of 8 and 16 bits that need no wider registers: loops over the items as they are in memory,
-// compiled once. From outside: gni_narrow_program, gni_narrow_kernel, gni_narrow_isa_of.
+// compiled once. From outside: gni_narrow_program, gni_narrow_kernel, gni_narrow_isa_of, gni_narrow_convert.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -22,6 +22,11 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
     GNI_UNUSED(q);
     GNI_UNUSED(p);
     return GN_DTYPE_COUNT;
+}
+static gni_convert_fn gni_narrow_convert(gn_dtype from, gn_dtype to) {
+    GNI_UNUSED(from);
+    GNI_UNUSED(to);
+    return NULL;
 }
 
 #else
@@ -137,16 +142,29 @@ static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
     }
 }
 
-// Truth values out of registers of 16 bits. All else is the same in memory.
-static void gni_narrow_truth(void *dst, const void *src, int64_t n) {
-    const uint16_t *s = (const uint16_t *)src;
-    uint8_t *d = (uint8_t *)dst, r[16];
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        for (int j = 0; j < 16; j++) r[j] = (uint8_t)s[i + j];
-        memcpy(d + i, r, sizeof r);
+// Between 8 and 16 bits, truth values out of registers too. All else is the same in memory.
+#define GNI_NARROW_CONVERT(name, S, D)                                                             \
+    static void name(void *dst, const void *src, int64_t n) {                                      \
+        const S *s = (const S *)src;                                                               \
+        D *d = (D *)dst, r[16];                                                                    \
+        int64_t i = 0;                                                                             \
+        for (; i + 16 <= n; i += 16) {                                                             \
+            for (int j = 0; j < 16; j++) r[j] = (D)s[i + j];                                       \
+            memcpy(d + i, r, sizeof r);                                                            \
+        }                                                                                          \
+        for (; i < n; i++) d[i] = (D)s[i];                                                         \
     }
-    for (; i < n; i++) d[i] = (uint8_t)s[i];
+GNI_NARROW_CONVERT(gni_narrow_truth, uint16_t, uint8_t)
+GNI_NARROW_CONVERT(gni_narrow_wider, uint8_t, uint16_t)
+GNI_NARROW_CONVERT(gni_narrow_signed, int8_t, int16_t)
+#undef GNI_NARROW_CONVERT
+
+// What converts integers of 8 bits to 16 or back, or NULL.
+static gni_convert_fn gni_narrow_convert(gn_dtype from, gn_dtype to) {
+    const bool two = from == GN_U16 || from == GN_I16;
+    if (two) return to == GN_U8 || to == GN_I8 ? gni_narrow_truth : NULL;
+    if (to != GN_U16 && to != GN_I16) return NULL;
+    return from == GN_I8 ? gni_narrow_signed : from == GN_U8 || from == GN_BOOL ? gni_narrow_wider : NULL;
 }
 
 // Truth of bytes, `few` for a branch, the last of which overlap those before: any stops at the first that is not 0, all at a
