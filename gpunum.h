@@ -21251,7 +21251,7 @@ static gni_kernel gni_kernel_of(const gn_context *g, gni_isa isa, bool wide, uin
 
 // >>cpu_narrow
 // Elementwise programs on items of 8 and 16 bits that need no wider registers: loops over the items as they are in memory,
-// compiled once. From outside: gni_narrow_program, gni_narrow_kernel, gni_narrow_isa_of.
+// compiled once. From outside: gni_narrow_program, gni_narrow_kernel, gni_narrow_isa_of, gni_narrow_convert.
 
 #ifdef GNI_WASM // built to be small: loops of these would take bytes and time
 
@@ -21268,6 +21268,11 @@ static gn_dtype gni_narrow_program(gni_program *q, const gni_program *p) {
     GNI_UNUSED(q);
     GNI_UNUSED(p);
     return GN_DTYPE_COUNT;
+}
+static gni_convert_fn gni_narrow_convert(gn_dtype from, gn_dtype to) {
+    GNI_UNUSED(from);
+    GNI_UNUSED(to);
+    return NULL;
 }
 
 #else
@@ -21383,16 +21388,29 @@ static gni_kernel gni_narrow_kernel(uint32_t code, gn_dtype t) {
     }
 }
 
-// Truth values out of registers of 16 bits. All else is the same in memory.
-static void gni_narrow_truth(void *dst, const void *src, int64_t n) {
-    const uint16_t *s = (const uint16_t *)src;
-    uint8_t *d = (uint8_t *)dst, r[16];
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        for (int j = 0; j < 16; j++) r[j] = (uint8_t)s[i + j];
-        memcpy(d + i, r, sizeof r);
+// Between 8 and 16 bits, truth values out of registers too. All else is the same in memory.
+#define GNI_NARROW_CONVERT(name, S, D)                                                             \
+    static void name(void *dst, const void *src, int64_t n) {                                      \
+        const S *s = (const S *)src;                                                               \
+        D *d = (D *)dst, r[16];                                                                    \
+        int64_t i = 0;                                                                             \
+        for (; i + 16 <= n; i += 16) {                                                             \
+            for (int j = 0; j < 16; j++) r[j] = (D)s[i + j];                                       \
+            memcpy(d + i, r, sizeof r);                                                            \
+        }                                                                                          \
+        for (; i < n; i++) d[i] = (D)s[i];                                                         \
     }
-    for (; i < n; i++) d[i] = (uint8_t)s[i];
+GNI_NARROW_CONVERT(gni_narrow_truth, uint16_t, uint8_t)
+GNI_NARROW_CONVERT(gni_narrow_wider, uint8_t, uint16_t)
+GNI_NARROW_CONVERT(gni_narrow_signed, int8_t, int16_t)
+#undef GNI_NARROW_CONVERT
+
+// What converts integers of 8 bits to 16 or back, or NULL.
+static gni_convert_fn gni_narrow_convert(gn_dtype from, gn_dtype to) {
+    const bool two = from == GN_U16 || from == GN_I16;
+    if (two) return to == GN_U8 || to == GN_I8 ? gni_narrow_truth : NULL;
+    if (to != GN_U16 && to != GN_I16) return NULL;
+    return from == GN_I8 ? gni_narrow_signed : from == GN_U8 || from == GN_BOOL ? gni_narrow_wider : NULL;
 }
 
 // Truth of bytes, `few` for a branch, the last of which overlap those before: any stops at the first that is not 0, all at a
@@ -22653,9 +22671,9 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
         return;
     }
     if (g->n_insn == 0 && g->n_out == 1 && g->n_in == 1 && g->out_reg[0] == 0 && whole && !j->stream && !j->plan.copied[0]) {
-        const gni_convert_fn load = j->plan.isa->load[g->in_dtype[0]]; // a conversion that is all there is to do
-        if (load != NULL && j->plan.isa->store[g->out_dtype[0]] == NULL &&
-            gni_extent_contiguous(ext, s->stride[0] + s->rank - 3, s->item[0]) &&
+        gni_convert_fn load = gni_narrow_convert(g->in_dtype[0], g->out_dtype[0]); // a conversion that is all there is to do
+        if (load == NULL && j->plan.isa->store[g->out_dtype[0]] == NULL) load = j->plan.isa->load[g->in_dtype[0]];
+        if (load != NULL && gni_extent_contiguous(ext, s->stride[0] + s->rank - 3, s->item[0]) &&
             gni_extent_contiguous(ext, s->stride[1] + s->rank - 3, s->item[1])) {
             load(p[1], p[0], n);
             return;
