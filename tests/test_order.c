@@ -510,11 +510,11 @@ static void expect_sorted(gn_array *a, bool down) {
 // Lengths around what a subgroup, a workgroup and a tile hold; random numbers, few different ones, sorted ones, all alike.
 static void test_lengths(void **state) {
     gn_context *g = (gn_context *)*state;
-    static const int lengths[] = {1, 2, 255, 256, 257, 1023, 1024, 1025, 1409, 2048, 2049, 3072, 3073, 5633, 20011};
+    static const int lengths[] = {1, 2, 255, 256, 257, 1023, 1024, 1025, 1409, 2048, 2049, 3072, 3073, 5633, 18432, 18433, 20011};
     static const gn_dtype dtypes[] = {GN_F32, GN_F16, GN_I32, GN_I64, GN_U8};
     static float x[20011];
     uint32_t r = 1;
-    for (int i = 0; i < 15; i++)
+    for (int i = 0; i < (int)(sizeof lengths / sizeof *lengths); i++)
         for (int kind = 0; kind < 5; kind++) {
             const int n = lengths[i];
             const gn_dtype t = dtypes[(i + kind) % 5];
@@ -527,6 +527,40 @@ static void test_lengths(void **state) {
             }
             GN_SCOPE(g) { expect_sorted(gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(n), x), t), kind == 0 && i % 2 == 1); }
         }
+}
+
+// More elements than a software device has rounds of loops for in one invocation: each is counted, moved and compared.
+static void test_many_rounds(void **state) {
+    gn_context *g = (gn_context *)*state;
+    if (!test_on_vulkan() || test_on_webgpu()) skip();
+    enum { SORTED = 8000003, SUMMED = 20000003, BINS = 16, TOP = 9999991 };
+    uint8_t *x = (uint8_t *)malloc(SUMMED);
+    float *y = (float *)malloc(sizeof(float) * SORTED);
+    int64_t many[256] = {0}, have[BINS], sum = 0;
+    for (int i = 0; i < SUMMED; i++) {
+        x[i] = (uint8_t)((unsigned)i * 2654435761u >> 25);
+        if (i < SORTED) many[x[i]]++;
+        sum += x[i];
+    }
+    x[TOP] = 200;
+    sum += 200 - (int64_t)((unsigned)TOP * 2654435761u >> 25);
+    GN_SCOPE(g) {
+        gn_array *a = gn_array_from(g, GN_U8, GN_SHAPE(SUMMED), x), *some = gn_slice(a, 0, 0, SORTED, 1);
+        assert_true(gn_item(gn_sum(gn_cast(a, GN_F64), GN_ALL)) == (double)sum);
+        assert_true(gn_item(gn_argmax(gn_cast(a, GN_F32), 0)) == TOP);
+        gn_array *counts = gn_histogram(gn_cast(some, GN_F32), BINS, 0, 128, NULL), *sorted = gn_sort(some, 0, false);
+        assert_int_equal(gn_read(counts, have, sizeof have), GN_OK);
+        assert_int_equal(gn_read(sorted, x, SORTED), GN_OK);
+        assert_int_equal(gn_read(gn_sort(gn_cast(some, GN_F32), 0, true), y, sizeof(float) * SORTED), GN_OK);
+    }
+    for (int b = 0; b < BINS; b++)
+        for (int k = 0; k < 8; k++) have[b] -= many[8 * b + k];
+    for (int b = 0; b < BINS; b++) assert_int_equal(have[b], 0);
+    for (int k = 0, i = 0; k < 128; k++)
+        for (int64_t j = 0; j < many[k]; j++, i++)
+            if (x[i] != k || y[SORTED - 1 - i] != (float)k) fail_msg("element %d is %d and %g, not %d", i, x[i], (double)y[SORTED - 1 - i], k);
+    free(x);
+    free(y);
 }
 
 // Edges that are rounded, and elements on them and beside them.
@@ -819,7 +853,7 @@ static void test_sorted_gradients(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_partition), GN_TEST(test_gradients), GN_TEST(test_sorted_gradients), GN_TEST(test_refusals),
                                        GN_TEST(test_long_scans), GN_TEST(test_far_products), GN_TEST(test_wide_products), GN_TEST(test_complex_scans), GN_TEST(test_long_special), GN_TEST(test_wide_logcumsumexp), GN_TEST(test_weights), GN_TEST(test_unique_of_many),
-                                       cmocka_unit_test(test_ownership), cmocka_unit_test(test_selection), GN_TEST(test_lengths), GN_TEST(test_search_integers),
+                                       cmocka_unit_test(test_ownership), cmocka_unit_test(test_selection), GN_TEST(test_lengths), GN_TEST(test_many_rounds), GN_TEST(test_search_integers),
                                        GN_TEST(test_edges), cmocka_unit_test(test_bindings),
                                        cmocka_unit_test(test_threads)};
     return test_run(tests);

@@ -29,8 +29,6 @@ const uint GN_HOLDS = uint(GNI_COUNT_HOLDS);
 shared uint gn_counts[GN_HOLDS];
 shared uint gn_edges[GNI_COUNT_EDGES + 1]; // as keys
 
-float gn_about(uint bits) { return (uintBitsToFloat(bits) - GN_PARAM_F(GNI_P_FIND_START)) * GN_SCALE; }
-
 // How many edges are not above x.
 uint gn_behind(uint bits) {
     uint u = gn_key_of(uvec2(bits, 0u)).x, at = 0u, n = GN_BINS + 1u;
@@ -43,7 +41,7 @@ uint gn_behind(uint bits) {
         }
         return at;
     }
-    float about = gn_about(bits);
+    float about = (uintBitsToFloat(bits) - GN_PARAM_F(GNI_P_FIND_START)) * GN_SCALE;
     at = min(uint(clamp(about, 0.0, float(GN_BINS))), GN_BINS);
     while (at > 0u && gn_edges[at - 1u] > u) at--;
     while (at < n && gn_edges[at] <= u) at++;
@@ -63,7 +61,7 @@ void main() {
     barrier();
     // About how far edges, rounded as they are, and a product may be from where they should is taken from half a bin: what is
     // farther from the middle of one is compared.
-    float sure = 0.0;
+    float sure = 0.0, shift = -GN_PARAM_F(GNI_P_FIND_START) * GN_SCALE - 0.5;
     if (GN_EDGES && GN_SCALE > 0.0) {
         float most = max(abs(uintBitsToFloat(gn_fetch(2u, GN_EDGE_BASE))), abs(uintBitsToFloat(gn_fetch(2u, GN_EDGE_BASE + GN_BINS))));
         sure = 0.5 - (4.8e-7 * (GN_SCALE * most + float(GN_BINS)) + 4.8e-38 * GN_SCALE);
@@ -86,7 +84,8 @@ void main() {
             [[unroll]] for (uint e = 0u; e < EACH; e++) {
                 if (GN_EDGES) {
                     // The integer nearest to half a bin less, by a sum whose last bit counts 1: conversions are slow.
-                    precise float less = gn_about(w[k][e]) - 0.5, sum = less + 12582912.0, part = less - (sum - 12582912.0);
+                    float less = fma(uintBitsToFloat(w[k][e]), GN_SCALE, shift);
+                    precise float sum = less + 12582912.0, part = less - (sum - 12582912.0);
                     uint bin = floatBitsToUint(sum) - 0x4b400000u;
                     bool clear = abs(part) < sure;
                     if (clear && bin < few) atomicAdd(gn_counts[bin * GN_COPIES + copy], 1u); // all that there are

@@ -84,7 +84,13 @@ void main() {
 
 // ---- a tile in a workgroup's registers, element e of a lane behind element e - 1 of all lanes of its subgroup
 
-const uint GN_POOL = GN_TILE > GN_TEAMS * 256u ? GN_TILE : GN_TEAMS * 256u;
+#ifdef GN_MOVE
+const uint GN_HALF = (GN_EACH + 1u) / 2u; // a tile passes through shared memory in two parts, so that a larger one fits
+#else
+const uint GN_HALF = GN_EACH;
+#endif
+const uint GN_PART = GN_HALF * GN_T;
+const uint GN_POOL = GN_PART > GN_TEAMS * 256u ? GN_PART : GN_TEAMS * 256u;
 const uint GN_OWN = GN_T < 256u ? 256u / GN_T : 1u; // digits of an invocation, 4 at most
 shared uint gn_pool[GN_POOL];
 shared uint gn_base[256];                     // of the tile's elements the first one with a digit
@@ -178,6 +184,23 @@ void gn_rank_end(uint shift) {
     }
 }
 
+// Element `to` of the row's result.
+void gn_finish(uint row, uint to, uvec2 key, uint from) {
+    uint o = to - GN_LEFT;
+    if (o >= GN_TAKE) return;
+    o += row * GN_TAKE;
+    if (GN_PLACES != 0u) gn_store2(7u, GN_INDEX_BASE + o, uvec2(from, 0u));
+    if (GN_VALUES == 0u) return;
+    uvec2 u;
+    if (GN_PLACES != 0u) u = gn_bits(0u, GN_IN_BASE + row * GN_N + from);
+    else u = gn_key_back(key);
+    gn_put_bits(6u, GN_OUT_BASE + o, u);
+}
+#endif
+
+#ifdef GN_ROWS
+shared uint gn_differ[2];
+
 #define GN_EXCHANGE(a)                                                                           \
     {                                                                                            \
         barrier();                                                                               \
@@ -185,29 +208,6 @@ void gn_rank_end(uint shift) {
         barrier();                                                                               \
         [[unroll]] for (uint e = 0u; e < GN_EACH; e++) a[e] = gn_pool[gn_first + e * GN_SUB];    \
     }
-
-void gn_exchange() {
-    GN_EXCHANGE(gn_low)
-    if (GN_LOG_BYTES == 3u) GN_EXCHANGE(gn_high)
-    if (GN_PLACES != 0u) GN_EXCHANGE(gn_from)
-}
-
-// Element `to` of the row's result.
-void gn_finish(uint row, uint to, uint e) {
-    uint o = to - GN_LEFT;
-    if (o >= GN_TAKE) return;
-    o += row * GN_TAKE;
-    if (GN_PLACES != 0u) gn_store2(7u, GN_INDEX_BASE + o, uvec2(gn_from[e], 0u));
-    if (GN_VALUES == 0u) return;
-    uvec2 u;
-    if (GN_PLACES != 0u) u = gn_bits(0u, GN_IN_BASE + row * GN_N + gn_from[e]);
-    else u = gn_key_back(gn_key(e));
-    gn_put_bits(6u, GN_OUT_BASE + o, u);
-}
-#endif
-
-#ifdef GN_ROWS
-shared uint gn_differ[2];
 
 void main() {
     gn_begin();
@@ -235,11 +235,13 @@ void main() {
         if (gn_digit(differ, shift) == 0u) continue;
         gn_rank_all(shift);
         gn_rank_end(shift);
-        gn_exchange();
+        GN_EXCHANGE(gn_low)
+        if (GN_LOG_BYTES == 3u) GN_EXCHANGE(gn_high)
+        if (GN_PLACES != 0u) GN_EXCHANGE(gn_from)
         barrier();
     }
     [[unroll]] for (uint e = 0u; e < GN_EACH; e++)
-        if (gn_first + e * GN_SUB < GN_N) gn_finish(row, gn_first + e * GN_SUB, e);
+        if (gn_first + e * GN_SUB < GN_N) gn_finish(row, gn_first + e * GN_SUB, gn_key(e), gn_from[e]);
 }
 #endif
 
@@ -253,7 +255,7 @@ void main() {
 const uint GN_WINDOW = 4u; // tiles that are looked at together
 
 shared uint gn_stalled;
-uint gn_row, gn_in, gn_out; // keys are read from the elements (0), or from and to buffers 1 and 2
+uint gn_row, gn_in; // keys are read from the elements (0), or from buffer 1 or 2
 uint gn_state;              // a row's tiles in the counts
 
 uvec2 gn_key_at(uint i) {
@@ -338,6 +340,53 @@ void gn_look_back(uint tile, inout uint base[4]) {
     }
 }
 
+// The tile's elements from gn_in; what fills the last tile comes last.
+void gn_fetch_tile(uint at, uint begin, uint left) {
+    GN_HANDLE keys = GN_OPEN(gn_in), places = GN_OPEN(gn_in + 2u);
+    uint most = left - 1u, start = gn_in == 0u ? GN_IN_BASE + at : at;
+    if (GN_LOG_BYTES == 2u) {
+        [[unroll]] for (uint e = 0u; e < GN_EACH; e++) gn_low[e] = GN_AT(keys, start + min(gn_first + e * GN_SUB, most));
+    } else if (gn_in == 0u) {
+        [[unroll]] for (uint e = 0u; e < GN_EACH; e++) {
+            uvec2 u = gn_bits(0u, start + min(gn_first + e * GN_SUB, most));
+            gn_low[e] = u.x;
+            if (GN_LOG_BYTES == 3u) gn_high[e] = u.y;
+        }
+    } else {
+        [[unroll]] for (uint e = 0u; e < GN_EACH; e++) {
+            uint i = start + min(gn_first + e * GN_SUB, most);
+            gn_low[e] = GN_AT(keys, i);
+            if (GN_LOG_BYTES == 3u) gn_high[e] = GN_AT(keys, GN_ROW_COUNT * GN_N + i);
+        }
+    }
+    if (GN_PLACES != 0u) {
+        uint base = (GN_ONE_DIGIT ? GN_IN_BASE : 0u) + at;
+        [[unroll]] for (uint e = 0u; e < GN_EACH; e++) {
+            uint i = min(gn_first + e * GN_SUB, most);
+            gn_from[e] = gn_in == 0u ? begin + i : GN_AT(places, base + i);
+        }
+    }
+    [[unroll]] for (uint e = 0u; e < GN_EACH; e++) {
+        uvec2 u = gn_key(e);
+        if (gn_in == 0u) u = gn_key_of(u);
+        if (gn_first + e * GN_SUB >= left) u = uvec2(0xffffffffu);
+        gn_low[e] = u.x;
+        if (GN_LOG_BYTES == 3u) gn_high[e] = u.y;
+    }
+}
+
+// Into b the part of `a` that is `part` in the order of ranks: element e of an invocation GN_T behind its element e - 1.
+#define GN_TURN(a, b)                                                                            \
+    {                                                                                            \
+        barrier();                                                                               \
+        [[unroll]] for (uint e = 0u; e < GN_EACH; e++) {                                         \
+            uint to = gn_rank[e] - part * GN_PART;                                               \
+            if (to < GN_PART) gn_pool[to] = a[e];                                                \
+        }                                                                                        \
+        barrier();                                                                               \
+        [[unroll]] for (uint e = 0u; e < GN_HALF; e++) b[e] = gn_pool[gn_me + e * GN_T];         \
+    }
+
 void main() {
     gn_begin();
     uint tile = GN_GROUP % GN_TILES, pass = GN_ONE_DIGIT ? 0u : GN_SHIFT / 8u, base[4];
@@ -347,41 +396,48 @@ void main() {
     if ((skip >> pass & 1u) != 0u) return;
     bool last = !GN_ONE_DIGIT && (~skip & ((1u << GN_PASSES) - 1u)) >> pass == 1u;
     gn_in = GN_ONE_DIGIT ? 1u : before == 0u ? 0u : 2u - (before & 1u);
-    gn_out = GN_ONE_DIGIT ? 2u : 1u + (before & 1u);
     gn_state = (GN_ROW_COUNT * GN_PASSES + (pass * GN_ROW_COUNT + gn_row) * GN_TILES) * 256u;
-    uint gn_from_base = GN_ONE_DIGIT ? GN_IN_BASE : 0u, begin = tile * GN_TILE, left = GN_N - begin, at = gn_row * GN_N + begin;
-    [[unroll]] for (uint e = 0u; e < GN_EACH; e++) {
-        uint i = gn_first + e * GN_SUB;
-        uvec2 u = i < left ? gn_key_at(at + i) : uvec2(0xffffffffu); // what fills the last tile comes last
-        gn_low[e] = u.x;
-        if (GN_LOG_BYTES == 3u) gn_high[e] = u.y;
-        if (GN_PLACES != 0u) gn_from[e] = gn_in == 0u ? begin + i : i < left ? gn_load(gn_in + 2u, gn_from_base + at + i) : 0u;
-    }
+    uint begin = tile * GN_TILE, left = GN_N - begin, at = gn_row * GN_N;
+    gn_fetch_tile(at + begin, begin, left);
     gn_rank_all(GN_SHIFT);
     [[unroll]] for (uint k = 0u; k < GN_OWN; k++) {
         uint d = gn_me + k * GN_T;
         if (d < 256u && tile > 0u) gn_atomic_max(5u, gn_state + tile * 256u + d, GN_ONE | gn_total[k]);
     }
     gn_rank_end(GN_SHIFT);
-    gn_exchange();
     gn_look_back(tile, base);
     [[unroll]] for (uint k = 0u; k < GN_OWN; k++) {
         uint d = gn_me + k * GN_T;
         if (d < 256u) gn_base[d] = base[k] - gn_base[d];
     }
-    barrier();
-    at = gn_row * GN_N;
-    [[unroll]] for (uint e = 0u; e < GN_EACH; e++) {
-        uint i = gn_first + e * GN_SUB;
-        if (i >= left) continue;
-        uint to = gn_base[gn_digit(gn_key(e), GN_SHIFT)] + i;
-        if (last) {
-            gn_finish(gn_row, to, e);
+    GN_HANDLE keys = GN_OPEN(GN_ONE_DIGIT ? 2u : 1u + (before & 1u)), places = GN_OPEN(GN_ONE_DIGIT ? 4u : 3u + (before & 1u));
+    [[unroll]] for (uint part = 0u; part < 2u; part++) {
+        uint low[GN_HALF], high[GN_HALF], from[GN_HALF], first = part * GN_PART + gn_me;
+        GN_TURN(gn_low, low)
+        if (GN_LOG_BYTES == 3u) GN_TURN(gn_high, high)
+        if (GN_PLACES != 0u) GN_TURN(gn_from, from)
+        // Keys alone are sorted up to a third faster if the branch is not in the loop, places 3 % slower.
+        if (last && GN_PLACES == 0u) {
+            [[unroll]] for (uint e = 0u; e < GN_HALF; e++) {
+                uint i = first + e * GN_T;
+                uvec2 key = uvec2(low[e], GN_LOG_BYTES == 3u ? high[e] : 0u);
+                if (i < min(left, GN_TILE)) gn_finish(gn_row, gn_base[gn_digit(key, GN_SHIFT)] + i, key, 0u);
+            }
             continue;
         }
-        gn_store(gn_out, at + to, gn_low[e]);
-        if (GN_LOG_BYTES == 3u) gn_store(gn_out, GN_ROW_COUNT * GN_N + at + to, gn_high[e]);
-        if (GN_PLACES != 0u) gn_store(gn_out + 2u, at + to, gn_from[e]);
+        [[unroll]] for (uint e = 0u; e < GN_HALF; e++) {
+            uint i = first + e * GN_T;
+            if (i >= min(left, GN_TILE)) continue;
+            uvec2 key = uvec2(low[e], GN_LOG_BYTES == 3u ? high[e] : 0u);
+            uint to = gn_base[gn_digit(key, GN_SHIFT)] + i;
+            if (last && GN_PLACES != 0u) {
+                gn_finish(gn_row, to, key, from[e]);
+                continue;
+            }
+            GN_PUT(keys, at + to, key.x);
+            if (GN_LOG_BYTES == 3u) GN_PUT(keys, GN_ROW_COUNT * GN_N + at + to, key.y);
+            if (GN_PLACES != 0u) GN_PUT(places, at + to, from[e]);
+        }
     }
 }
 #endif

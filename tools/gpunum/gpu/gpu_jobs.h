@@ -1009,8 +1009,8 @@ static int64_t gni_job_splits(const gni_gpu *gpu, const gni_job_plan *p, int64_t
                               int64_t *chunk) {
     int64_t most = steps / ((int64_t)8 << p->log_lanes),
             want = gni_job_enough_splits(gpu, p, steps) / GNI_MAX(p->blocks, 1);
-    // lavapipe before Mesa 25 leaves loops after 65535 rounds.
-    if (gpu->caps.kind == GNI_GPU_CPU) want = GNI_MAX(want, steps >> (15 + p->log_lanes));
+    // lavapipe leaves loops after 65535 rounds of all that an invocation has run, an interpreter's among them.
+    if (gpu->caps.kind == GNI_GPU_CPU) want = GNI_MAX(want, steps >> (10 + p->log_lanes));
     int64_t splits = GNI_MAX(GNI_MIN(GNI_MIN(most, want), 1024), 1);
     *chunk = GNI_MAX(gni_job_ceil(steps, splits), 1);
     return GNI_MAX(gni_job_ceil(steps, *chunk), 1);

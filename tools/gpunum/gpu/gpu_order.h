@@ -205,7 +205,7 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
         while (shape.each > 1 && n <= 2 * (int64_t)shape.threads * shape.each) shape.each /= 2;
         const int64_t tiles = gni_job_ceil(n, 4 * (int64_t)shape.threads * shape.each);
         // In place a tile that is looked at late may have been written. One may have to find out about all in front of it,
-        // but lavapipe before Mesa 25 ends a workgroup's loops after 65535 rounds.
+        // but lavapipe ends a workgroup's loops after 65535 rounds.
         const bool waits = s->in.mem != s->out.mem && (gpu->caps.kind != GNI_GPU_CPU || tiles <= 128);
         if (tiles == 1 || waits) return gni_order_scan_rows(gpu, s, &shape, tiles);
     }
@@ -313,16 +313,17 @@ typedef struct gni_sweep_shape {
     uint32_t threads, subgroup, each; // of a workgroup, of a subgroup; elements of an invocation. threads 0: there is none
 } gni_sweep_shape;
 
-// On an H200 the largest tile below 24 KiB, past which the driver gives each thread twice the registers, and rows from 512
-// on are sooner sorted in registers than by a network.
+// On an H200 the largest tiles with 64 registers, past which the driver gives twice as many, and rows from 512 on are sooner
+// sorted in registers than by a network.
 enum {
     GNI_SWEEP_THREADS = 512,
-    GNI_SWEEP_EACH = 11,
+    GNI_SWEEP_EACH = 12,
+    GNI_SWEEP_ALONE = 18, // of keys of a word, without places
     GNI_SWEEP_LOOKS = 1000,
     GNI_SWEEP_ROWS = 256, // longer ones are sorted in registers
     GNI_SWEEP_SPREAD = 512, // threads of a workgroup that holds a row, with few elements each
     GNI_COUNT_COPIES = 8,
-    GNI_COUNT_GROUPS = 14 // for each multiprocessor
+    GNI_COUNT_GROUPS = 3 // for each multiprocessor: more of them have more to add up
 };
 
 // Words of shared memory for a tile, besides those for its digits.
@@ -340,15 +341,19 @@ static uint32_t gni_sweep_subgroup(const gni_gpu *gpu) {
     return size >= 4 && size <= 64 ? size : 0;
 }
 
-static gni_sweep_shape gni_sweep_tile(const gni_gpu *gpu) {
+// For n elements. On a CPU a thread may begin in the middle and find out about all tiles in front of it: where they are many,
+// in more rounds of loops than the 65535 that lavapipe runs.
+static gni_sweep_shape gni_sweep_tile(const gni_gpu *gpu, int64_t n, bool alone) {
     gni_sweep_shape s;
     const int64_t pool = gni_sweep_pool(gpu);
+    const bool slow = gpu->caps.kind == GNI_GPU_CPU;
     s.subgroup = gni_sweep_subgroup(gpu);
     s.threads = GNI_MIN(GNI_MIN((uint32_t)GNI_SWEEP_THREADS, 16 * s.subgroup), gpu->caps.max_invocations);
     while (s.threads > 0 && s.threads / s.subgroup * 256 > pool) s.threads /= 2;
     if (s.threads < 64) s.threads = s.each = 0; // an invocation has four digits at most
     // CPUs compile slowly.
-    else s.each = (uint32_t)GNI_MIN(gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SWEEP_EACH, pool / s.threads);
+    else s.each = (uint32_t)GNI_MIN(slow ? 4 : alone ? GNI_SWEEP_ALONE : GNI_SWEEP_EACH, 2 * pool / s.threads);
+    if (slow && n > (int64_t)512 * s.threads * s.each) s.threads = 0;
     return s;
 }
 
@@ -387,7 +392,8 @@ static void gni_sweep_shaped(gni_job_call *c, gni_sweep_shape s) {
 
 // Counts the digits of `rows` rows of n in `bytes` of mem, from `at` on.
 static bool gni_sweep_tally(gni_job_call *c, int64_t rows, int64_t n, gni_gpu_mem *mem, uint64_t at, uint64_t bytes) {
-    const int64_t most = 4 * (int64_t)GNI_MAX(c->gpu->caps.multiprocessors, 1u);
+    const bool slow = c->gpu->caps.kind == GNI_GPU_CPU; // lavapipe: few rounds for each
+    const int64_t most = slow ? n : 4 * (int64_t)GNI_MAX(c->gpu->caps.multiprocessors, 1u);
     const int64_t parts = GNI_MIN(gni_job_ceil(n, 8192), gni_job_ceil(most, rows));
     c->use[5] = gni_order_use(mem, at, bytes);
     c->param[GNI_P_SORT_TILES] = (uint32_t)parts;
@@ -439,7 +445,7 @@ static void gni_part_call(gni_job_call *c, gni_gpu *gpu, int64_t n, int shift, c
                           const gni_gpu_use *from, const gni_gpu_use *to, uint64_t gap) {
     gni_job_open(c, gpu);
     gni_order_key(&c->generic, GN_U32, false, false);
-    gni_sweep_shaped(c, gni_sweep_tile(gpu));
+    gni_sweep_shaped(c, gni_sweep_tile(gpu, n, false));
     c->generic.spec[GNI_S_SORT_PLACES] = 1;
     c->generic.spec[GNI_S_SWEEP_ONE] = 1;
     c->use[0] = c->use[1] = *key;
@@ -457,7 +463,7 @@ static void gni_part_call(gni_job_call *c, gni_gpu *gpu, int64_t n, int shift, c
 }
 
 static int64_t gni_part_tiles(const gni_gpu *gpu, int64_t n) {
-    const gni_sweep_shape shape = gni_sweep_tile(gpu);
+    const gni_sweep_shape shape = gni_sweep_tile(gpu, n, false);
     return gni_job_ceil(n, (int64_t)shape.threads * shape.each);
 }
 
@@ -656,7 +662,8 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     if (gni_job_tops(gpu, s)) return gni_job_sort_top(&c, s, &out, &index);
     if (gni_job_selects(gpu, s)) return gni_job_sort_some(&c, s, &out, &index);
     if (s->n > GNI_SWEEP_ROWS) {
-        const gni_sweep_shape row = gni_sweep_row(gpu, s->n), tile = gni_sweep_tile(gpu);
+        const bool alone = !places && gn_dtype_size(s->in.dtype) <= 4;
+        const gni_sweep_shape row = gni_sweep_row(gpu, s->n), tile = gni_sweep_tile(gpu, s->n, alone);
         if (row.threads > 0) return gni_job_sort_row(&c, s, row, &out, &index);
         if (tile.threads > 0 && s->n > slots) return gni_job_sort_sweeps(&c, s, tile, &out, &index);
         if (s->n > slots) return gni_job_sort_long(&c, s, &out, &index);
@@ -737,8 +744,8 @@ static bool gni_job_count_once(gni_gpu *gpu, const gni_count *d) {
         memcpy(&p[GNI_P_FIND_SCALE], &scale, 4);
     }
     const int64_t units = (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u), few = GNI_MIN(gni_job_ceil(d->n, 1024), units);
-    return gni_order_dispatch(&c, GNI_MODULE_count,
-                              GNI_MAX(few, GNI_MIN(gni_job_ceil(d->n, 4096), GNI_COUNT_GROUPS * units)));
+    const int64_t most = gpu->caps.kind == GNI_GPU_CPU ? gni_job_ceil(d->n, 65536) : GNI_COUNT_GROUPS * units;
+    return gni_order_dispatch(&c, GNI_MODULE_count, GNI_MAX(few, GNI_MIN(gni_job_ceil(d->n, 4096), most)));
 }
 
 // Sums of weights: how large they are, the sums as fixed-point numbers, and the results (weigh.comp).
@@ -763,7 +770,7 @@ static bool gni_job_weigh(gni_gpu *gpu, const gni_count *d) {
     p[GNI_P_FIND_LINE] = (uint32_t)d->bins;
     p[GNI_P_FIND_LEAST] = (uint32_t)d->least;
     p[GNI_P_FIND_BITS] = (uint32_t)(94 - gni_job_log2_up(d->n));
-    const int64_t most = 4 * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
+    const int64_t units = GNI_MAX(gpu->caps.multiprocessors, 1u), most = gpu->caps.kind == GNI_GPU_CPU ? 65535 : 4 * units;
     for (uint32_t step = 0; step < 3; step++) {
         c.generic.spec[GNI_S_FIND_STEP] = step;
         ok = ok && gni_order_dispatch(&c, GNI_MODULE_weigh, GNI_MIN(gni_job_ceil(step < 2 ? d->n : d->bins, 256), most));

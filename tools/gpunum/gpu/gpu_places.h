@@ -212,7 +212,8 @@ static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t 
 static bool gni_job_scatter_holds(const gni_gpu *gpu, int64_t in, int64_t out) {
     const gni_gpu_caps *c = &gpu->caps;
     const bool fits = out <= (int64_t)GNI_SCATTER_HELD << 16 && in * 16 < gni_job_most_bytes(gpu) - 1024;
-    return fits && c->addresses && gni_sweep_tile(gpu).threads > 0 && c->shared_bytes >= 12 * GNI_SCATTER_HELD + 16;
+    const bool held = c->addresses && c->shared_bytes >= 12 * GNI_SCATTER_HELD + 16;
+    return fits && held && gni_sweep_tile(gpu, in, false).threads > 0;
 }
 
 // Sums of floats: elements sorted by two digits of their places down to the few that a workgroup holds.
@@ -325,9 +326,9 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     }
     GNI_ZEROED(gni_gpu_mem, pairs);
     // Numbers alone take less room.
-    const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY;
+    const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * some : some;
     const bool many = in >= least && out >= least && at->inner < 8 && !local; // elements of rows are neighbours as they come
-    const bool near_ones = ok && many && gn_dtype_size(t->out.dtype) == 4 && gni_sweep_tile(gpu).threads > 0;
+    const bool near_ones = ok && many && gn_dtype_size(t->out.dtype) == 4 && gni_sweep_tile(gpu, in, false).threads > 0;
     if (near_ones) ok = gni_job_scatter_near(&c, t, in, out, &pairs);
     if (floats) {
         const bool at_once = !near_ones && gpu->caps.atomic64 && gpu->caps.addresses;
