@@ -86,6 +86,19 @@ void gn_get_group(uint j, uint low, uint high, out GN_V v0, out GN_V v1, out GN_
     if (j + 3u < low || j + 3u >= high) v3 = none;
 }
 
+// Elements j to j + 3, which all count; j is a multiple of 4. Where all of an invocation's are such, loads are under way together.
+void gn_get_whole(uint j, out GN_V v0, out GN_V v1, out GN_V v2, out GN_V v3) {
+    if (GN_VALUES || GN_LONG) {
+        uvec4 a = gn_load4(0u, j >> 1), b = gn_load4(0u, (j >> 1) + 1u);
+        v0 = gn_value2(a.xy), v1 = gn_value2(a.zw), v2 = gn_value2(b.xy), v3 = gn_value2(b.zw);
+    }
+#ifndef GN_DOUBLE
+    else {
+        GN_GET_FOUR(uvec4(j), true);
+    }
+#endif
+}
+
 void gn_put_one(uint j, GN_V v) {
     if (GN_VALUES) GN_STORE_V(1u, j, v);
     else if (GN_LONG) gn_store2(1u, j, gn_outcome2(v));
@@ -379,8 +392,14 @@ void main() {
     uint low = GN_IN_BASE + row * GN_N, high = low + GN_N, origin = low & ~3u, step = 4u * gl_SubgroupSize;
     uint start = origin + tile * GN_ROW_TILE, at = start + gl_SubgroupID * GN_E * step + 4u * lane;
     GN_V own[4u * GN_E], before[GN_E], none = gn_none(), sum = none;
-    [[unroll]] for (uint e = 0u; e < GN_E; e++)
-        gn_get_group(at + step * e, low, high, own[4u * e], own[4u * e + 1u], own[4u * e + 2u], own[4u * e + 3u]);
+    bool whole = !GN_LARGE && start >= low && start + GN_ROW_TILE <= high;
+    if (whole) {
+        [[unroll]] for (uint e = 0u; e < GN_E; e++)
+            gn_get_whole(at + step * e, own[4u * e], own[4u * e + 1u], own[4u * e + 2u], own[4u * e + 3u]);
+    } else {
+        [[unroll]] for (uint e = 0u; e < GN_E; e++)
+            gn_get_group(at + step * e, low, high, own[4u * e], own[4u * e + 1u], own[4u * e + 2u], own[4u * e + 3u]);
+    }
     [[unroll]] for (uint e = 0u; e < GN_E; e++) {
         gn_watch(own[4u * e]);
         [[unroll]] for (uint k = 1u; k < 4u; k++) own[4u * e + k] = gn_near(own[4u * e + k - 1u], own[4u * e + k]);
@@ -442,7 +461,7 @@ void main() {
     [[unroll]] for (uint e = 0u; e < GN_E; e++) {
         GN_V f = gn_join(front, gn_factor(before[e])), v[4];
         uint j = at + step * e;
-        if (j >= high) break;
+        if (!whole && j >= high) break;
         if ((GN_FLAGS & GNI_F_SCAN_EXCLUSIVE) != 0u) {
             v[0] = f;
             [[unroll]] for (uint k = 1u; k < 4u; k++) v[k] = gn_join(f, own[4u * e + k - 1u]);
@@ -451,7 +470,9 @@ void main() {
         } else {
             [[unroll]] for (uint k = 0u; k < 4u; k++) v[k] = gn_join(f, own[4u * e + k]);
         }
-        gn_put_group(GN_OUT_BASE + row * GN_N + j - low, j < low ? low - j : 0u, high - j, v[0], v[1], v[2], v[3]);
+        uint to = GN_OUT_BASE + row * GN_N + j - low;
+        if (whole) gn_put_group(to, 0u, 4u, v[0], v[1], v[2], v[3]);
+        else gn_put_group(to, j < low ? low - j : 0u, high - j, v[0], v[1], v[2], v[3]);
     }
 }
 
@@ -481,17 +502,24 @@ void main() {
     uint column = 4u * (strip * GN_WIDTH + lane % GN_WIDTH), slots = GN_T / GN_WIDTH;
     uint slot = gl_SubgroupID * (gl_SubgroupSize / GN_WIDTH) + lane / GN_WIDTH, part = ((o * chunks + chunk) * GN_INNER) + column;
     uint last = gl_SubgroupSize - GN_WIDTH + lane % GN_WIDTH, many = min(GN_INNER - min(column, GN_INNER), 4u);
+    bool even = !GN_LARGE && ((GN_IN_BASE | GN_INNER) & 3u) == 0u && 4u * GN_WIDTH * (strip + 1u) <= GN_INNER;
     GN_V none = gn_none(), carry[4], own[4u * GN_E], v[4], front[4];
     [[unroll]] for (uint k = 0u; k < 4u; k++) {
         carry[k] = none;
         if ((GN_FLAGS & GNI_F_SCAN_CARRY) != 0u && k < many) carry[k] = GN_LOAD_V(2u, part + k);
     }
     for (uint i = begin; i < end; i += slots * GN_E) {
-        uint from = i + slot * GN_E;
-        [[unroll]] for (uint e = 0u; e < GN_E; e++) {
-            uint at = GN_IN_BASE + (o * GN_N + from + e) * GN_INNER + column;
-            uint high = from + e < end ? at + many : 0u;
-            gn_get_factors(at, at, high, own[4u * e], own[4u * e + 1u], own[4u * e + 2u], own[4u * e + 3u]);
+        uint from = i + slot * GN_E, in_at = GN_IN_BASE + (o * GN_N + from) * GN_INNER + column;
+        bool whole = even && i + slots * GN_E <= end;
+        if (whole) {
+            [[unroll]] for (uint e = 0u; e < GN_E; e++)
+                gn_get_whole(in_at + e * GN_INNER, own[4u * e], own[4u * e + 1u], own[4u * e + 2u], own[4u * e + 3u]);
+            [[unroll]] for (uint e = 0u; e < 4u * GN_E; e++) own[e] = gn_factor(own[e]);
+        } else {
+            [[unroll]] for (uint e = 0u; e < GN_E; e++) {
+                uint at = in_at + e * GN_INNER, high = from + e < end ? at + many : 0u;
+                gn_get_factors(at, at, high, own[4u * e], own[4u * e + 1u], own[4u * e + 2u], own[4u * e + 3u]);
+            }
         }
         [[unroll]] for (uint k = 0u; k < 4u; k++) {
             [[unroll]] for (uint e = 1u; e < GN_E; e++) own[4u * e + k] = gn_join(own[4u * e + k - 4u], own[4u * e + k]);
@@ -512,11 +540,13 @@ void main() {
         barrier();
         if (GN_PHASE == GNI_F_SCAN_TOTALS) continue;
         [[unroll]] for (uint e = 0u; e < GN_E; e++) {
-            if (from + e >= end) break;
+            if (!whole && from + e >= end) break;
             bool self = (GN_FLAGS & GNI_F_SCAN_EXCLUSIVE) == 0u;
             [[unroll]] for (uint k = 0u; k < 4u; k++)
                 v[k] = self ? gn_join(front[k], own[4u * e + k]) : e == 0u ? front[k] : gn_join(front[k], own[4u * e + k - 4u]);
-            gn_put_group(GN_OUT_BASE + (o * GN_N + from + e) * GN_INNER + column, 0u, many, v[0], v[1], v[2], v[3]);
+            uint to = GN_OUT_BASE + (o * GN_N + from + e) * GN_INNER + column;
+            if (whole) gn_put_group(to, 0u, 4u, v[0], v[1], v[2], v[3]);
+            else gn_put_group(to, 0u, many, v[0], v[1], v[2], v[3]);
         }
     }
     if (GN_PHASE == GNI_F_SCAN_TOTALS && gl_LocalInvocationIndex < GN_WIDTH)
