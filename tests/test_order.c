@@ -547,7 +547,7 @@ static void test_many_rounds(void **state) {
     GN_SCOPE(g) {
         gn_array *a = gn_array_from(g, GN_U8, GN_SHAPE(SUMMED), x), *some = gn_slice(a, 0, 0, SORTED, 1);
         assert_true(gn_item(gn_sum(gn_cast(a, GN_F64), GN_ALL)) == (double)sum);
-        assert_true(gn_item(gn_argmax(gn_cast(a, GN_F32), 0)) == TOP);
+        assert_true(gn_item(gn_argmax(gn_cast(a, GN_F32), 0)) == (double)TOP);
         gn_array *counts = gn_histogram(gn_cast(some, GN_F32), BINS, 0, 128, NULL), *sorted = gn_sort(some, 0, false);
         assert_int_equal(gn_read(counts, have, sizeof have), GN_OK);
         assert_int_equal(gn_read(sorted, x, SORTED), GN_OK);
