@@ -111,6 +111,7 @@
 //     webgpu_browser   The part of webgpu.h that is needed, on a browser's own WebGPU
 //     webgpu_device    A WebGPU device: its memory, its stream of commands
 //     webgpu_programs  Elementwise programs and reductions as WGSL, written at run time
+//     webgpu_kernels   Softmax and products as WGSL, written at run time
 //     webgpu_layer     Kernels on a WebGPU device, and its functions as a device layer
 //     gpu_fft_tables   Tables of the FFT on the GPU, made by the host or by the device
 //     gpu_fft          The FFT on the GPU: the passes that a length is cut into
@@ -31975,7 +31976,8 @@ EM_JS(int, gni_wj_start, (void), {
     });
     S.device = a => {
         const requiredLimits = {},
-              more = [ "maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage" ];
+              more = [ "maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage",
+                       "maxComputeWorkgroupStorageSize" ];
         for (const l of more) requiredLimits[l] = a.limits[l];
         return a.requestDevice({ requiredLimits });
     };
@@ -32052,6 +32054,7 @@ EM_JS(void, gni_wj_info, (int adapter, char *name, int room, double *out), {
     const i = Module["gnGpu"].objects[adapter].info || {};
     stringToUTF8(i.description || [i.vendor, i.architecture].filter(Boolean).join(" "), name, room);
     HEAPF64[out >> 3] = i.isFallbackAdapter ? 1 : 0;
+    HEAPF64[(out >> 3) + 3] = i.vendor == "nvidia" ? 0x10de : 0;
     HEAPF64[(out >> 3) + 1] = i.subgroupMinSize || 0;
     HEAPF64[(out >> 3) + 2] = i.subgroupMaxSize || 0;
 })
@@ -32250,13 +32253,14 @@ GNI_WJ_RELEASE(CommandBuffer)
 
 // Browsers do not say which kind of GPU it is, but whether it is one.
 static void wgpuAdapterGetInfo(WGPUAdapter a, WGPUAdapterInfo *out) {
-    double v[3];
+    double v[4];
     char *name = (char *)calloc(1, 256);
     if (name) gni_wj_info(GNI_WJ(a), name, 256, v);
     out->description.data = name;
     out->description.length = name ? strlen(name) : 0;
     out->backendType = WGPUBackendType_WebGPU;
     out->adapterType = name && v[0] != 0 ? WGPUAdapterType_CPU : WGPUAdapterType_DiscreteGPU;
+    out->vendorID = name ? (uint32_t)v[3] : 0;
     out->subgroupMinSize = name ? (uint32_t)v[1] : 0;
     out->subgroupMaxSize = name ? (uint32_t)v[2] : 0;
 }
@@ -32956,9 +32960,8 @@ static bool gni_wg_copy(gni_gpu *d, const gni_gpu_mem *dst, uint64_t to, const g
 
 // >>webgpu_programs
 // Elementwise programs and reductions as WGSL, written at run time from the words that Vulkan takes as specialisation
-// constants (GNI_P_PROGRAM_COUNTS and so on); on devices that are CPUs softmax and products of float32 as well. Functions of
-// the ops come from the library in shaders_wgsl.h, only those that a program needs. From outside: gni_wg_program,
-// gni_wg_is_alone, gni_wg_text_get.
+// constants (GNI_P_PROGRAM_COUNTS and so on). Functions of the ops come from the library in shaders_wgsl.h, only those that a
+// program needs.
 
 #if GNI_WEBGPU
 
@@ -33019,6 +33022,10 @@ static const char *gni_wg_text_get(gni_wg *w, int block, uint32_t end) {
 }
 
 // ---- text
+
+// How a loop begins whose rounds are not known before: with a break where it ends. WGSL's compilers count the rounds of
+// others in two words, so that none of them runs for ever.
+static const char gni_wg_rounds[] = "for (var z = 0u; z < 4294967295u; z++) {\n";
 
 typedef struct gni_wg_text {
     gni_wg *w;
@@ -33175,7 +33182,8 @@ static void gni_wg_choose_types(gni_wg_program_words *p) {
         p->buffers |= 1u << place;
         const uint32_t t = gni_wg_in_dtype(p, k);
         const bool pair = p->pairs && gni_wg_is_long(t);
-        if (gni_wg_grouped(gni_wg_in_kind(p, k)) && gni_wg_packing(t) == 0 && !pair) p->wide |= 1u << place;
+        const bool grouped = gni_wg_grouped(gni_wg_in_kind(p, k)) || gni_wg_in_kind(p, k) == GNI_K_COLVEC;
+        if (grouped && gni_wg_packing(t) == 0 && !pair) p->wide |= 1u << place;
     }
     if (p->reduces) { // behind the output are partial results
         uint32_t out = 1u << GNI_MAX_INPUTS, partial = out << 1;
@@ -33317,7 +33325,7 @@ static void gni_wg_narrow(gni_wg_text *t, uint32_t dtype) {
 // Stores the first `count` elements of v to places j, one by one. Their neighbours in a word may be another lane's.
 static void gni_wg_store_each(gni_wg_text *t, uint32_t dtype, int b) {
     uint32_t s = gni_wg_packing(dtype), size = s == 1 ? 16 : 8;
-    gni_wg_say(t, "for (var e = 0u; e < count; e++) {\n");
+    gni_wg_say(t, "for (var e = 0u; e < 4u; e++) {\nif (e >= count) { break; }\n");
     if (s == 0) gni_wg_say(t, "s%d(j[e], v[e]);\n", b);
     else
         gni_wg_say(t,
@@ -33354,8 +33362,10 @@ static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k, b
         return;
     }
     if (pair) {
-        gni_wg_say(t, "for (var e = 0u; e < count; e++) { s%d(2u * j[e], v[e]); s%d(2u * j[e] + 1u, h%u[e]); }\n}\n", b, b,
-                   p->word[GNI_P_PROGRAM_OUT_REGS] >> (8 * k) & 255u);
+        gni_wg_say(t,
+                   "for (var e = 0u; e < 4u; e++) { if (e >= count) { break; } s%d(2u * j[e], v[e]); s%d(2u * j[e] + 1u, "
+                   "h%u[e]); }\n}\n",
+                   b, b, p->word[GNI_P_PROGRAM_OUT_REGS] >> (8 * k) & 255u);
         return;
     }
     gni_wg_narrow(t, dtype);
@@ -33514,8 +33524,8 @@ static void gni_wg_words_step(gni_wg_text *t, const gni_wg_program_words *p, int
 static void gni_wg_head(gni_wg_text *t, gni_wg_program_words *p) {
     gni_wg_say(t,
                "@group(0) @binding(0) var<uniform> gn_p : array<vec4<u32>, %d>;\nvar<private> gn_zero : u32;\n"
-               "fn P(i : u32) -> u32 { return gn_p[i >> 2u][i & 3u]; }\n",
-               GNI_WG_PARAM_BYTES / 16);
+               "const GN_FUSED : bool = %s;\nfn P(i : u32) -> u32 { return gn_p[i >> 2u][i & 3u]; }\n",
+               GNI_WG_PARAM_BYTES / 16, t->w->gpu.caps.fused ? "true" : "false");
     for (int k = 0; k < GNI_GPU_MAX_USES; k++)
         if (p->buffers >> k & 1u) gni_wg_accessors(t, p, k);
     for (int k = 0; k < p->n_in; k++) gni_wg_input_functions(t, p, k);
@@ -33544,14 +33554,9 @@ static void gni_wg_coordinates(gni_wg_text *t, int first, int count, bool vector
     gni_wg_say(t, "let %sc0 = %sq1;\n", name, name);
 }
 
-// Registers, and what instructions make of them: the group at i of n. With `quick` by the functions of ops that have such,
-// which set gn_rare where they cannot tell.
-static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p, bool quick) {
-    if (p->word[GNI_P_PROGRAM_COUNTS] >> 24 & 1u) {
-        gni_wg_say(t, "let vq%d = min(vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(n - 1u));\n", p->vectors);
-        gni_wg_coordinates(t, 0, p->vectors, true);
-    }
-    for (int k = 0; k < p->n_in; k++) gni_wg_load(t, p, k);
+// What instructions make of the registers. With `quick` by the functions of ops that have such, which set gn_rare where they
+// cannot tell.
+static void gni_wg_steps(gni_wg_text *t, const gni_wg_program_words *p, bool quick) {
     for (int k = 0; k < p->n_insn; k++) {
         uint32_t insn = p->word[GNI_P_PROGRAM_STEPS + k];
         // Compilers see one instruction at a time, so that a chain gives the bits that its steps give. A second exclusive or
@@ -33566,6 +33571,16 @@ static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p, bool quic
                    insn >> 11 & 127u, insn >> 18 & 127u, difference ? " & ~vec4<u32>(gn_zero)" : "", insn >> 25, 16 + k,
                    quick && gni_wg_find_op(t->w, 'f', insn & 2047u) ? 'f' : 'o', insn & 2047u);
     }
+}
+
+// Registers, and what instructions make of them: the group at i of n.
+static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p, bool quick) {
+    if (p->word[GNI_P_PROGRAM_COUNTS] >> 24 & 1u) {
+        gni_wg_say(t, "let vq%d = min(vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(n - 1u));\n", p->vectors);
+        gni_wg_coordinates(t, 0, p->vectors, true);
+    }
+    for (int k = 0; k < p->n_in; k++) gni_wg_load(t, p, k);
+    gni_wg_steps(t, p, quick);
 }
 
 static void gni_wg_registers(gni_wg_text *t, const gni_wg_program_words *p) {
@@ -33604,11 +33619,74 @@ static void gni_wg_main_text(gni_wg_text *t, const gni_wg_program_words *p, unsi
 
 // What is done with the vector q. Quickly: up to the first that needs what ops rarely need.
 static void gni_wg_map_step(gni_wg_text *t, const gni_wg_program_words *p, unsigned group, bool quick) {
-    gni_wg_say(t, "loop {\nlet i = q * %uu;\nlet count = min(n - i, %uu);\n", group, group);
+    const bool alone = t->w->gpu.caps.alone > 0; // where a break in between takes more than the counting of rounds
+    gni_wg_say(t, "%slet i = q * %uu;\nlet count = min(n - i, %uu);\n", alone ? "loop {\n" : gni_wg_rounds, group, group);
     gni_wg_body(t, p, quick);
     if (quick) gni_wg_say(t, "if (gn_rare != 0u) { break; }\n");
     for (int k = 0; k < p->n_out; k++) gni_wg_store(t, p, k, false);
-    gni_wg_say(t, "continuing { q += step; break if (q >= end); }\n}\n");
+    gni_wg_say(t, alone ? "continuing { q += step; break if (q >= end); }\n}\n" : "q += step; if (q >= end) { break; }\n}\n");
+}
+
+// Tiles of 64 x 64, see elementwise.glsl: an operand that runs along rows is read as vectors of four rows and turned in
+// registers. Each invocation has 4 x 4 elements, of which 32 make 8 x 4 such squares: both sides of memory see stretches of
+// 64 bytes and more.
+static void gni_wg_tiles_text(gni_wg_text *t, const gni_wg_program_words *p) {
+    const int last = p->vectors - 1, out = GNI_MAX_INPUTS;
+    gni_wg_main_text(t, p, 256);
+    gni_wg_say(
+        t,
+        "let rows = P(%uu); let columns = P(%uu); let between = P(%uu); let across = P(%uu); let tiles = across * P(%uu);\n"
+        "%slet block = wg.x + z * ng.x; if (block >= P(%uu)) { break; }\nlet outer = block / tiles; let tile = block - outer "
+        "* tiles;\n"
+        "let r = tile / across * 64u + 4u * ((me & 7u) | ((me >> 2u) & 8u));\n"
+        "let c = tile %% across * 64u + 4u * (((me >> 3u) & 3u) | ((me >> 4u) & 12u));\nif (r >= rows || c >= columns) { "
+        "continue; }\n",
+        (unsigned)GNI_P_MAP_ROWS, (unsigned)(GNI_P_PROGRAM_DIM + 3 * last), (unsigned)GNI_P_MAP_BETWEEN,
+        (unsigned)GNI_P_MAP_ACROSS, (unsigned)GNI_P_MAP_DOWN, gni_wg_rounds, (unsigned)GNI_P_MAP_BLOCKS);
+    gni_wg_say(
+        t,
+        "let high = outer / between;\nlet vq%d = vec4<u32>((high * rows * between + (outer - high * between)) * columns);\n",
+        p->vectors);
+    gni_wg_coordinates(t, 0, p->vectors, true);
+    gni_wg_say(t, "let x = min(vec4<u32>(c) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(columns - 1u));\n");
+    for (int k = 0; k <= p->n_in; k++) { // where the first element of each operand is, and its steps
+        const int o = k < p->n_in ? k : out, b = k < p->n_in ? gni_wg_in_place(p, k) : out;
+        const unsigned base = GNI_P_PROGRAM_OP + 9u * (unsigned)o;
+        gni_wg_say(t, "let rs%d = P(%uu + P(%uu)); let cs%d = P(%uu);\nlet at%d = P(%uu)", o, base + 1u,
+                   (unsigned)GNI_P_MAP_ROW_DIM, o, base + 1u + (unsigned)last, o, base);
+        for (int d = 0; d < p->vectors; d++) gni_wg_say(t, " + vc%d.x * P(%uu)", d, base + 1u + (unsigned)d);
+        gni_wg_say(t, " + r * rs%d;\n", o);
+        for (int e = 0; k < p->n_in && e < 4 && gni_wg_in_kind(p, k) == GNI_K_COLVEC; e++)
+            gni_wg_say(t, "let q%d_%d = v%d(at%d + x.%c * cs%d);\n", k, e, b, o, "xyzw"[e], o);
+    }
+    for (int u = 0; u < 4; u++) {
+        gni_wg_say(t, "if (r + %du < rows) {\n", u);
+        for (int k = 0; k < p->n_in; k++) {
+            const int b = gni_wg_in_place(p, k);
+            const char e = "xyzw"[u];
+            gni_wg_say(t, "let a%d = at%d + %du * rs%d;\n", k, k, u, k);
+            switch (gni_wg_in_kind(p, k)) {
+            case GNI_K_COLVEC:
+                gni_wg_say(t, "r%d = vec4<u32>(q%d_0.%c, q%d_1.%c, q%d_2.%c, q%d_3.%c);\n", k, k, e, k, e, k, e, k, e);
+                break;
+            case GNI_K_ROWVEC: gni_wg_say(t, "r%d = v%d(a%d + c * cs%d);\n", k, b, k, k); break;
+            case GNI_K_SCALAR: gni_wg_say(t, "r%d = vec4<u32>(l%d(at%d - r * rs%d));\n", k, b, k, k); break;
+            case GNI_K_ROWREP: gni_wg_say(t, "r%d = vec4<u32>(l%d(a%d));\n", k, b, k); break;
+            default:
+                gni_wg_say(
+                    t, "{ let j = vec4<u32>(a%d) + x * cs%d; r%d = vec4<u32>(l%d(j.x), l%d(j.y), l%d(j.z), l%d(j.w)); }\n", k,
+                    k, k, b, b, b, b);
+            }
+        }
+        gni_wg_steps(t, p, false);
+        gni_wg_say(t, "let v = r%u; let o = at%d + %du * rs%d + c * cs%d;\n", p->word[GNI_P_PROGRAM_OUT_REGS] & 255u, out, u,
+                   out, out);
+        if (gni_wg_out_kind(p, 0) == GNI_K_ROWVEC) gni_wg_say(t, "w%d(o, v);\n}\n", out);
+        else
+            gni_wg_say(t, "for (var e = 0u; e < 4u; e++) { if (c + e < columns) { s%d(o + e * cs%d, v[e]); } }\n}\n", out,
+                       out);
+    }
+    gni_wg_say(t, "}\n}\n");
 }
 
 static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
@@ -33649,10 +33727,10 @@ static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
 static void gni_wg_join_team(gni_wg_text *t, const gni_wg_program_words *p, unsigned teams) {
     unsigned step = p->columns ? teams : 1u;
     gni_wg_say(t,
-               "workgroupBarrier();\nfor (var h = %uu; h > 0u; h = h >> 1u) {\n"
+               "workgroupBarrier();\nfor (var z = %uu; z > 0u; z--) {\nlet h = 1u << (z - 1u);\n"
                "if (lane >= h && lane < 2u * h) { ts[me] = s; tc[me] = c; }\nworkgroupBarrier();\n"
                "if (lane < h) { var s3 = ts[me + h * %uu]; var c3 = tc[me + h * %uu]; join(&s, &c, &s3, &c3); }\n}\n",
-               (1u << p->log_lanes) >> 1, step, step);
+               (unsigned)p->log_lanes, step, step);
 }
 
 // Element e of (s, c) as element j of the result.
@@ -33672,24 +33750,15 @@ static void gni_wg_write_result(gni_wg_text *t, const gni_wg_program_words *p) {
     gni_wg_say(t, "}\n");
 }
 
-static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
-    unsigned lanes = 1u << p->log_lanes;
-    gni_wg_say(t,
-               "let steps = %s;\nlet first = wg.y * P(%uu);\nvar end = min(first + P(%uu), steps);\n"
-               "if (unit >= units) { end = 0u; }\nlet n = %s;\n",
-               p->columns ? "reduced" : "(reduced + 3u) / 4u", (unsigned)GNI_P_REDUCE_CHUNK, (unsigned)GNI_P_REDUCE_CHUNK,
-               p->columns ? "kept" : "reduced");
-    if (!p->columns && p->scalars > 0) {
-        gni_wg_say(t, "let sq%d = unit;\n", p->scalars);
-        gni_wg_coordinates(t, p->vectors, p->scalars, false);
-    }
-    gni_wg_say(t, "for (var t = first + lane; t < end; t += %uu) {\nlet i = %s * 4u;\n", lanes, p->columns ? "unit" : "t");
+// Step t as (s2, c2).
+static void gni_wg_take_step(gni_wg_text *t, const gni_wg_program_words *p) {
+    gni_wg_say(t, "let i = %s * 4u;\n", p->columns ? "unit" : "t");
     if (p->columns && p->scalars > 0) {
         gni_wg_say(t, "let sq%d = t;\n", p->scalars);
         gni_wg_coordinates(t, p->vectors, p->scalars, false);
     }
     gni_wg_body(t, p, false);
-    gni_wg_say(t, "var v = r%u; var s2 = vec4<u32>(); var c2 = vec4<u32>();\n", p->word[GNI_P_PROGRAM_OUT_REGS] & 255u);
+    gni_wg_say(t, "var v = r%u;\n", p->word[GNI_P_PROGRAM_OUT_REGS] & 255u);
     if (p->columns) gni_wg_say(t, "var index = vec4<u32>(P(%uu) + t);\n", (unsigned)GNI_P_REDUCE_INDEX0);
     else gni_wg_say(t, "var index = vec4<u32>(P(%uu) + i) + vec4<u32>(0u, 1u, 2u, 3u);\n", (unsigned)GNI_P_REDUCE_INDEX0);
     // Sums and products of words are of the same form as those of 32-bit integers.
@@ -33705,7 +33774,35 @@ static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
         gni_wg_say(
             t, "if (i + 4u > reduced) {\nlet outside = (vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u)) >= vec4<u32>(reduced);\n"
                "s2 = select(s2, neutral(), outside); c2 = select(c2, neutral_c(), outside);\n}\n");
-    gni_wg_say(t, "if (t == first + lane) { s = s2; c = c2; } else { join_next(&s, &c, &s2, &c2); }\n}\n");
+}
+
+// Four steps at a time where that is little text, so that their loads are under way together; then one.
+static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
+    const uint32_t op = p->code / 3u;
+    const bool brief = (op == GNI_RED_SUM || op == GNI_RED_MIN || op == GNI_RED_MAX) && p->n_insn <= 2 && !p->pairs;
+    const unsigned lanes = 1u << p->log_lanes, most = brief && t->w->gpu.caps.alone == 0 ? 4 : 1;
+    gni_wg_say(t,
+               "let steps = %s;\nlet first = wg.y * P(%uu);\nvar end = min(first + P(%uu), steps);\n"
+               "if (unit >= units) { end = 0u; }\nlet n = %s;\nvar next = first + lane;\n",
+               p->columns ? "reduced" : "(reduced + 3u) / 4u", (unsigned)GNI_P_REDUCE_CHUNK, (unsigned)GNI_P_REDUCE_CHUNK,
+               p->columns ? "kept" : "reduced");
+    if (!p->columns && p->scalars > 0) {
+        gni_wg_say(t, "let sq%d = unit;\n", p->scalars);
+        gni_wg_coordinates(t, p->vectors, p->scalars, false);
+    }
+    for (unsigned at_once = most; at_once > 0; at_once = at_once > 1) {
+        gni_wg_say(t, "%sif (next + %uu >= end) { break; }\nvar s2 = vec4<u32>(); var c2 = s2;\n", gni_wg_rounds,
+                   (at_once - 1) * lanes);
+        for (unsigned k = 0; k < at_once; k++) {
+            gni_wg_say(t, "var s2_%u = s2; var c2_%u = s2; {\nlet t = next + %uu;\n", k, k, k * lanes);
+            gni_wg_take_step(t, p);
+            gni_wg_say(t, "s2_%u = s2; c2_%u = c2;\n}\n", k, k);
+        }
+        for (unsigned k = 0; k < at_once; k++)
+            gni_wg_say(t, "%s{ join_next(&s, &c, &s2_%u, &c2_%u); }\n",
+                       k == 0 ? "if (next == first + lane) { s = s2_0; c = c2_0; } else " : "", k, k);
+        gni_wg_say(t, "next += %uu;\n}\n", at_once * lanes);
+    }
     if (!p->columns)
         gni_wg_say(t, "{ var s3 = s.yxwz; var c3 = c.yxwz; join(&s, &c, &s3, &c3); }\n"
                       "{ var s3 = s.zwxy; var c3 = c.zwxy; join(&s, &c, &s3, &c3); }\n");
@@ -33741,14 +33838,15 @@ static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
     if (p->columns) gni_wg_say(t, "let lane = me / %uu; let team = me %% %uu;\n", teams, teams);
     else gni_wg_say(t, "let lane = me %% %uu; let team = me / %uu;\n", lanes, lanes);
     gni_wg_say(t,
-               "let blocks = (units + %uu) / %uu;\nfor (var block = wg.x; block < blocks; block += ng.x) {\n"
+               "let blocks = (units + %uu) / %uu;\n%slet block = wg.x + z * ng.x; if (block >= blocks) { break; }\n"
                "let unit = block * %uu + team;\nvar s = neutral(); var c = neutral_c();\n",
-               teams - 1, teams, teams);
+               teams - 1, teams, gni_wg_rounds, teams);
     if (p->joins)
-        gni_wg_say(t,
-                   "if (unit < units) {\nfor (var q = lane; q < splits; q += %uu) {\nlet at = 8u * (unit * splits + q);\n"
-                   "var s2 = v9(at); var c2 = v9(at + 4u); join(&s, &c, &s2, &c2);\n}\n}\n",
-                   lanes);
+        gni_wg_say(
+            t,
+            "if (unit < units) {\n%slet q = lane + z * %uu; if (q >= splits) { break; }\nlet at = 8u * (unit * splits + q);\n"
+            "var s2 = v9(at); var c2 = v9(at + 4u); join(&s, &c, &s2, &c2);\n}\n}\n",
+            gni_wg_rounds, lanes);
     else gni_wg_take_steps(t, p);
     if (!alone) gni_wg_join_team(t, p, teams);
     gni_wg_say(t, "if (lane == 0u && unit < units) {\n");
@@ -33761,7 +33859,52 @@ static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
     gni_wg_say(t, "}\n}\n}\n");
 }
 
+static void gni_wg_read_words(const gni_gpu_kernel *k, gni_wg_program_words *p) {
+    uint32_t counts = k->spec[GNI_P_PROGRAM_COUNTS];
+    p->word = k->spec;
+    p->raw64 = k->module == GNI_MODULE_map_copy64;
+    p->pairs = k->module == GNI_MODULE_map_wide_24 || k->module == GNI_MODULE_reduce_wide_24;
+    p->n_in = (int)(counts & 15u);
+    p->n_out = (int)(counts >> 4 & 15u);
+    p->n_insn = (int)(counts >> 8 & 255u);
+    p->vectors = (int)(counts >> 16 & 15u);
+    p->scalars = (int)(counts >> 20 & 15u);
+    uint32_t how = k->spec[GNI_P_PROGRAM_HOW];
+    p->reduces = k->module == GNI_MODULE_reduce_24 || k->module == GNI_MODULE_reduce_wide_24;
+    if (p->reduces) {
+        p->code = how & 255u;
+        p->columns = how >> 8 & 1u;
+        p->log_lanes = how >> 9 & 15u;
+        p->result = how >> 16 & 15u;
+        p->partial = (how & GNI_F_REDUCE_PARTIAL) != 0;
+        p->joins = (how & GNI_F_REDUCE_JOIN) != 0;
+    } else {
+        p->alias = how >> 8;
+    }
+}
+
+#endif // GNI_WEBGPU
+
+// >>webgpu_kernels
+// Kernels that are written here at run time: elementwise programs and reductions by room webgpu_programs; softmax and
+// products of float32, in one form for GPUs and one for devices that are CPUs. From outside: gni_wg_program, gni_wg_is_own,
+// gni_wg_tiles.
+
+#if GNI_WEBGPU
+
 // ---- devices that are CPUs, whose compilers make little of barriers: each invocation works alone
+
+// exp of softmax.comp's rows, for T.
+static void gni_wg_exp_text(gni_wg_text *t, bool groups) {
+    gni_wg_say(t,
+               "fn pow2(n : I) -> T { return bitcast<T>((n + I(127)) << %s); }\n"
+               "fn ex(x0 : T) -> T {\nlet x = select(select(x0, T(89.0), x0 > T(89.0)), T(-104.0), x0 < T(-104.0));\n"
+               "let n = round(x * 1.44269502); var r = x - n * 0.693145752; r = r - n * 1.42860677e-06;\n"
+               "var p = r * 0.00138219551 + 0.0083690444; p = p * r + 0.0416682586; p = p * r + 0.166665182; p = p * r + "
+               "0.49999994;\n"
+               "let i = I(n); let h = i >> %s; return (p * (r * r) + r + 1.0) * pow2(h) * pow2(i - h);\n}\n",
+               groups ? "vec4<u32>(23u)" : "23u", groups ? "vec4<u32>(1u)" : "1u");
+}
 
 // A row of each. T is what is read at once, a float where rows do not begin at groups; sums are of blocks of 32.
 static void gni_wg_softmax_text(gni_wg_text *t, const uint32_t *spec) {
@@ -33775,15 +33918,7 @@ static void gni_wg_softmax_text(gni_wg_text *t, const uint32_t *spec) {
               "fn top4(x : T) -> f32 { return max(max(x.x, x.y), max(x.z, x.w)); }\n"
               "fn sum4(x : T) -> f32 { return (x.x + x.y) + (x.z + x.w); }\n"
             : "alias T = f32; alias I = i32;\nfn top4(x : T) -> f32 { return x; }\nfn sum4(x : T) -> f32 { return x; }\n");
-    // gn_exp_row of softmax.comp
-    gni_wg_say(t,
-               "fn pow2(n : I) -> T { return bitcast<T>((n + I(127)) << %s); }\n"
-               "fn ex(x0 : T) -> T {\nlet x = select(select(x0, T(89.0), x0 > T(89.0)), T(-104.0), x0 < T(-104.0));\n"
-               "let n = round(x * 1.44269502); var r = x - n * 0.693145752; r = r - n * 1.42860677e-06;\n"
-               "var p = r * 0.00138219551 + 0.0083690444; p = p * r + 0.0416682586; p = p * r + 0.166665182; p = p * r + "
-               "0.49999994;\n"
-               "let i = I(n); let h = i >> %s; return (p * (r * r) + r + 1.0) * pow2(h) * pow2(i - h);\n}\n",
-               groups ? "vec4<u32>(23u)" : "23u", groups ? "vec4<u32>(1u)" : "1u");
+    gni_wg_exp_text(t, groups);
     gni_wg_say(
         t,
         "@group(0) @binding(1) var<storage, read> a : array<T>;\n@group(0) @binding(2) var<storage, read_write> o : "
@@ -33825,8 +33960,11 @@ static void gni_wg_operand_text(gni_wg_text *t, char name, int count, bool along
                 gni_wg_say(t, "let %c%d_%d = r%c(%co%d + %ck%d);\n", name, i, q, name, name, i, name, q);
 }
 
-// A tile of 32 x 32 by 8 invocations, straight from memory: dispatched as matmul_32x32s is, whose parameters these are.
-static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
+// What kernels of products begin with: operands x and y (rx(j): 4 elements from j on, along k or along the other dimension;
+// ex(j): one), put(row, column, batch, 4 elements of a row) with bias and relu, and what main begins with: the tile's first
+// row r0 and column c0, strides, bases of this batch. Parameters are those of matmul.comp, places of tiles and batches those
+// of matrix.glsl.
+static void gni_wg_product_head(gni_wg_text *t, uint32_t layout, int bm, int bn, const char *before_main, const char *size) {
     const bool a_k = !(layout & GNI_F_MATMUL_A_ALONG_M), b_k = (layout & GNI_F_MATMUL_B_ALONG_K) != 0;
     const bool groups[3] = {(layout & GNI_F_MATMUL_A_GROUPS) != 0, (layout & GNI_F_MATMUL_B_GROUPS) != 0,
                             (layout & GNI_F_MATMUL_C_GROUPS) != 0};
@@ -33861,15 +33999,14 @@ static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
     if (groups[2]) gni_wg_say(t, "if (column + 4u <= n) { z[j >> 2u] = v; return; }\n");
     gni_wg_say(t, "for (var e = 0u; e < min(n - column, 4u); e++) { %s = v[e]; }\n}\n",
                groups[2] ? "z[j >> 2u][e]" : "z[j + e]");
-    // Places of tiles and batches are those of matrix.glsl.
     gni_wg_say(
         t,
-        "@compute @workgroup_size(2, 4) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(local_invocation_id) me : "
+        "%s@compute @workgroup_size(%s) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(local_invocation_id) me : "
         "vec3<u32>) {\nlet area = P(%uu) * P(%uu); let first = wg.x / area * P(%uu); let i = wg.x %% area;\n"
         "let high = min(P(%uu) - first, P(%uu));\n"
-        "let r = (first + i %% high) * 32u + me.y * 8u; let c = i / high * 32u + me.x * 16u;\n",
-        (unsigned)GNI_P_MATMUL_STRIPE, (unsigned)GNI_P_MATMUL_TILES_N, (unsigned)GNI_P_MATMUL_STRIPE,
-        (unsigned)GNI_P_MATMUL_TILES_M, (unsigned)GNI_P_MATMUL_STRIPE);
+        "let r0 = (first + i %% high) * %du; let c0 = i / high * %du;\n",
+        before_main, size, (unsigned)GNI_P_MATMUL_STRIPE, (unsigned)GNI_P_MATMUL_TILES_N, (unsigned)GNI_P_MATMUL_STRIPE,
+        (unsigned)GNI_P_MATMUL_TILES_M, (unsigned)GNI_P_MATMUL_STRIPE, bm, bn);
     gni_wg_say(t,
                "let xr = P(%uu); let xk = P(%uu); let yr = P(%uu); let yk = P(%uu);\n"
                "var xs = P(%uu); var ys = P(%uu); var b = wg.z;\nfor (var d = P(%uu); d > 0u; d--) {\nlet at = %uu + 3u * "
@@ -33878,6 +34015,13 @@ static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
                (unsigned)GNI_P_MATMUL_A_ROW, (unsigned)GNI_P_MATMUL_A_COLUMN, (unsigned)GNI_P_MATMUL_B_COLUMN,
                (unsigned)GNI_P_MATMUL_B_ROW, (unsigned)GNI_P_MATMUL_A_BASE, (unsigned)GNI_P_MATMUL_B_BASE,
                (unsigned)GNI_P_MATMUL_BATCH_RANK, (unsigned)GNI_P_MATMUL_BATCH);
+}
+
+// A tile of 32 x 32 by 8 invocations, straight from memory: dispatched as matmul_32x32s is.
+static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
+    const bool a_k = !(layout & GNI_F_MATMUL_A_ALONG_M), b_k = (layout & GNI_F_MATMUL_B_ALONG_K) != 0;
+    gni_wg_product_head(t, layout, 32, 32, "", "2, 4");
+    gni_wg_say(t, "let r = r0 + me.y * 8u; let c = c0 + me.x * 16u;\n");
     gni_wg_operand_text(t, 'x', GNI_WG_ROWS / 4, a_k, false);
     gni_wg_operand_text(t, 'y', GNI_WG_COLUMNS, b_k, false);
     for (int i = 0; i < GNI_WG_ROWS; i++)
@@ -33916,12 +34060,226 @@ static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
     gni_wg_say(t, "}\n");
 }
 
+// ---- softmax of aligned rows of float32, and products, on GPUs
+
+// A row by a team of lanes that hold it, as in softmax.comp, whose parameters and specialisation these are.
+static void gni_wg_rows_text(gni_wg_text *t, const uint32_t *spec, int vectors) {
+    const bool log = spec[GNI_S_SOFTMAX_KIND] == GNI_LOG_SOFTMAX;
+    const unsigned lanes = 1u << spec[GNI_S_SOFTMAX_LOG_LANES], teams = 256u / lanes, few = GNI_MIN(lanes, 16u);
+    gni_wg_say(t, "alias T = vec4<f32>; alias I = vec4<i32>;\n");
+    gni_wg_exp_text(t, true);
+    // Two steps instead of a tree: waiting for each other takes longer than a few sums.
+    for (int add = 0; add < 2; add++) {
+        const char *join = add ? "v += w;" : "v = max(v, w);";
+        gni_wg_say(t,
+                   "fn team%d(me : u32, v0 : f32) -> f32 {\nlet first = me / %uu * %uu; var v = "
+                   "v0;\nworkgroupBarrier();\nta[me] = v;\n"
+                   "workgroupBarrier();\n",
+                   add, lanes, lanes);
+        if (lanes > 16)
+            gni_wg_say(
+                t,
+                "if (me - first < 16u) {\nfor (var k = 1u; k < %uu; k++) { let w = ta[me + 16u * k]; %s }\ntb[me] = v;\n}\n"
+                "workgroupBarrier();\n",
+                lanes / 16, join);
+        gni_wg_say(t, "v = %s[first];\nfor (var k = 1u; k < %uu; k++) { let w = %s[first + k]; %s }\nreturn v;\n}\n",
+                   lanes > 16 ? "tb" : "ta", few, lanes > 16 ? "tb" : "ta", join);
+    }
+    gni_wg_say(t,
+               "var<workgroup> ta : array<f32, 256>;\nvar<workgroup> tb : array<f32, 256>;\n"
+               "@group(0) @binding(1) var<storage, read> a : array<T>;\n@group(0) @binding(2) var<storage, read_write> o : "
+               "array<T>;\n"
+               "@compute @workgroup_size(256) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
+               "vec3<u32>, "
+               "@builtin(local_invocation_index) me : u32) {\ngn_zero = P(%uu);\nlet n = P(%uu) >> 2u; let rows = P(%uu);\n",
+               (unsigned)GNI_WG_PARAM_BYTES / 4u - 1u, (unsigned)GNI_P_SOFTMAX_N, (unsigned)GNI_P_SOFTMAX_ROWS);
+    // Lanes of rows that do not exist work on the last one and write nothing.
+    gni_wg_say(t,
+               "%slet first = (wg.x + z * ng.x) * %uu; if (first >= rows) { break; }\nlet row = first + me / %uu; let held = "
+               "min(row, rows - 1u); "
+               "let lane = me %% %uu;\nlet ia = ((P(%uu) + held * P(%uu)) >> 2u) + lane; let io = ((P(%uu) + row * P(%uu)) "
+               ">> 2u) + lane;\n",
+               gni_wg_rounds, teams, lanes, lanes, (unsigned)GNI_P_SOFTMAX_IN_BASE, (unsigned)GNI_P_SOFTMAX_ROW_STRIDE,
+               (unsigned)GNI_P_SOFTMAX_OUT_BASE, (unsigned)GNI_P_SOFTMAX_N);
+    gni_wg_say(
+        t,
+        "var x : array<T, %d>;\nvar m = T(bitcast<f32>(0xff800000u | gn_zero));\nfor (var k = 0u; k < %du; k++) {\nx[k] = "
+        "m;\n}\n"
+        "for (var k = 0u; k < %du; k++) {\nif (lane + k * %uu < n) { x[k] = a[ia + k * %uu]; }\n}\n"
+        "for (var k = 0u; k < %du; k++) { m = max(m, x[k]); }\nvar top = team0(me, max(max(m.x, m.y), max(m.z, m.w)));\n%s",
+        vectors, vectors, vectors, lanes, lanes, vectors,
+        log ? "if ((bitcast<u32>(top) & 0x7fffffffu) == 0x7f800000u) { top = 0.0; }\n" : "");
+    gni_wg_say(t,
+               "var s = T();\nfor (var k = 0u; k < %du; k++) {\nlet y = x[k] - T(top); let e = ex(y); s += e; x[k] = %s;\n}\n"
+               "let sum = team1(me, (s.x + s.y) + (s.z + s.w));\n",
+               vectors, log ? "y" : "e");
+    if (log)
+        gni_wg_say(t,
+                   "var u = vec4<u32>(bitcast<u32>(sum)); var v = u; var w = u; let f = bitcast<f32>(o%u(&u, &v, &w).x);\n",
+                   GNI_OP_LOG * 3u + GNI_F);
+    else gni_wg_say(t, "let f = 1.0 / sum;\n");
+    gni_wg_say(t,
+               "if (row < rows) {\nfor (var k = 0u; k < %du; k++) {\nif (lane + k * %uu < n) { o[io + k * %uu] = x[k] %c "
+               "T(f); }\n}\n}\n}\n}\n",
+               vectors, lanes, lanes, log ? '-' : '*');
+}
+
+static const struct {
+    int module, bm, bn;
+} gni_wg_tiles[] = {
+    {GNI_MODULE_matmul_64x128, 64, 128}, {GNI_MODULE_matmul_64x64, 64, 64}, {GNI_MODULE_matmul_32x64, 32, 64}};
+
+// An operand of such a kernel (x or y), of `rows` rows (columns of y). Shared memory holds `step` of k twice: of what is read
+// along k its rows, vectors of 4 of k each, else vectors of rows for each k.
+typedef struct gni_wg_side {
+    char name;
+    bool along_k;
+    int rows, step, count; // count: vectors that an invocation moves
+} gni_wg_side;
+
+// Where a vector lies there, `k` and `row` being expressions. Of y's rows neighbours are read by neighbours, so that they are
+// turned into other banks. Compilers see that what is `%` or comes of it is inside.
+static void gni_wg_side_place(gni_wg_text *t, const gni_wg_side *s, const char *k, const char *row) {
+    if (!s->along_k) gni_wg_say(t, "(%s) * %du + %s", k, s->rows / 4, row);
+    else if (s->name == 'x') gni_wg_say(t, "(%s) * %du + %s", row, s->step / 4, k);
+    else
+        gni_wg_say(t, "(((%s) ^ (((%s) >> %du) & %du)) %% %du) * %du + ((%s) ^ ((%s) >> %du)) %% %du", row, row,
+                   s->step == 16 ? 4 : 2, s->step == 16 ? 1 : 3, s->rows, s->step / 4, k, row, s->step == 16 ? 2 : 4,
+                   s->step / 4);
+}
+
+// Where an invocation's part of it lies in memory (g), in shared memory (t) and along k (k).
+static void gni_wg_side_begin(gni_wg_text *t, const gni_wg_side *s, int lanes) {
+    const char c = s->name;
+    const int across = s->along_k ? s->step / 4 : s->rows / 4;
+    for (int i = 0; i < s->count; i++) {
+        char k[32], row[32];
+        gni_wg_say(t, "let %ce%d = (me.x + %du) %% %du; let %cf%d = (me.x + %du) / %du;\n", c, i, lanes * i, across, c, i,
+                   lanes * i, across);
+        snprintf(k, sizeof k, "%c%c%d", c, s->along_k ? 'e' : 'f', i);
+        snprintf(row, sizeof row, "%c%c%d", c, s->along_k ? 'f' : 'e', i);
+        gni_wg_say(
+            t,
+            "let %ck%d = %s%s; let %cg%d = %cs + (%s + %s%s) * %cr + %ck%d * %ck; var %cn%d = vec4<f32>();\nlet %ct%d = ", c,
+            i, k, s->along_k ? " * 4u" : "", c, i, c, c == 'x' ? "r0" : "c0", row, s->along_k ? "" : " * 4u", c, c, i, c, c,
+            i, c, i);
+        gni_wg_side_place(t, s, k, row);
+        gni_wg_say(t, ";\n");
+    }
+}
+
+// The step of k at kt, into variables.
+static void gni_wg_side_load(gni_wg_text *t, const gni_wg_side *s, bool whole) {
+    const char c = s->name;
+    for (int i = 0; i < s->count; i++) {
+        gni_wg_say(t, "%cn%d = r%c(%cg%d + kt * %ck);\n", c, i, c, c, i, c);
+        if (whole) continue;
+        if (s->along_k)
+            gni_wg_say(
+                t,
+                "%cn%d = select(%cn%d, vec4<f32>(), (vec4<u32>(kt + %ck%d) + vec4<u32>(0u, 1u, 2u, 3u)) >= vec4<u32>(kn));\n",
+                c, i, c, i, c, i);
+        else gni_wg_say(t, "if (kt + %ck%d >= kn) { %cn%d = vec4<f32>(); }\n", c, i, c, i);
+    }
+}
+
+static void gni_wg_side_store(gni_wg_text *t, const gni_wg_side *s, const char *half) {
+    for (int i = 0; i < s->count; i++)
+        gni_wg_say(t, "%cm[%s * %du + %ct%d] = %cn%d;\n", s->name, half, s->rows * s->step / 4, s->name, i, s->name, i);
+}
+
+// Reads vector `row` (rows, where it is read along k) at k from the half of round z.
+static void gni_wg_side_read(gni_wg_text *t, const gni_wg_side *s, const char *k, const char *row) {
+    gni_wg_say(t, "%cm[(z %% 2u) * %du + ", s->name, s->rows * s->step / 4);
+    gni_wg_side_place(t, s, k, row);
+    gni_wg_say(t, "];\n");
+}
+
+// A tile by invocations that make 8 x 8 each, four columns in either half. While a step of k is computed with, which is
+// written out, the next one is on its way.
+static void gni_wg_tile_text(gni_wg_text *t, uint32_t layout, int bm, int bn) {
+    const bool a_k = !(layout & GNI_F_MATMUL_A_ALONG_M), b_k = (layout & GNI_F_MATMUL_B_ALONG_K) != 0;
+    const bool whole = (layout & GNI_F_MATMUL_WHOLE) != 0;
+    const int lanes = bm * bn / 64, step = (bm + bn) * 128 <= (int)t->w->gpu.caps.shared_bytes ? 16 : 8;
+    const gni_wg_side x = {'x', a_k, bm, step, bm * step / 4 / lanes}, y = {'y', b_k, bn, step, bn * step / 4 / lanes};
+    char shared[160], size[16], k[16], row[48];
+    snprintf(shared, sizeof shared, "var<workgroup> xm : array<vec4<f32>, %d>;\nvar<workgroup> ym : array<vec4<f32>, %d>;\n",
+             bm * step / 2, bn * step / 2);
+    snprintf(size, sizeof size, "%d", lanes);
+    gni_wg_product_head(t, layout, bm, bn, shared, size);
+    gni_wg_say(t, "let kn = P(%uu); var kt = 0u; let tx = me.x %% %du; let ty = me.x / %du;\n", (unsigned)GNI_P_MATMUL_K,
+               bn / 8, bn / 8);
+    for (int i = 0; i < 8; i++) gni_wg_say(t, "var s%d_0 = vec4<f32>(); var s%d_1 = s%d_0;\n", i, i, i);
+    gni_wg_side_begin(t, &x, lanes);
+    gni_wg_side_begin(t, &y, lanes);
+    gni_wg_side_load(t, &x, whole);
+    gni_wg_side_load(t, &y, whole);
+    gni_wg_side_store(t, &x, "0u");
+    gni_wg_side_store(t, &y, "0u");
+    gni_wg_say(t, "workgroupBarrier();\n%sif (kn == 0u) { break; }\nkt += %du;\nif (kt < kn) {\n", gni_wg_rounds, step);
+    gni_wg_side_load(t, &x, whole);
+    gni_wg_side_load(t, &y, whole);
+    gni_wg_say(t, "}\n");
+    for (int q = 0; q < step / 4; q++) {
+        gni_wg_say(t, "{\n");
+        for (int i = 0; i < 8; i++) {
+            if (a_k) gni_wg_say(t, "let x%d = ", i);
+            else gni_wg_say(t, "let x%d_%d = ", i / 2, i % 2);
+            snprintf(k, sizeof k, "%du", a_k ? q : 4 * q + i / 2);
+            snprintf(row, sizeof row, "ty + %du", bm / 8 * (a_k ? i : i % 2));
+            gni_wg_side_read(t, &x, k, row);
+        }
+        for (int i = 0; i < 8; i++) { // of y's half i / 4
+            gni_wg_say(t, "let %c%d_%d = ", b_k ? 'z' : 'y', i / 4, i % 4);
+            snprintf(k, sizeof k, "%du", b_k ? q : 4 * q + i % 4);
+            snprintf(row, sizeof row, b_k ? "tx * 4u + %du" : "tx + %du", b_k ? i / 4 * bn / 2 + i % 4 : i / 4 * bn / 8);
+            gni_wg_side_read(t, &y, k, row);
+        }
+        for (int e = 0; e < 4; e++) {
+            const char l = "xyzw"[e];
+            for (int h = 0; b_k && h < 2; h++)
+                gni_wg_say(t, "let y%d_%d = vec4<f32>(z%d_0.%c, z%d_1.%c, z%d_2.%c, z%d_3.%c);\n", h, e, h, l, h, l, h, l, h,
+                           l);
+            for (int i = 0; i < 16; i++) {
+                const int r = i / 2, h = i % 2;
+                if (a_k) gni_wg_say(t, "s%d_%d = fma(vec4<f32>(x%d.%c), y%d_%d, s%d_%d);\n", r, h, r, l, h, e, r, h);
+                else
+                    gni_wg_say(t, "s%d_%d = fma(vec4<f32>(x%d_%d.%c), y%d_%d, s%d_%d);\n", r, h, e, r / 4, "xyzw"[r & 3], h,
+                               e, r, h);
+            }
+        }
+        gni_wg_say(t, "}\n");
+    }
+    gni_wg_say(t, "if (kt >= kn) { break; }\n");
+    gni_wg_side_store(t, &x, "((z + 1u) % 2u)");
+    gni_wg_side_store(t, &y, "((z + 1u) % 2u)");
+    gni_wg_say(t, "workgroupBarrier();\n}\n");
+    for (int i = 0; i < 16; i++) {
+        if (a_k) snprintf(row, sizeof row, "ty + %du", bm / 8 * (i / 2));
+        else snprintf(row, sizeof row, "4u * (ty + %du) + %du", bm / 8 * (i / 8), i / 2 % 4);
+        gni_wg_say(t, "put(r0 + %s, c0 + tx * 4u + %du, wg.z, s%d_%d);\n", row, i % 2 * bn / 2, i / 2, i % 2);
+    }
+    gni_wg_say(t, "}\n");
+}
+
+// ---- which kernels are written here
+
+// Such a tile of float32 (its place among the tiles), or -1.
+static int gni_wg_tile_of(const gni_gpu_kernel *k) {
+    for (int i = 0; i < (int)GNI_COUNT(gni_wg_tiles); i++)
+        if (gni_wg_tiles[i].module == k->module) return i;
+    return -1;
+}
+
 // Whether a kernel has such a form.
-static bool gni_wg_is_alone(const gni_wg *w, const gni_gpu_kernel *k) {
+static bool gni_wg_is_own(const gni_wg *w, const gni_gpu_kernel *k) {
     const uint32_t *spec = k->spec;
-    if (!w->gpu.caps.alone) return false;
+    const bool alone = w->gpu.caps.alone > 0;
+    if (gni_wg_tile_of(k) >= 0) return true;
     if (k->module == GNI_MODULE_softmax_1 || k->module == GNI_MODULE_softmax_4 || k->module == GNI_MODULE_softmax_8)
-        return spec[GNI_S_SOFTMAX_DTYPE] == (GNI_T_F32 | GNI_T_F32 << 4) && spec[GNI_S_SOFTMAX_KIND] != GNI_LOGSUMEXP;
+        return spec[GNI_S_SOFTMAX_DTYPE] == (GNI_T_F32 | GNI_T_F32 << 4) && spec[GNI_S_SOFTMAX_KIND] != GNI_LOGSUMEXP &&
+               (alone || spec[GNI_S_SOFTMAX_ALIGNED] == (GNI_F_SOFTMAX_IN_GROUPS | GNI_F_SOFTMAX_OUT_GROUPS));
+    if (!alone) return false;
     const uint32_t most = GNI_F_MATMUL_A_ALONG_M | GNI_F_MATMUL_A_GROUPS | GNI_F_MATMUL_B_ALONG_K | GNI_F_MATMUL_B_GROUPS |
                           GNI_F_MATMUL_C_GROUPS | GNI_F_MATMUL_BIAS | GNI_F_MATMUL_RELU | GNI_F_MATMUL_WHOLE;
     return k->module == GNI_MODULE_matmul_32x32s && k->n_spec == GNI_S_MATMUL_SPECS &&
@@ -33929,12 +34287,15 @@ static bool gni_wg_is_alone(const gni_wg *w, const gni_gpu_kernel *k) {
            spec[GNI_S_MATMUL_B_DTYPE] == GNI_T_F32 && spec[GNI_S_MATMUL_C_DTYPE] == GNI_T_F32;
 }
 
-static void gni_wg_alone_text(gni_wg_text *t, const gni_gpu_kernel *k, gni_wg_program_words *p) {
+static void gni_wg_own_text(gni_wg_text *t, const gni_gpu_kernel *k, gni_wg_program_words *p) {
+    const int tile = gni_wg_tile_of(k);
     gni_wg_head(t, p);
-    if (k->module == GNI_MODULE_matmul_32x32s) {
-        p->buffers = k->spec[GNI_S_MATMUL_LAYOUT] & GNI_F_MATMUL_BIAS ? 15u : 7u;
+    if (tile >= 0 || k->module == GNI_MODULE_matmul_32x32s) {
+        const uint32_t layout = k->spec[GNI_S_MATMUL_LAYOUT];
+        p->buffers = layout & GNI_F_MATMUL_BIAS ? 15u : 7u;
         p->written = 4u;
-        gni_wg_product_text(t, k->spec[GNI_S_MATMUL_LAYOUT]);
+        if (tile >= 0) gni_wg_tile_text(t, layout, gni_wg_tiles[tile].bm, gni_wg_tiles[tile].bn);
+        else gni_wg_product_text(t, layout);
         return;
     }
     char name[16];
@@ -33942,31 +34303,9 @@ static void gni_wg_alone_text(gni_wg_text *t, const gni_gpu_kernel *k, gni_wg_pr
     if (k->spec[GNI_S_SOFTMAX_KIND] == GNI_LOG_SOFTMAX) gni_wg_want_name(t, name);
     p->buffers = 3u;
     p->written = 2u;
-    gni_wg_softmax_text(t, k->spec);
-}
-
-static void gni_wg_read_words(const gni_gpu_kernel *k, gni_wg_program_words *p) {
-    uint32_t counts = k->spec[GNI_P_PROGRAM_COUNTS];
-    p->word = k->spec;
-    p->raw64 = k->module == GNI_MODULE_map_copy64;
-    p->pairs = k->module == GNI_MODULE_map_wide_24 || k->module == GNI_MODULE_reduce_wide_24;
-    p->n_in = (int)(counts & 15u);
-    p->n_out = (int)(counts >> 4 & 15u);
-    p->n_insn = (int)(counts >> 8 & 255u);
-    p->vectors = (int)(counts >> 16 & 15u);
-    p->scalars = (int)(counts >> 20 & 15u);
-    uint32_t how = k->spec[GNI_P_PROGRAM_HOW];
-    p->reduces = k->module == GNI_MODULE_reduce_24 || k->module == GNI_MODULE_reduce_wide_24;
-    if (p->reduces) {
-        p->code = how & 255u;
-        p->columns = how >> 8 & 1u;
-        p->log_lanes = how >> 9 & 15u;
-        p->result = how >> 16 & 15u;
-        p->partial = (how & GNI_F_REDUCE_PARTIAL) != 0;
-        p->joins = (how & GNI_F_REDUCE_JOIN) != 0;
-    } else {
-        p->alias = how >> 8;
-    }
+    if (t->w->gpu.caps.alone > 0) gni_wg_softmax_text(t, k->spec);
+    else
+        gni_wg_rows_text(t, k->spec, k->module == GNI_MODULE_softmax_1 ? 1 : k->module == GNI_MODULE_softmax_4 ? 4 : 8);
 }
 
 // The text of a program's kernel, which the caller frees, or NULL after gni_fail.
@@ -33978,13 +34317,14 @@ static char *gni_wg_program(gni_wg *w, const gni_gpu_kernel *k, uint32_t *buffer
     t.w = w;
     if (!gni_wg_library(w)) return NULL;
     w->mark++;
-    if (gni_wg_is_alone(w, k)) {
-        gni_wg_alone_text(&t, k, &p);
+    if (gni_wg_is_own(w, k)) {
+        gni_wg_own_text(&t, k, &p);
     } else {
         gni_wg_read_words(k, &p);
         gni_wg_choose_types(&p);
         gni_wg_head(&t, &p);
         if (p.reduces) gni_wg_reduce_text(&t, &p);
+        else if (p.word[GNI_P_PROGRAM_HOW] >> 4 & 1u) gni_wg_tiles_text(&t, &p);
         else gni_wg_map_text(&t, &p);
     }
     *buffers = p.buffers;
@@ -34084,7 +34424,7 @@ static void gni_wg_compile(gni_wg *w, gni_wg_pipeline *p, WGPUStringView text, u
 // False, after gni_fail: there is no text to compile.
 static bool gni_wg_make(gni_wg *w, gni_wg_pipeline *p) {
     WGPUStringView text;
-    if (gni_wg_is_program(p->kernel.module) || gni_wg_is_alone(w, &p->kernel)) {
+    if (gni_wg_is_program(p->kernel.module) || gni_wg_is_own(w, &p->kernel)) {
         char *made = gni_wg_program(w, &p->kernel, &p->buffers, &p->written);
         if (!made) return false;
         gni_log(w->gpu.g, GN_LOG_DEBUG, "a program of %d bytes", (int)strlen(made));
@@ -34391,6 +34731,7 @@ static bool gni_wg_open_device(gni_wg *w) {
         wanted_limits.maxBufferSize = has.maxBufferSize;
         wanted_limits.maxStorageBufferBindingSize = has.maxStorageBufferBindingSize;
         wanted_limits.maxStorageBuffersPerShaderStage = has.maxStorageBuffersPerShaderStage;
+        wanted_limits.maxComputeWorkgroupStorageSize = has.maxComputeWorkgroupStorageSize;
     }
     d.requiredLimits = &wanted_limits;
 #endif
@@ -34441,7 +34782,9 @@ static bool gni_wg_caps(gni_wg *w) {
     c->texts = true;
     c->no_wait = !w->waits;
     c->jobs = ~(1u << GNI_JOB_FACTOR);
-    c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : 16;
+    c->fused = c->vendor_id == 0x10de; // NVIDIA, as with Vulkan
+    // Nobody says; a browser does not tell small GPUs from large ones either.
+    c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : c->kind == GNI_GPU_INTEGRATED ? 16 : 64;
     c->alone = c->kind == GNI_GPU_CPU ? GNI_MIN(c->subgroup, 64u) : 0;
     bool real = info.backendType != WGPUBackendType_Null;
     wgpuAdapterInfoFreeMembers(info);
@@ -34457,6 +34800,7 @@ static bool gni_wg_tables(gni_wg *w) {
     for (int i = 0; i < GNI_MODULE_COUNT; i++) w->variant[i] = -1;
     for (int i = 0; gni_wgsl_kernels[i].module >= 0; i++) // a second form is one without barriers
         if (w->gpu.caps.alone || w->variant[gni_wgsl_kernels[i].module] < 0) w->variant[gni_wgsl_kernels[i].module] = i;
+    for (int i = 0; i < (int)GNI_COUNT(gni_wg_tiles); i++) w->variant[gni_wg_tiles[i].module] = 0; // written at run time
     w->gpu.kernels = w->variant;
     w->params =
         gni_wg_buffer(w, (uint64_t)GNI_WG_BATCH * GNI_WG_PARAM_BYTES, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst);
@@ -36456,9 +36800,19 @@ static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int
             gni_job_tile_kind(m, &m->in[i], k[GNI_P_PROGRAM_OP + 9 * i], row, group, false) << (4 * i);
     gni_operand_kind out =
         gni_job_tile_kind(m, &m->out[0], k[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS], row, group, true);
+    if (GNI_TEXTS(c->gpu) && columns % group != 0 && out == GNI_K_ROWVEC) out = GNI_K_ANY;
     w[GNI_P_PROGRAM_OUTPUTS] = (w[GNI_P_PROGRAM_OUTPUTS] & 0xffffu) | out << 16;
-    w[GNI_P_PROGRAM_HOW] = 2u | 1u << 4;
+    w[GNI_P_PROGRAM_HOW] = (GNI_TEXTS(c->gpu) ? w[GNI_P_PROGRAM_HOW] & ~255u : 0u) | 2u | 1u << 4;
     return n / (rows * columns) * across * down;
+}
+
+// Whether a kernel that is a text goes by tiles, where there are some: of words, on GPUs.
+static bool gni_job_text_tiles_fit(const gni_gpu *gpu, const gni_map *m) {
+    const gni_program *p = &m->program;
+    bool fit = GNI_TEXTS(gpu) && gpu->caps.kind != GNI_GPU_CPU && p->n_in <= 3 && p->n_out == 1 && p->n_insn <= 8 &&
+               m->rank <= 4 && !p->wide && gn_dtype_size(m->out[0].dtype) == 4;
+    for (int i = 0; i < p->n_in; i++) fit = fit && gn_dtype_size(m->in[i].dtype) == 4;
+    return fit;
 }
 
 // Where kernels are texts: which inputs are read from an output's buffer.
@@ -36635,7 +36989,7 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, m) | gni_job_shared_buffers(&c, p);
     int64_t blocks =
         gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
-    int row = little && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
+    int row = (little && c.special.module >= 0) || gni_job_text_tiles_fit(gpu, m) ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, group, n);
     else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, m, in, out);
     c.param[GNI_P_MAP_N] = (uint32_t)n;
@@ -36857,7 +37211,7 @@ static int64_t gni_job_enough(const gni_gpu *gpu) {
 // Workgroups that a reduction is split into: what is at work at the same time, since each has several
 // loads under way, and a last round of few would keep the rest waiting. Of pairs there is more to join in the end.
 static int64_t gni_job_enough_splits(const gni_gpu *gpu, const gni_job_plan *p, int64_t steps) {
-    const int64_t all = (int64_t)gpu->caps.multiprocessors * (gpu->caps.kind == GNI_GPU_CPU ? 2 : 4);
+    const int64_t all = (int64_t)gpu->caps.multiprocessors * (gpu->caps.kind == GNI_GPU_CPU ? 2 : GNI_TEXTS(gpu) ? 16 : 4);
     return p->pair && steps * GNI_MAX(p->blocks, 1) < all * ((int64_t)32 << p->log_lanes) ? all / 2 : all;
 }
 
@@ -38642,7 +38996,8 @@ static const gni_job_tile gni_job_float_tiles[] = {
 };
 static const gni_job_tile gni_job_int_tile = {
     GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, 48, false};
-// A CPU's tiles are small, since its compilers are slow with much unrolled code: the last of these, and the next.
+// A CPU's tiles are small, since its compilers are slow with much unrolled code: the last of these, and the next, which
+// kernels that are texts have as well, for what is not in gni_job_text_tiles.
 static const gni_job_tile gni_job_f64_tiles[] = {
     {GNI_MODULE_matmul_f64_128x128, 128, 128, 8, 33284, 88, 84, 1, 40, false},
     {GNI_MODULE_matmul_f64_64x64, 64, 64, 8, 16900, 78, 39, 2, 12, false},
@@ -38651,6 +39006,15 @@ static const gni_job_tile gni_job_f64_tiles[] = {
 };
 static const gni_job_tile gni_job_cpu_tile = {
     GNI_MODULE_matmul_32x32s, 32, 32, 16, 9220, 100, 100, 1, 48, false};
+#if GNI_WEBGPU
+// Of float32 alone, without a program or windows: what the WebGPU layer writes at run time (webgpu_kernels). An H200's
+// rates; since nobody says how many multiprocessors there are, what is left in a last round counts little.
+static const gni_job_tile gni_job_text_tiles[] = {
+    {GNI_MODULE_matmul_64x128, 64, 128, 16, 12288, 151, 151, 1, 48, false},
+    {GNI_MODULE_matmul_64x64, 64, 64, 16, 16384, 138, 75, 2, 48, false},
+    {GNI_MODULE_matmul_32x64, 32, 64, 16, 12288, 132, 36, 4, 48, false},
+};
+#endif
 
 enum {
     GNI_JOB_STORE_INPUTS = 3, // epilogue.glsl's limits, beside the product
@@ -38667,12 +39031,24 @@ static bool gni_job_is_far(const gni_gpu *gpu, const gni_matmul *m) {
     return m->k > 1 && most > gni_job_most_bytes(gpu) / m->k;
 }
 
-// The product of int64 as sums of products, over batches, m, n and k, for kernels that are texts.
-static void gni_job_matmul_words(const gni_matmul *m, gni_reduce *r) {
+// Whether kernels that are texts make a product as sums of products: of int64, whose dtypes are the same then, and on a GPU a
+// few long sums of float32, which tiles have nobody to share with.
+static bool gni_job_matmul_is_sums(const gni_gpu *gpu, const gni_matmul *m) {
+    const gn_dtype t = m->c.dtype;
+    if (!GNI_TEXTS(gpu) || m->batch_rank > GN_MAX_RANK - 3) return false;
+    if (t == GN_I64 || t == GN_U64) return true;
+    return gpu->caps.kind != GNI_GPU_CPU && t == GN_F32 && m->a.dtype == t && m->b.dtype == t && !m->fused &&
+           m->bias.buf == NULL && m->act == 0 && m->sums.buf == NULL && m->prologue == 0 && m->k >= 4096 && m->m <= 8 &&
+           m->n <= 8;
+}
+
+// The product as sums of products, over batches, m, n and k.
+static void gni_job_matmul_as_sums(const gni_matmul *m, gni_reduce *r) {
     gni_operand *op[2];
     memset(r, 0, sizeof *r);
+    const gni_domain domain = m->c.dtype == GN_F32 ? GNI_F : GNI_I;
     r->op = GNI_RED_SUM;
-    r->domain = GNI_I;
+    r->domain = domain;
     r->rank = m->batch_rank + 3;
     r->in[0] = m->a, r->in[1] = m->b, r->out = m->c;
     for (int i = 0; i < 2; i++) {
@@ -38686,10 +39062,10 @@ static void gni_job_matmul_words(const gni_matmul *m, gni_reduce *r) {
     r->dim[at] = m->m, r->dim[at + 1] = m->n, r->dim[at + 2] = m->k;
     op[0]->stride[at] = m->a_rs, op[0]->stride[at + 2] = m->a_cs;
     op[1]->stride[at + 1] = m->b_cs, op[1]->stride[at + 2] = m->b_rs;
-    r->program.wide = true;
+    r->program.wide = domain == GNI_I;
     r->program.n_in = 2;
     r->program.n_insn = r->program.n_out = 1;
-    r->program.insn[0] = GNI_INSN(GNI_OP_MUL, GNI_I, 0, 1, 0);
+    r->program.insn[0] = GNI_INSN(GNI_OP_MUL, domain, 0, 1, 0);
     r->program.out_dtype[0] = m->c.dtype;
     r->program.out_reg[0] = 2;
     r->kept = gni_merge_dims(&r->rank, r->dim, op, 2, at + 2);
@@ -38707,7 +39083,7 @@ static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     if (gni_job_is_far(gpu, m)) return false;
     if (GNI_TEXTS(gpu) && plain && (a == GN_I64 || a == GN_U64)) {
         gni_reduce r;
-        return m->batch_rank <= GN_MAX_RANK - 3 && (gni_job_matmul_words(m, &r), gni_job_reduce_ok(gpu, &r));
+        return m->batch_rank <= GN_MAX_RANK - 3 && (gni_job_matmul_as_sums(m, &r), gni_job_reduce_ok(gpu, &r));
     }
     if (plain && (a == GN_I32 || a == GN_U32)) return gni_job_has(gpu, gni_job_int_tile.module);
     return plain && a == GN_F64 && gpu->caps.float64 && gpu->caps.int64;
@@ -38904,9 +39280,15 @@ static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmu
                gni_job_suits_units(m)) {
         tiles = m->a.dtype == GN_F16 ? gni_job_half_tiles : gni_job_bfloat_tiles;
         count = (int)(sizeof gni_job_half_tiles / sizeof gni_job_half_tiles[0]);
-    } else if (gpu->caps.kind == GNI_GPU_CPU) {
+    } else if (gpu->caps.kind == GNI_GPU_CPU || GNI_TEXTS(gpu)) {
         tiles = &gni_job_cpu_tile;
         count = 1;
+#if GNI_WEBGPU
+        if (gpu->caps.kind != GNI_GPU_CPU && m->a.dtype == GN_F32 && m->b.dtype == GN_F32 && m->c.dtype == GN_F32) {
+            tiles = gni_job_text_tiles;
+            count = (int)GNI_COUNT(gni_job_text_tiles);
+        }
+#endif
     } else if (m->prologue != 0 || m->as_prologue) {
         tiles += GNI_TILES_BARE;
         count -= GNI_TILES_BARE;
@@ -39385,6 +39767,11 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     int64_t splits = 1, one = 1;
     const gni_job_tile *t = gni_job_pick_tile(c->gpu, m, batches, &splits);
     bool sums = m->sums.buf != NULL;
+    // Kernels that are texts have neither windows nor programs nor sums of columns in their tiles.
+    if (GNI_TEXTS(c->gpu) && c->windows != NULL) t = &gni_job_cpu_tile;
+    const bool text = GNI_TEXTS(c->gpu) && t->module != GNI_MODULE_matmul_32x32s && t->module != gni_job_int_tile.module;
+    if (text && sums) return gni_job_matmul_sums(c->gpu, m);
+    if (text && m->fused) return gni_job_matmul_apart(c->gpu, m);
     if (sums && !gni_job_sums_pay(c->gpu, t, m, splits)) return gni_job_matmul_sums(c->gpu, m);
     int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
     int64_t down = gni_job_ceil(m->m, t->bm), across = gni_job_ceil(m->n, t->bn),
@@ -40107,10 +40494,10 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     }
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
     if (m->prologue != 0) return gni_job_matmul_prologue(gpu, m);
-    if (GNI_WEBGPU && (m->c.dtype == GN_I64 || m->c.dtype == GN_U64)) {
+    if (GNI_WEBGPU && gni_job_matmul_is_sums(gpu, m)) {
         gni_reduce sums;
-        gni_job_matmul_words(m, &sums);
-        return gni_job_reduce(gpu, &sums);
+        gni_job_matmul_as_sums(m, &sums);
+        if (m->c.dtype != GN_F32 || gni_job_reduce_ok(gpu, &sums)) return gni_job_reduce(gpu, &sums);
     }
     bool done = true, tiled = m->as_prologue;
     if (m->sums.buf != NULL && gni_job_sums_apart(gpu, m)) return gni_job_matmul_sums(gpu, m);

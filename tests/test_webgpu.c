@@ -419,9 +419,9 @@ static gn_array *some(gn_context *g, gn_dtype t, int64_t rows, int64_t columns) 
 static void test_products(void **state) {
     gn_context *g = (gn_context *)*state;
     static const int64_t size[][3] = {{1, 1, 1}, {3, 5, 2}, {64, 64, 64}, {33, 70, 129}, {1, 300, 40}, {40, 300, 1}, {130, 7, 66},
-                                      {36, 68, 44}, {100, 37, 20}};
-    for (int k = 0; k < 9; k++)
-        for (int how = 0; how < 6; how++) {
+                                      {36, 68, 44}, {100, 37, 20}, {132, 48, 260}, {16, 0, 40}};
+    for (int k = 0; k < 11; k++)
+        for (int how = 0; how < 7; how++) {
             gn_array *y[2];
             char what[80];
             gn_scope_begin(g);
@@ -430,8 +430,8 @@ static void test_products(void **state) {
                 gn_context *h = i ? other : g;
                 gn_dtype t = how == 4 ? GN_F16 : how == 5 ? GN_I32 : GN_F32;
                 gn_array *a = some(h, t, size[k][0], size[k][1]), *b = some(h, t, size[k][1], size[k][2]);
-                if (how == 1) a = gn_transpose(some(h, t, size[k][1], size[k][0]));
-                if (how == 2) b = gn_transpose(some(h, t, size[k][2], size[k][1]));
+                if (how == 1 || how == 6) a = gn_transpose(some(h, t, size[k][1], size[k][0]));
+                if (how == 2 || how == 6) b = gn_transpose(some(h, t, size[k][2], size[k][1]));
                 y[i] = gn_matmul(a, b);
                 if (how == 3) y[i] = gn_relu(gn_add(y[i], some(h, t, 1, size[k][2])));
                 gn_eval(y[i]);
@@ -439,6 +439,42 @@ static void test_products(void **state) {
             snprintf(what, sizeof what, "product %d of (%d, %d, %d)", how, (int)size[k][0], (int)size[k][1], (int)size[k][2]);
             if (how < 3) assert_non_null(strstr(gn_explain(y[0]), "on the GPU"));
             same(what, gn_cast(y[0], GN_F32), gn_cast(y[1], GN_F32), how == 4 ? 1e4 : how == 5 ? 0 : 200);
+            gn_scope_end(other);
+            gn_scope_end(g);
+        }
+}
+
+// Operands whose neighbours are not the result's: in tiles on a GPU.
+static void test_transposed(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t size[][3] = {{1, 64, 64}, {3, 128, 96}, {2, 33, 65}, {1, 70, 200}, {4, 9, 301}, {5, 100, 8}};
+    for (int k = 0; k < 6; k++)
+        for (int how = 0; how < 8; how++) {
+            gn_array *y[2];
+            char what[80];
+            const int64_t n = size[k][0], rows = size[k][1], columns = size[k][2];
+            gn_scope_begin(g);
+            gn_scope_begin(other);
+            for (int i = 0; i < 2; i++) {
+                gn_context *h = i ? other : g;
+                gn_array *a = gn_reshape(some(h, GN_F32, n * rows, columns), GN_SHAPE(n, rows, columns)), *t = gn_swap_axes(a, 1, 2),
+                         *b = gn_reshape(some(h, GN_F32, n * columns, rows), GN_SHAPE(n, columns, rows));
+                switch (how) {
+                case 0: y[i] = gn_copy(t); break;
+                case 1: y[i] = gn_add(t, b); break;
+                case 2: y[i] = gn_mul(t, gn_slice(b, 1, 0, 1, 1)); break;
+                case 3: y[i] = gn_add(t, gn_slice(b, 2, 0, 1, 1)); break;
+                case 4: y[i] = gn_sub(gn_swap_axes(gn_slice(a, 1, 0, rows, 2), 1, 2), gn_slice(b, 2, 0, rows, 2)); break;
+                case 5: y[i] = gn_copy(gn_swap_axes(gn_eval(gn_cast(a, GN_I32)), 0, 2)); break;
+                case 6: y[i] = gn_mul(gn_swap_axes(a, 0, 2), gn_max(b, GN_ALL)); break;
+                default:
+                    y[i] = gn_zeros(h, GN_F32, GN_SHAPE(n, columns, rows + 2));
+                    gn_assign(gn_slice(y[i], 2, 0, rows, 1), gn_square(t));
+                }
+                gn_eval(y[i]);
+            }
+            snprintf(what, sizeof what, "transposed %d of (%d, %d, %d)", how, (int)n, (int)rows, (int)columns);
+            same(what, y[0], y[1], 0);
             gn_scope_end(other);
             gn_scope_end(g);
         }
@@ -464,6 +500,8 @@ static void test_rows(void **state) {
                                   : gn_softmax(a, 1);
             }
             char what[80];
+            // Near 0 a logarithm is as exact as the sum near 1 that it is of.
+            for (int i = 0; how == 1 && i < 2; i++) y[i] = gn_sub_s(y[i], 1.0);
             snprintf(what, sizeof what, "rows %d of (%d, %d)", how, (int)size[k][0], (int)size[k][1]);
             same(what, gn_cast(y[0], GN_F32), gn_cast(y[1], GN_F32), how == 3 ? 1e4 : how > 3 ? 0 : 40);
             gn_scope_end(other);
@@ -497,6 +535,7 @@ static void test_rows_and_batches(void **state) {
                              : gn_matmul(a, how == 4 ? b : gn_slice(gn_slice(b, 0, 1, 2, 1), 2, 1, 33, 2));
         }
         char what[40];
+        for (int i = 0; (how == 2 || how == 3) && i < 2; i++) y[i] = gn_sub_s(y[i], 1.0); // as in test_rows
         snprintf(what, sizeof what, "rows or batches %d", how);
         same(what, y[0], y[1], how < 4 ? 40 : 200);
         gn_scope_end(other);
@@ -630,7 +669,12 @@ int main(void) {
                                        GN_TEST(test_subnormal), GN_TEST(test_in_place), GN_TEST(test_eight_bytes), GN_TEST(test_words),
                                        GN_TEST(test_wide), GN_TEST(test_wide_reductions),
                                        GN_TEST(test_reductions), GN_TEST(test_pools), GN_TEST(test_compensation), GN_TEST(test_products),
+                                       GN_TEST(test_transposed),
                                        GN_TEST(test_rows), GN_TEST(test_rows_and_batches), GN_TEST(test_orders), GN_TEST(test_attention), GN_TEST(test_many),
                                        GN_TEST(test_device), GN_TEST(test_poll)};
+    // With the kernels of a GPU (dawn_gpu.c) those that have others there.
+    const struct CMUnitTest gpu[] = {GN_TEST(test_reductions), GN_TEST(test_products), GN_TEST(test_transposed), GN_TEST(test_rows),
+                                     GN_TEST(test_rows_and_batches)};
+    if (getenv("GN_TEST_AS_GPU") != NULL) return test_end(cmocka_run_group_tests(gpu, open_other, close_other));
     return test_end(cmocka_run_group_tests(tests, open_other, close_other));
 }

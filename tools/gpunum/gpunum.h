@@ -133,6 +133,7 @@ GNI_OS_BEGIN
 #include "webgpu/webgpu_browser.h"   // The part of webgpu.h that is needed, on a browser's own WebGPU
 #include "webgpu/webgpu_device.h"    // A WebGPU device: its memory, its stream of commands
 #include "webgpu/webgpu_programs.h"  // Elementwise programs and reductions as WGSL, written at run time
+#include "webgpu/webgpu_kernels.h"   // Softmax and products as WGSL, written at run time
 #include "webgpu/webgpu_layer.h"     // Kernels on a WebGPU device, and its functions as a device layer
 #ifndef GPUNUM_NO_FFT
 #include "gpu/gpu_fft_tables.h"      // Tables of the FFT on the GPU, made by the host or by the device

@@ -44,7 +44,7 @@ vec4 gn_rint(vec4 a) { return gn_copysign(mix(a, roundEven(a), lessThan(GN_BITS_
 // ---- building blocks
 
 // Whether fma() rounds once. Vulkan does not say so: then what has to be exact are products of 12-bit heads.
-#ifdef GN_WGSL
+#if defined(GN_WGSL) && !defined(GN_WGSL_LIBRARY)
 const bool GN_FUSED = false;
 #else
 layout(constant_id = GNI_S_FUSED) const bool GN_FUSED = false;

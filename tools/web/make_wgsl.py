@@ -185,6 +185,98 @@ def flat(text):
     return text
 
 
+def closing(text, at):
+    """Behind the bracket that closes the one at `at`."""
+    depth = 0
+    for i in range(at, len(text)):
+        depth += (text[i] == "{") - (text[i] == "}")
+        if depth == 0:
+            return i + 1
+    raise make_shaders.Problem("brackets that do not close")
+
+
+WHILE = re.compile(r"if \((.*)\) (?=\{\n)")
+COUNTED = re.compile(r"\((\w+) < (\d+)([iu])\)\n(\w+) = \((\w+) \+ 1([iu])\);")
+
+
+def finite(text):
+    """Loops as those of `for` that end by themselves. Compilers of WGSL count the rounds of others in two words, and drivers unroll
+    none of these: their arrays stay in memory. A loop of a fixed number of rounds has its own variable where nothing else
+    uses that, which makes indices known too; others end after 2^32 - 1 rounds, and by a break before."""
+    parts, at = [], 0
+    for start in [m.start() for m in re.finditer(r"\bloop \{", text)]:
+        if start < at: # within the last one
+            continue
+        end = closing(text, text.index("{", start))
+        parts += [text[at:start], finite_loop(finite(text[start + len("loop {"):end - 1]), text[at:start])]
+        at = end
+    return "".join(parts) + text[at:]
+
+
+LINES = r"(?:(?:let|var) \w+(?: : [^;]*)?(?: = \w+)?;\s*)*"
+
+
+def finite_loop(inside, ahead):
+    """Of `loop { before if (condition) { inner continue; } else { last break; } continuing { step } }`. Only functions end with a
+    bracket at a line's begin."""
+    step = inside.rfind("continuing {")
+    body, step = inside[:step].rstrip(), inside[step + len("continuing {"):].rstrip()[:-1].strip()
+    heads = [(m, closing(body, m.end())) for m in WHILE.finditer(body)]
+    heads = [(m, end) for m, end in heads if body[end:].startswith(" else {") and closing(body, end + 6) == len(body)]
+    if len(heads) != 1:
+        raise make_shaders.Problem("a loop of another form: " + inside)
+    head, end = heads[0]
+    before, inner, last = body[:head.start()].strip(), body[head.end() + 1:end - 1].strip(), body[end + 7:-1].strip()
+    if not inner.endswith("continue;") or not last.endswith("break;") or re.search(r"\b(?:continue|break);", before + last[:-6]):
+        raise make_shaders.Problem("a loop of another form: " + inside)
+    inner = inner[:-len("continue;")].rstrip()
+    again = re.search(r"\bcontinue;", inner) is not None
+    fixed = COUNTED.fullmatch("%s\n%s" % (head.group(1), step)) if not before and not again and last == "break;" else None
+    if fixed and fixed.group(1) == fixed.group(4) == fixed.group(5):
+        return "for (; %s; %s) {\n%s\n }" % (head.group(1), step[:-1], inner)
+    counted = re.fullmatch(r"\((\w+) < (\d+)([iu])\)", head.group(1))
+    if counted and not again and not own_break(inner) and re.fullmatch(LINES, before + "\n"):
+        name, most, kind = counted.groups()
+        taken = re.search(r"\blet %s = (\w+);" % name, before)
+        begin = taken and re.search(r"\b%s = (\d+)%s;\s*(?:\w+ = \w+;\s*|var \w+ : [^;]*;\s*)*$" % (taken.group(1), kind), ahead)
+        if begin and re.search(r"\b%s = \(%s \+ 1%s\);" % (taken.group(1), name, kind), step):
+            body = before.replace(taken.group(0), "let %s = gn_round;" % name)
+            rest = "" if last == "break;" else "{\n%s\n%s\n }" % (before, last[:-len("break;")])
+            return "for (var gn_round = %s%s; gn_round < %s%s; gn_round++) {\n%s\n%s\n%s\n }\n%s" % (
+                begin.group(1), kind, most, kind, body, inner, step, rest)
+    inner = re.sub(r"\bcontinue;", lambda m: step + "\ngn_continue;", inner) # not to be met again by a loop around this one
+    return "for (var gn_round = 0u; gn_round < 4294967295u; gn_round++) {\n%s\nif (!%s) { %s }\n%s\n%s\n }" % (
+        before, head.group(1), last, inner, step)
+
+
+def own_break(text):
+    """Whether a break in it belongs to the loop around it."""
+    at = text.find("for (var gn_round")
+    if at < 0:
+        return re.search(r"\bbreak;", re.sub(r"for \([^{]*\{[^{}]*\}", "", text)) is not None
+    end = closing(text, text.index("{", at))
+    return own_break(text[:at]) or own_break(text[end:])
+
+
+def own_variables(text):
+    """for (; i < ...) with a variable that nothing else uses has it declared there."""
+    def function(body):
+        at = 0
+        while True:
+            m = re.compile(r"(\w+) = (\d+[iu]);\s*for \(; \(\1 < ").search(body, at)
+            if not m:
+                return body
+            name, value, end = m.group(1), m.group(2), closing(body, body.index("{", m.end()))
+            at, declared = m.end(), re.search(r"\bvar %s : [iu]32;\s*" % name, body)
+            uses = [len(re.findall(r"\b%s\b" % name, x)) for x in (body, body[m.start():end])]
+            if declared and declared.end() <= m.start() and uses[0] == 1 + uses[1]:
+                loop = body[m.start():].replace(m.group(0), "for (var %s = %s; (%s < " % (name, value, name), 1)
+                body = body[:declared.start()] + body[declared.end():m.start()] + loop
+                at -= declared.end() - declared.start()
+    text = text.replace("gn_continue;", "continue;")
+    return "".join(function(x) for x in re.split(r"^(?=fn |@compute)", text, flags=re.M))
+
+
 def library_source():
     with open(os.path.join(SHADERS, "reduce.glsl")) as f:
         reduce = f.read()
@@ -196,7 +288,7 @@ def library_source():
         reduce = reduce.replace(old, new)
     with open(os.path.join(SHADERS, "ops.glsl")) as f:
         ops = re.sub(r"^#if (?:defined\(GN_X64\)|[^\n]*!defined\(GN_WGSL\)).*?^#endif$", "", f.read(), flags=re.M | re.S)
-    text = [FRONT, '#include "wgsl.glsl"\n#define GN_GENERIC\n', reduce]
+    text = [FRONT, '#define GN_WGSL_LIBRARY\n#include "wgsl.glsl"\n#define GN_GENERIC\n', reduce]
     for kind, types in (("VALUE_F", "vec4 a = uintBitsToFloat(ra), b = uintBitsToFloat(rb), c = uintBitsToFloat(rc); precise vec4 y = x; return floatBitsToUint(y);"),
                         ("VALUE_I", "ivec4 a = ivec4(ra), b = ivec4(rb), c = ivec4(rc); return uvec4(x);"),
                         ("VALUE_U", "uvec4 a = ra, b = rb, c = rc; return x;"),
@@ -252,6 +344,7 @@ def functions(text):
 FILES = ["matmul", "matvec", "softmax", "random", "take", "scatter", "scan", "sort", "select", "find", "fft", "fft_any", "fft_wide",
          "image"]
 LEFT_OUT = ["softmax_wide"]
+TILES = ["matmul_32x32s", "matmul_int_64"] # room webgpu_programs writes the other ones of float32 at run time
 # Kernels that are packed together since they have much in common, in this order; a block is unpacked as far as it is needed.
 TOGETHER = {"fft_wide": "fft_any", **dict.fromkeys(["softmax", "random", "take", "scatter", "scan", "sort", "select", "find", "image"],
                                                    "matvec")}
@@ -311,10 +404,10 @@ def quick(chunks, names):
 
 
 def library(tmp, keep):
-    """The library as chunks '@name needs needs...' and a function each.
-    Reductions' constants are the chunk 'reduction'."""
+    """The library as chunks '@name needs needs...' and a function each. Constants of reductions, and those that say whether
+    fma rounds once, are chunks of their own."""
     source, calls = library_source()
-    text = to_wgsl(source, [], make_shaders.PASSES, tmp)
+    text = own_variables(finite(to_wgsl(source, [], make_shaders.PASSES, tmp)))
     keep("library", text)
     found, rest = functions(text)
     del found["main"]
@@ -325,12 +418,16 @@ def library(tmp, keep):
         names[n] = "o" + op.group(1) if op else PUBLIC[stem] if stem else "q%d" % len(names)
     if sorted(n for n in names.values() if n in PUBLIC.values()) != sorted(PUBLIC.values()):
         raise make_shaders.Problem("the library lacks a function")
-    consts = "".join(line.replace("override", "const") + "\n" for line in rest.split("\n") if line.startswith("override"))
-    const_names = set(re.findall(r"const (\w+)", consts)) | {"GN_CODE", "GN_RESULT_DTYPE"}
-    chunks = ["@reduction\n" + shorter(consts)]
+    consts = [line.replace("override", "const") + "\n" for line in rest.split("\n") if line.startswith("override")]
+    fused = [line for line in consts if "GN_FUSED" in line]
+    shared = {"fused": fused, "reduction": [line for line in consts if line not in fused]}
+    const_names = {name: set(re.findall(r"const (\w+)", "".join(lines))) for name, lines in shared.items()}
+    const_names["fused"].add("GN_FUSED") # which the text of a program begins with, as those of reductions do with these
+    const_names["reduction"] |= {"GN_CODE", "GN_RESULT_DTYPE"}
+    chunks = ["@%s\n%s" % (name, shorter("".join(lines))) for name, lines in shared.items()]
     for n, body in found.items():
         words = set(re.findall(r"\w+", body.split("\n", 1)[1]))
-        needs = sorted(names[w] for w in words if w in names and w != n) + ["reduction"] * bool(words & const_names)
+        needs = sorted(names[w] for w in words if w in names and w != n) + [n for n in const_names if words & const_names[n]]
         body = re.sub(r"\w+", lambda m: names.get(m.group(0), m.group(0)), body)
         if "gn_wgsl_words" in body:
             raise make_shaders.Problem("%s of the library reads parameters" % n)
@@ -379,14 +476,19 @@ def kernels(tmp, keep):
             bindings = name in with_bindings or name == "image"  # which Vulkan has no other way for
             if re.search(r"DOUBLE|X64", " ".join(defines)) or bfloat16 or not bindings:
                 continue
+            if stem == "matmul" and name not in TILES:
+                continue
             body = re.sub(r"^#version.*\n", "", text, flags=re.M)
             extensions = "".join(re.findall(r"^#extension.*\n", body, re.M))
+            # What is only read is bound as vectors: one load of 16 bytes instead of four.
+            body = re.sub(r"^#define GN_READONLY (\w+)", r"#define GN_WIDE \1\n\g<0>", body, flags=re.M)
             body = FRONT + extensions + '#include "wgsl.glsl"\n' + re.sub(r"^#extension.*\n", "", body, flags=re.M)
             try:
                 passes = [] if stem.startswith("matmul") or name == "softmax_long" else make_shaders.PASSES
                 wgsl = to_wgsl(body, defines, passes, tmp)
                 if stem == "matmul" and "= fma(" in wgsl: # not the one of integers
                     wgsl = flat(wgsl)
+                wgsl = own_variables(finite(wgsl))
                 keep(name, wgsl)
                 done.append((stem, Kernel(name, wgsl)))
             except make_shaders.Problem as e:

@@ -600,9 +600,19 @@ static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int
             gni_job_tile_kind(m, &m->in[i], k[GNI_P_PROGRAM_OP + 9 * i], row, group, false) << (4 * i);
     gni_operand_kind out =
         gni_job_tile_kind(m, &m->out[0], k[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS], row, group, true);
+    if (GNI_TEXTS(c->gpu) && columns % group != 0 && out == GNI_K_ROWVEC) out = GNI_K_ANY;
     w[GNI_P_PROGRAM_OUTPUTS] = (w[GNI_P_PROGRAM_OUTPUTS] & 0xffffu) | out << 16;
-    w[GNI_P_PROGRAM_HOW] = 2u | 1u << 4;
+    w[GNI_P_PROGRAM_HOW] = (GNI_TEXTS(c->gpu) ? w[GNI_P_PROGRAM_HOW] & ~255u : 0u) | 2u | 1u << 4;
     return n / (rows * columns) * across * down;
+}
+
+// Whether a kernel that is a text goes by tiles, where there are some: of words, on GPUs.
+static bool gni_job_text_tiles_fit(const gni_gpu *gpu, const gni_map *m) {
+    const gni_program *p = &m->program;
+    bool fit = GNI_TEXTS(gpu) && gpu->caps.kind != GNI_GPU_CPU && p->n_in <= 3 && p->n_out == 1 && p->n_insn <= 8 &&
+               m->rank <= 4 && !p->wide && gn_dtype_size(m->out[0].dtype) == 4;
+    for (int i = 0; i < p->n_in; i++) fit = fit && gn_dtype_size(m->in[i].dtype) == 4;
+    return fit;
 }
 
 // Where kernels are texts: which inputs are read from an output's buffer.
@@ -779,7 +789,7 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, m) | gni_job_shared_buffers(&c, p);
     int64_t blocks =
         gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
-    int row = little && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
+    int row = (little && c.special.module >= 0) || gni_job_text_tiles_fit(gpu, m) ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, group, n);
     else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, m, in, out);
     c.param[GNI_P_MAP_N] = (uint32_t)n;
@@ -1001,7 +1011,7 @@ static int64_t gni_job_enough(const gni_gpu *gpu) {
 // Workgroups that a reduction is split into: what is at work at the same time, since each has several
 // loads under way, and a last round of few would keep the rest waiting. Of pairs there is more to join in the end.
 static int64_t gni_job_enough_splits(const gni_gpu *gpu, const gni_job_plan *p, int64_t steps) {
-    const int64_t all = (int64_t)gpu->caps.multiprocessors * (gpu->caps.kind == GNI_GPU_CPU ? 2 : 4);
+    const int64_t all = (int64_t)gpu->caps.multiprocessors * (gpu->caps.kind == GNI_GPU_CPU ? 2 : GNI_TEXTS(gpu) ? 16 : 4);
     return p->pair && steps * GNI_MAX(p->blocks, 1) < all * ((int64_t)32 << p->log_lanes) ? all / 2 : all;
 }
 

@@ -260,6 +260,11 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     int64_t splits = 1, one = 1;
     const gni_job_tile *t = gni_job_pick_tile(c->gpu, m, batches, &splits);
     bool sums = m->sums.buf != NULL;
+    // Kernels that are texts have neither windows nor programs nor sums of columns in their tiles.
+    if (GNI_TEXTS(c->gpu) && c->windows != NULL) t = &gni_job_cpu_tile;
+    const bool text = GNI_TEXTS(c->gpu) && t->module != GNI_MODULE_matmul_32x32s && t->module != gni_job_int_tile.module;
+    if (text && sums) return gni_job_matmul_sums(c->gpu, m);
+    if (text && m->fused) return gni_job_matmul_apart(c->gpu, m);
     if (sums && !gni_job_sums_pay(c->gpu, t, m, splits)) return gni_job_matmul_sums(c->gpu, m);
     int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
     int64_t down = gni_job_ceil(m->m, t->bm), across = gni_job_ceil(m->n, t->bn),
@@ -982,10 +987,10 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     }
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
     if (m->prologue != 0) return gni_job_matmul_prologue(gpu, m);
-    if (GNI_WEBGPU && (m->c.dtype == GN_I64 || m->c.dtype == GN_U64)) {
+    if (GNI_WEBGPU && gni_job_matmul_is_sums(gpu, m)) {
         gni_reduce sums;
-        gni_job_matmul_words(m, &sums);
-        return gni_job_reduce(gpu, &sums);
+        gni_job_matmul_as_sums(m, &sums);
+        if (m->c.dtype != GN_F32 || gni_job_reduce_ok(gpu, &sums)) return gni_job_reduce(gpu, &sums);
     }
     bool done = true, tiled = m->as_prologue;
     if (m->sums.buf != NULL && gni_job_sums_apart(gpu, m)) return gni_job_matmul_sums(gpu, m);

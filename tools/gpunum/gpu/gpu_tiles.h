@@ -52,7 +52,8 @@ static const gni_job_tile gni_job_float_tiles[] = {
 };
 static const gni_job_tile gni_job_int_tile = {
     GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, 48, false};
-// A CPU's tiles are small, since its compilers are slow with much unrolled code: the last of these, and the next.
+// A CPU's tiles are small, since its compilers are slow with much unrolled code: the last of these, and the next, which
+// kernels that are texts have as well, for what is not in gni_job_text_tiles.
 static const gni_job_tile gni_job_f64_tiles[] = {
     {GNI_MODULE_matmul_f64_128x128, 128, 128, 8, 33284, 88, 84, 1, 40, false},
     {GNI_MODULE_matmul_f64_64x64, 64, 64, 8, 16900, 78, 39, 2, 12, false},
@@ -61,6 +62,15 @@ static const gni_job_tile gni_job_f64_tiles[] = {
 };
 static const gni_job_tile gni_job_cpu_tile = {
     GNI_MODULE_matmul_32x32s, 32, 32, 16, 9220, 100, 100, 1, 48, false};
+#if GNI_WEBGPU
+// Of float32 alone, without a program or windows: what the WebGPU layer writes at run time (webgpu_kernels). An H200's
+// rates; since nobody says how many multiprocessors there are, what is left in a last round counts little.
+static const gni_job_tile gni_job_text_tiles[] = {
+    {GNI_MODULE_matmul_64x128, 64, 128, 16, 12288, 151, 151, 1, 48, false},
+    {GNI_MODULE_matmul_64x64, 64, 64, 16, 16384, 138, 75, 2, 48, false},
+    {GNI_MODULE_matmul_32x64, 32, 64, 16, 12288, 132, 36, 4, 48, false},
+};
+#endif
 
 enum {
     GNI_JOB_STORE_INPUTS = 3, // epilogue.glsl's limits, beside the product
@@ -77,12 +87,24 @@ static bool gni_job_is_far(const gni_gpu *gpu, const gni_matmul *m) {
     return m->k > 1 && most > gni_job_most_bytes(gpu) / m->k;
 }
 
-// The product of int64 as sums of products, over batches, m, n and k, for kernels that are texts.
-static void gni_job_matmul_words(const gni_matmul *m, gni_reduce *r) {
+// Whether kernels that are texts make a product as sums of products: of int64, whose dtypes are the same then, and on a GPU a
+// few long sums of float32, which tiles have nobody to share with.
+static bool gni_job_matmul_is_sums(const gni_gpu *gpu, const gni_matmul *m) {
+    const gn_dtype t = m->c.dtype;
+    if (!GNI_TEXTS(gpu) || m->batch_rank > GN_MAX_RANK - 3) return false;
+    if (t == GN_I64 || t == GN_U64) return true;
+    return gpu->caps.kind != GNI_GPU_CPU && t == GN_F32 && m->a.dtype == t && m->b.dtype == t && !m->fused &&
+           m->bias.buf == NULL && m->act == 0 && m->sums.buf == NULL && m->prologue == 0 && m->k >= 4096 && m->m <= 8 &&
+           m->n <= 8;
+}
+
+// The product as sums of products, over batches, m, n and k.
+static void gni_job_matmul_as_sums(const gni_matmul *m, gni_reduce *r) {
     gni_operand *op[2];
     memset(r, 0, sizeof *r);
+    const gni_domain domain = m->c.dtype == GN_F32 ? GNI_F : GNI_I;
     r->op = GNI_RED_SUM;
-    r->domain = GNI_I;
+    r->domain = domain;
     r->rank = m->batch_rank + 3;
     r->in[0] = m->a, r->in[1] = m->b, r->out = m->c;
     for (int i = 0; i < 2; i++) {
@@ -96,10 +118,10 @@ static void gni_job_matmul_words(const gni_matmul *m, gni_reduce *r) {
     r->dim[at] = m->m, r->dim[at + 1] = m->n, r->dim[at + 2] = m->k;
     op[0]->stride[at] = m->a_rs, op[0]->stride[at + 2] = m->a_cs;
     op[1]->stride[at + 1] = m->b_cs, op[1]->stride[at + 2] = m->b_rs;
-    r->program.wide = true;
+    r->program.wide = domain == GNI_I;
     r->program.n_in = 2;
     r->program.n_insn = r->program.n_out = 1;
-    r->program.insn[0] = GNI_INSN(GNI_OP_MUL, GNI_I, 0, 1, 0);
+    r->program.insn[0] = GNI_INSN(GNI_OP_MUL, domain, 0, 1, 0);
     r->program.out_dtype[0] = m->c.dtype;
     r->program.out_reg[0] = 2;
     r->kept = gni_merge_dims(&r->rank, r->dim, op, 2, at + 2);
@@ -117,7 +139,7 @@ static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     if (gni_job_is_far(gpu, m)) return false;
     if (GNI_TEXTS(gpu) && plain && (a == GN_I64 || a == GN_U64)) {
         gni_reduce r;
-        return m->batch_rank <= GN_MAX_RANK - 3 && (gni_job_matmul_words(m, &r), gni_job_reduce_ok(gpu, &r));
+        return m->batch_rank <= GN_MAX_RANK - 3 && (gni_job_matmul_as_sums(m, &r), gni_job_reduce_ok(gpu, &r));
     }
     if (plain && (a == GN_I32 || a == GN_U32)) return gni_job_has(gpu, gni_job_int_tile.module);
     return plain && a == GN_F64 && gpu->caps.float64 && gpu->caps.int64;
@@ -314,9 +336,15 @@ static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmu
                gni_job_suits_units(m)) {
         tiles = m->a.dtype == GN_F16 ? gni_job_half_tiles : gni_job_bfloat_tiles;
         count = (int)(sizeof gni_job_half_tiles / sizeof gni_job_half_tiles[0]);
-    } else if (gpu->caps.kind == GNI_GPU_CPU) {
+    } else if (gpu->caps.kind == GNI_GPU_CPU || GNI_TEXTS(gpu)) {
         tiles = &gni_job_cpu_tile;
         count = 1;
+#if GNI_WEBGPU
+        if (gpu->caps.kind != GNI_GPU_CPU && m->a.dtype == GN_F32 && m->b.dtype == GN_F32 && m->c.dtype == GN_F32) {
+            tiles = gni_job_text_tiles;
+            count = (int)GNI_COUNT(gni_job_text_tiles);
+        }
+#endif
     } else if (m->prologue != 0 || m->as_prologue) {
         tiles += GNI_TILES_BARE;
         count -= GNI_TILES_BARE;

@@ -155,7 +155,8 @@ EM_JS(int, gni_wj_start, (void), {
     });
     S.device = a => {
         const requiredLimits = {},
-              more = [ "maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage" ];
+              more = [ "maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage",
+                       "maxComputeWorkgroupStorageSize" ];
         for (const l of more) requiredLimits[l] = a.limits[l];
         return a.requestDevice({ requiredLimits });
     };
@@ -232,6 +233,7 @@ EM_JS(void, gni_wj_info, (int adapter, char *name, int room, double *out), {
     const i = Module["gnGpu"].objects[adapter].info || {};
     stringToUTF8(i.description || [i.vendor, i.architecture].filter(Boolean).join(" "), name, room);
     HEAPF64[out >> 3] = i.isFallbackAdapter ? 1 : 0;
+    HEAPF64[(out >> 3) + 3] = i.vendor == "nvidia" ? 0x10de : 0;
     HEAPF64[(out >> 3) + 1] = i.subgroupMinSize || 0;
     HEAPF64[(out >> 3) + 2] = i.subgroupMaxSize || 0;
 })
@@ -430,13 +432,14 @@ GNI_WJ_RELEASE(CommandBuffer)
 
 // Browsers do not say which kind of GPU it is, but whether it is one.
 static void wgpuAdapterGetInfo(WGPUAdapter a, WGPUAdapterInfo *out) {
-    double v[3];
+    double v[4];
     char *name = (char *)calloc(1, 256);
     if (name) gni_wj_info(GNI_WJ(a), name, 256, v);
     out->description.data = name;
     out->description.length = name ? strlen(name) : 0;
     out->backendType = WGPUBackendType_WebGPU;
     out->adapterType = name && v[0] != 0 ? WGPUAdapterType_CPU : WGPUAdapterType_DiscreteGPU;
+    out->vendorID = name ? (uint32_t)v[3] : 0;
     out->subgroupMinSize = name ? (uint32_t)v[1] : 0;
     out->subgroupMaxSize = name ? (uint32_t)v[2] : 0;
 }

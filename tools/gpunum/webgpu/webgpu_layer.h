@@ -4,7 +4,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../webgpu/webgpu_browser.h"
-#include "../webgpu/webgpu_programs.h"
+#include "../webgpu/webgpu_kernels.h"
 #endif
 
 #if GNI_WEBGPU
@@ -91,7 +91,7 @@ static void gni_wg_compile(gni_wg *w, gni_wg_pipeline *p, WGPUStringView text, u
 // False, after gni_fail: there is no text to compile.
 static bool gni_wg_make(gni_wg *w, gni_wg_pipeline *p) {
     WGPUStringView text;
-    if (gni_wg_is_program(p->kernel.module) || gni_wg_is_alone(w, &p->kernel)) {
+    if (gni_wg_is_program(p->kernel.module) || gni_wg_is_own(w, &p->kernel)) {
         char *made = gni_wg_program(w, &p->kernel, &p->buffers, &p->written);
         if (!made) return false;
         gni_log(w->gpu.g, GN_LOG_DEBUG, "a program of %d bytes", (int)strlen(made));
@@ -398,6 +398,7 @@ static bool gni_wg_open_device(gni_wg *w) {
         wanted_limits.maxBufferSize = has.maxBufferSize;
         wanted_limits.maxStorageBufferBindingSize = has.maxStorageBufferBindingSize;
         wanted_limits.maxStorageBuffersPerShaderStage = has.maxStorageBuffersPerShaderStage;
+        wanted_limits.maxComputeWorkgroupStorageSize = has.maxComputeWorkgroupStorageSize;
     }
     d.requiredLimits = &wanted_limits;
 #endif
@@ -448,7 +449,9 @@ static bool gni_wg_caps(gni_wg *w) {
     c->texts = true;
     c->no_wait = !w->waits;
     c->jobs = ~(1u << GNI_JOB_FACTOR);
-    c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : 16;
+    c->fused = c->vendor_id == 0x10de; // NVIDIA, as with Vulkan
+    // Nobody says; a browser does not tell small GPUs from large ones either.
+    c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : c->kind == GNI_GPU_INTEGRATED ? 16 : 64;
     c->alone = c->kind == GNI_GPU_CPU ? GNI_MIN(c->subgroup, 64u) : 0;
     bool real = info.backendType != WGPUBackendType_Null;
     wgpuAdapterInfoFreeMembers(info);
@@ -464,6 +467,7 @@ static bool gni_wg_tables(gni_wg *w) {
     for (int i = 0; i < GNI_MODULE_COUNT; i++) w->variant[i] = -1;
     for (int i = 0; gni_wgsl_kernels[i].module >= 0; i++) // a second form is one without barriers
         if (w->gpu.caps.alone || w->variant[gni_wgsl_kernels[i].module] < 0) w->variant[gni_wgsl_kernels[i].module] = i;
+    for (int i = 0; i < (int)GNI_COUNT(gni_wg_tiles); i++) w->variant[gni_wg_tiles[i].module] = 0; // written at run time
     w->gpu.kernels = w->variant;
     w->params =
         gni_wg_buffer(w, (uint64_t)GNI_WG_BATCH * GNI_WG_PARAM_BYTES, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst);

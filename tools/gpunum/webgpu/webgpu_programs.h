@@ -1,8 +1,7 @@
 // >>webgpu_programs
 // Elementwise programs and reductions as WGSL, written at run time from the words that Vulkan takes as specialisation
-// constants (GNI_P_PROGRAM_COUNTS and so on); on devices that are CPUs softmax and products of float32 as well. Functions of
-// the ops come from the library in shaders_wgsl.h, only those that a program needs. From outside: gni_wg_program,
-// gni_wg_is_alone, gni_wg_text_get.
+// constants (GNI_P_PROGRAM_COUNTS and so on). Functions of the ops come from the library in shaders_wgsl.h, only those that a
+// program needs.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -69,6 +68,10 @@ static const char *gni_wg_text_get(gni_wg *w, int block, uint32_t end) {
 }
 
 // ---- text
+
+// How a loop begins whose rounds are not known before: with a break where it ends. WGSL's compilers count the rounds of
+// others in two words, so that none of them runs for ever.
+static const char gni_wg_rounds[] = "for (var z = 0u; z < 4294967295u; z++) {\n";
 
 typedef struct gni_wg_text {
     gni_wg *w;
@@ -225,7 +228,8 @@ static void gni_wg_choose_types(gni_wg_program_words *p) {
         p->buffers |= 1u << place;
         const uint32_t t = gni_wg_in_dtype(p, k);
         const bool pair = p->pairs && gni_wg_is_long(t);
-        if (gni_wg_grouped(gni_wg_in_kind(p, k)) && gni_wg_packing(t) == 0 && !pair) p->wide |= 1u << place;
+        const bool grouped = gni_wg_grouped(gni_wg_in_kind(p, k)) || gni_wg_in_kind(p, k) == GNI_K_COLVEC;
+        if (grouped && gni_wg_packing(t) == 0 && !pair) p->wide |= 1u << place;
     }
     if (p->reduces) { // behind the output are partial results
         uint32_t out = 1u << GNI_MAX_INPUTS, partial = out << 1;
@@ -367,7 +371,7 @@ static void gni_wg_narrow(gni_wg_text *t, uint32_t dtype) {
 // Stores the first `count` elements of v to places j, one by one. Their neighbours in a word may be another lane's.
 static void gni_wg_store_each(gni_wg_text *t, uint32_t dtype, int b) {
     uint32_t s = gni_wg_packing(dtype), size = s == 1 ? 16 : 8;
-    gni_wg_say(t, "for (var e = 0u; e < count; e++) {\n");
+    gni_wg_say(t, "for (var e = 0u; e < 4u; e++) {\nif (e >= count) { break; }\n");
     if (s == 0) gni_wg_say(t, "s%d(j[e], v[e]);\n", b);
     else
         gni_wg_say(t,
@@ -404,8 +408,10 @@ static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k, b
         return;
     }
     if (pair) {
-        gni_wg_say(t, "for (var e = 0u; e < count; e++) { s%d(2u * j[e], v[e]); s%d(2u * j[e] + 1u, h%u[e]); }\n}\n", b, b,
-                   p->word[GNI_P_PROGRAM_OUT_REGS] >> (8 * k) & 255u);
+        gni_wg_say(t,
+                   "for (var e = 0u; e < 4u; e++) { if (e >= count) { break; } s%d(2u * j[e], v[e]); s%d(2u * j[e] + 1u, "
+                   "h%u[e]); }\n}\n",
+                   b, b, p->word[GNI_P_PROGRAM_OUT_REGS] >> (8 * k) & 255u);
         return;
     }
     gni_wg_narrow(t, dtype);
@@ -564,8 +570,8 @@ static void gni_wg_words_step(gni_wg_text *t, const gni_wg_program_words *p, int
 static void gni_wg_head(gni_wg_text *t, gni_wg_program_words *p) {
     gni_wg_say(t,
                "@group(0) @binding(0) var<uniform> gn_p : array<vec4<u32>, %d>;\nvar<private> gn_zero : u32;\n"
-               "fn P(i : u32) -> u32 { return gn_p[i >> 2u][i & 3u]; }\n",
-               GNI_WG_PARAM_BYTES / 16);
+               "const GN_FUSED : bool = %s;\nfn P(i : u32) -> u32 { return gn_p[i >> 2u][i & 3u]; }\n",
+               GNI_WG_PARAM_BYTES / 16, t->w->gpu.caps.fused ? "true" : "false");
     for (int k = 0; k < GNI_GPU_MAX_USES; k++)
         if (p->buffers >> k & 1u) gni_wg_accessors(t, p, k);
     for (int k = 0; k < p->n_in; k++) gni_wg_input_functions(t, p, k);
@@ -594,14 +600,9 @@ static void gni_wg_coordinates(gni_wg_text *t, int first, int count, bool vector
     gni_wg_say(t, "let %sc0 = %sq1;\n", name, name);
 }
 
-// Registers, and what instructions make of them: the group at i of n. With `quick` by the functions of ops that have such,
-// which set gn_rare where they cannot tell.
-static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p, bool quick) {
-    if (p->word[GNI_P_PROGRAM_COUNTS] >> 24 & 1u) {
-        gni_wg_say(t, "let vq%d = min(vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(n - 1u));\n", p->vectors);
-        gni_wg_coordinates(t, 0, p->vectors, true);
-    }
-    for (int k = 0; k < p->n_in; k++) gni_wg_load(t, p, k);
+// What instructions make of the registers. With `quick` by the functions of ops that have such, which set gn_rare where they
+// cannot tell.
+static void gni_wg_steps(gni_wg_text *t, const gni_wg_program_words *p, bool quick) {
     for (int k = 0; k < p->n_insn; k++) {
         uint32_t insn = p->word[GNI_P_PROGRAM_STEPS + k];
         // Compilers see one instruction at a time, so that a chain gives the bits that its steps give. A second exclusive or
@@ -616,6 +617,16 @@ static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p, bool quic
                    insn >> 11 & 127u, insn >> 18 & 127u, difference ? " & ~vec4<u32>(gn_zero)" : "", insn >> 25, 16 + k,
                    quick && gni_wg_find_op(t->w, 'f', insn & 2047u) ? 'f' : 'o', insn & 2047u);
     }
+}
+
+// Registers, and what instructions make of them: the group at i of n.
+static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p, bool quick) {
+    if (p->word[GNI_P_PROGRAM_COUNTS] >> 24 & 1u) {
+        gni_wg_say(t, "let vq%d = min(vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(n - 1u));\n", p->vectors);
+        gni_wg_coordinates(t, 0, p->vectors, true);
+    }
+    for (int k = 0; k < p->n_in; k++) gni_wg_load(t, p, k);
+    gni_wg_steps(t, p, quick);
 }
 
 static void gni_wg_registers(gni_wg_text *t, const gni_wg_program_words *p) {
@@ -654,11 +665,74 @@ static void gni_wg_main_text(gni_wg_text *t, const gni_wg_program_words *p, unsi
 
 // What is done with the vector q. Quickly: up to the first that needs what ops rarely need.
 static void gni_wg_map_step(gni_wg_text *t, const gni_wg_program_words *p, unsigned group, bool quick) {
-    gni_wg_say(t, "loop {\nlet i = q * %uu;\nlet count = min(n - i, %uu);\n", group, group);
+    const bool alone = t->w->gpu.caps.alone > 0; // where a break in between takes more than the counting of rounds
+    gni_wg_say(t, "%slet i = q * %uu;\nlet count = min(n - i, %uu);\n", alone ? "loop {\n" : gni_wg_rounds, group, group);
     gni_wg_body(t, p, quick);
     if (quick) gni_wg_say(t, "if (gn_rare != 0u) { break; }\n");
     for (int k = 0; k < p->n_out; k++) gni_wg_store(t, p, k, false);
-    gni_wg_say(t, "continuing { q += step; break if (q >= end); }\n}\n");
+    gni_wg_say(t, alone ? "continuing { q += step; break if (q >= end); }\n}\n" : "q += step; if (q >= end) { break; }\n}\n");
+}
+
+// Tiles of 64 x 64, see elementwise.glsl: an operand that runs along rows is read as vectors of four rows and turned in
+// registers. Each invocation has 4 x 4 elements, of which 32 make 8 x 4 such squares: both sides of memory see stretches of
+// 64 bytes and more.
+static void gni_wg_tiles_text(gni_wg_text *t, const gni_wg_program_words *p) {
+    const int last = p->vectors - 1, out = GNI_MAX_INPUTS;
+    gni_wg_main_text(t, p, 256);
+    gni_wg_say(
+        t,
+        "let rows = P(%uu); let columns = P(%uu); let between = P(%uu); let across = P(%uu); let tiles = across * P(%uu);\n"
+        "%slet block = wg.x + z * ng.x; if (block >= P(%uu)) { break; }\nlet outer = block / tiles; let tile = block - outer "
+        "* tiles;\n"
+        "let r = tile / across * 64u + 4u * ((me & 7u) | ((me >> 2u) & 8u));\n"
+        "let c = tile %% across * 64u + 4u * (((me >> 3u) & 3u) | ((me >> 4u) & 12u));\nif (r >= rows || c >= columns) { "
+        "continue; }\n",
+        (unsigned)GNI_P_MAP_ROWS, (unsigned)(GNI_P_PROGRAM_DIM + 3 * last), (unsigned)GNI_P_MAP_BETWEEN,
+        (unsigned)GNI_P_MAP_ACROSS, (unsigned)GNI_P_MAP_DOWN, gni_wg_rounds, (unsigned)GNI_P_MAP_BLOCKS);
+    gni_wg_say(
+        t,
+        "let high = outer / between;\nlet vq%d = vec4<u32>((high * rows * between + (outer - high * between)) * columns);\n",
+        p->vectors);
+    gni_wg_coordinates(t, 0, p->vectors, true);
+    gni_wg_say(t, "let x = min(vec4<u32>(c) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(columns - 1u));\n");
+    for (int k = 0; k <= p->n_in; k++) { // where the first element of each operand is, and its steps
+        const int o = k < p->n_in ? k : out, b = k < p->n_in ? gni_wg_in_place(p, k) : out;
+        const unsigned base = GNI_P_PROGRAM_OP + 9u * (unsigned)o;
+        gni_wg_say(t, "let rs%d = P(%uu + P(%uu)); let cs%d = P(%uu);\nlet at%d = P(%uu)", o, base + 1u,
+                   (unsigned)GNI_P_MAP_ROW_DIM, o, base + 1u + (unsigned)last, o, base);
+        for (int d = 0; d < p->vectors; d++) gni_wg_say(t, " + vc%d.x * P(%uu)", d, base + 1u + (unsigned)d);
+        gni_wg_say(t, " + r * rs%d;\n", o);
+        for (int e = 0; k < p->n_in && e < 4 && gni_wg_in_kind(p, k) == GNI_K_COLVEC; e++)
+            gni_wg_say(t, "let q%d_%d = v%d(at%d + x.%c * cs%d);\n", k, e, b, o, "xyzw"[e], o);
+    }
+    for (int u = 0; u < 4; u++) {
+        gni_wg_say(t, "if (r + %du < rows) {\n", u);
+        for (int k = 0; k < p->n_in; k++) {
+            const int b = gni_wg_in_place(p, k);
+            const char e = "xyzw"[u];
+            gni_wg_say(t, "let a%d = at%d + %du * rs%d;\n", k, k, u, k);
+            switch (gni_wg_in_kind(p, k)) {
+            case GNI_K_COLVEC:
+                gni_wg_say(t, "r%d = vec4<u32>(q%d_0.%c, q%d_1.%c, q%d_2.%c, q%d_3.%c);\n", k, k, e, k, e, k, e, k, e);
+                break;
+            case GNI_K_ROWVEC: gni_wg_say(t, "r%d = v%d(a%d + c * cs%d);\n", k, b, k, k); break;
+            case GNI_K_SCALAR: gni_wg_say(t, "r%d = vec4<u32>(l%d(at%d - r * rs%d));\n", k, b, k, k); break;
+            case GNI_K_ROWREP: gni_wg_say(t, "r%d = vec4<u32>(l%d(a%d));\n", k, b, k); break;
+            default:
+                gni_wg_say(
+                    t, "{ let j = vec4<u32>(a%d) + x * cs%d; r%d = vec4<u32>(l%d(j.x), l%d(j.y), l%d(j.z), l%d(j.w)); }\n", k,
+                    k, k, b, b, b, b);
+            }
+        }
+        gni_wg_steps(t, p, false);
+        gni_wg_say(t, "let v = r%u; let o = at%d + %du * rs%d + c * cs%d;\n", p->word[GNI_P_PROGRAM_OUT_REGS] & 255u, out, u,
+                   out, out);
+        if (gni_wg_out_kind(p, 0) == GNI_K_ROWVEC) gni_wg_say(t, "w%d(o, v);\n}\n", out);
+        else
+            gni_wg_say(t, "for (var e = 0u; e < 4u; e++) { if (c + e < columns) { s%d(o + e * cs%d, v[e]); } }\n}\n", out,
+                       out);
+    }
+    gni_wg_say(t, "}\n}\n");
 }
 
 static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
@@ -699,10 +773,10 @@ static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
 static void gni_wg_join_team(gni_wg_text *t, const gni_wg_program_words *p, unsigned teams) {
     unsigned step = p->columns ? teams : 1u;
     gni_wg_say(t,
-               "workgroupBarrier();\nfor (var h = %uu; h > 0u; h = h >> 1u) {\n"
+               "workgroupBarrier();\nfor (var z = %uu; z > 0u; z--) {\nlet h = 1u << (z - 1u);\n"
                "if (lane >= h && lane < 2u * h) { ts[me] = s; tc[me] = c; }\nworkgroupBarrier();\n"
                "if (lane < h) { var s3 = ts[me + h * %uu]; var c3 = tc[me + h * %uu]; join(&s, &c, &s3, &c3); }\n}\n",
-               (1u << p->log_lanes) >> 1, step, step);
+               (unsigned)p->log_lanes, step, step);
 }
 
 // Element e of (s, c) as element j of the result.
@@ -722,24 +796,15 @@ static void gni_wg_write_result(gni_wg_text *t, const gni_wg_program_words *p) {
     gni_wg_say(t, "}\n");
 }
 
-static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
-    unsigned lanes = 1u << p->log_lanes;
-    gni_wg_say(t,
-               "let steps = %s;\nlet first = wg.y * P(%uu);\nvar end = min(first + P(%uu), steps);\n"
-               "if (unit >= units) { end = 0u; }\nlet n = %s;\n",
-               p->columns ? "reduced" : "(reduced + 3u) / 4u", (unsigned)GNI_P_REDUCE_CHUNK, (unsigned)GNI_P_REDUCE_CHUNK,
-               p->columns ? "kept" : "reduced");
-    if (!p->columns && p->scalars > 0) {
-        gni_wg_say(t, "let sq%d = unit;\n", p->scalars);
-        gni_wg_coordinates(t, p->vectors, p->scalars, false);
-    }
-    gni_wg_say(t, "for (var t = first + lane; t < end; t += %uu) {\nlet i = %s * 4u;\n", lanes, p->columns ? "unit" : "t");
+// Step t as (s2, c2).
+static void gni_wg_take_step(gni_wg_text *t, const gni_wg_program_words *p) {
+    gni_wg_say(t, "let i = %s * 4u;\n", p->columns ? "unit" : "t");
     if (p->columns && p->scalars > 0) {
         gni_wg_say(t, "let sq%d = t;\n", p->scalars);
         gni_wg_coordinates(t, p->vectors, p->scalars, false);
     }
     gni_wg_body(t, p, false);
-    gni_wg_say(t, "var v = r%u; var s2 = vec4<u32>(); var c2 = vec4<u32>();\n", p->word[GNI_P_PROGRAM_OUT_REGS] & 255u);
+    gni_wg_say(t, "var v = r%u;\n", p->word[GNI_P_PROGRAM_OUT_REGS] & 255u);
     if (p->columns) gni_wg_say(t, "var index = vec4<u32>(P(%uu) + t);\n", (unsigned)GNI_P_REDUCE_INDEX0);
     else gni_wg_say(t, "var index = vec4<u32>(P(%uu) + i) + vec4<u32>(0u, 1u, 2u, 3u);\n", (unsigned)GNI_P_REDUCE_INDEX0);
     // Sums and products of words are of the same form as those of 32-bit integers.
@@ -755,7 +820,35 @@ static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
         gni_wg_say(
             t, "if (i + 4u > reduced) {\nlet outside = (vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u)) >= vec4<u32>(reduced);\n"
                "s2 = select(s2, neutral(), outside); c2 = select(c2, neutral_c(), outside);\n}\n");
-    gni_wg_say(t, "if (t == first + lane) { s = s2; c = c2; } else { join_next(&s, &c, &s2, &c2); }\n}\n");
+}
+
+// Four steps at a time where that is little text, so that their loads are under way together; then one.
+static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
+    const uint32_t op = p->code / 3u;
+    const bool brief = (op == GNI_RED_SUM || op == GNI_RED_MIN || op == GNI_RED_MAX) && p->n_insn <= 2 && !p->pairs;
+    const unsigned lanes = 1u << p->log_lanes, most = brief && t->w->gpu.caps.alone == 0 ? 4 : 1;
+    gni_wg_say(t,
+               "let steps = %s;\nlet first = wg.y * P(%uu);\nvar end = min(first + P(%uu), steps);\n"
+               "if (unit >= units) { end = 0u; }\nlet n = %s;\nvar next = first + lane;\n",
+               p->columns ? "reduced" : "(reduced + 3u) / 4u", (unsigned)GNI_P_REDUCE_CHUNK, (unsigned)GNI_P_REDUCE_CHUNK,
+               p->columns ? "kept" : "reduced");
+    if (!p->columns && p->scalars > 0) {
+        gni_wg_say(t, "let sq%d = unit;\n", p->scalars);
+        gni_wg_coordinates(t, p->vectors, p->scalars, false);
+    }
+    for (unsigned at_once = most; at_once > 0; at_once = at_once > 1) {
+        gni_wg_say(t, "%sif (next + %uu >= end) { break; }\nvar s2 = vec4<u32>(); var c2 = s2;\n", gni_wg_rounds,
+                   (at_once - 1) * lanes);
+        for (unsigned k = 0; k < at_once; k++) {
+            gni_wg_say(t, "var s2_%u = s2; var c2_%u = s2; {\nlet t = next + %uu;\n", k, k, k * lanes);
+            gni_wg_take_step(t, p);
+            gni_wg_say(t, "s2_%u = s2; c2_%u = c2;\n}\n", k, k);
+        }
+        for (unsigned k = 0; k < at_once; k++)
+            gni_wg_say(t, "%s{ join_next(&s, &c, &s2_%u, &c2_%u); }\n",
+                       k == 0 ? "if (next == first + lane) { s = s2_0; c = c2_0; } else " : "", k, k);
+        gni_wg_say(t, "next += %uu;\n}\n", at_once * lanes);
+    }
     if (!p->columns)
         gni_wg_say(t, "{ var s3 = s.yxwz; var c3 = c.yxwz; join(&s, &c, &s3, &c3); }\n"
                       "{ var s3 = s.zwxy; var c3 = c.zwxy; join(&s, &c, &s3, &c3); }\n");
@@ -791,14 +884,15 @@ static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
     if (p->columns) gni_wg_say(t, "let lane = me / %uu; let team = me %% %uu;\n", teams, teams);
     else gni_wg_say(t, "let lane = me %% %uu; let team = me / %uu;\n", lanes, lanes);
     gni_wg_say(t,
-               "let blocks = (units + %uu) / %uu;\nfor (var block = wg.x; block < blocks; block += ng.x) {\n"
+               "let blocks = (units + %uu) / %uu;\n%slet block = wg.x + z * ng.x; if (block >= blocks) { break; }\n"
                "let unit = block * %uu + team;\nvar s = neutral(); var c = neutral_c();\n",
-               teams - 1, teams, teams);
+               teams - 1, teams, gni_wg_rounds, teams);
     if (p->joins)
-        gni_wg_say(t,
-                   "if (unit < units) {\nfor (var q = lane; q < splits; q += %uu) {\nlet at = 8u * (unit * splits + q);\n"
-                   "var s2 = v9(at); var c2 = v9(at + 4u); join(&s, &c, &s2, &c2);\n}\n}\n",
-                   lanes);
+        gni_wg_say(
+            t,
+            "if (unit < units) {\n%slet q = lane + z * %uu; if (q >= splits) { break; }\nlet at = 8u * (unit * splits + q);\n"
+            "var s2 = v9(at); var c2 = v9(at + 4u); join(&s, &c, &s2, &c2);\n}\n}\n",
+            gni_wg_rounds, lanes);
     else gni_wg_take_steps(t, p);
     if (!alone) gni_wg_join_team(t, p, teams);
     gni_wg_say(t, "if (lane == 0u && unit < units) {\n");
@@ -809,190 +903,6 @@ static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
         gni_wg_say(t, "for (var e = 0u; e < 4u; e++) { if (unit * 4u + e < kept) { put(unit * 4u + e, s, c, e); } }\n");
     else gni_wg_say(t, "put(unit, s, c, 0u);\n");
     gni_wg_say(t, "}\n}\n}\n");
-}
-
-// ---- devices that are CPUs, whose compilers make little of barriers: each invocation works alone
-
-// A row of each. T is what is read at once, a float where rows do not begin at groups; sums are of blocks of 32.
-static void gni_wg_softmax_text(gni_wg_text *t, const uint32_t *spec) {
-    const bool log = spec[GNI_S_SOFTMAX_KIND] == GNI_LOG_SOFTMAX;
-    const bool groups = spec[GNI_S_SOFTMAX_ALIGNED] == (GNI_F_SOFTMAX_IN_GROUPS | GNI_F_SOFTMAX_OUT_GROUPS);
-    const int shift = groups ? 2 : 0;
-    gni_wg_say(
-        t,
-        groups
-            ? "alias T = vec4<f32>; alias I = vec4<i32>;\n"
-              "fn top4(x : T) -> f32 { return max(max(x.x, x.y), max(x.z, x.w)); }\n"
-              "fn sum4(x : T) -> f32 { return (x.x + x.y) + (x.z + x.w); }\n"
-            : "alias T = f32; alias I = i32;\nfn top4(x : T) -> f32 { return x; }\nfn sum4(x : T) -> f32 { return x; }\n");
-    // gn_exp_row of softmax.comp
-    gni_wg_say(t,
-               "fn pow2(n : I) -> T { return bitcast<T>((n + I(127)) << %s); }\n"
-               "fn ex(x0 : T) -> T {\nlet x = select(select(x0, T(89.0), x0 > T(89.0)), T(-104.0), x0 < T(-104.0));\n"
-               "let n = round(x * 1.44269502); var r = x - n * 0.693145752; r = r - n * 1.42860677e-06;\n"
-               "var p = r * 0.00138219551 + 0.0083690444; p = p * r + 0.0416682586; p = p * r + 0.166665182; p = p * r + "
-               "0.49999994;\n"
-               "let i = I(n); let h = i >> %s; return (p * (r * r) + r + 1.0) * pow2(h) * pow2(i - h);\n}\n",
-               groups ? "vec4<u32>(23u)" : "23u", groups ? "vec4<u32>(1u)" : "1u");
-    gni_wg_say(
-        t,
-        "@group(0) @binding(1) var<storage, read> a : array<T>;\n@group(0) @binding(2) var<storage, read_write> o : "
-        "array<T>;\n"
-        "@compute @workgroup_size(16) fn main(@builtin(global_invocation_id) id : vec3<u32>, @builtin(num_workgroups) ng : "
-        "vec3<u32>) {\ngn_zero = P(%uu);\nlet n = P(%uu) >> %du;\nfor (var row = id.x; row < P(%uu); row += ng.x * 16u) {\n"
-        "let ia = (P(%uu) + row * P(%uu)) >> %du; let io = (P(%uu) + row * P(%uu)) >> %du;\n",
-        (unsigned)GNI_WG_PARAM_BYTES / 4u - 1u, (unsigned)GNI_P_SOFTMAX_N, shift, (unsigned)GNI_P_SOFTMAX_ROWS,
-        (unsigned)GNI_P_SOFTMAX_IN_BASE, (unsigned)GNI_P_SOFTMAX_ROW_STRIDE, shift, (unsigned)GNI_P_SOFTMAX_OUT_BASE,
-        (unsigned)GNI_P_SOFTMAX_N, shift);
-    gni_wg_say(t, "var m = a[ia];\nfor (var k = 1u; k < n; k++) { m = max(m, a[ia + k]); }\nvar top = top4(m);\n%s",
-               log ? "if ((bitcast<u32>(top) & 0x7fffffffu) == 0x7f800000u) { top = 0.0; }\n" : "");
-    gni_wg_say(t,
-               "var s = T();\nfor (var k0 = 0u; k0 < n; k0 += 32u) {\nvar u = T();\nlet end = min(k0 + 32u, n);\n"
-               "for (var k = k0; k < end; k++) { let e = ex(a[ia + k] - T(top)); u += e; %s}\ns += u;\n}\n",
-               log ? "" : "o[io + k] = e; ");
-    if (log)
-        gni_wg_say(
-            t,
-            "var x = vec4<u32>(bitcast<u32>(sum4(s))); var y = x; var z = x; let f = bitcast<f32>(o%u(&x, &y, &z).x);\n"
-            "for (var k = 0u; k < n; k++) { o[io + k] = a[ia + k] - T(top) - T(f); }\n}\n}\n",
-            GNI_OP_LOG * 3u + GNI_F);
-    else gni_wg_say(t, "let f = 1.0 / sum4(s);\nfor (var k = 0u; k < n; k++) { o[io + k] *= T(f); }\n}\n}\n");
-}
-
-enum { GNI_WG_ROWS = 8, GNI_WG_COLUMNS = 4 }; // of float32, of vectors of it: what an invocation makes of a product
-
-// Where operands begin: those of a at rows from r on, of b at columns from c on. Where they are read along k, each row is
-// four steps of k; else a vector of rows for each step. Inside of the loop (`loads`) what is there, as x0, x1, ... or as
-// x0_0, x0_1, ...
-static void gni_wg_operand_text(gni_wg_text *t, char name, int count, bool along_k, bool loads) {
-    const char first = name == 'x' ? 'r' : 'c';
-    for (int q = 0; q < (along_k ? 1 : 4) && loads; q++) gni_wg_say(t, "let %ck%d = (k + %du) * %ck;\n", name, q, q, name);
-    for (int i = 0; i < (along_k ? 4 * count : count); i++)
-        if (!loads) gni_wg_say(t, "let %co%d = %cs + (%c + %du) * %cr;\n", name, i, name, first, along_k ? i : 4 * i, name);
-        else if (along_k) gni_wg_say(t, "let %c%d = r%c(%co%d + %ck0);\n", name, i, name, name, i, name);
-        else
-            for (int q = 0; q < 4; q++)
-                gni_wg_say(t, "let %c%d_%d = r%c(%co%d + %ck%d);\n", name, i, q, name, name, i, name, q);
-}
-
-// A tile of 32 x 32 by 8 invocations, straight from memory: dispatched as matmul_32x32s is, whose parameters these are.
-static void gni_wg_product_text(gni_wg_text *t, uint32_t layout) {
-    const bool a_k = !(layout & GNI_F_MATMUL_A_ALONG_M), b_k = (layout & GNI_F_MATMUL_B_ALONG_K) != 0;
-    const bool groups[3] = {(layout & GNI_F_MATMUL_A_GROUPS) != 0, (layout & GNI_F_MATMUL_B_GROUPS) != 0,
-                            (layout & GNI_F_MATMUL_C_GROUPS) != 0};
-    const int step[2] = {a_k ? GNI_P_MATMUL_A_COLUMN : GNI_P_MATMUL_A_ROW, b_k ? GNI_P_MATMUL_B_ROW : GNI_P_MATMUL_B_COLUMN};
-    for (int i = 0; i < 3; i++)
-        gni_wg_say(t, "@group(0) @binding(%d) var<storage, %s> %c : array<%s>;\n", i + 1, i == 2 ? "read_write" : "read",
-                   "xyz"[i], groups[i] ? "vec4<f32>" : "f32");
-    for (int i = 0; i < 2; i++) {
-        const char c = "xy"[i];
-        if (groups[i])
-            gni_wg_say(t,
-                       "fn r%c(j : u32) -> vec4<f32> { return %c[j >> 2u]; }\nfn e%c(j : u32) -> f32 { return %c[j >> 2u][j "
-                       "& 3u]; }\n",
-                       c, c, c, c);
-        else
-            gni_wg_say(t,
-                       "fn e%c(j : u32) -> f32 { return %c[j]; }\nfn r%c(j : u32) -> vec4<f32> { let s = P(%du); "
-                       "return vec4<f32>(%c[j], %c[j + s], %c[j + 2u * s], %c[j + 3u * s]); }\n",
-                       c, c, c, step[i], c, c, c, c);
-    }
-    if (layout & GNI_F_MATMUL_BIAS) gni_wg_say(t, "@group(0) @binding(4) var<storage, read> bias : array<f32>;\n");
-    gni_wg_say(t,
-               "fn put(row : u32, column : u32, batch : u32, v0 : vec4<f32>) {\nlet n = P(%uu);\n"
-               "if (row >= P(%uu) || column >= n) { return; }\nvar v = v0;\nlet j = P(%uu) + (batch * P(%uu) + row) * "
-               "P(%uu) + column;\n",
-               (unsigned)GNI_P_MATMUL_N, (unsigned)GNI_P_MATMUL_M, (unsigned)GNI_P_MATMUL_C_BASE, (unsigned)GNI_P_MATMUL_M,
-               (unsigned)GNI_P_MATMUL_C_ROW);
-    if (layout & GNI_F_MATMUL_BIAS)
-        gni_wg_say(t, "let b = P(%uu) + column;\nv += vec4<f32>(bias[b], bias[b + 1u], bias[b + 2u], bias[b + 3u]);\n",
-                   (unsigned)GNI_P_MATMUL_BIAS_BASE);
-    if (layout & GNI_F_MATMUL_RELU) gni_wg_say(t, "v = select(v, vec4<f32>(), v < vec4<f32>());\n");
-    if (groups[2]) gni_wg_say(t, "if (column + 4u <= n) { z[j >> 2u] = v; return; }\n");
-    gni_wg_say(t, "for (var e = 0u; e < min(n - column, 4u); e++) { %s = v[e]; }\n}\n",
-               groups[2] ? "z[j >> 2u][e]" : "z[j + e]");
-    // Places of tiles and batches are those of matrix.glsl.
-    gni_wg_say(
-        t,
-        "@compute @workgroup_size(2, 4) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(local_invocation_id) me : "
-        "vec3<u32>) {\nlet area = P(%uu) * P(%uu); let first = wg.x / area * P(%uu); let i = wg.x %% area;\n"
-        "let high = min(P(%uu) - first, P(%uu));\n"
-        "let r = (first + i %% high) * 32u + me.y * 8u; let c = i / high * 32u + me.x * 16u;\n",
-        (unsigned)GNI_P_MATMUL_STRIPE, (unsigned)GNI_P_MATMUL_TILES_N, (unsigned)GNI_P_MATMUL_STRIPE,
-        (unsigned)GNI_P_MATMUL_TILES_M, (unsigned)GNI_P_MATMUL_STRIPE);
-    gni_wg_say(t,
-               "let xr = P(%uu); let xk = P(%uu); let yr = P(%uu); let yk = P(%uu);\n"
-               "var xs = P(%uu); var ys = P(%uu); var b = wg.z;\nfor (var d = P(%uu); d > 0u; d--) {\nlet at = %uu + 3u * "
-               "(d - 1u); "
-               "let q = b / P(at); let w = b - q * P(at);\nxs += w * P(at + 1u); ys += w * P(at + 2u); b = q;\n}\n",
-               (unsigned)GNI_P_MATMUL_A_ROW, (unsigned)GNI_P_MATMUL_A_COLUMN, (unsigned)GNI_P_MATMUL_B_COLUMN,
-               (unsigned)GNI_P_MATMUL_B_ROW, (unsigned)GNI_P_MATMUL_A_BASE, (unsigned)GNI_P_MATMUL_B_BASE,
-               (unsigned)GNI_P_MATMUL_BATCH_RANK, (unsigned)GNI_P_MATMUL_BATCH);
-    gni_wg_operand_text(t, 'x', GNI_WG_ROWS / 4, a_k, false);
-    gni_wg_operand_text(t, 'y', GNI_WG_COLUMNS, b_k, false);
-    for (int i = 0; i < GNI_WG_ROWS; i++)
-        for (int j = 0; j < GNI_WG_COLUMNS; j++) gni_wg_say(t, "var s%d_%d = vec4<f32>();\n", i, j);
-    gni_wg_say(t, "let whole = P(%uu) & 0xfffffffcu;\nfor (var k = 0u; k < whole; k += 4u) {\n", (unsigned)GNI_P_MATMUL_K);
-    gni_wg_operand_text(t, 'x', GNI_WG_ROWS / 4, a_k, true);
-    gni_wg_operand_text(t, 'y', GNI_WG_COLUMNS, b_k, true);
-    for (int q = 0; q < 4; q++) {
-        const char e = "xyzw"[q];
-        for (int j = 0; j < GNI_WG_COLUMNS; j++)
-            if (b_k)
-                gni_wg_say(t, "let y%d_%d = vec4<f32>(y%d.%c, y%d.%c, y%d.%c, y%d.%c);\n", j, q, 4 * j, e, 4 * j + 1, e,
-                           4 * j + 2, e, 4 * j + 3, e);
-        for (int i = 0; i < GNI_WG_ROWS; i++)
-            for (int j = 0; j < GNI_WG_COLUMNS; j++) {
-                if (a_k) gni_wg_say(t, "s%d_%d += x%d.%c * y%d_%d;\n", i, j, i, e, j, q);
-                else gni_wg_say(t, "s%d_%d += x%d_%d.%c * y%d_%d;\n", i, j, i / 4, q, "xyzw"[i & 3], j, q);
-            }
-    }
-    gni_wg_say(t, "}\n");
-    if (!(layout & GNI_F_MATMUL_WHOLE)) {
-        gni_wg_say(t, "for (var k = whole; k < P(%uu); k++) {\n", (unsigned)GNI_P_MATMUL_K);
-        for (int j = 0; j < GNI_WG_COLUMNS; j++) {
-            gni_wg_say(t, "let y%d = vec4<f32>(", j);
-            for (int e = 0; e < 4; e++)
-                gni_wg_say(t, "ey(ys + (c + %du) * yr + k * yk)%s", 4 * j + e, e < 3 ? ", " : ");\n");
-        }
-        for (int i = 0; i < GNI_WG_ROWS; i++) {
-            gni_wg_say(t, "let x%d = ex(xs + (r + %du) * xr + k * xk);\n", i, i);
-            for (int j = 0; j < GNI_WG_COLUMNS; j++) gni_wg_say(t, "s%d_%d += x%d * y%d;\n", i, j, i, j);
-        }
-        gni_wg_say(t, "}\n");
-    }
-    for (int i = 0; i < GNI_WG_ROWS; i++)
-        for (int j = 0; j < GNI_WG_COLUMNS; j++) gni_wg_say(t, "put(r + %du, c + %du, wg.z, s%d_%d);\n", i, 4 * j, i, j);
-    gni_wg_say(t, "}\n");
-}
-
-// Whether a kernel has such a form.
-static bool gni_wg_is_alone(const gni_wg *w, const gni_gpu_kernel *k) {
-    const uint32_t *spec = k->spec;
-    if (!w->gpu.caps.alone) return false;
-    if (k->module == GNI_MODULE_softmax_1 || k->module == GNI_MODULE_softmax_4 || k->module == GNI_MODULE_softmax_8)
-        return spec[GNI_S_SOFTMAX_DTYPE] == (GNI_T_F32 | GNI_T_F32 << 4) && spec[GNI_S_SOFTMAX_KIND] != GNI_LOGSUMEXP;
-    const uint32_t most = GNI_F_MATMUL_A_ALONG_M | GNI_F_MATMUL_A_GROUPS | GNI_F_MATMUL_B_ALONG_K | GNI_F_MATMUL_B_GROUPS |
-                          GNI_F_MATMUL_C_GROUPS | GNI_F_MATMUL_BIAS | GNI_F_MATMUL_RELU | GNI_F_MATMUL_WHOLE;
-    return k->module == GNI_MODULE_matmul_32x32s && k->n_spec == GNI_S_MATMUL_SPECS &&
-           !(spec[GNI_S_MATMUL_LAYOUT] & ~most) && spec[GNI_S_MATMUL_A_DTYPE] == GNI_T_F32 &&
-           spec[GNI_S_MATMUL_B_DTYPE] == GNI_T_F32 && spec[GNI_S_MATMUL_C_DTYPE] == GNI_T_F32;
-}
-
-static void gni_wg_alone_text(gni_wg_text *t, const gni_gpu_kernel *k, gni_wg_program_words *p) {
-    gni_wg_head(t, p);
-    if (k->module == GNI_MODULE_matmul_32x32s) {
-        p->buffers = k->spec[GNI_S_MATMUL_LAYOUT] & GNI_F_MATMUL_BIAS ? 15u : 7u;
-        p->written = 4u;
-        gni_wg_product_text(t, k->spec[GNI_S_MATMUL_LAYOUT]);
-        return;
-    }
-    char name[16];
-    snprintf(name, sizeof name, "o%u", GNI_OP_LOG * 3u + GNI_F);
-    if (k->spec[GNI_S_SOFTMAX_KIND] == GNI_LOG_SOFTMAX) gni_wg_want_name(t, name);
-    p->buffers = 3u;
-    p->written = 2u;
-    gni_wg_softmax_text(t, k->spec);
 }
 
 static void gni_wg_read_words(const gni_gpu_kernel *k, gni_wg_program_words *p) {
@@ -1017,32 +927,6 @@ static void gni_wg_read_words(const gni_gpu_kernel *k, gni_wg_program_words *p) 
     } else {
         p->alias = how >> 8;
     }
-}
-
-// The text of a program's kernel, which the caller frees, or NULL after gni_fail.
-static char *gni_wg_program(gni_wg *w, const gni_gpu_kernel *k, uint32_t *buffers, uint32_t *written) {
-    gni_wg_program_words p;
-    gni_wg_text t;
-    memset(&p, 0, sizeof p);
-    memset(&t, 0, sizeof t);
-    t.w = w;
-    if (!gni_wg_library(w)) return NULL;
-    w->mark++;
-    if (gni_wg_is_alone(w, k)) {
-        gni_wg_alone_text(&t, k, &p);
-    } else {
-        gni_wg_read_words(k, &p);
-        gni_wg_choose_types(&p);
-        gni_wg_head(&t, &p);
-        if (p.reduces) gni_wg_reduce_text(&t, &p);
-        else gni_wg_map_text(&t, &p);
-    }
-    *buffers = p.buffers;
-    *written = p.written;
-    if (!t.failed) return t.s;
-    gni_free(w->gpu.g, t.s);
-    gni_fail(w->gpu.g, GN_ERROR_OUT_OF_MEMORY, "a program's kernel could not be written");
-    return NULL;
 }
 
 #endif // GNI_WEBGPU
