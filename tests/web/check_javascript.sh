@@ -40,9 +40,9 @@ emcc() {
     "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -DNDEBUG -msimd128 -Oz "$@"
 }
 [ -e small.o ] && [ -z "$(find "$root/tools/gpunum" -newer small.o -name '*.h')" ] || emcc -c "$work/part_2.c" -o small.o
-emcc -DGPUNUM_PART=0 "$root/tests/web/corner.c" "$work/host.o" small.o $c_only -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -o corner.js
+emcc -DGPUNUM_PART=0 "$root/tests/web/corner.c" "$work/host.o" small.o $c_only -sMALLOC=emmalloc -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -o corner.js
 [ "$("$root/build/emscripten/bin/node" corner.js)" = 66 ]
-weighs "a corner of it" corner.wasm 60900
+weighs "a corner of it" corner.wasm 59100
 emcc --no-entry $c_only -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sFILESYSTEM=0 -sEXPORTED_FUNCTIONS=@"$work/exports.txt" "$work/host.o" "$work/web.o" small.o -o small.js \
     -sBINARYEN_EXTRA_PASSES=--flatten,--rereloop,-O1,-Oz
 wasm_opt=$root/build/emscripten/root/usr/bin/wasm-opt
