@@ -48,7 +48,11 @@ shared vec4 gn_team[256];
 void gn_write_value(uint l, uint batch, float v) {
     if (l >= GN_M) return;
     if (GN_HAS_BIAS) v += uintBitsToFloat(gn_fetch(GN_BIAS, GN_BIAS_BASE + l * GN_BIAS_LONG));
+#ifdef GN_WGSL // as in store.glsl
+    if (GN_HAS_RELU) v = (floatBitsToUint(v) ^ 0x80000000u) <= 0x7f800000u ? 0.0 : v;
+#else
     if (GN_HAS_RELU) v = v < 0.0 ? 0.0 : v;
+#endif
     if (GN_HAS_PROGRAM) v = gn_epilogue(vec4(v), l, 0u, batch, 1u).x;
     uvec4 r = gn_narrow(uvec4(floatBitsToUint(v)), GN_C_DTYPE);
     uint at = GN_C_BASE + batch * GN_C_BATCH + l * GN_C_LONG;

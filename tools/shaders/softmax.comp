@@ -108,7 +108,11 @@ vec4 gn_exp_row(vec4 x) {
     vec4 y = mix(x, vec4(-104.0), lessThan(x, vec4(-104.0))), n, r;
     if (GN_KIND != GN_SOFTMAX) y = mix(y, vec4(89.0), greaterThan(y, vec4(89.0)));
     r = gn_exp_reduce(y, n);
+#ifdef GN_WGSL // whose compilers may suppose that there is no NaN
+    return gn_mix_nan(gn_scale(gn_exp_poly(r) + 1.0, ivec4(n)), x);
+#else
     return gn_scale(gn_exp_poly(r) + 1.0, ivec4(n));
+#endif
 }
 
 void gn_row_result(uint row, float shift, float l) {

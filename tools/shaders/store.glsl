@@ -21,7 +21,11 @@ void gn_write_run(uint row, uint column, uint batch, GN_VALUES v, GN_VALUES bias
     if (count == 0u) return;
 #if !defined(GN_INT32) && !defined(GN_X64)
     if (GN_HAS_BIAS) v += bias;
+#ifdef GN_WGSL // whose compilers may suppose that there is no NaN
+    if (GN_HAS_RELU) v = mix(v, vec4(0.0), lessThanEqual(floatBitsToUint(v) ^ 0x80000000u, uvec4(0x7f800000u)));
+#else
     if (GN_HAS_RELU) v = mix(v, vec4(0.0), lessThan(v, vec4(0.0)));
+#endif
     if (GN_HAS_PROGRAM) v = gn_epilogue(v, row, column, batch, count);
 #endif
     uvec4 r = gn_narrow(GN_FROM_VALUES(v), GN_C_DTYPE);

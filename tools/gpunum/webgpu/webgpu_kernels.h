@@ -12,7 +12,7 @@
 
 // ---- devices that are CPUs, whose compilers make little of barriers: each invocation works alone
 
-// exp of softmax.comp's rows, for T.
+// exp of softmax.comp's rows, for T. On GPUs, whose compilers make maxima of the choices in it, NaN is told by its bits.
 static void gni_wg_exp_text(gni_wg_text *t, bool groups) {
     gni_wg_say(t,
                "fn pow2(n : I) -> T { return bitcast<T>((n + I(127)) << %s); }\n"
@@ -20,8 +20,13 @@ static void gni_wg_exp_text(gni_wg_text *t, bool groups) {
                "let n = round(x * 1.44269502); var r = x - n * 0.693145752; r = r - n * 1.42860677e-06;\n"
                "var p = r * 0.00138219551 + 0.0083690444; p = p * r + 0.0416682586; p = p * r + 0.166665182; p = p * r + "
                "0.49999994;\n"
-               "let i = I(n); let h = i >> %s; return (p * (r * r) + r + 1.0) * pow2(h) * pow2(i - h);\n}\n",
+               "let i = I(n); let h = i >> %s; let y = (p * (r * r) + r + 1.0) * pow2(h) * pow2(i - h);\n",
                groups ? "vec4<u32>(23u)" : "23u", groups ? "vec4<u32>(1u)" : "1u");
+    if (t->w->gpu.caps.alone > 0) gni_wg_say(t, "return y;\n}\n");
+    else
+        gni_wg_say(t, "let u = bitcast<vec4<u32>>(x0); return bitcast<T>(select(bitcast<vec4<u32>>(y), u, (u & "
+                      "vec4<u32>(0x7fffffffu)) > "
+                      "vec4<u32>(0x7f800000u)));\n}\n");
 }
 
 // A row of each. T is what is read at once, a float where rows do not begin at groups; sums are of blocks of 32.
@@ -113,7 +118,10 @@ static void gni_wg_product_head(gni_wg_text *t, uint32_t layout, int bm, int bn,
     if (layout & GNI_F_MATMUL_BIAS)
         gni_wg_say(t, "let b = P(%uu) + column;\nv += vec4<f32>(bias[b], bias[b + 1u], bias[b + 2u], bias[b + 3u]);\n",
                    (unsigned)GNI_P_MATMUL_BIAS_BASE);
-    if (layout & GNI_F_MATMUL_RELU) gni_wg_say(t, "v = select(v, vec4<f32>(), v < vec4<f32>());\n");
+    // By its bits what is below 0 is no NaN, which compilers of WGSL may suppose that there are none of.
+    if (layout & GNI_F_MATMUL_RELU)
+        gni_wg_say(
+            t, "v = select(v, vec4<f32>(), (bitcast<vec4<u32>>(v) ^ vec4<u32>(0x80000000u)) <= vec4<u32>(0x7f800000u));\n");
     if (groups[2]) gni_wg_say(t, "if (column + 4u <= n) { z[j >> 2u] = v; return; }\n");
     gni_wg_say(t, "for (var e = 0u; e < min(n - column, 4u); e++) { %s = v[e]; }\n}\n",
                groups[2] ? "z[j >> 2u][e]" : "z[j + e]");
