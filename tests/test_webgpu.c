@@ -674,7 +674,7 @@ int main(void) {
                                        GN_TEST(test_device), GN_TEST(test_poll)};
     // With the kernels of a GPU (dawn_gpu.c) those that have others there.
     const struct CMUnitTest gpu[] = {GN_TEST(test_reductions), GN_TEST(test_products), GN_TEST(test_transposed), GN_TEST(test_rows),
-                                     GN_TEST(test_rows_and_batches)};
+                                     GN_TEST(test_rows_and_batches), GN_TEST(test_orders)};
     if (getenv("GN_TEST_AS_GPU") != NULL) return test_end(cmocka_run_group_tests(gpu, open_other, close_other));
     return test_end(cmocka_run_group_tests(tests, open_other, close_other));
 }
