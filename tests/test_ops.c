@@ -526,7 +526,8 @@ static void check_late_row(gn_context *g, int64_t n) {
     assert_int_equal(gn_read(gn_softmax(a, 1), y, sizeof(float) * (size_t)n), GN_OK);
     for (int64_t i = 0; i < n; i++) {
         const double want = i < n / 2 ? 0.0 : exp((double)x[i] - 306.0) / sum;
-        if (!(fabs((double)y[i] - want) <= 4e-6 * want + 1e-38)) fail_msg("softmax of %lld: %g at %lld, not %g", (long long)n,
+        const double lost = test_on_webgpu() ? 1.1755e-38 : 1e-38; // WGSL may make subnormals 0
+        if (!(fabs((double)y[i] - want) <= 4e-6 * want + lost)) fail_msg("softmax of %lld: %g at %lld, not %g", (long long)n,
                                                                       (double)y[i], (long long)i, want);
     }
     free(x);
