@@ -44,7 +44,7 @@ fi
 configure() {
     cmake -S "$root" -B "$build" -G Ninja $launcher -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 -DGPUNUM_OWN_FLAGS=-O0 \
         -DGPUNUM_USER_FLAGS=-O1 -DGPUNUM_WARNINGS_AS_ERRORS=ON -DGPUNUM_CHECKS="${GPUNUM_CHECKS:-ON}" \
-        -DGPUNUM_REQUIRE_ALL="${GPUNUM_REQUIRE_ALL:-$everything}" -DGPUNUM_FUZZ_SECONDS="${GPUNUM_FUZZ_SECONDS:-20}" \
+        -DGPUNUM_REQUIRE_ALL="${GPUNUM_REQUIRE_ALL:-$everything}" -DGPUNUM_FUZZ_SECONDS="${GPUNUM_FUZZ_SECONDS:-15}" \
         >>"$log" 2>&1 || { cat "$log"; exit 1; }
 }
 if [ $everything = ON ]; then

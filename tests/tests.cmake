@@ -121,8 +121,10 @@ endif()
 # The C library keeps what tests free: new pages from the system take a third of the time of those with large arrays.
 set(on_cpu GN_TEST_BACKEND=cpu ${common} MALLOC_MMAP_THRESHOLD_=4000000000 MALLOC_TRIM_THRESHOLD_=4000000000)
 if(GPUNUM_SANITIZE)
-    # Listing devices loads every driver, and some leak. Large pages for its shadow take up to a quarter off the thread sanitizer.
-    list(APPEND on_cpu VK_DRIVER_FILES=none VK_ICD_FILENAMES=none TSAN_OPTIONS=no_huge_pages_for_shadow=0)
+    # Listing devices loads every driver, and some leak. Large pages for its shadow take up to a quarter off the thread sanitizer, and
+    # that pages stay with it a quarter off the address sanitizer's allocation.
+    list(APPEND on_cpu VK_DRIVER_FILES=none VK_ICD_FILENAMES=none TSAN_OPTIONS=no_huge_pages_for_shadow=0
+        ASAN_OPTIONS=allocator_release_to_os_interval_ms=-1)
 endif()
 # Programs use again what lavapipe compiled for another one, in a folder for each width of vectors.
 set(kernels ${PROJECT_BINARY_DIR}/lavapipe)
