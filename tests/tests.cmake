@@ -308,15 +308,11 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
             target_compile_options(gpunum_dawn PRIVATE ${GPUNUM_OWN_FLAGS})
         endif()
         set_target_properties(gpunum_dawn PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
-        # Says nothing of the adapter's limits, so that the device has the default ones (2: WGPUStatus_Error).
-        file(WRITE ${PROJECT_BINARY_DIR}/dawn_defaults.c.tmp
-            "int __wrap_wgpuAdapterGetLimits(void *adapter, void *limits);\n"
-            "int __wrap_wgpuAdapterGetLimits(void *adapter, void *limits) { return (void)adapter, (void)limits, 2; }\n")
-        configure_file(${PROJECT_BINARY_DIR}/dawn_defaults.c.tmp ${PROJECT_BINARY_DIR}/dawn_defaults.c COPYONLY)
-        add_library(gpunum_dawn_defaults STATIC ${PROJECT_BINARY_DIR}/dawn_defaults.c)
-        # Says that the adapter is a GPU, whose kernels are others than a CPU's.
-        add_library(gpunum_dawn_gpu STATIC ${PROJECT_SOURCE_DIR}/tests/dawn_gpu.c)
-        target_include_directories(gpunum_dawn_gpu SYSTEM PRIVATE ${GPUNUM_WEBGPU}/root/usr/include)
+        # What adapters say to tests: nothing of their limits, and that they are GPUs, whose kernels are others than a CPU's.
+        foreach(name defaults gpu)
+            add_library(gpunum_dawn_${name} STATIC ${PROJECT_SOURCE_DIR}/tests/dawn_${name}.c)
+            target_include_directories(gpunum_dawn_${name} SYSTEM PRIVATE ${GPUNUM_WEBGPU}/root/usr/include)
+        endforeach()
         # The layer's speed beside Vulkan's: not run here.
         add_executable(webgpu_against_vulkan ${PROJECT_SOURCE_DIR}/tools/web/webgpu_against_vulkan.c)
         target_link_libraries(webgpu_against_vulkan PRIVATE gpunum_flags gpunum_dawn -Wl,--allow-shlib-undefined
