@@ -33892,8 +33892,6 @@ static void gni_wg_read_words(const gni_gpu_kernel *k, gni_wg_program_words *p) 
 
 #if GNI_WEBGPU
 
-// ---- devices that are CPUs, whose compilers make little of barriers: each invocation works alone
-
 // exp of softmax.comp's rows, for T. On GPUs, whose compilers make maxima of the choices in it, NaN is told by its bits.
 static void gni_wg_exp_text(gni_wg_text *t, bool groups) {
     gni_wg_say(t,
@@ -33910,6 +33908,8 @@ static void gni_wg_exp_text(gni_wg_text *t, bool groups) {
                       "vec4<u32>(0x7fffffffu)) > "
                       "vec4<u32>(0x7f800000u)));\n}\n");
 }
+
+// ---- devices that are CPUs, whose compilers make little of barriers: each invocation works alone
 
 // A row of each. T is what is read at once, a float where rows do not begin at groups; sums are of blocks of 32.
 static void gni_wg_softmax_text(gni_wg_text *t, const uint32_t *spec) {
@@ -36810,15 +36810,15 @@ static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int
         gni_job_tile_kind(m, &m->out[0], k[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS], row, group, true);
     if (GNI_TEXTS(c->gpu) && columns % group != 0 && out == GNI_K_ROWVEC) out = GNI_K_ANY;
     w[GNI_P_PROGRAM_OUTPUTS] = (w[GNI_P_PROGRAM_OUTPUTS] & 0xffffu) | out << 16;
-    w[GNI_P_PROGRAM_HOW] = (GNI_TEXTS(c->gpu) ? w[GNI_P_PROGRAM_HOW] & ~255u : 0u) | 2u | 1u << 4;
+    w[GNI_P_PROGRAM_HOW] = (w[GNI_P_PROGRAM_HOW] & ~255u) | 2u | 1u << 4; // beside gni_job_shared_buffers
     return n / (rows * columns) * across * down;
 }
 
-// Whether a kernel that is a text goes by tiles, where there are some: of words, on GPUs.
+// Whether a brief kernel that is a text goes by tiles, where there are some: of words, on GPUs.
 static bool gni_job_text_tiles_fit(const gni_gpu *gpu, const gni_map *m) {
     const gni_program *p = &m->program;
-    bool fit = GNI_TEXTS(gpu) && gpu->caps.kind != GNI_GPU_CPU && p->n_in <= 3 && p->n_out == 1 && p->n_insn <= 8 &&
-               m->rank <= 4 && !p->wide && gn_dtype_size(m->out[0].dtype) == 4;
+    bool fit = GNI_TEXTS(gpu) && gpu->caps.kind != GNI_GPU_CPU && p->n_out == 1 && !p->wide &&
+               gn_dtype_size(m->out[0].dtype) == 4;
     for (int i = 0; i < p->n_in; i++) fit = fit && gn_dtype_size(m->in[i].dtype) == 4;
     return fit;
 }
@@ -36989,15 +36989,15 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     for (int i = 0; i < p->n_out && *fits; i++)
         *fits = gni_job_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
     if (!*fits) return true;
-    bool little = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 &&
-                  (!p->wide || gni_job_is_copy64(p)) && gpu->caps.addresses;
+    const bool brief = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4;
+    bool little = brief && (!p->wide || gni_job_is_copy64(p)) && gpu->caps.addresses;
     gni_job_put_space(&c, &s);
     gni_job_put_program(&c, p, &s, in, out);
     gni_job_map_modules(&c, p, little);
     c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, m) | gni_job_shared_buffers(&c, p);
     int64_t blocks =
         gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
-    int row = (little && c.special.module >= 0) || gni_job_text_tiles_fit(gpu, m) ? gni_job_tile_dim(m) : -1;
+    int row = (little && c.special.module >= 0) || (brief && gni_job_text_tiles_fit(gpu, m)) ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, group, n);
     else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, m, in, out);
     c.param[GNI_P_MAP_N] = (uint32_t)n;
@@ -39778,9 +39778,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     // Kernels that are texts have neither windows nor programs nor sums of columns in their tiles.
     if (GNI_TEXTS(c->gpu) && c->windows != NULL) t = &gni_job_cpu_tile;
     const bool text = GNI_TEXTS(c->gpu) && t->module != GNI_MODULE_matmul_32x32s && t->module != gni_job_int_tile.module;
-    if (text && sums) return gni_job_matmul_sums(c->gpu, m);
-    if (text && m->fused) return gni_job_matmul_apart(c->gpu, m);
-    if (sums && !gni_job_sums_pay(c->gpu, t, m, splits)) return gni_job_matmul_sums(c->gpu, m);
+    if (sums && (text || !gni_job_sums_pay(c->gpu, t, m, splits))) return gni_job_matmul_sums(c->gpu, m);
     int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
     int64_t down = gni_job_ceil(m->m, t->bm), across = gni_job_ceil(m->n, t->bn),
             tiles = down * across * batches;
@@ -39817,8 +39815,8 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     c->param[GNI_P_MATMUL_WHOLE_TILES] = (uint32_t)whole;
     // On an H200, few multiply-adds in large tiles do not hide what a program at the store waits for.
     // Tiles of 128x128 have twice the invocations for it.
-    bool apart = m->fused && !t->units && m->k <= 128 && t->bm * t->bn >= 64 * 128 &&
-                 t->module != GNI_MODULE_matmul_128x128;
+    bool apart = text || (m->fused && !t->units && m->k <= 128 && t->bm * t->bn >= 64 * 128 &&
+                          t->module != GNI_MODULE_matmul_128x128);
     if (m->fused && (apart || !gni_job_put_store(c, m, false)))
         return gni_job_matmul_apart(c->gpu, m);
     if (m->prologue != 0 && !gni_job_put_load(c, m)) return gni_job_prologue_apart(c->gpu, m, true);

@@ -1,7 +1,7 @@
 // shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
-// Sources: a0785a83eddb072679e8154f93f0d959cb63c09e25837b3ffe846f29075d2e97
+// Sources: 68bc7b3e91ec5ebfe6b6452429be0cb374902a4e26487a282769cc6d8b5b7d00
 #ifdef GNI_WGSL_WANTED
 #ifndef GNI_SHADERS_WGSL_H
 #define GNI_SHADERS_WGSL_H

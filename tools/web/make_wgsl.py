@@ -200,6 +200,11 @@ COUNTED = re.compile(r"\((\w+) < (\d+)([iu])\)\n(\w+) = \((\w+) \+ 1([iu])\);")
 
 
 def finite(text):
+    """All loops as those of `for`, see ending."""
+    return own_variables(ending(text).replace("gn_continue;", "continue;"))
+
+
+def ending(text):
     """Loops as those of `for` that end by themselves. Compilers of WGSL count the rounds of others in two words, and drivers unroll
     none of these: their arrays stay in memory. A loop of a fixed number of rounds has its own variable where nothing else
     uses that, which makes indices known too; others end after 2^32 - 1 rounds, and by a break before."""
@@ -208,7 +213,7 @@ def finite(text):
         if start < at: # within the last one
             continue
         end = closing(text, text.index("{", start))
-        parts += [text[at:start], finite_loop(finite(text[start + len("loop {"):end - 1]), text[at:start])]
+        parts += [text[at:start], ending_loop(ending(text[start + len("loop {"):end - 1]), text[at:start])]
         at = end
     return "".join(parts) + text[at:]
 
@@ -216,9 +221,9 @@ def finite(text):
 LINES = r"(?:(?:let|var) \w+(?: : [^;]*)?(?: = \w+)?;\s*)*"
 
 
-def finite_loop(inside, ahead):
+def ending_loop(inside, ahead):
     """Of `loop { before if (condition) { inner continue; } else { last break; } continuing { step } }`. Only functions end with a
-    bracket at a line's begin."""
+    bracket at a line's begin. `ahead` is the text before it, where its variables begin."""
     step = inside.rfind("continuing {")
     body, step = inside[:step].rstrip(), inside[step + len("continuing {"):].rstrip()[:-1].strip()
     heads = [(m, closing(body, m.end())) for m in WHILE.finditer(body)]
@@ -273,7 +278,6 @@ def own_variables(text):
                 loop = body[m.start():].replace(m.group(0), "for (var %s = %s; (%s < " % (name, value, name), 1)
                 body = body[:declared.start()] + body[declared.end():m.start()] + loop
                 at -= declared.end() - declared.start()
-    text = text.replace("gn_continue;", "continue;")
     return "".join(function(x) for x in re.split(r"^(?=fn |@compute)", text, flags=re.M))
 
 
@@ -344,7 +348,7 @@ def functions(text):
 FILES = ["matmul", "matvec", "softmax", "random", "take", "scatter", "scan", "sort", "select", "find", "fft", "fft_any", "fft_wide",
          "image"]
 LEFT_OUT = ["softmax_wide"]
-TILES = ["matmul_32x32s", "matmul_int_64"] # room webgpu_programs writes the other ones of float32 at run time
+TILES = ["matmul_32x32s", "matmul_int_64"] # room webgpu_kernels writes the other ones of float32 at run time
 # Kernels that are packed together since they have much in common, in this order; a block is unpacked as far as it is needed.
 TOGETHER = {"fft_wide": "fft_any", **dict.fromkeys(["softmax", "random", "take", "scatter", "scan", "sort", "select", "find", "image"],
                                                    "matvec")}
@@ -407,7 +411,7 @@ def library(tmp, keep):
     """The library as chunks '@name needs needs...' and a function each. Constants of reductions, and those that say whether
     fma rounds once, are chunks of their own."""
     source, calls = library_source()
-    text = own_variables(finite(to_wgsl(source, [], make_shaders.PASSES, tmp)))
+    text = finite(to_wgsl(source, [], make_shaders.PASSES, tmp))
     keep("library", text)
     found, rest = functions(text)
     del found["main"]
@@ -488,7 +492,7 @@ def kernels(tmp, keep):
                 wgsl = to_wgsl(body, defines, passes, tmp)
                 if stem == "matmul" and "= fma(" in wgsl: # not the one of integers
                     wgsl = flat(wgsl)
-                wgsl = own_variables(finite(wgsl))
+                wgsl = finite(wgsl)
                 keep(name, wgsl)
                 done.append((stem, Kernel(name, wgsl)))
             except make_shaders.Problem as e:

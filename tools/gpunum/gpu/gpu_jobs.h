@@ -602,15 +602,15 @@ static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int
         gni_job_tile_kind(m, &m->out[0], k[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS], row, group, true);
     if (GNI_TEXTS(c->gpu) && columns % group != 0 && out == GNI_K_ROWVEC) out = GNI_K_ANY;
     w[GNI_P_PROGRAM_OUTPUTS] = (w[GNI_P_PROGRAM_OUTPUTS] & 0xffffu) | out << 16;
-    w[GNI_P_PROGRAM_HOW] = (GNI_TEXTS(c->gpu) ? w[GNI_P_PROGRAM_HOW] & ~255u : 0u) | 2u | 1u << 4;
+    w[GNI_P_PROGRAM_HOW] = (w[GNI_P_PROGRAM_HOW] & ~255u) | 2u | 1u << 4; // beside gni_job_shared_buffers
     return n / (rows * columns) * across * down;
 }
 
-// Whether a kernel that is a text goes by tiles, where there are some: of words, on GPUs.
+// Whether a brief kernel that is a text goes by tiles, where there are some: of words, on GPUs.
 static bool gni_job_text_tiles_fit(const gni_gpu *gpu, const gni_map *m) {
     const gni_program *p = &m->program;
-    bool fit = GNI_TEXTS(gpu) && gpu->caps.kind != GNI_GPU_CPU && p->n_in <= 3 && p->n_out == 1 && p->n_insn <= 8 &&
-               m->rank <= 4 && !p->wide && gn_dtype_size(m->out[0].dtype) == 4;
+    bool fit = GNI_TEXTS(gpu) && gpu->caps.kind != GNI_GPU_CPU && p->n_out == 1 && !p->wide &&
+               gn_dtype_size(m->out[0].dtype) == 4;
     for (int i = 0; i < p->n_in; i++) fit = fit && gn_dtype_size(m->in[i].dtype) == 4;
     return fit;
 }
@@ -781,15 +781,15 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     for (int i = 0; i < p->n_out && *fits; i++)
         *fits = gni_job_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
     if (!*fits) return true;
-    bool little = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 &&
-                  (!p->wide || gni_job_is_copy64(p)) && gpu->caps.addresses;
+    const bool brief = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4;
+    bool little = brief && (!p->wide || gni_job_is_copy64(p)) && gpu->caps.addresses;
     gni_job_put_space(&c, &s);
     gni_job_put_program(&c, p, &s, in, out);
     gni_job_map_modules(&c, p, little);
     c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, m) | gni_job_shared_buffers(&c, p);
     int64_t blocks =
         gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
-    int row = (little && c.special.module >= 0) || gni_job_text_tiles_fit(gpu, m) ? gni_job_tile_dim(m) : -1;
+    int row = (little && c.special.module >= 0) || (brief && gni_job_text_tiles_fit(gpu, m)) ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, group, n);
     else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, m, in, out);
     c.param[GNI_P_MAP_N] = (uint32_t)n;

@@ -263,9 +263,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     // Kernels that are texts have neither windows nor programs nor sums of columns in their tiles.
     if (GNI_TEXTS(c->gpu) && c->windows != NULL) t = &gni_job_cpu_tile;
     const bool text = GNI_TEXTS(c->gpu) && t->module != GNI_MODULE_matmul_32x32s && t->module != gni_job_int_tile.module;
-    if (text && sums) return gni_job_matmul_sums(c->gpu, m);
-    if (text && m->fused) return gni_job_matmul_apart(c->gpu, m);
-    if (sums && !gni_job_sums_pay(c->gpu, t, m, splits)) return gni_job_matmul_sums(c->gpu, m);
+    if (sums && (text || !gni_job_sums_pay(c->gpu, t, m, splits))) return gni_job_matmul_sums(c->gpu, m);
     int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
     int64_t down = gni_job_ceil(m->m, t->bm), across = gni_job_ceil(m->n, t->bn),
             tiles = down * across * batches;
@@ -302,8 +300,8 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     c->param[GNI_P_MATMUL_WHOLE_TILES] = (uint32_t)whole;
     // On an H200, few multiply-adds in large tiles do not hide what a program at the store waits for.
     // Tiles of 128x128 have twice the invocations for it.
-    bool apart = m->fused && !t->units && m->k <= 128 && t->bm * t->bn >= 64 * 128 &&
-                 t->module != GNI_MODULE_matmul_128x128;
+    bool apart = text || (m->fused && !t->units && m->k <= 128 && t->bm * t->bn >= 64 * 128 &&
+                          t->module != GNI_MODULE_matmul_128x128);
     if (m->fused && (apart || !gni_job_put_store(c, m, false)))
         return gni_job_matmul_apart(c->gpu, m);
     if (m->prologue != 0 && !gni_job_put_load(c, m)) return gni_job_prologue_apart(c->gpu, m, true);

@@ -10,8 +10,6 @@
 
 #if GNI_WEBGPU
 
-// ---- devices that are CPUs, whose compilers make little of barriers: each invocation works alone
-
 // exp of softmax.comp's rows, for T. On GPUs, whose compilers make maxima of the choices in it, NaN is told by its bits.
 static void gni_wg_exp_text(gni_wg_text *t, bool groups) {
     gni_wg_say(t,
@@ -28,6 +26,8 @@ static void gni_wg_exp_text(gni_wg_text *t, bool groups) {
                       "vec4<u32>(0x7fffffffu)) > "
                       "vec4<u32>(0x7f800000u)));\n}\n");
 }
+
+// ---- devices that are CPUs, whose compilers make little of barriers: each invocation works alone
 
 // A row of each. T is what is read at once, a float where rows do not begin at groups; sums are of blocks of 32.
 static void gni_wg_softmax_text(gni_wg_text *t, const uint32_t *spec) {
